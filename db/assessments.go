@@ -1,0 +1,59 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Scores are an organisation's assessments, newest first (GET /scores).
+var Scores = Collection{Name: "scores", table: "assessments", newest: "completed_at", Since: true}
+
+var assessments = noun{
+	object: "assessment", table: "assessments", key: []string{"completed_at"},
+	written: assessmentWritten,
+}
+
+// Scorecard reads the latest completed assessment; nil before the first.
+func (d *DB) Scorecard(ctx context.Context, org Organisation) ([]byte, error) {
+	return d.current(ctx, "SELECT scorecard FROM assessments WHERE org_id = ? ORDER BY completed_at DESC LIMIT 1", org)
+}
+
+// assessmentWritten raises assessment.completed for one that is newer than all
+// others, and verdict.changed where its verdict is another than theirs.
+func assessmentWritten(tx *Tx, w written) error {
+	if w.outcome != Created {
+		return nil
+	}
+	var scorecard []byte
+	var verdict *string
+	err := tx.row(`SELECT scorecard, verdict FROM assessments a WHERE seq = ?
+		AND NOT EXISTS (SELECT 1 FROM assessments b WHERE b.org_id = a.org_id AND b.completed_at > a.completed_at)`, w.seq).
+		Scan(&scorecard, &verdict)
+	if older, err := absent(err); older || err != nil {
+		return storeError(err)
+	}
+	if err := tx.Raise("assessment.completed", scorecardData{Scorecard: scorecard}); err != nil {
+		return err
+	}
+	var previous *string
+	err = tx.row(`SELECT verdict FROM assessments WHERE org_id = ? AND seq <> ?
+		ORDER BY completed_at DESC LIMIT 1`, tx.Org, w.seq).Scan(&previous)
+	if first, err := absent(err); first || err != nil || equal(previous, verdict) {
+		return storeError(err)
+	}
+	return tx.Raise("verdict.changed", verdictData{scorecardData{Scorecard: scorecard}, previous})
+}
+
+type scorecardData struct {
+	Scorecard json.RawMessage `json:"scorecard"`
+}
+
+type verdictData struct {
+	scorecardData
+	PreviousVerdict *string `json:"previous_verdict"`
+}
+
+// equal compares two values that may be null.
+func equal[T comparable](a, b *T) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}

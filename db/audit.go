@@ -1,0 +1,228 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"fmt"
+	"reflect"
+)
+
+// Category routes an audit event in a SIEM (contract, section 4).
+type Category string
+
+// The categories.
+const (
+	Authentication Category = "authentication"
+	Authorization  Category = "authorization"
+	DataAccess     Category = "data_access"
+	DataChange     Category = "data_change"
+	Configuration  Category = "configuration"
+	KeyManagement  Category = "key_management"
+	Webhook        Category = "webhook"
+	Export         Category = "export"
+	System         Category = "system"
+)
+
+// Severities of audit events on the CEF scale of 0 to 10 (contract, section 4).
+const (
+	SeverityRead     = 1
+	SeverityWrite    = 3
+	SeveritySettings = 5
+	SeverityRefused  = 5
+	SeverityKeys     = 6
+	SeverityRestore  = 8
+)
+
+// AuditEvent is what a change tells the audit log of itself; the log adds id,
+// time and actor. It never holds a secret.
+type AuditEvent struct {
+	Action       string
+	Category     Category
+	ResourceType string // "" if no one record was acted on
+	ResourceID   string
+	Severity     int
+	Metadata     Metadata
+}
+
+// Metadata is an event's detail.
+type Metadata map[string]any
+
+// Change is a field's value before and after.
+type Change struct {
+	From any `json:"from"`
+	To   any `json:"to"`
+}
+
+// Changes are the fields that a change moved, by name.
+type Changes map[string]Change
+
+// moved leaves out the fields that are as they were.
+func (c Changes) moved() Changes {
+	for name, change := range c {
+		if reflect.DeepEqual(change.From, change.To) {
+			delete(c, name)
+		}
+	}
+	return c
+}
+
+// auditEvent is an event as it is served, stored and hashed.
+type auditEvent struct {
+	Object       string   `json:"object"`
+	ID           string   `json:"id"`
+	Time         string   `json:"time"`
+	Actor        string   `json:"actor"`
+	Action       string   `json:"action"`
+	Category     Category `json:"category"`
+	ResourceType *string  `json:"resource_type"`
+	ResourceID   *string  `json:"resource_id"`
+	Severity     int      `json:"severity"`
+	Metadata     Metadata `json:"metadata,omitempty"`
+}
+
+// Audit appends an event to the organisation's log, in the same transaction.
+// Its time is never earlier than that of the event before, whatever the clock
+// does, so that a collector can rely on the order.
+func (tx *Tx) Audit(e AuditEvent) error {
+	var head []byte
+	last := ""
+	err := tx.row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&head, &last)
+	if none, err := absent(err); err != nil {
+		return storeError(err)
+	} else if none {
+		head = make([]byte, sha256.Size)
+	}
+	if tx.RequestID != "" {
+		if e.Metadata == nil {
+			e.Metadata = Metadata{}
+		}
+		e.Metadata["request_id"] = tx.RequestID
+	}
+	event := compact(auditEvent{
+		Object: "audit_event", ID: tx.newID(), Time: max(last, tx.At()), Actor: tx.Actor,
+		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
+		Severity: e.Severity, Metadata: e.Metadata,
+	})
+	if _, err := tx.exec("INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)", tx.Org, event, link(head, event)); err != nil {
+		return err
+	}
+	tx.audited = true
+	return nil
+}
+
+// AuditChange appends the event of a record that was made or changed:
+// api.write.risk through the API, risk.updated from elsewhere.
+func (tx *Tx) AuditChange(object, verb, id string, changes Changes) error {
+	action := object + "." + verb
+	if tx.API {
+		action = "api.write." + object
+	}
+	return tx.Audit(AuditEvent{Action: action, Category: DataChange, Severity: SeverityWrite,
+		ResourceType: object, ResourceID: id, Metadata: Metadata{"changes": changes}})
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}
+
+// link is the hash of an event after the one whose hash is head.
+func link(head []byte, event string) []byte {
+	sum := sha256.New()
+	sum.Write(head)
+	sum.Write([]byte(event))
+	return sum.Sum(nil)
+}
+
+// AuditQuery asks for events oldest first. Since is ignored after a cursor;
+// both bounds are stored timestamps, or empty.
+type AuditQuery struct {
+	Cursor string
+	Limit  int
+	Since  string // at or after it
+	Until  string // strictly before it
+}
+
+// AuditPage is one page of the log.
+type AuditPage struct {
+	Events  [][]byte // each an audit_event as JSON
+	HasMore bool
+	// Next goes on behind the last event seen so far; empty if none ever was.
+	Next string
+}
+
+// auditList names the log in its cursors.
+const auditList = "audit"
+
+// auditPage turns the bounds in time into bounds of seq, which is the order:
+// time never runs backwards in the log.
+const auditPage = `SELECT seq, event FROM audit_events WHERE org_id = ?1
+	AND seq > ?2
+	AND seq >= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time >= ?3 ORDER BY time, seq LIMIT 1), 9e18)
+	AND seq <= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0)
+	ORDER BY seq LIMIT ?5`
+
+// AuditEvents reads a page of an organisation's log (specification, GET /audit).
+func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (AuditPage, error) {
+	page := AuditPage{Next: q.Cursor}
+	after := int64(0)
+	if q.Cursor != "" {
+		var err error
+		if after, err = d.openAuditCursor(org, q.Cursor); err != nil {
+			return page, err
+		}
+		q.Since = ""
+	}
+	until := q.Until
+	if until == "" {
+		until = "~" // behind every timestamp
+	}
+	err := d.rows(ctx, func(row scanner) error {
+		var event []byte
+		if len(page.Events) == q.Limit {
+			page.HasMore = true
+			return nil
+		}
+		err := row.Scan(&after, &event)
+		page.Events = append(page.Events, event)
+		return err
+	}, auditPage, org.Org, after, q.Since, until, q.Limit+1)
+	if len(page.Events) > 0 {
+		page.Next = d.seal(auditList, org, fmt.Sprint(after), "")
+	}
+	return page, err
+}
+
+// Broken is the first event of a log that does not fit the one before it.
+type Broken struct {
+	Position int    `json:"position"` // 1 is the oldest event
+	ID       string `json:"id"`
+	Time     string `json:"time"`
+}
+
+// VerifyAudit walks an organisation's log from its start and returns how many
+// events are sound and the first that was altered, or whose predecessor was
+// altered or removed; nil if all is sound.
+func (d *DB) VerifyAudit(ctx context.Context, org Org) (int, *Broken, error) {
+	head, sound := make([]byte, sha256.Size), 0
+	var broken *Broken
+	err := d.rows(ctx, func(row scanner) error {
+		var event string
+		var hash []byte
+		var b Broken
+		if err := row.Scan(&event, &hash, &b.ID, &b.Time); err != nil || broken != nil {
+			return err
+		}
+		if head = link(head, event); !bytes.Equal(head, hash) {
+			b.Position = sound + 1
+			broken = &b
+			return nil
+		}
+		sound++
+		return nil
+	}, "SELECT event, hash, coalesce(event ->> 'id', ''), coalesce(time, '') FROM audit_events WHERE org_id = ? ORDER BY seq", org)
+	return sound, broken, err
+}

@@ -1,0 +1,94 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// Obligations are newest first (GET /compliance/obligations).
+var Obligations = Collection{
+	Name: "obligations", table: "obligations", newest: "created_at", Since: true,
+	Filters: map[string]string{"regime_id": "regime_id", "status": "status"},
+}
+
+var obligations = noun{object: "obligation", table: "obligations", key: []string{"obligation_key"}}
+
+var compliancePostures = noun{
+	object: "compliance_posture", table: "compliance_postures", key: []string{"version_number"},
+	written: postureWritten,
+}
+
+// CompliancePosture reads the posture of the greatest version; nil if there is
+// none.
+func (d *DB) CompliancePosture(ctx context.Context, org Organisation) ([]byte, error) {
+	return d.current(ctx, "SELECT resource FROM compliance_postures WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", org)
+}
+
+// posture is what of a compliance posture can move.
+type posture struct {
+	ID      string `json:"id"`
+	Version int64  `json:"version_number"`
+	Overall string `json:"overall_posture"`
+	Regimes []struct {
+		ID      string `json:"regime_id"`
+		Posture string `json:"posture"`
+	} `json:"regimes"`
+}
+
+type postureData struct {
+	PostureID string  `json:"compliance_posture_id"`
+	Version   int64   `json:"version_number"`
+	Scope     string  `json:"scope"`
+	RegimeID  *string `json:"regime_id"`
+	Previous  string  `json:"previous"`
+	Current   string  `json:"current"`
+}
+
+// postureWritten raises compliance.posture_changed, once for each movement
+// between a posture newer than all others and the one before it.
+func postureWritten(tx *Tx, w written) error {
+	if w.outcome != Created {
+		return nil
+	}
+	var now, before posture
+	if err := json.Unmarshal(w.after, &now); err != nil {
+		return err
+	}
+	var previous []byte
+	err := tx.row(`SELECT resource FROM compliance_postures WHERE org_id = ? AND seq <> ?
+		ORDER BY version_number DESC LIMIT 1`, tx.Org, w.seq).Scan(&previous)
+	if first, err := absent(err); first || err != nil {
+		return storeError(err)
+	}
+	if err := json.Unmarshal(previous, &before); err != nil || before.Version > now.Version {
+		return err
+	}
+	for _, movement := range movements(before, now) {
+		if err := tx.Raise("compliance.posture_changed", movement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// movements lists what moved: overall first, then each regime that both have.
+func movements(before, now posture) []postureData {
+	var moved []postureData
+	add := func(scope string, regime *string, from, to string) {
+		if from != to {
+			moved = append(moved, postureData{now.ID, now.Version, scope, regime, from, to})
+		}
+	}
+	add("overall", nil, before.Overall, now.Overall)
+	was := map[string]string{}
+	for _, regime := range before.Regimes {
+		was[regime.ID] = regime.Posture
+	}
+	for i := range now.Regimes {
+		regime := &now.Regimes[i]
+		if from, known := was[regime.ID]; known {
+			add("regime", &regime.ID, from, regime.Posture)
+		}
+	}
+	return moved
+}

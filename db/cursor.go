@@ -1,0 +1,60 @@
+package db
+
+import (
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
+	"strconv"
+	"strings"
+)
+
+// A cursor is a position in a list of an organisation: the order's value and
+// the id of the last row given out. It is authenticated with a secret of the
+// file, so that none is accepted but those that this list gave out, and stays
+// valid as long as the file does.
+
+// cursorTag is the length of a cursor's authentication in bytes.
+const cursorTag = 16
+
+// maxCursor bounds a cursor's text; ours are far shorter.
+const maxCursor = 512
+
+// seal makes a cursor.
+func (d *DB) seal(list string, org Organisation, order, id string) string {
+	position := order + "\x00" + id
+	return base64.RawURLEncoding.EncodeToString(append(d.tag(list, org, position), position...))
+}
+
+// unseal reads a cursor back, or refuses it as one that seal did not make for
+// this list and organisation.
+func (d *DB) unseal(list string, org Organisation, cursor string) (order, id string, err error) {
+	invalid := &Error{Code: InvalidCursor, Param: "cursor",
+		Message: "cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over"}
+	if len(cursor) > maxCursor {
+		return "", "", invalid
+	}
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) < cursorTag {
+		return "", "", invalid
+	}
+	position := string(raw[cursorTag:])
+	if !hmac.Equal(raw[:cursorTag], d.tag(list, org, position)) {
+		return "", "", invalid
+	}
+	order, id, _ = strings.Cut(position, "\x00")
+	return order, id, nil
+}
+
+func (d *DB) tag(list string, org Organisation, position string) []byte {
+	mac := hmac.New(sha256.New, d.secrets.cursor)
+	mac.Write([]byte(list + "\x00" + org.ID + "\x00" + position))
+	return mac.Sum(nil)[:cursorTag]
+}
+
+func (d *DB) openAuditCursor(org Organisation, cursor string) (int64, error) {
+	order, _, err := d.unseal(auditList, org, cursor)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(order, 10, 64)
+}

@@ -1,0 +1,235 @@
+// Package db is the store: one SQLite file, opened once for writing and in a
+// small pool for reading. All SQL of the program lives here and in package
+// migrations. Every change goes through one door (see Write), which stores
+// with it its audit event, its outbox events and its idempotent answer, or
+// nothing at all.
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	_ "modernc.org/sqlite" // the driver, cgo-free
+)
+
+// applicationID marks the file as ours ("gvsv"), so that another program's
+// SQLite file is refused and not migrated.
+const applicationID = 0x67767376
+
+// readers is the size of the read pool: one is too few, and more than four
+// gained nothing when measured.
+const readers = 4
+
+// Options says which file to open, and how.
+type Options struct {
+	// Path of the data file.
+	Path string
+	// MustExist refuses to make a new file.
+	MustExist bool
+	// Wait bounds how long a write waits for its turn, be it behind other
+	// writers of this process or behind another process; past it the write
+	// fails with Unavailable. 0 is five seconds.
+	Wait time.Duration
+	// Now is the clock; nil is time.Now.
+	Now func() time.Time
+	// NewID makes the ids of new rows; nil makes UUIDv7 from Now.
+	NewID func() string
+}
+
+// DB is an open data file. Its methods may be called from many goroutines.
+type DB struct {
+	options Options
+	path    string
+	now     func() time.Time
+	newID   func() string
+
+	read       *sql.DB
+	statements sync.Map // SQL text → *sql.Stmt of the read pool
+
+	door   door
+	frozen atomic.Bool
+
+	// columns of each table that can be written, by name; see put.go
+	columns map[string][]string
+	secrets secrets
+}
+
+// Open opens the file, making or migrating it first where needed. The file and
+// what SQLite keeps beside it are readable by their owner alone.
+func Open(ctx context.Context, options Options) (*DB, error) {
+	path, err := filepath.Abs(options.Path)
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{options: options, path: path, now: options.Now, newID: options.NewID}
+	if d.options.Wait == 0 {
+		d.options.Wait = 5 * time.Second
+	}
+	if d.now == nil {
+		d.now = time.Now
+	}
+	if d.newID == nil {
+		d.newID = idSource(d.now)
+	}
+	if err := d.open(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, err), d.Close())
+	}
+	return d, nil
+}
+
+func (d *DB) open(ctx context.Context) error {
+	fresh, err := d.create()
+	if err != nil {
+		return err
+	}
+	if err := d.door.open(ctx, d, fresh); err != nil {
+		return err
+	}
+	if err := d.migrate(ctx, fresh); err != nil {
+		return err
+	}
+	if d.read, err = sql.Open("sqlite", d.dsn("ro")); err != nil {
+		return err
+	}
+	d.read.SetMaxOpenConns(readers)
+	d.read.SetMaxIdleConns(readers)
+	if d.columns, err = d.tableColumns(ctx); err != nil {
+		return err
+	}
+	d.secrets, err = d.fileSecrets(ctx)
+	return err
+}
+
+// create makes the file with the right mode if it is not there yet.
+func (d *DB) create() (fresh bool, err error) {
+	info, err := os.Stat(d.path)
+	switch {
+	case err == nil && info.IsDir():
+		return false, errors.New("is a folder, not a data file")
+	case err == nil:
+		return info.Size() == 0, nil
+	case !errors.Is(err, fs.ErrNotExist):
+		return false, err
+	case d.options.MustExist:
+		return false, errors.New("no such file; give the data file with --db, or make one with `govsvc serve`")
+	}
+	file, err := os.OpenFile(d.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	if err != nil {
+		return false, err
+	}
+	return true, file.Close()
+}
+
+// dsn is the driver's name for the file. Only a file: URL makes mode=ro count.
+func (d *DB) dsn(mode string) string {
+	path := filepath.ToSlash(d.path)
+	if !strings.HasPrefix(path, "/") {
+		path = "/" + path // a drive letter
+	}
+	pragmas := []string{
+		fmt.Sprintf("busy_timeout(%d)", d.options.Wait.Milliseconds()),
+		"foreign_keys(1)",
+		"trusted_schema(0)",
+		// 1: a transaction is on disk before its writer is told so
+		"synchronous(FULL)",
+	}
+	query := url.Values{"mode": {mode}, "_pragma": pragmas}
+	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
+}
+
+// Close ends the reads under way and closes the file.
+func (d *DB) Close() error {
+	var err error
+	if d.read != nil {
+		err = d.read.Close()
+	}
+	return errors.Join(err, d.door.close())
+}
+
+// Path is the absolute path of the data file.
+func (d *DB) Path() string { return d.path }
+
+// Now is the time by the store's clock, in UTC.
+func (d *DB) Now() time.Time { return d.now().UTC() }
+
+// Freeze makes every later write leave the file as it was, once its answer has
+// been computed: how the sandbox keeps its data set.
+func (d *DB) Freeze() { d.frozen.Store(true) }
+
+// Ready tells whether the file can be read and written now. It waits no longer
+// than a write would.
+func (d *DB) Ready(ctx context.Context) error {
+	var one int
+	if err := d.row(ctx, "SELECT 1").Scan(&one); err != nil {
+		return storeError(err)
+	}
+	return d.maintain(ctx, func(tx *Tx) error {
+		_, err := tx.exec("UPDATE secrets SET value = value WHERE name = 'cursor'")
+		return err
+	})
+}
+
+// statement prepares a query of the read pool once.
+func (d *DB) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+	if known, ok := d.statements.Load(query); ok {
+		return known.(*sql.Stmt), nil
+	}
+	made, err := d.read.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	if known, ok := d.statements.LoadOrStore(query, made); ok {
+		return known.(*sql.Stmt), made.Close()
+	}
+	return made, nil
+}
+
+// scanner is one row of a result, or the error that came instead of it.
+type scanner interface{ Scan(into ...any) error }
+
+type failedRow struct{ err error }
+
+func (r failedRow) Scan(...any) error { return r.err }
+
+// row reads one row through the read pool; sql.ErrNoRows if there is none.
+func (d *DB) row(ctx context.Context, query string, args ...any) scanner {
+	statement, err := d.statement(ctx, query)
+	if err != nil {
+		return failedRow{err}
+	}
+	return statement.QueryRowContext(ctx, args...)
+}
+
+// rows calls each for every row that the query gives through the read pool.
+func (d *DB) rows(ctx context.Context, each func(scanner) error, query string, args ...any) error {
+	statement, err := d.statement(ctx, query)
+	if err != nil {
+		return storeError(err)
+	}
+	rows, err := statement.QueryContext(ctx, args...)
+	if err != nil {
+		return storeError(err)
+	}
+	return eachRow(rows, each)
+}
+
+// eachRow reads a result to its end and closes it.
+func eachRow(rows *sql.Rows, each func(scanner) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := each(rows); err != nil {
+			return err
+		}
+	}
+	return storeError(rows.Err())
+}

@@ -1,0 +1,252 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// door is the only way to the write connection. Writers that wait while a
+// transaction is under way share the next one, each in a savepoint of its own,
+// and so one sync of the disk: the first of them leads, the others find their
+// change settled. Nobody waits for company.
+type door struct {
+	db         *DB
+	pool       *sql.DB
+	conn       *sql.Conn
+	statements map[string]*sql.Stmt
+	columnSets map[columnSetKey]*columnSet // see put.go
+
+	mutex   sync.Mutex
+	led     bool      // a leader is at work or has been called
+	waiting []*change // those who want in, first come first
+}
+
+// change is one caller's part of a transaction.
+type change struct {
+	ctx      context.Context
+	by       By
+	free     bool // housekeeping, which the audit log does not tell of
+	run      func(*Tx) error
+	err      error
+	panicked any
+	turn     chan bool // true: lead the next transaction; false: settled
+}
+
+// shared bounds how many changes share a transaction, and so how long the
+// first of them waits for the last.
+const shared = 256
+
+var errWaited = errors.New("waited too long for other writers")
+
+// Write runs a change in the write transaction. What run does is stored whole
+// or, if it or the store fails, not at all; on nil it is on disk. A change that
+// writes without an audit event is refused. Unavailable means that nothing was
+// done and that the call may be repeated.
+func (d *DB) Write(ctx context.Context, by By, run func(*Tx) error) error {
+	return d.door.enter(&change{ctx: ctx, by: by, run: run})
+}
+
+// maintain runs a change that no caller of the service asked for.
+func (d *DB) maintain(ctx context.Context, run func(*Tx) error) error {
+	return d.door.enter(&change{ctx: ctx, free: true, run: run})
+}
+
+func (w *door) open(ctx context.Context, d *DB, fresh bool) error {
+	w.db, w.statements, w.columnSets = d, map[string]*sql.Stmt{}, map[columnSetKey]*columnSet{}
+	var err error
+	if w.pool, err = sql.Open("sqlite", d.dsn("rw")); err != nil {
+		return err
+	}
+	w.pool.SetMaxOpenConns(1)
+	if w.conn, err = w.pool.Conn(ctx); err != nil {
+		return storeError(err)
+	}
+	pragmas := []string{"PRAGMA journal_mode = WAL", "PRAGMA journal_size_limit = 67108864"}
+	if fresh {
+		// must stand before the first table: lets housekeeping give space back
+		pragmas = slices.Insert(pragmas, 0, "PRAGMA auto_vacuum = INCREMENTAL")
+	}
+	for _, pragma := range pragmas {
+		if _, err := w.conn.ExecContext(ctx, pragma); err != nil {
+			return storeError(err)
+		}
+	}
+	return nil
+}
+
+func (w *door) close() error {
+	var err error
+	if w.conn != nil {
+		err = w.conn.Close()
+	}
+	if w.pool != nil {
+		err = errors.Join(err, w.pool.Close())
+	}
+	return err
+}
+
+// enter brings a change through the door and returns its outcome.
+func (w *door) enter(c *change) error {
+	c.turn = make(chan bool, 1)
+	w.mutex.Lock()
+	w.waiting = append(w.waiting, c)
+	leads := !w.led
+	w.led = true
+	w.mutex.Unlock()
+	if !leads {
+		var err error
+		if leads, err = w.await(c); err != nil {
+			return err
+		}
+	}
+	if leads {
+		w.settle(w.transact())
+	}
+	if c.panicked != nil {
+		panic(c.panicked)
+	}
+	return c.err
+}
+
+// await waits for a turn, within the bound and as long as the caller cares.
+func (w *door) await(c *change) (leads bool, err error) {
+	timer := time.NewTimer(w.db.options.Wait)
+	defer timer.Stop()
+	select {
+	case leads = <-c.turn:
+		return leads, nil
+	case <-timer.C:
+		err = unavailable(errWaited)
+	case <-c.ctx.Done():
+		err = c.ctx.Err()
+	}
+	w.mutex.Lock()
+	at := slices.Index(w.waiting, c)
+	if at >= 0 && len(c.turn) == 0 {
+		w.waiting = slices.Delete(w.waiting, at, at+1)
+		w.mutex.Unlock()
+		return false, err
+	}
+	w.mutex.Unlock()
+	return <-c.turn, nil // too late to leave: it is being settled, or is to lead
+}
+
+// settle tells the members of a transaction that it has ended, and calls the
+// next leader.
+func (w *door) settle(batch []*change) {
+	w.mutex.Lock()
+	if w.led = len(w.waiting) > 0; w.led {
+		w.waiting[0].turn <- true
+	}
+	w.mutex.Unlock()
+	for _, c := range batch[1:] {
+		c.turn <- false
+	}
+}
+
+// take removes the changes that go into the transaction about to run; the
+// leader's is the first.
+func (w *door) take() []*change {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	n := min(len(w.waiting), shared)
+	batch := slices.Clone(w.waiting[:n])
+	w.waiting = slices.Delete(w.waiting, 0, n)
+	return batch
+}
+
+// transact runs all that waits in one transaction. It takes the file's lock
+// first, so that all who come meanwhile have their part in it, or in its
+// failure.
+func (w *door) transact() []*change {
+	err := w.do("BEGIN IMMEDIATE")
+	batch := w.take()
+	done := false
+	for _, c := range batch {
+		if err == nil {
+			err = w.runOne(c, len(batch) == 1)
+			done = done || !c.failed()
+		}
+	}
+	if err == nil && done && !w.db.frozen.Load() {
+		err = w.do("COMMIT")
+	} else {
+		_ = w.do("ROLLBACK") // may be gone already, which is what is wanted
+	}
+	for _, c := range batch {
+		if err != nil && !c.failed() {
+			c.err = storeError(err)
+		}
+	}
+	return batch
+}
+
+func (c *change) failed() bool { return c.err != nil || c.panicked != nil }
+
+// runOne runs a change so that its failure leaves the others untouched; alone,
+// it needs no savepoint for that. What it returns fails the whole transaction.
+func (w *door) runOne(c *change, alone bool) error {
+	if c.err = c.ctx.Err(); c.err != nil {
+		return nil
+	}
+	if !alone {
+		if err := w.do("SAVEPOINT change"); err != nil {
+			return err
+		}
+	}
+	w.call(c)
+	if passing(c.err) {
+		return c.err
+	}
+	if alone {
+		return nil
+	}
+	if c.failed() || w.db.frozen.Load() {
+		if err := w.do("ROLLBACK TO change"); err != nil {
+			return err
+		}
+	}
+	return w.do("RELEASE change")
+}
+
+// call runs the change's function and completes what it began. A panic is
+// carried to the caller that brought it, lest it ends the leader.
+func (w *door) call(c *change) {
+	defer func() { c.panicked = recover() }()
+	tx := &Tx{db: w.db, By: c.by, now: w.db.Now().Truncate(time.Millisecond)}
+	if c.err = c.run(tx); c.err == nil {
+		c.err = tx.complete()
+	}
+	if c.err == nil && tx.wrote && !tx.audited && !c.free {
+		c.err = fmt.Errorf("a change by %s has no audit event", tx.By.Actor)
+	}
+}
+
+// do runs a statement of the transaction itself. Its context is never
+// cancelled: an interrupted statement would end the transaction of others.
+func (w *door) do(query string) error {
+	statement, err := w.statement(query)
+	if err != nil {
+		return err
+	}
+	_, err = statement.ExecContext(context.Background())
+	return err
+}
+
+// statement prepares a statement of the write connection once.
+func (w *door) statement(query string) (*sql.Stmt, error) {
+	if known, ok := w.statements[query]; ok {
+		return known, nil
+	}
+	made, err := w.conn.PrepareContext(context.Background(), query)
+	if err != nil {
+		return nil, err
+	}
+	w.statements[query] = made
+	return made, nil
+}

@@ -1,0 +1,110 @@
+package db
+
+import "crypto/sha256"
+
+// Kpis are the key results, newest first (GET /kpis).
+var Kpis = Collection{
+	Name: "kpis", table: "kpis", newest: "created_at", Since: true,
+	Filters: map[string]string{"code": "code", "status": "status"},
+}
+
+var kpis = noun{
+	object: "kpi", table: "kpis", key: []string{"code"},
+	derive: keepLatestPeriod,
+	birth: func(_ *Tx, record Record) Record {
+		if record["objective_id"] != nil {
+			return nil
+		}
+		return Record{"objective_id": objectiveOf(record["code"].(string))}
+	},
+}
+
+var kpiCheckins = noun{object: "kpi_checkin", table: "kpi_checkins", put: putCheckin}
+
+// objectiveOf derives an objective's id from a key result's code: a UUIDv8
+// (RFC 9562, section 5.8) of its hash.
+func objectiveOf(code string) string {
+	sum := sha256.Sum256([]byte("govsvc objective " + code))
+	b := [16]byte(sum[:16])
+	b[6] = 0x80 | b[6]&0x0f
+	b[8] = 0x80 | b[8]&0x3f
+	return formatUUID(b)
+}
+
+// keepLatestPeriod drops a record's current value where check-ins say it as
+// well: it follows the latest period.
+func keepLatestPeriod(tx *Tx, record Record) error {
+	var latest *string
+	err := tx.row(`SELECT max(c.period_start) FROM kpi_checkins c JOIN kpis k ON k.seq = c.kpi_seq
+		WHERE k.org_id = ? AND k.code = ?`, tx.Org, record["code"]).Scan(&latest)
+	if err != nil || latest == nil {
+		return storeError(err)
+	}
+	asOf, _ := record["current_as_of"].(string)
+	if len(asOf) < 10 || asOf[:10] <= *latest {
+		delete(record, "current_value")
+		delete(record, "current_as_of")
+	}
+	return nil
+}
+
+// putCheckin records a value for a period of a key result.
+func putCheckin(tx *Tx, _ *noun, record Record) (Outcome, error) {
+	var kpi int64
+	err := tx.row("SELECT seq FROM kpis WHERE org_id = ? AND code = ?", tx.Org, record["key_result_code"]).Scan(&kpi)
+	if none, err := absent(err); err != nil {
+		return Unchanged, storeError(err)
+	} else if none {
+		return Unchanged, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
+	}
+	value, err := columnValue("value", record["value"])
+	if err != nil {
+		return Unchanged, err
+	}
+	id, _ := record["id"].(string)
+	if id == "" {
+		id = tx.newID()
+	}
+	source, _ := record["source"].(string)
+	if source == "" {
+		source = "import"
+	}
+	created, updated := tx.stamp(record, "created_at"), tx.At()
+	if record["updated_at"] != nil {
+		updated = tx.stamp(record, "updated_at")
+	} else if record["created_at"] != nil {
+		updated = created
+	}
+	var inserted bool
+	err = tx.change(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
+		ON CONFLICT (kpi_seq, period_start) DO UPDATE
+		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = ?9
+		WHERE (value, source, evidence_ref, note) IS NOT (?4, ?5, ?6, ?7)
+		RETURNING id = ?2`,
+		kpi, id, record["period_start"], value, source, record["evidence_ref"], record["note"], created, updated).Scan(&inserted)
+	if same, err := absent(err); same || err != nil {
+		return Unchanged, storeError(err)
+	}
+	if err := tx.followLatestPeriod(kpi, updated); err != nil {
+		return Unchanged, err
+	}
+	if inserted {
+		return Created, nil
+	}
+	return Updated, nil
+}
+
+// followLatestPeriod makes a key result's current value that of its latest
+// period, unless it knows of a later one, and notes when it got an actual.
+func (tx *Tx) followLatestPeriod(kpi int64, at string) error {
+	_, err := tx.exec(`UPDATE kpis SET
+			(current_value, current_as_of) = (SELECT c.value, c.as_of FROM (
+				SELECT value, period_start || 'T00:00:00.000Z' AS as_of FROM kpi_checkins
+				WHERE kpi_seq = kpis.seq ORDER BY period_start DESC LIMIT 1) c
+				WHERE c.as_of >= coalesce(kpis.current_as_of, '')
+				UNION ALL SELECT current_value, current_as_of LIMIT 1),
+			updated_at = max(updated_at, ?2)
+		WHERE seq = ?1`, kpi, at)
+	return err
+}

@@ -1,0 +1,386 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Record is one record of the data format (contract, section 5), checked
+// against its schema: member to value, numbers as json.Number.
+type Record map[string]any
+
+// Outcome says what Put did with a record.
+type Outcome int
+
+// The outcomes of Put.
+const (
+	Unchanged Outcome = iota
+	Created
+	Updated
+)
+
+// noun is a type of the data format: where its records live and what follows
+// when one of them is written. A member and its column have the same name.
+type noun struct {
+	object string
+	table  string
+	key    []string // columns of the natural key, within the organisation
+	// derive completes a record before it is looked for; may be nil.
+	derive func(*Tx, Record) error
+	// birth gives members that are set only when the record is new; may be nil.
+	birth func(*Tx, Record) Record
+	// written follows a record that was created or updated; may be nil.
+	written func(*Tx, written) error
+	// put replaces the general way; nil uses it.
+	put func(*Tx, *noun, Record) (Outcome, error)
+}
+
+// written is a record that Put created or updated.
+type written struct {
+	outcome Outcome
+	seq     int64
+	record  Record
+	before  []byte // the resource as JSON; nil when it was created
+	after   []byte
+}
+
+// nouns in the order in which they are imported and exported: what is referred
+// to comes before what refers to it.
+var nouns = []*noun{
+	&assessments, &risks, &signals, &roadmaps, &milestones, &compliancePostures, &obligations,
+	&vendorPortfolios, &vendors, &talentReadiness, &talentGaps, &kpis, &kpiCheckins, &incidents,
+}
+
+func nounOf(object string) *noun {
+	at := slices.IndexFunc(nouns, func(n *noun) bool { return n.object == object })
+	if at < 0 {
+		return nil
+	}
+	return nouns[at]
+}
+
+// RecordTypes lists the object types of the data format, in the order in which
+// records are exported.
+func RecordTypes() []string {
+	names := make([]string, len(nouns))
+	for i, n := range nouns {
+		names[i] = n.object
+	}
+	return names
+}
+
+// RecordMembers lists the members of a record type that the store keeps.
+func (d *DB) RecordMembers(object string) []string {
+	members := slices.Clone(d.columns[nounOf(object).table])
+	members = slices.DeleteFunc(members, func(c string) bool {
+		return c == "seq" || c == "org_id" || strings.HasSuffix(c, "_seq")
+	})
+	slices.Sort(members)
+	return members
+}
+
+// Put writes a record under its natural key: it is made if it is new, and
+// otherwise the members that are present replace those stored. `id` and
+// `created_at` count for a new record only. Nothing is written, and nothing
+// raised, where all is as it was.
+func (tx *Tx) Put(object string, record Record) (Outcome, error) {
+	n := nounOf(object)
+	if n == nil {
+		return Unchanged, fmt.Errorf("no record type %q", object)
+	}
+	if n.put != nil {
+		return n.put(tx, n, record)
+	}
+	return tx.putRecord(n, record)
+}
+
+func (tx *Tx) putRecord(n *noun, record Record) (Outcome, error) {
+	if n.derive != nil {
+		if err := n.derive(tx, record); err != nil {
+			return Unchanged, err
+		}
+	}
+	made, fresh, err := tx.insert(n, record, n.key)
+	if err != nil {
+		return Unchanged, err
+	}
+	if !fresh {
+		known, err := tx.find(n, record)
+		if err != nil {
+			return Unchanged, err
+		}
+		return tx.replace(n, known, record)
+	}
+	return Created, n.follow(tx, written{outcome: Created, seq: made.seq, record: record, after: made.resource})
+}
+
+func (n *noun) follow(tx *Tx, w written) error {
+	if n.written == nil {
+		return nil
+	}
+	return n.written(tx, w)
+}
+
+// stored is a row that a record was found in.
+type stored struct {
+	seq      int64
+	id       string
+	resource []byte // as JSON
+}
+
+// insert makes the record; it is not fresh where unless, a unique set of
+// columns, names one that is there already.
+func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fresh bool, err error) {
+	all := record
+	if n.birth != nil {
+		all = Record{}
+		for member, value := range record {
+			all[member] = value
+		}
+		for member, value := range n.birth(tx, record) {
+			all[member] = value
+		}
+	}
+	made.id, _ = all["id"].(string)
+	if made.id == "" {
+		made.id = tx.newID()
+	}
+	set := tx.columnsSet(n, all)
+	args := make([]any, 0, 4+len(set.names))
+	args = append(args, tx.Org, made.id, tx.stamp(all, "created_at"), tx.stamp(all, "updated_at"))
+	if args, err = set.values(args, all); err != nil {
+		return made, false, err
+	}
+	query := set.insert
+	if len(unless) > 0 {
+		query = set.insertUnless(unless)
+	}
+	err = tx.change(query, args...).Scan(&made.seq, &made.resource)
+	if unique(err) {
+		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + n.object + " already"}
+	}
+	missing, err := absent(err)
+	return made, !missing && err == nil, storeError(err)
+}
+
+// find reads the row with the record's natural key.
+func (tx *Tx) find(n *noun, record Record) (stored, error) {
+	args := []any{tx.Org}
+	for _, column := range n.key {
+		value, err := columnValue(column, record[column])
+		if err != nil {
+			return stored{}, err
+		}
+		args = append(args, value)
+	}
+	var s stored
+	err := tx.row("SELECT seq, id, resource FROM "+n.table+" WHERE org_id = ? AND "+strings.Join(n.key, " = ? AND ")+" = ?", args...).
+		Scan(&s.seq, &s.id, &s.resource)
+	return s, storeError(err)
+}
+
+// replace sets the members that are present and differ.
+func (tx *Tx) replace(n *noun, known stored, record Record) (Outcome, error) {
+	set := tx.columnsSet(n, record)
+	if len(set.names) == 0 {
+		return Unchanged, nil
+	}
+	args, err := set.values([]any{known.seq, tx.stamp(record, "updated_at")}, record)
+	if err != nil {
+		return Unchanged, err
+	}
+	var after []byte
+	err = tx.change(set.update, args...).Scan(&after)
+	if unique(err) {
+		return Unchanged, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
+	}
+	if same, err := absent(err); same || err != nil {
+		return Unchanged, storeError(err)
+	}
+	return Updated, n.follow(tx, written{outcome: Updated, seq: known.seq, record: record, before: known.resource, after: after})
+}
+
+// stamp is a record's own timestamp, or the instant of the change.
+func (tx *Tx) stamp(record Record, member string) string {
+	if text, ok := record[member].(string); ok {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			return Timestamp(at)
+		}
+	}
+	return tx.At()
+}
+
+// columnSet is the statements for records that have the same members.
+type columnSet struct {
+	table          string
+	names          []string
+	insert, update string
+}
+
+// settable tells the columns that a record's members go to from those that the
+// store sets.
+func settable(column string) bool {
+	switch column {
+	case "seq", "org_id", "id", "created_at", "updated_at":
+		return false
+	}
+	return true
+}
+
+// columnsSet finds or makes the statements for the members that a record has.
+func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
+	columns := tx.db.columns[n.table]
+	mask := uint64(0)
+	for i, column := range columns {
+		if _, present := record[column]; present && settable(column) {
+			mask |= 1 << i
+		}
+	}
+	sets := tx.db.door.columnSets
+	key := columnSetKey{n.table, mask}
+	if known := sets[key]; known != nil {
+		return known
+	}
+	set := &columnSet{table: n.table}
+	for i, column := range columns {
+		if mask&(1<<i) != 0 {
+			set.names = append(set.names, column)
+		}
+	}
+	set.prepare()
+	sets[key] = set
+	return set
+}
+
+type columnSetKey struct {
+	table string
+	mask  uint64
+}
+
+func (s *columnSet) prepare() {
+	names, marks, assigns, numbers := "", "", make([]string, len(s.names)), make([]string, len(s.names))
+	for i, name := range s.names {
+		names += ", " + name
+		marks += ", ?"
+		numbers[i] = fmt.Sprintf("?%d", i+3)
+		assigns[i] = name + " = " + numbers[i]
+	}
+	s.insert = "INSERT INTO " + s.table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ") RETURNING seq, resource"
+	s.update = "UPDATE " + s.table + " SET updated_at = ?2, " + strings.Join(assigns, ", ") +
+		" WHERE seq = ?1 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ") RETURNING resource"
+}
+
+func (s *columnSet) insertUnless(key []string) string {
+	return strings.Replace(s.insert, " RETURNING", " ON CONFLICT (org_id, "+strings.Join(key, ", ")+") DO NOTHING RETURNING", 1)
+}
+
+// values appends the columns' values to args.
+func (s *columnSet) values(args []any, record Record) ([]any, error) {
+	for _, name := range s.names {
+		value, err := columnValue(name, record[name])
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, value)
+	}
+	return args, nil
+}
+
+// columnValue turns a member's value into what its column keeps.
+func columnValue(column string, value any) (any, error) {
+	switch value := value.(type) {
+	case string:
+		if instantColumns[column] {
+			at, err := time.Parse(time.RFC3339, value)
+			if err != nil {
+				return nil, &Error{Code: Invalid, Param: column, Message: column + " must be an RFC 3339 timestamp"}
+			}
+			return Timestamp(at), nil
+		}
+		return value, nil
+	case bool:
+		if value {
+			return 1, nil
+		}
+		return 0, nil
+	case json.Number:
+		return number(column, value)
+	case map[string]any, []any:
+		return compact(value), nil
+	}
+	return value, nil
+}
+
+var instantColumns = map[string]bool{
+	"completed_at": true, "as_of": true, "generated_at": true, "notification_deadline": true,
+	"notified_at": true, "current_as_of": true,
+}
+
+// number keeps whole numbers whole, so that 100 does not come back as 100.0.
+func number(column string, n json.Number) (any, error) {
+	if whole, err := n.Int64(); err == nil {
+		return whole, nil
+	}
+	real, err := n.Float64()
+	if err != nil {
+		return nil, &Error{Code: Invalid, Param: column, Message: column + " is outside the range of numbers"}
+	}
+	if whole := int64(real); real > -1<<53 && real < 1<<53 && float64(whole) == real {
+		return whole, nil
+	}
+	return real, nil
+}
+
+// tableColumns reads which columns each table has, the derived ones aside.
+func (d *DB) tableColumns(ctx context.Context) (map[string][]string, error) {
+	columns := map[string][]string{}
+	err := d.rows(ctx, func(row scanner) error {
+		var table, column string
+		err := row.Scan(&table, &column)
+		columns[table] = append(columns[table], column)
+		return err
+	}, "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid")
+	return columns, err
+}
+
+// Records calls each with every record of a type, as JSON, oldest first: what
+// Put reads, and would write unchanged.
+func (d *DB) Records(ctx context.Context, org Org, object string, each func([]byte) error) error {
+	n := nounOf(object)
+	if n == nil {
+		return fmt.Errorf("no record type %q", object)
+	}
+	return d.rows(ctx, func(row scanner) error {
+		var record []byte
+		if err := row.Scan(&record); err != nil {
+			return err
+		}
+		return each(record)
+	}, "SELECT record FROM "+n.object+"_records WHERE org_id = ? ORDER BY created_at, id", org)
+}
+
+// compact encodes values that can be encoded: what came as JSON, and what the
+// store itself made.
+func compact(v any) string {
+	var text bytes.Buffer
+	encoder := json.NewEncoder(&text)
+	encoder.SetEscapeHTML(false)
+	if err := encoder.Encode(v); err != nil {
+		panic(err)
+	}
+	return strings.TrimSuffix(text.String(), "\n")
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
+}

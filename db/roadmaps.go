@@ -1,0 +1,108 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+)
+
+// Milestones are those of the active roadmap, newest first
+// (GET /roadmap/milestones).
+var Milestones = Collection{
+	Name: "milestones", table: "milestones", newest: "created_at", Since: true,
+	only:    "roadmap_id = (SELECT id FROM roadmaps r WHERE r.org_id = ?1 ORDER BY version_number DESC LIMIT 1)",
+	Filters: map[string]string{"status": "status"},
+}
+
+var roadmaps = noun{
+	object: "roadmap", table: "roadmaps", key: []string{"version_number"},
+	written: func(tx *Tx, w written) error {
+		var id struct{ ID string }
+		if err := json.Unmarshal(w.after, &id); err != nil {
+			return err
+		}
+		tx.touchRoadmap(id.ID)
+		return nil
+	},
+}
+
+var milestones = noun{
+	object: "milestone", table: "milestones", key: []string{"roadmap_id", "milestone_key"},
+	derive: findRoadmap,
+	written: func(tx *Tx, w written) error {
+		tx.touchRoadmap(w.record["roadmap_id"].(string), w.record["milestone_key"].(string))
+		return nil
+	},
+}
+
+// Roadmap reads the active roadmap; nil if there is none.
+func (d *DB) Roadmap(ctx context.Context, org Organisation) ([]byte, error) {
+	return d.current(ctx, "SELECT resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", org)
+}
+
+// findRoadmap replaces roadmap_version, by default the active one's, with the
+// roadmap's id.
+func findRoadmap(tx *Tx, record Record) error {
+	version, given := record["roadmap_version"]
+	query, args := "SELECT id FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", []any{tx.Org}
+	if given {
+		whole, err := columnValue("roadmap_version", version)
+		if err != nil {
+			return err
+		}
+		query, args = "SELECT id FROM roadmaps WHERE org_id = ? AND version_number = ?", append(args, whole)
+	}
+	var id string
+	err := tx.row(query, args...).Scan(&id)
+	if none, err := absent(err); err != nil {
+		return storeError(err)
+	} else if none && given {
+		return &Error{Code: Invalid, Param: "roadmap_version", Message: fmt.Sprintf("there is no roadmap of version %v; import it first", version)}
+	} else if none {
+		return &Error{Code: Invalid, Param: "roadmap_version", Message: "there is no roadmap yet; import one first"}
+	}
+	record["roadmap_id"] = id
+	return nil
+}
+
+func (tx *Tx) touchRoadmap(id string, milestones ...string) {
+	if tx.roadmaps == nil {
+		tx.roadmaps = map[string][]string{}
+	}
+	tx.roadmaps[id] = append(tx.roadmaps[id], milestones...)
+}
+
+type roadmapData struct {
+	Roadmap           json.RawMessage `json:"roadmap"`
+	ChangedMilestones []string        `json:"changed_milestones"`
+}
+
+// raiseRoadmap raises one roadmap.updated for all that a change did to the
+// active roadmap and its milestones, and keeps counts of milestones from
+// being less than there are.
+func (tx *Tx) raiseRoadmap() error {
+	for _, id := range sortedKeys(tx.roadmaps) {
+		if _, err := tx.exec(`UPDATE roadmaps SET milestones_count = max(coalesce(milestones_count, 0), n.n)
+			FROM (SELECT count(*) AS n FROM milestones WHERE org_id = ?1 AND roadmap_id = ?2) n
+			WHERE org_id = ?1 AND id = ?2 AND n.n > coalesce(milestones_count, 0)`, tx.Org, id); err != nil {
+			return err
+		}
+	}
+	if len(tx.roadmaps) == 0 {
+		return nil
+	}
+	var id string
+	var resource []byte
+	err := tx.row("SELECT id, resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", tx.Org).Scan(&id, &resource)
+	if err != nil {
+		return storeError(err)
+	}
+	changed, active := tx.roadmaps[id]
+	if !active {
+		return nil
+	}
+	if changed == nil {
+		changed = []string{}
+	}
+	return tx.Raise("roadmap.updated", roadmapData{resource, changed})
+}

@@ -1,0 +1,56 @@
+package db
+
+// Signals are the current set, one a type, newest first (GET /signals).
+var Signals = Collection{
+	Name: "signals", table: "signals", newest: "as_of", only: "current = 1", Since: true,
+	Filters: map[string]string{"type": "signal_type"},
+}
+
+var signals = noun{
+	object: "signal", table: "signals", key: []string{"signal_type", "as_of"}, put: putSignal,
+}
+
+// putSignal keeps the values of a type as a history in which the one with the
+// latest as_of is current.
+func putSignal(tx *Tx, n *noun, record Record) (Outcome, error) {
+	asOf, err := columnValue("as_of", record["as_of"])
+	if err != nil {
+		return Unchanged, err
+	}
+	var current, id string
+	err = tx.row("SELECT as_of, id FROM signals WHERE org_id = ? AND signal_type = ? AND current = 1",
+		tx.Org, record["signal_type"]).Scan(&current, &id)
+	if _, err := absent(err); err != nil {
+		return Unchanged, storeError(err)
+	}
+	delete(record, "current") // ours to say
+	switch later := asOf.(string); {
+	case later < current:
+		if known, err := tx.known(n, record); known || err != nil {
+			return Unchanged, err
+		}
+		record["current"] = false
+	case later > current && current != "":
+		if record["id"] == id {
+			delete(record, "id") // the superseded value keeps it
+		}
+		if _, err := tx.exec("UPDATE signals SET current = 0 WHERE org_id = ? AND signal_type = ? AND current = 1",
+			tx.Org, record["signal_type"]); err != nil {
+			return Unchanged, err
+		}
+	}
+	outcome, err := tx.putRecord(n, record)
+	if current != "" && outcome == Created {
+		outcome = Updated
+	}
+	return outcome, err
+}
+
+// known tells whether the history has a value of this instant.
+func (tx *Tx) known(n *noun, record Record) (bool, error) {
+	_, err := tx.find(n, record)
+	if Is(err, NotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}

@@ -1,0 +1,96 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"time"
+)
+
+// By says who changes the file, for the audit log.
+type By struct {
+	Org       Org
+	Actor     string // key:<id>, a user's id, or system
+	API       bool   // through the API, not the dashboard or the command line
+	RequestID string // of the API's request, if it was one
+}
+
+// Tx is a change under way. It is used by one goroutine, inside Write.
+type Tx struct {
+	By
+
+	db      *DB
+	now     time.Time // the one instant of all that the change writes
+	wrote   bool
+	audited bool
+
+	subscribers *[]subscriber       // who wants events, once read
+	roadmaps    map[string][]string // ids of changed roadmaps → keys of changed milestones
+	riskNumber  int                 // the greatest number of an imported RISK-0001
+}
+
+// At is the instant of the change, as stored.
+func (tx *Tx) At() string { return Timestamp(tx.now) }
+
+// Now is the instant of the change.
+func (tx *Tx) Now() time.Time { return tx.now }
+
+func (tx *Tx) newID() string { return tx.db.newID() }
+
+// complete writes what is told once for the whole change.
+func (tx *Tx) complete() error {
+	if err := tx.countRisks(); err != nil {
+		return err
+	}
+	return tx.raiseRoadmap()
+}
+
+// exec runs a statement and returns how many rows it changed.
+func (tx *Tx) exec(query string, args ...any) (int64, error) {
+	statement, err := tx.db.door.statement(query)
+	if err != nil {
+		return 0, err
+	}
+	tx.wrote = true
+	result, err := statement.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, storeError(err)
+	}
+	return result.RowsAffected()
+}
+
+// row reads one row, seeing what the transaction has written so far;
+// sql.ErrNoRows if there is none.
+func (tx *Tx) row(query string, args ...any) scanner {
+	statement, err := tx.db.door.statement(query)
+	if err != nil {
+		return failedRow{err}
+	}
+	return statement.QueryRowContext(context.Background(), args...)
+}
+
+// change runs a statement with RETURNING and reads the one row that it gives.
+func (tx *Tx) change(query string, args ...any) scanner {
+	tx.wrote = true
+	return tx.row(query, args...)
+}
+
+// rows calls each for every row, seeing what the transaction has written.
+func (tx *Tx) rows(each func(scanner) error, query string, args ...any) error {
+	statement, err := tx.db.door.statement(query)
+	if err != nil {
+		return err
+	}
+	rows, err := statement.QueryContext(context.Background(), args...)
+	if err != nil {
+		return storeError(err)
+	}
+	return eachRow(rows, each)
+}
+
+// absent turns the lack of a row into false.
+func absent(err error) (bool, error) {
+	if err == sql.ErrNoRows { //nolint:errorlint // never wrapped by Scan
+		return true, nil
+	}
+	return false, err
+}

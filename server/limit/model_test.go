@@ -1,0 +1,118 @@
+package limit_test
+
+import (
+	"math/big"
+	"time"
+
+	"govsvc/server/limit"
+)
+
+// model is the plain, slow form of one subject: fractions for the bucket and a
+// list of all allowed requests for the day.
+type model struct {
+	wall    time.Time
+	time    time.Duration // since the beginning of five minutes; never back
+	tokens  *big.Rat      // nil is no limit
+	rate    int           // a minute, at the last Allow
+	at      time.Duration
+	allowed []time.Duration
+}
+
+func newModel(c *clock) *model { return &model{wall: c.now()} }
+
+// advance reads the clock, as each call of the Limiter does.
+func (m *model) advance(c *clock) {
+	m.time += max(0, c.now().Sub(m.wall))
+	m.wall = c.now()
+}
+
+func rat(n, d int64) *big.Rat { return big.NewRat(n, d) }
+
+func least(a, b *big.Rat) *big.Rat {
+	if a.Cmp(b) < 0 {
+		return a
+	}
+	return b
+}
+
+// filled is the bucket at rate, had the slower of the two rates held so far.
+func (m *model) filled(rate int) *big.Rat {
+	if rate == 0 {
+		return nil
+	}
+	if m.tokens == nil || m.rate == 0 {
+		return rat(int64(rate), 1)
+	}
+	slower := int64(min(rate, m.rate))
+	gain := new(big.Rat).Mul(rat(slower, int64(time.Minute)), rat(int64(m.time-m.at), 1))
+	return least(gain.Add(gain, m.tokens), rat(slower, 1))
+}
+
+func leaves(at time.Duration) time.Duration {
+	return at.Truncate(5*time.Minute) + 5*time.Minute + 24*time.Hour
+}
+
+// after counts the requests that are in the day still when d has passed.
+func (m *model) after(d time.Duration) (n int) {
+	for _, at := range m.allowed {
+		if leaves(at) > m.time+d {
+			n++
+		}
+	}
+	return n
+}
+
+func (m *model) dayWait(perDay int) time.Duration {
+	if perDay == 0 || m.after(0) < perDay {
+		return 0
+	}
+	for _, at := range m.allowed {
+		if d := leaves(at) - m.time; d > 0 && m.after(d) < perDay {
+			return d
+		}
+	}
+	panic("a day that never ends")
+}
+
+// until is the time that tokens take to become n, rounded up.
+func until(tokens *big.Rat, n, rate int64) time.Duration {
+	lack := new(big.Rat).Sub(rat(n, 1), tokens)
+	if lack.Sign() <= 0 {
+		return 0
+	}
+	nanos := lack.Mul(lack, rat(int64(time.Minute), rate))
+	up := new(big.Int).Add(nanos.Num(), new(big.Int).Sub(nanos.Denom(), big.NewInt(1)))
+	return time.Duration(up.Div(up, nanos.Denom()).Int64())
+}
+
+func (m *model) decide(r limit.Rate, take bool) limit.Decision {
+	tokens := m.filled(r.PerMinute)
+	wait := m.dayWait(r.PerDay)
+	if tokens != nil {
+		wait = max(wait, until(tokens, 1, int64(r.PerMinute)))
+	}
+	if take {
+		if wait == 0 && tokens != nil {
+			tokens = new(big.Rat).Sub(tokens, rat(1, 1))
+		}
+		if wait == 0 && r.PerDay > 0 {
+			m.allowed = append(m.allowed, m.time)
+		}
+		m.tokens, m.rate, m.at = tokens, r.PerMinute, m.time
+	}
+	return m.decision(tokens, r, wait)
+}
+
+func (m *model) decision(tokens *big.Rat, r limit.Rate, wait time.Duration) limit.Decision {
+	d := limit.Decision{Allowed: wait == 0, Limit: none, Remaining: none, Day: none, Reset: m.wall, RetryAfter: wait}
+	if tokens != nil {
+		d.Limit = r.PerMinute
+		d.Remaining = int(new(big.Int).Div(tokens.Num(), tokens.Denom()).Int64())
+		d.Reset = m.wall.Add(until(tokens, int64(r.PerMinute), int64(r.PerMinute)))
+	}
+	if r.PerDay > 0 {
+		d.Day = r.PerDay
+		d.Remaining = min(d.Remaining, max(0, r.PerDay-m.after(0)))
+	}
+	return d
+}
