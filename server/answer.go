@@ -1,0 +1,109 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"crypto/sha256"
+	"encoding/base64"
+	"net/http"
+	"strconv"
+	"strings"
+	"sync"
+
+	"govsvc/server/api"
+)
+
+// compressFrom is the size in bytes from which an answer is worth compressing:
+// below it head and body leave in one packet anyway.
+const compressFrom = 1400
+
+// send answers with a success. Reads carry a strong ETag: a hash of the very
+// bytes, one for each encoding.
+func (x *exchange) send(answer api.Answer) {
+	h := x.w.Header()
+	x.limitHeaders()
+	if answer.NextCursor != "" {
+		h.Set("X-Next-Cursor", answer.NextCursor)
+	}
+	h.Set("Content-Type", answer.ContentType)
+	compressed := len(answer.Body) >= compressFrom && acceptsGzip(x.r.Header.Values("Accept-Encoding"))
+	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
+		tag := entityTag(answer.Body)
+		if compressed {
+			h.Set("Etag", `"`+tag+`-gzip"`)
+		} else {
+			h.Set("Etag", `"`+tag+`"`)
+		}
+		if matches(x.r.Header.Values("If-None-Match"), tag) {
+			h.Del("Content-Type")
+			x.w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	body := answer.Body
+	if compressed {
+		h.Set("Content-Encoding", "gzip")
+		body = compress(body)
+	}
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	x.w.WriteHeader(answer.Status)
+	x.write(body)
+}
+
+func entityTag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// matches tells whether If-None-Match names the tag, in whichever encoding
+// (RFC 9110, section 13.1.2).
+func matches(headers []string, tag string) bool {
+	for _, header := range headers {
+		for _, candidate := range strings.Split(header, ",") {
+			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+			if candidate == "*" || candidate == `"`+tag+`"` || candidate == `"`+tag+`-gzip"` {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// acceptsGzip reads Accept-Encoding (RFC 9110, section 12.5.3): gzip itself or
+// *, with a weight above 0.
+func acceptsGzip(headers []string) bool {
+	star := false
+	for _, header := range headers {
+		for _, part := range strings.Split(header, ",") {
+			coding, weight, _ := strings.Cut(part, ";")
+			_, q, weighted := strings.Cut(strings.ToLower(strings.TrimSpace(weight)), "q=")
+			value, err := strconv.ParseFloat(q, 64)
+			wanted := !weighted || err == nil && value > 0
+			switch strings.ToLower(strings.TrimSpace(coding)) {
+			case "gzip", "x-gzip":
+				return wanted
+			case "*":
+				star = wanted
+			}
+		}
+	}
+	return star
+}
+
+var compressors = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return w
+}}
+
+func compress(body []byte) []byte {
+	var out bytes.Buffer
+	w := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
+	w.Reset(&out)
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+	return out.Bytes()
+}

@@ -1,0 +1,119 @@
+// Package api holds the operations of the API: what each does, without HTTP.
+// HTTP, MCP and the dashboard call the same functions, after the same check of
+// scope and input. There is a file a noun; operations.go lists them all.
+package api
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// Operation is what an operation of the document does.
+type Operation func(ctx context.Context, c *Caller, in Input) (Answer, error)
+
+// Input is an operation's input, checked against the document.
+type Input struct {
+	Query openapi.Values
+}
+
+// Answer is a success, ready to be sent.
+type Answer struct {
+	Status      int
+	ContentType string
+	Body        []byte
+	NextCursor  string // sent as X-Next-Cursor where the body has no place for it
+}
+
+// Media types of answers.
+const (
+	JSON   = "application/json"
+	NDJSON = "application/x-ndjson"
+)
+
+// Caller is who calls an operation, and on which data.
+type Caller struct {
+	Store        *db.DB          // the live file, or the sandbox's
+	Organisation db.Organisation // in that store
+	Terms        db.Terms        // of the plan that the caller pays for
+	Actor        string          // for the audit log: key:<id>
+	Scopes       []string
+	Test         bool // a test key, on the sandbox
+	RequestID    string
+}
+
+// by is the caller as the audit log knows it.
+func (c *Caller) by() db.By {
+	return db.By{Org: c.Organisation.Org, Actor: c.Actor, API: true, RequestID: c.RequestID}
+}
+
+// readAll grants the read scopes of the resource families; never read:audit,
+// never a write (specification, Authentication 6).
+const readAll = "read:all"
+
+// Permit refuses an operation whose feature the caller's plan lacks, or whose
+// scope its key does not hold.
+func (c *Caller) Permit(op *openapi.Operation) error {
+	if op.Feature != "" && !slices.Contains(c.Terms.Features, op.Feature) {
+		return &Error{Code: TierRequired, Message: fmt.Sprintf("the organisation's plan (%s) does not include this operation (%s)",
+			c.Organisation.Plan, op.Feature)}
+	}
+	if op.Scope == "" || slices.Contains(c.Scopes, op.Scope) {
+		return nil
+	}
+	if strings.HasPrefix(op.Scope, "read:") && op.Scope != "read:audit" && slices.Contains(c.Scopes, readAll) {
+		return nil
+	}
+	return &Error{Code: InsufficientScope, Message: "this key lacks the scope " + op.Scope}
+}
+
+// Bind pairs the document's operations with their functions. It fails where
+// one side names what the other does not have, so that they can't drift apart.
+// The operations that Pending lists may lack a function.
+func Bind(document *openapi.Document) (map[string]Operation, error) {
+	for _, op := range document.Operations {
+		_, bound := operations[op.ID]
+		if !bound && !slices.Contains(Pending, op.ID) && !slices.Contains(transport, op.ID) {
+			return nil, fmt.Errorf("operation %s of the document has no function", op.ID)
+		}
+		if err := checkFilters(op); err != nil {
+			return nil, err
+		}
+	}
+	for id := range operations {
+		if document.Operation(id) == nil {
+			return nil, fmt.Errorf("function %s has no operation in the document", id)
+		}
+	}
+	return operations, nil
+}
+
+// checkFilters makes sure that a list's parameters are just those that its
+// collection can filter by.
+func checkFilters(op *openapi.Operation) error {
+	collection := lists[op.ID]
+	if collection == nil {
+		return nil
+	}
+	want := []string{"cursor", "limit"}
+	for parameter := range collection.Filters {
+		want = append(want, parameter)
+	}
+	if collection.Since {
+		want = append(want, "updated_since")
+	}
+	var have []string
+	for _, p := range op.Parameters {
+		have = append(have, p.Name)
+	}
+	slices.Sort(want)
+	slices.Sort(have)
+	if !slices.Equal(want, have) {
+		return fmt.Errorf("operation %s has parameters %v in the document, its list takes %v", op.ID, have, want)
+	}
+	return nil
+}

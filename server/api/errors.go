@@ -1,0 +1,79 @@
+package api
+
+import (
+	"context"
+	"errors"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// Code is an error's stable name, which clients branch on.
+type Code string
+
+// The codes (specification, Errors; contract, section 2).
+const (
+	MissingCredential    Code = "missing_credential"
+	InvalidAPIKey        Code = "invalid_api_key"
+	TierRequired         Code = "tier_required"
+	SubscriptionInactive Code = "subscription_inactive"
+	InsufficientScope    Code = "insufficient_scope"
+	InvalidParameter     Code = "invalid_parameter"
+	InvalidCursor        Code = "invalid_cursor"
+	UnsupportedVersion   Code = "unsupported_version"
+	RateLimitExceeded    Code = "rate_limit_exceeded"
+	NotFound             Code = "not_found"
+	MethodNotAllowed     Code = "method_not_allowed"
+	PayloadTooLarge      Code = "payload_too_large"
+	UnsupportedMediaType Code = "unsupported_media_type"
+	ResourceConflict     Code = "resource_conflict"
+	InternalError        Code = "internal_error"
+	ServiceUnavailable   Code = "service_unavailable"
+)
+
+// Error is a refusal or failure as the caller sees it.
+type Error struct {
+	Code    Code
+	Param   string // the parameter or member at fault, if one is
+	Message string // what was wrong and what to do; never an internal detail
+	Err     error  // the cause, for the log
+}
+
+func (e *Error) Error() string {
+	if e.Err != nil {
+		return string(e.Code) + ": " + e.Err.Error()
+	}
+	return string(e.Code) + ": " + e.Message
+}
+
+// Unwrap is the cause.
+func (e *Error) Unwrap() error { return e.Err }
+
+var codeOf = map[db.Code]Code{
+	db.NotFound:      NotFound,
+	db.Conflict:      ResourceConflict,
+	db.Invalid:       InvalidParameter,
+	db.InvalidCursor: InvalidCursor,
+	db.Unavailable:   ServiceUnavailable,
+}
+
+// Refusal gives any error the form that a caller may see. What it does not
+// know becomes an internal_error whose cause is for the log alone.
+func Refusal(err error) *Error {
+	var known *Error
+	if errors.As(err, &known) {
+		return known
+	}
+	var fault *openapi.Fault
+	if errors.As(err, &fault) {
+		return &Error{Code: InvalidParameter, Param: fault.Param, Message: fault.Message}
+	}
+	var stored *db.Error
+	if errors.As(err, &stored) {
+		return &Error{Code: codeOf[stored.Code], Param: stored.Param, Message: stored.Message, Err: stored.Err}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return &Error{Code: ServiceUnavailable, Message: "the request was not finished in time; try again", Err: err}
+	}
+	return &Error{Code: InternalError, Message: "something went wrong on our side; quote the request id when you report it", Err: err}
+}

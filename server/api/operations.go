@@ -1,0 +1,44 @@
+package api
+
+import "govsvc/db"
+
+// lists are the operations that page through a collection.
+var lists = map[string]*db.Collection{
+	"listScores":      &db.Scores,
+	"listRisks":       &db.Risks,
+	"listSignals":     &db.Signals,
+	"listMilestones":  &db.Milestones,
+	"listObligations": &db.Obligations,
+	"listVendors":     &db.Vendors,
+	"listTalentGaps":  &db.TalentGaps,
+	"listIncidents":   &db.Incidents,
+	"listKpis":        &db.Kpis,
+}
+
+// operations are all operations that have a function here, by operationId.
+var operations = map[string]Operation{
+	"getScorecard":       current("scorecard", (*db.DB).Scorecard),
+	"getRoadmap":         current("roadmap", (*db.DB).Roadmap),
+	"getCompliance":      current("compliance_posture", (*db.DB).CompliancePosture),
+	"getVendorPortfolio": current("vendor_portfolio", (*db.DB).VendorPortfolio),
+	"getTalentReadiness": current("talent_readiness", (*db.DB).TalentReadiness),
+	"listAuditEvents":    ListAuditEvents,
+}
+
+func init() {
+	for id, collection := range lists {
+		operations[id] = list(collection)
+	}
+}
+
+// transport are the operations that package server answers itself: they tell
+// of the API, not of an organisation's data.
+var transport = []string{"getIndex", "getDocument"}
+
+// Pending are the operations of the document whose function is still to come.
+// It shrinks to nothing; a test names what is left.
+var Pending = []string{
+	"createRisk", "updateRisk", "createIncident", "updateIncident", "createKpiCheckins", "createVendor", "updateVendor",
+	"listWebhookSubscriptions", "createWebhookSubscription", "updateWebhookSubscription",
+	"deleteWebhookSubscription", "testWebhookSubscription", "callMcp",
+}

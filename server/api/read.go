@@ -1,0 +1,88 @@
+package api
+
+import (
+	"context"
+	"strconv"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// list makes the operation that pages through a collection.
+func list(collection *db.Collection) Operation {
+	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
+		q := db.ListQuery{Limit: in.Query.Int("limit"), Cursor: in.Query.String("cursor"), Filters: map[string]string{}}
+		for parameter := range collection.Filters {
+			if value := in.Query.String(parameter); value != "" {
+				q.Filters[parameter] = value
+			}
+		}
+		var err error
+		if q.UpdatedSince, err = instant(in.Query, "updated_since"); err != nil {
+			return Answer{}, err
+		}
+		page, err := c.Store.List(ctx, c.Organisation, collection, q)
+		if err != nil {
+			return Answer{}, err
+		}
+		return Answer{Status: 200, ContentType: JSON, Body: listEnvelope(page.Data, page.HasMore, page.Next)}, nil
+	}
+}
+
+// current makes the operation that reads the one current object of a family;
+// its data is null when the organisation has none yet.
+func current(object string, read func(*db.DB, context.Context, db.Organisation) ([]byte, error)) Operation {
+	return func(ctx context.Context, c *Caller, _ Input) (Answer, error) {
+		resource, err := read(c.Store, ctx, c.Organisation)
+		if err != nil {
+			return Answer{}, err
+		}
+		return Answer{Status: 200, ContentType: JSON, Body: objectEnvelope(object, resource)}, nil
+	}
+}
+
+// instant reads a parameter that is a date or a timestamp, in the form in which
+// instants are stored; "" where it is absent.
+func instant(query openapi.Values, name string) (string, error) {
+	text := query.String(name)
+	if text == "" {
+		return "", nil
+	}
+	at, err := openapi.ParseInstant(text)
+	if err != nil {
+		return "", &Error{Code: InvalidParameter, Param: name, Message: name + " must be an ISO-8601 date or an RFC 3339 timestamp", Err: err}
+	}
+	return db.Timestamp(at), nil
+}
+
+// The envelopes of the specification. Rows come as JSON from the store, so the
+// page is put together, not encoded.
+
+const listStart = `{"object":"list","api_version":"` + db.APIVersion + `","data":`
+
+func listEnvelope(data []byte, more bool, next string) []byte {
+	body := make([]byte, 0, len(listStart)+len(data)+len(next)+48)
+	body = append(body, listStart...)
+	body = append(body, data...)
+	body = append(body, `,"has_more":`...)
+	body = strconv.AppendBool(body, more)
+	body = append(body, `,"next_cursor":`...)
+	if next == "" {
+		return append(body, "null}"...)
+	}
+	body = append(body, '"')
+	body = append(body, next...) // base64url, which needs no escaping
+	return append(body, `"}`...)
+}
+
+func objectEnvelope(object string, data []byte) []byte {
+	if data == nil {
+		data = []byte("null")
+	}
+	body := make([]byte, 0, len(data)+len(object)+96)
+	body = append(body, `{"object":"`...)
+	body = append(body, object...)
+	body = append(body, `","api_version":"`+db.APIVersion+`","data":`...)
+	body = append(body, data...)
+	return append(body, `,"has_more":false,"next_cursor":null}`...)
+}

@@ -1,0 +1,67 @@
+package server
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/limit"
+)
+
+// flushEvery is how often counts of requests are stored: what a kill may lose.
+const flushEvery = 5 * time.Second
+
+// day is the span of the rolling cap.
+const day = 24 * time.Hour
+
+// Run does the server's work between requests until ctx ends: it stores what
+// the limiter counted and when keys were used, a last time at the end.
+func (s *Server) Run(ctx context.Context) error {
+	tick := time.NewTicker(flushEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-tick.C:
+			if err := s.flush(ctx); err != nil {
+				s.Logger.Warn("counts of requests not stored yet", "error", err)
+			}
+		case <-ctx.Done():
+			return s.flush(context.WithoutCancel(ctx))
+		}
+	}
+}
+
+func (s *Server) flush(ctx context.Context) error {
+	var problems []error
+	if counts := s.keys.Unsaved(); len(counts) > 0 {
+		rows := make([]db.RequestCount, len(counts))
+		for i, c := range counts {
+			rows[i] = db.RequestCount(c)
+		}
+		if err := s.Store.AddRequestCounts(ctx, rows, s.dayStart()); err != nil {
+			s.keys.Restore(counts)
+			problems = append(problems, err)
+		}
+	}
+	if uses := s.verifier.takeUses(); len(uses) > 0 {
+		problems = append(problems, s.Store.UsedKeys(ctx, uses))
+	}
+	return errors.Join(problems...)
+}
+
+// dayStart is the start of the oldest slot that can still count.
+func (s *Server) dayStart() int64 { return s.Store.Now().Add(-day - time.Hour).Unix() }
+
+func (s *Server) loadCounts(ctx context.Context) error {
+	rows, err := s.Store.RequestCounts(ctx, s.dayStart())
+	if err != nil {
+		return err
+	}
+	counts := make([]limit.Count, len(rows))
+	for i, row := range rows {
+		counts[i] = limit.Count(row)
+	}
+	s.keys.Load(counts)
+	return nil
+}

@@ -1,0 +1,192 @@
+package server
+
+import (
+	"context"
+	"crypto/sha256"
+	"strings"
+	"sync"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// credential finds the key that a request presents and verifies it. The key is
+// read anew each time, so that a revocation or a change of plan by any process
+// counts at once.
+func (x *exchange) credential() (*db.StoredKey, error) {
+	presented := bearer(x.r.Header.Values("Authorization"))
+	if presented == "" {
+		if presented = x.r.Header.Get("X-Api-Key"); presented != "" {
+			h := x.w.Header()
+			h.Set("Deprecation", "@1789171200") // 12 Sep 2026, with this version
+			h.Set("Sunset", "Sun, 12 Sep 2027 00:00:00 GMT")
+		}
+	}
+	if presented == "" {
+		return nil, &api.Error{Code: api.MissingCredential, Message: "send the API key as `Authorization: Bearer <API_KEY>`"}
+	}
+	key, err := x.verifier.verify(x.r.Context(), presented)
+	if err != nil {
+		return nil, err
+	}
+	if key == nil || key.Ended(x.Store.Now()) {
+		return nil, &api.Error{Code: api.InvalidAPIKey, Message: "this API key is not valid: it is mistyped, revoked or expired"}
+	}
+	return key, nil
+}
+
+// bearer is the token of an Authorization header (RFC 6750); "" if there is
+// none, or more than one.
+func bearer(headers []string) string {
+	if len(headers) != 1 {
+		return ""
+	}
+	scheme, token, _ := strings.Cut(headers[0], " ")
+	if !strings.EqualFold(scheme, "Bearer") {
+		return ""
+	}
+	return strings.TrimSpace(token)
+}
+
+// verifier tells true keys from false ones. Form and tag are checked before a
+// lookup, the lookup comes before a hash, and a key that was verified once is
+// known by its digest from then on.
+type verifier struct {
+	store *db.DB
+	// Hashing takes 34 MB and some 50 ms a key. Keys of the current form can
+	// only be ours, so that they need not queue with guesses at former ones.
+	tagged, former chan struct{}
+
+	mutex   sync.Mutex
+	known   map[[sha256.Size]byte]string  // digest of a verified key → its id
+	flights map[[sha256.Size]byte]*flight // verifications under way
+	uses    map[string]string             // id → when it was last used, not yet stored
+}
+
+type flight struct {
+	done chan struct{}
+	id   string // "" if the key is false
+	err  error
+}
+
+func newVerifier(store *db.DB) *verifier {
+	return &verifier{
+		store: store, tagged: make(chan struct{}, 2), former: make(chan struct{}, 1),
+		known: map[[sha256.Size]byte]string{}, flights: map[[sha256.Size]byte]*flight{}, uses: map[string]string{},
+	}
+}
+
+// verify finds the key that was presented; nil if it is not one of ours.
+func (v *verifier) verify(ctx context.Context, presented string) (*db.StoredKey, error) {
+	parsed, ok := v.store.ParseKey(presented)
+	if !ok {
+		return nil, nil //nolint:nilnil // a false key is an answer, not an error
+	}
+	digest := sha256.Sum256([]byte(presented))
+	v.mutex.Lock()
+	id, known := v.known[digest]
+	v.mutex.Unlock()
+	if !known {
+		var err error
+		if id, err = v.prove(ctx, digest, parsed, presented); err != nil || id == "" {
+			return nil, err
+		}
+	}
+	return v.store.KeyByID(ctx, id)
+}
+
+// prove hashes a key that is seen for the first time. Callers that present the
+// same one share a hash.
+func (v *verifier) prove(ctx context.Context, digest [sha256.Size]byte, parsed db.ParsedKey, presented string) (string, error) {
+	candidates, err := v.store.KeysByPrefix(ctx, parsed.Prefix)
+	if err != nil || len(candidates) == 0 {
+		return "", err
+	}
+	v.mutex.Lock()
+	f, flying := v.flights[digest]
+	if !flying {
+		f = &flight{done: make(chan struct{})}
+		v.flights[digest] = f
+		// the hash serves all who wait for it, so no single caller can end it
+		go v.fly(context.WithoutCancel(ctx), f, digest, parsed, candidates, presented)
+	}
+	v.mutex.Unlock()
+	select {
+	case <-f.done:
+		return f.id, f.err
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+}
+
+// patience bounds how long a verification may queue for its turn to hash.
+const patience = 30 * time.Second
+
+func (v *verifier) fly(ctx context.Context, f *flight, digest [sha256.Size]byte, parsed db.ParsedKey, candidates []*db.StoredKey, presented string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	f.id, f.err = v.hash(ctx, parsed, candidates, presented)
+	v.mutex.Lock()
+	delete(v.flights, digest)
+	if f.id != "" {
+		v.remember(digest, f.id)
+	}
+	v.mutex.Unlock()
+	close(f.done)
+}
+
+func (v *verifier) hash(ctx context.Context, parsed db.ParsedKey, candidates []*db.StoredKey, presented string) (string, error) {
+	queue := v.former
+	if parsed.Tagged {
+		queue = v.tagged
+	}
+	select {
+	case queue <- struct{}{}:
+		defer func() { <-queue }()
+	case <-ctx.Done():
+		return "", ctx.Err()
+	}
+	for _, candidate := range candidates {
+		if candidate.Ended(v.store.Now()) {
+			continue
+		}
+		same, err := candidate.Matches(presented)
+		if err != nil {
+			return "", err
+		}
+		if same {
+			return candidate.ID, nil
+		}
+	}
+	return "", nil
+}
+
+// remember keeps a verified digest; the caller holds the mutex. A full memory
+// forgets any other: at worst that one is hashed again.
+func (v *verifier) remember(digest [sha256.Size]byte, id string) {
+	if len(v.known) >= keysInMemory {
+		for other := range v.known {
+			delete(v.known, other)
+			break
+		}
+	}
+	v.known[digest] = id
+}
+
+// used notes that a key was used now.
+func (v *verifier) used(id string) {
+	at := db.Timestamp(v.store.Now().Truncate(time.Second))
+	v.mutex.Lock()
+	v.uses[id] = at
+	v.mutex.Unlock()
+}
+
+// takeUses gives what is to be stored of the keys' use, and forgets it.
+func (v *verifier) takeUses() map[string]string {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	uses := v.uses
+	v.uses = map[string]string{}
+	return uses
+}

@@ -1,0 +1,273 @@
+package server
+
+import (
+	"crypto/rand"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"strings"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/limit"
+)
+
+// exchange is one request and its answer.
+type exchange struct {
+	*Server
+	w         http.ResponseWriter
+	r         *http.Request
+	requestID string
+	address   string // of the client
+	state     limit.Decision
+	caller    *api.Caller // once the credential has been checked
+}
+
+// serve answers one request of an operation.
+func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *route) {
+	x := s.begin(w, r)
+	answer, err := x.run(op)
+	if err != nil {
+		x.fail(err)
+		return
+	}
+	x.send(answer)
+}
+
+// run checks a request in the order of the contract (section 2), then does
+// what it asks for.
+func (x *exchange) run(op *route) (api.Answer, error) {
+	if op.Public {
+		if err := x.limitAddress(); err != nil {
+			return api.Answer{}, err
+		}
+	} else if err := x.admit(); err != nil {
+		return api.Answer{}, err
+	}
+	if err := x.checkVersion(); err != nil {
+		return api.Answer{}, err
+	}
+	if !op.Public {
+		if err := x.caller.Permit(op.Operation); err != nil {
+			return api.Answer{}, err
+		}
+	}
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return api.Answer{}, &api.Error{Code: api.InvalidParameter, Message: "the query is not well-formed; escape names and values"}
+	}
+	values, err := op.Query(query)
+	if err != nil {
+		return api.Answer{}, err
+	}
+	return op.run(x.r.Context(), x.caller, api.Input{Query: values})
+}
+
+// admit finds out who calls, whether its organisation may use the API at all,
+// and whether its key has requests left.
+func (x *exchange) admit() error {
+	key, err := x.credential()
+	if err != nil {
+		if limited := x.limitAddress(); limited != nil {
+			return limited
+		}
+		return err
+	}
+	terms := key.Organisation.Plan.Terms()
+	rate := limit.Rate{PerMinute: terms.PerMinute, PerDay: terms.PerDay}
+	if key.PerMinute != nil {
+		rate.PerMinute = *key.PerMinute
+	}
+	if key.PerDay != nil {
+		rate.PerDay = *key.PerDay
+	}
+	x.state = x.keys.Peek(key.ID, rate)
+	if x.caller, err = x.newCaller(key, terms); err != nil {
+		return err
+	}
+	switch {
+	case key.Organisation.Subscription != db.Active:
+		return &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
+	case !terms.API:
+		return &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(key.Organisation.Plan) + ") does not include the API"}
+	}
+	if x.state = x.keys.Allow(key.ID, rate); !x.state.Allowed {
+		return x.limited("this key has no requests left for now; wait as Retry-After says")
+	}
+	x.verifier.used(key.ID)
+	return nil
+}
+
+// newCaller is the key's holder, on the live data or on the sandbox's.
+func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, error) {
+	caller := &api.Caller{
+		Store: x.Store, Organisation: key.Organisation, Terms: terms,
+		Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID,
+	}
+	if key.Kind == db.TestKey {
+		caller.Test = true
+		x.w.Header().Set("Service-Environment", "test")
+		sandbox, err := x.Sandbox()
+		if err != nil {
+			return nil, &api.Error{Code: api.ServiceUnavailable, Message: "the sandbox could not be opened; try again later", Err: err}
+		}
+		caller.Store = sandbox
+		plan := key.Organisation.Plan
+		if caller.Organisation, err = sandbox.Organisation(x.r.Context(), db.DefaultOrganisation); err != nil {
+			return nil, err
+		}
+		caller.Organisation.Plan = plan
+	}
+	return caller, nil
+}
+
+// limitAddress takes one of the requests that the client's address has without
+// a valid key.
+func (x *exchange) limitAddress() *api.Error {
+	x.state = x.addresses.Allow(x.address, limit.Rate{PerMinute: x.AnonymousPerMinute})
+	if x.state.Allowed {
+		return nil
+	}
+	return x.limited("this address has made too many requests without a valid key; wait as Retry-After says")
+}
+
+func (x *exchange) limited(message string) *api.Error {
+	wait := (x.state.RetryAfter + time.Second - 1) / time.Second
+	x.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait))))
+	return &api.Error{Code: api.RateLimitExceeded, Message: message}
+}
+
+func (x *exchange) checkVersion() error {
+	wanted := x.r.Header.Values("Service-Version")
+	if len(wanted) == 0 || len(wanted) == 1 && wanted[0] == db.APIVersion {
+		return nil
+	}
+	return &api.Error{Code: api.UnsupportedVersion, Param: "Service-Version",
+		Message: "Service-Version must be " + db.APIVersion + ", or left out for the current version"}
+}
+
+// begin gives a request its id and its answer the headers that all have.
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
+	x := &exchange{Server: s, w: w, r: r, requestID: newRequestID(), address: s.clientAddress(r)}
+	h := w.Header()
+	h.Set("X-Request-Id", x.requestID)
+	h.Set("Service-Version", db.APIVersion)
+	h.Set("Service-Environment", "live")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Cache-Control", "private, no-cache")
+	h.Set("Vary", "Accept-Encoding, Authorization, X-Api-Key, Service-Version")
+	return x
+}
+
+func newRequestID() string {
+	var b [15]byte
+	rand.Read(b[:]) //nolint:errcheck // never fails; see its documentation
+	return "req_" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+}
+
+// limitHeaders tells what is left, on success and failure alike.
+func (x *exchange) limitHeaders() {
+	h := x.w.Header()
+	h.Set("X-Ratelimit-Limit", strconv.Itoa(x.state.Limit))
+	h.Set("X-Ratelimit-Remaining", strconv.Itoa(x.state.Remaining))
+	h.Set("X-Ratelimit-Reset", strconv.FormatInt(unixCeil(x.state.Reset), 10))
+	h.Set("X-Ratelimit-Limit-Day", strconv.Itoa(x.state.Day))
+}
+
+func unixCeil(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
+
+// failure is how a code is sent.
+type failure struct {
+	status int
+	kind   string
+}
+
+// failures is the one table of codes, statuses and types (contract, section 2).
+var failures = map[api.Code]failure{
+	api.InvalidParameter:     {400, "invalid_request_error"},
+	api.InvalidCursor:        {400, "invalid_request_error"},
+	api.UnsupportedVersion:   {400, "invalid_request_error"},
+	api.MissingCredential:    {401, "authentication_error"},
+	api.InvalidAPIKey:        {401, "authentication_error"},
+	api.TierRequired:         {403, "permission_error"},
+	api.SubscriptionInactive: {403, "permission_error"},
+	api.InsufficientScope:    {403, "permission_error"},
+	api.NotFound:             {404, "not_found_error"},
+	api.MethodNotAllowed:     {405, "invalid_request_error"},
+	api.ResourceConflict:     {409, "conflict_error"},
+	api.PayloadTooLarge:      {413, "invalid_request_error"},
+	api.UnsupportedMediaType: {415, "invalid_request_error"},
+	api.RateLimitExceeded:    {429, "rate_limit_error"},
+	api.InternalError:        {500, "api_error"},
+	api.ServiceUnavailable:   {503, "api_error"},
+}
+
+type errorEnvelope struct {
+	Error errorBody `json:"error"`
+}
+
+type errorBody struct {
+	Type      string   `json:"type"`
+	Code      api.Code `json:"code"`
+	Message   string   `json:"message"`
+	Param     string   `json:"param,omitempty"`
+	RequestID string   `json:"request_id"`
+}
+
+// fail answers with the error envelope.
+func (x *exchange) fail(err error) {
+	refusal := api.Refusal(err)
+	how := failures[refusal.Code]
+	h := x.w.Header()
+	switch how.status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	}
+	if how.status >= 500 {
+		x.Logger.Error("request failed", "request_id", x.requestID, "method", x.r.Method, "path", x.r.URL.Path,
+			"code", string(refusal.Code), "error", errors.Unwrap(refusal))
+	}
+	x.limitHeaders()
+	h.Set("Content-Type", api.JSON)
+	body, err := json.Marshal(errorEnvelope{errorBody{how.kind, refusal.Code, refusal.Message, refusal.Param, x.requestID}})
+	if err != nil {
+		x.Logger.Error("error envelope", "error", err)
+	}
+	x.w.WriteHeader(how.status)
+	x.write(body)
+}
+
+// recoverPanics answers a request whose handler panicked with a 500, and logs
+// where.
+func (s *Server) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() {
+			problem := recover()
+			if problem == nil {
+				return
+			}
+			if problem == http.ErrAbortHandler { //nolint:errorlint // a sentinel of net/http, compared as it documents
+				panic(problem)
+			}
+			s.Logger.Error("panic", "panic", problem, "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
+			x := s.begin(w, r)
+			x.state = s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute})
+			x.fail(&api.Error{Code: api.InternalError, Message: "something went wrong on our side; quote the request id when you report it"})
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
+
+func (x *exchange) write(body []byte) {
+	if _, err := x.w.Write(body); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		x.Logger.Debug("answer not sent", "request_id", x.requestID, "error", err)
+	}
+}

@@ -1,0 +1,65 @@
+package server
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/openapi"
+)
+
+// index is the answer of GET / (specification, Public; contract, Index).
+type index struct {
+	Object            string           `json:"object"`
+	APIVersion        string           `json:"api_version"`
+	SupportedVersions []string         `json:"supported_versions"`
+	OpenAPIURL        string           `json:"openapi_url"`
+	Resources         []indexResource  `json:"resources"`
+	Operations        []indexOperation `json:"operations"`
+}
+
+type indexResource struct {
+	Name        string `json:"name"`
+	Object      string `json:"object"`
+	Path        string `json:"path"`
+	Scope       string `json:"scope"`
+	Description string `json:"description"`
+}
+
+type indexOperation struct {
+	OperationID string `json:"operation_id"`
+	Method      string `json:"method"`
+	Path        string `json:"path"`
+	Scope       string `json:"scope"`
+	Summary     string `json:"summary"`
+}
+
+func (s *Server) index(context.Context, *api.Caller, api.Input) (api.Answer, error) {
+	page := index{
+		Object: "api_index", APIVersion: db.APIVersion, SupportedVersions: []string{db.APIVersion},
+		OpenAPIURL: s.BaseURL + Base + "/openapi.json",
+		Resources:  []indexResource{}, Operations: []indexOperation{},
+	}
+	for _, op := range s.Document.Operations {
+		switch {
+		case op.Public || op.Scope == "":
+		case op.Method == "GET":
+			page.Resources = append(page.Resources, resource(op))
+		default:
+			page.Operations = append(page.Operations, indexOperation{op.ID, op.Method, op.Path, op.Scope, op.Summary})
+		}
+	}
+	body, err := json.Marshal(page)
+	return api.Answer{Status: 200, ContentType: api.JSON, Body: body}, err
+}
+
+func resource(op *openapi.Operation) indexResource {
+	name := strings.ReplaceAll(strings.TrimPrefix(op.Path, "/"), "/", "_")
+	return indexResource{Name: name, Object: op.Returns.Object, Path: op.Path, Scope: op.Scope, Description: op.Summary}
+}
+
+func (s *Server) document(context.Context, *api.Caller, api.Input) (api.Answer, error) {
+	return api.Answer{Status: 200, ContentType: api.JSON, Body: s.Document.JSON()}, nil
+}

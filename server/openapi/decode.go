@@ -1,0 +1,211 @@
+package openapi
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Limits of what Decode reads, so that no input costs more than its length.
+const (
+	maxDepth  = 32 // levels of objects and arrays
+	maxNumber = 64 // characters of a number
+)
+
+// Decode reads one strict JSON value and validates it: nothing after it, no
+// member twice, valid UTF-8, no NUL in a string, finite numbers. The value is
+// made of map[string]any, []any, string, bool, json.Number and nil. It lists
+// all faults, those of the JSON first, then in the order of the schema.
+func (s *Schema) Decode(data []byte) (any, []Fault) {
+	v, faults := s.parse(data)
+	if v == nil && faults != nil {
+		return nil, faults
+	}
+	if more := s.validate(v); more != nil {
+		faults = append(faults, more...)
+	}
+	if faults != nil {
+		return nil, faults
+	}
+	return v, nil
+}
+
+func (s *Schema) validate(v any) []Fault {
+	c := checker{subject: s.subject}
+	c.check(s.rule, v, nil)
+	return c.faults
+}
+
+// errStop ends the reading of a value whose fault is noted already.
+var errStop = errors.New("openapi: stop")
+
+// decoder reads a value. Faults that leave the rest readable are collected.
+type decoder struct {
+	checker
+	buf   bytes.Buffer
+	in    jsontext.Decoder
+	words words
+	hint  int // members to expect of the outermost object
+}
+
+var decoders = sync.Pool{New: func() any { return new(decoder) }}
+
+func (s *Schema) parse(data []byte) (any, []Fault) {
+	d := decoders.Get().(*decoder)
+	defer decoders.Put(d)
+	d.checker = checker{subject: s.subject}
+	d.words, d.hint = s.words, len(s.rule.target().properties)
+	// The decoder reads a bytes.Buffer in place, without a copy.
+	d.buf = *bytes.NewBuffer(data)
+	d.in.Reset(&d.buf, jsontext.AllowDuplicateNames(true))
+	v, err := d.value(nil, 0)
+	if err == nil {
+		if _, err := d.in.ReadToken(); err != io.EOF {
+			d.fault(nil, "must be one JSON value with nothing after it")
+			v = nil
+		}
+	}
+	d.buf = bytes.Buffer{}
+	return v, d.faults
+}
+
+func (d *decoder) value(at *place, depth int) (any, error) {
+	switch kind := d.in.PeekKind(); kind {
+	case '{', '[':
+		if depth == maxDepth {
+			d.fault(at, fmt.Sprintf("must not be nested more than %d levels deep", maxDepth))
+			return nil, errStop
+		}
+		if _, err := d.in.ReadToken(); err != nil {
+			return nil, d.syntax(at, err)
+		}
+		if kind == '{' {
+			return d.object(at, depth+1)
+		}
+		return d.array(at, depth+1)
+	default:
+		raw, err := d.in.ReadValue()
+		if err != nil {
+			return nil, d.syntax(at, err)
+		}
+		return d.scalar(raw, at), nil
+	}
+}
+
+func (d *decoder) scalar(raw []byte, at *place) any {
+	switch raw[0] {
+	case '"':
+		return d.text(raw, at)
+	case 'n':
+		return nil
+	case 't':
+		return true
+	case 'f':
+		return false
+	default:
+		return d.number(raw, at)
+	}
+}
+
+func (d *decoder) number(raw []byte, at *place) any {
+	n := json.Number(raw)
+	if len(raw) > maxNumber {
+		d.fault(at, fmt.Sprintf("must be a number of at most %d characters", maxNumber))
+		return json.Number("0")
+	}
+	if _, err := strconv.ParseFloat(string(n), 64); err != nil {
+		d.fault(at, "must be a finite number that a double holds")
+		return json.Number("0")
+	}
+	return n
+}
+
+// text returns a string already in an interface, from the known words if it
+// is one of them.
+func (d *decoder) text(raw []byte, at *place) any {
+	inner := raw[1 : len(raw)-1]
+	if word, ok := d.words[string(inner)]; ok {
+		return word
+	}
+	if bytes.IndexByte(inner, '\\') < 0 {
+		return string(inner)
+	}
+	unquoted, _ := jsontext.AppendUnquote(nil, raw) // valid: it has been read
+	s := string(unquoted)
+	if strings.IndexByte(s, 0) >= 0 {
+		d.fault(at, "must not hold the NUL character")
+	}
+	return s
+}
+
+func (d *decoder) object(at *place, depth int) (any, error) {
+	hint := 0
+	if depth == 1 {
+		hint = d.hint
+	}
+	members := make(map[string]any, hint)
+	here := place{up: at} // outside the loop, where it would be allocated anew
+	for d.in.PeekKind() != '}' {
+		raw, err := d.in.ReadValue()
+		if err != nil {
+			return nil, d.syntax(at, err)
+		}
+		name := d.text(raw, at).(string)
+		here.name = name
+		if _, twice := members[name]; twice {
+			d.fault(&here, "is given twice")
+		}
+		v, err := d.value(&here, depth)
+		if err != nil {
+			return nil, err
+		}
+		members[name] = v
+	}
+	if _, err := d.in.ReadToken(); err != nil {
+		return nil, d.syntax(at, err)
+	}
+	return members, nil
+}
+
+func (d *decoder) array(at *place, depth int) (any, error) {
+	items := []any{}
+	here := place{up: at, item: true}
+	for d.in.PeekKind() != ']' {
+		here.index = len(items)
+		v, err := d.value(&here, depth)
+		if err != nil {
+			return nil, err
+		}
+		items = append(items, v)
+	}
+	if _, err := d.in.ReadToken(); err != nil {
+		return nil, d.syntax(at, err)
+	}
+	return items, nil
+}
+
+// syntax notes what keeps the input from being JSON, without a word of it.
+func (d *decoder) syntax(at *place, err error) error {
+	if at == nil && errors.Is(err, io.EOF) && d.in.InputOffset() == 0 {
+		d.fault(nil, "must not be empty")
+		return errStop
+	}
+	var bad *jsontext.SyntacticError
+	offset := d.in.InputOffset()
+	if errors.As(err, &bad) {
+		offset = bad.ByteOffset
+		if strings.Contains(bad.Err.Error(), "UTF-8") {
+			d.fault(at, "must be valid UTF-8")
+			return errStop
+		}
+	}
+	d.fault(at, fmt.Sprintf("is not valid JSON (at byte %d of the input)", offset))
+	return errStop
+}

@@ -1,0 +1,248 @@
+package openapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"flag"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/server/openapi"
+)
+
+var update = flag.Bool("update", false, "rewrite the golden files")
+
+// TestOperations holds the document against the tables of the specification.
+func TestOperations(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"getIndex GET /  200",
+		"getDocument GET /openapi.json  200",
+		"listScores GET /scores read:scores 200 list_scores",
+		"getScorecard GET /scorecard read:scorecard 200 get_scorecard",
+		"listRisks GET /risks read:risks 200 list_risks",
+		"createRisk POST /risks write:risks 201",
+		"updateRisk PATCH /risks/{id} write:risks 200",
+		"listSignals GET /signals read:signals 200 list_signals",
+		"getRoadmap GET /roadmap read:roadmap 200 get_roadmap",
+		"listMilestones GET /roadmap/milestones read:roadmap 200 list_milestones",
+		"getCompliance GET /compliance read:compliance 200 get_compliance",
+		"listObligations GET /compliance/obligations read:compliance 200 list_obligations",
+		"getVendorPortfolio GET /vendor read:vendor 200 get_vendor_portfolio",
+		"listVendors GET /vendor/inventory read:vendor 200 list_vendors",
+		"createVendor POST /vendor/inventory write:vendor 201",
+		"updateVendor PATCH /vendor/inventory/{id} write:vendor 200",
+		"getTalentReadiness GET /talent read:talent 200 get_talent_readiness",
+		"listTalentGaps GET /talent/gaps read:talent 200 list_talent_gaps",
+		"listIncidents GET /incidents read:incidents 200 list_incidents",
+		"createIncident POST /incidents write:incidents 201",
+		"updateIncident PATCH /incidents/{id} write:incidents 200",
+		"listKpis GET /kpis read:kpis 200 list_kpis",
+		"createKpiCheckins POST /kpis/checkins write:kpis 201",
+		"listAuditEvents GET /audit read:audit 200",
+		"listWebhookSubscriptions GET /webhooks/subscriptions manage:webhooks 200",
+		"createWebhookSubscription POST /webhooks/subscriptions manage:webhooks 201",
+		"updateWebhookSubscription PATCH /webhooks/subscriptions/{id} manage:webhooks 200",
+		"deleteWebhookSubscription DELETE /webhooks/subscriptions/{id} manage:webhooks 200",
+		"testWebhookSubscription POST /webhooks/subscriptions/{id}/test manage:webhooks 200",
+		"callMcp POST /mcp  200",
+	}
+	var got []string
+	for _, op := range document(t).Operations {
+		status, _ := json.Marshal(op.Status)
+		line := strings.Join([]string{op.ID, op.Method, op.Path, op.Scope, string(status)}, " ")
+		if op.Tool != nil {
+			line += " " + op.Tool.Name
+		}
+		got = append(got, line)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("operations (-want +got):\n%s", diff)
+	}
+}
+
+func TestOperationAttributes(t *testing.T) {
+	t.Parallel()
+	for _, op := range document(t).Operations {
+		var feature string
+		if strings.HasPrefix(op.Path, "/incidents") {
+			feature = "incidents"
+		} else if op.Path == "/audit" {
+			feature = "audit"
+		}
+		if op.Feature != feature {
+			t.Errorf("%s: feature %q, want %q", op.ID, op.Feature, feature)
+		}
+		if public := op.Path == "/" || op.Path == "/openapi.json"; op.Public != public {
+			t.Errorf("%s: public %v, want %v", op.ID, op.Public, public)
+		}
+		size := map[string]int64{"POST": 65536, "PATCH": 65536}[op.Method]
+		if op.ID == "createKpiCheckins" {
+			size = 524288
+		}
+		if op.MaxBody != size {
+			t.Errorf("%s: max body %d, want %d", op.ID, op.MaxBody, size)
+		}
+		if (op.Body != nil) != (size > 0) || op.BodyOptional != (op.ID == "testWebhookSubscription") {
+			t.Errorf("%s: body %v, optional %v", op.ID, op.Body != nil, op.BodyOptional)
+		}
+		if op.Response == nil {
+			t.Errorf("%s has no response schema", op.ID)
+		}
+	}
+}
+
+func TestIdempotency(t *testing.T) {
+	t.Parallel()
+	want := map[string]openapi.Idempotency{
+		"POST": openapi.RequiredIdempotency, "PATCH": openapi.OptionalIdempotency, "DELETE": openapi.OptionalIdempotency,
+	}
+	for _, op := range document(t).Operations {
+		expected := want[op.Method]
+		if op.ID == "callMcp" {
+			expected = openapi.NoIdempotency
+		}
+		if op.Idempotency != expected {
+			t.Errorf("%s: idempotency %v, want %v", op.ID, op.Idempotency, expected)
+		}
+	}
+}
+
+func TestReturns(t *testing.T) {
+	t.Parallel()
+	for id, want := range map[string]openapi.Returns{
+		"listRisks":                 {List: "Risk", Object: "risk"},
+		"createRisk":                {One: "Risk", Object: "risk"},
+		"getScorecard":              {Current: "Scorecard", Object: "scorecard"},
+		"getVendorPortfolio":        {Current: "VendorPortfolio", Object: "vendor_portfolio"},
+		"createKpiCheckins":         {One: "KpiCheckinBatch", Object: "kpi_checkin_batch"},
+		"deleteWebhookSubscription": {One: "WebhookSubscriptionDeleted", Object: "webhook_subscription_deleted"},
+		"listAuditEvents":           {List: "AuditEvent", Object: "audit_event"},
+		"getIndex":                  {},
+		"callMcp":                   {},
+	} {
+		if diff := cmp.Diff(want, document(t).Operation(id).Returns); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
+// TestServedDocument checks what can be checked of OpenAPI 3.1 without a
+// schema of it. Load has checked parameters and references on the way in;
+// this looks at what comes out.
+func TestServedDocument(t *testing.T) {
+	t.Parallel()
+	var doc map[string]any
+	if err := json.Unmarshal(document(t).JSON(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc["openapi"] != "3.1.0" || document(t).Version != "2026-09-12" {
+		t.Errorf("openapi %v, version %v", doc["openapi"], document(t).Version)
+	}
+	for key := range doc {
+		if !slices.Contains([]string{"openapi", "info", "servers", "tags", "paths", "components", "webhooks"}, key) {
+			t.Errorf("unexpected member %s", key)
+		}
+	}
+	for _, shorthand := range []string{"x-type", "x-returns", "x-body", "x-optional", "x-must", "x-error", "x-public"} {
+		if bytes.Contains(document(t).JSON(), []byte(`"`+shorthand+`"`)) {
+			t.Errorf("%s is left in the document", shorthand)
+		}
+	}
+	for _, ref := range regexp.MustCompile(`"\$ref":"([^"]+)"`).FindAllSubmatch(document(t).JSON(), -1) {
+		if at(doc, string(ref[1])) == nil {
+			t.Errorf("%s leads nowhere", ref[1])
+		}
+	}
+	tags := map[string]bool{}
+	for _, tag := range doc["tags"].([]any) {
+		tags[tag.(map[string]any)["name"].(string)] = true
+	}
+	for path, item := range doc["paths"].(map[string]any) {
+		for method, op := range item.(map[string]any) {
+			for _, tag := range op.(map[string]any)["tags"].([]any) {
+				if !tags[tag.(string)] {
+					t.Errorf("%s %s: no tag %s", method, path, tag)
+				}
+			}
+		}
+	}
+}
+
+// TestEvents holds the webhooks against the events of the specification, and
+// these against what a subscription may name.
+func TestEvents(t *testing.T) {
+	t.Parallel()
+	var doc struct{ Webhooks map[string]any }
+	if err := json.Unmarshal(document(t).JSON(), &doc); err != nil {
+		t.Fatal(err)
+	}
+	create := document(t).Schema("CreateWebhookSubscription")
+	for _, event := range []string{
+		"assessment.completed", "verdict.changed", "roadmap.updated", "risk.created",
+		"risk.severity_changed", "compliance.posture_changed", "evidence.pack_filed", "ping",
+	} {
+		if doc.Webhooks[event] == nil {
+			t.Errorf("%s is not among the webhooks", event)
+		}
+		_, faults := create.Decode([]byte(`{"url":"https://example.com","event_types":["` + event + `"]}`))
+		if (len(faults) == 0) != (event != "ping") {
+			t.Errorf("subscribing to %s: %v", event, faults)
+		}
+	}
+	if len(doc.Webhooks) != 8 {
+		t.Errorf("%d webhooks, want 8", len(doc.Webhooks))
+	}
+}
+
+// at follows a JSON pointer.
+func at(v any, ref string) any {
+	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {
+		m, ok := v.(map[string]any)
+		if !ok {
+			return nil
+		}
+		v = m[name]
+	}
+	return v
+}
+
+func TestGolden(t *testing.T) {
+	t.Parallel()
+	var got bytes.Buffer
+	if err := json.Indent(&got, document(t).JSON(), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	got.WriteByte('\n')
+	file := filepath.Join("testdata", "openapi.json")
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got.Bytes()) {
+		t.Errorf("the document differs from %s; look at the difference with -update and git diff", file)
+	}
+}
+
+// TestDeterministic loads twice: no map's order may show.
+func TestDeterministic(t *testing.T) {
+	t.Parallel()
+	again, err := openapi.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(document(t).JSON(), again.JSON()) {
+		t.Error("two loads give two documents")
+	}
+}

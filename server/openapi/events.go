@@ -1,0 +1,84 @@
+package openapi
+
+import (
+	"fmt"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// eventHeaders are the header parameters of every delivery.
+var eventHeaders = []string{
+	"EventSignature", "EventType", "EventDelivery",
+	"WebhookId", "WebhookTimestamp", "WebhookSignature",
+}
+
+// expandEvents turns x-events into the webhooks of OpenAPI 3.1 and, for each
+// event, a schema of its payload and one of its whole body.
+func expandEvents(doc *yaml.Node) error {
+	schemas := child(doc, "components", "schemas")
+	webhooks := object()
+	for name, event := range pairs(take(doc, "x-events")) {
+		data := child(event, "data")
+		if data == nil || text(event, "description") == "" || text(event, "stability") == "" {
+			return fmt.Errorf("x-events: %s needs description, stability and data", name)
+		}
+		component := camel(strings.ReplaceAll(name, ".", "_")) + "Event"
+		set(schemas, component+"Data", eventData(name, data))
+		set(schemas, component, eventBody(name, component, child(schemas, "Event")))
+		set(webhooks, name, object("post", eventOperation(name, component, event)))
+	}
+	set(doc, "webhooks", webhooks)
+	return nil
+}
+
+func eventData(name string, properties *yaml.Node) *yaml.Node {
+	required := list()
+	for property := range pairs(properties) {
+		required.Content = append(required.Content, str(property))
+	}
+	return object(
+		"type", "object",
+		"description", "What `data` holds in an event of type `"+name+"`.",
+		"required", required,
+		"properties", properties,
+	)
+}
+
+// eventBody is the general envelope with the event's own type and data.
+func eventBody(name, component string, envelope *yaml.Node) *yaml.Node {
+	body := clone(envelope)
+	set(body, "description", str("The body of a delivery of type `"+name+"`."))
+	properties := child(body, "properties")
+	set(properties, "type", object("type", "string", "const", name, "description", "The type of the event."))
+	set(properties, "data", refTo("schemas", component+"Data"))
+	return body
+}
+
+func eventOperation(name, component string, event *yaml.Node) *yaml.Node {
+	parameters := list()
+	for _, header := range eventHeaders {
+		parameters.Content = append(parameters.Content, refTo("parameters", header))
+	}
+	return object(
+		"tags", strs("webhooks"),
+		"summary", name,
+		"description", text(event, "description"),
+		"x-stability", text(event, "stability"),
+		"parameters", parameters,
+		"requestBody", object("required", true, "content", object(
+			"application/json", object("schema", refTo("schemas", component)))),
+		"responses", object(
+			"2XX", object("description", "Received. Any other answer is retried with backoff."),
+		),
+	)
+}
+
+// camel turns snake_case into UpperCamelCase.
+func camel(snake string) string {
+	var b strings.Builder
+	for word := range strings.SplitSeq(snake, "_") {
+		b.WriteString(strings.ToUpper(word[:1]) + word[1:])
+	}
+	return b.String()
+}

@@ -1,0 +1,92 @@
+// Package openapi holds the API's document: OpenAPI 3.1 in pieces of YAML, one
+// a noun, merged, expanded, checked and compiled once at start.
+//
+// Routes, scopes, the validation of queries and bodies, the index, the MCP
+// tools and the data format of import and export are all read from it, so that
+// none of them can differ from what is served at /openapi.json.
+package openapi
+
+// Document is the compiled document. It is safe for concurrent use.
+type Document struct {
+	Version    string       // the served version, e.g. "2026-09-12"
+	Operations []*Operation // in document order
+
+	json    []byte
+	schemas map[string]*Schema
+	records []record
+}
+
+// record is one object type of the data format.
+type record struct {
+	object  string
+	aliases []string // other names the API gives the same object
+	key     []string
+	schema  *Schema
+}
+
+// JSON returns the served document: compact, deterministic, members in the
+// order they are written in. The caller must not change it.
+func (d *Document) JSON() []byte { return d.json }
+
+// Operation returns the operation of that operationId, or nil.
+func (d *Document) Operation(id string) *Operation {
+	for _, op := range d.Operations {
+		if op.ID == id {
+			return op
+		}
+	}
+	return nil
+}
+
+// Schema returns the component schema of that name, or nil.
+func (d *Document) Schema(name string) *Schema { return d.schemas[name] }
+
+// RecordTypes returns the object types of the data format in the order in
+// which they are best imported: what is referred to comes first.
+func (d *Document) RecordTypes() []string {
+	names := make([]string, len(d.records))
+	for i := range d.records {
+		names[i] = d.records[i].object
+	}
+	return names
+}
+
+// RecordType returns the object type of the data format that an API object of
+// that name is imported as ("score" and "scorecard" are "assessment"), or "".
+func (d *Document) RecordType(object string) string {
+	if r := d.record(object); r != nil {
+		return r.object
+	}
+	return ""
+}
+
+// Record returns the data-format schema of an object type, or nil.
+func (d *Document) Record(object string) *Schema {
+	if r := d.record(object); r != nil {
+		return r.schema
+	}
+	return nil
+}
+
+// RecordKey returns the members of an object type's natural key, or nil.
+func (d *Document) RecordKey(object string) []string {
+	if r := d.record(object); r != nil {
+		return r.key
+	}
+	return nil
+}
+
+func (d *Document) record(object string) *record {
+	for i := range d.records {
+		r := &d.records[i]
+		if r.object == object {
+			return r
+		}
+		for _, alias := range r.aliases {
+			if alias == object {
+				return r
+			}
+		}
+	}
+	return nil
+}

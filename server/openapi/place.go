@@ -1,0 +1,53 @@
+package openapi
+
+import (
+	"strconv"
+	"strings"
+)
+
+// place is where a value stands inside another; nil is the whole.
+type place struct {
+	up    *place
+	name  string // of a member of an object
+	item  bool   // an item of an array instead
+	index int
+}
+
+// String returns the path that faults show: checkins[3].value.
+func (p *place) String() string {
+	if p == nil {
+		return ""
+	}
+	return string(p.appendTo(nil))
+}
+
+func (p *place) appendTo(b []byte) []byte {
+	if p.up != nil {
+		b = p.up.appendTo(b)
+	}
+	if p.item {
+		b = append(b, '[')
+		b = strconv.AppendInt(b, int64(p.index), 10)
+		return append(b, ']')
+	}
+	if len(b) > 0 {
+		b = append(b, '.')
+	}
+	return append(b, shownName(p.name)...)
+}
+
+// shownName quotes and shortens a member name that a caller made up: it may
+// be of any length and hold any character.
+func shownName(name string) string {
+	plain := name != "" && len(name) <= 64 && !strings.ContainsFunc(name, func(c rune) bool {
+		return c != '_' && c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	})
+	if plain {
+		return name
+	}
+	const most = 40
+	if runes := []rune(name); len(runes) > most {
+		name = string(runes[:most]) + "…"
+	}
+	return strconv.Quote(name)
+}

@@ -1,0 +1,186 @@
+// Package server is the service over HTTP: routes mounted from the document,
+// credential, limits, headers and errors. What the operations do is in package
+// api; this package brings requests to them and their answers back.
+package server
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net/http"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/limit"
+	"govsvc/server/openapi"
+)
+
+// Base is the path of the API below the service's address.
+const Base = "/api/v1"
+
+// Config is what a Server is made of.
+type Config struct {
+	Store    *db.DB
+	Document *openapi.Document
+	// Sandbox opens the data set of test keys; it is called once, by the first
+	// of them.
+	Sandbox func() (*db.DB, error)
+	Logger  *slog.Logger
+	// BaseURL is the service's address as shown to users, without a path.
+	BaseURL string
+	// TrustedProxies are the addresses whose X-Forwarded-For counts.
+	TrustedProxies []netip.Prefix
+	// AnonymousPerMinute bounds the requests that an address may make without a
+	// valid key; 0 is no limit.
+	AnonymousPerMinute int
+}
+
+// Server answers the service's requests.
+type Server struct {
+	Config
+	handler         http.Handler
+	keys, addresses *limit.Limiter // apart, so that a flood of addresses can't crowd keys out
+	verifier        *verifier
+	started         time.Time
+}
+
+// keysInMemory bounds the keys, and the addresses, whose state is held.
+const keysInMemory = 100_000
+
+// New mounts the operations of the document. It fails if the document and the
+// operations do not fit each other.
+func New(ctx context.Context, config Config) (*Server, error) {
+	functions, err := api.Bind(config.Document)
+	if err != nil {
+		return nil, err
+	}
+	if config.Document.Version != db.APIVersion {
+		return nil, errors.New("the document's version is not that of the answers")
+	}
+	s := &Server{
+		Config:    config,
+		keys:      limit.New(config.Store.Now, keysInMemory),
+		addresses: limit.New(config.Store.Now, keysInMemory),
+		verifier:  newVerifier(config.Store),
+		started:   config.Store.Now(),
+	}
+	if err := s.loadCounts(ctx); err != nil {
+		return nil, err
+	}
+	s.handler = s.routes(functions)
+	return s, nil
+}
+
+// ServeHTTP answers a request.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+
+// route is an operation of the document with what it does.
+type route struct {
+	*openapi.Operation
+	run api.Operation
+}
+
+// routes mounts each path of the document, and the pages beside the API.
+func (s *Server) routes(functions map[string]api.Operation) http.Handler {
+	router := chi.NewRouter()
+	router.Use(s.recoverPanics)
+	paths := map[string][]route{}
+	for _, op := range s.Document.Operations {
+		run := functions[op.ID]
+		switch op.ID {
+		case "getIndex":
+			run = s.index
+		case "getDocument":
+			run = s.document
+		}
+		if run != nil {
+			paths[op.Path] = append(paths[op.Path], route{op, run})
+		}
+	}
+	for path, routes := range paths {
+		router.Handle(Base+path, s.path(routes))
+		if path == "/" {
+			router.Handle(Base, s.path(routes))
+		}
+	}
+	router.NotFound(s.notFound)
+	router.Get("/healthz", s.healthz)
+	router.Get("/readyz", s.readyz)
+	return router
+}
+
+// path answers the requests of one path, whatever their method.
+func (s *Server) path(routes []route) http.Handler {
+	var allow []string
+	for _, r := range routes {
+		allow = append(allow, r.Method)
+		if r.Method == http.MethodGet {
+			allow = append(allow, http.MethodHead)
+		}
+	}
+	slices.Sort(allow)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		method := r.Method
+		if method == http.MethodHead {
+			method = http.MethodGet
+		}
+		for i := range routes {
+			if routes[i].Method == method {
+				s.serve(w, r, &routes[i])
+				return
+			}
+		}
+		w.Header().Set("Allow", strings.Join(allow, ", "))
+		s.refuse(w, r, &api.Error{Code: api.MethodNotAllowed, Message: "this path does not take " + safeMethod(r.Method) + "; it takes " + strings.Join(allow, ", ")})
+	})
+}
+
+// safeMethod names a method in a message only if it is a usual one.
+func safeMethod(method string) string {
+	switch method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return method
+	}
+	return "this method"
+}
+
+func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
+	s.refuse(w, r, &api.Error{Code: api.NotFound, Message: "there is nothing at this path; GET " + Base + "/ lists what there is"})
+}
+
+// refuse answers a request that reached no operation.
+func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
+	x := s.begin(w, r)
+	if limited := x.limitAddress(); limited != nil {
+		refusal = limited
+	}
+	x.fail(refusal)
+}
+
+// healthz answers 200 while the process lives.
+func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }
+
+// readyz answers 200 while the file can be read and written.
+func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
+	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
+	defer cancel()
+	if err := s.Store.Ready(ctx); err != nil {
+		s.Logger.Error("not ready", "error", err)
+		plain(w, http.StatusServiceUnavailable, "the data file can't be read and written right now")
+		return
+	}
+	plain(w, http.StatusOK, "ready")
+}
+
+func plain(w http.ResponseWriter, status int, text string) {
+	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.WriteHeader(status)
+	_, _ = w.Write([]byte(text + "\n")) // the client may be gone; nobody else is told
+}
