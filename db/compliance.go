@@ -36,7 +36,7 @@ type posture struct {
 }
 
 type postureData struct {
-	PostureID string  `json:"compliance_posture_id"`
+	PostureID string  `json:"posture_id"`
 	Version   int64   `json:"version_number"`
 	Scope     string  `json:"scope"`
 	RegimeID  *string `json:"regime_id"`

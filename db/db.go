@@ -58,6 +58,7 @@ type DB struct {
 
 	door   door
 	frozen atomic.Bool
+	memory answers // of a frozen file
 
 	// columns of each table that can be written, by name; see put.go
 	columns map[string][]string

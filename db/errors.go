@@ -22,6 +22,10 @@ const (
 	Invalid
 	// InvalidCursor: the cursor was not issued by this list of this file.
 	InvalidCursor
+	// KeyReused: the idempotency key belongs to another request.
+	KeyReused
+	// InFlight: the same request is being done by somebody else.
+	InFlight
 	// Unavailable: the file can't be read or written now. Nothing was done; the
 	// same call may go through later.
 	Unavailable

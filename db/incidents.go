@@ -11,7 +11,7 @@ var Incidents = Collection{
 	Filters: map[string]string{"severity": "severity", "status": "status"},
 }
 
-var incidents = noun{object: "incident", table: "incidents", put: putIncident}
+var incidents = noun{object: "incident", table: "incidents", put: putIncident, written: incidentWritten}
 
 // notificationPeriod is how long after its declaration an incident that needs
 // a notification may go without one, where no deadline is given.
@@ -37,8 +37,16 @@ func putIncident(tx *Tx, n *noun, record Record) (Outcome, error) {
 		if err != nil {
 			return Unchanged, err
 		}
-	} else if outcome, err = tx.replaceIncident(n, known, record, given); err != nil {
-		return Unchanged, err
+		if err := tx.startClock(known.seq); err != nil {
+			return Unchanged, err
+		}
+	} else {
+		if err := keepDeadline(known, record); err != nil {
+			return Unchanged, err
+		}
+		if outcome, err = tx.replace(n, known, record); err != nil {
+			return Unchanged, err
+		}
 	}
 	if given {
 		moved, err := tx.setTimeline(known.seq, timeline)
@@ -47,12 +55,33 @@ func putIncident(tx *Tx, n *noun, record Record) (Outcome, error) {
 		}
 		if moved && outcome == Unchanged {
 			outcome = Updated
-			if _, err := tx.exec("UPDATE incidents SET updated_at = ? WHERE seq = ?", tx.stamp(record, "updated_at"), known.seq); err != nil {
+			if _, err := tx.exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, tx.stamp(record, "updated_at"), tx.At()); err != nil {
 				return Unchanged, err
 			}
 		}
 	}
-	return outcome, tx.startClock(known.seq)
+	return outcome, nil
+}
+
+// keepDeadline drops an empty deadline from a record of a known incident that
+// needs a notification: the clock has set one, and would again.
+func keepDeadline(known stored, record Record) error {
+	if deadline, given := record["notification_deadline"]; !given || deadline != nil {
+		return nil
+	}
+	var now struct {
+		Required bool `json:"notification_required"`
+	}
+	if err := json.Unmarshal(known.resource, &now); err != nil {
+		return err
+	}
+	if required, given := record["notification_required"].(bool); given {
+		now.Required = required
+	}
+	if now.Required {
+		delete(record, "notification_deadline")
+	}
+	return nil
 }
 
 func (tx *Tx) findIncident(record Record) (stored, error) {
@@ -77,35 +106,29 @@ func (tx *Tx) findIncident(record Record) (stored, error) {
 	return found[0], nil
 }
 
-// replaceIncident changes an incident and, where the record brings no timeline
-// of its own, logs a change of status.
-func (tx *Tx) replaceIncident(n *noun, known stored, record Record, timeline bool) (Outcome, error) {
+// incidentWritten logs a change of status, unless the record brings a timeline
+// of its own, and starts the notification clock if it is needed now.
+func incidentWritten(tx *Tx, w written) error {
 	var before, after struct{ Status string }
-	outcome, err := tx.replace(n, known, record)
-	if err != nil || outcome == Unchanged || timeline {
-		return outcome, err
+	if err := json.Unmarshal(w.before, &before); err != nil {
+		return err
 	}
-	if err := json.Unmarshal(known.resource, &before); err != nil {
-		return outcome, err
+	if err := json.Unmarshal(w.after, &after); err != nil {
+		return err
 	}
-	err = tx.row("SELECT status FROM incidents WHERE seq = ?", known.seq).Scan(&after.Status)
-	if err != nil || before.Status == after.Status {
-		return outcome, storeError(err)
+	if _, given := w.record["timeline"]; !given && before.Status != after.Status {
+		if _, err := tx.exec("INSERT INTO incident_timeline (incident_seq, at, status, actor) VALUES (?, ?, ?, ?)",
+			w.seq, tx.At(), after.Status, tx.Actor); err != nil {
+			return err
+		}
 	}
-	return outcome, tx.logStatus(known.seq, tx.At(), after.Status, nil)
+	return tx.startClock(w.seq)
 }
 
 // startTimeline logs the declaration.
 func (tx *Tx) startTimeline(incident int64) error {
 	_, err := tx.exec(`INSERT INTO incident_timeline (incident_seq, at, status, note, actor)
 		SELECT seq, created_at, status, 'Incident declared', ? FROM incidents WHERE seq = ?`, tx.Actor, incident)
-	return err
-}
-
-// logStatus logs a change of status.
-func (tx *Tx) logStatus(incident int64, at, status string, note any) error {
-	_, err := tx.exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
-		incident, at, status, note, tx.Actor)
 	return err
 }
 
@@ -168,4 +191,31 @@ func (tx *Tx) startClock(incident int64) error {
 	}
 	_, err = tx.exec("UPDATE incidents SET notification_deadline = ? WHERE seq = ?", Timestamp(at.Add(notificationPeriod)), incident)
 	return err
+}
+
+// CreateIncident declares an incident and starts its timeline and its
+// notification clock.
+func (tx *Tx) CreateIncident(record Record) ([]byte, error) {
+	made, _, err := tx.insert(&incidents, record, nil)
+	if err != nil {
+		return nil, err
+	}
+	if err := tx.startTimeline(made.seq); err != nil {
+		return nil, err
+	}
+	if err := tx.startClock(made.seq); err != nil {
+		return nil, err
+	}
+	if err := tx.auditDifference(&incidents, "created", made.id, nil, nil); err != nil {
+		return nil, err
+	}
+	now, err := tx.byID(&incidents, made.id)
+	return now.resource, err
+}
+
+// UpdateIncident changes an incident, and logs a change of its status on its
+// timeline.
+func (tx *Tx) UpdateIncident(id string, record Record) ([]byte, error) {
+	changed, err := tx.update(&incidents, id, record, nil)
+	return changed.resource, err
 }

@@ -40,8 +40,12 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 	if err != nil || latest == nil {
 		return storeError(err)
 	}
-	asOf, _ := record["current_as_of"].(string)
-	if len(asOf) < 10 || asOf[:10] <= *latest {
+	value, err := columnValue("current_as_of", record["current_as_of"])
+	if err != nil {
+		return err
+	}
+	asOf, _ := value.(string)
+	if asOf == "" || asOf[:len(*latest)] <= *latest {
 		delete(record, "current_value")
 		delete(record, "current_as_of")
 	}
@@ -51,7 +55,9 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 // putCheckin records a value for a period of a key result.
 func putCheckin(tx *Tx, _ *noun, record Record) (Outcome, error) {
 	var kpi int64
-	err := tx.row("SELECT seq FROM kpis WHERE org_id = ? AND code = ?", tx.Org, record["key_result_code"]).Scan(&kpi)
+	var known bool
+	err := tx.row(`SELECT k.seq, c.seq IS NOT NULL FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
+		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"]).Scan(&kpi, &known)
 	if none, err := absent(err); err != nil {
 		return Unchanged, storeError(err)
 	} else if none {
@@ -69,30 +75,24 @@ func putCheckin(tx *Tx, _ *noun, record Record) (Outcome, error) {
 	if source == "" {
 		source = "import"
 	}
-	created, updated := tx.stamp(record, "created_at"), tx.At()
-	if record["updated_at"] != nil {
-		updated = tx.stamp(record, "updated_at")
-	} else if record["created_at"] != nil {
-		updated = created
-	}
-	var inserted bool
+	updated := tx.stamp(record, "updated_at")
 	err = tx.change(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (kpi_seq, period_start) DO UPDATE
-		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = ?9
+		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = iif(?9 > updated_at, ?9, ?10)
 		WHERE (value, source, evidence_ref, note) IS NOT (?4, ?5, ?6, ?7)
-		RETURNING id = ?2`,
-		kpi, id, record["period_start"], value, source, record["evidence_ref"], record["note"], created, updated).Scan(&inserted)
+		RETURNING updated_at`, kpi, id, record["period_start"], value, source, record["evidence_ref"], record["note"],
+		tx.stamp(record, "created_at"), updated, tx.At()).Scan(&updated)
 	if same, err := absent(err); same || err != nil {
 		return Unchanged, storeError(err)
 	}
 	if err := tx.followLatestPeriod(kpi, updated); err != nil {
 		return Unchanged, err
 	}
-	if inserted {
-		return Created, nil
+	if known {
+		return Updated, nil
 	}
-	return Updated, nil
+	return Created, nil
 }
 
 // followLatestPeriod makes a key result's current value that of its latest

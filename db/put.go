@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -136,29 +137,28 @@ type stored struct {
 // insert makes the record; it is not fresh where unless, a unique set of
 // columns, names one that is there already.
 func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fresh bool, err error) {
-	all := record
 	if n.birth != nil {
-		all = Record{}
-		for member, value := range record {
-			all[member] = value
-		}
-		for member, value := range n.birth(tx, record) {
-			all[member] = value
-		}
+		born := n.birth(tx, record)
+		maps.Copy(record, born)
+		defer func() {
+			for member := range born {
+				delete(record, member)
+			}
+		}()
 	}
-	made.id, _ = all["id"].(string)
+	made.id, _ = record["id"].(string)
 	if made.id == "" {
 		made.id = tx.newID()
 	}
-	set := tx.columnsSet(n, all)
+	set := tx.columnsSet(n, record)
 	args := make([]any, 0, 4+len(set.names))
-	args = append(args, tx.Org, made.id, tx.stamp(all, "created_at"), tx.stamp(all, "updated_at"))
-	if args, err = set.values(args, all); err != nil {
+	args = append(args, tx.Org, made.id, tx.stamp(record, "created_at"), tx.stamp(record, "updated_at"))
+	if args, err = set.values(args, record); err != nil {
 		return made, false, err
 	}
 	query := set.insert
 	if len(unless) > 0 {
-		query = set.insertUnless(unless)
+		query = set.insertUnless
 	}
 	err = tx.change(query, args...).Scan(&made.seq, &made.resource)
 	if unique(err) {
@@ -184,13 +184,17 @@ func (tx *Tx) find(n *noun, record Record) (stored, error) {
 	return s, storeError(err)
 }
 
-// replace sets the members that are present and differ.
+// replace sets the members that are present and differ. An updated_at that the
+// record brings counts only if it is later than the one stored: a row that
+// changes now under an old stamp would be missed by those who ask for what
+// changed since.
 func (tx *Tx) replace(n *noun, known stored, record Record) (Outcome, error) {
 	set := tx.columnsSet(n, record)
 	if len(set.names) == 0 {
 		return Unchanged, nil
 	}
-	args, err := set.values([]any{known.seq, tx.stamp(record, "updated_at")}, record)
+	args := make([]any, 0, 3+len(set.names))
+	args, err := set.values(append(args, known.seq, tx.stamp(record, "updated_at"), tx.At()), record)
 	if err != nil {
 		return Unchanged, err
 	}
@@ -217,9 +221,9 @@ func (tx *Tx) stamp(record Record, member string) string {
 
 // columnSet is the statements for records that have the same members.
 type columnSet struct {
-	table          string
-	names          []string
-	insert, update string
+	names []string
+	// insertUnless inserts where the natural key is free
+	insert, insertUnless, update string
 }
 
 // settable tells the columns that a record's members go to from those that the
@@ -246,13 +250,13 @@ func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
 	if known := sets[key]; known != nil {
 		return known
 	}
-	set := &columnSet{table: n.table}
+	set := &columnSet{}
 	for i, column := range columns {
 		if mask&(1<<i) != 0 {
 			set.names = append(set.names, column)
 		}
 	}
-	set.prepare()
+	set.prepare(n)
 	sets[key] = set
 	return set
 }
@@ -262,21 +266,20 @@ type columnSetKey struct {
 	mask  uint64
 }
 
-func (s *columnSet) prepare() {
+func (s *columnSet) prepare(n *noun) {
 	names, marks, assigns, numbers := "", "", make([]string, len(s.names)), make([]string, len(s.names))
 	for i, name := range s.names {
 		names += ", " + name
 		marks += ", ?"
-		numbers[i] = fmt.Sprintf("?%d", i+3)
+		numbers[i] = fmt.Sprintf("?%d", i+4)
 		assigns[i] = name + " = " + numbers[i]
 	}
-	s.insert = "INSERT INTO " + s.table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ") RETURNING seq, resource"
-	s.update = "UPDATE " + s.table + " SET updated_at = ?2, " + strings.Join(assigns, ", ") +
+	insert := "INSERT INTO " + n.table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ")"
+	const returning = " RETURNING seq, resource"
+	s.insert = insert + returning
+	s.insertUnless = insert + " ON CONFLICT (org_id, " + strings.Join(n.key, ", ") + ") DO NOTHING" + returning
+	s.update = "UPDATE " + n.table + " SET updated_at = iif(?2 > updated_at, ?2, ?3), " + strings.Join(assigns, ", ") +
 		" WHERE seq = ?1 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ") RETURNING resource"
-}
-
-func (s *columnSet) insertUnless(key []string) string {
-	return strings.Replace(s.insert, " RETURNING", " ON CONFLICT (org_id, "+strings.Join(key, ", ")+") DO NOTHING RETURNING", 1)
 }
 
 // values appends the columns' values to args.
@@ -346,22 +349,6 @@ func (d *DB) tableColumns(ctx context.Context) (map[string][]string, error) {
 		return err
 	}, "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid")
 	return columns, err
-}
-
-// Records calls each with every record of a type, as JSON, oldest first: what
-// Put reads, and would write unchanged.
-func (d *DB) Records(ctx context.Context, org Org, object string, each func([]byte) error) error {
-	n := nounOf(object)
-	if n == nil {
-		return fmt.Errorf("no record type %q", object)
-	}
-	return d.rows(ctx, func(row scanner) error {
-		var record []byte
-		if err := row.Scan(&record); err != nil {
-			return err
-		}
-		return each(record)
-	}, "SELECT record FROM "+n.object+"_records WHERE org_id = ? ORDER BY created_at, id", org)
 }
 
 // compact encodes values that can be encoded: what came as JSON, and what the

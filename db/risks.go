@@ -2,6 +2,7 @@ package db
 
 import (
 	"encoding/json"
+	"fmt"
 	"strconv"
 	"strings"
 )
@@ -63,7 +64,11 @@ func riskWritten(tx *Tx, w written) error {
 	if err := json.Unmarshal(w.after, &after); err != nil {
 		return err
 	}
-	return tx.raiseSeverityChange(w.after, before, after, nil)
+	if equal(before.Severity, after.Severity) && equal(before.ResidualSeverity, after.ResidualSeverity) {
+		return nil
+	}
+	reason, _ := w.record["severity_change_reason"].(string)
+	return tx.Raise("risk.severity_changed", severityData{riskData{Risk: w.after}, before, orNull(reason)})
 }
 
 // ratings are a risk's inherent and residual severity.
@@ -82,13 +87,6 @@ type severityData struct {
 	Reason   *string `json:"reason"`
 }
 
-func (tx *Tx) raiseSeverityChange(risk []byte, before, after ratings, reason *string) error {
-	if equal(before.Severity, after.Severity) && equal(before.ResidualSeverity, after.ResidualSeverity) {
-		return nil
-	}
-	return tx.Raise("risk.severity_changed", severityData{riskData{Risk: risk}, before, reason})
-}
-
 // countRisks lets the numbering go on behind the greatest imported number.
 func (tx *Tx) countRisks() error {
 	if tx.riskNumber == 0 {
@@ -96,4 +94,71 @@ func (tx *Tx) countRisks() error {
 	}
 	_, err := tx.exec("UPDATE organisations SET last_risk_number = ?1 WHERE seq = ?2 AND last_risk_number < ?1", tx.riskNumber, tx.Org)
 	return err
+}
+
+// Rating is what decides how grave a risk is, "" where it is not rated.
+type Rating struct {
+	Severity         string `json:"severity"`
+	ResidualSeverity string `json:"residual_severity"`
+	Likelihood       string `json:"likelihood"`
+	Status           string `json:"status"`
+}
+
+// Severer tells whether severity or likelihood a ranks above b; "" ranks below
+// all.
+func Severer(a, b string) bool { return rank[a] > rank[b] }
+
+// CreateRisk adds an open risk to the register under the next reference.
+func (tx *Tx) CreateRisk(record Record) ([]byte, error) {
+	for {
+		var n int
+		err := tx.change("UPDATE organisations SET last_risk_number = last_risk_number + 1 WHERE seq = ? RETURNING last_risk_number", tx.Org).Scan(&n)
+		if err != nil {
+			return nil, storeError(err)
+		}
+		record["risk_id"] = fmt.Sprintf("RISK-%04d", n)
+		made, fresh, err := tx.create(&risks, record)
+		if err != nil || fresh {
+			return made.resource, err
+		}
+	}
+}
+
+// RiskRating reads how a risk is rated now.
+func (tx *Tx) RiskRating(id string) (Rating, error) {
+	var r Rating
+	err := tx.row(`SELECT coalesce(severity, ''), coalesce(residual_severity, ''), coalesce(likelihood, ''), status
+		FROM risks WHERE org_id = ? AND id = ?`, tx.Org, id).Scan(&r.Severity, &r.ResidualSeverity, &r.Likelihood, &r.Status)
+	if none, err := absent(err); none || err != nil {
+		if none {
+			return r, &Error{Code: NotFound, Message: "no risk with this id in this organisation"}
+		}
+		return r, storeError(err)
+	}
+	return r, nil
+}
+
+// UpdateRisk changes a risk. Its severity_change_reason, where the record gives
+// one, is kept as evidence with who, when, before and after.
+func (tx *Tx) UpdateRisk(id string, record Record) ([]byte, error) {
+	before, err := tx.RiskRating(id)
+	if err != nil {
+		return nil, err
+	}
+	reason, _ := record["severity_change_reason"].(string)
+	if reason == "" {
+		changed, err := tx.update(&risks, id, record, nil)
+		return changed.resource, err
+	}
+	changed, err := tx.update(&risks, id, record, Changes{"severity_change_reason": {To: reason}})
+	if err != nil {
+		return nil, err
+	}
+	after, err := tx.RiskRating(id)
+	if err != nil {
+		return nil, err
+	}
+	_, err = tx.exec("INSERT INTO severity_evidence (risk_seq, id, at, actor, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		changed.seq, tx.newID(), tx.At(), tx.Actor, reason, compact(before), compact(after))
+	return changed.resource, err
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 )
 
 // Milestones are those of the active roadmap, newest first
@@ -16,6 +17,7 @@ var Milestones = Collection{
 
 var roadmaps = noun{
 	object: "roadmap", table: "roadmaps", key: []string{"version_number"},
+	derive: keepMilestonesCount,
 	written: func(tx *Tx, w written) error {
 		var id struct{ ID string }
 		if err := json.Unmarshal(w.after, &id); err != nil {
@@ -38,6 +40,30 @@ var milestones = noun{
 // Roadmap reads the active roadmap; nil if there is none.
 func (d *DB) Roadmap(ctx context.Context, org Organisation) ([]byte, error) {
 	return d.current(ctx, "SELECT resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", org)
+}
+
+// keepMilestonesCount drops a record's count of milestones where there are more
+// of them: raiseRoadmap has seen to it, and would again.
+func keepMilestonesCount(tx *Tx, record Record) error {
+	given, present := record["milestones_count"]
+	if !present {
+		return nil
+	}
+	count, err := columnValue("milestones_count", given)
+	if err != nil {
+		return err
+	}
+	version, err := columnValue("version_number", record["version_number"])
+	if err != nil {
+		return err
+	}
+	var more bool
+	err = tx.row(`SELECT count(*) > coalesce(?3, 0) FROM milestones m JOIN roadmaps r ON r.org_id = m.org_id AND r.id = m.roadmap_id
+		WHERE r.org_id = ?1 AND r.version_number = ?2`, tx.Org, version, count).Scan(&more)
+	if more {
+		delete(record, "milestones_count")
+	}
+	return storeError(err)
 }
 
 // findRoadmap replaces roadmap_version, by default the active one's, with the
@@ -101,8 +127,7 @@ func (tx *Tx) raiseRoadmap() error {
 	if !active {
 		return nil
 	}
-	if changed == nil {
-		changed = []string{}
-	}
-	return tx.Raise("roadmap.updated", roadmapData{resource, changed})
+	changed = append([]string{}, changed...) // never null
+	slices.Sort(changed)
+	return tx.Raise("roadmap.updated", roadmapData{resource, slices.Compact(changed)})
 }

@@ -17,11 +17,14 @@ func putSignal(tx *Tx, n *noun, record Record) (Outcome, error) {
 	if err != nil {
 		return Unchanged, err
 	}
-	var current, id string
-	err = tx.row("SELECT as_of, id FROM signals WHERE org_id = ? AND signal_type = ? AND current = 1",
-		tx.Org, record["signal_type"]).Scan(&current, &id)
+	var current string
+	err = tx.row("SELECT as_of FROM signals WHERE org_id = ? AND signal_type = ? AND current = 1",
+		tx.Org, record["signal_type"]).Scan(&current)
 	if _, err := absent(err); err != nil {
 		return Unchanged, storeError(err)
+	}
+	if err := tx.keepSignalID(record, asOf); err != nil {
+		return Unchanged, err
 	}
 	delete(record, "current") // ours to say
 	switch later := asOf.(string); {
@@ -31,9 +34,6 @@ func putSignal(tx *Tx, n *noun, record Record) (Outcome, error) {
 		}
 		record["current"] = false
 	case later > current && current != "":
-		if record["id"] == id {
-			delete(record, "id") // the superseded value keeps it
-		}
 		if _, err := tx.exec("UPDATE signals SET current = 0 WHERE org_id = ? AND signal_type = ? AND current = 1",
 			tx.Org, record["signal_type"]); err != nil {
 			return Unchanged, err
@@ -44,6 +44,22 @@ func putSignal(tx *Tx, n *noun, record Record) (Outcome, error) {
 		outcome = Updated
 	}
 	return outcome, err
+}
+
+// keepSignalID drops an id that another value of the type has already: it keeps
+// it, and the new value gets one of its own.
+func (tx *Tx) keepSignalID(record Record, asOf any) error {
+	if record["id"] == nil {
+		return nil
+	}
+	var taken int
+	err := tx.row("SELECT 1 FROM signals WHERE org_id = ? AND id = ? AND signal_type = ? AND as_of <> ?",
+		tx.Org, record["id"], record["signal_type"], asOf).Scan(&taken)
+	if free, err := absent(err); free || err != nil {
+		return storeError(err)
+	}
+	delete(record, "id")
+	return nil
 }
 
 // known tells whether the history has a value of this instant.

@@ -48,7 +48,7 @@ func (tx *Tx) complete() error {
 func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	statement, err := tx.db.door.statement(query)
 	if err != nil {
-		return 0, err
+		return 0, storeError(err)
 	}
 	tx.wrote = true
 	result, err := statement.ExecContext(context.Background(), args...)

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"strconv"
 	"strings"
@@ -58,15 +57,23 @@ func (x *exchange) run(op *route) (api.Answer, error) {
 			return api.Answer{}, err
 		}
 	}
-	query, err := url.ParseQuery(x.r.URL.RawQuery)
-	if err != nil {
-		return api.Answer{}, &api.Error{Code: api.InvalidParameter, Message: "the query is not well-formed; escape names and values"}
-	}
-	values, err := op.Query(query)
+	body, err := x.readBody(op)
 	if err != nil {
 		return api.Answer{}, err
 	}
-	return op.run(x.r.Context(), x.caller, api.Input{Query: values})
+	replay, done, err := x.idempotent(op, body)
+	if err != nil {
+		return api.Answer{}, err
+	}
+	if replay != nil {
+		return *replay, nil
+	}
+	defer done()
+	in, err := x.bind(op, body)
+	if err != nil {
+		return api.Answer{}, err
+	}
+	return op.run(x.r.Context(), x.caller, in)
 }
 
 // admit finds out who calls, whether its organisation may use the API at all,
@@ -108,7 +115,7 @@ func (x *exchange) admit() error {
 func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, error) {
 	caller := &api.Caller{
 		Store: x.Store, Organisation: key.Organisation, Terms: terms,
-		Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID,
+		Holder: key.Organisation.Org, Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID,
 	}
 	if key.Kind == db.TestKey {
 		caller.Test = true
@@ -200,6 +207,8 @@ var failures = map[api.Code]failure{
 	api.InsufficientScope:    {403, "permission_error"},
 	api.NotFound:             {404, "not_found_error"},
 	api.MethodNotAllowed:     {405, "invalid_request_error"},
+	api.IdempotencyKeyReused: {409, "idempotency_error"},
+	api.IdempotencyInFlight:  {409, "idempotency_error"},
 	api.ResourceConflict:     {409, "conflict_error"},
 	api.PayloadTooLarge:      {413, "invalid_request_error"},
 	api.UnsupportedMediaType: {415, "invalid_request_error"},

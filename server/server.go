@@ -46,6 +46,7 @@ type Server struct {
 	Config
 	handler         http.Handler
 	keys, addresses *limit.Limiter // apart, so that a flood of addresses can't crowd keys out
+	flying          inFlight
 	verifier        *verifier
 	started         time.Time
 }

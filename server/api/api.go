@@ -6,6 +6,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -18,7 +19,17 @@ type Operation func(ctx context.Context, c *Caller, in Input) (Answer, error)
 
 // Input is an operation's input, checked against the document.
 type Input struct {
+	ID    string // of the record in the path
 	Query openapi.Values
+	Body  map[string]any
+}
+
+// record is the body as a record to be stored, over defaults.
+func (in Input) record(defaults db.Record) db.Record {
+	record := db.Record{}
+	maps.Copy(record, defaults)
+	maps.Copy(record, in.Body)
+	return record
 }
 
 // Answer is a success, ready to be sent.
@@ -39,11 +50,14 @@ const (
 type Caller struct {
 	Store        *db.DB          // the live file, or the sandbox's
 	Organisation db.Organisation // in that store
+	Holder       db.Org          // the organisation that the key belongs to, in the live file
 	Terms        db.Terms        // of the plan that the caller pays for
 	Actor        string          // for the audit log: key:<id>
 	Scopes       []string
 	Test         bool // a test key, on the sandbox
 	RequestID    string
+	// Idempotency is the key of a write that may be repeated; nil if it has none.
+	Idempotency *db.IdempotencyKey
 }
 
 // by is the caller as the audit log knows it.

@@ -26,6 +26,8 @@ const (
 	MethodNotAllowed     Code = "method_not_allowed"
 	PayloadTooLarge      Code = "payload_too_large"
 	UnsupportedMediaType Code = "unsupported_media_type"
+	IdempotencyKeyReused Code = "idempotency_key_reused"
+	IdempotencyInFlight  Code = "idempotency_in_flight"
 	ResourceConflict     Code = "resource_conflict"
 	InternalError        Code = "internal_error"
 	ServiceUnavailable   Code = "service_unavailable"
@@ -52,6 +54,8 @@ func (e *Error) Unwrap() error { return e.Err }
 var codeOf = map[db.Code]Code{
 	db.NotFound:      NotFound,
 	db.Conflict:      ResourceConflict,
+	db.KeyReused:     IdempotencyKeyReused,
+	db.InFlight:      IdempotencyInFlight,
 	db.Invalid:       InvalidParameter,
 	db.InvalidCursor: InvalidCursor,
 	db.Unavailable:   ServiceUnavailable,

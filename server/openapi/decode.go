@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"unicode/utf8"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
@@ -49,6 +50,7 @@ var errStop = errors.New("openapi: stop")
 // decoder reads a value. Faults that leave the rest readable are collected.
 type decoder struct {
 	checker
+	data  []byte
 	buf   bytes.Buffer
 	in    jsontext.Decoder
 	words words
@@ -63,7 +65,7 @@ func (s *Schema) parse(data []byte) (any, []Fault) {
 	d.checker = checker{subject: s.subject}
 	d.words, d.hint = s.words, len(s.rule.target().properties)
 	// The decoder reads a bytes.Buffer in place, without a copy.
-	d.buf = *bytes.NewBuffer(data)
+	d.data, d.buf = data, *bytes.NewBuffer(data)
 	d.in.Reset(&d.buf, jsontext.AllowDuplicateNames(true))
 	v, err := d.value(nil, 0)
 	if err == nil {
@@ -72,7 +74,7 @@ func (s *Schema) parse(data []byte) (any, []Fault) {
 			v = nil
 		}
 	}
-	d.buf = bytes.Buffer{}
+	d.data, d.buf = nil, bytes.Buffer{} // the pool must not keep the input
 	return v, d.faults
 }
 
@@ -201,7 +203,9 @@ func (d *decoder) syntax(at *place, err error) error {
 	offset := d.in.InputOffset()
 	if errors.As(err, &bad) {
 		offset = bad.ByteOffset
-		if strings.Contains(bad.Err.Error(), "UTF-8") {
+	}
+	if rest := d.data[min(offset, int64(len(d.data))):]; len(rest) > 0 {
+		if r, size := utf8.DecodeRune(rest); r == utf8.RuneError && size == 1 {
 			d.fault(at, "must be valid UTF-8")
 			return errStop
 		}

@@ -51,18 +51,29 @@ func parseDate(s string) (time.Time, bool) {
 	return t, err == nil && t.Year() >= 1
 }
 
-// parseTimestamp uses UnmarshalText because time.Parse takes forms that RFC
-// 3339 has not: a one-digit hour, a comma, an offset of 99 hours.
+// parseTimestamp checks the form first because time.Parse takes forms that
+// RFC 3339 has not: a one-digit hour, a comma, an offset of 99 hours.
 func parseTimestamp(s string) (time.Time, bool) {
-	if len(s) < len("2006-01-02T15:04:05Z") {
+	const whole = len("2006-01-02T15:04:05")
+	if len(s) <= whole || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[whole] == ',' || !hasZone(s) {
 		return time.Time{}, false
 	}
-	var t time.Time
-	if err := t.UnmarshalText([]byte(s)); err != nil {
+	t, err := time.Parse(time.RFC3339, s)
+	if err != nil {
 		return time.Time{}, false
 	}
 	t = t.UTC()
 	return t, t.Year() >= 1 && t.Year() <= 9999
+}
+
+// hasZone tells whether a timestamp ends in Z or in an offset of at most
+// 23:59.
+func hasZone(s string) bool {
+	if s[len(s)-1] == 'Z' {
+		return true
+	}
+	zone := s[len(s)-len("+00:00"):]
+	return zone[1:3] <= "23" && zone[4:] <= "59"
 }
 
 // formats are those the document uses. "instant" and "date-or-date-time" are

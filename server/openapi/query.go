@@ -6,6 +6,8 @@ import (
 	"net/url"
 	"slices"
 	"strconv"
+	"strings"
+	"unicode/utf8"
 )
 
 // Query binds the query of a request. Its error is a *Fault that names the
@@ -22,6 +24,10 @@ func (o *Operation) Query(values url.Values) (Values, error) {
 			return nil, &Fault{Param: name, Message: name + " is given more than once"}
 		case len(all) == 0 || all[0] == "":
 			return nil, &Fault{Param: name, Message: name + " must not be empty"}
+		case !utf8.ValidString(all[0]):
+			return nil, &Fault{Param: name, Message: name + " must be valid UTF-8"}
+		case strings.IndexByte(all[0], 0) >= 0:
+			return nil, &Fault{Param: name, Message: name + " must not hold the NUL character"}
 		default:
 			given[name] = p.typed(all[0])
 		}

@@ -1,0 +1,87 @@
+package db
+
+import (
+	"encoding/json"
+	"maps"
+	"reflect"
+)
+
+// create makes a record, unless one has the same natural key (fresh is false
+// then), and tells the audit log of every member that it was given.
+func (tx *Tx) create(n *noun, record Record) (made stored, fresh bool, err error) {
+	made, fresh, err = tx.insert(n, record, n.key)
+	if err != nil || !fresh {
+		return made, false, err
+	}
+	if err := n.follow(tx, written{outcome: Created, seq: made.seq, record: record, after: made.resource}); err != nil {
+		return made, true, err
+	}
+	return made, true, tx.auditDifference(n, "created", made.id, nil, nil)
+}
+
+// update changes the members of the record with an id that are present and
+// differ, and tells the audit log of each and of what more the caller changed.
+// It returns the record as it is now.
+func (tx *Tx) update(n *noun, id string, record Record, more Changes) (stored, error) {
+	known, err := tx.byID(n, id)
+	if err != nil {
+		return known, err
+	}
+	before, err := tx.members(n, id)
+	if err != nil {
+		return known, err
+	}
+	outcome, err := tx.replace(n, known, record)
+	if err != nil || outcome == Unchanged && len(more) == 0 {
+		return known, err
+	}
+	if err := tx.auditDifference(n, "updated", id, before, more); err != nil {
+		return known, err
+	}
+	return tx.byID(n, id)
+}
+
+// byID finds a record of the organisation; NotFound where there is none.
+func (tx *Tx) byID(n *noun, id string) (stored, error) {
+	var s stored
+	err := tx.row("SELECT seq, id, resource FROM "+n.table+" WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&s.seq, &s.id, &s.resource)
+	if none, err := absent(err); none {
+		return s, &Error{Code: NotFound, Message: "no " + n.object + " with this id in this organisation"}
+	} else if err != nil {
+		return s, storeError(err)
+	}
+	return s, nil
+}
+
+// members reads all members of a record, those that the API does not show too.
+func (tx *Tx) members(n *noun, id string) (map[string]any, error) {
+	var text []byte
+	err := tx.row("SELECT record FROM "+n.object+"_records WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&text)
+	if err != nil {
+		return nil, storeError(err)
+	}
+	var members map[string]any
+	err = json.Unmarshal(text, &members)
+	return members, err
+}
+
+// auditDifference tells the audit log what of a record is not as it was before;
+// nil is a record that was not there.
+func (tx *Tx) auditDifference(n *noun, verb, id string, before map[string]any, more Changes) error {
+	after, err := tx.members(n, id)
+	if err != nil {
+		return err
+	}
+	changes := Changes{}
+	maps.Copy(changes, more)
+	for member, value := range after {
+		switch member {
+		case "object", "id", "created_at", "updated_at", "timeline":
+			continue
+		}
+		if !reflect.DeepEqual(before[member], value) {
+			changes[member] = Change{From: before[member], To: value}
+		}
+	}
+	return tx.AuditChange(n.object, verb, id, changes)
+}

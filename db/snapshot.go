@@ -1,0 +1,52 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+)
+
+// Snapshot is the file at one instant: all that is read through it belongs
+// together, whatever is written meanwhile. It is used by one goroutine, inside
+// DB.Snapshot, and kept short: the log of writes can't shrink while it lasts.
+type Snapshot struct{ tx *sql.Tx }
+
+// Snapshot runs read with the file as it is at the first query.
+func (d *DB) Snapshot(ctx context.Context, read func(*Snapshot) error) error {
+	tx, err := d.read.BeginTx(ctx, nil)
+	if err != nil {
+		return storeError(err)
+	}
+	defer tx.Rollback()
+	return read(&Snapshot{tx})
+}
+
+// rows calls each for every row that the query gives.
+func (s *Snapshot) rows(ctx context.Context, each func(scanner) error, query string, args ...any) error {
+	rows, err := s.tx.QueryContext(ctx, query, args...)
+	if err != nil {
+		return storeError(err)
+	}
+	return eachRow(rows, each)
+}
+
+// Records calls each with every record of a type, as JSON, oldest first: what
+// Put reads, and would write unchanged. The bytes are valid during the call.
+func (s *Snapshot) Records(ctx context.Context, org Org, object string, each func([]byte) error) error {
+	n := nounOf(object)
+	if n == nil {
+		return fmt.Errorf("no record type %q", object)
+	}
+	var record sql.RawBytes
+	return s.rows(ctx, func(row scanner) error {
+		if err := row.Scan(&record); err != nil {
+			return storeError(err)
+		}
+		return each(record)
+	}, "SELECT record FROM "+n.object+"_records WHERE org_id = ? ORDER BY created_at, id", org)
+}
+
+// Records reads one type in a snapshot of its own; see Snapshot.Records.
+func (d *DB) Records(ctx context.Context, org Org, object string, each func([]byte) error) error {
+	return d.Snapshot(ctx, func(s *Snapshot) error { return s.Records(ctx, org, object, each) })
+}

@@ -1,0 +1,64 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// checkinBatch is the answer to a batch of check-ins.
+type checkinBatch struct {
+	Object   string       `json:"object"`
+	Accepted int          `json:"accepted"`
+	Checkins []db.Checkin `json:"checkins"`
+}
+
+// CreateKpiCheckins records a batch of data points, all or none
+// (specification, POST /kpis/checkins).
+func CreateKpiCheckins(ctx context.Context, c *Caller, in Input) (Answer, error) {
+	drafts, err := checkinDrafts(in.Body)
+	if err != nil {
+		return Answer{}, err
+	}
+	return c.write(ctx, 201, "kpi_checkin_batch", func(tx *db.Tx) ([]byte, error) {
+		recorded, err := tx.RecordCheckins(drafts)
+		if err != nil {
+			return nil, err
+		}
+		return json.Marshal(checkinBatch{"kpi_checkin_batch", len(recorded), recorded})
+	})
+}
+
+func checkinDrafts(body map[string]any) ([]db.CheckinDraft, error) {
+	points, _ := body["checkins"].([]any)
+	drafts := make([]db.CheckinDraft, len(points))
+	for i := range points {
+		point, _ := points[i].(map[string]any)
+		d := &drafts[i]
+		d.KeyResultID, _ = point["key_result_id"].(string)
+		d.KeyResultCode, _ = point["key_result_code"].(string)
+		d.Value, _ = point["value"].(json.Number)
+		d.EvidenceRef, d.Note = optional(point, "evidence_ref"), optional(point, "note")
+		d.Source = "api"
+		if source, given := point["source"].(string); given {
+			d.Source = source
+		}
+		if start, given := point["period_start"].(string); given {
+			var err error
+			if d.PeriodStart, err = openapi.ParsePeriod(start); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return drafts, nil
+}
+
+// optional is a string member that may be absent.
+func optional(members map[string]any, name string) *string {
+	if text, given := members[name].(string); given {
+		return &text
+	}
+	return nil
+}

@@ -1,0 +1,76 @@
+package server
+
+import (
+	"errors"
+	"io"
+	"mime"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"govsvc/server/api"
+)
+
+// readBody reads the body of an operation that takes one: of the right media
+// type, and no longer than the document allows.
+func (x *exchange) readBody(op *route) ([]byte, error) {
+	if op.Body == nil {
+		return nil, nil
+	}
+	declared := x.r.Header.Get("Content-Type")
+	if (declared != "" || !op.BodyOptional) && !isJSON(declared) {
+		return nil, errMediaType
+	}
+	if encoding := x.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
+		return nil, &api.Error{Code: api.UnsupportedMediaType, Message: "the body must not be compressed; leave Content-Encoding out"}
+	}
+	if x.r.ContentLength > op.MaxBody {
+		return nil, tooLarge(op.MaxBody)
+	}
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, op.MaxBody))
+	var long *http.MaxBytesError
+	switch {
+	case errors.As(err, &long):
+		return nil, tooLarge(op.MaxBody)
+	case err != nil:
+		return nil, &api.Error{Code: api.InvalidParameter, Message: "the body did not arrive whole; send it again", Err: err}
+	case declared == "" && len(body) > 0:
+		return nil, errMediaType
+	}
+	return body, nil
+}
+
+var errMediaType = &api.Error{Code: api.UnsupportedMediaType, Message: "send the body as JSON, with the header Content-Type: application/json"}
+
+func tooLarge(limit int64) error {
+	return &api.Error{Code: api.PayloadTooLarge, Message: "the body is larger than the " + strconv.FormatInt(limit, 10) + " bytes that this operation takes"}
+}
+
+// isJSON tells whether a Content-Type is application/json in UTF-8.
+func isJSON(contentType string) bool {
+	media, parameters, err := mime.ParseMediaType(contentType)
+	charset, given := parameters["charset"]
+	return err == nil && media == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
+}
+
+// bind checks query and body against the document.
+func (x *exchange) bind(op *route, body []byte) (api.Input, error) {
+	in := api.Input{ID: strings.ToLower(x.r.PathValue("id"))}
+	query, err := url.ParseQuery(x.r.URL.RawQuery)
+	if err != nil {
+		return in, &api.Error{Code: api.InvalidParameter, Message: "the query is not well-formed; escape names and values"}
+	}
+	if in.Query, err = op.Query(query); err != nil {
+		return in, err
+	}
+	if op.Body == nil || op.BodyOptional && len(body) == 0 {
+		return in, nil
+	}
+	value, faults := op.Body.Decode(body)
+	if len(faults) > 0 {
+		return in, &faults[0]
+	}
+	in.Body, _ = value.(map[string]any) // the document has only objects as bodies
+	return in, nil
+}

@@ -1,0 +1,75 @@
+package openapi_test
+
+import (
+	"io/fs"
+	"strings"
+	"testing"
+	"testing/fstest"
+
+	"govsvc/server/openapi"
+)
+
+// TestMistakes puts a mistake into a piece: Load must name it.
+func TestMistakes(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ file, old, new, want string }{
+		{"risks.yaml", "operationId: listRisks", "operationId: createRisk", "operationId is missing or taken"},
+		{"risks.yaml", "      summary: List risks\n", "", "has no summary"},
+		{"risks.yaml", "      description: The risk register, newest first.\n", "", "has no description"},
+		{"risks.yaml", "x-scope: read:risks", "x-scope: read:risk", "no scope read:risk"},
+		{"risks.yaml", "      x-scope: read:risks\n", "", "needs a scope"},
+		{"risks.yaml", "      x-max-body: 65536\n", "", "x-max-body"},
+		{"risks.yaml", "x-idempotency: required", "x-idempotency: optional", `x-idempotency must be "required"`},
+		{"risks.yaml", "description: Only risks in this status., ", "", "needs a description"},
+		{"risks.yaml", "x-type: likelihood,", "x-type: likelyhood,", "no x-type likelyhood"},
+		{"risks.yaml", "#/components/parameters/Limit", "#/components/parameters/Limits", "leads nowhere"},
+		{"risks.yaml", "x-returns: {list: Risk}", "x-returns: {list: Risks}", "no schema Risks"},
+		{"risks.yaml", "minLength: 20", "minChars: 20", "not a keyword"},
+		{"risks.yaml", "minLength: 20", "format: words", "no format words"},
+		{"risks.yaml", "x-returns: {list: Risk}", "x-return: {list: Risk}", "has neither"},
+		{"risks.yaml", "key: [risk_id]", "key: [risk]", "has no member risk"},
+		{"risks.yaml", "of: Risk", "of: Hazard", "unknown schema"},
+		{"risks.yaml", "{x-type: risk-status, description: Where its treatment stands.}", "{x-type: risk-status}", "has no description"},
+		{"signals.yaml", "  /signals:", "  /risks:", "defined twice"},
+		{"signals.yaml", "    Signal:", "    Risk:", "Risk is defined twice"},
+		{"signals.yaml", "      summary: List signals", "      summary: A\n      summary: B", "summary is given twice"},
+		{"signals.yaml", "  signal:", "  signals:", "signal is missing"},
+		{"signals.yaml", "x-scope: read:signals", "x-scope: read:signals\n      x-color: red", "x-color is not expected"},
+		{"incidents.yaml", "x-feature: incidents", "x-feature: incident", "no feature incident"},
+		{"incidents.yaml", "parameters: [{$ref: '#/components/parameters/Id'}]", "parameters: []", "path parameter id is not declared"},
+		{"webhooks.yaml", "    stability: beta\n", "", "needs description, stability"},
+		{"mcp.yaml", "paths:", "paths: {", "yaml"},
+	} {
+		t.Run(row.want, func(t *testing.T) {
+			t.Parallel()
+			pieces := embedded(t)
+			data := string(pieces[row.file].Data)
+			if !strings.Contains(data, row.old) {
+				t.Fatalf("%s has no %q", row.file, row.old)
+			}
+			pieces[row.file] = &fstest.MapFile{Data: []byte(strings.Replace(data, row.old, row.new, 1))}
+			_, err := openapi.LoadFrom(pieces)
+			if err == nil || !strings.Contains(err.Error(), row.want) {
+				t.Errorf("error %v, want one with %q", err, row.want)
+			}
+		})
+	}
+}
+
+// embedded copies the pieces, and sees that no file is left out of them.
+func embedded(t *testing.T) fstest.MapFS {
+	t.Helper()
+	names, err := fs.Glob(openapi.Files, "*.yaml")
+	if err != nil || len(names) != 14 {
+		t.Fatalf("%d pieces, error %v", len(names), err)
+	}
+	pieces := fstest.MapFS{}
+	for _, name := range names {
+		data, err := fs.ReadFile(openapi.Files, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pieces[name] = &fstest.MapFile{Data: data}
+	}
+	return pieces
+}
