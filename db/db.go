@@ -7,9 +7,11 @@ package db
 
 import (
 	"context"
+	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"net/url"
 	"os"
@@ -44,6 +46,8 @@ type Options struct {
 	Now func() time.Time
 	// NewID makes the ids of new rows; nil makes UUIDv7 from Now.
 	NewID func() string
+	// Random is where secrets come from; nil is crypto/rand.
+	Random io.Reader
 }
 
 // DB is an open data file. Its methods may be called from many goroutines.
@@ -81,6 +85,9 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	}
 	if d.newID == nil {
 		d.newID = idSource(d.now)
+	}
+	if d.options.Random == nil {
+		d.options.Random = rand.Reader
 	}
 	if err := d.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, err), d.Close())
@@ -166,6 +173,13 @@ func (d *DB) Now() time.Time { return d.now().UTC() }
 // Freeze makes every later write leave the file as it was, once its answer has
 // been computed: how the sandbox keeps its data set.
 func (d *DB) Freeze() { d.frozen.Store(true) }
+
+// random is n bytes for a secret.
+func (d *DB) random(n int) ([]byte, error) {
+	secret := make([]byte, n)
+	_, err := io.ReadFull(d.options.Random, secret)
+	return secret, err
+}
 
 // Ready tells whether the file can be read and written now. It waits no longer
 // than a write would.

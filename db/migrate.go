@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"crypto/rand"
 	"database/sql"
 	"errors"
 	"fmt"
@@ -89,8 +88,10 @@ func (d *DB) copyBefore(ctx context.Context, version int64) error {
 func (d *DB) seed(ctx context.Context) error {
 	return d.maintain(ctx, func(tx *Tx) error {
 		for _, name := range []string{"cursor", "key_tag"} {
-			secret := make([]byte, 32)
-			rand.Read(secret) //nolint:errcheck // never fails; see its documentation
+			secret, err := d.random(32)
+			if err != nil {
+				return err
+			}
 			if _, err := tx.exec("INSERT INTO secrets (name, value) VALUES (?, ?) ON CONFLICT DO NOTHING", name, secret); err != nil {
 				return err
 			}

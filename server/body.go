@@ -71,6 +71,9 @@ func (x *exchange) bind(op *route, body []byte) (api.Input, error) {
 	if len(faults) > 0 {
 		return in, &faults[0]
 	}
+	if x.caller.Test {
+		value = op.Body.Mark(value, SandboxMarker)
+	}
 	in.Body, _ = value.(map[string]any) // the document has only objects as bodies
 	return in, nil
 }

@@ -24,6 +24,10 @@ import (
 // Base is the path of the API below the service's address.
 const Base = "/api/v1"
 
+// SandboxMarker starts every human-readable value that a test key sees
+// (specification, Sandbox data).
+const SandboxMarker = "[SANDBOX] "
+
 // Config is what a Server is made of.
 type Config struct {
 	Store    *db.DB

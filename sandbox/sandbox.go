@@ -1,0 +1,127 @@
+// Package sandbox holds the data sets that come with the program, and how they
+// are loaded: the sandbox's fixtures, on which every test key works, and the
+// demonstration organisation of `serve --demo`.
+package sandbox
+
+import (
+	"context"
+	_ "embed"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync/atomic"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+	"govsvc/server/transfer"
+)
+
+//go:embed fixtures.ndjson
+var fixtures []byte
+
+//go:embed demo.ndjson
+var demo []byte
+
+// Demo is the demonstration organisation, in the data format.
+func Demo() transfer.Source { return transfer.Bytes("demo.ndjson", demo) }
+
+// now is the sandbox's only instant: its answers don't depend on the day.
+var now = time.Date(2026, 9, 12, 12, 0, 0, 0, time.UTC)
+
+// firstOwnID is the first id of the reserved range that the fixtures leave to
+// what the store makes itself.
+const firstOwnID = 900_000
+
+// Sandbox is an open data set of test keys. Nothing that is written to it
+// stays.
+type Sandbox struct {
+	*db.DB
+	folder string
+}
+
+// Open fills a throwaway file with the fixtures. Two of them, of whatever
+// builds, answer byte for byte the same.
+func Open(ctx context.Context, document *openapi.Document) (*Sandbox, error) {
+	folder, err := os.MkdirTemp("", "govsvc-sandbox-")
+	if err != nil {
+		return nil, fmt.Errorf("a folder for the sandbox: %w", err)
+	}
+	s := &Sandbox{folder: folder}
+	var ids atomic.Int64
+	ids.Store(firstOwnID)
+	s.DB, err = db.Open(ctx, db.Options{
+		Path:   filepath.Join(folder, "sandbox.db"),
+		Now:    func() time.Time { return now },
+		NewID:  func() string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", ids.Add(1)) },
+		Random: constant{},
+	})
+	if err == nil {
+		err = s.fill(ctx, document)
+	}
+	if err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	s.Freeze()
+	return s, nil
+}
+
+// Close removes the file.
+func (s *Sandbox) Close() error {
+	var err error
+	if s.DB != nil {
+		err = s.DB.Close()
+	}
+	return errors.Join(err, os.RemoveAll(s.folder))
+}
+
+func (s *Sandbox) fill(ctx context.Context, document *openapi.Document) error {
+	org, err := s.Organisation(ctx, db.DefaultOrganisation)
+	if err != nil {
+		return err
+	}
+	by := db.By{Org: org.Org, Actor: "system"}
+	if _, err := transfer.Import(ctx, s.DB, document, by, []transfer.Source{transfer.Bytes("fixtures.ndjson", fixtures)}, transfer.Options{}); err != nil {
+		return err
+	}
+	return s.Write(ctx, by, auditTrail)
+}
+
+// auditTrail adds an event of each category to the log, as the live service
+// writes them.
+func auditTrail(tx *db.Tx) error {
+	for _, e := range []db.AuditEvent{
+		{Action: "user.signed_in", Category: db.Authentication, Severity: db.SeverityRead, ResourceType: "user", ResourceID: own(1)},
+		{Action: "user.sign_in_refused", Category: db.Authentication, Severity: db.SeverityRefused},
+		{Action: "api.read.audit", Category: db.DataAccess, Severity: db.SeverityRead, Metadata: db.Metadata{"events": 3, "format": "json"}},
+		{
+			Action: "risk.updated", Category: db.DataChange, Severity: db.SeverityWrite, ResourceType: "risk", ResourceID: own(201),
+			Metadata: db.Metadata{"changes": db.Changes{"status": {From: "Open", To: "InProgress"}}},
+		},
+		{Action: "page.refused", Category: db.Authorization, Severity: db.SeverityRefused},
+		{Action: "organisation.updated", Category: db.Configuration, Severity: db.SeveritySettings, ResourceType: "organisation"},
+		{Action: "key.minted", Category: db.KeyManagement, Severity: db.SeverityKeys, ResourceType: "api_key", ResourceID: own(2)},
+		{Action: "webhook_subscription.created", Category: db.Webhook, Severity: db.SeverityWrite, ResourceType: "webhook_subscription", ResourceID: own(1601)},
+		{Action: "export.completed", Category: db.Export, Severity: db.SeverityRead},
+		{Action: "file.restored", Category: db.System, Severity: db.SeverityRestore},
+	} {
+		if err := tx.Audit(e); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func own(n int) string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", n) }
+
+// constant is the sandbox's source of randomness: secrets of the sandbox are
+// fixed, so that cursors and signatures are the same everywhere.
+type constant struct{}
+
+func (constant) Read(p []byte) (int, error) {
+	for i := range p {
+		p[i] = "govsvc sandbox: nothing secret. "[i%32]
+	}
+	return len(p), nil
+}

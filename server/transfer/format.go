@@ -1,0 +1,122 @@
+package transfer
+
+import (
+	"bufio"
+	"bytes"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/go-json-experiment/json/jsontext"
+)
+
+// Format is how records stand in a source.
+type Format string
+
+// The formats.
+const (
+	// NDJSON has one record a line.
+	NDJSON Format = "ndjson"
+	// JSON is one value: an array of records, one of the API's envelopes or a
+	// single record.
+	JSON Format = "json"
+)
+
+// formats tells what reads each format. A format that is not JSON can be added
+// here by a reader that gives its records as JSON.
+var formats = []struct {
+	format     Format
+	extensions []string
+	read       func(*bufio.Reader) reader
+}{
+	{NDJSON, []string{".ndjson", ".jsonl"}, readLines},
+	{JSON, []string{".json"}, readValue},
+}
+
+// Formats lists the formats.
+func Formats() []string {
+	names := make([]string, len(formats))
+	for i, f := range formats {
+		names[i] = string(f.format)
+	}
+	return names
+}
+
+// check refuses a format that there is not; "" is to be found out.
+func (f Format) check() error {
+	if f != "" && !slices.Contains(Formats(), string(f)) {
+		return fmt.Errorf("no format %q; the formats are %s", f, strings.Join(Formats(), ", "))
+	}
+	return nil
+}
+
+// reader takes the records out of a source.
+type reader interface {
+	// next returns the line on which the next record starts and the record as
+	// JSON, valid until the next call. A refusal is a fault of the source, and
+	// reading may go on; io.EOF is its end.
+	next() (line int, record []byte, err error)
+}
+
+// refusal says what keeps a part of a source from being a record.
+type refusal string
+
+func (r refusal) Error() string { return string(r) }
+
+// maxRecord bounds a record, and with it the memory of an import, in bytes.
+const maxRecord = 1 << 20
+
+const tooLong = refusal("the record is longer than 1 MiB; nothing of that size is kept")
+
+// newReader finds the format of a source and what reads it.
+func newReader(in io.Reader, name string, format Format) (reader, error) {
+	// A whole line has room in the buffer, with its end, so no line is copied.
+	buffer := bufio.NewReaderSize(in, maxRecord+len("\r\n"))
+	start, err := buffer.Peek(len(byteOrderMark))
+	if err != nil && err != io.EOF { //nolint:errorlint // Peek gives it bare
+		return nil, err
+	}
+	if bytes.Equal(start, []byte(byteOrderMark)) {
+		_, _ = buffer.Discard(len(byteOrderMark)) // it is there
+	}
+	extension := strings.ToLower(path.Ext(name))
+	for _, f := range formats {
+		if format == "" && slices.Contains(f.extensions, extension) || f.format == format {
+			return f.read(buffer), nil
+		}
+	}
+	if looksLikeLines(buffer) {
+		return readLines(buffer), nil
+	}
+	return readValue(buffer), nil
+}
+
+const byteOrderMark = "\ufeff"
+
+// looksLikeLines tells NDJSON from a JSON value by its first bytes: its first
+// line is an object of its own, and no envelope.
+func looksLikeLines(in *bufio.Reader) bool {
+	_, _ = in.Peek(1) // fills the buffer; an error comes again at the first read
+	start, _ := in.Peek(in.Buffered())
+	start = bytes.TrimLeft(start, space)
+	line, _, ended := bytes.Cut(start, []byte("\n"))
+	if len(line) == 0 || line[0] != '{' {
+		return len(line) > 0 && line[0] != '['
+	}
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(line), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	_, err := decoder.ReadToken()
+	for err == nil && decoder.PeekKind() == '"' {
+		var name jsontext.Value
+		if name, err = decoder.ReadValue(); err == nil && string(name) == `"data"` {
+			return false
+		}
+		if err == nil {
+			err = decoder.SkipValue()
+		}
+	}
+	_, err = decoder.ReadToken()
+	// A line that ends inside its object is the first of a value over many.
+	return err == nil || !ended || !unfinished(err)
+}

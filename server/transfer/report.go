@@ -1,0 +1,216 @@
+package transfer
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// Report is what an import did, or why it did nothing.
+type Report struct {
+	// Records is how many were read, the faulty ones among them.
+	Records int  `json:"records"`
+	DryRun  bool `json:"dry_run"`
+	// Types in the order of db.RecordTypes, those that were met; empty where
+	// nothing was written.
+	Types []Count `json:"types"`
+	// Faults in the order of the sources; the first of them where there are
+	// very many.
+	Faults []Fault `json:"faults"`
+	// MoreFaults is how many are not listed.
+	MoreFaults int `json:"more_faults"`
+}
+
+// Count is what became of the records of a type.
+type Count struct {
+	Type      string `json:"type"`
+	Created   int    `json:"created"`
+	Updated   int    `json:"updated"`
+	Unchanged int    `json:"unchanged"`
+}
+
+// Fault is one thing wrong with a source.
+type Fault struct {
+	Source string `json:"source"`
+	// Line is where the record starts, from 1.
+	Line int `json:"line"`
+	// Type and Member are empty where they are not known.
+	Type   string `json:"type,omitempty"`
+	Member string `json:"member,omitempty"`
+	Reason string `json:"reason"`
+}
+
+// String is the fault as one line for the terminal.
+func (f Fault) String() string {
+	return fmt.Sprintf("%s, line %d: %s", f.Source, f.Line, f.Reason)
+}
+
+// Refused is the error of an import that wrote nothing because of faults; the
+// report lists them.
+type Refused struct {
+	First Fault
+	Total int
+}
+
+func (r *Refused) Error() string {
+	if r.Total == 1 {
+		return r.First.String() + "; nothing was imported: mend it and import again"
+	}
+	return fmt.Sprintf("%s, and %d more faults; nothing was imported: mend them and import again", r.First, r.Total-1)
+}
+
+func (im *importing) report() Report {
+	r := Report{Records: im.records, DryRun: im.options.DryRun, Types: []Count{}, Faults: im.faults.sorted()}
+	r.MoreFaults = im.faults.total - len(r.Faults)
+	if im.faults.total == 0 {
+		r.Types = im.tally.counts()
+	}
+	return r
+}
+
+// tally counts outcomes by type.
+type tally map[string]*Count
+
+func (t tally) add(object string, outcome db.Outcome) {
+	count := t[object]
+	if count == nil {
+		count = &Count{Type: object}
+		t[object] = count
+	}
+	switch outcome {
+	case db.Created:
+		count.Created++
+	case db.Updated:
+		count.Updated++
+	case db.Unchanged:
+		count.Unchanged++
+	}
+}
+
+func (t tally) counts() []Count {
+	counts := []Count{}
+	for _, object := range db.RecordTypes() {
+		if count := t[object]; count != nil {
+			counts = append(counts, *count)
+		}
+	}
+	return counts
+}
+
+func (t tally) metadata() map[string]map[string]int {
+	types := map[string]map[string]int{}
+	for object, c := range t {
+		types[object] = map[string]int{"created": c.Created, "updated": c.Updated, "unchanged": c.Unchanged}
+	}
+	return types
+}
+
+// mostFaults bounds how many faults are kept; the rest is counted.
+const mostFaults = 1000
+
+// faults are what was found wrong so far.
+type faults struct {
+	total  int
+	listed []listed
+	broken map[reference]bool
+}
+
+type listed struct {
+	Fault
+	order int // of the source
+}
+
+// reference is a record by a member that others refer to it with.
+type reference struct{ object, value string }
+
+// refers tells for a type which member refers to which type, by which of that
+// type's members.
+var refers = map[string]struct{ member, object, by string }{
+	"milestone":   {"roadmap_version", "roadmap", "version_number"},
+	"kpi_checkin": {"key_result_code", "kpi", "code"},
+}
+
+func (f *faults) full() bool { return len(f.listed) == mostFaults }
+
+// add notes the faults of an entry, if it has any.
+func (f *faults) add(e *entry) {
+	for _, fault := range e.faults {
+		f.total++
+		if f.full() {
+			continue
+		}
+		one := listed{order: e.order, Fault: Fault{Source: e.source.Name, Line: e.line, Member: fault.Param, Reason: fault.Message}}
+		if e.kind != nil {
+			one.Type = e.kind.object
+		}
+		f.listed = append(f.listed, one)
+	}
+	if len(e.faults) > 0 && e.kind != nil && !f.full() {
+		f.remember(e)
+	}
+}
+
+// remember notes that a faulty record could not be written, lest those that
+// refer to it are called faulty too.
+func (f *faults) remember(e *entry) {
+	for _, to := range refers {
+		if to.object != e.kind.object {
+			continue
+		}
+		members := map[string]any(e.record)
+		if members == nil {
+			decoder := json.NewDecoder(bytes.NewReader(e.text))
+			decoder.UseNumber()
+			_ = decoder.Decode(&members) // as much of it as can be read
+		}
+		if f.broken == nil {
+			f.broken = map[reference]bool{}
+		}
+		f.broken[reference{object: to.object}] = true
+		f.broken[reference{to.object, fmt.Sprint(members[to.by])}] = true
+	}
+}
+
+// follow tells whether the store refused an entry, for a member, because the
+// record that it refers to is faulty itself.
+func (f *faults) follow(e *entry, member string) bool {
+	to, ok := refers[e.kind.object]
+	if !ok || to.member != member {
+		return false
+	}
+	value, given := e.record[to.member]
+	if !given {
+		return f.broken[reference{object: to.object}]
+	}
+	return f.broken[reference{to.object, fmt.Sprint(value)}]
+}
+
+// sorted lists the faults in the order of the sources.
+func (f *faults) sorted() []Fault {
+	slices.SortStableFunc(f.listed, func(a, b listed) int {
+		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line))
+	})
+	all := make([]Fault, len(f.listed))
+	for i, one := range f.listed {
+		all[i] = one.Fault
+	}
+	return all
+}
+
+func (f *faults) refusal() error { return &Refused{First: f.sorted()[0], Total: f.total} }
+
+// entry is one record of a source, or what is wrong with it.
+type entry struct {
+	source *Source
+	order  int // of the source
+	line   int
+	kind   *kind // nil where it is not known
+	text   []byte
+	record db.Record // nil where there are faults
+	faults []openapi.Fault
+}

@@ -1,0 +1,61 @@
+package transfer_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/server/transfer"
+)
+
+func unchanged(t *testing.T, report transfer.Report) {
+	t.Helper()
+	if report.Records == 0 {
+		t.Error("nothing was read")
+	}
+	for _, c := range report.Types {
+		if c.Created+c.Updated > 0 {
+			t.Errorf("%s: %d created, %d updated by a second import of the same", c.Type, c.Created, c.Updated)
+		}
+	}
+}
+
+func TestRoundTrip(t *testing.T) {
+	t.Parallel()
+	for _, name := range []string{"fixtures.ndjson", "demo.ndjson"} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			roundTrip(t, transfer.Bytes(name, sandboxFile(t, name)))
+		})
+	}
+}
+
+// roundTrip imports a source twice, and its export into another file and into
+// the same.
+func roundTrip(t *testing.T, source transfer.Source) {
+	t.Helper()
+	first, second := newStore(t), newStore(t)
+	if report, err := first.try(transfer.Options{}, source); err != nil {
+		t.Fatal(err, report.Faults)
+	}
+	exported, events := first.export(), len(first.events())
+
+	again, err := first.try(transfer.Options{}, source)
+	if err != nil {
+		t.Fatal(err)
+	}
+	unchanged(t, again)
+	unchanged(t, first.put(exported))
+	if diff := cmp.Diff(exported, first.export()); diff != "" {
+		t.Errorf("a second import of the same changed (-before +after):\n%s", diff)
+	}
+	if after := len(first.events()); after != events {
+		t.Errorf("%d events were raised by second imports of the same", after-events)
+	}
+
+	second.put(exported)
+	if diff := cmp.Diff(exported, second.export()); diff != "" {
+		t.Errorf("the export of an imported export differs (-export +its export):\n%s", diff)
+	}
+	unchanged(t, second.put(exported))
+}
