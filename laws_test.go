@@ -76,7 +76,7 @@ var statement = regexp.MustCompile(`^\s*(?:` +
 
 // top lists what may stand at the top of the repository, beside names that
 // start with a dot and those .gitignore anchors there.
-var top = strings.Fields(`main.go cmd server db sandbox migrations web go.mod go.sum doc laws_test.go
+var top = strings.Fields(`main.go cmd server db sandbox migrations web go.mod go.sum doc laws_test.go readme_test.go
 	README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE`)
 
 // conventional are methods whose contract is their interface's, as in revive.

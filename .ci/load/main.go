@@ -1,0 +1,103 @@
+// Command load measures govsvc from outside, over loopback, beside a bare chi
+// handler that writes the same bytes: rates, latencies, start, memory. It
+// starts and ends every process that it measures, in temporary folders, and
+// prints Markdown.
+//
+//	go run ./.ci/load              the tables of doc/performance.md
+//	go run ./.ci/load -short       a quick look
+//	go run ./.ci/load -only reads  one of its measurements
+package main
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"io"
+	"log"
+	"os"
+	"os/signal"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"time"
+)
+
+// options of a run.
+type options struct {
+	spell  time.Duration // one measurement of one side
+	rounds int           // pairs of measurements; their median counts
+	sizes  []int         // risks in the file
+	only   string
+}
+
+func main() {
+	if len(os.Args) == 3 && os.Args[1] == "bare" { // the process to compare with
+		log.Fatal(serveBare(os.Args[2]))
+	}
+	short := flag.Bool("short", false, "measure briefly, on small files")
+	only := flag.String("only", "", "measure only this: "+strings.Join(names(), ", "))
+	flag.Parse()
+	o := options{spell: 2 * time.Second, rounds: 5, sizes: []int{1_000, 100_000, 1_000_000}, only: *only}
+	if *short {
+		o.spell, o.rounds, o.sizes = 500*time.Millisecond, 3, []int{1_000, 20_000}
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
+	if err := run(ctx, os.Stdout, o); err != nil {
+		fmt.Fprintln(os.Stderr, "load:", err)
+		os.Exit(1)
+	}
+}
+
+// measurement is one table.
+type measurement struct {
+	name    string
+	measure func(context.Context, io.Writer, *bench) error
+}
+
+var measurements = []measurement{
+	{"reads", reads},
+	{"sizes", sizes},
+	{"start", start},
+}
+
+func names() []string {
+	var all []string
+	for _, m := range measurements {
+		all = append(all, m.name)
+	}
+	return all
+}
+
+// bench is what the measurements share.
+type bench struct {
+	options
+	folder string
+	binary string
+}
+
+func run(ctx context.Context, out io.Writer, o options) error {
+	if o.only != "" && !slices.Contains(names(), o.only) {
+		return fmt.Errorf("-only takes one of %s", strings.Join(names(), ", "))
+	}
+	folder, err := os.MkdirTemp("", "govsvc-load-")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(folder)
+	b := &bench{options: o, folder: folder, binary: filepath.Join(folder, "govsvc")}
+	if err := b.build(ctx); err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "%s/%s, %d cores, %s; load from another process over loopback, medians of %d interleaved spells of %s.\n\n",
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.rounds, o.spell)
+	for _, m := range measurements {
+		if o.only == "" || o.only == m.name {
+			if err := m.measure(ctx, out, b); err != nil {
+				return fmt.Errorf("%s: %w", m.name, err)
+			}
+		}
+	}
+	return nil
+}

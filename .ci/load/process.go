@@ -1,0 +1,173 @@
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"net"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/go-chi/chi/v5"
+)
+
+// build makes the binary as it is released.
+func (b *bench) build(ctx context.Context) error {
+	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.binary, ".")
+	command.Env = append(os.Environ(), "CGO_ENABLED=0")
+	command.Stderr = os.Stderr
+	return command.Run()
+}
+
+// govsvc runs a command to its end and returns what it printed.
+func (b *bench) govsvc(ctx context.Context, args ...string) ([]byte, error) {
+	var errors bytes.Buffer
+	command := exec.CommandContext(ctx, b.binary, args...)
+	command.Stderr = &errors
+	out, err := command.Output()
+	if err != nil {
+		return nil, fmt.Errorf("govsvc %s: %w: %s", strings.Join(args, " "), err, errors.String())
+	}
+	return out, nil
+}
+
+// file makes a data file with n risks, a quarter of them of each severity.
+func (b *bench) file(ctx context.Context, n int) (string, error) {
+	path := filepath.Join(b.folder, fmt.Sprintf("%d.db", n))
+	if _, err := os.Stat(path); err == nil {
+		return path, nil
+	}
+	records := filepath.Join(b.folder, "risks.ndjson")
+	if err := writeRisks(records, n); err != nil {
+		return "", err
+	}
+	_, err := b.govsvc(ctx, "import", "--db", path, records)
+	return path, err
+}
+
+func writeRisks(path string, n int) error {
+	file, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	out := bufio.NewWriter(file)
+	severities := []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"}
+	statuses := []string{"Open", "InProgress", "Mitigated", "Accepted", "Closed"}
+	for i := range n {
+		fmt.Fprintf(out, `{"object":"risk","risk_id":"LOAD-%07d","title":"Drift of model %d","dimension":"MODEL",`+
+			`"description":"The scoring model drifts from the population it was trained on, and nobody is told.",`+
+			`"severity":%q,"residual_severity":null,"likelihood":"POSSIBLE","status":%q,"source":"load","owner_name":"Head of Model Risk",`+
+			`"financial_exposure_min":10000,"financial_exposure_max":250000.5,"target_date":"2027-01-31"}`+"\n",
+			i, i, severities[i%4], statuses[i%5])
+	}
+	if err := out.Flush(); err != nil {
+		return err
+	}
+	return file.Close()
+}
+
+// key mints a key whose limits no measurement reaches.
+func (b *bench) key(ctx context.Context, path string, scopes string) (string, error) {
+	out, err := b.govsvc(ctx, "keys", "mint", "--db", path, "--json", "--name", "load", "--scope", scopes, "--rpm", "100000000", "--rpd", "2000000000")
+	if err != nil {
+		return "", err
+	}
+	var minted struct{ Key string }
+	return minted.Key, json.Unmarshal(out, &minted)
+}
+
+// process is a server under measurement.
+type process struct {
+	*exec.Cmd
+	address string
+}
+
+// launch starts a server and waits until it listens.
+func launch(ctx context.Context, name string, args ...string) (*process, error) {
+	command := exec.CommandContext(ctx, name, args...)
+	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
+	command.WaitDelay = 10 * time.Second
+	command.Stderr = os.Stderr
+	out, err := command.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := command.Start(); err != nil {
+		return nil, err
+	}
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		if address, ok := strings.CutPrefix(lines.Text(), "listening on http://"); ok {
+			go func() { // a full pipe would stop the server
+				for lines.Scan() {
+					continue
+				}
+			}()
+			return &process{command, address}, nil
+		}
+	}
+	return nil, fmt.Errorf("%s %s did not listen: %w", name, strings.Join(args, " "), command.Wait())
+}
+
+func (b *bench) serve(ctx context.Context, path string) (*process, error) {
+	return launch(ctx, b.binary, "serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0")
+}
+
+func (p *process) stop() error {
+	if err := p.Process.Signal(syscall.SIGTERM); err != nil {
+		return err
+	}
+	return p.Wait()
+}
+
+// resident is the process's memory in MB, as the kernel counts it.
+func (p *process) resident() float64 {
+	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+	if err != nil {
+		return 0
+	}
+	for _, line := range strings.Split(string(text), "\n") {
+		if rest, ok := strings.CutPrefix(line, "VmRSS:"); ok {
+			kb, err := strconv.ParseFloat(strings.Fields(rest)[0], 64)
+			if err == nil {
+				return kb / 1024
+			}
+		}
+	}
+	return 0
+}
+
+// bare starts a chi handler that writes the bytes of a file, and no more.
+func bare(ctx context.Context, path string) (*process, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	return launch(ctx, self, "bare", path)
+}
+
+func serveBare(path string) error {
+	body, err := os.ReadFile(path)
+	if err != nil {
+		return err
+	}
+	router := chi.NewRouter()
+	router.Get("/api/v1/risks", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		_, _ = w.Write(body)
+	})
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	fmt.Printf("listening on http://%s\n", listener.Addr())
+	return http.Serve(listener, router)
+}

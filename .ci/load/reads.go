@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+)
+
+// page is what most readers ask for: 25 risks.
+const page = "/api/v1/risks"
+
+// reads compares the authenticated page with a bare handler.
+func reads(ctx context.Context, out io.Writer, b *bench) error {
+	path, err := b.file(ctx, b.sizes[0])
+	if err != nil {
+		return err
+	}
+	key, err := b.key(ctx, path, "read:all")
+	if err != nil {
+		return err
+	}
+	server, err := b.serve(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer server.stop() //nolint:errcheck // it is being thrown away
+	body, err := fetch(ctx, server.address, get(page, key)(0, 0))
+	if err != nil {
+		return err
+	}
+	same := filepath.Join(b.folder, "page.json")
+	if err := os.WriteFile(same, body, 0o600); err != nil {
+		return err
+	}
+	other, err := bare(ctx, same)
+	if err != nil {
+		return err
+	}
+	defer other.stop() //nolint:errcheck // it is being thrown away
+	fmt.Fprintf(out, "## A page of 25 risks (%d bytes), authenticated\n\n", len(body))
+	fmt.Fprintln(out, "| connections | govsvc/s | p50 | p99 | bare chi/s | share |\n|---|---|---|---|---|---|")
+	for _, connections := range []int{1, 16, 64} {
+		ours, theirs, err := b.pair(ctx, connections,
+			side{server.address, get(page, key)}, side{other.address, get(page, "")})
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "| %d | %.0f | %s | %s | %.0f | %.2f |\n", connections, ours.rate, rounded(ours.p50), rounded(ours.p99), theirs.rate, ours.rate/theirs.rate)
+	}
+	_, err = fmt.Fprintf(out, "\nResident after it: %.0f MB.\n\n", server.resident())
+	return err
+}
+
+// side is one of two that are compared.
+type side struct {
+	address string
+	next    request
+}
+
+// pair measures two sides in turn and returns the median of each.
+func (b *bench) pair(ctx context.Context, connections int, one, two side) (result, result, error) {
+	var ones, twos []result
+	for range b.rounds {
+		first, err := load(ctx, one.address, connections, b.spell, one.next)
+		if err != nil {
+			return first, first, err
+		}
+		second, err := load(ctx, two.address, connections, b.spell, two.next)
+		if err != nil {
+			return second, second, err
+		}
+		ones, twos = append(ones, first), append(twos, second)
+	}
+	return median(ones), median(twos), nil
+}
+
+func median(results []result) result {
+	slices.SortFunc(results, func(a, b result) int { return int(a.rate - b.rate) })
+	return results[len(results)/2]
+}
+
+func rounded(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
+
+// sizes asks for the same page of files of different sizes.
+func sizes(ctx context.Context, out io.Writer, b *bench) error {
+	fmt.Fprintln(out, "## The first page by the size of the register, one connection\n\n| risks | import/s | file MB | page/s | p50 | time to the smallest |\n|---|---|---|---|---|---|")
+	var base float64
+	for _, n := range b.sizes {
+		begun := time.Now()
+		path, err := b.file(ctx, n)
+		if err != nil {
+			return err
+		}
+		took := time.Since(begun)
+		key, err := b.key(ctx, path, "read:all")
+		if err != nil {
+			return err
+		}
+		server, err := b.serve(ctx, path)
+		if err != nil {
+			return err
+		}
+		var all []result
+		for range b.rounds {
+			r, err := load(ctx, server.address, 1, b.spell, get(page, key))
+			if err != nil {
+				return err
+			}
+			all = append(all, r)
+		}
+		if err := server.stop(); err != nil {
+			return err
+		}
+		r := median(all)
+		if base == 0 {
+			base = r.rate
+		}
+		info, err := os.Stat(path)
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "| %d | %.0f | %.1f | %.0f | %s | %.2f |\n", n, float64(n)/took.Seconds(), float64(info.Size())/1e6, r.rate, rounded(r.p50), base/r.rate)
+	}
+	_, err := fmt.Fprintln(out)
+	return err
+}
+
+// start measures the time from launch to the first answer.
+func start(ctx context.Context, out io.Writer, b *bench) error {
+	path, err := b.file(ctx, b.sizes[len(b.sizes)-1])
+	if err != nil {
+		return err
+	}
+	key, err := b.key(ctx, path, "read:all")
+	if err != nil {
+		return err
+	}
+	var public, keyed []time.Duration
+	for range b.rounds {
+		for _, one := range []struct {
+			next request
+			into *[]time.Duration
+		}{{get("/api/v1/", ""), &public}, {get(page, key), &keyed}} {
+			begun := time.Now()
+			server, err := b.serve(ctx, path)
+			if err != nil {
+				return err
+			}
+			if _, err := fetch(ctx, server.address, one.next(0, 0)); err != nil {
+				return err
+			}
+			*one.into = append(*one.into, time.Since(begun))
+			if err := server.stop(); err != nil {
+				return err
+			}
+		}
+	}
+	slices.Sort(public)
+	slices.Sort(keyed)
+	info, err := os.Stat(b.binary)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintf(out, "## Start and size\n\nWith %d risks, from launch to the first answer: %d ms (index), %d ms (a page, its key hashed for the first time). Binary: %.1f MB, stripped.\n\n",
+		b.sizes[len(b.sizes)-1], public[len(public)/2].Milliseconds(), keyed[len(keyed)/2].Milliseconds(), float64(info.Size())/1e6)
+	return err
+}

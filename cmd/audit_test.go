@@ -1,0 +1,46 @@
+package cmd_test
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+)
+
+func TestAuditVerify(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("keys", "mint", "--name", "a", "--scope", "read:all")
+	c.must("keys", "mint", "--name", "b", "--scope", "read:all")
+	if got, want := c.must("audit", "verify"), "default: the audit log is intact, 2 events\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	golden(t, "audit_verify.json", c.must("audit", "verify", "--json"))
+
+	c.tamper()
+	if got, want := settled(c.refused(1, "audit", "verify")), `the audit log of "default" is broken at event 2 (id <id>, time <time>)`; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	o := c.run("audit", "verify", "--json")
+	if o.status != 1 || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("status %d, stderr %q", o.status, o.stderr)
+	}
+	golden(t, "audit_broken.json", o.stdout)
+}
+
+// tamper changes the last event behind the program's back.
+func (c *cli) tamper() {
+	c.t.Helper()
+	file, err := sql.Open("sqlite", c.env["GOVSVC_DB"])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = file.Close() }()
+	for _, statement := range []string{
+		"DROP TRIGGER audit_events_never_change",
+		"UPDATE audit_events SET event = replace(event, 'read:all', 'read:kpi') WHERE seq = 2",
+	} {
+		if _, err := file.ExecContext(c.t.Context(), statement); err != nil {
+			c.t.Fatal(err)
+		}
+	}
+}

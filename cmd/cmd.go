@@ -1,0 +1,122 @@
+// Package cmd is the command line: flags in, calls down, text out. It is the
+// only place that wires the other packages together, one file a command.
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/server/openapi"
+)
+
+// The exit statuses (contract, section 1).
+const (
+	done    = 0
+	failed  = 1
+	misused = 2
+)
+
+// app is one run of the program.
+type app struct {
+	stdin  io.Reader
+	stdout io.Writer
+	stderr io.Writer
+	env    func(string) (string, bool)
+
+	path     string // of the data file
+	org      string // the organisation's name
+	json     bool   // results as JSON
+	document func() (*openapi.Document, error)
+
+	// started is true once the command line has been understood: an error
+	// before that is wrong usage.
+	started bool
+}
+
+// Run runs one command line and returns its exit status. Cancelling ctx is
+// what a signal does. args are without the program's name; env looks up a
+// variable of the environment.
+func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
+	env func(string) (string, bool),
+) (status int) {
+	result := &checked{w: stdout}
+	a := &app{stdin: stdin, stdout: result, stderr: stderr, env: env, document: sync.OnceValues(openapi.Load)}
+	defer func() {
+		if p := recover(); p != nil {
+			a.started = true
+			status = a.report(ctx, fmt.Errorf("internal error: %v; please report this with the command you ran", p))
+		}
+	}()
+	root := a.root()                          //nolint:contextcheck // commands get ctx from cobra, see ExecuteContext
+	root.SetArgs(append([]string{}, args...)) // never nil, which cobra reads as os.Args
+	err := root.ExecuteContext(ctx)
+	if err == nil && result.err != nil {
+		a.started = true // help and completion have nothing to start
+		err = fmt.Errorf("can't write the result: %w", result.err)
+	}
+	return a.report(ctx, err)
+}
+
+func (a *app) root() *cobra.Command {
+	root := &cobra.Command{
+		Use:   "govsvc",
+		Short: "Governance data service: HTTP API, key management and data transfer over one SQLite file",
+		Long: `govsvc serves an organisation's AI-governance data (scores, risks, signals,
+roadmap, compliance, vendors, talent, incidents, KPIs and an audit log) as an
+HTTP JSON API, from one SQLite file.
+
+Results go to stdout; progress, logs and errors to stderr. The exit status is
+0 when done, 1 when it failed and 2 for a wrong command line. An error is one
+line that says what went wrong and what to do.
+
+Every flag can be set by the environment variable shown behind it in brackets;
+a flag that is given wins, a variable that is empty counts as not set, and a
+repeatable flag takes its values separated by commas. Commands that change
+data can run while "govsvc serve" runs on the same file; it sees the change at
+once.`,
+		Example: `  # start on an empty file with demonstration data
+  govsvc serve --demo
+
+  # mint a key and use it
+  KEY=$(govsvc keys mint --name reports --scope read:all)
+  curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8080/api/v1/risks
+
+  # load data and take it out again
+  govsvc import risks.ndjson vendors.ndjson
+  govsvc export --out backup.ndjson`,
+		Version:           programVersion().Version,
+		SilenceErrors:     true,
+		SilenceUsage:      true,
+		PersistentPreRunE: a.start,
+	}
+	root.SetIn(a.stdin)
+	root.SetOut(a.stdout)
+	root.SetErr(a.stderr)
+	root.SetUsageTemplate(usageTemplate)
+	root.SetVersionTemplate("govsvc {{.Version}}\n")
+	root.SetFlagErrorFunc(flagError)
+	root.PersistentFlags().StringVar(&a.path, "db", "govsvc.db", "`PATH` of the data file")
+	root.AddCommand(a.serveCommand(), a.keysCommand(), a.orgsCommand(), a.importCommand(), a.exportCommand(),
+		a.auditCommand(), a.openapiCommand(), a.versionCommand())
+	root.SetHelpCommand(helpCommand(root))
+	root.InitDefaultHelpCmd()
+	root.InitDefaultCompletionCmd()
+	prepare(root)
+	return root
+}
+
+// start runs before every command, once its flags are parsed.
+func (a *app) start(c *cobra.Command, _ []string) error {
+	if err := readEnvironment(c, a.env); err != nil {
+		return err
+	}
+	if err := requireFlags(c); err != nil {
+		return err
+	}
+	a.started = true
+	return nil
+}

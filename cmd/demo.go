@@ -1,0 +1,51 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"govsvc/db"
+	"govsvc/sandbox"
+	"govsvc/server/openapi"
+	"govsvc/server/transfer"
+)
+
+// loadDemo fills the default organisation with the demonstration data, unless
+// it has records already, which are never mixed with it.
+func (a *app) loadDemo(ctx context.Context, store *db.DB, document *openapi.Document) error {
+	org, err := store.Organisation(ctx, db.DefaultOrganisation)
+	if err != nil {
+		return err
+	}
+	full, err := hasRecords(ctx, store, org.Org)
+	if err != nil {
+		return err
+	}
+	if full {
+		a.note("%s has records already: the demonstration data is not loaded", oneLine(store.Path()))
+		return nil
+	}
+	report, err := transfer.Import(ctx, store, document, db.By{Org: org.Org, Actor: system},
+		[]transfer.Source{sandbox.Demo()}, transfer.Options{})
+	if err != nil {
+		return fmt.Errorf("the demonstration data: %w", err)
+	}
+	a.note("loaded the demonstration data: %d records", report.Records)
+	return nil
+}
+
+var errFound = errors.New("found")
+
+func hasRecords(ctx context.Context, store *db.DB, org db.Org) (bool, error) {
+	for _, object := range db.RecordTypes() {
+		err := store.Records(ctx, org, object, func([]byte) error { return errFound })
+		if errors.Is(err, errFound) {
+			return true, nil
+		}
+		if err != nil {
+			return false, err
+		}
+	}
+	return false, nil
+}

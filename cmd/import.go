@@ -1,0 +1,162 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+	"govsvc/server/transfer"
+)
+
+func (a *app) importCommand() *cobra.Command {
+	var options transfer.Options
+	c := &cobra.Command{
+		Use:   "import FILE...",
+		Short: "Load records from files",
+		Long: `Load records into an organisation, from files or, for "-", from standard input.
+
+A record is a JSON object; its member "object" names the type, the others are
+named as in the API. A file has one record a line (ndjson), or is a JSON array,
+one of the API's list envelopes or a single record (json). A record is found
+again by its natural key, such as risk_id or vendor_key: it is then updated or,
+if nothing differs, left as it is, so the same file can be imported twice.
+
+All files are checked first, and nothing is written unless all of it is good.
+Faults are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
+1. The result is a table of how many records of each type were created, updated
+and unchanged; with --json an object: records, dry_run, types, faults and
+more_faults (how many are not listed), with faults, too.`,
+		Example: `  govsvc import risks.ndjson vendors.json
+  govsvc import --dry-run --json risks.ndjson
+  curl -s https://example.com/kpis.ndjson | govsvc import -`,
+		Args: arguments("FILE..."),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.importFiles(c.Context(), args, options)
+		},
+	}
+	c.Flags().Var(choice[transfer.Format]{&options.Format, formats(), "FORMAT"}, "format",
+		"format of all files: ndjson or json; default: by the name (.ndjson, .jsonl, .json), else by the content")
+	c.Flags().BoolVar(&options.DryRun, "dry-run", false, "check everything and show the result, but write nothing")
+	a.orgFlag(c)
+	a.jsonFlag(c)
+	return c
+}
+
+func formats() []transfer.Format {
+	var all []transfer.Format
+	for _, name := range transfer.Formats() {
+		all = append(all, transfer.Format(name))
+	}
+	return all
+}
+
+func (a *app) importFiles(ctx context.Context, paths []string, options transfer.Options) error {
+	sources, release, err := a.sources(ctx, paths)
+	if err != nil {
+		return errors.Join(err, release())
+	}
+	document, err := a.document()
+	if err != nil {
+		return errors.Join(err, release())
+	}
+	need := anyFile
+	if options.DryRun {
+		need = aFile
+	}
+	err = a.withOrg(ctx, need, func(store *db.DB, org db.Organisation) error {
+		bar := a.progress(sources)
+		options.Progress = bar.show
+		report, err := transfer.Import(ctx, store, document, db.By{Org: org.Org, Actor: system}, sources, options)
+		bar.clear()
+		return a.printImport(report, err)
+	})
+	return errors.Join(err, release())
+}
+
+// sources opens what the arguments name. release must be called in any case.
+func (a *app) sources(ctx context.Context, paths []string) (sources []transfer.Source, release func() error, err error) {
+	var releases []func() error
+	release = func() error {
+		var err error
+		for _, one := range releases {
+			err = errors.Join(err, one())
+		}
+		return err
+	}
+	for i, path := range paths {
+		if path == "-" && slices.Contains(paths[:i], "-") {
+			return nil, release, misusef("standard input (-) is named twice; it can be read once")
+		}
+		source, done, err := transfer.Open(ctx, path, a.stdin)
+		if err != nil {
+			return nil, release, err
+		}
+		sources, releases = append(sources, source), append(releases, done)
+	}
+	return sources, release, nil
+}
+
+// printImport shows what an import did, or its faults.
+func (a *app) printImport(report transfer.Report, err error) error {
+	var refused *transfer.Refused
+	faulty := errors.As(err, &refused)
+	if err != nil && !faulty {
+		return err
+	}
+	if a.json {
+		if err := a.printJSON(report); err != nil {
+			return err
+		}
+	}
+	if faulty {
+		return a.refuseImport(report, refused)
+	}
+	if a.json {
+		return nil
+	}
+	if report.DryRun {
+		a.note("dry run: this is what would be done; nothing was written")
+	}
+	return countsTable(a.stdout, report.Types)
+}
+
+// refuseImport lists the faults, unless the report has shown them.
+func (a *app) refuseImport(report transfer.Report, refused *transfer.Refused) error {
+	if !a.json {
+		for _, fault := range report.Faults {
+			a.note("%s", oneLine(faultLine(fault)))
+		}
+	}
+	switch {
+	case report.MoreFaults > 0:
+		return fmt.Errorf("%d faults, the first %d of them listed; nothing was imported: mend them and import again", refused.Total, len(report.Faults))
+	case refused.Total > 1:
+		return fmt.Errorf("%d faults; nothing was imported: mend them and import again", refused.Total)
+	}
+	return errors.New("1 fault; nothing was imported: mend it and import again")
+}
+
+// faultLine is FILE:LINE: MEMBER: REASON. A reason often starts with the
+// member, which is then said once.
+func faultLine(f transfer.Fault) string {
+	place := f.Source + ":" + strconv.Itoa(f.Line) + ": "
+	if f.Member == "" {
+		return place + f.Reason
+	}
+	return place + f.Member + ": " + strings.TrimPrefix(f.Reason, f.Member+" ")
+}
+
+func countsTable(w io.Writer, counts []transfer.Count) error {
+	rows := make([][]string, len(counts))
+	for i, n := range counts {
+		rows[i] = []string{n.Type, strconv.Itoa(n.Created), strconv.Itoa(n.Updated), strconv.Itoa(n.Unchanged)}
+	}
+	return table(w, []string{"TYPE", "CREATED", "UPDATED", "UNCHANGED"}, rows)
+}

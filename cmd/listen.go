@@ -1,0 +1,87 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/netip"
+	"time"
+)
+
+// Bounds on what one connection can hold.
+const (
+	readHeaderTimeout = 10 * time.Second
+	readTimeout       = 30 * time.Second
+	writeTimeout      = 60 * time.Second
+	idleTimeout       = 2 * time.Minute
+	maxHeaderBytes    = 64 << 10
+)
+
+// endTimeout is how long running requests may go on after a signal.
+const endTimeout = 20 * time.Second
+
+// service is a handler with work of its own between requests; Run ends, its
+// work done, when its ctx does.
+type service interface {
+	http.Handler
+	Run(ctx context.Context) error
+}
+
+// run serves connections until ctx ends. Then running requests end before the
+// service's own work does, so that what they leave behind is stored.
+func run(ctx context.Context, listener net.Listener, s service, logger *slog.Logger) error {
+	web := &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: readHeaderTimeout,
+		ReadTimeout:       readTimeout,
+		WriteTimeout:      writeTimeout,
+		IdleTimeout:       idleTimeout,
+		MaxHeaderBytes:    maxHeaderBytes,
+		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+	}
+	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopWork()
+	worked, served := make(chan error, 1), make(chan error, 1)
+	go func() { worked <- s.Run(working) }()
+	go func() { served <- web.Serve(listener) }()
+
+	var err error
+	select {
+	case err = <-served:
+	case <-ctx.Done():
+		logger.Info("stopping: no new connections, running requests end")
+		end(ctx, web, logger)
+	}
+	stopWork()
+	return errors.Join(err, <-worked)
+}
+
+// end lets running requests end, for as long as is proper.
+func end(ctx context.Context, web *http.Server, logger *slog.Logger) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), endTimeout)
+	defer cancel()
+	if err := web.Shutdown(ctx); err != nil {
+		logger.Warn("running requests were cut off", "after", endTimeout, "error", err)
+		_ = web.Close() // what it could say has just been said
+	}
+}
+
+// listenerURL is where a listener can be reached: the host as bound or, where
+// that is every address, as given.
+func listenerURL(given string, bound net.Addr) string {
+	at, err := netip.ParseAddrPort(bound.String())
+	if err != nil {
+		return "http://" + bound.String()
+	}
+	if !at.Addr().IsUnspecified() {
+		return "http://" + at.String()
+	}
+	host, _, _ := net.SplitHostPort(given)
+	if host == "" {
+		host = "localhost"
+	}
+	_, port, _ := net.SplitHostPort(bound.String())
+	return "http://" + net.JoinHostPort(host, port)
+}

@@ -1,0 +1,100 @@
+package cmd
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+	"unicode"
+)
+
+// checked remembers that a result could not be written, so that a full disk
+// behind a redirection is a failure and not silence.
+type checked struct {
+	w   io.Writer
+	err error
+}
+
+func (c *checked) Write(p []byte) (int, error) {
+	n, err := c.w.Write(p)
+	if err != nil && c.err == nil {
+		c.err = err
+	}
+	return n, err
+}
+
+// report writes the one line of an error and returns the exit status.
+func (a *app) report(ctx context.Context, err error) int {
+	if err == nil {
+		return done
+	}
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		err = errors.New("interrupted; what was under way was left undone")
+	}
+	a.note("govsvc: %s", oneLine(err.Error()))
+	var wrong *misuse
+	if errors.As(err, &wrong) || !a.started {
+		return misused
+	}
+	return failed
+}
+
+// note tells the user something that is not the result.
+func (a *app) note(format string, args ...any) {
+	fmt.Fprintf(a.stderr, format+"\n", args...)
+}
+
+// printJSON writes the one JSON value of a command.
+func (a *app) printJSON(value any) error {
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetEscapeHTML(false)
+	encoder.SetIndent("", "  ")
+	return encoder.Encode(value)
+}
+
+// print writes the result as JSON or as the text that write gives.
+func (a *app) print(value any, write func(io.Writer) error) error {
+	if a.json {
+		return a.printJSON(value)
+	}
+	return write(a.stdout)
+}
+
+// table writes rows below a header, aligned.
+func table(w io.Writer, header []string, rows [][]string) error {
+	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
+	for _, row := range append([][]string{header}, rows...) {
+		for i, text := range row {
+			row[i] = oneLine(text)
+		}
+		fmt.Fprintln(t, strings.Join(row, "\t"))
+	}
+	return t.Flush()
+}
+
+// oneLine folds lines into one and takes out what would steer a terminal.
+func oneLine(text string) string {
+	var lines []string
+	for line := range strings.Lines(text) {
+		if line = strings.TrimSpace(line); line != "" {
+			lines = append(lines, line)
+		}
+	}
+	return strings.Map(func(r rune) rune {
+		if unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r) {
+			return ' '
+		}
+		return r
+	}, strings.Join(lines, "; "))
+}
+
+// orDash shows what is missing.
+func orDash(text *string) string {
+	if text == nil {
+		return "-"
+	}
+	return *text
+}

@@ -1,0 +1,146 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"sync"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+	"govsvc/sandbox"
+	"govsvc/server"
+	"govsvc/server/openapi"
+)
+
+// Formats of the log.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+// serveOptions are the flags of serve.
+type serveOptions struct {
+	addr           string
+	baseURL        string
+	trustedProxies prefixes
+	anonymousRPM   *int
+	logFormat      string
+	demo           bool
+}
+
+func (a *app) serveCommand() *cobra.Command {
+	perMinute := 6000
+	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, logFormat: logText}
+	c := &cobra.Command{
+		Use:        "serve",
+		SuggestFor: []string{"start", "run", "server"},
+		Short:      "Serve the API",
+		Long: `Serve the HTTP API from the data file, which is made if it is not there.
+
+When it is ready it prints "listening on http://HOST:PORT" on stdout, alone on a
+line; logs go to stderr. The API is below /api/v1; /healthz answers while the
+process lives, /readyz while it can read and write its file.
+
+SIGTERM or SIGINT ends it in order: no new connections, running requests end
+(within 20 seconds), counts are stored, exit status 0. A second signal ends it
+at once. Other commands can change the same file meanwhile.`,
+		Example: `  govsvc serve --demo
+  govsvc serve --db /var/lib/govsvc/govsvc.db --addr 0.0.0.0:8080 --log-format json
+  govsvc serve --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.serve(c.Context(), o)
+		},
+	}
+	flags := c.Flags()
+	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
+	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the address it listens on")
+	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For counts; repeatable, or separated by commas")
+	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
+	flags.Var(choice[string]{&o.logFormat, []string{logText, logJSON}, "FORMAT"}, "log-format", "format of the log on stderr: text or json")
+	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
+	return c
+}
+
+func (a *app) serve(ctx context.Context, o serveOptions) error {
+	document, err := a.document()
+	if err != nil {
+		return err
+	}
+	err = a.withStore(ctx, anyFile, func(store *db.DB) error {
+		if o.demo {
+			if err := a.loadDemo(ctx, store, document); err != nil {
+				return err
+			}
+		}
+		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
+		if err != nil {
+			return fmt.Errorf("can't listen on %s: %w; choose another address with --addr", o.addr, err)
+		}
+		defer listener.Close() //nolint:errcheck // closed by the server, unless that could not be made
+		return a.serveOn(ctx, listener, store, document, o)
+	})
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil // a signal before it was ready
+	}
+	return err
+}
+
+// serveOn makes the server and runs it until ctx ends.
+func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, document *openapi.Document, o serveOptions) error {
+	url := listenerURL(o.addr, listener.Addr())
+	if o.baseURL == "" {
+		o.baseURL = url
+	}
+	logger := a.logger(o.logFormat)
+	data := &testData{}
+	openData := func() (*db.DB, error) { return data.open(context.WithoutCancel(ctx), document) }
+	handler, err := server.New(ctx, server.Config{
+		Store: store, Document: document, Sandbox: openData, Logger: logger,
+		BaseURL: o.baseURL, TrustedProxies: o.trustedProxies, AnonymousPerMinute: *o.anonymousRPM,
+	})
+	if err != nil {
+		return err
+	}
+	logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
+	fmt.Fprintln(a.stdout, "listening on "+url)
+	return errors.Join(run(ctx, listener, handler, logger), data.close())
+}
+
+func (a *app) logger(format string) *slog.Logger {
+	if format == logJSON {
+		return slog.New(slog.NewJSONHandler(a.stderr, nil))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, nil))
+}
+
+// testData is the data set of test keys, opened when the first of them comes.
+type testData struct {
+	mutex sync.Mutex
+	set   io.Closer
+}
+
+func (d *testData) open(ctx context.Context, document *openapi.Document) (*db.DB, error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	set, err := sandbox.Open(ctx, document)
+	if err != nil {
+		return nil, err
+	}
+	d.set = set
+	return set.DB, nil
+}
+
+func (d *testData) close() error {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.set == nil {
+		return nil
+	}
+	return d.set.Close()
+}

@@ -1,0 +1,62 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+// needs says whether a command can begin with a file that is not there.
+type needs int
+
+const (
+	aFile   needs = iota // which must exist
+	anyFile              // which is made where there is none
+)
+
+// system is who acts at the command line, as the audit log has it.
+const system = "system"
+
+// withStore runs a command on the data file.
+func (a *app) withStore(ctx context.Context, need needs, run func(*db.DB) error) error {
+	if a.path == "" {
+		return misusef("--db: the path of the data file is empty")
+	}
+	store, err := db.Open(ctx, db.Options{Path: a.path, MustExist: need == aFile})
+	if err != nil {
+		return err
+	}
+	return errors.Join(run(store), store.Close())
+}
+
+// withOrg runs a command on one organisation of the data file. Only the
+// default one can be in a file that is yet to be made.
+func (a *app) withOrg(ctx context.Context, need needs, run func(*db.DB, db.Organisation) error) error {
+	if a.org != db.DefaultOrganisation {
+		need = aFile
+	}
+	return a.withStore(ctx, need, func(store *db.DB) error {
+		org, err := store.Organisation(ctx, a.org)
+		if err != nil {
+			return err
+		}
+		return run(store, org)
+	})
+}
+
+// orgFlag adds --org to a command that works on one organisation.
+func (a *app) orgFlag(commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.Flags().StringVar(&a.org, "org", db.DefaultOrganisation, "`NAME` of the organisation to work on")
+	}
+}
+
+// jsonFlag adds --json to a command that prints a result.
+func (a *app) jsonFlag(commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.Flags().BoolVar(&a.json, "json", false, "print the result as one JSON value, for scripts")
+	}
+}

@@ -1,0 +1,159 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const (
+	signals = `{"object": "signal", "signal_type": "drift", "module_id": "m1", "numeric_value": 1.5, "rag": "RED", "as_of": "2026-09-01T00:00:00Z"}
+{"object": "signal", "signal_type": "usage", "module_id": "m1", "as_of": "2026-09-01T00:00:00Z"}
+`
+	faulty = `{"object": "signal", "signal_type": "drift", "module_id": "m1", "as_of": "2026-09-01T00:00:00Z"}
+{"object": "signal", "module_id": "m1", "rag": "BLUE", "as_of": "2026-09-01T00:00:00Z"}
+
+{"object": "\u001b[31mnothing"}
+`
+)
+
+func TestImport(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	path := c.file("signals.ndjson", signals)
+	const header = "TYPE    CREATED  UPDATED  UNCHANGED\n"
+	if got, want := c.must("import", path), header+"signal  2        0        0\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	if got, want := c.must("import", path), header+"signal  0        0        2\n"; got != want {
+		t.Errorf("again: got %q, want %q", got, want)
+	}
+	o := c.runOn(strings.Replace(signals, "RED", "GREEN", 1), "import", "-")
+	if want := header + "signal  0        1        1\n"; o.status != 0 || o.stdout != want || o.stderr != "" {
+		t.Errorf("from stdin: got %+v, want %q", o, want)
+	}
+	golden(t, "import.json", c.must("import", "--json", path, c.file("more.json", "["+strings.Split(signals, "\n")[1]+"]")))
+}
+
+func TestImportFaults(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("orgs", "create", "acme")
+	good, bad := c.file("good.ndjson", signals), c.file("bad.ndjson", faulty)
+	o := c.run("import", good, bad)
+	if o.status != 1 || o.stdout != "" {
+		t.Errorf("status %d, stdout %q", o.status, o.stdout)
+	}
+	golden(t, "import_faults.txt", strings.ReplaceAll(o.stderr, c.dir, "<folder>"))
+	o = c.run("import", "--json", bad)
+	if want := "govsvc: 3 faults; nothing was imported: mend them and import again\n"; o.status != 1 || o.stderr != want {
+		t.Errorf("status %d, stderr %q, want 1, %q", o.status, o.stderr, want)
+	}
+	golden(t, "import_faults.json", strings.ReplaceAll(o.stdout, c.dir, "<folder>"))
+	if got := c.must("export"); got != "" {
+		t.Errorf("something was written: %s", got)
+	}
+}
+
+func TestDryRun(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("orgs", "create", "acme")
+	o := c.run("import", "--dry-run", c.file("signals.ndjson", signals))
+	if o.status != 0 || !strings.Contains(o.stdout, "signal  2 ") || o.stderr != "dry run: this is what would be done; nothing was written\n" {
+		t.Errorf("got %+v", o)
+	}
+	if got := c.must("export"); got != "" {
+		t.Errorf("something was written: %s", got)
+	}
+}
+
+func TestImportRefused(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	for _, row := range []struct {
+		args []string
+		want string
+	}{
+		{[]string{"import", "nothing.ndjson"}, "nothing.ndjson can't be read: no such file or directory"},
+		{[]string{"import", c.dir}, "is a folder"},
+	} {
+		if got := c.refused(1, row.args...); !strings.Contains(got, row.want) {
+			t.Errorf("%q: got %s, want %s", row.args, got, row.want)
+		}
+		if exists(c.env["GOVSVC_DB"]) {
+			t.Errorf("%q: it made a data file", row.args)
+		}
+	}
+}
+
+func TestExport(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("import", c.file("signals.ndjson", signals))
+	lines := c.must("export")
+	if strings.Count(lines, "\n") != 2 || strings.Count(lines, `"signal"`) != 2 {
+		t.Errorf("got %s", lines)
+	}
+	if got := c.must("export", "--type", "risk,signal", "--type", "risk"); got != lines {
+		t.Errorf("by type: got %s", got)
+	}
+	var records []json.RawMessage
+	if array := c.must("export", "--json"); json.Unmarshal([]byte(array), &records) != nil || len(records) != 2 {
+		t.Errorf("got %s, want an array of 2", array)
+	}
+	if got := c.must("export", "--json", "--type", "risk"); got != "[]\n" {
+		t.Errorf("got %q, want an empty array", got)
+	}
+
+	c.must("orgs", "create", "acme")
+	array := c.file("array.json", c.must("export", "--json"))
+	if got := c.must("import", "--org", "acme", array); !strings.Contains(got, "signal  2 ") {
+		t.Errorf("what was exported is not imported: %s", got)
+	}
+	if got := c.must("import", array); !strings.Contains(got, "signal  0        0        2\n") {
+		t.Errorf("what was exported is not found unchanged: %s", got)
+	}
+}
+
+func TestExportToFile(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("import", c.file("signals.ndjson", signals))
+	lines := c.must("export")
+	folder := t.TempDir()
+	target, link := filepath.Join(folder, "out.ndjson"), filepath.Join(folder, "link.ndjson")
+	if err := os.Symlink(target, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{target, target, link} {
+		if got := c.must("export", "--out", path); got != "" {
+			t.Errorf("stdout %q, want none", got)
+		}
+		if got := c.read(target); got != lines {
+			t.Errorf("%s: got %s", path, got)
+		}
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&os.ModeSymlink == 0 {
+		t.Errorf("the link is gone: %v, %v", info, err)
+	}
+	if info, err := os.Stat(target); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("mode %v, %v, want 0600", info, err)
+	}
+	c.must("export", "--out", os.DevNull)
+	if got := c.must("export", "--out", "-"); got != lines {
+		t.Errorf("--out -: got %s", got)
+	}
+
+	if got := c.refused(1, "export", "--out", folder); !strings.Contains(got, "is a folder; name a file in it") {
+		t.Error(got)
+	}
+	if got := c.refused(1, "export", "--out", filepath.Join(folder, "none", "x")); !strings.Contains(got, "no such file or directory") {
+		t.Error(got)
+	}
+	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 {
+		t.Errorf("left in the folder: %v, %v", entries, err)
+	}
+}

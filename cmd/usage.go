@@ -1,0 +1,236 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// usageTemplate is cobra's, with flags wrapped, and without a usage line for a
+// group of commands, which does nothing by itself.
+const usageTemplate = `Usage:{{if .HasAvailableSubCommands}}
+  {{.CommandPath}} COMMAND [flags]{{else}}
+  {{.UseLine}}{{end}}{{if .HasExample}}
+
+Examples:
+{{.Example}}{{end}}{{if .HasAvailableSubCommands}}
+
+Commands:{{range .Commands}}{{if .IsAvailableCommand}}
+  {{rpad .Name .NamePadding }} {{.Short}}{{end}}{{end}}{{end}}{{if .HasAvailableLocalFlags}}
+
+Flags:
+{{.LocalFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableInheritedFlags}}
+
+Global flags:
+{{.InheritedFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
+
+"{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
+`
+
+// misuse is a command line that can't be understood.
+type misuse struct{ message string }
+
+func (e *misuse) Error() string { return e.message }
+
+func misusef(format string, args ...any) error {
+	return &misuse{fmt.Sprintf(format, args...)}
+}
+
+// pointer ends a message about the command line.
+func pointer(c *cobra.Command) string { return fmt.Sprintf("; see `%s --help`", c.CommandPath()) }
+
+// guess is a pointer after names that may have been meant.
+func guess(c *cobra.Command, near []string) string {
+	if len(near) == 0 {
+		return pointer(c)
+	}
+	return fmt.Sprintf("; did you mean %s? See `%s --help`", either(near), c.CommandPath())
+}
+
+// prepare gives all commands below c what they have in common.
+func prepare(c *cobra.Command) {
+	c.InitDefaultHelpFlag()
+	c.InitDefaultVersionFlag()
+	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
+		flags.VisitAll(func(f *pflag.Flag) {
+			name := " [" + variable(f.Name) + "]"
+			if fromEnvironment(f) && !strings.HasSuffix(f.Usage, name) { // an inherited flag comes again
+				f.Usage += name
+			}
+		})
+	}
+	c.DisableFlagsInUseLine = c.HasParent() && c.Parent().Name() == "completion"
+	if !c.HasSubCommands() {
+		return
+	}
+	c.SuggestionsMinimumDistance = 2
+	c.Args = func(c *cobra.Command, args []string) error {
+		if len(args) > 0 {
+			return unknownCommand(c, args[0])
+		}
+		return nil
+	}
+	c.RunE = missingCommand
+	for _, below := range c.Commands() {
+		prepare(below)
+	}
+}
+
+// missingCommand refuses a group of commands without one of them.
+func missingCommand(c *cobra.Command, _ []string) error {
+	var names []string
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() && below.Name() != "help" {
+			names = append(names, below.Name())
+		}
+	}
+	return misusef("`%s` needs a command: %s%s", c.CommandPath(), either(names), pointer(c))
+}
+
+func unknownCommand(c *cobra.Command, name string) error {
+	hint := guess(c, c.SuggestionsFor(name))
+	if c.HasParent() {
+		return misusef("`%s` has no command %q%s", c.CommandPath(), name, hint)
+	}
+	return misusef("unknown command %q%s", name, hint)
+}
+
+func helpCommand(root *cobra.Command) *cobra.Command {
+	return &cobra.Command{
+		Use:     "help [COMMAND]",
+		Short:   "Show the help of a command",
+		Long:    "Show the help of a command, as its flag --help does.",
+		Example: "  govsvc help keys mint",
+		RunE: func(_ *cobra.Command, args []string) error {
+			c, rest, err := root.Find(args)
+			if err != nil {
+				return err
+			}
+			if len(rest) > 0 {
+				return unknownCommand(c, rest[0])
+			}
+			return c.Help()
+		},
+	}
+}
+
+// arguments checks the number of arguments, named as in the usage line; a last
+// name that ends in "..." stands for one or more.
+func arguments(names ...string) cobra.PositionalArgs {
+	return func(c *cobra.Command, args []string) error {
+		if len(args) < len(names) {
+			return misusef("%s is missing%s", strings.TrimSuffix(names[len(args)], "..."), pointer(c))
+		}
+		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
+		if len(args) > len(names) && !open {
+			return misusef("unexpected argument %q%s", args[len(names)], pointer(c))
+		}
+		return nil
+	}
+}
+
+// flagError says in one line what pflag found wrong.
+func flagError(c *cobra.Command, err error) error {
+	var unknown *pflag.NotExistError
+	var invalid *pflag.InvalidValueError
+	var bare *pflag.ValueRequiredError
+	switch {
+	case c.HasSubCommands() && c.Flags().NArg() > 0:
+		return unknownCommand(c, c.Flags().Arg(0)) // whose flags can't be known
+	case errors.As(err, &unknown):
+		return unknownFlag(c, unknown)
+	case errors.As(err, &invalid):
+		return misusef("--%s: %s%s", invalid.GetFlag().Name, flagCause(invalid), pointer(c))
+	case errors.As(err, &bare):
+		return misusef("--%s needs a value%s", bare.GetFlag().Name, pointer(c))
+	}
+	return misusef("%s%s", err, pointer(c))
+}
+
+func unknownFlag(c *cobra.Command, e *pflag.NotExistError) error {
+	name, dashes := e.GetSpecifiedName(), "--"
+	if letters := e.GetSpecifiedShortnames(); letters != "" {
+		name, _, _ = strings.Cut(letters, "=")
+		dashes = "-"
+	}
+	var near []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if alike(name, f.Name) {
+			near = append(near, "--"+f.Name)
+		}
+	})
+	return misusef("unknown flag %s%s%s", dashes, name, guess(c, near))
+}
+
+// alike tells whether one may have been typed for the other.
+func alike(typed, name string) bool {
+	if len(typed) < 2 {
+		return false
+	}
+	few := 1
+	if len(typed) > 4 {
+		few = 2
+	}
+	return strings.HasPrefix(name, typed) || distance(typed, name) <= few
+}
+
+// distance is Levenshtein's: how many letters to add, drop or change.
+func distance(a, b string) int {
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			change := diagonal
+			if a[i] != b[j] {
+				change++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(change, diagonal+1, row[j]+1)
+		}
+	}
+	return row[len(b)]
+}
+
+// either lists names as alternatives.
+func either(names []string) string {
+	last := len(names) - 1
+	if last == 0 {
+		return names[0]
+	}
+	return strings.Join(names[:last], ", ") + " or " + names[last]
+}
+
+// requireFlags refuses a command that lacks a flag marked as required. It
+// takes cobra's part since that would not see the environment's name.
+func requireFlags(c *cobra.Command) error {
+	var missing []string
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		if slices.Contains(f.Annotations[cobra.BashCompOneRequiredFlag], "true") && !f.Changed {
+			missing = append(missing, "--"+f.Name)
+		}
+	})
+	switch len(missing) {
+	case 0:
+		return nil
+	case 1:
+		return misusef("%s is missing%s", missing[0], pointer(c))
+	}
+	return misusef("%s are missing%s", strings.Join(missing, " and "), pointer(c))
+}
+
+// require marks flags as required.
+func require(c *cobra.Command, names ...string) {
+	for _, name := range names {
+		if err := c.MarkFlagRequired(name); err != nil {
+			panic(err)
+		}
+	}
+}

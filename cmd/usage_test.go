@@ -1,0 +1,237 @@
+package cmd_test
+
+import (
+	"strings"
+	"testing"
+)
+
+const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:roadmap, read:compliance, read:vendor, " +
+	"read:talent, read:incidents, read:kpis, read:audit, "
+
+// TestWrongUsage: each row is one line of error and status 2, with nothing done.
+func TestWrongUsage(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ line, want string }{
+		{"", "`govsvc` needs a command: audit, completion, export, import, keys, openapi, orgs, serve or version; see `govsvc --help`"},
+		{"keys", "`govsvc keys` needs a command: import, list, mint, revoke or rotate; see `govsvc keys --help`"},
+		{"orgs", "`govsvc orgs` needs a command: create, list or set; "},
+		{"audit", "`govsvc audit` needs a command: verify; "},
+		{"completion", "`govsvc completion` needs a command: bash, fish, powershell or zsh; "},
+		{"kesy", "unknown command \"kesy\"; did you mean keys? See `govsvc --help`"},
+		{"start", "unknown command \"start\"; did you mean serve? See"},
+		{"zzzzzz", "unknown command \"zzzzzz\"; see `govsvc --help`"},
+		{"zzzzzz --flag", "unknown command \"zzzzzz\"; see"},
+		{"deliver", "unknown command \"deliver\""},
+		{"keys create", "`govsvc keys` has no command \"create\"; did you mean mint? See `govsvc keys --help`"},
+		{"keys delete", "did you mean revoke?"},
+		{"keys zzzzzz", "`govsvc keys` has no command \"zzzzzz\"; see `govsvc keys --help`"},
+		{"completion tcsh", "`govsvc completion` has no command \"tcsh\""},
+		{"help zzzzzz", "unknown command \"zzzzzz\""},
+		{"help keys zzzzzz", "`govsvc keys` has no command \"zzzzzz\""},
+		{"--bogus", "unknown flag --bogus; see `govsvc --help`"},
+		{"keys list --jsn", "unknown flag --jsn; did you mean --json? See `govsvc keys list --help`"},
+		{"keys list -json", "unknown flag -json; did you mean --json?"},
+		{"keys list -x", "unknown flag -x; see"},
+		{"keys list --=x", "bad flag syntax"},
+		{"keys list --json=maybe", "--json: \"maybe\" is not true or false; see"},
+		{"keys list --db", "--db needs a value; see `govsvc keys list --help`"},
+		{"keys list --db=", "--db: the path of the data file is empty"},
+		{"keys list extra", "unexpected argument \"extra\"; see `govsvc keys list --help`"},
+		{"version extra", "unexpected argument \"extra\""},
+
+		{"keys mint", "--name and --scope are missing; see `govsvc keys mint --help`"},
+		{"keys mint --name n", "--scope is missing; see"},
+		{"keys mint --scope read:all", "--name is missing; see"},
+		{"keys mint --name= --scope read:all", "--name: a name has 1 to 200 characters"},
+		{"keys mint --name n --scope read:nothing", "--scope: no scope is named \"read:nothing\"; the scopes are " + allScopes},
+		{"keys mint --name n --scope read:all,", "--scope: \"read:all,\" has an empty value"},
+		{"keys mint --name n --scope read:all --rpm 0", "--rpm: \"0\" is not a whole number from 1 to 2147483647"},
+		{"keys mint --name n --scope read:all --rpd many", "--rpd: \"many\" is not a whole number"},
+		{"keys mint --name n --scope read:all --rpm 99999999999", "--rpm: \"99999999999\" is not a whole number"},
+		{"keys mint --name n --scope read:all --expires tomorrow", "--expires: \"tomorrow\" is not a date like 2027-03-31"},
+		{"keys mint --name n --scope read:all --expires 2020-01-01", "--expires: 2020-01-01 is not in the future"},
+		{"keys mint --name n --scope read:all --expires 2020-01-01T00:00:00Z", "is not in the future"},
+		{"keys mint --name n --scope read:all --expires 2999-02-30", "is not a date"},
+		{"keys revoke", "ID|PREFIX is missing; see `govsvc keys revoke --help`"},
+		{"keys rotate a b", "unexpected argument \"b\""},
+		{"keys rotate a --overlap 5d", "--overlap: \"5d\" is not a length of time like 24h"},
+		{"keys rotate a --overlap -1h", "--overlap: \"-1h\" is not a length of time"},
+		{"keys import", "--name and --scope are missing"},
+
+		{"orgs create", "NAME is missing; see `govsvc orgs create --help`"},
+		{"orgs create a b", "unexpected argument \"b\""},
+		{"orgs create a --plan gold", "--plan: \"gold\" is not starter, professional, business or enterprise"},
+		{"orgs set a", "nothing to set; give --plan, --subscription or both; see `govsvc orgs set --help`"},
+		{"orgs set a --subscription paid", "--subscription: \"paid\" is not active, past_due or canceled"},
+
+		{"import", "FILE is missing; see `govsvc import --help`"},
+		{"import - -", "standard input (-) is named twice"},
+		{"import x --format xml", "--format: \"xml\" is not "},
+		{"export --type nothing", "--type: no type is named \"nothing\"; the types are assessment, risk, "},
+		{"export x", "unexpected argument \"x\""},
+		{"audit verify x", "unexpected argument \"x\""},
+
+		{"serve x", "unexpected argument \"x\""},
+		{"serve --addr 8080", "--addr: \"8080\" is not HOST:PORT"},
+		{"serve --addr :99999", "--addr: \":99999\" is not HOST:PORT"},
+		{"serve --trusted-proxy 10.0.0.0/33", "--trusted-proxy: \"10.0.0.0/33\" is not a network"},
+		{"serve --trusted-proxy 10.0.0.0/8,x", "--trusted-proxy: \"x\" is not a network"},
+		{"serve --base-url gov.example.com", "--base-url: \"gov.example.com\" is not an address like https://"},
+		{"serve --base-url https://gov.example.com/api", "--base-url: "},
+		{"serve --base-url https://gov.example.com?a", "--base-url: "},
+		{"serve --anonymous-rpm -1", "--anonymous-rpm: \"-1\" is not a whole number from 0 "},
+		{"serve --log-format xml", "--log-format: \"xml\" is not text or json"},
+		{"serve --metrics-addr :1", "unknown flag --metrics-addr"},
+	} {
+		t.Run(row.line, func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			if got := c.refused(2, strings.Fields(row.line)...); !strings.Contains(got, row.want) {
+				t.Errorf("got  %s\nwant %s", got, row.want)
+			}
+			if exists(c.env["GOVSVC_DB"]) {
+				t.Error("it made a data file")
+			}
+		})
+	}
+}
+
+func TestOrganisationWithoutName(t *testing.T) {
+	t.Parallel()
+	if got, want := newCLI(t).refused(2, "orgs", "create", " "), "an organisation's name has 1 to 200 characters"; !strings.Contains(got, want) {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+// TestMissingFile: what only reads or needs what is there makes no file.
+func TestMissingFile(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{
+		"keys list", "keys revoke x", "keys rotate x", "orgs list", "orgs set default --plan starter",
+		"export", "audit verify", "keys mint --name n --scope read:all --org other", "import --dry-run FILE",
+	} {
+		t.Run(line, func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			line = strings.ReplaceAll(line, "FILE", c.file("x.ndjson", ""))
+			if got := c.refused(1, strings.Fields(line)...); !strings.Contains(got, "govsvc.db: no such file; give the data file with --db") {
+				t.Errorf("got %s", got)
+			}
+			if exists(c.env["GOVSVC_DB"]) {
+				t.Error("it made a data file")
+			}
+		})
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name, line string
+		env        map[string]string
+		status     int
+		want       string // in stdout and stderr together
+	}{
+		{"required flags", "keys mint --json", map[string]string{"GOVSVC_NAME": "ci", "GOVSVC_SCOPE": "read:risks, write:risks", "GOVSVC_TEST": "true"}, 0, "\"name\": \"ci\",\n  \"kind\": \"test\",\n  \"scopes\": [\n    \"read:risks\",\n    \"write:risks\"\n  ]"},
+		{"a flag wins", "keys mint --json --name flag --scope read:all", map[string]string{"GOVSVC_NAME": "variable", "GOVSVC_SCOPE": "write:risks"}, 0, "\"name\": \"flag\",\n  \"kind\": \"live\",\n  \"scopes\": [\n    \"read:all\"\n  ]"},
+		{"a flag wins over a bad one", "version --json=false", map[string]string{"GOVSVC_JSON": "maybe"}, 0, "govsvc "},
+		{"a switch", "version", map[string]string{"GOVSVC_JSON": "1"}, 0, `"sqlite": "3.`},
+		{"an empty one", "version", map[string]string{"GOVSVC_JSON": ""}, 0, "SQLite 3."},
+		{"dashes", "import --json /dev/null", map[string]string{"GOVSVC_DRY_RUN": "true"}, 1, "no such file"},
+		{"bad switch", "version", map[string]string{"GOVSVC_JSON": "maybe"}, 2, "govsvc: GOVSVC_JSON: \"maybe\" is not true or false; see `govsvc version --help`\n"},
+		{"bad number", "serve", map[string]string{"GOVSVC_ANONYMOUS_RPM": "x"}, 2, `govsvc: GOVSVC_ANONYMOUS_RPM: "x" is not a whole number from 0 to 2147483647; `},
+		{"bad network", "serve", map[string]string{"GOVSVC_TRUSTED_PROXY": "10.0.0.0/8,x"}, 2, `govsvc: GOVSVC_TRUSTED_PROXY: "x" is not a network`},
+		{"bad choice", "orgs create a", map[string]string{"GOVSVC_PLAN": "gold"}, 2, `govsvc: GOVSVC_PLAN: "gold" is not starter, `},
+		{"bad scope", "keys mint --name n", map[string]string{"GOVSVC_SCOPE": "gold"}, 2, `govsvc: GOVSVC_SCOPE: no scope is named "gold"`},
+		{"of another command", "version", map[string]string{"GOVSVC_PLAN": "gold", "GOVSVC_VERSION": "x", "GOVSVC_HELP": "x"}, 0, "govsvc "},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			for name, value := range row.env {
+				c.env[name] = value
+			}
+			o := c.run(strings.Fields(row.line)...)
+			if o.status != row.status || !strings.Contains(o.stdout+o.stderr, row.want) {
+				t.Errorf("got %+v, want status %d and %s", o, row.status, row.want)
+			}
+		})
+	}
+}
+
+// TestHelp walks all commands by what their help lists.
+func TestHelp(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	seen := 0
+	var walk func(path ...string)
+	walk = func(path ...string) {
+		seen++
+		help := c.must(append(path, "--help")...)
+		if other := c.must(append([]string{"help"}, path...)...); other != help {
+			t.Errorf("%q: `help` says something else than --help:\n%s", path, other)
+		}
+		var commands []string
+		section := ""
+		for line := range strings.Lines(help) {
+			line = strings.TrimRight(line, "\n")
+			switch {
+			case len(line) > 100:
+				t.Errorf("%q: a line of %d characters: %s", path, len(line), line)
+			case strings.HasSuffix(line, ":"):
+				section = line
+			case section == "Commands:" && strings.HasPrefix(line, "  "):
+				commands = append(commands, strings.Fields(line)[0])
+			}
+		}
+		ours := len(path) == 0 || path[0] != "completion"
+		if leaf := len(commands) == 0; ours && leaf && !strings.Contains(help, "Examples:\n  ") {
+			t.Errorf("%q: no example", path)
+		}
+		for flag := range strings.SplitSeq(help, "      --") {
+			name, _, _ := strings.Cut(strings.Fields(flag)[0], "=")
+			if want := "[GOVSVC_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "]"; flag != help && !strings.HasPrefix(help, flag) && strings.Count(flag, want) != 1 {
+				t.Errorf("%q: --%s does not name its variable once: %s", path, name, flag)
+			}
+		}
+		for _, name := range commands {
+			walk(append(path[:len(path):len(path)], name)...)
+		}
+	}
+	walk()
+	if seen < 20 {
+		t.Errorf("only %d commands seen", seen)
+	}
+	mint := strings.ReplaceAll(c.must("keys", "mint", "--help"), "\n", " ")
+	_, known, _ := strings.Cut(c.refused(2, "keys", "mint", "--scope", "x"), "the scopes are ")
+	known, _, _ = strings.Cut(known, ";")
+	for scope := range strings.SplitSeq(known, ", ") {
+		if !strings.Contains(mint, scope) {
+			t.Errorf("the help of keys mint does not name %s", scope)
+		}
+	}
+}
+
+func TestVersion(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	for _, want := range []string{"govsvc ", "\ncommit ", "\nGo     go1.", "\nSQLite 3."} {
+		if got := c.must("version"); !strings.Contains(got, want) {
+			t.Errorf("no %q in %q", want, got)
+		}
+	}
+	if got := c.must("--version"); !strings.HasPrefix(got, "govsvc ") {
+		t.Errorf("--version: %q", got)
+	}
+}
+
+func TestCompletion(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	if got := c.must("completion", "bash"); !strings.Contains(got, "__start_govsvc") {
+		t.Errorf("not a script for bash: %.100q", got)
+	}
+	if got := c.must("__complete", "keys", "re"); !strings.Contains(got, "revoke") || !strings.Contains(got, "rotate") && strings.Contains(got, "mint") {
+		t.Errorf("completions: %q", got)
+	}
+}

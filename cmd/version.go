@@ -1,0 +1,74 @@
+package cmd
+
+import (
+	"cmp"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+// Set by a release: go build -ldflags "-X govsvc/cmd.version=v1.2.3 -X govsvc/cmd.commit=…".
+// Otherwise what the Go command noted in the binary counts.
+var version, commit string
+
+// about says what this program is made of.
+type about struct {
+	Version string `json:"version"`
+	Commit  string `json:"commit"`
+	Go      string `json:"go"`
+	SQLite  string `json:"sqlite"`
+}
+
+func programVersion() about {
+	a := about{Version: version, Commit: commit, Go: runtime.Version(), SQLite: db.SQLiteVersion()}
+	if build, ok := debug.ReadBuildInfo(); ok {
+		a.Version = cmp.Or(a.Version, build.Main.Version)
+		if a.Commit == "" {
+			a.Commit = builtFrom(build.Settings)
+		}
+	}
+	a.Version, a.Commit = cmp.Or(a.Version, "(devel)"), cmp.Or(a.Commit, "unknown")
+	return a
+}
+
+// builtFrom is the commit that the Go command noted, marked if files were
+// changed since.
+func builtFrom(settings []debug.BuildSetting) string {
+	revision, changed := "", ""
+	for _, s := range settings {
+		switch {
+		case s.Key == "vcs.revision":
+			revision = s.Value
+		case s.Key == "vcs.modified" && s.Value == "true":
+			changed = "+changes"
+		}
+	}
+	if revision == "" {
+		return ""
+	}
+	return revision + changed
+}
+
+func (a *app) versionCommand() *cobra.Command {
+	c := &cobra.Command{
+		Use:     "version",
+		Short:   "Print the versions of govsvc, Go and SQLite, and the commit",
+		Long:    "Print the version and commit of govsvc, and the versions of Go and SQLite in it.",
+		Example: "  govsvc version --json",
+		Args:    arguments(),
+		RunE: func(*cobra.Command, []string) error {
+			v := programVersion()
+			return a.print(v, func(w io.Writer) error {
+				_, err := fmt.Fprintf(w, "govsvc %s\ncommit %s\nGo     %s\nSQLite %s\n", v.Version, v.Commit, v.Go, v.SQLite)
+				return err
+			})
+		},
+	}
+	a.jsonFlag(c)
+	return c
+}
