@@ -42,6 +42,12 @@ func (v webAddress) Set(text string) error {
 	return nil
 }
 
+// knownOrigin refuses what is not the origin of a web page.
+func knownOrigin(text string) error {
+	var origin string
+	return webAddress{&origin}.Set(text)
+}
+
 // prefixes is a repeatable flag of networks; commas separate them, too.
 type prefixes []netip.Prefix
 

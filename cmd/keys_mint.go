@@ -69,7 +69,7 @@ created_at and expires_at (null: never).`,
 func (a *app) draftFlags(c *cobra.Command, draft *db.KeyDraft) {
 	flags := c.Flags()
 	flags.Var(title{&draft.Name}, "name", "what the key is for, shown in lists (required)")
-	flags.Var(list{&draft.Scopes, a.knownScope, "SCOPE"}, "scope", "what the key may do; repeatable, or separated by commas (required)")
+	flags.Var(list{&draft.Scopes, knownScope, "SCOPE"}, "scope", "what the key may do; repeatable, or separated by commas (required)")
 	flags.Var(future{&draft.ExpiresAt}, "expires", "when the key ends: a date (midnight UTC) or an RFC 3339 time; never without")
 	flags.Var(count{&draft.PerMinute, 1}, "rpm", "requests a minute, instead of the plan's")
 	flags.Var(count{&draft.PerDay, 1}, "rpd", "requests in any 24 hours, instead of the plan's")

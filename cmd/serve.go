@@ -15,6 +15,7 @@ import (
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/openapi"
+	"govsvc/server/webhook"
 )
 
 // Formats of the log.
@@ -23,35 +24,45 @@ const (
 	logJSON = "json"
 )
 
+// anonymousRPM is the default of --anonymous-rpm.
+const anonymousRPM = 6000
+
 // serveOptions are the flags of serve.
 type serveOptions struct {
 	addr           string
 	baseURL        string
 	trustedProxies prefixes
+	allowOrigins   []string
 	anonymousRPM   *int
+	receivers      receivers
 	logFormat      string
 	demo           bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	perMinute := 6000
-	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, logFormat: logText}
+	perMinute := anonymousRPM
+	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, receivers: newReceivers(), logFormat: logText}
 	c := &cobra.Command{
 		Use:        "serve",
 		SuggestFor: []string{"start", "run", "server"},
-		Short:      "Serve the API",
-		Long: `Serve the HTTP API from the data file, which is made if it is not there.
+		Short:      "Serve the API and deliver webhooks",
+		Long: `Serve the HTTP API from the data file, which is made if it is not there, and
+deliver webhooks.
 
 When it is ready it prints "listening on http://HOST:PORT" on stdout, alone on a
 line; logs go to stderr. The API is below /api/v1; /healthz answers while the
 process lives, /readyz while it can read and write its file.
 
+` + receiversText + `
+
 SIGTERM or SIGINT ends it in order: no new connections, running requests end
-(within 20 seconds), counts are stored, exit status 0. A second signal ends it
-at once. Other commands can change the same file meanwhile.`,
+(within 20 seconds), webhooks under way end (within 5 seconds) and are recorded,
+counts are stored, exit status 0. A second signal ends it at once. Other
+commands can change the same file meanwhile.`,
 		Example: `  govsvc serve --demo
   govsvc serve --db /var/lib/govsvc/govsvc.db --addr 0.0.0.0:8080 --log-format json
-  govsvc serve --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com`,
+  govsvc serve --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com
+  govsvc serve --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.serve(c.Context(), o)
@@ -60,9 +71,11 @@ at once. Other commands can change the same file meanwhile.`,
 	flags := c.Flags()
 	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
 	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the address it listens on")
+	flags.Var(list{&o.allowOrigins, knownOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
 	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For counts; repeatable, or separated by commas")
 	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
-	flags.Var(choice[string]{&o.logFormat, []string{logText, logJSON}, "FORMAT"}, "log-format", "format of the log on stderr: text or json")
+	o.receivers.flags(c)
+	logFlag(c, &o.logFormat)
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
 	return c
 }
@@ -72,28 +85,33 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	sender, err := o.receivers.sender()
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
 	err = a.withStore(ctx, anyFile, func(store *db.DB) error {
 		if o.demo {
 			if err := a.loadDemo(ctx, store, document); err != nil {
 				return err
 			}
 		}
-		listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.addr)
+		listener, err := listen(ctx, o.addr)
 		if err != nil {
-			return fmt.Errorf("can't listen on %s: %w; choose another address with --addr", o.addr, err)
+			return err
 		}
 		defer listener.Close() //nolint:errcheck // closed by the server, unless that could not be made
-		return a.serveOn(ctx, listener, store, document, o)
+		return a.serveOn(ctx, listener, store, document, sender, o)
 	})
-	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		return nil // a signal before it was ready
-	}
-	return err
+	return endedBySignal(ctx, err)
 }
 
-// serveOn makes the server and runs it until ctx ends.
-func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, document *openapi.Document, o serveOptions) error {
-	url := listenerURL(o.addr, listener.Addr())
+// serveOn makes the server and runs it, with the delivery loop beside it, until
+// ctx ends.
+func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, document *openapi.Document,
+	sender *webhook.Sender, o serveOptions,
+) error {
+	url := "http://" + reachable(o.addr, listener.Addr())
 	if o.baseURL == "" {
 		o.baseURL = url
 	}
@@ -102,14 +120,24 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	openData := func() (*db.DB, error) { return data.open(context.WithoutCancel(ctx), document) }
 	handler, err := server.New(ctx, server.Config{
 		Store: store, Document: document, Sandbox: openData, Logger: logger,
-		BaseURL: o.baseURL, TrustedProxies: o.trustedProxies, AnonymousPerMinute: *o.anonymousRPM,
+		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
+		BaseURL: o.baseURL, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
+		AnonymousPerMinute: *o.anonymousRPM, Version: programVersion().Version,
 	})
 	if err != nil {
 		return err
 	}
-	logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
-	fmt.Fprintln(a.stdout, "listening on "+url)
-	return errors.Join(run(ctx, listener, handler, logger), data.close())
+	delivery := o.receivers.deliverer(store, sender, logger)
+	return beside(ctx, delivery.Run, func(ctx context.Context) error {
+		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
+		fmt.Fprintln(a.stdout, "listening on "+url)
+		return errors.Join(run(ctx, listener, handler, logger), data.close())
+	})
+}
+
+// logFlag adds --log-format to a command that runs until it is stopped.
+func logFlag(c *cobra.Command, format *string) {
+	c.Flags().Var(choice[string]{format, []string{logText, logJSON}, "FORMAT"}, "log-format", "format of the log on stderr: text or json")
 }
 
 func (a *app) logger(format string) *slog.Logger {

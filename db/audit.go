@@ -199,21 +199,25 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 // Broken is the first event of a log that does not fit the one before it.
 type Broken struct {
 	Position int    `json:"position"` // 1 is the oldest event
-	ID       string `json:"id"`
+	ID       string `json:"id"`       // "" where nothing is left to be named
 	Time     string `json:"time"`
 }
 
 // VerifyAudit walks an organisation's log from its start and returns how many
 // events are sound and the first that was altered, or whose predecessor was
-// altered or removed; nil if all is sound.
+// altered or removed; nil if all is sound. Where the end of the log is gone,
+// Broken has a position alone.
 func (d *DB) VerifyAudit(ctx context.Context, org Org) (int, *Broken, error) {
-	head, sound := make([]byte, sha256.Size), 0
+	head, sound, last := make([]byte, sha256.Size), 0, int64(0)
 	var broken *Broken
 	err := d.rows(ctx, func(row scanner) error {
 		var event string
 		var hash []byte
 		var b Broken
-		if err := row.Scan(&event, &hash, &b.ID, &b.Time); err != nil || broken != nil {
+		if broken != nil {
+			return nil
+		}
+		if err := row.Scan(&last, &event, &hash, &b.ID, &b.Time); err != nil {
 			return err
 		}
 		if head = link(head, event); !bytes.Equal(head, hash) {
@@ -223,6 +227,23 @@ func (d *DB) VerifyAudit(ctx context.Context, org Org) (int, *Broken, error) {
 		}
 		sound++
 		return nil
-	}, "SELECT event, hash, coalesce(event ->> 'id', ''), coalesce(time, '') FROM audit_events WHERE org_id = ? ORDER BY seq", org)
+	}, "SELECT seq, event, hash, coalesce(event ->> 'id', ''), coalesce(time, '') FROM audit_events WHERE org_id = ? ORDER BY seq", org)
+	if err == nil && broken == nil {
+		broken, err = d.lostEnd(ctx, last, sound)
+	}
 	return sound, broken, err
+}
+
+// lostEnd looks for events removed from behind the last one of a log, which no
+// hash can tell. The numbers of events are given out without a gap and never
+// again; whose a lost one was is not known, so it counts against every log
+// that ended before it.
+func (d *DB) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error) {
+	var lost bool
+	err := d.row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
+		(SELECT count(*) FROM audit_events WHERE seq > ?1)`, last).Scan(&lost)
+	if err != nil || !lost {
+		return nil, storeError(err)
+	}
+	return &Broken{Position: sound + 1}, nil
 }

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"bytes"
 	"encoding/json"
 	"maps"
 	"reflect"
@@ -61,7 +62,9 @@ func (tx *Tx) members(n *noun, id string) (map[string]any, error) {
 		return nil, storeError(err)
 	}
 	var members map[string]any
-	err = json.Unmarshal(text, &members)
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // a double would round large numbers
+	err = decoder.Decode(&members)
 	return members, err
 }
 

@@ -61,6 +61,7 @@ type DB struct {
 	statements sync.Map // SQL text → *sql.Stmt of the read pool
 
 	door   door
+	queued queued
 	frozen atomic.Bool
 	memory answers // of a frozen file
 
@@ -86,6 +87,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	if d.newID == nil {
 		d.newID = idSource(d.now)
 	}
+	d.queued = make(queued, 1)
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}

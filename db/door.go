@@ -18,6 +18,7 @@ type door struct {
 	db         *DB
 	pool       *sql.DB
 	conn       *sql.Conn
+	stale      bool // the connection can't write, a new one might
 	statements map[string]*sql.Stmt
 	columnSets map[columnSetKey]*columnSet // see put.go
 
@@ -32,6 +33,7 @@ type change struct {
 	by       By
 	free     bool // housekeeping, which the audit log does not tell of
 	run      func(*Tx) error
+	queued   bool // it made deliveries due
 	err      error
 	panicked any
 	turn     chan bool // true: lead the next transaction; false: settled
@@ -57,9 +59,14 @@ func (d *DB) maintain(ctx context.Context, run func(*Tx) error) error {
 }
 
 func (w *door) open(ctx context.Context, d *DB, fresh bool) error {
-	w.db, w.statements, w.columnSets = d, map[string]*sql.Stmt{}, map[columnSetKey]*columnSet{}
+	w.db, w.columnSets = d, map[columnSetKey]*columnSet{}
+	return w.connect(ctx, fresh)
+}
+
+func (w *door) connect(ctx context.Context, fresh bool) error {
+	w.statements = map[string]*sql.Stmt{}
 	var err error
-	if w.pool, err = sql.Open("sqlite", d.dsn("rw")); err != nil {
+	if w.pool, err = sql.Open("sqlite", w.db.dsn("rw")); err != nil {
 		return err
 	}
 	w.pool.SetMaxOpenConns(1)
@@ -77,6 +84,19 @@ func (w *door) open(ctx context.Context, d *DB, fresh bool) error {
 		}
 	}
 	return nil
+}
+
+// reconnect replaces a connection that SQLite opened for reading alone, since
+// the file could not be written then: it would stay so after the file can.
+func (w *door) reconnect() error {
+	_ = w.close() // it has nothing to lose
+	w.pool, w.conn = nil, nil
+	err := w.connect(context.Background(), false)
+	if err != nil {
+		_ = w.close()
+		w.pool, w.conn = nil, nil
+	}
+	return err
 }
 
 func (w *door) close() error {
@@ -164,7 +184,8 @@ func (w *door) take() []*change {
 // first, so that all who come meanwhile have their part in it, or in its
 // failure.
 func (w *door) transact() []*change {
-	err := w.do("BEGIN IMMEDIATE")
+	err := w.begin()
+	begun := err == nil
 	batch := w.take()
 	done := false
 	for _, c := range batch {
@@ -173,17 +194,32 @@ func (w *door) transact() []*change {
 			done = done || !c.failed()
 		}
 	}
+	committed := false
 	if err == nil && done && !w.db.frozen.Load() {
 		err = w.do("COMMIT")
-	} else {
+		committed = err == nil
+	}
+	if committed {
+		w.db.queued.tell(batch)
+	} else if begun {
 		_ = w.do("ROLLBACK") // may be gone already, which is what is wanted
 	}
 	for _, c := range batch {
-		if err != nil && !c.failed() {
+		if err != nil && (!c.failed() || passing(c.err)) {
 			c.err = storeError(err)
 		}
 	}
+	w.stale = readOnly(err)
 	return batch
+}
+
+func (w *door) begin() error {
+	if w.stale || w.conn == nil {
+		if err := w.reconnect(); err != nil {
+			return err
+		}
+	}
+	return w.do("BEGIN IMMEDIATE")
 }
 
 func (c *change) failed() bool { return c.err != nil || c.panicked != nil }
@@ -222,6 +258,7 @@ func (w *door) call(c *change) {
 	if c.err = c.run(tx); c.err == nil {
 		c.err = tx.complete()
 	}
+	c.queued = tx.queued
 	if c.err == nil && tx.wrote && !tx.audited && !c.free {
 		c.err = fmt.Errorf("a change by %s has no audit event", tx.By.Actor)
 	}

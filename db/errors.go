@@ -82,6 +82,9 @@ func passing(err error) bool {
 	return false
 }
 
+// readOnly tells whether the connection may read only.
+func readOnly(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY }
+
 // storeError gives an error of the driver its meaning.
 func storeError(err error) error {
 	var known *Error

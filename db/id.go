@@ -38,6 +38,9 @@ func idSource(now func() time.Time) func() string {
 	}
 }
 
+// NewID makes an id for what is kept in no file.
+func NewID() string { return idSource(time.Now)() }
+
 func formatUUID(b [16]byte) string {
 	var s [36]byte
 	hex.Encode(s[:8], b[:4])

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"crypto/sha256"
+	"slices"
 	"sync"
 	"time"
 )
@@ -17,6 +18,8 @@ type IdempotencyKey struct {
 	Org     Org // the key holder's, in the live file
 	Key     string
 	Request [sha256.Size]byte // identity of method, path and body
+	// Now is when the request came. A frozen file's own clock may stand still.
+	Now time.Time
 }
 
 // KeptAnswer is the answer that a request got when it was done.
@@ -29,7 +32,7 @@ type KeptAnswer struct {
 // A key that was used for another request is KeyReused.
 func (d *DB) KeptAnswer(ctx context.Context, k IdempotencyKey) (*KeptAnswer, error) {
 	if d.frozen.Load() {
-		return d.memory.find(k, d.Now())
+		return d.memory.find(k)
 	}
 	var request []byte
 	var answer KeptAnswer
@@ -50,7 +53,7 @@ var errKeyReused = &Error{Code: KeyReused, Param: "Idempotency-Key",
 // KeepAnswer stores a change's answer with the change.
 func (tx *Tx) KeepAnswer(k IdempotencyKey, answer KeptAnswer) error {
 	if tx.db.frozen.Load() {
-		tx.db.memory.keep(k, answer, tx.now)
+		tx.db.memory.keep(k, answer)
 		return nil
 	}
 	wrote := tx.wrote // an answer alone is not a change to be audited
@@ -60,7 +63,7 @@ func (tx *Tx) KeepAnswer(k IdempotencyKey, answer KeptAnswer) error {
 		SET request = ?3, status = ?4, answer = ?5, created_at = ?6 WHERE created_at <= ?7`,
 		k.Org, k.Key, k.Request[:], answer.Status, answer.Body, tx.At(), Timestamp(tx.now.Add(-AnswerKept)))
 	if err == nil && kept == 0 { // another process was given the same request
-		return &Error{Code: InFlight, Message: "this request was made twice at once; repeat it for the answer of the other"}
+		return &Error{Code: InFlight, Param: "Idempotency-Key", Message: "this request was made twice at once; repeat it for the answer of the other"}
 	}
 	return err
 }
@@ -90,6 +93,8 @@ func (d *DB) SweepAnswers(ctx context.Context) error {
 type answers struct {
 	mutex sync.Mutex
 	kept  map[answerKey]answer
+	order []answerKey // as they were kept, oldest first
+	bytes int
 }
 
 type answerKey struct {
@@ -103,15 +108,18 @@ type answer struct {
 	at      time.Time
 }
 
-// maxAnswers bounds the answers of a frozen file.
-const maxAnswers = 10_000
+// What bounds the answers of a frozen file; the oldest give way.
+const (
+	maxAnswers     = 10_000
+	maxAnswerBytes = 32 << 20
+)
 
-func (a *answers) find(k IdempotencyKey, now time.Time) (*KeptAnswer, error) {
+func (a *answers) find(k IdempotencyKey) (*KeptAnswer, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	known, ok := a.kept[answerKey{k.Org, k.Key}]
 	switch {
-	case !ok || now.Sub(known.at) >= AnswerKept:
+	case !ok || k.Now.Sub(known.at) >= AnswerKept:
 		return nil, nil //nolint:nilnil // no answer is no error
 	case known.request != k.Request:
 		return nil, errKeyReused
@@ -119,17 +127,30 @@ func (a *answers) find(k IdempotencyKey, now time.Time) (*KeptAnswer, error) {
 	return &known.KeptAnswer, nil
 }
 
-func (a *answers) keep(k IdempotencyKey, kept KeptAnswer, now time.Time) {
+func (a *answers) keep(k IdempotencyKey, kept KeptAnswer) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
 	if a.kept == nil {
 		a.kept = map[answerKey]answer{}
 	}
-	for key := range a.kept {
-		if len(a.kept) < maxAnswers {
-			break
-		}
-		delete(a.kept, key)
+	key := answerKey{k.Org, k.Key}
+	a.forget(key)
+	a.kept[key] = answer{kept, k.Request, k.Now}
+	a.order = append(a.order, key)
+	a.bytes += len(kept.Body)
+	for len(a.order) > maxAnswers || a.bytes > maxAnswerBytes {
+		a.forget(a.order[0])
 	}
-	a.kept[answerKey{k.Org, k.Key}] = answer{kept, k.Request, now}
+}
+
+// forget removes an answer, if there is one.
+func (a *answers) forget(key answerKey) {
+	known, ok := a.kept[key]
+	if !ok {
+		return
+	}
+	delete(a.kept, key)
+	a.bytes -= len(known.Body)
+	at := slices.Index(a.order, key) // the oldest, nearly always
+	a.order = slices.Delete(a.order, at, at+1)
 }

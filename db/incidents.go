@@ -216,6 +216,37 @@ func (tx *Tx) CreateIncident(record Record) ([]byte, error) {
 // UpdateIncident changes an incident, and logs a change of its status on its
 // timeline.
 func (tx *Tx) UpdateIncident(id string, record Record) ([]byte, error) {
+	if err := tx.clearDeadline(id, record); err != nil {
+		return nil, err
+	}
 	changed, err := tx.update(&incidents, id, record, nil)
 	return changed.resource, err
+}
+
+// clearDeadline makes an empty deadline, where a notification is required, the
+// one that the clock sets: so a change that clears nothing is none.
+func (tx *Tx) clearDeadline(id string, record Record) error {
+	if deadline, given := record["notification_deadline"]; !given || deadline != nil {
+		return nil
+	}
+	known, err := tx.byID(&incidents, id)
+	if err != nil {
+		return err
+	}
+	var now struct {
+		Required bool   `json:"notification_required"`
+		Declared string `json:"created_at"`
+	}
+	if err := json.Unmarshal(known.resource, &now); err != nil {
+		return err
+	}
+	if required, given := record["notification_required"].(bool); given {
+		now.Required = required
+	}
+	if !now.Required {
+		return nil
+	}
+	at, err := ParseTimestamp(now.Declared)
+	record["notification_deadline"] = Timestamp(at.Add(notificationPeriod))
+	return err
 }

@@ -4,12 +4,21 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+	"time"
 )
 
 // APIVersion is the version that answers and events carry.
 const APIVersion = "2026-09-12"
 
-// event is the envelope that receivers get (contract, "Events").
+// Message is an event as receivers get it: the id that they tell repetitions
+// by, and the exact bytes that are signed and sent.
+type Message struct {
+	ID   string
+	Type string
+	Body []byte
+}
+
+// event is the envelope of a message (contract, "Events").
 type event struct {
 	ID         string `json:"id"`
 	Object     string `json:"object"`
@@ -17,6 +26,12 @@ type event struct {
 	APIVersion string `json:"api_version"`
 	CreatedAt  string `json:"created_at"`
 	Data       any    `json:"data"`
+}
+
+// NewMessage puts an event into its envelope. Data must be encodable.
+func NewMessage(uuid, kind string, at time.Time, data any) Message {
+	id := "evt_" + strings.ReplaceAll(uuid, "-", "")
+	return Message{id, kind, []byte(compact(event{id, "event", kind, APIVersion, Timestamp(at), data}))}
 }
 
 // subscriber is a subscription that wants events.
@@ -28,11 +43,10 @@ type subscriber struct {
 // Raise writes an event into the outbox, with a delivery for each active
 // subscription that wants it: they leave the house if the change is stored.
 func (tx *Tx) Raise(kind string, data any) error {
-	id := "evt_" + strings.ReplaceAll(tx.newID(), "-", "")
-	body := compact(event{id, "event", kind, APIVersion, tx.At(), data})
+	m := NewMessage(tx.newID(), kind, tx.now, data)
 	var seq int64
 	err := tx.change("INSERT INTO events (org_id, id, type, body, created_at) VALUES (?, ?, ?, ?, ?) RETURNING seq",
-		tx.Org, id, kind, body, tx.At()).Scan(&seq)
+		tx.Org, m.ID, kind, string(m.Body), tx.At()).Scan(&seq)
 	if err != nil {
 		return storeError(err)
 	}
@@ -44,10 +58,11 @@ func (tx *Tx) Raise(kind string, data any) error {
 		if len(s.types) > 0 && !slices.Contains(s.types, kind) {
 			continue
 		}
-		if _, err := tx.exec(`INSERT INTO deliveries (id, event_seq, subscription_seq, due_at, created_at, updated_at)
-			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, tx.newID(), seq, s.seq, tx.At()); err != nil {
+		if _, err := tx.exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
+			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, seq, s.seq, tx.newID(), tx.At()); err != nil {
 			return err
 		}
+		tx.queued = true
 	}
 	return nil
 }

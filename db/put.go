@@ -329,14 +329,14 @@ func number(column string, n json.Number) (any, error) {
 	if whole, err := n.Int64(); err == nil {
 		return whole, nil
 	}
-	real, err := n.Float64()
+	float, err := n.Float64()
 	if err != nil {
 		return nil, &Error{Code: Invalid, Param: column, Message: column + " is outside the range of numbers"}
 	}
-	if whole := int64(real); real > -1<<53 && real < 1<<53 && float64(whole) == real {
+	if whole := int64(float); float > -1<<53 && float < 1<<53 && float64(whole) == float {
 		return whole, nil
 	}
-	return real, nil
+	return float, nil
 }
 
 // tableColumns reads which columns each table has, the derived ones aside.

@@ -22,6 +22,7 @@ type Tx struct {
 	now     time.Time // the one instant of all that the change writes
 	wrote   bool
 	audited bool
+	queued  bool // it made deliveries due
 
 	subscribers *[]subscriber       // who wants events, once read
 	roadmaps    map[string][]string // ids of changed roadmaps → keys of changed milestones
@@ -50,12 +51,13 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	if err != nil {
 		return 0, storeError(err)
 	}
-	tx.wrote = true
 	result, err := statement.ExecContext(context.Background(), args...)
 	if err != nil {
 		return 0, storeError(err)
 	}
-	return result.RowsAffected()
+	rows, err := result.RowsAffected()
+	tx.wrote = tx.wrote || rows > 0
+	return rows, err
 }
 
 // row reads one row, seeing what the transaction has written so far;
@@ -70,8 +72,19 @@ func (tx *Tx) row(query string, args ...any) scanner {
 
 // change runs a statement with RETURNING and reads the one row that it gives.
 func (tx *Tx) change(query string, args ...any) scanner {
-	tx.wrote = true
-	return tx.row(query, args...)
+	return changedRow{tx, tx.row(query, args...)}
+}
+
+// changedRow is a row that was written; without one, nothing was.
+type changedRow struct {
+	tx *Tx
+	scanner
+}
+
+func (r changedRow) Scan(into ...any) error {
+	err := r.scanner.Scan(into...)
+	r.tx.wrote = r.tx.wrote || err != sql.ErrNoRows //nolint:errorlint // never wrapped by Scan
+	return err
 }
 
 // rows calls each for every row, seeing what the transaction has written.

@@ -22,43 +22,53 @@ CREATE TABLE webhook_subscriptions (
   UNIQUE (org_id, id)
 ) STRICT;
 CREATE INDEX webhook_subscriptions_by_created ON webhook_subscriptions (org_id, created_at, id);
+-- who wants events, and whom the delivery loop looks after
+CREATE INDEX webhook_subscriptions_active ON webhook_subscriptions (org_id) WHERE active = 1;
 
 -- The outbox: an event is written with the change that raised it.
 CREATE TABLE events (
   seq        INTEGER PRIMARY KEY,
   org_id     INTEGER NOT NULL REFERENCES organisations (seq),
-  id         TEXT NOT NULL UNIQUE,
+  id         TEXT NOT NULL,
   type       TEXT NOT NULL,
   body       TEXT NOT NULL, -- the exact bytes that are signed and sent
   created_at TEXT NOT NULL
 ) STRICT;
-CREATE INDEX events_by_org ON events (org_id, seq);
 
+-- An event on its way to a subscription. No index goes over all of them but
+-- those that the loop and a deletion need: an event makes one row for each
+-- subscription that wants it, in the writer's time.
 CREATE TABLE deliveries (
-  seq              INTEGER PRIMARY KEY,
-  id               TEXT NOT NULL UNIQUE,
   event_seq        INTEGER NOT NULL REFERENCES events (seq),
   subscription_seq INTEGER NOT NULL REFERENCES webhook_subscriptions (seq) ON DELETE CASCADE,
+  id               TEXT NOT NULL,
   state            TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead')),
+  -- those that count towards the schedule: a replay starts anew
   attempts         INTEGER NOT NULL DEFAULT 0,
+  -- of a pending one: when it is to be claimed next; while a process holds it,
+  -- when its lease ends
   due_at           TEXT,
-  leased_until     TEXT,
+  -- counts the claims: who settles must name the claim it holds
+  lease            INTEGER NOT NULL DEFAULT 0,
   created_at       TEXT NOT NULL,
-  updated_at       TEXT NOT NULL
-) STRICT;
-CREATE INDEX deliveries_due ON deliveries (due_at) WHERE state = 'pending';
-CREATE INDEX deliveries_by_subscription ON deliveries (subscription_seq, seq);
-CREATE INDEX deliveries_by_event ON deliveries (event_seq);
-CREATE INDEX deliveries_dead ON deliveries (subscription_seq, seq) WHERE state = 'dead';
+  updated_at       TEXT NOT NULL,
+  PRIMARY KEY (event_seq, subscription_seq)
+) STRICT, WITHOUT ROWID;
+CREATE INDEX deliveries_pending ON deliveries (subscription_seq, due_at) WHERE state = 'pending';
+CREATE INDEX deliveries_by_subscription ON deliveries (subscription_seq, event_seq);
+CREATE INDEX deliveries_dead ON deliveries (subscription_seq, event_seq) WHERE state = 'dead';
+CREATE INDEX deliveries_dead_by_id ON deliveries (id) WHERE state = 'dead';
 
+-- The log: one row an attempt, replays included.
 CREATE TABLE delivery_attempts (
-  seq          INTEGER PRIMARY KEY,
-  delivery_seq INTEGER NOT NULL REFERENCES deliveries (seq) ON DELETE CASCADE,
-  at           TEXT NOT NULL,
-  duration_ms  INTEGER NOT NULL,
-  status       INTEGER, -- the receiver's, when it answered
-  error        TEXT,
-  answer       TEXT     -- its first 1 KB
-) STRICT;
-CREATE INDEX delivery_attempts_by_delivery ON delivery_attempts (delivery_seq, seq);
-CREATE INDEX delivery_attempts_by_time ON delivery_attempts (at);
+  event_seq        INTEGER NOT NULL,
+  subscription_seq INTEGER NOT NULL,
+  number           INTEGER NOT NULL, -- from 1
+  at               TEXT NOT NULL,
+  duration_ms      INTEGER NOT NULL,
+  status           INTEGER, -- the receiver's, when it answered
+  error            TEXT,    -- why it did not
+  answer           TEXT,    -- its first 1 KB
+  PRIMARY KEY (event_seq, subscription_seq, number),
+  FOREIGN KEY (event_seq, subscription_seq) REFERENCES deliveries (event_seq, subscription_seq) ON DELETE CASCADE
+) STRICT, WITHOUT ROWID;

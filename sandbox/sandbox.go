@@ -27,6 +27,9 @@ var demo []byte
 // Demo is the demonstration organisation, in the data format.
 func Demo() transfer.Source { return transfer.Bytes("demo.ndjson", demo) }
 
+// Marker starts every human-readable value of the sandbox.
+const Marker = "[SANDBOX] "
+
 // now is the sandbox's only instant: its answers don't depend on the day.
 var now = time.Date(2026, 9, 12, 12, 0, 0, 0, time.UTC)
 
@@ -85,7 +88,47 @@ func (s *Sandbox) fill(ctx context.Context, document *openapi.Document) error {
 	if _, err := transfer.Import(ctx, s.DB, document, by, []transfer.Source{transfer.Bytes("fixtures.ndjson", fixtures)}, transfer.Options{}); err != nil {
 		return err
 	}
-	return s.Write(ctx, by, auditTrail)
+	if err := s.Write(ctx, by, auditTrail); err != nil {
+		return err
+	}
+	for i, record := range subscriptions() {
+		by.API = i%2 == 0 // made through the API; the others in the dashboard
+		if err := s.Write(ctx, by, func(tx *db.Tx) error {
+			_, _, err := tx.CreateSubscription(record)
+			return err
+		}); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// subscriptions of the sandbox: nothing is ever sent to them, and the signing
+// secret of each is the same, fixed one (see constant).
+func subscriptions() []db.Record {
+	return []db.Record{
+		{
+			"id": own(1601), "url": "https://siem.example.com/hooks/govsvc", "active": true,
+			"description": Marker + "Everything, for the security team's collector.", "event_types": []any{},
+			"created_at": "2026-02-03T09:15:00.000Z", "updated_at": "2026-02-03T09:15:00.000Z",
+		},
+		{
+			"id": own(1602), "url": "https://chat.example.com/services/risk-committee", "active": true,
+			"description": Marker + "Risks, for the committee's channel.", "event_types": []any{"risk.created", "risk.severity_changed"},
+			"created_at": "2026-03-11T14:40:00.000Z", "updated_at": "2026-05-20T08:05:00.000Z",
+		},
+		{
+			"id": own(1603), "url": "https://bi.example.com/ingest/scores", "active": false,
+			"description": nil, "event_types": []any{"assessment.completed", "verdict.changed"},
+			"created_at": "2026-04-28T07:00:00.000Z", "updated_at": "2026-08-01T16:30:00.000Z",
+		},
+		{
+			"id": own(1604), "url": "https://grc.example.com/webhooks/evidence", "active": true,
+			"description": Marker + "Plans, postures and evidence, for the compliance suite.",
+			"event_types": []any{"roadmap.updated", "compliance.posture_changed", "evidence.pack_filed"},
+			"created_at":  "2026-06-17T11:20:00.000Z", "updated_at": "2026-06-17T11:20:00.000Z",
+		},
+	}
 }
 
 // auditTrail adds an event of each category to the log, as the live service

@@ -44,7 +44,7 @@ func parseHop(text string) (netip.Addr, bool) {
 
 func (s *Server) trusted(address netip.Addr) bool {
 	for _, prefix := range s.TrustedProxies {
-		if prefix.Contains(address) {
+		if prefix.Contains(address.WithZone("")) { // a zone fits no prefix
 			return true
 		}
 	}

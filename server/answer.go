@@ -25,14 +25,16 @@ func (x *exchange) send(answer api.Answer) {
 	if answer.NextCursor != "" {
 		h.Set("X-Next-Cursor", answer.NextCursor)
 	}
-	h.Set("Content-Type", answer.ContentType)
+	if answer.ContentType != "" {
+		h.Set("Content-Type", answer.ContentType)
+	}
 	compressed := len(answer.Body) >= compressFrom && acceptsGzip(x.r.Header.Values("Accept-Encoding"))
 	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
 		tag := entityTag(answer.Body)
 		if compressed {
-			h.Set("Etag", `"`+tag+`-gzip"`)
+			h["ETag"] = []string{`"` + tag + `-gzip"`} // spelt as specified
 		} else {
-			h.Set("Etag", `"`+tag+`"`)
+			h["ETag"] = []string{`"` + tag + `"`}
 		}
 		if matches(x.r.Header.Values("If-None-Match"), tag) {
 			h.Del("Content-Type")

@@ -12,16 +12,24 @@ import (
 // flushEvery is how often counts of requests are stored: what a kill may lose.
 const flushEvery = 5 * time.Second
 
+// sweepEvery is how often answers that are no longer replayed are removed.
+const sweepEvery = 10 * time.Minute
+
 // day is the span of the rolling cap.
 const day = 24 * time.Hour
 
 // Run does the server's work between requests until ctx ends: it stores what
-// the limiter counted and when keys were used, a last time at the end.
+// the limiter counted and when keys were used, a last time at the end, and
+// removes idempotent answers whose time is over.
 func (s *Server) Run(ctx context.Context) error {
-	tick := time.NewTicker(flushEvery)
+	tick, sweep := time.NewTicker(flushEvery), time.NewTicker(sweepEvery)
 	defer tick.Stop()
+	defer sweep.Stop()
+	s.sweep(ctx)
 	for {
 		select {
+		case <-sweep.C:
+			s.sweep(ctx)
 		case <-tick.C:
 			if err := s.flush(ctx); err != nil {
 				s.Logger.Warn("counts of requests not stored yet", "error", err)
@@ -29,6 +37,12 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-ctx.Done():
 			return s.flush(context.WithoutCancel(ctx))
 		}
+	}
+}
+
+func (s *Server) sweep(ctx context.Context) {
+	if err := s.Store.SweepAnswers(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Warn("old idempotent answers not removed yet", "error", err)
 	}
 }
 
@@ -45,7 +59,10 @@ func (s *Server) flush(ctx context.Context) error {
 		}
 	}
 	if uses := s.verifier.takeUses(); len(uses) > 0 {
-		problems = append(problems, s.Store.UsedKeys(ctx, uses))
+		if err := s.Store.UsedKeys(ctx, uses); err != nil {
+			s.verifier.restoreUses(uses)
+			problems = append(problems, err)
+		}
 	}
 	return errors.Join(problems...)
 }

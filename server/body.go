@@ -18,25 +18,39 @@ func (x *exchange) readBody(op *route) ([]byte, error) {
 	if op.Body == nil {
 		return nil, nil
 	}
-	declared := x.r.Header.Get("Content-Type")
-	if (declared != "" || !op.BodyOptional) && !isJSON(declared) {
+	if err := x.checkMediaType(op); err != nil {
+		return nil, err
+	}
+	body, err := x.readAll(op.MaxBody)
+	if err == nil && len(body) > 0 && x.r.Header.Get("Content-Type") == "" {
 		return nil, errMediaType
 	}
+	return body, err
+}
+
+func (x *exchange) checkMediaType(op *route) error {
+	declared := x.r.Header.Get("Content-Type")
+	if (declared != "" || !op.BodyOptional) && !isJSON(declared) {
+		return errMediaType
+	}
 	if encoding := x.r.Header.Get("Content-Encoding"); encoding != "" && !strings.EqualFold(encoding, "identity") {
-		return nil, &api.Error{Code: api.UnsupportedMediaType, Message: "the body must not be compressed; leave Content-Encoding out"}
+		return &api.Error{Code: api.UnsupportedMediaType, Message: "the body must not be compressed; leave Content-Encoding out"}
 	}
-	if x.r.ContentLength > op.MaxBody {
-		return nil, tooLarge(op.MaxBody)
+	return nil
+}
+
+// readAll reads the body, unless it is longer than limit.
+func (x *exchange) readAll(limit int64) ([]byte, error) {
+	if x.r.ContentLength > limit {
+		return nil, tooLarge(limit)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, op.MaxBody))
+	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, limit))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
-		return nil, tooLarge(op.MaxBody)
+		return nil, tooLarge(limit)
 	case err != nil:
 		return nil, &api.Error{Code: api.InvalidParameter, Message: "the body did not arrive whole; send it again", Err: err}
-	case declared == "" && len(body) > 0:
-		return nil, errMediaType
 	}
 	return body, nil
 }

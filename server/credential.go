@@ -190,3 +190,12 @@ func (v *verifier) takeUses() map[string]string {
 	v.uses = map[string]string{}
 	return uses
 }
+
+// restoreUses gives back uses that could not be stored. Later ones count.
+func (v *verifier) restoreUses(uses map[string]string) {
+	v.mutex.Lock()
+	defer v.mutex.Unlock()
+	for id, at := range uses {
+		v.uses[id] = max(v.uses[id], at)
+	}
+}

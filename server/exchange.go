@@ -42,6 +42,9 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *route) {
 // run checks a request in the order of the contract (section 2), then does
 // what it asks for.
 func (x *exchange) run(op *route) (api.Answer, error) {
+	if op.own != nil {
+		return op.own(x, op)
+	}
 	if op.Public {
 		if err := x.limitAddress(); err != nil {
 			return api.Answer{}, err
@@ -116,15 +119,16 @@ func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, er
 	caller := &api.Caller{
 		Store: x.Store, Organisation: key.Organisation, Terms: terms,
 		Holder: key.Organisation.Org, Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID,
+		Receivers: x.Receivers,
 	}
 	if key.Kind == db.TestKey {
 		caller.Test = true
 		x.w.Header().Set("Service-Environment", "test")
-		sandbox, err := x.Sandbox()
+		sandbox, err := x.sandbox.get()
 		if err != nil {
 			return nil, &api.Error{Code: api.ServiceUnavailable, Message: "the sandbox could not be opened; try again later", Err: err}
 		}
-		caller.Store = sandbox
+		caller.Store, caller.Receivers = sandbox, x.SandboxReceivers
 		plan := key.Organisation.Plan
 		if caller.Organisation, err = sandbox.Organisation(x.r.Context(), db.DefaultOrganisation); err != nil {
 			return nil, err
@@ -180,11 +184,11 @@ func newRequestID() string {
 
 // limitHeaders tells what is left, on success and failure alike.
 func (x *exchange) limitHeaders() {
-	h := x.w.Header()
-	h.Set("X-Ratelimit-Limit", strconv.Itoa(x.state.Limit))
-	h.Set("X-Ratelimit-Remaining", strconv.Itoa(x.state.Remaining))
-	h.Set("X-Ratelimit-Reset", strconv.FormatInt(unixCeil(x.state.Reset), 10))
-	h.Set("X-Ratelimit-Limit-Day", strconv.Itoa(x.state.Day))
+	h := x.w.Header() // spelt as specified, which Set would change
+	h["X-RateLimit-Limit"] = []string{strconv.Itoa(x.state.Limit)}
+	h["X-RateLimit-Remaining"] = []string{strconv.Itoa(x.state.Remaining)}
+	h["X-RateLimit-Reset"] = []string{strconv.FormatInt(unixCeil(x.state.Reset), 10)}
+	h["X-RateLimit-Limit-Day"] = []string{strconv.Itoa(x.state.Day)}
 }
 
 func unixCeil(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
@@ -205,6 +209,7 @@ var failures = map[api.Code]failure{
 	api.TierRequired:         {403, "permission_error"},
 	api.SubscriptionInactive: {403, "permission_error"},
 	api.InsufficientScope:    {403, "permission_error"},
+	api.OriginNotAllowed:     {403, "permission_error"},
 	api.NotFound:             {404, "not_found_error"},
 	api.MethodNotAllowed:     {405, "invalid_request_error"},
 	api.IdempotencyKeyReused: {409, "idempotency_error"},
@@ -241,8 +246,7 @@ func (x *exchange) fail(err error) {
 		h.Set("Retry-After", "1")
 	}
 	if how.status >= 500 {
-		x.Logger.Error("request failed", "request_id", x.requestID, "method", x.r.Method, "path", x.r.URL.Path,
-			"code", string(refusal.Code), "error", errors.Unwrap(refusal))
+		x.logFailure(refusal)
 	}
 	x.limitHeaders()
 	h.Set("Content-Type", api.JSON)
@@ -252,6 +256,11 @@ func (x *exchange) fail(err error) {
 	}
 	x.w.WriteHeader(how.status)
 	x.write(body)
+}
+
+func (x *exchange) logFailure(refusal *api.Error) {
+	x.Logger.Error("request failed", "request_id", x.requestID, "method", x.r.Method, "path", x.r.URL.Path,
+		"code", string(refusal.Code), "error", errors.Unwrap(refusal))
 }
 
 // recoverPanics answers a request whose handler panicked with a 500, and logs

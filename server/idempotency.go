@@ -54,7 +54,10 @@ func (x *exchange) idempotent(op *route, body []byte) (replay *api.Answer, done 
 	if err != nil || key == "" {
 		return nil, done, err
 	}
-	k := db.IdempotencyKey{Org: x.caller.Holder, Key: key, Request: identity(x.r.Method, x.r.URL.Path, body, op.BodyOptional)}
+	k := db.IdempotencyKey{
+		Org: x.caller.Holder, Key: key, Now: x.Store.Now(),
+		Request: identity(x.r.Method, x.r.URL.Path, body, op.BodyOptional),
+	}
 	flight := flightKey{k.Org, x.caller.Test, key}
 	if !x.flying.enter(flight) {
 		return nil, done, &api.Error{Code: api.IdempotencyInFlight, Param: "Idempotency-Key",

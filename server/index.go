@@ -43,11 +43,13 @@ func (s *Server) index(context.Context, *api.Caller, api.Input) (api.Answer, err
 		Resources:  []indexResource{}, Operations: []indexOperation{},
 	}
 	for _, op := range s.Document.Operations {
-		switch {
-		case op.Public || op.Scope == "":
-		case op.Method == "GET":
+		if op.Public || op.Scope == "" {
+			continue
+		}
+		if op.Method == "GET" {
 			page.Resources = append(page.Resources, resource(op))
-		default:
+		}
+		if !strings.HasPrefix(op.Scope, "read:") { // writes and management
 			page.Operations = append(page.Operations, indexOperation{op.ID, op.Method, op.Path, op.Scope, op.Summary})
 		}
 	}

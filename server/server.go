@@ -11,6 +11,7 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/go-chi/chi/v5"
@@ -32,12 +33,21 @@ const SandboxMarker = "[SANDBOX] "
 type Config struct {
 	Store    *db.DB
 	Document *openapi.Document
-	// Sandbox opens the data set of test keys; it is called once, by the first
-	// of them.
+	// Sandbox opens the data set of test keys; it is called by the first of
+	// them, and again only if it failed.
 	Sandbox func() (*db.DB, error)
 	Logger  *slog.Logger
+	// Receivers are those that webhooks are sent to, and SandboxReceivers what
+	// stands in for them in the sandbox; nil is the public Internet, and a
+	// stand-in for it.
+	Receivers, SandboxReceivers api.Receivers
 	// BaseURL is the service's address as shown to users, without a path.
 	BaseURL string
+	// AllowOrigins are the origins of browser pages, beside the service's own,
+	// that may call MCP.
+	AllowOrigins []string
+	// Version is that of this build, which MCP clients are told.
+	Version string
 	// TrustedProxies are the addresses whose X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
 	// AnonymousPerMinute bounds the requests that an address may make without a
@@ -52,7 +62,8 @@ type Server struct {
 	keys, addresses *limit.Limiter // apart, so that a flood of addresses can't crowd keys out
 	flying          inFlight
 	verifier        *verifier
-	started         time.Time
+	mcp             *mcp
+	sandbox         lazy
 }
 
 // keysInMemory bounds the keys, and the addresses, whose state is held.
@@ -61,6 +72,9 @@ const keysInMemory = 100_000
 // New mounts the operations of the document. It fails if the document and the
 // operations do not fit each other.
 func New(ctx context.Context, config Config) (*Server, error) {
+	if err := config.reach(); err != nil {
+		return nil, err
+	}
 	functions, err := api.Bind(config.Document)
 	if err != nil {
 		return nil, err
@@ -73,7 +87,10 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		keys:      limit.New(config.Store.Now, keysInMemory),
 		addresses: limit.New(config.Store.Now, keysInMemory),
 		verifier:  newVerifier(config.Store),
-		started:   config.Store.Now(),
+		sandbox:   lazy{open: config.Sandbox},
+	}
+	if s.mcp, err = newMCP(config, functions); err != nil {
+		return nil, err
 	}
 	if err := s.loadCounts(ctx); err != nil {
 		return nil, err
@@ -85,10 +102,31 @@ func New(ctx context.Context, config Config) (*Server, error) {
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
 
+// lazy opens a store when it is first asked for.
+type lazy struct {
+	open  func() (*db.DB, error)
+	mutex sync.Mutex
+	store *db.DB
+}
+
+func (l *lazy) get() (*db.DB, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	if l.store != nil {
+		return l.store, nil
+	}
+	var err error
+	l.store, err = l.open()
+	return l.store, err
+}
+
 // route is an operation of the document with what it does.
 type route struct {
 	*openapi.Operation
 	run api.Operation
+	// own answers a request of an operation that has an order of checks of its
+	// own; nil where the usual one holds.
+	own func(*exchange, *route) (api.Answer, error)
 }
 
 // routes mounts each path of the document, and the pages beside the API.
@@ -97,15 +135,17 @@ func (s *Server) routes(functions map[string]api.Operation) http.Handler {
 	router.Use(s.recoverPanics)
 	paths := map[string][]route{}
 	for _, op := range s.Document.Operations {
-		run := functions[op.ID]
+		r := route{Operation: op, run: functions[op.ID]}
 		switch op.ID {
 		case "getIndex":
-			run = s.index
+			r.run = s.index
 		case "getDocument":
-			run = s.document
+			r.run = s.document
+		case "callMcp":
+			r.own = (*exchange).callMcp
 		}
-		if run != nil {
-			paths[op.Path] = append(paths[op.Path], route{op, run})
+		if r.run != nil || r.own != nil {
+			paths[op.Path] = append(paths[op.Path], r)
 		}
 	}
 	for path, routes := range paths {

@@ -56,6 +56,7 @@ type Caller struct {
 	Scopes       []string
 	Test         bool // a test key, on the sandbox
 	RequestID    string
+	Receivers    Receivers // of webhooks, in that environment
 	// Idempotency is the key of a write that may be repeated; nil if it has none.
 	Idempotency *db.IdempotencyKey
 }

@@ -18,6 +18,7 @@ const (
 	TierRequired         Code = "tier_required"
 	SubscriptionInactive Code = "subscription_inactive"
 	InsufficientScope    Code = "insufficient_scope"
+	OriginNotAllowed     Code = "origin_not_allowed"
 	InvalidParameter     Code = "invalid_parameter"
 	InvalidCursor        Code = "invalid_cursor"
 	UnsupportedVersion   Code = "unsupported_version"

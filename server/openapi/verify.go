@@ -17,6 +17,9 @@ var scopes = []string{
 	"manage:webhooks",
 }
 
+// Scopes lists what a key can be given, in the order of the specification.
+func Scopes() []string { return append(slices.Clone(scopes), "read:all") }
+
 // features are what plans differ in.
 var features = []string{"incidents", "audit"}
 

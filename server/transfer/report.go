@@ -61,7 +61,11 @@ func (r *Refused) Error() string {
 	if r.Total == 1 {
 		return r.First.String() + "; nothing was imported: mend it and import again"
 	}
-	return fmt.Sprintf("%s, and %d more faults; nothing was imported: mend them and import again", r.First, r.Total-1)
+	more := "1 more fault"
+	if r.Total > 2 {
+		more = fmt.Sprintf("%d more faults", r.Total-1)
+	}
+	return fmt.Sprintf("%s, and %s; nothing was imported: mend them and import again", r.First, more)
 }
 
 func (im *importing) report() Report {

@@ -30,6 +30,18 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
+// TestRoundTripOfLittle has records with no more than they need.
+func TestRoundTripOfLittle(t *testing.T) {
+	t.Parallel()
+	roundTrip(t, lines(
+		`{"object":"score","methodology_version":"1","completed_at":"2026-01-01T00:00:00Z"}`,
+		good, anyRoadmap, milestone(""), anyKPI, posture(1, "COMPLIANT", ""),
+		`{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":1}`,
+		`{"object":"incident","id":"01993e0a-52c0-7c3e-9d2b-000000000001","title":"no key"}`,
+		`{"object":"incident","incident_key":"I","title":"no actor","timeline":[{"at":"2026-01-01T00:00:00Z","status":"open"}]}`,
+	))
+}
+
 // roundTrip imports a source twice, and its export into another file and into
 // the same.
 func roundTrip(t *testing.T, source transfer.Source) {

@@ -92,7 +92,10 @@ func leadingObject(text []byte) []byte {
 // what is passed over here, a member given twice among it.
 func searchedObject(text []byte) ([]byte, []openapi.Fault) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
-	if kind := decoder.PeekKind(); kind != '{' && kind != 0 {
+	if decoder.PeekKind() != '{' {
+		if err := decoder.SkipValue(); err != nil {
+			return nil, notJSON(err)
+		}
 		return nil, wrong("", "the record must be a JSON object")
 	}
 	_, err := decoder.ReadToken()

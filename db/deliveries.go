@@ -1,0 +1,209 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"strings"
+	"time"
+)
+
+// DeliveryKey names a delivery and the claim under which a process holds it.
+type DeliveryKey struct {
+	Event, Subscription int64
+	Lease               int64
+}
+
+// Delivery is one that was claimed: the claimant alone sends it until then.
+type Delivery struct {
+	DeliveryKey
+	ID       string
+	Attempts int // already made, since the start or the last replay
+	Message  Message
+	Until    time.Time // when the lease ends
+}
+
+// Attempt is how a receiver took a delivery (contract, "Events").
+type Attempt struct {
+	At         time.Time
+	Duration   time.Duration
+	Status     int           // the receiver's, 0 where it did not answer
+	Error      string        // why it did not
+	Answer     []byte        // its first bytes
+	Blocked    bool          // its address is not one that deliveries may go to
+	RetryAfter time.Duration // what it asked for
+}
+
+// Delivered tells whether the receiver acknowledged.
+func (a Attempt) Delivered() bool { return a.Status >= 200 && a.Status < 300 }
+
+// DeliveryState says what becomes of a delivery.
+type DeliveryState string
+
+// The states of deliveries.
+const (
+	Pending   DeliveryState = "pending"
+	Delivered DeliveryState = "delivered"
+	Dead      DeliveryState = "dead"
+)
+
+// Settlement ends a claim.
+type Settlement struct {
+	DeliveryKey
+	Attempt *Attempt // to be logged; nil where none was made
+	State   DeliveryState
+	Counts  bool      // whether the attempt counts towards the schedule
+	DueAt   time.Time // of a pending one
+}
+
+// Claim asks for due deliveries of a subscription.
+type Claim struct {
+	Subscription int64
+	Limit        int
+}
+
+// DueSubscriptions lists the active subscriptions that have deliveries due, and
+// tells when the next of the others will be; zero if none will. It looks at one
+// entry of an index a subscription, however much is queued.
+func (d *DB) DueSubscriptions(ctx context.Context) (due []int64, next time.Time, err error) {
+	now, first := Timestamp(d.Now()), ""
+	err = d.rows(ctx, func(row scanner) error {
+		var seq int64
+		var at *string
+		if err := row.Scan(&seq, &at); err != nil || at == nil {
+			return err
+		}
+		switch {
+		case *at <= now:
+			due = append(due, seq)
+		case first == "" || *at < first:
+			first = *at
+		}
+		return nil
+	}, `SELECT s.seq, (SELECT min(due_at) FROM deliveries d WHERE d.subscription_seq = s.seq AND d.state = 'pending')
+		FROM webhook_subscriptions s WHERE s.active = 1`)
+	if err == nil && first != "" {
+		next, err = ParseTimestamp(first)
+	}
+	return due, next, err
+}
+
+// Deliver ends claims and makes new ones, in one transaction: nobody else is
+// given a claimed delivery before its lease ends. Those of one subscription
+// come in the order in which they fell due.
+func (d *DB) Deliver(ctx context.Context, settled []Settlement, claims []Claim, lease time.Duration) ([]Delivery, error) {
+	var claimed []Delivery
+	err := d.maintain(ctx, func(tx *Tx) error {
+		claimed = nil
+		for _, s := range settled {
+			if err := tx.settle(s); err != nil {
+				return err
+			}
+		}
+		for _, c := range claims {
+			more, err := tx.claim(c, tx.now.Add(lease))
+			if err != nil {
+				return err
+			}
+			claimed = append(claimed, more...)
+		}
+		return nil
+	})
+	return claimed, err
+}
+
+// settle logs an attempt and moves its delivery on. What was learned under a
+// lease that has ended counts only if it is that the receiver has the event.
+// A delivery whose subscription was deleted meanwhile is gone, and all is well.
+func (tx *Tx) settle(s Settlement) error {
+	if s.Attempt != nil {
+		logged, err := tx.logAttempt(s)
+		if err != nil || logged == 0 {
+			return err
+		}
+	}
+	var due any
+	if s.State == Pending {
+		due = Timestamp(s.DueAt)
+	}
+	_, err := tx.exec(`UPDATE deliveries SET state = ?4, due_at = ?5, attempts = attempts + ?6, updated_at = ?7
+		WHERE event_seq = ?1 AND subscription_seq = ?2 AND state = 'pending' AND (lease = ?3 OR ?4 = 'delivered')`,
+		s.Event, s.Subscription, s.Lease, string(s.State), due, s.Counts, tx.At())
+	return err
+}
+
+func (tx *Tx) logAttempt(s Settlement) (int64, error) {
+	a := s.Attempt
+	var status, failure any
+	if a.Status > 0 {
+		status = a.Status
+	}
+	if a.Error != "" {
+		failure = printable([]byte(a.Error))
+	}
+	return tx.exec(`INSERT INTO delivery_attempts (event_seq, subscription_seq, number, at, duration_ms, status, error, answer)
+		SELECT event_seq, subscription_seq, 1 + coalesce((SELECT max(number) FROM delivery_attempts a
+			WHERE a.event_seq = d.event_seq AND a.subscription_seq = d.subscription_seq), 0), ?3, ?4, ?5, ?6, ?7
+		FROM deliveries d WHERE event_seq = ?1 AND subscription_seq = ?2`,
+		s.Event, s.Subscription, Timestamp(a.At), a.Duration.Milliseconds(), status, failure, printable(a.Answer))
+}
+
+// printable is what a receiver answered, as text.
+func printable(answer []byte) string {
+	return strings.ToValidUTF8(string(bytes.ReplaceAll(answer, []byte{0}, []byte("\ufffd"))), "\ufffd")
+}
+
+func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
+	var claimed []Delivery
+	tx.wrote = true
+	err := tx.rows(func(row scanner) error {
+		d := Delivery{DeliveryKey: DeliveryKey{Subscription: c.Subscription}, Until: until}
+		err := row.Scan(&d.Event, &d.Lease, &d.ID, &d.Attempts, &d.Message.ID, &d.Message.Type, &d.Message.Body)
+		claimed = append(claimed, d)
+		return err
+	}, `UPDATE deliveries SET due_at = ?3, lease = lease + 1
+		WHERE subscription_seq = ?1 AND event_seq IN
+			(SELECT event_seq FROM deliveries WHERE subscription_seq = ?1 AND state = 'pending' AND due_at <= ?2 ORDER BY due_at, event_seq LIMIT ?4)
+			AND EXISTS (SELECT 1 FROM webhook_subscriptions s WHERE s.seq = ?1 AND s.active = 1)
+		RETURNING event_seq, lease, id, attempts, (SELECT e.id FROM events e WHERE e.seq = event_seq),
+			(SELECT e.type FROM events e WHERE e.seq = event_seq), (SELECT e.body FROM events e WHERE e.seq = event_seq)`,
+		c.Subscription, tx.At(), Timestamp(until), c.Limit)
+	slices.SortFunc(claimed, func(a, b Delivery) int { return int(a.Event - b.Event) })
+	return claimed, err
+}
+
+// LogKept is how long the log of a delivered event is kept (contract,
+// "Events").
+const LogKept = 30 * 24 * time.Hour
+
+// sweptEvents bounds how many events one transaction of a sweep looks at: each
+// has as many deliveries as there are subscriptions.
+const sweptEvents = 100
+
+// SweepDeliveries removes what was delivered longer ago than LogKept, with its
+// log, and the events that no delivery is left of. Dead letters stay.
+func (d *DB) SweepDeliveries(ctx context.Context) error {
+	after := int64(0)
+	for {
+		last := int64(0)
+		err := d.maintain(ctx, func(tx *Tx) error {
+			old := Timestamp(tx.now.Add(-LogKept))
+			err := tx.row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq FROM events WHERE seq > ? AND created_at < ? ORDER BY seq LIMIT ?)`,
+				after, old, sweptEvents).Scan(&last)
+			if err != nil || last == 0 {
+				return storeError(err)
+			}
+			if _, err := tx.exec(`DELETE FROM deliveries WHERE event_seq > ? AND event_seq <= ? AND state = 'delivered' AND updated_at < ?`,
+				after, last, old); err != nil {
+				return err
+			}
+			_, err = tx.exec(`DELETE FROM events WHERE seq > ? AND seq <= ? AND created_at < ?
+				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_seq = events.seq)`, after, last, old)
+			return err
+		})
+		if err != nil || last == 0 {
+			return err
+		}
+		after = last
+	}
+}

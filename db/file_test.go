@@ -1,0 +1,163 @@
+package db_test
+
+import (
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// TestFileMode: the file and what SQLite keeps beside it are their owner's.
+func TestFileMode(t *testing.T) {
+	t.Parallel()
+	if runtime.GOOS == "windows" {
+		t.Skip("Windows has no such modes")
+	}
+	path := newPath(t)
+	store := handle(t, path, time.Minute)
+	if err := addRisk(t.Context(), store, operator(t, store), "R"); err != nil {
+		t.Fatal(err)
+	}
+	for _, end := range []string{"", "-wal", "-shm"} {
+		info, err := os.Stat(path + end)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if mode := info.Mode().Perm(); mode != 0o600 {
+			t.Errorf("%s has mode %o", end, mode)
+		}
+	}
+}
+
+// TestReopen finds again what was written, its secrets included.
+func TestReopen(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	first := handle(t, path, time.Minute)
+	_, key, err := first.MintKey(t.Context(), operator(t, first), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"a", "b"} {
+		if err := addRisk(t.Context(), first, operator(t, first), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	org := defaultOrg(t, first)
+	page, err := first.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := first.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := handle(t, path, time.Minute)
+	if _, ok := again.ParseKey(key); !ok {
+		t.Error("a key of the file is refused")
+	}
+	next, err := again.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 1, Cursor: page.Next})
+	if err != nil || next.HasMore || !strings.Contains(string(next.Data), "risk_id") {
+		t.Errorf("the cursor of before: %s, %v", next.Data, err)
+	}
+}
+
+// TestRefusedFiles opens what is not ours to open.
+func TestRefusedFiles(t *testing.T) {
+	t.Parallel()
+	for name, file := range map[string]struct {
+		make func(t *testing.T, path string)
+		want string // in the error
+	}{
+		"newer": {func(t *testing.T, path string) {
+			t.Helper()
+			_ = handle(t, path, time.Minute).Close()
+			tamper(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)", "PRAGMA wal_checkpoint(TRUNCATE)")
+		}, "newer govsvc"},
+		"foreign": {func(t *testing.T, path string) {
+			t.Helper()
+			tamper(t, path, "CREATE TABLE theirs (x)", "INSERT INTO theirs VALUES ('theirs')")
+		}, "not a govsvc data file"},
+		"no database": {func(t *testing.T, path string) {
+			t.Helper()
+			write(t, path, strings.Repeat("This is a letter, and not a database.\n", 100))
+		}, "not a database"},
+		"a folder": {func(t *testing.T, path string) {
+			t.Helper()
+			if err := os.Mkdir(path, 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}, "is a folder"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path := newPath(t)
+			file.make(t, path)
+			store, err := db.Open(t.Context(), db.Options{Path: path})
+			if err == nil {
+				_ = store.Close()
+			}
+			if err == nil || !strings.Contains(err.Error(), file.want) || !strings.Contains(err.Error(), path) {
+				t.Errorf("opened with %v, want %q", err, file.want)
+			}
+		})
+	}
+	path := newPath(t)
+	if _, err := db.Open(t.Context(), db.Options{Path: path, MustExist: true}); err == nil || !strings.Contains(err.Error(), "no such file") {
+		t.Errorf("a file that must exist: %v", err)
+	}
+	if _, err := os.Stat(path); err == nil {
+		t.Error("it was made")
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCopyBeforeMigration makes a file look older than it is: it is copied
+// beside itself before it is migrated.
+func TestCopyBeforeMigration(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	old := handle(t, path, time.Minute)
+	if err := addRisk(t.Context(), old, operator(t, old), "kept"); err != nil {
+		t.Fatal(err)
+	}
+	version, err := old.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := old.Close(); err != nil {
+		t.Fatal(err)
+	}
+	// the last migration made the users: the file goes back to before it
+	tamper(t, path, "DROP TABLE sessions", "DROP TABLE recovery_codes", "DROP TABLE users",
+		"DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
+	migrated := handle(t, path, time.Minute)
+	if got, err := migrated.Version(t.Context()); err != nil || got != version {
+		t.Errorf("version %d, want %d: %v", got, version, err)
+	}
+	copies, err := filepath.Glob(path + ".v*")
+	if err != nil || len(copies) != 1 {
+		t.Fatalf("copies %v, %v", copies, err)
+	}
+	info, err := os.Stat(copies[0])
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("the copy has mode %v, %v", info.Mode(), err)
+	}
+	for _, file := range []string{path, copies[0]} {
+		if got := names(t, file, "SELECT risk_id FROM risks"); got["kept"] != 1 {
+			t.Errorf("%s holds %v", file, got)
+		}
+	}
+	if names(t, copies[0], "SELECT name FROM sqlite_schema")["users"] != 0 {
+		t.Error("the copy was made after the migration")
+	}
+}

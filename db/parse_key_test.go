@@ -1,0 +1,78 @@
+package db_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// FuzzParseKey: of the current form only what this file made is a key; of the
+// former ones all that is long enough. The prefix never shows the secret.
+func FuzzParseKey(f *testing.F) {
+	store, other := handle(f, newPath(f), time.Minute), handle(f, newPath(f), time.Minute)
+	made := map[string]string{}
+	for _, kind := range []string{db.LiveKey, db.TestKey} {
+		_, key, err := store.MintKey(f.Context(), operator(f, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		_, foreign, err := other.MintKey(f.Context(), operator(f, other), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
+		if err != nil {
+			f.Fatal(err)
+		}
+		made[key] = kind
+		for _, seed := range []string{key, foreign, key[:60], key + "x", strings.ToUpper(key), "gov_" + key[4:], key[:53] + foreign[53:], " " + key} {
+			f.Add(seed)
+		}
+	}
+	for _, seed := range []string{"", "gds_live_", "gov_live_", "gov_test_" + strings.Repeat("a", 24), "gov_live_" + strings.Repeat("é", 300), "gds_live_" + strings.Repeat("é", 26), "gov_live_\x00\xff" + strings.Repeat(" ", 30)} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		parsed, ok := store.ParseKey(key)
+		kind := made[key]
+		for prefix, former := range map[string]string{"gov_live_": db.LiveKey, "gov_test_": db.TestKey} {
+			if strings.HasPrefix(key, prefix) && len(key) >= len(prefix)+24 && len(key) <= 512 {
+				kind = former
+			}
+		}
+		if ok != (kind != "") {
+			t.Fatalf("%q is a key: %v", key, ok)
+		}
+		if ok && (parsed.Kind != kind || !strings.HasPrefix(key, parsed.Prefix) || len(key)-len(parsed.Prefix) < 16 || parsed.Tagged != (made[key] != "")) {
+			t.Fatalf("%q is parsed as %+v", key, parsed)
+		}
+	})
+}
+
+// TestMintedKeys are of the form of the contract, and never alike.
+func TestMintedKeys(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), time.Minute)
+	seen := map[string]bool{}
+	for range 5 {
+		for _, kind := range []string{db.LiveKey, db.TestKey} {
+			made, key, err := store.MintKey(t.Context(), operator(t, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:kpis"}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			rest, ok := strings.CutPrefix(key, "gds_"+kind+"_")
+			if !ok || len(rest) != 52 || strings.Trim(rest, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" || made.Prefix != key[:21] {
+				t.Errorf("key %q, prefix %q", key, made.Prefix)
+			}
+			for _, part := range []string{rest[:12], rest[12:44], rest[44:]} {
+				if seen[part] {
+					t.Errorf("%q comes twice", part)
+				}
+				seen[part] = true
+			}
+			shown, err := json.Marshal(made)
+			if err != nil || strings.Contains(string(shown), rest[12:44]) {
+				t.Errorf("the key is shown as %s, %v", shown, err)
+			}
+		}
+	}
+}

@@ -1,0 +1,103 @@
+package db
+
+import (
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestPlans pins how SQLite finds the rows of each list: by every combination
+// of its filters, with and without a cursor, through an index whose order is
+// the list's. Only updated_since may sort.
+func TestPlans(t *testing.T) {
+	t.Parallel()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	org, err := d.Organisation(t.Context(), DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range []*Collection{&Scores, &Risks, &Signals, &Milestones, &Obligations, &Vendors, &TalentGaps, &Incidents, &Kpis} {
+		for _, filters := range subsets(sortedKeys(c.Filters)) {
+			for _, cursor := range []string{"", d.seal(c.Name, org, "2026-10-01T12:00:00.000Z", "x")} {
+				for _, since := range []string{"", "2026-10-01T12:00:00.000Z"} {
+					query, args, err := d.listQuery(org, c, ListQuery{Limit: 25, Cursor: cursor, UpdatedSince: since, Filters: filters})
+					if err != nil {
+						t.Fatal(err)
+					}
+					plan := explain(t, d, query, args)
+					if !served.MatchString(plan) || strings.Contains(plan, "SCAN") || since == "" && strings.Contains(plan, "TEMP B-TREE") {
+						t.Errorf("%s by %v, cursor %v, since %q:\n%s", c.Name, filters, cursor != "", since, plan)
+					}
+				}
+			}
+		}
+	}
+}
+
+var served = regexp.MustCompile(`SEARCH \w+ USING INDEX \w+ \(org_id=\?`)
+
+// subsets are all choices of some of the names, each with a value.
+func subsets(names []string) []map[string]string {
+	all := []map[string]string{{}}
+	for _, name := range names {
+		for _, known := range all[:len(all):len(all)] {
+			more := map[string]string{name: "x"}
+			for other := range known {
+				more[other] = "x"
+			}
+			all = append(all, more)
+		}
+	}
+	return all
+}
+
+func explain(t *testing.T, d *DB, query string, args []any) string {
+	t.Helper()
+	rows, err := d.read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&plan, detail)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
+}
+
+// TestOtherPlans pins the reads that every request makes.
+func TestOtherPlans(t *testing.T) {
+	t.Parallel()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	for name, test := range map[string]struct {
+		query string
+		args  []any
+	}{
+		"a page of the audit log": {auditPage, []any{1, 0, "", "~", 101}},
+		"a key by its id":         {storedKeyQuery + "k.id = ?", []any{"x"}},
+		"keys by their prefix":    {storedKeyQuery + "k.prefix = ?", []any{"x"}},
+	} {
+		plan := explain(t, d, test.query, test.args)
+		if strings.Contains(plan, "SCAN audit") || strings.Contains(plan, "SCAN k") || strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "SEARCH") {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+}

@@ -1,0 +1,257 @@
+package sandbox_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/sandbox"
+	"govsvc/server/openapi"
+	"govsvc/server/transfer"
+)
+
+func open(t *testing.T) (*sandbox.Sandbox, *openapi.Document) {
+	t.Helper()
+	document, err := openapi.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := sandbox.Open(t.Context(), document)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return s, document
+}
+
+// shown is every resource that the sandbox's lists and current objects show.
+func shown(t *testing.T, s *sandbox.Sandbox) map[string][]map[string]any {
+	t.Helper()
+	org, err := s.Organisation(t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]map[string]any{}
+	add := func(text []byte, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		var rows []map[string]any
+		if text[0] != '[' {
+			text = fmt.Appendf(nil, "[%s]", text)
+		}
+		if err := json.Unmarshal(text, &rows); err != nil {
+			t.Fatal(err)
+		}
+		for _, row := range rows {
+			object := row["object"].(string)
+			all[object] = append(all[object], row)
+		}
+	}
+	for _, list := range []*db.Collection{
+		&db.Scores, &db.Risks, &db.Signals, &db.Milestones, &db.Obligations, &db.Vendors, &db.TalentGaps,
+		&db.Incidents, &db.Kpis, &db.WebhookSubscriptions,
+	} {
+		page, err := s.List(t.Context(), org, list, db.ListQuery{Limit: 100})
+		add(page.Data, err)
+	}
+	for _, read := range []func(context.Context, db.Organisation) ([]byte, error){
+		s.Scorecard, s.Roadmap, s.CompliancePosture, s.VendorPortfolio, s.TalentReadiness,
+	} {
+		add(read(t.Context(), org))
+	}
+	page, err := s.AuditEvents(t.Context(), org, db.AuditQuery{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, event := range page.Events {
+		add(event, nil)
+	}
+	return all
+}
+
+var schemaOf = map[string]string{
+	"score": "Score", "scorecard": "Scorecard", "risk": "Risk", "signal": "Signal", "roadmap": "Roadmap", "milestone": "Milestone",
+	"compliance_posture": "CompliancePosture", "obligation": "Obligation", "vendor_portfolio": "VendorPortfolio", "vendor": "Vendor",
+	"talent_readiness": "TalentReadiness", "talent_gap": "TalentGap", "incident": "Incident", "kpi": "Kpi",
+	"webhook_subscription": "WebhookSubscription", "audit_event": "AuditEvent",
+}
+
+// TestFixtures: enough rows of every type, valid, marked, in the reserved range,
+// with every value of every enumeration and every nullable member both ways.
+func TestFixtures(t *testing.T) {
+	t.Parallel()
+	s, document := open(t)
+	least := map[string]int{"risk": 60, "scorecard": 1, "roadmap": 1, "compliance_posture": 1, "vendor_portfolio": 1, "talent_readiness": 1}
+	all := shown(t, s)
+	for object, name := range schemaOf {
+		rows, schema := all[object], document.Schema(name)
+		if want := max(3, least[object]); len(rows) < want && least[object] != 1 {
+			t.Errorf("%s has %d rows, want %d", object, len(rows), want)
+		}
+		for _, row := range rows {
+			text, err := json.Marshal(row)
+			if err != nil {
+				t.Fatal(err)
+			}
+			value, faults := schema.Decode(text)
+			if len(faults) > 0 {
+				t.Errorf("%s: %v", text, faults)
+				continue
+			}
+			marked, err := json.Marshal(schema.Mark(value, sandbox.Marker))
+			if err != nil {
+				t.Fatal(err)
+			}
+			if again, err := json.Marshal(decode(t, text)); err != nil || string(again) != string(marked) {
+				t.Errorf("a human-readable text is not marked:\n%s\n%s", again, marked)
+			}
+		}
+		if least[object] != 1 && object != "audit_event" {
+			covered(t, object, schema, rows)
+		}
+	}
+}
+
+func decode(t *testing.T, text []byte) any {
+	t.Helper()
+	decoder := json.NewDecoder(strings.NewReader(string(text)))
+	decoder.UseNumber()
+	var value any
+	if err := decoder.Decode(&value); err != nil {
+		t.Fatal(err)
+	}
+	return value
+}
+
+func covered(t *testing.T, object string, schema *openapi.Schema, rows []map[string]any) {
+	t.Helper()
+	for _, p := range schema.Properties() {
+		if !p.Required || p.Name == "api_version" {
+			continue
+		}
+		var null, set bool
+		var values []string
+		for _, row := range rows {
+			null, set = null || row[p.Name] == nil, set || row[p.Name] != nil
+			if text, ok := row[p.Name].(string); ok {
+				values = append(values, text)
+			}
+		}
+		if !set || p.Nullable && !null {
+			t.Errorf("%s.%s is not both null and set", object, p.Name)
+		}
+		for _, value := range p.Enum {
+			if !slices.Contains(values, value) {
+				t.Errorf("%s.%s is never %s", object, p.Name, value)
+			}
+		}
+	}
+}
+
+// TestReservedRange: every uuid that the sandbox shows is in the all-zero range.
+func TestReservedRange(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	text, err := json.Marshal(shown(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	uuid := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	reserved := regexp.MustCompile(`^00000000-0000-0000-0000-\d{12}$`)
+	for _, id := range uuid.FindAllString(string(text), -1) {
+		if !reserved.MatchString(id) {
+			t.Errorf("%s is outside the reserved range", id)
+		}
+	}
+}
+
+// TestFixed: two sandboxes show the same, to the byte, cursors included.
+func TestFixed(t *testing.T) {
+	t.Parallel()
+	one, _ := open(t)
+	two, _ := open(t)
+	for _, limit := range []int{1, 7, 100} {
+		var pages [2]db.Page
+		for i, s := range []*sandbox.Sandbox{one, two} {
+			org, err := s.Organisation(t.Context(), db.DefaultOrganisation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if pages[i], err = s.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: limit}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if string(pages[0].Data) != string(pages[1].Data) || pages[0].Next != pages[1].Next {
+			t.Errorf("two sandboxes differ at limit %d", limit)
+		}
+	}
+	a, errA := json.Marshal(shown(t, one))
+	b, errB := json.Marshal(shown(t, two))
+	if errA != nil || errB != nil || string(a) != string(b) {
+		t.Error("two sandboxes differ")
+	}
+}
+
+// TestNothingStays: what is written is answered and forgotten.
+func TestNothingStays(t *testing.T) {
+	t.Parallel()
+	s, _ := open(t)
+	before, err := json.Marshal(shown(t, s))
+	if err != nil {
+		t.Fatal(err)
+	}
+	org, err := s.Organisation(t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for range 3 {
+		var made []byte
+		err := s.Write(t.Context(), db.By{Org: org.Org, Actor: "key:x", API: true}, func(tx *db.Tx) error {
+			made, err = tx.CreateVendor(db.Record{"vendor_key": "k", "vendor_name": "n", "category": "c", "initial_risk_band": "LOW"})
+			return err
+		})
+		if err != nil || !strings.Contains(string(made), `"vendor_key":"k"`) {
+			t.Fatalf("%s, %v", made, err)
+		}
+	}
+	after, err := json.Marshal(shown(t, s))
+	if err != nil || string(before) != string(after) {
+		t.Error("a write stayed")
+	}
+}
+
+// TestDemo: the demonstration data loads, and is worth looking at.
+func TestDemo(t *testing.T) {
+	t.Parallel()
+	document, err := openapi.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	store, err := db.Open(t.Context(), db.Options{Path: t.TempDir() + "/demo.db"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close()
+	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := transfer.Import(t.Context(), store, document, db.By{Org: org.Org, Actor: "system"},
+		[]transfer.Source{sandbox.Demo()}, transfer.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if report.Records < 400 {
+		t.Errorf("the demonstration has %d records", report.Records)
+	}
+}

@@ -1,0 +1,49 @@
+package server_test
+
+import (
+	"net/netip"
+	"testing"
+
+	"govsvc/server"
+)
+
+// TestForwardedFor gives each address one request: the second of the same
+// client is refused, whatever it claims.
+func TestForwardedFor(t *testing.T) {
+	t.Parallel()
+	trusting := func(prefixes ...string) setting {
+		return func(c *server.Config) {
+			for _, prefix := range prefixes {
+				c.TrustedProxies = append(c.TrustedProxies, netip.MustParsePrefix(prefix))
+			}
+		}
+	}
+	for _, test := range []struct {
+		name    string
+		trusted []string
+		hops    []string // X-Forwarded-For of one request after the other
+		same    []bool   // whether it is a client seen before
+	}{
+		{"nobody is trusted", nil, []string{"203.0.113.1", "203.0.113.2", ""}, []bool{false, true, true}},
+		{"another proxy is trusted", []string{"10.0.0.0/8"}, []string{"203.0.113.1", "203.0.113.2"}, []bool{false, true}},
+		{"each client has its own", []string{"127.0.0.0/8"}, []string{"203.0.113.1", "203.0.113.2", "203.0.113.1", "", "127.0.0.1"}, []bool{false, false, true, false, true}},
+		{"what the client adds does not count", []string{"127.0.0.0/8"}, []string{"203.0.113.1", "198.51.100.7, 203.0.113.1", "127.0.0.1,203.0.113.1", "junk, 203.0.113.1"}, []bool{false, true, true, true}},
+		{"proxies behind each other", []string{"127.0.0.0/8", "10.0.0.0/8"}, []string{"203.0.113.1, 10.1.1.1", "203.0.113.1,10.2.2.2 , 10.3.3.3", "203.0.113.2, 10.1.1.1"}, []bool{false, true, false}},
+		{"junk counts as the proxy", []string{"127.0.0.0/8"}, []string{"junk", "203.0.113.1, junk", "203.0.113.1,", ""}, []bool{false, true, true, true}},
+		{"with a port", []string{"127.0.0.0/8"}, []string{"203.0.113.1:4711", "203.0.113.1:4712", "[2001:db8::1]:80", "2001:db8::1"}, []bool{false, true, false, true}},
+		{"IPv6 by network", []string{"127.0.0.0/8"}, []string{"2001:db8::1", "2001:db8::ffff:2", "2001:db8:0:1::1", "fe80::1%eth0"}, []bool{false, true, false, false}},
+		{"IPv4 within IPv6", []string{"127.0.0.0/8"}, []string{"::ffff:203.0.113.1", "203.0.113.1"}, []bool{false, true}},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			s := serve(t, withAnonymous(1), trusting(test.trusted...))
+			for i, hops := range test.hops {
+				r := row{name: hops, path: "/", header: header("X-Forwarded-For", hops)}
+				if test.same[i] {
+					r.status, r.code = 429, "rate_limit_exceeded"
+				}
+				s.ask(t, r)
+			}
+		})
+	}
+}

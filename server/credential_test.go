@@ -1,0 +1,303 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// TestCredentialForms presents a good key in every form, and none at all.
+func TestCredentialForms(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key := s.key(t, "read:risks")
+	deprecated := []string{"Deprecation: @1789171200\r", "Sunset: Sun, 12 Sep 2027 00:00:00 GMT\r"}
+	for _, r := range []row{
+		{name: "bearer", header: header("Authorization", "Bearer "+key), not: []string{"Deprecation", "Sunset"}},
+		{name: "lower case", header: header("Authorization", "bearer "+key)},
+		{name: "upper case", header: header("Authorization", "BEARER "+key)},
+		{name: "more blanks", header: header("Authorization", "Bearer   "+key)},
+		{name: "x-api-key", header: header("X-Api-Key", key), has: deprecated},
+		{name: "x-api-key beside another scheme", header: header("X-Api-Key", key, "Authorization", "Basic dTpw"), has: deprecated},
+		{name: "bearer wins", header: header("Authorization", "Bearer "+key, "X-Api-Key", "gds_live_nonsense"), not: []string{"Deprecation", "Sunset"}},
+		{name: "bad bearer wins", header: header("Authorization", "Bearer nonsense", "X-Api-Key", key), status: 401, code: "invalid_api_key"},
+		{name: "bad x-api-key", header: header("X-Api-Key", key+"x"), status: 401, code: "invalid_api_key", has: deprecated},
+		{name: "none", status: 401, code: "missing_credential", not: []string{"Deprecation"}},
+		{name: "empty", header: header("Authorization", ""), status: 401, code: "missing_credential"},
+		{name: "no token", header: header("Authorization", "Bearer"), status: 401, code: "missing_credential"},
+		{name: "blank token", header: header("Authorization", "Bearer  "), status: 401, code: "missing_credential"},
+		{name: "empty x-api-key", header: header("X-Api-Key", ""), status: 401, code: "missing_credential"},
+		{name: "basic", header: header("Authorization", "Basic dTpw"), status: 401, code: "missing_credential"},
+		{name: "no scheme", header: header("Authorization", key), status: 401, code: "missing_credential"},
+		{name: "in the query", path: "/risks?api_key=" + key, status: 401, code: "missing_credential"},
+		{name: "a word", key: "nonsense", status: 401, code: "invalid_api_key"},
+		{name: "in quotes", key: `"` + key + `"`, status: 401, code: "invalid_api_key"},
+		{name: "twice", key: key + " " + key, status: 401, code: "invalid_api_key"},
+		{name: "the prefix alone", key: "gds_live_", status: 401, code: "invalid_api_key"},
+		{name: "very long", key: strings.Repeat(key, 1000), status: 401, code: "invalid_api_key"},
+		{name: "not ASCII", key: "gds_live_\xff\xfe\x80", status: 401, code: "invalid_api_key"},
+		{name: "still good", key: key},
+	} {
+		if r.path == "" {
+			r.path = "/risks"
+		}
+		r.not = append(r.not, key, key[9:])
+		s.ask(t, r)
+	}
+	if log := s.log.String(); strings.Contains(log, key[9:]) || strings.Contains(log, "gds_") {
+		t.Errorf("the log holds a key:\n%s", log)
+	}
+}
+
+func header(pairs ...string) map[string]string {
+	h := map[string]string{}
+	for i := 0; i < len(pairs); i += 2 {
+		h[pairs[i]] = pairs[i+1]
+	}
+	return h
+}
+
+// TestTwoAuthorizations sends the header twice: it can't be told which counts.
+func TestTwoAuthorizations(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key := s.key(t, "read:risks")
+	request, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/risks", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header["Authorization"] = []string{"Bearer " + key, "Bearer nonsense"}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	if response.StatusCode != 401 {
+		t.Errorf("status %d", response.StatusCode)
+	}
+}
+
+// TestMistypedKeys changes a key at each of its characters, and shortens it.
+func TestMistypedKeys(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, kind := range []string{db.LiveKey, db.TestKey} {
+		_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: kind, Scopes: []string{"read:risks"}})
+		if len(key) != 9+12+32+8 || !strings.HasPrefix(key, "gds_"+kind+"_") {
+			t.Fatalf("a %s key has the form %q", kind, key)
+		}
+		for i := range key {
+			for _, wrong := range []string{key[:i] + string(other(key[i])) + key[i+1:], key[:i], key[:i] + key[i+1:], swapAt(key, i)} {
+				if wrong != key {
+					denied(t, s, wrong)
+				}
+			}
+		}
+	}
+}
+
+// swapAt changes the case of a letter, or exchanges two neighbours.
+func swapAt(key string, i int) string {
+	if flipped := key[:i] + swapCase(key[i:i+1]) + key[i+1:]; flipped != key {
+		return flipped
+	}
+	if i == 0 {
+		return key
+	}
+	return key[:i-1] + key[i:i+1] + key[i-1:i] + key[i+1:]
+}
+
+func denied(t *testing.T, s *service, key string) {
+	t.Helper()
+	if key = strings.TrimSpace(key); key != "" {
+		s.ask(t, row{name: "key " + key, path: "/risks", key: key, status: 401, code: "invalid_api_key", has: []string{"Service-Environment: live"}})
+	}
+}
+
+// TestEndedKeys: another file's key, one whose row is gone, a revoked one and
+// one that expires.
+func TestEndedKeys(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	denied(t, s, (&service{store: another(t)}).key(t, "read:risks"))
+
+	gone, plain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
+	s.get(t, "/risks", plain)
+	if _, err := raw(t, s.store.Path()).ExecContext(t.Context(), "DELETE FROM api_keys WHERE id = ?", gone.ID); err != nil {
+		t.Fatal(err)
+	}
+	denied(t, s, plain)
+
+	made, plain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
+	s.get(t, "/risks", plain)
+	if _, err := s.store.RevokeKey(t.Context(), by(t, s.store, db.DefaultOrganisation), made.Prefix); err != nil {
+		t.Fatal(err)
+	}
+	denied(t, s, plain)
+
+	expires := start.Add(time.Hour)
+	_, plain = s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, ExpiresAt: &expires})
+	s.clock.advance(time.Hour - time.Millisecond)
+	s.get(t, "/risks", plain)
+	s.clock.advance(time.Millisecond)
+	denied(t, s, plain)
+	s.restart(t)
+	denied(t, s, plain)
+}
+
+// TestRotatedKey: both keys work until the overlap ends, then the new one.
+func TestRotatedKey(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	old, oldPlain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
+	s.get(t, "/risks", oldPlain)
+	_, newPlain, err := s.store.RotateKey(t.Context(), by(t, s.store, db.DefaultOrganisation), old.ID, time.Hour)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.get(t, "/risks", oldPlain)
+	s.get(t, "/risks", newPlain)
+	s.clock.advance(time.Hour)
+	denied(t, s, oldPlain)
+	s.get(t, "/risks", newPlain)
+}
+
+// TestFormerKeys imports keys of former prefixes, two with the same first
+// characters, and uses them.
+func TestFormerKeys(t *testing.T) {
+	t.Parallel()
+	sandbox := serve(t).store
+	s := serve(t, withSandbox(func() (*db.DB, error) { return sandbox, nil }))
+	load(t, sandbox, db.DefaultOrganisation, []db.Record{sample("risk", "SANDBOX", 1, start)})
+	load(t, s.store, db.DefaultOrganisation, []db.Record{sample("risk", "LIVE", 1, start)})
+	importKey := func(plain string) (db.Key, error) {
+		return s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:risks"), plain)
+	}
+	const same = "sameSAMEsameSAMEsameSAME-"
+	for _, k := range []struct{ plain, shows string }{
+		{"gov_live_" + same + "1", "LIVE"},
+		{"gov_live_" + same + "2", "LIVE"},
+		{"gov_live_" + strings.Repeat("~", 500), "LIVE"},
+		{"gov_test_" + strings.Repeat("t", 24), "SANDBOX"},
+	} {
+		made, err := importKey(k.plain)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.HasPrefix(k.plain, made.Prefix) || len(made.Prefix) > len("gov_live_")+12 {
+			t.Errorf("%s is shown as %s", k.plain, made.Prefix)
+		}
+		s.ask(t, row{path: "/risks", key: k.plain, has: []string{k.shows + " risk 1"}})
+		s.ask(t, row{path: "/risks", header: header("X-Api-Key", k.plain), has: []string{k.shows + " risk 1", "Sunset: "}})
+	}
+	if _, err := importKey("gov_live_" + same + "2"); !db.Is(err, db.Conflict) {
+		t.Errorf("imported twice: %v", err)
+	}
+	for _, wrong := range []string{
+		"gov_live_" + same + "3", "gov_live_" + same, "gov_test_" + same + "2", "gov_live_short", "gov_live_", "GOV_LIVE_" + same + "1",
+	} {
+		denied(t, s, wrong)
+	}
+	for _, wrong := range []string{
+		"", "gov_live_" + strings.Repeat("x", 23), "gov_live_" + strings.Repeat("x", 600), "gov_demo_" + strings.Repeat("x", 30),
+		strings.Repeat("x", 60), "gds_live_" + strings.Repeat("x", 52),
+	} {
+		if _, err := importKey(wrong); !db.Is(err, db.Invalid) {
+			t.Errorf("%q was imported: %v", wrong, err)
+		}
+	}
+}
+
+// TestChangesByAnotherProcess revokes a key and changes plan and subscription
+// through another handle on the file: the next request knows.
+func TestChangesByAnotherProcess(t *testing.T) {
+	t.Parallel()
+	path, c := empty(t), &clock{now: start}
+	s := serveFile(t, path, c)
+	outside := openStore(t, path, c)
+	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:incidents"}})
+	r := row{path: "/incidents", key: key}
+	s.ask(t, r)
+	for _, step := range []struct {
+		plan         db.Plan
+		subscription db.Subscription
+		status       int
+		code         string
+	}{
+		{db.Professional, db.Active, 403, "tier_required"},
+		{db.Business, db.Active, 200, ""},
+		{db.Business, db.PastDue, 403, "subscription_inactive"},
+		{db.Enterprise, db.Active, 200, ""},
+	} {
+		setTerms(t, outside, step.plan, step.subscription)
+		r.status, r.code = step.status, step.code
+		s.ask(t, r)
+	}
+	minted := &service{store: outside}
+	s.get(t, "/incidents", minted.key(t, "read:all"))
+	if _, err := outside.RevokeKey(t.Context(), by(t, outside, db.DefaultOrganisation), made.ID); err != nil {
+		t.Fatal(err)
+	}
+	r.status, r.code = 401, "invalid_api_key"
+	s.ask(t, r)
+}
+
+// TestNoSecretIsKept looks for keys where they must not be: in listings, in
+// the audit log and in the file.
+func TestNoSecretIsKept(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	minted := s.key(t, "read:audit")
+	imported := "gov_live_abcdefghSECRETsecretSECRETsecret"
+	if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), imported); err != nil {
+		t.Fatal(err)
+	}
+	s.get(t, "/risks", imported)
+	listed, err := s.store.Keys(t.Context(), by(t, s.store, db.DefaultOrganisation).Org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	shown, err := json.Marshal(listed)
+	if err != nil {
+		t.Fatal(err)
+	}
+	places := map[string][]byte{"the listing": shown, "the log": []byte(s.log.String()), "the audit log": s.get(t, "/audit", minted).body}
+	for _, end := range []string{"", "-wal"} {
+		if places["the file"+end], err = os.ReadFile(s.store.Path() + end); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for place, text := range places {
+		for _, secret := range []string{minted[21:53], imported[17:]} {
+			if strings.Contains(string(text), secret) {
+				t.Errorf("%s holds a secret", place)
+			}
+		}
+	}
+	for _, prefix := range []string{minted[:21], imported[:17]} {
+		if !strings.Contains(string(shown), `"prefix":"`+prefix+`"`) {
+			t.Errorf("%s is not listed: %s", prefix, shown)
+		}
+	}
+}
+
+// TestConcurrentFirstUse presents a new key many times at once: all are served.
+func TestConcurrentFirstUse(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key := s.key(t, "read:risks")
+	done := make(chan answer)
+	for range 20 {
+		go func() { done <- s.send(t, row{path: "/risks", key: key}) }()
+	}
+	for range 20 {
+		if a := <-done; a.status != 200 {
+			t.Errorf("status %d: %s", a.status, a.body)
+		}
+	}
+}

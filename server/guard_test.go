@@ -1,0 +1,226 @@
+package server_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/sandbox"
+	"govsvc/server/openapi"
+)
+
+// recordOf is a record of the sandbox that an operation on a path can act on.
+var recordOf = map[string]string{
+	"/risks/{id}":                       "00000000-0000-0000-0000-000000000201",
+	"/incidents/{id}":                   "00000000-0000-0000-0000-000000001501",
+	"/vendor/inventory/{id}":            "00000000-0000-0000-0000-000000000901",
+	"/webhooks/subscriptions/{id}":      "00000000-0000-0000-0000-000000001602",
+	"/webhooks/subscriptions/{id}/test": "00000000-0000-0000-0000-000000001602",
+}
+
+// bodies for the operations whose example in the document names something that
+// the sandbox does not have.
+var sandboxBodies = map[string]string{
+	"createKpiCheckins": `{"checkins":[{"key_result_code":"KR-1.1","value":1,"note":"hello"}]}`,
+	"callMcp":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks","arguments":{}}}`,
+}
+
+// TestGuard runs every operation of the document with a test key, beside live
+// data full of canaries: none comes back, and no live row changes. An operation
+// that is added to the document joins by itself.
+func TestGuard(t *testing.T) {
+	t.Parallel()
+	box, err := sandbox.Open(t.Context(), document(t))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = box.Close() })
+	path := filepath.Join(t.TempDir(), "live.db")
+	s := serveFile(t, path, &clock{now: start}, withSandbox(func() (*db.DB, error) { return box.DB, nil }))
+	load(t, s.store, db.DefaultOrganisation, family("CANARY", start))
+	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{
+		Name: "CANARY", Kind: db.TestKey, Scopes: append(readScopes, otherScopes...), PerMinute: new(10_000),
+	})
+	before := fingerprint(t, path)
+	for _, op := range document(t).Operations {
+		first := s.try(t, op, key, "guard-"+op.ID)
+		if bytes.Contains(first.body, []byte("CANARY")) || strings.Contains(first.head, "CANARY") {
+			t.Errorf("%s shows live data: %.300s", op.ID, first.body)
+		}
+		if first.status/100 != 2 {
+			t.Errorf("%s with a test key answered %d: %.300s", op.ID, first.status, first.body)
+		}
+		if op.Public || op.Idempotency == openapi.NoIdempotency {
+			continue
+		}
+		if !strings.Contains(first.head, "Service-Environment: test") {
+			t.Errorf("%s does not tell that it was the sandbox", op.ID)
+		}
+		again := s.try(t, op, key, "guard-"+op.ID)
+		if !strings.Contains(again.head, "Idempotency-Replayed: true") || again.status != first.status ||
+			!bytes.Equal(withoutSecret(first.body), again.body) {
+			t.Errorf("%s is not replayed:\n%.300s\n%.300s", op.ID, first.body, again.body)
+		}
+	}
+	if after := fingerprint(t, path); after != before {
+		t.Error("a live row changed")
+	}
+}
+
+type tried struct {
+	status int
+	head   string
+	body   []byte
+}
+
+// try sends an operation the example that the document gives for it.
+func (s *service) try(t *testing.T, op *openapi.Operation, key, idempotency string) tried {
+	t.Helper()
+	path := op.Path
+	if strings.Contains(path, "{") {
+		if recordOf[path] == "" {
+			t.Fatalf("give recordOf a record for %s", path)
+		}
+		path = strings.Replace(path, "{id}", recordOf[path], 1)
+	}
+	body := sandboxBodies[op.ID]
+	if body == "" && op.Body != nil {
+		body = example(t, op)
+	}
+	request, err := http.NewRequestWithContext(t.Context(), op.Method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if op.Idempotency != openapi.NoIdempotency {
+		request.Header.Set("Idempotency-Key", idempotency)
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	answer, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var head strings.Builder
+	if err := response.Header.Write(&head); err != nil {
+		t.Fatal(err)
+	}
+	return tried{response.StatusCode, head.String(), answer}
+}
+
+// example is the first example of an operation's body in the document.
+func example(t *testing.T, op *openapi.Operation) string {
+	t.Helper()
+	var served struct {
+		Paths map[string]map[string]struct {
+			RequestBody struct {
+				Content map[string]struct {
+					Schema struct {
+						Ref      string            `json:"$ref"`
+						Examples []json.RawMessage `json:"examples"`
+					}
+				}
+			}
+		}
+		Components struct {
+			Schemas map[string]struct{ Examples []json.RawMessage }
+		}
+	}
+	var raw struct {
+		Paths map[string]map[string]json.RawMessage `json:"paths"`
+	}
+	if err := json.Unmarshal(document(t).JSON(), &raw); err != nil {
+		t.Fatal(err)
+	}
+	own := raw.Paths[op.Path][strings.ToLower(op.Method)]
+	if err := json.Unmarshal(fmt.Appendf(nil, `{"Paths":{"p":{"m":%s}}}`, own), &served); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(document(t).JSON(), &struct {
+		Components any `json:"components"`
+	}{&served.Components}); err != nil {
+		t.Fatal(err)
+	}
+	schema := served.Paths["p"]["m"].RequestBody.Content["application/json"].Schema
+	examples := schema.Examples
+	if schema.Ref != "" {
+		examples = served.Components.Schemas[schema.Ref[strings.LastIndex(schema.Ref, "/")+1:]].Examples
+	}
+	if len(examples) == 0 {
+		if op.BodyOptional {
+			return ""
+		}
+		t.Fatalf("the document gives no example of the body of %s", op.ID)
+	}
+	return string(examples[0])
+}
+
+// withoutSecret is an answer as it is replayed.
+func withoutSecret(body []byte) []byte {
+	start := bytes.Index(body, []byte(`"secret":"`))
+	if start < 0 {
+		return body
+	}
+	start += len(`"secret":`)
+	end := start + 1 + bytes.IndexByte(body[start+1:], '"') + 1
+	return append(append(bytes.Clone(body[:start]), "null"...), body[end:]...)
+}
+
+// fingerprint hashes every row of a file, but for the counts of requests and
+// when keys were used.
+func fingerprint(t *testing.T, path string) [sha256.Size]byte {
+	t.Helper()
+	file := raw(t, path)
+	names := column(t, file, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('limiter_counts', 'sqlite_sequence') ORDER BY name")
+	sum := sha256.New()
+	for _, name := range names {
+		columns := column(t, file, "SELECT name FROM pragma_table_info('"+name+"') WHERE name <> 'last_used_at' ORDER BY cid")
+		for _, row := range column(t, file, "SELECT json_array("+strings.Join(quoted(columns), ", ")+") FROM "+name+" ORDER BY 1") {
+			fmt.Fprintln(sum, name, row)
+		}
+	}
+	return [sha256.Size]byte(sum.Sum(nil))
+}
+
+func quoted(columns []string) []string {
+	out := make([]string, len(columns))
+	for i, c := range columns {
+		out[i] = "CASE typeof(" + c + ") WHEN 'blob' THEN hex(" + c + ") ELSE " + c + " END"
+	}
+	return out
+}
+
+func column(t *testing.T, file *sql.DB, query string) []string {
+	t.Helper()
+	rows, err := file.QueryContext(t.Context(), query)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var values []string
+	for rows.Next() {
+		var value string
+		if err := rows.Scan(&value); err != nil {
+			t.Fatal(err)
+		}
+		values = append(values, value)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return values
+}

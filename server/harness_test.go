@@ -1,0 +1,290 @@
+package server_test
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"errors"
+	"log/slog"
+	"maps"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server"
+	"govsvc/server/openapi"
+)
+
+// loaded is the compiled document, the same for all tests.
+var loaded = sync.OnceValues(openapi.Load)
+
+func document(t testing.TB) *openapi.Document {
+	t.Helper()
+	d, err := loaded()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return d
+}
+
+// clock is the time of a service; it stands still until a test moves it.
+type clock struct {
+	mutex sync.Mutex
+	now   time.Time
+}
+
+func (c *clock) Now() time.Time {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// start is where every clock starts: later than any fixture.
+var start = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+
+// transcript keeps what a service logs.
+type transcript struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (l *transcript) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *transcript) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.String()
+}
+
+// service is a server on loopback over a data file of its own.
+type service struct {
+	store  *db.DB
+	clock  *clock
+	log    *transcript
+	config server.Config
+	server *server.Server
+	url    string              // of the API
+	spare  map[string][]string // keys that came with the file, by kind
+}
+
+// setting changes the configuration before the server is made.
+type setting func(*server.Config)
+
+// serve starts a service over a file without data.
+func serve(t testing.TB, settings ...setting) *service {
+	t.Helper()
+	return serveCopy(t, emptyFile, settings)
+}
+
+// serveFixtures starts a service whose default organisation has the fixtures.
+func serveFixtures(t testing.TB, settings ...setting) *service {
+	t.Helper()
+	return serveCopy(t, filledFile, settings)
+}
+
+func serveCopy(t testing.TB, of func() (template, error), settings []setting) *service {
+	t.Helper()
+	path, keys := copied(t, of)
+	s := serveFile(t, path, &clock{now: start}, settings...)
+	s.spare = maps.Clone(keys)
+	return s
+}
+
+// serveFile starts a service over the file at path.
+func serveFile(t testing.TB, path string, c *clock, settings ...setting) *service {
+	t.Helper()
+	s := &service{store: openStore(t, path, c), clock: c, log: &transcript{}}
+	s.config = server.Config{
+		Store: s.store, Document: document(t), BaseURL: "https://gov.example",
+		Sandbox: func() (*db.DB, error) { return nil, errors.New("this test has no sandbox") },
+		Logger:  slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+	}
+	for _, set := range settings {
+		set(&s.config)
+	}
+	s.restart(t)
+	return s
+}
+
+// restart makes another server over the same file, as a new process would.
+func (s *service) restart(t testing.TB) {
+	t.Helper()
+	made, err := server.New(t.Context(), s.config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	listening := httptest.NewServer(made)
+	t.Cleanup(listening.Close)
+	s.server, s.url = made, listening.URL+server.Base
+}
+
+func openStore(t testing.TB, path string, c *clock) *db.DB {
+	t.Helper()
+	store, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+func withSandbox(open func() (*db.DB, error)) setting {
+	return func(c *server.Config) { c.Sandbox = open }
+}
+
+func withAnonymous(perMinute int) setting {
+	return func(c *server.Config) { c.AnonymousPerMinute = perMinute }
+}
+
+// organisation is the named one, made if it is new.
+func organisation(t testing.TB, store *db.DB, name string) db.Organisation {
+	t.Helper()
+	org, err := store.Organisation(t.Context(), name)
+	if db.Is(err, db.NotFound) {
+		org, err = store.CreateOrganisation(t.Context(), db.By{Actor: "system"}, name, db.Enterprise)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return org
+}
+
+// by is the operator, at work on an organisation.
+func by(t testing.TB, store *db.DB, name string) db.By {
+	t.Helper()
+	return db.By{Org: organisation(t, store, name).Org, Actor: "system"}
+}
+
+// terms sets the plan and the subscription of the default organisation.
+func (s *service) terms(t testing.TB, plan db.Plan, subscription db.Subscription) {
+	t.Helper()
+	setTerms(t, s.store, plan, subscription)
+}
+
+func setTerms(t testing.TB, store *db.DB, plan db.Plan, subscription db.Subscription) {
+	t.Helper()
+	if _, err := store.SetOrganisation(t.Context(), by(t, store, db.DefaultOrganisation), db.DefaultOrganisation, plan, subscription); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// key mints a live key of the default organisation that no limit stops.
+func (s *service) key(t testing.TB, scopes ...string) string {
+	t.Helper()
+	_, plain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: scopes, PerMinute: new(100_000)})
+	return plain
+}
+
+// mint mints a key. It takes one that came with the file, if there is one left.
+func (s *service) mint(t testing.TB, org string, draft db.KeyDraft) (db.Key, string) {
+	t.Helper()
+	if draft.Name == "" {
+		draft.Name = "a test's key"
+	}
+	if draft.Kind == "" {
+		draft.Kind = db.LiveKey
+	}
+	if len(s.spare[draft.Kind]) > 0 {
+		plain := s.spare[draft.Kind][0]
+		s.spare[draft.Kind] = s.spare[draft.Kind][1:]
+		return s.redraft(t, plain, organisation(t, s.store, org), draft), plain
+	}
+	made, plain, err := s.store.MintKey(t.Context(), by(t, s.store, org), draft)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return made, plain
+}
+
+// redraft makes a key another one in all but its secret, which no user can do:
+// a hash less to wait for.
+func (s *service) redraft(t testing.TB, plain string, org db.Organisation, draft db.KeyDraft) db.Key {
+	t.Helper()
+	var expires *string
+	if draft.ExpiresAt != nil {
+		expires = new(stored(*draft.ExpiresAt))
+	}
+	prefix := plain[:len("gds_live_")+12]
+	_, err := raw(t, s.store.Path()).ExecContext(t.Context(),
+		"UPDATE api_keys SET org_id = ?, name = ?, scopes = ?, per_minute = ?, per_day = ?, expires_at = ? WHERE prefix = ?",
+		org.Org, draft.Name, `["`+strings.Join(draft.Scopes, `", "`)+`"]`, draft.PerMinute, draft.PerDay, expires, prefix)
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := s.store.KeysByPrefix(t.Context(), prefix)
+	if err != nil || len(found) != 1 {
+		t.Fatal(found, err)
+	}
+	return found[0].Key
+}
+
+// readScopes are all scopes that a read can ask for.
+var readScopes = []string{
+	"read:scores", "read:scorecard", "read:risks", "read:signals", "read:roadmap", "read:compliance",
+	"read:vendor", "read:talent", "read:incidents", "read:kpis", "read:audit",
+}
+
+// otherScopes are the remaining scopes of the specification.
+var otherScopes = []string{
+	"write:risks", "write:incidents", "write:kpis", "write:vendor", "manage:webhooks", "read:all",
+}
+
+// reads are the operations under test: those that read an organisation's data.
+func reads(t testing.TB) []*openapi.Operation {
+	t.Helper()
+	var list []*openapi.Operation
+	for _, op := range document(t).Operations {
+		if op.Method == "GET" && !op.Public && op.Scope != "manage:webhooks" {
+			list = append(list, op)
+		}
+	}
+	return list
+}
+
+// audited runs a change that tells the audit log no more than that it was.
+func audited(ctx context.Context, store *db.DB, by db.By, run func(*db.Tx) error) error {
+	return store.Write(ctx, by, func(tx *db.Tx) error {
+		if err := run(tx); err != nil {
+			return err
+		}
+		return tx.Audit(db.AuditEvent{Action: "test.changed", Category: db.DataChange, Severity: db.SeverityWrite})
+	})
+}
+
+func withStore(store *db.DB) setting {
+	return func(c *server.Config) { c.Store = store }
+}
+
+// raw is the data file behind the store's back.
+func raw(t testing.TB, path string) *sql.DB {
+	t.Helper()
+	file, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_txlock=immediate")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = file.Close() })
+	return file
+}
+
+// lock holds the file's write lock as another process would, until release.
+func lock(t testing.TB, path string) (release func()) {
+	t.Helper()
+	tx, err := raw(t, path).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return func() { _ = tx.Rollback() }
+}

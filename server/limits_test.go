@@ -1,0 +1,187 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// limits are the headers of a rate limit: a minute, remaining, seconds until
+// the bucket is full, a day.
+func limits(minute, remaining, full, day int) []string {
+	return []string{
+		fmt.Sprintf("X-Ratelimit-Limit: %d\r", minute), fmt.Sprintf("X-Ratelimit-Remaining: %d\r", remaining),
+		fmt.Sprintf("X-Ratelimit-Reset: %d\r", start.Unix()+int64(full)), fmt.Sprintf("X-Ratelimit-Limit-Day: %d\r", day),
+	}
+}
+
+// TestBucket spends a bucket of 5 a minute, waits as told, and is served.
+func TestBucket(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(5)})
+	_, other := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(5)})
+	const day = 1_000_000
+	spent := row{path: "/risks", key: key, status: 429, code: "rate_limit_exceeded"}
+	wait := func(seconds string, left []string) row {
+		r := spent
+		r.has = append(left, "Retry-After: "+seconds+"\r")
+		return r
+	}
+	s.run(t, []row{
+		{path: "/risks", key: key, has: limits(5, 4, 12, day)},
+		{path: "/risks?limit=0", key: key, status: 400, code: "invalid_parameter", param: "limit", has: limits(5, 3, 24, day)},
+		{path: "/kpis", key: key, status: 403, code: "insufficient_scope", has: limits(5, 2, 36, day)},
+		{path: "/risks", key: key, header: header("Service-Version", "x"), status: 400, code: "unsupported_version", param: "Service-Version", has: limits(5, 1, 48, day)},
+		{path: "/risks", key: key, has: limits(5, 0, 60, day)},
+		wait("12", limits(5, 0, 60, day)),
+		wait("12", limits(5, 0, 60, day)), // a refusal costs nothing
+		{path: "/risks", key: other, has: limits(5, 4, 12, day)},
+	})
+	s.clock.advance(11*time.Second + 999*time.Millisecond)
+	s.ask(t, wait("1", limits(5, 0, 60, day)))
+	s.clock.advance(time.Millisecond)
+	s.ask(t, row{path: "/risks", key: key, has: limits(5, 0, 72, day)})
+	s.clock.advance(time.Hour)
+	s.ask(t, row{path: "/risks", key: key, has: limits(5, 4, 3600+24, day)})
+}
+
+// TestRefusalsBeforeTheLimit: what is refused for plan or subscription shows
+// the key's limit and takes nothing of it.
+func TestRefusalsBeforeTheLimit(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(2), PerDay: new(9)})
+	s.terms(t, db.Starter, db.Active)
+	for range 3 {
+		s.ask(t, row{path: "/risks", key: key, status: 403, code: "tier_required", has: limits(2, 2, 0, 9)})
+	}
+	s.terms(t, db.Enterprise, db.Canceled)
+	s.ask(t, row{path: "/risks", key: key, status: 403, code: "subscription_inactive", has: limits(2, 2, 0, 9)})
+	s.terms(t, db.Enterprise, db.Active)
+	s.ask(t, row{path: "/risks", key: key, has: limits(2, 1, 30, 9)})
+}
+
+// TestDayCap spends a day's requests. The count outlives the server, and the
+// last of 24 hours and the slot that they are counted in.
+func TestDayCap(t *testing.T) {
+	t.Parallel()
+	path, c := empty(t), &clock{now: start}
+	s := serveFile(t, path, c)
+	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(60), PerDay: new(3)})
+	s.ask(t, row{path: "/risks", key: key, has: limits(60, 2, 1, 3)}) // the day's rest, which is less than the bucket's
+	s.get(t, "/risks", key)
+	s.flush(t)
+	s.get(t, "/risks", key)
+	const slot = 5 * 60
+	spent := row{path: "/risks", key: key, status: 429, code: "rate_limit_exceeded", has: []string{"Retry-After: " + strconv.Itoa(86400+slot) + "\r"}}
+	s.ask(t, spent)
+	s.flush(t)
+
+	again := serveFile(t, path, c)
+	spent.has = append(spent.has, "X-Ratelimit-Remaining: 0\r")
+	again.ask(t, spent)
+	again.restart(t)
+	again.ask(t, spent)
+	if used := lastUse(t, again.store, made); used != stored(start) {
+		t.Errorf("the last use is kept as %q", used)
+	}
+	c.advance(24*time.Hour + slot*time.Second - time.Second)
+	spent.has = []string{"Retry-After: 1\r"}
+	again.ask(t, spent)
+	c.advance(time.Second)
+	again.ask(t, row{path: "/risks", key: key, has: []string{"X-Ratelimit-Remaining: 2\r"}})
+}
+
+// flush ends the server's work between requests, which stores its counts.
+func (s *service) flush(t testing.TB) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.server.Run(ctx); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestCountsAreKept flushes while the file is locked: nothing is lost.
+func TestCountsAreKept(t *testing.T) {
+	t.Parallel()
+	path, c := empty(t), &clock{now: start}
+	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = quick.Close() })
+	s := serveFile(t, path, c, withStore(quick))
+	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerDay: new(2)})
+	s.get(t, "/risks", key)
+	s.get(t, "/risks", key)
+	release := lock(t, path)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.server.Run(ctx); !db.Is(err, db.Unavailable) {
+		t.Errorf("flushed into a locked file: %v", err)
+	}
+	release()
+	s.flush(t)
+	s.restart(t)
+	s.ask(t, row{path: "/risks", key: key, status: 429, code: "rate_limit_exceeded"})
+	if lastUse(t, s.store, made) == "" {
+		t.Error("the last use is lost")
+	}
+}
+
+// lastUse is when a key was used as its listing tells, "" if never.
+func lastUse(t testing.TB, store *db.DB, key db.Key) string {
+	t.Helper()
+	listed, err := store.Keys(t.Context(), key.Org)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, k := range listed {
+		if k.ID == key.ID && k.LastUsedAt != nil {
+			return *k.LastUsedAt
+		}
+	}
+	return ""
+}
+
+// TestAddressLimit: callers without a valid key share what their address has;
+// a valid key has its own.
+func TestAddressLimit(t *testing.T) {
+	t.Parallel()
+	s := serve(t, withAnonymous(6))
+	key := s.key(t, "read:risks")
+	const none = 1<<31 - 1
+	s.run(t, []row{
+		{path: "/", has: limits(6, 5, 10, none)},
+		{path: "/openapi.json", has: limits(6, 4, 20, none)},
+		{path: "/risks", status: 401, code: "missing_credential", has: limits(6, 3, 30, none)},
+		{path: "/risks", key: "nonsense", status: 401, code: "invalid_api_key", has: limits(6, 2, 40, none)},
+		{path: "/nothing", status: 404, code: "not_found", has: limits(6, 1, 50, none)},
+		{method: "PUT", path: "/scores", status: 405, code: "method_not_allowed", has: limits(6, 0, 60, none)},
+	})
+	for _, r := range []row{{path: "/"}, {path: "/risks"}, {path: "/risks", key: "nonsense"}, {path: "/nothing"}, {path: "/", header: header("Service-Version", "x")}} {
+		r.status, r.code, r.has = 429, "rate_limit_exceeded", append(limits(6, 0, 60, none), "Retry-After: 10\r")
+		s.ask(t, r)
+	}
+	s.get(t, "/risks", key)
+	s.clock.advance(10 * time.Second)
+	s.ask(t, row{path: "/risks", status: 401, code: "missing_credential"})
+	s.ask(t, row{path: "/", status: 429, code: "rate_limit_exceeded"})
+}
+
+// TestNoAddressLimit: 0 is none.
+func TestNoAddressLimit(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	const none = 1<<31 - 1
+	for range 50 {
+		s.ask(t, row{path: "/risks", status: 401, code: "missing_credential", has: limits(none, none, 0, none)})
+	}
+	s.ask(t, row{path: "/", has: limits(none, none, 0, none)})
+}

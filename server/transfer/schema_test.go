@@ -1,0 +1,61 @@
+package transfer_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// TestSchemasFitTables holds the records of the document against what the store
+// keeps, so that neither has a member that the other does not know of.
+func TestSchemasFitTables(t *testing.T) {
+	t.Parallel()
+	s, d := newStore(t), document(t)
+	if diff := cmp.Diff(db.RecordTypes(), d.RecordTypes()); diff != "" {
+		t.Fatalf("types (-store +document):\n%s", diff)
+	}
+	// Members that a record may have and no column of its table has.
+	everywhere := []string{"object", "api_version"} // the type; ignored
+	further := map[string][]string{
+		"milestone":   {"roadmap_version"},                  // becomes roadmap_id
+		"kpi_checkin": {"key_result_code", "key_result_id"}, // finds the key result; ignored
+		"incident":    {"timeline"},                         // has a table of its own
+	}
+	// Columns that are the store's own.
+	own := map[string][]string{
+		"risk":   {"untreated_baseline"}, // set when the risk enters the register
+		"signal": {"current"},            // tells the latest value from history
+	}
+	for _, object := range db.RecordTypes() {
+		kept := slices.DeleteFunc(s.RecordMembers(object), func(member string) bool { return slices.Contains(own[object], member) })
+		kept = slices.Concat(kept, everywhere, further[object])
+		slices.Sort(kept)
+		if diff := cmp.Diff(kept, d.Record(object).Members()); diff != "" {
+			t.Errorf("%s (-store +document):\n%s", object, diff)
+		}
+	}
+}
+
+// TestKeysFit holds the natural keys of the document against those by which the
+// store finds a record again: a record with another key is a new one.
+func TestKeysFit(t *testing.T) {
+	t.Parallel()
+	want := map[string][]string{
+		"assessment": {"completed_at"}, "risk": {"risk_id"}, "signal": {"signal_type"},
+		"roadmap": {"version_number"}, "milestone": {"roadmap_version", "milestone_key"},
+		"compliance_posture": {"version_number"}, "obligation": {"obligation_key"},
+		"vendor_portfolio": {"version_number"}, "vendor": {"vendor_key"},
+		"talent_readiness": {"version_number"}, "talent_gap": {"gap_key"},
+		"kpi": {"code"}, "kpi_checkin": {"key_result_code", "period_start"}, "incident": {"id", "incident_key"},
+	}
+	got := map[string][]string{}
+	for _, object := range document(t).RecordTypes() {
+		got[object] = document(t).RecordKey(object)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("natural keys (-contract +document):\n%s", diff)
+	}
+}

@@ -1,0 +1,214 @@
+package webhook_test
+
+import (
+	"bufio"
+	"context"
+	"io"
+	"net/http"
+	"os"
+	"os/exec"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+const leaseOfClaims = 30 * time.Second
+
+// claim takes what is due and sends none of it, as a process that is killed.
+func (s *scene) claim(t testing.TB) []db.Delivery {
+	t.Helper()
+	due, _, err := s.store.DueSubscriptions(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	var claims []db.Claim
+	for _, seq := range due {
+		claims = append(claims, db.Claim{Subscription: seq, Limit: 100})
+	}
+	claimed, err := s.store.Deliver(t.Context(), nil, claims, leaseOfClaims)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return claimed
+}
+
+// TestLease: what a dead process claimed is nobody's until its lease ends, and
+// then sent; what it says after that counts only if it is good news.
+func TestLease(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock())
+	r := newReceiver(t, status(500))
+	s.subscribe(t, r.URL)
+	s.raise(t, 2)
+	lost := s.claim(t)
+	if len(lost) != 2 {
+		t.Fatalf("%d claimed", len(lost))
+	}
+	s.clock.advance(leaseOfClaims - time.Millisecond)
+	if s.deliver(t); len(r.got()) != 0 {
+		t.Error("sent while the lease holds")
+	}
+	s.clock.advance(time.Millisecond)
+	if s.deliver(t); len(r.got()) != 2 {
+		t.Errorf("%d sent after the lease", len(r.got()))
+	}
+	_, next, _ := s.store.DueSubscriptions(t.Context())
+	late := func(i int, state db.DeliveryState, status int) db.Settlement {
+		return db.Settlement{
+			DeliveryKey: lost[i].DeliveryKey, State: state, Counts: true, DueAt: s.clock.Now(),
+			Attempt: &db.Attempt{At: s.clock.Now(), Status: status},
+		}
+	}
+	if _, err := s.store.Deliver(t.Context(), []db.Settlement{late(0, db.Pending, 500), late(1, db.Delivered, 200)}, nil, leaseOfClaims); err != nil {
+		t.Fatal(err)
+	}
+	if _, now, _ := s.store.DueSubscriptions(t.Context()); !now.Equal(next) {
+		t.Errorf("a late failure moved the next attempt from %v to %v", next, now)
+	}
+	s.clock.advance(10 * time.Second)
+	if s.deliver(t); len(r.got()) != 3 {
+		t.Errorf("%d sent, want the one that nobody has delivered", len(r.got()))
+	}
+}
+
+// TestTwoLoops: two loops on one file share the work and send nothing twice.
+func TestTwoLoops(t *testing.T) {
+	t.Parallel()
+	a := newScene(t, nil)
+	b := sceneOver(t, a.path, nil)
+	r := newReceiver(t, nil)
+	for range 3 {
+		a.subscribe(t, r.URL)
+	}
+	a.run(t)
+	b.run(t)
+	for range 20 {
+		a.raise(t, 10)
+	}
+	eventually(t, 20*time.Second, "all delivered", func() bool { return a.loop.Totals().Delivered+b.loop.Totals().Delivered >= 600 })
+	seen := map[string]bool{}
+	for _, arrival := range r.got() {
+		id := arrival.header.Get("X-Service-Delivery")
+		if seen[id] {
+			t.Errorf("%s was sent twice", id)
+		}
+		seen[id] = true
+	}
+	if len(seen) != 600 {
+		t.Errorf("%d arrived", len(seen))
+	}
+}
+
+// TestWakeUp: a commit wakes the loop, be it of this process or of another.
+func TestWakeUp(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	other := sceneOver(t, s.path, nil)
+	r := newReceiver(t, nil)
+	s.subscribe(t, r.URL)
+	s.run(t)
+	for i, from := range []*scene{s, other, s, other} {
+		time.Sleep(100 * time.Millisecond)
+		began := time.Now()
+		from.raise(t, 1)
+		eventually(t, 10*time.Second, "the event arrives", func() bool { return len(r.got()) > i })
+		t.Logf("%v after the write began", time.Since(began))
+	}
+}
+
+// TestStop: attempts under way are recorded; what is cut off, and what waits,
+// is due at once.
+func TestStop(t *testing.T) {
+	t.Parallel()
+	var stalled atomic.Bool
+	stalled.Store(true)
+	begun := make(chan bool, 100)
+	release := make(chan bool)
+	r := newReceiver(t, func(_ http.ResponseWriter, r *http.Request) {
+		begun <- true
+		if stalled.Load() {
+			select {
+			case <-release:
+			case <-r.Context().Done():
+			}
+		}
+	})
+	s := newScene(t, nil, func(c *webhook.Config) { c.Grace = 300 * time.Millisecond })
+	s.subscribe(t, r.URL)
+	s.raise(t, 5)
+	stop := s.run(t)
+	<-begun
+	time.AfterFunc(100*time.Millisecond, func() { release <- true }) // within grace
+	stop()
+	if total := s.loop.Totals(); total.Delivered != 1 {
+		t.Errorf("got %+v, want one delivered during the grace", total)
+	}
+	stop = s.run(t)
+	<-begun
+	stop() // cut off
+	if dead, health := s.deadLetters(t), s.health(t)[0]; len(dead) != 0 || health.Queued != 4 || !strings.Contains(*health.LastError, "interrupted") {
+		t.Errorf("%d dead, %+v", len(dead), health)
+	}
+	stalled.Store(false)
+	if total := s.deliver(t); total.Delivered != 4 || total.Failed != 0 {
+		t.Errorf("got %+v", total)
+	}
+}
+
+// TestKill kills a process with deliveries under way: another one delivers
+// every event.
+func TestKill(t *testing.T) {
+	t.Parallel()
+	if path := os.Getenv("GOVSVC_TEST_KILL"); path != "" {
+		s := sceneOver(t, path, nil)
+		_, _ = os.Stdout.WriteString("running\n")
+		_ = s.loop.Run(t.Context())
+		return
+	}
+	s := newScene(t, nil)
+	arrived := make(chan bool, 1000)
+	r := newReceiver(t, func(http.ResponseWriter, *http.Request) { arrived <- true; time.Sleep(3 * time.Millisecond) })
+	s.subscribe(t, r.URL)
+	s.raise(t, 200)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestKill$")
+	child.Env = append(os.Environ(), "GOVSVC_TEST_KILL="+s.path)
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	if line, err := bufio.NewReader(out).ReadString('\n'); err != nil {
+		t.Fatal(line, err)
+	}
+	go func() { _, _ = io.Copy(io.Discard, out) }()
+	for range 30 {
+		<-arrived
+	}
+	if err := child.Process.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	_ = child.Wait()
+	later := &clock{now: time.Now().Add(leaseOfClaims + time.Second)}
+	after := sceneOver(t, s.path, later)
+	after.deliver(t)
+	ids := r.ids()
+	slices.Sort(ids)
+	if unique := len(slices.Compact(slices.Clone(ids))); unique != 200 {
+		t.Errorf("%d of 200 events arrived", unique)
+	}
+	if again := len(ids) - 200; again > 40 {
+		t.Errorf("%d arrived twice, more than were under way", again)
+	}
+	if h := after.health(t)[0]; h.Queued != 0 || h.Dead != 0 {
+		t.Errorf("got %+v", h)
+	}
+}

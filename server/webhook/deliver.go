@@ -1,0 +1,220 @@
+package webhook
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"math/rand/v2"
+	"sync"
+	"time"
+
+	"govsvc/db"
+)
+
+// Config is what a delivery loop is made of.
+type Config struct {
+	Store  *db.DB
+	Sender *Sender
+	Logger *slog.Logger
+	// Schedule are the waits between attempts (--webhook-schedule); nil is
+	// DefaultSchedule. There is one attempt more than there are waits.
+	Schedule []time.Duration
+	// Workers and PerReceiver bound the attempts under way, in all and to one
+	// subscription; 0 is 256 and 4.
+	Workers, PerReceiver int
+	// Grace is how long attempts under way may go on when the loop is stopped;
+	// 0 is five seconds. What is cut off then is due again at once.
+	Grace time.Duration
+	// Chance gives the jitter, in [0, 1); nil is random.
+	Chance func() float64
+}
+
+const (
+	// lease is how long a claimed delivery is nobody else's, and so how long
+	// after a crash it is sent again.
+	lease = 30 * time.Second
+	// leaseMargin is what a lease must outlast an attempt by, for its outcome
+	// to be stored.
+	leaseMargin = 5 * time.Second
+	// pollEvery is how often the loop looks for the commits of other processes
+	// and for what has become due; it costs microseconds.
+	pollEvery  = 50 * time.Millisecond
+	sweepEvery = time.Hour
+	// againAfter is how long the loop waits when the file can't be used.
+	againAfter = time.Second
+)
+
+// Deliverer is the delivery loop (contract, "Events").
+type Deliverer struct {
+	Config
+	queue    queue
+	finished chan struct{} // holds one word that attempts have ended
+	attempts sync.WaitGroup
+	next     time.Time // when the next delivery becomes due, as far as is known
+}
+
+// NewDeliverer makes a delivery loop. Several may work on one file, each in a
+// process of its own.
+func NewDeliverer(c Config) *Deliverer {
+	if c.Schedule == nil {
+		c.Schedule = DefaultSchedule
+	}
+	if c.Workers == 0 {
+		c.Workers = workers
+	}
+	if c.PerReceiver == 0 {
+		c.PerReceiver = perReceiver
+	}
+	if c.Grace == 0 {
+		c.Grace = 5 * time.Second
+	}
+	if c.Chance == nil {
+		c.Chance = rand.Float64
+	}
+	if c.Logger == nil {
+		c.Logger = slog.New(slog.DiscardHandler)
+	}
+	return &Deliverer{
+		Config: c, finished: make(chan struct{}, 1),
+		queue: queue{workers: c.Workers, perReceiver: c.PerReceiver, receivers: map[int64]*receiver{}},
+	}
+}
+
+// Run delivers what is queued until ctx ends, then lets the attempts under way
+// end, within Grace, and records them. It fails only if it can't start or can't
+// record.
+func (d *Deliverer) Run(ctx context.Context) error {
+	watch, err := d.Store.Watch(ctx)
+	if err != nil {
+		return err
+	}
+	defer watch.Close()
+	return d.work(ctx, func(attempts context.Context) {
+		sweeper := time.NewTicker(sweepEvery)
+		defer sweeper.Stop()
+		for look := true; ctx.Err() == nil; {
+			if _, err := d.step(ctx, attempts, look); err != nil && ctx.Err() == nil {
+				d.Logger.Warn("webhooks: the data file can't be used; trying again", "error", err)
+				look = true
+				pause(ctx)
+				continue
+			}
+			look = d.wait(ctx, watch, sweeper.C)
+		}
+	})
+}
+
+// DeliverDue delivers what is due now, and what falls due meanwhile, and tells
+// what came of it (`govsvc deliver --once`).
+func (d *Deliverer) DeliverDue(ctx context.Context) (Totals, error) {
+	before := d.Totals()
+	var problem error
+	err := d.work(ctx, func(attempts context.Context) {
+		tick := time.NewTicker(pollEvery)
+		defer tick.Stop()
+		for ctx.Err() == nil {
+			due, err := d.step(ctx, attempts, true)
+			if err != nil || due == 0 && d.queue.idle() {
+				problem = err
+				return
+			}
+			select {
+			case <-d.finished:
+			case <-tick.C:
+			case <-ctx.Done():
+			}
+		}
+	})
+	total := d.Totals()
+	return Totals{total.Delivered - before.Delivered, total.Failed - before.Failed, total.Dead - before.Dead}, errors.Join(problem, err)
+}
+
+// Totals tells what the loop has done so far.
+func (d *Deliverer) Totals() Totals {
+	d.queue.mutex.Lock()
+	defer d.queue.mutex.Unlock()
+	return d.queue.totals
+}
+
+// work runs the loop with a context for its attempts, which outlive ctx, and
+// records them at the end.
+func (d *Deliverer) work(ctx context.Context, loop func(attempts context.Context)) error {
+	attempts, cancel := context.WithCancel(context.WithoutCancel(ctx))
+	defer cancel()
+	d.queue.open()
+	loop(attempts)
+	d.queue.close(d.Store.Now())
+	timer := time.AfterFunc(d.Grace, cancel)
+	defer timer.Stop()
+	d.attempts.Wait()
+	settled, _ := d.queue.take()
+	if len(settled) == 0 {
+		return nil
+	}
+	_, err := d.Store.Deliver(context.WithoutCancel(ctx), settled, nil, lease)
+	return err
+}
+
+// step stores what has ended, claims what is due and starts it. With look, it
+// asks the file who has deliveries due, and returns how many have.
+func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err error) {
+	if look {
+		var seqs []int64
+		if seqs, d.next, err = d.Store.DueSubscriptions(ctx); err != nil {
+			return 0, err
+		}
+		due = len(seqs)
+		d.queue.due(seqs)
+	}
+	settled, claims := d.queue.take()
+	if len(settled)+len(claims) == 0 {
+		return due, nil
+	}
+	claimed, err := d.Store.Deliver(ctx, settled, claims, lease)
+	if err != nil {
+		d.queue.putBack(settled)
+		return due, err
+	}
+	d.queue.add(claims, claimed)
+	d.start(attempts)
+	return due, nil
+}
+
+// wait sleeps until there is something to do, and tells whether to look into
+// the file for what is due.
+func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, sweep <-chan time.Time) (look bool) {
+	tick := time.NewTicker(pollEvery)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return false
+		case <-d.Store.Queued():
+			return true
+		case <-d.finished:
+			return d.passed()
+		case <-tick.C:
+			if moved, err := watch.Moved(ctx); moved || err != nil || d.passed() {
+				return true
+			}
+		case <-sweep:
+			d.sweep(ctx)
+		}
+	}
+}
+
+func (d *Deliverer) passed() bool { return !d.next.IsZero() && !d.Store.Now().Before(d.next) }
+
+func (d *Deliverer) sweep(ctx context.Context) {
+	d.queue.forget()
+	if err := d.Store.SweepDeliveries(ctx); err != nil {
+		d.Logger.Warn("webhooks: old deliveries not removed yet", "error", err)
+	}
+}
+
+func pause(ctx context.Context) {
+	select {
+	case <-time.After(againAfter):
+	case <-ctx.Done():
+	}
+}

@@ -1,0 +1,278 @@
+package webhook_test
+
+import (
+	"net/http"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+// TestDelivery: what is raised arrives once, whole, signed, in order.
+func TestDelivery(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock())
+	r := newReceiver(t, nil)
+	_, secret := s.subscribe(t, r.URL)
+	s.raise(t, 20)
+	if diff := cmp.Diff(webhook.Totals{Delivered: 20}, s.deliver(t)); diff != "" {
+		t.Error(diff)
+	}
+	got := r.got()
+	if len(got) != 20 {
+		t.Fatalf("%d arrivals", len(got))
+	}
+	ids := r.ids()
+	slices.Sort(ids)
+	if len(slices.Compact(ids)) != 20 {
+		t.Error("an event came twice")
+	}
+	for _, a := range got {
+		if err := verified(t, a, secret); err != nil {
+			t.Error(err)
+		}
+	}
+	if again := s.deliver(t); again != (webhook.Totals{}) || len(r.got()) != 20 {
+		t.Errorf("delivered again: %+v", again)
+	}
+}
+
+// TestWhoGetsWhat: the types that were asked for, and nothing while paused.
+func TestWhoGetsWhat(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock())
+	all, some, others := newReceiver(t, nil), newReceiver(t, nil), newReceiver(t, nil)
+	id, _ := s.subscribe(t, all.URL)
+	s.subscribe(t, some.URL, "verdict.changed", "risk.created")
+	s.subscribe(t, others.URL, "verdict.changed")
+	counts := func(want ...int) {
+		t.Helper()
+		s.deliver(t)
+		if got := []int{len(all.got()), len(some.got()), len(others.got())}; !slices.Equal(got, want) {
+			t.Errorf("arrivals %v, want %v", got, want)
+		}
+	}
+	s.raise(t, 2)
+	counts(2, 2, 0)
+	s.raise(t, 1) // queued while active, delivered when resumed
+	s.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, db.Record{"active": false}); return err })
+	counts(2, 3, 0)
+	s.raise(t, 3) // not queued while paused
+	counts(2, 6, 0)
+	s.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, db.Record{"active": true}); return err })
+	counts(3, 6, 0)
+	s.raise(t, 1)
+	s.write(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
+	counts(3, 7, 0)
+	if len(s.health(t)) != 2 {
+		t.Error("the deleted subscription is still there")
+	}
+}
+
+// TestSchedule walks the clock from the first attempt to the dead letter, with
+// the least, the usual and the greatest jitter.
+func TestSchedule(t *testing.T) {
+	t.Parallel()
+	waits := []time.Duration{
+		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+	}
+	for _, chance := range []float64{0, 0.5, 0.999999} {
+		s := newScene(t, newClock(), func(c *webhook.Config) { c.Chance = func() float64 { return chance } })
+		r := newReceiver(t, status(500))
+		s.subscribe(t, r.URL)
+		s.raise(t, 1)
+		s.deliver(t)
+		for i, wait := range waits {
+			exact := wait + time.Duration(chance*0.2*float64(wait))
+			if exact < wait || exact > wait*12/10 {
+				t.Fatalf("wait %v is out of bounds", exact)
+			}
+			s.clock.advance(exact - 5*time.Millisecond)
+			if s.deliver(t); len(r.got()) != i+1 {
+				t.Fatalf("attempt %d came before its time", i+2)
+			}
+			s.clock.advance(10 * time.Millisecond)
+			if s.deliver(t); len(r.got()) != i+2 {
+				t.Fatalf("attempt %d did not come after %v", i+2, exact)
+			}
+		}
+		s.clock.advance(1000 * time.Hour)
+		if total := s.deliver(t); total != (webhook.Totals{}) || len(r.got()) != 10 {
+			t.Errorf("%d attempts", len(r.got()))
+		}
+		dead := s.deadLetters(t)
+		if len(dead) != 1 || dead[0].Attempts != 10 || *dead[0].LastStatus != 500 || dead[0].EventID != r.ids()[0] {
+			t.Errorf("dead letters %+v", dead)
+		}
+		if ids := r.ids(); len(slices.Compact(ids)) != 1 {
+			t.Error("the id differed between attempts")
+		}
+	}
+}
+
+// TestOwnSchedule is --webhook-schedule.
+func TestOwnSchedule(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second, 2 * time.Second} })
+	r := newReceiver(t, status(404))
+	s.subscribe(t, r.URL)
+	s.raise(t, 1)
+	for want := range 3 {
+		if s.deliver(t); len(r.got()) != want+1 {
+			t.Fatalf("%d attempts, want %d", len(r.got()), want+1)
+		}
+		s.clock.advance(2 * time.Second)
+	}
+	if len(s.deadLetters(t)) != 1 {
+		t.Error("no dead letter")
+	}
+}
+
+// TestRetryAfter lengthens a wait to at most twice the step, and shortens none.
+func TestRetryAfter(t *testing.T) {
+	t.Parallel()
+	now := newClock().Now()
+	for header, want := range map[string]time.Duration{
+		"":                         5 * time.Second,
+		"1":                        5 * time.Second,
+		"7":                        7 * time.Second,
+		"3600":                     10 * time.Second,
+		"-1":                       5 * time.Second,
+		"soon":                     5 * time.Second,
+		"1e3":                      5 * time.Second,
+		"999999999999999999999999": 5 * time.Second,
+		now.Add(8 * time.Second).Format(http.TimeFormat):  8 * time.Second,
+		now.Add(8 * time.Hour).Format(http.TimeFormat):    10 * time.Second,
+		now.Add(-8 * time.Second).Format(http.TimeFormat): 5 * time.Second,
+	} {
+		s := newScene(t, newClock())
+		s.subscribe(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Retry-After", header)
+			w.WriteHeader(503)
+		}).URL)
+		s.raise(t, 1)
+		s.deliver(t)
+		if _, next, err := s.store.DueSubscriptions(t.Context()); err != nil || next.Sub(now) != want {
+			t.Errorf("Retry-After %q: next after %v, want %v (%v)", header, next.Sub(now), want, err)
+		}
+	}
+}
+
+// TestBlockedDies: an address that is not allowed is not tried again.
+func TestBlockedDies(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock())
+	s.subscribe(t, "https://10.0.0.1/")
+	s.raise(t, 1)
+	if total := s.deliver(t); total.Dead != 1 {
+		t.Errorf("got %+v", total)
+	}
+	if dead := s.deadLetters(t); len(dead) != 1 || dead[0].LastStatus != nil || !strings.Contains(*dead[0].LastError, "not public") {
+		t.Errorf("got %+v", dead)
+	}
+}
+
+// TestReplay gives a dead letter a fresh set of attempts under the same id.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
+	var well atomic.Bool
+	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		if !well.Load() {
+			w.WriteHeader(500)
+		}
+	})
+	s.subscribe(t, r.URL)
+	s.raise(t, 3)
+	s.deliver(t)
+	s.clock.advance(time.Second)
+	s.deliver(t)
+	dead := s.deadLetters(t)
+	if len(dead) != 3 {
+		t.Fatalf("%d dead letters", len(dead))
+	}
+	if _, err := s.store.ReplayDeadLetters(t.Context(), s.by(t), dead[0].ID, "unknown"); !db.Is(err, db.NotFound) {
+		t.Errorf("an unknown id: %v", err)
+	}
+	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t), dead[0].ID); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	before := len(r.got())
+	s.deliver(t) // fails again, and has one more
+	s.clock.advance(time.Second)
+	s.deliver(t)
+	if got := r.ids()[before:]; !slices.Equal(got, []string{dead[0].EventID, dead[0].EventID}) {
+		t.Errorf("replayed %v, want %s twice", got, dead[0].EventID)
+	}
+	if n, err := s.store.DiscardDeadLetters(t.Context(), s.by(t), dead[1].ID); n != 1 || err != nil {
+		t.Fatal(n, err)
+	}
+	well.Store(true)
+	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t)); n != 2 || err != nil {
+		t.Fatal(n, err)
+	}
+	if total := s.deliver(t); total.Delivered != 2 || len(s.deadLetters(t)) != 0 {
+		t.Errorf("got %+v", total)
+	}
+	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t)); n != 0 || err != nil {
+		t.Error(n, err)
+	}
+}
+
+// TestLog keeps each attempt, and forgets those of delivered events after 30
+// days.
+func TestLog(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
+	s.subscribe(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte("a\x00b\xff" + strings.Repeat("é", 2000)))
+	}).URL)
+	s.subscribe(t, newReceiver(t, status(500)).URL)
+	s.raise(t, 2)
+	s.deliver(t)
+	s.clock.advance(time.Second)
+	s.deliver(t)
+	health := s.health(t)
+	if len(health) != 2 || health[0].LastStatus == nil || *health[0].LastStatus != 200 || health[1].Dead != 2 || health[1].Queued != 0 {
+		t.Fatalf("got %+v", health)
+	}
+	s.clock.advance(29 * 24 * time.Hour)
+	sweep := func(want ...bool) {
+		t.Helper()
+		if err := s.store.SweepDeliveries(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for i, h := range s.health(t) {
+			if (h.LastAttemptAt != nil) != want[i] {
+				t.Errorf("subscription %d: log kept %v", i, h.LastAttemptAt != nil)
+			}
+		}
+	}
+	sweep(true, true)
+	s.clock.advance(2 * 24 * time.Hour)
+	sweep(false, true)
+	if dead := s.deadLetters(t); len(dead) != 2 {
+		t.Error("a dead letter was swept")
+	}
+	if n, err := s.store.DiscardDeadLetters(t.Context(), s.by(t)); n != 2 || err != nil {
+		t.Error(n, err)
+	}
+	sweep(false, false)
+}
+
+// TestNothingDue: nothing to deliver is no failure.
+func TestNothingDue(t *testing.T) {
+	t.Parallel()
+	s := sceneOver(t, filepath.Join(t.TempDir(), "empty.db"), newClock())
+	if total := s.deliver(t); total != (webhook.Totals{}) {
+		t.Errorf("got %+v", total)
+	}
+}

@@ -1,0 +1,161 @@
+package webhook
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"net"
+	"net/http"
+	"net/netip"
+	"strconv"
+	"strings"
+	"syscall"
+	"time"
+
+	"govsvc/db"
+)
+
+// Resolver looks host names up; *net.Resolver is one.
+type Resolver interface {
+	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
+}
+
+// Bounds of a connection; those of the whole attempt come first.
+const (
+	dialTimeout    = 5 * time.Second // of one address, so that the next has a chance
+	idleTimeout    = 20 * time.Second
+	maxIdle        = workers // to one host, too: many subscriptions may lead there
+	maxHeaderBytes = 16 << 10
+)
+
+var (
+	errBlocked = errors.New("the receiver's address is not public")
+	errNoSuch  = errors.New("the receiver's name has no address")
+)
+
+// guard decides which addresses may be reached.
+type guard struct {
+	allow    []netip.Prefix
+	resolver Resolver
+}
+
+func (g *guard) permits(address netip.Addr) bool {
+	address = address.Unmap()
+	return Public(address) || within(g.allow, address)
+}
+
+// resolve finds the addresses of a target. All of them must be permitted, and
+// those of a local name lie in the operator's own network: a name with one
+// address of each kind is a trick.
+func (g *guard) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
+	addresses := []netip.Addr{t.address}
+	if !t.address.IsValid() {
+		if t.local && len(g.allow) == 0 {
+			return nil, errBlocked
+		}
+		var err error
+		if addresses, err = g.lookup(ctx, t.host); err != nil {
+			return nil, err
+		}
+	} else if t.address.Is4In6() && !within(g.allow, t.address.Unmap()) {
+		return nil, errBlocked
+	}
+	for i, address := range addresses {
+		addresses[i] = address.Unmap()
+		if !g.permits(address) || t.local && !within(g.allow, address.Unmap()) {
+			return nil, errBlocked
+		}
+	}
+	return addresses, nil
+}
+
+func (g *guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
+	addresses, err := g.resolver.LookupNetIP(ctx, "ip", host)
+	var problem *net.DNSError
+	if errors.As(err, &problem) && problem.IsNotFound || err == nil && len(addresses) == 0 {
+		return nil, errNoSuch
+	}
+	return addresses, err
+}
+
+// transport makes connections that are guarded, and nothing else: no proxy,
+// no redirect, no cookie, no compressed answer.
+func (g *guard) transport(trust *tls.Config) *http.Transport {
+	return &http.Transport{
+		Proxy:                  nil, // one could reach what we may not
+		DialContext:            g.dial,
+		TLSClientConfig:        trust,
+		TLSHandshakeTimeout:    2 * dialTimeout,
+		DisableCompression:     true,
+		MaxIdleConns:           maxIdle,
+		MaxIdleConnsPerHost:    maxIdle,
+		IdleConnTimeout:        idleTimeout,
+		MaxResponseHeaderBytes: maxHeaderBytes,
+		Protocols:              onlyHTTP1(),
+	}
+}
+
+// onlyHTTP1: a connection carries one delivery at a time, so that a receiver
+// that stalls holds up that one alone.
+func onlyHTTP1() *http.Protocols {
+	var p http.Protocols
+	p.SetHTTP1(true)
+	return &p
+}
+
+// dial connects to a host of a URL that was parsed before. It resolves the
+// name itself and hands the very address it checked to the kernel; the last
+// check is of what the kernel was handed.
+func (g *guard) dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
+	host, port, err := net.SplitHostPort(hostPort)
+	if err != nil {
+		return nil, err
+	}
+	t := target{host: strings.TrimSuffix(strings.ToLower(host), ".")}
+	if address, err := netip.ParseAddr(t.host); err == nil {
+		t.address = address
+	} else {
+		t.local = isLocal(t.host)
+	}
+	addresses, err := g.resolve(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	dialer := net.Dialer{Timeout: dialTimeout, Control: g.control}
+	for _, address := range addresses {
+		var conn net.Conn
+		if conn, err = dialer.DialContext(ctx, network, netip.AddrPortFrom(address, portNumber(port)).String()); err == nil {
+			return conn, nil
+		}
+	}
+	return nil, err
+}
+
+func portNumber(text string) uint16 {
+	n, _ := strconv.ParseUint(text, 10, 16) // checked before; nothing listens at 0
+	return uint16(n)
+}
+
+// control refuses a socket whose address is not permitted, whatever was decided
+// before about its name.
+func (g *guard) control(_, address string, _ syscall.RawConn) error {
+	socket, err := netip.ParseAddrPort(address)
+	if err != nil || !g.permits(socket.Addr()) {
+		return errBlocked
+	}
+	return nil
+}
+
+// checked says to the API's caller why a URL was refused, without telling what
+// a name of the operator's network resolves to.
+func checked(err error) error {
+	switch {
+	case err == nil:
+		return nil
+	case errors.Is(err, errBlocked):
+		return refused("url must lead to a public address: localhost, private, loopback, link-local and metadata addresses are refused")
+	case errors.Is(err, errNoSuch):
+		return refused("url must hold a host name that resolves to a public address; this one does not resolve")
+	}
+	return &db.Error{Code: db.Unavailable, Param: "url", Message: "the host name of url can't be looked up right now; nothing was done", Err: err}
+}

@@ -1,0 +1,297 @@
+package webhook_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/pem"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+// clock stands still until a test moves it.
+type clock struct {
+	mutex sync.Mutex
+	now   time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	return c.now
+}
+
+func (c *clock) advance(d time.Duration) {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	c.now = c.now.Add(d)
+}
+
+// arrival is a request that a receiver got.
+type arrival struct {
+	at     time.Time
+	header http.Header
+	body   []byte
+}
+
+// receiver is an https endpoint on loopback that keeps what arrives.
+type receiver struct {
+	*httptest.Server
+	mutex    sync.Mutex
+	arrivals []arrival
+	answer   http.HandlerFunc // after the request was kept; nil is a 200
+}
+
+func newReceiver(t testing.TB, answer http.HandlerFunc) *receiver {
+	t.Helper()
+	r := &receiver{answer: answer}
+	r.Server = httptest.NewUnstartedServer(r)
+	r.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	r.StartTLS()
+	t.Cleanup(func() { r.CloseClientConnections(); r.Close() })
+	return r
+}
+
+func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+	body, _ := io.ReadAll(request.Body)
+	r.mutex.Lock()
+	r.arrivals = append(r.arrivals, arrival{time.Now(), request.Header.Clone(), body})
+	r.mutex.Unlock()
+	if r.answer != nil {
+		r.answer(w, request)
+	}
+}
+
+func (r *receiver) got() []arrival {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	return slices.Clone(r.arrivals)
+}
+
+// ids are the events that arrived, in order.
+func (r *receiver) ids() []string {
+	var ids []string
+	for _, a := range r.got() {
+		ids = append(ids, a.header.Get("webhook-id"))
+	}
+	return ids
+}
+
+func status(code int) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
+}
+
+// root is the certificate of every httptest server, in PEM.
+var root = sync.OnceValue(func() []byte {
+	s := httptest.NewUnstartedServer(nil)
+	s.StartTLS()
+	defer s.Close()
+	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
+})
+
+// dns answers look-ups from a table, or as a function says.
+type dns func(host string) ([]netip.Addr, error)
+
+func (d dns) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) { return d(host) }
+
+func table(hosts map[string]string) dns {
+	return func(host string) ([]netip.Addr, error) {
+		list, known := hosts[host]
+		if !known {
+			return nil, &net.DNSError{Err: "no such host", Name: host, IsNotFound: true}
+		}
+		var addresses []netip.Addr
+		for address := range strings.FieldsSeq(list) {
+			addresses = append(addresses, netip.MustParseAddr(address))
+		}
+		return addresses, nil
+	}
+}
+
+// newSender reaches loopback, and trusts the receivers there.
+func newSender(t testing.TB, set ...func(*webhook.SenderConfig)) *webhook.Sender {
+	t.Helper()
+	c := webhook.SenderConfig{
+		Version: "1.2.3", Allow: webhook.Loopback, Roots: root(),
+		Resolver: table(map[string]string{"localhost": "127.0.0.1", "example.com": "127.0.0.1"}),
+	}
+	for _, s := range set {
+		s(&c)
+	}
+	sender, err := webhook.NewSender(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sender.Close)
+	return sender
+}
+
+// scene is a data file with a delivery loop, and what it logs.
+type scene struct {
+	store *db.DB
+	clock *clock
+	log   *transcript
+	loop  *webhook.Deliverer
+	path  string
+}
+
+type transcript struct {
+	mutex sync.Mutex
+	text  bytes.Buffer
+}
+
+func (l *transcript) Write(p []byte) (int, error) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.Write(p)
+}
+
+func (l *transcript) String() string {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	return l.text.String()
+}
+
+// newScene has an injected clock and no jitter; a nil clock is the real one.
+func newScene(t testing.TB, c *clock, set ...func(*webhook.Config)) *scene {
+	t.Helper()
+	return sceneOver(t, filepath.Join(t.TempDir(), "govsvc.db"), c, set...)
+}
+
+func sceneOver(t testing.TB, path string, c *clock, set ...func(*webhook.Config)) *scene {
+	t.Helper()
+	now := time.Now
+	if c != nil {
+		now = c.Now
+	}
+	store, err := db.Open(t.Context(), db.Options{Path: path, Now: now})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	s := &scene{store: store, clock: c, log: &transcript{}, path: path}
+	config := webhook.Config{
+		Store:  store,
+		Sender: newSender(t, func(c *webhook.SenderConfig) { c.Now = now }),
+		Logger: slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
+		Chance: func() float64 { return 0 },
+	}
+	for _, f := range set {
+		f(&config)
+	}
+	s.loop = webhook.NewDeliverer(config)
+	return s
+}
+
+func (s *scene) by(t testing.TB) db.By {
+	t.Helper()
+	org, err := s.store.Organisation(t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return db.By{Org: org.Org, Actor: "system"}
+}
+
+func (s *scene) write(t testing.TB, run func(*db.Tx) error) {
+	t.Helper()
+	if err := s.store.Write(t.Context(), s.by(t), run); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// subscribe makes a subscription and returns its id and secret.
+func (s *scene) subscribe(t testing.TB, url string, types ...any) (id, secret string) {
+	t.Helper()
+	s.write(t, func(tx *db.Tx) error {
+		id = fmt.Sprintf("01993e0a-52c0-7c3e-9d2b-%012x", time.Now().UnixNano()&0xffffffffffff)
+		var err error
+		_, secret, err = tx.CreateSubscription(db.Record{"id": id, "url": url, "event_types": append([]any{}, types...)})
+		return err
+	})
+	return id, secret
+}
+
+// raise raises n events in one change.
+func (s *scene) raise(t testing.TB, n int) {
+	t.Helper()
+	s.write(t, func(tx *db.Tx) error {
+		for i := range n {
+			if err := tx.Raise("risk.created", map[string]any{"risk": map[string]any{"n": i}}); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})
+	})
+}
+
+// deliver does what is due.
+func (s *scene) deliver(t testing.TB) webhook.Totals {
+	t.Helper()
+	total, err := s.loop.DeliverDue(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return total
+}
+
+// run runs the loop until the returned function is called, or the test ends.
+func (s *scene) run(t testing.TB) (stop func()) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 1)
+	go func() { done <- s.loop.Run(ctx) }()
+	stop = sync.OnceFunc(func() {
+		cancel()
+		if err := <-done; err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	})
+	t.Cleanup(stop)
+	return stop
+}
+
+func (s *scene) deadLetters(t testing.TB) []db.DeadLetter {
+	t.Helper()
+	var list []db.DeadLetter
+	err := s.store.DeadLetters(t.Context(), s.by(t).Org, func(l db.DeadLetter) error { list = append(list, l); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+func (s *scene) health(t testing.TB) []db.SubscriptionHealth {
+	t.Helper()
+	var list []db.SubscriptionHealth
+	err := s.store.SubscriptionsHealth(t.Context(), s.by(t).Org, func(h db.SubscriptionHealth) error { list = append(list, h); return nil })
+	if err != nil {
+		t.Fatal(err)
+	}
+	return list
+}
+
+// eventually waits until what is so.
+func eventually(t testing.TB, within time.Duration, what string, is func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(within); !is(); time.Sleep(2 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			t.Fatalf("not within %s: %s", within, what)
+		}
+	}
+}

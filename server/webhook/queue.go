@@ -1,0 +1,192 @@
+package webhook
+
+import (
+	"sync"
+	"time"
+
+	"govsvc/db"
+)
+
+// The bounds of the loop, unless its Config has others.
+const (
+	workers     = 256 // attempts under way, in all
+	perReceiver = 4   // to one subscription
+)
+
+const (
+	// ahead is how many deliveries are claimed for each that may be under way
+	// to a receiver that is quick, so that its next one need not wait for the
+	// disk.
+	ahead = 8
+	// briskly is how soon a receiver answers that shows no sign of trouble.
+	briskly = 2 * time.Second
+)
+
+// queue holds what was claimed: it decides whose delivery starts next, so that
+// no receiver holds up another.
+//
+// A receiver starts with one attempt at a time, and gets more as it
+// acknowledges. One whose last attempt failed, or took long, is not brisk:
+// those share half of the places among themselves, so that the other half is
+// always there for the brisk, however many are dead.
+type queue struct {
+	workers, perReceiver int
+
+	mutex     sync.Mutex
+	receivers map[int64]*receiver
+	order     []*receiver // whose turn it is goes round
+	turn      int
+	running   int
+	slow      int // of them, to receivers that are not brisk
+	waiting   int
+	settled   []db.Settlement
+	closed    bool
+	totals    Totals
+}
+
+// Totals counts what a loop did.
+type Totals struct {
+	Delivered int `json:"delivered"` // acknowledged
+	Failed    int `json:"failed"`    // attempts that were not, and will be repeated
+	Dead      int `json:"dead"`      // deliveries that became dead letters
+}
+
+// receiver is the subscription that deliveries go to.
+type receiver struct {
+	seq     int64
+	waiting []db.Delivery // claimed, not started
+	running int
+	window  int  // how many may be under way
+	brisk   bool // it acknowledged the last one, and soon
+	more    bool // more may be due
+}
+
+// started is a delivery whose attempt begins.
+type started struct {
+	to       *receiver
+	delivery db.Delivery
+	slow     bool
+}
+
+func (q *queue) slowest() int { return max(1, q.workers/2) }
+
+// start chooses the deliveries whose attempts begin now. One whose lease would
+// end before its attempt does is given back, which is to be settled.
+func (q *queue) start(now time.Time) (list []started, gaveBack bool) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	if q.waiting == 0 || q.closed {
+		return nil, false
+	}
+	for _, r := range q.inTurn() {
+		for len(r.waiting) > 0 && q.may(r) {
+			d := r.waiting[0]
+			r.waiting = r.waiting[1:]
+			q.waiting--
+			if d.Until.Sub(now) < AttemptTimeout+leaseMargin {
+				q.release(r, d, now)
+				gaveBack = true
+				continue
+			}
+			r.running++
+			q.running++
+			if !r.brisk {
+				q.slow++
+			}
+			list = append(list, started{r, d, !r.brisk})
+		}
+	}
+	return list, gaveBack
+}
+
+func (q *queue) may(r *receiver) bool {
+	return r.running < r.window && q.running < q.workers && (r.brisk || q.slow < q.slowest())
+}
+
+// release gives a delivery back as it was: it is due now.
+func (q *queue) release(r *receiver, d db.Delivery, now time.Time) {
+	r.more = true
+	q.settled = append(q.settled, db.Settlement{DeliveryKey: d.DeliveryKey, State: db.Pending, DueAt: now})
+}
+
+// finish takes in how an attempt ended, and learns from it; nothing is settled
+// where the delivery is gone.
+func (q *queue) finish(s started, outcome *db.Settlement) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	r := s.to
+	r.running--
+	q.running--
+	if s.slow {
+		q.slow--
+	}
+	if outcome == nil {
+		return
+	}
+	q.settled = append(q.settled, *outcome)
+	switch {
+	case outcome.Attempt == nil:
+		r.more = false // paused; its resumption will be told
+	case outcome.Attempt.Delivered():
+		r.window, r.brisk = min(2*r.window, q.perReceiver), outcome.Attempt.Duration < briskly
+	default:
+		r.window, r.brisk = 1, false
+	}
+	q.count(outcome)
+}
+
+func (q *queue) count(outcome *db.Settlement) {
+	switch {
+	case outcome.State == db.Delivered:
+		q.totals.Delivered++
+	case outcome.State == db.Dead:
+		q.totals.Dead++
+	case outcome.Counts:
+		q.totals.Failed++
+	}
+}
+
+// idle tells that nothing is under way and nothing is left to be settled.
+func (q *queue) idle() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return q.running+q.waiting+len(q.settled) == 0
+}
+
+// close starts nothing more and gives back what waits.
+func (q *queue) close(now time.Time) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.closed = true
+	for _, r := range q.order {
+		for _, d := range r.waiting {
+			q.release(r, d, now)
+		}
+		r.waiting = nil
+	}
+	q.waiting = 0
+}
+
+// open lets a queue that was closed start again.
+func (q *queue) open() {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.closed = false
+}
+
+// forget drops the receivers of which nothing is known to be due: a
+// subscription may be gone.
+func (q *queue) forget() {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	kept := q.order[:0]
+	for _, r := range q.order {
+		if r.running+len(r.waiting) > 0 || r.more {
+			kept = append(kept, r)
+			continue
+		}
+		delete(q.receivers, r.seq)
+	}
+	clear(q.order[len(kept):])
+	q.order = kept
+}

@@ -1,0 +1,104 @@
+package webhook_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+// TestRotation signs with both secrets until the overlap ends.
+func TestRotation(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock())
+	r := newReceiver(t, nil)
+	id, old := s.subscribe(t, r.URL)
+	rotate := func(overlap time.Duration) (secret string) {
+		s.write(t, func(tx *db.Tx) error {
+			var err error
+			secret, _, err = tx.RotateSecret(id, overlap)
+			return err
+		})
+		return secret
+	}
+	last := func(secrets map[string]bool) {
+		t.Helper()
+		s.raise(t, 1)
+		s.deliver(t)
+		a := r.got()[len(r.got())-1]
+		for secret, want := range secrets {
+			if err := verify(a, secret); (err == nil) != want {
+				t.Errorf("verifies %v, want %v", err == nil, want)
+			}
+		}
+	}
+	last(map[string]bool{old: true})
+	second := rotate(24 * time.Hour)
+	last(map[string]bool{old: true, second: true})
+	if first, _, _ := strings.Cut(r.got()[1].header.Get("X-Service-Signature"), ","); first != ours(second, r.got()[1].body) {
+		t.Error("the new secret's signature is not the first")
+	}
+	s.clock.advance(24 * time.Hour)
+	last(map[string]bool{old: false, second: true})
+	third := rotate(0)
+	last(map[string]bool{old: false, second: false, third: true})
+	fourth := rotate(time.Hour)
+	fifth := rotate(time.Hour)
+	last(map[string]bool{third: false, fourth: true, fifth: true})
+}
+
+// verify is a receiver's check on one of the days of TestRotation.
+func verify(a arrival, secret string) error {
+	at := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+	for _, now := range []time.Time{at, at.Add(24 * time.Hour)} {
+		if err := webhook.Verify(secret, a.header, a.body, now); err == nil {
+			return nil
+		}
+	}
+	return webhook.Verify(secret, a.header, a.body, at)
+}
+
+// TestSecretsStay: a secret is in the file, in the answer that shows it, and
+// nowhere else.
+func TestSecretsStay(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock())
+	id, secret := s.subscribe(t, newReceiver(t, status(500)).URL)
+	s.write(t, func(tx *db.Tx) error { _, _, err := tx.RotateSecret(id, time.Hour); return err })
+	s.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, db.Record{"description": "x"}); return err })
+	s.raise(t, 1)
+	s.deliver(t)
+	org, err := s.store.Organisation(t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := s.log.String()
+	page, err := s.store.List(t.Context(), org, &db.WebhookSubscriptions, db.ListQuery{Limit: 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	events, err := s.store.AuditEvents(t.Context(), org, db.AuditQuery{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen += string(page.Data)
+	for _, e := range events.Events {
+		seen += string(e)
+	}
+	for _, object := range db.RecordTypes() {
+		if err := s.store.Records(t.Context(), org.Org, object, func(record []byte) error { seen += string(record); return nil }); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if !strings.Contains(seen, "secret_rotated") || !strings.Contains(seen, `"action":"webhook_subscription.updated","category":"webhook"`) {
+		t.Errorf("not in the audit log: %s", seen)
+	}
+	if strings.Contains(seen, "whsec_") || strings.Contains(seen, strings.TrimPrefix(secret, "whsec_")) {
+		t.Errorf("a secret is shown: %s", seen)
+	}
+	if err := s.store.Write(t.Context(), s.by(t), func(tx *db.Tx) error { return tx.DeleteSubscription("unknown") }); !db.Is(err, db.NotFound) {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,270 @@
+package webhook_test
+
+import (
+	"bytes"
+	"crypto/tls"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // of the published vector
+
+func send(t testing.TB, sender *webhook.Sender, url string) db.Attempt {
+	t.Helper()
+	return sender.Send(t.Context(), db.Receiver{URL: url, Secrets: []string{testSecret}}, "a-delivery",
+		db.Message{ID: "evt_1", Type: "ping", Body: []byte(`{"id":"evt_1"}`)})
+}
+
+// raw serves each connection with a function, without HTTP or TLS of its own.
+func raw(t testing.TB, serve func(net.Conn)) string {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed with the test
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = listener.Close() })
+	go func() {
+		for {
+			conn, err := listener.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				defer func() { _ = conn.Close() }()
+				serve(conn)
+			}()
+		}
+	}()
+	return "https://" + listener.Addr().String() + "/"
+}
+
+// overTLS serves a connection that has been encrypted with a good certificate,
+// after the request's first bytes.
+func overTLS(t testing.TB, serve func(*tls.Conn)) string {
+	t.Helper()
+	good := httptest.NewUnstartedServer(nil)
+	good.StartTLS()
+	t.Cleanup(good.Close)
+	certificate := good.TLS.Certificates
+	return raw(t, func(conn net.Conn) {
+		secure := tls.Server(conn, &tls.Config{Certificates: certificate, MinVersion: tls.VersionTLS12})
+		_, _ = secure.Read(make([]byte, 4096))
+		serve(secure)
+	})
+}
+
+func says(text string) func(*tls.Conn) {
+	return func(c *tls.Conn) { _, _ = c.Write([]byte(text)) }
+}
+
+// TestReceivers meets every kind of receiver.
+func TestReceivers(t *testing.T) {
+	t.Parallel()
+	oldTLS := httptest.NewUnstartedServer(http.NotFoundHandler())
+	oldTLS.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
+	oldTLS.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	oldTLS.StartTLS()
+	t.Cleanup(oldTLS.Close)
+	closed := raw(t, func(net.Conn) {})
+	var followed atomic.Bool
+	elsewhere := newReceiver(t, func(http.ResponseWriter, *http.Request) { followed.Store(true) })
+	for _, row := range []struct {
+		name, url string
+		status    int
+		fault     string
+		blocked   bool
+	}{
+		{name: "200", url: newReceiver(t, status(200)).URL, status: 200},
+		{name: "204", url: newReceiver(t, status(204)).URL, status: 204},
+		{name: "299", url: newReceiver(t, status(299)).URL, status: 299},
+		{name: "410", url: newReceiver(t, status(410)).URL, status: 410},
+		{name: "500", url: newReceiver(t, status(500)).URL, status: 500},
+		{name: "302", url: newReceiver(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }).URL, status: 302},
+		{name: "307", url: newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
+			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
+		}).URL, status: 307},
+		{name: "a reset", url: raw(t, func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }), fault: "reset|EOF"},
+		{name: "a reset after the request", url: overTLS(t, func(c *tls.Conn) { _ = c.NetConn().(*net.TCPConn).SetLinger(0); _ = c.NetConn().Close() }), fault: "reset|EOF"},
+		{name: "closed at once", url: closed, fault: "EOF|reset"},
+		{name: "garbage instead of TLS", url: raw(t, func(c net.Conn) { _, _ = c.Write([]byte("SSH-2.0-OpenSSH_9.9\r\n")) }), fault: "TLS|tls"},
+		{name: "garbage instead of HTTP", url: overTLS(t, says("\x00\x01\x02 hello\r\n\r\n")), fault: "malformed"},
+		{name: "huge headers", url: overTLS(t, says("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 1<<20)+"\r\n\r\n")), fault: "header"},
+		{name: "interim answers without end", url: overTLS(t, says(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 1000))), fault: "headers exceeded"},
+		{name: "old TLS", url: oldTLS.URL, fault: "protocol version"},
+		{name: "another name", url: strings.Replace(newReceiver(t, nil).URL, "127.0.0.1", "localhost", 1), fault: "certificate"},
+		{name: "its own name", url: strings.Replace(newReceiver(t, nil).URL, "127.0.0.1", "EXAMPLE.com", 1), status: 200},
+		{name: "its own name with a dot", url: strings.Replace(newReceiver(t, nil).URL, "127.0.0.1", "example.com.", 1), status: 200},
+		{name: "plain http", url: "http://127.0.0.1:1/", fault: "https", blocked: true},
+		{name: "private", url: "https://10.0.0.1/", fault: "not public", blocked: true},
+		{name: "unknown", url: "https://nowhere.example/", fault: "no address"},
+		{name: "nobody there", url: "https://127.0.0.1:1/", fault: "connection refused"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			a := send(t, newSender(t), row.url)
+			if a.Status != row.status || a.Blocked != row.blocked || a.Delivered() != (row.status/100 == 2) {
+				t.Errorf("got %+v", a)
+			}
+			found := false
+			for part := range strings.SplitSeq(row.fault, "|") {
+				found = found || strings.Contains(a.Error, part)
+			}
+			if !found || (row.fault == "") != (a.Error == "") {
+				t.Errorf("error %q, want %q", a.Error, row.fault)
+			}
+		})
+	}
+	t.Cleanup(func() {
+		if followed.Load() {
+			t.Error("a redirect was followed")
+		}
+	})
+}
+
+// TestUntrusted: a certificate is good only with --webhook-ca.
+func TestUntrusted(t *testing.T) {
+	t.Parallel()
+	sender := newSender(t, func(c *webhook.SenderConfig) { c.Roots = nil })
+	if a := send(t, sender, newReceiver(t, nil).URL); !strings.Contains(a.Error, "certificate") {
+		t.Errorf("got %+v", a)
+	}
+	if _, err := webhook.NewSender(webhook.SenderConfig{Roots: []byte("no PEM")}); err == nil || !strings.Contains(err.Error(), "--webhook-ca") {
+		t.Error(err)
+	}
+}
+
+// TestHugeAnswer keeps 1 KB, and ends though the answer does not.
+func TestHugeAnswer(t *testing.T) {
+	t.Parallel()
+	endless := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		for {
+			if _, err := w.Write(bytes.Repeat([]byte("x"), 1<<16)); err != nil {
+				return
+			}
+		}
+	})
+	a := send(t, newSender(t), endless.URL)
+	if a.Status != 200 || len(a.Answer) != 1024 || a.Duration > time.Second {
+		t.Errorf("status %d, %d bytes, %v", a.Status, len(a.Answer), a.Duration)
+	}
+}
+
+// TestTrickle: the status is the answer, a body that never ends does not hold
+// the place for long.
+func TestTrickle(t *testing.T) {
+	t.Parallel()
+	trickling := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
+		_, _ = w.Write([]byte("ok"))
+		w.(http.Flusher).Flush()
+		<-r.Context().Done()
+	})
+	a := send(t, newSender(t), trickling.URL)
+	if a.Status != 200 || string(a.Answer) != "ok" || a.Error != "" || a.Duration > 5*time.Second {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestNever: the whole attempt has 15 seconds.
+func TestNever(t *testing.T) {
+	t.Parallel()
+	if testing.Short() {
+		t.Skip("takes the 15 seconds of an attempt")
+	}
+	for name, url := range map[string]string{
+		"no handshake": raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<16)); time.Sleep(20 * time.Second) }),
+		"no answer":    overTLS(t, func(*tls.Conn) { time.Sleep(20 * time.Second) }),
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			a := send(t, newSender(t), url)
+			if a.Status != 0 || a.Error == "" || a.Duration > 16*time.Second || a.Duration < 5*time.Second {
+				t.Errorf("got %+v", a)
+			}
+		})
+	}
+}
+
+// TestRebinding: the name is public when it is checked and private when it is
+// dialled, or the other way about.
+func TestRebinding(t *testing.T) {
+	t.Parallel()
+	inside := newReceiver(t, nil)
+	var asked atomic.Int32
+	sender := newSender(t, func(c *webhook.SenderConfig) {
+		c.Allow = nil
+		c.Resolver = dns(func(string) ([]netip.Addr, error) {
+			if asked.Add(1) == 1 {
+				return []netip.Addr{netip.MustParseAddr("8.8.8.8")}, nil
+			}
+			return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+		})
+	})
+	url := strings.Replace(inside.URL, "127.0.0.1", "example.com", 1)
+	if err := sender.CheckURL(t.Context(), url); err != nil {
+		t.Fatal(err)
+	}
+	if a := send(t, sender, url); !a.Blocked || a.Status != 0 {
+		t.Errorf("got %+v", a)
+	}
+	if asked.Load() != 2 || len(inside.got()) != 0 {
+		t.Errorf("%d look-ups, %d arrivals", asked.Load(), len(inside.got()))
+	}
+}
+
+// TestProxy: what the environment says of proxies is not for us.
+func TestProxy(t *testing.T) {
+	proxy := newReceiver(t, nil)
+	t.Setenv("HTTPS_PROXY", proxy.URL)
+	t.Setenv("ALL_PROXY", proxy.URL)
+	receiver := newReceiver(t, nil)
+	sender := newSender(t)
+	if a := send(t, sender, strings.Replace(receiver.URL, "127.0.0.1", "example.com", 1)); a.Status != 200 || len(proxy.got()) != 0 {
+		t.Errorf("got %+v", a)
+	}
+}
+
+// TestKeptConnection is used again, and one that the receiver closed costs no
+// attempt.
+func TestKeptConnection(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t, nil)
+	sender := newSender(t)
+	for range 3 {
+		if a := send(t, sender, r.URL); a.Status != 200 {
+			t.Fatalf("got %+v", a)
+		}
+		r.CloseClientConnections()
+	}
+}
+
+// TestHeaders are those of the contract.
+func TestHeaders(t *testing.T) {
+	t.Parallel()
+	r := newReceiver(t, nil)
+	send(t, newSender(t), r.URL)
+	got := r.got()[0]
+	for name, want := range map[string]string{
+		"Content-Type": "application/json", "User-Agent": "govsvc/1.2.3", "X-Service-Event": "ping", "X-Service-Delivery": "a-delivery",
+		"Webhook-Id": "evt_1", "X-Service-Signature": ours(testSecret, got.body), "Idempotency-Key": "", "Accept-Encoding": "",
+	} {
+		if have := got.header.Get(name); have != want {
+			t.Errorf("%s: %q, want %q", name, have, want)
+		}
+	}
+	if err := webhook.Verify(testSecret, got.header, got.body, time.Now()); err != nil {
+		t.Error(err)
+	}
+	if err := verified(t, got, testSecret); err != nil {
+		t.Error(err)
+	}
+}

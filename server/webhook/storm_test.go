@@ -1,0 +1,160 @@
+package webhook_test
+
+import (
+	"crypto/tls"
+	"flag"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+// stormEvents is how many events TestStorm raises; 10000 is the storm of the
+// issue, and takes minutes.
+var stormEvents = flag.Int("storm.events", 200, "events that TestStorm sends to 50 subscriptions")
+
+// crowd is one receiver of many subscriptions, told apart by their path.
+type crowd struct {
+	*httptest.Server
+	mutex  sync.Mutex
+	seen   map[string]map[string]int // path → event → arrivals
+	counts map[string]int            // path → distinct events
+}
+
+func newCrowd(t testing.TB) *crowd {
+	t.Helper()
+	c := &crowd{seen: map[string]map[string]int{}, counts: map[string]int{}}
+	c.Server = httptest.NewUnstartedServer(c)
+	c.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	c.StartTLS()
+	t.Cleanup(c.Close)
+	return c
+}
+
+func (c *crowd) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if c.seen[r.URL.Path] == nil {
+		c.seen[r.URL.Path] = map[string]int{}
+	}
+	if c.seen[r.URL.Path][r.Header.Get("webhook-id")]++; c.seen[r.URL.Path][r.Header.Get("webhook-id")] == 1 {
+		c.counts[r.URL.Path]++
+	}
+}
+
+// complete tells whether each of the paths got n events.
+func (c *crowd) complete(paths, n int) bool {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	for i := range paths {
+		if c.counts[fmt.Sprint("/", i)] < n {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *crowd) repeated() int {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	n := 0
+	for _, events := range c.seen {
+		for _, arrivals := range events {
+			n += arrivals - 1
+		}
+	}
+	return n
+}
+
+// dead are receivers that never acknowledge: one that takes the connection and
+// is silent, one that refuses it, one that answers 500, slowly.
+func dead(t testing.TB) []string {
+	t.Helper()
+	silent := raw(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
+	mute := overTLS(t, func(c *tls.Conn) { _, _ = io.Copy(io.Discard, c) })
+	slow := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case <-time.After(time.Second):
+		case <-r.Context().Done():
+		}
+		w.WriteHeader(500)
+	})
+	return []string{silent, mute, slow.URL}
+}
+
+// raiseMany raises n events in changes of a hundred.
+func (s *scene) raiseMany(t testing.TB, n int) {
+	t.Helper()
+	for ; n > 0; n -= 100 {
+		s.raise(t, min(n, 100))
+	}
+}
+
+// TestStorm sends many events to 50 subscriptions, three of them dead: the
+// others have all of theirs, once, while the dead are still at their first.
+func TestStorm(t *testing.T) {
+	t.Parallel()
+	const healthy = 47
+	events := *stormEvents
+	if testing.Short() {
+		events = 20
+	}
+	s := newScene(t, nil, func(c *webhook.Config) { c.Grace = 100 * time.Millisecond })
+	for _, url := range dead(t) {
+		s.subscribe(t, url)
+	}
+	c := newCrowd(t)
+	for i := range healthy {
+		s.subscribe(t, fmt.Sprint(c.URL, "/", i))
+	}
+	began := time.Now()
+	s.raiseMany(t, events)
+	raised := time.Since(began)
+	stop := s.run(t)
+	eventually(t, 15*time.Second+time.Duration(events)*50*time.Millisecond, "the healthy have their events", func() bool {
+		time.Sleep(10 * time.Millisecond)
+		return c.complete(healthy, events)
+	})
+	took := time.Since(began) - raised
+	stop()
+	t.Logf("%d deliveries queued in %v, %d delivered in %v (%.0f/s)", 50*events, raised, healthy*events, took, float64(healthy*events)/took.Seconds())
+	if n := c.repeated(); n > 0 {
+		t.Errorf("%d arrived twice", n)
+	}
+	queued := 0
+	for _, h := range s.health(t) {
+		queued += h.Queued
+	}
+	if queued != 3*events || len(s.deadLetters(t)) != 0 {
+		t.Errorf("%d still queued, want %d", queued, 3*events)
+	}
+	if events > 1000 {
+		s.backlogCosts(t)
+	}
+}
+
+// backlogCosts measures what a long queue costs the loop's questions.
+func (s *scene) backlogCosts(t *testing.T) {
+	t.Helper()
+	began := time.Now()
+	if _, _, err := s.store.DueSubscriptions(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	asked := time.Since(began)
+	s.write(t, func(tx *db.Tx) error {
+		return tx.Audit(db.AuditEvent{Action: "test.measured", Category: db.System, Severity: db.SeverityRead})
+	})
+	t.Logf("who is due: %v", asked)
+	if asked > 100*time.Millisecond {
+		t.Errorf("who is due takes %v", asked)
+	}
+}

@@ -1,0 +1,134 @@
+package webhook
+
+import (
+	"net/netip"
+	"net/url"
+	"strconv"
+	"strings"
+
+	"govsvc/db"
+)
+
+// target is a receiver's URL, taken apart.
+type target struct {
+	url     *url.URL
+	host    string     // in lower case, without a trailing dot
+	address netip.Addr // where the host is one
+	local   bool       // the host is a name of a machine or network, not of the Internet
+}
+
+// longestURL bounds a URL. Servers take no longer request line.
+const longestURL = 8000
+
+// parseURL reads a receiver's URL as strictly as it will be dialled: what two
+// parsers may read in two ways is refused.
+func parseURL(text string) (target, error) {
+	var t target
+	if len(text) > longestURL {
+		return t, refused("url is too long; it may have %d characters", longestURL)
+	}
+	for _, c := range text {
+		if c <= ' ' || c == 0x7f || c == '\\' {
+			return t, refused("url must not hold spaces, control characters or backslashes")
+		}
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return t, refused("url is not a well-formed URL")
+	}
+	t.url = u
+	switch {
+	case u.Scheme != "https" || u.Opaque != "":
+		return t, refused("url must be an https URL, such as https://example.com/hooks")
+	case u.User != nil:
+		return t, refused("url must not hold a user name or password; the signature authenticates deliveries")
+	}
+	if err := checkPort(u); err != nil {
+		return t, err
+	}
+	return t, t.readHost()
+}
+
+// checkPort takes the ports of the URL standard, but for 0, which can't be
+// dialled.
+func checkPort(u *url.URL) error {
+	port := u.Port()
+	if port == "" {
+		return nil
+	}
+	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
+		return refused("url must have a port from 1 to 65535, or none for 443")
+	}
+	return nil
+}
+
+// readHost tells addresses from names. A host that the URL standard would read
+// as a number (2130706433, 0x7f.1, 0177.0.0.1) must be a plain address.
+func (t *target) readHost() error {
+	written := t.url.Host
+	t.host = strings.TrimSuffix(strings.ToLower(t.url.Hostname()), ".")
+	if strings.HasPrefix(written, "[") {
+		address, err := netip.ParseAddr(t.host)
+		if err != nil || !address.Is6() || address.Zone() != "" || strings.ContainsRune(t.url.Hostname(), '%') {
+			return refused("url must hold an IPv6 address in its plain form, without a zone")
+		}
+		t.address = address
+		return nil
+	}
+	if address, err := netip.ParseAddr(t.host); err == nil && address.Is4() {
+		t.address = address
+		return nil
+	}
+	if endsInNumber(t.host) {
+		return refused("url must hold an IPv4 address as four decimal numbers, or a host name")
+	}
+	if !isName(t.host) {
+		return refused("url must hold a host name of ASCII letters, digits and hyphens; write an international one in its xn-- form")
+	}
+	t.local = isLocal(t.host)
+	return nil
+}
+
+// endsInNumber is the URL standard's test for a host that is an IPv4 address.
+func endsInNumber(host string) bool {
+	last := host[strings.LastIndexByte(host, '.')+1:]
+	if digits, hex := strings.CutPrefix(last, "0x"); hex {
+		return strings.Trim(digits, "0123456789abcdef") == ""
+	}
+	return last != "" && strings.Trim(last, "0123456789") == ""
+}
+
+func isName(host string) bool {
+	if len(host) > 253 {
+		return false
+	}
+	for label := range strings.SplitSeq(host, ".") {
+		if label == "" || len(label) > 63 || label[0] == '-' || label[len(label)-1] == '-' ||
+			strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+	}
+	return true
+}
+
+// localZones are the top-level names that stand for a machine or a network, and
+// names of the metadata services of clouds that resolve to public addresses.
+var localZones = []string{
+	"localhost", "local", "localdomain", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa", "invalid", "onion",
+	"metadata.packet.net", "metadata.platformequinix.com", "metadata.tencentyun.com", "metadata.azure.com",
+}
+
+func isLocal(host string) bool {
+	if !strings.Contains(host, ".") {
+		return true
+	}
+	for _, zone := range localZones {
+		if host == zone || strings.HasSuffix(host, "."+zone) {
+			return true
+		}
+	}
+	return false
+}
+
+// refused is the answer to a URL that deliveries may not go to.
+func refused(format string, args ...any) error { return refusal(db.Invalid, format, args...) }

@@ -1,0 +1,328 @@
+package server_test
+
+import (
+	"encoding/json"
+	"encoding/pem"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server"
+	"govsvc/server/webhook"
+)
+
+// hook is an https receiver on loopback that keeps what arrives and answers
+// with a status.
+type hook struct {
+	*httptest.Server
+	mutex  sync.Mutex
+	status int
+	bodies []string
+	header http.Header // of the last
+}
+
+func newHook(t testing.TB, status int) *hook {
+	t.Helper()
+	h := &hook{status: status}
+	h.Server = httptest.NewTLSServer(h)
+	t.Cleanup(h.Close)
+	return h
+}
+
+func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	body, _ := io.ReadAll(r.Body)
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.bodies, h.header = append(h.bodies, string(body)), r.Header.Clone()
+	w.WriteHeader(h.status)
+}
+
+// withHooks lets webhooks reach loopback, and trusts the receivers there.
+func withHooks(t testing.TB) setting {
+	t.Helper()
+	certificate := newHook(t, 200).Certificate()
+	sender, err := webhook.NewSender(webhook.SenderConfig{
+		Allow: webhook.Loopback,
+		Roots: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(sender.Close)
+	return func(c *server.Config) {
+		c.Receivers, c.SandboxReceivers = sender, webhook.Simulator{Allow: webhook.Loopback}
+	}
+}
+
+// call is a request of a webhook operation, and what its answer must be.
+type call struct {
+	name, method, path, body, idempotency string
+	status                                int
+	code, param                           string
+	has, not                              []string
+}
+
+// data is the data of an answer.
+type data map[string]any
+
+func (d data) text(member string) string { text, _ := d[member].(string); return text }
+
+// do makes a call and checks its answer, against the document too.
+func (s *service) do(t testing.TB, key string, c call) data {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), c.method, s.url+c.path, strings.NewReader(c.body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	if c.body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	if c.idempotency != "" {
+		request.Header.Set("Idempotency-Key", c.idempotency)
+	}
+	response, err := transport.RoundTrip(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	a := answer{status: response.StatusCode, header: response.Header}
+	if a.body, err = io.ReadAll(response.Body); err != nil {
+		t.Fatal(err)
+	}
+	about := fmt.Sprintf("%s %s %s %s", c.name, c.method, c.path, c.body)
+	if code, param := a.fault(); a.status != c.status || code != c.code || param != c.param {
+		t.Errorf("%s: %d %s %s, want %d %s %s: %s", about, a.status, code, param, c.status, c.code, c.param, a.body)
+	}
+	for _, text := range c.has {
+		if !strings.Contains(a.text(), text) {
+			t.Errorf("%s: %q is missing in %s", about, text, a.text())
+		}
+	}
+	for _, text := range c.not {
+		if strings.Contains(a.text(), text) {
+			t.Errorf("%s: %q must not appear in %s", about, text, a.text())
+		}
+	}
+	return s.checked(t, about, c, a)
+}
+
+func (s *service) checked(t testing.TB, about string, c call, a answer) data {
+	t.Helper()
+	id := map[string]string{"PATCH": "updateWebhookSubscription", "DELETE": "deleteWebhookSubscription", "GET": "listWebhookSubscriptions", "POST": "createWebhookSubscription"}[c.method]
+	if strings.HasSuffix(c.path, "/test") {
+		id = "testWebhookSubscription"
+	}
+	if a.status < 300 {
+		if _, faults := document(t).Operation(id).Response.Decode(a.body); len(faults) > 0 {
+			t.Errorf("%s: %v: %s", about, faults, a.body)
+		}
+	}
+	var envelope struct{ Data json.RawMessage }
+	var one data
+	if json.Unmarshal(a.body, &envelope) == nil {
+		_ = json.Unmarshal(envelope.Data, &one) // a list has none
+	}
+	return one
+}
+
+const hooks = "/webhooks/subscriptions"
+
+func create(key, body string) call {
+	return call{method: "POST", path: hooks, body: body, idempotency: key, status: 201}
+}
+
+// TestSubscriptionLife makes, lists, changes, pauses, tests and removes a
+// subscription.
+func TestSubscriptionLife(t *testing.T) {
+	t.Parallel()
+	s := serve(t, withHooks(t))
+	key := s.key(t, "manage:webhooks")
+	receiver := newHook(t, 200)
+	body := `{"url":"` + receiver.URL + `","event_types":["risk.created"],"description":"Risk desk"}`
+	first := create("k1", body)
+	made := s.do(t, key, first)
+	secret, id := made.text("secret"), made.text("id")
+	if len(secret) != len("whsec_")+44 || made["active"] != true || made.text("created_via") != "api" {
+		t.Fatalf("got %v", made)
+	}
+	first.has, first.not = []string{`"secret":null`, "Idempotency-Replayed: true", id}, []string{"whsec_"}
+	s.do(t, key, first)
+	s.do(t, key, call{method: "GET", path: hooks, status: 200, has: []string{id}, not: []string{"secret", "whsec_"}})
+
+	path := hooks + "/" + id
+	s.do(t, key, call{
+		method: "PATCH", path: path, body: `{"active":false,"description":null,"event_types":[]}`, status: 200,
+		has: []string{`"active":false`, `"description":null`, `"event_types":[]`}, not: []string{"secret"},
+	})
+	tested := s.do(t, key, call{
+		method: "POST", path: path + "/test", idempotency: "t1", status: 200,
+		has: []string{`"outcome":"delivered"`, `"delivered":true`, `"response_status_code":200`, `"event_type":"ping"`},
+	})
+	if len(receiver.bodies) != 1 || !strings.Contains(receiver.bodies[0], `"id":"`+tested.text("event_id")+`"`) || !strings.Contains(receiver.bodies[0], id) {
+		t.Errorf("the receiver got %v", receiver.bodies)
+	}
+	if err := webhook.Verify(secret, receiver.header, []byte(receiver.bodies[0]), time.Now()); err != nil {
+		t.Error(err)
+	}
+	s.do(t, key, call{
+		method: "POST", path: path + "/test", body: "{}", idempotency: "t1", status: 200,
+		has: []string{tested.text("id"), tested.text("event_id"), "Idempotency-Replayed: true"},
+	})
+	if len(receiver.bodies) != 1 {
+		t.Error("a replay sent another ping")
+	}
+	s.do(t, key, call{method: "DELETE", path: path, idempotency: "d1", status: 200, has: []string{`"deleted":true`, id, "webhook_subscription_deleted"}})
+	s.do(t, key, call{method: "DELETE", path: path, idempotency: "d1", status: 200, has: []string{"Idempotency-Replayed: true"}})
+	s.do(t, key, call{method: "DELETE", path: path, status: 404, code: "not_found"})
+	s.do(t, key, call{method: "PATCH", path: path, body: `{"active":true}`, status: 404, code: "not_found"})
+	s.do(t, key, call{method: "POST", path: path + "/test", idempotency: "t2", status: 404, code: "not_found"})
+	s.audited(t, id, secret)
+}
+
+// audited checks what the log tells of a subscription's life.
+func (s *service) audited(t testing.TB, id, secret string) {
+	t.Helper()
+	page, err := s.store.AuditEvents(t.Context(), organisation(t, s.store, db.DefaultOrganisation), db.AuditQuery{Limit: 100})
+	if err != nil {
+		t.Fatal(err)
+	}
+	counts := map[string]int{}
+	for _, line := range page.Events {
+		var event struct {
+			Action, Category string
+			ResourceID       string `json:"resource_id"`
+		}
+		if err := json.Unmarshal(line, &event); err != nil {
+			t.Fatal(err)
+		}
+		if event.ResourceID == id {
+			counts[event.Action+" "+event.Category]++
+		}
+		if strings.Contains(string(line), "whsec_") || strings.Contains(string(line), secret) {
+			t.Errorf("a secret is in the audit log: %s", line)
+		}
+	}
+	if counts["api.write.webhook_subscription webhook"] != 3 || counts["api.write.webhook_test_delivery webhook"] != 1 {
+		t.Errorf("audited %v", counts)
+	}
+	if strings.Contains(s.log.String(), "whsec_") {
+		t.Error("a secret is in the log")
+	}
+}
+
+// TestSubscriptionRefusals: what a subscription may not be.
+func TestSubscriptionRefusals(t *testing.T) {
+	t.Parallel()
+	s := serve(t, withHooks(t))
+	key := s.key(t, "manage:webhooks")
+	id := s.do(t, key, create("k", `{"url":"https://127.0.0.1:1/"}`)).text("id")
+	_, foreign := s.mint(t, "acme", db.KeyDraft{Scopes: []string{"manage:webhooks"}})
+	for _, c := range []call{
+		{method: "POST", path: hooks, body: `{"url":"https://127.0.0.1:1/"}`, status: 400, code: "invalid_parameter", param: "Idempotency-Key"},
+		{method: "POST", path: hooks, body: `{}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "url"},
+		{method: "POST", path: hooks, body: `{"url":null}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "url"},
+		{method: "POST", path: hooks, body: `{"url":"http://127.0.0.1:1/"}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "url"},
+		{method: "POST", path: hooks, body: `{"url":"https://10.0.0.1/"}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "url"},
+		{method: "POST", path: hooks, body: `{"url":"https://user@127.0.0.1/"}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "url"},
+		{method: "POST", path: hooks, body: `{"url":"https://127.0.0.1/","event_types":["risk.closed"]}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "event_types[0]"},
+		{method: "POST", path: hooks, body: `{"url":"https://127.0.0.1/","event_types":["ping"]}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "event_types[0]"},
+		{method: "POST", path: hooks, body: `{"url":"https://127.0.0.1/","secret":"x"}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "secret"},
+		{method: "POST", path: hooks, body: `{"url":"https://127.0.0.1/","active":null}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "active"},
+		{method: "PATCH", path: hooks + "/" + id, body: `{"url":"https://192.168.0.1/"}`, status: 400, code: "invalid_parameter", param: "url"},
+		{method: "PATCH", path: hooks + "/" + id, body: `{"created_via":"api"}`, status: 400, code: "invalid_parameter", param: "created_via"},
+		{method: "PATCH", path: hooks + "/nonsense", body: `{"active":true}`, status: 404, code: "not_found"},
+		{method: "POST", path: hooks + "/" + id + "/test", status: 400, code: "invalid_parameter", param: "Idempotency-Key"},
+		{method: "POST", path: hooks + "/" + id + "/test", body: `{"x":1}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "x"},
+	} {
+		s.do(t, key, c)
+	}
+	for _, c := range []call{
+		{name: "foreign", method: "PATCH", path: hooks + "/" + id, body: `{"url":"https://192.168.0.1/"}`, status: 404, code: "not_found"},
+		{name: "foreign", method: "DELETE", path: hooks + "/" + id, status: 404, code: "not_found"},
+		{name: "foreign", method: "POST", path: hooks + "/" + id + "/test", idempotency: "a", status: 404, code: "not_found"},
+		{name: "foreign", method: "GET", path: hooks, status: 200, has: []string{`"data":[]`}},
+	} {
+		s.do(t, foreign, c)
+	}
+	s.do(t, s.key(t, append(readScopes, "read:all")...), call{method: "GET", path: hooks, status: 403, code: "insufficient_scope", has: []string{"manage:webhooks"}})
+}
+
+// TestOutcomes is the test operation before each kind of receiver.
+func TestOutcomes(t *testing.T) {
+	t.Parallel()
+	s := serve(t, withHooks(t))
+	key := s.key(t, "manage:webhooks")
+	gone := newHook(t, 200)
+	url := gone.URL
+	gone.Close()
+	for i, c := range []struct{ url, outcome, status string }{
+		{newHook(t, 204).URL, "delivered", "204"},
+		{newHook(t, 500).URL, "rejected", "500"},
+		{newHook(t, 302).URL, "rejected", "302"},
+		{url, "unreachable", "null"},
+	} {
+		id := s.do(t, key, create(fmt.Sprint("k", i), `{"url":"`+c.url+`","active":false}`)).text("id")
+		s.do(t, key, call{
+			method: "POST", path: hooks + "/" + id + "/test", idempotency: fmt.Sprint("t", i), status: 200,
+			has: []string{`"outcome":"` + c.outcome + `"`, `"response_status_code":` + c.status, fmt.Sprintf(`"delivered":%v`, c.outcome == "delivered")},
+		})
+	}
+	id := s.do(t, key, create("b", `{"url":"https://127.0.0.1/"}`)).text("id")
+	strict, err := webhook.NewSender(webhook.SenderConfig{Allow: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.config.Receivers = strict // the operator took the permission back
+	s.restart(t)
+	s.do(t, key, call{
+		method: "POST", path: hooks + "/" + id + "/test", idempotency: "b1", status: 200,
+		has: []string{`"outcome":"blocked"`, `"response_status_code":null`},
+	})
+	if due, _, err := s.store.DueSubscriptions(t.Context()); err != nil || len(due) != 0 {
+		t.Error("a test queued something", due, err)
+	}
+}
+
+// TestSandboxHooks: a test key's subscriptions reach no network.
+func TestSandboxHooks(t *testing.T) {
+	t.Parallel()
+	sandbox := serve(t).store
+	var id string
+	err := sandbox.Write(t.Context(), by(t, sandbox, db.DefaultOrganisation), func(tx *db.Tx) error {
+		resource, _, err := tx.CreateSubscription(db.Record{"url": "https://hooks.nowhere.example/x"})
+		var made struct{ ID string }
+		id = func() string { _ = json.Unmarshal(resource, &made); return made.ID }()
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	sandbox.Freeze()
+	s := serve(t, withHooks(t), withSandbox(func() (*db.DB, error) { return sandbox, nil }))
+	receiver := newHook(t, 500)
+	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"manage:webhooks"}})
+	c := create("k", `{"url":"`+receiver.URL+`"}`)
+	s.do(t, test, c)
+	c.has, c.not = []string{`"secret":null`, "Idempotency-Replayed: true"}, []string{"whsec_"}
+	s.do(t, test, c)
+	s.do(t, test, create("l", `{"url":"https://unresolvable.example.com/"}`))
+	s.do(t, test, call{method: "POST", path: hooks, body: `{"url":"https://10.0.0.1/"}`, idempotency: "m", status: 400, code: "invalid_parameter", param: "url"})
+	s.do(t, test, call{
+		method: "POST", path: hooks + "/" + id + "/test", idempotency: "t", status: 200,
+		has: []string{`"outcome":"delivered"`, `"response_status_code":200`},
+	})
+	s.do(t, test, call{method: "PATCH", path: hooks + "/" + id, body: `{"active":false}`, status: 200, has: []string{`"active":false`}})
+	s.do(t, test, call{method: "DELETE", path: hooks + "/" + id, status: 200})
+	s.do(t, test, call{method: "GET", path: hooks, status: 200, has: []string{id, `"active":true`}, not: []string{receiver.URL}})
+	if len(receiver.bodies) != 0 {
+		t.Error("the sandbox reached the network")
+	}
+}

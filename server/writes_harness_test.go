@@ -1,0 +1,287 @@
+package server_test
+
+import (
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"path/filepath"
+	"strings"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// write is one test of a write: a request, and what its answer must be.
+type write struct {
+	name   string
+	method string // POST by default
+	path   string
+	body   string
+	key    string            // the credential; the desk's by default
+	once   string            // the Idempotency-Key; a fresh one by default
+	header map[string]string // further headers; "" takes one away
+	stream bool              // without Content-Length
+
+	status      int // 200 by default
+	code, param string
+	replayed    bool
+	has, not    []string
+}
+
+// desk is a service with a key that may write everything.
+type desk struct {
+	*service
+	path string  // of the data file
+	file *sql.DB // the same, behind the store's back
+	key  string
+}
+
+// writeScopes are the scopes of the writes under test.
+var writeScopes = []string{"write:risks", "write:incidents", "write:kpis", "write:vendor"}
+
+func openDesk(t testing.TB, settings ...setting) *desk {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "govsvc.db")
+	s := serveFile(t, path, &clock{now: start}, settings...)
+	return &desk{s, path, raw(t, path), s.key(t, append(writeScopes, "read:all", "read:audit")...)}
+}
+
+// keysUsed makes the Idempotency-Keys of tests that don't choose one.
+var keysUsed atomic.Int64
+
+// request makes the request of a write.
+func (d *desk) request(t testing.TB, w write) *http.Request {
+	t.Helper()
+	var body io.Reader = strings.NewReader(w.body)
+	if w.stream {
+		body = io.MultiReader(body) // hides its length
+	}
+	r, err := http.NewRequestWithContext(t.Context(), w.verb(), d.url+w.path, body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	key, once := w.key, w.once
+	if key == "" {
+		key = d.key
+	}
+	if once == "" {
+		once = fmt.Sprintf("fresh %d", keysUsed.Add(1))
+	}
+	r.Header.Set("Authorization", "Bearer "+key)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", once)
+	for name, value := range w.header {
+		r.Header.Set(name, value)
+		if value == "" {
+			r.Header.Del(name)
+		}
+	}
+	return r
+}
+
+func (w write) verb() string {
+	if w.method == "" {
+		return http.MethodPost
+	}
+	return w.method
+}
+
+func (w write) about() string {
+	body := w.body
+	if len(body) > 200 {
+		body = fmt.Sprintf("%s… (%d bytes)", body[:200], len(body))
+	}
+	return strings.TrimSpace(w.name + " " + w.verb() + " " + w.path + " " + body)
+}
+
+// send sends a write and checks what every answer must have.
+func (d *desk) send(t testing.TB, w write) answer {
+	t.Helper()
+	response, err := transport.RoundTrip(d.request(t, w))
+	if err != nil {
+		t.Fatalf("%s: %v", w.about(), err)
+	}
+	defer response.Body.Close()
+	a := answer{status: response.StatusCode, header: response.Header}
+	if a.sent, err = io.ReadAll(response.Body); err != nil {
+		t.Fatal(err)
+	}
+	a.body = a.sent
+	faults := a.headerFaults()
+	if a.status >= 400 {
+		faults = append(faults, a.errorFaults(t)...)
+	} else if op := writeOperation(t, w); op == nil {
+		faults = append(faults, "the document has no such operation")
+	} else {
+		value, broken := op.Response.Decode(a.body)
+		for _, b := range broken {
+			faults = append(faults, "response schema: "+b.Message)
+		}
+		faults = append(faults, extraMembers(t, op, value)...)
+	}
+	for _, fault := range faults {
+		t.Errorf("%s: %s\n%v\n%.300s", w.about(), fault, a.header, a.body)
+	}
+	return a
+}
+
+func writeOperation(t testing.TB, w write) *openapi.Operation {
+	t.Helper()
+	path, _, _ := strings.Cut(w.path, "?")
+	if w.verb() == http.MethodPatch {
+		path = path[:strings.LastIndex(path, "/")] + "/{id}"
+	}
+	for _, op := range document(t).Operations {
+		if op.Path == path && op.Method == w.verb() {
+			return op
+		}
+	}
+	return nil
+}
+
+// tell sends a write, checks its answer and returns the record in it.
+func (d *desk) tell(t testing.TB, w write) db.Record {
+	t.Helper()
+	return d.check(t, w, d.send(t, w))
+}
+
+func (d *desk) check(t testing.TB, w write, a answer) db.Record {
+	t.Helper()
+	if want := max(w.status, 200); a.status != want {
+		t.Errorf("%s: status %d, want %d: %.400s", w.about(), a.status, want, a.body)
+		return nil
+	}
+	if code, param := a.fault(); code != w.code || param != w.param {
+		t.Errorf("%s: code %q of param %q, want %q of %q: %.400s", w.about(), code, param, w.code, w.param, a.body)
+	}
+	want := ""
+	if w.replayed {
+		want = "true"
+	}
+	if got := a.header.Get("Idempotency-Replayed"); got != want {
+		t.Errorf("%s: Idempotency-Replayed %q, want %q", w.about(), got, want)
+	}
+	for _, text := range w.has {
+		if !strings.Contains(a.text(), text) {
+			t.Errorf("%s: %q is missing in %.2000s", w.about(), text, a.text())
+		}
+	}
+	for _, text := range w.not {
+		if strings.Contains(a.text(), text) {
+			t.Errorf("%s: %q must not appear in %.2000s", w.about(), text, a.text())
+		}
+	}
+	return a.record()
+}
+
+// tellAll checks each write, in order.
+func (d *desk) tellAll(t testing.TB, writes []write) {
+	t.Helper()
+	for _, w := range writes {
+		d.tell(t, w)
+	}
+}
+
+// record is the data of an answer with one object, nil where it has none.
+func (a answer) record() db.Record {
+	var envelope struct{ Data db.Record }
+	decoder := json.NewDecoder(strings.NewReader(string(a.body)))
+	decoder.UseNumber()
+	if decoder.Decode(&envelope) != nil {
+		return nil
+	}
+	return envelope.Data
+}
+
+// id makes a record and returns its id.
+func (d *desk) id(t testing.TB, path, body string) string {
+	t.Helper()
+	id, _ := d.tell(t, write{path: path, body: body, status: 201})["id"].(string)
+	if id == "" {
+		t.Fatalf("POST %s %s gave no id", path, body)
+	}
+	return id
+}
+
+// cells is the result of a query, made of texts, a row a line and a cell a
+// column between |.
+func (d *desk) cells(t testing.TB, query string, args ...any) string {
+	t.Helper()
+	rows, err := d.file.QueryContext(t.Context(), query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	columns, err := rows.Columns()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var lines []string
+	for rows.Next() {
+		into, texts := make([]any, len(columns)), make([]string, len(columns))
+		for i := range into {
+			into[i] = new(any)
+		}
+		if err := rows.Scan(into...); err != nil {
+			t.Fatal(err)
+		}
+		for i := range into {
+			texts[i] = fmt.Sprint(*into[i].(*any))
+		}
+		lines = append(lines, strings.Join(texts, "|"))
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// holds compares the result of a query with lines.
+func (d *desk) holds(t testing.TB, about, query string, want ...string) {
+	t.Helper()
+	if diff := cmp.Diff(strings.Join(want, "\n"), d.cells(t, query)); diff != "" {
+		t.Errorf("%s (-want +got):\n%s", about, diff)
+	}
+}
+
+// everything is how many rows each table has that a write can touch, and the
+// last change of each noun: what a refused write must leave alone.
+const everything = `SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM incident_timeline),
+	(SELECT count(*) FROM kpi_checkins), (SELECT count(*) FROM vendors), (SELECT count(*) FROM audit_events), (SELECT count(*) FROM events),
+	(SELECT count(*) FROM deliveries), (SELECT count(*) FROM idempotency_records), (SELECT count(*) FROM severity_evidence),
+	(SELECT last_risk_number FROM organisations WHERE name = 'default'), (SELECT max(updated_at) FROM kpis), (SELECT max(updated_at) FROM risks),
+	(SELECT max(updated_at) FROM incidents), (SELECT max(updated_at) FROM vendors)`
+
+// untouched runs what must change nothing in the file.
+func (d *desk) untouched(t testing.TB, run func()) {
+	t.Helper()
+	before := d.cells(t, everything)
+	run()
+	if after := d.cells(t, everything); after != before {
+		t.Errorf("the file changed from %s to %s", before, after)
+	}
+}
+
+// sound verifies the audit chain of an organisation.
+func (d *desk) sound(t testing.TB, org string) {
+	t.Helper()
+	if n, broken, err := d.store.VerifyAudit(t.Context(), organisation(t, d.store, org).Org); err != nil || broken != nil {
+		t.Errorf("audit log: %d sound, then %v, %v", n, broken, err)
+	}
+}
+
+// Bodies that are in order.
+const (
+	goodRisk     = `{"title":"T","description":"A description of enough length.","severity":"HIGH","likelihood":"LIKELY"}`
+	goodIncident = `{"title":"T"}`
+	goodVendor   = `{"vendor_key":"%s","vendor_name":"N","category":"C","initial_risk_band":"LOW"}`
+	goodReason   = `"A reason of at least 20 characters"`
+)
+
+func vendorBody(key string) string { return fmt.Sprintf(goodVendor, key) }

@@ -1,0 +1,130 @@
+package server_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+const timeline = "SELECT at, status, note, actor LIKE 'key:%' FROM incident_timeline ORDER BY seq"
+
+// TestCreateIncident: the defaults, and everything given.
+func TestCreateIncident(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	now := stored(start)
+	bare := d.tell(t, write{path: "/incidents", body: `{"title":"T"}`, status: 201})
+	full := d.tell(t, write{path: "/incidents", body: `{"title":"U","description":"D","incident_type":"bias_harm","severity":"critical","status":"contained",
+		"affected_systems":"A","jurisdictions":"EU","owner":"O","notification_required":true,"notification_deadline":"2026-10-03T02:00:00+02:00"}`, status: 201})
+	want := []db.Record{
+		{
+			"object": "incident", "id": bare["id"], "title": "T", "description": nil, "incident_type": "other", "severity": "medium", "status": "open",
+			"affected_systems": nil, "jurisdictions": nil, "owner": nil, "notification_required": false, "notification_deadline": nil,
+			"notified_at": nil, "created_at": now, "updated_at": now,
+		},
+		{
+			"object": "incident", "id": full["id"], "title": "U", "description": "D", "incident_type": "bias_harm", "severity": "critical", "status": "contained",
+			"affected_systems": "A", "jurisdictions": "EU", "owner": "O", "notification_required": true, "notification_deadline": "2026-10-03T00:00:00.000Z",
+			"notified_at": nil, "created_at": now, "updated_at": now,
+		},
+	}
+	if diff := cmp.Diff(want, []db.Record{bare, full}); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	d.holds(t, "timelines", timeline, now+"|open|Incident declared|1", now+"|contained|Incident declared|1")
+}
+
+// TestIncidentTimeline: each change of status is on it, and nothing else.
+func TestIncidentTimeline(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	path := "/incidents/" + d.id(t, "/incidents", goodIncident)
+	lines := []string{stored(start) + "|open|Incident declared|1"}
+	for _, step := range []struct {
+		body, status string // on the timeline
+		moves        bool
+	}{
+		{`{"status":"investigating"}`, "investigating", true},
+		{`{"status":"investigating","owner":"O"}`, "", true},
+		{`{"status":"investigating"}`, "", false},
+		{`{"severity":"high"}`, "", true},
+		{`{}`, "", false},
+		{`{"status":"closed","title":"Other"}`, "closed", true},
+		{`{"status":"open"}`, "open", true}, // transitions are free
+		{`{"description":null,"owner":null}`, "", true},
+	} {
+		d.clock.advance(time.Second)
+		now := stored(d.clock.Now())
+		before := d.cells(t, "SELECT updated_at FROM incidents")
+		got := d.tell(t, write{method: "PATCH", path: path, body: step.body})
+		if step.status != "" {
+			lines = append(lines, now+"|"+step.status+"|<nil>|1")
+		}
+		if !step.moves {
+			now = before
+		}
+		if got["updated_at"] != now {
+			t.Errorf("%s: updated_at %v, want %s", step.body, got["updated_at"], now)
+		}
+		d.holds(t, step.body, timeline, lines...)
+	}
+	d.untouched(t, func() {
+		d.tell(t, write{method: "PATCH", path: path, body: `{"status":"contained","severity":"worst"}`, status: 400, code: "invalid_parameter", param: "severity"})
+	})
+}
+
+// TestNotificationClock: 72 hours after the declaration, unless a deadline is
+// given.
+func TestNotificationClock(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	const declared, given = "2026-10-04T12:00:00.000Z", "2027-01-01T00:00:00.000Z"
+	for _, row := range []struct {
+		create  string
+		changes []string // a day later
+		want    any
+		moved   bool // by the last change
+	}{
+		{`{"title":"T"}`, nil, nil, false},
+		{`{"title":"T","notification_required":false}`, nil, nil, false},
+		{`{"title":"T","notification_required":true}`, nil, declared, false},
+		{`{"title":"T","notification_required":true,"notification_deadline":null}`, nil, declared, false},
+		{`{"title":"T","notification_required":true,"notification_deadline":"` + given + `"}`, nil, given, false},
+		{`{"title":"T","notification_deadline":"` + given + `"}`, nil, given, false},
+		{`{"title":"T"}`, []string{`{"notification_required":true}`}, declared, true},
+		{`{"title":"T"}`, []string{`{"notification_required":true,"notification_deadline":"` + given + `"}`}, given, true},
+		{`{"title":"T"}`, []string{`{"notification_required":true,"notification_deadline":null}`}, declared, true},
+		{`{"title":"T","notification_deadline":"` + given + `"}`, []string{`{"notification_required":true}`}, given, true},
+		{`{"title":"T","notification_required":true}`, []string{`{"notification_required":true}`}, declared, false},
+		{`{"title":"T","notification_required":true}`, []string{`{"notification_deadline":null}`}, declared, false},
+		{`{"title":"T","notification_required":true}`, []string{`{"notification_deadline":"` + given + `"}`}, given, true},
+		{`{"title":"T","notification_required":true}`, []string{`{"notification_deadline":"` + given + `"}`, `{"notification_deadline":null}`}, declared, true},
+		{`{"title":"T","notification_required":true}`, []string{`{"notification_required":false}`}, declared, true},
+		{`{"title":"T","notification_required":true}`, []string{`{"notification_required":false,"notification_deadline":null}`}, nil, true},
+		{`{"title":"T","notification_required":true}`, []string{`{"notification_required":false,"notification_deadline":null}`, `{"notification_required":true}`}, declared, true},
+		{`{"title":"T"}`, []string{`{"notification_deadline":null}`}, nil, false},
+	} {
+		now := d.tell(t, write{path: "/incidents", body: row.create, status: 201})
+		d.clock.advance(24 * time.Hour)
+		for i, change := range row.changes {
+			before := d.cells(t, "SELECT count(*) FROM audit_events")
+			now = d.tell(t, write{method: "PATCH", path: "/incidents/" + now["id"].(string), body: change})
+			if moved := now["updated_at"] == stored(d.clock.Now()); i == len(row.changes)-1 && moved != row.moved {
+				t.Errorf("%s %v: moved %v", row.create, row.changes, moved)
+			}
+			if told := before != d.cells(t, "SELECT count(*) FROM audit_events"); i == len(row.changes)-1 && told != row.moved {
+				t.Errorf("%s %v: audited %v", row.create, row.changes, told)
+			}
+		}
+		if now["notification_deadline"] != row.want {
+			t.Errorf("%s %v: deadline %v, want %v", row.create, row.changes, now["notification_deadline"], row.want)
+		}
+		if diff := cmp.Diff(d.get(t, "/incidents", d.key).page(t).Data[:1], []map[string]any{now}); diff != "" {
+			t.Errorf("the list differs from the answer:\n%s", diff)
+		}
+		d.clock.advance(-24 * time.Hour)
+	}
+}
