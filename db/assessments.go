@@ -6,7 +6,7 @@ import (
 )
 
 // Scores are an organisation's assessments, newest first (GET /scores).
-var Scores = Collection{Name: "scores", table: "assessments", newest: "completed_at", Since: true}
+var Scores = Collection{Name: "scores", table: "assessments", order: "completed_at", Since: true}
 
 var assessments = noun{
 	object: "assessment", table: "assessments", key: []string{"completed_at"},

@@ -7,7 +7,7 @@ import (
 
 // Obligations are newest first (GET /compliance/obligations).
 var Obligations = Collection{
-	Name: "obligations", table: "obligations", newest: "created_at", Since: true,
+	Name: "obligations", table: "obligations", order: "created_at", Since: true,
 	Filters: map[string]string{"regime_id": "regime_id", "status": "status"},
 }
 

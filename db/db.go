@@ -102,10 +102,15 @@ func (d *DB) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if !fresh {
+		if err := identify(d.path); err != nil {
+			return err
+		}
+	}
 	if err := d.door.open(ctx, d, fresh); err != nil {
 		return err
 	}
-	if err := d.migrate(ctx, fresh); err != nil {
+	if err := d.migrate(ctx); err != nil {
 		return err
 	}
 	if d.read, err = sql.Open("sqlite", d.dsn("ro")); err != nil {

@@ -73,10 +73,17 @@ func (w *door) connect(ctx context.Context, fresh bool) error {
 	if w.conn, err = w.pool.Conn(ctx); err != nil {
 		return storeError(err)
 	}
-	pragmas := []string{"PRAGMA journal_mode = WAL", "PRAGMA journal_size_limit = 67108864"}
+	pragmas := []string{
+		"PRAGMA journal_mode = WAL", "PRAGMA journal_size_limit = 67108864",
+		// the journal of a statement is no file: a quarter of an import's time
+		"PRAGMA temp_store = MEMORY",
+	}
 	if fresh {
-		// must stand before the first table: lets housekeeping give space back
-		pragmas = slices.Insert(pragmas, 0, "PRAGMA auto_vacuum = INCREMENTAL")
+		pragmas = slices.Insert(pragmas, 0,
+			// must stand before the first table: lets housekeeping give space back
+			"PRAGMA auto_vacuum = INCREMENTAL",
+			// before there is a WAL, so that the file's head tells it whatever comes
+			fmt.Sprintf("PRAGMA application_id = %d", applicationID))
 	}
 	for _, pragma := range pragmas {
 		if _, err := w.conn.ExecContext(ctx, pragma); err != nil {
@@ -101,8 +108,11 @@ func (w *door) reconnect() error {
 
 func (w *door) close() error {
 	var err error
+	for _, statement := range w.statements { // SQLite keeps a connection that has one
+		err = errors.Join(err, statement.Close())
+	}
 	if w.conn != nil {
-		err = w.conn.Close()
+		err = errors.Join(err, w.conn.Close())
 	}
 	if w.pool != nil {
 		err = errors.Join(err, w.pool.Close())

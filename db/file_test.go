@@ -84,7 +84,7 @@ func TestRefusedFiles(t *testing.T) {
 		"no database": {func(t *testing.T, path string) {
 			t.Helper()
 			write(t, path, strings.Repeat("This is a letter, and not a database.\n", 100))
-		}, "not a database"},
+		}, "is not a govsvc data file"},
 		"a folder": {func(t *testing.T, path string) {
 			t.Helper()
 			if err := os.Mkdir(path, 0o700); err != nil {

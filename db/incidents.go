@@ -7,7 +7,7 @@ import (
 
 // Incidents are newest first (GET /incidents).
 var Incidents = Collection{
-	Name: "incidents", table: "incidents", newest: "created_at", Since: true,
+	Name: "incidents", table: "incidents", order: "created_at", Since: true,
 	Filters: map[string]string{"severity": "severity", "status": "status"},
 }
 

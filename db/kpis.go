@@ -4,7 +4,7 @@ import "crypto/sha256"
 
 // Kpis are the key results, newest first (GET /kpis).
 var Kpis = Collection{
-	Name: "kpis", table: "kpis", newest: "created_at", Since: true,
+	Name: "kpis", table: "kpis", order: "created_at", Since: true,
 	Filters: map[string]string{"code": "code", "status": "status"},
 }
 

@@ -7,12 +7,13 @@ import (
 )
 
 // Collection is a list of the API: a table whose rows carry the resource's
-// JSON, in a fixed order, newest first, with the filters that an index serves.
+// JSON, in a fixed order, with the filters that an index serves.
 // Each noun's file declares its own.
 type Collection struct {
 	Name    string // names the list in its cursors
 	table   string
-	newest  string            // the column that orders it; ties go by id
+	order   string            // the column that orders it, greatest first; ties go by id
+	upwards bool              // smallest first instead; no two rows have the same, so that ids don't count
 	only    string            // a fixed condition, or ""
 	Filters map[string]string // query parameter → column
 	Since   bool              // whether updated_since is offered
@@ -69,6 +70,10 @@ func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQu
 func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery) (string, []any, error) {
 	var where strings.Builder
 	args := []any{org.Org}
+	sort := c.order + " DESC, id DESC"
+	if c.upwards {
+		sort = c.order
+	}
 	add := func(condition string, values ...any) {
 		where.WriteString(" AND " + condition)
 		args = append(args, values...)
@@ -87,11 +92,15 @@ func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery) (string, []
 		if err != nil {
 			return "", nil, err
 		}
-		add("("+c.newest+", id) < (?, ?)", order, id)
+		if c.upwards {
+			add(c.order+" > ?", order)
+		} else {
+			add("("+c.order+", id) < (?, ?)", order, id)
+		}
 	}
 	args = append(args, q.Limit+1)
-	return "SELECT " + c.newest + ", id, resource FROM " + c.table + " WHERE org_id = ?" + where.String() +
-		" ORDER BY " + c.newest + " DESC, id DESC LIMIT ?", args, nil
+	return "SELECT " + c.order + ", id, resource FROM " + c.table + " WHERE org_id = ?" + where.String() +
+		" ORDER BY " + sort + " LIMIT ?", args, nil
 }
 
 // current reads the one resource that a query gives, or nil if there is none.

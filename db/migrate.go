@@ -3,8 +3,10 @@ package db
 import (
 	"context"
 	"database/sql"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 
 	"github.com/pressly/goose/v3"
@@ -14,15 +16,12 @@ import (
 
 // migrate brings the file to this program's version. A file with data is
 // copied beside itself first; one made by a newer program is refused.
-func (d *DB) migrate(ctx context.Context, fresh bool) error {
+func (d *DB) migrate(ctx context.Context) error {
 	pool, err := sql.Open("sqlite", d.dsn("rw"))
 	if err != nil {
 		return err
 	}
 	defer pool.Close()
-	if err := d.identify(ctx, pool, fresh); err != nil {
-		return err
-	}
 	provider, err := goose.NewProvider(goose.DialectSQLite3, pool, migrations.Files)
 	if err != nil {
 		return err
@@ -48,23 +47,20 @@ func (d *DB) migrate(ctx context.Context, fresh bool) error {
 	return d.seed(ctx)
 }
 
-// identify refuses a file that another program made.
-func (d *DB) identify(ctx context.Context, pool *sql.DB, fresh bool) error {
-	var id, tables int
-	if err := pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id); err != nil {
-		return storeError(err)
+// identify refuses a file that another program made, without opening it: the
+// head of an SQLite file tells (SQLite, Database File Format, 1.3).
+func identify(path string) error {
+	file, err := os.Open(path)
+	if err != nil {
+		return err
 	}
-	if id == applicationID {
-		return nil
-	}
-	if err := pool.QueryRowContext(ctx, "SELECT count(*) FROM sqlite_schema").Scan(&tables); err != nil {
-		return storeError(err)
-	}
-	if !fresh && tables > 0 {
+	defer file.Close()
+	head := make([]byte, 72)
+	if _, err := io.ReadFull(file, head); err != nil ||
+		string(head[:16]) != "SQLite format 3\x00" || binary.BigEndian.Uint32(head[68:]) != applicationID {
 		return errors.New("is not a govsvc data file; give another path with --db")
 	}
-	_, err := pool.ExecContext(ctx, fmt.Sprintf("PRAGMA application_id = %d", applicationID))
-	return storeError(err)
+	return nil
 }
 
 // copyBefore keeps the file as it is under a name that tells its version.

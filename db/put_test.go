@@ -24,7 +24,7 @@ var emptyFile = sync.OnceValues(func() ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer os.RemoveAll(dir)
+	defer func() { _ = os.RemoveAll(dir) }() // the system tidies what is left
 	path := filepath.Join(dir, "govsvc.db")
 	file, err := db.Open(context.Background(), db.Options{Path: path})
 	if err == nil {

@@ -9,7 +9,7 @@ import (
 
 // Risks are the risk register, newest first (GET /risks).
 var Risks = Collection{
-	Name: "risks", table: "risks", newest: "created_at", Since: true,
+	Name: "risks", table: "risks", order: "created_at", Since: true,
 	Filters: map[string]string{"severity": "severity", "status": "status"},
 }
 

@@ -10,7 +10,7 @@ import (
 // Milestones are those of the active roadmap, newest first
 // (GET /roadmap/milestones).
 var Milestones = Collection{
-	Name: "milestones", table: "milestones", newest: "created_at", Since: true,
+	Name: "milestones", table: "milestones", order: "created_at", Since: true,
 	only:    "roadmap_id = (SELECT id FROM roadmaps r WHERE r.org_id = ?1 ORDER BY version_number DESC LIMIT 1)",
 	Filters: map[string]string{"status": "status"},
 }

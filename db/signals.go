@@ -1,8 +1,9 @@
 package db
 
-// Signals are the current set, one a type, newest first (GET /signals).
+// Signals are the current set, one a type, by type (GET /signals): a value that
+// is superseded while a reader pages through does not move.
 var Signals = Collection{
-	Name: "signals", table: "signals", newest: "as_of", only: "current = 1", Since: true,
+	Name: "signals", table: "signals", order: "signal_type", upwards: true, only: "current = 1", Since: true,
 	Filters: map[string]string{"type": "signal_type"},
 }
 

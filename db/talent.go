@@ -4,7 +4,7 @@ import "context"
 
 // TalentGaps are newest first (GET /talent/gaps).
 var TalentGaps = Collection{
-	Name: "talent_gaps", table: "talent_gaps", newest: "created_at", Since: true,
+	Name: "talent_gaps", table: "talent_gaps", order: "created_at", Since: true,
 	Filters: map[string]string{"status": "status"},
 }
 

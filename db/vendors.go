@@ -4,7 +4,7 @@ import "context"
 
 // Vendors are the vendor inventory, newest first (GET /vendor/inventory).
 var Vendors = Collection{
-	Name: "vendors", table: "vendors", newest: "created_at", Since: true,
+	Name: "vendors", table: "vendors", order: "created_at", Since: true,
 	Filters: map[string]string{"status": "status"},
 }
 

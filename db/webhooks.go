@@ -11,7 +11,7 @@ import (
 
 // WebhookSubscriptions are newest first (GET /webhooks/subscriptions). Their
 // resource holds no secret.
-var WebhookSubscriptions = Collection{Name: "webhook_subscriptions", table: "webhook_subscriptions", newest: "created_at"}
+var WebhookSubscriptions = Collection{Name: "webhook_subscriptions", table: "webhook_subscriptions", order: "created_at"}
 
 // webhookSubscriptions is not among the nouns of the data format: an export
 // must not hold what a secret belongs to.

@@ -20,7 +20,6 @@ CREATE TABLE signals (
   UNIQUE (org_id, signal_type, as_of)
 ) STRICT;
 CREATE UNIQUE INDEX signals_current ON signals (org_id, signal_type) WHERE current = 1;
-CREATE INDEX signals_by_as_of ON signals (org_id, as_of, id) WHERE current = 1;
 CREATE INDEX signals_by_updated ON signals (org_id, updated_at) WHERE current = 1;
 
 CREATE VIEW signal_records AS

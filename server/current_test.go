@@ -65,13 +65,13 @@ func TestCurrentSignals(t *testing.T) {
 	put("drift", "late", 12*time.Hour) // older than what is known
 	put("bias", "again", 9*time.Hour)  // the same instant: corrected
 	for query, want := range map[string][]string{
-		"":                                    {"third", "again"},
+		"":                                    {"again", "third"},
 		"?type=drift":                         {"third"},
 		"?type=bias":                          {"again"},
 		"?type=Drift":                         {},
-		"?limit=1":                            {"third"},
+		"?limit=1":                            {"again"},
 		"?updated_since=2026-10-01T04:00Z":    nil,                // asked below as a refusal
-		"?updated_since=2026-10-01T04:00:00Z": {"third", "again"}, // a correction is a change of now
+		"?updated_since=2026-10-01T04:00:00Z": {"again", "third"}, // a correction is a change of now
 	} {
 		if want == nil {
 			s.ask(t, row{path: "/signals" + query, key: key, status: 400, code: "invalid_parameter", param: "updated_since"})

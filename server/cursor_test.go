@@ -162,7 +162,7 @@ func FuzzCursor(f *testing.F) {
 			r := row{path: path + "?limit=1&cursor=" + url.QueryEscape(cursor), key: key}
 			switch {
 			case cursor == good:
-			case cursor == "" || !utf8.ValidString(cursor) || strings.Contains(cursor, "\x00"):
+			case strings.TrimSpace(cursor) == "" || !utf8.ValidString(cursor) || strings.Contains(cursor, "\x00"):
 				r.status, r.code, r.param = 400, "invalid_parameter", "cursor"
 			default:
 				r.status, r.code, r.param = 400, "invalid_cursor", "cursor"

@@ -79,7 +79,7 @@ func TestEveryRead(t *testing.T) {
 
 func same(given, got any) bool { return fmt.Sprint(given) == fmt.Sprint(got) }
 
-// expected are the records that a list shows, newest first.
+// expected are the records that a list shows: newest first, signals by type.
 func expected(records []db.Record, l list) []db.Record {
 	var rows []db.Record
 	for _, record := range records {
@@ -88,6 +88,9 @@ func expected(records []db.Record, l list) []db.Record {
 		}
 	}
 	slices.SortFunc(rows, func(a, b db.Record) int {
+		if l.object == "signal" {
+			return strings.Compare(a["signal_type"].(string), b["signal_type"].(string))
+		}
 		return -strings.Compare(a[l.newest].(string)+a["id"].(string), b[l.newest].(string)+b["id"].(string))
 	})
 	return rows

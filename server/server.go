@@ -64,6 +64,7 @@ type Server struct {
 	verifier        *verifier
 	mcp             *mcp
 	sandbox         lazy
+	ready           readiness
 }
 
 // keysInMemory bounds the keys, and the addresses, whose state is held.
@@ -100,7 +101,14 @@ func New(ctx context.Context, config Config) (*Server, error) {
 }
 
 // ServeHTTP answers a request.
-func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.handler.ServeHTTP(w, r) }
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if safeMethod(r.Method) != r.Method { // the router would answer it in its own words
+		other := *r
+		other.Method = http.MethodTrace
+		r = &other
+	}
+	s.handler.ServeHTTP(w, r)
+}
 
 // lazy opens a store when it is first asked for.
 type lazy struct {
@@ -155,8 +163,10 @@ func (s *Server) routes(functions map[string]api.Operation) http.Handler {
 		}
 	}
 	router.NotFound(s.notFound)
-	router.Get("/healthz", s.healthz)
-	router.Get("/readyz", s.readyz)
+	for path, answer := range map[string]http.HandlerFunc{"/healthz": s.healthz, "/readyz": s.readyz} {
+		router.Get(path, answer)
+		router.Head(path, answer)
+	}
 	return router
 }
 
@@ -199,11 +209,14 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 	s.refuse(w, r, &api.Error{Code: api.NotFound, Message: "there is nothing at this path; GET " + Base + "/ lists what there is"})
 }
 
-// refuse answers a request that reached no operation.
+// refuse answers a request that reached no operation. It counts like any other:
+// for its key, if that is valid, or else for its address.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
 	x := s.begin(w, r)
-	if limited := x.limitAddress(); limited != nil {
-		refusal = limited
+	if err := x.admit(); err != nil {
+		if limited := api.Refusal(err); limited.Code == api.RateLimitExceeded {
+			refusal = limited
+		}
 	}
 	x.fail(refusal)
 }
@@ -213,14 +226,33 @@ func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) { plain(w, http
 
 // readyz answers 200 while the file can be read and written.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)
-	defer cancel()
-	if err := s.Store.Ready(ctx); err != nil {
+	if err := s.ready.check(context.WithoutCancel(r.Context()), s.Store); err != nil {
 		s.Logger.Error("not ready", "error", err)
 		plain(w, http.StatusServiceUnavailable, "the data file can't be read and written right now")
 		return
 	}
 	plain(w, http.StatusOK, "ready")
+}
+
+// readiness remembers for a moment whether the file could be used: finding out
+// writes to it, which anybody could make the service do all day.
+type readiness struct {
+	mutex   sync.Mutex
+	checked time.Time
+	err     error
+}
+
+// readyFor is how long readiness is believed.
+const readyFor = time.Second
+
+func (c *readiness) check(ctx context.Context, store *db.DB) error {
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if age := store.Now().Sub(c.checked); age < 0 || age >= readyFor {
+		c.err = store.Ready(ctx)
+		c.checked = store.Now()
+	}
+	return c.err
 }
 
 func plain(w http.ResponseWriter, status int, text string) {

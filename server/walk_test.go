@@ -82,7 +82,12 @@ func (w *walk) check(t *testing.T, key string, filtered bool) {
 		p := w.get(t, fmt.Sprintf("%s?limit=%d%s%s", w.path, limit, query, cursor), key).page(t)
 		for _, record := range p.Data {
 			at := fmt.Sprint(record[w.newest], record["id"])
-			if at >= last {
+			if w.object == "signal" { // by type, upwards
+				at = fmt.Sprint(record["signal_type"])
+				if last != "~" && at <= last {
+					t.Errorf("%s comes after %s", at, last)
+				}
+			} else if at >= last {
 				t.Errorf("%s comes after %s", at, last)
 			}
 			last = at

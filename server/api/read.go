@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"govsvc/db"
 	"govsvc/server/openapi"
@@ -52,7 +53,9 @@ func instant(query openapi.Values, name string) (string, error) {
 	if err != nil {
 		return "", &Error{Code: InvalidParameter, Param: name, Message: name + " must be an ISO-8601 date or an RFC 3339 timestamp", Err: err}
 	}
-	return db.Timestamp(at), nil
+	// stored instants are whole milliseconds: the next one is the first that can
+	// be at or after this
+	return db.Timestamp(at.Add(time.Millisecond - 1).Truncate(time.Millisecond)), nil
 }
 
 // The envelopes of the specification. Rows come as JSON from the store, so the

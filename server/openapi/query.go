@@ -10,6 +10,10 @@ import (
 	"unicode/utf8"
 )
 
+// maxName bounds, in bytes, how much of an unknown parameter's name a fault
+// gives back.
+const maxName = 200
+
 // Query binds the query of a request. Its error is a *Fault that names the
 // parameter: one that is unknown, repeated, empty or malformed.
 func (o *Operation) Query(values url.Values) (Values, error) {
@@ -17,7 +21,7 @@ func (o *Operation) Query(values url.Values) (Values, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		p := o.Parameter(name)
 		if p == nil {
-			return nil, &Fault{Param: shownName(name), Message: shownName(name) + " is not a known parameter"}
+			return nil, &Fault{Param: strings.ToValidUTF8(name[:min(len(name), maxName)], ""), Message: shownName(name) + " is not a known parameter"}
 		}
 		switch all := values[name]; {
 		case len(all) > 1:

@@ -1,0 +1,171 @@
+// Package evidence assembles an organisation's evidence into packs and checks
+// them (contract, section 6). A pack is one zip: manifest.json, which lists
+// every other file with its size and SHA-256, and those files. The manifest is
+// canonical JSON (RFC 8785), so its own SHA-256 stands for the whole pack. The
+// zip has one form only, without compression: whatever byte of it is changed,
+// Verify tells, with nothing at hand but the zip.
+package evidence
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"govsvc/db"
+)
+
+// Limits of a pack. Sizes are in bytes.
+const (
+	MaxAttachment  = 64 << 20  // one attached file
+	MaxAttached    = 256 << 20 // all attached files
+	MaxAttachments = 1000
+	MaxPack        = 2 << 30 // all items; below what a plain zip can hold
+)
+
+// maxTitle is a title's greatest length in characters.
+const maxTitle = 2000
+
+// Draft says what to file.
+type Draft struct {
+	Title       string
+	RegimeID    string // the obligations of this regime alone; "" is all
+	Attachments []Attachment
+	Program     string // the version of govsvc, for the manifest
+}
+
+// Attachment is a file to put into a pack. Its name is made safe; see SafeName.
+type Attachment struct {
+	Name string
+	Open func() (io.ReadCloser, error)
+}
+
+// File assembles a pack in one read snapshot and files it. Everything is read
+// before the file is locked for writing; what is copied meanwhile goes through
+// a temporary file, not through memory. A draft that can't be filed is a
+// *db.Error with code Invalid.
+func File(ctx context.Context, store *db.DB, by db.By, org db.Organisation, draft Draft) (db.EvidencePack, error) {
+	var filed db.EvidencePack
+	draft.Title = strings.TrimSpace(draft.Title)
+	if n := utf8.RuneCountInString(draft.Title); n == 0 || n > maxTitle || !utf8.ValidString(draft.Title) {
+		return filed, invalid("title", "a title has 1 to %d characters", maxTitle)
+	}
+	items, err := newSpool()
+	if err != nil {
+		return filed, err
+	}
+	defer items.close()
+	if err := items.attach(draft.Attachments); err != nil {
+		return filed, err
+	}
+	if err := store.Snapshot(ctx, func(s *db.Snapshot) error { return items.assemble(ctx, s, org.Org, draft.RegimeID) }); err != nil {
+		return filed, err
+	}
+	if err := items.flush(); err != nil {
+		return filed, err
+	}
+	schema, err := store.Version(ctx)
+	if err != nil {
+		return filed, err
+	}
+	by.Org = org.Org
+	err = store.Write(ctx, by, func(tx *db.Tx) error {
+		filed = tx.NewEvidencePack(draft.Title)
+		filed.RegimeID, filed.ItemCount = orNull(draft.RegimeID), len(items.members)
+		manifest := Manifest{
+			Object: manifestObject, APIVersion: db.APIVersion, PackID: filed.ID, Title: filed.Title,
+			Organisation: Organisation{org.ID, org.Name}, RegimeID: filed.RegimeID,
+			FiledAt: filed.FiledAt, FiledBy: filed.FiledBy, Items: items.list(),
+			Versions: Versions{Manifest: manifestVersion, Govsvc: draft.Program, Schema: schema},
+		}
+		text, err := manifest.canonical()
+		if err != nil {
+			return err
+		}
+		return tx.FileEvidence(&filed, text, func(w io.Writer) error {
+			return encode(ctx, w, slices.Insert(slices.Clone(items.members), 0, manifestMember(text)))
+		})
+	})
+	return filed, err
+}
+
+// assemble writes the items of the organisation's records.
+func (s *spool) assemble(ctx context.Context, from *db.Snapshot, org db.Org, regime string) error {
+	if regime != "" {
+		known, err := from.Regimes(ctx, org)
+		if err != nil {
+			return err
+		}
+		if !slices.Contains(known, regime) {
+			return invalid("regime_id", "no obligation and no present posture names a regime %q; the regimes are: %s",
+				regime, strings.Join(known, ", "))
+		}
+	}
+	first := len(s.members)
+	for _, item := range db.EvidenceItems() {
+		write := func(w io.Writer) error {
+			list := &recordList{w: w, single: item == "posture"}
+			if err := from.Evidence(ctx, org, item, regime, list.add); err != nil {
+				return fmt.Errorf("%s: %w", item, err)
+			}
+			return list.end()
+		}
+		if err := s.add(item+".json", MaxPack, write); err != nil {
+			return err
+		}
+	}
+	// before the attachments, which were read first
+	s.members = slices.Concat(s.members[first:], s.members[:first])
+	return nil
+}
+
+// recordList writes records as a JSON array, one record a line, or a single one
+// as it is and null where there is none.
+type recordList struct {
+	w      io.Writer
+	single bool
+	begun  bool
+}
+
+func (l *recordList) add(record []byte) error {
+	before := "[\n"
+	switch {
+	case l.single:
+		before = ""
+	case l.begun:
+		before = ",\n"
+	}
+	l.begun = true
+	if _, err := io.WriteString(l.w, before); err != nil {
+		return err
+	}
+	_, err := l.w.Write(record)
+	return err
+}
+
+func (l *recordList) end() error {
+	text := "\n]\n"
+	switch {
+	case l.single && l.begun:
+		text = "\n"
+	case l.single:
+		text = "null\n"
+	case !l.begun:
+		text = "[]\n"
+	}
+	_, err := io.WriteString(l.w, text)
+	return err
+}
+
+func invalid(param, format string, args ...any) error {
+	return &db.Error{Code: db.Invalid, Param: param, Message: fmt.Sprintf(format, args...)}
+}
+
+func orNull(s string) *string {
+	if s == "" {
+		return nil
+	}
+	return &s
+}

@@ -1,0 +1,215 @@
+package evidence
+
+import (
+	"archive/zip"
+	"bufio"
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"hash/crc32"
+	"io"
+)
+
+// Fault is the first thing in an archive that is not as it was filed.
+type Fault struct {
+	Path   string `json:"path"` // the file; "" where it is the archive itself
+	Reason string `json:"reason"`
+}
+
+func (f *Fault) Error() string {
+	if f.Path == "" {
+		return f.Reason
+	}
+	return f.Path + ": " + f.Reason
+}
+
+func fault(path, format string, args ...any) error {
+	return &Fault{path, fmt.Sprintf(format, args...)}
+}
+
+// Verified is a pack of which every byte is as it was filed.
+type Verified struct {
+	Manifest
+	ManifestSHA256 string
+}
+
+// maxArchive is the size of the largest pack: items, manifest and zip records.
+const maxArchive = MaxPack + 2*maxManifest
+
+// Verify checks every byte of an archive against its manifest: that the
+// manifest is canonical, that all its items are there with their size and hash
+// and nothing else is, and that the zip around them is the one that govsvc
+// writes. The error is a *Fault if the pack is not sound. Nothing is read
+// beyond the sizes of the manifest, whatever the zip promises.
+//
+// Who changes a pack can make a new manifest to fit: what vouches for a pack is
+// its ManifestSHA256, compared with the one noted when it was filed.
+func Verify(ctx context.Context, archive io.ReaderAt, size int64) (*Verified, error) {
+	if size > maxArchive {
+		return nil, fault("", "is larger than any pack")
+	}
+	files, err := openArchive(archive, size)
+	if err != nil {
+		return nil, err
+	}
+	text, manifest, err := files.manifest()
+	if err != nil {
+		return nil, err
+	}
+	members := []member{manifestMember(text)}
+	for _, item := range manifest.Items {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		m, err := files.item(item)
+		if err != nil {
+			return nil, err
+		}
+		members = append(members, m)
+	}
+	if len(files.order) > len(members) {
+		return nil, files.surplus(members)
+	}
+	sum := sha256.Sum256(text)
+	return &Verified{*manifest, hex.EncodeToString(sum[:])}, compare(ctx, archive, size, members)
+}
+
+// contents are an archive's files by name, and in the order of its directory.
+type contents struct {
+	named map[string]*zip.File
+	order []string
+}
+
+func openArchive(archive io.ReaderAt, size int64) (*contents, error) {
+	reader, err := zip.NewReader(archive, size)
+	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked against the manifest
+		return nil, fault("", "is not a whole zip archive: %v; it was cut off, damaged or is something else", err)
+	}
+	c := &contents{named: make(map[string]*zip.File, len(reader.File))}
+	for _, file := range reader.File {
+		if c.named[file.Name] != nil {
+			return nil, fault(file.Name, "stands in the archive twice")
+		}
+		c.named[file.Name] = file
+		c.order = append(c.order, file.Name)
+	}
+	return c, nil
+}
+
+// manifest reads the manifest and its text.
+func (c *contents) manifest() ([]byte, *Manifest, error) {
+	file := c.named[manifestPath]
+	if file == nil {
+		return nil, nil, fault(manifestPath, "is missing: this is no evidence pack")
+	}
+	var text bytes.Buffer
+	err := unpack(file, &limited{w: &text, left: maxManifest})
+	if err != nil {
+		return nil, nil, fault(manifestPath, "can't be read: %v", err)
+	}
+	manifest, err := readManifest(text.Bytes())
+	if err != nil {
+		return nil, nil, fault(manifestPath, "%v", err)
+	}
+	return text.Bytes(), manifest, nil
+}
+
+// unpack writes what a file holds.
+func unpack(file *zip.File, w io.Writer) (err error) {
+	if file.Flags&1 != 0 {
+		return errors.New("it is encrypted")
+	}
+	from, err := file.Open()
+	if err != nil {
+		return err
+	}
+	defer func() { err = cmp.Or(err, from.Close()) }()
+	_, err = io.Copy(w, from)
+	return err
+}
+
+// item checks a file against what the manifest says of it.
+func (c *contents) item(item Item) (member, error) {
+	file := c.named[item.Path]
+	if file == nil {
+		return member{}, fault(item.Path, "is missing")
+	}
+	sum, crc := sha256.New(), crc32.NewIEEE()
+	w := &limited{w: io.MultiWriter(sum, crc), left: item.Size}
+	err := unpack(file, w)
+	if errors.Is(err, errTooLarge) {
+		return member{}, fault(item.Path, "is longer than the %d bytes that were filed", item.Size)
+	}
+	if err != nil && !errors.Is(err, zip.ErrChecksum) { // which the hash tells better
+		return member{}, fault(item.Path, "can't be read: %v", err)
+	}
+	if w.left > 0 {
+		return member{}, fault(item.Path, "has %d bytes; %d were filed", w.written, item.Size)
+	}
+	if got := hex.EncodeToString(sum.Sum(nil)); got != item.SHA256 {
+		return member{}, fault(item.Path, "differs from what was filed: its SHA-256 is %s, the manifest has %s", got, item.SHA256)
+	}
+	return member{Item: item, crc: crc.Sum32(), open: file.Open}, nil
+}
+
+// surplus names the first file that the manifest does not list.
+func (c *contents) surplus(members []member) error {
+	listed := map[string]bool{}
+	for _, m := range members {
+		listed[m.Path] = true
+	}
+	for _, name := range c.order {
+		if !listed[name] {
+			return fault(name, "is not in the manifest: it was added after the pack was filed")
+		}
+	}
+	return nil
+}
+
+// compare checks that the archive is, byte for byte, the one with these files.
+func compare(ctx context.Context, archive io.ReaderAt, size int64, members []member) error {
+	c := &comparison{filed: bufio.NewReaderSize(io.NewSectionReader(archive, 0, size), 64<<10)}
+	err := encode(ctx, c, members)
+	switch {
+	case errors.Is(err, errDiffers):
+		path, part := whereabouts(members, c.at)
+		return fault(path, "%s not as filed (byte %d of the archive); its items are, so the zip was packed anew or added to", part, c.at)
+	case err != nil:
+		return err
+	case encodedSize(members) < size:
+		return fault("", "%d bytes were added behind the end of the zip", size-encodedSize(members))
+	}
+	return nil
+}
+
+var errDiffers = errors.New("differs")
+
+// comparison reads what is written to it elsewhere, too, and fails where the
+// two part.
+type comparison struct {
+	filed io.Reader
+	at    int64 // how far they agree
+	block [4096]byte
+}
+
+func (c *comparison) Write(p []byte) (int, error) {
+	for rest := p; len(rest) > 0; {
+		n, err := io.ReadFull(c.filed, c.block[:min(len(rest), len(c.block))])
+		for i, b := range c.block[:n] {
+			if b != rest[i] {
+				c.at += int64(i)
+				return 0, errDiffers
+			}
+		}
+		c.at += int64(n)
+		rest = rest[n:]
+		if err != nil {
+			return 0, errDiffers // it ends here
+		}
+	}
+	return len(p), nil
+}

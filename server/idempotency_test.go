@@ -1,0 +1,332 @@
+package server_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server"
+)
+
+const keyed = "Idempotency-Key"
+
+// TestIdempotencyKeys: required on a POST, optional on a PATCH, 1 to 255
+// printable ASCII characters.
+func TestIdempotencyKeys(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	posts := map[string]string{"/risks": goodRisk, "/incidents": goodIncident, "/vendor/inventory": vendorBody("v"), "/kpis/checkins": `{}`}
+	d.untouched(t, func() {
+		for path, body := range posts {
+			d.tell(t, write{path: path, body: body, header: header(keyed, ""), status: 400, code: "invalid_parameter", param: keyed})
+		}
+	})
+	risk := "/risks/" + d.id(t, "/risks", goodRisk)
+	for _, key := range []string{"x", "a b", "~", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}", strings.Repeat("k", 255)} {
+		d.tell(t, write{path: "/risks", body: goodRisk, once: key, status: 201})
+		d.tell(t, write{path: "/risks", body: goodRisk, once: key, status: 201, replayed: true})
+	}
+	d.untouched(t, func() {
+		for _, key := range []string{" ", "\t", "a\tb", "é", "☂", "\x80", strings.Repeat("k", 256), strings.Repeat("k", 5000)} {
+			for _, w := range []write{{path: "/risks", body: goodRisk}, {method: "PATCH", path: risk, body: `{"title":"x"}`}} {
+				w.once, w.status, w.code, w.param = key, 400, "invalid_parameter", keyed
+				d.tell(t, w)
+			}
+		}
+		r := d.request(t, write{path: "/risks", body: goodRisk})
+		r.Header[keyed] = []string{"a", "a"}
+		response, err := transport.RoundTrip(r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if response.StatusCode != 400 {
+			t.Errorf("two keys: %d, want 400", response.StatusCode)
+		}
+	})
+	for range 2 { // without a key each is done
+		d.tell(t, write{method: "PATCH", path: risk, body: `{"title":"x"}`, header: header(keyed, "")})
+	}
+}
+
+// TestReplay: every write is done once, and replayed byte for byte with its
+// status, whatever has become of the record, by any key of the organisation.
+func TestReplay(t *testing.T) {
+	t.Parallel()
+	d, _ := kpiDesk(t)
+	_, other := d.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: writeScopes})
+	risk, incident := "/risks/"+d.id(t, "/risks", goodRisk), "/incidents/"+d.id(t, "/incidents", goodIncident)
+	vendor := "/vendor/inventory/" + d.id(t, "/vendor/inventory", vendorBody("v"))
+	many := strings.TrimSuffix(strings.Repeat(`"key_result_code":"W","value":1},{`, 100), "},{") // an answer that is sent compressed
+	gzip := header("Accept-Encoding", "gzip")
+	for i, w := range []write{
+		{path: "/risks", body: goodRisk, status: 201},
+		{method: "PATCH", path: risk, body: `{"title":"one"}`},
+		{path: "/incidents", body: `{"title":"<T> & é ☂"}`, status: 201},
+		{method: "PATCH", path: incident, body: `{"status":"closed"}`},
+		{path: "/vendor/inventory", body: vendorBody("w"), status: 201},
+		{method: "PATCH", path: vendor, body: `{"status":"exited"}`},
+		batch(`"key_result_code":"M","value":1`),
+		batch(many),
+	} {
+		w.once = fmt.Sprint("key ", i)
+		first := d.send(t, w)
+		d.check(t, w, first)
+		for _, undo := range []write{
+			{method: "PATCH", path: risk, body: `{"title":"two"}`}, {method: "PATCH", path: incident, body: `{"status":"open"}`},
+			{method: "PATCH", path: vendor, body: `{"status":"active"}`},
+		} {
+			d.tell(t, undo)
+		}
+		w.replayed = true
+		d.untouched(t, func() {
+			for _, key := range []string{d.key, other} {
+				w.key = key
+				d.sameAgain(t, w, first)
+			}
+		})
+		w.header = gzip
+		response, err := transport.RoundTrip(d.request(t, w))
+		if err != nil {
+			t.Fatal(err)
+		}
+		_ = response.Body.Close()
+		if got := response.Header.Get("Content-Encoding") == "gzip"; got != (len(first.sent) >= 1400) {
+			t.Errorf("%s: compressed %v, of %d bytes", w.about(), got, len(first.sent))
+		}
+	}
+}
+
+// sameAgain sends a write that is to be replayed as it was answered first.
+func (d *desk) sameAgain(t testing.TB, w write, first answer) {
+	t.Helper()
+	again := d.send(t, w)
+	d.check(t, w, again)
+	if string(again.sent) != string(first.sent) || again.status != first.status || again.header.Get("Content-Type") != first.header.Get("Content-Type") {
+		t.Errorf("%s: replayed as %d %s, want %d %s", w.about(), again.status, again.sent, first.status, first.sent)
+	}
+}
+
+// TestSameRequest: what counts as the same body, and what as another request.
+func TestSameRequest(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	id := d.id(t, "/risks", goodRisk)
+	other := d.id(t, "/risks", goodRisk)
+	const body = `{"vendor_key":"v","vendor_name":"é","category":"C","initial_risk_band":"LOW","annual_cost_usd":1000}`
+	d.tell(t, write{path: "/vendor/inventory", body: body, once: "k", status: 201})
+	d.tell(t, write{method: "PATCH", path: "/risks/" + id, body: `{}`, once: "p"})
+	reused := func(w write) write {
+		w.status, w.code, w.param = 409, "idempotency_key_reused", keyed
+		return w
+	}
+	d.untouched(t, func() {
+		for _, same := range []string{
+			` { "annual_cost_usd" : 1000 , "initial_risk_band":"LOW",
+				"category":"C", "vendor_name":"é","vendor_key":"v"} `,
+			strings.Replace(body, "é", `\u00e9`, 1), strings.Replace(body, `"v"`, `"\u0076"`, 1),
+			strings.Replace(body, "1000", "1e3", 1), strings.Replace(body, "1000", "1000.0", 1),
+			strings.Replace(body, `"category"`, `"c\u0061tegory"`, 1),
+		} {
+			d.tell(t, write{path: "/vendor/inventory", body: same, once: "k", status: 201, replayed: true})
+		}
+		for _, another := range []string{
+			strings.Replace(body, "LOW", "HIGH", 1), strings.Replace(body, "1000", "1001", 1), strings.Replace(body, `,"annual_cost_usd":1000`, "", 1),
+			strings.Replace(body, "1000", `"1000"`, 1), strings.Replace(body, "1000}", `1000,"notes":null}`, 1), strings.Replace(body, `"v"`, `"v "`, 1),
+			`{}`, "", "[" + body + "]", body + body, "{",
+		} {
+			d.tell(t, reused(write{path: "/vendor/inventory", body: another, once: "k"}))
+		}
+		for _, w := range []write{
+			{path: "/risks", body: body, once: "k"},
+			{path: "/incidents", body: body, once: "k"},
+			{path: "/risks", body: `{}`, once: "p"},
+			{method: "PATCH", path: "/risks/" + other, body: `{}`, once: "p"},
+			{method: "PATCH", path: "/incidents/" + id, body: `{}`, once: "p"},
+		} {
+			d.tell(t, reused(w))
+		}
+		d.tell(t, write{method: "PATCH", path: "/risks/" + id, body: ` {}`, once: "p", replayed: true})
+	})
+}
+
+// TestRefusedLeavesNone: a refused request keeps nothing, so that a mended one
+// may use its key. Nor does a panic keep the key in flight.
+func TestRefusedLeavesNone(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t, func(c *server.Config) { c.Receivers = panicking{} })
+	d.id(t, "/vendor/inventory", vendorBody("taken"))
+	critical := "/risks/" + d.id(t, "/risks", strings.Replace(goodRisk, "HIGH", "CRITICAL", 1))
+	hooks := d.service.key(t, "manage:webhooks")
+	good := write{path: "/risks", body: goodRisk, status: 201}
+	for i, w := range []write{
+		{path: "/risks", body: `{`, status: 400, code: "invalid_parameter"},
+		{path: "/risks", body: `{}`, status: 400, code: "invalid_parameter", param: "title"},
+		{path: "/risks?x=1", body: goodRisk, status: 400, code: "invalid_parameter", param: "x"},
+		{method: "PATCH", path: "/risks/none", body: `{}`, status: 404, code: "not_found"},
+		{method: "PATCH", path: critical, body: `{"status":"Closed"}`, status: 400, code: "invalid_parameter", param: "severity_change_reason"},
+		{path: "/vendor/inventory", body: vendorBody("taken"), status: 409, code: "resource_conflict", param: "vendor_key"},
+		batch(`"key_result_code":"X","value":1`).refused(404, "not_found", "checkins[0].key_result_code"),
+		{path: "/webhooks/subscriptions", body: `{"url":"https://example.com"}`, key: hooks, status: 500, code: "internal_error"},
+	} {
+		w.once = fmt.Sprint("key ", i)
+		d.untouched(t, func() {
+			d.tell(t, w)
+			d.tell(t, w) // not in flight
+		})
+		good.once = w.once
+		d.tell(t, good)
+	}
+	if log := d.log.String(); strings.Count(log, "msg=panic") != 2 {
+		t.Errorf("the panics are not logged:\n%s", log)
+	}
+}
+
+// panicking are receivers with a defect.
+type panicking struct{}
+
+func (panicking) CheckURL(context.Context, string) error { panic("a defect") }
+
+func (panicking) Send(context.Context, db.Receiver, string, db.Message) db.Attempt { panic("a defect") }
+
+// TestInFlight: while a request is being done, its key is refused to all
+// others; afterwards it is replayed.
+func TestInFlight(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	d.id(t, "/risks", goodRisk)
+	_, acme := d.mint(t, "acme", db.KeyDraft{Scopes: writeScopes})
+	slow := write{path: "/risks", body: goodRisk, once: "k", status: 201}
+	release := lock(t, d.path)
+	answered := make(chan answer)
+	go func() {
+		a := d.send(t, slow)
+		for a.status == http.StatusConflict { // a probe was under way
+			a = d.send(t, slow)
+		}
+		answered <- a
+	}()
+	refusal := slow
+	refusal.status, refusal.code, refusal.param = 409, "idempotency_in_flight", keyed
+	eventually(t, "the first request is under way", func() bool { return d.probe(t, refusal) == http.StatusConflict })
+	d.tell(t, refusal)
+	refusal.path, refusal.body = "/incidents", goodIncident // whatever it is for
+	d.tell(t, refusal)
+	foreign := make(chan answer)
+	go func() { w := slow; w.key = acme; foreign <- d.send(t, w) }()
+	release()
+	first := <-answered
+	d.check(t, slow, first)
+	d.check(t, slow, <-foreign)
+	slow.replayed = true
+	d.sameAgain(t, slow, first)
+	d.holds(t, "done once an organisation", "SELECT count(*) FROM risks", "3")
+}
+
+// probe sends a write with a body that is refused, so that it does not take the
+// place of the request it looks for.
+func (d *desk) probe(t testing.TB, w write) int {
+	t.Helper()
+	w.body = `{}`
+	return d.send(t, w).status
+}
+
+// eventually waits for what another goroutine is about to do.
+func eventually(t testing.TB, what string, is func() bool) {
+	t.Helper()
+	for range 2000 {
+		if is() {
+			return
+		}
+		time.Sleep(5 * time.Millisecond)
+	}
+	t.Fatal("never: " + what)
+}
+
+// TestSameKeyAtOnce sends one request many times at once, through two servers
+// on the same file: it is done once, and every success is the same answer.
+func TestSameKeyAtOnce(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	twin := &desk{serveFile(t, d.path, d.clock), d.path, d.file, d.key}
+	for round := range 5 {
+		answers := make([]answer, 16)
+		var group sync.WaitGroup
+		for i := range answers {
+			group.Go(func() {
+				at := []*desk{d, twin}[i%2]
+				answers[i] = at.send(t, write{path: "/risks", body: goodRisk, once: fmt.Sprint("round ", round)})
+			})
+		}
+		group.Wait()
+		last := d.send(t, write{path: "/risks", body: goodRisk, once: fmt.Sprint("round ", round)})
+		fresh := 0
+		for _, a := range answers {
+			code, _ := a.fault()
+			switch {
+			case a.status == 201 && string(a.sent) == string(last.sent):
+				if a.header.Get("Idempotency-Replayed") == "" {
+					fresh++
+				}
+			case code != "idempotency_in_flight":
+				t.Errorf("%d %s, want the answer %s or a refusal", a.status, a.sent, last.sent)
+			}
+		}
+		if fresh != 1 {
+			t.Errorf("round %d: done %d times", round, fresh)
+		}
+	}
+	d.holds(t, "risks, events, records", "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM events), (SELECT count(*) FROM idempotency_records)", "5|5|5")
+	d.sound(t, db.DefaultOrganisation)
+}
+
+// TestReplayWindow: 24 hours by the service's clock, across a restart.
+func TestReplayWindow(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	w := write{path: "/risks", body: goodRisk, once: "k", status: 201}
+	first := d.send(t, w)
+	d.clock.advance(24*time.Hour - time.Millisecond)
+	if err := d.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	d.service = serveFile(t, d.path, d.clock)
+	w.replayed = true
+	d.sameAgain(t, w, first)
+	d.clock.advance(time.Millisecond)
+	w.replayed = false
+	again := d.send(t, w)
+	d.check(t, w, again)
+	if string(again.sent) == string(first.sent) {
+		t.Errorf("after 24 hours it was not done anew: %s", again.sent)
+	}
+	w.replayed = true
+	d.sameAgain(t, w, again)
+	d.clock.advance(24 * time.Hour)
+	w.replayed, w.path, w.body = false, "/incidents", goodIncident // the key is free
+	d.tell(t, w)
+}
+
+// TestSweep: the server removes answers whose time is over, and no others.
+func TestSweep(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	for range 3 {
+		d.id(t, "/risks", goodRisk)
+	}
+	d.clock.advance(24 * time.Hour)
+	d.tell(t, write{path: "/risks", body: goodRisk, once: "young", status: 201})
+	ctx, stop := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- d.server.Run(ctx) }()
+	eventually(t, "old answers are gone", func() bool { return d.cells(t, "SELECT group_concat(key) FROM idempotency_records") == "young" })
+	stop()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}

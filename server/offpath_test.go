@@ -1,0 +1,68 @@
+package server_test
+
+import (
+	"net/url"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// TestStrangeMethods: a method that no path takes is answered in the envelope too.
+func TestStrangeMethods(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, method := range []string{"BREW", "PROPFIND", "get"} {
+		s.ask(t, row{method: method, path: "/scores", status: 405, code: "method_not_allowed", has: []string{"Allow: GET, HEAD\r"}})
+		s.ask(t, row{method: method, path: "/nothing", status: 404, code: "not_found"})
+	}
+}
+
+// TestFineInstants: instants finer than a millisecond are rounded up, as "at or
+// after" and "strictly before" need it.
+func TestFineInstants(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	load(t, s.store, "default", []db.Record{sample("risk", "x", 1, start)})
+	key := s.key(t, "read:all", "read:audit")
+	fine := url.QueryEscape(start.Add(500 * time.Microsecond).Format(time.RFC3339Nano))
+	if n := len(s.get(t, "/risks?updated_since="+fine, key).page(t).Data); n != 0 {
+		t.Errorf("%d rows changed before the instant", n)
+	}
+	if n := len(s.get(t, "/audit?until="+fine, key).page(t).Data); n == 0 {
+		t.Error("events strictly before until are left out")
+	}
+}
+
+// TestSignalsWalk: a signal that is superseded between two pages is shown once.
+func TestSignalsWalk(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for n := range 3 {
+		load(t, s.store, "default", []db.Record{sample("signal", "x", n, start.Add(time.Duration(n)*time.Minute))})
+	}
+	key := s.key(t, "read:all")
+	first := s.get(t, "/signals?limit=1", key).page(t)
+	load(t, s.store, "default", []db.Record{sample("signal", "x", 0, start.Add(time.Hour))})
+	rest := s.get(t, "/signals?cursor="+first.next(), key).page(t)
+	if n := len(first.Data) + len(rest.Data); n != 3 {
+		t.Errorf("%d of 3 types were shown", n)
+	}
+}
+
+// TestOddParam: error.param is the name as it was sent.
+func TestOddParam(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.ask(t, row{path: "/risks?limit[]=1", key: s.key(t, "read:all"), status: 400, code: "invalid_parameter", param: "limit[]"})
+}
+
+// TestKeyOffThePaths: a valid key counts where there is nothing, too.
+func TestKeyOffThePaths(t *testing.T) {
+	t.Parallel()
+	sandbox := serve(t).store
+	s := serve(t, withSandbox(func() (*db.DB, error) { return sandbox, nil }))
+	_, key := s.mint(t, "default", db.KeyDraft{Kind: db.TestKey, Scopes: []string{"read:all"}})
+	s.ask(t, row{path: "/nothing", key: key, status: 404, code: "not_found", has: []string{"Service-Environment: test\r"}})
+	s.ask(t, row{method: "PUT", path: "/scores", key: key, status: 405, code: "method_not_allowed", has: []string{"Service-Environment: test\r"}})
+}

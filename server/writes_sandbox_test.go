@@ -1,0 +1,139 @@
+package server_test
+
+import (
+	"fmt"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// sandboxDesk is a desk whose default credential is a test key.
+func sandboxDesk(t testing.TB) (d *desk, acme string) {
+	t.Helper()
+	d = openDesk(t, withSandbox(openSandbox(t)))
+	draft := db.KeyDraft{Kind: db.TestKey, Scopes: append(writeScopes, "read:all"), PerMinute: new(100_000)}
+	_, acme = d.mint(t, "acme", draft)
+	_, d.key = d.mint(t, db.DefaultOrganisation, draft)
+	return d, acme
+}
+
+var reserved = regexp.MustCompile(`^00000000-0000-0000-0000-\d{12}$`)
+
+// TestSandboxWrites: validated in full, answered as live with ids of the
+// reserved range and marked texts, and nothing is kept, neither there nor in
+// the live file.
+func TestSandboxWrites(t *testing.T) {
+	t.Parallel()
+	d, _ := sandboxDesk(t)
+	lists := func() (all string) {
+		for _, path := range []string{"/risks", "/incidents", "/kpis", "/vendor/inventory"} {
+			all += string(d.get(t, path+"?limit=100", d.key).body)
+		}
+		return all
+	}
+	before := lists()
+	first := func(path string) db.Record { return d.get(t, path, d.key).page(t).Data[0] }
+	risk, incident, kpi, vendor := first("/risks")["id"], first("/incidents")["id"], first("/kpis"), first("/vendor/inventory")
+	d.untouched(t, func() {
+		for range 2 { // the second time nothing is taken
+			for _, w := range []write{
+				{path: "/risks", body: goodRisk, status: 201, has: []string{`"description":"[SANDBOX] A description`, `"dimension":"OTHER"`}},
+				{path: "/risks", body: strings.Replace(goodRisk, "A desc", "[SANDBOX] A desc", 1), status: 201, not: []string{"[SANDBOX] [SANDBOX]"}},
+				{method: "PATCH", path: fmt.Sprint("/risks/", risk), body: `{"owner_name":"O"}`, has: []string{`"owner_name":"[SANDBOX] O"`}},
+				{path: "/incidents", body: goodIncident, status: 201, has: []string{`"title":"[SANDBOX] T"`}},
+				{method: "PATCH", path: fmt.Sprint("/incidents/", incident), body: `{"owner":"O","status":"closed"}`, has: []string{`"owner":"[SANDBOX] O"`, `"status":"closed"`}},
+				{path: "/vendor/inventory", body: vendorBody("fresh"), status: 201, has: []string{`"vendor_name":"[SANDBOX] N"`, `"vendor_key":"fresh"`}},
+				{method: "PATCH", path: fmt.Sprint("/vendor/inventory/", vendor["id"]), body: `{"annual_cost_usd":7}`, has: []string{`"annual_cost_usd":7`}},
+				batch(fmt.Sprintf(`"key_result_id":"%s","value":1,"note":"N"`, kpi["id"])),
+			} {
+				w.has = append(w.has, "Service-Environment: test\r")
+				a := d.send(t, w)
+				if id, shown := d.check(t, w, a)["id"].(string); shown && !reserved.MatchString(id) {
+					t.Errorf("%s: id %s", w.about(), id)
+				}
+			}
+		}
+		for _, w := range []write{
+			{path: "/risks", body: `{}`, status: 400, code: "invalid_parameter", param: "title"},
+			{path: "/risks", body: strings.Replace(goodRisk, "A description of enough length.", "short", 1), status: 400, code: "invalid_parameter", param: "description"},
+			{method: "PATCH", path: "/risks/00000000-0000-0000-0000-999999999999", body: `{}`, status: 404, code: "not_found"},
+			{path: "/vendor/inventory", body: vendorBody(vendor["vendor_key"].(string)), status: 409, code: "resource_conflict", param: "vendor_key"},
+			batch(`"key_result_code":"none","value":1`).refused(404, "not_found", "checkins[0].key_result_code"),
+			{path: "/risks", body: goodRisk, header: header(keyed, ""), status: 400, code: "invalid_parameter", param: keyed},
+		} {
+			w.has = []string{"Service-Environment: test\r"}
+			d.tell(t, w)
+		}
+	})
+	if lists() != before {
+		t.Error("the sandbox changed")
+	}
+}
+
+// TestSandboxRule: the rule of severity_change_reason holds there too.
+func TestSandboxRule(t *testing.T) {
+	t.Parallel()
+	d, _ := sandboxDesk(t)
+	page := d.get(t, "/risks?severity=CRITICAL&status=Open", d.key).page(t)
+	w := write{method: "PATCH", path: fmt.Sprint("/risks/", page.Data[0]["id"]), body: `{"status":"Closed"}`}
+	bad := w
+	bad.status, bad.code, bad.param = 400, "invalid_parameter", "severity_change_reason"
+	d.tell(t, bad)
+	w.body = `{"status":"Closed","severity_change_reason":` + goodReason + `}`
+	d.tell(t, w)
+}
+
+// TestSandboxReplay: keys are those of an organisation and environment, for 24
+// hours by the service's clock.
+func TestSandboxReplay(t *testing.T) {
+	t.Parallel()
+	d, acme := sandboxDesk(t)
+	live := d.service.key(t, writeScopes...)
+	w := write{path: "/risks", body: goodRisk, once: "k", status: 201}
+	first := d.send(t, w)
+	d.check(t, w, first)
+	again := w
+	again.replayed = true
+	d.sameAgain(t, again, first)
+	w.key = acme
+	d.tell(t, w)
+	w.key = live
+	d.tell(t, w)
+	reused := write{path: "/incidents", body: goodIncident, once: "k", status: 409, code: "idempotency_key_reused", param: keyed}
+	for _, key := range []string{d.key, acme, live} {
+		reused.key = key
+		d.tell(t, reused)
+	}
+	d.clock.advance(24 * time.Hour)
+	reused.key, reused.status, reused.code, reused.param = d.key, 201, "", ""
+	d.tell(t, reused)
+}
+
+// TestSandboxMemory: answers of test keys are bounded in memory, the oldest
+// give way.
+func TestSandboxMemory(t *testing.T) {
+	t.Parallel()
+	d, _ := sandboxDesk(t)
+	code := d.get(t, "/kpis", d.key).page(t).Data[0]["code"]
+	large := make([]string, 200)
+	for i := range large {
+		large[i] = fmt.Sprintf(`"key_result_code":"%s","value":%d,"period_start":"%s","note":"%s"`, code, i, start.AddDate(0, 0, i).Format(time.DateOnly), strings.Repeat("n", 2000))
+	}
+	w := batch(large...)
+	w.once = "first"
+	first := d.send(t, w)
+	again := w
+	again.replayed = true
+	d.sameAgain(t, again, first)
+	for i := range 80 { // of 440 KB each
+		w.once = fmt.Sprint("later ", i)
+		d.tell(t, w)
+	}
+	again.once = "later 79"
+	d.tell(t, again)
+	w.once = "first"
+	d.tell(t, w) // done anew
+}

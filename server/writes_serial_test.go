@@ -1,0 +1,219 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// seedOf is the seed of a random test, printed; GOVSVC_TEST_SEED repeats one.
+func seedOf(t testing.TB) uint64 {
+	t.Helper()
+	seed := uint64(time.Now().UnixNano())
+	if text := os.Getenv("GOVSVC_TEST_SEED"); text != "" {
+		var err error
+		if seed, err = strconv.ParseUint(text, 10, 64); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Logf("seed %d: repeat with GOVSVC_TEST_SEED=%d", seed, seed)
+	return seed
+}
+
+// deed is a write that was sent at least once, and all its answers.
+type deed struct {
+	write
+	mutex   sync.Mutex
+	answers []answer
+}
+
+// crowd sends random writes and repetitions of them from many goroutines.
+type crowd struct {
+	*desk
+	risks []string // ids that PATCHes go to
+	deeds []*deed
+}
+
+func newCrowd(t *testing.T, random *rand.Rand, n int) *crowd {
+	t.Helper()
+	d, _ := kpiDesk(t)
+	c := &crowd{desk: d}
+	for range 3 {
+		c.risks = append(c.risks, d.id(t, "/risks", goodRisk))
+	}
+	for i := range n {
+		c.deeds = append(c.deeds, &deed{write: c.pick(random, i)})
+	}
+	return c
+}
+
+// pick makes the n-th deed: it marks the record, so that the file tells who
+// wrote last.
+func (c *crowd) pick(random *rand.Rand, n int) write {
+	mark := fmt.Sprint("deed ", n)
+	w := write{once: mark}
+	switch random.IntN(5) {
+	case 0:
+		w.path, w.body = "/risks", strings.Replace(goodRisk, `"T"`, `"`+mark+`"`, 1)
+	case 1:
+		w.method, w.path = "PATCH", "/risks/"+c.risks[random.IntN(len(c.risks))]
+		severity := []string{"LOW", "MEDIUM", "HIGH", "CRITICAL"}[random.IntN(4)]
+		w.body = fmt.Sprintf(`{"title":"%s","severity":"%s","severity_change_reason":"a reason for every change"}`, mark, severity)
+	case 2:
+		w.path, w.body = "/vendor/inventory", vendorBody(fmt.Sprint("vendor ", random.IntN(10)))
+	case 3:
+		w.path, w.body = "/kpis/checkins", fmt.Sprintf(`{"checkins":[{"key_result_code":"M","value":%d,"period_start":"2026-0%d-01"}]}`, n, 1+random.IntN(9))
+	default:
+		w.path, w.body = "/risks", `{"title":"`+mark+`"}` // refused
+	}
+	return w
+}
+
+// TestSerialOrder lets many goroutines send random writes, each several times
+// and at once. The file then is in the state of a serial order, that of the
+// audit log, and each acknowledged write was done exactly once.
+func TestSerialOrder(t *testing.T) {
+	t.Parallel()
+	seed := seedOf(t)
+	random := rand.New(rand.NewPCG(seed, 0))
+	c := newCrowd(t, random, 150)
+	var plan []*deed
+	for range 3 {
+		plan = append(plan, c.deeds...)
+	}
+	random.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
+	var group sync.WaitGroup
+	const workers = 16
+	for worker := range workers {
+		group.Go(func() {
+			for i := worker; i < len(plan); i += workers {
+				a := c.send(t, plan[i].write)
+				plan[i].mutex.Lock()
+				plan[i].answers = append(plan[i].answers, a)
+				plan[i].mutex.Unlock()
+			}
+		})
+	}
+	group.Wait()
+	done := c.acknowledged(t)
+	c.replaySerially(t, done)
+	c.sound(t, db.DefaultOrganisation)
+}
+
+// acknowledged checks that every success of a deed is the same answer, and
+// given freshly once, and returns the deeds that were done, by request id.
+func (c *crowd) acknowledged(t *testing.T) map[string]*deed {
+	t.Helper()
+	done := map[string]*deed{}
+	for _, deed := range c.deeds {
+		fresh, body := 0, []byte(nil)
+		for _, a := range deed.answers {
+			if a.status >= 500 {
+				t.Errorf("%s: %d %s", deed.about(), a.status, a.body)
+			}
+			if a.status >= 300 {
+				continue
+			}
+			if body != nil && !bytes.Equal(body, a.sent) {
+				t.Errorf("%s: two answers, %s and %s", deed.about(), body, a.sent)
+			}
+			if body = a.sent; a.header.Get("Idempotency-Replayed") == "" {
+				fresh++
+				done[a.header.Get("X-Request-Id")] = deed
+			}
+		}
+		if body != nil && fresh != 1 {
+			t.Errorf("%s: done %d times", deed.about(), fresh)
+		}
+	}
+	return done
+}
+
+// replaySerially does the deeds of the audit log one after another on a model,
+// and compares the model with the file.
+func (c *crowd) replaySerially(t *testing.T, done map[string]*deed) {
+	t.Helper()
+	titles, severities, vendors, values, numbers, rated := map[string]string{}, map[string]string{}, []string{}, map[string]string{}, 3, 0
+	for _, id := range c.risks {
+		titles[id], severities[id] = "T", "HIGH"
+	}
+	log := c.cells(t, `SELECT event ->> '$.metadata.request_id', coalesce(resource_id, '') FROM audit_events WHERE action LIKE 'api.write.%' ORDER BY seq`)
+	lines := strings.Split(log, "\n")[3:] // those of newCrowd aside
+	for _, line := range lines {
+		request, id, _ := strings.Cut(line, "|")
+		deed := done[request]
+		if deed == nil {
+			t.Errorf("the log tells of a change by %s that nobody was answered", request)
+			continue
+		}
+		delete(done, request)
+		var body struct {
+			Title, Severity string
+			Key             string `json:"vendor_key"`
+			Checkins        []struct {
+				Value  int
+				Period string `json:"period_start"`
+			}
+		}
+		if err := json.Unmarshal([]byte(deed.body), &body); err != nil {
+			t.Fatal(err)
+		}
+		switch {
+		case deed.path == "/risks":
+			numbers++
+			if want := fmt.Sprintf(`"risk_id":"RISK-%04d"`, numbers); !strings.Contains(string(deed.success()), want) {
+				t.Errorf("%s: %s, want %s", deed.about(), deed.success(), want)
+			}
+			titles[id], severities[id] = body.Title, body.Severity
+		case deed.verb() == "PATCH":
+			if severities[id] != body.Severity {
+				rated++
+			}
+			titles[id], severities[id] = body.Title, body.Severity
+		case deed.path == "/vendor/inventory":
+			vendors = append(vendors, body.Key)
+		default:
+			values[body.Checkins[0].Period] = strconv.Itoa(body.Checkins[0].Value)
+		}
+	}
+	for request, deed := range done {
+		t.Errorf("%s was answered %s and is not in the log", deed.about(), request)
+	}
+	c.holds(t, "risks", "SELECT id, title, severity FROM risks ORDER BY id", sorted(titles, func(id string) string { return id + "|" + titles[id] + "|" + severities[id] })...)
+	c.holds(t, "values", "SELECT period_start, value FROM kpi_checkins ORDER BY period_start", sorted(values, func(period string) string { return period + "|" + values[period] })...)
+	c.holds(t, "vendors", "SELECT vendor_key FROM vendors ORDER BY seq", vendors...)
+	latest := slices.Max(append(sorted(values, func(period string) string { return period }), "0"))
+	c.holds(t, "current value", "SELECT current_value FROM kpis WHERE code = 'M' AND org_id = 1", values[latest])
+	c.holds(t, "events", "SELECT type, count(*) FROM events GROUP BY type ORDER BY type", fmt.Sprintf("risk.created|%d", numbers), fmt.Sprintf("risk.severity_changed|%d", rated))
+	c.holds(t, "kept answers", "SELECT count(*) FROM idempotency_records", fmt.Sprint(len(lines)+3))
+}
+
+// success is the answer that says that a deed was done.
+func (d *deed) success() []byte {
+	for _, a := range d.answers {
+		if a.status < 300 {
+			return a.sent
+		}
+	}
+	return nil
+}
+
+// sorted is a line for each key of a map, in the order of the keys.
+func sorted(m map[string]string, line func(string) string) []string {
+	lines := make([]string, 0, len(m))
+	for key := range m {
+		lines = append(lines, line(key))
+	}
+	slices.Sort(lines)
+	return lines
+}

@@ -1,0 +1,104 @@
+package server_test
+
+import (
+	"fmt"
+	"path/filepath"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// quickDesk is a desk whose writes wait no longer than this.
+func quickDesk(t testing.TB, wait time.Duration) *desk {
+	t.Helper()
+	path, c := filepath.Join(t.TempDir(), "govsvc.db"), &clock{now: start}
+	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: wait})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = quick.Close() })
+	s := serveFile(t, path, c, withStore(quick))
+	return &desk{s, path, raw(t, path), s.key(t, append(writeScopes, "read:all", "read:audit")...)}
+}
+
+// unavailable is a write as it is answered while the file can't be written.
+func (w write) unavailable() write {
+	w.status, w.code, w.param = 503, "service_unavailable", ""
+	w.has, w.not = []string{"Retry-After: "}, []string{"SQLITE", "locked", "database is"}
+	return w
+}
+
+// TestLockedFile: another process holds the file's lock past the bound. Every
+// write is a 503 that did nothing, reads go on, and the same requests with the
+// same keys go through when the lock is gone.
+func TestLockedFile(t *testing.T) {
+	t.Parallel()
+	d := quickDesk(t, 50*time.Millisecond)
+	risk, incident := "/risks/"+d.id(t, "/risks", goodRisk), "/incidents/"+d.id(t, "/incidents", goodIncident)
+	vendor := "/vendor/inventory/" + d.id(t, "/vendor/inventory", vendorBody("v"))
+	load(t, d.store, db.DefaultOrganisation, []db.Record{sample("kpi", "K", 1, start)})
+	writes := []write{
+		{path: "/risks", body: goodRisk, status: 201},
+		{method: "PATCH", path: risk, body: `{"title":"x"}`},
+		{path: "/incidents", body: goodIncident, status: 201},
+		{method: "PATCH", path: incident, body: `{"status":"closed"}`},
+		{path: "/vendor/inventory", body: vendorBody("w"), status: 201},
+		{method: "PATCH", path: vendor, body: `{"status":"exited"}`},
+		batch(`"key_result_code":"K kpi 1","value":1`),
+	}
+	for i := range writes {
+		writes[i].once = fmt.Sprint("key ", i)
+	}
+	release := lock(t, d.path)
+	d.untouched(t, func() {
+		for _, w := range writes {
+			d.tell(t, w.unavailable())
+			d.tell(t, w.unavailable()) // not in flight
+		}
+		d.get(t, "/risks", d.key)
+		d.get(t, "/kpis", d.key)
+		d.tell(t, write{path: "/risks", body: `{}`, status: 400, code: "invalid_parameter", param: "title"}) // before the write
+	})
+	release()
+	for _, w := range writes {
+		d.tell(t, w)
+		w.replayed = true
+		d.tell(t, w)
+	}
+	d.holds(t, "done once", "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM vendors), (SELECT count(*) FROM kpi_checkins)", "2|2|2|1")
+	d.sound(t, db.DefaultOrganisation)
+}
+
+// TestLockedFileCrowd: many writers at once all get their answer within about
+// the bound, and none has done anything.
+func TestLockedFileCrowd(t *testing.T) {
+	t.Parallel()
+	d := quickDesk(t, 100*time.Millisecond)
+	release := lock(t, d.path)
+	began := time.Now()
+	var group sync.WaitGroup
+	for range 64 {
+		group.Go(func() { d.tell(t, write{path: "/risks", body: goodRisk}.unavailable()) })
+	}
+	group.Wait()
+	if took := time.Since(began); took > 10*time.Second {
+		t.Errorf("64 refusals took %v", took)
+	}
+	release()
+	for range 3 {
+		d.id(t, "/risks", goodRisk)
+	}
+	d.holds(t, "numbers", "SELECT group_concat(risk_id) FROM risks", "RISK-0001,RISK-0002,RISK-0003")
+}
+
+// TestShortLock: a lock that ends within the bound only delays.
+func TestShortLock(t *testing.T) {
+	t.Parallel()
+	d := quickDesk(t, 20*time.Second)
+	d.get(t, "/risks", d.key)
+	release := lock(t, d.path)
+	time.AfterFunc(200*time.Millisecond, release)
+	d.id(t, "/risks", goodRisk)
+}
