@@ -1,74 +1,58 @@
 package cmd
 
 import (
-	"context"
+	"encoding/hex"
 	"fmt"
-	"io"
+	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/server/openapi"
 )
 
 func (a *app) auditCommand() *cobra.Command {
 	audit := &cobra.Command{
 		Use:   "audit",
-		Short: "Check the audit log",
-		Long: `Check the audit log. Every change, export and key event is kept there, each
-event chained to the one before it by its hash.`,
+		Short: "Check the audit log, or write it out for a SIEM",
+		Long: `Check the audit log, or write it out for a SIEM. Every change, export and key
+event is kept there, each event chained to the one before it by its hash.`,
 	}
-	audit.AddCommand(a.auditVerifyCommand())
+	audit.AddCommand(a.auditExportCommand(), a.auditVerifyCommand())
 	a.orgFlag(audit.Commands()...)
-	a.jsonFlag(audit.Commands()...)
 	return audit
 }
 
-func (a *app) auditVerifyCommand() *cobra.Command {
-	return &cobra.Command{
-		Use:   "verify",
-		Short: "Check that no event was altered or removed",
-		Long: `Walk an organisation's audit log from its start and check each event's hash.
-The exit status is 0 if all events are sound and 1 if not: the error then names
-the first event that was altered, or whose predecessor was altered or removed.
+// digest is a SHA-256 in hexadecimal.
+type digest struct{ value *string }
 
-With --json an object: org, intact, events (how many are sound) and broken
-(null, or position, id and time of that event), in either case.`,
-		Example: `  govsvc audit verify
-  govsvc audit verify --org acme --json`,
-		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.verifyAudit(c.Context(), store, org)
-			})
-		},
+func (v digest) Type() string   { return "HASH" }
+func (v digest) String() string { return *v.value }
+
+func (v digest) Set(text string) error {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if raw, err := hex.DecodeString(text); err != nil || len(raw) != 32 {
+		return fmt.Errorf("%q is not a SHA-256: 64 hexadecimal digits", text)
 	}
+	*v.value = text
+	return nil
 }
 
-// verdict is what a check of the audit log found.
-type verdict struct {
-	Org    string     `json:"org"`
-	Intact bool       `json:"intact"`
-	Events int        `json:"events"` // that are sound
-	Broken *db.Broken `json:"broken"`
-}
+// moment is an instant as the audit log stores it: a date, which is its
+// midnight in UTC, or a timestamp of RFC 3339.
+type moment struct{ value *string }
 
-func (a *app) verifyAudit(ctx context.Context, store *db.DB, org db.Organisation) error {
-	sound, broken, err := store.VerifyAudit(ctx, org.Org)
+func (v moment) Type() string   { return "INSTANT" }
+func (v moment) String() string { return *v.value }
+
+func (v moment) Set(text string) error {
+	at, err := openapi.ParseInstant(text)
 	if err != nil {
-		return err
+		return fmt.Errorf("%q is not a date like 2026-09-12 (midnight UTC) or a time like 2026-09-12T08:30:00Z", text)
 	}
-	found := verdict{org.Name, broken == nil, sound, broken}
-	if broken == nil {
-		return a.print(found, func(w io.Writer) error {
-			_, err := fmt.Fprintf(w, "%s: the audit log is intact, %d events\n", oneLine(org.Name), sound)
-			return err
-		})
-	}
-	if a.json {
-		if err := a.printJSON(found); err != nil {
-			return err
-		}
-	}
-	return fmt.Errorf("the audit log of %q is broken at event %d (id %s, time %s): it was altered, or what stood before it was; "+
-		"keep this file as evidence and compare it with a backup", org.Name, broken.Position, broken.ID, broken.Time)
+	// stored instants are whole milliseconds: the next one is the first that
+	// can be at or after this
+	*v.value = db.Timestamp(at.Add(time.Millisecond - 1).Truncate(time.Millisecond))
+	return nil
 }

@@ -64,10 +64,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 func (a *app) root() *cobra.Command {
 	root := &cobra.Command{
 		Use:   "govsvc",
-		Short: "Governance data service: HTTP API, key management and data transfer over one SQLite file",
+		Short: "Governance data service: HTTP API, webhooks, key management and data transfer over one SQLite file",
 		Long: `govsvc serves an organisation's AI-governance data (scores, risks, signals,
 roadmap, compliance, vendors, talent, incidents, KPIs and an audit log) as an
-HTTP JSON API, from one SQLite file.
+HTTP JSON API, from one SQLite file, and tells events to webhook receivers.
 
 Results go to stdout; progress, logs and errors to stderr. The exit status is
 0 when done, 1 when it failed and 2 for a wrong command line. An error is one
@@ -85,6 +85,9 @@ once.`,
   KEY=$(govsvc keys mint --name reports --scope read:all)
   curl -H "Authorization: Bearer $KEY" http://127.0.0.1:8080/api/v1/risks
 
+  # try the API without setting anything up
+  govsvc sandbox
+
   # load data and take it out again
   govsvc import risks.ndjson vendors.ndjson
   govsvc export --out backup.ndjson`,
@@ -100,7 +103,8 @@ once.`,
 	root.SetVersionTemplate("govsvc {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&a.path, "db", "govsvc.db", "`PATH` of the data file")
-	root.AddCommand(a.serveCommand(), a.keysCommand(), a.orgsCommand(), a.importCommand(), a.exportCommand(),
+	root.AddCommand(a.serveCommand(), a.deliverCommand(), a.sandboxCommand(), a.keysCommand(), a.orgsCommand(),
+		a.importCommand(), a.exportCommand(), a.webhooksCommand(), a.deadLettersCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.openapiCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()

@@ -51,8 +51,10 @@ The types:
 }
 
 // typesText lists the types on lines of their own.
-func typesText() string {
-	names := db.RecordTypes()
+func typesText() string { return wrapped(db.RecordTypes()) }
+
+// wrapped lists names on a few lines, for a help text.
+func wrapped(names []string) string {
 	line := (len(names) + 2) / 3
 	var lines []string
 	for some := range slices.Chunk(names, line) {

@@ -3,11 +3,14 @@ package cmd
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
 	"time"
+
+	"govsvc/server"
 )
 
 // Bounds on what one connection can hold.
@@ -45,7 +48,7 @@ func run(ctx context.Context, listener net.Listener, s service, logger *slog.Log
 	defer stopWork()
 	worked, served := make(chan error, 1), make(chan error, 1)
 	go func() { worked <- s.Run(working) }()
-	go func() { served <- web.Serve(listener) }()
+	go func() { served <- web.Serve(server.JoinWrites(listener)) }()
 
 	var err error
 	select {
@@ -68,20 +71,53 @@ func end(ctx context.Context, web *http.Server, logger *slog.Logger) {
 	}
 }
 
-// listenerURL is where a listener can be reached: the host as bound or, where
-// that is every address, as given.
-func listenerURL(given string, bound net.Addr) string {
+// beside runs work beside main, from before it begins: the end of ctx ends both,
+// and the end of either the other.
+func beside(ctx context.Context, work, main func(context.Context) error) error {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	worked := make(chan error, 1)
+	go func() {
+		err := work(ctx)
+		stop()
+		worked <- err
+	}()
+	err := main(ctx)
+	stop()
+	return errors.Join(err, <-worked)
+}
+
+// endedBySignal is err, unless that is but a signal that came early.
+func endedBySignal(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
+}
+
+// listen opens addr.
+func listen(ctx context.Context, addr string) (net.Listener, error) {
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
+	if err != nil {
+		return nil, fmt.Errorf("can't listen on %s: %w; choose another address with --addr", addr, err)
+	}
+	return listener, nil
+}
+
+// reachable is where a listener can be reached, as HOST:PORT: the host as bound
+// or, where that is every address, as given.
+func reachable(given string, bound net.Addr) string {
 	at, err := netip.ParseAddrPort(bound.String())
 	if err != nil {
-		return "http://" + bound.String()
+		return bound.String()
 	}
 	if !at.Addr().IsUnspecified() {
-		return "http://" + at.String()
+		return at.String()
 	}
 	host, _, _ := net.SplitHostPort(given)
 	if host == "" {
 		host = "localhost"
 	}
 	_, port, _ := net.SplitHostPort(bound.String())
-	return "http://" + net.JoinHostPort(host, port)
+	return net.JoinHostPort(host, port)
 }

@@ -34,14 +34,15 @@ type serveOptions struct {
 	trustedProxies prefixes
 	allowOrigins   []string
 	anonymousRPM   *int
+	answerMemory   *int
 	receivers      receivers
 	logFormat      string
 	demo           bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	perMinute := anonymousRPM
-	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, receivers: newReceivers(), logFormat: logText}
+	perMinute, megabytes := anonymousRPM, 16
+	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, receivers: newReceivers(), logFormat: logText}
 	c := &cobra.Command{
 		Use:        "serve",
 		SuggestFor: []string{"start", "run", "server"},
@@ -73,6 +74,7 @@ commands can change the same file meanwhile.`,
 	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the address it listens on")
 	flags.Var(list{&o.allowOrigins, knownOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
 	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For counts; repeatable, or separated by commas")
+	flags.Var(count{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
 	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
 	o.receivers.flags(c)
 	logFlag(c, &o.logFormat)
@@ -122,7 +124,7 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		Store: store, Document: document, Sandbox: openData, Logger: logger,
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
 		BaseURL: o.baseURL, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
-		AnonymousPerMinute: *o.anonymousRPM, Version: programVersion().Version,
+		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
 	})
 	if err != nil {
 		return err

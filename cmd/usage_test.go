@@ -12,7 +12,7 @@ const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:r
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ line, want string }{
-		{"", "`govsvc` needs a command: audit, completion, export, import, keys, openapi, orgs, serve or version; see `govsvc --help`"},
+		{"", "`govsvc` needs a command: audit, completion, deadletters, deliver, export, import, keys, openapi, orgs, sandbox, serve, version or webhooks; see `govsvc --help`"},
 		{"keys", "`govsvc keys` needs a command: import, list, mint, revoke or rotate; see `govsvc keys --help`"},
 		{"orgs", "`govsvc orgs` needs a command: create, list or set; "},
 		{"audit", "`govsvc audit` needs a command: verify; "},
@@ -21,7 +21,7 @@ func TestWrongUsage(t *testing.T) {
 		{"start", "unknown command \"start\"; did you mean serve? See"},
 		{"zzzzzz", "unknown command \"zzzzzz\"; see `govsvc --help`"},
 		{"zzzzzz --flag", "unknown command \"zzzzzz\"; see"},
-		{"deliver", "unknown command \"deliver\""},
+		{"send", "unknown command \"send\"; did you mean deliver? See"},
 		{"keys create", "`govsvc keys` has no command \"create\"; did you mean mint? See `govsvc keys --help`"},
 		{"keys delete", "did you mean revoke?"},
 		{"keys zzzzzz", "`govsvc keys` has no command \"zzzzzz\"; see `govsvc keys --help`"},
@@ -81,6 +81,50 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --base-url https://gov.example.com?a", "--base-url: "},
 		{"serve --anonymous-rpm -1", "--anonymous-rpm: \"-1\" is not a whole number from 0 "},
 		{"serve --log-format xml", "--log-format: \"xml\" is not text or json"},
+		{"serve --webhook-allow x", "--webhook-allow: \"x\" is not a network"},
+		{"serve --webhook-ca a.pem,", "--webhook-ca: \"a.pem,\" has an empty value"},
+		{"serve --webhook-schedule 5", "--webhook-schedule: \"5\" is not a length of time like 5s, 30m or 24h, up to 8760h; separate the waits by commas; see"},
+		{"serve --webhook-schedule 1s,,2s", "--webhook-schedule: \"\" is not a length of time"},
+		{"serve --webhook-schedule 1s,-2s", "--webhook-schedule: \"-2s\" is not a length of time"},
+		{"deliver --webhook-schedule 9999h", "--webhook-schedule: \"9999h\" is not a length of time"},
+		{"deliver --webhook-allow 10.0.0.0/99", "--webhook-allow: \"10.0.0.0/99\" is not a network"},
+		{"deliver now", "unexpected argument \"now\""},
+		{"deliver --log-format xml", "--log-format: \"xml\" is not text or json"},
+		{"sandbox x", "unexpected argument \"x\""},
+		{"sandbox --addr 4010", "--addr: \"4010\" is not HOST:PORT"},
+
+		{"deadletters", "`govsvc deadletters` needs a command: discard, list or replay; "},
+		{"deadletters list x", "unexpected argument \"x\""},
+		{"deadletters replay", "ID is missing; give ids of dead letters or --all; see `govsvc deadletters replay --help`"},
+		{"deadletters replay a --all", "give ids of dead letters or --all, not both; see `govsvc deadletters replay --help`"},
+		{"deadletters retry", "did you mean replay?"},
+		{"deadletters discard", "ID is missing; see `govsvc deadletters discard --help`"},
+		{"deadletters discard --all", "unknown flag --all"},
+
+		{"webhooks", "`govsvc webhooks` needs a command: list, listen, rotate-secret or trigger; "},
+		{"webhooks list x", "unexpected argument \"x\""},
+		{"webhooks rotate-secret", "ID is missing; see `govsvc webhooks rotate-secret --help`"},
+		{"webhooks rotate-secret a b", "unexpected argument \"b\""},
+		{"webhooks rotate-secret a --overlap 1d", "--overlap: \"1d\" is not a length of time like 24h"},
+		{"webhooks listen x", "unexpected argument \"x\""},
+		{"webhooks listen --addr 9443", "--addr: \"9443\" is not HOST:PORT"},
+		{"webhooks listen --secret hush", "--secret: a signing secret is whsec_ and base64; give it as it was shown; see"},
+		{"webhooks listen --secret whsec_hush!", "--secret: a signing secret is whsec_ and base64; give it as it was shown; see"},
+		{"webhooks listen --secret whsec_", "--secret: a signing secret is whsec_ and base64"},
+		{"webhooks listen --forward-to localhost:3000", "--forward-to: \"localhost:3000\" is not a URL like http://localhost:3000/hook"},
+		{"webhooks listen --forward-to ftp://localhost/", "--forward-to: \"ftp://localhost/\" is not a URL like"},
+		{"webhooks listen --forward-to http://u:p@localhost/", "is not a URL like"},
+		{"webhooks listen --forward-to=", "--forward-to: \"\" is not a URL like"},
+		{"webhooks trigger", "TYPE is missing; see `govsvc webhooks trigger --help`"},
+		{"webhooks trigger ping", "--secret and --url are missing; see"},
+		{"webhooks trigger ping --url https://example.com/", "--secret is missing; see"},
+		{"webhooks trigger pong --url https://example.com/ --secret whsec_AAAA", "no event has the type \"pong\"; the types are assessment.completed, " +
+			"verdict.changed, roadmap.updated, risk.created, risk.severity_changed, compliance.posture_changed, evidence.pack_filed, ping; see"},
+		{"webhooks trigger ping x --url https://example.com/ --secret whsec_AAAA", "unexpected argument \"x\""},
+		{"webhooks trigger ping --url http://example.com/ --secret whsec_AAAA", "--url: url must be an https URL, such as https://example.com/hooks; see"},
+		{"webhooks trigger ping --url https://u:p@example.com/ --secret whsec_AAAA", "--url: url must not hold a user name or password"},
+		{"webhooks trigger ping --url https://0x7f.1/ --secret whsec_AAAA", "--url: url must hold an IPv4 address as four decimal numbers"},
+
 		{"serve --metrics-addr :1", "unknown flag --metrics-addr"},
 	} {
 		t.Run(row.line, func(t *testing.T) {
@@ -109,6 +153,8 @@ func TestMissingFile(t *testing.T) {
 	for _, line := range []string{
 		"keys list", "keys revoke x", "keys rotate x", "orgs list", "orgs set default --plan starter",
 		"export", "audit verify", "keys mint --name n --scope read:all --org other", "import --dry-run FILE",
+		"deliver --once", "deliver", "webhooks list", "webhooks rotate-secret x", "deadletters list", "deadletters replay --all",
+		"deadletters replay x", "deadletters discard x",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -104,7 +103,9 @@ func (tx *Tx) Audit(e AuditEvent) error {
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
 		Severity: e.Severity, Metadata: e.Metadata,
 	})
-	if _, err := tx.exec("INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)", tx.Org, event, link(head, event)); err != nil {
+	chain := AuditChain{head: [sha256.Size]byte(head)}
+	chain.Add([]byte(event))
+	if _, err := tx.exec("INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)", tx.Org, event, chain.head[:]); err != nil {
 		return err
 	}
 	tx.audited = true
@@ -129,14 +130,6 @@ func orNull(s string) *string {
 	return &s
 }
 
-// link is the hash of an event after the one whose hash is head.
-func link(head []byte, event string) []byte {
-	sum := sha256.New()
-	sum.Write(head)
-	sum.Write([]byte(event))
-	return sum.Sum(nil)
-}
-
 // AuditQuery asks for events oldest first. Since is ignored after a cursor;
 // both bounds are stored timestamps, or empty.
 type AuditQuery struct {
@@ -152,6 +145,8 @@ type AuditPage struct {
 	HasMore bool
 	// Next goes on behind the last event seen so far; empty if none ever was.
 	Next string
+
+	first int64 // the number of the first event
 }
 
 // auditList names the log in its cursors.
@@ -187,6 +182,9 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 			return nil
 		}
 		err := row.Scan(&after, &event)
+		if len(page.Events) == 0 {
+			page.first = after
+		}
 		page.Events = append(page.Events, event)
 		return err
 	}, auditPage, org.Org, after, q.Since, until, q.Limit+1)
@@ -194,56 +192,4 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 		page.Next = d.seal(auditList, org, fmt.Sprint(after), "")
 	}
 	return page, err
-}
-
-// Broken is the first event of a log that does not fit the one before it.
-type Broken struct {
-	Position int    `json:"position"` // 1 is the oldest event
-	ID       string `json:"id"`       // "" where nothing is left to be named
-	Time     string `json:"time"`
-}
-
-// VerifyAudit walks an organisation's log from its start and returns how many
-// events are sound and the first that was altered, or whose predecessor was
-// altered or removed; nil if all is sound. Where the end of the log is gone,
-// Broken has a position alone.
-func (d *DB) VerifyAudit(ctx context.Context, org Org) (int, *Broken, error) {
-	head, sound, last := make([]byte, sha256.Size), 0, int64(0)
-	var broken *Broken
-	err := d.rows(ctx, func(row scanner) error {
-		var event string
-		var hash []byte
-		var b Broken
-		if broken != nil {
-			return nil
-		}
-		if err := row.Scan(&last, &event, &hash, &b.ID, &b.Time); err != nil {
-			return err
-		}
-		if head = link(head, event); !bytes.Equal(head, hash) {
-			b.Position = sound + 1
-			broken = &b
-			return nil
-		}
-		sound++
-		return nil
-	}, "SELECT seq, event, hash, coalesce(event ->> 'id', ''), coalesce(time, '') FROM audit_events WHERE org_id = ? ORDER BY seq", org)
-	if err == nil && broken == nil {
-		broken, err = d.lostEnd(ctx, last, sound)
-	}
-	return sound, broken, err
-}
-
-// lostEnd looks for events removed from behind the last one of a log, which no
-// hash can tell. The numbers of events are given out without a gap and never
-// again; whose a lost one was is not known, so it counts against every log
-// that ended before it.
-func (d *DB) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error) {
-	var lost bool
-	err := d.row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
-		(SELECT count(*) FROM audit_events WHERE seq > ?1)`, last).Scan(&lost)
-	if err != nil || !lost {
-		return nil, storeError(err)
-	}
-	return &Broken{Position: sound + 1}, nil
 }

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"sync"
 	"time"
@@ -98,6 +99,11 @@ func (w *door) connect(ctx context.Context, fresh bool) error {
 func (w *door) reconnect() error {
 	_ = w.close() // it has nothing to lose
 	w.pool, w.conn = nil, nil
+	if info, err := os.Stat(w.db.path); err == nil {
+		for _, end := range []string{"-wal", "-shm"} { // SQLite gave them the mode that the file had
+			_ = os.Chmod(w.db.path+end, info.Mode().Perm()) // may be another's, or not there
+		}
+	}
 	err := w.connect(context.Background(), false)
 	if err != nil {
 		_ = w.close()

@@ -29,8 +29,8 @@ func (x *exchange) send(answer api.Answer) {
 		h.Set("Content-Type", answer.ContentType)
 	}
 	compressed := len(answer.Body) >= compressFrom && acceptsGzip(x.r.Header.Values("Accept-Encoding"))
-	if x.r.Method == http.MethodGet || x.r.Method == http.MethodHead {
-		tag := entityTag(answer.Body)
+	if x.read != nil {
+		tag := x.read.tag
 		if compressed {
 			h["ETag"] = []string{`"` + tag + `-gzip"`} // spelt as specified
 		} else {
@@ -45,7 +45,11 @@ func (x *exchange) send(answer api.Answer) {
 	body := answer.Body
 	if compressed {
 		h.Set("Content-Encoding", "gzip")
-		body = compress(body)
+		if x.read != nil {
+			body = x.read.compressed()
+		} else {
+			body = compress(body)
+		}
 	}
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(answer.Status)

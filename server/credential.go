@@ -12,8 +12,8 @@ import (
 )
 
 // credential finds the key that a request presents and verifies it. The key is
-// read anew each time, so that a revocation or a change of plan by any process
-// counts at once.
+// read anew whenever anything was committed to the file, so that a revocation
+// or a change of plan by any process counts at once.
 func (x *exchange) credential() (*db.StoredKey, error) {
 	presented := bearer(x.r.Header.Values("Authorization"))
 	if presented == "" {
@@ -26,7 +26,11 @@ func (x *exchange) credential() (*db.StoredKey, error) {
 	if presented == "" {
 		return nil, &api.Error{Code: api.MissingCredential, Message: "send the API key as `Authorization: Bearer <API_KEY>`"}
 	}
-	key, err := x.verifier.verify(x.r.Context(), presented)
+	// a file whose generation can't be told is read anew for every request
+	if generation, err := x.Store.Generation(x.r.Context()); err == nil {
+		x.generation = generation
+	}
+	key, err := x.verifier.verify(x.r.Context(), presented, x.generation)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +63,17 @@ type verifier struct {
 	tagged, former chan struct{}
 
 	mutex   sync.Mutex
-	known   map[[sha256.Size]byte]string  // digest of a verified key → its id
-	flights map[[sha256.Size]byte]*flight // verifications under way
-	uses    map[string]string             // id → when it was last used, not yet stored
+	known   map[[sha256.Size]byte]verified // by digest of the plain text
+	flights map[[sha256.Size]byte]*flight  // verifications under way
+	uses    map[string]string              // id → when it was last used, not yet stored
+}
+
+// verified is a key that was proven true, and its row as it was at a
+// generation of the file.
+type verified struct {
+	id         string
+	generation int64
+	key        *db.StoredKey
 }
 
 type flight struct {
@@ -73,27 +85,36 @@ type flight struct {
 func newVerifier(store *db.DB) *verifier {
 	return &verifier{
 		store: store, tagged: make(chan struct{}, 2), former: make(chan struct{}, 1),
-		known: map[[sha256.Size]byte]string{}, flights: map[[sha256.Size]byte]*flight{}, uses: map[string]string{},
+		known: map[[sha256.Size]byte]verified{}, flights: map[[sha256.Size]byte]*flight{}, uses: map[string]string{},
 	}
 }
 
 // verify finds the key that was presented; nil if it is not one of ours.
-func (v *verifier) verify(ctx context.Context, presented string) (*db.StoredKey, error) {
+func (v *verifier) verify(ctx context.Context, presented string, generation int64) (*db.StoredKey, error) {
 	parsed, ok := v.store.ParseKey(presented)
 	if !ok {
 		return nil, nil //nolint:nilnil // a false key is an answer, not an error
 	}
 	digest := sha256.Sum256([]byte(presented))
 	v.mutex.Lock()
-	id, known := v.known[digest]
+	known := v.known[digest]
 	v.mutex.Unlock()
-	if !known {
+	if known.key != nil && known.generation == generation && generation > 0 {
+		return known.key, nil
+	}
+	if known.id == "" {
 		var err error
-		if id, err = v.prove(ctx, digest, parsed, presented); err != nil || id == "" {
+		if known.id, err = v.prove(ctx, digest, parsed, presented); err != nil || known.id == "" {
 			return nil, err
 		}
 	}
-	return v.store.KeyByID(ctx, id)
+	key, err := v.store.KeyByID(ctx, known.id)
+	if err == nil {
+		v.mutex.Lock()
+		v.known[digest] = verified{known.id, generation, key}
+		v.mutex.Unlock()
+	}
+	return key, err
 }
 
 // prove hashes a key that is seen for the first time. Callers that present the
@@ -171,7 +192,7 @@ func (v *verifier) remember(digest [sha256.Size]byte, id string) {
 			break
 		}
 	}
-	v.known[digest] = id
+	v.known[digest] = verified{id: id}
 }
 
 // used notes that a key was used now.

@@ -50,6 +50,8 @@ type Config struct {
 	Version string
 	// TrustedProxies are the addresses whose X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
+	// KeepAnswers is how many bytes of answers are held in memory; 0 is none.
+	KeepAnswers int64
 	// AnonymousPerMinute bounds the requests that an address may make without a
 	// valid key; 0 is no limit.
 	AnonymousPerMinute int
@@ -65,6 +67,7 @@ type Server struct {
 	mcp             *mcp
 	sandbox         lazy
 	ready           readiness
+	kept            kept
 }
 
 // keysInMemory bounds the keys, and the addresses, whose state is held.
@@ -89,6 +92,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		addresses: limit.New(config.Store.Now, keysInMemory),
 		verifier:  newVerifier(config.Store),
 		sandbox:   lazy{open: config.Sandbox},
+		kept:      kept{most: config.KeepAnswers},
 	}
 	if s.mcp, err = newMCP(config, functions); err != nil {
 		return nil, err

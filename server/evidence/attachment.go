@@ -108,7 +108,7 @@ func shorten(name string) string {
 // dot.
 func device(base string) bool {
 	switch base {
-	case "CON", "PRN", "AUX", "NUL", "CONIN$", "CONOUT$":
+	case "CON", "PRN", "AUX", "NUL":
 		return true
 	}
 	number, ok := strings.CutPrefix(base, "COM")

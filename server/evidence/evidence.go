@@ -25,8 +25,8 @@ const (
 	MaxPack        = 2 << 30 // all items; below what a plain zip can hold
 )
 
-// maxTitle is a title's greatest length in characters.
-const maxTitle = 2000
+// MaxTitle is a title's greatest length in characters.
+const MaxTitle = 2000
 
 // Draft says what to file.
 type Draft struct {
@@ -49,8 +49,8 @@ type Attachment struct {
 func File(ctx context.Context, store *db.DB, by db.By, org db.Organisation, draft Draft) (db.EvidencePack, error) {
 	var filed db.EvidencePack
 	draft.Title = strings.TrimSpace(draft.Title)
-	if n := utf8.RuneCountInString(draft.Title); n == 0 || n > maxTitle || !utf8.ValidString(draft.Title) {
-		return filed, invalid("title", "a title has 1 to %d characters", maxTitle)
+	if n := utf8.RuneCountInString(draft.Title); n == 0 || n > MaxTitle || !utf8.ValidString(draft.Title) {
+		return filed, invalid("title", "a title has 1 to %d characters", MaxTitle)
 	}
 	items, err := newSpool()
 	if err != nil {

@@ -3,13 +3,14 @@ package evidence
 import (
 	"bytes"
 	"encoding/hex"
-	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"strings"
 	"unicode"
 
+	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -48,7 +49,7 @@ type Item struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Versions are of what made the pack.
+// Versions are those of what made the pack.
 type Versions struct {
 	Manifest int    `json:"manifest"` // the form of the manifest and of the zip
 	Govsvc   string `json:"govsvc"`
@@ -89,12 +90,12 @@ func readManifest(text []byte) (*Manifest, error) {
 	return &m, m.check()
 }
 
-var errNotCanonical = fmt.Errorf("is not in the canonical form of RFC 8785, in which it was filed")
+var errNotCanonical = errors.New("is not in the canonical form of RFC 8785, in which it was filed")
 
 func (m *Manifest) check() error {
 	switch {
 	case m.Object != manifestObject:
-		return fmt.Errorf("is not the manifest of an evidence pack")
+		return errors.New("is not the manifest of an evidence pack")
 	case m.Versions.Manifest != manifestVersion:
 		return fmt.Errorf("has version %d; this govsvc knows version %d: use the one that made the pack, or a newer one",
 			m.Versions.Manifest, manifestVersion)

@@ -153,6 +153,9 @@ func (c *contents) item(item Item) (member, error) {
 	if got := hex.EncodeToString(sum.Sum(nil)); got != item.SHA256 {
 		return member{}, fault(item.Path, "differs from what was filed: its SHA-256 is %s, the manifest has %s", got, item.SHA256)
 	}
+	if err != nil {
+		return member{}, fault(item.Path, "is as it was filed, but its checksum in the zip is not")
+	}
 	return member{Item: item, crc: crc.Sum32(), open: file.Open}, nil
 }
 

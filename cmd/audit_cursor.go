@@ -1,0 +1,105 @@
+package cmd
+
+import (
+	"cmp"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// auditCursor is where an export of the audit log goes on: the content of a
+// cursor file.
+type auditCursor struct {
+	Organisation string `json:"organisation"`
+	Cursor       string `json:"cursor"` // authenticated by the data file
+	// The file that was written and how long it was then. What is behind that
+	// was written by a run that was killed before it could note it here.
+	Out  string `json:"out,omitempty"`
+	Size int64  `json:"size,omitempty"`
+}
+
+// readCursor reads a cursor file; one that is missing or empty is a start.
+func readCursor(path string) (auditCursor, error) {
+	var c auditCursor
+	text, err := os.ReadFile(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(text) == 0 {
+		return c, nil
+	}
+	if err != nil {
+		return c, fmt.Errorf("--cursor-file: %w", err)
+	}
+	if err := json.Unmarshal(text, &c); err != nil || c.Cursor == "" {
+		return c, fmt.Errorf("--cursor-file: %s is not a cursor file; give another, or remove it to start over", path)
+	}
+	return c, nil
+}
+
+// write replaces the cursor file as a whole: whoever reads it, after a crash
+// too, finds this cursor or the one before.
+func (c auditCursor) write(path string) error {
+	text, err := json.Marshal(c)
+	if err != nil {
+		return err
+	}
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
+	if err != nil {
+		return fmt.Errorf("--cursor-file: %w", err)
+	}
+	_, err = file.Write(append(text, '\n'))
+	if err == nil {
+		err = file.Sync()
+	}
+	if err = errors.Join(err, file.Close()); err == nil {
+		err = os.Rename(file.Name(), path)
+	}
+	if err != nil {
+		_ = os.Remove(file.Name()) // err is what the user must hear of
+		return fmt.Errorf("--cursor-file: %w", err)
+	}
+	return nil
+}
+
+// auditLog is the file that events are appended to.
+type auditLog struct {
+	file    *os.File
+	path    string // absolute
+	regular bool   // not a device or a pipe
+}
+
+// openAuditLog opens the file and takes away what a killed run left behind the
+// cursor, half an event perhaps: the events come again.
+func openAuditLog(path string, c auditCursor) (*auditLog, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	file, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE, 0o600)
+	if err != nil {
+		return nil, fmt.Errorf("--out: %w", err)
+	}
+	info, err := file.Stat()
+	if err == nil && info.Mode().IsRegular() && c.Out == absolute && info.Size() > c.Size {
+		err = file.Truncate(c.Size)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("--out: %w", err), file.Close())
+	}
+	return &auditLog{file, absolute, info.Mode().IsRegular()}, nil
+}
+
+func (l *auditLog) Write(p []byte) (int, error) { return l.file.Write(p) }
+
+// mark has all that was written on the disk and notes in c how much it is.
+func (l *auditLog) mark(c *auditCursor) error {
+	if !l.regular {
+		return nil
+	}
+	err := l.file.Sync()
+	end, seeking := l.file.Seek(0, io.SeekEnd)
+	c.Out, c.Size = l.path, end
+	return cmp.Or(err, seeking)
+}

@@ -1,0 +1,249 @@
+package cmd
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+	"govsvc/server/siem"
+)
+
+// siemFormat is a form in which audit events are written.
+type siemFormat string
+
+const (
+	formatNDJSON siemFormat = "ndjson"
+	formatCEF    siemFormat = "cef"
+	formatOCSF   siemFormat = "ocsf"
+)
+
+const (
+	// followEvery is how long an event waits for --follow at most.
+	followEvery = 250 * time.Millisecond
+	// auditPage is how many events are written at once.
+	auditPage = 1000
+)
+
+// auditExport is what `audit export` was asked for, and how far it is.
+type auditExport struct {
+	format       siemFormat
+	since, until string
+	cursorFile   string
+	follow       bool
+	out          string
+
+	store  *db.DB
+	org    db.Organisation
+	encode func([]byte) ([]byte, error)
+	cursor auditCursor
+	log    *auditLog // nil where nothing is appended to a file
+	from   string    // the hash before the first event written
+	chain  db.AuditChain
+}
+
+func (a *app) auditExportCommand() *cobra.Command {
+	e := auditExport{format: formatNDJSON}
+	c := &cobra.Command{
+		Use:   "export",
+		Short: "Write the audit log out for a SIEM, once or as it grows",
+		Long: `Write an organisation's audit events, oldest first, one a line:
+
+  ndjson  the events as the API gives them and as the log's hashes cover them
+  cef     ArcSight Common Event Format, version 0
+  ocsf    OCSF ` + siem.OCSFVersion + `, class 6003 (API Activity), as JSON
+
+With --cursor-file an export goes on where the one before ended. The file is
+replaced as a whole, once what it stands for has been written out; it is good
+for this data file and organisation only. Where it exists, --since is ignored.
+
+With --follow the export goes on until it is interrupted, and writes each event
+within a second after it was committed, by whatever process.
+
+--out appends to a file if --cursor-file or --follow is given, and otherwise
+writes it anew: complete, or not at all. With both --out and --cursor-file each
+event stands in the file once, also after a crash: what was written behind the
+cursor is taken away first. To stdout an event may come again after a crash.
+
+Each export is audited before it begins and so is its own last event. An
+NDJSON export says on stderr the head that "audit verify --file" checks.`,
+		Example: `  govsvc audit export --out audit.ndjson
+  govsvc audit export --format cef --cursor-file cef.cursor --out audit.cef
+  govsvc audit export --format ocsf --since 2026-09-01 --follow | vector`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			if e.follow && e.until != "" {
+				return misusef("--follow has no end, --until is one; give one of them%s", pointer(c))
+			}
+			err := a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+				e.store, e.org = store, org
+				return a.exportAudit(c.Context(), &e)
+			})
+			if e.follow {
+				err = endedBySignal(c.Context(), err)
+			}
+			return err
+		},
+	}
+	c.Flags().Var(choice[siemFormat]{&e.format, []siemFormat{formatNDJSON, formatCEF, formatOCSF}, "FORMAT"}, "format", "ndjson, cef or ocsf")
+	c.Flags().Var(moment{&e.since}, "since", "only events at or after this date (midnight UTC) or RFC 3339 time")
+	c.Flags().Var(moment{&e.until}, "until", "only events before this date or time")
+	c.Flags().StringVar(&e.cursorFile, "cursor-file", "", "go on from the cursor in this `FILE` and keep it up to date")
+	c.Flags().BoolVar(&e.follow, "follow", false, "go on with new events until interrupted")
+	c.Flags().StringVar(&e.out, "out", "", "write to `FILE` instead of stdout")
+	return c
+}
+
+func (a *app) exportAudit(ctx context.Context, e *auditExport) (err error) {
+	source := siem.Source{Version: programVersion().Version, OrganisationID: e.org.ID, OrganisationName: e.org.Name}
+	e.encode = map[siemFormat]func([]byte) ([]byte, error){
+		formatNDJSON: func(event []byte) ([]byte, error) { return event, nil },
+		formatCEF:    source.CEF,
+		formatOCSF:   source.OCSF,
+	}[e.format]
+	if err := e.resume(ctx); err != nil {
+		return err
+	}
+	resumed := e.cursor.Cursor != ""
+	if err := e.audit(ctx); err != nil {
+		return err
+	}
+	switch {
+	case e.out == "" || e.out == "-":
+		err = e.run(ctx, a.stdout)
+	case e.cursorFile == "" && !e.follow:
+		err = writeFile(e.out, func(w io.Writer) error { return e.run(ctx, w) })
+	default:
+		if e.log, err = openAuditLog(e.out, e.cursor); err != nil {
+			return err
+		}
+		err = errors.Join(e.run(ctx, e.log), e.log.file.Close())
+	}
+	if err == nil && e.format == formatNDJSON && !e.follow && !resumed {
+		a.note("%s", e.summary())
+	}
+	return err
+}
+
+// resume reads the cursor file and refuses a cursor that is not of this log.
+func (e *auditExport) resume(ctx context.Context) error {
+	if e.cursorFile == "" {
+		return nil
+	}
+	var err error
+	if e.cursor, err = readCursor(e.cursorFile); err != nil || e.cursor.Cursor == "" {
+		return err
+	}
+	_, err = e.store.AuditEvents(ctx, e.org, db.AuditQuery{Cursor: e.cursor.Cursor, Limit: 1})
+	if db.Is(err, db.InvalidCursor) {
+		return fmt.Errorf("--cursor-file: %s holds a cursor of another data file or organisation (it names %q); give another, or remove it to start over",
+			e.cursorFile, e.cursor.Organisation)
+	}
+	return err
+}
+
+// audit tells the log of the export before anything of it leaves.
+func (e *auditExport) audit(ctx context.Context) error {
+	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": e.cursor.Cursor != ""}
+	if e.since != "" {
+		metadata["since"] = e.since
+	}
+	if e.until != "" {
+		metadata["until"] = e.until
+	}
+	return e.store.Write(ctx, db.By{Org: e.org.Org, Actor: system}, func(tx *db.Tx) error {
+		return tx.Audit(db.AuditEvent{Action: "audit.exported", Category: db.Export, Severity: db.SeverityRead, Metadata: metadata})
+	})
+}
+
+// run writes page after page until there is none or, following, a signal comes.
+func (e *auditExport) run(ctx context.Context, w io.Writer) error {
+	query := db.AuditQuery{Cursor: e.cursor.Cursor, Limit: auditPage, Since: e.since, Until: e.until}
+	tick := time.NewTicker(followEvery)
+	defer tick.Stop()
+	for {
+		page, err := e.store.AuditEvents(ctx, e.org, query)
+		if err != nil {
+			if e.follow && ctx.Err() != nil {
+				return nil
+			}
+			return err
+		}
+		if len(page.Events) > 0 {
+			if err := e.write(ctx, w, page); err != nil {
+				return err
+			}
+			query.Cursor = page.Next
+		}
+		if page.HasMore {
+			continue
+		}
+		if !e.follow {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-tick.C:
+		}
+	}
+}
+
+// write writes a page out, and then the cursor behind it.
+func (e *auditExport) write(ctx context.Context, w io.Writer, page db.AuditPage) error {
+	if err := e.follows(ctx, page); err != nil {
+		return err
+	}
+	var lines bytes.Buffer
+	for _, event := range page.Events {
+		line, err := e.encode(event)
+		if err != nil {
+			return err
+		}
+		lines.Write(line)
+		lines.WriteByte('\n')
+		e.chain.Add(event)
+	}
+	if _, err := w.Write(lines.Bytes()); err != nil {
+		return fmt.Errorf("can't write the events: %w", err)
+	}
+	if e.cursorFile == "" {
+		return nil
+	}
+	e.cursor = auditCursor{Organisation: e.org.Name, Cursor: page.Next}
+	if e.log != nil {
+		if err := e.log.mark(&e.cursor); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	return e.cursor.write(e.cursorFile)
+}
+
+// follows notes the hash that the first event written goes on from.
+func (e *auditExport) follows(ctx context.Context, page db.AuditPage) error {
+	if e.from != "" {
+		return nil
+	}
+	var err error
+	if e.from, err = e.store.AuditHashBefore(context.WithoutCancel(ctx), e.org.Org, page); err != nil {
+		return err
+	}
+	e.chain, err = db.AuditChainFrom(e.from)
+	return err
+}
+
+// summary is what it takes to check the file later.
+func (e *auditExport) summary() string {
+	switch {
+	case e.from == "":
+		return "no events to export"
+	case e.from == new(db.AuditChain).Head():
+		return fmt.Sprintf("%d events exported, head %s", e.chain.Events(), e.chain.Head())
+	}
+	return fmt.Sprintf("%d events exported, from %s, head %s", e.chain.Events(), e.from, e.chain.Head())
+}

@@ -1,0 +1,214 @@
+package cmd
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+// auditVerify is what `audit verify` was asked for.
+type auditVerify struct {
+	printHead        bool
+	head, file, from string
+}
+
+func (a *app) auditVerifyCommand() *cobra.Command {
+	var v auditVerify
+	c := &cobra.Command{
+		Use:   "verify",
+		Short: "Check that no event was altered or removed",
+		Long: `Walk an organisation's audit log from its start and check each event's hash.
+The exit status is 0 if all events are sound and 1 if not: the error then names
+the first event that was altered, or whose predecessor was altered or removed.
+
+Who can write to the data file can also cut the log off, or write it anew as a
+whole. A head kept elsewhere shows that: --print-head prints the number of
+events and the hash of the last one, and --head checks later that the log still
+leads to it.
+
+--file checks a file that "audit export --format ndjson" wrote, without a data
+file: it recomputes the hashes from the lines and looks for the --head, which
+must be that of one of its events. Where the file does not start at the log's
+first event, --from is the hash of the event before its first, as the export
+told.
+
+With --json an object: org (or file), intact, events (how many are sound),
+broken (null, or position, id and time of the first event that is not), head
+(with --print-head) and after (with --head: how many events follow it, which
+it does not vouch for). It is printed if the check fails, too.`,
+		Example: `  govsvc audit verify
+  govsvc audit verify --org acme --json
+
+  # keep the head elsewhere, and check against it later
+  govsvc audit verify --print-head --json | jq -r .head > head.txt
+  govsvc audit verify --head $(cat head.txt)
+
+  # check an exported file
+  govsvc audit verify --file audit.ndjson --head $(cat head.txt)`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			switch {
+			case v.file == "" && v.from != "":
+				return misusef("--from goes with --file: the log in the data file starts at its start%s", pointer(c))
+			case v.file == "":
+				return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+					return a.verifyAudit(c.Context(), store, org, v)
+				})
+			case v.head == "" && !v.printHead:
+				return misusef("--file needs --head: the file alone can't show that it is whole%s", pointer(c))
+			}
+			return a.verifyAuditFile(c.Context(), v)
+		},
+	}
+	c.Flags().BoolVar(&v.printHead, "print-head", false, "also print the hash of the last event, for --head")
+	c.Flags().Var(digest{&v.head}, "head", "the log must lead to this head, which --print-head gave earlier")
+	c.Flags().StringVar(&v.file, "file", "", "check this `FILE` of exported NDJSON, without a data file; - is standard input")
+	c.Flags().Var(digest{&v.from}, "from", "with --file: the hash of the event before its first; default the start of the log")
+	a.jsonFlag(c)
+	return c
+}
+
+// verdict is what a check of the audit log found.
+type verdict struct {
+	Org    string     `json:"org,omitempty"`
+	File   string     `json:"file,omitempty"`
+	Intact bool       `json:"intact"`
+	Events int        `json:"events"` // that are sound
+	Broken *db.Broken `json:"broken"`
+	Head   *string    `json:"head,omitempty"`
+	After  *int       `json:"after,omitempty"`
+}
+
+func (a *app) verifyAudit(ctx context.Context, store *db.DB, org db.Organisation, v auditVerify) error {
+	check, err := store.CheckAudit(ctx, org.Org, v.head)
+	if err != nil {
+		return err
+	}
+	return a.printVerdict(verdict{Org: org.Name}, check, v, brokenLog(org.Name, check, v.head))
+}
+
+// brokenLog says what is wrong with a log, if anything is.
+func brokenLog(org string, check db.AuditCheck, head string) error {
+	switch broken := check.Broken; {
+	case broken != nil && broken.ID == "" && broken.Time == "":
+		return fmt.Errorf("the audit log of %q is broken: its events from the %dth on are gone; "+
+			"keep this file as evidence and compare it with a backup", org, broken.Position)
+	case broken != nil:
+		return fmt.Errorf("the audit log of %q is broken at event %d (id %s, time %s): it was altered, or what stood before it was; "+
+			"keep this file as evidence and compare it with a backup", org, broken.Position, broken.ID, broken.Time)
+	case head != "" && !check.Known:
+		return fmt.Errorf("the audit log of %q, %d events, does not lead to the head %s: since that was noted the log was cut off or "+
+			"written anew, or it is another organisation's; keep this file as evidence and compare it with a backup", org, check.Events, head)
+	}
+	return nil
+}
+
+// printVerdict prints what a check found; fault is the error if the log is not
+// intact.
+func (a *app) printVerdict(found verdict, check db.AuditCheck, v auditVerify, fault error) error {
+	found.Intact, found.Events, found.Broken = fault == nil, check.Events, check.Broken
+	if v.printHead {
+		found.Head = &check.Head
+	}
+	if v.head != "" && check.Known {
+		found.After = &check.After
+	}
+	if fault != nil {
+		if a.json {
+			return errors.Join(a.printJSON(found), fault)
+		}
+		return fault
+	}
+	return a.print(found, func(w io.Writer) error {
+		text := fmt.Sprintf("%s: the audit log is intact, %d events", oneLine(found.Org+found.File), found.Events)
+		if found.After != nil && *found.After > 0 {
+			text += fmt.Sprintf(", %d of them behind the given head", *found.After)
+		}
+		if found.Head != nil {
+			text += "\nhead " + *found.Head
+		}
+		_, err := fmt.Fprintln(w, text)
+		return err
+	})
+}
+
+// longestEvent bounds the memory for a line of a file that may be anything.
+const longestEvent = 64 << 20
+
+// verifyAuditFile checks an exported file against a head.
+func (a *app) verifyAuditFile(ctx context.Context, v auditVerify) error {
+	in := a.stdin
+	if v.file != "-" {
+		file, err := os.Open(v.file)
+		if err != nil {
+			return fmt.Errorf("--file: %w", err)
+		}
+		defer file.Close() //nolint:errcheck // it was read
+		in = file
+	}
+	var chain db.AuditChain
+	if v.from != "" {
+		var err error
+		if chain, err = db.AuditChainFrom(v.from); err != nil {
+			return err
+		}
+	}
+	check, err := readChain(ctx, in, chain, v.head)
+	if err != nil {
+		return fmt.Errorf("%s: %w", v.file, err)
+	}
+	var fault error
+	if v.head != "" && !check.Known {
+		fault = fmt.Errorf("%s: its %d events do not lead to the head %s: one was altered, removed or cut off%s",
+			v.file, check.Events, v.head, laterStart(v.from))
+	}
+	return a.printVerdict(verdict{File: v.file}, check, v, fault)
+}
+
+func laterStart(from string) string {
+	if from == "" {
+		return ", or the file does not start at the log's first event: export the whole log, or give the hash before its first event with --from"
+	}
+	return ", or does not follow on the hash given with --from"
+}
+
+// readChain recomputes the hashes of a file's lines.
+func readChain(ctx context.Context, in io.Reader, chain db.AuditChain, head string) (db.AuditCheck, error) {
+	check := db.AuditCheck{Head: chain.Head()}
+	check.See(head)
+	lines := bufio.NewScanner(in)
+	lines.Buffer(make([]byte, 0, 64<<10), longestEvent)
+	lines.Split(exactLines)
+	for lines.Scan() {
+		if err := ctx.Err(); err != nil {
+			return check, err
+		}
+		chain.Add(lines.Bytes())
+		check.Events, check.Head = chain.Events(), chain.Head()
+		check.See(head)
+	}
+	if errors.Is(lines.Err(), bufio.ErrTooLong) {
+		return check, fmt.Errorf("line %d is longer than any event; this is no exported audit log", check.Events+1)
+	}
+	return check, lines.Err()
+}
+
+// exactLines splits at line feeds alone: a carriage return is a byte that the
+// hash covers.
+func exactLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
+	if i := bytes.IndexByte(data, '\n'); i >= 0 {
+		return i + 1, data[:i], nil
+	}
+	if atEOF && len(data) > 0 {
+		return len(data), data, nil
+	}
+	return 0, nil, nil
+}

@@ -1,0 +1,208 @@
+package cmd_test
+
+import (
+	"database/sql"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
+	"os"
+	"os/exec"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+)
+
+var crashRounds = flag.Int("crash.rounds", 3, "how often TestCrash kills the server")
+
+// child is the program itself as a server, on the data file of a test.
+type child struct {
+	*cli
+	*exec.Cmd
+	api, key string
+	log      *journal
+}
+
+// launch starts the program; prepare may change how.
+func (c *cli) launch(key string, prepare func(*exec.Cmd)) *child {
+	c.t.Helper()
+	path, err := program()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	p := &child{cli: c, Cmd: exec.CommandContext(c.t.Context(), path, "serve", "--addr", "127.0.0.1:0"), key: strings.TrimSpace(key), log: &journal{}}
+	p.Env, p.Stderr = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"]), p.log
+	prepare(p.Cmd)
+	stdout, err := p.StdoutPipe()
+	if err == nil {
+		err = p.Start()
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	p.api = c.listening(stdout) + "/api/v1"
+	return p
+}
+
+// deed is a write under an Idempotency-Key of its own, and the answer that
+// acknowledged it, if one did.
+type deed struct {
+	method, path, body, once, answer string
+}
+
+// send sends a deed; status 0 is no answer.
+func (p *child) send(client *http.Client, d deed) (status int, body, replayed string) {
+	r, err := http.NewRequestWithContext(p.t.Context(), d.method, p.api+d.path, strings.NewReader(d.body))
+	if err != nil {
+		p.t.Error(err)
+		return 0, "", ""
+	}
+	r.Header.Set("Authorization", "Bearer "+p.key)
+	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("Idempotency-Key", d.once)
+	response, err := client.Do(r)
+	if err != nil {
+		return 0, "", ""
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil {
+		return 0, "", ""
+	}
+	return response.StatusCode, string(text), response.Header.Get("Idempotency-Replayed")
+}
+
+// pick makes a deed of a random kind.
+func pick(random *rand.Rand, once, risk string) deed {
+	switch random.IntN(4) {
+	case 0:
+		return deed{method: "POST", path: "/vendor/inventory", once: once, body: `{"vendor_key":"` + once + `","vendor_name":"N","category":"C","initial_risk_band":"LOW"}`}
+	case 1:
+		severity := []string{"LOW", "MEDIUM", "HIGH", "CRITICAL"}[random.IntN(4)]
+		return deed{method: "PATCH", path: "/risks/" + risk, once: once, body: `{"title":"` + once + `","severity":"` + severity + `","severity_change_reason":"a reason for every change"}`}
+	}
+	return deed{method: "POST", path: "/risks", once: once, body: `{"title":"` + once + `","description":"A risk of the crash test.","severity":"HIGH","likelihood":"RARE"}`}
+}
+
+// TestCrash kills the server while several connections write, again and again.
+// After each restart every acknowledged write is there with its audit event,
+// its outbox row and its replay, what was not acknowledged can be repeated, and
+// there is no half of any.
+func TestCrash(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d, %d rounds (more with -crash.rounds)", seed, *crashRounds)
+	random := rand.New(rand.NewPCG(seed, 0))
+	c := newCLI(t)
+	key := c.must("keys", "mint", "--name", "n", "--scope", "write:risks,write:vendor", "--rpm", "1000000", "--rpd", "10000000")
+	p := c.launch(key, func(*exec.Cmd) {})
+	_, made, _ := p.send(http.DefaultClient, deed{method: "POST", path: "/risks", once: "first", body: `{"title":"first","description":"A risk of the crash test.","severity":"HIGH","likelihood":"RARE"}`})
+	_, risk, _ := strings.Cut(made, `"id":"`)
+	risk, _, _ = strings.Cut(risk, `"`)
+	acknowledged := 0
+	for round := range *crashRounds {
+		deeds := p.writeUntilKilled(random, round, risk)
+		p = c.launch(key, func(*exec.Cmd) {})
+		for i := range deeds {
+			if deeds[i].answer != "" {
+				acknowledged++
+			}
+			p.again(deeds[i])
+		}
+		p.whole()
+	}
+	t.Logf("%d acknowledged writes", acknowledged)
+	if acknowledged == 0 {
+		t.Error("no write was acknowledged: the test shows nothing")
+	}
+	_ = p.Process.Kill()
+	_ = p.Wait()
+	c.must("audit", "verify")
+}
+
+// writeUntilKilled writes from several connections, kills the server at a random
+// moment and returns what was sent.
+func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) []deed {
+	p.t.Helper()
+	const connections = 6
+	sent := make([][]deed, connections)
+	seeds := random.Perm(connections)
+	var group sync.WaitGroup
+	for connection := range connections {
+		own := rand.New(rand.NewPCG(uint64(round), uint64(seeds[connection])))
+		group.Go(func() {
+			client := &http.Client{Transport: &http.Transport{}}
+			defer client.CloseIdleConnections()
+			for i := 0; ; i++ {
+				d := pick(own, fmt.Sprintf("r%d-%d-%d", round, connection, i), risk)
+				status, body, _ := p.send(client, d)
+				if status >= 400 {
+					p.t.Errorf("%s %s: %d %s", d.method, d.path, status, body)
+				}
+				d.answer = body
+				sent[connection] = append(sent[connection], d)
+				if status == 0 {
+					return
+				}
+			}
+		})
+	}
+	// the first request of a process verifies the key's hash
+	time.Sleep(time.Duration(60+random.IntN(250)) * time.Millisecond)
+	_ = p.Process.Kill()
+	_ = p.Wait()
+	group.Wait()
+	var all []deed
+	for _, deeds := range sent {
+		all = append(all, deeds...)
+	}
+	return all
+}
+
+// again repeats a deed: what was acknowledged is replayed as it was answered,
+// the rest is done or replayed now.
+func (p *child) again(d deed) {
+	p.t.Helper()
+	status, body, replayed := p.send(http.DefaultClient, d)
+	switch {
+	case status != 200 && status != 201:
+		p.t.Errorf("%s %s %s again: %d %s", d.method, d.path, d.once, status, body)
+	case d.answer != "" && (body != d.answer || replayed != "true"):
+		p.t.Errorf("%s %s %s again: replayed %q %s, want %s", d.method, d.path, d.once, replayed, body, d.answer)
+	}
+}
+
+// whole compares the tables that one write touches: each record, audit event,
+// outbox row and kept answer has its counterparts.
+func (p *child) whole() {
+	p.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+p.env["GOVSVC_DB"]+"?mode=ro&_pragma=busy_timeout(10000)")
+	if err != nil {
+		p.t.Fatal(err)
+	}
+	defer file.Close() //nolint:errcheck // read only
+	for about, query := range map[string]string{
+		"risks without their created event": `SELECT count(*) FROM risks r WHERE NOT EXISTS
+			(SELECT 1 FROM events WHERE type = 'risk.created' AND body ->> '$.data.risk.id' = r.id)`,
+		"created events without their risk": `SELECT count(*) FROM events WHERE type = 'risk.created' AND body ->> '$.data.risk.id' NOT IN (SELECT id FROM risks)`,
+		"records without one audit event": `SELECT count(*) FROM (SELECT id FROM risks UNION ALL SELECT id FROM vendors) r WHERE 1 <> (SELECT count(*) FROM audit_events
+			WHERE resource_id = r.id AND coalesce(event ->> '$.metadata.changes.risk_id', event ->> '$.metadata.changes.vendor_key') IS NOT NULL)`,
+		"kept answers without their record":  `SELECT count(*) FROM idempotency_records WHERE answer ->> '$.data.id' NOT IN (SELECT id FROM risks UNION ALL SELECT id FROM vendors)`,
+		"more or fewer answers than changes": `SELECT abs((SELECT count(*) FROM idempotency_records) - (SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'))`,
+		"more or fewer reasons than re-ratings": `SELECT abs((SELECT count(*) FROM severity_evidence) -
+			(SELECT count(*) FROM audit_events WHERE event -> '$.metadata.changes.severity_change_reason' IS NOT NULL))`,
+		"more or fewer events than re-ratings": `SELECT abs((SELECT count(*) FROM events WHERE type = 'risk.severity_changed') - (SELECT count(*) FROM audit_events
+			WHERE action = 'api.write.risk' AND event ->> '$.metadata.changes.severity.from' IS NOT NULL))`,
+		"gaps in the numbers":                 `SELECT abs((SELECT count(*) FROM risks) - (SELECT last_risk_number FROM organisations))`,
+		"the last PATCH is not in the record": `SELECT count(*) FROM risks WHERE risk_id = 'RISK-0001' AND title <> (SELECT event ->> '$.metadata.changes.title.to' FROM audit_events WHERE resource_id = risks.id ORDER BY seq DESC LIMIT 1)`,
+		"faults of the file":                  `SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
+		"dangling references":                 `SELECT count(*) FROM pragma_foreign_key_check`,
+	} {
+		var n int
+		if err := file.QueryRowContext(p.t.Context(), query).Scan(&n); err != nil || n != 0 {
+			p.t.Errorf("%s: %d, %v", about, n, err)
+		}
+	}
+}

@@ -1,0 +1,102 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+// deliverOptions are the flags of deliver.
+type deliverOptions struct {
+	receivers receivers
+	logFormat string
+	once      bool
+}
+
+func (a *app) deliverCommand() *cobra.Command {
+	o := deliverOptions{receivers: newReceivers(), logFormat: logText}
+	c := &cobra.Command{
+		Use:        "deliver",
+		SuggestFor: []string{"send", "webhook", "worker"},
+		Short:      "Deliver webhooks, without serving the API",
+		Long: `Deliver what is queued for webhook subscriptions, of all organisations, until
+SIGTERM or SIGINT: then deliveries under way end within 5 seconds and are
+recorded, exit status 0. "govsvc serve" does the same beside the API; both, and
+several of either, can work on one file and share the work: give all of them the
+same webhook flags.
+
+` + receiversText + `
+
+At the end it prints how many deliveries were made, how many attempts failed
+and will be repeated, and how many deliveries became dead letters; with --json
+an object: delivered, failed, dead.
+
+With --once it delivers what is due and ends; what is to be repeated later stays
+queued. A receiver that refuses is not a failure of the command: the exit status
+is 1 only if the data file can't be used or a signal came before the end.`,
+		Example: `  govsvc deliver --db /var/lib/govsvc/govsvc.db --log-format json
+  govsvc deliver --once --json
+  govsvc deliver --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.deliver(c.Context(), o) },
+	}
+	c.Flags().BoolVar(&o.once, "once", false, "deliver what is due, then end")
+	o.receivers.flags(c)
+	logFlag(c, &o.logFormat)
+	a.jsonFlag(c)
+	return c
+}
+
+func (a *app) deliver(ctx context.Context, o deliverOptions) error {
+	sender, err := o.receivers.sender()
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
+	err = a.withStore(ctx, aFile, func(store *db.DB) error {
+		logger := a.logger(o.logFormat)
+		deliverer := o.receivers.deliverer(store, sender, logger)
+		if o.once {
+			return a.deliverOnce(ctx, deliverer)
+		}
+		logger.Info("delivering", "db", store.Path(), "version", programVersion().Version)
+		err := deliverer.Run(ctx)
+		return errors.Join(err, a.printTotals(deliverer.Totals()))
+	})
+	if o.once {
+		return err
+	}
+	return endedBySignal(ctx, err)
+}
+
+func (a *app) deliverOnce(ctx context.Context, deliverer *webhook.Deliverer) error {
+	totals, err := deliverer.DeliverDue(ctx)
+	switch {
+	case ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
+		err = errors.New("interrupted; what was not delivered yet is still queued")
+	case err != nil:
+		return err
+	}
+	return errors.Join(a.printTotals(totals), err)
+}
+
+func (a *app) printTotals(t webhook.Totals) error {
+	return a.print(t, func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "%d delivered, %d failed and will be sent again, %s\n", t.Delivered, t.Failed, counted(t.Dead, "new dead letter"))
+		return err
+	})
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}

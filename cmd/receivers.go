@@ -1,0 +1,97 @@
+package cmd
+
+import (
+	"bytes"
+	"crypto/x509"
+	"fmt"
+	"log/slog"
+	"os"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+// receivers are the flags that say how the receivers of webhooks are reached.
+type receivers struct {
+	allow prefixes
+	roots []string // files
+	waits waits
+}
+
+func newReceivers() receivers { return receivers{waits: waits{webhook.DefaultSchedule}} }
+
+// receiversText is what the help of serve and deliver says about them.
+const receiversText = `An event goes at once to each webhook subscription that wants it, and again
+after each wait of --webhook-schedule until the receiver answers with a 2xx. So
+there is one attempt more than there are waits: ten with the default. After the
+last the delivery is a dead letter; see "govsvc deadletters". Receivers need a
+public address and a certificate of a known authority, unless --webhook-allow
+and --webhook-ca admit your own.`
+
+// flags adds them to a command.
+func (r *receivers) flags(c *cobra.Command) {
+	c.Flags().Var(&r.allow, "webhook-allow", "network that webhooks may reach although it is not public, names that resolve into it included; repeatable, or separated by commas")
+	r.rootsFlag(c)
+	c.Flags().Var(&r.waits, "webhook-schedule", "waits between the attempts of a delivery, like 5s,10m,2h, each lengthened by up to 20% by chance; there is one attempt more than waits")
+}
+
+func (r *receivers) rootsFlag(c *cobra.Command) {
+	c.Flags().Var(list{&r.roots, nil, "FILE"}, "webhook-ca", "PEM file of a certificate authority to trust for receivers, beside the system's; repeatable, or separated by commas")
+}
+
+// sender makes the way to receivers.
+func (r *receivers) sender() (*webhook.Sender, error) {
+	var roots bytes.Buffer
+	for _, path := range r.roots {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			return nil, fmt.Errorf("--webhook-ca: %w", err)
+		}
+		if !x509.NewCertPool().AppendCertsFromPEM(text) {
+			return nil, fmt.Errorf("--webhook-ca: %s holds no certificate in PEM", path)
+		}
+		roots.Write(append(text, '\n'))
+	}
+	return webhook.NewSender(webhook.SenderConfig{Version: programVersion().Version, Allow: r.allow, Roots: roots.Bytes()})
+}
+
+// deliverer makes the delivery loop of a data file.
+func (r *receivers) deliverer(store *db.DB, sender *webhook.Sender, logger *slog.Logger) *webhook.Deliverer {
+	return webhook.NewDeliverer(webhook.Config{Store: store, Sender: sender, Logger: logger, Schedule: r.waits.values})
+}
+
+// waits are lengths of time, separated by commas. What is set replaces what
+// was there.
+type waits struct{ values []time.Duration }
+
+// longestWait bounds a wait between two attempts.
+const longestWait = 365 * 24 * time.Hour
+
+// Type is the name of the value in the help.
+func (v *waits) Type() string { return "DURATION,..." }
+
+func (v *waits) String() string {
+	texts := make([]string, len(v.values))
+	for i := range v.values {
+		texts[i] = span{&v.values[i]}.String()
+	}
+	return strings.Join(texts, ",")
+}
+
+// Set reads the waits, or says what is wrong with one.
+func (v *waits) Set(text string) error {
+	var values []time.Duration
+	for one := range strings.SplitSeq(text, ",") {
+		wait, err := time.ParseDuration(strings.TrimSpace(one))
+		if err != nil || wait < 0 || wait > longestWait {
+			return fmt.Errorf("%q is not a length of time like 5s, 30m or 24h, up to 8760h; separate the waits by commas", one)
+		}
+		values = append(values, wait)
+	}
+	v.values = values
+	return nil
+}

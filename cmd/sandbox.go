@@ -1,0 +1,144 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+	"govsvc/sandbox"
+	"govsvc/server"
+	"govsvc/server/openapi"
+	"govsvc/server/webhook"
+)
+
+// sandboxOptions are the flags of sandbox.
+type sandboxOptions struct {
+	addr      string
+	logFormat string
+}
+
+func (a *app) sandboxCommand() *cobra.Command {
+	o := sandboxOptions{addr: "127.0.0.1:0", logFormat: logText}
+	c := &cobra.Command{
+		Use:        "sandbox",
+		SuggestFor: []string{"try", "playground", "mock", "fake"},
+		Short:      "Serve the API on synthetic data, with a test key, and leave nothing behind",
+		Long: `Serve the API on synthetic data, for integrators: there is nothing to set up,
+and no data file is read or written (--db is not used). It mints a test key with
+all scopes and ends on SIGTERM or SIGINT with exit status 0, leaving no file
+behind. When it is ready it prints on stdout:
+
+  listening on http://HOST:PORT
+  base URL http://HOST:PORT/api/v1
+  test key KEY
+  try COMMAND
+
+COMMAND is a curl line that works as it stands. The data is the same in every
+run and every version. A write is checked and answered as the real service does,
+but nothing of it stays; no webhook is sent, and the test of a subscription
+answers "delivered". URLs of subscriptions may lead to loopback.
+
+With --json stdout has one object instead, on one line: message, url, base_url,
+key, scopes and try.`,
+		Example: `  govsvc sandbox
+  govsvc sandbox --addr 127.0.0.1:4010 --json`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return endedBySignal(c.Context(), a.throwaway(c.Context(), o))
+		},
+	}
+	c.Flags().Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
+	logFlag(c, &o.logFormat)
+	a.jsonFlag(c)
+	return c
+}
+
+// throwaway runs the sandbox on a data file that holds its key and nothing
+// else, in a folder that goes with it.
+func (a *app) throwaway(ctx context.Context, o sandboxOptions) (err error) {
+	document, err := a.document()
+	if err != nil {
+		return err
+	}
+	listener, err := listen(ctx, o.addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() //nolint:errcheck // closed by the server, unless that could not be made
+	folder, err := os.MkdirTemp("", "govsvc-sandbox-key-")
+	if err != nil {
+		return fmt.Errorf("a folder for the sandbox: %w", err)
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	a.path = filepath.Join(folder, "govsvc.db")
+	return a.withStore(ctx, anyFile, func(store *db.DB) error {
+		data, err := sandbox.Open(ctx, document)
+		if err != nil {
+			return err
+		}
+		return errors.Join(a.serveSandbox(ctx, listener, store, data, document, o), data.Close())
+	})
+}
+
+func (a *app) serveSandbox(ctx context.Context, listener net.Listener, store *db.DB, data *sandbox.Sandbox,
+	document *openapi.Document, o sandboxOptions,
+) error {
+	url := "http://" + reachable(o.addr, listener.Addr())
+	logger := a.logger(o.logFormat)
+	handler, err := server.New(ctx, server.Config{
+		Store: store, Document: document, Sandbox: func() (*db.DB, error) { return data.DB, nil }, Logger: logger,
+		SandboxReceivers: webhook.Simulator{Allow: webhook.Loopback},
+		BaseURL:          url, AnonymousPerMinute: anonymousRPM, Version: programVersion().Version,
+	})
+	if err != nil {
+		return err
+	}
+	org, err := store.Organisation(ctx, db.DefaultOrganisation)
+	if err != nil {
+		return err
+	}
+	_, key, err := store.MintKey(ctx, db.By{Org: org.Org, Actor: system},
+		db.KeyDraft{Name: "sandbox", Kind: db.TestKey, Scopes: openapi.Scopes()})
+	if err != nil {
+		return err
+	}
+	logger.Info("serving the sandbox", "address", url, "version", programVersion().Version)
+	if err := a.printSandbox(newSandbox(url, key)); err != nil {
+		return err
+	}
+	return run(ctx, listener, handler, logger)
+}
+
+// runningSandbox is what an integrator must know.
+type runningSandbox struct {
+	Message string   `json:"message"`
+	URL     string   `json:"url"`
+	BaseURL string   `json:"base_url"`
+	Key     string   `json:"key"`
+	Scopes  []string `json:"scopes"`
+	Try     string   `json:"try"`
+}
+
+func newSandbox(url, key string) runningSandbox {
+	base := url + server.Base
+	return runningSandbox{
+		"listening on " + url, url, base, key, openapi.Scopes(),
+		fmt.Sprintf(`curl -sS -H "Authorization: Bearer %s" "%s/risks?limit=3"`, key, base),
+	}
+}
+
+func (a *app) printSandbox(s runningSandbox) error {
+	if a.json {
+		a.note("%s", s.Message)
+		return a.printLine(s)
+	}
+	_, err := io.WriteString(a.stdout, s.Message+"\nbase URL "+s.BaseURL+"\ntest key "+s.Key+"\ntry "+s.Try+"\n")
+	return err
+}

@@ -1,0 +1,159 @@
+package cmd_test
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+)
+
+// The ways a file becomes impossible to write that only a process of its own
+// can show: a full disk, a limit on the size of files, a file that its user
+// may only read. In each a write is a 503 that did nothing, reads go on, and
+// the same request with the same key goes through when the cause is gone.
+
+// risk is a new risk under an Idempotency-Key.
+func newRisk(once string) deed {
+	return deed{method: "POST", path: "/risks", once: once, body: `{"title":"` + once + `","description":"A risk that needs its place.","severity":"HIGH","likelihood":"RARE"}`}
+}
+
+// want sends a deed and compares the status.
+func (p *child) want(about string, d deed, status int) {
+	p.t.Helper()
+	got, body, _ := p.send(http.DefaultClient, d)
+	if got != status || status == 503 && !strings.Contains(body, `"service_unavailable"`) {
+		p.t.Errorf("%s: %s %s: %d %s, want %d; log:\n%s", about, d.method, d.path, got, body, status, p.log)
+	}
+}
+
+// refuses checks that the server reads and does not write.
+func (p *child) refuses(about string) {
+	p.t.Helper()
+	for range 3 {
+		p.want(about, newRisk("refused"), 503)
+	}
+	p.want(about+", a read", deed{method: "GET", path: "/risks"}, 200)
+	p.want(about+", an audited read", deed{method: "GET", path: "/audit"}, 503)
+	p.want(about+", a bad request", deed{method: "POST", path: "/risks", once: "x", body: `{}`}, 400)
+	if status, _ := p.get(strings.TrimSuffix(p.api, "/api/v1")+"/readyz", ""); status != 503 {
+		p.t.Errorf("%s: ready: %d", about, status)
+	}
+}
+
+// recovers checks that what was refused is done now, once, and nothing else.
+func (p *child) recovers(about string, before ...string) {
+	p.t.Helper()
+	p.want(about+", afterwards", newRisk("refused"), 201)
+	p.want(about+", again", newRisk("refused"), 201)
+	p.whole()
+	var titles []string
+	for line := range strings.Lines(p.must("export", "--type", "risk")) {
+		_, title, _ := strings.Cut(line, `"title":"`)
+		title, _, _ = strings.Cut(title, `"`)
+		titles = append(titles, title)
+	}
+	if got, want := strings.Join(titles, " "), strings.Join(append(before, "refused"), " "); got != want {
+		p.t.Errorf("%s: stored %s, want %s", about, got, want)
+	}
+	p.must("audit", "verify")
+	_ = p.Process.Signal(syscall.SIGTERM)
+	if err := p.Wait(); err != nil {
+		p.t.Errorf("%s: %v", about, err)
+	}
+}
+
+const unwritableScopes = "write:risks,read:risks,read:audit"
+
+// TestFileSizeLimit: writes fail as on a full disk when the process may write
+// no further into its files.
+func TestFileSizeLimit(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	p := c.launch(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
+	p.want("before", newRisk("before"), 201)
+	limitFiles(t, p.Process.Pid, 4096)
+	p.refuses("limited")
+	limitFiles(t, p.Process.Pid, 1<<40)
+	p.recovers("limited", "before")
+}
+
+// limitFiles sets the size up to which a process may write files.
+func limitFiles(t *testing.T, pid int, size uint64) {
+	t.Helper()
+	limit := syscall.Rlimit{Cur: size, Max: ^uint64(0)}
+	if _, _, problem := syscall.RawSyscall6(syscall.SYS_PRLIMIT64, uintptr(pid), syscall.RLIMIT_FSIZE, uintptr(unsafe.Pointer(&limit)), 0, 0, 0); problem != 0 {
+		t.Fatal(problem)
+	}
+}
+
+// TestFullDisk fills a small disk. Where this machine lets nobody mount one,
+// TestFileSizeLimit stands for it.
+func TestFullDisk(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	disk := t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {
+		t.Logf("no disk of its own to fill: %v", err)
+		return
+	}
+	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	c.env["GOVSVC_DB"] = filepath.Join(disk, "govsvc.db")
+	p := c.launch(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
+	p.want("before", newRisk("before"), 201)
+	filler := filepath.Join(disk, "filler")
+	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatalf("the disk is not full: %v", err)
+	}
+	before := []string{"before"}
+	for i := 0; ; i++ { // what is left of the log's last block
+		once := fmt.Sprint("last-", i)
+		if status, _, _ := p.send(http.DefaultClient, newRisk(once)); status != 201 {
+			break
+		}
+		before = append(before, once)
+	}
+	p.refuses("full")
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	p.recovers("full", before...)
+}
+
+// TestReadOnlyFile starts on a file that the server's user may only read. The
+// user is another one where root runs the test, whom no mode stops.
+func TestReadOnlyFile(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	path, user := c.env["GOVSVC_DB"], func(*exec.Cmd) {}
+	key := c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes)
+	if os.Geteuid() == 0 {
+		const nobody = 65534
+		user = func(p *exec.Cmd) {
+			p.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: nobody, Gid: nobody}}
+		}
+		for _, folder := range []string{builds, filepath.Dir(c.dir), c.dir} {
+			must(t, os.Chmod(folder, 0o755))
+		}
+		must(t, os.Chown(c.dir, nobody, nobody))
+		must(t, os.Chown(path, nobody, nobody))
+	}
+	must(t, os.Chmod(path, 0o400))
+	p := c.launch(key, user)
+	p.refuses("read-only")
+	must(t, os.Chmod(path, 0o600))
+	p.want("writable again, once more", newRisk("first"), 201)
+	p.recovers("read-only", "first")
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

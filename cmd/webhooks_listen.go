@@ -1,0 +1,135 @@
+package cmd
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/url"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+)
+
+// listenOptions are the flags of webhooks listen.
+type listenOptions struct {
+	addr      string
+	secret    string
+	forwardTo string
+	authority string // a file
+}
+
+func (a *app) webhooksListenCommand() *cobra.Command {
+	o := listenOptions{addr: "127.0.0.1:0"}
+	c := &cobra.Command{
+		Use:        "listen",
+		SuggestFor: []string{"receive", "receiver", "forward", "tail"},
+		Short:      "Receive webhooks on this machine: verify and print or forward them",
+		Long: `Receive webhooks on this machine, over https with a certificate made at the
+start, until SIGTERM or SIGINT (exit status 0). Stdout begins with two lines:
+
+  listening on https://HOST:PORT
+  trust FILE
+
+Any path below that address takes webhooks. FILE holds the certificate authority
+to trust, in PEM; give it to --webhook-ca of "govsvc serve" or "govsvc webhooks
+trigger". It is removed at the end; with --ca it is a file of yours that stays,
+with its key, and is used again by the next run. To reach loopback, serve needs
+--webhook-allow 127.0.0.0/8.
+
+With --secret both signatures (X-Service-Signature and webhook-signature) and
+the time are verified: a good webhook is "verified", another "BAD SIGNATURE" and
+answered with 401. Without, all are "unverified". Each webhook is printed with
+its time, type, event id, delivery id and body, and answered with 200; one that
+came before says how often it was seen.
+
+With --forward-to it is sent on instead, body and headers unchanged, and its
+sender gets what the target answered, or 502 if the target can't be reached. One
+line tells of each. What is not verified as told by --secret is not sent on.
+
+With --json every line of stdout is an object. The first has message, url and
+ca_file. Each webhook's has received_at, type, event_id, delivery_id, seen (how
+often the event came so far), signature (verified, unverified or bad), problem
+(why a signature is bad or the target can't be reached, or null), forwarded_to
+(or null), status (what was answered) and body.`,
+		Example: `  govsvc webhooks listen
+  govsvc webhooks listen --addr 127.0.0.1:9443 --ca ca.pem --secret "$SECRET"
+  govsvc webhooks listen --secret "$SECRET" --forward-to http://localhost:3000/hook
+  govsvc webhooks listen --json | jq 'select(.type == "risk.created") | .body.data.risk'`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error { return a.listenForWebhooks(c.Context(), o) },
+	}
+	flags := c.Flags()
+	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
+	flags.Var(signingSecret{&o.secret}, "secret", "verify with this signing secret (whsec_...), as it was shown")
+	flags.Var(target{&o.forwardTo}, "forward-to", "send webhooks on to this http or https URL")
+	flags.StringVar(&o.authority, "ca", "", "keep the certificate authority and its key in `FILE`, which is made if it is not there")
+	a.jsonFlag(c)
+	c.Flags().Lookup("json").Usage = "print one JSON object a line, for scripts"
+	return c
+}
+
+func (a *app) listenForWebhooks(ctx context.Context, o listenOptions) error {
+	listener, err := listen(ctx, o.addr)
+	if err != nil {
+		return err
+	}
+	defer listener.Close() //nolint:errcheck // closed by the server, unless that could not be made
+	authority, remove, err := openAuthority(o.authority, time.Now())
+	if err != nil {
+		return err
+	}
+	return errors.Join(a.receive(ctx, listener, authority, o), remove())
+}
+
+// receive takes in webhooks until ctx ends.
+func (a *app) receive(ctx context.Context, listener net.Listener, authority *authority, o listenOptions) error {
+	certificate, err := authority.issue(hostNames(o.addr, listener.Addr()), time.Now())
+	if err != nil {
+		return err
+	}
+	receiver := &receiver{secret: o.secret, show: a.showArrival}
+	if o.forwardTo != "" {
+		receiver.forward = newForwarder(o.forwardTo)
+	}
+	at := "https://" + reachable(o.addr, listener.Addr())
+	if err := a.announce(at, authority.path); err != nil {
+		return err
+	}
+	secured := tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}})
+	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	return run(ctx, secured, receiver, log)
+}
+
+// announce tells where webhooks are received and whom to trust.
+func (a *app) announce(url, authority string) error {
+	message := "listening on " + url
+	if !a.json {
+		_, err := fmt.Fprintf(a.stdout, "%s\ntrust %s\n", message, authority)
+		return err
+	}
+	a.note("%s", message)
+	return a.printLine(struct {
+		Message string `json:"message"`
+		URL     string `json:"url"`
+		CAFile  string `json:"ca_file"`
+	}{message, url, authority})
+}
+
+// target is an http or https URL that requests are sent to.
+type target struct{ value *string }
+
+func (v target) Type() string   { return "URL" }
+func (v target) String() string { return *v.value }
+
+func (v target) Set(text string) error {
+	u, err := url.Parse(text)
+	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Contains(text, "#") {
+		return fmt.Errorf("%q is not a URL like http://localhost:3000/hook", text)
+	}
+	*v.value = text
+	return nil
+}

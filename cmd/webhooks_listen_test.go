@@ -1,0 +1,202 @@
+package cmd_test
+
+import (
+	"crypto/tls"
+	"crypto/x509"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"strings"
+	"sync/atomic"
+	"syscall"
+	"testing"
+)
+
+// trusting is a client that trusts an authority alone.
+func (c *cli) trusting(ca string) *http.Client {
+	c.t.Helper()
+	roots := x509.NewCertPool()
+	if !roots.AppendCertsFromPEM([]byte(c.read(ca))) {
+		c.t.Fatalf("no certificate in %s", ca)
+	}
+	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
+	c.t.Cleanup(transport.CloseIdleConnections)
+	return &http.Client{Transport: transport}
+}
+
+func TestListen(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s, url, ca := c.listen()
+	client := c.trusting(ca)
+	const event = `{"id":"evt_1","type":"ping","data":{"text":"\u001b[31m <&> ` + "\u202e" + `"}}`
+	for _, row := range []struct {
+		name, method, body string
+		status             int
+		answer, printed    string
+	}{
+		{"an event", "POST", event, 200, "received, unverified\n", " ping unverified\n  event     evt_1\n  delivery  \n  answered  200\n  {\n    \"id\": \"evt_1\",\n" +
+			"    \"type\": \"ping\",\n    \"data\": {\n      \"text\": \"\\u001b[31m <&>  \"\n    }\n  }\n"},
+		{"the event again", "POST", event, 200, "received, unverified\n", "  event     evt_1 (seen 2 times)\n"},
+		{"not JSON", "POST", "a\x1b[31m\nb", 200, "received, unverified\n", "  answered  200\n  \"a\\u001b[31m\\nb\"\n"},
+		{"nothing", "POST", "", 200, "received, unverified\n", "  answered  200\n  \"\"\n"},
+		{"another method", "GET", "", 405, "this is `govsvc webhooks listen`: it takes webhooks, by POST\n", ""},
+		{"the longest", "POST", strings.Repeat("1", 4<<20), 200, "received, unverified\n", ""},
+		{"too long", "POST", strings.Repeat("1", 4<<20+1), 413, "a webhook has at most 4194304 bytes\n", ""},
+	} {
+		before := len(s.stdout.String())
+		request, err := http.NewRequestWithContext(t.Context(), row.method, url+"/any/path?x=1", strings.NewReader(row.body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		answer, err := io.ReadAll(response.Body)
+		response.Body.Close()
+		if err != nil || response.StatusCode != row.status || string(answer) != row.answer {
+			t.Errorf("%s: %s %q %v, want %d %q", row.name, response.Status, answer, err, row.status, row.answer)
+		}
+		if printed := s.stdout.String()[before:]; !strings.Contains(printed, row.printed) || row.status != 200 && printed != "" || strings.ContainsAny(printed, "\x1b\u202e") {
+			t.Errorf("%s: printed %.500q, want %q", row.name, printed, row.printed)
+		}
+	}
+	s.end()
+	if s.stderr.String() != "" && !strings.Contains(s.stderr.String(), "TLS handshake error") {
+		t.Errorf("stderr %s", s.stderr)
+	}
+}
+
+// TestForward: what is sent on is what came, and what comes back is what was
+// answered.
+func TestForward(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	var seen atomic.Pointer[http.Request]
+	var body atomic.Value
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		text, _ := io.ReadAll(r.Body)
+		body.Store(string(text))
+		seen.Store(r)
+		w.Header().Set("Retry-After", "7")
+		w.Header().Set("Location", "https://elsewhere.example.com/")
+		w.WriteHeader(307)
+		_, _ = io.WriteString(w, "later")
+	}))
+	t.Cleanup(target.Close)
+	s, url, ca := c.listen("--secret", secret, "--forward-to", target.URL+"/hook?token=1")
+	trigger := func(at, secret string) outcome {
+		return c.run("webhooks", "trigger", "risk.created", "--url", at, "--secret", secret, "--webhook-ca", ca)
+	}
+	if o := trigger(url, secret); o.status != 1 || !strings.HasPrefix(o.stdout, "rejected: 307 in ") || !strings.Contains(o.stdout, "\nanswer: later\n") {
+		t.Errorf("forwarded: %+v", o)
+	}
+	r := seen.Load()
+	if r == nil || r.RequestURI != "/hook?token=1" || !strings.Contains(body.Load().(string), `"type":"risk.created"`) {
+		t.Fatalf("the target got %+v, %v", r, body.Load())
+	}
+	for _, name := range []string{"X-Service-Signature", "X-Service-Event", "X-Service-Delivery", "Webhook-Id", "Webhook-Timestamp", "Webhook-Signature"} {
+		if r.Header.Get(name) == "" {
+			t.Errorf("no %s: %v", name, r.Header)
+		}
+	}
+	if r.Header.Get("Content-Type") != "application/json" || !strings.HasPrefix(r.Header.Get("User-Agent"), "govsvc/") || r.Header.Get("Accept-Encoding") != "" {
+		t.Errorf("headers were changed: %v", r.Header)
+	}
+	seen.Store(nil)
+	if o := trigger(url, "whsec_AAAA"); o.status != 1 || !strings.HasPrefix(o.stdout, "rejected: 401 in ") || seen.Load() != nil {
+		t.Errorf("a bad signature: %+v, sent on %v", o, seen.Load())
+	}
+	target.Close()
+	if o := trigger(url, secret); o.status != 1 || !strings.HasPrefix(o.stdout, "rejected: 502 in ") || !strings.Contains(o.stdout, "refused") {
+		t.Errorf("unreachable: %+v", o)
+	}
+	s.end()
+	for _, want := range []string{
+		": " + target.URL + "/hook?token=1 answered 307 in ",
+		" risk.created BAD SIGNATURE: X-Service-Signature does not fit",
+		": " + target.URL + "/hook?token=1 can't be reached: dial tcp ",
+	} {
+		if strings.Count(s.stdout.String(), want) != 1 {
+			t.Errorf("no %q in %s", want, s.stdout)
+		}
+	}
+}
+
+// TestAuthority: an authority that is kept serves again.
+func TestAuthority(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	path := c.dir + "/ca.pem"
+	for range 2 {
+		s, url, ca := c.listen("--ca", path, "--addr", "0.0.0.0:0")
+		if ca != path || !strings.HasPrefix(url, "https://0.0.0.0:") {
+			t.Errorf("%s, trust %s", url, ca)
+		}
+		before := c.read(path)
+		_, port, _ := strings.Cut(strings.TrimPrefix(url, "https://"), ":")
+		c.must("webhooks", "trigger", "ping", "--url", "https://localhost:"+port, "--secret", secret, "--webhook-ca", path)
+		s.end()
+		if info, err := os.Stat(path); err != nil || info.Mode() != 0o600 || c.read(path) != before {
+			t.Errorf("%v, %v, or another text", info.Mode(), err)
+		}
+	}
+	certificate, _, _ := strings.Cut(c.read(path), "-----BEGIN PRIVATE")
+	for name, text := range map[string]string{"empty": "", "without.key": certificate, "text": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
+		if got := c.refused(1, "webhooks", "listen", "--ca", c.file(name, text)); !strings.Contains(got, "does not hold a certificate authority that this command made; name a file that is not there") {
+			t.Errorf("%s: %s", name, got)
+		}
+	}
+	if got := c.refused(1, "webhooks", "listen", "--ca", c.dir+"/none/ca.pem"); !strings.Contains(got, "--ca: open ") {
+		t.Error(got)
+	}
+}
+
+// command starts the program itself and waits for a line of stdout that begins
+// like last.
+func (c *cli) command(tmp, last string, args ...string) (*exec.Cmd, *journal) {
+	c.t.Helper()
+	p, printed := c.begin(tmp, args...)
+	until(c.t, func() bool {
+		_, rest, begun := strings.Cut("\n"+printed.String(), "\n"+last)
+		return begun && strings.Contains(rest, "\n")
+	}, "%q from %q", last, args)
+	return p, printed
+}
+
+// begin starts the program itself, with a folder of its own for temporary
+// files, and returns what it prints.
+func (c *cli) begin(tmp string, args ...string) (*exec.Cmd, *journal) {
+	c.t.Helper()
+	path, err := program()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	p := exec.CommandContext(c.t.Context(), path, args...)
+	printed := &journal{}
+	p.Stdout, p.Stderr = printed, io.Discard
+	p.Env = append(os.Environ(), "TMPDIR="+tmp, "GOVSVC_DB="+c.env["GOVSVC_DB"])
+	if err := p.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return p, printed
+}
+
+// TestListenSignal: a signal ends the receiver in order and nothing stays.
+func TestListenSignal(t *testing.T) {
+	t.Parallel()
+	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		c := newCLI(t)
+		tmp := c.folder(fmt.Sprintf("tmp-%d", signal))
+		p, printed := c.command(tmp, "trust ", "webhooks", "listen")
+		_ = p.Process.Signal(signal)
+		if err := p.Wait(); err != nil {
+			t.Errorf("%v: %v: %s", signal, err, printed)
+		}
+		empty(t, tmp)
+	}
+}

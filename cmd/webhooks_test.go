@@ -1,0 +1,215 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"io"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+var newSecret = regexp.MustCompile(`^whsec_[0-9A-Za-z+/]{43}=\n$`)
+
+// post makes a request to the API and returns the answer's body.
+func (c *cli) post(url, key, idempotency, body string) string {
+	c.t.Helper()
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(key))
+	request.Header.Set("Content-Type", "application/json")
+	request.Header.Set("Idempotency-Key", idempotency)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer response.Body.Close()
+	text, err := io.ReadAll(response.Body)
+	if err != nil || response.StatusCode != 201 {
+		c.t.Fatalf("%s: %s %v %s", url, response.Status, err, text)
+	}
+	return string(text)
+}
+
+// TestWebhooks is an integrator's first hour: a subscription made through the
+// API, an event that arrives, and a secret that is rotated under way.
+func TestWebhooks(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	first, url, ca := c.listen("--ca", c.dir+"/ca.pem")
+	first.end()
+	s := c.serve(reaching(ca)...)
+	key := c.must("keys", "mint", "--name", "n", "--scope", "manage:webhooks,write:risks")
+	subscription := decode[struct{ Data struct{ ID, Secret string } }](t,
+		c.post(s.url+"/api/v1/webhooks/subscriptions", key, "1", `{"url":"`+url+`/hooks"}`)).Data
+
+	addr := strings.TrimPrefix(url, "https://")
+	former, _, _ := c.listen("--addr", addr, "--ca", ca, "--secret", subscription.Secret)
+	c.post(s.url+"/api/v1/risks", key, "2", `{"title":"One","description":"It must reach the receiver.","severity":"LOW","likelihood":"RARE"}`)
+	former.has(" risk.created verified\n", 1)
+	c.acknowledged()
+	if got := c.health(); got.ID != subscription.ID || got.URL != url+"/hooks" {
+		t.Errorf("webhooks list: %+v", got)
+	}
+
+	rotated := c.run("webhooks", "rotate-secret", subscription.ID, "--overlap", "1h")
+	if !newSecret.MatchString(rotated.stdout) || !strings.Contains(rotated.stderr, "; the former secret signs, too, until 2") {
+		t.Errorf("rotated: %+v", rotated)
+	}
+	c.risk("R-2")
+	former.has(" risk.created verified\n", 2)
+	c.acknowledged()
+	former.end()
+	latter, _, _ := c.listen("--addr", addr, "--ca", ca, "--secret", strings.TrimSpace(rotated.stdout))
+	c.risk("R-3")
+	latter.has(" risk.created verified\n", 1)
+	c.acknowledged()
+
+	again := decode[struct {
+		ID, Secret  string
+		FormerUntil *string `json:"former_until"`
+	}](t, c.must("webhooks", "rotate-secret", subscription.ID, "--overlap", "0s", "--json"))
+	if again.ID != subscription.ID || !newSecret.MatchString(again.Secret+"\n") || again.FormerUntil != nil {
+		t.Errorf("rotated without an overlap: %+v", again)
+	}
+	c.risk("R-4")
+	latter.has(" risk.created BAD SIGNATURE: X-Service-Signature does not fit", 1)
+	latter.end()
+	c.end(s)
+
+	told := s.stderr.String() + c.must("webhooks", "list") + c.must("webhooks", "list", "--json") + c.must("export") + latter.stderr.String()
+	for _, secret := range []string{subscription.Secret, strings.TrimSpace(rotated.stdout), again.Secret} {
+		if strings.Contains(told, secret) {
+			t.Errorf("%s is told in %s", secret, told)
+		}
+	}
+}
+
+func TestWebhooksList(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("orgs", "create", "acme")
+	id, _ := c.subscribe("https://hooks.example.com/in\x1b[31m")
+	golden(t, "webhooks_list.json", c.must("webhooks", "list", "--json"))
+	golden(t, "webhooks_list.txt", regexp.MustCompile(` +`).ReplaceAllString(c.must("webhooks", "list"), " "))
+	if got := c.must("webhooks", "list", "--json", "--org", "acme"); got != "[]\n" {
+		t.Errorf("another organisation: %q", got)
+	}
+	for _, args := range [][]string{
+		{"webhooks", "rotate-secret", "nothing"},
+		{"webhooks", "rotate-secret", id, "--org", "acme"},
+	} {
+		if got := c.refused(1, args...); !strings.Contains(got, "in this organisation; `govsvc webhooks list` shows them") {
+			t.Errorf("%q: %s", args, got)
+		}
+	}
+}
+
+// line is what `webhooks listen --json` prints of a webhook.
+type line struct {
+	Type, Signature, Problem string
+	EventID                  string `json:"event_id"`
+	DeliveryID               string `json:"delivery_id"`
+	ForwardedTo              string `json:"forwarded_to"`
+	Seen, Status             int
+	Body                     json.RawMessage
+}
+
+// lines are those printed so far, less the first.
+func (s *standing) lines() []line {
+	s.t.Helper()
+	var list []line
+	_, text, _ := strings.Cut(s.stdout.String(), "\n")
+	for one := range strings.Lines(text) {
+		list = append(list, decode[line](s.t, one))
+	}
+	return list
+}
+
+const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
+
+// TestTrigger sends a sample of each type to a receiver.
+func TestTrigger(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.start("webhooks", "listen", "--json", "--secret", secret)
+	s.has("\n", 1)
+	at := decode[struct {
+		Message, URL string
+		CAFile       string `json:"ca_file"`
+	}](t, s.stdout.String())
+	if at.Message != "listening on "+at.URL || !strings.HasPrefix(at.URL, "https://127.0.0.1:") || s.stderr.String() != at.Message+"\n" {
+		t.Errorf("the first line: %+v, stderr %s", at, s.stderr)
+	}
+	types := []string{"assessment.completed", "verdict.changed", "roadmap.updated", "risk.created", "risk.severity_changed", "compliance.posture_changed", "evidence.pack_filed", "ping"}
+	for _, kind := range types {
+		got := decode[struct {
+			Outcome   string
+			Delivered bool
+			Status    int `json:"response_status_code"`
+			Answer    string
+		}](t, c.must("webhooks", "trigger", kind, "--url", at.URL, "--secret", secret, "--webhook-ca", at.CAFile, "--json"))
+		if got.Outcome != "delivered" || !got.Delivered || got.Status != 200 || got.Answer != "received, verified\n" {
+			t.Errorf("%s: %+v", kind, got)
+		}
+	}
+	s.end()
+	printed := s.lines()
+	if len(printed) != len(types) {
+		t.Fatalf("%d lines: %s", len(printed), s.stdout)
+	}
+	for i, p := range printed {
+		body := decode[struct{ ID, Type string }](t, string(p.Body))
+		if p.Type != types[i] || body.Type != types[i] || body.ID != p.EventID || p.Signature != "verified" || p.Seen != 1 || p.Status != 200 || p.DeliveryID == "" {
+			t.Errorf("%s: %+v", types[i], p)
+		}
+	}
+	if exists(at.CAFile) {
+		t.Errorf("%s is left behind", at.CAFile)
+	}
+}
+
+func TestTriggerFails(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s, url, ca := c.listen("--secret", secret)
+	for _, row := range []struct{ name, url, secret, ca, stdout, stderr string }{
+		{"delivered", url, secret, ca, "delivered: 200 in ", ""},
+		{"by name", strings.Replace(url, "127.0.0.1", "localhost", 1), secret, ca, "delivered: 200 in ", ""},
+		{"another secret", url, "whsec_AAAA", ca, "rejected: 401 in ", "govsvc: not delivered: the receiver answered 401, which is no 2xx\n"},
+		{"an authority that is not trusted", url, secret, "", "unreachable in ", "certificate signed by unknown authority; give the authority of the receiver's certificate with --webhook-ca\n"},
+		{"nobody there", "https://127.0.0.1:1/", secret, ca, "unreachable in ", "refused; check that the receiver runs and is reachable from here\n"},
+		{"a private address", "https://10.0.0.1/", secret, ca, "blocked in ", "the receiver's address is not public; use a public address, or one of this machine's own (loopback)\n"},
+		{"metadata", "https://169.254.169.254/", secret, ca, "blocked in ", "the receiver's address is not public"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			args := []string{"webhooks", "trigger", "ping", "--url", row.url, "--secret", row.secret}
+			if row.ca != "" {
+				args = append(args, "--webhook-ca", row.ca)
+			}
+			o := c.run(args...)
+			status := 0
+			if row.stderr != "" {
+				status = 1
+			}
+			if o.status != status || !strings.HasPrefix(o.stdout, row.stdout) || !strings.Contains(o.stderr, row.stderr) || strings.Count(o.stderr, "\n") != status {
+				t.Errorf("got %+v, want %+v", o, row)
+			}
+			if strings.Contains(o.stdout+o.stderr, row.secret) {
+				t.Errorf("it tells the secret: %+v", o)
+			}
+		})
+	}
+	s.end()
+	if exists(ca) {
+		t.Errorf("%s is left behind", ca)
+	}
+	if got := c.refused(1, "webhooks", "trigger", "ping", "--url", url, "--secret", secret, "--webhook-ca", ca); !strings.Contains(got, "--webhook-ca: open "+ca) {
+		t.Error(got)
+	}
+	if got := c.refused(1, "serve", "--webhook-ca", c.file("empty.pem", "nothing")); !strings.Contains(got, "empty.pem holds no certificate in PEM") || exists(c.env["GOVSVC_DB"]) {
+		t.Error(got)
+	}
+}

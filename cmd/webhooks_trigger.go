@@ -1,0 +1,151 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/webhook"
+)
+
+// triggerOptions are the flags of webhooks trigger.
+type triggerOptions struct {
+	url, secret string
+	receivers   receivers
+}
+
+func (a *app) webhooksTriggerCommand() *cobra.Command {
+	o := triggerOptions{receivers: receivers{allow: webhook.Loopback}}
+	c := &cobra.Command{
+		Use:        "trigger TYPE --url URL --secret SECRET",
+		SuggestFor: []string{"send", "sample", "test", "ping"},
+		Short:      "Send a signed sample of an event to a receiver, once",
+		Long: `Send a signed sample of an event to a receiver, once, in the way in which the
+service delivers: over https, within 15 seconds, without following redirects, to
+public addresses and to this machine's own (loopback) alone. No data file is
+needed. Any 2xx is a delivery; the exit status is 1 if it was something else.
+
+The types:
+` + wrapped(webhook.Types()) + `
+
+With --json an object, also if it was not delivered: event_id, delivery_id,
+type, url, outcome (delivered, rejected, unreachable or blocked), delivered,
+response_status_code and error (either may be null), duration_ms, and answer,
+the first 1 KB of what the receiver answered.`,
+		Example: `  govsvc webhooks trigger risk.created --url https://hooks.example.com/in --secret "$SECRET"
+  govsvc webhooks trigger ping --url https://localhost:9443/ --secret "$SECRET" --webhook-ca ca.pem`,
+		Args: func(c *cobra.Command, args []string) error {
+			if err := arguments("TYPE")(c, args); err != nil {
+				return err
+			}
+			return knownEvent(c, args[0])
+		},
+		RunE: func(c *cobra.Command, args []string) error { return a.trigger(c.Context(), args[0], o) },
+	}
+	c.Flags().Var(hook{&o.url}, "url", "the receiver's https URL (required)")
+	c.Flags().Var(signingSecret{&o.secret}, "secret", "sign with this secret: whsec_ and base64 (required)")
+	o.receivers.rootsFlag(c)
+	a.jsonFlag(c)
+	require(c, "url", "secret")
+	return c
+}
+
+// knownEvent refuses a type of event that there is not.
+func knownEvent(c *cobra.Command, kind string) error {
+	if known := webhook.Types(); !slices.Contains(known, kind) {
+		return misusef("no event has the type %q; the types are %s%s", kind, strings.Join(known, ", "), pointer(c))
+	}
+	return nil
+}
+
+// triggered is what came of a sample.
+type triggered struct {
+	EventID    string  `json:"event_id"`
+	DeliveryID string  `json:"delivery_id"`
+	Type       string  `json:"type"`
+	URL        string  `json:"url"`
+	Outcome    string  `json:"outcome"`
+	Delivered  bool    `json:"delivered"`
+	Status     *int    `json:"response_status_code"`
+	Error      *string `json:"error"`
+	Duration   int64   `json:"duration_ms"`
+	Answer     string  `json:"answer"`
+}
+
+func (a *app) trigger(ctx context.Context, kind string, o triggerOptions) error {
+	sender, err := o.receivers.sender()
+	if err != nil {
+		return err
+	}
+	defer sender.Close()
+	message, _ := webhook.Sample(kind, db.NewID(), time.Now())
+	delivery := db.NewID()
+	attempt := sender.Send(ctx, db.Receiver{URL: o.url, Secrets: []string{o.secret}, Active: true}, delivery, message)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	result := triggered{
+		EventID: message.ID, DeliveryID: delivery, Type: kind, URL: o.url,
+		Outcome: api.Outcome(attempt), Delivered: attempt.Delivered(), Duration: attempt.Duration.Milliseconds(),
+		Answer: strings.ToValidUTF8(string(attempt.Answer), "\ufffd"),
+	}
+	if attempt.Status > 0 {
+		result.Status = &attempt.Status
+	}
+	if attempt.Error != "" {
+		result.Error = &attempt.Error
+	}
+	return errors.Join(a.print(result, result.write), undelivered(attempt))
+}
+
+func (t triggered) write(w io.Writer) error {
+	line := t.Outcome
+	if t.Status != nil {
+		line = fmt.Sprintf("%s: %d", line, *t.Status)
+	}
+	_, err := fmt.Fprintf(w, "%s in %d ms (event %s)\n", line, t.Duration, t.EventID)
+	if answer := oneLine(t.Answer); answer != "" && err == nil {
+		_, err = fmt.Fprintf(w, "answer: %s\n", answer)
+	}
+	return err
+}
+
+// undelivered says why an attempt failed, nil if it did not, and what to do.
+func undelivered(attempt db.Attempt) error {
+	switch {
+	case attempt.Delivered():
+		return nil
+	case attempt.Status > 0:
+		return fmt.Errorf("not delivered: the receiver answered %d, which is no 2xx", attempt.Status)
+	case attempt.Blocked:
+		return fmt.Errorf("not delivered: %s; use a public address, or one of this machine's own (loopback)", attempt.Error)
+	case strings.Contains(attempt.Error, "x509:"):
+		return fmt.Errorf("not delivered: %s; give the authority of the receiver's certificate with --webhook-ca", attempt.Error)
+	}
+	return fmt.Errorf("not delivered: %s; check that the receiver runs and is reachable from here", attempt.Error)
+}
+
+// hook is a URL that has the form of a receiver's; where it leads is checked
+// when it is dialled.
+type hook struct{ value *string }
+
+func (v hook) Type() string   { return "URL" }
+func (v hook) String() string { return *v.value }
+
+func (v hook) Set(text string) error {
+	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
+	if err := (webhook.Simulator{Allow: everywhere}).CheckURL(context.Background(), text); err != nil {
+		return err
+	}
+	*v.value = text
+	return nil
+}

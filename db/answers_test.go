@@ -1,0 +1,167 @@
+package db_test
+
+import (
+	"crypto/sha256"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// writer is a handle on a data file, with a clock that stands until it is moved.
+type writer struct {
+	*testing.T
+	*db.DB
+	by     db.By
+	passed *atomic.Int64 // since at
+}
+
+func newWriter(t *testing.T, path string) *writer {
+	t.Helper()
+	w := &writer{T: t, passed: new(atomic.Int64)}
+	var err error
+	if w.DB, err = db.Open(t.Context(), db.Options{Path: path, Now: w.clock}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = w.Close() })
+	w.by = operator(t, w.DB)
+	return w
+}
+
+func (w *writer) clock() time.Time { return at.Add(time.Duration(w.passed.Load())) }
+
+func (w *writer) advance(d time.Duration) { w.passed.Add(int64(d)) }
+
+// keep makes a risk and keeps an answer for it.
+func (w *writer) keep(key, request, body string) error {
+	w.Helper()
+	return w.Write(w.Context(), w.by, func(tx *db.Tx) error {
+		if err := putRisk(tx, fmt.Sprint(key, w.clock())); err != nil {
+			return err
+		}
+		return tx.KeepAnswer(w.key(key, request), db.KeptAnswer{Status: 201, Body: []byte(body)})
+	})
+}
+
+func (w *writer) key(key, request string) db.IdempotencyKey {
+	return db.IdempotencyKey{Org: w.by.Org, Key: key, Request: sha256.Sum256([]byte(request)), Now: w.clock()}
+}
+
+// find is the body kept for a request, "" where there is none.
+func (w *writer) find(key, request string) string {
+	w.Helper()
+	kept, err := w.KeptAnswer(w.Context(), w.key(key, request))
+	switch {
+	case err != nil:
+		return err.Error()
+	case kept == nil:
+		return ""
+	}
+	return string(kept.Body)
+}
+
+// TestKeptAnswers: an answer is found for 24 hours, by the same request only,
+// and gives way to none before; both in a file and in a frozen one.
+func TestKeptAnswers(t *testing.T) {
+	t.Parallel()
+	for _, frozen := range []bool{false, true} {
+		w := newWriter(t, newPath(t))
+		if frozen {
+			w.Freeze()
+		}
+		if err := w.keep("k", "a", "first"); err != nil {
+			t.Fatal(err)
+		}
+		if got := w.find("k", "a"); got != "first" {
+			t.Errorf("frozen %v: %q", frozen, got)
+		}
+		if _, err := w.KeptAnswer(t.Context(), w.key("k", "b")); !db.Is(err, db.KeyReused) {
+			t.Errorf("frozen %v: another request: %v", frozen, err)
+		}
+		foreign := w.key("k", "a")
+		foreign.Org++
+		if kept, err := w.KeptAnswer(t.Context(), foreign); kept != nil || err != nil {
+			t.Errorf("frozen %v: another organisation: %v, %v", frozen, kept, err)
+		}
+		w.advance(db.AnswerKept - time.Millisecond)
+		if got := w.find("k", "a"); got != "first" {
+			t.Errorf("frozen %v: at the end: %q", frozen, got)
+		}
+		w.advance(time.Millisecond)
+		if got := w.find("k", "b"); got != "" {
+			t.Errorf("frozen %v: after the end: %q", frozen, got)
+		}
+		if err := w.keep("k", "b", "second"); err != nil || w.find("k", "b") != "second" {
+			t.Errorf("frozen %v: the key is not free again: %v", frozen, err)
+		}
+	}
+}
+
+// TestKeptTwice: a change whose key another process has just used is undone.
+func TestKeptTwice(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	w, other := newWriter(t, path), newWriter(t, path)
+	if err := other.keep("k", "a", "first"); err != nil {
+		t.Fatal(err)
+	}
+	w.advance(time.Second)
+	if err := w.keep("k", "a", "second"); !db.Is(err, db.InFlight) {
+		t.Errorf("%v, want InFlight", err)
+	}
+	if stored := names(t, path, "SELECT risk_id FROM risks"); len(stored) != 1 || w.find("k", "a") != "first" {
+		t.Errorf("stored: %v, %s", stored, w.find("k", "a"))
+	}
+}
+
+// TestFrozenBound: a frozen file keeps so many answers; the oldest give way.
+func TestFrozenBound(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, newPath(t))
+	w.Freeze()
+	err := w.Write(t.Context(), w.by, func(tx *db.Tx) error {
+		for i := range 10_001 {
+			if err := tx.KeepAnswer(w.key(fmt.Sprint(i), "a"), db.KeptAnswer{Status: 201, Body: []byte("x")}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil || w.find("0", "a") != "" || w.find("1", "a") != "x" || w.find("10000", "a") != "x" {
+		t.Errorf("%v; %q %q %q", err, w.find("0", "a"), w.find("1", "a"), w.find("10000", "a"))
+	}
+}
+
+// TestSweepAnswers removes thousands in several transactions, the young stay.
+func TestSweepAnswers(t *testing.T) {
+	t.Parallel()
+	w := newWriter(t, newPath(t))
+	fill := func(prefix string, n int) {
+		t.Helper()
+		err := w.Write(t.Context(), w.by, func(tx *db.Tx) error {
+			for i := range n {
+				if err := tx.KeepAnswer(w.key(fmt.Sprint(prefix, i), "a"), db.KeptAnswer{Status: 201, Body: []byte("x")}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	fill("old", 2500)
+	w.advance(db.AnswerKept)
+	fill("young", 5)
+	if err := w.SweepAnswers(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	w.advance(-db.AnswerKept) // as if the old were still replayed
+	for key, want := range map[string]string{"old0": "", "old2499": "", "young0": "x", "young4": "x"} {
+		if got := w.find(key, "a"); got != want {
+			t.Errorf("%s: %q, want %q", key, got, want)
+		}
+	}
+}

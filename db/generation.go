@@ -1,0 +1,49 @@
+package db
+
+import (
+	"context"
+	"sync"
+)
+
+// generation tells whether the file has changed, whoever changed it.
+type generation struct {
+	mutex sync.Mutex
+	watch *Watch
+	count int64
+}
+
+// Generation is a number that grows with every commit to the file, by this
+// process or another: what was read while it stood at a number is still so
+// while it does. It costs a few microseconds.
+func (d *DB) Generation(ctx context.Context) (int64, error) {
+	g := &d.generation
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.watch == nil {
+		var err error
+		if g.watch, err = d.Watch(context.WithoutCancel(ctx)); err != nil {
+			return 0, err
+		}
+		g.count++
+	}
+	// no context that can end: the question is over before that would matter
+	moved, err := g.watch.Moved(context.Background())
+	if err != nil {
+		g.watch.Close()
+		g.watch = nil
+		return 0, err
+	}
+	if moved {
+		g.count++
+	}
+	return g.count, nil
+}
+
+func (g *generation) close() {
+	g.mutex.Lock()
+	defer g.mutex.Unlock()
+	if g.watch != nil {
+		g.watch.Close()
+		g.watch = nil
+	}
+}

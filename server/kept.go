@@ -1,0 +1,81 @@
+package server
+
+import (
+	"sync"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/openapi"
+)
+
+// kept are answers of reads, held in memory while the file stands as it was
+// when they were read: most readers ask for the same pages again and again.
+// Whoever commits to the file, this process or another, ends them all.
+type kept struct {
+	most int64 // bytes to hold
+
+	mutex      sync.RWMutex
+	generation int64
+	size       int64
+	answers    map[question]*keptAnswer
+}
+
+// question is what an answer is the answer to.
+type question struct {
+	org   db.Org
+	test  bool
+	op    *openapi.Operation
+	query string
+}
+
+// keptAnswer is an answer with what is made of it once.
+type keptAnswer struct {
+	api.Answer
+	tag    string
+	zip    sync.Once
+	zipped []byte
+}
+
+func newKeptAnswer(answer api.Answer) *keptAnswer {
+	return &keptAnswer{Answer: answer, tag: entityTag(answer.Body)}
+}
+
+// compressed is the body in gzip.
+func (a *keptAnswer) compressed() []byte {
+	a.zip.Do(func() { a.zipped = compress(a.Body) })
+	return a.zipped
+}
+
+// keepable tells the operations whose answers depend on the file alone, and
+// whose reading is not itself to be noted.
+func keepable(op *openapi.Operation) bool {
+	return op.Method == "GET" && !op.Public && op.Feature != "audit"
+}
+
+// find returns the answer to a question, if it was given in this generation.
+func (k *kept) find(generation int64, q question) *keptAnswer {
+	k.mutex.RLock()
+	defer k.mutex.RUnlock()
+	if generation == 0 || generation != k.generation { // 0: not known
+		return nil
+	}
+	return k.answers[q]
+}
+
+// keep holds an answer that was read after the generation was asked for. When
+// there is no more room, all go: the busiest are back at once.
+func (k *kept) keep(generation int64, q question, a *keptAnswer) {
+	cost := 2*int64(len(a.Body)) + int64(len(q.query)) + 256 // twice: it may be compressed, too
+	k.mutex.Lock()
+	defer k.mutex.Unlock()
+	if generation == 0 || generation < k.generation || cost > k.most {
+		return
+	}
+	if generation > k.generation || k.size+cost > k.most || k.answers == nil {
+		k.generation, k.size, k.answers = generation, 0, map[question]*keptAnswer{}
+	}
+	if k.answers[q] == nil {
+		k.size += cost
+	}
+	k.answers[q] = a
+}

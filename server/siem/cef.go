@@ -1,0 +1,136 @@
+package siem
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// maxCustom is the greatest length of a custom string of CEF in characters.
+const maxCustom = 4000
+
+// CEF writes an audit event, as JSON, as a line of CEF version 0 in UTF-8,
+// without its line end. The mapping:
+//
+//	signature id, name  action; the same in words
+//	severity            severity, which is on the CEF scale
+//	rt                  time, in milliseconds since 1970
+//	externalId          id
+//	act, cat            action, category
+//	suser, suid         actor; the id of the key or the user in it
+//	outcome             failure for what was refused, success for all else
+//	msg                 what happened, in a sentence
+//	cs1, cs2            resource_type, resource_id
+//	cs3                 the organisation's name
+//	cs4                 the request's id
+//	cs5                 metadata as JSON, cut after 4000 characters, with an … then
+//
+// What an event does not have is left out, its label too.
+func (s Source) CEF(text []byte) ([]byte, error) {
+	e, err := parse(text)
+	if err != nil {
+		return nil, err
+	}
+	metadata := ""
+	if len(e.Metadata) > 0 {
+		encoded, err := compact(e.Metadata)
+		if err != nil {
+			return nil, err
+		}
+		metadata = cut(string(encoded))
+	}
+	var b strings.Builder
+	b.WriteString("CEF:0")
+	name := strings.NewReplacer(".", " ", "_", " ").Replace(e.Action)
+	for _, field := range []string{product, product, s.Version, e.Action, name, strconv.Itoa(e.Severity)} {
+		b.WriteString("|" + EscapeCEFHeader(field))
+	}
+	b.WriteByte('|')
+	outcome := "success"
+	if e.failed() {
+		outcome = "failure"
+	}
+	uid, _ := e.keyID()
+	if uid == system {
+		uid = ""
+	}
+	x := extension{b: &b}
+	x.add("rt", strconv.FormatInt(e.at.UnixMilli(), 10))
+	x.add("externalId", e.ID)
+	x.add("act", e.Action)
+	x.add("cat", e.Category)
+	x.add("suser", e.Actor)
+	x.add("suid", uid)
+	x.add("outcome", outcome)
+	x.add("msg", e.message())
+	x.custom(1, "resource_type", orEmpty(e.ResourceType))
+	x.custom(2, "resource_id", orEmpty(e.ResourceID))
+	x.custom(3, "organisation", s.OrganisationName)
+	x.custom(4, "request_id", e.requestID())
+	x.custom(5, "metadata", metadata)
+	return []byte(b.String()), nil
+}
+
+// extension is the key-value part of a line.
+type extension struct {
+	b     *strings.Builder
+	begun bool
+}
+
+func (x *extension) add(key, value string) {
+	if value == "" {
+		return
+	}
+	if x.begun {
+		x.b.WriteByte(' ')
+	}
+	x.begun = true
+	x.b.WriteString(key + "=" + EscapeCEFExtension(value))
+}
+
+func (x *extension) custom(number int, label, value string) {
+	if value == "" {
+		return
+	}
+	key := fmt.Sprintf("cs%d", number)
+	x.add(key, value)
+	x.add(key+"Label", label)
+}
+
+// EscapeCEFHeader escapes a field of the header, which is one line: | and \ get
+// a backslash, control characters become spaces.
+func EscapeCEFHeader(text string) string {
+	return strings.Map(func(r rune) rune {
+		if breaks(r) {
+			return ' '
+		}
+		return r
+	}, strings.NewReplacer(`\`, `\\`, `|`, `\|`).Replace(strings.ToValidUTF8(text, "\uFFFD")))
+}
+
+// EscapeCEFExtension escapes a value of the extension: \ and = get a backslash,
+// line feed and carriage return become \n and \r, other control characters and
+// Unicode's line separators a space.
+func EscapeCEFExtension(text string) string {
+	text = strings.NewReplacer(`\`, `\\`, `=`, `\=`, "\n", `\n`, "\r", `\r`).Replace(strings.ToValidUTF8(text, "\uFFFD"))
+	return strings.Map(func(r rune) rune {
+		if breaks(r) {
+			return ' '
+		}
+		return r
+	}, text)
+}
+
+// breaks tells what some reader of lines would take for a line's end, or a
+// terminal for a command.
+func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
+
+// cut shortens a text to the greatest length of a custom string.
+func cut(text string) string {
+	if utf8.RuneCountInString(text) <= maxCustom {
+		return text
+	}
+	return string([]rune(text)[:maxCustom-1]) + "…"
+}
