@@ -43,15 +43,17 @@ var rooms = map[string][]string{
 	"sandbox":         {"db", "server/openapi", "server/transfer"},
 	"server":          {"db", "server/*"},
 	"server/api":      {"db", "server/openapi", "server/webhook"},
+	"server/evidence": {"db"},
 	"server/limit":    {},
 	"server/openapi":  {},
+	"server/siem":     {},
 	"server/transfer": {"db", "server/openapi"},
 	"server/webhook":  {"db"},
 	"web":             {"server/api", "server/openapi"},
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "server/api", "server/openapi", "server/transfer"}
+var noHTTP = []string{"db", "server/api", "server/evidence", "server/openapi", "server/siem", "server/transfer"}
 
 // store is where SQL and its drivers live.
 var store = []string{"db", "migrations"}

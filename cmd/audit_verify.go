@@ -99,7 +99,7 @@ func (a *app) verifyAudit(ctx context.Context, store *db.DB, org db.Organisation
 func brokenLog(org string, check db.AuditCheck, head string) error {
 	switch broken := check.Broken; {
 	case broken != nil && broken.ID == "" && broken.Time == "":
-		return fmt.Errorf("the audit log of %q is broken: its events from the %dth on are gone; "+
+		return fmt.Errorf("the audit log of %q is broken: its events from number %d on are gone; "+
 			"keep this file as evidence and compare it with a backup", org, broken.Position)
 	case broken != nil:
 		return fmt.Errorf("the audit log of %q is broken at event %d (id %s, time %s): it was altered, or what stood before it was; "+

@@ -13,8 +13,7 @@ func TestDeliverOnce(t *testing.T) {
 	c := newCLI(t)
 	s, url, ca := c.listen("--ca", c.dir+"/ca.pem")
 	id, _ := c.subscribe(url)
-	c.risk("R-1")
-	c.risk("R-2")
+	c.raise(2)
 	once := func(flags ...string) string { return c.must(append([]string{"deliver", "--once"}, flags...)...) }
 	for _, row := range []struct{ what, got, want string }{
 		{"two", once(reaching(ca)...), "2 delivered, 0 failed and will be sent again, 0 new dead letters\n"},
@@ -27,14 +26,14 @@ func TestDeliverOnce(t *testing.T) {
 	s.has(" risk.created unverified\n", 2)
 	s.end()
 
-	c.risk("R-3")
+	c.raise(1)
 	if got, want := once(append(reaching(ca), "--webhook-schedule", "1h")...), "0 delivered, 1 failed and will be sent again, 0 new dead letters\n"; got != want {
 		t.Errorf("a dead receiver: %q, want %q", got, want)
 	}
 	if h := c.health(); h.Queued != 1 || h.LastStatus != nil || h.LastError == nil || !strings.Contains(*h.LastError, "connection refused") || h.ID != id {
 		t.Errorf("health %+v", h)
 	}
-	c.risk("R-4")
+	c.raise(1)
 	if got, want := once(), "0 delivered, 0 failed and will be sent again, 1 new dead letter\n"; got != want {
 		t.Errorf("an address that is not allowed: %q, want %q", got, want)
 	}
@@ -48,8 +47,8 @@ func TestDeadLetters(t *testing.T) {
 	s, url, ca := c.listen("--ca", c.dir+"/ca.pem")
 	s.end()
 	_, signing := c.subscribe(url)
-	serving := c.serve(append(reaching(ca), "--webhook-schedule", "10ms,20ms")...)
-	c.risk("R-1")
+	serving, _ := c.deliverable(ca, "--webhook-schedule", "10ms,20ms")
+	c.raise(1)
 	until(t, func() bool { return c.health().DeadLetters == 1 }, "a dead letter")
 	type letter struct {
 		ID        string
@@ -83,8 +82,7 @@ func TestDeadLetters(t *testing.T) {
 	c.acknowledged()
 	s.end()
 
-	c.risk("R-2")
-	c.risk("R-3")
+	c.raise(2)
 	until(t, func() bool { return c.health().DeadLetters == 2 }, "two more")
 	if got := c.must("deadletters", "discard", letters()[0].ID, "--json"); got != "{\n  \"discarded\": 1\n}\n" {
 		t.Errorf("discarded: %q", got)
@@ -96,7 +94,7 @@ func TestDeadLetters(t *testing.T) {
 	s.has(" risk.created verified\n", 1)
 	c.acknowledged()
 	s.end()
-	c.end(serving)
+	serving.end(syscall.SIGTERM)
 }
 
 // TestDeliverySignal: a delivery that is under way when the signal comes is
@@ -112,23 +110,23 @@ func TestDeliverySignal(t *testing.T) {
 			w.WriteHeader(200)
 		})
 		c.subscribe(receiver.URL)
-		c.risk("R-1")
+		c.raise(1)
 		args := append([]string{command}, reaching(ca)...)
 		if command == "serve" {
 			args = append(args, "--addr", "127.0.0.1:0")
 		}
-		p, printed := c.begin(os.TempDir(), args...)
+		p := c.execute(os.TempDir(), args...)
 		<-begun
-		_ = p.Process.Signal(syscall.SIGTERM)
+		_ = p.process.Process.Signal(syscall.SIGTERM)
 		close(release)
-		if err := p.Wait(); err != nil {
-			t.Errorf("%s: %v, want exit status 0", command, err)
+		if err := p.process.Wait(); err != nil {
+			t.Errorf("%s: %v, want exit status 0: %s", command, err, p.stderr)
 		}
 		if h := c.health(); h.Queued != 0 || h.LastStatus == nil || *h.LastStatus != 200 {
 			t.Errorf("%s: not recorded: %+v", command, h)
 		}
-		if want := "1 delivered, 0 failed and will be sent again, 0 new dead letters\n"; command == "deliver" && printed.String() != want {
-			t.Errorf("it printed %q, want %q", printed, want)
+		if want := "1 delivered, 0 failed and will be sent again, 0 new dead letters\n"; command == "deliver" && p.stdout.String() != want {
+			t.Errorf("it printed %q, want %q", p.stdout, want)
 		}
 	}
 }

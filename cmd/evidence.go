@@ -53,7 +53,7 @@ which what is not a letter, a digit or one of a few signs becomes _.
 With --json an object: object, id, title, regime_id, item_count,
 manifest_sha256, size, filed_at and filed_by.`, evidence.MaxAttachment>>20, evidence.MaxAttached>>20),
 		Example: `  govsvc evidence file --title "Q3 audit"
-  govsvc evidence file --title "EU AI Act 2026" --regime eu-ai-act --attach policy.pdf --attach minutes.pdf
+  govsvc evidence file --title "AI Act 2026" --regime eu-ai-act --attach policy.pdf,minutes.pdf
   govsvc evidence file --title "Q3 audit" --out q3.zip && govsvc evidence verify q3.zip`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
@@ -189,7 +189,7 @@ event evidence.pack_filed tells, or give that with --sha256.
 With --json an object: file, intact, manifest_sha256, manifest, and fault (null,
 or path and reason). It is printed if the check fails, too.`,
 		Example: `  govsvc evidence verify q3.zip
-  govsvc evidence verify q3.zip --sha256 5d41402abc4b2a76b9719d911017c592ae2b8c3f0d5b1d0f6a7c6e6a1c0b9f3e`,
+  govsvc evidence verify q3.zip --sha256 "$(cat q3.sha256)"`,
 		Args: arguments("PACK.zip"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.verifyEvidence(c.Context(), args[0], sha256)

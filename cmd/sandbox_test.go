@@ -15,8 +15,9 @@ func TestSandbox(t *testing.T) {
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)
 		tmp := c.folder("tmp")
-		p, printed := c.command(tmp, "try ", "sandbox")
-		lines := strings.Split(printed.String(), "\n")
+		p := c.execute(tmp, "sandbox")
+		p.line("try ")
+		lines := strings.Split(p.stdout.String(), "\n")
 		var values []string
 		for i, prefix := range []string{"listening on ", "base URL ", "test key ", "try "} {
 			value, ok := strings.CutPrefix(lines[i], prefix)
@@ -27,7 +28,7 @@ func TestSandbox(t *testing.T) {
 		}
 		url, base, key, try := values[0], values[1], values[2], values[3]
 		if base != url+"/api/v1" || !strings.HasPrefix(key, "gds_test_") {
-			t.Errorf("printed %s", printed)
+			t.Errorf("printed %s", p.stdout)
 		}
 		if status, body := c.get(base+"/risks", key); status != 200 || !strings.Contains(body, "[SANDBOX]") {
 			t.Errorf("GET /risks: %d %s", status, body)
@@ -44,10 +45,7 @@ func TestSandbox(t *testing.T) {
 				t.Errorf("%s: %v, %s", try, err, got)
 			}
 		}
-		_ = p.Process.Signal(signal)
-		if err := p.Wait(); err != nil {
-			t.Errorf("%v: %v", signal, err)
-		}
+		p.end(signal)
 		empty(t, tmp)
 		if exists(c.env["GOVSVC_DB"]) {
 			t.Error("it made a data file")
@@ -85,7 +83,7 @@ func TestSandboxEndsEarly(t *testing.T) {
 func TestSandboxJSON(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s := c.start("sandbox", "--json", "--log-format", "json")
+	s := c.execute(os.TempDir(), "sandbox", "--json", "--log-format", "json")
 	s.has("\n", 1)
 	at := decode[struct {
 		Message, URL, Key, Try string
@@ -98,7 +96,7 @@ func TestSandboxJSON(t *testing.T) {
 	if status, body := c.get(at.BaseURL+"/scorecard", at.Key); status != 200 {
 		t.Errorf("%d %s", status, body)
 	}
-	s.end()
+	s.end(syscall.SIGTERM)
 	if got := s.stderr.String(); strings.Contains(got, at.Key) || !strings.Contains(got, `"msg":"serving the sandbox"`) || strings.Count(s.stdout.String(), "\n") != 1 {
 		t.Errorf("log %s", got)
 	}

@@ -75,7 +75,7 @@ const unwritableScopes = "write:risks,read:risks,read:audit"
 func TestFileSizeLimit(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	p := c.launch(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
+	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
 	p.want("before", newRisk("before"), 201)
 	limitFiles(t, p.Process.Pid, 4096)
 	p.refuses("limited")
@@ -104,7 +104,7 @@ func TestFullDisk(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	c.env["GOVSVC_DB"] = filepath.Join(disk, "govsvc.db")
-	p := c.launch(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
+	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
 	p.want("before", newRisk("before"), 201)
 	filler := filepath.Join(disk, "filler")
 	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
@@ -144,7 +144,7 @@ func TestReadOnlyFile(t *testing.T) {
 		must(t, os.Chown(path, nobody, nobody))
 	}
 	must(t, os.Chmod(path, 0o400))
-	p := c.launch(key, user)
+	p := c.child(key, user)
 	p.refuses("read-only")
 	must(t, os.Chmod(path, 0o600))
 	p.want("writable again, once more", newRisk("first"), 201)

@@ -12,10 +12,11 @@ const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:r
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ line, want string }{
-		{"", "`govsvc` needs a command: audit, completion, deadletters, deliver, export, import, keys, openapi, orgs, sandbox, serve, version or webhooks; see `govsvc --help`"},
+		{"", "`govsvc` needs a command: audit, completion, deadletters, deliver, evidence, export, import, keys, openapi, orgs, sandbox, serve, version or webhooks; see `govsvc --help`"},
 		{"keys", "`govsvc keys` needs a command: import, list, mint, revoke or rotate; see `govsvc keys --help`"},
 		{"orgs", "`govsvc orgs` needs a command: create, list or set; "},
-		{"audit", "`govsvc audit` needs a command: verify; "},
+		{"audit", "`govsvc audit` needs a command: export or verify; "},
+		{"evidence", "`govsvc evidence` needs a command: export, file, list or verify; "},
 		{"completion", "`govsvc completion` needs a command: bash, fish, powershell or zsh; "},
 		{"kesy", "unknown command \"kesy\"; did you mean keys? See `govsvc --help`"},
 		{"start", "unknown command \"start\"; did you mean serve? See"},
@@ -70,6 +71,24 @@ func TestWrongUsage(t *testing.T) {
 		{"export --type nothing", "--type: no type is named \"nothing\"; the types are assessment, risk, "},
 		{"export x", "unexpected argument \"x\""},
 		{"audit verify x", "unexpected argument \"x\""},
+		{"audit verify --head 12", "--head: \"12\" is not a SHA-256: 64 hexadecimal digits; see"},
+		{"audit verify --file x", "--file needs --head: the file alone can't show that it is whole; see `govsvc audit verify --help`"},
+		{"audit verify --from e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855", "--from goes with --file: "},
+		{"audit export x", "unexpected argument \"x\""},
+		{"audit export --format leef", "--format: \"leef\" is not ndjson, cef or ocsf"},
+		{"audit export --since yesterday", "--since: \"yesterday\" is not a date like 2026-09-12"},
+		{"audit export --until 2026-02-30", "--until: \"2026-02-30\" is not a date like 2026-09-12"},
+		{"audit export --follow --until 2026-09-12", "--follow has no end, --until is one; give one of them; see"},
+
+		{"evidence file", "--title is missing; see `govsvc evidence file --help`"},
+		{"evidence file --title=", "--title: a title has 1 to 2000 characters"},
+		{"evidence file --title t --attach=", "--attach: \"\" has an empty value"},
+		{"evidence file --title t x", "unexpected argument \"x\""},
+		{"evidence list x", "unexpected argument \"x\""},
+		{"evidence export x", "--out is missing; see"},
+		{"evidence export --out x", "ID is missing; see"},
+		{"evidence verify", "PACK.zip is missing; see `govsvc evidence verify --help`"},
+		{"evidence verify x --sha256 abc", "--sha256: \"abc\" is not a SHA-256"},
 
 		{"serve x", "unexpected argument \"x\""},
 		{"serve --addr 8080", "--addr: \"8080\" is not HOST:PORT"},
@@ -152,7 +171,7 @@ func TestMissingFile(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"keys list", "keys revoke x", "keys rotate x", "orgs list", "orgs set default --plan starter",
-		"export", "audit verify", "keys mint --name n --scope read:all --org other", "import --dry-run FILE",
+		"export", "audit verify", "audit export", "evidence list", "evidence file --title t", "evidence export x --out FILE", "keys mint --name n --scope read:all --org other", "import --dry-run FILE",
 		"deliver --once", "deliver", "webhooks list", "webhooks rotate-secret x", "deadletters list", "deadletters replay --all",
 		"deadletters replay x", "deadletters discard x",
 	} {

@@ -1,13 +1,13 @@
 package cmd_test
 
 import (
-	"bufio"
 	"bytes"
 	"context"
 	"encoding/pem"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -17,44 +17,47 @@ import (
 	"govsvc/db"
 )
 
-// standing is a command that goes on until it is stopped, in this process.
-type standing struct {
+// spoken is what a command prints while it goes on.
+type spoken struct {
 	t              *testing.T
-	stop           func() // what a signal does
-	ended          chan int
 	stdout, stderr *journal
 }
 
-// start begins a command that goes on.
-func (c *cli) start(args ...string) *standing {
+// standing is a command that goes on until it is stopped, in this process.
+type standing struct {
+	spoken
+	stop  func() // what a signal does
+	ended chan int
+}
+
+// begin starts a command that goes on.
+func (c *cli) begin(args ...string) *standing {
 	c.t.Helper()
 	ctx, stop := context.WithCancel(c.t.Context())
-	s := &standing{c.t, stop, make(chan int, 1), &journal{}, &journal{}}
+	s := &standing{spoken{c.t, &journal{}, &journal{}}, stop, make(chan int, 1)}
 	go func() { s.ended <- cmd.Run(ctx, args, nil, s.stdout, s.stderr, c.lookup) }()
 	return s
 }
 
 // line waits for a line of stdout that begins like this, and returns its rest.
-func (s *standing) line(prefix string) string {
+func (s *spoken) line(prefix string) string {
 	s.t.Helper()
 	rest, ok := "", false
 	until(s.t, func() bool {
-		lines := bufio.NewScanner(strings.NewReader(s.stdout.String()))
-		for !ok && lines.Scan() {
-			rest, ok = strings.CutPrefix(lines.Text(), prefix)
+		for one := range strings.Lines(s.stdout.String()) {
+			if text, whole := strings.CutSuffix(one, "\n"); whole && !ok {
+				rest, ok = strings.CutPrefix(text, prefix)
+			}
 		}
-		return ok || len(s.ended) > 0
-	}, "a line %q", prefix)
-	if !ok {
-		s.t.Fatalf("it ended without %q: %s%s", prefix, s.stdout, s.stderr)
-	}
+		return ok
+	}, "a line %q; stderr: %s", prefix, s.stderr)
 	return rest
 }
 
 // has waits for a text on stdout.
-func (s *standing) has(text string, times int) {
+func (s *spoken) has(text string, times int) {
 	s.t.Helper()
-	until(s.t, func() bool { return strings.Count(s.stdout.String(), text) >= times }, "%q %d times on stdout", text, times)
+	until(s.t, func() bool { return strings.Count(s.stdout.String(), text) >= times }, "%q %d times on stdout; stderr: %s", text, times, s.stderr)
 }
 
 // end stops the command and wants it to end in order.
@@ -71,10 +74,49 @@ func (s *standing) end() {
 	}
 }
 
+// executed is a process of the program itself.
+type executed struct {
+	spoken
+	process *exec.Cmd
+}
+
+// execute starts the program itself, with a folder of its own for temporary
+// files.
+func (c *cli) execute(tmp string, args ...string) *executed {
+	c.t.Helper()
+	path, err := program()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	p := &executed{spoken{c.t, &journal{}, &journal{}}, exec.CommandContext(c.t.Context(), path, args...)}
+	p.process.Stdout, p.process.Stderr = p.stdout, p.stderr
+	p.process.Env = append(os.Environ(), "TMPDIR="+tmp, "GOVSVC_DB="+c.env["GOVSVC_DB"])
+	if err := p.process.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return p
+}
+
+// end signals the process and wants it to end in order.
+func (p *executed) end(signal os.Signal) {
+	p.t.Helper()
+	_ = p.process.Process.Signal(signal)
+	if err := p.process.Wait(); err != nil {
+		p.t.Errorf("%v: %v, want exit status 0: %s", signal, err, p.stderr)
+	}
+}
+
+// deliverable starts a server that reaches a receiver on loopback.
+func (c *cli) deliverable(ca string, flags ...string) (p *executed, url string) {
+	c.t.Helper()
+	p = c.execute(os.TempDir(), append(append([]string{"serve", "--addr", "127.0.0.1:0"}, reaching(ca)...), flags...)...)
+	return p, p.line("listening on ")
+}
+
 // until waits for something that happens elsewhere.
 func until(t *testing.T, happened func() bool, what string, args ...any) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !happened(); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(30 * time.Second); !happened(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("in vain waited for "+what, args...)
 		}
@@ -84,7 +126,7 @@ func until(t *testing.T, happened func() bool, what string, args ...any) {
 // listen starts a receiver, and returns where it is reached and whom to trust.
 func (c *cli) listen(flags ...string) (s *standing, url, ca string) {
 	c.t.Helper()
-	s = c.start(append([]string{"webhooks", "listen"}, flags...)...)
+	s = c.begin(append([]string{"webhooks", "listen"}, flags...)...)
 	return s, s.line("listening on "), s.line("trust ")
 }
 
@@ -94,9 +136,8 @@ func reaching(ca string) []string {
 	return []string{"--webhook-allow", "127.0.0.0/8", "--webhook-ca", ca}
 }
 
-// subscribe makes a subscription without a server, and returns its id and
-// secret.
-func (c *cli) subscribe(url string) (id, secret string) {
+// write changes the data file without a command, which would take longer.
+func (c *cli) write(change func(*db.Tx) error) {
 	c.t.Helper()
 	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
 	if err != nil {
@@ -104,25 +145,36 @@ func (c *cli) subscribe(url string) (id, secret string) {
 	}
 	defer func() { _ = store.Close() }()
 	org, err := store.Organisation(c.t.Context(), db.DefaultOrganisation)
+	if err == nil {
+		err = store.Write(c.t.Context(), db.By{Org: org.Org, Actor: "system"}, change)
+	}
 	if err != nil {
 		c.t.Fatal(err)
 	}
+}
+
+// subscribe makes a subscription, and returns its id and secret.
+func (c *cli) subscribe(url string) (id, secret string) {
+	c.t.Helper()
 	var made []byte
-	err = store.Write(c.t.Context(), db.By{Org: org.Org, Actor: "system"}, func(tx *db.Tx) error {
+	c.write(func(tx *db.Tx) (err error) {
 		made, secret, err = tx.CreateSubscription(db.Record{"url": url, "active": true, "event_types": []any{}})
 		return err
 	})
-	if err != nil {
-		c.t.Fatal(err)
-	}
 	return decode[struct{ ID string }](c.t, string(made)).ID, secret
 }
 
-// risk imports a risk, which raises an event.
-func (c *cli) risk(id string) {
+// raise raises events.
+func (c *cli) raise(times int) {
 	c.t.Helper()
-	c.must("import", c.file(id+".ndjson", `{"object":"risk","risk_id":"`+id+`","dimension":"DATA","description":"A risk that is imported for its event.",`+
-		`"severity":"LOW","likelihood":"RARE","status":"Open","source":"user_added","title":"`+id+`"}`+"\n"))
+	c.write(func(tx *db.Tx) error {
+		for range times {
+			if err := tx.Raise("risk.created", map[string]any{}); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(db.AuditEvent{Action: "risk.created", Category: db.DataChange, Severity: db.SeverityWrite})
+	})
 }
 
 // health is what `webhooks list` tells of a subscription.

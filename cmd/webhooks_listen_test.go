@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"os/exec"
 	"strings"
 	"sync/atomic"
 	"syscall"
@@ -156,47 +155,15 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// command starts the program itself and waits for a line of stdout that begins
-// like last.
-func (c *cli) command(tmp, last string, args ...string) (*exec.Cmd, *journal) {
-	c.t.Helper()
-	p, printed := c.begin(tmp, args...)
-	until(c.t, func() bool {
-		_, rest, begun := strings.Cut("\n"+printed.String(), "\n"+last)
-		return begun && strings.Contains(rest, "\n")
-	}, "%q from %q", last, args)
-	return p, printed
-}
-
-// begin starts the program itself, with a folder of its own for temporary
-// files, and returns what it prints.
-func (c *cli) begin(tmp string, args ...string) (*exec.Cmd, *journal) {
-	c.t.Helper()
-	path, err := program()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	p := exec.CommandContext(c.t.Context(), path, args...)
-	printed := &journal{}
-	p.Stdout, p.Stderr = printed, io.Discard
-	p.Env = append(os.Environ(), "TMPDIR="+tmp, "GOVSVC_DB="+c.env["GOVSVC_DB"])
-	if err := p.Start(); err != nil {
-		c.t.Fatal(err)
-	}
-	return p, printed
-}
-
 // TestListenSignal: a signal ends the receiver in order and nothing stays.
 func TestListenSignal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)
 		tmp := c.folder(fmt.Sprintf("tmp-%d", signal))
-		p, printed := c.command(tmp, "trust ", "webhooks", "listen")
-		_ = p.Process.Signal(signal)
-		if err := p.Wait(); err != nil {
-			t.Errorf("%v: %v: %s", signal, err, printed)
-		}
+		p := c.execute(tmp, "webhooks", "listen")
+		p.line("trust ")
+		p.end(signal)
 		empty(t, tmp)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"regexp"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -40,14 +41,14 @@ func TestWebhooks(t *testing.T) {
 	c := newCLI(t)
 	first, url, ca := c.listen("--ca", c.dir+"/ca.pem")
 	first.end()
-	s := c.serve(reaching(ca)...)
+	s, base := c.deliverable(ca)
 	key := c.must("keys", "mint", "--name", "n", "--scope", "manage:webhooks,write:risks")
 	subscription := decode[struct{ Data struct{ ID, Secret string } }](t,
-		c.post(s.url+"/api/v1/webhooks/subscriptions", key, "1", `{"url":"`+url+`/hooks"}`)).Data
+		c.post(base+"/api/v1/webhooks/subscriptions", key, "1", `{"url":"`+url+`/hooks"}`)).Data
 
 	addr := strings.TrimPrefix(url, "https://")
 	former, _, _ := c.listen("--addr", addr, "--ca", ca, "--secret", subscription.Secret)
-	c.post(s.url+"/api/v1/risks", key, "2", `{"title":"One","description":"It must reach the receiver.","severity":"LOW","likelihood":"RARE"}`)
+	c.post(base+"/api/v1/risks", key, "2", `{"title":"One","description":"It must reach the receiver.","severity":"LOW","likelihood":"RARE"}`)
 	former.has(" risk.created verified\n", 1)
 	c.acknowledged()
 	if got := c.health(); got.ID != subscription.ID || got.URL != url+"/hooks" {
@@ -58,12 +59,13 @@ func TestWebhooks(t *testing.T) {
 	if !newSecret.MatchString(rotated.stdout) || !strings.Contains(rotated.stderr, "; the former secret signs, too, until 2") {
 		t.Errorf("rotated: %+v", rotated)
 	}
-	c.risk("R-2")
+	c.must("import", c.file("risk.ndjson", `{"object":"risk","risk_id":"R-2","dimension":"DATA","description":"It is imported beside the server.",`+
+		`"severity":"LOW","likelihood":"RARE","status":"Open","source":"user_added","title":"Two"}`))
 	former.has(" risk.created verified\n", 2)
 	c.acknowledged()
 	former.end()
 	latter, _, _ := c.listen("--addr", addr, "--ca", ca, "--secret", strings.TrimSpace(rotated.stdout))
-	c.risk("R-3")
+	c.raise(1)
 	latter.has(" risk.created verified\n", 1)
 	c.acknowledged()
 
@@ -74,10 +76,10 @@ func TestWebhooks(t *testing.T) {
 	if again.ID != subscription.ID || !newSecret.MatchString(again.Secret+"\n") || again.FormerUntil != nil {
 		t.Errorf("rotated without an overlap: %+v", again)
 	}
-	c.risk("R-4")
+	c.raise(1)
 	latter.has(" risk.created BAD SIGNATURE: X-Service-Signature does not fit", 1)
 	latter.end()
-	c.end(s)
+	s.end(syscall.SIGTERM)
 
 	told := s.stderr.String() + c.must("webhooks", "list") + c.must("webhooks", "list", "--json") + c.must("export") + latter.stderr.String()
 	for _, secret := range []string{subscription.Secret, strings.TrimSpace(rotated.stdout), again.Secret} {
@@ -134,7 +136,7 @@ const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 func TestTrigger(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s := c.start("webhooks", "listen", "--json", "--secret", secret)
+	s := c.begin("webhooks", "listen", "--json", "--secret", secret)
 	s.has("\n", 1)
 	at := decode[struct {
 		Message, URL string

@@ -116,21 +116,31 @@ func TestKeptTwice(t *testing.T) {
 	}
 }
 
-// TestFrozenBound: a frozen file keeps so many answers; the oldest give way.
+// TestFrozenBound: a frozen file keeps so many answers, and so many bytes of
+// them; the oldest give way.
 func TestFrozenBound(t *testing.T) {
 	t.Parallel()
-	w := newWriter(t, newPath(t))
-	w.Freeze()
-	err := w.Write(t.Context(), w.by, func(tx *db.Tx) error {
-		for i := range 10_001 {
-			if err := tx.KeepAnswer(w.key(fmt.Sprint(i), "a"), db.KeptAnswer{Status: 201, Body: []byte("x")}); err != nil {
-				return err
+	for _, row := range []struct{ answers, size, kept int }{{10_003, 1, 10_000}, {40, 1 << 20, 32}} {
+		w := newWriter(t, newPath(t))
+		w.Freeze()
+		body := make([]byte, row.size)
+		err := w.Write(t.Context(), w.by, func(tx *db.Tx) error {
+			for i := range row.answers {
+				if err := tx.KeepAnswer(w.key(fmt.Sprint(i), "a"), db.KeptAnswer{Status: 201, Body: body}); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		first := row.answers - row.kept
+		for i, want := range map[int]bool{0: false, first - 1: false, first: true, row.answers - 1: true} {
+			if kept := w.find(fmt.Sprint(i), "a") != ""; kept != want {
+				t.Errorf("of %d answers of %d bytes, number %d: kept %v", row.answers, row.size, i, kept)
 			}
 		}
-		return nil
-	})
-	if err != nil || w.find("0", "a") != "" || w.find("1", "a") != "x" || w.find("10000", "a") != "x" {
-		t.Errorf("%v; %q %q %q", err, w.find("0", "a"), w.find("1", "a"), w.find("10000", "a"))
 	}
 }
 

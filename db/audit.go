@@ -119,8 +119,10 @@ func (tx *Tx) AuditChange(object, verb, id string, changes Changes) error {
 	if tx.API {
 		action = "api.write." + object
 	}
-	return tx.Audit(AuditEvent{Action: action, Category: DataChange, Severity: SeverityWrite,
-		ResourceType: object, ResourceID: id, Metadata: Metadata{"changes": changes}})
+	return tx.Audit(AuditEvent{
+		Action: action, Category: DataChange, Severity: SeverityWrite,
+		ResourceType: object, ResourceID: id, Metadata: Metadata{"changes": changes},
+	})
 }
 
 func orNull(s string) *string {

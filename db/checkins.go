@@ -61,8 +61,10 @@ func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
 	if tx.API {
 		action = "api.write.kpi_checkin"
 	}
-	return recorded, tx.Audit(AuditEvent{Action: action, Category: DataChange, Severity: SeverityWrite,
-		ResourceType: "kpi_checkin", Metadata: Metadata{"accepted": len(recorded), "changes": changes}})
+	return recorded, tx.Audit(AuditEvent{
+		Action: action, Category: DataChange, Severity: SeverityWrite,
+		ResourceType: "kpi_checkin", Metadata: Metadata{"accepted": len(recorded), "changes": changes},
+	})
 }
 
 // keyResult is a KPI that a batch of check-ins names.

@@ -28,8 +28,10 @@ func (d *DB) seal(list string, org Organisation, order, id string) string {
 // unseal reads a cursor back, or refuses it as one that seal did not make for
 // this list and organisation.
 func (d *DB) unseal(list string, org Organisation, cursor string) (order, id string, err error) {
-	invalid := &Error{Code: InvalidCursor, Param: "cursor",
-		Message: "cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over"}
+	invalid := &Error{
+		Code: InvalidCursor, Param: "cursor",
+		Message: "cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over",
+	}
 	if len(cursor) > maxCursor || strings.ContainsAny(cursor, "\r\n") { // the decoder would skip line breaks
 		return "", "", invalid
 	}

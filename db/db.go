@@ -218,7 +218,7 @@ func (d *DB) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 		return nil, err
 	}
 	if known, ok := d.statements.LoadOrStore(query, made); ok {
-		return known.(*sql.Stmt), made.Close()
+		return known.(*sql.Stmt), made.Close() //nolint:sqlclosecheck // the other one is kept
 	}
 	return made, nil
 }

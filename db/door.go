@@ -244,7 +244,7 @@ func (c *change) failed() bool { return c.err != nil || c.panicked != nil }
 // it needs no savepoint for that. What it returns fails the whole transaction.
 func (w *door) runOne(c *change, alone bool) error {
 	if c.err = c.ctx.Err(); c.err != nil {
-		return nil
+		return nil //nolint:nilerr // the change's failure, not the transaction's
 	}
 	if !alone {
 		if err := w.do("SAVEPOINT change"); err != nil {
@@ -276,7 +276,7 @@ func (w *door) call(c *change) {
 	}
 	c.queued = tx.queued
 	if c.err == nil && tx.wrote && !tx.audited && !c.free {
-		c.err = fmt.Errorf("a change by %s has no audit event", tx.By.Actor)
+		c.err = fmt.Errorf("a change by %s has no audit event", tx.Actor)
 	}
 }
 

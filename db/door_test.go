@@ -32,7 +32,7 @@ func TestManyWriters(t *testing.T) {
 		done.Go(func() {
 			for i := range 8 {
 				name := fmt.Sprintf("R-%02d-%02d", writer, i)
-				err, panicked := outcome(store, by, name, (writer+i)%5)
+				panicked, err := outcome(store, by, name, (writer+i)%5)
 				if err == nil && panicked == nil {
 					mutex.Lock()
 					want[name] = 1
@@ -62,9 +62,9 @@ func TestManyWriters(t *testing.T) {
 }
 
 // outcome brings one change, of one of five kinds, through the door.
-func outcome(store *db.DB, by db.By, name string, kind int) (err error, panicked any) {
+func outcome(store *db.DB, by db.By, name string, kind int) (panicked any, err error) {
 	defer func() { panicked = recover() }()
-	return store.Write(context.Background(), by, func(tx *db.Tx) error {
+	return nil, store.Write(context.Background(), by, func(tx *db.Tx) error {
 		switch kind {
 		case 1: // fails after it has written
 			return errors.Join(putRisk(tx, name), errRefused)
@@ -77,7 +77,7 @@ func outcome(store *db.DB, by db.By, name string, kind int) (err error, panicked
 			return putUnaudited(tx, name)
 		}
 		return putRisk(tx, name)
-	}), nil
+	})
 }
 
 func unexpected(err error, panicked any, kind int) string {

@@ -26,8 +26,7 @@ func (d *DB) Generation(ctx context.Context) (int64, error) {
 		}
 		g.count++
 	}
-	// no context that can end: the question is over before that would matter
-	moved, err := g.watch.Moved(context.Background())
+	moved, err := g.watch.Moved()
 	if err != nil {
 		g.watch.Close()
 		g.watch = nil

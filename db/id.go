@@ -30,9 +30,9 @@ func idSource(now func() time.Time) func() string {
 		ms, count := last, counter
 		mutex.Unlock()
 
-		binary.BigEndian.PutUint64(b[:], uint64(ms)<<16)
-		b[6] = 0x70 | byte(count>>14)
-		b[7] = byte(count >> 6)
+		binary.BigEndian.PutUint64(b[:], uint64(max(0, ms))<<16)
+		b[6] = 0x70 | byte(count>>14&0x0f)
+		b[7] = byte(count >> 6 & 0xff)
 		b[8] = 0x80 | byte(count&0x3f)
 		return formatUUID(b)
 	}

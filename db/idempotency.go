@@ -47,8 +47,10 @@ func (d *DB) KeptAnswer(ctx context.Context, k IdempotencyKey) (*KeptAnswer, err
 	return &answer, nil
 }
 
-var errKeyReused = &Error{Code: KeyReused, Param: "Idempotency-Key",
-	Message: "this Idempotency-Key was used for another request; use a new one for a new request"}
+var errKeyReused = &Error{
+	Code: KeyReused, Param: "Idempotency-Key",
+	Message: "this Idempotency-Key was used for another request; use a new one for a new request",
+}
 
 // KeepAnswer stores a change's answer with the change.
 func (tx *Tx) KeepAnswer(k IdempotencyKey, answer KeptAnswer) error {

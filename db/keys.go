@@ -182,8 +182,10 @@ const keyColumns = "org_id, id, prefix, name, kind, scopes, per_minute, per_day,
 func scanKey(row scanner, more ...any) (Key, error) {
 	var k Key
 	var scopes []byte
-	err := row.Scan(append([]any{&k.Org, &k.ID, &k.Prefix, &k.Name, &k.Kind, &scopes, &k.PerMinute, &k.PerDay,
-		&k.CreatedAt, &k.ExpiresAt, &k.RevokedAt, &k.LastUsedAt}, more...)...)
+	err := row.Scan(append([]any{
+		&k.Org, &k.ID, &k.Prefix, &k.Name, &k.Kind, &scopes, &k.PerMinute, &k.PerDay,
+		&k.CreatedAt, &k.ExpiresAt, &k.RevokedAt, &k.LastUsedAt,
+	}, more...)...)
 	if err != nil {
 		return k, err
 	}
@@ -227,8 +229,10 @@ func (tx *Tx) auditNewKey(action string, k Key) error {
 }
 
 func (tx *Tx) auditKey(action string, k Key, metadata Metadata) error {
-	return tx.Audit(AuditEvent{Action: action, Category: KeyManagement, Severity: SeverityKeys,
-		ResourceType: "api_key", ResourceID: k.ID, Metadata: metadata})
+	return tx.Audit(AuditEvent{
+		Action: action, Category: KeyManagement, Severity: SeverityKeys,
+		ResourceType: "api_key", ResourceID: k.ID, Metadata: metadata,
+	})
 }
 
 // Keys lists an organisation's keys, newest first, revoked ones included.

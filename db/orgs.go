@@ -125,8 +125,10 @@ func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Pl
 			return storeError(err)
 		}
 		tx.Org = made.Org
-		return tx.Audit(AuditEvent{Action: "organisation.created", Category: Configuration, Severity: SeveritySettings,
-			ResourceType: "organisation", ResourceID: made.ID, Metadata: Metadata{"name": name, "plan": plan}})
+		return tx.Audit(AuditEvent{
+			Action: "organisation.created", Category: Configuration, Severity: SeveritySettings,
+			ResourceType: "organisation", ResourceID: made.ID, Metadata: Metadata{"name": name, "plan": plan},
+		})
 	})
 	return made, err
 }
@@ -158,10 +160,12 @@ func (d *DB) SetOrganisation(ctx context.Context, by By, name string, plan Plan,
 			return storeError(err)
 		}
 		tx.Org = before.Org
-		return tx.Audit(AuditEvent{Action: "organisation.updated", Category: Configuration, Severity: SeveritySettings,
+		return tx.Audit(AuditEvent{
+			Action: "organisation.updated", Category: Configuration, Severity: SeveritySettings,
 			ResourceType: "organisation", ResourceID: before.ID, Metadata: Metadata{"changes": Changes{
 				"plan": {before.Plan, after.Plan}, "subscription": {before.Subscription, after.Subscription},
-			}.moved()}})
+			}.moved()},
+		})
 	})
 	return after, err
 }

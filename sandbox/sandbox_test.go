@@ -241,7 +241,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close()
+	defer func() { _ = store.Close() }()
 	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)

@@ -81,8 +81,10 @@ func TestAlteredCursors(t *testing.T) {
 	for _, path := range []string{"/risks", "/audit"} {
 		cursor := s.get(t, path+"?limit=1", key).page(t).next()
 		for about, altered := range alterations(cursor) {
-			s.ask(t, row{name: path + " " + about, path: path + "?cursor=" + url.QueryEscape(altered), key: key,
-				status: 400, code: "invalid_cursor", param: "cursor"})
+			s.ask(t, row{
+				name: path + " " + about, path: path + "?cursor=" + url.QueryEscape(altered), key: key,
+				status: 400, code: "invalid_cursor", param: "cursor",
+			})
 		}
 	}
 }

@@ -6,10 +6,10 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
 	"runtime/debug"
 	"strconv"
-	"strings"
 	"time"
 
 	"govsvc/db"
@@ -189,27 +189,38 @@ func (x *exchange) checkVersion() error {
 	if len(wanted) == 0 || len(wanted) == 1 && wanted[0] == db.APIVersion {
 		return nil
 	}
-	return &api.Error{Code: api.UnsupportedVersion, Param: "Service-Version",
-		Message: "Service-Version must be " + db.APIVersion + ", or left out for the current version"}
+	return &api.Error{
+		Code: api.UnsupportedVersion, Param: "Service-Version",
+		Message: "Service-Version must be " + db.APIVersion + ", or left out for the current version",
+	}
 }
 
 // begin gives a request its id and its answer the headers that all have.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{Server: s, w: w, r: r, requestID: newRequestID(), address: s.clientAddress(r)}
 	h := w.Header()
-	h.Set("X-Request-Id", x.requestID)
-	h.Set("Service-Version", db.APIVersion)
-	h.Set("Service-Environment", "live")
-	h.Set("X-Content-Type-Options", "nosniff")
-	h.Set("Cache-Control", "private, no-cache")
-	h.Set("Vary", "Accept-Encoding, Authorization, X-Api-Key, Service-Version")
+	h["X-Request-Id"] = []string{x.requestID}
+	maps.Copy(h, common)
 	return x
 }
+
+// common are the headers that start the same on every answer. Their values are
+// shared: set another, never change one.
+var common = http.Header{
+	"Service-Version":        {db.APIVersion},
+	"Service-Environment":    {"live"},
+	"X-Content-Type-Options": {"nosniff"},
+	"Cache-Control":          {"private, no-cache"},
+	"Vary":                   {"Accept-Encoding, Authorization, X-Api-Key, Service-Version"},
+}
+
+// lowerBase32 is the alphabet of request ids.
+var lowerBase32 = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567")
 
 func newRequestID() string {
 	var b [15]byte
 	rand.Read(b[:]) //nolint:errcheck // never fails; see its documentation
-	return "req_" + strings.ToLower(base32.StdEncoding.EncodeToString(b[:]))
+	return "req_" + lowerBase32.EncodeToString(b[:])
 }
 
 // limitHeaders tells what is left, on success and failure alike.
@@ -315,6 +326,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 }
 
 func (x *exchange) write(body []byte) {
+	//nolint:gosec // JSON, sent as such and not to be sniffed
 	if _, err := x.w.Write(body); err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		x.Logger.Debug("answer not sent", "request_id", x.requestID, "error", err)
 	}

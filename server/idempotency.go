@@ -60,8 +60,10 @@ func (x *exchange) idempotent(op *route, body []byte) (replay *api.Answer, done 
 	}
 	flight := flightKey{k.Org, x.caller.Test, key}
 	if !x.flying.enter(flight) {
-		return nil, done, &api.Error{Code: api.IdempotencyInFlight, Param: "Idempotency-Key",
-			Message: "a request with this Idempotency-Key is still being done; repeat it in a moment for its answer"}
+		return nil, done, &api.Error{
+			Code: api.IdempotencyInFlight, Param: "Idempotency-Key",
+			Message: "a request with this Idempotency-Key is still being done; repeat it in a moment for its answer",
+		}
 	}
 	kept, err := x.caller.Store.KeptAnswer(x.r.Context(), k)
 	if err != nil || kept != nil {

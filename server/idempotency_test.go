@@ -78,7 +78,8 @@ func TestReplay(t *testing.T) {
 		first := d.send(t, w)
 		d.check(t, w, first)
 		for _, undo := range []write{
-			{method: "PATCH", path: risk, body: `{"title":"two"}`}, {method: "PATCH", path: incident, body: `{"status":"open"}`},
+			{method: "PATCH", path: risk, body: `{"title":"two"}`},
+			{method: "PATCH", path: incident, body: `{"status":"open"}`},
 			{method: "PATCH", path: vendor, body: `{"status":"active"}`},
 		} {
 			d.tell(t, undo)

@@ -220,8 +220,10 @@ func TestRefusedQueries(t *testing.T) {
 	key := s.key(t, readScopes...)
 	for _, op := range reads(t) {
 		for query, param := range refused(op) {
-			s.ask(t, row{path: op.Path + "?" + query, key: key, status: 400, code: "invalid_parameter", param: param,
-				not: []string{"data", "SELECT", "goroutine"}})
+			s.ask(t, row{
+				path: op.Path + "?" + query, key: key, status: 400, code: "invalid_parameter", param: param,
+				not: []string{"data", "SELECT", "goroutine"},
+			})
 		}
 	}
 }

@@ -119,8 +119,10 @@ func TestOrganisations(t *testing.T) {
 		theirs := sample(l.object, "OF-acme", 1, start)[l.key]
 		for parameter, filter := range l.filter {
 			if filter[0] == l.key { // asks for the other's record by its key
-				s.ask(t, row{path: l.path + "?" + parameter + "=" + strings.ReplaceAll(theirs.(string), " ", "%20"),
-					key: keys[db.DefaultOrganisation], has: []string{`"data":[]`}, not: []string{"OF-acme"}})
+				s.ask(t, row{
+					path: l.path + "?" + parameter + "=" + strings.ReplaceAll(theirs.(string), " ", "%20"),
+					key:  keys[db.DefaultOrganisation], has: []string{`"data":[]`}, not: []string{"OF-acme"},
+				})
 			}
 		}
 	}

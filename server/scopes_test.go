@@ -159,8 +159,10 @@ func TestVersions(t *testing.T) {
 	for _, path := range []string{"/risks", "/scorecard", "/audit", "/", "/openapi.json"} {
 		s.ask(t, row{path: path, key: key, header: map[string]string{"Service-Version": "2026-09-12"}})
 		for _, version := range []string{"2026-09-11", "2026-9-12", "v1", "1", "2026-09-12 ,", "latest", "2026-09-12T00:00:00Z"} {
-			s.ask(t, row{name: path + " at " + version, path: path, key: key, header: map[string]string{"Service-Version": version},
-				status: 400, code: "unsupported_version", param: "Service-Version", has: []string{"2026-09-12"}})
+			s.ask(t, row{
+				name: path + " at " + version, path: path, key: key, header: map[string]string{"Service-Version": version},
+				status: 400, code: "unsupported_version", param: "Service-Version", has: []string{"2026-09-12"},
+			})
 		}
 	}
 }

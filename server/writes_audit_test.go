@@ -61,22 +61,41 @@ func TestWriteAudit(t *testing.T) {
 		{write{path: "/risks", body: goodRisk, status: 201}, "risk", `{"description":{"from":null,"to":"A description of enough length."},"dimension":{"from":null,"to":"OTHER"},
 			"likelihood":{"from":null,"to":"LIKELY"},"risk_id":{"from":null,"to":"RISK-0001"},"severity":{"from":null,"to":"HIGH"},
 			"source":{"from":null,"to":"user_added"},"status":{"from":null,"to":"Open"},"title":{"from":null,"to":"T"}}`},
-		{write{method: "PATCH", path: "/risks/", body: `{"title":null,"status":"Open","mitigation_action":"<b>&"}`}, "risk",
-			`{"mitigation_action":{"from":null,"to":"<b>&"},"title":{"from":"T","to":null}}`},
-		{write{path: "/incidents", body: `{"title":"T","notification_required":true}`, status: 201}, "incident",
+		{
+			write{method: "PATCH", path: "/risks/", body: `{"title":null,"status":"Open","mitigation_action":"<b>&"}`},
+			"risk",
+			`{"mitigation_action":{"from":null,"to":"<b>&"},"title":{"from":"T","to":null}}`,
+		},
+		{
+			write{path: "/incidents", body: `{"title":"T","notification_required":true}`, status: 201},
+			"incident",
 			`{"incident_type":{"from":null,"to":"other"},"notification_deadline":{"from":null,"to":"2026-10-04T12:00:00.000Z"},
-			"notification_required":{"from":null,"to":true},"severity":{"from":null,"to":"medium"},"status":{"from":null,"to":"open"},"title":{"from":null,"to":"T"}}`},
-		{write{method: "PATCH", path: "/incidents/", body: `{"status":"closed","notification_required":false}`}, "incident",
-			`{"notification_required":{"from":true,"to":false},"status":{"from":"open","to":"closed"}}`},
-		{write{path: "/vendor/inventory", body: strings.Replace(vendorBody("v"), "}", `,"annual_cost_usd":9007199254740993,"notes":"N"}`, 1), status: 201}, "vendor",
+			"notification_required":{"from":null,"to":true},"severity":{"from":null,"to":"medium"},"status":{"from":null,"to":"open"},"title":{"from":null,"to":"T"}}`,
+		},
+		{
+			write{method: "PATCH", path: "/incidents/", body: `{"status":"closed","notification_required":false}`},
+			"incident",
+			`{"notification_required":{"from":true,"to":false},"status":{"from":"open","to":"closed"}}`,
+		},
+		{
+			write{path: "/vendor/inventory", body: strings.Replace(vendorBody("v"), "}", `,"annual_cost_usd":9007199254740993,"notes":"N"}`, 1), status: 201},
+			"vendor",
 			`{"annual_cost_usd":{"from":null,"to":9007199254740993},"category":{"from":null,"to":"C"},"initial_risk_band":{"from":null,"to":"LOW"},
-			"notes":{"from":null,"to":"N"},"status":{"from":null,"to":"active"},"vendor_key":{"from":null,"to":"v"},"vendor_name":{"from":null,"to":"N"}}`},
-		{write{method: "PATCH", path: "/vendor/inventory/", body: `{"annual_cost_usd":9007199254740992}`}, "vendor",
-			`{"annual_cost_usd":{"from":9007199254740993,"to":9007199254740992}}`},
-		{write{path: "/kpis/checkins", body: `{"checkins":[{"key_result_code":"K kpi 1","value":1,"period_start":"2026-09-01"},{"key_result_code":"K kpi 1","value":2,"period_start":"2026-09-08"}]}`, status: 201},
-			"kpi_checkin", `{"K kpi 1 2026-09-01":{"from":null,"to":1},"K kpi 1 2026-09-08":{"from":null,"to":2}}`},
-		{write{path: "/kpis/checkins", body: `{"checkins":[{"key_result_code":"K kpi 1","value":3,"period_start":"2026-09-08"},{"key_result_code":"K kpi 1","value":4.5,"period_start":"2026-09-08"}]}`, status: 201},
-			"kpi_checkin", `{"K kpi 1 2026-09-08":{"from":2,"to":4.5}}`},
+			"notes":{"from":null,"to":"N"},"status":{"from":null,"to":"active"},"vendor_key":{"from":null,"to":"v"},"vendor_name":{"from":null,"to":"N"}}`,
+		},
+		{
+			write{method: "PATCH", path: "/vendor/inventory/", body: `{"annual_cost_usd":9007199254740992}`},
+			"vendor",
+			`{"annual_cost_usd":{"from":9007199254740993,"to":9007199254740992}}`,
+		},
+		{
+			write{path: "/kpis/checkins", body: `{"checkins":[{"key_result_code":"K kpi 1","value":1,"period_start":"2026-09-01"},{"key_result_code":"K kpi 1","value":2,"period_start":"2026-09-08"}]}`, status: 201},
+			"kpi_checkin", `{"K kpi 1 2026-09-01":{"from":null,"to":1},"K kpi 1 2026-09-08":{"from":null,"to":2}}`,
+		},
+		{
+			write{path: "/kpis/checkins", body: `{"checkins":[{"key_result_code":"K kpi 1","value":3,"period_start":"2026-09-08"},{"key_result_code":"K kpi 1","value":4.5,"period_start":"2026-09-08"}]}`, status: 201},
+			"kpi_checkin", `{"K kpi 1 2026-09-08":{"from":2,"to":4.5}}`,
+		},
 	} {
 		step.path += strings.TrimPrefix(made[step.object], "-")
 		if step.method == "" {

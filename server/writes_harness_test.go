@@ -180,14 +180,6 @@ func (d *desk) check(t testing.TB, w write, a answer) db.Record {
 	return a.record()
 }
 
-// tellAll checks each write, in order.
-func (d *desk) tellAll(t testing.TB, writes []write) {
-	t.Helper()
-	for _, w := range writes {
-		d.tell(t, w)
-	}
-}
-
 // record is the data of an answer with one object, nil where it has none.
 func (a answer) record() db.Record {
 	var envelope struct{ Data db.Record }

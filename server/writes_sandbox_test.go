@@ -22,12 +22,20 @@ func sandboxDesk(t testing.TB) (d *desk, acme string) {
 
 var reserved = regexp.MustCompile(`^00000000-0000-0000-0000-\d{12}$`)
 
-// TestSandboxWrites: validated in full, answered as live with ids of the
-// reserved range and marked texts, and nothing is kept, neither there nor in
-// the live file.
+// TestSandboxWrites shares one sandbox, which takes a while to fill.
 func TestSandboxWrites(t *testing.T) {
 	t.Parallel()
-	d, _ := sandboxDesk(t)
+	d, acme := sandboxDesk(t)
+	t.Run("kept nowhere", func(t *testing.T) { sandboxWrites(t, d) })
+	t.Run("rule", func(t *testing.T) { sandboxRule(t, d) })
+	t.Run("replay", func(t *testing.T) { sandboxReplay(t, d, acme) })
+}
+
+// sandboxWrites: validated in full, answered as live with ids of the
+// reserved range and marked texts, and nothing is kept, neither there nor in
+// the live file.
+func sandboxWrites(t *testing.T, d *desk) {
+	t.Helper()
 	lists := func() (all string) {
 		for _, path := range []string{"/risks", "/incidents", "/kpis", "/vendor/inventory"} {
 			all += string(d.get(t, path+"?limit=100", d.key).body)
@@ -73,10 +81,9 @@ func TestSandboxWrites(t *testing.T) {
 	}
 }
 
-// TestSandboxRule: the rule of severity_change_reason holds there too.
-func TestSandboxRule(t *testing.T) {
-	t.Parallel()
-	d, _ := sandboxDesk(t)
+// sandboxRule: the rule of severity_change_reason holds there too.
+func sandboxRule(t *testing.T, d *desk) {
+	t.Helper()
 	page := d.get(t, "/risks?severity=CRITICAL&status=Open", d.key).page(t)
 	w := write{method: "PATCH", path: fmt.Sprint("/risks/", page.Data[0]["id"]), body: `{"status":"Closed"}`}
 	bad := w
@@ -86,11 +93,10 @@ func TestSandboxRule(t *testing.T) {
 	d.tell(t, w)
 }
 
-// TestSandboxReplay: keys are those of an organisation and environment, for 24
+// sandboxReplay: keys are those of an organisation and environment, for 24
 // hours by the service's clock.
-func TestSandboxReplay(t *testing.T) {
-	t.Parallel()
-	d, acme := sandboxDesk(t)
+func sandboxReplay(t *testing.T, d *desk, acme string) {
+	t.Helper()
 	live := d.service.key(t, writeScopes...)
 	w := write{path: "/risks", body: goodRisk, once: "k", status: 201}
 	first := d.send(t, w)
@@ -110,30 +116,4 @@ func TestSandboxReplay(t *testing.T) {
 	d.clock.advance(24 * time.Hour)
 	reused.key, reused.status, reused.code, reused.param = d.key, 201, "", ""
 	d.tell(t, reused)
-}
-
-// TestSandboxMemory: answers of test keys are bounded in memory, the oldest
-// give way.
-func TestSandboxMemory(t *testing.T) {
-	t.Parallel()
-	d, _ := sandboxDesk(t)
-	code := d.get(t, "/kpis", d.key).page(t).Data[0]["code"]
-	large := make([]string, 200)
-	for i := range large {
-		large[i] = fmt.Sprintf(`"key_result_code":"%s","value":%d,"period_start":"%s","note":"%s"`, code, i, start.AddDate(0, 0, i).Format(time.DateOnly), strings.Repeat("n", 2000))
-	}
-	w := batch(large...)
-	w.once = "first"
-	first := d.send(t, w)
-	again := w
-	again.replayed = true
-	d.sameAgain(t, again, first)
-	for i := range 80 { // of 440 KB each
-		w.once = fmt.Sprint("later ", i)
-		d.tell(t, w)
-	}
-	again.once = "later 79"
-	d.tell(t, again)
-	w.once = "first"
-	d.tell(t, w) // done anew
 }

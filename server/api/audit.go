@@ -25,8 +25,10 @@ func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Answer, error) {
 	}
 	format := in.Query.String("format")
 	err = c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
-		return tx.Audit(db.AuditEvent{Action: "api.read.audit", Category: db.DataAccess, Severity: db.SeverityRead,
-			Metadata: db.Metadata{"events": len(page.Events), "format": format}})
+		return tx.Audit(db.AuditEvent{
+			Action: "api.read.audit", Category: db.DataAccess, Severity: db.SeverityRead,
+			Metadata: db.Metadata{"events": len(page.Events), "format": format},
+		})
 	})
 	if err != nil {
 		return Answer{}, err

@@ -25,9 +25,11 @@ func UpdateRisk(ctx context.Context, c *Caller, in Input) (Answer, error) {
 		}
 		reason, _ := in.Body["severity_change_reason"].(string)
 		if reason == "" && needsReason(before, rerated(before, in.Body)) {
-			return nil, &Error{Code: InvalidParameter, Param: "severity_change_reason",
+			return nil, &Error{
+				Code: InvalidParameter, Param: "severity_change_reason",
 				Message: "severity_change_reason is required, with at least 20 characters: " +
-					"this change lowers or clears a severity or a likelihood, or closes, accepts or mitigates a CRITICAL risk"}
+					"this change lowers or clears a severity or a likelihood, or closes, accepts or mitigates a CRITICAL risk",
+			}
 		}
 		return tx.UpdateRisk(in.ID, in.record(nil))
 	})

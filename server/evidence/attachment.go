@@ -115,5 +115,5 @@ func device(base string) bool {
 	if !ok {
 		number, ok = strings.CutPrefix(base, "LPT")
 	}
-	return ok && utf8.RuneCountInString(number) == 1 && strings.Contains("0123456789¹²³", number)
+	return ok && len(number) == 1 && number[0] >= '0' && number[0] <= '9'
 }

@@ -69,7 +69,7 @@ func (s *Schema) parse(data []byte) (any, []Fault) {
 	d.in.Reset(&d.buf, jsontext.AllowDuplicateNames(true))
 	v, err := d.value(nil, 0)
 	if err == nil {
-		if _, err := d.in.ReadToken(); err != io.EOF {
+		if _, err := d.in.ReadToken(); !errors.Is(err, io.EOF) {
 			d.fault(nil, "must be one JSON value with nothing after it")
 			v = nil
 		}

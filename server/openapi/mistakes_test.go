@@ -21,7 +21,7 @@ func TestMistakes(t *testing.T) {
 		{"risks.yaml", "      x-max-body: 65536\n", "", "x-max-body"},
 		{"risks.yaml", "x-idempotency: required", "x-idempotency: optional", `x-idempotency must be "required"`},
 		{"risks.yaml", "description: Only risks in this status., ", "", "needs a description"},
-		{"risks.yaml", "x-type: likelihood,", "x-type: likelyhood,", "no x-type likelyhood"},
+		{"risks.yaml", "x-type: likelihood,", "x-type: chance,", "no x-type chance"},
 		{"risks.yaml", "#/components/parameters/Limit", "#/components/parameters/Limits", "leads nowhere"},
 		{"risks.yaml", "x-returns: {list: Risk}", "x-returns: {list: Risks}", "no schema Risks"},
 		{"risks.yaml", "minLength: 20", "minChars: 20", "not a keyword"},

@@ -134,7 +134,7 @@ func object(members ...any) *yaml.Node {
 	n := &yaml.Node{Kind: yaml.MappingNode, Tag: "!!map"}
 	for i := 0; i < len(members); i += 2 {
 		n.Content = append(n.Content, str(members[i].(string)))
-		switch v := members[i+1].(type) {
+		switch v := members[i+1].(type) { //nolint:gosec // i steps by two through pairs
 		case string:
 			n.Content = append(n.Content, str(v))
 		case bool:

@@ -22,13 +22,19 @@ func TestQuery(t *testing.T) {
 		{op: "listRisks", want: openapi.Values{"limit": 25}},
 		{op: "listAuditEvents", want: openapi.Values{"limit": 100, "format": "json"}},
 		{op: "getRoadmap", want: openapi.Values{}},
-		{op: "listRisks", query: "limit=100&severity=HIGH&status=Open&cursor=abc",
-			want: openapi.Values{"limit": 100, "severity": "HIGH", "status": "Open", "cursor": "abc"}},
+		{
+			op: "listRisks", query: "limit=100&severity=HIGH&status=Open&cursor=abc",
+			want: openapi.Values{"limit": 100, "severity": "HIGH", "status": "Open", "cursor": "abc"},
+		},
 		{op: "listRisks", query: "updated_since=2026-09-12", want: openapi.Values{"limit": 25, "updated_since": "2026-09-12"}},
-		{op: "listRisks", query: "updated_since=2026-09-12T10:00:00%2B02:00",
-			want: openapi.Values{"limit": 25, "updated_since": "2026-09-12T10:00:00+02:00"}},
-		{op: "listAuditEvents", query: "limit=1000&format=ndjson&since=2026-01-01&until=2026-02-01T00:00:00Z",
-			want: openapi.Values{"limit": 1000, "format": "ndjson", "since": "2026-01-01", "until": "2026-02-01T00:00:00Z"}},
+		{
+			op: "listRisks", query: "updated_since=2026-09-12T10:00:00%2B02:00",
+			want: openapi.Values{"limit": 25, "updated_since": "2026-09-12T10:00:00+02:00"},
+		},
+		{
+			op: "listAuditEvents", query: "limit=1000&format=ndjson&since=2026-01-01&until=2026-02-01T00:00:00Z",
+			want: openapi.Values{"limit": 1000, "format": "ndjson", "since": "2026-01-01", "until": "2026-02-01T00:00:00Z"},
+		},
 		{op: "listKpis", query: "code=KR-01", want: openapi.Values{"limit": 25, "code": "KR-01"}},
 
 		{op: "listRisks", query: "limit=0", param: "limit", message: limits},
@@ -49,10 +55,14 @@ func TestQuery(t *testing.T) {
 		{op: "listWebhookSubscriptions", query: "updated_since=2026-01-01", param: "updated_since", message: "updated_since is not a known parameter"},
 		{op: "getScorecard", query: "limit=5", param: "limit", message: "limit is not a known parameter"},
 		{op: "createRisk", query: "dry=1", param: "dry", message: "dry is not a known parameter"},
-		{op: "listRisks", query: "updated_since=2026-02-30", param: "updated_since",
-			message: "updated_since must be a date (YYYY-MM-DD) or an RFC 3339 timestamp"},
-		{op: "listRisks", query: "updated_since=yesterday", param: "updated_since",
-			message: "updated_since must be a date (YYYY-MM-DD) or an RFC 3339 timestamp"},
+		{
+			op: "listRisks", query: "updated_since=2026-02-30", param: "updated_since",
+			message: "updated_since must be a date (YYYY-MM-DD) or an RFC 3339 timestamp",
+		},
+		{
+			op: "listRisks", query: "updated_since=yesterday", param: "updated_since",
+			message: "updated_since must be a date (YYYY-MM-DD) or an RFC 3339 timestamp",
+		},
 		{op: "listKpis", query: "code=%00", param: "code", message: "code must not hold the NUL character"},
 		{op: "listKpis", query: "code=%ff", param: "code", message: "code must be valid UTF-8"},
 	} {

@@ -80,7 +80,8 @@ func TestRecords(t *testing.T) {
 		{"risk", with("risk", `"status":"open","likelihood":"MAYBE","id":"1"`), []string{
 			"id: id must be a UUID in lower case",
 			"status: status must be one of Open, InProgress, Mitigated, Accepted, Closed",
-			"likelihood: likelihood must be one of RARE, UNLIKELY, POSSIBLE, LIKELY, ALMOST_CERTAIN or null"}},
+			"likelihood: likelihood must be one of RARE, UNLIKELY, POSSIBLE, LIKELY, ALMOST_CERTAIN or null",
+		}},
 		{"risk", strings.Replace(minimal["risk"], `"risk"`, `"vendor"`, 1), []string{"object: object must be risk"}},
 		{"risk", with("risk", `"owner":"x"`), []string{"owner: owner is not a known member"}},
 		{"assessment", strings.Replace(minimal["assessment"], `"assessment"`, `"scorecard"`, 1), nil},
@@ -88,34 +89,43 @@ func TestRecords(t *testing.T) {
 			"overall_score: overall_score must be a number from 0 to 100 or null",
 			"verdict: verdict must be one of CRISIS, EMERGENCY, REMEDIATION, OPTIMIZATION, EXCELLENCE or null",
 			"confidence: confidence must be a number from 0 to 1 or null",
-			"frameworks_applied[1]: frameworks_applied[1] must not be empty"}},
+			"frameworks_applied[1]: frameworks_applied[1] must not be empty",
+		}},
 		{"roadmap", with("roadmap", `"framework_blend":{"NIST AI RMF":0.5,"X":2},"phases":[{"phase":"A","objective":"B","weeks":3},{"phase":1}]`), []string{
 			"framework_blend.X: framework_blend.X must be a number from 0 to 1",
 			"phases[1].phase: phases[1].phase must be a string",
-			"phases[1].objective: phases[1].objective is required"}},
+			"phases[1].objective: phases[1].objective is required",
+		}},
 		{"roadmap", strings.Replace(minimal["roadmap"], `:1,`, `:1.5,`, 1), []string{
-			"version_number: version_number must be an integer of at least 0"}},
+			"version_number: version_number must be an integer of at least 0",
+		}},
 		{"milestone", with("milestone", `"roadmap_version":2,"roadmap_id":"00000000-0000-0000-0000-000000000001","progress_pct":12.5`), nil},
 		{"milestone", strings.Replace(minimal["milestone"], `"RED"`, `"red"`, 1), []string{
-			"rag_status: rag_status must be one of RED, AMBER, GREEN"}},
+			"rag_status: rag_status must be one of RED, AMBER, GREEN",
+		}},
 		{"compliance_posture", with("compliance_posture", `"regimes":[{"regime_id":"eu-ai-act","posture":"BAD","open_obligations":-1}]`), []string{
 			"regimes[0].posture: regimes[0].posture must be one of COMPLIANT, PARTIALLY_COMPLIANT, NON_COMPLIANT, NOT_ASSESSED",
-			"regimes[0].open_obligations: regimes[0].open_obligations must be an integer of at least 0"}},
+			"regimes[0].open_obligations: regimes[0].open_obligations must be an integer of at least 0",
+		}},
 		{"vendor_portfolio", with("vendor_portfolio", `"cross_vendor_risks":[1],"recommended_actions":[{"action":"a","priority":"HIGH"}]`), []string{
-			"cross_vendor_risks[0]: cross_vendor_risks[0] must be a string"}},
+			"cross_vendor_risks[0]: cross_vendor_risks[0] must be a string",
+		}},
 		{"vendor", with("vendor", `"contract_start":null,"renewal_owner_role":"CFO","notes":"n","status":"gone"`), []string{
-			"status: status must be one of active, under_review, negotiating, sunsetting, exited, blocked"}},
+			"status: status must be one of active, under_review, negotiating, sunsetting, exited, blocked",
+		}},
 		{"kpi", with("kpi", `"objective_id":"00000000-0000-0000-0000-000000000001","current_value":null,"current_as_of":null`), nil},
 		{"kpi_checkin", with("kpi_checkin", `"source":null,"period_start":"2026-09-12T00:00:00Z"`), []string{
 			"period_start: period_start is given twice",
 			"period_start: period_start must be a date (YYYY-MM-DD)",
-			"source: source must be a string, not null"}},
+			"source: source must be a string, not null",
+		}},
 		{"incident", `{"object":"incident","title":"T","id":"00000000-0000-0000-0000-000000000001"}`, nil},
 		{"incident", `{"object":"incident","title":"T"}`, []string{": the record must have an id or an incident_key"}},
 		{"incident", with("incident", `"timeline":[{"at":"2026-09-12T08:30:00Z","status":"open","note":null,"actor":"me"},{"at":"x","who":1}]`), []string{
 			"timeline[1].at: timeline[1].at must be an RFC 3339 timestamp such as 2026-09-12T08:30:00Z",
 			"timeline[1].status: timeline[1].status is required",
-			"timeline[1].who: timeline[1].who is not a known member"}},
+			"timeline[1].who: timeline[1].who is not a known member",
+		}},
 	} {
 		t.Run(row.schema, func(t *testing.T) {
 			t.Parallel()

@@ -194,7 +194,7 @@ func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, sweep <-chan time
 		case <-d.finished:
 			return d.passed()
 		case <-tick.C:
-			if moved, err := watch.Moved(ctx); moved || err != nil || d.passed() {
+			if moved, err := watch.Moved(); moved || err != nil || d.passed() {
 				return true
 			}
 		case <-sweep:

@@ -1,0 +1,358 @@
+package cmd_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/cmd"
+	"govsvc/db"
+)
+
+// logged makes a data file with n organisation-wide events e1, e2 … of the
+// default organisation.
+func (c *cli) logged(n int) *db.DB {
+	c.t.Helper()
+	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = store.Close() })
+	for i := range n {
+		log(c.t, store, fmt.Sprintf("e%d", i+1))
+	}
+	return store
+}
+
+// log adds events to the default organisation's log.
+func log(t *testing.T, store *db.DB, actions ...string) {
+	t.Helper()
+	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range actions {
+		err := store.Write(t.Context(), db.By{Org: org.Org, Actor: "system"}, func(tx *db.Tx) error {
+			return tx.Audit(db.AuditEvent{Action: action, Category: db.System})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// actions are those of exported events, "x" for an export.
+func actions(t *testing.T, lines string) string {
+	t.Helper()
+	var all []string
+	for line := range strings.Lines(lines) {
+		var event struct{ Action string }
+		if err := json.Unmarshal([]byte(line), &event); err != nil || !strings.HasSuffix(line, "}\n") {
+			t.Fatalf("line %q: %v", line, err)
+		}
+		all = append(all, strings.Replace(event.Action, "audit.exported", "x", 1))
+	}
+	return strings.Join(all, " ")
+}
+
+func TestAuditExport(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.logged(3)
+	o := c.run("audit", "export")
+	if got, want := actions(t, o.stdout), "e1 e2 e3 x"; o.status != 0 || got != want {
+		t.Errorf("got %s, %d, want %s", got, o.status, want)
+	}
+	if !strings.HasPrefix(o.stderr, "4 events exported, head ") || strings.Count(o.stderr, "\n") != 1 {
+		t.Errorf("stderr %q", o.stderr)
+	}
+	out := filepath.Join(c.dir, "audit.ndjson")
+	for range 2 { // it is written anew
+		c.must("audit", "export", "--out", out)
+	}
+	if got, want := actions(t, c.read(out)), "e1 e2 e3 x x x"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	if !strings.Contains(c.read(out), `"category":"export","resource_type":null,"resource_id":null,"severity":1,"metadata":{"follow":false,"format":"ndjson","resumed":false}}`) {
+		t.Errorf("how the export is audited: %s", c.read(out))
+	}
+	for format, prefix := range map[string]string{"cef": "CEF:0|govsvc|govsvc|", "ocsf": `{"activity_id":`} {
+		got := c.must("audit", "export", "--format", format)
+		if strings.Count(got, "\n"+prefix) < 5 || !strings.HasPrefix(got, prefix) {
+			t.Errorf("%s: %s", format, got)
+		}
+	}
+	if got := c.must("audit", "export", "--since", "2999-01-01"); got != "" {
+		t.Errorf("from the future: %s", got)
+	}
+	if o := c.run("audit", "export", "--until", "2020-01-01T00:00:00Z"); o.stdout != "" || o.stderr != "no events to export\n" {
+		t.Errorf("from the past: %+v", o)
+	}
+}
+
+// TestAuditExportResumes: with a cursor file each event stands in the file
+// once, whatever became of the runs before.
+func TestAuditExportResumes(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	store := c.logged(2)
+	cursor, out := c.file("cursor.json", ""), filepath.Join(c.dir, "audit.ndjson")
+	export := func() string {
+		t.Helper()
+		c.must("audit", "export", "--cursor-file", cursor, "--out", out)
+		return actions(t, c.read(out))
+	}
+	if got, want := export(), "e1 e2 x"; got != want {
+		t.Errorf("first: got %s, want %s", got, want)
+	}
+	log(t, store, "e3")
+	if got, want := export(), "e1 e2 x e3 x"; got != want {
+		t.Errorf("second: got %s, want %s", got, want)
+	}
+
+	// killed after a part of what it wrote, before the cursor was
+	log(t, store, "e4", "e5")
+	noted := c.read(cursor)
+	export()
+	c.file("cursor.json", noted)
+	whole := c.read(out)
+	if err := os.Truncate(out, int64(len(whole)-100)); err != nil {
+		t.Fatal(err)
+	}
+	if got, want := export(), "e1 e2 x e3 x e4 e5 x x"; got != want {
+		t.Errorf("after a kill: got %s, want %s", got, want)
+	}
+
+	// the file was rotated away
+	if err := os.Remove(out); err != nil {
+		t.Fatal(err)
+	}
+	log(t, store, "e6")
+	if got, want := export(), "e6 x"; got != want {
+		t.Errorf("after a rotation: got %s, want %s", got, want)
+	}
+	if got, want := actions(t, c.must("audit", "export", "--cursor-file", cursor)), "x"; got != want {
+		t.Errorf("to stdout: got %s, want %s", got, want)
+	}
+	if left, err := filepath.Glob(filepath.Join(c.dir, ".*")); err != nil || len(left) > 0 {
+		t.Errorf("left behind: %q, %v", left, err)
+	}
+}
+
+// broken takes some bytes and then no more.
+type broken struct{ left int }
+
+func (b *broken) Write(p []byte) (int, error) {
+	n := min(len(p), b.left)
+	if b.left -= n; n < len(p) {
+		return n, errors.New("broken pipe")
+	}
+	return n, nil
+}
+
+// TestAuditExportUnwritten: the cursor stays in front of what was not written.
+func TestAuditExportUnwritten(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.logged(3)
+	cursor := filepath.Join(c.dir, "cursor.json")
+	status := cmd.Run(t.Context(), []string{"audit", "export", "--cursor-file", cursor}, nil, &broken{300}, io.Discard, c.lookup)
+	if status != 1 || exists(cursor) {
+		t.Errorf("status %d, a cursor: %v", status, exists(cursor))
+	}
+	if got, want := actions(t, c.must("audit", "export", "--cursor-file", cursor)), "e1 e2 e3 x x"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+}
+
+func TestAuditExportRefusesCursor(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.logged(1)
+	c.must("orgs", "create", "acme")
+	cursor := filepath.Join(c.dir, "cursor.json")
+	c.must("audit", "export", "--org", "acme", "--cursor-file", cursor)
+	before := c.must("audit", "verify")
+	for name, row := range map[string]struct{ text, want string }{
+		"another organisation": {c.read(cursor), `holds a cursor of another data file or organisation (it names "acme")`},
+		"altered":              {strings.Replace(c.read(cursor), `"cursor":"`, `"cursor":"A`, 1), "holds a cursor of another"},
+		"text":                 {"hello", "is not a cursor file; give another, or remove it to start over"},
+		"no cursor":            {"{}", "is not a cursor file"},
+	} {
+		if got := c.refused(1, "audit", "export", "--cursor-file", c.file("c.json", row.text)); !strings.Contains(got, row.want) {
+			t.Errorf("%s: got %s, want %s", name, got, row.want)
+		}
+	}
+	c.refused(1, "audit", "export", "--cursor-file", c.dir)
+	if after := c.must("audit", "verify"); after != before {
+		t.Errorf("a refused export was audited: %s", after)
+	}
+}
+
+// TestAuditExportFollows: what another process commits comes within a second,
+// and a signal ends it in order.
+func TestAuditExportFollows(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	store := c.logged(2)
+	cursor := filepath.Join(c.dir, "cursor.json")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	stdout, w := io.Pipe()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cmd.Run(ctx, []string{"audit", "export", "--follow", "--cursor-file", cursor}, nil, w, io.Discard, c.lookup)
+		_ = w.Close()
+	}()
+	lines := bufio.NewReader(stdout)
+	next := func(n int) string {
+		t.Helper()
+		text := ""
+		for range n {
+			line, err := lines.ReadString('\n')
+			if err != nil {
+				t.Fatal(err)
+			}
+			text += line
+		}
+		return actions(t, text)
+	}
+	if got, want := next(3), "e1 e2 x"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
+	for _, action := range []string{"e3", "e4"} {
+		log(t, store, action)
+		if got := next(1); got != action {
+			t.Errorf("got %s, want %s", got, action)
+		}
+	}
+	time.Sleep(600 * time.Millisecond) // some polls, none of which is audited
+	stop()
+	select {
+	case status := <-ended:
+		if status != 0 {
+			t.Errorf("status %d, want 0", status)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("it did not end")
+	}
+	log(t, store, "e5")
+	if got, want := actions(t, c.must("audit", "export", "--cursor-file", cursor)), "e5 x"; got != want {
+		t.Errorf("afterwards: got %s, want %s", got, want)
+	}
+}
+
+func TestAuditExportFollowsIntoFile(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.logged(2)
+	out := c.file("audit.cef", "earlier\n")
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	ended := make(chan int, 1)
+	go func() {
+		ended <- cmd.Run(ctx, []string{"audit", "export", "--follow", "--format", "cef", "--out", out}, nil, io.Discard, io.Discard, c.lookup)
+	}()
+	for strings.Count(c.read(out), "\n") < 4 {
+		time.Sleep(10 * time.Millisecond)
+	}
+	stop()
+	if status := <-ended; status != 0 || !strings.HasPrefix(c.read(out), "earlier\nCEF:0|") {
+		t.Errorf("status %d, file %s", status, c.read(out))
+	}
+}
+
+// TestAuditHead: truncation, and a log written anew, show against a head.
+func TestAuditHead(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	store := c.logged(3)
+	var printed struct{ Head string }
+	text := c.must("audit", "verify", "--print-head", "--json")
+	if err := json.Unmarshal([]byte(text), &printed); err != nil || len(printed.Head) != 64 {
+		t.Fatalf("%s, %v", text, err)
+	}
+	head := printed.Head
+	if got, want := c.must("audit", "verify", "--print-head"), "default: the audit log is intact, 3 events\nhead "+head+"\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	out := filepath.Join(c.dir, "audit.ndjson")
+	c.must("audit", "export", "--out", out)
+	log(t, store, "e4")
+	if got, want := c.must("audit", "verify", "--head", head), "default: the audit log is intact, 5 events, 2 of them behind the given head\n"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+	unknown := strings.Repeat("ab", 32)
+	if got := c.refused(1, "audit", "verify", "--head", unknown); !strings.Contains(got, `the audit log of "default", 5 events, does not lead to the head `+unknown) {
+		t.Errorf("got %s", got)
+	}
+
+	whole := strings.SplitAfter(strings.TrimSuffix(c.read(out), "\n"), "\n") // e1 e2 e3 x
+	c.env["GOVSVC_DB"] = filepath.Join(c.dir, "none.db")                     // offline from here
+	for name, row := range map[string]struct {
+		lines []string
+		want  string // "" is sound
+	}{
+		"whole":        {whole, ""},
+		"to the head":  {whole[:3], ""},
+		"no line end":  {[]string{strings.TrimSuffix(strings.Join(whole[:3], ""), "\n")}, ""},
+		"cut off":      {whole[:2], "its 2 events do not lead to the head " + head},
+		"nothing":      {nil, "its 0 events do not lead"},
+		"half a line":  {[]string{whole[0], whole[1], whole[2][:50]}, "do not lead"},
+		"altered":      {[]string{whole[0], strings.Replace(whole[1], "e2", "e9", 1), whole[2]}, "do not lead"},
+		"one removed":  {slices.Delete(slices.Clone(whole), 1, 2), "do not lead"},
+		"one added":    {slices.Insert(slices.Clone(whole), 1, whole[0]), "do not lead"},
+		"other order":  {[]string{whole[1], whole[0], whole[2]}, "do not lead"},
+		"of Windows":   {[]string{strings.ReplaceAll(strings.Join(whole, ""), "\n", "\r\n")}, "do not lead"},
+		"a later part": {whole[1:], "or the file does not start at the log's first event: export the whole log, or give the hash before its first event with --from"},
+	} {
+		args := []string{"audit", "verify", "--head", head, "--file", c.file("x.ndjson", strings.Join(row.lines, ""))}
+		if row.want == "" {
+			if got := c.must(args...); !strings.Contains(got, "x.ndjson: the audit log is intact, ") {
+				t.Errorf("%s: %s", name, got)
+			}
+		} else if got := c.refused(1, args...); !strings.Contains(got, row.want) {
+			t.Errorf("%s: got %s, want %s", name, got, row.want)
+		}
+	}
+	if o := c.runOn(strings.Join(whole, ""), "audit", "verify", "--file", "-", "--head", head, "--json"); o.status != 0 || !strings.Contains(o.stdout, `"after": 1`) {
+		t.Errorf("from stdin: %+v", o)
+	}
+	c.refused(1, "audit", "verify", "--file", "none.ndjson", "--head", head)
+}
+
+// TestAuditHeadFrom checks a file that starts later than the log.
+func TestAuditHeadFrom(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	store := c.logged(2)
+	time.Sleep(5 * time.Millisecond)
+	since := db.Timestamp(time.Now())
+	log(t, store, "e3")
+	o := c.run("audit", "export", "--since", since)
+	if got, want := actions(t, o.stdout), "e3 x"; o.status != 0 || got != want {
+		t.Fatalf("got %s, %+v, want %s", got, o, want)
+	}
+	words := strings.Fields(o.stderr) // 2 events exported, from HASH, head HASH
+	if len(words) != 7 {
+		t.Fatalf("stderr %q", o.stderr)
+	}
+	from, head := strings.TrimSuffix(words[4], ","), words[6]
+	file := c.file("later.ndjson", o.stdout)
+	if got := c.must("audit", "verify", "--file", file, "--from", from, "--head", head); !strings.Contains(got, "intact, 2 events\n") {
+		t.Errorf("got %s", got)
+	}
+	if got := c.refused(1, "audit", "verify", "--file", file, "--from", head, "--head", head[:63]+"0"); !strings.Contains(got, "or does not follow on the hash given with --from") && head[63] != '0' {
+		t.Errorf("got %s", got)
+	}
+	c.refused(1, "audit", "verify", "--file", file, "--head", head)
+}

@@ -1,0 +1,251 @@
+package evidence_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"compress/flate"
+	"encoding/json"
+	"errors"
+	"flag"
+	"io"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"testing"
+
+	"govsvc/server/evidence"
+)
+
+var update = flag.Bool("update", false, "write the golden files anew")
+
+// TestVerifyKept verifies a pack that was filed when this form of packs was
+// new. It must stay sound for ever: write it anew only with a new version of
+// the manifest.
+func TestVerifyKept(t *testing.T) {
+	t.Parallel()
+	const path, sum = "testdata/pack.zip", "testdata/pack.sha256"
+	if *update {
+		pack, archive := filled(t).file(evidence.Draft{Title: "Kept for ever", Attachments: []evidence.Attachment{attached("note.txt", "note\n")}})
+		for path, text := range map[string]string{path: string(archive), sum: pack.ManifestSHA256} {
+			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	pack, err := verify(t.Context(), read(t, path))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if pack.ManifestSHA256 != string(read(t, sum)) || pack.Title != "Kept for ever" || len(pack.Items) != 6 {
+		t.Errorf("got %+v", pack)
+	}
+}
+
+// TestVerifyEveryByte: none can be changed, taken away or added.
+func TestVerifyEveryByte(t *testing.T) {
+	t.Parallel()
+	archive := read(t, "testdata/pack.zip")
+	refused := func(what string, at int, altered []byte) {
+		t.Helper()
+		var fault *evidence.Fault
+		if _, err := verify(t.Context(), altered); !errors.As(err, &fault) || fault.Reason == "" {
+			t.Errorf("byte %d of %d %s: got %v, want a fault", at, len(archive), what, err)
+		}
+	}
+	for at := range archive {
+		altered := bytes.Clone(archive)
+		altered[at] ^= 1 << (at % 8)
+		refused("flipped", at, altered)
+		if at%29 == 0 {
+			refused("removed", at, slices.Delete(bytes.Clone(archive), at, at+1))
+			refused("doubled", at, slices.Insert(bytes.Clone(archive), at, archive[at]))
+			refused("and all that follows cut off", at, archive[:at])
+		}
+	}
+}
+
+// pack is an archive in the making, in any form.
+type pack struct {
+	order   []string
+	files   map[string]string
+	method  uint16
+	comment string
+	change  func(*zip.FileHeader)
+}
+
+// opened takes a pack apart.
+func opened(t *testing.T, archive []byte) *pack {
+	t.Helper()
+	p := &pack{}
+	p.order, p.files = unzip(t, archive)
+	return p
+}
+
+func (p *pack) zip(t *testing.T) []byte {
+	t.Helper()
+	var b bytes.Buffer
+	w := zip.NewWriter(&b)
+	w.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, flate.BestSpeed) })
+	for _, name := range p.order {
+		header := &zip.FileHeader{Name: name, Method: p.method}
+		if p.change != nil {
+			p.change(header)
+		}
+		to, err := w.CreateHeader(header)
+		if err == nil {
+			_, err = io.WriteString(to, p.files[name])
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.SetComment(p.comment); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+func (p *pack) add(name, text string) {
+	p.order = append(p.order, name)
+	p.files[name] = text
+}
+
+func (p *pack) remove(name string) {
+	p.order = slices.DeleteFunc(p.order, func(n string) bool { return n == name })
+}
+
+// edit changes the manifest and keeps it canonical.
+func (p *pack) edit(t *testing.T, change func(*evidence.Manifest)) {
+	t.Helper()
+	var m evidence.Manifest
+	if err := json.Unmarshal([]byte(p.files["manifest.json"]), &m); err != nil {
+		t.Fatal(err)
+	}
+	change(&m)
+	text, err := json.Marshal(m)
+	if err == nil {
+		text, err = evidence.Canonical(text)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	p.files["manifest.json"] = string(text)
+}
+
+// TestVerifyRepacked: whoever can use a zip program can change a pack. The
+// first file that differs is named.
+func TestVerifyRepacked(t *testing.T) {
+	t.Parallel()
+	archive := read(t, "testdata/pack.zip")
+	edit := func(change func(*evidence.Manifest)) func(*testing.T, *pack) {
+		return func(t *testing.T, p *pack) { t.Helper(); p.edit(t, change) }
+	}
+	for name, row := range map[string]struct {
+		change func(*testing.T, *pack)
+		path   string
+		want   string
+	}{
+		"nothing":    {func(*testing.T, *pack) {}, "manifest.json", "packed anew"},
+		"compressed": {func(_ *testing.T, p *pack) { p.method = zip.Deflate }, "manifest.json", "packed anew"},
+		"a comment":  {func(_ *testing.T, p *pack) { p.comment = "hello" }, "manifest.json", "packed anew"},
+		"an item":    {func(_ *testing.T, p *pack) { p.files["risks.json"] += " " }, "risks.json", "longer than the"},
+		"an item's text": {func(_ *testing.T, p *pack) {
+			p.files["risks.json"] = strings.Replace(p.files["risks.json"], "MEDIUM", "medium", 1)
+		}, "risks.json", "SHA-256"},
+		"an item cut":      {func(_ *testing.T, p *pack) { p.files["kpis.json"] = "[]\n" }, "kpis.json", "has 3 bytes; "},
+		"two items":        {func(_ *testing.T, p *pack) { p.files["kpis.json"], p.files["incidents.json"] = "", "" }, "incidents.json", "has 0 bytes"},
+		"removed":          {func(_ *testing.T, p *pack) { p.remove("incidents.json") }, "incidents.json", "is missing"},
+		"added":            {func(_ *testing.T, p *pack) { p.add("extra.txt", "") }, "extra.txt", "not in the manifest"},
+		"a folder":         {func(_ *testing.T, p *pack) { p.add("attachments/", "") }, "attachments/", "not in the manifest"},
+		"slipped":          {func(_ *testing.T, p *pack) { p.add("../../evil", "") }, "../../evil", "not in the manifest"},
+		"renamed":          {func(_ *testing.T, p *pack) { p.remove("kpis.json"); p.add("KPIs.json", p.files["kpis.json"]) }, "kpis.json", "is missing"},
+		"twice":            {func(_ *testing.T, p *pack) { p.add("risks.json", "[]") }, "risks.json", "twice"},
+		"the manifest too": {func(_ *testing.T, p *pack) { p.add("manifest.json", "{}") }, "manifest.json", "twice"},
+		"no manifest":      {func(_ *testing.T, p *pack) { p.remove("manifest.json") }, "manifest.json", "is missing"},
+		"no JSON":          {func(_ *testing.T, p *pack) { p.files["manifest.json"] = "{" }, "manifest.json", "is not JSON"},
+		"not an object":    {func(_ *testing.T, p *pack) { p.files["manifest.json"] = "[]" }, "manifest.json", "not the manifest of"},
+		"not ours":         {func(_ *testing.T, p *pack) { p.files["manifest.json"] = "{}" }, "manifest.json", "not the manifest of"},
+		"not canonical":    {func(_ *testing.T, p *pack) { p.files["manifest.json"] += "\n" }, "manifest.json", "canonical"},
+		"a double member": {func(_ *testing.T, p *pack) {
+			p.files["manifest.json"] = strings.Replace(p.files["manifest.json"], `"title"`, `"title":"x","title"`, 1)
+		}, "manifest.json", "duplicate"},
+		"encrypted":       {func(_ *testing.T, p *pack) { p.change = func(h *zip.FileHeader) { h.Flags |= 1 } }, "manifest.json", "encrypted"},
+		"newer":           {edit(func(m *evidence.Manifest) { m.Versions.Manifest = 2 }), "manifest.json", "newer"},
+		"unlisted":        {edit(func(m *evidence.Manifest) { m.Items = m.Items[1:] }), "posture.json", "not in the manifest"},
+		"listed twice":    {edit(func(m *evidence.Manifest) { m.Items[1] = m.Items[0] }), "manifest.json", "lists posture.json twice"},
+		"listed itself":   {edit(func(m *evidence.Manifest) { m.Items[0].Path = "manifest.json" }), "manifest.json", "lists manifest.json twice"},
+		"a path up":       {edit(func(m *evidence.Manifest) { m.Items[0].Path = "../x" }), "manifest.json", `lists "../x", which is no path`},
+		"a path back":     {edit(func(m *evidence.Manifest) { m.Items[0].Path = `a\b` }), "manifest.json", "no path"},
+		"a path, bent":    {edit(func(m *evidence.Manifest) { m.Items[0].Path = "a\u202eb" }), "manifest.json", "no path"},
+		"a size":          {edit(func(m *evidence.Manifest) { m.Items[0].Size++ }), "posture.json", "bytes; "},
+		"a size below 0":  {edit(func(m *evidence.Manifest) { m.Items[0].Size = -1 }), "manifest.json", "size that no pack has"},
+		"a vast size":     {edit(func(m *evidence.Manifest) { m.Items[0].Size = 1 << 52 }), "manifest.json", "size that no pack has"},
+		"a hash":          {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = hash("") }), "risks.json", "SHA-256"},
+		"no hash":         {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = "" }), "manifest.json", "no SHA-256"},
+		"a hash, upper":   {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = strings.ToUpper(m.Items[2].SHA256) }), "manifest.json", "no SHA-256"},
+		"the title":       {edit(func(m *evidence.Manifest) { m.Title = "Another" }), "manifest.json", "packed anew"},
+		"a bomb":          {func(_ *testing.T, p *pack) { p.method, p.files["risks.json"] = zip.Deflate, bomb }, "risks.json", "longer than the"},
+		"a bomb manifest": {func(_ *testing.T, p *pack) { p.method, p.files["manifest.json"] = zip.Deflate, bomb }, "manifest.json", "too large"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := opened(t, archive)
+			p.files = maps.Clone(p.files)
+			row.change(t, p)
+			_, err := verify(t.Context(), p.zip(t))
+			var fault *evidence.Fault
+			if !errors.As(err, &fault) || fault.Path != row.path || !strings.Contains(fault.Reason, row.want) {
+				t.Errorf("got %v, want %s: … %s", err, row.path, row.want)
+			}
+		})
+	}
+}
+
+// bomb is small once it is compressed.
+var bomb = strings.Repeat("\x00", 16<<20)
+
+// TestVerifyAround: what stands around a pack that is itself as it was filed.
+func TestVerifyAround(t *testing.T) {
+	t.Parallel()
+	archive := string(read(t, "testdata/pack.zip"))
+	for name, row := range map[string]struct{ archive, want string }{
+		"prepended": {"MZ" + archive, "byte 0 of the archive"},
+		"appended":  {archive + "\n", "1 bytes were added behind"},
+		"again":     {archive + archive, "bytes were added behind"},
+		"empty":     {"", "is not a whole zip archive"},
+		"text":      {"hello", "is not a whole zip archive"},
+		"half":      {archive[:len(archive)/2], "is not a whole zip archive"},
+	} {
+		_, err := verify(t.Context(), []byte(row.archive))
+		var fault *evidence.Fault
+		if !errors.As(err, &fault) || !strings.Contains(fault.Reason, row.want) {
+			t.Errorf("%s: got %v, want %s", name, err, row.want)
+		}
+	}
+}
+
+// FuzzVerify: nothing but a pack is a pack, and nothing brings Verify down.
+func FuzzVerify(f *testing.F) {
+	kept := read(f, "testdata/pack.zip")
+	f.Add(kept)
+	f.Add(kept[:len(kept)-1])
+	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
+	f.Fuzz(func(t *testing.T, archive []byte) {
+		got, err := verify(t.Context(), archive)
+		if err != nil {
+			var fault *evidence.Fault
+			if !errors.As(err, &fault) {
+				t.Errorf("not a fault: %v", err)
+			}
+			return
+		}
+		_, files := unzip(t, archive)
+		if hash(files["manifest.json"]) != got.ManifestSHA256 || len(files) != len(got.Items)+1 {
+			t.Errorf("accepted: %+v", got)
+		}
+	})
+}

@@ -1,0 +1,204 @@
+package siem_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"testing"
+	"unicode/utf8"
+
+	"govsvc/server/siem"
+)
+
+func TestCEF(t *testing.T) {
+	t.Parallel()
+	golden(t, "events.cef", written(t, source.CEF))
+}
+
+// TestEscapeCEF: the rules of the white paper "Common Event Format", section
+// "Character Encoding": | and \ in the header, \, = and line ends in the
+// extension, and nothing else.
+func TestEscapeCEF(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct{ text, header, extension string }{
+		{"", "", ""},
+		{"plain text", "plain text", "plain text"},
+		{"a|b", `a\|b`, "a|b"},
+		{"a=b", "a=b", `a\=b`},
+		{`a\b`, `a\\b`, `a\\b`},
+		{`a\|b`, `a\\\|b`, `a\\|b`},
+		{`a\=b`, `a\\=b`, `a\\\=b`},
+		{"a\nb", "a b", `a\nb`},
+		{"a\r\nb", "a  b", `a\r\nb`},
+		{`a\nb`, `a\\nb`, `a\\nb`},
+		{"a\tb", "a b", "a b"},
+		{"a\x00b\x1b[31m", "a b [31m", "a b [31m"},
+		{"a\u0085b\u2028c\u2029d", "a b c d", "a b c d"},
+		{"grüß 日本 😂", "grüß 日本 😂", "grüß 日本 😂"},
+		{"a\xffb", "a\ufffdb", "a\ufffdb"},
+		{`"quoted" 'too' <&>`, `"quoted" 'too' <&>`, `"quoted" 'too' <&>`},
+	} {
+		if got := siem.EscapeCEFHeader(row.text); got != row.header {
+			t.Errorf("header %q: got %q, want %q", row.text, got, row.header)
+		}
+		if got := siem.EscapeCEFExtension(row.text); got != row.extension {
+			t.Errorf("extension %q: got %q, want %q", row.text, got, row.extension)
+		}
+	}
+}
+
+// parseCEF is a reader of its own: the seven fields of the header, which end at
+// a | without a backslash, and then keys, which end at a = without one. A value
+// goes up to the space before the next key.
+func parseCEF(line string) (header []string, extension map[string]string, err error) {
+	rest, found := strings.CutPrefix(line, "CEF:")
+	if !found {
+		return nil, nil, fmt.Errorf("not CEF: %q", line)
+	}
+	var field strings.Builder
+	for len(header) < 7 {
+		if rest == "" {
+			return nil, nil, fmt.Errorf("only %d fields", len(header))
+		}
+		c := rest[0]
+		rest = rest[1:]
+		switch {
+		case c == '|':
+			header = append(header, field.String())
+			field.Reset()
+		case c == '\\' && (strings.HasPrefix(rest, `\`) || strings.HasPrefix(rest, "|")):
+			field.WriteByte(rest[0])
+			rest = rest[1:]
+		case c == '\\':
+			return nil, nil, fmt.Errorf("a bare backslash in front of %q", rest)
+		default:
+			field.WriteByte(c)
+		}
+	}
+	extension, err = parseExtension(rest)
+	return header, extension, err
+}
+
+func parseExtension(text string) (map[string]string, error) {
+	var equals []int // those without a backslash
+	for i := 0; i < len(text); i++ {
+		switch text[i] {
+		case '\\':
+			i++
+		case '=':
+			equals = append(equals, i)
+		}
+	}
+	values := map[string]string{}
+	start := 0
+	for n, at := range equals {
+		end := len(text)
+		if n+1 < len(equals) {
+			end = strings.LastIndexByte(text[:equals[n+1]], ' ')
+		}
+		if end <= at {
+			return nil, fmt.Errorf("no value at %d of %q", at, text)
+		}
+		key := text[start:at]
+		if _, twice := values[key]; twice || strings.ContainsAny(key, " \\|") {
+			return nil, fmt.Errorf("key %q", key)
+		}
+		values[key] = strings.NewReplacer(`\\`, `\`, `\=`, `=`, `\n`, "\n", `\r`, "\r").Replace(text[at+1 : end])
+		start = end + 1
+	}
+	return values, nil
+}
+
+// TestCEFReadsBack: a reader finds in each line what the event said.
+func TestCEFReadsBack(t *testing.T) {
+	t.Parallel()
+	for line := range strings.Lines(string(written(t, source.CEF))) {
+		header, extension, err := parseCEF(strings.TrimSuffix(line, "\n"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if header[0] != "0" || header[1] != "govsvc" || header[3] != "v1.2.3" || header[4] != extension["act"] || extension["cs3"] != source.OrganisationName {
+			t.Errorf("%q %q", header, extension)
+		}
+		for key := range extension {
+			if number, custom := strings.CutPrefix(key, "cs"); custom && len(number) == 1 && extension[key+"Label"] == "" {
+				t.Errorf("%s has no label in %s", key, line)
+			}
+		}
+	}
+	_, extension, err := parseCEF(strings.Split(string(written(t, source.CEF)), "\n")[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	var metadata struct {
+		Changes map[string]struct{ To any }
+	}
+	if err := json.Unmarshal([]byte(extension["cs5"]), &metadata); err != nil || metadata.Changes["title"].To != "a=b\\c | \"d\"\nnext" {
+		t.Errorf("metadata %s, %v", extension["cs5"], err)
+	}
+	for key, want := range map[string]string{
+		"rt": "1789201800000", "suser": "key:01990000-0000-7000-8000-000000000002", "suid": "01990000-0000-7000-8000-000000000002",
+		"externalId": "01990000-0000-7000-8000-00000000000a", "cat": "data_change", "cs4": "req_1", "outcome": "success",
+	} {
+		if extension[key] != want {
+			t.Errorf("%s: got %q, want %q", key, extension[key], want)
+		}
+	}
+}
+
+func TestCEFLongMetadata(t *testing.T) {
+	t.Parallel()
+	event := strings.Replace(events[4], "Überwachung", strings.Repeat("ü=", 5000), 1)
+	line, err := source.CEF([]byte(event))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, extension, err := parseCEF(string(line))
+	if got := extension["cs5"]; err != nil || utf8.RuneCountInString(got) != 4000 || !strings.HasSuffix(got, "…") {
+		t.Errorf("%d characters, %v", utf8.RuneCountInString(got), err)
+	}
+}
+
+// FuzzCEF: whatever stands in an event, its line is one line, and the reader
+// above finds the texts in it.
+func FuzzCEF(f *testing.F) {
+	for _, text := range []string{"", "a|b=c", `\`, `\\|`, "x=1 act=forged", "line\nCEF:0|forged", " lead and trail ", "\u2028", "\xff"} {
+		f.Add(text, text)
+	}
+	f.Fuzz(func(t *testing.T, action, value string) {
+		event, err := json.Marshal(map[string]any{
+			"id": "x", "time": "2026-09-12T08:30:00.000Z", "actor": value, "action": action, "category": "system",
+			"resource_type": value, "severity": 3, "metadata": map[string]any{"v": value},
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := source.CEF(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.ContainsAny(string(line), "\n\r\u0085\u2028\u2029\x00\x1b") || !utf8.Valid(line) {
+			t.Fatalf("not a line: %q", line)
+		}
+		header, extension, err := parseCEF(string(line))
+		if err != nil {
+			t.Fatalf("%v in %q", err, line)
+		}
+		// what json.Marshal and the rules above make of the texts
+		action, value = string([]rune(action)), string([]rune(value))
+		spaced := func(text string, keep string) string {
+			return strings.Map(func(r rune) rune {
+				if !strings.ContainsRune(keep, r) && (r < ' ' || r >= 0x7f && r <= 0x9f || r == '\u2028' || r == '\u2029') {
+					return ' '
+				}
+				return r
+			}, text)
+		}
+		if len(header) != 7 || header[4] != spaced(action, "") || extension["act"] != spaced(action, "\n\r") {
+			t.Errorf("action %q: header %q, extension %q", action, header, extension)
+		}
+		if extension["suser"] != spaced(value, "\n\r") || extension["cs1"] != spaced(value, "\n\r") {
+			t.Errorf("value %q: extension %q", value, extension)
+		}
+	})
+}
