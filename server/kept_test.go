@@ -1,0 +1,104 @@
+package server_test
+
+import (
+	"fmt"
+	"sync"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/server"
+)
+
+// TestNothingStale reads from many goroutines while another process writes:
+// what was committed before a request is in its answer, always.
+func TestNothingStale(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key := s.key(t, "read:risks")
+	other := openStore(t, s.store.Path(), s.clock)
+	operator := by(t, other, db.DefaultOrganisation)
+	var group sync.WaitGroup
+	var mutex sync.RWMutex // held by the writer only to count what is committed
+	committed := 0
+	stop := make(chan struct{})
+	for range 4 {
+		group.Go(func() {
+			for {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				mutex.RLock()
+				least := committed
+				mutex.RUnlock()
+				got := len(s.get(t, "/risks?limit=100", key).page(t).Data)
+				if got < min(least, 100) {
+					t.Errorf("%d risks are committed, %d are shown", least, got)
+					return
+				}
+			}
+		})
+	}
+	for n := range 90 {
+		store := other
+		if n%3 == 0 {
+			store = s.store // this process writes, too
+		}
+		if err := audited(t.Context(), store, operator, func(tx *db.Tx) error {
+			_, err := tx.Put("risk", sample("risk", "K", n, start))
+			return err
+		}); err != nil {
+			t.Error(err)
+			break
+		}
+		mutex.Lock()
+		committed = n + 1
+		mutex.Unlock()
+	}
+	close(stop)
+	group.Wait()
+}
+
+// TestKeptAnswersApart: what is held for one question is not the answer to
+// another: of another organisation, another filter, another key.
+func TestKeptAnswersApart(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, org := range []string{"one", "two"} {
+		organisation(t, s.store, org)
+		load(t, s.store, org, []db.Record{sample("risk", org+"-", 1, start)})
+	}
+	_, one := s.mint(t, "one", db.KeyDraft{Scopes: []string{"read:risks"}})
+	_, two := s.mint(t, "two", db.KeyDraft{Scopes: []string{"read:risks"}})
+	_, none := s.mint(t, "one", db.KeyDraft{Scopes: []string{"read:kpis"}})
+	for range 2 { // the second time from memory
+		s.ask(t, row{path: "/risks", key: one, has: []string{"one-"}, not: []string{"two-"}})
+		s.ask(t, row{path: "/risks", key: two, has: []string{"two-"}, not: []string{"one-"}})
+		s.ask(t, row{path: "/risks", key: none, status: 403, code: "insufficient_scope"})
+		s.ask(t, row{path: "/risks?status=Closed", key: one, not: []string{"one-"}})
+		s.ask(t, row{path: "/risks?limit=0", key: one, status: 400, code: "invalid_parameter", param: "limit"})
+	}
+}
+
+// TestKeptAnswersBound: however many questions are asked, all are answered
+// right with memory for a few answers, and with none.
+func TestKeptAnswersBound(t *testing.T) {
+	t.Parallel()
+	for _, most := range []int64{0, 4 << 10} {
+		s := serve(t, func(c *server.Config) { c.KeepAnswers = most })
+		key := s.key(t, "read:risks")
+		var records []db.Record
+		for n := range 30 {
+			records = append(records, sample("risk", "B", n, start))
+		}
+		load(t, s.store, db.DefaultOrganisation, records)
+		for range 2 {
+			for limit := 1; limit <= 30; limit++ {
+				if got := len(s.get(t, fmt.Sprintf("/risks?limit=%d", limit), key).page(t).Data); got != limit {
+					t.Errorf("limit %d showed %d", limit, got)
+				}
+			}
+		}
+	}
+}
