@@ -2,7 +2,6 @@ package server_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
@@ -13,14 +12,13 @@ import (
 // quickDesk is a desk whose writes wait no longer than this.
 func quickDesk(t testing.TB, wait time.Duration) *desk {
 	t.Helper()
-	path, c := filepath.Join(t.TempDir(), "govsvc.db"), &clock{now: start}
+	path, c, key := newDesk(t)
 	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: wait})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = quick.Close() })
-	s := serveFile(t, path, c, withStore(quick))
-	return &desk{s, path, raw(t, path), s.key(t, append(writeScopes, "read:all", "read:audit")...)}
+	return &desk{serveFile(t, path, c, withStore(quick)), path, raw(t, path), key}
 }
 
 // unavailable is a write as it is answered while the file can't be written.

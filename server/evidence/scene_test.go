@@ -8,8 +8,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -28,20 +30,50 @@ type store struct {
 	by  db.By
 }
 
-// newStore opens a fresh file in which time stands still and ids count up, so
-// that two of them come to the same bytes.
+// counting makes ids that count up from a number.
+func counting(from int) func() string {
+	return func() string {
+		from++
+		return fmt.Sprintf("01990000-0000-7000-8000-%012d", from)
+	}
+}
+
+// options of files in which time stands still and ids count up, so that two of
+// them come to the same bytes.
+func options(path string, from int) db.Options {
+	return db.Options{Path: path, Now: func() time.Time { return filing }, NewID: counting(from), Random: zeros{}}
+}
+
+// emptyFile is a data file without records: a copy of it costs a tenth of one
+// that is made.
+var emptyFile = sync.OnceValues(func() ([]byte, error) {
+	dir, err := os.MkdirTemp("", "govsvc-test-")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = os.RemoveAll(dir) }()
+	path := filepath.Join(dir, "govsvc.db")
+	file, err := db.Open(context.Background(), options(path, 0))
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		return nil, err
+	}
+	return os.ReadFile(path)
+})
+
 func newStore(t testing.TB) *store {
 	t.Helper()
-	ids := 0
-	file, err := db.Open(t.Context(), db.Options{
-		Path: filepath.Join(t.TempDir(), "govsvc.db"),
-		Now:  func() time.Time { return filing },
-		NewID: func() string {
-			ids++
-			return fmt.Sprintf("01990000-0000-7000-8000-%012d", ids)
-		},
-		Random: zeros{},
-	})
+	path := filepath.Join(t.TempDir(), "govsvc.db")
+	empty, err := emptyFile()
+	if err == nil {
+		err = os.WriteFile(path, empty, 0o600)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	file, err := db.Open(t.Context(), options(path, 1000))
 	if err != nil {
 		t.Fatal(err)
 	}
