@@ -134,9 +134,9 @@ func (tx *Tx) settle(s Settlement) error {
 
 func (tx *Tx) logAttempt(s Settlement) (int64, error) {
 	a := s.Attempt
-	var status, failure any
+	var status, failure, answer any
 	if a.Status > 0 {
-		status = a.Status
+		status, answer = a.Status, printable(a.Answer)
 	}
 	if a.Error != "" {
 		failure = printable([]byte(a.Error))
@@ -145,7 +145,7 @@ func (tx *Tx) logAttempt(s Settlement) (int64, error) {
 		SELECT event_seq, subscription_seq, 1 + coalesce((SELECT max(number) FROM delivery_attempts a
 			WHERE a.event_seq = d.event_seq AND a.subscription_seq = d.subscription_seq), 0), ?3, ?4, ?5, ?6, ?7
 		FROM deliveries d WHERE event_seq = ?1 AND subscription_seq = ?2`,
-		s.Event, s.Subscription, Timestamp(a.At), a.Duration.Milliseconds(), status, failure, printable(a.Answer))
+		s.Event, s.Subscription, Timestamp(a.At), a.Duration.Milliseconds(), status, failure, answer)
 }
 
 // printable is what a receiver answered, as text.

@@ -1,14 +1,17 @@
 package db_test
 
 import (
+	"io/fs"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"govsvc/db"
+	"govsvc/migrations"
 )
 
 // TestFileMode: the file and what SQLite keeps beside it are their owner's.
@@ -29,6 +32,27 @@ func TestFileMode(t *testing.T) {
 		}
 		if mode := info.Mode().Perm(); mode != 0o600 {
 			t.Errorf("%s has mode %o", end, mode)
+		}
+	}
+}
+
+// TestSchemaOfOldShells: the schema uses no ORDER BY inside an aggregate, for
+// an sqlite3 before 3.44, which many systems still have, would call the whole
+// file malformed.
+func TestSchemaOfOldShells(t *testing.T) {
+	t.Parallel()
+	inAggregate := regexp.MustCompile(`(?is)(group_array|group_object|group_concat)\((?:[^()]|\([^()]*\))*ORDER\s+BY`)
+	names, err := fs.Glob(migrations.Files, "*.sql")
+	if err != nil || len(names) == 0 {
+		t.Fatal(names, err)
+	}
+	for _, name := range names {
+		text, err := migrations.Files.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if found := inAggregate.Find(text); found != nil {
+			t.Errorf("%s: %s", name, found)
 		}
 	}
 }

@@ -42,6 +42,8 @@ CREATE TABLE incident_timeline (
 ) STRICT;
 CREATE INDEX incident_timeline_by_incident ON incident_timeline (incident_seq, seq);
 
+-- No ORDER BY inside the aggregate: a shell of SQLite before 3.44 could then not
+-- open the file at all.
 CREATE VIEW incident_records AS
 SELECT org_id, created_at, id, json_object(
   'object', 'incident', 'id', id, 'incident_key', incident_key, 'title', title, 'description', description,
@@ -49,7 +51,8 @@ SELECT org_id, created_at, id, json_object(
   'jurisdictions', jurisdictions, 'owner', owner,
   'notification_required', json(iif(notification_required, 'true', 'false')),
   'notification_deadline', notification_deadline, 'notified_at', notified_at,
-  'timeline', (SELECT json_group_array(json_object('at', at, 'status', status, 'note', note, 'actor', actor) ORDER BY t.seq)
-               FROM incident_timeline t WHERE t.incident_seq = incidents.seq),
+  'timeline', (SELECT json_group_array(json(step))
+               FROM (SELECT json_object('at', at, 'status', status, 'note', note, 'actor', actor) AS step
+                     FROM incident_timeline t WHERE t.incident_seq = incidents.seq ORDER BY t.seq)),
   'created_at', created_at, 'updated_at', updated_at) AS record
 FROM incidents;

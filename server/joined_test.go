@@ -40,7 +40,7 @@ func TestJoinWrites(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	in := bufio.NewReader(conn)
 	sizes := []int{0, 1, 100, 2047, 2048, 2049, 8191, 8192, 8193, 12288, 100_000}
 	for n := 3900; n < 4200; n++ { // one of them makes head and body 4096
@@ -56,6 +56,7 @@ func TestJoinWrites(t *testing.T) {
 			t.Fatalf("%d bytes: %v", n, err)
 		}
 		body, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
 		if err != nil || len(body) != n {
 			t.Fatalf("%d bytes: got %d, %v", n, len(body), err)
 		}
@@ -73,7 +74,7 @@ func TestJoinWritesPipelined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer conn.Close()
+	defer func() { _ = conn.Close() }()
 	if err := conn.SetDeadline(time.Now().Add(10 * time.Second)); err != nil {
 		t.Fatal(err)
 	}

@@ -49,7 +49,7 @@ const instructions = `AI-governance data of one organisation, read-only: assessm
 
 Where to start: get_scorecard tells where the organisation stands now and list_signals what is RED, AMBER or GREEN. Then get_roadmap, get_compliance, get_vendor_portfolio and get_talent_readiness give the current overview of a family, and the list_ tools its rows.
 
-Orders: lists come newest first, signals by signal_type. Risk severity is CRITICAL > HIGH > MEDIUM > LOW, incident severity critical > high > medium > low, a signal's rag RED is worse than AMBER, AMBER worse than GREEN. Milestones are in order of work by phase and sequence.
+Orders: lists come newest first, signals by signal_type. Risk severity is CRITICAL > HIGH > MEDIUM > LOW, incident severity critical > high > medium > low, a signal's rag RED is worse than AMBER, AMBER worse than GREEN. Sort milestones by phase and sequence for the order of work.
 
 Paging: a page has 25 rows unless limit (1 to 100) says otherwise. While has_more is true, call again with cursor = next_cursor and the same filters. A count or sum needs every page.
 

@@ -24,7 +24,7 @@ func mcpInitializes(t *testing.T, s *mcpScene, key string) {
 		if err := json.Unmarshal(got.rpc(t).Result, &result); err != nil {
 			t.Fatal(err)
 		}
-		if text, _ := result["instructions"].(string); len(text) < 500 {
+		if text, _ := result["instructions"].(string); len(text) < 500 || !strings.Contains(text, "lists come newest first") || !strings.Contains(text, "Sort milestones") {
 			t.Errorf("instructions: %q", text)
 		}
 		delete(result, "instructions")

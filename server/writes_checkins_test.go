@@ -65,7 +65,7 @@ func TestCheckins(t *testing.T) {
 	now := stored(start)
 	got := d.tell(t, batch(
 		`"key_result_code":"M","value":82.5,"period_start":"2026-09-01","source":"manual","evidence_ref":"E","note":"N"`,
-		`"key_result_id":"`+ids["Q"]+`","value":-1e2`,
+		`"key_result_id":"`+strings.ToUpper(ids["Q"])+`","value":-1e2`,
 		`"key_result_id":"`+ids["W"]+`","key_result_code":"W","value":0,"period_start":"2026-09-30T23:30:00-02:00"`,
 	))
 	list := points(t, got)

@@ -76,6 +76,22 @@ func TestIncidentTimeline(t *testing.T) {
 	})
 }
 
+// TestIncidentTitle: it is one line; white space around it is not held against
+// it.
+func TestIncidentTitle(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	path := "/incidents/" + d.id(t, "/incidents", goodIncident)
+	for _, title := range []string{`a\nb`, `a\rb`, `a\r\nb`, `a\u2028b`, `a\u0085b`} {
+		body := `{"title":"` + title + `"}`
+		d.untouched(t, func() {
+			d.tell(t, write{path: "/incidents", body: body, status: 400, code: "invalid_parameter", param: "title"})
+			d.tell(t, write{method: "PATCH", path: path, body: body, status: 400, code: "invalid_parameter", param: "title"})
+		})
+	}
+	d.tell(t, write{path: "/incidents", body: `{"title":"a\tb\n"}`, status: 201})
+}
+
 // TestNotificationClock: 72 hours after the declaration, unless a deadline is
 // given.
 func TestNotificationClock(t *testing.T) {

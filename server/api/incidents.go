@@ -2,12 +2,16 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"govsvc/db"
 )
 
 // CreateIncident declares an incident (specification, Incident writes).
 func CreateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
+	if err := oneLineTitle(in); err != nil {
+		return Answer{}, err
+	}
 	return c.write(ctx, 201, "incident", func(tx *db.Tx) ([]byte, error) {
 		return tx.CreateIncident(in.record(nil))
 	})
@@ -16,7 +20,21 @@ func CreateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
 // UpdateIncident changes an incident; a change of its status goes on its
 // timeline.
 func UpdateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
+	if err := oneLineTitle(in); err != nil {
+		return Answer{}, err
+	}
 	return c.write(ctx, 200, "incident", func(tx *db.Tx) ([]byte, error) {
 		return tx.UpdateIncident(in.ID, in.record(nil))
 	})
+}
+
+// oneLineTitle holds a title to one line (specification, Incident writes). It
+// is not a pattern of the document, which would take the title from the
+// human-readable members that the sandbox marks.
+func oneLineTitle(in Input) error {
+	title, _ := in.Body["title"].(string)
+	if strings.ContainsAny(strings.TrimSpace(title), "\n\v\f\r\u0085\u2028\u2029") {
+		return &Error{Code: InvalidParameter, Message: "title must be one line", Param: "title"}
+	}
+	return nil
 }

@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"encoding/json"
+	"strings"
 
 	"govsvc/db"
 	"govsvc/server/openapi"
@@ -37,7 +38,8 @@ func checkinDrafts(body map[string]any) ([]db.CheckinDraft, error) {
 	for i := range points {
 		point, _ := points[i].(map[string]any)
 		d := &drafts[i]
-		d.KeyResultID, _ = point["key_result_id"].(string)
+		id, _ := point["key_result_id"].(string)
+		d.KeyResultID = strings.ToLower(id) // as an id in a path is read
 		d.KeyResultCode, _ = point["key_result_code"].(string)
 		d.Value, _ = point["value"].(json.Number)
 		d.EvidenceRef, d.Note = optional(point, "evidence_ref"), optional(point, "note")

@@ -99,7 +99,7 @@ func TestBodies(t *testing.T) {
 		}},
 		{"CreateKpiCheckins", `{"checkins":[{"key_result_id":"abc","value":1e999}]}`, []string{
 			"checkins[0].value: checkins[0].value must be a finite number that a double holds",
-			"checkins[0].key_result_id: checkins[0].key_result_id must be a UUID in lower case",
+			"checkins[0].key_result_id: checkins[0].key_result_id must be a UUID",
 		}},
 		{"CreateKpiCheckins", `{"checkins":[{` + point + `,"source":" "}]}`, []string{
 			"checkins[0].source: checkins[0].source must not be blank",

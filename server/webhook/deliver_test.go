@@ -175,7 +175,7 @@ func TestBlockedDies(t *testing.T) {
 	if total := s.deliver(t); total.Dead != 1 {
 		t.Errorf("got %+v", total)
 	}
-	if dead := s.deadLetters(t); len(dead) != 1 || dead[0].LastStatus != nil || !strings.Contains(*dead[0].LastError, "not public") {
+	if dead := s.deadLetters(t); len(dead) != 1 || dead[0].LastStatus != nil || dead[0].LastAnswer != nil || !strings.Contains(*dead[0].LastError, "not public") {
 		t.Errorf("got %+v", dead)
 	}
 }
