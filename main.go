@@ -12,9 +12,16 @@ import (
 )
 
 func main() {
-	// The first signal asks a command to end in order. It also gives signals
-	// back to the system, so that a second one ends the process at once.
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
-	context.AfterFunc(ctx, stop)
+	ctx, cancel := context.WithCancel(context.Background())
+	signals := make(chan os.Signal, 1)
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	signal.Notify(signals, ending...)
+	go func() {
+		// The first signal asks a command to end in order. Before it does, signals
+		// are the system's again, so that a second one ends the process at once.
+		<-signals
+		signal.Reset(ending...)
+		cancel()
+	}()
 	os.Exit(cmd.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv))
 }

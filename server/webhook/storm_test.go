@@ -120,7 +120,7 @@ func TestStorm(t *testing.T) {
 	s.raiseMany(t, events)
 	raised := time.Since(began)
 	stop := s.run(t)
-	eventually(t, 15*time.Second+time.Duration(events)*50*time.Millisecond, "the healthy have their events", func() bool {
+	eventually(t, time.Minute+time.Duration(events)*500*time.Millisecond, "the healthy have their events", func() bool {
 		time.Sleep(10 * time.Millisecond)
 		return c.complete(healthy, events)
 	})
