@@ -18,14 +18,20 @@ import (
 )
 
 func (a *app) exportCommand() *cobra.Command {
-	var types []string
-	var out string
+	var options exportOptions
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write records out, as import reads them",
 		Long: `Write an organisation's records out in the format that "govsvc import" reads:
 one JSON object a line, or one JSON array with --json. All that is written
-belongs to one instant, whatever a running server changes meanwhile.
+belongs to one instant, whatever a running server changes meanwhile. Keys, users
+and secrets are never exported.
+
+CSV holds one type: a header row, UTF-8, commas and LF. An empty cell is null,
+"" an empty text; "govsvc import --help" says how values stand in cells. Texts
+are written as they are, so that nothing is lost, also those that begin with
+= + - or @: a spreadsheet may take them for formulas, unless their column is
+imported as text.
 
 With --out the file stands complete under its name or not at all; one that is
 there is replaced. It is readable by its owner alone. The audit log notes each
@@ -35,19 +41,46 @@ The types:
 ` + typesText(),
 		Example: `  govsvc export --out backup.ndjson
   govsvc export --type risk --type incident | gzip > risks.ndjson.gz
+  govsvc export --type risk --out risks.csv
   govsvc export --org acme --json | jq length`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := options.complete(c, a.json); err != nil {
+				return err
+			}
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.export(c.Context(), store, org, types, out)
+				return a.export(c.Context(), store, org, options)
 			})
 		},
 	}
-	c.Flags().Var(list{&types, knownType, "TYPE"}, "type", "write this type only; repeatable, or separated by commas; default all")
-	c.Flags().StringVar(&out, "out", "", "write to `FILE` instead of stdout")
+	c.Flags().Var(list{&options.types, knownType, "TYPE"}, "type", "write this type only; repeatable, or separated by commas; default all")
+	c.Flags().Var(choice[transfer.Format]{&options.format, []transfer.Format{transfer.NDJSON, transfer.CSV}, "FORMAT"}, "format",
+		"ndjson or csv; csv needs one --type; default: by the name of the file (.csv), else ndjson")
+	c.Flags().StringVar(&options.out, "out", "", "write to `FILE` instead of stdout")
 	c.Flags().BoolVar(&a.json, "json", false, "write one JSON array instead of one object a line")
 	a.orgFlag(c)
 	return c
+}
+
+// exportOptions say what to write, how and where.
+type exportOptions struct {
+	types  []string
+	format transfer.Format
+	out    string
+}
+
+// complete finds the format and refuses what does not go together.
+func (o *exportOptions) complete(c *cobra.Command, json bool) error {
+	if json && o.format != "" {
+		return misusef("--json writes one JSON array: give it without --format%s", pointer(c))
+	}
+	if o.format == "" && !json && strings.EqualFold(filepath.Ext(o.out), ".csv") {
+		o.format = transfer.CSV
+	}
+	if o.format == transfer.CSV && len(o.types) != 1 {
+		return misusef("a CSV file holds one type: give one --type%s", pointer(c))
+	}
+	return nil
 }
 
 // typesText lists the types on lines of their own.
@@ -70,22 +103,30 @@ func knownType(name string) error {
 	return nil
 }
 
-func (a *app) export(ctx context.Context, store *db.DB, org db.Organisation, types []string, out string) error {
+func (a *app) export(ctx context.Context, store *db.DB, org db.Organisation, options exportOptions) error {
+	by := db.By{Org: org.Org, Actor: system}
 	write := func(w io.Writer) error {
+		if options.format == transfer.CSV {
+			document, err := a.document()
+			if err == nil {
+				_, err = transfer.ExportCSV(ctx, store, document, by, org.Org, options.types[0], w)
+			}
+			return err
+		}
 		array := &array{w: w}
 		if a.json {
 			w = array
 		}
-		_, err := transfer.Export(ctx, store, db.By{Org: org.Org, Actor: system}, org.Org, types, w)
+		_, err := transfer.Export(ctx, store, by, org.Org, options.types, w)
 		if a.json && err == nil {
 			err = array.close()
 		}
 		return err
 	}
-	if out == "" || out == "-" {
+	if options.out == "" || options.out == "-" {
 		return write(a.stdout)
 	}
-	return writeFile(out, write)
+	return writeFile(options.out, write)
 }
 
 // array makes one JSON array of the lines that are written to it.

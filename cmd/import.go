@@ -17,36 +17,101 @@ import (
 
 func (a *app) importCommand() *cobra.Command {
 	var options transfer.Options
+	var template string
 	c := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Load records from files",
 		Long: `Load records into an organisation, from files or, for "-", from standard input.
 
 A record is a JSON object; its member "object" names the type, the others are
-named as in the API. A file has one record a line (ndjson), or is a JSON array,
-one of the API's list envelopes or a single record (json). A record is found
-again by its natural key, such as risk_id or vendor_key: it is then updated or,
-if nothing differs, left as it is, so the same file can be imported twice.
+named as in the API. A file has one record a line (ndjson), is a JSON array, one
+of the API's list envelopes or a single record (json), or is a table (csv). A
+record is found again by its natural key, such as risk_id or vendor_key: it is
+then updated or, if nothing differs, left as it is, so the same file can be
+imported twice.
 
 All files are checked first, and nothing is written unless all of it is good.
 Faults are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
 1. The result is a table of how many records of each type were created, updated
 and unchanged; with --json an object: records, dry_run, types, faults and
-more_faults (how many are not listed), with faults, too.`,
+more_faults (how many are not listed), with faults, too.
+
+CSV is UTF-8 with a header row of members' names in any order, and commas,
+semicolons or tabs, whichever stands there first. --type says which type its
+rows are of, unless a column "object" does. --template prints such a header.
+  text      as it is; in quotation marks where it holds a separator, a line end
+            or a quotation mark, which is doubled ("")
+  numbers   with a decimal point: 1234.5
+  booleans  true or false
+  dates     2026-12-31; timestamps 2026-12-31T08:30:00Z. What a spreadsheet makes
+            of them is refused: set such columns to YYYY-MM-DD or to text
+  lists     texts with ";" between them: GDPR;AI Act. A list with a ";" inside a
+            text, and the empty list, are JSON: ["a;b","c"] and []
+  others    JSON, such as an incident's timeline
+An empty cell is null where a member may be null; otherwise the member is left
+out of the record, which a required one must not be. "" is an empty text. Leave
+a column out to keep what is stored.`,
 		Example: `  govsvc import risks.ndjson vendors.json
   govsvc import --dry-run --json risks.ndjson
+  govsvc import --template risk > risks.csv
+  govsvc import --type risk risks.csv
   curl -s https://example.com/kpis.ndjson | govsvc import -`,
-		Args: arguments("FILE..."),
 		RunE: func(c *cobra.Command, args []string) error {
+			if template != "" {
+				return a.printTemplate(c, args, template)
+			}
+			if err := arguments("FILE...")(c, args); err != nil {
+				return err
+			}
+			if err := typeApplies(c, args, options); err != nil {
+				return err
+			}
 			return a.importFiles(c.Context(), args, options)
 		},
 	}
 	c.Flags().Var(choice[transfer.Format]{&options.Format, formats(), "FORMAT"}, "format",
-		"format of all files: ndjson or json; default: by the name (.ndjson, .jsonl, .json), else by the content")
+		"format of all files: ndjson, json or csv; default: by the name (.ndjson, .jsonl, .json, .csv, .tsv), else by the content")
+	c.Flags().Var(recordType{&options.Type}, "type", "the type of the rows of files in CSV; not needed where they have a column object")
+	c.Flags().Var(recordType{&template}, "template", "print the header row of a CSV file of this type, and import nothing")
 	c.Flags().BoolVar(&options.DryRun, "dry-run", false, "check everything and show the result, but write nothing")
 	a.orgFlag(c)
 	a.jsonFlag(c)
 	return c
+}
+
+// recordType is the name of a type of the data format.
+type recordType struct{ value *string }
+
+func (v recordType) Type() string   { return "TYPE" }
+func (v recordType) String() string { return *v.value }
+
+func (v recordType) Set(text string) error {
+	*v.value = text
+	return knownType(text)
+}
+
+// typeApplies refuses --type where no file is CSV: other records name their
+// type themselves.
+func typeApplies(c *cobra.Command, paths []string, options transfer.Options) error {
+	if options.Type == "" || slices.ContainsFunc(paths, func(path string) bool { return options.FormatOf(path) == transfer.CSV }) {
+		return nil
+	}
+	return misusef("--type is for CSV, and no file here is: records of the other formats name their type in \"object\"%s", pointer(c))
+}
+
+func (a *app) printTemplate(c *cobra.Command, args []string, object string) error {
+	if len(args) > 0 {
+		return misusef("--template prints a header and imports nothing: give it without files%s", pointer(c))
+	}
+	document, err := a.document()
+	if err != nil {
+		return err
+	}
+	columns := transfer.Template(document, object)
+	return a.print(columns, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, strings.Join(columns, ","))
+		return err
+	})
 }
 
 func formats() []transfer.Format {
@@ -75,6 +140,7 @@ func (a *app) importFiles(ctx context.Context, paths []string, options transfer.
 		options.Progress = bar.show
 		report, err := transfer.Import(ctx, store, document, db.By{Org: org.Org, Actor: system}, sources, options)
 		bar.clear()
+		shrink(ctx, store, sources)
 		return a.printImport(report, err)
 	})
 	return errors.Join(err, release())

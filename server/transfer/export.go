@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/server/openapi"
 )
 
 // Export writes an organisation's records of the types, all if none is named,
@@ -21,18 +22,45 @@ func Export(ctx context.Context, store *db.DB, by db.By, org db.Org, types []str
 	if err != nil {
 		return nil, err
 	}
-	written := map[string]int{}
 	out := bufio.NewWriterSize(w, 64<<10)
-	err = store.Snapshot(ctx, func(s *db.Snapshot) error {
+	return export(ctx, store, by, org, types, out, func(record []byte) error {
+		_, err := out.Write(record)
+		if err == nil {
+			err = out.WriteByte('\n')
+		}
+		return err
+	})
+}
+
+// ExportCSV writes an organisation's records of one type as Export does, but as
+// CSV: a header row, commas and LF, each text as it is.
+func ExportCSV(ctx context.Context, store *db.DB, document *openapi.Document, by db.By, org db.Org, object string, w io.Writer) (map[string]int, error) {
+	types, err := exported([]string{object})
+	if err != nil {
+		return nil, err
+	}
+	out := bufio.NewWriterSize(w, 64<<10)
+	table := newRows(document, object)
+	if _, err := out.WriteString(strings.Join(table.names, ",") + "\n"); err != nil {
+		return nil, err
+	}
+	return export(ctx, store, by, org, types, out, func(record []byte) error {
+		line, err := table.row(record)
+		if err == nil {
+			_, err = out.Write(line)
+		}
+		return err
+	})
+}
+
+func export(ctx context.Context, store *db.DB, by db.By, org db.Org, types []string, out *bufio.Writer, each func([]byte) error) (map[string]int, error) {
+	written := map[string]int{}
+	err := store.Snapshot(ctx, func(s *db.Snapshot) error {
 		for _, object := range types {
 			written[object] = 0
 			err := s.Records(ctx, org, object, func(record []byte) error {
 				written[object]++
-				_, err := out.Write(record)
-				if err == nil {
-					err = out.WriteByte('\n')
-				}
-				return err
+				return each(record)
 			})
 			if err != nil {
 				return fmt.Errorf("the export of type %s failed: %w", object, err)
@@ -57,11 +85,15 @@ func exported(types []string) ([]string, error) {
 	all := db.RecordTypes()
 	for _, object := range types {
 		if !slices.Contains(all, object) {
-			return nil, fmt.Errorf("no type %q; the types are %s", object, strings.Join(all, ", "))
+			return nil, noType(object)
 		}
 	}
 	if len(types) == 0 {
 		return all, nil
 	}
 	return slices.DeleteFunc(all, func(object string) bool { return !slices.Contains(types, object) }), nil
+}
+
+func noType(object string) error {
+	return fmt.Errorf("no type %q; the types are %s", object, strings.Join(db.RecordTypes(), ", "))
 }

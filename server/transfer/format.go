@@ -10,6 +10,8 @@ import (
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
+
+	"govsvc/db"
 )
 
 // Format is how records stand in a source.
@@ -22,17 +24,18 @@ const (
 	// JSON is one value: an array of records, one of the API's envelopes or a
 	// single record.
 	JSON Format = "json"
+	// CSV has a header row of members' names and one record a row.
+	CSV Format = "csv"
 )
 
-// formats tells what reads each format. A format that is not JSON can be added
-// here by a reader that gives its records as JSON.
+// formats tells how the names of sources tell theirs.
 var formats = []struct {
 	format     Format
 	extensions []string
-	read       func(*bufio.Reader) reader
 }{
-	{NDJSON, []string{".ndjson", ".jsonl"}, readLines},
-	{JSON, []string{".json"}, readValue},
+	{NDJSON, []string{".ndjson", ".jsonl"}},
+	{JSON, []string{".json"}},
+	{CSV, []string{".csv", ".tsv"}},
 }
 
 // Formats lists the formats.
@@ -44,10 +47,13 @@ func Formats() []string {
 	return names
 }
 
-// check refuses a format that there is not; "" is to be found out.
-func (f Format) check() error {
-	if f != "" && !slices.Contains(Formats(), string(f)) {
-		return fmt.Errorf("no format %q; the formats are %s", f, strings.Join(Formats(), ", "))
+// check refuses a format or a type that there is not; "" is to be found out.
+func (o Options) check() error {
+	if o.Format != "" && !slices.Contains(Formats(), string(o.Format)) {
+		return fmt.Errorf("no format %q; the formats are %s", o.Format, strings.Join(Formats(), ", "))
+	}
+	if all := db.RecordTypes(); o.Type != "" && !slices.Contains(all, o.Type) {
+		return noType(o.Type)
 	}
 	return nil
 }
@@ -56,7 +62,8 @@ func (f Format) check() error {
 type reader interface {
 	// next returns the line on which the next record starts and the record as
 	// JSON, valid until the next call. A refusal is a fault of the source, and
-	// reading may go on; io.EOF is its end.
+	// reading may go on; so is a flawed, beside which there may be a record;
+	// io.EOF is the end.
 	next() (line int, record []byte, err error)
 }
 
@@ -70,8 +77,26 @@ const maxRecord = 1 << 20
 
 const tooLong = refusal("the record is longer than 1 MiB; nothing of that size is kept")
 
-// newReader finds the format of a source and what reads it.
-func newReader(in io.Reader, name string, format Format) (reader, error) {
+// FormatOf tells how a source of that name is read; "" where its first bytes
+// decide.
+func (o Options) FormatOf(name string) Format {
+	if o.Format != "" {
+		return o.Format
+	}
+	extension := strings.ToLower(path.Ext(name))
+	for _, f := range formats {
+		if slices.Contains(f.extensions, extension) {
+			return f.format
+		}
+	}
+	if o.Type != "" {
+		return CSV
+	}
+	return ""
+}
+
+// reader finds the format of a source and what reads it.
+func (im *importing) reader(in io.Reader, name string) (reader, error) {
 	// A whole line has room in the buffer, with its end, so no line is copied.
 	buffer := bufio.NewReaderSize(in, maxRecord+len("\r\n"))
 	start, err := buffer.Peek(len(byteOrderMark))
@@ -81,13 +106,11 @@ func newReader(in io.Reader, name string, format Format) (reader, error) {
 	if bytes.Equal(start, []byte(byteOrderMark)) {
 		_, _ = buffer.Discard(len(byteOrderMark)) // it is there
 	}
-	extension := strings.ToLower(path.Ext(name))
-	for _, f := range formats {
-		if format == "" && slices.Contains(f.extensions, extension) || f.format == format {
-			return f.read(buffer), nil
-		}
-	}
-	if looksLikeLines(buffer) {
+	format := im.options.FormatOf(name)
+	switch {
+	case format == CSV || format == "" && looksLikeTable(buffer):
+		return readTable(buffer, &im.schemas, im.options.Type), nil
+	case format == NDJSON || format == "" && looksLikeLines(buffer):
 		return readLines(buffer), nil
 	}
 	return readValue(buffer), nil

@@ -1,12 +1,16 @@
 package transfer_test
 
 import (
+	"bytes"
 	"database/sql"
+	"encoding/csv"
 	"errors"
 	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
+	"govsvc/db"
 	"govsvc/server/transfer"
 )
 
@@ -51,6 +55,77 @@ func FuzzImport(f *testing.F) {
 			t.Error("a refused import wrote")
 		}
 	})
+}
+
+// FuzzCSV imports any bytes as CSV of any type. It never panics and fails in no
+// other way than by faults of a line; what it took holds as many records as
+// encoding/csv finds, and its tables are found unchanged and exported alike.
+func FuzzCSV(f *testing.F) {
+	types := append([]string{""}, db.RecordTypes()...)
+	add := func(object, text string) { f.Add([]byte(text), uint8(slices.Index(types, object))) } //nolint:gosec // a dozen types
+	for _, seed := range []string{
+		riskHeader + "\nR,d\n", "\ufeffrisk_id;description\r\nR;\"a\r\nb;\"\"\"\r\n", riskHeader + ",title,severity\rR,d,\"\",\r,,,\r\n",
+		riskHeader + ",target_date,financial_exposure_min\nR,d,31.12.2026,\"1,5\"\nS,d,46022,1e3\n", "risk_id\tdescription\tx\nR\n\"", riskHeader + "\nR,a\"b\nS,\"a\"b\n", "\xff\xfe", "", "\n\n", ",", "\"",
+	} {
+		add("risk", seed)
+	}
+	add("", "object,risk_id,vendor_key,description,vendor_name,category,initial_risk_band\nrisk,R,,d,,,\nvendor,,V,,n,c,LOW\nlist,,,,,,\n")
+	add("incident", "incident_key,title,notification_required,timeline\nI,t,TRUE,\"[{\"\"at\"\":\"\"2026-01-01T00:00:00Z\"\",\"\"status\"\":\"\"open\"\"}]\"\n")
+	add("assessment", "completed_at,methodology_version,frameworks_applied\n2026-01-01T00:00:00Z,1,\"a;b\"\n2026-01-02T00:00:00Z,1,[]\n")
+	s := newStore(f)
+	commits := commitCounter(f, s.Path())
+	f.Fuzz(func(t *testing.T, text []byte, object uint8) {
+		s := &store{t, s.DB, s.by}
+		before := commits(t)
+		report, err := s.try(transfer.Options{Format: transfer.CSV, Type: types[int(object)%len(types)]}, transfer.Bytes("x", text))
+		if err == nil {
+			if n, ok := rowsByTheLibrary(text); ok && n != report.Records {
+				t.Errorf("%d records, encoding/csv finds %d", report.Records, n)
+			}
+			for _, c := range report.Types {
+				table := s.exportCSV(c.Type)
+				again, err := s.try(transfer.Options{Format: transfer.CSV}, transfer.Bytes("x", []byte(table)))
+				if err != nil || again.Types[0].Created+again.Types[0].Updated > 0 || s.exportCSV(c.Type) != table {
+					t.Errorf("the import of the exported %s: %+v, %v", c.Type, again, err)
+				}
+			}
+			return
+		}
+		var refusal *transfer.Refused
+		if !errors.As(err, &refusal) || len(report.Faults) == 0 {
+			t.Fatalf("%v with %+v", err, report)
+		}
+		for _, fault := range report.Faults {
+			if fault.Line < 1 || fault.Reason == "" || !utf8.ValidString(fault.Member+fault.Reason) {
+				t.Errorf("%+v", fault)
+			}
+		}
+		if commits(t) != before {
+			t.Error("a refused import wrote")
+		}
+	})
+}
+
+// rowsByTheLibrary counts the rows below the header that hold anything. It can't
+// tell where CR ends lines.
+func rowsByTheLibrary(text []byte) (n int, ok bool) {
+	text = bytes.TrimPrefix(text, []byte("\ufeff"))
+	if bytes.ContainsRune(text, '\r') {
+		return 0, false
+	}
+	header, _, _ := bytes.Cut(bytes.TrimLeft(text, "\n"), []byte("\n"))
+	in := csv.NewReader(bytes.NewReader(text))
+	if at := bytes.IndexAny(header, ",;\t"); at >= 0 {
+		in.Comma = rune(header[at])
+	}
+	in.FieldsPerRecord = -1
+	rows, err := in.ReadAll()
+	for _, row := range rows {
+		if strings.Join(row, "") != "" {
+			n++
+		}
+	}
+	return max(n-1, 0), err == nil
 }
 
 // commitCounter returns a number that is another one after each commit to the

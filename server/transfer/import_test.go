@@ -87,7 +87,7 @@ func TestFormats(t *testing.T) {
 func TestUnknownFormat(t *testing.T) {
 	t.Parallel()
 	_, err := newStore(t).try(transfer.Options{Format: "xml"}, lines(good))
-	if err == nil || err.Error() != `no format "xml"; the formats are ndjson, json` {
+	if err == nil || err.Error() != `no format "xml"; the formats are ndjson, json, csv` {
 		t.Error(err)
 	}
 }

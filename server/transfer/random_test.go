@@ -18,12 +18,14 @@ func TestRandomRecords(t *testing.T) {
 	for seed := range uint64(3) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {
 			t.Parallel()
-			g := &generator{rand.New(rand.NewPCG(seed, 7)), t}
+			g := &generator{newRandom(seed), t}
 			text := g.records(25)
 			roundTrip(t, transfer.Bytes("random.ndjson", []byte(text)))
 		})
 	}
 }
+
+func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
 // generator makes records that are good.
 type generator struct {

@@ -154,7 +154,7 @@ func (f *faults) add(e *entry) {
 		}
 		f.listed = append(f.listed, one)
 	}
-	if len(e.faults) > 0 && e.kind != nil && !f.full() {
+	if e.record == nil && e.kind != nil && !f.full() {
 		f.remember(e)
 	}
 }

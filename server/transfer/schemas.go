@@ -17,6 +17,18 @@ import (
 type kind struct {
 	object string
 	schema *openapi.Schema
+	cells  []column // once columns has been called
+}
+
+// column finds a member; nil if there is none of that name.
+func (k *kind) column(name string) *column {
+	all := k.columns()
+	for i := range all {
+		if all[i].Name == name {
+			return &all[i]
+		}
+	}
+	return nil
 }
 
 // schemas finds a record's schema by the name that the record gives its type.
@@ -52,7 +64,7 @@ func (s *schemas) kind(object []byte) *kind {
 	if name == "" {
 		return nil
 	}
-	made := &kind{name, s.document.Record(name)}
+	made := &kind{object: name, schema: s.document.Record(name)}
 	s.known[string(object)] = made
 	return made
 }

@@ -1,7 +1,7 @@
 // Package transfer moves an organisation's records in and out of the data file
-// in the data format (contract, section 5): Import reads NDJSON, JSON arrays
-// and the API's envelopes, all or nothing; Export writes NDJSON that Import
-// reads and finds unchanged.
+// in the data format (contract, section 5): Import reads NDJSON, JSON arrays,
+// the API's envelopes and CSV, all or nothing; Export writes NDJSON or CSV that
+// Import reads and finds unchanged.
 package transfer
 
 import (
@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"slices"
 
 	"govsvc/db"
 	"govsvc/server/openapi"
@@ -20,6 +21,9 @@ type Options struct {
 	// Format of all sources; "" takes it from a source's name or, where that
 	// does not tell, from its first bytes.
 	Format Format
+	// Type is that of the rows of sources in CSV, and makes a source CSV whose
+	// name does not tell; "" takes each row's from its column "object".
+	Type string
 	// DryRun does all of the import and then takes it back.
 	DryRun bool
 	// Progress, if not nil, is called from time to time, by one goroutine at a
@@ -47,7 +51,7 @@ type importing struct {
 // the error is a *Refused and the report lists the faults. A ctx that is
 // cancelled on the way leaves nothing behind.
 func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db.By, sources []Source, options Options) (Report, error) {
-	if err := options.Format.check(); err != nil {
+	if err := options.check(); err != nil {
 		return Report{}, err
 	}
 	im := &importing{
@@ -107,7 +111,7 @@ func (im *importing) write(ctx context.Context) error {
 // put writes the sources' records while the next ones are being read.
 func (im *importing) put(ctx context.Context, tx *db.Tx) error {
 	return ahead(ctx, im.read, func(e *entry) error {
-		if e.kind == nil || len(e.faults) > 0 {
+		if e.record == nil {
 			if !im.doomed { // the source is not what was checked
 				im.faults.add(e)
 			}
@@ -164,7 +168,7 @@ func (im *importing) readSource(ctx context.Context, source *Source, at int, eac
 		return err
 	}
 	defer func() { err = cmp.Or(err, file.Close()) }()
-	in, err := newReader(&metered{file, &im.progress}, source.Name, im.options.Format)
+	in, err := im.reader(&metered{file, &im.progress}, source.Name)
 	if err != nil {
 		return unreadable(source.Name, err)
 	}
@@ -175,9 +179,12 @@ func (im *importing) readSource(ctx context.Context, source *Source, at int, eac
 		line, text, err := in.next()
 		e := entry{source: source, order: at, line: line}
 		refused, isFault := errors.AsType[refusal](err)
+		flaws, isFlawed := errors.AsType[*flawed](err)
 		switch {
 		case isFault:
 			e.faults = wrong("", string(refused))
+		case isFlawed:
+			im.decodeFlawed(&e, text, flaws)
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
@@ -190,4 +197,22 @@ func (im *importing) readSource(ctx context.Context, source *Source, at int, eac
 			return err
 		}
 	}
+}
+
+// decodeFlawed decodes what a flawed row leaves of a record, to find all that is
+// wrong with it at once.
+func (im *importing) decodeFlawed(e *entry, text []byte, flaws *flawed) {
+	if text == nil {
+		e.faults = flaws.faults
+		return
+	}
+	im.schemas.decode(e, text)
+	im.progress.records++
+	e.record = nil
+	for _, fault := range e.faults {
+		if !slices.Contains(flaws.told, fault.Param) {
+			flaws.faults = append(flaws.faults, fault)
+		}
+	}
+	e.faults = flaws.faults
 }

@@ -1,0 +1,155 @@
+package cmd_test
+
+import (
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"regexp"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+	"unsafe"
+)
+
+// terminal is a pseudo-terminal: what a program writes to it, and the end that
+// the program is given.
+func terminal(t *testing.T) (screen, program *os.File) {
+	t.Helper()
+	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Skip("no terminals here:", err)
+	}
+	t.Cleanup(func() { _ = screen.Close() }) // may be closed already
+	control := func(request uintptr, value *int32) {
+		if _, _, fault := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(unsafe.Pointer(value))); fault != 0 {
+			t.Fatal(fault)
+		}
+	}
+	var locked, number int32
+	control(syscall.TIOCSPTLCK, &locked)
+	control(syscall.TIOCGPTN, &number)
+	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return screen, program
+}
+
+// watched is all that a terminal has shown.
+type watched struct {
+	mutex sync.Mutex
+	text  strings.Builder
+}
+
+func (w *watched) Write(p []byte) (int, error) {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.text.Write(p)
+}
+
+func (w *watched) String() string {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return w.text.String()
+}
+
+// await waits until the terminal shows a pattern.
+func (w *watched) await(t *testing.T, pattern *regexp.Regexp) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !pattern.MatchString(w.String()); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("the terminal shows no %s: %q", pattern, w)
+		}
+	}
+}
+
+var writing = regexp.MustCompile(`writing, [1-9][0-9,]* rows, [1-9][0-9,]* rows/s +\d+%`)
+
+// TestInterruptBulk interrupts an import that is writing, at a terminal, while
+// another process has the file open: nothing is left of it. The same import is
+// then done, and its log emptied, too.
+func TestInterruptBulk(t *testing.T) {
+	t.Parallel()
+	path, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCLI(t)
+	c.must("import", c.file("signals.ndjson", signals))
+	before := c.must("export")
+	other, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"]+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer other.Close() //nolint:errcheck // read only
+	count := func() (risks, events int) {
+		t.Helper()
+		if err := other.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM events)").Scan(&risks, &events); err != nil {
+			t.Fatal(err)
+		}
+		return risks, events
+	}
+	count() // opens the file, so that nobody else is the last to close it
+	const rows = 12_000
+	var text strings.Builder
+	text.WriteString("risk_id,description,severity\n")
+	for i := range rows {
+		fmt.Fprintf(&text, "RISK-%06d,%s,HIGH\n", i, strings.Repeat("Nobody is told in time. ", 20))
+	}
+	file := c.file("risks.csv", text.String())
+
+	run := func(during func(*exec.Cmd, *watched)) (int, string) {
+		t.Helper()
+		screen, end := terminal(t)
+		p := exec.CommandContext(t.Context(), path, "import", "--type", "risk", file)
+		p.Env, p.Stdout, p.Stderr = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"]), io.Discard, end
+		if err := p.Start(); err != nil {
+			t.Fatal(err)
+		}
+		_ = end.Close()
+		shown, read := &watched{}, make(chan bool)
+		go func() {
+			defer close(read)
+			_, _ = io.Copy(shown, screen) // ends as the program does
+		}()
+		during(p, shown)
+		var failed *exec.ExitError
+		if err := p.Wait(); err != nil && !errors.As(err, &failed) {
+			t.Fatal(err)
+		}
+		<-read
+		if info, err := os.Stat(c.env["GOVSVC_DB"] + "-wal"); err == nil && info.Size() > 0 {
+			t.Errorf("the log beside the file is left with %d bytes", info.Size())
+		}
+		return p.ProcessState.ExitCode(), shown.String()
+	}
+
+	status, shown := run(func(p *exec.Cmd, shown *watched) {
+		shown.await(t, writing)
+		if err := p.Process.Signal(os.Interrupt); err != nil {
+			t.Error(err)
+		}
+	})
+	last := shown[strings.LastIndex(strings.TrimRight(shown, "\r\n"), "\r")+1:]
+	if want := "govsvc: interrupted; what was under way was left undone\r\n"; status != 1 || !strings.HasSuffix(last, want) {
+		t.Errorf("status %d, %q, want 1, %q", status, last, want)
+	}
+	if risks, events := count(); risks != 0 || events != 0 {
+		t.Errorf("an interrupted import left %d risks, %d events", risks, events)
+	}
+	if after := c.must("export"); after != before {
+		t.Errorf("an interrupted import changed the records: %s", after)
+	}
+
+	if status, shown := run(func(*exec.Cmd, *watched) {}); status != 0 {
+		t.Errorf("status %d: %q", status, shown)
+	}
+	if risks, events := count(); risks != rows || events != rows {
+		t.Errorf("%d risks, %d events, want %d each", risks, events, rows)
+	}
+}
