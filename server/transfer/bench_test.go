@@ -43,6 +43,10 @@ func fileSource(t testing.TB, name, text string) transfer.Source {
 func BenchmarkImport(b *testing.B) {
 	const n = 100_000
 	risks := manyRisks(n)
+	filled := newStore(b)
+	if _, err := filled.try(transfer.Options{}, fileSource(b, "risks.ndjson", risks)); err != nil {
+		b.Fatal(err)
+	}
 	for _, row := range []struct {
 		name   string
 		known  bool
@@ -50,6 +54,7 @@ func BenchmarkImport(b *testing.B) {
 	}{
 		{"new", false, fileSource(b, "risks.ndjson", risks)},
 		{"new from an array", false, fileSource(b, "risks.json", "["+strings.ReplaceAll(strings.TrimSpace(risks), "\n", ",\n")+"]")},
+		{"new from CSV", false, fileSource(b, "risks.csv", filled.exportCSV("risk"))},
 		{"unchanged", true, fileSource(b, "risks.ndjson", risks)},
 		{"faulty", false, fileSource(b, "faulty.ndjson", risks+"nonsense\n")},
 	} {
