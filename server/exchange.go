@@ -304,6 +304,9 @@ func (x *exchange) logFailure(refusal *api.Error) {
 		"code", string(refusal.Code), "error", errors.Unwrap(refusal))
 }
 
+// errPanic is all that an answer knows of a panic; the log has the rest.
+var errPanic = errors.New("panic")
+
 // recoverPanics answers a request whose handler panicked with a 500, and logs
 // where.
 func (s *Server) recoverPanics(next http.Handler) http.Handler {
@@ -319,7 +322,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			s.Logger.Error("panic", "panic", problem, "method", r.Method, "path", r.URL.Path, "stack", string(debug.Stack()))
 			x := s.begin(w, r)
 			x.state = s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute})
-			x.fail(&api.Error{Code: api.InternalError, Message: "something went wrong on our side; quote the request id when you report it"})
+			x.fail(errPanic)
 		}()
 		next.ServeHTTP(w, r)
 	})

@@ -88,11 +88,10 @@ func (c *Caller) Permit(op *openapi.Operation) error {
 
 // Bind pairs the document's operations with their functions. It fails where
 // one side names what the other does not have, so that they can't drift apart.
-// The operations that Pending lists may lack a function.
 func Bind(document *openapi.Document) (map[string]Operation, error) {
 	for _, op := range document.Operations {
 		_, bound := operations[op.ID]
-		if !bound && !slices.Contains(Pending, op.ID) && !slices.Contains(transport, op.ID) {
+		if !bound && !slices.Contains(transport, op.ID) {
 			return nil, fmt.Errorf("operation %s of the document has no function", op.ID)
 		}
 		if err := checkFilters(op); err != nil {

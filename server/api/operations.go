@@ -50,7 +50,3 @@ func init() {
 // of the API, or are another way to the operations here, not of an
 // organisation's data.
 var transport = []string{"getIndex", "getDocument", "callMcp"}
-
-// Pending are the operations of the document whose function is still to come.
-// It shrinks to nothing; a test names what is left.
-var Pending []string
