@@ -181,7 +181,7 @@ func TestFailures(t *testing.T) {
 	s := serve(t, withSandbox(func() (*db.DB, error) { panic("INTERNAL detail") }))
 	key := s.key(t, "read:all", "read:audit")
 	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"read:risks"}})
-	internals := []string{"INTERNAL", "goroutine", ".go:", "panic", "sql", "closed", key[21:], test[21:]}
+	internals := []string{"INTERNAL", "goroutine", ".go:", "panic", "sql:", "SQL", "closed", key[21:], test[21:]}
 	s.ask(t, row{name: "panic", path: "/risks", key: test, status: 500, code: "internal_error", not: internals})
 	s.get(t, "/risks", key) // goes on
 	if err := s.store.Close(); err != nil {
