@@ -103,7 +103,7 @@ once.`,
 	root.SetVersionTemplate("govsvc {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	root.PersistentFlags().StringVar(&a.path, "db", "govsvc.db", "`PATH` of the data file")
-	root.AddCommand(a.serveCommand(), a.deliverCommand(), a.sandboxCommand(), a.keysCommand(), a.orgsCommand(),
+	root.AddCommand(a.serveCommand(), a.deliverCommand(), a.sandboxCommand(), a.keysCommand(), a.orgsCommand(), a.usersCommand(),
 		a.importCommand(), a.exportCommand(), a.webhooksCommand(), a.deadLettersCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.openapiCommand(), a.versionCommand())
 	root.SetHelpCommand(helpCommand(root))

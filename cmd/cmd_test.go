@@ -171,7 +171,7 @@ func TestResultThatCannotBeWritten(t *testing.T) {
 // TestInterrupt cancels commands that wait for an input that never ends.
 func TestInterrupt(t *testing.T) {
 	t.Parallel()
-	for _, args := range [][]string{{"import", "-"}, {"keys", "import", "--name", "n", "--scope", "read:all"}} {
+	for _, args := range [][]string{{"import", "-"}, {"keys", "import", "--name", "n", "--scope", "read:all"}, {"users", "add", "n", "--role", "viewer"}} {
 		c := newCLI(t)
 		endless, w := io.Pipe()
 		ctx, cancel := context.WithCancel(t.Context())

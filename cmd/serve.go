@@ -14,8 +14,10 @@ import (
 	"govsvc/db"
 	"govsvc/sandbox"
 	"govsvc/server"
+	"govsvc/server/api"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
+	"govsvc/web"
 )
 
 // Formats of the log.
@@ -51,8 +53,12 @@ func (a *app) serveCommand() *cobra.Command {
 deliver webhooks.
 
 When it is ready it prints "listening on http://HOST:PORT" on stdout, alone on a
-line; logs go to stderr. The API is below /api/v1; /healthz answers while the
-process lives, /readyz while it can read and write its file.
+line; logs go to stderr. The API is below /api/v1, the dashboard at /; /healthz
+answers while the process lives, /readyz while it can read and write its file.
+
+Where no user exists yet, a second line, "first admin: URL", is a link for making
+one in a browser. It works once, for 30 minutes; a restart prints another, and
+"govsvc users add NAME --role admin" does without.
 
 ` + receiversText + `
 
@@ -73,7 +79,7 @@ commands can change the same file meanwhile.`,
 	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
 	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the address it listens on")
 	flags.Var(list{&o.allowOrigins, knownOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
-	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For counts; repeatable, or separated by commas")
+	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For and X-Forwarded-Proto count; repeatable, or separated by commas")
 	flags.Var(count{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
 	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
 	o.receivers.flags(c)
@@ -118,6 +124,10 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		o.baseURL = url
 	}
 	logger := a.logger(o.logFormat)
+	pages, firstLink, err := newPages(ctx, store, document, sender, logger, o)
+	if err != nil {
+		return err
+	}
 	data := &testData{}
 	openData := func() (*db.DB, error) { return data.open(context.WithoutCancel(ctx), document) }
 	handler, err := server.New(ctx, server.Config{
@@ -125,6 +135,7 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
 		BaseURL: o.baseURL, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
+		Pages: pages,
 	})
 	if err != nil {
 		return err
@@ -132,9 +143,32 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	delivery := o.receivers.deliverer(store, sender, logger)
 	return beside(ctx, delivery.Run, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
-		fmt.Fprintln(a.stdout, "listening on "+url)
+		fmt.Fprint(a.stdout, "listening on "+url+"\n"+firstLink)
 		return errors.Join(run(ctx, listener, handler, logger), data.close())
 	})
+}
+
+// newPages makes the dashboard and, where there is no user yet, the line with
+// the link for making the first.
+func newPages(ctx context.Context, store *db.DB, document *openapi.Document, receivers api.Receivers,
+	logger *slog.Logger, o serveOptions,
+) (pages *web.Site, firstLink string, err error) {
+	proxies := server.Proxies(o.trustedProxies)
+	config := web.Config{
+		Store: store, Document: document, Logger: logger, Receivers: receivers, BaseURL: o.baseURL,
+		Version: programVersion().Version, ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
+	}
+	users, err := store.AnyUser(ctx)
+	if err != nil {
+		return nil, "", err
+	}
+	if !users {
+		link, token := web.NewFirstLink(store.Now)
+		config.FirstLink = link
+		firstLink = "first admin: " + o.baseURL + web.FirstLinkPath(token) + "\n"
+	}
+	pages, err = web.New(config)
+	return pages, firstLink, err
 }
 
 // logFlag adds --log-format to a command that runs until it is stopped.

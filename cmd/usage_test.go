@@ -12,7 +12,7 @@ const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:r
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ line, want string }{
-		{"", "`govsvc` needs a command: audit, completion, deadletters, deliver, evidence, export, import, keys, openapi, orgs, sandbox, serve, version or webhooks; see `govsvc --help`"},
+		{"", "`govsvc` needs a command: audit, completion, deadletters, deliver, evidence, export, import, keys, openapi, orgs, sandbox, serve, users, version or webhooks; see `govsvc --help`"},
 		{"keys", "`govsvc keys` needs a command: import, list, mint, revoke or rotate; see `govsvc keys --help`"},
 		{"orgs", "`govsvc orgs` needs a command: create, list or set; "},
 		{"audit", "`govsvc audit` needs a command: export or verify; "},
@@ -64,6 +64,22 @@ func TestWrongUsage(t *testing.T) {
 		{"orgs create a --plan gold", "--plan: \"gold\" is not starter, professional, business or enterprise"},
 		{"orgs set a", "nothing to set; give --plan, --subscription or both; see `govsvc orgs set --help`"},
 		{"orgs set a --subscription paid", "--subscription: \"paid\" is not active, past_due or canceled"},
+
+		{"users", "`govsvc users` needs a command: add, list, passwd, remove, reset-second-factor or set; "},
+		{"users create", "did you mean add?"},
+		{"users delete", "did you mean remove?"},
+		{"users add", "NAME is missing; see `govsvc users add --help`"},
+		{"users add a", "--role is missing; see `govsvc users add --help`"},
+		{"users add a b --role admin", "unexpected argument \"b\""},
+		{"users add a --role owner", "--role: \"owner\" is not admin, editor or viewer; see"},
+		{"users add a --role admin --password x", "unknown flag --password"},
+		{"users set a", "--role is missing; see `govsvc users set --help`"},
+		{"users set a --role=", "--role: \"\" is not admin, editor or viewer"},
+		{"users passwd", "NAME is missing; see `govsvc users passwd --help`"},
+		{"users passwd a b", "unexpected argument \"b\""},
+		{"users remove", "NAME is missing; see `govsvc users remove --help`"},
+		{"users reset-second-factor", "NAME is missing; see"},
+		{"users list x", "unexpected argument \"x\""},
 
 		{"import", "FILE is missing; see `govsvc import --help`"},
 		{"import - -", "standard input (-) is named twice"},
@@ -174,6 +190,7 @@ func TestMissingFile(t *testing.T) {
 		"export", "audit verify", "audit export", "evidence list", "evidence file --title t", "evidence export x --out FILE", "keys mint --name n --scope read:all --org other", "import --dry-run FILE",
 		"deliver --once", "deliver", "webhooks list", "webhooks rotate-secret x", "deadletters list", "deadletters replay --all",
 		"deadletters replay x", "deadletters discard x",
+		"users list", "users set x --role admin", "users passwd x", "users remove x", "users reset-second-factor x",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()

@@ -69,6 +69,10 @@ type DB struct {
 	// columns of each table that can be written, by name; see put.go
 	columns map[string][]string
 	secrets secrets
+
+	hashing chan struct{} // a place each for a password being hashed
+	tries   throttle      // of signing in
+	seen    seen          // sessions whose last request is not stored yet
 }
 
 // Open opens the file, making or migrating it first where needed. The file and
@@ -89,6 +93,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 		d.newID = idSource(d.now)
 	}
 	d.queued = make(queued, 1)
+	d.hashing = make(chan struct{}, hashers)
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}
@@ -166,6 +171,7 @@ func (d *DB) dsn(mode string) string {
 // Close ends the reads under way and closes the file.
 func (d *DB) Close() error {
 	d.generation.close()
+	d.seen.close()
 	var err error
 	if d.read != nil {
 		err = d.read.Close()

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"time"
 
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
@@ -29,6 +30,13 @@ const (
 	// Unavailable: the file can't be read or written now. Nothing was done; the
 	// same call may go through later.
 	Unavailable
+	// Unauthenticated: name, password or code is wrong, or the session has ended.
+	Unauthenticated
+	// CodeNeeded: the password is right, and a code of the second factor is
+	// wanted too.
+	CodeNeeded
+	// Throttled: too many wrong tries; RetryAfter says how long to wait.
+	Throttled
 )
 
 // Error is a failure that the store's caller can act on. Any other error is a
@@ -38,6 +46,8 @@ type Error struct {
 	Param   string // the member at fault, if one is
 	Message string // for the user: what was wrong and what to do
 	Err     error  // the cause, for the log
+	// RetryAfter is how long to wait before the next try; Throttled only.
+	RetryAfter time.Duration
 }
 
 func (e *Error) Error() string {

@@ -356,15 +356,3 @@ func (d *DB) KeyByID(ctx context.Context, id string) (*StoredKey, error) {
 	}
 	return k, nil
 }
-
-// UsedKeys notes when keys were last used; ids to timestamps.
-func (d *DB) UsedKeys(ctx context.Context, used map[string]string) error {
-	return d.maintain(ctx, func(tx *Tx) error {
-		for _, id := range sortedKeys(used) {
-			if _, err := tx.exec("UPDATE api_keys SET last_used_at = ? WHERE id = ?", used[id], id); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-}

@@ -51,6 +51,14 @@ CREATE TABLE api_keys (
 CREATE INDEX api_keys_by_prefix ON api_keys (prefix);
 CREATE INDEX api_keys_by_org ON api_keys (org_id, created_at, id);
 
+-- The scopes that a key's requests have needed so far.
+CREATE TABLE key_scope_uses (
+  key_seq       INTEGER NOT NULL REFERENCES api_keys (seq) ON DELETE CASCADE,
+  scope         TEXT NOT NULL,
+  first_used_at TEXT NOT NULL,
+  PRIMARY KEY (key_seq, scope)
+) STRICT, WITHOUT ROWID;
+
 -- Requests a key made in a slot of the rolling day; survives a restart.
 CREATE TABLE limiter_counts (
   subject  TEXT NOT NULL,

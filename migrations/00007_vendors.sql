@@ -56,6 +56,9 @@ CREATE TABLE vendors (
 CREATE INDEX vendors_by_created ON vendors (org_id, created_at, id);
 CREATE INDEX vendors_by_status ON vendors (org_id, status, created_at, id);
 CREATE INDEX vendors_by_updated ON vendors (org_id, updated_at);
+-- how many vendors are in a risk band, and whose contract ends next
+CREATE INDEX vendors_by_band ON vendors (org_id, initial_risk_band) WHERE status <> 'exited';
+CREATE INDEX vendors_by_contract_end ON vendors (org_id, contract_end) WHERE status <> 'exited' AND contract_end IS NOT NULL;
 
 CREATE VIEW vendor_records AS
 SELECT org_id, created_at, id, json_object(

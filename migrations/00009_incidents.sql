@@ -30,6 +30,11 @@ CREATE INDEX incidents_by_created ON incidents (org_id, created_at, id);
 CREATE INDEX incidents_by_severity ON incidents (org_id, severity, created_at, id);
 CREATE INDEX incidents_by_status ON incidents (org_id, status, created_at, id);
 CREATE INDEX incidents_by_updated ON incidents (org_id, updated_at);
+-- incidents whose authority waits for a notification
+CREATE INDEX incidents_clocks ON incidents (org_id, notification_deadline)
+  WHERE notification_required = 1 AND notified_at IS NULL AND status <> 'closed';
+-- how many open incidents there are of a severity
+CREATE INDEX incidents_open ON incidents (org_id, severity) WHERE status IN ('open', 'investigating', 'contained');
 
 -- The declaration and each change of status, oldest first by seq.
 CREATE TABLE incident_timeline (

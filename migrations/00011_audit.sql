@@ -15,6 +15,8 @@ CREATE TABLE audit_events (
 ) STRICT;
 CREATE INDEX audit_events_by_org ON audit_events (org_id, seq);
 CREATE INDEX audit_events_by_time ON audit_events (org_id, time);
+-- the history of a record; its events are few, whatever the organisation
+CREATE INDEX audit_events_by_resource ON audit_events (resource_id) WHERE resource_id IS NOT NULL;
 
 -- +goose StatementBegin
 CREATE TRIGGER audit_events_never_change BEFORE UPDATE ON audit_events

@@ -6,18 +6,21 @@ import (
 	"strings"
 )
 
-// clientAddress is the client's address for limits: the peer's, or, where the
+// Proxies are the networks of the proxies whose X-Forwarded headers count.
+type Proxies []netip.Prefix
+
+// ClientAddress is the client's address for limits: the peer's, or, where the
 // peer is a trusted proxy, the last in X-Forwarded-For that is not one. IPv6
 // clients count by their /64, which is what one of them has to itself.
-func (s *Server) clientAddress(r *http.Request) string {
+func (p Proxies) ClientAddress(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
 		return r.RemoteAddr
 	}
 	address := peer.Addr().Unmap()
-	if s.trusted(address) {
+	if p.trust(address) {
 		hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-		for i := len(hops) - 1; i >= 0 && s.trusted(address); i-- {
+		for i := len(hops) - 1; i >= 0 && p.trust(address); i-- {
 			hop, ok := parseHop(strings.TrimSpace(hops[i]))
 			if !ok {
 				break
@@ -33,6 +36,21 @@ func (s *Server) clientAddress(r *http.Request) string {
 	return address.String()
 }
 
+// Secure tells whether the client came over TLS: to this server, or to a
+// trusted proxy that says so in X-Forwarded-Proto. Of several proxies in a row
+// the first, which the client spoke to, stands first there.
+func (p Proxies) Secure(r *http.Request) bool {
+	if r.TLS != nil {
+		return true
+	}
+	peer, err := netip.ParseAddrPort(r.RemoteAddr)
+	if err != nil || !p.trust(peer.Addr().Unmap()) {
+		return false
+	}
+	first, _, _ := strings.Cut(r.Header.Get("X-Forwarded-Proto"), ",")
+	return strings.EqualFold(strings.TrimSpace(first), "https")
+}
+
 // parseHop reads an element of X-Forwarded-For; some proxies add a port.
 func parseHop(text string) (netip.Addr, bool) {
 	if address, err := netip.ParseAddr(text); err == nil {
@@ -42,8 +60,8 @@ func parseHop(text string) (netip.Addr, bool) {
 	return with.Addr().Unmap(), err == nil
 }
 
-func (s *Server) trusted(address netip.Addr) bool {
-	for _, prefix := range s.TrustedProxies {
+func (p Proxies) trust(address netip.Addr) bool {
+	for _, prefix := range p {
 		if prefix.Contains(address.WithZone("")) { // a zone fits no prefix
 			return true
 		}

@@ -1,6 +1,9 @@
 package server_test
 
 import (
+	"crypto/tls"
+	"net/http"
+	"net/http/httptest"
 	"net/netip"
 	"testing"
 
@@ -43,6 +46,45 @@ func TestForwardedFor(t *testing.T) {
 					r.status, r.code = 429, "rate_limit_exceeded"
 				}
 				s.ask(t, r)
+			}
+		})
+	}
+}
+
+// TestSecure tells who came over TLS; only a trusted proxy is believed.
+func TestSecure(t *testing.T) {
+	t.Parallel()
+	trusting := server.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}
+	for _, test := range []struct {
+		name, peer, proto string
+		tls, want         bool
+	}{
+		{"plain", "203.0.113.1:1", "", false, false},
+		{"TLS", "203.0.113.1:1", "", true, true},
+		{"TLS, whatever is claimed", "203.0.113.1:1", "http", true, true},
+		{"a client's claim", "203.0.113.1:1", "https", false, false},
+		{"a proxy's word", "10.1.2.3:1", "https", false, true},
+		{"a proxy's word, in capitals", "10.1.2.3:1", "HTTPS", false, true},
+		{"a proxy within IPv6", "[::ffff:10.1.2.3]:1", "https", false, true},
+		{"a proxy on a link", "[fe80::1%eth0]:1", "https", false, true},
+		{"plain at the proxy", "10.1.2.3:1", "http", false, false},
+		{"no word", "10.1.2.3:1", "", false, false},
+		{"two proxies", "10.1.2.3:1", "https, http", false, true},
+		{"two proxies, plain at the first", "10.1.2.3:1", "http, https", false, false},
+		{"no address", "pipe", "https", false, false},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
+			r := httptest.NewRequest(http.MethodGet, "/", http.NoBody)
+			r.RemoteAddr = test.peer
+			if test.proto != "" {
+				r.Header.Set("X-Forwarded-Proto", test.proto)
+			}
+			if test.tls {
+				r.TLS = &tls.ConnectionState{}
+			}
+			if got := trusting.Secure(r); got != test.want {
+				t.Errorf("%v, want %v", got, test.want)
 			}
 		})
 	}

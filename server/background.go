@@ -12,7 +12,8 @@ import (
 // flushEvery is how often counts of requests are stored: what a kill may lose.
 const flushEvery = 5 * time.Second
 
-// sweepEvery is how often answers that are no longer replayed are removed.
+// sweepEvery is how often answers that are no longer replayed, and sessions that
+// have ended, are removed.
 const sweepEvery = 10 * time.Minute
 
 // day is the span of the rolling cap.
@@ -20,7 +21,7 @@ const day = 24 * time.Hour
 
 // Run does the server's work between requests until ctx ends: it stores what
 // the limiter counted and when keys were used, a last time at the end, and
-// removes idempotent answers whose time is over.
+// removes idempotent answers and sessions whose time is over.
 func (s *Server) Run(ctx context.Context) error {
 	tick, sweep := time.NewTicker(flushEvery), time.NewTicker(sweepEvery)
 	defer tick.Stop()
@@ -43,6 +44,9 @@ func (s *Server) Run(ctx context.Context) error {
 func (s *Server) sweep(ctx context.Context) {
 	if err := s.Store.SweepAnswers(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("old idempotent answers not removed yet", "error", err)
+	}
+	if err := s.Store.SweepSessions(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Warn("ended sessions not removed yet", "error", err)
 	}
 }
 

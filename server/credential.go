@@ -65,7 +65,18 @@ type verifier struct {
 	mutex   sync.Mutex
 	known   map[[sha256.Size]byte]verified // by digest of the plain text
 	flights map[[sha256.Size]byte]*flight  // verifications under way
-	uses    map[string]string              // id → when it was last used, not yet stored
+	uses    map[string]*keyUses            // by id, of all keys that were used
+}
+
+// keyUses is what a key was used for.
+type keyUses struct {
+	scopes []string // the key's, which never change
+	needed api.ScopeUses
+	at     string // when it was last used
+
+	// what of it the file has
+	stored   uint64
+	storedAt string
 }
 
 // verified is a key that was proven true, and its row as it was at a
@@ -85,7 +96,7 @@ type flight struct {
 func newVerifier(store *db.DB) *verifier {
 	return &verifier{
 		store: store, tagged: make(chan struct{}, 2), former: make(chan struct{}, 1),
-		known: map[[sha256.Size]byte]verified{}, flights: map[[sha256.Size]byte]*flight{}, uses: map[string]string{},
+		known: map[[sha256.Size]byte]verified{}, flights: map[[sha256.Size]byte]*flight{}, uses: map[string]*keyUses{},
 	}
 }
 
@@ -195,28 +206,48 @@ func (v *verifier) remember(digest [sha256.Size]byte, id string) {
 	v.known[digest] = verified{id: id}
 }
 
-// used notes that a key was used now.
-func (v *verifier) used(id string) {
+// used notes that a key was used now, and returns where the scopes that it
+// needs are noted.
+func (v *verifier) used(key *db.StoredKey) *api.ScopeUses {
 	at := db.Timestamp(v.store.Now().Truncate(time.Second))
 	v.mutex.Lock()
-	v.uses[id] = at
-	v.mutex.Unlock()
+	defer v.mutex.Unlock()
+	uses := v.uses[key.ID]
+	if uses == nil {
+		uses = &keyUses{scopes: key.Scopes}
+		v.uses[key.ID] = uses
+	}
+	uses.at = at
+	return &uses.needed
 }
 
-// takeUses gives what is to be stored of the keys' use, and forgets it.
-func (v *verifier) takeUses() map[string]string {
+// takeUses gives what of the keys' use is to be stored.
+func (v *verifier) takeUses() map[string]db.KeyUse {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	uses := v.uses
-	v.uses = map[string]string{}
-	return uses
+	taken := map[string]db.KeyUse{}
+	for id, uses := range v.uses {
+		needed := uses.needed.Bits()
+		if uses.at == uses.storedAt && needed == uses.stored {
+			continue
+		}
+		use := db.KeyUse{At: uses.at}
+		for i, scope := range uses.scopes {
+			if (needed&^uses.stored)>>i&1 == 1 {
+				use.Scopes = append(use.Scopes, scope)
+			}
+		}
+		uses.storedAt, uses.stored = uses.at, needed
+		taken[id] = use
+	}
+	return taken
 }
 
-// restoreUses gives back uses that could not be stored. Later ones count.
-func (v *verifier) restoreUses(uses map[string]string) {
+// restoreUses takes back what could not be stored.
+func (v *verifier) restoreUses(uses map[string]db.KeyUse) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	for id, at := range uses {
-		v.uses[id] = max(v.uses[id], at)
+	for id := range uses {
+		v.uses[id].storedAt, v.uses[id].stored = "", 0
 	}
 }

@@ -140,7 +140,7 @@ func (x *exchange) admit() error {
 	if x.state = x.keys.Allow(key.ID, rate); !x.state.Allowed {
 		return x.limited("this key has no requests left for now; wait as Retry-After says")
 	}
-	x.verifier.used(key.ID)
+	x.caller.Uses = x.verifier.used(key)
 	return nil
 }
 
@@ -197,7 +197,7 @@ func (x *exchange) checkVersion() error {
 
 // begin gives a request its id and its answer the headers that all have.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{Server: s, w: w, r: r, requestID: newRequestID(), address: s.clientAddress(r)}
+	x := &exchange{Server: s, w: w, r: r, requestID: newRequestID(), address: Proxies(s.TrustedProxies).ClientAddress(r)}
 	h := w.Header()
 	h["X-Request-Id"] = []string{x.requestID}
 	maps.Copy(h, common)

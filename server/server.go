@@ -55,6 +55,15 @@ type Config struct {
 	// AnonymousPerMinute bounds the requests that an address may make without a
 	// valid key; 0 is no limit.
 	AnonymousPerMinute int
+	// Pages stand beside the API: the dashboard. nil is none.
+	Pages Pages
+}
+
+// Pages answer what is not below the API's path.
+type Pages interface {
+	http.Handler
+	// Knows tells whether there is a page at the request's path.
+	Knows(*http.Request) bool
 }
 
 // Server answers the service's requests.
@@ -166,7 +175,7 @@ func (s *Server) routes(functions map[string]api.Operation) http.Handler {
 			router.Handle(Base, s.path(routes))
 		}
 	}
-	router.NotFound(s.notFound)
+	router.NotFound(s.offPath)
 	for path, answer := range map[string]http.HandlerFunc{"/healthz": s.healthz, "/readyz": s.readyz} {
 		router.Get(path, answer)
 		router.Head(path, answer)
@@ -207,6 +216,26 @@ func safeMethod(method string) string {
 		return method
 	}
 	return "this method"
+}
+
+// offPath answers what is no operation: a page, where there is one; where there
+// is nothing, browsers get a page that says so and programs the envelope.
+func (s *Server) offPath(w http.ResponseWriter, r *http.Request) {
+	if s.Pages != nil && !reserved(r.URL.Path) && (s.Pages.Knows(r) || strings.Contains(r.Header.Get("Accept"), "text/html")) {
+		s.Pages.ServeHTTP(w, r)
+		return
+	}
+	s.notFound(w, r)
+}
+
+// reserved tells the paths where no page is, whatever the request accepts.
+func reserved(path string) bool {
+	for _, prefix := range []string{"/api", "/.well-known", "/healthz", "/readyz"} {
+		if path == prefix || strings.HasPrefix(path, prefix+"/") {
+			return true
+		}
+	}
+	return false
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {

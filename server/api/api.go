@@ -9,6 +9,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync/atomic"
 
 	"govsvc/db"
 	"govsvc/server/openapi"
@@ -54,16 +55,21 @@ type Caller struct {
 	Terms        db.Terms        // of the plan that the caller pays for
 	Actor        string          // for the audit log: key:<id>
 	Scopes       []string
-	Test         bool // a test key, on the sandbox
+	Uses         *ScopeUses // notes which of Scopes were needed; nil notes none
+	Test         bool       // a test key, on the sandbox
 	RequestID    string
 	Receivers    Receivers // of webhooks, in that environment
+	// Dashboard says that a person calls through a page, not a key through the API.
+	Dashboard bool
+	// Document is what Save checks records against; only pages need it.
+	Document *openapi.Document
 	// Idempotency is the key of a write that may be repeated; nil if it has none.
 	Idempotency *db.IdempotencyKey
 }
 
 // by is the caller as the audit log knows it.
 func (c *Caller) by() db.By {
-	return db.By{Org: c.Organisation.Org, Actor: c.Actor, API: true, RequestID: c.RequestID}
+	return db.By{Org: c.Organisation.Org, Actor: c.Actor, API: !c.Dashboard, RequestID: c.RequestID}
 }
 
 // readAll grants the read scopes of the resource families; never read:audit,
@@ -73,18 +79,48 @@ const readAll = "read:all"
 // Permit refuses an operation whose feature the caller's plan lacks, or whose
 // scope its key does not hold.
 func (c *Caller) Permit(op *openapi.Operation) error {
-	if op.Feature != "" && !slices.Contains(c.Terms.Features, op.Feature) {
-		return &Error{Code: TierRequired, Message: fmt.Sprintf("the organisation's plan (%s) does not include this operation (%s)",
-			c.Organisation.Plan, op.Feature)}
+	if err := c.permitFeature(op.Feature); err != nil {
+		return err
 	}
-	if op.Scope == "" || slices.Contains(c.Scopes, op.Scope) {
+	if op.Scope == "" {
 		return nil
 	}
-	if strings.HasPrefix(op.Scope, "read:") && op.Scope != "read:audit" && slices.Contains(c.Scopes, readAll) {
-		return nil
+	held := slices.Index(c.Scopes, op.Scope)
+	if held < 0 && strings.HasPrefix(op.Scope, "read:") && op.Scope != "read:audit" {
+		held = slices.Index(c.Scopes, readAll)
 	}
-	return &Error{Code: InsufficientScope, Message: "this key lacks the scope " + op.Scope}
+	if held < 0 {
+		return &Error{Code: InsufficientScope, Message: "this key lacks the scope " + op.Scope}
+	}
+	c.Uses.note(held)
+	return nil
 }
+
+// permitFeature refuses what the caller's plan lacks; "" is in every plan.
+func (c *Caller) permitFeature(feature string) error {
+	if feature == "" || slices.Contains(c.Terms.Features, feature) {
+		return nil
+	}
+	return &Error{Code: TierRequired, Message: fmt.Sprintf("the organisation's plan (%s) does not include this operation (%s)",
+		c.Organisation.Plan, feature)}
+}
+
+// ScopeUses are the scopes that a key's requests have needed, by their places
+// in its list. It may be used by many goroutines.
+type ScopeUses struct{ bits atomic.Uint64 }
+
+// note costs a read, once a scope has been noted.
+func (u *ScopeUses) note(place int) {
+	if u == nil || place >= 64 {
+		return
+	}
+	if bit := uint64(1) << place; u.bits.Load()&bit == 0 {
+		u.bits.Or(bit)
+	}
+}
+
+// Bits has a bit set for each place that was noted, the lowest for the first.
+func (u *ScopeUses) Bits() uint64 { return u.bits.Load() }
 
 // Bind pairs the document's operations with their functions. It fails where
 // one side names what the other does not have, so that they can't drift apart.

@@ -60,6 +60,10 @@ var codeOf = map[db.Code]Code{
 	db.Invalid:       InvalidParameter,
 	db.InvalidCursor: InvalidCursor,
 	db.Unavailable:   ServiceUnavailable,
+	// only the dashboard's users meet these; their pages say them in full
+	db.Unauthenticated: MissingCredential,
+	db.CodeNeeded:      MissingCredential,
+	db.Throttled:       RateLimitExceeded,
 }
 
 // Refusal gives any error the form that a caller may see. What it does not
@@ -74,7 +78,7 @@ func Refusal(err error) *Error {
 		return &Error{Code: InvalidParameter, Param: fault.Param, Message: fault.Message}
 	}
 	var stored *db.Error
-	if errors.As(err, &stored) {
+	if errors.As(err, &stored) && codeOf[stored.Code] != "" {
 		return &Error{Code: codeOf[stored.Code], Param: stored.Param, Message: stored.Message, Err: stored.Err}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {

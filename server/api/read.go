@@ -49,6 +49,12 @@ func instant(query openapi.Values, name string) (string, error) {
 	if text == "" {
 		return "", nil
 	}
+	return parseInstant(name, text)
+}
+
+// parseInstant reads a date or a timestamp in the form in which instants are
+// stored.
+func parseInstant(name, text string) (string, error) {
 	at, err := openapi.ParseInstant(text)
 	if err != nil {
 		return "", &Error{Code: InvalidParameter, Param: name, Message: name + " must be an ISO-8601 date or an RFC 3339 timestamp", Err: err}

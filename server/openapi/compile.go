@@ -104,6 +104,7 @@ func (c *compiler) keyword(r *rule, key string, value *yaml.Node) (err error) {
 		if r.format = formats[value.Value]; r.format == nil {
 			err = fmt.Errorf("no format %s", value.Value)
 		}
+		r.formatName = value.Value
 	case "items":
 		r.items, err = c.rule(value)
 	case "uniqueItems":
@@ -122,7 +123,11 @@ func (c *compiler) keyword(r *rule, key string, value *yaml.Node) (err error) {
 		}
 	case "x-must":
 		r.must = value.Value
-	case "properties", "required", "title", "description", "default", "examples", "deprecated":
+	case "description":
+		r.description = value.Value
+	case "default":
+		r.fallback = value.Value
+	case "properties", "required", "title", "examples", "deprecated":
 	default:
 		if !strings.HasPrefix(key, "x-") {
 			err = fmt.Errorf("is not a keyword that is enforced")

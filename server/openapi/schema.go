@@ -72,6 +72,9 @@ type rule struct {
 
 	anyOf []*rule
 	must  string // x-must: what to say where anyOf or the pattern fails
+
+	// what a form tells people; see fields.go
+	description, fallback, formatName string
 }
 
 type property struct {

@@ -15,7 +15,8 @@ import (
 
 // column is a member of a record type, and how it stands in a cell of CSV:
 //
-//   - a text as it is, a number or true and false as in JSON;
+//   - a text as it is, a number or true and false as in JSON; an apostrophe
+//     before what a spreadsheet takes for a formula is not of the text;
 //   - an array of texts as the texts with ";" between them, or as JSON where
 //     that would not give the same array back;
 //   - other arrays and objects as JSON;
@@ -95,11 +96,11 @@ func (c *column) appendJSON(to, cell []byte, quoted bool) (json []byte, absent b
 				return to, false, fault
 			}
 		}
-		to, _ = jsontext.AppendQuote(to, cell) // its only error is for what is not UTF-8
+		to, _ = jsontext.AppendQuote(to, unguarded(cell)) // its only error is for what is not UTF-8
 		return to, false, ""
 	}
 	if c.texts && cell[0] != '[' {
-		return appendTexts(to, cell)
+		return appendTexts(to, unguarded(cell))
 	}
 	if value := jsontext.Value(cell); !value.IsValid(jsontext.AllowDuplicateNames(true)) {
 		sample := `{"name":"value"}`

@@ -17,6 +17,7 @@ type rows struct {
 	places  map[string]int
 	values  []jsontext.Value // of the record at hand, by place
 	line    []byte
+	guarded bool // texts that begin like formulas are; see SheetWriter
 }
 
 func newRows(document *openapi.Document, object string) *rows {
@@ -55,7 +56,7 @@ func (r *rows) row(record []byte) ([]byte, error) {
 			r.line = append(r.line, ',')
 		}
 		if len(value) > 0 {
-			r.line = r.columns[i].appendCell(r.line, value)
+			r.line = r.columns[i].appendCell(r.line, value, r.guarded)
 		}
 	}
 	r.line = append(r.line, '\n')
@@ -63,7 +64,7 @@ func (r *rows) row(record []byte) ([]byte, error) {
 }
 
 // appendCell appends the cell of a member's value, which is valid JSON.
-func (c *column) appendCell(to []byte, value jsontext.Value) []byte {
+func (c *column) appendCell(to []byte, value jsontext.Value, guarded bool) []byte {
 	text := []byte(value)
 	switch value.Kind() {
 	case jsontext.KindNull:
@@ -73,9 +74,10 @@ func (c *column) appendCell(to []byte, value jsontext.Value) []byte {
 		if len(text) == 0 {
 			return append(to, `""`...)
 		}
+		text = guardedText(text, guarded)
 	case jsontext.KindBeginArray:
 		if joined, ok := joinTexts(value); ok && c.texts {
-			text = joined
+			text = guardedText(joined, guarded)
 		}
 	default: // as in JSON
 	}

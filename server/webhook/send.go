@@ -76,7 +76,7 @@ func (s *Sender) request(ctx context.Context, to db.Receiver, delivery string, m
 	if err != nil {
 		return nil, err
 	}
-	headers, err := Sign(to.Secrets, m, at)
+	signed, err := Sign(to.Secrets, m, at)
 	if err != nil {
 		return nil, err
 	}
@@ -84,11 +84,8 @@ func (s *Sender) request(ctx context.Context, to db.Receiver, delivery string, m
 	if err != nil {
 		return nil, err
 	}
-	maps.Copy(request.Header, headers)
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("User-Agent", s.agent)
-	request.Header.Set(HeaderEvent, m.Type)
-	request.Header.Set(HeaderDelivery, delivery)
+	request.Header = Headers(s.agent, delivery, m, at)
+	maps.Copy(request.Header, signed)
 	// Not sent: it allows the transport to repeat a request whose kept
 	// connection the receiver had just closed.
 	request.Header["Idempotency-Key"] = nil

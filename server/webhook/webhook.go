@@ -36,10 +36,7 @@ type SenderConfig struct {
 
 // NewSender makes the way to receivers.
 func NewSender(c SenderConfig) (*Sender, error) {
-	s := &Sender{agent: "govsvc/" + c.Version, now: c.Now, guard: guard{resolver: c.Resolver}}
-	if c.Version == "" {
-		s.agent = "govsvc"
-	}
+	s := &Sender{agent: Agent(c.Version), now: c.Now, guard: guard{resolver: c.Resolver}}
 	if s.now == nil {
 		s.now = time.Now
 	}

@@ -1,0 +1,128 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+)
+
+// AuditSearch asks for events newest first. What is empty does not count; the
+// bounds are stored timestamps.
+type AuditSearch struct {
+	Since        string // at or after it
+	Until        string // strictly before it
+	Actor        string
+	Action       string
+	ActionPrefix string
+	ResourceType string
+	ResourceID   string
+	Cursor       string
+	Limit        int
+}
+
+// AuditFindings is one page of a search.
+type AuditFindings struct {
+	Events [][]byte // each an audit_event as JSON
+	Next   string   // cursor; "" where the log has nothing older that could be found
+	// SearchedTo is the time of the oldest event that the page looked at, where
+	// it looked at as many as it may and there are more; "" otherwise.
+	SearchedTo string
+}
+
+// searchedEvents bounds how many events one page looks at. There is no index
+// of who did what: each would cost every write.
+const searchedEvents = 50_000
+
+// searchList names the log in the cursors of searches.
+const searchList = "audit search"
+
+// SearchAudit reads a page of what a search finds in an organisation's log. A
+// page looks at a bounded number of events, so that it may find few of them or
+// none and still have a next one.
+func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (AuditFindings, error) {
+	before := int64(1) << 62
+	if q.Cursor != "" {
+		sealed, _, err := d.unseal(searchList, org, q.Cursor)
+		if err != nil {
+			return AuditFindings{}, err
+		}
+		if before, err = strconv.ParseInt(sealed, 10, 64); err != nil {
+			return AuditFindings{}, err
+		}
+	}
+	until := q.Until
+	if until == "" {
+		until = "~" // behind every timestamp
+	}
+	var found AuditFindings
+	more, seq := false, int64(0)
+	query, args := q.statement([]any{org.Org, before, q.Since, until, searchedEvents, q.Limit + 1})
+	err := d.query(ctx, func(row scanner) error {
+		if more = len(found.Events) == q.Limit; more {
+			return nil
+		}
+		var event []byte
+		err := row.Scan(&seq, &event)
+		found.Events = append(found.Events, event)
+		return err
+	}, query, args...)
+	if err != nil {
+		return found, err
+	}
+	if !more && q.ResourceID == "" {
+		seq, found.SearchedTo, err = d.searchedTo(ctx, org, before, q.Since, until)
+	}
+	if err == nil && (more || found.SearchedTo != "") {
+		found.Next = d.seal(searchList, org, strconv.FormatInt(seq, 10), "")
+	}
+	return found, err
+}
+
+// searchedSpan are the events that a page may look at: seq is the order, and
+// time never runs backwards in the log. SQLite makes use of one bound a side.
+const searchedSpan = ` FROM audit_events WHERE org_id = ?1
+	AND seq >= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time >= ?3 ORDER BY time, seq LIMIT 1), 9e18)
+	AND seq <= min(?2 - 1, coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0))
+	ORDER BY seq DESC`
+
+// statement finds the events in the last ones of the span or, where the record
+// is known, among its own; and what its conditions compare with.
+func (q AuditSearch) statement(args []any) (string, []any) {
+	query := "SELECT seq, event FROM (SELECT seq, event" + searchedSpan + " LIMIT ?5) WHERE 1"
+	if q.ResourceID != "" {
+		query = `SELECT seq, event FROM audit_events INDEXED BY audit_events_by_resource
+			WHERE resource_id = ?7 AND org_id = ?1 AND seq < ?2 AND time >= ?3 AND time < ?4`
+		args = append(args, q.ResourceID)
+	}
+	// Looking for a text is ten times as fast as reading JSON, which then
+	// happens where it is worth it.
+	member := func(name, value, end, condition string) {
+		if value == "" {
+			return
+		}
+		text, number := compact(value), len(args)
+		args = append(args, `"`+name+`":`+text[:len(text)-1]+end, value)
+		query += fmt.Sprintf(" AND instr(event, ?%d) AND "+condition, number+1, number+2)
+	}
+	const whole = `"`
+	member("actor", q.Actor, whole, "event ->> 'actor' = ?%d")
+	member("action", q.Action, whole, "event ->> 'action' = ?%d")
+	member("action", q.ActionPrefix, "", "substr(event ->> 'action', 1, length(?%[2]d)) = ?%[2]d")
+	member("resource_type", q.ResourceType, whole, "event ->> 'resource_type' = ?%d")
+	return query + " ORDER BY seq DESC LIMIT ?6", args
+}
+
+// searchedTo is the last event that a page may look at, if older ones follow.
+func (d *DB) searchedTo(ctx context.Context, org Organisation, before int64, since, until string) (seq int64, time string, err error) {
+	looked := 0
+	err = d.rows(ctx, func(row scanner) error {
+		if looked++; looked == 2 { // there is an older one
+			return nil
+		}
+		return row.Scan(&seq, &time)
+	}, "SELECT seq, time"+searchedSpan+" LIMIT 2 OFFSET ?5", org.Org, before, since, until, searchedEvents-1)
+	if looked < 2 {
+		time = ""
+	}
+	return seq, time, err
+}

@@ -1,0 +1,160 @@
+package db_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// told is an audit event as read back.
+type told struct {
+	ID, Time, Actor, Action string
+	ResourceType            *string `json:"resource_type"`
+	ResourceID              *string `json:"resource_id"`
+}
+
+func tellings(t testing.TB, events [][]byte) []told {
+	t.Helper()
+	list := make([]told, len(events))
+	for i, text := range events {
+		if err := json.Unmarshal(text, &list[i]); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
+
+// TestSearchAudit compares searches with what a look at each event gives.
+func TestSearchAudit(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), 0)
+	org := defaultOrg(t, store)
+	actors := []string{"system", "key:1", "key:11", `o"bert\`, "zoë<b>"}
+	for i := range 60 {
+		by := db.By{Org: org.Org, Actor: actors[i%5], API: i%3 == 0}
+		err := store.Write(t.Context(), by, func(tx *db.Tx) error {
+			if i%7 == 0 { // an event whose metadata reads like another event
+				return tx.Audit(db.AuditEvent{
+					Action: "import.completed", Category: db.DataChange, Severity: db.SeverityWrite,
+					Metadata: db.Metadata{"actor": "key:1", "action": "risk.updated", "resource_type": "risk"},
+				})
+			}
+			object := []string{"risk", "vendor"}[i%2]
+			return tx.AuditChange(object, []string{"created", "updated"}[i%4/2], fmt.Sprint("id", i%6), db.Changes{})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	other, err := store.CreateOrganisation(t.Context(), db.By{Org: org.Org, Actor: "system"}, "other", db.Enterprise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.Write(t.Context(), db.By{Org: other.Org, Actor: "system"}, func(tx *db.Tx) error {
+		return tx.AuditChange("risk", "created", "id1", db.Changes{})
+	}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := store.AuditEvents(t.Context(), org, db.AuditQuery{Limit: 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	log := tellings(t, page.Events)
+	slices.Reverse(log)
+	is := func(s *string, want string) bool { return want == "" || s != nil && *s == want }
+	for _, q := range []db.AuditSearch{
+		{},
+		{Actor: "system"},
+		{Actor: "key:1"},
+		{Actor: `o"bert\`},
+		{Actor: "zoë<b>"},
+		{Actor: "nobody"},
+		{Action: "risk.updated"},
+		{Action: "risk"},
+		{ActionPrefix: "risk."},
+		{ActionPrefix: "api.write."},
+		{ActionPrefix: "a"},
+		{ResourceType: "risk"},
+		{ResourceID: "id1"},
+		{ResourceID: "id1", ResourceType: "risk"},
+		{ResourceID: "id2", ActionPrefix: "api.", Actor: "key:11"},
+		{Actor: "key:1", ActionPrefix: "vendor.", ResourceType: "vendor"},
+		{Since: log[0].Time},
+		{Until: log[0].Time},
+		{Since: "2026-10-02", ResourceID: "id1"},
+		{Since: "2026-09-30", Until: "2026-10-02", Actor: "system"},
+	} {
+		var want []told
+		for _, e := range log {
+			if (q.Actor == "" || e.Actor == q.Actor) && (q.Action == "" || e.Action == q.Action) && strings.HasPrefix(e.Action, q.ActionPrefix) &&
+				is(e.ResourceType, q.ResourceType) && is(e.ResourceID, q.ResourceID) && e.Time >= q.Since && (q.Until == "" || e.Time < q.Until) {
+				want = append(want, e)
+			}
+		}
+		var got []told
+		for q.Limit = 7; ; {
+			page, err := store.SearchAudit(t.Context(), org, q)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got = append(got, tellings(t, page.Events)...)
+			if page.SearchedTo != "" {
+				t.Errorf("%+v looked back to %s alone", q, page.SearchedTo)
+			}
+			if q.Cursor = page.Next; q.Cursor == "" {
+				break
+			}
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", q, diff)
+		}
+	}
+	for _, cursor := range []string{"x", page.Next} {
+		if _, err := store.SearchAudit(t.Context(), org, db.AuditSearch{Limit: 7, Cursor: cursor}); !db.Is(err, db.InvalidCursor) {
+			t.Errorf("cursor %q: %v", cursor, err)
+		}
+	}
+}
+
+// TestSearchAuditBounded: a page looks at a bounded number of events, says how
+// far it came, and the next one goes on from there.
+func TestSearchAuditBounded(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, 0)
+	org := defaultOrg(t, store)
+	const n = 60_000
+	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	tamper(t, path, fmt.Sprintf(`INSERT INTO audit_events (org_id, event, hash)
+		WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		SELECT 1, json_object('id', i, 'time', strftime('%%Y-%%m-%%dT%%H:%%M:%%S.000Z', %d + i, 'unixepoch'),
+			'actor', iif(i IN (5, 59000), 'ada', 'bob')), zeroblob(32) FROM n`, n, start.Unix()))
+	var found, searched []string
+	for q := (db.AuditSearch{Actor: "ada", Limit: 10}); ; {
+		page, err := store.SearchAudit(t.Context(), org, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, event := range page.Events {
+			found = append(found, strings.Split(string(event), ",")[0])
+		}
+		searched = append(searched, page.SearchedTo)
+		if q.Cursor = page.Next; q.Cursor == "" {
+			break
+		}
+	}
+	if diff := gocmp.Diff([]string{`{"id":59000`, `{"id":5`}, found); diff != "" {
+		t.Errorf("found (-want +got):\n%s", diff)
+	}
+	at := func(i int) string { return db.Timestamp(start.Add(time.Duration(i) * time.Second)) }
+	if diff := gocmp.Diff([]string{at(n - 50_000 + 1), ""}, searched); diff != "" {
+		t.Errorf("looked back to (-want +got):\n%s", diff)
+	}
+}

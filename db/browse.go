@@ -1,0 +1,345 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"database/sql"
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// BrowseQuery asks for a page of the records of a type, as people look at them.
+type BrowseQuery struct {
+	Filters      map[string][]string // by names of BrowseFilters: one of the values
+	UpdatedSince string              // a stored timestamp: rows made or changed at or after it
+	Words        []string            // that the record's texts must all hold, in either case
+	Sort         string              // one of BrowseSorts, "-" before it for the greatest first; "" is the API's order
+	Cursor       string              // Next or Previous of a page of the same type and sort
+	Limit        int
+}
+
+// BrowsePage is one page.
+type BrowsePage struct {
+	Records  [][]byte // with all of their members, as JSON
+	Next     string   // cursors; "" where there is no such page
+	Previous string
+	Total    int  // records that the query gives, up to CountedRecords
+	More     bool // there are more
+}
+
+// CountedRecords bounds how far the records of a query are counted.
+const CountedRecords = 10_000
+
+// Browse reads a page. Its place is that of a record, not a count: records that
+// come meanwhile neither repeat nor hide another.
+func (d *DB) Browse(ctx context.Context, org Organisation, object string, q BrowseQuery) (BrowsePage, error) {
+	b, err := d.browsing(org, object, q)
+	if err != nil {
+		return BrowsePage{}, err
+	}
+	if err := b.start(q.Cursor); err != nil {
+		return BrowsePage{}, err
+	}
+	total, err := b.count(ctx, len(q.Words) > 0)
+	if err != nil {
+		return BrowsePage{}, err
+	}
+	page, err := b.page(ctx, q.Limit)
+	if err != nil {
+		return page, err
+	}
+	if b.back && page.Previous == "" && len(page.Records) < q.Limit {
+		// the way back ended in the middle of a page: show the first one whole
+		b.place, b.back = position{}, false
+		if page, err = b.page(ctx, q.Limit); err != nil {
+			return page, err
+		}
+	}
+	page.Total, page.More = min(total, CountedRecords), total > CountedRecords
+	return page, nil
+}
+
+// browsing is a query under way.
+type browsing struct {
+	db     *DB
+	org    Organisation
+	object string
+	*family
+	list  string // names the order in its cursors
+	key   string // what the order compares
+	down  bool
+	where string // conditions and what they compare with; ?1 is the organisation
+	args  []any
+
+	place position // where the page starts; zero at the end of the list
+	back  bool     // the page ends there
+}
+
+// position is a record's place in an order.
+type position struct {
+	key any // int64, float64 or string
+	id  string
+}
+
+func (d *DB) browsing(org Organisation, object string, q BrowseQuery) (*browsing, error) {
+	b := &browsing{db: d, org: org, object: object, family: families[object], args: []any{org.Org}}
+	if b.family == nil {
+		return nil, fmt.Errorf("records of type %q are not browsed", object)
+	}
+	var err error
+	if b.key, b.down, err = b.family.place(q.Sort); err != nil {
+		return nil, err
+	}
+	b.list = "browse " + object + " " + q.Sort
+	if b.only != "" {
+		b.add(b.only)
+	}
+	for _, name := range sortedKeys(q.Filters) {
+		if err := b.filter(name, q.Filters[name]); err != nil {
+			return nil, err
+		}
+	}
+	if q.UpdatedSince != "" {
+		b.add("updated_at >= ?", q.UpdatedSince)
+	}
+	for _, word := range q.Words {
+		b.search(word)
+	}
+	return b, nil
+}
+
+func (b *browsing) add(condition string, values ...any) {
+	b.where += " AND " + condition
+	b.args = append(b.args, values...)
+}
+
+func (b *browsing) filter(name string, values []string) error {
+	column := b.column(name)
+	if column == "" {
+		return &Error{Code: Invalid, Param: name, Message: name + " is not a filter of this list"}
+	}
+	if len(values) == 1 {
+		b.add(column+" = ?", values[0])
+		return nil
+	}
+	args := make([]any, len(values))
+	for i, value := range values {
+		args[i] = value
+	}
+	// an index of several values has not the order of the list: rather pass over rows
+	b.add("+"+column+" IN (?"+strings.Repeat(", ?", max(len(values)-1, 0))+")", args...)
+	return nil
+}
+
+// search looks for a word in all texts. SQLite knows the two cases of ASCII
+// alone, so that a word with other letters is looked for in each of the ways
+// in which people write words.
+func (b *browsing) search(word string) {
+	patterns := []string{pattern(word)}
+	if strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) {
+		lower := []rune(strings.ToLower(word))
+		title := string(unicode.ToUpper(lower[0])) + string(lower[1:])
+		for _, way := range []string{string(lower), strings.ToUpper(word), title} {
+			if p := pattern(way); !slices.Contains(patterns, p) {
+				patterns = append(patterns, p)
+			}
+		}
+	}
+	var places []string
+	for _, p := range patterns {
+		b.args = append(b.args, p)
+		number := strconv.Itoa(len(b.args))
+		for _, text := range b.texts {
+			places = append(places, text+" LIKE ?"+number+` ESCAPE '\'`)
+		}
+	}
+	b.where += " AND (" + strings.Join(places, " OR ") + ")"
+}
+
+var escapeLike = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+func pattern(word string) string { return "%" + escapeLike.Replace(word) + "%" }
+
+// Cursors of this list hold the way, the place's type and the place.
+const (
+	forwards  = "f"
+	backwards = "b"
+)
+
+func (b *browsing) cursor(way string, p position) string {
+	text := fmt.Sprint(p.key)
+	switch p.key.(type) {
+	case int64:
+		text = "i" + text
+	case float64:
+		text = "r" + text
+	default:
+		text = "t" + text
+	}
+	return b.db.seal(b.list, b.org, way+text, p.id)
+}
+
+// start finds the place that a cursor names.
+func (b *browsing) start(cursor string) error {
+	if cursor == "" {
+		return nil
+	}
+	sealed, id, err := b.db.unseal(b.list, b.org, cursor)
+	if err != nil {
+		return err
+	}
+	text := sealed[2:] // unseal gives only what cursor made
+	b.back, b.place.id = sealed[:1] == backwards, id
+	switch sealed[1] {
+	case 'i':
+		b.place.key, err = strconv.ParseInt(text, 10, 64)
+	case 'r':
+		b.place.key, err = strconv.ParseFloat(text, 64)
+	default:
+		b.place.key = text
+	}
+	return err
+}
+
+// statement reads the records behind the place or, backwards, before it, and
+// one more than the limit.
+func (b *browsing) statement(limit int) (string, []any) {
+	order, beyond := "", ">"
+	if b.down != b.back {
+		order, beyond = " DESC", "<"
+	}
+	where, args := b.where, slices.Clone(b.args)
+	if b.place.id != "" {
+		where += " AND (" + b.key + ", id) " + beyond + " (?, ?)"
+		args = append(args, b.place.key, b.place.id)
+	}
+	return "SELECT p.key, p.id, r.record FROM (SELECT " + b.key + " AS key, id FROM " + b.table + " WHERE org_id = ?1" + where +
+		" ORDER BY 1" + order + ", id" + order + " LIMIT ?) p CROSS JOIN " + b.object + "_records r ON r.org_id = ?1 AND r.id = p.id" +
+		" ORDER BY p.key" + order + ", p.id" + order, append(args, limit+1)
+}
+
+func (b *browsing) page(ctx context.Context, limit int) (BrowsePage, error) {
+	query, args := b.statement(limit)
+	var page BrowsePage
+	var places []position
+	err := b.db.query(ctx, func(row scanner) error {
+		var p position
+		var record sql.RawBytes
+		err := row.Scan(&p.key, &p.id, &record)
+		places, page.Records = append(places, p), append(page.Records, bytes.Clone(record))
+		return err
+	}, query, args...)
+	if err != nil {
+		return page, err
+	}
+	more := len(places) > limit
+	if more {
+		places, page.Records = places[:limit], page.Records[:limit]
+	}
+	if b.back {
+		slices.Reverse(places)
+		slices.Reverse(page.Records)
+	}
+	if len(places) == 0 {
+		return page, nil
+	}
+	if b.back || more {
+		page.Next = b.cursor(forwards, places[len(places)-1])
+	}
+	if b.back && more || !b.back && b.place.id != "" {
+		page.Previous = b.cursor(backwards, places[0])
+	}
+	return page, nil
+}
+
+// fewFound is how many records a search may have found for their page to be
+// taken from among them. There are more of what is found soon along the order.
+const fewFound = 1000
+
+// count counts the records of the query, wherever the page starts, up to one
+// more than is told. A search passes over all rows, so that it happens once:
+// few findings take the place of its conditions.
+func (b *browsing) count(ctx context.Context, searched bool) (n int, err error) {
+	args := append(slices.Clone(b.args), CountedRecords+1)
+	from := " FROM " + b.table + " WHERE org_id = ?1" + b.where + " LIMIT ?"
+	if !searched {
+		err = b.db.query(ctx, func(row scanner) error { return row.Scan(&n) }, "SELECT count(*) FROM (SELECT 1"+from+")", args...)
+		return n, err
+	}
+	var found []int64
+	err = b.db.query(ctx, func(row scanner) error {
+		var seq int64
+		err := row.Scan(&seq)
+		found = append(found, seq)
+		return err
+	}, "SELECT seq"+from, args...)
+	if err == nil && len(found) <= fewFound {
+		b.where, b.args = " AND seq IN (SELECT value FROM json_each(?2))", []any{b.org.Org, compact(found)}
+	}
+	return len(found), err
+}
+
+// query is rows for a statement of so many forms that it is not kept.
+func (d *DB) query(ctx context.Context, each func(scanner) error, query string, args ...any) error {
+	rows, err := d.read.QueryContext(ctx, query, args...)
+	if err != nil {
+		return storeError(err)
+	}
+	return eachRow(rows, each)
+}
+
+// EachBrowsed calls each with every record of a query, whatever its cursor and
+// limit. It reads one record at a time, so that a slow reader of them holds up
+// nobody; one that is gone meanwhile is passed over.
+func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q BrowseQuery, each func([]byte) error) error {
+	b, err := d.browsing(org, object, q)
+	if err != nil {
+		return err
+	}
+	order := ""
+	if b.down {
+		order = " DESC"
+	}
+	var ids []string
+	err = d.query(ctx, func(row scanner) error {
+		var id string
+		err := row.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, "SELECT id FROM "+b.table+" WHERE org_id = ?1"+b.where+" ORDER BY "+b.key+order+", id"+order, b.args...)
+	if err != nil {
+		return err
+	}
+	for _, id := range ids {
+		record, err := d.Record(ctx, org.Org, object, id)
+		if Is(err, NotFound) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		if err := each(record); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Record reads a record with all of its members, as JSON; NotFound where the
+// organisation has none with this id.
+func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, error) {
+	if nounOf(object) == nil {
+		return nil, fmt.Errorf("no record type %q", object)
+	}
+	var record []byte
+	err := d.row(ctx, "SELECT record FROM "+object+"_records WHERE org_id = ? AND id = ?", org, id).Scan(&record)
+	if none, err := absent(err); none {
+		return nil, &Error{Code: NotFound, Message: "no " + object + " with this id in this organisation"}
+	} else if err != nil {
+		return nil, storeError(err)
+	}
+	return record, nil
+}

@@ -1,0 +1,115 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"govsvc/db"
+)
+
+// large is a file with n risks that differ as those of a real register do, and
+// some of everything else that a page of the dashboard adds up.
+func large(t testing.TB, n int) (*db.DB, db.Organisation) {
+	t.Helper()
+	store := handle(t, newPath(t), 0)
+	org := defaultOrg(t, store)
+	severities := []any{"CRITICAL", "HIGH", "MEDIUM", "LOW", nil}
+	likelihoods := []any{"RARE", "UNLIKELY", "POSSIBLE", "LIKELY", "ALMOST_CERTAIN", nil}
+	statuses := []any{"Open", "InProgress", "Mitigated", "Accepted", "Closed"}
+	for start := 0; start < n; start += 10_000 {
+		put(t, store, "risk", min(10_000, n-start), func(i int) db.Record {
+			i += start
+			return db.Record{
+				"risk_id": fmt.Sprintf("RISK-%06d", i), "title": fmt.Sprintf("Risk %d of system %d", i, i%977),
+				"description": fmt.Sprintf("What may happen number %d, told in a sentence or two of the usual length, with a cause and an effect.", i),
+				"severity":    severities[i%5], "likelihood": likelihoods[i%6], "status": statuses[i%7%5],
+				"owner_name": fmt.Sprintf("Owner %d", i%53), "dimension": "OTHER",
+				"mitigation_action": "Something is being done about it, step by step.",
+				"created_at":        fmt.Sprintf("2026-%02d-%02dT%02d:%02d:00.000Z", 1+i%9, 1+i%28, i%24, i/24%60),
+			}
+		})
+	}
+	return store, org
+}
+
+// put puts records in one change.
+func put(t testing.TB, store *db.DB, object string, n int, record func(i int) db.Record) {
+	t.Helper()
+	err := store.Write(t.Context(), operator(t, store), func(tx *db.Tx) error {
+		for i := range n {
+			if _, err := tx.Put(object, record(i)); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange, Severity: db.SeverityWrite})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// BenchmarkBrowse reads pages of 100,000 risks.
+func BenchmarkBrowse(b *testing.B) {
+	store, org := large(b, 100_000)
+	middle := func(sort string) string {
+		page, err := store.Browse(context.Background(), org, "risk", db.BrowseQuery{Limit: 5000, Sort: sort})
+		if err != nil {
+			b.Fatal(err)
+		}
+		return page.Next
+	}
+	for _, row := range []struct {
+		name string
+		q    db.BrowseQuery
+	}{
+		{"first page", db.BrowseQuery{}},
+		{"behind 5000", db.BrowseQuery{Cursor: middle("")}},
+		{"by severity", db.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}}}},
+		{"by severity and likelihood", db.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}, "likelihood": {"RARE"}}}},
+		{"by open statuses", db.BrowseQuery{Filters: map[string][]string{"status": {"Open", "InProgress"}}}},
+		{"sorted by severity", db.BrowseQuery{Sort: "-severity"}},
+		{"sorted by severity, behind 5000", db.BrowseQuery{Sort: "-severity", Cursor: middle("-severity")}},
+		{"sorted by title", db.BrowseQuery{Sort: "title"}},
+		{"sorted by updated", db.BrowseQuery{Sort: "-updated_at"}},
+		{"search that all match", db.BrowseQuery{Words: []string{"risk"}}},
+		{"search that few match", db.BrowseQuery{Words: []string{"number", "99999"}}},
+		{"search that none match", db.BrowseQuery{Words: []string{"unobtainium"}}},
+		{"search that none match, sorted", db.BrowseQuery{Words: []string{"unobtainium"}, Sort: "title"}},
+		{"search beyond ASCII", db.BrowseQuery{Words: []string{"größe"}}},
+	} {
+		b.Run(row.name, func(b *testing.B) {
+			row.q.Limit = 25
+			for b.Loop() {
+				if _, err := store.Browse(b.Context(), org, "risk", row.q); err != nil {
+					b.Fatal(err)
+				}
+			}
+		})
+	}
+}
+
+// BenchmarkOverview adds up a file of 100,000 risks and as many vendors and
+// obligations.
+func BenchmarkOverview(b *testing.B) {
+	store, org := large(b, 100_000)
+	bands := []any{"CRITICAL", "HIGH", "MEDIUM", "LOW"}
+	statuses := []any{"not_started", "in_progress", "compliant", "at_risk", "non_compliant", "not_applicable"}
+	put(b, store, "vendor", 100_000, func(i int) db.Record {
+		return db.Record{
+			"vendor_key": fmt.Sprint("v", i), "vendor_name": "N", "category": "C", "initial_risk_band": bands[i%4],
+			"contract_end": fmt.Sprintf("20%02d-%02d-%02d", 20+i%20, 1+i%12, 1+i%28),
+		}
+	})
+	put(b, store, "obligation", 100_000, func(i int) db.Record {
+		return db.Record{
+			"obligation_key": fmt.Sprint("o", i), "regime_id": fmt.Sprint("r", i%12), "regime_name": "R", "jurisdiction": "EU", "title": "T",
+			"priority_band": bands[i%4], "status": statuses[i%7%6],
+		}
+	})
+	for b.Loop() {
+		if _, err := store.Overview(b.Context(), org); err != nil {
+			b.Fatal(err)
+		}
+	}
+}

@@ -1,0 +1,74 @@
+package db
+
+import (
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestBrowsePlans pins how SQLite finds the first page of each family in the
+// API's order, and the pages around a cursor: along an index, without a sort of
+// its own.
+func TestBrowsePlans(t *testing.T) {
+	t.Parallel()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	org, err := d.Organisation(t.Context(), DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, object := range sortedKeys(families) {
+		for _, place := range []string{"", forwards, backwards} {
+			b, err := d.browsing(org, object, BrowseQuery{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if place != "" {
+				if err := b.start(b.cursor(place, position{"2026-10-01T12:00:00.000Z", "x"})); err != nil {
+					t.Fatal(err)
+				}
+			}
+			query, args := b.statement(25)
+			plan := explain(t, d, query, args)
+			passes := strings.NewReplacer("SCAN p\n", "", "SCAN (subquery-5)\n", "").Replace(plan)
+			if !served.MatchString(plan) && !covered.MatchString(plan) || strings.Contains(passes, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
+				t.Errorf("%s, cursor %q:\n%s", object, place, plan)
+			}
+		}
+	}
+}
+
+var covered = regexp.MustCompile(`SEARCH \w+ USING COVERING INDEX \w+ \(org_id=\?`)
+
+// TestDashboardPlans pins the other reads of pages.
+func TestDashboardPlans(t *testing.T) {
+	t.Parallel()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	history, args := AuditSearch{ResourceID: "x", ResourceType: "risk", Limit: 10}.statement([]any{1, 2, "", "~", 3, 4})
+	search, searchArgs := AuditSearch{Actor: "x", Action: "y", Limit: 10}.statement([]any{1, 2, "", "~", 3, 4})
+	deliveries, deliveryArgs := DeliveryQuery{Subscription: "x", Limit: 10}.statement(1, 2, 3)
+	dead, deadArgs := DeliveryQuery{Subscription: "x", State: Dead, Limit: 10}.statement(1, 2, 3)
+	for name, test := range map[string]struct {
+		query string
+		args  []any
+		has   string
+	}{
+		"a record's history":        {history, args, "audit_events_by_resource (resource_id=? AND rowid<?)"},
+		"a search of the audit log": {search, searchArgs, "audit_events_by_org (org_id=? AND seq>? AND seq<?)"},
+		"a subscription's log":      {deliveries, deliveryArgs, "deliveries_by_subscription (subscription_seq=? AND event_seq<?)"},
+		"its dead letters":          {dead, deadArgs, "deliveries_dead (subscription_seq=? AND event_seq<?)"},
+	} {
+		plan := explain(t, d, test.query, test.args)
+		if !strings.Contains(plan, test.has) || strings.Contains(plan, "TEMP B-TREE") {
+			t.Errorf("%s:\n%s", name, plan)
+		}
+	}
+}

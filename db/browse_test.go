@@ -1,0 +1,365 @@
+package db_test
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+	"govsvc/sandbox"
+	"govsvc/server/openapi"
+	"govsvc/server/transfer"
+)
+
+// demo is a file with the demonstration organisation.
+func demo(t testing.TB) (string, *db.DB, db.Organisation) {
+	t.Helper()
+	document, err := openapi.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := newPath(t)
+	store := handle(t, path, 0)
+	if _, err := transfer.Import(t.Context(), store, document, operator(t, store), []transfer.Source{sandbox.Demo()}, transfer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return path, store, defaultOrg(t, store)
+}
+
+// browsed are the types that are browsed.
+func browsed() []string {
+	return slices.DeleteFunc(db.RecordTypes(), func(object string) bool { return db.BrowseSorts(object) == nil })
+}
+
+func browse(t testing.TB, store *db.DB, org db.Organisation, object string, q db.BrowseQuery) db.BrowsePage {
+	t.Helper()
+	page, err := store.Browse(t.Context(), org, object, q)
+	if err != nil {
+		t.Fatalf("%s %+v: %v", object, q, err)
+	}
+	return page
+}
+
+// ids are the ids of records.
+func ids(t testing.TB, records [][]byte) []string {
+	t.Helper()
+	list := make([]string, len(records))
+	for i, text := range records {
+		var record struct{ ID string }
+		if err := json.Unmarshal(text, &record); err != nil {
+			t.Fatal(err)
+		}
+		list[i] = record.ID
+	}
+	return list
+}
+
+func everyID(t testing.TB, store *db.DB, org db.Organisation, object string, q db.BrowseQuery) []string {
+	t.Helper()
+	var all [][]byte
+	err := store.EachBrowsed(t.Context(), org, object, q, func(record []byte) error {
+		all = append(all, record)
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return ids(t, all)
+}
+
+// TestBrowseWalks goes through each family in each order, page by page to the
+// end and back, and must meet every record once, in one order.
+func TestBrowseWalks(t *testing.T) {
+	t.Parallel()
+	_, store, org := demo(t)
+	types := browsed()
+	if len(types) != 13 {
+		t.Fatalf("%d types are browsed: %v", len(types), types)
+	}
+	for _, object := range types {
+		sorts := []string{""}
+		for _, name := range db.BrowseSorts(object) {
+			sorts = append(sorts, name, "-"+name)
+		}
+		all := everyID(t, store, org, object, db.BrowseQuery{})
+		slices.Sort(all)
+		for _, sort := range sorts {
+			want := everyID(t, store, org, object, db.BrowseQuery{Sort: sort})
+			if same := slices.Sorted(slices.Values(want)); !slices.Equal(all, same) || len(all) == 0 {
+				t.Errorf("%s by %q: %d records, want %d", object, sort, len(want), len(all))
+			}
+			var there, back []string
+			limit := max(2, len(all)/4)
+			page := browse(t, store, org, object, db.BrowseQuery{Sort: sort, Limit: limit})
+			if page.Previous != "" || page.Total != len(all) || page.More {
+				t.Errorf("%s by %q: the first page has previous %q, total %d, more %v", object, sort, page.Previous, page.Total, page.More)
+			}
+			there = append(there, ids(t, page.Records)...)
+			for page.Next != "" {
+				page = browse(t, store, org, object, db.BrowseQuery{Sort: sort, Limit: limit, Cursor: page.Next})
+				there = append(there, ids(t, page.Records)...)
+			}
+			back = ids(t, page.Records)
+			for page.Previous != "" {
+				page = browse(t, store, org, object, db.BrowseQuery{Sort: sort, Limit: len(page.Records), Cursor: page.Previous})
+				if found := ids(t, page.Records); len(found) > 0 && !slices.Contains(back, found[0]) {
+					back = append(found, back...)
+				} else if page.Previous != "" {
+					t.Fatalf("%s by %q: a page back repeats %v", object, sort, found)
+				} else { // the first page again, whole
+					for _, id := range slices.Backward(found) {
+						if !slices.Contains(back, id) {
+							back = append([]string{id}, back...)
+						}
+					}
+				}
+			}
+			if !slices.Equal(there, want) || !slices.Equal(back, want) {
+				t.Errorf("%s by %q:\nthere %v\nback  %v\nwant  %v", object, sort, there, back, want)
+			}
+		}
+	}
+}
+
+// TestBrowseOrders checks orders of risks against the records themselves.
+func TestBrowseOrders(t *testing.T) {
+	t.Parallel()
+	_, store, org := demo(t)
+	rank := []string{"", "LOW", "MEDIUM", "HIGH", "CRITICAL"}
+	text := func(r db.Record, member string) string { s, _ := r[member].(string); return s }
+	number := func(r db.Record, member string) float64 {
+		f, ok := r[member].(float64)
+		if !ok {
+			return -1e308
+		}
+		return f
+	}
+	for sort, compare := range map[string]func(a, b db.Record) int{
+		"":                        func(a, b db.Record) int { return -strings.Compare(text(a, "created_at"), text(b, "created_at")) },
+		"title":                   func(a, b db.Record) int { return strings.Compare(folded(text(a, "title")), folded(text(b, "title"))) },
+		"-severity":               func(a, b db.Record) int { return slices.Index(rank, text(b, "severity")) - slices.Index(rank, text(a, "severity")) },
+		"target_date":             func(a, b db.Record) int { return strings.Compare(text(a, "target_date"), text(b, "target_date")) },
+		"-financial_exposure_max": func(a, b db.Record) int { return -cmp.Compare(number(a, "financial_exposure_max"), number(b, "financial_exposure_max")) },
+	} {
+		var last db.Record
+		for _, raw := range browse(t, store, org, "risk", db.BrowseQuery{Sort: sort, Limit: 200}).Records {
+			var record db.Record
+			if err := json.Unmarshal(raw, &record); err != nil {
+				t.Fatal(err)
+			}
+			if last != nil && compare(last, record) > 0 {
+				t.Errorf("by %q: %v comes before %v", sort, last, record)
+			}
+			last = record
+		}
+	}
+}
+
+// folded is as much of a text as counts for its place.
+func folded(s string) string {
+	runes := []rune(s)
+	return strings.ToLower(string(runes[:min(len(runes), 60)]))
+}
+
+// TestBrowseFinds is about filters and words.
+func TestBrowseFinds(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), 0)
+	org := defaultOrg(t, store)
+	for i, record := range []db.Record{
+		{"title": "Discount of 100% given", "severity": "HIGH", "status": "Open", "owner_name": "Ada"},
+		{"title": "Prompt injection", "description": "Customers' mails hold instructions.", "severity": "HIGH", "status": "InProgress"},
+		{"title": `Back\slash and under_score`, "severity": "LOW", "status": "Closed", "likelihood": "RARE"},
+		{"title": "Überwachung in GRÖSSE", "severity": "LOW", "status": "Open", "mitigation_action": "prompt reviews"},
+		{"title": nil, "severity": nil, "description": "Nameless.", "status": "Closed", "likelihood": "RARE"},
+	} {
+		record["risk_id"] = fmt.Sprint(i)
+		if record["description"] == nil {
+			record["description"] = "Nothing to find here."
+		}
+		put(t, store, "risk", 1, func(int) db.Record { return record })
+	}
+	for _, row := range []struct {
+		words, filters, want string
+	}{
+		{"", "", "0 1 2 3 4"},
+		{"100%", "", "0"},
+		{"%", "", "0"},
+		{"_", "", "2"},
+		{`\`, "", "2"},
+		{"PROMPT", "", "1 3"},
+		{"prompt reviews", "", "3"},
+		{"prompt nothing", "", "3"},
+		{"mails customers' injection", "", "1"},
+		{"ada", "", "0"},
+		{"überwachung", "", "3"},
+		{"ÜBERWACHUNG", "", "3"},
+		{"grösse", "", "3"},
+		{"ß", "", ""},
+		{"nameless", "", "4"},
+		{"unobtainium", "", ""},
+		{"'", "", "1"},
+		{"", "severity=HIGH", "0 1"},
+		{"", "status=Open,InProgress", "0 1 3"},
+		{"", "severity=LOW status=Open,InProgress", "3"},
+		{"", "likelihood=RARE severity=LOW", "2"},
+		{"prompt", "status=Open,Closed", "3"},
+		{"", "status=Mitigated", ""},
+	} {
+		q := db.BrowseQuery{Limit: 10, Words: strings.Fields(row.words), Filters: map[string][]string{}}
+		for _, filter := range strings.Fields(row.filters) {
+			name, values, _ := strings.Cut(filter, "=")
+			q.Filters[name] = strings.Split(values, ",")
+		}
+		for _, sort := range []string{"risk_id", "-updated_at", ""} {
+			q.Sort = sort
+			page := browse(t, store, org, "risk", q)
+			var found []string
+			for _, raw := range page.Records {
+				var record struct {
+					RiskID string `json:"risk_id"`
+				}
+				if err := json.Unmarshal(raw, &record); err != nil {
+					t.Fatal(err)
+				}
+				found = append(found, record.RiskID)
+			}
+			slices.Sort(found)
+			if got := strings.Join(found, " "); got != row.want || page.Total != len(found) {
+				t.Errorf("%q by %q in the order %q: %q, total %d, want %q", row.words, row.filters, sort, got, page.Total, row.want)
+			}
+		}
+	}
+}
+
+// TestBrowseMany: a search that finds more than are gathered still goes page by
+// page, and what is counted has an end.
+func TestBrowseMany(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, 0)
+	org := defaultOrg(t, store)
+	tamper(t, path, fmt.Sprintf(`INSERT INTO risks (org_id, id, risk_id, title, description, severity, likelihood, created_at, updated_at)
+		WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
+		SELECT 1, printf('%%05d', i), i, 'Risk ' || i, 'number ' || i, iif(i %% 7 < 2, 'HIGH', 'LOW'),
+			iif(i %% 5 < 2, 'RARE', 'LIKELY'), printf('2026-03-%%02d', i %% 28), '2026-04-01' FROM n`, db.CountedRecords+50))
+	for _, row := range []struct {
+		q     db.BrowseQuery
+		total int
+		more  bool
+	}{
+		{db.BrowseQuery{}, db.CountedRecords, true},
+		{db.BrowseQuery{Words: []string{"risk"}}, db.CountedRecords, true},
+		{db.BrowseQuery{Words: []string{"7"}, Sort: "title"}, 3444, false}, // too many to be gathered
+		{db.BrowseQuery{Words: []string{"number", "77"}, Sort: "-title"}, 280, false},
+		{db.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}}, Sort: "likelihood"}, 2871, false},
+	} {
+		row.q.Limit = 400
+		want := ids(t, browse(t, store, org, "risk", row.q).Records)
+		row.q.Limit = 100
+		page := browse(t, store, org, "risk", row.q)
+		if page.Total != row.total || page.More != row.more {
+			t.Errorf("%+v: total %d, more %v, want %d, %v", row.q, page.Total, page.More, row.total, row.more)
+		}
+		got := ids(t, page.Records)
+		for len(got) < len(want) {
+			row.q.Cursor = page.Next
+			page = browse(t, store, org, "risk", row.q)
+			got = append(got, ids(t, page.Records)...)
+		}
+		if diff := gocmp.Diff(want, got); diff != "" {
+			t.Errorf("%+v (-want +got):\n%s", row.q, diff)
+		}
+		row.q.Cursor = page.Previous
+		before := len(want) - len(page.Records)
+		if diff := gocmp.Diff(want[before-100:before], ids(t, browse(t, store, org, "risk", row.q).Records)); diff != "" {
+			t.Errorf("%+v back (-want +got):\n%s", row.q, diff)
+		}
+	}
+}
+
+// TestBrowseStable: records that come while somebody reads neither repeat nor
+// hide another, and the way back to the start shows them.
+func TestBrowseStable(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), 0)
+	org := defaultOrg(t, store)
+	risk := func(day, n int) {
+		put(t, store, "risk", n, func(i int) db.Record {
+			return db.Record{"risk_id": fmt.Sprintf("%d-%d", day, i), "description": "d", "created_at": fmt.Sprintf("2026-03-%02dT00:00:00.000Z", day)}
+		})
+	}
+	risk(1, 3)
+	risk(2, 3)
+	first := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3})
+	risk(3, 2)
+	second := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Cursor: first.Next})
+	if all := slices.Concat(ids(t, first.Records), ids(t, second.Records)); len(slices.Compact(slices.Sorted(slices.Values(all)))) != 6 || second.Next != "" {
+		t.Errorf("two pages of three: %v, next %q", all, second.Next)
+	}
+	back := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Cursor: second.Previous})
+	if diff := gocmp.Diff(ids(t, first.Records), ids(t, back.Records)); diff != "" || back.Previous == "" {
+		t.Errorf("back (-first +back), previous %q:\n%s", back.Previous, diff)
+	}
+	start := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Cursor: back.Previous})
+	if diff := gocmp.Diff(ids(t, browse(t, store, org, "risk", db.BrowseQuery{Limit: 3}).Records), ids(t, start.Records)); diff != "" || start.Previous != "" {
+		t.Errorf("at the start (-want +got), previous %q:\n%s", start.Previous, diff)
+	}
+}
+
+// TestBrowseRefuses: other lists' cursors, and what there is not.
+func TestBrowseRefuses(t *testing.T) {
+	t.Parallel()
+	_, store, org := demo(t)
+	other, err := store.CreateOrganisation(t.Context(), operator(t, store), "other", db.Enterprise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	next := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Sort: "title"}).Next
+	api, err := store.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		org    db.Organisation
+		object string
+		q      db.BrowseQuery
+		code   db.Code
+		param  string
+	}{
+		{org, "risk", db.BrowseQuery{Cursor: next}, db.InvalidCursor, "cursor"},
+		{org, "risk", db.BrowseQuery{Cursor: next, Sort: "-title"}, db.InvalidCursor, "cursor"},
+		{org, "milestone", db.BrowseQuery{Cursor: next, Sort: "title"}, db.InvalidCursor, "cursor"},
+		{other, "risk", db.BrowseQuery{Cursor: next, Sort: "title"}, db.InvalidCursor, "cursor"},
+		{org, "risk", db.BrowseQuery{Cursor: api.Next}, db.InvalidCursor, "cursor"},
+		{org, "risk", db.BrowseQuery{Cursor: next + "A", Sort: "title"}, db.InvalidCursor, "cursor"},
+		{org, "risk", db.BrowseQuery{Sort: "description"}, db.Invalid, "sort"},
+		{org, "risk", db.BrowseQuery{Sort: "--title"}, db.Invalid, "sort"},
+		{org, "risk", db.BrowseQuery{Sort: "title; DROP TABLE risks"}, db.Invalid, "sort"},
+		{org, "risk", db.BrowseQuery{Filters: map[string][]string{"org_id": {"2"}}}, db.Invalid, "org_id"},
+		{org, "risk", db.BrowseQuery{Filters: map[string][]string{"regime_id": {"x"}}}, db.Invalid, "regime_id"},
+	} {
+		row.q.Limit = 3
+		_, err := store.Browse(t.Context(), row.org, row.object, row.q)
+		if known, _ := err.(*db.Error); known == nil || known.Code != row.code || known.Param != row.param { //nolint:errorlint // not wrapped
+			t.Errorf("%s %+v: %v", row.object, row.q, err)
+		}
+	}
+	if page := browse(t, store, other, "risk", db.BrowseQuery{Limit: 3}); len(page.Records) != 0 || page.Total != 0 || page.Next != "" {
+		t.Errorf("another organisation sees %+v", page)
+	}
+	for _, object := range []string{"kpi_checkin", "webhook_subscription", "x"} {
+		if _, err := store.Browse(t.Context(), org, object, db.BrowseQuery{Limit: 3}); err == nil {
+			t.Errorf("%s is browsed", object)
+		}
+	}
+	id := everyID(t, store, org, "risk", db.BrowseQuery{})[0]
+	if _, err := store.Record(t.Context(), other.Org, "risk", id); !db.Is(err, db.NotFound) {
+		t.Errorf("another organisation's record: %v", err)
+	}
+}

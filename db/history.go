@@ -1,0 +1,62 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// historyKept is how many events of a record its history goes back.
+const historyKept = 200
+
+// History reads the latest audit events of a record, newest first, as JSON.
+func (d *DB) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
+	found, err := d.SearchAudit(ctx, org, AuditSearch{ResourceType: object, ResourceID: id, Limit: historyKept})
+	return found.Events, err
+}
+
+// Rerating is a change of a risk's rating with the reason that was given.
+type Rerating struct {
+	At, Actor, Reason string
+	Before, After     Rating
+}
+
+// Reratings reads why a risk was re-rated, newest first.
+func (d *DB) Reratings(ctx context.Context, org Org, risk string) ([]Rerating, error) {
+	var all []Rerating
+	err := d.rows(ctx, func(row scanner) error {
+		var r Rerating
+		var before, after []byte
+		if err := row.Scan(&r.At, &r.Actor, &r.Reason, &before, &after); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(before, &r.Before); err != nil {
+			return err
+		}
+		all = append(all, r)
+		return json.Unmarshal(after, &all[len(all)-1].After)
+	}, `SELECT e.at, e.actor, e.reason, e.before, e.after FROM risks r JOIN severity_evidence e ON e.risk_seq = r.seq
+		WHERE r.org_id = ? AND r.id = ? ORDER BY e.seq DESC LIMIT ?`, org, risk, historyKept)
+	return all, err
+}
+
+// checkinsKept is how many periods the history of a key result goes back.
+const checkinsKept = 500
+
+// CheckinHistory reads the check-ins of the latest periods of a key result, as
+// JSON, oldest first.
+func (d *DB) CheckinHistory(ctx context.Context, org Org, kpi string) ([][]byte, error) {
+	var all [][]byte
+	err := d.rows(ctx, func(row scanner) error {
+		var checkin []byte
+		err := row.Scan(&checkin)
+		all = append(all, checkin)
+		return err
+	}, `SELECT record FROM (
+			SELECT c.period_start, json_object('object', 'kpi_checkin', 'id', c.id, 'value', c.value, 'period_start', c.period_start,
+				'source', c.source, 'evidence_ref', c.evidence_ref, 'note', c.note,
+				'created_at', c.created_at, 'updated_at', c.updated_at) AS record
+			FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq
+			WHERE k.org_id = ? AND k.id = ? ORDER BY c.period_start DESC LIMIT ?)
+		ORDER BY period_start`, org, kpi, checkinsKept)
+	return all, err
+}

@@ -1,0 +1,51 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+)
+
+// KeyUse is what a key was used for since that was last stored.
+type KeyUse struct {
+	At     string   // the last time, as a timestamp
+	Scopes []string // that it had not been seen to need before
+}
+
+// UsedKeys notes when keys, by their ids, were last used, and which of their
+// scopes were needed.
+func (d *DB) UsedKeys(ctx context.Context, used map[string]KeyUse) error {
+	return d.maintain(ctx, func(tx *Tx) error {
+		for _, id := range sortedKeys(used) {
+			if _, err := tx.exec("UPDATE api_keys SET last_used_at = ? WHERE id = ?", used[id].At, id); err != nil {
+				return err
+			}
+			for _, scope := range used[id].Scopes {
+				if _, err := tx.exec(`INSERT INTO key_scope_uses (key_seq, scope, first_used_at)
+					SELECT seq, ?2, ?3 FROM api_keys WHERE id = ?1 ON CONFLICT DO NOTHING`, id, scope, used[id].At); err != nil {
+					return err
+				}
+			}
+		}
+		return nil
+	})
+}
+
+// UnusedScopes tells, by the ids of the organisation's keys, which of its
+// scopes a key never needed. A key without an entry needed them all.
+func (d *DB) UnusedScopes(ctx context.Context, org Org) (map[string][]string, error) {
+	unused := map[string][]string{}
+	err := d.rows(ctx, func(row scanner) error {
+		var id string
+		var scopes []byte
+		var list []string
+		if err := row.Scan(&id, &scopes); err != nil {
+			return err
+		}
+		err := json.Unmarshal(scopes, &list)
+		unused[id] = list
+		return err
+	}, `SELECT k.id, json_group_array(s.value) FROM api_keys k, json_each(k.scopes) s
+		WHERE k.org_id = ? AND NOT EXISTS (SELECT 1 FROM key_scope_uses u WHERE u.key_seq = k.seq AND u.scope = s.value)
+		GROUP BY k.seq`, org)
+	return unused, err
+}

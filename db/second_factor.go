@@ -1,0 +1,236 @@
+package db
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base32"
+	"net/url"
+	"strings"
+)
+
+// recoveryCodes is how many of them a user gets at a time.
+const recoveryCodes = 10
+
+// base32Text is how apps take secrets, and how recovery codes are written.
+var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
+
+// SecondFactor is what an authenticator app is told, by hand or by a picture.
+type SecondFactor struct {
+	Secret string // base32
+	URI    string // otpauth://, for a QR picture
+}
+
+func secondFactorOf(name string, secret []byte) SecondFactor {
+	text := base32Text.EncodeToString(secret)
+	query := url.Values{"secret": {text}, "issuer": {"govsvc"}, "algorithm": {"SHA1"}, "digits": {"6"}, "period": {"30"}}
+	return SecondFactor{text, "otpauth://totp/govsvc:" + url.PathEscape(name) + "?" + query.Encode()}
+}
+
+var errSecondFactorOn = &Error{Code: Conflict, Message: "a second factor is on already; turn it off before you set up another"}
+
+// BeginSecondFactor makes a secret for the session's user, or gives the one
+// that the session has begun with. It counts for nothing until a code confirms
+// it, and goes with the session. Conflict if a second factor is on.
+func (d *DB) BeginSecondFactor(ctx context.Context, s Session) (SecondFactor, error) {
+	fresh, err := d.random(totpSecret)
+	if err != nil {
+		return SecondFactor{}, err
+	}
+	var secret []byte
+	err = d.maintain(ctx, func(tx *Tx) error { // nothing to tell of before it is confirmed
+		if err := tx.alive(s); err != nil {
+			return err
+		}
+		u, err := tx.user(s.User.ID)
+		if err != nil {
+			return err
+		}
+		if u.SecondFactor {
+			return errSecondFactorOn
+		}
+		return storeError(tx.change("UPDATE sessions SET totp_secret = coalesce(totp_secret, ?) WHERE token_hash = ? RETURNING totp_secret",
+			fresh, []byte(s.hash)).Scan(&secret))
+	})
+	if err != nil {
+		return SecondFactor{}, err
+	}
+	return secondFactorOf(s.User.Name, secret), nil
+}
+
+// ConfirmSecondFactor turns on the second factor that the session has begun
+// with, after a code of it, and returns the recovery codes for the only time.
+// Errors: Invalid for the code; Conflict if nothing was begun or a second
+// factor is on.
+func (d *DB) ConfirmSecondFactor(ctx context.Context, s Session, code string) (codes []string, err error) {
+	texts, err := d.newRecoveryCodes()
+	if err != nil {
+		return nil, err
+	}
+	err = d.Write(ctx, s.By(), func(tx *Tx) error {
+		if err := tx.alive(s); err != nil {
+			return err
+		}
+		var seq int64
+		var secret []byte
+		if err := tx.row("SELECT user_seq, totp_secret FROM sessions WHERE token_hash = ?", []byte(s.hash)).Scan(&seq, &secret); err != nil {
+			return storeError(err)
+		}
+		if secret == nil {
+			return &Error{Code: Conflict, Message: "no second factor was begun in this session; begin anew"}
+		}
+		step, ok := totpStep(secret, code, tx.now)
+		if !ok {
+			return &Error{Code: Invalid, Param: "code", Message: "this is not the code of now; enter the one that the app shows, and check the clock of its device"}
+		}
+		return tx.turnOnSecondFactor(s, seq, secret, step, texts)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return texts, nil
+}
+
+func (tx *Tx) turnOnSecondFactor(s Session, seq int64, secret []byte, step int64, texts []string) error {
+	changed, err := tx.exec("UPDATE users SET totp_secret = ?, totp_step = ?, updated_at = ? WHERE seq = ? AND totp_secret IS NULL", secret, step, tx.At(), seq)
+	if err != nil {
+		return err
+	}
+	if changed == 0 {
+		return errSecondFactorOn
+	}
+	// what other sessions have begun with is void, too
+	if _, err := tx.exec("UPDATE sessions SET totp_secret = NULL WHERE user_seq = ?", seq); err != nil {
+		return err
+	}
+	if err := tx.storeRecoveryCodes(seq, texts); err != nil {
+		return err
+	}
+	return tx.auditUser("second_factor_added", Authentication, SeveritySettings, s.User.ID, nil)
+}
+
+// NewRecoveryCodes replaces the recovery codes of the session's user, after a
+// code of the second factor, and returns the new ones for the only time.
+// Errors: Invalid for the code, Conflict without a second factor, Throttled.
+func (d *DB) NewRecoveryCodes(ctx context.Context, s Session, code string) ([]string, error) {
+	texts, err := d.newRecoveryCodes()
+	if err != nil {
+		return nil, err
+	}
+	err = d.afterCode(ctx, s, code, func(tx *Tx, seq int64) error {
+		if err := tx.storeRecoveryCodes(seq, texts); err != nil {
+			return err
+		}
+		return tx.auditUser("recovery_codes_made", Authentication, SeveritySettings, s.User.ID, nil)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return texts, nil
+}
+
+// RemoveOwnSecondFactor turns off the second factor of the session's user,
+// after a code of it. Errors as with NewRecoveryCodes.
+func (d *DB) RemoveOwnSecondFactor(ctx context.Context, s Session, code string) error {
+	return d.afterCode(ctx, s, code, func(tx *Tx, _ int64) error { return tx.removeSecondFactor(s.User.ID) })
+}
+
+// RemoveSecondFactor turns off another user's second factor: an administrator's
+// help for one who has lost it. One that is off stays so.
+func (d *DB) RemoveSecondFactor(ctx context.Context, by By, userID string) error {
+	return d.writeUser(ctx, by, func(tx *Tx) error {
+		u, err := tx.user(userID)
+		if err != nil || !u.SecondFactor {
+			return err
+		}
+		return tx.removeSecondFactor(userID)
+	})
+}
+
+func (tx *Tx) removeSecondFactor(userID string) error {
+	if _, err := tx.exec("UPDATE users SET totp_secret = NULL, updated_at = ? WHERE id = ?", tx.At(), userID); err != nil {
+		return err
+	}
+	if _, err := tx.exec("DELETE FROM recovery_codes WHERE user_seq = (SELECT seq FROM users WHERE id = ?)", userID); err != nil {
+		return err
+	}
+	return tx.auditUser("second_factor_removed", Authentication, SeveritySettings, userID, nil)
+}
+
+// afterCode makes a change for the session's user if the code is right. A
+// wrong one is counted and told to the audit log.
+func (d *DB) afterCode(ctx context.Context, s Session, code string, change func(tx *Tx, seq int64) error) error {
+	tries := subjectOf(perCode, "code", s.User.ID)
+	made, err := d.tries.take(d.Now(), tries)
+	if err != nil {
+		return err
+	}
+	wrong := false
+	err = d.Write(ctx, s.By(), func(tx *Tx) error {
+		wrong = false
+		if err := tx.alive(s); err != nil {
+			return err
+		}
+		var seq int64
+		var on bool
+		err := tx.row("SELECT seq, totp_secret IS NOT NULL FROM users WHERE id = ?", s.User.ID).Scan(&seq, &on)
+		if err != nil {
+			return storeError(err)
+		}
+		if !on {
+			return &Error{Code: Conflict, Message: "no second factor is on"}
+		}
+		if factor, err := tx.useCode(seq, code); err != nil {
+			return err
+		} else if factor == "" {
+			wrong = true
+			return nil
+		}
+		return change(tx, seq)
+	})
+	switch {
+	case err != nil:
+		d.tries.giveBack(made)
+	case wrong:
+		err = d.refuseOwn(ctx, s.By(), s, wrongCode, &Error{Code: Invalid, Param: "code", Message: errWrongCode.Message})
+	default:
+		d.tries.forget(tries)
+	}
+	return err
+}
+
+// newRecoveryCodes makes codes of 16 characters, 80 random bits each, in
+// groups of four.
+func (d *DB) newRecoveryCodes() ([]string, error) {
+	codes := make([]string, recoveryCodes)
+	for i := range codes {
+		secret, err := d.random(10)
+		if err != nil {
+			return nil, err
+		}
+		text := strings.ToLower(base32Text.EncodeToString(secret))
+		codes[i] = text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:]
+	}
+	return codes, nil
+}
+
+// storeRecoveryCodes puts codes in the place of those there were. Their hash
+// is a plain one: they have too many bits to be guessed.
+func (tx *Tx) storeRecoveryCodes(seq int64, texts []string) error {
+	if _, err := tx.exec("DELETE FROM recovery_codes WHERE user_seq = ?", seq); err != nil {
+		return err
+	}
+	for _, text := range texts {
+		if _, err := tx.exec("INSERT INTO recovery_codes (user_seq, hash) VALUES (?, ?)", seq, hashRecoveryCode(text)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// hashRecoveryCode takes a code in capitals or small letters, with or without
+// the hyphens. 0 and 1, which no code has, are read as the letters they
+// look like.
+func hashRecoveryCode(text string) []byte {
+	hash := sha256.Sum256([]byte(strings.NewReplacer("0", "o", "1", "l").Replace(strings.ToLower(plainCode(text)))))
+	return hash[:]
+}

@@ -1,0 +1,214 @@
+package db
+
+import (
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"sync"
+	"time"
+)
+
+// When a session ends by itself.
+const (
+	// SessionIdle is how long a session lasts without a request.
+	SessionIdle = 2 * time.Hour
+	// SessionLife is how long it lasts at most.
+	SessionLife = 12 * time.Hour
+)
+
+const (
+	seenEvery       = time.Minute // how exactly a session's last request is known
+	sessionsPerUser = 20          // the oldest give way
+	tokenBytes      = 32
+)
+
+// Session is a user's stay in the dashboard, at work on one organisation.
+type Session struct {
+	User         User
+	Organisation Organisation
+	CreatedAt    string
+	SeenAt       string // the last request, to the minute
+	ExpiresAt    string // the end, however busy it is
+
+	hash string // of the token; empty where nobody has signed in
+}
+
+// By is the session's user, at work on its organisation.
+func (s Session) By() By { return By{Org: s.Organisation.Org, Actor: s.User.ID} }
+
+// hashToken is what is stored of a session's token.
+func hashToken(token string) string {
+	hash := sha256.Sum256([]byte(token))
+	return string(hash[:])
+}
+
+var errNoSession = &Error{Code: Unauthenticated, Message: "you are not signed in, or the session has ended; sign in again"}
+
+const sessionQuery = `SELECT ` + userColumns + `, o.seq, o.id, o.name, o.plan, o.subscription, o.created_at, o.updated_at,
+	s.created_at, s.seen_at, s.expires_at
+	FROM sessions s JOIN users u ON u.seq = s.user_seq JOIN organisations o ON o.seq = s.org_id
+	WHERE s.token_hash = ? AND s.expires_at > ? AND s.seen_at > ?`
+
+func scanSession(row scanner, hash string) (Session, error) {
+	s := Session{hash: hash}
+	o := &s.Organisation
+	err := row.Scan(append(s.User.fields(), &o.Org, &o.ID, &o.Name, &o.Plan, &o.Subscription, &o.CreatedAt, &o.UpdatedAt,
+		&s.CreatedAt, &s.SeenAt, &s.ExpiresAt)...)
+	if none, err := absent(err); none {
+		return Session{}, errNoSession
+	} else if err != nil {
+		return Session{}, storeError(err)
+	}
+	return s, nil
+}
+
+// Session finds the session of a token, its user's role as it is now, and
+// notes that it was used. Unauthenticated if there is none any more.
+func (d *DB) Session(ctx context.Context, token string) (Session, error) {
+	if len(token) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
+		return Session{}, errNoSession
+	}
+	hash, now := hashToken(token), d.Now()
+	s, err := scanSession(d.row(ctx, sessionQuery, []byte(hash), Timestamp(now), Timestamp(now.Add(-SessionIdle))), hash)
+	if err == nil && s.SeenAt <= Timestamp(now.Add(-seenEvery)) {
+		d.seen.note(d, hash, Timestamp(now))
+	}
+	return s, err
+}
+
+// insertSession begins a session of the user and returns it.
+func (tx *Tx) insertSession(userSeq int64, hash string) (Session, error) {
+	org, err := tx.firstOrg()
+	if err != nil {
+		return Session{}, err
+	}
+	expires := Timestamp(tx.now.Add(SessionLife))
+	if _, err := tx.exec(`INSERT INTO sessions (token_hash, user_seq, org_id, created_at, seen_at, expires_at)
+		VALUES (?1, ?2, ?3, ?4, ?4, ?5)`, []byte(hash), userSeq, org, tx.At(), expires); err != nil {
+		return Session{}, err
+	}
+	if _, err := tx.exec(`DELETE FROM sessions WHERE user_seq = ?1 AND token_hash <> ?2 AND token_hash NOT IN
+		(SELECT token_hash FROM sessions WHERE user_seq = ?1 AND token_hash <> ?2 ORDER BY created_at DESC LIMIT ?3)`,
+		userSeq, []byte(hash), sessionsPerUser-1); err != nil {
+		return Session{}, err
+	}
+	return scanSession(tx.row(sessionQuery, []byte(hash), "", ""), hash)
+}
+
+// alive refuses a session that has ended since it was read.
+func (tx *Tx) alive(s Session) error {
+	_, err := scanSession(tx.row(sessionQuery, []byte(s.hash), tx.At(), Timestamp(tx.now.Add(-SessionIdle))), s.hash)
+	return err
+}
+
+// SwitchOrganisation lets the session work on another organisation from the
+// next request on. The log of that organisation tells of it.
+func (d *DB) SwitchOrganisation(ctx context.Context, s Session, name string) error {
+	org, err := d.Organisation(ctx, name)
+	if err != nil || org.Org == s.Organisation.Org {
+		return err
+	}
+	by := s.By()
+	by.Org = org.Org
+	return d.Write(ctx, by, func(tx *Tx) error {
+		if err := tx.alive(s); err != nil {
+			return err
+		}
+		if _, err := tx.exec("UPDATE sessions SET org_id = ? WHERE token_hash = ?", org.Org, []byte(s.hash)); err != nil {
+			return err
+		}
+		return tx.auditUser("organisation_entered", DataAccess, SeverityRead, s.User.ID, Metadata{"from": s.Organisation.ID})
+	})
+}
+
+// SignOut ends the session. One that has ended already stays so.
+func (d *DB) SignOut(ctx context.Context, s Session) error {
+	return d.Write(ctx, s.By(), func(tx *Tx) error {
+		ended, err := tx.exec("DELETE FROM sessions WHERE token_hash = ?", []byte(s.hash))
+		if err != nil || ended == 0 {
+			return err
+		}
+		return tx.auditUser("signed_out", Authentication, SeverityWrite, s.User.ID, nil)
+	})
+}
+
+// SignOutEverywhere ends all sessions of a user.
+func (d *DB) SignOutEverywhere(ctx context.Context, by By, userID string) error {
+	return d.writeUser(ctx, by, func(tx *Tx) error {
+		if _, err := tx.user(userID); err != nil {
+			return err
+		}
+		ended, err := tx.exec("DELETE FROM sessions WHERE user_seq = (SELECT seq FROM users WHERE id = ?)", userID)
+		if err != nil || ended == 0 {
+			return err
+		}
+		return tx.auditUser("signed_out", Authentication, SeverityWrite, userID, Metadata{"sessions_ended": ended})
+	})
+}
+
+// SweepSessions removes the sessions that have ended by themselves.
+func (d *DB) SweepSessions(ctx context.Context) error {
+	return d.maintain(ctx, func(tx *Tx) error {
+		_, err := tx.exec("DELETE FROM sessions WHERE expires_at <= ? OR seen_at <= ?", tx.At(), Timestamp(tx.now.Add(-SessionIdle)))
+		return err
+	})
+}
+
+// seen holds when sessions were last used until that is stored, which no
+// request waits for.
+type seen struct {
+	mutex   sync.Mutex
+	due     map[string]string // hash of the token → when
+	writing bool
+	closed  bool
+	done    sync.WaitGroup
+}
+
+func (n *seen) note(d *DB, hash, at string) {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	if n.closed {
+		return
+	}
+	if n.due == nil {
+		n.due = map[string]string{}
+	}
+	n.due[hash] = at
+	if !n.writing {
+		n.writing = true
+		n.done.Go(func() { n.store(d) })
+	}
+}
+
+// store writes what is due until nothing is. What can't be written now is
+// forgotten: the session's next request notes it again.
+func (n *seen) store(d *DB) {
+	for due := n.take(); due != nil; due = n.take() {
+		_ = d.maintain(context.Background(), func(tx *Tx) error {
+			for _, hash := range sortedKeys(due) {
+				if _, err := tx.exec("UPDATE sessions SET seen_at = max(seen_at, ?) WHERE token_hash = ?", due[hash], []byte(hash)); err != nil {
+					return err
+				}
+			}
+			return nil
+		})
+	}
+}
+
+// take gives what is due, and ends the writing where nothing is.
+func (n *seen) take() map[string]string {
+	n.mutex.Lock()
+	defer n.mutex.Unlock()
+	due := n.due
+	n.due = nil
+	n.writing = due != nil
+	return due
+}
+
+// close waits until what is due is stored.
+func (n *seen) close() {
+	n.mutex.Lock()
+	n.closed = true
+	n.mutex.Unlock()
+	n.done.Wait()
+}

@@ -1,0 +1,231 @@
+package db
+
+import (
+	"context"
+	"encoding/base64"
+	"strings"
+)
+
+// SignInAttempt is what somebody gives to sign in.
+type SignInAttempt struct {
+	Name     string
+	Password string
+	Code     string // of the second factor, or a recovery code; empty at first
+	Address  string // the client's, for the throttle and the audit log
+}
+
+// credentials are what is stored of a user to know it by.
+type credentials struct {
+	seq      int64
+	id, name string
+	password
+	secondFactor bool
+}
+
+// credentials reads those of the user that a condition chooses; without an id
+// if there is none.
+func (d *DB) credentials(ctx context.Context, where string, args ...any) (credentials, error) {
+	var c credentials
+	err := d.row(ctx, "SELECT u.seq, u.id, u.name, u.salt, u.password_hash, u.totp_secret IS NOT NULL FROM users u WHERE "+where, args...).
+		Scan(&c.seq, &c.id, &c.name, &c.salt, &c.hash, &c.secondFactor)
+	if none, err := absent(err); none || err != nil {
+		return credentials{}, storeError(err)
+	}
+	return c, nil
+}
+
+var (
+	errWrongPassword = &Error{Code: Unauthenticated, Message: "the name or the password is wrong"}
+	errCodeNeeded    = &Error{
+		Code: CodeNeeded, Param: "code",
+		Message: "enter the code that your authenticator app shows, or one of your recovery codes",
+	}
+	errWrongCode = &Error{
+		Code: Unauthenticated, Param: "code",
+		Message: "this code is wrong or was used before; enter the one that the app shows now, or a recovery code",
+	}
+)
+
+// SignIn begins a session and returns its token, which is kept nowhere. Errors:
+// Unauthenticated, in the same words and after the same work for a name that
+// nobody has as for a wrong password; CodeNeeded, after a right password
+// alone, where the user has a second factor; Throttled. Each but the last is
+// told to the audit log, with the user's id if it is known; a name that is not
+// known is left out, since it may be a password typed into the wrong field.
+func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Session, err error) {
+	key := nameKey(a.Name)
+	pair := subjectOf(perNameAndAddress, "pair", key, a.Address)
+	made, err := d.tries.take(d.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", a.Address))
+	if err != nil {
+		return "", s, err
+	}
+	known, right, err := d.recognise(ctx, key, a.Password)
+	if err != nil { // nothing was learnt by the try
+		d.tries.giveBack(made)
+		return "", s, err
+	}
+	code := subjectOf(perCode, "code", known.id)
+	if right && known.secondFactor && a.Code != "" {
+		if _, err = d.tries.take(d.Now(), code); err != nil {
+			return "", s, err
+		}
+	}
+	secret, err := d.random(tokenBytes)
+	if err != nil {
+		return "", s, err
+	}
+	token = base64.RawURLEncoding.EncodeToString(secret)
+	s, refusal, err := d.admit(ctx, a, known, right, hashToken(token))
+	switch {
+	case err != nil:
+		return "", s, err
+	case refusal != nil && refusal.Code == CodeNeeded:
+		// the password is right: only the address is charged, for the audit event
+		d.tries.giveBack(try{made.at, made.subjects[:2]})
+		return "", s, refusal
+	case refusal != nil:
+		return "", s, refusal
+	}
+	d.tries.giveBack(made)
+	d.tries.forget(pair)
+	d.tries.forget(code)
+	return token, s, nil
+}
+
+// recognise finds the user of a name and tells whether the password is right.
+func (d *DB) recognise(ctx context.Context, key, password string) (known credentials, right bool, err error) {
+	if known, err = d.credentials(ctx, "u.name_key = ?", key); err != nil {
+		return known, false, err
+	}
+	right, err = d.matches(ctx, password, known.password)
+	return known, right, err
+}
+
+// admit begins the session or says why not; the audit log is told either way,
+// also where the client has gone meanwhile.
+func (d *DB) admit(ctx context.Context, a SignInAttempt, known credentials, right bool, hash string) (s Session, refusal *Error, err error) {
+	by := By{Actor: known.id}
+	if known.id == "" {
+		by.Actor = "system"
+	}
+	err = d.writeUser(context.WithoutCancel(ctx), by, func(tx *Tx) error {
+		s, refusal = Session{}, nil
+		factor, reason, err := tx.judge(a, known, right)
+		if err != nil {
+			return err
+		}
+		if reason != "" {
+			refusal = refusals[reason]
+			return tx.auditUser("sign_in_refused", Authentication, SeverityRefused, known.id, signInMetadata(a, "reason", reason))
+		}
+		if _, err := tx.exec("UPDATE users SET last_sign_in_at = ? WHERE seq = ?", tx.At(), known.seq); err != nil {
+			return err
+		}
+		if s, err = tx.insertSession(known.seq, hash); err != nil {
+			return err
+		}
+		return tx.auditUser("signed_in", Authentication, SeverityWrite, known.id, signInMetadata(a, "second_factor", factor))
+	})
+	return s, refusal, err
+}
+
+// The reasons for which a sign-in is refused, as the audit log has them.
+const (
+	unknownName   = "unknown_name"
+	wrongPassword = "wrong_password"
+	codeNeeded    = "code_needed"
+	wrongCode     = "wrong_code"
+)
+
+var refusals = map[string]*Error{
+	unknownName: errWrongPassword, wrongPassword: errWrongPassword, codeNeeded: errCodeNeeded, wrongCode: errWrongCode,
+}
+
+// judge tells by which second factor the user is let in, if it has one, or the
+// reason why it is not. The user may have changed since it was read.
+func (tx *Tx) judge(a SignInAttempt, known credentials, right bool) (factor, reason string, err error) {
+	switch {
+	case known.id == "":
+		return "", unknownName, nil
+	case !right:
+		return "", wrongPassword, nil
+	}
+	var secondFactor bool
+	err = tx.row("SELECT totp_secret IS NOT NULL FROM users WHERE seq = ? AND id = ? AND password_hash = ?", known.seq, known.id, known.hash).Scan(&secondFactor)
+	none, err := absent(err)
+	switch {
+	case err != nil:
+		return "", "", storeError(err)
+	case none:
+		return "", wrongPassword, nil
+	case !secondFactor:
+		return "", "", nil
+	case a.Code == "" || !known.secondFactor:
+		return "", codeNeeded, nil
+	}
+	if factor, err = tx.useCode(known.seq, a.Code); err == nil && factor == "" {
+		reason = wrongCode
+	}
+	return factor, reason, err
+}
+
+// longestAddress bounds what the audit log keeps of an address.
+const longestAddress = 64
+
+func signInMetadata(a SignInAttempt, name, value string) Metadata {
+	metadata := Metadata{}
+	if value != "" {
+		metadata[name] = value
+	}
+	if a.Address != "" {
+		metadata["address"] = strings.ToValidUTF8(a.Address[:min(len(a.Address), longestAddress)], "")
+	}
+	return metadata
+}
+
+// ChangeOwnPassword gives the session's user another password, if the current
+// one is right, and ends the user's other sessions. Errors: Invalid for either
+// password, Throttled.
+func (d *DB) ChangeOwnPassword(ctx context.Context, by By, s Session, current, next string) error {
+	made, err := d.tries.take(d.Now(), subjectOf(perOwnPassword, "own password", s.User.ID))
+	if err != nil {
+		return err
+	}
+	known, right, err := d.recognise(ctx, nameKey(s.User.Name), current)
+	if err != nil {
+		d.tries.giveBack(made)
+		return err
+	}
+	if !right || known.id != s.User.ID {
+		return d.refuseOwn(ctx, by, s, wrongPassword, &Error{Code: Invalid, Param: "current", Message: "the current password is not this one"})
+	}
+	d.tries.giveBack(made)
+	if same, err := d.matches(ctx, next, known.password); err != nil || same {
+		if same {
+			err = &Error{Code: Invalid, Param: "next", Message: "the new password is the current one; take another"}
+		}
+		return err
+	}
+	secret, err := d.newPassword(ctx, "next", known.name, next)
+	if err != nil {
+		return err
+	}
+	return d.writeUser(ctx, by, func(tx *Tx) error {
+		if err := tx.alive(s); err != nil {
+			return err
+		}
+		return tx.setPassword(known, secret, s)
+	})
+}
+
+// refuseOwn tells the audit log of a wrong password or code of one who is
+// signed in, and returns the refusal.
+func (d *DB) refuseOwn(ctx context.Context, by By, s Session, reason string, refusal *Error) error {
+	err := d.writeUser(context.WithoutCancel(ctx), by, func(tx *Tx) error {
+		return tx.auditUser("check_refused", Authentication, SeverityRefused, s.User.ID, Metadata{"reason": reason})
+	})
+	if err != nil {
+		return err
+	}
+	return refusal
+}

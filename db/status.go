@@ -1,0 +1,74 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+)
+
+// Status is how the data file is doing.
+type Status struct {
+	Path      string        `json:"path"`
+	Size      int64         `json:"size"`     // of the file in bytes
+	WALSize   int64         `json:"wal_size"` // of the log of writes beside it
+	PageSize  int64         `json:"page_size"`
+	Pages     int64         `json:"pages"`
+	FreePages int64         `json:"free_pages"` // that the file has and does not use
+	Counts    []RecordCount `json:"counts"`     // in the order of the data format, all organisations together
+	// Deliveries of active subscriptions that wait, and when the first of them
+	// is due; nil if none waits.
+	Queued      int     `json:"queued"`
+	OldestDue   *string `json:"oldest_due"`
+	DeadLetters int     `json:"dead_letters"`
+	AuditEvents int64   `json:"audit_events"`
+}
+
+// RecordCount is how many records of a type there are; of signals, their
+// history too.
+type RecordCount struct {
+	Object string `json:"object"`
+	Count  int64  `json:"count"`
+}
+
+// Status looks at the file as a whole.
+func (d *DB) Status(ctx context.Context) (Status, error) {
+	s := Status{Path: d.path}
+	var err error
+	if s.Size, err = fileSize(d.path); err != nil {
+		return s, err
+	}
+	if s.WALSize, err = fileSize(d.path + "-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return s, err
+	}
+	err = d.row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),
+		(SELECT freelist_count FROM pragma_freelist_count), (SELECT count(*) FROM audit_events)`).
+		Scan(&s.PageSize, &s.Pages, &s.FreePages, &s.AuditEvents)
+	if err != nil {
+		return s, storeError(err)
+	}
+	err = d.row(ctx, `SELECT count(*) FILTER (WHERE d.state = 'pending' AND s.active = 1), min(d.due_at) FILTER (WHERE d.state = 'pending' AND s.active = 1),
+			count(*) FILTER (WHERE d.state = 'dead')
+		FROM (SELECT subscription_seq, state, due_at FROM deliveries WHERE state = 'pending'
+			UNION ALL SELECT subscription_seq, state, due_at FROM deliveries WHERE state = 'dead') d
+		JOIN webhook_subscriptions s ON s.seq = d.subscription_seq`).Scan(&s.Queued, &s.OldestDue, &s.DeadLetters)
+	if err != nil {
+		return s, storeError(err)
+	}
+	for _, n := range nouns {
+		c := RecordCount{Object: n.object}
+		if err := d.row(ctx, "SELECT count(*) FROM "+n.table).Scan(&c.Count); err != nil {
+			return s, storeError(err)
+		}
+		s.Counts = append(s.Counts, c)
+	}
+	return s, nil
+}
+
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
+}

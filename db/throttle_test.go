@@ -1,0 +1,127 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"path/filepath"
+	"testing"
+	"time"
+)
+
+// noon is where the clocks of these tests begin.
+var noon = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+
+// TestThrottle: a subject has its tries within the time, each coming back when
+// its own time is over.
+func TestThrottle(t *testing.T) {
+	t.Parallel()
+	var held throttle
+	one, other := subjectOf(allowance{3, 10 * time.Minute}, "one", "a", "bc"), subjectOf(allowance{100, time.Hour}, "other", "")
+	if one.counted == subjectOf(one.allowance, "one", "ab", "c").counted {
+		t.Error("two subjects are counted as one")
+	}
+	for minute, wait := range []time.Duration{0, 0, 0, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 7, 6} {
+		_, err := held.take(noon.Add(time.Duration(minute)*time.Minute), one, other)
+		var refusal *Error
+		if !errors.As(err, &refusal) {
+			refusal = &Error{}
+		}
+		if refusal.RetryAfter != wait*time.Minute || (err != nil) != Is(err, Throttled) {
+			t.Errorf("minute %d: %v, wait %v, want %d minutes", minute, err, refusal.RetryAfter, wait)
+		}
+	}
+	if n := len(held.tallies[other.counted].at); n != 6 {
+		t.Errorf("%d tries are counted of the other subject, want 6: what is refused uses up nothing", n)
+	}
+	held.forget(one)
+	later := noon.Add(14 * time.Minute)
+	for range 10 {
+		made, err := held.take(later, one)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held.giveBack(made)
+	}
+	if len(held.tallies) != 1 {
+		t.Errorf("%d tallies, want that of the other subject alone", len(held.tallies))
+	}
+}
+
+// TestThrottleIsBounded: a flood of names forgets what is over before what is
+// not, and takes no more room than there is.
+func TestThrottleIsBounded(t *testing.T) {
+	t.Parallel()
+	var held throttle
+	long, short := allowance{1, time.Hour}, allowance{1, time.Minute}
+	for i := range throttleKept - 1 {
+		if _, err := held.take(noon, subjectOf(short, "short", fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	kept := subjectOf(long, "long", "kept")
+	_, _ = held.take(noon, kept)
+	_, _ = held.take(noon.Add(time.Minute), subjectOf(long, "long", "new"))
+	if _, err := held.take(noon.Add(time.Minute), kept); !Is(err, Throttled) || len(held.tallies) != 2 {
+		t.Errorf("%d tallies are left, %v", len(held.tallies), err)
+	}
+	for i := range throttleKept + 10 {
+		if _, err := held.take(noon.Add(time.Minute), subjectOf(long, "flood", fmt.Sprint(i))); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if len(held.tallies) != throttleKept {
+		t.Errorf("%d tallies, want %d", len(held.tallies), throttleKept)
+	}
+}
+
+func TestWaitInWords(t *testing.T) {
+	t.Parallel()
+	for wait, want := range map[time.Duration]string{
+		time.Second: "a minute", time.Minute: "a minute", 61 * time.Second: "2 minutes", 15 * time.Minute: "15 minutes", time.Hour: "60 minutes",
+	} {
+		if got := minutes(wait); got != want {
+			t.Errorf("%v: %q, want %q", wait, got, want)
+		}
+	}
+}
+
+// TestHashingWaits: while as many passwords are hashed as may be at once, who
+// waits for too long or leaves is told so, and has used up no try.
+func TestHashingWaits(t *testing.T) {
+	t.Parallel()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	attempt := SignInAttempt{Name: "ada", Password: "plain tulips at noon"}
+	if _, err := d.CreateFirstUser(t.Context(), attempt.Name, attempt.Password); err != nil {
+		t.Fatal(err)
+	}
+	for range hashers {
+		d.hashing <- struct{}{}
+	}
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	wait := d.options.Wait
+	d.options.Wait = time.Nanosecond
+	for range 20 {
+		if _, _, err := d.SignIn(t.Context(), attempt); !Is(err, Unavailable) {
+			t.Fatalf("got %v, want Unavailable", err)
+		}
+	}
+	d.options.Wait = time.Hour
+	for range 20 {
+		if _, _, err := d.SignIn(gone, attempt); !errors.Is(err, context.Canceled) {
+			t.Fatalf("got %v, want it cancelled", err)
+		}
+	}
+	for range hashers {
+		<-d.hashing
+	}
+	d.options.Wait = wait
+	if _, _, err := d.SignIn(t.Context(), attempt); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,0 +1,94 @@
+package api
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"govsvc/db"
+)
+
+// AuditSearch asks for events of the audit log. What is zero does not count.
+type AuditSearch struct {
+	Since, Until time.Time // at or after, strictly before
+	Actor        string
+	Action       string // the whole of it, or with * at its end what it starts with: "risk.*"
+	ResourceType string
+	ResourceID   string
+	Cursor       string
+	Limit        int // at most 200; 0 is 50
+}
+
+// AuditSearchPage is a page of a search, newest first.
+type AuditSearchPage struct {
+	Events []AuditEvent
+	Next   string // cursor; "" if there is nothing older
+	// Searched is the time back to which this page looked, if there are older
+	// events that it has not looked at: a page looks at 50,000 of them. It may so
+	// hold few events or none, and Next goes on.
+	Searched string
+}
+
+// auditLimit is how many events a page has by default.
+const auditLimit = 50
+
+// SearchAudit searches the audit log, newest first. It needs the plan's audit
+// feature and tells the audit log of itself.
+func SearchAudit(ctx context.Context, c *Caller, s AuditSearch) (AuditSearchPage, error) {
+	var page AuditSearchPage
+	if err := c.permitFeature("audit"); err != nil {
+		return page, err
+	}
+	q, err := s.query()
+	if err != nil {
+		return page, err
+	}
+	found, err := c.Store.SearchAudit(ctx, c.Organisation, q)
+	if err != nil {
+		return page, err
+	}
+	err = c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+		return tx.Audit(db.AuditEvent{
+			Action: "audit.searched", Category: db.DataAccess, Severity: db.SeverityRead,
+			Metadata: db.Metadata{"events": len(found.Events)},
+		})
+	})
+	if err != nil {
+		return page, err
+	}
+	page.Next, page.Searched = found.Next, found.SearchedTo
+	page.Events, err = auditEvents(found.Events)
+	return page, err
+}
+
+func (s AuditSearch) query() (db.AuditSearch, error) {
+	q := db.AuditSearch{
+		Actor: s.Actor, Action: s.Action, ResourceType: s.ResourceType, ResourceID: s.ResourceID,
+		Cursor: s.Cursor, Limit: s.Limit,
+	}
+	for param, value := range map[string]string{
+		"actor": s.Actor, "action": s.Action, "resource_type": s.ResourceType, "resource_id": s.ResourceID,
+	} {
+		if !utf8.ValidString(value) || utf8.RuneCountInString(value) > searchMost {
+			return q, invalid(param, fmt.Sprintf("%s must have at most %d characters", param, searchMost))
+		}
+	}
+	if prefix, open := strings.CutSuffix(s.Action, "*"); open {
+		q.Action, q.ActionPrefix = "", prefix
+	}
+	if !s.Since.IsZero() {
+		q.Since = db.Timestamp(s.Since)
+	}
+	if !s.Until.IsZero() {
+		q.Until = db.Timestamp(s.Until)
+	}
+	if q.Limit == 0 {
+		q.Limit = auditLimit
+	}
+	if q.Limit < 0 || q.Limit > viewMost {
+		return q, invalid("limit", fmt.Sprintf("limit must be from 1 to %d", viewMost))
+	}
+	return q, nil
+}

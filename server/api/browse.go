@@ -1,0 +1,183 @@
+package api
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"govsvc/db"
+)
+
+// View asks for a page of a family's records.
+type View struct {
+	// Filters are values by the names of Family.Filters. Of a filter with values
+	// to choose from there may be several, with commas between them. Empty ones
+	// count for nothing.
+	Filters map[string]string
+	Search  string // words that the record's texts must all hold, in either case
+	Sort    string // "title", or "-title" for the greatest first; "" is the API's order
+	Cursor  string // ViewPage.Next or Previous of the same family and sort
+	Limit   int    // records a page, at most 200; 0 is 25
+}
+
+// ViewPage is a page of a view.
+type ViewPage struct {
+	Records  []Record
+	Next     string // cursors; "" where there is no such page
+	Previous string
+	Total    int  // records of the view
+	More     bool // there are more than Total
+}
+
+// Record is a record with all of its members, those that the API does not show
+// too: numbers are json.Number, instants and dates texts.
+type Record = map[string]any
+
+// Bounds of a view.
+const (
+	viewLimit   = 25
+	viewMost    = 200
+	searchMost  = 200 // characters
+	searchWords = 8
+	filterMost  = 200 // characters, as keys have
+)
+
+// Browse reads a page of a family's records. Pages check the caller's role;
+// here the plan is checked.
+func Browse(ctx context.Context, c *Caller, object string, v View) (ViewPage, error) {
+	q, err := c.browseQuery(object, v)
+	if err != nil {
+		return ViewPage{}, err
+	}
+	found, err := c.Store.Browse(ctx, c.Organisation, object, q)
+	if err != nil {
+		return ViewPage{}, err
+	}
+	page := ViewPage{Next: found.Next, Previous: found.Previous, Total: found.Total, More: found.More}
+	page.Records, err = records(found.Records)
+	return page, err
+}
+
+// ExportView calls each with all records of a view, whatever its cursor and
+// limit, and tells the audit log.
+func ExportView(ctx context.Context, c *Caller, object string, v View, each func(Record) error) error {
+	q, err := c.browseQuery(object, v)
+	if err != nil {
+		return err
+	}
+	count := 0
+	err = c.Store.EachBrowsed(ctx, c.Organisation, object, q, func(text []byte) error {
+		record, err := decodeRecord(text)
+		if err != nil {
+			return err
+		}
+		count++
+		return each(record)
+	})
+	if err != nil {
+		return err
+	}
+	return c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+		return tx.Audit(db.AuditEvent{
+			Action: "export.completed", Category: db.Export, Severity: db.SeverityRead,
+			Metadata: db.Metadata{"types": map[string]int{object: count}, "filters": v.Filters, "search": v.Search},
+		})
+	})
+}
+
+// browseQuery checks a view.
+func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
+	q := db.BrowseQuery{Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, Filters: map[string][]string{}}
+	p := plainFamily(object)
+	if p == nil || p.columns == nil {
+		return q, noFamily(object)
+	}
+	if err := c.permitFeature(p.feature); err != nil {
+		return q, err
+	}
+	if q.Limit == 0 {
+		q.Limit = viewLimit
+	}
+	if q.Limit < 0 || q.Limit > viewMost {
+		return q, invalid("limit", fmt.Sprintf("limit must be from 1 to %d", viewMost))
+	}
+	if !utf8.ValidString(v.Search) || utf8.RuneCountInString(v.Search) > searchMost {
+		return q, invalid("search", fmt.Sprintf("search must have at most %d characters", searchMost))
+	}
+	if q.Words = strings.Fields(v.Search); len(q.Words) > searchWords {
+		return q, invalid("search", fmt.Sprintf("search must have at most %d words", searchWords))
+	}
+	return q, c.browseFilters(p, v.Filters, &q)
+}
+
+func (c *Caller) browseFilters(p *plain, given map[string]string, q *db.BrowseQuery) error {
+	if c.Document == nil {
+		return errNoDocument
+	}
+	filters := p.family(c.Document).Filters
+	for _, name := range slices.Sorted(maps.Keys(given)) {
+		value := given[name]
+		if value == "" {
+			continue
+		}
+		at := slices.IndexFunc(filters, func(f Filter) bool { return f.Name == name })
+		switch {
+		case at < 0:
+			return invalid(name, fmt.Sprintf("%.50q is not a filter of this list", name))
+		case filters[at].Instant:
+			since, err := parseInstant(name, value)
+			if err != nil {
+				return err
+			}
+			q.UpdatedSince = since
+		case filters[at].Values == nil:
+			if !utf8.ValidString(value) || utf8.RuneCountInString(value) > filterMost {
+				return invalid(name, fmt.Sprintf("%s must have at most %d characters", name, filterMost))
+			}
+			q.Filters[name] = []string{value}
+		default:
+			values := strings.Split(value, ",")
+			for _, one := range values {
+				if !slices.Contains(filters[at].Values, one) {
+					return invalid(name, name+" must be one of "+strings.Join(filters[at].Values, ", ")+", or several of them with commas between them")
+				}
+			}
+			slices.Sort(values)
+			q.Filters[name] = slices.Compact(values)
+		}
+	}
+	return nil
+}
+
+func invalid(param, message string) *Error {
+	return &Error{Code: InvalidParameter, Param: param, Message: message}
+}
+
+func noFamily(object string) error {
+	return &Error{Code: NotFound, Message: fmt.Sprintf("there are no records of type %.50q", object)}
+}
+
+// records decodes records.
+func records(texts [][]byte) ([]Record, error) {
+	all := make([]Record, len(texts))
+	for i, text := range texts {
+		var err error
+		if all[i], err = decodeRecord(text); err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+func decodeRecord(text []byte) (Record, error) {
+	var record Record
+	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder.UseNumber() // a double would round large numbers
+	err := decoder.Decode(&record)
+	return record, err
+}

@@ -1,0 +1,382 @@
+package api_test
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// TestFamilies holds what package api says of families against the document
+// and the store.
+func TestFamilies(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	families := api.Families(d.Document)
+	var objects []string
+	paths := map[string]bool{}
+	for _, f := range families {
+		objects = append(objects, f.Object)
+		if paths[f.Path] || strings.Trim(f.Path, "/abcdefghijklmnopqrstuvwxyz-") != "" {
+			t.Errorf("%s: path %s", f.Object, f.Path)
+		}
+		paths[f.Path] = true
+		page, err := api.Browse(d.ctx, d.Caller, f.Object, api.View{Limit: 3})
+		if err != nil || len(page.Records) == 0 {
+			t.Fatalf("%s: %v", f.Object, err)
+		}
+		id := page.Records[0]["id"].(string)
+		if diff := cmp.Diff(page.Records[0], d.read(t, f.Object, id)); diff != "" {
+			t.Errorf("%s in a list and alone:\n%s", f.Object, diff)
+		}
+		for _, c := range f.Columns {
+			if _, there := page.Records[0][c.Name]; !there || c.Description == "" {
+				t.Errorf("%s: column %+v is not in %v", f.Object, c, page.Records[0])
+			}
+		}
+		if len(f.Columns) == 0 || len(f.Sorts) == 0 || !slices.ContainsFunc(f.Columns, func(c api.Column) bool { return c.Sorts }) {
+			t.Errorf("%s: %d columns, %d sorts", f.Object, len(f.Columns), len(f.Sorts))
+		}
+		for _, changing := range []bool{false, true} {
+			if fields := api.FormFields(d.Document, f.Object, changing); (fields != nil) != (changing && f.Changes || !changing && f.Creates) {
+				t.Errorf("%s: Creates %v, Changes %v, but fields %v", f.Object, f.Creates, f.Changes, fields)
+			}
+		}
+	}
+	want := slices.DeleteFunc(db.RecordTypes(), func(object string) bool { return object == "kpi_checkin" })
+	if diff := cmp.Diff(want, objects); diff != "" {
+		t.Errorf("families (-want +got):\n%s", diff)
+	}
+	for operation, object := range map[string]string{
+		"listScores": "assessment", "listRisks": "risk", "listSignals": "signal", "listMilestones": "milestone", "listObligations": "obligation",
+		"listVendors": "vendor", "listTalentGaps": "talent_gap", "listIncidents": "incident", "listKpis": "kpi",
+	} {
+		op := d.Document.Operation(operation)
+		f := families[slices.Index(objects, object)]
+		if f.Feature != op.Feature {
+			t.Errorf("%s: feature %q, of %s %q", object, f.Feature, operation, op.Feature)
+		}
+		for _, p := range op.Parameters {
+			at := slices.IndexFunc(f.Filters, func(known api.Filter) bool { return known.Name == p.Name })
+			if p.Name != "cursor" && p.Name != "limit" && (at < 0 || !slices.Equal(f.Filters[at].Values, p.Enum)) {
+				t.Errorf("%s has no filter %s of %v: %+v", object, p.Name, p.Enum, f.Filters)
+			}
+		}
+	}
+}
+
+// TestBrowse is about what a page asks for; package db tests what it gets.
+func TestBrowse(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	all, err := api.Browse(d.ctx, d.Caller, "risk", api.View{Limit: 200})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ids := func(records []api.Record) string {
+		var list []string
+		for _, r := range records {
+			list = append(list, r["risk_id"].(string))
+		}
+		return strings.Join(list, " ")
+	}
+	where := func(keep func(api.Record) bool) string {
+		return ids(slices.DeleteFunc(slices.Clone(all.Records), func(r api.Record) bool { return !keep(r) }))
+	}
+	first := all.Records[7]["updated_at"].(string)
+	for _, row := range []struct {
+		v    api.View
+		want string
+	}{
+		{api.View{Limit: 200}, ids(all.Records)},
+		{api.View{}, ids(all.Records[:25])},
+		{api.View{Limit: 200, Filters: map[string]string{"severity": "", "status": ""}}, ids(all.Records)},
+		{api.View{Limit: 200, Filters: map[string]string{"severity": "HIGH"}}, where(func(r api.Record) bool { return r["severity"] == "HIGH" })},
+		{api.View{Limit: 200, Filters: map[string]string{"status": "Open,InProgress,Open", "severity": "LOW"}}, where(func(r api.Record) bool {
+			return r["severity"] == "LOW" && (r["status"] == "Open" || r["status"] == "InProgress")
+		})},
+		{api.View{Limit: 200, Filters: map[string]string{"updated_since": first}}, where(func(r api.Record) bool { return r["updated_at"].(string) >= first })},
+		{api.View{Limit: 200, Search: " model "}, where(func(r api.Record) bool {
+			for _, member := range []string{"risk_id", "title", "description", "owner_name", "dimension", "mitigation_action"} {
+				if text, _ := r[member].(string); strings.Contains(strings.ToLower(text), "model") {
+					return true
+				}
+			}
+			return false
+		})},
+	} {
+		page, err := api.Browse(d.ctx, d.Caller, "risk", row.v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := ids(page.Records); got != row.want || got == "" {
+			t.Errorf("%+v:\n got %s\nwant %s", row.v, got, row.want)
+		}
+	}
+}
+
+func TestBrowseRefuses(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	for _, row := range []struct {
+		object string
+		v      api.View
+		want   string
+	}{
+		{"risk", api.View{Limit: 201}, "invalid_parameter limit: limit must be from 1 to 200"},
+		{"risk", api.View{Limit: -1}, "invalid_parameter limit: limit must be from 1 to 200"},
+		{"risk", api.View{Search: strings.Repeat("é", 201)}, "invalid_parameter search: search must have at most 200 characters"},
+		{"risk", api.View{Search: "\xff"}, "invalid_parameter search: search must have at most 200 characters"},
+		{"risk", api.View{Search: "a b c d e f g h i"}, "invalid_parameter search: search must have at most 8 words"},
+		{"risk", api.View{Cursor: "x"}, "invalid_cursor cursor: cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over"},
+		{"milestone", api.View{Sort: "x"}, "invalid_parameter sort: sort must be one of created_at, updated_at, milestone_key, title, phase, sequence, status, rag_status, " +
+			"progress_pct, owner_role, target_date, with - before it for the greatest first"},
+		{"risk", api.View{Filters: map[string]string{"owner": "x"}}, `invalid_parameter owner: "owner" is not a filter of this list`},
+		{"risk", api.View{Filters: map[string]string{"status": "open"}}, "invalid_parameter status: status must be one of Open, InProgress, Mitigated, Accepted, Closed, or several of them with commas between them"},
+		{"risk", api.View{Filters: map[string]string{"status": "Open,"}}, "invalid_parameter status: status must be one of Open, InProgress, Mitigated, Accepted, Closed, or several of them with commas between them"},
+		{"risk", api.View{Filters: map[string]string{"updated_since": "soon"}}, "invalid_parameter updated_since: updated_since must be an ISO-8601 date or an RFC 3339 timestamp"},
+		{"kpi", api.View{Filters: map[string]string{"code": strings.Repeat("x", 201)}}, "invalid_parameter code: code must have at most 200 characters"},
+		{"kpi_checkin", api.View{}, `not_found : there are no records of type "kpi_checkin"`},
+		{"users", api.View{}, `not_found : there are no records of type "users"`},
+	} {
+		_, err := api.Browse(d.ctx, d.Caller, row.object, row.v)
+		if got := refusal(err); got != row.want {
+			t.Errorf("%s %+v:\n got %q\nwant %q", row.object, row.v, got, row.want)
+		}
+	}
+}
+
+// TestExportView: all of a view, in its order, and told to the audit log.
+func TestExportView(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	v := api.View{Sort: "-title", Search: "a", Filters: map[string]string{"severity": "HIGH"}, Limit: 200}
+	page, err := api.Browse(d.ctx, d.Caller, "risk", v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []api.Record
+	v.Limit = 1
+	err = api.ExportView(d.ctx, d.Caller, "risk", v, func(r api.Record) error {
+		got = append(got, r)
+		return nil
+	})
+	if diff := cmp.Diff(page.Records, got); err != nil || diff != "" || len(got) < 5 {
+		t.Errorf("%v (-page +export):\n%s", err, diff)
+	}
+	want := fmt.Sprintf(`ada export.completed   {"filters":{"severity":"HIGH"},"request_id":"req_1","search":"a","types":{"risk":%d}}`, len(got))
+	if told := d.trail(t, 1)[0]; told != want {
+		t.Errorf("the audit log: %s, want %s", told, want)
+	}
+	stop := fmt.Errorf("stop")
+	if err := api.ExportView(d.ctx, d.Caller, "risk", v, func(api.Record) error { return stop }); err != stop { //nolint:errorlint // the same one
+		t.Errorf("%v, want %v", err, stop)
+	}
+}
+
+// TestOverview adds the demonstration's records up another way.
+func TestOverview(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	every := func(object string) []api.Record {
+		page, err := api.Browse(d.ctx, d.Caller, object, api.View{Limit: 200})
+		if err != nil || page.Next != "" {
+			t.Fatalf("%s: %v, next %q", object, err, page.Next)
+		}
+		return page.Records
+	}
+	page, err := api.Overview(d.ctx, d.Caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := func(v any) string { s, _ := v.(string); return s }
+	count := func(records []api.Record, key func(api.Record) (string, bool)) map[string]int {
+		counts := map[string]int{}
+		for _, r := range records {
+			if name, counted := key(r); counted {
+				counts[name]++
+			}
+		}
+		return counts
+	}
+	compare := func(about string, want, got map[string]int) {
+		t.Helper()
+		if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
+			t.Errorf("%s (-want +got):\n%s", about, diff)
+		}
+	}
+	risks := map[string]int{}
+	for _, c := range page.Risks {
+		risks[c.Severity+" "+c.Likelihood] = c.Count
+	}
+	compare("open risks", count(every("risk"), func(r api.Record) (string, bool) {
+		return text(r["severity"]) + " " + text(r["likelihood"]), r["status"] == "Open" || r["status"] == "InProgress"
+	}), risks)
+	regimes := map[string]int{}
+	for _, regime := range page.Obligations {
+		total := 0
+		for status, n := range regime.ByStatus {
+			regimes[regime.RegimeID+" "+regime.RegimeName+" "+status] = n
+			total += n
+		}
+		if total != regime.Total {
+			t.Errorf("%s: %d obligations, want %d", regime.RegimeID, regime.Total, total)
+		}
+	}
+	compare("obligations", count(every("obligation"), func(r api.Record) (string, bool) {
+		return text(r["regime_id"]) + " " + text(r["regime_name"]) + " " + text(r["status"]), true
+	}), regimes)
+	bands := map[string]int{}
+	for _, b := range page.Vendors {
+		bands[b.Band] = b.Count
+	}
+	compare("vendors", count(every("vendor"), func(r api.Record) (string, bool) { return text(r["initial_risk_band"]), r["status"] != "exited" }), bands)
+	compare("open incidents", count(every("incident"), func(r api.Record) (string, bool) {
+		return text(r["severity"]), slices.Contains([]string{"open", "investigating", "contained"}, text(r["status"]))
+	}), page.Incidents.BySeverity)
+	attained := map[string]*float64{}
+	for _, k := range page.Kpis {
+		attained[k.Code] = k.Attainment
+	}
+	wanted := map[string]*float64{}
+	for _, r := range every("kpi") {
+		if r["status"] == "active" {
+			wanted[text(r["code"])] = api.Attainment(r)
+		}
+	}
+	if diff := cmp.Diff(wanted, attained); diff != "" || len(wanted) != page.ActiveKpis {
+		t.Errorf("%d KPIs (-want +got):\n%s", page.ActiveKpis, diff)
+	}
+	scores := every("assessment")
+	if n := len(page.Assessments); page.Latest == nil || page.Latest.ID != scores[0]["id"] || *page.Latest.Verdict != scores[0]["verdict"] || n != min(12, len(scores)) ||
+		page.Assessments[0].CompletedAt >= page.Assessments[n-1].CompletedAt {
+		t.Errorf("assessments: %+v, latest %+v", page.Assessments, page.Latest)
+	}
+	if len(page.Recent) != 1 || page.Recent[0].Action != "import.completed" {
+		t.Errorf("recent events: %+v", page.Recent)
+	}
+}
+
+// TestOverviewDates: clocks and renewals, soonest first and ten at most.
+func TestOverviewDates(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	empty, err := api.Overview(d.ctx, d.Caller)
+	if err != nil || empty.Latest != nil || empty.OpenRisks != 0 || empty.Incidents.Running != 0 {
+		t.Errorf("an empty file: %+v, %v", empty, err)
+	}
+	day := func(n int) string { return start.AddDate(0, 0, n).Format("2006-01-02") }
+	for i, row := range []struct{ end, status string }{
+		{day(-1), "active"}, {day(0), "active"}, {day(90), "active"}, {day(91), "active"}, {day(5), "exited"}, {day(3), "negotiating"},
+	} {
+		d.save(t, "vendor", "", map[string]any{
+			"vendor_key": fmt.Sprint("v", i), "vendor_name": fmt.Sprint("v", i), "category": "C", "initial_risk_band": "LOW",
+			"status": row.status, "contract_end": row.end,
+		})
+	}
+	ids := map[string]string{}
+	for i := range 14 {
+		name := fmt.Sprintf("i%02d", i)
+		ids[name] = d.save(t, "incident", "", map[string]any{
+			"title": name, "notification_required": i != 13, "notification_deadline": fmt.Sprintf("2026-10-%02dT00:00:00Z", 20-i),
+		})
+	}
+	d.save(t, "incident", ids["i12"], map[string]any{"status": "closed"})
+	d.save(t, "incident", ids["i10"], map[string]any{"status": "resolved"}) // its clock goes on
+	if err := api.NotifyIncident(d.ctx, d.Caller, ids["i11"], api.Notification{At: start, To: "a"}); err != nil {
+		t.Fatal(err)
+	}
+	page, err := api.Overview(d.ctx, d.Caller)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var renewals, clocks []string
+	for _, r := range page.Renewals {
+		renewals = append(renewals, r.Name+" "+r.ContractEnd)
+	}
+	for _, c := range page.Incidents.Clocks {
+		clocks = append(clocks, c.Title)
+	}
+	if diff := cmp.Diff([]string{"v1 " + day(0), "v5 " + day(3), "v2 " + day(90)}, renewals); diff != "" || page.RenewalsDue != 3 {
+		t.Errorf("%d renewals (-want +got):\n%s", page.RenewalsDue, diff)
+	}
+	if diff := cmp.Diff(strings.Fields("i10 i09 i08 i07 i06 i05 i04 i03 i02 i01"), clocks); diff != "" || page.Incidents.Running != 11 || page.Incidents.Open != 12 {
+		t.Errorf("%d clocks of %d incidents (-want +got):\n%s", page.Incidents.Running, page.Incidents.Open, diff)
+	}
+	if len(page.Recent) != 15 || page.Recent[0].Action != "incident.notified" {
+		t.Errorf("%d recent events: %+v", len(page.Recent), page.Recent)
+	}
+}
+
+// TestSearchAudit: what a page asks for, and that asking is told.
+func TestSearchAudit(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	for _, name := range slices.Sorted(maps.Keys(good)) {
+		if name != "milestone" {
+			d.save(t, name, "", object(t, good[name]))
+		}
+	}
+	search := func(s api.AuditSearch) (string, error) {
+		page, err := api.SearchAudit(d.ctx, d.Caller, s)
+		var actions []string
+		for _, e := range page.Events {
+			actions = append(actions, e.Action)
+		}
+		return strings.Join(actions, " "), err
+	}
+	for _, row := range []struct {
+		s         api.AuditSearch
+		want, err string
+	}{
+		{api.AuditSearch{Limit: 2}, "vendor.created signal.created", ""},
+		{api.AuditSearch{Action: "risk.created"}, "risk.created", ""},
+		{api.AuditSearch{Action: "risk*"}, "risk.created", ""},
+		{api.AuditSearch{Action: "risk"}, "", ""},
+		{api.AuditSearch{Actor: "ada", ResourceType: "incident"}, "incident.created", ""},
+		{api.AuditSearch{Action: "audit.*"}, strings.TrimSpace(strings.Repeat("audit.searched ", 5)), ""},
+		{api.AuditSearch{Until: start}, "", ""},
+		{api.AuditSearch{Since: start, Action: "vendor.*"}, "vendor.created", ""},
+		{api.AuditSearch{Limit: 201}, "", "invalid_parameter limit: limit must be from 1 to 200"},
+		{api.AuditSearch{Actor: strings.Repeat("x", 201)}, "", "invalid_parameter actor: actor must have at most 200 characters"},
+		{api.AuditSearch{Action: "\xff"}, "", "invalid_parameter action: action must have at most 200 characters"},
+		{api.AuditSearch{Cursor: "x"}, "", "invalid_cursor cursor: cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over"},
+	} {
+		got, err := search(row.s)
+		if got != row.want || refusal(err) != row.err {
+			t.Errorf("%+v: %q, %q, want %q, %q", row.s, got, refusal(err), row.want, row.err)
+		}
+	}
+	if told := d.trail(t, 1)[0]; told != `ada audit.searched   {"events":1,"request_id":"req_1"}` {
+		t.Errorf("the audit log: %s", told)
+	}
+}
+
+// TestRiskEvidence: the reasons for a risk's ratings, newest first.
+func TestRiskEvidence(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	id := d.save(t, "risk", "", object(t, good["risk"]))
+	d.save(t, "risk", id, map[string]any{"severity": "MEDIUM", "severity_change_reason": "The first of two good reasons"})
+	d.save(t, "risk", id, map[string]any{"likelihood": "RARE", "severity_change_reason": "The second of two good reasons"})
+	got, err := api.RiskEvidence(d.ctx, d.Caller, id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rated := func(severity, likelihood string) db.Rating {
+		return db.Rating{Severity: severity, Likelihood: likelihood, Status: "Open"}
+	}
+	want := []api.Rerating{
+		{At: db.Timestamp(start), Actor: "ada", Reason: "The second of two good reasons", Before: rated("MEDIUM", "LIKELY"), After: rated("MEDIUM", "RARE")},
+		{At: db.Timestamp(start), Actor: "ada", Reason: "The first of two good reasons", Before: rated("HIGH", "LIKELY"), After: rated("MEDIUM", "LIKELY")},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,154 @@
+package api_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/server/api"
+)
+
+// TestFormFields: which members a form asks for.
+func TestFormFields(t *testing.T) {
+	t.Parallel()
+	doc, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		object   string
+		changing bool
+		want     string
+	}{
+		{"risk", false, "title description severity likelihood dimension mitigation_action owner_name target_date"},
+		{"risk", true, "title severity residual_severity likelihood status owner_name mitigation_action target_date residual_gap_reason severity_change_reason"},
+		{"kpi_checkin", false, "key_result_code value period_start source evidence_ref note"},
+		{"kpi_checkin", true, ""},
+		{"signal", false, "signal_type numeric_value module_id rag source_version as_of"},
+		{"signal", true, "numeric_value module_id rag source_version as_of"},
+		{"milestone", false, "milestone_key title phase sequence status rag_status progress_pct owner_role target_date roadmap_version"},
+		{"milestone", true, "title phase sequence status rag_status progress_pct owner_role target_date"},
+		{"obligation", true, "regime_id regime_name jurisdiction title priority_band status owner_role target_date"},
+		{"assessment", false, "overall_score adjusted_score verdict confidence methodology_version completed_at completeness evidence_ratio frameworks_applied"},
+		{"assessment", true, ""},
+		{"talent_gap", false, ""},
+		{"user", false, ""},
+	} {
+		var names []string
+		for _, f := range api.FormFields(doc, row.object, row.changing) {
+			names = append(names, f.Name)
+		}
+		want := strings.Fields(row.want)
+		slices.Sort(names) // the document's order is its own test's
+		slices.Sort(want)
+		if diff := cmp.Diff(want, names, cmp.Transformer("none", func(s []string) string { return strings.Join(s, " ") })); diff != "" {
+			t.Errorf("%s, changing %v (-want +got):\n%s", row.object, row.changing, diff)
+		}
+	}
+}
+
+// TestFormBody turns what browsers send into bodies.
+func TestFormBody(t *testing.T) {
+	t.Parallel()
+	doc, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		object, form, current, want string // current "" is a new record
+	}{
+		{"risk", "title=T&description=Line%0D%0Aline&severity=HIGH&owner_name=&dimension=&target_date=&extra=1&csrf=2", "", `{"title":"T","description":"Line\nline","severity":"HIGH"}`},
+		{"risk", "title=&severity=", "", `{}`},
+		{"risk", "title=T&severity=LOW&owner_name=&status=Open&severity_change_reason=", `{"title":"T","severity":"HIGH","owner_name":"Ada","status":"Open"}`,
+			`{"severity":"LOW","owner_name":null}`},
+		{"risk", "title=%20&severity=&likelihood=", `{"title":"T","severity":"HIGH","likelihood":null}`, `{"title":null,"severity":""}`},
+		{"incident", "title=", `{"title":"T"}`, `{"title":""}`},
+		{"incident", "notification_required=false&notification_required=true", "", `{"notification_required":true}`},
+		{"incident", "notification_required=false", "", `{"notification_required":false}`},
+		{"incident", "notification_required=false", `{"notification_required":false}`, `{}`},
+		{"incident", "title=T", `{"title":"S","notification_required":true}`, `{"title":"T"}`},
+		{"incident", "notification_required=perhaps", "", `{"notification_required":"perhaps"}`},
+		{"incident", "notification_deadline=2026-10-04T12:30", "", `{"notification_deadline":"2026-10-04T12:30:00Z"}`},
+		{"incident", "notification_deadline=2026-10-04T12:30:15", "", `{"notification_deadline":"2026-10-04T12:30:15Z"}`},
+		{"incident", "notification_deadline=2026-10-04T12:30:00%2B02:00", "", `{"notification_deadline":"2026-10-04T12:30:00+02:00"}`},
+		{"incident", "notification_deadline=tomorrow", "", `{"notification_deadline":"tomorrow"}`},
+		{"incident", "notification_deadline=2026-10-04T12:30", `{"notification_deadline":"2026-10-04T12:30:59.000Z"}`, `{}`},
+		{"incident", "notification_deadline=2026-10-04T12:31", `{"notification_deadline":"2026-10-04T12:30:59.000Z"}`, `{"notification_deadline":"2026-10-04T12:31:00Z"}`},
+		{"incident", "title=a:00Z", `{"title":"a:b"}`, `{"title":"a:00Z"}`},
+		{"vendor", "annual_cost_usd=%201200.50%20", "", `{"annual_cost_usd":1200.50}`},
+		{"vendor", "annual_cost_usd=1.200,50", "", `{"annual_cost_usd":"1.200,50"}`},
+		{"vendor", "annual_cost_usd=0x10", "", `{"annual_cost_usd":"0x10"}`},
+		{"vendor", "annual_cost_usd=NaN", "", `{"annual_cost_usd":"NaN"}`},
+		{"vendor", "annual_cost_usd=", `{"annual_cost_usd":5}`, `{"annual_cost_usd":null}`},
+		{"vendor", "annual_cost_usd=5", `{"annual_cost_usd":5}`, `{}`},
+		{"assessment", "frameworks_applied=NIST+AI+RMF%0D%0A%0D%0AISO+42001%3B+EU+AI+Act+%3B", "", `{"frameworks_applied":["NIST AI RMF","ISO 42001","EU AI Act"]}`},
+		{"assessment", "frameworks_applied=", "", `{"frameworks_applied":[]}`},
+		{"assessment", "overall_score=51.5&completed_at=2026-09-30T10:00", "", `{"overall_score":51.5,"completed_at":"2026-09-30T10:00:00Z"}`},
+	} {
+		values, err := url.ParseQuery(row.form)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var current api.Record
+		if row.current != "" {
+			current = object(t, row.current)
+		}
+		body, err := api.FormBody(api.FormFields(doc, row.object, current != nil), values, current)
+		if err != nil {
+			t.Errorf("%s %s: %v", row.object, row.form, err)
+			continue
+		}
+		if diff := cmp.Diff(object(t, row.want), body); diff != "" {
+			t.Errorf("%s %s on %s (-want +got):\n%s", row.object, row.form, row.current, diff)
+		}
+	}
+	_, err = api.FormBody(api.FormFields(doc, "risk", false), map[string][]string{"title": {"\xff"}, "description": {"\xfe"}}, nil)
+	if got := refusal(err); got != "invalid_parameter title: title must be valid UTF-8" {
+		t.Errorf("invalid UTF-8: %q", got)
+	}
+}
+
+// TestFormRoundTrip: a form that sends back what it was given changes nothing.
+func TestFormRoundTrip(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	for _, f := range api.Families(d.Document) {
+		if !f.Changes {
+			continue
+		}
+		page, err := api.Browse(d.ctx, d.Caller, f.Object, api.View{Limit: 200})
+		if err != nil {
+			t.Fatal(err)
+		}
+		fields := api.FormFields(d.Document, f.Object, true)
+		for _, record := range page.Records {
+			values := map[string][]string{}
+			for _, field := range fields {
+				values[field.Name] = []string{shown(record[field.Name])}
+			}
+			body, err := api.FormBody(fields, values, record)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if len(body) > 0 {
+				t.Errorf("%s %v: %v", f.Object, record, body)
+			}
+		}
+	}
+}
+
+// shown is a value as a field of a form shows it.
+func shown(value any) string {
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		return strings.ReplaceAll(value, "\n", "\r\n")
+	}
+	text, _ := json.Marshal(value)
+	return string(text)
+}

@@ -1,0 +1,108 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strings"
+
+	"govsvc/db"
+)
+
+// ReadRecord reads one record of a family.
+func ReadRecord(ctx context.Context, c *Caller, object, id string) (Record, error) {
+	if err := c.permitFamily(object); err != nil {
+		return nil, err
+	}
+	text, err := c.Store.Record(ctx, c.Organisation.Org, object, id)
+	if err != nil {
+		return nil, err
+	}
+	return decodeRecord(text)
+}
+
+// permitFamily refuses a family that there is not, or that the plan lacks.
+func (c *Caller) permitFamily(object string) error {
+	p := plainFamily(object)
+	if p == nil || p.columns == nil {
+		return noFamily(object)
+	}
+	return c.permitFeature(p.feature)
+}
+
+// AuditEvent is an event of the audit log, for people to read.
+type AuditEvent struct {
+	ID           string         `json:"id"`
+	Time         string         `json:"time"`
+	Actor        string         `json:"actor"`
+	Action       string         `json:"action"`
+	Category     string         `json:"category"`
+	ResourceType string         `json:"resource_type"` // "" if no one record was acted on
+	ResourceID   string         `json:"resource_id"`
+	Severity     int            `json:"severity"`
+	Metadata     map[string]any `json:"metadata"` // but the changes
+	Changes      []FieldChange  `json:"-"`        // by field
+}
+
+// FieldChange is a member before and after a change; nil is none.
+type FieldChange struct {
+	Field    string
+	From, To any
+}
+
+// History reads the latest 200 audit events of a record, newest first.
+func History(ctx context.Context, c *Caller, object, id string) ([]AuditEvent, error) {
+	if err := c.permitFamily(object); err != nil {
+		return nil, err
+	}
+	events, err := c.Store.History(ctx, c.Organisation, object, id)
+	if err != nil {
+		return nil, err
+	}
+	return auditEvents(events)
+}
+
+func auditEvents(texts [][]byte) ([]AuditEvent, error) {
+	all := make([]AuditEvent, len(texts))
+	for i, text := range texts {
+		decoder := json.NewDecoder(strings.NewReader(string(text)))
+		decoder.UseNumber()
+		if err := decoder.Decode(&all[i]); err != nil {
+			return nil, err
+		}
+		all[i].takeChanges()
+	}
+	return all, nil
+}
+
+// takeChanges moves the changes of a record's members out of the metadata.
+func (e *AuditEvent) takeChanges() {
+	changes, _ := e.Metadata["changes"].(map[string]any)
+	for field, change := range changes {
+		values, ok := change.(map[string]any)
+		if !ok {
+			return
+		}
+		e.Changes = append(e.Changes, FieldChange{field, values["from"], values["to"]})
+	}
+	slices.SortFunc(e.Changes, func(a, b FieldChange) int { return strings.Compare(a.Field, b.Field) })
+	delete(e.Metadata, "changes")
+}
+
+// Rerating is a change of a risk's rating with the reason that was given.
+type Rerating = db.Rerating
+
+// RiskEvidence reads why a risk was re-rated, newest first.
+func RiskEvidence(ctx context.Context, c *Caller, id string) ([]Rerating, error) {
+	return c.Store.Reratings(ctx, c.Organisation.Org, id)
+}
+
+// CheckinHistory reads the check-ins of a key result by period, oldest first:
+// those of the latest 500.
+func CheckinHistory(ctx context.Context, c *Caller, kpiID string) ([]Record, error) {
+	checkins, err := c.Store.CheckinHistory(ctx, c.Organisation.Org, kpiID)
+	if err != nil {
+		return nil, err
+	}
+	return records(checkins)
+}

@@ -1,0 +1,60 @@
+package openapi
+
+// Field describes a member of a body or record, for the form that asks for it.
+type Field struct {
+	Name        string
+	Type        string   // "string", "number", "integer", "boolean", "array" or "object"
+	Enum        []string // the values allowed; nil where they are free
+	Format      string   // "date", "date-time", …; "" for plain text
+	MinLength   int      // characters of a text, white space around it not counted; 0 is no bound
+	MaxLength   int      // characters of a text; 0 is no bound
+	Minimum     *float64 // of a number; nil is no bound
+	Maximum     *float64
+	Required    bool
+	Nullable    bool
+	Default     string // what the service takes where it is left out; "" if it has none
+	Description string
+	Items       []Field // members of an array's objects; nil for an array of plain values
+}
+
+// Fields returns the members of an operation's body, by operationId, or of a
+// type of the data format, in the order of the document; nil if the document
+// has neither.
+func (d *Document) Fields(operationOrRecord string) []Field {
+	if op := d.Operation(operationOrRecord); op != nil {
+		if op.Body == nil {
+			return nil
+		}
+		return op.Body.rule.fields()
+	}
+	if schema := d.Record(operationOrRecord); schema != nil {
+		return schema.rule.fields()
+	}
+	return nil
+}
+
+func (r *rule) fields() []Field {
+	var all []Field
+	for _, p := range r.target().properties {
+		if p.rule != nil {
+			all = append(all, p.field())
+		}
+	}
+	return all
+}
+
+func (p property) field() Field {
+	r := p.rule.target()
+	f := Field{
+		Name: p.name, Type: r.typeName(), Enum: r.options, Format: r.formatName,
+		MinLength: r.minLength, MaxLength: r.maxLength, Minimum: r.minimum, Maximum: r.maximum,
+		Required: p.required, Nullable: r.kinds&kindNull != 0, Default: r.fallback, Description: p.rule.description,
+	}
+	if f.Description == "" {
+		f.Description = r.description
+	}
+	if r.items != nil {
+		f.Items = r.items.fields()
+	}
+	return f
+}

@@ -1,0 +1,203 @@
+package web
+
+import (
+	"fmt"
+	"strings"
+
+	"rsc.io/qr"
+
+	"govsvc/db"
+)
+
+// accountData is what the page of the user's own account shows.
+type accountData struct {
+	User     db.User
+	Session  db.Session
+	Password *Form
+	Renew    *Form
+	Remove   *Form
+}
+
+// factorData is what the page that sets up a second factor shows.
+type factorData struct {
+	*begunFactor
+	Form *Form
+}
+
+// begunFactor is what an authenticator app is told.
+type begunFactor struct {
+	Secret string // in groups of four, to be typed
+	Size   int    // of the picture, in modules
+	Path   string // of the picture's dark modules
+}
+
+// recoveryData is what the page with new recovery codes shows, once.
+type recoveryData struct{ Codes []string }
+
+// account shows the user's own account.
+func (v *visit) account() error {
+	return v.render("account", "Account", v.accountData())
+}
+
+func (v *visit) accountData() *accountData {
+	return &accountData{
+		User: v.session.User, Session: v.session, Password: ownPasswordForm(v.session.User.Name),
+		Renew:  factorForm("renew-", "/account/recovery-codes", "Make new codes", "From your app. The codes made before stop working."),
+		Remove: removeFactorForm(),
+	}
+}
+
+func ownPasswordForm(name string) *Form {
+	return &Form{
+		Action: "/account/password", Submit: "Change the password", Hidden: map[string]string{"username": name},
+		Fields: []*Field{
+			{Name: "current", Label: "Current password", Type: "password", Required: true, Autocomplete: "current-password"},
+			passwordField("next", "New password"),
+			repeatField("next"),
+		},
+	}
+}
+
+func factorForm(prefix, action, submit, hint string) *Form {
+	return &Form{Action: action, Submit: submit, Fields: []*Field{
+		{Prefix: prefix, Name: "code", Label: "Code", Hint: hint, Required: true, MaxLength: 40, Autocomplete: "one-time-code"},
+	}}
+}
+
+func removeFactorForm() *Form {
+	form := factorForm("remove-", "/account/second-factor/remove", "Turn it off", "From your app, or a recovery code.")
+	form.Danger = true
+	return form
+}
+
+// changePassword gives the user another password and ends the other sessions.
+func (v *visit) changePassword() error {
+	err := v.repeated("next")
+	if err == nil {
+		err = v.Store.ChangeOwnPassword(v.r.Context(), v.by(), v.session, v.secret("current"), v.secret("next"))
+	}
+	if err != nil {
+		data := v.accountData()
+		return v.again(data.Password, err, "account", "Account", data)
+	}
+	return v.done("Your password has been changed, and other browsers have been signed out.")
+}
+
+// done leads back to the account with a message.
+func (v *visit) done(message string) error {
+	v.flash(message)
+	v.redirect("/account")
+	return nil
+}
+
+// secondFactor shows what an authenticator app needs, and the form that
+// confirms. Nothing is in force until a code shows that the app has it.
+func (v *visit) secondFactor() error {
+	data, err := v.factorData()
+	if err != nil {
+		return v.unless(err)
+	}
+	return v.render("second-factor", "Set up a second factor", data)
+}
+
+// unless leads back to the account where a second factor is on already.
+func (v *visit) unless(err error) error {
+	if db.Is(err, db.Conflict) {
+		return v.done(message(err))
+	}
+	return err
+}
+
+// factorData shows the same secret for as long as the session lasts.
+func (v *visit) factorData() (*factorData, error) {
+	factor, err := v.Store.BeginSecondFactor(v.r.Context(), v.session)
+	if err != nil {
+		return nil, err
+	}
+	begun, err := newBegunFactor(factor)
+	if err != nil {
+		return nil, err
+	}
+	form := factorForm("", "/account/second-factor", "Turn it on", "The six digits that the app shows now.")
+	form.Cancel = "/account"
+	return &factorData{begun, form}, nil
+}
+
+// confirmSecondFactor turns it on and leads to its recovery codes.
+func (v *visit) confirmSecondFactor() error {
+	codes, err := v.Store.ConfirmSecondFactor(v.r.Context(), v.session, v.value("code"))
+	if err != nil {
+		data, begun := v.factorData()
+		if begun != nil {
+			return v.unless(begun)
+		}
+		return v.again(data.Form, err, "second-factor", "Set up a second factor", data)
+	}
+	return v.showCodes(codes)
+}
+
+// showCodes leads to the page that shows recovery codes, once.
+func (v *visit) showCodes(codes []string) error {
+	v.redirect(query("/account/recovery-codes", "once", v.keepOnce(codes)))
+	return nil
+}
+
+// recoveryCodes shows new recovery codes, once.
+func (v *visit) recoveryCodes() error {
+	codes, _ := v.takeOnce().([]string)
+	return v.render("recovery-codes", "Recovery codes", recoveryData{codes})
+}
+
+// newRecoveryCodes makes other recovery codes.
+func (v *visit) newRecoveryCodes() error {
+	codes, err := v.Store.NewRecoveryCodes(v.r.Context(), v.session, v.value("code"))
+	if err != nil {
+		data := v.accountData()
+		return v.again(data.Renew, err, "account", "Account", data)
+	}
+	return v.showCodes(codes)
+}
+
+// removeSecondFactor turns the second factor off.
+func (v *visit) removeSecondFactor() error {
+	if err := v.Store.RemoveOwnSecondFactor(v.r.Context(), v.session, v.value("code")); err != nil {
+		data := v.accountData()
+		return v.again(data.Remove, err, "account", "Account", data)
+	}
+	return v.done("The second factor is off. Your password alone signs you in.")
+}
+
+// signOutEverywhere ends all of the user's sessions, this one too.
+func (v *visit) signOutEverywhere() error {
+	if err := v.Store.SignOutEverywhere(v.r.Context(), v.by(), v.session.User.ID); err != nil {
+		return err
+	}
+	return v.out("You have signed out everywhere.")
+}
+
+// newBegunFactor draws the picture as one path of squares, so that it needs no
+// image file and stays sharp.
+func newBegunFactor(factor db.SecondFactor) (*begunFactor, error) {
+	code, err := qr.Encode(factor.URI, qr.M)
+	if err != nil {
+		return nil, fmt.Errorf("the picture of a second factor: %w", err)
+	}
+	const quiet = 4 // modules of white around it, as the standard wants
+	var path strings.Builder
+	for y := range code.Size {
+		for x := range code.Size {
+			if code.Black(x, y) {
+				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x+quiet, y+quiet)
+			}
+		}
+	}
+	return &begunFactor{Secret: grouped(factor.Secret), Size: code.Size + 2*quiet, Path: path.String()}, nil
+}
+
+func grouped(secret string) string {
+	var groups []string
+	for len(secret) > 4 {
+		groups, secret = append(groups, secret[:4]), secret[4:]
+	}
+	return strings.Join(append(groups, secret), " ")
+}

@@ -1,0 +1,71 @@
+//go:build browser
+
+package web_test
+
+import (
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// TestBrowserKeys: a key is minted, works, is rotated, revoked and refused.
+func TestBrowserKeys(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Admin)
+	b.open("/keys")
+	b.wants("No key works yet")
+	b.look("keys-empty")
+	b.press("Mint a key")
+	b.look("key-mint")
+	if status := b.press("Mint the key"); status != 422 {
+		t.Errorf("status %d", status)
+	}
+	b.wants("Give the key a name", "Choose at least one scope")
+	b.look("key-mint-refused")
+	b.fill("Name", "Board report")
+	b.toggle("read:risks")
+	b.toggle("write:risks")
+	b.fill("Expires on", "2026-10-09")
+	b.press("Mint the key")
+	b.wants("it is shown this once", s.url+"/api/v1/risks")
+	b.look("key-made")
+	key := evaluate[string](b, `document.querySelector(".copy code").textContent`)
+	if r := s.call("GET", "/risks?limit=1", key, ""); r.status != 200 {
+		t.Errorf("the new key: %d %s", r.status, r.body)
+	}
+	b.open(b.path())
+	b.wants("A key is shown once", "!"+key)
+	b.look("key-made-gone")
+
+	s.manyKeys()
+	b.open("/keys")
+	b.wants("Board report", "!"+key)
+	b.toggle("2 keys revoked or expired")
+	b.look("keys")
+	b.press("Board report")
+	b.look("key")
+	b.fill("The old key still works for", "1h")
+	b.press("Mint the successor")
+	b.wants("The key before it works until")
+	b.look("key-rotated")
+	successor := evaluate[string](b, `document.querySelector(".copy code").textContent`)
+	b.press("I have saved it")
+	s.clock.advance(time.Hour)
+	if r := s.call("GET", "/risks?limit=1", key, ""); r.status != 401 {
+		t.Errorf("the old key after the overlap: %d %s", r.status, r.body)
+	}
+	if r := s.call("GET", "/risks?limit=1", successor, ""); r.status != 200 {
+		t.Errorf("the successor: %d %s", r.status, r.body)
+	}
+
+	b.open("/keys")
+	b.press("Board report")
+	b.toggle("Revoke… the key Board report")
+	b.look("key-revoke")
+	b.press("Revoke")
+	b.wants("The key Board report is revoked.")
+	if r := s.call("GET", "/risks?limit=1", successor, ""); r.status != 401 {
+		t.Errorf("the revoked key: %d %s", r.status, r.body)
+	}
+}

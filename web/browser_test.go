@@ -1,0 +1,122 @@
+//go:build browser
+
+package web_test
+
+import (
+	"cmp"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/web"
+)
+
+// TestBrowserFirstAdmin is the way in on the first day: the link, the second
+// factor, a sign-in with it, another with a recovery code.
+func TestBrowserFirstAdmin(t *testing.T) {
+	s := newScene(t, setting{data: nobodyYet})
+	b := newBrowser(t, s)
+	b.open("/")
+	b.wants("Nobody can sign in yet")
+	b.look("signin-first")
+	if status := b.open("/setup?token=guessed"); status != 410 {
+		t.Errorf("status %d", status)
+	}
+	b.look("setup-gone")
+
+	b.open(s.link)
+	b.look("setup")
+	b.fill("Name", "Ada Lovelace")
+	b.fill("Password", "short")
+	b.fill("The same again", "short")
+	if status := b.press("Make the admin and sign in"); status != 422 {
+		t.Errorf("status %d", status)
+	}
+	b.look("setup-refused")
+	b.fill("Password", password)
+	b.fill("The same again", password)
+	b.press("Make the admin and sign in")
+	b.wants("Overview", "Ada Lovelace")
+	b.look("overview-empty")
+	b.open(s.link)
+	b.wants("This link has done its work")
+
+	b.open("/account")
+	b.look("account")
+	b.press("Set up a second factor")
+	b.look("second-factor")
+	secret := evaluate[string](b, `document.querySelector(".copy code").textContent`)
+	b.fill("Code", "000000")
+	if status := b.press("Turn it on"); status != 422 {
+		t.Errorf("status %d", status)
+	}
+	b.fill("Code", totp(t, secret, s.clock.Now()))
+	b.press("Turn it on")
+	b.look("recovery-codes")
+	codes := strings.Fields(evaluate[string](b, `document.querySelector(".copy code").textContent`))
+	b.press("I have saved them")
+	b.wants("10 recovery codes are left")
+	b.look("account-factor")
+
+	b.toggle("Ada Lovelace")
+	b.look("user-menu")
+	b.press("Sign out")
+	b.wants("You have signed out.")
+	b.look("signin")
+	b.signIn("wrong password")
+	b.wants("The name or the password is wrong.")
+	b.look("signin-refused")
+	s.clock.advance(30 * time.Second)
+	b.signIn(password)
+	b.wants("Your account has a second factor, too")
+	b.look("signin-code")
+	b.fill("Code", totp(t, secret, s.clock.Now()))
+	b.press("Sign in")
+	b.wants("Overview")
+
+	b.open("/account")
+	b.press("Sign out everywhere")
+	b.signIn(password)
+	b.fill("Code", codes[0])
+	b.press("Sign in")
+	b.open("/account")
+	b.wants("9 recovery codes are left")
+}
+
+// signIn fills in the first step.
+func (b *browser) signIn(password string) {
+	b.t.Helper()
+	b.fill("Name", "ada lovelace")
+	b.fill("Password", password)
+	b.press("Sign in")
+}
+
+// TestBrowserPages looks at every page that an admin can open without naming a
+// record, and at the first record that each of them leads to, on a full and on
+// an empty organisation.
+func TestBrowserPages(t *testing.T) {
+	for name, data := range map[string]func() (prepared, error){"demo": demo, "empty": noRecords} {
+		t.Run(name, func(t *testing.T) {
+			s := newScene(t, setting{data: data})
+			b, g := newBrowser(t, s).as(db.Admin), s.as(db.Admin)
+			for _, route := range web.Routes() {
+				path := address(route)
+				if route.Method != http.MethodGet || route.Least == "" || strings.Contains(route.Path, "{id}") ||
+					!strings.HasPrefix(g.get(path).header.Get("Content-Type"), "text/html") {
+					continue
+				}
+				if status := b.open(path); status != http.StatusOK {
+					t.Errorf("%s: %d", path, status)
+				}
+				picture := name + "-" + cmp.Or(strings.ReplaceAll(path[1:], "/", "-"), "overview")
+				b.look(picture)
+				if record := evaluate[string](b, `document.querySelector("main tbody th a")?.getAttribute("href") ?? ""`); record != "" {
+					b.open(record)
+					b.look(picture + "-record")
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,364 @@
+//go:build browser
+
+package web_test
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/url"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/cdproto/log"
+	"github.com/chromedp/cdproto/network"
+	"github.com/chromedp/cdproto/runtime"
+	"github.com/chromedp/chromedp"
+
+	"govsvc/db"
+)
+
+// browser is a window of Chromium on a scene, with cookies of its own. It fails
+// the test if a page writes an error to the console, loads anything from
+// elsewhere, or breaks a rule of accessibility.
+type browser struct {
+	*scene
+	ctx   context.Context
+	mutex sync.Mutex
+	found []string // faults, told at the end
+}
+
+// patience bounds one step in a browser, on a busy machine.
+const patience = time.Minute
+
+// chromium is the one browser that all tests have windows of; end ends it.
+var chromium struct {
+	once   sync.Once
+	ctx    context.Context
+	cancel []context.CancelFunc
+	err    error
+}
+
+func TestMain(m *testing.M) {
+	status := m.Run()
+	for _, cancel := range slices.Backward(chromium.cancel) {
+		cancel()
+	}
+	os.Exit(status)
+}
+
+func startChromium() {
+	path, err := exec.LookPath("chromium")
+	if err != nil {
+		chromium.err = err
+		return
+	}
+	folder, err := os.MkdirTemp("", "govsvc-chromium-")
+	if err != nil {
+		chromium.err = err
+		return
+	}
+	options := []chromedp.ExecAllocatorOption{chromedp.ExecPath(path), chromedp.UserDataDir(folder)}
+	for _, flag := range []string{
+		"headless", "no-sandbox", "disable-gpu", "disable-quic", "no-first-run", "no-default-browser-check", "disable-background-networking",
+		"disable-component-update", "disable-sync", "disable-dev-shm-usage", "disable-default-apps", "disable-extensions", "mute-audio", "hide-scrollbars",
+	} {
+		options = append(options, chromedp.Flag(flag, true))
+	}
+	allocator, end := chromedp.NewExecAllocator(context.Background(), options...)
+	ctx, cancel := chromedp.NewContext(allocator)
+	chromium.ctx = ctx
+	chromium.cancel = []context.CancelFunc{func() { _ = os.RemoveAll(folder) }, end, cancel}
+	chromium.err = chromedp.Do(ctx)
+}
+
+// newBrowser opens a window on a scene. Without Chromium the test is skipped,
+// except in CI.
+func newBrowser(t *testing.T, s *scene) *browser {
+	t.Helper()
+	chromium.once.Do(startChromium)
+	if chromium.err != nil {
+		if os.Getenv("CI") == "true" {
+			t.Fatalf("no Chromium: %v", chromium.err)
+		}
+		t.Skipf("the browser tests need Chromium on the path: %v", chromium.err)
+	}
+	ctx, cancel := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
+	b := &browser{scene: s, ctx: ctx}
+	if err := chromedp.Do(ctx); err != nil {
+		t.Fatal(err)
+	}
+	if err := chromedp.Listen(ctx, b.hear); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		cancel()
+		b.mutex.Lock()
+		defer b.mutex.Unlock()
+		for _, fault := range b.found {
+			t.Error(fault)
+		}
+	})
+	b.call(listening)
+	b.wide()
+	return b
+}
+
+// listening has the window tell of requests and of errors.
+func listening(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+	if _, err := cdp.Call(ctx, t, network.Enable, network.EnableParams{}); err != nil {
+		return chromedp.Void{}, err
+	}
+	_, err := cdp.Call(ctx, t, log.Enable, cdp.Empty{})
+	return chromedp.Void{}, err
+}
+
+// hear looks at what happens in the window.
+func (b *browser) hear(event any) {
+	switch e := event.(type) {
+	case *network.EventRequestWillBeSent:
+		if at := e.Request.URL; !strings.HasPrefix(at, b.url+"/") && !strings.HasPrefix(at, "data:") && !strings.HasPrefix(at, "about:") {
+			b.fault("a request left the origin: %s (of %s)", at, e.DocumentURL)
+		}
+	case *network.EventResponseReceived:
+		if e.Type != network.ResourceTypeDocument && e.Response.Status >= 400 {
+			b.fault("%s answered %v", e.Response.URL, e.Response.Status)
+		}
+	case *log.EventEntryAdded:
+		if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
+			b.fault("console: %s (%s)", e.Entry.Text, e.Entry.URL)
+		}
+	case *runtime.EventConsoleAPICalled:
+		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
+			args, _ := json.Marshal(e.Args)
+			b.fault("console: %s", args)
+		}
+	case *runtime.EventExceptionThrown:
+		b.fault("script: %v", e.ExceptionDetails)
+	}
+}
+
+func (b *browser) fault(format string, args ...any) {
+	b.mutex.Lock()
+	defer b.mutex.Unlock()
+	b.found = append(b.found, fmt.Sprintf(format, args...))
+}
+
+// call runs a step, or ends the test.
+func (b *browser) call(action chromedp.Action[chromedp.Void]) {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	if err := chromedp.Do(ctx, action); err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// as signs the window in with a role.
+func (b *browser) as(role db.Role) *browser {
+	b.t.Helper()
+	b.call(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, network.SetCookie, network.SetCookieParams{Name: "govsvc_session", Value: b.tokens[role], URL: b.url})
+		return err
+	}))
+	return b
+}
+
+// open goes to a path and returns the status.
+func (b *browser) open(path string) int {
+	b.t.Helper()
+	return b.load(chromedp.Navigate(b.url + path))
+}
+
+// load runs a step that leads to another page, and waits for that.
+func (b *browser) load(step chromedp.Action[chromedp.Void]) int {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	response, err := chromedp.RunResponse(ctx, step)
+	if err != nil {
+		b.t.Fatalf("%v; the page was\n%.2000s", err, b.text())
+	}
+	return int(response.Status)
+}
+
+// path is where the window is.
+func (b *browser) path() string {
+	at, err := url.Parse(evaluate[string](b, "location.href"))
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return at.Path
+}
+
+// evaluate runs an expression in the page.
+func evaluate[T any](b *browser, expression string) T {
+	b.t.Helper()
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
+	if err != nil {
+		b.t.Fatalf("%.200s: %v", expression, err)
+	}
+	return value
+}
+
+// text is what the page says.
+func (b *browser) text() string { return evaluate[string](b, "document.body.innerText") }
+
+// wants checks what the page says, and does not say ("!…").
+func (b *browser) wants(texts ...string) {
+	b.t.Helper()
+	page := b.text()
+	for _, text := range texts {
+		if unwanted, not := strings.CutPrefix(text, "!"); not == strings.Contains(page, unwanted) {
+			b.t.Errorf("want %q in %s:\n%s", text, b.path(), page)
+		}
+	}
+}
+
+// control finds what a person would use by its words: a field by its label, or
+// what can be clicked by its text. It returns a selector.
+func (b *browser) control(words string) chromedp.CSS {
+	b.t.Helper()
+	name, _ := json.Marshal(words)
+	selector := evaluate[string](b, `(() => {
+		const words = `+string(name)+`, said = (e) => e.innerText.trim().split("\n")[0].replace(/\s+/g, " ").trim();
+		const shown = (e) => e.checkVisibility();
+		const starts = (e) => said(e) === words || said(e) === words + " (optional)" || e.innerText.trim().startsWith(words + "\n");
+		let found = [...document.querySelectorAll("label")].filter(shown).filter(starts).map((l) => l.control).find(Boolean);
+		found ??= [...document.querySelectorAll("button, a, summary")].filter(shown).find((e) => said(e) === words || e.getAttribute("aria-label") === words);
+		if (!found) return "";
+		document.querySelectorAll("[data-found]").forEach((e) => e.removeAttribute("data-found"));
+		found.setAttribute("data-found", "");
+		return "[data-found]";
+	})()`)
+	if selector == "" {
+		b.t.Fatalf("nothing is called %q in %s:\n%s", words, b.path(), b.text())
+	}
+	return chromedp.CSS(selector)
+}
+
+// fill types into the field with a label, in the place of what is there.
+func (b *browser) fill(label, value string) {
+	b.t.Helper()
+	at := b.control(label)
+	kind := evaluate[string](b, `(() => { const e = document.querySelector("`+string(at)+`"); return e.tagName + " " + e.type; })()`)
+	if strings.HasPrefix(kind, "SELECT") || strings.Contains(kind, "date") {
+		b.call(chromedp.SetValue(at, value))
+		return
+	}
+	b.call(chromedp.Clear(at))
+	b.call(chromedp.SendKeys(at, value))
+}
+
+// toggle clicks what leads to no other page: a check box, a disclosure.
+func (b *browser) toggle(words string) {
+	b.t.Helper()
+	b.call(chromedp.Click(b.control(words)))
+}
+
+// press clicks what leads to another page and returns its status.
+func (b *browser) press(words string) int {
+	b.t.Helper()
+	return b.load(chromedp.Click(b.control(words)))
+}
+
+// media has the page think of a colour scheme.
+func (b *browser) media(scheme string) {
+	b.t.Helper()
+	b.call(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
+		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
+			Features: []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-reduced-motion", Value: "reduce"}},
+		})
+		return err
+	}))
+}
+
+func (b *browser) wide()   { b.call(chromedp.EmulateViewport(1280, 800)) }
+func (b *browser) narrow() { b.call(chromedp.EmulateViewport(360, 740)) }
+
+// look checks the page as it is in light, dark and narrow: no broken rule of
+// accessibility, nothing beyond the right edge. With GOVSVC_SCREENSHOTS=FOLDER
+// it leaves pictures there.
+func (b *browser) look(name string) {
+	b.t.Helper()
+	defer func() { b.wide(); b.media("light") }()
+	for _, way := range []string{"light", "dark", "narrow", "narrow-dark"} {
+		scheme := "light"
+		if strings.HasSuffix(way, "dark") {
+			scheme = "dark"
+		}
+		b.media(scheme)
+		if strings.HasPrefix(way, "narrow") {
+			b.narrow()
+		} else {
+			b.wide()
+		}
+		b.picture(name + "-" + way)
+		b.axe(name + ", " + way)
+		if over := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
+			b.t.Errorf("%s, %s: the page is %d pixels wider than the window", name, way, over)
+		}
+	}
+}
+
+func (b *browser) picture(name string) {
+	b.t.Helper()
+	folder := os.Getenv("GOVSVC_SCREENSHOTS")
+	if folder == "" {
+		return
+	}
+	// The window is made as tall as the page: what sticks to its edges stays there.
+	size := evaluate[[]int64](b, "[innerWidth, Math.max(innerHeight, document.documentElement.scrollHeight), innerHeight]")
+	b.call(chromedp.EmulateViewport(size[0], size[1]))
+	defer b.call(chromedp.EmulateViewport(size[0], size[2]))
+	evaluate[bool](b, "scrollTo(0, 0), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err == nil {
+		err = os.MkdirAll(folder, 0o755)
+	}
+	if err == nil {
+		err = os.WriteFile(filepath.Join(folder, name+".png"), png, 0o600)
+	}
+	if err != nil {
+		b.t.Fatal(err)
+	}
+}
+
+// axeScript is the accessibility engine, which npm puts there for the checks.
+var axeScript = sync.OnceValues(func() ([]byte, error) {
+	return os.ReadFile("../.ci/browser/node_modules/axe-core/axe.min.js")
+})
+
+// axe checks the page's accessibility. Without the engine it checks nothing,
+// except in CI.
+func (b *browser) axe(name string) {
+	b.t.Helper()
+	script, err := axeScript()
+	if err != nil {
+		if os.Getenv("CI") == "true" {
+			b.t.Fatalf("%v; run npm ci in .ci/browser", err)
+		}
+		b.t.Logf("not checked with axe: %v", err)
+		return
+	}
+	if !evaluate[bool](b, "typeof axe === 'object'") {
+		evaluate[chromedp.Void](b, string(script))
+	}
+	faults := evaluate[[]string](b, `axe.run(document, {resultTypes: ["violations"]}).then((r) =>
+		r.violations.map((v) => v.id + ": " + v.help + "\n" + v.nodes.map((n) => "    " + n.html.slice(0, 300) + "\n    " + n.failureSummary.replaceAll("\n", " ")).join("\n")))`)
+	for _, fault := range faults {
+		b.t.Errorf("%s: %s", name, fault)
+	}
+}

@@ -1,0 +1,79 @@
+package web_test
+
+import (
+	"fmt"
+	"math"
+	"regexp"
+	"strconv"
+	"testing"
+
+	"govsvc/web"
+)
+
+// TestContrast holds the stylesheet's colours to WCAG 2.2 AA, in the light and
+// the dark scheme: 4.5 for text, 3 for what frames a field or draws a picture.
+func TestContrast(t *testing.T) {
+	t.Parallel()
+	files, err := web.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	colours := map[string][2]string{}
+	for _, match := range regexp.MustCompile(`--([a-z-]+): light-dark\((#[0-9a-f]{6}), (#[0-9a-f]{6})\)`).FindAllStringSubmatch(files["static/style.css"], -1) {
+		colours[match[1]] = [2]string{match[2], match[3]}
+	}
+	const text, picture = 4.5, 3.0
+	type pair struct {
+		front, back string
+		least       float64
+	}
+	var pairs []pair
+	for _, ground := range []string{"ground", "surface", "sunken"} {
+		for _, front := range []string{"ink", "muted", "accent", "danger"} {
+			pairs = append(pairs, pair{front, ground, text})
+		}
+	}
+	pairs = append(pairs, pair{"edge", "surface", picture}, pair{"edge", "ground", picture}, pair{"accent", "soft", text},
+		pair{"on-accent", "accent", text}, pair{"on-danger", "danger", text}, pair{"muted", "soft", text}, pair{"ink", "soft", text})
+	for _, tone := range []string{"critical", "high", "medium", "good", "info", "neutral"} {
+		pairs = append(pairs, pair{tone, tone + "-ground", text}, pair{"accent", tone + "-ground", text}, pair{tone + "-solid", "surface", picture},
+			pair{tone + "-solid", "ground", picture})
+	}
+	for _, p := range pairs {
+		front, back := colours[p.front], colours[p.back]
+		for i, scheme := range []string{"light", "dark"} {
+			if got := contrast(t, front[i], back[i]); got < p.least {
+				t.Errorf("%s: %s %s on %s %s has contrast %.2f, want %.1f", scheme, p.front, front[i], p.back, back[i], got, p.least)
+			}
+		}
+	}
+}
+
+// contrast is the ratio of two colours (WCAG 2.2, relative luminance).
+func contrast(t *testing.T, a, b string) float64 {
+	t.Helper()
+	x, y := luminance(t, a), luminance(t, b)
+	return (max(x, y) + 0.05) / (min(x, y) + 0.05)
+}
+
+func luminance(t *testing.T, colour string) float64 {
+	t.Helper()
+	if len(colour) != 7 {
+		t.Fatalf("no colour: %q", colour)
+	}
+	var sum float64
+	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {
+		n, err := strconv.ParseUint(colour[1+2*i:3+2*i], 16, 8)
+		if err != nil {
+			t.Fatal(fmt.Errorf("%s: %w", colour, err))
+		}
+		c := float64(n) / 255
+		if c <= 0.04045 {
+			c /= 12.92
+		} else {
+			c = math.Pow((c+0.055)/1.055, 2.4)
+		}
+		sum += weight * c
+	}
+	return sum
+}

@@ -1,0 +1,200 @@
+package web
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"maps"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+// deliveryStates are those that the log can be filtered by.
+var deliveryStates = []Option{
+	{Value: string(db.Delivered), Label: "Delivered"}, {Value: string(db.Pending), Label: "Waiting"}, {Value: string(db.Dead), Label: "Dead letters"},
+}
+
+// listDeliveries adds a page of a subscription's deliveries to its page.
+func (v *visit) listDeliveries(data *webhookData) error {
+	asked := v.r.URL.Query()
+	id, state := data.Subscription.ID, asked.Get("state")
+	page, err := v.Store.Deliveries(v.r.Context(), v.session.Organisation, db.DeliveryQuery{
+		Subscription: id, State: db.DeliveryState(state), Cursor: asked.Get("cursor"), Limit: deliveriesOnPage,
+	})
+	if err != nil {
+		return err
+	}
+	path := pathOf("webhooks", id)
+	data.Filters = Filters{
+		Action: path, Active: state != "",
+		Fields: []*Field{{Name: "state", Label: "State", Type: "select", Value: state, Options: deliveryStates}},
+	}
+	data.Deliveries = Table{
+		Caption: "Deliveries, newest event first",
+		Columns: []Column{
+			{Label: "Event"}, {Label: "Raised", Kind: Time}, {Label: "State", Kind: Badge}, {Label: "Attempts", Kind: Number},
+			{Label: "Last attempt", Kind: Time}, {Label: "Its outcome", Kind: Long}, {Label: "Next attempt", Kind: Time},
+		},
+		Empty: Empty{Title: "Nothing has been sent yet", Advice: "Send a test to see whether the receiver answers. Tests are not in this list."},
+	}
+	if state != "" {
+		data.Deliveries.Empty = Empty{Title: "No such deliveries", Advice: "There are none in this state."}
+	}
+	for _, d := range page.Deliveries {
+		data.Deliveries.Rows = append(data.Deliveries.Rows, Row{
+			Href:  deliveryPath(d),
+			Cells: []any{d.EventType, d.EventAt, deliveryState(d), d.Attempts, d.LastAttemptAt, outcome(d.LastStatus, d.LastError), nextAttempt(d)},
+		})
+	}
+	data.Pager = Pager{Shown: len(page.Deliveries), One: "delivery", Many: "deliveries"}
+	if page.Next != "" {
+		data.Pager.Next = query(path, "state", state, "cursor", page.Next)
+	}
+	if asked.Get("cursor") != "" {
+		data.Newest = query(path, "state", state)
+	}
+	return nil
+}
+
+func deliveryPath(d db.LoggedDelivery) string {
+	return pathOf("webhooks", d.SubscriptionID, "deliveries", d.Number)
+}
+
+// deliveryState tells deliveries that failed and are tried again from those
+// that have not been tried.
+func deliveryState(d db.LoggedDelivery) string {
+	switch {
+	case d.State == db.Dead:
+		return "dead_letter"
+	case d.State == db.Pending && d.Attempts > 0:
+		return "retrying"
+	case d.State == db.Pending:
+		return "waiting"
+	}
+	return string(d.State)
+}
+
+func nextAttempt(d db.LoggedDelivery) *string {
+	if d.State != db.Pending {
+		return nil
+	}
+	return d.DueAt
+}
+
+// deliveryData is what a delivery's page shows.
+type deliveryData struct {
+	Delivery db.DeliveryDetail
+	Dead     bool
+	Back     string // path of the subscription
+	Facts    []Fact
+	Attempts []shownAttempt // newest first
+	Body     string         // for people
+	Exact    string         // the bytes that are sent
+	Replay   Action
+	Discard  Action
+}
+
+// shownAttempt is an attempt as its delivery's page shows it.
+type shownAttempt struct {
+	db.DeliveryAttempt
+	Outcome string // in a few words
+	Good    bool
+	Took    string
+	Request string // line and headers
+	Open    bool
+}
+
+// delivery shows a delivery with every attempt.
+func (v *visit) delivery() error {
+	number, err := strconv.ParseInt(v.r.PathValue("number"), 10, 64)
+	if err != nil {
+		return &nothingHere
+	}
+	detail, err := v.Store.Delivery(v.r.Context(), v.session.Organisation.Org, v.r.PathValue("id"), number)
+	if err != nil {
+		return err
+	}
+	here := deliveryPath(detail.LoggedDelivery)
+	data := deliveryData{
+		Delivery: detail, Dead: detail.State == db.Dead, Back: pathOf("webhooks", detail.SubscriptionID), Exact: string(detail.Body), Body: indented(detail.Body),
+		Facts: []Fact{
+			{Label: "State", Kind: Badge, Value: deliveryState(detail.LoggedDelivery)},
+			{Label: "Receiver", Value: detail.URL, Href: pathOf("webhooks", detail.SubscriptionID)},
+			{Label: "Event", Kind: Code, Value: detail.EventID},
+			{Label: "Raised", Kind: Time, Value: detail.EventAt},
+			{Label: "Delivery", Kind: Code, Value: detail.ID},
+			{Label: "Attempts", Value: detail.Attempts},
+		},
+		Replay: Action{Label: "Replay", Path: "/webhooks/deadletters/replay", Post: true, Hidden: map[string]string{"only": detail.ID, "next": here}},
+		Discard: Action{
+			Label: "Discard", Path: "/webhooks/deadletters/discard", Post: true, Danger: true, Hidden: map[string]string{"only": detail.ID},
+			Ask: "The receiver never gets this event, and its log goes too.",
+		},
+	}
+	if next := nextAttempt(detail.LoggedDelivery); next != nil {
+		data.Facts = append(data.Facts, Fact{Label: "Next attempt", Kind: Time, Value: next})
+	}
+	for _, attempt := range slices.Backward(detail.Log) {
+		data.Attempts = append(data.Attempts, v.shownAttempt(detail, attempt))
+	}
+	if len(data.Attempts) > 0 {
+		data.Attempts[0].Open = true
+	}
+	return v.render("delivery", detail.EventType, data)
+}
+
+func (v *visit) shownAttempt(detail db.DeliveryDetail, attempt db.DeliveryAttempt) shownAttempt {
+	return shownAttempt{
+		DeliveryAttempt: attempt, Outcome: outcome(attempt.Status, attempt.Error), Took: milliseconds(attempt.DurationMS),
+		Good:    attempt.Status != nil && db.Attempt{Status: *attempt.Status}.Delivered(),
+		Request: v.request(detail, attempt),
+	}
+}
+
+// request is an attempt's request but for its body: what it said is made again
+// from the event and the subscription, of which the log keeps no copy.
+// Signatures are not shown.
+func (v *visit) request(detail db.DeliveryDetail, attempt db.DeliveryAttempt) string {
+	to, err := url.Parse(detail.URL)
+	if err != nil {
+		return ""
+	}
+	at, _ := time.Parse(time.RFC3339, attempt.At) // a timestamp of the store
+	headers := webhook.Headers(webhook.Agent(v.Version), detail.ID, db.Message{ID: detail.EventID, Type: detail.EventType, Body: detail.Body}, at)
+	var b strings.Builder
+	fmt.Fprintf(&b, "POST %s HTTP/1.1\nHost: %s\n", to.RequestURI(), to.Host)
+	for _, name := range slices.Sorted(maps.Keys(headers)) {
+		fmt.Fprintf(&b, "%s: %s\n", name, headers.Get(name))
+	}
+	fmt.Fprintf(&b, "Content-Length: %d\n", len(detail.Body))
+	for _, name := range []string{webhook.HeaderSignature, webhook.HeaderStandardSignature} {
+		fmt.Fprintf(&b, "%s: (not kept)\n", name)
+	}
+	return b.String()
+}
+
+// indented is JSON for people.
+func indented(body []byte) string {
+	var b bytes.Buffer
+	if json.Indent(&b, body, "", "  ") != nil {
+		return string(body)
+	}
+	return b.String()
+}
+
+// milliseconds shows a duration.
+func milliseconds(n int) string {
+	switch {
+	case n < 1:
+		return "less than 1\u00a0ms"
+	case n < 1000:
+		return strconv.Itoa(n) + "\u00a0ms"
+	}
+	return strconv.FormatFloat(float64(n)/1000, 'f', 1, 64) + "\u00a0s"
+}

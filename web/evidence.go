@@ -1,0 +1,214 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+
+	"govsvc/db"
+	"govsvc/server/evidence"
+)
+
+// maxPackFiles bounds how many files are attached at once through the page.
+const maxPackFiles = 50
+
+// evidenceData is what the list of packs shows.
+type evidenceData struct {
+	Actions []Action
+	Table   Table
+}
+
+// packData is what the page of a pack shows.
+type packData struct {
+	Pack    db.EvidencePack
+	Crumbs  []navLink
+	Actions []Action
+	Facts   []Fact
+	Verify  string // the command that verifies it
+}
+
+// evidencePacks lists the packs.
+func (v *visit) evidencePacks() error {
+	packs, err := v.Store.EvidencePacks(v.r.Context(), v.session.Organisation.Org)
+	if err != nil {
+		return err
+	}
+	data := evidenceData{Table: Table{
+		Caption: "Evidence packs",
+		Columns: []Column{{Label: "Title"}, {Label: "Regime", Kind: Code}, {Label: "Items", Kind: Number}, {Label: "Size", Kind: Number}, {Label: "Filed", Kind: Time}, {Label: "By"}},
+		Empty: Empty{
+			Title:  "No pack has been filed yet",
+			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and what you attach. It can be verified anywhere, years later.",
+		},
+	}}
+	if v.may(db.Editor) {
+		data.Actions = []Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
+		data.Table.Empty.Action = &data.Actions[0]
+	}
+	actors := make([]string, len(packs))
+	for i, pack := range packs {
+		actors[i] = pack.FiledBy
+	}
+	names, err := v.actors(v.r.Context(), actors)
+	if err != nil {
+		return err
+	}
+	for _, pack := range packs {
+		data.Table.Rows = append(data.Table.Rows, Row{
+			Href:    "/evidence" + pathOf(pack.ID),
+			Cells:   []any{pack.Title, pack.RegimeID, pack.ItemCount, size(pack.Size), pack.FiledAt, names[pack.FiledBy]},
+			Actions: []Action{{Label: "Download", Path: packPath(pack), About: pack.Title}},
+		})
+	}
+	return v.render("evidence", "Evidence", data)
+}
+
+func packPath(pack db.EvidencePack) string { return "/evidence" + pathOf(pack.ID) + "/pack.zip" }
+
+// pack finds the pack of the address.
+func (v *visit) pack() (db.EvidencePack, error) {
+	packs, err := v.Store.EvidencePacks(v.r.Context(), v.session.Organisation.Org)
+	if err != nil {
+		return db.EvidencePack{}, err
+	}
+	at := slices.IndexFunc(packs, func(p db.EvidencePack) bool { return p.ID == v.r.PathValue("id") })
+	if at < 0 {
+		return db.EvidencePack{}, &nothingHere
+	}
+	return packs[at], nil
+}
+
+// evidencePack shows a pack.
+func (v *visit) evidencePack() error {
+	pack, err := v.pack()
+	if err != nil {
+		return err
+	}
+	names, err := v.actors(v.r.Context(), []string{pack.FiledBy})
+	if err != nil {
+		return err
+	}
+	regime := "All regimes"
+	if pack.RegimeID != nil {
+		regime = *pack.RegimeID
+	}
+	return v.render("evidence-pack", pack.Title, packData{
+		Pack: pack, Crumbs: []navLink{{Label: "Evidence", Path: "/evidence"}},
+		Actions: []Action{{Label: "Download", Path: packPath(pack), Primary: true}},
+		Facts: []Fact{
+			{Label: "Regime", Value: regime},
+			{Label: "Items", Kind: Number, Value: pack.ItemCount},
+			{Label: "Size", Value: size(pack.Size)},
+			{Label: "Filed", Kind: Time, Value: pack.FiledAt},
+			{Label: "By", Value: names[pack.FiledBy]},
+			{Label: "Id", Kind: Code, Value: pack.ID},
+		},
+		Verify: "govsvc evidence verify " + packName(pack) + " --sha256 " + pack.ManifestSHA256,
+	})
+}
+
+// packName is the name that a pack is saved under.
+func packName(pack db.EvidencePack) string { return "evidence-" + pack.ID + ".zip" }
+
+// downloadPack answers with a pack's zip.
+func (v *visit) downloadPack() error {
+	pack, err := v.pack()
+	if err != nil {
+		return err
+	}
+	file := &download{visit: v, name: packName(pack), contentType: "application/zip", size: pack.Size}
+	_, err = v.Store.ExportEvidence(v.r.Context(), v.by(), pack.ID, file)
+	return file.end(err)
+}
+
+// packForm asks what to file.
+func (v *visit) packForm() (*Form, error) {
+	var regimes []string
+	err := v.Store.Snapshot(v.r.Context(), func(s *db.Snapshot) (err error) {
+		regimes, err = s.Regimes(v.r.Context(), v.session.Organisation.Org)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	form := &Form{Action: "/evidence", Submit: "File the pack", Cancel: "/evidence", Uploads: true, Fields: []*Field{
+		{Name: "title", Label: "Title", Required: true, MaxLength: evidence.MaxTitle, Hint: "What the pack is for, such as “Supervisory review, third quarter”."},
+	}}
+	if len(regimes) > 0 {
+		regime := &Field{Name: "regime_id", Label: "Regime", Type: "select", Hint: "None takes the obligations of all regimes."}
+		for _, id := range regimes {
+			regime.Options = append(regime.Options, Option{Value: id, Label: id})
+		}
+		form.Fields = append(form.Fields, regime)
+	}
+	form.Fields = append(form.Fields, &Field{
+		Name: "attachments", Label: "Attachments", Type: "file", Multiple: true,
+		Hint: "Policies, minutes, reports: at most " + plural(maxPackFiles, "file", "files") + " of " + size(evidence.MaxAttachment) + " each and " + size(evidence.MaxAttached) + " together.",
+	})
+	return form, nil
+}
+
+// newPack shows the form.
+func (v *visit) newPack() error {
+	form, err := v.packForm()
+	if err != nil {
+		return err
+	}
+	return v.showPackForm(http.StatusOK, form)
+}
+
+func (v *visit) showPackForm(status int, form *Form) error {
+	return v.renderStatus(status, "evidence-new", "File a pack", formData{
+		Title: "File a pack", Crumbs: []navLink{{Label: "Evidence", Path: "/evidence"}}, Form: form,
+		Notice: "A pack holds, all of one instant, the present posture, the obligations, the risks with the reasons of their re-ratings, the incidents with their timelines and the KPIs with their check-ins. It is filed for good.",
+	})
+}
+
+// filePack assembles a pack and files it.
+func (v *visit) filePack() error {
+	values, files, err := v.upload("attachments", maxPackFiles)
+	defer func() { releaseAll(files) }()
+	if err != nil {
+		return err
+	}
+	v.unhurried(importTime)
+	draft := evidence.Draft{Title: values["title"], RegimeID: values["regime_id"], Program: v.Version}
+	for _, file := range files {
+		draft.Attachments = append(draft.Attachments, evidence.Attachment{Name: file.Name, Open: file.Open})
+	}
+	pack, err := evidence.File(v.r.Context(), v.Store, v.by(), v.session.Organisation, draft)
+	if err != nil {
+		form, broken := v.packForm()
+		if broken != nil {
+			return broken
+		}
+		for _, field := range form.Fields {
+			field.Value = values[field.Name]
+		}
+		return v.refusePack(form, err, len(files) > 0)
+	}
+	v.flash("The pack has been filed.")
+	v.redirect("/evidence" + pathOf(pack.ID))
+	return nil
+}
+
+func (v *visit) refusePack(form *Form, err error, attached bool) error {
+	status, err := form.blame(err)
+	if err != nil {
+		return err
+	}
+	if field := form.field("attachments"); attached && field.Error == "" {
+		field.Hint += " Choose the files again: a browser does not keep them."
+	}
+	return v.showPackForm(status, form)
+}
+
+// evidencePages are about evidence packs.
+func evidencePages() []page {
+	return []page{
+		{pattern: "GET /evidence", least: db.Viewer, do: (*visit).evidencePacks},
+		{pattern: "GET /evidence/new", least: db.Editor, do: (*visit).newPack},
+		{pattern: "POST /evidence", least: db.Editor, do: (*visit).filePack, body: evidence.MaxAttached + maxForm},
+		{pattern: "GET /evidence/{id}", least: db.Viewer, do: (*visit).evidencePack},
+		{pattern: "GET /evidence/{id}/pack.zip", least: db.Viewer, do: (*visit).downloadPack},
+	}
+}

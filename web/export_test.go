@@ -1,0 +1,75 @@
+package web
+
+import (
+	"embed"
+	"html/template"
+	"io/fs"
+	"net/http"
+	"strings"
+
+	"govsvc/db"
+)
+
+// Route is a line of the table of pages.
+type Route struct {
+	Method, Path string
+	Least        db.Role
+}
+
+// Routes lists all pages and actions.
+func Routes() []Route {
+	var list []Route
+	for _, p := range pages() {
+		method, path, _ := strings.Cut(p.pattern, " ")
+		list = append(list, Route{method, path, p.least})
+	}
+	return list
+}
+
+// Panicking is a page that panics with a text.
+func (s *Site) Panicking(text string) http.Handler {
+	return s.answer(&page{pattern: "GET /panic", least: nobody, do: func(*visit) error { panic(text) }})
+}
+
+// Navigation lists the paths that the navigation may lead to.
+func Navigation() (paths []string) {
+	for _, group := range navigation {
+		for _, link := range group.Links {
+			paths = append(paths, link.Path)
+		}
+	}
+	return paths
+}
+
+// Functions are those that templates may call.
+func Functions() template.FuncMap { return new(Site).functions() }
+
+// What templates call, and what pages are made with.
+var (
+	PathOf   = pathOf
+	Query    = query
+	Sentence = sentence
+	Line     = lineChart
+)
+
+// LocalPath is where a sign-in leads for a next of that value.
+func LocalPath(next string) string { return localPath(next) }
+
+// Files are the stylesheet, the scripts and the templates, by their paths.
+func Files() (map[string]string, error) {
+	files := map[string]string{}
+	for _, from := range []embed.FS{staticFiles, templateFiles} {
+		err := fs.WalkDir(from, ".", func(name string, entry fs.DirEntry, err error) error {
+			if err != nil || entry.IsDir() {
+				return err
+			}
+			text, err := from.ReadFile(name)
+			files[name] = string(text)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return files, nil
+}

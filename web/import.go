@@ -1,0 +1,295 @@
+package web
+
+import (
+	"context"
+	"encoding/csv"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/transfer"
+)
+
+// Bounds of an import through the dashboard. Larger files go through the
+// command line.
+const (
+	maxImport    = 64 << 20 // bytes of a file
+	importKept   = 15 * time.Minute
+	importsKept  = 8 // checked files that wait for their import, all users together
+	importTime   = 10 * time.Minute
+	longImport   = 16 << 20 // bytes after which the journal is put back into the data file
+	faultsOnPage = 200
+)
+
+// checkedImport is a file that has been checked and waits for its import.
+type checkedImport struct {
+	uploaded
+	options transfer.Options
+	user    string // whom it waits for
+	org     db.Org
+	report  transfer.Report
+	ends    time.Time
+}
+
+// importData is what the page of imports shows.
+type importData struct {
+	Form      *Form
+	Templates []navLink
+	Plan      string // how long a checked file is kept
+	Report    *importReport
+}
+
+// importReport is what the check of a file has found.
+type importReport struct {
+	Name    string
+	Records int
+	Faults  int
+	Table   Table // of counts, or of faults
+	More    int   // faults that are not listed
+	Changes bool  // there is something to write
+	Import  *Form
+	Ends    time.Time
+}
+
+// importing lets one file at a time be checked or written: each takes the
+// whole data file for itself.
+type importing struct {
+	turn chan struct{}
+	kept *held[*checkedImport]
+}
+
+func newImporting(now func() time.Time) *importing {
+	i := &importing{turn: make(chan struct{}, 1), kept: newHeld[*checkedImport](now, importKept, importsKept)}
+	i.kept.drop = func(c *checkedImport) { _ = c.release() }
+	return i
+}
+
+// run imports, in turn.
+func (i *importing) run(ctx context.Context, v *visit, file *checkedImport, dry bool) (transfer.Report, error) {
+	select {
+	case i.turn <- struct{}{}:
+	case <-ctx.Done():
+		return transfer.Report{}, ctx.Err()
+	}
+	defer func() { <-i.turn }()
+	options := file.options
+	options.DryRun = dry
+	return transfer.Import(ctx, v.Store, v.Document, v.by(), []transfer.Source{file.Source}, options)
+}
+
+// importForm asks for a file.
+func importForm() *Form {
+	return &Form{Action: "/import", Submit: "Check the file", Uploads: true, Fields: []*Field{
+		{
+			Name: "type", Label: "Type of the rows", Type: "select", Options: options(db.RecordTypes()...),
+			Hint: "For CSV without a column “object”. Other files name the type of each record themselves.",
+		},
+		{
+			Name: "file", Label: "File", Type: "file", Required: true, Accept: ".ndjson,.jsonl,.json,.csv,.tsv",
+			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", size(maxImport)),
+		},
+	}}
+}
+
+// importPage shows the form for a file.
+func (v *visit) importPage() error { return v.render("import", "Import", v.importData(importForm())) }
+
+func (v *visit) importData(form *Form) importData {
+	data := importData{Form: form}
+	for _, object := range db.RecordTypes() {
+		data.Templates = append(data.Templates, navLink{Label: words(object), Path: "/import/templates" + pathOf(object+".csv")})
+	}
+	return data
+}
+
+// importTemplate answers with a CSV that has the header row alone.
+func (v *visit) importTemplate() error {
+	object, ok := strings.CutSuffix(v.r.PathValue("file"), ".csv")
+	if !ok || !slices.Contains(db.RecordTypes(), object) {
+		return &nothingHere
+	}
+	file := &download{visit: v, name: object + ".csv", contentType: "text/csv; charset=utf-8"}
+	out := csv.NewWriter(file)
+	_ = out.Write(transfer.Template(v.Document, object)) // Error tells
+	out.Flush()
+	return file.end(out.Error())
+}
+
+// checkImport takes a file and says what its import would do.
+func (v *visit) checkImport() error {
+	values, files, err := v.upload("file", 1)
+	kept := false
+	defer func() {
+		if !kept {
+			releaseAll(files)
+		}
+	}()
+	var large *problem
+	if errors.As(err, &large) && large.status == http.StatusRequestEntityTooLarge {
+		large.advice = "A file of at most " + size(maxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
+	}
+	if err != nil {
+		return err
+	}
+	form := importForm()
+	form.field("type").Value = values["type"]
+	file, err := v.importOf(values, files)
+	if err != nil {
+		return v.refuseImport(form, err)
+	}
+	v.unhurried(importTime)
+	report, err := v.imports.run(v.r.Context(), v, file, true)
+	var refused *transfer.Refused
+	if err != nil && !errors.As(err, &refused) {
+		return v.refuseImport(form, err)
+	}
+	if refused != nil {
+		data := v.importData(form)
+		data.Report = shownReport(file.Name, report, refused)
+		return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
+	}
+	kept, file.report, file.ends = true, report, v.Store.Now().Add(importKept)
+	v.redirect("/import" + pathOf(v.imports.kept.put(file)))
+	return nil
+}
+
+// checkedFile is the file that has been checked under the address's ticket.
+func (v *visit) checkedFile() (*checkedImport, error) {
+	file, ok := v.imports.kept.look(v.r.PathValue("ticket"))
+	if !ok || file.user != v.session.User.ID || file.org != v.session.Organisation.Org {
+		return nil, &problem{http.StatusGone, "This check is over", "A checked file is kept for 15 minutes and for one import. Check the file again, and import it then."}
+	}
+	return file, nil
+}
+
+// importChecked shows what the import of a checked file would do, and the
+// button that does it.
+func (v *visit) importChecked() error {
+	file, err := v.checkedFile()
+	if err != nil {
+		return err
+	}
+	data := v.importData(importForm())
+	data.Report = shownReport(file.Name, file.report, nil)
+	data.Report.Ends = file.ends
+	if data.Report.Changes {
+		data.Report.Import = &Form{
+			Action: v.r.URL.Path, Submit: "Import " + plural(file.report.Records, "record", "records"), Cancel: "/import",
+		}
+	}
+	return v.render("import", "Import", data)
+}
+
+// importOf is the file of the form and how it is to be read.
+func (v *visit) importOf(values map[string]string, files []uploaded) (*checkedImport, error) {
+	invalid := func(param, message string) error {
+		return &api.Error{Code: api.InvalidParameter, Param: param, Message: message}
+	}
+	object := values["type"]
+	switch {
+	case len(files) == 0:
+		return nil, invalid("file", "choose a file")
+	case files[0].Size == 0:
+		return nil, invalid("file", "this file is empty")
+	case object != "" && !slices.Contains(db.RecordTypes(), object):
+		return nil, invalid("type", "choose one of the types")
+	}
+	file := &checkedImport{uploaded: files[0], user: v.session.User.ID, org: v.session.Organisation.Org}
+	// the type is about CSV alone: of other files each record has its own
+	if format := file.options.FormatOf(file.Name); format == transfer.CSV || format == "" && object != "" {
+		file.options.Type = object
+	}
+	return file, nil
+}
+
+// refuseImport shows the form again, with what is wrong with the file.
+func (v *visit) refuseImport(form *Form, err error) error {
+	status, err := form.blame(err)
+	if err != nil {
+		return err
+	}
+	return v.renderStatus(status, "import", "Import", v.importData(form))
+}
+
+// shownReport is a check's report for people.
+func shownReport(name string, report transfer.Report, refused *transfer.Refused) *importReport {
+	shown := &importReport{Name: name, Records: report.Records}
+	if refused != nil {
+		shown.Faults = refused.Total
+		listed := report.Faults[:min(len(report.Faults), faultsOnPage)]
+		shown.More = refused.Total - len(listed)
+		shown.Table = Table{
+			Caption: "What is wrong with " + name,
+			Columns: []Column{{Label: "Line", Kind: Number}, {Label: "Type"}, {Label: "Member", Kind: Code}, {Label: "Reason", Kind: Long}},
+		}
+		for _, fault := range listed {
+			reason := sentence(strings.TrimPrefix(fault.Reason, fault.Member+" "))
+			shown.Table.Rows = append(shown.Table.Rows, Row{Cells: []any{fault.Line, words(fault.Type), fault.Member, reason}})
+		}
+		return shown
+	}
+	shown.Table = Table{
+		Caption: "What the import of " + name + " would do",
+		Columns: []Column{{Label: "Type"}, {Label: "New", Kind: Number}, {Label: "Changed", Kind: Number}, {Label: "As they are", Kind: Number}},
+	}
+	for _, count := range report.Types {
+		shown.Changes = shown.Changes || count.Created+count.Updated > 0
+		shown.Table.Rows = append(shown.Table.Rows, Row{Cells: []any{words(count.Type), count.Created, count.Updated, count.Unchanged}})
+	}
+	return shown
+}
+
+// writeImport imports the very bytes that were checked.
+func (v *visit) writeImport() error {
+	file, err := v.checkedFile()
+	if err != nil {
+		return err
+	}
+	if _, ok := v.imports.kept.take(v.r.PathValue("ticket")); !ok { // sent twice
+		v.redirect("/import")
+		return nil
+	}
+	defer func() { _ = file.release() }()
+	v.unhurried(importTime)
+	report, err := v.imports.run(v.r.Context(), v, file, false)
+	var refused *transfer.Refused
+	switch {
+	case errors.As(err, &refused): // what is stored has changed since the check
+		data := v.importData(importForm())
+		data.Report = shownReport(file.Name, report, refused)
+		return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
+	case err != nil:
+		return err
+	}
+	if file.Size >= longImport {
+		_ = v.Store.Checkpoint(context.WithoutCancel(v.r.Context())) // what the import did stands without it
+	}
+	v.flash("Imported " + plural(report.Records, "record", "records") + " from " + file.Name + ": " + counted(report) + ".")
+	v.redirect("/import")
+	return nil
+}
+
+// counted sums a report up in a few words.
+func counted(report transfer.Report) string {
+	var created, updated, unchanged int
+	for _, count := range report.Types {
+		created, updated, unchanged = created+count.Created, updated+count.Updated, unchanged+count.Unchanged
+	}
+	return fmt.Sprintf("%s new, %s changed, %s as they were", number(created), number(updated), number(unchanged))
+}
+
+// importPages take files of records in.
+func importPages() []page {
+	return []page{
+		{pattern: "GET /import", least: db.Editor, do: (*visit).importPage},
+		{pattern: "POST /import", least: db.Editor, do: (*visit).checkImport, body: maxImport + maxForm},
+		{pattern: "GET /import/{ticket}", least: db.Editor, do: (*visit).importChecked},
+		{pattern: "POST /import/{ticket}", least: db.Editor, do: (*visit).writeImport},
+		{pattern: "GET /import/templates/{file}", least: db.Editor, do: (*visit).importTemplate},
+	}
+}

@@ -1,0 +1,112 @@
+package web
+
+import (
+	"net/http"
+	"time"
+
+	"govsvc/server/api"
+)
+
+// clock is what an incident's page says of telling an authority.
+type clock struct {
+	Tone string
+	Says string
+	At   any // the deadline, or when the authority was told
+}
+
+// clockOf says how the notification of an incident stands.
+func clockOf(record api.Record, now time.Time) *clock {
+	deadline, _, due := moment(record["notification_deadline"])
+	told, _, done := moment(record["notified_at"])
+	required := record["notification_required"] == true
+	switch {
+	case done && due && told.After(deadline):
+		return &clock{"high", "An authority was told " + span(told.Sub(deadline)) + " after the deadline, on", told}
+	case done && due:
+		return &clock{"good", "An authority was told " + span(deadline.Sub(told)) + " before the deadline, on", told}
+	case done:
+		return &clock{"good", "An authority was told on", told}
+	case !required || !due:
+		return nil
+	case record["status"] == "closed":
+		return &clock{"high", "The incident is closed, and no notification was recorded. The deadline was", deadline}
+	case now.After(deadline):
+		return &clock{"critical", "The deadline for telling an authority passed " + span(now.Sub(deadline)) + " ago, on", deadline}
+	case deadline.Sub(now) < 24*time.Hour:
+		return &clock{"high", "An authority must be told within " + span(deadline.Sub(now)) + ", until", deadline}
+	}
+	return &clock{"medium", "An authority must be told within " + span(deadline.Sub(now)) + ", until", deadline}
+}
+
+// timelineOf names those who made an incident's timeline.
+func (v *visit) timelineOf(data *recordData) error {
+	const when, actor = 0, 3 // the columns of the document
+	for _, table := range data.Tables {
+		if table.Caption != label("timeline") {
+			continue
+		}
+		var actors []string
+		for _, row := range table.Rows {
+			actors = append(actors, text(row.Cells[actor]))
+		}
+		names, err := v.actors(v.r.Context(), actors)
+		if err != nil {
+			return err
+		}
+		table.Columns[when].Label, table.Columns[actor].Label = "When", "Who"
+		for _, row := range table.Rows {
+			row.Cells[actor] = names[text(row.Cells[actor])]
+		}
+	}
+	return nil
+}
+
+func notificationForm(incident api.Record, now time.Time) *Form {
+	at := recordPath("incident", text(incident["id"]))
+	const most = 500
+	return &Form{
+		Action: at + "/notification", Submit: "Record it", Cancel: at,
+		Fields: []*Field{
+			{Name: "at", Label: "When", Type: "datetime-local", Required: true, Value: now.UTC().Format(minutes), Hint: "In UTC. When the authority was told, which may be before now."},
+			{Name: "to", Label: "To whom", Required: true, MaxLength: most, Hint: "The authority, such as “Datatilsynet”."},
+			{Name: "reference", Label: "Reference", MaxLength: most, Hint: "The number that the authority gave it."},
+		},
+	}
+}
+
+// minutes is how a browser's field has a date and a time.
+const minutes = "2006-01-02T15:04"
+
+// notification shows the form that records that an authority was told.
+func (v *visit) notification() error {
+	n := nounOf("incident")
+	incident, err := v.read(n)
+	if err != nil {
+		return err
+	}
+	return v.showForm(http.StatusOK, n, incident, "Record a notification", notificationForm(incident, v.Store.Now()))
+}
+
+// recordNotification stops an incident's clock.
+func (v *visit) recordNotification() error {
+	n := nounOf("incident")
+	incident, err := v.read(n)
+	if err != nil {
+		return err
+	}
+	at, wrong := time.Parse(minutes, v.value("at"))
+	if seconds, err := time.Parse(minutes+":05", v.value("at")); err == nil { // some browsers send them
+		at, wrong = seconds, nil
+	}
+	if wrong != nil && v.value("at") != "" {
+		err = &api.Error{Code: api.InvalidParameter, Param: "at", Message: "give a date and a time, such as 2026-10-01T08:30"}
+	} else {
+		err = api.NotifyIncident(v.r.Context(), v.caller, text(incident["id"]), api.Notification{At: at, To: v.value("to"), Reference: v.value("reference")})
+	}
+	if err != nil {
+		return v.refuse(notificationForm(incident, v.Store.Now()), err, n, incident, "Record a notification")
+	}
+	v.flash("The notification has been recorded.")
+	v.redirect(recordPath("incident", text(incident["id"])))
+	return nil
+}

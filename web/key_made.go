@@ -1,0 +1,61 @@
+package web
+
+import (
+	"slices"
+	"strings"
+
+	"govsvc/db"
+)
+
+// apiPath is where the API is below the service's address.
+const apiPath = "/api/v1"
+
+// mintedKey is a new key with its plain text.
+type mintedKey struct {
+	db.Key
+	Plain    string
+	Former   string // the name of the key that it succeeds; "" if it is the first of its line
+	Overlaps bool   // the former one still works …
+	Until    string // … until then
+}
+
+// madeData is what the page that shows a new key shows.
+type madeData struct {
+	Key  *mintedKey // nil where it has been shown
+	Curl string
+	Ping bool // the line only asks whether the key is good
+}
+
+// showMinted leads to the page that shows a new key, once.
+func (v *visit) showMinted(made mintedKey) error {
+	v.redirect(query("/keys/made", "once", v.keepOnce(made)))
+	return nil
+}
+
+// madeKey shows a new key, once.
+func (v *visit) madeKey() error {
+	data := madeData{}
+	if made, ok := v.takeOnce().(mintedKey); ok {
+		data.Key = &made
+		data.Curl, data.Ping = v.curl(made)
+	}
+	return v.render("key-made", "The new key", data)
+}
+
+// curl is a command that tries the key: on the first read that it may do, or
+// where it may do none by asking the MCP server, which takes every key.
+func (v *visit) curl(made mintedKey) (line string, ping bool) {
+	start := "curl -H 'Authorization: Bearer " + made.Plain + "' "
+	for _, op := range v.Document.Operations {
+		held := slices.Contains(made.Scopes, op.Scope) ||
+			slices.Contains(made.Scopes, readAll) && strings.HasPrefix(op.Scope, "read:") && op.Scope != readAudit
+		if op.Method != "GET" || !held || op.Feature != "" && !slices.Contains(v.caller.Terms.Features, op.Feature) {
+			continue
+		}
+		return start + quoted(v.BaseURL+apiPath+op.Path), false
+	}
+	return start + "--json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' " + quoted(v.BaseURL+apiPath+"/mcp"), true
+}
+
+// quoted is a text as one word of a shell, whatever it holds.
+func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -1,0 +1,192 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf8"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// longestKeyName is how many characters a key's name may have, as for
+// `govsvc keys mint`.
+const longestKeyName = 200
+
+// mintData is what the page that mints a key shows.
+type mintData struct {
+	Form   *Form
+	Scopes []*Field // of Form, side by side
+	Rest   []*Field
+}
+
+// newKey shows the form that mints a key.
+func (v *visit) newKey() error {
+	return v.render("key-mint", "Mint a key", newMintData(v.mintForm()))
+}
+
+func newMintData(form *Form) mintData {
+	data := mintData{Form: form}
+	for _, field := range form.Fields {
+		switch {
+		case field.Name == "scope":
+			data.Scopes = append(data.Scopes, field)
+		case field.Name != "name":
+			data.Rest = append(data.Rest, field)
+		}
+	}
+	return data
+}
+
+// Name is the field of the name, which stands above the scopes.
+func (d mintData) Name() *Field { return d.Form.field("name") }
+
+func (v *visit) mintForm() *Form {
+	terms := v.caller.Terms
+	form := &Form{Action: "/keys/new", Submit: "Mint the key", Cancel: "/keys", Fields: []*Field{{
+		Name: "name", Label: "Name", Hint: "What the key is for: a program, a team, a machine.", Required: true, MaxLength: longestKeyName, Autofocus: true,
+	}}}
+	form.Fields = append(form.Fields, v.scopeFields()...)
+	form.Fields = append(form.Fields,
+		&Field{Name: "kind", Label: "Kind", Type: "select", Value: db.LiveKey, Required: true, Options: []Option{
+			{Value: db.LiveKey, Label: "Live: works on this organisation's data"}, {Value: db.TestKey, Label: "Test: works on synthetic data only"},
+		}},
+		&Field{Name: "expires", Label: "Expires on", Type: "date", Hint: "It ends when this day begins, in UTC. Without a date it works until it is revoked."},
+		&Field{
+			Name: "rpm", Label: "Requests a minute", Type: "number", InputMode: "numeric", Step: "1",
+			Hint: "Instead of the plan's " + number(terms.PerMinute) + ".",
+		},
+		&Field{
+			Name: "rpd", Label: "Requests in 24 hours", Type: "number", InputMode: "numeric", Step: "1",
+			Hint: "Instead of the plan's " + number(terms.PerDay) + ".",
+		},
+	)
+	return form
+}
+
+// scopeFields are the scopes as check boxes, by what they are for.
+func (v *visit) scopeFields() []*Field {
+	fields := []*Field{
+		{Prefix: "read-", Name: "scope", Label: "It may read", Type: "checks"},
+		{Prefix: "write-", Name: "scope", Label: "It may write", Type: "checks"},
+		{Prefix: "manage-", Name: "scope", Label: "It may manage", Type: "checks"},
+	}
+	for _, scope := range openapi.Scopes() {
+		option := Option{Value: scope, Label: scope, Hint: v.grants(scope)}
+		for _, field := range fields {
+			switch {
+			case !strings.HasPrefix(scope, strings.TrimSuffix(field.Prefix, "-")+":"):
+			case scope == readAll: // stands for the others, so above them
+				field.Options = slices.Insert(field.Options, 0, option)
+			default:
+				field.Options = append(field.Options, option)
+			}
+		}
+	}
+	return fields
+}
+
+// readAll satisfies all read scopes but readAudit, and asks for no operation of
+// its own.
+const (
+	readAll   = "read:all"
+	readAudit = "read:audit"
+)
+
+// grants says in the document's words what a scope lets a key do, and what of
+// that the plan does not include.
+func (v *visit) grants(scope string) string {
+	if scope == readAll {
+		return "All of these but " + readAudit
+	}
+	var does []string
+	missing := ""
+	for _, op := range v.Document.Operations {
+		if op.Scope != scope {
+			continue
+		}
+		summary := op.Summary
+		if len(does) > 0 {
+			summary = strings.ToLower(summary[:1]) + summary[1:]
+		}
+		does = append(does, summary)
+		if op.Feature != "" && !slices.Contains(v.caller.Terms.Features, op.Feature) {
+			missing = " (not in the plan " + string(v.session.Organisation.Plan) + ")"
+		}
+	}
+	return strings.Join(does, ", ") + missing
+}
+
+// mintKey makes a key and leads to where it is shown, once.
+func (v *visit) mintKey() error {
+	form := v.mintForm()
+	draft := v.keyDraft(form)
+	if form.Faulty() > 0 {
+		form.keep(v.r.PostForm)
+		return v.renderStatus(http.StatusUnprocessableEntity, "key-mint", "Mint a key", newMintData(form))
+	}
+	made, plain, err := v.Store.MintKey(v.r.Context(), v.by(), draft)
+	if err != nil {
+		return err
+	}
+	return v.showMinted(mintedKey{Key: made, Plain: plain})
+}
+
+// keyDraft reads the form and says in it what is wrong.
+func (v *visit) keyDraft(form *Form) db.KeyDraft {
+	draft := db.KeyDraft{Name: v.value("name"), Kind: v.value("kind"), PerMinute: v.count(form, "rpm"), PerDay: v.count(form, "rpd")}
+	switch {
+	case draft.Name == "":
+		form.put("name", "Give the key a name, so that you know it again.")
+	case utf8.RuneCountInString(draft.Name) > longestKeyName:
+		form.put("name", "A name has at most "+strconv.Itoa(longestKeyName)+" characters.")
+	case strings.ContainsFunc(draft.Name, unicode.IsControl):
+		form.put("name", "A name has no line breaks or control characters.")
+	}
+	if draft.Kind != db.LiveKey && draft.Kind != db.TestKey {
+		form.put("kind", "Choose live or test.")
+	}
+	chosen := v.r.PostForm["scope"]
+	for _, scope := range openapi.Scopes() {
+		if slices.Contains(chosen, scope) {
+			draft.Scopes = append(draft.Scopes, scope)
+		}
+	}
+	for _, scope := range chosen {
+		if !slices.Contains(draft.Scopes, scope) {
+			form.put("scope", "There is no scope "+strconv.Quote(scope)+".")
+		}
+	}
+	if len(chosen) == 0 {
+		form.put("scope", "Choose at least one scope.")
+	}
+	if sent := v.value("expires"); sent != "" {
+		at, err := time.Parse(time.DateOnly, sent)
+		switch {
+		case err != nil:
+			form.put("expires", "Give a date, such as 2027-03-31.")
+		case !at.After(v.Store.Now()):
+			form.put("expires", "Give a date in the future.")
+		}
+		draft.ExpiresAt = &at
+	}
+	return draft
+}
+
+// count reads a number that is 1 or more; nil where none was given.
+func (v *visit) count(form *Form, name string) *int {
+	sent := v.value(name)
+	if sent == "" {
+		return nil
+	}
+	n, err := strconv.ParseInt(sent, 10, 32) // the least size that int has on any platform
+	if err != nil || n < 1 {
+		form.put(name, "Give a whole number from 1 to 2,147,483,647, or none.")
+	}
+	count := int(n)
+	return &count
+}

@@ -1,0 +1,327 @@
+package web_test
+
+import (
+	"fmt"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/server"
+	"govsvc/web"
+)
+
+// address is a path of a route: a record that is not there takes the place of
+// what stands in braces.
+func address(r web.Route) string {
+	parts := strings.Split(strings.TrimSuffix(r.Path, "{$}"), "/")
+	for i, part := range parts {
+		if strings.HasPrefix(part, "{") {
+			parts[i] = "0190d6a1-0000-7000-8000-000000000000"
+		}
+	}
+	return strings.Join(parts, "/")
+}
+
+// roles are those of a scene, and "" for somebody who has not signed in.
+func roles() []db.Role { return append(db.Roles(), "") }
+
+// ask makes the request of a route, without a form's content.
+func (g *guest) ask(r web.Route) reply {
+	g.t.Helper()
+	if r.Method == http.MethodPost {
+		return g.post(address(r))
+	}
+	return g.do(r.Method, address(r), "", "")
+}
+
+// TestEveryRoute asks for each page and action with each role: who has it gets
+// in, others are refused, which is told to the audit log, and who has not
+// signed in is led to the sign-in.
+func TestEveryRoute(t *testing.T) {
+	t.Parallel()
+	for _, route := range web.Routes() {
+		t.Run(route.Method+" "+route.Path, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t)
+			for _, role := range slices.Backward(roles()) {
+				before := s.refusals()
+				r := s.as(role).ask(route)
+				switch {
+				case route.Least != "" && role == "":
+					wantRedirect(t, role, r, "/signin")
+				case route.Least != "" && !role.Includes(route.Least):
+					if r.status != 403 || !strings.Contains(r.body, "Your role does not include this") {
+						t.Errorf("%s: %d, want 403:\n%.1000s", role, r.status, r.body)
+					}
+					if now := s.refusals(); now != before+1 {
+						t.Errorf("%s: %d refusals in the audit log, want %d", role, now, before+1)
+					}
+				case r.status == 403 || r.status >= 500 || route.Least != "" && strings.HasPrefix(r.header.Get("Location"), "/signin?"):
+					t.Errorf("%s: %d to %q:\n%.1000s", role, r.status, r.header.Get("Location"), r.body)
+				}
+				wantProtected(t, r)
+			}
+		})
+	}
+}
+
+func wantRedirect(t *testing.T, role db.Role, r reply, to string) {
+	t.Helper()
+	at := r.header.Get("Location")
+	if path, _, _ := strings.Cut(at, "?"); r.status != 303 || path != to {
+		t.Errorf("%q: %d to %q, want 303 to %s", role, r.status, at, to)
+	}
+}
+
+// wantProtected checks the headers that every page has.
+func wantProtected(t *testing.T, r reply) {
+	t.Helper()
+	for name, want := range map[string]string{
+		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+			"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+		"X-Content-Type-Options":     "nosniff",
+		"Referrer-Policy":            "same-origin",
+		"Cross-Origin-Opener-Policy": "same-origin",
+		"Cache-Control":              "no-store",
+	} {
+		if got := r.header.Get(name); got != want {
+			t.Errorf("%s: %q, want %q", name, got, want)
+		}
+	}
+	if !strings.HasPrefix(r.header.Get("X-Request-Id"), "req_") {
+		t.Errorf("X-Request-Id: %q", r.header.Get("X-Request-Id"))
+	}
+}
+
+// refusals counts the refused pages in the audit log.
+func (s *scene) refusals() int { return strings.Count(s.auditLog(), `"action":"page.refused"`) }
+
+// auditLog is the log of the default organisation.
+func (s *scene) auditLog() string {
+	s.t.Helper()
+	org, err := s.store.Organisation(s.t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	page, err := s.store.AuditEvents(s.t.Context(), org, db.AuditQuery{Limit: 1000})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var log strings.Builder
+	for _, event := range page.Events {
+		log.Write(append(event, '\n'))
+	}
+	return log.String()
+}
+
+// TestAnotherOrigin: an action that another site asks for is refused, whoever
+// the browser has signed in.
+func TestAnotherOrigin(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, route := range web.Routes() {
+		if route.Method == http.MethodGet {
+			continue
+		}
+		for about, header := range map[string]http.Header{
+			"cross-site":       {"Sec-Fetch-Site": {"cross-site"}},
+			"same-site":        {"Sec-Fetch-Site": {"same-site"}},
+			"a foreign origin": {"Origin": {"https://evil.example"}},
+			"a null origin":    {"Origin": {"null"}},
+		} {
+			g := s.as(db.Admin)
+			g.header = header
+			r := g.ask(route)
+			if r.status != 403 || !strings.Contains(r.body, "That came from another site") {
+				t.Errorf("%s, %s: %d", route.Path, about, r.status)
+			}
+			wantProtected(t, r)
+		}
+	}
+	if got := s.as(db.Admin).get("/"); got.status != 200 {
+		t.Errorf("the session has ended: %d", got.status)
+	}
+	if !strings.Contains(s.auditLog(), `"page":"POST /signout","reason":"another origin"`) {
+		t.Error("the audit log does not tell of it")
+	}
+}
+
+// TestEveryPageRenders opens each page without a record in its path, on a full
+// and on an empty organisation.
+func TestEveryPageRenders(t *testing.T) {
+	t.Parallel()
+	for name, data := range map[string]func() (prepared, error){"demo": demo, "empty": noRecords} {
+		s := newScene(t, setting{data: data})
+		g := s.as(db.Admin)
+		for _, route := range web.Routes() {
+			if route.Method != http.MethodGet || strings.Contains(route.Path, "{") && route.Path != "/{$}" || route.Least == "" {
+				continue
+			}
+			r := g.get(address(route))
+			if r.status != 200 || !strings.Contains(r.header.Get("Content-Type"), "text/html") && !strings.Contains(r.header.Get("Content-Disposition"), "attachment") {
+				t.Errorf("%s, %s: %d %s:\n%.2000s", name, route.Path, r.status, r.header.Get("Location"), r.body)
+			}
+		}
+		if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+			t.Errorf("%s:\n%s", name, log)
+		}
+	}
+}
+
+// hostile is a text that no page may take for anything but text.
+const hostile = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}javascript:alert(3)`
+
+// TestHostileNames: names are shown as they are, on every page.
+func TestHostileNames(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	by := db.By{Actor: "system"}
+	if _, err := s.store.CreateOrganisation(t.Context(), by, hostile, db.Enterprise); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.CreateUser(t.Context(), by, hostile, db.Admin, password); err != nil {
+		t.Fatal(err)
+	}
+	g := s.guest()
+	g.leads(g.post("/signin", "name", hostile, "password", password), "/")
+	g.leads(g.post("/organisation", "name", hostile), "/")
+	for _, route := range web.Routes() {
+		if route.Method == http.MethodGet && route.Least != "" {
+			wantHarmless(t, route.Path, g.get(address(route)))
+		}
+	}
+	g = s.guest()
+	wantHarmless(t, "sign-in", g.post("/signin", "name", hostile, "password", hostile, "next", hostile))
+	wantHarmless(t, "sign-in", g.get("/signin?next="+web.Query("", "next", hostile)[len("?next="):]))
+	wantHarmless(t, "nothing", g.get("/"+web.PathOf(hostile)[1:]))
+}
+
+func wantHarmless(t *testing.T, what string, r reply) {
+	t.Helper()
+	for _, bad := range []string{"<script>alert", "<img", `onerror=alert(2)>`, `href="javascript:`} {
+		if strings.Contains(r.body, bad) {
+			t.Errorf("%s: %q in\n%.3000s", what, bad, r.body)
+		}
+	}
+}
+
+// TestNoPage: browsers get a page about it, programs the envelope.
+func TestNoPage(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.guest()
+	g.wants(g.get("/nothing"), 404, "There is nothing here", "!Sign out")
+	g.wants(s.as(db.Viewer).get("/nothing"), 404, "There is nothing here", "Sign out")
+	g.wants(g.get("/static/style.css"), 404)
+	g.wants(g.get("/signin/"), 404)
+	g.wants(g.do(http.MethodPut, "/signin", "", ""), 405, "can&#39;t be done here")
+	if allow := g.do(http.MethodDelete, "/signout", "", "").header.Get("Allow"); allow != "POST" {
+		t.Errorf("Allow: %q", allow)
+	}
+	g.wants(g.get("/api/v1/nothing"), 404, `"code":"not_found"`)
+	g.wants(g.get("/.well-known/nothing"), 404, `"code":"not_found"`)
+	g.wants(g.get("/healthz"), 200, "ok")
+	g.header = http.Header{"Accept": {"application/json"}}
+	g.wants(g.get("/nothing"), 404, `"code":"not_found"`)
+	g.wants(g.get("/signin"), 200, "<h1>Sign in</h1>")
+	g.header = http.Header{}
+	g.wants(g.get("/nothing"), 404, `"code":"not_found"`)
+}
+
+// TestHead answers as GET does, without the page.
+func TestHead(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	for _, path := range []string{"/", "/account", "/signin", "/nothing"} {
+		get, head := g.get(path), g.do(http.MethodHead, path, "", "")
+		if head.status != get.status || head.body != "" || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
+			t.Errorf("%s: %d %q, want %d without a body", path, head.status, head.header, get.status)
+		}
+	}
+}
+
+// TestForms refuses what is no form, and what is too large for one.
+func TestForms(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	const form = "application/x-www-form-urlencoded"
+	for _, test := range []struct {
+		about, contentType, body string
+		status                   int
+	}{
+		{"JSON", "application/json", `{"name":"x"}`, 415},
+		{"no type", "", "name=x", 415},
+		{"text", "text/plain", "name=x", 415},
+		{"an upload", "multipart/form-data; boundary=x", "--x--", 415},
+		{"garbled", form, "name=%zz", 400},
+		{"not UTF-8", form, "name=%ff", 400},
+		{"large", form, "name=" + strings.Repeat("x", 64<<10), 413},
+		{"as large as may be", form, "name=" + strings.Repeat("x", 64<<10-len("name=")), 422},
+		{"with a charset", form + "; charset=utf-8", "name=x", 422},
+		{"empty", form, "", 422},
+	} {
+		if r := s.guest().do(http.MethodPost, "/signin", test.contentType, test.body); r.status != test.status {
+			t.Errorf("%s: %d, want %d", test.about, r.status, test.status)
+		}
+	}
+}
+
+// TestBreakdown: what went wrong is logged, and the page says no more than the
+// request's id.
+func TestBreakdown(t *testing.T) {
+	t.Parallel()
+	var site *web.Site
+	s := newScene(t, setting{wrap: func(made *web.Site) server.Pages { site = made; return made }})
+	s.server.Config.Handler = site.Panicking("a secret")
+	r := s.as(db.Admin).get("/")
+	s.guest().wants(r, 500, "Something went wrong on our side", r.header.Get("X-Request-Id"), "!a secret")
+	wantProtected(t, r)
+	for _, want := range []string{"a secret", r.header.Get("X-Request-Id"), "export_test.go"} {
+		if !strings.Contains(s.log.String(), want) {
+			t.Errorf("want %q in the log:\n%s", want, s.log)
+		}
+	}
+
+	s = newScene(t)
+	g := s.as(db.Admin)
+	if err := s.store.Close(); err != nil {
+		t.Fatal(err)
+	}
+	r = g.get("/")
+	g.wants(r, 500, r.header.Get("X-Request-Id"), "!sql")
+	if !strings.Contains(s.log.String(), fmt.Sprintf("request_id=%s", r.header.Get("X-Request-Id"))) {
+		t.Errorf("log:\n%s", s.log)
+	}
+}
+
+// TestNavigation shows what there is, to who may use it.
+func TestNavigation(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, role := range db.Roles() {
+		page := s.as(role).get("/account").body
+		for _, path := range web.Navigation() {
+			want := slices.ContainsFunc(web.Routes(), func(r web.Route) bool {
+				return r.Method == "GET" && address(r) == path && (r.Least == "" || role.Includes(r.Least))
+			})
+			if got := strings.Contains(page, `<li><a href="`+path+`"`); got != want {
+				t.Errorf("%s: a link to %s: %v, want %v", role, path, got, want)
+			}
+		}
+	}
+}
+
+// TestOrganisations: a session works on one organisation at a time.
+func TestOrganisations(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Viewer)
+	g.wants(g.get("/"), 200, `value="subsidiary"`)
+	r := g.leads(g.post("/organisation", "name", "subsidiary", "next", "//evil.example"), "/")
+	g.wants(r, 200, "You are working on subsidiary now.")
+	g.wants(g.get("/"), 200, "!You are working on")
+	g.wants(g.post("/organisation", "name", "another"), 404)
+}

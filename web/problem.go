@@ -1,0 +1,116 @@
+package web
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"strconv"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// problem is a failure as a page shows it.
+type problem struct {
+	status int
+	title  string
+	advice string // what was wrong and what to do
+}
+
+func (p *problem) Error() string { return p.title }
+
+var (
+	nothingHere    = problem{http.StatusNotFound, "There is nothing here", "The address is wrong, or what it led to has been removed."}
+	somethingWrong = problem{http.StatusInternalServerError, "Something went wrong on our side", "It has been logged. Try again; if it stays, report it with the id below."}
+)
+
+// statusOf is how the refusals of operations are answered.
+var statusOf = map[api.Code]int{
+	api.NotFound: http.StatusNotFound, api.ResourceConflict: http.StatusConflict,
+	api.InvalidParameter: http.StatusBadRequest, api.InvalidCursor: http.StatusBadRequest,
+	api.TierRequired: http.StatusForbidden, api.SubscriptionInactive: http.StatusForbidden, api.InsufficientScope: http.StatusForbidden,
+	api.PayloadTooLarge: http.StatusRequestEntityTooLarge, api.UnsupportedMediaType: http.StatusUnsupportedMediaType,
+	api.RateLimitExceeded: http.StatusTooManyRequests, api.ServiceUnavailable: http.StatusServiceUnavailable,
+}
+
+var titles = map[int]string{
+	http.StatusBadRequest:            "That could not be understood",
+	http.StatusForbidden:             "Not included",
+	http.StatusConflict:              "That does not fit what is there",
+	http.StatusRequestEntityTooLarge: "That is too large",
+	http.StatusUnsupportedMediaType:  "That is not a form",
+	http.StatusTooManyRequests:       "Too many tries",
+	http.StatusServiceUnavailable:    "The data file can't be used right now",
+}
+
+// fail answers with a page about the error. What a user may not know is
+// logged, and shown as its request id alone.
+func (v *visit) fail(err error) {
+	if db.Is(err, db.Unauthenticated) { // the session has ended meanwhile
+		v.clearCookie(sessionCookie)
+		v.redirect(v.signInPath())
+		return
+	}
+	p := v.explain(err)
+	if p.status >= http.StatusInternalServerError {
+		v.Logger.Error("page failed", "request_id", v.requestID, "method", v.r.Method, "path", v.r.URL.Path, "error", err)
+	}
+	v.show(p)
+}
+
+// explain gives any error the form that a user may see.
+func (v *visit) explain(err error) *problem {
+	var known *problem
+	if errors.As(err, &known) {
+		return known
+	}
+	if v.waitFor(err) {
+		return &problem{http.StatusTooManyRequests, titles[http.StatusTooManyRequests], message(err)}
+	}
+	refusal := api.Refusal(err)
+	status, ok := statusOf[refusal.Code]
+	if !ok {
+		return &somethingWrong
+	}
+	if status == http.StatusNotFound {
+		return &nothingHere
+	}
+	return &problem{status, titles[status], sentence(refusal.Message)}
+}
+
+// waitFor tells a throttled user's browser how long to wait.
+func (v *visit) waitFor(err error) bool {
+	wait := retryAfter(err)
+	if wait > 0 {
+		v.w.Header().Set("Retry-After", strconv.Itoa(int((wait+time.Second-1)/time.Second)))
+	}
+	return wait > 0
+}
+
+// retryAfter is how long a throttled user must wait; 0 for other errors.
+func retryAfter(err error) time.Duration {
+	var stored *db.Error
+	if errors.As(err, &stored) && stored.Code == db.Throttled {
+		return max(stored.RetryAfter, time.Second)
+	}
+	return 0
+}
+
+// message is what an error of the store tells the user.
+func message(err error) string {
+	var stored *db.Error
+	if errors.As(err, &stored) {
+		return sentence(stored.Message)
+	}
+	return sentence(err.Error())
+}
+
+// show sends the page about a problem.
+func (v *visit) show(p *problem) {
+	data := struct{ Title, Advice, RequestID string }{p.title, p.advice, v.requestID}
+	if err := v.renderStatus(p.status, "problem", p.title, data); err != nil {
+		v.Logger.Error("the page about a problem failed", "request_id", v.requestID, "error", err)
+		http.Error(v.w, fmt.Sprintf("%s (%s)", p.title, v.requestID), p.status)
+	}
+}

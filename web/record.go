@@ -1,0 +1,209 @@
+package web
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/openapi"
+)
+
+// recordData is what the page of a record shows.
+type recordData struct {
+	Name    string
+	Crumbs  []navLink
+	Badges  []any // how it stands, in a few words
+	Actions []Action
+	Clock   *clock     // of an incident
+	Chart   *LineChart // of a key result
+	Texts   []Fact     // the long ones
+	Facts   []Fact
+	Tables  []Table // what belongs to it
+	History []change
+	Unknown string // why there is no history
+}
+
+// badges are the members that say how a record stands.
+var badges = []string{
+	"severity", "rag", "rag_status", "priority_band", "initial_risk_band", "verdict", "overall_posture", "portfolio_posture", "overall_readiness", "status",
+}
+
+// record shows a record, with all that is known of it.
+func (v *visit) record(n *noun) error {
+	record, err := v.read(n)
+	if err != nil {
+		return err
+	}
+	data := recordData{Name: n.nameOf(record), Crumbs: n.crumbs(), Actions: v.recordActions(n, record)}
+	for _, member := range badges {
+		if text(record[member]) != "" {
+			data.Badges = append(data.Badges, record[member])
+		}
+	}
+	n.tell(&data, v.Document.Fields(n.object), record)
+	if err := v.belongings(n, record, &data); err != nil {
+		return err
+	}
+	if data.History, data.Unknown, err = v.history(n, record); err != nil {
+		return err
+	}
+	return v.render("record", data.Name, data)
+}
+
+// read reads the record of the address.
+func (v *visit) read(n *noun) (api.Record, error) {
+	return api.ReadRecord(v.r.Context(), v.caller, n.object, strings.ToLower(v.r.PathValue("id")))
+}
+
+// crumbs lead to the list.
+func (n *noun) crumbs() []navLink {
+	crumbs := []navLink{{Label: n.title, Path: n.list}}
+	if n.tab == "" {
+		return crumbs
+	}
+	for _, tab := range n.tabs() {
+		crumbs[0].Path = tab.Path
+		break
+	}
+	return append(crumbs, navLink{Label: n.tab, Path: n.list})
+}
+
+// recordActions are what the user may do with the record.
+func (v *visit) recordActions(n *noun, record api.Record) []Action {
+	if !v.may(db.Editor) {
+		return nil
+	}
+	var actions []Action
+	at := recordPath(n.object, text(record["id"]))
+	switch n.object {
+	case "incident":
+		actions = append(actions, Action{Label: "Record a notification", Path: at + "/notification", Primary: record["notified_at"] == nil && record["notification_required"] == true})
+	case "kpi":
+		actions = append(actions, Action{Label: "Add a check-in", Path: at + "/checkins/new", Primary: true})
+	}
+	if n.changes {
+		actions = append(actions, Action{Label: "Change", Path: at + "/edit"})
+	}
+	return actions
+}
+
+// tell sorts a record's members into facts, long texts and tables.
+func (n *noun) tell(data *recordData, fields []openapi.Field, record api.Record) {
+	var states, stamps []Fact
+	for _, field := range fields {
+		value, there := record[field.Name]
+		if !there || field.Name == "object" || field.Name == n.names[0] && text(value) == data.Name {
+			continue
+		}
+		fact := Fact{Label: label(field.Name), Kind: kindOf(field), Value: shown(field, value)}
+		switch {
+		case field.Name == "id" || field.Name == "created_at" || field.Name == "updated_at":
+			stamps = append(stamps, fact)
+		case field.Type == "object" || field.Items != nil:
+			data.Tables = append(data.Tables, subTable(field, value)...)
+		case field.Type == "array" && fieldIsProse(field, value):
+			data.Tables = append(data.Tables, textList(field, value))
+		case fieldIsProse(field, value):
+			data.Texts = append(data.Texts, Fact{Label: fact.Label, Value: value})
+		case fact.Kind == Badge:
+			states = append(states, fact)
+		default:
+			fact.Href = neighbour(field.Name, record)
+			data.Facts = append(data.Facts, fact)
+		}
+	}
+	data.Facts = slices.Concat(states, data.Facts, stamps)
+}
+
+// fieldIsProse tells texts that need room from those that fit into a line.
+func fieldIsProse(field openapi.Field, value any) bool {
+	const line = 60
+	switch v := value.(type) {
+	case string:
+		return kindOf(field) == Long && (len(v) > line || strings.Contains(v, "\n"))
+	case []any:
+		return slices.ContainsFunc(v, func(one any) bool { return len(text(one)) > line })
+	}
+	return false
+}
+
+// neighbour is where a member leads that names another record, or a part of a
+// list.
+func neighbour(member string, record api.Record) string {
+	switch member {
+	case "roadmap_id", "roadmap_version":
+		return recordPath("roadmap", text(record["roadmap_id"]))
+	case "regime_id", "regime_name":
+		return query(nounOf("obligation").list, "regime_id", record["regime_id"])
+	}
+	return ""
+}
+
+// subTable shows an array of objects, or an object with values of one kind; none
+// where it is empty.
+func subTable(field openapi.Field, value any) []Table {
+	table := Table{Caption: label(field.Name), Shown: true}
+	switch v := value.(type) {
+	case []any:
+		for _, item := range field.Items {
+			column := Column{Label: label(item.Name), Kind: kindOf(item)}
+			if item.Name == "priority" {
+				column.Kind = Badge
+			}
+			table.Columns = append(table.Columns, column)
+		}
+		for _, one := range v {
+			members, _ := one.(map[string]any)
+			row := Row{}
+			for i, item := range field.Items {
+				value := members[item.Name]
+				if kindOf(item) != Long { // long ones are shown whole here
+					value = shown(item, value)
+				}
+				row.Cells = append(row.Cells, value)
+				if i == 0 {
+					row.Href = neighbour(item.Name, members)
+				}
+			}
+			table.Rows = append(table.Rows, row)
+		}
+	case map[string]any:
+		table.Columns = []Column{{Label: "Name"}, {Label: "Share", Kind: Percent}}
+		if !shares[field.Name] {
+			table.Columns[1] = Column{Label: "Value", Kind: Number}
+		}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			table.Rows = append(table.Rows, Row{Cells: []any{name, shown(openapi.Field{Name: field.Name}, v[name])}})
+		}
+	}
+	if len(table.Rows) == 0 {
+		return nil
+	}
+	return []Table{table}
+}
+
+// textList shows an array of texts that have no room in a line.
+func textList(field openapi.Field, value any) Table {
+	table := Table{Caption: label(field.Name), Shown: true, Columns: []Column{{Label: label(field.Name), Kind: Long}}}
+	items, _ := value.([]any)
+	for _, item := range items {
+		table.Rows = append(table.Rows, Row{Cells: []any{item}})
+	}
+	return table
+}
+
+// belongings adds what other tables hold of a record.
+func (v *visit) belongings(n *noun, record api.Record, data *recordData) (err error) {
+	switch n.object {
+	case "risk":
+		return v.ratingsOf(record, data)
+	case "incident":
+		data.Clock = clockOf(record, v.Store.Now())
+		return v.timelineOf(data)
+	case "kpi":
+		return v.checkinsOf(record, data)
+	}
+	return nil
+}

@@ -1,0 +1,123 @@
+package web
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"strings"
+
+	"govsvc/server/api"
+)
+
+// change is an event of a record's history as its page shows it.
+type change struct {
+	At     string
+	Who    string
+	What   string
+	Fields []fieldChange
+}
+
+// fieldChange is a member before and after.
+type fieldChange struct{ Label, From, To string }
+
+// changeLength bounds a value before or after in characters: whole texts stand
+// in the record.
+const changeLength = 240
+
+// history is what the audit log tells of a record, newest first, or why it
+// tells nothing.
+func (v *visit) history(n *noun, record api.Record) (changes []change, unknown string, err error) {
+	events, err := api.History(v.r.Context(), v.caller, n.object, text(record["id"]))
+	var refused *api.Error
+	switch {
+	case errors.As(err, &refused) && refused.Code == api.TierRequired:
+		return nil, "The audit log is not part of this organisation's plan.", nil
+	case err != nil:
+		return nil, "", err
+	case len(events) == 0:
+		return nil, "Nothing here yet. Imports are logged as a whole, not for each of their records.", nil
+	}
+	actors := make([]string, len(events))
+	for i, event := range events {
+		actors[i] = event.Actor
+	}
+	names, err := v.actors(v.r.Context(), actors)
+	if err != nil {
+		return nil, "", err
+	}
+	for _, event := range events {
+		changes = append(changes, change{event.Time, names[event.Actor], deed(event.Action), fieldChanges(event)})
+	}
+	return changes, "", nil
+}
+
+// deed is an action of the audit log about one record: risk.updated, and
+// api.write.risk where a program did it.
+func deed(action string) string {
+	if object, ok := strings.CutPrefix(action, "api.write."); ok {
+		return "Written through the API (" + strings.ReplaceAll(object, "_", " ") + ")"
+	}
+	_, verb, _ := strings.Cut(action, ".")
+	return words(verb)
+}
+
+func fieldChanges(event api.AuditEvent) []fieldChange {
+	var list []fieldChange
+	for _, c := range event.Changes {
+		list = append(list, fieldChange{label(c.Field), valueText(c.Field, c.From), valueText(c.Field, c.To)})
+	}
+	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
+		if name == "reason" || name == "severity_change_reason" {
+			list = append(list, fieldChange{Label: "Reason", To: shortened(text(event.Metadata[name]), changeLength)})
+		}
+	}
+	return list
+}
+
+// valueText is a value of a member in words.
+func valueText(member string, value any) string {
+	said := text(value)
+	if _, _, ok := moment(said); ok {
+		return utc(said)
+	}
+	if slices.Contains(badges, member) || member == "likelihood" || member == "residual_severity" {
+		said = words(said)
+	}
+	return shortened(said, changeLength)
+}
+
+// actors names those whom the audit log knows by id: users, keys and the
+// service itself.
+func (v *visit) actors(ctx context.Context, list []string) (map[string]string, error) {
+	names := map[string]string{}
+	for _, actor := range list {
+		names[actor] = actor
+	}
+	if _, ok := names["system"]; ok {
+		names["system"] = "Command line"
+	}
+	users, err := v.Store.Users(ctx)
+	if err != nil {
+		return nil, err
+	}
+	for _, user := range users {
+		if _, ok := names[user.ID]; ok {
+			names[user.ID] = user.Name
+		}
+	}
+	isKey := func(actor string) bool { return strings.HasPrefix(actor, "key:") }
+	if !slices.ContainsFunc(list, isKey) {
+		return names, nil
+	}
+	keys, err := v.Store.Keys(ctx, v.session.Organisation.Org)
+	if err != nil {
+		return nil, err
+	}
+	for _, key := range keys {
+		if _, ok := names["key:"+key.ID]; ok {
+			names["key:"+key.ID] = "Key " + key.Name
+		}
+	}
+	return names, nil
+}

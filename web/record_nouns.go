@@ -1,0 +1,177 @@
+package web
+
+import (
+	"strings"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// noun is a family of records as its pages show it. What all families have in
+// common is a projection of api.Families; this is the rest.
+type noun struct {
+	object string // the type in the data format
+	list   string // the path of its list
+	base   string // the path that its records are below
+	title  string // of the list's page
+	tab    string // its list's name, where two share a title; "" if it is alone
+	one    string // in words
+	many   string
+	names  []string // the members that name a record: the first that has a value
+	spares []string // columns that the list leaves to the record's page
+	origin string   // what they are, and how the first comes to be
+	// adds and changes tell whether people add records here and change those
+	// there are, as api.Family does.
+	adds, changes bool
+}
+
+// nouns are all of them. Two that share a title have the list of the one that
+// is worked on first.
+var nouns = []*noun{
+	{
+		object: "assessment", adds: true, list: "/assessments", base: "/assessments", title: "Assessments", one: "assessment", many: "assessments",
+		names:  []string{"completed_at"},
+		origin: "An assessment is a score of how well AI is governed, at one time. Add one, or import a file of them.",
+	},
+	{
+		object: "risk", adds: true, changes: true, list: "/risks", base: "/risks", title: "Risks", one: "risk", many: "risks", names: []string{"title", "risk_id"},
+		origin: "The register holds what may go wrong with AI, how bad it would be and what is done about it. Add the first risk, or import a file of them.",
+	},
+	{
+		object: "signal", adds: true, changes: true, list: "/signals", base: "/signals", title: "Signals", one: "signal", many: "signals", names: []string{"signal_type"},
+		origin: "A signal is a measured value with a red, amber or green band. Systems send them; add one by hand, or import a file of them.",
+	},
+	{
+		object: "milestone", adds: true, changes: true, list: "/roadmap", base: "/roadmap/milestones", title: "Roadmap", tab: "Milestones", one: "milestone", many: "milestones",
+		names:  []string{"title", "milestone_key"}, spares: []string{"sequence"},
+		origin: "Milestones belong to the latest version of the roadmap. Add one, or import a file of them.",
+	},
+	{
+		object: "roadmap", list: "/roadmap/versions", base: "/roadmap/versions", title: "Roadmap", tab: "Versions", one: "version", many: "versions",
+		names: []string{"version_number"}, origin: "A roadmap says in which steps AI governance is built up. Import a file with one.",
+	},
+	{
+		object: "obligation", adds: true, changes: true, list: "/compliance", base: "/compliance/obligations", title: "Compliance", tab: "Obligations",
+		one: "obligation", many: "obligations", names: []string{"title", "obligation_key"},
+		origin: "An obligation is one duty under a law or a standard, with its status. Add one, or import a file of them.",
+	},
+	{
+		object: "compliance_posture", list: "/compliance/postures", base: "/compliance/postures", title: "Compliance", tab: "Postures",
+		one: "posture", many: "postures", names: []string{"version_number"},
+		origin: "A posture sums up how far each regime is complied with. Import a file with one.",
+	},
+	{
+		object: "vendor", adds: true, changes: true, list: "/vendors", base: "/vendors/inventory", title: "Vendors", tab: "Inventory", one: "vendor", many: "vendors",
+		names: []string{"vendor_name", "vendor_key"}, origin: "The inventory lists who supplies AI, under which contract and at what risk. Add a vendor, or import a file of them.",
+	},
+	{
+		object: "vendor_portfolio", list: "/vendors/portfolio", base: "/vendors/portfolio", title: "Vendors", tab: "Portfolio",
+		one: "version", many: "versions", names: []string{"version_number"},
+		origin: "A view of the portfolio sums up the risks that vendors share and what to do. Import a file with one.",
+	},
+	{
+		object: "talent_gap", list: "/talent", base: "/talent/gaps", title: "Talent", tab: "Gaps", one: "gap", many: "gaps",
+		names: []string{"role_title", "gap_key"}, origin: "A gap is a role that AI governance needs and lacks. Import a file of them.",
+	},
+	{
+		object: "talent_readiness", list: "/talent/readiness", base: "/talent/readiness", title: "Talent", tab: "Readiness",
+		one: "version", many: "versions", names: []string{"version_number"},
+		origin: "Readiness sums up whether the people are there for what is planned. Import a file with one.",
+	},
+	{
+		object: "incident", adds: true, changes: true, list: "/incidents", base: "/incidents", title: "Incidents", one: "incident", many: "incidents", names: []string{"title"},
+		origin: "Declare an incident as soon as something has gone wrong: its clock for telling an authority starts then.",
+	},
+	{
+		object: "kpi", list: "/kpis", base: "/kpis", title: "KPIs", one: "KPI", many: "KPIs", names: []string{"metric_name", "code"}, spares: []string{"statement"},
+		origin: "A KPI is a key result with a target, followed by check-ins. Import a file of them.",
+	},
+}
+
+// versions tells for a noun whose records belong to the latest version of
+// another which one that is, and the member that says how it stands.
+var versions = map[string]struct{ object, state string }{
+	"milestone":  {"roadmap", ""},
+	"obligation": {"compliance_posture", "overall_posture"},
+	"vendor":     {"vendor_portfolio", "portfolio_posture"},
+	"talent_gap": {"talent_readiness", "overall_readiness"},
+}
+
+// nounOf finds the noun of a type; nil for a type without pages.
+func nounOf(object string) *noun {
+	for _, n := range nouns {
+		if n.object == object {
+			return n
+		}
+	}
+	return nil
+}
+
+// recordPath is the path of a record's page; "" for a type without pages.
+func recordPath(object, id string) string {
+	if n := nounOf(object); n != nil && id != "" {
+		return n.base + pathOf(id)
+	}
+	return ""
+}
+
+// recordPages are the lists and records of all families, and the forms that
+// change them.
+func recordPages() []page {
+	var all []page
+	of := func(do func(*visit, *noun) error, n *noun) func(*visit) error {
+		return func(v *visit) error { return do(v, n) }
+	}
+	for _, n := range nouns {
+		all = append(all,
+			page{pattern: "GET " + n.list, least: db.Viewer, do: of((*visit).records, n)},
+			page{pattern: "GET " + n.base + ".csv", least: db.Viewer, do: of((*visit).recordSheet, n)},
+			page{pattern: "GET " + n.base + "/{id}", least: db.Viewer, do: of((*visit).record, n)},
+		)
+		if n.adds {
+			all = append(all,
+				page{pattern: "GET " + n.base + "/new", least: db.Editor, do: of((*visit).newRecord, n)},
+				page{pattern: "POST " + n.base, least: db.Editor, do: of((*visit).addRecord, n), body: maxRecordForm},
+			)
+		}
+		if n.changes {
+			all = append(all,
+				page{pattern: "GET " + n.base + "/{id}/edit", least: db.Editor, do: of((*visit).editRecord, n)},
+				page{pattern: "POST " + n.base + "/{id}", least: db.Editor, do: of((*visit).changeRecord, n), body: maxRecordForm},
+			)
+		}
+	}
+	return append(all,
+		page{pattern: "GET /incidents/{id}/notification", least: db.Editor, do: (*visit).notification},
+		page{pattern: "POST /incidents/{id}/notification", least: db.Editor, do: (*visit).recordNotification},
+		page{pattern: "GET /kpis/{id}/checkins/new", least: db.Editor, do: (*visit).newCheckin},
+		page{pattern: "POST /kpis/{id}/checkins", least: db.Editor, do: (*visit).addCheckin},
+	)
+}
+
+// family is what api knows of the noun.
+func (v *visit) family(n *noun) api.Family {
+	for _, f := range api.Families(v.Document) {
+		if f.Object == n.object {
+			return f
+		}
+	}
+	return api.Family{Object: n.object}
+}
+
+// nameOf is what a record is called.
+func (n *noun) nameOf(record api.Record) string {
+	for _, member := range n.names {
+		name := text(record[member])
+		switch {
+		case strings.TrimSpace(name) == "":
+			continue
+		case member == "version_number":
+			return "Version " + name
+		case member == "completed_at":
+			return "Assessment of " + strings.Split(utc(name), ",")[0]
+		}
+		return name
+	}
+	return capital(n.one)
+}

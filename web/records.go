@@ -1,0 +1,311 @@
+package web
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/transfer"
+)
+
+// recordsPage is how many records a page of a list holds.
+const recordsPage = 50
+
+// recordsData is what the page of a list shows.
+type recordsData struct {
+	Title   string
+	Actions []Action
+	Tabs    []navLink
+	Current *currentVersion
+	Filters Filters
+	Table   Table
+	Pager   Pager
+}
+
+// currentVersion sums up the version that the records of a list belong to.
+type currentVersion struct {
+	Name, Path, State, Summary string
+	At                         any
+}
+
+// records shows a page of a family's records.
+func (v *visit) records(n *noun) error {
+	family, data := v.family(n), recordsData{Title: n.title, Tabs: n.tabs()}
+	if refused := v.lacks(family); refused != nil {
+		data.Table.Empty = *refused
+		return v.renderStatus(http.StatusForbidden, "records", n.title, data)
+	}
+	view := v.view(family)
+	page, err := api.Browse(v.r.Context(), v.caller, n.object, view)
+	if err != nil {
+		return err
+	}
+	if data.Current, err = v.currentVersion(n); err != nil {
+		return err
+	}
+	if n.adds && v.may(db.Editor) {
+		data.Actions = []Action{{Label: "Add " + article(n.one), Path: n.base + "/new", Primary: true}}
+	}
+	data.Filters = v.filters(n, family, view)
+	data.Table = n.table(family, view, page.Records)
+	data.Table.Empty = v.noRecords(n, data.Filters.Active)
+	data.Pager = Pager{Shown: len(page.Records), Total: page.Total, More: page.More, One: n.one, Many: n.many}
+	if page.Previous != "" {
+		data.Pager.Previous = viewPath(n.list, view, "cursor", page.Previous)
+	}
+	if page.Next != "" {
+		data.Pager.Next = viewPath(n.list, view, "cursor", page.Next)
+	}
+	return v.render("records", n.title, data)
+}
+
+// lacks is what stands where the plan has no such family; nil if it has.
+func (v *visit) lacks(family api.Family) *Empty {
+	if family.Feature == "" || slices.Contains(v.caller.Terms.Features, family.Feature) {
+		return nil
+	}
+	return &Empty{
+		Title:  capital(family.Name) + " are not part of this organisation's plan",
+		Advice: "The plan is " + string(v.session.Organisation.Plan) + ". What was recorded under another plan is kept, and is here again once the plan includes it.",
+	}
+}
+
+// view is what the address asks for.
+func (v *visit) view(family api.Family) api.View {
+	asked := v.r.URL.Query()
+	view := api.View{
+		Filters: map[string]string{}, Search: strings.TrimSpace(asked.Get("q")), Sort: asked.Get("sort"),
+		Cursor: asked.Get("cursor"), Limit: recordsPage,
+	}
+	for _, filter := range family.Filters {
+		if value := strings.TrimSpace(asked.Get(filter.Name)); value != "" {
+			view.Filters[filter.Name] = value
+		}
+	}
+	return view
+}
+
+// viewPath is the address of a view, with further parameters. The cursor is not
+// one of them by itself: another order or filter begins at the first page.
+func viewPath(path string, view api.View, further ...any) string {
+	pairs := []any{"q", view.Search, "sort", view.Sort}
+	for _, name := range slices.Sorted(maps.Keys(view.Filters)) {
+		pairs = append(pairs, name, view.Filters[name])
+	}
+	return query(path, append(pairs, further...)...)
+}
+
+// filters is the bar above a list.
+func (v *visit) filters(n *noun, family api.Family, view api.View) Filters {
+	bar := Filters{
+		Action: n.list, Search: &Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
+		Active: view.Search != "" || len(view.Filters) > 0, CSV: viewPath(n.base+".csv", view),
+	}
+	if view.Sort != "" {
+		bar.Hidden["sort"] = view.Sort
+	}
+	for _, filter := range family.Filters {
+		bar.Fields = append(bar.Fields, filterField(filter, view.Filters[filter.Name]))
+	}
+	return bar
+}
+
+// filterField is what a filter is set with: a choice, a text or a date.
+func filterField(filter api.Filter, value string) *Field {
+	field := &Field{Name: filter.Name, Label: label(filter.Name), Value: value}
+	switch {
+	case filter.Instant:
+		field.Type = "date"
+		if at, dayOnly, ok := moment(value); ok && !dayOnly {
+			field.Value = at.Format("2006-01-02")
+		}
+	case filter.Values == nil:
+		field.Type, field.MaxLength = "text", 200
+	default:
+		field.Options = options(filter.Values...)
+		if several := strings.Split(value, ","); len(several) > 1 {
+			for i, one := range several {
+				several[i] = words(one)
+			}
+			field.Options = append([]Option{{Value: value, Label: strings.Join(several, " or ")}}, field.Options...)
+		}
+	}
+	return field
+}
+
+// table is a page of the list. What a record is called comes first and leads to
+// its page.
+func (n *noun) table(family api.Family, view api.View, records []api.Record) Table {
+	table := Table{Caption: capital(n.many)}
+	columns := n.columns(family)
+	for _, column := range columns {
+		table.Columns = append(table.Columns, n.heading(column, view))
+	}
+	for _, record := range records {
+		row := Row{Href: n.base + pathOf(record["id"])}
+		if len(n.names) > 1 && text(record[n.names[0]]) != "" {
+			row.Under = text(record[n.names[1]])
+		}
+		for i, column := range columns {
+			if i == 0 {
+				row.Cells = append(row.Cells, n.nameOf(record))
+				continue
+			}
+			row.Cells = append(row.Cells, shown(column.Field, record[column.Name]))
+		}
+		table.Rows = append(table.Rows, row)
+	}
+	return table
+}
+
+// columns puts the one that records are called by first. Their key stands below
+// it, which leaves more room.
+func (n *noun) columns(family api.Family) []api.Column {
+	columns := slices.DeleteFunc(slices.Clone(family.Columns), func(c api.Column) bool {
+		return slices.Contains(n.names[1:], c.Name) || slices.Contains(n.spares, c.Name)
+	})
+	at := slices.IndexFunc(columns, func(c api.Column) bool { return c.Name == n.names[0] })
+	if at > 0 {
+		first := columns[at]
+		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, first)
+	}
+	return columns
+}
+
+// heading is the head of a column, with the way to sort by it: first as people
+// mostly want it, the gravest and the latest on top, then the other way round.
+func (n *noun) heading(column api.Column, view api.View) Column {
+	head := Column{Label: label(column.Name), Kind: kindOf(column.Field)}
+	if !column.Sorts {
+		return head
+	}
+	down := head.Kind != Plain && head.Kind != Code && head.Kind != Long
+	switch view.Sort {
+	case column.Name:
+		head.Sorted, down = "ascending", true
+	case "-" + column.Name:
+		head.Sorted, down = "descending", false
+	}
+	view.Sort = column.Name
+	if down {
+		view.Sort = "-" + column.Name
+	}
+	head.Sort = viewPath(n.list, view)
+	return head
+}
+
+// noRecords stands where a list is empty, and says what to do next.
+func (v *visit) noRecords(n *noun, filtered bool) Empty {
+	if filtered {
+		return Empty{
+			Title: "No " + n.one + " fits these filters", Advice: "Take some of them away, or look for other words.",
+			Action: &Action{Label: "Clear the filters", Path: n.list},
+		}
+	}
+	empty := Empty{Title: "No " + n.many + " yet", Advice: n.origin}
+	switch {
+	case !v.may(db.Editor):
+	case n.adds:
+		empty.Action = &Action{Label: "Add " + article(n.one), Path: n.base + "/new", Primary: true}
+	default:
+		empty.Action = &Action{Label: "Import a file", Path: "/import", Primary: true}
+	}
+	return empty
+}
+
+// tabs lead to the lists that share a title; none where there is but one.
+func (n *noun) tabs() []navLink {
+	if n.tab == "" {
+		return nil
+	}
+	var tabs []navLink
+	for _, other := range nouns {
+		if other.title == n.title {
+			tabs = append(tabs, navLink{Label: other.tab, Path: other.list, Here: other == n})
+		}
+	}
+	return tabs
+}
+
+// currentVersion reads the latest version of what the list's records belong
+// to; nil if there is none.
+func (v *visit) currentVersion(n *noun) (*currentVersion, error) {
+	of, ok := versions[n.object]
+	if !ok {
+		return nil, nil //nolint:nilnil // most lists have no versions
+	}
+	page, err := api.Browse(v.r.Context(), v.caller, of.object, api.View{Limit: 1})
+	if err != nil || len(page.Records) == 0 {
+		return nil, err
+	}
+	record, whole := page.Records[0], nounOf(of.object)
+	current := &currentVersion{
+		Name: capital(whole.one) + " " + text(record["version_number"]), Path: recordPath(of.object, text(record["id"])),
+		Summary: text(record["executive_summary"]), At: record["generated_at"],
+	}
+	if of.state != "" {
+		current.State = text(record[of.state])
+	}
+	return current, nil
+}
+
+// recordSheet answers with all records of a view as CSV, which can be imported
+// again.
+func (v *visit) recordSheet(n *noun) error {
+	view := v.view(v.family(n))
+	sent := &download{visit: v, name: strings.ReplaceAll(n.object, "_", "-") + ".csv", contentType: "text/csv; charset=utf-8"}
+	sheet, err := transfer.NewSheetWriter(v.Document, n.object, sent)
+	if err != nil {
+		return err
+	}
+	err = api.ExportView(v.r.Context(), v.caller, n.object, view, func(record api.Record) error { return sheet.Write(record) })
+	if err == nil {
+		err = sheet.Flush()
+	}
+	return sent.end(err)
+}
+
+// download is a file that is sent while it is being made. Its headers go with
+// the first bytes, so that a failure before them is still a page.
+type download struct {
+	*visit
+	name        string
+	contentType string
+	size        int64 // in bytes, if it is known
+	begun       bool
+}
+
+func (d *download) Write(p []byte) (int, error) {
+	if !d.begun {
+		d.begin()
+	}
+	d.unhurried(stalled)
+	return d.w.Write(p)
+}
+
+func (d *download) begin() {
+	d.begun = true
+	h := d.w.Header()
+	h.Set("Content-Type", d.contentType)
+	h.Set("Content-Disposition", disposition(d.name))
+	if d.size > 0 {
+		h.Set("Content-Length", strconv.FormatInt(d.size, 10))
+	}
+	d.w.WriteHeader(http.StatusOK)
+}
+
+// end cuts off what failed half-way, so that nobody takes it for the whole.
+func (d *download) end(err error) error {
+	switch {
+	case err != nil && d.begun:
+		d.Logger.Warn("download cut off", "request_id", d.requestID, "path", d.r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler)
+	case err == nil && !d.begun:
+		d.begin()
+	}
+	return err
+}

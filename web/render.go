@@ -1,0 +1,75 @@
+package web
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+
+	"govsvc/db"
+)
+
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+// loadTemplates parses all templates, once.
+func (s *Site) loadTemplates() error {
+	parsed, err := template.New("").Funcs(s.functions()).Option("missingkey=error").ParseFS(templateFiles, "templates/*.html")
+	if err != nil {
+		return fmt.Errorf("the dashboard's templates: %w", err)
+	}
+	s.templates = parsed
+	return nil
+}
+
+// frame is what stands around a page's content.
+type frame struct {
+	Title         string
+	Content       template.HTML
+	Path          string
+	Flash         string
+	Version       string
+	User          db.User
+	Organisation  db.Organisation
+	Organisations []db.Organisation // to switch to; none where there is but one
+	Nav           []navGroup
+}
+
+// render answers with a page: the template's output, as the content of the
+// layout. The template gets data as its dot.
+func (v *visit) render(name, title string, data any) error {
+	return v.renderStatus(http.StatusOK, name, title, data)
+}
+
+// renderStatus is render with another status than 200. Nothing is sent where a
+// template fails.
+func (v *visit) renderStatus(status int, name, title string, data any) error {
+	var content, whole bytes.Buffer
+	if err := v.templates.ExecuteTemplate(&content, name, data); err != nil {
+		return err
+	}
+	f := frame{
+		Title: title, Path: v.r.URL.Path, Version: v.Version,
+		Content: template.HTML(content.String()), //nolint:gosec // the output of a template, escaped there
+	}
+	layout := "gate"
+	if v.signedIn() {
+		layout = "frame"
+		f.User, f.Organisation = v.session.User, v.session.Organisation
+		f.Nav = v.nav()
+		all, err := v.Store.Organisations(v.r.Context())
+		if err != nil && status < http.StatusInternalServerError {
+			return err
+		}
+		if len(all) > 1 {
+			f.Organisations = all
+		}
+	}
+	f.Flash = v.takeFlash()
+	if err := v.templates.ExecuteTemplate(&whole, layout, f); err != nil {
+		return err
+	}
+	v.send(status, "text/html; charset=utf-8", &whole)
+	return nil
+}

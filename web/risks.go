@@ -1,0 +1,57 @@
+package web
+
+import (
+	"strings"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// ratingsOf adds why a risk was re-rated: the evidence that its owner keeps for
+// those who ask.
+func (v *visit) ratingsOf(record api.Record, data *recordData) error {
+	reratings, err := api.RiskEvidence(v.r.Context(), v.caller, text(record["id"]))
+	if err != nil || len(reratings) == 0 {
+		return err
+	}
+	actors := make([]string, len(reratings))
+	for i, r := range reratings {
+		actors[i] = r.Actor
+	}
+	names, err := v.actors(v.r.Context(), actors)
+	if err != nil {
+		return err
+	}
+	table := Table{
+		Caption: "Why it was rated lower", Shown: true,
+		Columns: []Column{{Label: "When", Kind: Time}, {Label: "Who"}, {Label: "Change"}, {Label: "Reason", Kind: Long}},
+	}
+	for _, r := range reratings {
+		table.Rows = append(table.Rows, Row{Cells: []any{r.At, names[r.Actor], rerating(r.Before, r.After), r.Reason}})
+	}
+	data.Tables = append(data.Tables, table)
+	return nil
+}
+
+// rerating says what of a rating has moved.
+func rerating(before, after db.Rating) string {
+	var moved []string
+	for _, part := range []struct{ name, from, to string }{
+		{"Severity", before.Severity, after.Severity},
+		{"Residual", before.ResidualSeverity, after.ResidualSeverity},
+		{"Likelihood", before.Likelihood, after.Likelihood},
+		{"Status", before.Status, after.Status},
+	} {
+		if part.from != part.to {
+			moved = append(moved, part.name+" "+orNone(part.from)+" → "+orNone(part.to))
+		}
+	}
+	return strings.Join(moved, ", ")
+}
+
+func orNone(value string) string {
+	if value == "" {
+		return "none"
+	}
+	return strings.ToLower(words(value))
+}

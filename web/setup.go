@@ -1,0 +1,91 @@
+package web
+
+import (
+	"net/http"
+
+	"govsvc/db"
+)
+
+// minPassword is the least length of a password in characters; db keeps it.
+const minPassword = 12
+
+// setupData is what the page for making the first admin shows.
+type setupData struct {
+	Open bool // the link works
+	// Users tells that there are users already, so that no link is needed.
+	Users bool
+	Form  *Form
+}
+
+// setup shows the form for making the first admin to who has the link.
+func (v *visit) setup() error {
+	return v.showSetup(v.r.URL.Query().Get("token"))
+}
+
+func (v *visit) showSetup(token string) error {
+	users, err := v.Store.AnyUser(v.r.Context())
+	if err != nil {
+		return err
+	}
+	data := setupData{Open: !users && v.FirstLink.open(token), Users: users}
+	if !data.Open {
+		return v.renderStatus(http.StatusGone, "setup", "This link does not work", data)
+	}
+	data.Form = setupForm(token)
+	return v.render("setup", "Make the first admin", data)
+}
+
+func setupForm(token string) *Form {
+	return &Form{
+		Action: "/setup", Submit: "Make the admin and sign in", Hidden: map[string]string{"token": token},
+		Fields: []*Field{
+			{Name: "name", Label: "Name", Hint: "You sign in with it; an e-mail address will do.", Required: true, MaxLength: 200, Autocomplete: "username", Autofocus: true},
+			passwordField("password", "Password"),
+			repeatField("password"),
+		},
+	}
+}
+
+func passwordField(name, label string) *Field {
+	return &Field{
+		Name: name, Label: label, Type: "password", Required: true, Autocomplete: "new-password", MinLength: minPassword,
+		Hint: "At least 12 characters. A few words in a row are easier to keep in mind than signs.",
+	}
+}
+
+func repeatField(of string) *Field {
+	return &Field{Name: of + "-again", Label: "The same again", Type: "password", Required: true, Autocomplete: "new-password"}
+}
+
+// repeated refuses a new password that was not typed the same twice.
+func (v *visit) repeated(name string) error {
+	if v.secret(name) == v.secret(name+"-again") {
+		return nil
+	}
+	return &db.Error{Code: db.Invalid, Param: name + "-again", Message: "the two passwords differ"}
+}
+
+// createFirstUser makes the first admin and signs it in.
+func (v *visit) createFirstUser() error {
+	token := v.secret("token")
+	if !v.FirstLink.open(token) {
+		return v.showSetup(token)
+	}
+	err := v.repeated("password")
+	if err == nil {
+		_, err = v.Store.CreateFirstUser(v.r.Context(), v.value("name"), v.secret("password"))
+	}
+	if db.Is(err, db.Conflict) { // somebody was faster
+		return v.showSetup(token)
+	}
+	if err != nil {
+		form := setupForm(token)
+		return v.again(form, err, "setup", "Make the first admin", setupData{Open: true, Form: form})
+	}
+	v.FirstLink.use()
+	if err := v.letIn(credentials{name: v.value("name"), password: v.secret("password")}, ""); err != nil {
+		return err
+	}
+	v.redirect("/")
+	return nil
+}

@@ -1,0 +1,41 @@
+// Small comforts; every page works without them.
+"use strict";
+
+// Menus close on Escape, and when something else is chosen.
+const menus = () => document.querySelectorAll("details[data-menu][open]");
+document.addEventListener("click", (event) => {
+  for (const menu of menus()) if (!menu.contains(event.target)) menu.open = false;
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const menu of menus()) {
+    const inside = menu.contains(document.activeElement);
+    menu.open = false;
+    if (inside) menu.querySelector("summary").focus();
+  }
+});
+
+// A refused form is shown with the first field at fault in focus.
+document.querySelector("[aria-invalid=true]")?.focus();
+
+// Copy buttons, where the browser lets a page copy.
+for (const button of navigator.clipboard ? document.querySelectorAll("[data-copy]") : []) {
+  button.hidden = false;
+  button.addEventListener("click", async () => {
+    await navigator.clipboard.writeText(button.parentElement.querySelector("code").textContent);
+    const words = button.textContent;
+    button.textContent = "Copied";
+    setTimeout(() => { button.textContent = words; }, 2000);
+  });
+}
+
+// A form is sent once.
+for (const form of document.querySelectorAll("form[method=post]")) {
+  form.addEventListener("submit", (event) => {
+    if (form.dataset.sent) event.preventDefault();
+    form.dataset.sent = "true";
+  });
+}
+window.addEventListener("pageshow", () => {
+  for (const form of document.querySelectorAll("form[data-sent]")) delete form.dataset.sent;
+});

@@ -1,0 +1,61 @@
+package web_test
+
+import (
+	"regexp"
+	"strings"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/web"
+)
+
+// TestStatic: files that pages need are kept for good, under a name that
+// changes with them.
+func TestStatic(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.guest()
+	paths := regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`).FindAllStringSubmatch(s.as(db.Viewer).get("/").body, -1)
+	if len(paths) < 3 {
+		t.Fatalf("found only %v", paths)
+	}
+	for _, match := range paths {
+		path := match[1]
+		r := g.get(path)
+		if r.status != 200 || r.header.Get("Cache-Control") != "public, max-age=31536000, immutable" || r.header.Get("X-Content-Type-Options") != "nosniff" ||
+			!regexp.MustCompile(`^/static/\w+\.[0-9a-f]{12}\.(css|js|svg)$`).MatchString(path) {
+			t.Errorf("%s: %d %v", path, r.status, r.header)
+		}
+		g.wants(g.get(strings.Replace(path, ".", ".0", 1)), 404, "There is nothing here")
+	}
+	g.header.Set("Accept-Encoding", "gzip")
+	if r := g.get(paths[1][1]); r.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(r.body, "\x1f\x8b") || len(r.body) > 10_000 {
+		t.Errorf("%v, %d bytes", r.header, len(r.body))
+	}
+	g.header.Set("Accept-Encoding", "identity")
+	if r := g.get(paths[1][1]); r.header.Get("Content-Encoding") != "" || !strings.Contains(r.body, ":root") {
+		t.Errorf("%v, %.100s", r.header, r.body)
+	}
+}
+
+// TestNothingInline: templates hold no script and no style of their own, which
+// the policy of the pages would stop.
+func TestNothingInline(t *testing.T) {
+	t.Parallel()
+	files, err := web.Files()
+	if err != nil {
+		t.Fatal(err)
+	}
+	bad := regexp.MustCompile(`(?i)<style|\sstyle=|\son[a-z]+=|javascript:|<script(?:>|[^>]*>[^<])|https?://`)
+	for name, text := range files {
+		if !strings.HasSuffix(name, ".html") {
+			continue
+		}
+		for _, hit := range bad.FindAllString(text, -1) {
+			t.Errorf("%s: %q", name, hit)
+		}
+	}
+	if css := files["static/style.css"]; strings.Contains(css, "url(") || strings.Contains(css, "@import") {
+		t.Error("the stylesheet loads something")
+	}
+}

@@ -1,0 +1,202 @@
+package web
+
+import (
+	"bytes"
+	"crypto/rand"
+	"errors"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"slices"
+	"strings"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// visit is one request of a page or an action, and its answer.
+type visit struct {
+	*Site
+	w         http.ResponseWriter
+	r         *http.Request
+	page      *page
+	requestID string
+	session   db.Session  // zero where nobody has signed in
+	caller    *api.Caller // nil then
+}
+
+// answer is the way that every request of a page goes.
+func (s *Site) answer(p *page) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		v := &visit{Site: s, w: w, r: r, page: p, requestID: "req_" + strings.ToLower(rand.Text())}
+		v.protect()
+		defer v.recover()
+		if err := v.run(); err != nil {
+			v.fail(err)
+		}
+	})
+}
+
+// run does what the request asks for, once it may.
+func (v *visit) run() error {
+	if err := v.recognise(); err != nil {
+		return err
+	}
+	admitted, err := v.admit()
+	if err != nil || !admitted {
+		return err
+	}
+	if err := v.readForm(); err != nil {
+		return err
+	}
+	return v.page.do(v)
+}
+
+// protect sets the headers that all pages have.
+func (v *visit) protect() {
+	h := v.w.Header()
+	for name, value := range protection {
+		h.Set(name, value)
+	}
+	h.Set("X-Request-Id", v.requestID)
+}
+
+// protection are the headers of all pages: nothing is loaded from elsewhere or
+// inline, no other site frames or opens them, nothing is stored.
+var protection = map[string]string{
+	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
+		"connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'",
+	"X-Content-Type-Options":       "nosniff",
+	"Referrer-Policy":              "same-origin",
+	"Cross-Origin-Opener-Policy":   "same-origin",
+	"Cross-Origin-Resource-Policy": "same-origin",
+	"Permissions-Policy":           "camera=(), geolocation=(), microphone=()",
+	"Cache-Control":                "no-store",
+}
+
+// recognise finds the session of the request's cookie, if it has one.
+func (v *visit) recognise() error {
+	token := v.cookie(sessionCookie)
+	if token == "" {
+		return nil
+	}
+	session, err := v.Store.Session(v.r.Context(), token)
+	if db.Is(err, db.Unauthenticated) {
+		v.clearCookie(sessionCookie)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	v.session = session
+	v.caller = &api.Caller{
+		Store: v.Store, Organisation: session.Organisation, Holder: session.Organisation.Org,
+		Terms: session.Organisation.Plan.Terms(), Actor: session.User.ID, Dashboard: true,
+		RequestID: v.requestID, Receivers: v.Receivers, Document: v.Document,
+	}
+	return nil
+}
+
+// signedIn tells whether somebody has signed in.
+func (v *visit) signedIn() bool { return v.session.User.ID != "" }
+
+// may tells whether the user has a role, or one that includes it.
+func (v *visit) may(role db.Role) bool { return v.signedIn() && v.session.User.Role.Includes(role) }
+
+// by is the user as the audit log knows it.
+func (v *visit) by() db.By {
+	by := v.session.By()
+	by.RequestID = v.requestID
+	return by
+}
+
+// admit is the one place where origin and role are checked. A request that is
+// not admitted has been answered, or has an error that answers it.
+func (v *visit) admit() (bool, error) {
+	if v.guard.Check(v.r) != nil {
+		return false, v.refused("another origin", &problem{
+			http.StatusForbidden, "That came from another site",
+			"A form of another site tried to act in your name, or this page's address has changed. Go back, reload the page and try again.",
+		})
+	}
+	switch {
+	case v.page.least == nobody || v.may(v.page.least):
+		return true, nil
+	case !v.signedIn():
+		v.redirect(v.signInPath())
+		return false, nil
+	}
+	return false, v.refused("role", &problem{
+		http.StatusForbidden, "Your role does not include this",
+		"This takes the role " + string(v.page.least) + "; yours is " + string(v.session.User.Role) + ". An admin can change it under Users.",
+	})
+}
+
+// refused tells the audit log of a refusal and returns it. What nobody knows
+// the author of is not logged: anybody could fill the log with it.
+func (v *visit) refused(why string, refusal error) error {
+	if !v.signedIn() {
+		return refusal
+	}
+	err := v.Store.Write(v.r.Context(), v.by(), func(tx *db.Tx) error {
+		return tx.Audit(db.AuditEvent{
+			Action: "page.refused", Category: db.Authorization, Severity: db.SeverityRefused,
+			Metadata: db.Metadata{"page": v.page.pattern, "reason": why},
+		})
+	})
+	return errors.Join(err, refusal)
+}
+
+// signInPath leads to the sign-in and from there back to the page, if it is one
+// that can be come back to.
+func (v *visit) signInPath() string {
+	back := v.r.URL.RequestURI()
+	if v.r.Method == http.MethodPost || back == "/" || localPath(back) == "/" {
+		return "/signin"
+	}
+	return "/signin?next=" + url.QueryEscape(back)
+}
+
+// localPath returns a path of this site to be led to, or "/" for anything else:
+// browsers take //host, /\host and control characters for other sites.
+func localPath(path string) string {
+	u, err := url.Parse(path)
+	unsafe := func(r rune) bool { return r <= ' ' || r == '\\' || r == 0x7f }
+	if err != nil || len(path) > 2000 || u.Scheme != "" || u.Host != "" || u.User != nil || strings.ContainsFunc(path, unsafe) ||
+		!strings.HasPrefix(path, "/") || strings.HasPrefix(path, "//") {
+		return "/"
+	}
+	return path
+}
+
+// redirect leads to another page of the site, with GET.
+func (v *visit) redirect(path string) { http.Redirect(v.w, v.r, path, http.StatusSeeOther) }
+
+// recover answers a request whose page panicked, and logs where.
+func (v *visit) recover() {
+	found := recover()
+	if found == nil {
+		return
+	}
+	if found == http.ErrAbortHandler { //nolint:errorlint // a sentinel of net/http, compared as it documents
+		panic(found)
+	}
+	v.Logger.Error("panic", "panic", found, "request_id", v.requestID, "method", v.r.Method, "path", v.r.URL.Path, "stack", string(debug.Stack()))
+	v.show(&somethingWrong)
+}
+
+// send writes a page. HEAD gets the length alone, from net/http.
+func (v *visit) send(status int, contentType string, body *bytes.Buffer) {
+	v.w.Header().Set("Content-Type", contentType)
+	v.w.WriteHeader(status)
+	_, _ = v.w.Write(body.Bytes()) // the client may be gone; nobody else is told
+}
+
+// nowhere answers where there is no page, or none for the method.
+func (v *visit) nowhere() error {
+	if allow := v.methods(v.r); len(allow) > 0 && !slices.Contains(allow, v.r.Method) {
+		v.w.Header().Set("Allow", strings.Join(allow, ", "))
+		return &problem{http.StatusMethodNotAllowed, "That can't be done here", "This address does not take such a request. Go back and use the page's own buttons."}
+	}
+	return &nothingHere
+}

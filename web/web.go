@@ -1,0 +1,75 @@
+// Package web is the dashboard: what an operator opens in a browser. Pages are
+// rendered on the server from embedded templates and work without script.
+// They read and write through the functions of server/api and db.
+//
+// routes.go lists every page; a visit is one request of one.
+package web
+
+import (
+	"html/template"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/openapi"
+)
+
+// Config is what a Site is made of.
+type Config struct {
+	Store     *db.DB
+	Document  *openapi.Document
+	Logger    *slog.Logger
+	Receivers api.Receivers
+	// BaseURL is the service's address as shown to users, without a path.
+	BaseURL string
+	Version string
+	// ClientAddress is the client's address, seen through trusted proxies.
+	ClientAddress func(*http.Request) string
+	// Secure tells whether the client came over TLS.
+	Secure func(*http.Request) bool
+	// FirstLink makes the first admin; nil where there are users already.
+	FirstLink *FirstLink
+}
+
+// Site answers the requests of the dashboard.
+type Site struct {
+	Config
+	routes    *http.ServeMux
+	reach     map[string]db.Role // path of each page → the role that it takes
+	templates *template.Template
+	static    map[string]*asset // by path
+	assets    map[string]string // name → path
+	guard     *http.CrossOriginProtection
+	pending   *held[credentials] // sign-ins that wait for a code
+	shown     *held[once]        // what is shown once; see visit.keepOnce
+	imports   *importing
+}
+
+// How long the server remembers what a browser comes back for, and how much of
+// it at most.
+const (
+	pendingFor = 5 * time.Minute
+	shownFor   = 10 * time.Minute
+	heldAtMost = 10_000
+)
+
+// New makes the site. It fails if a template is broken.
+func New(config Config) (*Site, error) {
+	s := &Site{
+		Config:  config,
+		guard:   http.NewCrossOriginProtection(),
+		pending: newHeld[credentials](config.Store.Now, pendingFor, heldAtMost),
+		shown:   newHeld[once](config.Store.Now, shownFor, heldAtMost),
+		imports: newImporting(config.Store.Now),
+	}
+	if err := s.loadStatic(); err != nil {
+		return nil, err
+	}
+	if err := s.loadTemplates(); err != nil {
+		return nil, err
+	}
+	s.mount()
+	return s, nil
+}

@@ -1,0 +1,238 @@
+package web
+
+import (
+	"encoding/json"
+	"maps"
+	"net/http"
+	"reflect"
+	"strings"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// webhookFormData is what the pages that make and change a subscription show.
+type webhookFormData struct {
+	Back  string // path of the page before
+	Title string
+	Form  *Form
+}
+
+// newWebhook shows the form that makes a subscription.
+func (v *visit) newWebhook() error {
+	form, err := v.webhookForm()
+	if err != nil {
+		return err
+	}
+	return v.showWebhookForm(http.StatusOK, addWebhookForm(form))
+}
+
+func addWebhookForm(form *Form) webhookFormData {
+	form.Action, form.Submit, form.Cancel = "/webhooks/new", "Add the webhook", "/webhooks"
+	form.Fields = append(form.Fields, &Field{
+		Name: "paused", Label: "Start paused", Type: "switch", Hint: "Nothing is delivered before you resume it; a test is.",
+	})
+	return webhookFormData{Back: "/webhooks", Title: "Add a webhook", Form: form}
+}
+
+func (v *visit) showWebhookForm(status int, data webhookFormData) error {
+	return v.renderStatus(status, "webhook-form", data.Title, data)
+}
+
+// webhookForm has the fields that making and changing share.
+func (v *visit) webhookForm() (*Form, error) {
+	types, err := v.Document.EventTypes()
+	if err != nil {
+		return nil, err
+	}
+	events := &Field{
+		Name: "event_types", Label: "Events", Type: "checks",
+		Hint: "Choose none to get every event, those to come in later versions too.",
+	}
+	for _, t := range types {
+		events.Options = append(events.Options, Option{Value: t.Name, Label: t.Name, Hint: t.Description})
+	}
+	return &Form{Fields: []*Field{
+		{
+			Name: "url", Label: "URL of the receiver", Type: "url", InputMode: "url", Required: true, Autofocus: true,
+			Hint: "An https address that can be reached from here. Each event is POSTed to it as JSON, signed.",
+		},
+		{Name: "description", Label: "Description", Hint: "What receives it, for the people who see this list.", MaxLength: 2000},
+		events,
+	}}, nil
+}
+
+// webhookBody is the body that the API's operation would get for the form. A
+// subscription that is changed is sent only what differs from before.
+func (v *visit) webhookBody(before map[string]any) map[string]any {
+	body := map[string]any{"url": v.value("url"), "description": nil, "event_types": []any{}}
+	if description := v.value("description"); description != "" {
+		body["description"] = description
+	}
+	types := []any{}
+	for _, name := range v.r.PostForm["event_types"] {
+		types = append(types, name)
+	}
+	body["event_types"] = types
+	maps.DeleteFunc(body, func(member string, value any) bool {
+		was, known := before[member]
+		return known && reflect.DeepEqual(was, value)
+	})
+	return body
+}
+
+// checked checks a body as the API does, by the schema of its operation.
+func (v *visit) checked(operation string, body map[string]any) (api.Input, error) {
+	encoded, err := json.Marshal(body)
+	if err != nil {
+		return api.Input{}, err
+	}
+	value, faults := v.Document.Operation(operation).Body.Decode(encoded)
+	if len(faults) > 0 {
+		fault := faults[0]
+		fault.Param, _, _ = strings.Cut(fault.Param, "[") // a field of the form has all items
+		return api.Input{}, &fault
+	}
+	members, _ := value.(map[string]any) // the document has only objects as bodies
+	return api.Input{ID: v.r.PathValue("id"), Body: members}, nil
+}
+
+// createWebhook makes a subscription and leads to its secret.
+func (v *visit) createWebhook() error {
+	form, err := v.webhookForm()
+	if err != nil {
+		return err
+	}
+	body := v.webhookBody(nil)
+	body["active"] = v.value("paused") != "true"
+	in, err := v.checked("createWebhookSubscription", body)
+	if err != nil {
+		return v.webhookAgain(addWebhookForm(form), err)
+	}
+	answer, err := api.CreateWebhookSubscription(v.r.Context(), v.caller, in)
+	if err != nil {
+		return v.webhookAgain(addWebhookForm(form), err)
+	}
+	made, err := answered[shownSecret](answer)
+	if err != nil {
+		return err
+	}
+	return v.showSecret(made)
+}
+
+func (v *visit) webhookAgain(data webhookFormData, err error) error {
+	return v.again(data.Form, err, "webhook-form", data.Title, data)
+}
+
+// editWebhook shows the form that changes a subscription.
+func (v *visit) editWebhook() error {
+	s, data, err := v.changeForm()
+	if err != nil {
+		return err
+	}
+	data.Form.field("url").Value = s.URL
+	data.Form.field("description").Value = text(s.Description)
+	data.Form.field("event_types").Values = s.Types
+	return v.showWebhookForm(http.StatusOK, data)
+}
+
+func (v *visit) changeForm() (subscription, webhookFormData, error) {
+	s, err := v.subscription()
+	if err != nil {
+		return s, webhookFormData{}, err
+	}
+	form, err := v.webhookForm()
+	if err != nil {
+		return s, webhookFormData{}, err
+	}
+	back := pathOf("webhooks", s.ID)
+	form.Action, form.Submit, form.Cancel = pathOf("webhooks", s.ID, "change"), "Save", back
+	return s, webhookFormData{Back: back, Title: "Change the webhook", Form: form}, nil
+}
+
+// changeWebhook changes a subscription.
+func (v *visit) changeWebhook() error {
+	s, data, err := v.changeForm()
+	if err != nil {
+		return err
+	}
+	before := map[string]any{"url": s.URL, "description": nil, "event_types": []any{}}
+	if s.Description != nil {
+		before["description"] = *s.Description
+	}
+	types := []any{}
+	for _, name := range s.Types {
+		types = append(types, name)
+	}
+	before["event_types"] = types
+	in, err := v.checked("updateWebhookSubscription", v.webhookBody(before))
+	if err == nil && len(in.Body) > 0 {
+		_, err = api.UpdateWebhookSubscription(v.r.Context(), v.caller, in)
+	}
+	if err != nil {
+		return v.webhookAgain(data, err)
+	}
+	v.flash("Saved.")
+	v.redirect(data.Back)
+	return nil
+}
+
+// shownSecret is a signing secret and whose it is.
+type shownSecret struct {
+	ID     string `json:"id"`
+	URL    string `json:"url"`
+	Secret string `json:"secret"`
+	// of a rotation
+	Rotated bool   `json:"-"`
+	Until   string `json:"-"` // the former one signs beside it until then; "" if it has ended
+}
+
+// showSecret leads to the page that shows a signing secret, once.
+func (v *visit) showSecret(made shownSecret) error {
+	v.redirect(query("/webhooks/secret", "once", v.keepOnce(made)))
+	return nil
+}
+
+// webhookSecret shows a signing secret, once.
+func (v *visit) webhookSecret() error {
+	var data struct{ Made *shownSecret }
+	if made, ok := v.takeOnce().(shownSecret); ok {
+		data.Made = &made
+	}
+	return v.render("webhook-secret", "The signing secret", data)
+}
+
+func rotateSecretForm(id string) *Form {
+	return &Form{
+		Action: pathOf("webhooks", id, "rotate-secret"), Submit: "Make a new secret",
+		Fields: []*Field{{
+			Name: "overlap", Label: "The old secret still signs for", Type: "select", Value: "24h", Options: overlaps, Required: true,
+			Hint: "Deliveries carry both signatures until then, the new one first.",
+		}},
+	}
+}
+
+// rotateSecret gives a subscription a new signing secret.
+func (v *visit) rotateSecret() error {
+	data, err := v.webhookData()
+	if err != nil {
+		return err
+	}
+	overlap, err := v.overlap()
+	if err != nil {
+		return v.again(data.Rotate, err, "webhook", "Webhook", data)
+	}
+	made := shownSecret{ID: data.Subscription.ID, URL: data.Subscription.URL, Rotated: true}
+	err = v.Store.Write(v.r.Context(), v.by(), func(tx *db.Tx) error {
+		secret, until, err := tx.RotateSecret(made.ID, overlap)
+		made.Secret = secret
+		if overlap > 0 {
+			made.Until = db.Timestamp(until)
+		}
+		return err
+	})
+	if err != nil {
+		return err
+	}
+	return v.showSecret(made)
+}

@@ -1,0 +1,245 @@
+package web
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// subscriptionsOnPage bounds a page of the list: the health of each is counted.
+const subscriptionsOnPage = 25
+
+// deliveriesOnPage bounds a page of deliveries and of dead letters.
+const deliveriesOnPage = 50
+
+// subscription is a webhook subscription as its pages show it.
+type subscription struct {
+	db.SubscriptionHealth
+	Types  []string // that it wants; none are all
+	State  string   // active, failing or paused
+	Lately db.DeliveryHealth
+}
+
+// webhooksData is what the list of subscriptions shows.
+type webhooksData struct {
+	Subscriptions []subscription
+	Pager         Pager
+	Dead          int // letters, of all subscriptions
+	Empty         Empty
+}
+
+// webhooks lists the organisation's subscriptions, newest first.
+func (v *visit) webhooks() error {
+	all, err := v.subscriptions()
+	if err != nil {
+		return err
+	}
+	data := webhooksData{Empty: Empty{
+		"No webhooks yet", "A webhook tells a program of yours at once what has changed here: a new risk, another verdict, a filed evidence pack.",
+		&Action{Label: "Add a webhook", Path: "/webhooks/new"},
+	}}
+	for _, s := range all {
+		data.Dead += s.Dead
+	}
+	data.Subscriptions, data.Pager = cut(all, subscriptionsOnPage, v.r.URL.Query().Get("page"), func(page int) string {
+		return query("/webhooks", "page", page)
+	})
+	data.Pager.One, data.Pager.Many = "webhook", "webhooks"
+	for i := range data.Subscriptions {
+		s := &data.Subscriptions[i]
+		if s.Lately, err = v.Store.DeliveryHealth(v.r.Context(), v.session.Organisation.Org, s.ID); err != nil {
+			return err
+		}
+	}
+	return v.render("webhooks", "Webhooks", data)
+}
+
+// subscriptions reads the organisation's, newest first, without how they did
+// lately.
+func (v *visit) subscriptions() ([]subscription, error) {
+	var all []subscription
+	err := v.Store.SubscriptionsHealth(v.r.Context(), v.session.Organisation.Org, func(h db.SubscriptionHealth) error {
+		s := subscription{SubscriptionHealth: h, State: "active"}
+		switch {
+		case !h.Active:
+			s.State = "paused"
+		case h.LastError != nil || h.LastStatus != nil && !(db.Attempt{Status: *h.LastStatus}).Delivered():
+			s.State = "failing"
+		}
+		all = append(all, s)
+		return json.Unmarshal(h.EventTypes, &all[len(all)-1].Types)
+	})
+	slices.Reverse(all)
+	return all, err
+}
+
+// subscription reads the one that the address names.
+func (v *visit) subscription() (subscription, error) {
+	all, err := v.subscriptions()
+	if err != nil {
+		return subscription{}, err
+	}
+	i := slices.IndexFunc(all, func(s subscription) bool { return s.ID == v.r.PathValue("id") })
+	if i < 0 {
+		return subscription{}, &nothingHere
+	}
+	s := all[i]
+	s.Lately, err = v.Store.DeliveryHealth(v.r.Context(), v.session.Organisation.Org, s.ID)
+	return s, err
+}
+
+// webhookData is what a subscription's page shows.
+type webhookData struct {
+	Subscription subscription
+	Facts        []Fact
+	Pause        Action // or resume
+	Test         Action
+	Delete       Action
+	Rotate       *Form
+	Ping         *pinged // what came of a test, once
+	Filters      Filters
+	Deliveries   Table
+	Pager        Pager
+	Newest       string // path of the first page, where this is another
+}
+
+// webhook shows one subscription with its deliveries.
+func (v *visit) webhook() error {
+	data, err := v.webhookData()
+	if err != nil {
+		return err
+	}
+	return v.render("webhook", "Webhook", data)
+}
+
+func (v *visit) webhookData() (*webhookData, error) {
+	s, err := v.subscription()
+	if err != nil {
+		return nil, err
+	}
+	data := &webhookData{
+		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID),
+		Pause: Action{Label: "Pause", Path: pathOf("webhooks", s.ID, "pause"), Post: true},
+		Test:  Action{Label: "Send a test", Path: pathOf("webhooks", s.ID, "test"), Post: true},
+		Delete: Action{
+			Label: "Delete", Path: pathOf("webhooks", s.ID, "delete"), Post: true, Danger: true,
+			Ask: "Its deliveries go with it: those that wait, the dead letters and the log.",
+		},
+	}
+	if !s.Active {
+		data.Pause.Label, data.Pause.Path = "Resume", pathOf("webhooks", s.ID, "resume")
+	}
+	if ping, ok := v.takeOnce().(pinged); ok {
+		data.Ping = &ping
+	}
+	return data, v.listDeliveries(data)
+}
+
+func subscriptionFacts(s subscription) []Fact {
+	var events any = s.Types
+	if len(s.Types) == 0 {
+		events = "All"
+	}
+	return []Fact{
+		{Label: "State", Kind: Badge, Value: s.State},
+		{Label: "Description", Value: s.Description},
+		{Label: "Events", Value: events},
+		{Label: "Made", Kind: Time, Value: s.CreatedAt},
+		{Label: "Made with", Value: madeWith[s.CreatedVia]},
+		{Label: "Changed", Kind: Time, Value: s.UpdatedAt},
+		orNever("Last attempt", s.LastAttemptAt),
+		{Label: "Its outcome", Value: outcome(s.LastStatus, s.LastError)},
+	}
+}
+
+// madeWith says where a subscription was made.
+var madeWith = map[string]string{"dashboard": "The dashboard", "api": "The API"}
+
+// outcome is what came of an attempt, in a few words.
+func outcome(status *int, failure *string) string {
+	switch {
+	case status != nil:
+		return "Answered " + strconv.Itoa(*status)
+	case failure != nil:
+		return capital(*failure)
+	}
+	return ""
+}
+
+// pause and resume stop and start the deliveries of a subscription.
+func (v *visit) pause() error {
+	return v.setActive(false, "The webhook is paused. What is queued waits; what happens meanwhile is not queued.")
+}
+
+func (v *visit) resume() error {
+	return v.setActive(true, "The webhook is active again.")
+}
+
+func (v *visit) setActive(active bool, said string) error {
+	id := v.r.PathValue("id")
+	_, err := api.UpdateWebhookSubscription(v.r.Context(), v.caller, api.Input{ID: id, Body: map[string]any{"active": active}})
+	if err != nil {
+		return err
+	}
+	v.flash(said)
+	v.redirect(pathOf("webhooks", id))
+	return nil
+}
+
+// deleteWebhook removes a subscription with its deliveries.
+func (v *visit) deleteWebhook() error {
+	if _, err := api.DeleteWebhookSubscription(v.r.Context(), v.caller, api.Input{ID: v.r.PathValue("id")}); err != nil {
+		return err
+	}
+	v.flash("The webhook is deleted.")
+	v.redirect("/webhooks")
+	return nil
+}
+
+// pinged is what came of a test.
+type pinged struct {
+	Outcome   string `json:"outcome"`
+	Delivered bool   `json:"delivered"`
+	Status    *int   `json:"response_status_code"`
+	EventID   string `json:"event_id"`
+}
+
+// Says is the outcome in a sentence, with what to do.
+func (p pinged) Says() string {
+	switch p.Outcome {
+	case "delivered":
+		return "The receiver acknowledged the test with " + text(p.Status) + "."
+	case "rejected":
+		return "The receiver answered the test with " + text(p.Status) + ", which is not a 2xx. See its own log for the reason."
+	case "blocked":
+		return "The test was not sent: the receiver's address is not one that webhooks may reach."
+	}
+	return "The receiver did not answer the test. Check that it runs, can be reached from here and has a valid certificate."
+}
+
+// testWebhook sends a ping to the receiver and waits for what comes of it.
+func (v *visit) testWebhook() error {
+	id := v.r.PathValue("id")
+	answer, err := api.TestWebhookSubscription(v.r.Context(), v.caller, api.Input{ID: id})
+	if err != nil {
+		return err
+	}
+	ping, err := answered[pinged](answer)
+	if err != nil {
+		return err
+	}
+	v.redirect(query(pathOf("webhooks", id), "once", v.keepOnce(ping)))
+	return nil
+}
+
+// answered reads the resource that an operation answered with.
+func answered[T any](answer api.Answer) (T, error) {
+	var envelope struct {
+		Data T `json:"data"`
+	}
+	err := json.Unmarshal(answer.Body, &envelope)
+	return envelope.Data, err
+}
