@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 )
 
@@ -41,35 +40,24 @@ func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQu
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Data: make([]byte, 1, 512*min(q.Limit, 32))}
-	page.Data[0] = '['
+	resources, positions, err := d.pages.read(ctx, joinedRows(query), args)
+	if err != nil {
+		return Page{}, storeError(err)
+	}
+	var page Page
 	var order, id string
-	var resource sql.RawBytes
-	read := 0
-	err = d.rows(ctx, func(row scanner) error {
-		if read == q.Limit {
-			page.HasMore = true
-			page.Next = d.seal(c.Name, org, order, id)
-			return nil
-		}
-		if err := row.Scan(&order, &id, &resource); err != nil {
-			return err
-		}
-		if read++; read > 1 {
-			page.Data = append(page.Data, ',')
-		}
-		page.Data = append(page.Data, resource...)
-		return nil
-	}, query, args...)
-	page.Data = append(page.Data, ']')
-	return page, err
+	page.Data, page.HasMore, order, id = cut(resources, positions, q.Limit)
+	if page.HasMore {
+		page.Next = d.seal(c.Name, org, order, id)
+	}
+	return page, nil
 }
 
 // listQuery writes the statement that has just the conditions asked for: one
 // with all of them made optional would serve none from an index.
 func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery) (string, []any, error) {
 	var where strings.Builder
-	args := []any{org.Org}
+	args := []any{int64(org.Org)}
 	sort := c.order + " DESC, id DESC"
 	if c.upwards {
 		sort = c.order
@@ -98,9 +86,9 @@ func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery) (string, []
 			add("("+c.order+", id) < (?, ?)", order, id)
 		}
 	}
-	args = append(args, q.Limit+1)
-	return "SELECT " + c.order + ", id, resource FROM " + c.table + " WHERE org_id = ?" + where.String() +
-		" ORDER BY " + sort + " LIMIT ?", args, nil
+	args = append(args, int64(q.Limit+1))
+	return "SELECT " + c.order + " AS position, id, resource FROM " + c.table + " WHERE org_id = ?" + where.String() +
+		" ORDER BY " + sort + " LIMIT ? + 0", args, nil
 }
 
 // current reads the one resource that a query gives, or nil if there is none.

@@ -58,6 +58,7 @@ type measurement struct {
 
 var measurements = []measurement{
 	{"reads", reads},
+	{"cold", cold},
 	{"sizes", sizes},
 	{"start", start},
 }
