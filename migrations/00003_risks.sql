@@ -31,7 +31,7 @@ CREATE TABLE risks (
   UNIQUE (org_id, id),
   UNIQUE (org_id, risk_id)
 ) STRICT;
-CREATE INDEX risks_by_created ON risks (org_id, created_at, id);
+CREATE INDEX risks_by_created ON risks (org_id, created_at, id, updated_at);
 CREATE INDEX risks_by_severity ON risks (org_id, severity, created_at, id);
 CREATE INDEX risks_by_status ON risks (org_id, status, created_at, id);
 CREATE INDEX risks_by_updated ON risks (org_id, updated_at);

@@ -52,7 +52,7 @@ CREATE TABLE milestones (
   UNIQUE (org_id, roadmap_id, milestone_key),
   FOREIGN KEY (org_id, roadmap_id) REFERENCES roadmaps (org_id, id)
 ) STRICT;
-CREATE INDEX milestones_by_created ON milestones (org_id, roadmap_id, created_at, id);
+CREATE INDEX milestones_by_created ON milestones (org_id, roadmap_id, created_at, id, updated_at);
 CREATE INDEX milestones_by_status ON milestones (org_id, roadmap_id, status, created_at, id);
 CREATE INDEX milestones_by_updated ON milestones (org_id, roadmap_id, updated_at);
 

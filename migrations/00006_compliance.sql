@@ -49,7 +49,7 @@ CREATE TABLE obligations (
   UNIQUE (org_id, id),
   UNIQUE (org_id, obligation_key)
 ) STRICT;
-CREATE INDEX obligations_by_created ON obligations (org_id, created_at, id);
+CREATE INDEX obligations_by_created ON obligations (org_id, created_at, id, updated_at);
 CREATE INDEX obligations_by_regime ON obligations (org_id, regime_id, created_at, id);
 CREATE INDEX obligations_by_status ON obligations (org_id, status, created_at, id);
 CREATE INDEX obligations_by_regime_status ON obligations (org_id, regime_id, status, created_at, id);

@@ -53,7 +53,7 @@ CREATE TABLE vendors (
   UNIQUE (org_id, id),
   UNIQUE (org_id, vendor_key)
 ) STRICT;
-CREATE INDEX vendors_by_created ON vendors (org_id, created_at, id);
+CREATE INDEX vendors_by_created ON vendors (org_id, created_at, id, updated_at);
 CREATE INDEX vendors_by_status ON vendors (org_id, status, created_at, id);
 CREATE INDEX vendors_by_updated ON vendors (org_id, updated_at);
 

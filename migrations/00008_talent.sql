@@ -47,7 +47,7 @@ CREATE TABLE talent_gaps (
   UNIQUE (org_id, id),
   UNIQUE (org_id, gap_key)
 ) STRICT;
-CREATE INDEX talent_gaps_by_created ON talent_gaps (org_id, created_at, id);
+CREATE INDEX talent_gaps_by_created ON talent_gaps (org_id, created_at, id, updated_at);
 CREATE INDEX talent_gaps_by_status ON talent_gaps (org_id, status, created_at, id);
 CREATE INDEX talent_gaps_by_updated ON talent_gaps (org_id, updated_at);
 

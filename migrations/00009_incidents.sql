@@ -26,7 +26,7 @@ CREATE TABLE incidents (
   UNIQUE (org_id, id),
   UNIQUE (org_id, incident_key)
 ) STRICT;
-CREATE INDEX incidents_by_created ON incidents (org_id, created_at, id);
+CREATE INDEX incidents_by_created ON incidents (org_id, created_at, id, updated_at);
 CREATE INDEX incidents_by_severity ON incidents (org_id, severity, created_at, id);
 CREATE INDEX incidents_by_status ON incidents (org_id, status, created_at, id);
 CREATE INDEX incidents_by_updated ON incidents (org_id, updated_at);

@@ -27,7 +27,7 @@ CREATE TABLE kpis (
   UNIQUE (org_id, id),
   UNIQUE (org_id, code)
 ) STRICT;
-CREATE INDEX kpis_by_created ON kpis (org_id, created_at, id);
+CREATE INDEX kpis_by_created ON kpis (org_id, created_at, id, updated_at);
 CREATE INDEX kpis_by_status ON kpis (org_id, status, created_at, id);
 CREATE INDEX kpis_by_updated ON kpis (org_id, updated_at);
 
