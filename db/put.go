@@ -23,6 +23,9 @@ const (
 	Unchanged Outcome = iota
 	Created
 	Updated
+	// Repeated is a record that the same change has put before. Nothing is
+	// written: which of the two counts can't be known.
+	Repeated
 )
 
 // noun is a type of the data format: where its records live and what follows
@@ -37,8 +40,9 @@ type noun struct {
 	birth func(*Tx, Record) Record
 	// written follows a record that was created or updated; may be nil.
 	written func(*Tx, written) error
-	// put replaces the general way; nil uses it.
-	put func(*Tx, *noun, Record) (Outcome, error)
+	// put and find replace the general way; nil uses it.
+	put  func(*Tx, *noun, Record) (Outcome, error)
+	find func(*Tx, Record) (stored, error)
 }
 
 // written is a record that Put created or updated.
@@ -115,8 +119,12 @@ func (tx *Tx) putRecord(n *noun, record Record) (Outcome, error) {
 		if err != nil {
 			return Unchanged, err
 		}
+		if !tx.first(n, known.seq) {
+			return Repeated, nil
+		}
 		return tx.replace(n, known, record)
 	}
+	tx.first(n, made.seq)
 	return Created, n.follow(tx, written{outcome: Created, seq: made.seq, record: record, after: made.resource})
 }
 
@@ -170,6 +178,9 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 
 // find reads the row with the record's natural key.
 func (tx *Tx) find(n *noun, record Record) (stored, error) {
+	if n.find != nil {
+		return n.find(tx, record)
+	}
 	args := []any{tx.Org}
 	for _, column := range n.key {
 		value, err := columnValue(column, record[column])

@@ -27,6 +27,7 @@ type Tx struct {
 	subscribers *[]subscriber       // who wants events, once read
 	roadmaps    map[string][]string // ids of changed roadmaps → keys of changed milestones
 	riskNumber  int                 // the greatest number of an imported RISK-0001
+	placed      map[*noun]rowSet    // what was put
 }
 
 // At is the instant of the change, as stored.
