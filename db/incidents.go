@@ -117,7 +117,11 @@ func incidentWritten(tx *Tx, w written) error {
 	if err := json.Unmarshal(w.before, &before); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(w.after, &after); err != nil {
+	resource, err := tx.resource(w.noun, w.seq)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(resource, &after); err != nil {
 		return err
 	}
 	if _, given := w.record["timeline"]; !given && before.Status != after.Status {

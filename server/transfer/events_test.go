@@ -169,6 +169,7 @@ func TestEvents(t *testing.T) {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
 			s := newStore(t)
+			s.subscribe()
 			if row.before != nil {
 				s.put(row.before...)
 			}
@@ -192,6 +193,7 @@ func TestEvents(t *testing.T) {
 func TestNoEventsOfDryRun(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
+	s.subscribe()
 	s.put(risk("A", ""), risk("B", ""))
 	before := s.contents()
 	report, err := s.try(transfer.Options{DryRun: true}, lines(risk("A", `,"title":"t"`), risk("B", ""), risk("C", ""), anyRoadmap, milestone("")))

@@ -107,7 +107,7 @@ func (s *store) export(types ...string) string {
 	return out.String()
 }
 
-// query reads a column of texts straight from the file.
+// query reads a column of texts straight from the file, or writes there.
 func (s *store) query(query string) []string {
 	s.t.Helper()
 	file, err := sql.Open("sqlite", s.Path())
@@ -148,6 +148,13 @@ func (s *store) contents() string {
 		tables = append(tables, "SELECT record FROM "+object+"_records")
 	}
 	return strings.Join(s.query(strings.Join(tables, " UNION ALL ")), "\n")
+}
+
+// subscribe makes a subscription, without which no event is raised.
+func (s *store) subscribe() {
+	s.t.Helper()
+	s.query(`INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '') RETURNING id`)
 }
 
 // events lists the outbox, oldest first.
