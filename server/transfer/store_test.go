@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,11 +101,20 @@ func lines(records ...string) transfer.Source {
 
 func (s *store) export(types ...string) string {
 	s.t.Helper()
+	return s.exportAs(transfer.NDJSON, types...)
+}
+
+func (s *store) exportAs(format transfer.Format, types ...string) string {
+	s.t.Helper()
 	var out bytes.Buffer
-	if _, err := transfer.Export(s.t.Context(), s.DB, s.by, s.by.Org, types, &out); err != nil {
+	if _, err := s.exportTo(&out, format, types...); err != nil {
 		s.t.Fatal(err)
 	}
 	return out.String()
+}
+
+func (s *store) exportTo(w io.Writer, format transfer.Format, types ...string) (map[string]int, error) {
+	return transfer.Export(s.t.Context(), s.DB, document(s.t), s.by, s.by.Org, types, format, w)
 }
 
 // query reads a column of texts straight from the file, or writes there.

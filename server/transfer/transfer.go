@@ -1,7 +1,7 @@
 // Package transfer moves an organisation's records in and out of the data file
 // in the data format (contract, section 5): Import reads NDJSON, JSON arrays,
-// the API's envelopes and CSV, all or nothing; Export writes NDJSON or CSV that
-// Import reads and finds unchanged.
+// the API's envelopes and CSV, all or nothing; Export writes NDJSON,
+// JSON or CSV that Import reads and finds unchanged.
 package transfer
 
 import (
