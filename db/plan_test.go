@@ -60,6 +60,39 @@ func subsets(names []string) []map[string]string {
 	return all
 }
 
+// TestInserts pins that a new row makes no table of its own on the way, as a
+// CHECK with IN and more than two values does, and RETURNING.
+func TestInserts(t *testing.T) {
+	t.Parallel()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	for table, columns := range d.columns {
+		if strings.HasPrefix(table, "sqlite_") {
+			continue
+		}
+		insert := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
+		rows, err := d.read.QueryContext(t.Context(), "EXPLAIN "+insert, make([]any, len(columns))...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		err = eachRow(rows, func(row scanner) error {
+			var operation string
+			var other any
+			err := row.Scan(&other, &operation, &other, &other, &other, &other, &other, &other)
+			if operation == "OpenEphemeral" {
+				t.Errorf("a new row of %s makes a table", table)
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 func explain(t *testing.T, d *DB, query string, args []any) string {
 	t.Helper()
 	rows, err := d.read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)

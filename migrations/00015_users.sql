@@ -4,7 +4,7 @@ CREATE TABLE users (
   seq           INTEGER PRIMARY KEY,
   id            TEXT NOT NULL UNIQUE,
   name          TEXT NOT NULL UNIQUE CHECK (length(name) BETWEEN 1 AND 200),
-  role          TEXT NOT NULL CHECK (role IN ('admin', 'editor', 'viewer')),
+  role          TEXT NOT NULL CHECK (role IN ('admin', 'editor') OR role = 'viewer'),
   salt          BLOB NOT NULL,
   password_hash BLOB NOT NULL,
   totp_secret   BLOB,

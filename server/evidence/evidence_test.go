@@ -118,6 +118,8 @@ func hash(text string) string {
 func TestFiled(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
+	s.behind(`INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '') RETURNING id`)
 	pack, archive := s.file(evidence.Draft{})
 	if pack.Size != int64(len(archive)) {
 		t.Errorf("size %d, want %d", pack.Size, len(archive))
