@@ -250,6 +250,16 @@ func TestRefused(t *testing.T) {
 	}
 }
 
+// TestNoRegimes: a file that names none has none to list.
+func TestNoRegimes(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	_, err := evidence.File(t.Context(), s.DB, s.by, s.org, evidence.Draft{Title: "t", RegimeID: "x"})
+	if want := `no obligation and no present posture names a regime "x"; the regimes are: none yet`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
+	}
+}
+
 type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }

@@ -66,7 +66,6 @@ func TestCSV(t *testing.T) {
 		},
 		{"cells without a column, and columns without a cell", "risk", riskHeader + ",,\nR,d,,\nS,e,,,,\n", "risk_id", []string{`"R"`, `"S"`}},
 		{"nothing but a header", "risk", riskHeader + "\n", "risk_id", []string{}},
-		{"an empty file", "risk", "", "risk_id", []string{}},
 		{"null, and an empty text", "risk", riskHeader + ",title,source,owner_name,severity\nR,d,,\"\",\"\",\"\"\n", "title source owner_name severity", []string{`null null "" null`}},
 		{"an optional member without a value", "risk", riskHeader + ",status,id,created_at,api_version\nR,d,,,,\n", "status", []string{`"Open"`}},
 		{"numbers", "risk", riskHeader + ",financial_exposure_min,financial_exposure_max\nR,d,-1.50,1E+05\nS,d,,0\n", "financial_exposure_min financial_exposure_max", []string{`-1.5 100000`, `null 0`}},
