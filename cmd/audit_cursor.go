@@ -38,6 +38,19 @@ func readCursor(path string) (auditCursor, error) {
 	return c, nil
 }
 
+// replaceable tells whether a cursor can be written there, before any event is:
+// those that no cursor follows would come again.
+func replaceable(path string) error {
+	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
+	if err == nil {
+		err = errors.Join(file.Close(), os.Remove(file.Name()))
+	}
+	if err != nil {
+		return fmt.Errorf("--cursor-file: %w", err)
+	}
+	return nil
+}
+
 // write replaces the cursor file as a whole: whoever reads it, after a crash
 // too, finds this cursor or the one before.
 func (c auditCursor) write(path string) error {

@@ -136,7 +136,10 @@ func (e *auditExport) resume(ctx context.Context) error {
 		return nil
 	}
 	var err error
-	if e.cursor, err = readCursor(e.cursorFile); err != nil || e.cursor.Cursor == "" {
+	if e.cursor, err = readCursor(e.cursorFile); err != nil {
+		return err
+	}
+	if err := replaceable(e.cursorFile); err != nil || e.cursor.Cursor == "" {
 		return err
 	}
 	_, err = e.store.AuditEvents(ctx, e.org, db.AuditQuery{Cursor: e.cursor.Cursor, Limit: 1})

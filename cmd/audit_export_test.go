@@ -193,6 +193,9 @@ func TestAuditExportRefusesCursor(t *testing.T) {
 		}
 	}
 	c.refused(1, "audit", "export", "--cursor-file", c.dir)
+	if o := c.run("audit", "export", "--cursor-file", filepath.Join(c.dir, "none", "c.json")); o.status != 1 || o.stdout != "" {
+		t.Errorf("a cursor that can't be kept: %+v", o)
+	}
 	if after := c.must("audit", "verify"); after != before {
 		t.Errorf("a refused export was audited: %s", after)
 	}

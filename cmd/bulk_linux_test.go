@@ -81,6 +81,7 @@ func TestInterruptBulk(t *testing.T) {
 	}
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
+	c.subscribe("https://192.0.2.1") // without which no event is raised
 	before := c.must("export")
 	other, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"]+"?mode=ro")
 	if err != nil {

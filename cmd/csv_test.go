@@ -64,10 +64,28 @@ func TestExportCSV(t *testing.T) {
 			t.Errorf("%q: got %s", format, got)
 		}
 	}
-	path := filepath.Join(c.dir, "out.csv")
-	c.must("export", "--out", path, "--format", "ndjson")
-	if got, want := c.read(path), c.must("export", "--format", "ndjson"); got != want {
-		t.Errorf("got %s, want %s", got, want)
+}
+
+// TestExportByName: what is written is what its name says, and is imported.
+func TestExportByName(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("import", c.file("signals.ndjson", signals))
+	lines, array, table := c.must("export"), c.must("export", "--format", "json"), c.must("export", "--format", "csv", "--type", "signal")
+	for _, row := range []struct{ name, want string }{
+		{"a.ndjson", lines}, {"a.jsonl", lines}, {"a.txt", lines}, {"a", lines}, {"A.JSON", array}, {"a.csv", table},
+	} {
+		path := filepath.Join(c.dir, row.name)
+		c.must("export", "--out", path, "--type", "signal")
+		if got := c.read(path); got != row.want {
+			t.Errorf("%s: got %s, want %s", row.name, got, row.want)
+		}
+		if got := c.must("import", path); !strings.Contains(got, "signal  0        0        2\n") {
+			t.Errorf("%s is not found unchanged: %s", row.name, got)
+		}
+	}
+	if got := c.must("export", "--json", "--out", "-"); got != array {
+		t.Errorf("--json: got %s, want %s", got, array)
 	}
 }
 
@@ -90,7 +108,11 @@ func TestFormatsThatDoNotFit(t *testing.T) {
 		{[]string{"export", "--format", "csv", "--type", "risk,signal"}, "a CSV file holds one type: give one --type"},
 		{[]string{"export", "--out", "all.csv"}, "a CSV file holds one type: give one --type"},
 		{[]string{"export", "--format", "csv", "--type", "risk", "--json"}, "--json writes one JSON array: give it without --format"},
-		{[]string{"export", "--format", "json"}, `--format: "json" is not ndjson or csv`},
+		{[]string{"export", "--format", "xml"}, `--format: "xml" is not ndjson, json or csv`},
+		{[]string{"export", "--format", "ndjson", "--out", "x.json"}, "--out x.json is not named for ndjson: import would read it as json"},
+		{[]string{"export", "--format", "ndjson", "--out", "x.csv"}, "--out x.csv is not named for ndjson: import would read it as csv"},
+		{[]string{"export", "--json", "--out", "x.jsonl"}, "--out x.jsonl is not named for json: import would read it as ndjson"},
+		{[]string{"export", "--type", "risk", "--out", "x.tsv"}, "--out x.tsv is named for tabs, and export writes commas: name it .csv"},
 	} {
 		if got := c.refused(2, row.args...); !strings.Contains(got, row.want) {
 			t.Errorf("%q: got %s, want %s", row.args, got, row.want)

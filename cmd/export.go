@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -23,11 +24,11 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Write records out, as import reads them",
 		Long: `Write an organisation's records out in the format that "govsvc import" reads:
-one JSON object a line, or one JSON array with --json. All that is written
-belongs to one instant, whatever a running server changes meanwhile. Keys, users
-and secrets are never exported.
+one JSON object a line (ndjson), one JSON array (json) or, of one type, a table
+(csv). All that is written belongs to one instant, whatever a running server
+changes meanwhile. Keys, users and secrets are never exported.
 
-CSV holds one type: a header row, UTF-8, commas and LF. An empty cell is null,
+CSV is a header row, UTF-8, commas and LF. An empty cell is null,
 "" an empty text; "govsvc import --help" says how values stand in cells. Texts
 are written as they are, so that nothing is lost, also those that begin with
 = + - or @: a spreadsheet may take them for formulas, unless their column is
@@ -54,10 +55,10 @@ The types:
 		},
 	}
 	c.Flags().Var(list{&options.types, knownType, "TYPE"}, "type", "write this type only; repeatable, or separated by commas; default all")
-	c.Flags().Var(choice[transfer.Format]{&options.format, []transfer.Format{transfer.NDJSON, transfer.CSV}, "FORMAT"}, "format",
-		"ndjson or csv; csv needs one --type; default: by the name of the file (.csv), else ndjson")
+	c.Flags().Var(choice[transfer.Format]{&options.format, formats(), "FORMAT"}, "format",
+		"ndjson, json or csv, which needs one --type; default: by the name of the file (.ndjson, .jsonl, .json, .csv), else ndjson")
 	c.Flags().StringVar(&options.out, "out", "", "write to `FILE` instead of stdout")
-	c.Flags().BoolVar(&a.json, "json", false, "write one JSON array instead of one object a line")
+	c.Flags().BoolVar(&a.json, "json", false, "write one JSON array: --format json")
 	a.orgFlag(c)
 	return c
 }
@@ -69,15 +70,23 @@ type exportOptions struct {
 	out    string
 }
 
-// complete finds the format and refuses what does not go together.
+// complete finds the format and refuses what does not go together: a file that
+// import would read as another format than it holds, above all.
 func (o *exportOptions) complete(c *cobra.Command, json bool) error {
 	if json && o.format != "" {
 		return misusef("--json writes one JSON array: give it without --format%s", pointer(c))
 	}
-	if o.format == "" && !json && strings.EqualFold(filepath.Ext(o.out), ".csv") {
-		o.format = transfer.CSV
+	if json {
+		o.format = transfer.JSON
 	}
-	if o.format == transfer.CSV && len(o.types) != 1 {
+	named := transfer.Options{}.FormatOf(o.out)
+	o.format = cmp.Or(o.format, named, transfer.NDJSON)
+	switch {
+	case named != "" && named != o.format:
+		return misusef("--out %s is not named for %s: import would read it as %s%s", o.out, o.format, named, pointer(c))
+	case strings.EqualFold(filepath.Ext(o.out), ".tsv"):
+		return misusef("--out %s is named for tabs, and export writes commas: name it .csv%s", o.out, pointer(c))
+	case o.format == transfer.CSV && len(o.types) != 1:
 		return misusef("a CSV file holds one type: give one --type%s", pointer(c))
 	}
 	return nil
@@ -104,64 +113,18 @@ func knownType(name string) error {
 }
 
 func (a *app) export(ctx context.Context, store *db.DB, org db.Organisation, options exportOptions) error {
-	by := db.By{Org: org.Org, Actor: system}
+	document, err := a.document()
+	if err != nil {
+		return err
+	}
 	write := func(w io.Writer) error {
-		if options.format == transfer.CSV {
-			document, err := a.document()
-			if err == nil {
-				_, err = transfer.ExportCSV(ctx, store, document, by, org.Org, options.types[0], w)
-			}
-			return err
-		}
-		array := &array{w: w}
-		if a.json {
-			w = array
-		}
-		_, err := transfer.Export(ctx, store, by, org.Org, options.types, w)
-		if a.json && err == nil {
-			err = array.close()
-		}
+		_, err := transfer.Export(ctx, store, document, db.By{Org: org.Org, Actor: system}, org.Org, options.types, options.format, w)
 		return err
 	}
 	if options.out == "" || options.out == "-" {
 		return write(a.stdout)
 	}
 	return writeFile(options.out, write)
-}
-
-// array makes one JSON array of the lines that are written to it.
-type array struct {
-	w            io.Writer
-	begun, ended bool // the array; the line before
-}
-
-func (a *array) Write(p []byte) (int, error) {
-	text := a.begin()
-	for _, b := range p {
-		if a.ended {
-			text = append(text, ',', '\n')
-		}
-		if a.ended = b == '\n'; !a.ended {
-			text = append(text, b)
-		}
-	}
-	if _, err := a.w.Write(text); err != nil {
-		return 0, err
-	}
-	return len(p), nil
-}
-
-func (a *array) begin() []byte {
-	if a.begun {
-		return nil
-	}
-	a.begun = true
-	return []byte{'['}
-}
-
-func (a *array) close() error {
-	_, err := a.w.Write(append(a.begin(), ']', '\n'))
-	return err
 }
 
 // writeFile writes a file beside the one that is named and then gives it that

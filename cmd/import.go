@@ -30,7 +30,9 @@ record is found again by its natural key, such as risk_id or vendor_key: it is
 then updated or, if nothing differs, left as it is, so the same file can be
 imported twice.
 
-All files are checked first, and nothing is written unless all of it is good.
+All files are checked first, and nothing is written unless all of it is good. A
+record that comes twice, in one file or in two of the same import, is a fault,
+whether or not the two are alike.
 Faults are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
 1. The result is a table of how many records of each type were created, updated
 and unchanged; with --json an object: records, dry_run, types, faults and

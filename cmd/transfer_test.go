@@ -34,7 +34,7 @@ func TestImport(t *testing.T) {
 	if want := header + "signal  0        1        1\n"; o.status != 0 || o.stdout != want || o.stderr != "" {
 		t.Errorf("from stdin: got %+v, want %q", o, want)
 	}
-	golden(t, "import.json", c.must("import", "--json", path, c.file("more.json", "["+strings.Split(signals, "\n")[1]+"]")))
+	golden(t, "import.json", c.must("import", "--json", path, c.file("more.json", "["+strings.Replace(strings.Split(signals, "\n")[1], "usage", "cost", 1)+"]")))
 }
 
 func TestImportFaults(t *testing.T) {

@@ -160,7 +160,7 @@ const auditPage = `SELECT seq, event FROM audit_events WHERE org_id = ?1
 	AND seq > ?2
 	AND seq >= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time >= ?3 ORDER BY time, seq LIMIT 1), 9e18)
 	AND seq <= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0)
-	ORDER BY seq LIMIT ?5`
+	ORDER BY seq LIMIT ?5 + 0`
 
 // AuditEvents reads a page of an organisation's log (specification, GET /audit).
 func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (AuditPage, error) {

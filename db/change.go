@@ -14,7 +14,10 @@ func (tx *Tx) create(n *noun, record Record) (made stored, fresh bool, err error
 	if err != nil || !fresh {
 		return made, false, err
 	}
-	if err := n.follow(tx, written{outcome: Created, seq: made.seq, record: record, after: made.resource}); err != nil {
+	if err := n.follow(tx, written{noun: n, outcome: Created, seq: made.seq, record: record}); err != nil {
+		return made, true, err
+	}
+	if made.resource, err = tx.resource(n, made.seq); err != nil {
 		return made, true, err
 	}
 	return made, true, tx.auditDifference(n, "created", made.id, nil, nil)

@@ -124,8 +124,11 @@ func (tx *Tx) recordCheckin(kpi *keyResult, draft CheckinDraft, changes Changes)
 		return c, err
 	}
 	change := Change{To: c.Value}
-	err = tx.row("SELECT value FROM kpi_checkins WHERE kpi_seq = ? AND period_start = ?", kpi.seq, c.PeriodStart).Scan(&change.From)
-	if _, err := absent(err); err != nil {
+	var seq int64
+	err = tx.row("SELECT seq, value, id, created_at FROM kpi_checkins WHERE kpi_seq = ? AND period_start = ?", kpi.seq, c.PeriodStart).
+		Scan(&seq, &change.From, &c.ID, &c.CreatedAt)
+	fresh, err := absent(err)
+	if err != nil {
 		return c, storeError(err)
 	}
 	name := kpi.code + " " + c.PeriodStart
@@ -133,13 +136,16 @@ func (tx *Tx) recordCheckin(kpi *keyResult, draft CheckinDraft, changes Changes)
 		change.From = before.From
 	}
 	changes[name] = change
-	err = tx.change(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)
-		ON CONFLICT (kpi_seq, period_start) DO UPDATE
-		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = ?8
-		RETURNING id, created_at`,
-		kpi.seq, tx.newID(), c.PeriodStart, c.Value, c.Source, c.EvidenceRef, c.Note, tx.At()).Scan(&c.ID, &c.CreatedAt)
-	return c, storeError(err)
+	if !fresh {
+		_, err = tx.exec("UPDATE kpi_checkins SET value = ?, source = ?, evidence_ref = ?, note = ?, updated_at = ? WHERE seq = ?",
+			c.Value, c.Source, c.EvidenceRef, c.Note, tx.At(), seq)
+		return c, err
+	}
+	c.ID, c.CreatedAt = tx.newID(), tx.At()
+	_, err = tx.exec(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
+		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)`,
+		kpi.seq, c.ID, c.PeriodStart, c.Value, c.Source, c.EvidenceRef, c.Note, c.CreatedAt)
+	return c, err
 }
 
 // PeriodStart is the first day of the period of a frequency that an instant

@@ -51,11 +51,15 @@ func postureWritten(tx *Tx, w written) error {
 		return nil
 	}
 	var now, before posture
-	if err := json.Unmarshal(w.after, &now); err != nil {
+	resource, err := tx.resource(w.noun, w.seq)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(resource, &now); err != nil {
 		return err
 	}
 	var previous []byte
-	err := tx.row(`SELECT resource FROM compliance_postures WHERE org_id = ? AND seq <> ?
+	err = tx.row(`SELECT resource FROM compliance_postures WHERE org_id = ? AND seq <> ?
 		ORDER BY version_number DESC LIMIT 1`, tx.Org, w.seq).Scan(&previous)
 	if first, err := absent(err); first || err != nil {
 		return storeError(err)

@@ -60,6 +60,7 @@ type DB struct {
 	read       *sql.DB
 	statements sync.Map // SQL text → *sql.Stmt of the read pool
 
+	pages      pages
 	door       door
 	queued     queued
 	generation generation
@@ -124,6 +125,7 @@ func (d *DB) open(ctx context.Context) error {
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
+	d.pages.init(d)
 	if d.columns, err = d.tableColumns(ctx); err != nil {
 		return err
 	}
@@ -172,9 +174,9 @@ func (d *DB) dsn(mode string) string {
 func (d *DB) Close() error {
 	d.generation.close()
 	d.seen.close()
-	var err error
+	err := d.pages.close()
 	if d.read != nil {
-		err = d.read.Close()
+		err = errors.Join(err, d.read.Close())
 	}
 	return errors.Join(err, d.door.close())
 }
@@ -214,7 +216,9 @@ func (d *DB) Ready(ctx context.Context) error {
 	})
 }
 
-// statement prepares a query of the read pool once.
+// statement prepares a query of the read pool once. Its LIMIT is "? + 0": at a
+// bare variable the planner would look, and so plan anew for every new value,
+// which is half of the time of a page.
 func (d *DB) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if known, ok := d.statements.Load(query); ok {
 		return known.(*sql.Stmt), nil

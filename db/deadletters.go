@@ -60,7 +60,7 @@ const (
 	deadOfOrg = `SELECT d.event_seq, d.subscription_seq FROM webhook_subscriptions s
 		JOIN deliveries d ON d.subscription_seq = s.seq AND d.state = 'dead' WHERE s.org_id = ?1`
 	deadOfID = deadOfOrg + " AND d.id = ?3)"
-	deadAny  = deadOfOrg + " ORDER BY d.event_seq LIMIT ?3)"
+	deadAny  = deadOfOrg + " ORDER BY d.event_seq LIMIT ?3 + 0)"
 )
 
 // eachDeadLetter changes dead letters and tells the audit log: of each that was

@@ -163,7 +163,7 @@ func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
 		return err
 	}, `UPDATE deliveries SET due_at = ?3, lease = lease + 1
 		WHERE subscription_seq = ?1 AND event_seq IN
-			(SELECT event_seq FROM deliveries WHERE subscription_seq = ?1 AND state = 'pending' AND due_at <= ?2 ORDER BY due_at, event_seq LIMIT ?4)
+			(SELECT event_seq FROM deliveries WHERE subscription_seq = ?1 AND state = 'pending' AND due_at <= ?2 ORDER BY due_at, event_seq LIMIT ?4 + 0)
 			AND EXISTS (SELECT 1 FROM webhook_subscriptions s WHERE s.seq = ?1 AND s.active = 1)
 		RETURNING event_seq, lease, id, attempts, (SELECT e.id FROM events e WHERE e.seq = event_seq),
 			(SELECT e.type FROM events e WHERE e.seq = event_seq), (SELECT e.body FROM events e WHERE e.seq = event_seq)`,
@@ -188,7 +188,7 @@ func (d *DB) SweepDeliveries(ctx context.Context) error {
 		last := int64(0)
 		err := d.maintain(ctx, func(tx *Tx) error {
 			old := Timestamp(tx.now.Add(-LogKept))
-			err := tx.row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq FROM events WHERE seq > ? AND created_at < ? ORDER BY seq LIMIT ?)`,
+			err := tx.row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq FROM events WHERE seq > ? AND created_at < ? ORDER BY seq LIMIT ? + 0)`,
 				after, old, sweptEvents).Scan(&last)
 			if err != nil || last == 0 {
 				return storeError(err)

@@ -24,6 +24,7 @@ func TestManyWriters(t *testing.T) {
 	path := newPath(t)
 	stores := []*db.DB{handle(t, path, time.Minute), handle(t, path, time.Minute)}
 	by := operator(t, stores[0])
+	subscribe(t, path)
 	var done sync.WaitGroup
 	var mutex sync.Mutex
 	want := map[string]int{}

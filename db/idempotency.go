@@ -81,7 +81,7 @@ func (d *DB) SweepAnswers(ctx context.Context) error {
 		err := d.maintain(ctx, func(tx *Tx) error {
 			var err error
 			removed, err = tx.exec(`DELETE FROM idempotency_records WHERE (org_id, key) IN
-				(SELECT org_id, key FROM idempotency_records WHERE created_at <= ? LIMIT ?)`,
+				(SELECT org_id, key FROM idempotency_records WHERE created_at <= ? LIMIT ? + 0)`,
 				Timestamp(tx.now.Add(-AnswerKept)), sweepAtOnce)
 			return err
 		})

@@ -11,7 +11,7 @@ var Incidents = Collection{
 	Filters: map[string]string{"severity": "severity", "status": "status"},
 }
 
-var incidents = noun{object: "incident", table: "incidents", put: putIncident, written: incidentWritten}
+var incidents = noun{object: "incident", table: "incidents", put: putIncident, find: (*Tx).findIncident, written: incidentWritten}
 
 // notificationPeriod is how long after its declaration an incident that needs
 // a notification may go without one, where no deadline is given.
@@ -31,6 +31,7 @@ func putIncident(tx *Tx, n *noun, record Record) (Outcome, error) {
 			return Unchanged, err
 		}
 		known = made
+		tx.first(n, known.seq)
 		if !given {
 			err = tx.startTimeline(known.seq)
 		}
@@ -41,6 +42,9 @@ func putIncident(tx *Tx, n *noun, record Record) (Outcome, error) {
 			return Unchanged, err
 		}
 	} else {
+		if !tx.first(n, known.seq) {
+			return Repeated, nil
+		}
 		if err := keepDeadline(known, record); err != nil {
 			return Unchanged, err
 		}
@@ -113,7 +117,11 @@ func incidentWritten(tx *Tx, w written) error {
 	if err := json.Unmarshal(w.before, &before); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(w.after, &after); err != nil {
+	resource, err := tx.resource(w.noun, w.seq)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(resource, &after); err != nil {
 		return err
 	}
 	if _, given := w.record["timeline"]; !given && before.Status != after.Status {

@@ -19,7 +19,7 @@ var kpis = noun{
 	},
 }
 
-var kpiCheckins = noun{object: "kpi_checkin", table: "kpi_checkins", put: putCheckin}
+var kpiCheckins = noun{object: "kpi_checkin", table: "kpi_checkins", put: putCheckin, find: (*Tx).findCheckin}
 
 // objectiveOf derives an objective's id from a key result's code: a UUIDv8
 // (RFC 9562, section 5.8) of its hash.
@@ -53,15 +53,13 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 }
 
 // putCheckin records a value for a period of a key result.
-func putCheckin(tx *Tx, _ *noun, record Record) (Outcome, error) {
-	var kpi int64
-	var known bool
-	err := tx.row(`SELECT k.seq, c.seq IS NOT NULL FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
-		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"]).Scan(&kpi, &known)
-	if none, err := absent(err); err != nil {
-		return Unchanged, storeError(err)
-	} else if none {
-		return Unchanged, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
+func putCheckin(tx *Tx, n *noun, record Record) (Outcome, error) {
+	kpi, known, err := tx.findPeriod(record)
+	if err != nil {
+		return Unchanged, err
+	}
+	if known != 0 && !tx.first(n, known) {
+		return Repeated, nil
 	}
 	value, err := columnValue("value", record["value"])
 	if err != nil {
@@ -75,24 +73,44 @@ func putCheckin(tx *Tx, _ *noun, record Record) (Outcome, error) {
 	if source == "" {
 		source = "import"
 	}
+	var seq int64
 	updated := tx.stamp(record, "updated_at")
 	err = tx.change(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (kpi_seq, period_start) DO UPDATE
 		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = iif(?9 > updated_at, ?9, ?10)
 		WHERE (value, source, evidence_ref, note) IS NOT (?4, ?5, ?6, ?7)
-		RETURNING updated_at`, kpi, id, record["period_start"], value, source, record["evidence_ref"], record["note"],
-		tx.stamp(record, "created_at"), updated, tx.At()).Scan(&updated)
+		RETURNING seq, updated_at`, kpi, id, record["period_start"], value, source, record["evidence_ref"], record["note"],
+		tx.stamp(record, "created_at"), updated, tx.At()).Scan(&seq, &updated)
 	if same, err := absent(err); same || err != nil {
 		return Unchanged, storeError(err)
 	}
 	if err := tx.followLatestPeriod(kpi, updated); err != nil {
 		return Unchanged, err
 	}
-	if known {
+	if known != 0 {
 		return Updated, nil
 	}
+	tx.first(n, seq)
 	return Created, nil
+}
+
+// findPeriod finds the key result of a check-in and, if it has one, its value
+// of that period.
+func (tx *Tx) findPeriod(record Record) (kpi, checkin int64, err error) {
+	err = tx.row(`SELECT k.seq, coalesce(c.seq, 0) FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
+		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"]).Scan(&kpi, &checkin)
+	if none, err := absent(err); err != nil {
+		return 0, 0, storeError(err)
+	} else if none {
+		return 0, 0, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
+	}
+	return kpi, checkin, nil
+}
+
+func (tx *Tx) findCheckin(record Record) (stored, error) {
+	_, checkin, err := tx.findPeriod(record)
+	return stored{seq: checkin}, err
 }
 
 // followLatestPeriod makes a key result's current value that of its latest

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"strings"
 )
 
@@ -37,39 +36,57 @@ type Page struct {
 // List reads a page. Pages go by the position of the last row seen, not by
 // count, so that rows added meanwhile neither repeat nor hide another.
 func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQuery) (Page, error) {
-	query, args, err := d.listQuery(org, c, q)
+	few, err := d.fewSince(ctx, org, c, q)
 	if err != nil {
 		return Page{}, err
 	}
-	page := Page{Data: make([]byte, 1, 512*min(q.Limit, 32))}
-	page.Data[0] = '['
+	query, args, err := d.listQuery(org, c, q, few)
+	if err != nil {
+		return Page{}, err
+	}
+	resources, positions, err := d.pages.read(ctx, joinedRows(query), args)
+	if err != nil {
+		return Page{}, storeError(err)
+	}
+	var page Page
 	var order, id string
-	var resource sql.RawBytes
-	read := 0
-	err = d.rows(ctx, func(row scanner) error {
-		if read == q.Limit {
-			page.HasMore = true
-			page.Next = d.seal(c.Name, org, order, id)
-			return nil
-		}
-		if err := row.Scan(&order, &id, &resource); err != nil {
-			return err
-		}
-		if read++; read > 1 {
-			page.Data = append(page.Data, ',')
-		}
-		page.Data = append(page.Data, resource...)
-		return nil
-	}, query, args...)
-	page.Data = append(page.Data, ']')
-	return page, err
+	page.Data, page.HasMore, order, id = cut(resources, positions, q.Limit)
+	if page.HasMore {
+		page.Next = d.seal(c.Name, org, order, id)
+	}
+	return page, nil
 }
 
+// fewRows is how many rows may be sorted for a page.
+const fewRows = "1000"
+
+// fewSince tells whether few rows were changed since the instant that q asks
+// for, if it does.
+func (d *DB) fewSince(ctx context.Context, org Organisation, c *Collection, q ListQuery) (bool, error) {
+	if q.UpdatedSince == "" {
+		return false, nil
+	}
+	where := " WHERE org_id = ? AND updated_at >= ?"
+	if c.only != "" {
+		where += " AND " + c.only
+	}
+	var one int
+	err := d.row(ctx, "SELECT 1 FROM "+c.changed()+where+" LIMIT 1 OFFSET "+fewRows, org.Org, q.UpdatedSince).Scan(&one)
+	few, err := absent(err)
+	return few, storeError(err)
+}
+
+// changed is the table, to be read by when its rows changed.
+func (c *Collection) changed() string { return c.table + " INDEXED BY " + c.table + "_by_updated" }
+
 // listQuery writes the statement that has just the conditions asked for: one
-// with all of them made optional would serve none from an index.
-func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery) (string, []any, error) {
+// with all of them made optional would serve none from an index. Rows changed
+// since an instant are found in the order of their change and sorted where they
+// are few; where they are many, the list is walked in its own order, in which
+// some will turn up soon.
+func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery, few bool) (string, []any, error) {
 	var where strings.Builder
-	args := []any{org.Org}
+	args := []any{int64(org.Org)}
 	sort := c.order + " DESC, id DESC"
 	if c.upwards {
 		sort = c.order
@@ -84,8 +101,13 @@ func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery) (string, []
 	for _, parameter := range sortedKeys(q.Filters) {
 		add(c.Filters[parameter]+" = ?", q.Filters[parameter])
 	}
-	if q.UpdatedSince != "" {
+	from := c.table
+	switch {
+	case q.UpdatedSince != "" && few:
+		from = c.changed()
 		add("updated_at >= ?", q.UpdatedSince)
+	case q.UpdatedSince != "":
+		add("+updated_at >= ?", q.UpdatedSince) // the sign keeps the planner from its index
 	}
 	if q.Cursor != "" {
 		order, id, err := d.unseal(c.Name, org, q.Cursor)
@@ -98,9 +120,9 @@ func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery) (string, []
 			add("("+c.order+", id) < (?, ?)", order, id)
 		}
 	}
-	args = append(args, q.Limit+1)
-	return "SELECT " + c.order + ", id, resource FROM " + c.table + " WHERE org_id = ?" + where.String() +
-		" ORDER BY " + sort + " LIMIT ?", args, nil
+	args = append(args, int64(q.Limit+1))
+	return "SELECT " + c.order + " AS position, id, resource FROM " + from + " WHERE org_id = ?" + where.String() +
+		" ORDER BY " + sort + " LIMIT ? + 0", args, nil
 }
 
 // current reads the one resource that a query gives, or nil if there is none.

@@ -41,30 +41,39 @@ type subscriber struct {
 }
 
 // Raise writes an event into the outbox, with a delivery for each active
-// subscription that wants it: they leave the house if the change is stored.
+// subscription that wants it: they leave the house if the change is stored. An
+// event that nobody wants is not written.
 func (tx *Tx) Raise(kind string, data any) error {
+	wanting, err := tx.wanting(kind)
+	if err != nil || len(wanting) == 0 {
+		return err
+	}
 	m := NewMessage(tx.newID(), kind, tx.now, data)
-	var seq int64
-	err := tx.change("INSERT INTO events (org_id, id, type, body, created_at) VALUES (?, ?, ?, ?, ?) RETURNING seq",
-		tx.Org, m.ID, kind, string(m.Body), tx.At()).Scan(&seq)
+	seq, err := tx.add("INSERT INTO events (org_id, id, type, body, created_at) VALUES (?, ?, ?, ?, ?)",
+		tx.Org, m.ID, kind, string(m.Body), tx.At())
 	if err != nil {
 		return storeError(err)
 	}
-	subscribers, err := tx.subscribersOf()
-	if err != nil {
-		return err
-	}
-	for _, s := range subscribers {
-		if len(s.types) > 0 && !slices.Contains(s.types, kind) {
-			continue
-		}
+	for _, s := range wanting {
 		if _, err := tx.exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
 			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, seq, s.seq, tx.newID(), tx.At()); err != nil {
 			return err
 		}
-		tx.queued = true
 	}
+	tx.queued = true
 	return nil
+}
+
+// wanting lists the organisation's active subscriptions that want a kind of
+// event.
+func (tx *Tx) wanting(kind string) ([]subscriber, error) {
+	all, err := tx.subscribersOf()
+	if err != nil || len(all) == 0 {
+		return nil, err
+	}
+	return slices.DeleteFunc(slices.Clone(all), func(s subscriber) bool {
+		return len(s.types) > 0 && !slices.Contains(s.types, kind)
+	}), nil
 }
 
 // subscribersOf reads the organisation's active subscriptions once a change.

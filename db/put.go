@@ -23,6 +23,9 @@ const (
 	Unchanged Outcome = iota
 	Created
 	Updated
+	// Repeated is a record that the same change has put before. Nothing is
+	// written: which of the two counts can't be known.
+	Repeated
 )
 
 // noun is a type of the data format: where its records live and what follows
@@ -37,17 +40,18 @@ type noun struct {
 	birth func(*Tx, Record) Record
 	// written follows a record that was created or updated; may be nil.
 	written func(*Tx, written) error
-	// put replaces the general way; nil uses it.
-	put func(*Tx, *noun, Record) (Outcome, error)
+	// put and find replace the general way; nil uses it.
+	put  func(*Tx, *noun, Record) (Outcome, error)
+	find func(*Tx, Record) (stored, error)
 }
 
 // written is a record that Put created or updated.
 type written struct {
+	noun    *noun
 	outcome Outcome
 	seq     int64
 	record  Record
 	before  []byte // the resource as JSON; nil when it was created
-	after   []byte
 }
 
 // nouns in the order in which they are imported and exported: what is referred
@@ -115,9 +119,13 @@ func (tx *Tx) putRecord(n *noun, record Record) (Outcome, error) {
 		if err != nil {
 			return Unchanged, err
 		}
+		if !tx.first(n, known.seq) {
+			return Repeated, nil
+		}
 		return tx.replace(n, known, record)
 	}
-	return Created, n.follow(tx, written{outcome: Created, seq: made.seq, record: record, after: made.resource})
+	tx.first(n, made.seq)
+	return Created, n.follow(tx, written{noun: n, outcome: Created, seq: made.seq, record: record})
 }
 
 func (n *noun) follow(tx *Tx, w written) error {
@@ -134,8 +142,8 @@ type stored struct {
 	resource []byte // as JSON
 }
 
-// insert makes the record; it is not fresh where unless, a unique set of
-// columns, names one that is there already.
+// insert makes the record, and does not read its resource; it is not fresh
+// where unless, a unique set of columns, names one that is there already.
 func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fresh bool, err error) {
 	if n.birth != nil {
 		born := n.birth(tx, record)
@@ -160,16 +168,24 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 	if len(unless) > 0 {
 		query = set.insertUnless
 	}
-	err = tx.change(query, args...).Scan(&made.seq, &made.resource)
+	made.seq, err = tx.add(query, args...)
 	if unique(err) {
 		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + n.object + " already"}
 	}
-	missing, err := absent(err)
-	return made, !missing && err == nil, storeError(err)
+	return made, made.seq != 0, storeError(err)
+}
+
+// resource reads what the API shows of a row.
+func (tx *Tx) resource(n *noun, seq int64) (resource []byte, err error) {
+	err = tx.row("SELECT resource FROM "+n.table+" WHERE seq = ?", seq).Scan(&resource)
+	return resource, storeError(err)
 }
 
 // find reads the row with the record's natural key.
 func (tx *Tx) find(n *noun, record Record) (stored, error) {
+	if n.find != nil {
+		return n.find(tx, record)
+	}
 	args := []any{tx.Org}
 	for _, column := range n.key {
 		value, err := columnValue(column, record[column])
@@ -198,15 +214,14 @@ func (tx *Tx) replace(n *noun, known stored, record Record) (Outcome, error) {
 	if err != nil {
 		return Unchanged, err
 	}
-	var after []byte
-	err = tx.change(set.update, args...).Scan(&after)
+	changed, err := tx.exec(set.update, args...)
 	if unique(err) {
 		return Unchanged, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
 	}
-	if same, err := absent(err); same || err != nil {
-		return Unchanged, storeError(err)
+	if err != nil || changed == 0 {
+		return Unchanged, err
 	}
-	return Updated, n.follow(tx, written{outcome: Updated, seq: known.seq, record: record, before: known.resource, after: after})
+	return Updated, n.follow(tx, written{noun: n, outcome: Updated, seq: known.seq, record: record, before: known.resource})
 }
 
 // stamp is a record's own timestamp, or the instant of the change.
@@ -274,12 +289,10 @@ func (s *columnSet) prepare(n *noun) {
 		numbers[i] = fmt.Sprintf("?%d", i+4)
 		assigns[i] = name + " = " + numbers[i]
 	}
-	insert := "INSERT INTO " + n.table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ")"
-	const returning = " RETURNING seq, resource"
-	s.insert = insert + returning
-	s.insertUnless = insert + " ON CONFLICT (org_id, " + strings.Join(n.key, ", ") + ") DO NOTHING" + returning
+	s.insert = "INSERT INTO " + n.table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ")"
+	s.insertUnless = s.insert + " ON CONFLICT (org_id, " + strings.Join(n.key, ", ") + ") DO NOTHING"
 	s.update = "UPDATE " + n.table + " SET updated_at = iif(?2 > updated_at, ?2, ?3), " + strings.Join(assigns, ", ") +
-		" WHERE seq = ?1 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ") RETURNING resource"
+		" WHERE seq = ?1 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ")"
 }
 
 // values appends the columns' values to args.

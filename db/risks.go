@@ -50,25 +50,41 @@ func UntreatedBaseline(severity, likelihood string) string {
 // riskWritten raises risk.created and risk.severity_changed.
 func riskWritten(tx *Tx, w written) error {
 	if w.outcome == Created {
-		if digits, ok := strings.CutPrefix(w.record["risk_id"].(string), "RISK-"); ok {
-			if n, err := strconv.Atoi(digits); err == nil && len(digits) <= 9 {
-				tx.riskNumber = max(tx.riskNumber, n)
-			}
-		}
-		return tx.Raise("risk.created", riskData{Risk: w.after})
+		return tx.riskCreated(w)
 	}
 	var before, after ratings
 	if err := json.Unmarshal(w.before, &before); err != nil {
 		return err
 	}
-	if err := json.Unmarshal(w.after, &after); err != nil {
+	resource, err := tx.resource(w.noun, w.seq)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(resource, &after); err != nil {
 		return err
 	}
 	if equal(before.Severity, after.Severity) && equal(before.ResidualSeverity, after.ResidualSeverity) {
 		return nil
 	}
 	reason, _ := w.record["severity_change_reason"].(string)
-	return tx.Raise("risk.severity_changed", severityData{riskData{Risk: w.after}, before, orNull(reason)})
+	return tx.Raise("risk.severity_changed", severityData{riskData{Risk: resource}, before, orNull(reason)})
+}
+
+func (tx *Tx) riskCreated(w written) error {
+	if digits, ok := strings.CutPrefix(w.record["risk_id"].(string), "RISK-"); ok {
+		if n, err := strconv.Atoi(digits); err == nil && len(digits) <= 9 {
+			tx.riskNumber = max(tx.riskNumber, n)
+		}
+	}
+	const kind = "risk.created"
+	if wanting, err := tx.wanting(kind); err != nil || len(wanting) == 0 {
+		return err // an import of many reads none of them back
+	}
+	resource, err := tx.resource(w.noun, w.seq)
+	if err != nil {
+		return err
+	}
+	return tx.Raise(kind, riskData{Risk: resource})
 }
 
 // ratings are a risk's inherent and residual severity.

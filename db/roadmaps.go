@@ -19,11 +19,11 @@ var roadmaps = noun{
 	object: "roadmap", table: "roadmaps", key: []string{"version_number"},
 	derive: keepMilestonesCount,
 	written: func(tx *Tx, w written) error {
-		var id struct{ ID string }
-		if err := json.Unmarshal(w.after, &id); err != nil {
-			return err
+		var id string
+		if err := tx.row("SELECT id FROM roadmaps WHERE seq = ?", w.seq).Scan(&id); err != nil {
+			return storeError(err)
 		}
-		tx.touchRoadmap(id.ID)
+		tx.touchRoadmap(id)
 		return nil
 	},
 }

@@ -97,6 +97,13 @@ func behind(t testing.TB, path string) *sql.DB {
 	return file
 }
 
+// subscribe makes a subscription, without which no event is raised.
+func subscribe(t testing.TB, path string) {
+	t.Helper()
+	tamper(t, path, `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '')`)
+}
+
 // tamper runs statements behind the store's back.
 func tamper(t testing.TB, path string, statements ...string) {
 	t.Helper()

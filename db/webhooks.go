@@ -86,11 +86,14 @@ func (tx *Tx) CreateSubscription(record Record) (resource []byte, secret string,
 	if err != nil {
 		return nil, "", err
 	}
-	changes, err := subscriptionChanges(nil, made.resource)
+	if resource, err = tx.resource(&webhookSubscriptions, made.seq); err != nil {
+		return nil, "", err
+	}
+	changes, err := subscriptionChanges(nil, resource)
 	if err != nil {
 		return nil, "", err
 	}
-	return made.resource, secret, tx.auditSubscription("created", made.id, Metadata{"changes": changes})
+	return resource, secret, tx.auditSubscription("created", made.id, Metadata{"changes": changes})
 }
 
 // UpdateSubscription changes the members of a subscription that are present.

@@ -5,7 +5,7 @@ CREATE TABLE assessments (
   id                  TEXT NOT NULL,
   overall_score       ANY CHECK (overall_score IS NULL OR typeof(overall_score) IN ('integer', 'real') AND overall_score BETWEEN 0 AND 100),
   adjusted_score      ANY CHECK (adjusted_score IS NULL OR typeof(adjusted_score) IN ('integer', 'real') AND adjusted_score BETWEEN 0 AND 100),
-  verdict             TEXT CHECK (verdict IN ('CRISIS', 'EMERGENCY', 'REMEDIATION', 'OPTIMIZATION', 'EXCELLENCE')),
+  verdict             TEXT CHECK (verdict IN ('CRISIS', 'EMERGENCY') OR verdict IN ('REMEDIATION', 'OPTIMIZATION') OR verdict = 'EXCELLENCE'),
   confidence          ANY CHECK (confidence IS NULL OR typeof(confidence) IN ('integer', 'real') AND confidence BETWEEN 0 AND 1),
   methodology_version TEXT NOT NULL,
   completed_at        TEXT NOT NULL,

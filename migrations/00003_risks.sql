@@ -7,19 +7,19 @@ CREATE TABLE risks (
   title                  TEXT,
   dimension              TEXT,
   description            TEXT NOT NULL,
-  severity               TEXT CHECK (severity IN ('CRITICAL', 'HIGH', 'MEDIUM', 'LOW')),
-  residual_severity      TEXT CHECK (residual_severity IN ('CRITICAL', 'HIGH', 'MEDIUM', 'LOW')),
-  likelihood             TEXT CHECK (likelihood IN ('RARE', 'UNLIKELY', 'POSSIBLE', 'LIKELY', 'ALMOST_CERTAIN')),
-  status                 TEXT NOT NULL DEFAULT 'Open' CHECK (status IN ('Open', 'InProgress', 'Mitigated', 'Accepted', 'Closed')),
+  severity               TEXT CHECK (severity IN ('CRITICAL', 'HIGH') OR severity IN ('MEDIUM', 'LOW')),
+  residual_severity      TEXT CHECK (residual_severity IN ('CRITICAL', 'HIGH') OR residual_severity IN ('MEDIUM', 'LOW')),
+  likelihood             TEXT CHECK (likelihood IN ('RARE', 'UNLIKELY') OR likelihood IN ('POSSIBLE', 'LIKELY') OR likelihood = 'ALMOST_CERTAIN'),
+  status                 TEXT NOT NULL DEFAULT 'Open' CHECK (status IN ('Open', 'InProgress') OR status IN ('Mitigated', 'Accepted') OR status = 'Closed'),
   source                 TEXT,
   owner_name             TEXT,
-  financial_exposure_min ANY CHECK (typeof(financial_exposure_min) IN ('integer', 'real', 'null')),
-  financial_exposure_max ANY CHECK (typeof(financial_exposure_max) IN ('integer', 'real', 'null')),
+  financial_exposure_min ANY CHECK (typeof(financial_exposure_min) NOT IN ('text', 'blob')),
+  financial_exposure_max ANY CHECK (typeof(financial_exposure_max) NOT IN ('text', 'blob')),
   target_date            TEXT,
   mitigation_action      TEXT,
   residual_gap_reason    TEXT,
   -- the risk as it entered the register, before treatment
-  untreated_baseline     TEXT CHECK (untreated_baseline IN ('CRITICAL', 'HIGH', 'MEDIUM', 'LOW')),
+  untreated_baseline     TEXT CHECK (untreated_baseline IN ('CRITICAL', 'HIGH') OR untreated_baseline IN ('MEDIUM', 'LOW')),
   created_at             TEXT NOT NULL,
   updated_at             TEXT NOT NULL,
   resource               TEXT GENERATED ALWAYS AS (json_object(
@@ -31,7 +31,7 @@ CREATE TABLE risks (
   UNIQUE (org_id, id),
   UNIQUE (org_id, risk_id)
 ) STRICT;
-CREATE INDEX risks_by_created ON risks (org_id, created_at, id);
+CREATE INDEX risks_by_created ON risks (org_id, created_at, id, updated_at);
 CREATE INDEX risks_by_severity ON risks (org_id, severity, created_at, id);
 CREATE INDEX risks_by_status ON risks (org_id, status, created_at, id);
 CREATE INDEX risks_by_updated ON risks (org_id, updated_at);

@@ -5,8 +5,8 @@ CREATE TABLE signals (
   id             TEXT NOT NULL,
   signal_type    TEXT NOT NULL,
   module_id      TEXT NOT NULL,
-  numeric_value  ANY CHECK (typeof(numeric_value) IN ('integer', 'real', 'null')),
-  rag            TEXT CHECK (rag IN ('RED', 'AMBER', 'GREEN')),
+  numeric_value  ANY CHECK (typeof(numeric_value) NOT IN ('text', 'blob')),
+  rag            TEXT CHECK (rag IN ('RED', 'AMBER') OR rag = 'GREEN'),
   source_version TEXT,
   as_of          TEXT NOT NULL,
   -- 1: the value that the API shows; 0: superseded, kept as history

@@ -36,8 +36,8 @@ CREATE TABLE milestones (
   title         TEXT NOT NULL,
   phase         TEXT NOT NULL,
   sequence      INTEGER NOT NULL,
-  status        TEXT NOT NULL CHECK (status IN ('not_started', 'in_progress', 'blocked', 'completed', 'cancelled')),
-  rag_status    TEXT NOT NULL CHECK (rag_status IN ('RED', 'AMBER', 'GREEN')),
+  status        TEXT NOT NULL CHECK (status IN ('not_started', 'in_progress') OR status IN ('blocked', 'completed') OR status = 'cancelled'),
+  rag_status    TEXT NOT NULL CHECK (rag_status IN ('RED', 'AMBER') OR rag_status = 'GREEN'),
   progress_pct  ANY NOT NULL DEFAULT 0 CHECK (typeof(progress_pct) IN ('integer', 'real') AND progress_pct BETWEEN 0 AND 100),
   owner_role    TEXT NOT NULL,
   target_date   TEXT,
@@ -52,7 +52,7 @@ CREATE TABLE milestones (
   UNIQUE (org_id, roadmap_id, milestone_key),
   FOREIGN KEY (org_id, roadmap_id) REFERENCES roadmaps (org_id, id)
 ) STRICT;
-CREATE INDEX milestones_by_created ON milestones (org_id, roadmap_id, created_at, id);
+CREATE INDEX milestones_by_created ON milestones (org_id, roadmap_id, created_at, id, updated_at);
 CREATE INDEX milestones_by_status ON milestones (org_id, roadmap_id, status, created_at, id);
 CREATE INDEX milestones_by_updated ON milestones (org_id, roadmap_id, updated_at);
 

@@ -4,7 +4,7 @@ CREATE TABLE compliance_postures (
   org_id                INTEGER NOT NULL REFERENCES organisations (seq),
   id                    TEXT NOT NULL,
   version_number        INTEGER NOT NULL CHECK (version_number >= 0),
-  overall_posture       TEXT NOT NULL CHECK (overall_posture IN ('COMPLIANT', 'PARTIALLY_COMPLIANT', 'NON_COMPLIANT', 'NOT_ASSESSED')),
+  overall_posture       TEXT NOT NULL CHECK (overall_posture IN ('COMPLIANT', 'PARTIALLY_COMPLIANT') OR overall_posture IN ('NON_COMPLIANT', 'NOT_ASSESSED')),
   primary_jurisdictions TEXT NOT NULL DEFAULT '[]' CHECK (json_type(primary_jurisdictions) = 'array'),
   regimes               TEXT NOT NULL DEFAULT '[]' CHECK (json_type(regimes) = 'array'),
   executive_summary     TEXT NOT NULL,
@@ -36,8 +36,8 @@ CREATE TABLE obligations (
   regime_name    TEXT NOT NULL,
   jurisdiction   TEXT NOT NULL,
   title          TEXT NOT NULL,
-  priority_band  TEXT NOT NULL CHECK (priority_band IN ('CRITICAL', 'HIGH', 'MEDIUM', 'LOW')),
-  status         TEXT NOT NULL CHECK (status IN ('not_started', 'in_progress', 'compliant', 'at_risk', 'non_compliant', 'not_applicable')),
+  priority_band  TEXT NOT NULL CHECK (priority_band IN ('CRITICAL', 'HIGH') OR priority_band IN ('MEDIUM', 'LOW')),
+  status         TEXT NOT NULL CHECK (status IN ('not_started', 'in_progress') OR status IN ('compliant', 'at_risk') OR status IN ('non_compliant', 'not_applicable')),
   owner_role     TEXT,
   target_date    TEXT,
   created_at     TEXT NOT NULL,
@@ -49,7 +49,7 @@ CREATE TABLE obligations (
   UNIQUE (org_id, id),
   UNIQUE (org_id, obligation_key)
 ) STRICT;
-CREATE INDEX obligations_by_created ON obligations (org_id, created_at, id);
+CREATE INDEX obligations_by_created ON obligations (org_id, created_at, id, updated_at);
 CREATE INDEX obligations_by_regime ON obligations (org_id, regime_id, created_at, id);
 CREATE INDEX obligations_by_status ON obligations (org_id, status, created_at, id);
 CREATE INDEX obligations_by_regime_status ON obligations (org_id, regime_id, status, created_at, id);

@@ -4,7 +4,7 @@ CREATE TABLE vendor_portfolios (
   org_id              INTEGER NOT NULL REFERENCES organisations (seq),
   id                  TEXT NOT NULL,
   version_number      INTEGER NOT NULL CHECK (version_number >= 0),
-  portfolio_posture   TEXT NOT NULL CHECK (portfolio_posture IN ('HEALTHY', 'WATCH', 'ELEVATED', 'CRITICAL')),
+  portfolio_posture   TEXT NOT NULL CHECK (portfolio_posture IN ('HEALTHY', 'WATCH') OR portfolio_posture IN ('ELEVATED', 'CRITICAL')),
   executive_summary   TEXT NOT NULL,
   cross_vendor_risks  TEXT NOT NULL DEFAULT '[]' CHECK (json_type(cross_vendor_risks) = 'array'),
   recommended_actions TEXT NOT NULL DEFAULT '[]' CHECK (json_type(recommended_actions) = 'array'),
@@ -35,9 +35,9 @@ CREATE TABLE vendors (
   vendor_name            TEXT NOT NULL,
   category               TEXT NOT NULL,
   ai_role                TEXT,
-  initial_risk_band      TEXT NOT NULL CHECK (initial_risk_band IN ('CRITICAL', 'HIGH', 'MEDIUM', 'LOW')),
-  initial_recommendation TEXT CHECK (initial_recommendation IN ('consolidate', 'negotiate', 'maintain', 'exit', 'onboard')),
-  status                 TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'under_review', 'negotiating', 'sunsetting', 'exited', 'blocked')),
+  initial_risk_band      TEXT NOT NULL CHECK (initial_risk_band IN ('CRITICAL', 'HIGH') OR initial_risk_band IN ('MEDIUM', 'LOW')),
+  initial_recommendation TEXT CHECK (initial_recommendation IN ('consolidate', 'negotiate') OR initial_recommendation IN ('maintain', 'exit') OR initial_recommendation = 'onboard'),
+  status                 TEXT NOT NULL DEFAULT 'active' CHECK (status IN ('active', 'under_review') OR status IN ('negotiating', 'sunsetting') OR status IN ('exited', 'blocked')),
   contract_start         TEXT,
   contract_end           TEXT,
   annual_cost_usd        ANY CHECK (annual_cost_usd IS NULL OR typeof(annual_cost_usd) IN ('integer', 'real') AND annual_cost_usd >= 0),
@@ -53,7 +53,7 @@ CREATE TABLE vendors (
   UNIQUE (org_id, id),
   UNIQUE (org_id, vendor_key)
 ) STRICT;
-CREATE INDEX vendors_by_created ON vendors (org_id, created_at, id);
+CREATE INDEX vendors_by_created ON vendors (org_id, created_at, id, updated_at);
 CREATE INDEX vendors_by_status ON vendors (org_id, status, created_at, id);
 CREATE INDEX vendors_by_updated ON vendors (org_id, updated_at);
 -- how many vendors are in a risk band, and whose contract ends next

@@ -4,7 +4,7 @@ CREATE TABLE talent_readiness (
   org_id            INTEGER NOT NULL REFERENCES organisations (seq),
   id                TEXT NOT NULL,
   version_number    INTEGER NOT NULL CHECK (version_number >= 0),
-  overall_readiness TEXT NOT NULL CHECK (overall_readiness IN ('READY', 'DEVELOPING', 'AT_RISK', 'CRITICAL_GAP')),
+  overall_readiness TEXT NOT NULL CHECK (overall_readiness IN ('READY', 'DEVELOPING') OR overall_readiness IN ('AT_RISK', 'CRITICAL_GAP')),
   executive_summary TEXT NOT NULL,
   build_buy_borrow  TEXT NOT NULL CHECK (json_type(build_buy_borrow) = 'object'),
   generated_at      TEXT NOT NULL,
@@ -33,9 +33,9 @@ CREATE TABLE talent_gaps (
   role_title       TEXT NOT NULL,
   function_area    TEXT NOT NULL,
   headcount_needed INTEGER NOT NULL,
-  priority_band    TEXT NOT NULL CHECK (priority_band IN ('CRITICAL', 'HIGH', 'MEDIUM', 'LOW')),
-  recommended_path TEXT NOT NULL CHECK (recommended_path IN ('build', 'buy', 'borrow')),
-  status           TEXT NOT NULL CHECK (status IN ('open', 'in_progress', 'filled', 'deferred', 'closed')),
+  priority_band    TEXT NOT NULL CHECK (priority_band IN ('CRITICAL', 'HIGH') OR priority_band IN ('MEDIUM', 'LOW')),
+  recommended_path TEXT NOT NULL CHECK (recommended_path IN ('build', 'buy') OR recommended_path = 'borrow'),
+  status           TEXT NOT NULL CHECK (status IN ('open', 'in_progress') OR status IN ('filled', 'deferred') OR status = 'closed'),
   owner_role       TEXT,
   target_date      TEXT,
   created_at       TEXT NOT NULL,
@@ -47,7 +47,7 @@ CREATE TABLE talent_gaps (
   UNIQUE (org_id, id),
   UNIQUE (org_id, gap_key)
 ) STRICT;
-CREATE INDEX talent_gaps_by_created ON talent_gaps (org_id, created_at, id);
+CREATE INDEX talent_gaps_by_created ON talent_gaps (org_id, created_at, id, updated_at);
 CREATE INDEX talent_gaps_by_status ON talent_gaps (org_id, status, created_at, id);
 CREATE INDEX talent_gaps_by_updated ON talent_gaps (org_id, updated_at);
 

@@ -6,9 +6,9 @@ CREATE TABLE incidents (
   incident_key          TEXT,
   title                 TEXT NOT NULL,
   description           TEXT,
-  incident_type         TEXT NOT NULL DEFAULT 'other' CHECK (incident_type IN ('model_failure', 'bias_harm', 'data_exposure', 'agent_failure', 'regulatory_inquiry', 'shadow_ai_breach', 'other')),
-  severity              TEXT NOT NULL DEFAULT 'medium' CHECK (severity IN ('low', 'medium', 'high', 'critical')),
-  status                TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'investigating', 'contained', 'resolved', 'post_review', 'closed')),
+  incident_type         TEXT NOT NULL DEFAULT 'other' CHECK (incident_type IN ('model_failure', 'bias_harm') OR incident_type IN ('data_exposure', 'agent_failure') OR incident_type IN ('regulatory_inquiry', 'shadow_ai_breach') OR incident_type = 'other'),
+  severity              TEXT NOT NULL DEFAULT 'medium' CHECK (severity IN ('low', 'medium') OR severity IN ('high', 'critical')),
+  status                TEXT NOT NULL DEFAULT 'open' CHECK (status IN ('open', 'investigating') OR status IN ('contained', 'resolved') OR status IN ('post_review', 'closed')),
   affected_systems      TEXT,
   jurisdictions         TEXT,
   owner                 TEXT,
@@ -26,7 +26,7 @@ CREATE TABLE incidents (
   UNIQUE (org_id, id),
   UNIQUE (org_id, incident_key)
 ) STRICT;
-CREATE INDEX incidents_by_created ON incidents (org_id, created_at, id);
+CREATE INDEX incidents_by_created ON incidents (org_id, created_at, id, updated_at);
 CREATE INDEX incidents_by_severity ON incidents (org_id, severity, created_at, id);
 CREATE INDEX incidents_by_status ON incidents (org_id, status, created_at, id);
 CREATE INDEX incidents_by_updated ON incidents (org_id, updated_at);
@@ -41,7 +41,7 @@ CREATE TABLE incident_timeline (
   seq          INTEGER PRIMARY KEY,
   incident_seq INTEGER NOT NULL REFERENCES incidents (seq),
   at           TEXT NOT NULL,
-  status       TEXT NOT NULL CHECK (status IN ('open', 'investigating', 'contained', 'resolved', 'post_review', 'closed')),
+  status       TEXT NOT NULL CHECK (status IN ('open', 'investigating') OR status IN ('contained', 'resolved') OR status IN ('post_review', 'closed')),
   note         TEXT,
   actor        TEXT
 ) STRICT;

@@ -8,14 +8,14 @@ CREATE TABLE kpis (
   statement             TEXT NOT NULL,
   metric_name           TEXT NOT NULL,
   unit                  TEXT NOT NULL,
-  direction             TEXT NOT NULL CHECK (direction IN ('increase', 'decrease', 'maintain')),
-  baseline_value        ANY CHECK (typeof(baseline_value) IN ('integer', 'real', 'null')),
+  direction             TEXT NOT NULL CHECK (direction IN ('increase', 'decrease') OR direction = 'maintain'),
+  baseline_value        ANY CHECK (typeof(baseline_value) NOT IN ('text', 'blob')),
   target_value          ANY NOT NULL CHECK (typeof(target_value) IN ('integer', 'real')),
   -- the check-in of the latest period; package db keeps them in step
-  current_value         ANY CHECK (typeof(current_value) IN ('integer', 'real', 'null')),
+  current_value         ANY CHECK (typeof(current_value) NOT IN ('text', 'blob')),
   current_as_of         TEXT,
-  measurement_frequency TEXT NOT NULL CHECK (measurement_frequency IN ('weekly', 'monthly', 'quarterly', 'annual')),
-  status                TEXT NOT NULL CHECK (status IN ('draft', 'active', 'achieved', 'missed', 'retired')),
+  measurement_frequency TEXT NOT NULL CHECK (measurement_frequency IN ('weekly', 'monthly') OR measurement_frequency IN ('quarterly', 'annual')),
+  status                TEXT NOT NULL CHECK (status IN ('draft', 'active') OR status IN ('achieved', 'missed') OR status = 'retired'),
   created_at            TEXT NOT NULL,
   updated_at            TEXT NOT NULL,
   resource              TEXT GENERATED ALWAYS AS (json_object(
@@ -27,7 +27,7 @@ CREATE TABLE kpis (
   UNIQUE (org_id, id),
   UNIQUE (org_id, code)
 ) STRICT;
-CREATE INDEX kpis_by_created ON kpis (org_id, created_at, id);
+CREATE INDEX kpis_by_created ON kpis (org_id, created_at, id, updated_at);
 CREATE INDEX kpis_by_status ON kpis (org_id, status, created_at, id);
 CREATE INDEX kpis_by_updated ON kpis (org_id, updated_at);
 

@@ -25,7 +25,8 @@ CREATE INDEX webhook_subscriptions_by_created ON webhook_subscriptions (org_id, 
 -- who wants events, and whom the delivery loop looks after
 CREATE INDEX webhook_subscriptions_active ON webhook_subscriptions (org_id) WHERE active = 1;
 
--- The outbox: an event is written with the change that raised it.
+-- The outbox: an event that somebody wants is written with the change that
+-- raised it.
 CREATE TABLE events (
   seq        INTEGER PRIMARY KEY,
   org_id     INTEGER NOT NULL REFERENCES organisations (seq),
@@ -42,7 +43,7 @@ CREATE TABLE deliveries (
   event_seq        INTEGER NOT NULL REFERENCES events (seq),
   subscription_seq INTEGER NOT NULL REFERENCES webhook_subscriptions (seq) ON DELETE CASCADE,
   id               TEXT NOT NULL,
-  state            TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered', 'dead')),
+  state            TEXT NOT NULL DEFAULT 'pending' CHECK (state IN ('pending', 'delivered') OR state = 'dead'),
   -- those that count towards the schedule: a replay starts anew
   attempts         INTEGER NOT NULL DEFAULT 0,
   -- of a pending one: when it is to be claimed next; while a process holds it,

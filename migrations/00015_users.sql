@@ -6,7 +6,7 @@ CREATE TABLE users (
   name            TEXT NOT NULL CHECK (length(name) BETWEEN 1 AND 200),
   -- the name without regard to case, as it is compared (RFC 8266)
   name_key        TEXT NOT NULL UNIQUE CHECK (name_key <> ''),
-  role            TEXT NOT NULL CHECK (role IN ('admin', 'editor', 'viewer')),
+  role            TEXT NOT NULL CHECK (role IN ('admin', 'editor') OR role = 'viewer'),
   salt            BLOB NOT NULL CHECK (length(salt) = 16),
   password_hash   BLOB NOT NULL CHECK (length(password_hash) = 32),
   -- the second factor, if there is one, and the last step whose code was used

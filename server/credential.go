@@ -59,8 +59,9 @@ func bearer(headers []string) string {
 type verifier struct {
 	store *db.DB
 	// Hashing takes 34 MB and some 50 ms a key. Keys of the current form can
-	// only be ours, so that they need not queue with guesses at former ones.
-	tagged, former chan struct{}
+	// only be ours, so that they need not queue with guesses at former ones; and
+	// guesses at one former key do not hold up another.
+	tagged, former *turns
 
 	mutex   sync.Mutex
 	known   map[[sha256.Size]byte]verified // by digest of the plain text
@@ -95,7 +96,7 @@ type flight struct {
 
 func newVerifier(store *db.DB) *verifier {
 	return &verifier{
-		store: store, tagged: make(chan struct{}, 2), former: make(chan struct{}, 1),
+		store: store, tagged: newTurns(2), former: newTurns(1),
 		known: map[[sha256.Size]byte]verified{}, flights: map[[sha256.Size]byte]*flight{}, uses: map[string]*keyUses{},
 	}
 }
@@ -173,12 +174,10 @@ func (v *verifier) hash(ctx context.Context, parsed db.ParsedKey, candidates []*
 	if parsed.Tagged {
 		queue = v.tagged
 	}
-	select {
-	case queue <- struct{}{}:
-		defer func() { <-queue }()
-	case <-ctx.Done():
-		return "", ctx.Err()
+	if err := queue.take(ctx, parsed.Prefix); err != nil {
+		return "", err
 	}
+	defer queue.give()
 	for _, candidate := range candidates {
 		if candidate.Ended(v.store.Now()) {
 			continue

@@ -2,9 +2,13 @@ package server_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"os"
+	"runtime"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -300,4 +304,36 @@ func TestConcurrentFirstUse(t *testing.T) {
 			t.Errorf("status %d: %s", a.status, a.body)
 		}
 	}
+}
+
+// TestGuessesHoldUpNobodyElse guesses at one former key by many callers at
+// once: a second former key, presented for the first time, does not wait for
+// all of them.
+func TestGuessesHoldUpNobodyElse(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	guessed, other := "gov_live_guessed_"+strings.Repeat("a", 30), "gov_live_another_"+strings.Repeat("b", 30)
+	for _, key := range []string{guessed, other} {
+		if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), key); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const guesses = 40
+	var answered atomic.Int32
+	var group sync.WaitGroup
+	for i := range guesses {
+		group.Go(func() {
+			s.ask(t, row{path: "/risks", key: fmt.Sprintf("%s%d", guessed[:40], i), status: 401, code: "invalid_api_key"})
+			answered.Add(1)
+		})
+	}
+	for answered.Load() < 3 { // they queue by now
+		runtime.Gosched()
+	}
+	s.get(t, "/risks", other)
+	if n := answered.Load(); n > guesses/2 {
+		t.Errorf("%d of %d guesses were answered first", n, guesses)
+	}
+	group.Wait()
+	s.get(t, "/risks", guessed)
 }

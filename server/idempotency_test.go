@@ -254,6 +254,7 @@ func eventually(t testing.TB, what string, is func() bool) {
 func TestSameKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)
+	d.subscribe(t, "[]")
 	twin := &desk{serveFile(t, d.path, d.clock), d.path, d.file, d.key}
 	for round := range 5 {
 		answers := make([]answer, 16)

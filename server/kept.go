@@ -25,7 +25,8 @@ type question struct {
 	org   db.Org
 	test  bool
 	op    *openapi.Operation
-	query string
+	tool  bool   // asked by MCP, and answered in its form
+	query string // or the tool's arguments
 }
 
 // keptAnswer is an answer with what is made of it once.

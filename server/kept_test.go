@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"fmt"
+	"strings"
 	"sync"
 	"testing"
 
@@ -98,6 +99,28 @@ func TestKeptAnswersBound(t *testing.T) {
 				if got := len(s.get(t, fmt.Sprintf("/risks?limit=%d", limit), key).page(t).Data); got != limit {
 					t.Errorf("limit %d showed %d", limit, got)
 				}
+			}
+		}
+	}
+}
+
+// TestKeptToolResults: a tool's result that is held goes to the next caller
+// under that caller's own id, and ends with the next commit.
+func TestKeptToolResults(t *testing.T) {
+	t.Parallel()
+	s := stageEmpty(t)
+	key := s.key(t, "read:risks")
+	_, none := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:kpis"}})
+	for n := range 3 {
+		load(t, s.store, db.DefaultOrganisation, []db.Record{sample("risk", "K", n, start)})
+		for _, id := range []string{"1", `"two"`, "3"} {
+			message := strings.Replace(toolCall("list_risks", `{"limit":100}`), `"id":1`, `"id":`+id, 1)
+			got := s.post(t, key, message).body
+			if !strings.HasPrefix(got, `{"jsonrpc":"2.0","id":`+id+`,`) || strings.Count(got, `"object":"risk"`) != n+1 {
+				t.Fatalf("%d risks, id %s: %s", n+1, id, got)
+			}
+			if refused := s.post(t, none, message).body; !strings.Contains(refused, "insufficient_scope") {
+				t.Fatalf("a key without the scope got %s", refused)
 			}
 		}
 	}

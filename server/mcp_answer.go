@@ -75,13 +75,13 @@ func resultAnswer(id, result []byte) api.Answer {
 	return jsonAnswer(http.StatusOK, append(append(b, result...), '}'))
 }
 
-// structuredAnswer answers tools/call with an envelope, as structured content
-// and as text.
-func structuredAnswer(id, envelope []byte) api.Answer {
-	b := make([]byte, 0, 2*len(envelope)+len(envelope)/2+len(id)+128)
-	b = append(appendStart(b, id), `,"result":{"content":[{"type":"text","text":`...)
+// structuredResult is the result of tools/call with an envelope, as structured
+// content and as text.
+func structuredResult(envelope []byte) []byte {
+	b := make([]byte, 0, 2*len(envelope)+len(envelope)/2+128)
+	b = append(b, `{"content":[{"type":"text","text":`...)
 	b = append(appendText(b, envelope), `}],"structuredContent":`...)
-	return jsonAnswer(http.StatusOK, append(append(b, envelope...), "}}"...))
+	return append(append(b, envelope...), '}')
 }
 
 // failedAnswer answers tools/call with an error of the tool, for a model to

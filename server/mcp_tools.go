@@ -29,7 +29,12 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	if err := x.caller.Permit(t.op); err != nil {
 		return failedAnswer(f.id, x.toolError(err)), nil
 	}
-	values, err := t.op.Arguments(f.param("arguments"))
+	arguments := f.param("arguments")
+	q := question{org: x.caller.Organisation.Org, test: x.caller.Test, op: t.op, tool: true, query: string(arguments)}
+	if known := x.kept.find(x.generation, q); known != nil {
+		return resultAnswer(f.id, known.Body), nil
+	}
+	values, err := t.op.Arguments(arguments)
 	if err != nil {
 		return api.Answer{}, t.badArgument(api.Refusal(err))
 	}
@@ -40,7 +45,9 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 		}
 		return failedAnswer(f.id, x.toolError(err)), nil
 	}
-	return structuredAnswer(f.id, answer.Body), nil
+	result := structuredResult(answer.Body)
+	x.kept.keep(x.generation, q, &keptAnswer{Answer: api.Answer{Body: result}})
+	return resultAnswer(f.id, result), nil
 }
 
 // badArgument says which argument is wrong and what is allowed. The name of an

@@ -291,6 +291,15 @@ func (d *desk) holds(t testing.TB, about, query string, want ...string) {
 	}
 }
 
+// subscribe makes an active subscription to types of events, given as JSON.
+func (d *desk) subscribe(t testing.TB, types string) {
+	t.Helper()
+	if _, err := d.file.ExecContext(t.Context(), `INSERT INTO webhook_subscriptions (org_id, id, url, event_types, created_via, secret, created_at, updated_at)
+		VALUES (1, ?1, 'https://hook.example', ?1, 'api', 's', '', '')`, types); err != nil {
+		t.Fatal(err)
+	}
+}
+
 // everything is how many rows each table has that a write can touch, and the
 // last change of each noun: what a refused write must leave alone.
 const everything = `SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM incident_timeline),

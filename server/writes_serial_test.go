@@ -48,6 +48,7 @@ func newCrowd(t *testing.T, random *rand.Rand, n int) *crowd {
 	t.Helper()
 	d, _ := kpiDesk(t)
 	c := &crowd{desk: d}
+	d.subscribe(t, "[]")
 	for range 3 {
 		c.risks = append(c.risks, d.id(t, "/risks", goodRisk))
 	}

@@ -61,7 +61,7 @@ func TestBrowserKeys(t *testing.T) {
 
 	b.open("/keys")
 	b.press("Board report")
-	b.toggle("Revoke… the key Board report")
+	b.toggle("Revoke…")
 	b.look("key-revoke")
 	b.press("Revoke")
 	b.wants("The key Board report is revoked.")

@@ -37,6 +37,11 @@ type result struct {
 // fails on any answer but a 2xx. The client is a few lines over a socket, so
 // that little of the machine goes into it.
 func load(ctx context.Context, address string, connections int, spell time.Duration, next request) (result, error) {
+	return loadFor(ctx, address, connections, spell, "HTTP/1.1 2", next)
+}
+
+// loadFor is load where answers are to start otherwise.
+func loadFor(ctx context.Context, address string, connections int, spell time.Duration, want string, next request) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, spell)
 	defer cancel()
 	var (
@@ -48,7 +53,7 @@ func load(ctx context.Context, address string, connections int, spell time.Durat
 	begun := time.Now()
 	for c := range connections {
 		group.Go(func() {
-			own, err := drive(ctx, address, c, next)
+			own, err := drive(ctx, address, c, want, next)
 			mutex.Lock()
 			defer mutex.Unlock()
 			times = append(times, own...)
@@ -66,7 +71,7 @@ func load(ctx context.Context, address string, connections int, spell time.Durat
 	return result{float64(len(times)) / took.Seconds(), times[len(times)/2], times[len(times)*99/100]}, nil
 }
 
-func drive(ctx context.Context, address string, connection int, next request) ([]time.Duration, error) {
+func drive(ctx context.Context, address string, connection int, want string, next request) ([]time.Duration, error) {
 	socket, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
@@ -75,11 +80,12 @@ func drive(ctx context.Context, address string, connection int, next request) ([
 	var times []time.Duration
 	in := bufio.NewReaderSize(socket, 64<<10)
 	for n := 0; ctx.Err() == nil; n++ {
+		message := next(connection, n)
 		begun := time.Now()
-		if _, err := socket.Write(next(connection, n)); err != nil {
+		if _, err := socket.Write(message); err != nil {
 			return times, err
 		}
-		if err := readAnswer(in); err != nil {
+		if err := readAnswer(in, want); err != nil {
 			return times, err
 		}
 		times = append(times, time.Since(begun))
@@ -89,12 +95,12 @@ func drive(ctx context.Context, address string, connection int, next request) ([
 
 // readAnswer reads one answer: a head and a body of a told length, in one piece
 // or in chunks.
-func readAnswer(in *bufio.Reader) error {
+func readAnswer(in *bufio.Reader, want string) error {
 	status, err := in.ReadSlice('\n')
 	if err != nil {
 		return err
 	}
-	if !bytes.HasPrefix(status, []byte("HTTP/1.1 2")) {
+	if !bytes.HasPrefix(status, []byte(want)) {
 		rest, _ := in.Peek(in.Buffered())
 		return fmt.Errorf("answered %s%s", status, rest)
 	}

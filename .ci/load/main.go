@@ -32,8 +32,13 @@ type options struct {
 }
 
 func main() {
-	if len(os.Args) == 3 && os.Args[1] == "bare" { // the process to compare with
-		log.Fatal(serveBare(os.Args[2]))
+	if len(os.Args) == 3 { // a process to compare with
+		switch os.Args[1] {
+		case "bare":
+			log.Fatal(serveBare(os.Args[2]))
+		case "mutex":
+			log.Fatal(serveMutex(os.Args[2]))
+		}
 	}
 	short := flag.Bool("short", false, "measure briefly, on small files")
 	only := flag.String("only", "", "measure only this: "+strings.Join(names(), ", "))
@@ -58,8 +63,13 @@ type measurement struct {
 
 var measurements = []measurement{
 	{"reads", reads},
+	{"cold", cold},
 	{"sizes", sizes},
 	{"start", start},
+	{"writes", writes},
+	{"checkins", checkins},
+	{"tools", tools},
+	{"flood", flood},
 }
 
 func names() []string {

@@ -29,8 +29,14 @@ func (b *bench) build(ctx context.Context) error {
 
 // govsvc runs a command to its end and returns what it printed.
 func (b *bench) govsvc(ctx context.Context, args ...string) ([]byte, error) {
+	return b.govsvcIn(ctx, "", args...)
+}
+
+// govsvcIn does so with something to read.
+func (b *bench) govsvcIn(ctx context.Context, in string, args ...string) ([]byte, error) {
 	var errors bytes.Buffer
 	command := exec.CommandContext(ctx, b.binary, args...)
+	command.Stdin = strings.NewReader(in)
 	command.Stderr = &errors
 	out, err := command.Output()
 	if err != nil {
@@ -68,6 +74,10 @@ func writeRisks(path string, n int) error {
 			`"financial_exposure_min":10000,"financial_exposure_max":250000.5,"target_date":"2027-01-31"}`+"\n",
 			i, i, severities[i%4], statuses[i%5])
 	}
+	for i := range 10 { // to check in to
+		fmt.Fprintf(out, `{"object":"kpi","code":"LOAD-%d","statement":"Models are monitored","metric_name":"share","unit":"%%","direction":"increase",`+
+			`"target_value":100,"measurement_frequency":"weekly","status":"active"}`+"\n", i)
+	}
 	if err := out.Flush(); err != nil {
 		return err
 	}
@@ -88,6 +98,7 @@ func (b *bench) key(ctx context.Context, path string, scopes string) (string, er
 type process struct {
 	*exec.Cmd
 	address string
+	file    string // that it serves
 }
 
 // launch starts a server and waits until it listens.
@@ -95,7 +106,8 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 	command := exec.CommandContext(ctx, name, args...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
-	command.Stderr = os.Stderr
+	var said bytes.Buffer
+	command.Stderr = &said
 	out, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -111,14 +123,18 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 					continue
 				}
 			}()
-			return &process{command, address}, nil
+			return &process{Cmd: command, address: address}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s %s did not listen: %w", name, strings.Join(args, " "), command.Wait())
+	return nil, fmt.Errorf("%s %s did not listen: %w: %s", name, strings.Join(args, " "), command.Wait(), said.String())
 }
 
 func (b *bench) serve(ctx context.Context, path string) (*process, error) {
-	return launch(ctx, b.binary, "serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0")
+	server, err := launch(ctx, b.binary, "serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0")
+	if err == nil {
+		server.file = path
+	}
+	return server, err
 }
 
 func (p *process) stop() error {

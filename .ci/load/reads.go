@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"io"
 	"os"
@@ -13,9 +14,49 @@ import (
 // page is what most readers ask for: 25 risks.
 const page = "/api/v1/risks"
 
-// reads compares the authenticated page with a bare handler.
+// reads compares a page that did not change with a bare handler.
 func reads(ctx context.Context, out io.Writer, b *bench) error {
-	path, err := b.file(ctx, b.sizes[0])
+	return b.compare(ctx, out, "An unchanged page", b.sizes[0], func(_ context.Context, _, key string) (request, error) {
+		return get(page, key), nil
+	})
+}
+
+// cold does so with pages of which none was asked for lately: more than the
+// server holds answers, in turn.
+func cold(ctx context.Context, out io.Writer, b *bench) error {
+	return b.compare(ctx, out, "A cold page, each request another cursor", b.sizes[1], coldPages)
+}
+
+// coldPages walks the whole register once for its cursors, and then asks for
+// them in turn, each connection from another start.
+func coldPages(ctx context.Context, address, key string) (request, error) {
+	var pages [][]byte
+	for path := page; ; {
+		pages = append(pages, get(path, key)(0, 0))
+		body, err := fetch(ctx, address, pages[len(pages)-1])
+		if err != nil {
+			return nil, err
+		}
+		var list struct {
+			Cursor *string `json:"next_cursor"`
+		}
+		if err := json.Unmarshal(body, &list); err != nil {
+			return nil, err
+		}
+		if list.Cursor == nil {
+			break
+		}
+		path = page + "?cursor=" + *list.Cursor
+	}
+	return func(connection, n int) []byte { return pages[(connection*97+n)%(len(pages)-1)] }, nil
+}
+
+// compare measures requests for pages of risks beside a bare handler that
+// writes the bytes of the first of them.
+func (b *bench) compare(ctx context.Context, out io.Writer, title string, risks int,
+	requests func(ctx context.Context, address, key string) (request, error),
+) error {
+	path, err := b.file(ctx, risks)
 	if err != nil {
 		return err
 	}
@@ -28,7 +69,11 @@ func reads(ctx context.Context, out io.Writer, b *bench) error {
 		return err
 	}
 	defer server.stop() //nolint:errcheck // it is being thrown away
-	body, err := fetch(ctx, server.address, get(page, key)(0, 0))
+	next, err := requests(ctx, server.address, key)
+	if err != nil {
+		return err
+	}
+	body, err := fetch(ctx, server.address, next(0, 0))
 	if err != nil {
 		return err
 	}
@@ -41,11 +86,10 @@ func reads(ctx context.Context, out io.Writer, b *bench) error {
 		return err
 	}
 	defer other.stop() //nolint:errcheck // it is being thrown away
-	fmt.Fprintf(out, "## A page of 25 risks (%d bytes), authenticated\n\n", len(body))
+	fmt.Fprintf(out, "## %s: 25 risks (%d bytes), authenticated\n\n", title, len(body))
 	fmt.Fprintln(out, "| connections | govsvc/s | p50 | p99 | bare chi/s | share |\n|---|---|---|---|---|---|")
 	for _, connections := range []int{1, 16, 64} {
-		ours, theirs, err := b.pair(ctx, connections,
-			side{server.address, get(page, key)}, side{other.address, get(page, "")})
+		ours, theirs, err := b.pair(ctx, connections, side{server.address, next}, side{other.address, get(page, "")})
 		if err != nil {
 			return err
 		}

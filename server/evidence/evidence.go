@@ -7,6 +7,7 @@
 package evidence
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -100,7 +101,7 @@ func (s *spool) assemble(ctx context.Context, from *db.Snapshot, org db.Org, reg
 		}
 		if !slices.Contains(known, regime) {
 			return invalid("regime_id", "no obligation and no present posture names a regime %q; the regimes are: %s",
-				regime, strings.Join(known, ", "))
+				regime, cmp.Or(strings.Join(known, ", "), "none yet"))
 		}
 	}
 	first := len(s.members)

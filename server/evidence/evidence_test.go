@@ -118,6 +118,8 @@ func hash(text string) string {
 func TestFiled(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
+	s.behind(`INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '') RETURNING id`)
 	pack, archive := s.file(evidence.Draft{})
 	if pack.Size != int64(len(archive)) {
 		t.Errorf("size %d, want %d", pack.Size, len(archive))
@@ -245,6 +247,16 @@ func TestRefused(t *testing.T) {
 	}
 	if n := s.behind("SELECT (SELECT count(*) FROM evidence_packs) + (SELECT count(*) FROM evidence_chunks)"); n != "0" {
 		t.Errorf("%s rows of packs", n)
+	}
+}
+
+// TestNoRegimes: a file that names none has none to list.
+func TestNoRegimes(t *testing.T) {
+	t.Parallel()
+	s := newStore(t)
+	_, err := evidence.File(t.Context(), s.DB, s.by, s.org, evidence.Draft{Title: "t", RegimeID: "x"})
+	if want := `no obligation and no present posture names a regime "x"; the regimes are: none yet`; err == nil || err.Error() != want {
+		t.Errorf("got %v, want %s", err, want)
 	}
 }
 

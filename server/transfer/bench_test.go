@@ -54,7 +54,7 @@ func BenchmarkImport(b *testing.B) {
 	}{
 		{"new", false, fileSource(b, "risks.ndjson", risks)},
 		{"new from an array", false, fileSource(b, "risks.json", "["+strings.ReplaceAll(strings.TrimSpace(risks), "\n", ",\n")+"]")},
-		{"new from CSV", false, fileSource(b, "risks.csv", filled.exportCSV("risk"))},
+		{"new from CSV", false, fileSource(b, "risks.csv", filled.exportAs(transfer.CSV, "risk"))},
 		{"unchanged", true, fileSource(b, "risks.ndjson", risks)},
 		{"faulty", false, fileSource(b, "faulty.ndjson", risks+"nonsense\n")},
 	} {
@@ -91,7 +91,7 @@ func BenchmarkExport(b *testing.B) {
 		b.Fatal(err)
 	}
 	for b.Loop() {
-		if _, err := transfer.Export(b.Context(), s.DB, s.by, s.by.Org, nil, io.Discard); err != nil {
+		if _, err := s.exportTo(io.Discard, transfer.NDJSON); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -33,6 +33,8 @@ func TestFaultsOfCSV(t *testing.T) {
 		{"a column by another case", "risk", riskHeader + ",Title\n", []found{{1, "", "Title", "Title is not a member of type risk, …"}}},
 		{"an unknown column among many types", "", "object," + riskHeader + ",titel\nrisk,R,d,x\n", []found{{1, "", "titel", "titel is not a member of any type"}}},
 		{"a column of another type", "", "object," + riskHeader + ",vendor_key\nrisk,R,d,x\n", []found{{2, "risk", "vendor_key", "vendor_key is not a member of type risk: leave the cell empty"}}},
+		{"an empty file", "risk", "", []found{{1, "", "", "the source is empty: its first row must hold the names of the columns"}}},
+		{"blank lines alone", "risk", "\ufeff\n\r\n", []found{{1, "", "", "the source is empty: its first row must hold the names of the columns"}}},
 		{"a column twice", "risk", "risk_id,description,risk_id\nR,d,S\n", []found{{1, "", "risk_id", "risk_id is a column twice"}}},
 		{"a missing column, once for all rows", "risk", "risk_id,title\nR,t\nS,t\n", []found{{1, "", "description", "description is required, and the header has no such column: a record of type risk needs it"}}},
 		{"a missing column of one of the types", "", "object,risk_id\nrisk,R\nvendor,\nvendor,\nrisk,S\n", []found{
@@ -47,7 +49,7 @@ func TestFaultsOfCSV(t *testing.T) {
 		}},
 		{"another type than said", "risk", "object," + riskHeader + "\nvendor,R,d\n", []found{{2, "risk", "object", "object must be risk, as is said of all rows, or empty"}}},
 		{"a required cell is empty", "risk", riskHeader + "\nR,\n", []found{{2, "risk", "description", "description is required"}}},
-		{"too few cells", "risk", riskHeader + ",title\nR,d\n", []found{{2, "", "title", "title has no cell: the row has 2 cells and the header 3"}}},
+		{"too few cells", "risk", riskHeader + ",title\nR,d\n", []found{{2, "", "title", "title has no cell: the header has 3 and the row 2"}}},
 		{"too many cells", "risk", riskHeader + "\nR,d,e\n", []found{{2, "", "", "the row has 3 cells and the header 2: a text with the separator in it must be in quotation marks"}}},
 		{"a cell under no name", "risk", riskHeader + ",\nR,d,e\n", []found{{2, "risk", "", "cell 3 has no name in the header"}}},
 		{"a quotation mark inside", "risk", riskHeader + "\nR,5\" pipe\nS,d,e\n", []found{

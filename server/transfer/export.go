@@ -3,6 +3,7 @@ package transfer
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -13,48 +14,53 @@ import (
 )
 
 // Export writes an organisation's records of the types, all if none is named,
-// as NDJSON in the order that Import needs, and returns how many of each it
-// wrote. What it writes belongs together, whatever is written to the file
-// meanwhile. The audit log is told when all has been written; an export that
-// can't be audited fails.
-func Export(ctx context.Context, store *db.DB, by db.By, org db.Org, types []string, w io.Writer) (map[string]int, error) {
-	types, err := exported(types)
+// in the order that Import needs, and returns how many of each it wrote. NDJSON
+// and JSON, one array, hold any number of types; CSV holds one: a header row,
+// commas and LF, each text as it is. What is written belongs together, whatever
+// is written to the file meanwhile. The audit log is told when all has been
+// written; an export that can't be audited fails.
+func Export(ctx context.Context, store *db.DB, document *openapi.Document, by db.By, org db.Org, types []string, format Format, w io.Writer) (map[string]int, error) {
+	all, err := exported(types)
 	if err != nil {
 		return nil, err
 	}
-	out := bufio.NewWriterSize(w, 64<<10)
-	return export(ctx, store, by, org, types, out, func(record []byte) error {
-		_, err := out.Write(record)
-		if err == nil {
-			err = out.WriteByte('\n')
+	f := frame{end: "\n", line: func(record []byte) ([]byte, error) { return record, nil }}
+	switch format {
+	case NDJSON:
+	case JSON:
+		f.open, f.between, f.end, f.close = "[", ",\n", "", "]\n"
+	case CSV:
+		if len(all) != 1 {
+			return nil, errors.New("a CSV file holds one type")
 		}
-		return err
-	})
+		table := newRows(document, all[0])
+		f.open, f.end, f.line = strings.Join(table.names, ",")+"\n", "", table.row
+	default:
+		return nil, noFormat(format)
+	}
+	return export(ctx, store, by, org, all, f, bufio.NewWriterSize(w, 64<<10))
 }
 
-// ExportCSV writes an organisation's records of one type as Export does, but as
-// CSV: a header row, commas and LF, each text as it is.
-func ExportCSV(ctx context.Context, store *db.DB, document *openapi.Document, by db.By, org db.Org, object string, w io.Writer) (map[string]int, error) {
-	types, err := exported([]string{object})
-	if err != nil {
-		return nil, err
-	}
-	out := bufio.NewWriterSize(w, 64<<10)
-	table := newRows(document, object)
-	if _, err := out.WriteString(strings.Join(table.names, ",") + "\n"); err != nil {
-		return nil, err
-	}
-	return export(ctx, store, by, org, types, out, func(record []byte) error {
-		line, err := table.row(record)
-		if err == nil {
-			_, err = out.Write(line)
-		}
-		return err
-	})
+// frame is what a format puts around records.
+type frame struct {
+	open, between, end, close string
+	line                      func(record []byte) ([]byte, error)
 }
 
-func export(ctx context.Context, store *db.DB, by db.By, org db.Org, types []string, out *bufio.Writer, each func([]byte) error) (map[string]int, error) {
-	written := map[string]int{}
+func export(ctx context.Context, store *db.DB, by db.By, org db.Org, types []string, f frame, out *bufio.Writer) (map[string]int, error) {
+	written, between := map[string]int{}, ""
+	_, _ = out.WriteString(f.open) // an error comes again, as do those below
+	each := func(record []byte) error {
+		line, err := f.line(record)
+		if err != nil {
+			return err
+		}
+		_, _ = out.WriteString(between)
+		_, _ = out.Write(line)
+		_, err = out.WriteString(f.end)
+		between = f.between
+		return err
+	}
 	err := store.Snapshot(ctx, func(s *db.Snapshot) error {
 		for _, object := range types {
 			written[object] = 0
@@ -66,9 +72,13 @@ func export(ctx context.Context, store *db.DB, by db.By, org db.Org, types []str
 				return fmt.Errorf("the export of type %s failed: %w", object, err)
 			}
 		}
-		return out.Flush()
+		return nil
 	})
 	if err != nil {
+		return nil, err
+	}
+	_, _ = out.WriteString(f.close)
+	if err := out.Flush(); err != nil {
 		return nil, err
 	}
 	by.Org = org

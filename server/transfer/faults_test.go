@@ -194,12 +194,13 @@ func TestFaultsOfValues(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
 	const bad = `{"object":"risk","risk_id":"R"}`
+	other := risk("R-2", "")
 	missing := func(line int) found { return found{line, "risk", "description", "description is required"} }
 	rows := []struct {
 		name, text string
 		want       []found
 	}{
-		{"records of an array", "[\n" + good + ",\n\n" + bad + ",\n" + good + ",  " + bad + "]", []found{missing(4), missing(5)}},
+		{"records of an array", "[\n" + good + ",\n\n" + bad + ",\n" + other + ",  " + bad + "]", []found{missing(4), missing(5)}},
 		{"a record over many lines", "\n[{\n\"object\":\n\"risk\"\n},\n" + bad + "\n]", []found{
 			{2, "risk", "risk_id", "risk_id is required"},
 			{2, "risk", "description", "description is required"},
@@ -210,7 +211,7 @@ func TestFaultsOfValues(t *testing.T) {
 		{"a record alone", "\n{\n\"object\":\"risk\",\n\"risk_id\":\"R\"\n}", []found{missing(2)}},
 		{"an empty object", "{ }", []found{{1, "", "object", "object is required: it names the record's type"}}},
 		{"not records", `[1, null]`, []found{{1, "", "", "the record must be a JSON object"}, {1, "", "", "the record must be a JSON object"}}},
-		{"an array not closed", "[\n" + good + ",\n" + good + "\n", []found{{4, "", "", "the JSON ends before its last array or object does; what follows was not read"}}},
+		{"an array not closed", "[\n" + good + ",\n" + other + "\n", []found{{4, "", "", "the JSON ends before its last array or object does; what follows was not read"}}},
 		{"a record not closed", "[\n" + good + ",\n{\"object\":\"risk\",\n\"risk_id\"\n", []found{{3, "", "", "the JSON ends before its last array or object does; what follows was not read"}}},
 		{"a record that is not JSON", "[\n" + good + ",\n{\"object\":\"risk\",\n\"risk_id\": R}," + good + "]", []found{{3, "", "", "the record is not valid JSON (on line 4); what follows was not read"}}},
 		{"no comma", "[" + good + "\n" + good + "]", []found{{2, "", "", "the record is not valid JSON; what follows was not read"}}},

@@ -50,12 +50,16 @@ func Formats() []string {
 // check refuses a format or a type that there is not; "" is to be found out.
 func (o Options) check() error {
 	if o.Format != "" && !slices.Contains(Formats(), string(o.Format)) {
-		return fmt.Errorf("no format %q; the formats are %s", o.Format, strings.Join(Formats(), ", "))
+		return noFormat(o.Format)
 	}
 	if all := db.RecordTypes(); o.Type != "" && !slices.Contains(all, o.Type) {
 		return noType(o.Type)
 	}
 	return nil
+}
+
+func noFormat(format Format) error {
+	return fmt.Errorf("no format %q; the formats are %s", format, strings.Join(Formats(), ", "))
 }
 
 // reader takes the records out of a source.

@@ -83,9 +83,9 @@ func FuzzCSV(f *testing.F) {
 				t.Errorf("%d records, encoding/csv finds %d", report.Records, n)
 			}
 			for _, c := range report.Types {
-				table := s.exportCSV(c.Type)
+				table := s.exportAs(transfer.CSV, c.Type)
 				again, err := s.try(transfer.Options{Format: transfer.CSV}, transfer.Bytes("x", []byte(table)))
-				if err != nil || again.Types[0].Created+again.Types[0].Updated > 0 || s.exportCSV(c.Type) != table {
+				if err != nil || again.Types[0].Created+again.Types[0].Updated > 0 || s.exportAs(transfer.CSV, c.Type) != table {
 					t.Errorf("the import of the exported %s: %+v, %v", c.Type, again, err)
 				}
 			}

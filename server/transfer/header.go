@@ -2,6 +2,8 @@ package transfer
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -31,7 +33,11 @@ func (t *table) readHeader() error {
 	}
 	err := t.read()
 	t.at = t.line
-	if err != nil {
+	switch {
+	case errors.Is(err, io.EOF):
+		t.at, t.over = 1, true
+		return refusal("the source is empty: its first row must hold the names of the columns")
+	case err != nil:
 		t.over = true
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -23,6 +24,10 @@ func TestFormats(t *testing.T) {
 	other := risk("R-2", "")
 	const list = `{"object":"list","api_version":"2026-09-12","data":[` + good + `],"has_more":false,"next_cursor":null}`
 	pretty := "{\n  \"object\": \"list\",\n  \"data\": [\n" + good + ",\n" + other + "\n]\n}\n"
+	large := good
+	for i := range 2_000 {
+		large += "," + risk(fmt.Sprint("L-", i), "")
+	}
 	rows := []struct {
 		name, file, text string
 		format           transfer.Format
@@ -53,7 +58,7 @@ func TestFormats(t *testing.T) {
 		{"an array, unnamed", "standard input", "\n [" + good + "]", "", 1},
 		{"an array over many lines, unnamed", "x.txt", "[\n" + good + "\n]", "", 1},
 		{"an envelope, unnamed", "x", list, "", 1},
-		{"a large envelope, unnamed", "x", `{"object":"list","data":[` + good + strings.Repeat(","+other, 2_000) + `]}`, "", 2_001},
+		{"a large envelope, unnamed", "x", `{"object":"list","data":[` + large + `]}`, "", 2_001},
 		{"an envelope over many lines, unnamed", "x", pretty, "", 2},
 		{"a record over many lines, unnamed", "x", "{\"object\":\"risk\",\n\"risk_id\":\"R\",\n\"description\":\"d\"}\n", "", 1},
 		{"lines, said so", "x.json", good + "\n" + other, transfer.NDJSON, 2},
@@ -366,9 +371,23 @@ func TestExport(t *testing.T) {
 	if diff := cmp.Diff([]string{`export.completed export 1 {"types":{"kpi":1,"risk":2}}`}, audited); diff != "" {
 		t.Errorf("audit event (-want +got):\n%s", diff)
 	}
-	_, err := transfer.Export(t.Context(), s.DB, s.by, s.by.Org, []string{"score"}, io.Discard)
+	_, err := s.exportTo(io.Discard, transfer.NDJSON, "score")
 	if want := `no type "score"; the types are ` + strings.Join(db.RecordTypes(), ", "); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
+	}
+	for _, row := range []struct {
+		format transfer.Format
+		types  []string
+		want   string
+	}{
+		{"", nil, `no format ""; the formats are ndjson, json, csv`},
+		{"xml", nil, `no format "xml"; the formats are ndjson, json, csv`},
+		{transfer.CSV, nil, "a CSV file holds one type"},
+		{transfer.CSV, []string{"risk", "signal"}, "a CSV file holds one type"},
+	} {
+		if _, err := s.exportTo(io.Discard, row.format, row.types...); err == nil || err.Error() != row.want {
+			t.Errorf("%v, want %s", err, row.want)
+		}
 	}
 }
 
@@ -385,7 +404,7 @@ func TestExportIsASnapshot(t *testing.T) {
 		}
 		return out.Write(p)
 	})
-	if _, err := transfer.Export(t.Context(), s.DB, s.by, s.by.Org, nil, writer); err != nil {
+	if _, err := s.exportTo(writer, transfer.NDJSON); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(want, out.String()); diff != "" {
@@ -406,7 +425,7 @@ func TestExportThatFails(t *testing.T) {
 	s.put(good)
 	full := errors.New("the disk is full")
 	audited := len(s.query("SELECT event FROM audit_events"))
-	_, err := transfer.Export(t.Context(), s.DB, s.by, s.by.Org, nil, writerFunc(func([]byte) (int, error) { return 0, full }))
+	_, err := s.exportTo(writerFunc(func([]byte) (int, error) { return 0, full }), transfer.NDJSON)
 	if !errors.Is(err, full) || len(s.query("SELECT event FROM audit_events")) != audited {
 		t.Errorf("%v; it was audited as done", err)
 	}

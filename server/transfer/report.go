@@ -93,6 +93,7 @@ func (t tally) add(object string, outcome db.Outcome) {
 		count.Updated++
 	case db.Unchanged:
 		count.Unchanged++
+	case db.Repeated: // a fault
 	}
 }
 

@@ -65,6 +65,14 @@ func roundTrip(t *testing.T, source transfer.Source) {
 		t.Errorf("%d events were raised by second imports of the same", after-events)
 	}
 
+	array, third := first.exportAs(transfer.JSON), newStore(t)
+	if _, err := third.try(transfer.Options{}, transfer.Bytes("x.json", []byte(array))); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(array, third.exportAs(transfer.JSON)); diff != "" {
+		t.Errorf("the array of an imported array differs (-array +its array):\n%s", diff)
+	}
+
 	second.put(exported)
 	if diff := cmp.Diff(exported, second.export()); diff != "" {
 		t.Errorf("the export of an imported export differs (-export +its export):\n%s", diff)

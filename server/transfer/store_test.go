@@ -5,6 +5,7 @@ import (
 	"context"
 	"database/sql"
 	"encoding/json"
+	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -100,14 +101,23 @@ func lines(records ...string) transfer.Source {
 
 func (s *store) export(types ...string) string {
 	s.t.Helper()
+	return s.exportAs(transfer.NDJSON, types...)
+}
+
+func (s *store) exportAs(format transfer.Format, types ...string) string {
+	s.t.Helper()
 	var out bytes.Buffer
-	if _, err := transfer.Export(s.t.Context(), s.DB, s.by, s.by.Org, types, &out); err != nil {
+	if _, err := s.exportTo(&out, format, types...); err != nil {
 		s.t.Fatal(err)
 	}
 	return out.String()
 }
 
-// query reads a column of texts straight from the file.
+func (s *store) exportTo(w io.Writer, format transfer.Format, types ...string) (map[string]int, error) {
+	return transfer.Export(s.t.Context(), s.DB, document(s.t), s.by, s.by.Org, types, format, w)
+}
+
+// query reads a column of texts straight from the file, or writes there.
 func (s *store) query(query string) []string {
 	s.t.Helper()
 	file, err := sql.Open("sqlite", s.Path())
@@ -148,6 +158,13 @@ func (s *store) contents() string {
 		tables = append(tables, "SELECT record FROM "+object+"_records")
 	}
 	return strings.Join(s.query(strings.Join(tables, " UNION ALL ")), "\n")
+}
+
+// subscribe makes a subscription, without which no event is raised.
+func (s *store) subscribe() {
+	s.t.Helper()
+	s.query(`INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '') RETURNING id`)
 }
 
 // events lists the outbox, oldest first.

@@ -131,7 +131,7 @@ func (t *table) row(l *layout) ([]byte, error) {
 func (t *table) misfits(f *flawed) bool {
 	n := len(t.cells.ends)
 	if n < len(t.header) {
-		f.add(t.header[n].name, fmt.Sprintf("has no cell: the row has %d cells and the header %d", n, len(t.header)))
+		f.add(t.header[n].name, fmt.Sprintf("has no cell: the header has %d and the row %d", len(t.header), n))
 		return true
 	}
 	for i := len(t.header); i < n; i++ {

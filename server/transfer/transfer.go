@@ -1,7 +1,7 @@
 // Package transfer moves an organisation's records in and out of the data file
 // in the data format (contract, section 5): Import reads NDJSON, JSON arrays,
-// the API's envelopes and CSV, all or nothing; Export writes NDJSON or CSV that
-// Import reads and finds unchanged.
+// the API's envelopes and CSV, all or nothing; Export writes NDJSON,
+// JSON or CSV that Import reads and finds unchanged.
 package transfer
 
 import (
@@ -41,6 +41,7 @@ type importing struct {
 	options  Options
 	progress meter
 	faults   faults
+	repeats  repeats
 	doomed   bool // the first pass found faults
 	tally    tally
 	records  int
@@ -89,7 +90,11 @@ func (im *importing) write(ctx context.Context) error {
 	}
 	im.progress.start(StageWrite)
 	err := im.store.Write(ctx, im.by, func(tx *db.Tx) error {
-		if err := im.put(ctx, tx); err != nil {
+		err := im.put(ctx, tx)
+		if err == nil {
+			err = im.findRepeated(ctx, tx)
+		}
+		if err != nil {
 			return err
 		}
 		if im.options.DryRun || im.faults.total > 0 {
@@ -120,6 +125,9 @@ func (im *importing) put(ctx context.Context, tx *db.Tx) error {
 		outcome, err := tx.Put(e.kind.object, e.record)
 		if err != nil {
 			return im.refused(e, err)
+		}
+		if outcome == db.Repeated {
+			return im.repeated(tx, e)
 		}
 		im.tally.add(e.kind.object, outcome)
 		return nil

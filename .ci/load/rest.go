@@ -1,0 +1,133 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"strings"
+	"sync"
+	"time"
+)
+
+// withServer runs a measurement against a server on the smallest file.
+func (b *bench) withServer(ctx context.Context, scopes string, measure func(server *process, key string) error) error {
+	path, err := b.file(ctx, b.sizes[0])
+	if err != nil {
+		return err
+	}
+	key, err := b.key(ctx, path, scopes)
+	if err != nil {
+		return err
+	}
+	server, err := b.serve(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer server.stop() //nolint:errcheck // it is being thrown away
+	return measure(server, key)
+}
+
+// paced holds requests back so that all connections together send that many a
+// second.
+func paced(connections, perSecond int, next request) request {
+	begun := time.Now()
+	gap := time.Second * time.Duration(connections) / time.Duration(perSecond)
+	return func(connection, n int) []byte {
+		if n == 0 {
+			begun = time.Now()
+		}
+		time.Sleep(time.Until(begun.Add(time.Duration(n) * gap)))
+		return next(connection, n)
+	}
+}
+
+// tools compares a tool's call over MCP with the GET of the same page.
+func tools(ctx context.Context, out io.Writer, b *bench) error {
+	return b.withServer(ctx, "read:all", func(server *process, key string) error {
+		const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks","arguments":{}}}`
+		fmt.Fprintln(out, "## MCP: tools/call of the unchanged page beside its GET\n\n| connections | calls/s | p99 | GETs/s | share |\n|---|---|---|---|---|")
+		for _, connections := range []int{1, 16, 64} {
+			calls, gets, err := b.pair(ctx, connections,
+				side{server.address, post("/api/v1/mcp", key, message)}, side{server.address, get(page, key)})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "| %d | %.0f | %s | %.0f | %.2f |\n", connections, calls.rate, rounded(calls.p99), gets.rate, calls.rate/gets.rate)
+		}
+		_, err := fmt.Fprintln(out)
+		return err
+	})
+}
+
+// checkins writes batches of 500 points, each batch for another day.
+func checkins(ctx context.Context, out io.Writer, b *bench) error {
+	return b.withServer(ctx, "read:all,write:kpis", func(server *process, key string) error {
+		next := func(connection, n int) []byte {
+			points := make([]string, 500)
+			for i := range points {
+				day := (connection*100_000 + n*500 + i) % 300_000
+				points[i] = fmt.Sprintf(`{"key_result_code":"LOAD-%d","value":%d,"period_start":"%04d-%02d-%02d"}`, i%10, n, 1000+day/336, day/28%12+1, day%28+1)
+			}
+			return post("/api/v1/kpis/checkins", key, `{"checkins":[`+strings.Join(points, ",")+`]}`)(0, 0)
+		}
+		fmt.Fprintln(out, "## KPI check-ins, batches of 500 points\n\n| connections | points/s | p99 of a batch |\n|---|---|---|")
+		for _, connections := range []int{1, 4} {
+			r, err := load(ctx, server.address, connections, b.spell, next)
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "| %d | %.0f | %s |\n", connections, 500*r.rate, rounded(r.p99))
+		}
+		_, err := fmt.Fprintln(out)
+		return err
+	})
+}
+
+// flood measures a good caller while others present wrong keys.
+func flood(ctx context.Context, out io.Writer, b *bench) error {
+	return b.withServer(ctx, "read:all", func(server *process, key string) error {
+		former := "gov_live_" + strings.Repeat("k", 30)
+		if _, err := b.govsvcIn(ctx, former, "keys", "import", "--db", server.file, "--name", "former", "--scope", "read:all"); err != nil {
+			return err
+		}
+		fmt.Fprintln(out, "## A good caller at 200 requests a second, beside 800 wrong keys a second\n\n| wrong keys | p50 alone | p50 | p99 alone | p99 |\n|---|---|---|---|---|")
+		good := paced(1, 200, get(page, key))
+		for _, kind := range []struct {
+			name  string
+			wrong func(n int) string
+		}{
+			{"bad tag", func(int) string { return key[:len(key)-8] + "00000000" }},
+			{"unknown id", func(n int) string { return fmt.Sprintf("gov_live_%024d", n) }},
+			{"former key's beginning", func(n int) string { return fmt.Sprintf("%s%016d", former[:20], n) }},
+		} {
+			var alone, beside []result
+			for range b.rounds {
+				r, err := load(ctx, server.address, 1, b.spell, good)
+				if err != nil {
+					return err
+				}
+				alone = append(alone, r)
+				var group sync.WaitGroup
+				var failed error
+				group.Go(func() {
+					_, failed = loadFor(ctx, server.address, 16, b.spell, "HTTP/1.1 401", paced(16, 800, func(c, n int) []byte {
+						return get(page, kind.wrong(c*1_000_000+n))(0, 0)
+					}))
+				})
+				r, err = load(ctx, server.address, 1, b.spell, good)
+				group.Wait()
+				if failed != nil {
+					return failed
+				}
+				if err != nil {
+					return fmt.Errorf("a good caller was refused beside %s: %w", kind.name, err)
+				}
+				beside = append(beside, r)
+			}
+			one, two := median(alone), median(beside)
+			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", kind.name, rounded(one.p50), rounded(two.p50), rounded(one.p99), rounded(two.p99))
+		}
+		_, err := fmt.Fprintln(out)
+		return err
+	})
+}

@@ -1,0 +1,178 @@
+package db
+
+import (
+	"bytes"
+	"context"
+	"database/sql/driver"
+	"errors"
+	"io"
+	"strings"
+	"sync"
+)
+
+// pages reads the lists of the API through connections of its own, with the
+// driver's own statements, and lets SQLite join a page's rows: half of the time
+// of a page goes elsewhere when database/sql reads it row by row.
+type pages struct {
+	open func() (driver.Conn, error)
+
+	mutex  sync.Mutex
+	closed bool
+	idle   []*pageReader
+	turns  chan struct{} // a place for each connection there may be
+}
+
+// pageReader is a connection that one page is read through at a time.
+type pageReader struct {
+	conn       driver.Conn
+	statements map[string]driver.Stmt
+}
+
+// In a page, rows and what is beside them are told apart by what never stands
+// in JSON text: control characters are escaped there.
+const (
+	rowEnd   = '\x1e'
+	fieldEnd = '\x1f'
+)
+
+// joined makes one row of all that a query for order, id and resource gives;
+// SQLite joins rows in the order in which they come.
+func joinedRows(query string) string {
+	return "SELECT group_concat(resource, '\x1e'), group_concat(position || '\x1f' || id, '\x1e') FROM (" + query + ")"
+}
+
+func (p *pages) init(d *DB) {
+	drv := d.read.Driver()
+	dsn := d.dsn("ro")
+	p.open = func() (driver.Conn, error) { return drv.Open(dsn) }
+	p.turns = make(chan struct{}, readers)
+}
+
+// read runs a query made by joinedRows and returns its two texts, "" where
+// there are no rows.
+func (p *pages) read(ctx context.Context, query string, args []any) (resources, positions string, err error) {
+	select {
+	case p.turns <- struct{}{}:
+		defer func() { <-p.turns }()
+	case <-ctx.Done():
+		return "", "", ctx.Err()
+	}
+	reader, err := p.take()
+	if err != nil {
+		return "", "", err
+	}
+	resources, positions, err = reader.read(query, args)
+	p.give(reader, err)
+	return resources, positions, err
+}
+
+var errClosed = errors.New("sql: database is closed") // as database/sql says it
+
+func (p *pages) take() (*pageReader, error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if p.closed {
+		return nil, errClosed
+	}
+	if last := len(p.idle) - 1; last >= 0 {
+		reader := p.idle[last]
+		p.idle = p.idle[:last]
+		return reader, nil
+	}
+	conn, err := p.open()
+	if err != nil {
+		return nil, err
+	}
+	return &pageReader{conn, map[string]driver.Stmt{}}, nil
+}
+
+// give puts a connection back, unless it failed: a new one may do better.
+func (p *pages) give(reader *pageReader, err error) {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	if err != nil || p.closed {
+		_ = reader.close()
+		return
+	}
+	p.idle = append(p.idle, reader)
+}
+
+func (p *pages) close() error {
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	p.closed = true
+	var err error
+	for _, reader := range p.idle {
+		err = errors.Join(err, reader.close())
+	}
+	p.idle = nil
+	return err
+}
+
+func (r *pageReader) read(query string, args []any) (resources, positions string, err error) {
+	statement := r.statements[query]
+	if statement == nil {
+		if statement, err = r.conn.Prepare(query); err != nil {
+			return "", "", err
+		}
+		r.statements[query] = statement
+	}
+	values := make([]driver.NamedValue, len(args))
+	for i, arg := range args {
+		values[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
+	}
+	// a page is read in less time than it takes to end one, so that no context
+	// is asked on the way
+	rows, err := statement.(driver.StmtQueryContext).QueryContext(context.Background(), values)
+	if err != nil {
+		return "", "", err
+	}
+	var row [2]driver.Value
+	err = rows.Next(row[:])
+	resources, _ = row[0].(string)
+	positions, _ = row[1].(string)
+	return resources, positions, errors.Join(notEnd(err), rows.Close())
+}
+
+func (r *pageReader) close() error {
+	var err error
+	for _, statement := range r.statements {
+		err = errors.Join(err, statement.Close())
+	}
+	return errors.Join(err, r.conn.Close())
+}
+
+func notEnd(err error) error {
+	if errors.Is(err, io.EOF) {
+		return nil
+	}
+	return err
+}
+
+// cut makes of what was read for a limit of rows, and one more if there is one,
+// the page's rows as a JSON array and the position of its last.
+func cut(resources, positions string, limit int) (data []byte, more bool, order, id string) {
+	data = make([]byte, 0, len(resources)+2)
+	data = append(data, '[')
+	data = append(data, resources...)
+	rows := 0
+	for at := 0; rows < limit; rows++ {
+		end := bytes.IndexByte(data[at:], rowEnd)
+		if end < 0 {
+			break
+		}
+		at += end
+		if rows == limit-1 {
+			data, more = data[:at], true
+			break
+		}
+		data[at] = ','
+	}
+	if more {
+		last := strings.LastIndexByte(positions, rowEnd)
+		positions = positions[:last]
+		positions = positions[strings.LastIndexByte(positions, rowEnd)+1:]
+		order, id, _ = strings.Cut(positions, string(fieldEnd))
+	}
+	return append(data, ']'), more, order, id
+}

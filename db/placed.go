@@ -1,0 +1,57 @@
+package db
+
+import "fmt"
+
+// rowSet holds rows of a table, a bit each: those of an import stand close
+// together, whether they are new or known, so millions take little memory.
+type rowSet map[int64]*[rowsTogether / 64]uint64
+
+const rowsTogether = 1024
+
+// add tells whether the row was not in the set before.
+func (s rowSet) add(seq int64) bool {
+	page := s[seq/rowsTogether]
+	if page == nil {
+		page = new([rowsTogether / 64]uint64)
+		s[seq/rowsTogether] = page
+	}
+	word, bit := &page[seq%rowsTogether/64], uint64(1)<<(seq%64)
+	fresh := *word&bit == 0
+	*word |= bit
+	return fresh
+}
+
+// first notes that a record is put into a row, and tells whether it is the
+// first of the change.
+func (tx *Tx) first(n *noun, seq int64) bool {
+	rows := tx.placed[n]
+	if rows == nil {
+		if tx.placed == nil {
+			tx.placed = map[*noun]rowSet{}
+		}
+		rows = rowSet{}
+		tx.placed[n] = rows
+	}
+	return rows.add(seq)
+}
+
+// Find tells the row that Put writes a record to, by its natural key; 0 where
+// there is none, be it because Put would refuse the record. Rows of different
+// types may have the same number.
+func (tx *Tx) Find(object string, record Record) (row int64, err error) {
+	n := nounOf(object)
+	if n == nil {
+		return 0, fmt.Errorf("no record type %q", object)
+	}
+	if n.derive != nil {
+		err = n.derive(tx, record)
+	}
+	var known stored
+	if err == nil {
+		known, err = tx.find(n, record)
+	}
+	if Is(err, NotFound) || Is(err, Invalid) {
+		return 0, nil
+	}
+	return known.seq, err
+}

@@ -1,0 +1,63 @@
+package server_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// TestUnusedScopes: a key is known to have needed a scope once a request of it
+// was let in, over HTTP or MCP, and after a restart still is.
+func TestUnusedScopes(t *testing.T) {
+	t.Parallel()
+	path, c := empty(t), &clock{now: start}
+	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: 50 * time.Millisecond})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = quick.Close() })
+	s := &mcpScene{serveFile(t, path, c, withStore(quick))}
+	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks", "read:all", "write:risks", "read:signals"}})
+	idle, _ := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:kpis"}})
+	unused := func(want ...string) {
+		t.Helper()
+		s.flush(t)
+		got, err := s.store.UnusedScopes(t.Context(), made.Org)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(want, got[made.ID]); diff != "" {
+			t.Errorf("never needed (-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]string{"read:kpis"}, got[idle.ID]); diff != "" {
+			t.Errorf("of a key that is not used (-want +got):\n%s", diff)
+		}
+	}
+	unused("read:risks", "read:all", "write:risks", "read:signals")
+	s.ask(t, row{path: "/webhooks/subscriptions", key: key, status: 403, code: "insufficient_scope"})
+	unused("read:risks", "read:all", "write:risks", "read:signals")
+	s.get(t, "/risks", key)
+	s.get(t, "/risks", key)
+	unused("read:all", "write:risks", "read:signals")
+	s.get(t, "/kpis", key) // which read:all lets it
+	unused("write:risks", "read:signals")
+	release := lock(t, path)
+	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_signals","arguments":{}}}`
+	if r := s.request(t, "POST", mcpPath, key, call, "Accept: application/json, text/event-stream"); r.status != 200 {
+		t.Errorf("over MCP: %+v", r)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := s.server.Run(ctx); !db.Is(err, db.Unavailable) {
+		t.Errorf("flushed into a locked file: %v", err)
+	}
+	release()
+	unused("write:risks")
+	s.restart(t)
+	s.get(t, "/risks", key)
+	unused("write:risks")
+}
