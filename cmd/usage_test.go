@@ -108,6 +108,7 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --backup-dir x --backup-keep 0", "--backup-keep: \"0\" is not a whole number from 1 to"},
 		{"serve --backup-dir x --backup-every 0s", "--backup-every: \"0s\" is not a length of time like 24h or 30m, of at least a second"},
 
+		{"serve --delivered-logs-keep 30d", "--delivered-logs-keep: \"30d\" is not a length of time like 24h"},
 		{"serve x", "unexpected argument \"x\""},
 		{"serve --addr 8080", "--addr: \"8080\" is not HOST:PORT"},
 		{"serve --addr :99999", "--addr: \":99999\" is not HOST:PORT"},
@@ -191,7 +192,7 @@ func TestMissingFile(t *testing.T) {
 		"keys list", "keys revoke x", "keys rotate x", "orgs list", "orgs set default --plan starter",
 		"export", "audit verify", "audit export", "evidence list", "evidence file --title t", "evidence export x --out FILE", "keys mint --name n --scope read:all --org other", "import --dry-run FILE",
 		"deliver --once", "deliver", "webhooks list", "webhooks rotate-secret x", "deadletters list", "deadletters replay --all",
-		"deadletters replay x", "deadletters discard x",
+		"deadletters replay x", "deadletters discard x", "backup copy.db",
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
