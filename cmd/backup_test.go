@@ -62,7 +62,7 @@ func TestBackupAndRestore(t *testing.T) {
 	c.must("orgs", "create", "acme")
 	file := filepath.Join(c.dir, "b.db")
 	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", "write:risks"), func(*exec.Cmd) {})
-	p.want("before", newRiskOf("before"), 201)
+	p.want("before", newRisk("before"), 201)
 	text := c.must("backup", file)
 	for _, want := range []string{file + ": ", " kB, version ", ", checked\n", "ORG ", "acme ", "default "} {
 		if !strings.Contains(text, want) {
@@ -73,7 +73,7 @@ func TestBackupAndRestore(t *testing.T) {
 		t.Error(got)
 	}
 	made := decoded[backup](c, "backup", "--force", file)
-	p.want("after", newRiskOf("after"), 201)
+	p.want("after", newRisk("after"), 201)
 
 	if got := c.refused(1, "restore", file); !strings.Contains(got, "nothing was restored: with --force") {
 		t.Error(got)
@@ -115,11 +115,6 @@ func TestBackupAndRestore(t *testing.T) {
 		}
 	}
 	c.must("check", "--full")
-}
-
-// newRiskOf is a new risk under an Idempotency-Key.
-func newRiskOf(once string) deed {
-	return deed{method: "POST", path: "/risks", once: once, body: `{"title":"` + once + `","description":"A risk that is worth a backup.","severity":"HIGH","likelihood":"RARE"}`}
 }
 
 // TestServeMakesBackups: a server makes the first at once and, started again,
@@ -185,7 +180,7 @@ func TestKilledBackup(t *testing.T) {
 	c := newCLI(t)
 	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", "write:risks", "--rpm", "1000000"), func(*exec.Cmd) {})
 	for i := range 20 {
-		p.want("filling", newRiskOf(fmt.Sprint("r", i)), 201)
+		p.want("filling", newRisk(fmt.Sprint("r", i)), 201)
 	}
 	file := filepath.Join(c.dir, "b.db")
 	whole := 0
@@ -198,7 +193,7 @@ func TestKilledBackup(t *testing.T) {
 		time.Sleep(delay)
 		_ = run.Process.Kill()
 		_ = run.Wait()
-		p.want("meanwhile", newRiskOf(fmt.Sprint("during ", delay)), 201)
+		p.want("meanwhile", newRisk(fmt.Sprint("during ", delay)), 201)
 		if exists(file) {
 			whole++
 			c.must("restore", file, "--db", filepath.Join(c.dir, fmt.Sprint("restored-", whole)))
@@ -206,7 +201,7 @@ func TestKilledBackup(t *testing.T) {
 		}
 	}
 	p.whole()
-	status, _, _ := p.send(http.DefaultClient, newRiskOf("after"))
+	status, _, _ := p.send(http.DefaultClient, newRisk("after"))
 	if status != 201 {
 		t.Error(status)
 	}
