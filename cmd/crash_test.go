@@ -74,6 +74,20 @@ func (p *child) send(client *http.Client, d deed) (status int, body, replayed st
 	return response.StatusCode, string(text), response.Header.Get("Idempotency-Replayed")
 }
 
+// newRisk is a new risk under an Idempotency-Key.
+func newRisk(once string) deed {
+	return deed{method: "POST", path: "/risks", once: once, body: `{"title":"` + once + `","description":"A risk that needs its place.","severity":"HIGH","likelihood":"RARE"}`}
+}
+
+// want sends a deed and compares the status.
+func (p *child) want(about string, d deed, status int) {
+	p.t.Helper()
+	got, body, _ := p.send(http.DefaultClient, d)
+	if got != status || status == 503 && !strings.Contains(body, `"service_unavailable"`) {
+		p.t.Errorf("%s: %s %s: %d %s, want %d; log:\n%s", about, d.method, d.path, got, body, status, p.log)
+	}
+}
+
 // pick makes a deed of a random kind.
 func pick(random *rand.Rand, once, risk string) deed {
 	switch random.IntN(4) {

@@ -20,9 +20,13 @@ type receivers struct {
 	allow prefixes
 	roots []string // files
 	waits waits
+	keep  *time.Duration // how long the log of what was delivered stays
 }
 
-func newReceivers() receivers { return receivers{waits: waits{webhook.DefaultSchedule}} }
+func newReceivers() receivers {
+	keep := db.LogKept
+	return receivers{waits: waits{webhook.DefaultSchedule}, keep: &keep}
+}
 
 // receiversText is what the help of serve and deliver says about them.
 const receiversText = `An event goes at once to each webhook subscription that wants it, and again
@@ -37,6 +41,7 @@ func (r *receivers) flags(c *cobra.Command) {
 	c.Flags().Var(&r.allow, "webhook-allow", "network that webhooks may reach although it is not public, names that resolve into it included; repeatable, or separated by commas")
 	r.rootsFlag(c)
 	c.Flags().Var(&r.waits, "webhook-schedule", "waits between the attempts of a delivery, like 5s,10m,2h, each lengthened by up to 20% by chance; there is one attempt more than waits")
+	c.Flags().Var(span{r.keep}, "delivered-logs-keep", "how long the log of a delivered webhook stays in the data file; dead letters stay until they are replayed or discarded")
 }
 
 func (r *receivers) rootsFlag(c *cobra.Command) {
@@ -61,7 +66,7 @@ func (r *receivers) sender() (*webhook.Sender, error) {
 
 // deliverer makes the delivery loop of a data file.
 func (r *receivers) deliverer(store *db.DB, sender *webhook.Sender, logger *slog.Logger) *webhook.Deliverer {
-	return webhook.NewDeliverer(webhook.Config{Store: store, Sender: sender, Logger: logger, Schedule: r.waits.values})
+	return webhook.NewDeliverer(webhook.Config{Store: store, Sender: sender, Logger: logger, Schedule: r.waits.values, KeepLogs: r.keep})
 }
 
 // waits are lengths of time, separated by commas. What is set replaces what

@@ -38,13 +38,14 @@ type serveOptions struct {
 	anonymousRPM   *int
 	answerMemory   *int
 	receivers      receivers
+	backups        backups
 	logFormat      string
 	demo           bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
 	perMinute, megabytes := anonymousRPM, 16
-	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, receivers: newReceivers(), logFormat: logText}
+	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, receivers: newReceivers(), backups: newBackups(), logFormat: logText}
 	c := &cobra.Command{
 		Use:        "serve",
 		SuggestFor: []string{"start", "run", "server"},
@@ -65,13 +66,22 @@ one in a browser. It works once, for 30 minutes; a restart prints another, and
 SIGTERM or SIGINT ends it in order: no new connections, running requests end
 (within 20 seconds), webhooks under way end (within 5 seconds) and are recorded,
 counts are stored, exit status 0. A second signal ends it at once. Other
-commands can change the same file meanwhile.`,
+commands can change the same file meanwhile.
+
+With --backup-dir it makes backups in that folder (see "govsvc backup"), named
+after the data file and the time, and removes its own oldest. The folder tells
+when the next one is due, so that a restart neither skips nor repeats one. What
+failed is logged, tried again after 5 minutes, and shown by "govsvc check".`,
 		Example: `  govsvc serve --demo
   govsvc serve --db /var/lib/govsvc/govsvc.db --addr 0.0.0.0:8080 --log-format json
+  govsvc serve --backup-dir /var/backups/govsvc --backup-every 6h --backup-keep 28
   govsvc serve --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com
   govsvc serve --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.backups.complete(c); err != nil {
+				return err
+			}
 			return a.serve(c.Context(), o)
 		},
 	}
@@ -83,6 +93,7 @@ commands can change the same file meanwhile.`,
 	flags.Var(count{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
 	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
 	o.receivers.flags(c)
+	o.backups.flags(c)
 	logFlag(c, &o.logFormat)
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
 	return c
@@ -141,7 +152,11 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		return err
 	}
 	delivery := o.receivers.deliverer(store, sender, logger)
-	return beside(ctx, delivery.Run, func(ctx context.Context) error {
+	work, err := o.backups.beside(store, logger, delivery.Run)
+	if err != nil {
+		return err
+	}
+	return beside(ctx, work, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
 		fmt.Fprint(a.stdout, "listening on "+url+"\n"+firstLink)
 		return errors.Join(run(ctx, listener, handler, logger), data.close())

@@ -18,20 +18,6 @@ import (
 // may only read. In each a write is a 503 that did nothing, reads go on, and
 // the same request with the same key goes through when the cause is gone.
 
-// risk is a new risk under an Idempotency-Key.
-func newRisk(once string) deed {
-	return deed{method: "POST", path: "/risks", once: once, body: `{"title":"` + once + `","description":"A risk that needs its place.","severity":"HIGH","likelihood":"RARE"}`}
-}
-
-// want sends a deed and compares the status.
-func (p *child) want(about string, d deed, status int) {
-	p.t.Helper()
-	got, body, _ := p.send(http.DefaultClient, d)
-	if got != status || status == 503 && !strings.Contains(body, `"service_unavailable"`) {
-		p.t.Errorf("%s: %s %s: %d %s, want %d; log:\n%s", about, d.method, d.path, got, body, status, p.log)
-	}
-}
-
 // refuses checks that the server reads and does not write.
 func (p *child) refuses(about string) {
 	p.t.Helper()
@@ -149,11 +135,4 @@ func TestReadOnlyFile(t *testing.T) {
 	must(t, os.Chmod(path, 0o600))
 	p.want("writable again, once more", newRisk("first"), 201)
 	p.recovers("read-only", "first")
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

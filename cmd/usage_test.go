@@ -12,7 +12,7 @@ const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:r
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ line, want string }{
-		{"", "`govsvc` needs a command: audit, completion, deadletters, deliver, evidence, export, import, keys, openapi, orgs, sandbox, serve, users, version or webhooks; see `govsvc --help`"},
+		{"", "`govsvc` needs a command: audit, backup, check, completion, deadletters, deliver, evidence, export, import, keys, openapi, orgs, restore, sandbox, serve, users, version or webhooks; see `govsvc --help`"},
 		{"keys", "`govsvc keys` needs a command: import, list, mint, revoke or rotate; see `govsvc keys --help`"},
 		{"orgs", "`govsvc orgs` needs a command: create, list or set; "},
 		{"audit", "`govsvc audit` needs a command: export or verify; "},
@@ -106,6 +106,25 @@ func TestWrongUsage(t *testing.T) {
 		{"evidence verify", "PACK.zip is missing; see `govsvc evidence verify --help`"},
 		{"evidence verify x --sha256 abc", "--sha256: \"abc\" is not a SHA-256"},
 
+		{"backup", "FILE is missing; see `govsvc backup --help`"},
+		{"backup a b", "unexpected argument \"b\""},
+		{"backup a --db=", "--db: the path of the data file is empty"},
+		{"restore", "FILE is missing; see `govsvc restore --help`"},
+		{"restore a b", "unexpected argument \"b\""},
+		{"restore a --db=", "--db: the path of the data file is empty"},
+		{"restore a --rehearse b", "--rehearse names the backup and replaces nothing: give it without FILE and --force; see"},
+		{"restore --force --rehearse b", "--rehearse names the backup and replaces nothing"},
+		{"rollback", "did you mean restore?"},
+		{"check x", "unexpected argument \"x\""},
+		{"check --db=", "--db: the path of the data file is empty"},
+		{"check --backup-within 2d", "--backup-within: \"2d\" is not a length of time like 24h"},
+		{"doctor", "did you mean check?"},
+		{"serve --backup-every 1h", "--backup-every goes with --backup-dir, the folder for backups; see"},
+		{"serve --backup-keep 3", "--backup-keep goes with --backup-dir"},
+		{"serve --backup-dir x --backup-keep 0", "--backup-keep: \"0\" is not a whole number from 1 to"},
+		{"serve --backup-dir x --backup-every 0s", "--backup-every: \"0s\" is not a length of time like 24h or 30m, of at least a second"},
+
+		{"serve --delivered-logs-keep 30d", "--delivered-logs-keep: \"30d\" is not a length of time like 24h"},
 		{"serve x", "unexpected argument \"x\""},
 		{"serve --addr 8080", "--addr: \"8080\" is not HOST:PORT"},
 		{"serve --addr :99999", "--addr: \":99999\" is not HOST:PORT"},
@@ -189,7 +208,7 @@ func TestMissingFile(t *testing.T) {
 		"keys list", "keys revoke x", "keys rotate x", "orgs list", "orgs set default --plan starter",
 		"export", "audit verify", "audit export", "evidence list", "evidence file --title t", "evidence export x --out FILE", "keys mint --name n --scope read:all --org other", "import --dry-run FILE",
 		"deliver --once", "deliver", "webhooks list", "webhooks rotate-secret x", "deadletters list", "deadletters replay --all",
-		"deadletters replay x", "deadletters discard x",
+		"deadletters replay x", "deadletters discard x", "backup copy.db",
 		"users list", "users set x --role admin", "users passwd x", "users remove x", "users reset-second-factor x",
 	} {
 		t.Run(line, func(t *testing.T) {

@@ -155,3 +155,18 @@ func (v title) Set(text string) error {
 	*v.value = text
 	return nil
 }
+
+// interval is how often something is done: not more often than each second.
+type interval struct{ value *time.Duration }
+
+func (v interval) Type() string   { return "DURATION" }
+func (v interval) String() string { return span(v).String() }
+
+func (v interval) Set(text string) error {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < time.Second {
+		return fmt.Errorf("%q is not a length of time like 24h or 30m, of at least a second", text)
+	}
+	*v.value = d
+	return nil
+}

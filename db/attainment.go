@@ -24,7 +24,7 @@ func Attainment(direction string, baseline *float64, target float64, value *floa
 	case "decrease":
 		return fall(baseline, target, *value), true
 	}
-	return held(target, *value), true
+	return steady(target, *value), true
 }
 
 func rise(baseline *float64, target, v float64) float64 {
@@ -51,7 +51,7 @@ func fall(baseline *float64, target, v float64) float64 {
 	return 0
 }
 
-func held(target, v float64) float64 {
+func steady(target, v float64) float64 {
 	switch {
 	case v == target:
 		return 1

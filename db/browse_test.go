@@ -140,11 +140,15 @@ func TestBrowseOrders(t *testing.T) {
 		return f
 	}
 	for sort, compare := range map[string]func(a, b db.Record) int{
-		"":                        func(a, b db.Record) int { return -strings.Compare(text(a, "created_at"), text(b, "created_at")) },
-		"title":                   func(a, b db.Record) int { return strings.Compare(folded(text(a, "title")), folded(text(b, "title"))) },
-		"-severity":               func(a, b db.Record) int { return slices.Index(rank, text(b, "severity")) - slices.Index(rank, text(a, "severity")) },
-		"target_date":             func(a, b db.Record) int { return strings.Compare(text(a, "target_date"), text(b, "target_date")) },
-		"-financial_exposure_max": func(a, b db.Record) int { return -cmp.Compare(number(a, "financial_exposure_max"), number(b, "financial_exposure_max")) },
+		"":      func(a, b db.Record) int { return -strings.Compare(text(a, "created_at"), text(b, "created_at")) },
+		"title": func(a, b db.Record) int { return strings.Compare(folded(text(a, "title")), folded(text(b, "title"))) },
+		"-severity": func(a, b db.Record) int {
+			return slices.Index(rank, text(b, "severity")) - slices.Index(rank, text(a, "severity"))
+		},
+		"target_date": func(a, b db.Record) int { return strings.Compare(text(a, "target_date"), text(b, "target_date")) },
+		"-financial_exposure_max": func(a, b db.Record) int {
+			return -cmp.Compare(number(a, "financial_exposure_max"), number(b, "financial_exposure_max"))
+		},
 	} {
 		var last db.Record
 		for _, raw := range browse(t, store, org, "risk", db.BrowseQuery{Sort: sort, Limit: 200}).Records {

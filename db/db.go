@@ -48,12 +48,16 @@ type Options struct {
 	NewID func() string
 	// Random is where secrets come from; nil is crypto/rand.
 	Random io.Reader
+
+	// copied: the file is a copy already, and needs none before it is migrated
+	copied bool
 }
 
 // DB is an open data file. Its methods may be called from many goroutines.
 type DB struct {
 	options Options
 	path    string
+	mode    int // working, unless the file was opened to be read
 	now     func() time.Time
 	newID   func() string
 
@@ -110,12 +114,22 @@ func (d *DB) open(ctx context.Context) error {
 		return err
 	}
 	if !fresh {
-		if err := identify(d.path); err != nil {
+		if err := identify(d.path); errors.Is(err, errForeign) {
+			return fmt.Errorf("%w; give another path with --db", err)
+		} else if err != nil {
 			return err
 		}
 	}
+	before, err := os.Stat(d.path)
+	if err != nil {
+		return err
+	}
 	if err := d.door.open(ctx, d, fresh); err != nil {
 		return err
+	}
+	// From here on nobody can take the file away: see Restore.
+	if after, err := os.Stat(d.path); err != nil || !os.SameFile(before, after) {
+		return errors.Join(errors.New("was replaced while it was being opened; start again"), err)
 	}
 	if err := d.migrate(ctx); err != nil {
 		return err
@@ -159,6 +173,7 @@ func (d *DB) dsn(mode string) string {
 	if !strings.HasPrefix(path, "/") {
 		path = "/" + path // a drive letter
 	}
+	query := url.Values{"mode": {mode}}
 	pragmas := []string{
 		fmt.Sprintf("busy_timeout(%d)", d.options.Wait.Milliseconds()),
 		"foreign_keys(1)",
@@ -166,7 +181,15 @@ func (d *DB) dsn(mode string) string {
 		// 1: a transaction is on disk before its writer is told so
 		"synchronous(FULL)",
 	}
-	query := url.Values{"mode": {mode}, "_pragma": pragmas}
+	switch d.mode {
+	case looking:
+		// The last to close a file removes what SQLite keeps beside it, if it may
+		// write. That is why who looks opens it so.
+		pragmas = append(pragmas, "query_only(1)")
+	case resting:
+		query.Set("immutable", "1")
+	}
+	query["_pragma"] = pragmas
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
 }
 

@@ -180,16 +180,18 @@ const LogKept = 30 * 24 * time.Hour
 // has as many deliveries as there are subscriptions.
 const sweptEvents = 100
 
-// SweepDeliveries removes what was delivered longer ago than LogKept, with its
-// log, and the events that no delivery is left of. Dead letters stay.
-func (d *DB) SweepDeliveries(ctx context.Context) error {
+// SweepDeliveries removes what was delivered longer ago than keep, with its log,
+// and the events that no delivery is left of. Dead letters stay.
+func (d *DB) SweepDeliveries(ctx context.Context, keep time.Duration) error {
 	after := int64(0)
 	for {
 		last := int64(0)
 		err := d.maintain(ctx, func(tx *Tx) error {
-			old := Timestamp(tx.now.Add(-LogKept))
-			err := tx.row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq FROM events WHERE seq > ? AND created_at < ? ORDER BY seq LIMIT ? + 0)`,
-				after, old, sweptEvents).Scan(&last)
+			old := Timestamp(tx.now.Add(-keep))
+			// The next few events, as far as they are old: what is younger comes
+			// behind them, and is not looked through.
+			err := tx.row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq, created_at FROM events WHERE seq > ? ORDER BY seq LIMIT ? + 0) WHERE created_at < ?`,
+				after, sweptEvents, old).Scan(&last)
 			if err != nil || last == 0 {
 				return storeError(err)
 			}

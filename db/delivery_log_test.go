@@ -160,7 +160,9 @@ func TestDeliveryLog(t *testing.T) {
 func (p *post) checkDetail(t *testing.T, a string) {
 	t.Helper()
 	p.now = p.now.Add(2 * time.Hour)
-	p.settle(t, func(int64, int) (db.DeliveryState, db.Attempt) { return db.Delivered, db.Attempt{Status: 200, Answer: []byte("ok")} })
+	p.settle(t, func(int64, int) (db.DeliveryState, db.Attempt) {
+		return db.Delivered, db.Attempt{Status: 200, Answer: []byte("ok")}
+	})
 	detail, err := p.Delivery(t.Context(), p.org.Org, a, 5)
 	if err != nil {
 		t.Fatal(err)
@@ -207,7 +209,9 @@ func (p *post) checkHealth(t *testing.T, a, b string) {
 	p.now = p.now.Add(25 * time.Hour)
 	p.raise(t, "7", "8")
 	raised := db.Timestamp(p.now.Add(-time.Minute))
-	p.settle(t, func(subscription int64, n int) (db.DeliveryState, db.Attempt) { return db.Pending, db.Attempt{Status: 500} })
+	p.settle(t, func(subscription int64, n int) (db.DeliveryState, db.Attempt) {
+		return db.Pending, db.Attempt{Status: 500}
+	})
 	p.raise(t, "9")
 	want := db.DeliveryHealth{Pending: 3, Retrying: 2, OldestPending: &raised, LastSuccess: &arrived}
 	if diff := gocmp.Diff(want, health(a)); diff != "" {

@@ -92,6 +92,12 @@ func passing(err error) bool {
 	return false
 }
 
+// corrupt tells the failures of a file that is damaged, or none of SQLite's.
+func corrupt(err error) bool {
+	code := sqliteCode(err) & 0xff
+	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
+}
+
 // readOnly tells whether the connection may read only.
 func readOnly(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY }
 

@@ -161,8 +161,8 @@ func TestCopyBeforeMigration(t *testing.T) {
 	if err := old.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// the last migration made the users: the file goes back to before it
-	tamper(t, path, "DROP TABLE sessions", "DROP TABLE recovery_codes", "DROP TABLE users",
+	// the last migration made the backups: the file goes back to before it
+	tamper(t, path, "DROP TABLE backups",
 		"DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
 	migrated := handle(t, path, time.Minute)
 	if got, err := migrated.Version(t.Context()); err != nil || got != version {
@@ -181,7 +181,7 @@ func TestCopyBeforeMigration(t *testing.T) {
 			t.Errorf("%s holds %v", file, got)
 		}
 	}
-	if names(t, copies[0], "SELECT name FROM sqlite_schema")["users"] != 0 {
+	if names(t, copies[0], "SELECT name FROM sqlite_schema")["backups"] != 0 {
 		t.Error("the copy was made after the migration")
 	}
 }

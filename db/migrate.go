@@ -32,11 +32,10 @@ func (d *DB) migrate(ctx context.Context) error {
 	}
 	switch {
 	case have > want:
-		return fmt.Errorf("was made by a newer govsvc (its version is %d, this program knows up to %d); "+
-			"use the newer program, or restore a backup made before the upgrade", have, want)
+		return newer(int(have), int(want))
 	case have == want:
 		return nil
-	case have > 0:
+	case have > 0 && !d.options.copied:
 		if err := d.copyBefore(ctx, have); err != nil {
 			return fmt.Errorf("copy before the migration: %w", err)
 		}
@@ -47,37 +46,50 @@ func (d *DB) migrate(ctx context.Context) error {
 	return d.seed(ctx)
 }
 
-// identify refuses a file that another program made, without opening it: the
-// head of an SQLite file tells (SQLite, Database File Format, 1.3).
+var errForeign = errors.New("is not a govsvc data file")
+
+// identify refuses a file that another program made, or that is none of
+// SQLite's.
 func identify(path string) error {
+	sqlite, ours, err := head(path)
+	if err == nil && (!sqlite || !ours) {
+		err = errForeign
+	}
+	return err
+}
+
+// isForeign tells whether a file is another program's. One of ours whose head is
+// damaged is not.
+func isForeign(path string) bool {
+	sqlite, ours, err := head(path)
+	return err == nil && sqlite && !ours
+}
+
+// head tells whose a file is, without opening it: the head of an SQLite file
+// does (SQLite, Database File Format, 1.3).
+func head(path string) (sqlite, ours bool, err error) {
 	file, err := os.Open(path)
 	if err != nil {
-		return err
+		return false, false, err
 	}
 	defer file.Close()
 	head := make([]byte, 72)
-	if _, err := io.ReadFull(file, head); err != nil ||
-		string(head[:16]) != "SQLite format 3\x00" || binary.BigEndian.Uint32(head[68:]) != applicationID {
-		return errors.New("is not a govsvc data file; give another path with --db")
+	if _, err := io.ReadFull(file, head); err != nil {
+		return false, false, nil //nolint:nilerr // shorter than any
 	}
-	return nil
+	return string(head[:16]) == "SQLite format 3\x00", binary.BigEndian.Uint32(head[68:]) == applicationID, nil
 }
 
-// copyBefore keeps the file as it is under a name that tells its version.
+// copyBefore keeps the file as it is under a name that tells its version; see
+// Restore for the way back.
 func (d *DB) copyBefore(ctx context.Context, version int64) error {
-	name := fmt.Sprintf("%s.v%d-%s", d.path, version, d.Now().Format("20060102T150405Z"))
-	file, err := os.OpenFile(name, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	if err := file.Close(); err != nil {
-		return err
-	}
-	_, err = d.door.conn.ExecContext(ctx, "VACUUM INTO ?", name)
-	if err != nil {
-		return errors.Join(err, os.Remove(name))
-	}
-	return nil
+	path := fmt.Sprintf("%s.v%d-%s", d.path, version, d.Now().Format(fileTime))
+	return viaPartial(path, func(partial string) error {
+		if err := d.copyTo(ctx, partial); err != nil {
+			return err
+		}
+		return name(partial, path, false)
+	})
 }
 
 // seed gives a new file its secrets and its one organisation.

@@ -108,6 +108,7 @@ func subscribe(t testing.TB, path string) {
 func tamper(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	file := behind(t, path)
+	defer file.Close() //nolint:errcheck // each statement was checked
 	for _, statement := range statements {
 		if _, err := file.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(fmt.Errorf("%s: %w", statement, err))

@@ -16,22 +16,34 @@ const flushEvery = 5 * time.Second
 // have ended, are removed.
 const sweepEvery = 10 * time.Minute
 
+// What bounds the log that SQLite keeps beside the file. Where readers overlap
+// without a gap it would grow for ever: emptying it makes writers wait for the
+// readers under way, but not for long. A reader that stays, a backup say, is
+// given time.
+const (
+	logLimit   = 64 << 20
+	logPatient = 30 * time.Second
+)
+
 // day is the span of the rolling cap.
 const day = 24 * time.Hour
 
 // Run does the server's work between requests until ctx ends: it stores what
 // the limiter counted and when keys were used, a last time at the end, and
-// removes idempotent answers and sessions whose time is over.
+// removes idempotent answers and sessions whose time is over, keeps the log
+// beside the file bounded, and gives free space back to the disk.
 func (s *Server) Run(ctx context.Context) error {
 	tick, sweep := time.NewTicker(flushEvery), time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	defer sweep.Stop()
+	patient := s.boundLog(ctx, time.Time{}) // until when the log is left alone
 	s.sweep(ctx)
 	for {
 		select {
 		case <-sweep.C:
 			s.sweep(ctx)
 		case <-tick.C:
+			patient = s.boundLog(ctx, patient)
 			if err := s.flush(ctx); err != nil {
 				s.Logger.Warn("counts of requests not stored yet", "error", err)
 			}
@@ -48,6 +60,22 @@ func (s *Server) sweep(ctx context.Context) {
 	if err := s.Store.SweepSessions(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("ended sessions not removed yet", "error", err)
 	}
+	if _, err := s.Store.GiveBack(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Warn("free space not given back to the disk yet", "error", err)
+	}
+}
+
+// boundLog empties the log beside the file if it has grown, and tells until when
+// it is to be left alone.
+func (s *Server) boundLog(ctx context.Context, patient time.Time) time.Time {
+	now := time.Now()
+	if s.Store.LogSize() <= logLimit || now.Before(patient) {
+		return patient
+	}
+	if err := s.Store.Checkpoint(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Warn("the log beside the data file not emptied yet", "error", err)
+	}
+	return now.Add(logPatient)
 }
 
 func (s *Server) flush(ctx context.Context) error {

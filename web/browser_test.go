@@ -16,6 +16,7 @@ import (
 // TestBrowserFirstAdmin is the way in on the first day: the link, the second
 // factor, a sign-in with it, another with a recovery code.
 func TestBrowserFirstAdmin(t *testing.T) {
+	t.Parallel()
 	s := newScene(t, setting{data: nobodyYet})
 	b := newBrowser(t, s)
 	b.open("/")
@@ -97,13 +98,15 @@ func (b *browser) signIn(password string) {
 // record, and at the first record that each of them leads to, on a full and on
 // an empty organisation.
 func TestBrowserPages(t *testing.T) {
+	t.Parallel()
 	for name, data := range map[string]func() (prepared, error){"demo": demo, "empty": noRecords} {
 		t.Run(name, func(t *testing.T) {
+			t.Parallel()
 			s := newScene(t, setting{data: data})
 			b, g := newBrowser(t, s).as(db.Admin), s.as(db.Admin)
 			for _, route := range web.Routes() {
 				path := address(route)
-				if route.Method != http.MethodGet || route.Least == "" || strings.Contains(route.Path, "{id}") ||
+				if route.Method != http.MethodGet || route.Least == "" || strings.Contains(path, nowhere) ||
 					!strings.HasPrefix(g.get(path).header.Get("Content-Type"), "text/html") {
 					continue
 				}

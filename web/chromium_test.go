@@ -3,6 +3,7 @@
 package web_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -231,11 +232,12 @@ func (b *browser) control(words string) chromedp.CSS {
 	b.t.Helper()
 	name, _ := json.Marshal(words)
 	selector := evaluate[string](b, `(() => {
-		const words = `+string(name)+`, said = (e) => e.innerText.trim().split("\n")[0].replace(/\s+/g, " ").trim();
+		const words = `+string(name)+`, plain = (text) => text.replace(/\s+/g, " ").trim();
 		const shown = (e) => e.checkVisibility();
-		const starts = (e) => said(e) === words || said(e) === words + " (optional)" || e.innerText.trim().startsWith(words + "\n");
-		let found = [...document.querySelectorAll("label")].filter(shown).filter(starts).map((l) => l.control).find(Boolean);
-		found ??= [...document.querySelectorAll("button, a, summary")].filter(shown).find((e) => said(e) === words || e.getAttribute("aria-label") === words);
+		// all that it says, or its first line: what stands below is a hint
+		const says = (e) => [plain(e.innerText), plain(e.innerText.trim().split("\n")[0])].some((said) => said === words || said === words + " (optional)");
+		let found = [...document.querySelectorAll("label")].filter(shown).filter(says).map((l) => l.control).find(Boolean);
+		found ??= [...document.querySelectorAll("button, a, summary")].filter(shown).find((e) => says(e) || e.getAttribute("aria-label") === words);
 		if (!found) return "";
 		document.querySelectorAll("[data-found]").forEach((e) => e.removeAttribute("data-found"));
 		found.setAttribute("data-found", "");
@@ -291,17 +293,12 @@ func (b *browser) narrow() { b.call(chromedp.EmulateViewport(360, 740)) }
 // it leaves pictures there.
 func (b *browser) look(name string) {
 	b.t.Helper()
-	defer func() { b.wide(); b.media("light") }()
-	for _, way := range []string{"light", "dark", "narrow", "narrow-dark"} {
-		scheme := "light"
-		if strings.HasSuffix(way, "dark") {
-			scheme = "dark"
-		}
-		b.media(scheme)
-		if strings.HasPrefix(way, "narrow") {
+	defer b.media("light")
+	defer b.wide()
+	for _, way := range []string{"light", "dark", "narrow"} {
+		b.media(cmp.Or(strings.TrimPrefix(way, "narrow"), "light"))
+		if way == "narrow" {
 			b.narrow()
-		} else {
-			b.wide()
 		}
 		b.picture(name + "-" + way)
 		b.axe(name + ", " + way)

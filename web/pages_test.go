@@ -12,13 +12,16 @@ import (
 	"govsvc/web"
 )
 
+// nowhere is the id of no record.
+const nowhere = "0190d6a1-0000-7000-8000-000000000000"
+
 // address is a path of a route: a record that is not there takes the place of
 // what stands in braces.
 func address(r web.Route) string {
 	parts := strings.Split(strings.TrimSuffix(r.Path, "{$}"), "/")
 	for i, part := range parts {
 		if strings.HasPrefix(part, "{") {
-			parts[i] = "0190d6a1-0000-7000-8000-000000000000"
+			parts[i] = nowhere
 		}
 	}
 	return strings.Join(parts, "/")

@@ -18,11 +18,18 @@ type recordData struct {
 	Actions []Action
 	Clock   *clock     // of an incident
 	Chart   *LineChart // of a key result
-	Texts   []Fact     // the long ones
+	Texts   []passage
 	Facts   []Fact
 	Tables  []Table // what belongs to it
 	History []change
 	Unknown string // why there is no history
+}
+
+// passage is a long text of a record, or a list of texts.
+type passage struct {
+	Label string
+	Text  string
+	Items []string
 }
 
 // badges are the members that say how a record stands.
@@ -97,16 +104,16 @@ func (n *noun) tell(data *recordData, fields []openapi.Field, record api.Record)
 		if !there || field.Name == "object" || field.Name == n.names[0] && text(value) == data.Name {
 			continue
 		}
-		fact := Fact{Label: label(field.Name), Kind: kindOf(field), Value: shown(field, value)}
+		fact := Fact{Label: label(field.Name), Kind: kindOf(field), Value: shown(field, record)}
 		switch {
 		case field.Name == "id" || field.Name == "created_at" || field.Name == "updated_at":
 			stamps = append(stamps, fact)
 		case field.Type == "object" || field.Items != nil:
 			data.Tables = append(data.Tables, subTable(field, value)...)
 		case field.Type == "array" && fieldIsProse(field, value):
-			data.Tables = append(data.Tables, textList(field, value))
+			data.Texts = append(data.Texts, passage{Label: fact.Label, Items: texts(value)})
 		case fieldIsProse(field, value):
-			data.Texts = append(data.Texts, Fact{Label: fact.Label, Value: value})
+			data.Texts = append(data.Texts, passage{Label: fact.Label, Text: text(value)})
 		case fact.Kind == Badge:
 			states = append(states, fact)
 		default:
@@ -160,7 +167,7 @@ func subTable(field openapi.Field, value any) []Table {
 			for i, item := range field.Items {
 				value := members[item.Name]
 				if kindOf(item) != Long { // long ones are shown whole here
-					value = shown(item, value)
+					value = shown(item, members)
 				}
 				row.Cells = append(row.Cells, value)
 				if i == 0 {
@@ -175,7 +182,7 @@ func subTable(field openapi.Field, value any) []Table {
 			table.Columns[1] = Column{Label: "Value", Kind: Number}
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			table.Rows = append(table.Rows, Row{Cells: []any{name, shown(openapi.Field{Name: field.Name}, v[name])}})
+			table.Rows = append(table.Rows, Row{Cells: []any{name, portion(field, v[name])}})
 		}
 	}
 	if len(table.Rows) == 0 {
@@ -184,14 +191,9 @@ func subTable(field openapi.Field, value any) []Table {
 	return []Table{table}
 }
 
-// textList shows an array of texts that have no room in a line.
-func textList(field openapi.Field, value any) Table {
-	table := Table{Caption: label(field.Name), Shown: true, Columns: []Column{{Label: label(field.Name), Kind: Long}}}
-	items, _ := value.([]any)
-	for _, item := range items {
-		table.Rows = append(table.Rows, Row{Cells: []any{item}})
-	}
-	return table
+// portion is a value of an object, as hundredths where it is a share.
+func portion(field openapi.Field, value any) any {
+	return shown(field, map[string]any{field.Name: value})
 }
 
 // belongings adds what other tables hold of a record.

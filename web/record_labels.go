@@ -78,12 +78,20 @@ func kindOf(field openapi.Field) string {
 	return Plain
 }
 
-// shown is a member's value as its kind of cell takes it.
-func shown(field openapi.Field, value any) any {
+// shown is the value of a record's member as its kind of cell takes it.
+func shown(field openapi.Field, record map[string]any) any {
+	value := record[field.Name]
 	if value == nil {
 		return nil
 	}
 	kind := kindOf(field)
+	switch field.Name {
+	case "current_as_of": // a period's first day, in no zone
+		day, _, _ := strings.Cut(text(value), "T")
+		return day
+	case "current_value", "target_value", "baseline_value":
+		return unit(value, text(record["unit"]))
+	}
 	if kind == Plain && len(field.Enum) > 0 {
 		return words(value)
 	}

@@ -43,7 +43,7 @@ var nouns = []*noun{
 	},
 	{
 		object: "milestone", adds: true, changes: true, list: "/roadmap", base: "/roadmap/milestones", title: "Roadmap", tab: "Milestones", one: "milestone", many: "milestones",
-		names:  []string{"title", "milestone_key"}, spares: []string{"sequence"},
+		names: []string{"title", "milestone_key"}, spares: []string{"sequence"},
 		origin: "Milestones belong to the latest version of the roadmap. Add one, or import a file of them.",
 	},
 	{
@@ -79,11 +79,12 @@ var nouns = []*noun{
 		origin: "Readiness sums up whether the people are there for what is planned. Import a file with one.",
 	},
 	{
-		object: "incident", adds: true, changes: true, list: "/incidents", base: "/incidents", title: "Incidents", one: "incident", many: "incidents", names: []string{"title"},
+		object: "incident", adds: true, changes: true, list: "/incidents", base: "/incidents", title: "Incidents", one: "incident", many: "incidents",
+		names: []string{"title"}, spares: []string{"created_at"},
 		origin: "Declare an incident as soon as something has gone wrong: its clock for telling an authority starts then.",
 	},
 	{
-		object: "kpi", list: "/kpis", base: "/kpis", title: "KPIs", one: "KPI", many: "KPIs", names: []string{"metric_name", "code"}, spares: []string{"statement"},
+		object: "kpi", list: "/kpis", base: "/kpis", title: "KPIs", one: "KPI", many: "KPIs", names: []string{"metric_name", "code"}, spares: []string{"statement", "unit"},
 		origin: "A KPI is a key result with a target, followed by check-ins. Import a file of them.",
 	},
 }

@@ -155,7 +155,7 @@ func (n *noun) table(family api.Family, view api.View, records []api.Record) Tab
 				row.Cells = append(row.Cells, n.nameOf(record))
 				continue
 			}
-			row.Cells = append(row.Cells, shown(column.Field, record[column.Name]))
+			row.Cells = append(row.Cells, shown(column.Field, record))
 		}
 		table.Rows = append(table.Rows, row)
 	}

@@ -63,8 +63,10 @@ func TestFormBody(t *testing.T) {
 	}{
 		{"risk", "title=T&description=Line%0D%0Aline&severity=HIGH&owner_name=&dimension=&target_date=&extra=1&csrf=2", "", `{"title":"T","description":"Line\nline","severity":"HIGH"}`},
 		{"risk", "title=&severity=", "", `{}`},
-		{"risk", "title=T&severity=LOW&owner_name=&status=Open&severity_change_reason=", `{"title":"T","severity":"HIGH","owner_name":"Ada","status":"Open"}`,
-			`{"severity":"LOW","owner_name":null}`},
+		{
+			"risk", "title=T&severity=LOW&owner_name=&status=Open&severity_change_reason=", `{"title":"T","severity":"HIGH","owner_name":"Ada","status":"Open"}`,
+			`{"severity":"LOW","owner_name":null}`,
+		},
 		{"risk", "title=%20&severity=&likelihood=", `{"title":"T","severity":"HIGH","likelihood":null}`, `{"title":null,"severity":""}`},
 		{"incident", "title=", `{"title":"T"}`, `{"title":""}`},
 		{"incident", "notification_required=false&notification_required=true", "", `{"notification_required":true}`},

@@ -147,7 +147,8 @@ func TestSaveChanges(t *testing.T) {
 	}{
 		{"risk", `{"status":"InProgress","owner_name":"Ada"}`, nil, []string{"risk.updated owner_name: <nil> → Ada", "risk.updated status: Open → InProgress"}},
 		{
-			"risk", `{"severity":"LOW","severity_change_reason":"A reason of at least 20 characters"}`, []string{"risk.severity_changed"},
+			"risk", `{"severity":"LOW","severity_change_reason":"A reason of at least 20 characters"}`,
+			[]string{"risk.severity_changed"},
 			[]string{"risk.updated severity: HIGH → LOW", "risk.updated severity_change_reason: <nil> → A reason of at least 20 characters"},
 		},
 		{"incident", `{"status":"contained"}`, nil, []string{"incident.updated status: open → contained"}},

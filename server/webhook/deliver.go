@@ -25,6 +25,9 @@ type Config struct {
 	// Grace is how long attempts under way may go on when the loop is stopped;
 	// 0 is five seconds. What is cut off then is due again at once.
 	Grace time.Duration
+	// KeepLogs is how long what was delivered stays in the file, with its log;
+	// nil is db.LogKept.
+	KeepLogs *time.Duration
 	// Chance gives the jitter, in [0, 1); nil is random.
 	Chance func() float64
 }
@@ -67,6 +70,10 @@ func NewDeliverer(c Config) *Deliverer {
 	}
 	if c.Grace == 0 {
 		c.Grace = 5 * time.Second
+	}
+	if c.KeepLogs == nil {
+		kept := db.LogKept
+		c.KeepLogs = &kept
 	}
 	if c.Chance == nil {
 		c.Chance = rand.Float64
@@ -207,7 +214,7 @@ func (d *Deliverer) passed() bool { return !d.next.IsZero() && !d.Store.Now().Be
 
 func (d *Deliverer) sweep(ctx context.Context) {
 	d.queue.forget()
-	if err := d.Store.SweepDeliveries(ctx); err != nil {
+	if err := d.Store.SweepDeliveries(ctx, *d.KeepLogs); err != nil {
 		d.Logger.Warn("webhooks: old deliveries not removed yet", "error", err)
 	}
 }

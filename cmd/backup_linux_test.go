@@ -1,0 +1,83 @@
+package cmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// smallDisk mounts a disk with room for so much; "" where this machine lets
+// nobody mount one.
+func (c *cli) smallDisk(size string) string {
+	c.t.Helper()
+	disk := c.t.TempDir()
+	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size="+size); err != nil {
+		c.t.Logf("no disk of its own to fill: %v", err)
+		return ""
+	}
+	c.t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
+	return disk
+}
+
+// hidden are the names in a folder.
+func (c *cli) hidden(folder string) string {
+	c.t.Helper()
+	other := *c
+	other.dir = folder
+	return other.files()
+}
+
+// TestBackupOnFullDisk: a backup that finds no room leaves none of it, harms
+// neither an older one nor the server, and is told.
+func TestBackupOnFullDisk(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	disk := c.smallDisk("256k")
+	if disk == "" {
+		return
+	}
+	c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+	must(t, os.WriteFile(filepath.Join(disk, "b.db"), []byte("an older one"), 0o600))
+	if got := c.refused(1, "backup", "--force", filepath.Join(disk, "b.db")); !strings.Contains(got, "copy into the folder "+disk+": database or disk is full") {
+		t.Error(got)
+	}
+	s := c.serve("--backup-dir", disk, "--log-format", "json")
+	await(t, "the failure is logged", func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup failed; trying again"`) })
+	if status, _ := c.get(s.url+"/readyz", ""); status != 200 {
+		t.Errorf("ready: %d", status)
+	}
+	if o := c.run("check"); o.status != 1 || !strings.Contains(o.stdout, "FAIL  last backup  the last attempt, at ") || !strings.Contains(o.stdout, "database or disk is full") {
+		t.Errorf("%+v", o)
+	}
+	c.end(s)
+	if got := c.hidden(disk); got != "b.db" || c.read(filepath.Join(disk, "b.db")) != "an older one" {
+		t.Errorf("left: %s", got)
+	}
+}
+
+// TestRestoreOnFullDisk: a restore that finds no room changes nothing.
+func TestRestoreOnFullDisk(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	disk := c.smallDisk("1m")
+	if disk == "" {
+		return
+	}
+	c.must("keys", "mint", "--name", "kept", "--scope", "read:all")
+	backup := filepath.Join(c.dir, "b.db")
+	c.must("backup", backup)
+	c.env["GOVSVC_DB"] = filepath.Join(disk, "govsvc.db")
+	c.must("restore", backup)
+	c.must("keys", "mint", "--name", "later", "--scope", "read:all")
+	if got := c.refused(1, "restore", "--force", backup); !strings.Contains(got, "database or disk is full") {
+		t.Error(got)
+	}
+	if got := c.hidden(disk); got != "govsvc.db" {
+		t.Errorf("left: %s", got)
+	}
+	if got := c.must("keys", "list"); !strings.Contains(got, "later") {
+		t.Errorf("the data file is another one: %s", got)
+	}
+}

@@ -1,0 +1,255 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// decoded runs a command with --json and reads its result.
+func decoded[T any](c *cli, args ...string) (value T) {
+	c.t.Helper()
+	text := c.must(append(args, "--json")...)
+	if err := json.Unmarshal([]byte(text), &value); err != nil {
+		c.t.Fatalf("%q: %v: %s", args, err, text)
+	}
+	return value
+}
+
+// backup is what `backup --json` and `restore --json` print.
+type backup struct {
+	Path, Kept string
+	Bytes      int64
+	Version    int
+	Logs       []struct {
+		Org, Head string
+		Events    int
+		After     *int
+	} `json:"audit_logs"`
+	Tables []struct {
+		Table    string
+		Restored int
+		Live     *int
+	}
+}
+
+// files are the names in the folder of the data file.
+func (c *cli) files() string {
+	c.t.Helper()
+	entries, err := os.ReadDir(c.dir)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range entries {
+		names = append(names, entry.Name())
+	}
+	return strings.Join(names, " ")
+}
+
+// TestBackupAndRestore goes through a loss: a backup of a file in use, a
+// rehearsal, the refusals, the restore, and what the audit log says of it.
+func TestBackupAndRestore(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("import", c.file("signals.ndjson", signals))
+	c.must("orgs", "create", "acme")
+	file := filepath.Join(c.dir, "b.db")
+	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", "write:risks"), func(*exec.Cmd) {})
+	p.want("before", newRisk("before"), 201)
+	text := c.must("backup", file)
+	for _, want := range []string{file + ": ", " kB, version ", ", checked\n", "ORG ", "acme ", "default "} {
+		if !strings.Contains(text, want) {
+			t.Errorf("backup prints no %q:\n%s", want, text)
+		}
+	}
+	if got := c.refused(1, "backup", file); !strings.Contains(got, file+" is there already; name another file, or replace it with --force") {
+		t.Error(got)
+	}
+	made := decoded[backup](c, "backup", "--force", file)
+	p.want("after", newRisk("after"), 201)
+
+	if got := c.refused(1, "restore", file); !strings.Contains(got, "nothing was restored: with --force") {
+		t.Error(got)
+	}
+	if got := c.refused(1, "restore", file, "--force"); !strings.Contains(got, "is in use by another process; stop `govsvc serve`") {
+		t.Error(got)
+	}
+	if got := c.refused(1, "restore", c.dir); !strings.Contains(got, c.dir+" is a folder; give a backup in it") {
+		t.Error(got)
+	}
+	rehearsed := decoded[backup](c, "restore", "--rehearse", file)
+	for _, log := range rehearsed.Logs {
+		if log.After == nil || *log.After == 0 {
+			t.Errorf("%s: the live log goes on by %v events", log.Org, log.After)
+		}
+	}
+	if got := c.must("restore", "--rehearse", file); !strings.Contains(got, file+": can be restored\n") || !strings.Contains(got, "\nrisks ") {
+		t.Error(got)
+	}
+	_ = p.Process.Kill() // the log beside the file is left
+	_ = p.Wait()
+
+	done := decoded[backup](c, "restore", "--force", file)
+	if !strings.HasPrefix(done.Kept, c.env["GOVSVC_DB"]+".before-restore-") || done.Logs[0].Head != made.Logs[0].Head || made.Version == 0 || made.Bytes == 0 {
+		t.Errorf("made %+v, restored %+v", made, done)
+	}
+	if got, want := c.files(), "b.db govsvc.db "+filepath.Base(done.Kept)+" signals.ndjson"; got != want {
+		t.Errorf("left %s, want %s", got, want)
+	}
+	for path, want := range map[string]int{c.env["GOVSVC_DB"]: 1, done.Kept: 2} {
+		if got := strings.Count(c.must("export", "--type", "risk", "--db", path), "\n"); got != want {
+			t.Errorf("%s has %d risks, want %d", path, got, want)
+		}
+	}
+	for _, log := range done.Logs {
+		c.must("audit", "verify", "--org", log.Org, "--head", log.Head)
+		if got := c.must("audit", "export", "--org", log.Org); !strings.Contains(got, `"action":"file.restored","category":"system"`) {
+			t.Errorf("the log of %s tells of no restore: %s", log.Org, got)
+		}
+	}
+	c.must("check", "--full")
+}
+
+// TestServeMakesBackups: a server makes the first at once and, started again,
+// none before it is due; a folder that is no good is told before it serves.
+func TestServeMakesBackups(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	folder := filepath.Join(c.dir, "backups")
+	list := func() []string {
+		made, err := filepath.Glob(filepath.Join(folder, "govsvc-*.db"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return made
+	}
+	s := c.serve("--backup-dir", folder, "--log-format", "json")
+	await(t, "the first backup is told", func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup made"`) })
+	c.end(s)
+	s = c.serve("--backup-dir", folder)
+	c.end(s)
+	if got := list(); len(got) != 1 {
+		t.Errorf("backups %v", got)
+	}
+	s = c.serve("--backup-dir", folder, "--backup-every", "1s", "--backup-keep", "2")
+	await(t, "the oldest gives way", func() bool {
+		now := list()
+		return len(now) == 2 && now[0] != list()[0] || strings.Count(s.stderr.String(), "backup made") > 2
+	})
+	c.end(s)
+	if got := list(); len(got) != 2 {
+		t.Errorf("backups %v", got)
+	}
+	if got := c.must("check", "--backup-within", "1h"); !strings.Contains(got, "ok    last backup  ") || !strings.Contains(got, list()[1]) {
+		t.Error(got)
+	}
+	if got := c.must("restore", "--rehearse", folder); !strings.Contains(got, list()[1]+": can be restored\n") {
+		t.Error(got)
+	}
+	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--backup-dir", c.env["GOVSVC_DB"]); !strings.Contains(got, "--backup-dir: "+c.env["GOVSVC_DB"]+" is no folder") {
+		t.Error(got)
+	}
+}
+
+// await waits until something is so.
+func await(t *testing.T, what string, so func() bool) {
+	t.Helper()
+	for end := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(end) {
+			t.Fatalf("not so: %s", what)
+		}
+	}
+}
+
+// TestKilledBackup kills backups at different moments while a server writes.
+// There is never a file under the final name that is not a whole backup, and the
+// server takes no harm.
+func TestKilledBackup(t *testing.T) {
+	t.Parallel()
+	program, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCLI(t)
+	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", "write:risks", "--rpm", "1000000"), func(*exec.Cmd) {})
+	for i := range 20 {
+		p.want("filling", newRisk(fmt.Sprint("r", i)), 201)
+	}
+	file := filepath.Join(c.dir, "b.db")
+	whole := 0
+	for delay := time.Duration(0); whole < 2; delay += 4 * time.Millisecond {
+		run := exec.CommandContext(t.Context(), program, "backup", "--force", file)
+		run.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(delay)
+		_ = run.Process.Kill()
+		_ = run.Wait()
+		p.want("meanwhile", newRisk(fmt.Sprint("during ", delay)), 201)
+		if exists(file) {
+			whole++
+			c.must("restore", file, "--db", filepath.Join(c.dir, fmt.Sprint("restored-", whole)))
+			must(t, os.Remove(file))
+		}
+	}
+	p.whole()
+	status, _, _ := p.send(http.DefaultClient, newRisk("after"))
+	if status != 201 {
+		t.Error(status)
+	}
+}
+
+// TestKilledRestore kills restores at different moments: the data file is always
+// a whole one, the former or the restored, and the former is never lost.
+func TestKilledRestore(t *testing.T) {
+	t.Parallel()
+	program, err := program()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := newCLI(t)
+	c.must("import", c.file("signals.ndjson", signals))
+	file := filepath.Join(c.dir, "b.db")
+	c.must("backup", file)
+	c.must("orgs", "create", "after-the-backup")
+	var status int
+	for delay, ended := time.Duration(0), 0; ended < 2; delay += 5 * time.Millisecond {
+		run := exec.CommandContext(t.Context(), program, "restore", "--force", file)
+		run.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
+		if err := run.Start(); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(delay)
+		_ = run.Process.Kill()
+		if run.Wait() == nil {
+			ended++
+		}
+		orgs := c.must("orgs", "list")
+		former, err := filepath.Glob(c.env["GOVSVC_DB"] + ".before-restore-*")
+		if err != nil {
+			t.Fatal(err)
+		}
+		hidden, err := filepath.Glob(filepath.Join(c.dir, ".govsvc.db.before-restore-*"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !strings.Contains(orgs, "after-the-backup") && len(former)+len(hidden) == 0 {
+			t.Fatalf("after %v the former file is gone: %s", delay, c.files())
+		}
+		if o := c.run("check"); o.status != 0 {
+			status = o.status
+			t.Errorf("after %v: %s%s", delay, o.stdout, o.stderr)
+		}
+	}
+	if status == 0 && strings.Contains(c.must("orgs", "list"), "after-the-backup") {
+		t.Error("nothing was restored in the end")
+	}
+}

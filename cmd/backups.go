@@ -1,0 +1,85 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+// backups are the flags for backups that a server makes by itself.
+type backups struct {
+	folder string
+	every  time.Duration
+	keep   *int
+}
+
+func newBackups() backups {
+	keep := 14
+	return backups{every: 24 * time.Hour, keep: &keep}
+}
+
+// flags adds them to a command.
+func (b *backups) flags(c *cobra.Command) {
+	c.Flags().StringVar(&b.folder, "backup-dir", "", "`FOLDER` for backups that are made while it serves; a folder for this data file alone, on another disk")
+	c.Flags().Var(interval{&b.every}, "backup-every", "how old the newest backup may get before another is made")
+	c.Flags().Var(count{&b.keep, 1}, "backup-keep", "how many of these backups to keep, the newest")
+}
+
+// complete refuses what does not go together.
+func (b *backups) complete(c *cobra.Command) error {
+	for _, name := range []string{"backup-every", "backup-keep"} {
+		if b.folder == "" && c.Flags().Changed(name) {
+			return misusef("--%s goes with --backup-dir, the folder for backups%s", name, pointer(c))
+		}
+	}
+	return nil
+}
+
+// Pauses of the loop that makes backups.
+const (
+	longestPause = time.Minute // clocks are set, and machines sleep
+	pauseAfter   = 5 * time.Minute
+)
+
+// beside adds the making of backups to what runs beside the server.
+func (b *backups) beside(store *db.DB, logger *slog.Logger, work func(context.Context) error) (func(context.Context) error, error) {
+	if b.folder == "" {
+		return work, nil
+	}
+	plan := db.BackupPlan{Folder: b.folder, Every: b.every, Keep: *b.keep}
+	if err := plan.Prepare(); err != nil {
+		return nil, fmt.Errorf("--backup-dir: %w", err)
+	}
+	return func(ctx context.Context) error {
+		return beside(ctx, func(ctx context.Context) error {
+			makeBackups(ctx, store, plan, logger)
+			return nil
+		}, work)
+	}, nil
+}
+
+// makeBackups makes backups until ctx ends.
+func makeBackups(ctx context.Context, store *db.DB, plan db.BackupPlan, logger *slog.Logger) {
+	for ctx.Err() == nil {
+		made, next, err := store.BackUpWhenDue(ctx, plan)
+		pause := min(next.Sub(store.Now()), longestPause)
+		switch {
+		case made != nil && err != nil:
+			logger.Warn("backup made, but what goes with it failed", "file", made.Path, "error", err)
+		case made != nil:
+			logger.Info("backup made", "file", made.Path, "bytes", made.Bytes)
+		case err != nil && ctx.Err() == nil:
+			logger.Error("backup failed; trying again", "folder", plan.Folder, "after", pauseAfter, "error", err)
+			pause = pauseAfter
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
+}

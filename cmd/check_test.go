@@ -1,0 +1,107 @@
+package cmd_test
+
+import (
+	"database/sql"
+	"strings"
+	"testing"
+)
+
+// healthy is what `check --json` prints.
+type healthy struct {
+	OK     bool
+	Checks []struct {
+		Name   string
+		OK     bool
+		Detail string
+	}
+}
+
+// TestCheck makes one thing after another unwell: that check fails, says what to
+// do, and no other does.
+func TestCheck(t *testing.T) {
+	t.Parallel()
+	const longAgo = "'2020-01-01T00:00:00.000Z'"
+	for name, row := range map[string]struct {
+		statements []string
+		args       []string
+		fails      string // the name of the check; "" if none does
+		want       string // in its detail
+	}{
+		"all well":      {nil, nil, "", ""},
+		"all well, all": {nil, []string{"--full"}, "", ""},
+		"a reference":   {[]string{"INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')"}, nil, "integrity", "1 rows of api_keys refer to what is not there; keep it"},
+		"an index":      {[]string{"PRAGMA writable_schema = 1", "UPDATE sqlite_schema SET sql = replace(sql, 'created_at', 'id') WHERE name = 'api_keys_by_org'"}, []string{"--full"}, "integrity", "api_keys_by_org"},
+		"older":         {[]string{"DELETE FROM goose_db_version WHERE version_id > 15"}, nil, "version", "the next `govsvc serve` of this version migrates it, and keeps a copy"},
+		"newer":         {[]string{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)"}, nil, "version", "use the newer program"},
+		"the log":       {[]string{"DROP TRIGGER audit_events_never_go", "DELETE FROM audit_events WHERE seq = 1"}, nil, "audit log", `the audit log of "default" is broken`},
+		"overdue": {[]string{
+			"INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at) VALUES (1, 's', 'u', 'api', 'x', '', '')",
+			"INSERT INTO events (org_id, id, type, body, created_at) VALUES (1, 'e', 't', '{}', '')",
+			"INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at) VALUES (1, 1, 'd', " + longAgo + ", '', '')",
+		}, nil, "deliveries", "1 webhook has been due since 2020-01-01T00:00:00.000Z: start `govsvc serve`"},
+		"paused": {[]string{
+			"INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, active, created_at, updated_at) VALUES (1, 's', 'u', 'api', 'x', 0, '', '')",
+			"INSERT INTO events (org_id, id, type, body, created_at) VALUES (1, 'e', 't', '{}', '')",
+			"INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at) VALUES (1, 1, 'd', " + longAgo + ", '', '')",
+		}, nil, "", ""},
+		"no backup":          {nil, []string{"--backup-within", "1h"}, "last backup", "none is known"},
+		"an old backup":      {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', " + longAgo + ", '/b')"}, []string{"--backup-within", "26h"}, "last backup", "older than 26h"},
+		"old enough for all": {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', " + longAgo + ", '/b')"}, nil, "", ""},
+		"a failed backup":    {[]string{"INSERT INTO backups (outcome, at, path, error) VALUES ('failed', " + longAgo + ", '/b', 'no room')"}, nil, "last backup", "the last attempt, at 2020-01-01T00:00:00.000Z, failed: no room"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+			c.alter(row.statements...)
+			before := c.read(c.env["GOVSVC_DB"])
+			o := c.run(append([]string{"check"}, row.args...)...)
+			if fails := row.fails != ""; fails != (o.status == 1) || o.status > 1 || fails != (o.stderr == "govsvc: 1 of 6 checks failed\n") {
+				t.Errorf("status %d, stderr %q\n%s", o.status, o.stderr, o.stdout)
+			}
+			for line := range strings.Lines(o.stdout) {
+				failed := strings.HasPrefix(line, "FAIL")
+				if about := row.fails != "" && strings.HasPrefix(line[6:], row.fails+" "); failed != about || about && !strings.Contains(line, row.want) {
+					t.Error(line)
+				}
+			}
+			if c.read(c.env["GOVSVC_DB"]) != before || exists(c.env["GOVSVC_DB"]+"-wal") || exists(c.env["GOVSVC_DB"]+"-shm") {
+				t.Error("the file was changed, or something is left beside it")
+			}
+		})
+	}
+}
+
+// alter runs statements on the data file behind the program's back.
+func (c *cli) alter(statements ...string) {
+	c.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	file.SetMaxOpenConns(1)
+	for _, statement := range statements {
+		if _, err := file.ExecContext(c.t.Context(), statement); err != nil {
+			c.t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// TestCheckInUse: the file is checked while it is served, as JSON too, and none
+// is made where none is.
+func TestCheckInUse(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	if got := c.refused(1, "check"); !strings.Contains(got, "no such file") || exists(c.env["GOVSVC_DB"]) {
+		t.Error(got)
+	}
+	s := c.serve()
+	found := decoded[healthy](c, "check", "--full")
+	if !found.OK || len(found.Checks) != 6 {
+		t.Errorf("%+v", found)
+	}
+	c.end(s)
+}

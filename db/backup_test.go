@@ -1,0 +1,262 @@
+package db_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// entries are the names in a folder, hidden ones too.
+func entries(t testing.TB, folder string) []string {
+	t.Helper()
+	list, err := os.ReadDir(folder)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for _, entry := range list {
+		names = append(names, entry.Name())
+	}
+	return names
+}
+
+// TestBackup: the copy is a file of its own that holds all that the file held,
+// and both the file and its audit logs remember it.
+func TestBackup(t *testing.T) {
+	t.Parallel()
+	_, store, org := logged(t, 5)
+	if err := addRisk(t.Context(), store, db.By{Org: org, Actor: "system"}, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	folder := t.TempDir()
+	path := filepath.Join(folder, "copy.db")
+	made, err := store.Backup(t.Context(), path, false)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := store.NoteBackup(t.Context(), "system", made); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]string{"copy.db"}, entries(t, folder)); diff != "" {
+		t.Errorf("in the folder (-want +got):\n%s", diff)
+	}
+	info, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if info.Size() != made.Bytes || info.Mode().Perm() != 0o600 || made.Path != path || made.At != db.Timestamp(at) {
+		t.Errorf("%d bytes, mode %o, told as %+v", info.Size(), info.Mode().Perm(), made)
+	}
+	last, err := store.LastBackup(t.Context())
+	want := db.LastBackup{Made: &db.BackupNote{At: made.At, Path: path, Bytes: made.Bytes}}
+	if diff := cmp.Diff(want, last); diff != "" || err != nil {
+		t.Errorf("%v, remembered (-want +got):\n%s", err, diff)
+	}
+	for _, log := range made.Logs {
+		check, err := store.CheckAudit(t.Context(), log.Org, log.Head)
+		if err != nil || check.Broken != nil || !check.Known || check.After != 1 || check.Events != log.Events+1 {
+			t.Errorf("%s: %+v, %v, want the backup's own event behind its %d", log.Name, check, err, log.Events)
+		}
+	}
+	copied := handle(t, path, time.Minute)
+	if got := names(t, path, "SELECT risk_id FROM risks"); got["kept"] != 1 {
+		t.Errorf("the copy holds %v", got)
+	}
+	for _, log := range made.Logs {
+		if sound, broken, err := copied.VerifyAudit(t.Context(), log.Org); sound != log.Events || broken != nil || err != nil {
+			t.Errorf("%s: %d events in the copy, want %d; %v, %v", log.Name, sound, log.Events, broken, err)
+		}
+	}
+}
+
+// TestRefusedBackup: nothing is written where something is that was not meant.
+func TestRefusedBackup(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, time.Minute)
+	folder := t.TempDir()
+	there := filepath.Join(folder, "there")
+	write(t, there, "something else")
+	link := filepath.Join(folder, "link")
+	if err := os.Link(path, link); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct {
+		path    string
+		replace bool
+		want    string
+	}{
+		{there, false, there + " is there already; name another file, or replace it with --force"},
+		{folder, true, folder + " is a folder; name a file in it"},
+		{path, true, "is the data file in use; name another one"},
+		{path + "-wal", true, "is the data file in use; name another one"},
+		{link, true, "is the data file in use; name another one"},
+		{os.DevNull, true, "is no ordinary file"},
+		{filepath.Join(folder, "none", "x"), false, "no such file or directory"},
+	} {
+		_, err := store.Backup(t.Context(), row.path, row.replace)
+		if err == nil || !strings.Contains(err.Error(), row.want) {
+			t.Errorf("%s: %v, want %q", row.path, err, row.want)
+		}
+	}
+	if text, err := os.ReadFile(there); err != nil || string(text) != "something else" {
+		t.Errorf("what was there is now %q, %v", text, err)
+	}
+	if _, err := store.Backup(t.Context(), there, true); err != nil {
+		t.Error(err)
+	}
+	if got := entries(t, folder); !slices.Equal(got, []string{"link", "there"}) {
+		t.Errorf("left: %v", got)
+	}
+	handle(t, there, time.Minute)
+}
+
+// TestBackupWhileWritten copies the file again and again while several write:
+// each copy is whole, has all that was acknowledged before it was begun, and the
+// live log goes on where its log ends.
+func TestBackupWhileWritten(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, time.Minute)
+	by := operator(t, store)
+	var mutex sync.Mutex
+	var acknowledged []string
+	ctx, stop := context.WithCancel(t.Context())
+	var writers sync.WaitGroup
+	for w := range 3 {
+		writers.Go(func() {
+			for i := 0; ctx.Err() == nil; i++ {
+				name := fmt.Sprintf("W%d-%d", w, i)
+				if err := addRisk(context.WithoutCancel(ctx), store, by, name); err != nil {
+					t.Error(err)
+					return
+				}
+				mutex.Lock()
+				acknowledged = append(acknowledged, name)
+				mutex.Unlock()
+			}
+		})
+	}
+	folder := t.TempDir()
+	for i := range 4 {
+		mutex.Lock()
+		before := slices.Clone(acknowledged)
+		mutex.Unlock()
+		copied := filepath.Join(folder, fmt.Sprint(i))
+		made, err := store.Backup(t.Context(), copied, false)
+		if err != nil {
+			t.Fatal(err)
+		}
+		held := names(t, copied, "SELECT risk_id FROM risks")
+		for _, name := range before {
+			if held[name] != 1 {
+				t.Errorf("copy %d lacks %s, which was stored before", i, name)
+			}
+		}
+		if made.Logs[0].Events != len(held) {
+			t.Errorf("copy %d has %d events of %d risks", i, made.Logs[0].Events, len(held))
+		}
+		if check, err := store.CheckAudit(t.Context(), by.Org, made.Logs[0].Head); err != nil || !check.Known {
+			t.Errorf("copy %d: the live log does not lead to its head: %+v, %v", i, check, err)
+		}
+	}
+	stop()
+	writers.Wait()
+	t.Logf("%d writes", len(acknowledged))
+}
+
+// TestBackupOfDamage: a damaged file gives no copy.
+func TestBackupOfDamage(t *testing.T) {
+	t.Parallel()
+	for name, damage := range map[string]func(t *testing.T, path string){
+		"a page": func(t *testing.T, path string) {
+			t.Helper()
+			damagePage(t, path, "audit_events_by_org")
+		},
+		"the log": func(t *testing.T, path string) {
+			t.Helper()
+			tamper(t, path, "DROP TRIGGER audit_events_never_go", "DELETE FROM audit_events WHERE seq = 2")
+		},
+		"a reference": func(t *testing.T, path string) {
+			t.Helper()
+			tamper(t, path, "INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')")
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			path, store, _ := logged(t, 9)
+			if err := store.Close(); err != nil {
+				t.Fatal(err)
+			}
+			damage(t, path)
+			folder := t.TempDir()
+			_, err := handle(t, path, time.Minute).Backup(t.Context(), filepath.Join(folder, "copy"), false)
+			if err == nil {
+				t.Error("a copy was made")
+			}
+			if got := entries(t, folder); len(got) > 0 {
+				t.Errorf("left: %v", got)
+			}
+			t.Log(err)
+		})
+	}
+}
+
+// damagePage overwrites the root page of a table or an index.
+func damagePage(t *testing.T, path, name string) {
+	t.Helper()
+	var page int64
+	if err := behind(t, path).QueryRowContext(t.Context(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", name).Scan(&page); err != nil {
+		t.Fatal(err)
+	}
+	tamper(t, path, "PRAGMA wal_checkpoint(TRUNCATE)")
+	file, err := os.OpenFile(path, os.O_RDWR, 0)
+	if err == nil {
+		_, err = file.WriteAt([]byte(strings.Repeat("damage! ", 64)), (page-1)*4096)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := file.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// TestInterruptedBackup: a backup that is cancelled leaves nothing behind, and
+// what a killed one left goes when nobody can be writing it any more.
+func TestInterruptedBackup(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), time.Minute)
+	folder := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := store.Backup(ctx, filepath.Join(folder, "copy"), false); err == nil {
+		t.Error("made although cancelled")
+	}
+	old, young, other := filepath.Join(folder, ".copy.partial-1"), filepath.Join(folder, ".copy.partial-2"), filepath.Join(folder, ".other.partial-1")
+	for _, path := range []string{old, young, other} {
+		write(t, path, "half")
+	}
+	for _, path := range []string{old, other} {
+		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if _, err := store.Backup(t.Context(), filepath.Join(folder, "copy"), false); err != nil {
+		t.Error(err)
+	}
+	want := []string{".copy.partial-2", ".other.partial-1", "copy"}
+	if diff := cmp.Diff(want, entries(t, folder)); diff != "" {
+		t.Errorf("in the folder (-want +got):\n%s", diff)
+	}
+}

@@ -1,0 +1,201 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/pressly/goose/v3"
+
+	"govsvc/migrations"
+)
+
+// OpenToRead opens a file for the methods that read. It makes nothing, migrates
+// nothing and writes nothing, so that the file may be of an older version, in
+// use by others, or damaged.
+func OpenToRead(ctx context.Context, path string) (*DB, error) {
+	return openToRead(ctx, path, looking)
+}
+
+// The ways of opening a file.
+const (
+	working = iota // it may be written
+	looking        // it may be written by others
+	resting        // nobody writes it: SQLite needs nothing beside it
+)
+
+func openToRead(ctx context.Context, path string, mode int) (*DB, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return nil, err
+	}
+	d := &DB{options: Options{Path: path, Wait: 5 * time.Second}, path: absolute, now: time.Now, mode: mode}
+	if err := d.openToRead(ctx); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), d.Close())
+	}
+	return d, nil
+}
+
+func (d *DB) openToRead(ctx context.Context) error {
+	info, err := os.Stat(d.path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("no such file")
+	case err != nil:
+		return err
+	case info.IsDir():
+		return errors.New("is a folder, not a data file")
+	}
+	if err := identify(d.path); err != nil {
+		return err
+	}
+	access := "ro"
+	if d.mode == looking {
+		access = "rw" // who may not write leaves SQLite's files behind; see dsn
+	}
+	if d.read, err = sql.Open("sqlite", d.dsn(access)); err != nil {
+		return err
+	}
+	d.read.SetMaxOpenConns(readers)
+	return d.row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
+}
+
+// examined is what was found in a sound file.
+type examined struct {
+	bytes   int64
+	version int
+	logs    []AuditLog
+}
+
+// examine reads all of a file that nobody writes and refuses it unless it is
+// ours, of no newer version, whole, and its audit logs are sound and lead to the
+// heads given.
+func examine(ctx context.Context, path string, heads map[Org]string) (found examined, err error) {
+	file, err := openBackup(ctx, path)
+	if err != nil {
+		return found, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return file.examine(ctx, heads)
+}
+
+// openBackup opens a file that nobody is to write.
+func openBackup(ctx context.Context, path string) (*DB, error) {
+	mode := resting
+	if _, err := os.Stat(path + "-wal"); err == nil {
+		mode = working // a part of it is in there, and somebody may write after all
+	}
+	return openToRead(ctx, path, mode)
+}
+
+func (d *DB) examine(ctx context.Context, heads map[Org]string) (found examined, err error) {
+	info, err := os.Stat(d.path)
+	if err != nil {
+		return found, err
+	}
+	found.bytes = info.Size()
+	faults, err := d.Faults(ctx, true)
+	if err == nil && len(faults) > 0 {
+		err = fmt.Errorf("it is damaged: %s", strings.Join(faults, "; "))
+	}
+	if err != nil {
+		return found, err
+	}
+	var want int
+	if found.version, want, err = d.Versions(ctx); err != nil {
+		return found, err
+	}
+	if found.version > want {
+		return found, newer(found.version, want)
+	}
+	orgs, err := d.Organisations(ctx)
+	if err != nil {
+		return found, err
+	}
+	for _, org := range orgs {
+		check, err := d.CheckAudit(ctx, org.Org, heads[org.Org])
+		switch {
+		case err != nil:
+			return found, err
+		case check.Broken != nil:
+			return found, fmt.Errorf("the audit log of %q is broken at event %d", org.Name, check.Broken.Position)
+		case heads[org.Org] != "" && !check.Known:
+			return found, fmt.Errorf("the audit log of %q lacks what it held", org.Name)
+		}
+		found.logs = append(found.logs, AuditLog{org.Org, org.Name, check.Events, check.Head})
+	}
+	for org := range heads {
+		if !holds(found.logs, org) {
+			return found, errors.New("an organisation is missing")
+		}
+	}
+	return found, nil
+}
+
+func holds(logs []AuditLog, org Org) bool {
+	for _, log := range logs {
+		if log.Org == org {
+			return true
+		}
+	}
+	return false
+}
+
+// mostFaults bounds the faults of a file that are told.
+const mostFaults = 20
+
+// Faults are what SQLite finds wrong with the file's structure and references;
+// none if it is sound. It takes time in proportion to the file; full compares
+// each index with its table, too.
+func (d *DB) Faults(ctx context.Context, full bool) ([]string, error) {
+	pragma := "quick_check"
+	if full {
+		pragma = "integrity_check"
+	}
+	var faults []string
+	add := func(row scanner) error {
+		var fault string
+		err := row.Scan(&fault)
+		if fault != "ok" && err == nil {
+			faults = append(faults, fault)
+		}
+		return err
+	}
+	err := d.rows(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, mostFaults))
+	if err == nil && len(faults) == 0 {
+		err = d.rows(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
+	}
+	if corrupt(err) { // so much that it can't be listed
+		return append(faults, err.Error()), nil
+	}
+	return faults, err
+}
+
+// Versions tells the version of the file's tables and of this program's.
+func (d *DB) Versions(ctx context.Context) (have, want int, err error) {
+	names, err := migrations.Files.ReadDir(".")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, name := range names {
+		number, err := goose.NumericComponent(name.Name())
+		if err != nil {
+			return 0, 0, err
+		}
+		want = max(want, int(number))
+	}
+	have, err = d.Version(ctx)
+	return have, want, err
+}
+
+// newer refuses a file of a version that is to come.
+func newer(have, want int) error {
+	return fmt.Errorf("was made by a newer govsvc (its version is %d, this program knows up to %d); "+
+		"use the newer program, or restore a backup made before the upgrade", have, want)
+}

@@ -1,0 +1,189 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// place is where a data file is put, and what stands there now.
+type place struct {
+	path    string
+	kept    string // what the present file is to be called; "" if there is none
+	options Options
+}
+
+// errInUse refuses to take a file away from under a process.
+var errInUse = errors.New("is in use by another process; stop `govsvc serve` and what else works on it, and try again")
+
+// name chooses a name for the present file.
+func (p *place) name() error {
+	if _, err := os.Lstat(p.path); err != nil {
+		return nil //nolint:nilerr // there is none
+	}
+	if err := p.tidy(); err != nil {
+		return err
+	}
+	now := time.Now
+	if p.options.Now != nil {
+		now = p.options.Now
+	}
+	first := p.path + beforeRestore + now().UTC().Format(fileTime)
+	p.kept = first
+	for n := 2; ; n++ {
+		if _, err := os.Lstat(p.kept); errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		p.kept = fmt.Sprintf("%s-%d", first, n)
+	}
+}
+
+// beforeRestore is in the name of a file that was replaced.
+const beforeRestore = ".before-restore-"
+
+// passing is the second name of the present file until it has lost the first:
+// nobody opens a file by two names, which SQLite can't bear.
+func (p *place) passing() string {
+	folder, base := filepath.Split(p.kept)
+	return folder + "." + base
+}
+
+// tidy ends what a restore that was killed has left: the former file's second
+// name goes while that file still has the first, and is shown if not.
+func (p *place) tidy() error {
+	folder, base := filepath.Split(p.path)
+	left, err := filepath.Glob(globbed(folder) + "." + globbed(base) + beforeRestore + "*")
+	if err != nil {
+		return err
+	}
+	present, err := os.Stat(p.path)
+	for _, second := range left {
+		if info, fault := os.Stat(second); err == nil && fault == nil && os.SameFile(info, present) {
+			err = os.Remove(second)
+		} else if err == nil {
+			err = os.Rename(second, folder+filepath.Base(second)[1:])
+		}
+	}
+	return err
+}
+
+// globbed is a pattern that matches the text alone.
+func globbed(text string) string {
+	if runtime.GOOS == "windows" {
+		return text // knows no such marks in patterns, and few in names
+	}
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`).Replace(text)
+}
+
+// fileTime is the form of an instant in the name of a file.
+const fileTime = "20060102T150405Z"
+
+// put gives a finished file the place. The first name passes from one whole
+// file to another in one step.
+func (p *place) put(ctx context.Context, finished string) (kept string, err error) {
+	if err := syncFile(finished); err != nil {
+		return "", err
+	}
+	release, err := p.take(ctx)
+	if err != nil {
+		return "", fmt.Errorf("%s %w", p.path, err)
+	}
+	defer release()
+	if err := p.keep(); err != nil {
+		return "", err
+	}
+	if runtime.GOOS == "windows" {
+		release() // an open file can't be replaced there, which protects it as well
+	}
+	if p.kept == "" {
+		return "", name(finished, p.path, false)
+	}
+	err = os.Rename(finished, p.path)
+	if err == nil {
+		err = os.Rename(p.passing(), p.kept)
+	}
+	return p.kept, errors.Join(err, syncFolder(filepath.Dir(p.path)))
+}
+
+// take makes sure that nobody has the present file open, nor can have it until
+// it is released, and moves what is in the log beside it into the file. A file
+// too damaged for that stays as it is.
+func (p *place) take(ctx context.Context) (release func(), err error) {
+	none := func() {}
+	if p.kept == "" {
+		return none, nil
+	}
+	file := &DB{path: p.path, options: Options{Wait: 500 * time.Millisecond}}
+	pool, err := sql.Open("sqlite", file.dsn("rw"))
+	if err != nil {
+		return none, err
+	}
+	release = func() { _ = pool.Close() } // it has nothing to lose
+	pool.SetMaxOpenConns(1)
+	for _, statement := range []string{
+		"PRAGMA locking_mode = EXCLUSIVE",
+		"PRAGMA journal_mode = DELETE", // SQLite lets the last user alone do that
+		"BEGIN EXCLUSIVE", "COMMIT",
+	} {
+		if _, err = pool.ExecContext(ctx, statement); err != nil {
+			break
+		}
+	}
+	switch sqliteCode(err) & 0xff {
+	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+		err = errInUse
+	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
+		release()
+		if held(p.path) {
+			return none, errInUse
+		}
+		return none, nil
+	}
+	if err != nil {
+		release()
+		return none, err
+	}
+	// While nobody else can come, SQLite keeps the journal that it needed.
+	_ = os.Remove(p.path + "-journal")
+	return release, nil
+}
+
+// keep gives the present file its second name, and what is left beside it.
+func (p *place) keep() error {
+	if p.kept != "" {
+		// a file system without links has no data file for a moment
+		if err := os.Link(p.path, p.passing()); err != nil {
+			if err := os.Rename(p.path, p.passing()); err != nil {
+				return err
+			}
+		}
+	}
+	_ = os.Remove(p.path + "-shm") // an index that SQLite makes anew
+	for _, end := range []string{"-wal", "-journal"} {
+		if _, err := os.Lstat(p.path + end); errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		// of a damaged file, or of one that is gone: never of the restored one
+		if err := os.Rename(p.path+end, p.leftover()+end); err != nil {
+			return err
+		}
+	}
+	return syncFolder(filepath.Dir(p.path))
+}
+
+// leftover is the name of the file that something was left beside of.
+func (p *place) leftover() string {
+	if p.kept != "" {
+		return p.kept
+	}
+	return p.path + ".before-restore"
+}

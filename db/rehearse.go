@@ -1,0 +1,144 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Rehearsal is what a restore into a temporary place came to.
+type Rehearsal struct {
+	Backup  string       `json:"backup"`
+	Version int          `json:"version"` // of the tables of the backup
+	Tables  []TableCount `json:"tables"`
+	Logs    []LogMatch   `json:"audit_logs"`
+}
+
+// TableCount is how many rows a table has in the restored file and in the live
+// one; Live is nil where there is no live file, or no such table in it.
+type TableCount struct {
+	Table    string `json:"table"`
+	Restored int    `json:"restored"`
+	Live     *int   `json:"live"`
+}
+
+// LogMatch compares an organisation's audit log in a backup with the live one.
+// After is how many events the live one has gained since; nil where there is
+// nothing to compare with.
+type LogMatch struct {
+	AuditLog
+	After *int `json:"after"`
+}
+
+// Rehearse restores a backup into a temporary folder, which is removed at the
+// end, and compares: the restored file must hold as many rows as the backup,
+// and each live audit log must go on where the backup's ends. The live file, if
+// there is one, is only read.
+func Rehearse(ctx context.Context, backup, live string) (done Rehearsal, err error) {
+	folder, err := os.MkdirTemp("", "govsvc-rehearsal-") // mode 0700
+	if err != nil {
+		return done, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	restored, err := Restore(ctx, backup, Options{Path: filepath.Join(folder, "govsvc.db")}, false)
+	if err != nil {
+		return done, err
+	}
+	done = Rehearsal{Backup: restored.From, Version: restored.Version}
+	if done.Tables, err = restored.compare(ctx); err != nil {
+		return done, err
+	}
+	for _, log := range restored.Logs {
+		done.Logs = append(done.Logs, LogMatch{AuditLog: log})
+	}
+	if _, err := os.Stat(live); err != nil {
+		return done, nil //nolint:nilerr // nothing to compare with, which the result shows
+	}
+	return done, done.compare(ctx, live)
+}
+
+// compare finds the rows of the backup in the restored file.
+func (r *Restored) compare(ctx context.Context) ([]TableCount, error) {
+	before, err := countsOf(ctx, r.From)
+	if err != nil {
+		return nil, err
+	}
+	after, err := countsOf(ctx, r.Path)
+	if err != nil {
+		return nil, err
+	}
+	for _, had := range before {
+		at := slices.IndexFunc(after, func(c TableCount) bool { return c.Table == had.Table })
+		switch {
+		case had.Table == "audit_events": // has the restore's own events, too; its hashes were checked
+		case had.Table == "goose_db_version": // grows with each migration
+		case at < 0 && had.Restored > 0:
+			return nil, fmt.Errorf("the table %s of the backup is not in the restored file", had.Table)
+		case at >= 0 && after[at].Restored != had.Restored:
+			return nil, fmt.Errorf("the restored file has %d rows of %s, the backup has %d", after[at].Restored, had.Table, had.Restored)
+		}
+	}
+	return before, nil
+}
+
+// compare adds what the live file holds.
+func (r *Rehearsal) compare(ctx context.Context, path string) (err error) {
+	live, err := OpenToRead(ctx, path)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, live.Close()) }()
+	counts, err := live.counts(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range r.Tables {
+		for _, c := range counts {
+			if c.Table == r.Tables[i].Table {
+				r.Tables[i].Live = &c.Restored
+			}
+		}
+	}
+	for i := range r.Logs {
+		log := &r.Logs[i]
+		check, err := live.CheckAudit(ctx, log.Org, log.Head)
+		if err != nil {
+			return err
+		}
+		if !check.Known {
+			return fmt.Errorf("the live audit log of %q does not go on from the backup's last event (number %d, head %s): "+
+				"the backup is another file's, or one of the two was altered; see `govsvc audit verify`", log.Name, log.Events, log.Head)
+		}
+		log.After = &check.After
+	}
+	return nil
+}
+
+func countsOf(ctx context.Context, path string) (counts []TableCount, err error) {
+	file, err := openBackup(ctx, path)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	return file.counts(ctx)
+}
+
+// counts are the rows of each table of the program's, by its name.
+func (d *DB) counts(ctx context.Context) ([]TableCount, error) {
+	var counts []TableCount
+	err := d.rows(ctx, func(row scanner) error {
+		var c TableCount
+		err := row.Scan(&c.Table)
+		counts = append(counts, c)
+		return err
+	}, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE '\_%' ESCAPE '\' ORDER BY name`)
+	for i := range counts {
+		if err == nil {
+			err = d.row(ctx, fmt.Sprintf(`SELECT count(*) FROM "%s"`, counts[i].Table)).Scan(&counts[i].Restored)
+		}
+	}
+	return counts, storeError(err)
+}

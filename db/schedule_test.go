@@ -1,0 +1,116 @@
+package db_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// TestBackUpWhenDue: the folder tells what is due, over restarts too; of its own
+// backups the newest are kept, and nothing else is touched.
+func TestBackUpWhenDue(t *testing.T) {
+	t.Parallel()
+	path, now := newPath(t), at
+	open := func() *db.DB {
+		t.Helper()
+		store, err := db.Open(t.Context(), db.Options{Path: path, Now: func() time.Time { return now }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return store
+	}
+	plan := db.BackupPlan{Folder: filepath.Join(t.TempDir(), "backups"), Every: 24 * time.Hour, Keep: 2}
+	if err := plan.Prepare(); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"govsvc-notes.db", "other-20200101T000000Z.db", "govsvc-20200101T000000Z.txt"} {
+		write(t, filepath.Join(plan.Folder, name), "somebody's")
+	}
+	others := []string{"govsvc-20200101T000000Z.txt", "govsvc-notes.db", "other-20200101T000000Z.db"}
+	steps := []struct {
+		about   string
+		advance time.Duration
+		made    string
+		next    time.Duration // from now
+		own     []string
+	}{
+		{"the first", 0, "govsvc-20261001T120000Z.db", 24 * time.Hour, []string{"govsvc-20261001T120000Z.db"}},
+		{"not due", time.Hour, "", 23 * time.Hour, []string{"govsvc-20261001T120000Z.db"}},
+		{"due", 23 * time.Hour, "govsvc-20261002T120000Z.db", 24 * time.Hour, []string{"govsvc-20261001T120000Z.db", "govsvc-20261002T120000Z.db"}},
+		{"long overdue", 72 * time.Hour, "govsvc-20261005T120000Z.db", 24 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261005T120000Z.db"}},
+		{"the clock was set back", -48 * time.Hour, "", 24 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261005T120000Z.db"}},
+	}
+	for _, step := range steps {
+		now = now.Add(step.advance)
+		store := open()
+		made, next, err := store.BackUpWhenDue(t.Context(), plan)
+		if err != nil {
+			t.Fatalf("%s: %v", step.about, err)
+		}
+		name := ""
+		if made != nil {
+			name = filepath.Base(made.Path)
+		}
+		if name != step.made || next.Sub(now) != step.next {
+			t.Errorf("%s: made %q, next in %v", step.about, name, next.Sub(now))
+		}
+		want := append(append([]string{others[0]}, step.own...), others[1:]...)
+		if diff := cmp.Diff(want, entries(t, plan.Folder)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", step.about, diff)
+		}
+		if err := store.Close(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	newest, err := db.NewestBackup(plan.Folder, path)
+	if err != nil || filepath.Base(newest) != "govsvc-20261005T120000Z.db" {
+		t.Errorf("newest %s, %v", newest, err)
+	}
+	if _, err := db.NewestBackup(plan.Folder, "/data/elsewhere.db"); err == nil || !strings.Contains(err.Error(), "holds no backup of elsewhere.db") {
+		t.Error(err)
+	}
+}
+
+// TestFailedBackups: a failure is remembered until a backup is made, and removes
+// no older backup.
+func TestFailedBackups(t *testing.T) {
+	t.Parallel()
+	now := at
+	store, err := db.Open(t.Context(), db.Options{Path: newPath(t), Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // of the test
+	plan := db.BackupPlan{Folder: t.TempDir(), Every: time.Hour, Keep: 1}
+	if _, _, err := store.BackUpWhenDue(t.Context(), plan); err != nil {
+		t.Fatal(err)
+	}
+	away := plan.Folder + ".away"
+	if err := os.Rename(plan.Folder, away); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(2 * time.Hour)
+	if made, _, err := store.BackUpWhenDue(t.Context(), plan); made != nil || err == nil {
+		t.Errorf("made %v in a folder that is gone, %v", made, err)
+	}
+	last, err := store.LastBackup(t.Context())
+	if err != nil || last.Made == nil || last.Failed == nil || last.Failed.At != db.Timestamp(now) || !strings.Contains(last.Failed.Error, plan.Folder) {
+		t.Errorf("%+v, %v", last, err)
+	}
+	if got := entries(t, away); len(got) != 1 {
+		t.Errorf("the older backup: %v", got)
+	}
+	file := filepath.Join(t.TempDir(), "file")
+	write(t, file, "x")
+	for folder, want := range map[string]string{file: "is no folder", filepath.Join(away, "a", "b"): "no such file or directory"} {
+		if err := (db.BackupPlan{Folder: folder}).Prepare(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: %v, want %q", folder, err, want)
+		}
+	}
+}

@@ -1,0 +1,16 @@
+package db
+
+import (
+	"context"
+	"time"
+)
+
+// Stuck counts the deliveries to active subscriptions that nobody has claimed
+// although they fell due before an instant, and tells when the oldest of them
+// did.
+func (d *DB) Stuck(ctx context.Context, before time.Time) (deliveries int, oldest string, err error) {
+	err = d.row(ctx, `SELECT count(*), coalesce(min(d.due_at), '') FROM webhook_subscriptions s
+		JOIN deliveries d ON d.subscription_seq = s.seq AND d.state = 'pending' AND d.due_at < ? WHERE s.active = 1`,
+		Timestamp(before)).Scan(&deliveries, &oldest)
+	return deliveries, oldest, storeError(err)
+}
