@@ -63,6 +63,10 @@ func TestDashboardPlans(t *testing.T) {
 	}{
 		"a record's history":        {history, args, "audit_events_by_resource (resource_id=? AND rowid<?)"},
 		"a search of the audit log": {search, searchArgs, "audit_events_by_org (org_id=? AND seq>? AND seq<?)"},
+		"open risks":                {openRisks, []any{1}, "risks_open (org_id=?)"},
+		"open incidents":            {openIncidents, []any{1}, "incidents_open (org_id=?)"},
+		"running clocks":            {"SELECT id" + runningClocks + " ORDER BY notification_deadline, seq LIMIT 10", []any{1}, "incidents_clocks (org_id=?)"},
+		"renewals":                  {"SELECT id" + ending + " ORDER BY contract_end, seq LIMIT 10", []any{1, "", ""}, "vendors_by_contract_end (org_id=? AND contract_end>? AND contract_end<?)"},
 		"a subscription's log":      {deliveries, deliveryArgs, "deliveries_by_subscription (subscription_seq=? AND event_seq<?)"},
 		"its dead letters":          {dead, deadArgs, "deliveries_dead (subscription_seq=? AND event_seq<?)"},
 	} {

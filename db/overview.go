@@ -16,7 +16,7 @@ type Overview struct {
 	Vendors     []BandCount   // that are not exited
 	Renewals    []Renewal     // that are due within RenewalsAhead, soonest first, at most 10
 	RenewalsDue int           // all of them
-	Recent      [][]byte      // the latest audit events as JSON, newest first, at most 25
+	Recent      [][]byte      // the latest changes of records, audit events as JSON, newest first, at most 25
 }
 
 // RenewalsAhead is how far the overview looks ahead for contracts that end.
@@ -84,8 +84,8 @@ type Renewal struct {
 func (d *DB) Overview(ctx context.Context, org Organisation) (Overview, error) {
 	var o Overview
 	for _, part := range []func(context.Context, Org, *Overview) error{
-		d.recentAssessments, d.openRisks, d.incidentClocks, d.openIncidents, d.activeKpis,
-		d.regimeCounts, d.vendorBands, d.renewals, d.recentEvents,
+		d.recentAssessments, d.openRiskCounts, d.incidentClocks, d.openIncidentCounts, d.activeKpis,
+		d.regimeCounts, d.vendorBandCounts, d.renewals, d.recentEvents,
 	} {
 		if err := part(ctx, org.Org, &o); err != nil {
 			return o, err
@@ -104,14 +104,16 @@ func (d *DB) recentAssessments(ctx context.Context, org Org, o *Overview) error 
 		WHERE org_id = ? ORDER BY completed_at DESC LIMIT 12`, org)
 }
 
-func (d *DB) openRisks(ctx context.Context, org Org, o *Overview) error {
+const openRisks = `SELECT coalesce(severity, ''), coalesce(likelihood, ''), count(*) FROM risks
+	WHERE org_id = ? AND status IN ('Open', 'InProgress') GROUP BY severity, likelihood`
+
+func (d *DB) openRiskCounts(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var c RiskCount
 		err := row.Scan(&c.Severity, &c.Likelihood, &c.Count)
 		o.Risks = append(o.Risks, c)
 		return err
-	}, `SELECT coalesce(severity, ''), coalesce(likelihood, ''), count(*) FROM risks
-		WHERE org_id = ? AND status IN ('Open', 'InProgress') GROUP BY severity, likelihood`, org)
+	}, openRisks, org)
 }
 
 const runningClocks = ` FROM incidents WHERE org_id = ? AND notification_required = 1 AND notified_at IS NULL AND status <> 'closed'`
@@ -128,7 +130,11 @@ func (d *DB) incidentClocks(ctx context.Context, org Org, o *Overview) error {
 	}, "SELECT id, title, severity, status, notification_deadline"+runningClocks+" ORDER BY notification_deadline, seq LIMIT 10", org)
 }
 
-func (d *DB) openIncidents(ctx context.Context, org Org, o *Overview) error {
+// openIncidents has the words of the index incidents_open.
+const openIncidents = `SELECT severity, count(*) FROM incidents
+	WHERE org_id = ? AND (status = 'open' OR status = 'investigating' OR status = 'contained') GROUP BY severity`
+
+func (d *DB) openIncidentCounts(ctx context.Context, org Org, o *Overview) error {
 	o.Incidents.BySeverity = map[string]int{}
 	return d.rows(ctx, func(row scanner) error {
 		var severity string
@@ -137,8 +143,7 @@ func (d *DB) openIncidents(ctx context.Context, org Org, o *Overview) error {
 		o.Incidents.BySeverity[severity] = count
 		o.Incidents.Open += count
 		return err
-	}, `SELECT severity, count(*) FROM incidents
-		WHERE org_id = ? AND status IN ('open', 'investigating', 'contained') GROUP BY severity`, org)
+	}, openIncidents, org)
 }
 
 func (d *DB) activeKpis(ctx context.Context, org Org, o *Overview) error {
@@ -178,20 +183,23 @@ func (d *DB) regimeCounts(ctx context.Context, org Org, o *Overview) error {
 		ORDER BY c.regime_id, c.status`, org)
 }
 
-func (d *DB) vendorBands(ctx context.Context, org Org, o *Overview) error {
+const vendorBands = `SELECT initial_risk_band, count(*) FROM vendors WHERE org_id = ? AND status <> 'exited' GROUP BY initial_risk_band
+	ORDER BY CASE initial_risk_band WHEN 'CRITICAL' THEN 1 WHEN 'HIGH' THEN 2 WHEN 'MEDIUM' THEN 3 ELSE 4 END`
+
+func (d *DB) vendorBandCounts(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var b BandCount
 		err := row.Scan(&b.Band, &b.Count)
 		o.Vendors = append(o.Vendors, b)
 		return err
-	}, `SELECT initial_risk_band, count(*) FROM vendors WHERE org_id = ? AND status <> 'exited' GROUP BY initial_risk_band
-		ORDER BY CASE initial_risk_band WHEN 'CRITICAL' THEN 1 WHEN 'HIGH' THEN 2 WHEN 'MEDIUM' THEN 3 ELSE 4 END`, org)
+	}, vendorBands, org)
 }
+
+const ending = " FROM vendors WHERE org_id = ? AND status <> 'exited' AND contract_end BETWEEN ? AND ?"
 
 func (d *DB) renewals(ctx context.Context, org Org, o *Overview) error {
 	today := d.Now().Format(time.DateOnly)
 	last := d.Now().Add(RenewalsAhead).Format(time.DateOnly)
-	const ending = " FROM vendors WHERE org_id = ? AND status <> 'exited' AND contract_end BETWEEN ? AND ?"
 	if err := d.row(ctx, "SELECT count(*)"+ending, org, today, last).Scan(&o.RenewalsDue); err != nil {
 		return storeError(err)
 	}
@@ -203,11 +211,14 @@ func (d *DB) renewals(ctx context.Context, org Org, o *Overview) error {
 	}, "SELECT id, vendor_name, status, contract_end"+ending+" ORDER BY contract_end, seq LIMIT 10", org, today, last)
 }
 
+// recentEvents are changes of records: who reads, and who signs in, would leave
+// no room for them. It looks at a bounded number of events.
 func (d *DB) recentEvents(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var event []byte
 		err := row.Scan(&event)
 		o.Recent = append(o.Recent, event)
 		return err
-	}, "SELECT event FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 25", org)
+	}, `SELECT event FROM (SELECT seq, event FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 10000)
+		WHERE instr(event, '"category":"data_change"') AND event ->> 'category' = 'data_change' ORDER BY seq DESC LIMIT 25`, org)
 }

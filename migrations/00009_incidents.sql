@@ -34,7 +34,8 @@ CREATE INDEX incidents_by_updated ON incidents (org_id, updated_at);
 CREATE INDEX incidents_clocks ON incidents (org_id, notification_deadline)
   WHERE notification_required = 1 AND notified_at IS NULL AND status <> 'closed';
 -- how many open incidents there are of a severity
-CREATE INDEX incidents_open ON incidents (org_id, severity) WHERE status IN ('open', 'investigating', 'contained');
+CREATE INDEX incidents_open ON incidents (org_id, severity)
+  WHERE status = 'open' OR status = 'investigating' OR status = 'contained';
 
 -- The declaration and each change of status, oldest first by seq.
 CREATE TABLE incident_timeline (

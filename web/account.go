@@ -41,15 +41,15 @@ func (v *visit) account() error {
 
 func (v *visit) accountData() *accountData {
 	return &accountData{
-		User: v.session.User, Session: v.session, Password: ownPasswordForm(v.session.User.Name),
+		User: v.session.User, Session: v.session, Password: ownPasswordForm(),
 		Renew:  factorForm("renew-", "/account/recovery-codes", "Make new codes", "From your app. The codes made before stop working."),
 		Remove: removeFactorForm(),
 	}
 }
 
-func ownPasswordForm(name string) *Form {
+func ownPasswordForm() *Form {
 	return &Form{
-		Action: "/account/password", Submit: "Change the password", Hidden: map[string]string{"username": name},
+		Action: "/account/password", Submit: "Change the password",
 		Fields: []*Field{
 			{Name: "current", Label: "Current password", Type: "password", Required: true, Autocomplete: "current-password"},
 			passwordField("next", "New password"),

@@ -4,10 +4,16 @@ package web_test
 
 import (
 	"cmp"
+	"context"
 	"net/http"
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/chromedp/cdproto/cdp"
+	"github.com/chromedp/cdproto/emulation"
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
 
 	"govsvc/db"
 	"govsvc/web"
@@ -84,6 +90,91 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.press("Sign in")
 	b.open("/account")
 	b.wants("9 recovery codes are left")
+}
+
+// TestBrowserProblems looks at the pages about what can't be had.
+func TestBrowserProblems(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	b := newBrowser(t, s)
+	if status := b.open("/nothing"); status != http.StatusNotFound {
+		t.Errorf("status %d", status)
+	}
+	b.look("not-found-guest")
+	b.as(db.Viewer)
+	b.open("/nothing")
+	b.look("not-found")
+}
+
+// TestBrowserMenus: menus close on Escape and on a click elsewhere, and give
+// the focus back.
+func TestBrowserMenus(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Viewer)
+	b.open("/account")
+	const open = `document.querySelectorAll("details[data-menu][open]").length`
+	b.toggle("viewer")
+	if n := evaluate[int](b, open); n != 1 {
+		t.Fatalf("%d menus are open", n)
+	}
+	b.call(chromedp.KeyEvent(kb.Escape))
+	if n := evaluate[int](b, open); n != 0 || evaluate[string](b, "document.activeElement.innerText.trim()") != "viewer" {
+		t.Errorf("%d menus are open after Escape, or the focus is lost", n)
+	}
+	b.toggle("viewer")
+	b.call(chromedp.Click(chromedp.CSS("h1")))
+	if n := evaluate[int](b, open); n != 0 {
+		t.Errorf("%d menus are open after a click elsewhere", n)
+	}
+	b.narrow()
+	b.toggle("Menu")
+	b.picture("menu-narrow")
+	b.press("Overview")
+	if at := b.path(); at != "/" {
+		t.Errorf("at %s", at)
+	}
+}
+
+// TestBrowserKeyboard goes through a page with the tab key alone: first to the
+// content, and never to where no focus can be seen.
+func TestBrowserKeyboard(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Admin)
+	b.open("/account")
+	b.call(chromedp.KeyEvent(kb.Tab))
+	if got := evaluate[string](b, "document.activeElement.innerText"); got != "Skip to the content" {
+		t.Fatalf("the first is %q", got)
+	}
+	b.picture("skip")
+	for range 60 {
+		b.call(chromedp.KeyEvent(kb.Tab))
+		if evaluate[bool](b, "document.activeElement === document.body") {
+			return
+		}
+		if !evaluate[bool](b, `(() => { const s = getComputedStyle(document.activeElement); return document.activeElement.checkVisibility() && s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; })()`) {
+			t.Errorf("no focus can be seen on %s", evaluate[string](b, "document.activeElement.outerHTML"))
+		}
+	}
+	t.Error("the tab key does not come to an end")
+}
+
+// TestBrowserZone: instants are shown in the reader's zone, and in UTC in their
+// title.
+func TestBrowserZone(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Admin)
+	b.call(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+		_, err := cdp.Call(ctx, t, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"})
+		return chromedp.Void{}, err
+	})
+	b.open("/account")
+	b.wants("1 Oct 2026, 17:30")
+	if title := evaluate[string](b, `document.querySelector("time").title`); title != "1 Oct 2026, 12:00 UTC" {
+		t.Errorf("title %q", title)
+	}
 }
 
 // signIn fills in the first step.

@@ -3,6 +3,7 @@ package web
 import (
 	"encoding/base64"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -49,7 +50,7 @@ func (v *visit) clearCookie(name string) {
 // flash has the next page say something: what has just been done.
 func (v *visit) flash(message string) {
 	if len(message) > 1000 {
-		message = message[:1000]
+		message = strings.ToValidUTF8(message[:1000], "")
 	}
 	v.setCookie(flashCookie, base64.RawURLEncoding.EncodeToString([]byte(message)), time.Minute)
 }

@@ -33,13 +33,13 @@ func (v *visit) listDeliveries(data *webhookData) error {
 	path := pathOf("webhooks", id)
 	data.Filters = Filters{
 		Action: path, Active: state != "",
-		Fields: []*Field{{Name: "state", Label: "State", Type: "select", Value: state, Options: deliveryStates}},
+		Fields: []*Field{{Name: "state", Label: "State", Value: state, Options: deliveryStates}},
 	}
 	data.Deliveries = Table{
 		Caption: "Deliveries, newest event first",
 		Columns: []Column{
 			{Label: "Event"}, {Label: "Raised", Kind: Time}, {Label: "State", Kind: Badge}, {Label: "Attempts", Kind: Number},
-			{Label: "Last attempt", Kind: Time}, {Label: "Its outcome", Kind: Long}, {Label: "Next attempt", Kind: Time},
+			{Label: "Last attempt", Kind: Time}, {Label: "Its outcome"}, {Label: "Next attempt", Kind: Time},
 		},
 		Empty: Empty{Title: "Nothing has been sent yet", Advice: "Send a test to see whether the receiver answers. Tests are not in this list."},
 	}
@@ -122,7 +122,8 @@ func (v *visit) delivery() error {
 	}
 	here := deliveryPath(detail.LoggedDelivery)
 	data := deliveryData{
-		Delivery: detail, Dead: detail.State == db.Dead, Back: pathOf("webhooks", detail.SubscriptionID), Exact: string(detail.Body), Body: indented(detail.Body),
+		Delivery: detail, Dead: detail.State == db.Dead, Back: pathOf("webhooks", detail.SubscriptionID),
+		Exact: string(detail.Body), Body: indented(detail.Body),
 		Facts: []Fact{
 			{Label: "State", Kind: Badge, Value: deliveryState(detail.LoggedDelivery)},
 			{Label: "Receiver", Value: detail.URL, Href: pathOf("webhooks", detail.SubscriptionID)},

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"net/http"
 	"strings"
+	"time"
 
 	"govsvc/db"
 )
@@ -39,6 +40,12 @@ func Navigation() (paths []string) {
 		}
 	}
 	return paths
+}
+
+// NewHeld keeps texts in memory, at most so many.
+func NewHeld(now func() time.Time, life time.Duration, most int) (put func(string) string, look, take func(string) (string, bool)) {
+	h := newHeld[string](now, life, most)
+	return h.put, h.look, h.take
 }
 
 // Functions are those that templates may call.

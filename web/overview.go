@@ -1,13 +1,198 @@
 package web
 
-import "govsvc/db"
+import (
+	"cmp"
+	"slices"
+	"strings"
+	"time"
 
-// overviewData is what the overview shows.
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// overviewData is what the first page shows. A part that is nil or empty has
+// nothing to show.
 type overviewData struct {
 	Organisation db.Organisation
+	Now          time.Time // clocks run from it
+	Begin        *beginning
+	Tiles        []tile
+	Assessment   *assessmentState
+	OpenRisks    int
+	Heat         *heatMap
+	Incidents    *incidentState // nil if the plan has none
+	Kpis         kpiState
+	Regimes      regimeState
+	Vendors      vendorState
+	Happenings   []happening
 }
+
+// tile is a figure.
+type tile struct {
+	Label, Path string
+	Value       string
+	Note        string
+	Alarming    bool // the note is of something overdue
+}
+
+// beginning says what to do where there is nothing yet.
+type beginning struct{ Imports, Mints bool }
 
 // overview is the first page.
 func (v *visit) overview() error {
-	return v.render("overview", "Overview", overviewData{v.session.Organisation})
+	page, err := api.Overview(v.r.Context(), v.caller)
+	if err != nil {
+		return err
+	}
+	data := overviewData{Organisation: v.session.Organisation, Now: v.Store.Now()}
+	if nothingYet(page) {
+		data.Begin = &beginning{v.may(db.Editor), v.may(db.Admin)}
+		return v.render("overview", "Overview", data)
+	}
+	data.Assessment = assessmentStateOf(page.Assessments)
+	data.OpenRisks, data.Heat = page.OpenRisks, v.heatMap(page.Risks)
+	data.Incidents = incidentStateOf(page.Incidents, data.Now)
+	data.Kpis, data.Regimes, data.Vendors = kpiStateOf(page), regimeStateOf(page.Obligations), vendorStateOf(page, data.Now)
+	data.Tiles = data.tiles(page)
+	if data.Happenings, err = v.happenings(page.Recent); err != nil {
+		return err
+	}
+	return v.render("overview", "Overview", data)
+}
+
+// nothingYet tells whether the organisation has no record that counts here.
+func nothingYet(page api.OverviewPage) bool {
+	return page.Latest == nil && page.OpenRisks == 0 && page.ActiveKpis == 0 && len(page.Obligations) == 0 && len(page.Vendors) == 0 &&
+		(page.Incidents == nil || page.Incidents.Open == 0 && page.Incidents.Running == 0) && len(page.Recent) == 0
+}
+
+// tiles are the figures at the top.
+func (d *overviewData) tiles(page api.OverviewPage) []tile {
+	critical := 0
+	for _, c := range page.Risks {
+		if c.Severity == "CRITICAL" {
+			critical += c.Count
+		}
+	}
+	tiles := []tile{{
+		Label: "Open risks", Path: query(nounOf("risk").list, "status", openStatuses),
+		Value: number(page.OpenRisks), Note: number(critical) + " critical",
+	}}
+	if d.Incidents != nil {
+		t := tile{Label: "Open incidents", Path: d.Incidents.Path, Value: number(d.Incidents.Open), Note: plural(d.Incidents.Running, "clock runs", "clocks run")}
+		if overdue := d.Incidents.Overdue(); overdue > 0 {
+			t.Note, t.Alarming = plural(overdue, "notification overdue", "notifications overdue"), true
+		}
+		tiles = append(tiles, t)
+	}
+	return append(tiles, d.Kpis.tile, d.Regimes.tile, tile{
+		Label: "Contracts that end", Path: nounOf("vendor").list, Value: number(page.RenewalsDue), Note: "within 90 days",
+	})
+}
+
+// assessmentState is the latest assessment and those before it.
+type assessmentState struct {
+	Path    string
+	Verdict *string
+	Facts   []Fact
+	Trend   *LineChart
+}
+
+func assessmentStateOf(all []api.Assessment) *assessmentState {
+	if len(all) == 0 {
+		return nil
+	}
+	latest := all[len(all)-1]
+	state := &assessmentState{Path: recordPath("assessment", latest.ID), Verdict: latest.Verdict, Facts: []Fact{
+		{Label: "Overall score", Kind: Number, Value: latest.OverallScore},
+		{Label: "Adjusted score", Kind: Number, Value: latest.AdjustedScore},
+		{Label: "Completed", Kind: Time, Value: latest.CompletedAt},
+	}}
+	if latest.Confidence != nil {
+		state.Facts = append(state.Facts, Fact{Label: "Confidence", Kind: Percent, Value: *latest.Confidence * 100})
+	}
+	var points []Point
+	table := Table{Caption: "Assessments, the latest first", Columns: []Column{
+		{Label: "Completed"}, {Label: "Verdict", Kind: Badge}, {Label: "Overall", Kind: Number}, {Label: "Adjusted", Kind: Number},
+	}}
+	for _, a := range all {
+		if a.OverallScore != nil {
+			points = append(points, Point{dayOf(a.CompletedAt), *a.OverallScore})
+		}
+		table.Rows = slices.Insert(table.Rows, 0, Row{
+			Href: recordPath("assessment", a.ID), Cells: []any{dayOf(a.CompletedAt), a.Verdict, a.OverallScore, a.AdjustedScore},
+		})
+	}
+	if state.Trend = lineChart("score", "Overall score", "Completed", "Overall", points, nil); state.Trend != nil {
+		state.Trend.Table = table
+	}
+	return state
+}
+
+// dayOf is the day of an instant, in UTC.
+func dayOf(at string) string {
+	day, _, _ := strings.Cut(utc(at), ",")
+	return day
+}
+
+// kpiState are key results against their targets.
+type kpiState struct {
+	tile tile
+	Rows []kpiRow
+	More int // that are not listed
+	Path string
+}
+
+// kpiRow is a key result and how much of its target it has reached.
+type kpiRow struct {
+	Name, Path string
+	Now        string
+	Target     string
+	Reached    string // "" before there is a value
+	Bar        part
+}
+
+// kpisShown are those that are listed: the ones furthest from their target.
+const kpisShown = 8
+
+func kpiStateOf(page api.OverviewPage) kpiState {
+	state := kpiState{Path: query(nounOf("kpi").list, "status", "active")}
+	reached := 0
+	list := slices.Clone(page.Kpis)
+	slices.SortStableFunc(list, func(a, b api.KpiState) int { return cmp.Compare(attained(a), attained(b)) })
+	for _, k := range list {
+		if attained(k) == 1 {
+			reached++
+		}
+		if len(state.Rows) == kpisShown {
+			continue
+		}
+		row := kpiRow{
+			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: recordPath("kpi", k.ID), Target: money(k.Target, k.Unit), Bar: part{Tone: "info"},
+		}
+		if k.Current != nil {
+			row.Now = money(*k.Current, k.Unit)
+		}
+		if k.Attainment != nil {
+			if *k.Attainment == 1 {
+				row.Bar.Tone = "good"
+			}
+			row.Reached, row.Bar.Width = percent(float64(int(*k.Attainment*100))), text(*k.Attainment*barWidth)
+		}
+		state.Rows = append(state.Rows, row)
+	}
+	state.More = page.ActiveKpis - len(state.Rows)
+	state.tile = tile{Label: "KPIs on target", Path: state.Path, Value: number(reached), Note: "of " + number(page.ActiveKpis)}
+	if page.ActiveKpis > len(page.Kpis) {
+		state.tile.Note = "of the " + number(len(page.Kpis)) + " newest"
+	}
+	return state
+}
+
+// attained puts those without a value last.
+func attained(k api.KpiState) float64 {
+	if k.Attainment == nil {
+		return 2
+	}
+	return *k.Attainment
 }

@@ -1,20 +1,245 @@
 package web_test
 
 import (
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
 	"testing"
 
 	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/web"
 )
 
-func TestRecordsSmoke(t *testing.T) {
+// TestNounsAreFamilies: there are pages for each family, with the forms that it
+// has.
+func TestNounsAreFamilies(t *testing.T) {
+	t.Parallel()
+	doc, err := document()
+	if err != nil {
+		t.Fatal(err)
+	}
+	pages := map[string]web.Noun{}
+	for _, n := range web.Nouns() {
+		pages[n.Object] = n
+	}
+	for _, f := range api.Families(doc) {
+		n, ok := pages[f.Object]
+		if !ok {
+			t.Errorf("%s has no pages", f.Object)
+		}
+		if n.Adds != f.Creates || n.Changes != f.Changes {
+			t.Errorf("%s: adds %v, changes %v, want %v, %v", f.Object, n.Adds, n.Changes, f.Creates, f.Changes)
+		}
+		delete(pages, f.Object)
+	}
+	for object := range pages {
+		t.Errorf("%s has pages and is no family", object)
+	}
+}
+
+// TestLists opens each list and the first record that it leads to, as each role
+// sees them.
+func TestLists(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
-	for _, path := range []string{"/assessments", "/risks", "/signals", "/roadmap", "/roadmap/versions", "/compliance", "/compliance/postures", "/vendors", "/vendors/portfolio", "/talent", "/talent/readiness", "/incidents", "/kpis", "/import", "/evidence", "/evidence/new", "/risks/new", "/risks.csv", "/incidents/new", "/import/templates/risk.csv"} {
-		r := g.get(path)
-		t.Log(path, r.status, len(r.body))
-		if r.status != 200 {
-			t.Errorf("%.3000s", r.body)
+	first := regexp.MustCompile(`<th scope="row"[^>]*><a href="([^"]+)"`)
+	for _, n := range web.Nouns() {
+		for _, role := range []db.Role{db.Viewer, db.Editor} {
+			g := s.as(role)
+			list := g.get(n.List)
+			g.wants(list, 200, "<caption", `<nav class="pager"`, `name="q"`, n.Base+".csv")
+			if add := strings.Contains(list.body, n.Base+`/new"`); add != (n.Adds && role == db.Editor) {
+				t.Errorf("%s, %s: a button to add: %v", n.Object, role, add)
+			}
+			match := first.FindStringSubmatch(list.body)
+			if match == nil {
+				t.Errorf("%s: no link to a record in\n%.2000s", n.Object, list.body)
+				continue
+			}
+			record := g.get(match[1])
+			g.wants(record, 200, "Details", "History", `href="`+n.List+`"`)
+			if change := strings.Contains(record.body, `/edit"`); change != (n.Changes && role == db.Editor) {
+				t.Errorf("%s, %s: a button to change: %v", n.Object, role, change)
+			}
+			if n.Changes && role == db.Editor {
+				g.wants(g.get(match[1]+"/edit"), 200, `action="`+match[1]+`"`)
+			}
 		}
 	}
+}
+
+// TestListView filters, sorts, searches and goes through the pages, there and
+// back.
+func TestListView(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.manyRisks(120)
+	g := s.as(db.Viewer)
+
+	r := g.get("/risks")
+	g.wants(r, 200, "160 risks", `rel="next"`, `!rel="prev"`)
+	if n := rows(r.body); n != 50 {
+		t.Errorf("%d rows, want 50", n)
+	}
+	seen, pages := map[string]bool{}, []string{"/risks"}
+	link := func(r reply, rel string) string {
+		match := regexp.MustCompile(`rel="` + rel + `" href="([^"]+)"`).FindStringSubmatch(r.body)
+		if match == nil {
+			return ""
+		}
+		return html.UnescapeString(match[1])
+	}
+	for {
+		for _, match := range regexp.MustCompile(`class="under">(RISK-\d+)`).FindAllStringSubmatch(r.body, -1) {
+			if seen[match[1]] {
+				t.Errorf("%s twice", match[1])
+			}
+			seen[match[1]] = true
+		}
+		next := link(r, "next")
+		if next == "" {
+			break
+		}
+		pages = append(pages, next)
+		r = g.get(next)
+	}
+	if len(seen) != 160 || len(pages) != 4 {
+		t.Errorf("%d risks on %d pages, want 160 on 4", len(seen), len(pages))
+	}
+	for range 3 {
+		if r = g.get(link(r, "prev")); r.status != 200 {
+			t.Fatalf("the way back: %d", r.status)
+		}
+	}
+	g.wants(r, 200, `rel="next"`, `!rel="prev"`)
+
+	g.wants(g.get("/risks?severity=CRITICAL&q=number"), 200, "30 risks", `<option value="CRITICAL" selected>`, `value="number"`, `href="/risks">Clear`)
+	g.wants(g.get("/risks?severity=CRITICAL,LOW&q=number"), 200, "60 risks", "Critical or Low")
+	g.wants(g.get("/risks?q=nothing-has-this-word"), 200, "No risk fits these filters", "Clear the filters", `!<nav class="pager"`)
+	g.wants(g.get("/risks?updated_since=2026-12-01"), 200, "No risk fits")
+	sorted := g.get("/risks?sort=-title&q=number")
+	g.wants(sorted, 200, `aria-sort="descending"`, `href="/risks?q=number&amp;sort=title"`)
+	inOrder(t, sorted.body, "Risk number 99<", "Risk number 98<", "Risk number 97<")
+	sorted = g.get("/risks?sort=severity&q=number")
+	inOrder(t, sorted.body, `aria-sort="ascending"`, ">Low<", ">Low<")
+
+	for _, bad := range []string{"/risks?cursor=forged", "/risks?sort=password", "/risks?severity=HUGE", "/risks?q=" + strings.Repeat("x", 201)} {
+		g.wants(g.get(bad), 400, "could not be understood")
+	}
+	g.wants(g.get("/risks/0190d6a1-0000-7000-8000-000000000000"), 404, "There is nothing here")
+	g.wants(g.get("/risks?unknown=1"), 200)
+}
+
+// TestEmptyLists say what to do next, to those who may.
+func TestEmptyLists(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{data: noRecords})
+	for _, n := range web.Nouns() {
+		s.as(db.Viewer).wants(s.as(db.Viewer).get(n.List), 200, "yet</p>", "!/import\"><", "!"+n.Base+"/new")
+		want := `href="/import"`
+		if n.Adds {
+			want = `href="` + n.Base + `/new"`
+		}
+		s.as(db.Editor).wants(s.as(db.Editor).get(n.List), 200, "yet</p>", want)
+	}
+}
+
+// TestPlanWithoutIncidents says calmly what the plan lacks.
+func TestPlanWithoutIncidents(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	incident := s.at("/incidents", "incident", "chatbot")
+	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
+		t.Fatal(err)
+	}
+	g := s.as(db.Editor)
+	const lacks = "not part of this organisation&#39;s plan"
+	g.wants(g.get("/incidents"), 403, "Incidents are "+lacks, "professional", `!name="q"`)
+	g.wants(g.get("/incidents/new"), 403, lacks)
+	for _, path := range []string{incident, incident + "/edit", incident + "/notification", "/incidents.csv"} {
+		g.wants(g.get(path), 403, "!chatbot")
+	}
+	g.wants(g.post("/incidents", "title", "An incident"), 403)
+	risk := g.get(s.at("/risks", "risk", "register"))
+	g.wants(risk, 200)
+}
+
+// TestHostileRecords: whatever records hold is shown as text, in each list,
+// record, form and search.
+func TestHostileRecords(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{data: noRecords})
+	s.load(hostileRecords()...)
+	g := s.as(db.Editor)
+	links := regexp.MustCompile(`href="(/[^"]+)"`)
+	for _, n := range web.Nouns() {
+		list := g.get(n.List)
+		wantHarmless(t, n.List, list)
+		g.wants(list, 200, "&lt;script&gt;")
+		for _, match := range links.FindAllStringSubmatch(list.body, -1) {
+			if path := html.UnescapeString(match[1]); strings.HasPrefix(path, n.Base+"/0") {
+				r := g.get(path)
+				g.wants(r, 200, "&lt;script&gt;")
+				wantHarmless(t, path, r)
+				for _, form := range []string{"/edit", "/notification", "/checkins/new"} {
+					wantHarmless(t, path+form, g.get(path+form))
+				}
+			}
+		}
+	}
+	wantHarmless(t, "search", g.get(web.Query("/risks", "q", hostile)))
+	wantHarmless(t, "filter", g.get(web.Query("/signals", "type", hostile)))
+	wantHarmless(t, "form", g.post("/risks", "title", hostile, "severity", hostile, "description", hostile, "target_date", hostile))
+	wantHarmless(t, "upload", g.send("/import", []upload{{"file", hostile + ".json", `{"object":"` + strings.ReplaceAll(hostile, `"`, `\"`) + `"}`}}, "type", hostile))
+	wantHarmless(t, "pack", g.send("/evidence", nil, "title", " ", "regime_id", hostile))
+	if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+		t.Error(log)
+	}
+}
+
+// hostileRecords has one of each type, with the hostile text wherever a text
+// may stand.
+func hostileRecords() []string {
+	text := strings.ReplaceAll(hostile, `"`, `\"`)
+	var lines []string
+	for _, line := range []string{
+		`{"object":"assessment","methodology_version":"X","completed_at":"2026-01-01T00:00:00Z","frameworks_applied":["X","short"]}`,
+		`{"object":"risk","risk_id":"X","title":"X","description":"X","dimension":"X","source":"X","owner_name":"X","mitigation_action":"X","residual_gap_reason":"X"}`,
+		`{"object":"signal","signal_type":"X","module_id":"X","source_version":"X","as_of":"2026-01-01T00:00:00Z"}`,
+		`{"object":"roadmap","version_number":1,"executive_summary":"X","framework_blend":{"X":0.5},"phases":[{"phase":"X","objective":"X"}],"generated_at":"2026-01-01T00:00:00Z"}`,
+		`{"object":"milestone","milestone_key":"X","title":"X","phase":"X","sequence":1,"status":"blocked","rag_status":"RED","owner_role":"X","progress_pct":1}`,
+		`{"object":"compliance_posture","version_number":1,"overall_posture":"COMPLIANT","primary_jurisdictions":["X"],"regimes":[{"regime_id":"X","posture":"COMPLIANT","open_obligations":1}],"executive_summary":"X","generated_at":"2026-01-01T00:00:00Z"}`,
+		`{"object":"obligation","obligation_key":"X","regime_id":"X","regime_name":"X","jurisdiction":"X","title":"X","priority_band":"LOW","status":"compliant","owner_role":"X"}`,
+		`{"object":"vendor_portfolio","version_number":1,"portfolio_posture":"WATCH","executive_summary":"X","cross_vendor_risks":["X"],"recommended_actions":[{"action":"X","priority":"X"}],"generated_at":"2026-01-01T00:00:00Z"}`,
+		`{"object":"vendor","vendor_key":"X","vendor_name":"X","category":"X","ai_role":"X","initial_risk_band":"LOW","renewal_owner_role":"X","notes":"X"}`,
+		`{"object":"talent_readiness","version_number":1,"overall_readiness":"READY","executive_summary":"X","build_buy_borrow":{"build":1,"buy":1,"borrow":1},"generated_at":"2026-01-01T00:00:00Z"}`,
+		`{"object":"talent_gap","gap_key":"X","role_title":"X","function_area":"X","headcount_needed":1,"priority_band":"LOW","recommended_path":"buy","status":"open","owner_role":"X"}`,
+		`{"object":"incident","incident_key":"X","title":"X","description":"X","affected_systems":"X","jurisdictions":"X","owner":"X","timeline":[{"at":"2026-01-01T00:00:00Z","status":"open","note":"X","actor":"X"}]}`,
+		`{"object":"kpi","code":"X","statement":"X","metric_name":"X","unit":"X","direction":"increase","target_value":1,"measurement_frequency":"weekly","status":"active"}`,
+		`{"object":"kpi_checkin","key_result_code":"X","period_start":"2026-01-05","value":1,"source":"X","evidence_ref":"X","note":"X"}`,
+	} {
+		line = strings.ReplaceAll(line, `"X"`, `"`+text+`"`)
+		lines = append(lines, strings.ReplaceAll(line, `"source":"`+text, `"source":"`+text[:50]))
+	}
+	return lines
+}
+
+// TestOldRecordsAndNeighbours: records lead to what they belong to.
+func TestOldRecordsAndNeighbours(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Viewer)
+	milestone := s.find("milestone", "incident-drill")
+	roadmap := "/roadmap/versions/" + milestone["roadmap_id"].(string)
+	g.wants(g.get("/roadmap/milestones/"+milestone["id"].(string)), 200, `href="`+roadmap+`"`, "Incident drill")
+	g.wants(g.get(roadmap), 200, "Phases", "Framework blend", "NIST AI RMF")
+	g.wants(g.get("/roadmap"), 200, `href="`+roadmap+`"`, `aria-current="page">Milestones`)
+	posture := g.get(s.at("/compliance/postures", "compliance_posture", "ISO/IEC internal audit"))
+	g.wants(posture, 200, `href="/compliance?regime_id=eu-ai-act"`)
+	g.wants(g.get("/compliance?regime_id=eu-ai-act"), 200, "EU AI Act", `value="eu-ai-act"`)
+	g.wants(g.get(s.at("/risks", "risk", "RISK-0001")), 200, "Why the residual risk is lower", "Quarterly network", "!severity_change_reason")
+	g.wants(g.get(s.at("/vendors/inventory", "vendor", "norrhav-cloud")), 200, "DORA register", "Chief Information Officer", "1,480,000")
+	g.wants(g.do(http.MethodHead, "/risks", "", ""), 200)
 }

@@ -1,10 +1,6 @@
 package web
 
-import (
-	"net/http"
-
-	"govsvc/db"
-)
+import "govsvc/db"
 
 // credentials are what somebody gave at the first step of a sign-in. Between
 // the steps they stay in the server's memory, never in a page or on the disk.
@@ -138,8 +134,7 @@ func (v *visit) signOut() error {
 // out leads a user whose session has ended to the sign-in.
 func (v *visit) out(message string) error {
 	v.clearCookie(sessionCookie)
-	v.w.Header().Set("Clear-Site-Data", `"cache"`)
 	v.flash(message)
-	http.Redirect(v.w, v.r, "/signin", http.StatusSeeOther)
+	v.redirect("/signin")
 	return nil
 }

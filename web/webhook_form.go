@@ -30,7 +30,7 @@ func (v *visit) newWebhook() error {
 func addWebhookForm(form *Form) webhookFormData {
 	form.Action, form.Submit, form.Cancel = "/webhooks/new", "Add the webhook", "/webhooks"
 	form.Fields = append(form.Fields, &Field{
-		Name: "paused", Label: "Start paused", Type: "switch", Hint: "Nothing is delivered before you resume it; a test is.",
+		Name: "paused", Label: "Start paused", Type: "switch", Hint: "Nothing but tests is delivered before you resume it.",
 	})
 	return webhookFormData{Back: "/webhooks", Title: "Add a webhook", Form: form}
 }

@@ -23,6 +23,18 @@ type subscription struct {
 	Lately db.DeliveryHealth
 }
 
+// Name is what the subscription is called: its description or, without one,
+// its URL.
+func (s subscription) Name() string {
+	if s.Description == nil {
+		return s.URL
+	}
+	return shortened(*s.Description, longestLabel)
+}
+
+// longestLabel is how much of a description stands in a heading.
+const longestLabel = 80
+
 // webhooksData is what the list of subscriptions shows.
 type webhooksData struct {
 	Subscriptions []subscription
@@ -112,7 +124,7 @@ func (v *visit) webhook() error {
 	if err != nil {
 		return err
 	}
-	return v.render("webhook", "Webhook", data)
+	return v.render("webhook", data.Subscription.Name(), data)
 }
 
 func (v *visit) webhookData() (*webhookData, error) {
@@ -145,7 +157,7 @@ func subscriptionFacts(s subscription) []Fact {
 	}
 	return []Fact{
 		{Label: "State", Kind: Badge, Value: s.State},
-		{Label: "Description", Value: s.Description},
+		{Label: "URL", Value: s.URL},
 		{Label: "Events", Value: events},
 		{Label: "Made", Kind: Time, Value: s.CreatedAt},
 		{Label: "Made with", Value: madeWith[s.CreatedVia]},

@@ -129,7 +129,11 @@ func sentence(message string) string {
 		return message
 	}
 	// a member's name that starts a message stays as it is spelt
-	if word, _, _ := strings.Cut(message, " "); !strings.ContainsAny(word, "_.[") {
+	word, rest, _ := strings.Cut(message, " ")
+	switch known := acronyms[word]; {
+	case known != "" && known == strings.ToUpper(word):
+		message = strings.TrimSpace(known + " " + rest)
+	case !strings.ContainsAny(word, "_.["):
 		message = capital(message)
 	}
 	if strings.ContainsRune(".!?", rune(message[len(message)-1])) {
@@ -150,6 +154,7 @@ var tones = map[string]string{
 	"open": "info", "in_progress": "info", "inprogress": "info", "contained": "info", "new": "info", "live": "info", "admin": "info", "waiting": "info",
 	"low": "good", "green": "good", "compliant": "good", "healthy": "good", "ready": "good", "completed": "good", "active": "good",
 	"delivered": "good", "mitigated": "good", "resolved": "good", "filled": "good", "unlikely": "good", "rare": "good", "on": "good", "used": "good",
+	"crisis": "critical", "emergency": "high", "remediation": "medium", "optimization": "good", "excellence": "good",
 }
 
 // tone is the colour of a value.

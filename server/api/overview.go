@@ -20,7 +20,7 @@ type OverviewPage struct {
 	Vendors     []BandCount   // that are not exited, gravest first
 	Renewals    []Renewal     // contracts that end within 90 days, soonest first, at most 10
 	RenewalsDue int           // all of them
-	Recent      []AuditEvent  // the latest 15, newest first
+	Recent      []AuditEvent  // the latest 15 changes of records, newest first
 }
 
 // The parts of the overview; see package db.

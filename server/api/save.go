@@ -42,7 +42,7 @@ func Submit(ctx context.Context, c *Caller, operation, id string, body map[strin
 		return Answer{}, err
 	}
 	in := Input{ID: strings.ToLower(id), Body: body}
-	if op.Body != nil {
+	if op.Body != nil && (body != nil || !op.BodyOptional) {
 		var err error
 		if in.Body, err = checked(op.Body, body); err != nil {
 			return Answer{}, err

@@ -1,0 +1,264 @@
+package web_test
+
+import (
+	"archive/zip"
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"io"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/evidence"
+	"govsvc/server/transfer"
+)
+
+const goodRisks = `{"object":"risk","risk_id":"R-1","title":"One","description":"What may happen."}
+{"object":"risk","risk_id":"R-2","title":"Two","description":"What else may happen."}
+`
+
+func file(name, content string) []upload { return []upload{{"file", name, content}} }
+
+// TestImport checks a file, with faults and then without, and imports just
+// what was checked.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Editor)
+	risks := func() int {
+		t.Helper()
+		return strings.Count(string(s.export("risk")), `"object":"risk"`)
+	}
+	before := risks()
+
+	bad := `{"object":"risk","risk_id":"R-1","description":"What may happen.","severity":"HUGE"}` + "\n" + `{"object":"risk"}` + "\n" + "not JSON\n"
+	g.wants(g.send("/import", file("risks.ndjson", bad)), 422,
+		"risks.ndjson can't be imported yet", "Nothing was written", "<code>severity</code>", "Must be one of", "not valid JSON", `!action="/import/`)
+	g.wants(g.send("/import", file("risks.csv", "risk_id;title\nR-1;One\n"), "type", "risk"), 422, "description", `<option value="risk" selected>`)
+	g.wants(g.send("/import", file("risks.csv", "risk_id;title\nR-1;One\n")), 422, "which type")
+	g.wants(g.send("/import", nil), 422, `id="f-file-error">Choose a file.`)
+	g.wants(g.send("/import", file("empty.json", "")), 422, `id="f-file-error">This file is empty.`)
+	g.wants(g.send("/import", file("x.csv", "a\n"), "type", "planet"), 422, `id="f-type-error"`)
+	g.wants(g.post("/import", "file", "x"), 415)
+
+	r := g.send("/import", file("risks.ndjson", goodRisks), "type", "vendor")
+	page := g.get(r.header.Get("Location"))
+	g.wants(page, 200, "risks.ndjson is good", "Import 2 records", "Nothing has been written yet")
+	if now := risks(); now != before {
+		t.Errorf("%d risks before the import, want %d", now, before)
+	}
+	ticket := regexp.MustCompile(`action="(/import/[^"]+)"`).FindStringSubmatch(page.body)[1]
+	for _, other := range []*guest{s.as(db.Admin), s.as(db.Viewer)} {
+		if r := other.post(ticket); r.status != 410 && r.status != 403 {
+			t.Errorf("somebody else's file: %d", r.status)
+		}
+	}
+	subsidiary := s.as(db.Editor)
+	subsidiary.leads(subsidiary.post("/organisation", "name", "subsidiary"), "/")
+	subsidiary.wants(subsidiary.post(ticket), 410, "This check is over")
+	subsidiary.leads(subsidiary.post("/organisation", "name", "default"), "/")
+	g.wants(g.leads(g.post(ticket), "/import"), 200, "Imported 2 records from risks.ndjson: 2 new, 0 changed, 0 as they were.")
+	if now := risks(); now != before+2 {
+		t.Errorf("%d risks, want %d", now, before+2)
+	}
+	g.wants(g.post(ticket), 410)
+	log := s.auditLog()
+	if n := strings.Count(log, `"action":"import.completed"`); n != 2 || !strings.Contains(log, `"sources":["risks.ndjson"]`) || !strings.Contains(log, s.user("editor").ID+`","action":"import.completed"`) {
+		t.Errorf("the audit log tells of %d imports:\n%s", n, log)
+	}
+
+	r = g.send("/import", file("risks.ndjson", goodRisks))
+	g.wants(g.get(r.header.Get("Location")), 200, "has nothing new", "!Import 2 records")
+
+	r = g.send("/import", file("more.ndjson", `{"object":"risk","risk_id":"R-3","description":"Late."}`))
+	s.clock.advance(15*time.Minute + time.Second)
+	g.wants(g.post(r.header.Get("Location")), 410, "Check the file again")
+	g.wants(s.as(db.Viewer).send("/import", file("risks.ndjson", goodRisks)), 403)
+}
+
+// TestImportBounds: a file has a greatest size, and as many wait as may.
+func TestImportBounds(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{data: noRecords})
+	g := s.as(db.Editor)
+	large := `{"object":"risk","risk_id":"R-1","description":"` + strings.Repeat("x", 64<<20+128<<10) + `"}`
+	g.wants(g.send("/import", file("large.json", large)), 413, "govsvc import")
+	var first string
+	for i := range 9 {
+		s.clock.advance(time.Second)
+		r := g.send("/import", file("risks.ndjson", fmt.Sprintf(`{"object":"risk","risk_id":"R-%d","description":"One."}`, i)))
+		if first == "" {
+			first = r.header.Get("Location")
+		}
+	}
+	g.wants(g.get(first), 410)
+	g.wants(g.send("/import", file("a/../../b\r\n\".json", goodRisks)), 303)
+}
+
+// TestTemplates: each type's header can be filled in and imported.
+func TestTemplates(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Editor)
+	for _, object := range db.RecordTypes() {
+		r := g.get("/import/templates/" + object + ".csv")
+		g.wants(r, 200, "\n")
+		if got := r.header.Get("Content-Disposition"); got != `attachment; filename=`+object+`.csv` {
+			t.Errorf("%s: %q", object, got)
+		}
+		g.wants(g.send("/import", file(object+".csv", r.body), "type", object), 303)
+	}
+	g.wants(g.get("/import/templates/planet.csv"), 404)
+	g.wants(g.get("/import/templates/risk"), 404)
+}
+
+// TestSheet: the CSV of a view can be imported again and changes nothing, and
+// no text of it is a formula to a spreadsheet.
+func TestSheet(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	var lines []string
+	for i, text := range []string{"=1+1", "+cmd|' /C calc'!A0", "-2", "@SUM(A1)", "\\t=1", "'=quoted", "''=twice", "'plain", `\"=1\"`, "a;b", "two\\nlines", "", "=HYPERLINK(\\\"x\\\")"} {
+		lines = append(lines, fmt.Sprintf(`{"object":"vendor","vendor_key":"sheet-%02d","vendor_name":"Sheet","category":"Sheet","initial_risk_band":"LOW","annual_cost_usd":5,"notes":"%s"}`, i, text))
+	}
+	s.load(append(lines, `{"object":"assessment","methodology_version":"Sheet","completed_at":"2026-01-01T00:00:00Z","frameworks_applied":["=1","@2"]}`)...)
+	g := s.as(db.Viewer)
+	before := string(s.export())
+	for _, path := range []string{"/vendors/inventory.csv?q=sheet&sort=vendor_key", "/vendors/inventory.csv", "/risks.csv", "/incidents.csv?severity=high", "/kpis.csv", "/assessments.csv", "/roadmap/milestones.csv", "/signals.csv"} {
+		r := g.get(path)
+		g.wants(r, 200)
+		if kind := r.header.Get("Content-Type"); kind != "text/csv; charset=utf-8" || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment; filename=") {
+			t.Errorf("%s: %q %q", path, kind, r.header.Get("Content-Disposition"))
+		}
+		if begins := regexp.MustCompile(`(?m)(^|,)"?[=+@\t]`).FindString(r.body); begins != "" {
+			t.Errorf("%s: a cell begins like a formula (%q):\n%.3000s", path, begins, r.body)
+		}
+		s.reimport(r.body)
+	}
+	if after := string(s.export()); after != before {
+		t.Error("the records are not as they were")
+	}
+	sheet := g.get("/vendors/inventory.csv?q=sheet&sort=vendor_key").body
+	for _, want := range []string{`'=1+1,`, `,'+cmd|`, `,'-2,`, `,'@SUM(A1)`, `,''=quoted,`, `,'''=twice,`, `,'plain,`, ",5,"} {
+		if !strings.Contains(sheet, want) {
+			t.Errorf("want %s in\n%s", want, sheet)
+		}
+	}
+	inOrder(t, sheet, "sheet-00", "sheet-01", "sheet-12")
+	if strings.Count(sheet, "\n") != 15 { // one text has a line end
+		t.Errorf("%d lines in\n%s", strings.Count(sheet, "\n"), sheet)
+	}
+	if !strings.Contains(s.auditLog(), `"action":"export.completed"`) {
+		t.Error("the audit log tells of no export")
+	}
+	g.wants(g.get("/risks.csv?severity=HUGE"), 400, "could not be understood")
+}
+
+// reimport imports CSV, which must change nothing.
+func (s *scene) reimport(csv string) {
+	s.t.Helper()
+	doc, err := document()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	report, err := transfer.Import(s.t.Context(), s.store, doc, s.by(), []transfer.Source{transfer.Bytes("view.csv", []byte(csv))}, transfer.Options{})
+	if err != nil {
+		s.t.Fatalf("%v in\n%.3000s", err, csv)
+	}
+	for _, count := range report.Types {
+		if count.Created+count.Updated > 0 {
+			s.t.Errorf("%+v of\n%.3000s", count, csv)
+		}
+	}
+}
+
+// export is all records of some types, or of all.
+func (s *scene) export(types ...string) []byte {
+	s.t.Helper()
+	doc, err := document()
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	var out bytes.Buffer
+	if _, err := transfer.Export(s.t.Context(), s.store, doc, s.by(), s.by().Org, types, transfer.NDJSON, &out); err != nil {
+		s.t.Fatal(err)
+	}
+	return out.Bytes()
+}
+
+func (s *scene) user(name string) db.User {
+	s.t.Helper()
+	user, err := s.store.UserByName(s.t.Context(), name)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return user
+}
+
+// TestEvidence files a pack, with attachments, and takes it out.
+func TestEvidence(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Editor)
+	g.wants(g.get("/evidence"), 200, "No pack has been filed yet", `href="/evidence/new"`)
+	s.as(db.Viewer).wants(s.as(db.Viewer).get("/evidence"), 200, "!/evidence/new")
+	g.wants(g.get("/evidence/new"), 200, `<option value="gdpr"`, " multiple", `enctype="multipart/form-data"`)
+
+	policy := []upload{{"attachments", "policy.txt", "Our policy."}, {"attachments", "minutes.txt", "The minutes."}}
+	g.wants(g.send("/evidence", policy, "title", "  ", "regime_id", "gdpr"), 422, `id="f-title-error"`, `<option value="gdpr" selected>`, "Choose the files again")
+	g.wants(g.send("/evidence", nil, "title", "Review", "regime_id", "mars"), 422, `id="f-regime_id-error"`)
+	g.wants(g.send("/evidence", []upload{policy[0], policy[0]}, "title", "Review"), 422, `id="f-attachments-error"`)
+	var many []upload
+	for i := range 51 {
+		many = append(many, upload{"attachments", fmt.Sprintf("%d.txt", i), "x"})
+	}
+	g.wants(g.send("/evidence", many, "title", "Review"), 413, "more files")
+
+	r := g.send("/evidence", policy, "title", "Review <b>", "regime_id", "gdpr")
+	at := r.header.Get("Location")
+	page := g.leads(r, at)
+	g.wants(page, 200, "The pack has been filed.", "Review &lt;b&gt;", "gdpr", "govsvc evidence verify", "editor", at+"/pack.zip")
+	s.as(db.Viewer).wants(s.as(db.Viewer).get("/evidence"), 200, "Review &lt;b&gt;", at+"/pack.zip")
+	s.as(db.Viewer).wants(s.as(db.Viewer).send("/evidence", nil, "title", "x"), 403)
+
+	pack := s.as(db.Viewer).get(at + "/pack.zip")
+	if pack.status != 200 || pack.header.Get("Content-Type") != "application/zip" || !strings.HasPrefix(pack.header.Get("Content-Disposition"), "attachment; filename=evidence-") ||
+		pack.header.Get("Content-Length") != fmt.Sprint(len(pack.body)) {
+		t.Fatalf("%d %v", pack.status, pack.header)
+	}
+	verified, err := evidence.Verify(t.Context(), strings.NewReader(pack.body), int64(len(pack.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if verified.FiledBy != s.user("editor").ID || !strings.Contains(page.body, verified.ManifestSHA256) {
+		t.Errorf("filed by %s with %s", verified.FiledBy, verified.ManifestSHA256)
+	}
+	archive, err := zip.NewReader(strings.NewReader(pack.body), int64(len(pack.body)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	attached, err := archive.Open("attachments/policy.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, _ := io.ReadAll(attached); string(text) != "Our policy." {
+		t.Errorf("%q", text)
+	}
+	manifest, err := archive.Open("manifest.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, _ := io.ReadAll(manifest)
+	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != verified.ManifestSHA256 {
+		t.Error("the manifest has another hash")
+	}
+	g.wants(g.get("/evidence/0190d6a1-0000-7000-8000-000000000000"), 404)
+	g.wants(g.get("/evidence/0190d6a1-0000-7000-8000-000000000000/pack.zip"), 404)
+	if log := s.auditLog(); !strings.Contains(log, "evidence_pack.exported") || !strings.Contains(log, "evidence_pack.filed") {
+		t.Error("the audit log does not tell of it")
+	}
+}

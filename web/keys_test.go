@@ -1,0 +1,242 @@
+package web_test
+
+import (
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// minted is a key in plain text, as a page shows it.
+var minted = regexp.MustCompile(`gds_(?:live|test)_[0-9A-Za-z]{52}`)
+
+// TestKeyLife: a key is minted, shown once, works, is rotated and revoked, and
+// the audit log names the user.
+func TestKeyLife(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	r := g.post("/keys/new", "name", "Board report", "scope", "read:risks", "scope", "read:kpis", "kind", "live", "expires", "2026-12-24", "rpm", "30", "rpd", "")
+	at := r.header.Get("Location")
+	stranger := s.as(db.Admin)
+	if _, err := s.store.CreateUser(t.Context(), db.By{Actor: "system"}, "other", db.Admin, password); err != nil {
+		t.Fatal(err)
+	}
+	made := g.leads(r, "/keys/made")
+	key := minted.FindString(made.body)
+	g.wants(made, 200, "it is shown this once", "curl -H &#39;Authorization: Bearer "+key+"&#39; &#39;"+s.url+"/api/v1/risks&#39;", "24 Dec 2026")
+	g.wants(g.get(at), 200, "A key is shown once", "!"+key)
+	if used := s.call("GET", "/risks?limit=1", key, ""); used.status != 200 || used.header.Get("X-RateLimit-Limit") != "30" {
+		t.Errorf("%d %v", used.status, used.header)
+	}
+	if refused := s.call("GET", "/signals", key, ""); refused.status != 403 {
+		t.Errorf("a scope that it lacks: %d", refused.status)
+	}
+	keys := s.keysNow()
+	if diff := cmp.Diff([]string{"read:risks", "read:kpis"}, keys[0].Scopes); diff != "" {
+		t.Error(diff)
+	}
+	g.wants(g.get("/keys"), 200, "Board report", keys[0].Prefix, "!"+key)
+	page := "/keys/" + keys[0].ID
+	g.wants(g.get(page), 200, "Board report", "List key results", "30", "1,000,000 (the plan&#39;s)", "!"+key)
+
+	g.wants(g.post(page+"/rotate", "overlap", "1y"), 422, "Choose one of the times.")
+	made = g.leads(g.post(page+"/rotate", "overlap", "1h"), "/keys/made")
+	successor := minted.FindString(made.body)
+	g.wants(made, 200, "The key before it works until", "1 Oct 2026, 13:00 UTC", "!"+key)
+	for _, each := range []string{key, successor} {
+		if r := s.call("GET", "/risks?limit=1", each, ""); r.status != 200 {
+			t.Errorf("within the overlap: %d", r.status)
+		}
+	}
+	s.clock.advance(time.Hour)
+	if r := s.call("GET", "/risks?limit=1", key, ""); r.status != 401 {
+		t.Errorf("after the overlap: %d", r.status)
+	}
+	g.wants(g.get(page), 200, "Expired", "!Mint the successor", "!/revoke")
+	g.wants(g.post(page+"/rotate", "overlap", "1h"), 409, "This key has ended already.")
+
+	page = "/keys/" + s.keysNow()[0].ID
+	g.wants(g.leads(g.post(page+"/revoke"), "/keys"), 200, "The key Board report is revoked.", "2 keys revoked or expired")
+	if r := s.call("GET", "/risks?limit=1", successor, ""); r.status != 401 {
+		t.Errorf("revoked: %d", r.status)
+	}
+	stranger.wants(stranger.get(at), 200, "A key is shown once")
+	for _, action := range []string{"key.minted", "key.rotated", "key.revoked"} {
+		if !s.audited(action, db.Admin) {
+			t.Errorf("no %s of the user in the audit log", action)
+		}
+	}
+	if log := s.auditLog() + s.log.String(); strings.Contains(log, key) || strings.Contains(log, successor) {
+		t.Error("a key stands in a log")
+	}
+}
+
+// TestKeyOnceForOneUser: what was minted is shown to no other user.
+func TestKeyOnceForOneUser(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	if _, err := s.store.CreateUser(t.Context(), db.By{Actor: "system"}, "other", db.Admin, password); err != nil {
+		t.Fatal(err)
+	}
+	other := s.guest()
+	other.leads(other.post("/signin", "name", "other", "password", password), "/")
+	at := s.as(db.Admin).post("/keys/new", "name", "x", "scope", "read:all", "kind", "test").header.Get("Location")
+	r := other.get(at)
+	other.wants(r, 200, "A key is shown once")
+	if found := minted.FindString(r.body); found != "" {
+		t.Error("another user saw the key")
+	}
+}
+
+// TestMintRefused: nothing is minted, and the form says beside the field why.
+func TestMintRefused(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	for _, row := range []struct {
+		about string
+		form  []string
+		want  string
+	}{
+		{"nothing", nil, "4 fields need another look"},
+		{"no name", []string{"name", " \t", "scope", "read:all", "kind", "live"}, "Give the key a name"},
+		{"a long name", []string{"name", strings.Repeat("ä", 201), "scope", "read:all", "kind", "live"}, "at most 200 characters"},
+		{"a NUL", []string{"name", "\x00x", "scope", "read:all", "kind", "live"}, "no line breaks or control characters"},
+		{"no scope", []string{"name", "x", "kind", "live"}, "Choose at least one scope."},
+		{"a strange scope", []string{"name", "x", "scope", "read:all", "scope", `"><script>alert(1)</script>`, "kind", "live"}, "There is no scope"},
+		{"a strange kind", []string{"name", "x", "scope", "read:all", "kind", "dead"}, "Choose live or test."},
+		{"no date", []string{"name", "x", "scope", "read:all", "kind", "live", "expires", "soon"}, "Give a date, such as"},
+		{"a past date", []string{"name", "x", "scope", "read:all", "kind", "live", "expires", "2026-10-01"}, "Give a date in the future."},
+		{"no number", []string{"name", "x", "scope", "read:all", "kind", "live", "rpm", "many"}, "Give a whole number from 1"},
+		{"zero", []string{"name", "x", "scope", "read:all", "kind", "live", "rpd", "0"}, "Give a whole number from 1"},
+		{"too much", []string{"name", "x", "scope", "read:all", "kind", "live", "rpm", "2147483648"}, "Give a whole number from 1"},
+	} {
+		r := g.post("/keys/new", row.form...)
+		g.wants(r, 422, row.want, "!<script>alert")
+		if slices.Contains(row.form, "read:all") && !strings.Contains(r.body, `value="read:all" checked`) {
+			t.Errorf("%s: the chosen scope is lost", row.about)
+		}
+	}
+	if keys := s.keysNow(); len(keys) != 0 {
+		t.Errorf("minted all the same: %+v", keys)
+	}
+}
+
+// TestKeysOfAnother: an organisation's keys are shown and changed in it alone.
+func TestKeysOfAnother(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	key := s.mint(db.KeyDraft{Name: "Board report", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+	g := s.as(db.Admin)
+	g.wants(g.get("/keys/"+key.ID), 200)
+	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
+	g.wants(g.get("/keys"), 200, "No key works yet", "!Board report")
+	g.wants(g.get("/keys/"+key.ID), 404)
+	g.wants(g.post("/keys/"+key.ID+"/rotate", "overlap", "1h"), 404)
+	g.wants(g.post("/keys/"+key.ID+"/revoke"), 404)
+	if s.keysNow()[0].RevokedAt != nil {
+		t.Error("revoked from another organisation")
+	}
+	g.wants(g.get("/keys/new"), 200, "(not in the plan business)", "Instead of the plan&#39;s 600.")
+}
+
+// TestKeyList: each state is told, hostile names are harmless, and ten thousand
+// keys come in pages.
+func TestKeyList(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	s.manyKeys()
+	g.wants(g.get("/keys"), 200, "Expires soon", "never used: read:risks", "2 keys revoked or expired", "Revoked", "Expired", "!Never used")
+	s.clock.advance(8 * 24 * time.Hour)
+	g = s.guest()
+	g.leads(g.post("/signin", "name", "admin", "password", password), "/")
+	g.wants(g.get("/keys"), 200, "Never used")
+	hostileKey := s.mint(db.KeyDraft{Name: hostile, Kind: db.LiveKey, Scopes: []string{"write:risks"}})
+	for _, path := range []string{"/keys", "/keys/" + hostileKey.ID} {
+		wantHarmless(t, path, g.get(path))
+	}
+	wantHarmless(t, "made", g.leads(g.post("/keys/new", "name", hostile, "scope", "write:risks", "kind", "live"), "/keys/made"))
+	wantHarmless(t, "revoked", g.leads(g.post("/keys/"+hostileKey.ID+"/revoke"), "/keys"))
+	for range 101 {
+		s.mint(db.KeyDraft{Name: "many", Kind: db.TestKey, Scopes: []string{"read:all"}})
+	}
+	r := g.get("/keys")
+	g.wants(r, 200, "105 keys", `href="/keys?page=2"`)
+	if n := strings.Count(r.body, ">many</a>"); n != 100 {
+		t.Errorf("%d on the first page", n)
+	}
+	r = g.get("/keys?page=2")
+	g.wants(r, 200, `href="/keys?page=1"`, "Warehouse export")
+	for _, page := range []string{"0", "-1", "99999999999999999999", "x", "3"} {
+		g.wants(g.get("/keys?page="+page), 200, "105 keys")
+	}
+}
+
+// TestKeyTried: a key that may read nothing gets a line that only asks whether
+// it is good, and the line is right.
+func TestKeyTried(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	r := g.leads(g.post("/keys/new", "name", "writer", "scope", "write:kpis", "kind", "live"), "/keys/made")
+	g.wants(r, 200, "It may read nothing", "--json", "/api/v1/mcp")
+	if r := s.call(http.MethodPost, "/mcp", minted.FindString(r.body), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.status != 200 {
+		t.Errorf("%d %s", r.status, r.body)
+	}
+	g.wants(g.leads(g.post("/keys/new", "name", "hooks", "scope", "manage:webhooks", "kind", "live"), "/keys/made"), 200, "/api/v1/webhooks/subscriptions")
+	g.wants(g.leads(g.post("/keys/new", "name", "all", "scope", "read:all", "kind", "live"), "/keys/made"), 200, "Try it", "!/api/v1/audit")
+}
+
+// TestKeysOfPlan: where no key is let in, the list says so.
+func TestKeysOfPlan(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	for _, row := range []struct {
+		plan         db.Plan
+		subscription db.Subscription
+		want         string
+	}{
+		{db.Starter, db.Active, "The plan starter does not include the API"},
+		{db.Business, db.PastDue, "The subscription is Past due"},
+		{db.Business, db.Active, "!every key is refused"},
+	} {
+		if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, row.plan, row.subscription); err != nil {
+			t.Fatal(err)
+		}
+		g.wants(g.get("/keys"), 200, row.want)
+	}
+}
+
+// keysNow are the keys of the default organisation, newest first.
+func (s *scene) keysNow() []db.Key {
+	s.t.Helper()
+	keys, err := s.store.Keys(s.t.Context(), s.by().Org)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	return keys
+}
+
+// audited tells whether the audit log has an action of a role's user.
+func (s *scene) audited(action string, role db.Role) bool {
+	s.t.Helper()
+	user, err := s.store.UserByName(s.t.Context(), string(role))
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	for event := range strings.Lines(s.auditLog()) {
+		if strings.Contains(event, `"action":"`+action+`"`) && strings.Contains(event, `"actor":"`+user.ID+`"`) {
+			return true
+		}
+	}
+	return false
+}

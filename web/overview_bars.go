@@ -1,0 +1,126 @@
+package web
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"govsvc/server/api"
+)
+
+// obligationParts are the statuses of obligations that apply, in the order of
+// their bars.
+var obligationParts = []part{
+	{Label: "compliant", Tone: "good"},
+	{Label: "in_progress", Tone: "info"},
+	{Label: "at_risk", Tone: "high"},
+	{Label: "non_compliant", Tone: "critical"},
+	{Label: "not_started", Tone: "neutral"},
+}
+
+const notApplicable = "not_applicable"
+
+// regimeState are obligations by regime and status.
+type regimeState struct {
+	tile   tile
+	Stacks []stack
+	More   int // regimes that have no bar, but a row in the table
+	Legend []part
+	Table  Table
+}
+
+// regimesShown are those with a bar: the ones with most obligations.
+const regimesShown = 8
+
+func regimeStateOf(regimes []api.RegimeCount) regimeState {
+	list := nounOf("obligation").list
+	state := regimeState{Table: Table{Caption: "Obligations by regime and status", Columns: []Column{{Label: "Regime"}}}}
+	for _, p := range obligationParts {
+		state.Table.Columns = append(state.Table.Columns, Column{Label: words(p.Label), Kind: Number})
+	}
+	state.Table.Columns = append(state.Table.Columns, Column{Label: words(notApplicable), Kind: Number})
+	regimes = slices.Clone(regimes)
+	slices.SortStableFunc(regimes, func(a, b api.RegimeCount) int { return cmp.Compare(b.Total, a.Total) })
+	compliant, apply := 0, 0
+	for i, r := range regimes {
+		whole := r.Total - r.ByStatus[notApplicable]
+		compliant, apply = compliant+r.ByStatus["compliant"], apply+whole
+		name := cmp.Or(strings.TrimSpace(r.RegimeName), r.RegimeID)
+		path := query(list, "regime_id", r.RegimeID)
+		row := Row{Href: path, Cells: []any{name}}
+		parts := slices.Clone(obligationParts)
+		for j := range parts {
+			parts[j].Count = r.ByStatus[parts[j].Label]
+			row.Cells = append(row.Cells, parts[j].Count)
+			parts[j].Label = words(parts[j].Label)
+		}
+		row.Cells = append(row.Cells, r.ByStatus[notApplicable])
+		state.Table.Rows = append(state.Table.Rows, row)
+		if i < regimesShown {
+			s := stacked(fmt.Sprintf("regime-%d", i), name, path, parts, whole)
+			s.Note = number(r.ByStatus["compliant"]) + " of " + number(whole)
+			state.Stacks = append(state.Stacks, s)
+		}
+	}
+	all := slices.Clone(obligationParts)
+	for i := range all {
+		all[i].Label = words(all[i].Label)
+	}
+	state.More, state.Legend = len(regimes)-len(state.Stacks), legend(all, state.Stacks)
+	state.tile = tile{Label: "Obligations met", Path: query(list, "status", "compliant"), Value: "–", Note: "none apply"}
+	if apply > 0 {
+		state.tile.Value = percent(compliant * 100 / apply)
+		state.tile.Note = number(compliant) + " of " + number(apply) + " that apply"
+	}
+	return state
+}
+
+// vendorState are vendors by risk band, and contracts that end.
+type vendorState struct {
+	Bands    []bandRow
+	Renewals Table
+	More     int // contracts that are not listed
+	Path     string
+}
+
+// bandRow is how many vendors are in a risk band.
+type bandRow struct {
+	Band, Path string
+	Count      int
+	Bar        part
+}
+
+func vendorStateOf(page api.OverviewPage, now time.Time) vendorState {
+	state := vendorState{Path: nounOf("vendor").list, More: page.RenewalsDue - len(page.Renewals)}
+	most := 0
+	for _, b := range page.Vendors {
+		most = max(most, b.Count)
+	}
+	for _, b := range page.Vendors {
+		state.Bands = append(state.Bands, bandRow{
+			Band: b.Band, Count: b.Count, Path: query(state.Path, "initial_risk_band", b.Band, "status", staying),
+			Bar: part{Tone: tone(b.Band), Width: text(barWidth * float64(b.Count) / float64(most))},
+		})
+	}
+	state.Renewals = Table{
+		Caption: "Contracts that end within 90 days",
+		Columns: []Column{{Label: "Vendor"}, {Label: "Status", Kind: Badge}, {Label: "Ends", Kind: Time}, {Label: "In"}},
+	}
+	for _, r := range page.Renewals {
+		row := Row{Href: recordPath("vendor", r.ID), Cells: []any{r.Name, r.Status, r.ContractEnd, nil}}
+		if end, _, ok := moment(r.ContractEnd); ok {
+			days := int(end.Sub(now.Truncate(24*time.Hour)).Hours() / 24)
+			row.Cells[3] = plural(days, "day", "days")
+			if days == 0 {
+				row.Cells[3] = "today"
+			}
+		}
+		state.Renewals.Rows = append(state.Renewals.Rows, row)
+	}
+	return state
+}
+
+// staying are the values of the filter for vendors that have not been left.
+const staying = "active,under_review,negotiating,sunsetting,blocked"

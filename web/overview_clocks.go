@@ -1,0 +1,164 @@
+package web
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"govsvc/server/api"
+)
+
+// openIncidentStatuses are the values of the filter for open incidents.
+const openIncidentStatuses = "open,investigating,contained"
+
+// incidentState is what the overview says of incidents.
+type incidentState struct {
+	Open    int
+	Levels  []countLink // by severity, the gravest first
+	Clocks  []runningClock
+	Running int // all clocks
+	More    int // clocks that are not listed
+	Path    string
+}
+
+// countLink is how many there are of a kind, and where they are.
+type countLink struct {
+	Value string
+	Count int
+	Path  string
+}
+
+// runningClock is an incident that an authority must be told of.
+type runningClock struct {
+	Title, Path      string
+	Severity, Status string
+	Deadline         string
+	Left             string // in words
+	Tone             string
+	Overdue          bool
+}
+
+// soon is when a clock becomes urgent.
+const soon = 24 * time.Hour
+
+func incidentStateOf(state *api.IncidentState, now time.Time) *incidentState {
+	if state == nil {
+		return nil
+	}
+	list := nounOf("incident").list
+	shown := &incidentState{
+		Open: state.Open, Running: state.Running, More: state.Running - len(state.Clocks),
+		Path: query(list, "status", openIncidentStatuses),
+	}
+	for _, severity := range []string{"critical", "high", "medium", "low"} {
+		if n := state.BySeverity[severity]; n > 0 {
+			shown.Levels = append(shown.Levels, countLink{severity, n, query(list, "severity", severity, "status", openIncidentStatuses)})
+		}
+	}
+	for _, c := range state.Clocks {
+		clock := runningClock{
+			Title: c.Title, Path: recordPath("incident", c.ID), Severity: c.Severity, Status: c.Status, Deadline: c.Deadline, Tone: "medium",
+		}
+		if deadline, _, ok := moment(c.Deadline); ok {
+			left := deadline.Sub(now)
+			clock.Overdue = left < 0
+			clock.Left = timeLeft(left)
+			switch {
+			case clock.Overdue:
+				clock.Tone = "critical"
+			case left < soon:
+				clock.Tone = "high"
+			}
+		}
+		shown.Clocks = append(shown.Clocks, clock)
+	}
+	return shown
+}
+
+// Overdue counts the clocks that have run out, of those that are listed.
+func (s *incidentState) Overdue() (n int) {
+	for _, c := range s.Clocks {
+		if c.Overdue {
+			n++
+		}
+	}
+	return n
+}
+
+// timeLeft says how long a clock still runs, as clocks.js does: to the minute in
+// the last three days.
+func timeLeft(left time.Duration) string {
+	said := countdown(left.Abs())
+	if left < 0 {
+		return said + " overdue"
+	}
+	return said + " left"
+}
+
+func countdown(d time.Duration) string {
+	switch {
+	case d < time.Minute:
+		return "less than a minute"
+	case d < time.Hour:
+		return fmt.Sprintf("%d min", int(d.Minutes()))
+	case d < 72*time.Hour:
+		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
+	}
+	return plural(int(d.Hours()/24), "day", "days")
+}
+
+// happening is a change of records as the overview tells it.
+type happening struct {
+	What, Path string
+	Detail     string
+	Who        string
+	At         string
+}
+
+// happenings are the latest changes.
+func (v *visit) happenings(events []api.AuditEvent) ([]happening, error) {
+	actors := make([]string, len(events))
+	for i, event := range events {
+		actors[i] = event.Actor
+	}
+	names, err := v.actors(v.r.Context(), actors)
+	if err != nil {
+		return nil, err
+	}
+	var list []happening
+	for _, event := range events {
+		list = append(list, happening{
+			What: happened(event.Action), Path: recordPath(event.ResourceType, event.ResourceID), Detail: detail(event),
+			Who: names[event.Actor], At: event.Time,
+		})
+	}
+	return list, nil
+}
+
+// detail says what an event was about, in a few words; "" if that is clear.
+func detail(event api.AuditEvent) string {
+	if records := event.Metadata["records"]; records != nil {
+		return plural(records, "record", "records")
+	}
+	const most = 4
+	var names []string
+	for _, c := range event.Changes {
+		if c.From != nil { // a record that is new has all of them
+			names = append(names, label(c.Field))
+		}
+	}
+	if more := len(names) - most; more > 0 {
+		names = append(names[:most:most], plural(more, "more", "more"))
+	}
+	return text(slices.Clip(names))
+}
+
+// happened is an action of the audit log about a record: risk.updated, and
+// api.write.risk where a program did it.
+func happened(action string) string {
+	if object, ok := strings.CutPrefix(action, "api.write."); ok {
+		return words(object) + " written through the API"
+	}
+	return words(action)
+}

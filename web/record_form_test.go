@@ -1,0 +1,239 @@
+package web_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+const reason = "The supplier has been changed and the data is deleted."
+
+// TestAddRecords adds a record through each form, after it was refused.
+func TestAddRecords(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	for _, test := range []struct {
+		base, object, words string
+		good                []string // names and values
+		bad                 []string // instead of the good ones
+		wants               []string // beside the fields
+		page                []string // of the record
+	}{
+		{
+			base: "/risks", object: "risk", words: "Added here",
+			good:  []string{"title", "Added here", "description", "What may happen, and why it would.", "severity", "HIGH", "likelihood", "POSSIBLE", "owner_name", "", "target_date", "2027-01-31"},
+			bad:   []string{"title", "", "description", "too short", "target_date", "31.1.2027"},
+			wants: []string{`id="f-title-error">Title is required`, `id="f-description-error"`, `id="f-target_date-error"`, ">too short</textarea>", "3 fields need another look"},
+			page:  []string{"Added here", "RISK-", "31 Jan 2027", "Created", "by editor"},
+		},
+		{
+			base: "/incidents", object: "incident", words: "Wrong letters",
+			good:  []string{"title", "Wrong letters", "severity", "high", "notification_required", "true", "notification_deadline", ""},
+			bad:   []string{"title", " ", "notification_deadline", "soon"},
+			wants: []string{`id="f-title-error"`, `id="f-notification_deadline-error"`},
+			page:  []string{"An authority must be told within 72 hours", "Timeline"},
+		},
+		{
+			base: "/vendors/inventory", object: "vendor", words: "acme-models",
+			good:  []string{"vendor_key", "acme-models", "vendor_name", "Acme", "category", "Models", "initial_risk_band", "HIGH", "annual_cost_usd", "1200.50", "notes", "Line one\r\nline two"},
+			bad:   []string{"vendor_key", "norrhav-cloud", "annual_cost_usd", "12,000"},
+			wants: []string{`id="f-annual_cost_usd-error"`},
+			page:  []string{"Acme", "1,200.5", "Active"},
+		},
+		{
+			base: "/assessments", object: "assessment", words: "4.0-beta",
+			good:  []string{"methodology_version", "4.0-beta", "completed_at", "2026-09-30T10:00", "overall_score", "70", "adjusted_score", "66.5", "verdict", "OPTIMIZATION", "confidence", "0.8", "frameworks_applied", "NIST AI RMF\r\nISO/IEC 42001\r\n"},
+			bad:   []string{"overall_score", "170", "completed_at", ""},
+			wants: []string{`id="f-overall_score-error"`, `id="f-completed_at-error"`},
+			page:  []string{"Assessment of 30 Sep 2026", "NIST AI RMF, ISO/IEC 42001", "80\u00a0%"},
+		},
+		{
+			base: "/signals", object: "signal", words: "drift.nora",
+			good:  []string{"signal_type", "drift.nora", "module_id", "monitoring", "numeric_value", "0.4", "rag", "AMBER", "as_of", "2026-10-01T11:00"},
+			bad:   []string{"module_id", "", "rag", "PINK"},
+			wants: []string{`id="f-module_id-error"`, `id="f-rag-error"`},
+			page:  []string{"drift.nora", "Amber"},
+		},
+		{
+			base: "/roadmap/milestones", object: "milestone", words: "exit-drill",
+			good:  []string{"milestone_key", "exit-drill", "title", "Exit drill", "phase", "Embed", "sequence", "9", "status", "not_started", "rag_status", "GREEN", "progress_pct", "0", "owner_role", "CIO", "target_date", ""},
+			bad:   []string{"sequence", "first", "status", ""},
+			wants: []string{`id="f-sequence-error"`, `id="f-status-error"`},
+			page:  []string{"Exit drill", "Not started", "Roadmap version"},
+		},
+		{
+			base: "/compliance/obligations", object: "obligation", words: "EUAIA-ART-99",
+			good:  []string{"obligation_key", "EUAIA-ART-99", "regime_id", "eu-ai-act", "regime_name", "EU AI Act", "jurisdiction", "EU", "title", "Penalties are known", "priority_band", "LOW", "status", "in_progress"},
+			bad:   []string{"priority_band", "", "regime_id", ""},
+			wants: []string{`id="f-priority_band-error"`, `id="f-regime_id-error"`},
+			page:  []string{"Penalties are known", "In progress"},
+		},
+	} {
+		t.Run(test.object, func(t *testing.T) {
+			g := s.as(db.Editor)
+			g.wants(g.get(test.base+"/new"), 200, `action="`+test.base+`"`)
+			refused := g.post(test.base, slices.Concat(test.bad, without(test.good, test.bad))...)
+			g.wants(refused, 422, append(test.wants, "another look", `aria-invalid="true"`)...)
+			r := g.post(test.base, test.good...)
+			at := s.at(test.base, test.object, test.words)
+			g.wants(g.leads(r, at), 200, append(test.page, "has been added.")...)
+			s.as(db.Viewer).wants(s.as(db.Viewer).post(test.base, test.good...), 403, "Your role does not include this")
+			if test.object != "risk" && test.object != "incident" && test.object != "signal" {
+				again := g.post(test.base, test.good...)
+				g.wants(again, 422, "there already")
+			}
+		})
+	}
+	if log := s.auditLog(); !strings.Contains(log, `"action":"risk.created"`) || strings.Contains(log, `"action":"api.`) {
+		t.Errorf("the audit log:\n%s", log)
+	}
+}
+
+// without are the pairs whose names are not among others.
+func without(pairs, others []string) (left []string) {
+	for i := 0; i+1 < len(pairs); i += 2 {
+		taken := false
+		for j := 0; j+1 < len(others); j += 2 {
+			taken = taken || others[j] == pairs[i]
+		}
+		if !taken {
+			left = append(left, pairs[i], pairs[i+1])
+		}
+	}
+	return left
+}
+
+// TestChangeRecords changes what may be changed, and nothing else.
+func TestChangeRecords(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Editor)
+	change := func(at string, pairs ...string) reply {
+		t.Helper()
+		return g.post(at, slices.Concat(pairs, hidden(g.get(at+"/edit").body))...)
+	}
+	for _, test := range []struct {
+		base, object, words string
+		pairs               []string
+		page                []string
+	}{
+		{"/roadmap/milestones", "milestone", "incident-drill", []string{"status", "blocked", "rag_status", "RED"}, []string{"Blocked", "<del>Completed</del>", "<ins>Blocked</ins>"}},
+		{"/compliance/obligations", "obligation", "EUAIA-ART-4", []string{"status", "at_risk"}, []string{"At risk"}},
+		{"/vendors/inventory", "vendor", "norrhav-cloud", []string{"contract_end", "", "notes", "Under review."}, []string{"Under review.", "cleared"}},
+		{"/incidents", "incident", "chatbot", []string{"status", "post_review"}, []string{"Post review"}},
+		{"/risks", "risk", "RISK-0001", []string{"owner_name", "Chief Risk Officer"}, []string{"Chief Risk Officer", "<del>Head of AI Governance</del>", "Updated"}},
+	} {
+		at := s.at(test.base, test.object, test.words)
+		before := s.find(test.object, test.words)
+		g.wants(g.leads(change(at, test.pairs...), at), 200, append(test.page, "has been changed.", "by editor")...)
+		for member, value := range s.find(test.object, test.words) {
+			if member != "updated_at" && member != "timeline" && !slices.Contains(test.pairs, member) && text(value) != text(before[member]) {
+				t.Errorf("%s: %s is %v, was %v", test.object, member, value, before[member])
+			}
+		}
+		g.wants(g.leads(change(at), at), 200, "Nothing was changed.")
+	}
+	g.wants(g.get("/risks/0190d6a1-0000-7000-8000-000000000000/edit"), 404)
+	g.wants(g.post("/risks/0190d6a1-0000-7000-8000-000000000000", "title", "x"), 404)
+	kpi := s.at("/kpis", "kpi", "KR-INV-01")
+	g.wants(g.post(kpi, "status", "retired"), 405)
+}
+
+// TestRiskLowered: a lower rating takes a reason, and keeps it as evidence.
+func TestRiskLowered(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Editor)
+	at := s.at("/risks", "risk", "RISK-0040")
+	form := g.get(at + "/edit")
+	g.wants(form, 200, "Needed when the change lowers or clears", `<option value="CRITICAL" selected>`)
+	was := hidden(form.body)
+	g.wants(g.post(at, append(was, "severity", "LOW", "severity_change_reason", "")...), 422,
+		`id="f-severity_change_reason-error"`, `aria-invalid="true"`, `<option value="LOW" selected>`)
+	g.wants(g.post(at, append(was, "severity", "LOW", "severity_change_reason", "too short")...), 422, ">too short</textarea>")
+	r := g.leads(g.post(at, append(was, "severity", "LOW", "severity_change_reason", reason)...), at)
+	g.wants(r, 200, "Why it was rated lower", "Severity critical → low", reason, "by editor")
+}
+
+// TestTwoEditors: who changes one field does not undo what another changed
+// meanwhile.
+func TestTwoEditors(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	one, two := s.as(db.Editor), s.as(db.Admin)
+	at := s.at("/risks", "risk", "RISK-0040")
+	whole := func(form reply, pairs ...string) []string {
+		return slices.Concat(pairs, without([]string{
+			"title", "Agent letters reach former addresses", "owner_name", "Head of Claims Operations", "severity", "CRITICAL",
+		}, pairs), hidden(form.body))
+	}
+	form := one.get(at + "/edit")
+	two.leads(two.post(at, whole(two.get(at+"/edit"), "owner_name", "The other one")...), at)
+	one.leads(one.post(at, whole(form, "title", "Letters go astray")...), at)
+	risk := s.find("risk", "RISK-0040")
+	if risk["owner_name"] != "The other one" || risk["title"] != "Letters go astray" {
+		t.Errorf("%v", risk)
+	}
+}
+
+// TestNotification stops an incident's clock.
+func TestNotification(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Editor)
+	g.post("/incidents", "title", "A clock runs", "severity", "high", "notification_required", "true")
+	at := s.at("/incidents", "incident", "clock runs")
+	g.wants(g.get(at), 200, "within 72 hours", at+"/notification")
+	later := func(hours time.Duration) {
+		t.Helper()
+		s.clock.advance(hours * time.Hour) // the session ends meanwhile
+		g.leads(g.post("/signin", "name", "editor", "password", password), "/")
+	}
+	later(60)
+	g.wants(g.get(at), 200, "within 12 hours", `tone-high`)
+	later(20)
+	g.wants(g.get(at), 200, "passed 8 hours ago", `tone-critical`)
+
+	form := at + "/notification"
+	g.wants(g.get(form), 200, `value="2026-10-04T20:00"`, "In UTC")
+	g.wants(g.post(form, "at", "", "to", ""), 422, `id="f-at-error"`, `id="f-to-error"`)
+	g.wants(g.post(form, "at", "yesterday", "to", "Datatilsynet"), 422, `id="f-at-error"`, `value="Datatilsynet"`)
+	g.wants(g.post(form, "at", "2026-10-04T21:00", "to", "Datatilsynet"), 422, "future")
+	g.wants(g.post(form, "at", "2026-09-01T00:00", "to", "Datatilsynet"), 422, "before the incident was declared")
+	g.wants(g.post(form, "at", "2026-10-04T19:00", "to", "two\nlines"), 422, "one line")
+	r := g.leads(g.post(form, "at", "2026-10-04T19:00", "to", "Datatilsynet", "reference", "2026-42"), at)
+	g.wants(r, 200, "An authority was told 7 hours after the deadline", "Notified Datatilsynet", "reference 2026-42", "Notified</b>", "by editor")
+}
+
+// TestNotificationRole: viewers see a notification and record none.
+func TestNotificationRole(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g, at := s.as(db.Viewer), s.at("/incidents", "incident", "chatbot")
+	g.wants(g.get(at), 200, "before the deadline", "!/notification")
+	g.wants(g.post(at+"/notification", "at", "2026-10-01T10:00", "to", "x"), 403)
+}
+
+// TestCheckins shows a key result's course and adds to it.
+func TestCheckins(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Editor)
+	at := s.at("/kpis", "kpi", "KR-INV-01")
+	g.wants(g.get(at), 200, `<svg class="plot"`, "Target 98", "Attainment", "42 systems known", "AI-REG-2025-11", at+"/checkins/new")
+	s.as(db.Viewer).wants(s.as(db.Viewer).get(at), 200, "!"+at+"/checkins/new")
+	form := g.get(at + "/checkins/new")
+	g.wants(form, 200, "In %. The target is 98.", `value="manual"`, "!key_result")
+	g.wants(g.post(at+"/checkins", "value", "", "source", "manual"), 422, `id="f-value-error"`)
+	g.wants(g.post(at+"/checkins", "value", "high", "period_start", "2026-10-01"), 422, `id="f-value-error"`, `value="high"`)
+	r := g.leads(g.post(at+"/checkins", "value", "99.25", "period_start", "2026-10-01", "source", "manual", "note", "Counted by hand.", "key_result_code", "KR-LIT-01"), at)
+	g.wants(r, 200, "The check-in has been recorded.", "99.25", "Counted by hand.")
+	if kpi := s.find("kpi", "KR-LIT-01"); text(kpi["current_value"]) == "99.25" {
+		t.Error("the form named another key result")
+	}
+	s.as(db.Viewer).wants(s.as(db.Viewer).post(at+"/checkins", "value", "1"), 403)
+	g.wants(g.get(s.at("/kpis", "kpi", "KR-AGT-01")), 200, "No check-ins yet", `!<svg class="plot"`)
+}
