@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -35,14 +36,19 @@ type serveOptions struct {
 	allowOrigins   []string
 	anonymousRPM   *int
 	answerMemory   *int
+	maxConnections *int
+	security       security
 	receivers      receivers
 	logFormat      string
 	demo           bool
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	perMinute, megabytes := anonymousRPM, 16
-	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, receivers: newReceivers(), logFormat: logText}
+	perMinute, megabytes, connections := anonymousRPM, 16, defaultConnections
+	o := serveOptions{
+		addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, maxConnections: &connections,
+		receivers: newReceivers(), logFormat: logText,
+	}
 	c := &cobra.Command{
 		Use:        "serve",
 		SuggestFor: []string{"start", "run", "server"},
@@ -50,9 +56,11 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Serve the HTTP API from the data file, which is made if it is not there, and
 deliver webhooks.
 
-When it is ready it prints "listening on http://HOST:PORT" on stdout, alone on a
-line; logs go to stderr. The API is below /api/v1; /healthz answers while the
-process lives, /readyz while it can read and write its file.
+When it is ready it prints "listening on http://HOST:PORT" (https:// with TLS) on
+stdout, alone on a line; logs go to stderr. The API is below /api/v1; /healthz
+answers while the process lives, /readyz while it can read and write its file.
+
+` + securityText + `
 
 ` + receiversText + `
 
@@ -61,21 +69,27 @@ SIGTERM or SIGINT ends it in order: no new connections, running requests end
 counts are stored, exit status 0. A second signal ends it at once. Other
 commands can change the same file meanwhile.`,
 		Example: `  govsvc serve --demo
-  govsvc serve --db /var/lib/govsvc/govsvc.db --addr 0.0.0.0:8080 --log-format json
-  govsvc serve --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com
+  govsvc serve --db /var/lib/govsvc/govsvc.db --addr :443 --domain gov.example.com
+  govsvc serve --addr :8443 --tls-cert cert.pem --tls-key key.pem --log-format json
+  govsvc serve --addr :8080 --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com
   govsvc serve --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.security.check(c); err != nil {
+				return err
+			}
 			return a.serve(c.Context(), o)
 		},
 	}
 	flags := c.Flags()
 	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
-	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the address it listens on")
+	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the first --domain, or the address it listens on")
 	flags.Var(list{&o.allowOrigins, knownOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
 	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For counts; repeatable, or separated by commas")
 	flags.Var(count{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
 	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
+	flags.Var(count{&o.maxConnections, 0}, "max-connections", "connections that may be open at once, a quarter of them from one address; 0 is no bound")
+	o.security.flags(c)
 	o.receivers.flags(c)
 	logFlag(c, &o.logFormat)
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
@@ -83,6 +97,9 @@ commands can change the same file meanwhile.`,
 }
 
 func (a *app) serve(ctx context.Context, o serveOptions) error {
+	if err := o.security.refusePlain(ctx, o.addr, len(o.trustedProxies) > 0); err != nil {
+		return err
+	}
 	document, err := a.document()
 	if err != nil {
 		return err
@@ -113,11 +130,17 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, document *openapi.Document,
 	sender *webhook.Sender, o serveOptions,
 ) error {
-	url := "http://" + reachable(o.addr, listener.Addr())
-	if o.baseURL == "" {
-		o.baseURL = url
-	}
 	logger := a.logger(o.logFormat)
+	a.limitMemory(os.DirFS("/"), logger)
+	certificates, err := o.security.open(store.Path(), logger)
+	if err != nil {
+		return err
+	}
+	in := entrance{boundConnections(listener, *o.maxConnections, o.trustedProxies), certificates.config}
+	url := in.scheme() + reachable(o.addr, listener.Addr())
+	if o.baseURL == "" {
+		o.baseURL = o.security.publicURL(url)
+	}
 	data := &testData{}
 	openData := func() (*db.DB, error) { return data.open(context.WithoutCancel(ctx), document) }
 	handler, err := server.New(ctx, server.Config{
@@ -130,10 +153,15 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		return err
 	}
 	delivery := o.receivers.deliverer(store, sender, logger)
-	return beside(ctx, delivery.Run, func(ctx context.Context) error {
+	work := together(delivery.Run, certificates.work)
+	return beside(ctx, work, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
 		fmt.Fprintln(a.stdout, "listening on "+url)
-		return errors.Join(run(ctx, listener, handler, logger), data.close())
+		var s service = handler
+		if in.secure != nil {
+			s = strict{handler}
+		}
+		return errors.Join(run(ctx, in, s, logger), data.close())
 	})
 }
 
