@@ -84,6 +84,32 @@ func TestSlowClients(t *testing.T) {
 	c.end(s)
 }
 
+// TestSlowBodies: without a valid key a request's body is not waited for, nor
+// with one where the request is refused.
+func TestSlowBodies(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.serve("--max-connections", "8")
+	key := "Authorization: Bearer " + strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "read:risks")) + "\r\n"
+	for _, row := range []struct{ head, want string }{
+		{"POST /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 401 "},
+		{"POST /api/v1/risks HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", "HTTP/1.1 401 "},
+		{"POST /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n" + key, "HTTP/1.1 403 "},
+		{"POST /api/v1/nothing HTTP/1.1\r\nContent-Length: 1000\r\n" + key, "HTTP/1.1 404 "},
+		{"GET /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n" + key, "HTTP/1.1 200 "},
+		{"GET /api/v1/ HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 200 "},
+		{"GET /healthz HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 200 "},
+	} {
+		conn := c.dial(s.url, "127.0.0.1")
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // less than the time for a body
+		_, _ = io.WriteString(conn, row.head+"Host: x\r\n\r\n")
+		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), row.want) {
+			t.Errorf("%.60q: got %.60q, %v, want %s", row.head, answer, err, row.want)
+		}
+	}
+	c.end(s)
+}
+
 // TestBusyConnectionsStay: a request under way is not given up for a new
 // connection; that one is closed.
 func TestBusyConnectionsStay(t *testing.T) {

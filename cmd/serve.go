@@ -15,6 +15,7 @@ import (
 	"govsvc/db"
 	"govsvc/sandbox"
 	"govsvc/server"
+	"govsvc/server/metrics"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
 )
@@ -38,6 +39,7 @@ type serveOptions struct {
 	answerMemory   *int
 	maxConnections *int
 	security       security
+	watching       watching
 	receivers      receivers
 	logFormat      string
 	demo           bool
@@ -92,12 +94,16 @@ commands can change the same file meanwhile.`,
 	o.security.flags(c)
 	o.receivers.flags(c)
 	logFlag(c, &o.logFormat)
+	o.watching.flags(c)
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
 	return c
 }
 
 func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if err := o.security.refusePlain(ctx, o.addr, len(o.trustedProxies) > 0); err != nil {
+		return err
+	}
+	if err := o.watching.refusePlain(ctx, o.security.insecure); err != nil {
 		return err
 	}
 	document, err := a.document()
@@ -141,6 +147,15 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	if o.baseURL == "" {
 		o.baseURL = o.security.publicURL(url)
 	}
+	delivery := o.receivers.deliverer(store, sender, logger)
+	var counted *metrics.Metrics
+	var showMetrics func(context.Context) error
+	if o.watching.metricsAddr != "" {
+		counted = watched{store, document, in.connections, certificates, delivery, logger}.metrics()
+		if showMetrics, err = o.watching.serve(ctx, counted, logger); err != nil {
+			return err
+		}
+	}
 	data := &testData{}
 	openData := func() (*db.DB, error) { return data.open(context.WithoutCancel(ctx), document) }
 	handler, err := server.New(ctx, server.Config{
@@ -148,12 +163,12 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
 		BaseURL: o.baseURL, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
+		Metrics: counted, AccessLog: o.watching.accessLog,
 	})
 	if err != nil {
 		return err
 	}
-	delivery := o.receivers.deliverer(store, sender, logger)
-	work := together(delivery.Run, certificates.work)
+	work := together(delivery.Run, certificates.work, showMetrics)
 	return beside(ctx, work, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
 		fmt.Fprintln(a.stdout, "listening on "+url)
