@@ -45,6 +45,7 @@ var rooms = map[string][]string{
 	"server/api":      {"db", "server/openapi", "server/webhook"},
 	"server/evidence": {"db"},
 	"server/limit":    {},
+	"server/metrics":  {"db"},
 	"server/openapi":  {},
 	"server/siem":     {},
 	"server/transfer": {"db", "server/openapi"},
@@ -68,6 +69,7 @@ var fences = []struct {
 	{imports: "net/http", out: noHTTP, mend: "keep HTTP in server, server/webhook, web or cmd, and pass plain values in"},
 	{imports: "database/sql", in: store, mend: "add a method to db and call that"},
 	{imports: "modernc.org/sqlite", in: store, mend: "let db open the file and name its errors"},
+	{imports: "github.com/prometheus", in: []string{"server/metrics"}, mend: "count through server/metrics"},
 	{imports: "github.com/pressly/goose", in: store, mend: "let db migrate when it opens the file"},
 }
 

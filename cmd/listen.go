@@ -2,12 +2,14 @@ package cmd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"time"
 
 	"govsvc/server"
@@ -19,8 +21,14 @@ const (
 	readTimeout       = 30 * time.Second
 	writeTimeout      = 60 * time.Second
 	idleTimeout       = 2 * time.Minute
-	maxHeaderBytes    = 64 << 10
+	maxHeaderBytes    = 32 << 10 // beyond it, 431
+	maxStreams        = 100      // requests at once on a connection of HTTP/2
+	stalledWrite      = 30 * time.Second
 )
+
+// defaultConnections is how many connections may be open at once, unless a flag
+// has another number.
+const defaultConnections = 4096
 
 // endTimeout is how long running requests may go on after a signal.
 const endTimeout = 20 * time.Second
@@ -32,9 +40,45 @@ type service interface {
 	Run(ctx context.Context) error
 }
 
+// entrance is where connections come in.
+type entrance struct {
+	connections *connections
+	secure      *tls.Config // nil is plain HTTP
+}
+
+// serve serves connections until web is shut down.
+func (e entrance) serve(web *http.Server) error {
+	web.ConnState = e.connections.changed
+	if e.secure == nil {
+		e.connections.Listener = server.JoinWrites(e.connections.Listener)
+		return web.Serve(e.connections)
+	}
+	// Without JoinWrites: net/http would not see that there is TLS below it, and
+	// HTTP/2 has buffers of its own.
+	web.TLSConfig = e.secure
+	return web.ServeTLS(e.connections, "", "")
+}
+
+// scheme is how the addresses begin that lead here.
+func (e entrance) scheme() string {
+	if e.secure == nil {
+		return "http://"
+	}
+	return "https://"
+}
+
+// strict is a service that tells browsers to come back by https alone, for a
+// year (RFC 6797).
+type strict struct{ service }
+
+func (s strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	w.Header()["Strict-Transport-Security"] = []string{"max-age=31536000"}
+	s.service.ServeHTTP(w, r)
+}
+
 // run serves connections until ctx ends. Then running requests end before the
 // service's own work does, so that what they leave behind is stored.
-func run(ctx context.Context, listener net.Listener, s service, logger *slog.Logger) error {
+func run(ctx context.Context, in entrance, s service, logger *slog.Logger) error {
 	web := &http.Server{
 		Handler:           s,
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -42,13 +86,14 @@ func run(ctx context.Context, listener net.Listener, s service, logger *slog.Log
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
+		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: stalledWrite},
 		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
 	}
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	worked, served := make(chan error, 1), make(chan error, 1)
 	go func() { worked <- s.Run(working) }()
-	go func() { served <- web.Serve(server.JoinWrites(listener)) }()
+	go func() { served <- in.serve(web) }()
 
 	var err error
 	select {
@@ -87,6 +132,29 @@ func beside(ctx context.Context, work, main func(context.Context) error) error {
 	return errors.Join(err, <-worked)
 }
 
+// together does several works at once, of which any may be nil: the end of one
+// ends the others.
+func together(works ...func(context.Context) error) func(context.Context) error {
+	works = slices.DeleteFunc(works, func(work func(context.Context) error) bool { return work == nil })
+	return func(ctx context.Context) error {
+		ctx, stop := context.WithCancel(ctx)
+		defer stop()
+		ended := make(chan error, len(works))
+		for _, work := range works {
+			go func() {
+				err := work(ctx)
+				stop()
+				ended <- err
+			}()
+		}
+		var errs []error
+		for range works {
+			errs = append(errs, <-ended)
+		}
+		return errors.Join(errs...)
+	}
+}
+
 // endedBySignal is err, unless that is but a signal that came early.
 func endedBySignal(ctx context.Context, err error) error {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
@@ -99,9 +167,13 @@ func endedBySignal(ctx context.Context, err error) error {
 func listen(ctx context.Context, addr string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, fmt.Errorf("can't listen on %s: %w; choose another address with --addr", addr, err)
+		return nil, cannotListen(addr, err)
 	}
 	return listener, nil
+}
+
+func cannotListen(addr string, err error) error {
+	return fmt.Errorf("can't listen on %s: %w; choose another address with --addr", addr, err)
 }
 
 // reachable is where a listener can be reached, as HOST:PORT: the host as bound

@@ -113,7 +113,7 @@ func (a *app) serveSandbox(ctx context.Context, listener net.Listener, store *db
 	if err := a.printSandbox(newSandbox(url, key)); err != nil {
 		return err
 	}
-	return run(ctx, listener, handler, logger)
+	return run(ctx, entrance{connections: boundConnections(listener, defaultConnections, nil)}, handler, logger)
 }
 
 // runningSandbox is what an integrator must know.

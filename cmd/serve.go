@@ -7,6 +7,7 @@ import (
 	"io"
 	"log/slog"
 	"net"
+	"os"
 	"sync"
 
 	"github.com/spf13/cobra"
@@ -15,6 +16,7 @@ import (
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/api"
+	"govsvc/server/metrics"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
 	"govsvc/web"
@@ -37,6 +39,9 @@ type serveOptions struct {
 	allowOrigins   []string
 	anonymousRPM   *int
 	answerMemory   *int
+	maxConnections *int
+	security       security
+	watching       watching
 	receivers      receivers
 	backups        backups
 	logFormat      string
@@ -44,8 +49,11 @@ type serveOptions struct {
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	perMinute, megabytes := anonymousRPM, 16
-	o := serveOptions{addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, receivers: newReceivers(), backups: newBackups(), logFormat: logText}
+	perMinute, megabytes, connections := anonymousRPM, 16, defaultConnections
+	o := serveOptions{
+		addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, maxConnections: &connections,
+		receivers: newReceivers(), backups: newBackups(), logFormat: logText,
+	}
 	c := &cobra.Command{
 		Use:        "serve",
 		SuggestFor: []string{"start", "run", "server"},
@@ -53,13 +61,16 @@ func (a *app) serveCommand() *cobra.Command {
 		Long: `Serve the HTTP API from the data file, which is made if it is not there, and
 deliver webhooks.
 
-When it is ready it prints "listening on http://HOST:PORT" on stdout, alone on a
-line; logs go to stderr. The API is below /api/v1, the dashboard at /; /healthz
-answers while the process lives, /readyz while it can read and write its file.
+When it is ready it prints "listening on http://HOST:PORT" (https:// with TLS) on
+stdout, alone on a line; logs go to stderr. The API is below /api/v1, the
+dashboard at /; /healthz answers while the process lives, /readyz while it can
+read and write its file.
 
 Where no user exists yet, a second line, "first admin: URL", is a link for making
 one in a browser. It works once, for 30 minutes; a restart prints another, and
 "govsvc users add NAME --role admin" does without.
+
+` + securityText + `
 
 ` + receiversText + `
 
@@ -73,12 +84,16 @@ after the data file and the time, and removes its own oldest. The folder tells
 when the next one is due, so that a restart neither skips nor repeats one. What
 failed is logged, tried again after 5 minutes, and shown by "govsvc check".`,
 		Example: `  govsvc serve --demo
-  govsvc serve --db /var/lib/govsvc/govsvc.db --addr 0.0.0.0:8080 --log-format json
+  govsvc serve --db /var/lib/govsvc/govsvc.db --addr :443 --domain gov.example.com
+  govsvc serve --addr :8443 --tls-cert cert.pem --tls-key key.pem --log-format json
   govsvc serve --backup-dir /var/backups/govsvc --backup-every 6h --backup-keep 28
-  govsvc serve --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com
+  govsvc serve --addr :8080 --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com
   govsvc serve --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
+			if err := o.security.check(c); err != nil {
+				return err
+			}
 			if err := o.backups.complete(c); err != nil {
 				return err
 			}
@@ -87,19 +102,28 @@ failed is logged, tried again after 5 minutes, and shown by "govsvc check".`,
 	}
 	flags := c.Flags()
 	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
-	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the address it listens on")
+	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the first --domain, or the address it listens on")
 	flags.Var(list{&o.allowOrigins, knownOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
 	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For and X-Forwarded-Proto count; repeatable, or separated by commas")
 	flags.Var(count{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
 	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
+	flags.Var(count{&o.maxConnections, 0}, "max-connections", "connections that may be open at once, a quarter of them from one address; 0 is no bound")
+	o.security.flags(c)
 	o.receivers.flags(c)
 	o.backups.flags(c)
 	logFlag(c, &o.logFormat)
+	o.watching.flags(c)
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
 	return c
 }
 
 func (a *app) serve(ctx context.Context, o serveOptions) error {
+	if err := o.security.refusePlain(ctx, o.addr, len(o.trustedProxies) > 0); err != nil {
+		return err
+	}
+	if err := o.watching.refusePlain(ctx, o.security.insecure); err != nil {
+		return err
+	}
 	document, err := a.document()
 	if err != nil {
 		return err
@@ -130,11 +154,26 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, document *openapi.Document,
 	sender *webhook.Sender, o serveOptions,
 ) error {
-	url := "http://" + reachable(o.addr, listener.Addr())
-	if o.baseURL == "" {
-		o.baseURL = url
-	}
 	logger := a.logger(o.logFormat)
+	a.limitMemory(os.DirFS("/"), logger)
+	certificates, err := o.security.open(store.Path(), logger)
+	if err != nil {
+		return err
+	}
+	in := entrance{boundConnections(listener, *o.maxConnections, o.trustedProxies), certificates.config}
+	url := in.scheme() + reachable(o.addr, listener.Addr())
+	if o.baseURL == "" {
+		o.baseURL = o.security.publicURL(url)
+	}
+	delivery := o.receivers.deliverer(store, sender, logger)
+	var counted *metrics.Metrics
+	var showMetrics func(context.Context) error
+	if o.watching.metricsAddr != "" {
+		counted = watched{store, document, in.connections, certificates, delivery, logger}.metrics()
+		if showMetrics, err = o.watching.serve(ctx, counted, logger); err != nil {
+			return err
+		}
+	}
 	pages, firstLink, err := newPages(ctx, store, document, sender, logger, o)
 	if err != nil {
 		return err
@@ -146,20 +185,25 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
 		BaseURL: o.baseURL, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
-		Pages: pages,
+		Pages:   pages,
+		Metrics: counted, AccessLog: o.watching.accessLog,
 	})
 	if err != nil {
 		return err
 	}
-	delivery := o.receivers.deliverer(store, sender, logger)
-	work, err := o.backups.beside(store, logger, delivery.Run)
+	background, err := o.backups.beside(store, logger, delivery.Run)
 	if err != nil {
 		return err
 	}
+	work := together(background, certificates.work, showMetrics)
 	return beside(ctx, work, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
 		fmt.Fprint(a.stdout, "listening on "+url+"\n"+firstLink)
-		return errors.Join(run(ctx, listener, handler, logger), data.close())
+		var s service = handler
+		if in.secure != nil {
+			s = strict{handler}
+		}
+		return errors.Join(run(ctx, in, s, logger), data.close())
 	})
 }
 

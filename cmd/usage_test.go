@@ -179,7 +179,7 @@ func TestWrongUsage(t *testing.T) {
 		{"webhooks trigger ping --url https://u:p@example.com/ --secret whsec_AAAA", "--url: url must not hold a user name or password"},
 		{"webhooks trigger ping --url https://0x7f.1/ --secret whsec_AAAA", "--url: url must hold an IPv4 address as four decimal numbers"},
 
-		{"serve --metrics-addr :1", "unknown flag --metrics-addr"},
+		{"serve --metrics-addr 9090", "--metrics-addr: \"9090\" is not HOST:PORT"},
 	} {
 		t.Run(row.line, func(t *testing.T) {
 			t.Parallel()

@@ -99,9 +99,12 @@ func (a *app) receive(ctx context.Context, listener net.Listener, authority *aut
 	if err := a.announce(at, authority.path); err != nil {
 		return err
 	}
-	secured := tls.NewListener(listener, &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}})
+	in := entrance{
+		boundConnections(listener, defaultConnections, nil),
+		&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
+	}
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return run(ctx, secured, receiver, log)
+	return run(ctx, in, receiver, log)
 }
 
 // announce tells where webhooks are received and whom to trust.

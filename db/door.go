@@ -26,6 +26,7 @@ type door struct {
 	mutex   sync.Mutex
 	led     bool      // a leader is at work or has been called
 	waiting []*change // those who want in, first come first
+	stats   doorStats
 }
 
 // change is one caller's part of a transaction.
@@ -60,7 +61,7 @@ func (d *DB) maintain(ctx context.Context, run func(*Tx) error) error {
 }
 
 func (w *door) open(ctx context.Context, d *DB, fresh bool) error {
-	w.db, w.columnSets = d, map[columnSetKey]*columnSet{}
+	w.db, w.columnSets, w.stats = d, map[columnSetKey]*columnSet{}, newDoorStats()
 	return w.connect(ctx, fresh)
 }
 
@@ -200,6 +201,7 @@ func (w *door) take() []*change {
 // first, so that all who come meanwhile have their part in it, or in its
 // failure.
 func (w *door) transact() []*change {
+	started := time.Now()
 	err := w.begin()
 	begun := err == nil
 	batch := w.take()
@@ -226,6 +228,7 @@ func (w *door) transact() []*change {
 		}
 	}
 	w.stale = readOnly(err)
+	w.note(len(batch), time.Since(started), committed, err)
 	return batch
 }
 

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
+	"time"
 
 	"govsvc/server/api"
 )
@@ -44,7 +45,7 @@ func (x *exchange) readAll(limit int64) ([]byte, error) {
 	if x.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(x.w, x.r.Body, limit))
+	body, err := io.ReadAll(http.MaxBytesReader(x.bare(), x.r.Body, limit))
 	var long *http.MaxBytesError
 	switch {
 	case errors.As(err, &long):
@@ -53,6 +54,34 @@ func (x *exchange) readAll(limit int64) ([]byte, error) {
 		return nil, &api.Error{Code: api.InvalidParameter, Message: "the body did not arrive whole; send it again", Err: err}
 	}
 	return body, nil
+}
+
+// bodyGrace is how long the rest of a body is waited for that came with a
+// refused request, so that the connection can be used again.
+const bodyGrace = time.Second
+
+// leaveBody lets a refused request be answered before its body has come whole:
+// a client might send it slowly, to keep its place. Without a valid key the
+// connection ends with the answer.
+func (x *exchange) leaveBody() {
+	switch {
+	case x.r.ContentLength == 0:
+	case x.caller == nil:
+		dropBody(x.w)
+	default:
+		readUntil(x.w, time.Now().Add(bodyGrace))
+	}
+}
+
+// dropBody has the connection end with the answer, and the rest of the
+// request's body, which would be read before that, be none.
+func dropBody(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	readUntil(w, time.Now())
+}
+
+func readUntil(w http.ResponseWriter, end time.Time) {
+	_ = http.NewResponseController(w).SetReadDeadline(end) // else there is no connection to be kept
 }
 
 var errMediaType = &api.Error{Code: api.UnsupportedMediaType, Message: "send the body as JSON, with the header Content-Type: application/json"}

@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"crypto/rand"
 	"encoding/base32"
 	"encoding/json"
@@ -10,11 +11,13 @@ import (
 	"net/http"
 	"runtime/debug"
 	"strconv"
+	"strings"
 	"time"
 
 	"govsvc/db"
 	"govsvc/server/api"
 	"govsvc/server/limit"
+	"govsvc/server/metrics"
 )
 
 // exchange is one request and its answer.
@@ -28,11 +31,15 @@ type exchange struct {
 	generation int64       // of the file, when the request came
 	caller     *api.Caller // once the credential has been checked
 	read       *keptAnswer // of a read
+	seen       *observed   // nil where nobody wants to know
 }
 
 // serve answers one request of an operation.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *route) {
 	x := s.begin(w, r)
+	if x.seen != nil {
+		x.seen.operation = op.ID
+	}
 	answer, err := x.run(op)
 	if err != nil {
 		x.fail(err)
@@ -98,7 +105,9 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	answer, err := op.run(x.r.Context(), x.caller, in)
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.Deadline)
+	defer cancel()
+	answer, err := op.run(ctx, x.caller, in)
 	if err != nil {
 		return answer, err
 	}
@@ -119,6 +128,9 @@ func (x *exchange) admit() error {
 		}
 		return err
 	}
+	if x.seen != nil {
+		x.seen.keyID = key.ID
+	}
 	terms := key.Organisation.Plan.Terms()
 	rate := limit.Rate{PerMinute: terms.PerMinute, PerDay: terms.PerDay}
 	if key.PerMinute != nil {
@@ -138,6 +150,7 @@ func (x *exchange) admit() error {
 		return &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(key.Organisation.Plan) + ") does not include the API"}
 	}
 	if x.state = x.keys.Allow(key.ID, rate); !x.state.Allowed {
+		x.Metrics.Refused(metrics.Key)
 		return x.limited("this key has no requests left for now; wait as Retry-After says")
 	}
 	x.caller.Uses = x.verifier.used(key)
@@ -175,6 +188,7 @@ func (x *exchange) limitAddress() *api.Error {
 	if x.state.Allowed {
 		return nil
 	}
+	x.Metrics.Refused(metrics.Address)
 	return x.limited("this address has made too many requests without a valid key; wait as Retry-After says")
 }
 
@@ -200,6 +214,9 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
 	x := &exchange{Server: s, w: w, r: r, requestID: newRequestID(), address: Proxies(s.TrustedProxies).ClientAddress(r)}
 	h := w.Header()
 	h["X-Request-Id"] = []string{x.requestID}
+	if o, ok := w.(*observed); ok {
+		o.requestID, o.address, x.seen = x.requestID, x.address, o
+	}
 	maps.Copy(h, common)
 	return x
 }
@@ -290,6 +307,7 @@ func (x *exchange) fail(err error) {
 		x.logFailure(refusal)
 	}
 	x.limitHeaders()
+	x.leaveBody()
 	h.Set("Content-Type", api.JSON)
 	body, err := json.Marshal(errorEnvelope{errorBody{how.kind, refusal.Code, refusal.Message, refusal.Param, x.requestID}})
 	if err != nil {
@@ -300,7 +318,11 @@ func (x *exchange) fail(err error) {
 }
 
 func (x *exchange) logFailure(refusal *api.Error) {
-	x.Logger.Error("request failed", "request_id", x.requestID, "method", x.r.Method, "path", x.r.URL.Path,
+	key := ""
+	if x.caller != nil {
+		key = strings.TrimPrefix(x.caller.Actor, "key:")
+	}
+	x.Logger.Error("request failed", "request_id", x.requestID, "key_id", key, "method", x.r.Method, "path", shown(x.r.URL.Path),
 		"code", string(refusal.Code), "error", errors.Unwrap(refusal))
 }
 

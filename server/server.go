@@ -4,6 +4,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"log/slog"
@@ -19,6 +20,7 @@ import (
 	"govsvc/db"
 	"govsvc/server/api"
 	"govsvc/server/limit"
+	"govsvc/server/metrics"
 	"govsvc/server/openapi"
 )
 
@@ -52,6 +54,13 @@ type Config struct {
 	TrustedProxies []netip.Prefix
 	// KeepAnswers is how many bytes of answers are held in memory; 0 is none.
 	KeepAnswers int64
+	// Metrics are counted, unless they are nil; with AccessLog each request is
+	// logged.
+	Metrics   *metrics.Metrics
+	AccessLog bool
+	// Deadline bounds the work for a read that is not answered from memory; 0 is
+	// 30 seconds.
+	Deadline time.Duration
 	// AnonymousPerMinute bounds the requests that an address may make without a
 	// valid key; 0 is no limit.
 	AnonymousPerMinute int
@@ -95,6 +104,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if config.Document.Version != db.APIVersion {
 		return nil, errors.New("the document's version is not that of the answers")
 	}
+	config.Deadline = cmp.Or(config.Deadline, 30*time.Second)
 	s := &Server{
 		Config:    config,
 		keys:      limit.New(config.Store.Now, keysInMemory),
@@ -120,7 +130,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		other.Method = http.MethodTrace
 		r = &other
 	}
-	s.handler.ServeHTTP(w, r)
+	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		dropBody(w) // nobody will read it
+	}
+	if s.Metrics == nil && !s.AccessLog {
+		s.handler.ServeHTTP(w, r)
+		return
+	}
+	s.observe(w, r)
 }
 
 // lazy opens a store when it is first asked for.

@@ -1,0 +1,152 @@
+package cmd_test
+
+import (
+	"errors"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// dial connects to a server from an address of loopback, of which Linux has
+// many.
+func (c *cli) dial(url, from string) net.Conn {
+	c.t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.DialContext(c.t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
+// open counts the connections that the server has not ended, once there are no
+// more than most: ends take a moment to arrive.
+func open(conns []net.Conn, most int) int {
+	left := len(conns)
+	for try := 0; try < 200 && left > most; try++ {
+		left = 0
+		for _, conn := range conns {
+			_ = conn.SetReadDeadline(time.Now().Add(time.Millisecond))
+			_, err := conn.Read(make([]byte, 1))
+			var late net.Error
+			if errors.As(err, &late) && late.Timeout() {
+				left++
+			}
+		}
+	}
+	return left
+}
+
+// TestSlowClients: clients that open ever more connections and never end a
+// request's head, from one address and from many, neither shut others out nor
+// take more places than there are.
+func TestSlowClients(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	const most, perAddress = 64, 16
+	s := c.serve("--max-connections", strconv.Itoa(most))
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
+	var slow []net.Conn
+	for i := range 8 * most {
+		from := "127.0.0.2" // one address, then eight more
+		if i >= 4*most {
+			from = "127.0.0." + strconv.Itoa(10+i%8)
+		}
+		conn := c.dial(s.url, from)
+		slow = append(slow, conn)
+		// some say nothing, some begin a request; one that gave way already can't be written to
+		if i%3 > 0 {
+			_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "[:40-i%3])
+		}
+		if i%16 == 0 {
+			if status := c.ask(client, s.url+"/healthz", "").status; status != 200 {
+				t.Fatalf("after %d slow connections: %d", i+1, status)
+			}
+		}
+	}
+	if left := open(slow, most); left > most || left < perAddress {
+		t.Errorf("%d slow connections are left of %d, want %d at most", left, len(slow), most)
+	}
+	if left := open(slow[:4*most], perAddress); left > perAddress {
+		t.Errorf("%d are left from one address, want %d at most", left, perAddress)
+	}
+	if status := c.ask(client, s.url+"/readyz", "").status; status != 200 {
+		t.Errorf("at the end: %d", status)
+	}
+	for _, conn := range slow { // else the server gives them some seconds at its end
+		_ = conn.Close()
+	}
+	c.end(s)
+}
+
+// TestSlowBodies: without a valid key a request's body is not waited for, nor
+// with one where the request is refused.
+func TestSlowBodies(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.serve("--max-connections", "8")
+	key := "Authorization: Bearer " + strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "read:risks")) + "\r\n"
+	for _, row := range []struct{ head, want string }{
+		{"POST /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 401 "},
+		{"POST /api/v1/risks HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", "HTTP/1.1 401 "},
+		{"POST /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n" + key, "HTTP/1.1 403 "},
+		{"POST /api/v1/nothing HTTP/1.1\r\nContent-Length: 1000\r\n" + key, "HTTP/1.1 404 "},
+		{"GET /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n" + key, "HTTP/1.1 200 "},
+		{"GET /api/v1/ HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 200 "},
+		{"GET /healthz HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 200 "},
+	} {
+		conn := c.dial(s.url, "127.0.0.1")
+		_ = conn.SetReadDeadline(time.Now().Add(5 * time.Second)) // less than the time for a body
+		_, _ = io.WriteString(conn, row.head+"Host: x\r\n\r\n")
+		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), row.want) {
+			t.Errorf("%.60q: got %.60q, %v, want %s", row.head, answer, err, row.want)
+		}
+	}
+	c.end(s)
+}
+
+// TestBusyConnectionsStay: a request under way is not given up for a new
+// connection; that one is closed.
+func TestBusyConnectionsStay(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.serve("--max-connections", "4") // one from an address
+	request := c.postRisk(s.url)
+	if response, err := http.Get(s.url + "/healthz"); err == nil { //nolint:noctx // closed at once
+		_ = response.Body.Close()
+		t.Error("a second connection of an address was served")
+	}
+	other := c.dial(s.url, "127.0.0.2")
+	if _, err := io.WriteString(other, "GET /healthz HTTP/1.0\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	if answer, err := io.ReadAll(other); err != nil || !strings.HasPrefix(string(answer), "HTTP/1.0 200") {
+		t.Errorf("another address got %q, %v", answer, err)
+	}
+	_, _ = io.WriteString(request.body, `{"title":"A running request","description":"It began before the others.","severity":"LOW","likelihood":"RARE"}`)
+	_ = request.body.Close()
+	if got := <-request.answered; got != "201 Created" {
+		t.Errorf("the running request got %s", got)
+	}
+	c.end(s)
+}
+
+// TestLongHeads: a request's head has a bound.
+func TestLongHeads(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.serve()
+	for size, want := range map[int]string{30_000: "HTTP/1.1 200", 40_000: "HTTP/1.1 431"} {
+		conn := c.dial(s.url, "127.0.0.1")
+		_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nConnection: close\r\nX-Long: "+strings.Repeat("x", size)+"\r\n\r\n")
+		if answer, _ := io.ReadAll(conn); !strings.HasPrefix(string(answer), want) {
+			t.Errorf("a head of %d bytes: %.80q, want %s", size, answer, want)
+		}
+	}
+	c.end(s)
+}

@@ -1,0 +1,103 @@
+package cmd
+
+import (
+	"bufio"
+	"io/fs"
+	"log/slog"
+	"math"
+	"path"
+	"runtime/debug"
+	"strconv"
+	"strings"
+)
+
+// limitMemory tells the garbage collector how much memory there is, so that a
+// burst costs time and not the process, unless GOMEMLIMIT has told it already.
+// What the process may have is the limit of its control group or, where there
+// is none, what the machine has; system is the root of the file system, which
+// tells it on Linux alone.
+func (a *app) limitMemory(system fs.FS, logger *slog.Logger) {
+	if given, ok := a.env("GOMEMLIMIT"); ok && given != "" {
+		return
+	}
+	if limit := memoryLimit(system); limit > 0 {
+		debug.SetMemoryLimit(limit)
+		logger.Info("memory limit set; GOMEMLIMIT sets another", "bytes", limit)
+	}
+}
+
+// outsideHeap is what the process needs at least beside the memory that Go
+// counts: SQLite's page caches, and the program itself.
+const outsideHeap = 48 << 20
+
+// memoryLimit is how much Go may use of the memory there is: nine tenths, less
+// where little is left then, but at least half. 0 is not known.
+func memoryLimit(system fs.FS) int64 {
+	there := min(controlGroupMemory(system), machineMemory(system))
+	if there == math.MaxInt64 {
+		return 0
+	}
+	return max(there/2, min(there/10*9, there-outsideHeap))
+}
+
+// controlGroupMemory is the least of the limits of this process's control group
+// and those above it, in version 2 or 1 of the interface. In a container its
+// own group is what stands at the root.
+func controlGroupMemory(system fs.FS) int64 {
+	least := int64(math.MaxInt64)
+	text, err := fs.ReadFile(system, "proc/self/cgroup")
+	if err != nil {
+		return least
+	}
+	for line := range strings.Lines(string(text)) {
+		_, rest, _ := strings.Cut(strings.TrimSpace(line), ":")
+		controllers, group, ok := strings.Cut(rest, ":")
+		root, file := "sys/fs/cgroup", "memory.max"
+		if strings.Contains(controllers, "memory") {
+			root, file = "sys/fs/cgroup/memory", "memory.limit_in_bytes"
+		}
+		if !ok || controllers != "" && file == "memory.max" {
+			continue // of another controller
+		}
+		for group = path.Join("/", group); ; group = path.Dir(group) {
+			least = min(least, number(system, path.Join(root, group, file)))
+			if group == "/" {
+				break
+			}
+		}
+	}
+	return least
+}
+
+// number is what a file holds; one that is missing, or holds no number ("max"),
+// sets no limit.
+func number(system fs.FS, name string) int64 {
+	text, err := fs.ReadFile(system, name)
+	if err != nil {
+		return math.MaxInt64
+	}
+	n, err := strconv.ParseInt(strings.TrimSpace(string(text)), 10, 64)
+	if err != nil || n <= 0 {
+		return math.MaxInt64
+	}
+	return n
+}
+
+func machineMemory(system fs.FS) int64 {
+	file, err := system.Open("proc/meminfo")
+	if err != nil {
+		return math.MaxInt64
+	}
+	defer file.Close() //nolint:errcheck // it was read
+	lines := bufio.NewScanner(file)
+	for lines.Scan() {
+		rest, ok := strings.CutPrefix(lines.Text(), "MemTotal:")
+		if !ok {
+			continue
+		}
+		if n, err := strconv.ParseInt(strings.TrimSpace(strings.TrimSuffix(rest, " kB")), 10, 64); err == nil && n > 0 && n < math.MaxInt64>>10 {
+			return n << 10
+		}
+	}
+	return math.MaxInt64
+}

@@ -1,0 +1,268 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"math"
+	"net/http"
+	"os"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+)
+
+// watched is a server whose metrics can be read.
+func (c *cli) watched(flags ...string) (s *serving, metricsURL string) {
+	c.t.Helper()
+	s = c.serve(append([]string{"--metrics-addr", "127.0.0.1:0", "--log-format", "json"}, flags...)...)
+	at := regexp.MustCompile(`"msg":"serving metrics","address":"([^"]+)"`).FindStringSubmatch(s.stderr.String())
+	if at == nil {
+		c.t.Fatalf("no address of metrics in\n%s", s.stderr)
+	}
+	return s, at[1]
+}
+
+// series are samples, by their name with its labels.
+type series map[string]float64
+
+// metrics reads them.
+func (c *cli) metrics(url string) series {
+	c.t.Helper()
+	status, text := c.get(url, "")
+	if status != 200 {
+		c.t.Fatalf("metrics: %d %s", status, text)
+	}
+	all := series{}
+	for line := range strings.Lines(text) {
+		if strings.HasPrefix(line, "#") {
+			continue
+		}
+		line = strings.TrimSpace(line)
+		at := strings.LastIndexByte(line, ' ')
+		value, err := strconv.ParseFloat(line[at+1:], 64)
+		if err != nil {
+			c.t.Fatalf("%q: %v", line, err)
+		}
+		all[line[:at]] = value
+	}
+	return all
+}
+
+func TestMetrics(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s, url := c.watched("--anonymous-rpm", "3", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "1h")
+	key := c.must("keys", "mint", "--name", "n", "--scope", "read:all,write:risks,manage:webhooks")
+	few := c.must("keys", "mint", "--name", "few", "--scope", "read:risks", "--rpm", "1")
+	risks := s.url + "/api/v1/risks"
+	c.post(s.url+"/api/v1/webhooks/subscriptions", key, "a", `{"url":"https://127.0.0.1:1/hook","event_types":["risk.created"]}`)
+	c.post(risks, key, "b", `{"title":"A risk","description":"It must reach the receiver.","severity":"LOW","likelihood":"RARE"}`)
+	for _, k := range []string{key, key, few, few, "", "", "", ""} {
+		c.get(risks, k)
+	}
+	c.get(s.url+"/api/v1/nothing", key)
+	c.get(s.url+"/healthz", "")
+	c.get(s.url+"/favicon.ico", key)
+
+	var got series
+	for range 600 { // until the delivery loop has tried
+		if got = c.metrics(url); got[`govsvc_webhook_attempts_total{outcome="failed"}`] > 0 && got[`govsvc_webhook_queue{state="later"}`] > 0 {
+			break
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	for name, want := range map[string]float64{
+		`govsvc_http_requests_total{operation="listRisks",status="200"}`:               3,
+		`govsvc_http_requests_total{operation="listRisks",status="401"}`:               3,
+		`govsvc_http_requests_total{operation="listRisks",status="429"}`:               2,
+		`govsvc_http_requests_total{operation="createRisk",status="201"}`:              1,
+		`govsvc_http_requests_total{operation="none",status="404"}`:                    1,
+		`govsvc_http_requests_total{operation="health",status="200"}`:                  1,
+		`govsvc_http_requests_total{operation="page",status="404"}`:                    1,
+		`govsvc_http_request_duration_seconds_count{operation="listRisks"}`:            8,
+		`govsvc_http_request_duration_seconds_bucket{operation="listRisks",le="+Inf"}`: 8,
+		`govsvc_rate_limited_total{subject="key"}`:                                     1,
+		`govsvc_rate_limited_total{subject="address"}`:                                 1,
+		`govsvc_webhook_queue{state="due"}`:                                            0,
+		`govsvc_webhook_queue{state="later"}`:                                          1,
+		`govsvc_webhook_queue{state="paused"}`:                                         0,
+		`govsvc_webhook_dead_letters`:                                                  0,
+		`govsvc_webhook_oldest_due_seconds`:                                            0,
+		`govsvc_webhook_attempts_total{outcome="failed"}`:                              1,
+		`govsvc_webhook_attempts_total{outcome="delivered"}`:                           0,
+		`govsvc_write_transactions_failed_total`:                                       0,
+		`govsvc_data_file_up`:                                                          1,
+		`govsvc_connections_closed_total{reason="refused"}`:                            0,
+	} {
+		if value, ok := got[name]; !ok || value != want {
+			t.Errorf("%s is %v (%v), want %v", name, value, ok, want)
+		}
+	}
+	for name, least := range map[string]float64{
+		`govsvc_connections`:                                              1,
+		`govsvc_write_transaction_changes_count`:                          2,
+		`govsvc_write_transaction_changes_bucket{le="1"}`:                 1,
+		`govsvc_write_transaction_seconds_sum`:                            math.SmallestNonzeroFloat64,
+		`govsvc_write_transaction_seconds_bucket{le="+Inf"}`:              2,
+		`govsvc_data_file_bytes`:                                          4096,
+		`govsvc_wal_bytes`:                                                4096,
+		`go_goroutines`:                                                   1,
+		`process_start_time_seconds`:                                      1,
+		`go_gc_gomemlimit_bytes`:                                          1,
+		`govsvc_http_request_duration_seconds_sum{operation="listRisks"}`: math.SmallestNonzeroFloat64,
+	} {
+		if got[name] < least {
+			t.Errorf("%s is %v, want %v at least", name, got[name], least)
+		}
+	}
+	c.end(s)
+	if _, err := http.Get(url); err == nil { //nolint:noctx,bodyclose // refused at once
+		t.Error("metrics outlive the server")
+	}
+}
+
+// TestMetricsNamed: the dashboard and the alert rules ask for nothing that
+// there is not.
+func TestMetricsNamed(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	certFile, keyFile, certificate := c.pair("served", 1)
+	s, url := c.watched("--tls-cert", certFile, "--tls-key", keyFile)
+	c.ask(trusting(certificate), s.url+"/healthz", "")
+	known := map[string]bool{"up": true} // of Prometheus itself
+	for name := range c.metrics(url) {
+		name, _, _ = strings.Cut(name, "{")
+		known[name] = true
+	}
+	c.end(s)
+	named := regexp.MustCompile(`\b(?:govsvc|go|process)_[a-z_]+[a-z]\b|\bup\b`)
+	for _, file := range []string{"alerts.yaml", "alerts_test.yaml", "dashboard.json"} {
+		asked := map[string]bool{}
+		for _, expression := range expressions(t, "../doc/deploy/"+file) {
+			for _, name := range named.FindAllString(expression, -1) {
+				asked[name] = true
+			}
+		}
+		if len(asked) < 15 {
+			t.Errorf("%s asks for %d metrics alone", file, len(asked))
+		}
+		for name := range asked {
+			if !known[name] {
+				t.Errorf("%s asks for %s, which there is not", file, name)
+			}
+		}
+	}
+}
+
+// expressions are the lines of a file that ask for metrics.
+func expressions(t *testing.T, path string) []string {
+	t.Helper()
+	text, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.HasSuffix(path, ".json") && !json.Valid(text) {
+		t.Errorf("%s is no JSON", path)
+	}
+	lines := strings.Split(string(text), "\n")
+	return slices.DeleteFunc(lines, func(line string) bool {
+		return strings.Contains(line, `"title`) || strings.Contains(line, "summary:") || strings.Contains(line, `"description"`)
+	})
+}
+
+// TestAlertsExplained: the guide has a chapter for each alert, at the place
+// that the alert names.
+func TestAlertsExplained(t *testing.T) {
+	t.Parallel()
+	rules, err := os.ReadFile("../doc/deploy/alerts.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	guide, err := os.ReadFile("../doc/operations.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	alerts := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(rules), -1)
+	if len(alerts) < 10 {
+		t.Fatalf("found %d alerts", len(alerts))
+	}
+	for _, alert := range alerts {
+		if !strings.Contains(string(guide), "\n### "+alert[1]+"\n") {
+			t.Errorf("doc/operations.md has no chapter ### %s", alert[1])
+		}
+		if !strings.Contains(string(rules), "runbook: doc/operations.md#"+strings.ToLower(alert[1])+"\n") {
+			t.Errorf("%s does not lead to its chapter", alert[1])
+		}
+	}
+}
+
+func TestMetricsRefused(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	if got := c.refused(2, "serve", "--addr", "127.0.0.1:0", "--metrics-addr", ":9090"); !strings.Contains(got, "--metrics-addr :9090 can be reached from other machines") ||
+		!strings.Contains(got, "--insecure") || exists(c.env["GOVSVC_DB"]) {
+		t.Error(got)
+	}
+	s, url := c.watched("--insecure")
+	o := c.run("serve", "--addr", "127.0.0.1:0", "--metrics-addr", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics"))
+	if o.status != 1 || !strings.Contains(o.stderr, "choose another address with --metrics-addr") {
+		t.Errorf("%+v", o)
+	}
+	if status, _ := c.get(s.url+"/metrics", ""); status != 404 {
+		t.Errorf("metrics on the service's own address: %d", status)
+	}
+	c.end(s)
+}
+
+// TestAccessLog: a line for each request, without what is secret.
+func TestAccessLog(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.serve("--access-log", "--log-format", "json")
+	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "read:risks"))
+	c.get(s.url+"/api/v1/risks?status=Open", key)
+	c.get(s.url+"/api/v1/risks?api_key="+key, "")
+	c.get(s.url+"/"+strings.Repeat("long", 100)+"?token=secret", key)
+	c.end(s)
+	type line struct {
+		Msg, Method, Path, Operation, Address string
+		Status, Bytes                         int
+		Duration                              int64
+		RequestID                             string `json:"request_id"`
+		KeyID                                 string `json:"key_id"`
+	}
+	var lines []line
+	for text := range strings.Lines(s.stderr.String()) {
+		var l line
+		if err := json.Unmarshal([]byte(text), &l); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+		if l.Msg == "request" {
+			lines = append(lines, l)
+		}
+	}
+	if len(lines) != 3 {
+		t.Fatalf("%d lines in\n%s", len(lines), s.stderr)
+	}
+	keyID := lines[0].KeyID
+	for i, want := range []line{
+		{Path: "/api/v1/risks", Operation: "listRisks", Status: 200, KeyID: keyID},
+		{Path: "/api/v1/risks", Operation: "listRisks", Status: 401},
+		{Path: "/" + strings.Repeat("long", 100)[:199] + "…", Status: 404, KeyID: keyID},
+	} {
+		got := lines[i]
+		if got.Bytes == 0 || got.Duration <= 0 || got.Address != "127.0.0.1" || !strings.HasPrefix(got.RequestID, "req_") {
+			t.Errorf("line %d: %+v", i, got)
+		}
+		want.Msg, want.Method, want.Address = "request", "GET", got.Address
+		want.Bytes, want.Duration, want.RequestID = got.Bytes, got.Duration, got.RequestID
+		if got != want {
+			t.Errorf("line %d: got %+v, want %+v", i, got, want)
+		}
+	}
+	if log := s.stderr.String(); keyID == "" || strings.Contains(log, key) || strings.Contains(log, "secret") || strings.Contains(log, "status=Open") {
+		t.Errorf("the log has a query, a secret, or no key id:\n%s", log)
+	}
+}

@@ -1,0 +1,121 @@
+package metrics
+
+import (
+	"context"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"govsvc/db"
+)
+
+// patience bounds how long a reader of the metrics waits for the data file.
+const patience = 5 * time.Second
+
+// standing tells how things stand when it is asked.
+type standing struct{ Config }
+
+func newStanding(c Config) prometheus.Collector {
+	if c.Problem == nil {
+		c.Problem = func(error) {}
+	}
+	return standing{c}
+}
+
+func about(name, help string, labels ...string) *prometheus.Desc {
+	return prometheus.NewDesc("govsvc_"+name, help, labels, nil)
+}
+
+var (
+	build        = about("build_info", "1, with what the program is made of.", "version", "commit", "go", "sqlite")
+	up           = about("data_file_up", "1 if the data file could be read just now, or else 0.")
+	fileBytes    = about("data_file_bytes", "Size of the data file.")
+	walBytes     = about("wal_bytes", "Size of the write-ahead log beside the data file.")
+	queue        = about("webhook_queue", "Deliveries of webhooks to be made: due now, later (under way, or after a wait), or paused with their subscription.", "state")
+	oldest       = about("webhook_oldest_due_seconds", "For how long the oldest delivery that is due has been; 0 if none is.")
+	deadLetters  = about("webhook_dead_letters", "Deliveries that ran out of attempts and are neither replayed nor discarded.")
+	attempts     = about("webhook_attempts_total", "Attempts of this process to deliver a webhook: delivered, failed and to be repeated, or the last one (dead).", "outcome")
+	batches      = about("write_transaction_changes", "Changes that shared a transaction.")
+	seconds      = about("write_transaction_seconds", "Time that a write transaction took, the sync of the disk included.")
+	failed       = about("write_transactions_failed_total", "Write transactions that the data file did not take.")
+	open         = about("connections", "Connections that are open.")
+	closed       = about("connections_closed_total", "Connections that were closed for want of room: displaced while no request was under way, or refused at once.", "reason")
+	certificates = about("certificate_end_timestamp_seconds", "When a TLS certificate in use ends.", "name")
+)
+
+// Describe lists what Collect gives.
+func (s standing) Describe(to chan<- *prometheus.Desc) {
+	for _, desc := range []*prometheus.Desc{
+		build, up, fileBytes, walBytes, queue, oldest, deadLetters, attempts, batches, seconds, failed, open, closed, certificates,
+	} {
+		to <- desc
+	}
+}
+
+// Collect asks. What can't be found out is left out, and data_file_up is 0.
+func (s standing) Collect(to chan<- prometheus.Metric) {
+	gauge := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.GaugeValue, value, labels...)
+	}
+	counter := func(desc *prometheus.Desc, value float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(desc, prometheus.CounterValue, value, labels...)
+	}
+	gauge(build, 1, s.Build.Version, s.Build.Commit, s.Build.Go, s.Build.SQLite)
+	s.dataFile(gauge)
+	writes := s.Store.WriteStats()
+	to <- histogram(batches, writes.Changes)
+	to <- histogram(seconds, writes.Seconds)
+	counter(failed, float64(writes.Failed))
+	if s.Attempts != nil {
+		a := s.Attempts()
+		counter(attempts, float64(a.Delivered), "delivered")
+		counter(attempts, float64(a.Failed), "failed")
+		counter(attempts, float64(a.Dead), "dead")
+	}
+	if s.Connections != nil {
+		c := s.Connections()
+		gauge(open, float64(c.Open))
+		counter(closed, float64(c.Displaced), "displaced")
+		counter(closed, float64(c.Refused), "refused")
+	}
+	if s.Certificates != nil {
+		for name, end := range s.Certificates() {
+			gauge(certificates, float64(end.Unix()), name)
+		}
+	}
+}
+
+func (s standing) dataFile(gauge func(*prometheus.Desc, float64, ...string)) {
+	file, wal, err := s.Store.Sizes()
+	if err == nil {
+		gauge(fileBytes, float64(file))
+		gauge(walBytes, float64(wal))
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	q, failure := s.Store.QueueStats(ctx)
+	if failure == nil {
+		gauge(queue, float64(q.Due), "due")
+		gauge(queue, float64(q.Later), "later")
+		gauge(queue, float64(q.Paused), "paused")
+		gauge(oldest, q.Oldest.Seconds())
+		gauge(deadLetters, float64(q.Dead))
+	}
+	for _, problem := range []error{err, failure} {
+		if problem != nil {
+			gauge(up, 0)
+			s.Problem(problem)
+			return
+		}
+	}
+	gauge(up, 1)
+}
+
+func histogram(desc *prometheus.Desc, t db.Tally) prometheus.Metric {
+	buckets, below := make(map[float64]uint64, len(t.Bounds)), uint64(0)
+	for i, bound := range t.Bounds {
+		below += t.Counts[i]
+		buckets[bound] = below
+	}
+	return prometheus.MustNewConstHistogram(desc, below+t.Counts[len(t.Bounds)], t.Sum, buckets)
+}

@@ -1,0 +1,152 @@
+package server_test
+
+import (
+	"bufio"
+	"io"
+	"log/slog"
+	"maps"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+	"govsvc/server"
+	"govsvc/server/metrics"
+)
+
+// withMetrics counts requests, and with log logs them.
+func withMetrics(log bool) setting {
+	return func(c *server.Config) {
+		var operations []string
+		for _, op := range c.Document.Operations {
+			operations = append(operations, op.ID)
+		}
+		c.Metrics, c.AccessLog = metrics.New(metrics.Config{Store: c.Store, Operations: operations}), log
+	}
+}
+
+// TestObservedAnswers: what watches a request changes nothing about its answer,
+// be it a success, a refusal, a body that is too long or a defect.
+func TestObservedAnswers(t *testing.T) {
+	t.Parallel()
+	defect := func(c *server.Config) { c.Receivers = panicking{} }
+	answers := map[bool][]string{}
+	for _, watched := range []bool{false, true} {
+		settings := []setting{defect}
+		if watched {
+			settings = append(settings, withMetrics(true))
+		}
+		d := serveFixtures(t, settings...)
+		key := d.key(t, "read:all", "write:risks", "manage:webhooks")
+		for _, request := range []string{
+			"GET /api/v1/risks HTTP/1.1\r\nAuthorization: Bearer " + key + "\r\n",
+			"GET /api/v1/risks HTTP/1.1\r\nAccept-Encoding: gzip\r\nAuthorization: Bearer " + key + "\r\n",
+			"HEAD /api/v1/risks HTTP/1.1\r\nAuthorization: Bearer " + key + "\r\n",
+			"GET /api/v1/risks HTTP/1.1\r\n",
+			"GET /healthz HTTP/1.1\r\n",
+			"GET /nothing HTTP/1.1\r\n",
+			"BREW /api/v1/risks HTTP/1.1\r\n",
+			"POST /api/v1/risks HTTP/1.1\r\nAuthorization: Bearer " + key + "\r\nIdempotency-Key: a\r\nContent-Type: application/json\r\nContent-Length: 70000\r\n",
+			"POST /api/v1/risks HTTP/1.1\r\nAuthorization: Bearer " + key + "\r\nIdempotency-Key: b\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n" +
+				"11170\r\n" + strings.Repeat("x", 0x11170),
+			"POST /api/v1/webhooks/subscriptions HTTP/1.1\r\nAuthorization: Bearer " + key +
+				"\r\nIdempotency-Key: c\r\nContent-Type: application/json\r\nContent-Length: 34\r\n\r\n{\"url\":\"https://hooks.example.com\"}",
+		} {
+			answers[watched] = append(answers[watched], exchanged(t, d.url, request))
+		}
+	}
+	if diff := cmp.Diff(answers[false], answers[true]); diff != "" {
+		t.Errorf("-unwatched +watched:\n%s", diff)
+	}
+}
+
+// exchanged sends a request as it stands and tells what of the answer does not
+// change from time to time, and whether the connection ends with it.
+func exchanged(t *testing.T, url, request string) string {
+	t.Helper()
+	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), server.Base))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { _ = conn.Close() }()
+	_ = conn.SetDeadline(time.Now().Add(time.Minute))
+	head, rest, begun := strings.Cut(request, "\r\n\r\n")
+	head = strings.TrimSuffix(head, "\r\n") + "\r\nHost: x\r\n\r\n"
+	if !begun {
+		rest = ""
+	}
+	if _, err := io.WriteString(conn, head+rest); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: request[:strings.IndexByte(request, ' ')]})
+	if err != nil {
+		t.Fatalf("%.60q: %v", request, err)
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	if err != nil {
+		t.Fatalf("%.60q: %v", request, err)
+	}
+	headers := slices.Sorted(maps.Keys(response.Header))
+	kept := strings.Split(string(body), `"request_id"`)[0]
+	if len(kept) > 500 {
+		kept = kept[:500]
+	}
+	return strings.Join([]string{response.Status, strings.Join(headers, " "), response.Header.Get("ETag"), kept, map[bool]string{true: "closes"}[response.Close]}, "\n")
+}
+
+// TestDeadline: work for a read is bounded, and the caller told to come again.
+func TestDeadline(t *testing.T) {
+	t.Parallel()
+	s := serveFixtures(t, func(c *server.Config) { c.Deadline = 1 })
+	key := s.key(t, "read:all")
+	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/risks", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	request.Header.Set("Authorization", "Bearer "+key)
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	body, _ := io.ReadAll(response.Body)
+	if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), `"service_unavailable"`) {
+		t.Errorf("%s %s", response.Status, body)
+	}
+	if log := s.log.String(); !strings.Contains(log, "key_id=") || strings.Contains(log, key) {
+		t.Errorf("log:\n%s", log)
+	}
+}
+
+// BenchmarkObserved is a read that is answered from memory, without what
+// watches it and with.
+//
+//	go test ./server -run '^$' -bench Observed
+func BenchmarkObserved(b *testing.B) {
+	for name, settings := range map[string][]setting{
+		"off": nil, "metrics": {withMetrics(false)}, "metrics and log": {withMetrics(true), discarding},
+	} {
+		b.Run(name, func(b *testing.B) {
+			s := serveFixtures(b, settings...)
+			request := httptest.NewRequest(http.MethodGet, server.Base+"/risks", nil)
+			_, key := s.mint(b, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:all"}, PerMinute: new(100_000_000), PerDay: new(1 << 30)})
+			request.Header.Set("Authorization", "Bearer "+key)
+			b.ReportAllocs()
+			for b.Loop() {
+				answer := httptest.NewRecorder()
+				if s.server.ServeHTTP(answer, request); answer.Code != http.StatusOK {
+					b.Fatal(answer.Code)
+				}
+			}
+		})
+	}
+}
+
+func discarding(c *server.Config) { c.Logger = slog.New(slog.NewJSONHandler(io.Discard, nil)) }
