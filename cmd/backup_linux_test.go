@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -80,4 +81,28 @@ func TestRestoreOnFullDisk(t *testing.T) {
 	if got := c.must("keys", "list"); !strings.Contains(got, "later") {
 		t.Errorf("the data file is another one: %s", got)
 	}
+}
+
+// TestRestoreOverDamageInUse: not even a file that can't be read any more is
+// taken away from under a server that has it open.
+func TestRestoreOverDamageInUse(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	key := c.must("keys", "mint", "--name", "n", "--scope", "write:risks")
+	backup := filepath.Join(c.dir, "b.db")
+	c.must("backup", backup)
+	p := c.child(key, func(*exec.Cmd) {})
+	p.want("before the damage", newRisk("a"), 201)
+	file, err := os.OpenFile(c.env["GOVSVC_DB"], os.O_WRONLY, 0)
+	must(t, err)
+	_, err = file.WriteAt([]byte(strings.Repeat("damage! ", 32)), 0)
+	must(t, err)
+	must(t, file.Close())
+	if got := c.refused(1, "restore", "--force", backup); !strings.Contains(got, "is in use by another process") {
+		t.Error(got)
+	}
+	must(t, p.Process.Kill())
+	_ = p.Wait()
+	c.must("restore", "--force", backup)
+	c.must("check")
 }

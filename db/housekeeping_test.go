@@ -20,7 +20,7 @@ func TestGiveBack(t *testing.T) {
 	store := handle(t, path, time.Minute)
 	by := operator(t, store)
 	text := strings.Repeat("much to be removed again ", 800)
-	for i := range 400 {
+	for i := range 200 {
 		err := store.Write(t.Context(), by, func(tx *db.Tx) error {
 			err := tx.KeepAnswer(db.IdempotencyKey{Org: by.Org, Key: fmt.Sprint(i), Now: at}, db.KeptAnswer{Status: 200, Body: []byte(text)})
 			if err != nil {
@@ -92,10 +92,10 @@ func TestLogUnderConstantReaders(t *testing.T) {
 		}
 		return func() { _ = tx.Rollback() }
 	}
-	const round = 120
+	const round = 50
 	largest, emptied := int64(0), 0
 	leave := read()
-	for i := range 6 {
+	for i := range 5 {
 		for j := range round {
 			if err := addRisk(t.Context(), store, by, fmt.Sprintf("R%d-%d", i, j)); err != nil {
 				t.Fatal(err)
@@ -121,7 +121,7 @@ func TestLogUnderConstantReaders(t *testing.T) {
 		}
 	}
 	leave()
-	if emptied == 0 || largest > 16<<20 {
+	if emptied == 0 || largest > 8<<20 {
 		t.Errorf("emptied %d times, at most %d bytes", emptied, largest)
 	}
 	t.Logf("emptied %d times, at most %d bytes", emptied, largest)
