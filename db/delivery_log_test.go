@@ -209,7 +209,7 @@ func (p *post) checkHealth(t *testing.T, a, b string) {
 	p.now = p.now.Add(25 * time.Hour)
 	p.raise(t, "7", "8")
 	raised := db.Timestamp(p.now.Add(-time.Minute))
-	p.settle(t, func(subscription int64, n int) (db.DeliveryState, db.Attempt) {
+	p.settle(t, func(int64, int) (db.DeliveryState, db.Attempt) {
 		return db.Pending, db.Attempt{Status: 500}
 	})
 	p.raise(t, "9")

@@ -110,6 +110,7 @@ func TestPasswordChanges(t *testing.T) {
 	if err := h.SetPassword(ctx, db.By{Actor: "system"}, ada.ID, rightPassword); err != nil || !h.ended(first) || h.ended(bobs) {
 		t.Errorf("set by another: %v; ended: first %v, bob's %v", err, h.ended(first), h.ended(bobs))
 	}
+	want(t, "one's own as another's", h.SetPassword(ctx, s.By(), ada.ID, otherPassword), db.Conflict, "", "the current password or a code is asked for")
 	want(t, "a poor one", h.SetPassword(ctx, h.by(), ada.ID, "password1234"), db.Invalid, "password", "guessed soon")
 	want(t, "after the end", h.ChangeOwnPassword(ctx, s.By(), s, rightPassword, otherPassword), db.Unauthenticated, "", "sign in again")
 	h.told(

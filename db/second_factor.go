@@ -135,8 +135,12 @@ func (d *DB) RemoveOwnSecondFactor(ctx context.Context, s Session, code string) 
 }
 
 // RemoveSecondFactor turns off another user's second factor: an administrator's
-// help for one who has lost it. One that is off stays so.
+// help for one who has lost it. One that is off stays so. Conflict for the
+// caller's own account, see RemoveOwnSecondFactor.
 func (d *DB) RemoveSecondFactor(ctx context.Context, by By, userID string) error {
+	if by.Actor == userID {
+		return errOwnAccount
+	}
 	return d.writeUser(ctx, by, func(tx *Tx) error {
 		u, err := tx.user(userID)
 		if err != nil || !u.SecondFactor {

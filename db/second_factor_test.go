@@ -305,6 +305,7 @@ func TestRemoveSecondFactor(t *testing.T) {
 	}
 	a, codes := h.enrol(s)
 	before := len(h.log())
+	want(t, "one's own as another's", h.RemoveSecondFactor(ctx, s.By(), ada.ID), db.Conflict, "", "the current password or a code is asked for")
 	want(t, "without a code", h.RemoveOwnSecondFactor(ctx, s, ""), db.Invalid, "code", "this code is wrong")
 	want(t, "by a used code", h.RemoveOwnSecondFactor(ctx, s, a.code(h.now())), db.Invalid, "code", "used before")
 	h.pass(time.Minute)

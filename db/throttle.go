@@ -24,7 +24,7 @@ type allowance struct {
 var (
 	perNameAndAddress = allowance{5, 15 * time.Minute}
 	perName           = allowance{50, 15 * time.Minute}
-	perAddress        = allowance{100, 15 * time.Minute}
+	perAddress        = allowance{200, 15 * time.Minute}
 	perCode           = allowance{5, time.Hour}
 	perOwnPassword    = allowance{5, 15 * time.Minute} // asked again of who is signed in
 )

@@ -125,3 +125,42 @@ func TestHashingWaits(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestAllowances: a name has few tries from everywhere together, an address
+// few at all names together, and nobody's name is like somebody's.
+func TestAllowances(t *testing.T) {
+	t.Parallel()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	if _, err := d.CreateFirstUser(t.Context(), "ada", "plain tulips at noon"); err != nil {
+		t.Fatal(err)
+	}
+	used := func(s subject) {
+		for range s.tries {
+			if _, err := d.tries.take(noon, s); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	used(subjectOf(perName, "name", "ada"))
+	used(subjectOf(perName, "name", "nobody"))
+	used(subjectOf(perAddress, "address", "192.0.2.1"))
+	for _, row := range []struct {
+		name, address string
+		want          Code
+	}{
+		{"ada", "192.0.2.9", Throttled},
+		{"ADA", "192.0.2.9", Throttled},
+		{"nobody", "192.0.2.9", Throttled},
+		{"bob", "192.0.2.1", Throttled},
+		{"bob", "192.0.2.9", Unauthenticated},
+	} {
+		_, _, err := d.SignIn(t.Context(), SignInAttempt{Name: row.name, Password: "plain tulips at noon", Address: row.address})
+		if !Is(err, row.want) {
+			t.Errorf("%s from %s: %v, want code %d", row.name, row.address, err, row.want)
+		}
+	}
+}

@@ -270,8 +270,17 @@ func (d *DB) RemoveUser(ctx context.Context, by By, id string) error {
 	})
 }
 
-// SetPassword gives a user a new password and ends its sessions.
+// errOwnAccount keeps a session that was left open from doing without what is
+// asked of its user.
+var errOwnAccount = &Error{Code: Conflict, Message: "this is your own account: change it on its page, where the current password or a code is asked for"}
+
+// SetPassword gives another user a new password and ends its sessions. Errors:
+// Invalid for the password; Conflict for the caller's own account, see
+// ChangeOwnPassword.
 func (d *DB) SetPassword(ctx context.Context, by By, id, plain string) error {
+	if by.Actor == id {
+		return errOwnAccount
+	}
 	stored, err := d.credentials(ctx, "u.id = ?", id)
 	if err != nil {
 		return err

@@ -3,7 +3,11 @@
 package web_test
 
 import (
+	"os"
+	"path/filepath"
 	"testing"
+
+	"github.com/chromedp/chromedp"
 
 	"govsvc/db"
 )
@@ -37,4 +41,134 @@ func TestBrowserRecordPages(t *testing.T) {
 		}
 		b.look(page.name + "-record")
 	}
+}
+
+// TestBrowserRisk adds a risk and lowers it: without a reason, which is
+// refused beside the field, and then with one.
+func TestBrowserRisk(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Editor)
+	b.open("/risks")
+	b.press("Add a risk")
+	b.look("risk-new")
+	b.fill("Title", "Chats train a model without consent")
+	if status := b.press("Add the risk"); status != 422 {
+		t.Errorf("status %d", status)
+	}
+	b.wants("Description is required", "Severity is required", "3 fields need another look")
+	b.look("risk-new-refused")
+	b.fill("Description", "Customers' chats were used for fine-tuning without a legal basis.")
+	b.fill("Severity", "CRITICAL")
+	b.fill("Likelihood", "LIKELY")
+	b.fill("Due", "2026-12-31")
+	if status := b.press("Add the risk"); status != 200 {
+		t.Errorf("status %d", status)
+	}
+	b.wants("The risk has been added.", "Chats train a model without consent", "31 Dec 2026")
+	b.look("risk-added")
+
+	b.press("Change")
+	b.fill("Severity", "MEDIUM")
+	if status := b.press("Save"); status != 422 {
+		t.Errorf("status %d", status)
+	}
+	b.wants("severity_change_reason is required")
+	if focus := evaluate[string](b, "document.activeElement.name"); focus != "severity_change_reason" {
+		t.Errorf("the field at fault is not in focus, but %q", focus)
+	}
+	b.look("risk-lowered-refused")
+	b.fill("Reason for the change", "Consent is now asked for before each training run.")
+	b.press("Save")
+	b.wants("The risk has been changed.", "Why it was rated lower", "Severity critical → medium", "Consent is now asked for")
+	b.look("risk-lowered")
+}
+
+// TestBrowserImport imports a file with faults, and then one without.
+func TestBrowserImport(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Editor)
+	b.open("/import")
+	b.look("import")
+	b.choose("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HUGE\nR-2,Two,,LOW\n")
+	b.fill("Type of the rows", "risk")
+	if status := b.press("Check the file"); status != 422 {
+		t.Errorf("status %d", status)
+	}
+	b.wants("risks.csv can't be imported yet", "2 faults in 2 records", "Must be one of")
+	b.look("import-faults")
+	b.choose("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HIGH\nR-2,Two,What else may.,LOW\n")
+	if status := b.press("Check the file"); status != 200 {
+		t.Errorf("status %d", status)
+	}
+	b.wants("risks.csv is good", "Nothing has been written yet")
+	b.look("import-good")
+	b.press("Import 2 records")
+	b.wants("Imported 2 records from risks.csv: 2 new, 0 changed, 0 as they were.")
+	b.look("imported")
+	b.open("/risks?q=happen")
+	b.wants("R-1")
+}
+
+// TestBrowserEvidence files a pack.
+func TestBrowserEvidence(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Editor)
+	b.open("/evidence")
+	b.look("evidence-empty")
+	b.press("File a pack")
+	b.look("evidence-new")
+	b.fill("Title", "Supervisory review, third quarter")
+	b.choose("Attachments", "policy.txt", "Our policy.")
+	if status := b.press("File the pack"); status != 200 {
+		t.Errorf("status %d", status)
+	}
+	b.wants("The pack has been filed.", "govsvc evidence verify")
+	b.look("evidence-pack")
+	b.open("/evidence")
+	b.look("evidence")
+}
+
+// TestBrowserStates looks at what the lists and records of the demonstration
+// do not show by themselves.
+func TestBrowserStates(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Editor)
+	b.open(s.at("/kpis", "kpi", "KR-INV-01"))
+	b.look("kpi-course")
+	b.open(s.at("/kpis", "kpi", "KR-INV-01") + "/checkins/new")
+	b.look("checkin-new")
+	incident := s.at("/incidents", "incident", "settlement letters")
+	b.open(incident)
+	b.look("incident-clock")
+	b.open(incident + "/edit")
+	b.look("incident-edit")
+	b.open(incident + "/notification")
+	b.look("notification")
+	b.fill("To whom", "Datatilsynet")
+	b.open("/risks?severity=CRITICAL&sort=-target_date&q=claims")
+	b.look("risks-filtered")
+	b.open("/risks?q=nothing-like-it")
+	b.look("risks-none")
+	s.manyRisks(120)
+	b.open("/risks")
+	b.wants("160 risks")
+	b.press("Next")
+	b.press("Previous")
+	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
+		t.Fatal(err)
+	}
+	if status := b.open("/incidents"); status != 403 {
+		t.Errorf("status %d", status)
+	}
+	b.look("incidents-lacking")
+}
+
+// choose chooses a file for the field with a label.
+func (b *browser) choose(label, name, content string) {
+	b.t.Helper()
+	path := filepath.Join(b.t.TempDir(), name)
+	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
+		b.t.Fatal(err)
+	}
+	b.call(chromedp.SetUploadFiles(b.control(label), []string{path}))
 }

@@ -38,8 +38,13 @@ func (v *visit) listDeliveries(data *webhookData) error {
 	data.Deliveries = Table{
 		Caption: "Deliveries, newest event first",
 		Columns: []Column{
-			{Label: "Event"}, {Label: "Raised", Kind: Time}, {Label: "State", Kind: Badge}, {Label: "Attempts", Kind: Number},
-			{Label: "Last attempt", Kind: Time}, {Label: "Its outcome"}, {Label: "Next attempt", Kind: Time},
+			{Label: "Event"},
+			{Label: "Raised", Kind: Time},
+			{Label: "State", Kind: Badge},
+			{Label: "Attempts", Kind: Number},
+			{Label: "Last attempt", Kind: Time},
+			{Label: "Its outcome"},
+			{Label: "Next attempt", Kind: Time},
 		},
 		Empty: Empty{Title: "Nothing has been sent yet", Advice: "Send a test to see whether the receiver answers. Tests are not in this list."},
 	}

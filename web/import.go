@@ -40,7 +40,6 @@ type checkedImport struct {
 type importData struct {
 	Form      *Form
 	Templates []navLink
-	Plan      string // how long a checked file is kept
 	Report    *importReport
 }
 
@@ -53,7 +52,7 @@ type importReport struct {
 	More    int   // faults that are not listed
 	Changes bool  // there is something to write
 	Import  *Form
-	Ends    time.Time
+	Ends    string // until when the file is kept
 }
 
 // importing lets one file at a time be checked or written: each takes the
@@ -176,7 +175,7 @@ func (v *visit) importChecked() error {
 	}
 	data := v.importData(importForm())
 	data.Report = shownReport(file.Name, file.report, nil)
-	data.Report.Ends = file.ends
+	data.Report.Ends = db.Timestamp(file.ends)
 	if data.Report.Changes {
 		data.Report.Import = &Form{
 			Action: v.r.URL.Path, Submit: "Import " + plural(file.report.Records, "record", "records"), Cancel: "/import",
@@ -225,7 +224,7 @@ func shownReport(name string, report transfer.Report, refused *transfer.Refused)
 		shown.More = refused.Total - len(listed)
 		shown.Table = Table{
 			Caption: "What is wrong with " + name,
-			Columns: []Column{{Label: "Line", Kind: Number}, {Label: "Type"}, {Label: "Member", Kind: Code}, {Label: "Reason", Kind: Long}},
+			Columns: []Column{{Label: "Line"}, {Label: "Type"}, {Label: "Member", Kind: Code}, {Label: "Reason", Kind: Long}},
 		}
 		for _, fault := range listed {
 			reason := sentence(strings.TrimPrefix(fault.Reason, fault.Member+" "))

@@ -96,7 +96,7 @@ func TestImportBounds(t *testing.T) {
 		}
 	}
 	g.wants(g.get(first), 410)
-	g.wants(g.send("/import", file("a/../../b\r\n\".json", goodRisks)), 303)
+	g.wants(g.send("/import", file("a/../../b\r\n\".ndjson", goodRisks)), 303)
 }
 
 // TestTemplates: each type's header can be filled in and imported.

@@ -21,21 +21,21 @@ func clockOf(record api.Record, now time.Time) *clock {
 	required := record["notification_required"] == true
 	switch {
 	case done && due && told.After(deadline):
-		return &clock{"high", "An authority was told " + span(told.Sub(deadline)) + " after the deadline, on", told}
+		return &clock{"high", "An authority was told " + span(told.Sub(deadline)) + " after the deadline, on", record["notified_at"]}
 	case done && due:
-		return &clock{"good", "An authority was told " + span(deadline.Sub(told)) + " before the deadline, on", told}
+		return &clock{"good", "An authority was told " + span(deadline.Sub(told)) + " before the deadline, on", record["notified_at"]}
 	case done:
-		return &clock{"good", "An authority was told on", told}
+		return &clock{"good", "An authority was told on", record["notified_at"]}
 	case !required || !due:
 		return nil
 	case record["status"] == "closed":
-		return &clock{"high", "The incident is closed, and no notification was recorded. The deadline was", deadline}
+		return &clock{"high", "The incident is closed, and no notification was recorded. The deadline was", record["notification_deadline"]}
 	case now.After(deadline):
-		return &clock{"critical", "The deadline for telling an authority passed " + span(now.Sub(deadline)) + " ago, on", deadline}
+		return &clock{"critical", "The deadline for telling an authority passed " + span(now.Sub(deadline)) + " ago, on", record["notification_deadline"]}
 	case deadline.Sub(now) < 24*time.Hour:
-		return &clock{"high", "An authority must be told within " + span(deadline.Sub(now)) + ", until", deadline}
+		return &clock{"high", "An authority must be told within " + span(deadline.Sub(now)) + ", until", record["notification_deadline"]}
 	}
-	return &clock{"medium", "An authority must be told within " + span(deadline.Sub(now)) + ", until", deadline}
+	return &clock{"medium", "An authority must be told within " + span(deadline.Sub(now)) + ", until", record["notification_deadline"]}
 }
 
 // timelineOf names those who made an incident's timeline.

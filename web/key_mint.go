@@ -52,7 +52,7 @@ func (v *visit) mintForm() *Form {
 	}}}
 	form.Fields = append(form.Fields, v.scopeFields()...)
 	form.Fields = append(form.Fields,
-		&Field{Name: "kind", Label: "Kind", Type: "select", Value: db.LiveKey, Required: true, Options: []Option{
+		&Field{Name: "kind", Label: "Kind", Type: "select", Hint: "A key keeps its kind.", Value: db.LiveKey, Required: true, Options: []Option{
 			{Value: db.LiveKey, Label: "Live: works on this organisation's data"}, {Value: db.TestKey, Label: "Test: works on synthetic data only"},
 		}},
 		&Field{Name: "expires", Label: "Expires on", Type: "date", Hint: "It ends when this day begins, in UTC. Without a date it works until it is revoked."},

@@ -1,6 +1,8 @@
 package web_test
 
 import (
+	"database/sql"
+	"errors"
 	"net/http"
 	"regexp"
 	"slices"
@@ -24,10 +26,6 @@ func TestKeyLife(t *testing.T) {
 	g := s.as(db.Admin)
 	r := g.post("/keys/new", "name", "Board report", "scope", "read:risks", "scope", "read:kpis", "kind", "live", "expires", "2026-12-24", "rpm", "30", "rpd", "")
 	at := r.header.Get("Location")
-	stranger := s.as(db.Admin)
-	if _, err := s.store.CreateUser(t.Context(), db.By{Actor: "system"}, "other", db.Admin, password); err != nil {
-		t.Fatal(err)
-	}
 	made := g.leads(r, "/keys/made")
 	key := minted.FindString(made.body)
 	g.wants(made, 200, "it is shown this once", "curl -H &#39;Authorization: Bearer "+key+"&#39; &#39;"+s.url+"/api/v1/risks&#39;", "24 Dec 2026")
@@ -67,7 +65,6 @@ func TestKeyLife(t *testing.T) {
 	if r := s.call("GET", "/risks?limit=1", successor, ""); r.status != 401 {
 		t.Errorf("revoked: %d", r.status)
 	}
-	stranger.wants(stranger.get(at), 200, "A key is shown once")
 	for _, action := range []string{"key.minted", "key.rotated", "key.revoked"} {
 		if !s.audited(action, db.Admin) {
 			t.Errorf("no %s of the user in the audit log", action)
@@ -105,7 +102,7 @@ func TestMintRefused(t *testing.T) {
 		form  []string
 		want  string
 	}{
-		{"nothing", nil, "4 fields need another look"},
+		{"nothing", nil, "3 fields need another look"},
 		{"no name", []string{"name", " \t", "scope", "read:all", "kind", "live"}, "Give the key a name"},
 		{"a long name", []string{"name", strings.Repeat("ä", 201), "scope", "read:all", "kind", "live"}, "at most 200 characters"},
 		{"a NUL", []string{"name", "\x00x", "scope", "read:all", "kind", "live"}, "no line breaks or control characters"},
@@ -165,18 +162,38 @@ func TestKeyList(t *testing.T) {
 	}
 	wantHarmless(t, "made", g.leads(g.post("/keys/new", "name", hostile, "scope", "write:risks", "kind", "live"), "/keys/made"))
 	wantHarmless(t, "revoked", g.leads(g.post("/keys/"+hostileKey.ID+"/revoke"), "/keys"))
-	for range 101 {
-		s.mint(db.KeyDraft{Name: "many", Kind: db.TestKey, Scopes: []string{"read:all"}})
-	}
+	s.copyKeys(100)
 	r := g.get("/keys")
-	g.wants(r, 200, "105 keys", `href="/keys?page=2"`)
+	g.wants(r, 200, "103 keys", `href="/keys?page=2"`)
 	if n := strings.Count(r.body, ">many</a>"); n != 100 {
 		t.Errorf("%d on the first page", n)
 	}
 	r = g.get("/keys?page=2")
 	g.wants(r, 200, `href="/keys?page=1"`, "Warehouse export")
 	for _, page := range []string{"0", "-1", "99999999999999999999", "x", "3"} {
-		g.wants(g.get("/keys?page="+page), 200, "105 keys")
+		g.wants(g.get("/keys?page="+page), 200, "103 keys")
+	}
+}
+
+// copyKeys adds n keys named many, without the time that hashes take.
+func (s *scene) copyKeys(n int) {
+	s.t.Helper()
+	s.fill(`WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < ?)
+		INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at)
+		SELECT k.org_id, lower(hex(randomblob(16))), 'many', k.kind, k.prefix, k.salt, k.hash, k.scopes, '2026-10-09T12:00:00.000Z'
+		FROM copies, (SELECT * FROM api_keys LIMIT 1) k`, n)
+}
+
+// fill runs a statement beside the store.
+func (s *scene) fill(statement string, args ...any) {
+	s.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+s.path)
+	if err == nil {
+		_, err = file.ExecContext(s.t.Context(), statement, args...)
+		err = errors.Join(err, file.Close())
+	}
+	if err != nil {
+		s.t.Fatal(err)
 	}
 }
 

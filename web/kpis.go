@@ -35,6 +35,9 @@ func (v *visit) checkinsOf(record api.Record, data *recordData) error {
 		target = &value
 	}
 	data.Chart = lineChart("course", text(record["metric_name"])+", "+unit, "Period from", "Value, "+unit, points, target)
+	if data.Chart != nil {
+		data.Chart.Table = Table{} // the check-ins stand below
+	}
 	if share := api.Attainment(record); share != nil {
 		data.Facts = append([]Fact{{Label: "Attainment", Kind: Percent, Value: *share * 100}}, data.Facts...)
 	}

@@ -94,22 +94,30 @@ func (d *overviewData) tiles(page api.OverviewPage) []tile {
 type assessmentState struct {
 	Path    string
 	Verdict *string
-	Facts   []Fact
+	At      string
+	Scores  []score
 	Trend   *LineChart
 }
+
+// score is a figure of an assessment.
+type score struct{ Value, Label string }
 
 func assessmentStateOf(all []api.Assessment) *assessmentState {
 	if len(all) == 0 {
 		return nil
 	}
 	latest := all[len(all)-1]
-	state := &assessmentState{Path: recordPath("assessment", latest.ID), Verdict: latest.Verdict, Facts: []Fact{
-		{Label: "Overall score", Kind: Number, Value: latest.OverallScore},
-		{Label: "Adjusted score", Kind: Number, Value: latest.AdjustedScore},
-		{Label: "Completed", Kind: Time, Value: latest.CompletedAt},
-	}}
+	state := &assessmentState{Path: recordPath("assessment", latest.ID), Verdict: latest.Verdict, At: latest.CompletedAt}
+	for _, one := range []struct {
+		label string
+		value *float64
+	}{{"overall", latest.OverallScore}, {"adjusted", latest.AdjustedScore}} {
+		if one.value != nil {
+			state.Scores = append(state.Scores, score{number(*one.value), one.label})
+		}
+	}
 	if latest.Confidence != nil {
-		state.Facts = append(state.Facts, Fact{Label: "Confidence", Kind: Percent, Value: *latest.Confidence * 100})
+		state.Scores = append(state.Scores, score{percent(*latest.Confidence * 100), "confidence"})
 	}
 	var points []Point
 	table := Table{Caption: "Assessments, the latest first", Columns: []Column{
@@ -168,10 +176,10 @@ func kpiStateOf(page api.OverviewPage) kpiState {
 			continue
 		}
 		row := kpiRow{
-			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: recordPath("kpi", k.ID), Target: money(k.Target, k.Unit), Bar: part{Tone: "info"},
+			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: recordPath("kpi", k.ID), Target: measured(k.Target, k.Unit), Bar: part{Tone: "info"},
 		}
 		if k.Current != nil {
-			row.Now = money(*k.Current, k.Unit)
+			row.Now = measured(*k.Current, k.Unit)
 		}
 		if k.Attainment != nil {
 			if *k.Attainment == 1 {
@@ -187,6 +195,14 @@ func kpiStateOf(page api.OverviewPage) kpiState {
 		state.tile.Note = "of the " + number(len(page.Kpis)) + " newest"
 	}
 	return state
+}
+
+// measured is a value in its unit, if saying that tells anything.
+func measured(value float64, unit string) string {
+	if unit == "count" || unit == "ratio" || unit == "index" {
+		return number(value)
+	}
+	return money(value, unit)
 }
 
 // attained puts those without a value last.

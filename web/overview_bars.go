@@ -106,7 +106,7 @@ func vendorStateOf(page api.OverviewPage, now time.Time) vendorState {
 	}
 	state.Renewals = Table{
 		Caption: "Contracts that end within 90 days",
-		Columns: []Column{{Label: "Vendor"}, {Label: "Status", Kind: Badge}, {Label: "Ends", Kind: Time}, {Label: "In"}},
+		Columns: []Column{{Label: "Vendor"}, {Label: "Status", Kind: Badge}, {Label: "Ends", Kind: Time}, {Label: "In", Kind: Number}},
 	}
 	for _, r := range page.Renewals {
 		row := Row{Href: recordPath("vendor", r.ID), Cells: []any{r.Name, r.Status, r.ContractEnd, nil}}

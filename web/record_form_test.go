@@ -83,7 +83,7 @@ func TestAddRecords(t *testing.T) {
 			s.as(db.Viewer).wants(s.as(db.Viewer).post(test.base, test.good...), 403, "Your role does not include this")
 			if test.object != "risk" && test.object != "incident" && test.object != "signal" {
 				again := g.post(test.base, test.good...)
-				g.wants(again, 422, "there already")
+				g.wants(again, 422, "already")
 			}
 		})
 	}

@@ -28,7 +28,8 @@ type page struct {
 // pages is the one list of all pages and actions: a line each, in groups that
 // keep it readable.
 func pages() []page {
-	return slices.Concat(overviewPages(), entrancePages(), accountPages(), keyPages(), webhookPages(), recordPages(), importPages(), evidencePages())
+	return slices.Concat(overviewPages(), docsPages(), entrancePages(), accountPages(), keyPages(), webhookPages(), recordPages(), importPages(), evidencePages(),
+		auditPages(), settingsPages(), userPages(), statusPages())
 }
 
 func overviewPages() []page {
@@ -99,6 +100,44 @@ func webhookPages() []page {
 		{pattern: "POST /webhooks/{id}/delete", least: db.Admin, do: (*visit).deleteWebhook},
 		{pattern: "GET /webhooks/{id}/deliveries/{number}", least: db.Admin, do: (*visit).delivery},
 	}
+}
+
+// auditPages are about the audit log.
+func auditPages() []page {
+	return []page{
+		{pattern: "GET /audit", least: db.Admin, do: (*visit).audit},
+		{pattern: "GET /audit/verify", least: db.Admin, do: (*visit).auditCheck},
+		{pattern: "POST /audit/verify", least: db.Admin, do: (*visit).verifyAudit},
+	}
+}
+
+// settingsPages are about organisations.
+func settingsPages() []page {
+	return []page{
+		{pattern: "GET /settings", least: db.Admin, do: (*visit).settings},
+		{pattern: "POST /settings", least: db.Admin, do: (*visit).changeSettings},
+		{pattern: "POST /settings/organisations", least: db.Admin, do: (*visit).createOrganisation},
+	}
+}
+
+// userPages are about who may sign in.
+func userPages() []page {
+	return []page{
+		{pattern: "GET /users", least: db.Admin, do: (*visit).users},
+		{pattern: "GET /users/new", least: db.Admin, do: (*visit).newUser},
+		{pattern: "POST /users/new", least: db.Admin, do: (*visit).createUser},
+		{pattern: "GET /users/{id}", least: db.Admin, do: (*visit).user},
+		{pattern: "POST /users/{id}/role", least: db.Admin, do: (*visit).changeRole},
+		{pattern: "POST /users/{id}/password", least: db.Admin, do: (*visit).resetPassword},
+		{pattern: "POST /users/{id}/second-factor/remove", least: db.Admin, do: (*visit).resetSecondFactor},
+		{pattern: "POST /users/{id}/signout", least: db.Admin, do: (*visit).signOutUser},
+		{pattern: "POST /users/{id}/remove", least: db.Admin, do: (*visit).removeUser},
+	}
+}
+
+// statusPages are about the service itself.
+func statusPages() []page {
+	return []page{{pattern: "GET /status", least: db.Admin, do: (*visit).status}}
 }
 
 // staticPath is below what the files that pages need are.

@@ -32,6 +32,7 @@ import (
 // of its own with a user of each role. Its clock stands still.
 type scene struct {
 	t      testing.TB
+	path   string // of the data file
 	store  *db.DB
 	clock  *clock
 	log    *transcript
@@ -90,6 +91,26 @@ func (l *transcript) String() string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return l.text.String()
+}
+
+// openSandbox is the data set of test keys, opened by the first of them.
+func openSandbox(t testing.TB) func() (*db.DB, error) {
+	return func() (*db.DB, error) {
+		compiled, err := document()
+		if err != nil {
+			return nil, err
+		}
+		set, err := sandbox.Open(context.WithoutCancel(t.Context()), compiled)
+		if err != nil {
+			return nil, err
+		}
+		t.Cleanup(func() {
+			if err := set.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return set.DB, nil
+	}
 }
 
 // document is compiled once for all tests.
@@ -198,7 +219,7 @@ func newScene(t testing.TB, settings ...setting) *scene {
 	if err := os.WriteFile(path, from.data, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	s := &scene{t: t, clock: &clock{now: start}, log: &transcript{}, tokens: from.tokens}
+	s := &scene{t: t, path: path, clock: &clock{now: start}, log: &transcript{}, tokens: from.tokens}
 	if s.store, err = db.Open(t.Context(), db.Options{Path: path, Now: s.clock.Now}); err != nil {
 		t.Fatal(err)
 	}
@@ -248,7 +269,7 @@ func (s *scene) serve(set setting) {
 	}
 	handler, err := server.New(s.t.Context(), server.Config{
 		Store: s.store, Document: doc, Logger: logger, Receivers: sender, BaseURL: s.url, Version: "test", Pages: pages,
-		TrustedProxies: proxies, Sandbox: func() (*db.DB, error) { return nil, errors.New("this scene has no sandbox") },
+		TrustedProxies: proxies, Sandbox: openSandbox(s.t),
 	})
 	if err != nil {
 		s.t.Fatal(err)

@@ -39,17 +39,22 @@ func (s *Site) loadStatic() error {
 		if err != nil {
 			return err
 		}
-		extension := path.Ext(name)
-		kind, known := kinds[extension]
-		if !known {
-			kind = mime.TypeByExtension(extension)
-		}
-		hash := sha256.Sum256(body)
-		hashed := fmt.Sprintf("%s%s.%x%s", staticPath, strings.TrimSuffix(name, extension), hash[:6], extension)
-		s.assets[name] = hashed
-		s.static[hashed] = &asset{kind, body, compressed(body)}
+		s.addAsset(name, body, compressed(body))
 	}
 	return nil
+}
+
+// addAsset adds a file under a path that holds its hash.
+func (s *Site) addAsset(name string, body, small []byte) {
+	extension := path.Ext(name)
+	kind, known := kinds[extension]
+	if !known {
+		kind = mime.TypeByExtension(extension)
+	}
+	hash := sha256.Sum256(body)
+	hashed := fmt.Sprintf("%s%s.%x%s", staticPath, strings.TrimSuffix(name, extension), hash[:6], extension)
+	s.assets[name] = hashed
+	s.static[hashed] = &asset{kind, body, small}
 }
 
 func compressed(body []byte) []byte {

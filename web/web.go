@@ -9,6 +9,7 @@ import (
 	"html/template"
 	"log/slog"
 	"net/http"
+	"sync"
 	"time"
 
 	"govsvc/db"
@@ -25,6 +26,13 @@ type Config struct {
 	// BaseURL is the service's address as shown to users, without a path.
 	BaseURL string
 	Version string
+	// Commit is that of this build.
+	Commit string
+	// AnonymousPerMinute and KeepAnswers are the API's limits, which the page
+	// about the status shows: requests without a valid key, 0 for no limit, and
+	// bytes of answers held in memory.
+	AnonymousPerMinute int
+	KeepAnswers        int64
 	// ClientAddress is the client's address, seen through trusted proxies.
 	ClientAddress func(*http.Request) string
 	// Secure tells whether the client came over TLS.
@@ -45,6 +53,7 @@ type Site struct {
 	pending   *held[credentials] // sign-ins that wait for a code
 	shown     *held[once]        // what is shown once; see visit.keepOnce
 	imports   *importing
+	verifying sync.Mutex // held while the audit log is verified
 }
 
 // How long the server remembers what a browser comes back for, and how much of
@@ -65,6 +74,9 @@ func New(config Config) (*Site, error) {
 		imports: newImporting(config.Store.Now),
 	}
 	if err := s.loadStatic(); err != nil {
+		return nil, err
+	}
+	if err := s.loadReference(); err != nil {
 		return nil, err
 	}
 	if err := s.loadTemplates(); err != nil {

@@ -67,7 +67,7 @@ func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
 		page.OpenRisks += count.Count
 	}
 	for _, k := range state.Kpis {
-		page.Kpis = append(page.Kpis, KpiAttainment(k))
+		page.Kpis = append(page.Kpis, attained(k))
 	}
 	if page.Recent, err = auditEvents(state.Recent); err != nil {
 		return page, err
@@ -81,8 +81,8 @@ func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
 	return page, nil
 }
 
-// KpiAttainment adds to a key result how much of its target it has reached.
-func KpiAttainment(k db.KpiState) KpiState {
+// attained adds to a key result how much of its target it has reached.
+func attained(k db.KpiState) KpiState {
 	state := KpiState{KpiState: k}
 	if share, known := db.Attainment(k.Direction, k.Baseline, k.Target, k.Current); known {
 		state.Attainment = &share

@@ -1,0 +1,268 @@
+package web
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// auditData is what the page of the audit log shows.
+type auditData struct {
+	Lacks    *Empty // why there is no log; nil if there is one
+	Filters  Filters
+	Events   []auditLine
+	Searched string // the time back to which the page looked, if there is more
+	Newest   string // the path of the first page; "" on that
+	Older    string // the path of the next one; "" on the last
+	Empty    Empty
+}
+
+// auditLine is an event as the page shows it.
+type auditLine struct {
+	api.AuditEvent
+	Who, WhoPath       string
+	ActionPath         string
+	Record, RecordPath string // what it was done to, and the page of that
+	HistoryPath        string // all events about it
+	Fields             []fieldChange
+	Details            []Fact
+}
+
+const auditPath = "/audit"
+
+// audit searches the audit log.
+func (v *visit) audit() error {
+	if refused := v.lacksAudit(); refused != nil {
+		return v.renderStatus(http.StatusForbidden, "audit", "Audit", auditData{Lacks: refused})
+	}
+	search, err := v.auditSearch()
+	if err != nil {
+		return err
+	}
+	page, err := api.SearchAudit(v.r.Context(), v.caller, search)
+	if err != nil {
+		return err
+	}
+	asked := v.r.URL.Query()
+	data := auditData{Searched: page.Searched}
+	if data.Filters, err = v.auditFilters(search); err != nil {
+		return err
+	}
+	if data.Events, err = v.auditLines(page.Events); err != nil {
+		return err
+	}
+	data.Empty = Empty{Title: "No event yet", Advice: "Everything that is read or changed leaves an event here."}
+	if data.Filters.Active {
+		data.Empty = Empty{
+			Title: "No event fits", Advice: "Take some of the filters away, or look at another time.",
+			Action: &Action{Label: "Clear the filters", Path: auditPath},
+		}
+	}
+	if page.Searched != "" {
+		data.Empty = Empty{Title: "No event fits so far", Advice: "There are older events that have not been searched yet."}
+	}
+	pairs := []any{}
+	for _, name := range auditFilterNames {
+		pairs = append(pairs, name, strings.TrimSpace(asked.Get(name)))
+	}
+	if asked.Get("cursor") != "" {
+		data.Newest = query(auditPath, pairs...)
+	}
+	if page.Next != "" {
+		data.Older = query(auditPath, append(pairs, "cursor", page.Next)...)
+	}
+	return v.render("audit", "Audit", data)
+}
+
+// lacksAudit is what stands where the plan has no audit log; nil if it has.
+func (v *visit) lacksAudit() *Empty {
+	if slices.Contains(v.caller.Terms.Features, "audit") {
+		return nil
+	}
+	return &Empty{
+		Title: "The audit log is not part of this organisation's plan",
+		Advice: "The plan is " + string(v.session.Organisation.Plan) + ". What happens is logged all the same, and is here once the plan includes it." +
+			" On the machine, `govsvc audit export` and `govsvc audit verify` read it under every plan.",
+		Action: &Action{Label: "To the settings", Path: "/settings"},
+	}
+}
+
+// auditFilterNames are the parameters of a search.
+var auditFilterNames = []string{"since", "until", "actor", "action", "resource_type", "resource_id"}
+
+// auditSearch is what the address asks for.
+func (v *visit) auditSearch() (api.AuditSearch, error) {
+	asked := func(name string) string { return strings.TrimSpace(v.r.URL.Query().Get(name)) }
+	search := api.AuditSearch{
+		Actor: asked("actor"), Action: asked("action"), ResourceType: asked("resource_type"), ResourceID: asked("resource_id"),
+		Cursor: v.r.URL.Query().Get("cursor"),
+	}
+	for name, bound := range map[string]*time.Time{"since": &search.Since, "until": &search.Until} {
+		value := asked(name)
+		if value == "" {
+			continue
+		}
+		at, dayOnly, ok := moment(value)
+		if !ok {
+			return search, &api.Error{Code: api.InvalidParameter, Param: name, Message: name + " must be a date such as 2026-10-01, or a time such as 2026-10-01T08:30:00Z"}
+		}
+		if *bound = at; dayOnly && name == "until" { // the day is searched, too
+			*bound = at.AddDate(0, 0, 1)
+		}
+	}
+	return search, nil
+}
+
+// auditFilters is the bar above the log.
+func (v *visit) auditFilters(search api.AuditSearch) (Filters, error) {
+	asked := func(name string) string { return strings.TrimSpace(v.r.URL.Query().Get(name)) }
+	actors, err := v.auditActors(search.Actor)
+	if err != nil {
+		return Filters{}, err
+	}
+	const idLength = 200
+	bar := Filters{Action: auditPath, Fields: []*Field{
+		{Name: "since", Label: "From day, UTC", Type: "date", Value: dateValue(asked("since"))},
+		{Name: "until", Label: "To day, UTC", Type: "date", Value: dateValue(asked("until"))},
+		{Name: "actor", Label: "Who", Value: search.Actor, Options: actors},
+		{Name: "action", Label: "Action; risk.* is all of risks", Type: "text", Value: search.Action, MaxLength: idLength},
+		{Name: "resource_type", Label: "Type of record", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
+		{Name: "resource_id", Label: "Id of record", Type: "text", Value: search.ResourceID, MaxLength: idLength},
+	}}
+	for _, name := range auditFilterNames {
+		bar.Active = bar.Active || asked(name) != ""
+	}
+	return bar, nil
+}
+
+// dateValue is what a field for dates shows of a date or an instant.
+func dateValue(asked string) string {
+	if at, _, ok := moment(asked); ok {
+		return at.Format(time.DateOnly)
+	}
+	return ""
+}
+
+// actorChoices bounds the keys to choose from; any actor can be chosen by
+// following its name in the log.
+const actorChoices = 200
+
+// auditActors are those whose events can be chosen: users, the command line,
+// the newest keys and whoever is asked for.
+func (v *visit) auditActors(asked string) ([]Option, error) {
+	users, err := v.Store.Users(v.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	keys, err := v.Store.Keys(v.r.Context(), v.session.Organisation.Org)
+	if err != nil {
+		return nil, err
+	}
+	var list []Option
+	for _, user := range users {
+		list = append(list, Option{Value: user.ID, Label: user.Name})
+	}
+	list = append(list, Option{Value: "system", Label: "Command line"})
+	slices.SortStableFunc(keys, func(a, b db.Key) int { return strings.Compare(b.CreatedAt, a.CreatedAt) })
+	for _, key := range keys[:min(len(keys), actorChoices)] {
+		list = append(list, Option{Value: "key:" + key.ID, Label: "Key " + key.Name + " (" + key.Prefix + "…)"})
+	}
+	if asked != "" && !slices.ContainsFunc(list, func(o Option) bool { return o.Value == asked }) {
+		names, err := v.actors(v.r.Context(), []string{asked})
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, Option{Value: asked, Label: names[asked]})
+	}
+	return list, nil
+}
+
+// otherTypes are what events are about beside the nouns that have pages.
+var otherTypes = []string{"kpi_checkin", "evidence_pack", "api_key", "webhook_subscription", "user", "organisation"}
+
+// recordTypes are those that events can be about.
+func recordTypes(asked string) []Option {
+	var types []string
+	for _, n := range nouns {
+		types = append(types, n.object)
+	}
+	types = append(types, otherTypes...)
+	if asked != "" && !slices.Contains(types, asked) {
+		types = append(types, asked)
+	}
+	slices.Sort(types)
+	return options(types...)
+}
+
+// auditLines makes events readable.
+func (v *visit) auditLines(events []api.AuditEvent) ([]auditLine, error) {
+	actors := make([]string, len(events))
+	for i, event := range events {
+		actors[i] = event.Actor
+	}
+	names, err := v.actors(v.r.Context(), actors)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]auditLine, len(events))
+	for i, event := range events {
+		line := auditLine{
+			AuditEvent: event, Who: names[event.Actor], WhoPath: query(auditPath, "actor", event.Actor),
+			ActionPath: query(auditPath, "action", event.Action), Fields: changesOf(event), Details: detailsOf(event),
+		}
+		if event.ResourceType != "" {
+			line.Record, line.RecordPath = words(event.ResourceType), subjectPath(event.ResourceType, event.ResourceID)
+		}
+		if event.ResourceID != "" {
+			line.HistoryPath = query(auditPath, "resource_type", event.ResourceType, "resource_id", event.ResourceID)
+		}
+		lines[i] = line
+	}
+	return lines, nil
+}
+
+// Refused tells whether the event is about something that was not allowed.
+func (l auditLine) Refused() bool { return strings.HasSuffix(l.Action, "refused") }
+
+// subjectPath is the page of what an event is about; "" where there is none.
+func subjectPath(object, id string) string {
+	if id == "" {
+		return ""
+	}
+	switch object {
+	case "api_key":
+		return pathOf("keys", id)
+	case "webhook_subscription":
+		return pathOf("webhooks", id)
+	case "evidence_pack":
+		return pathOf("evidence", id)
+	case "user":
+		return pathOf("users", id)
+	case "organisation":
+		return "/settings"
+	}
+	return recordPath(object, id)
+}
+
+// changesOf are the members that an event changed.
+func changesOf(event api.AuditEvent) []fieldChange {
+	var list []fieldChange
+	for _, c := range event.Changes {
+		list = append(list, fieldChange{label(c.Field), valueText(c.Field, c.From), valueText(c.Field, c.To)})
+	}
+	return list
+}
+
+// detailsOf is the rest of what an event holds, by name.
+func detailsOf(event api.AuditEvent) []Fact {
+	var facts []Fact
+	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
+		facts = append(facts, Fact{Label: label(name), Value: shortened(text(event.Metadata[name]), changeLength)})
+	}
+	return facts
+}

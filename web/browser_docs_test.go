@@ -1,0 +1,40 @@
+//go:build browser
+
+package web_test
+
+import (
+	"strings"
+	"testing"
+
+	"govsvc/db"
+)
+
+// TestBrowserDocs reads the reference and tries an operation out on the
+// sandbox, with a key that was minted for it; a live key stays on the page.
+func TestBrowserDocs(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{})
+	b := newBrowser(t, s)
+	b.open("/docs")
+	waits(b, `document.querySelectorAll(".opblock").length > 25`)
+	b.wants("API reference", "/risks", "List risks")
+	b.as(db.Admin)
+	b.open("/docs")
+	b.press("Get a test key for an hour")
+	b.wants("This test key lasts an hour")
+	waits(b, `document.querySelectorAll(".opblock").length > 25`)
+	evaluate[bool](b, `document.querySelector("#operations-risks-listRisks .opblock-summary-control").click(), true`)
+	waits(b, `document.querySelector("#operations-risks-listRisks .execute") !== null`)
+	evaluate[bool](b, `document.querySelector("#operations-risks-listRisks .execute").click(), true`)
+	waits(b, `document.querySelector("#operations-risks-listRisks .live-responses-table .response-col_status") !== null`)
+	if answer := evaluate[string](b, `document.querySelector("#operations-risks-listRisks .live-responses-table").innerText`); !strings.Contains(answer, "[SANDBOX]") {
+		t.Errorf("not of the sandbox: %s", answer)
+	}
+	b.look("docs-tried")
+}
+
+// waits waits until an expression of the page is true.
+func waits(b *browser, expression string) {
+	b.t.Helper()
+	evaluate[bool](b, `new Promise((done) => { const look = () => (`+expression+`) ? done(true) : setTimeout(look, 20); look() })`)
+}

@@ -1,0 +1,157 @@
+package web
+
+import (
+	"slices"
+
+	"govsvc/db"
+)
+
+// settingsData is what the page of settings shows.
+type settingsData struct {
+	Organisation  db.Organisation
+	Facts         []Fact
+	Form          *Form // plan and subscription
+	Closed        string
+	Plans         Table
+	Organisations Table
+	Pager         Pager
+	Add           *Form
+}
+
+// organisationsOnPage bounds a page of the list of organisations.
+const organisationsOnPage = 100
+
+// settings shows the organisation, its plan and the other organisations.
+func (v *visit) settings() error {
+	data, err := v.settingsData()
+	if err != nil {
+		return err
+	}
+	return v.render("settings", "Settings", data)
+}
+
+func (v *visit) settingsData() (*settingsData, error) {
+	all, err := v.Store.Organisations(v.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	org := v.session.Organisation
+	data := &settingsData{
+		Organisation: org, Plans: planTable(org.Plan), Form: planForm(org), Add: organisationForm(), Closed: closed(org),
+		Facts: []Fact{
+			{Label: "Plan", Value: words(org.Plan)},
+			{Label: "Subscription", Kind: Badge, Value: org.Subscription},
+			{Label: "Added", Kind: Time, Value: org.CreatedAt},
+			{Label: "Id", Kind: Code, Value: org.ID},
+		},
+		Organisations: Table{Caption: "Organisations", Columns: []Column{
+			{Label: "Name"}, {Label: "Plan"}, {Label: "Subscription", Kind: Badge}, {Label: "Added", Kind: Time},
+		}},
+	}
+	all, data.Pager = cut(all, organisationsOnPage, v.r.URL.Query().Get("page"), func(page int) string { return query("/settings", "page", page) })
+	data.Pager.One, data.Pager.Many = "organisation", "organisations"
+	for _, o := range all {
+		row := Row{Cells: []any{o.Name, words(o.Plan), o.Subscription, o.CreatedAt}}
+		if o.Org != org.Org {
+			row.Actions = []Action{{Label: "Work on it", Path: "/organisation", Post: true, About: o.Name, Hidden: map[string]string{"name": o.Name, "next": "/settings"}}}
+		}
+		data.Organisations.Rows = append(data.Organisations.Rows, row)
+	}
+	return data, nil
+}
+
+// closed says why the organisation's keys are refused; "" if they are not.
+func closed(org db.Organisation) string {
+	switch {
+	case !org.Plan.Terms().API:
+		return "The plan " + string(org.Plan) + " does not include the API: every key of " + org.Name + " is refused."
+	case org.Subscription != db.Active:
+		return "The subscription is not active: every key of " + org.Name + " is refused until it is."
+	}
+	return ""
+}
+
+// planTable shows what each plan gives.
+func planTable(current db.Plan) Table {
+	table := Table{Caption: "Plans", Columns: []Column{
+		{Label: "Plan"}, {Label: "API", Kind: Badge}, {Label: "Incidents", Kind: Badge}, {Label: "Audit log", Kind: Badge},
+		{Label: "Requests a minute", Kind: Number}, {Label: "Requests in 24 hours", Kind: Number},
+	}}
+	included := func(is bool) string {
+		if is {
+			return "included"
+		}
+		return ""
+	}
+	for _, plan := range db.Plans() {
+		terms, name := plan.Terms(), words(plan)
+		if plan == current {
+			name += " (yours)"
+		}
+		table.Rows = append(table.Rows, Row{Cells: []any{
+			name, included(terms.API), included(slices.Contains(terms.Features, "incidents")), included(slices.Contains(terms.Features, "audit")),
+			terms.PerMinute, terms.PerDay,
+		}})
+	}
+	return table
+}
+
+func planForm(org db.Organisation) *Form {
+	return &Form{Action: "/settings", Submit: "Change them", Fields: []*Field{
+		{Name: "plan", Label: "Plan", Type: "select", Value: string(org.Plan), Options: options(db.Plans()...), Required: true, Hint: "Decides what keys may do, and how often. It counts at once."},
+		{Name: "subscription", Label: "Subscription", Type: "select", Value: string(org.Subscription), Options: options(db.Subscriptions()...), Required: true, Hint: "Only an active one lets keys in."},
+	}}
+}
+
+func organisationForm() *Form {
+	return &Form{Action: "/settings/organisations", Submit: "Add the organisation", Fields: []*Field{
+		{Prefix: "new-", Name: "name", Label: "Name", Required: true, MaxLength: 200},
+		{Prefix: "new-", Name: "plan", Label: "Plan", Type: "select", Value: string(db.Enterprise), Options: options(db.Plans()...), Required: true},
+	}}
+}
+
+// changeSettings changes the organisation's plan and subscription.
+func (v *visit) changeSettings() error {
+	org := v.session.Organisation
+	plan, subscription := db.Plan(v.value("plan")), db.Subscription(v.value("subscription"))
+	if plan == org.Plan && subscription == org.Subscription {
+		v.flash("Nothing was changed: both are as they were.")
+		v.redirect("/settings")
+		return nil
+	}
+	var err error
+	switch { // the store leaves what is empty as it is
+	case plan == "":
+		err = &db.Error{Code: db.Invalid, Param: "plan", Message: "choose a plan"}
+	case subscription == "":
+		err = &db.Error{Code: db.Invalid, Param: "subscription", Message: "choose a state"}
+	default:
+		_, err = v.Store.SetOrganisation(v.r.Context(), v.by(), org.Name, plan, subscription)
+	}
+	if err != nil {
+		return v.refuseSettings(err, func(data *settingsData) *Form { return data.Form })
+	}
+	v.flash("Plan and subscription have been changed.")
+	v.redirect("/settings")
+	return nil
+}
+
+// createOrganisation adds an organisation.
+func (v *visit) createOrganisation() error {
+	made, err := v.Store.CreateOrganisation(v.r.Context(), v.by(), v.value("name"), db.Plan(v.value("plan")))
+	if err != nil {
+		return v.refuseSettings(err, func(data *settingsData) *Form { return data.Add })
+	}
+	v.flash("The organisation " + made.Name + " has been added. Choose it above to work on it.")
+	v.redirect("/settings")
+	return nil
+}
+
+// refuseSettings shows the page again with a fault in one of its forms.
+func (v *visit) refuseSettings(fault error, form func(*settingsData) *Form) error {
+	data, err := v.settingsData()
+	if err != nil {
+		return err
+	}
+	return v.again(form(data), fault, "settings", "Settings", data)
+}

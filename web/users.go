@@ -1,0 +1,251 @@
+package web
+
+import (
+	"net/http"
+	"slices"
+
+	"govsvc/db"
+)
+
+// usersData is what the list of users shows.
+type usersData struct {
+	Table Table
+	Pager Pager
+}
+
+// usersOnPage bounds a page of the list of users.
+const usersOnPage = 100
+
+// users lists all who may sign in.
+func (v *visit) users() error {
+	all, err := v.Store.Users(v.r.Context())
+	if err != nil {
+		return err
+	}
+	data := usersData{Table: Table{Caption: "Users", Columns: []Column{
+		{Label: "Name"}, {Label: "Role", Kind: Badge}, {Label: "Second factor", Kind: Badge}, {Label: "Last sign-in", Kind: Time}, {Label: "Added", Kind: Time},
+	}}}
+	all, data.Pager = cut(all, usersOnPage, v.r.URL.Query().Get("page"), func(page int) string { return query("/users", "page", page) })
+	data.Pager.One, data.Pager.Many = "user", "users"
+	for _, u := range all {
+		data.Table.Rows = append(data.Table.Rows, Row{Href: pathOf("users", u.ID), Cells: []any{u.Name, u.Role, factorState(u), u.LastSignInAt, u.CreatedAt}})
+	}
+	return v.render("users", "Users", data)
+}
+
+func factorState(u db.User) string {
+	if u.SecondFactor {
+		return "on"
+	}
+	return "off"
+}
+
+// newUserData is what the page that adds a user shows.
+type newUserData struct{ Form *Form }
+
+func newUserForm() *Form {
+	password := passwordField("password", "First password")
+	password.Hint = "At least 12 characters. Tell it to the user on a safe way; it can be changed under Account."
+	return &Form{Action: "/users/new", Submit: "Add the user", Cancel: "/users", Fields: []*Field{
+		{Name: "name", Label: "Name", Hint: "The user signs in with it; an e-mail address will do.", Required: true, MaxLength: 200, Autofocus: true},
+		roleField(""),
+		password, repeatField("password"),
+	}}
+}
+
+func roleField(role db.Role) *Field {
+	return &Field{
+		Name: "role", Label: "Role", Type: "select", Value: string(role), Options: options(db.Roles()...), Required: true,
+		Hint: "Viewers look. Editors change records, too. Admins do everything: keys, webhooks, users and settings.",
+	}
+}
+
+// newUser shows the form that adds a user.
+func (v *visit) newUser() error {
+	return v.render("user-new", "Add a user", newUserData{newUserForm()})
+}
+
+// createUser adds a user.
+func (v *visit) createUser() error {
+	err := v.repeated("password")
+	var made db.User
+	if err == nil {
+		made, err = v.Store.CreateUser(v.r.Context(), v.by(), v.value("name"), db.Role(v.value("role")), v.secret("password"))
+	}
+	if err != nil {
+		form := newUserForm()
+		return v.again(form, err, "user-new", "Add a user", newUserData{form})
+	}
+	v.flash("The user " + made.Name + " has been added and can sign in now.")
+	v.redirect("/users")
+	return nil
+}
+
+// userData is what a user's page shows.
+type userData struct {
+	User     db.User
+	Own      bool // it is the user who looks
+	Fault    string
+	Facts    []Fact
+	Role     *Form
+	Password *Form
+	Factor   *Action // nil where no second factor is on
+	SignOut  Action
+	Remove   Action
+}
+
+// user shows a user and what can be done about it.
+func (v *visit) user() error {
+	data, err := v.userData()
+	if err != nil {
+		return err
+	}
+	return v.render("user-page", data.User.Name, data)
+}
+
+func (v *visit) userData() (*userData, error) {
+	all, err := v.Store.Users(v.r.Context())
+	if err != nil {
+		return nil, err
+	}
+	at := slices.IndexFunc(all, func(u db.User) bool { return u.ID == v.r.PathValue("id") })
+	if at < 0 {
+		return nil, &nothingHere
+	}
+	u := all[at]
+	about := "the user " + u.Name
+	data := &userData{
+		User: u, Own: u.ID == v.session.User.ID,
+		Facts: []Fact{
+			{Label: "Role", Kind: Badge, Value: u.Role},
+			{Label: "Second factor", Kind: Badge, Value: factorState(u)},
+			{Label: "Last sign-in", Kind: Time, Value: u.LastSignInAt},
+			{Label: "Added", Kind: Time, Value: u.CreatedAt},
+			{Label: "Changed", Kind: Time, Value: u.UpdatedAt},
+		},
+		Role: &Form{Action: pathOf("users", u.ID, "role"), Submit: "Change the role", Fields: []*Field{roleField(u.Role)}},
+		Password: &Form{
+			Action: pathOf("users", u.ID, "password"), Submit: "Set the password", Hidden: map[string]string{"username": u.Name},
+			Fields: []*Field{passwordField("password", "New password"), repeatField("password")},
+		},
+		SignOut: Action{
+			Label: "Sign out everywhere", Path: pathOf("users", u.ID, "signout"), Post: true, About: about,
+			Ask: "Ends all sessions of " + u.Name + ", in every browser.",
+		},
+		Remove: Action{
+			Label: "Remove", Path: pathOf("users", u.ID, "remove"), Post: true, Danger: true, About: about,
+			Ask: u.Name + " can no longer sign in, and is signed out everywhere. The audit log keeps what was done.",
+		},
+	}
+	if u.SecondFactor {
+		data.Factor = &Action{
+			Label: "Turn it off", Path: pathOf("users", u.ID, "second-factor", "remove"), Post: true, Danger: true, About: "the second factor of " + u.Name,
+			Ask: "The password alone signs " + u.Name + " in then. Do this only if you are sure who asks for it.",
+		}
+	}
+	return data, nil
+}
+
+// changed leads back to a user's page with a message.
+func (v *visit) changed(u db.User, message string) error {
+	v.flash(message)
+	v.redirect(pathOf("users", u.ID))
+	return nil
+}
+
+// changeRole gives a user another role.
+func (v *visit) changeRole() error {
+	data, err := v.userData()
+	if err != nil {
+		return err
+	}
+	role := db.Role(v.value("role"))
+	if _, err := v.Store.SetUserRole(v.r.Context(), v.by(), data.User.ID, role); err != nil {
+		return v.again(data.Role, err, "user-page", data.User.Name, data)
+	}
+	said := data.User.Name + " is " + article(string(role)) + " now."
+	if data.Own && !role.Includes(db.Admin) { // this page is closed to the user from now on
+		v.flash(said)
+		v.redirect("/")
+		return nil
+	}
+	return v.changed(data.User, said)
+}
+
+// notOwn refuses what would get around the checks of the user's own account:
+// a session that somebody else has got hold of must not do.
+func (d *userData) notOwn() error {
+	if d.Own {
+		return &problem{http.StatusConflict, "That is your own account", "Change your own password and second factor under Account, where you are asked for the ones of now."}
+	}
+	return nil
+}
+
+// resetPassword gives a user another password.
+func (v *visit) resetPassword() error {
+	data, err := v.userData()
+	if err == nil {
+		err = data.notOwn()
+	}
+	if err != nil {
+		return err
+	}
+	if err = v.repeated("password"); err == nil {
+		err = v.Store.SetPassword(v.r.Context(), v.by(), data.User.ID, v.secret("password"))
+	}
+	if err != nil {
+		return v.again(data.Password, err, "user-page", data.User.Name, data)
+	}
+	return v.changed(data.User, "The password of "+data.User.Name+" has been set, and all sessions have ended.")
+}
+
+// resetSecondFactor turns off the second factor of a user who has lost it.
+func (v *visit) resetSecondFactor() error {
+	data, err := v.userData()
+	if err == nil {
+		err = data.notOwn()
+	}
+	if err == nil {
+		err = v.Store.RemoveSecondFactor(v.r.Context(), v.by(), data.User.ID)
+	}
+	if err != nil {
+		return err
+	}
+	return v.changed(data.User, "The second factor of "+data.User.Name+" is off.")
+}
+
+// signOutUser ends all sessions of a user.
+func (v *visit) signOutUser() error {
+	data, err := v.userData()
+	if err == nil {
+		err = v.Store.SignOutEverywhere(v.r.Context(), v.by(), data.User.ID)
+	}
+	switch {
+	case err != nil:
+		return err
+	case data.Own:
+		return v.out("You have signed out everywhere.")
+	}
+	return v.changed(data.User, data.User.Name+" has been signed out everywhere.")
+}
+
+// removeUser removes a user, unless it is the last admin.
+func (v *visit) removeUser() error {
+	data, err := v.userData()
+	if err != nil {
+		return err
+	}
+	err = v.Store.RemoveUser(v.r.Context(), v.by(), data.User.ID)
+	switch {
+	case db.Is(err, db.Conflict):
+		data.Fault = message(err)
+		return v.renderStatus(http.StatusConflict, "user-page", data.User.Name, data)
+	case err != nil:
+		return err
+	case data.Own:
+		return v.out("Your account has been removed.")
+	}
+	v.flash("The user " + data.User.Name + " has been removed.")
+	v.redirect("/users")
+	return nil
+}

@@ -1,0 +1,255 @@
+package web_test
+
+import (
+	"encoding/json"
+	"net/http"
+	"regexp"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+	"govsvc/server/webhook"
+)
+
+// signingSecret is a webhook's secret, as a page shows it.
+var signingSecret = regexp.MustCompile(`whsec_[0-9A-Za-z+/&#;]+=*`)
+
+// subscribe makes a webhook through its page and returns its path and secret.
+func (g *guest) subscribe(url string, pairs ...string) (path, secret string) {
+	g.t.Helper()
+	r := g.leads(g.post("/webhooks/new", append([]string{"url", url}, pairs...)...), "/webhooks/secret")
+	secret = strings.NewReplacer("&#43;", "+").Replace(signingSecret.FindString(r.body))
+	return "/webhooks/" + g.subscriptionsNow()[0].ID, secret
+}
+
+// subscriptionsNow are those of the default organisation, newest first.
+func (s *scene) subscriptionsNow() []db.SubscriptionHealth {
+	s.t.Helper()
+	var list []db.SubscriptionHealth
+	err := s.store.SubscriptionsHealth(s.t.Context(), s.by().Org, func(h db.SubscriptionHealth) error { list = append(list, h); return nil })
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	slices.Reverse(list)
+	return list
+}
+
+// TestWebhookLife: a webhook is made, its secret shown once, tested, changed,
+// paused, resumed, its secret rotated, and deleted; the audit log names the
+// user.
+func TestWebhookLife(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	receiver := newReceiver(t, http.StatusOK, "thanks")
+	r := g.post("/webhooks/new", "url", receiver.URL, "description", "Risk desk", "event_types", "risk.created", "event_types", "verdict.changed")
+	at := r.header.Get("Location")
+	shown := g.leads(r, "/webhooks/secret")
+	secret := strings.ReplaceAll(signingSecret.FindString(shown.body), "&#43;", "+")
+	g.wants(shown, 200, "it is shown this once", receiver.URL)
+	g.wants(g.get(at), 200, "A signing secret is shown once", "!whsec_")
+	made := s.subscriptionsNow()[0]
+	if diff := cmp.Diff(`["risk.created","verdict.changed"]`, string(made.EventTypes)); diff != "" || !made.Active || made.CreatedVia != "dashboard" {
+		t.Errorf("%s%+v", diff, made)
+	}
+	path := "/webhooks/" + made.ID
+	g.wants(g.get("/webhooks"), 200, "Risk desk", receiver.URL, "!whsec_")
+	g.wants(g.get(path), 200, "risk.created, verdict.changed", "The dashboard", "Nothing has been sent yet", "!whsec_")
+
+	g.wants(g.leads(g.post(path+"/test"), path), 200, "acknowledged the test with 200")
+	arrived := receiver.got()[0]
+	if err := webhook.Verify(secret, arrived.header, []byte(arrived.body), s.clock.Now()); err != nil {
+		t.Error(err)
+	}
+
+	g.wants(g.get(path+"/change"), 200, `value="Risk desk"`, `value="risk.created" checked`, `value="risk.severity_changed">`)
+	g.wants(g.leads(g.post(path+"/change", "url", receiver.URL+"/new", "description", ""), path), 200, "Saved.", receiver.URL+"/new", "!Risk desk")
+	if now := s.subscriptionsNow()[0]; now.Description != nil || string(now.EventTypes) != "[]" {
+		t.Errorf("%+v", now)
+	}
+	g.wants(g.leads(g.post(path+"/pause"), path), 200, "The webhook is paused.", "Paused", path+"/resume")
+	g.wants(g.leads(g.post(path+"/resume"), path), 200, "Active", path+"/pause")
+
+	g.wants(g.post(path+"/rotate-secret", "overlap", "forever"), 422, "Choose one of the times.")
+	shown = g.leads(g.post(path+"/rotate-secret", "overlap", "1h"), "/webhooks/secret")
+	second := strings.ReplaceAll(signingSecret.FindString(shown.body), "&#43;", "+")
+	g.wants(shown, 200, "The old secret signs beside it until", "13:00 UTC", "!"+secret)
+	g.leads(g.post(path+"/test"), path)
+	arrived = receiver.got()[1]
+	for _, each := range []string{secret, second} {
+		if err := webhook.Verify(each, arrived.header, []byte(arrived.body), s.clock.Now()); err != nil {
+			t.Error(err)
+		}
+	}
+	g.wants(g.leads(g.post(path+"/rotate-secret", "overlap", "0s"), "/webhooks/secret"), 200, "The old secret has ended.")
+
+	g.wants(g.leads(g.post(path+"/delete"), "/webhooks"), 200, "The webhook is deleted.", "No webhooks yet")
+	g.wants(g.get(path), 404)
+	for _, action := range []string{
+		"webhook_subscription.created", "webhook_test_delivery.created", "webhook_subscription.updated",
+		"webhook_subscription.secret_rotated", "webhook_subscription.deleted",
+	} {
+		if !s.audited(action, db.Admin) {
+			t.Errorf("no %s of the user in the audit log", action)
+		}
+	}
+	if log := s.auditLog() + s.log.String(); strings.Contains(log, "whsec_") {
+		t.Error("a secret stands in a log")
+	}
+}
+
+// TestWebhookRefused: the rules are the API's, and the message stands beside
+// the field.
+func TestWebhookRefused(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	path, _ := g.subscribe("https://127.0.0.1/hooks", "description", "first", "paused", "true")
+	if s.subscriptionsNow()[0].Active {
+		t.Error("started paused, and is active")
+	}
+	for _, row := range []struct {
+		about string
+		form  []string
+		want  string
+	}{
+		{"no url", nil, "URL"},
+		{"http", []string{"url", "http://127.0.0.1/"}, "https URL"},
+		{"a private address", []string{"url", "https://10.0.0.1/"}, "public address"},
+		{"the metadata service", []string{"url", "https://169.254.169.254/latest"}, "public address"},
+		{"a password", []string{"url", "https://a:b@example.com/"}, "user name or password"},
+		{"an unknown event", []string{"url", "https://127.0.0.1/", "event_types", "risk.imagined"}, "event_types"},
+		{"an event twice", []string{"url", "https://127.0.0.1/", "event_types", "risk.created", "event_types", "risk.created"}, "event_types"},
+		{"a long text", []string{"url", "https://127.0.0.1/", "description", strings.Repeat("x", 20_001)}, "20000"},
+		{"a NUL", []string{"url", "https://127.0.0.1/", "description", "a\x00b"}, "description"},
+	} {
+		for _, action := range []string{"/webhooks/new", path + "/change"} {
+			r := g.post(action, row.form...)
+			if g.wants(r, 422, row.want, `class="error"`); t.Failed() {
+				t.Fatalf("%s at %s", row.about, action)
+			}
+		}
+	}
+	all := s.subscriptionsNow()
+	if len(all) != 1 || *all[0].Description != "first" {
+		t.Errorf("changed all the same: %+v", all)
+	}
+	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
+	g.wants(g.get("/webhooks"), 200, "No webhooks yet")
+	for _, action := range []string{"/change", "/pause", "/resume", "/test", "/rotate-secret", "/delete"} {
+		g.wants(g.post(path+action, "url", "https://127.0.0.1/", "overlap", "1h"), 404)
+	}
+	if len(s.subscriptionsNow()) != 1 {
+		t.Error("deleted from another organisation")
+	}
+}
+
+// TestWebhookTestOutcomes: each outcome of a test is told with what to do.
+func TestWebhookTestOutcomes(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	failing := newReceiver(t, http.StatusTeapot, "")
+	gone := newReceiver(t, http.StatusOK, "")
+	gone.Close()
+	for url, want := range map[string]string{
+		failing.URL: "answered the test with 418, which is not a 2xx",
+		gone.URL:    "did not answer the test. Check that it runs",
+	} {
+		path, _ := g.subscribe(url)
+		r := g.post(path + "/test")
+		at := r.header.Get("Location")
+		g.wants(g.leads(r, path), 200, want, "tone-critical")
+		g.wants(g.get(at), 200, "!the test")
+	}
+}
+
+// TestDeliveryLog: the log has a line a delivery, pages, a filter by state, and
+// a page of each with every attempt; what receivers answer is harmless.
+func TestDeliveryLog(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	receiver := newReceiver(t, http.StatusInternalServerError, "failed: "+hostile)
+	path, secret := g.subscribe(receiver.URL+"/a?b=c", "description", hostile)
+	s.raise("risk.created", 1)
+	g.wants(g.get(path), 200, "Waiting", "!Retrying")
+	if got := s.deliver(); got.Dead != 1 {
+		t.Fatalf("%+v", got)
+	}
+	receiver.say(http.StatusOK, "")
+	s.clock.advance(time.Minute)
+	s.raise("verdict.changed", 55)
+	s.deliver()
+	r := g.get(path)
+	g.wants(r, 200, "verdict.changed", "50 deliveries on this page", "Answered 200", "!whsec_")
+	next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(r.body)
+	if next == nil {
+		t.Fatalf("no further page:\n%s", r.body)
+	}
+	g.wants(g.get(strings.ReplaceAll(next[1], "&amp;", "&")), 200, "risk.created", "6 deliveries on this page", "Back to the newest")
+	g.wants(g.get(path+"?state=dead"), 200, "risk.created", "Dead letter", "!>verdict.changed</a>")
+	g.wants(g.get(path+"?state=pending"), 200, "No such deliveries")
+	g.wants(g.get(path+"?state=asleep"), 400)
+	g.wants(g.get(path+"?cursor=guessed"), 400)
+	wantHarmless(t, "list", g.get("/webhooks"))
+	wantHarmless(t, "subscription", r)
+
+	page := regexp.MustCompile(path + `/deliveries/\d+`).FindString(g.get(path + "?state=dead").body)
+	r = g.get(page)
+	sent := receiver.got()[0]
+	g.wants(r, 200, "Attempt 3", "Attempt 2", "Attempt 1", "Answered 500", "POST /a?b=c HTTP/1.1", "!whsec_",
+		"Webhook-Timestamp: "+sent.header.Get("Webhook-Timestamp"), "User-Agent: "+sent.header.Get("User-Agent"),
+		"X-Service-Delivery: "+sent.header.Get("X-Service-Delivery"), "Content-Length: "+sent.header.Get("Content-Length"))
+	if strings.Contains(r.body, sent.header.Get("X-Service-Signature")) || strings.Contains(r.body, secret) {
+		t.Error("a signature or the secret is shown")
+	}
+	wantHarmless(t, "delivery", r)
+	for _, wrong := range []string{path + "/deliveries/x", path + "/deliveries/999999", path + "/deliveries/99999999999999999999"} {
+		g.wants(g.get(wrong), 404)
+	}
+	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
+	g.wants(g.get(page), 404)
+}
+
+// TestRequestAsSent: the headers that a delivery's page shows are those that
+// were sent, less the signatures.
+func TestRequestAsSent(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	receiver := newReceiver(t, http.StatusOK, "")
+	path, _ := g.subscribe(receiver.URL)
+	s.raise("risk.created", 1)
+	s.deliver()
+	page := g.get(regexp.MustCompile(path + `/deliveries/\d+`).FindString(g.get(path).body))
+	sent := receiver.got()[0]
+	shown := http.Header{}
+	for line := range strings.Lines(page.body) {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && sent.header.Get(name) != "" && !strings.Contains(value, "not kept") {
+			shown.Set(name, value)
+		}
+	}
+	for _, signature := range []string{webhook.HeaderSignature, webhook.HeaderStandardSignature} {
+		sent.header.Del(signature)
+	}
+	if diff := cmp.Diff(sent.header, shown); diff != "" {
+		t.Error(diff)
+	}
+	var body bool
+	for _, text := range regexp.MustCompile(`(?s)<code>(\{.*?\})</code>`).FindAllStringSubmatch(page.body, -1) {
+		body = body || unescaped(text[1]) == sent.body
+	}
+	if !body || !json.Valid([]byte(sent.body)) {
+		t.Errorf("the exact body is not shown: %s", sent.body)
+	}
+}
+
+// unescaped is a page's text as it was before html/template escaped it.
+func unescaped(text string) string {
+	return strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&#43;", "+", "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
+}
