@@ -61,7 +61,7 @@ func (p *pages) read(ctx context.Context, query string, args []any) (resources, 
 	if err != nil {
 		return "", "", err
 	}
-	resources, positions, err = reader.read(query, args)
+	resources, positions, err = reader.read(query, args) //nolint:contextcheck // asks none on the way; see there
 	p.give(reader, err)
 	return resources, positions, err
 }
