@@ -155,7 +155,6 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	sender *webhook.Sender, o serveOptions,
 ) error {
 	logger := a.logger(o.logFormat)
-	a.limitMemory(os.DirFS("/"), logger)
 	certificates, err := o.security.open(store.Path(), logger)
 	if err != nil {
 		return err
@@ -195,6 +194,7 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	if err != nil {
 		return err
 	}
+	a.limitMemory(os.DirFS("/"), logger) // it logs, and nothing that can fail follows
 	work := together(background, certificates.work, showMetrics)
 	return beside(ctx, work, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
