@@ -105,7 +105,7 @@ once.`,
 	root.PersistentFlags().StringVar(&a.path, "db", "govsvc.db", "`PATH` of the data file")
 	root.AddCommand(a.serveCommand(), a.deliverCommand(), a.sandboxCommand(), a.keysCommand(), a.orgsCommand(), a.usersCommand(),
 		a.importCommand(), a.exportCommand(), a.webhooksCommand(), a.deadLettersCommand(), a.evidenceCommand(),
-		a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.checkCommand(), a.openapiCommand(), a.versionCommand())
+		a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.checkCommand(), a.openapiCommand(), a.versionCommand(), a.manCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -1,0 +1,233 @@
+// Command release builds the archives of a release: for each platform one with
+// the program, its manual, completions and guides, beside them their checksums
+// and the list of what the program is made of. From the same files and the same
+// Go come the same bytes, on any machine and in any folder.
+//
+//	go run ./.ci/release                     the version that git tells
+//	go run ./.ci/release --version v1.2.3 --commit 0123abcd --time 1789171200 --out dist
+package main
+
+import (
+	"bytes"
+	"cmp"
+	"crypto/sha256"
+	"flag"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// platforms are those that are promised.
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64"}
+
+// release is what is being built.
+type release struct {
+	version, commit string
+	made            time.Time // of the commit: what is in an archive bears it
+	out             string
+	scratch         string
+}
+
+func main() {
+	r := release{}
+	var seconds int64
+	flag.StringVar(&r.version, "version", "", "the version; default: what git describe says")
+	flag.StringVar(&r.commit, "commit", "", "the commit; default: git's HEAD")
+	flag.Int64Var(&seconds, "time", 0, "the commit's time, in seconds since 1970; default: as git says")
+	flag.StringVar(&r.out, "out", "dist", "the folder for the archives, which must not be there or be empty")
+	flag.Parse()
+	if err := r.run(seconds); err != nil {
+		fmt.Fprintln(os.Stderr, "release:", err)
+		os.Exit(1)
+	}
+}
+
+func (r *release) run(seconds int64) error {
+	if err := r.describe(seconds); err != nil {
+		return err
+	}
+	if there, err := os.ReadDir(r.out); err == nil && len(there) > 0 {
+		return fmt.Errorf("%s is not empty: remove what is in it, or name another folder with --out", r.out)
+	}
+	if err := os.MkdirAll(r.out, 0o755); err != nil {
+		return err
+	}
+	var err error
+	if r.scratch, err = os.MkdirTemp("", "govsvc-release-"); err != nil {
+		return err
+	}
+	defer os.RemoveAll(r.scratch)
+	shared, err := r.shared()
+	if err != nil {
+		return err
+	}
+	for _, platform := range platforms {
+		if err := r.pack(platform, shared); err != nil {
+			return fmt.Errorf("%s: %w", platform, err)
+		}
+	}
+	return r.sums()
+}
+
+// word is what a version may consist of, since files are named after it.
+var word = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+-]*$`)
+
+// describe asks git for what was not given. A tree with changes is marked so.
+func (r *release) describe(seconds int64) error {
+	var err error
+	if r.version == "" {
+		if r.version, err = output("git", "describe", "--tags", "--always", "--dirty=+changes"); err != nil {
+			return err
+		}
+	}
+	if r.commit == "" {
+		if r.commit, err = output("git", "rev-parse", "HEAD"); err != nil {
+			return err
+		}
+		if changed, err := output("git", "status", "--porcelain"); err != nil || changed != "" {
+			r.commit += "+changes"
+		}
+	}
+	if seconds == 0 {
+		text, err := output("git", "log", "-1", "--format=%ct")
+		if err != nil {
+			return err
+		}
+		if seconds, err = strconv.ParseInt(text, 10, 64); err != nil {
+			return err
+		}
+	}
+	r.made = time.Unix(seconds, 0).UTC()
+	for _, name := range []string{r.version, r.commit} {
+		if !word.MatchString(name) {
+			return fmt.Errorf("%q is not a version or a commit: letters, digits, dots, + and -", name)
+		}
+	}
+	return nil
+}
+
+func output(name string, args ...string) (string, error) {
+	command := exec.Command(name, args...)
+	command.Stderr = os.Stderr
+	text, err := command.Output()
+	if err != nil {
+		return "", fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
+	}
+	return strings.TrimSpace(string(text)), nil
+}
+
+// build makes the program for a platform and returns its path. What the
+// environment could change about it is set.
+func (r *release) build(platform string) (string, error) {
+	system, processor, _ := strings.Cut(platform, "/")
+	path := filepath.Join(r.scratch, system+"-"+processor, "govsvc")
+	if system == "windows" {
+		path += ".exe"
+	}
+	command := exec.Command("go", "build", "-trimpath", "-buildvcs=false", "-mod=readonly",
+		"-ldflags", "-s -w -buildid= -X govsvc/cmd.version="+r.version+" -X govsvc/cmd.commit="+r.commit, "-o", path, ".")
+	command.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+processor, "CGO_ENABLED=0",
+		"GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
+	command.Stdout, command.Stderr = os.Stderr, os.Stderr
+	return path, command.Run()
+}
+
+// shared are the files that every archive has, by their path in it.
+func (r *release) shared() (map[string][]byte, error) {
+	files := map[string][]byte{}
+	for _, pattern := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "doc/*.md", "doc/deploy/*"} {
+		paths, err := filepath.Glob(pattern)
+		if err != nil {
+			return nil, err
+		}
+		for _, path := range paths {
+			if files[filepath.ToSlash(path)], err = os.ReadFile(path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	program, err := r.build(runtime.GOOS + "/" + runtime.GOARCH)
+	if err != nil {
+		return nil, err
+	}
+	manual := filepath.Join(r.scratch, "man")
+	if _, err := output(program, "man", manual); err != nil {
+		return nil, err
+	}
+	pages, err := os.ReadDir(manual)
+	if err != nil {
+		return nil, err
+	}
+	for _, page := range pages {
+		if files["man/man1/"+page.Name()], err = os.ReadFile(filepath.Join(manual, page.Name())); err != nil {
+			return nil, err
+		}
+	}
+	for shell, name := range map[string]string{"bash": "govsvc.bash", "zsh": "_govsvc", "fish": "govsvc.fish", "powershell": "govsvc.ps1"} {
+		text, err := output(program, "completion", shell)
+		if err != nil {
+			return nil, err
+		}
+		files["completions/"+name] = []byte(text + "\n")
+	}
+	return files, nil
+}
+
+// pack makes the archive of a platform, and the list of what is in its program.
+func (r *release) pack(platform string, shared map[string][]byte) error {
+	program, err := r.build(platform)
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	name := "govsvc_" + r.version + "_" + strings.ReplaceAll(platform, "/", "_")
+	files := []entry{{filepath.Base(program), text, 0o755}}
+	for path, text := range shared {
+		files = append(files, entry{path, text, 0o644})
+	}
+	slices.SortFunc(files, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
+	archive, ending := tarball, ".tar.gz"
+	if strings.HasPrefix(platform, "windows/") {
+		archive, ending = zipped, ".zip"
+	}
+	packed, err := archive(name, files, r.made)
+	if err != nil {
+		return err
+	}
+	parts, err := bill(program, r.version)
+	if err != nil {
+		return err
+	}
+	fmt.Printf("%s%s %d MB, of it the program %d MB\n", name, ending, len(packed)>>20, len(text)>>20)
+	if err := os.WriteFile(filepath.Join(r.out, name+".cdx.json"), parts, 0o644); err != nil {
+		return err
+	}
+	return os.WriteFile(filepath.Join(r.out, name+ending), packed, 0o644)
+}
+
+// sums writes the checksums, as sha256sum --check reads them.
+func (r *release) sums() error {
+	made, err := os.ReadDir(r.out) // sorted by name
+	if err != nil {
+		return err
+	}
+	var list bytes.Buffer
+	for _, file := range made {
+		text, err := os.ReadFile(filepath.Join(r.out, file.Name()))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(&list, "%x  %s\n", sha256.Sum256(text), file.Name())
+	}
+	return os.WriteFile(filepath.Join(r.out, "SHA256SUMS"), list.Bytes(), 0o644)
+}

@@ -1,0 +1,49 @@
+package cmd_test
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// TestGuide: the flags and variables that the guide of operators and the files
+// for installing name are those of the program.
+func TestGuide(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	folder := filepath.Join(c.dir, "man")
+	c.must("man", folder)
+	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	known := map[string]bool{}
+	variable := regexp.MustCompile(`GOVSVC_[A-Z_]*[A-Z]`)
+	for _, page := range pages {
+		for _, name := range variable.FindAllString(c.read(page), -1) {
+			known[name] = true
+		}
+	}
+	flag := regexp.MustCompile("(?:`|govsvc[^`\n]*? )--([a-z-]+)")
+	named := 0
+	for _, path := range []string{"operations.md", "deploy/Dockerfile", "deploy/govsvc.service"} {
+		text, err := os.ReadFile(filepath.Join("..", "doc", filepath.FromSlash(path)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		names := variable.FindAllString(string(text), -1)
+		for _, found := range flag.FindAllStringSubmatch(string(text), -1) {
+			names = append(names, "GOVSVC_"+strings.ToUpper(strings.ReplaceAll(found[1], "-", "_")))
+		}
+		for _, name := range names {
+			if named++; !known[name] && name != "GOVSVC_HELP" {
+				t.Errorf("%s names %s, which no command has", path, name)
+			}
+		}
+	}
+	if named < 30 {
+		t.Errorf("only %d names were found", named)
+	}
+}

@@ -1,0 +1,175 @@
+package cmd
+
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+)
+
+// manCommand is for releases and packages, and so not listed.
+func (a *app) manCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "man DIR",
+		Hidden: true,
+		Short:  "Write the manual pages",
+		Long: `Write a manual page for each command into a folder, which is made if it is not
+there: what --help says, for man. The pages depend on the program alone.`,
+		Example: "  govsvc man /usr/local/share/man/man1",
+		Args:    arguments("DIR"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // manuals are for everybody
+				return err
+			}
+			return writeManuals(c.Root(), args[0])
+		},
+	}
+}
+
+// writeManuals writes the page of a command and of those below it.
+func writeManuals(c *cobra.Command, folder string) error {
+	if !c.IsAvailableCommand() && c.HasParent() {
+		return nil
+	}
+	path := filepath.Join(folder, manualName(c)+".1")
+	if err := os.WriteFile(path, []byte(manual(c)), 0o644); err != nil { //nolint:gosec // as above
+		return err
+	}
+	for _, below := range c.Commands() {
+		if err := writeManuals(below, folder); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
+
+// manual is a command's page, in the macros of man(7).
+func manual(c *cobra.Command) string {
+	p := &page{}
+	p.line(".TH %s 1 \"\" %s \"govsvc\"", quoted(strings.ToUpper(manualName(c))), quoted("govsvc "+programVersion().Version))
+	p.line(".SH NAME")
+	p.line("%s \\- %s", roff(manualName(c)), roff(c.Short))
+	p.line(".SH SYNOPSIS")
+	p.synopsis(c)
+	p.line(".SH DESCRIPTION")
+	p.text(c.Long)
+	if below := available(c); len(below) > 0 {
+		p.line(".SH COMMANDS")
+		for _, b := range below {
+			p.line(".TP\n.BR %s (1)\n%s", roff(manualName(b)), roff(b.Short))
+		}
+	}
+	p.flags("OPTIONS", c.NonInheritedFlags())
+	p.flags("GLOBAL OPTIONS", c.InheritedFlags())
+	if c.HasExample() {
+		p.line(".SH EXAMPLES\n.EX")
+		for example := range strings.Lines(c.Example) {
+			p.line("%s", roff(strings.TrimRight(strings.TrimPrefix(example, "  "), "\n")))
+		}
+		p.line(".EE")
+	}
+	p.line(".SH EXIT STATUS\n0 when done, 1 when it failed, 2 for a wrong command line.")
+	if c.HasParent() {
+		p.line(".SH SEE ALSO\n.BR %s (1)", roff(manualName(c.Parent())))
+	}
+	return p.String()
+}
+
+func available(c *cobra.Command) []*cobra.Command {
+	var list []*cobra.Command
+	for _, below := range c.Commands() {
+		if below.IsAvailableCommand() {
+			list = append(list, below)
+		}
+	}
+	return list
+}
+
+// page is a manual page under way.
+type page struct{ strings.Builder }
+
+func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+
+func (p *page) synopsis(c *cobra.Command) {
+	use, rest, _ := strings.Cut(c.Use, " ")
+	if c.HasParent() {
+		use = c.Parent().CommandPath() + " " + use
+	}
+	if c.HasSubCommands() {
+		rest = "COMMAND"
+	}
+	p.line(".B %s\n%s", roff(use), roff(strings.TrimSpace(rest+" [flags]")))
+}
+
+// text writes paragraphs; lines that are indented stand as they are.
+func (p *page) text(text string) {
+	asIs, blank := false, false
+	for line := range strings.Lines(strings.TrimSpace(text)) {
+		line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "  ")
+		if line == "" {
+			blank = true
+			continue
+		}
+		indented := strings.HasPrefix(line, " ")
+		if asIs && !indented {
+			p.line(".EE")
+		}
+		switch {
+		case blank && asIs && indented:
+			p.line("")
+		case blank:
+			p.line(".PP")
+		}
+		if indented && !asIs {
+			p.line(".EX")
+		}
+		p.line("%s", roff(line))
+		asIs, blank = indented, false
+	}
+	if asIs {
+		p.line(".EE")
+	}
+}
+
+// flags writes the options of a command.
+func (p *page) flags(title string, flags *pflag.FlagSet) {
+	if !flags.HasAvailableFlags() {
+		return
+	}
+	p.line(".SH %s", title)
+	flags.VisitAll(func(f *pflag.Flag) {
+		if f.Hidden {
+			return
+		}
+		value, usage := pflag.UnquoteUsage(f)
+		name := `\-\-` + roff(f.Name)
+		if f.Shorthand != "" {
+			name = `\-` + f.Shorthand + ", " + name
+		}
+		if value != "" {
+			name += `\fR \fI` + roff(value)
+		}
+		p.line(".TP\n\\fB%s\\fR", name)
+		if f.DefValue != "" && f.DefValue != "false" {
+			usage += " (default " + f.DefValue + ")"
+		}
+		p.line("%s", roff(usage))
+	})
+}
+
+// roff escapes a line of text.
+func roff(line string) string {
+	line = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", "\\(ga", "^", `\(ha`, "~", `\(ti`).Replace(line)
+	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
+		return `\&` + line
+	}
+	return line
+}
+
+// quoted is an argument of a macro.
+func quoted(text string) string { return `"` + strings.ReplaceAll(roff(text), `"`, `\(dq`) + `"` }
