@@ -11,7 +11,7 @@ import (
 )
 
 // SheetWriter writes records of one type as CSV for people, who open it in a
-// spreadsheet: as ExportCSV does, but a text that a spreadsheet would take for
+// spreadsheet: as Export does, but a text that a spreadsheet would take for
 // a formula has an apostrophe before it, which Import takes away again.
 type SheetWriter struct {
 	rows *rows
