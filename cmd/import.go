@@ -42,7 +42,9 @@ CSV is UTF-8 with a header row of members' names in any order, and commas,
 semicolons or tabs, whichever stands there first. --type says which type its
 rows are of, unless a column "object" does. --template prints such a header.
   text      as it is; in quotation marks where it holds a separator, a line end
-            or a quotation mark, which is doubled ("")
+            or a quotation mark, which is doubled (""). An apostrophe before one
+            that begins with = + - or @, as in the CSV of the dashboard, is taken
+            away: it keeps spreadsheets from taking the text for a formula
   numbers   with a decimal point: 1234.5
   booleans  true or false
   dates     2026-12-31; timestamps 2026-12-31T08:30:00Z. What a spreadsheet makes

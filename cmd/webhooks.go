@@ -22,7 +22,8 @@ func (a *app) webhooksCommand() *cobra.Command {
 		Short: "Watch webhook subscriptions, rotate their secrets, and try receivers",
 		Long: `Watch webhook subscriptions and rotate their secrets; receive webhooks on this
 machine (listen) and send samples of them (trigger), to write a receiver without
-a service at hand. Subscriptions are made, changed and deleted through the API.`,
+a service at hand. Subscriptions are made, changed and deleted through the API
+or in the dashboard.`,
 	}
 	list, rotate := a.webhooksListCommand(), a.webhooksRotateCommand()
 	listen, trigger := a.webhooksListenCommand(), a.webhooksTriggerCommand()

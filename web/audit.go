@@ -130,7 +130,7 @@ func (v *visit) auditFilters(search api.AuditSearch) (Filters, error) {
 		{Name: "since", Label: "From day, UTC", Type: "date", Value: dateValue(asked("since"))},
 		{Name: "until", Label: "To day, UTC", Type: "date", Value: dateValue(asked("until"))},
 		{Name: "actor", Label: "Who", Value: search.Actor, Options: actors},
-		{Name: "action", Label: "Action; risk.* is all of risks", Type: "text", Value: search.Action, MaxLength: idLength},
+		{Name: "action", Label: "Action, or risk.*", Type: "text", Value: search.Action, MaxLength: idLength},
 		{Name: "resource_type", Label: "Type of record", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
 		{Name: "resource_id", Label: "Id of record", Type: "text", Value: search.ResourceID, MaxLength: idLength},
 	}}

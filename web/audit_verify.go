@@ -22,7 +22,7 @@ type verifyData struct {
 // verification is what a check of the log found.
 type verification struct {
 	Organisation string
-	At           time.Time
+	At           string
 	Asked        string // a head that was noted earlier; "" if none was given
 	Check        db.AuditCheck
 }
@@ -84,6 +84,6 @@ func (v *visit) verifyAudit() error {
 	if err != nil {
 		return err
 	}
-	v.redirect(query(auditPath+"/verify", "once", v.keepOnce(verification{v.session.Organisation.Name, v.Store.Now(), head, check})))
+	v.redirect(query(auditPath+"/verify", "once", v.keepOnce(verification{v.session.Organisation.Name, db.Timestamp(v.Store.Now()), head, check})))
 	return nil
 }

@@ -3,9 +3,12 @@
 package web_test
 
 import (
+	"fmt"
 	"testing"
+	"time"
 
 	"govsvc/db"
+	"govsvc/web"
 )
 
 // TestBrowserOverview looks at the first page with the demonstration data and
@@ -22,4 +25,32 @@ func TestBrowserOverview(t *testing.T) {
 	b.open("/")
 	b.wants("There is nothing to show yet", "Mint a key")
 	b.look("overview-nothing")
+}
+
+// TestBrowserClocks: a clock runs on in the page, with the words of the server.
+func TestBrowserClocks(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Viewer)
+	b.open("/")
+	evaluate[bool](b, `(() => { const now = Date.now(); Date.now = () => now; return true; })()`)
+	for _, left := range []time.Duration{
+		0, time.Minute, 59 * time.Minute, time.Hour, 13*time.Hour + 12*time.Minute, 72*time.Hour - time.Minute, 72 * time.Hour, 96 * time.Hour, 400 * 24 * time.Hour,
+	} {
+		for _, left := range []time.Duration{left + 30*time.Second, -left - 30*time.Second} {
+			got := evaluate[string](b, fmt.Sprintf(`(() => {
+				const clock = document.querySelector("[data-until]");
+				clock.dataset.until = new Date(Date.parse(document.querySelector("[data-now]").dataset.now) + %d).toISOString();
+				clock.className = "badge tone-medium";
+				document.dispatchEvent(new Event("visibilitychange"));
+				return clock.textContent + " " + clock.className;
+			})()`, left.Milliseconds()))
+			tone := "medium"
+			if left < 0 {
+				tone = "critical"
+			}
+			if want := web.TimeLeft(left) + " badge tone-" + tone; got != want {
+				t.Errorf("%v: %q, want %q", left, got, want)
+			}
+		}
+	}
 }

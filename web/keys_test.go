@@ -180,14 +180,14 @@ func (s *scene) copyKeys(n int) {
 	s.t.Helper()
 	s.fill(`WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < ?)
 		INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at)
-		SELECT k.org_id, lower(hex(randomblob(16))), 'many', k.kind, k.prefix, k.salt, k.hash, k.scopes, '2026-10-09T12:00:00.000Z'
+		SELECT k.org_id, lower(hex(randomblob(16))), 'many', k.kind, k.prefix, k.salt, k.hash, k.scopes, '2026-10-09T13:00:00.000Z'
 		FROM copies, (SELECT * FROM api_keys LIMIT 1) k`, n)
 }
 
 // fill runs a statement beside the store.
 func (s *scene) fill(statement string, args ...any) {
 	s.t.Helper()
-	file, err := sql.Open("sqlite", "file:"+s.path)
+	file, err := sql.Open("sqlite", "file:"+s.path+"?_pragma=busy_timeout(10000)")
 	if err == nil {
 		_, err = file.ExecContext(s.t.Context(), statement, args...)
 		err = errors.Join(err, file.Close())

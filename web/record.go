@@ -43,7 +43,7 @@ func (v *visit) record(n *noun) error {
 	if err != nil {
 		return err
 	}
-	data := recordData{Name: n.nameOf(record), Crumbs: n.crumbs(), Actions: v.recordActions(n, record)}
+	data := recordData{Name: n.titleOf(record), Crumbs: n.crumbs(), Actions: v.recordActions(n, record)}
 	for _, member := range badges {
 		if text(record[member]) != "" {
 			data.Badges = append(data.Badges, record[member])

@@ -40,6 +40,8 @@ func (v *visit) recordForm(n *noun, current api.Record) *Form {
 				"At least 20 characters; it is kept as evidence with the values before and after."
 		case f.Name == "roadmap_version":
 			f.Hint = "Leave it empty for the latest one."
+		case f.Name == "notification_deadline":
+			f.Hint = "In UTC. Where an authority must be told, leave it empty for 72 hours after the declaration."
 		case f.Name == "as_of" && current == nil:
 			f.Value = v.Store.Now().UTC().Format(minutes)
 		}
@@ -107,7 +109,7 @@ func formField(field openapi.Field, current api.Record) *Field {
 			f.Value = at.Format(minutes)
 		}
 	case field.MaxLength > 2000 && !short[field.Name] || long[field.Name]:
-		f.Type, f.Rows = "textarea", 4
+		f.Type, f.Rows = "textarea", min(4+len(f.Value)/200, 14)
 	}
 	return f
 }

@@ -72,7 +72,7 @@ func TestAddRecords(t *testing.T) {
 			page:  []string{"Penalties are known", "In progress"},
 		},
 	} {
-		t.Run(test.object, func(t *testing.T) {
+		t.Run(test.object, func(*testing.T) {
 			g := s.as(db.Editor)
 			g.wants(g.get(test.base+"/new"), 200, `action="`+test.base+`"`)
 			refused := g.post(test.base, slices.Concat(test.bad, without(test.good, test.bad))...)

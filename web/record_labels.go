@@ -1,7 +1,6 @@
 package web
 
 import (
-	"mime"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -72,7 +71,7 @@ func kindOf(field openapi.Field) string {
 		return Plain
 	case len(field.Enum) > 0:
 		return Badge
-	case field.MaxLength > 2000:
+	case field.MaxLength > 2000 && !short[field.Name]:
 		return Long
 	}
 	return Plain
@@ -122,8 +121,7 @@ func article(words string) string {
 	return "a " + words
 }
 
-// span is how long something takes, for people: the largest two units would be
-// more than they want to know.
+// span is how long something takes, in the one unit that people would say it in.
 func span(d time.Duration) string {
 	d = d.Abs()
 	switch {
@@ -135,9 +133,4 @@ func span(d time.Duration) string {
 		return plural(int(d.Hours()), "hour", "hours")
 	}
 	return plural(int(d.Hours()/24), "day", "days")
-}
-
-// disposition is the header that has a browser save an answer under a name.
-func disposition(name string) string {
-	return mime.FormatMediaType("attachment", map[string]string{"filename": name})
 }

@@ -34,7 +34,8 @@ var nouns = []*noun{
 		origin: "An assessment is a score of how well AI is governed, at one time. Add one, or import a file of them.",
 	},
 	{
-		object: "risk", adds: true, changes: true, list: "/risks", base: "/risks", title: "Risks", one: "risk", many: "risks", names: []string{"title", "risk_id"},
+		object: "risk", adds: true, changes: true, list: "/risks", base: "/risks", title: "Risks", one: "risk", many: "risks",
+		names: []string{"title", "risk_id"}, spares: []string{"updated_at"},
 		origin: "The register holds what may go wrong with AI, how bad it would be and what is done about it. Add the first risk, or import a file of them.",
 	},
 	{
@@ -175,4 +176,12 @@ func (n *noun) nameOf(record api.Record) string {
 		return name
 	}
 	return capital(n.one)
+}
+
+// titleOf is what a record is called where its list is not at hand.
+func (n *noun) titleOf(record api.Record) string {
+	if n.names[0] == "version_number" {
+		return words(n.object) + ", version " + text(record["version_number"])
+	}
+	return n.nameOf(record)
 }

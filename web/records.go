@@ -4,7 +4,6 @@ import (
 	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"govsvc/db"
@@ -155,7 +154,12 @@ func (n *noun) table(family api.Family, view api.View, records []api.Record) Tab
 				row.Cells = append(row.Cells, n.nameOf(record))
 				continue
 			}
-			row.Cells = append(row.Cells, shown(column.Field, record))
+			value := shown(column.Field, record)
+			if column.Name == "regime_name" { // with its number, it would take the room of the rest
+				short, _, _ := strings.Cut(text(value), " (")
+				value = shortened(short, 24)
+			}
+			row.Cells = append(row.Cells, value)
 		}
 		table.Rows = append(table.Rows, row)
 	}
@@ -244,7 +248,7 @@ func (v *visit) currentVersion(n *noun) (*currentVersion, error) {
 	}
 	record, whole := page.Records[0], nounOf(of.object)
 	current := &currentVersion{
-		Name: capital(whole.one) + " " + text(record["version_number"]), Path: recordPath(of.object, text(record["id"])),
+		Name: whole.titleOf(record), Path: recordPath(of.object, text(record["id"])),
 		Summary: text(record["executive_summary"]), At: record["generated_at"],
 	}
 	if of.state != "" {
@@ -267,45 +271,4 @@ func (v *visit) recordSheet(n *noun) error {
 		err = sheet.Flush()
 	}
 	return sent.end(err)
-}
-
-// download is a file that is sent while it is being made. Its headers go with
-// the first bytes, so that a failure before them is still a page.
-type download struct {
-	*visit
-	name        string
-	contentType string
-	size        int64 // in bytes, if it is known
-	begun       bool
-}
-
-func (d *download) Write(p []byte) (int, error) {
-	if !d.begun {
-		d.begin()
-	}
-	d.unhurried(stalled)
-	return d.w.Write(p)
-}
-
-func (d *download) begin() {
-	d.begun = true
-	h := d.w.Header()
-	h.Set("Content-Type", d.contentType)
-	h.Set("Content-Disposition", disposition(d.name))
-	if d.size > 0 {
-		h.Set("Content-Length", strconv.FormatInt(d.size, 10))
-	}
-	d.w.WriteHeader(http.StatusOK)
-}
-
-// end cuts off what failed half-way, so that nobody takes it for the whole.
-func (d *download) end(err error) error {
-	switch {
-	case err != nil && d.begun:
-		d.Logger.Warn("download cut off", "request_id", d.requestID, "path", d.r.URL.Path, "error", err)
-		panic(http.ErrAbortHandler)
-	case err == nil && !d.begun:
-		d.begin()
-	}
-	return err
 }

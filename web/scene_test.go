@@ -253,7 +253,7 @@ func (s *scene) serve(set setting) {
 	s.sender = sender
 	config := web.Config{
 		Store: s.store, Document: doc, Logger: logger, Receivers: sender, BaseURL: s.url, Version: "test",
-		ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
+		Commit: "0123abc", AnonymousPerMinute: 6000, KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
 	}
 	if len(s.tokens) == 0 {
 		link, token := web.NewFirstLink(s.clock.Now)

@@ -44,7 +44,7 @@ func (v *visit) settingsData() (*settingsData, error) {
 			{Label: "Added", Kind: Time, Value: org.CreatedAt},
 			{Label: "Id", Kind: Code, Value: org.ID},
 		},
-		Organisations: Table{Caption: "Organisations", Columns: []Column{
+		Organisations: Table{Caption: "Organisations of the file", Columns: []Column{
 			{Label: "Name"}, {Label: "Plan"}, {Label: "Subscription", Kind: Badge}, {Label: "Added", Kind: Time},
 		}},
 	}
@@ -74,8 +74,12 @@ func closed(org db.Organisation) string {
 // planTable shows what each plan gives.
 func planTable(current db.Plan) Table {
 	table := Table{Caption: "Plans", Columns: []Column{
-		{Label: "Plan"}, {Label: "API", Kind: Badge}, {Label: "Incidents", Kind: Badge}, {Label: "Audit log", Kind: Badge},
-		{Label: "Requests a minute", Kind: Number}, {Label: "Requests in 24 hours", Kind: Number},
+		{Label: "Plan"},
+		{Label: "API", Kind: Badge},
+		{Label: "Incidents", Kind: Badge},
+		{Label: "Audit log", Kind: Badge},
+		{Label: "Requests a minute", Kind: Number},
+		{Label: "Requests in 24 hours", Kind: Number},
 	}}
 	included := func(is bool) string {
 		if is {

@@ -43,15 +43,17 @@ func (v *visit) status() error {
 	}
 	data := statusData{
 		Program: []Fact{
-			{Label: "Version", Value: v.Version}, {Label: "Commit", Kind: Code, Value: v.Commit},
-			{Label: "Go", Value: runtime.Version()}, {Label: "SQLite", Value: db.SQLiteVersion()},
+			{Label: "Version", Value: v.Version},
+			{Label: "Commit", Kind: Code, Value: v.Commit},
+			{Label: "Go", Value: runtime.Version()},
+			{Label: "SQLite", Value: db.SQLiteVersion()},
 			{Label: "API", Value: v.Document.Version},
 		},
 		File: []Fact{
 			{Label: "Name", Kind: Code, Value: filepath.Base(file.Path)},
 			{Label: "Size", Value: size(file.Size)},
 			{Label: "Writes beside it (WAL)", Value: size(file.WALSize)},
-			{Label: "Pages", Value: number(file.Pages) + " of " + size(file.PageSize)},
+			{Label: "Pages", Value: number(file.Pages) + " of " + size(file.PageSize) + " each"},
 			{Label: "Free pages", Value: freePages(file)},
 		},
 		Queue: []Fact{

@@ -155,6 +155,7 @@ var tones = map[string]string{
 	"low": "good", "green": "good", "compliant": "good", "healthy": "good", "ready": "good", "completed": "good", "active": "good",
 	"delivered": "good", "mitigated": "good", "resolved": "good", "filled": "good", "unlikely": "good", "rare": "good", "on": "good", "used": "good",
 	"crisis": "critical", "emergency": "high", "remediation": "medium", "optimization": "good", "excellence": "good",
+	"refused": "high", "broken": "critical", "intact": "good", "included": "good",
 }
 
 // tone is the colour of a value.

@@ -18,5 +18,8 @@
       if (left < 0) clock.className = "badge tone-critical";
     }
   };
-  if (clocks) setInterval(tick, 15_000);
+  if (clocks) {
+    setInterval(tick, 15_000);
+    document.addEventListener("visibilitychange", tick); // a tab in the background sleeps
+  }
 }

@@ -1,0 +1,222 @@
+package web_test
+
+import (
+	"fmt"
+	"html"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server"
+	"govsvc/web"
+)
+
+var auditActions = regexp.MustCompile(`<code>([a-z_.]+)</code></a>`)
+
+// logged is a scene whose log has known events: five by the editor on a risk,
+// an hour apart, then one by a key and one by nobody.
+func logged(t *testing.T) (s *scene, risk string, key db.Key) {
+	t.Helper()
+	s = newScene(t)
+	risk, key = s.find("risk", "claims")["id"].(string), s.mint(db.KeyDraft{Name: "Reporting", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+	tell := func(actor, action string, category db.Category, object, id string, metadata db.Metadata) {
+		t.Helper()
+		err := s.store.Write(t.Context(), db.By{Org: s.by().Org, Actor: actor}, func(tx *db.Tx) error {
+			return tx.Audit(db.AuditEvent{Action: action, Category: category, Severity: db.SeverityWrite, ResourceType: object, ResourceID: id, Metadata: metadata})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range 5 {
+		s.clock.advance(10 * time.Minute)
+		tell(s.user("editor").ID, "risk.updated", db.DataChange, "risk", risk, db.Metadata{
+			"changes": db.Changes{"severity": {From: fmt.Sprint("S", i), To: "CRITICAL"}, "owner_name": {From: "Ada", To: nil}},
+		})
+	}
+	tell("key:"+key.ID, "api.write.vendor", db.DataChange, "vendor", "0190d6a1-0000-7000-8000-000000000000", nil)
+	tell("", "user.sign_in_refused", db.Authentication, "", "", db.Metadata{"address": hostile})
+	return s, risk, key
+}
+
+// TestAudit searches the log by each of its filters.
+func TestAudit(t *testing.T) {
+	t.Parallel()
+	s, risk, key := logged(t)
+	g := s.as(db.Admin)
+	editor := s.user("editor").ID
+	for _, test := range []struct {
+		about, query string
+		want         string // actions, newest first
+	}{
+		{"by actor", "actor=" + editor, strings.Repeat("risk.updated ", 5) + "user.signed_in"},
+		{"by key", "actor=key:" + key.ID, "api.write.vendor"},
+		{"by the command line and action", "actor=system&action=key.minted", "key.minted"},
+		{"by action", "action=risk.updated", strings.TrimSpace(strings.Repeat("risk.updated ", 5))},
+		{"by the start of the action", "action=api.write.*", "api.write.vendor"},
+		{"by type", "resource_type=vendor", "api.write.vendor"},
+		{"by record", "resource_type=risk&resource_id=" + risk, strings.TrimSpace(strings.Repeat("risk.updated ", 5))},
+		{"by time", "action=risk.updated&since=2026-10-01T12:25:00Z&until=2026-10-01T12:50:00Z", "risk.updated risk.updated"},
+		{"by days", "action=risk.updated&since=2026-10-01&until=2026-10-01", strings.TrimSpace(strings.Repeat("risk.updated ", 5))},
+		{"by a day before", "until=2026-09-30", ""},
+		{"by a day after", "since=2026-10-02", ""},
+		{"by all", "actor=" + editor + "&action=risk.*&resource_type=risk&resource_id=" + risk + "&since=2026-10-01T12:45:00Z", "risk.updated"},
+		{"by what there is not", "actor=nobody", ""},
+	} {
+		r := g.get("/audit?" + test.query)
+		var got []string
+		for _, action := range auditActions.FindAllStringSubmatch(r.body, -1) {
+			got = append(got, action[1])
+		}
+		if r.status != 200 || strings.Join(got, " ") != test.want {
+			t.Errorf("%s: %d %v, want %s", test.about, r.status, got, test.want)
+		}
+		if test.want == "" {
+			g.wants(r, 200, "No event fits", "Clear the filters")
+		}
+	}
+	if !s.audited("audit.searched", db.Admin) {
+		t.Error("the log does not tell of the search")
+	}
+	g.wants(g.get("/audit?since=yesterday"), 400, "must be a date such as")
+	g.wants(g.get("/audit?cursor=x"), 400)
+	g.wants(g.get("/audit?actor="+strings.Repeat("x", 201)), 400, "at most 200 characters")
+}
+
+// TestAuditLines: an event says who did what to which record, and from what to
+// what.
+func TestAuditLines(t *testing.T) {
+	t.Parallel()
+	s, risk, key := logged(t)
+	g := s.as(db.Admin)
+	r := g.get("/audit?action=risk.updated&since=2026-10-01T12:45:00Z")
+	g.wants(r, 200, "2 changes", "<del>S4</del> → <ins>Critical</ins>", `<del>Ada</del> → <span class="muted">cleared</span>`, `<a href="/risks/`+risk+`">Risk</a>`,
+		`>editor</a>`, `resource_id=`+risk, "Data change, severity 3 of 10")
+	g.wants(g.get("/audit?actor=key:"+key.ID), 200, "Key Reporting</a>", `<option value="key:`+key.ID+`" selected>Key Reporting (`+key.Prefix+"…)</option>",
+		`<a href="/vendors/inventory/0190d6a1-0000-7000-8000-000000000000">Vendor</a>`)
+	r = g.get("/audit")
+	g.wants(r, 200, "nobody known", "Refused", `value="system">Command line</option>`, "!No event")
+	wantHarmless(t, "/audit", r)
+	wantHarmless(t, "/audit", g.get("/audit?"+strings.NewReplacer("{", "%7B", "}", "%7D", "<", "%3C", ">", "%3E", `"`, "%22", " ", "+").Replace("actor="+hostile+"&action="+hostile+"&resource_type="+hostile+"&resource_id="+hostile)))
+	g.wants(g.get("/audit?actor=gone"), 200, `<option value="gone" selected>gone</option>`)
+}
+
+// TestAuditPages leads through the log, newest first, and keeps the filters.
+func TestAuditPages(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	const n = 120
+	for i := range n {
+		err := s.store.Write(t.Context(), s.by(), func(tx *db.Tx) error {
+			return tx.Audit(db.AuditEvent{Action: "test.counted", Category: db.System, Severity: db.SeverityRead, Metadata: db.Metadata{"number": i}})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	g := s.as(db.Admin)
+	path, want := "/audit?action=test.*", n-1
+	for pages := 0; path != ""; pages++ {
+		r := g.get(path)
+		if got := strings.Contains(r.body, "Back to the newest"); got != (pages > 0) {
+			t.Errorf("page %d has a link to the newest: %v", pages, got)
+		}
+		for _, found := range regexp.MustCompile(`<dt>Number</dt><dd>(\d+)</dd>`).FindAllStringSubmatch(r.body, -1) {
+			if found[1] != fmt.Sprint(want) {
+				t.Fatalf("got %s, want %d", found[1], want)
+			}
+			want--
+		}
+		path = ""
+		if next := regexp.MustCompile(`rel="next" href="([^"]+)">Older`).FindStringSubmatch(r.body); next != nil {
+			path = html.UnescapeString(next[1])
+		}
+	}
+	if want != -1 {
+		t.Errorf("%d events were not listed", want+1)
+	}
+}
+
+// TestAuditOfPlan: a plan without the audit log shows none of it.
+func TestAuditOfPlan(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Business, ""); err != nil {
+		t.Fatal(err)
+	}
+	g := s.as(db.Admin)
+	for _, r := range []reply{g.get("/audit"), g.get("/audit/verify"), g.post("/audit/verify")} {
+		g.wants(r, 403, "The audit log is not part of this organisation&#39;s plan", "!organisation.updated", "!Verify the chain")
+	}
+}
+
+// TestVerifyAudit: the page says that the log is whole, and of a forged event
+// where it is.
+func TestVerifyAudit(t *testing.T) {
+	t.Parallel()
+	s, risk, _ := logged(t)
+	g := s.as(db.Admin)
+	g.wants(g.get("/audit/verify"), 200, "Verify the chain", "govsvc audit verify --print-head", "!intact")
+	at := g.post("/audit/verify").header.Get("Location")
+	r := g.get(at)
+	check, err := s.store.CheckAudit(t.Context(), s.by().Org, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	g.wants(r, 200, "The audit log is intact", fmt.Sprintf("All %d events of default", check.Events), check.Head)
+	g.wants(g.get(at), 200, "!The audit log is intact")
+	s.as(db.Editor).wants(s.as(db.Editor).get(at), 403)
+
+	g.get("/audit") // one event more
+	g.wants(g.leads(g.post("/audit/verify", "head", " "+strings.ToUpper(check.Head)), "/audit/verify"), 200, "leads to the head that you noted, with ", " behind it")
+	g.wants(g.leads(g.post("/audit/verify", "head", strings.Repeat("0a", 32)), "/audit/verify"), 200, "does not lead to that head", "!is intact")
+	g.wants(g.post("/audit/verify", "head", hostile), 422, "f-head-error", "64 hexadecimal digits")
+
+	s.fill("DROP TRIGGER audit_events_never_change")
+	s.fill(`UPDATE audit_events SET event = replace(event, '"S2"', '"S9"') WHERE event LIKE '%"S2"%' AND resource_id = ?`, risk)
+	var position int
+	var forged string
+	for i, event := range strings.Split(s.auditLog(), "\n") {
+		if strings.Contains(event, `"S9"`) {
+			position, forged = i+1, between(t, event, `"id":"`, `"`)
+		}
+	}
+	r = g.leads(g.post("/audit/verify"), "/audit/verify")
+	g.wants(r, 200, "The audit log is broken", fmt.Sprintf("Event %d was altered", position), forged, fmt.Sprintf("%d events before it are sound", position-1), "!intact")
+}
+
+// TestVerifyShortened: events that are gone from the end are told.
+func TestVerifyShortened(t *testing.T) {
+	t.Parallel()
+	s, _, _ := logged(t)
+	g := s.as(db.Admin)
+	s.fill("DROP TRIGGER audit_events_never_go")
+	s.fill("DELETE FROM audit_events WHERE seq > (SELECT max(seq) - 3 FROM audit_events)")
+	g.wants(g.leads(g.post("/audit/verify"), "/audit/verify"), 200, "The audit log is broken", "are gone")
+}
+
+// TestVerifyElsewhere checks the log of the organisation that is worked on.
+func TestVerifyElsewhere(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	if _, err := s.store.CreateOrganisation(t.Context(), s.by(), "it's ours", db.Enterprise); err != nil {
+		t.Fatal(err)
+	}
+	g := s.as(db.Admin)
+	g.leads(g.post("/organisation", "name", "it's ours"), "/")
+	g.wants(g.leads(g.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact", "All 2 events of it&#39;s ours", `--org &#39;it&#39;\&#39;&#39;s ours&#39; --print-head`)
+}
+
+// TestVerifyOnce: one check at a time keeps the others' pages quick.
+func TestVerifyOnce(t *testing.T) {
+	t.Parallel()
+	var site *web.Site
+	s := newScene(t, setting{wrap: func(made *web.Site) server.Pages { site = made; return made }})
+	g := s.as(db.Admin)
+	release := site.HoldVerification()
+	g.wants(g.post("/audit/verify"), 409, "A check is under way")
+	release()
+	g.leads(g.post("/audit/verify"), "/audit/verify")
+}

@@ -1,0 +1,122 @@
+//go:build browser
+
+package web_test
+
+import (
+	"net/http"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// TestBrowserUsers: a user is added, changed and removed.
+func TestBrowserUsers(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Admin)
+	b.open("/users")
+	b.look("users")
+	b.press("Add a user")
+	b.look("user-new")
+	b.fill("Name", "Grace Hopper")
+	b.fill("Role", "editor")
+	b.fill("First password", password)
+	b.fill("The same again", password+"!")
+	if status := b.press("Add the user"); status != http.StatusUnprocessableEntity {
+		t.Errorf("status %d", status)
+	}
+	b.wants("The two passwords differ.")
+	b.look("user-new-refused")
+	b.fill("First password", password)
+	b.fill("The same again", password)
+	b.press("Add the user")
+	b.wants("The user Grace Hopper has been added")
+	b.press("Grace Hopper")
+	b.look("user")
+	b.fill("Role", "viewer")
+	b.press("Change the role")
+	b.wants("Grace Hopper is a viewer now.")
+	b.toggle("Remove… the user Grace Hopper")
+	b.look("user-remove")
+	b.press("Remove")
+	b.wants("The user Grace Hopper has been removed.")
+	b.open("/users/" + s.user("admin").ID)
+	b.look("user-own")
+	b.toggle("Remove… the user admin")
+	if status := b.press("Remove"); status != http.StatusConflict {
+		t.Errorf("status %d", status)
+	}
+	b.wants("is the last admin")
+	b.look("user-last-admin")
+}
+
+// TestBrowserSettings changes the plan and adds an organisation.
+func TestBrowserSettings(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Admin)
+	b.open("/settings")
+	b.look("settings")
+	b.toggle("Add an organisation")
+	b.look("settings-add")
+	b.press("Add the organisation")
+	b.wants("field needs another look")
+	b.look("settings-refused")
+	b.fill("Name", "Nordic branch")
+	b.press("Add the organisation")
+	b.wants("The organisation Nordic branch has been added.")
+	b.fill("Subscription", "past_due")
+	b.press("Change them")
+	b.wants("The subscription is not active")
+	b.look("settings-past-due")
+	b.fill("Plan", "business")
+	b.fill("Subscription", "active")
+	b.press("Change them")
+	b.open("/audit")
+	b.wants("The audit log is not part of this organisation's plan")
+	b.look("audit-of-plan")
+}
+
+// TestBrowserAudit searches the log and verifies it, sound and forged.
+func TestBrowserAudit(t *testing.T) {
+	s, risk, _ := logged(t)
+	b := newBrowser(t, s).as(db.Admin)
+	b.open("/audit")
+	b.look("audit")
+	b.fill("Who", s.user("editor").ID)
+	b.fill("Action, or risk.*", "risk.*")
+	b.press("Apply")
+	b.wants("risk.updated", "!key.minted")
+	b.toggle("2 changes")
+	b.wants("S4")
+	b.look("audit-change")
+	b.fill("Action, or risk.*", "vendor.*")
+	b.press("Apply")
+	b.wants("No event fits")
+	b.look("audit-none")
+	b.open("/audit")
+	b.press("Verify the chain")
+	b.look("audit-verify")
+	b.press("Verify the chain")
+	b.wants("The audit log is intact")
+	b.look("audit-intact")
+	s.fill("DROP TRIGGER audit_events_never_change")
+	s.fill(`UPDATE audit_events SET event = replace(event, '"S2"', '"S9"') WHERE resource_id = ?`, risk)
+	b.press("Verify the chain")
+	b.wants("The audit log is broken")
+	b.look("audit-broken")
+}
+
+// TestBrowserStatus looks at a service that has something to tell.
+func TestBrowserStatus(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Admin)
+	b.open("/status")
+	b.look("status")
+	receiver := newReceiver(t, http.StatusInternalServerError, "")
+	s.as(db.Admin).subscribe(receiver.URL)
+	s.raise("risk.created", 3)
+	s.clock.advance(10 * time.Minute)
+	b.open("/status")
+	b.wants("Deliveries of webhooks are late")
+	b.look("status-late")
+}

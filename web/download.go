@@ -1,0 +1,53 @@
+package web
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+)
+
+// download is a file that is sent while it is being made. Its headers go with
+// the first bytes, so that a failure before them is still a page.
+type download struct {
+	*visit
+	name        string
+	contentType string
+	size        int64 // in bytes, if it is known
+	begun       bool
+}
+
+func (d *download) Write(p []byte) (int, error) {
+	if !d.begun {
+		d.begin()
+	}
+	d.unhurried(stalled)
+	return d.w.Write(p)
+}
+
+func (d *download) begin() {
+	d.begun = true
+	h := d.w.Header()
+	h.Set("Content-Type", d.contentType)
+	h.Set("Content-Disposition", disposition(d.name))
+	if d.size > 0 {
+		h.Set("Content-Length", strconv.FormatInt(d.size, 10))
+	}
+	d.w.WriteHeader(http.StatusOK)
+}
+
+// end cuts off what failed half-way, so that nobody takes it for the whole.
+func (d *download) end(err error) error {
+	switch {
+	case err != nil && d.begun:
+		d.Logger.Warn("download cut off", "request_id", d.requestID, "path", d.r.URL.Path, "error", err)
+		panic(http.ErrAbortHandler)
+	case err == nil && !d.begun:
+		d.begin()
+	}
+	return err
+}
+
+// disposition is the header that has a browser save an answer under a name.
+func disposition(name string) string {
+	return mime.FormatMediaType("attachment", map[string]string{"filename": name})
+}

@@ -1,0 +1,177 @@
+package web_test
+
+import (
+	"fmt"
+	"html"
+	"net/http"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// TestOverview shows the demonstration organisation at a glance.
+func TestOverview(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Viewer)
+	r := g.get("/")
+	g.wants(r, 200,
+		"Optimization", "71.3", `<title id="score-title">Overall score: 47.8 at 27 Nov 2024, 71.3 at 7 Oct 2026.</title>`, // assessment
+		"54 of 116 that apply", "EU AI Act (Regulation (EU) 2024/1689): 16 compliant, 15 in progress, 5 at risk, 1 non compliant, 7 not started.",
+		"Claims agent sent settlement letters to former addresses", "51 days left", `data-now="2026-10-01T12:00:00.000Z"`,
+		"47.8\u00a0%, target 45\u00a0%", "0.81, target 0.85", "Import completed", "427 records", "Command line",
+		"Caduveo Medical Evidence Ltd", "60 days",
+		"!There is nothing to show yet", "!signed in", "!User created")
+	if low, high := strings.Index(r.body, "Lowest selection-rate"), strings.Index(r.body, "Triage proposals changed"); low < 0 || high < low {
+		t.Errorf("the KPI furthest from its target is not the first: at %d and %d", low, high)
+	}
+	ids := map[string]bool{}
+	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(r.body, -1) {
+		if ids[id[1]] {
+			t.Errorf("two elements have the id %s", id[1])
+		}
+		ids[id[1]] = true
+	}
+	for _, id := range regexp.MustCompile(` aria-labelledby="([^"]*)"`).FindAllStringSubmatch(r.body, -1) {
+		if !ids[id[1]] {
+			t.Errorf("nothing has the id %s", id[1])
+		}
+	}
+}
+
+// TestOverviewLinks: each number leads to a list of as many records.
+func TestOverviewLinks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Viewer)
+	page := g.get("/").body
+	cells := regexp.MustCompile(`<td class="tone-\w+"><a href="([^"]+)" aria-label="(\d+ open risks?), severity \w+, likelihood [^"]+">(\d+)</a></td>`).FindAllStringSubmatch(page, -1)
+	if len(cells) != 9 {
+		t.Fatalf("%d cells of the heat map lead to lists, want 9", len(cells))
+	}
+	counted := regexp.MustCompile(`<p class="muted">(\d+) \w+</p>`)
+	count := func(path string) string {
+		r := g.get(html.UnescapeString(path))
+		found := counted.FindStringSubmatch(r.body)
+		if r.status != http.StatusOK || found == nil {
+			t.Fatalf("%s: %d", path, r.status)
+		}
+		return found[1]
+	}
+	for _, cell := range cells {
+		if got := count(cell[1]); got != cell[3] {
+			t.Errorf("%s lists %s, want %s", cell[1], got, cell[2])
+		}
+	}
+	tiles := regexp.MustCompile(`<p class="tile-label"><a href="([^"]+)">Open (?:risks|incidents)</a></p><p class="tile-value">(\d+)</p>`).FindAllStringSubmatch(page, -1)
+	levels := regexp.MustCompile(`<li><a href="([^"]+)">(\d+)</a> <span class="badge`).FindAllStringSubmatch(page, -1)
+	bands := regexp.MustCompile(`<li><a href="(/vendors[^"]+)">.*?<span>(\d+)<span`).FindAllStringSubmatch(page, -1)
+	if len(tiles) != 2 || len(levels) != 3 || len(bands) != 4 {
+		t.Fatalf("%d tiles, %d severities of incidents and %d bands of vendors lead to lists", len(tiles), len(levels), len(bands))
+	}
+	for _, link := range append(append(tiles, levels...), bands...) {
+		if got := count(link[1]); got != link[2] {
+			t.Errorf("%s lists %s, want %s", link[1], got, link[2])
+		}
+	}
+}
+
+// TestClocks: what an authority must be told of counts down, and is marked once
+// it is overdue.
+func TestClocks(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{data: noRecords})
+	for i, left := range []time.Duration{-26 * time.Hour, -30 * time.Second, 59 * time.Minute, 13*time.Hour + 12*time.Minute, 71*time.Hour + 59*time.Minute, 72 * time.Hour} {
+		s.load(fmt.Sprintf(`{"object":"incident","incident_key":"I-%d","title":"Incident %d","incident_type":"other","severity":"high","status":"open","notification_required":true,"notification_deadline":%q}`,
+			i, i, db.Timestamp(start.Add(left))))
+	}
+	g := s.as(db.Viewer)
+	r := g.get("/")
+	g.wants(r, 200, "2 notifications overdue")
+	found := regexp.MustCompile(`tone-(\w+)" data-until="[^"]+">([^<]+)<`).FindAllStringSubmatch(r.body, -1)
+	var got []string
+	for _, clock := range found {
+		got = append(got, clock[1]+" "+clock[2])
+	}
+	want := []string{
+		"critical 26 h 0 min overdue", "critical less than a minute overdue", "high 59 min left", "high 13 h 12 min left",
+		"medium 71 h 59 min left", "medium 3 days left",
+	}
+	if strings.Join(got, "\n") != strings.Join(want, "\n") {
+		t.Errorf("got\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+	}
+}
+
+// TestOverviewEmpty says what to do next, to who may do it, until there is
+// something.
+func TestOverviewEmpty(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{data: noRecords})
+	for role, texts := range map[db.Role][]string{
+		db.Admin:  {"There is nothing to show yet", `href="/import"`, `href="/keys/new"`, "govsvc serve --demo"},
+		db.Editor: {"There is nothing to show yet", `href="/import"`, `!href="/keys/new"`},
+		db.Viewer: {"There is nothing to show yet", `!href="/import"`, `!href="/keys/new"`, "An editor or an admin can import a file"},
+	} {
+		g := s.as(role)
+		g.wants(g.get("/"), 200, texts...)
+	}
+	s.load(`{"object":"risk","risk_id":"R-1","title":"A risk","description":"Not rated.","status":"Open"}`)
+	g := s.as(db.Viewer)
+	g.wants(g.get("/"), 200, "!There is nothing to show yet", "Not rated", "No assessment has been recorded.", "No incident is open.", "No authority waits",
+		"No KPI is active.", "No obligation has been recorded.", "No vendor is in the inventory.", "none apply")
+}
+
+// TestOverviewOfPlan: a plan without incidents shows none.
+func TestOverviewOfPlan(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
+		t.Fatal(err)
+	}
+	g := s.as(db.Viewer)
+	g.wants(g.get("/"), 200, "Open risks by severity", "!Notification clocks", "!Open incidents", "!Claims agent sent")
+}
+
+// TestOverviewHostile: what records hold is text and nothing else.
+func TestOverviewHostile(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{data: noRecords})
+	text := strings.ReplaceAll(hostile, `"`, `\"`)
+	s.load(
+		`{"object":"incident","incident_key":"I","title":"`+text+`","incident_type":"other","severity":"high","status":"open","notification_required":true,"notification_deadline":"2026-10-02T00:00:00Z"}`,
+		`{"object":"vendor","vendor_key":"v","vendor_name":"`+text+`","category":"c","initial_risk_band":"HIGH","contract_end":"2026-11-01","status":"active"}`,
+		`{"object":"kpi","code":"k","statement":"`+text+`","metric_name":"`+text+`","unit":"`+text+`","direction":"increase","target_value":5,"current_value":2,"measurement_frequency":"monthly","status":"active"}`,
+		`{"object":"obligation","obligation_key":"o","regime_id":"`+text+`","regime_name":"`+text+`","jurisdiction":"EU","title":"t","priority_band":"HIGH","status":"at_risk"}`,
+	)
+	g := s.as(db.Viewer)
+	r := g.get("/")
+	g.wants(r, 200, html.EscapeString(hostile)[:30])
+	if n := strings.Count(r.body, "&lt;script&gt;alert(1)"); n < 5 {
+		t.Errorf("found the text %d times:\n%s", n, r.body)
+	}
+	wantHarmless(t, "/", r)
+}
+
+// TestHappenings: what people and programs changed is told, with what it was.
+func TestHappenings(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	risk := s.find("risk", "claims")["id"].(string)
+	err := s.store.Write(t.Context(), db.By{Org: s.by().Org, Actor: s.user("editor").ID}, func(tx *db.Tx) error {
+		if err := tx.Audit(db.AuditEvent{
+			Action: "risk.updated", Category: db.DataChange, Severity: db.SeverityWrite, ResourceType: "risk", ResourceID: risk,
+			Metadata: db.Metadata{"changes": db.Changes{"severity": {From: "HIGH", To: "LOW"}, "owner_name": {From: "Ada", To: nil}}},
+		}); err != nil {
+			return err
+		}
+		return tx.Audit(db.AuditEvent{Action: "user.signed_in", Category: db.Authentication, Severity: db.SeverityRead})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	g := s.as(db.Viewer)
+	g.wants(g.get("/"), 200, `<a href="/risks/`+risk+`">Risk updated</a>`, "· Owner, Severity", ", editor</p>", "!signed in")
+}
