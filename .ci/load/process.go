@@ -129,8 +129,8 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 	return nil, fmt.Errorf("%s %s did not listen: %w: %s", name, strings.Join(args, " "), command.Wait(), said.String())
 }
 
-func (b *bench) serve(ctx context.Context, path string) (*process, error) {
-	server, err := launch(ctx, b.binary, "serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0")
+func (b *bench) serve(ctx context.Context, path string, flags ...string) (*process, error) {
+	server, err := launch(ctx, b.binary, append([]string{"serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0"}, flags...)...)
 	if err == nil {
 		server.file = path
 	}

@@ -33,20 +33,14 @@ func coldPages(ctx context.Context, address, key string) (request, error) {
 	var pages [][]byte
 	for path := page; ; {
 		pages = append(pages, get(path, key)(0, 0))
-		body, err := fetch(ctx, address, pages[len(pages)-1])
+		cursor, err := nextCursor(ctx, address, pages[len(pages)-1])
 		if err != nil {
 			return nil, err
 		}
-		var list struct {
-			Cursor *string `json:"next_cursor"`
-		}
-		if err := json.Unmarshal(body, &list); err != nil {
-			return nil, err
-		}
-		if list.Cursor == nil {
+		if cursor == "" {
 			break
 		}
-		path = page + "?cursor=" + *list.Cursor
+		path = page + "?cursor=" + cursor
 	}
 	return func(connection, n int) []byte { return pages[(connection*97+n)%(len(pages)-1)] }, nil
 }
@@ -129,48 +123,85 @@ func median(results []result) result {
 
 func rounded(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 
-// sizes asks for the same page of files of different sizes.
+// sizes asks for pages of files of different sizes, none of them held.
 func sizes(ctx context.Context, out io.Writer, b *bench) error {
-	fmt.Fprintln(out, "## The first page by the size of the register, one connection\n\n| risks | import/s | file MB | page/s | p50 | time to the smallest |\n|---|---|---|---|---|---|")
-	var base float64
+	fmt.Fprintln(out, "## Pages by the size of the register, one connection, no answers held: p50\n\n| risks | import/s | file MB | first | half depth | severity | severity, status | changed lately | changed ever, severity | most, times the first page of the smallest |\n|---|---|---|---|---|---|---|---|---|---|")
+	var smallest time.Duration
 	for _, n := range b.sizes {
 		begun := time.Now()
 		path, err := b.file(ctx, n)
 		if err != nil {
 			return err
 		}
-		took := time.Since(begun)
-		key, err := b.key(ctx, path, "read:all")
-		if err != nil {
-			return err
-		}
-		server, err := b.serve(ctx, path)
-		if err != nil {
-			return err
-		}
-		var all []result
-		for range b.rounds {
-			r, err := load(ctx, server.address, 1, b.spell, get(page, key))
-			if err != nil {
-				return err
-			}
-			all = append(all, r)
-		}
-		if err := server.stop(); err != nil {
-			return err
-		}
-		r := median(all)
-		if base == 0 {
-			base = r.rate
-		}
+		rate := float64(n) / time.Since(begun).Seconds()
 		info, err := os.Stat(path)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "| %d | %.0f | %.1f | %.0f | %s | %.2f |\n", n, float64(n)/took.Seconds(), float64(info.Size())/1e6, r.rate, rounded(r.p50), base/r.rate)
+		times, err := b.pages(ctx, path, n)
+		if err != nil {
+			return err
+		}
+		if smallest == 0 {
+			smallest = times[0]
+		}
+		fmt.Fprintf(out, "| %d | %.0f | %.1f |", n, rate, float64(info.Size())/1e6)
+		for _, took := range times {
+			fmt.Fprintf(out, " %s |", took.Round(time.Microsecond))
+		}
+		fmt.Fprintf(out, " %.2f |\n", float64(slices.Max(times))/float64(smallest))
 	}
 	_, err := fmt.Fprintln(out)
 	return err
+}
+
+// pages measures the columns of sizes.
+func (b *bench) pages(ctx context.Context, path string, risks int) ([]time.Duration, error) {
+	key, err := b.key(ctx, path, "read:all")
+	if err != nil {
+		return nil, err
+	}
+	server, err := b.serve(ctx, path, "--answer-memory", "0")
+	if err != nil {
+		return nil, err
+	}
+	defer server.stop() //nolint:errcheck // it is being thrown away
+	half, most := page, page+"?limit=100"
+	for range risks / 2 / 100 {
+		cursor, err := nextCursor(ctx, server.address, get(most, key)(0, 0))
+		if err != nil {
+			return nil, err
+		}
+		half, most = page+"?cursor="+cursor, page+"?limit=100&cursor="+cursor
+	}
+	var times []time.Duration
+	for _, query := range []string{page, half, page + "?severity=LOW", page + "?severity=LOW&status=Open", page + "?updated_since=2099-01-01", page + "?updated_since=2000-01-01&severity=LOW"} {
+		var all []result
+		for range b.rounds {
+			r, err := load(ctx, server.address, 1, b.spell/2, get(query, key))
+			if err != nil {
+				return nil, err
+			}
+			all = append(all, r)
+		}
+		times = append(times, median(all).p50)
+	}
+	return times, nil
+}
+
+// nextCursor is where the page behind a page starts; "" behind the last.
+func nextCursor(ctx context.Context, address string, wanted []byte) (string, error) {
+	body, err := fetch(ctx, address, wanted)
+	if err != nil {
+		return "", err
+	}
+	var list struct {
+		Cursor *string `json:"next_cursor"`
+	}
+	if err := json.Unmarshal(body, &list); err != nil || list.Cursor == nil {
+		return "", err
+	}
+	return *list.Cursor, nil
 }
 
 // start measures the time from launch to the first answer.
