@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 )
 
 // Org is the number of an organisation within the file.
@@ -108,8 +110,11 @@ func (d *DB) Organisation(ctx context.Context, name string) (Organisation, error
 // CreateOrganisation adds an organisation with an active subscription.
 func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Plan) (Organisation, error) {
 	var made Organisation
-	if name = strings.TrimSpace(name); name == "" || len(name) > 200 {
+	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > 200 {
 		return made, &Error{Code: Invalid, Param: "name", Message: "an organisation's name has 1 to 200 characters"}
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
+		return made, &Error{Code: Invalid, Param: "name", Message: "an organisation's name has no line breaks or control characters"}
 	}
 	if err := knownPlan(plan); err != nil {
 		return made, err

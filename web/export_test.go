@@ -29,7 +29,16 @@ func Routes() []Route {
 
 // Panicking is a page that panics with a text.
 func (s *Site) Panicking(text string) http.Handler {
-	return s.answer(&page{pattern: "GET /panic", least: nobody, do: func(*visit) error { panic(text) }})
+	panics := s.answer(&page{pattern: "GET /panic", least: nobody, do: func(*visit) error { panic(text) }})
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		protect(w)
+		panics.ServeHTTP(w, r)
+	})
+}
+
+// SetLongestImport bounds how long an import may take.
+func (s *Site) SetLongestImport(longest time.Duration) {
+	s.imports.longest = longest
 }
 
 // Navigation lists the paths that the navigation may lead to.

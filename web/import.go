@@ -20,9 +20,10 @@ import (
 const (
 	maxImport    = 64 << 20 // bytes of a file
 	importKept   = 15 * time.Minute
-	importsKept  = 8 // checked files that wait for their import, all users together
-	importTime   = 10 * time.Minute
-	longImport   = 16 << 20 // bytes after which the journal is put back into the data file
+	importsKept  = 8                // checked files that wait for their import, all users together
+	importTime   = 10 * time.Minute // waiting for its turn included
+	importAlone  = 30 * time.Second // of it alone: other writers wait meanwhile, and soon give up
+	longImport   = 4 << 20          // bytes after which the journal is put back into the data file
 	faultsOnPage = 200
 )
 
@@ -58,14 +59,21 @@ type importReport struct {
 // importing lets one file at a time be checked or written: each takes the
 // whole data file for itself.
 type importing struct {
-	turn chan struct{}
-	kept *held[*checkedImport]
+	turn    chan struct{}
+	longest time.Duration // that each may take
+	kept    *held[*checkedImport]
 }
 
 func newImporting(now func() time.Time) *importing {
-	i := &importing{turn: make(chan struct{}, 1), kept: newHeld[*checkedImport](now, importKept, importsKept)}
+	i := &importing{turn: make(chan struct{}, 1), longest: importAlone, kept: newHeld[*checkedImport](now, importKept, importsKept)}
 	i.kept.drop = func(c *checkedImport) { _ = c.release() }
 	return i
+}
+
+// errLongImport ends an import that holds up everybody else.
+var errLongImport = &problem{
+	http.StatusRequestEntityTooLarge, titles[http.StatusRequestEntityTooLarge],
+	"This file takes too long: others can't write while it is imported, so that nothing of it was written. Split it, or run govsvc import on the machine of the service at a quiet time.",
 }
 
 // run imports, in turn.
@@ -76,9 +84,18 @@ func (i *importing) run(ctx context.Context, v *visit, file *checkedImport, dry 
 		return transfer.Report{}, ctx.Err()
 	}
 	defer func() { <-i.turn }()
+	if file.Size >= longImport { // what comes of the import stands without it
+		defer func() { _ = v.Store.Checkpoint(context.WithoutCancel(ctx)) }()
+	}
+	alone, cancel := context.WithTimeoutCause(ctx, i.longest, errLongImport)
+	defer cancel()
 	options := file.options
 	options.DryRun = dry
-	return transfer.Import(ctx, v.Store, v.Document, v.by(), []transfer.Source{file.Source}, options)
+	report, err := transfer.Import(alone, v.Store, v.Document, v.by(), []transfer.Source{file.Source}, options)
+	if err != nil && errors.Is(context.Cause(alone), errLongImport) {
+		err = errLongImport
+	}
+	return report, err
 }
 
 // importForm asks for a file.
@@ -264,9 +281,6 @@ func (v *visit) writeImport() error {
 		return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 	case err != nil:
 		return err
-	}
-	if file.Size >= longImport {
-		_ = v.Store.Checkpoint(context.WithoutCancel(v.r.Context())) // what the import did stands without it
 	}
 	v.flash("Imported " + plural(report.Records, "record", "records") + " from " + file.Name + ": " + counted(report) + ".")
 	v.redirect("/import")

@@ -156,8 +156,12 @@ func (s *Site) mount() {
 	s.routes.Handle("/", s.answer(&page{least: nobody, do: (*visit).nowhere}))
 }
 
-// ServeHTTP answers a request.
-func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) { s.routes.ServeHTTP(w, r) }
+// ServeHTTP answers a request. The redirects of the routes themselves, as from
+// //risks to /risks, are protected like pages.
+func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	protect(w)
+	s.routes.ServeHTTP(w, r)
+}
 
 // Knows tells whether there is a page at the request's path, for whatever
 // method.

@@ -81,9 +81,6 @@ func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	h := w.Header()
-	for name, value := range protection {
-		h.Set(name, value)
-	}
 	h.Set("Content-Type", file.contentType)
 	h.Set("Cache-Control", "public, max-age=31536000, immutable")
 	h.Set("Vary", "Accept-Encoding")

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"path"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 
@@ -24,9 +25,39 @@ type uploaded struct {
 	release func() error
 }
 
-// upload reads a form with files: its texts, and the files of the field in a
-// temporary file each. The caller releases the files, in the case of an error
-// too. most bounds how many there may be.
+// Bounds of forms with files.
+const (
+	uploadsAtOnce = 3   // of a user: each may fill a temporary file
+	partCost      = 256 // bytes of memory that a part takes beside its name and text
+)
+
+// uploads counts those under way, by user.
+type uploads struct {
+	mutex sync.Mutex
+	users map[string]int
+}
+
+// begin refuses a user who has too many under way. What it returns ends one.
+func (u *uploads) begin(user string) (end func(), err error) {
+	u.mutex.Lock()
+	defer u.mutex.Unlock()
+	if u.users[user] == uploadsAtOnce {
+		return nil, &problem{http.StatusTooManyRequests, "Too much at once", "You are sending other files already. Wait until they are through."}
+	}
+	u.users[user]++
+	return func() {
+		u.mutex.Lock()
+		defer u.mutex.Unlock()
+		if u.users[user]--; u.users[user] == 0 {
+			delete(u.users, user)
+		}
+	}, nil
+}
+
+// upload reads a form with files: its texts, which may be as large together as
+// any form, and the files of the field in a temporary file each. The caller
+// releases the files, in the case of an error too. most bounds how many there
+// may be.
 func (v *visit) upload(field string, most int) (values map[string]string, files []uploaded, err error) {
 	v.r.Body = &patient{v.r.Body, http.NewResponseController(v.w)}
 	parts, err := v.r.MultipartReader()
@@ -34,17 +65,24 @@ func (v *visit) upload(field string, most int) (values map[string]string, files 
 		return nil, nil, &problem{http.StatusUnsupportedMediaType, titles[http.StatusUnsupportedMediaType], "Use the page's own form."}
 	}
 	values = map[string]string{}
+	room := maxForm
 	for {
 		part, err := parts.NextPart()
 		if errors.Is(err, io.EOF) {
-			return values, files, nil
+			return values, files, v.remains()
 		}
 		if err != nil {
 			return nil, files, formProblem(err)
 		}
+		if room -= partCost + len(part.FormName()); room < 0 {
+			return nil, files, formProblem(&http.MaxBytesError{Limit: maxForm})
+		}
 		switch {
 		case part.FormName() != field:
-			text, err := io.ReadAll(io.LimitReader(part, maxForm))
+			text, err := io.ReadAll(io.LimitReader(part, int64(room)+1))
+			if room -= len(text); err == nil && room < 0 {
+				err = &http.MaxBytesError{Limit: maxForm}
+			}
 			if err != nil {
 				return nil, files, formProblem(err)
 			}
@@ -60,6 +98,16 @@ func (v *visit) upload(field string, most int) (values map[string]string, files 
 			files = append(files, file)
 		}
 	}
+}
+
+// remains refuses who may no longer do what the upload is for: a large one can
+// take so long that the session has ended or the role has changed meanwhile.
+func (v *visit) remains() error {
+	session, err := v.Store.Session(v.r.Context(), v.cookie(sessionCookie))
+	if err == nil && !session.User.Role.Includes(v.page.least) {
+		return v.refusedRole(session.User.Role)
+	}
+	return err
 }
 
 func (v *visit) spool(part *multipart.Part) (uploaded, error) {

@@ -29,7 +29,7 @@ type visit struct {
 func (s *Site) answer(p *page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Site: s, w: w, r: r, page: p, requestID: "req_" + strings.ToLower(rand.Text())}
-		v.protect()
+		w.Header().Set("X-Request-Id", v.requestID)
 		defer v.recover()
 		if err := v.run(); err != nil {
 			v.fail(err)
@@ -46,22 +46,27 @@ func (v *visit) run() error {
 	if err != nil || !admitted {
 		return err
 	}
+	if v.page.body > 0 {
+		end, err := v.uploads.begin(v.session.User.ID)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	if err := v.readForm(); err != nil {
 		return err
 	}
 	return v.page.do(v)
 }
 
-// protect sets the headers that all pages have.
-func (v *visit) protect() {
-	h := v.w.Header()
+// protect sets the headers that all answers have.
+func protect(w http.ResponseWriter) {
 	for name, value := range protection {
-		h.Set(name, value)
+		w.Header().Set(name, value)
 	}
-	h.Set("X-Request-Id", v.requestID)
 }
 
-// protection are the headers of all pages: nothing is loaded from elsewhere or
+// protection are the headers of all answers: nothing is loaded from elsewhere or
 // inline, no other site frames or opens them, nothing is stored.
 var protection = map[string]string{
 	"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
@@ -126,9 +131,13 @@ func (v *visit) admit() (bool, error) {
 		v.redirect(v.signInPath())
 		return false, nil
 	}
-	return false, v.refused("role", &problem{
+	return false, v.refusedRole(v.session.User.Role)
+}
+
+func (v *visit) refusedRole(role db.Role) error {
+	return v.refused("role", &problem{
 		http.StatusForbidden, "Your role does not include this",
-		"This takes the role " + string(v.page.least) + "; yours is " + string(v.session.User.Role) + ". An admin can change it under Users.",
+		"This takes the role " + string(v.page.least) + "; yours is " + string(role) + ". An admin can change it under Users.",
 	})
 }
 

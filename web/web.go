@@ -53,6 +53,7 @@ type Site struct {
 	pending   *held[credentials] // sign-ins that wait for a code
 	shown     *held[once]        // what is shown once; see visit.keepOnce
 	imports   *importing
+	uploads   uploads
 	verifying sync.Mutex // held while the audit log is verified
 }
 
@@ -72,6 +73,7 @@ func New(config Config) (*Site, error) {
 		pending: newHeld[credentials](config.Store.Now, pendingFor, heldAtMost),
 		shown:   newHeld[once](config.Store.Now, shownFor, heldAtMost),
 		imports: newImporting(config.Store.Now),
+		uploads: uploads{users: map[string]int{}},
 	}
 	if err := s.loadStatic(); err != nil {
 		return nil, err
