@@ -50,21 +50,6 @@ func TestSandbox(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: test, status: 403, code: "subscription_inactive", has: []string{"Service-Environment: test\r"}})
 }
 
-// TestSandboxScopes: a test key is held to its scopes as a live one is.
-func TestSandboxScopes(t *testing.T) {
-	t.Parallel()
-	sandbox := serve(t).store
-	s := serve(t, withSandbox(func() (*db.DB, error) { return sandbox, nil }))
-	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"read:risks"}})
-	for path, scope := range scopeOf() {
-		r := row{path: path, key: test, has: []string{"Service-Environment: test\r"}}
-		if scope != "read:risks" {
-			r.status, r.code, r.has = 403, "insufficient_scope", append(r.has, scope)
-		}
-		s.ask(t, r)
-	}
-}
-
 // TestSandboxFails answers for a sandbox that can't be opened, and leaves live
 // keys alone.
 func TestSandboxFails(t *testing.T) {
