@@ -16,13 +16,13 @@ import (
 // line is how the server stood at the end of a time.
 type line struct {
 	requests, writes float64 // a second; changes so far
-	p50, p99, worst    time.Duration
-	resident           float64 // MB
-	heap               float64 // MB
-	goroutines         float64
-	descriptors        float64
-	wal, file          float64 // MB
-	queue              float64 // deliveries
+	p50, p99, worst  time.Duration
+	resident         float64 // MB
+	heap             float64 // MB
+	goroutines       float64
+	descriptors      float64
+	wal, file        float64 // MB
+	queue            float64 // deliveries
 }
 
 // lines prints one each time, until the load's end.
