@@ -114,7 +114,7 @@ func (d *DB) open(ctx context.Context) error {
 		return err
 	}
 	if !fresh {
-		if err := identify(d.path); errors.Is(err, errForeign) {
+		if err := identify(ctx, d.path); errors.Is(err, errForeign) {
 			return fmt.Errorf("%w; give another path with --db", err)
 		} else if err != nil {
 			return err

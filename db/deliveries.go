@@ -172,6 +172,24 @@ func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
 	return claimed, err
 }
 
+// HastenDeliveries makes due now what was put off while the clock was ahead: it
+// would wait until the clock is there again, which may be years. It returns how
+// many those are. What is claimed meanwhile is left alone.
+func (d *DB) HastenDeliveries(ctx context.Context) (n int64, err error) {
+	const ahead = ` FROM deliveries WHERE state = 'pending' AND subscription_seq IN (SELECT seq FROM webhook_subscriptions)
+		AND due_at > ?1 AND updated_at > ?1 AND due_at >= updated_at`
+	now := Timestamp(d.Now())
+	if err := d.row(ctx, "SELECT EXISTS (SELECT 1"+ahead+")", now).Scan(&n); err != nil || n == 0 {
+		return 0, storeError(err)
+	}
+	err = d.maintain(ctx, func(tx *Tx) error {
+		tx.queued = true
+		n, err = tx.exec("UPDATE deliveries SET due_at = ?1, updated_at = ?1 WHERE (event_seq, subscription_seq) IN (SELECT event_seq, subscription_seq"+ahead+")", tx.At())
+		return err
+	})
+	return n, err
+}
+
 // LogKept is how long the log of a delivered event is kept (contract,
 // "Events").
 const LogKept = 30 * 24 * time.Hour

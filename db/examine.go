@@ -52,7 +52,7 @@ func (d *DB) openToRead(ctx context.Context) error {
 	case info.IsDir():
 		return errors.New("is a folder, not a data file")
 	}
-	if err := identify(d.path); err != nil {
+	if err := identify(ctx, d.path); err != nil {
 		return err
 	}
 	access := "ro"

@@ -50,12 +50,30 @@ var errForeign = errors.New("is not a govsvc data file")
 
 // identify refuses a file that another program made, or that is none of
 // SQLite's.
-func identify(path string) error {
+func identify(ctx context.Context, path string) error {
 	sqlite, ours, err := head(path)
-	if err == nil && (!sqlite || !ours) {
+	if err == nil && (!sqlite || !ours) && !oursByLog(ctx, path) {
 		err = errForeign
 	}
 	return err
+}
+
+// oursByLog asks the log beside a file whose it is. A power cut while the log
+// is moved into the file may garble any of it, its head as well: all of that is
+// in the log still, and SQLite takes it from there.
+func oursByLog(ctx context.Context, path string) bool {
+	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() == 0 {
+		return false
+	}
+	d := &DB{path: path}
+	pool, err := sql.Open("sqlite", d.dsn("ro"))
+	if err != nil {
+		return false
+	}
+	defer pool.Close()
+	var id int64
+	err = pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
+	return err == nil && id == applicationID
 }
 
 // isForeign tells whether a file is another program's. One of ours whose head is

@@ -43,6 +43,8 @@ const (
 	// and for what has become due; it costs microseconds.
 	pollEvery  = 50 * time.Millisecond
 	sweepEvery = time.Hour
+	// hastenEvery is how often the loop looks whether the clock was set back.
+	hastenEvery = time.Minute
 	// againAfter is how long the loop waits when the file can't be used.
 	againAfter = time.Second
 )
@@ -54,6 +56,7 @@ type Deliverer struct {
 	finished chan struct{} // holds one word that attempts have ended
 	attempts sync.WaitGroup
 	next     time.Time // when the next delivery becomes due, as far as is known
+	hastened int       // how often it was looked whether the clock was set back
 }
 
 // NewDeliverer makes a delivery loop. Several may work on one file, each in a
@@ -97,8 +100,9 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	}
 	defer watch.Close()
 	return d.work(ctx, func(attempts context.Context) {
-		sweeper := time.NewTicker(sweepEvery)
+		sweeper := time.NewTicker(hastenEvery)
 		defer sweeper.Stop()
+		d.hasten(ctx)
 		for look := true; ctx.Err() == nil; {
 			if _, err := d.step(ctx, attempts, look); err != nil && ctx.Err() == nil {
 				d.Logger.Warn("webhooks: the data file can't be used; trying again", "error", err)
@@ -119,6 +123,7 @@ func (d *Deliverer) DeliverDue(ctx context.Context) (Totals, error) {
 	err := d.work(ctx, func(attempts context.Context) {
 		tick := time.NewTicker(pollEvery)
 		defer tick.Stop()
+		d.hasten(ctx)
 		for ctx.Err() == nil {
 			due, err := d.step(ctx, attempts, true)
 			if err != nil || due == 0 && d.queue.idle() {
@@ -205,12 +210,26 @@ func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, sweep <-chan time
 				return true
 			}
 		case <-sweep:
-			d.sweep(ctx)
+			if d.hasten(ctx); d.hastened%int(sweepEvery/hastenEvery) == 0 {
+				d.sweep(ctx)
+			}
 		}
 	}
 }
 
 func (d *Deliverer) passed() bool { return !d.next.IsZero() && !d.Store.Now().Before(d.next) }
+
+// hasten delivers now what a clock that was ahead has put off.
+func (d *Deliverer) hasten(ctx context.Context) {
+	d.hastened++
+	n, err := d.Store.HastenDeliveries(ctx)
+	switch {
+	case err != nil && ctx.Err() == nil:
+		d.Logger.Warn("webhooks: not known yet whether the clock was set back", "error", err)
+	case n > 0:
+		d.Logger.Warn("webhooks: the clock was set back; what was put off until later is delivered now", "deliveries", n)
+	}
+}
 
 func (d *Deliverer) sweep(ctx context.Context) {
 	d.queue.forget()

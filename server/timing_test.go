@@ -1,0 +1,166 @@
+package server_test
+
+import (
+	"flag"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+var timingRounds = flag.Int("timing.rounds", 0, "how often the timing tests take each time; 0: they look at the answers alone")
+
+// guess is something that is wrong, and what its refusal takes.
+type guess struct {
+	name string
+	make func(round int) string
+	took []time.Duration
+}
+
+// take tries all guesses in turns, each round in another order, so that what
+// slows the machine slows all alike.
+func take(guesses []*guess, rounds int, try func(string)) {
+	for round := range rounds {
+		order := rand.Perm(len(guesses))
+		for _, i := range order {
+			what := guesses[i].make(round)
+			begun := time.Now()
+			try(what)
+			guesses[i].took = append(guesses[i].took, time.Since(begun))
+		}
+	}
+}
+
+// advantage is how much more often than by chance somebody who compares one
+// time of each says rightly which is which: 0 is nothing, 0.5 is always.
+func advantage(a, b []time.Duration) float64 {
+	sorted := slices.Sorted(slices.Values(b))
+	sum := 0.0
+	for _, one := range a {
+		from, _ := slices.BinarySearch(sorted, one)
+		to, _ := slices.BinarySearch(sorted, one+1)
+		sum += float64(from+to) / 2
+	}
+	return math.Abs(sum/float64(len(a)*len(b)) - 0.5)
+}
+
+// chance is an advantage that as few times show by chance hardly ever (four
+// standard deviations), and what an observer gains nothing by.
+func chance(rounds int) float64 { return 0.03 + 4*math.Sqrt(1/(6*float64(rounds))) }
+
+// alike compares all guesses with the first.
+func alike(t *testing.T, guesses []*guess) {
+	t.Helper()
+	if *timingRounds == 0 {
+		return
+	}
+	for _, g := range guesses {
+		took := slices.Sorted(slices.Values(g.took))
+		gained := advantage(guesses[0].took, g.took)
+		t.Logf("%-50s p10 %9s  median %9s  p90 %9s  advantage %.3f (bound %.3f)", g.name,
+			took[len(took)/10], took[len(took)/2], took[len(took)*9/10], gained, chance(*timingRounds))
+		if gained > chance(*timingRounds) {
+			t.Errorf("%s can be told from %s by time", g.name, guesses[0].name)
+		}
+	}
+}
+
+// random is n characters as keys have them.
+func random(n int) string {
+	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+	var b strings.Builder
+	for range n {
+		b.WriteByte(letters[rand.IntN(len(letters))])
+	}
+	return b.String()
+}
+
+// TestTimingOfKeys: how long the refusal of a key takes does not tell what of
+// it was right, nor whether there is such a key.
+func TestTimingOfKeys(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key := s.key(t, "read:risks")
+	s.get(t, "/risks", key) // so that it is known by its digest
+	_, other := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, ExpiresAt: new(s.clock.Now().Add(time.Hour))})
+	s.clock.advance(2 * time.Hour)
+	id, secret, tag := len("gds_live_")+12, len("gds_live_")+44, 8
+	guesses := []*guess{
+		{name: "random in every part", make: func(int) string { return "gds_live_" + random(52) }},
+		{name: "the id of a key", make: func(int) string { return key[:id] + random(40) }},
+		{name: "the id and secret of a key", make: func(int) string { return key[:secret] + random(tag) }},
+		{name: "all of a key but the last character", make: func(int) string {
+			wrong := key[len(key)-1:]
+			for wrong == key[len(key)-1:] {
+				wrong = random(1)
+			}
+			return key[:len(key)-1] + wrong
+		}},
+		{name: "all of a key but the first of its secret", make: func(int) string { return key[:id] + "_" + key[id+1:] }},
+		{name: "the id and secret of an expired key", make: func(int) string { return other[:secret] + random(tag) }},
+		{name: "the tag of a key", make: func(int) string { return "gds_live_" + random(44) + key[secret:] }},
+		{name: "of the sandbox", make: func(int) string { return "gds_test_" + random(52) }},
+	}
+	take(guesses, max(2, *timingRounds), func(key string) {
+		s.ask(t, row{path: "/risks", key: key, status: 401, code: "invalid_api_key"})
+	})
+	alike(t, guesses)
+}
+
+// TestTimingOfFormerKeys shows what the time of a key of a former form tells:
+// it has no tag, so its beginning is looked up, and a hash taken if there is
+// one. It tells that a beginning is there, which lists of keys show; nothing of
+// the secret.
+func TestTimingOfFormerKeys(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	former := "gov_live_" + random(40)
+	if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), db.KeyDraft{Name: "former", Kind: db.LiveKey, Scopes: []string{"read:risks"}}, former); err != nil {
+		t.Fatal(err)
+	}
+	guesses := []*guess{
+		{name: "the beginning of a former key, all else wrong", make: func(int) string { return former[:len("gov_live_")+12] + random(28) }},
+		{name: "all of a former key but the last character", make: func(int) string { return former[:len(former)-1] + "_" }},
+		{name: "a beginning that no key has", make: func(int) string { return "gov_live_" + random(40) }},
+		{name: "all of a former key, and one more", make: func(int) string { return former + random(1) }},
+	}
+	take(guesses, max(2, *timingRounds/50), func(key string) {
+		s.ask(t, row{path: "/risks", key: key, status: 401, code: "invalid_api_key"})
+	})
+	for _, g := range guesses {
+		slices.Sort(g.took)
+		t.Logf("%-50s median %9s", g.name, g.took[len(g.took)/2])
+	}
+}
+
+// TestTimingOfSignIn: how long a refused sign-in takes does not tell whether
+// there is such a user.
+func TestTimingOfSignIn(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	for _, name := range []string{"ada", "grace"} {
+		if _, err := s.store.CreateUser(t.Context(), db.By{Actor: "system"}, name, db.Editor, "a password of the test"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	guesses := []*guess{
+		{name: "a user, a wrong password", make: func(int) string { return "ada" }},
+		{name: "another user, a wrong password", make: func(int) string { return "grace" }},
+		{name: "nobody", make: func(round int) string { return fmt.Sprintf("nobody-%d", round) }},
+		{name: "nobody, a long name", make: func(int) string { return strings.Repeat("nobody ", 20) }},
+		{name: "no name", make: func(int) string { return "" }},
+	}
+	take(guesses, max(2, *timingRounds), func(name string) {
+		s.clock.advance(time.Hour) // past the bounds on tries
+		_, _, err := s.store.SignIn(t.Context(), db.SignInAttempt{Name: name, Password: "wrong", Address: "192.0.2.1"})
+		if !db.Is(err, db.Unauthenticated) {
+			t.Errorf("%q: %v", name, err)
+		}
+	})
+	alike(t, guesses)
+}
