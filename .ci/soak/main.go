@@ -65,7 +65,7 @@ func run(ctx context.Context, o options) (err error) {
 	if err != nil {
 		return err
 	}
-	defer s.end()
+	defer s.end() //nolint:errcheck // wholesome ended it and looked, unless something failed before
 	rate := o.rate
 	if rate == 0 {
 		peak, err := s.peak(ctx, o.spell)
