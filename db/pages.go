@@ -51,6 +51,9 @@ func (p *pages) init(d *DB) {
 // read runs a query made by joinedRows and returns its two texts, "" where
 // there are no rows.
 func (p *pages) read(ctx context.Context, query string, args []any) (resources, positions string, err error) {
+	if err := ctx.Err(); err != nil { // a free turn might be taken all the same
+		return "", "", err
+	}
 	select {
 	case p.turns <- struct{}{}:
 		defer func() { <-p.turns }()
