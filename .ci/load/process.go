@@ -59,6 +59,16 @@ func (b *bench) file(ctx context.Context, n int) (string, error) {
 	return path, err
 }
 
+// forget removes the data file with n risks, so that the next file is made anew.
+func (b *bench) forget(n int) error {
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if err := os.RemoveAll(filepath.Join(b.folder, fmt.Sprintf("%d.db%s", n, end))); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 func writeRisks(path string, n int) error {
 	file, err := os.Create(path)
 	if err != nil {

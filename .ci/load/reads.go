@@ -128,6 +128,9 @@ func sizes(ctx context.Context, out io.Writer, b *bench) error {
 	fmt.Fprintln(out, "## Pages by the size of the register, one connection, no answers held: p50\n\n| risks | import/s | file MB | first | half depth | severity | severity, status | changed lately | changed ever, severity | most, times the first page of the smallest |\n|---|---|---|---|---|---|---|---|---|---|")
 	var smallest time.Duration
 	for _, n := range b.sizes {
+		if err := b.forget(n); err != nil {
+			return err
+		}
 		begun := time.Now()
 		path, err := b.file(ctx, n)
 		if err != nil {
