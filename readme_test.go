@@ -43,6 +43,40 @@ func TestReadme(t *testing.T) {
 	}
 }
 
+// named finds tests in a text: `server.TestScopes`.
+var named = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z]+)`")
+
+// TestNamedTests: the tests that doc/security.md calls for witnesses exist.
+func TestNamedTests(t *testing.T) {
+	t.Parallel()
+	text, err := os.ReadFile(filepath.Join("doc", "security.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	packages := map[string]string{}
+	for _, name := range named.FindAllStringSubmatch(string(text), -1) {
+		if packages[name[1]] == "" {
+			files, err := filepath.Glob(filepath.Join(name[1], "*_test.go"))
+			if err != nil {
+				t.Fatal(err)
+			}
+			for _, file := range files {
+				code, err := os.ReadFile(file)
+				if err != nil {
+					t.Fatal(err)
+				}
+				packages[name[1]] += string(code)
+			}
+		}
+		if !strings.Contains(packages[name[1]], "\nfunc "+name[2]+"(") {
+			t.Errorf("doc/security.md names %s, which is not there", name[0])
+		}
+	}
+	if len(packages) < 5 {
+		t.Errorf("found names of %d packages", len(packages))
+	}
+}
+
 // example is a command of the README and what it prints.
 type example struct{ command, want string }
 
