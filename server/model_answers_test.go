@@ -1,0 +1,145 @@
+package server_test
+
+import (
+	"encoding/json"
+	"net/url"
+	"strings"
+	"time"
+)
+
+// enquiry is a request, as the service and the model both get it.
+type enquiry struct {
+	operation string // "PATCH /risks/{id}"
+	id        string // of the record in the path
+	query     url.Values
+	body      string
+	once      string // the Idempotency-Key
+	flaw      string // "version", "media" or ""
+	key       *holder
+	mistyped  bool // the key was
+}
+
+func (q enquiry) method() string { m, _, _ := strings.Cut(q.operation, " "); return m }
+
+func (q enquiry) path() string {
+	_, path, _ := strings.Cut(q.operation, " ")
+	return strings.Replace(path, "{id}", q.id, 1)
+}
+
+// answer is what the specification says of a request, in the order of checks of
+// the contract, section 2.
+func (w *world) answer(q enquiry) *expectation {
+	r := rights[q.operation]
+	if !r.public {
+		if refusal := w.admit(q); refusal != nil {
+			return refusal
+		}
+	}
+	if q.flaw == "version" {
+		return refuse(400, "unsupported_version", "Service-Version")
+	}
+	if r.public {
+		return &expectation{status: 200}
+	}
+	if code := w.standing(q.key).permit(r); code != "" {
+		return refuse(403, code, "")
+	}
+	d := w.set(q.key)
+	if q.method() == "GET" {
+		return w.read(d, q.key, q.path(), q.query)
+	}
+	if q.flaw == "media" && q.body != "" {
+		return refuse(415, "unsupported_media_type", "")
+	}
+	limit := 64 << 10
+	if q.operation == "POST /kpis/checkins" {
+		limit = 512 << 10
+	}
+	if len(q.body) > limit {
+		return refuse(413, "payload_too_large", "")
+	}
+	return w.once(q, d, r)
+}
+
+// admit is the check of the credential, the organisation and the rate.
+func (w *world) admit(q enquiry) *expectation {
+	k := q.key
+	switch {
+	case k == nil:
+		return refuse(401, "missing_credential", "")
+	case q.mistyped, k.revoked, !k.expires.IsZero() && !w.now.Before(k.expires):
+		return refuse(401, "invalid_api_key", "")
+	}
+	k.refill(w.now)
+	if code := w.standing(k).gate(); code != "" {
+		return refuse(403, code, "")
+	}
+	if k.remaining() < 1 {
+		return refuse(429, "rate_limit_exceeded", "")
+	}
+	k.level -= int64(time.Minute)
+	return nil
+}
+
+// once answers a write, from what was kept where its Idempotency-Key is known.
+func (w *world) once(q enquiry, d *dataset, r right) *expectation {
+	if q.once == "" && r.required {
+		return refuse(400, "invalid_parameter", "Idempotency-Key")
+	}
+	var body map[string]any
+	malformed := json.Unmarshal([]byte(q.body), &body)
+	request := q.method() + " " + q.path() + " " + q.body
+	if q.body == "" || malformed == nil {
+		request = q.method() + " " + q.path() + " " + plainJSON(body)
+	}
+	if q.operation == "POST /webhooks/subscriptions/{id}/test" && body == nil {
+		request = q.method() + " " + q.path() + " {}"
+	}
+	place := q.key.org + " " + d.name + " " + q.once
+	if kept, known := w.kept[place]; known && q.once != "" && w.now.Sub(kept.at) < 24*time.Hour {
+		if kept.request != request {
+			return refuse(409, "idempotency_key_reused", "Idempotency-Key")
+		}
+		e := plain[expectationData](kept.data)
+		return &expectation{status: kept.status, object: e.Object, data: e.Data, replayed: true}
+	}
+	e := w.done(q, d, body, malformed)
+	if e.status < 300 && q.once != "" {
+		commit := e.commit
+		e.commit = func(id string) {
+			commit(id)
+			w.kept[place] = keptReply{request, e.status, expectationData{e.object, withoutSecretShown(e.data)}, w.now}
+		}
+	}
+	return e
+}
+
+// expectationData is what is kept of an answer.
+type expectationData struct {
+	Object string
+	Data   any
+}
+
+// withoutSecretShown is an answer as a replay has it.
+func withoutSecretShown(data any) any {
+	r := plain[map[string]any](data)
+	if _, shown := r["secret"]; shown {
+		r["secret"] = nil
+	}
+	return r
+}
+
+// done does a write whose Idempotency-Key is new.
+func (w *world) done(q enquiry, d *dataset, body map[string]any, malformed error) *expectation {
+	for name := range q.query {
+		return refuse(400, "invalid_parameter", name)
+	}
+	form := bodyForms[q.operation]
+	if malformed != nil && (q.body != "" || len(form) > 0) || malformed == nil && body == nil {
+		return refuse(400, "invalid_parameter", anyParam)
+	}
+	if faults := wrong(form, body, ""); len(faults) > 0 {
+		return refuse(400, "invalid_parameter", anyOf(faults))
+	}
+	return w.write(d, q.key, q.operation, q.id, body)
+}

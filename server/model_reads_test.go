@@ -1,0 +1,337 @@
+package server_test
+
+import (
+	"cmp"
+	"fmt"
+	"net/url"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+)
+
+// expectation is what the model says that an answer must be.
+type expectation struct {
+	status      int
+	code, param string
+	object      string // of the envelope
+	data        any    // of the envelope
+	more        bool
+	replayed    bool
+	// learn takes from the answer what the service chose, and returns the data
+	// that is right then; nil where nothing is to be learnt.
+	learn func(data any, next string) (any, error)
+	// commit is done when the answer was as expected; may be nil.
+	commit func(requestID string)
+}
+
+func refuse(status int, code, param string) *expectation {
+	return &expectation{status: status, code: code, param: param}
+}
+
+// catalogue is a list of the specification.
+type catalogue struct {
+	object, stored string            // as shown, as kept
+	order          string            // member; newest first, signals by type upwards
+	filters        map[string]string // parameter → member
+	values         map[string]string // parameter → the values it takes; all, where there is none
+	since          bool
+}
+
+const (
+	riskLevels       = "CRITICAL HIGH MEDIUM LOW"
+	riskStatuses     = "Open InProgress Mitigated Accepted Closed"
+	incidentLevels   = "low medium high critical"
+	incidentStatuses = "open investigating contained resolved post_review closed"
+	reviewStates     = "active under_review negotiating sunsetting exited blocked"
+)
+
+var catalogues = map[string]catalogue{
+	"/scores":  {"score", "assessment", "completed_at", nil, nil, true},
+	"/signals": {"signal", "signal", "signal_type", map[string]string{"type": "signal_type"}, nil, true},
+	"/risks": {
+		"risk", "risk", "created_at",
+		map[string]string{"severity": "severity", "status": "status"},
+		map[string]string{"severity": riskLevels, "status": riskStatuses},
+		true,
+	},
+	"/roadmap/milestones": {
+		"milestone", "milestone", "created_at",
+		map[string]string{"status": "status"},
+		map[string]string{"status": "not_started in_progress blocked completed cancelled"},
+		true,
+	},
+	"/compliance/obligations": {
+		"obligation", "obligation", "created_at",
+		map[string]string{"regime_id": "regime_id", "status": "status"},
+		map[string]string{"status": "not_started in_progress compliant at_risk non_compliant not_applicable"},
+		true,
+	},
+	"/vendor/inventory": {
+		"vendor", "vendor", "created_at", map[string]string{"status": "status"}, map[string]string{"status": reviewStates}, true,
+	},
+	"/talent/gaps": {
+		"talent_gap", "talent_gap", "created_at",
+		map[string]string{"status": "status"},
+		map[string]string{"status": "open in_progress filled deferred closed"},
+		true,
+	},
+	"/incidents": {
+		"incident", "incident", "created_at",
+		map[string]string{"severity": "severity", "status": "status"},
+		map[string]string{"severity": incidentLevels, "status": incidentStatuses},
+		true,
+	},
+	"/kpis": {
+		"kpi", "kpi", "created_at",
+		map[string]string{"code": "code", "status": "status"},
+		map[string]string{"status": "draft active achieved missed retired"},
+		true,
+	},
+	"/webhooks/subscriptions": {"webhook_subscription", "webhook_subscription", "created_at", nil, nil, false},
+}
+
+// currentOf are the reads of one current object: path → object as shown, as kept.
+var currentOf = map[string][2]string{
+	"/scorecard": {"scorecard", "assessment"}, "/roadmap": {"roadmap", "roadmap"},
+	"/compliance": {"compliance_posture", "compliance_posture"},
+	"/vendor":     {"vendor_portfolio", "vendor_portfolio"}, "/talent": {"talent_readiness", "talent_readiness"},
+}
+
+// read is the answer to a GET whose caller may ask.
+func (w *world) read(d *dataset, k *holder, path string, query url.Values) *expectation {
+	if c, isCurrent := currentOf[path]; isCurrent {
+		for name := range query {
+			return refuse(400, "invalid_parameter", name)
+		}
+		e := &expectation{status: 200, object: c[0]}
+		if now := d.active(c[1]); now != nil {
+			e.data = now.show(c[0])
+		}
+		return e
+	}
+	if path == "/audit" {
+		return w.pull(d, k, query)
+	}
+	return w.list(d, path, query)
+}
+
+// list is a page of a list, newest first.
+func (w *world) list(d *dataset, path string, query url.Values) *expectation {
+	c := catalogues[path]
+	limit, since, bad := w.bounds(c, query)
+	if bad != "" {
+		return refuse(400, "invalid_parameter", bad)
+	}
+	after, known := w.mark(query, path, d)
+	if !known {
+		return refuse(400, "invalid_cursor", "cursor")
+	}
+	var rows []thing
+	for _, r := range d.things[c.stored] {
+		if r.fits(c, query) && r.text("updated_at") >= since && (after == nil || c.behind(r, after)) && d.listed(c, r) {
+			rows = append(rows, r)
+		}
+	}
+	slices.SortFunc(rows, c.compare)
+	e := &expectation{status: 200, object: "list", more: len(rows) > limit}
+	page := rows[:min(limit, len(rows))]
+	data := []any{}
+	for _, r := range page {
+		data = append(data, r.show(c.object))
+	}
+	e.data = data
+	e.learn = func(_ any, next string) (any, error) {
+		if e.more {
+			last := page[len(page)-1]
+			w.cursors = append(w.cursors, mark{token: next, list: path, set: d.name, order: last.text(c.order), id: last.text("id")})
+		}
+		return data, nil
+	}
+	return e
+}
+
+// listed leaves the milestones of other roadmaps than the active one out.
+func (d *dataset) listed(c catalogue, r thing) bool {
+	return c.object != "milestone" || r["roadmap_id"] == d.active("roadmap")["id"]
+}
+
+func (c catalogue) compare(a, b thing) int {
+	if c.object == "signal" {
+		return cmp.Compare(a.text(c.order), b.text(c.order))
+	}
+	return -cmp.Compare(a.text(c.order)+a.text("id"), b.text(c.order)+b.text("id"))
+}
+
+func (c catalogue) behind(r thing, m *mark) bool {
+	return c.compare(r, thing{c.order: m.order, "id": m.id}) > 0
+}
+
+func (r thing) fits(c catalogue, query url.Values) bool {
+	for parameter, member := range c.filters {
+		if query.Has(parameter) && r[member] != query.Get(parameter) {
+			return false
+		}
+	}
+	return true
+}
+
+// bounds reads the parameters of a list; bad names the one at fault.
+func (w *world) bounds(c catalogue, query url.Values) (limit int, since, bad string) {
+	limit = 25
+	var faults []string
+	for name, values := range query {
+		value, good := values[0], true
+		_, filter := c.filters[name]
+		switch {
+		case value == "":
+			good = false
+		case name == "limit":
+			n, err := strconv.Atoi(value)
+			limit, good = n, err == nil && n >= 1 && n <= 100
+		case name == "updated_since" && c.since:
+			since, good = instantOf(value)
+		case name == "cursor":
+		default:
+			good = filter && (c.values[name] == "" || slices.Contains(strings.Fields(c.values[name]), value))
+		}
+		if !good {
+			faults = append(faults, name)
+		}
+	}
+	return limit, since, anyOf(faults)
+}
+
+// anyOf is the parameter that an error names: where several are at fault, which
+// of them is not said.
+func anyOf(faults []string) string {
+	switch len(faults) {
+	case 0:
+		return ""
+	case 1:
+		return faults[0]
+	}
+	return anyParam
+}
+
+// instantOf reads a date, meaning midnight UTC, or a timestamp.
+func instantOf(text string) (string, bool) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		at, err = time.Parse(time.DateOnly, text)
+	}
+	return stamp(at), err == nil
+}
+
+// mark finds the place that a query's cursor stands for; nil is the start.
+func (w *world) mark(query url.Values, list string, d *dataset) (*mark, bool) {
+	token := query.Get("cursor")
+	if token == "" {
+		return nil, true
+	}
+	for _, m := range w.cursors {
+		if m.token == token && m.list == list && m.set == d.name {
+			return &m, true
+		}
+	}
+	return nil, false
+}
+
+// pull is a page of the audit log, oldest first; it is audited itself.
+func (w *world) pull(d *dataset, k *holder, query url.Values) *expectation {
+	limit, format := 100, "json"
+	bounds, faults := map[string]string{"since": "", "until": "~"}, []string{}
+	for name, values := range query {
+		value, good := values[0], false
+		switch name {
+		case "limit":
+			n, err := strconv.Atoi(value)
+			limit, good = n, err == nil && n >= 1 && n <= 1000
+		case "format":
+			format, good = value, value == "json" || value == "ndjson"
+		case "since", "until":
+			bounds[name], good = instantOf(value)
+		case "cursor":
+			good = value != ""
+		}
+		if !good {
+			faults = append(faults, name)
+		}
+	}
+	if len(faults) > 0 {
+		return refuse(400, "invalid_parameter", anyOf(faults))
+	}
+	after, known := w.mark(query, "/audit", d)
+	if !known {
+		return refuse(400, "invalid_cursor", "cursor")
+	}
+	first := 0
+	if after != nil {
+		first, bounds["since"] = after.seq, ""
+	}
+	return w.pulled(d, k, format, first, limit, bounds, query.Get("cursor"))
+}
+
+func (w *world) pulled(d *dataset, k *holder, format string, first, limit int, bounds map[string]string, from string) *expectation {
+	rows, last, more := []any{}, first, false
+	for i, event := range d.log {
+		if at := event.text("time"); i < first || at < bounds["since"] || at >= bounds["until"] {
+			continue
+		}
+		if more = len(rows) == limit; more {
+			break
+		}
+		rows, last = append(rows, map[string]any(event)), i+1
+	}
+	e := &expectation{status: 200, object: "list", data: rows, more: more}
+	if format == "ndjson" {
+		e.object = "ndjson"
+	}
+	e.learn = func(data any, next string) (any, error) {
+		if len(rows) == 0 {
+			if next != from {
+				return nil, fmt.Errorf("an empty page gives the cursor %q, not the %q it was called with", next, from)
+			}
+			return rows, nil
+		}
+		if next == "" {
+			return nil, fmt.Errorf("no cursor after %d events", len(rows))
+		}
+		w.cursors = append(w.cursors, mark{token: next, list: "/audit", set: d.name, seq: last})
+		got, _ := data.([]any)
+		for i := range min(len(rows), len(got)) {
+			rows[i] = w.learnEvent(rows[i].(map[string]any), got[i].(map[string]any))
+		}
+		return rows, nil
+	}
+	e.commit = func(request string) {
+		d.note(thing{
+			"time": w.stamp(), "actor": "key:" + k.id, "action": "api.read.audit", "category": "data_access",
+			"resource_type": nil, "resource_id": nil, "severity": 1.0, "request": request,
+		})
+	}
+	return e
+}
+
+// learnEvent is an audit event as it must be shown. The service chose its id,
+// once, and its metadata must tell of the request and of what changed.
+func (w *world) learnEvent(event thing, shown map[string]any) map[string]any {
+	if id, _ := shown["id"].(string); event["id"] == nil && !w.seen[id] {
+		event["id"], w.seen[id] = id, true
+	}
+	out := thing{"object": "audit_event"}
+	if told, has := event["metadata"]; has {
+		out["metadata"] = told
+	}
+	for _, member := range strings.Fields("id time actor action category resource_type resource_id severity") {
+		out[member] = event[member]
+	}
+	metadata, _ := shown["metadata"].(map[string]any)
+	if request, made := event["request"]; made && metadata["request_id"] == request {
+		out["metadata"] = metadata
+		if changes, told := event["changes"]; told && plainJSON(changes) != plainJSON(metadata["changes"]) {
+			out["metadata"] = map[string]any{"changes": changes}
+		}
+	}
+	return out
+}

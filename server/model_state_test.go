@@ -1,0 +1,368 @@
+package server_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// The model: what the specification says of the service, in plain maps and
+// slices. It knows nothing of the code.
+
+// thing is a record with all its members, those that the API does not show too.
+type thing map[string]any
+
+func (r thing) text(member string) string { s, _ := r[member].(string); return s }
+
+// world is all that the service knows.
+type world struct {
+	now     time.Time
+	sets    map[string]*dataset // by organisation; "sandbox" is that of all test keys
+	terms   map[string]standing // by organisation
+	keys    []*holder
+	kept    map[string]keptReply // by organisation, environment and Idempotency-Key
+	cursors []mark
+	seen    map[string]bool // ids that were given out
+	tags    map[string]tagged
+	urls    map[string]string // what comes of a test, by the URLs that may be subscribed
+}
+
+// dataset is what one organisation, or the sandbox, has.
+type dataset struct {
+	name       string
+	frozen     bool               // the sandbox: a write changes nothing
+	things     map[string][]thing // by object, in the order they were made
+	checkins   []thing
+	log        []thing // audit events
+	riskNumber int
+	timeline   []string // of incidents: id and status
+	evidence   []string // of risks: id and reason
+	deliveries []string // subscription and type
+}
+
+// holder is an API key.
+type holder struct {
+	id, plain, org string
+	test           bool
+	scopes         []string
+	perMinute      int
+	expires        time.Time // zero is never
+	revoked        bool
+	level          int64 // of the bucket: requests times a minute in nanoseconds
+	at             time.Time
+}
+
+// keptReply is an answer that is replayed.
+type keptReply struct {
+	request string
+	status  int
+	data    any
+	at      time.Time
+}
+
+// mark is a cursor that was given out, and the place it stands for.
+type mark struct {
+	token, list, set string
+	order, id        string
+	seq              int // in the audit log
+}
+
+// tagged is an ETag and what it was given for.
+type tagged struct{ tag, content string }
+
+func (w *world) stamp() string { return stamp(w.now) }
+
+func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
+
+// sandboxNow is the instant at which the sandbox stands still.
+const sandboxNow = "2026-09-12T12:00:00.000Z"
+
+// set is what a key works on.
+func (w *world) set(k *holder) *dataset {
+	if k.test {
+		return w.sets["sandbox"]
+	}
+	return w.sets[k.org]
+}
+
+func (w *world) standing(k *holder) standing {
+	s := w.terms[k.org]
+	s.scopes = k.scopes
+	return s
+}
+
+// refill brings a key's bucket to now: it holds perMinute requests and gains
+// a sixtieth of them each second.
+func (k *holder) refill(now time.Time) {
+	full := int64(k.perMinute) * int64(time.Minute)
+	gained := int64(min(now.Sub(k.at), time.Minute)) * int64(k.perMinute)
+	k.level, k.at = min(full, k.level+gained), now
+}
+
+func (k *holder) remaining() int { return int(k.level / int64(time.Minute)) }
+
+// visible are the members that the API shows, in the specification's tables.
+var visible = map[string]string{
+	"score":                "id overall_score adjusted_score verdict confidence methodology_version completed_at",
+	"scorecard":            "id overall_score adjusted_score verdict confidence methodology_version completed_at completeness evidence_ratio frameworks_applied",
+	"risk":                 "id risk_id dimension description severity residual_severity status source owner_name financial_exposure_min financial_exposure_max target_date created_at",
+	"signal":               "id signal_type module_id numeric_value rag source_version as_of",
+	"roadmap":              "id version_number executive_summary framework_blend phases milestones_count generated_at",
+	"milestone":            "id roadmap_id milestone_key title phase sequence status rag_status progress_pct owner_role target_date created_at",
+	"compliance_posture":   "id version_number overall_posture primary_jurisdictions regimes executive_summary generated_at",
+	"obligation":           "id obligation_key regime_id regime_name jurisdiction title priority_band status owner_role target_date created_at",
+	"vendor_portfolio":     "id version_number portfolio_posture executive_summary cross_vendor_risks recommended_actions generated_at",
+	"vendor":               "id vendor_key vendor_name category ai_role initial_risk_band initial_recommendation status contract_end annual_cost_usd created_at",
+	"talent_readiness":     "id version_number overall_readiness executive_summary build_buy_borrow generated_at",
+	"talent_gap":           "id gap_key role_title function_area headcount_needed priority_band recommended_path status owner_role target_date created_at",
+	"incident":             "id title description incident_type severity status affected_systems jurisdictions owner notification_required notification_deadline notified_at created_at updated_at",
+	"kpi":                  "id code objective_id statement metric_name unit direction baseline_value target_value current_value current_as_of measurement_frequency status created_at updated_at",
+	"webhook_subscription": "id url description event_types active created_via created_at updated_at",
+	"kpi_checkin":          "id key_result_id key_result_code value period_start source evidence_ref note created_at",
+}
+
+// show is a record as the API shows it.
+func (r thing) show(object string) map[string]any {
+	out := map[string]any{"object": object}
+	for _, member := range strings.Fields(visible[object]) {
+		out[member] = r[member]
+	}
+	return out
+}
+
+// find is the record of an id; nil where the data set has none.
+func (d *dataset) find(object, id string) thing {
+	for _, r := range d.things[object] {
+		if r.text("id") == id {
+			return r
+		}
+	}
+	return nil
+}
+
+// where is the last record whose member has a value; nil where there is none.
+func (d *dataset) where(object, member string, value any) thing {
+	for _, r := range slices.Backward(d.things[object]) {
+		if r[member] == value {
+			return r
+		}
+	}
+	return nil
+}
+
+// add makes a record. A frozen data set stays as it is.
+func (d *dataset) add(object string, r thing) {
+	if !d.frozen {
+		d.things[object] = append(d.things[object], r)
+	}
+}
+
+// note adds an event to the audit log.
+func (d *dataset) note(event thing) {
+	if !d.frozen {
+		d.log = append(d.log, event)
+	}
+}
+
+// wrote is the audit event of a write through the API.
+func wrote(object string, id any) thing {
+	category := "data_change"
+	if strings.HasPrefix(object, "webhook") {
+		category = "webhook"
+	}
+	noun, on := object, object
+	switch object {
+	case "kpi_checkin_batch":
+		noun, on, id = "kpi_checkin", "kpi_checkin", nil
+	case "webhook_test_delivery":
+		on = "webhook_subscription"
+	}
+	return thing{"action": "api.write." + noun, "category": category, "resource_type": on, "resource_id": id, "severity": 3.0}
+}
+
+// raise queues an event for each active subscription that wants it.
+func (d *dataset) raise(kind string) {
+	if d.frozen {
+		return
+	}
+	for _, s := range d.things["webhook_subscription"] {
+		types, _ := s["event_types"].([]any)
+		if s["active"] == true && (len(types) == 0 || slices.Contains(types, any(kind))) {
+			d.deliveries = append(d.deliveries, s.text("id")+" "+kind)
+		}
+	}
+}
+
+// change sets the members that are given and differ, and tells whether any did.
+func (r thing) change(given thing, at string) bool {
+	before := plainJSON(r)
+	maps.Copy(r, given)
+	if plainJSON(r) == before {
+		return false
+	}
+	r["updated_at"] = at
+	return true
+}
+
+func plainJSON(value any) string {
+	text, err := json.Marshal(value)
+	if err != nil {
+		panic(err)
+	}
+	return string(text)
+}
+
+// plain is a value as it comes out of JSON.
+func plain[T any](value any) (out T) {
+	if err := json.Unmarshal([]byte(plainJSON(value)), &out); err != nil {
+		panic(fmt.Sprint(err, value))
+	}
+	return out
+}
+
+// put is an import of one record (contract, section 5). Every member that the
+// API shows is given, and an id.
+func (d *dataset) put(object string, given thing, at string) {
+	given = maps.Clone(given)
+	for _, member := range []string{"created_at", "updated_at"} {
+		if given[member] == nil {
+			given[member] = at
+		}
+	}
+	switch object {
+	case "signal":
+		d.putSignal(given, at)
+		return
+	case "kpi_checkin":
+		d.putPeriod(d.where("kpi", "code", given["key_result_code"]), given)
+		return
+	case "milestone":
+		d.putMilestone(given, at)
+		return
+	case "roadmap", "kpi":
+		d.settled(object, given)
+	case "risk":
+		var n int
+		if _, err := fmt.Sscanf(given.text("risk_id"), "RISK-%d", &n); err == nil {
+			d.riskNumber = max(d.riskNumber, n)
+		}
+	}
+	key := map[string]string{
+		"assessment": "completed_at", "risk": "risk_id", "obligation": "obligation_key", "vendor": "vendor_key",
+		"talent_gap": "gap_key", "kpi": "code", "incident": "id",
+	}[object]
+	if key == "" {
+		key = "version_number"
+	}
+	known := d.where(object, key, given[key])
+	if known == nil {
+		d.things[object] = append(d.things[object], given)
+		return
+	}
+	known.amend(given, at)
+}
+
+// settled drops from an import what follows from other records that are known:
+// a roadmap's milestones are counted, a key result's value is its latest.
+func (d *dataset) settled(object string, given thing) {
+	if object == "kpi" {
+		if kpi := d.where("kpi", "code", given["code"]); kpi != nil && kpi["current_as_of"] != nil && given["current_as_of"] == nil {
+			delete(given, "current_value")
+			delete(given, "current_as_of")
+		}
+		return
+	}
+	if roadmap := d.where("roadmap", "version_number", given["version_number"]); roadmap != nil && roadmap["milestones_count"] != nil && given["milestones_count"] == nil {
+		delete(given, "milestones_count")
+	}
+}
+
+// amend is an import of a record that is there already.
+func (r thing) amend(given thing, at string) {
+	for _, member := range []string{"id", "created_at", "updated_at"} {
+		delete(given, member)
+	}
+	r.change(given, at)
+}
+
+// putSignal: the value with the latest as_of is the current one of its type.
+func (d *dataset) putSignal(given thing, at string) {
+	for i, known := range d.things["signal"] {
+		switch {
+		case known["signal_type"] != given["signal_type"] || known.text("as_of") > given.text("as_of"):
+		case known["as_of"] == given["as_of"]:
+			known.amend(given, at)
+		default:
+			d.things["signal"][i] = given
+		}
+		if known["signal_type"] == given["signal_type"] {
+			return
+		}
+	}
+	d.things["signal"] = append(d.things["signal"], given)
+}
+
+// putMilestone adds to the roadmap that the record names, or the active one.
+func (d *dataset) putMilestone(given thing, at string) {
+	roadmap := d.active("roadmap")
+	if version, named := given["roadmap_version"]; named {
+		roadmap = d.where("roadmap", "version_number", version)
+	}
+	delete(given, "roadmap_version")
+	given["roadmap_id"] = roadmap["id"]
+	count := 0.0
+	for _, known := range d.things["milestone"] {
+		if known["roadmap_id"] != roadmap["id"] {
+			continue
+		}
+		count++
+		if known["milestone_key"] == given["milestone_key"] {
+			known.amend(given, at)
+			return
+		}
+	}
+	d.things["milestone"] = append(d.things["milestone"], given)
+	if shown, _ := roadmap["milestones_count"].(float64); count+1 > shown {
+		roadmap["milestones_count"] = count + 1
+	}
+}
+
+// active is the record with the highest version, or the latest assessment.
+func (d *dataset) active(object string) thing {
+	var latest thing
+	for _, r := range d.things[object] {
+		if object == "assessment" && (latest == nil || r.text("completed_at") > latest.text("completed_at")) {
+			latest = r
+		} else if object != "assessment" && (latest == nil || r["version_number"].(float64) > latest["version_number"].(float64)) {
+			latest = r
+		}
+	}
+	return latest
+}
+
+// putPeriod keeps one value a key result and period; the current value follows
+// the latest period.
+func (d *dataset) putPeriod(kpi, given thing) thing {
+	for _, known := range d.checkins {
+		if known["key_result_code"] == kpi["code"] && known["period_start"] == given["period_start"] {
+			for _, member := range []string{"value", "source", "evidence_ref", "note"} {
+				known[member] = given[member]
+			}
+			kpi.follow(known)
+			return known
+		}
+	}
+	given["key_result_id"] = kpi["id"]
+	d.checkins = append(d.checkins, given)
+	kpi.follow(given)
+	return given
+}
+
+func (r thing) follow(checkin thing) {
+	if asOf := checkin.text("period_start") + "T00:00:00.000Z"; asOf >= r.text("current_as_of") {
+		r["current_value"], r["current_as_of"] = checkin["value"], asOf
+	}
+}

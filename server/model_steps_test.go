@@ -1,0 +1,211 @@
+package server_test
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+
+	"govsvc/db"
+)
+
+// step is one thing done to the service and to the model. It is plain data that
+// means the same wherever it stands in a sequence, so that a sequence stays one
+// when steps are left out: a record is named by its number among those known,
+// a cursor by how long ago it was given out.
+type step struct {
+	Do     string            `json:",omitempty"` // an operation, "tool NAME", "message", "import OBJECT", "clock", "terms", "revoke", "restart" or "check"
+	Who    int               `json:",omitempty"` // the key's number; nobody's or mistyped
+	Query  map[string]string `json:",omitempty"` // "@n" is the n-th last cursor of the list, "!n" of whichever
+	Pick   int               `json:",omitempty"` // which record; negative is none of the key's own
+	Body   map[string]any    `json:",omitempty"` // "@delivered" and the like are receivers, "@kpi n" a key result
+	Raw    string            `json:",omitempty"` // a body that is none
+	Pad    int               `json:",omitempty"` // white space up to so many bytes
+	Once   string            `json:",omitempty"` // the Idempotency-Key
+	Flaw   string            `json:",omitempty"` // "version" or "media"
+	Legacy bool              `json:",omitempty"` // the key comes as x-api-key
+	Tag    bool              `json:",omitempty"` // with the ETag of the last answer
+	Org    string            `json:",omitempty"` // that the operator works on
+	N      int64             `json:",omitempty"` // a number, as the step takes one
+}
+
+// The keys of the model, by number.
+const (
+	mistyped   = -2
+	anonymous  = -1
+	ofDefault  = 0
+	readsAll   = 1
+	narrow     = 2
+	ofAcme     = 3
+	ofSandbox  = 4
+	sandboxed  = 5
+	slow       = 6
+	shortLived = 7
+)
+
+// maker makes steps.
+type maker struct {
+	*rand.Rand
+	writes []step // lately made, to be repeated
+}
+
+func (m *maker) one(of ...string) string { return of[m.IntN(len(of))] }
+func (m *maker) word(list string) string { return m.one(strings.Fields(list)...) }
+
+// in tells true once in n times.
+func (m *maker) in(n int) bool { return m.IntN(n) == 0 }
+
+func (m *maker) next() step {
+	switch n := m.IntN(1000); {
+	case n < 380:
+		return m.read()
+	case n < 680:
+		return m.write()
+	case n < 760 && len(m.writes) > 0:
+		return m.writes[m.IntN(len(m.writes))]
+	case n < 840:
+		return m.tool()
+	case n < 860:
+		return step{Do: "message", Who: m.who(), N: int64(m.IntN(len(rpcMessages)))}
+	case n < 930:
+		return m.put()
+	case n < 980:
+		return step{Do: "clock", N: m.duration()}
+	case n < 990:
+		return m.terms()
+	case n < 991:
+		return step{Do: "revoke", Who: m.IntN(2)*(shortLived-narrow) + narrow}
+	case n < 992 && m.in(2):
+		return step{Do: "restart"}
+	case n < 995:
+		return step{Do: "check", N: int64(m.IntN(100))}
+	}
+	return step{Do: m.one("GET /", "GET /openapi.json"), Who: m.who()}
+}
+
+// duration is a while in milliseconds: a moment mostly, at times hours.
+func (m *maker) duration() int64 {
+	switch m.IntN(10) {
+	case 0:
+		return int64(m.IntN(int(26 * time.Hour / time.Millisecond)))
+	case 1, 2:
+		return int64(m.IntN(int(time.Hour / time.Millisecond)))
+	}
+	return int64(m.IntN(20_000))
+}
+
+func (m *maker) who() int {
+	switch n := m.IntN(100); {
+	case n < 2:
+		return -1 - n
+	case n < 50:
+		return ofDefault
+	case n < 65:
+		return ofAcme
+	case n < 78:
+		return ofSandbox
+	case n < 85:
+		return slow
+	}
+	return 1 + m.IntN(shortLived)
+}
+
+// read is a GET of a list, a current object or the log.
+func (m *maker) read() step {
+	s := step{Who: m.who(), Query: map[string]string{}, Legacy: m.in(10), Tag: m.in(3)}
+	if m.in(40) {
+		s.Flaw = "version"
+	}
+	switch m.IntN(8) {
+	case 0:
+		s.Do = "GET " + m.one(slices.Sorted(maps.Keys(currentOf))...)
+	case 1:
+		s.Do = "GET /audit"
+		m.optional(s.Query, 3, "limit", fmt.Sprint(1+m.IntN(1000)), "0", "1001", "x")
+		m.optional(s.Query, 3, "format", m.one("json", "ndjson"), "xml", "NDJSON")
+		m.optional(s.Query, 4, "since", m.instant(), "yesterday")
+		m.optional(s.Query, 4, "until", m.instant(), "")
+		m.optional(s.Query, 2, "cursor", m.cursor(), "bogus")
+	default:
+		path := m.one(slices.Sorted(maps.Keys(catalogues))...)
+		s.Do = "GET " + path
+		m.filter(s.Query, catalogues[path])
+	}
+	if m.in(40) {
+		s.Query = map[string]string{"page": "2"}
+	}
+	return s
+}
+
+// filter fills a query for a list.
+func (m *maker) filter(query map[string]string, c catalogue) {
+	for _, name := range slices.Sorted(maps.Keys(c.filters)) {
+		values := c.values[name]
+		if values == "" {
+			values = map[string]string{"type": "drift bias none", "code": "KR-1 KR-2 none", "regime_id": "gdpr eu-ai-act none"}[name]
+			m.optional(query, 3, name, m.word(values))
+			continue
+		}
+		m.optional(query, 4, name, m.word(values), "nonsense", strings.ToUpper(values[:3])+"x", "")
+	}
+	m.optional(query, 2, "limit", fmt.Sprint(1+m.IntN(m.IntN(100)+1)), "0", "101", "-1", "1.5", "x", "")
+	m.optional(query, 3, "cursor", m.cursor(), "bogus", "")
+	if c.since {
+		m.optional(query, 4, "updated_since", m.instant(), "yesterday", "2026-02-30", "")
+	}
+}
+
+// optional sets a parameter once in n times; seldom to a bad value.
+func (m *maker) optional(query map[string]string, n int, name, value string, bad ...string) {
+	if !m.in(n) {
+		return
+	}
+	query[name] = value
+	if len(bad) > 0 && m.in(25) {
+		query[name] = m.one(bad...)
+	}
+}
+
+func (m *maker) cursor() string {
+	if m.in(15) {
+		return fmt.Sprint("!", m.IntN(50))
+	}
+	return fmt.Sprint("@", m.IntN(8))
+}
+
+// instant is a time about the start of the run, as a date at times.
+func (m *maker) instant() string {
+	at := start.Add(time.Duration(m.IntN(200)-20) * time.Hour)
+	switch m.IntN(3) {
+	case 0:
+		return at.Format(time.DateOnly)
+	case 1:
+		return at.In(time.FixedZone("", 3600)).Format(time.RFC3339)
+	}
+	return stamp(at.Add(time.Duration(m.IntN(1000)) * time.Millisecond))
+}
+
+func (m *maker) tool() step {
+	s := step{Do: "tool " + m.one(slices.Sorted(maps.Keys(toolReads))...), Who: m.who(), Query: map[string]string{}, Legacy: m.in(10)}
+	path := enquiry{operation: toolReads[strings.TrimPrefix(s.Do, "tool ")]}.path()
+	if c, isList := catalogues[path]; isList {
+		m.filter(s.Query, c)
+	}
+	if m.in(30) {
+		s.Query = map[string]string{"page": "2"}
+	}
+	return s
+}
+
+func (m *maker) terms() step {
+	plan, subscription := db.Enterprise, db.Active
+	if m.in(3) {
+		plan = []db.Plan{db.Starter, db.Professional, db.Business}[m.IntN(3)]
+	}
+	if m.in(8) {
+		subscription = []db.Subscription{db.PastDue, db.Canceled}[m.IntN(2)]
+	}
+	return step{Do: "terms", Org: m.one(db.DefaultOrganisation, "acme"), Body: map[string]any{"plan": string(plan), "subscription": string(subscription)}}
+}

@@ -1,0 +1,240 @@
+package server_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"flag"
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"govsvc/db"
+	"govsvc/sandbox"
+	"govsvc/server"
+)
+
+var modelSteps = flag.Int("model.steps", 4000, "how many steps TestModel does, 2,000 on a file")
+
+// perRun is how many steps are done on one file.
+const perRun = 2000
+
+// TestModel leads the service and a model of the specification through the same
+// random steps: all operations, by several keys, with good and bad inputs, while
+// the operator imports and changes plans and time passes. Each answer must be
+// the model's. Where one is not, the shortest sequence found that shows it is
+// printed, with its seed.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	seed := seedOf(t)
+	statuses := map[int]int{}
+	for n := 0; n*perRun < *modelSteps; n++ {
+		m := &maker{Rand: rand.New(rand.NewPCG(seed, uint64(n)))}
+		var steps []step
+		for range min(perRun, *modelSteps-n*perRun) - 1 {
+			steps = append(steps, m.next())
+		}
+		steps = append(steps, step{Do: "check", N: 99})
+		at, fault := lead(t, steps, statuses)
+		if fault != nil {
+			printShortest(t, steps[:at+1], fault)
+			return
+		}
+	}
+	t.Logf("%d steps; %d replays; answers by status: %v", *modelSteps, statuses[replays], statuses)
+}
+
+// lead does the steps on a fresh service and a fresh model, until they differ.
+func lead(t *testing.T, steps []step, answers map[int]int) (at int, fault error) {
+	t.Helper()
+	t.Run(fmt.Sprint("run-", runs.Add(1)), func(t *testing.T) { // no #, which ends a path in SQLite's URLs
+		r := newRun(t)
+		r.answers = answers
+		for at = range steps {
+			if fault = r.do(steps[at]); fault != nil {
+				return
+			}
+		}
+	})
+	return at, fault
+}
+
+// attempts bounds how many sequences are tried to find a shorter one.
+const attempts = 60
+
+// printShortest drops steps while the sequence still fails, ever fewer at once, and
+// prints what is left.
+func printShortest(t *testing.T, steps []step, fault error) {
+	t.Helper()
+	tried := 0
+	for size := len(steps) / 2; size > 0 && tried < attempts; size /= 2 {
+		for from := 0; from+size < len(steps) && tried < attempts; tried++ { // the last one stays
+			shorter := slices.Delete(slices.Clone(steps), from, from+size)
+			if at, again := lead(t, shorter, map[int]int{}); again != nil {
+				steps, fault = shorter[:at+1], again
+			} else {
+				from += size
+			}
+		}
+	}
+	var b strings.Builder
+	for i, s := range steps {
+		fmt.Fprintf(&b, "%d. %s\n", i+1, plainJSON(s))
+	}
+	t.Errorf("after %d steps (%d sequences tried): %v\n%s", len(steps), tried, fault, b.String())
+}
+
+type modelTemplate struct {
+	data []byte
+	keys []holder
+}
+
+// modelFile is the file that every run starts with a copy of: two
+// organisations, and the keys.
+var modelFile = sync.OnceValues(func() (f modelTemplate, err error) {
+	folder, err := os.MkdirTemp("", "govsvc-model-")
+	if err != nil {
+		return f, err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	f.data, f.keys, err = prepareModel(filepath.Join(folder, "govsvc.db"))
+	return f, err
+})
+
+// prepareModel makes the file of the model. The keys are in the order of their
+// numbers.
+func prepareModel(path string) ([]byte, []holder, error) {
+	ctx := context.Background()
+	store, err := db.Open(ctx, db.Options{Path: path, Now: (&clock{now: start}).Now})
+	if err != nil {
+		return nil, nil, err
+	}
+	if _, err := store.CreateOrganisation(ctx, db.By{Actor: "system"}, "acme", db.Enterprise); err != nil {
+		return nil, nil, err
+	}
+	all := slices.Concat(readScopes, otherScopes)
+	keys := []holder{
+		{org: db.DefaultOrganisation, scopes: all},
+		{org: db.DefaultOrganisation, scopes: []string{"read:all", "manage:webhooks"}},
+		{org: db.DefaultOrganisation, scopes: []string{"read:risks", "write:incidents", "read:audit"}},
+		{org: "acme", scopes: all},
+		{org: db.DefaultOrganisation, test: true, scopes: all},
+		{org: "acme", test: true, scopes: []string{"read:all", "write:risks", "write:kpis"}},
+		{org: db.DefaultOrganisation, scopes: all, perMinute: 6},
+		{org: "acme", scopes: all, expires: start.Add(30 * time.Hour)},
+	}
+	for i := range keys {
+		k := &keys[i]
+		if k.perMinute == 0 {
+			k.perMinute = 100_000
+		}
+		org, err := store.Organisation(ctx, k.org)
+		if err != nil {
+			return nil, nil, err
+		}
+		draft := db.KeyDraft{Name: "model", Kind: db.LiveKey, Scopes: k.scopes, PerMinute: &k.perMinute, PerDay: new(1_000_000)}
+		if k.test {
+			draft.Kind = db.TestKey
+		}
+		if !k.expires.IsZero() {
+			draft.ExpiresAt = &k.expires
+		}
+		made, plain, err := store.MintKey(ctx, db.By{Org: org.Org, Actor: "system"}, draft)
+		if err != nil {
+			return nil, nil, err
+		}
+		k.id, k.plain, k.level, k.at = made.ID, plain, int64(k.perMinute)*int64(time.Minute), start
+	}
+	if err := errors.Join(checkpoint(ctx, path), store.Close()); err != nil {
+		return nil, nil, err
+	}
+	data, err := os.ReadFile(path)
+	return data, keys, err
+}
+
+// modelBox is the sandbox of all runs: nothing changes it.
+var modelBox = sync.OnceValues(func() (*sandbox.Sandbox, error) {
+	d, err := loaded()
+	if err != nil {
+		return nil, err
+	}
+	return sandbox.Open(context.Background(), d)
+})
+
+// runs counts the runs, so that each has a name and Idempotency-Keys of its own.
+var runs atomic.Int64
+
+func newRun(t *testing.T) *run {
+	t.Helper()
+	f, err := modelFile()
+	if err != nil {
+		t.Fatal(err)
+	}
+	box, err := modelBox()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(t.TempDir(), "govsvc.db")
+	if err := os.WriteFile(path, f.data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	quiet := func(c *server.Config) { c.Logger = slog.New(slog.DiscardHandler) }
+	s := serveFile(t, path, &clock{now: start}, withHooks(t), quiet, withSandbox(func() (*db.DB, error) { return box.DB, nil }))
+	r := &run{service: s, t: t, file: raw(t, path), once: t.Name() + " ", records: map[string][]made{}}
+	r.w = newWorld(t, s, box.DB)
+	for _, k := range f.keys {
+		r.w.keys = append(r.w.keys, &k)
+	}
+	for object := range visible {
+		for _, known := range r.w.sets["sandbox"].things[object] {
+			r.records[object] = append(r.records[object], made{known.text("id"), "sandbox"})
+		}
+	}
+	return r
+}
+
+// newWorld is the model of a service that has just been started.
+func newWorld(t *testing.T, s *service, box *db.DB) *world {
+	t.Helper()
+	w := &world{now: start, sets: map[string]*dataset{}, terms: map[string]standing{}, kept: map[string]keptReply{}, seen: map[string]bool{}, tags: map[string]tagged{}}
+	gone := newHook(t, 200)
+	w.urls = map[string]string{newHook(t, 200).URL: "delivered", newHook(t, 500).URL: "rejected", gone.URL: "unreachable"}
+	gone.Close()
+	for name, store := range map[string]*db.DB{db.DefaultOrganisation: s.store, "acme": s.store, "sandbox": box} {
+		d := &dataset{name: name, things: map[string][]thing{}}
+		w.sets[name], w.terms[name] = d, standing{plan: db.Enterprise, subscription: db.Active}
+		if name == "sandbox" {
+			for _, record := range fixtures(t) {
+				d.put(record["object"].(string), plain[thing](record), sandboxNow)
+			}
+			for _, text := range column(t, raw(t, box.Path()), "SELECT resource FROM webhook_subscriptions") {
+				var r thing
+				if err := json.Unmarshal([]byte(text), &r); err != nil {
+					t.Fatal(err)
+				}
+				d.things["webhook_subscription"] = append(d.things["webhook_subscription"], r)
+			}
+			name, d.frozen = db.DefaultOrganisation, true
+		}
+		page, err := store.AuditEvents(t.Context(), organisation(t, store, name), db.AuditQuery{Limit: 1000})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, line := range page.Events {
+			var event thing
+			if err := json.Unmarshal(line, &event); err != nil {
+				t.Fatal(err)
+			}
+			d.log = append(d.log, event)
+		}
+	}
+	return w
+}
