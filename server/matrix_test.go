@@ -189,7 +189,8 @@ func (m *matrix) ask(t *testing.T, op *openapi.Operation, r right, kind, id stri
 	}
 	m.checkHeaders(t, about, a, r, kind)
 	if status >= 400 {
-		if code == "insufficient_scope" && !strings.Contains(string(a.body), r.scope) || strings.Contains(string(a.body), `"data"`) {
+		named := map[string]string{"insufficient_scope": r.scope, "tier_required": "(" + string(m.plan) + ")"}[code]
+		if !strings.Contains(string(a.body), named) || strings.Contains(string(a.body), `"data"`) {
 			t.Errorf("%s: %s", about, a.body)
 		}
 		return strings.ReplaceAll(string(a.body), a.header.Get("X-Request-Id"), "")
