@@ -142,6 +142,9 @@ func (m *matrix) every(t *testing.T, kind string) {
 			t.Errorf("%s %s tells a record of others from none: %q", op.Method, op.Path, told)
 		}
 	}
+	if m.gate() != "" {
+		return // POST /mcp was refused, whatever the tool
+	}
 	for tool, read := range toolReads {
 		m.call(t, tool, rights[read], kind)
 	}
@@ -239,12 +242,6 @@ func (m *matrix) call(t *testing.T, tool string, r right, kind string) {
 	t.Helper()
 	a := m.send(t, http.MethodPost, mcpPath, toolCall(tool, "{}"), kind)
 	about := fmt.Sprintf("%s with a %s key of %v, plan %s, %s", tool, kind, m.scopes, m.plan, m.subscription)
-	if code := m.gate(); code != "" {
-		if got, _ := a.fault(); a.status != 403 || got != code {
-			t.Errorf("%s: %d %s, want 403 %s", about, a.status, a.body, code)
-		}
-		return
-	}
 	var response struct{ Result toolResult }
 	if err := json.Unmarshal(a.body, &response); err != nil || a.status != 200 {
 		t.Errorf("%s: %d %s", about, a.status, a.body)
