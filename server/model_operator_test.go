@@ -28,7 +28,7 @@ func (r *run) put(s step) error {
 		if hours, relative := value.(string); relative && strings.HasPrefix(hours, "@hours ") {
 			var n int
 			_, _ = fmt.Sscan(hours[len("@hours "):], &n)
-			given[member] = stamp(r.w.now.Add(time.Duration(n) * time.Hour))
+			given[member] = stamp(r.w.now.Truncate(time.Hour).Add(time.Duration(n) * time.Hour))
 		}
 	}
 	record := db.Record{"object": object}

@@ -94,10 +94,10 @@ func nounOfPath(operation string) string {
 	return map[string]string{"risks": "risk", "incidents": "incident", "vendor": "vendor", "webhooks": "webhook_subscription"}[strings.Split(operation, "/")[1]]
 }
 
-// cursor resolves "@n", the n-th cursor of this list and data set, and "!n", of
-// whichever.
+// cursor resolves "@n", the n-th last cursor of this list and data set, "^n", of
+// this list and another data set, and "!n", of whichever.
 func (r *run) cursor(q enquiry, s step, value string) string {
-	if value == "" || value[0] != '@' && value[0] != '!' {
+	if !strings.HasPrefix(value, "@") && !strings.HasPrefix(value, "^") && !strings.HasPrefix(value, "!") {
 		return value
 	}
 	var n int
@@ -108,7 +108,7 @@ func (r *run) cursor(q enquiry, s step, value string) string {
 	}
 	var tokens []string
 	for _, m := range r.w.cursors {
-		if value[0] == '!' || q.key != nil && m.list == list && m.set == r.w.set(q.key).name {
+		if value[0] == '!' || q.key != nil && m.list == list && (m.set == r.w.set(q.key).name) == (value[0] == '@') {
 			tokens = append(tokens, m.token)
 		}
 	}

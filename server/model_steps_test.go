@@ -18,7 +18,7 @@ import (
 type step struct {
 	Do     string            `json:",omitempty"` // an operation, "tool NAME", "message", "import OBJECT", "clock", "terms", "revoke", "restart" or "check"
 	Who    int               `json:",omitempty"` // the key's number; nobody's or mistyped
-	Query  map[string]string `json:",omitempty"` // "@n" is the n-th last cursor of the list, "!n" of whichever
+	Query  map[string]string `json:",omitempty"` // "@n" is the n-th last cursor of the list, "^n" of another organisation's, "!n" of whichever
 	Pick   int               `json:",omitempty"` // which record; negative is none of the key's own
 	Body   map[string]any    `json:",omitempty"` // "@delivered" and the like are receivers, "@kpi n" a key result
 	Raw    string            `json:",omitempty"` // a body that is none
@@ -169,8 +169,8 @@ func (m *maker) optional(query map[string]string, n int, name, value string, bad
 }
 
 func (m *maker) cursor() string {
-	if m.in(15) {
-		return fmt.Sprint("!", m.IntN(50))
+	if m.in(10) {
+		return fmt.Sprint(m.one("!", "^"), m.IntN(50))
 	}
 	return fmt.Sprint("@", m.IntN(8))
 }

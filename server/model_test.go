@@ -22,7 +22,7 @@ import (
 	"govsvc/server"
 )
 
-var modelSteps = flag.Int("model.steps", 4000, "how many steps TestModel does, 2,000 on a file")
+var modelSteps = flag.Int("model.steps", 2000, "how many steps TestModel does, 2,000 on a file")
 
 // perRun is how many steps are done on one file.
 const perRun = 2000
