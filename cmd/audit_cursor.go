@@ -41,14 +41,11 @@ func readCursor(path string) (auditCursor, error) {
 // replaceable tells whether a cursor can be written there, before any event is:
 // those that no cursor follows would come again.
 func replaceable(path string) error {
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*")
-	if err == nil {
-		err = errors.Join(file.Close(), os.Remove(file.Name()))
-	}
+	file, err := temporary("--cursor-file", path)
 	if err != nil {
-		return fmt.Errorf("--cursor-file: %w", err)
+		return err
 	}
-	return nil
+	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
 // write replaces the cursor file as a whole: whoever reads it, after a crash
@@ -58,22 +55,43 @@ func (c auditCursor) write(path string) error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("--cursor-file: %w", err)
+	return replace("--cursor-file", path, func(w io.Writer) error {
+		_, err := w.Write(append(text, '\n'))
+		return err
+	})
+}
+
+// checkFiles refuses files that the export would spoil.
+func (e *auditExport) checkFiles() error {
+	var out, cursor fs.FileInfo
+	var err error
+	if e.out != "" && e.out != "-" {
+		if out, err = mayWrite(e.store, "--out", e.out); err != nil {
+			return err
+		}
 	}
-	_, err = file.Write(append(text, '\n'))
-	if err == nil {
-		err = file.Sync()
+	if e.cursorFile == "" {
+		return nil
 	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // err is what the user must hear of
-		return fmt.Errorf("--cursor-file: %w", err)
+	cursor, err = mayWrite(e.store, "--cursor-file", e.cursorFile)
+	switch {
+	case err != nil:
+		return err
+	case cursor != nil && !cursor.Mode().IsRegular():
+		return fmt.Errorf("--cursor-file: %s is no ordinary file; name another one", e.cursorFile)
+	case absolute(e.out) == absolute(e.cursorFile), out != nil && cursor != nil && os.SameFile(out, cursor):
+		return fmt.Errorf("--cursor-file: %s is also the file of --out; give each its own", e.cursorFile)
 	}
 	return nil
+}
+
+// absolute is the path from the root, where there is one.
+func absolute(path string) string {
+	whole, err := filepath.Abs(path)
+	if err != nil {
+		return filepath.Clean(path)
+	}
+	return whole
 }
 
 // auditLog is the file that events are appended to.

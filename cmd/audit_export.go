@@ -106,6 +106,9 @@ func (a *app) exportAudit(ctx context.Context, e *auditExport) (err error) {
 		formatCEF:    source.CEF,
 		formatOCSF:   source.OCSF,
 	}[e.format]
+	if err := e.checkFiles(); err != nil {
+		return err
+	}
 	if err := e.resume(ctx); err != nil {
 		return err
 	}
@@ -117,7 +120,7 @@ func (a *app) exportAudit(ctx context.Context, e *auditExport) (err error) {
 	case e.out == "" || e.out == "-":
 		err = e.run(ctx, a.stdout)
 	case e.cursorFile == "" && !e.follow:
-		err = writeFile(e.out, func(w io.Writer) error { return e.run(ctx, w) })
+		err = writeFile(e.store, e.out, func(w io.Writer) error { return e.run(ctx, w) })
 	default:
 		if e.log, err = openAuditLog(e.out, e.cursor); err != nil {
 			return err

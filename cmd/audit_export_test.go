@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -192,12 +193,50 @@ func TestAuditExportRefusesCursor(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, row.want)
 		}
 	}
+	socket := c.socket()
+	for _, row := range []struct{ cursor, out, want string }{
+		{socket, "", "is no ordinary file; name another one"},
+		{filepath.Join(c.dir, "new"), c.dir + "/./new", "is also the file of --out; give each its own"},
+		{cursor, cursor, "is also the file of --out; give each its own"},
+	} {
+		if got := c.refused(1, "audit", "export", "--cursor-file", row.cursor, "--out", row.out); !strings.Contains(got, row.want) {
+			t.Errorf("%s: got %s, want %s", row.cursor, got, row.want)
+		}
+	}
 	c.refused(1, "audit", "export", "--cursor-file", c.dir)
 	if o := c.run("audit", "export", "--cursor-file", filepath.Join(c.dir, "none", "c.json")); o.status != 1 || o.stdout != "" {
 		t.Errorf("a cursor that can't be kept: %+v", o)
 	}
 	if after := c.must("audit", "verify"); after != before {
 		t.Errorf("a refused export was audited: %s", after)
+	}
+}
+
+// socket makes what stands for a pipe, where reading would wait, and a device,
+// which would be replaced.
+func (c *cli) socket() string {
+	c.t.Helper()
+	path := filepath.Join(c.dir, "socket")
+	listener, err := (&net.ListenConfig{}).Listen(c.t.Context(), "unix", path)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = listener.Close() })
+	return path
+}
+
+// TestAuditExportKeepsLink: a cursor that a link leads to is kept there.
+func TestAuditExportKeepsLink(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.logged(1)
+	cursor, link := filepath.Join(c.dir, "cursor.json"), filepath.Join(c.dir, "link.json")
+	if err := os.Symlink(c.file("cursor.json", ""), link); err != nil {
+		t.Fatal(err)
+	}
+	c.must("audit", "export", "--cursor-file", link)
+	if got := actions(t, c.must("audit", "export", "--cursor-file", cursor)); got != "x" {
+		t.Errorf("got %s, want x", got)
 	}
 }
 
@@ -310,10 +349,13 @@ func TestAuditHead(t *testing.T) {
 		"no line end":  {[]string{strings.TrimSuffix(strings.Join(whole[:3], ""), "\n")}, ""},
 		"cut off":      {whole[:2], "its 2 events do not lead to the head " + head},
 		"nothing":      {nil, "its 0 events do not lead"},
-		"half a line":  {[]string{whole[0], whole[1], whole[2][:50]}, "do not lead"},
+		"half a line":  {[]string{whole[0], whole[1], whole[2][:50]}, "line 3 is not an event as `govsvc audit export --format ndjson` writes them"},
 		"altered":      {[]string{whole[0], strings.Replace(whole[1], "e2", "e9", 1), whole[2]}, "do not lead"},
 		"one removed":  {slices.Delete(slices.Clone(whole), 1, 2), "do not lead"},
 		"one added":    {slices.Insert(slices.Clone(whole), 1, whole[0]), "do not lead"},
+		"more behind":  {append(slices.Clone(whole), "\n{}\n"), "line 5 is not an event"},
+		"a blank line": {append(slices.Clone(whole), "\n\n"), "line 5 is not an event"},
+		"other lines":  {[]string{"CEF:0|govsvc\n"}, "line 1 is not an event"},
 		"other order":  {[]string{whole[1], whole[0], whole[2]}, "do not lead"},
 		"of Windows":   {[]string{strings.ReplaceAll(strings.Join(whole, ""), "\n", "\r\n")}, "do not lead"},
 		"a later part": {whole[1:], "or the file does not start at the log's first event: export the whole log, or give the hash before its first event with --from"},

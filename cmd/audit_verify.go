@@ -3,7 +3,9 @@ package cmd
 import (
 	"bufio"
 	"bytes"
+	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -98,12 +100,12 @@ func (a *app) verifyAudit(ctx context.Context, store *db.DB, org db.Organisation
 // brokenLog says what is wrong with a log, if anything is.
 func brokenLog(org string, check db.AuditCheck, head string) error {
 	switch broken := check.Broken; {
-	case broken != nil && broken.ID == "" && broken.Time == "":
+	case broken != nil && broken.Gone:
 		return fmt.Errorf("the audit log of %q is broken: its events from number %d on are gone; "+
 			"keep this file as evidence and compare it with a backup", org, broken.Position)
 	case broken != nil:
 		return fmt.Errorf("the audit log of %q is broken at event %d (id %s, time %s): it was altered, or what stood before it was; "+
-			"keep this file as evidence and compare it with a backup", org, broken.Position, broken.ID, broken.Time)
+			"keep this file as evidence and compare it with a backup", org, broken.Position, cmp.Or(broken.ID, "none"), cmp.Or(broken.Time, "none"))
 	case head != "" && !check.Known:
 		return fmt.Errorf("the audit log of %q, %d events, does not lead to the head %s: since that was noted the log was cut off or "+
 			"written anew, or it is another organisation's; keep this file as evidence and compare it with a backup", org, check.Events, head)
@@ -166,7 +168,11 @@ func (a *app) verifyAuditFile(ctx context.Context, v auditVerify) error {
 		return fmt.Errorf("%s: %w", v.file, err)
 	}
 	var fault error
-	if v.head != "" && !check.Known {
+	switch {
+	case check.Broken != nil:
+		fault = fmt.Errorf("%s: line %d is not an event as `govsvc audit export --format ndjson` writes them: it was altered or cut off, or this is another file",
+			v.file, check.Broken.Position)
+	case v.head != "" && !check.Known:
 		fault = fmt.Errorf("%s: its %d events do not lead to the head %s: one was altered, removed or cut off%s",
 			v.file, check.Events, v.head, laterStart(v.from))
 	}
@@ -191,6 +197,10 @@ func readChain(ctx context.Context, in io.Reader, chain db.AuditChain, head stri
 		if err := ctx.Err(); err != nil {
 			return check, err
 		}
+		if !isAuditEvent(lines.Bytes()) {
+			check.Broken = &db.Broken{Position: check.Events + 1}
+			return check, nil
+		}
 		chain.Add(lines.Bytes())
 		check.Events, check.Head = chain.Events(), chain.Head()
 		check.See(head)
@@ -199,6 +209,15 @@ func readChain(ctx context.Context, in io.Reader, chain db.AuditChain, head stri
 		return check, fmt.Errorf("line %d is longer than any event; this is no exported audit log", check.Events+1)
 	}
 	return check, lines.Err()
+}
+
+// isAuditEvent tells an event from what else may stand in a file, behind the
+// head too, where no hash vouches for it.
+func isAuditEvent(line []byte) bool {
+	var event struct {
+		Object string `json:"object"`
+	}
+	return json.Unmarshal(line, &event) == nil && event.Object == "audit_event"
 }
 
 // exactLines splits at line feeds alone: a carriage return is a byte that the

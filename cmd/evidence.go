@@ -78,6 +78,11 @@ func (a *app) fileEvidence(ctx context.Context, store *db.DB, org db.Organisatio
 	if out == "-" {
 		return misusef("--out: the pack can't go to stdout, where the result goes; name a file, or use `govsvc evidence export`")
 	}
+	if out != "" {
+		if _, err := mayWrite(store, "--out", out); err != nil {
+			return err
+		}
+	}
 	pack, err := evidence.File(ctx, store, db.By{Org: org.Org, Actor: system}, org, draft)
 	if err != nil {
 		return err
@@ -165,7 +170,7 @@ its owner alone. The audit log notes each export.`,
 }
 
 func exportEvidence(ctx context.Context, store *db.DB, org db.Organisation, id, out string) error {
-	return writeFile(out, func(w io.Writer) error {
+	return writeFile(store, out, func(w io.Writer) error {
 		_, err := store.ExportEvidence(ctx, db.By{Org: org.Org, Actor: system}, id, w)
 		return err
 	})
@@ -209,18 +214,18 @@ type packVerdict struct {
 }
 
 func (a *app) verifyEvidence(ctx context.Context, path, sha256 string) error {
-	file, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer file.Close() //nolint:errcheck // it was read
-	info, err := file.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
 		err = fmt.Errorf("%s is not a file", path)
 	}
 	if err != nil {
 		return err
 	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was read
 	pack, err := evidence.Verify(ctx, file, info.Size())
 	found := packVerdict{File: path, Intact: err == nil}
 	if err == nil {

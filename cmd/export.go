@@ -3,11 +3,8 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"io/fs"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -124,46 +121,5 @@ func (a *app) export(ctx context.Context, store *db.DB, org db.Organisation, opt
 	if options.out == "" || options.out == "-" {
 		return write(a.stdout)
 	}
-	return writeFile(options.out, write)
-}
-
-// writeFile writes a file beside the one that is named and then gives it that
-// name, so that no half of it ever stands there.
-func writeFile(path string, write func(io.Writer) error) error {
-	info, err := os.Stat(path)
-	switch {
-	case err == nil && info.IsDir():
-		return fmt.Errorf("--out: %s is a folder; name a file in it", path)
-	case err == nil && !info.Mode().IsRegular():
-		return writeInto(path, write) // a device or a pipe, which must stay one
-	case err != nil && !errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("--out: %w", err)
-	case err == nil:
-		if path, err = filepath.EvalSymlinks(path); err != nil { // a link stays, too
-			return fmt.Errorf("--out: %w", err)
-		}
-	}
-	file, err := os.CreateTemp(filepath.Dir(path), "."+filepath.Base(path)+"-*") // mode 0600
-	if err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	err = write(file)
-	if err == nil {
-		err = file.Sync()
-	}
-	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Rename(file.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(file.Name()) // err is what the user must hear of
-	}
-	return err
-}
-
-func writeInto(path string, write func(io.Writer) error) error {
-	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		return fmt.Errorf("--out: %w", err)
-	}
-	return errors.Join(write(file), file.Close())
+	return writeFile(store, options.out, write)
 }

@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
@@ -150,10 +151,47 @@ func TestExportToFile(t *testing.T) {
 	if got := c.refused(1, "export", "--out", folder); !strings.Contains(got, "is a folder; name a file in it") {
 		t.Error(got)
 	}
-	if got := c.refused(1, "export", "--out", filepath.Join(folder, "none", "x")); !strings.Contains(got, "no such file or directory") {
+	none := filepath.Join(folder, "none")
+	if got, want := c.refused(1, "export", "--out", filepath.Join(none, "x")), "--out: no file can be made in the folder: open "+none+": no such file or directory"; !strings.Contains(got, want) {
 		t.Error(got)
 	}
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 {
 		t.Errorf("left in the folder: %v, %v", entries, err)
+	}
+}
+
+// TestOutIsNotTheDataFile: no command writes over the file it reads.
+func TestOutIsNotTheDataFile(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("import", c.file("signals.ndjson", signals))
+	c.must("evidence", "file", "--title", "t")
+	var packs []struct{ ID string }
+	if err := json.Unmarshal([]byte(c.must("evidence", "list", "--json")), &packs); err != nil || len(packs) != 1 {
+		t.Fatalf("%v, %v", packs, err)
+	}
+	c.logged(1) // the store stays open, so that SQLite's other files stand beside it
+	before, data := c.must("audit", "verify"), c.env["GOVSVC_DB"]
+	symbolic, hard := filepath.Join(c.dir, "symbolic"), filepath.Join(c.dir, "hard")
+	if err := errors.Join(os.Symlink(data, symbolic), os.Link(data, hard)); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{
+		{"export", "--out"},
+		{"evidence", "file", "--title", "t", "--out"},
+		{"evidence", "export", packs[0].ID, "--out"},
+		{"audit", "export", "--out"},
+		{"audit", "export", "--follow", "--out"},
+		{"audit", "export", "--cursor-file", filepath.Join(c.dir, "cursor"), "--out"},
+		{"audit", "export", "--cursor-file"},
+	} {
+		for _, path := range []string{data, data + "-wal", symbolic, hard} {
+			if got, want := c.refused(1, append(args, path)...), path+" is the data file in use; name another one"; !strings.Contains(got, want) {
+				t.Errorf("%q: got %s, want %s", args, got, want)
+			}
+		}
+	}
+	if after := c.must("audit", "verify"); after != before {
+		t.Errorf("something was done: %s, before: %s", after, before)
 	}
 }

@@ -45,8 +45,9 @@ func (c *AuditChain) Events() int { return c.events }
 // Broken is the first event of a log that does not fit the one before it.
 type Broken struct {
 	Position int    `json:"position"` // 1 is the oldest event
-	ID       string `json:"id"`       // "" where nothing is left to be named
+	ID       string `json:"id"`       // "" where it is gone, or has none any more
 	Time     string `json:"time"`
+	Gone     bool   `json:"-"` // it and all that followed it were removed
 }
 
 // AuditCheck is what a walk along a log found.
@@ -63,7 +64,7 @@ type AuditCheck struct {
 // VerifyAudit walks an organisation's log from its start and returns how many
 // events are sound and the first that was altered, or whose predecessor was
 // altered or removed; nil if all is sound. Where the end of the log is gone,
-// Broken has a position alone.
+// Broken says so.
 func (d *DB) VerifyAudit(ctx context.Context, org Org) (int, *Broken, error) {
 	check, err := d.CheckAudit(ctx, org, "")
 	return check.Events, check.Broken, err
@@ -132,5 +133,5 @@ func (d *DB) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error
 	if err != nil || !lost {
 		return nil, storeError(err)
 	}
-	return &Broken{Position: sound + 1}, nil
+	return &Broken{Position: sound + 1, Gone: true}, nil
 }

@@ -80,15 +80,24 @@ func (d *DB) mayBackUpTo(path string, replace bool) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is no ordinary file; name another one", path)
 	}
-	for _, end := range []string{"", "-wal", "-shm"} {
-		if own, err := os.Stat(d.path + end); err == nil && os.SameFile(own, info) {
-			return fmt.Errorf("%s is the data file in use; name another one", path)
-		}
+	if d.Owns(info) {
+		return fmt.Errorf("%s is the data file in use; name another one", path)
 	}
 	if !replace {
 		return taken(path)
 	}
 	return nil
+}
+
+// Owns tells whether a file, by whatever name, is the data file or one of those
+// that SQLite keeps beside it.
+func (d *DB) Owns(file fs.FileInfo) bool {
+	for _, end := range []string{"", "-wal", "-shm"} {
+		if own, err := os.Stat(d.path + end); err == nil && os.SameFile(own, file) {
+			return true
+		}
+	}
+	return false
 }
 
 func taken(path string) error {

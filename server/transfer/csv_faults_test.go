@@ -70,7 +70,7 @@ func TestFaultsOfCSV(t *testing.T) {
 			{4, "risk", "severity", "severity must be one of CRITICAL, HIGH, MEDIUM, LOW or null"}, {7, "risk", "severity", "severity must be one of …"},
 		}},
 		{"Latin-1", "risk", riskHeader + "\nR,M\xfcll\n", []found{{2, "risk", "description", `description is not UTF-8: save the file as "CSV UTF-8"`}}},
-		{"UTF-16", "risk", "\xff\xfer\x00i\x00", []found{{1, "", "", `the file is UTF-16: save it as "CSV UTF-8"` + notRead}}},
+		{"UTF-16", "risk", "\xff\xfer\x00i\x00", []found{{1, "", "", `the file is UTF-16: save it as UTF-8, a spreadsheet as "CSV UTF-8"` + notRead}}},
 		{"too long a text", "risk", riskHeader + "\n" + strings.Repeat("x", 201) + ",d\n", []found{{2, "risk", "risk_id", "risk_id must have at most 200 characters"}}},
 		{"a NUL", "risk", riskHeader + "\nR,\x00\n", []found{{2, "risk", "description", "description must not hold the NUL character"}}},
 		{"several in a row, and in several", "risk", riskHeader + ",severity,target_date\n,,X,46022\nR,,,\n", []found{

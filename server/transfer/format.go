@@ -103,11 +103,14 @@ func (o Options) FormatOf(name string) Format {
 func (im *importing) reader(in io.Reader, name string) (reader, error) {
 	// A whole line has room in the buffer, with its end, so no line is copied.
 	buffer := bufio.NewReaderSize(in, maxRecord+len("\r\n"))
-	start, err := buffer.Peek(len(byteOrderMark))
+	start, err := buffer.Peek(longestMark)
 	if err != nil && err != io.EOF { //nolint:errorlint // Peek gives it bare
 		return nil, err
 	}
-	if bytes.Equal(start, []byte(byteOrderMark)) {
+	if refused := foreign(start); refused != nil {
+		return refused, nil
+	}
+	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
 		_, _ = buffer.Discard(len(byteOrderMark)) // it is there
 	}
 	format := im.options.FormatOf(name)
@@ -121,6 +124,43 @@ func (im *importing) reader(in io.Reader, name string) (reader, error) {
 }
 
 const byteOrderMark = "\ufeff"
+
+// marks are the first bytes of files that users take for text, and what to do
+// about each.
+var marks = []struct {
+	start  string
+	advice refusal
+}{
+	{"PK\x03\x04", `the file is a spreadsheet or another zip archive: save a spreadsheet as "CSV UTF-8"`},
+	{"\xd0\xcf\x11\xe0", `the file is a spreadsheet or document of an office program: save it as "CSV UTF-8"`},
+	{"\x1f\x8b", "the file is compressed with gzip: unpack it first"},
+	{"\xff\xfe", `the file is UTF-16: save it as UTF-8, a spreadsheet as "CSV UTF-8"`},
+	{"\xfe\xff", `the file is UTF-16: save it as UTF-8, a spreadsheet as "CSV UTF-8"`},
+}
+
+// longestMark is the length of the longest of marks, and of the byte order mark.
+const longestMark = 4
+
+// foreign refuses a source that starts so and holds no text; nil if it may.
+func foreign(start []byte) reader {
+	for _, mark := range marks {
+		if bytes.HasPrefix(start, []byte(mark.start)) {
+			return &unread{mark.advice + notRead}
+		}
+	}
+	return nil
+}
+
+// unread is a source that is refused as a whole.
+type unread struct{ why refusal }
+
+func (u *unread) next() (int, []byte, error) {
+	why := u.why
+	if u.why = ""; why == "" {
+		return 1, nil, io.EOF
+	}
+	return 1, nil, why
+}
 
 // looksLikeLines tells NDJSON from a JSON value by its first bytes: its first
 // line is an object of its own, and no envelope.

@@ -27,10 +27,6 @@ type layout struct {
 
 // readHeader reads the names of the columns and says what is wrong with them.
 func (t *table) readHeader() error {
-	if start, _ := t.cells.in.Peek(2); string(start) == "\xff\xfe" || string(start) == "\xfe\xff" {
-		t.at, t.over = 1, true
-		return refusal("the file is UTF-16: save it as \"CSV UTF-8\"" + notRead)
-	}
 	err := t.read()
 	t.at = t.line
 	switch {
