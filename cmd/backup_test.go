@@ -81,6 +81,11 @@ func TestBackupAndRestore(t *testing.T) {
 	if got := c.refused(1, "restore", file, "--force"); !strings.Contains(got, "is in use by another process; stop `govsvc serve`") {
 		t.Error(got)
 	}
+	for _, command := range []string{"backup", "restore"} {
+		if got := c.refused(2, command, ""); !strings.Contains(got, "FILE is empty; see `govsvc "+command+" --help`") {
+			t.Error(got)
+		}
+	}
 	if got := c.refused(1, "restore", c.dir); !strings.Contains(got, c.dir+" is a folder; give a backup in it") {
 		t.Error(got)
 	}

@@ -19,6 +19,8 @@ const (
 	stuckAfter = 10 * time.Minute
 	// leastSpace is how much room a disk must have in any case.
 	leastSpace = 100 << 20
+	// clockStep is how far a clock may be set back without a word.
+	clockStep = time.Minute
 )
 
 // checkOptions are the flags of check.
@@ -216,7 +218,7 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 	if err != nil {
 		return "", err
 	}
-	if f := last.Failed; f != nil && (last.Made == nil || f.At > last.Made.At) {
+	if f := last.Failed; f != nil {
 		return "", unhealthy("the last attempt, at %s, failed: %s", f.At, f.Error)
 	}
 	if last.Made == nil {
@@ -231,8 +233,11 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 	}
 	age := store.Now().Sub(at).Round(time.Second)
 	text := fmt.Sprintf("%s ago, at %s: %s, %s", age, last.Made.At, last.Made.Path, size(last.Made.Bytes))
-	if o.backupWithin > 0 && age > o.backupWithin {
+	switch {
+	case o.backupWithin > 0 && age > o.backupWithin:
 		return "", unhealthy("%s: older than %s", text, span{&o.backupWithin})
+	case o.backupWithin > 0 && age < -clockStep:
+		return "", unhealthy("%s: of a time to come, so that its age is not known; set the clock right and make another", text)
 	}
 	return text, nil
 }

@@ -2,6 +2,8 @@ package cmd_test
 
 import (
 	"database/sql"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -47,6 +49,7 @@ func TestCheck(t *testing.T) {
 		"no backup":          {nil, []string{"--backup-within", "1h"}, "last backup", "none is known"},
 		"an old backup":      {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', " + longAgo + ", '/b')"}, []string{"--backup-within", "26h"}, "last backup", "older than 26h"},
 		"old enough for all": {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', " + longAgo + ", '/b')"}, nil, "", ""},
+		"one to come":        {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', '9999-01-01T00:00:00.000Z', '/b')"}, []string{"--backup-within", "26h"}, "last backup", "of a time to come"},
 		"a failed backup":    {[]string{"INSERT INTO backups (outcome, at, path, error) VALUES ('failed', " + longAgo + ", '/b', 'no room')"}, nil, "last backup", "the last attempt, at 2020-01-01T00:00:00.000Z, failed: no room"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -99,9 +102,30 @@ func TestCheckInUse(t *testing.T) {
 		t.Error(got)
 	}
 	s := c.serve()
+	bare := c.file("bare.db", c.read(c.env["GOVSVC_DB"])) // without the log beside it
+	if got := c.refused(1, "check", "--db", bare); !strings.Contains(got, bare+": holds no tables; of a data file in use, `govsvc backup` makes a copy") {
+		t.Error(got)
+	}
 	found := decoded[healthy](c, "check", "--full")
 	if !found.OK || len(found.Checks) != 6 {
 		t.Errorf("%+v", found)
 	}
 	c.end(s)
+}
+
+// TestDamagedFile: whatever a command does with a file that is damaged, it says
+// which file that is and what to do.
+func TestDamagedFile(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("import", c.file("signals.ndjson", signals))
+	path := filepath.Join(c.dir, "damaged.db")
+	if err := os.WriteFile(path, []byte(c.read(c.env["GOVSVC_DB"])[:8192]), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"check"}, {"keys", "list"}, {"backup", filepath.Join(c.dir, "copy.db")}} {
+		if got := c.refused(1, append(args, "--db", path)...); !strings.Contains(got, path+": is damaged: ") || !strings.Contains(got, "restore a sound backup (`govsvc restore --help`)") {
+			t.Errorf("%s: %s", args[0], got)
+		}
+	}
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -88,7 +89,7 @@ func (a *app) restore(ctx context.Context, from string, force bool) error {
 func (a *app) rehearse(ctx context.Context, backup string) error {
 	info, err := os.Stat(backup)
 	if err == nil && info.IsDir() {
-		backup, err = db.NewestBackup(backup, a.path)
+		backup, err = db.NewestBackup(backup, a.path, time.Now())
 	}
 	if err != nil {
 		return fmt.Errorf("--rehearse: %w", err)

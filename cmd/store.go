@@ -29,7 +29,7 @@ func (a *app) withStore(ctx context.Context, need needs, run func(*db.DB) error)
 	if err != nil {
 		return err
 	}
-	return errors.Join(run(store), store.Close())
+	return errors.Join(store.Explain(run(store)), store.Close())
 }
 
 // withOrg runs a command on one organisation of the data file. Only the

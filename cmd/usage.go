@@ -129,6 +129,11 @@ func arguments(names ...string) cobra.PositionalArgs {
 		if len(args) > len(names) && !open {
 			return misusef("unexpected argument %q%s", args[len(names)], pointer(c))
 		}
+		for i, name := range names {
+			if args[i] == "" { // a variable of a script that is not set
+				return misusef("%s is empty%s", strings.TrimSuffix(name, "..."), pointer(c))
+			}
+		}
 		return nil
 	}
 }

@@ -229,6 +229,8 @@ func TestAccessLog(t *testing.T) {
 	c.get(s.url+"/api/v1/risks?status=Open", key)
 	c.get(s.url+"/api/v1/risks?api_key="+key, "")
 	c.get(s.url+"/"+strings.Repeat("long", 100)+"?token=secret", key)
+	c.get(s.url+"/api/v1/risks/"+key, "")
+	c.get(s.url+"/%0a/whsec_c2VjcmV0%0a/secret", "")
 	c.end(s)
 	type line struct {
 		Msg, Method, Path, Operation, Address string
@@ -247,7 +249,7 @@ func TestAccessLog(t *testing.T) {
 			lines = append(lines, l)
 		}
 	}
-	if len(lines) != 3 {
+	if len(lines) != 5 {
 		t.Fatalf("%d lines in\n%s", len(lines), s.stderr)
 	}
 	keyID := lines[0].KeyID
@@ -255,6 +257,8 @@ func TestAccessLog(t *testing.T) {
 		{Path: "/api/v1/risks", Operation: "listRisks", Status: 200, KeyID: keyID},
 		{Path: "/api/v1/risks", Operation: "listRisks", Status: 401},
 		{Path: "/" + strings.Repeat("long", 100)[:199] + "…", Status: 404, KeyID: keyID},
+		{Path: "/api/v1/risks/gds_live_…", Status: 405},
+		{Path: "/\n/whsec_…", Status: 404},
 	} {
 		got := lines[i]
 		if got.Bytes == 0 || got.Duration <= 0 || got.Address != "127.0.0.1" || !strings.HasPrefix(got.RequestID, "req_") {

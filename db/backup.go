@@ -34,7 +34,7 @@ type AuditLog struct {
 // its owner's alone, for it holds what the file holds. A file that is there
 // already is refused, or replaced at the end.
 func (d *DB) Backup(ctx context.Context, path string, replace bool) (Backup, error) {
-	path, err := filepath.Abs(path)
+	path, err := filepath.Abs(path) // a link there is replaced, not what it leads to
 	if err != nil {
 		return Backup{}, err
 	}
@@ -65,7 +65,7 @@ func ofDamage(err error) error {
 	if !corrupt(err) {
 		return err
 	}
-	return fmt.Errorf("the data file is damaged, and no copy was made: %w; `govsvc check --full` tells where, `govsvc restore` puts back an earlier backup", err)
+	return fmt.Errorf("the data file %w, and no copy was made: %w; `govsvc check --full` tells where, `govsvc restore` puts back an earlier backup", errDamaged, err)
 }
 
 func (d *DB) mayBackUpTo(path string, replace bool) error {
@@ -129,7 +129,11 @@ func (d *DB) copyTo(ctx context.Context, path string) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		return fmt.Errorf("copy into the folder %s: %w", filepath.Dir(path), err)
+		err = fmt.Errorf("copy into the folder %s: %w", filepath.Dir(path), err)
+		if full(err) {
+			err = fmt.Errorf("%w; make room there", err)
+		}
+		return err
 	}
 	return nil
 }
@@ -137,7 +141,7 @@ func (d *DB) copyTo(ctx context.Context, path string) error {
 // LastBackup is what became of the last attempts at a backup.
 type LastBackup struct {
 	Made   *BackupNote // the last that was made; nil: none is known
-	Failed *BackupNote // the last that failed
+	Failed *BackupNote // the last that failed, if none was made since
 }
 
 // BackupNote is what the file remembers of a backup.
@@ -197,6 +201,11 @@ func (d *DB) noteFailedBackup(ctx context.Context, path string, cause error) err
 }
 
 func (tx *Tx) noteBackup(outcome string, n BackupNote) error {
+	if outcome == backupMade { // what failed before it is over; times can't tell, for clocks are set
+		if _, err := tx.exec("DELETE FROM backups WHERE outcome = ?", backupFailed); err != nil {
+			return err
+		}
+	}
 	_, err := tx.exec(`INSERT INTO backups (outcome, at, path, bytes, error) VALUES (?1, ?2, ?3, ?4, ?5)
 		ON CONFLICT (outcome) DO UPDATE SET at = ?2, path = ?3, bytes = ?4, error = ?5`, outcome, n.At, n.Path, n.Bytes, n.Error)
 	return err

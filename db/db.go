@@ -83,7 +83,7 @@ type DB struct {
 // Open opens the file, making or migrating it first where needed. The file and
 // what SQLite keeps beside it are readable by their owner alone.
 func Open(ctx context.Context, options Options) (*DB, error) {
-	path, err := filepath.Abs(options.Path)
+	path, err := located(options.Path)
 	if err != nil {
 		return nil, err
 	}
@@ -103,7 +103,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 		d.options.Random = rand.Reader
 	}
 	if err := d.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, err), d.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, unreadable(err)), d.Close())
 	}
 	return d, nil
 }
@@ -147,12 +147,34 @@ func (d *DB) open(ctx context.Context) error {
 	return err
 }
 
+// errNoOrdinary refuses what would be waited for, as a pipe, or can't be kept.
+var errNoOrdinary = errors.New("is no ordinary file")
+
+// located is the absolute path of a file or, if that is a symbolic link, of what
+// it leads to: SQLite keeps its log beside that, and a restore must replace it.
+func located(path string) (string, error) {
+	absolute, err := filepath.Abs(path)
+	if err != nil {
+		return "", err
+	}
+	if info, err := os.Lstat(absolute); err != nil || info.Mode()&fs.ModeSymlink == 0 {
+		return absolute, nil //nolint:nilerr // who opens it will see
+	}
+	target, err := filepath.EvalSymlinks(absolute)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%s: is a link to what is not there; mend it, or give another path", path)
+	}
+	return target, err
+}
+
 // create makes the file with the right mode if it is not there yet.
 func (d *DB) create() (fresh bool, err error) {
 	info, err := os.Stat(d.path)
 	switch {
 	case err == nil && info.IsDir():
-		return false, errors.New("is a folder, not a data file")
+		return false, errors.New("is a folder, not a data file; give another path with --db")
+	case err == nil && !info.Mode().IsRegular():
+		return false, fmt.Errorf("%w; give another path with --db", errNoOrdinary)
 	case err == nil:
 		return info.Size() == 0, nil
 	case !errors.Is(err, fs.ErrNotExist):

@@ -98,6 +98,9 @@ func corrupt(err error) bool {
 	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
 }
 
+// full tells whether there was no room for more.
+func full(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_FULL }
+
 // readOnly tells whether the connection may read only.
 func readOnly(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY }
 

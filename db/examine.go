@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -31,11 +30,11 @@ const (
 )
 
 func openToRead(ctx context.Context, path string, mode int) (*DB, error) {
-	absolute, err := filepath.Abs(path)
+	at, err := located(path)
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{options: Options{Path: path, Wait: 5 * time.Second}, path: absolute, now: time.Now, mode: mode}
+	d := &DB{options: Options{Path: path, Wait: 5 * time.Second}, path: at, now: time.Now, mode: mode}
 	if err := d.openToRead(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), d.Close())
 	}
@@ -46,11 +45,13 @@ func (d *DB) openToRead(ctx context.Context) error {
 	info, err := os.Stat(d.path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return errors.New("no such file")
+		return errors.New("no such file; give the data file with --db")
 	case err != nil:
 		return err
 	case info.IsDir():
-		return errors.New("is a folder, not a data file")
+		return errors.New("is a folder, not a data file; give another path with --db")
+	case !info.Mode().IsRegular():
+		return errNoOrdinary
 	}
 	if err := identify(ctx, d.path); err != nil {
 		return err
@@ -63,7 +64,31 @@ func (d *DB) openToRead(ctx context.Context) error {
 		return err
 	}
 	d.read.SetMaxOpenConns(readers)
-	return d.row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
+	err = d.row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
+	if errors.Is(err, sql.ErrNoRows) {
+		return errors.New("holds no tables; of a data file in use, `govsvc backup` makes a copy with all that is in the log beside it")
+	}
+	return unreadable(err)
+}
+
+var errDamaged = errors.New("is damaged")
+
+// unreadable says what to do about a file that is too damaged for what was
+// wanted, unless err says so already.
+func unreadable(err error) error {
+	if !corrupt(err) || errors.Is(err, errDamaged) {
+		return err
+	}
+	return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", errDamaged, err)
+}
+
+// Explain says which file is damaged and what to do, where err is of that and
+// does not say so itself.
+func (d *DB) Explain(err error) error {
+	if !corrupt(err) || errors.Is(err, errDamaged) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", d.path, unreadable(err))
 }
 
 // examined is what was found in a sound file.
@@ -87,6 +112,10 @@ func examine(ctx context.Context, path string, heads map[Org]string) (found exam
 
 // openBackup opens a file that nobody is to write.
 func openBackup(ctx context.Context, path string) (*DB, error) {
+	path, err := located(path)
+	if err != nil {
+		return nil, err
+	}
 	mode := resting
 	if _, err := os.Stat(path + "-wal"); err == nil {
 		mode = working // a part of it is in there, and somebody may write after all
@@ -196,6 +225,6 @@ func (d *DB) Versions(ctx context.Context) (have, want int, err error) {
 
 // newer refuses a file of a version that is to come.
 func newer(have, want int) error {
-	return fmt.Errorf("was made by a newer govsvc (its version is %d, this program knows up to %d); "+
+	return fmt.Errorf("it was made by a newer govsvc (its version is %d, this program knows up to %d); "+
 		"use the newer program, or restore a backup made before the upgrade", have, want)
 }

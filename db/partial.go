@@ -2,6 +2,7 @@ package db
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -23,7 +24,7 @@ const staleAfter = time.Hour
 func viaPartial(path string, build func(partial string) error) error {
 	folder, base := filepath.Split(path)
 	sweepPartials(folder, "."+base+partialMark)
-	file, err := os.CreateTemp(folder, "."+base+partialMark+"*") // mode 0600
+	file, err := begin(path)
 	if err != nil {
 		return err
 	}
@@ -35,6 +36,17 @@ func viaPartial(path string, build func(partial string) error) error {
 		_ = os.Remove(partial + end) // gone already, if all went well
 	}
 	return err
+}
+
+// begin makes an empty file, its owner's alone, under a passing name.
+func begin(path string) (*os.File, error) {
+	folder, base := filepath.Split(path)
+	file, err := os.CreateTemp(folder, "."+base+partialMark+"*") // mode 0600
+	var cause *fs.PathError
+	if errors.As(err, &cause) { // whose path says nothing to anybody
+		err = fmt.Errorf("no file can be made in the folder %s: %w; name another folder, or mend that", filepath.Dir(path), cause.Err)
+	}
+	return file, err
 }
 
 // besides are the ends of the names of a data file and of what SQLite keeps

@@ -40,7 +40,7 @@ type LogMatch struct {
 func Rehearse(ctx context.Context, backup, live string) (done Rehearsal, err error) {
 	folder, err := os.MkdirTemp("", "govsvc-rehearsal-") // mode 0700
 	if err != nil {
-		return done, err
+		return done, fmt.Errorf("no temporary folder: %w; set TMPDIR to one with room for two copies", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	restored, err := Restore(ctx, backup, Options{Path: filepath.Join(folder, "govsvc.db")}, false)

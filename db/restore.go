@@ -28,11 +28,11 @@ type Restored struct {
 // early, the data file is either the former or the restored one, whole. Each
 // organisation's audit log tells of it.
 func Restore(ctx context.Context, from string, options Options, replace bool) (Restored, error) {
-	path, err := filepath.Abs(options.Path)
+	path, err := located(options.Path)
 	if err != nil {
 		return Restored{}, err
 	}
-	if from, err = filepath.Abs(from); err != nil {
+	if from, err = located(from); err != nil {
 		return Restored{}, err
 	}
 	if err := mayReplace(from, path, replace); err != nil {
@@ -66,7 +66,10 @@ func Restore(ctx context.Context, from string, options Options, replace bool) (R
 
 func mayReplace(from, path string, replace bool) error {
 	backup, err := os.Stat(from)
-	if err != nil {
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return fmt.Errorf("%s: no such file; give the backup that is to be restored", from)
+	case err != nil:
 		return err
 	}
 	present, err := os.Stat(path)
@@ -77,6 +80,8 @@ func mayReplace(from, path string, replace bool) error {
 		return err
 	case present.IsDir():
 		return fmt.Errorf("%s is a folder, not a data file; give another path with --db", path)
+	case !present.Mode().IsRegular():
+		return fmt.Errorf("%s %w; give another path with --db", path, errNoOrdinary)
 	case os.SameFile(backup, present):
 		return fmt.Errorf("%s is the data file itself; give a backup of it", from)
 	case isForeign(path):

@@ -33,7 +33,7 @@ func (p BackupPlan) Prepare() error {
 	if err != nil {
 		return err
 	}
-	file, err := os.CreateTemp(p.Folder, ".writable"+partialMark+"*")
+	file, err := begin(filepath.Join(p.Folder, "writable"))
 	if err != nil {
 		return err
 	}
@@ -45,13 +45,12 @@ func (p BackupPlan) Prepare() error {
 // none was due, and when the next one is.
 func (d *DB) BackUpWhenDue(ctx context.Context, plan BackupPlan) (made *Backup, next time.Time, err error) {
 	now := d.Now()
-	own, err := d.backupsIn(plan.Folder)
+	own, err := plannedOf(plan.Folder, stem(d.path), now)
 	if err != nil {
 		return nil, now, d.failedBackup(ctx, plan.Folder, err)
 	}
-	if len(own) > 0 {
-		// a clock that was set back must not stop them
-		if next = earlier(own[0].at, now).Add(plan.Every); next.After(now) {
+	if len(own) > 0 && !own[0].at.After(now) {
+		if next = own[0].at.Add(plan.Every); next.After(now) {
 			return nil, next, nil
 		}
 	}
@@ -77,24 +76,17 @@ func (d *DB) failedBackup(ctx context.Context, path string, err error) error {
 	return errors.Join(err, d.noteFailedBackup(ctx, path, err))
 }
 
-func earlier(a, b time.Time) time.Time {
-	if a.Before(b) {
-		return a
-	}
-	return b
-}
-
 // planned is a backup of a plan.
 type planned struct {
 	path string
 	at   time.Time
 }
 
-func (d *DB) backupsIn(folder string) ([]planned, error) { return plannedOf(folder, stem(d.path)) }
-
-// plannedOf lists the backups of a data file's plan, newest first. Other files
-// are nobody's business here.
-func plannedOf(folder, stem string) ([]planned, error) {
+// plannedOf lists the backups of a data file's plan, newest first. Those that
+// are of a time to come were made under a clock that was ahead, and may be older
+// than any: they come last, so that they neither hold up the next backup nor
+// outlive it. Other files are nobody's business here.
+func plannedOf(folder, stem string, now time.Time) ([]planned, error) {
 	entries, err := os.ReadDir(folder)
 	var own []planned
 	for _, entry := range entries {
@@ -106,7 +98,12 @@ func plannedOf(folder, stem string) ([]planned, error) {
 			own = append(own, planned{filepath.Join(folder, entry.Name()), at})
 		}
 	}
-	slices.SortFunc(own, func(a, b planned) int { return b.at.Compare(a.at) })
+	slices.SortFunc(own, func(a, b planned) int {
+		if a.at.After(now) != b.at.After(now) {
+			return a.at.Compare(b.at)
+		}
+		return b.at.Compare(a.at)
+	})
 	return own, err
 }
 
@@ -122,9 +119,13 @@ func stem(path string) string {
 }
 
 // NewestBackup is the newest backup in a folder that a plan for this data file
-// made.
-func NewestBackup(folder, path string) (string, error) {
-	own, err := plannedOf(folder, stem(path))
+// made until now.
+func NewestBackup(folder, path string, now time.Time) (string, error) {
+	path, err := located(path)
+	if err != nil {
+		return "", err
+	}
+	own, err := plannedOf(folder, stem(path), now)
 	if err == nil && len(own) == 0 {
 		err = fmt.Errorf("%s holds no backup of %s: none is named like %s-20260912T083000Z.db", folder, filepath.Base(path), stem(path))
 	}

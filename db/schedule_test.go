@@ -44,7 +44,10 @@ func TestBackUpWhenDue(t *testing.T) {
 		{"not due", time.Hour, "", 23 * time.Hour, []string{"govsvc-20261001T120000Z.db"}},
 		{"due", 23 * time.Hour, "govsvc-20261002T120000Z.db", 24 * time.Hour, []string{"govsvc-20261001T120000Z.db", "govsvc-20261002T120000Z.db"}},
 		{"long overdue", 72 * time.Hour, "govsvc-20261005T120000Z.db", 24 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261005T120000Z.db"}},
-		{"the clock was set back", -48 * time.Hour, "", 24 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261005T120000Z.db"}},
+		{"the clock is set back: the newest is of a time to come, and holds up nothing", -60 * time.Hour, "", 12 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261005T120000Z.db"}},
+		{"due by the new time", 12 * time.Hour, "govsvc-20261003T120000Z.db", 24 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261003T120000Z.db"}},
+		{"the clock is set back before all of them", -72 * time.Hour, "govsvc-20260930T120000Z.db", 24 * time.Hour, []string{"govsvc-20260930T120000Z.db", "govsvc-20261003T120000Z.db"}},
+		{"once more", 24 * time.Hour, "govsvc-20261001T120000Z.db", 24 * time.Hour, []string{"govsvc-20260930T120000Z.db", "govsvc-20261001T120000Z.db"}},
 	}
 	for _, step := range steps {
 		now = now.Add(step.advance)
@@ -68,11 +71,13 @@ func TestBackUpWhenDue(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	newest, err := db.NewestBackup(plan.Folder, path)
-	if err != nil || filepath.Base(newest) != "govsvc-20261005T120000Z.db" {
-		t.Errorf("newest %s, %v", newest, err)
+	for at, want := range map[time.Time]string{now: "govsvc-20261001T120000Z.db", now.Add(-time.Hour): "govsvc-20260930T120000Z.db", now.Add(-48 * time.Hour): "govsvc-20261001T120000Z.db"} {
+		newest, err := db.NewestBackup(plan.Folder, path, at)
+		if err != nil || filepath.Base(newest) != want {
+			t.Errorf("newest at %v: %s, %v", at, newest, err)
+		}
 	}
-	if _, err := db.NewestBackup(plan.Folder, "/data/elsewhere.db"); err == nil || !strings.Contains(err.Error(), "holds no backup of elsewhere.db") {
+	if _, err := db.NewestBackup(plan.Folder, "/data/elsewhere.db", now); err == nil || !strings.Contains(err.Error(), "holds no backup of elsewhere.db") {
 		t.Error(err)
 	}
 }
@@ -106,9 +111,19 @@ func TestFailedBackups(t *testing.T) {
 	if got := entries(t, away); len(got) != 1 {
 		t.Errorf("the older backup: %v", got)
 	}
+	if err := os.Rename(away, plan.Folder); err != nil {
+		t.Fatal(err)
+	}
+	now = now.Add(-time.Hour) // by a clock that was set back meanwhile
+	if made, _, err := store.BackUpWhenDue(t.Context(), plan); made == nil || err != nil {
+		t.Errorf("made %v, %v", made, err)
+	}
+	if last, err := store.LastBackup(t.Context()); err != nil || last.Failed != nil {
+		t.Errorf("still told as failed: %+v, %v", last.Failed, err)
+	}
 	file := filepath.Join(t.TempDir(), "file")
 	write(t, file, "x")
-	for folder, want := range map[string]string{file: "is no folder", filepath.Join(away, "a", "b"): "no such file or directory"} {
+	for folder, want := range map[string]string{file: "is no folder", filepath.Join(away, "b"): "no such file or directory"} {
 		if err := (db.BackupPlan{Folder: folder}).Prepare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", folder, err, want)
 		}

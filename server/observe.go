@@ -4,6 +4,7 @@ import (
 	"context"
 	"log/slog"
 	"net/http"
+	"regexp"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -97,9 +98,14 @@ func countedAs(o *observed, r *http.Request) string {
 // longestShown bounds what a log line has of a path, in bytes.
 const longestShown = 200
 
+// misplaced is a key or signing secret that somebody put into a path, with all
+// that follows.
+var misplaced = regexp.MustCompile(`(?s)((?:gds|gov)_(?:live|test)_|whsec_).+`)
+
 // shown is a path for the log. A query is never part of it: it may hold what
 // is secret.
 func shown(path string) string {
+	path = misplaced.ReplaceAllString(path, "$1…")
 	if len(path) <= longestShown {
 		return path
 	}

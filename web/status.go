@@ -103,7 +103,7 @@ func backupFacts(last db.LastBackup) ([]Fact, *failedBackup) {
 		}
 	}
 	failed := last.Failed
-	if failed == nil || last.Made != nil && failed.At < last.Made.At {
+	if failed == nil {
 		return facts, nil
 	}
 	// folders of the machine are nobody's business here

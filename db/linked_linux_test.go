@@ -1,0 +1,91 @@
+package db_test
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// linked is a symbolic link to a file, in a folder of its own.
+func linked(t *testing.T, to string) string {
+	t.Helper()
+	link := filepath.Join(t.TempDir(), "link.db")
+	if err := os.Symlink(to, link); err != nil {
+		t.Fatal(err)
+	}
+	return link
+}
+
+// TestLinkedFile: through a symbolic link, too, the log beside the file is seen,
+// spared by a backup, and part of what is restored.
+func TestLinkedFile(t *testing.T) {
+	t.Parallel()
+	path, _ := backedUp(t)
+	link := linked(t, path)
+	store := handle(t, link, time.Minute)
+	if err := addRisk(t.Context(), store, operator(t, store), "after the backup"); err != nil {
+		t.Fatal(err)
+	}
+	if store.Path() != path || store.LogSize() == 0 {
+		t.Errorf("opened %s with a log of %d bytes", store.Path(), store.LogSize())
+	}
+	if _, err := store.Backup(t.Context(), path+"-wal", true); err == nil || !strings.Contains(err.Error(), "is the data file in use") {
+		t.Errorf("a backup in the place of the log: %v", err)
+	}
+	copied := newPath(t)
+	if _, err := db.Restore(t.Context(), link, optionsFor(copied), false); err != nil {
+		t.Fatal(err)
+	}
+	if got := names(t, copied, "SELECT risk_id FROM risks"); got["after the backup"] != 1 {
+		t.Errorf("restored through the link: %v", got)
+	}
+}
+
+// TestRestoreOverLink replaces the file that a link leads to, and the link
+// stays.
+func TestRestoreOverLink(t *testing.T) {
+	t.Parallel()
+	path, backup := backedUp(t)
+	later(t, path)
+	link := linked(t, path)
+	done, err := db.Restore(t.Context(), backup, optionsFor(link), true)
+	if err != nil || done.Path != path || done.Kept != path+".before-restore-20261001T120000Z" {
+		t.Errorf("%+v, %v", done, err)
+	}
+	if got := names(t, path, "SELECT risk_id FROM risks"); len(got) != 1 {
+		t.Errorf("restored: %v", got)
+	}
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 || len(entries(t, filepath.Dir(link))) != 1 {
+		t.Errorf("beside the link: %v, %v", entries(t, filepath.Dir(link)), err)
+	}
+}
+
+// TestNoOrdinaryFile: what is no file, or a link to none, is refused at once,
+// wherever a file is wanted; a pipe would be waited for.
+func TestNoOrdinaryFile(t *testing.T) {
+	t.Parallel()
+	path, backup := backedUp(t)
+	pipe := filepath.Join(t.TempDir(), "pipe")
+	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	nowhere := linked(t, filepath.Join(t.TempDir(), "gone.db"))
+	for given, want := range map[string]string{pipe: "is no ordinary file", nowhere: "is a link to what is not there"} {
+		for name, use := range map[string]func() error{
+			"open":         func() error { _, err := db.Open(t.Context(), db.Options{Path: given}); return err },
+			"read":         func() error { _, err := db.OpenToRead(t.Context(), given); return err },
+			"restore":      func() error { _, err := db.Restore(t.Context(), given, optionsFor(path), true); return err },
+			"restore over": func() error { _, err := db.Restore(t.Context(), backup, optionsFor(given), true); return err },
+		} {
+			if err := use(); err == nil || !strings.Contains(err.Error(), given) || !strings.Contains(err.Error(), want) {
+				t.Errorf("%s %s: %v, want %q", name, given, err, want)
+			}
+		}
+	}
+}
