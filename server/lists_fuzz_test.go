@@ -1,0 +1,153 @@
+package server_test
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"net/url"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// FuzzList asks for the first pages of any list, by any filters and since any
+// instant, and for the same of the same records filtered and sorted in Go.
+func FuzzList(f *testing.F) {
+	f.Add(uint8(0), uint16(0), uint8(25), int64(0), uint8(0))
+	f.Add(uint8(1), uint16(0x21), uint8(3), int64(0), uint8(0))              // /risks?severity=…&status=…&limit=3
+	f.Add(uint8(1), uint16(0x02), uint8(1), int64(90_000_000_001), uint8(1)) // and since an instant, with nanoseconds
+	f.Add(uint8(2), uint16(0x01), uint8(100), int64(-1), uint8(2))           // /signals?type=…&updated_since=…
+	f.Add(uint8(8), uint16(0x31), uint8(7), int64(86_400_000_000_000), uint8(3))
+	s := serve(f)
+	key := s.key(f, "read:all")
+	rows := map[string][]db.Record{}
+	random := rand.New(rand.NewPCG(1, 2))
+	for _, l := range lists {
+		rows[l.path] = manifold(l, random)
+		for org, records := range map[string][]db.Record{db.DefaultOrganisation: rows[l.path], "other": manifold(l, random)} {
+			organisation(f, s.store, org)
+			if l.object == "milestone" {
+				load(f, s.store, org, []db.Record{sample("roadmap", "R", 1, start)})
+			}
+			load(f, s.store, org, records) // another organisation's are never among them
+		}
+	}
+	f.Fuzz(func(t *testing.T, which uint8, chosen uint16, limit uint8, since int64, form uint8) {
+		l := lists[int(which)%len(lists)]
+		size := int(limit)%100 + 1
+		query := url.Values{"limit": {fmt.Sprint(size)}}
+		for i, parameter := range sortedFilters(l) {
+			// a value of some row, one that no row has, or none at all
+			pick := int(chosen>>(8*i)) & 0xff
+			if values := l.filter[parameter]; pick%16 != 0 {
+				query.Set(parameter, values[1+pick%(len(values)-1)])
+				if pick%16 == 1 {
+					query.Set(parameter, rows[l.path][pick%len(rows[l.path])][values[0]].(string))
+				}
+			}
+		}
+		instant := time.Time{}
+		if form%4 != 0 {
+			instant = start.Add(time.Duration(since % int64(60*24*time.Hour)))
+			query.Set("updated_since", written(&instant, form))
+		}
+		want := shown(l, rows[l.path], query, instant)
+		for range 4 {
+			s.clock.advance(time.Minute) // no limit stops it
+			got := s.get(t, l.path+"?"+query.Encode(), key).page(t)
+			page := want[:min(size, len(want))]
+			if diff := gocmp.Diff(page, got.values("id"), equateEmpty); diff != "" {
+				t.Fatalf("%s?%s (-want +got):\n%s", l.path, query.Encode(), diff)
+			}
+			if want = want[len(page):]; got.HasMore != (len(want) > 0) || got.HasMore != (got.next() != "") {
+				t.Fatalf("%s?%s: more %v, next %q, but %d are left", l.path, query.Encode(), got.HasMore, got.next(), len(want))
+			}
+			if len(want) == 0 {
+				return
+			}
+			query.Set("cursor", got.next())
+		}
+	})
+}
+
+// manifold are records of a list with every value of every filter, of which
+// many were made or changed at the same instant.
+func manifold(l list, random *rand.Rand) []db.Record {
+	var records []db.Record
+	for n := range 120 {
+		made := start.Add(time.Duration(random.IntN(10)) * time.Hour)
+		if l.object == "assessment" { // its instant is its key
+			made = start.Add(time.Duration(n) * time.Millisecond)
+		}
+		r := sample(l.object, "F", n, made)
+		r["id"] = db.NewID()
+		changed := made.Add(time.Duration(random.IntN(5)) * 24 * time.Hour).Add(time.Duration(random.IntN(3)) * time.Millisecond)
+		r["updated_at"] = changed.Format(time.RFC3339Nano)
+		for _, filter := range l.filter {
+			if member := filter[0]; member != l.key {
+				r[member] = filter[1+random.IntN(len(filter)-1)]
+			}
+		}
+		records = append(records, r)
+	}
+	return records
+}
+
+func sortedFilters(l list) []string {
+	var names []string
+	for name := range l.filter {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	return names
+}
+
+// written is an instant in one of the forms that updated_since takes; it takes
+// from the instant what the form can't say.
+func written(instant *time.Time, form uint8) string {
+	switch form % 4 {
+	case 1:
+		return instant.Format(time.RFC3339Nano)
+	case 2:
+		*instant = instant.Truncate(24 * time.Hour)
+		return instant.Format(time.DateOnly)
+	}
+	*instant = instant.Truncate(time.Second)
+	return instant.In(time.FixedZone("", (int(form)-128)*7*60)).Format(time.RFC3339)
+}
+
+// shown are the ids of the records that a query asks for, in their order:
+// newest first, signals by type.
+func shown(l list, records []db.Record, query url.Values, since time.Time) []string {
+	at := func(r db.Record, member string) time.Time {
+		instant, err := time.Parse(time.RFC3339Nano, r[member].(string))
+		if err != nil {
+			panic(err)
+		}
+		return instant
+	}
+	rows := slices.DeleteFunc(slices.Clone(records), func(r db.Record) bool {
+		for parameter, filter := range l.filter {
+			if query.Has(parameter) && query.Get(parameter) != r[filter[0]] {
+				return true
+			}
+		}
+		return at(r, "updated_at").Before(since)
+	})
+	slices.SortFunc(rows, func(a, b db.Record) int {
+		if l.object == "signal" {
+			return strings.Compare(a["signal_type"].(string), b["signal_type"].(string))
+		}
+		return cmp.Or(at(b, l.newest).Compare(at(a, l.newest)), strings.Compare(b["id"].(string), a["id"].(string)))
+	})
+	ids := make([]string, len(rows))
+	for i, r := range rows {
+		ids[i] = r["id"].(string)
+	}
+	return ids
+}
