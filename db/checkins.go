@@ -3,6 +3,9 @@ package db
 import (
 	"encoding/json"
 	"fmt"
+	"maps"
+	"slices"
+	"strings"
 	"time"
 )
 
@@ -36,24 +39,23 @@ type CheckinDraft struct {
 // period replaces the earlier, and the current value of each key result
 // follows its latest period. A point that does not fit refuses them all.
 func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
-	recorded, changes := make([]Checkin, len(drafts)), Changes{}
+	recorded, of := make([]Checkin, len(drafts)), make([]*keyResult, len(drafts))
 	results := keyResults{tx: tx, byName: map[string]*keyResult{}, bySeq: map[int64]*keyResult{}}
-	var touched []*keyResult
 	for i, draft := range drafts {
-		kpi, err := results.find(i, draft)
-		if err != nil {
+		var err error
+		if of[i], err = results.find(i, draft); err != nil {
 			return nil, err
 		}
-		if !kpi.touched {
-			kpi.touched = true
-			touched = append(touched, kpi)
-		}
-		if recorded[i], err = tx.recordCheckin(kpi, draft, changes); err != nil {
+		if recorded[i], err = draft.of(of[i], tx.now); err != nil {
 			return nil, err
 		}
 	}
-	for _, kpi := range touched {
-		if err := tx.followLatestPeriod(kpi.seq, tx.At()); err != nil {
+	changes, err := tx.replaceCheckins(recorded, of)
+	if err != nil {
+		return nil, err
+	}
+	for _, seq := range slices.Sorted(maps.Keys(results.bySeq)) {
+		if err := tx.followLatestPeriod(seq, tx.At()); err != nil {
 			return nil, err
 		}
 	}
@@ -67,11 +69,24 @@ func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
 	})
 }
 
+// of completes a draft as a point of its key result.
+func (draft CheckinDraft) of(kpi *keyResult, now time.Time) (Checkin, error) {
+	c := Checkin{
+		Object: "kpi_checkin", KeyResultID: kpi.id, KeyResultCode: kpi.code, PeriodStart: draft.PeriodStart,
+		Source: draft.Source, EvidenceRef: draft.EvidenceRef, Note: draft.Note,
+	}
+	if c.PeriodStart == "" {
+		c.PeriodStart = PeriodStart(kpi.frequency, now)
+	}
+	var err error
+	c.Value, err = number("value", draft.Value)
+	return c, err
+}
+
 // keyResult is a KPI that a batch of check-ins names.
 type keyResult struct {
 	seq                 int64
 	id, code, frequency string
-	touched             bool
 }
 
 // keyResults finds the key results of a batch, each once.
@@ -110,42 +125,83 @@ func (k keyResults) find(index int, draft CheckinDraft) (*keyResult, error) {
 	return known, nil
 }
 
-// recordCheckin writes one point and notes what it changed.
-func (tx *Tx) recordCheckin(kpi *keyResult, draft CheckinDraft, changes Changes) (Checkin, error) {
-	c := Checkin{
-		Object: "kpi_checkin", KeyResultID: kpi.id, KeyResultCode: kpi.code, PeriodStart: draft.PeriodStart,
-		Source: draft.Source, EvidenceRef: draft.EvidenceRef, Note: draft.Note,
+// checkinPlace is where one value is kept: a later point replaces it.
+type checkinPlace struct {
+	kpi    int64
+	period string
+}
+
+// replaceCheckins writes the last point of each place, gives every point the id
+// and the age of its place, and returns what has changed by place. All places
+// are read by one statement, and many are written by one: a batch of 500 would
+// spend most of its time between statements.
+func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (Changes, error) {
+	last := make(map[checkinPlace]int, len(points))
+	for i := range points {
+		last[checkinPlace{of[i].seq, points[i].PeriodStart}] = i
 	}
-	if c.PeriodStart == "" {
-		c.PeriodStart = PeriodStart(kpi.frequency, tx.now)
-	}
-	var err error
-	if c.Value, err = number("value", draft.Value); err != nil {
-		return c, err
-	}
-	change := Change{To: c.Value}
-	var seq int64
-	err = tx.row("SELECT seq, value, id, created_at FROM kpi_checkins WHERE kpi_seq = ? AND period_start = ?", kpi.seq, c.PeriodStart).
-		Scan(&seq, &change.From, &c.ID, &c.CreatedAt)
-	fresh, err := absent(err)
+	known, err := tx.checkinsAt(last)
 	if err != nil {
-		return c, storeError(err)
+		return nil, err
 	}
-	name := kpi.code + " " + c.PeriodStart
-	if before, twice := changes[name]; twice {
-		change.From = before.From
+	changes := make(Changes, len(last))
+	var args []any
+	for i := range points {
+		c, place := &points[i], checkinPlace{of[i].seq, points[i].PeriodStart}
+		before, there := known[place]
+		if !there {
+			before = Checkin{ID: tx.newID(), CreatedAt: tx.At()}
+			known[place] = before
+		}
+		c.ID, c.CreatedAt = before.ID, before.CreatedAt
+		if last[place] == i {
+			changes[c.KeyResultCode+" "+c.PeriodStart] = Change{From: before.Value, To: c.Value}
+			args = append(args, place.kpi, c.ID, place.period, c.Value, c.Source, c.EvidenceRef, c.Note, c.CreatedAt, tx.At())
+		}
 	}
-	changes[name] = change
-	if !fresh {
-		_, err = tx.exec("UPDATE kpi_checkins SET value = ?, source = ?, evidence_ref = ?, note = ?, updated_at = ? WHERE seq = ?",
-			c.Value, c.Source, c.EvidenceRef, c.Note, tx.At(), seq)
-		return c, err
+	const columns = 9
+	for len(args) > 0 {
+		rows := 1
+		if len(args) >= columns*checkinsAtOnce {
+			rows = checkinsAtOnce
+		}
+		if _, err := tx.exec(upsertCheckins[rows], args[:columns*rows]...); err != nil {
+			return nil, err
+		}
+		args = args[columns*rows:]
 	}
-	c.ID, c.CreatedAt = tx.newID(), tx.At()
-	_, err = tx.exec(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
-		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?8)`,
-		kpi.seq, c.ID, c.PeriodStart, c.Value, c.Source, c.EvidenceRef, c.Note, c.CreatedAt)
-	return c, err
+	return changes, nil
+}
+
+// checkinsAtOnce is how many points one statement writes.
+const checkinsAtOnce = 50
+
+// upsertCheckins writes as many points as its index says.
+var upsertCheckins = map[int]string{1: upsertCheckin(1), checkinsAtOnce: upsertCheckin(checkinsAtOnce)}
+
+func upsertCheckin(rows int) string {
+	return `INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
+		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)` + strings.Repeat(", (?, ?, ?, ?, ?, ?, ?, ?, ?)", rows-1) + `
+		ON CONFLICT (kpi_seq, period_start) DO UPDATE SET value = excluded.value, source = excluded.source,
+			evidence_ref = excluded.evidence_ref, note = excluded.note, updated_at = excluded.updated_at`
+}
+
+// checkinsAt reads the value, id and age of those places that have a point.
+func (tx *Tx) checkinsAt(places map[checkinPlace]int) (map[checkinPlace]Checkin, error) {
+	asked := make([][2]any, 0, len(places))
+	for place := range places {
+		asked = append(asked, [2]any{place.kpi, place.period})
+	}
+	known := make(map[checkinPlace]Checkin, len(places))
+	err := tx.rows(func(row scanner) error {
+		var place checkinPlace
+		var c Checkin
+		err := row.Scan(&place.kpi, &place.period, &c.Value, &c.ID, &c.CreatedAt)
+		known[place] = c
+		return err
+	}, `SELECT c.kpi_seq, c.period_start, c.value, c.id, c.created_at FROM json_each(?) asked
+		CROSS JOIN kpi_checkins c ON c.kpi_seq = asked.value ->> 0 AND c.period_start = asked.value ->> 1`, compact(asked))
+	return known, err
 }
 
 // PeriodStart is the first day of the period of a frequency that an instant
