@@ -1,6 +1,7 @@
 package server
 
 import (
+	"hash/maphash"
 	"sync"
 
 	"govsvc/db"
@@ -18,7 +19,15 @@ type kept struct {
 	generation int64
 	size       int64
 	answers    map[question]*keptAnswer
+
+	// asked are hashes of questions that were asked lately, each in the place
+	// that it names. Who walks through a list asks nothing twice, and must not
+	// drive out what others ask again and again.
+	seed  maphash.Seed
+	asked [1024]uint64
 }
+
+func newKept(most int64) *kept { return &kept{most: most, seed: maphash.MakeSeed()} }
 
 // question is what an answer is the answer to.
 type question struct {
@@ -63,13 +72,19 @@ func (k *kept) find(generation int64, q question) *keptAnswer {
 	return k.answers[q]
 }
 
-// keep holds an answer that was read after the generation was asked for. When
-// there is no more room, all go: the busiest are back at once.
+// keep holds an answer that was read after the generation was asked for, if the
+// question was asked before. When there is no more room, all go: the busiest are
+// back at once.
 func (k *kept) keep(generation int64, q question, a *keptAnswer) {
 	cost := 2*int64(len(a.Body)) + int64(len(q.query)) + 256 // twice: it may be compressed, too
+	hash := maphash.Comparable(k.seed, q)
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
 	if generation == 0 || generation < k.generation || cost > k.most {
+		return
+	}
+	if place := &k.asked[hash%uint64(len(k.asked))]; *place != hash {
+		*place = hash
 		return
 	}
 	if generation > k.generation || k.size+cost > k.most || k.answers == nil {

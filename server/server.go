@@ -85,7 +85,7 @@ type Server struct {
 	mcp             *mcp
 	sandbox         lazy
 	ready           readiness
-	kept            kept
+	kept            *kept
 }
 
 // keysInMemory bounds the keys, and the addresses, whose state is held.
@@ -111,7 +111,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		addresses: limit.New(config.Store.Now, keysInMemory),
 		verifier:  newVerifier(config.Store),
 		sandbox:   lazy{open: config.Sandbox},
-		kept:      kept{most: config.KeepAnswers},
+		kept:      newKept(config.KeepAnswers),
 	}
 	if s.mcp, err = newMCP(config, functions); err != nil {
 		return nil, err
