@@ -53,9 +53,9 @@ func bearer(headers []string) string {
 	return strings.TrimSpace(token)
 }
 
-// verifier tells true keys from false ones. Form and tag are checked before a
-// lookup, the lookup comes before a hash, and a key that was verified once is
-// known by its digest from then on.
+// verifier tells true keys from false ones. A key that was verified once is
+// known by its digest from then on; of others form and tag are checked before a
+// lookup, and the lookup comes before a hash.
 type verifier struct {
 	store *db.DB
 	// Hashing takes 34 MB and some 50 ms a key. Keys of the current form can
@@ -73,11 +73,11 @@ type verifier struct {
 type keyUses struct {
 	scopes []string // the key's, which never change
 	needed api.ScopeUses
-	at     string // when it was last used
+	at     time.Time // when it was last used, to the second
 
 	// what of it the file has
 	stored   uint64
-	storedAt string
+	storedAt time.Time
 }
 
 // verified is a key that was proven true, and its row as it was at a
@@ -103,10 +103,6 @@ func newVerifier(store *db.DB) *verifier {
 
 // verify finds the key that was presented; nil if it is not one of ours.
 func (v *verifier) verify(ctx context.Context, presented string, generation int64) (*db.StoredKey, error) {
-	parsed, ok := v.store.ParseKey(presented)
-	if !ok {
-		return nil, nil //nolint:nilnil // a false key is an answer, not an error
-	}
 	digest := sha256.Sum256([]byte(presented))
 	v.mutex.Lock()
 	known := v.known[digest]
@@ -115,6 +111,10 @@ func (v *verifier) verify(ctx context.Context, presented string, generation int6
 		return known.key, nil
 	}
 	if known.id == "" {
+		parsed, ok := v.store.ParseKey(presented)
+		if !ok {
+			return nil, nil //nolint:nilnil // a false key is an answer, not an error
+		}
 		var err error
 		if known.id, err = v.prove(ctx, digest, parsed, presented); err != nil || known.id == "" {
 			return nil, err
@@ -208,7 +208,7 @@ func (v *verifier) remember(digest [sha256.Size]byte, id string) {
 // used notes that a key was used now, and returns where the scopes that it
 // needs are noted.
 func (v *verifier) used(key *db.StoredKey) *api.ScopeUses {
-	at := db.Timestamp(v.store.Now().Truncate(time.Second))
+	at := v.store.Now().Truncate(time.Second)
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	uses := v.uses[key.ID]
@@ -227,10 +227,10 @@ func (v *verifier) takeUses() map[string]db.KeyUse {
 	taken := map[string]db.KeyUse{}
 	for id, uses := range v.uses {
 		needed := uses.needed.Bits()
-		if uses.at == uses.storedAt && needed == uses.stored {
+		if uses.at.Equal(uses.storedAt) && needed == uses.stored {
 			continue
 		}
-		use := db.KeyUse{At: uses.at}
+		use := db.KeyUse{At: db.Timestamp(uses.at)}
 		for i, scope := range uses.scopes {
 			if (needed&^uses.stored)>>i&1 == 1 {
 				use.Scopes = append(use.Scopes, scope)
@@ -247,6 +247,6 @@ func (v *verifier) restoreUses(uses map[string]db.KeyUse) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	for id := range uses {
-		v.uses[id].storedAt, v.uses[id].stored = "", 0
+		v.uses[id].storedAt, v.uses[id].stored = time.Time{}, 0
 	}
 }

@@ -139,15 +139,17 @@ func (x *exchange) admit() error {
 	if key.PerDay != nil {
 		rate.PerDay = *key.PerDay
 	}
-	x.state = x.keys.Peek(key.ID, rate)
-	if x.caller, err = x.newCaller(key, terms); err != nil {
-		return err
-	}
+	x.caller, err = x.newCaller(key, terms)
 	switch {
+	case err != nil:
 	case key.Organisation.Subscription != db.Active:
-		return &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
+		err = &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
 	case !terms.API:
-		return &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(key.Organisation.Plan) + ") does not include the API"}
+		err = &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(key.Organisation.Plan) + ") does not include the API"}
+	}
+	if err != nil {
+		x.state = x.keys.Peek(key.ID, rate) // what is refused here takes nothing
+		return err
 	}
 	if x.state = x.keys.Allow(key.ID, rate); !x.state.Allowed {
 		x.Metrics.Refused(metrics.Key)
@@ -240,13 +242,19 @@ func newRequestID() string {
 	return "req_" + lowerBase32.EncodeToString(b[:])
 }
 
+// limitNames are spelt as specified, which Header.Set would change.
+var limitNames = [4]string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Limit-Day"}
+
 // limitHeaders tells what is left, on success and failure alike.
 func (x *exchange) limitHeaders() {
-	h := x.w.Header() // spelt as specified, which Set would change
-	h["X-RateLimit-Limit"] = []string{strconv.Itoa(x.state.Limit)}
-	h["X-RateLimit-Remaining"] = []string{strconv.Itoa(x.state.Remaining)}
-	h["X-RateLimit-Reset"] = []string{strconv.FormatInt(unixCeil(x.state.Reset), 10)}
-	h["X-RateLimit-Limit-Day"] = []string{strconv.Itoa(x.state.Day)}
+	values := [4]string{
+		strconv.Itoa(x.state.Limit), strconv.Itoa(x.state.Remaining),
+		strconv.FormatInt(unixCeil(x.state.Reset), 10), strconv.Itoa(x.state.Day),
+	}
+	h := x.w.Header()
+	for i, name := range limitNames {
+		h[name] = values[i : i+1 : i+1]
+	}
 }
 
 func unixCeil(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }

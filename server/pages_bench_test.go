@@ -1,0 +1,72 @@
+package server_test
+
+import (
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/server"
+)
+
+// BenchmarkPage answers a page of 25 risks without a network: held in memory,
+// and read from the file each time.
+//
+//	go test ./server -run '^$' -bench Page -cpuprofile cpu.prof
+func BenchmarkPage(b *testing.B) {
+	for name, most := range map[string]int64{"held": 1 << 20, "cold": 0} {
+		b.Run(name, func(b *testing.B) {
+			s := serve(b, func(c *server.Config) { c.KeepAnswers = most })
+			by := by(b, s.store, db.DefaultOrganisation)
+			err := s.store.Write(b.Context(), by, func(tx *db.Tx) error {
+				for i := range 2000 {
+					if _, err := tx.Put("risk", db.Record{
+						"risk_id": fmt.Sprintf("LOAD-%07d", i), "title": "Drift", "dimension": "MODEL", "severity": "HIGH",
+						"description": "The scoring model drifts from the population it was trained on, and nobody is told.",
+						"likelihood":  "POSSIBLE", "status": "Open", "source": "load", "owner_name": "Head of Model Risk",
+					}); err != nil {
+						return err
+					}
+				}
+				return tx.Audit(db.AuditEvent{Action: "data.imported", Category: db.DataChange, Severity: db.SeverityWrite, ResourceType: "risk"})
+			})
+			if err != nil {
+				b.Fatal(err)
+			}
+			_, key := s.mint(b, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(100_000_000), PerDay: new(2_000_000_000)})
+			r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, server.Base+"/risks", nil)
+			r.Header.Set("Authorization", "Bearer "+key)
+			ask := func() {
+				w := &discarded{head: http.Header{}}
+				s.server.ServeHTTP(w, r)
+				if w.status != http.StatusOK || w.size < 8000 {
+					b.Fatalf("status %d, %d bytes", w.status, w.size)
+				}
+			}
+			ask() // the first hashes the key
+			b.ReportAllocs()
+			for b.Loop() {
+				ask()
+			}
+		})
+	}
+}
+
+// discarded is an answer of which only the size is kept.
+type discarded struct {
+	head         http.Header
+	status, size int
+}
+
+func (d *discarded) Header() http.Header { return d.head }
+
+func (d *discarded) WriteHeader(status int) { d.status = status }
+
+func (d *discarded) Write(p []byte) (int, error) {
+	if d.status == 0 {
+		d.status = http.StatusOK
+	}
+	d.size += len(p)
+	return len(p), nil
+}
