@@ -28,8 +28,8 @@ type pageReader struct {
 	statements map[string]driver.Stmt
 }
 
-// In a page, rows and what is beside them are told apart by what never stands
-// in JSON text: control characters are escaped there.
+// In a page, rows and what is beside them are told apart by what stands neither
+// in JSON text, where control characters are escaped, nor in instants and ids.
 const (
 	rowEnd   = '\x1e'
 	fieldEnd = '\x1f'
