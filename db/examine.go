@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -160,20 +161,11 @@ func (d *DB) examine(ctx context.Context, heads map[Org]string) (found examined,
 		found.logs = append(found.logs, AuditLog{org.Org, org.Name, check.Events, check.Head})
 	}
 	for org := range heads {
-		if !holds(found.logs, org) {
+		if !slices.ContainsFunc(found.logs, func(l AuditLog) bool { return l.Org == org }) {
 			return found, errors.New("an organisation is missing")
 		}
 	}
 	return found, nil
-}
-
-func holds(logs []AuditLog, org Org) bool {
-	for _, log := range logs {
-		if log.Org == org {
-			return true
-		}
-	}
-	return false
 }
 
 // mostFaults bounds the faults of a file that are told.

@@ -49,7 +49,6 @@ func (d *DB) GiveBack(ctx context.Context) (bytes int64, err error) {
 			if err != nil || free < max(pages/keptFree, leastFree)+givenAtOnce {
 				return storeError(err)
 			}
-			tx.wrote = true
 			err = tx.rows(func(scanner) error { return nil }, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", givenAtOnce))
 			if err != nil {
 				return err
