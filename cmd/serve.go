@@ -139,7 +139,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 				return err
 			}
 		}
-		listener, err := listen(ctx, o.addr)
+		listener, err := listen(ctx, "--addr", o.addr)
 		if err != nil {
 			return err
 		}

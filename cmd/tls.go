@@ -66,7 +66,7 @@ func (s *security) refusePlain(ctx context.Context, addr string, behindProxy boo
 	if s.on() || s.insecure || behindProxy {
 		return nil
 	}
-	loopback, err := staysOnMachine(ctx, addr)
+	loopback, err := staysOnMachine(ctx, "--addr", addr)
 	if err != nil || loopback {
 		return err
 	}
@@ -74,8 +74,9 @@ func (s *security) refusePlain(ctx context.Context, addr string, behindProxy boo
 		"give --tls-cert and --tls-key, or --domain; behind a proxy that speaks https, --trusted-proxy with its network; or --insecure to serve it all the same", addr)
 }
 
-// staysOnMachine tells whether an address to listen on is loopback alone.
-func staysOnMachine(ctx context.Context, addr string) (bool, error) {
+// staysOnMachine tells whether an address to listen on, which a flag has named,
+// is loopback alone.
+func staysOnMachine(ctx context.Context, flag, addr string) (bool, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {
 		return false, err
@@ -85,7 +86,7 @@ func staysOnMachine(ctx context.Context, addr string) (bool, error) {
 	}
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return false, cannotListen(addr, err)
+		return false, cannotListen(flag, addr, err)
 	}
 	for _, ip := range addresses {
 		if !ip.Unmap().IsLoopback() {

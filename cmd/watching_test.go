@@ -209,6 +209,9 @@ func TestMetricsRefused(t *testing.T) {
 		!strings.Contains(got, "--insecure") || exists(c.env["GOVSVC_DB"]) {
 		t.Error(got)
 	}
+	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "no..name:9090"); !strings.Contains(got, "no such host; choose another address with --metrics-addr") {
+		t.Error(got)
+	}
 	s, url := c.watched("--insecure")
 	o := c.run("serve", "--addr", "127.0.0.1:0", "--metrics-addr", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics"))
 	if o.status != 1 || !strings.Contains(o.stderr, "choose another address with --metrics-addr") {
