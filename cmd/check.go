@@ -56,12 +56,7 @@ With --json an object: ok, path and checks, each with name, ok and detail.`,
   govsvc check --full --backup-within 26h
   govsvc check --json | jq -r '.checks[] | select(.ok | not) | .detail'`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if a.path == "" {
-				return misusef("--db: the path of the data file is empty")
-			}
-			return a.check(c.Context(), o)
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return a.check(c.Context(), o) },
 	}
 	c.Flags().BoolVar(&o.full, "full", false, "also compare each index with its table")
 	c.Flags().Var(span{&o.backupWithin}, "backup-within", "fail if the last backup is older than this; 0s: whatever its age")
