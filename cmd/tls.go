@@ -247,21 +247,3 @@ func knownDomain(text string) error {
 	}
 	return nil
 }
-
-// withRoots is the system's authorities and those in the files.
-func withRoots(flag string, files []string) (*x509.CertPool, error) {
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
-		}
-		if !pool.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: %s holds no certificate in PEM", flag, path)
-		}
-	}
-	return pool, nil
-}
