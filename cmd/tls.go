@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -97,16 +96,13 @@ func staysOnMachine(ctx context.Context, flag, addr string) (bool, error) {
 }
 
 // publicURL is the service's address where --base-url does not tell it: the
-// first domain, at the port of the listener's own address.
+// first domain, of which port 443 leads here, whatever port it is that listens,
+// or its authority makes no certificate.
 func (s *security) publicURL(listening string) string {
 	if len(s.domains) == 0 {
 		return listening
 	}
-	u, err := url.Parse(listening)
-	if err != nil || u.Port() == "443" {
-		return "https://" + s.domains[0]
-	}
-	return "https://" + net.JoinHostPort(s.domains[0], u.Port())
+	return "https://" + s.domains[0]
 }
 
 // certificates gives connections their certificate.
