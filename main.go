@@ -14,7 +14,10 @@ import (
 func main() {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 1)
-	ending := []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGHUP}
+	ending := []os.Signal{os.Interrupt, syscall.SIGTERM}
+	if !signal.Ignored(syscall.SIGHUP) { // by nohup, which wants a command to outlive its terminal
+		ending = append(ending, syscall.SIGHUP)
+	}
 	signal.Notify(signals, ending...)
 	go func() {
 		// The first signal asks a command to end in order. Before it does, signals

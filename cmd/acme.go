@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"fmt"
 	"log/slog"
 	"maps"
@@ -52,10 +53,15 @@ type acmeDomains struct {
 // openDirectory gets ready to have certificates made. They, their keys and the
 // account's are kept in a folder beside the data file, for its owner alone.
 func (s *security) openDirectory(path string, logger *slog.Logger) (certificates, error) {
-	roots, err := withRoots("--acme-ca", s.roots)
+	further, err := readRoots("--acme-ca", s.roots)
 	if err != nil {
 		return certificates{}, err
 	}
+	roots, err := x509.SystemCertPool()
+	if err != nil {
+		roots = x509.NewCertPool()
+	}
+	roots.AppendCertsFromPEM(further)
 	folder := path + "-acme"
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return certificates{}, fmt.Errorf("the folder for certificates: %w", err)

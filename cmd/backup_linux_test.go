@@ -45,7 +45,7 @@ func TestBackupOnFullDisk(t *testing.T) {
 		t.Error(got)
 	}
 	s := c.serve("--backup-dir", disk, "--log-format", "json")
-	await(t, "the failure is logged", func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup failed; trying again"`) })
+	until(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup failed; trying again"`) }, "the failure to be logged")
 	if status, _ := c.get(s.url+"/readyz", ""); status != 200 {
 		t.Errorf("ready: %d", status)
 	}

@@ -136,7 +136,7 @@ func TestServeMakesBackups(t *testing.T) {
 		return made
 	}
 	s := c.serve("--backup-dir", folder, "--log-format", "json")
-	await(t, "the first backup is told", func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup made"`) })
+	until(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup made"`) }, "the first backup to be told")
 	c.end(s)
 	s = c.serve("--backup-dir", folder)
 	c.end(s)
@@ -144,10 +144,10 @@ func TestServeMakesBackups(t *testing.T) {
 		t.Errorf("backups %v", got)
 	}
 	s = c.serve("--backup-dir", folder, "--backup-every", "1s", "--backup-keep", "2")
-	await(t, "the oldest gives way", func() bool {
+	until(t, func() bool {
 		now := list()
 		return len(now) == 2 && now[0] != list()[0] || strings.Count(s.stderr.String(), "backup made") > 2
-	})
+	}, "the oldest to give way")
 	c.end(s)
 	if got := list(); len(got) != 2 {
 		t.Errorf("backups %v", got)
@@ -160,16 +160,6 @@ func TestServeMakesBackups(t *testing.T) {
 	}
 	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--backup-dir", c.env["GOVSVC_DB"]); !strings.Contains(got, "--backup-dir: "+c.env["GOVSVC_DB"]+" is no folder") {
 		t.Error(got)
-	}
-}
-
-// await waits until something is so.
-func await(t *testing.T, what string, so func() bool) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !so(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("not so: %s", what)
-		}
 	}
 }
 

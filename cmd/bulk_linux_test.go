@@ -9,64 +9,8 @@ import (
 	"os/exec"
 	"regexp"
 	"strings"
-	"sync"
-	"syscall"
 	"testing"
-	"time"
-	"unsafe"
 )
-
-// terminal is a pseudo-terminal: what a program writes to it, and the end that
-// the program is given.
-func terminal(t *testing.T) (screen, program *os.File) {
-	t.Helper()
-	screen, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Skip("no terminals here:", err)
-	}
-	t.Cleanup(func() { _ = screen.Close() }) // may be closed already
-	control := func(request uintptr, value *int32) {
-		if _, _, fault := syscall.Syscall(syscall.SYS_IOCTL, screen.Fd(), request, uintptr(unsafe.Pointer(value))); fault != 0 {
-			t.Fatal(fault)
-		}
-	}
-	var locked, number int32
-	control(syscall.TIOCSPTLCK, &locked)
-	control(syscall.TIOCGPTN, &number)
-	program, err = os.OpenFile(fmt.Sprintf("/dev/pts/%d", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return screen, program
-}
-
-// watched is all that a terminal has shown.
-type watched struct {
-	mutex sync.Mutex
-	text  strings.Builder
-}
-
-func (w *watched) Write(p []byte) (int, error) {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.text.Write(p)
-}
-
-func (w *watched) String() string {
-	w.mutex.Lock()
-	defer w.mutex.Unlock()
-	return w.text.String()
-}
-
-// await waits until the terminal shows a pattern.
-func (w *watched) await(t *testing.T, pattern *regexp.Regexp) {
-	t.Helper()
-	for end := time.Now().Add(time.Minute); !pattern.MatchString(w.String()); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(end) {
-			t.Fatalf("the terminal shows no %s: %q", pattern, w)
-		}
-	}
-}
 
 var writing = regexp.MustCompile(`writing, [1-9][0-9,]* rows, [1-9][0-9,]* rows/s +\d+%`)
 
@@ -104,16 +48,16 @@ func TestInterruptBulk(t *testing.T) {
 	}
 	file := c.file("risks.csv", text.String())
 
-	run := func(during func(*exec.Cmd, *watched)) (int, string) {
+	run := func(during func(*exec.Cmd, *journal)) (int, string) {
 		t.Helper()
-		screen, end := terminal(t)
+		end, screen := newTerminal(t)
 		p := exec.CommandContext(t.Context(), path, "import", "--type", "risk", file)
 		p.Env, p.Stdout, p.Stderr = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"]), io.Discard, end
 		if err := p.Start(); err != nil {
 			t.Fatal(err)
 		}
 		_ = end.Close()
-		shown, read := &watched{}, make(chan bool)
+		shown, read := &journal{}, make(chan bool)
 		go func() {
 			defer close(read)
 			_, _ = io.Copy(shown, screen) // ends as the program does
@@ -130,8 +74,8 @@ func TestInterruptBulk(t *testing.T) {
 		return p.ProcessState.ExitCode(), shown.String()
 	}
 
-	status, shown := run(func(p *exec.Cmd, shown *watched) {
-		shown.await(t, writing)
+	status, shown := run(func(p *exec.Cmd, shown *journal) {
+		until(t, func() bool { return writing.MatchString(shown.String()) }, "%s on the terminal: %s", writing, shown)
 		if err := p.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
 		}
@@ -147,7 +91,7 @@ func TestInterruptBulk(t *testing.T) {
 		t.Errorf("an interrupted import changed the records: %s", after)
 	}
 
-	if status, shown := run(func(*exec.Cmd, *watched) {}); status != 0 {
+	if status, shown := run(func(*exec.Cmd, *journal) {}); status != 0 {
 		t.Errorf("status %d: %q", status, shown)
 	}
 	if risks, events := count(); risks != rows || events != rows {

@@ -56,12 +56,7 @@ With --json an object: ok, path and checks, each with name, ok and detail.`,
   govsvc check --full --backup-within 26h
   govsvc check --json | jq -r '.checks[] | select(.ok | not) | .detail'`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			if a.path == "" {
-				return misusef("--db: the path of the data file is empty")
-			}
-			return a.check(c.Context(), o)
-		},
+		RunE: func(c *cobra.Command, _ []string) error { return a.check(c.Context(), o) },
 	}
 	c.Flags().BoolVar(&o.full, "full", false, "also compare each index with its table")
 	c.Flags().Var(span{&o.backupWithin}, "backup-within", "fail if the last backup is older than this; 0s: whatever its age")
@@ -83,15 +78,6 @@ type health struct {
 	Checks []finding `json:"checks"`
 }
 
-// errUnhealthy is a check that failed; its text is the detail.
-type errUnhealthy struct{ detail string }
-
-func (e *errUnhealthy) Error() string { return e.detail }
-
-func unhealthy(format string, args ...any) error {
-	return &errUnhealthy{fmt.Sprintf(format, args...)}
-}
-
 func (a *app) check(ctx context.Context, o checkOptions) error {
 	store, err := db.OpenToRead(ctx, a.path)
 	if err != nil {
@@ -101,7 +87,7 @@ func (a *app) check(ctx context.Context, o checkOptions) error {
 	bad := 0
 	for _, check := range []struct {
 		name string
-		run  func(context.Context, *db.DB, checkOptions) (string, error)
+		run  func(context.Context, *db.DB, checkOptions) (detail string, err error)
 	}{
 		{"integrity", checkIntegrity},
 		{"version", checkVersion},
@@ -144,7 +130,7 @@ func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, 
 	case err != nil:
 		return "", err
 	case len(faults) > 0:
-		return "", unhealthy("the file is damaged: %s; keep it, and restore a backup (`govsvc restore --help`)", strings.Join(faults, "; "))
+		return "", fmt.Errorf("the file is damaged: %s; keep it, and restore a backup (`govsvc restore --help`)", strings.Join(faults, "; "))
 	case o.full:
 		return "the whole file is sound", nil
 	}
@@ -157,9 +143,9 @@ func checkVersion(ctx context.Context, store *db.DB, _ checkOptions) (string, er
 	case err != nil:
 		return "", err
 	case have > want:
-		return "", unhealthy("the file's version is %d, this program knows up to %d: use the newer program", have, want)
+		return "", fmt.Errorf("the file's version is %d, this program knows up to %d: use the newer program", have, want)
 	case have < want:
-		return "", unhealthy("the file's version is %d, this program's %d: the next `govsvc serve` of this version migrates it, and keeps a copy", have, want)
+		return "", fmt.Errorf("the file's version is %d, this program's %d: the next `govsvc serve` of this version migrates it, and keeps a copy", have, want)
 	}
 	return fmt.Sprintf("%d, as this program", have), nil
 }
@@ -182,7 +168,7 @@ func checkLogs(ctx context.Context, store *db.DB, _ checkOptions) (string, error
 		events += check.Events
 	}
 	if len(broken) > 0 {
-		return "", unhealthy("%s", strings.Join(broken, "; "))
+		return "", errors.New(strings.Join(broken, "; "))
 	}
 	return fmt.Sprintf("%s of %s, all sound", counted(events, "event"), counted(len(orgs), "organisation")), nil
 }
@@ -193,9 +179,9 @@ func checkDeliveries(ctx context.Context, store *db.DB, _ checkOptions) (string,
 	case err != nil:
 		return "", err
 	case n == 1:
-		return "", unhealthy("1 webhook has been due since %s: start `govsvc serve` or `govsvc deliver`", oldest)
+		return "", fmt.Errorf("1 webhook has been due since %s: start `govsvc serve` or `govsvc deliver`", oldest)
 	case n > 1:
-		return "", unhealthy("%d webhooks are overdue, the oldest since %s: start `govsvc serve` or `govsvc deliver`", n, oldest)
+		return "", fmt.Errorf("%d webhooks are overdue, the oldest since %s: start `govsvc serve` or `govsvc deliver`", n, oldest)
 	}
 	return "none is overdue", nil
 }
@@ -208,7 +194,7 @@ func checkSpace(_ context.Context, store *db.DB, _ checkOptions) (string, error)
 	log := store.LogSize()
 	text := fmt.Sprintf("%s free; the file has %s, the log beside it %s", size(free), size(store.Size()), size(log))
 	if free < max(leastSpace, store.Size()) {
-		return "", unhealthy("%s: make room, or an upgrade and then writes will fail", text)
+		return "", fmt.Errorf("%s: make room, or an upgrade and then writes will fail", text)
 	}
 	return text, nil
 }
@@ -219,11 +205,11 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 		return "", err
 	}
 	if f := last.Failed; f != nil {
-		return "", unhealthy("the last attempt, at %s, failed: %s", f.At, f.Error)
+		return "", fmt.Errorf("the last attempt, at %s, failed: %s", f.At, f.Error)
 	}
 	if last.Made == nil {
 		if o.backupWithin > 0 {
-			return "", unhealthy("none is known; see `govsvc backup --help`")
+			return "", errors.New("none is known; see `govsvc backup --help`")
 		}
 		return "none is known; see `govsvc backup --help`", nil
 	}
@@ -235,9 +221,9 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 	text := fmt.Sprintf("%s ago, at %s: %s, %s", age, last.Made.At, last.Made.Path, size(last.Made.Bytes))
 	switch {
 	case o.backupWithin > 0 && age > o.backupWithin:
-		return "", unhealthy("%s: older than %s", text, span{&o.backupWithin})
+		return "", fmt.Errorf("%s: older than %s", text, span{&o.backupWithin})
 	case o.backupWithin > 0 && age < -clockStep:
-		return "", unhealthy("%s: of a time to come, so that its age is not known; set the clock right and make another", text)
+		return "", fmt.Errorf("%s: of a time to come, so that its age is not known; set the clock right and make another", text)
 	}
 	return text, nil
 }

@@ -102,7 +102,8 @@ once.`,
 	root.SetUsageTemplate(usageTemplate)
 	root.SetVersionTemplate("govsvc {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
-	root.PersistentFlags().StringVar(&a.path, "db", "govsvc.db", "`PATH` of the data file")
+	a.path = "govsvc.db"
+	root.PersistentFlags().Var(dataFile{&a.path}, "db", "PATH of the data file")
 	root.AddCommand(a.serveCommand(), a.deliverCommand(), a.sandboxCommand(), a.keysCommand(), a.orgsCommand(), a.usersCommand(),
 		a.importCommand(), a.exportCommand(), a.webhooksCommand(), a.deadLettersCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.checkCommand(), a.openapiCommand(), a.versionCommand(), a.manCommand())

@@ -69,34 +69,36 @@ func (l *connections) admit(conn net.Conn) *connection {
 	client := peer(conn)
 	c := &connection{Conn: conn, list: l, address: countedAs(client)}
 	c.waiting.Store(l.clock.Add(1))
-	var leaving []*connection
-	l.mutex.Lock()
-	if l.perAddress > 0 && l.from[c.address] >= l.perAddress && !l.exempt.contain(client) {
-		gone := l.displace(c.address)
-		if gone == nil {
-			l.mutex.Unlock()
-			return nil
-		}
-		leaving = append(leaving, gone)
+	gone, ok := l.enter(c, client)
+	if !ok {
+		return nil
 	}
-	if l.most > 0 && len(l.open) >= l.most {
-		gone := l.displace(l.greediest())
-		if gone == nil {
-			c = nil
-		} else {
-			leaving = append(leaving, gone)
-		}
-	}
-	if c != nil {
-		l.open[c] = struct{}{}
-		l.from[c.address]++
-	}
-	l.mutex.Unlock()
-	for _, gone := range leaving {
+	if gone != nil {
 		l.displaced.Add(1)
 		_ = gone.Conn.Close() // what it could say has no listener
 	}
 	return c
+}
+
+// enter puts a connection into the list; gone is the one that gave way to it,
+// if one had to. Not ok is no room.
+func (l *connections) enter(c *connection, client netip.Addr) (gone *connection, ok bool) {
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	switch {
+	case l.most == 0:
+	case l.from[c.address] >= l.perAddress && !l.exempt.contain(client):
+		if gone = l.displace(c.address); gone == nil {
+			return nil, false
+		}
+	case len(l.open) >= l.most:
+		if gone = l.displace(l.greediest()); gone == nil {
+			return nil, false
+		}
+	}
+	l.open[c] = struct{}{}
+	l.from[c.address]++
+	return gone, true
 }
 
 // displace takes the connection of an address that has waited longest out of

@@ -98,7 +98,7 @@ func pick(random *rand.Rand, once, risk string) deed {
 		severity := []string{"LOW", "MEDIUM", "HIGH", "CRITICAL"}[random.IntN(4)]
 		return deed{method: "PATCH", path: "/risks/" + risk, once: once, body: `{"title":"` + once + `","severity":"` + severity + `","severity_change_reason":"a reason for every change"}`}
 	}
-	return deed{method: "POST", path: "/risks", once: once, body: `{"title":"` + once + `","description":"A risk of the crash test.","severity":"HIGH","likelihood":"RARE"}`}
+	return newRisk(once)
 }
 
 // TestCrash kills the server while several connections write, webhooks are
@@ -119,7 +119,7 @@ func TestCrash(t *testing.T) {
 	c.subscribe(listening.URL) // without which no event is raised
 	delivering := func(run *exec.Cmd) { run.Args = append(run.Args, reaching(ca)...) }
 	p := c.child(key, delivering)
-	_, made, _ := p.send(http.DefaultClient, deed{method: "POST", path: "/risks", once: "first", body: `{"title":"first","description":"A risk of the crash test.","severity":"HIGH","likelihood":"RARE"}`})
+	_, made, _ := p.send(http.DefaultClient, newRisk("first"))
 	_, risk, _ := strings.Cut(made, `"id":"`)
 	risk, _, _ = strings.Cut(risk, `"`)
 	acknowledged, obeyed := 0, 0

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -101,15 +102,20 @@ func (a *app) fileEvidence(ctx context.Context, store *db.DB, org db.Organisatio
 // attachment is a file that is read when the pack is made.
 func attachment(path string) evidence.Attachment {
 	return evidence.Attachment{Name: filepath.Base(path), Open: func() (io.ReadCloser, error) {
-		info, err := os.Stat(path)
-		if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
-			err = fmt.Errorf("%s is not a file", path)
-		}
-		if err != nil {
+		if _, err := ordinary(path); err != nil {
 			return nil, fmt.Errorf("--attach: %w", err)
 		}
 		return os.Open(path)
 	}}
+}
+
+// ordinary refuses what is no ordinary file: to open a pipe would wait.
+func ordinary(path string) (fs.FileInfo, error) {
+	info, err := os.Stat(path)
+	if err == nil && !info.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a file", path)
+	}
+	return info, err
 }
 
 func (a *app) evidenceListCommand() *cobra.Command {
@@ -214,10 +220,7 @@ type packVerdict struct {
 }
 
 func (a *app) verifyEvidence(ctx context.Context, path, sha256 string) error {
-	info, err := os.Stat(path)
-	if err == nil && !info.Mode().IsRegular() { // opening a pipe would wait
-		err = fmt.Errorf("%s is not a file", path)
-	}
+	info, err := ordinary(path)
 	if err != nil {
 		return err
 	}

@@ -29,7 +29,8 @@ CSV is a header row, UTF-8, commas and LF. An empty cell is null,
 "" an empty text; "govsvc import --help" says how values stand in cells. Texts
 are written as they are, so that nothing is lost, also those that begin with
 = + - or @: a spreadsheet may take them for formulas, unless their column is
-imported as text.
+imported as text. Where an apostrophe stands before such a sign another one is
+put before it, which import takes away.
 
 With --out the file stands complete under its name or not at all; one that is
 there is replaced. It is readable by its owner alone. The audit log notes each

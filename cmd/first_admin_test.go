@@ -1,16 +1,12 @@
 package cmd_test
 
 import (
-	"bufio"
-	"context"
 	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
 	"strings"
 	"testing"
-
-	"govsvc/cmd"
 )
 
 // TestFirstAdmin opens the link that serve prints where there is no user yet,
@@ -18,7 +14,7 @@ import (
 func TestFirstAdmin(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	link, end := c.firstLink()
+	link, s := c.firstLink()
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -43,42 +39,35 @@ func TestFirstAdmin(t *testing.T) {
 	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(page), "<h1>Overview</h1>") {
 		t.Errorf("%s, %v:\n%s", response.Status, err, page)
 	}
-	end()
-	again, end := c.firstLink()
+	s.end()
+	again, s := c.firstLink()
 	if again != "" {
 		t.Errorf("a link although there is a user: %q", again)
 	}
-	end()
+	s.end()
+}
+
+// TestFirstLinkOfDomain: the link leads to the domain, at the port at which its
+// authority has to find it, and not to the one that listens behind.
+func TestFirstLinkOfDomain(t *testing.T) {
+	t.Parallel()
+	link, s := newCLI(t).firstLink("--domain", "gov.example.com", "--acme-directory", "https://127.0.0.1:1/dir")
+	if !strings.HasPrefix(link, "https://gov.example.com/setup?token=") {
+		t.Error(link)
+	}
+	s.end()
 }
 
 // firstLink starts a server and returns the link of its second line, "" if
-// there is none, and what ends the server.
-func (c *cli) firstLink() (link string, end func()) {
+// there is none.
+func (c *cli) firstLink(flags ...string) (link string, s *standing) {
 	c.t.Helper()
-	ctx, stop := context.WithCancel(c.t.Context())
-	stdout, w := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		status := cmd.Run(ctx, []string{"serve", "--addr", "127.0.0.1:0"}, nil, w, io.Discard, c.lookup)
-		_ = w.Close()
-		ended <- status
-	}()
-	lines := bufio.NewReader(stdout)
-	if first, err := lines.ReadString('\n'); err != nil || !strings.HasPrefix(first, "listening on http://") {
-		c.t.Fatalf("first line %q, %v", first, err)
+	s = c.begin(append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...)...)
+	s.line("listening on ")
+	_, second, _ := strings.Cut(s.stdout.String(), "\n") // both lines are one write
+	link, ok := strings.CutPrefix(strings.TrimSuffix(second, "\n"), "first admin: ")
+	if second != "" && !ok {
+		c.t.Fatalf("second line %q", second)
 	}
-	if lines.Buffered() > 0 { // both lines are one write
-		second, err := lines.ReadString('\n')
-		found, ok := strings.CutPrefix(strings.TrimSuffix(second, "\n"), "first admin: ")
-		if err != nil || !ok {
-			c.t.Fatalf("second line %q, %v", second, err)
-		}
-		link = found
-	}
-	return link, func() {
-		stop()
-		if status := <-ended; status != 0 {
-			c.t.Errorf("status %d", status)
-		}
-	}
+	return link, s
 }

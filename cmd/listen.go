@@ -163,17 +163,17 @@ func endedBySignal(ctx context.Context, err error) error {
 	return err
 }
 
-// listen opens addr.
-func listen(ctx context.Context, addr string) (net.Listener, error) {
+// listen opens addr, which a flag has named.
+func listen(ctx context.Context, flag, addr string) (net.Listener, error) {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", addr)
 	if err != nil {
-		return nil, cannotListen(addr, err)
+		return nil, cannotListen(flag, addr, err)
 	}
 	return listener, nil
 }
 
-func cannotListen(addr string, err error) error {
-	return fmt.Errorf("can't listen on %s: %w; choose another address with --addr", addr, err)
+func cannotListen(flag, addr string, err error) error {
+	return fmt.Errorf("can't listen on %s: %w; choose another address with %s", addr, err, flag)
 }
 
 // reachable is where a listener can be reached, as HOST:PORT: the host as bound

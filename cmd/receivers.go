@@ -50,18 +50,28 @@ func (r *receivers) rootsFlag(c *cobra.Command) {
 
 // sender makes the way to receivers.
 func (r *receivers) sender() (*webhook.Sender, error) {
+	roots, err := readRoots("--webhook-ca", r.roots)
+	if err != nil {
+		return nil, err
+	}
+	return webhook.NewSender(webhook.SenderConfig{Version: programVersion().Version, Allow: r.allow, Roots: roots})
+}
+
+// readRoots reads the certificates of authorities, in PEM, from the files that a
+// flag names.
+func readRoots(flag string, files []string) ([]byte, error) {
 	var roots bytes.Buffer
-	for _, path := range r.roots {
+	for _, path := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
-			return nil, fmt.Errorf("--webhook-ca: %w", err)
+			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
 		if !x509.NewCertPool().AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("--webhook-ca: %s holds no certificate in PEM", path)
+			return nil, fmt.Errorf("%s: %s holds no certificate in PEM", flag, path)
 		}
 		roots.Write(append(text, '\n'))
 	}
-	return webhook.NewSender(webhook.SenderConfig{Version: programVersion().Version, Allow: r.allow, Roots: roots.Bytes()})
+	return roots.Bytes(), nil
 }
 
 // deliverer makes the delivery loop of a data file.

@@ -52,8 +52,6 @@ audit_logs (org, events, head, after: how many events the live log has more).`,
 			switch {
 			case rehearse != "" && (len(args) > 0 || force):
 				return misusef("--rehearse names the backup and replaces nothing: give it without FILE and --force%s", pointer(c))
-			case a.path == "":
-				return misusef("--db: the path of the data file is empty")
 			case rehearse != "":
 				return a.rehearse(c.Context(), rehearse)
 			}

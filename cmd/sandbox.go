@@ -67,7 +67,7 @@ func (a *app) throwaway(ctx context.Context, o sandboxOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, o.addr)
+	listener, err := listen(ctx, "--addr", o.addr)
 	if err != nil {
 		return err
 	}

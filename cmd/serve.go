@@ -139,7 +139,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 				return err
 			}
 		}
-		listener, err := listen(ctx, o.addr)
+		listener, err := listen(ctx, "--addr", o.addr)
 		if err != nil {
 			return err
 		}
@@ -166,12 +166,8 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	}
 	delivery := o.receivers.deliverer(store, sender, logger)
 	var counted *metrics.Metrics
-	var showMetrics func(context.Context) error
 	if o.watching.metricsAddr != "" {
 		counted = watched{store, document, in.connections, certificates, delivery, logger}.metrics()
-		if showMetrics, err = o.watching.serve(ctx, counted, logger); err != nil {
-			return err
-		}
 	}
 	pages, firstLink, err := newPages(ctx, store, document, sender, logger, o)
 	if err != nil {
@@ -194,7 +190,13 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	if err != nil {
 		return err
 	}
-	a.limitMemory(os.DirFS("/"), logger) // it logs, and nothing that can fail follows
+	var showMetrics func(context.Context) error
+	if counted != nil { // the last that can fail, for nothing would close its listener
+		if showMetrics, err = o.watching.serve(ctx, counted, logger); err != nil {
+			return err
+		}
+	}
+	a.limitMemory(os.DirFS("/"), logger)
 	work := together(background, certificates.work, showMetrics)
 	return beside(ctx, work, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)

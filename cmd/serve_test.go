@@ -225,25 +225,6 @@ func TestMain(m *testing.M) {
 	os.Exit(status)
 }
 
-// process starts the program itself as a server.
-func (c *cli) process() (*exec.Cmd, string) {
-	c.t.Helper()
-	path, err := program()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	p := exec.CommandContext(c.t.Context(), path, "serve", "--addr", "127.0.0.1:0")
-	p.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
-	stdout, err := p.StdoutPipe()
-	if err == nil {
-		err = p.Start()
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	return p, c.listening(stdout)
-}
-
 // running is a request whose body is being read by the server.
 type running struct {
 	body     *io.PipeWriter
@@ -290,19 +271,18 @@ func TestSignal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)
-		p, url := c.process()
+		p := c.execute(os.TempDir(), "serve", "--addr", "127.0.0.1:0")
+		url := p.line("listening on ")
 		request := c.postRisk(url)
-		if err := p.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.process.Process.Signal(signal))
 		c.waitUntilClosed(url)
 		_, _ = io.WriteString(request.body, `{"title":"A running request","description":"It began before the signal.","severity":"LOW","likelihood":"RARE"}`)
 		_ = request.body.Close()
 		if got := <-request.answered; got != "201 Created" {
 			t.Errorf("%v: the running request got %s", signal, got)
 		}
-		if err := p.Wait(); err != nil {
-			t.Errorf("%v: %v, want exit status 0", signal, err)
+		if err := p.process.Wait(); err != nil {
+			t.Errorf("%v: %v, want exit status 0: %s", signal, err, p.stderr)
 		}
 		if got := c.must("export", "--type", "risk"); !strings.Contains(got, "A running request") {
 			t.Errorf("%v: what was answered is not stored: %s", signal, got)
@@ -313,13 +293,14 @@ func TestSignal(t *testing.T) {
 func TestSecondSignal(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	p, url := c.process()
+	p := c.execute(os.TempDir(), "serve", "--addr", "127.0.0.1:0")
+	url := p.line("listening on ")
 	request := c.postRisk(url)
-	_ = p.Process.Signal(syscall.SIGTERM)
+	_ = p.process.Process.Signal(syscall.SIGTERM)
 	c.waitUntilClosed(url)
 	began := time.Now()
-	_ = p.Process.Signal(syscall.SIGTERM)
-	if err := p.Wait(); err == nil || time.Since(began) > 15*time.Second {
+	_ = p.process.Process.Signal(syscall.SIGTERM)
+	if err := p.process.Wait(); err == nil || time.Since(began) > 15*time.Second {
 		t.Errorf("%v after %v, want an end at once by the signal", err, time.Since(began))
 	}
 	_ = request.body.Close()

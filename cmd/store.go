@@ -17,14 +17,25 @@ const (
 	anyFile              // which is made where there is none
 )
 
+// dataFile is the path of the data file.
+type dataFile struct{ value *string }
+
+func (v dataFile) Type() string   { return "PATH" }
+func (v dataFile) String() string { return *v.value }
+
+func (v dataFile) Set(text string) error {
+	if text == "" { // a variable of a script that is not set
+		return errors.New("the path of the data file is empty")
+	}
+	*v.value = text
+	return nil
+}
+
 // system is who acts at the command line, as the audit log has it.
 const system = "system"
 
 // withStore runs a command on the data file.
 func (a *app) withStore(ctx context.Context, need needs, run func(*db.DB) error) error {
-	if a.path == "" {
-		return misusef("--db: the path of the data file is empty")
-	}
 	store, err := db.Open(ctx, db.Options{Path: a.path, MustExist: need == aFile})
 	if err != nil {
 		return err

@@ -8,7 +8,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"net/url"
 	"os"
 	"regexp"
 	"strings"
@@ -66,7 +65,7 @@ func (s *security) refusePlain(ctx context.Context, addr string, behindProxy boo
 	if s.on() || s.insecure || behindProxy {
 		return nil
 	}
-	loopback, err := staysOnMachine(ctx, addr)
+	loopback, err := staysOnMachine(ctx, "--addr", addr)
 	if err != nil || loopback {
 		return err
 	}
@@ -74,8 +73,9 @@ func (s *security) refusePlain(ctx context.Context, addr string, behindProxy boo
 		"give --tls-cert and --tls-key, or --domain; behind a proxy that speaks https, --trusted-proxy with its network; or --insecure to serve it all the same", addr)
 }
 
-// staysOnMachine tells whether an address to listen on is loopback alone.
-func staysOnMachine(ctx context.Context, addr string) (bool, error) {
+// staysOnMachine tells whether an address to listen on, which a flag has named,
+// is loopback alone.
+func staysOnMachine(ctx context.Context, flag, addr string) (bool, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {
 		return false, err
@@ -85,7 +85,7 @@ func staysOnMachine(ctx context.Context, addr string) (bool, error) {
 	}
 	addresses, err := net.DefaultResolver.LookupNetIP(ctx, "ip", host)
 	if err != nil {
-		return false, cannotListen(addr, err)
+		return false, cannotListen(flag, addr, err)
 	}
 	for _, ip := range addresses {
 		if !ip.Unmap().IsLoopback() {
@@ -96,16 +96,13 @@ func staysOnMachine(ctx context.Context, addr string) (bool, error) {
 }
 
 // publicURL is the service's address where --base-url does not tell it: the
-// first domain, at the port of the listener's own address.
+// first domain, of which port 443 leads here, whatever port it is that listens,
+// or its authority makes no certificate.
 func (s *security) publicURL(listening string) string {
 	if len(s.domains) == 0 {
 		return listening
 	}
-	u, err := url.Parse(listening)
-	if err != nil || u.Port() == "443" {
-		return "https://" + s.domains[0]
-	}
-	return "https://" + net.JoinHostPort(s.domains[0], u.Port())
+	return "https://" + s.domains[0]
 }
 
 // certificates gives connections their certificate.
@@ -245,22 +242,4 @@ func knownDomain(text string) error {
 		return fmt.Errorf("%q is not a host's name like gov.example.com, in lower case, without https:// and without a port", text)
 	}
 	return nil
-}
-
-// withRoots is the system's authorities and those in the files.
-func withRoots(flag string, files []string) (*x509.CertPool, error) {
-	pool, err := x509.SystemCertPool()
-	if err != nil {
-		pool = x509.NewCertPool()
-	}
-	for _, path := range files {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			return nil, fmt.Errorf("%s: %w", flag, err)
-		}
-		if !pool.AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: %s holds no certificate in PEM", flag, path)
-		}
-	}
-	return pool, nil
 }

@@ -3,9 +3,7 @@ package cmd
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
-	"net"
 	"net/http"
 	"time"
 
@@ -34,7 +32,7 @@ func (o *watching) refusePlain(ctx context.Context, insecure bool) error {
 	if o.metricsAddr == "" || insecure {
 		return nil
 	}
-	loopback, err := staysOnMachine(ctx, o.metricsAddr)
+	loopback, err := staysOnMachine(ctx, "--metrics-addr", o.metricsAddr)
 	if err != nil || loopback {
 		return err
 	}
@@ -80,9 +78,9 @@ const (
 
 // serve gives work that serves metrics until its ctx ends.
 func (o *watching) serve(ctx context.Context, m *metrics.Metrics, logger *slog.Logger) (func(context.Context) error, error) {
-	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", o.metricsAddr)
+	listener, err := listen(ctx, "--metrics-addr", o.metricsAddr)
 	if err != nil {
-		return nil, fmt.Errorf("can't listen on %s: %w; choose another address with --metrics-addr", o.metricsAddr, err)
+		return nil, err
 	}
 	mux := http.NewServeMux()
 	mux.Handle("GET /metrics", m.Handler())

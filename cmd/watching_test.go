@@ -209,10 +209,16 @@ func TestMetricsRefused(t *testing.T) {
 		!strings.Contains(got, "--insecure") || exists(c.env["GOVSVC_DB"]) {
 		t.Error(got)
 	}
+	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "no..name:9090"); !strings.Contains(got, "no such host; choose another address with --metrics-addr") {
+		t.Error(got)
+	}
 	s, url := c.watched("--insecure")
-	o := c.run("serve", "--addr", "127.0.0.1:0", "--metrics-addr", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics"))
-	if o.status != 1 || !strings.Contains(o.stderr, "choose another address with --metrics-addr") {
-		t.Errorf("%+v", o)
+	taken := []string{"serve", "--addr", "127.0.0.1:0", "--metrics-addr", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics")}
+	if got := c.refused(1, taken...); !strings.Contains(got, "choose another address with --metrics-addr") {
+		t.Error(got)
+	}
+	if got := c.refused(1, append(taken, "--backup-dir", c.file("file", ""))...); !strings.Contains(got, "--backup-dir: ") {
+		t.Errorf("it listened for readers of metrics before the rest was sound: %s", got)
 	}
 	if status, _ := c.get(s.url+"/metrics", ""); status != 404 {
 		t.Errorf("metrics on the service's own address: %d", status)

@@ -116,7 +116,7 @@ func (c *cli) deliverable(ca string, flags ...string) (p *executed, url string) 
 // until waits for something that happens elsewhere.
 func until(t *testing.T, happened func() bool, what string, args ...any) {
 	t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); !happened(); time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); !happened(); time.Sleep(10 * time.Millisecond) {
 		if time.Now().After(deadline) {
 			t.Fatalf("in vain waited for "+what, args...)
 		}

@@ -73,7 +73,7 @@ often the event came so far), signature (verified, unverified or bad), problem
 }
 
 func (a *app) listenForWebhooks(ctx context.Context, o listenOptions) error {
-	listener, err := listen(ctx, o.addr)
+	listener, err := listen(ctx, "--addr", o.addr)
 	if err != nil {
 		return err
 	}

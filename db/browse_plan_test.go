@@ -1,7 +1,6 @@
 package db
 
 import (
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -12,11 +11,7 @@ import (
 // its own.
 func TestBrowsePlans(t *testing.T) {
 	t.Parallel()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := opened(t)
 	org, err := d.Organisation(t.Context(), DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
@@ -47,11 +42,7 @@ var covered = regexp.MustCompile(`SEARCH \w+ USING COVERING INDEX \w+ \(org_id=\
 // TestDashboardPlans pins the other reads of pages.
 func TestDashboardPlans(t *testing.T) {
 	t.Parallel()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := opened(t)
 	history, args := AuditSearch{ResourceID: "x", ResourceType: "risk", Limit: 10}.statement([]any{1, 2, "", "~", 3, 4})
 	search, searchArgs := AuditSearch{Actor: "x", Action: "y", Limit: 10}.statement([]any{1, 2, "", "~", 3, 4})
 	deliveries, deliveryArgs := DeliveryQuery{Subscription: "x", Limit: 10}.statement(1, 2, 3)

@@ -16,8 +16,9 @@ import (
 // cursorTag is the length of a cursor's authentication in bytes.
 const cursorTag = 16
 
-// maxCursor bounds a cursor's text; ours are far shorter.
-const maxCursor = 512
+// maxCursor bounds a cursor's text. The longest of ours hold a key of 200
+// characters, of four bytes each.
+const maxCursor = 2048
 
 // seal makes a cursor.
 func (d *DB) seal(list string, org Organisation, order, id string) string {
@@ -43,8 +44,8 @@ func (d *DB) unseal(list string, org Organisation, cursor string) (order, id str
 	if !hmac.Equal(raw[:cursorTag], d.tag(list, org, position)) {
 		return "", "", invalid
 	}
-	order, id, _ = strings.Cut(position, "\x00")
-	return order, id, nil
+	end := strings.LastIndexByte(position, 0) // ids have no such byte, keys that people choose may
+	return position[:end], position[end+1:], nil
 }
 
 func (d *DB) tag(list string, org Organisation, position string) []byte {

@@ -147,8 +147,17 @@ func (d *DB) open(ctx context.Context) error {
 	return err
 }
 
-// errNoOrdinary refuses what would be waited for, as a pipe, or can't be kept.
-var errNoOrdinary = errors.New("is no ordinary file")
+// ordinary refuses what no data file can be: what would be waited for, as a
+// pipe, or can't be kept.
+func ordinary(info fs.FileInfo) error {
+	switch {
+	case info.IsDir():
+		return errors.New("is a folder, not a data file")
+	case !info.Mode().IsRegular():
+		return errors.New("is no ordinary file")
+	}
+	return nil
+}
 
 // located is the absolute path of a file or, if that is a symbolic link, of what
 // it leads to: SQLite keeps its log beside that, and a restore must replace it.
@@ -171,11 +180,10 @@ func located(path string) (string, error) {
 func (d *DB) create() (fresh bool, err error) {
 	info, err := os.Stat(d.path)
 	switch {
-	case err == nil && info.IsDir():
-		return false, errors.New("is a folder, not a data file; give another path with --db")
-	case err == nil && !info.Mode().IsRegular():
-		return false, fmt.Errorf("%w; give another path with --db", errNoOrdinary)
 	case err == nil:
+		if err := ordinary(info); err != nil {
+			return false, fmt.Errorf("%w; give another path with --db", err)
+		}
 		return info.Size() == 0, nil
 	case !errors.Is(err, fs.ErrNotExist):
 		return false, err

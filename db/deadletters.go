@@ -35,9 +35,7 @@ func (d *DB) DeadLetters(ctx context.Context, org Org, each func(DeadLetter) err
 	}, `SELECT d.id, s.id, s.url, e.id, e.type, e.created_at, d.attempts, d.updated_at, a.status, a.error, a.answer
 		FROM webhook_subscriptions s
 		JOIN deliveries d ON d.subscription_seq = s.seq AND d.state = 'dead'
-		JOIN events e ON e.seq = d.event_seq
-		LEFT JOIN delivery_attempts a ON a.event_seq = d.event_seq AND a.subscription_seq = d.subscription_seq
-			AND a.number = (SELECT max(number) FROM delivery_attempts m WHERE m.event_seq = d.event_seq AND m.subscription_seq = d.subscription_seq)
+		JOIN events e ON e.seq = d.event_seq`+lastAttempt+`
 		WHERE s.org_id = ? ORDER BY d.event_seq, d.subscription_seq`, org)
 }
 

@@ -65,9 +65,11 @@ const deliveriesList = "deliveries"
 const loggedDelivery = `d.id, d.event_seq, s.id, s.url, e.id, e.type, e.created_at, d.state, coalesce(a.number, 0), d.due_at, d.updated_at,
 	a.at, a.status, a.error`
 
-const loggedJoins = ` JOIN webhook_subscriptions s ON s.seq = d.subscription_seq JOIN events e ON e.seq = d.event_seq
-	LEFT JOIN delivery_attempts a ON a.event_seq = d.event_seq AND a.subscription_seq = d.subscription_seq
-		AND a.number = (SELECT max(number) FROM delivery_attempts m WHERE m.event_seq = d.event_seq AND m.subscription_seq = d.subscription_seq)`
+const loggedJoins = ` JOIN webhook_subscriptions s ON s.seq = d.subscription_seq JOIN events e ON e.seq = d.event_seq` + lastAttempt
+
+// lastAttempt joins the last attempt a of each delivery d, if one was made.
+const lastAttempt = ` LEFT JOIN delivery_attempts a ON a.event_seq = d.event_seq AND a.subscription_seq = d.subscription_seq
+	AND a.number = (SELECT max(number) FROM delivery_attempts m WHERE m.event_seq = d.event_seq AND m.subscription_seq = d.subscription_seq)`
 
 func scanLogged(row scanner, more ...any) (LoggedDelivery, error) {
 	var l LoggedDelivery

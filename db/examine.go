@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"slices"
 	"strings"
 	"time"
 
@@ -15,9 +16,10 @@ import (
 	"govsvc/migrations"
 )
 
-// OpenToRead opens a file for the methods that read. It makes nothing, migrates
-// nothing and writes nothing, so that the file may be of an older version, in
-// use by others, or damaged.
+// OpenToRead opens a file for the methods that look at it as a whole, and not
+// for pages of lists, whose cursors need the file's secrets. It makes nothing,
+// migrates nothing and writes nothing, so that the file may be of an older
+// version, in use by others, or damaged.
 func OpenToRead(ctx context.Context, path string) (*DB, error) {
 	return openToRead(ctx, path, looking)
 }
@@ -48,10 +50,9 @@ func (d *DB) openToRead(ctx context.Context) error {
 		return errors.New("no such file; give the data file with --db")
 	case err != nil:
 		return err
-	case info.IsDir():
-		return errors.New("is a folder, not a data file; give another path with --db")
-	case !info.Mode().IsRegular():
-		return errNoOrdinary
+	}
+	if err := ordinary(info); err != nil {
+		return fmt.Errorf("%w; give another path", err)
 	}
 	if err := identify(ctx, d.path); err != nil {
 		return err
@@ -160,20 +161,11 @@ func (d *DB) examine(ctx context.Context, heads map[Org]string) (found examined,
 		found.logs = append(found.logs, AuditLog{org.Org, org.Name, check.Events, check.Head})
 	}
 	for org := range heads {
-		if !holds(found.logs, org) {
+		if !slices.ContainsFunc(found.logs, func(l AuditLog) bool { return l.Org == org }) {
 			return found, errors.New("an organisation is missing")
 		}
 	}
 	return found, nil
-}
-
-func holds(logs []AuditLog, org Org) bool {
-	for _, log := range logs {
-		if log.Org == org {
-			return true
-		}
-	}
-	return false
 }
 
 // mostFaults bounds the faults of a file that are told.

@@ -52,9 +52,7 @@ func (d *DB) CheckinHistory(ctx context.Context, org Org, kpi string) ([][]byte,
 		all = append(all, checkin)
 		return err
 	}, `SELECT record FROM (
-			SELECT c.period_start, json_object('object', 'kpi_checkin', 'id', c.id, 'value', c.value, 'period_start', c.period_start,
-				'source', c.source, 'evidence_ref', c.evidence_ref, 'note', c.note,
-				'created_at', c.created_at, 'updated_at', c.updated_at) AS record
+			SELECT c.period_start, `+periodJSON+` AS record
 			FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq
 			WHERE k.org_id = ? AND k.id = ? ORDER BY c.period_start DESC LIMIT ?)
 		ORDER BY period_start`, org, kpi, checkinsKept)

@@ -2,27 +2,42 @@ package db
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 )
 
 // LogSize is how many bytes the log beside the file has: what was written since
 // it was last emptied, or more.
 func (d *DB) LogSize() int64 {
-	info, err := os.Stat(d.path + "-wal")
-	if err != nil {
-		return 0 // there is none, or none that can be known
-	}
-	return info.Size()
+	size, _ := fileSize(d.path + "-wal") // there is none, or none that can be known
+	return size
 }
 
 // Size is how many bytes the file has, without the log beside it.
 func (d *DB) Size() int64 {
-	info, err := os.Stat(d.path)
-	if err != nil {
-		return 0
+	size, _ := fileSize(d.path)
+	return size
+}
+
+// Sizes tells how large the file and the log beside it are, in bytes.
+func (d *DB) Sizes() (file, log int64, err error) {
+	if file, err = fileSize(d.path); err != nil {
+		return 0, 0, err
 	}
-	return info.Size()
+	if log, err = fileSize(d.path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return file, log, err
+}
+
+func fileSize(path string) (int64, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	return info.Size(), nil
 }
 
 // Bounds of the return of free space.
@@ -49,7 +64,6 @@ func (d *DB) GiveBack(ctx context.Context) (bytes int64, err error) {
 			if err != nil || free < max(pages/keptFree, leastFree)+givenAtOnce {
 				return storeError(err)
 			}
-			tx.wrote = true
 			err = tx.rows(func(scanner) error { return nil }, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", givenAtOnce))
 			if err != nil {
 				return err

@@ -76,7 +76,9 @@ func TestNoOrdinaryFile(t *testing.T) {
 		t.Fatal(err)
 	}
 	nowhere := linked(t, filepath.Join(t.TempDir(), "gone.db"))
-	for given, want := range map[string]string{pipe: "is no ordinary file", nowhere: "is a link to what is not there"} {
+	for given, want := range map[string]string{
+		pipe: "is no ordinary file; give another path", t.TempDir(): "is a folder, not a data file; give another path", nowhere: "is a link to what is not there",
+	} {
 		for name, use := range map[string]func() error{
 			"open":         func() error { _, err := db.Open(t.Context(), db.Options{Path: given}); return err },
 			"read":         func() error { _, err := db.OpenToRead(t.Context(), given); return err },

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 )
@@ -53,6 +54,11 @@ func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQu
 	var order, id string
 	page.Data, page.HasMore, order, id = cut(resources, positions, q.Limit)
 	if page.HasMore {
+		if c.upwards {
+			if err := json.Unmarshal([]byte(order), &order); err != nil {
+				return Page{}, err
+			}
+		}
 		page.Next = d.seal(c.Name, org, order, id)
 	}
 	return page, nil
@@ -91,9 +97,9 @@ func (c *Collection) changed() string { return c.table + " INDEXED BY " + c.tabl
 func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery, few bool) (string, []any, error) {
 	var where strings.Builder
 	args := []any{int64(org.Org)}
-	sort := c.order + " DESC, id DESC"
-	if c.upwards {
-		sort = c.order
+	position, sort := c.order, c.order+" DESC, id DESC"
+	if c.upwards { // a key that people choose: any character may be in it
+		position, sort = "json_quote("+c.order+")", c.order
 	}
 	add := func(condition string, values ...any) {
 		where.WriteString(" AND " + condition)
@@ -125,7 +131,7 @@ func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery, few bool) (
 		}
 	}
 	args = append(args, int64(q.Limit+1))
-	return "SELECT " + c.order + " AS position, id, resource FROM " + from + " WHERE org_id = ?" + where.String() +
+	return "SELECT " + position + " AS position, id, resource FROM " + from + " WHERE org_id = ?" + where.String() +
 		" ORDER BY " + sort + " LIMIT ? + 0", args, nil
 }
 

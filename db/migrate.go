@@ -33,15 +33,20 @@ func (d *DB) migrate(ctx context.Context) error {
 	switch {
 	case have > want:
 		return newer(int(have), int(want))
-	case have == want:
-		return nil
-	case have > 0 && !d.options.copied:
+	case have > 0 && have < want && !d.options.copied:
 		if err := d.copyBefore(ctx, have); err != nil {
 			return fmt.Errorf("copy before the migration: %w", err)
 		}
 	}
-	if _, err := provider.Up(ctx); err != nil {
-		return fmt.Errorf("migrate from version %d to %d: %w", have, want, err)
+	if have < want {
+		if _, err := provider.Up(ctx); err != nil {
+			return fmt.Errorf("migrate from version %d to %d: %w", have, want, err)
+		}
+	}
+	// whoever made the tables may have been killed before this
+	var seeded bool
+	if err := pool.QueryRowContext(ctx, "SELECT EXISTS (SELECT 1 FROM organisations)").Scan(&seeded); err != nil || seeded {
+		return storeError(err)
 	}
 	return d.seed(ctx)
 }
@@ -110,7 +115,8 @@ func (d *DB) copyBefore(ctx context.Context, version int64) error {
 	})
 }
 
-// seed gives a new file its secrets and its one organisation.
+// seed gives a new file its secrets and its one organisation, unless another
+// process was sooner.
 func (d *DB) seed(ctx context.Context) error {
 	return d.maintain(ctx, func(tx *Tx) error {
 		for _, name := range []string{"cursor", "key_tag"} {

@@ -5,7 +5,6 @@ import (
 	"context"
 	"database/sql/driver"
 	"errors"
-	"io"
 	"strings"
 	"sync"
 )
@@ -28,14 +27,14 @@ type pageReader struct {
 	statements map[string]driver.Stmt
 }
 
-// In a page, rows and what is beside them are told apart by what never stands
-// in JSON text: control characters are escaped there.
+// In a page, rows and what is beside them are told apart by what stands neither
+// in JSON text, where control characters are escaped, nor in instants and ids.
 const (
 	rowEnd   = '\x1e'
 	fieldEnd = '\x1f'
 )
 
-// joined makes one row of all that a query for order, id and resource gives;
+// joinedRows makes one row of all that a query for order, id and resource gives;
 // SQLite joins rows in the order in which they come.
 func joinedRows(query string) string {
 	return "SELECT group_concat(resource, '\x1e'), group_concat(position || '\x1f' || id, '\x1e') FROM (" + query + ")"
@@ -131,10 +130,10 @@ func (r *pageReader) read(query string, args []any) (resources, positions string
 		return "", "", err
 	}
 	var row [2]driver.Value
-	err = rows.Next(row[:])
+	err = rows.Next(row[:]) // an aggregate gives one, also of nothing
 	resources, _ = row[0].(string)
 	positions, _ = row[1].(string)
-	return resources, positions, errors.Join(notEnd(err), rows.Close())
+	return resources, positions, errors.Join(err, rows.Close())
 }
 
 func (r *pageReader) close() error {
@@ -143,13 +142,6 @@ func (r *pageReader) close() error {
 		err = errors.Join(err, statement.Close())
 	}
 	return errors.Join(err, r.conn.Close())
-}
-
-func notEnd(err error) error {
-	if errors.Is(err, io.EOF) {
-		return nil
-	}
-	return err
 }
 
 // cut makes of what was read for a limit of rows, and one more if there is one,

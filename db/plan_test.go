@@ -2,7 +2,6 @@ package db
 
 import (
 	"fmt"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -13,11 +12,7 @@ import (
 // the list's. Only updated_since may sort.
 func TestPlans(t *testing.T) {
 	t.Parallel()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := opened(t)
 	org, err := d.Organisation(t.Context(), DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
@@ -64,11 +59,7 @@ func subsets(names []string) []map[string]string {
 // CHECK with IN and more than two values does, and RETURNING.
 func TestInserts(t *testing.T) {
 	t.Parallel()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := opened(t)
 	for table, columns := range d.columns {
 		if strings.HasPrefix(table, "sqlite_") {
 			continue
@@ -118,11 +109,7 @@ func explain(t *testing.T, d *DB, query string, args []any) string {
 // TestOtherPlans pins the reads that every request makes.
 func TestOtherPlans(t *testing.T) {
 	t.Parallel()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := opened(t)
 	for name, test := range map[string]struct {
 		query string
 		args  []any

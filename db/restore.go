@@ -78,10 +78,11 @@ func mayReplace(from, path string, replace bool) error {
 		return nil
 	case err != nil:
 		return err
-	case present.IsDir():
-		return fmt.Errorf("%s is a folder, not a data file; give another path with --db", path)
-	case !present.Mode().IsRegular():
-		return fmt.Errorf("%s %w; give another path with --db", path, errNoOrdinary)
+	}
+	if err := ordinary(present); err != nil {
+		return fmt.Errorf("%s %w; give another path with --db", path, err)
+	}
+	switch {
 	case os.SameFile(backup, present):
 		return fmt.Errorf("%s is the data file itself; give a backup of it", from)
 	case isForeign(path):

@@ -90,11 +90,9 @@ func plannedOf(folder, stem string, now time.Time) ([]planned, error) {
 	entries, err := os.ReadDir(folder)
 	var own []planned
 	for _, entry := range entries {
-		text, ours := strings.CutPrefix(entry.Name(), stem+"-")
-		if text, ours = cutSuffix(text, ".db", ours); !ours || !entry.Type().IsRegular() {
-			continue
-		}
-		if at, err := time.Parse(fileTime, text); err == nil {
+		text, starts := strings.CutPrefix(entry.Name(), stem+"-")
+		text, ends := strings.CutSuffix(text, ".db")
+		if at, err := time.Parse(fileTime, text); starts && ends && err == nil && entry.Type().IsRegular() {
 			own = append(own, planned{filepath.Join(folder, entry.Name()), at})
 		}
 	}
@@ -105,11 +103,6 @@ func plannedOf(folder, stem string, now time.Time) ([]planned, error) {
 		return b.at.Compare(a.at)
 	})
 	return own, err
-}
-
-func cutSuffix(text, end string, so bool) (string, bool) {
-	text, found := strings.CutSuffix(text, end)
-	return text, found && so
 }
 
 // stem is the name of a data file in the names of its backups.

@@ -53,6 +53,11 @@ var (
 // told to the audit log, with the user's id if it is known; a name that is not
 // known is left out, since it may be a password typed into the wrong field.
 func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Session, err error) {
+	secret, err := d.random(tokenBytes)
+	if err != nil {
+		return "", s, err
+	}
+	token = base64.RawURLEncoding.EncodeToString(secret)
 	key := nameKey(a.Name)
 	pair := subjectOf(perNameAndAddress, "pair", key, a.Address)
 	made, err := d.tries.take(d.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", a.Address))
@@ -65,19 +70,17 @@ func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Sessi
 		return "", s, err
 	}
 	code := subjectOf(perCode, "code", known.id)
+	var guess try
 	if right && known.secondFactor && a.Code != "" {
-		if _, err = d.tries.take(d.Now(), code); err != nil {
+		if guess, err = d.tries.take(d.Now(), code); err != nil {
 			return "", s, err
 		}
 	}
-	secret, err := d.random(tokenBytes)
-	if err != nil {
-		return "", s, err
-	}
-	token = base64.RawURLEncoding.EncodeToString(secret)
 	s, refusal, err := d.admit(ctx, a, known, right, hashToken(token))
 	switch {
-	case err != nil:
+	case err != nil: // the same
+		d.tries.giveBack(made)
+		d.tries.giveBack(guess)
 		return "", s, err
 	case refusal != nil && refusal.Code == CodeNeeded:
 		// the password is right: only the address is charged, for the audit event
@@ -200,11 +203,10 @@ func (d *DB) ChangeOwnPassword(ctx context.Context, by By, s Session, current, n
 		return d.refuseOwn(ctx, by, s, wrongPassword, &Error{Code: Invalid, Param: "current", Message: "the current password is not this one"})
 	}
 	d.tries.giveBack(made)
-	if same, err := d.matches(ctx, next, known.password); err != nil || same {
-		if same {
-			err = &Error{Code: Invalid, Param: "next", Message: "the new password is the current one; take another"}
+	if form, ok := passwordForm(next); ok {
+		if same, _ := passwordForm(current); form == same {
+			return &Error{Code: Invalid, Param: "next", Message: "the new password is the current one; take another"}
 		}
-		return err
 	}
 	secret, err := d.newPassword(ctx, "next", known.name, next)
 	if err != nil {

@@ -205,3 +205,24 @@ func TestManySignIns(t *testing.T) {
 		t.Errorf("%d tokens, want %d", len(distinct), len(tokens))
 	}
 }
+
+// TestFailedSignIns: what the store can't do uses up no try, neither of the
+// password nor of the code.
+func TestFailedSignIns(t *testing.T) {
+	t.Parallel()
+	h := newHouse(t)
+	h.user("ada", db.Admin)
+	_, s := h.signIn("ada")
+	a, _ := h.enrol(s)
+	h.pass(time.Minute)
+	tamper(t, h.path, "ALTER TABLE sessions RENAME TO gone")
+	for range 6 {
+		if err := h.try("ada", rightPassword, a.code(h.now()), "192.0.2.1"); err == nil || db.Is(err, db.Throttled) {
+			t.Fatalf("without a table of sessions: %v", err)
+		}
+	}
+	tamper(t, h.path, "ALTER TABLE gone RENAME TO sessions")
+	if err := h.try("ada", rightPassword, a.code(h.now()), "192.0.2.1"); err != nil {
+		t.Errorf("when it can again: %v", err)
+	}
+}

@@ -2,9 +2,6 @@ package db
 
 import (
 	"context"
-	"errors"
-	"io/fs"
-	"os"
 	"time"
 )
 
@@ -72,22 +69,6 @@ func (d *DB) WriteStats() WriteStats {
 	return WriteStats{d.door.stats.changes.copied(), d.door.stats.seconds.copied(), d.door.stats.failed}
 }
 
-// Sizes tells how large the file and the log beside it are, in bytes.
-func (d *DB) Sizes() (file, wal int64, err error) {
-	info, err := os.Stat(d.path)
-	if err != nil {
-		return 0, 0, err
-	}
-	beside, err := os.Stat(d.path + "-wal")
-	if errors.Is(err, fs.ErrNotExist) {
-		return info.Size(), 0, nil
-	}
-	if err != nil {
-		return info.Size(), 0, err
-	}
-	return info.Size(), beside.Size(), nil
-}
-
 // QueueStats says how deliveries stand, of all organisations.
 type QueueStats struct {
 	Due    int64         // to be claimed now
@@ -100,18 +81,23 @@ type QueueStats struct {
 // QueueStats counts the deliveries. It reads an entry of an index for each that
 // is pending or dead.
 func (d *DB) QueueStats(ctx context.Context) (QueueStats, error) {
-	var q QueueStats
-	var oldest *string
 	now := d.Now()
-	err := d.row(ctx, `SELECT
-			coalesce(sum(s.active = 1 AND d.due_at <= ?1), 0), coalesce(sum(s.active = 1 AND d.due_at > ?1), 0), coalesce(sum(s.active = 0), 0),
-			(SELECT count(*) FROM deliveries WHERE state = 'dead'), min(d.due_at) FILTER (WHERE s.active = 1)
-		FROM webhook_subscriptions s JOIN deliveries d ON d.subscription_seq = s.seq AND d.state = 'pending'`,
-		Timestamp(now)).Scan(&q.Due, &q.Later, &q.Paused, &q.Dead, &oldest)
+	q, oldest, err := d.queueAt(ctx, now)
 	if err != nil || oldest == nil {
-		return q, storeError(err)
+		return q, err
 	}
 	at, err := ParseTimestamp(*oldest)
 	q.Oldest = max(0, now.Sub(at))
 	return q, err
+}
+
+// queueAt is QueueStats without Oldest, and when the first delivery of an
+// active subscription is due; nil if none waits.
+func (d *DB) queueAt(ctx context.Context, now time.Time) (q QueueStats, first *string, err error) {
+	err = d.row(ctx, `SELECT
+			coalesce(sum(s.active = 1 AND d.due_at <= ?1), 0), coalesce(sum(s.active = 1 AND d.due_at > ?1), 0), coalesce(sum(s.active = 0), 0),
+			(SELECT count(*) FROM deliveries WHERE state = 'dead'), min(d.due_at) FILTER (WHERE s.active = 1)
+		FROM webhook_subscriptions s JOIN deliveries d ON d.subscription_seq = s.seq AND d.state = 'pending'`,
+		Timestamp(now)).Scan(&q.Due, &q.Later, &q.Paused, &q.Dead, &first)
+	return q, first, storeError(err)
 }

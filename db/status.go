@@ -1,11 +1,6 @@
 package db
 
-import (
-	"context"
-	"errors"
-	"io/fs"
-	"os"
-)
+import "context"
 
 // Status is how the data file is doing.
 type Status struct {
@@ -35,10 +30,7 @@ type RecordCount struct {
 func (d *DB) Status(ctx context.Context) (Status, error) {
 	s := Status{Path: d.path}
 	var err error
-	if s.Size, err = fileSize(d.path); err != nil {
-		return s, err
-	}
-	if s.WALSize, err = fileSize(d.path + "-wal"); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if s.Size, s.WALSize, err = d.Sizes(); err != nil {
 		return s, err
 	}
 	err = d.row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),
@@ -47,14 +39,11 @@ func (d *DB) Status(ctx context.Context) (Status, error) {
 	if err != nil {
 		return s, storeError(err)
 	}
-	err = d.row(ctx, `SELECT count(*) FILTER (WHERE d.state = 'pending' AND s.active = 1), min(d.due_at) FILTER (WHERE d.state = 'pending' AND s.active = 1),
-			count(*) FILTER (WHERE d.state = 'dead')
-		FROM (SELECT subscription_seq, state, due_at FROM deliveries WHERE state = 'pending'
-			UNION ALL SELECT subscription_seq, state, due_at FROM deliveries WHERE state = 'dead') d
-		JOIN webhook_subscriptions s ON s.seq = d.subscription_seq`).Scan(&s.Queued, &s.OldestDue, &s.DeadLetters)
-	if err != nil {
-		return s, storeError(err)
+	var q QueueStats
+	if q, s.OldestDue, err = d.queueAt(ctx, d.Now()); err != nil {
+		return s, err
 	}
+	s.Queued, s.DeadLetters = int(q.Due+q.Later), int(q.Dead)
 	for _, n := range nouns {
 		c := RecordCount{Object: n.object}
 		if err := d.row(ctx, "SELECT count(*) FROM "+n.table).Scan(&c.Count); err != nil {
@@ -63,12 +52,4 @@ func (d *DB) Status(ctx context.Context) (Status, error) {
 		s.Counts = append(s.Counts, c)
 	}
 	return s, nil
-}
-
-func fileSize(path string) (int64, error) {
-	info, err := os.Stat(path)
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
 }

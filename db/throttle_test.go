@@ -12,6 +12,17 @@ import (
 // noon is where the clocks of these tests begin.
 var noon = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 
+// opened is a new file at noon, for tests that look inside.
+func opened(t *testing.T) *DB {
+	t.Helper()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return noon }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	return d
+}
+
 // TestThrottle: a subject has its tries within the time, each coming back when
 // its own time is over.
 func TestThrottle(t *testing.T) {
@@ -90,11 +101,7 @@ func TestWaitInWords(t *testing.T) {
 // waits for too long or leaves is told so, and has used up no try.
 func TestHashingWaits(t *testing.T) {
 	t.Parallel()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := opened(t)
 	attempt := SignInAttempt{Name: "ada", Password: "plain tulips at noon"}
 	if _, err := d.CreateFirstUser(t.Context(), attempt.Name, attempt.Password); err != nil {
 		t.Fatal(err)
@@ -130,11 +137,7 @@ func TestHashingWaits(t *testing.T) {
 // few at all names together, and nobody's name is like somebody's.
 func TestAllowances(t *testing.T) {
 	t.Parallel()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return noon }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = d.Close() })
+	d := opened(t)
 	if _, err := d.CreateFirstUser(t.Context(), "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}

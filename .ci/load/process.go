@@ -51,13 +51,15 @@ func (b *bench) file(ctx context.Context, n int) (string, error) {
 	if _, err := os.Stat(path); err == nil {
 		return path, nil
 	}
-	records := filepath.Join(b.folder, "risks.ndjson")
-	if err := writeRisks(records, n); err != nil {
+	if err := writeRisks(b.records(n), n); err != nil {
 		return "", err
 	}
-	_, err := b.govsvc(ctx, "import", "--db", path, records)
+	_, err := b.govsvc(ctx, "import", "--db", path, b.records(n))
 	return path, err
 }
+
+// records is what the data file with n risks was made from.
+func (b *bench) records(n int) string { return filepath.Join(b.folder, fmt.Sprintf("%d.ndjson", n)) }
 
 // forget removes the data file with n risks, so that the next file is made anew.
 func (b *bench) forget(n int) error {

@@ -50,47 +50,36 @@ func coldPages(ctx context.Context, address, key string) (request, error) {
 func (b *bench) compare(ctx context.Context, out io.Writer, title string, risks int,
 	requests func(ctx context.Context, address, key string) (request, error),
 ) error {
-	path, err := b.file(ctx, risks)
-	if err != nil {
-		return err
-	}
-	key, err := b.key(ctx, path, "read:all")
-	if err != nil {
-		return err
-	}
-	server, err := b.serve(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer server.stop() //nolint:errcheck // it is being thrown away
-	next, err := requests(ctx, server.address, key)
-	if err != nil {
-		return err
-	}
-	body, err := fetch(ctx, server.address, next(0, 0))
-	if err != nil {
-		return err
-	}
-	same := filepath.Join(b.folder, "page.json")
-	if err := os.WriteFile(same, body, 0o600); err != nil {
-		return err
-	}
-	other, err := bare(ctx, same)
-	if err != nil {
-		return err
-	}
-	defer other.stop() //nolint:errcheck // it is being thrown away
-	fmt.Fprintf(out, "## %s: 25 risks (%d bytes), authenticated\n\n", title, len(body))
-	fmt.Fprintln(out, "| connections | govsvc/s | p50 | p99 | bare chi/s | share |\n|---|---|---|---|---|---|")
-	for _, connections := range []int{1, 16, 64} {
-		ours, theirs, err := b.pair(ctx, connections, side{server.address, next}, side{other.address, get(page, "")})
+	return b.withServer(ctx, risks, "read:all", func(server *process, key string) error {
+		next, err := requests(ctx, server.address, key)
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "| %d | %.0f | %s | %s | %.0f | %.2f |\n", connections, ours.rate, rounded(ours.p50), rounded(ours.p99), theirs.rate, ours.rate/theirs.rate)
-	}
-	_, err = fmt.Fprintf(out, "\nResident after it: %.0f MB.\n\n", server.resident())
-	return err
+		body, err := fetch(ctx, server.address, next(0, 0))
+		if err != nil {
+			return err
+		}
+		same := filepath.Join(b.folder, "page.json")
+		if err := os.WriteFile(same, body, 0o600); err != nil {
+			return err
+		}
+		other, err := bare(ctx, same)
+		if err != nil {
+			return err
+		}
+		defer other.stop() //nolint:errcheck // it is being thrown away
+		fmt.Fprintf(out, "## %s: 25 risks (%d bytes), authenticated\n\n", title, len(body))
+		fmt.Fprintln(out, "| connections | govsvc/s | p50 | p99 | bare chi/s | share |\n|---|---|---|---|---|---|")
+		for _, connections := range []int{1, 16, 64} {
+			ours, theirs, err := b.pair(ctx, connections, side{server.address, next}, side{other.address, get(page, "")})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "| %d | %.0f | %s | %s | %.0f | %.2f |\n", connections, ours.rate, rounded(ours.p50), rounded(ours.p99), theirs.rate, ours.rate/theirs.rate)
+		}
+		_, err = fmt.Fprintf(out, "\nResident after it: %.0f MB.\n\n", server.resident())
+		return err
+	})
 }
 
 // side is one of two that are compared.

@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// withServer runs a measurement against a server on the smallest file.
-func (b *bench) withServer(ctx context.Context, scopes string, measure func(server *process, key string) error) error {
-	path, err := b.file(ctx, b.sizes[0])
+// withServer runs a measurement against a server on the file with n risks.
+func (b *bench) withServer(ctx context.Context, n int, scopes string, measure func(server *process, key string) error) error {
+	path, err := b.file(ctx, n)
 	if err != nil {
 		return err
 	}
@@ -43,7 +43,7 @@ func paced(connections, perSecond int, next request) request {
 
 // tools compares a tool's call over MCP with the GET of the same page.
 func tools(ctx context.Context, out io.Writer, b *bench) error {
-	return b.withServer(ctx, "read:all", func(server *process, key string) error {
+	return b.withServer(ctx, b.sizes[0], "read:all", func(server *process, key string) error {
 		const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks","arguments":{}}}`
 		fmt.Fprintln(out, "## MCP: tools/call of the unchanged page beside its GET\n\n| connections | calls/s | p99 | GETs/s | share |\n|---|---|---|---|---|")
 		for _, connections := range []int{1, 16, 64} {
@@ -61,7 +61,7 @@ func tools(ctx context.Context, out io.Writer, b *bench) error {
 
 // checkins writes batches of 500 points, each batch for another day.
 func checkins(ctx context.Context, out io.Writer, b *bench) error {
-	return b.withServer(ctx, "read:all,write:kpis", func(server *process, key string) error {
+	return b.withServer(ctx, b.sizes[0], "read:all,write:kpis", func(server *process, key string) error {
 		next := func(connection, n int) []byte {
 			points := make([]string, 500)
 			for i := range points {
@@ -85,7 +85,7 @@ func checkins(ctx context.Context, out io.Writer, b *bench) error {
 
 // flood measures a good caller while others present wrong keys.
 func flood(ctx context.Context, out io.Writer, b *bench) error {
-	return b.withServer(ctx, "read:all", func(server *process, key string) error {
+	return b.withServer(ctx, b.sizes[0], "read:all", func(server *process, key string) error {
 		former := "gov_live_" + strings.Repeat("k", 30)
 		if _, err := b.govsvcIn(ctx, former, "keys", "import", "--db", server.file, "--name", "former", "--scope", "read:all"); err != nil {
 			return err

@@ -36,48 +36,37 @@ func post(path, key, body string) request {
 // row and its idempotent answer, with a handler that puts the same rows into
 // the same tables in one transaction behind a mutex.
 func writes(ctx context.Context, out io.Writer, b *bench) error {
-	path, err := b.file(ctx, b.sizes[0])
-	if err != nil {
-		return err
-	}
-	copied := filepath.Join(b.folder, "mutex.db")
-	if _, err := b.govsvc(ctx, "import", "--db", copied, filepath.Join(b.folder, "risks.ndjson")); err != nil {
-		return err
-	}
-	key, err := b.key(ctx, path, "read:all,write:risks")
-	if err != nil {
-		return err
-	}
-	server, err := b.serve(ctx, path)
-	if err != nil {
-		return err
-	}
-	defer server.stop() //nolint:errcheck // it is being thrown away
-	self, err := os.Executable()
-	if err != nil {
-		return err
-	}
-	other, err := launch(ctx, self, "mutex", copied)
-	if err != nil {
-		return err
-	}
-	defer other.stop() //nolint:errcheck // it is being thrown away
-	commit, err := syncedCommit(ctx, filepath.Join(b.folder, "commit.db"))
-	if err != nil {
-		return err
-	}
-	fmt.Fprintf(out, "## Durable writes: a risk with its audit event, outbox row and idempotent answer\n\nOne synced commit of one row: %s.\n\n", commit.Round(time.Microsecond))
-	fmt.Fprintln(out, "| connections | govsvc/s | p50 | p99 | p99 in commits | mutex/s | times |\n|---|---|---|---|---|---|---|")
-	next := post(page, key, newRisk)
-	for _, connections := range []int{1, 16, 64} {
-		ours, theirs, err := b.pair(ctx, connections, side{server.address, next}, side{other.address, next})
+	return b.withServer(ctx, b.sizes[0], "read:all,write:risks", func(server *process, key string) error {
+		copied := filepath.Join(b.folder, "mutex.db")
+		if _, err := b.govsvc(ctx, "import", "--db", copied, b.records(b.sizes[0])); err != nil {
+			return err
+		}
+		self, err := os.Executable()
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(out, "| %d | %.0f | %s | %s | %.0f | %.0f | %.2f |\n", connections, ours.rate, rounded(ours.p50), rounded(ours.p99),
-			float64(ours.p99)/float64(commit), theirs.rate, ours.rate/theirs.rate)
-	}
-	return b.readsBesideWrites(ctx, out, server, key)
+		other, err := launch(ctx, self, "mutex", copied)
+		if err != nil {
+			return err
+		}
+		defer other.stop() //nolint:errcheck // it is being thrown away
+		commit, err := syncedCommit(ctx, filepath.Join(b.folder, "commit.db"))
+		if err != nil {
+			return err
+		}
+		fmt.Fprintf(out, "## Durable writes: a risk with its audit event, outbox row and idempotent answer\n\nOne synced commit of one row: %s.\n\n", commit.Round(time.Microsecond))
+		fmt.Fprintln(out, "| connections | govsvc/s | p50 | p99 | p99 in commits | mutex/s | times |\n|---|---|---|---|---|---|---|")
+		next := post(page, key, newRisk)
+		for _, connections := range []int{1, 16, 64} {
+			ours, theirs, err := b.pair(ctx, connections, side{server.address, next}, side{other.address, next})
+			if err != nil {
+				return err
+			}
+			fmt.Fprintf(out, "| %d | %.0f | %s | %s | %.0f | %.0f | %.2f |\n", connections, ours.rate, rounded(ours.p50), rounded(ours.p99),
+				float64(ours.p99)/float64(commit), theirs.rate, ours.rate/theirs.rate)
+		}
+		return b.readsBesideWrites(ctx, out, server, key)
+	})
 }
 
 // readsBesideWrites asks for a page on 4 connections, alone and while others

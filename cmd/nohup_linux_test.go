@@ -1,0 +1,37 @@
+package cmd_test
+
+import (
+	"fmt"
+	"os/exec"
+	"regexp"
+	"strconv"
+	"syscall"
+	"testing"
+)
+
+// TestNohup: a command that was started under nohup outlives its terminal, and
+// ends in order when it is told to; another one ends with its terminal.
+func TestNohup(t *testing.T) {
+	t.Parallel()
+	for _, ignored := range []bool{true, false} {
+		c := newCLI(t)
+		p := c.child("", func(run *exec.Cmd) {
+			if ignored {
+				run.Path, run.Args = "/bin/sh", append([]string{"sh", "-c", `trap '' HUP; exec "$0" "$@"`, run.Path}, run.Args[1:]...)
+			}
+		})
+		status := c.read(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
+		mask, err := strconv.ParseUint(regexp.MustCompile(`SigIgn:\s*([0-9a-f]+)`).FindStringSubmatch(status)[1], 16, 64)
+		if hangup := mask>>(syscall.SIGHUP-1)&1 == 1; err != nil || hangup != ignored {
+			t.Errorf("ignored %v: the process ignores the signals %b, %v", ignored, mask, err)
+		}
+		must(t, p.Process.Signal(syscall.SIGHUP))
+		if ignored {
+			p.want("without a terminal", deed{method: "GET", path: "/"}, 200)
+			must(t, p.Process.Signal(syscall.SIGTERM))
+		}
+		if err := p.Wait(); err != nil {
+			t.Errorf("ignored %v: %v, want exit status 0; log:\n%s", ignored, err, p.log)
+		}
+	}
+}

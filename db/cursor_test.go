@@ -1,0 +1,73 @@
+package db_test
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// TestCursorsHoldAnyKey pages through lists whose place is a key that people
+// choose: whatever characters it has, and however long it is, each record comes
+// once.
+func TestCursorsHoldAnyKey(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), 0)
+	org := defaultOrg(t, store)
+	want := []string{
+		"a", "a\x00b", "a\x00c", "a\x1eb", "a\x1fb", "a\nb", `a"\b`, strings.Repeat("x", 200), strings.Repeat("名", 200), strings.Repeat("😀", 200),
+	}
+	slices.Sort(want)
+	put(t, store, "signal", len(want), func(i int) db.Record {
+		return db.Record{"signal_type": want[i], "module_id": "m", "as_of": "2026-03-01T00:00:00Z"}
+	})
+	put(t, store, "kpi", len(want), func(i int) db.Record {
+		return db.Record{
+			"code": want[i], "statement": "s", "metric_name": "m", "unit": "%", "direction": "increase", "target_value": json.Number("9"),
+			"measurement_frequency": "monthly", "status": "active",
+		}
+	})
+	for _, limit := range []int{1, 3} {
+		var listed []string
+		for cursor, pages := "", 0; pages == 0 || cursor != "" && pages <= len(want); pages++ {
+			page, err := store.List(t.Context(), org, &db.Signals, db.ListQuery{Limit: limit, Cursor: cursor})
+			if err != nil {
+				t.Fatalf("signals, %d a page, behind %q: %v", limit, listed, err)
+			}
+			var signals []struct {
+				Type string `json:"signal_type"`
+			}
+			if err := json.Unmarshal(page.Data, &signals); err != nil {
+				t.Fatal(err)
+			}
+			for _, s := range signals {
+				listed = append(listed, s.Type)
+			}
+			cursor = page.Next
+		}
+		if diff := cmp.Diff(want, listed); diff != "" {
+			t.Errorf("signals, %d a page (-want +got):\n%s", limit, diff)
+		}
+		for object, member := range map[string]string{"signal": "signal_type", "kpi": "code"} {
+			var browsed []string
+			for cursor, pages := "", 0; pages == 0 || cursor != "" && pages <= len(want); pages++ {
+				page := browse(t, store, org, object, db.BrowseQuery{Sort: member, Limit: limit, Cursor: cursor})
+				for _, text := range page.Records {
+					var record map[string]any
+					if err := json.Unmarshal(text, &record); err != nil {
+						t.Fatal(err)
+					}
+					browsed = append(browsed, record[member].(string))
+				}
+				cursor = page.Next
+			}
+			if diff := cmp.Diff(want, browsed); diff != "" {
+				t.Errorf("%s by %s, %d a page (-want +got):\n%s", object, member, limit, diff)
+			}
+		}
+	}
+}
