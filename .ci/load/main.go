@@ -19,6 +19,7 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -42,10 +43,24 @@ func main() {
 	}
 	short := flag.Bool("short", false, "measure briefly, on small files")
 	only := flag.String("only", "", "measure only this: "+strings.Join(names(), ", "))
+	sizes := flag.String("sizes", "", "risks in the files, as 1000,100000,5000000")
 	flag.Parse()
 	o := options{spell: 2 * time.Second, rounds: 5, sizes: []int{1_000, 100_000, 1_000_000}, only: *only}
 	if *short {
 		o.spell, o.rounds, o.sizes = 500*time.Millisecond, 3, []int{1_000, 20_000}
+	}
+	if *sizes != "" {
+		o.sizes = nil
+		for size := range strings.SplitSeq(*sizes, ",") {
+			n, err := strconv.Atoi(size)
+			if err != nil || n < 100 {
+				log.Fatalf("-sizes takes numbers of 100 or more, as 1000,100000: not %q", size)
+			}
+			o.sizes = append(o.sizes, n)
+		}
+		if len(o.sizes) < 2 {
+			log.Fatal("-sizes takes two numbers or more")
+		}
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
@@ -85,6 +100,8 @@ type bench struct {
 	options
 	folder string
 	binary string
+
+	syncDelay time.Duration // added to each sync of what is launched
 }
 
 func run(ctx context.Context, out io.Writer, o options) error {

@@ -113,6 +113,20 @@ type process struct {
 	file    string // that it serves
 }
 
+// launch starts a server whose syncs take as long as they are to, and waits
+// until it listens.
+func (b *bench) launch(ctx context.Context, name string, args ...string) (*process, error) {
+	if b.syncDelay == 0 {
+		return launch(ctx, name, args...)
+	}
+	// -D: the tracer stands aside, and the process is the server's own
+	args = append([]string{
+		"-D", "-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
+		"-e", fmt.Sprintf("inject=fsync,fdatasync:delay_exit=%d", b.syncDelay.Microseconds()), name,
+	}, args...)
+	return launch(ctx, "strace", args...)
+}
+
 // launch starts a server and waits until it listens.
 func launch(ctx context.Context, name string, args ...string) (*process, error) {
 	command := exec.CommandContext(ctx, name, args...)
@@ -142,7 +156,7 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 }
 
 func (b *bench) serve(ctx context.Context, path string, flags ...string) (*process, error) {
-	server, err := launch(ctx, b.binary, append([]string{"serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0"}, flags...)...)
+	server, err := b.launch(ctx, b.binary, append([]string{"serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0"}, flags...)...)
 	if err == nil {
 		server.file = path
 	}

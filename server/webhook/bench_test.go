@@ -41,6 +41,61 @@ func BenchmarkDeliveries(b *testing.B) {
 	}
 }
 
+// BenchmarkBare is what BenchmarkDeliveries is held against: a loop of
+// http.Client that posts as many bytes to the same receivers, with as many
+// requests under way to each. It claims nothing, signs nothing and stores no
+// outcome.
+//
+//	go test ./server/webhook -run '^$' -bench 'Deliveries//dead=0|Bare' -benchtime 20000x
+func BenchmarkBare(b *testing.B) {
+	for _, subscriptions := range []int{1, 10, 100} {
+		b.Run(fmt.Sprintf("subscriptions=%d", subscriptions), func(b *testing.B) {
+			const perReceiver = 4 // the loop's own
+			r := newCrowd(b)
+			client := r.Client()
+			client.Transport.(*http.Transport).MaxIdleConnsPerHost = perReceiver * subscriptions
+			body := strings.Repeat("x", 512) // some risk's event
+			each := max(1, b.N/subscriptions)
+			b.ResetTimer()
+			var group sync.WaitGroup
+			for i := range subscriptions {
+				for worker := range perReceiver {
+					group.Go(func() {
+						for n := worker; n < each; n += perReceiver {
+							bare(b, client, fmt.Sprint(r.URL, "/", i), fmt.Sprint("evt_", n), body)
+						}
+					})
+				}
+			}
+			group.Wait()
+			b.StopTimer()
+			if !r.complete(subscriptions, each) {
+				b.Error("not all arrived")
+			}
+			b.ReportMetric(float64(each*subscriptions)/b.Elapsed().Seconds(), "deliveries/s")
+		})
+	}
+}
+
+func bare(b *testing.B, client *http.Client, url, id, body string) {
+	b.Helper()
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, strings.NewReader(body))
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	request.Header.Set("webhook-id", id)
+	response, err := client.Do(request)
+	if err != nil {
+		b.Error(err)
+		return
+	}
+	defer response.Body.Close()
+	if _, err := io.Copy(io.Discard, response.Body); err != nil {
+		b.Error(err)
+	}
+}
+
 // stopwatch takes the time from a commit to the arrival of each event.
 type stopwatch struct {
 	mutex     sync.Mutex
