@@ -105,9 +105,7 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), x.Deadline)
-	defer cancel()
-	answer, err := op.run(ctx, x.caller, in)
+	answer, err := x.runRead(op.run, in)
 	if err != nil {
 		return answer, err
 	}
@@ -116,6 +114,13 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 		x.kept.keep(x.generation, q, x.read)
 	}
 	return answer, nil
+}
+
+// runRead does the work of a read, within the time that one may take.
+func (x *exchange) runRead(run api.Operation, in api.Input) (api.Answer, error) {
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.Deadline)
+	defer cancel()
+	return run(ctx, x.caller, in)
 }
 
 // admit finds out who calls, whether its organisation may use the API at all,

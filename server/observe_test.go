@@ -101,7 +101,8 @@ func exchanged(t *testing.T, url, request string) string {
 	return strings.Join([]string{response.Status, strings.Join(headers, " "), response.Header.Get("ETag"), kept, map[bool]string{true: "closes"}[response.Close]}, "\n")
 }
 
-// TestDeadline: work for a read is bounded, and the caller told to come again.
+// TestDeadline: work for a read is bounded, over HTTP and MCP, and the caller
+// told to come again.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, func(c *server.Config) { c.Deadline = 1 })
@@ -119,6 +120,10 @@ func TestDeadline(t *testing.T) {
 	body, _ := io.ReadAll(response.Body)
 	if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), `"service_unavailable"`) {
 		t.Errorf("%s %s", response.Status, body)
+	}
+	result := (&mcpScene{s}).call(t, key, "list_risks", "{}")
+	if !result.IsError || !strings.HasPrefix(result.Content[0].Text, "service_unavailable: ") {
+		t.Errorf("over MCP: %.200s", result.Content[0].Text)
 	}
 	if log := s.log.String(); !strings.Contains(log, "key_id=") || strings.Contains(log, key) {
 		t.Errorf("log:\n%s", log)
