@@ -148,21 +148,29 @@ func (x *exchange) admit() error {
 	if key.PerDay != nil {
 		rate.PerDay = *key.PerDay
 	}
-	x.state = x.keys.Peek(key.ID, rate)
-	if x.caller, err = x.newCaller(key, terms); err != nil {
-		return err
+	if x.caller, err = x.newCaller(key, terms); err == nil {
+		err = mayCall(key.Organisation, terms)
 	}
-	switch {
-	case key.Organisation.Subscription != db.Active:
-		return &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
-	case !terms.API:
-		return &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(key.Organisation.Plan) + ") does not include the API"}
+	if err != nil {
+		x.state = x.keys.Peek(key.ID, rate)
+		return err
 	}
 	if x.state = x.keys.Allow(key.ID, rate); !x.state.Allowed {
 		x.Metrics.Refused(metrics.Key)
 		return x.limited("this key has no requests left for now; wait as Retry-After says")
 	}
 	x.caller.Uses = x.verifier.used(key)
+	return nil
+}
+
+// mayCall refuses an organisation that may not use the API at all.
+func mayCall(org db.Organisation, terms db.Terms) error {
+	switch {
+	case org.Subscription != db.Active:
+		return &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
+	case !terms.API:
+		return &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(org.Plan) + ") does not include the API"}
+	}
 	return nil
 }
 
