@@ -358,8 +358,8 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			if problem == http.ErrAbortHandler { //nolint:errorlint // a sentinel of net/http, compared as it documents
 				panic(problem)
 			}
-			s.Logger.Error("panic", "panic", problem, "method", r.Method, "path", shown(r.URL.Path), "stack", string(debug.Stack()))
 			x := s.begin(w, r)
+			s.Logger.Error("panic", "request_id", x.requestID, "panic", problem, "method", r.Method, "path", shown(r.URL.Path), "stack", string(debug.Stack()))
 			x.state = s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute})
 			x.fail(errPanic)
 		}()
