@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -63,6 +64,18 @@ func TestObservedAnswers(t *testing.T) {
 	}
 	if diff := cmp.Diff(answers[false], answers[true]); diff != "" {
 		t.Errorf("-unwatched +watched:\n%s", diff)
+	}
+}
+
+// TestAccessLogBytes: the log has the bytes of the body that were sent.
+func TestAccessLogBytes(t *testing.T) {
+	t.Parallel()
+	s := serveFixtures(t, withMetrics(true))
+	key := s.key(t, "read:all")
+	a := s.send(t, row{path: "/scorecard", key: key})
+	s.send(t, row{method: "HEAD", path: "/scorecard", key: key})
+	for _, want := range []string{fmt.Sprintf("method=GET path=/api/v1/scorecard status=200 bytes=%d ", len(a.sent)), "method=HEAD path=/api/v1/scorecard status=200 bytes=0 "} {
+		eventually(t, want, func() bool { return strings.Contains(s.log.String(), want) })
 	}
 }
 
