@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -64,7 +65,8 @@ func Browse(ctx context.Context, c *Caller, object string, v View) (ViewPage, er
 }
 
 // ExportView calls each with all records of a view, whatever its cursor and
-// limit, and tells the audit log.
+// limit, and tells the audit log how many those were: where the export ends
+// half-way, too, since what went out before is out.
 func ExportView(ctx context.Context, c *Caller, object string, v View, each func(Record) error) error {
 	q, err := c.browseQuery(object, v)
 	if err != nil {
@@ -79,15 +81,19 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 		count++
 		return each(record)
 	})
+	action := "export.completed"
 	if err != nil {
-		return err
+		if count == 0 {
+			return err
+		}
+		action, ctx = "export.failed", context.WithoutCancel(ctx) // the reader may have gone
 	}
-	return c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+	return errors.Join(err, c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{
-			Action: "export.completed", Category: db.Export, Severity: db.SeverityRead,
+			Action: action, Category: db.Export, Severity: db.SeverityRead,
 			Metadata: db.Metadata{"types": map[string]int{object: count}, "filters": v.Filters, "search": v.Search},
 		})
-	})
+	}))
 }
 
 // browseQuery checks a view.

@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -152,7 +154,8 @@ func TestBrowseRefuses(t *testing.T) {
 	}
 }
 
-// TestExportView: all of a view, in its order, and told to the audit log.
+// TestExportView: all of a view, in its order, and told to the audit log, as is
+// what went out of an export that ended half-way.
 func TestExportView(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)
@@ -174,9 +177,21 @@ func TestExportView(t *testing.T) {
 	if told := d.trail(t, 1)[0]; told != want {
 		t.Errorf("the audit log: %s, want %s", told, want)
 	}
-	stop := fmt.Errorf("stop")
-	if err := api.ExportView(d.ctx, d.Caller, "risk", v, func(api.Record) error { return stop }); err != stop { //nolint:errorlint // the same one
+	ctx, leave := context.WithCancel(d.ctx)
+	sent, stop := 0, errors.New("stop")
+	err = api.ExportView(ctx, d.Caller, "risk", v, func(api.Record) error {
+		if sent++; sent == 3 {
+			leave() // as a browser does whose download is cut off
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) {
 		t.Errorf("%v, want %v", err, stop)
+	}
+	want = `ada export.failed   {"filters":{"severity":"HIGH"},"request_id":"req_1","search":"a","types":{"risk":3}}`
+	if told := d.trail(t, 1)[0]; told != want {
+		t.Errorf("the audit log: %s, want %s", told, want)
 	}
 }
 
