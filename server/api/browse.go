@@ -64,20 +64,16 @@ func Browse(ctx context.Context, c *Caller, object string, v View) (ViewPage, er
 	return page, err
 }
 
-// ExportView calls each with all records of a view, whatever its cursor and
-// limit, and tells the audit log how many those were: where the export ends
+// ExportView calls each with all records of a view, as JSON, whatever its cursor
+// and limit, and tells the audit log how many those were: where the export ends
 // half-way, too, since what went out before is out.
-func ExportView(ctx context.Context, c *Caller, object string, v View, each func(Record) error) error {
+func ExportView(ctx context.Context, c *Caller, object string, v View, each func(record []byte) error) error {
 	q, err := c.browseQuery(object, v)
 	if err != nil {
 		return err
 	}
 	count := 0
-	err = c.Store.EachBrowsed(ctx, c.Organisation, object, q, func(text []byte) error {
-		record, err := decodeRecord(text)
-		if err != nil {
-			return err
-		}
+	err = c.Store.EachBrowsed(ctx, c.Organisation, object, q, func(record []byte) error {
 		count++
 		return each(record)
 	})
