@@ -176,10 +176,13 @@ func records(texts [][]byte) ([]Record, error) {
 	return all, nil
 }
 
-func decodeRecord(text []byte) (Record, error) {
-	var record Record
+func decodeRecord(text []byte) (record Record, err error) {
+	err = decode(text, &record)
+	return record, err
+}
+
+func decode(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // a double would round large numbers
-	err := decoder.Decode(&record)
-	return record, err
+	return decoder.Decode(into)
 }
