@@ -225,17 +225,10 @@ func TestAuditOrder(t *testing.T) {
 // whereas other reads go on.
 func TestAuditPullMustBeAudited(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), &clock{now: start}
-	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = quick.Close() })
-	s := serveFile(t, path, c, withStore(quick))
-	s.store = quick
+	s := serveHasty(t)
 	key := s.key(t, "read:audit", "read:risks")
 	s.get(t, "/audit", key)
-	release := lock(t, path)
+	release := lock(t, s.store.Path())
 	s.ask(t, row{path: "/audit", key: key, status: 503, code: "service_unavailable", not: []string{"key.minted", "locked", "SQL"}})
 	s.get(t, "/risks", key)
 	release()

@@ -53,8 +53,8 @@ func bearer(headers []string) string {
 	return strings.TrimSpace(token)
 }
 
-// verifier tells true keys from false ones. A key that was verified once is
-// known by its digest from then on; of others form and tag are checked before a
+// verifier tells true keys from false ones. A key that was verified once is known
+// by its digest from then on. Of any other, form and tag are checked before a
 // lookup, and the lookup comes before a hash.
 type verifier struct {
 	store *db.DB

@@ -105,9 +105,11 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 	if err != nil {
 		return api.Answer{}, err
 	}
-	ctx, cancel := context.WithTimeout(x.r.Context(), x.Deadline)
-	defer cancel()
-	answer, err := op.run(ctx, x.caller, in)
+	if op.always != nil {
+		x.read = op.always
+		return x.read.Answer, nil
+	}
+	answer, err := x.runRead(op.run, in)
 	if err != nil {
 		return answer, err
 	}
@@ -116,6 +118,13 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 		x.kept.keep(x.generation, q, x.read)
 	}
 	return answer, nil
+}
+
+// runRead does the work of a read, within the time that one may take.
+func (x *exchange) runRead(run api.Operation, in api.Input) (api.Answer, error) {
+	ctx, cancel := context.WithTimeout(x.r.Context(), x.Deadline)
+	defer cancel()
+	return run(ctx, x.caller, in)
 }
 
 // admit finds out who calls, whether its organisation may use the API at all,
@@ -139,16 +148,11 @@ func (x *exchange) admit() error {
 	if key.PerDay != nil {
 		rate.PerDay = *key.PerDay
 	}
-	x.caller, err = x.newCaller(key, terms)
-	switch {
-	case err != nil:
-	case key.Organisation.Subscription != db.Active:
-		err = &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
-	case !terms.API:
-		err = &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(key.Organisation.Plan) + ") does not include the API"}
+	if x.caller, err = x.newCaller(key, terms); err == nil {
+		err = mayCall(key.Organisation, terms)
 	}
 	if err != nil {
-		x.state = x.keys.Peek(key.ID, rate) // what is refused here takes nothing
+		x.state = x.keys.Peek(key.ID, rate)
 		return err
 	}
 	if x.state = x.keys.Allow(key.ID, rate); !x.state.Allowed {
@@ -156,6 +160,17 @@ func (x *exchange) admit() error {
 		return x.limited("this key has no requests left for now; wait as Retry-After says")
 	}
 	x.caller.Uses = x.verifier.used(key)
+	return nil
+}
+
+// mayCall refuses an organisation that may not use the API at all.
+func mayCall(org db.Organisation, terms db.Terms) error {
+	switch {
+	case org.Subscription != db.Active:
+		return &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
+	case !terms.API:
+		return &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(org.Plan) + ") does not include the API"}
+	}
 	return nil
 }
 
@@ -349,8 +364,8 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			if problem == http.ErrAbortHandler { //nolint:errorlint // a sentinel of net/http, compared as it documents
 				panic(problem)
 			}
-			s.Logger.Error("panic", "panic", problem, "method", r.Method, "path", shown(r.URL.Path), "stack", string(debug.Stack()))
 			x := s.begin(w, r)
+			s.Logger.Error("panic", "request_id", x.requestID, "panic", problem, "method", r.Method, "path", shown(r.URL.Path), "stack", string(debug.Stack()))
 			x.state = s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute})
 			x.fail(errPanic)
 		}()

@@ -119,6 +119,14 @@ func serveFile(t testing.TB, path string, c *clock, settings ...setting) *servic
 	return s
 }
 
+// serveHasty starts a service over a file without data that hardly waits for
+// the file when it is locked.
+func serveHasty(t testing.TB) *service {
+	t.Helper()
+	path, c := empty(t), &clock{now: start}
+	return serveFile(t, path, c, withStore(openHasty(t, path, c, 50*time.Millisecond)))
+}
+
 // restart makes another server over the same file, as a new process would.
 func (s *service) restart(t testing.TB) {
 	t.Helper()
@@ -133,7 +141,14 @@ func (s *service) restart(t testing.TB) {
 
 func openStore(t testing.TB, path string, c *clock) *db.DB {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now})
+	return openHasty(t, path, c, 0)
+}
+
+// openHasty opens a store whose writes wait no longer than this for a file that
+// is locked; 0 is the usual time.
+func openHasty(t testing.TB, path string, c *clock, wait time.Duration) *db.DB {
+	t.Helper()
+	store, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: wait})
 	if err != nil {
 		t.Fatal(err)
 	}

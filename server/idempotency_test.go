@@ -183,7 +183,7 @@ func TestRefusedLeavesNone(t *testing.T) {
 		good.once = w.once
 		d.tell(t, good)
 	}
-	if log := d.log.String(); strings.Count(log, "msg=panic") != 2 {
+	if log := d.log.String(); strings.Count(log, "msg=panic request_id=req_") != 2 {
 		t.Errorf("the panics are not logged:\n%s", log)
 	}
 }

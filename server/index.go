@@ -1,8 +1,8 @@
 package server
 
 import (
-	"context"
 	"encoding/json"
+	"net/http"
 	"strings"
 
 	"govsvc/db"
@@ -36,7 +36,7 @@ type indexOperation struct {
 	Summary     string `json:"summary"`
 }
 
-func (s *Server) index(context.Context, *api.Caller, api.Input) (api.Answer, error) {
+func (s *Server) index() (api.Answer, error) {
 	page := index{
 		Object: "api_index", APIVersion: db.APIVersion, SupportedVersions: []string{db.APIVersion},
 		OpenAPIURL: s.BaseURL + Base + "/openapi.json",
@@ -54,14 +54,10 @@ func (s *Server) index(context.Context, *api.Caller, api.Input) (api.Answer, err
 		}
 	}
 	body, err := json.Marshal(page)
-	return api.Answer{Status: 200, ContentType: api.JSON, Body: body}, err
+	return jsonAnswer(http.StatusOK, body), err
 }
 
 func resource(op *openapi.Operation) indexResource {
 	name := strings.ReplaceAll(strings.TrimPrefix(op.Path, "/"), "/", "_")
 	return indexResource{Name: name, Object: op.Returns.Object, Path: op.Path, Scope: op.Scope, Description: op.Summary}
-}
-
-func (s *Server) document(context.Context, *api.Caller, api.Input) (api.Answer, error) {
-	return api.Answer{Status: 200, ContentType: api.JSON, Body: s.Document.JSON()}, nil
 }

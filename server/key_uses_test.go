@@ -1,9 +1,7 @@
 package server_test
 
 import (
-	"context"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -14,13 +12,7 @@ import (
 // was let in, over HTTP or MCP, and after a restart still is.
 func TestUnusedScopes(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), &clock{now: start}
-	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = quick.Close() })
-	s := &mcpScene{serveFile(t, path, c, withStore(quick))}
+	s := &mcpScene{serveHasty(t)}
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks", "read:all", "write:risks", "read:signals"}})
 	idle, _ := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:kpis"}})
 	unused := func(want ...string) {
@@ -45,14 +37,12 @@ func TestUnusedScopes(t *testing.T) {
 	unused("read:all", "write:risks", "read:signals")
 	s.get(t, "/kpis", key) // which read:all lets it
 	unused("write:risks", "read:signals")
-	release := lock(t, path)
+	release := lock(t, s.store.Path())
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_signals","arguments":{}}}`
 	if r := s.request(t, "POST", mcpPath, key, call, "Accept: application/json, text/event-stream"); r.status != 200 {
 		t.Errorf("over MCP: %+v", r)
 	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.server.Run(ctx); !db.Is(err, db.Unavailable) {
+	if err := s.tryFlush(t); !db.Is(err, db.Unavailable) {
 		t.Errorf("flushed into a locked file: %v", err)
 	}
 	release()

@@ -100,30 +100,27 @@ func TestDayCap(t *testing.T) {
 // flush ends the server's work between requests, which stores its counts.
 func (s *service) flush(t testing.TB) {
 	t.Helper()
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.server.Run(ctx); err != nil {
+	if err := s.tryFlush(t); err != nil {
 		t.Fatal(err)
 	}
+}
+
+func (s *service) tryFlush(t testing.TB) error {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	return s.server.Run(ctx)
 }
 
 // TestCountsAreKept flushes while the file is locked: nothing is lost.
 func TestCountsAreKept(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), &clock{now: start}
-	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = quick.Close() })
-	s := serveFile(t, path, c, withStore(quick))
+	s := serveHasty(t)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerDay: new(2)})
 	s.get(t, "/risks", key)
 	s.get(t, "/risks", key)
-	release := lock(t, path)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if err := s.server.Run(ctx); !db.Is(err, db.Unavailable) {
+	release := lock(t, s.store.Path())
+	if err := s.tryFlush(t); !db.Is(err, db.Unavailable) {
 		t.Errorf("flushed into a locked file: %v", err)
 	}
 	release()

@@ -38,7 +38,7 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	if err != nil {
 		return api.Answer{}, t.badArgument(api.Refusal(err))
 	}
-	answer, err := t.run(x.r.Context(), x.caller, api.Input{Query: values})
+	answer, err := x.runRead(t.run, api.Input{Query: values})
 	if err != nil {
 		if refusal := api.Refusal(err); failures[refusal.Code].status == http.StatusBadRequest {
 			return api.Answer{}, t.badArgument(refusal)

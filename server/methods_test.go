@@ -138,15 +138,11 @@ func golden(t testing.TB, name string, body []byte) {
 // and closed.
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), &clock{now: start}
-	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: 50 * time.Millisecond})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := serveFile(t, path, c, withStore(quick))
+	s := serveHasty(t)
+	path := s.store.Path()
 	health := func(ready int) {
 		t.Helper()
-		c.advance(time.Second) // what it found is believed for as long
+		s.clock.advance(time.Second) // what it found is believed for as long
 		for page, want := range map[string]int{"/healthz": 200, "/readyz": ready} {
 			request, err := http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(s.url, "/api/v1")+page, nil)
 			if err != nil {
@@ -168,7 +164,7 @@ func TestHealth(t *testing.T) {
 	health(503)
 	release()
 	health(200)
-	if err := quick.Close(); err != nil {
+	if err := s.config.Store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	health(503)

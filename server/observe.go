@@ -67,6 +67,9 @@ func (s *Server) tell(o *observed, r *http.Request) {
 	if !s.AccessLog {
 		return
 	}
+	if r.Method == http.MethodHead {
+		o.bytes = 0 // net/http takes the body and sends none
+	}
 	if o.address == "" {
 		o.address = Proxies(s.TrustedProxies).ClientAddress(r)
 	}

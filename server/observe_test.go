@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bufio"
+	"fmt"
 	"io"
 	"log/slog"
 	"maps"
@@ -66,6 +67,18 @@ func TestObservedAnswers(t *testing.T) {
 	}
 }
 
+// TestAccessLogBytes: the log has the bytes of the body that were sent.
+func TestAccessLogBytes(t *testing.T) {
+	t.Parallel()
+	s := serveFixtures(t, withMetrics(true))
+	key := s.key(t, "read:all")
+	a := s.send(t, row{path: "/scorecard", key: key})
+	s.send(t, row{method: "HEAD", path: "/scorecard", key: key})
+	for _, want := range []string{fmt.Sprintf("method=GET path=/api/v1/scorecard status=200 bytes=%d ", len(a.sent)), "method=HEAD path=/api/v1/scorecard status=200 bytes=0 "} {
+		eventually(t, want, func() bool { return strings.Contains(s.log.String(), want) })
+	}
+}
+
 // exchanged sends a request as it stands and tells what of the answer does not
 // change from time to time, and whether the connection ends with it.
 func exchanged(t *testing.T, url, request string) string {
@@ -101,7 +114,8 @@ func exchanged(t *testing.T, url, request string) string {
 	return strings.Join([]string{response.Status, strings.Join(headers, " "), response.Header.Get("ETag"), kept, map[bool]string{true: "closes"}[response.Close]}, "\n")
 }
 
-// TestDeadline: work for a read is bounded, and the caller told to come again.
+// TestDeadline: work for a read is bounded, over HTTP and MCP, and the caller
+// told to come again.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, func(c *server.Config) { c.Deadline = 1 })
@@ -119,6 +133,10 @@ func TestDeadline(t *testing.T) {
 	body, _ := io.ReadAll(response.Body)
 	if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), `"service_unavailable"`) {
 		t.Errorf("%s %s", response.Status, body)
+	}
+	result := (&mcpScene{s}).call(t, key, "list_risks", "{}")
+	if !result.IsError || !strings.HasPrefix(result.Content[0].Text, "service_unavailable: ") {
+		t.Errorf("over MCP: %.200s", result.Content[0].Text)
 	}
 	if log := s.log.String(); !strings.Contains(log, "key_id=") || strings.Contains(log, key) {
 		t.Errorf("log:\n%s", log)

@@ -119,7 +119,14 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err := s.loadCounts(ctx); err != nil {
 		return nil, err
 	}
-	s.handler = s.routes(functions)
+	index, err := s.index()
+	if err != nil {
+		return nil, err
+	}
+	s.handler = s.routes(functions, map[string]*keptAnswer{
+		"getIndex":    newKeptAnswer(index),
+		"getDocument": newKeptAnswer(jsonAnswer(http.StatusOK, s.Document.JSON())),
+	})
 	return s, nil
 }
 
@@ -162,29 +169,24 @@ func (l *lazy) get() (*db.DB, error) {
 type route struct {
 	*openapi.Operation
 	run api.Operation
+	// always is the answer of a read that never has another; nil if it may.
+	always *keptAnswer
 	// own answers a request of an operation that has an order of checks of its
 	// own; nil where the usual one holds.
 	own func(*exchange, *route) (api.Answer, error)
 }
 
 // routes mounts each path of the document, and the pages beside the API.
-func (s *Server) routes(functions map[string]api.Operation) http.Handler {
+func (s *Server) routes(functions map[string]api.Operation, fixed map[string]*keptAnswer) http.Handler {
 	router := chi.NewRouter()
 	router.Use(s.recoverPanics)
 	paths := map[string][]route{}
 	for _, op := range s.Document.Operations {
-		r := route{Operation: op, run: functions[op.ID]}
-		switch op.ID {
-		case "getIndex":
-			r.run = s.index
-		case "getDocument":
-			r.run = s.document
-		case "callMcp":
+		r := route{Operation: op, run: functions[op.ID], always: fixed[op.ID]}
+		if op.ID == "callMcp" {
 			r.own = (*exchange).callMcp
 		}
-		if r.run != nil || r.own != nil {
-			paths[op.Path] = append(paths[op.Path], r)
-		}
+		paths[op.Path] = append(paths[op.Path], r)
 	}
 	for path, routes := range paths {
 		router.Handle(Base+path, s.path(routes))

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"testing"
 
@@ -20,17 +21,30 @@ type template struct {
 }
 
 var (
-	emptyFile  = sync.OnceValues(func() (template, error) { return prepare(nil) })
+	emptyFile  = sync.OnceValues(func() (template, error) { return prepare(nil, spareKeys()) })
 	filledFile = sync.OnceValues(func() (template, error) {
 		records, err := readFixtures()
 		if err != nil {
 			return template{}, err
 		}
-		return prepare(records)
+		return prepare(records, spareKeys())
+	})
+	deskFile = sync.OnceValues(func() (template, error) {
+		scopes := append(slices.Clone(writeScopes), "read:all", "read:audit")
+		return prepare(nil, []db.KeyDraft{{Name: "a desk's key", Kind: db.LiveKey, Scopes: scopes, PerMinute: new(100_000)}})
 	})
 )
 
-func prepare(records []db.Record) (made template, err error) {
+// spareKeys are those that tests make their own; see mint.
+func spareKeys() []db.KeyDraft {
+	var drafts []db.KeyDraft
+	for _, kind := range []string{db.LiveKey, db.LiveKey, db.LiveKey, db.TestKey} {
+		drafts = append(drafts, db.KeyDraft{Name: "spare", Kind: kind, Scopes: []string{"read:all"}})
+	}
+	return drafts
+}
+
+func prepare(records []db.Record, keys []db.KeyDraft) (made template, err error) {
 	folder, err := os.MkdirTemp("", "govsvc-test-")
 	if err != nil {
 		return made, err
@@ -47,12 +61,12 @@ func prepare(records []db.Record) (made template, err error) {
 	}
 	by := db.By{Org: org.Org, Actor: "system"}
 	made.keys = map[string][]string{}
-	for _, kind := range []string{db.LiveKey, db.LiveKey, db.LiveKey, db.TestKey} {
-		_, key, err := store.MintKey(ctx, by, db.KeyDraft{Name: "spare", Kind: kind, Scopes: []string{"read:all"}})
+	for _, draft := range keys {
+		_, key, err := store.MintKey(ctx, by, draft)
 		if err != nil {
 			return made, err
 		}
-		made.keys[kind] = append(made.keys[kind], key)
+		made.keys[draft.Kind] = append(made.keys[draft.Kind], key)
 	}
 	if err := put(ctx, store, by, records); err != nil {
 		return made, err

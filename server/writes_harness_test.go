@@ -1,18 +1,12 @@
 package server_test
 
 import (
-	"context"
 	"database/sql"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -59,47 +53,9 @@ func openDesk(t testing.TB, settings ...setting) *desk {
 // newDesk is a data file with a key, and the clock that both were made by.
 func newDesk(t testing.TB) (path string, c *clock, key string) {
 	t.Helper()
-	made, err := blank()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path = filepath.Join(t.TempDir(), "govsvc.db")
-	if err := os.WriteFile(path, made.file, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	return path, &clock{now: start}, made.key
+	path, keys := copied(t, deskFile)
+	return path, &clock{now: start}, keys[db.LiveKey][0]
 }
-
-type blankFile struct {
-	file []byte
-	key  string
-}
-
-// blank makes the file that every desk starts with a copy of: the migrations
-// and the hash of a key take longer than most tests.
-var blank = sync.OnceValues(func() (blankFile, error) {
-	folder, err := os.MkdirTemp("", "govsvc-desk-")
-	if err != nil {
-		return blankFile{}, err
-	}
-	defer os.RemoveAll(folder) //nolint:errcheck // thrown away
-	ctx, path, c := context.Background(), filepath.Join(folder, "govsvc.db"), &clock{now: start}
-	store, err := db.Open(ctx, db.Options{Path: path, Now: c.Now})
-	if err != nil {
-		return blankFile{}, err
-	}
-	org, err := store.Organisation(ctx, db.DefaultOrganisation)
-	if err != nil {
-		return blankFile{}, errors.Join(err, store.Close())
-	}
-	scopes := append(slices.Clone(writeScopes), "read:all", "read:audit")
-	_, key, err := store.MintKey(ctx, db.By{Org: org.Org, Actor: "system"}, db.KeyDraft{Name: "a desk's key", Kind: db.LiveKey, Scopes: scopes, PerMinute: new(100_000)})
-	if err := errors.Join(err, store.Close()); err != nil {
-		return blankFile{}, err
-	}
-	file, err := os.ReadFile(path)
-	return blankFile{file, key}, err
-})
 
 // keysUsed makes the Idempotency-Keys of tests that don't choose one.
 var keysUsed atomic.Int64

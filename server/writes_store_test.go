@@ -13,12 +13,7 @@ import (
 func quickDesk(t testing.TB, wait time.Duration) *desk {
 	t.Helper()
 	path, c, key := newDesk(t)
-	quick, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: wait})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = quick.Close() })
-	return &desk{serveFile(t, path, c, withStore(quick)), path, raw(t, path), key}
+	return &desk{serveFile(t, path, c, withStore(openHasty(t, path, c, wait))), path, raw(t, path), key}
 }
 
 // unavailable is a write as it is answered while the file can't be written.

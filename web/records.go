@@ -266,7 +266,7 @@ func (v *visit) recordSheet(n *noun) error {
 	if err != nil {
 		return err
 	}
-	err = api.ExportView(v.r.Context(), v.caller, n.object, view, func(record api.Record) error { return sheet.Write(record) })
+	err = api.ExportView(v.r.Context(), v.caller, n.object, view, sheet.Write)
 	if err == nil {
 		err = sheet.Flush()
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -63,31 +64,32 @@ func Browse(ctx context.Context, c *Caller, object string, v View) (ViewPage, er
 	return page, err
 }
 
-// ExportView calls each with all records of a view, whatever its cursor and
-// limit, and tells the audit log.
-func ExportView(ctx context.Context, c *Caller, object string, v View, each func(Record) error) error {
+// ExportView calls each with all records of a view, as JSON, whatever its cursor
+// and limit, and tells the audit log how many those were: where the export ends
+// half-way, too, since what went out before is out.
+func ExportView(ctx context.Context, c *Caller, object string, v View, each func(record []byte) error) error {
 	q, err := c.browseQuery(object, v)
 	if err != nil {
 		return err
 	}
 	count := 0
-	err = c.Store.EachBrowsed(ctx, c.Organisation, object, q, func(text []byte) error {
-		record, err := decodeRecord(text)
-		if err != nil {
-			return err
-		}
+	err = c.Store.EachBrowsed(ctx, c.Organisation, object, q, func(record []byte) error {
 		count++
 		return each(record)
 	})
+	action := "export.completed"
 	if err != nil {
-		return err
+		if count == 0 {
+			return err
+		}
+		action, ctx = "export.failed", context.WithoutCancel(ctx) // the reader may have gone
 	}
-	return c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+	return errors.Join(err, c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{
-			Action: "export.completed", Category: db.Export, Severity: db.SeverityRead,
+			Action: action, Category: db.Export, Severity: db.SeverityRead,
 			Metadata: db.Metadata{"types": map[string]int{object: count}, "filters": v.Filters, "search": v.Search},
 		})
-	})
+	}))
 }
 
 // browseQuery checks a view.
@@ -174,10 +176,13 @@ func records(texts [][]byte) ([]Record, error) {
 	return all, nil
 }
 
-func decodeRecord(text []byte) (Record, error) {
-	var record Record
+func decodeRecord(text []byte) (record Record, err error) {
+	err = decode(text, &record)
+	return record, err
+}
+
+func decode(text []byte, into any) error {
 	decoder := json.NewDecoder(bytes.NewReader(text))
 	decoder.UseNumber() // a double would round large numbers
-	err := decoder.Decode(&record)
-	return record, err
+	return decoder.Decode(into)
 }

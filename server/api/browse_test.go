@@ -1,6 +1,8 @@
 package api_test
 
 import (
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -11,6 +13,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/server/transfer"
 )
 
 // TestFamilies holds what package api says of families against the document
@@ -152,7 +155,8 @@ func TestBrowseRefuses(t *testing.T) {
 	}
 }
 
-// TestExportView: all of a view, in its order, and told to the audit log.
+// TestExportView: all of a view, in its order, and told to the audit log, as is
+// what went out of an export that ended half-way.
 func TestExportView(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)
@@ -163,8 +167,8 @@ func TestExportView(t *testing.T) {
 	}
 	var got []api.Record
 	v.Limit = 1
-	err = api.ExportView(d.ctx, d.Caller, "risk", v, func(r api.Record) error {
-		got = append(got, r)
+	err = api.ExportView(d.ctx, d.Caller, "risk", v, func(record []byte) error {
+		got = append(got, object(t, string(record)))
 		return nil
 	})
 	if diff := cmp.Diff(page.Records, got); err != nil || diff != "" || len(got) < 5 {
@@ -174,9 +178,21 @@ func TestExportView(t *testing.T) {
 	if told := d.trail(t, 1)[0]; told != want {
 		t.Errorf("the audit log: %s, want %s", told, want)
 	}
-	stop := fmt.Errorf("stop")
-	if err := api.ExportView(d.ctx, d.Caller, "risk", v, func(api.Record) error { return stop }); err != stop { //nolint:errorlint // the same one
+	ctx, leave := context.WithCancel(d.ctx)
+	sent, stop := 0, errors.New("stop")
+	err = api.ExportView(ctx, d.Caller, "risk", v, func([]byte) error {
+		if sent++; sent == 3 {
+			leave() // as a browser does whose download is cut off
+			return stop
+		}
+		return nil
+	})
+	if !errors.Is(err, stop) {
 		t.Errorf("%v, want %v", err, stop)
+	}
+	want = `ada export.failed   {"filters":{"severity":"HIGH"},"request_id":"req_1","search":"a","types":{"risk":3}}`
+	if told := d.trail(t, 1)[0]; told != want {
+		t.Errorf("the audit log: %s, want %s", told, want)
 	}
 }
 
@@ -378,5 +394,27 @@ func TestRiskEvidence(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestSheetOfView: free-form members stand in a sheet as they are stored.
+func TestSheetOfView(t *testing.T) {
+	t.Parallel()
+	d := openDemo(t)
+	put := `{"object":"roadmap","version_number":99,"generated_at":"2026-09-30T00:00:00Z","framework_blend":{"R&D <1>":0.5},"phases":[]}`
+	by := db.By{Org: d.Organisation.Org, Actor: "system"}
+	if report, err := transfer.Import(d.ctx, d.Store, d.Document, by, []transfer.Source{transfer.Bytes("x.ndjson", []byte(put))}, transfer.Options{}); err != nil {
+		t.Fatal(err, report.Faults)
+	}
+	var sheet strings.Builder
+	out, err := transfer.NewSheetWriter(d.Document, "roadmap", &sheet)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(api.ExportView(d.ctx, d.Caller, "roadmap", api.View{}, out.Write), out.Flush()); err != nil {
+		t.Fatal(err)
+	}
+	if want := `,"{""R&D <1>"":0.5}",`; !strings.Contains(sheet.String(), want) {
+		t.Errorf("%s is missing in\n%s", want, sheet.String())
 	}
 }

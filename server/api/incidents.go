@@ -28,13 +28,16 @@ func UpdateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
 	})
 }
 
+// lineEnds are what Unicode takes for the end of a line.
+const lineEnds = "\n\v\f\r\u0085\u2028\u2029"
+
 // oneLineTitle holds a title to one line (specification, Incident writes). It
 // is not a pattern of the document, which would take the title from the
 // human-readable members that the sandbox marks.
 func oneLineTitle(in Input) error {
 	title, _ := in.Body["title"].(string)
-	if strings.ContainsAny(strings.TrimSpace(title), "\n\v\f\r\u0085\u2028\u2029") {
-		return &Error{Code: InvalidParameter, Message: "title must be one line", Param: "title"}
+	if strings.ContainsAny(strings.TrimSpace(title), lineEnds) {
+		return invalid("title", "title must be one line")
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 	"strings"
 
@@ -65,9 +64,7 @@ func History(ctx context.Context, c *Caller, object, id string) ([]AuditEvent, e
 func auditEvents(texts [][]byte) ([]AuditEvent, error) {
 	all := make([]AuditEvent, len(texts))
 	for i, text := range texts {
-		decoder := json.NewDecoder(strings.NewReader(string(text)))
-		decoder.UseNumber()
-		if err := decoder.Decode(&all[i]); err != nil {
+		if err := decode(text, &all[i]); err != nil {
 			return nil, err
 		}
 		all[i].takeChanges()

@@ -204,7 +204,7 @@ func NotifyIncident(ctx context.Context, c *Caller, id string, n Notification) e
 		add("to", "is required")
 	}
 	for _, text := range [][2]string{{"to", n.To}, {"reference", n.Reference}} {
-		if !utf8.ValidString(text[1]) || utf8.RuneCountInString(text[1]) > notificationMost || strings.ContainsAny(text[1], "\x00\n\v\f\r\u0085\u2028\u2029") {
+		if !utf8.ValidString(text[1]) || utf8.RuneCountInString(text[1]) > notificationMost || strings.ContainsAny(text[1], "\x00"+lineEnds) {
 			add(text[0], fmt.Sprintf("must be one line of at most %d characters", notificationMost))
 		}
 	}

@@ -12,6 +12,7 @@ import (
 	"fmt"
 	"hash/crc32"
 	"io"
+	"math"
 )
 
 // Fault is the first thing in an archive that is not as it was filed.
@@ -85,7 +86,12 @@ type contents struct {
 }
 
 func openArchive(archive io.ReaderAt, size int64) (*contents, error) {
-	reader, err := zip.NewReader(archive, size)
+	in := &bounded{archive, maxDirectory}
+	reader, err := zip.NewReader(in, size)
+	in.left = math.MaxInt64 // from here on the manifest says how much to read
+	if errors.Is(err, errTooLarge) {
+		return nil, fault("", "holds more files than any pack")
+	}
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked against the manifest
 		return nil, fault("", "is not a whole zip archive: %v; it was cut off, damaged or is something else", err)
 	}
@@ -98,6 +104,23 @@ func openArchive(archive io.ReaderAt, size int64) (*contents, error) {
 		c.order = append(c.order, file.Name)
 	}
 	return c, nil
+}
+
+// maxDirectory bounds what is read, and kept, of the list of a zip's files. In a
+// pack each has a longer entry in the manifest; the rest is for finding the list.
+const maxDirectory = maxManifest + 256<<10
+
+// bounded gives up what is left, and then no more.
+type bounded struct {
+	from io.ReaderAt
+	left int64
+}
+
+func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
+	if b.left -= int64(len(p)); b.left < 0 {
+		return 0, errTooLarge
+	}
+	return b.from.ReadAt(p, at)
 }
 
 // manifest reads the manifest and its text.

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"maps"
 	"os"
@@ -212,6 +213,10 @@ var bomb = strings.Repeat("\x00", 16<<20)
 func TestVerifyAround(t *testing.T) {
 	t.Parallel()
 	archive := string(read(t, "testdata/pack.zip"))
+	crowd := &pack{files: map[string]string{}}
+	for i := range 60_000 {
+		crowd.add(fmt.Sprintf("%050d", i), "")
+	}
 	for name, row := range map[string]struct{ archive, want string }{
 		"prepended": {"MZ" + archive, "byte 0 of the archive"},
 		"appended":  {archive + "\n", "1 bytes were added behind"},
@@ -219,6 +224,7 @@ func TestVerifyAround(t *testing.T) {
 		"empty":     {"", "is not a whole zip archive"},
 		"text":      {"hello", "is not a whole zip archive"},
 		"half":      {archive[:len(archive)/2], "is not a whole zip archive"},
+		"a crowd":   {string(crowd.zip(t)), "more files than any pack"},
 	} {
 		_, err := verify(t.Context(), []byte(row.archive))
 		var fault *evidence.Fault

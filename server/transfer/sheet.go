@@ -2,11 +2,9 @@ package transfer
 
 import (
 	"bufio"
-	"encoding/json"
 	"io"
 	"strings"
 
-	"govsvc/db"
 	"govsvc/server/openapi"
 )
 
@@ -26,13 +24,9 @@ func NewSheetWriter(document *openapi.Document, object string, w io.Writer) (*Sh
 	return s, err
 }
 
-// Write adds a record, with all of its members.
-func (s *SheetWriter) Write(record db.Record) error {
-	text, err := json.Marshal(record)
-	if err != nil {
-		return err
-	}
-	line, err := s.rows.row(text)
+// Write adds a record, given as JSON with all of its members.
+func (s *SheetWriter) Write(record []byte) error {
+	line, err := s.rows.row(record)
 	if err == nil {
 		_, err = s.out.Write(line)
 	}

@@ -41,13 +41,7 @@ func TestSheet(t *testing.T) {
 			t.Fatal(err)
 		}
 		for line := range strings.Lines(first.export(object)) {
-			var record map[string]any
-			decoder := json.NewDecoder(strings.NewReader(line))
-			decoder.UseNumber()
-			if err := decoder.Decode(&record); err != nil {
-				t.Fatal(err)
-			}
-			if err := out.Write(record); err != nil {
+			if err := out.Write([]byte(line)); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -121,6 +121,31 @@ func TestWakeUp(t *testing.T) {
 	}
 }
 
+// TestWakeUpWhileBusy: what another process raises for one receiver does not
+// wait until the loop has no more to do for another.
+func TestWakeUpWhileBusy(t *testing.T) {
+	t.Parallel()
+	const backlog = 3000
+	s := newScene(t, nil)
+	other := sceneOver(t, s.path, nil)
+	busy, quiet := newReceiver(t, nil), newReceiver(t, nil)
+	s.subscribe(t, busy.URL, "risk.created")
+	s.subscribe(t, quiet.URL, "verdict.changed")
+	s.raise(t, backlog)
+	s.run(t)
+	eventually(t, 30*time.Second, "the first arrive", func() bool { return len(busy.got()) >= 100 })
+	other.write(t, func(tx *db.Tx) error {
+		if err := tx.Raise("verdict.changed", map[string]any{}); err != nil {
+			return err
+		}
+		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})
+	})
+	eventually(t, 60*time.Second, "the other's event arrives", func() bool { return len(quiet.got()) == 1 })
+	if n := len(busy.got()); n == backlog {
+		t.Error("the event waited for the end of the backlog")
+	}
+}
+
 // TestStop: attempts under way are recorded; what is cut off, and what waits,
 // is due at once.
 func TestStop(t *testing.T) {

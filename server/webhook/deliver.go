@@ -56,7 +56,6 @@ type Deliverer struct {
 	finished chan struct{} // holds one word that attempts have ended
 	attempts sync.WaitGroup
 	next     time.Time // when the next delivery becomes due, as far as is known
-	hastened int       // how often it was looked whether the clock was set back
 }
 
 // NewDeliverer makes a delivery loop. Several may work on one file, each in a
@@ -100,8 +99,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	}
 	defer watch.Close()
 	return d.work(ctx, func(attempts context.Context) {
-		sweeper := time.NewTicker(hastenEvery)
-		defer sweeper.Stop()
+		when := rhythm{time.Tick(pollEvery), time.Tick(hastenEvery), time.Tick(sweepEvery)}
 		d.hasten(ctx)
 		for look := true; ctx.Err() == nil; {
 			if _, err := d.step(ctx, attempts, look); err != nil && ctx.Err() == nil {
@@ -110,7 +108,7 @@ func (d *Deliverer) Run(ctx context.Context) error {
 				pause(ctx)
 				continue
 			}
-			look = d.wait(ctx, watch, sweeper.C)
+			look = d.wait(ctx, watch, when)
 		}
 	})
 }
@@ -192,11 +190,13 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 	return due, nil
 }
 
+// rhythm says when it is time to do what is done from time to time. It goes on
+// through all waits: a loop that never waits for long does it, too.
+type rhythm struct{ poll, hasten, sweep <-chan time.Time }
+
 // wait sleeps until there is something to do, and tells whether to look into
 // the file for what is due.
-func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, sweep <-chan time.Time) (look bool) {
-	tick := time.NewTicker(pollEvery)
-	defer tick.Stop()
+func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, when rhythm) (look bool) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -205,14 +205,14 @@ func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, sweep <-chan time
 			return true
 		case <-d.finished:
 			return d.passed()
-		case <-tick.C:
+		case <-when.poll:
 			if moved, err := watch.Moved(); moved || err != nil || d.passed() {
 				return true
 			}
-		case <-sweep:
-			if d.hasten(ctx); d.hastened%int(sweepEvery/hastenEvery) == 0 {
-				d.sweep(ctx)
-			}
+		case <-when.hasten:
+			d.hasten(ctx)
+		case <-when.sweep:
+			d.sweep(ctx)
 		}
 	}
 }
@@ -221,7 +221,6 @@ func (d *Deliverer) passed() bool { return !d.next.IsZero() && !d.Store.Now().Be
 
 // hasten delivers now what a clock that was ahead has put off.
 func (d *Deliverer) hasten(ctx context.Context) {
-	d.hastened++
 	n, err := d.Store.HastenDeliveries(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
