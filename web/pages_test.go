@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -245,6 +246,9 @@ func TestHead(t *testing.T) {
 		get, head := g.get(path), g.do(http.MethodHead, path, "", "")
 		if head.status != get.status || head.body != "" || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
 			t.Errorf("%s: %d %q, want %d without a body", path, head.status, head.header, get.status)
+		}
+		if length := head.header.Get("Content-Length"); get.status != http.StatusSeeOther && length != strconv.Itoa(len(get.body)) {
+			t.Errorf("%s: %q bytes, want %d", path, length, len(get.body))
 		}
 	}
 }

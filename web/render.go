@@ -70,6 +70,6 @@ func (v *visit) renderStatus(status int, name, title string, data any) error {
 	if err := v.templates.ExecuteTemplate(&whole, layout, f); err != nil {
 		return err
 	}
-	v.send(status, "text/html; charset=utf-8", &whole)
+	v.send(status, &whole)
 	return nil
 }

@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"govsvc/db"
@@ -194,9 +195,10 @@ func (v *visit) recover() {
 	v.show(&somethingWrong)
 }
 
-// send writes a page. HEAD gets the length alone, from net/http.
-func (v *visit) send(status int, contentType string, body *bytes.Buffer) {
-	v.w.Header().Set("Content-Type", contentType)
+// send writes a page. HEAD gets its headers alone, net/http sees to that.
+func (v *visit) send(status int, body *bytes.Buffer) {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	v.w.WriteHeader(status)
 	_, _ = v.w.Write(body.Bytes()) // the client may be gone; nobody else is told
 }
