@@ -3,7 +3,6 @@ package web
 import (
 	"bytes"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"net/url"
 	"runtime/debug"
@@ -143,7 +142,8 @@ func (v *visit) refusedRole(role db.Role) error {
 }
 
 // refused tells the audit log of a refusal and returns it. What nobody knows
-// the author of is not logged: anybody could fill the log with it.
+// the author of is not logged: anybody could fill the log with it. A refusal
+// stands where the log can't be told, too.
 func (v *visit) refused(why string, refusal error) error {
 	if !v.signedIn() {
 		return refusal
@@ -154,7 +154,10 @@ func (v *visit) refused(why string, refusal error) error {
 			Metadata: db.Metadata{"page": v.page.pattern, "reason": why},
 		})
 	})
-	return errors.Join(err, refusal)
+	if err != nil {
+		v.Logger.Error("the audit log lacks a refusal", "request_id", v.requestID, "page", v.page.pattern, "reason", why, "error", err)
+	}
+	return refusal
 }
 
 // signInPath leads to the sign-in and from there back to the page, if it is one
