@@ -207,7 +207,7 @@ func evidencePages() []page {
 	return []page{
 		{pattern: "GET /evidence", least: db.Viewer, do: (*visit).evidencePacks},
 		{pattern: "GET /evidence/new", least: db.Editor, do: (*visit).newPack},
-		{pattern: "POST /evidence", least: db.Editor, do: (*visit).filePack, body: evidence.MaxAttached + maxForm},
+		{pattern: "POST /evidence", least: db.Editor, do: (*visit).filePack, body: evidence.MaxAttached + maxForm, files: true},
 		{pattern: "GET /evidence/{id}", least: db.Viewer, do: (*visit).evidencePack},
 		{pattern: "GET /evidence/{id}/pack.zip", least: db.Viewer, do: (*visit).downloadPack},
 	}

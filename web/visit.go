@@ -46,7 +46,7 @@ func (v *visit) run() error {
 	if err != nil || !admitted {
 		return err
 	}
-	if v.page.body > 0 {
+	if v.page.files {
 		end, err := v.uploads.begin(v.session.User.ID)
 		if err != nil {
 			return err
