@@ -44,11 +44,7 @@ func (v *visit) evidencePacks() error {
 		data.Actions = []Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
 		data.Table.Empty.Action = &data.Actions[0]
 	}
-	actors := make([]string, len(packs))
-	for i, pack := range packs {
-		actors[i] = pack.FiledBy
-	}
-	names, err := v.actors(v.r.Context(), actors)
+	names, err := actorsOf(v, packs, func(p db.EvidencePack) string { return p.FiledBy })
 	if err != nil {
 		return err
 	}
@@ -83,7 +79,7 @@ func (v *visit) evidencePack() error {
 	if err != nil {
 		return err
 	}
-	names, err := v.actors(v.r.Context(), []string{pack.FiledBy})
+	names, err := v.actors(pack.FiledBy)
 	if err != nil {
 		return err
 	}

@@ -53,6 +53,9 @@ func formProblem(err error) *problem {
 // value is a field of the sent form, without the white space around it.
 func (v *visit) value(name string) string { return strings.TrimSpace(v.r.PostForm.Get(name)) }
 
+// asked is a parameter of the address, without the white space around it.
+func (v *visit) asked(name string) string { return strings.TrimSpace(v.r.URL.Query().Get(name)) }
+
 // secret is a field of the sent form, as it was typed.
 func (v *visit) secret(name string) string { return v.r.PostForm.Get(name) }
 

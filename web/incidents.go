@@ -45,11 +45,7 @@ func (v *visit) timelineOf(data *recordData) error {
 		if table.Caption != label("timeline") {
 			continue
 		}
-		var actors []string
-		for _, row := range table.Rows {
-			actors = append(actors, text(row.Cells[actor]))
-		}
-		names, err := v.actors(v.r.Context(), actors)
+		names, err := actorsOf(v, table.Rows, func(row Row) string { return text(row.Cells[actor]) })
 		if err != nil {
 			return err
 		}
