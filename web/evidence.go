@@ -50,7 +50,7 @@ func (v *visit) evidencePacks() error {
 	}
 	for _, pack := range packs {
 		data.Table.Rows = append(data.Table.Rows, Row{
-			Href:    "/evidence" + pathOf(pack.ID),
+			Href:    pathOf("evidence", pack.ID),
 			Cells:   []any{pack.Title, pack.RegimeID, pack.ItemCount, size(pack.Size), pack.FiledAt, names[pack.FiledBy]},
 			Actions: []Action{{Label: "Download", Path: packPath(pack), About: pack.Title}},
 		})
@@ -58,7 +58,7 @@ func (v *visit) evidencePacks() error {
 	return v.render("evidence", "Evidence", data)
 }
 
-func packPath(pack db.EvidencePack) string { return "/evidence" + pathOf(pack.ID) + "/pack.zip" }
+func packPath(pack db.EvidencePack) string { return pathOf("evidence", pack.ID) + "/pack.zip" }
 
 // pack finds the pack of the address.
 func (v *visit) pack() (db.EvidencePack, error) {
@@ -183,7 +183,7 @@ func (v *visit) filePack() error {
 		return v.refusePack(form, err, len(files) > 0)
 	}
 	v.flash("The pack has been filed.")
-	v.redirect("/evidence" + pathOf(pack.ID))
+	v.redirect(pathOf("evidence", pack.ID))
 	return nil
 }
 

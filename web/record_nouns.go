@@ -164,7 +164,7 @@ func (n *noun) nameOf(record api.Record) string {
 		case member == "version_number":
 			return "Version " + name
 		case member == "completed_at":
-			return "Assessment of " + strings.Split(utc(name), ",")[0]
+			return "Assessment of " + dayOf(name)
 		}
 		return name
 	}

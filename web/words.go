@@ -277,7 +277,7 @@ func instant(value any) string {
 	return at.Format("2006-01-02T15:04:05.000Z")
 }
 
-// pathOf joins a path from parts that need no escaping and parts that do.
+// pathOf is the path of parts, each of which is escaped.
 func pathOf(parts ...any) string {
 	var b strings.Builder
 	for _, part := range parts {
