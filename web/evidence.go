@@ -153,7 +153,7 @@ func (v *visit) newPack() error {
 }
 
 func (v *visit) showPackForm(status int, form *Form) error {
-	return v.renderStatus(status, "evidence-new", "File a pack", formData{
+	return v.renderStatus(status, "record-form", "File a pack", formData{
 		Title: "File a pack", Crumbs: []navLink{{Label: "Evidence", Path: "/evidence"}}, Form: form,
 		Notice: "A pack holds, all of one instant, the present posture, the obligations, the risks with the reasons of their re-ratings, the incidents with their timelines and the KPIs with their check-ins. It is filed for good.",
 	})

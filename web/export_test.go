@@ -68,8 +68,13 @@ func Holding(now func() time.Time, life time.Duration) (put func(string) string,
 	}
 }
 
-// Functions are those that templates may call.
-func Functions() template.FuncMap { return new(Site).functions() }
+// Functions are those that templates may call, and others like them that pages
+// call.
+func Functions() template.FuncMap {
+	all := new(Site).functions()
+	all["money"], all["bytes"], all["query"] = money, size, query
+	return all
+}
 
 // What templates call, and what pages are made with.
 var (

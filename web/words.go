@@ -23,13 +23,10 @@ func (s *Site) functions() template.FuncMap {
 		"tone":    tone,
 		"number":  number,
 		"percent": percent,
-		"money":   money,
-		"bytes":   size,
 		"utc":     utc,
 		"instant": instant,
 		"text":    text,
 		"path":    pathOf,
-		"query":   query,
 		"join":    func(list []string) string { return strings.Join(list, ", ") },
 		"plural":  plural,
 	}
