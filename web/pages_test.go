@@ -108,11 +108,7 @@ func (s *scene) refusals() int { return strings.Count(s.auditLog(), `"action":"p
 // auditLog is the log of the default organisation.
 func (s *scene) auditLog() string {
 	s.t.Helper()
-	org, err := s.store.Organisation(s.t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	page, err := s.store.AuditEvents(s.t.Context(), org, db.AuditQuery{Limit: 1000})
+	page, err := s.store.AuditEvents(s.t.Context(), s.org(), db.AuditQuery{Limit: 1000})
 	if err != nil {
 		s.t.Fatal(err)
 	}
