@@ -94,6 +94,9 @@ func (v *visit) lacksAudit() *Empty {
 // auditFilterNames are the parameters of a search.
 var auditFilterNames = []string{"since", "until", "actor", "action", "resource_type", "resource_id"}
 
+// lastYear is the last that timestamps can name: they are compared as texts.
+const lastYear = 9999
+
 // auditSearch is what the address asks for.
 func (v *visit) auditSearch() (api.AuditSearch, error) {
 	search := api.AuditSearch{
@@ -106,11 +109,14 @@ func (v *visit) auditSearch() (api.AuditSearch, error) {
 			continue
 		}
 		at, dayOnly, ok := moment(value)
-		if !ok {
+		if !ok || at.Year() > lastYear {
 			return search, &api.Error{Code: api.InvalidParameter, Param: name, Message: name + " must be a date such as 2026-10-01, or a time such as 2026-10-01T08:30:00Z"}
 		}
-		if *bound = at; dayOnly && name == "until" { // the day is searched, too
-			*bound = at.AddDate(0, 0, 1)
+		if dayOnly && name == "until" { // the day is searched, too
+			at = at.AddDate(0, 0, 1)
+		}
+		if at.Year() <= lastYear { // nothing is later: no bound
+			*bound = at
 		}
 	}
 	return search, nil
