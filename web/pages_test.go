@@ -296,10 +296,16 @@ func TestBreakdown(t *testing.T) {
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r = g.get("/")
-	g.wants(r, 500, r.header.Get("X-Request-Id"), "!sql")
-	if !strings.Contains(s.log.String(), fmt.Sprintf("request_id=%s", r.header.Get("X-Request-Id"))) {
-		t.Errorf("log:\n%s", s.log)
+	misplaced := "gds_live_" + strings.Repeat("A", 52)
+	for _, path := range []string{"/", "/keys/" + misplaced, "/" + misplaced} {
+		r = g.get(path)
+		g.wants(r, 500, r.header.Get("X-Request-Id"), "!sql")
+		if !strings.Contains(s.log.String(), fmt.Sprintf("request_id=%s", r.header.Get("X-Request-Id"))) {
+			t.Errorf("%s: log:\n%s", path, s.log)
+		}
+	}
+	if log := s.log.String(); strings.Contains(log, misplaced) || !strings.Contains(log, "GET /keys/{id}") {
+		t.Errorf("a key that was put into a path stands in the log, or the page does not:\n%s", log)
 	}
 }
 

@@ -194,7 +194,7 @@ func (v *visit) recover() {
 	if found == http.ErrAbortHandler { //nolint:errorlint // a sentinel of net/http, compared as it documents
 		panic(found)
 	}
-	v.Logger.Error("panic", "panic", found, "request_id", v.requestID, "method", v.r.Method, "path", v.r.URL.Path, "stack", string(debug.Stack()))
+	v.Logger.Error("panic", "panic", found, "request_id", v.requestID, "page", v.page.pattern, "stack", string(debug.Stack()))
 	v.show(&somethingWrong)
 }
 
