@@ -48,7 +48,6 @@ func (v *visit) audit() error {
 	if err != nil {
 		return err
 	}
-	asked := v.r.URL.Query()
 	data := auditData{Searched: page.Searched}
 	if data.Filters, err = v.auditFilters(search); err != nil {
 		return err
@@ -68,9 +67,9 @@ func (v *visit) audit() error {
 	}
 	pairs := []any{}
 	for _, name := range auditFilterNames {
-		pairs = append(pairs, name, strings.TrimSpace(asked.Get(name)))
+		pairs = append(pairs, name, v.asked(name))
 	}
-	if asked.Get("cursor") != "" {
+	if search.Cursor != "" {
 		data.Newest = query(auditPath, pairs...)
 	}
 	if page.Next != "" {
@@ -95,24 +94,29 @@ func (v *visit) lacksAudit() *Empty {
 // auditFilterNames are the parameters of a search.
 var auditFilterNames = []string{"since", "until", "actor", "action", "resource_type", "resource_id"}
 
+// lastYear is the last that timestamps can name: they are compared as texts.
+const lastYear = 9999
+
 // auditSearch is what the address asks for.
 func (v *visit) auditSearch() (api.AuditSearch, error) {
-	asked := func(name string) string { return strings.TrimSpace(v.r.URL.Query().Get(name)) }
 	search := api.AuditSearch{
-		Actor: asked("actor"), Action: asked("action"), ResourceType: asked("resource_type"), ResourceID: asked("resource_id"),
+		Actor: v.asked("actor"), Action: v.asked("action"), ResourceType: v.asked("resource_type"), ResourceID: v.asked("resource_id"),
 		Cursor: v.r.URL.Query().Get("cursor"),
 	}
 	for name, bound := range map[string]*time.Time{"since": &search.Since, "until": &search.Until} {
-		value := asked(name)
+		value := v.asked(name)
 		if value == "" {
 			continue
 		}
 		at, dayOnly, ok := moment(value)
-		if !ok {
+		if !ok || at.Year() > lastYear {
 			return search, &api.Error{Code: api.InvalidParameter, Param: name, Message: name + " must be a date such as 2026-10-01, or a time such as 2026-10-01T08:30:00Z"}
 		}
-		if *bound = at; dayOnly && name == "until" { // the day is searched, too
-			*bound = at.AddDate(0, 0, 1)
+		if dayOnly && name == "until" { // the day is searched, too
+			at = at.AddDate(0, 0, 1)
+		}
+		if at.Year() <= lastYear { // nothing is later: no bound
+			*bound = at
 		}
 	}
 	return search, nil
@@ -120,22 +124,21 @@ func (v *visit) auditSearch() (api.AuditSearch, error) {
 
 // auditFilters is the bar above the log.
 func (v *visit) auditFilters(search api.AuditSearch) (Filters, error) {
-	asked := func(name string) string { return strings.TrimSpace(v.r.URL.Query().Get(name)) }
 	actors, err := v.auditActors(search.Actor)
 	if err != nil {
 		return Filters{}, err
 	}
 	const idLength = 200
 	bar := Filters{Action: auditPath, Fields: []*Field{
-		{Name: "since", Label: "From day, UTC", Type: "date", Value: dateValue(asked("since"))},
-		{Name: "until", Label: "To day, UTC", Type: "date", Value: dateValue(asked("until"))},
+		{Name: "since", Label: "From day, UTC", Type: "date", Value: dateValue(v.asked("since"))},
+		{Name: "until", Label: "To day, UTC", Type: "date", Value: dateValue(v.asked("until"))},
 		{Name: "actor", Label: "Who", Value: search.Actor, Options: actors},
 		{Name: "action", Label: "Action, or risk.*", Type: "text", Value: search.Action, MaxLength: idLength},
 		{Name: "resource_type", Label: "Type of record", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
 		{Name: "resource_id", Label: "Id of record", Type: "text", Value: search.ResourceID, MaxLength: idLength},
 	}}
 	for _, name := range auditFilterNames {
-		bar.Active = bar.Active || asked(name) != ""
+		bar.Active = bar.Active || v.asked(name) != ""
 	}
 	return bar, nil
 }
@@ -173,7 +176,7 @@ func (v *visit) auditActors(asked string) ([]Option, error) {
 		list = append(list, Option{Value: "key:" + key.ID, Label: "Key " + key.Name + " (" + key.Prefix + "…)"})
 	}
 	if asked != "" && !slices.ContainsFunc(list, func(o Option) bool { return o.Value == asked }) {
-		names, err := v.actors(v.r.Context(), []string{asked})
+		names, err := v.actors(asked)
 		if err != nil {
 			return nil, err
 		}
@@ -201,11 +204,7 @@ func recordTypes(asked string) []Option {
 
 // auditLines makes events readable.
 func (v *visit) auditLines(events []api.AuditEvent) ([]auditLine, error) {
-	actors := make([]string, len(events))
-	for i, event := range events {
-		actors[i] = event.Actor
-	}
-	names, err := v.actors(v.r.Context(), actors)
+	names, err := actorsOf(v, events, actorOf)
 	if err != nil {
 		return nil, err
 	}

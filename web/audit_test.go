@@ -60,6 +60,7 @@ func TestAudit(t *testing.T) {
 		{"by record", "resource_type=risk&resource_id=" + risk, strings.TrimSpace(strings.Repeat("risk.updated ", 5))},
 		{"by time", "action=risk.updated&since=2026-10-01T12:25:00Z&until=2026-10-01T12:50:00Z", "risk.updated risk.updated"},
 		{"by days", "action=risk.updated&since=2026-10-01&until=2026-10-01", strings.TrimSpace(strings.Repeat("risk.updated ", 5))},
+		{"by days without an end", "action=risk.updated&until=9999-12-31", strings.TrimSpace(strings.Repeat("risk.updated ", 5))},
 		{"by a day before", "until=2026-09-30", ""},
 		{"by a day after", "since=2026-10-02", ""},
 		{"by all", "actor=" + editor + "&action=risk.*&resource_type=risk&resource_id=" + risk + "&since=2026-10-01T12:45:00Z", "risk.updated"},
@@ -81,6 +82,7 @@ func TestAudit(t *testing.T) {
 		t.Error("the log does not tell of the search")
 	}
 	g.wants(g.get("/audit?since=yesterday"), 400, "must be a date such as")
+	g.wants(g.get("/audit?since=9999-12-31T23:00:00-02:00"), 400, "must be a date such as")
 	g.wants(g.get("/audit?cursor=x"), 400)
 	g.wants(g.get("/audit?actor="+strings.Repeat("x", 201)), 400, "at most 200 characters")
 }

@@ -89,7 +89,8 @@ func scale(points []Point, target *float64) (low, high float64) {
 		low, high = min(low, *target), max(high, *target)
 	}
 	if low == high {
-		low, high = low-1, high+1
+		room := max(1, math.Abs(low)/1e6) // to a large number 1 more is the same
+		low, high = low-room, high+room
 	}
 	return low, high
 }

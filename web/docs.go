@@ -4,12 +4,13 @@ import (
 	"bytes"
 	"compress/gzip"
 	"io"
-	"strings"
+	"slices"
 	"time"
 
 	reference "github.com/swaggest/swgui/v5/static"
 
 	"govsvc/db"
+	"govsvc/server/openapi"
 )
 
 // docsPages are the API reference.
@@ -56,7 +57,7 @@ type docsData struct {
 func (v *visit) docs() error {
 	key, _ := v.takeOnce().(docsKey)
 	return v.render("docs", "API reference", docsData{
-		Document: "/api/v1/openapi.json", Key: string(key), MayMint: v.may(db.Admin),
+		Document: apiPath + "/openapi.json", Key: string(key), MayMint: v.may(db.Admin),
 	})
 }
 
@@ -71,7 +72,7 @@ const docsKeyFor = time.Hour
 func (v *visit) mintDocsKey() error {
 	expires := v.Store.Now().Add(docsKeyFor)
 	_, plain, err := v.Store.MintKey(v.r.Context(), v.by(), db.KeyDraft{
-		Name: "API reference, " + v.session.User.Name, Kind: db.TestKey, Scopes: v.docsScopes(), ExpiresAt: &expires,
+		Name: "API reference, " + v.session.User.Name, Kind: db.TestKey, Scopes: docsScopes(), ExpiresAt: &expires,
 	})
 	if err != nil {
 		return err
@@ -80,13 +81,7 @@ func (v *visit) mintDocsKey() error {
 	return nil
 }
 
-// docsScopes are all scopes that an operation of the document takes.
-func (v *visit) docsScopes() []string {
-	var scopes []string
-	for _, op := range v.Document.Operations {
-		if op.Scope != "" && !strings.Contains(strings.Join(scopes, " "), op.Scope) {
-			scopes = append(scopes, op.Scope)
-		}
-	}
-	return scopes
+// docsScopes are all scopes that an operation takes.
+func docsScopes() []string {
+	return slices.DeleteFunc(openapi.Scopes(), func(scope string) bool { return scope == readAll })
 }

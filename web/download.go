@@ -39,7 +39,7 @@ func (d *download) begin() {
 func (d *download) end(err error) error {
 	switch {
 	case err != nil && d.begun:
-		d.Logger.Warn("download cut off", "request_id", d.requestID, "path", d.r.URL.Path, "error", err)
+		d.Logger.Warn("download cut off", "request_id", d.requestID, "page", d.page.pattern, "error", err)
 		panic(http.ErrAbortHandler)
 	case err == nil && !d.begun:
 		d.begin()

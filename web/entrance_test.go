@@ -69,8 +69,7 @@ func TestFirstStepAlone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.as(db.Viewer)
-	secret := between(t, g.get("/account/second-factor").body, `<div class="copy"><pre><code>`, "</code>")
-	r := g.post("/account/second-factor", "code", totp(t, secret, s.clock.Now()))
+	secret, r := g.secondFactor(t)
 	codes := strings.Fields(between(t, g.leads(r, "/account/recovery-codes").body, "<pre><code>", "</code>"))
 	s.clock.advance(time.Minute)
 	begin := func() *guest {
@@ -112,8 +111,8 @@ func TestCodesRunOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{trusted: "127.0.0.0/8"})
 	g := s.as(db.Viewer)
-	secret := between(t, g.get("/account/second-factor").body, `<div class="copy"><pre><code>`, "</code>")
-	g.leads(g.post("/account/second-factor", "code", totp(t, secret, s.clock.Now())), "/account/recovery-codes")
+	secret, r := g.secondFactor(t)
+	g.leads(r, "/account/recovery-codes")
 	s.clock.advance(time.Minute)
 	wrong := "000000"
 	if totp(t, secret, s.clock.Now()) == wrong {

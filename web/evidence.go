@@ -44,17 +44,13 @@ func (v *visit) evidencePacks() error {
 		data.Actions = []Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
 		data.Table.Empty.Action = &data.Actions[0]
 	}
-	actors := make([]string, len(packs))
-	for i, pack := range packs {
-		actors[i] = pack.FiledBy
-	}
-	names, err := v.actors(v.r.Context(), actors)
+	names, err := actorsOf(v, packs, func(p db.EvidencePack) string { return p.FiledBy })
 	if err != nil {
 		return err
 	}
 	for _, pack := range packs {
 		data.Table.Rows = append(data.Table.Rows, Row{
-			Href:    "/evidence" + pathOf(pack.ID),
+			Href:    pathOf("evidence", pack.ID),
 			Cells:   []any{pack.Title, pack.RegimeID, pack.ItemCount, size(pack.Size), pack.FiledAt, names[pack.FiledBy]},
 			Actions: []Action{{Label: "Download", Path: packPath(pack), About: pack.Title}},
 		})
@@ -62,7 +58,7 @@ func (v *visit) evidencePacks() error {
 	return v.render("evidence", "Evidence", data)
 }
 
-func packPath(pack db.EvidencePack) string { return "/evidence" + pathOf(pack.ID) + "/pack.zip" }
+func packPath(pack db.EvidencePack) string { return pathOf("evidence", pack.ID) + "/pack.zip" }
 
 // pack finds the pack of the address.
 func (v *visit) pack() (db.EvidencePack, error) {
@@ -83,7 +79,7 @@ func (v *visit) evidencePack() error {
 	if err != nil {
 		return err
 	}
-	names, err := v.actors(v.r.Context(), []string{pack.FiledBy})
+	names, err := v.actors(pack.FiledBy)
 	if err != nil {
 		return err
 	}
@@ -157,7 +153,7 @@ func (v *visit) newPack() error {
 }
 
 func (v *visit) showPackForm(status int, form *Form) error {
-	return v.renderStatus(status, "evidence-new", "File a pack", formData{
+	return v.renderStatus(status, "record-form", "File a pack", formData{
 		Title: "File a pack", Crumbs: []navLink{{Label: "Evidence", Path: "/evidence"}}, Form: form,
 		Notice: "A pack holds, all of one instant, the present posture, the obligations, the risks with the reasons of their re-ratings, the incidents with their timelines and the KPIs with their check-ins. It is filed for good.",
 	})
@@ -187,7 +183,7 @@ func (v *visit) filePack() error {
 		return v.refusePack(form, err, len(files) > 0)
 	}
 	v.flash("The pack has been filed.")
-	v.redirect("/evidence" + pathOf(pack.ID))
+	v.redirect(pathOf("evidence", pack.ID))
 	return nil
 }
 
@@ -207,7 +203,7 @@ func evidencePages() []page {
 	return []page{
 		{pattern: "GET /evidence", least: db.Viewer, do: (*visit).evidencePacks},
 		{pattern: "GET /evidence/new", least: db.Editor, do: (*visit).newPack},
-		{pattern: "POST /evidence", least: db.Editor, do: (*visit).filePack, body: evidence.MaxAttached + maxForm},
+		{pattern: "POST /evidence", least: db.Editor, do: (*visit).filePack, body: evidence.MaxAttached + maxForm, files: true},
 		{pattern: "GET /evidence/{id}", least: db.Viewer, do: (*visit).evidencePack},
 		{pattern: "GET /evidence/{id}/pack.zip", least: db.Viewer, do: (*visit).downloadPack},
 	}

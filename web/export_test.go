@@ -57,8 +57,24 @@ func NewHeld(now func() time.Time, life time.Duration, most int) (put func(strin
 	return h.put, h.look, h.take
 }
 
-// Functions are those that templates may call.
-func Functions() template.FuncMap { return new(Site).functions() }
+// Holding makes one that keeps texts for so long, and tells how many it has in
+// memory.
+func Holding(now func() time.Time, life time.Duration) (put func(string) string, count func() int) {
+	h := newHeld[string](now, life, heldAtMost)
+	return h.put, func() int {
+		h.mutex.Lock()
+		defer h.mutex.Unlock()
+		return len(h.kept)
+	}
+}
+
+// Functions are those that templates may call, and others like them that pages
+// call.
+func Functions() template.FuncMap {
+	all := new(Site).functions()
+	all["money"], all["bytes"], all["query"] = money, size, query
+	return all
+}
 
 // What templates call, and what pages are made with.
 var (

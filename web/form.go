@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"mime"
 	"net/http"
@@ -16,26 +17,20 @@ import (
 // maxForm bounds a form in bytes, where its page sets no bound of its own.
 const maxForm = 64 << 10
 
-// readForm reads the form of an action. Pages with a bound of their own, for
-// uploads, read the body themselves, within it.
+// readForm bounds the body of an action and reads its form into the request,
+// unless that has files.
 func (v *visit) readForm() error {
 	if v.r.Method != http.MethodPost || v.page.pattern == "" {
 		return nil
 	}
-	if v.page.body > 0 {
-		v.r.Body = http.MaxBytesReader(v.w, v.r.Body, v.page.body)
+	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, cmp.Or(v.page.body, maxForm))
+	if v.page.files {
 		return nil
 	}
-	return v.parseForm(maxForm)
-}
-
-// parseForm reads a form of at most that many bytes into the request.
-func (v *visit) parseForm(most int64) error {
 	kind, _, _ := mime.ParseMediaType(v.r.Header.Get("Content-Type"))
 	if kind != "application/x-www-form-urlencoded" {
 		return &problem{http.StatusUnsupportedMediaType, titles[http.StatusUnsupportedMediaType], "Use the page's own form."}
 	}
-	v.r.Body = http.MaxBytesReader(v.w, v.r.Body, most)
 	if err := v.r.ParseForm(); err != nil {
 		return formProblem(err)
 	}
@@ -57,6 +52,9 @@ func formProblem(err error) *problem {
 
 // value is a field of the sent form, without the white space around it.
 func (v *visit) value(name string) string { return strings.TrimSpace(v.r.PostForm.Get(name)) }
+
+// asked is a parameter of the address, without the white space around it.
+func (v *visit) asked(name string) string { return strings.TrimSpace(v.r.URL.Query().Get(name)) }
 
 // secret is a field of the sent form, as it was typed.
 func (v *visit) secret(name string) string { return v.r.PostForm.Get(name) }

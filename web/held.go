@@ -38,9 +38,7 @@ func (h *held[T]) put(value T) string {
 	h.makeRoom()
 	ticket := rand.Text()
 	h.kept[sha256.Sum256([]byte(ticket))] = holding[T]{value, h.now().Add(h.life)}
-	if h.drop != nil { // what it frees should not wait for the next value
-		time.AfterFunc(h.life, h.sweepNow)
-	}
+	time.AfterFunc(h.life, h.sweepNow) // a secret, or a file, should not wait for the next value to go
 	return ticket
 }
 

@@ -3,6 +3,7 @@ package web_test
 import (
 	"fmt"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"govsvc/web"
@@ -37,4 +38,26 @@ func TestHeld(t *testing.T) {
 	if _, ok := look(tickets[3]); ok {
 		t.Error("found after its time")
 	}
+}
+
+// TestHeldLeaves: what is secret leaves the memory when its time is over, also
+// where nothing new comes.
+func TestHeldLeaves(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		put, count := web.Holding(time.Now, time.Minute)
+		put("a password")
+		time.Sleep(30 * time.Second) // of the bubble's clock
+		put("another")
+		if n := count(); n != 2 {
+			t.Errorf("%d are held, want 2", n)
+		}
+		for _, want := range []int{1, 0} {
+			time.Sleep(30 * time.Second)
+			synctest.Wait()
+			if n := count(); n != want {
+				t.Errorf("%d are held, want %d", n, want)
+			}
+		}
+	})
 }

@@ -300,7 +300,7 @@ func counted(report transfer.Report) string {
 func importPages() []page {
 	return []page{
 		{pattern: "GET /import", least: db.Editor, do: (*visit).importPage},
-		{pattern: "POST /import", least: db.Editor, do: (*visit).checkImport, body: maxImport + maxForm},
+		{pattern: "POST /import", least: db.Editor, do: (*visit).checkImport, body: maxImport + maxForm, files: true},
 		{pattern: "GET /import/{ticket}", least: db.Editor, do: (*visit).importChecked},
 		{pattern: "POST /import/{ticket}", least: db.Editor, do: (*visit).writeImport},
 		{pattern: "GET /import/templates/{file}", least: db.Editor, do: (*visit).importTemplate},

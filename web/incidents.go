@@ -32,7 +32,7 @@ func clockOf(record api.Record, now time.Time) *clock {
 		return &clock{"high", "The incident is closed, and no notification was recorded. The deadline was", record["notification_deadline"]}
 	case now.After(deadline):
 		return &clock{"critical", "The deadline for telling an authority passed " + span(now.Sub(deadline)) + " ago, on", record["notification_deadline"]}
-	case deadline.Sub(now) < 24*time.Hour:
+	case deadline.Sub(now) < soon:
 		return &clock{"high", "An authority must be told within " + span(deadline.Sub(now)) + ", until", record["notification_deadline"]}
 	}
 	return &clock{"medium", "An authority must be told within " + span(deadline.Sub(now)) + ", until", record["notification_deadline"]}
@@ -45,11 +45,7 @@ func (v *visit) timelineOf(data *recordData) error {
 		if table.Caption != label("timeline") {
 			continue
 		}
-		var actors []string
-		for _, row := range table.Rows {
-			actors = append(actors, text(row.Cells[actor]))
-		}
-		names, err := v.actors(v.r.Context(), actors)
+		names, err := actorsOf(v, table.Rows, func(row Row) string { return text(row.Cells[actor]) })
 		if err != nil {
 			return err
 		}

@@ -246,10 +246,7 @@ func (s *scene) keysNow() []db.Key {
 // audited tells whether the audit log has an action of a role's user.
 func (s *scene) audited(action string, role db.Role) bool {
 	s.t.Helper()
-	user, err := s.store.UserByName(s.t.Context(), string(role))
-	if err != nil {
-		s.t.Fatal(err)
-	}
+	user := s.user(string(role))
 	for event := range strings.Lines(s.auditLog()) {
 		if strings.Contains(event, `"action":"`+action+`"`) && strings.Contains(event, `"actor":"`+user.ID+`"`) {
 			return true

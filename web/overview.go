@@ -13,18 +13,17 @@ import (
 // overviewData is what the first page shows. A part that is nil or empty has
 // nothing to show.
 type overviewData struct {
-	Organisation db.Organisation
-	Now          time.Time // clocks run from it
-	Begin        *beginning
-	Tiles        []tile
-	Assessment   *assessmentState
-	OpenRisks    int
-	Heat         *heatMap
-	Incidents    *incidentState // nil if the plan has none
-	Kpis         kpiState
-	Regimes      regimeState
-	Vendors      vendorState
-	Happenings   []happening
+	Now        time.Time // clocks run from it
+	Begin      *beginning
+	Tiles      []tile
+	Assessment *assessmentState
+	OpenRisks  int
+	Heat       *heatMap
+	Incidents  *incidentState // nil if the plan has none
+	Kpis       kpiState
+	Regimes    regimeState
+	Vendors    vendorState
+	Happenings []happening
 }
 
 // tile is a figure.
@@ -44,7 +43,7 @@ func (v *visit) overview() error {
 	if err != nil {
 		return err
 	}
-	data := overviewData{Organisation: v.session.Organisation, Now: v.Store.Now()}
+	data := overviewData{Now: v.Store.Now()}
 	if nothingYet(page) {
 		data.Begin = &beginning{v.may(db.Editor), v.may(db.Admin)}
 		return v.render("overview", "Overview", data)

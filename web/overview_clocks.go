@@ -2,7 +2,6 @@ package web
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -118,11 +117,7 @@ type happening struct {
 
 // happenings are the latest changes.
 func (v *visit) happenings(events []api.AuditEvent) ([]happening, error) {
-	actors := make([]string, len(events))
-	for i, event := range events {
-		actors[i] = event.Actor
-	}
-	names, err := v.actors(v.r.Context(), actors)
+	names, err := actorsOf(v, events, actorOf)
 	if err != nil {
 		return nil, err
 	}
@@ -149,9 +144,9 @@ func detail(event api.AuditEvent) string {
 		}
 	}
 	if more := len(names) - most; more > 0 {
-		names = append(names[:most:most], plural(more, "more", "more"))
+		names = append(names[:most:most], number(more)+" more")
 	}
-	return text(slices.Clip(names))
+	return strings.Join(names, ", ")
 }
 
 // happened is an action of the audit log about a record: risk.updated, and

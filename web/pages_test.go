@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -107,11 +108,7 @@ func (s *scene) refusals() int { return strings.Count(s.auditLog(), `"action":"p
 // auditLog is the log of the default organisation.
 func (s *scene) auditLog() string {
 	s.t.Helper()
-	org, err := s.store.Organisation(s.t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	page, err := s.store.AuditEvents(s.t.Context(), org, db.AuditQuery{Limit: 1000})
+	page, err := s.store.AuditEvents(s.t.Context(), s.org(), db.AuditQuery{Limit: 1000})
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -246,6 +243,9 @@ func TestHead(t *testing.T) {
 		if head.status != get.status || head.body != "" || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
 			t.Errorf("%s: %d %q, want %d without a body", path, head.status, head.header, get.status)
 		}
+		if length := head.header.Get("Content-Length"); get.status != http.StatusSeeOther && length != strconv.Itoa(len(get.body)) {
+			t.Errorf("%s: %q bytes, want %d", path, length, len(get.body))
+		}
 	}
 }
 
@@ -296,10 +296,16 @@ func TestBreakdown(t *testing.T) {
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	r = g.get("/")
-	g.wants(r, 500, r.header.Get("X-Request-Id"), "!sql")
-	if !strings.Contains(s.log.String(), fmt.Sprintf("request_id=%s", r.header.Get("X-Request-Id"))) {
-		t.Errorf("log:\n%s", s.log)
+	misplaced := "gds_live_" + strings.Repeat("A", 52)
+	for _, path := range []string{"/", "/keys/" + misplaced, "/" + misplaced} {
+		r = g.get(path)
+		g.wants(r, 500, r.header.Get("X-Request-Id"), "!sql")
+		if !strings.Contains(s.log.String(), fmt.Sprintf("request_id=%s", r.header.Get("X-Request-Id"))) {
+			t.Errorf("%s: log:\n%s", path, s.log)
+		}
+	}
+	if log := s.log.String(); strings.Contains(log, misplaced) || !strings.Contains(log, "GET /keys/{id}") {
+		t.Errorf("a key that was put into a path stands in the log, or the page does not:\n%s", log)
 	}
 }
 

@@ -45,7 +45,8 @@ var titles = map[int]string{
 }
 
 // fail answers with a page about the error. What a user may not know is
-// logged, and shown as its request id alone.
+// logged, and shown as its request id alone. The log has the page's pattern: a
+// path may hold what is secret, such as a key that somebody put there.
 func (v *visit) fail(err error) {
 	if db.Is(err, db.Unauthenticated) { // the session has ended meanwhile
 		v.clearCookie(sessionCookie)
@@ -54,7 +55,7 @@ func (v *visit) fail(err error) {
 	}
 	p := v.explain(err)
 	if p.status >= http.StatusInternalServerError {
-		v.Logger.Error("page failed", "request_id", v.requestID, "method", v.r.Method, "path", v.r.URL.Path, "error", err)
+		v.Logger.Error("page failed", "request_id", v.requestID, "page", v.page.pattern, "error", err)
 	}
 	v.show(p)
 }

@@ -128,3 +128,16 @@ func TestHostileEntries(t *testing.T) {
 		}
 	}
 }
+
+// TestRefusalUntold: who is refused stays so where the audit log can't take
+// the event, and the service's own log tells that one is missing.
+func TestRefusalUntold(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	s.fill("CREATE TRIGGER audit_full BEFORE INSERT ON audit_events BEGIN SELECT raise(ABORT, 'no room'); END")
+	r := s.as(db.Viewer).get("/users")
+	s.guest().wants(r, 403, "Your role does not include this", "!no room")
+	if log := s.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, r.header.Get("X-Request-Id")) || !strings.Contains(log, "GET /users") {
+		t.Errorf("the log tells nothing of it:\n%s", log)
+	}
+}

@@ -83,14 +83,20 @@ func (s *scene) deliver() webhook.Totals {
 	return total
 }
 
-// by is who changes the default organisation beside the dashboard.
-func (s *scene) by() db.By {
+// org is the default organisation.
+func (s *scene) org() db.Organisation {
 	s.t.Helper()
 	org, err := s.store.Organisation(s.t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return db.By{Org: org.Org, Actor: "system"}
+	return org
+}
+
+// by is who changes it beside the dashboard.
+func (s *scene) by() db.By {
+	s.t.Helper()
+	return db.By{Org: s.org().Org, Actor: "system"}
 }
 
 // raise raises n events of a type in the default organisation.

@@ -66,15 +66,10 @@ func (v *visit) read(n *noun) (api.Record, error) {
 
 // crumbs lead to the list.
 func (n *noun) crumbs() []navLink {
-	crumbs := []navLink{{Label: n.title, Path: n.list}}
 	if n.tab == "" {
-		return crumbs
+		return []navLink{{Label: n.title, Path: n.list}}
 	}
-	for _, tab := range n.tabs() {
-		crumbs[0].Path = tab.Path
-		break
-	}
-	return append(crumbs, navLink{Label: n.tab, Path: n.list})
+	return []navLink{{Label: n.title, Path: n.tabs()[0].Path}, {Label: n.tab, Path: n.list}}
 }
 
 // recordActions are what the user may do with the record.

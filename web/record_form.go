@@ -190,9 +190,6 @@ func (v *visit) newRecord(n *noun) error {
 
 // addRecord adds a record.
 func (v *visit) addRecord(n *noun) error {
-	if err := v.parseForm(maxRecordForm); err != nil {
-		return err
-	}
 	body, err := api.FormBody(api.FormFields(v.Document, n.object, false), v.r.PostForm, nil)
 	id := ""
 	if err == nil {
@@ -217,9 +214,6 @@ func (v *visit) editRecord(n *noun) error {
 
 // changeRecord changes what of a record the user has changed in its form.
 func (v *visit) changeRecord(n *noun) error {
-	if err := v.parseForm(maxRecordForm); err != nil {
-		return err
-	}
 	current, err := v.read(n)
 	if err != nil {
 		return err

@@ -1,7 +1,6 @@
 package web
 
 import (
-	"context"
 	"errors"
 	"maps"
 	"slices"
@@ -38,11 +37,7 @@ func (v *visit) history(n *noun, record api.Record) (changes []change, unknown s
 	case len(events) == 0:
 		return nil, "Nothing here yet. Imports are logged as a whole, not for each of their records.", nil
 	}
-	actors := make([]string, len(events))
-	for i, event := range events {
-		actors[i] = event.Actor
-	}
-	names, err := v.actors(v.r.Context(), actors)
+	names, err := actorsOf(v, events, actorOf)
 	if err != nil {
 		return nil, "", err
 	}
@@ -62,11 +57,9 @@ func deed(action string) string {
 	return words(verb)
 }
 
+// fieldChanges are the members that an event changed, and why.
 func fieldChanges(event api.AuditEvent) []fieldChange {
-	var list []fieldChange
-	for _, c := range event.Changes {
-		list = append(list, fieldChange{label(c.Field), valueText(c.Field, c.From), valueText(c.Field, c.To)})
-	}
+	list := changesOf(event)
 	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
 		if name == "reason" || name == "severity_change_reason" {
 			list = append(list, fieldChange{Label: "Reason", To: shortened(text(event.Metadata[name]), changeLength)})
@@ -89,7 +82,7 @@ func valueText(member string, value any) string {
 
 // actors names those whom the audit log knows by id: users, keys and the
 // service itself.
-func (v *visit) actors(ctx context.Context, list []string) (map[string]string, error) {
+func (v *visit) actors(list ...string) (map[string]string, error) {
 	names := map[string]string{}
 	for _, actor := range list {
 		names[actor] = actor
@@ -97,7 +90,7 @@ func (v *visit) actors(ctx context.Context, list []string) (map[string]string, e
 	if _, ok := names["system"]; ok {
 		names["system"] = "Command line"
 	}
-	users, err := v.Store.Users(ctx)
+	users, err := v.Store.Users(v.r.Context())
 	if err != nil {
 		return nil, err
 	}
@@ -110,7 +103,7 @@ func (v *visit) actors(ctx context.Context, list []string) (map[string]string, e
 	if !slices.ContainsFunc(list, isKey) {
 		return names, nil
 	}
-	keys, err := v.Store.Keys(ctx, v.session.Organisation.Org)
+	keys, err := v.Store.Keys(v.r.Context(), v.session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -121,3 +114,14 @@ func (v *visit) actors(ctx context.Context, list []string) (map[string]string, e
 	}
 	return names, nil
 }
+
+// actorsOf names the actors of a list.
+func actorsOf[T any](v *visit, list []T, actor func(T) string) (map[string]string, error) {
+	all := make([]string, len(list))
+	for i, one := range list {
+		all[i] = actor(one)
+	}
+	return v.actors(all...)
+}
+
+func actorOf(event api.AuditEvent) string { return event.Actor }

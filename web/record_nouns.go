@@ -152,14 +152,7 @@ func recordPages() []page {
 }
 
 // family is what api knows of the noun.
-func (v *visit) family(n *noun) api.Family {
-	for _, f := range api.Families(v.Document) {
-		if f.Object == n.object {
-			return f
-		}
-	}
-	return api.Family{Object: n.object}
-}
+func (v *visit) family(n *noun) api.Family { return v.families[n.object] }
 
 // nameOf is what a record is called.
 func (n *noun) nameOf(record api.Record) string {
@@ -171,7 +164,7 @@ func (n *noun) nameOf(record api.Record) string {
 		case member == "version_number":
 			return "Version " + name
 		case member == "completed_at":
-			return "Assessment of " + strings.Split(utc(name), ",")[0]
+			return "Assessment of " + dayOf(name)
 		}
 		return name
 	}

@@ -118,10 +118,7 @@ func filterField(filter api.Filter, value string) *Field {
 	field := &Field{Name: filter.Name, Label: label(filter.Name), Value: value}
 	switch {
 	case filter.Instant:
-		field.Type = "date"
-		if at, dayOnly, ok := moment(value); ok && !dayOnly {
-			field.Value = at.Format("2006-01-02")
-		}
+		field.Type, field.Value = "date", dateValue(value)
 	case filter.Values == nil:
 		field.Type, field.MaxLength = "text", 200
 	default:

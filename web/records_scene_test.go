@@ -40,11 +40,7 @@ func (s *scene) manyRisks(n int) {
 // find is the record of a type whose texts hold the words.
 func (s *scene) find(object, words string) map[string]any {
 	s.t.Helper()
-	org, err := s.store.Organisation(s.t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	page, err := s.store.Browse(s.t.Context(), org, object, db.BrowseQuery{Words: strings.Fields(words), Limit: 1})
+	page, err := s.store.Browse(s.t.Context(), s.org(), object, db.BrowseQuery{Words: strings.Fields(words), Limit: 1})
 	if err != nil {
 		s.t.Fatal(err)
 	}

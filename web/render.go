@@ -27,7 +27,6 @@ func (s *Site) loadTemplates() error {
 type frame struct {
 	Title         string
 	Content       template.HTML
-	Path          string
 	Flash         string
 	Version       string
 	User          db.User
@@ -50,7 +49,7 @@ func (v *visit) renderStatus(status int, name, title string, data any) error {
 		return err
 	}
 	f := frame{
-		Title: title, Path: v.r.URL.Path, Version: v.Version,
+		Title: title, Version: v.Version,
 		Content: template.HTML(content.String()), //nolint:gosec // the output of a template, escaped there
 	}
 	layout := "gate"
@@ -70,6 +69,6 @@ func (v *visit) renderStatus(status int, name, title string, data any) error {
 	if err := v.templates.ExecuteTemplate(&whole, layout, f); err != nil {
 		return err
 	}
-	v.send(status, "text/html; charset=utf-8", &whole)
+	v.send(status, &whole)
 	return nil
 }

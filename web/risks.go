@@ -14,11 +14,7 @@ func (v *visit) ratingsOf(record api.Record, data *recordData) error {
 	if err != nil || len(reratings) == 0 {
 		return err
 	}
-	actors := make([]string, len(reratings))
-	for i, r := range reratings {
-		actors[i] = r.Actor
-	}
-	names, err := v.actors(v.r.Context(), actors)
+	names, err := actorsOf(v, reratings, func(r api.Rerating) string { return r.Actor })
 	if err != nil {
 		return err
 	}

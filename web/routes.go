@@ -20,9 +20,10 @@ type page struct {
 	// visit.admit, for all of them.
 	least db.Role
 	do    func(*visit) error
-	// body bounds the request's body in bytes; 0 is maxForm. Pages with a bound
-	// of their own read the body themselves.
+	// body bounds the request's body in bytes; 0 is maxForm.
 	body int64
+	// files tells that the form has files. The page reads it itself, with upload.
+	files bool
 }
 
 // pages is the one list of all pages and actions: a line each, in groups that

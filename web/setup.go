@@ -1,13 +1,11 @@
 package web
 
 import (
+	"fmt"
 	"net/http"
 
 	"govsvc/db"
 )
-
-// minPassword is the least length of a password in characters; db keeps it.
-const minPassword = 12
 
 // setupData is what the page for making the first admin shows.
 type setupData struct {
@@ -46,10 +44,13 @@ func setupForm(token string) *Form {
 	}
 }
 
+// passwordLength is the sentence of a hint.
+var passwordLength = fmt.Sprintf("At least %d characters. ", db.MinPassword)
+
 func passwordField(name, label string) *Field {
 	return &Field{
-		Name: name, Label: label, Type: "password", Required: true, Autocomplete: "new-password", MinLength: minPassword,
-		Hint: "At least 12 characters. A few words in a row are easier to keep in mind than signs.",
+		Name: name, Label: label, Type: "password", Required: true, Autocomplete: "new-password", MinLength: db.MinPassword,
+		Hint: passwordLength + "A few words in a row are easier to keep in mind than signs.",
 	}
 }
 

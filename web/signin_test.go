@@ -193,13 +193,9 @@ func TestSessionEnds(t *testing.T) {
 	other.leads(other.post("/signin", "name", "editor", "password", password), "/")
 	g.wants(g.leads(g.post("/account/signout-everywhere"), "/signin"), 200, "You have signed out everywhere.")
 	other.wants(other.get("/"), 303)
-	viewer, err := s.store.UserByName(t.Context(), "viewer")
-	if err != nil {
-		t.Fatal(err)
-	}
 	g = s.as(db.Viewer)
 	g.wants(g.get("/"), 200)
-	if err := s.store.RemoveUser(t.Context(), db.By{Actor: "system"}, viewer.ID); err != nil {
+	if err := s.store.RemoveUser(t.Context(), db.By{Actor: "system"}, s.user("viewer").ID); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/"), 303)
@@ -210,11 +206,7 @@ func TestRoleChanges(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.as(db.Viewer)
-	viewer, err := s.store.UserByName(t.Context(), "viewer")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := s.store.SetUserRole(t.Context(), db.By{Actor: "system"}, viewer.ID, db.Editor); err != nil {
+	if _, err := s.store.SetUserRole(t.Context(), db.By{Actor: "system"}, s.user("viewer").ID, db.Editor); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/account"), 200, "<dd>Editor</dd>")
@@ -287,6 +279,14 @@ func TestSecondFactor(t *testing.T) {
 	g.leads(g.post("/signin/code", "code", codes[0]), "/")
 	g.wants(g.post("/account/second-factor/remove", "code", codes[0]), 422, "<details class=\"more\" open><summary>Turn it off")
 	g.wants(g.leads(g.post("/account/second-factor/remove", "code", codes[1]), "/account"), 200, "The second factor is off.")
+}
+
+// secondFactor turns the user's on. It returns the secret, and the answer that
+// leads to the recovery codes.
+func (g *guest) secondFactor(t *testing.T) (secret string, codes reply) {
+	t.Helper()
+	secret = between(t, g.get("/account/second-factor").body, `<div class="copy"><pre><code>`, "</code>")
+	return secret, g.post("/account/second-factor", "code", totp(t, secret, g.clock.Now()))
 }
 
 // again makes new recovery codes: those that were made before were lost to

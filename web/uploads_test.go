@@ -70,13 +70,15 @@ func (a *asked) Read(p []byte) (int, error) {
 	return a.Reader.Read(p)
 }
 
-// TestUploadsAtOnce: a user has a few uploads at a time; others have their own.
+// TestUploadsAtOnce: a user has a few uploads at a time, and records are saved
+// meanwhile; others have their own.
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
 	g := s.as(db.Editor)
 	held := []heldUpload{g.hold("/import"), g.hold("/evidence"), g.hold("/import")}
 	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 429, "You are sending other files already")
+	g.wants(g.post("/risks", "title", "Meanwhile", "description", "What may happen, and why it would.", "severity", "HIGH", "likelihood", "POSSIBLE"), 303)
 	s.as(db.Admin).wants(s.as(db.Admin).send("/import", file("risks.ndjson", goodRisks)), 303)
 	for i, upload := range held {
 		upload.goOn()

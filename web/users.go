@@ -45,7 +45,7 @@ type newUserData struct{ Form *Form }
 
 func newUserForm() *Form {
 	password := passwordField("password", "First password")
-	password.Hint = "At least 12 characters. Tell the user in a safe way; it can be changed under Account."
+	password.Hint = passwordLength + "Tell the user in a safe way; it can be changed under Account."
 	return &Form{Action: "/users/new", Submit: "Add the user", Cancel: "/users", Fields: []*Field{
 		{Name: "name", Label: "Name", Hint: "The user signs in with it; an e-mail address will do.", Required: true, MaxLength: 200, Autofocus: true},
 		roleField(""),

@@ -3,11 +3,11 @@ package web
 import (
 	"bytes"
 	"crypto/rand"
-	"errors"
 	"net/http"
 	"net/url"
 	"runtime/debug"
 	"slices"
+	"strconv"
 	"strings"
 
 	"govsvc/db"
@@ -46,7 +46,7 @@ func (v *visit) run() error {
 	if err != nil || !admitted {
 		return err
 	}
-	if v.page.body > 0 {
+	if v.page.files {
 		end, err := v.uploads.begin(v.session.User.ID)
 		if err != nil {
 			return err
@@ -142,7 +142,8 @@ func (v *visit) refusedRole(role db.Role) error {
 }
 
 // refused tells the audit log of a refusal and returns it. What nobody knows
-// the author of is not logged: anybody could fill the log with it.
+// the author of is not logged: anybody could fill the log with it. A refusal
+// stands where the log can't be told, too.
 func (v *visit) refused(why string, refusal error) error {
 	if !v.signedIn() {
 		return refusal
@@ -153,7 +154,10 @@ func (v *visit) refused(why string, refusal error) error {
 			Metadata: db.Metadata{"page": v.page.pattern, "reason": why},
 		})
 	})
-	return errors.Join(err, refusal)
+	if err != nil {
+		v.Logger.Error("the audit log lacks a refusal", "request_id", v.requestID, "page", v.page.pattern, "reason", why, "error", err)
+	}
+	return refusal
 }
 
 // signInPath leads to the sign-in and from there back to the page, if it is one
@@ -190,13 +194,14 @@ func (v *visit) recover() {
 	if found == http.ErrAbortHandler { //nolint:errorlint // a sentinel of net/http, compared as it documents
 		panic(found)
 	}
-	v.Logger.Error("panic", "panic", found, "request_id", v.requestID, "method", v.r.Method, "path", v.r.URL.Path, "stack", string(debug.Stack()))
+	v.Logger.Error("panic", "panic", found, "request_id", v.requestID, "page", v.page.pattern, "stack", string(debug.Stack()))
 	v.show(&somethingWrong)
 }
 
-// send writes a page. HEAD gets the length alone, from net/http.
-func (v *visit) send(status int, contentType string, body *bytes.Buffer) {
-	v.w.Header().Set("Content-Type", contentType)
+// send writes a page. HEAD gets its headers alone, net/http sees to that.
+func (v *visit) send(status int, body *bytes.Buffer) {
+	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	v.w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
 	v.w.WriteHeader(status)
 	_, _ = v.w.Write(body.Bytes()) // the client may be gone; nobody else is told
 }

@@ -45,7 +45,8 @@ type Config struct {
 type Site struct {
 	Config
 	routes    *http.ServeMux
-	reach     map[string]db.Role // path of each page → the role that it takes
+	reach     map[string]db.Role    // path of each page → the role that it takes
+	families  map[string]api.Family // by object
 	templates *template.Template
 	static    map[string]*asset // by path
 	assets    map[string]string // name → path
@@ -68,12 +69,16 @@ const (
 // New makes the site. It fails if a template is broken.
 func New(config Config) (*Site, error) {
 	s := &Site{
-		Config:  config,
-		guard:   http.NewCrossOriginProtection(),
-		pending: newHeld[credentials](config.Store.Now, pendingFor, heldAtMost),
-		shown:   newHeld[once](config.Store.Now, shownFor, heldAtMost),
-		imports: newImporting(config.Store.Now),
-		uploads: uploads{users: map[string]int{}},
+		Config:   config,
+		guard:    http.NewCrossOriginProtection(),
+		pending:  newHeld[credentials](config.Store.Now, pendingFor, heldAtMost),
+		shown:    newHeld[once](config.Store.Now, shownFor, heldAtMost),
+		imports:  newImporting(config.Store.Now),
+		uploads:  uploads{users: map[string]int{}},
+		families: map[string]api.Family{},
+	}
+	for _, family := range api.Families(config.Document) {
+		s.families[family.Object] = family
 	}
 	if err := s.loadStatic(); err != nil {
 		return nil, err

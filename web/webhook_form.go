@@ -3,9 +3,7 @@ package web
 import (
 	"encoding/json"
 	"maps"
-	"net/http"
 	"reflect"
-	"strings"
 
 	"govsvc/db"
 	"govsvc/server/api"
@@ -24,7 +22,8 @@ func (v *visit) newWebhook() error {
 	if err != nil {
 		return err
 	}
-	return v.showWebhookForm(http.StatusOK, addWebhookForm(form))
+	data := addWebhookForm(form)
+	return v.render("webhook-form", data.Title, data)
 }
 
 func addWebhookForm(form *Form) webhookFormData {
@@ -33,10 +32,6 @@ func addWebhookForm(form *Form) webhookFormData {
 		Name: "paused", Label: "Start paused", Type: "switch", Hint: "Nothing but tests is delivered before you resume it.",
 	})
 	return webhookFormData{Back: "/webhooks", Title: "Add a webhook", Form: form}
-}
-
-func (v *visit) showWebhookForm(status int, data webhookFormData) error {
-	return v.renderStatus(status, "webhook-form", data.Title, data)
 }
 
 // webhookForm has the fields that making and changing share.
@@ -62,23 +57,23 @@ func (v *visit) webhookForm() (*Form, error) {
 	}}, nil
 }
 
-// webhookBody is the body that the API's operation would get for the form. A
-// subscription that is changed is sent only what differs from before.
-func (v *visit) webhookBody(before map[string]any) map[string]any {
-	body := map[string]any{"url": v.value("url"), "description": nil, "event_types": []any{}}
-	if description := v.value("description"); description != "" {
-		body["description"] = description
+// webhookMembers are those of a subscription that the form asks for, as the
+// API's operations take them.
+func webhookMembers(url, description string, types []string) map[string]any {
+	wanted := make([]any, len(types))
+	for i, name := range types {
+		wanted[i] = name
 	}
-	types := []any{}
-	for _, name := range v.r.PostForm["event_types"] {
-		types = append(types, name)
+	members := map[string]any{"url": url, "description": nil, "event_types": wanted}
+	if description != "" {
+		members["description"] = description
 	}
-	body["event_types"] = types
-	maps.DeleteFunc(body, func(member string, value any) bool {
-		was, known := before[member]
-		return known && reflect.DeepEqual(was, value)
-	})
-	return body
+	return members
+}
+
+// webhookBody is the body that the API's operation would get for the form.
+func (v *visit) webhookBody() map[string]any {
+	return webhookMembers(v.value("url"), v.value("description"), v.r.PostForm["event_types"])
 }
 
 // checked checks a body as the API does, by the schema of its operation.
@@ -90,7 +85,7 @@ func (v *visit) checked(operation string, body map[string]any) (api.Input, error
 	value, faults := v.Document.Operation(operation).Body.Decode(encoded)
 	if len(faults) > 0 {
 		fault := faults[0]
-		fault.Param, _, _ = strings.Cut(fault.Param, "[") // a field of the form has all items
+		fault.Param = member(fault.Param)
 		return api.Input{}, &fault
 	}
 	members, _ := value.(map[string]any) // the document has only objects as bodies
@@ -103,7 +98,7 @@ func (v *visit) createWebhook() error {
 	if err != nil {
 		return err
 	}
-	body := v.webhookBody(nil)
+	body := v.webhookBody()
 	body["active"] = v.value("paused") != "true"
 	in, err := v.checked("createWebhookSubscription", body)
 	if err != nil {
@@ -133,7 +128,7 @@ func (v *visit) editWebhook() error {
 	data.Form.field("url").Value = s.URL
 	data.Form.field("description").Value = text(s.Description)
 	data.Form.field("event_types").Values = s.Types
-	return v.showWebhookForm(http.StatusOK, data)
+	return v.render("webhook-form", data.Title, data)
 }
 
 func (v *visit) changeForm() (subscription, webhookFormData, error) {
@@ -150,22 +145,15 @@ func (v *visit) changeForm() (subscription, webhookFormData, error) {
 	return s, webhookFormData{Back: back, Title: "Change the webhook", Form: form}, nil
 }
 
-// changeWebhook changes a subscription.
+// changeWebhook changes a subscription. Only what differs from before is sent.
 func (v *visit) changeWebhook() error {
 	s, data, err := v.changeForm()
 	if err != nil {
 		return err
 	}
-	before := map[string]any{"url": s.URL, "description": nil, "event_types": []any{}}
-	if s.Description != nil {
-		before["description"] = *s.Description
-	}
-	types := []any{}
-	for _, name := range s.Types {
-		types = append(types, name)
-	}
-	before["event_types"] = types
-	in, err := v.checked("updateWebhookSubscription", v.webhookBody(before))
+	before, body := webhookMembers(s.URL, text(s.Description), s.Types), v.webhookBody()
+	maps.DeleteFunc(body, func(member string, value any) bool { return reflect.DeepEqual(before[member], value) })
+	in, err := v.checked("updateWebhookSubscription", body)
 	if err == nil && len(in.Body) > 0 {
 		_, err = api.UpdateWebhookSubscription(v.r.Context(), v.caller, in)
 	}

@@ -23,13 +23,10 @@ func (s *Site) functions() template.FuncMap {
 		"tone":    tone,
 		"number":  number,
 		"percent": percent,
-		"money":   money,
-		"bytes":   size,
 		"utc":     utc,
 		"instant": instant,
 		"text":    text,
 		"path":    pathOf,
-		"query":   query,
 		"join":    func(list []string) string { return strings.Join(list, ", ") },
 		"plural":  plural,
 	}
@@ -277,7 +274,7 @@ func instant(value any) string {
 	return at.Format("2006-01-02T15:04:05.000Z")
 }
 
-// pathOf joins a path from parts that need no escaping and parts that do.
+// pathOf is the path of parts, each of which is escaped.
 func pathOf(parts ...any) string {
 	var b strings.Builder
 	for _, part := range parts {

@@ -115,7 +115,7 @@ func TestLineChart(t *testing.T) {
 	if len(got.Table.Rows) != 3 {
 		t.Errorf("the table: %v", got.Table)
 	}
-	for _, points := range [][]web.Point{{{"a", 5}}, {{"a", 5}, {"b", 5}}, {{"a", 0}, {"b", 0}}} {
+	for _, points := range [][]web.Point{{{"a", 5}}, {{"a", 5}, {"b", 5}}, {{"a", 0}, {"b", 0}}, {{"a", 1e17}}, {{"a", -1e300}}} {
 		if line := fmt.Sprint(web.Line("x", "s", "w", "v", points, nil)); strings.Contains(line, "NaN") || strings.Contains(line, "Inf") {
 			t.Errorf("%v: %s", points, line)
 		}
