@@ -201,6 +201,7 @@ func TestUpdatedSince(t *testing.T) {
 			"0001-01-01":                     3,
 			"9999-12-31":                     0,
 			"9999-12-31T23:59:59.999Z":       0,
+			"9999-12-31T23:59:59.9995Z":      0,
 			"2026-09-09T23:59:59.999000000Z": 3,
 		} {
 			got := s.get(t, l.path+"?updated_since="+url.QueryEscape(since), key).page(t)

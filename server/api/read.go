@@ -61,7 +61,11 @@ func parseInstant(name, text string) (string, error) {
 	}
 	// stored instants are whole milliseconds: the next one is the first that can
 	// be at or after this
-	return db.Timestamp(at.Add(time.Millisecond - 1).Truncate(time.Millisecond)), nil
+	next := at.Add(time.Millisecond - 1).Truncate(time.Millisecond)
+	if next.Year() > 9999 { // which would sort before all others, as text
+		next = next.Add(-time.Millisecond)
+	}
+	return db.Timestamp(next), nil
 }
 
 // The envelopes of the specification. Rows come as JSON from the store, so the
