@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"slices"
 	"strconv"
@@ -107,6 +108,9 @@ func TestSerialOrder(t *testing.T) {
 	}
 	group.Wait()
 	done := c.acknowledged(t)
+	if len(done) < len(c.deeds)/2 {
+		t.Errorf("only %d of %d deeds were done", len(done), len(c.deeds))
+	}
 	c.replaySerially(t, done)
 	c.sound(t, db.DefaultOrganisation)
 }
@@ -119,7 +123,8 @@ func (c *crowd) acknowledged(t *testing.T) map[string]*deed {
 	for _, deed := range c.deeds {
 		fresh, body := 0, []byte(nil)
 		for _, a := range deed.answers {
-			if a.status >= 500 {
+			// a busy machine may answer 503, which says that nothing was done
+			if a.status >= 500 && a.status != http.StatusServiceUnavailable {
 				t.Errorf("%s: %d %s", deed.about(), a.status, a.body)
 			}
 			if a.status >= 300 {
