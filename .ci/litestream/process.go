@@ -85,6 +85,7 @@ func (s *scene) replicate(ctx context.Context) (*process, error) {
 type load struct {
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+	still  sync.RWMutex // who writes holds it for reading
 	mutex  sync.Mutex
 	titles []string // of the risks whose writing was acknowledged
 }
@@ -100,7 +101,10 @@ func startLoad(ctx context.Context, url, key, name string) *load {
 			defer client.CloseIdleConnections()
 			for i := 0; ctx.Err() == nil; i++ {
 				title := fmt.Sprintf("%s, connection %d, risk %d", name, c, i)
-				if !post(ctx, client, url, key, title) {
+				l.still.RLock()
+				written := post(ctx, client, url, key, title)
+				l.still.RUnlock()
+				if !written {
 					return
 				}
 				l.mutex.Lock()
@@ -130,6 +134,10 @@ func post(ctx context.Context, client *http.Client, url, key, title string) bool
 	_, err = io.Copy(io.Discard, response.Body)
 	return err == nil && response.StatusCode == http.StatusCreated
 }
+
+// pause waits until nobody writes, and has nobody write until resume.
+func (l *load) pause()  { l.still.Lock() }
+func (l *load) resume() { l.still.Unlock() }
 
 // acknowledged are the writes that were acknowledged so far.
 func (l *load) acknowledged() []string {
