@@ -15,6 +15,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -33,7 +34,7 @@ import (
 const module = "github.com/benbjohnson/litestream/cmd/litestream@v0.5.18"
 
 func main() {
-	rounds := flag.Int("rounds", 3, "how often everything is killed and restored")
+	rounds := flag.Int("rounds", 4, "how often everything is killed and restored")
 	keep := flag.Bool("keep", false, "leave the folder of a failure there")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -169,23 +170,38 @@ func (s *scene) round(ctx context.Context, round int) error {
 }
 
 // absence has Litestream alone be killed, and come back to a log that went on.
-// What counts is the log that it finds: one that has begun anew once and is
-// still short, with nobody writing or with all of them, or whatever stands there
-// after a while.
+// What counts is the log that it finds: one that has begun anew with the last
+// change, or lately and many write, or whatever stands there after a while.
 func (s *scene) absence(ctx context.Context, replication *process, load *load, round int) (*process, error) {
+	if err := s.copied(ctx); err != nil {
+		return nil, err
+	}
 	log, err := s.log()
 	if err != nil {
 		return nil, err
 	}
-	replication.end()
 	switch round % 3 {
 	case 0:
-		err = s.turned(ctx, log)
+		// Until it is killed, it has the log grow, and copies nothing of that. Not
+		// right after a copy: it may hold the file for itself then.
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
+		if err := replication.Process.Signal(syscall.SIGSTOP); err != nil {
+			return nil, err
+		}
+		err = pause(ctx, 500*time.Millisecond)
 		load.pause()
 		defer load.resume()
+		replication.end()
+		if err == nil {
+			err = s.turned(log, func() error { return load.one(ctx) })
+		}
 	case 1:
-		err = s.turned(ctx, log)
+		replication.end()
+		err = s.turned(log, func() error { return pause(ctx, time.Millisecond) })
 	case 2:
+		replication.end()
 		err = pause(ctx, time.Duration(rand.IntN(1500))*time.Millisecond)
 	}
 	if err != nil {
@@ -194,13 +210,38 @@ func (s *scene) absence(ctx context.Context, replication *process, load *load, r
 	return s.replicate(ctx)
 }
 
-// turned waits until the log has begun anew.
-func (s *scene) turned(ctx context.Context, former string) error {
+// copied waits until Litestream has copied much of the log as it stands: only
+// beyond a short new one can the last that it has copied still be there.
+func (s *scene) copied(ctx context.Context) error {
+	for range 300 {
+		files, err := filepath.Glob(filepath.Join(s.folder, ".govsvc.db-litestream/ltx/0/*.ltx"))
+		if err != nil || len(files) == 0 {
+			return errors.Join(err, errors.New("no copies of Litestream's"))
+		}
+		head := make([]byte, 64) // ends with where in the log a copy begins, and its length
+		if file, err := os.Open(files[len(files)-1]); err == nil {
+			_, err = io.ReadFull(file, head)
+			if err = errors.Join(err, file.Close()); err != nil {
+				return err
+			}
+		}
+		if binary.BigEndian.Uint64(head[48:])+binary.BigEndian.Uint64(head[56:]) > 1<<20 {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("what Litestream has copied of the log stays short")
+}
+
+// turned has the log begin anew.
+func (s *scene) turned(former string, meanwhile func() error) error {
 	for range 60_000 {
 		if log, err := s.log(); err != nil || log != former {
 			return err
 		}
-		if err := pause(ctx, time.Millisecond); err != nil {
+		if err := meanwhile(); err != nil {
 			return err
 		}
 	}
