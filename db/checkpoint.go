@@ -4,6 +4,8 @@ import (
 	"context"
 	"database/sql"
 	"errors"
+	"fmt"
+	"time"
 )
 
 // Checkpoint moves what has been written into the file itself and empties the
@@ -30,4 +32,67 @@ func (d *DB) Checkpoint(ctx context.Context) (err error) {
 		}
 	}
 	return nil
+}
+
+const (
+	// turnedAt is how long the log of a replicated file grows before the door
+	// empties it: less than what SQLite by itself lets it grow, 1000 pages.
+	turnedAt = 3 << 20
+	// turnPatience bounds how long the door waits for readers of the log when the
+	// file has all of it. It is a moment: who comes meanwhile reads no log.
+	turnPatience = 50 * time.Millisecond
+	// lookedEvery is how often the door looks whether the file is replicated.
+	lookedEvery = 200 * time.Millisecond
+)
+
+// turnLog empties the log beside a file that Litestream replicates, once it has
+// grown and all of it is in the file. SQLite by itself would begin the log anew
+// over what stands there, and leave the rest of that behind. Litestream, back
+// after an absence, takes this rest for proof that it has missed nothing; where
+// it has, what it replicates from then on is damaged. From an emptied log it
+// learns that it must copy the whole file. While it is there, it keeps the log
+// from being moved, and so from being emptied, until it has copied it.
+func (w *door) turnLog() {
+	if w.db.Now().Sub(w.looked).Abs() >= lookedEvery {
+		w.look()
+	}
+	if !w.replicated || w.db.LogSize() < turnedAt {
+		return
+	}
+	passive, err := w.statement("PRAGMA wal_checkpoint(PASSIVE)")
+	if err != nil {
+		return // what was written is safe where it is; the next one tries again
+	}
+	var busy, frames, moved int
+	err = passive.QueryRowContext(context.Background()).Scan(&busy, &frames, &moved)
+	if err != nil || moved < frames {
+		return // an older reader needs the rest, or Litestream
+	}
+	for _, pragma := range []string{
+		fmt.Sprintf("PRAGMA busy_timeout = %d", turnPatience.Milliseconds()),
+		"PRAGMA wal_checkpoint(TRUNCATE)",
+		fmt.Sprintf("PRAGMA busy_timeout = %d", w.db.options.Wait.Milliseconds()),
+	} {
+		_, _ = w.conn.ExecContext(context.Background(), pragma)
+	}
+}
+
+// look looks for the table that Litestream makes in each file it replicates. To
+// other files an emptied log is a loss: syncing a log that grows takes longer
+// than syncing one that is written over.
+func (w *door) look() {
+	w.looked = w.db.Now()
+	find, err := w.statement("SELECT count(*) FROM sqlite_schema WHERE name = '_litestream_seq'")
+	if err != nil {
+		return // whoever writes will be told
+	}
+	var tables int
+	if err := find.QueryRowContext(context.Background()).Scan(&tables); err != nil {
+		return
+	}
+	if w.replicated = tables > 0; w.replicated {
+		// where a reader is in the way of the door, the change that begins the log
+		// anew cuts off the rest
+		_, _ = w.conn.ExecContext(context.Background(), "PRAGMA journal_size_limit = 0")
+	}
 }

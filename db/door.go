@@ -22,6 +22,8 @@ type door struct {
 	stale      bool // the connection can't write, a new one might
 	statements map[string]*sql.Stmt
 	columnSets map[columnSetKey]*columnSet // see put.go
+	replicated bool                        // by Litestream; see turnLog
+	looked     time.Time                   // when that was known
 
 	mutex   sync.Mutex
 	led     bool      // a leader is at work or has been called
@@ -92,6 +94,7 @@ func (w *door) connect(ctx context.Context, fresh bool) error {
 			return storeError(err)
 		}
 	}
+	w.look()
 	return nil
 }
 
@@ -218,6 +221,7 @@ func (w *door) transact() []*change {
 		committed = err == nil
 	}
 	if committed {
+		w.turnLog()
 		w.db.queued.tell(batch)
 	} else if begun {
 		_ = w.do("ROLLBACK") // may be gone already, which is what is wanted

@@ -3,6 +3,7 @@ package db_test
 import (
 	"context"
 	"database/sql"
+	"errors"
 	"fmt"
 	"os"
 	"strings"
@@ -76,32 +77,16 @@ func TestLogUnderConstantReaders(t *testing.T) {
 	if err := addRisk(t.Context(), store, by, "first"); err != nil {
 		t.Fatal(err)
 	}
-	file, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()      //nolint:errcheck // read only
-	read := func() func() { // a transaction that has begun to read
-		t.Helper()
-		tx, err := file.BeginTx(t.Context(), nil)
-		if err == nil {
-			err = tx.QueryRowContext(t.Context(), "SELECT count(*) FROM risks").Scan(new(int))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
-		return func() { _ = tx.Rollback() }
-	}
 	const round = 50
 	largest, emptied := int64(0), 0
-	leave := read()
+	leave := reading(t, path)
 	for i := range 5 {
 		for j := range round {
 			if err := addRisk(t.Context(), store, by, fmt.Sprintf("R%d-%d", i, j)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		next := read()
+		next := reading(t, path)
 		leave()
 		leave = next
 		largest = max(largest, store.LogSize())
@@ -110,7 +95,7 @@ func TestLogUnderConstantReaders(t *testing.T) {
 		}
 		// the reader that is there sees the end of the log: once all of it is in
 		// the file, the next ones need none of it
-		next = read()
+		next = reading(t, path)
 		leave()
 		leave = next
 		if err := store.Checkpoint(t.Context()); err != nil {
@@ -125,4 +110,24 @@ func TestLogUnderConstantReaders(t *testing.T) {
 		t.Errorf("emptied %d times, at most %d bytes", emptied, largest)
 	}
 	t.Logf("emptied %d times, at most %d bytes", emptied, largest)
+}
+
+// reading begins a transaction that reads, and returns what ends it.
+func reading(t *testing.T, path string) (leave func()) {
+	t.Helper()
+	file, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
+	if err != nil {
+		t.Fatal(err)
+	}
+	tx, err := file.BeginTx(t.Context(), nil)
+	if err == nil {
+		err = tx.QueryRowContext(t.Context(), "SELECT count(*) FROM risks").Scan(new(int))
+	}
+	if err != nil {
+		t.Fatal(errors.Join(err, file.Close()))
+	}
+	return func() {
+		_ = tx.Rollback()
+		_ = file.Close()
+	}
 }

@@ -1,11 +1,13 @@
 // Command litestream checks continuous replication with the real Litestream:
-// it replicates a data file into a folder while several connections write,
-// kills the server and Litestream, restores, and wants every write that was
-// acknowledged before the last sync, with an unbroken audit log. Then it goes
-// on with the restored file in the place of the lost one, and does it again.
+// it replicates a data file into a folder while several connections write, has
+// Litestream be away for a while, kills the server and Litestream, restores, and
+// wants every write that was acknowledged before the last sync, with an unbroken
+// audit log. Then it goes on with the restored file in the place of the lost one,
+// and does it again.
 //
 //	go run ./.ci/litestream               builds both programs first
 //	go run ./.ci/litestream -rounds 20    more than the gate takes
+//	go run ./.ci/litestream -keep         leaves the folder of a failure
 //
 // Litestream is a tool of this check and no part of the program: it is pinned
 // here, and not in go.mod.
@@ -13,6 +15,7 @@ package main
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -31,22 +34,29 @@ import (
 const module = "github.com/benbjohnson/litestream/cmd/litestream@v0.5.18"
 
 func main() {
-	rounds := flag.Int("rounds", 3, "how often everything is killed and restored")
+	rounds := flag.Int("rounds", 4, "how often everything is killed and restored")
+	keep := flag.Bool("keep", false, "leave the folder of a failure there")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	if err := run(ctx, *rounds); err != nil {
+	if err := run(ctx, *rounds, *keep); err != nil {
 		fmt.Fprintln(os.Stderr, "litestream:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, rounds int) (err error) {
+func run(ctx context.Context, rounds int, keep bool) (err error) {
 	folder, err := os.MkdirTemp("", "govsvc-litestream-")
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
+	defer func() {
+		if err != nil && keep {
+			err = fmt.Errorf("%w\nall of it is in %s", err, folder)
+			return
+		}
+		err = errors.Join(err, os.RemoveAll(folder))
+	}()
 	s := &scene{folder: folder, db: filepath.Join(folder, "govsvc.db")}
 	if err := s.build(ctx); err != nil {
 		return err
@@ -91,7 +101,9 @@ func (s *scene) build(ctx context.Context) error {
 
 // prepare writes Litestream's configuration and mints a key.
 func (s *scene) prepare(ctx context.Context) error {
-	config := fmt.Sprintf(`socket:
+	config := fmt.Sprintf(`logging:
+  stderr: true
+socket:
   enabled: true
   path: %s/socket
 dbs:
@@ -126,12 +138,7 @@ func (s *scene) round(ctx context.Context, round int) error {
 	if err := pause(ctx, time.Second); err != nil {
 		return err
 	}
-	// Litestream alone is away for a while, and comes back to a log that went on.
-	replication.end()
-	if err := pause(ctx, time.Second); err != nil {
-		return err
-	}
-	if replication, err = s.replicate(ctx); err != nil {
+	if replication, err = s.absence(ctx, replication, load, round); err != nil {
 		return err
 	}
 	if err := pause(ctx, time.Second); err != nil {
@@ -160,6 +167,100 @@ func (s *scene) round(ctx context.Context, round int) error {
 		return s.replace(ctx)
 	}
 	return s.lose(ctx)
+}
+
+// absence has Litestream alone be killed, and come back to a log that went on.
+// What counts is the log that it finds: one that has begun anew with the last
+// change, or lately and many write, or whatever stands there after a while.
+func (s *scene) absence(ctx context.Context, replication *process, load *load, round int) (*process, error) {
+	if err := s.copied(ctx); err != nil {
+		return nil, err
+	}
+	log, err := s.log()
+	if err != nil {
+		return nil, err
+	}
+	switch round % 3 {
+	case 0:
+		// Until it is killed, it has the log grow, and copies nothing of that. Not
+		// right after a copy: it may hold the file for itself then.
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return nil, err
+		}
+		if err := replication.Process.Signal(syscall.SIGSTOP); err != nil {
+			return nil, err
+		}
+		err = pause(ctx, 500*time.Millisecond)
+		load.pause()
+		defer load.resume()
+		replication.end()
+		if err == nil {
+			err = s.turned(log, func() error { return load.one(ctx) })
+		}
+	case 1:
+		replication.end()
+		err = s.turned(log, func() error { return pause(ctx, time.Millisecond) })
+	case 2:
+		replication.end()
+		err = pause(ctx, time.Duration(rand.IntN(1500))*time.Millisecond)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return s.replicate(ctx)
+}
+
+// copied waits until Litestream has copied much of the log as it stands: only
+// beyond a short new one can the last that it has copied still be there.
+func (s *scene) copied(ctx context.Context) error {
+	for range 300 {
+		files, err := filepath.Glob(filepath.Join(s.folder, ".govsvc.db-litestream/ltx/0/*.ltx"))
+		if err != nil || len(files) == 0 {
+			return errors.Join(err, errors.New("no copies of Litestream's"))
+		}
+		head := make([]byte, 64) // ends with where in the log a copy begins, and its length
+		if file, err := os.Open(files[len(files)-1]); err == nil {
+			_, err = io.ReadFull(file, head)
+			if err = errors.Join(err, file.Close()); err != nil {
+				return err
+			}
+		}
+		if binary.BigEndian.Uint64(head[48:])+binary.BigEndian.Uint64(head[56:]) > 1<<20 {
+			return nil
+		}
+		if err := pause(ctx, 100*time.Millisecond); err != nil {
+			return err
+		}
+	}
+	return errors.New("what Litestream has copied of the log stays short")
+}
+
+// turned has the log begin anew.
+func (s *scene) turned(former string, meanwhile func() error) error {
+	for range 60_000 {
+		if log, err := s.log(); err != nil || log != former {
+			return err
+		}
+		if err := meanwhile(); err != nil {
+			return err
+		}
+	}
+	return errors.New("the log does not begin anew")
+}
+
+// log is what tells the log beside the data file from the one before; "" if it
+// is empty.
+func (s *scene) log() (string, error) {
+	file, err := os.Open(s.db + "-wal")
+	if err != nil {
+		return "", err
+	}
+	defer file.Close() //nolint:errcheck // it was read
+	head := make([]byte, 32)
+	if _, err := io.ReadFull(file, head); err != nil {
+		return "", nil //nolint:nilerr // there is nothing to read
+	}
+	return string(head[16:24]), nil
 }
 
 // restore has Litestream restore the replica, and compares what comes out with

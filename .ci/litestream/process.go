@@ -4,6 +4,7 @@ import (
 	"bufio"
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -32,13 +33,13 @@ func (p *process) end() {
 
 // start runs a program whose errors go to a log, and returns what it prints.
 func (s *scene) start(ctx context.Context, log, program string, args ...string) (*process, io.Reader, error) {
-	errors, err := os.OpenFile(filepath.Join(s.folder, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	complaints, err := os.OpenFile(filepath.Join(s.folder, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer errors.Close() //nolint:errcheck // the program has its own
+	defer complaints.Close() //nolint:errcheck // the program has its own
 	run := exec.CommandContext(ctx, program, args...)
-	run.Env, run.Stderr = append(os.Environ(), "GOVSVC_DB="+s.db), errors
+	run.Env, run.Stderr = append(os.Environ(), "GOVSVC_DB="+s.db), complaints
 	out, err := run.StdoutPipe()
 	if err == nil {
 		err = run.Start()
@@ -83,8 +84,11 @@ func (s *scene) replicate(ctx context.Context) (*process, error) {
 
 // load is several connections that write without a pause.
 type load struct {
+	url, key, name string
+
 	cancel context.CancelFunc
 	done   sync.WaitGroup
+	still  sync.RWMutex // who writes holds it for reading
 	mutex  sync.Mutex
 	titles []string // of the risks whose writing was acknowledged
 }
@@ -93,43 +97,73 @@ const connections = 4
 
 func startLoad(ctx context.Context, url, key, name string) *load {
 	ctx, cancel := context.WithCancel(ctx)
-	l := &load{cancel: cancel}
+	l := &load{url: url, key: key, name: name, cancel: cancel}
 	for c := range connections {
 		l.done.Go(func() {
 			client := &http.Client{Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()
 			for i := 0; ctx.Err() == nil; i++ {
-				title := fmt.Sprintf("%s, connection %d, risk %d", name, c, i)
-				if !post(ctx, client, url, key, title) {
-					return
+				l.still.RLock()
+				err := l.write(ctx, client, fmt.Sprintf("connection %d, risk %d", c, i))
+				l.still.RUnlock()
+				if err != nil && !errors.Is(err, errRefused) {
+					return // the server is gone
 				}
-				l.mutex.Lock()
-				l.titles = append(l.titles, title)
-				l.mutex.Unlock()
 			}
 		})
 	}
 	return l
 }
 
-// post writes a risk and tells whether that was acknowledged.
-func post(ctx context.Context, client *http.Client, url, key, title string) bool {
+// write writes a risk; nil means that it was acknowledged.
+func (l *load) write(ctx context.Context, client *http.Client, title string) error {
+	title = l.name + ", " + title
+	if err := post(ctx, client, l.url, l.key, title); err != nil {
+		return err
+	}
+	l.mutex.Lock()
+	defer l.mutex.Unlock()
+	l.titles = append(l.titles, title)
+	return nil
+}
+
+// one tries to write one more risk while the others pause.
+func (l *load) one(ctx context.Context) error {
+	err := l.write(ctx, http.DefaultClient, fmt.Sprint("alone, after ", len(l.acknowledged())))
+	if errors.Is(err, errRefused) {
+		return nil
+	}
+	return err
+}
+
+// errRefused is an answer that acknowledges nothing: that the file is busy, say.
+var errRefused = errors.New("the server refused a risk")
+
+// post writes a risk over HTTP.
+func post(ctx context.Context, client *http.Client, url, key, title string) error {
 	body := fmt.Sprintf(`{"title":%q,"description":"The scoring model drifts, and nobody is told in time.","severity":"HIGH","likelihood":"RARE"}`, title)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/api/v1/risks", bytes.NewReader([]byte(body)))
 	if err != nil {
-		return false
+		return err
 	}
 	request.Header.Set("Authorization", "Bearer "+key)
 	request.Header.Set("Content-Type", "application/json")
 	request.Header.Set("Idempotency-Key", title)
 	response, err := client.Do(request)
 	if err != nil {
-		return false
+		return err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read
-	_, err = io.Copy(io.Discard, response.Body)
-	return err == nil && response.StatusCode == http.StatusCreated
+	answer, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	if err == nil && response.StatusCode != http.StatusCreated {
+		err = fmt.Errorf("%w: %s %s", errRefused, response.Status, answer)
+	}
+	return err
 }
+
+// pause waits until nobody writes, and has nobody write until resume.
+func (l *load) pause()  { l.still.Lock() }
+func (l *load) resume() { l.still.Unlock() }
 
 // acknowledged are the writes that were acknowledged so far.
 func (l *load) acknowledged() []string {
