@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"errors"
+	"flag"
 	"io"
 	"net"
 	"net/http"
@@ -42,13 +43,16 @@ func open(conns []net.Conn, most int) int {
 	return left
 }
 
+var slowConnections = flag.Int("slow.connections", 512, "how many slow clients there are, eight for each place")
+
 // TestSlowClients: clients that open ever more connections and never end a
 // request's head, from one address and from many, neither shut others out nor
 // take more places than there are.
 func TestSlowClients(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	const most, perAddress = 64, 16
+	most := *slowConnections / 8
+	perAddress := most / 4
 	s := c.serve("--max-connections", strconv.Itoa(most))
 	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true}, Timeout: 30 * time.Second}
 	var slow []net.Conn
