@@ -41,7 +41,7 @@ func TestCursorsHoldAnyKey(t *testing.T) {
 			var signals []struct {
 				Type string `json:"signal_type"`
 			}
-			if err := json.Unmarshal(page.Data, &signals); err != nil {
+			if err := json.Unmarshal([]byte("["+page.Rows+"]"), &signals); err != nil {
 				t.Fatal(err)
 			}
 			for _, s := range signals {

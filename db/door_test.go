@@ -202,8 +202,8 @@ func TestLockedFile(t *testing.T) {
 	}
 	for range 20 {
 		page, err := store.List(t.Context(), defaultOrg(t, store), &db.Risks, db.ListQuery{Limit: 5})
-		if err != nil || !strings.Contains(string(page.Data), `"before"`) {
-			t.Errorf("a read while locked: %s, %v", page.Data, err)
+		if err != nil || !strings.Contains(page.Rows, `"before"`) {
+			t.Errorf("a read while locked: %s, %v", page.Rows, err)
 		}
 	}
 	done.Wait()
@@ -252,7 +252,7 @@ func TestReadersSeeCommits(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-		return strings.Contains(string(page.Data), `"`+name+`"`)
+		return strings.Contains(page.Rows, `"`+name+`"`)
 	}
 	for i := range 20 {
 		name := fmt.Sprint("R-", i)

@@ -84,8 +84,8 @@ func TestReopen(t *testing.T) {
 		t.Error("a key of the file is refused")
 	}
 	next, err := again.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 1, Cursor: page.Next})
-	if err != nil || next.HasMore || !strings.Contains(string(next.Data), "risk_id") {
-		t.Errorf("the cursor of before: %s, %v", next.Data, err)
+	if err != nil || next.HasMore || !strings.Contains(next.Rows, "risk_id") {
+		t.Errorf("the cursor of before: %s, %v", next.Rows, err)
 	}
 }
 

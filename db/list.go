@@ -30,7 +30,7 @@ type ListQuery struct {
 
 // Page is one page of a collection.
 type Page struct {
-	Data    []byte // the rows as a JSON array
+	Rows    string // the resources as JSON, commas between them
 	HasMore bool
 	Next    string // the cursor of the next page; "" on the last
 }
@@ -52,7 +52,7 @@ func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQu
 	}
 	var page Page
 	var order, id string
-	page.Data, page.HasMore, order, id = cut(resources, positions, q.Limit)
+	page.Rows, page.HasMore, order, id = cut(resources, positions, q.Limit)
 	if page.HasMore {
 		if c.upwards {
 			if err := json.Unmarshal([]byte(order), &order); err != nil {

@@ -1,10 +1,10 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"database/sql/driver"
 	"errors"
+	"strconv"
 	"strings"
 	"sync"
 )
@@ -27,17 +27,18 @@ type pageReader struct {
 	statements map[string]driver.Stmt
 }
 
-// In a page, rows and what is beside them are told apart by what stands neither
-// in JSON text, where control characters are escaped, nor in instants and ids.
+// What is beside the rows of a page is told apart by what stands neither in JSON
+// text, where control characters are escaped, nor in instants and ids.
 const (
 	rowEnd   = '\x1e'
 	fieldEnd = '\x1f'
 )
 
-// joinedRows makes one row of all that a query for order, id and resource gives;
+// joinedRows makes one row of all that a query for position, id and resource
+// gives: the resources, and where each stands and how many bytes it takes.
 // SQLite joins rows in the order in which they come.
 func joinedRows(query string) string {
-	return "SELECT group_concat(resource, '\x1e'), group_concat(position || '\x1f' || id, '\x1e') FROM (" + query + ")"
+	return "SELECT group_concat(resource, ','), group_concat(position || '\x1f' || id || '\x1f' || octet_length(resource), '\x1e') FROM (" + query + ")"
 }
 
 func (p *pages) init(d *DB) {
@@ -144,30 +145,23 @@ func (r *pageReader) close() error {
 	return errors.Join(err, r.conn.Close())
 }
 
-// cut makes of what was read for a limit of rows, and one more if there is one,
-// the page's rows as a JSON array and the position of its last.
-func cut(resources, positions string, limit int) (data []byte, more bool, order, id string) {
-	data = make([]byte, 0, len(resources)+2)
-	data = append(data, '[')
-	data = append(data, resources...)
-	rows := 0
-	for at := 0; rows < limit; rows++ {
-		end := bytes.IndexByte(data[at:], rowEnd)
-		if end < 0 {
-			break
-		}
-		at += end
-		if rows == limit-1 {
-			data, more = data[:at], true
-			break
-		}
-		data[at] = ','
+// cut takes from what was read the row beyond the limit, if there is one, and
+// tells the position of the last row that stays.
+func cut(resources, positions string, limit int) (rows string, more bool, order, id string) {
+	if strings.Count(positions, string(rowEnd)) < limit {
+		return resources, false, "", ""
 	}
-	if more {
-		last := strings.LastIndexByte(positions, rowEnd)
-		positions = positions[:last]
-		positions = positions[strings.LastIndexByte(positions, rowEnd)+1:]
-		order, id, _ = strings.Cut(positions, string(fieldEnd))
-	}
-	return append(data, ']'), more, order, id
+	positions, beyond := cutLast(positions, rowEnd)
+	_, size := cutLast(beyond, fieldEnd)
+	bytes, _ := strconv.Atoi(size) // SQLite's own number
+	_, last := cutLast(positions, rowEnd)
+	last, _ = cutLast(last, fieldEnd)
+	order, id, _ = strings.Cut(last, string(fieldEnd))
+	return resources[:len(resources)-bytes-len(",")], true, order, id
+}
+
+// cutLast cuts a text around the last end; what stands before none is "".
+func cutLast(text string, end byte) (before, after string) {
+	at := strings.LastIndexByte(text, end)
+	return text[:max(0, at)], text[at+1:]
 }

@@ -62,7 +62,7 @@ func shown(t *testing.T, s *sandbox.Sandbox) map[string][]map[string]any {
 		&db.Incidents, &db.Kpis, &db.WebhookSubscriptions,
 	} {
 		page, err := s.List(t.Context(), org, list, db.ListQuery{Limit: 100})
-		add(page.Data, err)
+		add([]byte(page.Rows), err)
 	}
 	for _, read := range []func(context.Context, db.Organisation) ([]byte, error){
 		s.Scorecard, s.Roadmap, s.CompliancePosture, s.VendorPortfolio, s.TalentReadiness,
@@ -191,7 +191,7 @@ func TestFixed(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if string(pages[0].Data) != string(pages[1].Data) || pages[0].Next != pages[1].Next {
+		if pages[0].Rows != pages[1].Rows || pages[0].Next != pages[1].Next {
 			t.Errorf("two sandboxes differ at limit %d", limit)
 		}
 	}

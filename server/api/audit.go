@@ -36,8 +36,8 @@ func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Answer, error) {
 	if format == "ndjson" {
 		return Answer{Status: 200, ContentType: NDJSON, Body: lines(page.Events), NextCursor: page.Next}, nil
 	}
-	data := append(append([]byte{'['}, bytes.Join(page.Events, []byte{','})...), ']')
-	return Answer{Status: 200, ContentType: JSON, Body: listEnvelope(data, page.HasMore, page.Next)}, nil
+	rows := bytes.Join(page.Events, []byte{','})
+	return Answer{Status: 200, ContentType: JSON, Body: listEnvelope(rows, page.HasMore, page.Next)}, nil
 }
 
 // lines is one event a line.

@@ -26,7 +26,7 @@ func list(collection *db.Collection) Operation {
 		if err != nil {
 			return Answer{}, err
 		}
-		return Answer{Status: 200, ContentType: JSON, Body: listEnvelope(page.Data, page.HasMore, page.Next)}, nil
+		return Answer{Status: 200, ContentType: JSON, Body: listEnvelope(page.Rows, page.HasMore, page.Next)}, nil
 	}
 }
 
@@ -71,13 +71,13 @@ func parseInstant(name, text string) (string, error) {
 // The envelopes of the specification. Rows come as JSON from the store, so the
 // page is put together, not encoded.
 
-const listStart = `{"object":"list","api_version":"` + db.APIVersion + `","data":`
+const listStart = `{"object":"list","api_version":"` + db.APIVersion + `","data":[`
 
-func listEnvelope(data []byte, more bool, next string) []byte {
-	body := make([]byte, 0, len(listStart)+len(data)+len(next)+48)
+func listEnvelope[Text string | []byte](rows Text, more bool, next string) []byte {
+	body := make([]byte, 0, len(listStart)+len(rows)+len(next)+48)
 	body = append(body, listStart...)
-	body = append(body, data...)
-	body = append(body, `,"has_more":`...)
+	body = append(body, rows...)
+	body = append(body, `],"has_more":`...)
 	body = strconv.AppendBool(body, more)
 	body = append(body, `,"next_cursor":`...)
 	if next == "" {

@@ -83,7 +83,7 @@ func TestSecretsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen += string(page.Data)
+	seen += page.Rows
 	for _, e := range events.Events {
 		seen += string(e)
 	}
