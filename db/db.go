@@ -78,6 +78,7 @@ type DB struct {
 	hashing chan struct{} // a place each for a password being hashed
 	tries   throttle      // of signing in
 	seen    seen          // sessions whose last request is not stored yet
+	proof   proof         // that the file takes what is written
 }
 
 // Open opens the file, making or migrating it first where needed. The file and
@@ -254,24 +255,6 @@ func (d *DB) random(n int) ([]byte, error) {
 	secret := make([]byte, n)
 	_, err := io.ReadFull(d.options.Random, secret)
 	return secret, err
-}
-
-// Ready tells whether the file can be read and written now. It waits no longer
-// than a write would.
-func (d *DB) Ready(ctx context.Context) error {
-	var one int
-	if err := d.row(ctx, "SELECT 1").Scan(&one); err != nil {
-		return storeError(err)
-	}
-	return d.maintain(ctx, func(tx *Tx) error {
-		// A row comes and goes: an update to what is there already writes no
-		// page, and would not notice a full disk.
-		if _, err := tx.exec("INSERT INTO limiter_counts (subject, slot, requests) VALUES ('ready', 0, 0)"); err != nil {
-			return err
-		}
-		_, err := tx.exec("DELETE FROM limiter_counts WHERE subject = 'ready'")
-		return err
-	})
 }
 
 // statement prepares a query of the read pool once. Its LIMIT is "? + 0": at a
