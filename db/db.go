@@ -88,6 +88,18 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := closed(path, options)
+	if err = d.create(ctx); err == nil {
+		err = d.open(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, unreadable(err)), d.Close())
+	}
+	return d, nil
+}
+
+// closed is the store of a file that is yet to be opened.
+func closed(path string, options Options) *DB {
 	d := &DB{options: options, path: path, now: options.Now, newID: options.NewID}
 	if d.options.Wait == 0 {
 		d.options.Wait = 5 * time.Second
@@ -103,43 +115,37 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}
-	if err := d.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, unreadable(err)), d.Close())
-	}
-	return d, nil
+	return d
 }
 
 func (d *DB) open(ctx context.Context) error {
-	fresh, err := d.create()
+	before, err := os.Stat(d.path)
 	if err != nil {
 		return err
 	}
-	if !fresh {
+	if before.Size() > 0 {
 		if err := identify(ctx, d.path); errors.Is(err, errForeign) {
 			return fmt.Errorf("%w; give another path with --db", err)
 		} else if err != nil {
 			return err
 		}
 	}
-	before, err := os.Stat(d.path)
-	if err != nil {
-		return err
-	}
-	if err := d.door.open(ctx, d, fresh); err != nil {
+	if err := d.door.open(ctx, d); err != nil {
 		return err
 	}
 	// From here on nobody can take the file away: see Restore.
 	if after, err := os.Stat(d.path); err != nil || !os.SameFile(before, after) {
 		return errors.Join(errors.New("was replaced while it was being opened; start again"), err)
 	}
-	if err := d.migrate(ctx); err != nil {
-		return err
-	}
 	if d.read, err = sql.Open("sqlite", d.dsn("ro")); err != nil {
 		return err
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
+	if err := d.migrate(ctx); err != nil {
+		return err
+	}
+	sweepPartials(filepath.Dir(d.path), "."+filepath.Base(d.path)+".") // of new files, and of copies before a migration
 	d.pages.init(d)
 	if d.columns, err = d.tableColumns(ctx); err != nil {
 		return err
@@ -177,25 +183,33 @@ func located(path string) (string, error) {
 	return target, err
 }
 
-// create makes the file with the right mode if it is not there yet.
-func (d *DB) create() (fresh bool, err error) {
+// create makes the file if it is not there yet. It gets its name when it is
+// complete: of several processes that make it at once the first gives it the
+// name, and all of them open that one.
+func (d *DB) create(ctx context.Context) error {
 	info, err := os.Stat(d.path)
 	switch {
 	case err == nil:
 		if err := ordinary(info); err != nil {
-			return false, fmt.Errorf("%w; give another path with --db", err)
+			return fmt.Errorf("%w; give another path with --db", err)
 		}
-		return info.Size() == 0, nil
+		return nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return false, err
+		return err
 	case d.options.MustExist:
-		return false, errors.New("no such file; give the data file with --db, or make one with `govsvc serve`")
+		return errors.New("no such file; give the data file with --db, or make one with `govsvc serve`")
 	}
-	file, err := os.OpenFile(d.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return false, err
+	err = viaPartial(d.path, func(partial string) error {
+		made := closed(partial, d.options)
+		if err := errors.Join(made.open(ctx), made.Close()); err != nil {
+			return err
+		}
+		return name(partial, d.path, false)
+	})
+	if errors.Is(err, errTaken) {
+		return nil
 	}
-	return true, file.Close()
+	return err
 }
 
 // dsn is the driver's name for the file. Only a file: URL makes mode=ro count.
