@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"database/sql"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -102,7 +103,10 @@ func TestCheckInUse(t *testing.T) {
 		t.Error(got)
 	}
 	s := c.serve()
-	bare := c.file("bare.db", c.read(c.env["GOVSVC_DB"])) // without the log beside it
+	bare := c.file("bare.db", "")
+	with := *c
+	with.env = map[string]string{"GOVSVC_DB": bare}
+	with.alter(fmt.Sprintf("PRAGMA application_id = %d", 0x67767376))
 	if got := c.refused(1, "check", "--db", bare); !strings.Contains(got, bare+": holds no tables; of a data file in use, `govsvc backup` makes a copy") {
 		t.Error(got)
 	}

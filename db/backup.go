@@ -100,9 +100,9 @@ func (d *DB) Owns(file fs.FileInfo) bool {
 	return false
 }
 
-func taken(path string) error {
-	return fmt.Errorf("%s is there already; name another file, or replace it with --force", path)
-}
+var errTaken = errors.New("is there already; name another file, or replace it with --force")
+
+func taken(path string) error { return fmt.Errorf("%s %w", path, errTaken) }
 
 // heads are the hashes that the audit logs end with now.
 func (d *DB) heads(ctx context.Context) (map[Org]string, error) {

@@ -102,7 +102,7 @@ func TestRefusedBackup(t *testing.T) {
 		{path + "-wal", true, "is the data file in use; name another one"},
 		{link, true, "is the data file in use; name another one"},
 		{os.DevNull, true, "is no ordinary file"},
-		{filepath.Join(folder, "none", "x"), false, "no file can be made in the folder " + filepath.Join(folder, "none") + ": no such file or directory; name another folder"},
+		{filepath.Join(folder, "none", "x"), false, "there is no folder " + filepath.Join(folder, "none") + "; make it, or name another folder"},
 	} {
 		_, err := store.Backup(t.Context(), row.path, row.replace)
 		if err == nil || !strings.Contains(err.Error(), row.want) {

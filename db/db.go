@@ -78,6 +78,7 @@ type DB struct {
 	hashing chan struct{} // a place each for a password being hashed
 	tries   throttle      // of signing in
 	seen    seen          // sessions whose last request is not stored yet
+	proof   proof         // that the file takes what is written
 }
 
 // Open opens the file, making or migrating it first where needed. The file and
@@ -87,6 +88,18 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := closed(path, options)
+	if err = d.create(ctx); err == nil {
+		err = d.open(ctx)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, unreadable(err)), d.Close())
+	}
+	return d, nil
+}
+
+// closed is the store of a file that is yet to be opened.
+func closed(path string, options Options) *DB {
 	d := &DB{options: options, path: path, now: options.Now, newID: options.NewID}
 	if d.options.Wait == 0 {
 		d.options.Wait = 5 * time.Second
@@ -102,43 +115,37 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}
-	if err := d.open(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, unreadable(err)), d.Close())
-	}
-	return d, nil
+	return d
 }
 
 func (d *DB) open(ctx context.Context) error {
-	fresh, err := d.create()
+	before, err := os.Stat(d.path)
 	if err != nil {
 		return err
 	}
-	if !fresh {
+	if before.Size() > 0 {
 		if err := identify(ctx, d.path); errors.Is(err, errForeign) {
 			return fmt.Errorf("%w; give another path with --db", err)
 		} else if err != nil {
 			return err
 		}
 	}
-	before, err := os.Stat(d.path)
-	if err != nil {
-		return err
-	}
-	if err := d.door.open(ctx, d, fresh); err != nil {
+	if err := d.door.open(ctx, d); err != nil {
 		return err
 	}
 	// From here on nobody can take the file away: see Restore.
 	if after, err := os.Stat(d.path); err != nil || !os.SameFile(before, after) {
 		return errors.Join(errors.New("was replaced while it was being opened; start again"), err)
 	}
-	if err := d.migrate(ctx); err != nil {
-		return err
-	}
 	if d.read, err = sql.Open("sqlite", d.dsn("ro")); err != nil {
 		return err
 	}
 	d.read.SetMaxOpenConns(readers)
 	d.read.SetMaxIdleConns(readers)
+	if err := d.migrate(ctx); err != nil {
+		return err
+	}
+	sweepPartials(filepath.Dir(d.path), "."+filepath.Base(d.path)+".") // of new files, and of copies before a migration
 	d.pages.init(d)
 	if d.columns, err = d.tableColumns(ctx); err != nil {
 		return err
@@ -176,25 +183,33 @@ func located(path string) (string, error) {
 	return target, err
 }
 
-// create makes the file with the right mode if it is not there yet.
-func (d *DB) create() (fresh bool, err error) {
+// create makes the file if it is not there yet. It gets its name when it is
+// complete: of several processes that make it at once the first gives it the
+// name, and all of them open that one.
+func (d *DB) create(ctx context.Context) error {
 	info, err := os.Stat(d.path)
 	switch {
 	case err == nil:
 		if err := ordinary(info); err != nil {
-			return false, fmt.Errorf("%w; give another path with --db", err)
+			return fmt.Errorf("%w; give another path with --db", err)
 		}
-		return info.Size() == 0, nil
+		return nil
 	case !errors.Is(err, fs.ErrNotExist):
-		return false, err
+		return err
 	case d.options.MustExist:
-		return false, errors.New("no such file; give the data file with --db, or make one with `govsvc serve`")
+		return errors.New("no such file; give the data file with --db, or make one with `govsvc serve`")
 	}
-	file, err := os.OpenFile(d.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
-		return false, err
+	err = viaPartial(d.path, func(partial string) error {
+		made := closed(partial, d.options)
+		if err := errors.Join(made.open(ctx), made.Close()); err != nil {
+			return err
+		}
+		return name(partial, d.path, false)
+	})
+	if errors.Is(err, errTaken) {
+		return nil
 	}
-	return true, file.Close()
+	return err
 }
 
 // dsn is the driver's name for the file. Only a file: URL makes mode=ro count.
@@ -254,24 +269,6 @@ func (d *DB) random(n int) ([]byte, error) {
 	secret := make([]byte, n)
 	_, err := io.ReadFull(d.options.Random, secret)
 	return secret, err
-}
-
-// Ready tells whether the file can be read and written now. It waits no longer
-// than a write would.
-func (d *DB) Ready(ctx context.Context) error {
-	var one int
-	if err := d.row(ctx, "SELECT 1").Scan(&one); err != nil {
-		return storeError(err)
-	}
-	return d.maintain(ctx, func(tx *Tx) error {
-		// A row comes and goes: an update to what is there already writes no
-		// page, and would not notice a full disk.
-		if _, err := tx.exec("INSERT INTO limiter_counts (subject, slot, requests) VALUES ('ready', 0, 0)"); err != nil {
-			return err
-		}
-		_, err := tx.exec("DELETE FROM limiter_counts WHERE subject = 'ready'")
-		return err
-	})
 }
 
 // statement prepares a query of the read pool once. Its LIMIT is "? + 0": at a

@@ -62,12 +62,12 @@ func (d *DB) maintain(ctx context.Context, run func(*Tx) error) error {
 	return d.door.enter(&change{ctx: ctx, free: true, run: run})
 }
 
-func (w *door) open(ctx context.Context, d *DB, fresh bool) error {
+func (w *door) open(ctx context.Context, d *DB) error {
 	w.db, w.columnSets, w.stats = d, map[columnSetKey]*columnSet{}, newDoorStats()
-	return w.connect(ctx, fresh)
+	return w.connect(ctx)
 }
 
-func (w *door) connect(ctx context.Context, fresh bool) error {
+func (w *door) connect(ctx context.Context) error {
 	w.statements = map[string]*sql.Stmt{}
 	var err error
 	if w.pool, err = sql.Open("sqlite", w.db.dsn("rw")); err != nil {
@@ -79,23 +79,47 @@ func (w *door) connect(ctx context.Context, fresh bool) error {
 	}
 	pragmas := []string{
 		"PRAGMA journal_mode = WAL", "PRAGMA journal_size_limit = 67108864",
+		// a look at the file opens the log: who has not opened it leaves it behind
+		"PRAGMA schema_version",
 		// the journal of a statement is no file: a quarter of an import's time
 		"PRAGMA temp_store = MEMORY",
 	}
-	if fresh {
+	var size int
+	if err := w.conn.QueryRowContext(ctx, "PRAGMA page_count").Scan(&size); err != nil {
+		return storeError(err)
+	}
+	if size == 0 {
 		pragmas = slices.Insert(pragmas, 0,
+			"BEGIN", // there must be no moment in which the file is anybody's
 			// must stand before the first table: lets housekeeping give space back
 			"PRAGMA auto_vacuum = INCREMENTAL",
 			// before there is a WAL, so that the file's head tells it whatever comes
-			fmt.Sprintf("PRAGMA application_id = %d", applicationID))
+			fmt.Sprintf("PRAGMA application_id = %d", applicationID),
+			"COMMIT")
 	}
 	for _, pragma := range pragmas {
-		if _, err := w.conn.ExecContext(ctx, pragma); err != nil {
+		if err := w.setUp(ctx, pragma); err != nil {
 			return storeError(err)
 		}
 	}
 	w.look()
 	return nil
+}
+
+// setUp sets up the connection. For the change of a file to a log beside it
+// SQLite waits for nobody, not for another process that does the same either.
+func (w *door) setUp(ctx context.Context, pragma string) error {
+	for until := time.Now().Add(w.db.options.Wait); ; {
+		_, err := w.conn.ExecContext(ctx, pragma)
+		if !busy(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
 }
 
 // reconnect replaces a connection that SQLite opened for reading alone, since
@@ -108,7 +132,7 @@ func (w *door) reconnect() error {
 			_ = os.Chmod(w.db.path+end, info.Mode().Perm()) // may be another's, or not there
 		}
 	}
-	err := w.connect(context.Background(), false)
+	err := w.connect(context.Background())
 	if err != nil {
 		_ = w.close()
 		w.pool, w.conn = nil, nil

@@ -101,6 +101,9 @@ func corrupt(err error) bool {
 // full tells whether there was no room for more.
 func full(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_FULL }
 
+// busy tells whether another process has the lock.
+func busy(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY }
+
 // readOnly tells whether the connection may read only.
 func readOnly(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY }
 

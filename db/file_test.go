@@ -89,21 +89,6 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestUnseededFile: a file whose maker was killed when its tables were made, and
-// nothing else, is finished by who opens it next.
-func TestUnseededFile(t *testing.T) {
-	t.Parallel()
-	path := newPath(t)
-	if err := handle(t, path, time.Minute).Close(); err != nil {
-		t.Fatal(err)
-	}
-	tamper(t, path, "DELETE FROM organisations", "DELETE FROM secrets")
-	store := handle(t, path, time.Minute)
-	if _, _, err := store.MintKey(t.Context(), operator(t, store), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}}); err != nil {
-		t.Error(err)
-	}
-}
-
 // TestRefusedFiles opens what is not ours to open.
 func TestRefusedFiles(t *testing.T) {
 	t.Parallel()

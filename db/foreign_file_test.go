@@ -41,6 +41,7 @@ func TestGarbledHead(t *testing.T) {
 	if err := addRisk(t.Context(), store, operator(t, store), "R"); err != nil {
 		t.Fatal(err)
 	}
+	tamper(t, path, "PRAGMA user_version = 1") // which is in the head, and so puts that into the log
 	theirs := newPath(t)
 	other := behind(t, theirs)
 	for _, statement := range []string{"PRAGMA journal_mode = WAL", "CREATE TABLE theirs (x)"} {

@@ -43,7 +43,9 @@ func begin(path string) (*os.File, error) {
 	folder, base := filepath.Split(path)
 	file, err := os.CreateTemp(folder, "."+base+partialMark+"*") // mode 0600
 	var cause *fs.PathError
-	if errors.As(err, &cause) { // whose path says nothing to anybody
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("there is no folder %s; make it, or name another folder", filepath.Dir(path))
+	} else if errors.As(err, &cause) { // whose path says nothing to anybody
 		err = fmt.Errorf("no file can be made in the folder %s: %w; name another folder, or mend that", filepath.Dir(path), cause.Err)
 	}
 	return file, err

@@ -37,13 +37,19 @@ func (p *place) name() error {
 	if p.options.Now != nil {
 		now = p.options.Now
 	}
-	first := p.path + beforeRestore + now().UTC().Format(fileTime)
-	p.kept = first
+	p.kept = unused(p.path + beforeRestore + now().UTC().Format(fileTime))
+	return nil
+}
+
+// unused is the path or, if something is there, that with the next number that
+// is free.
+func unused(path string) string {
+	free := path
 	for n := 2; ; n++ {
-		if _, err := os.Lstat(p.kept); errors.Is(err, fs.ErrNotExist) {
-			return nil
+		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
+			return free
 		}
-		p.kept = fmt.Sprintf("%s-%d", first, n)
+		free = fmt.Sprintf("%s-%d", path, n)
 	}
 }
 

@@ -148,7 +148,10 @@ func resized(content []byte, size int64) []byte {
 func worked(t *testing.T) []ioDone {
 	t.Helper()
 	path := newPath(t)
-	d := newDisk(t, filepath.Dir(path))
+	if err := handle(t, path, time.Minute).Close(); err != nil {
+		t.Fatal(err)
+	}
+	d := diskWith(t, path)
 	store := handle(t, path, time.Minute)
 	by := operator(t, store)
 	subscribe(t, path)
@@ -172,6 +175,20 @@ func worked(t *testing.T) []ioDone {
 	}
 	group.Wait()
 	return d.journal
+}
+
+// diskWith is the disk of a folder in which a file is already, and has been for
+// long.
+func diskWith(t *testing.T, path string) *disk {
+	t.Helper()
+	content, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	d := newDisk(t, filepath.Dir(path))
+	file := filepath.Base(path)
+	d.journal = []ioDone{{kind: ioWrite, file: file, data: content}, {kind: ioSync, file: file}}
+	return d
 }
 
 // TestPowerCut cuts the power at any moment of a file's life, with what was

@@ -1,0 +1,132 @@
+package cmd_test
+
+import (
+	"bytes"
+	"compress/gzip"
+	"io"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// older makes the data file a release's, of the version before the present one:
+// the table that the last migration makes is left out. Its webhooks are for a
+// receiver that is none of the test's.
+func (c *cli) older() {
+	c.t.Helper()
+	packed, err := os.ReadFile(filepath.Join("..", "db", "testdata", "releases", "0.1.db.gz"))
+	must(c.t, err)
+	reader, err := gzip.NewReader(bytes.NewReader(packed))
+	must(c.t, err)
+	text, err := io.ReadAll(reader)
+	must(c.t, err)
+	must(c.t, os.WriteFile(c.env["GOVSVC_DB"], text, 0o600))
+	c.alter("DROP TABLE backups", "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)",
+		"UPDATE webhook_subscriptions SET active = 0")
+}
+
+// once checks that the data file was made or migrated once, and whole, and that
+// nothing is left beside it but the copies made before the migration.
+func (c *cli) once(keys, copies int) {
+	c.t.Helper()
+	names := c.files()
+	if left := regexp.MustCompile(`govsvc\.db(\.v15-[0-9TZ]+(-\d+)?)?( |$)`).ReplaceAllString(names, ""); left != "" {
+		c.t.Errorf("left: %s", left)
+	}
+	if got := strings.Count(names, ".v15-"); got != copies {
+		c.t.Errorf("%d copies, want %d: %s", got, copies, names)
+	}
+	c.must("check", "--full")
+	p := child{cli: c}
+	file := p.behind()
+	defer file.Close() //nolint:errcheck // read only
+	for query, want := range map[string]int{
+		"SELECT count(*) FROM organisations WHERE name = 'default'":                   1,
+		"SELECT count(*) FROM secrets":                                                2,
+		"SELECT count(*) - count(DISTINCT version_id) FROM goose_db_version":          0,
+		"SELECT count(*) FROM api_keys WHERE name = 'at once' AND revoked_at IS NULL": keys,
+	} {
+		var got int
+		if err := file.QueryRowContext(c.t.Context(), query).Scan(&got); err != nil || got != want {
+			c.t.Errorf("%s: %d, %v, want %d", query, got, err, want)
+		}
+	}
+}
+
+// TestOpenedAtOnce starts several programs at once on a file that is not there,
+// and on one of an older version: all of them do what they are to do.
+func TestOpenedAtOnce(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		rounds, copies int
+		before         func(*cli)
+		beside         []string // what is started beside a server and two commands
+	}{
+		"new":   {10, 0, func(*cli) {}, []string{"orgs", "create", "acme"}},
+		"older": {3, 1, (*cli).older, []string{"deliver", "--once"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range row.rounds {
+				c := newCLI(t)
+				row.before(c)
+				tmp := t.TempDir()
+				server := c.execute(tmp, "serve", "--addr", "127.0.0.1:0")
+				others := []*executed{
+					c.execute(tmp, row.beside...),
+					c.execute(tmp, "keys", "mint", "--name", "at once", "--scope", "read:risks"),
+					c.execute(tmp, "keys", "mint", "--name", "at once", "--scope", "read:risks"),
+				}
+				for _, other := range others {
+					if err := other.process.Wait(); err != nil {
+						t.Errorf("%v: %v: %s", other.process.Args[1:], err, other.stderr)
+					}
+				}
+				url := server.line("listening on ")
+				for _, minted := range others[1:] {
+					key := regexp.MustCompile(`gds_live_\w+`).FindString(minted.stdout.String())
+					if status, body := c.get(url+"/api/v1/risks", key); status != 200 {
+						t.Errorf("a key that was minted meanwhile: %d %s", status, body)
+					}
+				}
+				server.end(os.Interrupt)
+				c.once(2, row.copies)
+			}
+		})
+	}
+}
+
+// TestKilledOpening kills the program at a random moment while it makes a file,
+// or migrates one, and starts it again: the next one finds nothing that it can't
+// go on from.
+func TestKilledOpening(t *testing.T) {
+	t.Parallel()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d, %d rounds (more with -crash.rounds)", seed, *crashRounds)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for _, before := range []func(*cli){func(*cli) {}, (*cli).older} {
+		took := time.Second // of the one before, which was not killed
+		for range *crashRounds {
+			c := newCLI(t)
+			before(c)
+			for range 3 {
+				p := c.execute(t.TempDir(), "keys", "mint", "--name", "killed", "--scope", "read:risks")
+				time.Sleep(time.Duration(random.Int64N(int64(took))))
+				_ = p.process.Process.Kill()
+				_ = p.process.Wait()
+			}
+			begun := time.Now()
+			p := c.execute(t.TempDir(), "keys", "mint", "--name", "at once", "--scope", "read:risks")
+			if err := p.process.Wait(); err != nil {
+				t.Errorf("after the kills: %v: %s; beside it: %s", err, p.stderr, c.files())
+			}
+			took = time.Since(begun)
+			c.must("check", "--full")
+			c.must("audit", "verify")
+		}
+	}
+}
