@@ -1,6 +1,8 @@
 package db_test
 
 import (
+	"errors"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -21,6 +23,22 @@ func older(t *testing.T, path string) {
 		"DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
 }
 
+// former leaves the log of a file that is gone: its maker was killed, and the
+// file alone removed.
+func former(t *testing.T, path string) {
+	t.Helper()
+	store := handle(t, path, time.Minute)
+	tamper(t, path, "UPDATE organisations SET name = 'former'")
+	log, err := os.ReadFile(path + "-wal")
+	if err == nil {
+		err = errors.Join(store.Close(), os.Remove(path))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, path+"-wal", string(log))
+}
+
 // TestOpenedAtOnce opens a file that has to be made, or migrated, several times
 // at once: it is done once, and all of them work on the same file.
 func TestOpenedAtOnce(t *testing.T) {
@@ -29,9 +47,10 @@ func TestOpenedAtOnce(t *testing.T) {
 		before func(t *testing.T, path string)
 		copies int
 	}{
-		"new":   {func(*testing.T, string) {}, 0},
-		"empty": {func(t *testing.T, path string) { t.Helper(); write(t, path, "") }, 0},
-		"older": {older, 1},
+		"new":                     {func(*testing.T, string) {}, 0},
+		"empty":                   {func(t *testing.T, path string) { t.Helper(); write(t, path, "") }, 0},
+		"older":                   {older, 1},
+		"new beside a former log": {former, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -199,6 +199,9 @@ func (d *DB) create(ctx context.Context) error {
 	case d.options.MustExist:
 		return errors.New("no such file; give the data file with --db, or make one with `govsvc serve`")
 	}
+	if leftBeside(d.path) {
+		return d.createEmpty()
+	}
 	err = viaPartial(d.path, func(partial string) error {
 		made := closed(partial, d.options)
 		if err := errors.Join(made.open(ctx), made.Close()); err != nil {
@@ -210,6 +213,30 @@ func (d *DB) create(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// leftBeside tells whether the log or the journal of a file that is gone stands
+// where the new file's will be. SQLite would play it back into the new one.
+func leftBeside(path string) bool {
+	for _, end := range []string{"-wal", "-journal"} {
+		if _, err := os.Lstat(path + end); err == nil {
+			return true
+		}
+	}
+	return false
+}
+
+// createEmpty makes a file that is filled in its place: beside an empty one
+// SQLite removes what is left of another, while nobody else can use it.
+func (d *DB) createEmpty() error {
+	file, err := os.OpenFile(d.path, os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	switch {
+	case errors.Is(err, fs.ErrExist): // somebody else was sooner
+		return nil
+	case err != nil:
+		return err
+	}
+	return file.Close()
 }
 
 // dsn is the driver's name for the file. Only a file: URL makes mode=ro count.

@@ -104,6 +104,9 @@ func (p *place) put(ctx context.Context, finished string) (kept string, err erro
 		return "", fmt.Errorf("%s %w", p.path, err)
 	}
 	defer release()
+	if _, err := os.Lstat(p.path); err == nil && p.kept == "" {
+		return "", taken(p.path) // made meanwhile: what stands beside it is its own
+	}
 	if err := p.keep(); err != nil {
 		return "", err
 	}

@@ -227,6 +227,34 @@ func TestRestoreInUse(t *testing.T) {
 	}
 }
 
+// TestRestoreBesideNewFile: a file that is made while a backup is read stays,
+// and so does the log beside it.
+func TestRestoreBesideNewFile(t *testing.T) {
+	t.Parallel()
+	_, backup := backedUp(t)
+	path := newPath(t)
+	var made *db.DB
+	options := optionsFor(path)
+	options.Now = func() time.Time {
+		if made == nil {
+			made = handle(t, path, time.Minute)
+			if err := addRisk(t.Context(), made, operator(t, made), "meanwhile"); err != nil {
+				t.Fatal(err)
+			}
+		}
+		return at
+	}
+	if _, err := db.Restore(t.Context(), backup, options, false); err == nil || !strings.Contains(err.Error(), "is there already") {
+		t.Errorf("restored: %v", err)
+	}
+	if got := names(t, path, "SELECT risk_id FROM risks"); len(got) != 1 {
+		t.Errorf("the new file's risks are %v", got)
+	}
+	if got := strings.Join(entries(t, filepath.Dir(path)), " "); got != "govsvc.db govsvc.db-shm govsvc.db-wal" {
+		t.Error(got)
+	}
+}
+
 // TestRestoreOverDamage: what is left of a file that can't be opened any more
 // is kept, the log beside it too, which must never meet the restored file.
 func TestRestoreOverDamage(t *testing.T) {

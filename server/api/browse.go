@@ -82,9 +82,10 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 		if count == 0 {
 			return err
 		}
-		action, ctx = "export.failed", context.WithoutCancel(ctx) // the reader may have gone
+		action = "export.failed"
 	}
-	return errors.Join(err, c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+	// the reader may have gone, with most of it
+	return errors.Join(err, c.Store.Write(context.WithoutCancel(ctx), c.by(), func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{
 			Action: action, Category: db.Export, Severity: db.SeverityRead,
 			Metadata: db.Metadata{"types": map[string]int{object: count}, "filters": v.Filters, "search": v.Search},

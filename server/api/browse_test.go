@@ -178,21 +178,32 @@ func TestExportView(t *testing.T) {
 	if told := d.trail(t, 1)[0]; told != want {
 		t.Errorf("the audit log: %s, want %s", told, want)
 	}
-	ctx, leave := context.WithCancel(d.ctx)
-	sent, stop := 0, errors.New("stop")
-	err = api.ExportView(ctx, d.Caller, "risk", v, func([]byte) error {
-		if sent++; sent == 3 {
-			leave() // as a browser does whose download is cut off
-			return stop
+	stop := errors.New("stop")
+	for _, row := range []struct {
+		last   int // record that the reader takes before it goes
+		err    error
+		action string
+	}{
+		{len(got), nil, "export.completed"}, // all has been read
+		{3, stop, "export.failed"},          // as by a browser whose download is cut off
+	} {
+		ctx, leave := context.WithCancel(d.ctx)
+		sent, before := 0, len(d.trail(t, 100))
+		err := api.ExportView(ctx, d.Caller, "risk", v, func([]byte) error {
+			if sent++; sent == row.last {
+				leave()
+				return row.err
+			}
+			return nil
+		})
+		if !errors.Is(err, row.err) {
+			t.Errorf("%v, want %v", err, row.err)
 		}
-		return nil
-	})
-	if !errors.Is(err, stop) {
-		t.Errorf("%v, want %v", err, stop)
-	}
-	want = `ada export.failed   {"filters":{"severity":"HIGH"},"request_id":"req_1","search":"a","types":{"risk":3}}`
-	if told := d.trail(t, 1)[0]; told != want {
-		t.Errorf("the audit log: %s, want %s", told, want)
+		told := d.trail(t, 100)
+		want := fmt.Sprintf(`ada %s   {"filters":{"severity":"HIGH"},"request_id":"req_1","search":"a","types":{"risk":%d}}`, row.action, row.last)
+		if len(told) != before+1 || told[0] != want {
+			t.Errorf("the audit log has %d events more: %s, want %s", len(told)-before, told[0], want)
+		}
 	}
 }
 
