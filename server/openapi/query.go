@@ -21,7 +21,7 @@ func (o *Operation) Query(values url.Values) (Values, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		p := o.Parameter(name)
 		if p == nil {
-			return nil, &Fault{Param: strings.ToValidUTF8(name[:min(len(name), maxName)], ""), Message: shownName(name) + " is not a known parameter"}
+			return nil, &Fault{Param: strings.ToValidUTF8(name[:min(len(name), maxName)], "\ufffd"), Message: shownName(name) + " is not a known parameter"}
 		}
 		switch all := values[name]; {
 		case len(all) > 1:
