@@ -2,7 +2,9 @@ package cmd_test
 
 import (
 	"fmt"
+	"os"
 	"os/exec"
+	"os/signal"
 	"regexp"
 	"strconv"
 	"syscall"
@@ -13,6 +15,10 @@ import (
 // ends in order when it is told to; another one ends with its terminal.
 func TestNohup(t *testing.T) {
 	t.Parallel()
+	// under nohup the tests would hand on that the signal is ignored
+	hangups := make(chan os.Signal, 1)
+	signal.Notify(hangups, syscall.SIGHUP)
+	defer signal.Stop(hangups)
 	for _, ignored := range []bool{true, false} {
 		c := newCLI(t)
 		p := c.child("", func(run *exec.Cmd) {
