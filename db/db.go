@@ -88,14 +88,19 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := closed(path, options)
-	if err = d.create(ctx); err == nil {
-		err = d.open(ctx)
+	for left := len(besides); ; left-- {
+		d := closed(path, options)
+		if err = d.create(ctx); err == nil {
+			err = d.open(ctx)
+		}
+		if err == nil {
+			return d, nil
+		}
+		err = errors.Join(fmt.Errorf("%s: %w", options.Path, unreadable(err)), d.Close())
+		if !removedBefore(err) || left == 0 {
+			return nil, err
+		}
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, unreadable(err)), d.Close())
-	}
-	return d, nil
 }
 
 // closed is the store of a file that is yet to be opened.

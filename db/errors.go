@@ -104,6 +104,11 @@ func full(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_FULL }
 // busy tells whether another process has the lock.
 func busy(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY }
 
+// removedBefore tells whether SQLite meant to remove what is left of a file that
+// is gone, and another process, opening the new one too, was sooner. It is gone
+// then, and who opens the file again does not meet it.
+func removedBefore(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_IOERR_DELETE_NOENT }
+
 // readOnly tells whether the connection may read only.
 func readOnly(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY }
 
