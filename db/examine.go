@@ -74,10 +74,13 @@ func (d *DB) openToRead(ctx context.Context) error {
 
 var errDamaged = errors.New("is damaged")
 
+// untold tells whether err is of damage and does not say so itself.
+func untold(err error) bool { return corrupt(err) && !errors.Is(err, errDamaged) }
+
 // unreadable says what to do about a file that is too damaged for what was
 // wanted, unless err says so already.
 func unreadable(err error) error {
-	if !corrupt(err) || errors.Is(err, errDamaged) {
+	if !untold(err) {
 		return err
 	}
 	return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", errDamaged, err)
@@ -86,7 +89,7 @@ func unreadable(err error) error {
 // Explain says which file is damaged and what to do, where err is of that and
 // does not say so itself.
 func (d *DB) Explain(err error) error {
-	if !corrupt(err) || errors.Is(err, errDamaged) {
+	if !untold(err) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", d.path, unreadable(err))

@@ -156,6 +156,12 @@ func openHasty(t testing.TB, path string, c *clock, wait time.Duration) *db.DB {
 	return store
 }
 
+// terms are those of an organisation that calls.
+type terms struct {
+	plan         db.Plan
+	subscription db.Subscription
+}
+
 func withSandbox(open func() (*db.DB, error)) setting {
 	return func(c *server.Config) { c.Sandbox = open }
 }

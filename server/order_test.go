@@ -16,10 +16,6 @@ func TestOrderOfChecks(t *testing.T) {
 	_, spent := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(1)})
 	s.get(t, "/risks", spent)
 	old := map[string]string{"Service-Version": "2020-01-01"}
-	type terms struct {
-		plan         db.Plan
-		subscription db.Subscription
-	}
 	good := terms{db.Enterprise, db.Active}
 	for _, check := range []struct {
 		terms

@@ -91,10 +91,6 @@ func TestWriteOrder(t *testing.T) {
 	oldForm := header("Service-Version", "2020-01-01", "Content-Type", "text/plain")
 	noKey := header("Idempotency-Key", "")
 	big := padded(goodRisk, 65_537)
-	type terms struct {
-		plan         db.Plan
-		subscription db.Subscription
-	}
 	good := terms{db.Enterprise, db.Active}
 	for _, row := range []struct {
 		terms
