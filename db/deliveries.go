@@ -112,27 +112,32 @@ func (d *DB) Deliver(ctx context.Context, settled []Settlement, claims []Claim, 
 	return claimed, err
 }
 
-// settle logs an attempt and moves its delivery on. What was learned under a
-// lease that has ended counts only if it is that the receiver has the event.
-// A delivery whose subscription was deleted meanwhile is gone, and all is well.
+// settle moves a delivery on and logs its attempt. What was learned under a
+// lease that has ended counts only if it is that the receiver has the event; it
+// is logged all the same. A delivery whose subscription was deleted meanwhile
+// is gone, and all is well.
 func (tx *Tx) settle(s Settlement) error {
-	if s.Attempt != nil {
-		logged, err := tx.logAttempt(s)
-		if err != nil || logged == 0 {
-			return err
-		}
-	}
 	var due any
 	if s.State == Pending {
 		due = Timestamp(s.DueAt)
 	}
-	_, err := tx.exec(`UPDATE deliveries SET state = ?4, due_at = ?5, attempts = attempts + ?6, updated_at = ?7
+	moved, err := tx.exec(`UPDATE deliveries SET state = ?4, due_at = ?5, attempts = attempts + ?6, updated_at = ?7
 		WHERE event_seq = ?1 AND subscription_seq = ?2 AND state = 'pending' AND (lease = ?3 OR ?4 = 'delivered')`,
 		s.Event, s.Subscription, s.Lease, string(s.State), due, s.Counts, tx.At())
-	return err
+	if err != nil || s.Attempt == nil {
+		return err
+	}
+	if moved == 0 {
+		var there bool
+		err := tx.row("SELECT EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ? AND subscription_seq = ?)", s.Event, s.Subscription).Scan(&there)
+		if err != nil || !there {
+			return storeError(err)
+		}
+	}
+	return tx.logAttempt(s)
 }
 
-func (tx *Tx) logAttempt(s Settlement) (int64, error) {
+func (tx *Tx) logAttempt(s Settlement) error {
 	a := s.Attempt
 	var status, failure, answer any
 	if a.Status > 0 {
@@ -141,11 +146,10 @@ func (tx *Tx) logAttempt(s Settlement) (int64, error) {
 	if a.Error != "" {
 		failure = printable([]byte(a.Error))
 	}
-	return tx.exec(`INSERT INTO delivery_attempts (event_seq, subscription_seq, number, at, duration_ms, status, error, answer)
-		SELECT event_seq, subscription_seq, 1 + coalesce((SELECT max(number) FROM delivery_attempts a
-			WHERE a.event_seq = d.event_seq AND a.subscription_seq = d.subscription_seq), 0), ?3, ?4, ?5, ?6, ?7
-		FROM deliveries d WHERE event_seq = ?1 AND subscription_seq = ?2`,
+	_, err := tx.exec(`INSERT INTO delivery_attempts (event_seq, subscription_seq, number, at, duration_ms, status, error, answer)
+		VALUES (?1, ?2, 1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE event_seq = ?1 AND subscription_seq = ?2), 0), ?3, ?4, ?5, ?6, ?7)`,
 		s.Event, s.Subscription, Timestamp(a.At), a.Duration.Milliseconds(), status, failure, answer)
+	return err
 }
 
 // printable is what a receiver answered, as text.
@@ -153,21 +157,28 @@ func printable(answer []byte) string {
 	return strings.ToValidUTF8(string(bytes.ReplaceAll(answer, []byte{0}, []byte("\ufffd"))), "\ufffd")
 }
 
+// claim takes the next due deliveries of a subscription. It reads and then
+// moves them: with RETURNING, SQLite makes a table and a journal a statement.
 func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
 	var claimed []Delivery
-	tx.wrote = true
+	var due string
 	err := tx.rows(func(row scanner) error {
 		d := Delivery{DeliveryKey: DeliveryKey{Subscription: c.Subscription}, Until: until}
-		err := row.Scan(&d.Event, &d.Lease, &d.ID, &d.Attempts, &d.Message.ID, &d.Message.Type, &d.Message.Body)
+		err := row.Scan(&d.Event, &d.Lease, &d.ID, &d.Attempts, &due, &d.Message.ID, &d.Message.Type, &d.Message.Body)
 		claimed = append(claimed, d)
 		return err
-	}, `UPDATE deliveries SET due_at = ?3, lease = lease + 1
-		WHERE subscription_seq = ?1 AND event_seq IN
-			(SELECT event_seq FROM deliveries WHERE subscription_seq = ?1 AND state = 'pending' AND due_at <= ?2 ORDER BY due_at, event_seq LIMIT ?4 + 0)
+	}, `SELECT d.event_seq, d.lease + 1, d.id, d.attempts, d.due_at, e.id, e.type, e.body
+		FROM deliveries d CROSS JOIN events e ON e.seq = d.event_seq
+		WHERE d.subscription_seq = ?1 AND d.state = 'pending' AND d.due_at <= ?2
 			AND EXISTS (SELECT 1 FROM webhook_subscriptions s WHERE s.seq = ?1 AND s.active = 1)
-		RETURNING event_seq, lease, id, attempts, (SELECT e.id FROM events e WHERE e.seq = event_seq),
-			(SELECT e.type FROM events e WHERE e.seq = event_seq), (SELECT e.body FROM events e WHERE e.seq = event_seq)`,
-		c.Subscription, tx.At(), Timestamp(until), c.Limit)
+		ORDER BY d.due_at, d.event_seq LIMIT ?3 + 0`, c.Subscription, tx.At(), c.Limit)
+	if err != nil || len(claimed) == 0 {
+		return nil, err
+	}
+	last := claimed[len(claimed)-1].Event
+	_, err = tx.exec(`UPDATE deliveries SET due_at = ?4, lease = lease + 1
+		WHERE subscription_seq = ?1 AND state = 'pending' AND (due_at, event_seq) <= (?2, ?3)`,
+		c.Subscription, due, last, Timestamp(until))
 	slices.SortFunc(claimed, func(a, b Delivery) int { return int(a.Event - b.Event) })
 	return claimed, err
 }
