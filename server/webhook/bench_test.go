@@ -1,8 +1,11 @@
 package webhook_test
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"log/slog"
+	"maps"
 	"net"
 	"net/http"
 	"slices"
@@ -11,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"govsvc/db"
 	"govsvc/server/webhook"
 )
 
@@ -19,7 +23,10 @@ import (
 func BenchmarkDeliveries(b *testing.B) {
 	for _, row := range []struct{ subscriptions, dead int }{{1, 0}, {10, 0}, {100, 0}, {10, 5}, {100, 50}} {
 		b.Run(fmt.Sprintf("subscriptions=%d/dead=%d", row.subscriptions, row.dead), func(b *testing.B) {
-			s := newScene(b, nil, func(c *webhook.Config) { c.Grace = time.Millisecond })
+			s := newScene(b, nil, func(c *webhook.Config) {
+				c.Grace = time.Millisecond
+				c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil)) // as serve has it
+			})
 			r := newCrowd(b)
 			silent := raw(b, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 			for range row.dead {
@@ -42,30 +49,29 @@ func BenchmarkDeliveries(b *testing.B) {
 }
 
 // BenchmarkBare is what BenchmarkDeliveries is held against: a loop of
-// http.Client that posts as many bytes to the same receivers, with as many
-// requests under way to each. It claims nothing, signs nothing and stores no
-// outcome.
+// http.Client that posts the same bytes, headers too, to the same receivers
+// through as many connections: four to each, and no more than the 256 that the
+// loop has in all. Both begin without connections. It claims nothing, signs
+// nothing and stores no outcome.
 //
 //	go test ./server/webhook -run '^$' -bench 'Deliveries//dead=0|Bare' -benchtime 20000x
 func BenchmarkBare(b *testing.B) {
 	for _, subscriptions := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("subscriptions=%d", subscriptions), func(b *testing.B) {
-			const perReceiver = 4 // the loop's own
 			r := newCrowd(b)
+			connections := min(4*subscriptions, 256)
 			client := r.Client()
-			client.Transport.(*http.Transport).MaxIdleConnsPerHost = perReceiver * subscriptions
-			body := strings.Repeat("x", 512) // some risk's event
+			client.Transport.(*http.Transport).MaxIdleConnsPerHost = connections
+			headers, body := signedSample(b)
 			each := max(1, b.N/subscriptions)
 			b.ResetTimer()
 			var group sync.WaitGroup
-			for i := range subscriptions {
-				for worker := range perReceiver {
-					group.Go(func() {
-						for n := worker; n < each; n += perReceiver {
-							bare(b, client, fmt.Sprint(r.URL, "/", i), fmt.Sprint("evt_", n), body)
-						}
-					})
-				}
+			for first := range connections {
+				group.Go(func() {
+					for n := first; n < each*subscriptions; n += connections {
+						bare(b, client, fmt.Sprint(r.URL, "/", n%subscriptions), fmt.Sprintf("evt_%032d", n/subscriptions), headers, body)
+					}
+				})
 			}
 			group.Wait()
 			b.StopTimer()
@@ -77,13 +83,28 @@ func BenchmarkBare(b *testing.B) {
 	}
 }
 
-func bare(b *testing.B, client *http.Client, url, id, body string) {
+// signedSample is one of the events of BenchmarkDeliveries, signed.
+func signedSample(b *testing.B) (http.Header, []byte) {
 	b.Helper()
-	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, strings.NewReader(body))
+	uuid := "01993e0a-52c0-7c3e-9d2b-000000000000"
+	m := db.NewMessage(uuid, "risk.created", time.Now(), map[string]any{"risk": map[string]any{"n": 50}})
+	headers := webhook.Headers(webhook.Agent("1.2.3"), uuid, m, time.Now())
+	signed, err := webhook.Sign([]string{testSecret}, m, time.Now())
+	if err != nil {
+		b.Fatal(err)
+	}
+	maps.Copy(headers, signed)
+	return headers, m.Body
+}
+
+func bare(b *testing.B, client *http.Client, url, id string, headers http.Header, body []byte) {
+	b.Helper()
+	request, err := http.NewRequestWithContext(b.Context(), http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		b.Error(err)
 		return
 	}
+	request.Header = maps.Clone(headers)
 	request.Header.Set("webhook-id", id)
 	response, err := client.Do(request)
 	if err != nil {
