@@ -7,19 +7,33 @@ import (
 	"govsvc/db"
 )
 
-// start begins the attempts that the queue has places for; each that ends
-// makes place for the next.
+// start begins the attempts that the queue has places for.
 func (d *Deliverer) start(ctx context.Context) {
 	list, gaveBack := d.queue.start(d.Store.Now())
 	for _, s := range list {
-		d.attempts.Go(func() {
-			d.queue.finish(s, d.attempt(ctx, s.delivery))
-			d.start(ctx)
-			d.tell()
-		})
+		d.attempts.Go(func() { d.carry(ctx, s) })
 	}
 	if gaveBack {
 		d.tell()
+	}
+}
+
+// carry makes an attempt and goes on with the next that its end made place for:
+// a goroutine that is new would have to make room for its calls first.
+func (d *Deliverer) carry(ctx context.Context, s started) {
+	for {
+		wanting := d.queue.finish(s, d.attempt(ctx, s.delivery))
+		list, gaveBack := d.queue.start(d.Store.Now())
+		if wanting || gaveBack {
+			d.tell()
+		}
+		if len(list) == 0 {
+			return
+		}
+		s = list[0]
+		for _, other := range list[1:] {
+			d.attempts.Go(func() { d.carry(ctx, other) })
+		}
 	}
 }
 
@@ -64,6 +78,9 @@ func (d *Deliverer) log(ctx context.Context, to db.Receiver, delivery db.Deliver
 	case db.Dead:
 		level, message = slog.LevelWarn, "webhook is a dead letter"
 	case db.Delivered:
+	}
+	if !d.Logger.Enabled(ctx, level) { // what is not told is not to be put together
+		return
 	}
 	d.Logger.Log(ctx, level, message, "subscription_id", to.Subscription, "delivery_id", delivery.ID,
 		"event_id", delivery.Message.ID, "type", delivery.Message.Type, "attempt", delivery.Attempts+1,

@@ -1,6 +1,10 @@
 package webhook
 
-import "govsvc/db"
+import (
+	"iter"
+
+	"govsvc/db"
+)
 
 // due notes which receivers have deliveries due.
 func (q *queue) due(seqs []int64) {
@@ -28,10 +32,10 @@ func (q *queue) take() ([]db.Settlement, []db.Claim) {
 	}
 	var claims []db.Claim
 	room, slowRoom := q.workers*ahead-q.waiting, q.slowest()-q.slow
-	for _, r := range q.inTurn() {
-		n := min(r.room(q.perReceiver), room)
+	for r := range q.inTurn() {
+		n := min(q.room(r), room)
 		if !r.brisk {
-			slowRoom -= len(r.waiting)
+			slowRoom -= min(len(r.waiting), max(0, r.window-r.running)) // the others wait for these
 			n = min(n, slowRoom)
 		}
 		if n <= 0 {
@@ -46,25 +50,42 @@ func (q *queue) take() ([]db.Settlement, []db.Claim) {
 	return settled, claims
 }
 
-// room is how many deliveries a receiver can be given to wait.
-func (r *receiver) room(perReceiver int) int {
-	if !r.more {
+// room is how many deliveries a receiver can be given to wait: few at a time
+// are not worth a claim.
+func (q *queue) room(r *receiver) int {
+	if !r.more || !q.low(r) {
 		return 0
 	}
-	if r.brisk {
-		return perReceiver*ahead - r.running - len(r.waiting)
+	return q.share(r) - r.running - len(r.waiting)
+}
+
+// low tells that half of what may wait for a receiver is gone.
+func (q *queue) low(r *receiver) bool { return len(r.waiting) <= q.share(r)/2 }
+
+// share is how many deliveries to a receiver may be held, those under way too.
+func (q *queue) share(r *receiver) int {
+	switch {
+	case !r.brisk:
+		return r.window
+	case !r.quick:
+		return q.perReceiver * ahead
 	}
-	return r.window - r.running - len(r.waiting)
+	fair := q.workers * ahead / 2 / len(q.order) // the other half is for who comes, or has more
+	return min(max(fair, q.perReceiver*ahead), q.perReceiver*farAhead)
 }
 
 // inTurn are the receivers, another one first each time.
-func (q *queue) inTurn() []*receiver {
-	if len(q.order) == 0 {
-		return nil
+func (q *queue) inTurn() iter.Seq[*receiver] {
+	if len(q.order) > 0 {
+		q.turn = (q.turn + 1) % len(q.order)
 	}
-	q.turn = (q.turn + 1) % len(q.order)
-	list := make([]*receiver, 0, len(q.order))
-	return append(append(list, q.order[q.turn:]...), q.order[:q.turn]...)
+	return func(yield func(*receiver) bool) {
+		for i := range q.order {
+			if !yield(q.order[(q.turn+i)%len(q.order)]) {
+				return
+			}
+		}
+	}
 }
 
 // putBack returns settlements that could not be stored.

@@ -206,7 +206,7 @@ func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, when rhythm) (loo
 		case <-d.finished:
 			return d.passed()
 		case <-when.poll:
-			if moved, err := watch.Moved(); moved || err != nil || d.passed() {
+			if moved, err := watch.Moved(); moved || err != nil || d.passed() || d.queue.unsettled() {
 				return true
 			}
 		case <-when.hasten:

@@ -15,11 +15,14 @@ const (
 
 const (
 	// ahead is how many deliveries are claimed for each that may be under way
-	// to a receiver that is quick, so that its next one need not wait for the
-	// disk.
-	ahead = 8
+	// to a receiver that is brisk, so that its next one need not wait for the
+	// disk; farAhead is that for a quick one while there are few receivers, so
+	// that a commit is shared by many outcomes.
+	ahead, farAhead = 8, 4 * ahead
 	// briskly is how soon a receiver answers that shows no sign of trouble.
 	briskly = 2 * time.Second
+	// quickly is how soon one does that is given many ahead.
+	quickly = 50 * time.Millisecond
 )
 
 // queue holds what was claimed: it decides whose delivery starts next, so that
@@ -58,6 +61,7 @@ type receiver struct {
 	running int
 	window  int  // how many may be under way
 	brisk   bool // it acknowledged the last one, and soon
+	quick   bool // so soon that many may wait for it
 	more    bool // more may be due
 }
 
@@ -78,7 +82,10 @@ func (q *queue) start(now time.Time) (list []started, gaveBack bool) {
 	if q.waiting == 0 || q.closed {
 		return nil, false
 	}
-	for _, r := range q.inTurn() {
+	for r := range q.inTurn() {
+		if q.waiting == 0 || q.running == q.workers {
+			break
+		}
 		for len(r.waiting) > 0 && q.may(r) {
 			d := r.waiting[0]
 			r.waiting = r.waiting[1:]
@@ -110,8 +117,9 @@ func (q *queue) release(r *receiver, d db.Delivery, now time.Time) {
 }
 
 // finish takes in how an attempt ended, and learns from it; nothing is settled
-// where the delivery is gone.
-func (q *queue) finish(s started, outcome *db.Settlement) {
+// where the delivery is gone. It tells whether the loop is wanted: while a
+// receiver has enough waiting, its outcomes are stored many at a time.
+func (q *queue) finish(s started, outcome *db.Settlement) (wanting bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	r := s.to
@@ -121,18 +129,19 @@ func (q *queue) finish(s started, outcome *db.Settlement) {
 		q.slow--
 	}
 	if outcome == nil {
-		return
+		return true
 	}
 	q.settled = append(q.settled, *outcome)
 	switch {
 	case outcome.Attempt == nil:
 		r.more = false // paused; its resumption will be told
 	case outcome.Attempt.Delivered():
-		r.window, r.brisk = min(2*r.window, q.perReceiver), outcome.Attempt.Duration < briskly
+		r.window, r.brisk, r.quick = min(2*r.window, q.perReceiver), outcome.Attempt.Duration < briskly, outcome.Attempt.Duration < quickly
 	default:
-		r.window, r.brisk = 1, false
+		r.window, r.brisk, r.quick = 1, false, false
 	}
 	q.count(outcome)
+	return q.low(r)
 }
 
 func (q *queue) count(outcome *db.Settlement) {
@@ -144,6 +153,13 @@ func (q *queue) count(outcome *db.Settlement) {
 	case outcome.Counts:
 		q.totals.Failed++
 	}
+}
+
+// unsettled tells that outcomes are yet to be stored.
+func (q *queue) unsettled() bool {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	return len(q.settled) > 0
 }
 
 // idle tells that nothing is under way and nothing is left to be settled.
