@@ -65,6 +65,7 @@ type DB struct {
 	statements sync.Map // SQL text → *sql.Stmt of the read pool
 
 	pages      pages
+	receivers  receivers
 	door       door
 	queued     queued
 	generation generation
@@ -279,7 +280,7 @@ func (d *DB) dsn(mode string) string {
 func (d *DB) Close() error {
 	d.generation.close()
 	d.seen.close()
-	err := d.pages.close()
+	err := errors.Join(d.pages.close(), d.receivers.close())
 	if d.read != nil {
 		err = errors.Join(err, d.read.Close())
 	}
