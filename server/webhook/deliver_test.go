@@ -277,3 +277,43 @@ func TestNothingDue(t *testing.T) {
 		t.Errorf("got %+v", total)
 	}
 }
+
+// TestChangedElsewhere: what another process does to a subscription is respected
+// by the next attempt, also of what was queued before.
+func TestChangedElsewhere(t *testing.T) {
+	t.Parallel()
+	c := newClock()
+	s := newScene(t, c)
+	other := sceneOver(t, s.path, c)
+	first, second := newReceiver(t, status(500)), newReceiver(t, status(500))
+	id, old := s.subscribe(t, first.URL)
+	s.raise(t, 1)
+	next := func(want ...int) {
+		t.Helper()
+		s.deliver(t)
+		if got := []int{len(first.got()), len(second.got())}; !slices.Equal(got, want) {
+			t.Errorf("arrivals %v, want %v", got, want)
+		}
+		c.advance(100 * time.Hour)
+	}
+	update := func(change db.Record) {
+		t.Helper()
+		other.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, change); return err })
+	}
+	next(1, 0)
+	update(db.Record{"url": second.URL})
+	next(1, 1)
+	var secret string
+	other.write(t, func(tx *db.Tx) (err error) { secret, _, err = tx.RotateSecret(id, 0); return err })
+	next(1, 2)
+	a := second.got()[1]
+	if got := a.header.Get("X-Service-Signature"); got != ours(secret, a.body) || got == ours(old, a.body) {
+		t.Error("not signed with the new secret alone")
+	}
+	update(db.Record{"active": false})
+	next(1, 2)
+	update(db.Record{"active": true})
+	next(1, 3)
+	other.write(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
+	next(1, 3)
+}
