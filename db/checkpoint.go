@@ -59,21 +59,19 @@ func (w *door) turnLog() {
 	if !w.replicated || w.db.LogSize() < turnedAt {
 		return
 	}
-	passive, err := w.statement("PRAGMA wal_checkpoint(PASSIVE)")
-	if err != nil {
-		return // what was written is safe where it is; the next one tries again
-	}
 	var busy, frames, moved int
-	err = passive.QueryRowContext(context.Background()).Scan(&busy, &frames, &moved)
+	err := w.conn.row("PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved)
 	if err != nil || moved < frames {
-		return // an older reader needs the rest, or Litestream
+		// an older reader needs the rest, or Litestream; what was written is safe
+		// where it is, and the next one tries again
+		return
 	}
 	for _, pragma := range []string{
 		fmt.Sprintf("PRAGMA busy_timeout = %d", turnPatience.Milliseconds()),
 		"PRAGMA wal_checkpoint(TRUNCATE)",
 		fmt.Sprintf("PRAGMA busy_timeout = %d", w.db.options.Wait.Milliseconds()),
 	} {
-		_, _ = w.conn.ExecContext(context.Background(), pragma)
+		_ = w.conn.set(context.Background(), pragma)
 	}
 }
 
@@ -82,17 +80,13 @@ func (w *door) turnLog() {
 // than syncing one that is written over.
 func (w *door) look() {
 	w.looked = w.db.Now()
-	find, err := w.statement("SELECT count(*) FROM sqlite_schema WHERE name = '_litestream_seq'")
-	if err != nil {
-		return // whoever writes will be told
-	}
 	var tables int
-	if err := find.QueryRowContext(context.Background()).Scan(&tables); err != nil {
-		return
+	if err := w.conn.row("SELECT count(*) FROM sqlite_schema WHERE name = '_litestream_seq'").Scan(&tables); err != nil {
+		return // whoever writes will be told
 	}
 	if w.replicated = tables > 0; w.replicated {
 		// where a reader is in the way of the door, the change that begins the log
 		// anew cuts off the rest
-		_, _ = w.conn.ExecContext(context.Background(), "PRAGMA journal_size_limit = 0")
+		_ = w.conn.set(context.Background(), "PRAGMA journal_size_limit = 0")
 	}
 }

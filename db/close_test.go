@@ -2,10 +2,13 @@ package db_test
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"testing"
 	"time"
+
+	"govsvc/db"
 )
 
 // TestCloseLeavesOneFile: a closed file is whole by itself, so that it can be
@@ -24,5 +27,33 @@ func TestCloseLeavesOneFile(t *testing.T) {
 		if _, err := os.Stat(path + end); !errors.Is(err, fs.ErrNotExist) {
 			t.Errorf("%s is left: %v", end, err)
 		}
+	}
+}
+
+// TestCloseWaits: a change that is under way when the file is closed is stored,
+// and one that comes later is refused.
+func TestCloseWaits(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, time.Minute)
+	by := operator(t, store)
+	closed := make(chan error, 1)
+	err := store.Write(t.Context(), by, func(tx *db.Tx) error {
+		go func() { closed <- store.Close() }()
+		for i := range 200 {
+			if err := putRisk(tx, fmt.Sprint("R-", i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err := errors.Join(err, <-closed); err != nil {
+		t.Fatal(err)
+	}
+	if err := addRisk(t.Context(), store, by, "late"); err == nil {
+		t.Error("a closed file was written to")
+	}
+	if got := len(names(t, path, "SELECT risk_id FROM risks")); got != 200 {
+		t.Errorf("%d risks are stored, want 200", got)
 	}
 }

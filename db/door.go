@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"os"
@@ -16,11 +15,12 @@ import (
 // and so one sync of the disk: the first of them leads, the others find their
 // change settled. Nobody waits for company.
 type door struct {
-	db         *DB
-	pool       *sql.DB
-	conn       *sql.Conn
-	stale      bool // the connection can't write, a new one might
-	statements map[string]*sql.Stmt
+	db *DB
+
+	working    sync.Mutex // held by the transaction under way, and by who closes
+	conn       *connection
+	closed     bool
+	stale      bool                        // the connection can't write, a new one might
 	columnSets map[columnSetKey]*columnSet // see put.go
 	replicated bool                        // by Litestream; see turnLog
 	looked     time.Time                   // when that was known
@@ -68,13 +68,8 @@ func (w *door) open(ctx context.Context, d *DB) error {
 }
 
 func (w *door) connect(ctx context.Context) error {
-	w.statements = map[string]*sql.Stmt{}
 	var err error
-	if w.pool, err = sql.Open("sqlite", w.db.dsn("rw")); err != nil {
-		return err
-	}
-	w.pool.SetMaxOpenConns(1)
-	if w.conn, err = w.pool.Conn(ctx); err != nil {
+	if w.conn, err = w.db.connect(ctx, "rw"); err != nil {
 		return storeError(err)
 	}
 	pragmas := []string{
@@ -85,7 +80,7 @@ func (w *door) connect(ctx context.Context) error {
 		"PRAGMA temp_store = MEMORY",
 	}
 	var size int
-	if err := w.conn.QueryRowContext(ctx, "PRAGMA page_count").Scan(&size); err != nil {
+	if err := w.conn.row("PRAGMA page_count").Scan(&size); err != nil {
 		return storeError(err)
 	}
 	if size == 0 {
@@ -110,7 +105,7 @@ func (w *door) connect(ctx context.Context) error {
 // SQLite waits for nobody, not for another process that does the same either.
 func (w *door) setUp(ctx context.Context, pragma string) error {
 	for until := time.Now().Add(w.db.options.Wait); ; {
-		_, err := w.conn.ExecContext(ctx, pragma)
+		err := w.conn.set(ctx, pragma)
 		if !busy(err) || time.Now().After(until) {
 			return err
 		}
@@ -125,8 +120,7 @@ func (w *door) setUp(ctx context.Context, pragma string) error {
 // reconnect replaces a connection that SQLite opened for reading alone, since
 // the file could not be written then: it would stay so after the file can.
 func (w *door) reconnect() error {
-	_ = w.close() // it has nothing to lose
-	w.pool, w.conn = nil, nil
+	_ = w.disconnect() // it has nothing to lose
 	if info, err := os.Stat(w.db.path); err == nil {
 		for _, end := range []string{"-wal", "-shm"} { // SQLite gave them the mode that the file had
 			_ = os.Chmod(w.db.path+end, info.Mode().Perm()) // may be another's, or not there
@@ -134,24 +128,26 @@ func (w *door) reconnect() error {
 	}
 	err := w.connect(context.Background())
 	if err != nil {
-		_ = w.close()
-		w.pool, w.conn = nil, nil
+		_ = w.disconnect()
 	}
 	return err
 }
 
+func (w *door) disconnect() error {
+	conn := w.conn
+	if conn == nil {
+		return nil
+	}
+	w.conn = nil
+	return conn.close()
+}
+
+// close waits for the transaction under way, and lets no other begin.
 func (w *door) close() error {
-	var err error
-	for _, statement := range w.statements { // SQLite keeps a connection that has one
-		err = errors.Join(err, statement.Close())
-	}
-	if w.conn != nil {
-		err = errors.Join(err, w.conn.Close())
-	}
-	if w.pool != nil {
-		err = errors.Join(err, w.pool.Close())
-	}
-	return err
+	w.working.Lock()
+	defer w.working.Unlock()
+	w.closed = true
+	return w.disconnect()
 }
 
 // enter brings a change through the door and returns its outcome.
@@ -228,6 +224,8 @@ func (w *door) take() []*change {
 // first, so that all who come meanwhile have their part in it, or in its
 // failure.
 func (w *door) transact() []*change {
+	w.working.Lock()
+	defer w.working.Unlock()
 	started := time.Now()
 	err := w.begin()
 	begun := err == nil
@@ -261,6 +259,9 @@ func (w *door) transact() []*change {
 }
 
 func (w *door) begin() error {
+	if w.closed {
+		return errClosed
+	}
 	if w.stale || w.conn == nil {
 		if err := w.reconnect(); err != nil {
 			return err
@@ -311,26 +312,8 @@ func (w *door) call(c *change) {
 	}
 }
 
-// do runs a statement of the transaction itself. Its context is never
-// cancelled: an interrupted statement would end the transaction of others.
+// do runs a statement of the transaction itself.
 func (w *door) do(query string) error {
-	statement, err := w.statement(query)
-	if err != nil {
-		return err
-	}
-	_, err = statement.ExecContext(context.Background())
+	_, err := w.conn.exec(query)
 	return err
-}
-
-// statement prepares a statement of the write connection once.
-func (w *door) statement(query string) (*sql.Stmt, error) {
-	if known, ok := w.statements[query]; ok {
-		return known, nil
-	}
-	made, err := w.conn.PrepareContext(context.Background(), query)
-	if err != nil {
-		return nil, err
-	}
-	w.statements[query] = made
-	return made, nil
 }

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql/driver"
 	"errors"
 	"strconv"
 	"strings"
@@ -13,18 +12,12 @@ import (
 // driver's own statements, and lets SQLite join a page's rows: half of the time
 // of a page goes elsewhere when database/sql reads it row by row.
 type pages struct {
-	open func() (driver.Conn, error)
+	db *DB
 
 	mutex  sync.Mutex
 	closed bool
-	idle   []*pageReader
+	idle   []*connection // that one page is read through at a time
 	turns  chan struct{} // a place for each connection there may be
-}
-
-// pageReader is a connection that one page is read through at a time.
-type pageReader struct {
-	conn       driver.Conn
-	statements map[string]driver.Stmt
 }
 
 // What is beside the rows of a page is told apart by what stands neither in JSON
@@ -42,9 +35,7 @@ func joinedRows(query string) string {
 }
 
 func (p *pages) init(d *DB) {
-	drv := d.read.Driver()
-	dsn := d.dsn("ro")
-	p.open = func() (driver.Conn, error) { return drv.Open(dsn) }
+	p.db = d
 	p.turns = make(chan struct{}, readers)
 }
 
@@ -60,44 +51,45 @@ func (p *pages) read(ctx context.Context, query string, args []any) (resources, 
 	case <-ctx.Done():
 		return "", "", ctx.Err()
 	}
-	reader, err := p.take()
+	conn, err := p.take(ctx)
 	if err != nil {
 		return "", "", err
 	}
-	resources, positions, err = reader.read(query, args) //nolint:contextcheck // asks none on the way; see there
-	p.give(reader, err)
+	// a page is read in less time than it takes to end one, so that no context
+	// is asked on the way; an aggregate gives a row, also of nothing
+	var rows [2]any
+	err = conn.row(query, args...).Scan(&rows[0], &rows[1])
+	p.give(conn, err)
+	resources, _ = rows[0].(string)
+	positions, _ = rows[1].(string)
 	return resources, positions, err
 }
 
 var errClosed = errors.New("sql: database is closed") // as database/sql says it
 
-func (p *pages) take() (*pageReader, error) {
+func (p *pages) take(ctx context.Context) (*connection, error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if p.closed {
 		return nil, errClosed
 	}
 	if last := len(p.idle) - 1; last >= 0 {
-		reader := p.idle[last]
+		conn := p.idle[last]
 		p.idle = p.idle[:last]
-		return reader, nil
+		return conn, nil
 	}
-	conn, err := p.open()
-	if err != nil {
-		return nil, err
-	}
-	return &pageReader{conn, map[string]driver.Stmt{}}, nil
+	return p.db.connect(ctx, "ro")
 }
 
 // give puts a connection back, unless it failed: a new one may do better.
-func (p *pages) give(reader *pageReader, err error) {
+func (p *pages) give(conn *connection, err error) {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
 	if err != nil || p.closed {
-		_ = reader.close()
+		_ = conn.close()
 		return
 	}
-	p.idle = append(p.idle, reader)
+	p.idle = append(p.idle, conn)
 }
 
 func (p *pages) close() error {
@@ -105,44 +97,11 @@ func (p *pages) close() error {
 	defer p.mutex.Unlock()
 	p.closed = true
 	var err error
-	for _, reader := range p.idle {
-		err = errors.Join(err, reader.close())
+	for _, conn := range p.idle {
+		err = errors.Join(err, conn.close())
 	}
 	p.idle = nil
 	return err
-}
-
-func (r *pageReader) read(query string, args []any) (resources, positions string, err error) {
-	statement := r.statements[query]
-	if statement == nil {
-		if statement, err = r.conn.Prepare(query); err != nil {
-			return "", "", err
-		}
-		r.statements[query] = statement
-	}
-	values := make([]driver.NamedValue, len(args))
-	for i, arg := range args {
-		values[i] = driver.NamedValue{Ordinal: i + 1, Value: arg}
-	}
-	// a page is read in less time than it takes to end one, so that no context
-	// is asked on the way
-	rows, err := statement.(driver.StmtQueryContext).QueryContext(context.Background(), values)
-	if err != nil {
-		return "", "", err
-	}
-	var row [2]driver.Value
-	err = rows.Next(row[:]) // an aggregate gives one, also of nothing
-	resources, _ = row[0].(string)
-	positions, _ = row[1].(string)
-	return resources, positions, errors.Join(err, rows.Close())
-}
-
-func (r *pageReader) close() error {
-	var err error
-	for _, statement := range r.statements {
-		err = errors.Join(err, statement.Close())
-	}
-	return errors.Join(err, r.conn.Close())
 }
 
 // cut takes from what was read the row beyond the limit, if there is one, and

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"context"
 	"database/sql"
 	"time"
 )
@@ -48,11 +47,7 @@ func (tx *Tx) complete() error {
 
 // exec runs a statement and returns how many rows it changed.
 func (tx *Tx) exec(query string, args ...any) (int64, error) {
-	statement, err := tx.db.door.statement(query)
-	if err != nil {
-		return 0, storeError(err)
-	}
-	result, err := statement.ExecContext(context.Background(), args...)
+	result, err := tx.db.door.conn.exec(query, args...)
 	if err != nil {
 		return 0, storeError(err)
 	}
@@ -65,11 +60,7 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 // out. It takes a fifth less than RETURNING does, for which SQLite makes a
 // table and a journal a statement. The error is the driver's.
 func (tx *Tx) add(query string, args ...any) (seq int64, err error) {
-	statement, err := tx.db.door.statement(query)
-	if err != nil {
-		return 0, err
-	}
-	result, err := statement.ExecContext(context.Background(), args...)
+	result, err := tx.db.door.conn.exec(query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -83,11 +74,7 @@ func (tx *Tx) add(query string, args ...any) (seq int64, err error) {
 // row reads one row, seeing what the transaction has written so far;
 // sql.ErrNoRows if there is none.
 func (tx *Tx) row(query string, args ...any) scanner {
-	statement, err := tx.db.door.statement(query)
-	if err != nil {
-		return failedRow{err}
-	}
-	return statement.QueryRowContext(context.Background(), args...)
+	return tx.db.door.conn.row(query, args...)
 }
 
 // change runs a statement with RETURNING and reads the one row that it gives.
@@ -109,15 +96,7 @@ func (r changedRow) Scan(into ...any) error {
 
 // rows calls each for every row, seeing what the transaction has written.
 func (tx *Tx) rows(each func(scanner) error, query string, args ...any) error {
-	statement, err := tx.db.door.statement(query)
-	if err != nil {
-		return err
-	}
-	rows, err := statement.QueryContext(context.Background(), args...)
-	if err != nil {
-		return storeError(err)
-	}
-	return eachRow(rows, each)
+	return storeError(tx.db.door.conn.each(each, query, args...))
 }
 
 // absent turns the lack of a row into false.

@@ -1,0 +1,200 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"encoding/json"
+	"errors"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+func openConnection(t *testing.T) (*DB, *connection) {
+	t.Helper()
+	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Wait: time.Minute})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := d.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+	conn, err := d.connect(t.Context(), "rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := conn.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, conn
+}
+
+// TestArguments: what is given to a statement, and what is read from it, are
+// those that database/sql gives and reads.
+func TestArguments(t *testing.T) {
+	t.Parallel()
+	d, conn := openConnection(t)
+	text, none, whole := "t\x00ext", (*string)(nil), 7
+	for _, arg := range []any{
+		nil, 1, int64(-1 << 63), uint8(3), 1.5, true, false, "", text, &text, none, &whole,
+		[]byte(nil),
+		[]byte{},
+		[]byte{0, 255},
+		json.RawMessage("{}"), json.Number("12"), Org(9), Active,
+		time.Second, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), // as text of the driver's
+		uint64(1) << 63,
+		[]string{"a"},
+		map[string]any{},
+		struct{}{},
+		1i,
+	} {
+		const query = "SELECT ?1, typeof(?1)"
+		var want, got [2]any
+		wrong := d.row(t.Context(), query, arg).Scan(&want[0], &want[1])
+		err := conn.row(query, arg).Scan(&got[0], &got[1])
+		if (err == nil) != (wrong == nil) {
+			t.Errorf("%T: %v, database/sql %v", arg, err, wrong)
+		}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%T (-database/sql +got):\n%s", arg, diff)
+		}
+	}
+}
+
+// TestScan: a value is read as database/sql reads it, or refused; none becomes
+// another one.
+func TestScan(t *testing.T) {
+	t.Parallel()
+	d, conn := openConnection(t)
+	into := map[string]func() any{
+		"string": func() any { return new(string) }, "int": func() any { return new(int) }, "int64": func() any { return new(int64) },
+		"int8": func() any { return new(int8) }, "bool": func() any { return new(bool) }, "bytes": func() any { return new([]byte) },
+		"any": func() any { return new(any) }, "*string": func() any { return new(*string) }, "*int": func() any { return new(*int) },
+		"Org": func() any { return new(Org) }, "Plan": func() any { return new(Plan) }, "float": func() any { return new(float64) },
+	}
+	// of each value, where it fits; the rest is refused
+	for value, fits := range map[string]string{
+		"NULL":  "bytes any *string *int",
+		"'a'":   "string bytes any *string Plan",
+		"''":    "string bytes any *string Plan",
+		"x'ff'": "string bytes any *string Plan",
+		"x''":   "string bytes any *string Plan",
+		"0":     "int int64 int8 bool any *int Org",
+		"1":     "int int64 int8 bool any *int Org",
+		"300":   "int int64 any *int Org",
+		"1.5":   "any",
+	} {
+		for name, fresh := range into {
+			want, got := fresh(), fresh()
+			err := conn.row("SELECT " + value).Scan(got)
+			if !strings.Contains(" "+fits+" ", " "+name+" ") {
+				if err == nil {
+					t.Errorf("%s is read as a %s: %v", value, name, got)
+				}
+				continue
+			}
+			if err != nil {
+				t.Errorf("%s as a %s: %v", value, name, err)
+			}
+			if err := d.row(t.Context(), "SELECT "+value).Scan(want); err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("%s as a %s (-database/sql +got):\n%s", value, name, diff)
+			}
+		}
+	}
+	if err := conn.row("SELECT 1, 2").Scan(new(int)); err == nil {
+		t.Error("a row of two columns is read as one")
+	}
+	if err := conn.row("SELECT 1").Scan(1); err == nil {
+		t.Error("a value is read into what is no pointer")
+	}
+}
+
+// TestStatementsEnd: however the reading of a result ends, its statement can be
+// run again, and holds up neither a commit nor the emptying of the log.
+func TestStatementsEnd(t *testing.T) {
+	t.Parallel()
+	d, conn := openConnection(t)
+	const numbers, one = "SELECT value FROM json_each('[1, 2, 3]')", "SELECT max(seq) FROM organisations WHERE seq > ?"
+	failed := errors.New("by the test")
+	for _, row := range []struct {
+		name string
+		want error
+		do   func() error
+	}{
+		{"all rows", nil, func() error { return conn.each(func(scanner) error { return nil }, numbers) }},
+		{"a failure", failed, func() error { return conn.each(func(scanner) error { return failed }, numbers) }},
+		{"a panic", failed, func() (err error) {
+			defer func() { err, _ = recover().(error) }()
+			return conn.each(func(scanner) error { panic(failed) }, numbers)
+		}},
+		{"the first row of several", nil, func() error { return conn.row(numbers).Scan(new(int)) }},
+		{"a row not read", nil, func() error { conn.row(numbers); return nil }},
+		{"no row", sql.ErrNoRows, func() error { return conn.row("SELECT seq FROM organisations WHERE seq = ?", -1).Scan(new(int)) }},
+		{"a row within a row", nil, func() error {
+			return conn.each(func(row scanner) error {
+				var n int
+				if err := row.Scan(&n); err != nil {
+					return err
+				}
+				return conn.row(one, 0).Scan(&n)
+			}, numbers)
+		}},
+	} {
+		if _, err := conn.exec("BEGIN IMMEDIATE"); err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		if _, err := conn.exec("UPDATE organisations SET name = ?", row.name); err != nil {
+			t.Fatalf("%s: %v", row.name, err)
+		}
+		for range 2 {
+			if err := row.do(); !errors.Is(err, row.want) {
+				t.Errorf("%s: %v, want %v", row.name, err, row.want)
+			}
+		}
+		if _, err := conn.exec("COMMIT"); err != nil {
+			t.Errorf("%s: commit: %v", row.name, err)
+		}
+		if err := d.Checkpoint(t.Context()); err != nil || d.LogSize() != 0 {
+			t.Errorf("%s: the log has %d bytes: %v", row.name, d.LogSize(), err)
+		}
+	}
+}
+
+// TestStatementsFail: a statement that fails, when it is prepared, run or read,
+// says so, and can be run again.
+func TestStatementsFail(t *testing.T) {
+	t.Parallel()
+	_, conn := openConnection(t)
+	for _, query := range []string{
+		"SELECT nothing FROM nowhere", "SELECT ?", "SELECT abs(-9223372036854775808)",
+		"SELECT abs(iif(value = 3, -9223372036854775808, 1)) FROM json_each('[1, 2, 3]')", // at its third row
+		"INSERT INTO organisations DEFAULT VALUES RETURNING seq",
+	} {
+		for range 2 {
+			if _, err := conn.exec(query); err == nil {
+				t.Errorf("exec of %s", query)
+			}
+			if err := conn.each(func(scanner) error { return nil }, query); err == nil {
+				t.Errorf("each of %s", query)
+			}
+			if err := conn.row(query).Scan(new(any)); err == nil && !strings.Contains(query, "json_each") {
+				t.Errorf("row of %s", query)
+			}
+		}
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := conn.set(ended, "PRAGMA user_version = 1"); !errors.Is(err, context.Canceled) {
+		t.Errorf("a pragma after the end: %v", err)
+	}
+}
