@@ -190,11 +190,12 @@ func upsertCheckin(rows int) string {
 			evidence_ref = excluded.evidence_ref, note = excluded.note, updated_at = excluded.updated_at`
 }
 
-// checkinsAt reads the value, id and age of those places that have a point.
+// checkinsAt reads the value, id and age of those places that have a point. They
+// are asked for by key result: SQLite parses a text for each, not for each place.
 func (tx *Tx) checkinsAt(places map[checkinPlace]int) (map[checkinPlace]Checkin, error) {
-	asked := make([][2]any, 0, len(places))
+	asked := map[int64][]string{}
 	for place := range places {
-		asked = append(asked, [2]any{place.kpi, place.period})
+		asked[place.kpi] = append(asked[place.kpi], place.period)
 	}
 	known := make(map[checkinPlace]Checkin, len(places))
 	err := tx.rows(func(row scanner) error {
@@ -203,8 +204,9 @@ func (tx *Tx) checkinsAt(places map[checkinPlace]int) (map[checkinPlace]Checkin,
 		err := row.Scan(&place.kpi, &place.period, &c.Value, &c.ID, &c.CreatedAt)
 		known[place] = c
 		return err
-	}, `SELECT c.kpi_seq, c.period_start, c.value, c.id, c.created_at FROM json_each(?) asked
-		CROSS JOIN kpi_checkins c ON c.kpi_seq = asked.value ->> 0 AND c.period_start = asked.value ->> 1`, compact(asked))
+	}, `SELECT c.kpi_seq, c.period_start, c.value, c.id, c.created_at FROM json_each(?) kpi
+		CROSS JOIN json_each(kpi.value) period
+		CROSS JOIN kpi_checkins c ON c.kpi_seq = kpi.key AND c.period_start = period.value`, compact(asked))
 	return known, err
 }
 

@@ -302,7 +302,8 @@ func (w *door) runOne(c *change, alone bool) error {
 // carried to the caller that brought it, lest it ends the leader.
 func (w *door) call(c *change) {
 	defer func() { c.panicked = recover() }()
-	tx := &Tx{db: w.db, By: c.by, now: w.db.Now().Truncate(time.Millisecond)}
+	now := w.db.Now().Truncate(time.Millisecond)
+	tx := &Tx{db: w.db, By: c.by, now: now, at: Timestamp(now)}
 	if c.err = c.run(tx); c.err == nil {
 		c.err = tx.complete()
 	}

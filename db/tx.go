@@ -19,6 +19,7 @@ type Tx struct {
 
 	db      *DB
 	now     time.Time // the one instant of all that the change writes
+	at      string    // the same, as stored
 	wrote   bool
 	audited bool
 	queued  bool // it made deliveries due
@@ -30,7 +31,7 @@ type Tx struct {
 }
 
 // At is the instant of the change, as stored.
-func (tx *Tx) At() string { return Timestamp(tx.now) }
+func (tx *Tx) At() string { return tx.at }
 
 // Now is the instant of the change.
 func (tx *Tx) Now() time.Time { return tx.now }
