@@ -13,8 +13,8 @@ import (
 )
 
 // connection is one of the driver's own, with the statements that were prepared
-// on it: what database/sql puts around a small statement takes longer than the
-// statement. It is used by one goroutine at a time, and its statements are never
+// on it: what database/sql puts around a small statement takes a good part of its
+// time. It is used by one goroutine at a time, and its statements are never
 // interrupted: that would end the transaction of others.
 type connection struct {
 	conn       driver.Conn
