@@ -28,9 +28,9 @@ import (
 // SQLite file is refused and not migrated.
 const applicationID = 0x67767376
 
-// readers is the size of the read pool: one is too few, and more than four
+// readersAtOnce is the size of each read pool: one is too few, and more than four
 // gained nothing when measured.
-const readers = 4
+const readersAtOnce = 4
 
 // Options says which file to open, and how.
 type Options struct {
@@ -64,8 +64,7 @@ type DB struct {
 	read       *sql.DB
 	statements sync.Map // SQL text → *sql.Stmt of the read pool
 
-	pages      pages
-	receivers  receivers
+	fast       readers
 	door       door
 	queued     queued
 	generation generation
@@ -146,13 +145,13 @@ func (d *DB) open(ctx context.Context) error {
 	if d.read, err = sql.Open("sqlite", d.dsn("ro")); err != nil {
 		return err
 	}
-	d.read.SetMaxOpenConns(readers)
-	d.read.SetMaxIdleConns(readers)
+	d.read.SetMaxOpenConns(readersAtOnce)
+	d.read.SetMaxIdleConns(readersAtOnce)
 	if err := d.migrate(ctx); err != nil {
 		return err
 	}
 	sweepPartials(filepath.Dir(d.path), "."+filepath.Base(d.path)+".") // of new files, and of copies before a migration
-	d.pages.init(d)
+	d.fast.init(d)
 	if d.columns, err = d.tableColumns(ctx); err != nil {
 		return err
 	}
@@ -280,7 +279,7 @@ func (d *DB) dsn(mode string) string {
 func (d *DB) Close() error {
 	d.generation.close()
 	d.seen.close()
-	err := errors.Join(d.pages.close(), d.receivers.close())
+	err := d.fast.close()
 	if d.read != nil {
 		err = errors.Join(err, d.read.Close())
 	}

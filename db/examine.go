@@ -64,7 +64,7 @@ func (d *DB) openToRead(ctx context.Context) error {
 	if d.read, err = sql.Open("sqlite", d.dsn(access)); err != nil {
 		return err
 	}
-	d.read.SetMaxOpenConns(readers)
+	d.read.SetMaxOpenConns(readersAtOnce)
 	err = d.row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
 	if errors.Is(err, sql.ErrNoRows) {
 		return errors.New("holds no tables; of a data file in use, `govsvc backup` makes a copy with all that is in the log beside it")

@@ -46,7 +46,7 @@ func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQu
 	if err != nil {
 		return Page{}, err
 	}
-	resources, positions, err := d.pages.read(ctx, joinedRows(query), args)
+	resources, positions, err := d.readPage(ctx, joinedRows(query), args)
 	if err != nil {
 		return Page{}, storeError(err)
 	}

@@ -31,47 +31,33 @@ type Receiver struct {
 	Active       bool
 }
 
-const receiverColumns = "id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active"
-
-// receiver makes one of receiverColumns.
-func (d *DB) receiver(id, url, secret, former, until string, active bool) Receiver {
-	r := Receiver{id, url, []string{secret}, active}
-	if former != "" && until > Timestamp(d.Now()) {
-		r.Secrets = append(r.Secrets, former)
-	}
-	return r
-}
-
 var errNoSubscription = &Error{Code: NotFound, Message: "no webhook_subscription with this id in this organisation"}
 
 // Receiver finds the receiver of a subscription of the organisation.
 func (d *DB) Receiver(ctx context.Context, org Org, id string) (Receiver, error) {
-	var url, secret, former, until string
+	return d.readReceiver(ctx, "org_id = ? AND id = ?", org, id)
+}
+
+// ReceiverOf finds where a delivery goes now.
+func (d *DB) ReceiverOf(ctx context.Context, k DeliveryKey) (Receiver, error) {
+	return d.readReceiver(ctx, "seq = ?", k.Subscription)
+}
+
+func (d *DB) readReceiver(ctx context.Context, which string, args ...any) (Receiver, error) {
+	var id, url, secret, former, until string
 	var active bool
-	err := d.row(ctx, "SELECT "+receiverColumns+" FROM webhook_subscriptions WHERE org_id = ? AND id = ?", org, id).
-		Scan(&id, &url, &secret, &former, &until, &active)
+	err := d.fast.row(ctx, []any{&id, &url, &secret, &former, &until, &active},
+		"SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...)
 	if none, err := absent(err); none {
 		return Receiver{}, errNoSubscription
 	} else if err != nil {
 		return Receiver{}, storeError(err)
 	}
-	return d.receiver(id, url, secret, former, until, active), nil
-}
-
-// ReceiverOf finds where a delivery goes now.
-func (d *DB) ReceiverOf(ctx context.Context, k DeliveryKey) (Receiver, error) {
-	if err := ctx.Err(); err != nil {
-		return Receiver{}, storeError(err)
+	r := Receiver{id, url, []string{secret}, active}
+	if former != "" && until > Timestamp(d.Now()) {
+		r.Secrets = append(r.Secrets, former)
 	}
-	row, there, err := d.receivers.read(d, k.Subscription) //nolint:contextcheck // asks none on the way; see there
-	if err != nil {
-		return Receiver{}, storeError(err)
-	}
-	if !there {
-		return Receiver{}, errNoSubscription
-	}
-	text := func(i int) string { s, _ := row[i].(string); return s }
-	return d.receiver(text(0), text(1), text(2), text(3), text(4), row[5] == int64(1)), nil
+	return r, nil
 }
 
 // Ping makes the event of the test operation, and an id for its delivery. It

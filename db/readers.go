@@ -1,0 +1,87 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"sync"
+)
+
+// readers reads what is asked for all the time, pages and where deliveries go,
+// through connections of its own with the driver's own statements: half of the
+// time of a page goes elsewhere when database/sql reads it row by row.
+type readers struct {
+	db *DB
+
+	mutex  sync.Mutex
+	closed bool
+	idle   []*connection // that one query is read through at a time
+	turns  chan struct{} // a place for each connection there may be
+}
+
+var errClosed = errors.New("sql: database is closed") // as database/sql says it
+
+func (r *readers) init(d *DB) {
+	r.db = d
+	r.turns = make(chan struct{}, readersAtOnce)
+}
+
+// row reads the first row of a query into what is given; sql.ErrNoRows if there
+// is none. It is read in less time than it takes to end one, so that the context
+// counts for the wait alone.
+func (r *readers) row(ctx context.Context, into []any, query string, args ...any) error {
+	if err := ctx.Err(); err != nil { // a free turn might be taken all the same
+		return err
+	}
+	select {
+	case r.turns <- struct{}{}:
+		defer func() { <-r.turns }()
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	conn, err := r.take(ctx)
+	if err != nil {
+		return err
+	}
+	err = conn.row(query, args...).Scan(into...)
+	r.give(conn, err)
+	return err
+}
+
+func (r *readers) take(ctx context.Context) (*connection, error) {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if r.closed {
+		return nil, errClosed
+	}
+	if last := len(r.idle) - 1; last >= 0 {
+		conn := r.idle[last]
+		r.idle = r.idle[:last]
+		return conn, nil
+	}
+	return r.db.connect(ctx, "ro")
+}
+
+// give puts a connection back, unless it failed: a new one may do better.
+func (r *readers) give(conn *connection, err error) {
+	failed := err != nil && err != sql.ErrNoRows //nolint:errorlint // never wrapped by Scan
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	if failed || r.closed {
+		_ = conn.close()
+		return
+	}
+	r.idle = append(r.idle, conn)
+}
+
+func (r *readers) close() error {
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
+	r.closed = true
+	var err error
+	for _, conn := range r.idle {
+		err = errors.Join(err, conn.close())
+	}
+	r.idle = nil
+	return err
+}
