@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"strings"
 )
 
@@ -38,69 +37,34 @@ type Page struct {
 // List reads a page. Pages go by the position of the last row seen, not by
 // count, so that rows added meanwhile neither repeat nor hide another.
 func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQuery) (Page, error) {
-	few, err := d.fewSince(ctx, org, c, q)
+	l, err := d.listing(org, c, q)
 	if err != nil {
 		return Page{}, err
 	}
-	query, args, err := d.listQuery(org, c, q, few)
-	if err != nil {
-		return Page{}, err
+	if q.UpdatedSince != "" {
+		return l.since(ctx, q.UpdatedSince, usual)
 	}
-	resources, positions, err := d.readPage(ctx, joinedRows(query), args)
-	if err != nil {
-		return Page{}, storeError(err)
-	}
-	var page Page
-	var order, id string
-	page.Rows, page.HasMore, order, id = cut(resources, positions, q.Limit)
-	if page.HasMore {
-		if c.upwards {
-			if err := json.Unmarshal([]byte(order), &order); err != nil {
-				return Page{}, err
-			}
-		}
-		page.Next = d.seal(c.Name, org, order, id)
-	}
-	return page, nil
+	query, args := l.all()
+	return l.page(l.db.readPage(ctx, joinedRows(query), args))
 }
 
-// fewRows is how many rows may be sorted for a page.
-const fewRows = 1000
-
-// fewSince tells whether so few rows were changed since the instant that q asks
-// for, if it does, that sorting them takes less than walking the list until
-// enough of them have turned up. To sort a row takes some six times as long as
-// to pass one by, and a page ends after some 25: m changed rows among n are
-// worth sorting where 6·m < 25·n/m.
-func (d *DB) fewSince(ctx context.Context, org Organisation, c *Collection, q ListQuery) (bool, error) {
-	if q.UpdatedSince == "" {
-		return false, nil
-	}
-	where := " WHERE org_id = ? AND updated_at >= ?"
-	if c.only != "" {
-		where += " AND " + c.only
-	}
-	var changed, all int64
-	err := d.row(ctx, "SELECT (SELECT count(*) FROM (SELECT 1 FROM "+c.changed()+where+fmt.Sprintf(" LIMIT %d)), ", fewRows+1)+
-		"(SELECT coalesce(max(seq), 0) FROM "+c.table+")", org.Org, q.UpdatedSince).Scan(&changed, &all)
-	return changed <= fewRows && changed*changed <= 4*all, storeError(err)
+// listing is a page being looked for.
+type listing struct {
+	*Collection
+	db      *DB
+	org     Organisation
+	limit   int
+	filters int    // how many are asked for
+	where   string // the conditions that are asked for, but for updated_since
+	args    []any  // what they compare with
 }
 
-// changed is the table, to be read by when its rows changed.
-func (c *Collection) changed() string { return c.table + " INDEXED BY " + c.table + "_by_updated" }
-
-// listQuery writes the statement that has just the conditions asked for: one
-// with all of them made optional would serve none from an index. Rows changed
-// since an instant are found in the order of their change and sorted where they
-// are few; where they are many, the list is walked in its own order, in which
-// some will turn up soon.
-func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery, few bool) (string, []any, error) {
+// listing has just the conditions asked for: a statement with all of them made
+// optional would serve none from an index.
+func (d *DB) listing(org Organisation, c *Collection, q ListQuery) (listing, error) {
 	var where strings.Builder
+	where.WriteString(" WHERE org_id = ?")
 	args := []any{int64(org.Org)}
-	position, sort := c.order, c.order+" DESC, id DESC"
-	if c.upwards { // a key that people choose: any character may be in it
-		position, sort = "json_quote("+c.order+")", c.order
-	}
 	add := func(condition string, values ...any) {
 		where.WriteString(" AND " + condition)
 		args = append(args, values...)
@@ -111,18 +75,10 @@ func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery, few bool) (
 	for _, parameter := range sortedKeys(q.Filters) {
 		add(c.Filters[parameter]+" = ?", q.Filters[parameter])
 	}
-	from := c.table
-	switch {
-	case q.UpdatedSince != "" && few:
-		from = c.changed()
-		add("updated_at >= ?", q.UpdatedSince)
-	case q.UpdatedSince != "":
-		add("+updated_at >= ?", q.UpdatedSince) // the sign keeps the planner from its index
-	}
 	if q.Cursor != "" {
 		order, id, err := d.unseal(c.Name, org, q.Cursor)
 		if err != nil {
-			return "", nil, err
+			return listing{}, err
 		}
 		if c.upwards {
 			add(c.order+" > ?", order)
@@ -130,9 +86,62 @@ func (d *DB) listQuery(org Organisation, c *Collection, q ListQuery, few bool) (
 			add("("+c.order+", id) < (?, ?)", order, id)
 		}
 	}
-	args = append(args, int64(q.Limit+1))
-	return "SELECT " + position + " AS position, id, resource FROM " + from + " WHERE org_id = ?" + where.String() +
-		" ORDER BY " + sort + " LIMIT ? + 0", args, nil
+	return listing{c, d, org, q.Limit, len(q.Filters), where.String(), args}, nil
+}
+
+// all is the statement of a page whose rows may have changed at any time.
+func (l listing) all() (string, []any) {
+	return "SELECT " + l.position() + " AS position, id, resource FROM " + l.table + l.where + l.sorted() + limited, l.with(l.limit + 1)
+}
+
+// limited is written so because a bare variable would have the statement
+// planned anew at each run.
+const limited = " LIMIT ? + 0"
+
+// position is what a cursor keeps of a row, beside its id.
+func (c *Collection) position() string {
+	if c.upwards { // a key that people choose: any character may be in it
+		return "json_quote(" + c.order + ")"
+	}
+	return c.order
+}
+
+func (c *Collection) sorted() string {
+	if c.upwards {
+		return " ORDER BY " + c.order
+	}
+	return " ORDER BY " + c.order + " DESC, id DESC"
+}
+
+// with are the arguments of the conditions and those that follow.
+func (l listing) with(more ...any) []any {
+	args := append(make([]any, 0, len(l.args)+len(more)), l.args...)
+	for _, value := range more {
+		if n, ok := value.(int); ok {
+			value = int64(n) // the driver's own statements take no other
+		}
+		args = append(args, value)
+	}
+	return args
+}
+
+// page makes a page of what was read.
+func (l listing) page(resources, positions string, err error) (Page, error) {
+	if err != nil {
+		return Page{}, storeError(err)
+	}
+	var page Page
+	var order, id string
+	page.Rows, page.HasMore, order, id = cut(resources, positions, l.limit)
+	if page.HasMore {
+		if l.upwards {
+			if err := json.Unmarshal([]byte(order), &order); err != nil {
+				return Page{}, err
+			}
+		}
+		page.Next = l.db.seal(l.Name, l.org, order, id)
+	}
+	return page, nil
 }
 
 // current reads the one resource that a query gives, or nil if there is none.

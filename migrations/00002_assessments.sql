@@ -26,7 +26,7 @@ CREATE TABLE assessments (
   UNIQUE (org_id, id),
   UNIQUE (org_id, completed_at)
 ) STRICT;
-CREATE INDEX assessments_by_updated ON assessments (org_id, updated_at);
+CREATE INDEX assessments_by_updated ON assessments (org_id, updated_at, completed_at, id);
 
 CREATE VIEW assessment_records AS
 SELECT org_id, created_at, id, json_object(

@@ -34,7 +34,7 @@ CREATE TABLE risks (
 CREATE INDEX risks_by_created ON risks (org_id, created_at, id, updated_at);
 CREATE INDEX risks_by_severity ON risks (org_id, severity, created_at, id);
 CREATE INDEX risks_by_status ON risks (org_id, status, created_at, id);
-CREATE INDEX risks_by_updated ON risks (org_id, updated_at);
+CREATE INDEX risks_by_updated ON risks (org_id, updated_at, created_at, id, severity, status);
 -- how many open risks have a severity and a likelihood
 CREATE INDEX risks_open ON risks (org_id, severity, likelihood) WHERE status IN ('Open', 'InProgress');
 

@@ -20,7 +20,7 @@ CREATE TABLE signals (
   UNIQUE (org_id, signal_type, as_of)
 ) STRICT;
 CREATE UNIQUE INDEX signals_current ON signals (org_id, signal_type) WHERE current = 1;
-CREATE INDEX signals_by_updated ON signals (org_id, updated_at) WHERE current = 1;
+CREATE INDEX signals_by_updated ON signals (org_id, updated_at, signal_type) WHERE current = 1;
 
 CREATE VIEW signal_records AS
 SELECT org_id, created_at, id, json_object(

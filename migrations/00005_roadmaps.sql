@@ -54,7 +54,7 @@ CREATE TABLE milestones (
 ) STRICT;
 CREATE INDEX milestones_by_created ON milestones (org_id, roadmap_id, created_at, id, updated_at);
 CREATE INDEX milestones_by_status ON milestones (org_id, roadmap_id, status, created_at, id);
-CREATE INDEX milestones_by_updated ON milestones (org_id, roadmap_id, updated_at);
+CREATE INDEX milestones_by_updated ON milestones (org_id, roadmap_id, updated_at, created_at, id, status);
 
 CREATE VIEW milestone_records AS
 SELECT m.org_id AS org_id, m.created_at AS created_at, m.id AS id, json_object(

@@ -53,7 +53,7 @@ CREATE INDEX obligations_by_created ON obligations (org_id, created_at, id, upda
 CREATE INDEX obligations_by_regime ON obligations (org_id, regime_id, created_at, id);
 CREATE INDEX obligations_by_status ON obligations (org_id, status, created_at, id);
 CREATE INDEX obligations_by_regime_status ON obligations (org_id, regime_id, status, created_at, id);
-CREATE INDEX obligations_by_updated ON obligations (org_id, updated_at);
+CREATE INDEX obligations_by_updated ON obligations (org_id, updated_at, created_at, id, regime_id, status);
 
 CREATE VIEW obligation_records AS
 SELECT org_id, created_at, id, json_object(

@@ -55,7 +55,7 @@ CREATE TABLE vendors (
 ) STRICT;
 CREATE INDEX vendors_by_created ON vendors (org_id, created_at, id, updated_at);
 CREATE INDEX vendors_by_status ON vendors (org_id, status, created_at, id);
-CREATE INDEX vendors_by_updated ON vendors (org_id, updated_at);
+CREATE INDEX vendors_by_updated ON vendors (org_id, updated_at, created_at, id, status);
 -- how many vendors are in a risk band, and whose contract ends next
 CREATE INDEX vendors_by_band ON vendors (org_id, initial_risk_band) WHERE status <> 'exited';
 CREATE INDEX vendors_by_contract_end ON vendors (org_id, contract_end) WHERE status <> 'exited' AND contract_end IS NOT NULL;

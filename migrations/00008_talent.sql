@@ -49,7 +49,7 @@ CREATE TABLE talent_gaps (
 ) STRICT;
 CREATE INDEX talent_gaps_by_created ON talent_gaps (org_id, created_at, id, updated_at);
 CREATE INDEX talent_gaps_by_status ON talent_gaps (org_id, status, created_at, id);
-CREATE INDEX talent_gaps_by_updated ON talent_gaps (org_id, updated_at);
+CREATE INDEX talent_gaps_by_updated ON talent_gaps (org_id, updated_at, created_at, id, status);
 
 CREATE VIEW talent_gap_records AS
 SELECT org_id, created_at, id, json_object(

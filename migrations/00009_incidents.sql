@@ -29,7 +29,7 @@ CREATE TABLE incidents (
 CREATE INDEX incidents_by_created ON incidents (org_id, created_at, id, updated_at);
 CREATE INDEX incidents_by_severity ON incidents (org_id, severity, created_at, id);
 CREATE INDEX incidents_by_status ON incidents (org_id, status, created_at, id);
-CREATE INDEX incidents_by_updated ON incidents (org_id, updated_at);
+CREATE INDEX incidents_by_updated ON incidents (org_id, updated_at, created_at, id, severity, status);
 -- incidents whose authority waits for a notification
 CREATE INDEX incidents_clocks ON incidents (org_id, notification_deadline)
   WHERE notification_required = 1 AND notified_at IS NULL AND status <> 'closed';

@@ -29,7 +29,7 @@ CREATE TABLE kpis (
 ) STRICT;
 CREATE INDEX kpis_by_created ON kpis (org_id, created_at, id, updated_at);
 CREATE INDEX kpis_by_status ON kpis (org_id, status, created_at, id);
-CREATE INDEX kpis_by_updated ON kpis (org_id, updated_at);
+CREATE INDEX kpis_by_updated ON kpis (org_id, updated_at, created_at, id, code, status);
 
 CREATE VIEW kpi_records AS
 SELECT org_id, created_at, id, json_object(

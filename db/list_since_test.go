@@ -1,0 +1,290 @@
+package db
+
+import (
+	"cmp"
+	"database/sql"
+	"encoding/json"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+)
+
+// budgets that lists of some sixty rows cross, each in another way.
+var budgets = map[string]budget{
+	"usual":                 usual,
+	"sorted":                {few: 1000, passed: 1},
+	"walked":                {passed: 1000},
+	"walked far":            {passed: 1},
+	"walked then sorted":    {few: 2, passed: 10, many: 20},
+	"walked a bit, sorted":  {passed: 1, many: 1000},
+	"sorted at some length": {few: 5, passed: 3, many: 8},
+}
+
+// TestListSince pages through each list by each filter, where the rows that were
+// changed since an instant lie at one end, in the middle or all over, and finds
+// those that Go finds, whichever way they are looked for.
+func TestListSince(t *testing.T) {
+	t.Parallel()
+	for _, c := range collections {
+		t.Run(c.Name, func(t *testing.T) {
+			t.Parallel()
+			d := opened(t)
+			org, err := d.Organisation(t.Context(), DefaultOrganisation)
+			if err != nil {
+				t.Fatal(err)
+			}
+			putMany(t, d, org, c)
+			for place, lies := range places {
+				changeThose(t, d, c, lies)
+				for _, filters := range chosen(c) {
+					want := since(t, d, c, filters)
+					for name, b := range budgets {
+						for _, limit := range []int{1, 7, 100} {
+							if limit == 1 && len(want) > 20 {
+								continue // many pages
+							}
+							got := walkThrough(t, d, org, c, ListQuery{Limit: limit, Filters: filters}, b)
+							if diff := gocmp.Diff(want, got); diff != "" {
+								t.Fatalf("changed %s, by %v, %s, %d a page (-want +got):\n%s", place, filters, name, limit, diff)
+							}
+						}
+					}
+				}
+			}
+		})
+	}
+}
+
+const (
+	before = "2026-09-01T00:00:00.000Z" // changed too long ago
+	edge   = "2026-09-02T00:00:00.000Z" // changed just at the instant asked for
+	after  = "2026-09-03T00:00:00.000Z"
+)
+
+// places say which rows of a list were changed: the nth of so many.
+var places = map[string]func(n, all int) bool{
+	"nowhere":        func(_, _ int) bool { return false },
+	"everywhere":     func(_, _ int) bool { return true },
+	"at the head":    func(n, all int) bool { return n < all/6 },
+	"in the middle":  func(n, all int) bool { return n > all/3 && n < all/2 },
+	"at the far end": func(n, all int) bool { return n > all-all/4 },
+	"last":           func(n, all int) bool { return n == all-1 },
+	"all over":       func(n, _ int) bool { return n%9 == 4 },
+}
+
+// putMany puts sixty rows, of which some were made at the same instant, and
+// rows beside the list where the table has any.
+func putMany(t *testing.T, d *DB, org Organisation, c *Collection) {
+	t.Helper()
+	random := rand.New(rand.NewPCG(1, 2))
+	records := []Record{
+		{"object": "roadmap", "version_number": json.Number("1"), "generated_at": before},
+		{"object": "roadmap", "version_number": json.Number("2"), "generated_at": before},
+	}
+	for n := range 60 {
+		r := Record{}
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(rows[c.Name], "#", fmt.Sprintf("%03d", (n*37)%60))), &r); err != nil {
+			t.Fatal(err)
+		}
+		for parameter, values := range filterValues[c.Name] {
+			r[c.Filters[parameter]] = values[random.IntN(len(values))]
+		}
+		r["created_at"] = noon.Add(time.Duration(random.IntN(12)) * time.Hour).Format(time.RFC3339Nano)
+		if c == &Scores {
+			r["completed_at"] = noon.Add(time.Duration(random.IntN(1<<20)) * time.Second).Format(time.RFC3339Nano)
+		}
+		records = append(records, r)
+		beside := Record{}
+		for member, value := range r {
+			beside[member] = value
+		}
+		switch c {
+		case &Signals:
+			beside["as_of"] = "2020-01-01T00:00:00Z" // superseded
+		case &Milestones:
+			beside["roadmap_version"] = json.Number("1")
+		default:
+			continue
+		}
+		records = append(records, beside)
+	}
+	err := d.Write(t.Context(), By{Org: org.Org, Actor: "system"}, func(tx *Tx) error {
+		for _, r := range records {
+			object := r["object"].(string)
+			delete(r, "object")
+			if _, err := tx.Put(object, r); err != nil {
+				return fmt.Errorf("%v: %w", r, err)
+			}
+		}
+		return tx.Audit(AuditEvent{Action: "test", Category: DataChange, Severity: SeverityWrite})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rows of each list, # for a number.
+var rows = map[string]string{
+	"scores":      `{"object":"assessment","verdict":"CRISIS","methodology_version":"1","overall_score":null}`,
+	"risks":       `{"object":"risk","risk_id":"R-#","description":"d","likelihood":"LIKELY"}`,
+	"signals":     `{"object":"signal","signal_type":"S \"#\u001f","module_id":"m","as_of":"2026-01-01T00:00:00Z"}`,
+	"milestones":  `{"object":"milestone","milestone_key":"M-#","title":"t","phase":"p","sequence":1,"rag_status":"RED","owner_role":"o"}`,
+	"obligations": `{"object":"obligation","obligation_key":"O-#","regime_name":"r","jurisdiction":"j","title":"t","priority_band":"LOW"}`,
+	"vendors":     `{"object":"vendor","vendor_key":"V-#","vendor_name":"v","category":"c","initial_risk_band":"LOW"}`,
+	"talent_gaps": `{"object":"talent_gap","gap_key":"G-#","role_title":"r","function_area":"f","priority_band":"LOW","recommended_path":"buy","headcount_needed":1}`,
+	"incidents":   `{"object":"incident","incident_key":"I-#","title":"t","incident_type":"other"}`,
+	"kpis":        `{"object":"kpi","code":"K-#","statement":"s","metric_name":"m","unit":"u","direction":"increase","measurement_frequency":"weekly","target_value":1}`,
+}
+
+// filterValues are what the rows have for a filter.
+var filterValues = map[string]map[string][]string{
+	"risks":       {"severity": {"HIGH", "LOW"}, "status": {"Open", "Closed", "Accepted"}},
+	"milestones":  {"status": {"blocked", "completed"}},
+	"obligations": {"regime_id": {"a", "b"}, "status": {"at_risk", "compliant"}},
+	"vendors":     {"status": {"active", "exited"}},
+	"talent_gaps": {"status": {"open", "closed"}},
+	"incidents":   {"severity": {"low", "high"}, "status": {"open", "closed"}},
+	"kpis":        {"status": {"active", "draft"}},
+}
+
+// chosen are the filters to ask by: each one's first value, the others not.
+func chosen(c *Collection) []map[string]string {
+	values := map[string]string{"type": "S \"007\x1f", "code": "K-007"}
+	for parameter, some := range filterValues[c.Name] {
+		values[parameter] = some[0]
+	}
+	all := subsets(sortedKeys(c.Filters))
+	for _, filters := range all {
+		for parameter := range filters {
+			filters[parameter] = values[parameter]
+		}
+	}
+	return all
+}
+
+// line is a row of the table of a list.
+type line struct {
+	seq                int
+	order, id, updated string
+	filtered           map[string]string
+}
+
+// lines are the rows of a list in its order, sorted by Go.
+func lines(t *testing.T, d *DB, c *Collection) []line {
+	t.Helper()
+	columns := "seq, " + c.order + ", id, updated_at"
+	parameters := sortedKeys(c.Filters)
+	for _, parameter := range parameters {
+		columns += ", " + c.Filters[parameter]
+	}
+	query := "SELECT " + columns + " FROM " + c.table
+	switch c {
+	case &Signals:
+		query += " WHERE current = 1"
+	case &Milestones:
+		query += " WHERE roadmap_id = (SELECT id FROM roadmaps WHERE version_number = 2)"
+	}
+	var all []line
+	if err := d.rows(t.Context(), func(row scanner) error {
+		l, values := line{filtered: map[string]string{}}, make([]string, len(parameters))
+		into := []any{&l.seq, &l.order, &l.id, &l.updated}
+		for i := range values {
+			into = append(into, &values[i])
+		}
+		err := row.Scan(into...)
+		for i, parameter := range parameters {
+			l.filtered[parameter] = values[i]
+		}
+		all = append(all, l)
+		return err
+	}, query); err != nil {
+		t.Fatal(err)
+	}
+	slices.SortFunc(all, func(a, b line) int {
+		if c.upwards {
+			return cmp.Compare(a.order, b.order)
+		}
+		return cmp.Or(cmp.Compare(b.order, a.order), cmp.Compare(b.id, a.id))
+	})
+	if len(all) != 60 {
+		t.Fatalf("%d rows", len(all))
+	}
+	return all
+}
+
+// changeThose says of some rows that they were changed, and of no others; those
+// beside the list were.
+func changeThose(t *testing.T, d *DB, c *Collection, lies func(n, all int) bool) {
+	t.Helper()
+	all := lines(t, d, c)
+	file, err := sql.Open("sqlite", "file:"+d.path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	run := func(statement string, args ...any) {
+		if _, err := file.ExecContext(t.Context(), statement, args...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run("UPDATE "+c.table+" SET updated_at = ?", after)
+	for n, l := range all {
+		switch {
+		case !lies(n, len(all)):
+			run("UPDATE "+c.table+" SET updated_at = ? WHERE seq = ?", before, l.seq)
+		case n%2 == 0:
+			run("UPDATE "+c.table+" SET updated_at = ? WHERE seq = ?", edge, l.seq)
+		}
+	}
+}
+
+// since are the ids of the rows changed since the edge that the filters let
+// through.
+func since(t *testing.T, d *DB, c *Collection, filters map[string]string) []string {
+	t.Helper()
+	found := []string{}
+	for _, l := range lines(t, d, c) {
+		fits := l.updated >= edge
+		for parameter, value := range filters {
+			fits = fits && l.filtered[parameter] == value
+		}
+		if fits {
+			found = append(found, l.id)
+		}
+	}
+	return found
+}
+
+// walkThrough reads all pages of a query since the edge, within a budget.
+func walkThrough(t *testing.T, d *DB, org Organisation, c *Collection, q ListQuery, b budget) []string {
+	t.Helper()
+	found := []string{}
+	for {
+		l, err := d.listing(org, c, q)
+		if err != nil {
+			t.Fatal(err)
+		}
+		page, err := l.since(t.Context(), edge, b)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var resources []struct{ ID string }
+		if err := json.Unmarshal([]byte("["+page.Rows+"]"), &resources); err != nil {
+			t.Fatal(err, page.Rows)
+		}
+		if page.HasMore != (page.Next != "") || len(resources) > q.Limit || page.HasMore && len(resources) < q.Limit {
+			t.Fatalf("%d of %d rows, more %v, next %q", len(resources), q.Limit, page.HasMore, page.Next)
+		}
+		for _, r := range resources {
+			found = append(found, r.ID)
+		}
+		if q.Cursor = page.Next; q.Cursor == "" {
+			return found
+		}
+	}
+}
