@@ -37,15 +37,17 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 	}
 	// spread evenly, they fill a page of 25 after 25·all/changed rows
 	few := changed <= b.few && changed*changed <= 25*all
-	for passed := b.passed; !few; passed *= 8 {
+	// where lookups make a walk dear, sorting is tried more often and goes further
+	further, worth := 64, 2
+	if l.filters > 0 {
+		further, worth = 8, 8
+	}
+	for passed := b.passed; !few; passed *= further {
 		page, whole, err := l.walk(ctx, instant, passed)
 		if whole || err != nil {
 			return page, err
 		}
-		most := max(b.many, 2*passed)
-		if l.filters > 0 {
-			most = max(b.many, 8*passed)
-		}
+		most := max(b.many, worth*passed)
 		if changed, _, err = l.changed(ctx, instant, most); err != nil {
 			return Page{}, err
 		}
