@@ -38,9 +38,12 @@ func (d *DB) Receiver(ctx context.Context, org Org, id string) (Receiver, error)
 	return d.readReceiver(ctx, "org_id = ? AND id = ?", org, id)
 }
 
-// ReceiverOf finds where a delivery goes now.
+// ReceiverOf finds where a claimed delivery goes now; NotFound where the claim
+// has ended. A subscription alone does not tell: a deleted one's number may be
+// that of the next.
 func (d *DB) ReceiverOf(ctx context.Context, k DeliveryKey) (Receiver, error) {
-	return d.readReceiver(ctx, "seq = ?", k.Subscription)
+	return d.readReceiver(ctx, "seq = ?1 AND EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ?2 AND subscription_seq = ?1 AND state = 'pending' AND lease = ?3)",
+		k.Subscription, k.Event, k.Lease)
 }
 
 func (d *DB) readReceiver(ctx context.Context, which string, args ...any) (Receiver, error) {

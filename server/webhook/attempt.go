@@ -46,7 +46,8 @@ func (d *Deliverer) tell() {
 }
 
 // attempt sends one delivery to where its subscription leads now; nil is one
-// that is gone. A paused receiver gets nothing: what was claimed waits.
+// that is gone, or another process's by now. A paused receiver gets nothing:
+// what was claimed waits.
 func (d *Deliverer) attempt(ctx context.Context, delivery db.Delivery) *db.Settlement {
 	to, err := d.Store.ReceiverOf(ctx, delivery.DeliveryKey)
 	switch {

@@ -1,10 +1,12 @@
 package webhook_test
 
 import (
+	"bytes"
 	"net/http"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -316,4 +318,35 @@ func TestChangedElsewhere(t *testing.T) {
 	next(1, 3)
 	other.write(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
 	next(1, 3)
+}
+
+// TestDeletedMeanwhile: what was claimed for a subscription that is deleted then
+// goes to nobody, not to the one that is made next either.
+func TestDeletedMeanwhile(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, newClock())
+	wait := make(chan struct{})
+	free := sync.OnceFunc(func() { close(wait) })
+	defer free()
+	var seen atomic.Int32
+	first, second := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+		if seen.Add(1) > 1 { // the first is acknowledged, so that more are claimed
+			<-wait
+		}
+	}), newReceiver(t, nil)
+	id, _ := s.subscribe(t, first.URL)
+	s.raise(t, 12)
+	s.run(t)
+	eventually(t, time.Minute, "two attempts wait for the receiver", func() bool { return len(first.got()) == 3 })
+	s.write(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
+	s.subscribe(t, second.URL)
+	s.raise(t, 1)
+	free()
+	newest := func() bool {
+		return slices.ContainsFunc(second.got(), func(a arrival) bool { return bytes.Contains(a.body, []byte(`"n":0}`)) })
+	}
+	eventually(t, time.Minute, "the new subscription gets its event", newest)
+	if got := len(second.got()); got != 1 || len(first.got()) != 3 {
+		t.Errorf("the new subscription got %d deliveries, the deleted one %d", got, len(first.got()))
+	}
 }
