@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -55,5 +56,44 @@ func TestCloseWaits(t *testing.T) {
 	}
 	if got := len(names(t, path, "SELECT risk_id FROM risks")); got != 200 {
 		t.Errorf("%d risks are stored, want 200", got)
+	}
+}
+
+// TestCloseWhileReading: pages that are being read when the file is closed are
+// read to their end, those that come later are refused, and the file is whole.
+func TestCloseWhileReading(t *testing.T) {
+	t.Parallel()
+	for range 5 {
+		path := newPath(t)
+		store := handle(t, path, time.Minute)
+		org := defaultOrg(t, store)
+		if err := addRisk(t.Context(), store, operator(t, store), "R"); err != nil {
+			t.Fatal(err)
+		}
+		var readers, begun sync.WaitGroup
+		for range 4 {
+			begun.Add(1)
+			readers.Go(func() {
+				begin := sync.OnceFunc(begun.Done)
+				for {
+					_, err := store.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 25})
+					begin()
+					if err != nil {
+						return
+					}
+				}
+			})
+		}
+		begun.Wait()
+		if err := store.Close(); err != nil {
+			t.Error(err)
+		}
+		if _, err := store.Generation(t.Context()); err == nil {
+			t.Error("a closed file is watched")
+		}
+		if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("the log is left: %v", err)
+		}
+		readers.Wait()
 	}
 }

@@ -275,7 +275,8 @@ func (d *DB) dsn(mode string) string {
 	return (&url.URL{Scheme: "file", Path: path, RawQuery: query.Encode()}).String()
 }
 
-// Close ends the reads under way and closes the file.
+// Close waits for the pages and the change under way and closes the file, so
+// that no change may call it. What comes later is refused.
 func (d *DB) Close() error {
 	d.generation.close()
 	d.seen.close()

@@ -7,9 +7,10 @@ import (
 
 // generation tells whether the file has changed, whoever changed it.
 type generation struct {
-	mutex sync.Mutex
-	watch *Watch
-	count int64
+	mutex  sync.Mutex
+	closed bool
+	watch  *Watch
+	count  int64
 }
 
 // Generation is a number that grows with every commit to the file, by this
@@ -19,6 +20,9 @@ func (d *DB) Generation(ctx context.Context) (int64, error) {
 	g := &d.generation
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	if g.closed {
+		return 0, errClosed
+	}
 	if g.watch == nil {
 		var err error
 		if g.watch, err = d.Watch(context.WithoutCancel(ctx)); err != nil {
@@ -41,6 +45,7 @@ func (d *DB) Generation(ctx context.Context) (int64, error) {
 func (g *generation) close() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
+	g.closed = true
 	if g.watch != nil {
 		g.watch.Close()
 		g.watch = nil

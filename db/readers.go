@@ -13,10 +13,11 @@ import (
 type readers struct {
 	db *DB
 
-	mutex  sync.Mutex
-	closed bool
-	idle   []*connection // that one query is read through at a time
-	turns  chan struct{} // a place for each connection there may be
+	mutex   sync.Mutex
+	closed  bool
+	idle    []*connection  // that one query is read through at a time
+	turns   chan struct{}  // a place for each connection there may be
+	reading sync.WaitGroup // queries under way
 }
 
 var errClosed = errors.New("sql: database is closed") // as database/sql says it
@@ -43,6 +44,7 @@ func (r *readers) row(ctx context.Context, into []any, query string, args ...any
 	if err != nil {
 		return err
 	}
+	defer r.reading.Done()
 	err = conn.row(query, args...).Scan(into...)
 	r.give(conn, err)
 	return err
@@ -54,30 +56,38 @@ func (r *readers) take(ctx context.Context) (*connection, error) {
 	if r.closed {
 		return nil, errClosed
 	}
+	var conn *connection
 	if last := len(r.idle) - 1; last >= 0 {
-		conn := r.idle[last]
-		r.idle = r.idle[:last]
-		return conn, nil
+		conn, r.idle = r.idle[last], r.idle[:last]
+	} else {
+		var err error
+		if conn, err = r.db.connect(ctx, "ro"); err != nil {
+			return nil, err
+		}
 	}
-	return r.db.connect(ctx, "ro")
+	r.reading.Add(1)
+	return conn, nil
 }
 
 // give puts a connection back, unless it failed: a new one may do better.
 func (r *readers) give(conn *connection, err error) {
-	failed := err != nil && err != sql.ErrNoRows //nolint:errorlint // never wrapped by Scan
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	if failed || r.closed {
+	if err != nil && err != sql.ErrNoRows { //nolint:errorlint // never wrapped by Scan
 		_ = conn.close()
 		return
 	}
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	r.idle = append(r.idle, conn)
 }
 
+// close waits for the queries under way, and lets no other begin.
 func (r *readers) close() error {
 	r.mutex.Lock()
-	defer r.mutex.Unlock()
 	r.closed = true
+	r.mutex.Unlock()
+	r.reading.Wait()
+	r.mutex.Lock()
+	defer r.mutex.Unlock()
 	var err error
 	for _, conn := range r.idle {
 		err = errors.Join(err, conn.close())
