@@ -19,8 +19,13 @@ import (
 type connection struct {
 	conn       driver.Conn
 	statements map[string]statement // by their text
+	open       int                  // results that are being read
 	values     []driver.NamedValue  // of the statement about to run
 }
+
+// keptStatements bounds the statements that are kept: some 20 KB each. There is
+// one for each choice of a record's members, of which an import may bring any.
+const keptStatements = 1000
 
 type statement interface {
 	driver.Stmt
@@ -42,11 +47,16 @@ func (d *DB) connect(ctx context.Context, mode string) (*connection, error) {
 }
 
 func (c *connection) close() error {
+	return errors.Join(c.forget(), c.conn.Close()) // SQLite keeps a connection that has a statement
+}
+
+func (c *connection) forget() error {
 	var err error
-	for _, statement := range c.statements { // SQLite keeps a connection that has one
+	for _, statement := range c.statements {
 		err = errors.Join(err, statement.Close())
 	}
-	return errors.Join(err, c.conn.Close())
+	clear(c.statements)
+	return err
 }
 
 // set runs a pragma that sets something. Nothing is kept of it: many take
@@ -92,7 +102,11 @@ func (c *connection) each(do func(scanner) error, query string, args ...any) err
 	if err != nil {
 		return err
 	}
-	defer rows.Close() //nolint:errcheck // it was read to its end, or failed before
+	c.open++
+	defer func() {
+		c.open--
+		_ = rows.Close() // it was read to its end, or failed before
+	}()
 	row := make(values, len(rows.Columns()))
 	for {
 		switch err := rows.Next(row); {
@@ -120,6 +134,11 @@ func (c *connection) query(query string, args []any) (driver.Rows, error) {
 func (c *connection) prepare(query string, args []any) (statement, []driver.NamedValue, error) {
 	known, ok := c.statements[query]
 	if !ok {
+		if len(c.statements) >= keptStatements && c.open == 0 {
+			if err := c.forget(); err != nil {
+				return nil, nil, err
+			}
+		}
 		made, err := c.conn.Prepare(query)
 		if err != nil {
 			return nil, nil, err

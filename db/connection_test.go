@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -196,5 +197,71 @@ func TestStatementsFail(t *testing.T) {
 	cancel()
 	if err := conn.set(ended, "PRAGMA user_version = 1"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a pragma after the end: %v", err)
+	}
+}
+
+// TestStatementsBounded: of statements in many forms few are kept, and none is
+// let go while its result is being read.
+func TestStatementsBounded(t *testing.T) {
+	t.Parallel()
+	_, conn := openConnection(t)
+	ask := func(n int) {
+		t.Helper()
+		var got int
+		if err := conn.row(fmt.Sprint("SELECT ", n)).Scan(&got); err != nil || got != n {
+			t.Errorf("%d is read as %d: %v", n, got, err)
+		}
+	}
+	read := 0
+	err := conn.each(func(scanner) error {
+		read++
+		for n := range keptStatements {
+			ask(read*keptStatements + n)
+		}
+		return nil
+	}, "SELECT value FROM json_each('[1, 2, 3]')")
+	if err != nil || read != 3 {
+		t.Errorf("%d rows of 3 are read: %v", read, err)
+	}
+	for n := range 2 * keptStatements {
+		ask(-n)
+	}
+	if got := len(conn.statements); got > keptStatements {
+		t.Errorf("%d statements are kept", got)
+	}
+}
+
+// TestManyMembers puts records with all choices of their members, as an import
+// may.
+func TestManyMembers(t *testing.T) {
+	t.Parallel()
+	d := opened(t)
+	org, err := d.Organisation(t.Context(), DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := []string{
+		"dimension", "financial_exposure_max", "financial_exposure_min", "likelihood", "mitigation_action",
+		"owner_name", "residual_gap_reason", "residual_severity", "severity", "target_date", "title",
+	}
+	err = d.Write(t.Context(), By{Org: org.Org, Actor: "system"}, func(tx *Tx) error {
+		for choice := range 1 << len(members) {
+			r := Record{"risk_id": fmt.Sprint("R-", choice), "description": "d"}
+			for n, member := range members {
+				if choice>>n&1 == 1 {
+					r[member] = nil
+				}
+			}
+			if made, err := tx.Put("risk", r); err != nil || made != Created {
+				return fmt.Errorf("%v: %v, %w", r, made, err)
+			}
+		}
+		return tx.Audit(AuditEvent{Action: "test", Category: DataChange, Severity: SeverityWrite})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if statements, sets := len(d.door.conn.statements), len(d.door.columnSets); statements > keptStatements || sets > keptStatements {
+		t.Errorf("%d statements and %d sets of columns are kept", statements, sets)
 	}
 }

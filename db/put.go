@@ -265,6 +265,9 @@ func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
 	if known := sets[key]; known != nil {
 		return known
 	}
+	if len(sets) >= keptStatements {
+		clear(sets)
+	}
 	set := &columnSet{}
 	for i, column := range columns {
 		if mask&(1<<i) != 0 {
