@@ -89,8 +89,8 @@ func (d *DB) DueSubscriptions(ctx context.Context) (due []int64, next time.Time,
 }
 
 // Deliver ends claims and makes new ones, in one transaction: nobody else is
-// given a claimed delivery before its lease ends. Those of one subscription
-// come in the order in which they fell due.
+// given a claimed delivery before its lease ends. Of each subscription those
+// that fell due first are claimed, and come in the order of their events.
 func (d *DB) Deliver(ctx context.Context, settled []Settlement, claims []Claim, lease time.Duration) ([]Delivery, error) {
 	var claimed []Delivery
 	err := d.maintain(ctx, func(tx *Tx) error {

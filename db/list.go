@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"encoding/json"
+	"slices"
 	"strings"
 )
 
@@ -64,7 +65,7 @@ type listing struct {
 func (d *DB) listing(org Organisation, c *Collection, q ListQuery) (listing, error) {
 	var where strings.Builder
 	where.WriteString(" WHERE org_id = ?")
-	args := []any{int64(org.Org)}
+	args := []any{org.Org}
 	add := func(condition string, values ...any) {
 		where.WriteString(" AND " + condition)
 		args = append(args, values...)
@@ -114,16 +115,7 @@ func (c *Collection) sorted() string {
 }
 
 // with are the arguments of the conditions and those that follow.
-func (l listing) with(more ...any) []any {
-	args := append(make([]any, 0, len(l.args)+len(more)), l.args...)
-	for _, value := range more {
-		if n, ok := value.(int); ok {
-			value = int64(n) // the driver's own statements take no other
-		}
-		args = append(args, value)
-	}
-	return args
-}
+func (l listing) with(more ...any) []any { return slices.Concat(l.args, more) }
 
 // page makes a page of what was read.
 func (l listing) page(resources, positions string, err error) (Page, error) {
