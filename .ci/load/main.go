@@ -47,7 +47,7 @@ func main() {
 	flag.Parse()
 	o := options{spell: 2 * time.Second, rounds: 5, sizes: []int{1_000, 100_000, 1_000_000}, only: *only}
 	if *short {
-		o.spell, o.rounds, o.sizes = 500*time.Millisecond, 3, []int{1_000, 20_000}
+		o.spell, o.rounds, o.sizes = 500*time.Millisecond, 3, []int{1_000, 100_000}
 	}
 	if *sizes != "" {
 		o.sizes = nil

@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"os"
@@ -185,6 +186,12 @@ func (p *process) resident() float64 {
 		}
 	}
 	return 0
+}
+
+// tellResident ends a table with the process's memory.
+func (p *process) tellResident(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "\nResident after it: %.0f MB.\n\n", p.resident())
+	return err
 }
 
 // bare starts a chi handler that writes the bytes of a file, and no more.

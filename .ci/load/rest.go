@@ -54,8 +54,7 @@ func tools(ctx context.Context, out io.Writer, b *bench) error {
 			}
 			fmt.Fprintf(out, "| %d | %.0f | %s | %.0f | %.2f |\n", connections, calls.rate, rounded(calls.p99), gets.rate, calls.rate/gets.rate)
 		}
-		_, err := fmt.Fprintln(out)
-		return err
+		return server.tellResident(out)
 	})
 }
 
@@ -78,8 +77,7 @@ func checkins(ctx context.Context, out io.Writer, b *bench) error {
 			}
 			fmt.Fprintf(out, "| %d | %.0f | %s |\n", connections, 500*r.rate, rounded(r.p99))
 		}
-		_, err := fmt.Fprintln(out)
-		return err
+		return server.tellResident(out)
 	})
 }
 
@@ -127,7 +125,6 @@ func flood(ctx context.Context, out io.Writer, b *bench) error {
 			one, two := median(alone), median(beside)
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", kind.name, rounded(one.p50), rounded(two.p50), rounded(one.p99), rounded(two.p99))
 		}
-		_, err := fmt.Fprintln(out)
-		return err
+		return server.tellResident(out)
 	})
 }

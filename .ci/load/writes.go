@@ -92,8 +92,7 @@ func (b *bench) writesBesideMutex(ctx context.Context, out io.Writer, commit tim
 			fmt.Fprintf(out, "| %d | %.0f | %s | %s | %.0f | %.0f | %.2f |\n", connections, ours.rate, rounded(ours.p50), rounded(ours.p99),
 				float64(ours.p99)/float64(commit), theirs.rate, ours.rate/theirs.rate)
 		}
-		fmt.Fprintln(out)
-		return nil
+		return server.tellResident(out)
 	})
 }
 
