@@ -288,20 +288,34 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 }
 
-// TestConcurrentFirstUse presents a new key many times at once: all are served.
+// TestConcurrentFirstUse presents a new key by 64 callers at once, from an
+// address that wrong keys of each kind come from as well, until it has no
+// requests left for them: all callers are served.
 func TestConcurrentFirstUse(t *testing.T) {
 	t.Parallel()
-	s := serve(t)
-	key := s.key(t, "read:risks")
-	done := make(chan answer)
-	for range 20 {
-		go func() { done <- s.send(t, row{path: "/risks", key: key}) }()
+	s := serve(t, withAnonymous(12))
+	key, former := s.key(t, "read:risks"), "gov_live_former_"+strings.Repeat("a", 30)
+	if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), former); err != nil {
+		t.Fatal(err)
 	}
-	for range 20 {
-		if a := <-done; a.status != 200 {
-			t.Errorf("status %d: %s", a.status, a.body)
+	var group sync.WaitGroup
+	for i := range 8 {
+		for _, wrong := range []string{key[:len(key)-8] + "00000000", fmt.Sprintf("gov_live_%024d", i), fmt.Sprintf("%s%d", former[:40], i)} {
+			group.Go(func() {
+				if a := s.send(t, row{path: "/risks", key: wrong}); a.status != 401 && a.status != 429 {
+					t.Errorf("a wrong key: status %d: %s", a.status, a.body)
+				}
+			})
 		}
 	}
+	for range 64 {
+		group.Go(func() {
+			if a := s.send(t, row{path: "/risks", key: key}); a.status != 200 {
+				t.Errorf("status %d: %s", a.status, a.body)
+			}
+		})
+	}
+	group.Wait()
 }
 
 // TestGuessesHoldUpNobodyElse guesses at one former key by many callers at

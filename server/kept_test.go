@@ -1,26 +1,39 @@
 package server_test
 
 import (
+	"bufio"
+	"context"
 	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"govsvc/db"
 	"govsvc/server"
 )
 
-// TestNothingStale reads from many goroutines while another process writes:
-// what was committed before a request is in its answer, always.
+// TestNothingStale reads from many goroutines while another process writes, and
+// this one, too: what was committed before a request is in its answer, always.
 func TestNothingStale(t *testing.T) {
 	t.Parallel()
+	if path := os.Getenv("GOVSVC_TEST_STALE"); path != "" {
+		writeWhenAsked(t, path)
+		return
+	}
 	s := serve(t)
 	key := s.key(t, "read:risks")
-	other := openStore(t, s.store.Path(), s.clock)
-	operator := by(t, other, db.DefaultOrganisation)
+	writers := []func(n int){
+		func(n int) { putRisk(t, s.store, n) },
+		anotherProcess(t, s.store.Path()),
+		anotherProcess(t, s.store.Path()),
+	}
 	var group sync.WaitGroup
-	var mutex sync.RWMutex // held by the writer only to count what is committed
-	committed := 0
+	var committed atomic.Int64
 	stop := make(chan struct{})
 	for range 4 {
 		group.Go(func() {
@@ -30,11 +43,8 @@ func TestNothingStale(t *testing.T) {
 					return
 				default:
 				}
-				mutex.RLock()
-				least := committed
-				mutex.RUnlock()
-				got := len(s.get(t, "/risks?limit=100", key).page(t).Data)
-				if got < min(least, 100) {
+				least := int(committed.Load())
+				if got := len(s.get(t, "/risks?limit=100", key).page(t).Data); got < least {
 					t.Errorf("%d risks are committed, %d are shown", least, got)
 					return
 				}
@@ -42,23 +52,68 @@ func TestNothingStale(t *testing.T) {
 		})
 	}
 	for n := range 90 {
-		store := other
-		if n%3 == 0 {
-			store = s.store // this process writes, too
-		}
-		if err := audited(t.Context(), store, operator, func(tx *db.Tx) error {
-			_, err := tx.Put("risk", sample("risk", "K", n, start))
-			return err
-		}); err != nil {
-			t.Error(err)
-			break
-		}
-		mutex.Lock()
-		committed = n + 1
-		mutex.Unlock()
+		writers[n%len(writers)](n)
+		committed.Store(int64(n + 1))
 	}
 	close(stop)
 	group.Wait()
+}
+
+// anotherProcess starts one on the same file, which writes a risk each time that
+// it is told to, and says when it is committed.
+func anotherProcess(t *testing.T, path string) func(n int) {
+	t.Helper()
+	child := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestNothingStale$") // ends when it is told nothing more
+	child.Env = append(os.Environ(), "GOVSVC_TEST_STALE="+path)
+	in, err := child.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := child.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := child.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = in.Close()
+		_, _ = io.Copy(io.Discard, out)
+		if err := child.Wait(); err != nil {
+			t.Error(err)
+		}
+	})
+	said := bufio.NewScanner(out)
+	return func(n int) {
+		fmt.Fprintln(in, n)
+		if !said.Scan() || said.Text() != fmt.Sprint("committed ", n) {
+			t.Errorf("the other process said %q", said.Text())
+		}
+	}
+}
+
+// writeWhenAsked is what the other process does.
+func writeWhenAsked(t *testing.T, path string) {
+	store := openStore(t, path, &clock{now: start})
+	asked := bufio.NewScanner(os.Stdin)
+	for asked.Scan() {
+		n, err := strconv.Atoi(asked.Text())
+		if err != nil {
+			t.Fatal(err)
+		}
+		putRisk(t, store, n)
+		fmt.Println("committed", n)
+	}
+}
+
+func putRisk(t *testing.T, store *db.DB, n int) {
+	t.Helper()
+	if err := audited(t.Context(), store, by(t, store, db.DefaultOrganisation), func(tx *db.Tx) error {
+		_, err := tx.Put("risk", sample("risk", "K", n, start))
+		return err
+	}); err != nil {
+		t.Error(err)
+	}
 }
 
 // TestKeptAnswersApart: what is held for one question is not the answer to
