@@ -24,7 +24,7 @@ func joinedRows(query string) string {
 // there are no rows.
 func (d *DB) readPage(ctx context.Context, query string, args []any) (resources, positions string, err error) {
 	var row [2]any // an aggregate gives one, also of nothing
-	err = d.fast.row(ctx, []any{&row[0], &row[1]}, query, args...)
+	err = d.fast.row(ctx, query, args...).Scan(&row[0], &row[1])
 	resources, _ = row[0].(string)
 	positions, _ = row[1].(string)
 	return resources, positions, err

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// readers reads what is asked for all the time, pages and where deliveries go,
+// readers reads what is asked for all the time: pages, keys, where deliveries go,
 // through connections of its own with the driver's own statements: half of the
 // time of a page goes elsewhere when database/sql reads it row by row.
 type readers struct {
@@ -27,27 +27,27 @@ func (r *readers) init(d *DB) {
 	r.turns = make(chan struct{}, readersAtOnce)
 }
 
-// row reads the first row of a query into what is given; sql.ErrNoRows if there
-// is none. It is read in less time than it takes to end one, so that the context
-// counts for the wait alone.
-func (r *readers) row(ctx context.Context, into []any, query string, args ...any) error {
+// row reads the first row that a query gives; sql.ErrNoRows if there is none. It
+// is read in less time than it takes to end one, so that the context counts for
+// the wait alone.
+func (r *readers) row(ctx context.Context, query string, args ...any) scanner {
 	if err := ctx.Err(); err != nil { // a free turn might be taken all the same
-		return err
+		return failedRow{err}
 	}
 	select {
 	case r.turns <- struct{}{}:
 		defer func() { <-r.turns }()
 	case <-ctx.Done():
-		return ctx.Err()
+		return failedRow{ctx.Err()}
 	}
 	conn, err := r.take(ctx)
 	if err != nil {
-		return err
+		return failedRow{err}
 	}
 	defer r.reading.Done()
-	err = conn.row(query, args...).Scan(into...)
-	r.give(conn, err)
-	return err
+	row := conn.row(query, args...)
+	r.give(conn, row)
+	return row
 }
 
 func (r *readers) take(ctx context.Context) (*connection, error) {
@@ -70,8 +70,8 @@ func (r *readers) take(ctx context.Context) (*connection, error) {
 }
 
 // give puts a connection back, unless it failed: a new one may do better.
-func (r *readers) give(conn *connection, err error) {
-	if err != nil && err != sql.ErrNoRows { //nolint:errorlint // never wrapped by Scan
+func (r *readers) give(conn *connection, row scanner) {
+	if failed, ok := row.(failedRow); ok && failed.err != sql.ErrNoRows { //nolint:errorlint // never wrapped
 		_ = conn.close()
 		return
 	}
