@@ -9,7 +9,6 @@ import (
 	"net"
 	"net/http"
 	"strconv"
-	"strings"
 	"time"
 
 	"govsvc/db"
@@ -81,12 +80,10 @@ func (s *Sender) request(ctx context.Context, to db.Receiver, delivery string, m
 	if err != nil {
 		return nil, err
 	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, "", bytes.NewReader(m.Body))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, t.url.String(), bytes.NewReader(m.Body))
 	if err != nil {
 		return nil, err
 	}
-	t.url.Host = strings.TrimSuffix(t.url.Host, ":") // as NewRequest does
-	request.URL, request.Host = t.url, t.url.Host
 	request.Header = Headers(s.agent, delivery, m, at)
 	maps.Copy(request.Header, signed)
 	// Not sent: it allows the transport to repeat a request whose kept
