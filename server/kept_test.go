@@ -28,7 +28,7 @@ func TestNothingStale(t *testing.T) {
 	s := serve(t)
 	key := s.key(t, "read:risks")
 	writers := []func(n int){
-		func(n int) { putRisk(t, s.store, n) },
+		func(n int) { load(t, s.store, db.DefaultOrganisation, []db.Record{sample("risk", "K", n, start)}) },
 		anotherProcess(t, s.store.Path()),
 		anotherProcess(t, s.store.Path()),
 	}
@@ -101,18 +101,8 @@ func writeWhenAsked(t *testing.T, path string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		putRisk(t, store, n)
+		load(t, store, db.DefaultOrganisation, []db.Record{sample("risk", "K", n, start)})
 		fmt.Println("committed", n)
-	}
-}
-
-func putRisk(t *testing.T, store *db.DB, n int) {
-	t.Helper()
-	if err := audited(t.Context(), store, by(t, store, db.DefaultOrganisation), func(tx *db.Tx) error {
-		_, err := tx.Put("risk", sample("risk", "K", n, start))
-		return err
-	}); err != nil {
-		t.Error(err)
 	}
 }
 
