@@ -56,32 +56,28 @@ func (x *exchange) readAll(limit int64) ([]byte, error) {
 	return body, nil
 }
 
-// bodyGrace is how long the rest of a body is waited for that came with a
-// refused request, so that the connection can be used again.
-const bodyGrace = time.Second
+// What is left of a body that nobody wants is read for so long, and so far.
+const (
+	bodyGrace     = 2 * time.Second
+	bodyGraceSize = 8 << 20
+)
 
-// leaveBody lets a refused request be answered before its body has come whole:
-// a client might send it slowly, to keep its place. Without a valid key the
-// connection ends with the answer.
+// leaveBody reads what is left of a refused request's body, before it is
+// answered. Many clients send everything before they read: closing on unread
+// bytes would reset the connection, and they would never learn why they were
+// refused. The body of one that sends slowly, to keep its place, is cut off.
 func (x *exchange) leaveBody() {
-	switch {
-	case x.r.ContentLength == 0:
-	case x.caller == nil:
-		dropBody(x.w)
-	default:
-		readUntil(x.w, time.Now().Add(bodyGrace))
+	boundBody(x.w, x.r)
+	if x.r.Header.Get("Expect") == "" && x.r.ContentLength <= bodyGraceSize { // else it has not been sent, or is in vain
+		_, _ = io.CopyN(io.Discard, x.r.Body, bodyGraceSize) // how it ends is net/http's to see, too
 	}
 }
 
-// dropBody has the connection end with the answer, and the rest of the
-// request's body, which would be read before that, be none.
-func dropBody(w http.ResponseWriter) {
-	w.Header().Set("Connection", "close")
-	readUntil(w, time.Now())
-}
-
-func readUntil(w http.ResponseWriter, end time.Time) {
-	_ = http.NewResponseController(w).SetReadDeadline(end) // else there is no connection to be kept
+// boundBody lets the rest of a request's body come for the time of grace.
+func boundBody(w http.ResponseWriter, r *http.Request) {
+	if r.ContentLength != 0 {
+		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyGrace)) // else there is no connection to be kept
+	}
 }
 
 var errMediaType = &api.Error{Code: api.UnsupportedMediaType, Message: "send the body as JSON, with the header Content-Type: application/json"}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/server"
 )
 
 // TestMediaTypes sends a body under right and wrong types.
@@ -71,6 +72,25 @@ func TestSizes(t *testing.T) {
 			d.untouched(t, func() { d.tell(t, long) })
 			long.body = padded(good.body, 10*w.limit)
 			d.untouched(t, func() { d.tell(t, long) })
+		}
+	}
+}
+
+// TestRefusedBodies: a client that sends all of a body before it reads learns
+// why it was refused, and is not just cut off.
+func TestRefusedBodies(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	body := strings.Repeat(" ", 4<<20)
+	for name, key := range map[string]string{"401 Unauthorized": "nonsense", "413 Request Entity Too Large": d.key} {
+		for _, length := range []string{
+			fmt.Sprintf("Content-Length: %d\r\n\r\n%s", len(body), body),
+			fmt.Sprintf("Transfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
+		} {
+			got := exchanged(t, d.url, "POST "+server.Base+"/risks HTTP/1.1\r\nAuthorization: Bearer "+key+"\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\n"+length)
+			if !strings.HasPrefix(got, name) {
+				t.Errorf("%s: %.200q", name, got)
+			}
 		}
 	}
 }
