@@ -3,6 +3,7 @@ package server
 import (
 	"context"
 	"crypto/sha256"
+	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -178,6 +179,7 @@ func (v *verifier) hash(ctx context.Context, parsed db.ParsedKey, candidates []*
 		return "", err
 	}
 	defer queue.give()
+	defer runtime.GC() // else the memory of this hash would lie about beside that of the next
 	for _, candidate := range candidates {
 		if candidate.Ended(v.store.Now()) {
 			continue
