@@ -12,9 +12,6 @@ import (
 	"govsvc/db"
 )
 
-// longestName is how many characters a key's name may have.
-const longestName = 200
-
 // mintedKey is what minting shows, and shows once (contract, section 1).
 type mintedKey struct {
 	ID        string   `json:"id"`

@@ -1,12 +1,16 @@
 package cmd
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
+
+	"govsvc/db"
 )
 
 // The values below are flags whose text is checked when it is read, be it from
@@ -141,7 +145,7 @@ func (v span) Set(text string) error {
 	return nil
 }
 
-// title is a name that a person gives.
+// title is the name of a key, as a person gives it.
 type title struct{ value *string }
 
 func (v title) Type() string   { return "NAME" }
@@ -149,8 +153,11 @@ func (v title) String() string { return *v.value }
 
 func (v title) Set(text string) error {
 	text = strings.TrimSpace(text)
-	if n := utf8.RuneCountInString(text); n == 0 || n > longestName || !utf8.ValidString(text) {
-		return fmt.Errorf("a name has 1 to %d characters", longestName)
+	if n := utf8.RuneCountInString(text); n == 0 || n > db.KeyNameLimit || !utf8.ValidString(text) {
+		return fmt.Errorf("a name has 1 to %d characters", db.KeyNameLimit)
+	}
+	if strings.ContainsFunc(text, unicode.IsControl) {
+		return errors.New("a name has no line breaks or control characters")
 	}
 	*v.value = text
 	return nil

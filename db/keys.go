@@ -62,11 +62,15 @@ type Key struct {
 	LastUsedAt *string  `json:"last_used_at"`
 }
 
-// KeyDraft is what a new key is to be.
+// KeyNameLimit is how many characters a key's name may have.
+const KeyNameLimit = 200
+
+// KeyDraft is what a new key is to be. The caller checks that its name has 1 to
+// KeyNameLimit characters, and that its scopes are known ones.
 type KeyDraft struct {
 	Name      string
 	Kind      string
-	Scopes    []string // known ones; the caller checks
+	Scopes    []string
 	ExpiresAt *time.Time
 	PerMinute *int
 	PerDay    *int

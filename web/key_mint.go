@@ -13,10 +13,6 @@ import (
 	"govsvc/server/openapi"
 )
 
-// longestKeyName is how many characters a key's name may have, as for
-// `govsvc keys mint`.
-const longestKeyName = 200
-
 // mintData is what the page that mints a key shows.
 type mintData struct {
 	Form   *Form
@@ -48,7 +44,7 @@ func (d mintData) Name() *Field { return d.Form.field("name") }
 func (v *visit) mintForm() *Form {
 	terms := v.caller.Terms
 	form := &Form{Action: "/keys/new", Submit: "Mint the key", Cancel: "/keys", Fields: []*Field{{
-		Name: "name", Label: "Name", Hint: "What the key is for: a program, a team, a machine.", Required: true, MaxLength: longestKeyName, Autofocus: true,
+		Name: "name", Label: "Name", Hint: "What the key is for: a program, a team, a machine.", Required: true, MaxLength: db.KeyNameLimit, Autofocus: true,
 	}}}
 	form.Fields = append(form.Fields, v.scopeFields()...)
 	form.Fields = append(form.Fields,
@@ -142,8 +138,8 @@ func (v *visit) keyDraft(form *Form) db.KeyDraft {
 	switch {
 	case draft.Name == "":
 		form.put("name", "Give the key a name, so that you know it again.")
-	case utf8.RuneCountInString(draft.Name) > longestKeyName:
-		form.put("name", "A name has at most "+strconv.Itoa(longestKeyName)+" characters.")
+	case utf8.RuneCountInString(draft.Name) > db.KeyNameLimit:
+		form.put("name", "A name has at most "+strconv.Itoa(db.KeyNameLimit)+" characters.")
 	case strings.ContainsFunc(draft.Name, unicode.IsControl):
 		form.put("name", "A name has no line breaks or control characters.")
 	}
