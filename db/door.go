@@ -248,8 +248,8 @@ func (w *door) transact() []*change {
 	} else if begun {
 		_ = w.do("ROLLBACK") // may be gone already, which is what is wanted
 	}
-	for _, c := range batch {
-		if err != nil && (!c.failed() || passing(c.err)) {
+	if err != nil {
+		for _, c := range batch { // those refused, too: it may be for what another one had written
 			c.err = storeError(err)
 		}
 	}

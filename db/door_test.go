@@ -183,7 +183,7 @@ func TestCancelledWriters(t *testing.T) {
 func TestLockedFile(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	store := handle(t, path, 60*time.Millisecond)
+	store := handle(t, path, time.Second)
 	by := operator(t, store)
 	if err := addRisk(t.Context(), store, by, "before"); err != nil {
 		t.Fatal(err)
@@ -221,6 +221,27 @@ func TestLockedFile(t *testing.T) {
 	}
 	if err := store.Ready(t.Context()); err != nil {
 		t.Errorf("not ready: %v", err)
+	}
+}
+
+// TestReadyWaits: where long reads have all the connections, a probe ends, too.
+func TestReadyWaits(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), 100*time.Millisecond)
+	var hold func(more int) error
+	hold = func(more int) error {
+		return store.Snapshot(t.Context(), func(*db.Snapshot) error {
+			if more > 1 {
+				return hold(more - 1)
+			}
+			if err := store.Ready(t.Context()); !db.Is(err, db.Unavailable) {
+				t.Errorf("ready while nothing can be read: %v", err)
+			}
+			return nil
+		})
+	}
+	if err := hold(4); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -196,7 +196,8 @@ func (d *DB) EvidencePacks(ctx context.Context, org Org) ([]EvidencePack, error)
 }
 
 // ExportEvidence writes a pack's zip to w and returns the pack. The audit log
-// is told first: a pack that can't be audited does not leave the file.
+// is told first: a pack that can't be audited does not leave the file. It reads
+// one piece at a time, so that a slow reader of them holds up nobody.
 func (d *DB) ExportEvidence(ctx context.Context, by By, id string, w io.Writer) (EvidencePack, error) {
 	seq, pack, err := scanEvidencePack(d.row(ctx, evidencePacks+" AND id = ?", by.Org, id))
 	if none, err := absent(err); none {
@@ -210,12 +211,17 @@ func (d *DB) ExportEvidence(ctx context.Context, by By, id string, w io.Writer) 
 	if err != nil {
 		return pack, err
 	}
-	var chunk sql.RawBytes
-	return pack, d.rows(ctx, func(row scanner) error {
-		if err := row.Scan(&chunk); err != nil {
-			return storeError(err)
+	written := int64(0)
+	for number := 0; written < pack.Size; number++ {
+		var chunk []byte
+		if err := d.row(ctx, "SELECT bytes FROM evidence_chunks WHERE pack_seq = ? AND number = ?", seq, number).Scan(&chunk); err != nil {
+			return pack, storeError(err)
 		}
-		_, err := w.Write(chunk)
-		return err
-	}, "SELECT bytes FROM evidence_chunks WHERE pack_seq = ? ORDER BY number", seq)
+		n, err := w.Write(chunk)
+		if err != nil {
+			return pack, err
+		}
+		written += int64(n)
+	}
+	return pack, nil
 }

@@ -18,12 +18,14 @@ type proof struct {
 // seconds.
 const provenFor = 30 * time.Second
 
-// Ready tells whether the file can be read and written now. It waits no longer
-// than a write would. The lock is taken each time; the disk is written to when
-// the last time was half a minute ago, or a write has failed since.
+// Ready tells whether the file can be read and written now. It waits for either
+// no longer than a write would. The lock is taken each time; the disk is written
+// to when the last time was half a minute ago, or a write has failed since.
 func (d *DB) Ready(ctx context.Context) error {
 	var one int
-	if err := d.row(ctx, "SELECT 1").Scan(&one); err != nil {
+	read, cancel := context.WithTimeout(ctx, d.options.Wait)
+	defer cancel()
+	if err := d.row(read, "SELECT 1").Scan(&one); err != nil {
 		return storeError(err)
 	}
 	p := &d.proof

@@ -45,6 +45,7 @@ func (x *exchange) readAll(limit int64) ([]byte, error) {
 	if x.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
+	x.fetched = true
 	body, err := io.ReadAll(http.MaxBytesReader(x.bare(), x.r.Body, limit))
 	var long *http.MaxBytesError
 	switch {
@@ -68,7 +69,8 @@ const (
 // refused. The body of one that sends slowly, to keep its place, is cut off.
 func (x *exchange) leaveBody() {
 	boundBody(x.w, x.r)
-	if x.r.Header.Get("Expect") == "" && x.r.ContentLength <= bodyGraceSize { // else it has not been sent, or is in vain
+	sent := x.fetched || x.r.Header.Get("Expect") == "" // else the client waits to be told to send it
+	if sent && x.r.ContentLength <= bodyGraceSize {     // else it is in vain
 		_, _ = io.CopyN(io.Discard, x.r.Body, bodyGraceSize) // how it ends is net/http's to see, too
 	}
 }

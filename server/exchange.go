@@ -31,6 +31,7 @@ type exchange struct {
 	generation int64       // of the file, when the request came
 	caller     *api.Caller // once the credential has been checked
 	read       *keptAnswer // of a read
+	fetched    bool        // the body was asked for
 	seen       *observed   // nil where nobody wants to know
 }
 

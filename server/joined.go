@@ -57,6 +57,11 @@ func (c *joining) Write(p []byte) (int, error) {
 func (c *joining) flush() error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
+	return c.send()
+}
+
+// send is flush for who holds the mutex.
+func (c *joining) send() error {
 	if len(c.held) == 0 {
 		return nil
 	}
@@ -82,8 +87,13 @@ func (c *joining) CloseWrite() error {
 	return err
 }
 
-// Close sends what is held and closes the connection.
+// Close sends what is held and closes the connection. What is being sent
+// already is cut off: the client may take nothing, and who closes, to make room
+// or at the end of the service, has others to see to.
 func (c *joining) Close() error {
-	_ = c.flush() // the other side may be gone, which is why it is being closed
+	if c.mutex.TryLock() {
+		_ = c.send() // the other side may be gone, which is why it is being closed
+		c.mutex.Unlock()
+	}
 	return c.Conn.Close()
 }

@@ -63,6 +63,57 @@ func TestJoinWrites(t *testing.T) {
 	}
 }
 
+// stuck is a connection whose other side reads nothing.
+type stuck struct {
+	net.Conn
+	writing, closed chan struct{}
+}
+
+func (s *stuck) Write([]byte) (int, error) {
+	close(s.writing)
+	<-s.closed
+	return 0, net.ErrClosed
+}
+
+func (s *stuck) Close() error {
+	close(s.closed)
+	return nil
+}
+
+// one is a listener of one connection.
+type one struct {
+	net.Listener
+	conn net.Conn
+}
+
+func (l one) Accept() (net.Conn, error) { return l.conn, nil }
+
+// TestJoinWritesClosed: who closes a connection that can't get rid of what is
+// held does not wait for its client.
+func TestJoinWritesClosed(t *testing.T) {
+	t.Parallel()
+	below := &stuck{writing: make(chan struct{}), closed: make(chan struct{})}
+	conn, err := server.JoinWrites(one{conn: below}).Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write(make([]byte, 4096)); err != nil {
+		t.Fatal(err)
+	}
+	read := make(chan error, 1)
+	go func() {
+		_, err := conn.Read(make([]byte, 1))
+		read <- err
+	}()
+	<-below.writing
+	if err := conn.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-read; err == nil {
+		t.Error("what was held is gone, and nobody is told")
+	}
+}
+
 // TestJoinWritesPipelined: requests that come in one piece are answered in
 // turn, and the connection ends as the client asked.
 func TestJoinWritesPipelined(t *testing.T) {

@@ -97,7 +97,12 @@ func exchanged(t *testing.T, url, request string) string {
 	if _, err := io.WriteString(conn, head+rest); err != nil {
 		t.Fatal(err)
 	}
-	response, err := http.ReadResponse(bufio.NewReader(conn), &http.Request{Method: request[:strings.IndexByte(request, ' ')]})
+	in, asked := bufio.NewReader(conn), &http.Request{Method: request[:strings.IndexByte(request, ' ')]}
+	response, err := http.ReadResponse(in, asked)
+	if err == nil && response.StatusCode == http.StatusContinue {
+		_ = response.Body.Close()
+		response, err = http.ReadResponse(in, asked)
+	}
 	if err != nil {
 		t.Fatalf("%.60q: %v", request, err)
 	}

@@ -1,0 +1,58 @@
+package db_test
+
+import (
+	"bytes"
+	"context"
+	"io"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// filePack files a pack with these bytes for its archive.
+func filePack(t *testing.T, store *db.DB, by db.By, archive []byte) db.EvidencePack {
+	t.Helper()
+	var pack db.EvidencePack
+	err := store.Write(t.Context(), by, func(tx *db.Tx) error {
+		pack = tx.NewEvidencePack("A pack")
+		return tx.FileEvidence(&pack, []byte("{}"), func(w io.Writer) error {
+			_, err := w.Write(archive)
+			return err
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return pack
+}
+
+type writerFunc func([]byte) (int, error)
+
+func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
+
+// TestSlowExports: who takes a pack slowly holds up nobody, however many they
+// are: each of these takes its first bytes once all have begun.
+func TestSlowExports(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), time.Minute)
+	by := operator(t, store)
+	archive := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/2/16)
+	pack := filePack(t, store, by, archive)
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	var export func(more int)
+	export = func(more int) {
+		var got bytes.Buffer
+		_, err := store.ExportEvidence(ctx, by, pack.ID, writerFunc(func(p []byte) (int, error) {
+			if got.Len() == 0 && more > 0 {
+				export(more - 1)
+			}
+			return got.Write(p)
+		}))
+		if err != nil || !bytes.Equal(got.Bytes(), archive) {
+			t.Errorf("%d bytes of %d: %v", got.Len(), len(archive), err)
+		}
+	}
+	export(4)
+}
