@@ -32,7 +32,9 @@ imported twice.
 
 All files are checked first, and nothing is written unless all of it is good. A
 record that comes twice, in one file or in two of the same import, is a fault,
-whether or not the two are alike.
+whether or not the two are alike. What a record refers to comes before it or is
+stored already: a roadmap before its milestones, a kpi before its check-ins, as
+an export has them.
 Faults are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
 1. The result is a table of how many records of each type were created, updated
 and unchanged; with --json an object: records, dry_run, types, faults and

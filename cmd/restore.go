@@ -62,7 +62,7 @@ audit_logs (org, events, head, after: how many events the live log has more).`,
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace the data file if it is there; it is kept beside")
-	c.Flags().StringVar(&rehearse, "rehearse", "", "restore this backup, or the newest in this folder, into a temporary place and compare; `FILE|FOLDER`")
+	c.Flags().StringVar(&rehearse, "rehearse", "", "restore the backup `FILE|FOLDER`, or the newest in the folder, into a temporary place and compare")
 	a.jsonFlag(c)
 	return c
 }

@@ -111,6 +111,46 @@ func TestFullDisk(t *testing.T) {
 	p.recovers("full", before...)
 }
 
+// TestBarred runs commands on a file that another user keeps for itself: they
+// say so, and what to do, and leave nothing beside the file.
+func TestBarred(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	path := c.env["GOVSVC_DB"]
+	c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes)
+	bin, err := program()
+	must(t, err)
+	user := &syscall.SysProcAttr{}
+	if os.Geteuid() == 0 {
+		user.Credential = &syscall.Credential{Uid: 65534, Gid: 65534}
+		for _, folder := range []string{builds, filepath.Dir(c.dir)} {
+			must(t, os.Chmod(folder, 0o755))
+		}
+	}
+	must(t, os.Chmod(c.dir, 0o555)) //nolint:gosec // so that others may look in
+	t.Cleanup(func() { _ = os.Chmod(c.dir, 0o700) })
+	for mode, cause := range map[os.FileMode]string{0o444: "attempt to write a readonly database", 0o000: "permission denied"} {
+		must(t, os.Chmod(path, mode))
+		for _, command := range []string{"keys list", "keys mint --name x --scope read:all", "export", "check", "audit verify", "deliver --once", "serve --addr 127.0.0.1:0"} {
+			p := exec.CommandContext(t.Context(), bin, strings.Fields(command)...)
+			p.Env, p.SysProcAttr = append(os.Environ(), "GOVSVC_DB="+path), user
+			said, err := p.CombinedOutput()
+			var exit *exec.ExitError
+			if !errors.As(err, &exit) || exit.ExitCode() != 1 {
+				t.Errorf("%s of a file of mode %v: %v: %s", command, mode, err, said)
+			}
+			line := string(said)
+			if !strings.HasPrefix(line, "govsvc: "+path+": this user may not use it: ") || !strings.Contains(line, cause) ||
+				!strings.HasSuffix(line, "; run as the user whose file it is, or let this one write the file and its folder\n") || strings.Count(line, "\n") != 1 {
+				t.Errorf("%s of a file of mode %v: %s", command, mode, line)
+			}
+		}
+	}
+	if left, err := os.ReadDir(c.dir); err != nil || len(left) != 1 {
+		t.Errorf("beside the file: %v %v", left, err)
+	}
+}
+
 // TestReadOnlyFile starts on a file that the server's user may only read. The
 // user is another one where root runs the test, whom no mode stops.
 func TestReadOnlyFile(t *testing.T) {

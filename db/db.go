@@ -132,7 +132,7 @@ func (d *DB) open(ctx context.Context) error {
 		if err := identify(ctx, d.path); errors.Is(err, errForeign) {
 			return fmt.Errorf("%w; give another path with --db", err)
 		} else if err != nil {
-			return err
+			return denied(err)
 		}
 	}
 	if err := d.door.open(ctx, d); err != nil {

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/pressly/goose/v3"
+	sqlite3 "modernc.org/sqlite/lib"
 
 	"govsvc/migrations"
 )
@@ -55,6 +56,9 @@ func (d *DB) openToRead(ctx context.Context) error {
 		return fmt.Errorf("%w; give another path", err)
 	}
 	if err := identify(ctx, d.path); err != nil {
+		if d.mode == looking {
+			err = denied(err)
+		}
 		return err
 	}
 	access := "ro"
@@ -78,18 +82,46 @@ var errDamaged = errors.New("is damaged")
 func untold(err error) bool { return corrupt(err) && !errors.Is(err, errDamaged) }
 
 // unreadable says what to do about a file that is too damaged for what was
-// wanted, unless err says so already.
+// wanted, or not for this user, unless err says so already.
 func unreadable(err error) error {
-	if !untold(err) {
-		return err
+	switch {
+	case barred(err):
+		return toldBarred(err)
+	case untold(err):
+		return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", errDamaged, err)
 	}
-	return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", errDamaged, err)
+	return err
 }
 
-// Explain says which file is damaged and what to do, where err is of that and
-// does not say so itself.
+var errBarred = errors.New("this user may not use it")
+
+// barred tells whether SQLite was let read the file alone, and err does not say
+// so itself. One that was moved away is another matter.
+func barred(err error) bool {
+	return readOnly(err) && sqliteCode(err) != sqlite3.SQLITE_READONLY_DBMOVED && !errors.Is(err, errBarred)
+}
+
+// denied is an error of opening a data file.
+func denied(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return toldBarred(err)
+	}
+	return err
+}
+
+// toldBarred says what to do where the system lets this user not use the file.
+func toldBarred(err error) error {
+	var known *Error
+	if errors.As(err, &known) && known.Err != nil {
+		err = known.Err // without "right now": it stays so
+	}
+	return fmt.Errorf("%w: %w; run as the user whose file it is, or let this one write the file and its folder", errBarred, err)
+}
+
+// Explain says which file is damaged or not for this user, and what to do, where
+// err is of that and does not say so itself.
 func (d *DB) Explain(err error) error {
-	if !untold(err) {
+	if !untold(err) && !barred(err) {
 		return err
 	}
 	return fmt.Errorf("%s: %w", d.path, unreadable(err))

@@ -76,6 +76,9 @@ func (x *exchange) callMcp(op *route) (api.Answer, error) {
 		return api.Answer{}, err
 	}
 	f, err := x.readFrame(op)
+	if err == nil {
+		_, err = x.bindQuery(op) // it takes no parameters: an unknown name is told, as everywhere
+	}
 	if err != nil {
 		return refusedMessage(err)
 	}

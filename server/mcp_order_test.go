@@ -159,6 +159,22 @@ func TestMCPRate(t *testing.T) {
 	checkRefusal(t, s.post(t, key, ping), "rate_limit_exceeded")
 }
 
+// TestMCPQuery: the operation takes no parameters, and says so of any.
+func TestMCPQuery(t *testing.T) {
+	t.Parallel()
+	s := stageEmpty(t)
+	key := s.key(t, "read:all")
+	for query, status := range map[string]int{"": 200, "?": 200, "?limit=1": 400, "?limit=1&limit=1": 400, "?x": 400, "?%zz": 400} {
+		got := s.request(t, http.MethodPost, mcpPath+query, key, ping)
+		if got.status != status {
+			t.Errorf("%q: %v", query, got)
+		}
+		if status == 400 {
+			checkRefusedMessage(t, got, -32600)
+		}
+	}
+}
+
 func mcpProtocolVersion(t *testing.T, s *mcpScene, key string) {
 	t.Helper()
 	for _, version := range []string{"2025-06-18", "2025-03-26", "2024-11-05"} {

@@ -2,10 +2,12 @@ package server_test
 
 import (
 	"net/url"
+	"strings"
 	"testing"
 	"time"
 
 	"govsvc/db"
+	"govsvc/server"
 )
 
 // TestStrangeMethods: a method that no path takes is answered in the envelope too.
@@ -15,6 +17,18 @@ func TestStrangeMethods(t *testing.T) {
 	for _, method := range []string{"BREW", "PROPFIND", "get"} {
 		s.ask(t, row{method: method, path: "/scores", status: 405, code: "method_not_allowed", has: []string{"Allow: GET, HEAD\r"}})
 		s.ask(t, row{method: method, path: "/nothing", status: 404, code: "not_found"})
+	}
+}
+
+// TestProbeMethods: the pages for machines refuse a method as the API does.
+func TestProbeMethods(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	s.url = strings.TrimSuffix(s.url, server.Base)
+	for _, path := range []string{"/healthz", "/readyz"} {
+		for _, method := range []string{"POST", "PUT", "DELETE", "OPTIONS", "BREW"} {
+			s.ask(t, row{method: method, path: path, status: 405, code: "method_not_allowed", has: []string{"Allow: GET, HEAD\r"}})
+		}
 	}
 }
 

@@ -195,10 +195,8 @@ func (s *Server) routes(functions map[string]api.Operation, fixed map[string]*ke
 		}
 	}
 	router.NotFound(s.offPath)
-	for path, answer := range map[string]http.HandlerFunc{"/healthz": s.healthz, "/readyz": s.readyz} {
-		router.Get(path, answer)
-		router.Head(path, answer)
-	}
+	router.Handle("/healthz", s.probe(s.healthz))
+	router.Handle("/readyz", s.probe(s.readyz))
 	return router
 }
 
@@ -223,9 +221,15 @@ func (s *Server) path(routes []route) http.Handler {
 				return
 			}
 		}
-		w.Header().Set("Allow", strings.Join(allow, ", "))
-		s.refuse(w, r, &api.Error{Code: api.MethodNotAllowed, Message: "this path does not take " + safeMethod(r.Method) + "; it takes " + strings.Join(allow, ", ")})
+		s.refuseMethod(w, r, allow)
 	})
+}
+
+// refuseMethod answers a method that a path does not take with those it does.
+func (s *Server) refuseMethod(w http.ResponseWriter, r *http.Request, allow []string) {
+	takes := strings.Join(allow, ", ")
+	w.Header().Set("Allow", takes)
+	s.refuse(w, r, &api.Error{Code: api.MethodNotAllowed, Message: "this path does not take " + safeMethod(r.Method) + "; it takes " + takes})
 }
 
 // safeMethod names a method in a message only if it is a usual one.
@@ -271,6 +275,17 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal *api.Err
 		}
 	}
 	x.fail(refusal)
+}
+
+// probe is a path beside the API that tells how the service is.
+func (s *Server) probe(answer http.HandlerFunc) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet && r.Method != http.MethodHead {
+			s.refuseMethod(w, r, []string{http.MethodGet, http.MethodHead})
+			return
+		}
+		answer(w, r)
+	}
 }
 
 // healthz answers 200 while the process lives.

@@ -39,6 +39,22 @@ func TestMediaTypes(t *testing.T) {
 	})
 }
 
+// TestNoMediaType: where the body may be left out, a type without a body is no
+// fault; with one it is.
+func TestNoMediaType(t *testing.T) {
+	t.Parallel()
+	d := openDesk(t)
+	d.key = d.service.key(t, "manage:webhooks")
+	for _, kind := range []string{"application/x-www-form-urlencoded", "text/plain", "application/json"} {
+		nobody := row{
+			name: kind, method: "POST", path: "/webhooks/subscriptions/00000000-0000-7000-8000-000000000000/test", key: d.key,
+			header: header("Content-Type", kind, "Idempotency-Key", "k"), status: 404, code: "not_found",
+		}
+		d.ask(t, nobody)
+	}
+	d.tell(t, write{path: "/webhooks/subscriptions/x/test", body: "{}", header: header("Content-Type", "text/plain"), status: 415, code: "unsupported_media_type"})
+}
+
 // padded is a body of just so many bytes.
 func padded(body string, size int) string { return body + strings.Repeat(" ", size-len(body)) }
 
