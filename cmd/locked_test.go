@@ -19,7 +19,7 @@ func TestLockedByAnotherProcess(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // nothing was written with it
+	defer file.Close()
 	held, err := file.BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)

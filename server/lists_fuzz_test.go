@@ -24,9 +24,9 @@ func FuzzList(f *testing.F) {
 	f.Add(uint8(2), uint16(0x01), uint8(100), int64(-1), uint8(2))           // /signals?type=…&updated_since=…
 	f.Add(uint8(8), uint16(0x31), uint8(7), int64(86_400_000_000_000), uint8(3))
 	for which := range lists { // since the very instant at which a row was changed
-		f.Add(uint8(which), uint16(0), uint8(99), int64(which), uint8(5))        //nolint:gosec // a handful of lists
-		f.Add(uint8(which), uint16(0), uint8(99), int64(60+which), uint8(5))     //nolint:gosec // the same
-		f.Add(uint8(which), uint16(0x1111), uint8(4), int64(30+which), uint8(5)) //nolint:gosec // the same
+		f.Add(uint8(which), uint16(0), uint8(99), int64(which), uint8(5))
+		f.Add(uint8(which), uint16(0), uint8(99), int64(60+which), uint8(5))
+		f.Add(uint8(which), uint16(0x1111), uint8(4), int64(30+which), uint8(5))
 	}
 	s := serve(f)
 	key := s.key(f, "read:all")
@@ -60,7 +60,7 @@ func FuzzList(f *testing.F) {
 		if form%4 != 0 {
 			instant = start.Add(time.Duration(since % int64(60*24*time.Hour)))
 			if form%8 >= 4 {
-				instant = timeOf(rows[l.path][uint64(since)%uint64(len(rows[l.path]))], "updated_at") //nolint:gosec // any row will do
+				instant = timeOf(rows[l.path][uint64(since)%uint64(len(rows[l.path]))], "updated_at")
 			}
 			query.Set("updated_since", written(&instant, form))
 		}

@@ -34,7 +34,7 @@ func FuzzPages(f *testing.F) {
 		if at < 0 {
 			f.Fatalf("no %s %s", method, path)
 		}
-		f.Add(uint8(at), id, query, form, false, "govsvc_flash=PHhzcz4") //nolint:gosec // a hundred routes
+		f.Add(uint8(at), id, query, form, false, "govsvc_flash=PHhzcz4")
 	}
 	risk, _ := s.find("risk", "")["id"].(string)
 	kpi, _ := s.find("kpi", "")["id"].(string)
@@ -56,7 +56,7 @@ func FuzzPages(f *testing.F) {
 			part(`name="type"`, "risk") + part(`name="file"; filename="a.csv"`, "risk_id,description\nR,<xss>\n") + "--x--\r\n",
 			part(`name="file"; filename="../\x00\u2028"`, "") + "--x", "--x\r\n\r\n", "",
 		} {
-			f.Add(uint8(at), "", "", form, true, "") //nolint:gosec // the same
+			f.Add(uint8(at), "", "", form, true, "")
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, id, query, form string, upload bool, cookies string) {
