@@ -12,6 +12,7 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 )
@@ -165,6 +166,7 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 	ctx, kill := context.WithCancel(p.t.Context())
 	defer kill()
 	group.Go(func() { orders = p.command(ctx, round) })
+	var answered atomic.Int64
 	for connection := range connections {
 		own := rand.New(rand.NewPCG(uint64(round), uint64(seeds[connection])))
 		group.Go(func() {
@@ -181,11 +183,15 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 				if status == 0 {
 					return
 				}
+				answered.Add(1)
 			}
 		})
 	}
-	// the first request of a process verifies the key's hash
-	time.Sleep(time.Duration(60+random.IntN(250)) * time.Millisecond)
+	// A moment that is told by what was done: in none that a clock tells is
+	// there much to lose on a machine that is busy.
+	enough := random.Int64N(60)
+	until(p.t, func() bool { return answered.Load() >= enough }, "%d writes to be answered; log:\n%s", enough, p.log)
+	time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
 	if random.IntN(2) == 0 { // either may go first
 		kill()
 	}

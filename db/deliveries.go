@@ -176,16 +176,18 @@ func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
 		return nil, err
 	}
 	last := claimed[len(claimed)-1].Event
-	_, err = tx.exec(`UPDATE deliveries SET due_at = ?4, lease = lease + 1
+	// when it was claimed says of a claim that outlived its process whether the
+	// clock was ahead; see HastenDeliveries
+	_, err = tx.exec(`UPDATE deliveries SET due_at = ?4, lease = lease + 1, updated_at = ?5
 		WHERE subscription_seq = ?1 AND state = 'pending' AND (due_at, event_seq) <= (?2, ?3)`,
-		c.Subscription, due, last, Timestamp(until))
+		c.Subscription, due, last, Timestamp(until), tx.At())
 	slices.SortFunc(claimed, func(a, b Delivery) int { return int(a.Event - b.Event) })
 	return claimed, err
 }
 
-// HastenDeliveries makes due now what was put off while the clock was ahead: it
-// would wait until the clock is there again, which may be years. It returns how
-// many those are. What is claimed meanwhile is left alone.
+// HastenDeliveries makes due now what was put off or claimed while the clock was
+// ahead: it would wait until the clock is there again, which may be years. It
+// returns how many those are. What was claimed since is left alone.
 func (d *DB) HastenDeliveries(ctx context.Context) (n int64, err error) {
 	const ahead = ` FROM deliveries WHERE state = 'pending' AND subscription_seq IN (SELECT seq FROM webhook_subscriptions)
 		AND due_at > ?1 AND updated_at > ?1 AND due_at >= updated_at`

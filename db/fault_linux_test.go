@@ -23,12 +23,13 @@ var faults = []struct {
 	name string
 	kind ioKind
 	code int32
+	most int // points from one to the next: there are few of some kinds
 }{
-	{"full", ioWrite, sqlite3.SQLITE_FULL},
-	{"write", ioWrite, sqlite3.SQLITE_IOERR_WRITE},
-	{"sync", ioSync, sqlite3.SQLITE_IOERR_FSYNC},
-	{"read", ioRead, sqlite3.SQLITE_IOERR_READ},
-	{"truncate", ioTruncate, sqlite3.SQLITE_IOERR_TRUNCATE},
+	{"full", ioWrite, sqlite3.SQLITE_FULL, 61},
+	{"write", ioWrite, sqlite3.SQLITE_IOERR_WRITE, 61},
+	{"sync", ioSync, sqlite3.SQLITE_IOERR_FSYNC, 4},
+	{"read", ioRead, sqlite3.SQLITE_IOERR_READ, 30},
+	{"truncate", ioTruncate, sqlite3.SQLITE_IOERR_TRUNCATE, 1},
 }
 
 // TestDiskFaults lets the disk fail at one point after the other of a stretch of
@@ -56,14 +57,16 @@ func TestDiskFaults(t *testing.T) {
 		for _, lasting := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s, lasting %v", fault.name, lasting), func(t *testing.T) {
 				t.Parallel()
-				points, first := 0, 1+rand.IntN(*faultEvery)
-				for n := first; ; n += *faultEvery {
-					reached := faultyWork(t, template, fault.kind, fault.code, n, lasting)
-					if points = n; !reached || t.Failed() {
-						break
-					}
+				every := min(*faultEvery, fault.most)
+				first := 1 + rand.IntN(every)
+				n := first
+				for faultyWork(t, template, fault.kind, fault.code, n, lasting) && !t.Failed() {
+					n += every
 				}
-				t.Logf("from point %d to %d", first, points)
+				if n == first && !t.Failed() {
+					t.Errorf("there is no point %d: nothing has failed, and nothing was shown", first)
+				}
+				t.Logf("from point %d to %d, every %d", first, n, every)
 			})
 		}
 	}
@@ -96,14 +99,16 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 		return 0
 	})
 	var mutex sync.Mutex
-	var acknowledged []string
+	var acknowledged, refused []string
 	work := func(about string, err error) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		switch {
 		case err == nil:
 			acknowledged = append(acknowledged, about)
-		case !db.Is(err, db.Unavailable):
+		case db.Is(err, db.Unavailable):
+			refused = append(refused, about)
+		default:
 			t.Errorf("point %d: %s: %v, want Unavailable", n, about, err)
 		}
 	}
@@ -132,16 +137,32 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 	if err := listed(t, store, org); err != nil {
 		t.Errorf("point %d: it can't be read although the disk is mended: %v", n, err)
 	}
-	for _, wrong := range notWhole(t, store, path, acknowledged) {
+	for _, wrong := range append(notWhole(t, store, path, acknowledged), thereAfterAll(t, path, refused)...) {
 		t.Errorf("point %d: %s", n, wrong)
 	}
 	if err := store.Close(); err != nil {
 		t.Errorf("point %d: %v", n, err)
 	}
-	for _, wrong := range notWhole(t, handle(t, path, time.Minute), path, acknowledged) {
+	for _, wrong := range append(notWhole(t, handle(t, path, time.Minute), path, acknowledged), thereAfterAll(t, path, refused)...) {
 		t.Errorf("point %d, opened anew: %s", n, wrong)
 	}
 	return reached
+}
+
+// thereAfterAll says which risks are stored although their writers were told
+// that nothing was done.
+func thereAfterAll(t *testing.T, path string, refused []string) (faults []string) {
+	t.Helper()
+	file := behind(t, path)
+	defer file.Close() //nolint:errcheck // read only
+	for _, name := range refused {
+		var there bool
+		err := file.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT 1 FROM risks WHERE risk_id = ?)", name).Scan(&there)
+		if err != nil || there {
+			faults = append(faults, fmt.Sprintf("%s was refused and is there: %v, %v", name, there, err))
+		}
+	}
+	return faults
 }
 
 func listed(t *testing.T, store *db.DB, org db.Organisation) error {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -134,6 +135,28 @@ func TestHashingWaits(t *testing.T) {
 	d.options.Wait = wait
 	if _, _, err := d.SignIn(t.Context(), attempt); err != nil {
 		t.Error(err)
+	}
+}
+
+// TestRefusalsTakeAHash: a sign-in waits for its turn to hash whatever is wrong
+// with it, for a name that nobody has, too, so that no time tells one from
+// another. (TestTimingOfSignIn measures it.)
+func TestRefusalsTakeAHash(t *testing.T) {
+	t.Parallel()
+	d := opened(t)
+	if _, err := d.CreateFirstUser(t.Context(), "ada", "plain tulips at noon"); err != nil {
+		t.Fatal(err)
+	}
+	for range hashers {
+		d.hashing <- struct{}{}
+	}
+	d.options.Wait = time.Nanosecond
+	for _, name := range []string{"ada", "nobody", "", "\xff", strings.Repeat("x", 1<<20)} {
+		for _, password := range []string{"wrong", "", "\xff", strings.Repeat("x", 1<<20)} {
+			if _, _, err := d.SignIn(t.Context(), SignInAttempt{Name: name, Password: password}); !Is(err, Unavailable) {
+				t.Errorf("%.20q with %.20q: %v, though nothing can be hashed", name, password, err)
+			}
+		}
 	}
 }
 

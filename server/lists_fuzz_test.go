@@ -19,10 +19,15 @@ import (
 // instant, and for the same of the same records filtered and sorted in Go.
 func FuzzList(f *testing.F) {
 	f.Add(uint8(0), uint16(0), uint8(25), int64(0), uint8(0))
-	f.Add(uint8(1), uint16(0x21), uint8(3), int64(0), uint8(0))              // /risks?severity=…&status=…&limit=3
+	f.Add(uint8(1), uint16(0x2121), uint8(3), int64(0), uint8(0))            // /risks?severity=…&status=…&limit=3
 	f.Add(uint8(1), uint16(0x02), uint8(1), int64(90_000_000_001), uint8(1)) // and since an instant, with nanoseconds
 	f.Add(uint8(2), uint16(0x01), uint8(100), int64(-1), uint8(2))           // /signals?type=…&updated_since=…
 	f.Add(uint8(8), uint16(0x31), uint8(7), int64(86_400_000_000_000), uint8(3))
+	for which := range lists { // since the very instant at which a row was changed
+		f.Add(uint8(which), uint16(0), uint8(99), int64(which), uint8(5))
+		f.Add(uint8(which), uint16(0), uint8(99), int64(60+which), uint8(5))
+		f.Add(uint8(which), uint16(0x1111), uint8(4), int64(30+which), uint8(5))
+	}
 	s := serve(f)
 	key := s.key(f, "read:all")
 	rows := map[string][]db.Record{}
@@ -54,6 +59,9 @@ func FuzzList(f *testing.F) {
 		instant := time.Time{}
 		if form%4 != 0 {
 			instant = start.Add(time.Duration(since % int64(60*24*time.Hour)))
+			if form%8 >= 4 {
+				instant = timeOf(rows[l.path][uint64(since)%uint64(len(rows[l.path]))], "updated_at")
+			}
 			query.Set("updated_since", written(&instant, form))
 		}
 		want := shown(l, rows[l.path], query, instant)
@@ -124,30 +132,31 @@ func written(instant *time.Time, form uint8) string {
 // shown are the ids of the records that a query asks for, in their order:
 // newest first, signals by type.
 func shown(l list, records []db.Record, query url.Values, since time.Time) []string {
-	at := func(r db.Record, member string) time.Time {
-		instant, err := time.Parse(time.RFC3339Nano, r[member].(string))
-		if err != nil {
-			panic(err)
-		}
-		return instant
-	}
 	rows := slices.DeleteFunc(slices.Clone(records), func(r db.Record) bool {
 		for parameter, filter := range l.filter {
 			if query.Has(parameter) && query.Get(parameter) != r[filter[0]] {
 				return true
 			}
 		}
-		return at(r, "updated_at").Before(since)
+		return timeOf(r, "updated_at").Before(since)
 	})
 	slices.SortFunc(rows, func(a, b db.Record) int {
 		if l.object == "signal" {
 			return strings.Compare(a["signal_type"].(string), b["signal_type"].(string))
 		}
-		return cmp.Or(at(b, l.newest).Compare(at(a, l.newest)), strings.Compare(b["id"].(string), a["id"].(string)))
+		return cmp.Or(timeOf(b, l.newest).Compare(timeOf(a, l.newest)), strings.Compare(b["id"].(string), a["id"].(string)))
 	})
 	ids := make([]string, len(rows))
 	for i, r := range rows {
 		ids[i] = r["id"].(string)
 	}
 	return ids
+}
+
+func timeOf(r db.Record, member string) time.Time {
+	instant, err := time.Parse(time.RFC3339Nano, r[member].(string))
+	if err != nil {
+		panic(err)
+	}
+	return instant
 }

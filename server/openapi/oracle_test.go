@@ -2,15 +2,19 @@ package openapi_test
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"net/url"
 	"reflect"
+	"regexp"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
@@ -109,20 +113,15 @@ func TestSchemasCompile(t *testing.T) {
 // after encoding, and its verdict is the oracle's but for what is stricter on
 // purpose: lengths after trimming, white space of all scripts, time zones.
 func FuzzDecode(f *testing.F) {
-	names := slices.Concat(recordNames(), []string{
-		"CreateRisk", "UpdateRisk", "CreateIncident", "UpdateIncident", "CreateKpiCheckins",
-		"CreateVendor", "UpdateVendor", "CreateWebhookSubscription", "TestWebhookSubscription", "McpMessage",
-	})
+	names := slices.Concat(recordNames(), slices.Sorted(maps.Keys(bodies)))
 	o := newOracle(f)
-	for i, name := range names {
-		f.Add(uint8(i), []byte(minimal[strings.ToLower(name)]))
-	}
 	for i, object := range recordOrder {
 		f.Add(uint8(i), []byte(minimal[object]))
 	}
+	for i, name := range names {
+		f.Add(uint8(i), []byte(bodies[name]))
+	}
 	f.Add(uint8(1), []byte(riskLine))
-	f.Add(uint8(18), []byte(`{"checkins":[{"key_result_code":"A","value":1.0e2,"period_start":"2026-09-12T00:00:00Z"}]}`))
-	f.Add(uint8(21), []byte(`{"url":"https://example.com","event_types":["risk.created"],"description":null}`))
 	f.Fuzz(func(t *testing.T, choice uint8, data []byte) {
 		name := names[int(choice)%len(names)]
 		schema := document(t).Schema(name)
@@ -143,6 +142,52 @@ func FuzzDecode(f *testing.F) {
 			t.Errorf("%s: %s became %v, %v", name, encoded, again, faults)
 		}
 	})
+}
+
+// bodies are a request of each schema that a body is read with.
+var bodies = map[string]string{
+	"CreateRisk":     `{"title":"T","description":"Decisions drift with the season.","severity":"HIGH","likelihood":"RARE","target_date":"2026-12-31"}`,
+	"UpdateRisk":     `{"status":"Closed","residual_severity":null,"severity_change_reason":"The model was withdrawn."}`,
+	"CreateIncident": `{"title":"T","incident_type":"bias_harm","notification_required":true,"notification_deadline":"2026-10-01T12:00:00+02:00"}`,
+	"UpdateIncident": `{"status":"contained","description":null}`,
+	"CreateKpiCheckins": `{"checkins":[{"key_result_code":"A","value":1.0e2,"period_start":"2026-09-12T00:00:00Z"},` +
+		`{"key_result_id":"01990000-0000-7000-8000-000000000001","value":-0.5}]}`,
+	"CreateVendor":              `{"vendor_key":"v","vendor_name":"V","category":"LLM","initial_risk_band":"HIGH","annual_cost_usd":0,"contract_end":null}`,
+	"UpdateVendor":              `{"status":"exited","contract_start":"2026-09-12","notes":"N"}`,
+	"CreateWebhookSubscription": `{"url":"https://example.com","event_types":["risk.created"],"description":null}`,
+	"UpdateWebhookSubscription": `{"active":false,"event_types":[]}`,
+	"TestWebhookSubscription":   `{}`,
+	"McpMessage":                `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks"}}`,
+}
+
+// TestFuzzedBodies: FuzzDecode has every schema that an operation's body is
+// read with.
+func TestFuzzedBodies(t *testing.T) {
+	t.Parallel()
+	var served struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.Unmarshal(document(t).JSON(), &served); err != nil {
+		t.Fatal(err)
+	}
+	const component = `"$ref":"#/components/schemas/`
+	seen := 0
+	for path, methods := range served.Paths {
+		for method, text := range methods {
+			var op struct{ RequestBody json.RawMessage }
+			if method == "parameters" || json.Unmarshal(text, &op) != nil || op.RequestBody == nil {
+				continue
+			}
+			_, after, _ := strings.Cut(string(op.RequestBody), component)
+			name, _, _ := strings.Cut(after, `"`)
+			if seen++; bodies[name] == "" {
+				t.Errorf("%s %s: FuzzDecode does not know its body %q", method, path, name)
+			}
+		}
+	}
+	if seen < len(bodies) {
+		t.Errorf("%d operations with a body, want %d or more", seen, len(bodies))
+	}
 }
 
 var recordOrder = []string{
@@ -186,13 +231,16 @@ func checkRefusal(t *testing.T, schema *jsonschema.Schema, data []byte, faults [
 }
 
 // FuzzQuery: binding never panics, refuses with a fault that names something,
-// and what it accepts it accepts again.
+// and takes just what the oracle takes of the same values as a tool's arguments.
 func FuzzQuery(f *testing.F) {
 	f.Add("limit=5&severity=HIGH")
 	f.Add("limit=+5&updated_since=2026-09-12T00:00:00Z")
+	f.Add("limit=100&status=Open&updated_since=2026-09-12")
+	f.Add("type=drift&limit=101")
 	f.Add("status=open&status=open&cursor=")
 	f.Add("%A4=1") // no UTF-8
 	f.Add("=1")
+	tools := toolSchemas(f)
 	f.Fuzz(func(t *testing.T, raw string) {
 		query, err := url.ParseQuery(raw)
 		if err != nil {
@@ -200,6 +248,10 @@ func FuzzQuery(f *testing.F) {
 		}
 		for _, op := range document(t).Operations {
 			values, err := op.Query(query)
+			given, single := argumentsOf(op, query)
+			if schema := tools[op.ID]; schema != nil && (err == nil) != (single && schema.Validate(given) == nil) {
+				t.Errorf("%s: %q is answered %v, which is not the oracle's verdict", op.ID, raw, err)
+			}
 			if err != nil {
 				var fault *openapi.Fault
 				nameless := query.Has("") // which is a name, too
@@ -209,9 +261,93 @@ func FuzzQuery(f *testing.F) {
 				continue
 			}
 			for name := range query {
-				if values[name] == nil {
-					t.Errorf("%s: %s is lost", op.ID, name)
+				if values[name] == nil || fmt.Sprint(values[name]) != query.Get(name) {
+					t.Errorf("%s: %s is bound as %v", op.ID, name, values[name])
 				}
+			}
+		}
+	})
+}
+
+// argumentsOf are a query's values as JSON has them; false where JSON can't
+// have them: a repeated name, an empty value, bytes that are no text.
+func argumentsOf(op *openapi.Operation, query url.Values) (given map[string]any, single bool) {
+	given = map[string]any{}
+	for name, all := range query {
+		if len(all) != 1 || all[0] == "" || !utf8.ValidString(name+all[0]) || strings.Contains(all[0], "\x00") {
+			return nil, false
+		}
+		given[name] = all[0]
+		if p := op.Parameter(name); p != nil && p.Integer && plainNumber.MatchString(all[0]) {
+			given[name] = json.Number(all[0])
+		}
+	}
+	return given, true
+}
+
+var plainNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
+
+// toolSchemas are the schemas of the tools' arguments, in the oracle's words, by
+// operation.
+func toolSchemas(t testing.TB) map[string]*jsonschema.Schema {
+	t.Helper()
+	o, schemas := newOracle(t), map[string]*jsonschema.Schema{}
+	for _, op := range document(t).Operations {
+		if op.Tool == nil {
+			continue
+		}
+		input, err := jsonschema.UnmarshalJSON(bytes.NewReader(op.Tool.Input))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := o.compiler.AddResource(op.ID+".json", input); err != nil {
+			t.Fatal(err)
+		}
+		if schemas[op.ID], err = o.compiler.Compile(op.ID + ".json"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return schemas
+}
+
+// FuzzArguments gives a tool of MCP any arguments: what is taken and refused is
+// what the oracle says of the schema that tools/list shows.
+func FuzzArguments(f *testing.F) {
+	for _, seed := range []string{
+		"", "{}", `{"limit":25,"cursor":"x"}`, `{"severity":"HIGH","status":"Open","updated_since":"2026-09-12"}`, `{"limit":1e1}`, `{"limit":"5"}`,
+		`{"limit":null}`, `{"page":2}`, "[]", "null", `{"limit":5,"limit":6}`, `{"regime_id":"gdpr"}`, `{"type":"\ud800"}`,
+	} {
+		f.Add(uint8(2), []byte(seed))
+		f.Add(uint8(7), []byte(seed))
+	}
+	schemas := toolSchemas(f)
+	f.Fuzz(func(t *testing.T, which uint8, raw []byte) {
+		var tools []*openapi.Operation
+		for _, op := range document(t).Operations {
+			if op.Tool != nil {
+				tools = append(tools, op)
+			}
+		}
+		op := tools[int(which)%len(tools)]
+		values, err := op.Arguments(raw)
+		if err != nil {
+			var fault *openapi.Fault
+			if !errors.As(err, &fault) {
+				t.Fatalf("%s: %v is no fault", op.ID, err)
+			}
+			checkRefusal(t, schemas[op.ID], raw, []openapi.Fault{*fault})
+			return
+		}
+		given, err := jsonschema.UnmarshalJSON(strings.NewReader(cmp.Or(string(raw), "{}")))
+		if err != nil {
+			t.Fatalf("%s takes %q: %v", op.ID, raw, err)
+		}
+		if err := schemas[op.ID].Validate(given); err != nil {
+			t.Errorf("%s takes %s: %v", op.ID, raw, err)
+		}
+		for _, p := range op.Parameters {
+			if _, there := given.(map[string]any)[p.Name]; there != (values[p.Name] != nil) && p.Default == nil {
+				t.Errorf("%s: %s of %s is bound as %v", op.ID, p.Name, raw, values[p.Name])
 			}
 		}
 	})

@@ -2,10 +2,13 @@ package webhook_test
 
 import (
 	"errors"
+	"net"
 	"net/netip"
 	"os"
 	"strings"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"govsvc/db"
 	"govsvc/server/webhook"
@@ -93,12 +96,46 @@ func TestGoodURLs(t *testing.T) {
 	refused(t, "no such name", "https://example.com/", public(t, table(nil)).CheckURL(t.Context(), "https://example.com/"))
 }
 
-// TestLookupFails: DNS that is out of order is nobody's mistake.
+// noDNS are the ways in which DNS is out of order.
+func noDNS(host string) []error {
+	return []error{
+		os.ErrDeadlineExceeded,
+		&net.DNSError{Err: "server misbehaving", Name: host, IsTemporary: true},
+		&net.DNSError{Err: "i/o timeout", Name: host, IsTimeout: true},
+		&net.DNSError{Err: "connection refused", Name: host},
+	}
+}
+
+// TestLookupFails: DNS that is out of order is nobody's mistake, and a delivery
+// that meets it waits for its next attempt.
 func TestLookupFails(t *testing.T) {
 	t.Parallel()
-	broken := dns(func(string) ([]netip.Addr, error) { return nil, os.ErrDeadlineExceeded })
-	if err := public(t, broken).CheckURL(t.Context(), "https://example.com/"); !db.Is(err, db.Unavailable) {
-		t.Errorf("%v, want Unavailable", err)
+	for _, failure := range noDNS("example.com") {
+		var mended atomic.Bool
+		names := dns(func(string) ([]netip.Addr, error) {
+			if mended.Load() {
+				return []netip.Addr{netip.MustParseAddr("127.0.0.1")}, nil
+			}
+			return nil, failure
+		})
+		if err := public(t, names).CheckURL(t.Context(), "https://example.com/"); !db.Is(err, db.Unavailable) {
+			t.Errorf("%v: %v, want Unavailable", failure, err)
+		}
+		clock := newClock()
+		s := newScene(t, clock, func(c *webhook.Config) {
+			c.Sender = newSender(t, func(c *webhook.SenderConfig) { c.Resolver, c.Now = names, clock.Now })
+		})
+		r := newReceiver(t, nil)
+		s.subscribe(t, strings.Replace(r.URL, "127.0.0.1", "example.com", 1))
+		s.raise(t, 1)
+		if total := s.deliver(t); total != (webhook.Totals{Failed: 1}) {
+			t.Errorf("%v: %+v, want one that is tried again", failure, total)
+		}
+		mended.Store(true)
+		clock.advance(5 * time.Second)
+		if total := s.deliver(t); total != (webhook.Totals{Delivered: 1}) || len(r.got()) != 1 {
+			t.Errorf("%v: mended: %+v, %d arrived", failure, total, len(r.got()))
+		}
 	}
 }
 
