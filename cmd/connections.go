@@ -1,20 +1,23 @@
 package cmd
 
 import (
+	"context"
 	"crypto/tls"
 	"net"
 	"net/http"
 	"net/netip"
 	"sync"
 	"sync/atomic"
+
+	"govsvc/server/limit"
 )
 
 // connections is a listener that bounds how many connections are open, in all
 // and from one address, so that clients who open many and say little can't
 // shut others out. Where there is no room for a new one, the one that has
-// waited longest for a request, or for the rest of a request's head, gives way;
-// a request that is being answered never does. Where none can, the new one is
-// closed.
+// waited longest for a request, for the rest of a request's head, or for a body
+// that nobody will read, gives way; a request that is being answered never does.
+// Where none can, the new one is closed.
 type connections struct {
 	net.Listener
 	most, perAddress int // 0 is no bound
@@ -146,22 +149,47 @@ func (l *connections) forget(c *connection) {
 	}
 }
 
+// yields notes whether the connection waits, and gives way therefore, or not.
+func (c *connection) yields(now bool) {
+	if now {
+		c.waiting.Store(c.list.clock.Add(1))
+	} else {
+		c.waiting.Store(0)
+	}
+}
+
+// context lets who answers the requests of a connection tell whether it yields
+// (http.Server.ConnContext).
+func (l *connections) context(ctx context.Context, conn net.Conn) context.Context {
+	if c := beneath(conn); c != nil {
+		return limit.Yielding(ctx, c.yields)
+	}
+	return ctx
+}
+
+// beneath is the connection that is counted of one that net/http knows; nil if
+// there is none.
+func beneath(conn net.Conn) *connection {
+	if secure, ok := conn.(*tls.Conn); ok {
+		conn = secure.NetConn()
+	}
+	c, _ := conn.(*connection)
+	return c
+}
+
 // changed notes what net/http says about a connection (http.Server.ConnState):
 // it is active from when the head of a request has come whole until the answer
 // has left.
 func (l *connections) changed(conn net.Conn, state http.ConnState) {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
-	}
-	c, ok := conn.(*connection)
-	if !ok {
+	c := beneath(conn)
+	if c == nil {
 		return
 	}
 	switch state {
 	case http.StateActive:
-		c.waiting.Store(0)
+		c.yields(false)
 	case http.StateIdle:
-		c.waiting.Store(l.clock.Add(1))
+		c.yields(true)
 	case http.StateNew, http.StateHijacked, http.StateClosed: // as it was, until it is closed
 	}
 }

@@ -114,6 +114,37 @@ func TestSlowBodies(t *testing.T) {
 	c.end(s)
 }
 
+// TestSlowBodiesGiveWay: connections on which a body does not come that anybody
+// may begin shut nobody out.
+func TestSlowBodiesGiveWay(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	for _, path := range []string{"/api/v1/risks", "/signin"} {
+		s := c.serve("--max-connections", "8") // two from an address
+		var slow []net.Conn
+		for i := range 24 {
+			conn := c.dial(s.url, "127.0.0."+strconv.Itoa(10+i%8))
+			slow = append(slow, conn)
+			// one that gave way already can't be written to
+			_, _ = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n")
+		}
+		var answer []byte
+		for try := 0; try < 150 && len(answer) == 0; try++ { // the heads have to be read first
+			time.Sleep(10 * time.Millisecond)
+			conn := c.dial(s.url, "127.0.0.2")
+			_, _ = io.WriteString(conn, "GET /healthz HTTP/1.0\r\n\r\n")
+			answer, _ = io.ReadAll(conn)
+		}
+		if !strings.HasPrefix(string(answer), "HTTP/1.0 200 ") {
+			t.Errorf("%s: a new client got %.60q", path, answer)
+		}
+		for _, conn := range slow { // else the server waits for them at its end
+			_ = conn.Close()
+		}
+		c.end(s)
+	}
+}
+
 // TestBusyConnectionsStay: a request under way is not given up for a new
 // connection; that one is closed.
 func TestBusyConnectionsStay(t *testing.T) {

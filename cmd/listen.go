@@ -48,7 +48,7 @@ type entrance struct {
 
 // serve serves connections until web is shut down.
 func (e entrance) serve(web *http.Server) error {
-	web.ConnState = e.connections.changed
+	web.ConnState, web.ConnContext = e.connections.changed, e.connections.context
 	if e.secure == nil {
 		e.connections.Listener = server.JoinWrites(e.connections.Listener)
 		return web.Serve(e.connections)

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/server/api"
+	"govsvc/server/limit"
 	"govsvc/server/openapi"
 )
 
@@ -73,20 +74,33 @@ const (
 // leaveBody reads what is left of a refused request's body, before it is
 // answered. Many clients send everything before they read: closing on unread
 // bytes would reset the connection, and they would never learn why they were
-// refused. The body of one that sends slowly, to keep its place, is cut off.
+// refused. The body of one that sends slowly, to keep its place, is cut off, and
+// its connection gives way meanwhile where there is no room.
 func (x *exchange) leaveBody() {
-	boundBody(x.w, x.r)
+	if x.r.ContentLength == 0 || x.r.ProtoMajor > 1 { // HTTP/2 ends a request without its connection
+		return
+	}
+	endBody(x.w, bodyGrace)
 	sent := x.fetched || x.r.Header.Get("Expect") == "" // else the client waits to be told to send it
-	if sent && x.r.ContentLength <= bodyGraceSize {     // else it is in vain
-		_, _ = io.CopyN(io.Discard, x.r.Body, bodyGraceSize) // how it ends is net/http's to see, too
+	if !sent || x.r.ContentLength > bodyGraceSize {     // the latter is in vain
+		return
+	}
+	limit.Yield(x.r.Context(), true)
+	if _, err := io.CopyN(io.Discard, x.r.Body, bodyGraceSize); errors.Is(err, io.EOF) {
+		limit.Yield(x.r.Context(), false)
 	}
 }
 
-// boundBody lets the rest of a request's body come for the time of grace.
-func boundBody(w http.ResponseWriter, r *http.Request) {
-	if r.ContentLength != 0 {
-		_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(bodyGrace)) // else there is no connection to be kept
-	}
+// dropBody has the connection end with the answer, and the rest of a request's
+// body, which nobody will read, be none.
+func dropBody(w http.ResponseWriter) {
+	w.Header().Set("Connection", "close")
+	endBody(w, 0)
+}
+
+// endBody lets the rest of a request's body come for a time.
+func endBody(w http.ResponseWriter, within time.Duration) {
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) // else there is no connection to be kept
 }
 
 var errMediaType = &api.Error{Code: api.UnsupportedMediaType, Message: "send the body as JSON, with the header Content-Type: application/json"}

@@ -137,8 +137,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		other.Method = http.MethodTrace
 		r = &other
 	}
-	if r.Method == http.MethodGet || r.Method == http.MethodHead {
-		boundBody(w, r) // which nobody will read
+	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+		dropBody(w)
 	}
 	if s.Metrics == nil && !s.AccessLog {
 		s.handler.ServeHTTP(w, r)

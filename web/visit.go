@@ -12,6 +12,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/server/limit"
 )
 
 // visit is one request of a page or an action, and its answer.
@@ -41,6 +42,9 @@ func (s *Site) answer(p *page) http.Handler {
 func (v *visit) run() error {
 	if err := v.recognise(); err != nil {
 		return err
+	}
+	if v.r.ContentLength != 0 && !v.signedIn() {
+		limit.Yield(v.r.Context(), true) // anybody could have a form waited for
 	}
 	admitted, err := v.admit()
 	if err != nil || !admitted {
