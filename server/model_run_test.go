@@ -58,7 +58,38 @@ func (r *run) do(s step) error {
 	case "message":
 		return r.message(s)
 	}
-	return r.ask(s)
+	if err := r.ask(s); err != nil {
+		return err
+	}
+	return r.after(s)
+}
+
+// shownIn is where what a write changes is seen, by the first part of its path.
+var shownIn = map[string]string{
+	"risks": "/risks", "incidents": "/incidents", "vendor": "/vendor/inventory", "kpis": "/kpis", "webhooks": "/webhooks/subscriptions",
+}
+
+// after compares the whole list of what a write may have changed, be it done or
+// refused, as its organisation sees it.
+func (r *run) after(s step) error {
+	method, path, _ := strings.Cut(s.Do, " ")
+	list := shownIn[strings.Split(path, "/")[1]]
+	if method == http.MethodGet || list == "" {
+		return nil
+	}
+	who := ofDefault
+	if s.Who >= 0 {
+		switch k := r.w.keys[s.Who]; {
+		case k.test:
+			who = ofSandbox
+		case k.org == r.w.keys[ofAcme].org:
+			who = ofAcme
+		}
+	}
+	if err := r.walk(step{Do: "GET " + list, Who: who, Query: map[string]string{"limit": "100"}}, list); err != nil {
+		return fmt.Errorf("%s of key %d afterwards: %w", list, who, err)
+	}
+	return nil
 }
 
 // enquiry resolves what a step means now: its record, its cursor, its URL.
