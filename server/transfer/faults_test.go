@@ -246,11 +246,11 @@ func TestFaultsOfValues(t *testing.T) {
 func TestManyFaults(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
-	report, err := s.try(transfer.Options{}, lines(strings.Repeat("nonsense\n", 1234)))
-	if err == nil || len(report.Faults) != 1000 || report.MoreFaults != 234 || report.Records != 1234 {
+	report, err := s.try(transfer.Options{}, lines(strings.Repeat("nonsense\n", 100_234)))
+	if err == nil || len(report.Faults) != 100_000 || report.MoreFaults != 234 || report.Records != 100_234 {
 		t.Errorf("%v, %d faults and %d more of %d", err, len(report.Faults), report.MoreFaults, report.Records)
 	}
-	if want := "and 1233 more faults; nothing was imported"; !strings.Contains(fmt.Sprint(err), want) {
+	if want := "and 100233 more faults; nothing was imported"; !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("%v: want %q in it", err, want)
 	}
 }
