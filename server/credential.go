@@ -179,12 +179,12 @@ func (v *verifier) hash(ctx context.Context, parsed db.ParsedKey, candidates []*
 		return "", err
 	}
 	defer queue.give()
-	defer runtime.GC() // else the memory of this hash would lie about beside that of the next
 	for _, candidate := range candidates {
 		if candidate.Ended(v.store.Now()) {
 			continue
 		}
 		same, err := candidate.Matches(presented)
+		runtime.GC() // else the memory of this hash would lie about beside that of the next
 		if err != nil {
 			return "", err
 		}
