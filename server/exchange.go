@@ -357,7 +357,7 @@ var errPanic = errors.New("panic")
 // where.
 func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		defer func() {
+		defer func() { //nolint:contextcheck // the context is that of the request
 			problem := recover()
 			if problem == nil {
 				return
