@@ -1,13 +1,11 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
-	"unicode"
 	"unicode/utf8"
 
 	"govsvc/db"
@@ -155,9 +153,6 @@ func (v title) Set(text string) error {
 	text = strings.TrimSpace(text)
 	if n := utf8.RuneCountInString(text); n == 0 || n > db.KeyNameLimit || !utf8.ValidString(text) {
 		return fmt.Errorf("a name has 1 to %d characters", db.KeyNameLimit)
-	}
-	if strings.ContainsFunc(text, unicode.IsControl) {
-		return errors.New("a name has no line breaks or control characters")
 	}
 	*v.value = text
 	return nil
