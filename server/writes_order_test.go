@@ -93,9 +93,9 @@ func TestSizes(t *testing.T) {
 }
 
 // TestRefusedBodies: a client that sends all of a body before it reads learns
-// why it was refused, and is not just cut off.
+// why it was refused, and is not just cut off. It runs alone: a body that is
+// refused has two seconds.
 func TestRefusedBodies(t *testing.T) {
-	t.Parallel()
 	d := openDesk(t)
 	body := strings.Repeat(" ", 4<<20)
 	for name, key := range map[string]string{"401 Unauthorized": "nonsense", "413 Request Entity Too Large": d.key} {

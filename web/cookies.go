@@ -5,6 +5,7 @@ import (
 	"net/http"
 	"strings"
 	"time"
+	"unicode/utf8"
 )
 
 // The cookies. Over TLS their names start with __Host-, which no other site,
@@ -63,7 +64,7 @@ func (v *visit) takeFlash() string {
 	}
 	v.clearCookie(flashCookie)
 	message, err := base64.RawURLEncoding.DecodeString(value)
-	if err != nil {
+	if err != nil || !utf8.Valid(message) { // not of our making
 		return ""
 	}
 	return string(message)

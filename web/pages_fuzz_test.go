@@ -41,6 +41,7 @@ func FuzzPages(f *testing.F) {
 	add("GET", "/risks", "", "q=%3Cxss%3E&severity=HIGH&sort=title&page=2", "")
 	add("GET", "/risks", "", "after=x&before=%ff&cursor=AAAA&page=-1&sort=%00", "")
 	add("GET", "/risks/{id}", risk, "", "")
+	f.Add(uint8(0), "", "", "", false, "govsvc_flash=00") // no UTF-8
 	add("GET", "/audit", "", "from=2026-10-01&until=x&actor=%3Cxss%3E&before=9223372036854775808", "")
 	add("POST", "/risks", "", "", "title=%3Cxss%3E&description=What+may+happen%2C+and+why.&severity=HIGH&likelihood=RARE&target_date=2027-01-31")
 	add("POST", "/risks/{id}", risk, "", "was-title=&title=%3Cxss%3E&target_date=31.1.2027")

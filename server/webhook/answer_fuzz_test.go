@@ -24,7 +24,7 @@ func FuzzAnswer(f *testing.F) {
 		"HTTP/1.1 503 Busy\r\nRetry-After: Thu, 01 Jan 1970 00:00:00 GMT\r\n\r\n", "HTTP/1.1 500 \r\nRetry-After: -1\r\n\r\n",
 		"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n4\r\n\x00\xff\xfe!\r\n0\r\n\r\n", "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffff\r\n",
 		"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", "HTTP/1.1 302 Found\r\nLocation: https://127.0.0.1:1/\r\n\r\n", "HTTP/1.1 101 Switching\r\nUpgrade: x\r\n\r\n",
-		"HTTP/1.0 200\r\nContent-Length: 1, 2\r\n\r\n" + strings.Repeat("long ", 500), "HTTP/9.9 999 x\r\n\r\n", "nonsense", "",
+		"HTTP/1.0 200\r\nContent-Length: 1, 2\r\n\r\n" + strings.Repeat("long ", 500), "HTTP/9.9 999 x\r\n\r\n", "HTTP/1.1 000 x\r\n\r\n", "nonsense", "",
 	} {
 		f.Add([]byte(seed))
 	}

@@ -60,6 +60,9 @@ func (s *Sender) send(ctx context.Context, cancel func(), to db.Receiver, delive
 		return err
 	}
 	defer response.Body.Close()
+	if response.StatusCode < http.StatusContinue {
+		return errNoStatus
+	}
 	a.Status = response.StatusCode
 	a.RetryAfter = retryAfter(response.Header.Get("Retry-After"), a.At)
 	// The status is the answer. A body that trickles must not hold the place.
@@ -70,6 +73,9 @@ func (s *Sender) send(ctx context.Context, cancel func(), to db.Receiver, delive
 	_, _ = io.Copy(io.Discard, body)
 	return nil
 }
+
+// errNoStatus: net/http takes any three digits.
+var errNoStatus = errors.New("the answer's status is none of HTTP's")
 
 func (s *Sender) request(ctx context.Context, to db.Receiver, delivery string, m db.Message, at time.Time) (*http.Request, error) {
 	t, err := parseURL(to.URL)
