@@ -92,7 +92,7 @@ func (w *world) once(q enquiry, d *dataset, r right) *expectation {
 	if q.body == "" || malformed == nil {
 		request = q.method() + " " + q.path() + " " + plainJSON(body)
 	}
-	if q.operation == "POST /webhooks/subscriptions/{id}/test" && body == nil {
+	if q.operation == "POST /webhooks/subscriptions/{id}/test" && body == nil && (q.body == "" || malformed == nil) {
 		request = q.method() + " " + q.path() + " {}"
 	}
 	place := q.key.org + " " + d.name + " " + q.once
