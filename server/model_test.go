@@ -205,9 +205,7 @@ func newRun(t *testing.T) *run {
 func newWorld(t *testing.T, s *service, box *db.DB) *world {
 	t.Helper()
 	w := &world{now: start, sets: map[string]*dataset{}, terms: map[string]standing{}, kept: map[string]keptReply{}, seen: map[string]bool{}, tags: map[string]tagged{}}
-	gone := newHook(t, 200)
-	w.urls = map[string]string{newHook(t, 200).URL: "delivered", newHook(t, 500).URL: "rejected", gone.URL: "unreachable"}
-	gone.Close()
+	w.urls = map[string]string{newHook(t, 200).URL: "delivered", newHook(t, 500).URL: "rejected", hangingUp(t): "unreachable"}
 	for name, store := range map[string]*db.DB{db.DefaultOrganisation: s.store, "acme": s.store, "sandbox": box} {
 		d := &dataset{name: name, things: map[string][]thing{}}
 		w.sets[name], w.terms[name] = d, standing{plan: db.Enterprise, subscription: db.Active}
