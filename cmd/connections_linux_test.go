@@ -129,7 +129,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 			_, _ = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n")
 		}
 		var answer []byte
-		for try := 0; try < 150 && len(answer) == 0; try++ { // the heads have to be read first
+		for try := 0; try < 1000 && len(answer) == 0; try++ { // the heads have to be read first
 			time.Sleep(10 * time.Millisecond)
 			conn := c.dial(s.url, "127.0.0.2")
 			_, _ = io.WriteString(conn, "GET /healthz HTTP/1.0\r\n\r\n")
