@@ -13,20 +13,18 @@ import (
 	"time"
 )
 
-// older makes the data file a release's, of the version before the present one:
-// the table that the last migration makes is left out. Its webhooks are for a
-// receiver that is none of the test's.
+// older makes the data file one of schema version 16. Its webhooks are paused,
+// because their receiver does not belong to the test.
 func (c *cli) older() {
 	c.t.Helper()
-	packed, err := os.ReadFile(filepath.Join("..", "db", "testdata", "releases", "0.1.db.gz"))
+	packed, err := os.ReadFile(filepath.Join("..", "db", "testdata", "versions", "v16.db.gz"))
 	must(c.t, err)
 	reader, err := gzip.NewReader(bytes.NewReader(packed))
 	must(c.t, err)
 	text, err := io.ReadAll(reader)
 	must(c.t, err)
 	must(c.t, os.WriteFile(c.env["GOVSVC_DB"], text, 0o600))
-	c.alter("DROP TABLE backups", "DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)",
-		"UPDATE webhook_subscriptions SET active = 0")
+	c.alter("UPDATE webhook_subscriptions SET active = 0")
 }
 
 // once checks that the data file was made or migrated once, and whole, and that
@@ -34,10 +32,10 @@ func (c *cli) older() {
 func (c *cli) once(keys, copies int) {
 	c.t.Helper()
 	names := c.files()
-	if left := regexp.MustCompile(`govsvc\.db(\.v15-[0-9TZ]+(-\d+)?)?( |$)`).ReplaceAllString(names, ""); left != "" {
+	if left := regexp.MustCompile(`govsvc\.db(\.v16-[0-9TZ]+(-\d+)?)?( |$)`).ReplaceAllString(names, ""); left != "" {
 		c.t.Errorf("left: %s", left)
 	}
-	if got := strings.Count(names, ".v15-"); got != copies {
+	if got := strings.Count(names, ".v16-"); got != copies {
 		c.t.Errorf("%d copies, want %d: %s", got, copies, names)
 	}
 	c.must("check", "--full")

@@ -14,13 +14,10 @@ import (
 	"govsvc/db"
 )
 
-// older puts a file of the version before the present one at a path, with the
-// table that the last migration makes left out.
+// older puts a data file of schema version 16 at a path.
 func older(t *testing.T, path string) {
 	t.Helper()
-	unpack(t, filepath.Join("testdata", "releases", unreleased+".db.gz"), path)
-	tamper(t, path, "DROP TABLE backups",
-		"DELETE FROM goose_db_version WHERE version_id = (SELECT max(version_id) FROM goose_db_version)")
+	unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
 }
 
 // former leaves the log of a file that is gone: its maker was killed, and the
@@ -97,7 +94,7 @@ func TestFailedMigration(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	older(t, path)
-	tamper(t, path, "CREATE TABLE backups (x)", "PRAGMA journal_mode = WAL")
+	tamper(t, path, "ALTER TABLE sessions ADD COLUMN address TEXT", "PRAGMA journal_mode = WAL")
 	before := schemaOf(t, path)
 	for range 2 {
 		if _, err := db.Open(t.Context(), optionsFor(path)); err == nil || !strings.Contains(err.Error(), "migrate from version ") || strings.Contains(err.Error(), "\n") {

@@ -20,39 +20,32 @@ import (
 	"govsvc/server/transfer"
 )
 
-// unreleased is the version in the making. Its file is made anew with -update
-// when a migration of it is edited. The files of released versions are never
-// made again: they are what stands on the disks of operators.
-const unreleased = "0.1"
+var keep = flag.Bool("keep", false, "keep a file of the present version in testdata/versions")
 
-var update = flag.Bool("update", false, "make the file of the version in the making anew")
-
-// TestUpgrade migrates a file of each version: its tables become those of a new
-// file, its data stays, and the copy that was made before can be restored.
+// TestUpgrade migrates a file of each kept schema version. Its tables become
+// those of a new file, its data is unchanged, and the copy that was made before
+// the migration can be restored. A kept file is never made again, because
+// operators have files like it.
 func TestUpgrade(t *testing.T) {
 	t.Parallel()
-	if *update {
-		makeRelease(t, filepath.Join("testdata", "releases", unreleased+".db.gz"))
+	if *keep {
+		keepVersion(t)
 	}
-	releases, err := filepath.Glob(filepath.Join("testdata", "releases", "*.db.gz"))
-	if err != nil || len(releases) == 0 {
-		t.Fatal("no files of releases", err)
+	files, err := filepath.Glob(filepath.Join("testdata", "versions", "*.db.gz"))
+	if err != nil || len(files) == 0 {
+		t.Fatal("no files of earlier versions", err)
 	}
 	want := schemaOf(t, handle(t, newPath(t), time.Minute).Path())
-	for _, release := range releases {
-		version := strings.TrimSuffix(filepath.Base(release), ".db.gz")
+	for _, file := range files {
+		version := strings.TrimSuffix(filepath.Base(file), ".db.gz")
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			path := newPath(t)
-			unpack(t, release, path)
+			unpack(t, file, path)
 			before := names(t, path, "SELECT risk_id FROM risks")
 			store := handle(t, path, time.Minute)
 			if diff := cmp.Diff(want, schemaOf(t, path)); diff != "" {
-				mend := "a file of " + version + " must become what a new one is: write a migration"
-				if version == unreleased {
-					mend = "while " + version + " is not released: go test ./db -run TestUpgrade -update"
-				}
-				t.Fatalf("%s (-want +got):\n%s", mend, diff)
+				t.Fatalf("a migrated file of %s must equal a new one: add a migration and leave the earlier ones as they are (-want +got):\n%s", version, diff)
 			}
 			if faults, err := store.Faults(t.Context(), true); len(faults) > 0 || err != nil {
 				t.Error(faults, err)
@@ -66,17 +59,16 @@ func TestUpgrade(t *testing.T) {
 			if err := addRisk(t.Context(), store, operator(t, store), "after"); err != nil {
 				t.Error(err)
 			}
-			wayBack(t, path, version)
+			wayBack(t, path)
 		})
 	}
 }
 
-// wayBack restores the copy that was made before a migration, if there was one,
-// elsewhere.
-func wayBack(t *testing.T, path, version string) {
+// wayBack restores the copy that was made before a migration to another path.
+func wayBack(t *testing.T, path string) {
 	t.Helper()
 	copies, err := filepath.Glob(path + ".v*")
-	if err != nil || len(copies) > 1 || len(copies) == 0 && version != unreleased {
+	if err != nil || len(copies) > 1 {
 		t.Errorf("copies %v, %v", copies, err)
 	}
 	for _, copied := range copies {
@@ -109,8 +101,9 @@ func unpack(t *testing.T, from, to string) {
 	write(t, to, string(text))
 }
 
-// makeRelease packs a file with a little of everything.
-func makeRelease(t *testing.T, to string) {
+// keepVersion packs a file of the present version that has a little of every
+// kind of data, unless one is kept already.
+func keepVersion(t *testing.T) {
 	t.Helper()
 	ids := 0
 	store, err := db.Open(t.Context(), db.Options{
@@ -121,6 +114,14 @@ func makeRelease(t *testing.T, to string) {
 		t.Fatal(err)
 	}
 	defer store.Close() //nolint:errcheck // of the test
+	version, err := store.Version(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	to := filepath.Join("testdata", "versions", fmt.Sprintf("v%d.db.gz", version))
+	if _, err := os.Stat(to); err == nil {
+		return
+	}
 	document, err := openapi.Load()
 	if err != nil {
 		t.Fatal(err)
@@ -153,9 +154,6 @@ func makeRelease(t *testing.T, to string) {
 	}
 	if err == nil {
 		err = writer.Close()
-	}
-	if err == nil {
-		err = os.MkdirAll(filepath.Dir(to), 0o755)
 	}
 	if err == nil {
 		err = os.WriteFile(to, packed.Bytes(), 0o600)
