@@ -92,11 +92,14 @@ func (tx *Tx) Audit(e AuditEvent) error {
 	} else if none {
 		head = make([]byte, sha256.Size)
 	}
+	if e.Metadata == nil {
+		e.Metadata = Metadata{}
+	}
 	if tx.RequestID != "" {
-		if e.Metadata == nil {
-			e.Metadata = Metadata{}
-		}
 		e.Metadata["request_id"] = tx.RequestID
+	}
+	if tx.Address != "" {
+		e.Metadata["address"] = tx.Address
 	}
 	event := compact(auditEvent{
 		Object: "audit_event", ID: tx.newID(), Time: max(last, tx.At()), Actor: tx.Actor,
@@ -115,14 +118,28 @@ func (tx *Tx) Audit(e AuditEvent) error {
 // AuditChange appends the event of a record that was made or changed:
 // api.write.risk through the API, risk.updated from elsewhere.
 func (tx *Tx) AuditChange(object, verb, id string, changes Changes) error {
-	action := object + "." + verb
-	if tx.API {
-		action = "api.write." + object
-	}
+	action, metadata := tx.writeAction(object, verb, Metadata{"changes": changes})
 	return tx.Audit(AuditEvent{
 		Action: action, Category: DataChange, Severity: SeverityWrite,
-		ResourceType: object, ResourceID: id, Metadata: Metadata{"changes": changes},
+		ResourceType: object, ResourceID: id, Metadata: metadata,
 	})
+}
+
+// operations names the verbs of writes through the API, whose action is the
+// same for all of them.
+var operations = map[string]string{"created": "create", "updated": "update", "deleted": "delete"}
+
+// writeAction returns the action of a write: object.verb, or api.write.object
+// through the API. The metadata of an API write names the operation.
+func (tx *Tx) writeAction(object, verb string, metadata Metadata) (string, Metadata) {
+	if !tx.API {
+		return object + "." + verb, metadata
+	}
+	if metadata == nil {
+		metadata = Metadata{}
+	}
+	metadata["operation"] = operations[verb]
+	return "api.write." + object, metadata
 }
 
 func orNull(s string) *string {

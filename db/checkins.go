@@ -63,13 +63,10 @@ func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
 			return nil, err
 		}
 	}
-	action := "kpi_checkin.created"
-	if tx.API {
-		action = "api.write.kpi_checkin"
-	}
+	action, metadata := tx.writeAction("kpi_checkin", "created", Metadata{"accepted": len(recorded), "changes": changes})
 	return recorded, tx.Audit(AuditEvent{
 		Action: action, Category: DataChange, Severity: SeverityWrite,
-		ResourceType: "kpi_checkin", Metadata: Metadata{"accepted": len(recorded), "changes": changes},
+		ResourceType: "kpi_checkin", Metadata: metadata,
 	})
 }
 

@@ -175,10 +175,7 @@ func (tx *Tx) auditSubscription(verb, id string, detail Metadata) error {
 // auditWebhook appends the event of what was done to an object, for the record
 // that it belongs to.
 func (tx *Tx) auditWebhook(object, verb, recordType, id string, detail Metadata) error {
-	action := object + "." + verb
-	if tx.API {
-		action = "api.write." + object
-	}
+	action, detail := tx.writeAction(object, verb, detail)
 	return tx.Audit(AuditEvent{
 		Action: action, Category: Webhook, Severity: SeverityWrite,
 		ResourceType: recordType, ResourceID: id, Metadata: detail,

@@ -179,7 +179,7 @@ func mayCall(org db.Organisation, terms db.Terms) error {
 func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, error) {
 	caller := &api.Caller{
 		Store: x.Store, Organisation: key.Organisation, Terms: terms,
-		Holder: key.Organisation.Org, Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID,
+		Holder: key.Organisation.Org, Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID, Address: x.address,
 		Receivers: x.Receivers,
 	}
 	if key.Kind == db.TestKey {

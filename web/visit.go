@@ -101,7 +101,7 @@ func (v *visit) recognise() error {
 	v.caller = &api.Caller{
 		Store: v.Store, Organisation: session.Organisation, Holder: session.Organisation.Org,
 		Terms: session.Organisation.Plan.Terms(), Actor: session.User.ID, Dashboard: true,
-		RequestID: v.requestID, Receivers: v.Receivers, Document: v.Document,
+		RequestID: v.requestID, Address: v.ClientAddress(v.r), Receivers: v.Receivers, Document: v.Document,
 	}
 	return nil
 }
@@ -115,7 +115,7 @@ func (v *visit) may(role db.Role) bool { return v.signedIn() && v.session.User.R
 // by is the user as the audit log knows it.
 func (v *visit) by() db.By {
 	by := v.session.By()
-	by.RequestID = v.requestID
+	by.RequestID, by.Address = v.requestID, v.ClientAddress(v.r)
 	return by
 }
 

@@ -58,6 +58,7 @@ type Caller struct {
 	Uses         *ScopeUses // notes which of Scopes were needed; nil notes none
 	Test         bool       // a test key, on the sandbox
 	RequestID    string
+	Address      string    // of the client, for the audit log
 	Receivers    Receivers // of webhooks, in that environment
 	// Dashboard says that a person calls through a page, not a key through the API.
 	Dashboard bool
@@ -69,7 +70,7 @@ type Caller struct {
 
 // by is the caller as the audit log knows it.
 func (c *Caller) by() db.By {
-	return db.By{Org: c.Organisation.Org, Actor: c.Actor, API: !c.Dashboard, RequestID: c.RequestID}
+	return db.By{Org: c.Organisation.Org, Actor: c.Actor, API: !c.Dashboard, RequestID: c.RequestID, Address: c.Address}
 }
 
 // readAll grants the read scopes of the resource families; never read:audit,

@@ -1,7 +1,10 @@
 package siem
 
 import (
+	"cmp"
 	"fmt"
+	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 	"unicode"
@@ -20,12 +23,15 @@ const maxCustom = 4000
 //	externalId          id
 //	act, cat            action, category
 //	suser, suid         actor; the id of the key or the user in it
+//	src                 the client's IPv4 address
+//	c6a2                the client's IPv6 address, labelled Source IPv6 Address
 //	outcome             failure for what was refused, success for all else
 //	msg                 what happened, in a sentence
 //	cs1, cs2            resource_type, resource_id
 //	cs3                 the organisation's name
 //	cs4                 the request's id
-//	cs5                 metadata as JSON, cut after 4000 characters, with an … then
+//	cs5                 metadata as JSON of at most 4000 characters: what does not
+//	                    fit is left out, and the member truncated is true
 //
 // What an event does not have is left out, its label too.
 func (s Source) CEF(text []byte) ([]byte, error) {
@@ -35,11 +41,9 @@ func (s Source) CEF(text []byte) ([]byte, error) {
 	}
 	metadata := ""
 	if len(e.Metadata) > 0 {
-		encoded, err := compact(e.Metadata)
-		if err != nil {
+		if metadata, err = fit(e.Metadata, maxCustom); err != nil {
 			return nil, err
 		}
-		metadata = cut(string(encoded))
 	}
 	var b strings.Builder
 	b.WriteString("CEF:0")
@@ -63,6 +67,7 @@ func (s Source) CEF(text []byte) ([]byte, error) {
 	x.add("cat", e.Category)
 	x.add("suser", e.Actor)
 	x.add("suid", uid)
+	x.source(e.address())
 	x.add("outcome", outcome)
 	x.add("msg", e.message())
 	x.custom(1, "resource_type", orEmpty(e.ResourceType))
@@ -127,10 +132,68 @@ func EscapeCEFExtension(text string) string {
 // terminal for a command.
 func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// cut shortens a text to the greatest length of a custom string.
-func cut(text string) string {
-	if utf8.RuneCountInString(text) <= maxCustom {
-		return text
+// source adds the client's address. CEF has a key of its own for IPv6.
+func (x *extension) source(text string) {
+	address, err := netip.ParseAddr(text)
+	if err != nil {
+		return
 	}
-	return string([]rune(text)[:maxCustom-1]) + "…"
+	if address = address.Unmap(); address.Is4() {
+		x.add("src", address.String())
+		return
+	}
+	x.add("c6a2", address.WithZone("").String())
+	x.add("c6a2Label", "Source IPv6 Address")
+}
+
+// fit encodes metadata as a JSON object of at most limit characters. A larger
+// object loses what does not fit and gains "truncated": true. Small members are
+// kept first; of the member changes, the small changes.
+func fit(metadata map[string]any, limit int) (string, error) {
+	whole, err := compact(metadata)
+	if err != nil || utf8.RuneCount(whole) <= limit {
+		return string(whole), err
+	}
+	kept := map[string]any{"truncated": true}
+	room, err := keepSmall(kept, metadata, limit-len(`{"truncated":true}`))
+	if err != nil {
+		return "", err
+	}
+	if changes, ok := metadata["changes"].(map[string]any); ok && kept["changes"] == nil {
+		few := map[string]any{}
+		if _, err := keepSmall(few, changes, room-len(`,"changes":{}`)); err != nil {
+			return "", err
+		}
+		if len(few) > 0 {
+			kept["changes"] = few
+		}
+	}
+	text, err := compact(kept)
+	return string(text), err
+}
+
+// keepSmall copies members to kept, the smallest first, as long as their
+// encoded form has room. It returns the room that is left.
+func keepSmall(kept, members map[string]any, room int) (int, error) {
+	type member struct {
+		name string
+		size int
+	}
+	var all []member
+	for name, value := range members {
+		text, err := compact(map[string]any{name: value})
+		if err != nil {
+			return 0, err
+		}
+		all = append(all, member{name, utf8.RuneCount(text) - 1}) // a comma in place of two braces
+	}
+	slices.SortFunc(all, func(a, b member) int { return cmp.Or(a.size-b.size, strings.Compare(a.name, b.name)) })
+	for _, m := range all {
+		if m.size > room {
+			break
+		}
+		room -= m.size
+		kept[m.name] = members[m.name]
+	}
+	return room, nil
 }

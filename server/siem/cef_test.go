@@ -7,6 +7,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
+	"github.com/google/go-cmp/cmp"
+
 	"govsvc/server/siem"
 )
 
@@ -146,16 +148,58 @@ func TestCEFReadsBack(t *testing.T) {
 	}
 }
 
-func TestCEFLongMetadata(t *testing.T) {
+// TestCEFTruncatesMetadata checks that metadata over 4000 characters stays valid
+// JSON, keeps what fits, and says that it was truncated.
+func TestCEFTruncatesMetadata(t *testing.T) {
 	t.Parallel()
-	event := strings.Replace(events[4], "Überwachung", strings.Repeat("ü=", 5000), 1)
-	line, err := source.CEF([]byte(event))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, extension, err := parseCEF(string(line))
-	if got := extension["cs5"]; err != nil || utf8.RuneCountInString(got) != 4000 || !strings.HasSuffix(got, "…") {
-		t.Errorf("%d characters, %v", utf8.RuneCountInString(got), err)
+	long := strings.Repeat("ü=", 2500)
+	for name, row := range map[string]struct {
+		metadata map[string]any
+		want     map[string]any
+	}{
+		"a long member": {
+			map[string]any{"name": long, "request_id": "req_1"},
+			map[string]any{"request_id": "req_1", "truncated": true},
+		},
+		"a long change": {
+			map[string]any{"request_id": "req_1", "changes": map[string]any{"title": map[string]any{"from": nil, "to": long}, "status": map[string]any{"from": "Open", "to": "Closed"}}},
+			map[string]any{"request_id": "req_1", "truncated": true, "changes": map[string]any{"status": map[string]any{"from": "Open", "to": "Closed"}}},
+		},
+		"long changes alone": {
+			map[string]any{"changes": map[string]any{"title": map[string]any{"from": nil, "to": long}}},
+			map[string]any{"truncated": true},
+		},
+		"exactly the limit": {
+			map[string]any{"name": strings.Repeat("ü", 4000-len(`{"name":""}`))},
+			map[string]any{"name": strings.Repeat("ü", 4000-len(`{"name":""}`))},
+		},
+		"one character over the limit": {
+			map[string]any{"name": strings.Repeat("ü", 4001-len(`{"name":""}`))},
+			map[string]any{"truncated": true},
+		},
+	} {
+		event, err := json.Marshal(map[string]any{
+			"id": "x", "time": "2026-09-12T08:30:00.000Z", "actor": "system", "action": "risk.updated", "category": "data_change",
+			"severity": 3, "metadata": row.metadata,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := source.CEF(event)
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, extension, err := parseCEF(string(line))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var got map[string]any
+		if err := json.Unmarshal([]byte(extension["cs5"]), &got); err != nil || utf8.RuneCountInString(extension["cs5"]) > 4000 {
+			t.Errorf("%s: %d characters, %v", name, utf8.RuneCountInString(extension["cs5"]), err)
+		}
+		if diff := cmp.Diff(row.want, got); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ type apiActivity struct {
 	Message      string         `json:"message"`
 	Actor        actor          `json:"actor"`
 	API          apiCall        `json:"api"`
-	SrcEndpoint  named          `json:"src_endpoint"`
+	SrcEndpoint  endpoint       `json:"src_endpoint"`
 	Resources    []resource     `json:"resources,omitempty"`
 }
 
@@ -75,6 +75,13 @@ type named struct {
 	Name string `json:"name"`
 }
 
+// endpoint has an address or, where none is known, a name: the schema requires
+// one of them.
+type endpoint struct {
+	IP   string `json:"ip,omitempty"`
+	Name string `json:"name,omitempty"`
+}
+
 type resource struct {
 	Type string `json:"type,omitempty"`
 	UID  string `json:"uid,omitempty"`
@@ -87,9 +94,10 @@ type choice struct {
 	caption string
 }
 
-// activities maps the verbs of actions. A write through the API does not say
-// which kind it was: that is Other.
+// activities maps the verbs of actions and the operations of API writes. Any
+// other verb is Other.
 var activities = map[string]choice{
+	"create": {1, "Create"}, "update": {3, "Update"}, "delete": {4, "Delete"},
 	"created": {1, "Create"}, "minted": {1, "Create"}, "imported": {1, "Create"}, "filed": {1, "Create"},
 	"read": {2, "Read"}, "exported": {2, "Read"},
 	"updated": {3, "Update"}, "rotated": {3, "Update"}, "revoked": {3, "Update"},
@@ -113,9 +121,9 @@ var severities = [11]choice{
 
 // OCSF writes an audit event, as JSON, as an event of class 6003, API Activity,
 // of OCSF 1.3.0, without a line end. What the class has no attribute for is in
-// unmapped: category, the severity on the CEF scale, and the metadata that are
-// not the request's id. The log does not know whence a caller came, so
-// src_endpoint is "unknown".
+// unmapped: category, the severity on the CEF scale, and the metadata apart from
+// the request's id and the client's address. An event without an address, such
+// as one of the command line, has the src_endpoint "unknown".
 func (s Source) OCSF(text []byte) ([]byte, error) {
 	e, err := parse(text)
 	if err != nil {
@@ -147,7 +155,7 @@ func (s Source) OCSF(text []byte) ([]byte, error) {
 		},
 		Unmapped: e.unmapped(),
 		StatusID: status.id, Status: status.caption, Message: e.message(),
-		Actor: actor{e.user()}, API: e.call(), SrcEndpoint: named{"unknown"}, Resources: e.resources(),
+		Actor: actor{e.user()}, API: e.call(), SrcEndpoint: e.source(), Resources: e.resources(),
 	})
 }
 
@@ -169,6 +177,13 @@ func (e *event) call() apiCall {
 	return call
 }
 
+func (e *event) source() endpoint {
+	if address := e.address(); address != "" {
+		return endpoint{IP: address}
+	}
+	return endpoint{Name: "unknown"}
+}
+
 // resources is the record acted on. The schema wants a name or an id of it.
 func (e *event) resources() []resource {
 	switch kind, id := orEmpty(e.ResourceType), orEmpty(e.ResourceID); {
@@ -184,9 +199,10 @@ func (e *event) unmapped() map[string]any {
 	rest := map[string]any{"category": e.Category, "severity": e.Severity}
 	detail := map[string]any{}
 	for name, value := range e.Metadata {
-		if name != "request_id" || e.requestID() == "" {
-			detail[name] = value
+		if name == "request_id" && e.requestID() != "" || name == "address" && e.address() != "" {
+			continue
 		}
+		detail[name] = value
 	}
 	if len(detail) > 0 {
 		rest["metadata"] = detail

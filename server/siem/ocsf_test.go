@@ -2,6 +2,7 @@ package siem_test
 
 import (
 	"encoding/json"
+	"net"
 	"slices"
 	"strings"
 	"testing"
@@ -78,7 +79,7 @@ var schema = map[string]object{
 	"service": {atLeastOne: []string{"name", "uid"}, members: map[string]string{"name": "string_t"}},
 	"network_endpoint": {
 		atLeastOne: []string{"ip", "uid", "name", "hostname", "svc_name", "instance_uid", "interface_uid", "interface_name"},
-		members:    map[string]string{"name": "string_t"},
+		members:    map[string]string{"name": "string_t", "ip": "ip_t"},
 	},
 	"resource_details": {
 		atLeastOne: []string{"name", "uid"},
@@ -143,6 +144,9 @@ func checkAttribute(t *testing.T, name, kind string, value any) {
 	switch one, isList := strings.CutSuffix(kind, "[]"); {
 	case kind == "string_t":
 		_, fits = value.(string)
+	case kind == "ip_t":
+		text, _ := value.(string)
+		fits = net.ParseIP(text) != nil
 	case kind == "integer_t" || kind == "long_t" || kind == "timestamp_t":
 		number, isNumber := value.(float64)
 		fits = isNumber && number == float64(int64(number))

@@ -6,6 +6,7 @@ package siem
 import (
 	"encoding/json"
 	"fmt"
+	"net/netip"
 	"strings"
 	"time"
 )
@@ -60,15 +61,28 @@ func (e *event) requestID() string {
 	return id
 }
 
+// address is the network address of the client, or "".
+func (e *event) address() string {
+	text, _ := e.Metadata["address"].(string)
+	if _, err := netip.ParseAddr(text); err != nil {
+		return ""
+	}
+	return text
+}
+
 // failed tells the events of what was tried and refused.
 func (e *event) failed() bool {
 	return strings.HasSuffix(e.Action, "refused") || strings.HasSuffix(e.Action, "failed")
 }
 
-// verb is the last word of an action, the second of one through the API.
+// verb is what was done: of a write through the API the operation that its
+// metadata names, of any other event the verb in its action.
 func (e *event) verb() string {
 	words := strings.Split(e.Action, ".")
 	if words[0] == "api" && len(words) > 1 {
+		if operation, ok := e.Metadata["operation"].(string); ok {
+			return operation
+		}
 		return words[1]
 	}
 	return words[len(words)-1]
