@@ -6,6 +6,7 @@ import (
 	"io"
 	"runtime"
 	"runtime/debug"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,13 +56,18 @@ func builtFrom(settings []debug.BuildSetting) string {
 }
 
 func (a *app) versionCommand() *cobra.Command {
+	withLicenses := false
 	c := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the versions of govsvc, Go and SQLite, and the commit",
-		Long:    "Print the version and commit of govsvc, and the versions of Go and SQLite in it.",
-		Example: "  govsvc version --json",
+		Use:   "version",
+		Short: "Print the versions of govsvc, Go and SQLite, and the commit",
+		Long: "Print the version and commit of govsvc, and the versions of Go and SQLite in it.\n\n" +
+			"With --licenses, print the licence of govsvc and those of all third-party code in it.",
+		Example: "  govsvc version --json\n  govsvc version --licenses",
 		Args:    arguments(),
 		RunE: func(*cobra.Command, []string) error {
+			if withLicenses {
+				return a.printLicenses()
+			}
 			v := programVersion()
 			return a.print(v, func(w io.Writer) error {
 				_, err := fmt.Fprintf(w, "govsvc %s\ncommit %s\nGo     %s\nSQLite %s\n", v.Version, v.Commit, v.Go, v.SQLite)
@@ -69,6 +75,19 @@ func (a *app) versionCommand() *cobra.Command {
 			})
 		},
 	}
+	c.Flags().BoolVar(&withLicenses, "licenses", false, "print the licences of govsvc and of all code in it")
 	a.jsonFlag(c)
 	return c
+}
+
+// printLicenses prints the texts, with --json as one string.
+func (a *app) printLicenses() error {
+	var text strings.Builder
+	if err := writeLicenses(&text); err != nil {
+		return err
+	}
+	return a.print(map[string]string{"licenses": text.String()}, func(w io.Writer) error {
+		_, err := io.WriteString(w, text.String())
+		return err
+	})
 }
