@@ -19,9 +19,9 @@ type entry struct {
 	mode fs.FileMode
 }
 
-// tarball packs files below a folder of that name; they bear the time and
+// gzipped packs files below a folder of that name; they bear the time and
 // belong to nobody.
-func tarball(folder string, files []entry, made time.Time) ([]byte, error) {
+func gzipped(folder string, files []entry, made time.Time) ([]byte, error) {
 	var packed bytes.Buffer
 	squeezed, err := gzip.NewWriterLevel(&packed, gzip.BestCompression) // whose head has no time and no name
 	if err != nil {
@@ -43,7 +43,7 @@ func tarball(folder string, files []entry, made time.Time) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// zipped is tarball in the form that Windows opens by itself.
+// zipped is gzipped in the form that Windows opens by itself.
 func zipped(folder string, files []entry, made time.Time) ([]byte, error) {
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)

@@ -1,16 +1,18 @@
-// Command release builds the archives of a release: for each platform one with
-// the program, its manual, completions and guides, beside them their checksums
-// and the list of what the program is made of. From the same files and the same
-// Go come the same bytes, on any machine and in any folder.
+// Command release builds a release: an archive for each platform, Debian and RPM
+// packages, a container image as an OCI archive, a list of the modules in each
+// program, checksums, and a signature of the checksums. The same files and the
+// same Go give the same bytes, on any machine and in any folder. It is a module
+// of its own, so that what packs govsvc is no part of it.
 //
-//	go run ./.ci/release                     the version that git tells
-//	go run ./.ci/release --version v1.2.3 --commit 0123abcd --time 1789171200 --out dist
+//	go -C .ci/release run .                  the version that git describes
+//	go -C .ci/release run . --version v1.2.3 --commit 0123abcd --time 1789171200 --out dist --sign-key ~/.ssh/release
 package main
 
 import (
 	"bytes"
 	"cmp"
 	"crypto/sha256"
+	"errors"
 	"flag"
 	"fmt"
 	"os"
@@ -25,23 +27,26 @@ import (
 )
 
 // platforms are those that are promised.
-var platforms = []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64"}
+var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
 // release is what is being built.
 type release struct {
 	version, commit string
 	made            time.Time // of the commit: what is in an archive bears it
 	out             string
+	signKey         string
 	scratch         string
+	programs        map[string]string // paths by platform
 }
 
 func main() {
-	r := release{}
+	r := release{programs: map[string]string{}}
 	var seconds int64
 	flag.StringVar(&r.version, "version", "", "the version; default: what git describe says")
 	flag.StringVar(&r.commit, "commit", "", "the commit; default: git's HEAD")
 	flag.Int64Var(&seconds, "time", 0, "the commit's time, in seconds since 1970; default: as git says")
-	flag.StringVar(&r.out, "out", "dist", "the folder for the archives, which must not be there or be empty")
+	flag.StringVar(&r.out, "out", "dist", "the folder for the release below the top of the repository; it must not exist or be empty")
+	flag.StringVar(&r.signKey, "sign-key", "", "an OpenSSH private key that signs SHA256SUMS; default: no signature")
 	flag.Parse()
 	if err := r.run(seconds); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
@@ -50,6 +55,9 @@ func main() {
 }
 
 func (r *release) run(seconds int64) error {
+	if err := enterRepository(); err != nil {
+		return err
+	}
 	if err := r.describe(seconds); err != nil {
 		return err
 	}
@@ -73,7 +81,50 @@ func (r *release) run(seconds int64) error {
 			return fmt.Errorf("%s: %w", platform, err)
 		}
 	}
-	return r.sums()
+	for _, processor := range packaged {
+		if err := r.packages(processor, shared); err != nil {
+			return fmt.Errorf("packages for %s: %w", processor, err)
+		}
+	}
+	if err := r.image(shared); err != nil {
+		return fmt.Errorf("image: %w", err)
+	}
+	if err := r.sums(); err != nil {
+		return err
+	}
+	return r.sign()
+}
+
+// enterRepository makes the top of the repository the working directory.
+func enterRepository() error {
+	for range 5 {
+		text, err := os.ReadFile("go.mod")
+		if err == nil && bytes.HasPrefix(text, []byte("module govsvc\n")) {
+			return nil
+		}
+		if err := os.Chdir(".."); err != nil {
+			return err
+		}
+	}
+	return errors.New("this is not a folder of the repository")
+}
+
+// signedAs is the namespace of the signature: it is valid for nothing else.
+const signedAs = "govsvc-release"
+
+// sign signs the checksums with ssh-keygen, which writes SHA256SUMS.sig.
+func (r *release) sign() error {
+	if r.signKey == "" {
+		return nil
+	}
+	_, err := output("ssh-keygen", "-Y", "sign", "-n", signedAs, "-f", r.signKey, filepath.Join(r.out, "SHA256SUMS"))
+	return err
+}
+
+// write writes a file of the release and prints its name and size.
+func (r *release) write(name string, text []byte) error {
+	fmt.Printf("%s %.1f MB\n", name, float64(len(text))/(1<<20))
+	return os.WriteFile(filepath.Join(r.out, name), text, 0o644)
 }
 
 // word is what a version may consist of, since files are named after it.
@@ -124,8 +175,11 @@ func output(name string, args ...string) (string, error) {
 }
 
 // build makes the program for a platform and returns its path. What the
-// environment could change about it is set.
+// environment could change about it is set. Each platform is built once.
 func (r *release) build(platform string) (string, error) {
+	if path, built := r.programs[platform]; built {
+		return path, nil
+	}
 	system, processor, _ := strings.Cut(platform, "/")
 	path := filepath.Join(r.scratch, system+"-"+processor, "govsvc")
 	if system == "windows" {
@@ -136,7 +190,11 @@ func (r *release) build(platform string) (string, error) {
 	command.Env = append(os.Environ(), "GOOS="+system, "GOARCH="+processor, "CGO_ENABLED=0",
 		"GOFLAGS=", "GOEXPERIMENT=", "GOAMD64=v1", "GOARM64=v8.0", "GOWORK=off")
 	command.Stdout, command.Stderr = os.Stderr, os.Stderr
-	return path, command.Run()
+	if err := command.Run(); err != nil {
+		return "", err
+	}
+	r.programs[platform] = path
+	return path, nil
 }
 
 // shared are the files that every archive has, by their path in it.
@@ -177,7 +235,9 @@ func (r *release) shared() (map[string][]byte, error) {
 		}
 		files["completions/"+name] = []byte(text + "\n")
 	}
-	return files, nil
+	licenses, err := output(program, "version", "--licenses")
+	files["LICENSES.txt"] = []byte(licenses + "\n")
+	return files, err
 }
 
 // pack makes the archive of a platform, and the list of what is in its program.
@@ -196,7 +256,7 @@ func (r *release) pack(platform string, shared map[string][]byte) error {
 		files = append(files, entry{path, text, 0o644})
 	}
 	slices.SortFunc(files, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
-	archive, ending := tarball, ".tar.gz"
+	archive, ending := gzipped, ".tar.gz"
 	if strings.HasPrefix(platform, "windows/") {
 		archive, ending = zipped, ".zip"
 	}
@@ -208,11 +268,10 @@ func (r *release) pack(platform string, shared map[string][]byte) error {
 	if err != nil {
 		return err
 	}
-	fmt.Printf("%s%s %d MB, of it the program %d MB\n", name, ending, len(packed)>>20, len(text)>>20)
-	if err := os.WriteFile(filepath.Join(r.out, name+".cdx.json"), parts, 0o644); err != nil {
+	if err := r.write(name+".cdx.json", parts); err != nil {
 		return err
 	}
-	return os.WriteFile(filepath.Join(r.out, name+ending), packed, 0o644)
+	return r.write(name+ending, packed)
 }
 
 // sums writes the checksums, as sha256sum --check reads them.
