@@ -113,7 +113,7 @@ func (a *app) exportAudit(ctx context.Context, e *auditExport) (err error) {
 		return err
 	}
 	resumed := e.cursor.Cursor != ""
-	if err := e.audit(ctx); err != nil {
+	if err := e.audit(ctx, a.by(e.org.Org)); err != nil {
 		return err
 	}
 	switch {
@@ -154,7 +154,7 @@ func (e *auditExport) resume(ctx context.Context) error {
 }
 
 // audit tells the log of the export before anything of it leaves.
-func (e *auditExport) audit(ctx context.Context) error {
+func (e *auditExport) audit(ctx context.Context, by db.By) error {
 	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": e.cursor.Cursor != ""}
 	if e.since != "" {
 		metadata["since"] = e.since
@@ -162,7 +162,7 @@ func (e *auditExport) audit(ctx context.Context) error {
 	if e.until != "" {
 		metadata["until"] = e.until
 	}
-	return e.store.Write(ctx, db.By{Org: e.org.Org, Actor: system}, func(tx *db.Tx) error {
+	return e.store.Write(ctx, by, func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{Action: "audit.exported", Category: db.Export, Severity: db.SeverityRead, Metadata: metadata})
 	})
 }

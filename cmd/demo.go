@@ -26,7 +26,7 @@ func (a *app) loadDemo(ctx context.Context, store *db.DB, document *openapi.Docu
 		a.note("%s has records already: the demonstration data is not loaded", oneLine(store.Path()))
 		return nil
 	}
-	report, err := transfer.Import(ctx, store, document, db.By{Org: org.Org, Actor: system},
+	report, err := transfer.Import(ctx, store, document, a.by(org.Org),
 		[]transfer.Source{sandbox.Demo()}, transfer.Options{})
 	if err != nil {
 		return fmt.Errorf("the demonstration data: %w", err)

@@ -20,10 +20,14 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
+	option := regexp.MustCompile(`\\fB\\-\\-([a-z0-9\\-]+)`)
 	variable := regexp.MustCompile(`GOVSVC_[A-Z_]*[A-Z]`)
 	for _, page := range pages {
 		for _, name := range variable.FindAllString(c.read(page), -1) {
 			known[name] = true
+		}
+		for _, found := range option.FindAllStringSubmatch(c.read(page), -1) {
+			known["GOVSVC_"+strings.ToUpper(strings.ReplaceAll(found[1], `\-`, "_"))] = true
 		}
 	}
 	flag := regexp.MustCompile("(?:`|govsvc[^`\n]*? )--([a-z-]+)")

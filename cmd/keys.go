@@ -23,6 +23,7 @@ Only a hash of a key is stored: its text is shown once, when it is minted.`,
 	}
 	mint, rotate, imported := a.keysMintCommand(), a.keysRotateCommand(), a.keysImportCommand()
 	list, revoke := a.keysListCommand(), a.keysRevokeCommand()
+	a.reasonFlag(revoke, rotate)
 	keys.AddCommand(mint, list, revoke, rotate, imported)
 	a.orgFlag(keys.Commands()...)
 	a.jsonFlag(keys.Commands()...)
@@ -93,7 +94,7 @@ revoked changes nothing.`,
 		Args: arguments("ID|PREFIX"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				key, err := store.RevokeKey(c.Context(), db.By{Org: org.Org, Actor: system}, args[0])
+				key, err := store.RevokeKey(c.Context(), a.by(org.Org), args[0])
 				if err != nil {
 					return err
 				}
