@@ -80,7 +80,7 @@ NDJSON export says on stderr the head that "audit verify --file" checks.`,
 			if e.follow && e.until != "" {
 				return misusef("--follow has no end, --until is one; give one of them%s", pointer(c))
 			}
-			err := a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			err := a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
 				e.store, e.org = store, org
 				return a.exportAudit(c.Context(), &e)
 			})

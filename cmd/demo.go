@@ -15,6 +15,10 @@ import (
 // it has records already, which are never mixed with it.
 func (a *app) loadDemo(ctx context.Context, store *db.DB, document *openapi.Document) error {
 	org, err := store.Organisation(ctx, db.DefaultOrganisation)
+	if db.Is(err, db.NotFound) { // it was renamed
+		a.note("%s has no organisation %q: the demonstration data is not loaded", oneLine(store.Path()), db.DefaultOrganisation)
+		return nil
+	}
 	if err != nil {
 		return err
 	}

@@ -14,18 +14,18 @@ import (
 func (a *app) orgsCommand() *cobra.Command {
 	orgs := &cobra.Command{
 		Use:   "orgs",
-		Short: "Create, list and change organisations",
-		Long: `Create, list and change organisations. Each has its own records, keys and audit
-log. A new file has one, "default".
+		Short: "Create, list, change, rename and remove organisations",
+		Long: `Create, list, change, rename and remove organisations. Each has its own records,
+keys and audit log. A new file has one, "default".
 
 The plan decides what an organisation's keys may do, and how often:
 
 ` + plansText() + `
 Only an active subscription lets keys in.`,
 	}
-	set := a.orgsSetCommand()
-	a.reasonFlag(set)
-	orgs.AddCommand(a.orgsCreateCommand(), a.orgsListCommand(), set)
+	set, rename, remove := a.orgsSetCommand(), a.orgsRenameCommand(), a.orgsRemoveCommand()
+	a.reasonFlag(set, rename, remove)
+	orgs.AddCommand(a.orgsCreateCommand(), a.orgsListCommand(), set, rename, remove)
 	a.jsonFlag(orgs.Commands()...)
 	return orgs
 }

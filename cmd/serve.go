@@ -169,6 +169,11 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	sender *webhook.Sender, o serveOptions,
 ) error {
 	logger := a.logger(o.log)
+	if exposed, err := store.Exposed(ctx); err != nil {
+		return err
+	} else if len(exposed) > 0 {
+		logger.Warn(exposedText(exposed))
+	}
 	certificates, err := o.security.open(store.Path(), logger)
 	if err != nil {
 		return err

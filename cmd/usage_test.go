@@ -14,7 +14,7 @@ func TestWrongUsage(t *testing.T) {
 	for _, row := range []struct{ line, want string }{
 		{"", "`govsvc` needs a command: audit, backup, check, completion, deadletters, deliver, evidence, export, import, keys, openapi, orgs, restore, sandbox, serve, users, version or webhooks; see `govsvc --help`"},
 		{"keys", "`govsvc keys` needs a command: import, list, mint, revoke or rotate; see `govsvc keys --help`"},
-		{"orgs", "`govsvc orgs` needs a command: create, list or set; "},
+		{"orgs", "`govsvc orgs` needs a command: create, list, remove, rename or set; "},
 		{"audit", "`govsvc audit` needs a command: export or verify; "},
 		{"evidence", "`govsvc evidence` needs a command: export, file, list or verify; "},
 		{"completion", "`govsvc completion` needs a command: bash, fish, powershell or zsh; "},
@@ -205,7 +205,7 @@ func TestOrganisationWithoutName(t *testing.T) {
 func TestMissingFile(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
-		"keys list", "keys revoke x", "keys rotate x", "orgs list", "orgs set default --plan starter",
+		"keys list", "keys revoke x", "keys rotate x", "orgs list", "orgs set default --plan starter", "orgs rename a b", "orgs remove a",
 		"export", "audit verify", "audit export", "evidence list", "evidence file --title t", "evidence export x --out FILE", "keys mint --name n --scope read:all --org other", "import --dry-run FILE",
 		"deliver --once", "deliver", "webhooks list", "webhooks rotate-secret x", "deadletters list", "deadletters replay --all",
 		"deadletters replay x", "deadletters discard x", "backup copy.db",

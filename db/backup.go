@@ -219,7 +219,7 @@ func (tx *Tx) auditAll(event func(Org) AuditEvent) error {
 		err := row.Scan(&org)
 		orgs = append(orgs, org)
 		return err
-	}, "SELECT seq FROM organisations ORDER BY seq")
+	}, "SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY seq")
 	for _, org := range orgs {
 		if err != nil {
 			break
