@@ -56,7 +56,10 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			status = a.report(ctx, fmt.Errorf("internal error: %v; please report this with the command you ran", p))
 		}
 	}()
-	root := a.root()                          //nolint:contextcheck // commands get ctx from cobra, see ExecuteContext
+	root := a.root() //nolint:contextcheck // commands get ctx from cobra, see ExecuteContext
+	if completing(args) {
+		a.registerCompletions(root)
+	}
 	root.SetArgs(append([]string{}, args...)) // never nil, which cobra reads as os.Args
 	err := root.ExecuteContext(ctx)
 	if err == nil && result.err != nil {

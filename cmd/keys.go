@@ -53,8 +53,9 @@ func (a *app) keysListCommand() *cobra.Command {
 		Short: "List an organisation's keys, newest first",
 		Long: `List an organisation's keys, newest first, revoked and expired ones included.
 
-The state is active, revoked or expired. With --json each key also has its own
-limits (rpm, rpd; null where the plan's count) and when it was last used.`,
+The state is active, revoked or expired. A running server stores the time of the
+last use every few seconds. With --json each key also has its own limits (rpm,
+rpd; null where the plan's count) and last_used_at (null: never).`,
 		Example: `  govsvc keys list
   govsvc keys list --json | jq -r '.[] | select(.state == "active") | .id'`,
 		Args: arguments(),
@@ -74,10 +75,10 @@ func (a *app) listKeys(ctx context.Context, store *db.DB, org db.Organisation) e
 	list, rows := make([]shownKey, len(keys)), make([][]string, len(keys))
 	for i, k := range keys {
 		list[i] = shown(k, store.Now())
-		rows[i] = []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), list[i].State}
+		rows[i] = []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), orDash(k.LastUsedAt), list[i].State}
 	}
 	return a.print(list, func(w io.Writer) error {
-		return table(w, []string{"ID", "PREFIX", "NAME", "KIND", "SCOPES", "CREATED", "EXPIRES", "STATE"}, rows)
+		return table(w, []string{"ID", "PREFIX", "NAME", "KIND", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE"}, rows)
 	})
 }
 

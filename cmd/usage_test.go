@@ -12,7 +12,7 @@ const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:r
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ line, want string }{
-		{"", "`govsvc` needs a command: audit, backup, check, completion, deadletters, deliver, evidence, export, import, keys, openapi, orgs, restore, sandbox, serve, users, version or webhooks; see `govsvc --help`"},
+		{"", "`govsvc` needs a command: audit, backup, check, completion, deadletters, deliver, evidence, export, import, keys, man, openapi, orgs, restore, sandbox, serve, users, version or webhooks; see `govsvc --help`"},
 		{"keys", "`govsvc keys` needs a command: import, list, mint, revoke or rotate; see `govsvc keys --help`"},
 		{"orgs", "`govsvc orgs` needs a command: create, list, remove, rename or set; "},
 		{"audit", "`govsvc audit` needs a command: export or verify; "},
@@ -334,16 +334,5 @@ func TestVersion(t *testing.T) {
 	}
 	if got := c.must("--version"); !strings.HasPrefix(got, "govsvc ") {
 		t.Errorf("--version: %q", got)
-	}
-}
-
-func TestCompletion(t *testing.T) {
-	t.Parallel()
-	c := newCLI(t)
-	if got := c.must("completion", "bash"); !strings.Contains(got, "__start_govsvc") {
-		t.Errorf("not a script for bash: %.100q", got)
-	}
-	if got := c.must("__complete", "keys", "re"); !strings.Contains(got, "revoke") || !strings.Contains(got, "rotate") && strings.Contains(got, "mint") {
-		t.Errorf("completions: %q", got)
 	}
 }
