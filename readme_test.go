@@ -261,7 +261,7 @@ func freePort(t *testing.T) string {
 }
 
 // named finds tests in a text: `server.TestScopes`.
-var named = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z]+)`")
+var named = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)`")
 
 // TestNamedTests: the tests that doc/security.md calls for witnesses exist.
 func TestNamedTests(t *testing.T) {
