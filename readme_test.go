@@ -8,43 +8,263 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
 )
 
-// TestReadme runs the README's console examples in one shell and compares what
-// they print. A fault in one is a fault of the README, or of the program.
-func TestReadme(t *testing.T) {
+// notRun lists the blocks of the documentation that hold commands and can't run
+// in a test, by their first line, and why.
+var notRun = map[string]string{
+	"doc/backup.md: litestream replicate -config /etc/litestream.yml":                                                                "Litestream; .ci/litestream runs it",
+	"doc/backup.md: systemctl stop govsvc litestream":                                                                                "systemd and Litestream; .ci/litestream runs the restore",
+	"doc/backup.md: cd /var/lib/govsvc":                                                                                              "an older program",
+	"doc/operations.md: sha256sum --check --ignore-missing SHA256SUMS":                                                               "the archive of a release",
+	"doc/operations.md: ssh-keygen -Y verify -f allowed_signers -I releases@govsvc -n govsvc-release -s SHA256SUMS.sig < SHA256SUMS": "a signed release; .ci/release/check runs it",
+	"doc/operations.md: dpkg -i govsvc_1.2.3_amd64.deb      # Debian, Ubuntu":                                                        "root and systemd; .ci/release/check runs it",
+	"doc/operations.md: install -m 0755 govsvc /usr/local/bin/":                                                                      "root and systemd",
+	"doc/operations.md: runuser -u govsvc -- govsvc --db /var/lib/govsvc/govsvc.db keys list":                                        "root and systemd",
+	"doc/operations.md: install -D -m 0644 doc/deploy/tls.conf /etc/systemd/system/govsvc.service.d/tls.conf":                        "root and systemd; .ci/release/check runs it",
+	"doc/operations.md: docker build -f doc/deploy/Dockerfile -t govsvc .":                                                           "docker",
+}
+
+// notCommands are the languages of blocks that hold no commands.
+var notCommands = []string{"yaml", "json", "mermaid"}
+
+// TestDocs runs the console examples of the README and of each file in doc, one
+// shell a file, and compares what they print. A block in another language needs
+// a line in notRun, unless that language has no commands.
+func TestDocs(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			if os.Getenv("CI") != "" {
 				t.Fatalf("%s is missing: %v", tool, err)
 			}
-			t.Skipf("the README's examples need %s", tool)
+			t.Skipf("the examples need %s", tool)
 		}
 	}
-	text, err := os.ReadFile("README.md")
+	files, err := filepath.Glob("doc/*.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	examples := console(string(text))
-	if len(examples) < 10 {
-		t.Fatalf("found only %d examples in README.md", len(examples))
+	more, err := filepath.Glob("doc/*/*.md")
+	if err != nil {
+		t.Fatal(err)
 	}
-	port := freePort(t)
-	got := runExamples(t, examples, port)
-	for i, e := range examples {
-		want := strings.ReplaceAll(e.want, "8080", port)
-		if !pattern(want).MatchString(got[i]) {
-			t.Errorf("$ %s\nprinted\n%s\nREADME.md says\n%s", e.command, got[i], want)
+	left := map[string]string{}
+	least := map[string]int{"README.md": 10, "doc/backup.md": 10, "doc/operations.md": 4}
+	for _, file := range append(append(files, more...), "README.md") {
+		file = filepath.ToSlash(file)
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		blocks := blocksOf(string(text))
+		if file != "README.md" {
+			noteSkipped(file, blocks, left)
+		}
+		examples := console(blocks)
+		if len(examples) < least[file] {
+			t.Errorf("found only %d examples in %s", len(examples), file)
+		}
+		if len(examples) == 0 {
+			continue
+		}
+		t.Run(filepath.Base(file), func(t *testing.T) {
+			t.Parallel()
+			checkExamples(t, file, examples)
+		})
+	}
+	if diff := cmp.Diff(slices.Sorted(keysOf(notRun)), slices.Sorted(keysOf(left))); diff != "" {
+		t.Errorf("blocks that no test runs (-in notRun +in the files); commands that can run belong into a block of the language console:\n%s", diff)
+	}
+}
+
+func keysOf(m map[string]string) func(func(string) bool) {
+	return func(yield func(string) bool) {
+		for key := range m {
+			if !yield(key) {
+				return
+			}
 		}
 	}
 }
 
+// noteSkipped adds the blocks that are not run.
+func noteSkipped(file string, blocks []block, left map[string]string) {
+	for _, b := range blocks {
+		if b.language == "console" || slices.Contains(notCommands, b.language) {
+			continue
+		}
+		first := ""
+		if len(b.lines) > 0 {
+			first, _, _ = strings.Cut(b.lines[0], "=govsvc ")
+		}
+		left[file+": "+first] = b.language
+	}
+}
+
+// builtProgram is the program, built once for all examples.
+var builtProgram = sync.OnceValues(func() (string, error) {
+	folder, err := os.MkdirTemp("", "govsvc-docs-")
+	if err != nil {
+		return "", err
+	}
+	command := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(folder, "govsvc"), ".") //nolint:noctx // bounded by the test's own limit
+	if text, err := command.CombinedOutput(); err != nil {
+		return folder, fmt.Errorf("go build: %w\n%s", err, text)
+	}
+	return folder, nil
+})
+
+// built is set once builtProgram was called.
+var built atomic.Bool
+
+// TestMain removes what was built for the examples.
+func TestMain(m *testing.M) {
+	status := m.Run()
+	if built.Load() {
+		if folder, _ := builtProgram(); folder != "" {
+			_ = os.RemoveAll(folder)
+		}
+	}
+	os.Exit(status)
+}
+
+func checkExamples(t *testing.T, file string, examples []example) {
+	t.Helper()
+	port := freePort(t)
+	folder := t.TempDir()
+	here := strings.NewReplacer("8080", port, "/var/", folder+"/var/", "/mnt/", folder+"/mnt/")
+	got := runExamples(t, examples, folder, port, here)
+	for i, e := range examples {
+		want := here.Replace(e.want)
+		if !pattern(want).MatchString(got[i]) {
+			t.Errorf("$ %s\nprinted\n%s\n%s says\n%s", e.command, got[i], file, want)
+		}
+	}
+}
+
+// block is a fenced block of a Markdown file.
+type block struct {
+	language string
+	lines    []string
+}
+
+// blocksOf finds the blocks of a file, those inside of lists without their
+// indentation.
+func blocksOf(text string) []block {
+	var all []block
+	indent, inside := "", false
+	for line := range strings.SplitSeq(text, "\n") {
+		bare := strings.TrimLeft(line, " ")
+		switch language, fence := strings.CutPrefix(bare, "```"); {
+		case fence && inside:
+			inside = false
+		case fence:
+			all = append(all, block{language: language})
+			indent, inside = line[:len(line)-len(bare)], true
+		case inside:
+			last := &all[len(all)-1]
+			last.lines = append(last.lines, strings.TrimPrefix(line, indent))
+		}
+	}
+	return all
+}
+
+// example is a command of the documentation and what it prints.
+type example struct{ command, want string }
+
+// console finds the examples: commands behind "$ ", going on behind "> ".
+func console(blocks []block) []example {
+	var all []example
+	for _, b := range blocks {
+		if b.language != "console" {
+			continue
+		}
+		for _, line := range b.lines {
+			switch {
+			case strings.HasPrefix(line, "$ "):
+				all = append(all, example{command: line[2:]})
+			case strings.HasPrefix(line, "> "):
+				all[len(all)-1].command += "\n" + line[2:]
+			default:
+				all[len(all)-1].want += line + "\n"
+			}
+		}
+	}
+	return all
+}
+
+// pattern matches what an example prints: … stands for anything but, on a line
+// of its own, for any lines.
+func pattern(want string) *regexp.Regexp {
+	quoted := regexp.QuoteMeta(strings.TrimSuffix(want, "\n"))
+	quoted = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(quoted, `(?s:.*)`)
+	return regexp.MustCompile(`^` + strings.ReplaceAll(quoted, "…", `.*`) + `\n?$`)
+}
+
+// runExamples runs them in one shell, in a folder of its own that stands for the
+// root of the file system too, and returns what each printed.
+func runExamples(t *testing.T, examples []example, folder, port string, here *strings.Replacer) []string {
+	t.Helper()
+	program, err := builtProgram()
+	built.Store(true)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"var/lib/govsvc", "var/backups", "mnt/usb"} {
+		if err := os.MkdirAll(filepath.Join(folder, path), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const mark = "=====next====="
+	var script strings.Builder
+	script.WriteString("exec 2>&1\ntrap 'kill $(jobs -p) && wait' EXIT\n")
+	for _, e := range examples {
+		command := here.Replace(e.command)
+		command = strings.Replace(command, "go build -o govsvc .", `cp "`+program+`/govsvc" govsvc`, 1)
+		fmt.Fprintf(&script, "%s\necho %s\n", command, mark)
+	}
+	file := filepath.Join(folder, "tour.sh")
+	if err := os.WriteFile(file, []byte(script.String()), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
+	defer cancel()
+	shell := exec.CommandContext(ctx, "bash", file)
+	shell.Dir = folder
+	shell.Env = append(os.Environ(), "GOVSVC_ADDR=127.0.0.1:"+port, "PATH="+program+string(os.PathListSeparator)+os.Getenv("PATH"))
+	printed, err := shell.CombinedOutput()
+	parts := strings.Split(strings.ReplaceAll(string(printed), "\r", ""), mark+"\n")
+	if len(parts) != len(examples)+1 {
+		t.Fatalf("the examples ended early (%v) after:\n%s", err, printed)
+	}
+	return parts[:len(examples)]
+}
+
+func freePort(t *testing.T) string {
+	t.Helper()
+	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer listener.Close()
+	_, port, err := net.SplitHostPort(listener.Addr().String())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return port
+}
+
 // named finds tests in a text: `server.TestScopes`.
-var named = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z]+)`")
+var named = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)`")
 
 // TestNamedTests: the tests that doc/security.md calls for witnesses exist.
 func TestNamedTests(t *testing.T) {
@@ -75,85 +295,4 @@ func TestNamedTests(t *testing.T) {
 	if len(packages) < 5 {
 		t.Errorf("found names of %d packages", len(packages))
 	}
-}
-
-// example is a command of the README and what it prints.
-type example struct{ command, want string }
-
-// console finds the examples: commands behind "$ ", going on behind "> ".
-func console(text string) []example {
-	var all []example
-	inside := false
-	for _, line := range strings.Split(text, "\n") {
-		switch {
-		case line == "```console":
-			inside = true
-		case line == "```":
-			inside = false
-		case !inside:
-		case strings.HasPrefix(line, "$ "):
-			all = append(all, example{command: line[2:]})
-		case strings.HasPrefix(line, "> "):
-			all[len(all)-1].command += "\n" + line[2:]
-		default:
-			all[len(all)-1].want += line + "\n"
-		}
-	}
-	return all
-}
-
-// pattern matches what an example prints: … stands for anything but, on a line
-// of its own, for any lines.
-func pattern(want string) *regexp.Regexp {
-	quoted := regexp.QuoteMeta(strings.TrimSuffix(want, "\n"))
-	quoted = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(quoted, `(?s:.*)`)
-	return regexp.MustCompile(`^` + strings.ReplaceAll(quoted, "…", `.*`) + `\n?$`)
-}
-
-// runExamples runs them in one shell, in a folder of its own, with another
-// port in place of 8080, and returns what each printed.
-func runExamples(t *testing.T, examples []example, port string) []string {
-	t.Helper()
-	here, err := os.Getwd()
-	if err != nil {
-		t.Fatal(err)
-	}
-	const mark = "=====next====="
-	var script strings.Builder
-	script.WriteString("exec 2>&1\ntrap 'kill $(jobs -p) && wait' EXIT\n")
-	for _, e := range examples {
-		command := strings.ReplaceAll(e.command, "8080", port)
-		command = strings.Replace(command, "go build -o govsvc .", `go build -C "`+here+`" -o "$PWD/govsvc" .`, 1)
-		fmt.Fprintf(&script, "%s\necho %s\n", command, mark)
-	}
-	folder := t.TempDir()
-	file := filepath.Join(folder, "tour.sh")
-	if err := os.WriteFile(file, []byte(script.String()), 0o600); err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
-	defer cancel()
-	shell := exec.CommandContext(ctx, "bash", file)
-	shell.Dir = folder
-	shell.Env = append(os.Environ(), "GOVSVC_ADDR=127.0.0.1:"+port, "GOFLAGS=-buildvcs=false")
-	printed, err := shell.CombinedOutput()
-	parts := strings.Split(strings.ReplaceAll(string(printed), "\r", ""), mark+"\n")
-	if len(parts) != len(examples)+1 {
-		t.Fatalf("the examples ended early (%v) after:\n%s", err, printed)
-	}
-	return parts[:len(examples)]
-}
-
-func freePort(t *testing.T) string {
-	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer listener.Close()
-	_, port, err := net.SplitHostPort(listener.Addr().String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	return port
 }

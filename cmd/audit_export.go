@@ -80,7 +80,7 @@ NDJSON export says on stderr the head that "audit verify --file" checks.`,
 			if e.follow && e.until != "" {
 				return misusef("--follow has no end, --until is one; give one of them%s", pointer(c))
 			}
-			err := a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			err := a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
 				e.store, e.org = store, org
 				return a.exportAudit(c.Context(), &e)
 			})
@@ -113,7 +113,7 @@ func (a *app) exportAudit(ctx context.Context, e *auditExport) (err error) {
 		return err
 	}
 	resumed := e.cursor.Cursor != ""
-	if err := e.audit(ctx); err != nil {
+	if err := e.audit(ctx, a.by(e.org.Org)); err != nil {
 		return err
 	}
 	switch {
@@ -154,7 +154,7 @@ func (e *auditExport) resume(ctx context.Context) error {
 }
 
 // audit tells the log of the export before anything of it leaves.
-func (e *auditExport) audit(ctx context.Context) error {
+func (e *auditExport) audit(ctx context.Context, by db.By) error {
 	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": e.cursor.Cursor != ""}
 	if e.since != "" {
 		metadata["since"] = e.since
@@ -162,7 +162,7 @@ func (e *auditExport) audit(ctx context.Context) error {
 	if e.until != "" {
 		metadata["until"] = e.until
 	}
-	return e.store.Write(ctx, db.By{Org: e.org.Org, Actor: system}, func(tx *db.Tx) error {
+	return e.store.Write(ctx, by, func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{Action: "audit.exported", Category: db.Export, Severity: db.SeverityRead, Metadata: metadata})
 	})
 }

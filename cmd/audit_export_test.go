@@ -83,7 +83,7 @@ func TestAuditExport(t *testing.T) {
 	if got, want := actions(t, c.read(out)), "e1 e2 e3 x x x"; got != want {
 		t.Errorf("got %s, want %s", got, want)
 	}
-	if !strings.Contains(c.read(out), `"category":"export","resource_type":null,"resource_id":null,"severity":1,"metadata":{"follow":false,"format":"ndjson","resumed":false}}`) {
+	if !strings.Contains(c.read(out), `"category":"export","resource_type":null,"resource_id":null,"severity":1,"metadata":{"follow":false,"format":"ndjson","os_user":`) {
 		t.Errorf("how the export is audited: %s", c.read(out))
 	}
 	for format, prefix := range map[string]string{"cef": "CEF:0|govsvc|govsvc|", "ocsf": `{"activity_id":`} {

@@ -61,7 +61,7 @@ it does not vouch for). It is printed if the check fails, too.`,
 			case v.file == "" && v.from != "":
 				return misusef("--from goes with --file: the log in the data file starts at its start%s", pointer(c))
 			case v.file == "":
-				return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+				return a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
 					return a.verifyAudit(c.Context(), store, org, v)
 				})
 			case v.head == "" && !v.printHead:

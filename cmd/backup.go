@@ -51,7 +51,7 @@ func (a *app) backup(ctx context.Context, store *db.DB, path string, force bool)
 		return err
 	}
 	// It stands, and may be all that can be saved from a disk that is full.
-	if err := store.NoteBackup(ctx, system, made); err != nil {
+	if err := store.NoteBackup(ctx, a.by(0), made); err != nil {
 		a.note("warning: the backup is made and whole, but neither the data file nor its audit log could be told of it: %s", oneLine(err.Error()))
 	}
 	return a.print(made, func(w io.Writer) error {

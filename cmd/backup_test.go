@@ -248,3 +248,31 @@ func TestKilledRestore(t *testing.T) {
 		t.Error("nothing was restored in the end")
 	}
 }
+
+// TestRestore_NeedsNamedFile refuses to make a data file that nobody named. It
+// changes the working directory and so is not parallel.
+func TestRestore_NeedsNamedFile(t *testing.T) {
+	c := newCLI(t)
+	c.must("orgs", "create", "acme")
+	copied := filepath.Join(c.dir, "copy.db")
+	c.must("backup", copied)
+	delete(c.env, "GOVSVC_DB")
+	t.Chdir(t.TempDir())
+	for _, args := range [][]string{{"restore", copied}, {"restore", copied, "--force"}} {
+		if got := c.refused(2, args...); !strings.Contains(got, "the working directory has no govsvc.db: name the one to restore with --db or GOVSVC_DB; nothing was restored") {
+			t.Error(got)
+		}
+	}
+	if o := c.run("restore", "--rehearse", copied); o.status != 0 || !strings.Contains(o.stderr, "warning: there is no govsvc.db to compare with") {
+		t.Errorf("%+v", o)
+	}
+	if exists("govsvc.db") {
+		t.Error("it made a data file")
+	}
+	c.must("restore", copied, "--db", "govsvc.db")
+	c.must("restore", copied, "--force") // one exists
+	c.must("restore", copied, "--config", c.file("config.yaml", "db: other.db\n"))
+	if !exists("other.db") {
+		t.Error("the file that the configuration names was not made")
+	}
+}

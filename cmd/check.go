@@ -36,29 +36,36 @@ func (a *app) checkCommand() *cobra.Command {
 		SuggestFor: []string{"doctor", "health", "status", "fsck"},
 		Short:      "Check the health of the data file",
 		Long: `Check the data file without changing it, also while "govsvc serve" runs on it.
-Each check is a line, marked "ok" or "FAIL"; the exit status is 0 if all are
-well and 1 if one is not, for cron and monitoring. The checks:
+Each check is a line, marked "ok", "warn" or "FAIL". The exit status is 1 if one
+failed and 0 otherwise, for cron and monitoring. The checks:
 
 integrity      the structure of the file is sound, and every reference leads to
                a row; --full compares each index with its table, too, which
                takes three times as long
-version        the file has the tables of this program
+schema         with --full: the tables, indexes, triggers and views are those of
+               the file's version
+version        the file is of this program's version
 audit log      no event of any organisation was altered or removed
 deliveries     no webhook has been due for more than 10 minutes: else neither
                "govsvc serve" nor "govsvc deliver" is at work
 disk space     there are 100 MB left, and as much as the data file has: room for
                the copy that is made before an upgrade
 last backup    the last attempt succeeded and, with --backup-within, is not older
-               than that; copies that other programs made are not known
+               than that. A warning says that no backup is known; copies that
+               other programs made are not known
+file access    a warning lists the files that other users of the system can read:
+               the data file, what is beside it, and backups in the folder of
+               the last one
 
-With --json an object: ok, path and checks, each with name, ok and detail.`,
+With --json an object: ok, path and checks, each with name, ok, status (ok,
+warning or failed) and detail.`,
 		Example: `  govsvc check
   govsvc check --full --backup-within 26h
   govsvc check --json | jq -r '.checks[] | select(.ok | not) | .detail'`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error { return a.check(c.Context(), o) },
 	}
-	c.Flags().BoolVar(&o.full, "full", false, "also compare each index with its table")
+	c.Flags().BoolVar(&o.full, "full", false, "also compare each index with its table, and the schema with that of the version")
 	c.Flags().Var(span{&o.backupWithin}, "backup-within", "fail if the last backup is older than this; 0s: whatever its age")
 	a.jsonFlag(c)
 	return c
@@ -67,8 +74,36 @@ With --json an object: ok, path and checks, each with name, ok and detail.`,
 // finding is the outcome of one check.
 type finding struct {
 	Name   string `json:"name"`
-	OK     bool   `json:"ok"`
+	OK     bool   `json:"ok"` // it did not fail
+	Status string `json:"status"`
 	Detail string `json:"detail"`
+}
+
+// The values of a finding's status.
+const (
+	statusOK      = "ok"
+	statusWarning = "warning"
+	statusFailed  = "failed"
+)
+
+// warning is a finding that needs attention and is not a failure.
+type warning string
+
+func (w warning) Error() string { return string(w) }
+
+// newFinding is the outcome of a check that returned this. A check that needs a
+// table of a newer version can't be made on an older file.
+func newFinding(name, detail string, err error, older bool) finding {
+	var warn warning
+	switch {
+	case err == nil:
+		return finding{name, true, statusOK, oneLine(detail)}
+	case errors.As(err, &warn):
+		return finding{name, true, statusWarning, oneLine(err.Error())}
+	case older && db.LacksSchema(err):
+		return finding{name, true, statusWarning, "not checked: this file is of an older version"}
+	}
+	return finding{name, false, statusFailed, oneLine(err.Error())}
 }
 
 // health is what `govsvc check` found.
@@ -78,33 +113,46 @@ type health struct {
 	Checks []finding `json:"checks"`
 }
 
+// checks are what `govsvc check` looks at, in this order.
+var checks = []struct {
+	name string
+	full bool // with --full only
+	run  func(context.Context, *db.DB, checkOptions) (detail string, err error)
+}{
+	{"integrity", false, checkIntegrity},
+	{"schema", true, checkSchema},
+	{"version", false, checkVersion},
+	{"audit log", false, checkLogs},
+	{"deliveries", false, checkDeliveries},
+	{"disk space", false, checkSpace},
+	{"last backup", false, checkBackup},
+	{"file access", false, checkAccess},
+}
+
 func (a *app) check(ctx context.Context, o checkOptions) error {
 	store, err := db.OpenToRead(ctx, a.path)
 	if err != nil {
 		return err
 	}
 	found := health{OK: true, Path: store.Path()}
-	bad := 0
-	for _, check := range []struct {
-		name string
-		run  func(context.Context, *db.DB, checkOptions) (detail string, err error)
-	}{
-		{"integrity", checkIntegrity},
-		{"version", checkVersion},
-		{"audit log", checkLogs},
-		{"deliveries", checkDeliveries},
-		{"disk space", checkSpace},
-		{"last backup", checkBackup},
-	} {
+	bad, older := 0, false
+	if have, want, err := store.Versions(ctx); err == nil {
+		older = have < want
+	}
+	for _, check := range checks {
+		if check.full && !o.full {
+			continue
+		}
 		detail, err := check.run(ctx, store, o)
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), store.Close())
 		}
-		if err != nil {
-			detail, found.OK = err.Error(), false
+		f := newFinding(check.name, detail, err, older)
+		if !f.OK {
+			found.OK = false
 			bad++
 		}
-		found.Checks = append(found.Checks, finding{check.name, err == nil, oneLine(detail)})
+		found.Checks = append(found.Checks, f)
 	}
 	err = errors.Join(a.print(found, func(w io.Writer) error { return printHealth(w, found) }), store.Close())
 	if err == nil && bad > 0 {
@@ -115,10 +163,7 @@ func (a *app) check(ctx context.Context, o checkOptions) error {
 
 func printHealth(w io.Writer, found health) error {
 	for _, f := range found.Checks {
-		mark := "ok"
-		if !f.OK {
-			mark = "FAIL"
-		}
+		mark := map[string]string{statusOK: "ok", statusWarning: "warn", statusFailed: "FAIL"}[f.Status]
 		fmt.Fprintf(w, "%-4s  %-11s  %s\n", mark, f.Name, f.Detail)
 	}
 	return nil
@@ -137,6 +182,17 @@ func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, 
 	return "the file is sound; --full also compares indexes with tables", nil
 }
 
+func checkSchema(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
+	faults, err := store.SchemaFaults(ctx)
+	switch {
+	case err != nil:
+		return "", err
+	case len(faults) > 0:
+		return "", fmt.Errorf("%s; something else than govsvc has changed the file: restore a backup (`govsvc restore --help`)", strings.Join(faults, "; "))
+	}
+	return "the tables, indexes, triggers and views are those of the version", nil
+}
+
 func checkVersion(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
 	have, want, err := store.Versions(ctx)
 	switch {
@@ -145,13 +201,13 @@ func checkVersion(ctx context.Context, store *db.DB, _ checkOptions) (string, er
 	case have > want:
 		return "", fmt.Errorf("the file's version is %d, this program knows up to %d: use the newer program", have, want)
 	case have < want:
-		return "", fmt.Errorf("the file's version is %d, this program's %d: the next `govsvc serve` of this version migrates it, and keeps a copy", have, want)
+		return "", fmt.Errorf("this file is of an older version (%d; this program's is %d): the next `govsvc serve` of this version migrates it, and keeps a copy", have, want)
 	}
 	return fmt.Sprintf("%d, as this program", have), nil
 }
 
 func checkLogs(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
-	orgs, err := store.Organisations(ctx)
+	orgs, err := store.AllOrganisations(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -211,7 +267,7 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 		if o.backupWithin > 0 {
 			return "", errors.New("none is known; see `govsvc backup --help`")
 		}
-		return "none is known; see `govsvc backup --help`", nil
+		return "", warning("none is known; see `govsvc backup --help`")
 	}
 	at, err := db.ParseTimestamp(last.Made.At)
 	if err != nil {
@@ -226,4 +282,31 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 		return "", fmt.Errorf("%s: of a time to come, so that its age is not known; set the clock right and make another", text)
 	}
 	return text, nil
+}
+
+func checkAccess(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
+	exposed, err := store.Exposed(ctx)
+	if err != nil {
+		return "", err
+	}
+	if len(exposed) > 0 {
+		return "", warning(exposedText(exposed))
+	}
+	return "only the owner can read the data file and its copies", nil
+}
+
+// mostExposed bounds the files that a warning names.
+const mostExposed = 5
+
+// exposedText is the warning about files that others can read.
+func exposedText(exposed []db.Exposed) string {
+	var names []string
+	for i, e := range exposed {
+		if i == mostExposed {
+			names = append(names, fmt.Sprintf("and %d more", len(exposed)-i))
+			break
+		}
+		names = append(names, fmt.Sprintf("%s (mode %04o)", e.Path, e.Mode))
+	}
+	return "other users of this system can read " + strings.Join(names, ", ") + ": set mode 0600"
 }

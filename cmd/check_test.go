@@ -1,12 +1,18 @@
 package cmd_test
 
 import (
+	"compress/gzip"
 	"database/sql"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // healthy is what `check --json` prints.
@@ -15,6 +21,7 @@ type healthy struct {
 	Checks []struct {
 		Name   string
 		OK     bool
+		Status string
 		Detail string
 	}
 }
@@ -27,14 +34,22 @@ func TestCheck(t *testing.T) {
 	for name, row := range map[string]struct {
 		statements []string
 		args       []string
-		fails      string // the name of the check; "" if none does
+		fails      string // the names of the checks, with a + between; "" if none does
 		want       string // in its detail
 	}{
 		"all well":      {nil, nil, "", ""},
 		"all well, all": {nil, []string{"--full"}, "", ""},
 		"a reference":   {[]string{"INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')"}, nil, "integrity", "1 rows of api_keys refer to what is not there; keep it"},
-		"an index":      {[]string{"PRAGMA writable_schema = 1", "UPDATE sqlite_schema SET sql = replace(sql, 'created_at', 'id') WHERE name = 'api_keys_by_org'"}, []string{"--full"}, "integrity", "api_keys_by_org"},
-		"older":         {[]string{"DELETE FROM goose_db_version WHERE version_id > 15"}, nil, "version", "the next `govsvc serve` of this version migrates it, and keeps a copy"},
+		"an index":      {[]string{"PRAGMA writable_schema = 1", "UPDATE sqlite_schema SET sql = replace(sql, 'created_at', 'id') WHERE name = 'api_keys_by_org'"}, []string{"--full"}, "integrity+schema", "api_keys_by_org"},
+		"older":         {[]string{"DELETE FROM goose_db_version WHERE version_id > 15"}, nil, "version", "this file is of an older version (15; this program's is "},
+		"older tables":  {[]string{"DELETE FROM goose_db_version WHERE version_id > 14", "DROP TABLE backups"}, nil, "version", "migrates it, and keeps a copy"},
+		"no trigger":    {[]string{"DROP TRIGGER audit_events_never_go"}, []string{"--full"}, "schema", "trigger audit_events_never_go is missing; something else than govsvc has changed the file"},
+		"a trigger":     {[]string{"DROP TRIGGER audit_events_never_go", "CREATE TRIGGER audit_events_never_go BEFORE DELETE ON audit_events BEGIN SELECT 1; END"}, []string{"--full"}, "schema", "trigger audit_events_never_go is not defined as in version "},
+		"no index":      {[]string{"DROP INDEX api_keys_by_org"}, []string{"--full"}, "schema", "index api_keys_by_org is missing"},
+		"no view":       {[]string{"DROP VIEW risk_records"}, []string{"--full"}, "schema", "view risk_records is missing"},
+		"a table more":  {[]string{"CREATE TABLE mine (a)"}, []string{"--full"}, "schema", "table mine is not expected"},
+		"a column more": {[]string{"ALTER TABLE secrets ADD COLUMN note TEXT"}, []string{"--full"}, "schema", "table secrets is not defined as in version"},
+		"Litestream":    {[]string{"CREATE TABLE _litestream_seq (id INTEGER)", "ANALYZE"}, []string{"--full"}, "", ""},
 		"newer":         {[]string{"INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)"}, nil, "version", "use the newer program"},
 		"the log":       {[]string{"DROP TRIGGER audit_events_never_go", "DELETE FROM audit_events WHERE seq = 1"}, nil, "audit log", `the audit log of "default" is broken`},
 		"overdue": {[]string{
@@ -60,12 +75,22 @@ func TestCheck(t *testing.T) {
 			c.alter(row.statements...)
 			before := c.read(c.env["GOVSVC_DB"])
 			o := c.run(append([]string{"check"}, row.args...)...)
-			if fails := row.fails != ""; fails != (o.status == 1) || o.status > 1 || fails != (o.stderr == "govsvc: 1 of 6 checks failed\n") {
+			failing := strings.FieldsFunc(row.fails, func(r rune) bool { return r == '+' })
+			total := 7
+			if slices.Contains(row.args, "--full") {
+				total = 8
+			}
+			wantErr := ""
+			if len(failing) > 0 {
+				wantErr = fmt.Sprintf("govsvc: %d of %d checks failed\n", len(failing), total)
+			}
+			if o.status != min(len(failing), 1) || o.stderr != wantErr || strings.Count(o.stdout, "\n") != total {
 				t.Errorf("status %d, stderr %q\n%s", o.status, o.stderr, o.stdout)
 			}
 			for line := range strings.Lines(o.stdout) {
-				failed := strings.HasPrefix(line, "FAIL")
-				if about := row.fails != "" && strings.HasPrefix(line[6:], row.fails+" "); failed != about || about && !strings.Contains(line, row.want) {
+				failed := strings.HasPrefix(line, "FAIL  ")
+				about := slices.ContainsFunc(failing, func(name string) bool { return strings.HasPrefix(line[6:], name+" ") })
+				if failed != about || about && !strings.Contains(line, row.want) || strings.Contains(line, "no such table") {
 					t.Error(line)
 				}
 			}
@@ -111,10 +136,79 @@ func TestCheckInUse(t *testing.T) {
 		t.Error(got)
 	}
 	found := decoded[healthy](c, "check", "--full")
-	if !found.OK || len(found.Checks) != 6 {
+	if !found.OK || len(found.Checks) != 8 {
 		t.Errorf("%+v", found)
 	}
 	c.end(s)
+}
+
+// TestCheck_Warns checks what is a warning: no known backup, an older file that
+// lacks a table, and files that others can read. The exit status stays 0.
+func TestCheck_Warns(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+	warned := func(want ...string) {
+		t.Helper()
+		var got []string
+		found := decoded[healthy](c, "check")
+		for _, check := range found.Checks {
+			if !check.OK || check.Status != "ok" && check.Status != "warning" {
+				t.Errorf("%+v", check)
+			}
+			if check.Status == "warning" {
+				// SQLite keeps these beside the file while the check reads it
+				beside := strings.NewReplacer(", "+c.env["GOVSVC_DB"]+"-shm (mode 0640)", "", ", "+c.env["GOVSVC_DB"]+"-wal (mode 0640)", "")
+				got = append(got, check.Name+": "+beside.Replace(check.Detail))
+			}
+		}
+		if diff := cmp.Diff(want, got); diff != "" || !found.OK {
+			t.Error(diff)
+		}
+		if text := c.must("check"); strings.Count(text, "\nwarn  ") != len(want) {
+			t.Error(text)
+		}
+	}
+	path := c.env["GOVSVC_DB"]
+	warned("last backup: none is known; see `govsvc backup --help`")
+	folder := filepath.Join(c.dir, "backups")
+	must(t, os.Mkdir(folder, 0o700))
+	c.must("backup", filepath.Join(folder, "govsvc-20260912T083000Z.db"))
+	warned()
+	if runtime.GOOS == "windows" {
+		return
+	}
+	other := filepath.Join(folder, "govsvc-20260911T083000Z.db")
+	must(t, os.WriteFile(other, nil, 0o600))
+	before := c.file("govsvc.db.v16-20260912T083000Z", "")
+	must(t, os.Chmod(path, 0o640))
+	must(t, os.Chmod(before, 0o604))
+	must(t, os.Chmod(other, 0o660))
+	warned(fmt.Sprintf("file access: other users of this system can read %s (mode 0660), %s (mode 0640), %s (mode 0604): set mode 0600", other, path, before))
+	s := c.serve()
+	c.end(s)
+	if log := s.stderr.String(); !strings.Contains(log, `level=WARN msg="other users of this system can read `) || !strings.Contains(log, path+" (mode 0640)") {
+		t.Error(log)
+	}
+}
+
+// TestCheck_OlderFile checks a file that a former version made.
+func TestCheck_OlderFile(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	packed, err := os.Open(filepath.Join("..", "db", "testdata", "versions", "v16.db.gz"))
+	must(t, err)
+	defer packed.Close()
+	reader, err := gzip.NewReader(packed)
+	must(t, err)
+	text, err := io.ReadAll(reader)
+	must(t, err)
+	c.file("govsvc.db", string(text))
+	o := c.run("check", "--full")
+	if o.status != 1 || strings.Contains(o.stdout, "no such") ||
+		!strings.Contains(o.stdout, "FAIL  version      this file is of an older version (16; this program's is ") {
+		t.Errorf("%+v", o)
+	}
 }
 
 // TestDamagedFile: whatever a command does with a file that is damaged, it says

@@ -26,10 +26,14 @@ type app struct {
 	stdout io.Writer
 	stderr io.Writer
 	env    func(string) (string, bool)
+	names  []string // of the variables in the environment
+
+	settings settings
 
 	path     string // of the data file
 	org      string // the organisation's name
 	json     bool   // results as JSON
+	reason   string // of --reason, for the audit log
 	document func() (*openapi.Document, error)
 
 	// started is true once the command line has been understood: an error
@@ -39,19 +43,23 @@ type app struct {
 
 // Run runs one command line and returns its exit status. Cancelling ctx is
 // what a signal does. args are without the program's name; env looks up a
-// variable of the environment.
+// variable of the environment. names are the variables that there are; those
+// that look like settings and are none are reported.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
-	env func(string) (string, bool),
+	env func(string) (string, bool), names ...string,
 ) (status int) {
 	result := &checked{w: stdout}
-	a := &app{stdin: stdin, stdout: result, stderr: stderr, env: env, document: sync.OnceValues(openapi.Load)}
+	a := &app{stdin: stdin, stdout: result, stderr: stderr, env: env, names: names, document: sync.OnceValues(openapi.Load)}
 	defer func() {
 		if p := recover(); p != nil {
 			a.started = true
 			status = a.report(ctx, fmt.Errorf("internal error: %v; please report this with the command you ran", p))
 		}
 	}()
-	root := a.root()                          //nolint:contextcheck // commands get ctx from cobra, see ExecuteContext
+	root := a.root() //nolint:contextcheck // commands get ctx from cobra, see ExecuteContext
+	if completing(args) {
+		a.registerCompletions(root)
+	}
 	root.SetArgs(append([]string{}, args...)) // never nil, which cobra reads as os.Args
 	err := root.ExecuteContext(ctx)
 	if err == nil && result.err != nil {
@@ -73,11 +81,16 @@ Results go to stdout; progress, logs and errors to stderr. The exit status is
 0 when done, 1 when it failed and 2 for a wrong command line. An error is one
 line that says what went wrong and what to do.
 
-Every flag can be set by the environment variable shown behind it in brackets;
-a flag that is given wins, a variable that is empty counts as not set, and a
-repeatable flag takes its values separated by commas. Commands that change
-data can run while "govsvc serve" runs on the same file; it sees the change at
-once.`,
+A flag can be set by the environment variable shown behind it in brackets, or in
+the YAML file that --config names, with flag names as keys ("addr: :8080"). A
+flag that is given wins over the environment, and the environment over the
+file. An empty variable counts as not set. A repeatable flag takes its values
+separated by commas, and in the file a list. A name that no flag has is an error
+in the file and a warning in the environment. "govsvc serve --print-config"
+shows which values hold, and where each came from.
+
+Commands that change data can run while "govsvc serve" runs on the same file; it
+sees the change at once.`,
 		Example: `  # start on an empty file with demonstration data
   govsvc serve --demo
 
@@ -104,6 +117,7 @@ once.`,
 	root.SetFlagErrorFunc(flagError)
 	a.path = "govsvc.db"
 	root.PersistentFlags().Var(dataFile{&a.path}, "db", "PATH of the data file")
+	root.PersistentFlags().StringVar(&a.settings.config, "config", "", "YAML `FILE` with settings: flag names as keys")
 	root.AddCommand(a.serveCommand(), a.deliverCommand(), a.sandboxCommand(), a.keysCommand(), a.orgsCommand(), a.usersCommand(),
 		a.importCommand(), a.exportCommand(), a.webhooksCommand(), a.deadLettersCommand(), a.evidenceCommand(),
 		a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.checkCommand(), a.openapiCommand(), a.versionCommand(), a.manCommand())
@@ -116,7 +130,7 @@ once.`,
 
 // start runs before every command, once its flags are parsed.
 func (a *app) start(c *cobra.Command, _ []string) error {
-	if err := readEnvironment(c, a.env); err != nil {
+	if err := a.readSettings(c); err != nil {
 		return err
 	}
 	if err := requireFlags(c); err != nil {

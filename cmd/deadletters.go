@@ -129,7 +129,7 @@ func (a *app) withDeadLetters(ctx context.Context, verb string, ids []string,
 ) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	return a.withOrg(ctx, aFile, func(store *db.DB, org db.Organisation) error {
-		n, err := change(store, ctx, db.By{Org: org.Org, Actor: system}, ids...)
+		n, err := change(store, ctx, a.by(org.Org), ids...)
 		if err != nil {
 			return err
 		}

@@ -15,12 +15,12 @@ import (
 // deliverOptions are the flags of deliver.
 type deliverOptions struct {
 	receivers receivers
-	logFormat string
+	log       logging
 	once      bool
 }
 
 func (a *app) deliverCommand() *cobra.Command {
-	o := deliverOptions{receivers: newReceivers(), logFormat: logText}
+	o := deliverOptions{receivers: newReceivers(), log: newLogging()}
 	c := &cobra.Command{
 		Use:        "deliver",
 		SuggestFor: []string{"send", "webhook", "worker"},
@@ -48,7 +48,7 @@ is 1 only if the data file can't be used or a signal came before the end.`,
 	}
 	c.Flags().BoolVar(&o.once, "once", false, "deliver what is due, then end")
 	o.receivers.flags(c)
-	logFlag(c, &o.logFormat)
+	o.log.flags(c)
 	a.jsonFlag(c)
 	return c
 }
@@ -60,7 +60,7 @@ func (a *app) deliver(ctx context.Context, o deliverOptions) error {
 	}
 	defer sender.Close()
 	err = a.withStore(ctx, aFile, func(store *db.DB) error {
-		logger := a.logger(o.logFormat)
+		logger := a.logger(o.log)
 		deliverer := o.receivers.deliverer(store, sender, logger)
 		if o.once {
 			return a.deliverOnce(ctx, deliverer)

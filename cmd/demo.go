@@ -15,6 +15,10 @@ import (
 // it has records already, which are never mixed with it.
 func (a *app) loadDemo(ctx context.Context, store *db.DB, document *openapi.Document) error {
 	org, err := store.Organisation(ctx, db.DefaultOrganisation)
+	if db.Is(err, db.NotFound) { // it was renamed
+		a.note("%s has no organisation %q: the demonstration data is not loaded", oneLine(store.Path()), db.DefaultOrganisation)
+		return nil
+	}
 	if err != nil {
 		return err
 	}
@@ -26,7 +30,7 @@ func (a *app) loadDemo(ctx context.Context, store *db.DB, document *openapi.Docu
 		a.note("%s has records already: the demonstration data is not loaded", oneLine(store.Path()))
 		return nil
 	}
-	report, err := transfer.Import(ctx, store, document, db.By{Org: org.Org, Actor: system},
+	report, err := transfer.Import(ctx, store, document, a.by(org.Org),
 		[]transfer.Source{sandbox.Demo()}, transfer.Options{})
 	if err != nil {
 		return fmt.Errorf("the demonstration data: %w", err)

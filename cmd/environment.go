@@ -10,29 +10,122 @@ import (
 	"github.com/spf13/pflag"
 )
 
+// The sources of a flag's value, the strongest first.
+const (
+	fromFlag        = "flag"
+	fromEnvironment = "environment"
+	fromFile        = "file"
+	fromDefault     = "default"
+)
+
+// oneShot names the flags that are decided anew in every run: they permit a
+// change that can't be undone, limit what one run does, replace what the command
+// does, or explain one change. They are read from the command line only.
+var oneShot = map[string]bool{
+	"force": true, "all": true, // permit
+	"dry-run": true, "once": true, // limit
+	"help": true, "version": true, "rehearse": true, "template": true, "print-head": true, "print-config": true, // replace
+	"reason": true, // explain
+}
+
+// settings is where the flags of a run got their values from.
+type settings struct {
+	config  string            // path of the configuration file
+	sources map[string]string // of the flags that were set, by name
+	places  map[string]string // the variable or the line that set them, by name
+}
+
+// source is where a flag's value came from.
+func (s *settings) source(flag string) string {
+	if source, ok := s.sources[flag]; ok {
+		return source
+	}
+	return fromDefault
+}
+
 // variable is the name of the environment variable that sets a flag.
 func variable(flag string) string {
 	return "GOVSVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
 }
 
-// fromEnvironment tells the flags that can be set by the environment: all but
-// those that ask for something else than the command.
-func fromEnvironment(f *pflag.Flag) bool { return f.Name != "help" && f.Name != "version" }
+// readSettings sets the flags that were not given: from the environment, then
+// from the configuration file.
+func (a *app) readSettings(c *cobra.Command) error {
+	a.settings.sources, a.settings.places = map[string]string{}, map[string]string{}
+	c.Flags().Visit(func(f *pflag.Flag) { a.settings.sources[f.Name] = fromFlag })
+	if err := a.readEnvironment(c); err != nil {
+		return err
+	}
+	if err := a.readConfig(c); err != nil {
+		return err
+	}
+	a.warnOfVariables(c.Root())
+	return nil
+}
 
 // readEnvironment sets the flags that were not given from their variables. An
 // empty variable counts as not set.
-func readEnvironment(c *cobra.Command, env func(string) (string, bool)) error {
+func (a *app) readEnvironment(c *cobra.Command) error {
 	var fault error
 	c.Flags().VisitAll(func(f *pflag.Flag) {
-		value, _ := env(variable(f.Name))
-		if fault != nil || f.Changed || !fromEnvironment(f) || value == "" {
+		value, _ := a.env(variable(f.Name))
+		if fault != nil || f.Changed || oneShot[f.Name] || value == "" {
 			return
 		}
 		if err := c.Flags().Set(f.Name, value); err != nil {
 			fault = misusef("%s: %s%s", variable(f.Name), flagCause(err), pointer(c))
+			return
 		}
+		a.settings.sources[f.Name], a.settings.places[f.Name] = fromEnvironment, variable(f.Name)
 	})
 	return fault
+}
+
+// warnOfVariables reports the variables that look like settings and are none.
+func (a *app) warnOfVariables(root *cobra.Command) {
+	flags := allFlags(root)
+	for _, name := range a.names {
+		if value, _ := a.env(name); value == "" || !strings.HasPrefix(name, "GOVSVC_") {
+			continue
+		}
+		flag := strings.ToLower(strings.ReplaceAll(strings.TrimPrefix(name, "GOVSVC_"), "_", "-"))
+		switch known := len(flags[flag]) > 0 && name == variable(flag); {
+		case known && oneShot[flag]:
+			a.note("govsvc: warning: %s has no effect: give --%s on the command line", name, flag)
+		case !known:
+			hint := ""
+			if near := nearest(flag, flags); near != "" {
+				hint = fmt.Sprintf("; did you mean %s (--%s)?", variable(near), near)
+			}
+			a.note("govsvc: warning: no flag is set by %s%s", oneLine(name), hint)
+		}
+	}
+}
+
+// allFlags finds the flags of a command and of those below it, by name.
+func allFlags(c *cobra.Command) map[string][]*pflag.Flag {
+	flags := map[string][]*pflag.Flag{}
+	for _, set := range []*pflag.FlagSet{c.LocalFlags(), c.PersistentFlags()} {
+		set.VisitAll(func(f *pflag.Flag) { flags[f.Name] = append(flags[f.Name], f) })
+	}
+	for _, below := range c.Commands() {
+		for name, list := range allFlags(below) {
+			flags[name] = append(flags[name], list...)
+		}
+	}
+	return flags
+}
+
+// nearest is the flag whose name is the most like a text; "" if none is.
+func nearest(text string, flags map[string][]*pflag.Flag) string {
+	best, least := "", max(len(text)/3, 2)+1
+	for name := range flags {
+		d := distance(text, name)
+		if !oneShot[name] && (d < least || d == least && best != "" && name < best) {
+			best, least = name, d
+		}
+	}
+	return best
 }
 
 // flagCause says what is wrong with a flag's value, without the words of

@@ -84,12 +84,12 @@ func (a *app) fileEvidence(ctx context.Context, store *db.DB, org db.Organisatio
 			return err
 		}
 	}
-	pack, err := evidence.File(ctx, store, db.By{Org: org.Org, Actor: system}, org, draft)
+	pack, err := evidence.File(ctx, store, a.by(org.Org), org, draft)
 	if err != nil {
 		return err
 	}
 	if out != "" {
-		if err := exportEvidence(ctx, store, org, pack.ID, out); err != nil {
+		if err := a.exportEvidence(ctx, store, org, pack.ID, out); err != nil {
 			return fmt.Errorf("the pack is filed as %s, but can't be written: %w", pack.ID, err)
 		}
 	}
@@ -163,10 +163,10 @@ its owner alone. The audit log notes each export.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
 				if out == "-" {
-					_, err := store.ExportEvidence(c.Context(), db.By{Org: org.Org, Actor: system}, args[0], a.stdout)
+					_, err := store.ExportEvidence(c.Context(), a.by(org.Org), args[0], a.stdout)
 					return err
 				}
-				return exportEvidence(c.Context(), store, org, args[0], out)
+				return a.exportEvidence(c.Context(), store, org, args[0], out)
 			})
 		},
 	}
@@ -175,9 +175,9 @@ its owner alone. The audit log notes each export.`,
 	return c
 }
 
-func exportEvidence(ctx context.Context, store *db.DB, org db.Organisation, id, out string) error {
+func (a *app) exportEvidence(ctx context.Context, store *db.DB, org db.Organisation, id, out string) error {
 	return writeFile(store, out, func(w io.Writer) error {
-		_, err := store.ExportEvidence(ctx, db.By{Org: org.Org, Actor: system}, id, w)
+		_, err := store.ExportEvidence(ctx, a.by(org.Org), id, w)
 		return err
 	})
 }

@@ -116,7 +116,7 @@ func (a *app) export(ctx context.Context, store *db.DB, org db.Organisation, opt
 		return err
 	}
 	write := func(w io.Writer) error {
-		_, err := transfer.Export(ctx, store, document, db.By{Org: org.Org, Actor: system}, org.Org, options.types, options.format, w)
+		_, err := transfer.Export(ctx, store, document, a.by(org.Org), org.Org, options.types, options.format, w)
 		return err
 	}
 	if options.out == "" || options.out == "-" {

@@ -20,10 +20,14 @@ func TestGuide(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := map[string]bool{}
+	option := regexp.MustCompile(`\\fB\\-\\-((?:[a-z0-9]|\\-)+)`)
 	variable := regexp.MustCompile(`GOVSVC_[A-Z_]*[A-Z]`)
 	for _, page := range pages {
 		for _, name := range variable.FindAllString(c.read(page), -1) {
 			known[name] = true
+		}
+		for _, found := range option.FindAllStringSubmatch(c.read(page), -1) {
+			known["GOVSVC_"+strings.ToUpper(strings.ReplaceAll(found[1], `\-`, "_"))] = true
 		}
 	}
 	flag := regexp.MustCompile("(?:`|govsvc[^`\n]*? )--([a-z-]+)")
@@ -45,5 +49,48 @@ func TestGuide(t *testing.T) {
 	}
 	if named < 30 {
 		t.Errorf("only %d names were found", named)
+	}
+}
+
+// TestInlineCommands checks the commands that stand in the text of the
+// documentation: the command exists and has the flags.
+func TestInlineCommands(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	files, err := filepath.Glob("../doc/*.md")
+	must(t, err)
+	more, err := filepath.Glob("../*.md")
+	must(t, err)
+	span := regexp.MustCompile("`govsvc ([^`]+)`")
+	flag := regexp.MustCompile(`--[a-z0-9-]+`)
+	helps := map[string]string{}
+	seen := 0
+	for _, path := range append(files, more...) {
+		for _, found := range span.FindAllStringSubmatch(strings.ReplaceAll(c.read(path), "\n", " "), -1) {
+			var command []string
+			for word := range strings.FieldsSeq(found[1]) {
+				if !regexp.MustCompile(`^[a-z][a-z-]*$`).MatchString(word) {
+					break
+				}
+				command = append(command, word)
+			}
+			name := strings.Join(command, " ")
+			if _, known := helps[name]; !known {
+				o := c.run(append(command, "--help")...)
+				if o.status != 0 || len(command) > 0 && !strings.Contains(o.stdout, "\n  govsvc "+name) {
+					t.Errorf("%s names `govsvc %s`, which is no command: %s", path, found[1], o.stderr)
+				}
+				helps[name] = o.stdout
+			}
+			for _, f := range flag.FindAllString(found[1], -1) {
+				if !strings.Contains(helps[name], f+" ") {
+					t.Errorf("%s names `govsvc %s`, which has no flag %s", path, found[1], f)
+				}
+			}
+			seen++
+		}
+	}
+	if seen < 40 {
+		t.Errorf("only %d commands were found", seen)
 	}
 }

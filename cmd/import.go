@@ -144,7 +144,7 @@ func (a *app) importFiles(ctx context.Context, paths []string, options transfer.
 	err = a.withOrg(ctx, need, func(store *db.DB, org db.Organisation) error {
 		bar := a.progress(sources)
 		options.Progress = bar.show
-		report, err := transfer.Import(ctx, store, document, db.By{Org: org.Org, Actor: system}, sources, options)
+		report, err := transfer.Import(ctx, store, document, a.by(org.Org), sources, options)
 		bar.clear()
 		shrink(ctx, store, sources)
 		return a.printImport(report, err)

@@ -23,6 +23,7 @@ Only a hash of a key is stored: its text is shown once, when it is minted.`,
 	}
 	mint, rotate, imported := a.keysMintCommand(), a.keysRotateCommand(), a.keysImportCommand()
 	list, revoke := a.keysListCommand(), a.keysRevokeCommand()
+	a.reasonFlag(revoke, rotate)
 	keys.AddCommand(mint, list, revoke, rotate, imported)
 	a.orgFlag(keys.Commands()...)
 	a.jsonFlag(keys.Commands()...)
@@ -52,8 +53,9 @@ func (a *app) keysListCommand() *cobra.Command {
 		Short: "List an organisation's keys, newest first",
 		Long: `List an organisation's keys, newest first, revoked and expired ones included.
 
-The state is active, revoked or expired. With --json each key also has its own
-limits (rpm, rpd; null where the plan's count) and when it was last used.`,
+The state is active, revoked or expired. A running server stores the time of the
+last use every few seconds. With --json each key also has its own limits (rpm,
+rpd; null where the plan's count) and last_used_at (null: never).`,
 		Example: `  govsvc keys list
   govsvc keys list --json | jq -r '.[] | select(.state == "active") | .id'`,
 		Args: arguments(),
@@ -73,10 +75,10 @@ func (a *app) listKeys(ctx context.Context, store *db.DB, org db.Organisation) e
 	list, rows := make([]shownKey, len(keys)), make([][]string, len(keys))
 	for i, k := range keys {
 		list[i] = shown(k, store.Now())
-		rows[i] = []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), list[i].State}
+		rows[i] = []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), orDash(k.LastUsedAt), list[i].State}
 	}
 	return a.print(list, func(w io.Writer) error {
-		return table(w, []string{"ID", "PREFIX", "NAME", "KIND", "SCOPES", "CREATED", "EXPIRES", "STATE"}, rows)
+		return table(w, []string{"ID", "PREFIX", "NAME", "KIND", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE"}, rows)
 	})
 }
 
@@ -93,7 +95,7 @@ revoked changes nothing.`,
 		Args: arguments("ID|PREFIX"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				key, err := store.RevokeKey(c.Context(), db.By{Org: org.Org, Actor: system}, args[0])
+				key, err := store.RevokeKey(c.Context(), a.by(org.Org), args[0])
 				if err != nil {
 					return err
 				}

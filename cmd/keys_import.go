@@ -42,7 +42,7 @@ no list of processes. Scopes are those of "govsvc keys mint".`,
 }
 
 func (a *app) importKey(ctx context.Context, store *db.DB, org db.Organisation, draft db.KeyDraft, plain string) error {
-	key, err := store.ImportKey(ctx, db.By{Org: org.Org, Actor: system}, draft, plain)
+	key, err := store.ImportKey(ctx, a.by(org.Org), draft, plain)
 	if err != nil {
 		return err
 	}

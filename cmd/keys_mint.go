@@ -52,7 +52,7 @@ created_at and expires_at (null: never).`,
 				draft.Kind = db.TestKey
 			}
 			return a.withOrg(c.Context(), anyFile, func(store *db.DB, org db.Organisation) error {
-				key, plain, err := store.MintKey(c.Context(), db.By{Org: org.Org, Actor: system}, draft)
+				key, plain, err := store.MintKey(c.Context(), a.by(org.Org), draft)
 				return a.printMinted(key, plain, err)
 			})
 		},
@@ -116,6 +116,6 @@ key alone, and only this once.`,
 }
 
 func (a *app) rotateKey(ctx context.Context, store *db.DB, org db.Organisation, old string, overlap time.Duration) error {
-	key, plain, err := store.RotateKey(ctx, db.By{Org: org.Org, Actor: system}, old, overlap)
+	key, plain, err := store.RotateKey(ctx, a.by(org.Org), old, overlap)
 	return a.printMinted(key, plain, err)
 }

@@ -177,3 +177,24 @@ func TestOrgs(t *testing.T) {
 		t.Error(got)
 	}
 }
+
+// TestKeysList_ShowsLastUse uses a key and finds the time of that in the list.
+func TestKeysList_ShowsLastUse(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	key := c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+	s := c.serve()
+	if status, body := c.get(s.url+"/api/v1/risks", key); status != 200 {
+		t.Fatal(status, body)
+	}
+	c.end(s)
+	list := decoded[[]struct {
+		LastUsedAt *string `json:"last_used_at"`
+	}](c, "keys", "list")
+	if len(list) != 1 || list[0].LastUsedAt == nil {
+		t.Fatalf("%+v", list)
+	}
+	if text := c.must("keys", "list"); !strings.Contains(text, "  "+*list[0].LastUsedAt+"  active") {
+		t.Errorf("no %s in\n%s", *list[0].LastUsedAt, text)
+	}
+}

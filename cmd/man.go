@@ -10,12 +10,11 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manCommand is for releases and packages, and so not listed.
+// manCommand writes the manual, for releases and packages too.
 func (a *app) manCommand() *cobra.Command {
 	return &cobra.Command{
-		Use:    "man DIR",
-		Hidden: true,
-		Short:  "Write the manual pages",
+		Use:   "man DIR",
+		Short: "Write the manual pages",
 		Long: `Write a manual page for each command into a folder, which is made if it is not
 there: what --help says, for man. The pages depend on the program alone.`,
 		Example: "  govsvc man /usr/local/share/man/man1",

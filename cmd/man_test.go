@@ -43,8 +43,10 @@ func TestManual(t *testing.T) {
 			}
 		}
 	}
-	if help := c.must("--help"); strings.Contains(help, "manual") {
-		t.Errorf("a command for packages is listed:\n%s", help)
+	for _, listed := range []string{"\n  man ", "\n  completion "} {
+		if help := c.must("--help"); !strings.Contains(help, listed) {
+			t.Errorf("the help does not list%s:\n%s", strings.TrimSpace(listed), help)
+		}
 	}
 	c.refused(2, "man")
 	c.refused(1, "man", c.file("file", ""))

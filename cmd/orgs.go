@@ -14,16 +14,18 @@ import (
 func (a *app) orgsCommand() *cobra.Command {
 	orgs := &cobra.Command{
 		Use:   "orgs",
-		Short: "Create, list and change organisations",
-		Long: `Create, list and change organisations. Each has its own records, keys and audit
-log. A new file has one, "default".
+		Short: "Create, list, change, rename and remove organisations",
+		Long: `Create, list, change, rename and remove organisations. Each has its own records,
+keys and audit log. A new file has one, "default".
 
 The plan decides what an organisation's keys may do, and how often:
 
 ` + plansText() + `
 Only an active subscription lets keys in.`,
 	}
-	orgs.AddCommand(a.orgsCreateCommand(), a.orgsListCommand(), a.orgsSetCommand())
+	set, rename, remove := a.orgsSetCommand(), a.orgsRenameCommand(), a.orgsRemoveCommand()
+	a.reasonFlag(set, rename, remove)
+	orgs.AddCommand(a.orgsCreateCommand(), a.orgsListCommand(), set, rename, remove)
 	a.jsonFlag(orgs.Commands()...)
 	return orgs
 }
@@ -41,7 +43,7 @@ characters and is there once in a file.`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withStore(c.Context(), anyFile, func(store *db.DB) error {
-				made, err := store.CreateOrganisation(c.Context(), db.By{Actor: system}, args[0], plan)
+				made, err := store.CreateOrganisation(c.Context(), a.by(0), args[0], plan)
 				if err != nil {
 					return invalidIsMisuse(c, err)
 				}
@@ -99,7 +101,7 @@ stays. A running server acts on it at once.`,
 
 func (a *app) setOrganisation(ctx context.Context, name string, plan db.Plan, subscription db.Subscription) error {
 	return a.withStore(ctx, aFile, func(store *db.DB) error {
-		org, err := store.SetOrganisation(ctx, db.By{Actor: system}, name, plan, subscription)
+		org, err := store.SetOrganisation(ctx, a.by(0), name, plan, subscription)
 		if err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"time"
 
@@ -25,7 +26,8 @@ read whole first, and refused unless it is sound (structure, references, audit
 logs) and of no newer version than this program; one of an older version is
 migrated.
 
-A data file that is there is replaced with --force alone, and kept beside under
+The data file must be named, with --db or GOVSVC_DB, unless the working
+directory has one. One that exists is replaced with --force alone, and kept beside under
 a name ending in ".before-restore-" and the time. Stop "govsvc serve" and "govsvc
 deliver" first: while anything has the data file open the restore is refused.
 Whatever interrupts it, the data file is either the former or the restored one.
@@ -58,20 +60,36 @@ audit_logs (org, events, head, after: how many events the live log has more).`,
 			if err := arguments("FILE")(c, args); err != nil {
 				return err
 			}
+			if err := a.knownPlace(c); err != nil {
+				return err
+			}
 			return a.restore(c.Context(), args[0], force)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace the data file if it is there; it is kept beside")
 	c.Flags().StringVar(&rehearse, "rehearse", "", "restore the backup `FILE|FOLDER`, or the newest in the folder, into a temporary place and compare")
+	a.reasonFlag(c)
 	a.jsonFlag(c)
 	return c
+}
+
+// knownPlace refuses to make a data file in the working directory unless it was
+// named: the service would go on with another one.
+func (a *app) knownPlace(c *cobra.Command) error {
+	if a.settings.source("db") != fromDefault {
+		return nil
+	}
+	if _, err := os.Lstat(a.path); !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return misusef("no data file is named, and the working directory has no %s: name the one to restore with --db or GOVSVC_DB; nothing was restored%s", a.path, pointer(c))
 }
 
 func (a *app) restore(ctx context.Context, from string, force bool) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; give a backup in it", from)
 	}
-	done, err := db.Restore(ctx, from, db.Options{Path: a.path}, force)
+	done, err := db.Restore(ctx, from, db.Options{Path: a.path, RestoredBy: a.by(0)}, force)
 	if err != nil {
 		return err
 	}
@@ -91,6 +109,9 @@ func (a *app) rehearse(ctx context.Context, backup string) error {
 	}
 	if err != nil {
 		return fmt.Errorf("--rehearse: %w", err)
+	}
+	if _, err := os.Stat(a.path); a.settings.source("db") == fromDefault && errors.Is(err, fs.ErrNotExist) {
+		a.note("govsvc: warning: there is no %s to compare with; name the data file with --db or GOVSVC_DB", a.path)
 	}
 	done, err := db.Rehearse(ctx, backup, a.path)
 	if err != nil {

@@ -20,12 +20,12 @@ import (
 
 // sandboxOptions are the flags of sandbox.
 type sandboxOptions struct {
-	addr      string
-	logFormat string
+	addr string
+	log  logging
 }
 
 func (a *app) sandboxCommand() *cobra.Command {
-	o := sandboxOptions{addr: "127.0.0.1:0", logFormat: logText}
+	o := sandboxOptions{addr: "127.0.0.1:0", log: newLogging()}
 	c := &cobra.Command{
 		Use:        "sandbox",
 		SuggestFor: []string{"try", "playground", "mock", "fake"},
@@ -55,7 +55,7 @@ key, scopes and try.`,
 		},
 	}
 	c.Flags().Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
-	logFlag(c, &o.logFormat)
+	o.log.flags(c)
 	a.jsonFlag(c)
 	return c
 }
@@ -91,7 +91,7 @@ func (a *app) serveSandbox(ctx context.Context, listener net.Listener, store *db
 	document *openapi.Document, o sandboxOptions,
 ) error {
 	url := "http://" + reachable(o.addr, listener.Addr())
-	logger := a.logger(o.logFormat)
+	logger := a.logger(o.log)
 	handler, err := server.New(ctx, server.Config{
 		Store: store, Document: document, Sandbox: func() (*db.DB, error) { return data.DB, nil }, Logger: logger,
 		SandboxReceivers: webhook.Simulator{Allow: webhook.Loopback},
@@ -104,7 +104,7 @@ func (a *app) serveSandbox(ctx context.Context, listener net.Listener, store *db
 	if err != nil {
 		return err
 	}
-	_, key, err := store.MintKey(ctx, db.By{Org: org.Org, Actor: system},
+	_, key, err := store.MintKey(ctx, a.by(org.Org),
 		db.KeyDraft{Name: "sandbox", Kind: db.TestKey, Scopes: openapi.Scopes()})
 	if err != nil {
 		return err

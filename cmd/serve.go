@@ -22,12 +22,6 @@ import (
 	"govsvc/web"
 )
 
-// Formats of the log.
-const (
-	logText = "text"
-	logJSON = "json"
-)
-
 // anonymousRPM is the default of --anonymous-rpm.
 const anonymousRPM = 6000
 
@@ -44,7 +38,8 @@ type serveOptions struct {
 	watching       watching
 	receivers      receivers
 	backups        backups
-	logFormat      string
+	log            logging
+	printConfig    bool
 	demo           bool
 }
 
@@ -52,7 +47,7 @@ func (a *app) serveCommand() *cobra.Command {
 	perMinute, megabytes, connections := anonymousRPM, 16, defaultConnections
 	o := serveOptions{
 		addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, maxConnections: &connections,
-		receivers: newReceivers(), backups: newBackups(), logFormat: logText,
+		receivers: newReceivers(), backups: newBackups(), log: newLogging(),
 	}
 	c := &cobra.Command{
 		Use:        "serve",
@@ -82,19 +77,28 @@ commands can change the same file meanwhile.
 With --backup-dir it makes backups in that folder (see "govsvc backup"), named
 after the data file and the time, and removes its own oldest. The folder tells
 when the next one is due, so that a restart neither skips nor repeats one. What
-failed is logged, tried again after 5 minutes, and shown by "govsvc check".`,
+failed is logged, tried again after 5 minutes, and shown by "govsvc check".
+
+--print-config prints a YAML file for --config and ends: every setting, and where
+it came from (flag, environment, file or default). Defaults are comments in it.
+With --json it prints an object with value, source and from for each setting.`,
 		Example: `  govsvc serve --demo
   govsvc serve --db /var/lib/govsvc/govsvc.db --addr :443 --domain gov.example.com
   govsvc serve --addr :8443 --tls-cert cert.pem --tls-key key.pem --log-format json
   govsvc serve --backup-dir /var/backups/govsvc --backup-every 6h --backup-keep 28
   govsvc serve --addr :8080 --trusted-proxy 10.0.0.0/8 --base-url https://gov.example.com
-  govsvc serve --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,
+  govsvc serve --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem
+  govsvc serve --addr :8080 --insecure --print-config > govsvc.yaml
+  govsvc serve --config govsvc.yaml`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := o.security.check(c); err != nil {
-				return err
+			if o.printConfig {
+				return errors.Join(a.printConfig(c), o.check(c))
 			}
-			if err := o.backups.complete(c); err != nil {
+			if a.json && a.settings.source("json") == fromFlag {
+				return misusef("--json goes with --print-config%s", pointer(c))
+			}
+			if err := o.check(c); err != nil {
 				return err
 			}
 			return a.serve(c.Context(), o)
@@ -111,10 +115,20 @@ failed is logged, tried again after 5 minutes, and shown by "govsvc check".`,
 	o.security.flags(c)
 	o.receivers.flags(c)
 	o.backups.flags(c)
-	logFlag(c, &o.logFormat)
+	o.log.flags(c)
 	o.watching.flags(c)
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
+	flags.BoolVar(&o.printConfig, "print-config", false, "print the settings and where each came from, as YAML for --config, and do not serve")
+	flags.BoolVar(&a.json, "json", false, "with --print-config: print one JSON object")
 	return c
+}
+
+// check refuses flags that do not go together.
+func (o *serveOptions) check(c *cobra.Command) error {
+	if err := o.security.check(c); err != nil {
+		return err
+	}
+	return o.backups.complete(c)
 }
 
 func (a *app) serve(ctx context.Context, o serveOptions) error {
@@ -154,7 +168,12 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, document *openapi.Document,
 	sender *webhook.Sender, o serveOptions,
 ) error {
-	logger := a.logger(o.logFormat)
+	logger := a.logger(o.log)
+	if exposed, err := store.Exposed(ctx); err != nil {
+		return err
+	} else if len(exposed) > 0 {
+		logger.Warn(exposedText(exposed))
+	}
 	certificates, err := o.security.open(store.Path(), logger)
 	if err != nil {
 		return err
@@ -231,18 +250,6 @@ func newPages(ctx context.Context, store *db.DB, document *openapi.Document, rec
 	}
 	pages, err = web.New(config)
 	return pages, firstLink, err
-}
-
-// logFlag adds --log-format to a command that runs until it is stopped.
-func logFlag(c *cobra.Command, format *string) {
-	c.Flags().Var(choice[string]{format, []string{logText, logJSON}, "FORMAT"}, "log-format", "format of the log on stderr: text or json")
-}
-
-func (a *app) logger(format string) *slog.Logger {
-	if format == logJSON {
-		return slog.New(slog.NewJSONHandler(a.stderr, nil))
-	}
-	return slog.New(slog.NewTextHandler(a.stderr, nil))
 }
 
 // testData is the data set of test keys, opened when the first of them comes.

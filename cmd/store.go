@@ -58,6 +58,18 @@ func (a *app) withOrg(ctx context.Context, need needs, run func(*db.DB, db.Organ
 	})
 }
 
+// withAuditLog runs a command on the audit log of one organisation, which may
+// have been removed.
+func (a *app) withAuditLog(ctx context.Context, run func(*db.DB, db.Organisation) error) error {
+	return a.withStore(ctx, aFile, func(store *db.DB) error {
+		org, err := store.AuditedOrganisation(ctx, a.org)
+		if err != nil {
+			return err
+		}
+		return run(store, org)
+	})
+}
+
 // orgFlag adds --org to a command that works on one organisation.
 func (a *app) orgFlag(commands ...*cobra.Command) {
 	for _, c := range commands {

@@ -58,7 +58,7 @@ func prepare(c *cobra.Command) {
 	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			name := " [" + variable(f.Name) + "]"
-			if fromEnvironment(f) && !strings.HasSuffix(f.Usage, name) { // an inherited flag comes again
+			if !oneShot[f.Name] && !strings.HasSuffix(f.Usage, name) { // an inherited flag comes again
 				f.Usage += name
 			}
 		})

@@ -28,8 +28,12 @@ history and no list of processes. Only a hash of it is stored.
 
 Users turn on a second factor in the dashboard by themselves.`,
 	}
-	users.AddCommand(a.usersAddCommand(), a.usersListCommand(), a.usersSetCommand(), a.usersPasswdCommand(),
-		a.usersResetSecondFactorCommand(), a.usersRemoveCommand())
+	changing := []*cobra.Command{
+		a.usersAddCommand(), a.usersSetCommand(), a.usersPasswdCommand(), a.usersResetSecondFactorCommand(), a.usersRemoveCommand(),
+	}
+	a.reasonFlag(changing...)
+	users.AddCommand(a.usersListCommand())
+	users.AddCommand(changing...)
 	a.jsonFlag(users.Commands()...)
 	return users
 }
@@ -52,7 +56,7 @@ capitals or small letters. The password is asked for, or read from stdin: see
 				return err
 			}
 			return a.withStore(c.Context(), anyFile, func(store *db.DB) error {
-				made, err := store.CreateUser(c.Context(), db.By{Actor: system}, args[0], role, password)
+				made, err := store.CreateUser(c.Context(), a.by(0), args[0], role, password)
 				if err != nil {
 					return poorPassword(c, err)
 				}
@@ -96,7 +100,7 @@ stays one.`,
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
-				user, err := store.SetUserRole(c.Context(), db.By{Actor: system}, user.ID, role)
+				user, err := store.SetUserRole(c.Context(), a.by(0), user.ID, role)
 				if err != nil {
 					return err
 				}
@@ -122,7 +126,7 @@ read from stdin: see "govsvc users --help".`,
 			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
 				password, err := a.newPassword(c.Context(), user.Name)
 				if err == nil {
-					err = store.SetPassword(c.Context(), db.By{Actor: system}, user.ID, password)
+					err = store.SetPassword(c.Context(), a.by(0), user.ID, password)
 				}
 				return a.printUser(c.Context(), store, user, "changed the password of %s; its sessions have ended", poorPassword(c, err))
 			})
@@ -141,7 +145,7 @@ turned on. Sessions go on.`,
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
-				err := store.RemoveSecondFactor(c.Context(), db.By{Actor: system}, user.ID)
+				err := store.RemoveSecondFactor(c.Context(), a.by(0), user.ID)
 				return a.printUser(c.Context(), store, user, "%s has no second factor now", err)
 			})
 		},
@@ -159,7 +163,7 @@ under the user's id. The last admin can't be removed.`,
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
-				if err := store.RemoveUser(c.Context(), db.By{Actor: system}, user.ID); err != nil {
+				if err := store.RemoveUser(c.Context(), a.by(0), user.ID); err != nil {
 					return err
 				}
 				return a.print(user, func(w io.Writer) error {

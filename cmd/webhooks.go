@@ -125,7 +125,7 @@ With --json an object: id, secret and former_until (null without an overlap).`,
 func (a *app) rotateSecret(ctx context.Context, store *db.DB, org db.Organisation, id string, overlap time.Duration) error {
 	rotated := rotatedSecret{ID: id}
 	ends := "the former secret has ended"
-	err := store.Write(ctx, db.By{Org: org.Org, Actor: system}, func(tx *db.Tx) error {
+	err := store.Write(ctx, a.by(org.Org), func(tx *db.Tx) error {
 		secret, until, err := tx.RotateSecret(id, overlap)
 		rotated.Secret = secret
 		if overlap > 0 {

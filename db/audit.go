@@ -92,15 +92,7 @@ func (tx *Tx) Audit(e AuditEvent) error {
 	} else if none {
 		head = make([]byte, sha256.Size)
 	}
-	if e.Metadata == nil {
-		e.Metadata = Metadata{}
-	}
-	if tx.RequestID != "" {
-		e.Metadata["request_id"] = tx.RequestID
-	}
-	if tx.Address != "" {
-		e.Metadata["address"] = tx.Address
-	}
+	e.Metadata = tx.origin(e.Metadata)
 	event := compact(auditEvent{
 		Object: "audit_event", ID: tx.newID(), Time: max(last, tx.At()), Actor: tx.Actor,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
@@ -113,6 +105,22 @@ func (tx *Tx) Audit(e AuditEvent) error {
 	}
 	tx.audited = true
 	return nil
+}
+
+// origin adds where a change came from to the metadata of its event.
+func (by By) origin(m Metadata) Metadata {
+	for name, value := range map[string]string{
+		"request_id": by.RequestID, "address": by.Address, "os_user": by.OSUser, "os_login": by.OSLogin, "reason": by.Reason,
+	} {
+		if value == "" {
+			continue
+		}
+		if m == nil {
+			m = Metadata{}
+		}
+		m[name] = value
+	}
+	return m
 }
 
 // AuditChange appends the event of a record that was made or changed:

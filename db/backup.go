@@ -176,8 +176,8 @@ const (
 
 // NoteBackup remembers a backup, and tells every organisation's audit log: who
 // has the copy has all that the file held.
-func (d *DB) NoteBackup(ctx context.Context, actor string, made Backup) error {
-	return d.Write(ctx, By{Actor: actor}, func(tx *Tx) error {
+func (d *DB) NoteBackup(ctx context.Context, by By, made Backup) error {
+	return d.Write(ctx, by, func(tx *Tx) error {
 		if err := tx.noteBackup(backupMade, BackupNote{At: made.At, Path: made.Path, Bytes: made.Bytes}); err != nil {
 			return err
 		}
@@ -219,7 +219,7 @@ func (tx *Tx) auditAll(event func(Org) AuditEvent) error {
 		err := row.Scan(&org)
 		orgs = append(orgs, org)
 		return err
-	}, "SELECT seq FROM organisations ORDER BY seq")
+	}, "SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY seq")
 	for _, org := range orgs {
 		if err != nil {
 			break

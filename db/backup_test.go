@@ -44,7 +44,7 @@ func TestBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.NoteBackup(t.Context(), "system", made); err != nil {
+	if err := store.NoteBackup(t.Context(), db.By{Actor: "system"}, made); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"copy.db"}, entries(t, folder)); diff != "" {

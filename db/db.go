@@ -49,6 +49,9 @@ type Options struct {
 	// Random is where secrets come from; nil is crypto/rand.
 	Random io.Reader
 
+	// RestoredBy names the actor in the events of a restore; see Restore.
+	RestoredBy By
+
 	// copied: the file is a copy already, and needs none before it is migrated
 	copied bool
 }

@@ -179,7 +179,7 @@ func (d *DB) examine(ctx context.Context, heads map[Org]string) (found examined,
 	if found.version > want {
 		return found, newer(found.version, want)
 	}
-	orgs, err := d.Organisations(ctx)
+	orgs, err := d.AllOrganisations(ctx)
 	if err != nil {
 		return found, err
 	}

@@ -84,23 +84,43 @@ func scanOrganisation(row scanner) (Organisation, error) {
 	return o, err
 }
 
-// Organisations lists them by name.
+// Organisations lists them by name, without those that were removed.
 func (d *DB) Organisations(ctx context.Context) ([]Organisation, error) {
+	return d.organisations(ctx, "WHERE removed_at IS NULL")
+}
+
+// AllOrganisations lists them by name, with those that were removed. It reads
+// files of older versions, too.
+func (d *DB) AllOrganisations(ctx context.Context) ([]Organisation, error) {
+	return d.organisations(ctx, "")
+}
+
+func (d *DB) organisations(ctx context.Context, where string) ([]Organisation, error) {
 	list := []Organisation{}
 	err := d.rows(ctx, func(row scanner) error {
 		o, err := scanOrganisation(row)
 		list = append(list, o)
 		return err
-	}, "SELECT "+organisationColumns+" FROM organisations ORDER BY name")
+	}, "SELECT "+organisationColumns+" FROM organisations "+where+" ORDER BY name")
 	return list, err
 }
 
-// Organisation finds one by its name.
+// Organisation finds one by its name, unless it was removed.
 func (d *DB) Organisation(ctx context.Context, name string) (Organisation, error) {
-	o, err := scanOrganisation(d.row(ctx, "SELECT "+organisationColumns+" FROM organisations WHERE name = ?", name))
+	return d.organisation(ctx, name, " AND removed_at IS NULL")
+}
+
+// AuditedOrganisation finds one by its name, also if it was removed: its audit
+// log remains.
+func (d *DB) AuditedOrganisation(ctx context.Context, name string) (Organisation, error) {
+	return d.organisation(ctx, name, "")
+}
+
+func (d *DB) organisation(ctx context.Context, name, and string) (Organisation, error) {
+	o, err := scanOrganisation(d.row(ctx, "SELECT "+organisationColumns+" FROM organisations WHERE name = ?"+and, name))
 	if missing, err := absent(err); missing || err != nil {
 		if missing {
-			return o, &Error{Code: NotFound, Message: fmt.Sprintf("no organisation is named %q; `govsvc orgs list` shows them", name)}
+			return o, noOrganisation(name)
 		}
 		return o, storeError(err)
 	}
@@ -110,21 +130,19 @@ func (d *DB) Organisation(ctx context.Context, name string) (Organisation, error
 // CreateOrganisation adds an organisation with an active subscription.
 func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Plan) (Organisation, error) {
 	var made Organisation
-	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > 200 {
-		return made, &Error{Code: Invalid, Param: "name", Message: "an organisation's name has 1 to 200 characters"}
+	name, err := organisationName(name)
+	if err == nil {
+		err = knownPlan(plan)
 	}
-	if strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
-		return made, &Error{Code: Invalid, Param: "name", Message: "an organisation's name has no line breaks or control characters"}
-	}
-	if err := knownPlan(plan); err != nil {
+	if err != nil {
 		return made, err
 	}
-	err := d.Write(ctx, by, func(tx *Tx) error {
+	err = d.Write(ctx, by, func(tx *Tx) error {
 		var err error
 		made, err = scanOrganisation(tx.change(`INSERT INTO organisations (id, name, plan, subscription, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?) RETURNING `+organisationColumns, tx.newID(), name, plan, Active, tx.At(), tx.At()))
 		if unique(err) {
-			return &Error{Code: Conflict, Param: "name", Message: fmt.Sprintf("an organisation named %q exists already", name)}
+			return organisationExists(name)
 		}
 		if err != nil {
 			return storeError(err)
@@ -173,6 +191,25 @@ func (d *DB) SetOrganisation(ctx context.Context, by By, name string, plan Plan,
 		})
 	})
 	return after, err
+}
+
+// organisationName checks a name and removes white space around it.
+func organisationName(name string) (string, error) {
+	if name = strings.TrimSpace(name); name == "" || utf8.RuneCountInString(name) > 200 {
+		return "", &Error{Code: Invalid, Param: "name", Message: "an organisation's name has 1 to 200 characters"}
+	}
+	if strings.ContainsFunc(name, unicode.IsControl) || !utf8.ValidString(name) {
+		return "", &Error{Code: Invalid, Param: "name", Message: "an organisation's name has no line breaks or control characters"}
+	}
+	return name, nil
+}
+
+func noOrganisation(name string) error {
+	return &Error{Code: NotFound, Message: fmt.Sprintf("no organisation is named %q; `govsvc orgs list` shows them", name)}
+}
+
+func organisationExists(name string) error {
+	return &Error{Code: Conflict, Param: "name", Message: fmt.Sprintf("an organisation named %q exists already", name)}
 }
 
 func knownPlan(plan Plan) error {

@@ -1,6 +1,7 @@
 package db
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -104,6 +105,13 @@ func copyBackup(ctx context.Context, from, to string) (err error) {
 	return backup.copyTo(ctx, to)
 }
 
+// restorer is the actor of a restore. It is the system where none is named.
+func restorer(options Options) By {
+	by := options.RestoredBy
+	by.Actor = cmp.Or(by.Actor, "system")
+	return by
+}
+
 // complete migrates a copy of a backup and has its audit logs tell what it is.
 // The copy must hold what was examined.
 func complete(ctx context.Context, options Options, done Restored, kept string) error {
@@ -117,7 +125,7 @@ func complete(ctx context.Context, options Options, done Restored, kept string) 
 		err = errors.New("the copy of the backup is not what the backup is; try again")
 	}
 	if err == nil {
-		err = file.Write(ctx, By{Actor: "system"}, func(tx *Tx) error {
+		err = file.Write(ctx, restorer(options), func(tx *Tx) error {
 			return tx.auditAll(func(org Org) AuditEvent {
 				at := slices.IndexFunc(done.Logs, func(l AuditLog) bool { return l.Org == org })
 				metadata := Metadata{"file": filepath.Base(done.From), "events": done.Logs[at].Events, "head": done.Logs[at].Head}

@@ -12,6 +12,10 @@ type By struct {
 	API       bool   // through the API, not the dashboard or the command line
 	RequestID string // of the API's request, if it was one
 	Address   string // of the client, if it was a request
+
+	OSUser  string // the operating-system user that ran the command
+	OSLogin string // the user who called sudo, if that is another one
+	Reason  string // why, as given at the command line
 }
 
 // Tx is a change under way. It is used by one goroutine, inside Write.

@@ -194,7 +194,7 @@ func (d *DB) writeUser(ctx context.Context, by By, run func(*Tx) error) error {
 // firstOrg is the organisation that a session begins with.
 func (tx *Tx) firstOrg() (Org, error) {
 	var org Org
-	err := tx.row("SELECT seq FROM organisations ORDER BY name <> ?, seq LIMIT 1", DefaultOrganisation).Scan(&org)
+	err := tx.row("SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY name <> ?, seq LIMIT 1", DefaultOrganisation).Scan(&org)
 	return org, storeError(err)
 }
 

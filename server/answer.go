@@ -6,6 +6,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"net/http"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -20,6 +21,12 @@ const compressFrom = 1400
 // send answers with a success. Reads carry a strong ETag: a hash of the very
 // bytes, one for each encoding.
 func (x *exchange) send(answer api.Answer) {
+	if x.read != nil {
+		answer = x.read.Answer
+	} else {
+		answer.Body = slices.Clip(answer.Body) // a stored answer can be shared
+		answer = withNewline(answer)
+	}
 	h := x.w.Header()
 	x.limitHeaders()
 	if answer.NextCursor != "" {
@@ -54,6 +61,15 @@ func (x *exchange) send(answer api.Answer) {
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(answer.Status)
 	x.write(body)
+}
+
+// withNewline ends a JSON body with a line feed, for clients that show or append
+// it line by line. The entity tag, the length and compression include it.
+func withNewline(answer api.Answer) api.Answer {
+	if answer.ContentType == api.JSON {
+		answer.Body = append(answer.Body, '\n')
+	}
+	return answer
 }
 
 func entityTag(body []byte) string {

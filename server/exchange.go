@@ -338,7 +338,7 @@ func (x *exchange) fail(err error) {
 		x.Logger.Error("error envelope", "error", err)
 	}
 	x.w.WriteHeader(how.status)
-	x.write(body)
+	x.write(append(body, '\n'))
 }
 
 func (x *exchange) logFailure(refusal *api.Error) {

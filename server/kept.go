@@ -47,6 +47,7 @@ type keptAnswer struct {
 }
 
 func newKeptAnswer(answer api.Answer) *keptAnswer {
+	answer = withNewline(answer)
 	return &keptAnswer{Answer: answer, tag: entityTag(answer.Body)}
 }
 

@@ -21,14 +21,14 @@ func TestEmptyReads(t *testing.T) {
 	key := s.key(t, "read:all")
 	for _, l := range lists {
 		a := s.get(t, l.path, key)
-		want := `{"object":"list","api_version":"2026-09-12","data":[],"has_more":false,"next_cursor":null}`
+		want := `{"object":"list","api_version":"2026-09-12","data":[],"has_more":false,"next_cursor":null}` + "\n"
 		if diff := cmp.Diff(want, string(a.body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", l.path, diff)
 		}
 	}
 	for _, c := range currents {
 		a := s.get(t, c.path, key)
-		want := `{"object":"` + c.resource + `","api_version":"2026-09-12","data":null,"has_more":false,"next_cursor":null}`
+		want := `{"object":"` + c.resource + `","api_version":"2026-09-12","data":null,"has_more":false,"next_cursor":null}` + "\n"
 		if diff := cmp.Diff(want, string(a.body)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", c.path, diff)
 		}

@@ -93,7 +93,14 @@ func (s *mcpScene) request(t testing.TB, method, path, key, body string, headers
 	if err != nil {
 		t.Fatal(err)
 	}
-	return reply{response.StatusCode, response.Header, string(text)}
+	plain := string(text)
+	if response.Header.Get("Content-Type") == "application/json" && method != http.MethodHead && response.Header.Get("Content-Encoding") == "" {
+		var ended bool
+		if plain, ended = strings.CutSuffix(plain, "\n"); !ended && response.StatusCode != http.StatusNotModified {
+			t.Errorf("%s %s: the body does not end with a line feed: %.100q", method, path, text)
+		}
+	}
+	return reply{response.StatusCode, response.Header, plain}
 }
 
 // post sends a message to the MCP server.

@@ -191,6 +191,7 @@ func (a answer) headerFaults() []string {
 	must(number("Retry-After") == (a.status == 429 || a.status == 503), "Retry-After belongs to 429 and 503, and to no other")
 	must((a.header.Get("WWW-Authenticate") == "Bearer") == (a.status == 401), "WWW-Authenticate belongs to 401")
 	must((a.header.Get("Allow") != "") == (a.status == 405), "Allow belongs to 405")
+	must(len(a.body) == 0 || a.header.Get("Content-Type") != "application/json" || a.body[len(a.body)-1] == '\n', "the body does not end with a line feed")
 	return faults
 }
 

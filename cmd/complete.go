@@ -1,0 +1,94 @@
+package cmd
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// enumerated is the value of a flag that knows all values that it takes.
+type enumerated interface{ candidates() []string }
+
+func (v choice[T]) candidates() []string {
+	names := make([]string, len(v.allowed))
+	for i, name := range v.allowed {
+		names[i] = string(name)
+	}
+	return names
+}
+
+func (v recordType) candidates() []string { return db.RecordTypes() }
+
+// completing reports whether a shell asks for completions.
+func completing(args []string) bool {
+	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
+}
+
+// registerCompletions lets shells complete the values of flags, in all commands
+// below c.
+func (a *app) registerCompletions(c *cobra.Command) {
+	c.Flags().VisitAll(func(f *pflag.Flag) {
+		var complete cobra.CompletionFunc
+		switch value, known := f.Value.(enumerated); {
+		case known:
+			complete = fixed(value.candidates())
+		case f.Name == "scope":
+			complete = fixed(openapi.Scopes())
+		case f.Name == "type" && f.Value.Type() == "TYPE":
+			complete = fixed(db.RecordTypes())
+		case f.Name == "org":
+			complete = a.completeOrg
+		default:
+			return
+		}
+		if err := c.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
+			panic(err) // a flag of two commands
+		}
+	})
+	for _, below := range c.Commands() {
+		a.registerCompletions(below)
+	}
+}
+
+// fixed completes one of these values or, behind a comma, a further one.
+func fixed(values []string) cobra.CompletionFunc {
+	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+		before := typed[:strings.LastIndex(typed, ",")+1]
+		given := strings.Split(before, ",")
+		var list []string
+		for _, value := range values {
+			if strings.HasPrefix(before+value, typed) && !slices.Contains(given, value) {
+				list = append(list, before+value)
+			}
+		}
+		return list, cobra.ShellCompDirectiveNoFileComp
+	}
+}
+
+// completeOrg completes the name of an organisation of the data file.
+func (a *app) completeOrg(c *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
+	var list []string
+	if err := a.readSettings(c); err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	store, err := db.OpenToRead(c.Context(), a.path)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	defer store.Close() //nolint:errcheck // it was read only
+	orgs, err := store.Organisations(c.Context())
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveError
+	}
+	for _, org := range orgs {
+		if strings.HasPrefix(org.Name, typed) {
+			list = append(list, org.Name)
+		}
+	}
+	return list, cobra.ShellCompDirectiveNoFileComp
+}

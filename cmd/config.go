@@ -1,0 +1,173 @@
+package cmd
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
+	"go.yaml.in/yaml/v3"
+)
+
+// largestConfig bounds the size in bytes of a configuration file.
+const largestConfig = 1 << 20
+
+// repeatable is the value of a flag that may be given more than once.
+type repeatable interface {
+	pflag.Value
+	each() []string // the values so far, as Set reads them
+}
+
+func (v list) each() []string { return *v.values }
+
+func (v *prefixes) each() []string { return split(v.String()) }
+
+func (v *waits) each() []string { return split(v.String()) }
+
+func split(text string) []string {
+	if text == "" {
+		return nil
+	}
+	return strings.Split(text, ",")
+}
+
+// readConfig sets the flags that were neither given nor in the environment from
+// the file that --config names. All of the file is checked, also the names of
+// flags that only other commands have.
+func (a *app) readConfig(c *cobra.Command) error {
+	if a.settings.config == "" {
+		return nil
+	}
+	entries, err := readYAML(a.settings.config)
+	if err != nil {
+		return misusef("--config: %s", err)
+	}
+	flags := allFlags(c.Root())
+	lines := map[string]int{}
+	for i := 0; i+1 < len(entries); i += 2 {
+		name, value := entries[i], entries[i+1]
+		place := fmt.Sprintf("%s:%d", a.settings.config, name.Line)
+		if first, twice := lines[name.Value]; twice {
+			return misusef("%s: %s is set already in line %d", place, name.Value, first)
+		}
+		lines[name.Value] = name.Line
+		if err := a.setFromFile(c, flags, name.Value, value, place); err != nil {
+			return misusef("%s: %s", place, err)
+		}
+	}
+	return nil
+}
+
+// readYAML reads the names and values of a configuration file, in turn.
+func readYAML(path string) ([]*yaml.Node, error) {
+	file, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	defer file.Close()
+	text, err := io.ReadAll(io.LimitReader(file, largestConfig+1))
+	switch {
+	case err != nil:
+		return nil, err
+	case len(text) > largestConfig:
+		return nil, fmt.Errorf("%s is larger than 1 MB", path)
+	}
+	decoder := yaml.NewDecoder(bytes.NewReader(text))
+	var document yaml.Node
+	if err := decoder.Decode(&document); errors.Is(err, io.EOF) {
+		return nil, nil // nothing but comments
+	} else if err != nil {
+		return nil, fmt.Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
+	}
+	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
+		return nil, fmt.Errorf("%s holds more than one YAML document", path)
+	}
+	top := document.Content[0]
+	if top.Kind == yaml.ScalarNode && top.Tag == "!!null" {
+		return nil, nil
+	}
+	if top.Kind != yaml.MappingNode {
+		return nil, fmt.Errorf("%s:%d: the file must be a mapping of flag names to values, like `addr: :8080`", path, top.Line)
+	}
+	return top.Content, nil
+}
+
+// setFromFile checks one entry of the file and sets the command's flag with it,
+// unless that has a value from elsewhere.
+func (a *app) setFromFile(c *cobra.Command, flags map[string][]*pflag.Flag, name string, value *yaml.Node, place string) error {
+	switch {
+	case len(flags[name]) == 0:
+		hint := ""
+		if near := nearest(name, flags); near != "" {
+			hint = "; did you mean " + near + "?"
+		}
+		return fmt.Errorf("no flag is named %q%s", name, hint)
+	case oneShot[name] || name == "config":
+		return fmt.Errorf("%s can't be set in the file: give --%s on the command line", name, name)
+	}
+	own := c.Flags().Lookup(name)
+	if own == nil {
+		fits := func(f *pflag.Flag) bool { _, err := flagText(f, value); return err == nil }
+		if slices.ContainsFunc(flags[name], fits) {
+			return nil
+		}
+		own = flags[name][0]
+	}
+	text, err := flagText(own, value)
+	if err != nil {
+		return fmt.Errorf("%s: %w", name, err)
+	}
+	if own.Changed {
+		return nil
+	}
+	if err := c.Flags().Set(name, text); err != nil {
+		return fmt.Errorf("%s: %s", name, flagCause(err))
+	}
+	a.settings.sources[name], a.settings.places[name] = fromFile, place
+	return nil
+}
+
+// flagText is a value of the file as text for a flag. The error says which type
+// the flag needs.
+func flagText(f *pflag.Flag, value *yaml.Node) (string, error) {
+	if value.Kind == yaml.AliasNode {
+		value = value.Alias
+	}
+	_, many := f.Value.(repeatable)
+	if many && value.Kind == yaml.SequenceNode {
+		texts := make([]string, len(value.Content))
+		for i, item := range value.Content {
+			if item.Kind != yaml.ScalarNode || item.Tag != "!!str" {
+				return "", errors.New("each item of the list must be text")
+			}
+			texts[i] = item.Value
+		}
+		if len(texts) == 0 {
+			return "", errors.New("the list is empty: leave the name out")
+		}
+		return strings.Join(texts, ","), nil
+	}
+	wants, tags := "text; put the value in quotation marks", []string{"!!str"}
+	switch kind := f.Value.Type(); {
+	case many:
+		wants = "a list of texts, or one text"
+	case kind == "bool":
+		wants, tags = "true or false", []string{"!!bool"}
+	case kind == "N":
+		wants, tags = "a whole number", []string{"!!int"}
+	case kind == "DATE" || kind == "INSTANT":
+		wants, tags = "a date or a time", []string{"!!str", "!!timestamp"}
+	}
+	if value.Kind != yaml.ScalarNode || !slices.Contains(tags, value.Tag) {
+		return "", errors.New("the value must be " + wants)
+	}
+	if value.Value == "" {
+		return "", errors.New("the value is empty: leave the name out")
+	}
+	return value.Value, nil
+}

@@ -1,0 +1,77 @@
+package cmd
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+// Bounds of what the audit log records about the person at the command line.
+const (
+	longestReason = 2000 // characters of --reason
+	longestLogin  = 200  // characters of a user name
+)
+
+// by names the actor of a change that a command makes. The audit log records
+// the operating-system user and the reason with it.
+func (a *app) by(org db.Org) db.By {
+	effective := osUser()
+	return db.By{Org: org, Actor: system, OSUser: effective, OSLogin: a.login(effective), Reason: a.reason}
+}
+
+// osUser is the name of the user that this process runs as. It is "uid N" where
+// the system has no name for it.
+func osUser() string {
+	uid := os.Geteuid()
+	if uid < 0 { // Windows has no numbers for users
+		if u, err := user.Current(); err == nil {
+			return u.Username
+		}
+		return ""
+	}
+	if u, err := user.LookupId(strconv.Itoa(uid)); err == nil {
+		return u.Username
+	}
+	return fmt.Sprintf("uid %d", uid)
+}
+
+// login is the name of the user who called sudo. It is empty where that is the
+// effective user, or where SUDO_USER is not set. The environment is not a proof.
+func (a *app) login(effective string) string {
+	name, _ := a.env("SUDO_USER")
+	name = oneLine(strings.ToValidUTF8(name, "?"))
+	if name == effective || utf8.RuneCountInString(name) > longestLogin {
+		return ""
+	}
+	return name
+}
+
+// reasonFlag adds --reason to commands whose changes need an explanation later.
+func (a *app) reasonFlag(commands ...*cobra.Command) {
+	for _, c := range commands {
+		c.Flags().Var(reason{&a.reason}, "reason", "why this is done, for the audit log; at most 2000 characters")
+	}
+}
+
+// reason is the text of --reason.
+type reason struct{ value *string }
+
+func (v reason) Type() string   { return "TEXT" }
+func (v reason) String() string { return *v.value }
+
+func (v reason) Set(text string) error {
+	text = strings.TrimSpace(text)
+	if n := utf8.RuneCountInString(text); n == 0 || n > longestReason || !utf8.ValidString(text) {
+		return errors.New("a reason has 1 to 2000 characters")
+	}
+	*v.value = text
+	return nil
+}

@@ -1,0 +1,64 @@
+package cmd
+
+import (
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func (a *app) orgsRenameCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:        "rename OLD NEW",
+		SuggestFor: []string{"mv", "move"},
+		Short:      "Give an organisation another name",
+		Long: `Give an organisation another name, with 1 to 200 characters. Its records, keys,
+audit log and id stay as they are. After "default" was renamed, commands need
+--org, or GOVSVC_ORG, with the new name.`,
+		Example: "  govsvc orgs rename default acme",
+		Args:    arguments("OLD", "NEW"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
+				org, err := store.RenameOrganisation(c.Context(), a.by(0), args[0], args[1])
+				if err != nil {
+					return invalidIsMisuse(c, err)
+				}
+				return a.print(org, organisationsTable(org))
+			})
+		},
+	}
+}
+
+func (a *app) orgsRemoveCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:        "remove NAME",
+		SuggestFor: []string{"delete", "rm"},
+		Short:      "Remove an organisation that is empty",
+		Long: `Remove an organisation that has no records, webhook subscriptions and evidence
+packs, and no keys that are not revoked. "default" and the last organisation
+can't be removed.
+
+Its audit log remains, under the name that the command prints: "govsvc check"
+verifies it, and "govsvc audit export --org" and "verify --org" take that name.
+The former name is free for a new organisation.
+
+With --json an object: id, name, audit_log (the name of what remains) and
+removed_at.`,
+		Example: "  govsvc orgs remove acme",
+		Args:    arguments("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
+				removed, err := store.RemoveOrganisation(c.Context(), a.by(0), args[0])
+				if err != nil {
+					return err
+				}
+				return a.print(removed, func(w io.Writer) error {
+					_, err := fmt.Fprintf(w, "removed %s; its audit log remains as %q\n", oneLine(removed.Name), removed.AuditLog)
+					return err
+				})
+			})
+		},
+	}
+}

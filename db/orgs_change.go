@@ -1,0 +1,136 @@
+package db
+
+import (
+	"context"
+	"fmt"
+	"strings"
+)
+
+// RenameOrganisation gives an organisation another name.
+func (d *DB) RenameOrganisation(ctx context.Context, by By, name, to string) (Organisation, error) {
+	to, err := organisationName(to)
+	if err != nil {
+		return Organisation{}, err
+	}
+	before, err := d.Organisation(ctx, name)
+	if err != nil || before.Name == to {
+		return before, err
+	}
+	after := before
+	err = d.Write(ctx, by, func(tx *Tx) error {
+		var err error
+		after, err = scanOrganisation(tx.change(`UPDATE organisations SET name = ?, updated_at = ?
+			WHERE seq = ? AND removed_at IS NULL RETURNING `+organisationColumns, to, tx.At(), before.Org))
+		switch none, err := absent(err); {
+		case none:
+			return noOrganisation(name)
+		case unique(err):
+			return organisationExists(to)
+		case err != nil:
+			return storeError(err)
+		}
+		tx.Org = before.Org
+		return tx.Audit(AuditEvent{
+			Action: "organisation.updated", Category: Configuration, Severity: SeveritySettings,
+			ResourceType: "organisation", ResourceID: before.ID, Metadata: Metadata{"changes": Changes{"name": {name, to}}},
+		})
+	})
+	return after, err
+}
+
+// RemovedOrganisation is what remains of an organisation.
+type RemovedOrganisation struct {
+	ID        string `json:"id"`
+	Name      string `json:"name"`      // as it was
+	AuditLog  string `json:"audit_log"` // the name under which its audit log remains
+	RemovedAt string `json:"removed_at"`
+}
+
+// RemoveOrganisation removes an organisation that has no records, subscriptions
+// or evidence packs and no key that could still be used. Its audit log remains
+// under another name, and sessions that worked on it go on with the first
+// organisation. The default organisation and the last one can't be removed.
+func (d *DB) RemoveOrganisation(ctx context.Context, by By, name string) (RemovedOrganisation, error) {
+	org, err := d.Organisation(ctx, name)
+	if err != nil {
+		return RemovedOrganisation{}, err
+	}
+	if name == DefaultOrganisation {
+		return RemovedOrganisation{}, &Error{Code: Conflict, Message: `the organisation "default" can't be removed; rename it first if another one is to be used`}
+	}
+	removed := RemovedOrganisation{ID: org.ID, Name: org.Name}
+	err = d.Write(ctx, by, func(tx *Tx) error {
+		has, err := tx.belongings(org.Org)
+		if err != nil {
+			return err
+		}
+		if len(has) > 0 {
+			return &Error{Code: Conflict, Message: fmt.Sprintf("the organisation %q is not empty: it has %s", name, strings.Join(has, ", "))}
+		}
+		removed.AuditLog, removed.RemovedAt = retainedName(name, tx.At()), tx.At()
+		rows, err := tx.exec("UPDATE organisations SET name = ?1, removed_at = ?2, updated_at = ?2 WHERE seq = ?3 AND removed_at IS NULL",
+			removed.AuditLog, tx.At(), org.Org)
+		if err != nil {
+			return err
+		}
+		if rows == 0 {
+			return noOrganisation(name)
+		}
+		next, err := tx.firstOrg()
+		if Is(err, NotFound) {
+			return &Error{Code: Conflict, Message: fmt.Sprintf("%q is the last organisation of the file and can't be removed", name)}
+		} else if err != nil {
+			return err
+		}
+		if _, err := tx.exec("UPDATE sessions SET org_id = ? WHERE org_id = ?", next, org.Org); err != nil {
+			return err
+		}
+		tx.Org = org.Org
+		return tx.Audit(AuditEvent{
+			Action: "organisation.removed", Category: Configuration, Severity: SeveritySettings,
+			ResourceType: "organisation", ResourceID: org.ID, Metadata: Metadata{"name": name},
+		})
+	})
+	return removed, err
+}
+
+// retainedName is the name of an organisation that was removed. It leaves the
+// former name free and fits the bound of a name.
+func retainedName(name, at string) string {
+	const longest = 160 // characters
+	if letters := []rune(name); len(letters) > longest {
+		name = string(letters[:longest])
+	}
+	return fmt.Sprintf("%s (removed %s)", name, at)
+}
+
+// belongings counts what an organisation has, as texts like "3 risks". Its audit
+// log, sessions, events of the outbox and stored answers don't count, and neither
+// do keys that have been revoked.
+func (tx *Tx) belongings(org Org) ([]string, error) {
+	var tables, has []string
+	err := tx.rows(func(row scanner) error {
+		var name string
+		err := row.Scan(&name)
+		tables = append(tables, name)
+		return err
+	}, `SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c ON c.name = 'org_id'
+		WHERE t.type = 'table' AND t.name NOT IN ('audit_events', 'sessions', 'events', 'idempotency_records') ORDER BY t.name`)
+	if err != nil {
+		return nil, err
+	}
+	for _, table := range tables {
+		count, thing := "SELECT count(*) FROM "+table+" WHERE org_id = ?", strings.ReplaceAll(table, "_", " ")
+		if table == "api_keys" {
+			count, thing = count+" AND revoked_at IS NULL", "keys that are not revoked"
+		}
+		var n int
+		if err := tx.row(count, org).Scan(&n); err != nil {
+			return nil, storeError(err)
+		}
+		if n > 0 {
+			has = append(has, fmt.Sprintf("%d %s", n, thing))
+		}
+	}
+	return has, nil
+}

@@ -1,0 +1,108 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/pressly/goose/v3"
+	sqlite3 "modernc.org/sqlite/lib"
+
+	"govsvc/migrations"
+)
+
+// object is a table, index, trigger or view of a file.
+type object struct{ kind, name string }
+
+// schemaQuery reads the objects of a file. SQLite's own are left out, and so are
+// the tables that Litestream adds.
+const schemaQuery = `SELECT type, name, coalesce(sql, '') FROM sqlite_schema
+	WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE '\_litestream\_%' ESCAPE '\'`
+
+// SchemaFaults compares the tables, indexes, triggers and views of the file with
+// those that the migrations make, up to the file's version. It returns one line
+// for each object that is missing, differs or is not expected.
+func (d *DB) SchemaFaults(ctx context.Context) ([]string, error) {
+	have, want, err := d.Versions(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if have > want {
+		return nil, newer(have, want)
+	}
+	expected, err := expectedSchema(ctx, have)
+	if err != nil {
+		return nil, fmt.Errorf("the expected schema of version %d: %w", have, err)
+	}
+	present := map[object]string{}
+	if err := d.rows(ctx, intoSchema(present), schemaQuery); err != nil {
+		return nil, err
+	}
+	var faults []string
+	for o, text := range expected {
+		found, ok := present[o]
+		switch {
+		case !ok:
+			faults = append(faults, fmt.Sprintf("%s %s is missing", o.kind, o.name))
+		case found != text:
+			faults = append(faults, fmt.Sprintf("%s %s is not defined as in version %d", o.kind, o.name, have))
+		}
+	}
+	for o := range maps.Keys(present) {
+		if _, ok := expected[o]; !ok {
+			faults = append(faults, fmt.Sprintf("%s %s is not expected", o.kind, o.name))
+		}
+	}
+	slices.Sort(faults)
+	return faults, nil
+}
+
+func intoSchema(schema map[object]string) func(scanner) error {
+	return func(row scanner) error {
+		var o object
+		var text string
+		err := row.Scan(&o.kind, &o.name, &text)
+		schema[o] = text
+		return err
+	}
+}
+
+// expectedSchema is the schema of a version, from a file in memory that the
+// migrations fill.
+func expectedSchema(ctx context.Context, version int) (schema map[object]string, err error) {
+	pool, err := sql.Open("sqlite", ":memory:")
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, pool.Close()) }()
+	pool.SetMaxOpenConns(1) // each connection has a file of its own
+	provider, err := goose.NewProvider(goose.DialectSQLite3, pool, migrations.Files)
+	if err != nil {
+		return nil, err
+	}
+	if _, err := provider.UpTo(ctx, int64(version)); err != nil {
+		return nil, err
+	}
+	rows, err := pool.QueryContext(ctx, schemaQuery)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	schema = map[object]string{}
+	for rows.Next() {
+		if err := intoSchema(schema)(rows); err != nil {
+			return nil, err
+		}
+	}
+	return schema, rows.Err()
+}
+
+// LacksSchema reports whether an error says that the file has no such table or
+// column. A file of an older version can lack them.
+func LacksSchema(err error) bool {
+	return sqliteCode(err)&0xff == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such ")
+}
