@@ -133,6 +133,8 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --base-url gov.example.com", "--base-url: \"gov.example.com\" is not an address like https://"},
 		{"serve --base-url https://gov.example.com/api", "--base-url: "},
 		{"serve --base-url https://gov.example.com?a", "--base-url: "},
+		{"serve --contact nobody", "--contact: \"nobody\" is neither an e-mail address like api@example.com nor an URL like https://example.com/help"},
+		{"openapi --contact ftp://example.com", "--contact: "},
 		{"serve --anonymous-rpm -1", "--anonymous-rpm: \"-1\" is not a whole number from 0 "},
 		{"serve --log-format xml", "--log-format: \"xml\" is not text or json"},
 		{"serve --webhook-allow x", "--webhook-allow: \"x\" is not a network"},
