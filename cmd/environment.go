@@ -12,7 +12,7 @@ import (
 
 // variable is the name of the environment variable that sets a flag.
 func variable(flag string) string {
-	return "GOVSVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return "GOVSVC_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
 // fromEnvironment tells the flags that can be set by the environment: all but

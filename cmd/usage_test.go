@@ -293,7 +293,7 @@ func TestHelp(t *testing.T) {
 		}
 		for flag := range strings.SplitSeq(help, "      --") {
 			name, _, _ := strings.Cut(strings.Fields(flag)[0], "=")
-			if want := "[GOVSVC_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "]"; flag != help && !strings.HasPrefix(help, flag) && strings.Count(flag, want) != 1 {
+			if want := "[GOVSVC_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name)) + "]"; flag != help && !strings.HasPrefix(help, flag) && strings.Count(flag, want) != 1 {
 				t.Errorf("%q: --%s does not name its variable once: %s", path, name, flag)
 			}
 		}

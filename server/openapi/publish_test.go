@@ -28,8 +28,9 @@ func TestPublished_Members(t *testing.T) {
 	t.Parallel()
 	doc := published(t)
 	for _, row := range []struct{ pointer, want string }{
-		{"components/parameters/ServiceVersion/schema", `{"enum":["2026-09-12"],"type":"string"}`},
-		{"components/headers/Service-Version/schema", `{"enum":["2026-09-12"],"type":"string"}`},
+		{"components/schemas/ServedVersion", `{"description":"A version of the API that this service serves.","enum":["2026-09-12"],"type":"string"}`},
+		{"components/parameters/ServiceVersion/schema", `{"$ref":"#/components/schemas/ServedVersion"}`},
+		{"components/headers/Service-Version/schema", `{"$ref":"#/components/schemas/ServedVersion"}`},
 		{"components/schemas/RiskList/properties/api_version", `{"const":"2026-09-12","description":"The served version of the API.","type":"string"}`},
 		{"components/schemas/RiskEnvelope/properties/has_more", `{"description":"Always false: one object has no pages.","type":"boolean"}`},
 		{"components/schemas/RiskEnvelope/properties/next_cursor/type", `["string","null"]`},
