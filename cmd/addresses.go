@@ -3,6 +3,7 @@ package cmd
 import (
 	"fmt"
 	"net"
+	"net/mail"
 	"net/netip"
 	"net/url"
 	"strings"
@@ -39,6 +40,23 @@ func (v webAddress) Set(text string) error {
 		return fmt.Errorf("%q is not an address like https://gov.example.com, without a path", text)
 	}
 	*v.value = u.Scheme + "://" + u.Host
+	return nil
+}
+
+// contact is an e-mail address or an http or https URL.
+type contact struct{ value *string }
+
+func (v contact) Type() string   { return "EMAIL|URL" }
+func (v contact) String() string { return *v.value }
+
+func (v contact) Set(text string) error {
+	u, err := url.Parse(text)
+	isURL := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	email, err := mail.ParseAddress(text)
+	if !isURL && (err != nil || email.Address != text) {
+		return fmt.Errorf("%q is neither an e-mail address like api@example.com nor an URL like https://example.com/help", text)
+	}
+	*v.value = text
 	return nil
 }
 

@@ -24,7 +24,7 @@ const (
 var oneShot = map[string]bool{
 	"force": true, "all": true, // permit
 	"dry-run": true, "once": true, // limit
-	"help": true, "version": true, "rehearse": true, "template": true, "print-head": true, "print-config": true, // replace
+	"help": true, "version": true, "licenses": true, "rehearse": true, "template": true, "schema": true, "3.0": true, "print-head": true, "print-config": true, // replace
 	"reason": true, // explain
 }
 
@@ -45,7 +45,7 @@ func (s *settings) source(flag string) string {
 
 // variable is the name of the environment variable that sets a flag.
 func variable(flag string) string {
-	return "GOVSVC_" + strings.ToUpper(strings.ReplaceAll(flag, "-", "_"))
+	return "GOVSVC_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
 // readSettings sets the flags that were not given: from the environment, then

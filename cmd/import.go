@@ -17,7 +17,7 @@ import (
 
 func (a *app) importCommand() *cobra.Command {
 	var options transfer.Options
-	var template string
+	var template, schema string
 	c := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Load records from files",
@@ -35,6 +35,7 @@ record that comes twice, in one file or in two of the same import, is a fault,
 whether or not the two are alike. What a record refers to comes before it or is
 stored already: a roadmap before its milestones, a kpi before its check-ins, as
 an export has them.
+--schema prints the JSON Schema (draft 2020-12) of a type's records.
 Faults are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
 1. The result is a table of how many records of each type were created, updated
 and unchanged; with --json an object: records, dry_run, types, faults and
@@ -61,10 +62,17 @@ a column out to keep what is stored.`,
   govsvc import --dry-run --json risks.ndjson
   govsvc import --template risk > risks.csv
   govsvc import --type risk risks.csv
+  govsvc import --schema risk > risk.schema.json
   curl -s https://example.com/kpis.ndjson | govsvc import -`,
 		RunE: func(c *cobra.Command, args []string) error {
+			if template != "" && schema != "" {
+				return misusef("--template and --schema print different things: give one of them%s", pointer(c))
+			}
 			if template != "" {
 				return a.printTemplate(c, args, template)
+			}
+			if schema != "" {
+				return a.printSchema(c, args, schema)
 			}
 			if err := arguments("FILE...")(c, args); err != nil {
 				return err
@@ -79,6 +87,7 @@ a column out to keep what is stored.`,
 		"format of all files: ndjson, json or csv; default: by the name (.ndjson, .jsonl, .json, .csv, .tsv), else by the content")
 	c.Flags().Var(recordType{&options.Type}, "type", "the type of the rows of files in CSV; not needed where they have a column object")
 	c.Flags().Var(recordType{&template}, "template", "print the header row of a CSV file of this type, and import nothing")
+	c.Flags().Var(recordType{&schema}, "schema", "print the JSON Schema of the records of this type, and import nothing")
 	c.Flags().BoolVar(&options.DryRun, "dry-run", false, "check everything and show the result, but write nothing")
 	a.orgFlag(c)
 	a.jsonFlag(c)

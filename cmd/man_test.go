@@ -37,7 +37,7 @@ func TestManual(t *testing.T) {
 			t.Errorf("%s differs from run to run", page.Name())
 		}
 		command := strings.Split(strings.TrimSuffix(page.Name(), ".1"), "-")[1:]
-		for _, flag := range regexp.MustCompile(`(?m)^ +(?:-h, )?--([a-z0-9-]+)`).FindAllStringSubmatch(c.must(append(command, "--help")...), -1) {
+		for _, flag := range regexp.MustCompile(`(?m)^ +(?:-h, )?--([a-z0-9.-]+)`).FindAllStringSubmatch(c.must(append(command, "--help")...), -1) {
 			if !strings.Contains(text, `\-\-`+strings.ReplaceAll(flag[1], "-", `\-`)+`\fR`) {
 				t.Errorf("%s does not tell of --%s", page.Name(), flag[1])
 			}

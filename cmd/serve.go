@@ -29,6 +29,7 @@ const anonymousRPM = 6000
 type serveOptions struct {
 	addr           string
 	baseURL        string
+	contact        string
 	trustedProxies prefixes
 	allowOrigins   []string
 	anonymousRPM   *int
@@ -107,6 +108,7 @@ With --json it prints an object with value, source and from for each setting.`,
 	flags := c.Flags()
 	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
 	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the first --domain, or the address it listens on")
+	flags.Var(contact{&o.contact}, "contact", "e-mail address or URL that the OpenAPI document names as the contact; default: none")
 	flags.Var(list{&o.allowOrigins, knownOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
 	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For and X-Forwarded-Proto count; repeatable, or separated by commas")
 	flags.Var(count{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
@@ -197,7 +199,7 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	handler, err := server.New(ctx, server.Config{
 		Store: store, Document: document, Sandbox: openData, Logger: logger,
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
-		BaseURL: o.baseURL, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
+		BaseURL: o.baseURL, Contact: o.contact, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
 		Pages:   pages,
 		Metrics: counted, AccessLog: o.watching.accessLog,

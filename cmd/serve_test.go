@@ -189,7 +189,8 @@ func TestServeAddressInUse(t *testing.T) {
 	c.end(s)
 }
 
-// TestOpenAPI: the command prints what the server serves.
+// TestOpenAPI: the command prints what the server serves, with the address and
+// the contact of the service.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -197,11 +198,24 @@ func TestOpenAPI(t *testing.T) {
 	if plain := c.must("openapi", "--json"); plain != printed || !json.Valid([]byte(printed)) || strings.Count(printed, "\n") != 1 {
 		t.Errorf("not one line of JSON, or another one with --json: %.200s", printed)
 	}
-	s := c.serve()
-	if status, served := c.get(s.url+"/api/v1/openapi.json", ""); status != 200 || strings.TrimSpace(served) != strings.TrimSpace(printed) {
-		t.Errorf("%d, and the server's document is another one: %.200s", status, served)
+	for _, row := range []struct{ serve, openapi []string }{
+		{nil, nil},
+		{[]string{"--base-url", "https://gov.example.com/", "--contact", "api@example.com"}, []string{"--base-url", "https://gov.example.com", "--contact", "api@example.com"}},
+		{[]string{"--base-url", "https://gov.example.com"}, []string{"--base-url", "https://gov.example.com"}},
+	} {
+		s := c.serve(row.serve...)
+		if row.openapi == nil {
+			row.openapi = []string{"--base-url", s.url}
+		}
+		printed := c.must(append([]string{"openapi"}, row.openapi...)...)
+		if status, served := c.get(s.url+"/api/v1/openapi.json", ""); status != 200 || strings.TrimSpace(served) != strings.TrimSpace(printed) {
+			t.Errorf("%d, and the server's document is another one: %.200s", status, served)
+		}
+		if !strings.Contains(printed, `"servers":[{"url":"`+row.openapi[1]+`/api/v1"`) || strings.Contains(printed, `"contact":`) != (len(row.openapi) > 2) {
+			t.Errorf("the document names another service than %v", row.openapi)
+		}
+		c.end(s)
 	}
-	c.end(s)
 }
 
 // builds is the folder of the program, for what only a process can show.

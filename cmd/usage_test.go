@@ -133,6 +133,8 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --base-url gov.example.com", "--base-url: \"gov.example.com\" is not an address like https://"},
 		{"serve --base-url https://gov.example.com/api", "--base-url: "},
 		{"serve --base-url https://gov.example.com?a", "--base-url: "},
+		{"serve --contact nobody", "--contact: \"nobody\" is neither an e-mail address like api@example.com nor an URL like https://example.com/help"},
+		{"openapi --contact ftp://example.com", "--contact: "},
 		{"serve --anonymous-rpm -1", "--anonymous-rpm: \"-1\" is not a whole number from 0 "},
 		{"serve --log-format xml", "--log-format: \"xml\" is not text or json"},
 		{"serve --webhook-allow x", "--webhook-allow: \"x\" is not a network"},
@@ -302,7 +304,8 @@ func TestHelp(t *testing.T) {
 		}
 		for flag := range strings.SplitSeq(help, "      --") {
 			name, _, _ := strings.Cut(strings.Fields(flag)[0], "=")
-			if want := "[GOVSVC_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_")) + "]"; flag != help && !strings.HasPrefix(help, flag) && strings.Count(flag, want) != named(name) {
+			want := "[GOVSVC_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(name)) + "]"
+			if flag != help && !strings.HasPrefix(help, flag) && strings.Count(flag, want) != named(name) {
 				t.Errorf("%q: --%s does not name its variable once: %s", path, name, flag)
 			}
 		}

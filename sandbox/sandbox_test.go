@@ -122,6 +122,65 @@ func TestFixtures(t *testing.T) {
 	}
 }
 
+// TestCodesAreNotMarked: a string to which the published document gives an
+// enumeration, a pattern or a format has no marker (contract, Sandbox).
+func TestCodesAreNotMarked(t *testing.T) {
+	t.Parallel()
+	s, document := open(t)
+	var published struct {
+		Components struct {
+			Schemas map[string]any `json:"schemas"`
+		} `json:"components"`
+	}
+	if err := json.Unmarshal(document.JSON(), &published); err != nil {
+		t.Fatal(err)
+	}
+	checked := map[string]bool{}
+	for object, rows := range shown(t, s) {
+		for _, row := range rows {
+			marked := codesMarked(object, published.Components.Schemas[schemaOf[object]], row, checked)
+			if len(marked) > 0 {
+				t.Errorf("codes with the marker: %v", marked)
+			}
+		}
+	}
+	for _, place := range []string{
+		"risk.source", "risk.dimension", "risk.risk_id", "kpi.unit", "kpi.code", "signal.signal_type", "signal.module_id",
+		"signal.source_version", "score.methodology_version", "vendor_portfolio.recommended_actions.priority",
+	} {
+		if !checked[place] {
+			t.Errorf("%s is not a code of the document", place)
+		}
+	}
+}
+
+// codesMarked returns the places of the codes in a value that have the marker,
+// and notes each place that it looked at.
+func codesMarked(place string, schema, value any, checked map[string]bool) (marked []string) {
+	s, _ := schema.(map[string]any)
+	switch value := value.(type) {
+	case string:
+		for _, keyword := range []string{"enum", "const", "pattern", "format"} {
+			if s[keyword] != nil {
+				checked[place] = true
+				if strings.HasPrefix(value, sandbox.Marker) {
+					return []string{place}
+				}
+			}
+		}
+	case []any:
+		for _, item := range value {
+			marked = append(marked, codesMarked(place, s["items"], item, checked)...)
+		}
+	case map[string]any:
+		properties, _ := s["properties"].(map[string]any)
+		for name, member := range value {
+			marked = append(marked, codesMarked(place+"."+name, properties[name], member, checked)...)
+		}
+	}
+	return marked
+}
+
 func decode(t *testing.T, text []byte) any {
 	t.Helper()
 	decoder := json.NewDecoder(strings.NewReader(string(text)))

@@ -35,6 +35,11 @@ func TestSandbox(t *testing.T) {
 		if !slices.Contains([]string{"/audit", "/signals", "/scores"}, op.Path) && !strings.Contains(string(a.body), "[SANDBOX]") {
 			t.Errorf("%s has no marker: %.300s", op.Path, a.body)
 		}
+		for _, code := range []string{"source", "dimension", "unit", "priority"} {
+			if strings.Contains(string(a.body), `"`+code+`":"[SANDBOX]`) {
+				t.Errorf("%s marks the code %s: %.300s", op.Path, code, a.body)
+			}
+		}
 		s.ask(t, row{path: wide(op), key: live, has: []string{"Service-Environment: live\r"}, not: []string{"[SANDBOX]", "00000000-0000"}})
 	}
 	for _, r := range []row{

@@ -25,7 +25,7 @@ import (
 )
 
 // Base is the path of the API below the service's address.
-const Base = "/api/v1"
+const Base = openapi.BasePath
 
 // SandboxMarker starts every human-readable value that a test key sees
 // (specification, Sandbox data).
@@ -45,6 +45,8 @@ type Config struct {
 	Receivers, SandboxReceivers api.Receivers
 	// BaseURL is the service's address as shown to users, without a path.
 	BaseURL string
+	// Contact is an e-mail address or an URL that the document names; "" is none.
+	Contact string
 	// AllowOrigins are the origins of browser pages, beside the service's own,
 	// that may call MCP.
 	AllowOrigins []string
@@ -125,7 +127,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	s.handler = s.routes(functions, map[string]*keptAnswer{
 		"getIndex":    newKeptAnswer(index),
-		"getDocument": newKeptAnswer(jsonAnswer(http.StatusOK, s.Document.JSON())),
+		"getDocument": newKeptAnswer(jsonAnswer(http.StatusOK, s.Document.Published(openapi.Service{BaseURL: s.BaseURL, Contact: s.Contact}))),
 	})
 	return s, nil
 }

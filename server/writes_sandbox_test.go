@@ -45,17 +45,19 @@ func sandboxWrites(t *testing.T, d *desk) {
 	before := lists()
 	first := func(path string) db.Record { return d.get(t, path, d.key).page(t).Data[0] }
 	risk, incident, kpi, vendor := first("/risks")["id"], first("/incidents")["id"], first("/kpis"), first("/vendor/inventory")
+	sourced := batch(fmt.Sprintf(`"key_result_id":"%s","value":1,"note":"N","source":"manual"`, kpi["id"]))
+	sourced.has = append(sourced.has, `"source":"manual"`, `"note":"[SANDBOX] N"`)
 	d.untouched(t, func() {
 		for range 2 { // the second time nothing is taken
 			for _, w := range []write{
-				{path: "/risks", body: goodRisk, status: 201, has: []string{`"description":"[SANDBOX] A description`, `"dimension":"OTHER"`}},
+				{path: "/risks", body: goodRisk, status: 201, has: []string{`"description":"[SANDBOX] A description`, `"dimension":"OTHER"`, `"source":"user_added"`}},
 				{path: "/risks", body: strings.Replace(goodRisk, "A desc", "[SANDBOX] A desc", 1), status: 201, not: []string{"[SANDBOX] [SANDBOX]"}},
 				{method: "PATCH", path: fmt.Sprint("/risks/", risk), body: `{"owner_name":"O"}`, has: []string{`"owner_name":"[SANDBOX] O"`}},
 				{path: "/incidents", body: goodIncident, status: 201, has: []string{`"title":"[SANDBOX] T"`}},
 				{method: "PATCH", path: fmt.Sprint("/incidents/", incident), body: `{"owner":"O","status":"closed"}`, has: []string{`"owner":"[SANDBOX] O"`, `"status":"closed"`}},
 				{path: "/vendor/inventory", body: vendorBody("fresh"), status: 201, has: []string{`"vendor_name":"[SANDBOX] N"`, `"vendor_key":"fresh"`}},
 				{method: "PATCH", path: fmt.Sprint("/vendor/inventory/", vendor["id"]), body: `{"annual_cost_usd":7}`, has: []string{`"annual_cost_usd":7`}},
-				batch(fmt.Sprintf(`"key_result_id":"%s","value":1,"note":"N"`, kpi["id"])),
+				sourced,
 			} {
 				w.has = append(w.has, "Service-Environment: test\r")
 				a := d.send(t, w)

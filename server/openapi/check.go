@@ -49,6 +49,9 @@ func (c *checker) check(r *rule, v any, at *place) {
 	if r.anyOf != nil {
 		c.checkAnyOf(r, v, at)
 	}
+	if r.oneOf != nil {
+		c.checkOneOf(r, v, at)
+	}
 }
 
 // admits checks type, const and enum.
@@ -234,6 +237,20 @@ func (c *checker) checkAnyOf(r *rule, v any, at *place) {
 		return
 	}
 	c.fault(at, r.mustText())
+}
+
+// checkOneOf reports a value that does not match exactly one alternative.
+func (c *checker) checkOneOf(r *rule, v any, at *place) {
+	matches := 0
+	for _, alternative := range r.oneOf {
+		try := &checker{subject: c.subject}
+		if try.check(alternative, v, at); len(try.faults) == 0 {
+			matches++
+		}
+	}
+	if matches != 1 {
+		c.fault(at, r.mustText())
+	}
 }
 
 // plain rewrites a whole number such as 25.0 or 1e2 to 25 and 100, the only

@@ -114,13 +114,9 @@ func (c *compiler) keyword(r *rule, key string, value *yaml.Node) (err error) {
 			r.additional, err = c.rule(value)
 		}
 	case "anyOf":
-		for _, alternative := range value.Content {
-			one, err := c.rule(alternative)
-			if err != nil {
-				return err
-			}
-			r.anyOf = append(r.anyOf, one)
-		}
+		r.anyOf, err = c.alternatives(value)
+	case "oneOf":
+		r.oneOf, err = c.alternatives(value)
 	case "x-must":
 		r.must = value.Value
 	case "description":
@@ -134,6 +130,17 @@ func (c *compiler) keyword(r *rule, key string, value *yaml.Node) (err error) {
 		}
 	}
 	return err
+}
+
+func (c *compiler) alternatives(n *yaml.Node) ([]*rule, error) {
+	rules := make([]*rule, len(n.Content))
+	for i, alternative := range n.Content {
+		var err error
+		if rules[i], err = c.rule(alternative); err != nil {
+			return nil, err
+		}
+	}
+	return rules, nil
 }
 
 func (c *compiler) compiled(pattern string) (*regexp.Regexp, error) {

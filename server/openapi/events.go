@@ -17,6 +17,7 @@ var eventHeaders = []string{
 // event, a schema of its payload and one of its whole body.
 func expandEvents(doc *yaml.Node) error {
 	schemas := child(doc, "components", "schemas")
+	envelope := take(schemas, "Event") // each event has a schema of its own
 	webhooks := object()
 	for name, event := range pairs(take(doc, "x-events")) {
 		data := child(event, "data")
@@ -25,7 +26,7 @@ func expandEvents(doc *yaml.Node) error {
 		}
 		component := camel(strings.ReplaceAll(name, ".", "_")) + "Event"
 		set(schemas, component+"Data", eventData(name, data))
-		set(schemas, component, eventBody(name, component, child(schemas, "Event")))
+		set(schemas, component, eventBody(name, component, envelope))
 		set(webhooks, name, object("post", eventOperation(name, component, event)))
 	}
 	set(doc, "webhooks", webhooks)
@@ -61,10 +62,12 @@ func eventOperation(name, component string, event *yaml.Node) *yaml.Node {
 		parameters.Content = append(parameters.Content, refTo("parameters", header))
 	}
 	return object(
-		"tags", strs("webhooks"),
+		"tags", strs("events"),
+		"operationId", "receive"+strings.TrimSuffix(component, "Event"),
 		"summary", name,
 		"description", text(event, "description"),
 		"x-stability", text(event, "stability"),
+		"security", list(),
 		"parameters", parameters,
 		"requestBody", object("required", true, "content", object(
 			"application/json", object("schema", refTo("schemas", component)))),

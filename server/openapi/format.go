@@ -99,8 +99,8 @@ func isURL(s string) bool {
 // ASCII's only, the functions all.
 const (
 	idPattern       = `^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
-	keyPattern      = `^\S([\s\S]*\S)?$`
-	notBlankPattern = `\S`
+	keyPattern      = `^[^\s\x00]([^\x00]*[^\s\x00])?$`
+	notBlankPattern = `^[^\x00]*[^\s\x00][^\x00]*$`
 )
 
 var knownPatterns = map[string]func(string) bool{

@@ -50,20 +50,27 @@ func load(doc *yaml.Node) (*Document, error) {
 			d.Operations = append(d.Operations, op)
 		}
 	}
-	if d.records, err = loadRecords(d, records); err != nil {
+	if d.records, err = loadRecords(d, records, schemas); err != nil {
 		return nil, err
 	}
-	strip(doc)
-	d.json = appendJSON(nil, doc)
+	publish(doc)
+	d.public = doc
 	return d, nil
 }
 
-func loadRecords(d *Document, n *yaml.Node) ([]record, error) {
+// loadRecords takes the schemas of the data format out of the components: the
+// API neither takes nor returns them.
+func loadRecords(d *Document, n, schemas *yaml.Node) ([]record, error) {
 	var records []record
 	for name, r := range pairs(n) {
 		schema := d.schemas[recordName(name)]
 		schema.subject = "the record"
+		own, err := publishRecord(name, take(schemas, recordName(name)))
+		if err != nil {
+			return nil, err
+		}
 		records = append(records, record{
+			json:    appendJSON(nil, own),
 			object:  name,
 			aliases: texts(child(r, "aliases")),
 			key:     texts(child(r, "key")),

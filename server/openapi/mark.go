@@ -3,9 +3,10 @@ package openapi
 import "strings"
 
 // Mark puts a marker before every human-readable string in a value of this
-// schema: each that the document gives neither an enumeration, a pattern nor a
-// format. One that has the marker keeps it. The value is changed in place and
-// returned.
+// schema: texts, names and titles. Codes are not marked: the pieces give each of
+// them an enumeration, a pattern or a format, and keys have a pattern. The
+// patterns that publish adds to texts do not count. A string that has the marker
+// keeps it. The value is changed in place and returned.
 func (s *Schema) Mark(value any, marker string) any { return mark(s.rule.target(), value, marker) }
 
 func mark(r *rule, value any, marker string) any {

@@ -6,12 +6,14 @@
 // none of them can differ from what is served at /openapi.json.
 package openapi
 
+import "go.yaml.in/yaml/v3"
+
 // Document is the compiled document. It is safe for concurrent use.
 type Document struct {
 	Version    string       // the served version, e.g. "2026-09-12"
 	Operations []*Operation // in document order
 
-	json    []byte
+	public  *yaml.Node // the document as it is published, see Published
 	schemas map[string]*Schema
 	records []record
 }
@@ -22,11 +24,8 @@ type record struct {
 	aliases []string // other names the API gives the same object
 	key     []string
 	schema  *Schema
+	json    []byte // its schema on its own, see RecordSchema
 }
-
-// JSON returns the served document: compact, deterministic, members in the
-// order they are written in. The caller must not change it.
-func (d *Document) JSON() []byte { return d.json }
 
 // Operation returns the operation of that operationId, or nil.
 func (d *Document) Operation(id string) *Operation {
@@ -64,6 +63,15 @@ func (d *Document) RecordType(object string) string {
 func (d *Document) Record(object string) *Schema {
 	if r := d.record(object); r != nil {
 		return r.schema
+	}
+	return nil
+}
+
+// RecordSchema returns the JSON Schema of an object type of the data format, or
+// nil.
+func (d *Document) RecordSchema(object string) []byte {
+	if r := d.record(object); r != nil {
+		return r.json
 	}
 	return nil
 }

@@ -52,6 +52,15 @@ func newOracle(t testing.TB) *oracle {
 	if err := c.AddResource("openapi.json", served); err != nil {
 		t.Fatal(err)
 	}
+	for i, object := range recordOrder {
+		record, err := jsonschema.UnmarshalJSON(bytes.NewReader(document(t).RecordSchema(object)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.AddResource(recordNames()[i]+".json", record); err != nil {
+			t.Fatal(err)
+		}
+	}
 	return &oracle{compiler: c}
 }
 
@@ -59,7 +68,11 @@ func (o *oracle) schema(t testing.TB, name string) *jsonschema.Schema {
 	t.Helper()
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	schema, err := o.compiler.Compile("openapi.json#/components/schemas/" + name)
+	location := "openapi.json#/components/schemas/" + name
+	if strings.HasSuffix(name, "Record") {
+		location = name + ".json"
+	}
+	schema, err := o.compiler.Compile(location)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -83,7 +96,7 @@ func componentNames(t testing.TB) []string {
 func TestSchemasCompile(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t)
-	for _, name := range componentNames(t) {
+	for _, name := range append(componentNames(t), recordNames()...) {
 		o.schema(t, name)
 		if document(t).Schema(name) == nil {
 			t.Errorf("%s is not compiled", name)
@@ -212,7 +225,7 @@ func recordNames() []string {
 var stricter = []string{
 	"given twice", "NUL", "valid UTF-8", "valid JSON", "nothing after it", "nested", "64 characters",
 	"finite", "must not be empty", "at least", "white space", "not be blank", "timestamp", "a date",
-	"https URL", "absolute URL", "an integer",
+	"https URL", "absolute URL", "an integer", "have a key_result_id",
 }
 
 func checkRefusal(t *testing.T, schema *jsonschema.Schema, data []byte, faults []openapi.Fault) {

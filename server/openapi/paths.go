@@ -140,8 +140,8 @@ func objectEnvelope(kind string, data *yaml.Node, meaning string) *yaml.Node {
 			"object", object("type", "string", "const", kind, "description", "The type of the object in `data`."),
 			"api_version", object("x-type", "version"),
 			"data", data,
-			"has_more", object("type", "boolean", "const", boolean(false), "description", "Always false: one object has no pages."),
-			"next_cursor", object("type", "null", "description", "Always null: one object has no pages."),
+			"has_more", object("type", "boolean", "description", "Always false: one object has no pages."),
+			"next_cursor", object("x-type", "cursor or null", "description", "Always null: one object has no pages."),
 		))
 }
 

@@ -71,6 +71,7 @@ type rule struct {
 	additional *rule
 
 	anyOf []*rule
+	oneOf []*rule
 	must  string // x-must: what to say where anyOf or the pattern fails
 
 	// what a form tells people; see fields.go

@@ -26,6 +26,12 @@ func what(r *rule, format string) string {
 
 func (r *rule) plainWhat(format string) string {
 	switch {
+	case r.oneOf != nil:
+		texts := make([]string, len(r.oneOf))
+		for i, alternative := range r.oneOf {
+			texts[i] = alternative.target().what
+		}
+		return strings.Join(texts, " or ")
 	case r.options != nil:
 		return "one of " + strings.Join(r.options, ", ")
 	case r.fixed != nil:

@@ -12,6 +12,10 @@ const ui = SwaggerUIBundle({
   tryItOutEnabled: true,
   validatorUrl: "none",
   requestInterceptor(request) {
+    // The document names the service's own address. This page may have been
+    // opened under another name of the service.
+    const target = new URL(request.url, location.href);
+    if (target.pathname.startsWith("/api/")) request.url = location.origin + target.pathname + target.search;
     const key = (request.headers.Authorization || "").replace(/^Bearer /, "") || request.headers["x-api-key"];
     if (key && !/^g(ds|ov)_test_/.test(key)) {
       throw new Error("This page sends test keys alone; use curl for live data.");

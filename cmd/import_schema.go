@@ -1,0 +1,26 @@
+package cmd
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+
+	"github.com/spf13/cobra"
+)
+
+// printSchema prints the schema of a type of the data format.
+func (a *app) printSchema(c *cobra.Command, args []string, object string) error {
+	if len(args) > 0 {
+		return misusef("--schema prints a schema and imports nothing: give it without files%s", pointer(c))
+	}
+	document, err := a.document()
+	if err != nil {
+		return err
+	}
+	var indented bytes.Buffer
+	if err := json.Indent(&indented, document.RecordSchema(object), "", "  "); err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(a.stdout, indented.String())
+	return err
+}

@@ -1,0 +1,54 @@
+package cmd_test
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// TestOpenAPI_30: --3.0 prints a document of that version, about the service
+// that the flags name.
+func TestOpenAPI_30(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	var doc struct {
+		OpenAPI string                 `json:"openapi"`
+		Servers []struct{ URL string } `json:"servers"`
+		Paths   map[string]any         `json:"paths"`
+	}
+	printed := c.must("openapi", "--3.0", "--base-url", "https://gov.example.com")
+	if err := json.Unmarshal([]byte(printed), &doc); err != nil {
+		t.Fatal(err)
+	}
+	if doc.OpenAPI != "3.0.3" || len(doc.Servers) != 1 || doc.Servers[0].URL != "https://gov.example.com/api/v1" || len(doc.Paths) != 25 {
+		t.Errorf("got version %s, servers %v and %d paths", doc.OpenAPI, doc.Servers, len(doc.Paths))
+	}
+	if strings.Contains(printed, `"null"`) {
+		t.Error("a type of null is left")
+	}
+}
+
+// TestImportSchema: --schema prints the JSON Schema of one type, which the
+// records of an export meet in form.
+func TestImportSchema(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	for _, object := range []string{"risk", "incident", "kpi_checkin"} {
+		var schema struct {
+			Title      string         `json:"title"`
+			Required   []string       `json:"required"`
+			Properties map[string]any `json:"properties"`
+			Closed     *bool          `json:"additionalProperties"`
+		}
+		printed := c.must("import", "--schema", object)
+		if err := json.Unmarshal([]byte(printed), &schema); err != nil {
+			t.Fatal(err)
+		}
+		if schema.Title != object || schema.Required[0] != "object" || schema.Properties["object"] == nil || schema.Closed == nil || *schema.Closed {
+			t.Errorf("%s: %+v", object, schema)
+		}
+		if again := c.must("import", "--schema", object, "--json"); again != printed {
+			t.Errorf("%s: --json prints something else", object)
+		}
+	}
+}

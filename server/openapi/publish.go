@@ -1,0 +1,220 @@
+package openapi
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// Service is what the published document says about the service that serves
+// it. Zero values have defaults.
+type Service struct {
+	// BaseURL is the address of the service without a path. The default is the
+	// default address of the command serve.
+	BaseURL string
+	// Contact is an e-mail address or an URL; "" leaves info.contact out.
+	Contact string
+}
+
+// BasePath is the path of the API below the address of the service.
+const BasePath = "/api/v1"
+
+const defaultBaseURL = "http://127.0.0.1:8080"
+
+// JSON returns the published document of a service with default settings.
+func (d *Document) JSON() []byte { return d.Published(Service{}) }
+
+// Published returns the document as a service serves it: compact,
+// deterministic, with members in the order in which they are written.
+func (d *Document) Published(s Service) []byte {
+	return appendJSON(nil, published(d.public, s))
+}
+
+// published copies the top level of the document and adds the members that
+// differ from service to service.
+func published(doc *yaml.Node, s Service) *yaml.Node {
+	base := cmp.Or(s.BaseURL, defaultBaseURL)
+	own := object()
+	for key, value := range pairs(doc) {
+		set(own, key, value)
+		if key == "info" {
+			set(own, "info", withContact(value, s.Contact))
+			set(own, "externalDocs", object("description", "The API reference of this service.", "url", base+"/docs"))
+			set(own, "servers", list(object("url", base+BasePath, "description", "The service that serves this document.")))
+		}
+	}
+	return own
+}
+
+// withContact puts the contact before the license.
+func withContact(info *yaml.Node, contact string) *yaml.Node {
+	if contact == "" {
+		return info
+	}
+	kind := "url"
+	if !strings.Contains(contact, "://") {
+		kind = "email"
+	}
+	own := object()
+	for key, value := range pairs(info) {
+		if key == "license" {
+			set(own, "contact", object(kind, contact))
+		}
+		set(own, key, value)
+	}
+	return own
+}
+
+// publish turns the compiled document into the one that callers see. Where the
+// evaluator checks more than the keywords of the pieces say, it adds the
+// keywords that say so in plain JSON Schema.
+func publish(doc *yaml.Node) {
+	strip(doc)
+	walkSchemas(doc, func(schema *yaml.Node, request bool) {
+		addNumberFormat(schema)
+		dropRequiredAlternatives(schema)
+		if request {
+			addTextPattern(schema)
+		}
+	})
+}
+
+// publishRecord makes a schema of the data format stand alone.
+func publishRecord(name string, schema *yaml.Node) (*yaml.Node, error) {
+	own := stripped(schema)
+	var failure error
+	walkSchema(own, false, func(inner *yaml.Node, request bool) {
+		if child(inner, "$ref") != nil {
+			failure = fmt.Errorf("x-records: %s holds a reference", name)
+		}
+		addNumberFormat(inner)
+		if request {
+			addTextPattern(inner)
+		}
+	})
+	prepend(own, "title", str(name))
+	prepend(own, "$schema", str("https://json-schema.org/draft/2020-12/schema"))
+	return own, failure
+}
+
+// walkSchemas calls visit for every schema of a document. request is true for
+// the schemas of what callers send: query parameters and closed objects.
+func walkSchemas(n *yaml.Node, visit func(schema *yaml.Node, request bool)) {
+	for key, value := range pairs(n) {
+		switch key {
+		case "schema":
+			walkSchema(value, text(n, "in") == "query", visit)
+		case "schemas":
+			for _, schema := range pairs(value) {
+				walkSchema(schema, false, visit)
+			}
+		case "example", "examples":
+		default:
+			walkSchemas(value, visit)
+		}
+	}
+	if n.Kind == yaml.SequenceNode {
+		for _, item := range n.Content {
+			walkSchemas(item, visit)
+		}
+	}
+}
+
+// walkSchema calls visit for a schema and for all schemas inside it.
+func walkSchema(n *yaml.Node, request bool, visit func(schema *yaml.Node, request bool)) {
+	if n.Kind != yaml.MappingNode {
+		return // additionalProperties: false
+	}
+	request = request || text(n, "additionalProperties") == "false"
+	visit(n, request)
+	for _, property := range pairs(child(n, "properties")) {
+		walkSchema(property, request, visit)
+	}
+	for _, key := range []string{"items", "additionalProperties"} {
+		if inner := child(n, key); inner != nil {
+			walkSchema(inner, request, visit)
+		}
+	}
+	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
+		if alternatives := child(n, key); alternatives != nil {
+			for _, alternative := range alternatives.Content {
+				walkSchema(alternative, request, visit)
+			}
+		}
+	}
+}
+
+// addNumberFormat states the width of a number. The evaluator accepts the
+// finite values of a double and the integers of 64 bits. Bounds may narrow an
+// integer to 32 bits.
+func addNumberFormat(schema *yaml.Node) {
+	switch {
+	case child(schema, "format") != nil:
+	case hasType(schema, "number"):
+		set(schema, "format", str("double"))
+	case hasType(schema, "integer"):
+		set(schema, "format", str(integerFormat(schema)))
+	}
+}
+
+func integerFormat(schema *yaml.Node) string {
+	for _, key := range []string{"minimum", "maximum"} {
+		bound, err := strconv.ParseInt(text(schema, key), 10, 64)
+		if err != nil || bound < math.MinInt32 || bound > math.MaxInt32 {
+			return "int64"
+		}
+	}
+	return "int32"
+}
+
+// hasType reports whether a schema names a type, alone or in a list.
+func hasType(schema *yaml.Node, name string) bool {
+	kind := child(schema, "type")
+	if kind == nil {
+		return false
+	}
+	for _, one := range append(texts(kind), kind.Value) {
+		if one == name {
+			return true
+		}
+	}
+	return false
+}
+
+// dropRequiredAlternatives removes an anyOf of alternatives that only require
+// members: code generators make types of these that nobody can use. The
+// evaluator still checks them, and the description states them.
+func dropRequiredAlternatives(schema *yaml.Node) {
+	alternatives := child(schema, "anyOf")
+	if alternatives == nil {
+		return
+	}
+	for _, alternative := range alternatives.Content {
+		if len(alternative.Content) != 2 || child(alternative, "required") == nil {
+			return
+		}
+	}
+	take(schema, "anyOf")
+}
+
+// addTextPattern states what the evaluator checks of every free text: it has
+// no NUL character, and its minimum length counts the characters between the
+// first and the last that is not white space.
+func addTextPattern(schema *yaml.Node) {
+	if !isFreeText(schema) {
+		return
+	}
+	const anything, visible = `[^\x00]`, `[^\s\x00]`
+	switch least, _ := strconv.Atoi(text(schema, "minLength")); least {
+	case 0:
+		set(schema, "pattern", str("^"+anything+"*$"))
+	case 1:
+		set(schema, "pattern", str(notBlankPattern))
+	default:
+		set(schema, "pattern", str(fmt.Sprintf("^%s*%s%s{%d,}%s%s*$", anything, visible, anything, least-2, visible, anything)))
+	}
+}

@@ -1,0 +1,133 @@
+package openapi_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/server/openapi"
+)
+
+// published30 is the rendition in OpenAPI 3.0.
+func published30(t *testing.T, s openapi.Service) []byte {
+	t.Helper()
+	text, err := document(t).Published30(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return text
+}
+
+// TestPublished30 looks at each kind of change, by JSON pointer. The gate holds
+// the rendition against a validator and a code generator.
+func TestPublished30(t *testing.T) {
+	t.Parallel()
+	var doc map[string]any
+	if err := json.Unmarshal(published30(t, openapi.Service{BaseURL: "https://gov.example.com"}), &doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, row := range []struct{ pointer, want string }{
+		{"openapi", `"3.0.3"`},
+		{"info/summary", `null`},
+		{"info/license", `{"name":"Apache 2.0","url":"https://www.apache.org/licenses/LICENSE-2.0"}`},
+		{"servers", `[{"description":"The service that serves this document.","url":"https://gov.example.com/api/v1"}]`},
+		{"webhooks", `null`},
+		{"x-webhooks/ping/post/operationId", `"receivePing"`},
+		{"components/schemas/RiskEnvelope/properties/object", `{"description":"The type of the object in ` + "`data`" + `.","enum":["risk"],"type":"string"}`},
+		{"components/schemas/Risk/properties/severity", `{"description":"Inherent severity, before mitigation.","enum":["CRITICAL","HIGH","MEDIUM","LOW",null],"nullable":true,"type":"string"}`},
+		{"components/schemas/ScorecardEnvelope/properties/data/nullable", `true`},
+		{"components/schemas/ScorecardEnvelope/properties/data/description", `"The object, or null where there is none yet."`},
+		{"components/schemas/ScorecardEnvelope/properties/data/properties/id/type", `"string"`},
+		{"components/schemas/CompliancePosture", `null`}, // only its envelope used it
+		{"components/schemas/CreateRisk/examples", `null`},
+		{"components/schemas/CreateRisk/example/severity", `"HIGH"`},
+	} {
+		got, err := json.Marshal(at(doc, row.pointer))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if diff := cmp.Diff(row.want, string(got)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", row.pointer, diff)
+		}
+	}
+	security, err := json.Marshal(doc["paths"].(map[string]any)["/risks"].(map[string]any)["get"].(map[string]any)["security"])
+	if err != nil || string(security) != `[{"bearer":[]},{"apiKey":[]}]` {
+		t.Errorf("security is %s", security)
+	}
+	for _, name := range []string{"const", "examples", "$defs"} {
+		if slices.Contains(names(doc), name) {
+			t.Errorf("%s is no keyword of OpenAPI 3.0", name)
+		}
+	}
+	eachSchema(doc, func(schema map[string]any) {
+		if kind, one := schema["type"].(string); kind == "null" || !one && schema["properties"] == nil {
+			if _, property := schema["type"].(map[string]any); !property {
+				t.Errorf("the type %v is none of OpenAPI 3.0", schema["type"])
+			}
+		}
+	})
+}
+
+// names are those of all members of a document.
+func names(v any) (all []string) {
+	switch v := v.(type) {
+	case map[string]any:
+		for name, member := range v {
+			all = append(append(all, name), names(member)...)
+		}
+	case []any:
+		for _, item := range v {
+			all = append(all, names(item)...)
+		}
+	}
+	return all
+}
+
+// TestPublished30_Golden shows changes of the rendition, and that the document
+// of 3.1 is not changed by making it.
+func TestPublished30_Golden(t *testing.T) {
+	t.Parallel()
+	before := document(t).JSON()
+	var got bytes.Buffer
+	if err := json.Indent(&got, published30(t, openapi.Service{}), "", "  "); err != nil {
+		t.Fatal(err)
+	}
+	got.WriteByte('\n')
+	file := filepath.Join("testdata", "openapi-3.0.json")
+	if *update {
+		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	want, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !bytes.Equal(want, got.Bytes()) {
+		t.Errorf("the rendition differs from %s; look at the difference with -update and git diff", file)
+	}
+	if !bytes.Equal(before, document(t).JSON()) {
+		t.Error("making the rendition changed the document")
+	}
+}
+
+// TestPublished30_Refuses: a keyword without a form in 3.0 is an error.
+func TestPublished30_Refuses(t *testing.T) {
+	t.Parallel()
+	pieces := embedded(t)
+	mcp := string(pieces["mcp.yaml"].Data)
+	pieces["mcp.yaml"].Data = []byte(strings.Replace(mcp, "id: {description: 'The id", "id: {type: [string, integer], description: 'The id", 1))
+	d, err := openapi.LoadFrom(pieces)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := d.Published30(openapi.Service{}); err == nil || !strings.Contains(err.Error(), "several types, string and integer") {
+		t.Errorf("got error %v", err)
+	}
+}
