@@ -126,7 +126,7 @@ func TestVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = store.Close() })
-			if _, err := store.CreateFirstUser(t.Context(), "ada", rightPassword); err != nil {
+			if _, err := store.CreateFirstUser(t.Context(), db.By{}, "ada", rightPassword); err != nil {
 				t.Fatal(err)
 			}
 			_, s, err := store.SignIn(t.Context(), db.SignInAttempt{Name: "ada", Password: rightPassword})

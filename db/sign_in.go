@@ -64,7 +64,7 @@ func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Sessi
 	if err != nil {
 		return "", s, err
 	}
-	known, right, err := d.recognise(ctx, key, a.Password)
+	known, right, err := d.recognise(ctx, a.Address, key, a.Password)
 	if err != nil { // nothing was learnt by the try
 		d.tries.giveBack(made)
 		return "", s, err
@@ -96,11 +96,11 @@ func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Sessi
 }
 
 // recognise finds the user of a name and tells whether the password is right.
-func (d *DB) recognise(ctx context.Context, key, password string) (known credentials, right bool, err error) {
+func (d *DB) recognise(ctx context.Context, address, key, password string) (known credentials, right bool, err error) {
 	if known, err = d.credentials(ctx, "u.name_key = ?", key); err != nil {
 		return known, false, err
 	}
-	right, err = d.matches(ctx, password, known.password)
+	right, err = d.matches(ctx, address, password, known.password)
 	return known, right, err
 }
 
@@ -194,7 +194,7 @@ func (d *DB) ChangeOwnPassword(ctx context.Context, by By, s Session, current, n
 	if err != nil {
 		return err
 	}
-	known, right, err := d.recognise(ctx, nameKey(s.User.Name), current)
+	known, right, err := d.recognise(ctx, by.Address, nameKey(s.User.Name), current)
 	if err != nil {
 		d.tries.giveBack(made)
 		return err
@@ -208,7 +208,7 @@ func (d *DB) ChangeOwnPassword(ctx context.Context, by By, s Session, current, n
 			return &Error{Code: Invalid, Param: "next", Message: "the new password is the current one; take another"}
 		}
 	}
-	secret, err := d.newPassword(ctx, "next", known.name, next)
+	secret, err := d.newPassword(ctx, by.Address, "next", known.name, next)
 	if err != nil {
 		return err
 	}

@@ -11,6 +11,7 @@ type By struct {
 	Actor     string // key:<id>, a user's id, or system
 	API       bool   // through the API, not the dashboard or the command line
 	RequestID string // of the API's request, if it was one
+	Address   string // of the client, as limits count it; "" for the command line
 }
 
 // Tx is a change under way. It is used by one goroutine, inside Write.

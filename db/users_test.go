@@ -302,7 +302,7 @@ func TestFirstUser(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			_, errs[i] = stores[i%2].CreateFirstUser(context.Background(), fmt.Sprintf("user %d", i), rightPassword)
+			_, errs[i] = stores[i%2].CreateFirstUser(context.Background(), db.By{}, fmt.Sprintf("user %d", i), rightPassword)
 		})
 	}
 	all.Wait()

@@ -170,6 +170,9 @@ func (f *Form) keep(sent url.Values) *Form {
 func (f *Form) blame(err error) (int, error) {
 	if wait := retryAfter(err); wait > 0 {
 		f.Fault = message(err)
+		if db.Is(err, db.Busy) {
+			return http.StatusServiceUnavailable, nil
+		}
 		return http.StatusTooManyRequests, nil
 	}
 	if db.Is(err, db.Unauthenticated) || db.Is(err, db.CodeNeeded) {
