@@ -98,6 +98,12 @@ func (tx *Tx) Audit(e AuditEvent) error {
 		}
 		e.Metadata["request_id"] = tx.RequestID
 	}
+	if tx.Address != "" && e.Metadata["address"] == nil {
+		if e.Metadata == nil {
+			e.Metadata = Metadata{}
+		}
+		e.Metadata["address"] = shortened(tx.Address, longestAddress)
+	}
 	event := compact(auditEvent{
 		Object: "audit_event", ID: tx.newID(), Time: max(last, tx.At()), Actor: tx.Actor,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),

@@ -308,7 +308,7 @@ func (tx *Tx) setPassword(stored credentials, next password, keep Session) error
 	if changed == 0 {
 		return &Error{Code: Conflict, Message: "the user was changed or removed by somebody else meanwhile; try again"}
 	}
-	ended, err := tx.exec("DELETE FROM sessions WHERE user_seq = ? AND token_hash <> ?", stored.seq, []byte(keep.hash))
+	ended, err := tx.endOtherSessions(stored.seq, keep)
 	if err != nil {
 		return err
 	}

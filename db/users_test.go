@@ -328,7 +328,7 @@ func TestStoredSecrets(t *testing.T) {
 	h := newHouse(t)
 	h.user("ada", db.Admin)
 	token, s := h.signIn("ada")
-	_, codes := h.enrol(s)
+	_, codes := h.enrol(&s)
 	files, err := filepath.Glob(h.path + "*")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

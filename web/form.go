@@ -69,6 +69,8 @@ type Form struct {
 	Fields  []*Field
 	Hidden  map[string]string
 	Uploads bool // it has files
+	// Carried are further hidden values, of any names and numbers.
+	Carried url.Values
 }
 
 // Field is a field of a form as the block "field" shows it.
