@@ -35,7 +35,10 @@ const confirmField = "confirm-secret"
 var secretFields = []string{confirmField, "password", "password-again", "current", "next-again", "code", "token"}
 
 // confirmData is what the page "Confirm it is you" shows.
-type confirmData struct{ Form *Form }
+type confirmData struct {
+	Form *Form
+	Code bool // it asks for a code, not for the password
+}
 
 const confirmTitle = "Confirm it is you"
 
@@ -75,10 +78,10 @@ func (v *visit) confirm() (bool, error) {
 	}
 	form := v.confirmForm(v.r.URL.RequestURI(), v.r.PostForm)
 	if !v.r.PostForm.Has(confirmField) {
-		return false, v.renderStatus(http.StatusForbidden, "confirm-page", confirmTitle, confirmData{form})
+		return false, v.renderStatus(http.StatusForbidden, "confirm-page", confirmTitle, confirmData{form, v.session.User.SecondFactor})
 	}
 	if err := v.checkProof(); err != nil {
-		return false, v.again(form, err, "confirm-page", confirmTitle, confirmData{form})
+		return false, v.again(form, err, "confirm-page", confirmTitle, confirmData{form, v.session.User.SecondFactor})
 	}
 	v.r.PostForm.Del(confirmField)
 	return true, nil
@@ -111,7 +114,7 @@ func (v *visit) askProof() error {
 		v.redirect(next)
 		return nil
 	}
-	return v.render("confirm-page", confirmTitle, confirmData{v.confirmForm(confirmPath, url.Values{"next": {next}})})
+	return v.render("confirm-page", confirmTitle, confirmData{v.confirmForm(confirmPath, url.Values{"next": {next}}), v.session.User.SecondFactor})
 }
 
 // takeProof checks the password or the code and goes on to the page that
@@ -120,7 +123,7 @@ func (v *visit) takeProof() error {
 	next := localPath(v.value("next"))
 	if err := v.checkProof(); err != nil {
 		form := v.confirmForm(confirmPath, url.Values{"next": {next}})
-		return v.again(form, err, "confirm-page", confirmTitle, confirmData{form})
+		return v.again(form, err, "confirm-page", confirmTitle, confirmData{form, v.session.User.SecondFactor})
 	}
 	v.redirect(next)
 	return nil
