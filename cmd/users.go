@@ -140,13 +140,13 @@ func (a *app) usersResetSecondFactorCommand() *cobra.Command {
 		Short: "Turn off the second factor of a user who has lost it",
 		Long: `Turn off the second factor of a user who has lost both the device and the
 recovery codes. The password alone lets the user in then, until a new one is
-turned on. Sessions go on.`,
+turned on. The user's sessions end.`,
 		Example: "  govsvc users reset-second-factor ada",
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
 				err := store.RemoveSecondFactor(c.Context(), a.by(0), user.ID)
-				return a.printUser(c.Context(), store, user, "%s has no second factor now", err)
+				return a.printUser(c.Context(), store, user, "%s has no second factor now; its sessions have ended", err)
 			})
 		},
 	}

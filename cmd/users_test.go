@@ -33,7 +33,7 @@ func TestUsers(t *testing.T) {
 	golden(t, "users_list.json", c.must("users", "list", "--json"))
 	golden(t, "users_list.txt", squeezed(c.must("users", "list")))
 	for _, row := range []struct{ args, want string }{
-		{"users|reset-second-factor|bob ross", "bob ross has no second factor now\n"},
+		{"users|reset-second-factor|bob ross", "bob ross has no second factor now; its sessions have ended\n"},
 		{"users|remove|BOB ROSS", "removed bob ross (<id>)\n"},
 	} {
 		if got := settled(c.must(strings.Split(row.args, "|")...)); got != row.want {

@@ -110,7 +110,7 @@ func (tx *Tx) Audit(e AuditEvent) error {
 // origin adds where a change came from to the metadata of its event.
 func (by By) origin(m Metadata) Metadata {
 	for name, value := range map[string]string{
-		"request_id": by.RequestID, "address": by.Address, "os_user": by.OSUser, "os_login": by.OSLogin, "reason": by.Reason,
+		"request_id": by.RequestID, "address": shortened(by.Address, longestAddress), "os_user": by.OSUser, "os_login": by.OSLogin, "reason": by.Reason,
 	} {
 		if value == "" {
 			continue

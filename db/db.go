@@ -78,10 +78,10 @@ type DB struct {
 	columns map[string][]string
 	secrets secrets
 
-	hashing chan struct{} // a place each for a password being hashed
-	tries   throttle      // of signing in
-	seen    seen          // sessions whose last request is not stored yet
-	proof   proof         // that the file takes what is written
+	hashing hashing
+	tries   throttle // of signing in
+	seen    seen     // sessions whose last request is not stored yet
+	proof   proof    // that the file takes what is written
 }
 
 // Open opens the file, making or migrating it first where needed. The file and
@@ -119,7 +119,7 @@ func closed(path string, options Options) *DB {
 		d.newID = idSource(d.now)
 	}
 	d.queued = make(queued, 1)
-	d.hashing = make(chan struct{}, hashers)
+	d.hashing = newHashing()
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}

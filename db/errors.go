@@ -37,6 +37,9 @@ const (
 	CodeNeeded
 	// Throttled: too many wrong tries; RetryAfter says how long to wait.
 	Throttled
+	// Busy: too many callers wait for the same work; RetryAfter says how long to
+	// wait. Nothing was done.
+	Busy
 )
 
 // Error is a failure that the store's caller can act on. Any other error is a
@@ -46,7 +49,7 @@ type Error struct {
 	Param   string // the member at fault, if one is
 	Message string // for the user: what was wrong and what to do
 	Err     error  // the cause, for the log
-	// RetryAfter is how long to wait before the next try; Throttled only.
+	// RetryAfter is how long to wait before the next try; Throttled and Busy only.
 	RetryAfter time.Duration
 }
 

@@ -199,7 +199,7 @@ func scanKey(row scanner, more ...any) (Key, error) {
 func (d *DB) storeKey(ctx context.Context, by By, draft KeyDraft, plain, prefix string, then func(*Tx, Key) error) (Key, error) {
 	salt := make([]byte, 16)
 	rand.Read(salt) //nolint:errcheck // never fails; see its documentation
-	hash, err := hashKey(plain, salt)
+	hash, err := d.hashNewKey(ctx, by.Address, plain, salt)
 	if err != nil {
 		return Key{}, err
 	}

@@ -6,11 +6,9 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
-	"time"
 	"unicode"
 	"unicode/utf8"
 
-	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/secure/precis"
 )
 
@@ -31,9 +29,6 @@ const (
 	saltLength   = 16
 )
 
-// hashers is how many passwords are hashed at once; others wait their turn.
-const hashers = 2
-
 // password is what is stored of one.
 type password struct{ salt, hash []byte }
 
@@ -49,8 +44,9 @@ func passwordForm(plain string) (string, bool) {
 	return form, err == nil
 }
 
-// newPassword hashes a password that a user is to have, if it will do.
-func (d *DB) newPassword(ctx context.Context, param, name, plain string) (password, error) {
+// newPassword checks a password that a user is to have and hashes it for a
+// client at the address.
+func (d *DB) newPassword(ctx context.Context, address, param, name, plain string) (password, error) {
 	var p password
 	refuse := func(message string) (password, error) {
 		return p, &Error{Code: Invalid, Param: param, Message: message}
@@ -73,35 +69,20 @@ func (d *DB) newPassword(ctx context.Context, param, name, plain string) (passwo
 	if err != nil {
 		return p, err
 	}
-	hash, err := d.hashPassword(ctx, form, salt)
+	hash, err := d.hashPassword(ctx, address, form, salt)
 	return password{salt, hash}, err
 }
 
 // matches tells whether a password is the stored one. It takes as long for one
 // that is not, be it nobody's.
-func (d *DB) matches(ctx context.Context, plain string, stored password) (bool, error) {
+func (d *DB) matches(ctx context.Context, address, plain string, stored password) (bool, error) {
 	form, ok := passwordForm(plain)
 	salt := stored.salt
 	if len(salt) == 0 {
 		salt = make([]byte, saltLength) // of a user that is not there
 	}
-	hash, err := d.hashPassword(ctx, form, salt)
+	hash, err := d.hashPassword(ctx, address, form, salt)
 	return ok && subtle.ConstantTimeCompare(hash, stored.hash) == 1, err
-}
-
-// hashPassword waits for its turn as long as a write would, and then hashes.
-func (d *DB) hashPassword(ctx context.Context, form string, salt []byte) ([]byte, error) {
-	timer := time.NewTimer(d.options.Wait)
-	defer timer.Stop()
-	select {
-	case d.hashing <- struct{}{}:
-		defer func() { <-d.hashing }()
-	case <-timer.C:
-		return nil, &Error{Code: Unavailable, Message: "too many passwords are being checked right now; try again in a moment"}
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
-	return argon2.IDKey([]byte(form), salt, argonPasses, argonKiB, argonThreads, hashLength), nil
 }
 
 // leastSurprises is how many characters of a password nobody could foresee

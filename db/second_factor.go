@@ -59,12 +59,16 @@ func (d *DB) BeginSecondFactor(ctx context.Context, s Session) (SecondFactor, er
 
 // ConfirmSecondFactor turns on the second factor that the session has begun
 // with, after a code of it, and returns the recovery codes for the only time.
-// Errors: Invalid for the code; Conflict if nothing was begun or a second
-// factor is on.
-func (d *DB) ConfirmSecondFactor(ctx context.Context, s Session, code string) (codes []string, err error) {
+// The session goes on under the token that is returned, and the user's other
+// sessions end. Errors: Invalid for the code; Conflict if nothing was begun or
+// a second factor is on.
+func (d *DB) ConfirmSecondFactor(ctx context.Context, s Session, code string) (codes []string, token string, err error) {
 	texts, err := d.newRecoveryCodes()
 	if err != nil {
-		return nil, err
+		return nil, "", err
+	}
+	if token, err = d.newToken(); err != nil {
+		return nil, "", err
 	}
 	err = d.Write(ctx, s.By(), func(tx *Tx) error {
 		if err := tx.alive(s); err != nil {
@@ -82,12 +86,15 @@ func (d *DB) ConfirmSecondFactor(ctx context.Context, s Session, code string) (c
 		if !ok {
 			return &Error{Code: Invalid, Param: "code", Message: "this is not the code of now; enter the one that the app shows, and check the clock of its device"}
 		}
-		return tx.turnOnSecondFactor(s, seq, secret, step, texts)
+		if err := tx.turnOnSecondFactor(s, seq, secret, step, texts); err != nil {
+			return err
+		}
+		return tx.renewSession(s, token)
 	})
 	if err != nil {
-		return nil, err
+		return nil, "", err
 	}
-	return texts, nil
+	return texts, token, nil
 }
 
 func (tx *Tx) turnOnSecondFactor(s Session, seq int64, secret []byte, step int64, texts []string) error {
@@ -98,14 +105,17 @@ func (tx *Tx) turnOnSecondFactor(s Session, seq int64, secret []byte, step int64
 	if changed == 0 {
 		return errSecondFactorOn
 	}
-	// what other sessions have begun with is void, too
 	if _, err := tx.exec("UPDATE sessions SET totp_secret = NULL WHERE user_seq = ?", seq); err != nil {
 		return err
 	}
 	if err := tx.storeRecoveryCodes(seq, texts); err != nil {
 		return err
 	}
-	return tx.auditUser("second_factor_added", Authentication, SeveritySettings, s.User.ID, nil)
+	ended, err := tx.endOtherSessions(seq, s)
+	if err != nil {
+		return err
+	}
+	return tx.auditUser("second_factor_added", Authentication, SeveritySettings, s.User.ID, Metadata{"sessions_ended": ended})
 }
 
 // NewRecoveryCodes replaces the recovery codes of the session's user, after a
@@ -129,13 +139,26 @@ func (d *DB) NewRecoveryCodes(ctx context.Context, s Session, code string) ([]st
 }
 
 // RemoveOwnSecondFactor turns off the second factor of the session's user,
-// after a code of it. Errors as with NewRecoveryCodes.
-func (d *DB) RemoveOwnSecondFactor(ctx context.Context, s Session, code string) error {
-	return d.afterCode(ctx, s, code, func(tx *Tx, _ int64) error { return tx.removeSecondFactor(s.User.ID) })
+// after a code of it, and ends the user's other sessions. The session goes on
+// under the token that is returned. Errors as with NewRecoveryCodes.
+func (d *DB) RemoveOwnSecondFactor(ctx context.Context, s Session, code string) (token string, err error) {
+	if token, err = d.newToken(); err != nil {
+		return "", err
+	}
+	err = d.afterCode(ctx, s, code, func(tx *Tx, seq int64) error {
+		if err := tx.removeSecondFactor(seq, s.User.ID, s); err != nil {
+			return err
+		}
+		return tx.renewSession(s, token)
+	})
+	if err != nil {
+		return "", err
+	}
+	return token, nil
 }
 
-// RemoveSecondFactor turns off another user's second factor: an administrator's
-// help for one who has lost it. One that is off stays so. Conflict for the
+// RemoveSecondFactor turns off another user's second factor and ends its
+// sessions: an administrator's help for one who has lost it. One that is off stays so. Conflict for the
 // caller's own account, see RemoveOwnSecondFactor.
 func (d *DB) RemoveSecondFactor(ctx context.Context, by By, userID string) error {
 	if by.Actor == userID {
@@ -146,18 +169,28 @@ func (d *DB) RemoveSecondFactor(ctx context.Context, by By, userID string) error
 		if err != nil || !u.SecondFactor {
 			return err
 		}
-		return tx.removeSecondFactor(userID)
+		var seq int64
+		if err := tx.row("SELECT seq FROM users WHERE id = ?", userID).Scan(&seq); err != nil {
+			return storeError(err)
+		}
+		return tx.removeSecondFactor(seq, userID, Session{})
 	})
 }
 
-func (tx *Tx) removeSecondFactor(userID string) error {
-	if _, err := tx.exec("UPDATE users SET totp_secret = NULL, updated_at = ? WHERE id = ?", tx.At(), userID); err != nil {
+// removeSecondFactor turns a second factor off and ends the user's sessions
+// but the one to keep.
+func (tx *Tx) removeSecondFactor(seq int64, userID string, keep Session) error {
+	if _, err := tx.exec("UPDATE users SET totp_secret = NULL, updated_at = ? WHERE seq = ?", tx.At(), seq); err != nil {
 		return err
 	}
-	if _, err := tx.exec("DELETE FROM recovery_codes WHERE user_seq = (SELECT seq FROM users WHERE id = ?)", userID); err != nil {
+	if _, err := tx.exec("DELETE FROM recovery_codes WHERE user_seq = ?", seq); err != nil {
 		return err
 	}
-	return tx.auditUser("second_factor_removed", Authentication, SeveritySettings, userID, nil)
+	ended, err := tx.endOtherSessions(seq, keep)
+	if err != nil {
+		return err
+	}
+	return tx.auditUser("second_factor_removed", Authentication, SeveritySettings, userID, Metadata{"sessions_ended": ended})
 }
 
 // afterCode makes a change for the session's user if the code is right. A

@@ -41,14 +41,14 @@ func (a app) code(at time.Time) string {
 }
 
 // enrol turns on a second factor for the session's user.
-func (h *house) enrol(s db.Session) (app, []string) {
+func (h *house) enrol(s *db.Session) (app, []string) {
 	h.t.Helper()
-	begun, err := h.BeginSecondFactor(h.t.Context(), s)
+	begun, err := h.BeginSecondFactor(h.t.Context(), *s)
 	if err != nil {
 		h.t.Fatal(err)
 	}
 	a := newApp(h.t, begun.Secret)
-	codes, err := h.ConfirmSecondFactor(h.t.Context(), s, a.code(h.now()))
+	codes, err := h.confirmFactor(s, a.code(h.now()))
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -61,7 +61,7 @@ func TestSecondFactor(t *testing.T) {
 	ctx := t.Context()
 	h.user("Ada Lovelace", db.Admin)
 	token, s := h.signIn("ada lovelace")
-	_, err := h.ConfirmSecondFactor(ctx, s, "123456")
+	_, err := h.confirmFactor(&s, "123456")
 	want(t, "nothing begun", err, db.Conflict, "", "no second factor was begun")
 	begun, err := h.BeginSecondFactor(ctx, s)
 	if err != nil {
@@ -78,10 +78,10 @@ func TestSecondFactor(t *testing.T) {
 	h.signIn("ada lovelace") // not in force before it is confirmed
 	a := newApp(t, begun.Secret)
 	for _, code := range []string{"", "12345", "1234567", "not a code", a.code(at.Add(-time.Minute)), a.code(at.Add(time.Minute)), strings.Repeat("1", 1<<20)} {
-		_, err := h.ConfirmSecondFactor(ctx, s, code)
+		_, err := h.confirmFactor(&s, code)
 		want(t, fmt.Sprintf("confirmed by %.10q", code), err, db.Invalid, "code", "check the clock")
 	}
-	codes, err := h.ConfirmSecondFactor(ctx, s, a.code(at))
+	codes, err := h.confirmFactor(&s, a.code(at))
 	if err != nil || len(codes) != 10 {
 		t.Fatalf("codes %q, %v", codes, err)
 	}
@@ -94,18 +94,18 @@ func TestSecondFactor(t *testing.T) {
 	if len(distinct) != 10 {
 		t.Errorf("recovery codes %q", codes)
 	}
-	if s, err = h.Session(ctx, token); err != nil || !s.User.SecondFactor || s.User.RecoveryCodes != 10 {
+	if !h.ended(token) || !s.User.SecondFactor || s.User.RecoveryCodes != 10 { // s has been renewed
 		t.Errorf("the session is %+v, %v", s, err)
 	}
 	_, err = h.BeginSecondFactor(ctx, s)
 	want(t, "another", err, db.Conflict, "", "a second factor is on already")
-	_, err = h.ConfirmSecondFactor(ctx, s, a.code(at))
+	_, err = h.confirmFactor(&s, a.code(at))
 	want(t, "confirmed again", err, db.Conflict, "", "no second factor was begun")
 	h.told(
 		1,
 		`user.signed_in authentication 3: Ada Lovelace on user Ada Lovelace null`,
 		`user.signed_in authentication 3: Ada Lovelace on user Ada Lovelace null`,
-		`user.second_factor_added authentication 5: Ada Lovelace on user Ada Lovelace null`,
+		`user.second_factor_added authentication 5: Ada Lovelace on user Ada Lovelace {"sessions_ended":1}`,
 	)
 }
 
@@ -126,7 +126,7 @@ func TestVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = store.Close() })
-			if _, err := store.CreateFirstUser(t.Context(), "ada", rightPassword); err != nil {
+			if _, err := store.CreateFirstUser(t.Context(), db.By{}, "ada", rightPassword); err != nil {
 				t.Fatal(err)
 			}
 			_, s, err := store.SignIn(t.Context(), db.SignInAttempt{Name: "ada", Password: rightPassword})
@@ -137,7 +137,7 @@ func TestVectors(t *testing.T) {
 			if err != nil || begun.Secret != "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" {
 				t.Fatal(begun, err)
 			}
-			if _, err = store.ConfirmSecondFactor(t.Context(), s, code[:3]+" "+code[3:]); err != nil {
+			if _, _, err = store.ConfirmSecondFactor(t.Context(), s, code[:3]+" "+code[3:]); err != nil {
 				t.Errorf("the code at %d: %v", second, err)
 			}
 		})
@@ -166,7 +166,7 @@ func TestCodesCountOnce(t *testing.T) {
 	h := newHouse(t)
 	h.user("ada", db.Admin)
 	_, s := h.signIn("ada")
-	a, _ := h.enrol(s)
+	a, _ := h.enrol(&s)
 	const step = 30 * time.Second
 	for i, row := range []struct {
 		pass, code time.Duration // the code's time, from now
@@ -201,7 +201,7 @@ func TestCodeInARace(t *testing.T) {
 	h := newHouse(t)
 	h.user("ada", db.Admin)
 	_, s := h.signIn("ada")
-	a, codes := h.enrol(s)
+	a, codes := h.enrol(&s)
 	h.pass(time.Minute)
 	for _, code := range []string{a.code(h.now()), codes[0]} {
 		errs := make([]error, 4)
@@ -231,9 +231,9 @@ func TestRecoveryCodes(t *testing.T) {
 	h.user("ada", db.Admin)
 	h.user("bob", db.Admin)
 	_, s := h.signIn("ada")
-	a, codes := h.enrol(s)
+	a, codes := h.enrol(&s)
 	_, bobs := h.signIn("bob")
-	_, bobsCodes := h.enrol(bobs)
+	_, bobsCodes := h.enrol(&bobs)
 	before := len(h.log())
 	zero := strings.NewReplacer("o", "0", "l", "1")
 	for i, row := range []struct {
@@ -299,23 +299,23 @@ func TestRemoveSecondFactor(t *testing.T) {
 	ctx := t.Context()
 	ada := h.user("ada", db.Admin)
 	_, s := h.signIn("ada")
-	want(t, "none is on", h.RemoveOwnSecondFactor(ctx, s, "123456"), db.Conflict, "", "no second factor is on")
+	want(t, "none is on", h.removeFactor(&s, "123456"), db.Conflict, "", "no second factor is on")
 	if err := h.RemoveSecondFactor(ctx, h.by(), ada.ID); err != nil { // changes nothing
 		t.Error(err)
 	}
-	a, codes := h.enrol(s)
+	a, codes := h.enrol(&s)
 	before := len(h.log())
 	want(t, "one's own as another's", h.RemoveSecondFactor(ctx, s.By(), ada.ID), db.Conflict, "", "the current password or a code is asked for")
-	want(t, "without a code", h.RemoveOwnSecondFactor(ctx, s, ""), db.Invalid, "code", "this code is wrong")
-	want(t, "by a used code", h.RemoveOwnSecondFactor(ctx, s, a.code(h.now())), db.Invalid, "code", "used before")
+	want(t, "without a code", h.removeFactor(&s, ""), db.Invalid, "code", "this code is wrong")
+	want(t, "by a used code", h.removeFactor(&s, a.code(h.now())), db.Invalid, "code", "used before")
 	h.pass(time.Minute)
-	if err := h.RemoveOwnSecondFactor(ctx, s, a.code(h.now())); err != nil {
+	if err := h.removeFactor(&s, a.code(h.now())); err != nil {
 		t.Fatal(err)
 	}
 	if _, now := h.signIn("ada"); now.User.SecondFactor || now.User.RecoveryCodes != 0 {
 		t.Errorf("the user is %+v", now.User)
 	}
-	again, _ := h.enrol(s)
+	again, _ := h.enrol(&s)
 	if string(again) == string(a) {
 		t.Error("the new secret is the old one")
 	}
@@ -328,11 +328,11 @@ func TestRemoveSecondFactor(t *testing.T) {
 		before,
 		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
 		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
-		`user.second_factor_removed authentication 5: ada on user ada null`,
+		`user.second_factor_removed authentication 5: ada on user ada {"sessions_ended":0}`,
 		`user.signed_in authentication 3: ada on user ada null`,
-		`user.second_factor_added authentication 5: ada on user ada null`,
+		`user.second_factor_added authentication 5: ada on user ada {"sessions_ended":1}`,
 		`user.sign_in_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
-		`user.second_factor_removed authentication 5: system on user ada null`,
+		`user.second_factor_removed authentication 5: system on user ada {"sessions_ended":1}`,
 		`user.signed_in authentication 3: ada on user ada null`,
 	)
 }
@@ -345,7 +345,7 @@ func TestCodesAreThrottled(t *testing.T) {
 	ctx := t.Context()
 	h.user("ada", db.Admin)
 	_, s := h.signIn("ada")
-	a, codes := h.enrol(s)
+	a, codes := h.enrol(&s)
 	for i := range 3 {
 		want(t, "a guess", h.try("ada", rightPassword, "000000", fmt.Sprint(i)), db.Unauthenticated, "code", "wrong")
 		want(t, "no guess", h.try("ada", rightPassword, "", fmt.Sprint(i)), db.CodeNeeded, "code", "enter the code")
@@ -357,7 +357,7 @@ func TestCodesAreThrottled(t *testing.T) {
 	h.pass(30 * time.Minute)
 	want(t, "one too many", h.try("ada", rightPassword, a.code(h.now()), "9"), db.Throttled, "", "wait 30 minutes")
 	want(t, "a recovery code", h.try("ada", rightPassword, codes[0], "10"), db.Throttled, "", "wait 30 minutes")
-	want(t, "inside", h.RemoveOwnSecondFactor(ctx, s, a.code(h.now())), db.Throttled, "", "wait 30 minutes")
+	want(t, "inside", h.removeFactor(&s, a.code(h.now())), db.Throttled, "", "wait 30 minutes")
 	want(t, "the password alone", h.try("ada", rightPassword, "", "11"), db.CodeNeeded, "code", "enter the code")
 	h.pass(30 * time.Minute)
 	if err := h.try("ada", rightPassword, a.code(h.now()), "9"); err != nil {
@@ -377,9 +377,9 @@ func TestTwoEnrolments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _ := h.enrol(first)
-	_, err = h.ConfirmSecondFactor(ctx, second, newApp(t, begun.Secret).code(h.now()))
-	want(t, "the other", err, db.Conflict, "", "no second factor was begun")
+	a, _ := h.enrol(&first)
+	_, err = h.confirmFactor(&second, newApp(t, begun.Secret).code(h.now()))
+	want(t, "the other", err, db.Unauthenticated, "", "sign in again")
 	h.pass(time.Minute)
 	if err := h.try("ada", rightPassword, a.code(h.now()), ""); err != nil {
 		t.Error(err)
@@ -387,7 +387,7 @@ func TestTwoEnrolments(t *testing.T) {
 	if err := h.SignOut(ctx, second); err != nil {
 		t.Fatal(err)
 	}
-	_, err = h.ConfirmSecondFactor(ctx, second, "123456")
+	_, err = h.confirmFactor(&second, "123456")
 	want(t, "after the end", err, db.Unauthenticated, "", "sign in again")
 	_, err = h.NewRecoveryCodes(ctx, second, "123456")
 	want(t, "codes after the end", err, db.Unauthenticated, "", "sign in again")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"encoding/base64"
+	"encoding/hex"
 	"sync"
 	"time"
 )
@@ -29,12 +30,47 @@ type Session struct {
 	CreatedAt    string
 	SeenAt       string // the last request, to the minute
 	ExpiresAt    string // the end, however busy it is
+	SessionDetails
 
-	hash string // of the token; empty where nobody has signed in
+	hash   string // of the token; empty where nobody has signed in
+	origin By     // of the request that uses it: Address and RequestID
 }
 
+// SessionDetails is what is known of how a session was started and confirmed.
+type SessionDetails struct {
+	Address     string  // of the client that signed in, as limits count it
+	Browser     string  // its User-Agent header, shortened
+	ConfirmedAt *string // when its user last gave the password or a code
+}
+
+// ConfirmedFor is how long a password or a code counts as fresh.
+const ConfirmedFor = 10 * time.Minute
+
 // By is the session's user, at work on its organisation.
-func (s Session) By() By { return By{Org: s.Organisation.Org, Actor: s.User.ID} }
+func (s Session) By() By {
+	by := s.origin
+	by.Org, by.Actor = s.Organisation.Org, s.User.ID
+	return by
+}
+
+// From returns the session with the origin of the request that uses it, for
+// the audit log.
+func (s Session) From(address, requestID string) Session {
+	s.origin = By{Address: address, RequestID: requestID}
+	return s
+}
+
+// Fresh reports whether the user gave the password or a code within
+// ConfirmedFor before now.
+func (s Session) Fresh(now time.Time) bool {
+	return s.ConfirmedAt != nil && *s.ConfirmedAt > Timestamp(now.Add(-ConfirmedFor))
+}
+
+// ID names the session in pages. Nobody can sign in with it.
+func (s Session) ID() string {
+	id := sha256.Sum256([]byte("session id " + s.hash))
+	return hex.EncodeToString(id[:16])
+}
 
 // hashToken is what is stored of a session's token.
 func hashToken(token string) string {
@@ -44,16 +80,23 @@ func hashToken(token string) string {
 
 var errNoSession = &Error{Code: Unauthenticated, Message: "you are not signed in, or the session has ended; sign in again"}
 
-const sessionQuery = `SELECT ` + userColumns + `, o.seq, o.id, o.name, o.plan, o.subscription, o.created_at, o.updated_at,
-	s.created_at, s.seen_at, s.expires_at
+const (
+	sessionColumns = `SELECT ` + userColumns + `, o.seq, o.id, o.name, o.plan, o.subscription, o.created_at, o.updated_at,
+	s.created_at, s.seen_at, s.expires_at, s.address, s.browser, s.confirmed_at, s.token_hash
 	FROM sessions s JOIN users u ON u.seq = s.user_seq JOIN organisations o ON o.seq = s.org_id
-	WHERE s.token_hash = ? AND s.expires_at > ? AND s.seen_at > ?`
+	WHERE `
+	oneSession = sessionColumns + "s.token_hash = ? AND s.expires_at > ? AND s.seen_at > ?"
+	// sessionsOf takes the id of a user and the same two instants.
+	sessionsOf = sessionColumns + "u.id = ? AND s.expires_at > ? AND s.seen_at > ? ORDER BY s.seen_at DESC, s.created_at DESC"
+)
 
-func scanSession(row scanner, hash string) (Session, error) {
-	s := Session{hash: hash}
+func scanSession(row scanner) (Session, error) {
+	var s Session
+	var hash []byte
 	o := &s.Organisation
 	err := row.Scan(append(s.User.fields(), &o.Org, &o.ID, &o.Name, &o.Plan, &o.Subscription, &o.CreatedAt, &o.UpdatedAt,
-		&s.CreatedAt, &s.SeenAt, &s.ExpiresAt)...)
+		&s.CreatedAt, &s.SeenAt, &s.ExpiresAt, &s.Address, &s.Browser, &s.ConfirmedAt, &hash)...)
+	s.hash = string(hash)
 	if none, err := absent(err); none {
 		return Session{}, errNoSession
 	} else if err != nil {
@@ -69,7 +112,7 @@ func (d *DB) Session(ctx context.Context, token string) (Session, error) {
 		return Session{}, errNoSession
 	}
 	hash, now := hashToken(token), d.Now()
-	s, err := scanSession(d.row(ctx, sessionQuery, []byte(hash), Timestamp(now), Timestamp(now.Add(-SessionIdle))), hash)
+	s, err := scanSession(d.row(ctx, oneSession, []byte(hash), Timestamp(now), Timestamp(now.Add(-SessionIdle))))
 	if err == nil && s.SeenAt <= Timestamp(now.Add(-seenEvery)) {
 		d.seen.note(d, hash, Timestamp(now))
 	}
@@ -77,14 +120,16 @@ func (d *DB) Session(ctx context.Context, token string) (Session, error) {
 }
 
 // insertSession begins a session of the user and returns it.
-func (tx *Tx) insertSession(userSeq int64, hash string) (Session, error) {
+func (tx *Tx) insertSession(userSeq int64, hash string, details SessionDetails) (Session, error) {
 	org, err := tx.firstOrg()
 	if err != nil {
 		return Session{}, err
 	}
 	expires := Timestamp(tx.now.Add(SessionLife))
-	if _, err := tx.exec(`INSERT INTO sessions (token_hash, user_seq, org_id, created_at, seen_at, expires_at)
-		VALUES (?1, ?2, ?3, ?4, ?4, ?5)`, []byte(hash), userSeq, org, tx.At(), expires); err != nil {
+	if _, err := tx.exec(`INSERT INTO sessions
+		(token_hash, user_seq, org_id, created_at, seen_at, expires_at, address, browser, confirmed_at)
+		VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?4)`, []byte(hash), userSeq, org, tx.At(), expires,
+		shortened(details.Address, longestAddress), shortened(details.Browser, longestBrowser)); err != nil {
 		return Session{}, err
 	}
 	if _, err := tx.exec(`DELETE FROM sessions WHERE user_seq = ?1 AND token_hash <> ?2 AND token_hash NOT IN
@@ -92,13 +137,32 @@ func (tx *Tx) insertSession(userSeq int64, hash string) (Session, error) {
 		userSeq, []byte(hash), sessionsPerUser-1); err != nil {
 		return Session{}, err
 	}
-	return scanSession(tx.row(sessionQuery, []byte(hash), "", ""), hash)
+	return scanSession(tx.row(oneSession, []byte(hash), "", ""))
 }
 
 // alive refuses a session that has ended since it was read.
 func (tx *Tx) alive(s Session) error {
-	_, err := scanSession(tx.row(sessionQuery, []byte(s.hash), tx.At(), Timestamp(tx.now.Add(-SessionIdle))), s.hash)
+	_, err := scanSession(tx.row(oneSession, []byte(s.hash), tx.At(), Timestamp(tx.now.Add(-SessionIdle))))
 	return err
+}
+
+// newToken makes the token of a session, which is stored nowhere.
+func (d *DB) newToken() (string, error) {
+	secret, err := d.random(tokenBytes)
+	return base64.RawURLEncoding.EncodeToString(secret), err
+}
+
+// renewSession gives a session another token, so that whoever knows the old one
+// is signed out. The user has just proved who it is.
+func (tx *Tx) renewSession(s Session, token string) error {
+	_, err := tx.exec("UPDATE sessions SET token_hash = ?, confirmed_at = ? WHERE token_hash = ?",
+		[]byte(hashToken(token)), tx.At(), []byte(s.hash))
+	return err
+}
+
+// endOtherSessions ends the sessions of a user but one, and returns how many.
+func (tx *Tx) endOtherSessions(userSeq int64, keep Session) (int64, error) {
+	return tx.exec("DELETE FROM sessions WHERE user_seq = ? AND token_hash <> ?", userSeq, []byte(keep.hash))
 }
 
 // SwitchOrganisation lets the session work on another organisation from the

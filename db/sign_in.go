@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"encoding/base64"
 	"strings"
 )
 
@@ -11,7 +10,8 @@ type SignInAttempt struct {
 	Name     string
 	Password string
 	Code     string // of the second factor, or a recovery code; empty at first
-	Address  string // the client's, for the throttle and the audit log
+	Address  string // the client's, for the throttle, the session and the audit log
+	Browser  string // its User-Agent header, for the session
 }
 
 // credentials are what is stored of a user to know it by.
@@ -53,18 +53,16 @@ var (
 // told to the audit log, with the user's id if it is known; a name that is not
 // known is left out, since it may be a password typed into the wrong field.
 func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Session, err error) {
-	secret, err := d.random(tokenBytes)
-	if err != nil {
+	if token, err = d.newToken(); err != nil {
 		return "", s, err
 	}
-	token = base64.RawURLEncoding.EncodeToString(secret)
 	key := nameKey(a.Name)
 	pair := subjectOf(perNameAndAddress, "pair", key, a.Address)
 	made, err := d.tries.take(d.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", a.Address))
 	if err != nil {
 		return "", s, err
 	}
-	known, right, err := d.recognise(ctx, key, a.Password)
+	known, right, err := d.recognise(ctx, a.Address, key, a.Password)
 	if err != nil { // nothing was learnt by the try
 		d.tries.giveBack(made)
 		return "", s, err
@@ -96,11 +94,11 @@ func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Sessi
 }
 
 // recognise finds the user of a name and tells whether the password is right.
-func (d *DB) recognise(ctx context.Context, key, password string) (known credentials, right bool, err error) {
+func (d *DB) recognise(ctx context.Context, address, key, password string) (known credentials, right bool, err error) {
 	if known, err = d.credentials(ctx, "u.name_key = ?", key); err != nil {
 		return known, false, err
 	}
-	right, err = d.matches(ctx, password, known.password)
+	right, err = d.matches(ctx, address, password, known.password)
 	return known, right, err
 }
 
@@ -124,7 +122,7 @@ func (d *DB) admit(ctx context.Context, a SignInAttempt, known credentials, righ
 		if _, err := tx.exec("UPDATE users SET last_sign_in_at = ? WHERE seq = ?", tx.At(), known.seq); err != nil {
 			return err
 		}
-		if s, err = tx.insertSession(known.seq, hash); err != nil {
+		if s, err = tx.insertSession(known.seq, hash, SessionDetails{Address: a.Address, Browser: a.Browser}); err != nil {
 			return err
 		}
 		return tx.auditUser("signed_in", Authentication, SeverityWrite, known.id, signInMetadata(a, "second_factor", factor))
@@ -172,8 +170,16 @@ func (tx *Tx) judge(a SignInAttempt, known credentials, right bool) (factor, rea
 	return factor, reason, err
 }
 
-// longestAddress bounds what the audit log keeps of an address.
-const longestAddress = 64
+// Bounds in bytes of what sessions and the audit log keep of a client.
+const (
+	longestAddress = 64
+	longestBrowser = 300
+)
+
+// shortened is the beginning of a text from outside, in at most so many bytes.
+func shortened(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+}
 
 func signInMetadata(a SignInAttempt, name, value string) Metadata {
 	metadata := Metadata{}
@@ -181,53 +187,7 @@ func signInMetadata(a SignInAttempt, name, value string) Metadata {
 		metadata[name] = value
 	}
 	if a.Address != "" {
-		metadata["address"] = strings.ToValidUTF8(a.Address[:min(len(a.Address), longestAddress)], "")
+		metadata["address"] = shortened(a.Address, longestAddress)
 	}
 	return metadata
-}
-
-// ChangeOwnPassword gives the session's user another password, if the current
-// one is right, and ends the user's other sessions. Errors: Invalid for either
-// password, Throttled.
-func (d *DB) ChangeOwnPassword(ctx context.Context, by By, s Session, current, next string) error {
-	made, err := d.tries.take(d.Now(), subjectOf(perOwnPassword, "own password", s.User.ID))
-	if err != nil {
-		return err
-	}
-	known, right, err := d.recognise(ctx, nameKey(s.User.Name), current)
-	if err != nil {
-		d.tries.giveBack(made)
-		return err
-	}
-	if !right || known.id != s.User.ID {
-		return d.refuseOwn(ctx, by, s, wrongPassword, &Error{Code: Invalid, Param: "current", Message: "the current password is not this one"})
-	}
-	d.tries.giveBack(made)
-	if form, ok := passwordForm(next); ok {
-		if same, _ := passwordForm(current); form == same {
-			return &Error{Code: Invalid, Param: "next", Message: "the new password is the current one; take another"}
-		}
-	}
-	secret, err := d.newPassword(ctx, "next", known.name, next)
-	if err != nil {
-		return err
-	}
-	return d.writeUser(ctx, by, func(tx *Tx) error {
-		if err := tx.alive(s); err != nil {
-			return err
-		}
-		return tx.setPassword(known, secret, s)
-	})
-}
-
-// refuseOwn tells the audit log of a wrong password or code of one who is
-// signed in, and returns the refusal.
-func (d *DB) refuseOwn(ctx context.Context, by By, s Session, reason string, refusal *Error) error {
-	err := d.writeUser(context.WithoutCancel(ctx), by, func(tx *Tx) error {
-		return tx.auditUser("check_refused", Authentication, SeverityRefused, s.User.ID, Metadata{"reason": reason})
-	})
-	if err != nil {
-		return err
-	}
-	return refusal
 }

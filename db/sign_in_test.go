@@ -68,7 +68,7 @@ func TestSignInTellsNothing(t *testing.T) {
 	h := newHouse(t)
 	h.user("ada", db.Admin)
 	_, s := h.signIn("ada")
-	h.enrol(s)
+	h.enrol(&s)
 	for i, row := range [][3]string{
 		{"ada", "wrong", ""},
 		{"ada", "wrong", "123456"},
@@ -213,7 +213,7 @@ func TestFailedSignIns(t *testing.T) {
 	h := newHouse(t)
 	h.user("ada", db.Admin)
 	_, s := h.signIn("ada")
-	a, _ := h.enrol(s)
+	a, _ := h.enrol(&s)
 	h.pass(time.Minute)
 	tamper(t, h.path, "ALTER TABLE sessions RENAME TO gone")
 	for range 6 {

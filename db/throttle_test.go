@@ -102,25 +102,33 @@ func TestWaitInWords(t *testing.T) {
 	}
 }
 
+// hashOthers lets others hash as many passwords as may be hashed at once.
+func hashOthers(t *testing.T, d *DB) {
+	t.Helper()
+	for range passwordsAtOnce {
+		if err := d.hashing.passwords.acquire(t.Context(), "192.0.2.99", "", time.Hour); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
 // TestHashingWaits: while as many passwords are hashed as may be at once, who
 // waits for too long or leaves is told so, and has used up no try.
 func TestHashingWaits(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
 	attempt := SignInAttempt{Name: "ada", Password: "plain tulips at noon"}
-	if _, err := d.CreateFirstUser(t.Context(), attempt.Name, attempt.Password); err != nil {
+	if _, err := d.CreateFirstUser(t.Context(), By{}, attempt.Name, attempt.Password); err != nil {
 		t.Fatal(err)
 	}
-	for range hashers {
-		d.hashing <- struct{}{}
-	}
+	hashOthers(t, d)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	wait := d.options.Wait
 	d.options.Wait = time.Nanosecond
 	for range 20 {
-		if _, _, err := d.SignIn(t.Context(), attempt); !Is(err, Unavailable) {
-			t.Fatalf("got %v, want Unavailable", err)
+		if _, _, err := d.SignIn(t.Context(), attempt); !Is(err, Busy) {
+			t.Fatalf("got %v, want Busy", err)
 		}
 	}
 	d.options.Wait = time.Hour
@@ -129,8 +137,8 @@ func TestHashingWaits(t *testing.T) {
 			t.Fatalf("got %v, want it cancelled", err)
 		}
 	}
-	for range hashers {
-		<-d.hashing
+	for range passwordsAtOnce {
+		d.hashing.passwords.release()
 	}
 	d.options.Wait = wait
 	if _, _, err := d.SignIn(t.Context(), attempt); err != nil {
@@ -144,16 +152,14 @@ func TestHashingWaits(t *testing.T) {
 func TestRefusalsTakeAHash(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	if _, err := d.CreateFirstUser(t.Context(), "ada", "plain tulips at noon"); err != nil {
+	if _, err := d.CreateFirstUser(t.Context(), By{}, "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}
-	for range hashers {
-		d.hashing <- struct{}{}
-	}
+	hashOthers(t, d)
 	d.options.Wait = time.Nanosecond
 	for _, name := range []string{"ada", "nobody", "", "\xff", strings.Repeat("x", 1<<20)} {
 		for _, password := range []string{"wrong", "", "\xff", strings.Repeat("x", 1<<20)} {
-			if _, _, err := d.SignIn(t.Context(), SignInAttempt{Name: name, Password: password}); !Is(err, Unavailable) {
+			if _, _, err := d.SignIn(t.Context(), SignInAttempt{Name: name, Password: password}); !Is(err, Busy) {
 				t.Errorf("%.20q with %.20q: %v, though nothing can be hashed", name, password, err)
 			}
 		}
@@ -165,7 +171,7 @@ func TestRefusalsTakeAHash(t *testing.T) {
 func TestAllowances(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	if _, err := d.CreateFirstUser(t.Context(), "ada", "plain tulips at noon"); err != nil {
+	if _, err := d.CreateFirstUser(t.Context(), By{}, "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}
 	used := func(s subject) {

@@ -129,8 +129,8 @@ func (d *DB) CreateUser(ctx context.Context, by By, name string, role Role, pass
 
 // CreateFirstUser adds an admin to a file without users; Conflict if somebody
 // was sooner.
-func (d *DB) CreateFirstUser(ctx context.Context, name, password string) (User, error) {
-	return d.createUser(ctx, By{}, name, Admin, password, func(tx *Tx, id string) error {
+func (d *DB) CreateFirstUser(ctx context.Context, by By, name, password string) (User, error) {
+	return d.createUser(ctx, by, name, Admin, password, func(tx *Tx, id string) error {
 		tx.Actor = id
 		var others bool
 		if err := tx.row("SELECT EXISTS (SELECT 1 FROM users)").Scan(&others); err != nil {
@@ -152,7 +152,7 @@ func (d *DB) createUser(ctx context.Context, by By, name string, role Role, plai
 	if !slices.Contains(Roles(), role) {
 		return made, oneOf("role", Roles())
 	}
-	secret, err := d.newPassword(ctx, "password", name, plain)
+	secret, err := d.newPassword(ctx, by.Address, "password", name, plain)
 	if err != nil {
 		return made, err
 	}
@@ -288,7 +288,7 @@ func (d *DB) SetPassword(ctx context.Context, by By, id, plain string) error {
 	if stored.id == "" {
 		return errNoUser
 	}
-	next, err := d.newPassword(ctx, "password", stored.name, plain)
+	next, err := d.newPassword(ctx, by.Address, "password", stored.name, plain)
 	if err != nil {
 		return err
 	}
@@ -308,7 +308,7 @@ func (tx *Tx) setPassword(stored credentials, next password, keep Session) error
 	if changed == 0 {
 		return &Error{Code: Conflict, Message: "the user was changed or removed by somebody else meanwhile; try again"}
 	}
-	ended, err := tx.exec("DELETE FROM sessions WHERE user_seq = ? AND token_hash <> ?", stored.seq, []byte(keep.hash))
+	ended, err := tx.endOtherSessions(stored.seq, keep)
 	if err != nil {
 		return err
 	}

@@ -302,7 +302,7 @@ func TestFirstUser(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			_, errs[i] = stores[i%2].CreateFirstUser(context.Background(), fmt.Sprintf("user %d", i), rightPassword)
+			_, errs[i] = stores[i%2].CreateFirstUser(context.Background(), db.By{}, fmt.Sprintf("user %d", i), rightPassword)
 		})
 	}
 	all.Wait()
@@ -328,7 +328,7 @@ func TestStoredSecrets(t *testing.T) {
 	h := newHouse(t)
 	h.user("ada", db.Admin)
 	token, s := h.signIn("ada")
-	_, codes := h.enrol(s)
+	_, codes := h.enrol(&s)
 	files, err := filepath.Glob(h.path + "*")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)

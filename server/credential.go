@@ -3,7 +3,6 @@ package server
 import (
 	"context"
 	"crypto/sha256"
-	"runtime"
 	"strings"
 	"sync"
 	"time"
@@ -31,7 +30,7 @@ func (x *exchange) credential() (*db.StoredKey, error) {
 	if generation, err := x.Store.Generation(x.r.Context()); err == nil {
 		x.generation = generation
 	}
-	key, err := x.verifier.verify(x.r.Context(), presented, x.generation)
+	key, err := x.verifier.verify(x.r.Context(), presented, x.generation, x.address, x.chargeGuess)
 	if err != nil {
 		return nil, err
 	}
@@ -39,6 +38,16 @@ func (x *exchange) credential() (*db.StoredKey, error) {
 		return nil, &api.Error{Code: api.InvalidAPIKey, Message: "this API key is not valid: it is mistyped, revoked or expired"}
 	}
 	return key, nil
+}
+
+// chargeGuess takes one of the address's requests before a key is hashed, so
+// that an address without any left can't have the service hash.
+func (x *exchange) chargeGuess() error {
+	if limited := x.limitAddress(); limited != nil {
+		return limited
+	}
+	x.charged = true
+	return nil
 }
 
 // bearer is the token of an Authorization header (RFC 6750); "" if there is
@@ -59,10 +68,6 @@ func bearer(headers []string) string {
 // lookup, and the lookup comes before a hash.
 type verifier struct {
 	store *db.DB
-	// Hashing takes 34 MB and some 50 ms a key. Keys of the current form can
-	// only be ours, so that they need not queue with guesses at former ones; and
-	// guesses at one former key do not hold up another.
-	tagged, former *turns
 
 	mutex   sync.Mutex
 	known   map[[sha256.Size]byte]verified // by digest of the plain text
@@ -89,21 +94,16 @@ type verified struct {
 	key        *db.StoredKey
 }
 
-type flight struct {
-	done chan struct{}
-	id   string // "" if the key is false
-	err  error
-}
-
 func newVerifier(store *db.DB) *verifier {
 	return &verifier{
-		store: store, tagged: newTurns(2), former: newTurns(1),
+		store: store,
 		known: map[[sha256.Size]byte]verified{}, flights: map[[sha256.Size]byte]*flight{}, uses: map[string]*keyUses{},
 	}
 }
 
-// verify finds the key that was presented; nil if it is not one of ours.
-func (v *verifier) verify(ctx context.Context, presented string, generation int64) (*db.StoredKey, error) {
+// verify finds the key that was presented; nil if it is not one of ours. It
+// calls charge before it hashes a key that anybody can guess at.
+func (v *verifier) verify(ctx context.Context, presented string, generation int64, address string, charge func() error) (*db.StoredKey, error) {
 	digest := sha256.Sum256([]byte(presented))
 	v.mutex.Lock()
 	known := v.known[digest]
@@ -117,7 +117,7 @@ func (v *verifier) verify(ctx context.Context, presented string, generation int6
 			return nil, nil //nolint:nilnil // a false key is an answer, not an error
 		}
 		var err error
-		if known.id, err = v.prove(ctx, digest, parsed, presented); err != nil || known.id == "" {
+		if known.id, err = v.prove(ctx, presentedKey{plain: presented, digest: digest, parsed: parsed, address: address, charge: charge}); err != nil || known.id == "" {
 			return nil, err
 		}
 	}
@@ -128,71 +128,6 @@ func (v *verifier) verify(ctx context.Context, presented string, generation int6
 		v.mutex.Unlock()
 	}
 	return key, err
-}
-
-// prove hashes a key that is seen for the first time. Callers that present the
-// same one share a hash.
-func (v *verifier) prove(ctx context.Context, digest [sha256.Size]byte, parsed db.ParsedKey, presented string) (string, error) {
-	candidates, err := v.store.KeysByPrefix(ctx, parsed.Prefix)
-	if err != nil || len(candidates) == 0 {
-		return "", err
-	}
-	v.mutex.Lock()
-	f, flying := v.flights[digest]
-	if !flying {
-		f = &flight{done: make(chan struct{})}
-		v.flights[digest] = f
-		// the hash serves all who wait for it, so no single caller can end it
-		go v.fly(context.WithoutCancel(ctx), f, digest, parsed, candidates, presented)
-	}
-	v.mutex.Unlock()
-	select {
-	case <-f.done:
-		return f.id, f.err
-	case <-ctx.Done():
-		return "", ctx.Err()
-	}
-}
-
-// patience bounds how long a verification may queue for its turn to hash.
-const patience = 30 * time.Second
-
-func (v *verifier) fly(ctx context.Context, f *flight, digest [sha256.Size]byte, parsed db.ParsedKey, candidates []*db.StoredKey, presented string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
-	f.id, f.err = v.hash(ctx, parsed, candidates, presented)
-	v.mutex.Lock()
-	delete(v.flights, digest)
-	if f.id != "" {
-		v.remember(digest, f.id)
-	}
-	v.mutex.Unlock()
-	close(f.done)
-}
-
-func (v *verifier) hash(ctx context.Context, parsed db.ParsedKey, candidates []*db.StoredKey, presented string) (string, error) {
-	queue := v.former
-	if parsed.Tagged {
-		queue = v.tagged
-	}
-	if err := queue.take(ctx, parsed.Prefix); err != nil {
-		return "", err
-	}
-	defer queue.give()
-	for _, candidate := range candidates {
-		if candidate.Ended(v.store.Now()) {
-			continue
-		}
-		same, err := candidate.Matches(presented)
-		runtime.GC() // else the memory of this hash would lie about beside that of the next
-		if err != nil {
-			return "", err
-		}
-		if same {
-			return candidate.ID, nil
-		}
-	}
-	return "", nil
 }
 
 // remember keeps a verified digest; the caller holds the mutex. A full memory

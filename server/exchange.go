@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"log/slog"
 	"maps"
 	"net/http"
 	"runtime/debug"
@@ -27,6 +28,7 @@ type exchange struct {
 	r          *http.Request
 	requestID  string
 	address    string // of the client
+	charged    bool   // the address has paid for this request
 	state      limit.Decision
 	generation int64       // of the file, when the request came
 	caller     *api.Caller // once the credential has been checked
@@ -133,6 +135,9 @@ func (x *exchange) runRead(run api.Operation, in api.Input) (api.Answer, error) 
 func (x *exchange) admit() error {
 	key, err := x.credential()
 	if err != nil {
+		if x.charged || api.Refusal(err).Code == api.RateLimitExceeded {
+			return err
+		}
 		if limited := x.limitAddress(); limited != nil {
 			return limited
 		}
@@ -341,12 +346,18 @@ func (x *exchange) fail(err error) {
 	x.write(append(body, '\n'))
 }
 
+// logFailure logs a failure as an error, unless its cause is that the client
+// has left or that it has to wait: anybody can bring that about.
 func (x *exchange) logFailure(refusal *api.Error) {
+	level := slog.LevelError
+	if db.Is(refusal, db.Busy) || errors.Is(refusal, context.Canceled) && x.r.Context().Err() != nil {
+		level = slog.LevelDebug
+	}
 	key := ""
 	if x.caller != nil {
 		key = strings.TrimPrefix(x.caller.Actor, "key:")
 	}
-	x.Logger.Error("request failed", "request_id", x.requestID, "key_id", key, "method", x.r.Method, "path", shown(x.r.URL.Path),
+	x.Logger.Log(x.r.Context(), level, "request failed", "request_id", x.requestID, "key_id", key, "method", x.r.Method, "path", shown(x.r.URL.Path),
 		"code", string(refusal.Code), "error", errors.Unwrap(refusal))
 }
 

@@ -13,6 +13,8 @@ import (
 type accountData struct {
 	User     db.User
 	Session  db.Session
+	Sessions Table
+	Others   *Action // ends all other sessions; nil where there is none
 	Password *Form
 	Renew    *Form
 	Remove   *Form
@@ -36,15 +38,36 @@ type recoveryData struct{ Codes []string }
 
 // account shows the user's own account.
 func (v *visit) account() error {
-	return v.render("account", "Account", v.accountData())
+	data, err := v.accountData()
+	if err != nil {
+		return err
+	}
+	return v.render("account", "Account", data)
 }
 
-func (v *visit) accountData() *accountData {
-	return &accountData{
-		User: v.session.User, Session: v.session, Password: ownPasswordForm(),
+func (v *visit) accountData() (*accountData, error) {
+	all, err := v.Store.SessionsOf(v.r.Context(), v.session.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	data := &accountData{
+		User: v.session.User, Session: v.session, Sessions: v.sessionTable(all, true), Password: ownPasswordForm(),
 		Renew:  factorForm("renew-", "/account/recovery-codes", "Make new codes", "From your app. The codes made before stop working."),
 		Remove: removeFactorForm(),
 	}
+	if len(all) > 1 {
+		data.Others = &Action{Label: "End all other sessions", Path: "/account/sessions/end-others", Post: true}
+	}
+	return data, nil
+}
+
+// refuseAccount shows the account again with a fault in one of its forms.
+func (v *visit) refuseAccount(fault error, form func(*accountData) *Form) error {
+	data, err := v.accountData()
+	if err != nil {
+		return err
+	}
+	return v.again(form(data), fault, "account", "Account", data)
 }
 
 func ownPasswordForm() *Form {
@@ -70,16 +93,18 @@ func removeFactorForm() *Form {
 	return form
 }
 
-// changePassword gives the user another password and ends the other sessions.
+// changePassword gives the user another password, renews the session and ends
+// the others.
 func (v *visit) changePassword() error {
 	err := v.repeated("next")
+	token := ""
 	if err == nil {
-		err = v.Store.ChangeOwnPassword(v.r.Context(), v.by(), v.session, v.secret("current"), v.secret("next"))
+		token, err = v.Store.ChangeOwnPassword(v.r.Context(), v.by(), v.session, v.secret("current"), v.secret("next"))
 	}
 	if err != nil {
-		data := v.accountData()
-		return v.again(data.Password, err, "account", "Account", data)
+		return v.refuseAccount(err, func(data *accountData) *Form { return data.Password })
 	}
+	v.renewed(token)
 	return v.done("Your password has been changed, and other browsers have been signed out.")
 }
 
@@ -125,7 +150,7 @@ func (v *visit) factorData() (*factorData, error) {
 
 // confirmSecondFactor turns it on and leads to its recovery codes.
 func (v *visit) confirmSecondFactor() error {
-	codes, err := v.Store.ConfirmSecondFactor(v.r.Context(), v.session, v.value("code"))
+	codes, token, err := v.Store.ConfirmSecondFactor(v.r.Context(), v.session, v.value("code"))
 	if err != nil {
 		data, begun := v.factorData()
 		if begun != nil {
@@ -133,6 +158,7 @@ func (v *visit) confirmSecondFactor() error {
 		}
 		return v.again(data.Form, err, "second-factor", "Set up a second factor", data)
 	}
+	v.renewed(token)
 	return v.showCodes(codes)
 }
 
@@ -152,19 +178,19 @@ func (v *visit) recoveryCodes() error {
 func (v *visit) newRecoveryCodes() error {
 	codes, err := v.Store.NewRecoveryCodes(v.r.Context(), v.session, v.value("code"))
 	if err != nil {
-		data := v.accountData()
-		return v.again(data.Renew, err, "account", "Account", data)
+		return v.refuseAccount(err, func(data *accountData) *Form { return data.Renew })
 	}
 	return v.showCodes(codes)
 }
 
 // removeSecondFactor turns the second factor off.
 func (v *visit) removeSecondFactor() error {
-	if err := v.Store.RemoveOwnSecondFactor(v.r.Context(), v.session, v.value("code")); err != nil {
-		data := v.accountData()
-		return v.again(data.Remove, err, "account", "Account", data)
+	token, err := v.Store.RemoveOwnSecondFactor(v.r.Context(), v.session, v.value("code"))
+	if err != nil {
+		return v.refuseAccount(err, func(data *accountData) *Form { return data.Remove })
 	}
-	return v.done("The second factor is off. Your password alone signs you in.")
+	v.renewed(token)
+	return v.done("The second factor is off, and other browsers have been signed out. Your password alone signs you in.")
 }
 
 // signOutEverywhere ends all of the user's sessions, this one too.

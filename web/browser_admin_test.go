@@ -120,3 +120,37 @@ func TestBrowserStatus(t *testing.T) {
 	b.wants("Deliveries of webhooks are late")
 	b.look("status-late")
 }
+
+// TestBrowserConfirm: after ten minutes an action asks for the password and goes
+// on with what was typed. The account lists the sessions.
+func TestBrowserConfirm(t *testing.T) {
+	s := newScene(t)
+	b := newBrowser(t, s).as(db.Admin)
+	b.open("/settings")
+	s.clock.advance(db.ConfirmedFor)
+	b.fill("Plan", "business")
+	if status := b.press("Change them"); status != http.StatusForbidden {
+		t.Errorf("status %d", status)
+	}
+	b.wants("Confirm it is you")
+	b.look("confirm")
+	b.fill("Password", password+"!")
+	if status := b.press("Confirm"); status != http.StatusUnprocessableEntity {
+		t.Errorf("status %d", status)
+	}
+	b.wants("This is not your password.")
+	b.look("confirm-refused")
+	b.fill("Password", password)
+	b.press("Confirm")
+	b.wants("Plan and subscription have been changed.")
+
+	other := s.guest()
+	other.header.Set("User-Agent", "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0")
+	other.leads(other.post("/signin", "name", "admin", "password", password), "/")
+	b.open("/account")
+	b.wants("Firefox on Linux")
+	b.look("account-sessions")
+	b.press("End all other sessions")
+	b.wants("All other sessions have ended.")
+	other.wants(other.get("/account"), 303)
+}

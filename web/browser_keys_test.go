@@ -64,6 +64,8 @@ func TestBrowserKeys(t *testing.T) {
 	b.toggle("Revoke…")
 	b.look("key-revoke")
 	b.press("Revoke")
+	b.fill("Password", password) // an hour has passed since the sign-in
+	b.press("Confirm")
 	b.wants("The key Board report is revoked.")
 	if r := s.call("GET", "/risks?limit=1", successor, ""); r.status != 401 {
 		t.Errorf("the revoked key: %d %s", r.status, r.body)

@@ -15,6 +15,7 @@ import (
 type Route struct {
 	Method, Path string
 	Least        db.Role
+	Fresh, Own   bool // the proof that it takes
 }
 
 // Routes lists all pages and actions.
@@ -22,7 +23,7 @@ func Routes() []Route {
 	var list []Route
 	for _, p := range pages() {
 		method, path, _ := strings.Cut(p.pattern, " ")
-		list = append(list, Route{method, path, p.least})
+		list = append(list, Route{method, path, p.least, p.proof == freshProof, p.proof == ownProof})
 	}
 	return list
 }

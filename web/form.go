@@ -69,6 +69,8 @@ type Form struct {
 	Fields  []*Field
 	Hidden  map[string]string
 	Uploads bool // it has files
+	// Carried are further hidden values, of any names and numbers.
+	Carried url.Values
 }
 
 // Field is a field of a form as the block "field" shows it.
@@ -170,6 +172,9 @@ func (f *Form) keep(sent url.Values) *Form {
 func (f *Form) blame(err error) (int, error) {
 	if wait := retryAfter(err); wait > 0 {
 		f.Fault = message(err)
+		if db.Is(err, db.Busy) {
+			return http.StatusServiceUnavailable, nil
+		}
 		return http.StatusTooManyRequests, nil
 	}
 	if db.Is(err, db.Unauthenticated) || db.Is(err, db.CodeNeeded) {

@@ -54,6 +54,7 @@ func TestKeyLife(t *testing.T) {
 		}
 	}
 	s.clock.advance(time.Hour)
+	g.leads(g.post("/account/confirm", "next", page, "confirm-secret", password), page)
 	if r := s.call("GET", "/risks?limit=1", key, ""); r.status != 401 {
 		t.Errorf("after the overlap: %d", r.status)
 	}

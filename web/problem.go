@@ -1,6 +1,7 @@
 package web
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -54,7 +55,10 @@ func (v *visit) fail(err error) {
 		return
 	}
 	p := v.explain(err)
-	if p.status >= http.StatusInternalServerError {
+	switch {
+	case errors.Is(err, context.Canceled) && v.r.Context().Err() != nil: // nobody reads the answer
+		v.Logger.Debug("client has left", "request_id", v.requestID, "page", v.page.pattern)
+	case p.status >= http.StatusInternalServerError && !db.Is(err, db.Busy):
 		v.Logger.Error("page failed", "request_id", v.requestID, "page", v.page.pattern, "error", err)
 	}
 	v.show(p)
@@ -67,6 +71,9 @@ func (v *visit) explain(err error) *problem {
 		return known
 	}
 	if v.waitFor(err) {
+		if db.Is(err, db.Busy) {
+			return &problem{http.StatusServiceUnavailable, "Too many requests right now", message(err)}
+		}
 		return &problem{http.StatusTooManyRequests, titles[http.StatusTooManyRequests], message(err)}
 	}
 	refusal := api.Refusal(err)
@@ -80,7 +87,8 @@ func (v *visit) explain(err error) *problem {
 	return &problem{status, titles[status], sentence(refusal.Message)}
 }
 
-// waitFor tells a throttled user's browser how long to wait.
+// waitFor sets Retry-After where an error says how long to wait, and reports
+// whether it does.
 func (v *visit) waitFor(err error) bool {
 	wait := retryAfter(err)
 	if wait > 0 {
@@ -89,10 +97,10 @@ func (v *visit) waitFor(err error) bool {
 	return wait > 0
 }
 
-// retryAfter is how long a throttled user must wait; 0 for other errors.
+// retryAfter is how long to wait after Throttled or Busy; 0 for other errors.
 func retryAfter(err error) time.Duration {
 	var stored *db.Error
-	if errors.As(err, &stored) && stored.Code == db.Throttled {
+	if errors.As(err, &stored) && (stored.Code == db.Throttled || stored.Code == db.Busy) {
 		return max(stored.RetryAfter, time.Second)
 	}
 	return 0

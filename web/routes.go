@@ -24,6 +24,10 @@ type page struct {
 	body int64
 	// files tells that the form has files. The page reads it itself, with upload.
 	files bool
+	// proof is the proof of identity that it takes beside the session. Pages that
+	// change users, keys, roles, settings, a second factor or where webhooks lead
+	// take one.
+	proof proof
 }
 
 // pages is the one list of all pages and actions: a line each, in groups that
@@ -57,12 +61,16 @@ func entrancePages() []page {
 func accountPages() []page {
 	return []page{
 		{pattern: "GET /account", least: db.Viewer, do: (*visit).account},
-		{pattern: "POST /account/password", least: db.Viewer, do: (*visit).changePassword},
-		{pattern: "GET /account/second-factor", least: db.Viewer, do: (*visit).secondFactor},
-		{pattern: "POST /account/second-factor", least: db.Viewer, do: (*visit).confirmSecondFactor},
-		{pattern: "POST /account/second-factor/remove", least: db.Viewer, do: (*visit).removeSecondFactor},
-		{pattern: "POST /account/recovery-codes", least: db.Viewer, do: (*visit).newRecoveryCodes},
+		{pattern: "POST /account/password", least: db.Viewer, proof: ownProof, do: (*visit).changePassword},
+		{pattern: "GET /account/second-factor", least: db.Viewer, proof: freshProof, do: (*visit).secondFactor},
+		{pattern: "POST /account/second-factor", least: db.Viewer, proof: freshProof, do: (*visit).confirmSecondFactor},
+		{pattern: "POST /account/second-factor/remove", least: db.Viewer, proof: ownProof, do: (*visit).removeSecondFactor},
+		{pattern: "POST /account/recovery-codes", least: db.Viewer, proof: ownProof, do: (*visit).newRecoveryCodes},
 		{pattern: "GET /account/recovery-codes", least: db.Viewer, do: (*visit).recoveryCodes},
+		{pattern: "GET /account/confirm", least: db.Viewer, do: (*visit).askProof},
+		{pattern: "POST /account/confirm", least: db.Viewer, do: (*visit).takeProof},
+		{pattern: "POST /account/sessions/{id}/end", least: db.Viewer, do: (*visit).endSession},
+		{pattern: "POST /account/sessions/end-others", least: db.Viewer, do: (*visit).endOtherSessions},
 		{pattern: "POST /account/signout-everywhere", least: db.Viewer, do: (*visit).signOutEverywhere},
 	}
 }
@@ -71,12 +79,12 @@ func accountPages() []page {
 func keyPages() []page {
 	return []page{
 		{pattern: "GET /keys", least: db.Admin, do: (*visit).keys},
-		{pattern: "GET /keys/new", least: db.Admin, do: (*visit).newKey},
-		{pattern: "POST /keys/new", least: db.Admin, do: (*visit).mintKey},
+		{pattern: "GET /keys/new", least: db.Admin, proof: freshProof, do: (*visit).newKey},
+		{pattern: "POST /keys/new", least: db.Admin, proof: freshProof, do: (*visit).mintKey},
 		{pattern: "GET /keys/made", least: db.Admin, do: (*visit).madeKey},
 		{pattern: "GET /keys/{id}", least: db.Admin, do: (*visit).key},
-		{pattern: "POST /keys/{id}/rotate", least: db.Admin, do: (*visit).rotateKey},
-		{pattern: "POST /keys/{id}/revoke", least: db.Admin, do: (*visit).revokeKey},
+		{pattern: "POST /keys/{id}/rotate", least: db.Admin, proof: freshProof, do: (*visit).rotateKey},
+		{pattern: "POST /keys/{id}/revoke", least: db.Admin, proof: freshProof, do: (*visit).revokeKey},
 	}
 }
 
@@ -84,20 +92,20 @@ func keyPages() []page {
 func webhookPages() []page {
 	return []page{
 		{pattern: "GET /webhooks", least: db.Admin, do: (*visit).webhooks},
-		{pattern: "GET /webhooks/new", least: db.Admin, do: (*visit).newWebhook},
-		{pattern: "POST /webhooks/new", least: db.Admin, do: (*visit).createWebhook},
+		{pattern: "GET /webhooks/new", least: db.Admin, proof: freshProof, do: (*visit).newWebhook},
+		{pattern: "POST /webhooks/new", least: db.Admin, proof: freshProof, do: (*visit).createWebhook},
 		{pattern: "GET /webhooks/secret", least: db.Admin, do: (*visit).webhookSecret},
 		{pattern: "GET /webhooks/deadletters", least: db.Admin, do: (*visit).deadLetters},
 		{pattern: "POST /webhooks/deadletters/replay", least: db.Admin, do: (*visit).replayLetters},
 		{pattern: "POST /webhooks/deadletters/replay-all", least: db.Admin, do: (*visit).replayAllLetters},
 		{pattern: "POST /webhooks/deadletters/discard", least: db.Admin, do: (*visit).discardLetters},
 		{pattern: "GET /webhooks/{id}", least: db.Admin, do: (*visit).webhook},
-		{pattern: "GET /webhooks/{id}/change", least: db.Admin, do: (*visit).editWebhook},
-		{pattern: "POST /webhooks/{id}/change", least: db.Admin, do: (*visit).changeWebhook},
+		{pattern: "GET /webhooks/{id}/change", least: db.Admin, proof: freshProof, do: (*visit).editWebhook},
+		{pattern: "POST /webhooks/{id}/change", least: db.Admin, proof: freshProof, do: (*visit).changeWebhook},
 		{pattern: "POST /webhooks/{id}/pause", least: db.Admin, do: (*visit).pause},
 		{pattern: "POST /webhooks/{id}/resume", least: db.Admin, do: (*visit).resume},
 		{pattern: "POST /webhooks/{id}/test", least: db.Admin, do: (*visit).testWebhook},
-		{pattern: "POST /webhooks/{id}/rotate-secret", least: db.Admin, do: (*visit).rotateSecret},
+		{pattern: "POST /webhooks/{id}/rotate-secret", least: db.Admin, proof: freshProof, do: (*visit).rotateSecret},
 		{pattern: "POST /webhooks/{id}/delete", least: db.Admin, do: (*visit).deleteWebhook},
 		{pattern: "GET /webhooks/{id}/deliveries/{number}", least: db.Admin, do: (*visit).delivery},
 	}
@@ -116,8 +124,8 @@ func auditPages() []page {
 func settingsPages() []page {
 	return []page{
 		{pattern: "GET /settings", least: db.Admin, do: (*visit).settings},
-		{pattern: "POST /settings", least: db.Admin, do: (*visit).changeSettings},
-		{pattern: "POST /settings/organisations", least: db.Admin, do: (*visit).createOrganisation},
+		{pattern: "POST /settings", least: db.Admin, proof: freshProof, do: (*visit).changeSettings},
+		{pattern: "POST /settings/organisations", least: db.Admin, proof: freshProof, do: (*visit).createOrganisation},
 	}
 }
 
@@ -125,14 +133,14 @@ func settingsPages() []page {
 func userPages() []page {
 	return []page{
 		{pattern: "GET /users", least: db.Admin, do: (*visit).users},
-		{pattern: "GET /users/new", least: db.Admin, do: (*visit).newUser},
-		{pattern: "POST /users/new", least: db.Admin, do: (*visit).createUser},
-		{pattern: "GET /users/{id}", least: db.Admin, do: (*visit).user},
-		{pattern: "POST /users/{id}/role", least: db.Admin, do: (*visit).changeRole},
-		{pattern: "POST /users/{id}/password", least: db.Admin, do: (*visit).resetPassword},
-		{pattern: "POST /users/{id}/second-factor/remove", least: db.Admin, do: (*visit).resetSecondFactor},
-		{pattern: "POST /users/{id}/signout", least: db.Admin, do: (*visit).signOutUser},
-		{pattern: "POST /users/{id}/remove", least: db.Admin, do: (*visit).removeUser},
+		{pattern: "GET /users/new", least: db.Admin, proof: freshProof, do: (*visit).newUser},
+		{pattern: "POST /users/new", least: db.Admin, proof: freshProof, do: (*visit).createUser},
+		{pattern: "GET /users/{id}", least: db.Admin, proof: freshProof, do: (*visit).user},
+		{pattern: "POST /users/{id}/role", least: db.Admin, proof: freshProof, do: (*visit).changeRole},
+		{pattern: "POST /users/{id}/password", least: db.Admin, proof: freshProof, do: (*visit).resetPassword},
+		{pattern: "POST /users/{id}/second-factor/remove", least: db.Admin, proof: freshProof, do: (*visit).resetSecondFactor},
+		{pattern: "POST /users/{id}/signout", least: db.Admin, proof: freshProof, do: (*visit).signOutUser},
+		{pattern: "POST /users/{id}/remove", least: db.Admin, proof: freshProof, do: (*visit).removeUser},
 	}
 }
 

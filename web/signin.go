@@ -109,7 +109,7 @@ func (v *visit) codeRefused(err error) error {
 // ends.
 func (v *visit) letIn(given credentials, code string) error {
 	token, _, err := v.Store.SignIn(v.r.Context(), db.SignInAttempt{
-		Name: given.name, Password: given.password, Code: code, Address: v.ClientAddress(v.r),
+		Name: given.name, Password: given.password, Code: code, Address: v.ClientAddress(v.r), Browser: v.r.UserAgent(),
 	})
 	if err != nil {
 		return err

@@ -278,7 +278,7 @@ func TestSecondFactor(t *testing.T) {
 	g.leads(g.post("/signin", "name", "viewer", "password", password), "/signin/code")
 	g.leads(g.post("/signin/code", "code", codes[0]), "/")
 	g.wants(g.post("/account/second-factor/remove", "code", codes[0]), 422, "<details class=\"more\" open><summary>Turn it off")
-	g.wants(g.leads(g.post("/account/second-factor/remove", "code", codes[1]), "/account"), 200, "The second factor is off.")
+	g.wants(g.leads(g.post("/account/second-factor/remove", "code", codes[1]), "/account"), 200, "The second factor is off")
 }
 
 // secondFactor turns the user's on. It returns the secret, and the answer that

@@ -92,6 +92,7 @@ type userData struct {
 	Factor   *Action // nil where no second factor is on
 	SignOut  Action
 	Remove   Action
+	Sessions Table
 }
 
 // user shows a user and what can be done about it.
@@ -137,6 +138,11 @@ func (v *visit) userData() (*userData, error) {
 			Ask: u.Name + " can no longer sign in, and is signed out everywhere. The audit log keeps what was done.",
 		},
 	}
+	sessions, err := v.Store.SessionsOf(v.r.Context(), u.ID)
+	if err != nil {
+		return nil, err
+	}
+	data.Sessions = v.sessionTable(sessions, false)
 	if u.SecondFactor {
 		data.Factor = &Action{
 			Label: "Turn it off", Path: pathOf("users", u.ID, "second-factor", "remove"), Post: true, Danger: true, About: "the second factor of " + u.Name,
@@ -211,7 +217,7 @@ func (v *visit) resetSecondFactor() error {
 	if err != nil {
 		return err
 	}
-	return v.changed(data.User, "The second factor of "+data.User.Name+" is off.")
+	return v.changed(data.User, "The second factor of "+data.User.Name+" is off, and all sessions have ended.")
 }
 
 // signOutUser ends all sessions of a user.

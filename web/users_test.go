@@ -100,7 +100,7 @@ func TestLostSecondFactor(t *testing.T) {
 	g := s.as(db.Admin)
 	at := "/users/" + s.user("viewer").ID
 	g.wants(g.get(at), 200, "A user who has lost the authenticator app")
-	g.wants(g.leads(g.post(at+"/second-factor/remove"), at), 200, "The second factor of viewer is off.", "signs in with the password alone")
+	g.wants(g.leads(g.post(at+"/second-factor/remove"), at), 200, "The second factor of viewer is off", "signs in with the password alone")
 	back := s.guest()
 	back.leads(back.post("/signin", "name", "viewer", "password", password), "/")
 }

@@ -60,6 +60,9 @@ func (v *visit) run() error {
 	if err := v.readForm(); err != nil {
 		return err
 	}
+	if ok, err := v.confirm(); err != nil || !ok {
+		return err
+	}
 	return v.page.do(v)
 }
 
@@ -97,7 +100,7 @@ func (v *visit) recognise() error {
 	if err != nil {
 		return err
 	}
-	v.session = session
+	v.session = session.From(v.ClientAddress(v.r), v.requestID)
 	v.caller = &api.Caller{
 		Store: v.Store, Organisation: session.Organisation, Holder: session.Organisation.Org,
 		Terms: session.Organisation.Plan.Terms(), Actor: session.User.ID, Dashboard: true,
@@ -113,11 +116,7 @@ func (v *visit) signedIn() bool { return v.session.User.ID != "" }
 func (v *visit) may(role db.Role) bool { return v.signedIn() && v.session.User.Role.Includes(role) }
 
 // by is the user as the audit log knows it.
-func (v *visit) by() db.By {
-	by := v.session.By()
-	by.RequestID, by.Address = v.requestID, v.ClientAddress(v.r)
-	return by
-}
+func (v *visit) by() db.By { return v.session.By() }
 
 // admit is the one place where origin and role are checked. A request that is
 // not admitted has been answered, or has an error that answers it.

@@ -64,6 +64,7 @@ var codeOf = map[db.Code]Code{
 	db.Unauthenticated: MissingCredential,
 	db.CodeNeeded:      MissingCredential,
 	db.Throttled:       RateLimitExceeded,
+	db.Busy:            ServiceUnavailable,
 }
 
 // Refusal gives any error the form that a caller may see. What it does not
@@ -79,7 +80,11 @@ func Refusal(err error) *Error {
 	}
 	var stored *db.Error
 	if errors.As(err, &stored) && codeOf[stored.Code] != "" {
-		return &Error{Code: codeOf[stored.Code], Param: stored.Param, Message: stored.Message, Err: stored.Err}
+		refusal := &Error{Code: codeOf[stored.Code], Param: stored.Param, Message: stored.Message, Err: stored.Err}
+		if stored.Code == db.Busy { // told apart from a file that can't be used
+			refusal.Err = stored
+		}
+		return refusal
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return &Error{Code: ServiceUnavailable, Message: "the request was not finished in time; try again", Err: err}

@@ -1,0 +1,236 @@
+package db
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync"
+	"time"
+)
+
+// fairSemaphore bounds how many callers work at once. Other callers wait in a
+// bounded queue. The queue is fair to addresses by start-time fair queueing:
+// each address has a virtual time, which grows by one with every admission.
+// The waiting address with the lowest virtual time is admitted next. A crowd
+// at one address therefore delays another address by one admission.
+//
+// Callers also name a subject, such as the prefix of a key. Subjects have
+// virtual times too, which decide between callers of the same address.
+type fairSemaphore struct {
+	perSubject int // callers that may wait for one subject
+	inAll      int // callers that may wait
+
+	mutex     sync.Mutex
+	free      int
+	waiting   []*semaphoreWaiter // oldest first
+	arrivals  uint64
+	addresses virtualTimes
+	subjects  virtualTimes
+}
+
+// semaphoreWaiter is a caller in the queue.
+type semaphoreWaiter struct {
+	address, subject string
+	arrived          uint64
+	active           uint64     // when its address began to wait
+	outcome          chan error // nil: admitted; errCrowded: removed from the queue
+}
+
+// errCrowded refuses a caller because too many others wait.
+var errCrowded = errors.New("too many callers wait")
+
+func newFairSemaphore(atOnce, perSubject, inAll int) *fairSemaphore {
+	return &fairSemaphore{
+		free: atOnce, perSubject: perSubject, inAll: inAll,
+		addresses: virtualTimes{of: map[string]int{}}, subjects: virtualTimes{of: map[string]int{}},
+	}
+}
+
+// acquire waits until the caller is admitted. The caller then calls release.
+// Errors: errCrowded if the queue is full, context.DeadlineExceeded after
+// wait, or the error of ctx.
+func (f *fairSemaphore) acquire(ctx context.Context, address, subject string, wait time.Duration) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	w, err := f.enter(address, subject)
+	if w == nil {
+		return err
+	}
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case err := <-w.outcome:
+		return err
+	case <-timer.C:
+		err = context.DeadlineExceeded
+	case <-ctx.Done():
+		err = ctx.Err()
+	}
+	if !f.leave(w) && <-w.outcome == nil {
+		f.release() // the caller was admitted in the same moment
+	}
+	return err
+}
+
+// enter admits a caller at once, puts it into the queue, or refuses it.
+func (f *fairSemaphore) enter(address, subject string) (*semaphoreWaiter, error) {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	f.arrivals++
+	w := &semaphoreWaiter{address: address, subject: subject, arrived: f.arrivals, active: f.arrivals, outcome: make(chan error, 1)}
+	sameAddress, sameSubject := false, false
+	for _, other := range f.waiting {
+		if other.address == address {
+			sameAddress, w.active = true, other.active
+		}
+		sameSubject = sameSubject || other.subject == subject
+	}
+	if !sameAddress {
+		f.addresses.activate(address)
+	}
+	if !sameSubject {
+		f.subjects.activate(subject)
+	}
+	if f.free > 0 {
+		f.free--
+		f.charge(w)
+		return nil, nil //nolint:nilnil // admitted
+	}
+	f.waiting = append(f.waiting, w)
+	if full := f.full(w); full != nil {
+		out := f.worst(full)
+		f.remove(out)
+		if out == w {
+			return nil, errCrowded
+		}
+		out.outcome <- errCrowded
+	}
+	return w, nil
+}
+
+// full returns the waiting callers of which one has to leave now that w has
+// arrived, nil if none has to.
+func (f *fairSemaphore) full(w *semaphoreWaiter) []*semaphoreWaiter {
+	var same []*semaphoreWaiter
+	for _, other := range f.waiting {
+		if other.subject == w.subject {
+			same = append(same, other)
+		}
+	}
+	switch {
+	case len(same) > f.perSubject:
+		return same
+	case len(f.waiting) > f.inAll:
+		return f.waiting
+	}
+	return nil
+}
+
+// worst finds the caller to remove: the newest of the address that would be
+// admitted last. Between equal addresses it is the one that has waited longest,
+// because its client is the likeliest to have given up.
+func (f *fairSemaphore) worst(list []*semaphoreWaiter) *semaphoreWaiter {
+	count := map[string]int{}
+	for _, w := range f.waiting {
+		count[w.address]++
+	}
+	var worst *semaphoreWaiter
+	last := 0
+	for _, w := range list {
+		end := f.addresses.of[w.address] + count[w.address]
+		if worst == nil || end > last || end == last && (w.active < worst.active || w.active == worst.active && w.arrived > worst.arrived) {
+			worst, last = w, end
+		}
+	}
+	return worst
+}
+
+// leave takes a caller out of the queue; false if its outcome is decided.
+func (f *fairSemaphore) leave(w *semaphoreWaiter) bool {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	return f.remove(w)
+}
+
+func (f *fairSemaphore) remove(w *semaphoreWaiter) bool {
+	at := slices.Index(f.waiting, w)
+	if at >= 0 {
+		f.waiting = slices.Delete(f.waiting, at, at+1)
+	}
+	return at >= 0
+}
+
+// release ends the work of a caller and admits the next one.
+func (f *fairSemaphore) release() {
+	f.mutex.Lock()
+	defer f.mutex.Unlock()
+	if len(f.waiting) == 0 {
+		f.free++
+		return
+	}
+	next := f.waiting[0]
+	for _, w := range f.waiting[1:] {
+		if f.before(w, next) {
+			next = w
+		}
+	}
+	f.remove(next)
+	f.charge(next)
+	next.outcome <- nil
+}
+
+// before reports whether a is admitted before b: by virtual time, then the
+// address that began to wait last. During an attack from many addresses every
+// address has the same virtual time, and a legitimate caller is the newest.
+func (f *fairSemaphore) before(a, b *semaphoreWaiter) bool {
+	if x, y := f.addresses.of[a.address], f.addresses.of[b.address]; x != y {
+		return x < y
+	}
+	if x, y := f.subjects.of[a.subject], f.subjects.of[b.subject]; x != y {
+		return x < y
+	}
+	if a.active != b.active {
+		return a.active > b.active
+	}
+	return a.arrived < b.arrived
+}
+
+// charge counts an admission.
+func (f *fairSemaphore) charge(w *semaphoreWaiter) {
+	f.addresses.admit(w.address, func(name string) bool {
+		return slices.ContainsFunc(f.waiting, func(w *semaphoreWaiter) bool { return w.address == name })
+	})
+	f.subjects.admit(w.subject, func(name string) bool {
+		return slices.ContainsFunc(f.waiting, func(w *semaphoreWaiter) bool { return w.subject == name })
+	})
+}
+
+// virtualTimes are the virtual times of addresses or of subjects.
+type virtualTimes struct {
+	now int // the virtual time of the latest admission
+	of  map[string]int
+}
+
+// virtualTimesKept bounds the names whose virtual time is kept.
+const virtualTimesKept = 10_000
+
+// activate brings a name that begins to wait up to now: the time in which it
+// did not wait earns no credit.
+func (v *virtualTimes) activate(name string) { v.of[name] = max(v.of[name], v.now) }
+
+// admit counts an admission. Where too many names are kept, it moves now ahead
+// and forgets the names that are not after it and do not wait.
+func (v *virtualTimes) admit(name string, waits func(string) bool) {
+	v.now = max(v.now, v.of[name])
+	v.of[name]++
+	if len(v.of) <= virtualTimesKept {
+		return
+	}
+	v.now++
+	for other, at := range v.of {
+		if at <= v.now && !waits(other) {
+			delete(v.of, other)
+		}
+	}
+}
