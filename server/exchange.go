@@ -4,10 +4,10 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
-	"encoding/json"
 	"errors"
 	"io"
 	"maps"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -202,12 +202,29 @@ func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, er
 // limitAddress takes one of the requests that the client's address has without
 // a valid key.
 func (x *exchange) limitAddress() *api.Error {
-	x.state = x.addresses.Allow(x.address, limit.Rate{PerMinute: x.AnonymousPerMinute})
+	x.state = x.anonymous(x.addresses.Allow(x.address, limit.Rate{PerMinute: x.AnonymousPerMinute}))
 	if x.state.Allowed {
 		return nil
 	}
 	x.Metrics.Refused(metrics.Address)
 	return x.limited("this address has made too many requests without a valid key; wait as Retry-After says")
+}
+
+// Limits shown to callers without a key where --anonymous-rpm sets none.
+const (
+	unlimitedPerMinute = 1_000_000
+	unlimitedPerDay    = unlimitedPerMinute * minutesPerDay
+	minutesPerDay      = 24 * 60
+)
+
+// anonymous completes the state of an address for the response headers. No count
+// is kept of its day: the limit shown is what the limit per minute allows in one.
+func (s *Server) anonymous(state limit.Decision) limit.Decision {
+	if state.Limit == math.MaxInt32 { // no limit: see limit.Decision
+		state.Limit, state.Remaining = unlimitedPerMinute, unlimitedPerMinute
+	}
+	state.Day = min(minutesPerDay*state.Limit, unlimitedPerDay)
+	return state
 }
 
 func (x *exchange) limited(message string) *api.Error {
@@ -333,7 +350,7 @@ func (x *exchange) fail(err error) {
 	x.limitHeaders()
 	x.leaveBody()
 	h.Set("Content-Type", api.JSON)
-	body, err := json.Marshal(errorEnvelope{errorBody{how.kind, refusal.Code, refusal.Message, refusal.Param, x.requestID}})
+	body, err := api.EncodeJSON(errorEnvelope{errorBody{how.kind, refusal.Code, refusal.Message, refusal.Param, x.requestID}})
 	if err != nil {
 		x.Logger.Error("error envelope", "error", err)
 	}
@@ -367,7 +384,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			}
 			x := s.begin(w, r)
 			s.Logger.Error("panic", "request_id", x.requestID, "panic", problem, "method", r.Method, "path", shown(r.URL.Path), "stack", string(debug.Stack()))
-			x.state = s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute})
+			x.state = s.anonymous(s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute}))
 			x.fail(errPanic)
 		}()
 		next.ServeHTTP(w, r)

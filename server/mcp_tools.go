@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -36,6 +37,9 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	}
 	values, err := t.op.Arguments(arguments)
 	if err != nil {
+		if t.op.Parameter("cursor") != nil {
+			err = cursorFault(err, cursorOf(arguments))
+		}
 		return api.Answer{}, t.badArgument(api.Refusal(err))
 	}
 	answer, err := x.runRead(t.run, api.Input{Query: values})
@@ -48,6 +52,15 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	result := structuredResult(answer.Body)
 	x.kept.keep(x.generation, q, &keptAnswer{Answer: api.Answer{Body: result}})
 	return resultAnswer(f.id, result), nil
+}
+
+// cursorOf is the cursor among a tool's arguments; "" where there is none that is
+// a text.
+func cursorOf(arguments []byte) string {
+	var given struct{ Cursor any }
+	_ = json.Unmarshal(arguments, &given) // arguments that are no object have no cursor
+	cursor, _ := given.Cursor.(string)
+	return cursor
 }
 
 // badArgument says which argument is wrong and what is allowed. The name of an
