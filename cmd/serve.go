@@ -16,6 +16,7 @@ import (
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/api"
+	"govsvc/server/limit"
 	"govsvc/server/metrics"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
@@ -169,7 +170,8 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	if o.watching.metricsAddr != "" {
 		counted = watched{store, document, in.connections, certificates, delivery, logger}.metrics()
 	}
-	pages, firstLink, err := newPages(ctx, store, document, sender, logger, o)
+	responses := limit.NewBudget(0, 0)
+	pages, firstLink, err := newPages(ctx, store, document, sender, responses, logger, o)
 	if err != nil {
 		return err
 	}
@@ -180,7 +182,7 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
 		BaseURL: o.baseURL, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
-		Pages:   pages,
+		Pages: pages, Responses: responses,
 		Metrics: counted, AccessLog: o.watching.accessLog,
 	})
 	if err != nil {
@@ -212,11 +214,11 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 // newPages makes the dashboard and, where there is no user yet, the line with
 // the link for making the first.
 func newPages(ctx context.Context, store *db.DB, document *openapi.Document, receivers api.Receivers,
-	logger *slog.Logger, o serveOptions,
+	responses *limit.Budget, logger *slog.Logger, o serveOptions,
 ) (pages *web.Site, firstLink string, err error) {
 	proxies := server.Proxies(o.trustedProxies)
 	config := web.Config{
-		Store: store, Document: document, Logger: logger, Receivers: receivers, BaseURL: o.baseURL,
+		Store: store, Document: document, Logger: logger, Receivers: receivers, Responses: responses, BaseURL: o.baseURL,
 		Version: programVersion().Version, Commit: programVersion().Commit, ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20,
 	}

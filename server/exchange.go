@@ -32,12 +32,15 @@ type exchange struct {
 	caller     *api.Caller // once the credential has been checked
 	read       *keptAnswer // of a read
 	fetched    bool        // the body was asked for
-	seen       *observed   // nil where nobody wants to know
+	memory     limit.Reservation
+	counted    string    // the key that the request is in progress for
+	seen       *observed // nil where nobody wants to know
 }
 
 // serve answers one request of an operation.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *route) {
 	x := s.begin(w, r)
+	defer x.end()
 	if x.seen != nil {
 		x.seen.operation = op.ID
 	}
@@ -99,7 +102,7 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 	if keep {
 		q.org, q.test = x.caller.Organisation.Org, x.caller.Test
 		if x.read = x.kept.find(x.generation, q); x.read != nil {
-			return x.read.Answer, nil
+			return x.read.Answer, x.reserve(int64(len(x.read.Body)))
 		}
 	}
 	in, err := x.bind(op, nil)
@@ -110,6 +113,10 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 		x.read = op.always
 		return x.read.Answer, nil
 	}
+	if err := x.reserve(limit.SmallResponse); err != nil {
+		return api.Answer{}, err
+	}
+	in.Large = x.large
 	answer, err := x.runRead(op.run, in)
 	if err != nil {
 		return answer, err
@@ -156,6 +163,13 @@ func (x *exchange) admit() error {
 		x.state = x.keys.Peek(key.ID, rate)
 		return err
 	}
+	if !x.inProgress.Begin(key.ID) {
+		x.state = x.keys.Peek(key.ID, rate)
+		x.state.RetryAfter = time.Second
+		x.Metrics.Refused(metrics.Key)
+		return x.limited("this key has too many requests in progress at once; wait for some of their responses")
+	}
+	x.counted = key.ID
 	if x.state = x.keys.Allow(key.ID, rate); !x.state.Allowed {
 		x.Metrics.Refused(metrics.Key)
 		return x.limited("this key has no requests left for now; wait as Retry-After says")

@@ -5,7 +5,9 @@ import (
 	"net/http"
 	"strings"
 
+	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/server/limit"
 	"govsvc/server/openapi"
 )
 
@@ -33,6 +35,9 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	arguments := f.param("arguments")
 	q := question{org: x.caller.Organisation.Org, test: x.caller.Test, op: t.op, tool: true, query: string(arguments)}
 	if known := x.kept.find(x.generation, q); known != nil {
+		if err := x.reserve(int64(len(known.Body))); err != nil {
+			return failedAnswer(f.id, x.toolError(err)), nil
+		}
 		return resultAnswer(f.id, known.Body), nil
 	}
 	values, err := t.op.Arguments(arguments)
@@ -42,7 +47,10 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 		}
 		return api.Answer{}, t.badArgument(api.Refusal(err))
 	}
-	answer, err := x.runRead(t.run, api.Input{Query: values})
+	if err := x.reserve(limit.SmallResponse); err != nil {
+		return failedAnswer(f.id, x.toolError(err)), nil
+	}
+	answer, err := x.runRead(t.run, api.Input{Query: values, Large: x.large, PageBytes: toolPage})
 	if err != nil {
 		if refusal := api.Refusal(err); failures[refusal.Code].status == http.StatusBadRequest {
 			return api.Answer{}, t.badArgument(refusal)
@@ -53,6 +61,11 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	x.kept.keep(x.generation, q, &keptAnswer{Answer: api.Answer{Body: result}})
 	return resultAnswer(f.id, result), nil
 }
+
+// toolPage is where a page of a tool ends early, in bytes: its result holds the
+// page as text and as structured content, and must stay below 4 MB, too. Quotes
+// take two bytes in the text.
+const toolPage = db.PageBytes / 3
 
 // cursorOf is the cursor among a tool's arguments; "" where there is none that is
 // a text.
