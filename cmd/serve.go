@@ -129,6 +129,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	sandbox.RemoveLeftovers()
 	sender, err := o.receivers.sender()
 	if err != nil {
 		return err
