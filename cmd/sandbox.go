@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"os"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -33,7 +32,8 @@ func (a *app) sandboxCommand() *cobra.Command {
 		Long: `Serve the API on synthetic data, for integrators: there is nothing to set up,
 and no data file is read or written (--db is not used). It mints a test key with
 all scopes and ends on SIGTERM or SIGINT with exit status 0, leaving no file
-behind. When it is ready it prints on stdout:
+behind. The next "govsvc sandbox" or "govsvc serve" of the same user removes what
+a killed one leaves. When it is ready it prints on stdout:
 
   listening on http://HOST:PORT
   base URL http://HOST:PORT/api/v1
@@ -72,12 +72,13 @@ func (a *app) throwaway(ctx context.Context, o sandboxOptions) (err error) {
 		return err
 	}
 	defer listener.Close() //nolint:errcheck // closed by the server, unless that could not be made
-	folder, err := os.MkdirTemp("", "govsvc-sandbox-key-")
+	sandbox.RemoveLeftovers()
+	folder, err := sandbox.NewFolder()
 	if err != nil {
-		return fmt.Errorf("a folder for the sandbox: %w", err)
+		return err
 	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	a.path = filepath.Join(folder, "govsvc.db")
+	defer func() { err = errors.Join(err, folder.Remove()) }()
+	a.path = filepath.Join(folder.Path, "govsvc.db")
 	return a.withStore(ctx, anyFile, func(store *db.DB) error {
 		data, err := sandbox.Open(ctx, document)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/api"
+	"govsvc/server/limit"
 	"govsvc/server/metrics"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
@@ -144,6 +145,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	if err != nil {
 		return err
 	}
+	sandbox.RemoveLeftovers()
 	sender, err := o.receivers.sender()
 	if err != nil {
 		return err
@@ -190,7 +192,8 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	if o.watching.metricsAddr != "" {
 		counted = watched{store, document, in.connections, certificates, delivery, logger}.metrics()
 	}
-	pages, firstLink, err := newPages(ctx, store, document, sender, logger, o)
+	responses := limit.NewBudget(0, 0)
+	pages, firstLink, err := newPages(ctx, store, document, sender, responses, logger, o)
 	if err != nil {
 		return err
 	}
@@ -201,7 +204,7 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
 		BaseURL: o.baseURL, Contact: o.contact, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
-		Pages:   pages,
+		Pages: pages, Responses: responses,
 		Metrics: counted, AccessLog: o.watching.accessLog,
 	})
 	if err != nil {
@@ -233,11 +236,11 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 // newPages makes the dashboard and, where there is no user yet, the line with
 // the link for making the first.
 func newPages(ctx context.Context, store *db.DB, document *openapi.Document, receivers api.Receivers,
-	logger *slog.Logger, o serveOptions,
+	responses *limit.Budget, logger *slog.Logger, o serveOptions,
 ) (pages *web.Site, firstLink string, err error) {
 	proxies := server.Proxies(o.trustedProxies)
 	config := web.Config{
-		Store: store, Document: document, Logger: logger, Receivers: receivers, BaseURL: o.baseURL,
+		Store: store, Document: document, Logger: logger, Receivers: receivers, Responses: responses, BaseURL: o.baseURL,
 		Version: programVersion().Version, Commit: programVersion().Commit, ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20,
 	}

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/server/api"
 	"govsvc/server/webhook"
 )
 
@@ -100,7 +101,7 @@ func (r *receiver) arrived(request *http.Request, body []byte) arrival {
 		one.Type, one.EventID = cmp.Or(one.Type, event.Type), cmp.Or(one.EventID, event.ID)
 	}
 	if !json.Valid(body) {
-		one.Body, _ = json.Marshal(string(body)) // a string can always be encoded
+		one.Body, _ = api.EncodeJSON(string(body)) // a string can always be encoded
 	}
 	return one
 }

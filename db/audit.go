@@ -47,7 +47,8 @@ type AuditEvent struct {
 // Metadata is an event's detail.
 type Metadata map[string]any
 
-// Change is a field's value before and after.
+// Change is a field's value before and after. The log stores values longer than
+// 2 KB as a Digest.
 type Change struct {
 	From any `json:"from"`
 	To   any `json:"to"`
@@ -91,6 +92,9 @@ func (tx *Tx) Audit(e AuditEvent) error {
 		return storeError(err)
 	} else if none {
 		head = make([]byte, sha256.Size)
+	}
+	if changes, ok := e.Metadata["changes"].(Changes); ok {
+		e.Metadata["changes"] = changes.digested()
 	}
 	e.Metadata = tx.origin(e.Metadata)
 	event := compact(auditEvent{
@@ -164,6 +168,7 @@ type AuditQuery struct {
 	Limit  int
 	Since  string // at or after it
 	Until  string // strictly before it
+	Size   PageSize
 }
 
 // AuditPage is one page of the log.
@@ -202,21 +207,35 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 	if until == "" {
 		until = "~" // behind every timestamp
 	}
+	taken := 0
 	err := d.rows(ctx, func(row scanner) error {
+		var seq int64
 		var event []byte
 		if len(page.Events) == q.Limit {
 			page.HasMore = true
-			return nil
+			return errEnough
 		}
-		err := row.Scan(&after, &event)
-		if len(page.Events) == 0 {
-			page.first = after
+		if err := row.Scan(&seq, &event); err != nil {
+			return err
 		}
-		page.Events = append(page.Events, event)
-		return err
+		taken += len(event) + len(",")
+		switch {
+		case q.Size.Small > 0 && taken > q.Size.Small:
+			return ErrLargePage
+		case len(page.Events) == 0:
+			page.first = seq
+		case taken > q.Size.most():
+			page.HasMore = true
+			return errEnough
+		}
+		after, page.Events = seq, append(page.Events, event)
+		return nil
 	}, auditPage, org.Org, after, q.Since, until, q.Limit+1)
+	if err != nil && err != errEnough { //nolint:errorlint // never wrapped
+		return page, err
+	}
 	if len(page.Events) > 0 {
 		page.Next = d.seal(auditList, org, fmt.Sprint(after), "")
 	}
-	return page, err
+	return page, nil
 }

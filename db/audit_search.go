@@ -18,6 +18,7 @@ type AuditSearch struct {
 	ResourceID   string
 	Cursor       string
 	Limit        int
+	Size         PageSize // Small does not count
 }
 
 // AuditFindings is one page of a search.
@@ -57,18 +58,24 @@ func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (
 	var found AuditFindings
 	more, seq := false, int64(0)
 	query, args := q.statement([]any{org.Org, before, q.Since, until, searchedEvents, q.Limit + 1})
+	taken := 0
 	err := d.query(ctx, func(row scanner) error {
-		if more = len(found.Events) == q.Limit; more {
-			return nil
-		}
+		var at int64
 		var event []byte
-		err := row.Scan(&seq, &event)
-		found.Events = append(found.Events, event)
-		return err
+		if err := row.Scan(&at, &event); err != nil {
+			return err
+		}
+		taken += len(event)
+		if more = len(found.Events) == q.Limit || len(found.Events) > 0 && taken > q.Size.most(); more {
+			return errEnough
+		}
+		seq, found.Events = at, append(found.Events, event)
+		return nil
 	}, query, args...)
-	if err != nil {
+	if err != nil && err != errEnough { //nolint:errorlint // never wrapped
 		return found, err
 	}
+	err = nil
 	if !more && q.ResourceID == "" {
 		seq, found.SearchedTo, err = d.searchedTo(ctx, org, before, q.Since, until)
 	}

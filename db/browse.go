@@ -19,6 +19,7 @@ type BrowseQuery struct {
 	Sort         string              // one of BrowseSorts, "-" before it for the greatest first; "" is the API's order
 	Cursor       string              // Next or Previous of a page of the same type and sort
 	Limit        int
+	Size         PageSize // Small does not count
 }
 
 // BrowsePage is one page.
@@ -47,14 +48,14 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 	if err != nil {
 		return BrowsePage{}, err
 	}
-	page, err := b.page(ctx, q.Limit)
+	page, err := b.page(ctx, q.Limit, q.Size.most())
 	if err != nil {
 		return page, err
 	}
 	if b.back && page.Previous == "" && len(page.Records) < q.Limit {
 		// the way back ended in the middle of a page: show the first one whole
 		b.place, b.back = position{}, false
-		if page, err = b.page(ctx, q.Limit); err != nil {
+		if page, err = b.page(ctx, q.Limit, q.Size.most()); err != nil {
 			return page, err
 		}
 	}
@@ -221,23 +222,26 @@ func (b *browsing) statement(limit int) (string, []any) {
 		" ORDER BY p.key" + order + ", p.id" + order, append(args, limit+1)
 }
 
-func (b *browsing) page(ctx context.Context, limit int) (BrowsePage, error) {
+func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error) {
 	query, args := b.statement(limit)
 	var page BrowsePage
 	var places []position
+	more, taken := false, 0
 	err := b.db.query(ctx, func(row scanner) error {
 		var p position
 		var record sql.RawBytes
-		err := row.Scan(&p.key, &p.id, &record)
+		if err := row.Scan(&p.key, &p.id, &record); err != nil {
+			return err
+		}
+		taken += len(record)
+		if more = len(places) == limit || len(places) > 0 && taken > most; more {
+			return errEnough
+		}
 		places, page.Records = append(places, p), append(page.Records, bytes.Clone(record))
-		return err
+		return nil
 	}, query, args...)
-	if err != nil {
+	if err != nil && err != errEnough { //nolint:errorlint // never wrapped
 		return page, err
-	}
-	more := len(places) > limit
-	if more {
-		places, page.Records = places[:limit], page.Records[:limit]
 	}
 	if b.back {
 		slices.Reverse(places)

@@ -54,11 +54,11 @@ func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
 			return nil, err
 		}
 	}
-	changes, err := tx.replaceCheckins(recorded, of)
-	if err != nil {
-		return nil, err
+	changes, moved, err := tx.replaceCheckins(recorded, of)
+	if err != nil || len(changes) == 0 {
+		return recorded, err
 	}
-	for _, seq := range slices.Sorted(maps.Keys(results.bySeq)) {
+	for _, seq := range slices.Sorted(maps.Keys(moved)) {
 		if err := tx.followLatestPeriod(seq, tx.At()); err != nil {
 			return nil, err
 		}
@@ -136,16 +136,19 @@ type checkinPlace struct {
 // and the age of its place, and returns what has changed by place. All places
 // are read by one statement, and many are written by one: a batch of 500 would
 // spend most of its time between statements.
-func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (Changes, error) {
+//
+// A point that repeats what is stored writes nothing; moved are the key results
+// of the others.
+func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (changes Changes, moved map[int64]bool, err error) {
 	last := make(map[checkinPlace]int, len(points))
 	for i := range points {
 		last[checkinPlace{of[i].seq, points[i].PeriodStart}] = i
 	}
 	known, err := tx.checkinsAt(last)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	changes := make(Changes, len(last))
+	changes, moved = make(Changes, len(last)), map[int64]bool{}
 	var args []any
 	for i := range points {
 		c, place := &points[i], checkinPlace{of[i].seq, points[i].PeriodStart}
@@ -155,7 +158,8 @@ func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (Changes, error
 			known[place] = before
 		}
 		c.ID, c.CreatedAt = before.ID, before.CreatedAt
-		if last[place] == i {
+		if last[place] == i && !c.repeats(before) {
+			moved[place.kpi] = true
 			changes[c.KeyResultCode+" "+c.PeriodStart] = Change{From: before.Value, To: c.Value}
 			args = append(args, place.kpi, c.ID, place.period, c.Value, c.Source, c.EvidenceRef, c.Note, c.CreatedAt, tx.At())
 		}
@@ -167,11 +171,17 @@ func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (Changes, error
 			rows = checkinsAtOnce
 		}
 		if _, err := tx.exec(upsertCheckins[rows], args[:columns*rows]...); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		args = args[columns*rows:]
 	}
-	return changes, nil
+	return changes, moved, nil
+}
+
+// repeats tells whether a point says what is stored. One that is new has no value
+// before.
+func (c *Checkin) repeats(before Checkin) bool {
+	return c.Value == before.Value && c.Source == before.Source && equal(c.EvidenceRef, before.EvidenceRef) && equal(c.Note, before.Note)
 }
 
 // checkinsAtOnce is how many points one statement writes.
@@ -198,10 +208,10 @@ func (tx *Tx) checkinsAt(places map[checkinPlace]int) (map[checkinPlace]Checkin,
 	err := tx.rows(func(row scanner) error {
 		var place checkinPlace
 		var c Checkin
-		err := row.Scan(&place.kpi, &place.period, &c.Value, &c.ID, &c.CreatedAt)
+		err := row.Scan(&place.kpi, &place.period, &c.Value, &c.ID, &c.CreatedAt, &c.Source, &c.EvidenceRef, &c.Note)
 		known[place] = c
 		return err
-	}, `SELECT c.kpi_seq, c.period_start, c.value, c.id, c.created_at FROM json_each(?) kpi
+	}, `SELECT c.kpi_seq, c.period_start, c.value, c.id, c.created_at, c.source, c.evidence_ref, c.note FROM json_each(?) kpi
 		CROSS JOIN json_each(kpi.value) period
 		CROSS JOIN kpi_checkins c ON c.kpi_seq = kpi.key AND c.period_start = period.value`, compact(asked))
 	return known, err

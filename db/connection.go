@@ -21,6 +21,7 @@ type connection struct {
 	statements map[string]statement // by their text
 	open       int                  // results that are being read
 	values     []driver.NamedValue  // of the statement about to run
+	bounded    *bounded             // nil where the length of texts is not bounded
 }
 
 // keptStatements bounds the statements that are kept: some 20 KB each. There is
@@ -47,7 +48,11 @@ func (d *DB) connect(ctx context.Context, mode string) (*connection, error) {
 }
 
 func (c *connection) close() error {
-	return errors.Join(c.forget(), c.conn.Close()) // SQLite keeps a connection that has a statement
+	err := c.forget() // SQLite keeps a connection that has a statement
+	if c.bounded != nil {
+		return errors.Join(err, c.bounded.close())
+	}
+	return errors.Join(err, c.conn.Close())
 }
 
 func (c *connection) forget() error {

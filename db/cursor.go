@@ -20,6 +20,12 @@ const cursorTag = 16
 // characters, of four bytes each.
 const maxCursor = 2048
 
+// ErrCursor refuses a cursor that the list did not issue.
+var ErrCursor = &Error{
+	Code: InvalidCursor, Param: "cursor",
+	Message: "cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over",
+}
+
 // seal makes a cursor.
 func (d *DB) seal(list string, org Organisation, order, id string) string {
 	position := order + "\x00" + id
@@ -29,10 +35,7 @@ func (d *DB) seal(list string, org Organisation, order, id string) string {
 // unseal reads a cursor back, or refuses it as one that seal did not make for
 // this list and organisation.
 func (d *DB) unseal(list string, org Organisation, cursor string) (order, id string, err error) {
-	invalid := &Error{
-		Code: InvalidCursor, Param: "cursor",
-		Message: "cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over",
-	}
+	invalid := ErrCursor
 	if len(cursor) > maxCursor || strings.ContainsAny(cursor, "\r\n") { // the decoder would skip line breaks
 		return "", "", invalid
 	}

@@ -8,9 +8,15 @@ import (
 // historyKept is how many events of a record its history goes back.
 const historyKept = 200
 
+// historyBytes bounds the events of a history. Only events of older versions,
+// which held whole texts, are so long that it has fewer of them.
+const historyBytes = 1 << 20
+
 // History reads the latest audit events of a record, newest first, as JSON.
 func (d *DB) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
-	found, err := d.SearchAudit(ctx, org, AuditSearch{ResourceType: object, ResourceID: id, Limit: historyKept})
+	found, err := d.SearchAudit(ctx, org, AuditSearch{
+		ResourceType: object, ResourceID: id, Limit: historyKept, Size: PageSize{Most: historyBytes},
+	})
 	return found.Events, err
 }
 

@@ -26,6 +26,7 @@ type ListQuery struct {
 	Limit        int
 	UpdatedSince string            // a stored timestamp: rows made or changed at or after it
 	Filters      map[string]string // query parameter → value
+	Size         PageSize
 }
 
 // Page is one page of a collection.
@@ -46,7 +47,7 @@ func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQu
 		return l.since(ctx, q.UpdatedSince, usual)
 	}
 	query, args := l.all()
-	return l.page(l.db.readPage(ctx, joinedRows(query), args))
+	return l.page(l.db.readPage(ctx, query, args, l.limit, l.size))
 }
 
 // listing is a page being looked for.
@@ -58,6 +59,7 @@ type listing struct {
 	filters int    // how many are asked for
 	where   string // the conditions that are asked for, but for updated_since
 	args    []any  // what they compare with
+	size    PageSize
 }
 
 // listing has just the conditions asked for: a statement with all of them made
@@ -87,7 +89,7 @@ func (d *DB) listing(org Organisation, c *Collection, q ListQuery) (listing, err
 			add("("+c.order+", id) < (?, ?)", order, id)
 		}
 	}
-	return listing{c, d, org, q.Limit, len(q.Filters), where.String(), args}, nil
+	return listing{c, d, org, q.Limit, len(q.Filters), where.String(), args, q.Size}, nil
 }
 
 // all is the statement of a page whose rows may have changed at any time.
@@ -118,13 +120,13 @@ func (c *Collection) sorted() string {
 func (l listing) with(more ...any) []any { return slices.Concat(l.args, more) }
 
 // page makes a page of what was read.
-func (l listing) page(resources, positions string, err error) (Page, error) {
+func (l listing) page(resources, positions string, limit int, err error) (Page, error) {
 	if err != nil {
 		return Page{}, storeError(err)
 	}
 	var page Page
 	var order, id string
-	page.Rows, page.HasMore, order, id = cut(resources, positions, l.limit)
+	page.Rows, page.HasMore, order, id = cut(resources, positions, limit)
 	if page.HasMore {
 		if l.upwards {
 			if err := json.Unmarshal([]byte(order), &order); err != nil {

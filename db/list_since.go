@@ -54,7 +54,7 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 		few = changed <= most
 	}
 	query, args := l.found(instant)
-	return l.page(l.db.readPage(ctx, joinedRows(query), args))
+	return l.page(l.db.readPage(ctx, query, args, l.limit, l.size))
 }
 
 // changed counts the list's rows that were changed since an instant, up to one
@@ -91,11 +91,11 @@ func (l listing) walk(ctx context.Context, instant string, passed int) (page Pag
 		passed = max(1, passed/(filteredPass*l.filters*l.filters))
 	}
 	query, args := l.along(instant, passed)
-	resources, positions, err := l.db.readPage(ctx, joinedRows(query), args)
+	resources, positions, limit, err := l.db.readPage(ctx, query, args, l.limit, l.size)
 	if strings.HasSuffix(positions, more) {
 		return Page{}, false, nil
 	}
-	page, err = l.page(resources, positions, err)
+	page, err = l.page(resources, positions, limit, err)
 	return page, true, err
 }
 

@@ -156,7 +156,8 @@ func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Pl
 	return made, err
 }
 
-// SetOrganisation changes plan and subscription; an empty one stays.
+// SetOrganisation changes plan and subscription; an empty one stays. Where both
+// are as they were, nothing is written.
 func (d *DB) SetOrganisation(ctx context.Context, by By, name string, plan Plan, subscription Subscription) (Organisation, error) {
 	before, err := d.Organisation(ctx, name)
 	if err != nil {
@@ -176,7 +177,14 @@ func (d *DB) SetOrganisation(ctx context.Context, by By, name string, plan Plan,
 	}
 	after := before
 	err = d.Write(ctx, by, func(tx *Tx) error {
-		var err error
+		present, err := scanOrganisation(tx.row("SELECT "+organisationColumns+" FROM organisations WHERE seq = ?", before.Org))
+		if err != nil {
+			return storeError(err)
+		}
+		if after = present; plan == present.Plan && subscription == present.Subscription {
+			return nil
+		}
+		before = present
 		after, err = scanOrganisation(tx.change(`UPDATE organisations SET plan = ?, subscription = ?, updated_at = ?
 			WHERE seq = ? RETURNING `+organisationColumns, plan, subscription, tx.At(), before.Org))
 		if err != nil {

@@ -2,6 +2,7 @@ package db
 
 import (
 	"context"
+	"errors"
 	"strconv"
 	"strings"
 )
@@ -20,14 +21,73 @@ func joinedRows(query string) string {
 	return "SELECT group_concat(resource, ','), group_concat(position || '\x1f' || id || '\x1f' || octet_length(resource), '\x1e') FROM (" + query + ")"
 }
 
-// readPage runs a query made by joinedRows and returns its two texts, "" where
-// there are no rows.
-func (d *DB) readPage(ctx context.Context, query string, args []any) (resources, positions string, err error) {
+// PageBytes is the size of the records from which a page ends early
+// (contract, section 2).
+const PageBytes = 4 << 20
+
+// ErrLargePage is returned instead of a page that takes more bytes than the
+// caller wants to take without having reserved them.
+var ErrLargePage = errors.New("the page is larger than what was asked for")
+
+// PageSize bounds the bytes that the records of a page take. One record is
+// always returned, whatever its size.
+type PageSize struct {
+	Most  int // a page ends early when it reaches them; 0 is PageBytes
+	Small int // a page that takes more is an ErrLargePage; 0 is no bound
+}
+
+func (s PageSize) most() int {
+	if s.Most > 0 {
+		return s.Most
+	}
+	return PageBytes
+}
+
+// readPage runs a query for position, id and resource and returns the resources
+// and where each stands, as joinedRows makes them; "" where there are no rows.
+// A page that would be too large has fewer rows: the limit that then holds is
+// returned, the one given if all rows were read.
+func (d *DB) readPage(ctx context.Context, query string, args []any, limit int, size PageSize) (resources, positions string, held int, err error) {
+	longest := size.most()
+	if size.Small > 0 {
+		longest = min(longest, size.Small)
+	}
 	var row [2]any // an aggregate gives one, also of nothing
-	err = d.fast.row(ctx, query, args...).Scan(&row[0], &row[1])
-	resources, _ = row[0].(string)
-	positions, _ = row[1].(string)
-	return resources, positions, err
+	err = d.fast.bounded(ctx, longest, joinedRows(query), args...).Scan(&row[0], &row[1])
+	switch {
+	case !tooLong(err):
+		resources, _ = row[0].(string)
+		positions, _ = row[1].(string)
+		return resources, positions, limit, err
+	case size.Small > 0:
+		return "", "", 0, ErrLargePage
+	}
+	return d.readRows(ctx, query, args, limit, size.most())
+}
+
+// readRows is readPage row by row, for a page that is too large to be joined by
+// SQLite. It reads one row beyond those that fit, so that the page has more.
+func (d *DB) readRows(ctx context.Context, query string, args []any, limit, most int) (resources, positions string, held int, err error) {
+	var texts, places strings.Builder
+	rows := 0
+	err = d.fast.each(ctx, func(row scanner) error {
+		var place, resource string
+		if err := row.Scan(&place, &resource); err != nil {
+			return err
+		}
+		if rows > 0 {
+			texts.WriteByte(',')
+			places.WriteByte(rowEnd)
+		}
+		texts.WriteString(resource)
+		places.WriteString(place)
+		if rows++; rows > 1 && rows <= limit && texts.Len() > most {
+			limit = rows - 1
+			return errEnough
+		}
+		return nil
+	}, "SELECT position || '\x1f' || id || '\x1f' || octet_length(resource), resource FROM ("+query+")", args...)
+	return texts.String(), places.String(), limit, err
 }
 
 // cut takes from what was read the row beyond the limit, if there is one, and

@@ -31,23 +31,81 @@ func (r *readers) init(d *DB) {
 // is read in less time than it takes to end one, so that the context counts for
 // the wait alone.
 func (r *readers) row(ctx context.Context, query string, args ...any) scanner {
-	if err := ctx.Err(); err != nil { // a free turn might be taken all the same
+	var row scanner
+	err := r.through(ctx, func(conn *connection) error {
+		row = conn.row(query, args...)
+		if failed, ok := row.(failedRow); ok && failed.err != sql.ErrNoRows { //nolint:errorlint // never wrapped
+			return failed.err
+		}
+		return nil
+	})
+	if err != nil {
 		return failedRow{err}
+	}
+	return row
+}
+
+// bounded is row for a query whose texts must not be longer than so many bytes;
+// see tooLong.
+func (r *readers) bounded(ctx context.Context, longest int, query string, args ...any) scanner {
+	var row scanner
+	err := r.through(ctx, func(conn *connection) error {
+		if err := conn.bounded.longest(longest); err != nil {
+			return err
+		}
+		row = conn.row(query, args...)
+		if err := conn.bounded.longest(sqliteTextLimit); err != nil {
+			return err
+		}
+		if failed, ok := row.(failedRow); ok && !tooLong(failed.err) {
+			return failed.err
+		}
+		return nil
+	})
+	if err != nil {
+		return failedRow{err}
+	}
+	return row
+}
+
+// errEnough ends a read of rows before the last one.
+var errEnough = errors.New("enough rows were read")
+
+// each calls do for every row that a query gives, until it returns errEnough.
+func (r *readers) each(ctx context.Context, do func(scanner) error, query string, args ...any) error {
+	return r.through(ctx, func(conn *connection) error {
+		if err := conn.each(do, query, args...); err != errEnough { //nolint:errorlint // never wrapped
+			return err
+		}
+		return nil
+	})
+}
+
+// through waits for a connection and reads through it. One on which a read
+// failed is closed: a new one may do better.
+func (r *readers) through(ctx context.Context, read func(*connection) error) error {
+	if err := ctx.Err(); err != nil { // a free turn might be taken all the same
+		return err
 	}
 	select {
 	case r.turns <- struct{}{}:
 		defer func() { <-r.turns }()
 	case <-ctx.Done():
-		return failedRow{ctx.Err()}
+		return ctx.Err()
 	}
 	conn, err := r.take(ctx)
 	if err != nil {
-		return failedRow{err}
+		return err
 	}
 	defer r.reading.Done()
-	row := conn.row(query, args...)
-	r.give(conn, row)
-	return row
+	if err = read(conn); err != nil {
+		_ = conn.close()
+		return err
+	}
+	r.mutex.Lock()
+	r.idle = append(r.idle, conn)
+	r.mutex.Unlock()
+	return nil
 }
 
 func (r *readers) take(ctx context.Context) (*connection, error) {
@@ -61,23 +119,12 @@ func (r *readers) take(ctx context.Context) (*connection, error) {
 		conn, r.idle = r.idle[last], r.idle[:last]
 	} else {
 		var err error
-		if conn, err = r.db.connect(ctx, "ro"); err != nil {
+		if conn, err = r.db.connectBounded(ctx); err != nil {
 			return nil, err
 		}
 	}
 	r.reading.Add(1)
 	return conn, nil
-}
-
-// give puts a connection back, unless it failed: a new one may do better.
-func (r *readers) give(conn *connection, row scanner) {
-	if failed, ok := row.(failedRow); ok && failed.err != sql.ErrNoRows { //nolint:errorlint // never wrapped
-		_ = conn.close()
-		return
-	}
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.idle = append(r.idle, conn)
 }
 
 // close waits for the queries under way, and lets no other begin.

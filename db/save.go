@@ -175,13 +175,18 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 	case at[:minute] < declared[:minute]: // people tell minutes
 		return &Error{Code: Invalid, Param: "at", Message: "at must not be before the incident was declared, " + declared}
 	}
+	note := "Notified " + n.To + " on " + at
+	if n.Reference != "" {
+		note += ", reference " + n.Reference
+	}
+	if repeated, err := tx.notifiedBefore(known.seq, at, note); repeated || err != nil {
+		return err
+	}
 	if _, err := tx.exec("UPDATE incidents SET notified_at = ?, updated_at = ? WHERE seq = ?", at, tx.At(), known.seq); err != nil {
 		return err
 	}
-	note := "Notified " + n.To + " on " + at
 	changes := Changes{"notified_at": {From: before, To: at}, "notified": {To: n.To}}
 	if n.Reference != "" {
-		note += ", reference " + n.Reference
 		changes["reference"] = Change{To: n.Reference}
 	}
 	if _, err := tx.exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
@@ -189,4 +194,12 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 		return err
 	}
 	return tx.AuditChange("incident", "notified", id, changes)
+}
+
+// notifiedBefore tells whether the latest notification of an incident is the same.
+func (tx *Tx) notifiedBefore(incident int64, at, note string) (same bool, err error) {
+	err = tx.row(`SELECT EXISTS (SELECT 1 FROM incidents i WHERE i.seq = ?1 AND i.notified_at = ?2 AND ?3 = (
+		SELECT note FROM incident_timeline t WHERE t.incident_seq = i.seq AND t.note LIKE 'Notified %' ORDER BY t.seq DESC LIMIT 1))`,
+		incident, at, note).Scan(&same)
+	return same, storeError(err)
 }

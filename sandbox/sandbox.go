@@ -8,7 +8,6 @@ import (
 	_ "embed"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"sync/atomic"
 	"time"
@@ -41,21 +40,21 @@ const firstOwnID = 900_000
 // stays.
 type Sandbox struct {
 	*db.DB
-	folder string
+	folder *Folder
 }
 
 // Open fills a throwaway file with the fixtures. Two of them, of whatever
 // builds, answer byte for byte the same.
 func Open(ctx context.Context, document *openapi.Document) (*Sandbox, error) {
-	folder, err := os.MkdirTemp("", "govsvc-sandbox-")
+	folder, err := NewFolder()
 	if err != nil {
-		return nil, fmt.Errorf("a folder for the sandbox: %w", err)
+		return nil, err
 	}
 	s := &Sandbox{folder: folder}
 	var ids atomic.Int64
 	ids.Store(firstOwnID)
 	s.DB, err = db.Open(ctx, db.Options{
-		Path:   filepath.Join(folder, "sandbox.db"),
+		Path:   filepath.Join(folder.Path, "sandbox.db"),
 		Now:    func() time.Time { return now },
 		NewID:  func() string { return fmt.Sprintf("00000000-0000-0000-0000-%012d", ids.Add(1)) },
 		Random: constant{},
@@ -76,7 +75,7 @@ func (s *Sandbox) Close() error {
 	if s.DB != nil {
 		err = s.DB.Close()
 	}
-	return errors.Join(err, os.RemoveAll(s.folder))
+	return errors.Join(err, s.folder.Remove())
 }
 
 func (s *Sandbox) fill(ctx context.Context, document *openapi.Document) error {

@@ -58,6 +58,11 @@ func (x *exchange) send(answer api.Answer) {
 			body = compress(body)
 		}
 	}
+	held := len(body)
+	if x.read != nil && compressed {
+		held += len(answer.Body) // which is as long in memory
+	}
+	x.memory.Settle(int64(held))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	x.w.WriteHeader(answer.Status)
 	x.write(body)

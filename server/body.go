@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 
+	"govsvc/db"
 	"govsvc/server/api"
 	"govsvc/server/limit"
 	"govsvc/server/openapi"
@@ -122,7 +123,21 @@ func (x *exchange) bindQuery(op *route) (openapi.Values, error) {
 	if err != nil {
 		return nil, &api.Error{Code: api.InvalidParameter, Message: "the query is not well-formed; escape names and values"}
 	}
-	return op.Query(query)
+	values, err := op.Query(query)
+	if err != nil && len(query["cursor"]) == 1 && op.Parameter("cursor") != nil {
+		err = cursorFault(err, query.Get("cursor"))
+	}
+	return values, err
+}
+
+// cursorFault turns a fault of a cursor that was given into invalid_cursor: a
+// blank one or one with a NUL was not issued either. An empty one stays an
+// invalid parameter, as any other empty value (contract, section 2).
+func cursorFault(err error, cursor string) error {
+	if cursor != "" && api.Refusal(err).Param == "cursor" {
+		return db.ErrCursor
+	}
+	return err
 }
 
 // bind checks query and body against the document.

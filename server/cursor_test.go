@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-	"unicode/utf8"
 
 	"govsvc/db"
 )
@@ -94,6 +93,7 @@ func alterations(cursor string) map[string]string {
 	all := map[string]string{
 		"a word": "nonsense", "a number": "25", "an id": "00000000-0000-0000-0000-000000000201",
 		"doubled": cursor + cursor, "with padding": cursor + "=", "with a dot": cursor + ".",
+		"a blank": " ", "blanks": "   ", "a tab": "\t", "a no-break space": "\u00a0", "a NUL": cursor + "\x00", "invalid UTF-8": cursor + "\xff",
 		"with a blank": cursor + " ", "behind a blank": " " + cursor,
 		"with a new line": cursor + "\n", "with a new line inside": cursor[:5] + "\r\n" + cursor[5:],
 		"in upper case": strings.ToUpper(cursor), "with a quote": cursor + `"`,
@@ -164,7 +164,7 @@ func FuzzCursor(f *testing.F) {
 			r := row{path: path + "?limit=1&cursor=" + url.QueryEscape(cursor), key: key}
 			switch {
 			case cursor == good:
-			case strings.TrimSpace(cursor) == "" || !utf8.ValidString(cursor) || strings.Contains(cursor, "\x00"):
+			case cursor == "":
 				r.status, r.code, r.param = 400, "invalid_parameter", "cursor"
 			default:
 				r.status, r.code, r.param = 400, "invalid_cursor", "cursor"

@@ -4,11 +4,11 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base32"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"maps"
+	"math"
 	"net/http"
 	"runtime/debug"
 	"strconv"
@@ -34,12 +34,15 @@ type exchange struct {
 	caller     *api.Caller // once the credential has been checked
 	read       *keptAnswer // of a read
 	fetched    bool        // the body was asked for
-	seen       *observed   // nil where nobody wants to know
+	memory     limit.Reservation
+	counted    string    // the key that the request is in progress for
+	seen       *observed // nil where nobody wants to know
 }
 
 // serve answers one request of an operation.
 func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *route) {
 	x := s.begin(w, r)
+	defer x.end()
 	if x.seen != nil {
 		x.seen.operation = op.ID
 	}
@@ -101,7 +104,7 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 	if keep {
 		q.org, q.test = x.caller.Organisation.Org, x.caller.Test
 		if x.read = x.kept.find(x.generation, q); x.read != nil {
-			return x.read.Answer, nil
+			return x.read.Answer, x.reserve(int64(len(x.read.Body)))
 		}
 	}
 	in, err := x.bind(op, nil)
@@ -112,6 +115,10 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 		x.read = op.always
 		return x.read.Answer, nil
 	}
+	if err := x.reserve(limit.SmallResponse); err != nil {
+		return api.Answer{}, err
+	}
+	in.Large = x.large
 	answer, err := x.runRead(op.run, in)
 	if err != nil {
 		return answer, err
@@ -161,6 +168,13 @@ func (x *exchange) admit() error {
 		x.state = x.keys.Peek(key.ID, rate)
 		return err
 	}
+	if !x.inProgress.Begin(key.ID) {
+		x.state = x.keys.Peek(key.ID, rate)
+		x.state.RetryAfter = time.Second
+		x.Metrics.Refused(metrics.Key)
+		return x.limited("this key has too many requests in progress at once; wait for some of their responses")
+	}
+	x.counted = key.ID
 	if x.state = x.keys.Allow(key.ID, rate); !x.state.Allowed {
 		x.Metrics.Refused(metrics.Key)
 		return x.limited("this key has no requests left for now; wait as Retry-After says")
@@ -207,12 +221,29 @@ func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, er
 // limitAddress takes one of the requests that the client's address has without
 // a valid key.
 func (x *exchange) limitAddress() *api.Error {
-	x.state = x.addresses.Allow(x.address, limit.Rate{PerMinute: x.AnonymousPerMinute})
+	x.state = x.anonymous(x.addresses.Allow(x.address, limit.Rate{PerMinute: x.AnonymousPerMinute}))
 	if x.state.Allowed {
 		return nil
 	}
 	x.Metrics.Refused(metrics.Address)
 	return x.limited("this address has made too many requests without a valid key; wait as Retry-After says")
+}
+
+// Limits shown to callers without a key where --anonymous-rpm sets none.
+const (
+	unlimitedPerMinute = 1_000_000
+	unlimitedPerDay    = unlimitedPerMinute * minutesPerDay
+	minutesPerDay      = 24 * 60
+)
+
+// anonymous completes the state of an address for the response headers. No count
+// is kept of its day: the limit shown is what the limit per minute allows in one.
+func (s *Server) anonymous(state limit.Decision) limit.Decision {
+	if state.Limit == math.MaxInt32 { // no limit: see limit.Decision
+		state.Limit, state.Remaining = unlimitedPerMinute, unlimitedPerMinute
+	}
+	state.Day = min(minutesPerDay*state.Limit, unlimitedPerDay)
+	return state
 }
 
 func (x *exchange) limited(message string) *api.Error {
@@ -338,7 +369,7 @@ func (x *exchange) fail(err error) {
 	x.limitHeaders()
 	x.leaveBody()
 	h.Set("Content-Type", api.JSON)
-	body, err := json.Marshal(errorEnvelope{errorBody{how.kind, refusal.Code, refusal.Message, refusal.Param, x.requestID}})
+	body, err := api.EncodeJSON(errorEnvelope{errorBody{how.kind, refusal.Code, refusal.Message, refusal.Param, x.requestID}})
 	if err != nil {
 		x.Logger.Error("error envelope", "error", err)
 	}
@@ -378,7 +409,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			}
 			x := s.begin(w, r)
 			s.Logger.Error("panic", "request_id", x.requestID, "panic", problem, "method", r.Method, "path", shown(r.URL.Path), "stack", string(debug.Stack()))
-			x.state = s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute})
+			x.state = s.anonymous(s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute}))
 			x.fail(errPanic)
 		}()
 		next.ServeHTTP(w, r)

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -53,7 +52,7 @@ func (s *Server) index() (api.Answer, error) {
 			page.Operations = append(page.Operations, indexOperation{op.ID, op.Method, op.Path, op.Scope, op.Summary})
 		}
 	}
-	body, err := json.Marshal(page)
+	body, err := api.EncodeJSON(page)
 	return jsonAnswer(http.StatusOK, body), err
 }
 

@@ -77,7 +77,7 @@ func TestDayCap(t *testing.T) {
 	s.get(t, "/risks", key)
 	s.flush(t)
 	s.get(t, "/risks", key)
-	const slot = 5 * 60
+	const slot = 60
 	spent := row{path: "/risks", key: key, status: 429, code: "rate_limit_exceeded", has: []string{"Retry-After: " + strconv.Itoa(86400+slot) + "\r"}}
 	s.ask(t, spent)
 	s.flush(t)
@@ -153,17 +153,17 @@ func TestAddressLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(6))
 	key := s.key(t, "read:risks")
-	const none = 1<<31 - 1
+	const day = 6 * 1440 // what six a minute allow
 	s.run(t, []row{
-		{path: "/", has: limits(6, 5, 10, none)},
-		{path: "/openapi.json", has: limits(6, 4, 20, none)},
-		{path: "/risks", status: 401, code: "missing_credential", has: limits(6, 3, 30, none)},
-		{path: "/risks", key: "nonsense", status: 401, code: "invalid_api_key", has: limits(6, 2, 40, none)},
-		{path: "/nothing", status: 404, code: "not_found", has: limits(6, 1, 50, none)},
-		{method: "PUT", path: "/scores", status: 405, code: "method_not_allowed", has: limits(6, 0, 60, none)},
+		{path: "/", has: limits(6, 5, 10, day)},
+		{path: "/openapi.json", has: limits(6, 4, 20, day)},
+		{path: "/risks", status: 401, code: "missing_credential", has: limits(6, 3, 30, day)},
+		{path: "/risks", key: "nonsense", status: 401, code: "invalid_api_key", has: limits(6, 2, 40, day)},
+		{path: "/nothing", status: 404, code: "not_found", has: limits(6, 1, 50, day)},
+		{method: "PUT", path: "/scores", status: 405, code: "method_not_allowed", has: limits(6, 0, 60, day)},
 	})
 	for _, r := range []row{{path: "/"}, {path: "/risks"}, {path: "/risks", key: "nonsense"}, {path: "/nothing"}, {path: "/", header: header("Service-Version", "x")}} {
-		r.status, r.code, r.has = 429, "rate_limit_exceeded", append(limits(6, 0, 60, none), "Retry-After: 10\r")
+		r.status, r.code, r.has = 429, "rate_limit_exceeded", append(limits(6, 0, 60, day), "Retry-After: 10\r")
 		s.ask(t, r)
 	}
 	s.get(t, "/risks", key)
@@ -176,9 +176,9 @@ func TestAddressLimit(t *testing.T) {
 func TestNoAddressLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	const none = 1<<31 - 1
+	const minute, day = 1_000_000, 1_440_000_000 // shown where no limit is set
 	for range 50 {
-		s.ask(t, row{path: "/risks", status: 401, code: "missing_credential", has: limits(none, none, 0, none)})
+		s.ask(t, row{path: "/risks", status: 401, code: "missing_credential", has: limits(minute, minute, 0, day)})
 	}
-	s.ask(t, row{path: "/", has: limits(none, none, 0, none)})
+	s.ask(t, row{path: "/", has: limits(minute, minute, 0, day)})
 }

@@ -61,6 +61,8 @@ func TestMCPBadCalls(t *testing.T) {
 		{`{"name":"list_risks","arguments":{"updated_since":"evil"}}`, "updated_since", "updated_since must be a date (YYYY-MM-DD) or an RFC 3339 timestamp"},
 		{`{"name":"list_risks","arguments":{"updated_since":20260101}}`, "updated_since", "updated_since must be a date"},
 		{`{"name":"list_risks","arguments":{"cursor":"evil"}}`, "cursor", "cursor was not issued by this list"},
+		{`{"name":"list_risks","arguments":{"cursor":" "}}`, "cursor", "cursor was not issued by this list"},
+		{`{"name":"list_risks","arguments":{"cursor":"a\u0000b"}}`, "cursor", "cursor was not issued by this list"},
 		{`{"name":"list_risks","arguments":{"cursor":""}}`, "cursor", "cursor must not be empty"},
 		{`{"name":"list_risks","arguments":{"cursor":"` + first.Next + `"}}`, "cursor", "cursor was not issued by this list"},
 		{`{"name":"list_kpis","arguments":{"code":""}}`, "code", "code must"},

@@ -67,7 +67,7 @@ func greeting(protocolVersion, version string) ([]byte, error) {
 		Name    string `json:"name"`
 		Version string `json:"version"`
 	}
-	return json.Marshal(struct {
+	return api.EncodeJSON(struct {
 		ProtocolVersion string                    `json:"protocolVersion"`
 		Capabilities    map[string]map[string]any `json:"capabilities"`
 		ServerInfo      implementation            `json:"serverInfo"`
@@ -122,7 +122,7 @@ func listOfTools(tools []*openapi.Tool) ([]byte, error) {
 	for _, t := range tools {
 		list.Tools = append(list.Tools, shown{t.Name, t.Title, t.Description, t.Input, t.Output, annotations{ReadOnly: true}})
 	}
-	return json.Marshal(list)
+	return api.EncodeJSON(list)
 }
 
 // param is a member of params as it was sent; nil if absent.

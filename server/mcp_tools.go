@@ -1,10 +1,13 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
+	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/server/limit"
 	"govsvc/server/openapi"
 )
 
@@ -32,13 +35,22 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	arguments := f.param("arguments")
 	q := question{org: x.caller.Organisation.Org, test: x.caller.Test, op: t.op, tool: true, query: string(arguments)}
 	if known := x.kept.find(x.generation, q); known != nil {
+		if err := x.reserve(int64(len(known.Body))); err != nil {
+			return failedAnswer(f.id, x.toolError(err)), nil
+		}
 		return resultAnswer(f.id, known.Body), nil
 	}
 	values, err := t.op.Arguments(arguments)
 	if err != nil {
+		if t.op.Parameter("cursor") != nil {
+			err = cursorFault(err, cursorOf(arguments))
+		}
 		return api.Answer{}, t.badArgument(api.Refusal(err))
 	}
-	answer, err := x.runRead(t.run, api.Input{Query: values})
+	if err := x.reserve(limit.SmallResponse); err != nil {
+		return failedAnswer(f.id, x.toolError(err)), nil
+	}
+	answer, err := x.runRead(t.run, api.Input{Query: values, Large: x.large, PageBytes: toolPage})
 	if err != nil {
 		if refusal := api.Refusal(err); failures[refusal.Code].status == http.StatusBadRequest {
 			return api.Answer{}, t.badArgument(refusal)
@@ -48,6 +60,20 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	result := structuredResult(answer.Body)
 	x.kept.keep(x.generation, q, &keptAnswer{Answer: api.Answer{Body: result}})
 	return resultAnswer(f.id, result), nil
+}
+
+// toolPage is where a page of a tool ends early, in bytes: its result holds the
+// page as text and as structured content, and must stay below 4 MB, too. Quotes
+// take two bytes in the text.
+const toolPage = db.PageBytes / 3
+
+// cursorOf is the cursor among a tool's arguments; "" where there is none that is
+// a text.
+func cursorOf(arguments []byte) string {
+	var given struct{ Cursor any }
+	_ = json.Unmarshal(arguments, &given) // arguments that are no object have no cursor
+	cursor, _ := given.Cursor.(string)
+	return cursor
 }
 
 // badArgument says which argument is wrong and what is allowed. The name of an

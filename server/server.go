@@ -68,6 +68,9 @@ type Config struct {
 	AnonymousPerMinute int
 	// Pages stand beside the API: the dashboard. nil is none.
 	Pages Pages
+	// Responses bounds the bytes that responses hold until they are sent; nil is a
+	// budget of the usual size.
+	Responses *limit.Budget
 }
 
 // Pages answer what is not below the API's path.
@@ -88,7 +91,12 @@ type Server struct {
 	sandbox         lazy
 	ready           readiness
 	kept            *kept
+	inProgress      *limit.InProgress // requests, by key
 }
+
+// requestsAtOnce is how many requests of one key may be in progress (contract,
+// section 2).
+const requestsAtOnce = 256
 
 // keysInMemory bounds the keys, and the addresses, whose state is held.
 const keysInMemory = 100_000
@@ -114,6 +122,11 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		verifier:  newVerifier(config.Store),
 		sandbox:   lazy{open: config.Sandbox},
 		kept:      newKept(config.KeepAnswers),
+
+		inProgress: limit.NewInProgress(requestsAtOnce),
+	}
+	if s.Responses == nil {
+		s.Responses = limit.NewBudget(0, 0)
 	}
 	if s.mcp, err = newMCP(config, functions); err != nil {
 		return nil, err
@@ -271,6 +284,7 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 // for its key, if that is valid, or else for its address.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
 	x := s.begin(w, r)
+	defer x.end()
 	if err := x.admit(); err != nil {
 		if limited := api.Refusal(err); limited.Code == api.RateLimitExceeded {
 			refusal = limited

@@ -46,6 +46,34 @@ func TestNothingChanged(t *testing.T) {
 	d.holds(t, "events", "SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'", "3")
 }
 
+// TestRepeatedCheckins: a batch whose points are all stored already is a 201 and
+// leaves no trace. Of a batch that repeats some, the others alone are written.
+func TestRepeatedCheckins(t *testing.T) {
+	t.Parallel()
+	d, _ := kpiDesk(t)
+	const m, q = `"key_result_code":"M","value":82.5,"period_start":"2026-09-01","note":"N"`, `"key_result_code":"Q","value":7`
+	d.tell(t, batch(m, q))
+	d.clock.advance(time.Hour)
+	before := d.cells(t, "SELECT code, updated_at FROM kpis ORDER BY seq")
+	for _, w := range []write{batch(m, q), batch(q), batch(m, m), batch(`"key_result_code":"Q","value":7.0,"source":"api"`)} {
+		const data = "SELECT (SELECT count(*) FROM audit_events), (SELECT group_concat(updated_at || value) FROM kpi_checkins), (SELECT group_concat(updated_at) FROM kpis)"
+		was := d.cells(t, data)
+		d.tell(t, w)
+		if is := d.cells(t, data); is != was {
+			t.Errorf("%s: the file changed from %s to %s", w.about(), was, is)
+		}
+	}
+	d.tell(t, batch(m, `"key_result_code":"Q","value":8`))
+	after := d.cells(t, "SELECT code, updated_at FROM kpis ORDER BY seq")
+	if before == after || !strings.Contains(after, "M|"+stored(start)) {
+		t.Errorf("of two key results one has changed, the other at %s: %s", stored(start), after)
+	}
+	changes := d.cells(t, "SELECT json_extract(event, '$.metadata.changes') FROM audit_events WHERE action = 'api.write.kpi_checkin' ORDER BY seq DESC LIMIT 1")
+	if !strings.Contains(changes, "Q ") || strings.Contains(changes, "M ") {
+		t.Errorf("the event tells of %s, want the changed one alone", changes)
+	}
+}
+
 // TestWriteAudit: one event a change, field by field, with who and what request.
 func TestWriteAudit(t *testing.T) {
 	t.Parallel()

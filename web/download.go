@@ -26,6 +26,7 @@ func (d *download) Write(p []byte) (int, error) {
 
 func (d *download) begin() {
 	d.begun = true
+	d.memory.Settle(sentMemory)
 	h := d.w.Header()
 	h.Set("Content-Type", d.contentType)
 	h.Set("Content-Disposition", disposition(d.name))

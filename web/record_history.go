@@ -68,8 +68,12 @@ func fieldChanges(event api.AuditEvent) []fieldChange {
 	return list
 }
 
-// valueText is a value of a member in words.
+// valueText is a value of a member in words. The audit log has a length and a
+// digest of a long one.
 func valueText(member string, value any) string {
+	if long, ok := value.(map[string]any); ok && len(long) == 2 && long["length"] != nil && long["sha256"] != nil {
+		return "Long text, " + text(long["length"]) + " bytes, SHA-256 " + text(long["sha256"])
+	}
 	said := text(value)
 	if _, _, ok := moment(said); ok {
 		return utc(said)

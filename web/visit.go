@@ -24,6 +24,7 @@ type visit struct {
 	requestID string
 	session   db.Session  // zero where nobody has signed in
 	caller    *api.Caller // nil then
+	memory    limit.Reservation
 }
 
 // answer is the way that every request of a page goes.
@@ -50,6 +51,11 @@ func (v *visit) run() error {
 	if err != nil || !admitted {
 		return err
 	}
+	end, err := v.begin()
+	if err != nil {
+		return err
+	}
+	defer end()
 	if v.page.files {
 		end, err := v.uploads.begin(v.session.User.ID)
 		if err != nil {
@@ -61,6 +67,9 @@ func (v *visit) run() error {
 		return err
 	}
 	if ok, err := v.confirm(); err != nil || !ok {
+		return err
+	}
+	if err := v.reserve(); err != nil {
 		return err
 	}
 	return v.page.do(v)
@@ -205,6 +214,7 @@ func (v *visit) recover() {
 func (v *visit) send(status int, body *bytes.Buffer) {
 	v.w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	v.w.Header().Set("Content-Length", strconv.Itoa(body.Len()))
+	v.memory.Settle(int64(body.Cap()))
 	v.w.WriteHeader(status)
 	_, _ = v.w.Write(body.Bytes()) // the client may be gone; nobody else is told
 }

@@ -14,6 +14,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/server/limit"
 	"govsvc/server/openapi"
 )
 
@@ -39,6 +40,9 @@ type Config struct {
 	Secure func(*http.Request) bool
 	// FirstLink makes the first admin; nil where there are users already.
 	FirstLink *FirstLink
+	// Responses bounds the bytes that responses hold until they are sent; nil is a
+	// budget of the usual size.
+	Responses *limit.Budget
 }
 
 // Site answers the requests of the dashboard.
@@ -55,7 +59,8 @@ type Site struct {
 	shown     *held[once]        // what is shown once; see visit.keepOnce
 	imports   *importing
 	uploads   uploads
-	verifying sync.Mutex // held while the audit log is verified
+	progress  *limit.InProgress // requests, by user
+	verifying sync.Mutex        // held while the audit log is verified
 }
 
 // How long the server remembers what a browser comes back for, and how much of
@@ -76,6 +81,10 @@ func New(config Config) (*Site, error) {
 		imports:  newImporting(config.Store.Now),
 		uploads:  uploads{users: map[string]int{}},
 		families: map[string]api.Family{},
+		progress: limit.NewInProgress(requestsAtOnce),
+	}
+	if s.Responses == nil {
+		s.Responses = limit.NewBudget(0, 0)
 	}
 	for _, family := range api.Families(config.Document) {
 		s.families[family.Object] = family

@@ -12,6 +12,8 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"govsvc/server/api"
 )
 
 // functions are those that templates may call. Numbers, times and values of
@@ -53,7 +55,7 @@ func text(value any) string {
 		}
 		return strings.Join(parts, ", ")
 	case map[string]any:
-		body, _ := json.Marshal(v) // came from JSON
+		body, _ := api.EncodeJSON(v) // came from JSON
 		return string(body)
 	case fmt.Stringer:
 		return v.String()

@@ -5,6 +5,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -23,6 +24,32 @@ type Input struct {
 	ID    string // of the record in the path
 	Query openapi.Values
 	Body  map[string]any
+	// Large waits until the process has room for a large response. It is called
+	// before one is built; nil is room at all times.
+	Large func(context.Context) error
+	// PageBytes is where a page of a list ends early; 0 is db.PageBytes.
+	PageBytes int
+}
+
+// SmallPage is what the records of a page may take before Large has been called,
+// in bytes.
+const SmallPage = 128 << 10
+
+// sized calls read for a page, and again with room for a large one if the page
+// turns out to be large.
+func (in Input) sized(ctx context.Context, read func(db.PageSize) error) error {
+	size := db.PageSize{Most: in.PageBytes}
+	if in.Large == nil {
+		return read(size)
+	}
+	size.Small = SmallPage
+	err := read(size)
+	if errors.Is(err, db.ErrLargePage) {
+		if err = in.Large(ctx); err == nil {
+			err = read(db.PageSize{Most: in.PageBytes})
+		}
+	}
+	return err
 }
 
 // record is the body as a record to be stored, over defaults.

@@ -19,7 +19,12 @@ func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Answer, error) {
 	if q.Until, err = instant(in.Query, "until"); err != nil {
 		return Answer{}, err
 	}
-	page, err := c.Store.AuditEvents(ctx, c.Organisation, q)
+	var page db.AuditPage
+	err = in.sized(ctx, func(size db.PageSize) (err error) {
+		q.Size = size
+		page, err = c.Store.AuditEvents(ctx, c.Organisation, q)
+		return err
+	})
 	if err != nil {
 		return Answer{}, err
 	}

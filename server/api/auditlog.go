@@ -66,7 +66,7 @@ func SearchAudit(ctx context.Context, c *Caller, s AuditSearch) (AuditSearchPage
 func (s AuditSearch) query() (db.AuditSearch, error) {
 	q := db.AuditSearch{
 		Actor: s.Actor, Action: s.Action, ResourceType: s.ResourceType, ResourceID: s.ResourceID,
-		Cursor: s.Cursor, Limit: s.Limit,
+		Cursor: s.Cursor, Limit: s.Limit, Size: db.PageSize{Most: viewBytes},
 	}
 	for param, value := range map[string]string{
 		"actor": s.Actor, "action": s.Action, "resource_type": s.ResourceType, "resource_id": s.ResourceID,

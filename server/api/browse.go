@@ -23,7 +23,7 @@ type View struct {
 	Search  string // words that the record's texts must all hold, in either case
 	Sort    string // "title", or "-title" for the greatest first; "" is the API's order
 	Cursor  string // ViewPage.Next or Previous of the same family and sort
-	Limit   int    // records a page, at most 200; 0 is 25
+	Limit   int    // records a page, at most 200; 0 is 25; fewer where they take 1 MB
 }
 
 // ViewPage is a page of a view.
@@ -43,7 +43,8 @@ type Record = map[string]any
 const (
 	viewLimit   = 25
 	viewMost    = 200
-	searchMost  = 200 // characters
+	viewBytes   = 1 << 20 // of records, decoded at once for people to look at
+	searchMost  = 200     // characters
 	searchWords = 8
 	filterMost  = 200 // characters, as keys have
 )
@@ -95,7 +96,9 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 
 // browseQuery checks a view.
 func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
-	q := db.BrowseQuery{Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, Filters: map[string][]string{}}
+	q := db.BrowseQuery{
+		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, Filters: map[string][]string{}, Size: db.PageSize{Most: viewBytes},
+	}
 	p := plainFamily(object)
 	if p == nil || p.columns == nil {
 		return q, noFamily(object)

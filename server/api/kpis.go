@@ -28,7 +28,7 @@ func CreateKpiCheckins(ctx context.Context, c *Caller, in Input) (Answer, error)
 		if err != nil {
 			return nil, err
 		}
-		return json.Marshal(checkinBatch{"kpi_checkin_batch", len(recorded), recorded})
+		return EncodeJSON(checkinBatch{"kpi_checkin_batch", len(recorded), recorded})
 	})
 }
 

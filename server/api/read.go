@@ -22,7 +22,12 @@ func list(collection *db.Collection) Operation {
 		if q.UpdatedSince, err = instant(in.Query, "updated_since"); err != nil {
 			return Answer{}, err
 		}
-		page, err := c.Store.List(ctx, c.Organisation, collection, q)
+		var page db.Page
+		err = in.sized(ctx, func(size db.PageSize) (err error) {
+			q.Size = size
+			page, err = c.Store.List(ctx, c.Organisation, collection, q)
+			return err
+		})
 		if err != nil {
 			return Answer{}, err
 		}
@@ -33,8 +38,15 @@ func list(collection *db.Collection) Operation {
 // current makes the operation that reads the one current object of a family;
 // its data is null when the organisation has none yet.
 func current(object string, read func(*db.DB, context.Context, db.Organisation) ([]byte, error)) Operation {
-	return func(ctx context.Context, c *Caller, _ Input) (Answer, error) {
-		resource, err := read(c.Store, ctx, c.Organisation)
+	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
+		var resource []byte
+		err := in.sized(ctx, func(size db.PageSize) (err error) {
+			resource, err = read(c.Store, ctx, c.Organisation)
+			if err == nil && size.Small > 0 && len(resource) > size.Small {
+				resource, err = nil, db.ErrLargePage
+			}
+			return err
+		})
 		if err != nil {
 			return Answer{}, err
 		}

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"encoding/json"
 	"slices"
 
 	"govsvc/db"
@@ -73,7 +72,7 @@ func DeleteWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer
 		if err := tx.DeleteSubscription(in.ID); err != nil {
 			return nil, err
 		}
-		return json.Marshal(subscriptionDeleted{"webhook_subscription_deleted", in.ID, true})
+		return EncodeJSON(subscriptionDeleted{"webhook_subscription_deleted", in.ID, true})
 	})
 }
 
@@ -111,7 +110,7 @@ func TestWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, 
 		if err := tx.AuditPing(in.ID, delivery, message.ID, report.Outcome); err != nil {
 			return nil, err
 		}
-		return json.Marshal(report)
+		return EncodeJSON(report)
 	})
 }
 

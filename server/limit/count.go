@@ -6,11 +6,11 @@ import (
 	"time"
 )
 
-// Count is a number of requests of a subject in five minutes: what is saved
+// Count is a number of requests of a subject in one minute: what is saved
 // for the day to survive a restart. Counts of one subject and slot add up.
 type Count struct {
 	Subject  string
-	Slot     int64 // start of the five minutes, in Unix seconds
+	Slot     int64 // start of the minute, in Unix seconds
 	Requests int
 }
 

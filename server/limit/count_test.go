@@ -55,23 +55,23 @@ func TestUnsaved(t *testing.T) {
 	ask(limiter, "b", 100, fiveADay)
 	ask(limiter, "a", 2, fiveADay)
 	ask(limiter, "uncounted", 2, limit.Rate{PerMinute: 10})
-	clock.move(299 * time.Second)
+	clock.move(59 * time.Second)
 	ask(limiter, "a", 1, fiveADay)
 	clock.move(time.Second)
 	ask(limiter, "a", 1, fiveADay)
-	first := []limit.Count{{"a", start, 3}, {"a", start + 300, 1}, {"b", start, 5}}
+	first := []limit.Count{{"a", start, 3}, {"a", start + 60, 1}, {"b", start, 5}}
 	expect("the first time", first)
 	expect("once cleared", nil)
 
 	ask(limiter, "a", 1, fiveADay)
 	limiter.Restore(first)
 	limiter.Restore([]limit.Count{{"b", start, 1}})
-	expect("restored, with new ones", []limit.Count{{"a", start, 3}, {"a", start + 300, 2}, {"b", start, 6}})
+	expect("restored, with new ones", []limit.Count{{"a", start, 3}, {"a", start + 60, 2}, {"b", start, 6}})
 
 	limiter.Restore(first)
-	clock.move(24*time.Hour + 5*time.Minute)
+	clock.move(24*time.Hour + time.Minute)
 	limiter.Restore(first)
-	expect("older than a day when restored", []limit.Count{{"a", start, 3}, {"a", start + 300, 1}, {"b", start, 5}})
+	expect("older than a day when restored", []limit.Count{{"a", start, 3}, {"a", start + 60, 1}, {"b", start, 5}})
 
 	ask(limiter, "a", 1, fiveADay)
 	clock.move(25 * time.Hour)
@@ -88,23 +88,23 @@ func TestLoad(t *testing.T) {
 		retry     time.Duration
 	}{
 		"this slot":          {[]limit.Count{{"a", start, 2}}, 3, 0},
-		"added up":           {[]limit.Count{{"a", start, 2}, {"a", start - 300, 1}, {"a", start, 1}}, 1, 0},
+		"added up":           {[]limit.Count{{"a", start, 2}, {"a", start - 60, 1}, {"a", start, 1}}, 1, 0},
 		"of another":         {[]limit.Count{{"b", start, 5}}, 5, 0},
-		"more than allowed":  {[]limit.Count{{"a", start, 500}}, 0, 24*time.Hour + 3*time.Minute},
-		"at the edge":        {[]limit.Count{{"a", start - day, 5}}, 0, 3 * time.Minute},
-		"past the edge":      {[]limit.Count{{"a", start - day - 300, 5}}, 5, 0},
-		"within this slot":   {[]limit.Count{{"a", start + 60, 5}}, 0, 24*time.Hour + 3*time.Minute},
-		"between two slots":  {[]limit.Count{{"a", start - day - 299, 5}}, 0, 3 * time.Minute},
-		"in the future":      {[]limit.Count{{"a", start + 400*day, 5}}, 0, 24*time.Hour + 3*time.Minute},
+		"more than allowed":  {[]limit.Count{{"a", start, 500}}, 0, 24*time.Hour + 36*time.Second},
+		"at the edge":        {[]limit.Count{{"a", start - day, 5}}, 0, 36 * time.Second},
+		"past the edge":      {[]limit.Count{{"a", start - day - 60, 5}}, 5, 0},
+		"within this slot":   {[]limit.Count{{"a", start + 12, 5}}, 0, 24*time.Hour + 36*time.Second},
+		"between two slots":  {[]limit.Count{{"a", start - day - 59, 5}}, 0, 36 * time.Second},
+		"in the future":      {[]limit.Count{{"a", start + 400*day, 5}}, 0, 24*time.Hour + 36*time.Second},
 		"in no time at all":  {[]limit.Count{{"a", math.MinInt64, 5}, {"a", 0, 5}}, 5, 0},
-		"in no time to come": {[]limit.Count{{"a", 1 << 50, 5}}, 0, 24*time.Hour + 3*time.Minute},
+		"in no time to come": {[]limit.Count{{"a", 1 << 50, 5}}, 0, 24*time.Hour + 36*time.Second},
 		"nothing":            {[]limit.Count{{"a", start, 0}, {"a", start, -3}}, 5, 0},
-		"too many to count":  {[]limit.Count{{"a", start, math.MaxInt}, {"a", start - 300, math.MaxInt}}, 0, 24*time.Hour + 3*time.Minute},
+		"too many to count":  {[]limit.Count{{"a", start, math.MaxInt}, {"a", start - 60, math.MaxInt}}, 0, 24*time.Hour + 36*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock := newClock()
-			clock.move(2 * time.Minute)
+			clock.move(24 * time.Second)
 			limiter := limit.New(clock.now, 10)
 			limiter.Load(row.counts)
 			d := limiter.Peek("a", fiveADay)
@@ -150,7 +150,7 @@ func TestSetBack(t *testing.T) {
 	restarted.Load(counts)
 	before := limiter.Peek("a", limit.Rate{PerDay: 2}).RetryAfter
 	after := restarted.Peek("a", limit.Rate{PerDay: 2}).RetryAfter
-	if before != 23*time.Hour+55*time.Minute || after < before || after > before+5*time.Minute {
+	if before != 23*time.Hour+51*time.Minute || after < before || after > before+time.Minute {
 		t.Errorf("wait %v before the restart, %v after", before, after)
 	}
 }
@@ -171,7 +171,7 @@ func TestSetBackALittle(t *testing.T) {
 	restarted := limit.New(clock.now, 10)
 	clock.move(time.Millisecond)
 	restarted.Load(counts)
-	want := 24*time.Hour + 5*time.Minute - time.Second
+	want := 24*time.Hour + time.Minute - time.Second
 	if got := restarted.Peek("a", limit.Rate{PerDay: 1}).RetryAfter; got != want {
 		t.Errorf("wait %v after the restart, want %v", got, want)
 	}
@@ -222,8 +222,8 @@ func TestRestarts(t *testing.T) {
 func remaining(rate limit.Rate, allowed []time.Duration, elapsed time.Duration, now time.Time) int {
 	left := rate.PerDay
 	for _, at := range allowed {
-		slot := now.Add(at - elapsed).Truncate(5 * time.Minute)
-		if now.Sub(slot) < 24*time.Hour+5*time.Minute {
+		slot := now.Add(at - elapsed).Truncate(time.Minute)
+		if now.Sub(slot) < 24*time.Hour+time.Minute {
 			left--
 		}
 	}

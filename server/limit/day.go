@@ -8,10 +8,10 @@ import (
 
 const (
 	window    = 24 * time.Hour
-	slotWidth = 5 * time.Minute
+	slotWidth = time.Minute
 )
 
-// slot counts the requests of five minutes. Fewer than 2,147,483,647 fit a
+// slot counts the requests of one minute. Fewer than 2,147,483,647 fit a
 // whole day, so none of its counts overflows.
 type slot struct {
 	index    int32 // of the shard's time, in slot widths
@@ -21,7 +21,7 @@ type slot struct {
 
 // day counts the requests of the rolling 24 hours. A slot counts in full until
 // its last instant is 24 hours past: never are more than PerDay allowed in any
-// 24 hours, and up to five minutes' worth may be regained that much later.
+// 24 hours, and a wait is at most 24 hours and one minute (contract, section 2).
 type day struct {
 	slots []slot // oldest first, only those with requests
 	total int    // requests in slots

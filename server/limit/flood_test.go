@@ -88,7 +88,7 @@ func TestOverflow(t *testing.T) {
 	expect("new", day, 3, 3)   // in the room of address
 	expect("other", day, 3, 0) // the shared day is spent
 	expect("key", day, 1, 0)
-	clock.move(24*time.Hour + 5*time.Minute)
+	clock.move(24*time.Hour + time.Minute)
 	expect("other", day, 9, 3)
 	expect("third", day, 9, 3)
 	expect("key", day, 9, 3) // shared again

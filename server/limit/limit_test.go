@@ -18,7 +18,7 @@ type clock struct {
 	at time.Time
 }
 
-// newClock stands at the beginning of five minutes.
+// newClock stands at the beginning of a minute.
 func newClock() *clock { return &clock{at: time.Date(2026, 9, 12, 8, 30, 0, 0, time.UTC)} }
 
 func (c *clock) now() time.Time {
@@ -63,7 +63,7 @@ func TestAllow(t *testing.T) {
 			{move: 2500 * time.Millisecond, rate: minute, ask: 1, allowed: 1, remaining: 1, full: 58500 * time.Millisecond},
 		},
 		"a refused request takes nothing": {
-			{rate: both, ask: 100, allowed: 5, full: 5 * time.Second, retry: day + 5*time.Minute},
+			{rate: both, ask: 100, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
 			{move: time.Minute, rate: minute, ask: 60, allowed: 60, full: time.Minute, retry: time.Second},
 		},
 		"idle for long fills no further than capacity": {
@@ -97,12 +97,12 @@ func TestAllow(t *testing.T) {
 			{move: time.Minute, rate: both, ask: 0, remaining: 2},
 		},
 		"the day without a bucket": {
-			{rate: limit.Rate{PerDay: 5}, ask: 6, allowed: 5, retry: day + 5*time.Minute},
+			{rate: limit.Rate{PerDay: 5}, ask: 6, allowed: 5, retry: day + time.Minute},
 		},
 		"the day rolls slot by slot": {
 			{rate: both, ask: 2, allowed: 2, remaining: 3, full: 2 * time.Second},
-			{move: 12*time.Hour + time.Minute, rate: both, ask: 4, allowed: 3, full: 3 * time.Second, retry: 12*time.Hour + 4*time.Minute},
-			{move: 12*time.Hour + 4*time.Minute - 1, rate: both, ask: 1, retry: 1},
+			{move: 12*time.Hour + 12*time.Second, rate: both, ask: 4, allowed: 3, full: 3 * time.Second, retry: 12*time.Hour + 48*time.Second},
+			{move: 12*time.Hour + 48*time.Second - 1, rate: both, ask: 1, retry: 1},
 			{move: 1, rate: both, ask: 3, allowed: 2, full: 2 * time.Second, retry: 12 * time.Hour},
 			{move: 12 * time.Hour, rate: both, ask: 0, remaining: 3},
 		},
@@ -112,20 +112,20 @@ func TestAllow(t *testing.T) {
 			{move: time.Second, rate: minute, ask: 2, allowed: 1, full: time.Minute, retry: time.Second},
 		},
 		"a day goes on when the clock is set back": {
-			{rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + 5*time.Minute},
-			{move: time.Hour, rate: both, ask: 1, retry: 23*time.Hour + 5*time.Minute},
-			{move: -10 * year, rate: both, ask: 1, retry: 23*time.Hour + 5*time.Minute},
-			{move: 23*time.Hour + 5*time.Minute, rate: both, ask: 1, allowed: 1, remaining: 4, full: time.Second},
+			{rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
+			{move: time.Hour, rate: both, ask: 1, retry: 23*time.Hour + time.Minute},
+			{move: -10 * year, rate: both, ask: 1, retry: 23*time.Hour + time.Minute},
+			{move: 23*time.Hour + time.Minute, rate: both, ask: 1, allowed: 1, remaining: 4, full: time.Second},
 		},
 		"slots lie on the wall clock after a long step": {
-			{move: 10*year + 2*time.Minute, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + 3*time.Minute},
+			{move: 10*year + 24*time.Second, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + 36*time.Second},
 		},
 		"steps of centuries do not overflow": {
-			{rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + 5*time.Minute},
-			{move: 290 * year, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + 5*time.Minute},
-			{move: 290 * year, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + 5*time.Minute},
-			{move: -290 * year, rate: both, ask: 1, retry: day + 5*time.Minute, full: 5 * time.Second},
-			{move: -290 * year, rate: both, ask: 1, retry: day + 5*time.Minute, full: 5 * time.Second},
+			{rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
+			{move: 290 * year, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
+			{move: 290 * year, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
+			{move: -290 * year, rate: both, ask: 1, retry: day + time.Minute, full: 5 * time.Second},
+			{move: -290 * year, rate: both, ask: 1, retry: day + time.Minute, full: 5 * time.Second},
 		},
 		"a lower plan cuts at once": {
 			{rate: limit.Rate{PerMinute: 600}, ask: 100, allowed: 100, remaining: 500, full: 10 * time.Second},
@@ -144,14 +144,14 @@ func TestAllow(t *testing.T) {
 		},
 		"a limit after none starts full": {
 			{ask: 1000, allowed: 1000, remaining: none},
-			{rate: both, ask: 6, allowed: 5, full: 5 * time.Second, retry: day + 5*time.Minute},
+			{rate: both, ask: 6, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
 		},
 		"a lower day cuts at once and waits for as many slots as it takes": {
 			{rate: limit.Rate{PerDay: 10}, ask: 4, allowed: 4, remaining: 6},
 			{move: time.Hour, rate: limit.Rate{PerDay: 10}, ask: 4, allowed: 4, remaining: 2},
-			{rate: limit.Rate{PerDay: 5}, ask: 1, retry: 23*time.Hour + 5*time.Minute},
-			{rate: limit.Rate{PerDay: 4}, ask: 1, retry: day + 5*time.Minute},
-			{rate: limit.Rate{PerDay: 9}, ask: 2, allowed: 1, retry: 23*time.Hour + 5*time.Minute},
+			{rate: limit.Rate{PerDay: 5}, ask: 1, retry: 23*time.Hour + time.Minute},
+			{rate: limit.Rate{PerDay: 4}, ask: 1, retry: day + time.Minute},
+			{rate: limit.Rate{PerDay: 9}, ask: 2, allowed: 1, retry: 23*time.Hour + time.Minute},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

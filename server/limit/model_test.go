@@ -11,7 +11,7 @@ import (
 // list of all allowed requests for the day.
 type model struct {
 	wall    time.Time
-	time    time.Duration // since the beginning of five minutes; never back
+	time    time.Duration // since the beginning of a minute; never back
 	tokens  *big.Rat      // nil is no limit
 	rate    int           // a minute, at the last Allow
 	at      time.Duration
@@ -49,7 +49,7 @@ func (m *model) filled(rate int) *big.Rat {
 }
 
 func leaves(at time.Duration) time.Duration {
-	return at.Truncate(5*time.Minute) + 5*time.Minute + 24*time.Hour
+	return at.Truncate(time.Minute) + time.Minute + 24*time.Hour
 }
 
 // after counts the requests that are in the day still when d has passed.

@@ -1,0 +1,65 @@
+package cmd_test
+
+import (
+	"os"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// TestSandboxLeftovers kills a sandbox and a server whose test keys have one. The
+// next start of either removes what they left, and nothing of one that lives.
+func TestSandboxLeftovers(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	tmp := c.folder("tmp")
+	count := func() int {
+		t.Helper()
+		entries, err := os.ReadDir(tmp)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(entries)
+	}
+	kill := func(p *executed) {
+		_ = p.process.Process.Kill()
+		_ = p.process.Wait()
+	}
+	testKey := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--test", "--scope", "read:all"))
+	serve := func() (*executed, string) {
+		p := c.execute(tmp, "serve", "--addr", "127.0.0.1:0")
+		return p, p.line("listening on ")
+	}
+	live := c.execute(tmp, "sandbox")
+	base, key := live.line("base URL "), live.line("test key ")
+	each := count() // folders of one sandbox
+	killed := c.execute(tmp, "sandbox")
+	killed.line("try ")
+	kill(killed)
+	if n := count(); n != 2*each {
+		t.Fatalf("%d folders, want %d of the killed sandbox and as many of the other", n, each)
+	}
+
+	server, url := serve()
+	if n := count(); n != each {
+		t.Errorf("%d folders after serve has started, want the %d of the sandbox that lives", n, each)
+	}
+	if status, body := c.get(base+"/risks", key); status != 200 {
+		t.Errorf("the sandbox that lives answers %d %s", status, body)
+	}
+	if status, body := c.get(url+"/api/v1/risks", testKey); status != 200 {
+		t.Errorf("a test key: %d %s", status, body)
+	}
+	if n := count(); n != each+1 {
+		t.Errorf("%d folders with the sandbox of the server's test keys, want %d", n, each+1)
+	}
+	kill(server)
+	live.end(syscall.SIGTERM)
+	if n := count(); n != 1 {
+		t.Errorf("%d folders, want the one that the killed server left", n)
+	}
+	last := c.execute(tmp, "sandbox")
+	last.line("try ")
+	last.end(syscall.SIGTERM)
+	empty(t, tmp)
+}

@@ -1,0 +1,62 @@
+package db_test
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// TestLongChanges: the audit log keeps a value of more than 2,048 bytes as its
+// length and digest, others as they are. The reason of a severity change is kept
+// whole elsewhere, and the log verifies.
+func TestLongChanges(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), time.Minute)
+	by := operator(t, store)
+	digest := func(text string) any {
+		sum := sha256.Sum256([]byte(text))
+		return map[string]any{"length": float64(len(text)), "sha256": hex.EncodeToString(sum[:])}
+	}
+	short, long := strings.Repeat("€", 682)+"ab", strings.Repeat("€", 683) // 2,048 and 2,049 bytes
+	list := []any{long, "b"}
+	listText, err := json.Marshal(list)
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.Write(t.Context(), by, func(tx *db.Tx) error {
+		return tx.AuditChange("risk", "updated", "id", db.Changes{
+			"short": {From: nil, To: short}, "long": {From: short, To: long}, "pointer": {From: &long, To: true},
+			"list": {From: []any{"a"}, To: list}, "number": {From: 1, To: 2.5},
+		})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	found, err := store.SearchAudit(t.Context(), defaultOrg(t, store), db.AuditSearch{ResourceID: "id", Limit: 1})
+	if err != nil || len(found.Events) != 1 {
+		t.Fatal(len(found.Events), err)
+	}
+	var event struct {
+		Metadata struct{ Changes map[string]map[string]any }
+	}
+	if err := json.Unmarshal(found.Events[0], &event); err != nil {
+		t.Fatal(err)
+	}
+	want := map[string]map[string]any{
+		"short": {"from": nil, "to": short}, "long": {"from": short, "to": digest(long)}, "pointer": {"from": digest(long), "to": true},
+		"list": {"from": []any{"a"}, "to": digest(string(listText))}, "number": {"from": 1.0, "to": 2.5},
+	}
+	if diff := cmp.Diff(want, event.Metadata.Changes); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if sound, broken, err := store.VerifyAudit(t.Context(), by.Org); sound == 0 || broken != nil || err != nil {
+		t.Errorf("the audit log: %d sound, %v, %v", sound, broken, err)
+	}
+}

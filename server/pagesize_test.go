@@ -1,0 +1,233 @@
+package server_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+)
+
+// mostOfPage is what a page may take: 4 MB of records, and the envelope.
+const mostOfPage = db.PageBytes + 1024
+
+// largeRecords is a service with 100 risks of about 60 KB, one risk of 5 MB among
+// them, and audit events of 120 KB, one of 5 MB among them.
+func largeRecords(t *testing.T) *service {
+	t.Helper()
+	s := serve(t)
+	var records []db.Record
+	for i := range 100 {
+		r := sample("risk", fmt.Sprintf("R%03d", i), i, start.Add(time.Duration(i)*time.Second))
+		size := 20_000
+		if i == 50 {
+			size = 5 << 20 / 3
+		}
+		r["description"] = strings.Repeat("€", size)
+		records = append(records, r)
+	}
+	load(t, s.store, db.DefaultOrganisation, records)
+	err := s.store.Write(t.Context(), by(t, s.store, db.DefaultOrganisation), func(tx *db.Tx) error {
+		for i := range 60 {
+			size := 40_000
+			if i == 30 {
+				size = 5 << 20 / 3
+			}
+			if err := tx.Audit(db.AuditEvent{Action: fmt.Sprintf("e%02d", i), Category: db.System, Metadata: db.Metadata{"text": strings.Repeat("€", size)}}); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// TestPagesEndEarly walks through lists whose pages would be larger than 4 MB:
+// every record comes once and in order, no page is larger unless it is one
+// record, and none is empty.
+func TestPagesEndEarly(t *testing.T) {
+	t.Parallel()
+	s := largeRecords(t)
+	key := s.key(t, "read:all", "read:audit")
+	until := "&until=" + url.QueryEscape(stored(start.Add(time.Hour)))
+	s.clock.advance(2 * time.Hour) // so that the pulls of this test are not part of it
+	for _, row := range []struct{ path, member string }{
+		{"/risks?", "risk_id"},
+		{"/risks?updated_since=2020-01-01&", "risk_id"},
+		{"/risks?severity=HIGH&", "risk_id"},
+		{"/audit?x" + until, "id"},
+	} {
+		path := strings.Replace(row.path, "?x&", "?", 1)
+		if !strings.HasSuffix(path, "&") && !strings.HasSuffix(path, "?") {
+			path += "&"
+		}
+		walk := func(limit int) (all []string, pages int) {
+			cursor := ""
+			for range 200 {
+				a := s.get(t, fmt.Sprintf("%slimit=%d%s", path, limit, cursor), key)
+				p := a.page(t)
+				if len(a.body) > mostOfPage && len(p.Data) > 1 || len(p.Data) == 0 && p.HasMore {
+					t.Errorf("%s: a page of %d records and %d bytes, more %v", path, len(p.Data), len(a.body), p.HasMore)
+				}
+				all, pages = append(all, p.values(row.member)...), pages+1
+				if !p.HasMore {
+					break
+				}
+				cursor = "&cursor=" + p.next()
+			}
+			return all, pages
+		}
+		want, _ := walk(7)
+		got, pages := walk(100)
+		if diff := cmp.Diff(want, got); diff != "" || len(got) < 60 || pages < 3 || pages > 6 {
+			t.Errorf("%s: %d records on %d pages (-by seven +by a hundred):\n%s", path, len(got), pages, diff)
+		}
+	}
+}
+
+// TestLinesEndEarly is the same for NDJSON, whose cursor stands in a header.
+func TestLinesEndEarly(t *testing.T) {
+	t.Parallel()
+	s := largeRecords(t)
+	key := s.key(t, "read:audit")
+	until := "&until=" + url.QueryEscape(stored(start.Add(time.Hour)))
+	s.clock.advance(2 * time.Hour)
+	var got []string
+	for cursor, i := "", 0; i < 10; i++ {
+		a := s.get(t, "/audit?format=ndjson&limit=1000"+until+cursor, key)
+		if len(a.body) == 0 {
+			break
+		}
+		if lines := bytes.Count(a.body, []byte("\n")); len(a.body) > mostOfPage && lines > 1 {
+			t.Errorf("a page of %d lines and %d bytes", lines, len(a.body))
+		}
+		for line := range bytes.Lines(a.body) {
+			var event struct{ Action string }
+			if err := json.Unmarshal(line, &event); err != nil {
+				t.Fatal(err)
+			}
+			if strings.HasPrefix(event.Action, "e") {
+				got = append(got, event.Action)
+			}
+		}
+		cursor = "&cursor=" + a.header.Get("X-Next-Cursor")
+	}
+	for i, action := range got {
+		if want := fmt.Sprintf("e%02d", i); action != want {
+			t.Fatalf("event %d is %s, want %s", i, action, want)
+		}
+	}
+	if len(got) != 60 {
+		t.Errorf("%d events, want 60", len(got))
+	}
+}
+
+// TestToolPagesEndEarly: a result of a tool, which holds a page twice, is not
+// larger than a page.
+func TestToolPagesEndEarly(t *testing.T) {
+	t.Parallel()
+	s := largeRecords(t)
+	key := s.key(t, "read:all")
+	seen := map[string]int{}
+	for cursor, i := "", 0; i < 20; i++ {
+		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks","arguments":{"limit":100` + cursor + `}}}`
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(body))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for name, value := range map[string]string{"Authorization": "Bearer " + key, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
+			request.Header.Set(name, value)
+		}
+		response, err := transport.RoundTrip(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		text, err := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		var got struct {
+			Result struct{ StructuredContent page }
+		}
+		if err == nil {
+			err = json.Unmarshal(text, &got)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := got.Result.StructuredContent
+		if len(text) > mostOfPage && len(p.Data) > 1 || len(p.Data) == 0 {
+			t.Errorf("a result of %d records and %d bytes", len(p.Data), len(text))
+		}
+		for _, id := range p.values("risk_id") {
+			seen[id]++
+		}
+		if !p.HasMore {
+			break
+		}
+		cursor = `,"cursor":"` + p.next() + `"`
+	}
+	for id, times := range seen {
+		if times != 1 {
+			t.Errorf("%s came %d times", id, times)
+		}
+	}
+	if len(seen) != 100 {
+		t.Errorf("%d risks, want 100", len(seen))
+	}
+}
+
+// TestRequestsInProgress: 256 requests of a key may be in progress. A further one
+// is refused until one of them has ended; other keys are not concerned.
+func TestRequestsInProgress(t *testing.T) {
+	t.Parallel()
+	s := serve(t)
+	key, other := s.key(t, "read:risks", "write:risks"), s.key(t, "read:risks")
+	s.get(t, "/risks", key) // the first one hashes the key
+	host := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/api/v1")
+	begin := func() net.Conn {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
+		if err == nil {
+			_, err = io.WriteString(conn, "POST /api/v1/risks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+
+				"\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\nContent-Length: 1000\r\n\r\n")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		return conn
+	}
+	var conns []net.Conn
+	for range 255 {
+		conns = append(conns, begin())
+	}
+	s.clock.advance(time.Minute)
+	s.get(t, "/risks", key) // the 256th, at most
+	conns = append(conns, begin())
+	refused := row{path: "/risks", key: key, status: 429, code: "rate_limit_exceeded", has: []string{"Retry-After: 1\r"}}
+	status := 0
+	for try := 0; try < 500 && status != 429; try++ { // until all have begun
+		status = s.send(t, row{path: "/risks", key: key}).status
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.ask(t, refused)
+	s.get(t, "/risks", other)
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+	for try := 0; try < 500 && status != 200; try++ {
+		status = s.send(t, row{path: "/risks", key: key}).status
+		time.Sleep(10 * time.Millisecond)
+	}
+	s.get(t, "/risks", key)
+}

@@ -1,0 +1,75 @@
+package web_test
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// TestUnchanged sends each form of a change twice. The second time it changes
+// nothing: the audit log and the records, with their times, stay as they are.
+func TestUnchanged(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	receiver := newReceiver(t, http.StatusOK, "thanks")
+	hook, _ := g.subscribe(receiver.URL)
+	incident, kpi, risk := s.at("/incidents", "incident", "chatbot"), s.at("/kpis", "kpi", "KR-INV-01"), s.at("/risks", "risk", "RISK-0001")
+	viewer := "/users/" + s.user("viewer").ID
+	key := "/keys/" + s.mint(db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}}).ID
+	for _, test := range []struct {
+		path  string
+		pairs []string
+	}{
+		{"/settings", []string{"plan", "enterprise", "subscription", "past_due"}},
+		{"/settings", []string{"plan", "enterprise", "subscription", "active"}},
+		{viewer + "/role", []string{"role", "editor"}},
+		{viewer + "/second-factor/remove", nil},
+		{viewer + "/signout", nil},
+		{key + "/revoke", nil},
+		{hook + "/change", []string{"url", receiver.URL, "description", "Desk", "event_types", "risk.created"}},
+		{hook + "/pause", nil},
+		{hook + "/resume", nil},
+		{"/webhooks/deadletters/replay-all", nil},
+		{"/organisation", []string{"name", "subsidiary"}},
+		{"/organisation", []string{"name", "default"}},
+		{risk, []string{"owner_name", "Chief Risk Officer"}},
+		{incident, []string{"status", "post_review"}},
+		{incident + "/notification", []string{"at", "2026-10-01T11:00", "to", "Datatilsynet", "reference", "2026-42"}},
+		{kpi + "/checkins", []string{"value", "99.25", "period_start", "2026-10-01", "source", "manual", "note", "Counted."}},
+		{s.at("/vendors/inventory", "vendor", "norrhav-cloud"), []string{"notes", "Under review."}},
+		{s.at("/compliance/obligations", "obligation", "EUAIA-ART-4"), []string{"status", "at_risk"}},
+		{s.at("/roadmap/milestones", "milestone", "incident-drill"), []string{"status", "blocked"}},
+	} {
+		send := func() reply {
+			return g.post(test.path, slices.Concat(test.pairs, hidden(g.get(test.path+"/edit").body))...)
+		}
+		if r := send(); r.status >= 400 && r.status != 409 {
+			t.Errorf("%s: %d %.300s", test.path, r.status, r.body)
+		}
+		records, log := string(s.export()), withoutExports(s.auditLog())
+		s.clock.advance(time.Minute)
+		send()
+		if after := withoutExports(s.auditLog()); after != log {
+			t.Errorf("%s %v: the second time the log gained %s", test.path, test.pairs, strings.TrimPrefix(after, log))
+		}
+		if after := string(s.export()); after != records {
+			t.Errorf("%s %v: the second time the records changed", test.path, test.pairs)
+		}
+	}
+}
+
+// withoutExports is a log without what the test itself adds.
+func withoutExports(log string) string {
+	var left strings.Builder
+	for line := range strings.Lines(log) {
+		if !strings.Contains(line, `"action":"export.completed"`) {
+			left.WriteString(line)
+		}
+	}
+	return left.String()
+}
