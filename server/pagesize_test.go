@@ -22,9 +22,11 @@ const mostOfPage = db.PageBytes + 1024
 
 // largeRecords is a service with 100 risks of about 60 KB, one risk of 5 MB among
 // them, and audit events of 120 KB, one of 5 MB among them.
-func largeRecords(t *testing.T) *service {
+func largeRecords(t *testing.T) *service { return largeRecordsWith(t) }
+
+func largeRecordsWith(t *testing.T, settings ...setting) *service {
 	t.Helper()
-	s := serve(t)
+	s := serve(t, settings...)
 	var records []db.Record
 	for i := range 100 {
 		r := sample("risk", fmt.Sprintf("R%03d", i), i, start.Add(time.Duration(i)*time.Second))

@@ -1,0 +1,99 @@
+package web_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// TestLargeRecordsPage: a page of a list ends early where its records are large,
+// and the pages together have every record once, both ways.
+func TestLargeRecordsPage(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	var lines []string
+	for i := range 60 {
+		lines = append(lines, fmt.Sprintf(`{"object":"risk","risk_id":"LARGE-%02d","title":"Large one","description":%q,"severity":"LOW","status":"Open"}`, i, strings.Repeat("€", 19_000)))
+	}
+	s.load(lines...)
+	g := s.as(db.Viewer)
+	name := regexp.MustCompile(`LARGE-[0-9]{2}`)
+	link := func(page, label string) string {
+		found := regexp.MustCompile(`href="([^"]*cursor=[^"]*)"[^>]*>[^<]*` + label).FindStringSubmatch(page)
+		if found == nil {
+			return ""
+		}
+		return strings.ReplaceAll(found[1], "&amp;", "&")
+	}
+	seen, pages := map[string]bool{}, []string{}
+	for path := "/risks?q=large"; path != "" && len(pages) < 20; {
+		r := g.get(path)
+		if r.status != 200 {
+			t.Fatalf("%s: %d", path, r.status)
+		}
+		here := map[string]bool{}
+		for _, id := range name.FindAllString(r.body, -1) {
+			here[id] = true
+		}
+		for id := range here {
+			if seen[id] {
+				t.Errorf("%s came on two pages", id)
+			}
+			seen[id] = true
+		}
+		if len(here) == 0 || len(here) > 20 {
+			t.Errorf("a page has %d records of 57 KB, want as many as 1 MB holds", len(here))
+		}
+		pages = append(pages, path)
+		path = link(r.body, "Next")
+	}
+	if len(seen) != 60 || len(pages) < 3 {
+		t.Errorf("%d records on %d pages, want 60", len(seen), len(pages))
+	}
+	g.wants(g.get(link(g.get(pages[2]).body, "Previous")), 200, "LARGE-")
+}
+
+// TestRequestsInProgress: 32 requests of a user may be in progress; a further one
+// is refused until one of them has ended. Other users are not concerned.
+func TestRequestsInProgress(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g, other := s.as(db.Editor), s.as(db.Viewer)
+	host := strings.TrimPrefix(s.url, "http://")
+	var conns []net.Conn
+	for range 32 {
+		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
+		if err == nil {
+			_, err = io.WriteString(conn, "POST /risks HTTP/1.1\r\nHost: "+host+"\r\nCookie: govsvc_session="+g.cookie("govsvc_session")+
+				"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n")
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		conns = append(conns, conn)
+	}
+	status := func(want int) (r reply) {
+		t.Helper()
+		for try := 0; try < 500 && r.status != want; try++ {
+			r = g.get("/account")
+			time.Sleep(10 * time.Millisecond)
+		}
+		return r
+	}
+	r := status(429)
+	g.wants(r, 429, "Too much at once")
+	if r.header.Get("Retry-After") != "1" {
+		t.Errorf("Retry-After %q, want 1", r.header.Get("Retry-After"))
+	}
+	other.wants(other.get("/account"), 200)
+	for _, conn := range conns {
+		_ = conn.Close()
+	}
+	g.wants(status(200), 200)
+}
