@@ -21,14 +21,21 @@ func (q *queue) due(seqs []int64) {
 	}
 }
 
-// take hands over what is to be settled, and what to claim with it.
-func (q *queue) take() ([]db.Settlement, []db.Claim) {
+// take hands over what is to be settled.
+func (q *queue) take() []db.Settlement {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	settled := q.settled
 	q.settled = nil
+	return settled
+}
+
+// claims chooses what to claim.
+func (q *queue) claims() []db.Claim {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
 	if q.closed {
-		return settled, nil
+		return nil
 	}
 	var claims []db.Claim
 	room, slowRoom := q.workers*ahead-q.waiting, q.slowest()-q.slow
@@ -47,7 +54,7 @@ func (q *queue) take() ([]db.Settlement, []db.Claim) {
 			slowRoom -= n
 		}
 	}
-	return settled, claims
+	return claims
 }
 
 // room is how many deliveries a receiver can be given to wait: few at a time
@@ -88,7 +95,14 @@ func (q *queue) inTurn() iter.Seq[*receiver] {
 	}
 }
 
-// putBack returns settlements that could not be stored.
+// countDropped counts deliveries that became dead letters without an attempt.
+func (q *queue) countDropped(n int) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.totals.Dead += n
+}
+
+// putBack returns settlements that are not stored yet.
 func (q *queue) putBack(settled []db.Settlement) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
