@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"govsvc/db"
@@ -59,7 +60,8 @@ type Deliverer struct {
 	queue    queue
 	finished chan struct{} // holds one word that attempts have ended
 	attempts sync.WaitGroup
-	next     time.Time // when the next delivery becomes due, as far as is known
+	timed    atomic.Bool // the loop will be woken for what waits for a rate
+	next     time.Time   // when the next delivery becomes due, as far as is known
 
 	unexpanded bool      // events wait for their deliveries to be made
 	unseen     bool      // a look for due deliveries was put off until nextLook
@@ -95,7 +97,7 @@ func NewDeliverer(c Config) *Deliverer {
 	}
 	return &Deliverer{
 		Config: c, finished: make(chan struct{}, 1),
-		queue: queue{workers: c.Workers, perReceiver: c.PerReceiver, receivers: map[int64]*receiver{}},
+		queue: queue{workers: c.Workers, perReceiver: c.PerReceiver, rates: c.Sender.rates, receivers: map[int64]*receiver{}},
 	}
 }
 
@@ -195,6 +197,7 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 	} else {
 		claims := d.queue.claims()
 		if len(settled)+len(claims) == 0 {
+			d.start(attempts) // what waited for the rate of a host
 			return due, nil
 		}
 		round.Claims = func([]int64) []db.Claim { return claims }
