@@ -134,6 +134,8 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --base-url https://gov.example.com/api", "--base-url: "},
 		{"serve --base-url https://gov.example.com?a", "--base-url: "},
 		{"serve --anonymous-rpm -1", "--anonymous-rpm: \"-1\" is not a whole number from 0 "},
+		{"serve --webhook-rate -1", "--webhook-rate: \"-1\" is not a whole number from 0 "},
+		{"deliver --webhook-rate many", "--webhook-rate: \"many\" is not a whole number from 0 "},
 		{"serve --log-format xml", "--log-format: \"xml\" is not text or json"},
 		{"serve --webhook-allow x", "--webhook-allow: \"x\" is not a network"},
 		{"serve --webhook-ca a.pem,", "--webhook-ca: \"a.pem,\" has an empty value"},

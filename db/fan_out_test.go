@@ -82,8 +82,11 @@ func TestFanOut_Receivers(t *testing.T) {
 				t.Helper()
 				p.update(t, a, db.Record{"event_types": []any{"roadmap.updated"}})
 			},
-			after: func(p *post, t *testing.T, a, _ string) { t.Helper(); p.update(t, a, db.Record{"event_types": []any{}}) },
-			want:  map[string]int{"a": 0, "b": 1},
+			after: func(p *post, t *testing.T, a, _ string) {
+				t.Helper()
+				p.update(t, a, db.Record{"event_types": []any{}})
+			},
+			want: map[string]int{"a": 0, "b": 1},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
