@@ -15,7 +15,7 @@ var queueFull = fmt.Sprintf("The queue of the subscription was full: %d newer de
 const (
 	// expandedAtOnce bounds the deliveries that an organisation's oldest event
 	// gets before the next organisation has its turn.
-	expandedAtOnce = 32
+	expandedAtOnce = 16
 	// droppedAtOnce bounds the dead letters that one delivery makes. There is
 	// more than one only if the queue was longer than the limit before.
 	droppedAtOnce = 100

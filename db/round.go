@@ -34,9 +34,9 @@ type RoundResult struct {
 
 // The parts of a round end when this much time has passed since its begin.
 const (
-	settleUntil = 2 * time.Millisecond
-	expandUntil = 4 * time.Millisecond
-	claimUntil  = 5 * time.Millisecond
+	settleUntil = 1500 * time.Microsecond
+	expandUntil = 3 * time.Millisecond
+	claimUntil  = 4 * time.Millisecond
 )
 
 // Round runs a transaction of the delivery loop. No other process is given a

@@ -50,6 +50,9 @@ const (
 	// after it. A longer one is followed by a pause of lookShare times as long.
 	cheapLook = 2 * time.Millisecond
 	lookShare = 10
+	// longestYield bounds the pause between two rounds while events wait for
+	// their deliveries.
+	longestYield = 10 * time.Millisecond
 	// againAfter is how long the loop waits when the file can't be used.
 	againAfter = time.Second
 )
@@ -202,6 +205,7 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 		}
 		round.Claims = func([]int64) []db.Claim { return claims }
 	}
+	began := time.Now()
 	result, err := d.Store.Round(ctx, round)
 	if err != nil {
 		d.queue.putBack(settled)
@@ -214,6 +218,10 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 	d.start(attempts)
 	if result.More {
 		d.tell()
+	}
+	if result.Unexpanded {
+		// Half of the time the writer is for the callers alone.
+		time.Sleep(min(time.Since(began), longestYield))
 	}
 	return due, nil
 }
