@@ -28,15 +28,20 @@ type RoundResult struct {
 	Dropped int        // deliveries that left a full queue as dead letters
 	// More reports that the round ended before its work.
 	More bool
+	// Contended reports that a caller waited for the writer.
+	Contended bool
 	// Unexpanded reports that events still wait for their deliveries.
 	Unexpanded bool
 }
 
-// The parts of a round end when this much time has passed since its begin.
-const (
-	settleUntil = 1500 * time.Microsecond
-	expandUntil = 3 * time.Millisecond
-	claimUntil  = 4 * time.Millisecond
+// roundShare bounds one part of a round, in time since its begin. The part ends after
+// whole in any case, and after least if a caller waits for the writer.
+type roundShare struct{ least, whole time.Duration }
+
+var (
+	settleShare = roundShare{500 * time.Microsecond, 4 * time.Millisecond}
+	expandShare = roundShare{1000 * time.Microsecond, 8 * time.Millisecond}
+	claimShare  = roundShare{1500 * time.Microsecond, 10 * time.Millisecond}
 )
 
 // Round runs a transaction of the delivery loop. No other process is given a
@@ -47,15 +52,23 @@ func (d *DB) Round(ctx context.Context, r Round) (RoundResult, error) {
 	err := d.maintain(ctx, func(tx *Tx) error {
 		result = RoundResult{}
 		began := time.Now() // the machine's time, whatever the clock of the file
-		spent := func(until time.Duration) func() bool {
-			return func() bool { return time.Since(began) >= until }
+		spent := func(of roundShare) func() bool {
+			return func() bool {
+				passed := time.Since(began)
+				if passed < of.least {
+					return false
+				}
+				waits := d.door.isWanted()
+				result.Contended = result.Contended || waits
+				return waits || passed >= of.whole
+			}
 		}
-		if err := tx.settleSome(r.Settled, &result, spent(settleUntil)); err != nil {
+		if err := tx.settleSome(r.Settled, &result, spent(settleShare)); err != nil {
 			return err
 		}
 		var fresh []int64
 		if r.Expand {
-			x, err := tx.expand(spent(expandUntil))
+			x, err := tx.expand(spent(expandShare))
 			if err != nil {
 				return err
 			}
@@ -68,7 +81,7 @@ func (d *DB) Round(ctx context.Context, r Round) (RoundResult, error) {
 		if r.Claims == nil {
 			return nil
 		}
-		return tx.claimSome(r.Claims(fresh), tx.now.Add(r.Lease), &result, spent(claimUntil))
+		return tx.claimSome(r.Claims(fresh), tx.now.Add(r.Lease), &result, spent(claimShare))
 	})
 	return result, err
 }

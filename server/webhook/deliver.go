@@ -50,8 +50,8 @@ const (
 	// after it. A longer one is followed by a pause of lookShare times as long.
 	cheapLook = 2 * time.Millisecond
 	lookShare = 10
-	// longestYield bounds the pause between two rounds while events wait for
-	// their deliveries.
+	// longestYield bounds the pause after a round that ended early because
+	// callers waited for the writer.
 	longestYield = 10 * time.Millisecond
 	// againAfter is how long the loop waits when the file can't be used.
 	againAfter = time.Second
@@ -219,8 +219,8 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 	if result.More {
 		d.tell()
 	}
-	if result.Unexpanded {
-		// Half of the time the writer is for the callers alone.
+	if result.More && result.Contended {
+		// The next transaction is for the callers alone.
 		time.Sleep(min(time.Since(began), longestYield))
 	}
 	return due, nil
