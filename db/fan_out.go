@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"slices"
 )
 
 // QueueLimit bounds the deliveries that are queued for one subscription. A
@@ -13,8 +14,8 @@ const QueueLimit = 10_000
 var queueFull = fmt.Sprintf("The queue of the subscription was full: %d newer deliveries were waiting.", QueueLimit)
 
 const (
-	// expandedAtOnce bounds the deliveries that an organisation's oldest event
-	// gets before the next organisation has its turn.
+	// expandedAtOnce bounds the deliveries that are made for an organisation
+	// before the next organisation has its turn.
 	expandedAtOnce = 16
 	// droppedAtOnce bounds the dead letters that one delivery makes. There is
 	// more than one only if the queue was longer than the limit before.
@@ -31,12 +32,6 @@ func (d *DB) HasUnexpanded(ctx context.Context) (bool, error) {
 	return is, storeError(err)
 }
 
-// fanOut is the oldest unexpanded event of an organisation.
-type fanOut struct {
-	org, event, set, done int64
-	at                    string
-}
-
 // expansion is what one transaction did about unexpanded events.
 type expansion struct {
 	fresh   []int64 // subscriptions that were given deliveries
@@ -49,17 +44,21 @@ type expansion struct {
 // time is over.
 func (tx *Tx) expand(spent func() bool) (x expansion, err error) {
 	for {
-		f, found, err := tx.nextFanOut()
+		org, found, err := tx.nextToExpand()
 		if err != nil || !found {
 			return x, err
 		}
-		fresh, dropped, err := tx.expandSome(f)
+		fresh, err := tx.expandSome(org)
 		if err != nil {
 			return x, err
 		}
 		x.fresh = append(x.fresh, fresh...)
+		dropped, err := tx.shortenQueues(fresh)
+		if err != nil {
+			return x, err
+		}
 		x.dropped += dropped
-		tx.db.expandedOrg = f.org
+		tx.db.expandedOrg = org
 		if spent() {
 			x.more = true
 			return x, nil
@@ -67,75 +66,85 @@ func (tx *Tx) expand(spent func() bool) (x expansion, err error) {
 	}
 }
 
-// nextFanOut finds the oldest unexpanded event of the organisation after the one
-// that was served last.
-func (tx *Tx) nextFanOut() (f fanOut, found bool, err error) {
+// nextToExpand finds the organisation with unexpanded events that comes after the
+// one that was served last.
+func (tx *Tx) nextToExpand() (org int64, found bool, err error) {
 	for _, after := range []int64{tx.db.expandedOrg, 0} {
-		err = tx.row(`SELECT f.org_id, f.event_seq, f.set_seq, f.done, e.created_at FROM fan_outs f CROSS JOIN events e ON e.seq = f.event_seq
-			WHERE f.org_id > ? ORDER BY f.org_id, f.event_seq LIMIT 1`, after).Scan(&f.org, &f.event, &f.set, &f.done, &f.at)
+		err = tx.row("SELECT org_id FROM fan_outs WHERE org_id > ? ORDER BY org_id LIMIT 1", after).Scan(&org)
 		none, err := absent(err)
 		if err != nil {
-			return f, false, storeError(err)
+			return org, false, storeError(err)
 		}
 		if !none {
-			return f, true, nil
+			return org, true, nil
 		}
 	}
-	return f, false, nil
+	return org, false, nil
 }
 
-// expandSome makes the next deliveries of an event. It ends the fan-out when all
-// of them exist.
-func (tx *Tx) expandSome(f fanOut) (fresh []int64, dropped int, err error) {
+// missing is a delivery to be made. Without a subscription it stands for an event
+// all of whose deliveries exist.
+type missing struct {
+	event        int64
+	subscription *int64
+	at           string
+}
+
+// expandSome makes the next deliveries of an organisation, those of its oldest
+// events first, and returns their subscriptions. It ends the fan-outs of which
+// all deliveries exist.
+func (tx *Tx) expandSome(org int64) (fresh []int64, err error) {
+	var list []missing
 	err = tx.rows(func(row scanner) error {
-		var seq int64
-		err := row.Scan(&seq)
-		fresh = append(fresh, seq)
+		var m missing
+		err := row.Scan(&m.event, &m.subscription, &m.at)
+		list = append(list, m)
 		return err
-	}, "SELECT subscription_seq FROM receiver_set_members WHERE set_seq = ? AND subscription_seq > ? ORDER BY subscription_seq LIMIT ? + 0",
-		f.set, f.done, expandedAtOnce)
-	if err != nil {
-		return nil, 0, err
+	}, `SELECT f.event_seq, m.subscription_seq, e.created_at FROM fan_outs f CROSS JOIN events e ON e.seq = f.event_seq
+		LEFT JOIN receiver_set_members m ON m.set_seq = f.set_seq AND m.subscription_seq > f.done
+		WHERE f.org_id = ? ORDER BY f.event_seq, m.subscription_seq LIMIT ? + 0`, org, expandedAtOnce)
+	if err != nil || len(list) == 0 {
+		return nil, err
 	}
-	// An event from a time when the clock was ahead is due now.
-	at := min(f.at, tx.At())
-	for _, seq := range fresh {
+	for _, m := range list {
+		if m.subscription == nil {
+			continue
+		}
+		// An event from a time when the clock was ahead is due now.
 		if _, err := tx.exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
-			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, f.event, seq, tx.newID(), at); err != nil {
-			return nil, 0, err
+			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, m.event, *m.subscription, tx.newID(), min(m.at, tx.At())); err != nil {
+			return nil, err
+		}
+		fresh = append(fresh, *m.subscription)
+	}
+	last := list[len(list)-1]
+	done := last.event
+	if len(list) == expandedAtOnce && last.subscription != nil { // there may be more of the last one
+		done--
+		if _, err := tx.exec("UPDATE fan_outs SET done = ?3 WHERE org_id = ?1 AND event_seq = ?2", org, last.event, *last.subscription); err != nil {
+			return nil, err
 		}
 	}
-	if len(fresh) > 0 {
-		if dropped, err = tx.shortenQueues(fresh[0], fresh[len(fresh)-1]); err != nil {
-			return nil, 0, err
-		}
-	}
-	if len(fresh) < expandedAtOnce {
-		_, err = tx.exec("DELETE FROM fan_outs WHERE org_id = ? AND event_seq = ?", f.org, f.event)
-	} else {
-		_, err = tx.exec("UPDATE fan_outs SET done = ?3 WHERE org_id = ?1 AND event_seq = ?2", f.org, f.event, fresh[len(fresh)-1])
-	}
-	return fresh, dropped, err
+	_, err = tx.exec("DELETE FROM fan_outs WHERE org_id = ? AND event_seq <= ?", org, done)
+	return fresh, err
 }
 
-// shortenQueues makes dead letters of the oldest deliveries of the queues that
-// are too long, of a range of subscriptions.
-func (tx *Tx) shortenQueues(first, last int64) (dropped int, err error) {
-	excess := map[int64]int64{}
-	err = tx.rows(func(row scanner) error {
-		var seq, queued int64
-		err := row.Scan(&seq, &queued)
-		excess[seq] = queued - QueueLimit
-		return err
-	}, "SELECT subscription_seq, queued FROM delivery_queues WHERE subscription_seq BETWEEN ? AND ? AND queued > ? + 0", first, last, QueueLimit)
-	if err != nil {
-		return 0, err
-	}
-	for seq, n := range excess {
+// shortenQueues makes dead letters of the oldest deliveries of those of the
+// subscriptions whose queues are too long.
+func (tx *Tx) shortenQueues(subscriptions []int64) (dropped int, err error) {
+	slices.Sort(subscriptions)
+	for _, seq := range slices.Compact(subscriptions) {
+		var queued int64
+		if err := tx.row("SELECT queued FROM delivery_queues WHERE subscription_seq = ?", seq).Scan(&queued); err != nil {
+			return dropped, storeError(err)
+		}
+		if queued <= QueueLimit {
+			continue
+		}
 		moved, err := tx.exec(`UPDATE deliveries SET state = 'dead', due_at = NULL, reason = ?3, updated_at = ?4
 			WHERE subscription_seq = ?1 AND event_seq IN (SELECT event_seq FROM deliveries INDEXED BY deliveries_pending_by_event
 				WHERE subscription_seq = ?1 AND state = 'pending' ORDER BY event_seq LIMIT ?2 + 0)`,
-			seq, min(n, droppedAtOnce), queueFull, tx.At())
+			seq, min(queued-QueueLimit, droppedAtOnce), queueFull, tx.At())
 		if err != nil {
 			return dropped, err
 		}

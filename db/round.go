@@ -39,9 +39,9 @@ type RoundResult struct {
 type roundShare struct{ least, whole time.Duration }
 
 var (
-	settleShare = roundShare{500 * time.Microsecond, 4 * time.Millisecond}
-	expandShare = roundShare{1000 * time.Microsecond, 8 * time.Millisecond}
-	claimShare  = roundShare{1500 * time.Microsecond, 10 * time.Millisecond}
+	settleShare = roundShare{500 * time.Microsecond, 3 * time.Millisecond}
+	expandShare = roundShare{1000 * time.Microsecond, 6 * time.Millisecond}
+	claimShare  = roundShare{1500 * time.Microsecond, 8 * time.Millisecond}
 )
 
 // Round runs a transaction of the delivery loop. No other process is given a

@@ -50,8 +50,7 @@ const (
 	// after it. A longer one is followed by a pause of lookShare times as long.
 	cheapLook = 2 * time.Millisecond
 	lookShare = 10
-	// longestYield bounds the pause after a round that ended early because
-	// callers waited for the writer.
+	// longestYield bounds the pause after a round, in which others write.
 	longestYield = 10 * time.Millisecond
 	// againAfter is how long the loop waits when the file can't be used.
 	againAfter = time.Second
@@ -67,6 +66,7 @@ type Deliverer struct {
 	next     time.Time   // when the next delivery becomes due, as far as is known
 
 	unexpanded bool      // events wait for their deliveries to be made
+	backlog    int       // rounds in a row that left events unexpanded
 	unseen     bool      // a look for due deliveries was put off until nextLook
 	nextLook   time.Time // by the machine's clock
 	dropped    int       // deliveries that left a full queue, not logged yet
@@ -219,11 +219,20 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 	if result.More {
 		d.tell()
 	}
-	if result.More && result.Contended {
-		// The next transaction is for the callers alone.
-		time.Sleep(min(time.Since(began), longestYield))
-	}
+	d.yield(result, time.Since(began))
 	return due, nil
+}
+
+// yield leaves the writer to others for as long as the round took, if they wait
+// for it or many events are unexpanded. Another process can take the lock of the
+// file only between two rounds, and its wait is not known here.
+func (d *Deliverer) yield(result db.RoundResult, took time.Duration) {
+	if d.backlog++; !result.Unexpanded {
+		d.backlog = 0
+	}
+	if result.More && result.Contended || d.backlog > 1 {
+		time.Sleep(min(took, longestYield))
+	}
 }
 
 // look asks the file what there is to do. The search for due deliveries reads an
