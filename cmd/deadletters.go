@@ -17,8 +17,10 @@ func (a *app) deadLettersCommand() *cobra.Command {
 		Use:   "deadletters",
 		Short: "List, replay and discard webhook deliveries that ran out of attempts",
 		Long: `List, replay and discard dead letters: webhook deliveries that ran out of
-attempts, or whose receiver's address is not allowed. They are kept until they
-are replayed or discarded, or their subscription is deleted.`,
+attempts, that left a full queue, or whose receiver's address is not allowed. A
+queue is full at 10,000 deliveries of a subscription; then its oldest one leaves
+it. Dead letters are kept until they are replayed or discarded, or their
+subscription is deleted.`,
 	}
 	letters.AddCommand(a.deadLettersListCommand(), a.deadLettersReplayCommand(), a.deadLettersDiscardCommand())
 	a.orgFlag(letters.Commands()...)
@@ -31,11 +33,13 @@ func (a *app) deadLettersListCommand() *cobra.Command {
 		Use:   "list",
 		Short: "List an organisation's dead letters, oldest event first",
 		Long: `List an organisation's dead letters, oldest event first. LAST is what came of
-the last attempt: the receiver's status, or why there was none.
+the last attempt: the receiver's status, or why there was none. For a delivery
+that left a full queue it says so.
 
 With --json an array of objects: id, subscription_id, url, event_id, event_type,
 event_created_at, attempts, died_at, and of the last attempt last_status,
-last_error and last_answer (its first 1 KB); each of these may be null.`,
+last_error and last_answer (its first 1 KB); each of these may be null. reason
+says why the delivery left the queue before its last attempt, else it is null.`,
 		Example: `  govsvc deadletters list
   govsvc deadletters list --json | jq -r '.[] | select(.event_type == "ping") | .id'`,
 		Args: arguments(),
@@ -53,7 +57,7 @@ func (a *app) listDeadLetters(ctx context.Context, store *db.DB, org db.Organisa
 		letters = append(letters, l)
 		rows = append(rows, []string{
 			l.ID, l.EventType, l.EventID, l.EventAt, l.SubscriptionID, l.URL,
-			strconv.Itoa(l.Attempts), l.DiedAt, lastOutcome(l.LastStatus, l.LastError),
+			strconv.Itoa(l.Attempts), l.DiedAt, deathOf(l),
 		})
 		return nil
 	})
@@ -63,6 +67,14 @@ func (a *app) listDeadLetters(ctx context.Context, store *db.DB, org db.Organisa
 	return a.print(letters, func(w io.Writer) error {
 		return table(w, []string{"ID", "EVENT", "EVENT ID", "RAISED", "SUBSCRIPTION", "URL", "ATTEMPTS", "DIED", "LAST"}, rows)
 	})
+}
+
+// deathOf is why a delivery is a dead letter.
+func deathOf(l db.DeadLetter) string {
+	if l.Reason != nil {
+		return *l.Reason
+	}
+	return lastOutcome(l.LastStatus, l.LastError)
 }
 
 // lastOutcome is what came of the last attempt of a delivery.
@@ -85,6 +97,10 @@ func (a *app) deadLettersReplayCommand() *cobra.Command {
 		Long: `Put dead letters back with a fresh set of attempts and the same event id. They
 are due at once: a running "govsvc serve" or "govsvc deliver" sends them. Of the
 ids given, all are put back or none.
+
+A replay never makes the queue of a subscription longer than 10,000 deliveries.
+Dead letters that are named are refused then. With --all, the oldest that fit are
+put back and the others stay dead letters.
 
 With --json an object: replayed, the number of them.`,
 		Example: `  govsvc deadletters replay 01923f5e-7a10-7cc3-98c4-dc0c0c07398f

@@ -4,8 +4,10 @@ import (
 	"net/http"
 	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+	"time"
 )
 
 func TestDeliverOnce(t *testing.T) {
@@ -128,5 +130,48 @@ func TestDeliverySignal(t *testing.T) {
 		if want := "1 delivered, 0 failed and will be sent again, 0 new dead letters\n"; command == "deliver" && p.stdout.String() != want {
 			t.Errorf("it printed %q, want %q", p.stdout, want)
 		}
+	}
+}
+
+// TestWebhookRate delivers more than the rate of one receiving host allows at
+// once. The flag and the environment variable set the rate.
+func TestWebhookRate(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	var arrivals []time.Time
+	var mutex sync.Mutex
+	receiver, ca := c.receiver(func(http.ResponseWriter, *http.Request) {
+		mutex.Lock()
+		defer mutex.Unlock()
+		arrivals = append(arrivals, time.Now())
+	})
+	c.subscribe(receiver.URL)
+	for name, flags := range map[string][]string{"flag": {"--webhook-rate", "10"}, "environment": nil} {
+		c.raise(20)
+		if flags == nil {
+			c.env["GOVSVC_WEBHOOK_RATE"] = "10"
+		}
+		if got, want := c.must(append(append([]string{"deliver", "--once"}, reaching(ca)...), flags...)...), "20 delivered, 0 failed and will be sent again, 0 new dead letters\n"; got != want {
+			t.Errorf("%s: got %q, want %q", name, got, want)
+		}
+		delete(c.env, "GOVSVC_WEBHOOK_RATE")
+		// at 10 a second, 20 take two seconds
+		if took := arrivals[len(arrivals)-1].Sub(arrivals[0]); len(arrivals) != 20 || took < time.Second {
+			t.Errorf("%s: %d arrived within %v", name, len(arrivals), took)
+		}
+		arrivals = nil
+	}
+	help := strings.Join(strings.Fields(c.must("serve", "--help")), " ")
+	if !strings.Contains(help, "deliveries a second to one receiving host; 0 is no limit [GOVSVC_WEBHOOK_RATE] (default 100)") {
+		t.Errorf("the help does not name the flag and its default:\n%s", help)
+	}
+}
+
+// TestKeysMintHelp says what manage:webhooks gives access to.
+func TestKeysMintHelp(t *testing.T) {
+	t.Parallel()
+	help := strings.Join(strings.Fields(newCLI(t).must("keys", "mint", "--help")), " ")
+	if want := "manage:webhooks alone lets a key receive the records that events carry"; !strings.Contains(help, want) {
+		t.Errorf("the help does not say %q:\n%s", want, help)
 	}
 }

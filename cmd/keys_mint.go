@@ -40,6 +40,9 @@ read:audit, write:risks, write:incidents, write:kpis, write:vendor,
 manage:webhooks; and read:all, which stands for every read scope but
 read:audit.
 
+manage:webhooks alone lets a key receive the records that events carry, such as
+risks, scorecards and roadmaps, even without a read scope.
+
 With --json an object: id, key, prefix, name, kind (live or test), scopes,
 created_at and expires_at (null: never).`,
 		Example: `  KEY=$(govsvc keys mint --name reports --scope read:all)

@@ -20,13 +20,17 @@ type receivers struct {
 	allow prefixes
 	roots []string // files
 	waits waits
+	rate  *int           // deliveries a second to one receiving host; nil and 0 are no limit
 	keep  *time.Duration // how long the log of what was delivered stays
 }
 
 func newReceivers() receivers {
-	keep := db.LogKept
-	return receivers{waits: waits{webhook.DefaultSchedule}, keep: &keep}
+	keep, rate := db.LogKept, webhookRate
+	return receivers{waits: waits{webhook.DefaultSchedule}, rate: &rate, keep: &keep}
 }
+
+// webhookRate is the default of --webhook-rate.
+const webhookRate = 100
 
 // receiversText is what the help of serve and deliver says about them.
 const receiversText = `An event goes at once to each webhook subscription that wants it, and again
@@ -34,13 +38,18 @@ after each wait of --webhook-schedule until the receiver answers with a 2xx. So
 there is one attempt more than there are waits: ten with the default. After the
 last the delivery is a dead letter; see "govsvc deadletters". Receivers need a
 public address and a certificate of a known authority, unless --webhook-allow
-and --webhook-ca admit your own.`
+and --webhook-ca admit your own.
+
+A process sends at most --webhook-rate deliveries a second to one receiving host.
+A host is the name in the URL, and each address that it leads to. A subscription
+has at most 10,000 queued deliveries. The oldest beyond that become dead letters.`
 
 // flags adds them to a command.
 func (r *receivers) flags(c *cobra.Command) {
 	c.Flags().Var(&r.allow, "webhook-allow", "network that webhooks may reach although it is not public, names that resolve into it included; repeatable, or separated by commas")
 	r.rootsFlag(c)
 	c.Flags().Var(&r.waits, "webhook-schedule", "waits between the attempts of a delivery, like 5s,10m,2h, each lengthened by up to 20% by chance; there is one attempt more than waits")
+	c.Flags().Var(count{&r.rate, 0}, "webhook-rate", "deliveries a second to one receiving host; 0 is no limit")
 	c.Flags().Var(span{r.keep}, "delivered-logs-keep", "how long the log of a delivered webhook stays in the data file; dead letters stay until they are replayed or discarded")
 }
 
@@ -54,7 +63,11 @@ func (r *receivers) sender() (*webhook.Sender, error) {
 	if err != nil {
 		return nil, err
 	}
-	return webhook.NewSender(webhook.SenderConfig{Version: programVersion().Version, Allow: r.allow, Roots: roots})
+	config := webhook.SenderConfig{Version: programVersion().Version, Allow: r.allow, Roots: roots}
+	if r.rate != nil {
+		config.Rate = *r.rate
+	}
+	return webhook.NewSender(config)
 }
 
 // readRoots reads the certificates of authorities, in PEM, from the files that a

@@ -136,6 +136,8 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --contact nobody", "--contact: \"nobody\" is neither an e-mail address like api@example.com nor an URL like https://example.com/help"},
 		{"openapi --contact ftp://example.com", "--contact: "},
 		{"serve --anonymous-rpm -1", "--anonymous-rpm: \"-1\" is not a whole number from 0 "},
+		{"serve --webhook-rate -1", "--webhook-rate: \"-1\" is not a whole number from 0 "},
+		{"deliver --webhook-rate many", "--webhook-rate: \"many\" is not a whole number from 0 "},
 		{"serve --log-format xml", "--log-format: \"xml\" is not text or json"},
 		{"serve --webhook-allow x", "--webhook-allow: \"x\" is not a network"},
 		{"serve --webhook-ca a.pem,", "--webhook-ca: \"a.pem,\" has an empty value"},

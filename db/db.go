@@ -67,12 +67,15 @@ type DB struct {
 	read       *sql.DB
 	statements sync.Map // SQL text → *sql.Stmt of the read pool
 
-	fast       readers
-	door       door
-	queued     queued
-	generation generation
-	frozen     atomic.Bool
-	memory     answers // of a frozen file
+	fast readers
+	door door
+	// expandedOrg is the organisation whose events were expanded last. The writer
+	// guards it.
+	expandedOrg int64
+	queued      queued
+	generation  generation
+	frozen      atomic.Bool
+	memory      answers // of a frozen file
 
 	// columns of each table that can be written, by name; see put.go
 	columns map[string][]string

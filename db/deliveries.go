@@ -63,8 +63,9 @@ type Claim struct {
 }
 
 // DueSubscriptions lists the active subscriptions that have deliveries due, and
-// tells when the next of the others will be; zero if none will. It looks at one
-// entry of an index a subscription, however much is queued.
+// returns when the next of the others will be; zero if none will. It reads one
+// entry of an index for each subscription with a queue, however long that is.
+// Deliveries that are not expanded yet are not counted; see HasUnexpanded.
 func (d *DB) DueSubscriptions(ctx context.Context) (due []int64, next time.Time, err error) {
 	now, first := Timestamp(d.Now()), ""
 	err = d.rows(ctx, func(row scanner) error {
@@ -80,49 +81,27 @@ func (d *DB) DueSubscriptions(ctx context.Context) (due []int64, next time.Time,
 			first = *at
 		}
 		return nil
-	}, `SELECT s.seq, (SELECT min(due_at) FROM deliveries d WHERE d.subscription_seq = s.seq AND d.state = 'pending')
-		FROM webhook_subscriptions s WHERE s.active = 1`)
+	}, `SELECT q.subscription_seq, (SELECT min(due_at) FROM deliveries d WHERE d.subscription_seq = q.subscription_seq AND d.state = 'pending')
+		FROM delivery_queues q CROSS JOIN webhook_subscriptions s ON s.seq = q.subscription_seq WHERE q.queued > 0 AND s.active = 1`)
 	if err == nil && first != "" {
 		next, err = ParseTimestamp(first)
 	}
 	return due, next, err
 }
 
-// Deliver ends claims and makes new ones, in one transaction: nobody else is
-// given a claimed delivery before its lease ends. Of each subscription those
-// that fell due first are claimed, and come in the order of their events.
-func (d *DB) Deliver(ctx context.Context, settled []Settlement, claims []Claim, lease time.Duration) ([]Delivery, error) {
-	var claimed []Delivery
-	err := d.maintain(ctx, func(tx *Tx) error {
-		claimed = nil
-		for _, s := range settled {
-			if err := tx.settle(s); err != nil {
-				return err
-			}
-		}
-		for _, c := range claims {
-			more, err := tx.claim(c, tx.now.Add(lease))
-			if err != nil {
-				return err
-			}
-			claimed = append(claimed, more...)
-		}
-		return nil
-	})
-	return claimed, err
-}
-
 // settle moves a delivery on and logs its attempt. What was learned under a
 // lease that has ended counts only if it is that the receiver has the event; it
 // is logged all the same. A delivery whose subscription was deleted meanwhile
-// is gone, and all is well.
+// is gone, and all is well. A delivery that left a full queue while it was sent
+// is delivered if the receiver acknowledged it.
 func (tx *Tx) settle(s Settlement) error {
 	var due any
 	if s.State == Pending {
 		due = Timestamp(s.DueAt)
 	}
-	moved, err := tx.exec(`UPDATE deliveries SET state = ?4, due_at = ?5, attempts = attempts + ?6, updated_at = ?7
-		WHERE event_seq = ?1 AND subscription_seq = ?2 AND state = 'pending' AND (lease = ?3 OR ?4 = 'delivered')`,
+	moved, err := tx.exec(`UPDATE deliveries SET state = ?4, due_at = ?5, attempts = attempts + ?6, updated_at = ?7, reason = NULL
+		WHERE event_seq = ?1 AND subscription_seq = ?2 AND (state = 'pending' AND (lease = ?3 OR ?4 = 'delivered')
+			OR state = 'dead' AND reason IS NOT NULL AND lease = ?3 AND ?4 = 'delivered')`,
 		s.Event, s.Subscription, s.Lease, string(s.State), due, s.Counts, tx.At())
 	if err != nil || s.Attempt == nil {
 		return err
@@ -231,7 +210,8 @@ func (d *DB) SweepDeliveries(ctx context.Context, keep time.Duration) error {
 				return err
 			}
 			_, err = tx.exec(`DELETE FROM events WHERE seq > ? AND seq <= ? AND created_at < ?
-				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_seq = events.seq)`, after, last, old)
+				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_seq = events.seq)
+				AND NOT EXISTS (SELECT 1 FROM fan_outs f WHERE f.event_seq = events.seq)`, after, last, old)
 			return err
 		})
 		if err != nil || last == 0 {

@@ -26,6 +26,8 @@ type LoggedDelivery struct {
 	LastAttemptAt *string `json:"last_attempt_at"`
 	LastStatus    *int    `json:"last_status"`
 	LastError     *string `json:"last_error"`
+	// Reason is why it became a dead letter without a last attempt; nil otherwise.
+	Reason *string `json:"reason"`
 }
 
 // DeliveryAttempt is one attempt of a delivery, as logged.
@@ -63,7 +65,7 @@ type DeliveryPage struct {
 const deliveriesList = "deliveries"
 
 const loggedDelivery = `d.id, d.event_seq, s.id, s.url, e.id, e.type, e.created_at, d.state, coalesce(a.number, 0), d.due_at, d.updated_at,
-	a.at, a.status, a.error`
+	a.at, a.status, a.error, d.reason`
 
 const loggedJoins = ` JOIN webhook_subscriptions s ON s.seq = d.subscription_seq JOIN events e ON e.seq = d.event_seq` + lastAttempt
 
@@ -75,7 +77,7 @@ func scanLogged(row scanner, more ...any) (LoggedDelivery, error) {
 	var l LoggedDelivery
 	err := row.Scan(append([]any{
 		&l.ID, &l.Number, &l.SubscriptionID, &l.URL, &l.EventID, &l.EventType, &l.EventAt, &l.State, &l.Attempts, &l.DueAt, &l.UpdatedAt,
-		&l.LastAttemptAt, &l.LastStatus, &l.LastError,
+		&l.LastAttemptAt, &l.LastStatus, &l.LastError, &l.Reason,
 	}, more...)...)
 	return l, err
 }
@@ -119,8 +121,7 @@ func (d *DB) Deliveries(ctx context.Context, org Organisation, q DeliveryQuery) 
 	return page, err
 }
 
-// statement picks the deliveries of a page from an index in its order. For the
-// pending ones there is none: they are sorted.
+// statement picks the deliveries of a page from an index in its order.
 func (q DeliveryQuery) statement(org Org, before, of int64) (string, []any) {
 	where, args := "subscription_seq = (SELECT seq FROM webhook_subscriptions WHERE org_id = ? AND id = ?) AND event_seq < ?", []any{org, q.Subscription, before}
 	if q.Subscription == "" {
@@ -197,9 +198,20 @@ func (d *DB) DeliveryHealth(ctx context.Context, org Org, subscription string) (
 	if err != nil {
 		return h, storeError(err)
 	}
-	h.More = recent == RecentDeliveries
-	err = d.row(ctx, `SELECT created_at FROM events WHERE seq = (SELECT min(event_seq) FROM deliveries INDEXED BY deliveries_pending
+	var waiting int
+	var unexpanded *string
+	err = d.row(ctx, `SELECT count(*) FILTER (WHERE created_at >= ?2), min(created_at) FROM
+		(SELECT created_at FROM unexpanded_deliveries WHERE subscription_seq = ?1 LIMIT ?3 + 0)`, seq, since, RecentDeliveries).Scan(&waiting, &unexpanded)
+	if err != nil {
+		return h, storeError(err)
+	}
+	h.Pending += waiting
+	h.More = recent+waiting >= RecentDeliveries
+	err = d.row(ctx, `SELECT created_at FROM events WHERE seq = (SELECT min(event_seq) FROM deliveries INDEXED BY deliveries_pending_by_event
 		WHERE subscription_seq = ? AND state = 'pending')`, seq).Scan(&h.OldestPending)
 	_, err = absent(err)
+	if h.OldestPending == nil || unexpanded != nil && *unexpanded < *h.OldestPending {
+		h.OldestPending = unexpanded
+	}
 	return h, storeError(err)
 }

@@ -57,10 +57,23 @@ func (p *post) raise(t *testing.T, risks ...string) {
 	}
 }
 
+// expand makes the deliveries of all events.
+func (p *post) expand(t *testing.T) {
+	t.Helper()
+	for more := true; more; {
+		result, err := p.Round(t.Context(), db.Round{Expand: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = result.Unexpanded
+	}
+}
+
 // settle claims all that is due, and ends each claim as how says by the number
 // of the event within its subscription, from 1.
 func (p *post) settle(t *testing.T, how func(subscription int64, n int) (db.DeliveryState, db.Attempt)) {
 	t.Helper()
+	p.expand(t)
 	due, _, err := p.DueSubscriptions(t.Context())
 	if err != nil {
 		t.Fatal(err)
@@ -127,6 +140,7 @@ func TestDeliveryLog(t *testing.T) {
 		return db.Pending, db.Attempt{Error: "timeout"}
 	})
 	p.raise(t, "6")
+	p.expand(t)
 	ofA := []string{"6 a pending 0", "5 a pending 1 timeout", "4 a dead 1 410", "3 a delivered 1 204", "2 a delivered 1 204", "1 a delivered 1 204"}
 	dead := []string{"5 b dead 1 no route", "4 b dead 1 no route", "4 a dead 1 410", "3 b dead 1 no route", "2 b dead 1 no route", "1 b dead 1 no route"}
 	keep := func(lines []string, text string) []string {

@@ -196,6 +196,13 @@ func (w *door) await(c *change) (leads bool, err error) {
 	return <-c.turn, nil // too late to leave: it is being settled, or is to lead
 }
 
+// isWanted reports whether a change waits for the next transaction.
+func (w *door) isWanted() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return len(w.waiting) > 0
+}
+
 // settle tells the members of a transaction that it has ended, and calls the
 // next leader.
 func (w *door) settle(batch []*change) {

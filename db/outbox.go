@@ -1,8 +1,6 @@
 package db
 
 import (
-	"encoding/json"
-	"slices"
 	"strings"
 	"time"
 )
@@ -34,18 +32,13 @@ func NewMessage(uuid, kind string, at time.Time, data any) Message {
 	return Message{id, kind, []byte(compact(event{id, "event", kind, APIVersion, Timestamp(at), data}))}
 }
 
-// subscriber is a subscription that wants events.
-type subscriber struct {
-	seq   int64
-	types []string // empty: all
-}
-
-// Raise writes an event into the outbox, with a delivery for each active
-// subscription that wants it: they leave the house if the change is stored. An
-// event that nobody wants is not written.
+// Raise writes an event into the outbox, with the receiver set that decides
+// which subscriptions receive it. Both commit with the change. The delivery
+// loop makes the deliveries afterwards. An event without receivers is not
+// written.
 func (tx *Tx) Raise(kind string, data any) error {
-	wanting, err := tx.wanting(kind)
-	if err != nil || len(wanting) == 0 {
+	set, err := tx.receiverSet(kind)
+	if err != nil || set == 0 {
 		return err
 	}
 	m := NewMessage(tx.newID(), kind, tx.now, data)
@@ -54,43 +47,49 @@ func (tx *Tx) Raise(kind string, data any) error {
 	if err != nil {
 		return storeError(err)
 	}
-	for _, s := range wanting {
-		if _, err := tx.exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
-			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, seq, s.seq, tx.newID(), tx.At()); err != nil {
-			return err
-		}
+	if _, err := tx.exec("INSERT INTO fan_outs (org_id, event_seq, set_seq) VALUES (?, ?, ?)", tx.Org, seq, set); err != nil {
+		return err
 	}
 	tx.queued = true
 	return nil
 }
 
-// wanting lists the organisation's active subscriptions that want a kind of
-// event.
-func (tx *Tx) wanting(kind string) ([]subscriber, error) {
-	all, err := tx.subscribersOf()
-	if err != nil || len(all) == 0 {
-		return nil, err
+// receiverSet returns the organisation's current receiver set of a type of
+// event, and makes it if the subscriptions changed since the last event of the
+// type. It returns 0 if no active subscription matches.
+func (tx *Tx) receiverSet(kind string) (int64, error) {
+	if set, known := tx.receiverSets[kind]; known {
+		return set, nil
 	}
-	return slices.DeleteFunc(slices.Clone(all), func(s subscriber) bool {
-		return len(s.types) > 0 && !slices.Contains(s.types, kind)
-	}), nil
+	var set int64
+	err := tx.row("SELECT seq FROM receiver_sets WHERE org_id = ? AND type = ? AND current = 1", tx.Org, kind).Scan(&set)
+	if none, failure := absent(err); none {
+		set, err = tx.newReceiverSet(kind)
+	} else {
+		err = storeError(failure)
+	}
+	if err != nil {
+		return 0, err
+	}
+	if tx.receiverSets == nil {
+		tx.receiverSets = map[string]int64{}
+	}
+	tx.receiverSets[kind] = set
+	return set, nil
 }
 
-// subscribersOf reads the organisation's active subscriptions once a change.
-func (tx *Tx) subscribersOf() ([]subscriber, error) {
-	if tx.subscribers != nil {
-		return *tx.subscribers, nil
+const matchingSubscriptions = ` FROM webhook_subscriptions WHERE org_id = ? AND active = 1
+	AND (event_types = '[]' OR EXISTS (SELECT 1 FROM json_each(event_types) WHERE value = ?))`
+
+func (tx *Tx) newReceiverSet(kind string) (int64, error) {
+	var matches bool
+	if err := tx.row("SELECT EXISTS (SELECT 1"+matchingSubscriptions+")", tx.Org, kind).Scan(&matches); err != nil || !matches {
+		return 0, storeError(err)
 	}
-	list := []subscriber{}
-	err := tx.rows(func(row scanner) error {
-		var s subscriber
-		var types []byte
-		if err := row.Scan(&s.seq, &types); err != nil {
-			return err
-		}
-		list = append(list, s)
-		return json.Unmarshal(types, &list[len(list)-1].types)
-	}, "SELECT seq, event_types FROM webhook_subscriptions WHERE org_id = ? AND active = 1", tx.Org)
-	tx.subscribers = &list
-	return list, err
+	set, err := tx.add("INSERT INTO receiver_sets (org_id, type) VALUES (?, ?)", tx.Org, kind)
+	if err != nil {
+		return 0, storeError(err)
+	}
+	_, err = tx.exec("INSERT INTO receiver_set_members (set_seq, subscription_seq) SELECT ?, seq"+matchingSubscriptions, set, tx.Org, kind)
+	return set, err
 }

@@ -290,7 +290,7 @@ func notWhole(t *testing.T, store *db.DB, path string, acknowledged []string) (f
 	for what, query := range map[string]string{
 		"audit events": "SELECT substr(action, 6) FROM audit_events WHERE action LIKE 'risk R-%' OR action = 'risk afterwards'",
 		"events":       "SELECT body ->> '$.data.risk.risk_id' FROM events WHERE type = 'risk.created'",
-		"deliveries":   "SELECT e.body ->> '$.data.risk.risk_id' FROM deliveries d JOIN events e ON e.seq = d.event_seq",
+		"deliveries":   "SELECT e.body ->> '$.data.risk.risk_id' FROM unexpanded_deliveries d JOIN events e ON e.seq = d.event_seq",
 	} {
 		if got := list(query); !slices.Equal(got, stored) {
 			faults = append(faults, fmt.Sprintf("%d risks and %d %s", len(stored), len(got), what))

@@ -77,7 +77,7 @@ func (tx *Tx) riskCreated(w written) error {
 		}
 	}
 	const kind = "risk.created"
-	if wanting, err := tx.wanting(kind); err != nil || len(wanting) == 0 {
+	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
 		return err // an import of many reads none of them back
 	}
 	resource, err := tx.resource(w.noun, w.seq)

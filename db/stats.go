@@ -78,8 +78,8 @@ type QueueStats struct {
 	Oldest time.Duration // for how long the oldest of those due has been
 }
 
-// QueueStats counts the deliveries. It reads an entry of an index for each that
-// is pending or dead.
+// QueueStats counts the deliveries, those of unexpanded events included. It
+// reads an entry of an index for each that is pending or dead.
 func (d *DB) QueueStats(ctx context.Context) (QueueStats, error) {
 	now := d.Now()
 	q, oldest, err := d.queueAt(ctx, now)
@@ -97,7 +97,8 @@ func (d *DB) queueAt(ctx context.Context, now time.Time) (q QueueStats, first *s
 	err = d.row(ctx, `SELECT
 			coalesce(sum(s.active = 1 AND d.due_at <= ?1), 0), coalesce(sum(s.active = 1 AND d.due_at > ?1), 0), coalesce(sum(s.active = 0), 0),
 			(SELECT count(*) FROM deliveries WHERE state = 'dead'), min(d.due_at) FILTER (WHERE s.active = 1)
-		FROM webhook_subscriptions s JOIN deliveries d ON d.subscription_seq = s.seq AND d.state = 'pending'`,
+		FROM webhook_subscriptions s JOIN (SELECT subscription_seq, due_at FROM deliveries WHERE state = 'pending'
+			UNION ALL SELECT subscription_seq, min(created_at, ?1) FROM unexpanded_deliveries) d ON d.subscription_seq = s.seq`,
 		Timestamp(now)).Scan(&q.Due, &q.Later, &q.Paused, &q.Dead, &first)
 	return q, first, storeError(err)
 }

@@ -29,10 +29,12 @@ type Tx struct {
 	audited bool
 	queued  bool // it made deliveries due
 
-	subscribers *[]subscriber       // who wants events, once read
-	roadmaps    map[string][]string // ids of changed roadmaps → keys of changed milestones
-	riskNumber  int                 // the greatest number of an imported RISK-0001
-	placed      map[*noun]rowSet    // what was put
+	// receiverSets caches receiverSet by the type of event. A change of the
+	// subscriptions within the transaction clears it.
+	receiverSets map[string]int64
+	roadmaps     map[string][]string // ids of changed roadmaps → keys of changed milestones
+	riskNumber   int                 // the greatest number of an imported RISK-0001
+	placed       map[*noun]rowSet    // what was put
 }
 
 // At is the instant of the change, as stored.

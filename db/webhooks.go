@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"reflect"
 	"time"
 )
@@ -72,9 +73,28 @@ func (d *DB) Ping(subscription string) (delivery string, m Message) {
 	return d.newID(), NewMessage(d.newID(), "ping", d.Now(), data)
 }
 
+// SubscriptionLimit is how many webhook subscriptions an organisation may have
+// (contract, "Events").
+const SubscriptionLimit = 250
+
+// roomForSubscription refuses a subscription beyond the limit. An organisation
+// that has more keeps them.
+func (tx *Tx) roomForSubscription() error {
+	var count int
+	err := tx.row("SELECT count(*) FROM (SELECT 1 FROM webhook_subscriptions WHERE org_id = ? LIMIT ? + 0)", tx.Org, SubscriptionLimit).Scan(&count)
+	if err == nil && count >= SubscriptionLimit {
+		return &Error{Code: Conflict, Message: fmt.Sprintf("The organisation has %d webhook subscriptions, which is the limit. Delete one that is not needed before adding another.", SubscriptionLimit)}
+	}
+	return storeError(err)
+}
+
 // CreateSubscription makes a webhook subscription and returns it with its
 // signing secret, which is not to be seen again.
 func (tx *Tx) CreateSubscription(record Record) (resource []byte, secret string, err error) {
+	if err := tx.roomForSubscription(); err != nil {
+		return nil, "", err
+	}
+	tx.receiverSets = nil
 	if secret, err = tx.newSecret(); err != nil {
 		return nil, "", err
 	}
@@ -116,6 +136,7 @@ func (tx *Tx) UpdateSubscription(id string, record Record) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
+	tx.receiverSets = nil
 	_, resumed := changes["active"]
 	tx.queued = tx.queued || resumed
 	return after.resource, tx.auditSubscription("updated", id, Metadata{"changes": changes})
@@ -131,6 +152,7 @@ func (tx *Tx) DeleteSubscription(id string) error {
 	if _, err := tx.exec("DELETE FROM webhook_subscriptions WHERE seq = ?", known.seq); err != nil {
 		return err
 	}
+	tx.receiverSets = nil
 	changes, err := subscriptionChanges(known.resource, nil)
 	if err != nil {
 		return err
@@ -234,7 +256,8 @@ func (d *DB) SubscriptionsHealth(ctx context.Context, org Org, each func(Subscri
 		h.EventTypes = json.RawMessage(types)
 		return each(h)
 	}, `SELECT s.id, s.url, s.description, s.event_types, s.active, s.created_via, s.created_at, s.updated_at,
-		(SELECT count(*) FROM deliveries d WHERE d.subscription_seq = s.seq AND d.state = 'pending'),
+		coalesce((SELECT queued FROM delivery_queues q WHERE q.subscription_seq = s.seq), 0)
+			+ (SELECT count(*) FROM unexpanded_deliveries u WHERE u.subscription_seq = s.seq),
 		(SELECT count(*) FROM deliveries d WHERE d.subscription_seq = s.seq AND d.state = 'dead'), a.at, a.status, a.error
 		FROM webhook_subscriptions s
 		LEFT JOIN delivery_attempts a ON a.subscription_seq = s.seq AND a.event_seq = (SELECT d.event_seq FROM deliveries d

@@ -148,7 +148,8 @@ func (r *run) behind(name string, d *dataset) error {
 		{"check-ins", "SELECT json_array(code, period_start, c.value, source, evidence_ref, note) FROM kpi_checkins c JOIN kpis k ON k.seq = kpi_seq WHERE org_id = %d", values},
 		{"timelines", "SELECT i.id || ' ' || t.status FROM incident_timeline t JOIN incidents i ON i.seq = incident_seq WHERE org_id = %d", d.timeline},
 		{"evidence", "SELECT r.id || ' ' || reason FROM severity_evidence JOIN risks r ON r.seq = risk_seq WHERE org_id = %d", d.evidence},
-		{"deliveries", `SELECT s.id || ' ' || e.type FROM deliveries d JOIN events e ON e.seq = event_seq JOIN webhook_subscriptions s ON s.seq = subscription_seq
+		{"deliveries", `SELECT s.id || ' ' || e.type FROM (SELECT event_seq, subscription_seq FROM deliveries UNION ALL SELECT event_seq, subscription_seq FROM unexpanded_deliveries) d
+			JOIN events e ON e.seq = event_seq JOIN webhook_subscriptions s ON s.seq = subscription_seq
 			WHERE e.type LIKE 'risk.%%' AND s.org_id = %d`, d.deliveries},
 	} {
 		want, got := slices.Sorted(slices.Values(view.want)), column(r.t, r.file, fmt.Sprintf(view.query, org.Org))

@@ -260,7 +260,7 @@ func (d *desk) subscribe(t testing.TB, types string) {
 // last change of each noun: what a refused write must leave alone.
 const everything = `SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM incident_timeline),
 	(SELECT count(*) FROM kpi_checkins), (SELECT count(*) FROM vendors), (SELECT count(*) FROM audit_events), (SELECT count(*) FROM events),
-	(SELECT count(*) FROM deliveries), (SELECT count(*) FROM idempotency_records), (SELECT count(*) FROM severity_evidence),
+	(SELECT count(*) FROM deliveries), (SELECT count(*) FROM fan_outs), (SELECT count(*) FROM idempotency_records), (SELECT count(*) FROM severity_evidence),
 	(SELECT last_risk_number FROM organisations WHERE name = 'default'), (SELECT max(updated_at) FROM kpis), (SELECT max(updated_at) FROM risks),
 	(SELECT max(updated_at) FROM incidents), (SELECT max(updated_at) FROM vendors)`
 

@@ -58,7 +58,7 @@ func (v *visit) lettersData() (*lettersData, error) {
 		return nil, err
 	}
 	for _, d := range page.Deliveries {
-		data.Letters = append(data.Letters, letter{LoggedDelivery: d, Path: deliveryPath(d), Outcome: outcome(d.LastStatus, d.LastError)})
+		data.Letters = append(data.Letters, letter{LoggedDelivery: d, Path: deliveryPath(d), Outcome: outcomeOf(d)})
 	}
 	data.Pager = Pager{Shown: len(data.Letters), Total: data.Total, One: "dead letter", Many: "dead letters"}
 	if page.Next != "" {

@@ -54,7 +54,7 @@ func (v *visit) listDeliveries(data *webhookData) error {
 	for _, d := range page.Deliveries {
 		data.Deliveries.Rows = append(data.Deliveries.Rows, Row{
 			Href:  deliveryPath(d),
-			Cells: []any{d.EventType, d.EventAt, deliveryState(d), d.Attempts, d.LastAttemptAt, outcome(d.LastStatus, d.LastError), nextAttempt(d)},
+			Cells: []any{d.EventType, d.EventAt, deliveryState(d), d.Attempts, d.LastAttemptAt, outcomeOf(d), nextAttempt(d)},
 		})
 	}
 	data.Pager = Pager{Shown: len(page.Deliveries), One: "delivery", Many: "deliveries"}
@@ -83,6 +83,15 @@ func deliveryState(d db.LoggedDelivery) string {
 		return "waiting"
 	}
 	return string(d.State)
+}
+
+// outcomeOf is why a delivery left a full queue, or else the outcome of its last
+// attempt.
+func outcomeOf(d db.LoggedDelivery) string {
+	if d.Reason != nil {
+		return *d.Reason
+	}
+	return outcome(d.LastStatus, d.LastError)
 }
 
 func nextAttempt(d db.LoggedDelivery) *string {
@@ -145,6 +154,9 @@ func (v *visit) delivery() error {
 	}
 	if next := nextAttempt(detail.LoggedDelivery); next != nil {
 		data.Facts = append(data.Facts, Fact{Label: "Next attempt", Kind: Time, Value: next})
+	}
+	if detail.Reason != nil {
+		data.Facts = append(data.Facts, Fact{Label: "Reason", Value: *detail.Reason})
 	}
 	for _, attempt := range slices.Backward(detail.Log) {
 		data.Attempts = append(data.Attempts, v.shownAttempt(detail, attempt))

@@ -89,9 +89,14 @@ func (v *visit) scopeFields() []*Field {
 // readAll satisfies all read scopes but readAudit, and asks for no operation of
 // its own.
 const (
-	readAll   = "read:all"
-	readAudit = "read:audit"
+	readAll        = "read:all"
+	readAudit      = "read:audit"
+	manageWebhooks = "manage:webhooks"
 )
+
+// webhooksRead warns that manage:webhooks gives access to records
+// (specification, Events).
+const webhooksRead = "The key receives the records that events carry, such as risks, scorecards and roadmaps, even without a read scope."
 
 // grants says in the document's words what a scope lets a key do, and what of
 // that the plan does not include.
@@ -114,7 +119,11 @@ func (v *visit) grants(scope string) string {
 			missing = " (not in the plan " + string(v.session.Organisation.Plan) + ")"
 		}
 	}
-	return strings.Join(does, ", ") + missing
+	text := strings.Join(does, ", ") + missing
+	if scope == manageWebhooks {
+		text += ". " + webhooksRead
+	}
+	return text
 }
 
 // mintKey makes a key and leads to where it is shown, once.

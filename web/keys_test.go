@@ -255,3 +255,17 @@ func (s *scene) audited(action string, role db.Role) bool {
 	}
 	return false
 }
+
+// TestKeyForm_WebhooksRead: the form says at manage:webhooks that the key receives
+// records.
+func TestKeyForm_WebhooksRead(t *testing.T) {
+	t.Parallel()
+	g := newScene(t).as(db.Admin)
+	page := g.get("/keys/new")
+	g.wants(page, 200, "The key receives the records that events carry, such as risks, scorecards and roadmaps, even without a read scope.")
+	at := strings.Index(page.body, `value="manage:webhooks"`)
+	said := strings.Index(page.body, "The key receives the records")
+	if at < 0 || said < at || strings.Contains(page.body[at:said], "</label>") {
+		t.Error("it is not said at the scope manage:webhooks")
+	}
+}

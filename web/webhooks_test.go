@@ -253,3 +253,56 @@ func TestRequestAsSent(t *testing.T) {
 func unescaped(text string) string {
 	return strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&#43;", "+", "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }
+
+// TestWebhookLimit refuses a webhook beyond the limit of an organisation, and
+// keeps what was typed.
+func TestWebhookLimit(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	s.fill(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
+		INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+		SELECT 1, printf('01993e0a-52c0-7c3e-8d2b-%012d', i), 'https://example.com', 'api', 's', '', '' FROM n`)
+	receiver := newReceiver(t, 200, "")
+	g.wants(g.post("/webhooks/new", "url", receiver.URL, "description", "One more"), 422,
+		"The organisation has 250 webhook subscriptions, which is the limit.", receiver.URL, `value="One more"`)
+	if n := len(s.subscriptionsNow()); n != 250 {
+		t.Errorf("%d webhooks, want 250", n)
+	}
+}
+
+// TestFullQueue shows why a delivery that left a full queue is a dead letter.
+func TestFullQueue(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	g := s.as(db.Admin)
+	path, _ := g.subscribe(newReceiver(t, 200, "").URL)
+	s.raise("risk.created", 1)
+	if _, err := s.store.Round(t.Context(), db.Round{Expand: true}); err != nil {
+		t.Fatal(err)
+	}
+	s.fill("UPDATE delivery_queues SET queued = 10000")
+	s.raise("risk.created", 1)
+	if _, err := s.store.Round(t.Context(), db.Round{Expand: true}); err != nil {
+		t.Fatal(err)
+	}
+	const reason = "The queue of the subscription was full"
+	g.wants(g.get("/webhooks/deadletters"), 200, reason)
+	page := g.get(path + "?state=dead")
+	g.wants(page, 200, reason)
+	dead := regexp.MustCompile(path + `/deliveries/\d+`).FindString(page.body)
+	g.wants(g.get(dead), 200, reason)
+	g.wants(g.get(path), 200, "waiting")
+	s.fill("UPDATE delivery_queues SET queued = 1")
+	g.post("/webhooks/deadletters/replay", "only", s.deadLetter(), "next", dead)
+	g.wants(g.get(dead), 200, "!"+reason)
+}
+
+// deadLetter is the id of the only dead letter.
+func (s *scene) deadLetter() (id string) {
+	s.t.Helper()
+	if err := s.store.DeadLetters(s.t.Context(), s.by().Org, func(l db.DeadLetter) error { id = l.ID; return nil }); err != nil {
+		s.t.Fatal(err)
+	}
+	return id
+}

@@ -157,7 +157,7 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 }
 
 func (b *bench) serve(ctx context.Context, path string, flags ...string) (*process, error) {
-	server, err := b.launch(ctx, b.binary, append([]string{"serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0"}, flags...)...)
+	server, err := b.launch(ctx, b.binary, append([]string{"serve", "--db", path, "--addr", "127.0.0.1:0", "--anonymous-rpm", "0", "--webhook-rate", "0"}, flags...)...)
 	if err == nil {
 		server.file = path
 	}

@@ -104,7 +104,7 @@ func (s *scene) serve(ctx context.Context) error {
 		return err
 	}
 	s.server = exec.CommandContext(ctx, s.binary, "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "127.0.0.1:0",
-		"--log-format", "json", "--webhook-allow", "127.0.0.0/8", "--webhook-ca", authority)
+		"--log-format", "json", "--webhook-allow", "127.0.0.0/8", "--webhook-ca", authority, "--webhook-rate", "0")
 	s.server.Env, s.server.Stderr = append(os.Environ(), "GOVSVC_DB="+s.db), s.log
 	s.server.Cancel = func() error { return s.server.Process.Signal(syscall.SIGTERM) }
 	s.server.WaitDelay = 30 * time.Second

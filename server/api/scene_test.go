@@ -136,6 +136,10 @@ func (d *desk) raised(t testing.TB) func() []string {
 	}
 	seen := 0
 	return func() []string {
+		_, err := d.Store.Round(d.ctx, db.Round{Expand: true})
+		if err != nil {
+			t.Fatal(err)
+		}
 		claimed, err := d.Store.Deliver(d.ctx, nil, []db.Claim{{Subscription: 1, Limit: 1000}}, 0)
 		if err != nil {
 			t.Fatal(err)

@@ -33,7 +33,7 @@ var (
 	walBytes     = about("wal_bytes", "Size of the write-ahead log beside the data file.")
 	queue        = about("webhook_queue", "Deliveries of webhooks to be made: due now, later (under way, or after a wait), or paused with their subscription.", "state")
 	oldest       = about("webhook_oldest_due_seconds", "For how long the oldest delivery that is due has been; 0 if none is.")
-	deadLetters  = about("webhook_dead_letters", "Deliveries that ran out of attempts and are neither replayed nor discarded.")
+	deadLetters  = about("webhook_dead_letters", "Deliveries that ran out of attempts or left a full queue, and are neither replayed nor discarded.")
 	attempts     = about("webhook_attempts_total", "Attempts of this process to deliver a webhook: delivered, failed and to be repeated, or the last one (dead).", "outcome")
 	batches      = about("write_transaction_changes", "Changes that shared a transaction.")
 	seconds      = about("write_transaction_seconds", "Time that a write transaction took, the sync of the disk included.")

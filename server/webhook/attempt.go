@@ -3,18 +3,31 @@ package webhook
 import (
 	"context"
 	"log/slog"
+	"slices"
+	"time"
 
 	"govsvc/db"
 )
 
 // start begins the attempts that the queue has places for.
 func (d *Deliverer) start(ctx context.Context) {
-	list, gaveBack := d.queue.start(d.Store.Now())
-	for _, s := range list {
+	b := d.queue.start(d.Store.Now())
+	for _, s := range b.list {
 		d.attempts.Go(func() { d.carry(ctx, s) })
 	}
-	if gaveBack {
+	d.after(b)
+}
+
+// after wakes the loop for what start left to do.
+func (d *Deliverer) after(b beginning) {
+	if b.gaveBack {
 		d.tell()
+	}
+	if b.again > 0 && d.timed.CompareAndSwap(false, true) {
+		time.AfterFunc(b.again, func() {
+			d.timed.Store(false)
+			d.tell()
+		})
 	}
 }
 
@@ -22,16 +35,22 @@ func (d *Deliverer) start(ctx context.Context) {
 // a goroutine that is new would have to make room for its calls first.
 func (d *Deliverer) carry(ctx context.Context, s started) {
 	for {
-		wanting := d.queue.finish(s, d.attempt(ctx, s.delivery))
-		list, gaveBack := d.queue.start(d.Store.Now())
-		if wanting || gaveBack {
+		var wanting bool
+		if settled, hosts, limited := d.attempt(ctx, s); limited {
+			wanting = d.queue.takeBack(s, hosts, d.Store.Now())
+		} else {
+			wanting = d.queue.finish(s, settled, hosts)
+		}
+		b := d.queue.start(d.Store.Now())
+		if wanting {
 			d.tell()
 		}
-		if len(list) == 0 {
+		d.after(b)
+		if len(b.list) == 0 {
 			return
 		}
-		s = list[0]
-		for _, other := range list[1:] {
+		s = b.list[0]
+		for _, other := range b.list[1:] {
 			d.attempts.Go(func() { d.carry(ctx, other) })
 		}
 	}
@@ -47,26 +66,36 @@ func (d *Deliverer) tell() {
 
 // attempt sends one delivery to where its subscription leads now; nil is one
 // that is gone, or another process's by now. A paused receiver gets nothing:
-// what was claimed waits.
-func (d *Deliverer) attempt(ctx context.Context, delivery db.Delivery) *db.Settlement {
+// what was claimed waits. It returns the hosts that the delivery counts for, and
+// whether the rate of one of them is used up; then nothing was sent.
+func (d *Deliverer) attempt(ctx context.Context, s started) (settled *db.Settlement, hosts []string, limited bool) {
+	delivery := s.delivery
 	to, err := d.Store.ReceiverOf(ctx, delivery.DeliveryKey)
 	switch {
 	case db.Is(err, db.NotFound):
-		return nil
+		return nil, s.paid, false
 	case err != nil:
 		d.Logger.Warn("webhooks: receiver not read", "delivery_id", delivery.ID, "error", err)
-		return &db.Settlement{DeliveryKey: delivery.DeliveryKey, State: db.Pending, DueAt: d.Store.Now().Add(againAfter)}
+		return &db.Settlement{DeliveryKey: delivery.DeliveryKey, State: db.Pending, DueAt: d.Store.Now().Add(againAfter)}, s.paid, false
 	case !to.Active:
-		return &db.Settlement{DeliveryKey: delivery.DeliveryKey, State: db.Pending, DueAt: d.Store.Now()}
+		return &db.Settlement{DeliveryKey: delivery.DeliveryKey, State: db.Pending, DueAt: d.Store.Now()}, s.paid, false
 	}
-	a := d.Sender.Send(ctx, to, delivery.ID, delivery.Message)
-	s := after(d.Schedule, delivery.Attempts, &a, d.Chance(), d.Store.Now())
+	hosts = d.Sender.hostsOf(ctx, to.URL)
+	unpaid := slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return slices.Contains(s.paid, host) })
+	if !d.Sender.rates.take(unpaid) {
+		return nil, hosts, true
+	}
+	a, limited := d.Sender.attempt(context.WithValue(ctx, paidHosts{}, hosts), to, delivery.ID, delivery.Message)
+	if limited {
+		return nil, d.Sender.hostsOf(ctx, to.URL), true
+	}
+	outcome := after(d.Schedule, delivery.Attempts, &a, d.Chance(), d.Store.Now())
 	if ctx.Err() != nil && a.Status == 0 { // cut off by us: not the receiver's failure
-		s = db.Settlement{Attempt: &a, State: db.Pending, DueAt: d.Store.Now()}
+		outcome = db.Settlement{Attempt: &a, State: db.Pending, DueAt: d.Store.Now()}
 	}
-	s.DeliveryKey = delivery.DeliveryKey
-	d.log(ctx, to, delivery, s)
-	return &s
+	outcome.DeliveryKey = delivery.DeliveryKey
+	d.log(ctx, to, delivery, outcome)
+	return &outcome, hosts, false
 }
 
 // log tells of an attempt; of what was signed, with what and where it went, it

@@ -21,33 +21,95 @@ func (q *queue) due(seqs []int64) {
 	}
 }
 
-// take hands over what is to be settled, and what to claim with it.
-func (q *queue) take() ([]db.Settlement, []db.Claim) {
+// take hands over what is to be settled.
+func (q *queue) take() []db.Settlement {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	settled := q.settled
 	q.settled = nil
+	return settled
+}
+
+// claims chooses what to claim.
+func (q *queue) claims() []db.Claim {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
 	if q.closed {
-		return settled, nil
+		return nil
 	}
 	var claims []db.Claim
 	room, slowRoom := q.workers*ahead-q.waiting, q.slowest()-q.slow
+	byRate := q.roomByRate()
 	for r := range q.inTurn() {
 		n := min(q.room(r), room)
+		if n > 0 {
+			n = byRate.least(r.hosts, n)
+		}
 		if !r.brisk {
-			slowRoom -= min(len(r.waiting), max(0, r.window-r.running)) // the others wait for these
+			if byRate.least(r.hosts, 1) > 0 { // what waits for a rate takes no place
+				slowRoom -= min(len(r.waiting), max(0, r.window-r.running)) // the others wait for these
+			}
 			n = min(n, slowRoom)
 		}
 		if n <= 0 {
 			continue
 		}
 		claims = append(claims, db.Claim{Subscription: r.seq, Limit: n})
+		byRate.use(r.hosts, n)
 		room -= n
 		if !r.brisk {
 			slowRoom -= n
 		}
 	}
-	return settled, claims
+	return claims
+}
+
+// hostRoom is how many further deliveries to a host may be held in memory: what
+// waits for a rate must not take the room of the other hosts.
+type hostRoom struct {
+	rates *hostRates
+	rooms map[string]int
+}
+
+// roomByRate counts what waits already.
+func (q *queue) roomByRate() hostRoom {
+	h := hostRoom{q.rates, map[string]int{}}
+	for _, r := range q.order {
+		if len(r.waiting) > 0 {
+			h.use(r.hosts, len(r.waiting))
+		}
+	}
+	return h
+}
+
+func (h hostRoom) of(host string) int {
+	n, known := h.rooms[host]
+	if !known {
+		n = h.rates.soon(host)
+		h.rooms[host] = n
+	}
+	return n
+}
+
+// least is how many of n deliveries the hosts have room for.
+func (h hostRoom) least(hosts []string, n int) int {
+	if h.rates == nil {
+		return n
+	}
+	for _, host := range hosts {
+		n = min(n, h.of(host))
+	}
+	return n
+}
+
+// use takes room of the hosts.
+func (h hostRoom) use(hosts []string, n int) {
+	if h.rates == nil {
+		return
+	}
+	for _, host := range hosts {
+		h.rooms[host] = h.of(host) - n
+	}
 }
 
 // room is how many deliveries a receiver can be given to wait: few at a time
@@ -88,7 +150,14 @@ func (q *queue) inTurn() iter.Seq[*receiver] {
 	}
 }
 
-// putBack returns settlements that could not be stored.
+// countDropped counts deliveries that became dead letters without an attempt.
+func (q *queue) countDropped(n int) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	q.totals.Dead += n
+}
+
+// putBack returns settlements that are not stored yet.
 func (q *queue) putBack(settled []db.Settlement) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()

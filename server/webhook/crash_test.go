@@ -22,6 +22,7 @@ const leaseOfClaims = 30 * time.Second
 // claim takes what is due and sends none of it, as a process that is killed.
 func (s *scene) claim(t testing.TB) []db.Delivery {
 	t.Helper()
+	s.expand(t)
 	due, _, err := s.store.DueSubscriptions(t.Context())
 	if err != nil {
 		t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"govsvc/db"
@@ -45,6 +46,12 @@ const (
 	sweepEvery = time.Hour
 	// hastenEvery is how often the loop looks whether the clock was set back.
 	hastenEvery = time.Minute
+	// cheapLook is how long a search for due deliveries may take without a pause
+	// after it. A longer one is followed by a pause of lookShare times as long.
+	cheapLook = 2 * time.Millisecond
+	lookShare = 10
+	// longestYield bounds the pause after a round, in which others write.
+	longestYield = 10 * time.Millisecond
 	// againAfter is how long the loop waits when the file can't be used.
 	againAfter = time.Second
 )
@@ -55,7 +62,15 @@ type Deliverer struct {
 	queue    queue
 	finished chan struct{} // holds one word that attempts have ended
 	attempts sync.WaitGroup
-	next     time.Time // when the next delivery becomes due, as far as is known
+	timed    atomic.Bool // the loop will be woken for what waits for a rate
+	next     time.Time   // when the next delivery becomes due, as far as is known
+
+	unexpanded bool      // events wait for their deliveries to be made
+	backlog    int       // rounds in a row that left events unexpanded
+	unseen     bool      // a look for due deliveries was put off until nextLook
+	nextLook   time.Time // by the machine's clock
+	dropped    int       // deliveries that left a full queue, not logged yet
+	loggedDrop time.Time // by the machine's clock
 }
 
 // NewDeliverer makes a delivery loop. Several may work on one file, each in a
@@ -85,7 +100,7 @@ func NewDeliverer(c Config) *Deliverer {
 	}
 	return &Deliverer{
 		Config: c, finished: make(chan struct{}, 1),
-		queue: queue{workers: c.Workers, perReceiver: c.PerReceiver, receivers: map[int64]*receiver{}},
+		queue: queue{workers: c.Workers, perReceiver: c.PerReceiver, rates: c.Sender.rates, receivers: map[int64]*receiver{}},
 	}
 }
 
@@ -157,7 +172,7 @@ func (d *Deliverer) work(ctx context.Context, loop func(attempts context.Context
 	timer := time.AfterFunc(d.Grace, cancel)
 	defer timer.Stop()
 	d.attempts.Wait()
-	settled, _ := d.queue.take()
+	settled := d.queue.take()
 	if len(settled) == 0 {
 		return nil
 	}
@@ -165,29 +180,94 @@ func (d *Deliverer) work(ctx context.Context, loop func(attempts context.Context
 	return err
 }
 
-// step stores what has ended, claims what is due and starts it. With look, it
-// asks the file who has deliveries due, and returns how many have.
+// step stores what has ended, makes the deliveries of events, claims what is due
+// and starts it. With look, it asks the file which subscriptions have deliveries
+// due, and returns how many have.
 func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err error) {
 	if look {
-		var seqs []int64
-		if seqs, d.next, err = d.Store.DueSubscriptions(ctx); err != nil {
+		if due, err = d.look(ctx); err != nil {
 			return 0, err
 		}
-		due = len(seqs)
-		d.queue.due(seqs)
 	}
-	settled, claims := d.queue.take()
-	if len(settled)+len(claims) == 0 {
-		return due, nil
+	settled := d.queue.take()
+	round := db.Round{Settled: settled, Expand: d.unexpanded, Lease: lease}
+	if d.unexpanded {
+		due++
+		round.Claims = func(fresh []int64) []db.Claim {
+			d.queue.due(fresh)
+			return d.queue.claims()
+		}
+	} else {
+		claims := d.queue.claims()
+		if len(settled)+len(claims) == 0 {
+			d.start(attempts) // what waited for the rate of a host
+			return due, nil
+		}
+		round.Claims = func([]int64) []db.Claim { return claims }
 	}
-	claimed, err := d.Store.Deliver(ctx, settled, claims, lease)
+	began := time.Now()
+	result, err := d.Store.Round(ctx, round)
 	if err != nil {
 		d.queue.putBack(settled)
 		return due, err
 	}
-	d.queue.add(claims, claimed)
+	d.queue.putBack(settled[result.Settled:])
+	d.queue.add(result.Claims, result.Claimed)
+	d.unexpanded = result.Unexpanded
+	d.drop(result.Dropped)
 	d.start(attempts)
+	if result.More {
+		d.tell()
+	}
+	d.yield(result, time.Since(began))
 	return due, nil
+}
+
+// yield leaves the writer to others for as long as the round took, if they wait
+// for it or many events are unexpanded. Another process can take the lock of the
+// file only between two rounds, and its wait is not known here.
+func (d *Deliverer) yield(result db.RoundResult, took time.Duration) {
+	if d.backlog++; !result.Unexpanded {
+		d.backlog = 0
+	}
+	if result.More && result.Contended || d.backlog > 1 {
+		time.Sleep(min(took, longestYield))
+	}
+}
+
+// look asks the file what there is to do. The search for due deliveries reads an
+// entry for each subscription with a queue. It takes at most a tenth of the
+// loop's time: with thousands of queues it is put off for a while.
+func (d *Deliverer) look(ctx context.Context) (due int, err error) {
+	if d.unexpanded, err = d.Store.HasUnexpanded(ctx); err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if began.Before(d.nextLook) {
+		d.unseen = true
+		return 1, nil
+	}
+	seqs, next, err := d.Store.DueSubscriptions(ctx)
+	if err != nil {
+		return 0, err
+	}
+	d.next, d.unseen, d.nextLook = next, false, time.Time{}
+	if took := time.Since(began); took > cheapLook {
+		d.nextLook = time.Now().Add(lookShare * took)
+	}
+	d.queue.due(seqs)
+	return len(seqs), nil
+}
+
+// drop counts deliveries that left a full queue, and logs them at most once a
+// minute.
+func (d *Deliverer) drop(n int) {
+	d.queue.countDropped(n)
+	d.dropped += n
+	if now := time.Now(); d.dropped > 0 && now.Sub(d.loggedDrop) >= time.Minute {
+		d.Logger.Warn("webhooks: queues are full; their oldest deliveries became dead letters", "deliveries", d.dropped, "limit", db.QueueLimit)
+		d.dropped, d.loggedDrop = 0, now
+	}
 }
 
 // rhythm says when it is time to do what is done from time to time. It goes on
@@ -206,7 +286,7 @@ func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, when rhythm) (loo
 		case <-d.finished:
 			return d.passed()
 		case <-when.poll:
-			if moved, err := watch.Moved(); moved || err != nil || d.passed() || d.queue.unsettled() {
+			if moved, err := watch.Moved(); moved || err != nil || d.passed() || d.queue.unsettled() || d.unseen {
 				return true
 			}
 		case <-when.hasten:

@@ -30,6 +30,7 @@ const (
 
 var (
 	errBlocked = errors.New("the receiver's address is not public")
+	errLimited = errors.New("the rate of the receiving host is used up")
 	errNoSuch  = errors.New("the receiver's name has no address")
 )
 
@@ -37,6 +38,7 @@ var (
 type guard struct {
 	allow    []netip.Prefix
 	resolver Resolver
+	rates    *hostRates // nil is no limit
 }
 
 func (g *guard) permits(address netip.Addr) bool {
@@ -121,8 +123,14 @@ func (g *guard) dial(ctx context.Context, network, hostPort string) (net.Conn, e
 	if err != nil {
 		return nil, err
 	}
+	if !t.address.IsValid() {
+		g.rates.learn(t.host, addresses)
+	}
 	dialer := net.Dialer{Timeout: dialTimeout, Control: g.control}
 	for _, address := range addresses {
+		if err = g.rates.admit(ctx, address); err != nil {
+			return nil, err
+		}
 		var conn net.Conn
 		if conn, err = dialer.DialContext(ctx, network, netip.AddrPortFrom(address, portNumber(port)).String()); err == nil {
 			return conn, nil

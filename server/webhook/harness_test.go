@@ -240,6 +240,18 @@ func (s *scene) raise(t testing.TB, n int) {
 	})
 }
 
+// expand makes the deliveries of all events.
+func (s *scene) expand(t testing.TB) {
+	t.Helper()
+	for more := true; more; {
+		result, err := s.store.Round(t.Context(), db.Round{Expand: true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		more = result.Unexpanded
+	}
+}
+
 // deliver does what is due.
 func (s *scene) deliver(t testing.TB) webhook.Totals {
 	t.Helper()

@@ -1,6 +1,7 @@
 package webhook
 
 import (
+	"slices"
 	"sync"
 	"time"
 
@@ -34,6 +35,7 @@ const (
 // always there for the brisk, however many are dead.
 type queue struct {
 	workers, perReceiver int
+	rates                *hostRates // nil is no limit
 
 	mutex     sync.Mutex
 	receivers map[int64]*receiver
@@ -63,6 +65,8 @@ type receiver struct {
 	brisk   bool // it acknowledged the last one, and soon
 	quick   bool // so soon that many may wait for it
 	more    bool // more may be due
+	// hosts are those that its last delivery counted for, nil before the first.
+	hosts []string
 }
 
 // started is a delivery whose attempt begins.
@@ -70,40 +74,92 @@ type started struct {
 	to       *receiver
 	delivery db.Delivery
 	slow     bool
+	paid     []string // the hosts whose tokens it has
 }
 
 func (q *queue) slowest() int { return max(1, q.workers/2) }
 
+// beginning is what start chose.
+type beginning struct {
+	list     []started
+	gaveBack bool          // something is to be settled
+	again    time.Duration // until a host's rate lets more begin; 0 if none is used up
+}
+
 // start chooses the deliveries whose attempts begin now. One whose lease would
-// end before its attempt does is given back, which is to be settled.
-func (q *queue) start(now time.Time) (list []started, gaveBack bool) {
+// end before its attempt does is given back, which is to be settled. One to a
+// host whose rate is used up waits, without a worker.
+func (q *queue) start(now time.Time) (b beginning) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if q.waiting == 0 || q.closed {
-		return nil, false
+		return b
 	}
 	for r := range q.inTurn() {
 		if q.waiting == 0 || q.running == q.workers {
 			break
 		}
-		for len(r.waiting) > 0 && q.may(r) {
-			d := r.waiting[0]
-			r.waiting = r.waiting[1:]
-			q.waiting--
-			if d.Until.Sub(now) < AttemptTimeout+leaseMargin {
-				q.release(r, d, now)
-				gaveBack = true
-				continue
+		q.startOf(r, now, &b)
+	}
+	return b
+}
+
+// startOf begins what may begin of one receiver.
+func (q *queue) startOf(r *receiver, now time.Time, b *beginning) {
+	for len(r.waiting) > 0 && q.may(r) {
+		d := r.waiting[0]
+		lasts := d.Until.Sub(now) >= AttemptTimeout+leaseMargin
+		if lasts && !q.rates.take(r.hosts) {
+			if wait := max(time.Millisecond, q.rates.wait(r.hosts)); b.again == 0 || wait < b.again {
+				b.again = wait
 			}
-			r.running++
-			q.running++
-			if !r.brisk {
-				q.slow++
-			}
-			list = append(list, started{r, d, !r.brisk})
+			return
+		}
+		r.waiting = r.waiting[1:]
+		q.waiting--
+		if !lasts {
+			q.release(r, d, now)
+			b.gaveBack = true
+			continue
+		}
+		r.running++
+		q.running++
+		if !r.brisk {
+			q.slow++
+		}
+		b.list = append(b.list, started{r, d, !r.brisk, r.hosts})
+	}
+}
+
+// takeBack returns to the queue a delivery that did not begin, because the rate of its hosts
+// is used up. It waits in memory if it can begin soon.
+func (q *queue) takeBack(s started, hosts []string, now time.Time) (gaveBack bool) {
+	q.mutex.Lock()
+	defer q.mutex.Unlock()
+	r := s.to
+	r.running--
+	q.running--
+	if s.slow {
+		q.slow--
+	}
+	r.hosts = hosts
+	if q.closed || q.waitingFor(hosts) >= q.rates.ahead() {
+		q.release(r, s.delivery, now)
+		return true
+	}
+	r.waiting = slices.Insert(r.waiting, 0, s.delivery)
+	q.waiting++
+	return false
+}
+
+// waitingFor counts the deliveries in memory that wait for one of the hosts.
+func (q *queue) waitingFor(hosts []string) (n int) {
+	for _, r := range q.order {
+		if len(r.waiting) > 0 && slices.ContainsFunc(r.hosts, func(host string) bool { return slices.Contains(hosts, host) }) {
+			n += len(r.waiting)
 		}
 	}
-	return list, gaveBack
+	return n
 }
 
 func (q *queue) may(r *receiver) bool {
@@ -119,10 +175,11 @@ func (q *queue) release(r *receiver, d db.Delivery, now time.Time) {
 // finish takes in how an attempt ended, and learns from it; nothing is settled
 // where the delivery is gone. It tells whether the loop is wanted: while a
 // receiver has enough waiting, its outcomes are stored many at a time.
-func (q *queue) finish(s started, outcome *db.Settlement) (wanting bool) {
+func (q *queue) finish(s started, outcome *db.Settlement, hosts []string) (wanting bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	r := s.to
+	r.hosts = hosts
 	r.running--
 	q.running--
 	if s.slow {

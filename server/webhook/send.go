@@ -27,6 +27,7 @@ type Sender struct {
 	agent     string
 	now       func() time.Time
 	guard     guard
+	rates     *hostRates // nil is no limit
 	transport *http.Transport
 }
 
@@ -35,18 +36,27 @@ func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
 // Send makes one attempt to deliver a message: the address is checked again,
 // the body is signed anew, and the receiver's answer is told. Any 2xx is an
-// acknowledgement.
+// acknowledgement. It does not wait for the rate of the receiving host: the test
+// operation is limited by the requests that a key may make.
 func (s *Sender) Send(ctx context.Context, to db.Receiver, delivery string, m db.Message) db.Attempt {
+	a, _ := s.attempt(ctx, to, delivery, m)
+	return a
+}
+
+// attempt is Send. It reports limited, and has sent nothing, if the connection
+// would lead to a host whose rate is used up; see paidHosts.
+func (s *Sender) attempt(ctx context.Context, to db.Receiver, delivery string, m db.Message) (a db.Attempt, limited bool) {
 	began := time.Now()
-	a := db.Attempt{At: s.now()}
+	a = db.Attempt{At: s.now()}
 	ctx, cancel := context.WithTimeout(ctx, AttemptTimeout)
 	defer cancel()
 	if err := s.send(ctx, cancel, to, delivery, m, &a); err != nil {
 		a.Error = reason(ctx, err)
 		a.Blocked = errors.Is(err, errBlocked) || refusedURL(err)
+		limited = errors.Is(err, errLimited)
 	}
 	a.Duration = time.Since(began)
-	return a
+	return a, limited
 }
 
 func (s *Sender) send(ctx context.Context, cancel func(), to db.Receiver, delivery string, m db.Message, a *db.Attempt) error {

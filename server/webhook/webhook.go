@@ -28,6 +28,9 @@ type SenderConfig struct {
 	// Roots are further roots for receivers' certificates, in PEM
 	// (--webhook-ca).
 	Roots []byte
+	// Rate is how many deliveries a second the loop makes to one receiving host
+	// (--webhook-rate); 0 is no limit.
+	Rate int
 	// Resolver looks names up; nil is the system's.
 	Resolver Resolver
 	// Now is the clock; nil is time.Now.
@@ -36,7 +39,8 @@ type SenderConfig struct {
 
 // NewSender makes the way to receivers.
 func NewSender(c SenderConfig) (*Sender, error) {
-	s := &Sender{agent: Agent(c.Version), now: c.Now, guard: guard{resolver: c.Resolver}}
+	rates := newHostRates(c.Rate, time.Now)
+	s := &Sender{agent: Agent(c.Version), now: c.Now, rates: rates, guard: guard{resolver: c.Resolver, rates: rates}}
 	if s.now == nil {
 		s.now = time.Now
 	}

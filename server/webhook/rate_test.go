@@ -1,0 +1,109 @@
+package webhook_test
+
+import (
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/server/webhook"
+)
+
+func withRate(n int, hosts map[string]string) func(*webhook.SenderConfig) {
+	return func(c *webhook.SenderConfig) { c.Rate, c.Resolver = n, table(hosts) }
+}
+
+// TestRate sends more to one receiving host than its rate allows. Whether its
+// subscriptions share a name or only an address, they share the rate.
+func TestRate(t *testing.T) {
+	t.Parallel()
+	const rate, events, subscriptions = 40, 15, 4
+	names := map[string]string{"example.com": "127.0.0.1", "a.example.com": "127.0.0.1", "b.example.com": "127.0.0.1"}
+	for name, hosts := range map[string][]string{
+		"one address":              {"127.0.0.1"},
+		"one name":                 {"example.com"},
+		"many names of an address": {"127.0.0.1", "example.com", "a.example.com", "b.example.com"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, nil, func(c *webhook.Config) { c.Sender = newSender(t, withRate(rate, names)) })
+			r := newReceiver(t, nil)
+			for i := range subscriptions {
+				s.subscribe(t, strings.Replace(r.URL, "127.0.0.1", hosts[i%len(hosts)], 1))
+			}
+			s.raise(t, events)
+			if total := s.deliver(t); total != (webhook.Totals{Delivered: events * subscriptions}) {
+				t.Errorf("got %+v", total)
+			}
+			got := r.got()
+			if len(got) != events*subscriptions {
+				t.Fatalf("%d arrived, want %d", len(got), events*subscriptions)
+			}
+			// at 40 a second the 60 take 1.5 s; without a limit some 0.1 s
+			if took := got[len(got)-1].at.Sub(got[0].at); took < time.Second {
+				t.Errorf("%d deliveries arrived within %v", len(got), took)
+			}
+			for _, h := range s.health(t) {
+				if h.Queued != 0 || h.LastStatus == nil || *h.LastStatus != 200 {
+					t.Errorf("got %+v", h)
+				}
+			}
+			if log := s.log.String(); strings.Contains(log, "not delivered") || strings.Contains(log, "attempt=2") {
+				t.Error("waiting for the rate counted as an attempt")
+			}
+		})
+	}
+}
+
+// TestRate_OtherHosts checks that a host whose rate is used up holds up no other:
+// neither one with its own name and address, nor while it has a long queue and
+// many subscriptions.
+func TestRate_OtherHosts(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	if err != nil {
+		t.Skip("this machine has no second loopback address: ", err)
+	}
+	other := &receiver{Server: httptest.NewUnstartedServer(nil)}
+	_ = other.Listener.Close()
+	other.Listener, other.Config.Handler = listener, other
+	other.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
+	other.StartTLS()
+	t.Cleanup(func() { other.CloseClientConnections(); other.Close() })
+
+	s := newScene(t, nil, func(c *webhook.Config) {
+		c.Sender = newSender(t, withRate(2, map[string]string{"example.com": "127.0.0.2"}))
+		c.Workers, c.Grace = 8, time.Second
+	})
+	limited := newReceiver(t, nil)
+	for i := range 40 {
+		s.subscribe(t, fmt.Sprint(limited.URL, "/", i))
+	}
+	s.raise(t, 20)
+	stop := s.run(t)
+	eventually(t, time.Minute, "the rate is used up", func() bool { return len(limited.got()) >= 3 })
+	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	s.subscribe(t, "https://example.com:"+port)
+	before := len(limited.got())
+	s.raise(t, 1)
+	eventually(t, time.Minute, "the other host has its event", func() bool { return len(other.got()) == 1 })
+	// the limited host has 840 deliveries to get, at 2 a second
+	if after := len(limited.got()); after-before > 100 {
+		t.Errorf("the limited host got %d deliveries before the other one got its first", after-before)
+	}
+	stop()
+	if n := len(s.deadLetters(t)); n != 0 {
+		t.Errorf("%d dead letters, want none", n)
+	}
+	seen := map[string]bool{}
+	for _, a := range limited.got() {
+		if id := a.header.Get("X-Service-Delivery"); seen[id] {
+			t.Errorf("delivery %s was sent twice", id)
+		} else {
+			seen[id] = true
+		}
+	}
+}
