@@ -37,6 +37,10 @@ const (
 	CodeNeeded
 	// Throttled: too many wrong tries; RetryAfter says how long to wait.
 	Throttled
+	// SearchTimeout: a search took too long and was stopped.
+	SearchTimeout
+	// SearchBusy: too many searches of the same user wait for their turn.
+	SearchBusy
 )
 
 // Error is a failure that the store's caller can act on. Any other error is a

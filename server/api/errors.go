@@ -64,6 +64,8 @@ var codeOf = map[db.Code]Code{
 	db.Unauthenticated: MissingCredential,
 	db.CodeNeeded:      MissingCredential,
 	db.Throttled:       RateLimitExceeded,
+	db.SearchTimeout:   ServiceUnavailable,
+	db.SearchBusy:      RateLimitExceeded,
 }
 
 // Refusal gives any error the form that a caller may see. What it does not
