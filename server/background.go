@@ -92,6 +92,9 @@ func (s *Server) sweep(ctx context.Context) {
 	if err := s.Store.SweepSessions(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("ended sessions not removed yet", "error", err)
 	}
+	if err := s.Store.SweepEvidence(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Warn("what unfinished evidence packs left is not removed yet", "error", err)
+	}
 	if _, err := s.Store.GiveBack(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("free space not given back to the disk yet", "error", err)
 	}
