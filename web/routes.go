@@ -24,6 +24,9 @@ type page struct {
 	body int64
 	// files tells that the form has files. The page reads it itself, with upload.
 	files bool
+	// sends says that the answer is a file that takes long. A user gets one at a
+	// time.
+	sends bool
 }
 
 // pages is the one list of all pages and actions: a line each, in groups that

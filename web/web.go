@@ -55,6 +55,7 @@ type Site struct {
 	shown     *held[once]        // what is shown once; see visit.keepOnce
 	imports   *importing
 	uploads   uploads
+	downloads downloads
 	verifying sync.Mutex // held while the audit log is verified
 }
 
