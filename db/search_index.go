@@ -105,14 +105,14 @@ func (b *browsing) candidates() string {
 	if !indexed || match == "" {
 		return ""
 	}
-	base := placeBase(kind, b.org.Org)
-	text := b.argument(match)
-	from, to := b.argument(base), b.argument(base+1<<orgShift-1)
+	// a record is in one of three parts, so that it is found once
+	text, from := b.argument(match), b.argument(placeBase(kind, b.org.Org))
+	progress := "(SELECT seq FROM search_progress WHERE kind = " + strconv.FormatInt(kind, 10) + ")"
+	within := " BETWEEN " + from + " AND " + from + " + " + progress
 	return "SELECT rowid - " + from + " AS place FROM search_index WHERE search_index MATCH " + text +
-		" AND rowid BETWEEN " + from + " AND " + to + " AND NOT EXISTS (SELECT 1 FROM search_changes c WHERE c.place = search_index.rowid)" +
-		" UNION ALL SELECT place - " + from + " FROM search_changes WHERE place BETWEEN " + from + " AND " + to +
-		" UNION ALL SELECT seq FROM " + b.table + " WHERE +org_id = ?1 AND seq > (SELECT seq FROM search_progress WHERE kind = " +
-		strconv.FormatInt(kind, 10) + ")"
+		" AND rowid" + within + " AND NOT EXISTS (SELECT 1 FROM search_changes c WHERE c.place = search_index.rowid)" +
+		" UNION ALL SELECT place - " + from + " FROM search_changes WHERE place" + within +
+		" UNION ALL SELECT seq FROM " + b.table + " WHERE +org_id = ?1 AND seq > " + progress
 }
 
 // argument adds an argument and returns how the statement names it.
