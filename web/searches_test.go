@@ -192,7 +192,7 @@ func TestDownloads_OneAtATime(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil { // it may be refused because of the other one
-			_, _, _ = s.as(db.Viewer).search(ctx, "/vendors.csv")
+			_, _, _ = s.as(db.Viewer).search(ctx, "/vendors/inventory.csv")
 		}
 	}()
 	viewer, editor := s.as(db.Viewer), s.as(db.Editor)
