@@ -18,6 +18,9 @@ const (
 	// evidenceWait bounds how long a piece waits for its transaction while other
 	// writers keep the file busy.
 	evidenceWait = time.Minute
+	// evidenceRest bounds the rest after a piece, which is as long as the piece
+	// took.
+	evidenceRest = 20 * time.Millisecond
 	// evidenceAbandoned is how long an upload may store nothing before
 	// SweepEvidence removes it.
 	evidenceAbandoned = 10 * time.Minute
@@ -127,6 +130,7 @@ func (u *evidenceUpload) flush() error {
 	if u.held.Len() == 0 {
 		return nil
 	}
+	started := time.Now()
 	err := u.retry(func() error {
 		return u.db.maintain(u.ctx, func(tx *Tx) error {
 			if _, err := tx.exec("UPDATE evidence_uploads SET written_at = ? WHERE seq = ?", tx.At(), u.seq); err != nil {
@@ -142,6 +146,11 @@ func (u *evidenceUpload) flush() error {
 	u.number++
 	u.size += int64(u.held.Len())
 	u.held.Reset()
+	// Another process that waits for the lock looks for it now and then.
+	select {
+	case <-time.After(min(time.Since(started), evidenceRest)):
+	case <-u.ctx.Done():
+	}
 	return nil
 }
 

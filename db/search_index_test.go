@@ -188,7 +188,9 @@ func TestSearch_UsesIndex(t *testing.T) {
 	t.Parallel()
 	path, store, org := demo(t)
 	must(t, store.UpdateSearchIndex(t.Context()))
-	found := func() int { return browse(t, store, org, "risk", db.BrowseQuery{Words: []string{"claims"}, Limit: 5}).Total }
+	found := func() int {
+		return browse(t, store, org, "risk", db.BrowseQuery{Words: []string{"claims"}, Limit: 5}).Total
+	}
 	want := found()
 	if want == 0 {
 		t.Fatal("nothing is found")
