@@ -40,8 +40,8 @@ Each check is a line, marked "ok", "warn" or "FAIL". The exit status is 1 if one
 failed and 0 otherwise, for cron and monitoring. The checks:
 
 integrity      the structure of the file is sound, and every reference leads to
-               a row; --full compares each index with its table, too, which
-               takes three times as long
+               a row; --full compares each index with its table, too, and looks
+               up records in the search index, which takes three times as long
 schema         with --full: the tables, indexes, triggers and views are those of
                the file's version
 version        the file is of this program's version
@@ -171,6 +171,9 @@ func printHealth(w io.Writer, found health) error {
 
 func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, error) {
 	faults, err := store.Faults(ctx, o.full)
+	if err == nil && len(faults) == 0 && o.full {
+		faults, err = store.SearchFaults(ctx)
+	}
 	switch {
 	case err != nil:
 		return "", err

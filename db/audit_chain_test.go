@@ -85,6 +85,10 @@ func TestEvidenceNeverChanges(t *testing.T) {
 		`INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by)
 			VALUES (1, 'x', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system')`,
 		"INSERT INTO evidence_chunks (pack_seq, number, bytes) VALUES (1, 0, x'00')",
+		"INSERT INTO evidence_uploads (written_at) VALUES ('2026')",
+		"INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (1, 0, x'00')",
+		`INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by, upload_seq)
+			VALUES (1, 'y', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system', 1)`,
 	} {
 		if _, err := behind(t, path).ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -93,6 +97,8 @@ func TestEvidenceNeverChanges(t *testing.T) {
 	for _, statement := range []string{
 		"UPDATE evidence_packs SET title = 'u'", "UPDATE evidence_chunks SET bytes = x'01'",
 		"DELETE FROM evidence_packs", "DELETE FROM evidence_chunks",
+		"UPDATE evidence_pieces SET bytes = x'01'", "DELETE FROM evidence_pieces", "DELETE FROM evidence_uploads",
+		"INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (1, 1, x'00')",
 	} {
 		if _, err := behind(t, path).ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "a filed evidence pack is") {
 			t.Errorf("%s: %v", statement, err)

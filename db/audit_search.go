@@ -19,6 +19,7 @@ type AuditSearch struct {
 	Cursor       string
 	Limit        int
 	Size         PageSize // Small does not count
+	User         string   // who asks: one user's searches run one at a time; "" is not bounded
 }
 
 // AuditFindings is one page of a search.
@@ -55,11 +56,31 @@ func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (
 	if until == "" {
 		until = "~" // behind every timestamp
 	}
+	span := auditSpan{org, before, q.Since, until}
+	if q.ResourceID != "" { // an index leads to its events
+		return d.searchAudit(ctx, d.read, q, span)
+	}
+	var found AuditFindings
+	err := d.search(ctx, q.User, func(ctx context.Context, pool *readPool) (err error) {
+		found, err = d.searchAudit(ctx, pool, q, span)
+		return err
+	})
+	return found, err
+}
+
+// auditSpan bounds the events that a page looks at.
+type auditSpan struct {
+	org          Organisation
+	before       int64 // strictly before this event
+	since, until string
+}
+
+func (d *DB) searchAudit(ctx context.Context, pool *readPool, q AuditSearch, span auditSpan) (AuditFindings, error) {
 	var found AuditFindings
 	more, seq := false, int64(0)
-	query, args := q.statement([]any{org.Org, before, q.Since, until, searchedEvents, q.Limit + 1})
+	query, args := q.statement([]any{span.org.Org, span.before, span.since, span.until, searchedEvents, q.Limit + 1})
 	taken := 0
-	err := d.query(ctx, func(row scanner) error {
+	err := pool.query(ctx, func(row scanner) error {
 		var at int64
 		var event []byte
 		if err := row.Scan(&at, &event); err != nil {
@@ -77,10 +98,10 @@ func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (
 	}
 	err = nil
 	if !more && q.ResourceID == "" {
-		seq, found.SearchedTo, err = d.searchedTo(ctx, org, before, q.Since, until)
+		seq, found.SearchedTo, err = span.searchedTo(ctx, pool)
 	}
 	if err == nil && (more || found.SearchedTo != "") {
-		found.Next = d.seal(searchList, org, strconv.FormatInt(seq, 10), "")
+		found.Next = d.seal(searchList, span.org, strconv.FormatInt(seq, 10), "")
 	}
 	return found, err
 }
@@ -120,14 +141,14 @@ func (q AuditSearch) statement(args []any) (string, []any) {
 }
 
 // searchedTo is the last event that a page may look at, if older ones follow.
-func (d *DB) searchedTo(ctx context.Context, org Organisation, before int64, since, until string) (seq int64, time string, err error) {
+func (s auditSpan) searchedTo(ctx context.Context, pool *readPool) (seq int64, time string, err error) {
 	looked := 0
-	err = d.rows(ctx, func(row scanner) error {
+	err = pool.rows(ctx, func(row scanner) error {
 		if looked++; looked == 2 { // there is an older one
 			return nil
 		}
 		return row.Scan(&seq, &time)
-	}, "SELECT seq, time"+searchedSpan+" LIMIT 2 OFFSET ?5", org.Org, before, since, until, searchedEvents-1)
+	}, "SELECT seq, time"+searchedSpan+" LIMIT 2 OFFSET ?5", s.org.Org, s.before, s.since, s.until, searchedEvents-1)
 	if looked < 2 {
 		time = ""
 	}

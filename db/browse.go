@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode"
 )
 
 // BrowseQuery asks for a page of the records of a type, as people look at them.
@@ -16,6 +15,7 @@ type BrowseQuery struct {
 	Filters      map[string][]string // by names of BrowseFilters: one of the values
 	UpdatedSince string              // a stored timestamp: rows made or changed at or after it
 	Words        []string            // that the record's texts must all hold, in either case
+	User         string              // who asks: one user's searches run one at a time; "" is not bounded
 	Sort         string              // one of BrowseSorts, "-" before it for the greatest first; "" is the API's order
 	Cursor       string              // Next or Previous of a page of the same type and sort
 	Limit        int
@@ -44,7 +44,34 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 	if err := b.start(q.Cursor); err != nil {
 		return BrowsePage{}, err
 	}
-	total, err := b.count(ctx, len(q.Words) > 0)
+	if b.light(q) {
+		return b.browse(ctx, d.read, q)
+	}
+	var page BrowsePage
+	err = d.search(ctx, q.User, func(ctx context.Context, pool *readPool) error {
+		page, err = b.browse(ctx, pool, q)
+		return err
+	})
+	return page, err
+}
+
+// light tells whether an index serves the query, so that its time does not grow
+// with the data. Other queries run as searches.
+func (b *browsing) light(q BrowseQuery) bool {
+	if len(q.Words) > 0 || q.Sort != "" || q.UpdatedSince != "" || len(q.Filters) > 1 {
+		return false
+	}
+	for name, values := range q.Filters {
+		if _, indexed := b.Filters[name]; !indexed || len(values) != 1 {
+			return false
+		}
+	}
+	return true
+}
+
+func (b *browsing) browse(ctx context.Context, pool *readPool, q BrowseQuery) (BrowsePage, error) {
+	b.pool = pool
+	total, err := b.count(ctx)
 	if err != nil {
 		return BrowsePage{}, err
 	}
@@ -66,8 +93,10 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 // browsing is a query under way.
 type browsing struct {
 	db     *DB
+	pool   *readPool
 	org    Organisation
 	object string
+	words  []string
 	*family
 	list  string // names the order in its cursors
 	key   string // what the order compares
@@ -86,7 +115,7 @@ type position struct {
 }
 
 func (d *DB) browsing(org Organisation, object string, q BrowseQuery) (*browsing, error) {
-	b := &browsing{db: d, org: org, object: object, family: families[object], args: []any{org.Org}}
+	b := &browsing{db: d, org: org, object: object, words: q.Words, family: families[object], args: []any{org.Org}}
 	if b.family == nil {
 		return nil, fmt.Errorf("records of type %q are not browsed", object)
 	}
@@ -112,9 +141,16 @@ func (d *DB) browsing(org Organisation, object string, q BrowseQuery) (*browsing
 	return b, nil
 }
 
+// add adds a condition. Each "?" of it is numbered, so that the statement may
+// have others before it.
 func (b *browsing) add(condition string, values ...any) {
-	b.where += " AND " + condition
-	b.args = append(b.args, values...)
+	b.where += " AND "
+	for _, value := range values {
+		before, after, _ := strings.Cut(condition, "?")
+		b.where += before + b.argument(value)
+		condition = after
+	}
+	b.where += condition
 }
 
 func (b *browsing) filter(name string, values []string) error {
@@ -135,26 +171,13 @@ func (b *browsing) filter(name string, values []string) error {
 	return nil
 }
 
-// search looks for a word in all texts. SQLite knows the two cases of ASCII
-// alone, so that a word with other letters is looked for in each of the ways
-// in which people write words.
+// search looks for a word in all texts, in each of its spellings.
 func (b *browsing) search(word string) {
-	patterns := []string{pattern(word)}
-	if strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) {
-		lower := []rune(strings.ToLower(word))
-		title := string(unicode.ToUpper(lower[0])) + string(lower[1:])
-		for _, way := range []string{string(lower), strings.ToUpper(word), title} {
-			if p := pattern(way); !slices.Contains(patterns, p) {
-				patterns = append(patterns, p)
-			}
-		}
-	}
 	var places []string
-	for _, p := range patterns {
-		b.args = append(b.args, p)
-		number := strconv.Itoa(len(b.args))
+	for _, form := range spellings(word) {
+		number := b.argument(pattern(form))
 		for _, text := range b.texts {
-			places = append(places, text+" LIKE ?"+number+` ESCAPE '\'`)
+			places = append(places, text+" LIKE "+number+` ESCAPE '\'`)
 		}
 	}
 	b.where += " AND (" + strings.Join(places, " OR ") + ")"
@@ -217,9 +240,11 @@ func (b *browsing) statement(limit int) (string, []any) {
 		where += " AND (" + b.key + ", id) " + beyond + " (?, ?)"
 		args = append(args, b.place.key, b.place.id)
 	}
-	return "SELECT p.key, p.id, r.record FROM (SELECT " + b.key + " AS key, id FROM " + b.table + " WHERE org_id = ?1" + where +
-		" ORDER BY 1" + order + ", id" + order + " LIMIT ?) p CROSS JOIN " + b.object + "_records r ON r.org_id = ?1 AND r.id = p.id" +
-		" ORDER BY p.key" + order + ", p.id" + order, append(args, limit+1)
+	// Materialized, the search happens in the first step of the statement, which
+	// the end of the context interrupts.
+	return "WITH p AS MATERIALIZED (SELECT " + b.key + " AS key, id FROM " + b.table + " WHERE org_id = ?1" + where +
+		" ORDER BY 1" + order + ", id" + order + " LIMIT ?) SELECT p.key, p.id, r.record FROM p CROSS JOIN " +
+		b.object + "_records r ON r.org_id = ?1 AND r.id = p.id ORDER BY p.key" + order + ", p.id" + order, append(args, limit+1)
 }
 
 func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error) {
@@ -227,7 +252,7 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 	var page BrowsePage
 	var places []position
 	more, taken := false, 0
-	err := b.db.query(ctx, func(row scanner) error {
+	err := b.pool.query(ctx, func(row scanner) error {
 		var p position
 		var record sql.RawBytes
 		if err := row.Scan(&p.key, &p.id, &record); err != nil {
@@ -259,45 +284,40 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 	return page, nil
 }
 
-// fewFound is how many records a search may have found for their page to be
-// taken from among them. There are more of what is found soon along the order.
-const fewFound = 1000
-
 // count counts the records of the query, wherever the page starts, up to one
-// more than is told. A search passes over all rows, so that it happens once:
-// few findings take the place of its conditions.
-func (b *browsing) count(ctx context.Context, searched bool) (n int, err error) {
-	args := append(slices.Clone(b.args), CountedRecords+1)
-	from := " FROM " + b.table + " WHERE org_id = ?1" + b.where + " LIMIT ?"
-	if !searched {
-		err = b.db.query(ctx, func(row scanner) error { return row.Scan(&n) }, "SELECT count(*) FROM (SELECT 1"+from+")", args...)
+// more than is shown. The records that a search finds take the place of its
+// conditions, so that the search happens once. Where there are more, a page is
+// soon full along the order of the list.
+func (b *browsing) count(ctx context.Context) (n int, err error) {
+	if len(b.words) == 0 {
+		query := "SELECT count(*) FROM (SELECT 1 FROM " + b.table + " WHERE org_id = ?1" + b.where + " LIMIT ?)"
+		err = b.pool.query(ctx, func(row scanner) error { return row.Scan(&n) }, query, append(slices.Clone(b.args), CountedRecords+1)...)
 		return n, err
 	}
-	var found []int64
-	err = b.db.query(ctx, func(row scanner) error {
-		var seq int64
-		err := row.Scan(&seq)
-		found = append(found, seq)
-		return err
-	}, "SELECT seq"+from, args...)
-	if err == nil && len(found) <= fewFound {
-		b.where, b.args = " AND seq IN (SELECT value FROM json_each(?2))", []any{b.org.Org, compact(found)}
+	args := len(b.args)
+	// One row for all of them: the search happens in the first step of the
+	// statement, which the end of the context interrupts.
+	query := "SELECT count(*), json_group_array(seq) FROM (SELECT seq FROM " + b.source() + " WHERE org_id = ?1" + b.where + " LIMIT ?)"
+	var found string
+	err = b.pool.query(ctx, func(row scanner) error { return row.Scan(&n, &found) }, query, append(slices.Clone(b.args), CountedRecords+1)...)
+	b.args = b.args[:args]
+	if err == nil && n <= CountedRecords {
+		b.where, b.args = " AND seq IN (SELECT value FROM json_each(?2))", []any{b.org.Org, found}
 	}
-	return len(found), err
+	return n, err
 }
 
-// query is rows for a statement of so many forms that it is not kept.
-func (d *DB) query(ctx context.Context, each func(scanner) error, query string, args ...any) error {
-	rows, err := d.read.QueryContext(ctx, query, args...)
-	if err != nil {
-		return storeError(err)
+// source is the table, or the candidates of the search index in it.
+func (b *browsing) source() string {
+	if candidates := b.candidates(); candidates != "" {
+		return "(" + candidates + ") CROSS JOIN " + b.table + " ON seq = place"
 	}
-	return eachRow(rows, each)
+	return b.table
 }
 
 // EachBrowsed calls each with every record of a query, whatever its cursor and
-// limit. It reads one record at a time, so that a slow reader of them holds up
-// nobody; one that is gone meanwhile is passed over.
+// limit. It holds no connection while each runs, so that a slow reader delays
+// only itself. A record that was removed meanwhile is left out.
 func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q BrowseQuery, each func([]byte) error) error {
 	b, err := d.browsing(org, object, q)
 	if err != nil {
@@ -307,26 +327,26 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 	if b.down {
 		order = " DESC"
 	}
-	var ids []string
-	err = d.query(ctx, func(row scanner) error {
-		var id string
-		err := row.Scan(&id)
-		ids = append(ids, id)
+	source := b.source()
+	var found []int64 // 8 bytes a record
+	err = d.bulk.query(ctx, func(row scanner) error {
+		var seq int64
+		err := row.Scan(&seq)
+		found = append(found, seq)
 		return err
-	}, "SELECT id FROM "+b.table+" WHERE org_id = ?1"+b.where+" ORDER BY "+b.key+order+", id"+order, b.args...)
+	}, "SELECT seq FROM "+source+" WHERE org_id = ?1"+b.where+" ORDER BY "+b.key+order+", id"+order, b.args...)
 	if err != nil {
 		return err
 	}
-	for _, id := range ids {
-		record, err := d.Record(ctx, org.Org, object, id)
-		if Is(err, NotFound) {
-			continue
+	query := "SELECT r.record FROM " + b.table + " t CROSS JOIN " + object + "_records r ON r.org_id = t.org_id AND r.id = t.id WHERE t.seq = ? AND t.org_id = ?"
+	for _, seq := range found {
+		var record []byte
+		none, err := absent(d.bulk.row(ctx, query, seq, org.Org).Scan(&record))
+		if err == nil && !none {
+			err = each(record)
 		}
 		if err != nil {
-			return err
-		}
-		if err := each(record); err != nil {
-			return err
+			return storeError(err)
 		}
 	}
 	return nil

@@ -108,7 +108,7 @@ func BenchmarkOverview(b *testing.B) {
 		}
 	})
 	for b.Loop() {
-		if _, err := store.Overview(b.Context(), org); err != nil {
+		if _, err := store.Overview(b.Context(), org, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -8,7 +8,6 @@ package db
 import (
 	"context"
 	"crypto/rand"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
@@ -51,6 +49,9 @@ type Options struct {
 
 	// RestoredBy names the actor in the events of a restore; see Restore.
 	RestoredBy By
+	// SearchTime bounds a search, its waiting included; past it the search fails
+	// with SearchTimeout. 0 is ten seconds.
+	SearchTime time.Duration
 
 	// copied: the file is a copy already, and needs none before it is migrated
 	copied bool
@@ -64,8 +65,9 @@ type DB struct {
 	now     func() time.Time
 	newID   func() string
 
-	read       *sql.DB
-	statements sync.Map // SQL text → *sql.Stmt of the read pool
+	read     *readPool // lookups of bounded time
+	searches searches
+	bulk     *readPool // reads of all records
 
 	fast readers
 	door door
@@ -115,6 +117,9 @@ func closed(path string, options Options) *DB {
 	if d.options.Wait == 0 {
 		d.options.Wait = 5 * time.Second
 	}
+	if d.options.SearchTime == 0 {
+		d.options.SearchTime = searchTime
+	}
 	if d.now == nil {
 		d.now = time.Now
 	}
@@ -148,11 +153,9 @@ func (d *DB) open(ctx context.Context) error {
 	if after, err := os.Stat(d.path); err != nil || !os.SameFile(before, after) {
 		return errors.Join(errors.New("was replaced while it was being opened; start again"), err)
 	}
-	if d.read, err = sql.Open("sqlite", d.dsn("ro")); err != nil {
+	if err := d.openPools(); err != nil {
 		return err
 	}
-	d.read.SetMaxOpenConns(readersAtOnce)
-	d.read.SetMaxIdleConns(readersAtOnce)
 	if err := d.migrate(ctx); err != nil {
 		return err
 	}
@@ -287,8 +290,10 @@ func (d *DB) Close() error {
 	d.generation.close()
 	d.seen.close()
 	err := d.fast.close()
-	if d.read != nil {
-		err = errors.Join(err, d.read.Close())
+	for _, pool := range []*readPool{d.read, d.searches.pool, d.bulk} {
+		if pool != nil {
+			err = errors.Join(err, pool.Close())
+		}
 	}
 	return errors.Join(err, d.door.close())
 }
@@ -308,61 +313,4 @@ func (d *DB) random(n int) ([]byte, error) {
 	secret := make([]byte, n)
 	_, err := io.ReadFull(d.options.Random, secret)
 	return secret, err
-}
-
-// statement prepares a query of the read pool once. Its LIMIT is "? + 0": at a
-// bare variable the planner would look, and so plan anew for every new value,
-// which is half of the time of a page.
-func (d *DB) statement(ctx context.Context, query string) (*sql.Stmt, error) {
-	if known, ok := d.statements.Load(query); ok {
-		return known.(*sql.Stmt), nil
-	}
-	made, err := d.read.PrepareContext(ctx, query)
-	if err != nil {
-		return nil, err
-	}
-	if known, ok := d.statements.LoadOrStore(query, made); ok {
-		return known.(*sql.Stmt), made.Close() //nolint:sqlclosecheck // the other one is kept
-	}
-	return made, nil
-}
-
-// scanner is one row of a result, or the error that came instead of it.
-type scanner interface{ Scan(into ...any) error }
-
-type failedRow struct{ err error }
-
-func (r failedRow) Scan(...any) error { return r.err }
-
-// row reads one row through the read pool; sql.ErrNoRows if there is none.
-func (d *DB) row(ctx context.Context, query string, args ...any) scanner {
-	statement, err := d.statement(ctx, query)
-	if err != nil {
-		return failedRow{err}
-	}
-	return statement.QueryRowContext(ctx, args...)
-}
-
-// rows calls each for every row that the query gives through the read pool.
-func (d *DB) rows(ctx context.Context, each func(scanner) error, query string, args ...any) error {
-	statement, err := d.statement(ctx, query)
-	if err != nil {
-		return storeError(err)
-	}
-	rows, err := statement.QueryContext(ctx, args...)
-	if err != nil {
-		return storeError(err)
-	}
-	return eachRow(rows, each)
-}
-
-// eachRow reads a result to its end and closes it.
-func eachRow(rows *sql.Rows, each func(scanner) error) error {
-	defer rows.Close()
-	for rows.Next() {
-		if err := each(rows); err != nil {
-			return err
-		}
-	}
-	return storeError(rows.Err())
 }

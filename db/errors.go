@@ -40,6 +40,10 @@ const (
 	// Busy: too many callers wait for the same work; RetryAfter says how long to
 	// wait. Nothing was done.
 	Busy
+	// SearchTimeout: a search took too long and was stopped.
+	SearchTimeout
+	// SearchBusy: too many searches of the same user wait for their turn.
+	SearchBusy
 )
 
 // Error is a failure that the store's caller can act on. Any other error is a

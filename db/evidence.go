@@ -1,11 +1,8 @@
 package db
 
 import (
-	"bytes"
 	"context"
-	"crypto/sha256"
 	"database/sql"
-	"encoding/hex"
 	"fmt"
 	"io"
 )
@@ -22,9 +19,6 @@ type EvidencePack struct {
 	FiledAt        string  `json:"filed_at"`
 	FiledBy        string  `json:"filed_by"`
 }
-
-// evidenceChunk is the size in bytes of the pieces that an archive is kept in.
-const evidenceChunk = 1 << 20
 
 // evidence is what goes into a pack: for each item, in the order of a pack, the
 // query of its records. ?1 is the organisation, ?2 the regime or "".
@@ -96,132 +90,68 @@ func (s *Snapshot) Regimes(ctx context.Context, org Org) ([]string, error) {
 
 // NewEvidencePack gives a pack that is about to be filed its id, its instant and
 // its author, which the manifest names.
-func (tx *Tx) NewEvidencePack(title string) EvidencePack {
-	return EvidencePack{Object: "evidence_pack", ID: tx.newID(), Title: title, FiledAt: tx.At(), FiledBy: tx.Actor}
+func (d *DB) NewEvidencePack(by By, title string) EvidencePack {
+	return EvidencePack{Object: "evidence_pack", ID: d.newID(), Title: title, FiledAt: Timestamp(d.Now()), FiledBy: by.Actor}
 }
 
-// packData is what the event of a filed pack tells.
-type packData struct {
-	PackID         string `json:"pack_id"`
-	Title          string `json:"title"`
-	ItemCount      int    `json:"item_count"`
-	ManifestSHA256 string `json:"manifest_sha256"`
-	FiledAt        string `json:"filed_at"`
-}
-
-// FileEvidence stores a pack with its canonical manifest and the zip that
-// archive writes, and raises evidence.pack_filed. It completes the pack with
-// the manifest's hash and the size.
-func (tx *Tx) FileEvidence(pack *EvidencePack, manifest []byte, archive func(io.Writer) error) error {
-	sum := sha256.Sum256(manifest)
-	pack.ManifestSHA256 = hex.EncodeToString(sum[:])
-	chunks := &chunkWriter{tx: tx}
-	err := tx.change(`INSERT INTO evidence_packs
-		(org_id, id, title, regime_id, item_count, manifest, manifest_sha256, filed_at, filed_by)
-		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING seq`,
-		tx.Org, pack.ID, pack.Title, pack.RegimeID, pack.ItemCount, string(manifest), pack.ManifestSHA256, pack.FiledAt, pack.FiledBy,
-	).Scan(&chunks.pack)
-	if err != nil {
-		return storeError(err)
-	}
-	if err := archive(chunks); err != nil {
-		return err
-	}
-	if err := chunks.flush(); err != nil {
-		return err
-	}
-	pack.Size = chunks.size
-	err = tx.Audit(AuditEvent{
-		Action: "evidence_pack.filed", Category: DataChange, Severity: SeverityWrite, ResourceType: "evidence_pack", ResourceID: pack.ID,
-		Metadata: Metadata{"title": pack.Title, "regime_id": pack.RegimeID, "item_count": pack.ItemCount, "manifest_sha256": pack.ManifestSHA256},
-	})
-	if err != nil {
-		return err
-	}
-	return tx.Raise("evidence.pack_filed", packData{pack.ID, pack.Title, pack.ItemCount, pack.ManifestSHA256, pack.FiledAt})
-}
-
-// chunkWriter stores what is written to it in pieces.
-type chunkWriter struct {
-	tx     *Tx
-	pack   int64
-	number int
-	size   int64
-	held   bytes.Buffer
-}
-
-func (c *chunkWriter) Write(p []byte) (int, error) {
-	for rest := p; len(rest) > 0; {
-		n := min(len(rest), evidenceChunk-c.held.Len())
-		c.held.Write(rest[:n])
-		if rest = rest[n:]; c.held.Len() == evidenceChunk {
-			if err := c.flush(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	return len(p), nil
-}
-
-func (c *chunkWriter) flush() error {
-	if c.held.Len() == 0 {
-		return nil
-	}
-	_, err := c.tx.exec("INSERT INTO evidence_chunks (pack_seq, number, bytes) VALUES (?, ?, ?)", c.pack, c.number, c.held.Bytes())
-	c.number++
-	c.size += int64(c.held.Len())
-	c.held.Reset()
-	return err
-}
-
-const evidencePacks = `SELECT seq, id, title, regime_id, item_count, manifest_sha256, filed_at, filed_by,
-	(SELECT coalesce(sum(length(bytes)), 0) FROM evidence_chunks WHERE pack_seq = seq)
+const evidencePacks = `SELECT seq, coalesce(upload_seq, 0), id, title, regime_id, item_count, manifest_sha256, filed_at, filed_by,
+	coalesce(size, (SELECT sum(length(bytes)) FROM evidence_chunks WHERE pack_seq = seq), 0)
 	FROM evidence_packs WHERE org_id = ?`
 
-func scanEvidencePack(row scanner) (seq int64, p EvidencePack, err error) {
+// storedPack says where the zip of a pack is.
+type storedPack struct {
+	EvidencePack
+	seq, upload int64 // upload is 0 in packs of earlier versions
+}
+
+func scanEvidencePack(row scanner) (p storedPack, err error) {
 	p.Object = "evidence_pack"
-	err = row.Scan(&seq, &p.ID, &p.Title, &p.RegimeID, &p.ItemCount, &p.ManifestSHA256, &p.FiledAt, &p.FiledBy, &p.Size)
-	return seq, p, err
+	err = row.Scan(&p.seq, &p.upload, &p.ID, &p.Title, &p.RegimeID, &p.ItemCount, &p.ManifestSHA256, &p.FiledAt, &p.FiledBy, &p.Size)
+	return p, err
 }
 
 // EvidencePacks lists an organisation's packs, newest first.
 func (d *DB) EvidencePacks(ctx context.Context, org Org) ([]EvidencePack, error) {
 	list := []EvidencePack{}
 	err := d.rows(ctx, func(row scanner) error {
-		_, pack, err := scanEvidencePack(row)
-		list = append(list, pack)
+		pack, err := scanEvidencePack(row)
+		list = append(list, pack.EvidencePack)
 		return err
 	}, evidencePacks+" ORDER BY filed_at DESC, id DESC", org)
 	return list, err
 }
 
-// ExportEvidence writes a pack's zip to w and returns the pack. The audit log
-// is told first: a pack that can't be audited does not leave the file. It reads
-// one piece at a time, so that a slow reader of them holds up nobody.
+// ExportEvidence writes a pack's zip to w and returns the pack. The audit event
+// is stored first: a pack that can't be audited does not leave the file. It reads
+// one piece at a time, and holds no connection while w takes it.
 func (d *DB) ExportEvidence(ctx context.Context, by By, id string, w io.Writer) (EvidencePack, error) {
-	seq, pack, err := scanEvidencePack(d.row(ctx, evidencePacks+" AND id = ?", by.Org, id))
+	pack, err := scanEvidencePack(d.row(ctx, evidencePacks+" AND id = ?", by.Org, id))
 	if none, err := absent(err); none {
-		return pack, &Error{Code: NotFound, Message: fmt.Sprintf("no evidence pack %s in this organisation; `govsvc evidence list` shows them", id)}
+		return pack.EvidencePack, &Error{Code: NotFound, Message: fmt.Sprintf("no evidence pack %s in this organisation; `govsvc evidence list` shows them", id)}
 	} else if err != nil {
-		return pack, storeError(err)
+		return pack.EvidencePack, storeError(err)
 	}
 	err = d.Write(ctx, by, func(tx *Tx) error {
 		return tx.Audit(AuditEvent{Action: "evidence_pack.exported", Category: Export, Severity: SeverityRead, ResourceType: "evidence_pack", ResourceID: id})
 	})
 	if err != nil {
-		return pack, err
+		return pack.EvidencePack, err
+	}
+	query, from := "SELECT bytes FROM evidence_pieces WHERE upload_seq = ? AND number = ?", pack.upload
+	if pack.upload == 0 {
+		query, from = "SELECT bytes FROM evidence_chunks WHERE pack_seq = ? AND number = ?", pack.seq
 	}
 	written := int64(0)
 	for number := 0; written < pack.Size; number++ {
 		var chunk []byte
-		if err := d.row(ctx, "SELECT bytes FROM evidence_chunks WHERE pack_seq = ? AND number = ?", seq, number).Scan(&chunk); err != nil {
-			return pack, storeError(err)
+		if err := d.bulk.row(ctx, query, from, number).Scan(&chunk); err != nil {
+			return pack.EvidencePack, storeError(err)
 		}
 		n, err := w.Write(chunk)
 		if err != nil {
-			return pack, err
+			return pack.EvidencePack, err
 		}
 		written += int64(n)
 	}
-	return pack, nil
+	return pack.EvidencePack, nil
 }

@@ -13,13 +13,10 @@ import (
 // filePack files a pack with these bytes for its archive.
 func filePack(t *testing.T, store *db.DB, by db.By, archive []byte) db.EvidencePack {
 	t.Helper()
-	var pack db.EvidencePack
-	err := store.Write(t.Context(), by, func(tx *db.Tx) error {
-		pack = tx.NewEvidencePack("A pack")
-		return tx.FileEvidence(&pack, []byte("{}"), func(w io.Writer) error {
-			_, err := w.Write(archive)
-			return err
-		})
+	pack := store.NewEvidencePack(by, "A pack")
+	err := store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+		_, err := w.Write(archive)
+		return err
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -37,7 +37,7 @@ func openToRead(ctx context.Context, path string, mode int) (*DB, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{options: Options{Path: path, Wait: 5 * time.Second}, path: at, now: time.Now, mode: mode}
+	d := &DB{options: Options{Path: path, Wait: 5 * time.Second, SearchTime: searchTime}, path: at, now: time.Now, mode: mode}
 	if err := d.openToRead(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), d.Close())
 	}
@@ -68,10 +68,9 @@ func (d *DB) openToRead(ctx context.Context) error {
 	if d.mode == looking {
 		access = "rw" // who may not write leaves SQLite's files behind; see dsn
 	}
-	if d.read, err = sql.Open("sqlite", d.dsn(access)); err != nil {
+	if err := d.sharePool(access); err != nil {
 		return err
 	}
-	d.read.SetMaxOpenConns(readersAtOnce)
 	err = d.row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
 	if errors.Is(err, sql.ErrNoRows) {
 		return errors.New("holds no tables; of a data file in use, `govsvc backup` makes a copy with all that is in the log beside it")
@@ -226,9 +225,9 @@ func (d *DB) Faults(ctx context.Context, full bool) ([]string, error) {
 		}
 		return err
 	}
-	err := d.rows(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, mostFaults))
+	err := d.bulk.rows(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, mostFaults))
 	if err == nil && len(faults) == 0 {
-		err = d.rows(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
+		err = d.bulk.rows(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
 	}
 	if corrupt(err) { // so much that it can't be listed
 		return append(faults, err.Error()), nil

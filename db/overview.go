@@ -80,21 +80,32 @@ type Renewal struct {
 }
 
 // Overview reads the state of an organisation. Each part comes from an index of
-// its own, so that it is quick with a hundred thousand risks.
-func (d *DB) Overview(ctx context.Context, org Organisation) (Overview, error) {
+// its own, so that it is quick with a hundred thousand risks. Its time grows with
+// the data, so that it runs as a search of the user.
+func (d *DB) Overview(ctx context.Context, org Organisation, user string) (Overview, error) {
 	var o Overview
-	for _, part := range []func(context.Context, Org, *Overview) error{
-		d.recentAssessments, d.openRiskCounts, d.incidentClocks, d.openIncidentCounts, d.activeKpis,
-		d.regimeCounts, d.vendorBandCounts, d.renewals, d.recentEvents,
-	} {
-		if err := part(ctx, org.Org, &o); err != nil {
-			return o, err
+	err := d.search(ctx, user, func(ctx context.Context, pool *readPool) error {
+		r := overviewReader{d, pool}
+		for _, part := range []func(context.Context, Org, *Overview) error{
+			r.recentAssessments, r.openRiskCounts, r.incidentClocks, r.openIncidentCounts, r.activeKpis,
+			r.regimeCounts, r.vendorBandCounts, r.renewals, r.recentEvents,
+		} {
+			if err := part(ctx, org.Org, &o); err != nil {
+				return err
+			}
 		}
-	}
-	return o, nil
+		return nil
+	})
+	return o, err
 }
 
-func (d *DB) recentAssessments(ctx context.Context, org Org, o *Overview) error {
+// overviewReader reads the parts of an overview.
+type overviewReader struct {
+	db *DB
+	*readPool
+}
+
+func (d overviewReader) recentAssessments(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var a Assessment
 		err := row.Scan(&a.ID, &a.OverallScore, &a.AdjustedScore, &a.Verdict, &a.Confidence, &a.CompletedAt)
@@ -107,7 +118,7 @@ func (d *DB) recentAssessments(ctx context.Context, org Org, o *Overview) error 
 const openRisks = `SELECT coalesce(severity, ''), coalesce(likelihood, ''), count(*) FROM risks
 	WHERE org_id = ? AND status IN ('Open', 'InProgress') GROUP BY severity, likelihood`
 
-func (d *DB) openRiskCounts(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) openRiskCounts(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var c RiskCount
 		err := row.Scan(&c.Severity, &c.Likelihood, &c.Count)
@@ -118,7 +129,7 @@ func (d *DB) openRiskCounts(ctx context.Context, org Org, o *Overview) error {
 
 const runningClocks = ` FROM incidents WHERE org_id = ? AND notification_required = 1 AND notified_at IS NULL AND status <> 'closed'`
 
-func (d *DB) incidentClocks(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) incidentClocks(ctx context.Context, org Org, o *Overview) error {
 	if err := d.row(ctx, "SELECT count(*)"+runningClocks, org).Scan(&o.Incidents.Running); err != nil {
 		return storeError(err)
 	}
@@ -134,7 +145,7 @@ func (d *DB) incidentClocks(ctx context.Context, org Org, o *Overview) error {
 const openIncidents = `SELECT severity, count(*) FROM incidents
 	WHERE org_id = ? AND (status = 'open' OR status = 'investigating' OR status = 'contained') GROUP BY severity`
 
-func (d *DB) openIncidentCounts(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) openIncidentCounts(ctx context.Context, org Org, o *Overview) error {
 	o.Incidents.BySeverity = map[string]int{}
 	return d.rows(ctx, func(row scanner) error {
 		var severity string
@@ -146,7 +157,7 @@ func (d *DB) openIncidentCounts(ctx context.Context, org Org, o *Overview) error
 	}, openIncidents, org)
 }
 
-func (d *DB) activeKpis(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) activeKpis(ctx context.Context, org Org, o *Overview) error {
 	if err := d.row(ctx, "SELECT count(*) FROM kpis WHERE org_id = ? AND status = 'active'", org).Scan(&o.ActiveKpis); err != nil {
 		return storeError(err)
 	}
@@ -160,7 +171,7 @@ func (d *DB) activeKpis(ctx context.Context, org Org, o *Overview) error {
 		ORDER BY code`, org)
 }
 
-func (d *DB) regimeCounts(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) regimeCounts(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var id, name, status string
 		var count int
@@ -186,7 +197,7 @@ func (d *DB) regimeCounts(ctx context.Context, org Org, o *Overview) error {
 const vendorBands = `SELECT initial_risk_band, count(*) FROM vendors WHERE org_id = ? AND status <> 'exited' GROUP BY initial_risk_band
 	ORDER BY CASE initial_risk_band WHEN 'CRITICAL' THEN 1 WHEN 'HIGH' THEN 2 WHEN 'MEDIUM' THEN 3 ELSE 4 END`
 
-func (d *DB) vendorBandCounts(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) vendorBandCounts(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var b BandCount
 		err := row.Scan(&b.Band, &b.Count)
@@ -197,9 +208,9 @@ func (d *DB) vendorBandCounts(ctx context.Context, org Org, o *Overview) error {
 
 const ending = " FROM vendors WHERE org_id = ? AND status <> 'exited' AND contract_end BETWEEN ? AND ?"
 
-func (d *DB) renewals(ctx context.Context, org Org, o *Overview) error {
-	today := d.Now().Format(time.DateOnly)
-	last := d.Now().Add(RenewalsAhead).Format(time.DateOnly)
+func (d overviewReader) renewals(ctx context.Context, org Org, o *Overview) error {
+	today := d.db.Now().Format(time.DateOnly)
+	last := d.db.Now().Add(RenewalsAhead).Format(time.DateOnly)
 	if err := d.row(ctx, "SELECT count(*)"+ending, org, today, last).Scan(&o.RenewalsDue); err != nil {
 		return storeError(err)
 	}
@@ -213,7 +224,7 @@ func (d *DB) renewals(ctx context.Context, org Org, o *Overview) error {
 
 // recentEvents are changes of records: who reads, and who signs in, would leave
 // no room for them. It looks at a bounded number of events.
-func (d *DB) recentEvents(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) recentEvents(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var event []byte
 		err := row.Scan(&event)

@@ -126,7 +126,8 @@ func countsOf(ctx context.Context, path string) (counts []TableCount, err error)
 	return file.counts(ctx)
 }
 
-// counts are the rows of each table of the program's, by its name.
+// counts are the rows of each table of the program's, by its name. The search
+// index is left out: it holds no data of its own.
 func (d *DB) counts(ctx context.Context) ([]TableCount, error) {
 	var counts []TableCount
 	err := d.rows(ctx, func(row scanner) error {
@@ -134,7 +135,8 @@ func (d *DB) counts(ctx context.Context) ([]TableCount, error) {
 		err := row.Scan(&c.Table)
 		counts = append(counts, c)
 		return err
-	}, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE '\_%' ESCAPE '\' ORDER BY name`)
+	}, `SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE '\_%' ESCAPE '\'
+		AND name NOT LIKE 'search\_%' ESCAPE '\' ORDER BY name`)
 	for i := range counts {
 		if err == nil {
 			err = d.row(ctx, fmt.Sprintf(`SELECT count(*) FROM "%s"`, counts[i].Table)).Scan(&counts[i].Restored)

@@ -13,7 +13,7 @@ type Snapshot struct{ tx *sql.Tx }
 
 // Snapshot runs read with the file as it is at the first query.
 func (d *DB) Snapshot(ctx context.Context, read func(*Snapshot) error) error {
-	tx, err := d.read.BeginTx(ctx, nil)
+	tx, err := d.bulk.BeginTx(ctx, nil)
 	if err != nil {
 		return storeError(err)
 	}

@@ -12,6 +12,9 @@ import (
 // flushEvery is how often counts of requests are stored: what a kill may lose.
 const flushEvery = 5 * time.Second
 
+// indexEvery is how often the search index takes up what was written.
+const indexEvery = time.Second
+
 // sweepEvery is how often answers that are no longer replayed, and sessions that
 // have ended, are removed.
 const sweepEvery = 10 * time.Minute
@@ -37,6 +40,12 @@ func (s *Server) Run(ctx context.Context) error {
 	defer tick.Stop()
 	defer sweep.Stop()
 	patient := s.boundLog(ctx, time.Time{}) // until when the log is left alone
+	indexed := make(chan struct{})
+	go func() {
+		defer close(indexed)
+		s.keepIndex(ctx)
+	}()
+	defer func() { <-indexed }() // the file is closed once Run has returned
 	s.sweep(ctx)
 	for {
 		select {
@@ -53,12 +62,38 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
+// keepIndex keeps the search index up to date until ctx ends. A search reads the
+// records that the index lacks.
+func (s *Server) keepIndex(ctx context.Context) {
+	tick := time.NewTicker(indexEvery)
+	defer tick.Stop()
+	reported := false
+	for {
+		err := s.Store.UpdateSearchIndex(ctx)
+		switch {
+		case err == nil:
+			reported = false
+		case ctx.Err() == nil && !reported:
+			reported = true
+			s.Logger.Warn("the search index is behind; searches take longer", "error", err)
+		}
+		select {
+		case <-tick.C:
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
 func (s *Server) sweep(ctx context.Context) {
 	if err := s.Store.SweepAnswers(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("old idempotent answers not removed yet", "error", err)
 	}
 	if err := s.Store.SweepSessions(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("ended sessions not removed yet", "error", err)
+	}
+	if err := s.Store.SweepEvidence(ctx); err != nil && ctx.Err() == nil {
+		s.Logger.Warn("what unfinished evidence packs left is not removed yet", "error", err)
 	}
 	if _, err := s.Store.GiveBack(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("free space not given back to the disk yet", "error", err)

@@ -4,7 +4,36 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
+	"sync"
 )
+
+// downloads are the users who are sent a file that takes long to make: one file
+// at a time each.
+type downloads struct {
+	mutex sync.Mutex
+	users map[string]bool
+}
+
+// begin refuses a second file of a user. The caller must call end.
+func (d *downloads) begin(user string) (end func(), err error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.users[user] {
+		return nil, &problem{
+			http.StatusTooManyRequests, "A download of yours is running",
+			"One file at a time is sent to each user. Wait for it to end, or cancel it, and download this one again.",
+		}
+	}
+	if d.users == nil {
+		d.users = map[string]bool{}
+	}
+	d.users[user] = true
+	return func() {
+		d.mutex.Lock()
+		defer d.mutex.Unlock()
+		delete(d.users, user)
+	}, nil
+}
 
 // download is a file that is sent while it is being made. Its headers go with
 // the first bytes, so that a failure before them is still a page.

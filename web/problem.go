@@ -54,6 +54,10 @@ func (v *visit) fail(err error) {
 		v.redirect(v.signInPath())
 		return
 	}
+	if v.r.Context().Err() != nil && errors.Is(err, v.r.Context().Err()) {
+		v.w.WriteHeader(http.StatusServiceUnavailable) // for the access log: the client has gone, and its work has stopped
+		return
+	}
 	p := v.explain(err)
 	switch {
 	case errors.Is(err, context.Canceled) && v.r.Context().Err() != nil: // nobody reads the answer
@@ -69,6 +73,13 @@ func (v *visit) explain(err error) *problem {
 	var known *problem
 	if errors.As(err, &known) {
 		return known
+	}
+	if db.Is(err, db.SearchTimeout) {
+		return &problem{http.StatusServiceUnavailable, "The search took too long", message(err)}
+	}
+	if db.Is(err, db.SearchBusy) {
+		v.waitFor(err)
+		return &problem{http.StatusTooManyRequests, "Your searches are still running", message(err)}
 	}
 	if v.waitFor(err) {
 		if db.Is(err, db.Busy) {
@@ -100,7 +111,7 @@ func (v *visit) waitFor(err error) bool {
 // retryAfter is how long to wait after Throttled or Busy; 0 for other errors.
 func retryAfter(err error) time.Duration {
 	var stored *db.Error
-	if errors.As(err, &stored) && (stored.Code == db.Throttled || stored.Code == db.Busy) {
+	if errors.As(err, &stored) && (stored.Code == db.Throttled || stored.Code == db.Busy || stored.Code == db.SearchBusy) {
 		return max(stored.RetryAfter, time.Second)
 	}
 	return 0

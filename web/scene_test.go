@@ -48,6 +48,8 @@ type setting struct {
 	data    func() (prepared, error) // demo, unless it says otherwise
 	tls     bool
 	trusted string // a network of proxies
+	// searchTime bounds searches; 0 is the default.
+	searchTime time.Duration
 	// wrap stands something else before the site.
 	wrap func(*web.Site) server.Pages
 }
@@ -220,7 +222,7 @@ func newScene(t testing.TB, settings ...setting) *scene {
 		t.Fatal(err)
 	}
 	s := &scene{t: t, path: path, clock: &clock{now: start}, log: &transcript{}, tokens: from.tokens}
-	if s.store, err = db.Open(t.Context(), db.Options{Path: path, Now: s.clock.Now}); err != nil {
+	if s.store, err = db.Open(t.Context(), db.Options{Path: path, Now: s.clock.Now, SearchTime: set.searchTime}); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = s.store.Close() })

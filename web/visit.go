@@ -63,6 +63,13 @@ func (v *visit) run() error {
 		}
 		defer end()
 	}
+	if v.page.sends {
+		end, err := v.downloads.begin(v.session.User.ID)
+		if err != nil {
+			return err
+		}
+		defer end()
+	}
 	if err := v.readForm(); err != nil {
 		return err
 	}

@@ -60,7 +60,8 @@ type Site struct {
 	imports   *importing
 	uploads   uploads
 	progress  *limit.InProgress // requests, by user
-	verifying sync.Mutex        // held while the audit log is verified
+	downloads downloads
+	verifying sync.Mutex // held while the audit log is verified
 }
 
 // How long the server remembers what a browser comes back for, and how much of

@@ -45,6 +45,7 @@ func SearchAudit(ctx context.Context, c *Caller, s AuditSearch) (AuditSearchPage
 	if err != nil {
 		return page, err
 	}
+	q.User = c.Actor
 	found, err := c.Store.SearchAudit(ctx, c.Organisation, q)
 	if err != nil {
 		return page, err

@@ -97,7 +97,7 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 // browseQuery checks a view.
 func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
 	q := db.BrowseQuery{
-		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, Filters: map[string][]string{}, Size: db.PageSize{Most: viewBytes},
+		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, User: c.Actor, Filters: map[string][]string{}, Size: db.PageSize{Most: viewBytes},
 	}
 	p := plainFamily(object)
 	if p == nil || p.columns == nil {
@@ -114,6 +114,9 @@ func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
 	}
 	if !utf8.ValidString(v.Search) || utf8.RuneCountInString(v.Search) > searchMost {
 		return q, invalid("search", fmt.Sprintf("search must have at most %d characters", searchMost))
+	}
+	if strings.ContainsRune(v.Search, 0) {
+		return q, invalid("search", "search must not contain NUL characters")
 	}
 	if q.Words = strings.Fields(v.Search); len(q.Words) > searchWords {
 		return q, invalid("search", fmt.Sprintf("search must have at most %d words", searchWords))

@@ -65,6 +65,8 @@ var codeOf = map[db.Code]Code{
 	db.CodeNeeded:      MissingCredential,
 	db.Throttled:       RateLimitExceeded,
 	db.Busy:            ServiceUnavailable,
+	db.SearchTimeout:   ServiceUnavailable,
+	db.SearchBusy:      RateLimitExceeded,
 }
 
 // Refusal gives any error the form that a caller may see. What it does not

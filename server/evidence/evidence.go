@@ -43,9 +43,9 @@ type Attachment struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// File assembles a pack in one read snapshot and files it. Everything is read
-// before the file is locked for writing; what is copied meanwhile goes through
-// a temporary file, not through memory. A draft that can't be filed is a
+// File assembles a pack in one read snapshot and files it. The items go through
+// a temporary file, not through memory, and from there into the data file in
+// short transactions. A draft that can't be filed is a
 // *db.Error with code Invalid.
 func File(ctx context.Context, store *db.DB, by db.By, org db.Organisation, draft Draft) (db.EvidencePack, error) {
 	var filed db.EvidencePack
@@ -72,24 +72,22 @@ func File(ctx context.Context, store *db.DB, by db.By, org db.Organisation, draf
 		return filed, err
 	}
 	by.Org = org.Org
-	err = store.Write(ctx, by, func(tx *db.Tx) error {
-		filed = tx.NewEvidencePack(draft.Title)
-		filed.RegimeID, filed.ItemCount = orNull(draft.RegimeID), len(items.members)
-		manifest := Manifest{
-			Object: manifestObject, APIVersion: db.APIVersion, PackID: filed.ID, Title: filed.Title,
-			Organisation: Organisation{org.ID, org.Name}, RegimeID: filed.RegimeID,
-			FiledAt: filed.FiledAt, FiledBy: filed.FiledBy, Items: items.list(),
-			Versions: Versions{Manifest: manifestVersion, Govsvc: draft.Program, Schema: schema},
-		}
-		text, err := manifest.canonical()
-		if err != nil {
-			return err
-		}
-		return tx.FileEvidence(&filed, text, func(w io.Writer) error {
-			return encode(ctx, w, slices.Insert(slices.Clone(items.members), 0, manifestMember(text)))
-		})
+	pack := store.NewEvidencePack(by, draft.Title)
+	pack.RegimeID, pack.ItemCount = orNull(draft.RegimeID), len(items.members)
+	manifest := Manifest{
+		Object: manifestObject, APIVersion: db.APIVersion, PackID: pack.ID, Title: pack.Title,
+		Organisation: Organisation{org.ID, org.Name}, RegimeID: pack.RegimeID,
+		FiledAt: pack.FiledAt, FiledBy: pack.FiledBy, Items: items.list(),
+		Versions: Versions{Manifest: manifestVersion, Govsvc: draft.Program, Schema: schema},
+	}
+	text, err := manifest.canonical()
+	if err != nil {
+		return filed, err
+	}
+	err = store.FileEvidence(ctx, by, &pack, text, func(w io.Writer) error {
+		return encode(ctx, w, slices.Insert(slices.Clone(items.members), 0, manifestMember(text)))
 	})
-	return filed, err
+	return pack, err
 }
 
 // assemble writes the items of the organisation's records.

@@ -245,7 +245,7 @@ func TestRefused(t *testing.T) {
 	if after := s.behind("SELECT count(*) FROM audit_events"); after != before {
 		t.Errorf("%s audit events, want %s", after, before)
 	}
-	if n := s.behind("SELECT (SELECT count(*) FROM evidence_packs) + (SELECT count(*) FROM evidence_chunks)"); n != "0" {
+	if n := s.behind("SELECT (SELECT count(*) FROM evidence_packs) + (SELECT count(*) FROM evidence_pieces) + (SELECT count(*) FROM evidence_uploads)"); n != "0" {
 		t.Errorf("%s rows of packs", n)
 	}
 }
@@ -272,7 +272,7 @@ func TestLarge(t *testing.T) {
 	if _, err := verify(t.Context(), archive); err != nil {
 		t.Error(err)
 	}
-	if n := s.behind("SELECT count(*) FROM evidence_chunks"); n != "3" {
+	if n := s.behind("SELECT count(*) FROM evidence_pieces"); n != "3" {
 		t.Errorf("%s chunks, want 3", n)
 	}
 }

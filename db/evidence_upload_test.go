@@ -1,0 +1,131 @@
+package db_test
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"strings"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// packRows counts the rows that belong to packs.
+func packRows(t *testing.T, path string) (packs, uploads, pieces int) {
+	t.Helper()
+	err := behind(t, path).QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM evidence_packs),
+		(SELECT count(*) FROM evidence_uploads), (SELECT count(*) FROM evidence_pieces)`).Scan(&packs, &uploads, &pieces)
+	must(t, err)
+	return packs, uploads, pieces
+}
+
+// TestFileEvidence_LetsOthersWrite writes risks while a pack is stored, from
+// within its archive: the file is not locked between its pieces, and nobody sees
+// the pack before it is complete.
+func TestFileEvidence_LetsOthersWrite(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, time.Minute)
+	by := operator(t, store)
+	archive := bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16)
+	pack := store.NewEvidencePack(by, "A pack")
+	err := store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+		for _, name := range []string{"first", "second", "third"} {
+			if _, err := w.Write(archive); err != nil {
+				return err
+			}
+			if err := addRisk(t.Context(), store, by, name); err != nil {
+				return err
+			}
+			list, err := store.EvidencePacks(t.Context(), by.Org)
+			if err != nil || len(list) != 0 {
+				t.Errorf("an unfinished pack is listed: %v, %v", list, err)
+			}
+		}
+		return nil
+	})
+	must(t, err)
+	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 1 || pieces != 3 {
+		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
+	}
+	var got bytes.Buffer
+	if _, err := store.ExportEvidence(t.Context(), by, pack.ID, &got); err != nil || !bytes.Equal(got.Bytes(), bytes.Repeat(archive, 3)) {
+		t.Errorf("exported %d bytes, %v", got.Len(), err)
+	}
+}
+
+// TestFileEvidence_LeavesNothing fails half-way, and is killed half-way: what was
+// stored is removed, a filed pack stays, and one under way too.
+func TestFileEvidence_LeavesNothing(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	now := at
+	store, err := db.Open(t.Context(), db.Options{Path: path, Now: func() time.Time { return now }})
+	must(t, err)
+	t.Cleanup(func() { _ = store.Close() })
+	by := operator(t, store)
+	piece := bytes.Repeat([]byte{1}, 1<<20)
+	pack := store.NewEvidencePack(by, "A pack")
+	broken := errors.New("the disk is gone")
+	err = store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+		_, err := w.Write(piece)
+		return errors.Join(err, broken)
+	})
+	if !errors.Is(err, broken) {
+		t.Errorf("got %v", err)
+	}
+	if packs, uploads, pieces := packRows(t, path); packs+uploads+pieces != 0 {
+		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
+	}
+	filePack(t, store, by, piece)
+	// a process that was killed a while ago, and one at work
+	tamper(t, path, "INSERT INTO evidence_uploads (written_at) VALUES ('2026-10-01T11:30:00.000Z'), ('2026-10-01T11:59:00.000Z')",
+		`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
+			INSERT INTO evidence_pieces (upload_seq, number, bytes) SELECT seq, i, x'00' FROM evidence_uploads, n
+			WHERE seq NOT IN (SELECT upload_seq FROM evidence_packs)`)
+	must(t, store.SweepEvidence(t.Context()))
+	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 2 || pieces != 21 {
+		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
+	}
+	now = now.Add(time.Hour)
+	must(t, store.SweepEvidence(t.Context()))
+	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 1 || pieces != 1 {
+		t.Errorf("later: %d packs, %d uploads, %d pieces", packs, uploads, pieces)
+	}
+}
+
+// TestFileEvidence_RemovedMeanwhile does not file a pack whose pieces are gone.
+func TestFileEvidence_RemovedMeanwhile(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, time.Minute)
+	by := operator(t, store)
+	pack := store.NewEvidencePack(by, "A pack")
+	err := store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+		_, err := w.Write(bytes.Repeat([]byte{1}, 2<<20))
+		tamper(t, path, "DELETE FROM evidence_pieces WHERE number = 0")
+		return err
+	})
+	if !db.Is(err, db.Unavailable) || !strings.Contains(err.Error(), "were removed before it was filed") {
+		t.Errorf("got %v", err)
+	}
+	if packs, _, _ := packRows(t, path); packs != 0 {
+		t.Errorf("%d packs", packs)
+	}
+}
+
+// TestExportEvidence_FormerForm exports a pack that an earlier version stored.
+func TestExportEvidence_FormerForm(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, time.Minute)
+	tamper(t, path, `INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by)
+			VALUES (1, 'x', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system')`,
+		"INSERT INTO evidence_chunks (pack_seq, number, bytes) VALUES (1, 0, x'414243'), (1, 1, x'44')")
+	var got bytes.Buffer
+	pack, err := store.ExportEvidence(t.Context(), operator(t, store), "x", &got)
+	if err != nil || got.String() != "ABCD" || pack.Size != 4 {
+		t.Errorf("%q, %+v, %v", got.String(), pack, err)
+	}
+}

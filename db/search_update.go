@@ -1,0 +1,234 @@
+package db
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	sqlite3 "modernc.org/sqlite/lib"
+)
+
+// Bounds of one transaction that adds records to the search index.
+const (
+	// indexedWithin is how long a transaction may add records. One record more
+	// may take a few milliseconds.
+	indexedWithin = 10 * time.Millisecond
+	// indexedAtOnce bounds the records of a transaction.
+	indexedAtOnce = 1000
+)
+
+// searchKindNames are the types of the search index, in a fixed order.
+var searchKindNames = sortedKeys(searchKinds)
+
+// UpdateSearchIndex adds to the search index what it lacks. It works in small
+// transactions and rests between them for as long as each took, so that other
+// writers get at least half of the time. It ends when the index is complete. A
+// damaged index is emptied and filled again.
+func (d *DB) UpdateSearchIndex(ctx context.Context) error {
+	for {
+		behind, err := d.searchBehind(ctx)
+		if err != nil || !behind {
+			return err
+		}
+		started := time.Now()
+		err = d.maintain(ctx, (*Tx).indexSome)
+		if sqliteCode(err) == sqlite3.SQLITE_CORRUPT_VTAB {
+			err = d.maintain(ctx, (*Tx).emptySearchIndex)
+		}
+		if err != nil {
+			return err
+		}
+		select {
+		case <-time.After(time.Since(started)):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// searchBehind reports whether the index lacks a record or a change.
+func (d *DB) searchBehind(ctx context.Context) (behind bool, err error) {
+	if d.frozen.Load() {
+		return false, nil // nothing can be added
+	}
+	query := "SELECT EXISTS (SELECT 1 FROM search_changes)"
+	for _, object := range searchKindNames {
+		query += fmt.Sprintf(" OR EXISTS (SELECT 1 FROM %s WHERE seq > (SELECT seq FROM search_progress WHERE kind = %d))", families[object].table, searchKinds[object])
+	}
+	err = d.row(ctx, query).Scan(&behind)
+	return behind, storeError(err)
+}
+
+// RebuildSearchIndex empties the search index and fills it again.
+func (d *DB) RebuildSearchIndex(ctx context.Context) error {
+	if err := d.maintain(ctx, (*Tx).emptySearchIndex); err != nil {
+		return err
+	}
+	return d.UpdateSearchIndex(ctx)
+}
+
+func (tx *Tx) emptySearchIndex() error {
+	for _, statement := range []string{
+		"INSERT INTO search_index (search_index) VALUES ('delete-all')",
+		"UPDATE search_progress SET seq = 0",
+		"DELETE FROM search_changes",
+	} {
+		if _, err := tx.exec(statement); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// indexSome adds records for a bounded time: changed ones first, then new ones.
+// SQLite writes the index in large parts where rowids ascend, so that the
+// records of a type and an organisation come in the order of their seqs.
+func (tx *Tx) indexSome() error {
+	until := time.Now().Add(indexedWithin)
+	places, err := tx.numbers("SELECT place FROM search_changes ORDER BY place LIMIT ?", indexedAtOnce)
+	for i := 0; err == nil && i < len(places) && (i == 0 || time.Now().Before(until)); i++ {
+		err = tx.indexChanged(places[i])
+	}
+	for _, object := range searchKindNames {
+		if err == nil && time.Now().Before(until) || len(places) == 0 {
+			err = tx.indexNew(object, until)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// numbers reads a column of integers.
+func (tx *Tx) numbers(query string, args ...any) ([]int64, error) {
+	var numbers []int64
+	err := tx.rows(func(row scanner) error {
+		var n int64
+		err := row.Scan(&n)
+		numbers = append(numbers, n)
+		return err
+	}, query, args...)
+	return numbers, err
+}
+
+// indexChanged replaces the entry of a record whose texts changed.
+func (tx *Tx) indexChanged(place int64) error {
+	kind, seq := place>>kindShift, place&(1<<orgShift-1)
+	for _, object := range searchKindNames {
+		if searchKinds[object] != kind {
+			continue
+		}
+		err := tx.rows(func(row scanner) error { return tx.indexRow(row, new(int64)) }, indexedTexts(object)+" WHERE seq = ?", seq)
+		if err != nil {
+			return err
+		}
+	}
+	_, err := tx.exec("DELETE FROM search_changes WHERE place = ?", place)
+	return err
+}
+
+var errIndexedEnough = errors.New("the time of this transaction is over")
+
+// indexNew adds records of a type that the index does not hold yet.
+func (tx *Tx) indexNew(object string, until time.Time) error {
+	kind, done := searchKinds[object], int64(0)
+	err := tx.rows(func(row scanner) error {
+		err := tx.indexRow(row, &done)
+		if err == nil && time.Now().After(until) {
+			err = errIndexedEnough
+		}
+		return err
+	}, indexedTexts(object)+" WHERE seq > (SELECT seq FROM search_progress WHERE kind = ?) ORDER BY seq LIMIT ?", kind, indexedAtOnce)
+	if err != nil && !errors.Is(err, errIndexedEnough) || done == 0 {
+		return err
+	}
+	_, err = tx.exec("UPDATE search_progress SET seq = ? WHERE kind = ?", done, kind)
+	return err
+}
+
+// indexedTexts selects the seqs, places and texts of a type.
+func indexedTexts(object string) string {
+	return fmt.Sprintf("SELECT seq, (%d << %d) + (org_id << %d) + seq, concat_ws(char(10), %s) FROM %s",
+		searchKinds[object], kindShift, orgShift, strings.Join(families[object].texts, ", "), families[object].table)
+}
+
+// indexRow adds a row of indexedTexts to the index, or replaces its entry. A
+// statement of one row: before one that inserts a SELECT, SQLite would write out
+// what the index has gathered.
+func (tx *Tx) indexRow(row scanner, seq *int64) error {
+	var place int64
+	var text string
+	if err := row.Scan(seq, &place, &text); err != nil {
+		return err
+	}
+	_, err := tx.exec("INSERT OR REPLACE INTO search_index (rowid, text) VALUES (?, ?)", place, text)
+	return err
+}
+
+// searchSamples is how many records of each type SearchFaults looks up.
+const searchSamples = 2000
+
+// SearchFaults lists the types of which the search index lacks records that it
+// should hold. It looks up records that are spread evenly over the file. The
+// index's own structure is part of Faults.
+func (d *DB) SearchFaults(ctx context.Context) ([]string, error) {
+	var faults []string
+	for _, object := range searchKindNames {
+		lacking, err := d.searchLacks(ctx, object)
+		if sqliteCode(err) == sqlite3.SQLITE_CORRUPT_VTAB {
+			return append(faults, "the search index is damaged"), nil
+		}
+		if err != nil {
+			return faults, err
+		}
+		if lacking > 0 {
+			faults = append(faults, fmt.Sprintf("the search index lacks %d of the records of type %s that were looked up", lacking, object))
+		}
+	}
+	return faults, nil
+}
+
+// searchLacks counts the records of a sample that the index does not find by the
+// start and the end of their texts.
+func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
+	kind := searchKinds[object]
+	var progress int64
+	none, err := absent(d.bulk.row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", kind).Scan(&progress))
+	if none {
+		err = errors.New("search_progress lacks a row")
+	}
+	if err != nil {
+		return 0, err
+	}
+	step, lacking := max(1, progress/searchSamples), 0
+	for next := int64(1); next <= progress; next += step {
+		var seq, place int64
+		var text string
+		err := d.bulk.row(ctx, indexedTexts(object)+" WHERE seq >= ? ORDER BY seq LIMIT 1", next).Scan(&seq, &place, &text)
+		if errors.Is(err, sql.ErrNoRows) || err == nil && seq > progress {
+			break
+		}
+		if err != nil {
+			return lacking, err
+		}
+		next = max(next, seq)
+		grams := trigrams(text)
+		if grams == nil {
+			continue
+		}
+		var known bool
+		err = d.bulk.row(ctx, "SELECT EXISTS (SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?) OR EXISTS (SELECT 1 FROM search_changes WHERE place = ?)",
+			grams[0]+" AND "+grams[len(grams)-1], place, place).Scan(&known)
+		if err != nil {
+			return lacking, err
+		}
+		if !known {
+			lacking++
+		}
+	}
+	return lacking, nil
+}

@@ -1,0 +1,62 @@
+package api_test
+
+import (
+	"errors"
+	"strings"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/server/api"
+)
+
+// FuzzSearch searches for any text. It is refused with its reason, or it finds
+// the record whose description it is, before and after that is in the index.
+func FuzzSearch(f *testing.F) {
+	for _, seed := range []string{
+		"model drift", `"`, `a"b"c`, "AND OR NOT", "NEAR(a b)", "col:umn", "^abc*", "a%b_c\\", "\x00abc", "ab\xffcd", "風險", "ÜBER über", "İstanbul ſ K",
+		strings.Repeat("long ", 50), strings.Repeat("y", 201), "'; DROP TABLE risks; --", "{text}: abc", "-abc", "\ufffd\ufffe\uffff", "😀😀😀", "\u2028\u00a0x",
+	} {
+		f.Add(seed)
+	}
+	d := openDesk(f)
+	f.Fuzz(func(t *testing.T, text string) {
+		_, err := api.Browse(t.Context(), d.Caller, "risk", api.View{Search: text})
+		if err != nil {
+			var refusal *api.Error
+			if !errors.As(err, &refusal) || refusal.Code != api.InvalidParameter || refusal.Param != "search" {
+				t.Fatalf("%q: %v", text, err)
+			}
+			return
+		}
+		if strings.TrimSpace(text) == "" {
+			return
+		}
+		err = d.Store.Write(t.Context(), db.By{Org: d.Organisation.Org, Actor: "system"}, func(tx *db.Tx) error {
+			if _, err := tx.Put("risk", db.Record{"risk_id": "FUZZ", "description": text}); err != nil {
+				return err
+			}
+			return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, indexed := range []bool{false, true} {
+			page, err := api.Browse(t.Context(), d.Caller, "risk", api.View{Search: text, Limit: 200})
+			if err != nil || !holdsRisk(page.Records, "FUZZ") {
+				t.Fatalf("%q, indexed %t: %d records, %v", text, indexed, len(page.Records), err)
+			}
+			if err := d.Store.UpdateSearchIndex(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		}
+	})
+}
+
+func holdsRisk(records []api.Record, id string) bool {
+	for _, record := range records {
+		if record["risk_id"] == id {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,300 @@
+package web_test
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/db"
+)
+
+// endlessSearches makes every list of vendors take for ever, like a search of a
+// file that is very large.
+func endlessSearches(s *scene) {
+	s.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+s.path+"?_pragma=busy_timeout(10000)")
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	defer file.Close()
+	for _, statement := range []string{
+		"DROP VIEW vendor_records",
+		`CREATE VIEW vendor_records AS SELECT org_id, created_at, id, json_object('id', id, 'n',
+			(WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000000000000000) SELECT max(n) FROM c)) AS record
+			FROM vendors`,
+	} {
+		if _, err := file.ExecContext(s.t.Context(), statement); err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// search sends a request in the background until ctx ends.
+func (g *guest) search(ctx context.Context, path string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url+path, nil)
+	if err != nil {
+		return 0, "", err
+	}
+	request.Header = g.header.Clone()
+	response, err := g.client.Do(request)
+	if err != nil {
+		return 0, "", err
+	}
+	defer response.Body.Close()
+	body, err := io.ReadAll(response.Body)
+	return response.StatusCode, string(body), err
+}
+
+// probes are what must be answered whatever is searched for.
+func probes(s *scene) map[string]func() (int, string, error) {
+	_, key, err := s.store.MintKey(s.t.Context(), db.By{Org: 1, Actor: "system"}, db.KeyDraft{
+		Name: "probe", Scopes: []string{"read:risks", "write:risks"}, Kind: db.LiveKey,
+	})
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	send := func(method, path, contentType, body string) (int, string, error) {
+		ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+		defer cancel()
+		request, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+		if err != nil {
+			return 0, "", err
+		}
+		if strings.HasPrefix(path, "/api") {
+			request.Header.Set("Authorization", "Bearer "+key)
+			request.Header.Set("Idempotency-Key", fmt.Sprint("probe ", time.Now().UnixNano()))
+		}
+		request.Header.Set("Content-Type", contentType)
+		request.Header.Set("Sec-Fetch-Site", "same-origin")
+		client := *s.server.Client()
+		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
+		response, err := client.Do(request)
+		if err != nil {
+			return 0, "", err
+		}
+		defer response.Body.Close()
+		text, err := io.ReadAll(response.Body)
+		return response.StatusCode, string(text), err
+	}
+	const risk = `{"title":"A probe of the service","description":"A risk that is created while others search.","severity":"LOW","likelihood":"RARE","dimension":"OTHER"}`
+	return map[string]func() (int, string, error){
+		"200 ready":      func() (int, string, error) { return send("GET", "/readyz", "", "") },
+		"200 GET risks":  func() (int, string, error) { return send("GET", "/api/v1/risks?limit=5", "", "") },
+		"201 POST risks": func() (int, string, error) { return send("POST", "/api/v1/risks", "application/json", risk) },
+		"303 sign in": func() (int, string, error) {
+			return send("POST", "/signin", "application/x-www-form-urlencoded", "name=editor&password="+strings.ReplaceAll(password, " ", "+"))
+		},
+	}
+}
+
+// TestSearches_DelayNobodyElse runs ten searches of one viewer that never end.
+// Readiness, a sign-in, a read and a write of the API are answered.
+func TestSearches_DelayNobodyElse(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	endlessSearches(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	var searching sync.WaitGroup
+	defer searching.Wait()
+	defer cancel()
+	sent := make(chan struct{}, 10)
+	for i := range 10 {
+		searching.Go(func() {
+			sent <- struct{}{}
+			_, _, _ = s.as(db.Viewer).search(ctx, "/vendors?q="+"ae"[i%2:i%2+1]) // ends with ctx
+		})
+	}
+	for range 10 {
+		<-sent
+	}
+	time.Sleep(300 * time.Millisecond) // where they are slower to begin, the test finds less
+	for about, probe := range probes(s) {
+		want, _, _ := strings.Cut(about, " ")
+		if status, body, err := probe(); err != nil || strconv.Itoa(status) != want {
+			t.Errorf("%s: status %d, %v: %.300s", about, status, err, body)
+		}
+	}
+}
+
+// TestSearches_Stop checks the bounds of searches: the deadline and its page, the
+// searches of a user that may wait, and that a search ends when its client leaves.
+func TestSearches_Stop(t *testing.T) {
+	t.Parallel()
+	t.Run("deadline", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t, setting{searchTime: 200 * time.Millisecond})
+		endlessSearches(s)
+		g := s.as(db.Viewer)
+		g.wants(g.get("/vendors?q=a"), http.StatusServiceUnavailable, "The search took too long", "stopped after 200ms", "longer or rarer word")
+	})
+	t.Run("client leaves", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t, setting{searchTime: time.Hour})
+		endlessSearches(s)
+		g := s.as(db.Viewer)
+		for range 3 { // more than there are connections for searches
+			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+			if _, _, err := g.search(ctx, "/vendors?q=a"); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the search ended: %v", err)
+			}
+			cancel()
+		}
+		g.wants(g.get("/risks?q=a"), http.StatusOK)
+		if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+			t.Errorf("an error is logged for a client that left: %s", log)
+		}
+	})
+	t.Run("many of one user", func(t *testing.T) {
+		t.Parallel()
+		s := newScene(t, setting{searchTime: time.Hour})
+		endlessSearches(s)
+		ctx, cancel := context.WithCancel(t.Context())
+		var searching sync.WaitGroup
+		defer searching.Wait()
+		defer cancel()
+		const all, mayWait = 20, 17
+		refused := make(chan string, all)
+		for range all {
+			searching.Go(func() {
+				if status, body, err := s.as(db.Viewer).search(ctx, "/vendors?q=a"); err == nil {
+					refused <- fmt.Sprint(status, body)
+				}
+			})
+		}
+		for range all - mayWait {
+			if answer := <-refused; !strings.HasPrefix(answer, "429") || !strings.Contains(answer, "Your searches are still running") {
+				t.Errorf("got %.500s", answer)
+			}
+		}
+		g := s.as(db.Editor) // another user has a connection of the pool
+		g.wants(g.get("/risks?q=a"), http.StatusOK)
+	})
+}
+
+// TestDownloads_OneAtATime refuses a second large file of a user, and nobody
+// else's.
+func TestDownloads_OneAtATime(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	endlessSearches(s)
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan struct{})
+	go func() {
+		defer close(ended)
+		for ctx.Err() == nil { // it may be refused because of the other one
+			_, _, _ = s.as(db.Viewer).search(ctx, "/vendors/inventory.csv")
+		}
+	}()
+	viewer, editor := s.as(db.Viewer), s.as(db.Editor)
+	var second reply
+	for until := time.Now().Add(time.Minute); second.status != http.StatusTooManyRequests && time.Now().Before(until); {
+		second = viewer.get("/risks.csv") // before the first one has begun, it is sent
+	}
+	viewer.wants(second, http.StatusTooManyRequests, "A download of yours is running", "One file at a time")
+	viewer.wants(viewer.get("/risks"), http.StatusOK)
+	editor.wants(editor.get("/risks.csv"), http.StatusOK, "risk_id")
+	cancel()
+	<-ended
+	for until := time.Now().Add(time.Minute); second.status != http.StatusOK && time.Now().Before(until); {
+		second = viewer.get("/risks.csv")
+	}
+	viewer.wants(second, http.StatusOK, "risk_id")
+}
+
+// TestSearchAttack searches a large register ten at a time and reports how long
+// the others wait. GOVSVC_ATTACK_RISKS sets its size.
+func TestSearchAttack(t *testing.T) {
+	size, _ := strconv.Atoi(os.Getenv("GOVSVC_ATTACK_RISKS"))
+	if size == 0 {
+		size = 5000
+	}
+	s := newScene(t)
+	fillRisks(s, size)
+	started := time.Now()
+	if err := s.store.UpdateSearchIndex(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d risks indexed in %s", size, time.Since(started))
+	attackSearches(s)
+}
+
+// fillRisks adds risks to the register.
+func fillRisks(s *scene, size int) {
+	words := strings.Fields("model bias training vendor drift scoring customer explanation approval regulator logging oversight chatbot privacy contract")
+	for done := 0; done < size; done += 5000 {
+		err := s.store.Write(s.t.Context(), db.By{Org: 1, Actor: "system"}, func(tx *db.Tx) error {
+			for i := done; i < min(done+5000, size); i++ {
+				var text []string
+				for j := range 30 {
+					text = append(text, words[(i*7+j*(1+i%11))%len(words)])
+				}
+				_, err := tx.Put("risk", db.Record{
+					"risk_id": fmt.Sprintf("R-%06d", i), "title": strings.Join(text[:5], " "), "description": strings.Join(text, " ") + fmt.Sprint(" case ", i),
+					"severity": "HIGH", "likelihood": "RARE",
+				})
+				if err != nil {
+					return err
+				}
+			}
+			return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange, Severity: db.SeverityWrite})
+		})
+		if err != nil {
+			s.t.Fatal(err)
+		}
+	}
+}
+
+// attackSearches runs ten searches of a viewer at once, again and again, beside
+// the probes.
+func attackSearches(s *scene) {
+	ctx, cancel := context.WithCancel(s.t.Context())
+	defer cancel()
+	var searching sync.WaitGroup
+	defer searching.Wait()
+	defer cancel()
+	var mutex sync.Mutex
+	var took []time.Duration
+	for i := range 10 {
+		searching.Go(func() {
+			for ctx.Err() == nil {
+				started := time.Now()
+				status, body, err := s.as(db.Viewer).search(ctx, "/risks?q="+[]string{"model+nowhere", "nothing+here", "zq", "customer", "drift+case"}[i%5])
+				if err == nil && status != http.StatusOK {
+					s.t.Errorf("a search: %d %.300s", status, body)
+				}
+				mutex.Lock()
+				took = append(took, time.Since(started))
+				mutex.Unlock()
+			}
+		})
+	}
+	for about, probe := range probes(s) {
+		want, _, _ := strings.Cut(about, " ")
+		var times []time.Duration
+		for range 5 {
+			started := time.Now()
+			if status, body, err := probe(); err != nil || strconv.Itoa(status) != want {
+				s.t.Errorf("%s: status %d, %v: %.300s", about, status, err, body)
+			}
+			times = append(times, time.Since(started))
+		}
+		slices.Sort(times)
+		s.t.Logf("%s: median %s, longest %s", about, times[2], times[4])
+	}
+	mutex.Lock()
+	defer mutex.Unlock()
+	slices.Sort(took)
+	if len(took) > 0 {
+		s.t.Logf("%d searches: median %s, longest %s", len(took), took[len(took)/2], took[len(took)-1])
+	}
+}
