@@ -49,6 +49,8 @@ type entrance struct {
 // serve serves connections until web is shut down.
 func (e entrance) serve(web *http.Server) error {
 	web.ConnState, web.ConnContext = e.connections.changed, e.connections.context
+	stop := e.connections.watching()
+	defer stop()
 	if e.secure == nil {
 		e.connections.Listener = server.JoinWrites(e.connections.Listener)
 		return web.Serve(e.connections)
@@ -76,11 +78,22 @@ func (s strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.service.ServeHTTP(w, r)
 }
 
+// onConnection is a service whose requests know their connection.
+type onConnection struct{ service }
+
+func (s onConnection) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c := connectionOf(r.Context()); c != nil {
+		c.respond(s.service, w, r)
+		return
+	}
+	s.service.ServeHTTP(w, r)
+}
+
 // run serves connections until ctx ends. Then running requests end before the
 // service's own work does, so that what they leave behind is stored.
 func run(ctx context.Context, in entrance, s service, logger *slog.Logger) error {
 	web := &http.Server{
-		Handler:           s,
+		Handler:           onConnection{s},
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
