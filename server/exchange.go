@@ -202,13 +202,16 @@ func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, er
 // limitAddress takes one of the requests that the client's address has without
 // a valid key.
 func (x *exchange) limitAddress() *api.Error {
-	x.state = x.addresses.Allow(x.address, limit.Rate{PerMinute: x.AnonymousPerMinute})
+	x.state = x.addresses.Allow(x.address, x.addressRate())
 	if x.state.Allowed {
 		return nil
 	}
 	x.Metrics.Refused(metrics.Address)
 	return x.limited("this address has made too many requests without a valid key; wait as Retry-After says")
 }
+
+// addressRate is what an address may request without a valid key.
+func (s *Server) addressRate() limit.Rate { return limit.Rate{PerMinute: s.AnonymousPerMinute} }
 
 func (x *exchange) limited(message string) *api.Error {
 	wait := (x.state.RetryAfter + time.Second - 1) / time.Second
