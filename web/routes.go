@@ -24,6 +24,8 @@ type page struct {
 	body int64
 	// files tells that the form has files. The page reads it itself, with upload.
 	files bool
+	// download says that the answer is a file to be saved.
+	download bool
 }
 
 // pages is the one list of all pages and actions: a line each, in groups that

@@ -40,6 +40,9 @@ func (s *Site) answer(p *page) http.Handler {
 
 // run does what the request asks for, once it may.
 func (v *visit) run() error {
+	if err := v.limited(); err != nil {
+		return err
+	}
 	if err := v.recognise(); err != nil {
 		return err
 	}

@@ -30,7 +30,8 @@ type Config struct {
 	Commit string
 	// AnonymousPerMinute and KeepAnswers are the API's limits, which the page
 	// about the status shows: requests without a valid key, 0 for no limit, and
-	// bytes of answers held in memory.
+	// bytes of answers held in memory. AnonymousPerMinute bounds pages, files
+	// that pages need, and downloads too, each by itself for an address.
 	AnonymousPerMinute int
 	KeepAnswers        int64
 	// ClientAddress is the client's address, seen through trusted proxies.
@@ -55,6 +56,7 @@ type Site struct {
 	shown     *held[once]        // what is shown once; see visit.keepOnce
 	imports   *importing
 	uploads   uploads
+	rates     rateLimits
 	verifying sync.Mutex // held while the audit log is verified
 }
 
@@ -75,6 +77,7 @@ func New(config Config) (*Site, error) {
 		shown:    newHeld[once](config.Store.Now, shownFor, heldAtMost),
 		imports:  newImporting(config.Store.Now),
 		uploads:  uploads{users: map[string]int{}},
+		rates:    newRateLimits(config.Store.Now),
 		families: map[string]api.Family{},
 	}
 	for _, family := range api.Families(config.Document) {
