@@ -64,6 +64,16 @@ func (s *Server) refuseUnread(w http.ResponseWriter, r *http.Request, message st
 	x.fail(refusal)
 }
 
+// RefuseWithoutKey answers a request with an error without looking at its
+// credential. It counts for the client's address.
+func (s *Server) RefuseWithoutKey(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
+	x := s.begin(w, r)
+	if limited := x.limitAddress(); limited != nil {
+		refusal = limited
+	}
+	x.fail(refusal)
+}
+
 // unread collects the response to a request that could not be read.
 type unread struct {
 	http.Response
