@@ -23,10 +23,7 @@ type refuser interface {
 
 // refusalOf is the refusal of a service; nil if it has none.
 func refusalOf(s http.Handler, secure bool) refusal {
-	if over, ok := s.(strict); ok {
-		s = over.service
-	}
-	service, ok := s.(refuser)
+	service, ok := refuserOf(s)
 	if !ok {
 		return nil
 	}
@@ -39,6 +36,15 @@ func refusalOf(s http.Handler, secure bool) refusal {
 		_ = response.Write(&out) // a buffer takes everything
 		return out.Bytes()
 	}
+}
+
+// refuserOf is the service that refuses requests, also under strict.
+func refuserOf(s http.Handler) (refuser, bool) {
+	if over, ok := s.(strict); ok {
+		s = over.service
+	}
+	service, ok := s.(refuser)
+	return service, ok
 }
 
 // http1 is a connection of HTTP/1. Package net/http writes its own text where it

@@ -60,6 +60,7 @@ func (e entrance) serve(web *http.Server, refuse refusal, w *warnings) error {
 	l := newHandshakes(e.connections, e.secure, w, refuse)
 	defer l.Close() //nolint:errcheck // closed by the server already
 	web.TLSConfig = l.config
+	serveStreams(web)
 	return web.Serve(l)
 }
 
@@ -88,6 +89,9 @@ type onConnection struct{ service }
 
 func (s onConnection) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c := connectionOf(r.Context()); c != nil {
+		if r.ProtoMajor > 1 && headBytes(r) > maxHeaderBytes && s.refuseHead(w, c) {
+			return
+		}
 		c.respond(s.service, w, r)
 		return
 	}

@@ -194,3 +194,31 @@ func TestBadHandshakes(t *testing.T) {
 		t.Errorf("%d lines about %d handshakes, want at most 30 about %d", lines, counted, handshakes)
 	}
 }
+
+// TestLongHeadsOfStreams: HTTP/2 has the same bound of a request's head.
+func TestLongHeadsOfStreams(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s, client := c.secure()
+	for size, want := range map[int]int{30_000: 200, 40_000: 431, 60_000: 431} {
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/healthz", nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		request.Header.Set("X-Long", strings.Repeat("x", size))
+		response, err := client.Do(request)
+		if err != nil {
+			t.Fatal(err)
+		}
+		body, _ := io.ReadAll(response.Body)
+		_ = response.Body.Close()
+		if response.ProtoMajor != 2 || response.StatusCode != want {
+			t.Errorf("a head of %d bytes: HTTP/%d %d, want %d", size, response.ProtoMajor, response.StatusCode, want)
+		}
+		if want == 431 {
+			response.Close = true // HTTP/2 has no such thing
+			wantRefusal(t, "long head", response, string(body), 431, "32 KB")
+		}
+	}
+	c.end(s)
+}
