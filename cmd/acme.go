@@ -40,7 +40,8 @@ const acmeTimeout = 30 * time.Second
 
 // acmeDomains has certificates made by an ACME directory. It proves that the
 // names are ours on the very port that it serves (TLS-ALPN-01, RFC 8737), so
-// that port 80 is not needed. Certificates are renewed 30 days before they end.
+// that port 80 is not needed; where that is served too, the authority may use it
+// (HTTP-01). Certificates are renewed 30 days before they end.
 type acmeDomains struct {
 	manager *autocert.Manager
 	domains []string
@@ -84,7 +85,7 @@ func (s *security) openDirectory(path string, logger *slog.Logger) (certificates
 	config := made.manager.TLSConfig()
 	config.MinVersion = tls.VersionTLS12
 	config.GetCertificate = made.certificate
-	return certificates{config: config, work: made.obtain, ends: made.ends}, nil
+	return certificates{config: config, work: made.obtain, ends: made.ends, challenges: made.challenges}, nil
 }
 
 // certificate answers a handshake. A client that names no host, as one that
@@ -105,6 +106,10 @@ func (a *acmeDomains) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate,
 	}
 	return pair, err
 }
+
+// challenges is the handler of the challenges that the authority fetches by plain
+// HTTP (HTTP-01). A call lets the authority choose them.
+func (a *acmeDomains) challenges() http.Handler { return a.manager.HTTPHandler(nil) }
 
 const (
 	firstRetry = 2 * time.Minute

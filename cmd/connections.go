@@ -1,13 +1,16 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
-	"crypto/tls"
+	"maps"
 	"net"
 	"net/http"
 	"net/netip"
+	"slices"
 	"sync"
 	"sync/atomic"
+	"time"
 
 	"govsvc/server/limit"
 )
@@ -16,8 +19,9 @@ import (
 // and from one address, so that clients who open many and say little can't
 // shut others out. Where there is no room for a new one, the one that has
 // waited longest for a request, for the rest of a request's head, or for a body
-// that nobody will read, gives way; a request that is being answered never does.
-// Where none can, the new one is closed.
+// that nobody will read, gives way. Next is one whose client does not read its
+// response. A request that is being answered never gives way otherwise. Where
+// none can, the new one is closed.
 type connections struct {
 	net.Listener
 	most, perAddress int // 0 is no bound
@@ -29,15 +33,16 @@ type connections struct {
 	refused   atomic.Int64 // connections that were closed at once
 
 	mutex sync.Mutex
-	open  map[*connection]struct{}
-	from  map[netip.Addr]int // how many of them, by address
+	open  int
+	from  map[netip.Addr][]*connection // those that are open, by address
 }
 
 // addressShare is the part of all connections that one address may hold.
 const addressShare = 4
 
 func boundConnections(listener net.Listener, most int, exempt prefixes) *connections {
-	l := &connections{Listener: listener, most: most, exempt: exempt, open: map[*connection]struct{}{}, from: map[netip.Addr]int{}}
+	l := &connections{Listener: listener, most: most, exempt: exempt, from: map[netip.Addr][]*connection{}}
+	boundUnsent(listener)
 	if most > 0 {
 		l.perAddress = max(1, most/addressShare)
 	}
@@ -49,7 +54,15 @@ type connection struct {
 	net.Conn
 	list    *connections
 	address netip.Addr   // IPv6 clients count by their /64
+	at      int          // its place among those of its address; -1 once it is forgotten
 	waiting atomic.Int64 // the clock when it began to wait; 0 while a request is under way
+
+	writing   atomic.Int64 // uptime when the write under way began; 0 without one
+	written   atomic.Int64 // bytes that the system has accepted
+	answering atomic.Bool  // the service answers the request; HTTP/1 alone
+	failed    atomic.Bool  // it can't be read from or written to any more
+	progress  progress
+	streams   streams
 }
 
 // Accept waits for the next connection that there is room for.
@@ -78,7 +91,7 @@ func (l *connections) admit(conn net.Conn) *connection {
 	}
 	if gone != nil {
 		l.displaced.Add(1)
-		_ = gone.Conn.Close() // what it could say has no listener
+		gone.yield()
 	}
 	return c
 }
@@ -90,63 +103,96 @@ func (l *connections) enter(c *connection, client netip.Addr) (gone *connection,
 	defer l.mutex.Unlock()
 	switch {
 	case l.most == 0:
-	case l.from[c.address] >= l.perAddress && !l.exempt.contain(client):
-		if gone = l.displace(c.address); gone == nil {
+	case len(l.from[c.address]) >= l.perAddress && !l.exempt.contain(client):
+		if gone = l.displace(l.from[c.address]); gone == nil {
 			return nil, false
 		}
-	case len(l.open) >= l.most:
-		if gone = l.displace(l.greediest()); gone == nil {
+	case l.open >= l.most:
+		if gone = l.displaceGreediest(); gone == nil {
 			return nil, false
 		}
 	}
-	l.open[c] = struct{}{}
-	l.from[c.address]++
+	c.at = len(l.from[c.address])
+	l.from[c.address] = append(l.from[c.address], c)
+	l.open++
 	return gone, true
 }
 
-// displace takes the connection of an address that has waited longest out of
-// the list; nil if requests are under way on all of them. The caller holds the
-// mutex.
-func (l *connections) displace(address netip.Addr) *connection {
+// displace takes the one of an address's connections that has waited longest
+// out of the list; nil if requests are under way on all of them. The caller
+// holds the mutex.
+func (l *connections) displace(among []*connection) *connection {
+	now := uptime()
 	for {
 		var oldest *connection
 		var since int64
-		for c := range l.open {
-			if at := c.waiting.Load(); c.address == address && at > 0 && (oldest == nil || at < since) {
+		for _, c := range among {
+			if at := c.rank(now); at > 0 && (oldest == nil || at < since) {
 				oldest, since = c, at
 			}
 		}
 		if oldest == nil {
 			return nil
 		}
-		if oldest.waiting.CompareAndSwap(since, 0) { // else its request has come just now
+		if since >= stuckRank || oldest.waiting.CompareAndSwap(since, 0) { // else its request has come just now
 			l.forget(oldest)
 			return oldest
 		}
 	}
 }
 
-// greediest is the address with the most connections among those that have one
-// that could give way. The caller holds the mutex.
-func (l *connections) greediest() netip.Addr {
-	var found netip.Addr
-	for c := range l.open {
-		if c.waiting.Load() > 0 && l.from[c.address] > l.from[found] {
-			found = c.address
+// displaceGreediest displaces a connection of the address that has the most,
+// or, if none of them yields, of the address that has the next most. The caller
+// holds the mutex.
+func (l *connections) displaceGreediest() *connection {
+	addresses := slices.Collect(maps.Values(l.from))
+	slices.SortFunc(addresses, func(a, b []*connection) int { return cmp.Compare(len(b), len(a)) })
+	for _, among := range addresses {
+		if gone := l.displace(among); gone != nil {
+			return gone
 		}
 	}
-	return found
+	return nil
+}
+
+// yield closes a connection that was taken out of the list.
+func (c *connection) yield() {
+	if c.writing.Load() > 0 {
+		c.abort()
+		return
+	}
+	c.failed.Store(true)
+	_ = c.Conn.Close() // what it could say has no listener
+}
+
+// stuckRank is the lowest rank of connections whose clients do not read.
+const stuckRank = 1 << 62
+
+// rank orders the connections that yield, the first to yield lowest; 0 is one
+// that does not yield.
+func (c *connection) rank(now time.Duration) int64 {
+	if at := c.waiting.Load(); at > 0 {
+		return at
+	}
+	if c.stuck(now) {
+		return stuckRank + c.writing.Load()
+	}
+	return 0
 }
 
 // forget takes a connection out of the list, once. The caller holds the mutex.
 func (l *connections) forget(c *connection) {
-	if _, open := l.open[c]; !open {
+	if c.at < 0 {
 		return
 	}
-	delete(l.open, c)
-	if l.from[c.address]--; l.from[c.address] == 0 {
+	among := l.from[c.address]
+	last := len(among) - 1
+	among[c.at], among[last].at = among[last], c.at
+	among[last], c.at = nil, -1
+	if l.from[c.address] = among[:last]; last == 0 {
 		delete(l.from, c.address)
 	}
+	l.open--
 }
 
 // yields notes whether the connection waits, and gives way therefore, or not.
@@ -158,11 +204,11 @@ func (c *connection) yields(now bool) {
 	}
 }
 
-// context lets who answers the requests of a connection tell whether it yields
-// (http.Server.ConnContext).
+// context gives a request its connection, and lets who answers it tell whether
+// it yields (http.Server.ConnContext).
 func (l *connections) context(ctx context.Context, conn net.Conn) context.Context {
 	if c := beneath(conn); c != nil {
-		return limit.Yielding(ctx, c.yields)
+		return limit.Yielding(context.WithValue(ctx, connectionKey{}, c), c.yields)
 	}
 	return ctx
 }
@@ -170,11 +216,16 @@ func (l *connections) context(ctx context.Context, conn net.Conn) context.Contex
 // beneath is the connection that is counted of one that net/http knows; nil if
 // there is none.
 func beneath(conn net.Conn) *connection {
-	if secure, ok := conn.(*tls.Conn); ok {
-		conn = secure.NetConn()
+	for {
+		switch over := conn.(type) {
+		case *connection:
+			return over
+		case interface{ NetConn() net.Conn }:
+			conn = over.NetConn()
+		default:
+			return nil
+		}
 	}
-	c, _ := conn.(*connection)
-	return c
 }
 
 // changed notes what net/http says about a connection (http.Server.ConnState):
@@ -189,6 +240,7 @@ func (l *connections) changed(conn net.Conn, state http.ConnState) {
 	case http.StateActive:
 		c.yields(false)
 	case http.StateIdle:
+		c.answering.Store(false)
 		c.yields(true)
 	case http.StateNew, http.StateHijacked, http.StateClosed: // as it was, until it is closed
 	}
@@ -196,6 +248,7 @@ func (l *connections) changed(conn net.Conn, state http.ConnState) {
 
 // Close closes the connection and makes room.
 func (c *connection) Close() error {
+	c.failed.Store(true)
 	c.list.mutex.Lock()
 	c.list.forget(c)
 	c.list.mutex.Unlock()

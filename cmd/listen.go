@@ -5,6 +5,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"log"
 	"log/slog"
 	"net"
 	"net/http"
@@ -47,16 +48,20 @@ type entrance struct {
 }
 
 // serve serves connections until web is shut down.
-func (e entrance) serve(web *http.Server) error {
+func (e entrance) serve(web *http.Server, refuse refusal, w *warnings) error {
 	web.ConnState, web.ConnContext = e.connections.changed, e.connections.context
+	stop := e.connections.watching()
+	defer stop()
 	if e.secure == nil {
 		e.connections.Listener = server.JoinWrites(e.connections.Listener)
-		return web.Serve(e.connections)
+		return web.Serve(plainHTTP1{e.connections, refuse})
 	}
-	// Without JoinWrites: net/http would not see that there is TLS below it, and
-	// HTTP/2 has buffers of its own.
-	web.TLSConfig = e.secure
-	return web.ServeTLS(e.connections, "", "")
+	// Without JoinWrites: TLS writes records of its own size.
+	l := newHandshakes(e.connections, e.secure, w, refuse)
+	defer l.Close() //nolint:errcheck // closed by the server already
+	web.TLSConfig = l.config
+	serveStreams(web)
+	return web.Serve(l)
 }
 
 // scheme is how the addresses begin that lead here.
@@ -71,29 +76,50 @@ func (e entrance) scheme() string {
 // year (RFC 6797).
 type strict struct{ service }
 
+// strictTransport is the value of its header; shared, not to be changed.
+var strictTransport = []string{"max-age=31536000"}
+
 func (s strict) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	w.Header()["Strict-Transport-Security"] = []string{"max-age=31536000"}
+	w.Header()["Strict-Transport-Security"] = strictTransport
+	s.service.ServeHTTP(w, r)
+}
+
+// onConnection is a service whose requests know their connection.
+type onConnection struct{ service }
+
+func (s onConnection) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if c := connectionOf(r.Context()); c != nil {
+		if r.ProtoMajor > 1 && headBytes(r) > maxHeaderBytes && s.refuseHead(w, c) {
+			return
+		}
+		c.respond(s.service, w, r)
+		return
+	}
 	s.service.ServeHTTP(w, r)
 }
 
 // run serves connections until ctx ends. Then running requests end before the
 // service's own work does, so that what they leave behind is stored.
 func run(ctx context.Context, in entrance, s service, logger *slog.Logger) error {
+	w := newWarnings(logger)
+	defer w.counting()()
 	web := &http.Server{
-		Handler:           s,
+		Handler:           onConnection{s},
 		ReadHeaderTimeout: readHeaderTimeout,
 		ReadTimeout:       readTimeout,
 		WriteTimeout:      writeTimeout,
 		IdleTimeout:       idleTimeout,
 		MaxHeaderBytes:    maxHeaderBytes,
 		HTTP2:             &http.HTTP2Config{MaxConcurrentStreams: maxStreams, WriteByteTimeout: stalledWrite},
-		ErrorLog:          slog.NewLogLogger(logger.Handler(), slog.LevelWarn),
+		ErrorLog:          log.New(w, "", 0),
+		// The service answers OPTIONS * like any other request.
+		DisableGeneralOptionsHandler: true,
 	}
 	working, stopWork := context.WithCancel(context.WithoutCancel(ctx))
 	defer stopWork()
 	worked, served := make(chan error, 1), make(chan error, 1)
 	go func() { worked <- s.Run(working) }()
-	go func() { served <- in.serve(web) }()
+	go func() { served <- in.serve(web, refusalOf(s, in.secure != nil), w) }()
 
 	var err error
 	select {

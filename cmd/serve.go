@@ -221,7 +221,7 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		}
 	}
 	a.limitMemory(os.DirFS("/"), logger)
-	work := together(background, certificates.work, showMetrics)
+	work := together(background, certificates.work, showMetrics, o.redirecting(ctx, certificates, handler, logger))
 	return beside(ctx, work, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
 		fmt.Fprint(a.stdout, "listening on "+url+"\n"+firstLink)

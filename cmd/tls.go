@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"net/http"
 	"net/netip"
 	"os"
 	"regexp"
@@ -23,14 +24,17 @@ type security struct {
 	domains           []string
 	directory         string
 	roots             []string // files
+	redirectAddr      string   // "" is port 80 of the host that is listened on
 	insecure          bool
 }
 
 // securityText is what the help of serve says about them.
 const securityText = `It serves https with --tls-cert and --tls-key, which are read again when the
 files change, or with --domain: then an ACME authority makes the certificates,
-proves on port 443 that the names lead here (TLS-ALPN-01; port 80 is not needed)
-and renews them; they are kept in a folder beside the data file. Plain HTTP is
+proves on port 443 that the names lead here (TLS-ALPN-01, or HTTP-01 on port 80)
+and renews them; they are kept in a folder beside the data file. With --domain a
+second address, port 80 unless --redirect-addr names another, redirects GET and
+HEAD to https; where it can't be listened on, a warning says so. Plain HTTP is
 served on loopback alone, unless a proxy before it speaks https (--trusted-proxy)
 or --insecure allows it.`
 
@@ -41,6 +45,7 @@ func (s *security) flags(c *cobra.Command) {
 	c.Flags().Var(list{&s.domains, knownDomain, "NAME"}, "domain", "serve https under this name, with a certificate from the ACME directory, whose terms you accept by it; repeatable, or separated by commas")
 	c.Flags().Var(webLocation{&s.directory}, "acme-directory", "the ACME directory that --domain gets certificates from; default Let's Encrypt")
 	c.Flags().Var(list{&s.roots, nil, "FILE"}, "acme-ca", "PEM file of a certificate authority to trust for the ACME directory, beside the system's; repeatable, or separated by commas")
+	c.Flags().Var(redirectAddress{&s.redirectAddr}, "redirect-addr", "with --domain, the address that redirects plain HTTP to https, or off; default: port 80 of the host that it serves")
 	c.Flags().BoolVar(&s.insecure, "insecure", false, "allow plain HTTP on addresses that others can reach")
 }
 
@@ -56,6 +61,8 @@ func (s *security) check(c *cobra.Command) error {
 		return misusef("give --tls-cert and --tls-key, or --domain, not both%s", pointer(c))
 	case len(s.domains) == 0 && (s.directory != "" || len(s.roots) > 0):
 		return misusef("--acme-directory and --acme-ca need --domain%s", pointer(c))
+	case len(s.domains) == 0 && s.redirectAddr != "":
+		return misusef("--redirect-addr needs --domain%s", pointer(c))
 	}
 	return nil
 }
@@ -112,6 +119,9 @@ type certificates struct {
 	work func(ctx context.Context) error
 	// ends tells when each of those in use ends, by name.
 	ends func() map[string]time.Time
+	// challenges returns the handler of the challenges that an authority fetches
+	// by plain HTTP; nil without an authority.
+	challenges func() http.Handler
 }
 
 // open reads the certificates, or gets ready to have them made; what is made is

@@ -104,5 +104,5 @@ func (o *watching) serve(ctx context.Context, m *metrics.Metrics, logger *slog.L
 func (l *connections) stand() metrics.Connections {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	return metrics.Connections{Open: len(l.open), Displaced: l.displaced.Load(), Refused: l.refused.Load()}
+	return metrics.Connections{Open: l.open, Displaced: l.displaced.Load(), Refused: l.refused.Load()}
 }

@@ -221,13 +221,16 @@ func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, er
 // limitAddress takes one of the requests that the client's address has without
 // a valid key.
 func (x *exchange) limitAddress() *api.Error {
-	x.state = x.anonymous(x.addresses.Allow(x.address, limit.Rate{PerMinute: x.AnonymousPerMinute}))
+	x.state = x.anonymous(x.addresses.Allow(x.address, x.addressRate()))
 	if x.state.Allowed {
 		return nil
 	}
 	x.Metrics.Refused(metrics.Address)
 	return x.limited("this address has made too many requests without a valid key; wait as Retry-After says")
 }
+
+// addressRate is what an address may request without a valid key.
+func (s *Server) addressRate() limit.Rate { return limit.Rate{PerMinute: s.AnonymousPerMinute} }
 
 // Limits shown to callers without a key where --anonymous-rpm sets none.
 const (
@@ -409,7 +412,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 			}
 			x := s.begin(w, r)
 			s.Logger.Error("panic", "request_id", x.requestID, "panic", problem, "method", r.Method, "path", shown(r.URL.Path), "stack", string(debug.Stack()))
-			x.state = s.anonymous(s.addresses.Peek(x.address, limit.Rate{PerMinute: s.AnonymousPerMinute}))
+			x.state = s.anonymous(s.addresses.Peek(x.address, s.addressRate()))
 			x.fail(errPanic)
 		}()
 		next.ServeHTTP(w, r)

@@ -53,6 +53,9 @@ func (c *joining) Write(p []byte) (int, error) {
 	return max(0, int(sent)-before), err
 }
 
+// NetConn is the connection that is written to.
+func (c *joining) NetConn() net.Conn { return c.Conn }
+
 // flush sends what is held.
 func (c *joining) flush() error {
 	c.mutex.Lock()

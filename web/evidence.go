@@ -205,6 +205,6 @@ func evidencePages() []page {
 		{pattern: "GET /evidence/new", least: db.Editor, do: (*visit).newPack},
 		{pattern: "POST /evidence", least: db.Editor, do: (*visit).filePack, body: evidence.MaxAttached + maxForm, files: true},
 		{pattern: "GET /evidence/{id}", least: db.Viewer, do: (*visit).evidencePack},
-		{pattern: "GET /evidence/{id}/pack.zip", least: db.Viewer, do: (*visit).downloadPack, sends: true},
+		{pattern: "GET /evidence/{id}/pack.zip", least: db.Viewer, do: (*visit).downloadPack, download: true},
 	}
 }

@@ -303,6 +303,6 @@ func importPages() []page {
 		{pattern: "POST /import", least: db.Editor, do: (*visit).checkImport, body: maxImport + maxForm, files: true},
 		{pattern: "GET /import/{ticket}", least: db.Editor, do: (*visit).importChecked},
 		{pattern: "POST /import/{ticket}", least: db.Editor, do: (*visit).writeImport},
-		{pattern: "GET /import/templates/{file}", least: db.Editor, do: (*visit).importTemplate},
+		{pattern: "GET /import/templates/{file}", least: db.Editor, do: (*visit).importTemplate, download: true},
 	}
 }

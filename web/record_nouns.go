@@ -127,7 +127,7 @@ func recordPages() []page {
 	for _, n := range nouns {
 		all = append(all,
 			page{pattern: "GET " + n.list, least: db.Viewer, do: of((*visit).records, n)},
-			page{pattern: "GET " + n.base + ".csv", least: db.Viewer, do: of((*visit).recordSheet, n), sends: true},
+			page{pattern: "GET " + n.base + ".csv", least: db.Viewer, do: of((*visit).recordSheet, n), download: true},
 			page{pattern: "GET " + n.base + "/{id}", least: db.Viewer, do: of((*visit).record, n)},
 		)
 		if n.adds {

@@ -28,9 +28,9 @@ type page struct {
 	// change users, keys, roles, settings, a second factor or where webhooks lead
 	// take one.
 	proof proof
-	// sends says that the answer is a file that takes long. A user gets one at a
-	// time.
-	sends bool
+	// download says that the answer is a file to be saved, which may take long. A
+	// user gets one at a time, and an address a limited number a minute.
+	download bool
 }
 
 // pages is the one list of all pages and actions: a line each, in groups that

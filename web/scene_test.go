@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -50,6 +51,8 @@ type setting struct {
 	trusted string // a network of proxies
 	// searchTime bounds searches; 0 is the default.
 	searchTime time.Duration
+	// perMinute is how many requests an address may make; 0 is 6000.
+	perMinute int
 	// wrap stands something else before the site.
 	wrap func(*web.Site) server.Pages
 }
@@ -255,7 +258,7 @@ func (s *scene) serve(set setting) {
 	s.sender = sender
 	config := web.Config{
 		Store: s.store, Document: doc, Logger: logger, Receivers: sender, BaseURL: s.url, Version: "test",
-		Commit: "0123abc", AnonymousPerMinute: 6000, KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
+		Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
 	}
 	if len(s.tokens) == 0 {
 		link, token := web.NewFirstLink(s.clock.Now)

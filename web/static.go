@@ -75,6 +75,10 @@ func (s *Site) asset(name string) (string, error) {
 
 // serveStatic answers with a file that pages need.
 func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) {
+	if !s.allow(w, r, s.rates.files) {
+		http.Error(w, "Too many requests from your network address. Wait as Retry-After says.", http.StatusTooManyRequests)
+		return
+	}
 	file, ok := s.static[r.URL.Path]
 	if !ok {
 		s.answer(&page{least: nobody, do: (*visit).nowhere}).ServeHTTP(w, r)

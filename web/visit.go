@@ -41,6 +41,9 @@ func (s *Site) answer(p *page) http.Handler {
 
 // run does what the request asks for, once it may.
 func (v *visit) run() error {
+	if err := v.limited(); err != nil {
+		return err
+	}
 	if err := v.recognise(); err != nil {
 		return err
 	}
@@ -63,7 +66,7 @@ func (v *visit) run() error {
 		}
 		defer end()
 	}
-	if v.page.sends {
+	if v.page.download {
 		end, err := v.downloads.begin(v.session.User.ID)
 		if err != nil {
 			return err

@@ -31,7 +31,8 @@ type Config struct {
 	Commit string
 	// AnonymousPerMinute and KeepAnswers are the API's limits, which the page
 	// about the status shows: requests without a valid key, 0 for no limit, and
-	// bytes of answers held in memory.
+	// bytes of answers held in memory. AnonymousPerMinute bounds pages, files
+	// that pages need, and downloads too, each by itself for an address.
 	AnonymousPerMinute int
 	KeepAnswers        int64
 	// ClientAddress is the client's address, seen through trusted proxies.
@@ -61,6 +62,7 @@ type Site struct {
 	uploads   uploads
 	progress  *limit.InProgress // requests, by user
 	downloads downloads
+	rates     rateLimits
 	verifying sync.Mutex // held while the audit log is verified
 }
 
@@ -81,6 +83,7 @@ func New(config Config) (*Site, error) {
 		shown:    newHeld[once](config.Store.Now, shownFor, heldAtMost),
 		imports:  newImporting(config.Store.Now),
 		uploads:  uploads{users: map[string]int{}},
+		rates:    newRateLimits(config.Store.Now),
 		families: map[string]api.Family{},
 		progress: limit.NewInProgress(requestsAtOnce),
 	}

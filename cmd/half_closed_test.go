@@ -1,0 +1,120 @@
+package cmd_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"strings"
+	"testing"
+	"time"
+)
+
+// closeWrite ends the sending side of a connection: of TLS by close_notify.
+func closeWrite(t *testing.T, conn net.Conn) {
+	t.Helper()
+	if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestHalfClosed: a client that closes its sending side after its requests gets
+// the response to each of them.
+func TestHalfClosed(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	plain := c.serve("--demo")
+	secure, _ := c.secure()
+	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--rpm", "10000", "--scope", "read:risks,write:risks"))
+	head := "Host: x\r\nAuthorization: Bearer " + key + "\r\n"
+	get := func(i int) string {
+		return fmt.Sprintf("GET /api/v1/risks?limit=%d HTTP/1.1\r\n%s\r\n", 1+i%100, head)
+	}
+	keys := 0
+	post := func(i int) string {
+		keys++
+		body := fmt.Sprintf(`{"title":"Risk %d","description":"Sent by a client that closed its side.","severity":"LOW","likelihood":"RARE"}`, i)
+		return fmt.Sprintf("POST /api/v1/risks HTTP/1.1\r\n%sContent-Type: application/json\r\nIdempotency-Key: %d\r\nContent-Length: %d\r\n\r\n%s", head, keys, len(body), body)
+	}
+	for i := range 20 {
+		for _, row := range []struct {
+			url  string
+			text string
+			want []int
+		}{
+			{plain.url, get(i), []int{200}},
+			{plain.url, post(i), []int{201}},
+			{plain.url, get(i) + post(i) + get(i), []int{200, 201, 200}},
+			{secure.url, get(i), []int{200}},
+			{secure.url, post(i), []int{201}},
+			{secure.url, get(i) + get(i+1), []int{200, 200}},
+		} {
+			var conn net.Conn
+			under, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", row.url[strings.Index(row.url, "//")+2:])
+			if err != nil {
+				t.Fatal(err)
+			}
+			if conn = under; row.url == secure.url {
+				conn = tls.Client(under, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // not the subject
+			}
+			_, _ = io.WriteString(conn, row.text)
+			closeWrite(t, conn)
+			if i%2 == 0 && row.url == secure.url {
+				closeWrite(t, under) // the end of the TCP connection, too
+			}
+			wantStatuses(t, conn, row.want)
+			_ = conn.Close()
+		}
+	}
+	c.end(plain)
+	c.end(secure)
+	for _, s := range []*serving{plain, secure} {
+		if strings.Contains(s.stderr.String(), "ERROR") {
+			t.Errorf("the log has errors:\n%s", s.stderr)
+		}
+	}
+}
+
+func wantStatuses(t *testing.T, conn net.Conn, want []int) {
+	t.Helper()
+	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
+	in := bufio.NewReader(conn)
+	for i, status := range want {
+		response, err := http.ReadResponse(in, nil)
+		if err != nil {
+			t.Errorf("response %d: %v", i, err)
+			return
+		}
+		body, err := io.ReadAll(response.Body)
+		if err != nil || response.StatusCode != status {
+			t.Errorf("response %d: %d, %v, want %d: %.200s", i, response.StatusCode, err, status, body)
+		}
+	}
+}
+
+// TestHalfClosedBody: a client that closes its sending side within a body is
+// told so at once.
+func TestHalfClosedBody(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.serve()
+	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "write:risks"))
+	conn := c.dialAny(s.url)
+	_, _ = io.WriteString(conn, "POST /api/v1/risks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+"\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\nContent-Length: 100\r\n\r\n{")
+	closeWrite(t, conn)
+	wantStatuses(t, conn, []int{400})
+	c.end(s)
+}
+
+// dialAny connects to a server.
+func (c *cli) dialAny(url string) net.Conn {
+	c.t.Helper()
+	conn, err := (&net.Dialer{}).DialContext(c.t.Context(), "tcp", url[strings.Index(url, "//")+2:])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}

@@ -1,0 +1,68 @@
+package cmd
+
+import (
+	"context"
+	"crypto/tls"
+	"io"
+	"maps"
+	"net"
+	"net/http"
+)
+
+// maxHeaderList bounds what is read of the head of a request of HTTP/2, in
+// bytes. Package net/http answers a larger one in its own words. So it is twice
+// maxHeaderBytes, beyond which the service refuses a request.
+const maxHeaderList = 2 * maxHeaderBytes
+
+// serveStreams has web serve HTTP/2 with the settings of a second server, which
+// has another bound of headers. The connections stay those of web.
+func serveStreams(web *http.Server) {
+	streams := &http.Server{
+		ReadHeaderTimeout: web.ReadHeaderTimeout, ReadTimeout: web.ReadTimeout, WriteTimeout: web.WriteTimeout, IdleTimeout: web.IdleTimeout,
+		MaxHeaderBytes: maxHeaderList, HTTP2: web.HTTP2, ErrorLog: web.ErrorLog, ConnState: web.ConnState,
+	}
+	_ = streams.Serve(noListener{}) // fills TLSNextProto, then ends
+	serve := streams.TLSNextProto[protocolHTTP2]
+	if serve == nil { // GODEBUG turns HTTP/2 off
+		return
+	}
+	web.TLSNextProto = map[string]func(*http.Server, *tls.Conn, http.Handler){
+		protocolHTTP2: func(_ *http.Server, conn *tls.Conn, h http.Handler) { serve(streams, conn, h) },
+	}
+	web.RegisterOnShutdown(func() { _ = streams.Shutdown(context.Background()) }) // it has no connections to wait for
+}
+
+// noListener is a listener that is closed.
+type noListener struct{}
+
+func (noListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+func (noListener) Close() error              { return nil }
+func (noListener) Addr() net.Addr            { return &net.TCPAddr{} }
+
+// headBytes is the size of a request's head as HTTP/2 counts it (RFC 9113,
+// section 6.5.2), without the pseudo-headers but the path.
+func headBytes(r *http.Request) int {
+	const perField = 32
+	size := len(r.RequestURI)
+	for name, values := range r.Header {
+		for _, value := range values {
+			size += len(name) + len(value) + perField
+		}
+	}
+	return size
+}
+
+// refuseHead answers a request whose headers are too large; false if the service
+// has no response for it.
+func (s onConnection) refuseHead(w http.ResponseWriter, c *connection) bool {
+	service, ok := refuserOf(s.service)
+	if !ok {
+		return false
+	}
+	response := service.RefuseUnread(http.StatusRequestHeaderFieldsTooLarge, "", c.RemoteAddr())
+	maps.Copy(w.Header(), response.Header)
+	w.Header()["Strict-Transport-Security"] = strictTransport
+	w.WriteHeader(response.StatusCode)
+	_, _ = io.Copy(w, response.Body) // else the client is gone
+	return true
+}

@@ -1,0 +1,104 @@
+package cmd_test
+
+import (
+	"net"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+)
+
+// wantLog waits until the log of a server has a match, and returns its groups.
+func (s *serving) wantLog(t *testing.T, pattern string) []string {
+	t.Helper()
+	for range 1000 {
+		if found := regexp.MustCompile(pattern).FindStringSubmatch(s.stderr.String()); found != nil {
+			return found
+		}
+		time.Sleep(10 * time.Millisecond)
+	}
+	t.Fatalf("the log has no %s:\n%s", pattern, s.stderr)
+	return nil
+}
+
+// domainFlags serve a domain whose authority can't be reached.
+var domainFlags = []string{"--domain", "gov.example.com,www.example.com", "--acme-directory", "https://127.0.0.1:1/directory"}
+
+// bothTried is in the log when the authority was asked for both certificates. It
+// writes into the folder of the data file until then.
+const bothTried = `(?s)no certificate yet.*no certificate yet`
+
+// TestRedirect: with --domain, plain HTTP is redirected to https at one of the
+// domains, and nothing else is served.
+func TestRedirect(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "read:risks"))
+	s := c.serve(append(domainFlags, "--redirect-addr", "127.0.0.1:0", "--max-connections", "8")...)
+	url := s.wantLog(t, `redirecting plain HTTP to https" address=(http://127\.0\.0\.1:\d+)`)[1]
+	for _, row := range []struct {
+		request  string
+		status   int
+		location string
+	}{
+		{"GET / HTTP/1.1\r\nHost: gov.example.com\r\n", 308, "https://gov.example.com/"},
+		{"HEAD /risks HTTP/1.1\r\nHost: gov.example.com:80\r\n", 308, "https://gov.example.com/risks"},
+		{"GET /api/v1/risks?limit=2&cursor=a%20b HTTP/1.1\r\nHost: WWW.example.com\r\n", 308, "https://www.example.com/api/v1/risks?limit=2&cursor=a%20b"},
+		{"GET /a%2Fb//c HTTP/1.1\r\nHost: evil.example.net\r\n", 308, "https://gov.example.com/a%2Fb//c"},
+		{"GET //evil.example.net/ HTTP/1.1\r\nHost: 192.0.2.1\r\n", 308, "https://gov.example.com//evil.example.net/"},
+		{"GET http://evil.example.net/x HTTP/1.1\r\nHost: evil.example.net\r\n", 308, "https://gov.example.com/x"},
+		{"GET /.well-known/acme-challenge/none HTTP/1.1\r\nHost: gov.example.com\r\n", 404, ""},
+		{"POST /api/v1/risks HTTP/1.1\r\nHost: gov.example.com\r\nAuthorization: Bearer " + key + "\r\nContent-Length: 2\r\n", 405, ""},
+		{"DELETE /api/v1/risks HTTP/1.1\r\nHost: gov.example.com\r\n", 405, ""},
+		{"GET /%zz HTTP/1.1\r\nHost: gov.example.com\r\n", 400, ""},
+	} {
+		body := ""
+		if strings.Contains(row.request, "Content-Length") {
+			body = "{}"
+		}
+		response, text := send(t, url, row.request+"Connection: close\r\n\r\n"+body)
+		if response.StatusCode != row.status || response.Header.Get("Location") != row.location {
+			t.Errorf("%q: %d to %q, want %d to %q", row.request, response.StatusCode, response.Header.Get("Location"), row.status, row.location)
+		}
+		if row.status == 405 && (response.Header.Get("Allow") != "GET, HEAD" || !strings.Contains(text, `"method_not_allowed"`)) {
+			t.Errorf("%q: %v %s", row.request, response.Header, text)
+		}
+	}
+	var held []net.Conn // two from an address, as at the main one
+	for range 6 {
+		held = append(held, c.dialAny(url))
+	}
+	if left := open(held, 2); left > 2 {
+		t.Errorf("%d connections of an address are open, want 2", left)
+	}
+	s.wantLog(t, bothTried)
+	c.end(s)
+}
+
+// TestNoRedirect: the redirect can be turned off, and an address that is in use
+// is a warning that says what to do.
+func TestNoRedirect(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	s := c.serve(append(domainFlags, "--redirect-addr", "off")...)
+	s.wantLog(t, bothTried)
+	c.end(s)
+	if strings.Contains(s.stderr.String(), "redirect") {
+		t.Errorf("the log speaks of a redirect:\n%s", s.stderr)
+	}
+	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer taken.Close() //nolint:errcheck // nothing was sent
+	s = c.serve(append(domainFlags, "--redirect-addr", taken.Addr().String())...)
+	s.wantLog(t, bothTried)
+	s.wantLog(t, `level=WARN .*--redirect-addr off.*`+taken.Addr().String())
+	c.end(s)
+	if got := c.refused(2, "serve", "--redirect-addr", "off"); !strings.Contains(got, "--redirect-addr needs --domain") {
+		t.Error(got)
+	}
+	if got := c.refused(2, append([]string{"serve", "--redirect-addr", "x"}, domainFlags...)...); !strings.Contains(got, "is not HOST:PORT") {
+		t.Error(got)
+	}
+}
