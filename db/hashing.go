@@ -60,6 +60,9 @@ func (d *DB) hashPassword(ctx context.Context, address, form string, salt []byte
 		return nil, hashError(err, "passwords")
 	}
 	defer d.hashing.passwords.release()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
 	return argon2.IDKey([]byte(form), salt, argonPasses, argonKiB, argonThreads, hashLength), nil
 }
 

@@ -61,7 +61,7 @@ func (s *service) present(ctx context.Context, t *testing.T, client *http.Client
 	return response.StatusCode, response.Header
 }
 
-// guess is a wrong key of the prefix of guessedKey.
+// wrongKey is a guess with the prefix of guessedKey.
 func wrongKey(i int) string { return fmt.Sprintf("%s-not-%d", guessedKey, i) }
 
 // processorTime is what this process has used so far.
