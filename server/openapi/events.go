@@ -18,6 +18,10 @@ var eventHeaders = []string{
 func expandEvents(doc *yaml.Node) error {
 	schemas := child(doc, "components", "schemas")
 	envelope := take(schemas, "Event") // each event has a schema of its own
+	headers := list()
+	for _, header := range eventHeaders {
+		headers.Content = append(headers.Content, take(child(doc, "components", "parameters"), header))
+	}
 	webhooks := object()
 	for name, event := range pairs(take(doc, "x-events")) {
 		data := child(event, "data")
@@ -27,7 +31,7 @@ func expandEvents(doc *yaml.Node) error {
 		component := camel(strings.ReplaceAll(name, ".", "_")) + "Event"
 		set(schemas, component+"Data", eventData(name, data))
 		set(schemas, component, eventBody(name, component, envelope))
-		set(webhooks, name, object("post", eventOperation(name, component, event)))
+		set(webhooks, name, object("post", eventOperation(name, component, event, headers)))
 	}
 	set(doc, "webhooks", webhooks)
 	return nil
@@ -56,11 +60,9 @@ func eventBody(name, component string, envelope *yaml.Node) *yaml.Node {
 	return body
 }
 
-func eventOperation(name, component string, event *yaml.Node) *yaml.Node {
-	parameters := list()
-	for _, header := range eventHeaders {
-		parameters.Content = append(parameters.Content, refTo("parameters", header))
-	}
+// eventOperation writes out the header parameters: code generators do not
+// follow references from webhooks to parameters.
+func eventOperation(name, component string, event, headers *yaml.Node) *yaml.Node {
 	return object(
 		"tags", strs("events"),
 		"operationId", "receive"+strings.TrimSuffix(component, "Event"),
@@ -68,7 +70,7 @@ func eventOperation(name, component string, event *yaml.Node) *yaml.Node {
 		"description", text(event, "description"),
 		"x-stability", text(event, "stability"),
 		"security", list(),
-		"parameters", parameters,
+		"parameters", clone(headers),
 		"requestBody", object("required", true, "content", object(
 			"application/json", object("schema", refTo("schemas", component)))),
 		"responses", object(
