@@ -25,6 +25,8 @@ type repeatable interface {
 
 func (v list) each() []string { return *v.values }
 
+func (v paths) each() []string { return *v.values }
+
 func (v *prefixes) each() []string { return split(v.String()) }
 
 func (v *waits) each() []string { return split(v.String()) }
@@ -45,7 +47,7 @@ func (a *app) readConfig(c *cobra.Command) error {
 	}
 	entries, err := readYAML(a.settings.config)
 	if err != nil {
-		return misusef("--config: %s", err)
+		return misusef("--config: %s", withoutCalls(err))
 	}
 	flags := allFlags(c.Root())
 	lines := map[string]int{}

@@ -53,7 +53,7 @@ func TestConfigFile_IsRefused(t *testing.T) {
 		})
 	}
 	c := newCLI(t)
-	if got := c.refused(2, "version", "--config", filepath.Join(c.dir, "none.yaml")); !strings.Contains(got, "--config: open ") {
+	if got := c.refused(2, "version", "--config", filepath.Join(c.dir, "none.yaml")); !strings.Contains(got, "--config: "+filepath.Join(c.dir, "none.yaml")+": no such file") {
 		t.Error(got)
 	}
 }

@@ -222,7 +222,7 @@ type packVerdict struct {
 func (a *app) verifyEvidence(ctx context.Context, path, sha256 string) error {
 	info, err := ordinary(path)
 	if err != nil {
-		return err
+		return fmt.Errorf("%w; give the zip of a pack", err)
 	}
 	file, err := os.Open(path)
 	if err != nil {

@@ -109,7 +109,7 @@ func TestEvidenceRefused(t *testing.T) {
 	}{
 		{[]string{"--attach", first + "," + second}, `"note.txt" and "NOTE.txt" would both be attachments/NOTE.txt`},
 		{[]string{"--attach", twice}, "below is not a file"},
-		{[]string{"--attach", "none.txt"}, "--attach: stat none.txt: no such file or directory"},
+		{[]string{"--attach", "none.txt"}, "--attach: none.txt: no such file or directory"},
 		{[]string{"--regime", "hipaa"}, `names a regime "hipaa"`},
 		{[]string{"--org", "none"}, `no organisation is named "none"`},
 	} {

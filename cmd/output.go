@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -34,12 +35,23 @@ func (a *app) report(ctx context.Context, err error) int {
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted; what was under way was left undone")
 	}
-	a.note("govsvc: %s", oneLine(err.Error()))
+	a.note("govsvc: %s", oneLine(withoutCalls(err)))
 	var wrong *misuse
 	if errors.As(err, &wrong) || !a.started {
 		return misused
 	}
 	return failed
+}
+
+// withoutCalls is the text of an error without the name of the system call that
+// failed on a file.
+func withoutCalls(err error) string {
+	text := err.Error()
+	var failed *fs.PathError
+	if errors.As(err, &failed) {
+		text = strings.Replace(text, failed.Error(), failed.Path+": "+failed.Err.Error(), 1)
+	}
+	return text
 }
 
 // note tells the user something that is not the result.

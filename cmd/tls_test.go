@@ -204,11 +204,11 @@ func TestTLSRefused(t *testing.T) {
 		{2, "--domain 192.0.2.1", "is not a host's name"},
 		{2, "--domain *.example.com", "is not a host's name"},
 		{2, "--domain gov.example.com --acme-directory http://ca.example.com", `--acme-directory: "http://ca.example.com" is not an https URL`},
-		{1, "--tls-cert none.pem --tls-key " + keyFile, "--tls-cert: stat none.pem: no such file"},
-		{1, "--tls-cert " + certFile + " --tls-key none.key", "--tls-key: stat none.key: no such file"},
+		{1, "--tls-cert none.pem --tls-key " + keyFile, "--tls-cert: none.pem: no such file"},
+		{1, "--tls-cert " + certFile + " --tls-key none.key", "--tls-key: none.key: no such file"},
 		{1, "--tls-cert " + certFile + " --tls-key " + otherKey, "private key does not match public key; they must be a PEM certificate chain"},
 		{1, "--tls-cert " + keyFile + " --tls-key " + certFile, "they must be a PEM certificate chain, the server's own first"},
-		{1, "--domain gov.example.com --acme-ca none.pem", "--acme-ca: open none.pem: no such file"},
+		{1, "--domain gov.example.com --acme-ca none.pem", "--acme-ca: none.pem: no such file"},
 		{1, "--domain gov.example.com --acme-ca " + keyFile, "a.key holds no certificate in PEM"},
 	} {
 		o := c.run(append([]string{"serve", "--addr", "127.0.0.1:0"}, strings.Fields(row.line)...)...)

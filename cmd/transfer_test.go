@@ -152,7 +152,7 @@ func TestExportToFile(t *testing.T) {
 		t.Error(got)
 	}
 	none := filepath.Join(folder, "none")
-	if got, want := c.refused(1, "export", "--out", filepath.Join(none, "x")), "--out: no file can be made in the folder: open "+none+": no such file or directory"; !strings.Contains(got, want) {
+	if got, want := c.refused(1, "export", "--out", filepath.Join(none, "x")), "--out: no file can be made in the folder: "+none+": no such file or directory"; !strings.Contains(got, want) {
 		t.Error(got)
 	}
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 {

@@ -56,8 +56,11 @@ func (d *DB) openToRead(ctx context.Context) error {
 		return fmt.Errorf("%w; give another path", err)
 	}
 	if err := identify(ctx, d.path); err != nil {
-		if d.mode == looking {
-			err = denied(err)
+		switch {
+		case d.mode == looking && errors.Is(err, errForeign):
+			return fmt.Errorf("%w; give another path with --db", err)
+		case d.mode == looking:
+			return denied(err)
 		}
 		return err
 	}
