@@ -150,7 +150,7 @@ func TestAuthority(t *testing.T) {
 			t.Errorf("%s: %s", name, got)
 		}
 	}
-	if got := c.refused(1, "webhooks", "listen", "--ca", c.dir+"/none/ca.pem"); !strings.Contains(got, "--ca: open ") {
+	if got := c.refused(1, "webhooks", "listen", "--ca", c.dir+"/none/ca.pem"); !strings.Contains(got, "--ca: "+c.dir+"/none/ca.pem: no such") {
 		t.Error(got)
 	}
 }
