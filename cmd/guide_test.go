@@ -62,7 +62,7 @@ func TestInlineCommands(t *testing.T) {
 	more, err := filepath.Glob("../*.md")
 	must(t, err)
 	span := regexp.MustCompile("`govsvc ([^`]+)`")
-	flag := regexp.MustCompile(`--[a-z0-9-]+`)
+	flag := regexp.MustCompile(`--[a-z0-9]+([.-][a-z0-9]+)*`)
 	helps := map[string]string{}
 	seen := 0
 	for _, path := range append(files, more...) {

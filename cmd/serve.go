@@ -241,7 +241,7 @@ func newPages(ctx context.Context, store *db.DB, document *openapi.Document, rec
 	proxies := server.Proxies(o.trustedProxies)
 	config := web.Config{
 		Store: store, Document: document, Logger: logger, Receivers: receivers, Responses: responses, BaseURL: o.baseURL,
-		Version: programVersion().Version, Commit: programVersion().Commit, ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
+		Version: programVersion().Version, Commit: programVersion().Commit, ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20,
 	}
 	users, err := store.AnyUser(ctx)

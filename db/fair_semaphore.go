@@ -53,7 +53,7 @@ func (f *fairSemaphore) acquire(ctx context.Context, address, subject string, wa
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	w, err := f.enter(address, subject)
+	w, err := f.enter(ClientGroup(address), subject)
 	if w == nil {
 		return err
 	}

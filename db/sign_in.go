@@ -57,8 +57,9 @@ func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Sessi
 		return "", s, err
 	}
 	key := nameKey(a.Name)
-	pair := subjectOf(perNameAndAddress, "pair", key, a.Address)
-	made, err := d.tries.take(d.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", a.Address))
+	group := ClientGroup(a.Address)
+	pair := subjectOf(perNameAndAddress, "pair", key, group)
+	made, err := d.tries.take(d.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", group))
 	if err != nil {
 		return "", s, err
 	}

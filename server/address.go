@@ -4,14 +4,19 @@ import (
 	"net/http"
 	"net/netip"
 	"strings"
+
+	"govsvc/db"
 )
 
 // Proxies are the networks of the proxies whose X-Forwarded headers count.
 type Proxies []netip.Prefix
 
-// ClientAddress is the client's address for limits: the peer's, or, where the
-// peer is a trusted proxy, the last in X-Forwarded-For that is not one. IPv6
-// clients count by their /64, which is what one of them has to itself.
+// ClientGroup is what limits count as the client of a request; see
+// db.ClientGroup.
+func (p Proxies) ClientGroup(r *http.Request) string { return db.ClientGroup(p.ClientAddress(r)) }
+
+// ClientAddress is the client's address: the peer's or, where the peer is a
+// trusted proxy, the last in X-Forwarded-For that is not one.
 func (p Proxies) ClientAddress(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -28,12 +33,7 @@ func (p Proxies) ClientAddress(r *http.Request) string {
 			address = hop
 		}
 	}
-	if address.Is6() {
-		if network, err := address.WithZone("").Prefix(64); err == nil {
-			return network.String()
-		}
-	}
-	return address.String()
+	return address.WithZone("").String()
 }
 
 // Secure tells whether the client came over TLS: to this server, or to a

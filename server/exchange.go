@@ -27,7 +27,8 @@ type exchange struct {
 	w          http.ResponseWriter
 	r          *http.Request
 	requestID  string
-	address    string // of the client
+	client     string // the address of the client
+	address    string // what limits count as the client; see db.ClientGroup
 	charged    bool   // the address has paid for this request
 	state      limit.Decision
 	generation int64       // of the file, when the request came
@@ -198,7 +199,7 @@ func mayCall(org db.Organisation, terms db.Terms) error {
 func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, error) {
 	caller := &api.Caller{
 		Store: x.Store, Organisation: key.Organisation, Terms: terms,
-		Holder: key.Organisation.Org, Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID, Address: x.address,
+		Holder: key.Organisation.Org, Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID, Address: x.client,
 		Receivers: x.Receivers,
 	}
 	if key.Kind == db.TestKey {
@@ -268,11 +269,12 @@ func (x *exchange) checkVersion() error {
 
 // begin gives a request its id and its answer the headers that all have.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{Server: s, w: w, r: r, requestID: newRequestID(), address: Proxies(s.TrustedProxies).ClientAddress(r)}
+	x := &exchange{Server: s, w: w, r: r, requestID: newRequestID(), client: Proxies(s.TrustedProxies).ClientAddress(r)}
+	x.address = db.ClientGroup(x.client)
 	h := w.Header()
 	h["X-Request-Id"] = []string{x.requestID}
 	if o, ok := w.(*observed); ok {
-		o.requestID, o.address, x.seen = x.requestID, x.address, o
+		o.requestID, o.address, x.seen = x.requestID, x.client, o
 	}
 	maps.Copy(h, common)
 	return x

@@ -26,7 +26,7 @@ func (s *Site) allow(w http.ResponseWriter, r *http.Request, limiter *limit.Limi
 	if s.AnonymousPerMinute <= 0 {
 		return true
 	}
-	state := limiter.Allow(s.ClientAddress(r), limit.Rate{PerMinute: s.AnonymousPerMinute})
+	state := limiter.Allow(s.ClientGroup(r), limit.Rate{PerMinute: s.AnonymousPerMinute})
 	if !state.Allowed {
 		seconds := (state.RetryAfter + time.Second - 1) / time.Second
 		w.Header().Set("Retry-After", strconv.Itoa(max(1, int(seconds))))

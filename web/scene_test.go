@@ -258,7 +258,7 @@ func (s *scene) serve(set setting) {
 	s.sender = sender
 	config := web.Config{
 		Store: s.store, Document: doc, Logger: logger, Receivers: sender, BaseURL: s.url, Version: "test",
-		Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, Secure: proxies.Secure,
+		Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
 	}
 	if len(s.tokens) == 0 {
 		link, token := web.NewFirstLink(s.clock.Now)

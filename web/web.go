@@ -35,8 +35,9 @@ type Config struct {
 	// that pages need, and downloads too, each by itself for an address.
 	AnonymousPerMinute int
 	KeepAnswers        int64
-	// ClientAddress is the client's address, seen through trusted proxies.
-	ClientAddress func(*http.Request) string
+	// ClientAddress is the client's address, seen through trusted proxies, and
+	// ClientGroup what limits count as the client.
+	ClientAddress, ClientGroup func(*http.Request) string
 	// Secure tells whether the client came over TLS.
 	Secure func(*http.Request) bool
 	// FirstLink makes the first admin; nil where there are users already.
