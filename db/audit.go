@@ -84,13 +84,9 @@ type auditEvent struct {
 // Its time is never earlier than that of the event before, whatever the clock
 // does, so that a collector can rely on the order.
 func (tx *Tx) Audit(e AuditEvent) error {
-	var head []byte
-	last := ""
-	err := tx.row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&head, &last)
-	if none, err := absent(err); err != nil {
-		return storeError(err)
-	} else if none {
-		head = make([]byte, sha256.Size)
+	head, err := tx.auditHead()
+	if err != nil {
+		return err
 	}
 	if tx.RequestID != "" {
 		if e.Metadata == nil {
@@ -98,30 +94,63 @@ func (tx *Tx) Audit(e AuditEvent) error {
 		}
 		e.Metadata["request_id"] = tx.RequestID
 	}
-	event := compact(auditEvent{
-		Object: "audit_event", ID: tx.newID(), Time: max(last, tx.At()), Actor: tx.Actor,
+	event := auditEvent{
+		Object: "audit_event", ID: tx.newID(), Time: max(head.time, tx.At()), Actor: tx.Actor,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
 		Severity: e.Severity, Metadata: e.Metadata,
-	})
-	chain := AuditChain{head: [sha256.Size]byte(head)}
-	chain.Add([]byte(event))
-	if _, err := tx.exec("INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)", tx.Org, event, chain.head[:]); err != nil {
+	}.encode()
+	chain := head.chain
+	chain.Add(event)
+	if _, err := tx.exec("INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)", tx.Org, string(event), chain.head[:]); err != nil {
 		return err
 	}
+	head.chain, head.time = chain, max(head.time, tx.At())
 	tx.audited = true
 	return nil
+}
+
+// auditHead is the last event of an organisation's log.
+type auditHead struct {
+	chain AuditChain
+	time  string
+}
+
+// auditHead reads the head of the log once a change, and not once an event. A
+// change is stored whole or taken back whole, and nothing else writes to the
+// log before it ends, so what Audit then keeps in memory is what is stored.
+func (tx *Tx) auditHead() (*auditHead, error) {
+	if head := tx.logs[tx.Org]; head != nil {
+		return head, nil
+	}
+	head := &auditHead{}
+	var hash []byte
+	err := tx.row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&hash, &head.time)
+	if none, err := absent(err); err != nil {
+		return nil, storeError(err)
+	} else if !none {
+		head.chain.head = [sha256.Size]byte(hash)
+	}
+	if tx.logs == nil {
+		tx.logs = map[Org]*auditHead{}
+	}
+	tx.logs[tx.Org] = head // an operator's change may be about several organisations
+	return head, nil
 }
 
 // AuditChange appends the event of a record that was made or changed:
 // api.write.risk through the API, risk.updated from elsewhere.
 func (tx *Tx) AuditChange(object, verb, id string, changes Changes) error {
+	return tx.auditChange(object, verb, id, Metadata{"changes": changes})
+}
+
+func (tx *Tx) auditChange(object, verb, id string, metadata Metadata) error {
 	action := object + "." + verb
 	if tx.API {
 		action = "api.write." + object
 	}
 	return tx.Audit(AuditEvent{
 		Action: action, Category: DataChange, Severity: SeverityWrite,
-		ResourceType: object, ResourceID: id, Metadata: Metadata{"changes": changes},
+		ResourceType: object, ResourceID: id, Metadata: metadata,
 	})
 }
 

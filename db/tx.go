@@ -28,6 +28,9 @@ type Tx struct {
 	roadmaps    map[string][]string // ids of changed roadmaps → keys of changed milestones
 	riskNumber  int                 // the greatest number of an imported RISK-0001
 	placed      map[*noun]rowSet    // what was put
+	knew        map[*noun]bool      // the record put last was known before
+	importing   *Import             // nil outside of an import
+	logs        map[Org]*auditHead  // the ends of audit logs, once read
 }
 
 // At is the instant of the change, as stored.
