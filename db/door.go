@@ -80,6 +80,8 @@ func (w *door) connect(ctx context.Context) error {
 		"PRAGMA schema_version",
 		// the journal of a statement is no file: a quarter of an import's time
 		"PRAGMA temp_store = MEMORY",
+		// 8 MB hold the ends of all indexes that an import writes to
+		"PRAGMA cache_size = -8192",
 	}
 	var size int
 	if err := w.conn.row("PRAGMA page_count").Scan(&size); err != nil {
