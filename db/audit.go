@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // Category routes an audit event in a SIEM (contract, section 4).
@@ -101,11 +102,52 @@ func (tx *Tx) Audit(e AuditEvent) error {
 	}.encode()
 	chain := head.chain
 	chain.Add(event)
-	if _, err := tx.exec("INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)", tx.Org, string(event), chain.head[:]); err != nil {
+	if err := tx.appendEvent(string(event), chain.head); err != nil {
 		return err
 	}
 	head.chain, head.time = chain, max(head.time, tx.At())
 	tx.audited = true
+	return nil
+}
+
+// eventsAtOnce is how many events of an import one statement writes: each
+// statement reads and writes the table's sequence number.
+const eventsAtOnce = 32
+
+var (
+	insertEvent  = "INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)"
+	insertEvents = insertEvent + strings.Repeat(", (?, ?, ?)", eventsAtOnce-1)
+)
+
+// appendEvent stores an event. Those of an import wait for each other; see
+// storeEvents.
+func (tx *Tx) appendEvent(event string, hash [sha256.Size]byte) error {
+	if tx.importing == nil {
+		_, err := tx.exec(insertEvent, tx.Org, event, hash[:])
+		return err
+	}
+	im := tx.importing
+	if im.events = append(im.events, tx.Org, event, hash[:]); len(im.events) < 3*eventsAtOnce {
+		return nil
+	}
+	_, err := tx.exec(insertEvents, im.events...)
+	clear(im.events)
+	im.events = im.events[:0]
+	return err
+}
+
+// storeEvents stores the events of an import that still wait. It is called
+// before the change ends.
+func (tx *Tx) storeEvents() error {
+	if tx.importing == nil {
+		return nil
+	}
+	for waiting := tx.importing.events; len(waiting) > 0; waiting = waiting[3:] {
+		if _, err := tx.exec(insertEvent, waiting[:3]...); err != nil {
+			return err
+		}
+	}
+	tx.importing.events = nil
 	return nil
 }
 

@@ -34,7 +34,8 @@ type Import struct {
 
 	tx          *Tx
 	rules       ImportRules
-	lacksReason bool // the record at hand needs a reason and has none
+	lacksReason bool  // the record at hand needs a reason and has none
+	events      []any // arguments for audit events that wait to be stored together
 }
 
 // NewImport starts an import; a change has at most one.

@@ -46,7 +46,10 @@ func (tx *Tx) complete() error {
 	if err := tx.countRisks(); err != nil {
 		return err
 	}
-	return tx.raiseRoadmap()
+	if err := tx.raiseRoadmap(); err != nil {
+		return err
+	}
+	return tx.storeEvents()
 }
 
 // exec runs a statement and returns how many rows it changed.
