@@ -55,6 +55,11 @@ rows are of, unless a column "object" does. --template prints such a header.
   lists     texts with ";" between them: GDPR;AI Act. A list with a ";" inside a
             text, and the empty list, are JSON: ["a;b","c"] and []
   others    JSON, such as an incident's timeline
+Each record that is created or changed has its own event in the audit log, with
+the id of the import. --reason is recorded with each of them. It is also kept as
+evidence with each risk that is re-rated, or whose change needs a reason in the
+API, unless the record brings its own severity_change_reason.
+
 An empty cell is null where a member may be null; otherwise the member is left
 out of the record, which a required one must not be. "" is an empty text. Leave
 a column out to keep what is stored.`,
@@ -80,6 +85,9 @@ a column out to keep what is stored.`,
 			if err := typeApplies(c, args, options); err != nil {
 				return err
 			}
+			if err := checkReason(c, &options); err != nil {
+				return err
+			}
 			return a.importFiles(c.Context(), args, options)
 		},
 	}
@@ -89,9 +97,23 @@ a column out to keep what is stored.`,
 	c.Flags().Var(recordType{&template}, "template", "print the header row of a CSV file of this type, and import nothing")
 	c.Flags().Var(recordType{&schema}, "schema", "print the JSON Schema of the records of this type, and import nothing")
 	c.Flags().BoolVar(&options.DryRun, "dry-run", false, "check everything and show the result, but write nothing")
+	c.Flags().StringVar(&options.Reason, "reason", "", "why the records change, in 20 to 1,000 characters; recorded with each change")
 	a.orgFlag(c)
 	a.jsonFlag(c)
 	return c
+}
+
+// checkReason takes the reason as it is to be recorded.
+func checkReason(c *cobra.Command, options *transfer.Options) error {
+	if !c.Flags().Changed("reason") && options.Reason == "" {
+		return nil
+	}
+	reason, wrong := transfer.CheckedReason(options.Reason)
+	if wrong != "" {
+		return misusef("--reason %s%s", wrong, pointer(c))
+	}
+	options.Reason = reason
+	return nil
 }
 
 // recordType is the name of a type of the data format.

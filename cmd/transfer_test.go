@@ -3,10 +3,13 @@ package cmd_test
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 const (
@@ -68,6 +71,52 @@ func TestDryRun(t *testing.T) {
 	}
 	if got := c.must("export"); got != "" {
 		t.Errorf("something was written: %s", got)
+	}
+}
+
+// TestImportReason: the command needs no reason, and records the one it is given
+// with each change.
+func TestImportReason(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	risk := func(name, severity, title string) string {
+		return c.file(name, `{"object":"risk","risk_id":"R-1","description":"d","severity":"`+severity+`","title":"`+title+`"}`)
+	}
+	const reason = "Agreed in the risk committee of June"
+	c.must("import", risk("a.ndjson", "CRITICAL", "a"))
+	c.must("import", risk("b.ndjson", "HIGH", "a")) // the operator may
+	for _, bad := range []string{"too short", "", strings.Repeat("x", 1001), "a reason\x1b[31m with an escape in it"} {
+		if got := c.refused(2, "import", "--reason", bad, risk("c.ndjson", "LOW", "a")); !strings.Contains(got, "--reason must ") {
+			t.Errorf("%q: %s", bad, got)
+		}
+	}
+	c.must("import", "--reason", " "+reason+" ", risk("d.ndjson", "HIGH", "b"))
+	c.must("import", "--reason", reason, risk("e.ndjson", "MEDIUM", "b"))
+	c.must("import", "--reason", reason, risk("f.ndjson", "HIGH", "b"))
+	again := c.file("again.ndjson", c.must("export"))
+	if got := c.must("import", "--reason", reason, again); !strings.Contains(got, "risk  0        0        1") {
+		t.Errorf("an export is not found unchanged: %s", got)
+	}
+	var got []string
+	for line := range strings.Lines(c.must("audit", "export")) {
+		var event struct {
+			Action   string
+			Metadata struct {
+				Reason  string
+				Changes map[string]struct{ To any }
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &event); err != nil {
+			t.Fatal(err)
+		}
+		if event.Action == "risk.updated" {
+			kept := event.Metadata.Changes["severity_change_reason"].To == reason
+			got = append(got, fmt.Sprint(event.Metadata.Reason, " ", kept))
+		}
+	}
+	want := []string{" false", reason + " false", reason + " true", reason + " true"}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("reasons, and whether they are evidence (-want +got):\n%s", diff)
 	}
 }
 

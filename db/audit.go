@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"reflect"
+	"strings"
 )
 
 // Category routes an audit event in a SIEM (contract, section 4).
@@ -85,52 +86,125 @@ type auditEvent struct {
 // Its time is never earlier than that of the event before, whatever the clock
 // does, so that a collector can rely on the order.
 func (tx *Tx) Audit(e AuditEvent) error {
-	var head []byte
-	last := ""
-	err := tx.row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&head, &last)
-	if none, err := absent(err); err != nil {
-		return storeError(err)
-	} else if none {
-		head = make([]byte, sha256.Size)
+	head, err := tx.auditHead()
+	if err != nil {
+		return err
 	}
 	if changes, ok := e.Metadata["changes"].(Changes); ok {
 		e.Metadata["changes"] = changes.digested()
 	}
 	e.Metadata = tx.origin(e.Metadata)
-	event := compact(auditEvent{
-		Object: "audit_event", ID: tx.newID(), Time: max(last, tx.At()), Actor: tx.Actor,
+	event := auditEvent{
+		Object: "audit_event", ID: tx.newID(), Time: max(head.time, tx.At()), Actor: tx.Actor,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
 		Severity: e.Severity, Metadata: e.Metadata,
-	})
-	chain := AuditChain{head: [sha256.Size]byte(head)}
-	chain.Add([]byte(event))
-	if _, err := tx.exec("INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)", tx.Org, event, chain.head[:]); err != nil {
+	}.encode()
+	chain := head.chain
+	chain.Add(event)
+	if err := tx.appendEvent(string(event), chain.head); err != nil {
 		return err
 	}
+	head.chain, head.time = chain, max(head.time, tx.At())
 	tx.audited = true
 	return nil
 }
 
 // origin adds where a change came from to the metadata of its event.
-func (by By) origin(m Metadata) Metadata {
-	for name, value := range map[string]string{
-		"request_id": by.RequestID, "address": shortened(by.Address, longestAddress), "os_user": by.OSUser, "os_login": by.OSLogin, "reason": by.Reason,
-	} {
+func (by *By) origin(m Metadata) Metadata {
+	add := func(name, value string) {
 		if value == "" {
-			continue
+			return
 		}
 		if m == nil {
 			m = Metadata{}
 		}
 		m[name] = value
 	}
+	add("request_id", by.RequestID)
+	add("address", shortened(by.Address, longestAddress))
+	add("os_user", by.OSUser)
+	add("os_login", by.OSLogin)
+	add("reason", by.Reason)
 	return m
+}
+
+// eventsAtOnce is how many events of an import one statement writes: each
+// statement reads and writes the table's sequence number.
+const eventsAtOnce = 32
+
+var (
+	insertEvent  = "INSERT INTO audit_events (org_id, event, hash) VALUES (?, ?, ?)"
+	insertEvents = insertEvent + strings.Repeat(", (?, ?, ?)", eventsAtOnce-1)
+)
+
+// appendEvent stores an event. Those of an import wait for each other; see
+// storeEvents.
+func (tx *Tx) appendEvent(event string, hash [sha256.Size]byte) error {
+	if tx.importing == nil {
+		_, err := tx.exec(insertEvent, tx.Org, event, hash[:])
+		return err
+	}
+	im := tx.importing
+	if im.events = append(im.events, tx.Org, event, hash[:]); len(im.events) < 3*eventsAtOnce {
+		return nil
+	}
+	_, err := tx.exec(insertEvents, im.events...)
+	clear(im.events)
+	im.events = im.events[:0]
+	return err
+}
+
+// storeEvents stores the events of an import that still wait. It is called
+// before the change ends.
+func (tx *Tx) storeEvents() error {
+	if tx.importing == nil {
+		return nil
+	}
+	for waiting := tx.importing.events; len(waiting) > 0; waiting = waiting[3:] {
+		if _, err := tx.exec(insertEvent, waiting[:3]...); err != nil {
+			return err
+		}
+	}
+	tx.importing.events = nil
+	return nil
+}
+
+// auditHead is the last event of an organisation's log.
+type auditHead struct {
+	chain AuditChain
+	time  string
+}
+
+// auditHead reads the head of the log once a change, and not once an event. A
+// change is stored whole or taken back whole, and nothing else writes to the
+// log before it ends, so what Audit then keeps in memory is what is stored.
+func (tx *Tx) auditHead() (*auditHead, error) {
+	if head := tx.logs[tx.Org]; head != nil {
+		return head, nil
+	}
+	head := &auditHead{}
+	var hash []byte
+	err := tx.row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&hash, &head.time)
+	if none, err := absent(err); err != nil {
+		return nil, storeError(err)
+	} else if !none {
+		head.chain.head = [sha256.Size]byte(hash)
+	}
+	if tx.logs == nil {
+		tx.logs = map[Org]*auditHead{}
+	}
+	tx.logs[tx.Org] = head // an operator's change may be about several organisations
+	return head, nil
 }
 
 // AuditChange appends the event of a record that was made or changed:
 // api.write.risk through the API, risk.updated from elsewhere.
 func (tx *Tx) AuditChange(object, verb, id string, changes Changes) error {
-	action, metadata := tx.writeAction(object, verb, Metadata{"changes": changes})
+	return tx.auditChange(object, verb, id, Metadata{"changes": changes})
+}
+
+func (tx *Tx) auditChange(object, verb, id string, metadata Metadata) error {
+	action, metadata := tx.writeAction(object, verb, metadata)
 	return tx.Audit(AuditEvent{
 		Action: action, Category: DataChange, Severity: SeverityWrite,
 		ResourceType: object, ResourceID: id, Metadata: metadata,

@@ -14,7 +14,7 @@ func (tx *Tx) create(n *noun, record Record) (made stored, fresh bool, err error
 	if err != nil || !fresh {
 		return made, false, err
 	}
-	if err := n.follow(tx, written{noun: n, outcome: Created, seq: made.seq, record: record}); err != nil {
+	if err := n.follow(tx, written{noun: n, outcome: Created, seq: made.seq, id: made.id, record: record}); err != nil {
 		return made, true, err
 	}
 	if made.resource, err = tx.resource(n, made.seq); err != nil {

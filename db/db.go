@@ -81,7 +81,10 @@ type DB struct {
 
 	// columns of each table that can be written, by name; see put.go
 	columns map[string][]string
-	secrets secrets
+	// defaults are what the tables give columns that an insert leaves out, as
+	// members of records; see amend.go
+	defaults map[string]map[string]any
+	secrets  secrets
 
 	hashing hashing
 	tries   throttle // of signing in
@@ -161,7 +164,7 @@ func (d *DB) open(ctx context.Context) error {
 	}
 	sweepPartials(filepath.Dir(d.path), "."+filepath.Base(d.path)+".") // of new files, and of copies before a migration
 	d.fast.init(d)
-	if d.columns, err = d.tableColumns(ctx); err != nil {
+	if d.columns, d.defaults, err = d.tableColumns(ctx); err != nil {
 		return err
 	}
 	d.secrets, err = d.fileSecrets(ctx)

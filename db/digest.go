@@ -3,6 +3,8 @@ package db
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
+	"maps"
 )
 
 // longestChange is the size in bytes from which a value before or after a change
@@ -17,31 +19,50 @@ type Digest struct {
 	SHA256 string `json:"sha256"` // in lower-case hex
 }
 
-// digested returns the changes with digests of the long values.
+// digested returns the changes with digests of the long values. Most changes
+// have none and are returned as they are.
 func (c Changes) digested() Changes {
-	short := make(Changes, len(c))
+	var short Changes
 	for member, change := range c {
-		short[member] = Change{From: digest(change.From), To: digest(change.To)}
+		from, to := digest(change.From), digest(change.To)
+		if from == nil && to == nil {
+			continue
+		}
+		if short == nil {
+			short = maps.Clone(c)
+		}
+		if from != nil {
+			change.From = from
+		}
+		if to != nil {
+			change.To = to
+		}
+		short[member] = change
+	}
+	if short == nil {
+		return c
 	}
 	return short
 }
 
-func digest(value any) any {
+// digest returns the digest of a long value, nil of any other.
+func digest(value any) *Digest {
 	var text string
 	switch value := value.(type) {
 	case string:
 		text = value
 	case *string:
-		if value == nil {
-			return nil
+		if value != nil {
+			text = *value
 		}
-		text = *value
+	case json.RawMessage:
+		text = string(value)
 	case map[string]any, []any, []string:
 		text = compact(value)
 	}
 	if len(text) <= longestChange {
-		return value
+		return nil
 	}
 	sum := sha256.Sum256([]byte(text))
-	return Digest{len(text), hex.EncodeToString(sum[:])}
+	return &Digest{len(text), hex.EncodeToString(sum[:])}
 }

@@ -22,6 +22,7 @@ type door struct {
 	closed     bool
 	stale      bool                        // the connection can't write, a new one might
 	columnSets map[columnSetKey]*columnSet // see put.go
+	finders    map[*noun]string            // see amend.go
 	replicated bool                        // by Litestream; see turnLog
 	looked     time.Time                   // when that was known
 
@@ -64,6 +65,7 @@ func (d *DB) maintain(ctx context.Context, run func(*Tx) error) error {
 
 func (w *door) open(ctx context.Context, d *DB) error {
 	w.db, w.columnSets, w.stats = d, map[columnSetKey]*columnSet{}, newDoorStats()
+	w.finders = map[*noun]string{}
 	return w.connect(ctx)
 }
 
@@ -78,6 +80,8 @@ func (w *door) connect(ctx context.Context) error {
 		"PRAGMA schema_version",
 		// the journal of a statement is no file: a quarter of an import's time
 		"PRAGMA temp_store = MEMORY",
+		// 8 MB hold the ends of all indexes that an import writes to
+		"PRAGMA cache_size = -8192",
 	}
 	var size int
 	if err := w.conn.row("PRAGMA page_count").Scan(&size); err != nil {

@@ -14,10 +14,30 @@ const historyBytes = 1 << 20
 
 // History reads the latest audit events of a record, newest first, as JSON.
 func (d *DB) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
+	if object == kpis.object {
+		return d.kpiHistory(ctx, org.Org, id)
+	}
 	found, err := d.SearchAudit(ctx, org, AuditSearch{
 		ResourceType: object, ResourceID: id, Limit: historyKept, Size: PageSize{Most: historyBytes},
 	})
 	return found.Events, err
+}
+
+// kpiHistory reads the latest events of a key result and of its check-ins,
+// which have no page of their own.
+func (d *DB) kpiHistory(ctx context.Context, org Org, id string) ([][]byte, error) {
+	var all [][]byte
+	err := d.rows(ctx, func(row scanner) error {
+		var event []byte
+		err := row.Scan(&event)
+		all = append(all, event)
+		return err
+	}, `SELECT event FROM audit_events INDEXED BY audit_events_by_resource
+		WHERE org_id = ?1 AND event ->> 'resource_type' IN ('kpi', 'kpi_checkin') AND resource_id IN (
+			SELECT id FROM kpis WHERE org_id = ?1 AND id = ?2
+			UNION ALL SELECT c.id FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq WHERE k.org_id = ?1 AND k.id = ?2)
+		ORDER BY seq DESC LIMIT ?3`, org, id, historyKept)
+	return all, err
 }
 
 // Rerating is a change of a risk's rating with the reason that was given.

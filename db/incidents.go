@@ -2,6 +2,7 @@ package db
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 )
 
@@ -18,89 +19,90 @@ var incidents = noun{object: "incident", table: "incidents", put: putIncident, f
 const notificationPeriod = 72 * time.Hour
 
 // putIncident finds an incident by its id or its key, and keeps its timeline.
-func putIncident(tx *Tx, n *noun, record Record) (Outcome, error) {
-	known, err := tx.findIncident(record)
+func putIncident(tx *Tx, n *noun, record Record) (Written, error) {
+	known, err := tx.findIncident(n, record)
 	if err != nil {
-		return Unchanged, err
+		return Written{}, err
 	}
-	timeline, given := record["timeline"].([]any)
-	outcome := Created
 	if known.seq == 0 {
-		made, _, err := tx.insert(n, record, nil)
-		if err != nil {
-			return Unchanged, err
+		return tx.importIncident(n, record)
+	}
+	if !tx.first(n, known.seq) {
+		return Written{Outcome: Repeated, ID: known.id}, nil
+	}
+	tx.keepDeadline(known, record)
+	done, err := tx.amend(n, known, record)
+	timeline, given := record["timeline"].([]any)
+	if err != nil || !given {
+		return done, err
+	}
+	change, moved, err := tx.setTimeline(known.seq, timeline)
+	if err != nil || !moved {
+		return done, err
+	}
+	if done.Outcome == Unchanged {
+		done.Outcome, done.Changes = Updated, Changes{}
+		if _, err := tx.exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, tx.stamp(record, "updated_at"), tx.At()); err != nil {
+			return done, err
 		}
-		known = made
-		tx.first(n, known.seq)
-		if !given {
-			err = tx.startTimeline(known.seq)
-		}
-		if err != nil {
-			return Unchanged, err
-		}
-		if err := tx.startClock(known.seq); err != nil {
-			return Unchanged, err
+	}
+	done.Changes["timeline"] = change
+	return done, nil
+}
+
+// importIncident makes an incident, with the timeline that its record gives or
+// one that starts with the declaration.
+func (tx *Tx) importIncident(n *noun, record Record) (Written, error) {
+	made, _, err := tx.insert(n, record, nil)
+	if err != nil {
+		return Written{}, err
+	}
+	tx.first(n, made.seq)
+	done := Written{Outcome: Created, ID: made.id, Changes: made.changes}
+	if timeline, given := record["timeline"].([]any); given {
+		var change Change
+		var moved bool
+		change, moved, err = tx.setTimeline(made.seq, timeline)
+		if done.Changes != nil && moved {
+			done.Changes["timeline"] = change
 		}
 	} else {
-		if !tx.first(n, known.seq) {
-			return Repeated, nil
-		}
-		if err := keepDeadline(known, record); err != nil {
-			return Unchanged, err
-		}
-		if outcome, err = tx.replace(n, known, record); err != nil {
-			return Unchanged, err
-		}
+		err = tx.startTimeline(made.seq)
 	}
-	if given {
-		moved, err := tx.setTimeline(known.seq, timeline)
-		if err != nil {
-			return Unchanged, err
-		}
-		if moved && outcome == Unchanged {
-			outcome = Updated
-			if _, err := tx.exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, tx.stamp(record, "updated_at"), tx.At()); err != nil {
-				return Unchanged, err
-			}
-		}
+	if err != nil {
+		return done, err
 	}
-	return outcome, nil
+	return done, tx.startClock(made.seq, done.Changes)
 }
 
 // keepDeadline drops an empty deadline from a record of a known incident that
 // needs a notification: the clock has set one, and would again.
-func keepDeadline(known stored, record Record) error {
+func (tx *Tx) keepDeadline(known stored, record Record) {
 	if deadline, given := record["notification_deadline"]; !given || deadline != nil {
-		return nil
+		return
 	}
-	var now struct {
-		Required bool `json:"notification_required"`
+	required, given := record["notification_required"].(bool)
+	if !given {
+		required = known.value(tx.db, "incidents", "notification_required") == int64(1)
 	}
-	if err := json.Unmarshal(known.resource, &now); err != nil {
-		return err
-	}
-	if required, given := record["notification_required"].(bool); given {
-		now.Required = required
-	}
-	if now.Required {
+	if required {
 		delete(record, "notification_deadline")
 	}
-	return nil
 }
 
-func (tx *Tx) findIncident(record Record) (stored, error) {
+func (tx *Tx) findIncident(n *noun, record Record) (stored, error) {
 	var found []stored
 	id, key := record["id"], record["incident_key"]
 	if id == nil && key == nil {
 		return stored{}, &Error{Code: Invalid, Param: "incident_key", Message: "incident_key or id is required: without one the incident can't be found again"}
 	}
+	columns := tx.db.selectRow(n)
 	err := tx.rows(func(row scanner) error {
-		var s stored
-		err := row.Scan(&s.seq, &s.id, &s.resource)
+		s := stored{values: slices.Clone(row.(values)[2:])}
+		err := row.(values)[:2].Scan(&s.seq, &s.id)
 		found = append(found, s)
 		return err
-	}, `SELECT seq, id, resource FROM incidents WHERE org_id = ?1 AND id = ?2
-		UNION SELECT seq, id, resource FROM incidents WHERE org_id = ?1 AND incident_key = ?3`, tx.Org, id, key)
+	}, columns+" WHERE org_id = ?1 AND id = ?2 UNION "+columns+" WHERE org_id = ?1 AND incident_key = ?3", tx.Org, id, key)
 	switch {
 	case err != nil || len(found) == 0:
 		return stored{}, err
@@ -113,24 +115,28 @@ func (tx *Tx) findIncident(record Record) (stored, error) {
 // incidentWritten logs a change of status, unless the record brings a timeline
 // of its own, and starts the notification clock if it is needed now.
 func incidentWritten(tx *Tx, w written) error {
-	var before, after struct{ Status string }
-	if err := json.Unmarshal(w.before, &before); err != nil {
-		return err
-	}
-	resource, err := tx.resource(w.noun, w.seq)
+	before, err := tx.statusOf(w.before)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(resource, &after); err != nil {
-		return err
-	}
-	if _, given := w.record["timeline"]; !given && before.Status != after.Status {
+	_, own := w.record["timeline"]
+	if after, given := w.record["status"]; given && !own && before != after {
 		if _, err := tx.exec("INSERT INTO incident_timeline (incident_seq, at, status, actor) VALUES (?, ?, ?, ?)",
-			w.seq, tx.At(), after.Status, tx.Actor); err != nil {
+			w.seq, tx.At(), after, tx.Actor); err != nil {
 			return err
 		}
 	}
-	return tx.startClock(w.seq)
+	return tx.startClock(w.seq, w.changes)
+}
+
+// statusOf is the status that an incident had when it was read.
+func (tx *Tx) statusOf(known stored) (string, error) {
+	if known.values != nil {
+		return known.text(tx.db, "incidents", "status"), nil
+	}
+	var before struct{ Status string }
+	err := json.Unmarshal(known.resource, &before)
+	return before.Status, err
 }
 
 // startTimeline logs the declaration.
@@ -140,14 +146,15 @@ func (tx *Tx) startTimeline(incident int64) error {
 	return err
 }
 
-// setTimeline makes an incident's timeline the one given, if it is another.
-func (tx *Tx) setTimeline(incident int64, timeline []any) (moved bool, err error) {
+// setTimeline makes an incident's timeline the one given, if it is another, and
+// returns what it changed.
+func (tx *Tx) setTimeline(incident int64, timeline []any) (change Change, moved bool, err error) {
 	entries := make([][4]any, len(timeline))
 	for i, value := range timeline {
 		entry := value.(map[string]any)
 		at, err := time.Parse(time.RFC3339, entry["at"].(string))
 		if err != nil {
-			return false, &Error{Code: Invalid, Param: "timeline", Message: "timeline's instants must be RFC 3339 timestamps"}
+			return change, false, &Error{Code: Invalid, Param: "timeline", Message: "timeline's instants must be RFC 3339 timestamps"}
 		}
 		entries[i] = [4]any{Timestamp(at), entry["status"], entry["note"], entry["actor"]}
 	}
@@ -159,18 +166,31 @@ func (tx *Tx) setTimeline(incident int64, timeline []any) (moved bool, err error
 		return err
 	}, "SELECT at, status, note, actor FROM incident_timeline WHERE incident_seq = ? ORDER BY seq", incident)
 	if err != nil || equalRows(known, entries) {
-		return false, err
+		return change, false, err
 	}
 	if _, err := tx.exec("DELETE FROM incident_timeline WHERE incident_seq = ?", incident); err != nil {
-		return false, err
+		return change, false, err
 	}
 	for _, e := range entries {
 		if _, err := tx.exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
 			incident, e[0], e[1], e[2], e[3]); err != nil {
-			return false, err
+			return change, false, err
 		}
 	}
-	return true, nil
+	return Change{From: timelineSteps(known), To: timelineSteps(entries)}, true, nil
+}
+
+// timelineSteps are the entries of a timeline as members of a record; nil for
+// none.
+func timelineSteps(entries [][4]any) any {
+	if len(entries) == 0 {
+		return nil
+	}
+	steps := make([]any, len(entries))
+	for i, e := range entries {
+		steps[i] = map[string]any{"at": e[0], "status": e[1], "note": e[2], "actor": e[3]}
+	}
+	return steps
 }
 
 func equalRows(a, b [][4]any) bool {
@@ -186,8 +206,9 @@ func equalRows(a, b [][4]any) bool {
 }
 
 // startClock gives an incident that needs a notification its deadline, if it
-// has none: 72 hours after the declaration (contract, section 4).
-func (tx *Tx) startClock(incident int64) error {
+// has none: 72 hours after the declaration (contract, section 4). It adds the
+// deadline to the changes of an import, which are nil outside of one.
+func (tx *Tx) startClock(incident int64, changes Changes) error {
 	var declared string
 	err := tx.row("SELECT created_at FROM incidents WHERE seq = ? AND notification_required AND notification_deadline IS NULL", incident).Scan(&declared)
 	if running, err := absent(err); running || err != nil {
@@ -197,7 +218,11 @@ func (tx *Tx) startClock(incident int64) error {
 	if err != nil {
 		return err
 	}
-	_, err = tx.exec("UPDATE incidents SET notification_deadline = ? WHERE seq = ?", Timestamp(at.Add(notificationPeriod)), incident)
+	deadline := Timestamp(at.Add(notificationPeriod))
+	if changes != nil {
+		changes["notification_deadline"] = Change{From: changes["notification_deadline"].From, To: deadline}
+	}
+	_, err = tx.exec("UPDATE incidents SET notification_deadline = ? WHERE seq = ?", deadline, incident)
 	return err
 }
 
@@ -211,7 +236,7 @@ func (tx *Tx) CreateIncident(record Record) ([]byte, error) {
 	if err := tx.startTimeline(made.seq); err != nil {
 		return nil, err
 	}
-	if err := tx.startClock(made.seq); err != nil {
+	if err := tx.startClock(made.seq, nil); err != nil {
 		return nil, err
 	}
 	if err := tx.auditDifference(&incidents, "created", made.id, nil, nil); err != nil {

@@ -53,25 +53,39 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 }
 
 // putCheckin records a value for a period of a key result.
-func putCheckin(tx *Tx, n *noun, record Record) (Outcome, error) {
-	kpi, known, err := tx.findPeriod(record)
+func putCheckin(tx *Tx, n *noun, record Record) (Written, error) {
+	at, err := tx.findPeriod(record)
 	if err != nil {
-		return Unchanged, err
+		return Written{}, err
 	}
-	if known != 0 && !tx.first(n, known) {
-		return Repeated, nil
+	if at.seq != 0 && !tx.first(n, at.seq) {
+		return Written{Outcome: Repeated, ID: at.id}, nil
 	}
 	value, err := columnValue("value", record["value"])
 	if err != nil {
-		return Unchanged, err
-	}
-	id, _ := record["id"].(string)
-	if id == "" {
-		id = tx.newID()
+		return Written{}, err
 	}
 	source, _ := record["source"].(string)
 	if source == "" {
 		source = "import"
+	}
+	done := Written{Outcome: Updated, ID: at.id, Changes: Changes{}}
+	point := map[string]any{"value": value, "source": source, "evidence_ref": record["evidence_ref"], "note": record["note"]}
+	if at.seq == 0 {
+		done.Outcome = Created
+		if done.ID, _ = record["id"].(string); done.ID == "" {
+			done.ID = tx.newID()
+		}
+		done.Changes["key_result_id"], done.Changes["key_result_code"] = Change{To: at.kpiID}, Change{To: record["key_result_code"]}
+		done.Changes["period_start"] = Change{To: record["period_start"]}
+	}
+	for member, given := range point {
+		if !sameValue(given, at.point[member]) {
+			done.Changes[member] = Change{From: at.point[member], To: given}
+		}
+	}
+	if len(done.Changes) == 0 {
+		return Written{ID: at.id}, nil
 	}
 	var seq int64
 	updated := tx.stamp(record, "updated_at")
@@ -79,38 +93,42 @@ func putCheckin(tx *Tx, n *noun, record Record) (Outcome, error) {
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (kpi_seq, period_start) DO UPDATE
 		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = iif(?9 > updated_at, ?9, ?10)
-		WHERE (value, source, evidence_ref, note) IS NOT (?4, ?5, ?6, ?7)
-		RETURNING seq, updated_at`, kpi, id, record["period_start"], value, source, record["evidence_ref"], record["note"],
+		RETURNING seq, updated_at`, at.kpi, done.ID, record["period_start"], value, source, record["evidence_ref"], record["note"],
 		tx.stamp(record, "created_at"), updated, tx.At()).Scan(&seq, &updated)
-	if same, err := absent(err); same || err != nil {
-		return Unchanged, storeError(err)
-	}
-	if err := tx.followLatestPeriod(kpi, updated); err != nil {
-		return Unchanged, err
-	}
-	if known != 0 {
-		return Updated, nil
+	if err != nil {
+		return Written{}, storeError(err)
 	}
 	tx.first(n, seq)
-	return Created, nil
+	return done, tx.followLatestPeriod(at.kpi, updated)
 }
 
-// findPeriod finds the key result of a check-in and, if it has one, its value
-// of that period.
-func (tx *Tx) findPeriod(record Record) (kpi, checkin int64, err error) {
-	err = tx.row(`SELECT k.seq, coalesce(c.seq, 0) FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
-		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"]).Scan(&kpi, &checkin)
+// period is where a check-in belongs: its key result and, if that has one
+// already, its value of the period.
+type period struct {
+	kpi   int64
+	kpiID string
+	seq   int64 // of the check-in; 0 where there is none yet
+	id    string
+	point map[string]any // its members that may change
+}
+
+// findPeriod finds the key result of a check-in and its value of that period.
+func (tx *Tx) findPeriod(record Record) (period, error) {
+	row, err := tx.db.door.conn.first(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
+		FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
+		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"])
 	if none, err := absent(err); err != nil {
-		return 0, 0, storeError(err)
+		return period{}, storeError(err)
 	} else if none {
-		return 0, 0, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
+		return period{}, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
 	}
-	return kpi, checkin, nil
+	at := period{point: map[string]any{"value": row[4], "source": row[5], "evidence_ref": row[6], "note": row[7]}}
+	return at, values(row[:4]).Scan(&at.kpi, &at.kpiID, &at.seq, &at.id)
 }
 
-func (tx *Tx) findCheckin(record Record) (stored, error) {
-	_, checkin, err := tx.findPeriod(record)
-	return stored{seq: checkin}, err
+func (tx *Tx) findCheckin(_ *noun, record Record) (stored, error) {
+	at, err := tx.findPeriod(record)
+	return stored{seq: at.seq, id: at.id}, err
 }
 
 // followLatestPeriod makes a key result's current value that of its latest

@@ -223,7 +223,9 @@ func (d overviewReader) renewals(ctx context.Context, org Org, o *Overview) erro
 }
 
 // recentEvents are changes of records: who reads, and who signs in, would leave
-// no room for them. It looks at a bounded number of events.
+// no room for them. An import is one, not each of its records. It looks at a
+// bounded number of events; a quotation mark in a text has a backslash before it,
+// so that no text is taken for the member.
 func (d overviewReader) recentEvents(ctx context.Context, org Org, o *Overview) error {
 	return d.rows(ctx, func(row scanner) error {
 		var event []byte
@@ -231,5 +233,6 @@ func (d overviewReader) recentEvents(ctx context.Context, org Org, o *Overview) 
 		o.Recent = append(o.Recent, event)
 		return err
 	}, `SELECT event FROM (SELECT seq, event FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 10000)
-		WHERE instr(event, '"category":"data_change"') AND event ->> 'category' = 'data_change' ORDER BY seq DESC LIMIT 25`, org)
+		WHERE instr(event, '"category":"data_change"') AND event ->> 'category' = 'data_change'
+		AND (NOT instr(event, '"import_id":"') OR instr(event, '"action":"import.completed"')) ORDER BY seq DESC LIMIT 25`, org)
 }

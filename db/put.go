@@ -2,7 +2,7 @@ package db
 
 import (
 	"bytes"
-	"context"
+	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -36,13 +36,18 @@ type noun struct {
 	key    []string // columns of the natural key, within the organisation
 	// derive completes a record before it is looked for; may be nil.
 	derive func(*Tx, Record) error
+	// further are members that are no columns, which derive completes.
+	further []string
 	// birth gives members that are set only when the record is new; may be nil.
 	birth func(*Tx, Record) Record
 	// written follows a record that was created or updated; may be nil.
 	written func(*Tx, written) error
+	// changing is called before an import changes a known record, with the
+	// members that differ; it may add to them. May be nil.
+	changing func(*Tx, stored, Record, Changes) error
 	// put and find replace the general way; nil uses it.
-	put  func(*Tx, *noun, Record) (Outcome, error)
-	find func(*Tx, Record) (stored, error)
+	put  func(*Tx, *noun, Record) (Written, error)
+	find func(*Tx, *noun, Record) (stored, error)
 }
 
 // written is a record that Put created or updated.
@@ -50,8 +55,10 @@ type written struct {
 	noun    *noun
 	outcome Outcome
 	seq     int64
+	id      string
 	record  Record
-	before  []byte // the resource as JSON; nil when it was created
+	before  stored  // as it was; empty when it was created
+	changes Changes // of an import, which may be added to; nil outside of one
 }
 
 // nouns in the order in which they are imported and exported: what is referred
@@ -92,11 +99,17 @@ func (d *DB) RecordMembers(object string) []string {
 // Put writes a record under its natural key: it is made if it is new, and
 // otherwise the members that are present replace those stored. `id` and
 // `created_at` count for a new record only. Nothing is written, and nothing
-// raised, where all is as it was.
+// raised, where all is as it was. Put writes no audit event; see Import for
+// records that have one each.
 func (tx *Tx) Put(object string, record Record) (Outcome, error) {
+	done, err := tx.put(object, record)
+	return done.Outcome, err
+}
+
+func (tx *Tx) put(object string, record Record) (Written, error) {
 	n := nounOf(object)
 	if n == nil {
-		return Unchanged, fmt.Errorf("no record type %q", object)
+		return Written{}, fmt.Errorf("no record type %q", object)
 	}
 	if n.put != nil {
 		return n.put(tx, n, record)
@@ -104,28 +117,49 @@ func (tx *Tx) Put(object string, record Record) (Outcome, error) {
 	return tx.putRecord(n, record)
 }
 
-func (tx *Tx) putRecord(n *noun, record Record) (Outcome, error) {
+// putRecord first does what the record before it needed: it looks for a known
+// record, or inserts a new one. Most files hold one or the other.
+func (tx *Tx) putRecord(n *noun, record Record) (Written, error) {
 	if n.derive != nil {
 		if err := n.derive(tx, record); err != nil {
-			return Unchanged, err
+			return Written{}, err
 		}
+	}
+	if tx.knew[n] {
+		known, err := tx.find(n, record)
+		if err == nil {
+			return tx.putKnown(n, known, record)
+		} else if !Is(err, NotFound) {
+			return Written{}, err
+		}
+		tx.knew[n] = false
 	}
 	made, fresh, err := tx.insert(n, record, n.key)
 	if err != nil {
-		return Unchanged, err
+		return Written{}, err
 	}
 	if !fresh {
+		if tx.knew == nil {
+			tx.knew = map[*noun]bool{}
+		}
+		tx.knew[n] = true
 		known, err := tx.find(n, record)
 		if err != nil {
-			return Unchanged, err
+			return Written{}, err
 		}
-		if !tx.first(n, known.seq) {
-			return Repeated, nil
-		}
-		return tx.replace(n, known, record)
+		return tx.putKnown(n, known, record)
 	}
 	tx.first(n, made.seq)
-	return Created, n.follow(tx, written{noun: n, outcome: Created, seq: made.seq, record: record})
+	return Written{Outcome: Created, ID: made.id, Changes: made.changes},
+		n.follow(tx, written{noun: n, outcome: Created, seq: made.seq, id: made.id, record: record, changes: made.changes})
+}
+
+// putKnown changes a record that was there before the import.
+func (tx *Tx) putKnown(n *noun, known stored, record Record) (Written, error) {
+	if !tx.first(n, known.seq) {
+		return Written{Outcome: Repeated, ID: known.id}, nil
+	}
+	return tx.amend(n, known, record)
 }
 
 func (n *noun) follow(tx *Tx, w written) error {
@@ -139,7 +173,9 @@ func (n *noun) follow(tx *Tx, w written) error {
 type stored struct {
 	seq      int64
 	id       string
-	resource []byte // as JSON
+	resource []byte         // as JSON; nil where the values were read instead
+	values   []driver.Value // of the table's columns in the order of tableColumns; may be nil
+	changes  Changes        // what an import gave a new record; nil outside of one
 }
 
 // insert makes the record, and does not read its resource; it is not fresh
@@ -172,6 +208,9 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 	if unique(err) {
 		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + n.object + " already"}
 	}
+	if tx.importing != nil && made.seq != 0 && err == nil {
+		made.changes = tx.given(n, record, set, args[4:])
+	}
 	return made, made.seq != 0, storeError(err)
 }
 
@@ -181,12 +220,14 @@ func (tx *Tx) resource(n *noun, seq int64) (resource []byte, err error) {
 	return resource, storeError(err)
 }
 
-// find reads the row with the record's natural key.
+// find reads the row with the record's natural key, with the values of its
+// columns.
 func (tx *Tx) find(n *noun, record Record) (stored, error) {
 	if n.find != nil {
-		return n.find(tx, record)
+		return n.find(tx, n, record)
 	}
-	args := []any{tx.Org}
+	args := make([]any, 1, 1+len(n.key))
+	args[0] = tx.Org
 	for _, column := range n.key {
 		value, err := columnValue(column, record[column])
 		if err != nil {
@@ -194,10 +235,7 @@ func (tx *Tx) find(n *noun, record Record) (stored, error) {
 		}
 		args = append(args, value)
 	}
-	var s stored
-	err := tx.row("SELECT seq, id, resource FROM "+n.table+" WHERE org_id = ? AND "+strings.Join(n.key, " = ? AND ")+" = ?", args...).
-		Scan(&s.seq, &s.id, &s.resource)
-	return s, storeError(err)
+	return tx.readRow(tx.finder(n), args...)
 }
 
 // replace sets the members that are present and differ. An updated_at that the
@@ -221,7 +259,7 @@ func (tx *Tx) replace(n *noun, known stored, record Record) (Outcome, error) {
 	if err != nil || changed == 0 {
 		return Unchanged, err
 	}
-	return Updated, n.follow(tx, written{noun: n, outcome: Updated, seq: known.seq, record: record, before: known.resource})
+	return Updated, n.follow(tx, written{noun: n, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known})
 }
 
 // stamp is a record's own timestamp, or the instant of the change.
@@ -353,18 +391,6 @@ func number(column string, n json.Number) (any, error) {
 		return whole, nil
 	}
 	return float, nil
-}
-
-// tableColumns reads which columns each table has, the derived ones aside.
-func (d *DB) tableColumns(ctx context.Context) (map[string][]string, error) {
-	columns := map[string][]string{}
-	err := d.rows(ctx, func(row scanner) error {
-		var table, column string
-		err := row.Scan(&table, &column)
-		columns[table] = append(columns[table], column)
-		return err
-	}, "SELECT m.name, c.name FROM sqlite_schema m JOIN pragma_table_info(m.name) c WHERE m.type = 'table' ORDER BY m.name, c.cid")
-	return columns, err
 }
 
 // compact encodes values that can be encoded: what came as JSON, and what the

@@ -20,7 +20,8 @@ var risks = noun{
 		likelihood, _ := record["likelihood"].(string)
 		return Record{"untreated_baseline": orNull(UntreatedBaseline(severity, likelihood))}
 	},
-	written: riskWritten,
+	changing: riskChanging,
+	written:  riskWritten,
 }
 
 // rank is the place of a severity or a likelihood in its order, from 1; 0 is
@@ -52,22 +53,22 @@ func riskWritten(tx *Tx, w written) error {
 	if w.outcome == Created {
 		return tx.riskCreated(w)
 	}
-	var before, after ratings
-	if err := json.Unmarshal(w.before, &before); err != nil {
+	before := tx.ratingOf(w.before)
+	after := before.With(w.record)
+	if before.Severity == after.Severity && before.ResidualSeverity == after.ResidualSeverity {
+		return nil
+	}
+	const kind = "risk.severity_changed"
+	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
 		return err
 	}
 	resource, err := tx.resource(w.noun, w.seq)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(resource, &after); err != nil {
-		return err
-	}
-	if equal(before.Severity, after.Severity) && equal(before.ResidualSeverity, after.ResidualSeverity) {
-		return nil
-	}
 	reason, _ := w.record["severity_change_reason"].(string)
-	return tx.Raise("risk.severity_changed", severityData{riskData{Risk: resource}, before, orNull(reason)})
+	previous := ratings{orNull(before.Severity), orNull(before.ResidualSeverity)}
+	return tx.Raise(kind, severityData{riskData{Risk: resource}, previous, orNull(reason)})
 }
 
 func (tx *Tx) riskCreated(w written) error {
@@ -111,18 +112,6 @@ func (tx *Tx) countRisks() error {
 	_, err := tx.exec("UPDATE organisations SET last_risk_number = ?1 WHERE seq = ?2 AND last_risk_number < ?1", tx.riskNumber, tx.Org)
 	return err
 }
-
-// Rating is what decides how grave a risk is, "" where it is not rated.
-type Rating struct {
-	Severity         string `json:"severity"`
-	ResidualSeverity string `json:"residual_severity"`
-	Likelihood       string `json:"likelihood"`
-	Status           string `json:"status"`
-}
-
-// Severer tells whether severity or likelihood a ranks above b; "" ranks below
-// all.
-func Severer(a, b string) bool { return rank[a] > rank[b] }
 
 // CreateRisk adds an open risk to the register under the next reference.
 func (tx *Tx) CreateRisk(record Record) ([]byte, error) {
@@ -174,7 +163,5 @@ func (tx *Tx) UpdateRisk(id string, record Record) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, err = tx.exec("INSERT INTO severity_evidence (risk_seq, id, at, actor, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		changed.seq, tx.newID(), tx.At(), tx.Actor, reason, compact(before), compact(after))
-	return changed.resource, err
+	return changed.resource, tx.recordReason(changed.seq, reason, before, after)
 }

@@ -19,18 +19,14 @@ var roadmaps = noun{
 	object: "roadmap", table: "roadmaps", key: []string{"version_number"},
 	derive: keepMilestonesCount,
 	written: func(tx *Tx, w written) error {
-		var id string
-		if err := tx.row("SELECT id FROM roadmaps WHERE seq = ?", w.seq).Scan(&id); err != nil {
-			return storeError(err)
-		}
-		tx.touchRoadmap(id)
+		tx.touchRoadmap(w.id)
 		return nil
 	},
 }
 
 var milestones = noun{
 	object: "milestone", table: "milestones", key: []string{"roadmap_id", "milestone_key"},
-	derive: findRoadmap,
+	derive: findRoadmap, further: []string{"roadmap_version"},
 	written: func(tx *Tx, w written) error {
 		tx.touchRoadmap(w.record["roadmap_id"].(string), w.record["milestone_key"].(string))
 		return nil
@@ -70,16 +66,17 @@ func keepMilestonesCount(tx *Tx, record Record) error {
 // roadmap's id.
 func findRoadmap(tx *Tx, record Record) error {
 	version, given := record["roadmap_version"]
-	query, args := "SELECT id FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", []any{tx.Org}
+	query, args := "SELECT id, version_number FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", []any{tx.Org}
 	if given {
 		whole, err := columnValue("roadmap_version", version)
 		if err != nil {
 			return err
 		}
-		query, args = "SELECT id FROM roadmaps WHERE org_id = ? AND version_number = ?", append(args, whole)
+		query, args = "SELECT id, version_number FROM roadmaps WHERE org_id = ? AND version_number = ?", append(args, whole)
 	}
 	var id string
-	err := tx.row(query, args...).Scan(&id)
+	var found int64
+	err := tx.row(query, args...).Scan(&id, &found)
 	if none, err := absent(err); err != nil {
 		return storeError(err)
 	} else if none && given {
@@ -87,7 +84,7 @@ func findRoadmap(tx *Tx, record Record) error {
 	} else if none {
 		return &Error{Code: Invalid, Param: "roadmap_version", Message: "there is no roadmap yet; import one first"}
 	}
-	record["roadmap_id"] = id
+	record["roadmap_id"], record["roadmap_version"] = id, found
 	return nil
 }
 

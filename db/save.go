@@ -85,12 +85,12 @@ func (tx *Tx) saveSignal(id string, record Record) (string, error) {
 			return "", err
 		}
 	}
-	outcome, err := putSignal(tx, &signals, record)
+	done, err := putSignal(tx, &signals, record)
 	if err != nil {
 		return "", err
 	}
 	now, err := tx.find(&signals, record)
-	if err != nil || outcome == Unchanged {
+	if err != nil || done.Outcome == Unchanged {
 		return now.id, err
 	}
 	return now.id, tx.auditDifference(&signals, verb, now.id, before, nil)

@@ -1,5 +1,7 @@
 package db
 
+import "reflect"
+
 // Signals are the current set, one a type, by type (GET /signals): a value that
 // is superseded while a reader pages through does not move.
 var Signals = Collection{
@@ -12,39 +14,60 @@ var signals = noun{
 }
 
 // putSignal keeps the values of a type as a history in which the one with the
-// latest as_of is current.
-func putSignal(tx *Tx, n *noun, record Record) (Outcome, error) {
+// latest as_of is current. A value that supersedes another one is a change of
+// the signal.
+func putSignal(tx *Tx, n *noun, record Record) (Written, error) {
 	asOf, err := columnValue("as_of", record["as_of"])
 	if err != nil {
-		return Unchanged, err
+		return Written{}, err
 	}
-	var current string
-	err = tx.row("SELECT as_of FROM signals WHERE org_id = ? AND signal_type = ? AND current = 1",
-		tx.Org, record["signal_type"]).Scan(&current)
-	if _, err := absent(err); err != nil {
-		return Unchanged, storeError(err)
+	present, err := tx.readRow(tx.db.selectRow(n)+" WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
+	if err != nil && !Is(err, NotFound) {
+		return Written{}, err
 	}
+	current := present.text(tx.db, n.table, "as_of")
 	if err := tx.keepSignalID(record, asOf); err != nil {
-		return Unchanged, err
+		return Written{}, err
 	}
 	delete(record, "current") // ours to say
+	supersedes := false
 	switch later := asOf.(string); {
 	case later < current:
 		if known, err := tx.known(n, record); known || err != nil {
-			return Unchanged, err
+			return Written{}, err
 		}
 		record["current"] = false
 	case later > current && current != "":
+		supersedes = true
 		if _, err := tx.exec("UPDATE signals SET current = 0 WHERE org_id = ? AND signal_type = ? AND current = 1",
 			tx.Org, record["signal_type"]); err != nil {
-			return Unchanged, err
+			return Written{}, err
 		}
 	}
-	outcome, err := tx.putRecord(n, record)
-	if current != "" && outcome == Created {
-		outcome = Updated
+	done, err := tx.putRecord(n, record)
+	if current != "" && done.Outcome == Created {
+		done.Outcome = Updated
+		if supersedes && done.Changes != nil {
+			done.Changes = tx.superseded(n, present, done.Changes)
+		}
 	}
-	return outcome, err
+	return done, err
+}
+
+// superseded is how a new row, whose members are given, differs from the one
+// whose place it takes.
+func (tx *Tx) superseded(n *noun, before stored, given Changes) Changes {
+	changes := Changes{}
+	for i, column := range tx.db.columns[n.table] {
+		if !settable(column) || internalColumns[column] {
+			continue
+		}
+		change := Change{From: memberValue(column, before.values[i]), To: given[column].To}
+		if !reflect.DeepEqual(change.From, change.To) {
+			changes[column] = change
+		}
+	}
+	return changes
 }
 
 // keepSignalID drops an id that another value of the type has already: it keeps

@@ -35,6 +35,9 @@ type Tx struct {
 	roadmaps     map[string][]string // ids of changed roadmaps → keys of changed milestones
 	riskNumber   int                 // the greatest number of an imported RISK-0001
 	placed       map[*noun]rowSet    // what was put
+	knew         map[*noun]bool      // the record put last was known before
+	importing    *Import             // nil outside of an import
+	logs         map[Org]*auditHead  // the ends of audit logs, once read
 }
 
 // At is the instant of the change, as stored.
@@ -50,7 +53,10 @@ func (tx *Tx) complete() error {
 	if err := tx.countRisks(); err != nil {
 		return err
 	}
-	return tx.raiseRoadmap()
+	if err := tx.raiseRoadmap(); err != nil {
+		return err
+	}
+	return tx.storeEvents()
 }
 
 // exec runs a statement and returns how many rows it changed.

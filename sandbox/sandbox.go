@@ -84,7 +84,7 @@ func (s *Sandbox) fill(ctx context.Context, document *openapi.Document) error {
 		return err
 	}
 	by := db.By{Org: org.Org, Actor: "system"}
-	if _, err := transfer.Import(ctx, s.DB, document, by, []transfer.Source{transfer.Bytes("fixtures.ndjson", fixtures)}, transfer.Options{}); err != nil {
+	if _, err := transfer.Import(ctx, s.DB, document, by, []transfer.Source{transfer.Bytes("fixtures.ndjson", fixtures)}, transfer.Options{OneEvent: true}); err != nil {
 		return err
 	}
 	if err := s.Write(ctx, by, auditTrail); err != nil {

@@ -186,7 +186,7 @@ func (v *visit) auditActors(asked string) ([]Option, error) {
 }
 
 // otherTypes are what events are about beside the nouns that have pages.
-var otherTypes = []string{"kpi_checkin", "evidence_pack", "api_key", "webhook_subscription", "user", "organisation"}
+var otherTypes = []string{"kpi_checkin", "evidence_pack", "api_key", "webhook_subscription", "user", "organisation", "import"}
 
 // recordTypes are those that events can be about.
 func recordTypes(asked string) []Option {

@@ -72,6 +72,28 @@ func (h *held[T]) makeRoom() {
 	h.forget(first)
 }
 
+// limit makes room for one more of those values that count, of which at most
+// some are kept: the one that ends first is forgotten.
+func (h *held[T]) limit(most int, counts func(T) bool) {
+	h.mutex.Lock()
+	defer h.mutex.Unlock()
+	h.sweep()
+	var first [sha256.Size]byte
+	var ends time.Time
+	n := 0
+	for key, holding := range h.kept {
+		if !counts(holding.value) {
+			continue
+		}
+		if n++; ends.IsZero() || holding.ends.Before(ends) {
+			first, ends = key, holding.ends
+		}
+	}
+	if n >= most {
+		h.forget(first)
+	}
+}
+
 func (h *held[T]) forget(key [sha256.Size]byte) {
 	if h.drop != nil {
 		h.drop(h.kept[key].value)

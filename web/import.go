@@ -21,6 +21,7 @@ const (
 	maxImport    = 64 << 20 // bytes of a file
 	importKept   = 15 * time.Minute
 	importsKept  = 8                // checked files that wait for their import, all users together
+	importsEach  = 2                // of them of one user
 	importTime   = 10 * time.Minute // waiting for its turn included
 	importAlone  = 30 * time.Second // of it alone: other writers wait meanwhile, and soon give up
 	longImport   = 4 << 20          // bytes after which the journal is put back into the data file
@@ -52,6 +53,8 @@ type importReport struct {
 	Table   Table // of counts, or of faults
 	More    int   // faults that are not listed
 	Changes bool  // there is something to write
+	Preview []previewPart
+	Moved   bool // the data has changed since an earlier preview
 	Import  *Form
 	Ends    string // until when the file is kept
 }
@@ -77,7 +80,7 @@ var errLongImport = &problem{
 }
 
 // run imports, in turn.
-func (i *importing) run(ctx context.Context, v *visit, file *checkedImport, dry bool) (transfer.Report, error) {
+func (i *importing) run(ctx context.Context, v *visit, file *checkedImport, options transfer.Options) (transfer.Report, error) {
 	select {
 	case i.turn <- struct{}{}:
 	case <-ctx.Done():
@@ -89,8 +92,6 @@ func (i *importing) run(ctx context.Context, v *visit, file *checkedImport, dry 
 	}
 	alone, cancel := context.WithTimeoutCause(ctx, i.longest, errLongImport)
 	defer cancel()
-	options := file.options
-	options.DryRun = dry
 	report, err := transfer.Import(alone, v.Store, v.Document, v.by(), []transfer.Source{file.Source}, options)
 	if err != nil && errors.Is(context.Cause(alone), errLongImport) {
 		err = errLongImport
@@ -159,7 +160,9 @@ func (v *visit) checkImport() error {
 		return v.refuseImport(form, err)
 	}
 	v.unhurried(importTime)
-	report, err := v.imports.run(v.r.Context(), v, file, true)
+	options := file.options
+	options.DryRun, options.Preview = true, true
+	report, err := v.imports.run(v.r.Context(), v, file, options)
 	var refused *transfer.Refused
 	if err != nil && !errors.As(err, &refused) {
 		return v.refuseImport(form, err)
@@ -169,9 +172,16 @@ func (v *visit) checkImport() error {
 		data.Report = shownReport(file.Name, report, refused)
 		return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 	}
-	kept, file.report, file.ends = true, report, v.Store.Now().Add(importKept)
-	v.redirect("/import" + pathOf(v.imports.kept.put(file)))
+	kept = true
+	v.redirect(v.keepImport(file, report))
 	return nil
+}
+
+// keepImport keeps a checked file with its preview, and returns its path.
+func (v *visit) keepImport(file *checkedImport, report transfer.Report) string {
+	file.report, file.ends = report, v.Store.Now().Add(importKept)
+	v.imports.kept.limit(importsEach, func(c *checkedImport) bool { return c.user == file.user })
+	return "/import" + pathOf(v.imports.kept.put(file))
 }
 
 // checkedFile is the file that has been checked under the address's ticket.
@@ -190,15 +200,19 @@ func (v *visit) importChecked() error {
 	if err != nil {
 		return err
 	}
+	return v.render("import", "Import", v.checkedData(file, v.r.URL.Path))
+}
+
+// checkedData shows a checked file, with the form at the path that imports it.
+func (v *visit) checkedData(file *checkedImport, path string) importData {
 	data := v.importData(importForm())
 	data.Report = shownReport(file.Name, file.report, nil)
 	data.Report.Ends = db.Timestamp(file.ends)
+	data.Report.Preview = previewParts(file.report)
 	if data.Report.Changes {
-		data.Report.Import = &Form{
-			Action: v.r.URL.Path, Submit: "Import " + plural(file.report.Records, "record", "records"), Cancel: "/import",
-		}
+		data.Report.Import = confirmForm(file.report, path)
 	}
-	return v.render("import", "Import", data)
+	return data
 }
 
 // importOf is the file of the form and how it is to be read.
@@ -216,6 +230,7 @@ func (v *visit) importOf(values map[string]string, files []uploaded) (*checkedIm
 		return nil, invalid("type", "choose one of the types")
 	}
 	file := &checkedImport{uploaded: files[0], user: v.session.User.ID, org: v.session.Organisation.Org}
+	file.options.RequireReasons = true
 	// the type is about CSV alone: of other files each record has its own
 	if format := file.options.FormatOf(file.Name); format == transfer.CSV || format == "" && object != "" {
 		file.options.Type = object
@@ -260,21 +275,47 @@ func shownReport(name string, report transfer.Report, refused *transfer.Refused)
 	return shown
 }
 
-// writeImport imports the very bytes that were checked.
+// writeImport imports the very bytes that were checked, with the effect that
+// the preview showed.
 func (v *visit) writeImport() error {
 	file, err := v.checkedFile()
 	if err != nil {
 		return err
 	}
+	options := file.options
+	options.Expect = file.report.Preview.Digest
+	if file.report.Preview.LacksReason > 0 {
+		reason, wrong := transfer.CheckedReason(v.value(reasonField))
+		if wrong != "" {
+			data := v.checkedData(file, v.r.URL.Path)
+			data.Report.Import.keep(v.r.PostForm).put(reasonField, sentence("The reason "+wrong))
+			return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
+		}
+		options.Reason = reason
+	}
 	if _, ok := v.imports.kept.take(v.r.PathValue("ticket")); !ok { // sent twice
 		v.redirect("/import")
 		return nil
 	}
-	defer func() { _ = file.release() }()
+	kept := false
+	defer func() {
+		if !kept {
+			_ = file.release()
+		}
+	}()
 	v.unhurried(importTime)
-	report, err := v.imports.run(v.r.Context(), v, file, false)
+	report, err := v.imports.run(v.r.Context(), v, file, options)
 	var refused *transfer.Refused
 	switch {
+	case errors.Is(err, transfer.Moved):
+		kept = true
+		path := v.keepImport(file, report)
+		data := v.checkedData(file, path)
+		data.Report.Moved = true
+		if data.Report.Import != nil {
+			data.Report.Import.keep(v.r.PostForm)
+		}
+		return v.renderStatus(http.StatusConflict, "import", "Import", data)
 	case errors.As(err, &refused): // what is stored has changed since the check
 		data := v.importData(importForm())
 		data.Report = shownReport(file.Name, report, refused)

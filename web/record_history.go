@@ -1,11 +1,13 @@
 package web
 
 import (
+	"cmp"
 	"errors"
 	"maps"
 	"slices"
 	"strings"
 
+	"govsvc/db"
 	"govsvc/server/api"
 )
 
@@ -15,6 +17,9 @@ type change struct {
 	Who    string
 	What   string
 	Fields []fieldChange
+	// Import is the name of the file that an import took the change from, and
+	// ImportPath the event of that import; "" for none.
+	Import, ImportPath string
 }
 
 // fieldChange is a member before and after.
@@ -35,14 +40,25 @@ func (v *visit) history(n *noun, record api.Record) (changes []change, unknown s
 	case err != nil:
 		return nil, "", err
 	case len(events) == 0:
-		return nil, "Nothing here yet. Imports are logged as a whole, not for each of their records.", nil
+		return nil, "Nothing here yet. Imports by earlier versions were logged as a whole.", nil
 	}
 	names, err := actorsOf(v, events, actorOf)
 	if err != nil {
 		return nil, "", err
 	}
+	files, err := api.ImportFiles(v.r.Context(), v.caller, events)
+	if err != nil {
+		return nil, "", err
+	}
 	for _, event := range events {
-		changes = append(changes, change{event.Time, names[event.Actor], deed(event.Action), fieldChanges(event)})
+		one := change{At: event.Time, Who: names[event.Actor], What: deed(event.Action), Fields: fieldChanges(event)}
+		if id := text(event.Metadata["import_id"]); id != "" {
+			one.Import = cmp.Or(files[id], "a file")
+			if v.may(db.Admin) {
+				one.ImportPath = query(auditPath, "resource_type", "import", "resource_id", id)
+			}
+		}
+		changes = append(changes, one)
 	}
 	return changes, "", nil
 }
@@ -53,7 +69,10 @@ func deed(action string) string {
 	if object, ok := strings.CutPrefix(action, "api.write."); ok {
 		return "Written through the API (" + strings.ReplaceAll(object, "_", " ") + ")"
 	}
-	_, verb, _ := strings.Cut(action, ".")
+	object, verb, _ := strings.Cut(action, ".")
+	if object == "kpi_checkin" {
+		return "Check-in " + strings.ToLower(words(verb))
+	}
 	return words(verb)
 }
 
@@ -61,6 +80,11 @@ func deed(action string) string {
 func fieldChanges(event api.AuditEvent) []fieldChange {
 	list := changesOf(event)
 	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
+		if said := event.Metadata[name]; name == "reason" && slices.ContainsFunc(event.Changes, func(c api.FieldChange) bool {
+			return c.Field == reasonField && c.To == said
+		}) {
+			continue // it is the reason of the import, and among the changes
+		}
 		if name == "reason" || name == "severity_change_reason" {
 			list = append(list, fieldChange{Label: "Reason", To: shortened(text(event.Metadata[name]), changeLength)})
 		}

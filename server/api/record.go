@@ -61,6 +61,36 @@ func History(ctx context.Context, c *Caller, object, id string) ([]AuditEvent, e
 	return auditEvents(events)
 }
 
+// ImportFiles names the files that events of records were imported from, by the
+// id of the import.
+func ImportFiles(ctx context.Context, c *Caller, events []AuditEvent) (map[string]string, error) {
+	files := map[string]string{}
+	for _, event := range events {
+		id, _ := event.Metadata["import_id"].(string)
+		if _, known := files[id]; known || id == "" {
+			continue
+		}
+		files[id] = ""
+		found, err := c.Store.SearchAudit(ctx, c.Organisation, db.AuditSearch{ResourceType: "import", ResourceID: id, Limit: 1})
+		if err != nil {
+			return nil, err
+		}
+		imports, err := auditEvents(found.Events)
+		if err != nil || len(imports) == 0 {
+			return nil, err
+		}
+		sources, _ := imports[0].Metadata["sources"].([]any)
+		var names []string
+		for _, source := range sources {
+			if name, ok := source.(string); ok {
+				names = append(names, name)
+			}
+		}
+		files[id] = strings.Join(names, ", ")
+	}
+	return files, nil
+}
+
 func auditEvents(texts [][]byte) ([]AuditEvent, error) {
 	all := make([]AuditEvent, len(texts))
 	for i, text := range texts {

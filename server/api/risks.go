@@ -24,7 +24,7 @@ func UpdateRisk(ctx context.Context, c *Caller, in Input) (Answer, error) {
 			return nil, err
 		}
 		reason, _ := in.Body["severity_change_reason"].(string)
-		if reason == "" && needsReason(before, rerated(before, in.Body)) {
+		if reason == "" && db.NeedsReason(before, before.With(in.Body)) {
 			return nil, &Error{
 				Code: InvalidParameter, Param: "severity_change_reason",
 				Message: "severity_change_reason is required, with at least 20 characters: " +
@@ -33,30 +33,4 @@ func UpdateRisk(ctx context.Context, c *Caller, in Input) (Answer, error) {
 		}
 		return tx.UpdateRisk(in.ID, in.record(nil))
 	})
-}
-
-// rerated is a rating with the members that a change gives.
-func rerated(r db.Rating, change map[string]any) db.Rating {
-	for member, field := range map[string]*string{
-		"severity": &r.Severity, "residual_severity": &r.ResidualSeverity, "likelihood": &r.Likelihood, "status": &r.Status,
-	} {
-		if value, given := change[member]; given {
-			*field, _ = value.(string) // null is ""
-		}
-	}
-	return r
-}
-
-// needsReason decides whether a change of a risk's rating must be explained:
-// one that lowers or clears a severity or the likelihood, or closes, accepts or
-// mitigates a risk whose inherent severity is CRITICAL before or after it.
-func needsReason(before, after db.Rating) bool {
-	if db.Severer(before.Severity, after.Severity) ||
-		db.Severer(before.ResidualSeverity, after.ResidualSeverity) ||
-		db.Severer(before.Likelihood, after.Likelihood) {
-		return true
-	}
-	settles := before.Status != after.Status &&
-		(after.Status == "Mitigated" || after.Status == "Accepted" || after.Status == "Closed")
-	return settles && (before.Severity == "CRITICAL" || after.Severity == "CRITICAL")
 }

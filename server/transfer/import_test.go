@@ -116,45 +116,6 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-func TestImportIsAudited(t *testing.T) {
-	t.Parallel()
-	s := newStore(t)
-	source := transfer.Bytes("/home/jo/risks.ndjson", []byte(good+"\n"+risk("S", "")))
-	for range 2 {
-		if _, err := s.try(transfer.Options{}, source, transfer.Bytes("none.json", nil)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if _, err := s.try(transfer.Options{DryRun: true}, source); err != nil {
-		t.Fatal(err)
-	}
-	counts := func(created, unchanged float64) map[string]any {
-		return map[string]any{
-			"records": 2.0, "sources": []any{"risks.ndjson", "none.json"},
-			"types": map[string]any{"risk": map[string]any{"created": created, "updated": 0.0, "unchanged": unchanged}},
-		}
-	}
-	var got []map[string]any
-	for _, text := range s.query("SELECT event FROM audit_events ORDER BY seq") {
-		var event map[string]any
-		if err := json.Unmarshal([]byte(text), &event); err != nil {
-			t.Fatal(err)
-		}
-		delete(event, "id")
-		delete(event, "time")
-		got = append(got, event)
-	}
-	event := func(metadata map[string]any) map[string]any {
-		return map[string]any{
-			"object": "audit_event", "actor": "system", "action": "import.completed", "category": "data_change",
-			"severity": 3.0, "resource_type": nil, "resource_id": nil, "metadata": metadata,
-		}
-	}
-	if diff := cmp.Diff([]map[string]any{event(counts(2, 0)), event(counts(0, 2))}, got); diff != "" {
-		t.Errorf("audit events (-want +got):\n%s", diff)
-	}
-}
-
 // TestCancel ends an import while it reads the source, in either pass.
 func TestCancel(t *testing.T) {
 	t.Parallel()

@@ -24,6 +24,8 @@ type Report struct {
 	Faults []Fault `json:"faults"`
 	// MoreFaults is how many are not listed.
 	MoreFaults int `json:"more_faults"`
+	// Preview is nil where none was asked for, or where there are faults.
+	Preview *Preview `json:"-"`
 }
 
 // Count is what became of the records of a type.
@@ -73,6 +75,9 @@ func (im *importing) report() Report {
 	r.MoreFaults = im.faults.total - len(r.Faults)
 	if im.faults.total == 0 {
 		r.Types = im.tally.counts()
+		if im.preview != nil {
+			r.Preview = im.preview.report()
+		}
 	}
 	return r
 }

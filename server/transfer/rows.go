@@ -3,12 +3,17 @@ package transfer
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/go-json-experiment/json/jsontext"
 
 	"govsvc/server/openapi"
 )
+
+// reasonMember is a member of risks that is read and not exported: it belongs
+// to one change.
+const reasonMember = "severity_change_reason"
 
 // rows makes the rows of a type's CSV.
 type rows struct {
@@ -22,7 +27,8 @@ type rows struct {
 
 func newRows(document *openapi.Document, object string) *rows {
 	k := &kind{object: object, schema: document.Record(object)}
-	r := &rows{names: Columns(document, object), places: map[string]int{}}
+	names := slices.DeleteFunc(Columns(document, object), func(name string) bool { return name == reasonMember })
+	r := &rows{names: names, places: map[string]int{}}
 	r.values = make([]jsontext.Value, len(r.names))
 	for i, name := range r.names {
 		r.columns, r.places[name] = append(r.columns, k.column(name)), i

@@ -23,6 +23,7 @@ func TestSchemasFitTables(t *testing.T) {
 		"milestone":   {"roadmap_version"},                  // becomes roadmap_id
 		"kpi_checkin": {"key_result_code", "key_result_id"}, // finds the key result; ignored
 		"incident":    {"timeline"},                         // has a table of its own
+		"risk":        {"severity_change_reason"},           // becomes evidence
 	}
 	// Columns that are the store's own.
 	own := map[string][]string{

@@ -26,6 +26,19 @@ type Options struct {
 	Type string
 	// DryRun does all of the import and then takes it back.
 	DryRun bool
+	// Reason is recorded with each change; see db.ImportRules.
+	Reason string
+	// RequireReasons refuses changes of risks that need a reason and have none.
+	RequireReasons bool
+	// Preview keeps a Preview of a dry run in the report.
+	Preview bool
+	// Expect is the digest of a preview. An import that would do something else,
+	// or lacks a reason, writes nothing. Its error is Moved, and the report has a
+	// new preview. "" expects nothing.
+	Expect string
+	// OneEvent writes one audit event for the whole import, and none for its
+	// records: for data that comes with the program.
+	OneEvent bool
 	// Progress, if not nil, is called from time to time, by one goroutine at a
 	// time.
 	Progress func(Progress)
@@ -45,6 +58,8 @@ type importing struct {
 	doomed   bool // the first pass found faults
 	tally    tally
 	records  int
+	into     *db.Import // of the second pass
+	preview  *preview   // nil where none was asked for
 }
 
 // Import writes the records of all sources, in their order, into the by's
@@ -59,6 +74,9 @@ func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db
 		store: store, schemas: schemas{document: document, known: map[string]*kind{}},
 		by: by, sources: sources, options: options, tally: tally{},
 		progress: meter{call: options.Progress, total: totalSize(sources)},
+	}
+	if options.DryRun && options.Preview || options.Expect != "" {
+		im.preview = newPreview(document)
 	}
 	err := im.check(ctx)
 	if err == nil {
@@ -90,6 +108,10 @@ func (im *importing) write(ctx context.Context) error {
 	}
 	im.progress.start(StageWrite)
 	err := im.store.Write(ctx, im.by, func(tx *db.Tx) error {
+		im.into = tx.NewImport(db.ImportRules{
+			Reason: im.options.Reason, RequireReasons: im.options.RequireReasons,
+			Preview: im.preview != nil, OneEvent: im.options.OneEvent,
+		})
 		err := im.put(ctx, tx)
 		if err == nil {
 			err = im.findRepeated(ctx, tx)
@@ -100,7 +122,10 @@ func (im *importing) write(ctx context.Context) error {
 		if im.options.DryRun || im.faults.total > 0 {
 			return errTakenBack
 		}
-		return im.audit(tx)
+		if im.preview != nil && (im.preview.LacksReason > 0 || im.preview.report().Digest != im.options.Expect) {
+			return Moved
+		}
+		return im.audit()
 	})
 	switch {
 	case ctx.Err() != nil && err != nil:
@@ -122,14 +147,17 @@ func (im *importing) put(ctx context.Context, tx *db.Tx) error {
 			}
 			return nil
 		}
-		outcome, err := tx.Put(e.kind.object, e.record)
+		done, err := im.into.Put(e.kind.object, e.record)
 		if err != nil {
 			return im.refused(e, err)
 		}
-		if outcome == db.Repeated {
+		if done.Outcome == db.Repeated {
 			return im.repeated(tx, e)
 		}
-		im.tally.add(e.kind.object, outcome)
+		im.tally.add(e.kind.object, done.Outcome)
+		if im.preview != nil {
+			im.preview.add(e, done)
+		}
 		return nil
 	})
 }
@@ -147,16 +175,14 @@ func (im *importing) refused(e *entry, err error) error {
 	return nil
 }
 
-// audit tells the audit log of the import: how much and from where, never what.
-func (im *importing) audit(tx *db.Tx) error {
+// audit writes the event of the import itself: how much and from where. The
+// events of its records stand before it.
+func (im *importing) audit() error {
 	names := make([]string, len(im.sources))
 	for i, source := range im.sources {
 		names[i] = source.base()
 	}
-	return tx.Audit(db.AuditEvent{
-		Action: "import.completed", Category: db.DataChange, Severity: db.SeverityWrite,
-		Metadata: db.Metadata{"records": im.records, "types": im.tally.metadata(), "sources": names},
-	})
+	return im.into.Complete(db.Metadata{"records": im.records, "types": im.tally.metadata(), "sources": names})
 }
 
 // read calls each with every record of the sources, valid during the call.

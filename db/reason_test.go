@@ -1,10 +1,6 @@
-package api
+package db
 
-import (
-	"testing"
-
-	"govsvc/db"
-)
+import "testing"
 
 // TestNeedsReason checks every combination of a rating before and after
 // against the specification's sentence, written out another way: by the
@@ -25,8 +21,8 @@ func TestNeedsReason(t *testing.T) {
 			}
 		}
 	}
-	rating := func(p place) db.Rating {
-		return db.Rating{Severity: severities[p.severity], ResidualSeverity: severities[p.residual], Likelihood: likelihoods[p.likelihood], Status: statuses[p.status]}
+	rating := func(p place) Rating {
+		return Rating{Severity: severities[p.severity], ResidualSeverity: severities[p.residual], Likelihood: likelihoods[p.likelihood], Status: statuses[p.status]}
 	}
 	needed := 0
 	for _, before := range places {
@@ -37,7 +33,7 @@ func TestNeedsReason(t *testing.T) {
 			if want {
 				needed++
 			}
-			if got := needsReason(rating(before), rating(after)); got != want {
+			if got := NeedsReason(rating(before), rating(after)); got != want {
 				t.Fatalf("from %+v to %+v: %v, want %v", rating(before), rating(after), got, want)
 			}
 		}
@@ -47,21 +43,21 @@ func TestNeedsReason(t *testing.T) {
 	}
 }
 
-// TestRerated: a change's members replace those of the rating, null clears.
-func TestRerated(t *testing.T) {
+// TestRatingWith: a change's members replace those of the rating, null clears.
+func TestRatingWith(t *testing.T) {
 	t.Parallel()
-	before := db.Rating{Severity: "HIGH", ResidualSeverity: "LOW", Likelihood: "RARE", Status: "Open"}
+	before := Rating{Severity: "HIGH", ResidualSeverity: "LOW", Likelihood: "RARE", Status: "Open"}
 	for _, row := range []struct {
 		change map[string]any
-		want   db.Rating
+		want   Rating
 	}{
 		{nil, before},
 		{map[string]any{"title": "x", "source": "LOW"}, before},
-		{map[string]any{"severity": "LOW"}, db.Rating{Severity: "LOW", ResidualSeverity: "LOW", Likelihood: "RARE", Status: "Open"}},
-		{map[string]any{"residual_severity": nil}, db.Rating{Severity: "HIGH", Likelihood: "RARE", Status: "Open"}},
-		{map[string]any{"likelihood": "LIKELY", "status": "Closed"}, db.Rating{Severity: "HIGH", ResidualSeverity: "LOW", Likelihood: "LIKELY", Status: "Closed"}},
+		{map[string]any{"severity": "LOW"}, Rating{Severity: "LOW", ResidualSeverity: "LOW", Likelihood: "RARE", Status: "Open"}},
+		{map[string]any{"residual_severity": nil}, Rating{Severity: "HIGH", Likelihood: "RARE", Status: "Open"}},
+		{map[string]any{"likelihood": "LIKELY", "status": "Closed"}, Rating{Severity: "HIGH", ResidualSeverity: "LOW", Likelihood: "LIKELY", Status: "Closed"}},
 	} {
-		if got := rerated(before, row.change); got != row.want {
+		if got := before.With(row.change); got != row.want {
 			t.Errorf("%v: %+v, want %+v", row.change, got, row.want)
 		}
 	}

@@ -1,0 +1,230 @@
+package db
+
+import (
+	"context"
+	"database/sql/driver"
+	"encoding/json"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// amend gives a known record the members that are present and differ. It reads
+// nothing: the row's values come with it. See replace for updated_at.
+func (tx *Tx) amend(n *noun, known stored, record Record) (Written, error) {
+	done := Written{ID: known.id}
+	columns := tx.db.columns[n.table]
+	differ := Record{}
+	var changes Changes
+	for i, column := range columns {
+		given, present := record[column]
+		if !present || !settable(column) {
+			continue
+		}
+		value, err := columnValue(column, given)
+		if err != nil {
+			return done, err
+		}
+		if sameValue(value, known.values[i]) {
+			continue
+		}
+		differ[column] = given
+		if changes == nil {
+			changes = Changes{}
+		}
+		if !internalColumns[column] {
+			changes[column] = Change{From: memberValue(column, known.values[i]), To: memberValue(column, value)}
+		}
+	}
+	if len(differ) == 0 {
+		return done, nil
+	}
+	done.Outcome, done.Changes = Updated, changes
+	if n.changing != nil {
+		if err := n.changing(tx, known, record, changes); err != nil {
+			return done, err
+		}
+	}
+	set := tx.columnsSet(n, differ)
+	args := make([]any, 0, 3+len(set.names))
+	args, err := set.values(append(args, known.seq, tx.stamp(record, "updated_at"), tx.At()), differ)
+	if err != nil {
+		return done, err
+	}
+	if _, err = tx.exec(set.update, args...); unique(err) {
+		return done, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
+	} else if err != nil {
+		return done, err
+	}
+	return done, n.follow(tx, written{noun: n, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known, changes: changes})
+}
+
+// given lists the members of a new record that are not null, as the API's
+// events do, those that the table sets by default among them. values are those
+// of the set's columns.
+func (tx *Tx) given(n *noun, record Record, set *columnSet, values []any) Changes {
+	changes := make(Changes, len(set.names)+len(n.further))
+	for i, column := range set.names {
+		if values[i] != nil && !internalColumns[column] {
+			changes[column] = Change{To: memberValue(column, values[i])}
+		}
+	}
+	for column, value := range tx.db.defaults[n.table] {
+		if _, present := record[column]; !present {
+			changes[column] = Change{To: value}
+		}
+	}
+	for _, member := range n.further {
+		changes[member] = Change{To: record[member]}
+	}
+	return changes
+}
+
+// internalColumns are no members of records.
+var internalColumns = map[string]bool{"untreated_baseline": true, "current": true}
+
+// Columns whose values are not what their members are: JSON, and 0 or 1.
+var (
+	jsonColumns = map[string]bool{
+		"frameworks_applied": true, "framework_blend": true, "phases": true, "primary_jurisdictions": true, "regimes": true,
+		"cross_vendor_risks": true, "recommended_actions": true, "build_buy_borrow": true,
+	}
+	boolColumns = map[string]bool{"notification_required": true}
+)
+
+// memberValue is a column's value as the member that it holds.
+func memberValue(column string, value any) any {
+	switch value := value.(type) {
+	case string:
+		if jsonColumns[column] {
+			return json.RawMessage(value)
+		}
+	case int:
+		if boolColumns[column] {
+			return value != 0
+		}
+	case int64:
+		if boolColumns[column] {
+			return value != 0
+		}
+	}
+	return value
+}
+
+// sameValue compares what a column is to hold with what it holds, as SQLite's
+// IS does.
+func sameValue(given any, held driver.Value) bool {
+	switch given := given.(type) {
+	case nil:
+		return held == nil
+	case string:
+		text, ok := held.(string)
+		return ok && text == given
+	case int:
+		return sameWhole(int64(given), held)
+	case int64:
+		return sameWhole(given, held)
+	case float64:
+		switch held := held.(type) {
+		case float64:
+			return given == held
+		case int64:
+			return sameWhole(held, given)
+		}
+	}
+	return false
+}
+
+func sameWhole(whole int64, held driver.Value) bool {
+	switch held := held.(type) {
+	case int64:
+		return whole == held
+	case float64:
+		const limit = 1 << 63 // outside of it there is no int64 to compare with
+		return held >= -limit && held < limit && float64(int64(held)) == held && int64(held) == whole
+	}
+	return false
+}
+
+// readRow reads a row: its seq, its id and the values of its columns. A row that
+// is not there is NotFound.
+func (tx *Tx) readRow(query string, args ...any) (stored, error) {
+	row, err := tx.db.door.conn.first(query, args...)
+	if err != nil {
+		return stored{}, storeError(err)
+	}
+	seq, _ := row[0].(int64)
+	id, _ := row[1].(string)
+	return stored{seq: seq, id: id, values: row[2:]}, nil
+}
+
+// finder is the statement that reads a row by its natural key.
+func (tx *Tx) finder(n *noun) string {
+	finders := tx.db.door.finders
+	query := finders[n]
+	if query == "" {
+		query = tx.db.selectRow(n) + " WHERE org_id = ? AND " + strings.Join(n.key, " = ? AND ") + " = ?"
+		finders[n] = query
+	}
+	return query
+}
+
+// selectRow is the beginning of a statement for readRow.
+func (d *DB) selectRow(n *noun) string {
+	return "SELECT seq, id, " + strings.Join(d.columns[n.table], ", ") + " FROM " + n.table
+}
+
+// value is that of a column of the row; nil for NULL and where no row was read.
+func (s stored) value(d *DB, table, column string) any {
+	if s.values == nil {
+		return nil
+	}
+	return s.values[slices.Index(d.columns[table], column)]
+}
+
+// text is the text that a column of the row has; "" where it has none.
+func (s stored) text(d *DB, table, column string) string {
+	text, _ := s.value(d, table, column).(string)
+	return text
+}
+
+// first reads the first row that a query gives; sql.ErrNoRows if there is none.
+func (c *connection) first(query string, args ...any) ([]driver.Value, error) {
+	switch row := c.row(query, args...).(type) {
+	case values:
+		return row, nil
+	case failedRow:
+		return nil, row.err
+	}
+	return nil, io.ErrUnexpectedEOF // row returns no other type
+}
+
+// tableColumns reads which columns each table has, the derived ones aside, and
+// what those hold by default that a record's member may leave out.
+func (d *DB) tableColumns(ctx context.Context) (columns map[string][]string, defaults map[string]map[string]any, err error) {
+	columns, defaults = map[string][]string{}, map[string]map[string]any{}
+	err = d.rows(ctx, func(row scanner) error {
+		var table, column, value string
+		err := row.Scan(&table, &column, &value)
+		columns[table] = append(columns[table], column)
+		if value != "" && settable(column) && !internalColumns[column] {
+			if defaults[table] == nil {
+				defaults[table] = map[string]any{}
+			}
+			defaults[table][column] = defaultValue(column, value)
+		}
+		return err
+	}, `SELECT m.name, c.name, coalesce(c.dflt_value, '') FROM sqlite_schema m JOIN pragma_table_info(m.name) c
+		WHERE m.type = 'table' ORDER BY m.name, c.cid`)
+	return columns, defaults, err
+}
+
+// defaultValue is a default of the schema, a text in quotes or a whole number,
+// as the member has it.
+func defaultValue(column, literal string) any {
+	if whole, err := strconv.ParseInt(literal, 10, 64); err == nil {
+		return memberValue(column, whole)
+	}
+	return memberValue(column, strings.Trim(literal, "'"))
+}

@@ -1,0 +1,89 @@
+package db
+
+// ImportRules say how an import is audited, and whether reasons are needed.
+type ImportRules struct {
+	// Reason is recorded with each change; "" where none was given. It is also
+	// the severity_change_reason of the risks whose record has none: of those
+	// that need one and, without RequireReasons, of all that are re-rated.
+	Reason string
+	// RequireReasons refuses a change of a risk that needs a reason and has none
+	// (specification, States, rule 2).
+	RequireReasons bool
+	// Preview reports a missing reason in Written, and does not refuse it.
+	Preview bool
+	// OneEvent leaves out the events of the records.
+	OneEvent bool
+}
+
+// Written says what an import did with a record.
+type Written struct {
+	Outcome Outcome
+	ID      string // of the record; a signal that is superseded gets a new one
+	// Changes are the members that a record was given or that have changed, in
+	// the form of the audit log. nil outside of an Import.
+	Changes Changes
+	// LacksReason: the change needs a reason, and neither the record nor the
+	// import has one. Only in a preview.
+	LacksReason bool
+}
+
+// Import is an import under way in a change. Each record that it creates or
+// changes has an audit event of its own, which names the import.
+type Import struct {
+	ID string
+
+	tx          *Tx
+	rules       ImportRules
+	lacksReason bool  // the record at hand needs a reason and has none
+	events      []any // arguments for audit events that wait to be stored together
+}
+
+// NewImport starts an import; a change has at most one.
+func (tx *Tx) NewImport(rules ImportRules) *Import {
+	im := &Import{ID: tx.newID(), tx: tx, rules: rules}
+	tx.importing = im
+	return im
+}
+
+// Put writes a record as Tx.Put does, with its audit event.
+func (im *Import) Put(object string, record Record) (Written, error) {
+	im.lacksReason = false
+	done, err := im.tx.put(object, record)
+	if err != nil || done.Outcome != Created && done.Outcome != Updated {
+		return done, err
+	}
+	if done.LacksReason = im.lacksReason; im.lacksReason && !im.rules.Preview {
+		return done, errLacksReason
+	}
+	if im.rules.OneEvent {
+		return done, nil
+	}
+	verb := "updated"
+	if done.Outcome == Created {
+		verb = "created"
+	}
+	return done, im.tx.auditChange(object, verb, done.ID, im.metadata(Metadata{"changes": done.Changes}))
+}
+
+var errLacksReason = &Error{
+	Code: Invalid, Param: reasonMember,
+	Message: "severity_change_reason is required, with at least 20 characters: " +
+		"this change lowers or clears a severity or a likelihood, or closes, accepts or mitigates a CRITICAL risk",
+}
+
+// Complete appends the event of the import itself, behind those of its records.
+func (im *Import) Complete(metadata Metadata) error {
+	return im.tx.Audit(AuditEvent{
+		Action: "import.completed", Category: DataChange, Severity: SeverityWrite,
+		ResourceType: "import", ResourceID: im.ID, Metadata: im.metadata(metadata),
+	})
+}
+
+// metadata adds what all events of the import have.
+func (im *Import) metadata(m Metadata) Metadata {
+	m["import_id"] = im.ID
+	if im.rules.Reason != "" {
+		m["reason"] = im.rules.Reason
+	}
+	return m
+}

@@ -1,0 +1,106 @@
+package db
+
+import "encoding/json"
+
+// Rating is what decides how grave a risk is, "" where it is not rated.
+type Rating struct {
+	Severity         string `json:"severity"`
+	ResidualSeverity string `json:"residual_severity"`
+	Likelihood       string `json:"likelihood"`
+	Status           string `json:"status"`
+}
+
+// Severer tells whether severity or likelihood a ranks above b; "" ranks below
+// all.
+func Severer(a, b string) bool { return rank[a] > rank[b] }
+
+// With is the rating after a change of a risk's members; null is "".
+func (r Rating) With(change map[string]any) Rating {
+	for member, field := range map[string]*string{
+		"severity": &r.Severity, "residual_severity": &r.ResidualSeverity, "likelihood": &r.Likelihood, "status": &r.Status,
+	} {
+		if value, given := change[member]; given {
+			*field, _ = value.(string)
+		}
+	}
+	return r
+}
+
+// NeedsReason reports whether a change of a risk's rating must be explained
+// (specification, States, rule 2): it lowers or clears a severity or the
+// likelihood, or it closes, accepts or mitigates a risk whose inherent severity
+// is CRITICAL before or after it.
+func NeedsReason(before, after Rating) bool {
+	if Severer(before.Severity, after.Severity) ||
+		Severer(before.ResidualSeverity, after.ResidualSeverity) ||
+		Severer(before.Likelihood, after.Likelihood) {
+		return true
+	}
+	settles := before.Status != after.Status &&
+		(after.Status == "Mitigated" || after.Status == "Accepted" || after.Status == "Closed")
+	return settles && (before.Severity == "CRITICAL" || after.Severity == "CRITICAL")
+}
+
+// ratingOf is the rating of a risk whose row was read.
+func (tx *Tx) ratingOf(s stored) Rating {
+	if s.values == nil {
+		var r Rating
+		_ = json.Unmarshal(s.resource, &r) // the store made it
+		return r
+	}
+	var r Rating
+	for i, column := range tx.db.columns["risks"] {
+		switch column {
+		case "severity":
+			r.Severity, _ = s.values[i].(string)
+		case "residual_severity":
+			r.ResidualSeverity, _ = s.values[i].(string)
+		case "likelihood":
+			r.Likelihood, _ = s.values[i].(string)
+		case "status":
+			r.Status, _ = s.values[i].(string)
+		}
+	}
+	return r
+}
+
+// recordReason keeps the reason for a change of a risk's rating as evidence,
+// with who, when, before and after.
+func (tx *Tx) recordReason(risk int64, reason string, before, after Rating) error {
+	_, err := tx.exec("INSERT INTO severity_evidence (risk_seq, id, at, actor, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		risk, tx.newID(), tx.At(), tx.Actor, reason, compact(before), compact(after))
+	return err
+}
+
+// riskChanging applies the rule of severity_change_reason to a risk that an
+// import changes, and keeps the reason as evidence. The record's own reason
+// counts before that of the import.
+func riskChanging(tx *Tx, known stored, record Record, changes Changes) error {
+	im := tx.importing
+	if im == nil {
+		return nil
+	}
+	before := tx.ratingOf(known)
+	after := before.With(record)
+	reason, _ := record[reasonMember].(string)
+	if reason == "" {
+		needed := NeedsReason(before, after)
+		rated := before.Severity != after.Severity || before.ResidualSeverity != after.ResidualSeverity
+		switch {
+		case needed && im.rules.Reason == "" && im.rules.RequireReasons:
+			im.lacksReason = true
+			return nil
+		case needed || rated && !im.rules.RequireReasons:
+			reason = im.rules.Reason
+		}
+	}
+	if reason == "" {
+		return nil
+	}
+	record[reasonMember] = reason // for subscribers
+	changes[reasonMember] = Change{To: reason}
+	return tx.recordReason(known.seq, reason, before, after)
+}
+
+// reasonMember is a member of changes of risks, and no column.
+const reasonMember = "severity_change_reason"

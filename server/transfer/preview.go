@@ -1,0 +1,158 @@
+package transfer
+
+import (
+	"cmp"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"hash"
+	"maps"
+	"slices"
+	"strings"
+	"unicode/utf8"
+
+	"govsvc/db"
+	"govsvc/server/openapi"
+)
+
+// Bounds of a preview, so that one takes a few hundred KB at most.
+const (
+	previewChanged = 200 // changed records that are shown in full
+	previewCreated = 100 // new records
+	previewLacking = 100 // changed risks that lack a reason
+	previewBytes   = 512 << 10
+	previewValue   = 240 // characters of a value
+)
+
+// Preview is what an import does to each record.
+type Preview struct {
+	// Digest tells whether another run does the same: pass it to
+	// Options.Expect.
+	Digest string
+	// Lacking are changed risks that need a reason and have none, Changed the
+	// other changed records and Created the new ones: the first of each.
+	Lacking, Changed, Created []Difference
+	// LacksReason is how many risks need a reason and have none.
+	LacksReason int
+}
+
+// Difference is what an import does to one record.
+type Difference struct {
+	Type    string
+	ID      string // "" for a new record
+	Name    string // its natural key
+	Line    int
+	Changes []MemberChange
+}
+
+// MemberChange is a member before and after; "" is none. Long values are
+// shortened.
+type MemberChange struct{ Member, From, To string }
+
+// Moved is the error of an import that would not do what its preview showed,
+// because the data has changed since. The report has the preview of what it
+// would do now.
+var Moved = errors.New("the data has changed since the preview")
+
+// preview collects the differences of an import under way.
+type preview struct {
+	Preview
+	document *openapi.Document
+	sum      hash.Hash
+	bytes    int // that the listed differences take
+}
+
+func newPreview(document *openapi.Document) *preview {
+	return &preview{document: document, sum: sha256.New()}
+}
+
+// add notes what became of a record.
+func (p *preview) add(e *entry, done db.Written) {
+	if done.Outcome != db.Created && done.Outcome != db.Updated {
+		return
+	}
+	names := slices.Sorted(maps.Keys(done.Changes))
+	p.digest(e, done, names)
+	list, most := &p.Changed, previewChanged
+	switch {
+	case done.LacksReason:
+		p.LacksReason++
+		list, most = &p.Lacking, previewLacking
+	case done.Outcome == db.Created:
+		list, most = &p.Created, previewCreated
+	}
+	if len(*list) == most || p.bytes > previewBytes {
+		return
+	}
+	one := Difference{Type: e.kind.object, Name: p.name(e), Line: e.line}
+	if done.Outcome == db.Updated {
+		one.ID = done.ID
+	}
+	for _, name := range names {
+		change := MemberChange{name, shortValue(done.Changes[name].From), shortValue(done.Changes[name].To)}
+		one.Changes = append(one.Changes, change)
+		p.bytes += len(name) + len(change.From) + len(change.To)
+	}
+	*list = append(*list, one)
+}
+
+// digest takes in what a run does with a record. It leaves out what differs
+// from run to run though the data is the same: ids that are made, and times
+// that follow the clock. The reason is asked for after the preview.
+func (p *preview) digest(e *entry, done db.Written, names []string) {
+	text := fmt.Appendf(nil, "%d %d %s %d", e.order, e.line, e.kind.object, done.Outcome)
+	for _, name := range names {
+		if name == reasonMember {
+			continue
+		}
+		text = append(append(text, ' '), name...)
+		text = appendJSON(text, done.Changes[name].From)
+		if _, given := e.record[name]; given && !slices.Contains(ignored, name) {
+			text = appendJSON(text, done.Changes[name].To)
+		}
+	}
+	p.sum.Write(append(text, '\n'))
+}
+
+func appendJSON(to []byte, value any) []byte {
+	text, _ := json.Marshal(value) // it came from JSON, or goes to it
+	return append(append(to, ' '), text...)
+}
+
+func (p *preview) report() *Preview {
+	p.Digest = hex.EncodeToString(p.sum.Sum(nil))
+	return &p.Preview
+}
+
+// name is the natural key of a record in words.
+func (p *preview) name(e *entry) string {
+	var parts []string
+	for _, member := range p.document.RecordKey(e.kind.object) {
+		if value := e.record[member]; value != nil {
+			parts = append(parts, shortValue(value))
+		}
+	}
+	return cmp.Or(strings.Join(parts, " "), e.kind.object)
+}
+
+// shortValue is a value as text, cut where it is long.
+func shortValue(value any) string {
+	var text string
+	switch value := value.(type) {
+	case nil:
+		return ""
+	case string:
+		text = value
+	case json.RawMessage:
+		text = string(value)
+	default:
+		body, _ := json.Marshal(value) // see appendJSON
+		text = string(body)
+	}
+	if len(text) <= previewValue || utf8.RuneCountInString(text) <= previewValue {
+		return strings.Clone(text)
+	}
+	return string([]rune(text[:min(len(text), previewValue*utf8.UTFMax)])[:previewValue]) + "…"
+}
