@@ -31,9 +31,9 @@ func UpdateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
 // lineEnds are what Unicode takes for the end of a line.
 const lineEnds = "\n\v\f\r\u0085\u2028\u2029"
 
-// oneLineTitle holds a title to one line (specification, Incident writes). It
-// is not a pattern of the document, which would take the title from the
-// human-readable members that the sandbox marks.
+// oneLineTitle holds a title to one line (specification, Incident writes). The
+// pieces mark such a title with x-one-line, and the published document has a
+// pattern for it.
 func oneLineTitle(in Input) error {
 	title, _ := in.Body["title"].(string)
 	if strings.ContainsAny(strings.TrimSpace(title), lineEnds) {

@@ -150,7 +150,7 @@ func TestServedDocument(t *testing.T) {
 			t.Errorf("unexpected member %s", key)
 		}
 	}
-	for _, shorthand := range []string{"x-type", "x-returns", "x-body", "x-optional", "x-must", "x-error", "x-public"} {
+	for _, shorthand := range []string{"x-type", "x-returns", "x-body", "x-optional", "x-must", "x-error", "x-public", "x-one-line"} {
 		if bytes.Contains(document(t).JSON(), []byte(`"`+shorthand+`"`)) {
 			t.Errorf("%s is left in the document", shorthand)
 		}

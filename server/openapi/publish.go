@@ -201,6 +201,13 @@ func dropRequiredAlternatives(schema *yaml.Node) {
 	take(schema, "anyOf")
 }
 
+// oneLinePattern is that of a text of one line: no character that Unicode takes
+// for the end of a line between the first and the last that is not white space.
+const (
+	lineEnds       = "\\n\\v\\f\\r\\x85\u2028\u2029"
+	oneLinePattern = `^[\s` + lineEnds + `]*[^\s\x00` + lineEnds + `]([^\x00` + lineEnds + `]*[^\s\x00` + lineEnds + `])?[\s` + lineEnds + `]*$`
+)
+
 // addTextPattern states what the evaluator checks of every free text: it has
 // no NUL character, and its minimum length counts the characters between the
 // first and the last that is not white space.
@@ -209,6 +216,10 @@ func addTextPattern(schema *yaml.Node) {
 		return
 	}
 	const anything, visible = `[^\x00]`, `[^\s\x00]`
+	if take(schema, "x-one-line") != nil {
+		set(schema, "pattern", str(oneLinePattern))
+		return
+	}
 	switch least, _ := strconv.Atoi(text(schema, "minLength")); least {
 	case 0:
 		set(schema, "pattern", str("^"+anything+"*$"))

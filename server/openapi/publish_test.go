@@ -212,6 +212,23 @@ func TestPublished_Texts(t *testing.T) {
 	}
 }
 
+// TestPublished_OneLine: the title of an incident is one line, which the
+// operation checks beside the evaluator.
+func TestPublished_OneLine(t *testing.T) {
+	t.Parallel()
+	o := newOracle(t)
+	for title, want := range map[string]bool{
+		"T": true, "A title": true, " A title\n": true, "": false, " ": false, "two\nlines": false, "two\vlines": false,
+		"two\u0085lines": false, "two\u2028lines": false, "NUL\x00": false,
+	} {
+		for _, name := range []string{"CreateIncident", "UpdateIncident"} {
+			if got := o.schema(t, name).Validate(map[string]any{"title": title}) == nil; got != want {
+				t.Errorf("%s %q: accepted %v, want %v", name, title, got, want)
+			}
+		}
+	}
+}
+
 // TestPublished_IdempotencyKey: HTTP removes white space around a header, so
 // the pattern has none.
 func TestPublished_IdempotencyKey(t *testing.T) {
