@@ -15,13 +15,7 @@ import (
 	"govsvc/server/transfer"
 )
 
-func (a *app) importCommand() *cobra.Command {
-	var options transfer.Options
-	var template, schema string
-	c := &cobra.Command{
-		Use:   "import FILE...",
-		Short: "Load records from files",
-		Long: `Load records into an organisation, from files or, for "-", from standard input.
+const importHelp = `Load records into an organisation, from files or, for "-", from standard input.
 
 A record is a JSON object; its member "object" names the type, the others are
 named as in the API. A file has one record a line (ndjson), is a JSON array, one
@@ -34,8 +28,14 @@ All files are checked first, and nothing is written unless all of it is good. A
 record that comes twice, in one file or in two of the same import, is a fault,
 whether or not the two are alike. What a record refers to comes before it or is
 stored already: a roadmap before its milestones, a kpi before its check-ins, as
-an export has them.
---schema prints the JSON Schema (draft 2020-12) of a type's records.
+an export has them. --schema prints the JSON Schema (draft 2020-12) of a type's
+records.
+
+Each record that is created or changed has its own event in the audit log, with
+the id of the import. --reason is recorded with each of them. It is also kept as
+evidence with each risk that is re-rated, or whose change needs a reason in the
+API, unless the record brings its own severity_change_reason.
+
 Faults are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
 1. The result is a table of how many records of each type were created, updated
 and unchanged; with --json an object: records, dry_run, types, faults and
@@ -55,14 +55,18 @@ rows are of, unless a column "object" does. --template prints such a header.
   lists     texts with ";" between them: GDPR;AI Act. A list with a ";" inside a
             text, and the empty list, are JSON: ["a;b","c"] and []
   others    JSON, such as an incident's timeline
-Each record that is created or changed has its own event in the audit log, with
-the id of the import. --reason is recorded with each of them. It is also kept as
-evidence with each risk that is re-rated, or whose change needs a reason in the
-API, unless the record brings its own severity_change_reason.
 
 An empty cell is null where a member may be null; otherwise the member is left
 out of the record, which a required one must not be. "" is an empty text. Leave
-a column out to keep what is stored.`,
+a column out to keep what is stored.`
+
+func (a *app) importCommand() *cobra.Command {
+	var options transfer.Options
+	var template, schema string
+	c := &cobra.Command{
+		Use:   "import FILE...",
+		Short: "Load records from files",
+		Long: importHelp,
 		Example: `  govsvc import risks.ndjson vendors.json
   govsvc import --dry-run --json risks.ndjson
   govsvc import --template risk > risks.csv
