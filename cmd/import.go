@@ -66,7 +66,7 @@ func (a *app) importCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import FILE...",
 		Short: "Load records from files",
-		Long: importHelp,
+		Long:  importHelp,
 		Example: `  govsvc import risks.ndjson vendors.json
   govsvc import --dry-run --json risks.ndjson
   govsvc import --template risk > risks.csv
