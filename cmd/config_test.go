@@ -23,7 +23,7 @@ type printedConfig map[string]struct {
 func TestConfigFile_IsRefused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
-		"unknown name":      {"addr: :8080\nadress: x\n", `:2: no flag is named "adress"`},
+		"unknown name":      {"addr: :8080\nadr: x\n", `:2: no flag is named "adr"`},
 		"near name":         {"\nlog-formt: json\n", `:2: no flag is named "log-formt"; did you mean log-format?`},
 		"one-shot flag":     {"force: true\n", ":1: force can't be set in the file: give --force on the command line"},
 		"reason":            {"reason: because\n", ":1: reason can't be set in the file"},
@@ -162,10 +162,7 @@ func TestUnknownVariables(t *testing.T) {
 	c.env["GOVSVC_WEBHOOKALLOW"] = "10.0.0.0/8"
 	c.env["GOVSVC_SOMETHING_ELSE"] = "1"
 	c.env["HOME"] = "/"
-	names := make([]string, 0, len(c.env))
-	for _, name := range []string{"GOVSVC_ADR", "GOVSVC_DB", "GOVSVC_EMPTY", "GOVSVC_FORCE", "GOVSVC_PLAN", "GOVSVC_SOMETHING_ELSE", "GOVSVC_WEBHOOKALLOW", "HOME"} {
-		names = append(names, name)
-	}
+	names := []string{"GOVSVC_ADR", "GOVSVC_DB", "GOVSVC_EMPTY", "GOVSVC_FORCE", "GOVSVC_PLAN", "GOVSVC_SOMETHING_ELSE", "GOVSVC_WEBHOOKALLOW", "HOME"}
 	var stdout, stderr bytes.Buffer
 	status := cmd.Run(t.Context(), []string{"version"}, nil, &stdout, &stderr, c.lookup, names...)
 	want := `govsvc: warning: no flag is set by GOVSVC_ADR; did you mean GOVSVC_ADDR (--addr)?

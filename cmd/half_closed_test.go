@@ -82,7 +82,7 @@ func wantStatuses(t *testing.T, conn net.Conn, want []int) {
 	_ = conn.SetReadDeadline(time.Now().Add(time.Minute))
 	in := bufio.NewReader(conn)
 	for i, status := range want {
-		response, err := http.ReadResponse(in, nil)
+		response, err := http.ReadResponse(in, nil) //nolint:bodyclose // the connection is closed instead
 		if err != nil {
 			t.Errorf("response %d: %v", i, err)
 			return

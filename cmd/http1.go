@@ -28,7 +28,7 @@ func refusalOf(s http.Handler, secure bool) refusal {
 		return nil
 	}
 	return func(status int, detail string, client net.Addr) []byte {
-		response := service.RefuseUnread(status, detail, client)
+		response := service.RefuseUnread(status, detail, client) //nolint:bodyclose // it is in memory
 		if secure {
 			response.Header["Strict-Transport-Security"] = strictTransport
 		}

@@ -59,7 +59,7 @@ func (s onConnection) refuseHead(w http.ResponseWriter, c *connection) bool {
 	if !ok {
 		return false
 	}
-	response := service.RefuseUnread(http.StatusRequestHeaderFieldsTooLarge, "", c.RemoteAddr())
+	response := service.RefuseUnread(http.StatusRequestHeaderFieldsTooLarge, "", c.RemoteAddr()) //nolint:bodyclose // it is in memory
 	maps.Copy(w.Header(), response.Header)
 	w.Header()["Strict-Transport-Security"] = strictTransport
 	w.WriteHeader(response.StatusCode)

@@ -102,7 +102,7 @@ func (s onConnection) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // service's own work does, so that what they leave behind is stored.
 func run(ctx context.Context, in entrance, s service, logger *slog.Logger) error {
 	w := newWarnings(logger)
-	defer w.counting()()
+	defer w.counting()() //nolint:contextcheck // it counts until the process ends
 	web := &http.Server{
 		Handler:           onConnection{s},
 		ReadHeaderTimeout: readHeaderTimeout,
@@ -119,7 +119,7 @@ func run(ctx context.Context, in entrance, s service, logger *slog.Logger) error
 	defer stopWork()
 	worked, served := make(chan error, 1), make(chan error, 1)
 	go func() { worked <- s.Run(working) }()
-	go func() { served <- in.serve(web, refusalOf(s, in.secure != nil), w) }()
+	go func() { served <- in.serve(web, refusalOf(s, in.secure != nil), w) }() //nolint:contextcheck // it ends with its listener
 
 	var err error
 	select {

@@ -36,8 +36,12 @@ func TestAudit_NamesOperator(t *testing.T) {
 	key := decode[minted](t, c.must("keys", "mint", "--name", "n", "--scope", "read:all", "--json"))
 	const why = "asked for in ticket 12"
 	for _, args := range [][]string{
-		{"keys", "rotate", key.ID}, {"keys", "revoke", key.ID}, {"orgs", "set", "default", "--plan", "business"},
-		{"users", "set", "bob", "--role", "viewer"}, {"users", "passwd", "bob"}, {"users", "remove", "bob"},
+		{"keys", "rotate", key.ID},
+		{"keys", "revoke", key.ID},
+		{"orgs", "set", "default", "--plan", "business"},
+		{"users", "set", "bob", "--role", "viewer"},
+		{"users", "passwd", "bob"},
+		{"users", "remove", "bob"},
 	} {
 		if args[0] == "users" && args[1] == "set" {
 			for _, name := range []string{"eve", "bob"} {

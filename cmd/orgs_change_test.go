@@ -80,8 +80,11 @@ func TestRemoveOrganisation(t *testing.T) {
 		t.Error(list)
 	}
 	for _, args := range [][]string{
-		{"keys", "list", "--org", "acme"}, {"keys", "list", "--org", removed.AuditLog}, {"orgs", "remove", removed.AuditLog},
-		{"orgs", "rename", removed.AuditLog, "x"}, {"orgs", "set", removed.AuditLog, "--plan", "starter"},
+		{"keys", "list", "--org", "acme"},
+		{"keys", "list", "--org", removed.AuditLog},
+		{"orgs", "remove", removed.AuditLog},
+		{"orgs", "rename", removed.AuditLog, "x"},
+		{"orgs", "set", removed.AuditLog, "--plan", "starter"},
 	} {
 		if got := c.refused(1, args...); !strings.Contains(got, "no organisation is named ") {
 			t.Error(got)

@@ -57,7 +57,7 @@ func (s redirect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		s.challenges.ServeHTTP(w, r)
 	case r.Method != http.MethodGet && r.Method != http.MethodHead:
 		w.Header().Set("Allow", "GET, HEAD")
-		s.RefuseWithoutKey(w, r, &api.Error{Code: api.MethodNotAllowed, Message: "this address only redirects GET and HEAD; send the request to " + s.target(r)})
+		s.RefuseWithoutKey(w, r, &api.Error{Code: api.MethodNotAllowed, Message: "this address only redirects GET and HEAD; send the request to " + s.target(r)}) //nolint:contextcheck // the context is that of the request
 	default:
 		w.Header().Set("Location", s.target(r))
 		w.Header().Set("Content-Length", "0")

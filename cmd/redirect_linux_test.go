@@ -56,7 +56,7 @@ func TestRedirect(t *testing.T) {
 		if strings.Contains(row.request, "Content-Length") {
 			body = "{}"
 		}
-		response, text := send(t, url, row.request+"Connection: close\r\n\r\n"+body)
+		response, text := send(t, url, row.request+"Connection: close\r\n\r\n"+body) //nolint:bodyclose // send reads it to its end
 		if response.StatusCode != row.status || response.Header.Get("Location") != row.location {
 			t.Errorf("%q: %d to %q, want %d to %q", row.request, response.StatusCode, response.Header.Get("Location"), row.status, row.location)
 		}

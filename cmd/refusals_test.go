@@ -71,16 +71,16 @@ func TestRefusedBeforeRouting(t *testing.T) {
 	secure, _ := c.secure()
 	for _, s := range []*serving{plain, secure} {
 		for _, row := range unreadable {
-			response, body := send(t, s.url, row.text)
+			response, body := send(t, s.url, row.text) //nolint:bodyclose // send reads it to its end
 			wantRefusal(t, row.name, response, body, row.status, row.message)
 			if got := response.Header.Get("Strict-Transport-Security"); (got != "") != (s == secure) {
 				t.Errorf("%s: Strict-Transport-Security %q at %s", row.name, got, s.url)
 			}
 		}
 	}
-	response, body := send(t, "http"+strings.TrimPrefix(secure.url, "https"), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+	response, body := send(t, "http"+strings.TrimPrefix(secure.url, "https"), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:bodyclose // send reads it to its end
 	wantRefusal(t, "plain HTTP to https", response, body, 400, "https://")
-	response, body = send(t, plain.url, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+	response, body = send(t, plain.url, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") //nolint:bodyclose // send reads it to its end
 	if response.StatusCode != 404 || response.Header.Get("X-Request-Id") == "" {
 		t.Errorf("OPTIONS *: %d %s", response.StatusCode, body)
 	}
@@ -122,7 +122,7 @@ func TestRefusedInAPipeline(t *testing.T) {
 	_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\nGET /%zz HTTP/1.1\r\nHost: x\r\n\r\n")
 	in := bufio.NewReader(conn)
 	for _, want := range []int{200, 400} {
-		response, err := http.ReadResponse(in, nil)
+		response, err := http.ReadResponse(in, nil) //nolint:bodyclose // the connection is closed instead
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -144,7 +144,7 @@ func TestRefusedCount(t *testing.T) {
 	s := c.serve("--anonymous-rpm", "3")
 	last := 0
 	for range 6 {
-		response, _ := send(t, s.url, "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n")
+		response, _ := send(t, s.url, "GET /%zz HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:bodyclose // send reads it to its end
 		if last = response.StatusCode; last == 429 && response.Header.Get("Retry-After") == "" {
 			t.Error("a 429 without Retry-After")
 		}

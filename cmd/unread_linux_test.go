@@ -47,7 +47,7 @@ func peakMemory(t testing.TB, pid int) int {
 func (p *child) unread(path, key string) net.Conn {
 	p.t.Helper()
 	host := strings.TrimSuffix(strings.TrimPrefix(p.api, "http://"), "/api/v1")
-	conn, err := net.Dial("tcp", host)
+	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", host)
 	if err != nil {
 		p.t.Fatal(err)
 	}

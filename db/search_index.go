@@ -39,17 +39,17 @@ const trigramsPerWord = 16
 func matchExpression(words []string) string {
 	var all []string
 	for _, word := range words {
-		var any []string
+		var forms []string
 		for _, form := range spellings(word) {
 			grams := trigrams(form)
 			if grams == nil { // too short: other records may hold it
-				any = nil
+				forms = nil
 				break
 			}
-			any = append(any, "("+strings.Join(grams, " AND ")+")")
+			forms = append(forms, "("+strings.Join(grams, " AND ")+")")
 		}
-		if any != nil {
-			all = append(all, "("+strings.Join(any, " OR ")+")")
+		if forms != nil {
+			all = append(all, "("+strings.Join(forms, " OR ")+")")
 		}
 	}
 	return strings.Join(all, " AND ")

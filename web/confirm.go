@@ -10,15 +10,14 @@ import (
 	"govsvc/db"
 )
 
-// proof says what proof of identity a page takes beside the session.
+// proof says what proof of identity a page takes beside the session. Zero is
+// none.
 type proof int
 
 const (
-	// noProof: the session is enough.
-	noProof proof = iota
 	// freshProof: the password or a code was given within db.ConfirmedFor. Where
 	// it was not, the page "Confirm it is you" asks for it first.
-	freshProof
+	freshProof proof = iota + 1
 	// ownProof: the page's own form asks for the password or a code every time.
 	ownProof
 )

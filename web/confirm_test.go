@@ -1,7 +1,6 @@
 package web_test
 
 import (
-	"fmt"
 	"net/http"
 	"strings"
 	"testing"
@@ -193,5 +192,5 @@ func TestSessions(t *testing.T) {
 	}
 
 	admin := s.as(db.Admin)
-	admin.wants(admin.get("/users/"+s.user("editor").ID), 200, "Firefox on Linux", fmt.Sprint("Sessions"), "Sign out everywhere")
+	admin.wants(admin.get("/users/"+s.user("editor").ID), 200, "Firefox on Linux", "Sessions", "Sign out everywhere")
 }

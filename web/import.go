@@ -307,7 +307,7 @@ func (v *visit) writeImport() error {
 	report, err := v.imports.run(v.r.Context(), v, file, options)
 	var refused *transfer.Refused
 	switch {
-	case errors.Is(err, transfer.Moved):
+	case errors.Is(err, transfer.ErrMoved):
 		kept = true
 		path := v.keepImport(file, report)
 		data := v.checkedData(file, path)

@@ -44,6 +44,8 @@ func (v *visit) limited() error {
 	if v.allow(v.w, v.r, limiter) {
 		return nil
 	}
-	return &problem{http.StatusTooManyRequests, "Too many requests",
-		"Your network address has requested too many " + what + " in a short time. Wait " + v.w.Header().Get("Retry-After") + " s, then reload the page."}
+	return &problem{
+		http.StatusTooManyRequests, "Too many requests",
+		"Your network address has requested too many " + what + " in a short time. Wait " + v.w.Header().Get("Retry-After") + " s, then reload the page.",
+	}
 }

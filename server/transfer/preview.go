@@ -51,10 +51,10 @@ type Difference struct {
 // shortened.
 type MemberChange struct{ Member, From, To string }
 
-// Moved is the error of an import that would not do what its preview showed,
+// ErrMoved is the error of an import that would not do what its preview showed,
 // because the data has changed since. The report has the preview of what it
 // would do now.
-var Moved = errors.New("the data has changed since the preview")
+var ErrMoved = errors.New("the data has changed since the preview")
 
 // preview collects the differences of an import under way.
 type preview struct {

@@ -33,7 +33,7 @@ type Options struct {
 	// Preview keeps a Preview of a dry run in the report.
 	Preview bool
 	// Expect is the digest of a preview. An import that would do something else,
-	// or lacks a reason, writes nothing. Its error is Moved, and the report has a
+	// or lacks a reason, writes nothing. Its error is ErrMoved, and the report has a
 	// new preview. "" expects nothing.
 	Expect string
 	// OneEvent writes one audit event for the whole import, and none for its
@@ -123,7 +123,7 @@ func (im *importing) write(ctx context.Context) error {
 			return errTakenBack
 		}
 		if im.preview != nil && (im.preview.LacksReason > 0 || im.preview.report().Digest != im.options.Expect) {
-			return Moved
+			return ErrMoved
 		}
 		return im.audit()
 	})

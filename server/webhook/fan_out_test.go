@@ -10,10 +10,10 @@ import (
 	"testing"
 	"time"
 
+	_ "modernc.org/sqlite" // the driver, for what the store does not allow
+
 	"govsvc/db"
 	"govsvc/server/webhook"
-
-	_ "modernc.org/sqlite" // the driver, for what the store does not allow
 )
 
 // The figures of the attack are 6400 subscriptions and 79 writes.

@@ -63,7 +63,7 @@ func TestRate(t *testing.T) {
 // many subscriptions.
 func TestRate_OtherHosts(t *testing.T) {
 	t.Parallel()
-	listener, err := net.Listen("tcp", "127.0.0.2:0")
+	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.2:0")
 	if err != nil {
 		t.Skip("this machine has no second loopback address: ", err)
 	}
