@@ -224,24 +224,33 @@ func TestLockedFile(t *testing.T) {
 	}
 }
 
-// TestReadyWaits: where long reads have all the connections, a probe ends, too.
-func TestReadyWaits(t *testing.T) {
+// TestReady_BesideLongReads holds all connections of the pool for long reads. A
+// probe uses another pool and does not wait for them.
+func TestReady_BesideLongReads(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), 100*time.Millisecond)
+	store := handle(t, newPath(t), time.Minute)
 	var hold func(more int) error
 	hold = func(more int) error {
 		return store.Snapshot(t.Context(), func(*db.Snapshot) error {
 			if more > 1 {
 				return hold(more - 1)
 			}
-			if err := store.Ready(t.Context()); !db.Is(err, db.Unavailable) {
-				t.Errorf("ready while nothing can be read: %v", err)
-			}
-			return nil
+			return store.Ready(t.Context())
 		})
 	}
-	if err := hold(4); err != nil {
+	if err := hold(2); err != nil {
 		t.Fatal(err)
+	}
+	// a third long read waits, and ends when its caller leaves
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	err := store.Snapshot(ctx, func(*db.Snapshot) error {
+		return store.Snapshot(ctx, func(*db.Snapshot) error {
+			return store.Snapshot(ctx, func(*db.Snapshot) error { return nil })
+		})
+	})
+	if !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v, want that the third read waits", err)
 	}
 }
 

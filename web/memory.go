@@ -23,20 +23,27 @@ var (
 	noMemory      = problem{http.StatusServiceUnavailable, "The service is busy", "Too many large responses are being sent. Try again in a moment."}
 )
 
-// begin counts a request of a signed-in user in, and end counts it out.
-func (v *visit) begin() (end func(), err error) {
+// begin counts a request of a signed-in user.
+func (v *visit) begin() error {
 	if !v.signedIn() {
-		return func() {}, nil
+		return nil
 	}
 	user := v.session.User.ID
 	if !v.progress.Begin(user) {
 		v.w.Header().Set("Retry-After", "1")
-		return nil, &tooManyAtOnce
+		return &tooManyAtOnce
 	}
-	return func() {
-		v.memory.Release()
-		v.progress.End(user)
-	}, nil
+	v.counted = user
+	return nil
+}
+
+// end gives back what the request holds. It is called when the response has been
+// sent, the page about a problem included.
+func (v *visit) end() {
+	v.memory.Release()
+	if v.counted != "" {
+		v.progress.End(v.counted)
+	}
 }
 
 // reserve waits until the process has room for the page of a signed-in user. The

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/server/limit"
 )
 
 // TestLargeRecordsPage: a page of a list ends early where its records are large,
@@ -57,6 +58,26 @@ func TestLargeRecordsPage(t *testing.T) {
 		t.Errorf("%d records on %d pages, want 60", len(seen), len(pages))
 	}
 	g.wants(g.get(link(g.get(pages[2]).body, "Previous")), 200, "LARGE-")
+}
+
+// TestProblemPages_HoldNoMemory requests pages that fail until their size alone
+// would fill the budget. Each gives back what it held.
+func TestProblemPages_HoldNoMemory(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{responses: limit.NewBudget(6<<20, time.Second), perMinute: 100_000})
+	g := s.as(db.Viewer)
+	sent := 0
+	for range 600 {
+		r := g.get("/risks/00000000-0000-7000-8000-00000000dead")
+		if r.status != 404 {
+			t.Fatalf("got status %d after %d bytes of pages, want 404", r.status, sent)
+		}
+		sent += len(r.body)
+	}
+	if sent < 1<<20 {
+		t.Errorf("the pages took only %d bytes", sent)
+	}
+	g.wants(g.get("/risks"), 200)
 }
 
 // TestRequestsInProgress: 32 requests of a user may be in progress; a further one

@@ -23,6 +23,7 @@ import (
 	"govsvc/db"
 	"govsvc/sandbox"
 	"govsvc/server"
+	"govsvc/server/limit"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
 	"govsvc/server/webhook"
@@ -53,6 +54,8 @@ type setting struct {
 	searchTime time.Duration
 	// perMinute is how many requests an address may make; 0 is 6000.
 	perMinute int
+	// responses bounds the memory of responses; nil is the default.
+	responses *limit.Budget
 	// wrap stands something else before the site.
 	wrap func(*web.Site) server.Pages
 }
@@ -258,7 +261,7 @@ func (s *scene) serve(set setting) {
 	s.sender = sender
 	config := web.Config{
 		Store: s.store, Document: doc, Logger: logger, Receivers: sender, BaseURL: s.url, Version: "test",
-		Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
+		Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure, Responses: set.responses,
 	}
 	if len(s.tokens) == 0 {
 		link, token := web.NewFirstLink(s.clock.Now)

@@ -162,7 +162,7 @@ func TestSearches_Stop(t *testing.T) {
 		var searching sync.WaitGroup
 		defer searching.Wait()
 		defer cancel()
-		const all, mayWait = 20, 17
+		const all, mayWait = 20, 4
 		refused := make(chan string, all)
 		for range all {
 			searching.Go(func() {

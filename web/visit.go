@@ -25,6 +25,7 @@ type visit struct {
 	session   db.Session  // zero where nobody has signed in
 	caller    *api.Caller // nil then
 	memory    limit.Reservation
+	counted   string // the user whose requests in progress count this one
 }
 
 // answer is the way that every request of a page goes.
@@ -32,6 +33,7 @@ func (s *Site) answer(p *page) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		v := &visit{Site: s, w: w, r: r, page: p, requestID: "req_" + strings.ToLower(rand.Text())}
 		w.Header().Set("X-Request-Id", v.requestID)
+		defer v.end()
 		defer v.recover()
 		if err := v.run(); err != nil {
 			v.fail(err)
@@ -54,11 +56,9 @@ func (v *visit) run() error {
 	if err != nil || !admitted {
 		return err
 	}
-	end, err := v.begin()
-	if err != nil {
+	if err := v.begin(); err != nil {
 		return err
 	}
-	defer end()
 	if v.page.files {
 		end, err := v.uploads.begin(v.session.User.ID)
 		if err != nil {
