@@ -13,7 +13,7 @@ const (
 	// searchTime is how long a search may take, its waiting included.
 	searchTime = 10 * time.Second
 	// searchesWaiting bounds the searches of a user that wait for their turn.
-	searchesWaiting = 3
+	searchesWaiting = 16
 )
 
 // searches runs the reads whose time grows with the data, such as the search of

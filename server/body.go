@@ -125,16 +125,16 @@ func (x *exchange) bindQuery(op *route) (openapi.Values, error) {
 	}
 	values, err := op.Query(query)
 	if err != nil && len(query["cursor"]) == 1 && op.Parameter("cursor") != nil {
-		err = cursorFault(err)
+		err = cursorFault(err, query.Get("cursor"))
 	}
 	return values, err
 }
 
 // cursorFault turns a fault of a cursor that was given into invalid_cursor: a
-// an empty or blank one, or one with a NUL, was not issued either (contract,
-// section 2).
-func cursorFault(err error) error {
-	if api.Refusal(err).Param == "cursor" {
+// blank one or one with a NUL was not issued either. An empty one stays an
+// invalid parameter, as any other empty value (contract, section 2).
+func cursorFault(err error, cursor string) error {
+	if cursor != "" && api.Refusal(err).Param == "cursor" {
 		return db.ErrCursor
 	}
 	return err

@@ -63,7 +63,7 @@ func TestMCPBadCalls(t *testing.T) {
 		{`{"name":"list_risks","arguments":{"cursor":"evil"}}`, "cursor", "cursor was not issued by this list"},
 		{`{"name":"list_risks","arguments":{"cursor":" "}}`, "cursor", "cursor was not issued by this list"},
 		{`{"name":"list_risks","arguments":{"cursor":"a\u0000b"}}`, "cursor", "cursor was not issued by this list"},
-		{`{"name":"list_risks","arguments":{"cursor":""}}`, "cursor", "cursor was not issued by this list"},
+		{`{"name":"list_risks","arguments":{"cursor":""}}`, "cursor", "cursor must not be empty"},
 		{`{"name":"list_risks","arguments":{"cursor":"` + first.Next + `"}}`, "cursor", "cursor was not issued by this list"},
 		{`{"name":"list_kpis","arguments":{"code":""}}`, "code", "code must"},
 		{`{"name":"list_kpis","arguments":{"code":"a\u0000b"}}`, "code", "code must not hold the NUL character"},

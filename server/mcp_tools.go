@@ -1,6 +1,7 @@
 package server
 
 import (
+	"encoding/json"
 	"net/http"
 	"strings"
 
@@ -42,7 +43,7 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 	values, err := t.op.Arguments(arguments)
 	if err != nil {
 		if t.op.Parameter("cursor") != nil {
-			err = cursorFault(err)
+			err = cursorFault(err, cursorOf(arguments))
 		}
 		return api.Answer{}, t.badArgument(api.Refusal(err))
 	}
@@ -65,6 +66,15 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 // page as text and as structured content, and must stay below 4 MB, too. Quotes
 // take two bytes in the text.
 const toolPage = db.PageBytes / 3
+
+// cursorOf is the cursor among a tool's arguments; "" where there is none that is
+// a text.
+func cursorOf(arguments []byte) string {
+	var given struct{ Cursor any }
+	_ = json.Unmarshal(arguments, &given) // arguments that are no object have no cursor
+	cursor, _ := given.Cursor.(string)
+	return cursor
+}
 
 // badArgument says which argument is wrong and what is allowed. The name of an
 // argument that there is not is the caller's own text, so it is not repeated.
