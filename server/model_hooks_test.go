@@ -131,15 +131,41 @@ func (d deedOf) checkin() *expectation {
 	e := &expectation{status: 201, object: "kpi_checkin_batch"}
 	e.learn = func(data any, _ string) (any, error) { return d.learnEntries(entries, data) }
 	e.commit = func(request string) {
+		moved := false
 		for i, entry := range entries {
+			if d.superseded(entries[i+1:], entry) || d.stored(entry) {
+				continue
+			}
+			moved = true
 			if !d.frozen {
 				d.putPeriod(kpis[i], maps.Clone(entry))
 				kpis[i]["updated_at"] = max(kpis[i].text("updated_at"), d.at)
 			}
 		}
-		d.audited(wrote("kpi_checkin_batch", nil), request)
+		if moved {
+			d.audited(wrote("kpi_checkin_batch", nil), request)
+		}
 	}
 	return e
+}
+
+// superseded tells whether a later point of a batch is of the same period.
+func (d deedOf) superseded(later []thing, entry thing) bool {
+	return slices.ContainsFunc(later, func(other thing) bool {
+		return other["key_result_code"] == entry["key_result_code"] && other["period_start"] == entry["period_start"]
+	})
+}
+
+// stored tells whether a data point repeats what is stored.
+func (d deedOf) stored(entry thing) bool {
+	return slices.ContainsFunc(d.checkins, func(known thing) bool {
+		for _, member := range []string{"key_result_code", "period_start", "value", "source", "evidence_ref", "note"} {
+			if known[member] != entry[member] {
+				return false
+			}
+		}
+		return true
+	})
 }
 
 // entry is a data point as it is recorded: under the id that its period has
