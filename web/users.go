@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -209,11 +210,23 @@ func (d *userData) notOwn() error {
 	return nil
 }
 
+// shared refuses a change of an account that also belongs to an organisation of
+// which the user who looks is not an admin.
+func (d *userData) shared() error {
+	if !d.Managed {
+		return &problem{
+			http.StatusConflict, "This user also belongs to another organisation",
+			"Only an admin of all of them can change the password and the second factor or end the sessions. The operator of the service can do it with `govsvc users`.",
+		}
+	}
+	return nil
+}
+
 // resetPassword gives a user another password.
 func (v *visit) resetPassword() error {
 	data, err := v.userData()
 	if err == nil {
-		err = data.notOwn()
+		err = cmp.Or(data.notOwn(), data.shared())
 	}
 	if err != nil {
 		return err
@@ -231,7 +244,7 @@ func (v *visit) resetPassword() error {
 func (v *visit) resetSecondFactor() error {
 	data, err := v.userData()
 	if err == nil {
-		err = data.notOwn()
+		err = cmp.Or(data.notOwn(), data.shared())
 	}
 	if err == nil {
 		err = v.Store.RemoveSecondFactor(v.r.Context(), v.by(), data.User.ID)
@@ -245,6 +258,9 @@ func (v *visit) resetSecondFactor() error {
 // signOutUser ends all sessions of a user.
 func (v *visit) signOutUser() error {
 	data, err := v.userData()
+	if err == nil {
+		err = data.shared()
+	}
 	if err == nil {
 		err = v.Store.SignOutEverywhere(v.r.Context(), v.by(), data.User.ID)
 	}
