@@ -22,7 +22,7 @@ const (
 // change that can't be undone, limit what one run does, replace what the command
 // does, or explain one change. They are read from the command line only.
 var oneShot = map[string]bool{
-	"force": true, "all": true, // permit
+	"force": true, "all": true, "all-orgs": true, // permit
 	"dry-run": true, "once": true, // limit
 	"help": true, "version": true, "licenses": true, "rehearse": true, "template": true, "schema": true, "3.0": true, "print-head": true, "print-config": true, // replace
 	"reason": true, // explain

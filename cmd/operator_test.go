@@ -71,7 +71,7 @@ func TestAudit_NamesOperator(t *testing.T) {
 		}
 	}
 	want := []string{
-		"key.rotated", "key.revoked", "organisation.updated", "user.created", "user.created", "user.updated",
+		"key.rotated", "key.revoked", "organisation.updated", "user.created", "user.created", "user.role_changed",
 		"user.password_changed", "user.removed", "file.restored",
 	}
 	slices.Sort(want)

@@ -37,8 +37,9 @@ func (a *app) orgsRemoveCommand() *cobra.Command {
 		SuggestFor: []string{"delete", "rm"},
 		Short:      "Remove an organisation that is empty",
 		Long: `Remove an organisation that has no records, webhook subscriptions and evidence
-packs, and no keys that are not revoked. "default" and the last organisation
-can't be removed.
+packs, no keys that are not revoked, and no users that belong to no other
+organisation. The memberships of other users end. "default" and the last
+organisation can't be removed.
 
 Its audit log remains, under the name that the command prints: "govsvc check"
 verifies it, and "govsvc audit export --org" and "verify --org" take that name.

@@ -71,10 +71,10 @@ func TestWrongUsage(t *testing.T) {
 		{"users add", "NAME is missing; see `govsvc users add --help`"},
 		{"users add a", "--role is missing; see `govsvc users add --help`"},
 		{"users add a b --role admin", "unexpected argument \"b\""},
-		{"users add a --role owner", "--role: \"owner\" is not admin, editor or viewer; see"},
+		{"users add a --role owner", "--role: \"owner\" is not admin, editor, auditor or viewer; see"},
 		{"users add a --role admin --password x", "unknown flag --password"},
 		{"users set a", "--role is missing; see `govsvc users set --help`"},
-		{"users set a --role=", "--role: \"\" is not admin, editor or viewer"},
+		{"users set a --role=", "--role: \"\" is not admin, editor, auditor or viewer"},
 		{"users passwd", "NAME is missing; see `govsvc users passwd --help`"},
 		{"users passwd a b", "unexpected argument \"b\""},
 		{"users remove", "NAME is missing; see `govsvc users remove --help`"},
@@ -269,7 +269,7 @@ func TestEnvironment(t *testing.T) {
 // anew in every run has none.
 func named(flag string) int {
 	switch flag {
-	case "force", "all", "dry-run", "once", "rehearse", "template", "print-head", "print-config", "reason", "licenses", "schema", "3.0":
+	case "force", "all", "all-orgs", "dry-run", "once", "rehearse", "template", "print-head", "print-config", "reason", "licenses", "schema", "3.0":
 		return 0
 	}
 	return 1

@@ -45,7 +45,7 @@ func TestUsers(t *testing.T) {
 		t.Errorf("passwd: %+v", o)
 	}
 	log := c.must("audit", "export")
-	for _, action := range []string{"user.created", "user.updated", "user.removed", "user.password_changed"} {
+	for _, action := range []string{"user.created", "user.role_changed", "user.removed", "user.password_changed"} {
 		if !strings.Contains(log, `"action":"`+action+`"`) {
 			t.Errorf("the audit log has no %s", action)
 		}
@@ -61,13 +61,14 @@ func TestRefusedUsers(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.addUser("ada", "admin")
+	c.must("orgs", "create", "acme")
 	for _, row := range []struct {
 		stdin  string
 		args   string
 		status int
 		want   string
 	}{
-		{password, "users|add|ADA|--role|viewer", 1, `a user named "ADA" exists already`},
+		{password, "users|add|ADA|--role|viewer", 1, `a user named "ada" exists already`},
 		{password, "users|add| |--role|viewer", 2, "a user's name has 1 to 200 characters; see `govsvc users add --help`"},
 		{password, "users|add|a\tb|--role|viewer", 2, "no control characters; see"},
 		{"", "users|add|bob|--role|viewer", 1, "no password on standard input; pipe one line into the command, or run it at a terminal"},
@@ -82,8 +83,10 @@ func TestRefusedUsers(t *testing.T) {
 		{"", "users|set|nobody|--role|admin", 1, `no user is named "nobody"`},
 		{"", "users|remove|nobody", 1, `no user is named "nobody"`},
 		{"", "users|reset-second-factor|nobody", 1, `no user is named "nobody"`},
-		{"", "users|remove|ada", 1, `"ada" is the last admin; make another user an admin first`},
-		{"", "users|set|ada|--role|viewer", 1, `"ada" is the last admin`},
+		{"", "users|set|ada|--role|viewer|--org|acme", 1, `"ada" is not a member of "acme"; ` + "`govsvc users list --all-orgs` shows"},
+		{"", "users|remove|ada|--org|acme", 1, `"ada" is not a member of "acme"`},
+		{"", "users|list|--org|nowhere", 1, `no organisation is named "nowhere"`},
+		{"", "users|add|ada|--role|viewer|--org|nowhere", 1, `no organisation is named "nowhere"`},
 	} {
 		o := c.runOn(row.stdin, strings.Split(row.args, "|")...)
 		if o.status != row.status || o.stdout != "" || !strings.HasPrefix(o.stderr, "govsvc: ") || strings.Count(o.stderr, "\n") != 1 || !strings.Contains(o.stderr, row.want) {

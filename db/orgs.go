@@ -95,13 +95,13 @@ func (d *DB) AllOrganisations(ctx context.Context) ([]Organisation, error) {
 	return d.organisations(ctx, "")
 }
 
-func (d *DB) organisations(ctx context.Context, where string) ([]Organisation, error) {
+func (d *DB) organisations(ctx context.Context, where string, args ...any) ([]Organisation, error) {
 	list := []Organisation{}
 	err := d.rows(ctx, func(row scanner) error {
 		o, err := scanOrganisation(row)
 		list = append(list, o)
 		return err
-	}, "SELECT "+organisationColumns+" FROM organisations "+where+" ORDER BY name")
+	}, "SELECT "+organisationColumns+" FROM organisations "+where+" ORDER BY name", args...)
 	return list, err
 }
 
@@ -127,7 +127,8 @@ func (d *DB) organisation(ctx context.Context, name, and string) (Organisation, 
 	return o, nil
 }
 
-// CreateOrganisation adds an organisation with an active subscription.
+// CreateOrganisation adds an organisation with an active subscription. A user who
+// adds it becomes its admin. One that the command line adds has no members.
 func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Plan) (Organisation, error) {
 	var made Organisation
 	name, err := organisationName(name)
@@ -148,12 +149,28 @@ func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Pl
 			return storeError(err)
 		}
 		tx.Org = made.Org
-		return tx.Audit(AuditEvent{
+		err = tx.Audit(AuditEvent{
 			Action: "organisation.created", Category: Configuration, Severity: SeveritySettings,
 			ResourceType: "organisation", ResourceID: made.ID, Metadata: Metadata{"name": name, "plan": plan},
 		})
+		if err != nil || tx.Actor == operator {
+			return err
+		}
+		return tx.firstMember()
 	})
 	return made, err
+}
+
+// firstMember makes the user who added the organisation its admin.
+func (tx *Tx) firstMember() error {
+	if err := tx.join(tx.Actor, tx.Org, Admin); err != nil {
+		return err
+	}
+	u, err := tx.member(tx.Actor)
+	if err != nil {
+		return err
+	}
+	return tx.auditUser("added", Authorization, SeverityKeys, u.ID, Metadata{"name": u.Name, "changes": Changes{"role": {nil, Admin}}})
 }
 
 // SetOrganisation changes plan and subscription; an empty one stays. Where both

@@ -47,9 +47,10 @@ type RemovedOrganisation struct {
 }
 
 // RemoveOrganisation removes an organisation that has no records, subscriptions
-// or evidence packs and no key that could still be used. Its audit log remains
-// under another name, and sessions that worked on it go on with the first
-// organisation. The default organisation and the last one can't be removed.
+// or evidence packs, no key that could still be used and no member who belongs to
+// no other organisation. Its audit log remains under another name. Memberships of
+// it end, and sessions that worked on it go on with the first organisation of
+// their users. The default organisation and the last one can't be removed.
 func (d *DB) RemoveOrganisation(ctx context.Context, by By, name string) (RemovedOrganisation, error) {
 	org, err := d.Organisation(ctx, name)
 	if err != nil {
@@ -76,22 +77,50 @@ func (d *DB) RemoveOrganisation(ctx context.Context, by By, name string) (Remove
 		if rows == 0 {
 			return noOrganisation(name)
 		}
-		next, err := tx.firstOrg()
-		if Is(err, NotFound) {
+		if _, err := tx.firstOrg(); Is(err, NotFound) {
 			return &Error{Code: Conflict, Message: fmt.Sprintf("%q is the last organisation of the file and can't be removed", name)}
 		} else if err != nil {
 			return err
 		}
-		if _, err := tx.exec("UPDATE sessions SET org_id = ? WHERE org_id = ?", next, org.Org); err != nil {
+		tx.Org = org.Org
+		if err := tx.endMemberships(); err != nil {
 			return err
 		}
-		tx.Org = org.Org
 		return tx.Audit(AuditEvent{
 			Action: "organisation.removed", Category: Configuration, Severity: SeveritySettings,
 			ResourceType: "organisation", ResourceID: org.ID, Metadata: Metadata{"name": name},
 		})
 	})
 	return removed, err
+}
+
+// endMemberships ends all memberships of an organisation that was removed. Its
+// members belong to others, with which their sessions go on.
+func (tx *Tx) endMemberships() error {
+	var members []User
+	err := tx.rows(func(row scanner) error {
+		u, err := scanUser(row)
+		members = append(members, u)
+		return err
+	}, memberSelect+"m.role IS NOT NULL ORDER BY u.name_key", tx.Org)
+	if err != nil {
+		return err
+	}
+	for _, u := range members {
+		of, err := tx.organisationsOf(u.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.exec("UPDATE sessions SET org_id = ? WHERE org_id = ? AND user_seq = (SELECT seq FROM users WHERE id = ?)", of[0], tx.Org, u.ID); err != nil {
+			return err
+		}
+		if err := tx.leave(u, false); err != nil {
+			return err
+		}
+	}
+	// what a session that lost its membership left behind
+	_, err = tx.exec("DELETE FROM sessions WHERE org_id = ?", tx.Org)
+	return err
 }
 
 // retainedName is the name of an organisation that was removed. It leaves the
@@ -106,7 +135,7 @@ func retainedName(name, at string) string {
 
 // belongings counts what an organisation has, as texts like "3 risks". Its audit
 // log, sessions, events of the outbox and stored answers don't count, and neither
-// do keys that have been revoked.
+// do keys that have been revoked and members who belong to another organisation.
 func (tx *Tx) belongings(org Org) ([]string, error) {
 	var tables, has []string
 	err := tx.rows(func(row scanner) error {
@@ -115,7 +144,7 @@ func (tx *Tx) belongings(org Org) ([]string, error) {
 		tables = append(tables, name)
 		return err
 	}, `SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c ON c.name = 'org_id'
-		WHERE t.type = 'table' AND t.name NOT IN ('audit_events', 'sessions', 'events', 'idempotency_records') ORDER BY t.name`)
+		WHERE t.type = 'table' AND t.name NOT IN ('audit_events', 'sessions', 'events', 'idempotency_records', 'memberships') ORDER BY t.name`)
 	if err != nil {
 		return nil, err
 	}
@@ -132,5 +161,11 @@ func (tx *Tx) belongings(org Org) ([]string, error) {
 			has = append(has, fmt.Sprintf("%d %s", n, thing))
 		}
 	}
-	return has, nil
+	var alone int
+	err = tx.row(`SELECT count(*) FROM memberships m WHERE m.org_id = ?1 AND NOT EXISTS
+		(SELECT 1 FROM memberships other WHERE other.user_seq = m.user_seq AND other.org_id <> ?1)`, org).Scan(&alone)
+	if alone > 0 {
+		has = append(has, fmt.Sprintf("%d users of no other organisation", alone))
+	}
+	return has, storeError(err)
 }

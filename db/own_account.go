@@ -82,11 +82,11 @@ func (d *DB) ConfirmSession(ctx context.Context, by By, s Session, secret string
 			return err
 		}
 		// a second factor that was turned on since asks for a code
-		u, err := tx.user(known.id)
+		on, err := tx.account(known.id)
 		if err != nil {
 			return err
 		}
-		if u.SecondFactor {
+		if on {
 			return &Error{Code: Conflict, Message: "a second factor has been turned on; reload the page and give a code"}
 		}
 		return confirm(tx, "password")

@@ -104,7 +104,7 @@ func TestPasswordChanges(t *testing.T) {
 	if _, _, err := h.SignIn(ctx, db.SignInAttempt{Name: "ada", Password: rightPassword}); !db.Is(err, db.Unauthenticated) {
 		t.Errorf("the former password: %v", err)
 	}
-	if u, err := h.UserByName(ctx, "ada"); err != nil || u.UpdatedAt != db.Timestamp(h.now()) {
+	if u, err := h.UserByName(ctx, h.org.Org, "ada"); err != nil || u.UpdatedAt != db.Timestamp(h.now()) {
 		t.Errorf("the user is %+v, %v", u, err)
 	}
 	if err := h.SetPassword(ctx, db.By{Actor: "system"}, ada.ID, rightPassword); err != nil || !h.ended(first) || h.ended(bobs) {

@@ -41,11 +41,11 @@ func (d *DB) BeginSecondFactor(ctx context.Context, s Session) (SecondFactor, er
 		if err := tx.alive(s); err != nil {
 			return err
 		}
-		u, err := tx.user(s.User.ID)
+		on, err := tx.account(s.User.ID)
 		if err != nil {
 			return err
 		}
-		if u.SecondFactor {
+		if on {
 			return errSecondFactorOn
 		}
 		return storeError(tx.change("UPDATE sessions SET totp_secret = coalesce(totp_secret, ?) WHERE token_hash = ? RETURNING totp_secret",
@@ -158,15 +158,19 @@ func (d *DB) RemoveOwnSecondFactor(ctx context.Context, s Session, code string) 
 }
 
 // RemoveSecondFactor turns off another user's second factor and ends its
-// sessions: an administrator's help for one who has lost it. One that is off stays so. Conflict for the
-// caller's own account, see RemoveOwnSecondFactor.
+// sessions: an administrator's help for one who has lost it. One that is off
+// stays so. Conflict for the caller's own account, see RemoveOwnSecondFactor, and
+// for one that the caller does not manage, see ManagesAccount.
 func (d *DB) RemoveSecondFactor(ctx context.Context, by By, userID string) error {
 	if by.Actor == userID {
 		return errOwnAccount
 	}
 	return d.writeUser(ctx, by, func(tx *Tx) error {
-		u, err := tx.user(userID)
-		if err != nil || !u.SecondFactor {
+		on, err := tx.account(userID)
+		if err == nil {
+			err = tx.manage(userID)
+		}
+		if err != nil || !on {
 			return err
 		}
 		var seq int64

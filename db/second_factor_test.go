@@ -255,7 +255,7 @@ func TestRecoveryCodes(t *testing.T) {
 			want(t, row.code, err, db.Unauthenticated, "code", "wrong or was used before")
 		}
 	}
-	if u, err := h.UserByName(ctx, "ada"); err != nil || u.RecoveryCodes != 7 {
+	if u, err := h.UserByName(ctx, h.org.Org, "ada"); err != nil || u.RecoveryCodes != 7 {
 		t.Errorf("the user is %+v, %v", u, err)
 	}
 

@@ -23,7 +23,8 @@ const (
 	tokenBytes      = 32
 )
 
-// Session is a user's stay in the dashboard, at work on one organisation.
+// Session is a user's stay in the dashboard, at work on one organisation. The
+// user's role is "" where it is no longer a member of that.
 type Session struct {
 	User         User
 	Organisation Organisation
@@ -84,6 +85,7 @@ const (
 	sessionColumns = `SELECT ` + userColumns + `, o.seq, o.id, o.name, o.plan, o.subscription, o.created_at, o.updated_at,
 	s.created_at, s.seen_at, s.expires_at, s.address, s.browser, s.confirmed_at, s.token_hash
 	FROM sessions s JOIN users u ON u.seq = s.user_seq JOIN organisations o ON o.seq = s.org_id
+	LEFT JOIN memberships m ON m.user_seq = s.user_seq AND m.org_id = s.org_id
 	WHERE `
 	oneSession = sessionColumns + "s.token_hash = ? AND s.expires_at > ? AND s.seen_at > ?"
 	// sessionsOf takes the id of a user and the same two instants.
@@ -105,8 +107,8 @@ func scanSession(row scanner) (Session, error) {
 	return s, nil
 }
 
-// Session finds the session of a token, its user's role as it is now, and
-// notes that it was used. Unauthenticated if there is none any more.
+// Session finds the session of a token, with its user's role in the organisation
+// as it is now, and notes that it was used. Unauthenticated if there is none any more.
 func (d *DB) Session(ctx context.Context, token string) (Session, error) {
 	if len(token) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
 		return Session{}, errNoSession
@@ -119,12 +121,9 @@ func (d *DB) Session(ctx context.Context, token string) (Session, error) {
 	return s, err
 }
 
-// insertSession begins a session of the user and returns it.
-func (tx *Tx) insertSession(userSeq int64, hash string, details SessionDetails) (Session, error) {
-	org, err := tx.firstOrg()
-	if err != nil {
-		return Session{}, err
-	}
+// insertSession begins a session of the user, at work on the organisation, and
+// returns it.
+func (tx *Tx) insertSession(userSeq int64, org Org, hash string, details SessionDetails) (Session, error) {
 	expires := Timestamp(tx.now.Add(SessionLife))
 	if _, err := tx.exec(`INSERT INTO sessions
 		(token_hash, user_seq, org_id, created_at, seen_at, expires_at, address, browser, confirmed_at)
@@ -165,17 +164,23 @@ func (tx *Tx) endOtherSessions(userSeq int64, keep Session) (int64, error) {
 	return tx.exec("DELETE FROM sessions WHERE user_seq = ? AND token_hash <> ?", userSeq, []byte(keep.hash))
 }
 
-// SwitchOrganisation lets the session work on another organisation from the
-// next request on. The log of that organisation tells of it.
+// SwitchOrganisation lets the session work on another organisation that its user
+// is a member of, from the next request on. The log of that organisation tells of
+// it. NotFound for any other one, whether it exists or not.
 func (d *DB) SwitchOrganisation(ctx context.Context, s Session, name string) error {
 	org, err := d.Organisation(ctx, name)
-	if err != nil || org.Org == s.Organisation.Org {
+	if err != nil {
 		return err
 	}
 	by := s.By()
 	by.Org = org.Org
 	return d.Write(ctx, by, func(tx *Tx) error {
 		if err := tx.alive(s); err != nil {
+			return err
+		}
+		if _, err := tx.member(s.User.ID); Is(err, NotFound) {
+			return noOrganisation(name)
+		} else if err != nil || org.Org == s.Organisation.Org {
 			return err
 		}
 		if _, err := tx.exec("UPDATE sessions SET org_id = ? WHERE token_hash = ?", org.Org, []byte(s.hash)); err != nil {
@@ -196,10 +201,14 @@ func (d *DB) SignOut(ctx context.Context, s Session) error {
 	})
 }
 
-// SignOutEverywhere ends all sessions of a user.
+// SignOutEverywhere ends all sessions of a user. Conflict for an account that the
+// caller does not manage, see ManagesAccount.
 func (d *DB) SignOutEverywhere(ctx context.Context, by By, userID string) error {
 	return d.writeUser(ctx, by, func(tx *Tx) error {
-		if _, err := tx.user(userID); err != nil {
+		if _, err := tx.account(userID); err != nil {
+			return err
+		}
+		if err := tx.manage(userID); err != nil {
 			return err
 		}
 		ended, err := tx.exec("DELETE FROM sessions WHERE user_seq = (SELECT seq FROM users WHERE id = ?)", userID)

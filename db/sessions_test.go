@@ -171,7 +171,7 @@ func TestSessionsOfUsers(t *testing.T) {
 		before,
 		`user.signed_out authentication 3: ada on user bob {"sessions_ended":2}`,
 		`user.signed_in authentication 3: bob on user bob null`,
-		`user.removed authorization 6: ada on user bob {"name":"bob","role":"viewer"}`,
+		`user.removed authorization 6: ada on user bob {"account_removed":true,"changes":{"role":{"from":"viewer","to":null}},"name":"bob"}`,
 	)
 }
 
@@ -183,6 +183,7 @@ func TestSwitchOrganisation(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.user("ada", db.Admin)
+	h.member("acme", "ada", db.Viewer)
 	token, s := h.signIn("ada")
 	want(t, "nobody's", h.SwitchOrganisation(ctx, s, "nobody"), db.NotFound, "", `no organisation is named "nobody"`)
 	for range 2 { // again changes nothing
@@ -198,7 +199,11 @@ func TestSwitchOrganisation(t *testing.T) {
 		t.Errorf("another session works on %+v", other.Organisation)
 	}
 	h.org = s.Organisation
-	h.told(1, `user.organisation_entered data_access 1:  on user  {"from":"`+defaultOrg(t, h.DB).ID+`"}`)
+	h.told(
+		3, // organisation.created, user.added, user.signed_in
+		`user.organisation_entered data_access 1:  on user  {"from":"`+defaultOrg(t, h.DB).ID+`"}`,
+		`user.signed_in authentication 3:  on user  null`,
+	)
 	if err := h.SignOut(ctx, s); err != nil {
 		t.Fatal(err)
 	}

@@ -40,6 +40,10 @@ var (
 		Code: CodeNeeded, Param: "code",
 		Message: "enter the code that your authenticator app shows, or one of your recovery codes",
 	}
+	errNoMembership = &Error{
+		Code:    Unauthenticated,
+		Message: "this account is not a member of an organisation; ask an administrator to add it to one",
+	}
 	errWrongCode = &Error{
 		Code: Unauthenticated, Param: "code",
 		Message: "this code is wrong or was used before; enter the one that the app shows now, or a recovery code",
@@ -123,7 +127,15 @@ func (d *DB) admit(ctx context.Context, a SignInAttempt, known credentials, righ
 		if _, err := tx.exec("UPDATE users SET last_sign_in_at = ? WHERE seq = ?", tx.At(), known.seq); err != nil {
 			return err
 		}
-		if s, err = tx.insertSession(known.seq, hash, SessionDetails{Address: a.Address, Browser: a.Browser}); err != nil {
+		orgs, err := tx.organisationsOf(known.id)
+		if err != nil {
+			return err
+		}
+		if len(orgs) == 0 {
+			refusal = errNoMembership
+			return tx.auditUser("sign_in_refused", Authentication, SeverityRefused, known.id, signInMetadata(a, "reason", noMembership))
+		}
+		if s, err = tx.insertSession(known.seq, orgs[0], hash, SessionDetails{Address: a.Address, Browser: a.Browser}); err != nil {
 			return err
 		}
 		return tx.auditUser("signed_in", Authentication, SeverityWrite, known.id, signInMetadata(a, "second_factor", factor))
@@ -137,6 +149,7 @@ const (
 	wrongPassword = "wrong_password"
 	codeNeeded    = "code_needed"
 	wrongCode     = "wrong_code"
+	noMembership  = "no_membership"
 )
 
 var refusals = map[string]*Error{

@@ -3,6 +3,7 @@ package db
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -10,43 +11,27 @@ import (
 	"golang.org/x/text/secure/precis"
 )
 
-// Role says what a user may do in the dashboard (contract, section 1).
-type Role string
-
-// The roles, the one that may most first.
-const (
-	Admin  Role = "admin"  // all of it
-	Editor Role = "editor" // records, no keys, users or settings
-	Viewer Role = "viewer" // looks
-)
-
-// Roles lists the roles, the one that may most first.
-func Roles() []Role { return []Role{Admin, Editor, Viewer} }
-
-// Includes tells whether the role may do all that another may.
-func (r Role) Includes(other Role) bool {
-	mine, others := slices.Index(Roles(), r), slices.Index(Roles(), other)
-	return mine >= 0 && others >= mine
-}
-
-// User may sign in to the dashboard. Users are of the whole file, not of an
-// organisation.
+// User may sign in to the dashboard. It has one name and one password in the
+// file, and a role in each organisation that it is a member of.
 type User struct {
 	ID            string  `json:"id"`
 	Name          string  `json:"name"`
-	Role          Role    `json:"role"`
+	Role          Role    `json:"role"` // in the organisation that was asked about; "" if it is not a member
 	SecondFactor  bool    `json:"second_factor"`
 	RecoveryCodes int     `json:"recovery_codes"` // those not used yet
 	CreatedAt     string  `json:"created_at"`
-	UpdatedAt     string  `json:"updated_at"`
+	UpdatedAt     string  `json:"updated_at"` // of the account or of the membership
 	LastSignInAt  *string `json:"last_sign_in_at"`
 }
 
 const (
 	longestUserName = 200 // characters
-	userColumns     = `u.id, u.name, u.role, u.totp_secret IS NOT NULL,
+	// userColumns are of users u and their membership m, if they have one.
+	userColumns = `u.id, u.name, coalesce(m.role, ''), u.totp_secret IS NOT NULL,
 	(SELECT count(*) FROM recovery_codes c WHERE c.user_seq = u.seq AND c.used_at IS NULL),
-	u.created_at, u.updated_at, u.last_sign_in_at`
+	u.created_at, max(u.updated_at, coalesce(m.updated_at, '')), u.last_sign_in_at`
+	// memberSelect takes an organisation as its first argument.
+	memberSelect = "SELECT " + userColumns + " FROM users u LEFT JOIN memberships m ON m.user_seq = u.seq AND m.org_id = ?1 WHERE "
 )
 
 func (u *User) fields() []any {
@@ -93,20 +78,35 @@ func nameKey(typed string) string {
 	return key
 }
 
-// Users lists all users by name.
-func (d *DB) Users(ctx context.Context) ([]User, error) {
+// Users lists the members of an organisation by name, with their roles there.
+func (d *DB) Users(ctx context.Context, org Org) ([]User, error) {
+	return d.users(ctx, org, "m.role IS NOT NULL")
+}
+
+// AllUsers lists all users of the file by name, with their roles in an
+// organisation.
+func (d *DB) AllUsers(ctx context.Context, org Org) ([]User, error) {
+	return d.users(ctx, org, "true")
+}
+
+func (d *DB) users(ctx context.Context, org Org, which string) ([]User, error) {
 	list := []User{}
 	err := d.rows(ctx, func(row scanner) error {
 		u, err := scanUser(row)
 		list = append(list, u)
 		return err
-	}, "SELECT "+userColumns+" FROM users u ORDER BY u.name_key")
+	}, memberSelect+which+" ORDER BY u.name_key", org)
 	return list, err
 }
 
-// UserByName finds a user by the name, in capitals or small letters.
-func (d *DB) UserByName(ctx context.Context, name string) (User, error) {
-	u, err := scanUser(d.row(ctx, "SELECT "+userColumns+" FROM users u WHERE u.name_key = ?", nameKey(name)))
+// UserByName finds a user of the file by the name, in capitals or small letters.
+// Its role is that in the organisation, or for 0 that in the organisation with
+// which its sessions begin.
+func (d *DB) UserByName(ctx context.Context, org Org, name string) (User, error) {
+	u, err := scanUser(d.row(ctx, "SELECT "+userColumns+` FROM users u LEFT JOIN memberships m ON m.user_seq = u.seq
+		AND m.org_id = iif(?1 <> 0, ?1, (SELECT o.seq FROM memberships h JOIN organisations o ON o.seq = h.org_id
+			WHERE h.user_seq = u.seq AND o.removed_at IS NULL ORDER BY o.name <> ?2, o.seq LIMIT 1))
+		WHERE u.name_key = ?3`, org, DefaultOrganisation, nameKey(name)))
 	if none, err := absent(err); none {
 		return u, &Error{Code: NotFound, Message: fmt.Sprintf("no user is named %.200q; `govsvc users list` shows them", name)}
 	} else if err != nil {
@@ -122,28 +122,37 @@ func (d *DB) AnyUser(ctx context.Context) (bool, error) {
 	return found, storeError(err)
 }
 
-// CreateUser adds a user. Its name is there once, in capitals or small letters.
+// CreateUser adds a user with a membership of the organisation. Its name exists
+// once in the file, in capitals or small letters.
 func (d *DB) CreateUser(ctx context.Context, by By, name string, role Role, password string) (User, error) {
-	return d.createUser(ctx, by, name, role, password, func(*Tx, string) error { return nil })
+	return d.createUser(ctx, by, name, role, password, func(tx *Tx, _ string) ([]Org, error) { return []Org{tx.Org}, nil })
 }
 
-// CreateFirstUser adds an admin to a file without users; Conflict if somebody
-// was sooner.
+// CreateFirstUser adds an admin of every organisation to a file without users;
+// Conflict if somebody was sooner.
 func (d *DB) CreateFirstUser(ctx context.Context, by By, name, password string) (User, error) {
-	return d.createUser(ctx, by, name, Admin, password, func(tx *Tx, id string) error {
+	return d.createUser(ctx, by, name, Admin, password, func(tx *Tx, id string) (all []Org, err error) {
 		tx.Actor = id
 		var others bool
 		if err := tx.row("SELECT EXISTS (SELECT 1 FROM users)").Scan(&others); err != nil {
-			return storeError(err)
+			return nil, storeError(err)
 		}
 		if others {
-			return &Error{Code: Conflict, Message: "there is a user already; sign in, or ask an administrator for an account"}
+			return nil, &Error{Code: Conflict, Message: "there is a user already; sign in, or ask an administrator for an account"}
 		}
-		return nil
+		err = tx.rows(func(row scanner) error {
+			var org Org
+			err := row.Scan(&org)
+			all = append(all, org)
+			return err
+		}, "SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY seq")
+		return all, err
 	})
 }
 
-func (d *DB) createUser(ctx context.Context, by By, name string, role Role, plain string, check func(tx *Tx, id string) error) (User, error) {
+// createUser adds a user with a role in the organisations that in returns. The
+// log of each tells of it.
+func (d *DB) createUser(ctx context.Context, by By, name string, role Role, plain string, in func(tx *Tx, id string) ([]Org, error)) (User, error) {
 	var made User
 	name, key, err := userName(name)
 	if err != nil {
@@ -158,23 +167,44 @@ func (d *DB) createUser(ctx context.Context, by By, name string, role Role, plai
 	}
 	err = d.writeUser(ctx, by, func(tx *Tx) error {
 		id := tx.newID()
-		if err := check(tx, id); err != nil {
+		orgs, err := in(tx, id)
+		if err != nil {
 			return err
 		}
-		_, err := tx.exec(`INSERT INTO users (id, name, name_key, role, salt, password_hash, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?, ?, ?)`, id, name, key, role, secret.salt, secret.hash, tx.At(), tx.At())
+		_, err = tx.exec(`INSERT INTO users (id, name, name_key, salt, password_hash, created_at, updated_at)
+			VALUES (?, ?, ?, ?, ?, ?, ?)`, id, name, key, secret.salt, secret.hash, tx.At(), tx.At())
 		if unique(err) {
-			return &Error{Code: Conflict, Param: "name", Message: fmt.Sprintf("a user named %q exists already", name)}
+			return tx.nameTaken(name, key)
 		}
 		if err != nil {
 			return err
 		}
-		if made, err = tx.user(id); err != nil {
+		for _, org := range orgs {
+			if err := tx.join(id, org, role); err != nil {
+				return err
+			}
+		}
+		if made, err = tx.member(id); err != nil {
 			return err
 		}
-		return tx.auditUser("created", Authorization, SeverityKeys, id, Metadata{"name": name, "role": role})
+		return tx.auditIn(orgs, userEvent("created", Authorization, SeverityKeys, id, Metadata{"name": name, "role": role}))
 	})
 	return made, err
+}
+
+// nameTaken refuses a name that a user of the file has. One that is not a member
+// of the organisation can be made one.
+func (tx *Tx) nameTaken(name, key string) error {
+	var member bool
+	err := tx.row("SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq WHERE u.name_key = ? AND m.org_id = ?)", key, tx.Org).Scan(&member)
+	if err != nil {
+		return storeError(err)
+	}
+	message := fmt.Sprintf("a user named %q exists already", name)
+	if !member {
+		message += " in another organisation; to add that user to this one, leave the password empty"
+	}
+	return &Error{Code: Conflict, Param: "name", Message: message}
 }
 
 // writeUser is a change of what belongs to the whole file. The log that tells
@@ -198,77 +228,59 @@ func (tx *Tx) firstOrg() (Org, error) {
 	return org, storeError(err)
 }
 
-// auditUser tells what was done to a user, or by one with an account.
-func (tx *Tx) auditUser(verb string, category Category, severity int, id string, metadata Metadata) error {
-	return tx.Audit(AuditEvent{
+// userEvent is the audit event of what was done to a user, or by one with an
+// account.
+func userEvent(verb string, category Category, severity int, id string, metadata Metadata) AuditEvent {
+	return AuditEvent{
 		Action: "user." + verb, Category: category, Severity: severity,
 		ResourceType: "user", ResourceID: id, Metadata: metadata,
-	})
+	}
 }
 
-func (tx *Tx) user(id string) (User, error) {
-	u, err := scanUser(tx.row("SELECT "+userColumns+" FROM users u WHERE u.id = ?", id))
-	if none, err := absent(err); none {
-		return u, errNoUser
-	} else if err != nil {
-		return u, storeError(err)
+// auditUser appends an event about a user. Authentication concerns the account:
+// the log of each organisation that the user is a member of has the event. Other
+// events are in the log of the organisation of the change.
+func (tx *Tx) auditUser(verb string, category Category, severity int, id string, metadata Metadata) error {
+	event := userEvent(verb, category, severity, id, metadata)
+	if category != Authentication || id == "" {
+		return tx.Audit(event)
 	}
-	return u, nil
+	orgs, err := tx.organisationsOf(id)
+	if err != nil {
+		return err
+	}
+	if len(orgs) == 0 {
+		return tx.Audit(event)
+	}
+	return tx.auditIn(orgs, event)
+}
+
+// auditIn appends an event to the logs of organisations.
+func (tx *Tx) auditIn(orgs []Org, event AuditEvent) error {
+	at := tx.Org
+	defer func() { tx.Org = at }()
+	metadata := event.Metadata
+	for _, org := range orgs {
+		tx.Org, event.Metadata = org, maps.Clone(metadata)
+		if err := tx.Audit(event); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// account reports whether a user exists and has a second factor.
+func (tx *Tx) account(id string) (secondFactor bool, err error) {
+	err = tx.row("SELECT totp_secret IS NOT NULL FROM users WHERE id = ?", id).Scan(&secondFactor)
+	if none, err := absent(err); none {
+		return false, errNoUser
+	} else if err != nil {
+		return false, storeError(err)
+	}
+	return secondFactor, nil
 }
 
 var errNoUser = &Error{Code: NotFound, Message: "there is no such user; it may have been removed"}
-
-// SetUserRole changes what a user may do, from the next request on.
-func (d *DB) SetUserRole(ctx context.Context, by By, id string, role Role) (User, error) {
-	var u User
-	if !slices.Contains(Roles(), role) {
-		return u, oneOf("role", Roles())
-	}
-	err := d.writeUser(ctx, by, func(tx *Tx) error {
-		before, err := tx.user(id)
-		if u = before; err != nil || before.Role == role {
-			return err
-		}
-		if err := tx.keepAdmin(before); err != nil {
-			return err
-		}
-		if _, err := tx.exec("UPDATE users SET role = ?, updated_at = ? WHERE id = ?", role, tx.At(), id); err != nil {
-			return err
-		}
-		if u, err = tx.user(id); err != nil {
-			return err
-		}
-		return tx.auditUser("updated", Authorization, SeverityKeys, id, Metadata{"changes": Changes{"role": {before.Role, role}}})
-	})
-	return u, err
-}
-
-// keepAdmin refuses to do without the last administrator.
-func (tx *Tx) keepAdmin(u User) error {
-	var others bool
-	err := tx.row("SELECT EXISTS (SELECT 1 FROM users WHERE role = ? AND id <> ?)", Admin, u.ID).Scan(&others)
-	if err == nil && u.Role == Admin && !others {
-		return &Error{Code: Conflict, Param: "role", Message: fmt.Sprintf("%q is the last admin; make another user an admin first", u.Name)}
-	}
-	return storeError(err)
-}
-
-// RemoveUser removes a user and ends its sessions.
-func (d *DB) RemoveUser(ctx context.Context, by By, id string) error {
-	return d.writeUser(ctx, by, func(tx *Tx) error {
-		u, err := tx.user(id)
-		if err != nil {
-			return err
-		}
-		if err := tx.keepAdmin(u); err != nil {
-			return err
-		}
-		if _, err := tx.exec("DELETE FROM users WHERE id = ?", id); err != nil {
-			return err
-		}
-		return tx.auditUser("removed", Authorization, SeverityKeys, id, Metadata{"name": u.Name, "role": u.Role})
-	})
-}
 
 // errOwnAccount keeps a session that was left open from doing without what is
 // asked of its user.
@@ -276,7 +288,8 @@ var errOwnAccount = &Error{Code: Conflict, Message: "this is your own account: c
 
 // SetPassword gives another user a new password and ends its sessions. Errors:
 // Invalid for the password; Conflict for the caller's own account, see
-// ChangeOwnPassword.
+// ChangeOwnPassword, and for one that the caller does not manage, see
+// ManagesAccount.
 func (d *DB) SetPassword(ctx context.Context, by By, id, plain string) error {
 	if by.Actor == id {
 		return errOwnAccount
@@ -293,6 +306,9 @@ func (d *DB) SetPassword(ctx context.Context, by By, id, plain string) error {
 		return err
 	}
 	return d.writeUser(ctx, by, func(tx *Tx) error {
+		if err := tx.manage(id); err != nil {
+			return err
+		}
 		return tx.setPassword(stored, next, Session{})
 	})
 }

@@ -84,6 +84,18 @@ func (h *house) user(name string, role db.Role) db.User {
 	return u
 }
 
+// member makes a user that exists a member of another organisation.
+func (h *house) member(org, name string, role db.Role) {
+	h.t.Helper()
+	o, err := h.Organisation(h.t.Context(), org)
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	if _, err := h.AddMember(h.t.Context(), db.By{Org: o.Org, Actor: "system"}, name, role); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // signIn signs in with a right password.
 func (h *house) signIn(name string) (token string, s db.Session) {
 	h.t.Helper()
@@ -162,20 +174,25 @@ func want(t *testing.T, what string, err error, code db.Code, param, message str
 	}
 }
 
-func TestRoles(t *testing.T) {
+// TestRoles_Permissions checks what each role may do (contract, section 1).
+func TestRoles_Permissions(t *testing.T) {
 	t.Parallel()
-	includes := map[db.Role][]db.Role{
-		db.Admin: {db.Admin, db.Editor, db.Viewer}, db.Editor: {db.Editor, db.Viewer}, db.Viewer: {db.Viewer}, "": nil, "owner": nil,
-	}
-	for role, want := range includes {
-		var got []db.Role
-		for _, other := range []db.Role{db.Admin, db.Editor, db.Viewer, "", "owner"} {
-			if role.Includes(other) {
-				got = append(got, other)
+	for role, want := range map[db.Role][]db.Permission{
+		db.Admin:   {db.OwnAccount, db.ReadRecords, db.WriteRecords, db.ReadOversight, db.Administer},
+		db.Editor:  {db.OwnAccount, db.ReadRecords, db.WriteRecords},
+		db.Auditor: {db.OwnAccount, db.ReadRecords, db.ReadOversight},
+		db.Viewer:  {db.OwnAccount, db.ReadRecords},
+		"":         nil,
+		"owner":    nil,
+	} {
+		var got []db.Permission
+		for _, p := range append(db.Permissions(), "", "own") {
+			if role.May(p) {
+				got = append(got, p)
 			}
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("%q includes (-want +got):\n%s", role, diff)
+			t.Errorf("%q may (-want +got):\n%s", role, diff)
 		}
 	}
 }
@@ -196,7 +213,7 @@ func TestUsers(t *testing.T) {
 	if found, err := h.AnyUser(ctx); err != nil || !found {
 		t.Errorf("no user: %v, %v", found, err)
 	}
-	bob, err := h.UserByName(ctx, "BOB")
+	bob, err := h.UserByName(ctx, h.org.Org, "BOB")
 	if err != nil || bob.Name != "bob" {
 		t.Errorf("BOB is %+v, %v", bob, err)
 	}
@@ -209,7 +226,7 @@ func TestUsers(t *testing.T) {
 	if err := h.RemoveUser(ctx, h.by(), bob.ID); err != nil {
 		t.Error(err)
 	}
-	all, err := h.Users(ctx)
+	all, err := h.Users(ctx, h.org.Org)
 	if diff := cmp.Diff([]db.User{ada}, all); diff != "" || err != nil {
 		t.Errorf("all users: %v (-want +got):\n%s", err, diff)
 	}
@@ -217,8 +234,8 @@ func TestUsers(t *testing.T) {
 		0,
 		`user.created authorization 6: system on user Ada Lovelace {"name":"Ada Lovelace","role":"admin"}`,
 		`user.created authorization 6: system on user bob {"name":"bob","role":"viewer"}`,
-		`user.updated authorization 6: system on user bob {"changes":{"role":{"from":"viewer","to":"editor"}}}`,
-		`user.removed authorization 6: system on user bob {"name":"bob","role":"editor"}`,
+		`user.role_changed authorization 6: system on user bob {"changes":{"role":{"from":"viewer","to":"editor"}}}`,
+		`user.removed authorization 6: system on user bob {"account_removed":true,"changes":{"role":{"from":"editor","to":null}},"name":"bob"}`,
 	)
 }
 
@@ -242,8 +259,8 @@ func TestRefusedUsers(t *testing.T) {
 		{"a\nb", db.Viewer, db.Invalid, "name", "no control characters"},
 		{"a\u202eb", db.Viewer, db.Invalid, "name", "no control characters"},
 		{"a\xffb", db.Viewer, db.Invalid, "name", "no control characters"},
-		{"b", "", db.Invalid, "role", "admin, editor, viewer"},
-		{"b", "owner", db.Invalid, "role", "admin, editor, viewer"},
+		{"b", "", db.Invalid, "role", "admin, editor, auditor, viewer"},
+		{"b", "owner", db.Invalid, "role", "admin, editor, auditor, viewer"},
 		{"ada", db.Viewer, db.Conflict, "name", `a user named "ada" exists already`},
 		{" ＡＤＡ ", db.Viewer, db.Conflict, "name", `a user named "ADA" exists already`},
 	} {
@@ -253,7 +270,7 @@ func TestRefusedUsers(t *testing.T) {
 	h.user(strings.Repeat("名", 200), db.Viewer)
 
 	_, err := h.SetUserRole(ctx, h.by(), ada.ID, "owner")
-	want(t, "an unknown role", err, db.Invalid, "role", "admin, editor, viewer")
+	want(t, "an unknown role", err, db.Invalid, "role", "admin, editor, auditor, viewer")
 	_, err = h.SetUserRole(ctx, h.by(), "x", db.Admin)
 	want(t, "the role of nobody", err, db.NotFound, "", "no such user")
 	want(t, "removing nobody", h.RemoveUser(ctx, h.by(), "x"), db.NotFound, "", "no such user")
@@ -261,7 +278,7 @@ func TestRefusedUsers(t *testing.T) {
 	want(t, "signing nobody out", h.SignOutEverywhere(ctx, h.by(), "x"), db.NotFound, "", "no such user")
 	want(t, "nobody's second factor", h.RemoveSecondFactor(ctx, h.by(), "x"), db.NotFound, "", "no such user")
 	for _, name := range []string{"nobody", "", "\x00", strings.Repeat("x", 5000)} {
-		_, err = h.UserByName(ctx, name)
+		_, err = h.UserByName(ctx, h.org.Org, name)
 		want(t, fmt.Sprintf("finding %.10q", name), err, db.NotFound, "", "no user is named")
 	}
 }
@@ -274,8 +291,9 @@ func TestLastAdmin(t *testing.T) {
 	ada, bob := h.user("ada", db.Admin), h.user("bob", db.Admin)
 	errs := make([]error, 2)
 	var both sync.WaitGroup
-	both.Go(func() { _, errs[0] = h.SetUserRole(ctx, h.by(), ada.ID, db.Viewer) })
-	both.Go(func() { errs[1] = h.RemoveUser(ctx, h.by(), bob.ID) })
+	by := db.By{Org: h.org.Org, Actor: ada.ID}
+	both.Go(func() { _, errs[0] = h.SetUserRole(ctx, by, ada.ID, db.Viewer) })
+	both.Go(func() { errs[1] = h.RemoveUser(ctx, by, bob.ID) })
 	both.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
 		t.Fatalf("outcomes %v and %v, want one refusal", errs[0], errs[1])
@@ -285,11 +303,15 @@ func TestLastAdmin(t *testing.T) {
 	if errs[0] == nil {
 		last = bob
 	}
-	_, err := h.SetUserRole(ctx, h.by(), last.ID, db.Editor)
+	by.Actor = last.ID
+	_, err := h.SetUserRole(ctx, by, last.ID, db.Editor)
 	want(t, "the last one's role", err, db.Conflict, "role", "is the last admin")
-	want(t, "removing the last", h.RemoveUser(ctx, h.by(), last.ID), db.Conflict, "role", "is the last admin")
-	if _, err := h.SetUserRole(ctx, h.by(), last.ID, db.Admin); err != nil {
+	want(t, "removing the last", h.RemoveUser(ctx, by, last.ID), db.Conflict, "role", "is the last admin")
+	if _, err := h.SetUserRole(ctx, by, last.ID, db.Admin); err != nil {
 		t.Errorf("leaving it an admin: %v", err)
+	}
+	if _, err := h.SetUserRole(ctx, h.by(), last.ID, db.Editor); err != nil {
+		t.Errorf("the operator: %v", err)
 	}
 }
 
@@ -314,7 +336,7 @@ func TestFirstUser(t *testing.T) {
 		}
 		want(t, "one who lost", err, db.Conflict, "", "there is a user already")
 	}
-	users, err := h.Users(t.Context())
+	users, err := h.Users(t.Context(), h.org.Org)
 	if err != nil || len(users) != 1 || users[0].Name != won || users[0].Role != db.Admin {
 		t.Errorf("users %+v, won %q, %v", users, won, err)
 	}

@@ -158,7 +158,7 @@ const actorChoices = 200
 // auditActors are those whose events can be chosen: users, the command line,
 // the newest keys and whoever is asked for.
 func (v *visit) auditActors(asked string) ([]Option, error) {
-	users, err := v.Store.Users(v.r.Context())
+	users, err := v.Store.Users(v.r.Context(), v.session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}

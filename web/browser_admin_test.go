@@ -63,7 +63,7 @@ func TestBrowserSettings(t *testing.T) {
 	b.look("settings-refused")
 	b.fill("Name", "Nordic branch")
 	b.press("Add the organisation")
-	b.wants("The organisation Nordic branch has been added.")
+	b.wants("The organisation Nordic branch has been added, with you as its admin.")
 	b.fill("Subscription", "past_due")
 	b.press("Change them")
 	b.wants("The subscription is not active")

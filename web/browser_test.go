@@ -197,7 +197,7 @@ func TestBrowserPages(t *testing.T) {
 			b, g := newBrowser(t, s).as(db.Admin), s.as(db.Admin)
 			for _, route := range web.Routes() {
 				path := address(route)
-				if route.Method != http.MethodGet || route.Least == "" || strings.Contains(path, nowhere) ||
+				if route.Method != http.MethodGet || route.Needs == "" || strings.Contains(path, nowhere) ||
 					!strings.HasPrefix(g.get(path).header.Get("Content-Type"), "text/html") {
 					continue
 				}

@@ -17,6 +17,7 @@ type lettersData struct {
 	Pager     Pager
 	Newest    string
 	Empty     Empty
+	MayChange bool
 }
 
 // letter is a dead letter as the page shows it.
@@ -41,7 +42,7 @@ func (v *visit) lettersData() (*lettersData, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := &lettersData{Empty: Empty{
+	data := &lettersData{MayChange: v.may(db.Administer), Empty: Empty{
 		Title: "No dead letters", Advice: "What a receiver has not acknowledged after the last attempt waits here to be sent again.",
 	}}
 	for _, s := range all {

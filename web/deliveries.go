@@ -112,6 +112,8 @@ type deliveryData struct {
 	Exact    string         // the bytes that are sent
 	Replay   Action
 	Discard  Action
+	// MayChange: the user may replay and discard it.
+	MayChange bool
 }
 
 // shownAttempt is an attempt as its delivery's page shows it.
@@ -136,7 +138,7 @@ func (v *visit) delivery() error {
 	}
 	here := deliveryPath(detail.LoggedDelivery)
 	data := deliveryData{
-		Delivery: detail, Dead: detail.State == db.Dead, Back: pathOf("webhooks", detail.SubscriptionID),
+		Delivery: detail, Dead: detail.State == db.Dead, MayChange: v.may(db.Administer), Back: pathOf("webhooks", detail.SubscriptionID),
 		Exact: string(detail.Body), Body: indented(detail.Body),
 		Facts: []Fact{
 			{Label: "State", Kind: Badge, Value: deliveryState(detail.LoggedDelivery)},

@@ -16,8 +16,8 @@ import (
 // docsPages are the API reference.
 func docsPages() []page {
 	return []page{
-		{pattern: "GET /docs", least: nobody, do: (*visit).docs},
-		{pattern: "POST /docs/key", least: db.Admin, do: (*visit).mintDocsKey},
+		{pattern: "GET /docs", needs: nobody, do: (*visit).docs},
+		{pattern: "POST /docs/key", needs: db.Administer, do: (*visit).mintDocsKey},
 	}
 }
 
@@ -57,7 +57,7 @@ type docsData struct {
 func (v *visit) docs() error {
 	key, _ := v.takeOnce().(docsKey)
 	return v.render("docs", "API reference", docsData{
-		Document: apiPath + "/openapi.json", Key: string(key), MayMint: v.may(db.Admin),
+		Document: apiPath + "/openapi.json", Key: string(key), MayMint: v.may(db.Administer),
 	})
 }
 

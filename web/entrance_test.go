@@ -34,7 +34,7 @@ func TestFirstAdminRace(t *testing.T) {
 			t.Errorf("%d %q\n%.1000s", r.status, r.header["Set-Cookie"], r.body)
 		}
 	}
-	users, err := s.store.Users(t.Context())
+	users, err := s.store.AllUsers(t.Context(), 0)
 	if err != nil || in != 1 || len(users) != 1 {
 		t.Errorf("%d got in, %d users, %v", in, len(users), err)
 	}

@@ -40,7 +40,7 @@ func (v *visit) evidencePacks() error {
 			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and what you attach. It can be verified anywhere, years later.",
 		},
 	}}
-	if v.may(db.Editor) {
+	if v.may(db.WriteRecords) {
 		data.Actions = []Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
 		data.Table.Empty.Action = &data.Actions[0]
 	}
@@ -201,10 +201,10 @@ func (v *visit) refusePack(form *Form, err error, attached bool) error {
 // evidencePages are about evidence packs.
 func evidencePages() []page {
 	return []page{
-		{pattern: "GET /evidence", least: db.Viewer, do: (*visit).evidencePacks},
-		{pattern: "GET /evidence/new", least: db.Editor, do: (*visit).newPack},
-		{pattern: "POST /evidence", least: db.Editor, do: (*visit).filePack, body: evidence.MaxAttached + maxForm, files: true},
-		{pattern: "GET /evidence/{id}", least: db.Viewer, do: (*visit).evidencePack},
-		{pattern: "GET /evidence/{id}/pack.zip", least: db.Viewer, do: (*visit).downloadPack, download: true},
+		{pattern: "GET /evidence", needs: db.ReadRecords, do: (*visit).evidencePacks},
+		{pattern: "GET /evidence/new", needs: db.WriteRecords, do: (*visit).newPack},
+		{pattern: "POST /evidence", needs: db.WriteRecords, do: (*visit).filePack, body: evidence.MaxAttached + maxForm, files: true},
+		{pattern: "GET /evidence/{id}", needs: db.ReadRecords, do: (*visit).evidencePack},
+		{pattern: "GET /evidence/{id}/pack.zip", needs: db.ReadRecords, do: (*visit).downloadPack, download: true},
 	}
 }

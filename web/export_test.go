@@ -14,23 +14,26 @@ import (
 // Route is a line of the table of pages.
 type Route struct {
 	Method, Path string
-	Least        db.Role
+	Needs        db.Permission
 	Fresh, Own   bool // the proof that it takes
 }
+
+// SignedIn is the permission of pages for every user.
+const SignedIn = signedIn
 
 // Routes lists all pages and actions.
 func Routes() []Route {
 	var list []Route
 	for _, p := range pages() {
 		method, path, _ := strings.Cut(p.pattern, " ")
-		list = append(list, Route{method, path, p.least, p.proof == freshProof, p.proof == ownProof})
+		list = append(list, Route{method, path, p.needs, p.proof == freshProof, p.proof == ownProof})
 	}
 	return list
 }
 
 // Panicking is a page that panics with a text.
 func (s *Site) Panicking(text string) http.Handler {
-	panics := s.answer(&page{pattern: "GET /panic", least: nobody, do: func(*visit) error { panic(text) }})
+	panics := s.answer(&page{pattern: "GET /panic", needs: nobody, do: func(*visit) error { panic(text) }})
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		protect(w)
 		panics.ServeHTTP(w, r)

@@ -340,10 +340,10 @@ func counted(report transfer.Report) string {
 // importPages take files of records in.
 func importPages() []page {
 	return []page{
-		{pattern: "GET /import", least: db.Editor, do: (*visit).importPage},
-		{pattern: "POST /import", least: db.Editor, do: (*visit).checkImport, body: maxImport + maxForm, files: true},
-		{pattern: "GET /import/{ticket}", least: db.Editor, do: (*visit).importChecked},
-		{pattern: "POST /import/{ticket}", least: db.Editor, do: (*visit).writeImport},
-		{pattern: "GET /import/templates/{file}", least: db.Editor, do: (*visit).importTemplate, download: true},
+		{pattern: "GET /import", needs: db.WriteRecords, do: (*visit).importPage},
+		{pattern: "POST /import", needs: db.WriteRecords, do: (*visit).checkImport, body: maxImport + maxForm, files: true},
+		{pattern: "GET /import/{ticket}", needs: db.WriteRecords, do: (*visit).importChecked},
+		{pattern: "POST /import/{ticket}", needs: db.WriteRecords, do: (*visit).writeImport},
+		{pattern: "GET /import/templates/{file}", needs: db.WriteRecords, do: (*visit).importTemplate, download: true},
 	}
 }

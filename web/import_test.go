@@ -192,7 +192,7 @@ func (s *scene) export(types ...string) []byte {
 
 func (s *scene) user(name string) db.User {
 	s.t.Helper()
-	user, err := s.store.UserByName(s.t.Context(), name)
+	user, err := s.store.UserByName(s.t.Context(), 0, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -37,6 +37,7 @@ type keysData struct {
 	EndedPager   Pager
 	EndedOpen    bool // the disclosure with those that ended
 	Empty        Empty
+	MayChange    bool
 }
 
 // keys lists the organisation's keys.
@@ -53,8 +54,12 @@ func (v *visit) keys() error {
 		Organisation: v.session.Organisation, API: v.caller.Terms.API,
 		Empty: Empty{
 			"No key works yet", "A key lets a program call the API. Give it the scopes that the program needs and no more.",
-			&Action{Label: "Mint a key", Path: "/keys/new"},
+			nil,
 		},
+		MayChange: v.may(db.Administer),
+	}
+	if data.MayChange {
+		data.Empty.Action = &Action{Label: "Mint a key", Path: "/keys/new"}
 	}
 	for _, key := range all {
 		shown := v.shownKey(key, unused[key.ID])
@@ -104,6 +109,8 @@ type keyData struct {
 	Scopes Table
 	Rotate *Form
 	Revoke Action
+	// MayChange: the user may rotate and revoke it.
+	MayChange bool
 }
 
 // key shows one key.
@@ -129,7 +136,7 @@ func (v *visit) keyData() (*keyData, error) {
 	}
 	key := v.shownKey(stored.Key, unused[stored.ID])
 	return &keyData{
-		Key: key, Facts: v.keyFacts(key), Scopes: v.keyScopes(key), Rotate: rotateForm(key),
+		Key: key, Facts: v.keyFacts(key), Scopes: v.keyScopes(key), Rotate: rotateForm(key), MayChange: v.may(db.Administer),
 		Revoke: Action{
 			Label: "Revoke", Path: pathOf("keys", key.ID, "revoke"), Post: true, Danger: true,
 			Ask: "Programs that use this key are refused at once. It can't be brought back.", About: "the key " + key.Name,

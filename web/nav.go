@@ -16,7 +16,7 @@ type navLink struct {
 }
 
 // navigation lists all that the navigation may lead to. It leads to what has a
-// line in pages, and the user the role for.
+// line in pages, and the user the permission for.
 var navigation = []navGroup{
 	{"", []navLink{{Label: "Overview", Path: "/"}}},
 	{"Records", []navLink{
@@ -53,7 +53,7 @@ func (v *visit) nav() []navGroup {
 	for _, all := range navigation {
 		group := navGroup{Heading: all.Heading}
 		for _, link := range all.Links {
-			if least, there := v.reach[link.Path]; !there || least != nobody && !v.may(least) {
+			if needs, there := v.reach[link.Path]; !there || needs != nobody && !v.may(needs) {
 				continue
 			}
 			path := v.r.URL.Path

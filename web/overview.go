@@ -45,7 +45,7 @@ func (v *visit) overview() error {
 	}
 	data := overviewData{Now: v.Store.Now()}
 	if nothingYet(page) {
-		data.Begin = &beginning{v.may(db.Editor), v.may(db.Admin)}
+		data.Begin = &beginning{v.may(db.WriteRecords), v.may(db.Administer)}
 		return v.render("overview", "Overview", data)
 	}
 	data.Assessment = assessmentStateOf(page.Assessments)

@@ -53,16 +53,16 @@ func TestEveryRoute(t *testing.T) {
 			r := s.as(role).ask(route)
 			about := fmt.Sprintf("%s %s, %q", route.Method, route.Path, role)
 			switch {
-			case route.Least != "" && role == "":
+			case route.Needs != "" && role == "":
 				wantRedirect(t, about, r, "/signin")
-			case route.Least != "" && !role.Includes(route.Least):
+			case route.Needs != "" && route.Needs != web.SignedIn && !role.May(route.Needs):
 				if r.status != 403 || !strings.Contains(r.body, "Your role does not include this") {
 					t.Errorf("%s: %d, want 403:\n%.1000s", about, r.status, r.body)
 				}
 				if now := s.refusals(); now != before+1 {
 					t.Errorf("%s: %d refusals in the audit log, want %d", about, now, before+1)
 				}
-			case r.status == 403 || r.status >= 500 || route.Least != "" && strings.HasPrefix(r.header.Get("Location"), "/signin?"):
+			case r.status == 403 || r.status >= 500 || route.Needs != "" && strings.HasPrefix(r.header.Get("Location"), "/signin?"):
 				t.Errorf("%s: %d to %q:\n%.1000s", about, r.status, r.header.Get("Location"), r.body)
 			}
 			wantProtected(t, r)
@@ -159,7 +159,7 @@ func TestEveryPageRenders(t *testing.T) {
 		s := newScene(t, setting{data: data})
 		g := s.as(db.Admin)
 		for _, route := range web.Routes() {
-			if route.Method != http.MethodGet || strings.Contains(route.Path, "{") && route.Path != "/{$}" || route.Least == "" ||
+			if route.Method != http.MethodGet || strings.Contains(route.Path, "{") && route.Path != "/{$}" || route.Needs == "" ||
 				route.Path == "/account/confirm" { // leads on where nothing is to be confirmed
 				continue
 			}
@@ -182,17 +182,18 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	by := db.By{Actor: "system"}
-	if _, err := s.store.CreateOrganisation(t.Context(), by, hostile, db.Enterprise); err != nil {
+	if _, err := s.store.CreateUser(t.Context(), by, hostile, db.Admin, password); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.CreateUser(t.Context(), by, hostile, db.Admin, password); err != nil {
+	by.Actor = s.user(hostile).ID
+	if _, err := s.store.CreateOrganisation(t.Context(), by, hostile, db.Enterprise); err != nil {
 		t.Fatal(err)
 	}
 	g := s.guest()
 	g.leads(g.post("/signin", "name", hostile, "password", password), "/")
 	g.leads(g.post("/organisation", "name", hostile), "/")
 	for _, route := range web.Routes() {
-		if route.Method == http.MethodGet && route.Least != "" {
+		if route.Method == http.MethodGet && route.Needs != "" {
 			wantHarmless(t, route.Path, g.get(address(route)))
 		}
 	}
@@ -318,7 +319,7 @@ func TestNavigation(t *testing.T) {
 		page := s.as(role).get("/account").body
 		for _, path := range web.Navigation() {
 			want := slices.ContainsFunc(web.Routes(), func(r web.Route) bool {
-				return r.Method == "GET" && address(r) == path && (r.Least == "" || role.Includes(r.Least))
+				return r.Method == "GET" && address(r) == path && (r.Needs == "" || role.May(r.Needs))
 			})
 			if got := strings.Contains(page, `<li><a href="`+path+`"`); got != want {
 				t.Errorf("%s: a link to %s: %v, want %v", role, path, got, want)

@@ -74,7 +74,7 @@ func (n *noun) crumbs() []navLink {
 
 // recordActions are what the user may do with the record.
 func (v *visit) recordActions(n *noun, record api.Record) []Action {
-	if !v.may(db.Editor) {
+	if !v.may(db.WriteRecords) {
 		return nil
 	}
 	var actions []Action

@@ -118,7 +118,7 @@ func (v *visit) actors(list ...string) (map[string]string, error) {
 	if _, ok := names["system"]; ok {
 		names["system"] = "Command line"
 	}
-	users, err := v.Store.Users(v.r.Context())
+	users, err := v.Store.Users(v.r.Context(), v.session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}

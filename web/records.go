@@ -46,7 +46,7 @@ func (v *visit) records(n *noun) error {
 	if data.Current, err = v.currentVersion(n); err != nil {
 		return err
 	}
-	if n.adds && v.may(db.Editor) {
+	if n.adds && v.may(db.WriteRecords) {
 		data.Actions = []Action{{Label: "Add " + article(n.one), Path: n.base + "/new", Primary: true}}
 	}
 	data.Filters = v.filters(n, family, view)
@@ -209,7 +209,7 @@ func (v *visit) noRecords(n *noun, filtered bool) Empty {
 	}
 	empty := Empty{Title: "No " + n.many + " yet", Advice: n.origin}
 	switch {
-	case !v.may(db.Editor):
+	case !v.may(db.WriteRecords):
 	case n.adds:
 		empty.Action = &Action{Label: "Add " + article(n.one), Path: n.base + "/new", Primary: true}
 	default:

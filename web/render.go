@@ -57,11 +57,11 @@ func (v *visit) renderStatus(status int, name, title string, data any) error {
 		layout = "frame"
 		f.User, f.Organisation = v.session.User, v.session.Organisation
 		f.Nav = v.nav()
-		all, err := v.Store.Organisations(v.r.Context())
+		all, err := v.Store.OrganisationsOf(v.r.Context(), v.session.User.ID)
 		if err != nil && status < http.StatusInternalServerError {
 			return err
 		}
-		if len(all) > 1 {
+		if len(all) > 1 || f.User.Role == "" {
 			f.Organisations = all
 		}
 	}

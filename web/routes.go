@@ -8,17 +8,22 @@ import (
 	"govsvc/db"
 )
 
-// nobody is the least role of pages that are open to people who have not
-// signed in.
-const nobody db.Role = ""
+// The pages that take no permission of a role.
+const (
+	// nobody is for pages that are open to people who have not signed in.
+	nobody db.Permission = ""
+	// signedIn is for pages that are open to every user, also to one who is no
+	// longer a member of the session's organisation.
+	signedIn db.Permission = "signed in"
+)
 
 // page is a page or an action of the dashboard.
 type page struct {
 	// pattern is method and path, as http.ServeMux has them.
 	pattern string
-	// least is the role that it takes at least. It is checked in one place,
+	// needs is the permission that it takes. It is checked in one place,
 	// visit.admit, for all of them.
-	least db.Role
+	needs db.Permission
 	do    func(*visit) error
 	// body bounds the request's body in bytes; 0 is maxForm.
 	body int64
@@ -42,114 +47,114 @@ func pages() []page {
 
 func overviewPages() []page {
 	return []page{
-		{pattern: "GET /{$}", least: db.Viewer, do: (*visit).overview},
-		{pattern: "POST /organisation", least: db.Viewer, do: (*visit).switchOrganisation},
+		{pattern: "GET /{$}", needs: db.ReadRecords, do: (*visit).overview},
+		{pattern: "POST /organisation", needs: signedIn, do: (*visit).switchOrganisation},
 	}
 }
 
 // entrancePages lead in and out.
 func entrancePages() []page {
 	return []page{
-		{pattern: "GET /setup", least: nobody, do: (*visit).setup},
-		{pattern: "POST /setup", least: nobody, do: (*visit).createFirstUser},
-		{pattern: "GET /signin", least: nobody, do: (*visit).signIn},
-		{pattern: "POST /signin", least: nobody, do: (*visit).checkPassword},
-		{pattern: "GET /signin/code", least: nobody, do: (*visit).askCode},
-		{pattern: "POST /signin/code", least: nobody, do: (*visit).checkCode},
-		{pattern: "POST /signout", least: db.Viewer, do: (*visit).signOut},
+		{pattern: "GET /setup", needs: nobody, do: (*visit).setup},
+		{pattern: "POST /setup", needs: nobody, do: (*visit).createFirstUser},
+		{pattern: "GET /signin", needs: nobody, do: (*visit).signIn},
+		{pattern: "POST /signin", needs: nobody, do: (*visit).checkPassword},
+		{pattern: "GET /signin/code", needs: nobody, do: (*visit).askCode},
+		{pattern: "POST /signin/code", needs: nobody, do: (*visit).checkCode},
+		{pattern: "POST /signout", needs: signedIn, do: (*visit).signOut},
 	}
 }
 
 // accountPages are about the user's own account.
 func accountPages() []page {
 	return []page{
-		{pattern: "GET /account", least: db.Viewer, do: (*visit).account},
-		{pattern: "POST /account/password", least: db.Viewer, proof: ownProof, do: (*visit).changePassword},
-		{pattern: "GET /account/second-factor", least: db.Viewer, proof: freshProof, do: (*visit).secondFactor},
-		{pattern: "POST /account/second-factor", least: db.Viewer, proof: freshProof, do: (*visit).confirmSecondFactor},
-		{pattern: "POST /account/second-factor/remove", least: db.Viewer, proof: ownProof, do: (*visit).removeSecondFactor},
-		{pattern: "POST /account/recovery-codes", least: db.Viewer, proof: ownProof, do: (*visit).newRecoveryCodes},
-		{pattern: "GET /account/recovery-codes", least: db.Viewer, do: (*visit).recoveryCodes},
-		{pattern: "GET /account/confirm", least: db.Viewer, do: (*visit).askProof},
-		{pattern: "POST /account/confirm", least: db.Viewer, do: (*visit).takeProof},
-		{pattern: "POST /account/sessions/{id}/end", least: db.Viewer, do: (*visit).endSession},
-		{pattern: "POST /account/sessions/end-others", least: db.Viewer, do: (*visit).endOtherSessions},
-		{pattern: "POST /account/signout-everywhere", least: db.Viewer, do: (*visit).signOutEverywhere},
+		{pattern: "GET /account", needs: db.OwnAccount, do: (*visit).account},
+		{pattern: "POST /account/password", needs: db.OwnAccount, proof: ownProof, do: (*visit).changePassword},
+		{pattern: "GET /account/second-factor", needs: db.OwnAccount, proof: freshProof, do: (*visit).secondFactor},
+		{pattern: "POST /account/second-factor", needs: db.OwnAccount, proof: freshProof, do: (*visit).confirmSecondFactor},
+		{pattern: "POST /account/second-factor/remove", needs: db.OwnAccount, proof: ownProof, do: (*visit).removeSecondFactor},
+		{pattern: "POST /account/recovery-codes", needs: db.OwnAccount, proof: ownProof, do: (*visit).newRecoveryCodes},
+		{pattern: "GET /account/recovery-codes", needs: db.OwnAccount, do: (*visit).recoveryCodes},
+		{pattern: "GET /account/confirm", needs: db.OwnAccount, do: (*visit).askProof},
+		{pattern: "POST /account/confirm", needs: db.OwnAccount, do: (*visit).takeProof},
+		{pattern: "POST /account/sessions/{id}/end", needs: db.OwnAccount, do: (*visit).endSession},
+		{pattern: "POST /account/sessions/end-others", needs: db.OwnAccount, do: (*visit).endOtherSessions},
+		{pattern: "POST /account/signout-everywhere", needs: db.OwnAccount, do: (*visit).signOutEverywhere},
 	}
 }
 
 // keyPages are about the organisation's API keys.
 func keyPages() []page {
 	return []page{
-		{pattern: "GET /keys", least: db.Admin, do: (*visit).keys},
-		{pattern: "GET /keys/new", least: db.Admin, proof: freshProof, do: (*visit).newKey},
-		{pattern: "POST /keys/new", least: db.Admin, proof: freshProof, do: (*visit).mintKey},
-		{pattern: "GET /keys/made", least: db.Admin, do: (*visit).madeKey},
-		{pattern: "GET /keys/{id}", least: db.Admin, do: (*visit).key},
-		{pattern: "POST /keys/{id}/rotate", least: db.Admin, proof: freshProof, do: (*visit).rotateKey},
-		{pattern: "POST /keys/{id}/revoke", least: db.Admin, proof: freshProof, do: (*visit).revokeKey},
+		{pattern: "GET /keys", needs: db.ReadOversight, do: (*visit).keys},
+		{pattern: "GET /keys/new", needs: db.Administer, proof: freshProof, do: (*visit).newKey},
+		{pattern: "POST /keys/new", needs: db.Administer, proof: freshProof, do: (*visit).mintKey},
+		{pattern: "GET /keys/made", needs: db.Administer, do: (*visit).madeKey},
+		{pattern: "GET /keys/{id}", needs: db.ReadOversight, do: (*visit).key},
+		{pattern: "POST /keys/{id}/rotate", needs: db.Administer, proof: freshProof, do: (*visit).rotateKey},
+		{pattern: "POST /keys/{id}/revoke", needs: db.Administer, proof: freshProof, do: (*visit).revokeKey},
 	}
 }
 
 // webhookPages are about webhook subscriptions and what is sent to them.
 func webhookPages() []page {
 	return []page{
-		{pattern: "GET /webhooks", least: db.Admin, do: (*visit).webhooks},
-		{pattern: "GET /webhooks/new", least: db.Admin, proof: freshProof, do: (*visit).newWebhook},
-		{pattern: "POST /webhooks/new", least: db.Admin, proof: freshProof, do: (*visit).createWebhook},
-		{pattern: "GET /webhooks/secret", least: db.Admin, do: (*visit).webhookSecret},
-		{pattern: "GET /webhooks/deadletters", least: db.Admin, do: (*visit).deadLetters},
-		{pattern: "POST /webhooks/deadletters/replay", least: db.Admin, do: (*visit).replayLetters},
-		{pattern: "POST /webhooks/deadletters/replay-all", least: db.Admin, do: (*visit).replayAllLetters},
-		{pattern: "POST /webhooks/deadletters/discard", least: db.Admin, do: (*visit).discardLetters},
-		{pattern: "GET /webhooks/{id}", least: db.Admin, do: (*visit).webhook},
-		{pattern: "GET /webhooks/{id}/change", least: db.Admin, proof: freshProof, do: (*visit).editWebhook},
-		{pattern: "POST /webhooks/{id}/change", least: db.Admin, proof: freshProof, do: (*visit).changeWebhook},
-		{pattern: "POST /webhooks/{id}/pause", least: db.Admin, do: (*visit).pause},
-		{pattern: "POST /webhooks/{id}/resume", least: db.Admin, do: (*visit).resume},
-		{pattern: "POST /webhooks/{id}/test", least: db.Admin, do: (*visit).testWebhook},
-		{pattern: "POST /webhooks/{id}/rotate-secret", least: db.Admin, proof: freshProof, do: (*visit).rotateSecret},
-		{pattern: "POST /webhooks/{id}/delete", least: db.Admin, do: (*visit).deleteWebhook},
-		{pattern: "GET /webhooks/{id}/deliveries/{number}", least: db.Admin, do: (*visit).delivery},
+		{pattern: "GET /webhooks", needs: db.ReadOversight, do: (*visit).webhooks},
+		{pattern: "GET /webhooks/new", needs: db.Administer, proof: freshProof, do: (*visit).newWebhook},
+		{pattern: "POST /webhooks/new", needs: db.Administer, proof: freshProof, do: (*visit).createWebhook},
+		{pattern: "GET /webhooks/secret", needs: db.Administer, do: (*visit).webhookSecret},
+		{pattern: "GET /webhooks/deadletters", needs: db.ReadOversight, do: (*visit).deadLetters},
+		{pattern: "POST /webhooks/deadletters/replay", needs: db.Administer, do: (*visit).replayLetters},
+		{pattern: "POST /webhooks/deadletters/replay-all", needs: db.Administer, do: (*visit).replayAllLetters},
+		{pattern: "POST /webhooks/deadletters/discard", needs: db.Administer, do: (*visit).discardLetters},
+		{pattern: "GET /webhooks/{id}", needs: db.ReadOversight, do: (*visit).webhook},
+		{pattern: "GET /webhooks/{id}/change", needs: db.Administer, proof: freshProof, do: (*visit).editWebhook},
+		{pattern: "POST /webhooks/{id}/change", needs: db.Administer, proof: freshProof, do: (*visit).changeWebhook},
+		{pattern: "POST /webhooks/{id}/pause", needs: db.Administer, do: (*visit).pause},
+		{pattern: "POST /webhooks/{id}/resume", needs: db.Administer, do: (*visit).resume},
+		{pattern: "POST /webhooks/{id}/test", needs: db.Administer, do: (*visit).testWebhook},
+		{pattern: "POST /webhooks/{id}/rotate-secret", needs: db.Administer, proof: freshProof, do: (*visit).rotateSecret},
+		{pattern: "POST /webhooks/{id}/delete", needs: db.Administer, do: (*visit).deleteWebhook},
+		{pattern: "GET /webhooks/{id}/deliveries/{number}", needs: db.ReadOversight, do: (*visit).delivery},
 	}
 }
 
 // auditPages are about the audit log.
 func auditPages() []page {
 	return []page{
-		{pattern: "GET /audit", least: db.Admin, do: (*visit).audit},
-		{pattern: "GET /audit/verify", least: db.Admin, do: (*visit).auditCheck},
-		{pattern: "POST /audit/verify", least: db.Admin, do: (*visit).verifyAudit},
+		{pattern: "GET /audit", needs: db.ReadOversight, do: (*visit).audit},
+		{pattern: "GET /audit/verify", needs: db.ReadOversight, do: (*visit).auditCheck},
+		{pattern: "POST /audit/verify", needs: db.ReadOversight, do: (*visit).verifyAudit},
 	}
 }
 
 // settingsPages are about organisations.
 func settingsPages() []page {
 	return []page{
-		{pattern: "GET /settings", least: db.Admin, do: (*visit).settings},
-		{pattern: "POST /settings", least: db.Admin, proof: freshProof, do: (*visit).changeSettings},
-		{pattern: "POST /settings/organisations", least: db.Admin, proof: freshProof, do: (*visit).createOrganisation},
+		{pattern: "GET /settings", needs: db.ReadOversight, do: (*visit).settings},
+		{pattern: "POST /settings", needs: db.Administer, proof: freshProof, do: (*visit).changeSettings},
+		{pattern: "POST /settings/organisations", needs: db.Administer, proof: freshProof, do: (*visit).createOrganisation},
 	}
 }
 
 // userPages are about who may sign in.
 func userPages() []page {
 	return []page{
-		{pattern: "GET /users", least: db.Admin, do: (*visit).users},
-		{pattern: "GET /users/new", least: db.Admin, proof: freshProof, do: (*visit).newUser},
-		{pattern: "POST /users/new", least: db.Admin, proof: freshProof, do: (*visit).createUser},
-		{pattern: "GET /users/{id}", least: db.Admin, proof: freshProof, do: (*visit).user},
-		{pattern: "POST /users/{id}/role", least: db.Admin, proof: freshProof, do: (*visit).changeRole},
-		{pattern: "POST /users/{id}/password", least: db.Admin, proof: freshProof, do: (*visit).resetPassword},
-		{pattern: "POST /users/{id}/second-factor/remove", least: db.Admin, proof: freshProof, do: (*visit).resetSecondFactor},
-		{pattern: "POST /users/{id}/signout", least: db.Admin, proof: freshProof, do: (*visit).signOutUser},
-		{pattern: "POST /users/{id}/remove", least: db.Admin, proof: freshProof, do: (*visit).removeUser},
+		{pattern: "GET /users", needs: db.ReadOversight, do: (*visit).users},
+		{pattern: "GET /users/new", needs: db.Administer, proof: freshProof, do: (*visit).newUser},
+		{pattern: "POST /users/new", needs: db.Administer, proof: freshProof, do: (*visit).createUser},
+		{pattern: "GET /users/{id}", needs: db.ReadOversight, proof: freshProof, do: (*visit).user},
+		{pattern: "POST /users/{id}/role", needs: db.Administer, proof: freshProof, do: (*visit).changeRole},
+		{pattern: "POST /users/{id}/password", needs: db.Administer, proof: freshProof, do: (*visit).resetPassword},
+		{pattern: "POST /users/{id}/second-factor/remove", needs: db.Administer, proof: freshProof, do: (*visit).resetSecondFactor},
+		{pattern: "POST /users/{id}/signout", needs: db.Administer, proof: freshProof, do: (*visit).signOutUser},
+		{pattern: "POST /users/{id}/remove", needs: db.Administer, proof: freshProof, do: (*visit).removeUser},
 	}
 }
 
 // statusPages are about the service itself.
 func statusPages() []page {
-	return []page{{pattern: "GET /status", least: db.Admin, do: (*visit).status}}
+	return []page{{pattern: "GET /status", needs: db.ReadOversight, do: (*visit).status}}
 }
 
 // staticPath is below what the files that pages need are.
@@ -157,15 +162,15 @@ const staticPath = "/static/"
 
 // mount makes the table of routes.
 func (s *Site) mount() {
-	s.routes, s.reach = http.NewServeMux(), map[string]db.Role{}
+	s.routes, s.reach = http.NewServeMux(), map[string]db.Permission{}
 	for _, p := range pages() {
 		s.routes.Handle(p.pattern, s.answer(&p))
 		if path, ok := strings.CutPrefix(p.pattern, "GET "); ok {
-			s.reach[strings.TrimSuffix(path, "{$}")] = p.least
+			s.reach[strings.TrimSuffix(path, "{$}")] = p.needs
 		}
 	}
 	s.routes.Handle("GET "+staticPath, http.HandlerFunc(s.serveStatic))
-	s.routes.Handle("/", s.answer(&page{least: nobody, do: (*visit).nowhere}))
+	s.routes.Handle("/", s.answer(&page{needs: nobody, do: (*visit).nowhere}))
 }
 
 // ServeHTTP answers a request. The redirects of the routes themselves, as from

@@ -171,6 +171,10 @@ func prepare(users, records bool) (made prepared, err error) {
 func addUsers(ctx context.Context, store *db.DB) (map[db.Role]string, error) {
 	tokens := map[db.Role]string{}
 	by := db.By{Actor: "system"}
+	subsidiary, err := store.CreateOrganisation(ctx, by, "subsidiary", db.Business)
+	if err != nil {
+		return nil, err
+	}
 	for _, role := range db.Roles() {
 		if _, err := store.CreateUser(ctx, by, string(role), role, password); err != nil {
 			return nil, err
@@ -180,9 +184,11 @@ func addUsers(ctx context.Context, store *db.DB) (map[db.Role]string, error) {
 			return nil, err
 		}
 		tokens[role] = token
+		if _, err := store.AddMember(ctx, db.By{Org: subsidiary.Org, Actor: "system"}, string(role), role); err != nil {
+			return nil, err
+		}
 	}
-	_, err := store.CreateOrganisation(ctx, by, "subsidiary", db.Business)
-	return tokens, err
+	return tokens, nil
 }
 
 func addRecords(ctx context.Context, store *db.DB) error {

@@ -16,12 +16,13 @@ type settingsData struct {
 	Organisations Table
 	Pager         Pager
 	Add           *Form
+	MayChange     bool
 }
 
 // organisationsOnPage bounds a page of the list of organisations.
 const organisationsOnPage = 100
 
-// settings shows the organisation, its plan and the other organisations.
+// settings shows the organisation, its plan and the user's other organisations.
 func (v *visit) settings() error {
 	data, err := v.settingsData()
 	if err != nil {
@@ -31,20 +32,20 @@ func (v *visit) settings() error {
 }
 
 func (v *visit) settingsData() (*settingsData, error) {
-	all, err := v.Store.Organisations(v.r.Context())
+	all, err := v.Store.OrganisationsOf(v.r.Context(), v.session.User.ID)
 	if err != nil {
 		return nil, err
 	}
 	org := v.session.Organisation
 	data := &settingsData{
-		Organisation: org, Plans: planTable(org.Plan), Form: planForm(org), Add: organisationForm(), Closed: closed(org),
+		Organisation: org, Plans: planTable(org.Plan), Form: planForm(org), Add: organisationForm(), Closed: closed(org), MayChange: v.may(db.Administer),
 		Facts: []Fact{
 			{Label: "Plan", Value: words(org.Plan)},
 			{Label: "Subscription", Kind: Badge, Value: org.Subscription},
 			{Label: "Added", Kind: Time, Value: org.CreatedAt},
 			{Label: "Id", Kind: Code, Value: org.ID},
 		},
-		Organisations: Table{Caption: "Organisations of the file", Columns: []Column{
+		Organisations: Table{Caption: "Your organisations", Columns: []Column{
 			{Label: "Name"}, {Label: "Plan"}, {Label: "Subscription", Kind: Badge}, {Label: "Added", Kind: Time},
 		}},
 	}
@@ -146,7 +147,7 @@ func (v *visit) createOrganisation() error {
 	if err != nil {
 		return v.refuseSettings(err, func(data *settingsData) *Form { return data.Add })
 	}
-	v.flash("The organisation " + made.Name + " has been added. Choose it above to work on it.")
+	v.flash("The organisation " + made.Name + " has been added, with you as its admin. Choose it above to work on it.")
 	v.redirect("/settings")
 	return nil
 }

@@ -46,7 +46,7 @@ func TestNewOrganisation(t *testing.T) {
 	g.wants(add("default", "business"), 422, "f-new-name-error", "exists already", `value="default"`)
 	g.wants(add("Nordic", "gold"), 422, "f-new-plan-error")
 	g.wants(add(strings.Repeat("x", 201), "business"), 422, "f-new-name-error")
-	g.wants(g.leads(add("Nordic", "professional"), "/settings"), 200, "The organisation Nordic has been added.", `name="name" value="Nordic"`)
+	g.wants(g.leads(add("Nordic", "professional"), "/settings"), 200, "The organisation Nordic has been added, with you as its admin.", `name="name" value="Nordic"`)
 	g.wants(g.leads(g.post("/organisation", "name", "Nordic", "next", "/settings"), "/settings"), 200, `<h2 id="organisation">Nordic</h2>`, "Professional (yours)")
 	g.wants(g.get("/"), 200, "There is nothing to show yet")
 	r := g.leads(add(hostile, "enterprise"), "/settings")

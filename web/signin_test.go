@@ -31,7 +31,7 @@ func TestFirstAdmin(t *testing.T) {
 		t.Fatalf("a refused form made a user: %v", err)
 	}
 	g.wants(g.leads(fill("ada", password, password), "/"), 200, "Overview", "ada")
-	if user, err := s.store.UserByName(t.Context(), "ada"); err != nil || user.Role != db.Admin {
+	if user, err := s.store.UserByName(t.Context(), 0, "ada"); err != nil || user.Role != db.Admin {
 		t.Errorf("%v, %v", user, err)
 	}
 	// the link has done its work
@@ -195,7 +195,7 @@ func TestSessionEnds(t *testing.T) {
 	other.wants(other.get("/"), 303)
 	g = s.as(db.Viewer)
 	g.wants(g.get("/"), 200)
-	if err := s.store.RemoveUser(t.Context(), db.By{Actor: "system"}, s.user("viewer").ID); err != nil {
+	if err := s.store.RemoveAccount(t.Context(), db.By{Actor: "system"}, s.user("viewer").ID); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/"), 303)

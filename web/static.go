@@ -81,7 +81,7 @@ func (s *Site) serveStatic(w http.ResponseWriter, r *http.Request) {
 	}
 	file, ok := s.static[r.URL.Path]
 	if !ok {
-		s.answer(&page{least: nobody, do: (*visit).nowhere}).ServeHTTP(w, r)
+		s.answer(&page{needs: nobody, do: (*visit).nowhere}).ServeHTTP(w, r)
 		return
 	}
 	h := w.Header()

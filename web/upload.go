@@ -100,14 +100,21 @@ func (v *visit) upload(field string, most int) (values map[string]string, files 
 	}
 }
 
-// remains refuses who may no longer do what the upload is for: a large one can
-// take so long that the session has ended or the role has changed meanwhile.
+// remains refuses an upload whose user may no longer make it. A large one can
+// take so long that the session ends, the role changes or the session goes on
+// with another organisation before its end.
 func (v *visit) remains() error {
 	session, err := v.Store.Session(v.r.Context(), v.cookie(sessionCookie))
-	if err == nil && !session.User.Role.Includes(v.page.least) {
+	switch {
+	case err != nil:
+		return err
+	case session.Organisation.Org != v.session.Organisation.Org:
+		return &problem{http.StatusConflict, titles[http.StatusConflict], "This session works on another organisation now. Nothing was stored. Switch back and upload the file again."}
+	case !session.User.Role.May(v.page.needs):
+		v.session.User.Role = session.User.Role // the page of the refusal has the links of that
 		return v.refusedRole(session.User.Role)
 	}
-	return err
+	return nil
 }
 
 func (v *visit) spool(part *multipart.Part) (uploaded, error) {

@@ -97,7 +97,7 @@ func TestUploadOutlivesNobody(t *testing.T) {
 		change func(*scene, db.User) error
 		status int
 	}{
-		"removed":    {func(s *scene, u db.User) error { return s.store.RemoveUser(s.t.Context(), s.by(), u.ID) }, 303},
+		"removed":    {func(s *scene, u db.User) error { return s.store.RemoveAccount(s.t.Context(), s.by(), u.ID) }, 303},
 		"signed out": {func(s *scene, u db.User) error { return s.store.SignOutEverywhere(s.t.Context(), s.by(), u.ID) }, 303},
 		"another one": {func(s *scene, u db.User) error {
 			return s.store.SetPassword(s.t.Context(), s.by(), u.ID, "another horse entirely")

@@ -1,6 +1,7 @@
 package web
 
 import (
+	"cmp"
 	"net/http"
 	"slices"
 
@@ -9,20 +10,22 @@ import (
 
 // usersData is what the list of users shows.
 type usersData struct {
-	Table Table
-	Pager Pager
+	Organisation string
+	MayChange    bool
+	Table        Table
+	Pager        Pager
 }
 
 // usersOnPage bounds a page of the list of users.
 const usersOnPage = 100
 
-// users lists all who may sign in.
+// users lists the members of the organisation.
 func (v *visit) users() error {
-	all, err := v.Store.Users(v.r.Context())
+	all, err := v.Store.Users(v.r.Context(), v.session.Organisation.Org)
 	if err != nil {
 		return err
 	}
-	data := usersData{Table: Table{Caption: "Users", Columns: []Column{
+	data := usersData{Organisation: v.session.Organisation.Name, MayChange: v.may(db.Administer), Table: Table{Caption: "Users", Columns: []Column{
 		{Label: "Name"}, {Label: "Role", Kind: Badge}, {Label: "Second factor", Kind: Badge}, {Label: "Last sign-in", Kind: Time}, {Label: "Added", Kind: Time},
 	}}}
 	all, data.Pager = cut(all, usersOnPage, v.r.URL.Query().Get("page"), func(page int) string { return query("/users", "page", page) })
@@ -44,19 +47,21 @@ func factorState(u db.User) string {
 type newUserData struct{ Form *Form }
 
 func newUserForm() *Form {
-	password := passwordField("password", "First password")
-	password.Hint = passwordLength + "Tell the user in a safe way; it can be changed under Account."
+	password, again := passwordField("password", "First password"), repeatField("password")
+	password.Hint = passwordLength + "Give it to the user in a safe way. The user can change it under Account. " +
+		"Leave both fields empty for a user of another organisation: that user keeps its password."
+	password.Required, again.Required = false, false
 	return &Form{Action: "/users/new", Submit: "Add the user", Cancel: "/users", Fields: []*Field{
 		{Name: "name", Label: "Name", Hint: "The user signs in with it; an e-mail address will do.", Required: true, MaxLength: 200, Autofocus: true},
 		roleField(""),
-		password, repeatField("password"),
+		password, again,
 	}}
 }
 
 func roleField(role db.Role) *Field {
 	return &Field{
 		Name: "role", Label: "Role", Type: "select", Value: string(role), Options: options(db.Roles()...), Required: true,
-		Hint: "Viewers look. Editors change records, too. Admins do everything: keys, webhooks, users and settings.",
+		Hint: "Viewers read records. Editors also change them. Auditors read everything, with the audit log, and change nothing. Admins also change keys, webhooks, users and settings.",
 	}
 }
 
@@ -65,34 +70,46 @@ func (v *visit) newUser() error {
 	return v.render("user-new", "Add a user", newUserData{newUserForm()})
 }
 
-// createUser adds a user.
+// createUser adds a user: a new one with a password, or without one a user of
+// another organisation.
 func (v *visit) createUser() error {
+	name, role, plain := v.value("name"), db.Role(v.value("role")), v.secret("password")
+	added, said := db.User{}, " has been added and can sign in now."
 	err := v.repeated("password")
-	var made db.User
-	if err == nil {
-		made, err = v.Store.CreateUser(v.r.Context(), v.by(), v.value("name"), db.Role(v.value("role")), v.secret("password"))
+	switch {
+	case err != nil:
+	case plain != "":
+		added, err = v.Store.CreateUser(v.r.Context(), v.by(), name, role, plain)
+	default:
+		said = " has been added and signs in with its own password."
+		if added, err = v.Store.AddMember(v.r.Context(), v.by(), name, role); db.Is(err, db.NotFound) {
+			added, err = v.Store.CreateUser(v.r.Context(), v.by(), name, role, "") // which says what is missing
+		}
 	}
 	if err != nil {
 		form := newUserForm()
 		return v.again(form, err, "user-new", "Add a user", newUserData{form})
 	}
-	v.flash("The user " + made.Name + " has been added and can sign in now.")
+	v.flash("The user " + added.Name + said)
 	v.redirect("/users")
 	return nil
 }
 
 // userData is what a user's page shows.
 type userData struct {
-	User     db.User
-	Own      bool // it is the user who looks
-	Fault    string
-	Facts    []Fact
-	Role     *Form
-	Password *Form
-	Factor   *Action // nil where no second factor is on
-	SignOut  Action
-	Remove   Action
-	Sessions Table
+	User         db.User
+	Organisation string
+	Own          bool // it is the user who looks
+	MayChange    bool // the user who looks may change the membership
+	Managed      bool // and the account
+	Fault        string
+	Facts        []Fact
+	Role         *Form
+	Password     *Form
+	Factor       *Action // nil where no second factor is on
+	SignOut      Action
+	Remove       Action
+	Sessions     Table
 }
 
 // user shows a user and what can be done about it.
@@ -105,7 +122,8 @@ func (v *visit) user() error {
 }
 
 func (v *visit) userData() (*userData, error) {
-	all, err := v.Store.Users(v.r.Context())
+	org := v.session.Organisation
+	all, err := v.Store.Users(v.r.Context(), org.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -116,7 +134,7 @@ func (v *visit) userData() (*userData, error) {
 	u := all[at]
 	about := "the user " + u.Name
 	data := &userData{
-		User: u, Own: u.ID == v.session.User.ID,
+		User: u, Organisation: org.Name, Own: u.ID == v.session.User.ID, MayChange: v.may(db.Administer),
 		Facts: []Fact{
 			{Label: "Role", Kind: Badge, Value: u.Role},
 			{Label: "Second factor", Kind: Badge, Value: factorState(u)},
@@ -135,13 +153,18 @@ func (v *visit) userData() (*userData, error) {
 		},
 		Remove: Action{
 			Label: "Remove", Path: pathOf("users", u.ID, "remove"), Post: true, Danger: true, About: about,
-			Ask: u.Name + " can no longer sign in, and is signed out everywhere. The audit log keeps what was done.",
+			Ask: u.Name + " is no longer a member of " + org.Name + ". A user who is a member of no other organisation can no longer sign in. The audit log keeps what was done.",
 		},
 	}
+	if data.Managed, err = v.Store.ManagesAccount(v.r.Context(), v.by(), u.ID); err != nil {
+		return nil, err
+	}
+	data.Managed = data.MayChange && (data.Managed || data.Own)
 	sessions, err := v.Store.SessionsOf(v.r.Context(), u.ID)
 	if err != nil {
 		return nil, err
 	}
+	sessions = slices.DeleteFunc(sessions, func(s db.Session) bool { return s.Organisation.Org != org.Org })
 	data.Sessions = v.sessionTable(sessions, false)
 	if u.SecondFactor {
 		data.Factor = &Action{
@@ -170,7 +193,7 @@ func (v *visit) changeRole() error {
 		return v.again(data.Role, err, "user-page", data.User.Name, data)
 	}
 	said := data.User.Name + " is " + article(string(role)) + " now."
-	if data.Own && !role.Includes(db.Admin) { // this page is closed to the user from now on
+	if data.Own && !role.May(db.Administer) { // this page is closed to the user from now on
 		v.flash(said)
 		v.redirect("/")
 		return nil
@@ -187,11 +210,23 @@ func (d *userData) notOwn() error {
 	return nil
 }
 
+// shared refuses a change of an account that also belongs to an organisation of
+// which the user who looks is not an admin.
+func (d *userData) shared() error {
+	if !d.Managed {
+		return &problem{
+			http.StatusConflict, "This user also belongs to another organisation",
+			"Only an admin of all of them can change the password and the second factor or end the sessions. The operator of the service can do it with `govsvc users`.",
+		}
+	}
+	return nil
+}
+
 // resetPassword gives a user another password.
 func (v *visit) resetPassword() error {
 	data, err := v.userData()
 	if err == nil {
-		err = data.notOwn()
+		err = cmp.Or(data.notOwn(), data.shared())
 	}
 	if err != nil {
 		return err
@@ -209,7 +244,7 @@ func (v *visit) resetPassword() error {
 func (v *visit) resetSecondFactor() error {
 	data, err := v.userData()
 	if err == nil {
-		err = data.notOwn()
+		err = cmp.Or(data.notOwn(), data.shared())
 	}
 	if err == nil {
 		err = v.Store.RemoveSecondFactor(v.r.Context(), v.by(), data.User.ID)
@@ -224,6 +259,9 @@ func (v *visit) resetSecondFactor() error {
 func (v *visit) signOutUser() error {
 	data, err := v.userData()
 	if err == nil {
+		err = data.shared()
+	}
+	if err == nil {
 		err = v.Store.SignOutEverywhere(v.r.Context(), v.by(), data.User.ID)
 	}
 	switch {
@@ -235,19 +273,25 @@ func (v *visit) signOutUser() error {
 	return v.changed(data.User, data.User.Name+" has been signed out everywhere.")
 }
 
-// removeUser removes a user, unless it is the last admin.
+// removeUser ends a user's membership, unless it is the last admin.
 func (v *visit) removeUser() error {
 	data, err := v.userData()
 	if err != nil {
 		return err
 	}
-	err = v.Store.RemoveUser(v.r.Context(), v.by(), data.User.ID)
+	left, err := v.Store.OrganisationsOf(v.r.Context(), data.User.ID)
+	if err == nil {
+		err = v.Store.RemoveUser(v.r.Context(), v.by(), data.User.ID)
+	}
 	switch {
 	case db.Is(err, db.Conflict):
 		data.Fault = message(err)
 		return v.renderStatus(http.StatusConflict, "user-page", data.User.Name, data)
 	case err != nil:
 		return err
+	case data.Own && len(left) > 1: // the next page says so
+		v.redirect("/")
+		return nil
 	case data.Own:
 		return v.out("Your account has been removed.")
 	}

@@ -49,7 +49,7 @@ func TestUsers(t *testing.T) {
 	grace.wants(grace.get("/"), 303)
 	grace.wants(grace.post("/signin", "name", "grace", "password", second), 422)
 	g.wants(g.get(at), 404)
-	for _, action := range []string{"user.created", "user.updated", "user.password_changed", "user.signed_out", "user.removed"} {
+	for _, action := range []string{"user.created", "user.role_changed", "user.password_changed", "user.signed_out", "user.removed"} {
 		if !s.audited(action, db.Admin) {
 			t.Errorf("the audit log does not tell of %s", action)
 		}
@@ -86,6 +86,11 @@ func TestOwnUser(t *testing.T) {
 	g.leads(g.post("/users/"+s.user("editor").ID+"/role", "role", "admin"), "/users/"+s.user("editor").ID)
 	g.wants(g.leads(g.post(at+"/signout"), "/signin"), 200, "You have signed out everywhere.")
 	g.leads(g.post("/signin", "name", "admin", "password", password), "/")
+	r := g.post(at + "/remove") // the membership of the subsidiary remains
+	g.wants(g.get("/"), 403, "You are no longer a member of this organisation", `value="subsidiary"`, "!/account")
+	wantRedirect(t, "removing oneself", r, "/")
+	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
+	g.leads(g.post("/users/"+s.user("editor").ID+"/role", "role", "admin"), "/users/"+s.user("editor").ID)
 	g.wants(g.leads(g.post(at+"/remove"), "/signin"), 200, "Your account has been removed.")
 	g.wants(g.get("/"), 303)
 }

@@ -131,8 +131,9 @@ func (v *visit) recognise() error {
 // signedIn tells whether somebody has signed in.
 func (v *visit) signedIn() bool { return v.session.User.ID != "" }
 
-// may tells whether the user has a role, or one that includes it.
-func (v *visit) may(role db.Role) bool { return v.signedIn() && v.session.User.Role.Includes(role) }
+// may reports whether the user's role in the session's organisation has a
+// permission.
+func (v *visit) may(p db.Permission) bool { return v.signedIn() && v.session.User.Role.May(p) }
 
 // by is the user as the audit log knows it.
 func (v *visit) by() db.By { return v.session.By() }
@@ -147,7 +148,7 @@ func (v *visit) admit() (bool, error) {
 		})
 	}
 	switch {
-	case v.page.least == nobody || v.may(v.page.least):
+	case v.page.needs == nobody || v.signedIn() && (v.page.needs == signedIn || v.may(v.page.needs)):
 		return true, nil
 	case !v.signedIn():
 		v.redirect(v.signInPath())
@@ -156,11 +157,30 @@ func (v *visit) admit() (bool, error) {
 	return false, v.refusedRole(v.session.User.Role)
 }
 
+// refusedRole refuses a page that the role has no permission for, and every page
+// to a user who is no longer a member of the session's organisation.
 func (v *visit) refusedRole(role db.Role) error {
+	if role == "" {
+		return v.refused("membership", &problem{
+			http.StatusForbidden, "You are no longer a member of this organisation",
+			"Choose another organisation above, if you belong to one. An admin of " + v.session.Organisation.Name + " can add you again.",
+		})
+	}
 	return v.refused("role", &problem{
 		http.StatusForbidden, "Your role does not include this",
-		"This takes the role " + string(v.page.least) + "; yours is " + string(role) + ". An admin can change it under Users.",
+		"Only " + rolesWith(v.page.needs) + " can do this. Your role is " + string(role) + ". An admin can change it under Users.",
 	})
+}
+
+// rolesWith names the roles that have a permission, as "admins and editors".
+func rolesWith(p db.Permission) string {
+	var names []string
+	for _, role := range db.Roles() {
+		if role.May(p) {
+			names = append(names, string(role)+"s")
+		}
+	}
+	return strings.Join(names, " and ")
 }
 
 // refused tells the audit log of a refusal and returns it. What nobody knows

@@ -51,8 +51,8 @@ type Config struct {
 type Site struct {
 	Config
 	routes    *http.ServeMux
-	reach     map[string]db.Role    // path of each page → the role that it takes
-	families  map[string]api.Family // by object
+	reach     map[string]db.Permission // path of each page → what it needs
+	families  map[string]api.Family    // by object
 	templates *template.Template
 	static    map[string]*asset // by path
 	assets    map[string]string // name → path

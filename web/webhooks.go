@@ -41,6 +41,7 @@ type webhooksData struct {
 	Pager         Pager
 	Dead          int // letters, of all subscriptions
 	Empty         Empty
+	MayChange     bool
 }
 
 // webhooks lists the organisation's subscriptions, newest first.
@@ -49,10 +50,13 @@ func (v *visit) webhooks() error {
 	if err != nil {
 		return err
 	}
-	data := webhooksData{Empty: Empty{
+	data := webhooksData{MayChange: v.may(db.Administer), Empty: Empty{
 		"No webhooks yet", "A webhook tells a program of yours at once what has changed here: a new risk, another verdict, a filed evidence pack.",
-		&Action{Label: "Add a webhook", Path: "/webhooks/new"},
+		nil,
 	}}
+	if data.MayChange {
+		data.Empty.Action = &Action{Label: "Add a webhook", Path: "/webhooks/new"}
+	}
 	for _, s := range all {
 		data.Dead += s.Dead
 	}
@@ -116,6 +120,7 @@ type webhookData struct {
 	Deliveries   Table
 	Pager        Pager
 	Newest       string // path of the first page, where this is another
+	MayChange    bool
 }
 
 // webhook shows one subscription with its deliveries.
@@ -133,7 +138,7 @@ func (v *visit) webhookData() (*webhookData, error) {
 		return nil, err
 	}
 	data := &webhookData{
-		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID),
+		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID), MayChange: v.may(db.Administer),
 		Pause: Action{Label: "Pause", Path: pathOf("webhooks", s.ID, "pause"), Post: true},
 		Test:  Action{Label: "Send a test", Path: pathOf("webhooks", s.ID, "test"), Post: true},
 		Delete: Action{

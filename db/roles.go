@@ -1,0 +1,51 @@
+package db
+
+import "slices"
+
+// Role says what a user may do in an organisation (contract, section 1).
+type Role string
+
+// The roles. Permissions says what each of them may do.
+const (
+	Admin   Role = "admin"
+	Editor  Role = "editor"
+	Auditor Role = "auditor"
+	Viewer  Role = "viewer"
+)
+
+// Roles lists the roles.
+func Roles() []Role { return []Role{Admin, Editor, Auditor, Viewer} }
+
+// Permission is one thing that a role may allow.
+type Permission string
+
+// The permissions.
+const (
+	// OwnAccount is to change the user's own password, second factor and sessions.
+	OwnAccount Permission = "own account"
+	// ReadRecords is to read records, their history and evidence packs.
+	ReadRecords Permission = "read records"
+	// WriteRecords is to add, change and import records and to file evidence packs.
+	WriteRecords Permission = "write records"
+	// ReadOversight is to read the audit log, keys, webhooks, users, settings and
+	// the status of the service. It includes no secret.
+	ReadOversight Permission = "read oversight"
+	// Administer is to change keys, webhooks, users and settings.
+	Administer Permission = "administer"
+)
+
+// Permissions lists the permissions.
+func Permissions() []Permission {
+	return []Permission{OwnAccount, ReadRecords, WriteRecords, ReadOversight, Administer}
+}
+
+// allowed says what each role may do.
+var allowed = map[Role][]Permission{
+	Admin:   {OwnAccount, ReadRecords, WriteRecords, ReadOversight, Administer},
+	Editor:  {OwnAccount, ReadRecords, WriteRecords},
+	Auditor: {OwnAccount, ReadRecords, ReadOversight},
+	Viewer:  {OwnAccount, ReadRecords},
+}
+
+// May reports whether the role has a permission. An unknown role has none.
+func (r Role) May(p Permission) bool { return slices.Contains(allowed[r], p) }

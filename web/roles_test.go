@@ -1,0 +1,223 @@
+package web_test
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/web"
+)
+
+// pagesOf lists the pages that only some roles may open, by path; "*" stands for
+// both methods. All other pages of signed-in users are for every role.
+var pagesOf = map[db.Permission][]string{
+	db.WriteRecords: {
+		"/evidence/new", "POST /evidence", "/import", "POST /import", "/import/{ticket}", "POST /import/{ticket}", "/import/templates/{file}",
+		"/incidents/{id}/notification", "POST /incidents/{id}/notification", "/kpis/{id}/checkins/new", "POST /kpis/{id}/checkins",
+		"/assessments/new", "POST /assessments", "/signals/new", "POST /signals", "/signals/{id}/edit", "POST /signals/{id}",
+		"/roadmap/milestones/new", "POST /roadmap/milestones", "/roadmap/milestones/{id}/edit", "POST /roadmap/milestones/{id}",
+		"/compliance/obligations/new", "POST /compliance/obligations", "/compliance/obligations/{id}/edit", "POST /compliance/obligations/{id}",
+		"/risks/new", "POST /risks", "/risks/{id}/edit", "POST /risks/{id}", "/incidents/new", "POST /incidents", "/incidents/{id}/edit", "POST /incidents/{id}",
+		"/vendors/inventory/new", "POST /vendors/inventory", "/vendors/inventory/{id}/edit", "POST /vendors/inventory/{id}",
+	},
+	db.ReadOversight: {
+		"/keys", "/keys/{id}", "/webhooks", "/webhooks/deadletters", "/webhooks/{id}", "/webhooks/{id}/deliveries/{number}",
+		"/audit", "/audit/verify", "POST /audit/verify", "/settings", "/users", "/users/{id}", "/status",
+	},
+	db.Administer: {
+		"/keys/new", "POST /keys/new", "/keys/made", "POST /keys/{id}/rotate", "POST /keys/{id}/revoke", "POST /docs/key",
+		"/webhooks/new", "POST /webhooks/new", "/webhooks/secret", "POST /webhooks/deadletters/replay", "POST /webhooks/deadletters/replay-all",
+		"POST /webhooks/deadletters/discard", "/webhooks/{id}/change", "POST /webhooks/{id}/change", "POST /webhooks/{id}/pause", "POST /webhooks/{id}/resume",
+		"POST /webhooks/{id}/test", "POST /webhooks/{id}/rotate-secret", "POST /webhooks/{id}/delete", "POST /settings", "POST /settings/organisations",
+		"/users/new", "POST /users/new", "POST /users/{id}/role", "POST /users/{id}/password", "POST /users/{id}/second-factor/remove",
+		"POST /users/{id}/signout", "POST /users/{id}/remove",
+	},
+}
+
+// mayOpen says whether a role opens a page, from pagesOf and the contract alone.
+func mayOpen(role db.Role, name string) bool {
+	open := map[db.Role][]db.Permission{
+		"admin": {db.WriteRecords, db.ReadOversight, db.Administer}, "editor": {db.WriteRecords}, "auditor": {db.ReadOversight},
+	}
+	for need, names := range pagesOf {
+		for _, one := range names {
+			if one != name {
+				continue
+			}
+			for _, may := range open[role] {
+				if may == need {
+					return true
+				}
+			}
+			return false
+		}
+	}
+	return role != ""
+}
+
+// pageName is the path of a route, with its method unless that is GET.
+func pageName(r web.Route) string {
+	if r.Method == "GET" {
+		return r.Path
+	}
+	return r.Method + " " + r.Path
+}
+
+// TestRoles_EveryPage asks for every page with each role, with no membership, and
+// with a session that works on an organisation in which its admin is a viewer.
+func TestRoles_EveryPage(t *testing.T) {
+	t.Parallel()
+	known := map[string]bool{}
+	for _, route := range web.Routes() {
+		known[pageName(route)] = true
+	}
+	for _, names := range pagesOf {
+		for _, name := range names {
+			if !known[name] {
+				t.Errorf("there is no page %s", name)
+			}
+		}
+	}
+	s := newScene(t)
+	for _, route := range web.Routes() {
+		name := pageName(route)
+		if route.Needs == "" || strings.HasPrefix(name, "POST /account/s") || name == "POST /signout" || name == "POST /users/{id}/signout" {
+			continue // open to all, or it ends the session that asks
+		}
+		for _, role := range db.Roles() {
+			r := s.as(role).ask(route)
+			if got, want := r.status != 403, mayOpen(role, name); got != want {
+				t.Errorf("%s, %s: status %d, want it open: %v", role, name, r.status, want)
+			}
+		}
+	}
+
+	// the admin becomes a viewer of the subsidiary, and works on it
+	s = newScene(t)
+	org, err := s.store.Organisation(t.Context(), "subsidiary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.SetUserRole(t.Context(), db.By{Org: org.Org, Actor: "system"}, s.user("admin").ID, db.Viewer); err != nil {
+		t.Fatal(err)
+	}
+	g := s.as(db.Admin)
+	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
+	s.everyPage("a viewer here, an admin elsewhere", g, func(name string) bool { return mayOpen("viewer", name) })
+
+	// the membership of the subsidiary ends, then the other one
+	if err := s.store.RemoveUser(t.Context(), db.By{Org: org.Org, Actor: "system"}, s.user("admin").ID); err != nil {
+		t.Fatal(err)
+	}
+	g.wants(g.get("/risks"), 403, "You are no longer a member of this organisation", `value="default"`)
+	s.everyPage("no member here", g, func(name string) bool { return name == "POST /organisation" })
+	s.endMemberships()
+	g.wants(g.get("/risks"), 403, "You are no longer a member of this organisation", `!value="default"`)
+	s.everyPage("no member at all", g, func(name string) bool { return name == "POST /organisation" })
+	g.wants(g.post("/organisation", "name", "default"), 404)
+	g.leads(g.post("/signout"), "/signin")
+	g.wants(g.post("/signin", "name", "admin", "password", password), 422, "not a member of an organisation")
+}
+
+// everyPage asks for every page with one session, and compares which are open.
+func (s *scene) everyPage(about string, g *guest, open func(name string) bool) {
+	s.t.Helper()
+	for _, route := range web.Routes() {
+		name := pageName(route)
+		if route.Needs == "" || strings.HasPrefix(name, "POST /account/s") || name == "POST /signout" {
+			continue
+		}
+		r := g.ask(route)
+		if got, want := r.status != 403, open(name); got != want {
+			s.t.Errorf("%s, %s: status %d, want it open: %v", about, name, r.status, want)
+		}
+	}
+}
+
+// endMemberships removes all memberships without the rules of the store.
+func (s *scene) endMemberships() {
+	s.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+s.path+"?_pragma=busy_timeout(10000)")
+	if err == nil {
+		_, err = file.ExecContext(context.Background(), "DELETE FROM memberships")
+	}
+	if err == nil {
+		err = file.Close()
+	}
+	if err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// TestRoles_Auditor checks that pages offer an auditor nothing that changes
+// anything, and that no page shows a link that it may not follow.
+func TestRoles_Auditor(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	admin, g := s.as(db.Admin), s.as(db.Auditor)
+	at := admin.leads(admin.post("/keys/new", "name", "reporting", "scope", "read:all", "kind", "live"), "/keys/made")
+	admin.wants(at, 200, "gds_live_")
+	keys, err := s.store.Keys(t.Context(), s.org().Org)
+	if err != nil || len(keys) != 1 {
+		t.Fatal(keys, err)
+	}
+	for _, path := range []string{
+		"/", "/audit", "/audit/verify", "/keys", "/keys/" + keys[0].ID, "/webhooks", "/webhooks/deadletters", "/settings",
+		"/users", "/users/" + s.user("editor").ID, "/evidence", "/status", "/risks", "/account",
+	} {
+		r := g.get(path)
+		g.wants(r, 200, "!/keys/new", "!/webhooks/new", "!/users/new", "!/import\"", "!/evidence/new", "!/rotate\"", "!/revoke\"",
+			"!/remove\" method", "!action=\"/settings", "!action=\"/users", "!action=\"/keys", "!action=\"/webhooks/deadletters/")
+	}
+	g.wants(g.leads(g.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact")
+}
+
+// TestUsers_OtherOrganisation adds a user of another organisation: it keeps its
+// password, and an admin of one organisation does not change its account.
+func TestUsers_OtherOrganisation(t *testing.T) {
+	t.Parallel()
+	s := newScene(t)
+	org, err := s.store.Organisation(t.Context(), "subsidiary")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.store.CreateUser(t.Context(), db.By{Org: org.Org, Actor: "system"}, "Grace", db.Admin, password); err != nil {
+		t.Fatal(err)
+	}
+	boss := s.guest() // an admin of default alone
+	if _, err := s.store.CreateUser(t.Context(), s.by(), "boss", db.Admin, password); err != nil {
+		t.Fatal(err)
+	}
+	boss.leads(boss.post("/signin", "name", "boss", "password", password), "/")
+	at := "/users/" + s.user("Grace").ID
+	boss.wants(boss.get("/users"), 200, "!>Grace</a>")
+	boss.wants(boss.get(at), 404)
+	boss.wants(boss.get("/settings"), 200, "!subsidiary")
+	for _, path := range []string{"/password", "/second-factor/remove", "/signout", "/role", "/remove"} {
+		boss.wants(boss.post(at+path, "password", password, "password-again", password, "role", "viewer"), 404)
+	}
+	add := func(name, plain string) reply {
+		return boss.post("/users/new", "name", name, "role", "auditor", "password", plain, "password-again", plain)
+	}
+	boss.wants(add("grace", "purple lamp seven rivers"), 422, "f-name-error", "exists already in another organisation")
+	boss.wants(add("nobody", ""), 422, "f-password-error")
+	boss.wants(boss.leads(add("grace", ""), "/users"), 200, "The user Grace has been added and signs in with its own password.")
+	boss.wants(boss.get(at), 200, "also belongs to another organisation", fmt.Sprintf(`action="%s/role"`, at), "!Set another password", "!"+at+"/signout")
+	for _, path := range []string{"/password", "/second-factor/remove", "/signout"} {
+		boss.wants(boss.post(at+path, "password", "purple lamp seven rivers", "password-again", "purple lamp seven rivers"), 409)
+	}
+	grace := s.guest()
+	grace.leads(grace.post("/signin", "name", "grace", "password", password), "/")
+	grace.wants(grace.get("/audit"), 200)
+	grace.wants(grace.get("/risks/new"), 403, "Only admins and editors can do this. Your role is auditor.")
+	boss.leads(boss.post(at+"/remove"), "/users")
+	grace.wants(grace.get("/audit"), 403, "You are no longer a member of this organisation")
+	grace.leads(grace.post("/organisation", "name", "subsidiary"), "/")
+	grace.wants(grace.get("/users"), 200)
+	if !strings.Contains(s.auditLog(), `"action":"user.added"`) {
+		t.Error("the audit log does not tell of user.added")
+	}
+}
