@@ -102,6 +102,8 @@ func newFinding(name, detail string, err error, older bool) finding {
 		return finding{name, true, statusWarning, oneLine(err.Error())}
 	case older && db.LacksSchema(err):
 		return finding{name, true, statusWarning, "not checked: this file is of an older version"}
+	case db.LacksSchema(err):
+		err = errors.New("not checked, because a table, a view or a column is missing: run `govsvc check --full`")
 	}
 	return finding{name, false, statusFailed, oneLine(err.Error())}
 }
@@ -173,6 +175,9 @@ func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, 
 	faults, err := store.Faults(ctx, o.full)
 	if err == nil && len(faults) == 0 && o.full {
 		faults, err = store.SearchFaults(ctx)
+		if db.LacksSchema(err) { // checkSchema reports it, unless the file is of an older version
+			err = nil
+		}
 	}
 	switch {
 	case err != nil:

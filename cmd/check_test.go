@@ -47,6 +47,8 @@ func TestCheck(t *testing.T) {
 		"a trigger":     {[]string{"DROP TRIGGER audit_events_never_go", "CREATE TRIGGER audit_events_never_go BEFORE DELETE ON audit_events BEGIN SELECT 1; END"}, []string{"--full"}, "schema", "trigger audit_events_never_go is not defined as in version "},
 		"no index":      {[]string{"DROP INDEX api_keys_by_org"}, []string{"--full"}, "schema", "index api_keys_by_org is missing"},
 		"no view":       {[]string{"DROP VIEW risk_records"}, []string{"--full"}, "schema", "view risk_records is missing"},
+		"no table":      {[]string{"DROP TABLE backups"}, nil, "last backup", "not checked, because a table, a view or a column is missing: run `govsvc check --full`"},
+		"no index text": {[]string{"DROP TABLE search_progress"}, []string{"--full"}, "schema", "table search_progress is missing"},
 		"a table more":  {[]string{"CREATE TABLE mine (a)"}, []string{"--full"}, "schema", "table mine is not expected"},
 		"a column more": {[]string{"ALTER TABLE secrets ADD COLUMN note TEXT"}, []string{"--full"}, "schema", "table secrets is not defined as in version"},
 		"Litestream":    {[]string{"CREATE TABLE _litestream_seq (id INTEGER)", "ANALYZE"}, []string{"--full"}, "", ""},
@@ -205,7 +207,7 @@ func TestCheck_OlderFile(t *testing.T) {
 	must(t, err)
 	c.file("govsvc.db", string(text))
 	o := c.run("check", "--full")
-	if o.status != 1 || strings.Contains(o.stdout, "no such") ||
+	if o.status != 1 || strings.Contains(o.stdout, "no such") || !strings.HasPrefix(o.stdout, "ok    integrity    the whole file is sound\n") ||
 		!strings.Contains(o.stdout, "FAIL  version      this file is of an older version (16; this program's is ") {
 		t.Errorf("%+v", o)
 	}

@@ -101,7 +101,7 @@ func (a *app) importCommand() *cobra.Command {
 	c.Flags().Var(recordType{&template}, "template", "print the header row of a CSV file of this type, and import nothing")
 	c.Flags().Var(recordType{&schema}, "schema", "print the JSON Schema of the records of this type, and import nothing")
 	c.Flags().BoolVar(&options.DryRun, "dry-run", false, "check everything and show the result, but write nothing")
-	c.Flags().StringVar(&options.Reason, "reason", "", "why the records change, in 20 to 1,000 characters; recorded with each change")
+	c.Flags().StringVar(&options.Reason, "reason", "", "why the records change, a `TEXT` of 20 to 1,000 characters; recorded with each change")
 	a.orgFlag(c)
 	a.jsonFlag(c)
 	return c

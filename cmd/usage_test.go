@@ -310,6 +310,9 @@ func TestHelp(t *testing.T) {
 			if flag != help && !strings.HasPrefix(help, flag) && strings.Count(flag, want) != named(name) {
 				t.Errorf("%q: --%s does not name its variable once: %s", path, name, flag)
 			}
+			if flag != help && strings.Fields(flag)[1] == "string" {
+				t.Errorf("%q: --%s does not name its value: %s", path, name, flag)
+			}
 		}
 		for _, name := range commands {
 			walk(append(path[:len(path):len(path)], name)...)

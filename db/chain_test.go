@@ -130,3 +130,34 @@ func TestSoundAfterRollbacks(t *testing.T) {
 		}
 	}
 }
+
+// TestSoundBesideRollbacks lets changes that fail share transactions with
+// changes that do not. The events of the latter form one sound chain.
+func TestSoundBesideRollbacks(t *testing.T) {
+	t.Parallel()
+	_, store, org := logged(t, 1)
+	var done sync.WaitGroup
+	for i := range 60 {
+		done.Go(func() {
+			refuse := i%3 > 0
+			err := store.Write(context.Background(), db.By{Org: org, Actor: "a"}, func(tx *db.Tx) error {
+				for n := range 3 {
+					if err := tx.Audit(db.AuditEvent{Action: fmt.Sprint(i, " ", n)}); err != nil {
+						return err
+					}
+				}
+				if refuse {
+					return errRefused
+				}
+				return nil
+			})
+			if refuse != errors.Is(err, errRefused) || !refuse && err != nil {
+				t.Error(i, err)
+			}
+		})
+	}
+	done.Wait()
+	if sound, broken, err := store.VerifyAudit(t.Context(), org); sound != 1+3*20 || broken != nil || err != nil {
+		t.Errorf("%d sound, broken %v, %v", sound, broken, err)
+	}
+}

@@ -12,6 +12,8 @@ type SignInAttempt struct {
 	Code     string // of the second factor, or a recovery code; empty at first
 	Address  string // the client's, for the throttle, the session and the audit log
 	Browser  string // its User-Agent header, for the session
+
+	RequestID string // of the request, for the audit log
 }
 
 // credentials are what is stored of a user to know it by.
@@ -110,7 +112,7 @@ func (d *DB) recognise(ctx context.Context, address, key, password string) (know
 // admit begins the session or says why not; the audit log is told either way,
 // also where the client has gone meanwhile.
 func (d *DB) admit(ctx context.Context, a SignInAttempt, known credentials, right bool, hash string) (s Session, refusal *Error, err error) {
-	by := By{Actor: known.id}
+	by := By{Actor: known.id, RequestID: a.RequestID}
 	if known.id == "" {
 		by.Actor = "system"
 	}

@@ -138,7 +138,7 @@ func (v *visit) packForm() (*Form, error) {
 	}
 	form.Fields = append(form.Fields, &Field{
 		Name: "attachments", Label: "Attachments", Type: "file", Multiple: true,
-		Hint: "Policies, minutes, reports: at most " + plural(maxPackFiles, "file", "files") + " of " + size(evidence.MaxAttachment) + " each and " + size(evidence.MaxAttached) + " together.",
+		Hint: "Policies, minutes, reports: at most " + plural(maxPackFiles, "file", "files") + " of " + megabytes(evidence.MaxAttachment) + " each and " + megabytes(evidence.MaxAttached) + " together.",
 	})
 	return form, nil
 }

@@ -108,7 +108,7 @@ func importForm() *Form {
 		},
 		{
 			Name: "file", Label: "File", Type: "file", Required: true, Accept: ".ndjson,.jsonl,.json,.csv,.tsv",
-			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", size(maxImport)),
+			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", megabytes(maxImport)),
 		},
 	}}
 }
@@ -148,7 +148,7 @@ func (v *visit) checkImport() error {
 	}()
 	var large *problem
 	if errors.As(err, &large) && large.status == http.StatusRequestEntityTooLarge {
-		large.advice = "A file of at most " + size(maxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
+		large.advice = "A file of at most " + megabytes(maxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
 	}
 	if err != nil {
 		return err

@@ -86,7 +86,8 @@ func TestImportBounds(t *testing.T) {
 	s := newScene(t, setting{data: noRecords})
 	g := s.as(db.Editor)
 	large := `{"object":"risk","risk_id":"R-1","description":"` + strings.Repeat("x", 64<<20+128<<10) + `"}`
-	g.wants(g.send("/import", file("large.json", large)), 413, "govsvc import")
+	g.wants(g.send("/import", file("large.json", large)), 413, "govsvc import", "at most 64\u00a0MB")
+	g.wants(g.get("/import"), 200, "at most 64\u00a0MB.")
 	var first string
 	for i := range 9 {
 		s.clock.advance(time.Second)
@@ -206,7 +207,7 @@ func TestEvidence(t *testing.T) {
 	g := s.as(db.Editor)
 	g.wants(g.get("/evidence"), 200, "No pack has been filed yet", `href="/evidence/new"`)
 	s.as(db.Viewer).wants(s.as(db.Viewer).get("/evidence"), 200, "!/evidence/new")
-	g.wants(g.get("/evidence/new"), 200, `<option value="gdpr"`, " multiple", `enctype="multipart/form-data"`)
+	g.wants(g.get("/evidence/new"), 200, `<option value="gdpr"`, "of 64\u00a0MB each and 256\u00a0MB together", " multiple", `enctype="multipart/form-data"`)
 
 	policy := []upload{{"attachments", "policy.txt", "Our policy."}, {"attachments", "minutes.txt", "The minutes."}}
 	g.wants(g.send("/evidence", policy, "title", "  ", "regime_id", "gdpr"), 422, `id="f-title-error"`, `<option value="gdpr" selected>`, "Choose the files again")

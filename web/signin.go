@@ -110,6 +110,7 @@ func (v *visit) codeRefused(err error) error {
 func (v *visit) letIn(given credentials, code string) error {
 	token, _, err := v.Store.SignIn(v.r.Context(), db.SignInAttempt{
 		Name: given.name, Password: given.password, Code: code, Address: v.ClientAddress(v.r), Browser: v.r.UserAgent(),
+		RequestID: v.requestID,
 	})
 	if err != nil {
 		return err

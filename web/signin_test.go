@@ -2,6 +2,7 @@ package web_test
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -38,6 +39,37 @@ func TestFirstAdmin(t *testing.T) {
 	g = s.guest()
 	g.wants(g.get(s.link), 410, "This link has done its work", "!<input")
 	g.wants(fill("eve", password, password), 410)
+}
+
+// TestSignIn_AuditNamesRequest checks that the events of a sign-in, refused or
+// not, and of the first administrator name the request that they belong to.
+func TestSignIn_AuditNamesRequest(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, setting{data: nobodyYet})
+	_, token, _ := strings.Cut(s.link, "token=")
+	g := s.guest()
+	for _, test := range []struct {
+		answer  reply
+		actions []string
+	}{
+		{g.post("/setup", "token", token, "name", "ada", "password", password, "password-again", password), []string{"user.created", "user.signed_in"}},
+		{g.post("/signin", "name", "ada", "password", "a wrong password"), []string{"user.sign_in_refused"}},
+		{g.post("/signin", "name", "nobody", "password", "a wrong password"), []string{"user.sign_in_refused"}},
+		{s.guest().post("/signin", "name", "ada", "password", password), []string{"user.signed_in"}},
+	} {
+		id := test.answer.header.Get("X-Request-Id")
+		var named []string
+		for event := range strings.Lines(s.auditLog()) {
+			if strings.Contains(event, `"request_id":"`+id+`"`) {
+				_, action, _ := strings.Cut(event, `"action":"`)
+				action, _, _ = strings.Cut(action, `"`)
+				named = append(named, action)
+			}
+		}
+		if id == "" || !slices.Equal(named, test.actions) {
+			t.Errorf("events of the request %q: %q, want %q", id, named, test.actions)
+		}
+	}
 }
 
 func TestFirstLinkEnds(t *testing.T) {

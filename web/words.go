@@ -224,6 +224,10 @@ func unit(value any, name string) string {
 	return number(value)
 }
 
+// megabytes shows a limit in bytes. Limits count 1,048,576 bytes as a megabyte,
+// as the documentation does.
+func megabytes(limit int64) string { return fmt.Sprintf("%d\u00a0MB", limit>>20) }
+
 // size shows a number of bytes.
 func size(value any) string {
 	f, _ := float(value)
