@@ -15,16 +15,25 @@ import (
 // burst costs time and not the process, unless GOMEMLIMIT has told it already.
 // What the process may have is the limit of its control group or, where there
 // is none, what the machine has; system is the root of the file system, which
-// tells it on Linux alone.
-func (a *app) limitMemory(system fs.FS, logger *slog.Logger) {
+// tells it on Linux alone. The limit is not above the given number of bytes.
+func (a *app) limitMemory(system fs.FS, most int64, logger *slog.Logger) {
 	if given, ok := a.env("GOMEMLIMIT"); ok && given != "" {
 		return
 	}
-	if limit := memoryLimit(system); limit > 0 {
-		debug.SetMemoryLimit(limit)
-		logger.Info("memory limit set; GOMEMLIMIT sets another", "bytes", limit)
+	limit := memoryLimit(system)
+	if limit == 0 || limit > most {
+		limit = most
 	}
+	debug.SetMemoryLimit(limit)
+	logger.Info("memory limit set; GOMEMLIMIT sets another", "bytes", limit)
 }
+
+// softMemory is the limit of the garbage collector for a service that holds so
+// many bytes of answers, once for the API and once for the dashboard. Go would
+// let the heap grow to twice of what is in use otherwise. What is in use under
+// attack is at most 64 MB of responses, 40 MB for bodies and five hashes. Beyond
+// the limit the collector works more, up to half of the processor time.
+func softMemory(answers int64) int64 { return 144<<20 + 2*answers }
 
 // outsideHeap is what the process needs at least beside the memory that Go
 // counts: SQLite's page caches, and the program itself.

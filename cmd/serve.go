@@ -220,7 +220,7 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 			return err
 		}
 	}
-	a.limitMemory(os.DirFS("/"), logger)
+	a.limitMemory(os.DirFS("/"), softMemory(int64(*o.answerMemory)<<20), logger)
 	work := together(background, certificates.work, showMetrics, o.redirecting(ctx, certificates, handler, logger))
 	return beside(ctx, work, func(ctx context.Context) error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)

@@ -306,7 +306,7 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 		return nil
 	}, auditPage, org.Org, after, q.Since, until, q.Limit+1)
 	if err != nil && err != errEnough { //nolint:errorlint // never wrapped
-		return page, err
+		return AuditPage{}, err // a caller may wait for memory now, so that it gets no events to hold
 	}
 	if len(page.Events) > 0 {
 		page.Next = d.seal(auditList, org, fmt.Sprint(after), "")

@@ -54,6 +54,13 @@ func (x *exchange) readAll(limit int64) ([]byte, error) {
 	if x.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
+	size := x.r.ContentLength
+	if size < 0 { // it is not known
+		size = limit
+	}
+	if err := x.reserveBody(size); err != nil {
+		return nil, err
+	}
 	x.fetched = true
 	body, err := io.ReadAll(http.MaxBytesReader(x.bare(), x.r.Body, limit))
 	var long *http.MaxBytesError
@@ -150,9 +157,15 @@ func (x *exchange) bind(op *route, body []byte) (api.Input, error) {
 	if op.Body == nil || op.BodyOptional && len(body) == 0 {
 		return in, nil
 	}
+	done, err := x.decoding(body)
+	if err != nil {
+		return in, err
+	}
+	defer done()
 	value, faults := op.Body.Decode(body)
 	if len(faults) > 0 {
-		return in, &faults[0]
+		first := faults[0] // the others are not kept
+		return in, &first
 	}
 	if x.caller.Test {
 		value = op.Body.Mark(value, SandboxMarker)

@@ -386,7 +386,7 @@ func (x *exchange) fail(err error) {
 // has left or that it has to wait: anybody can bring that about.
 func (x *exchange) logFailure(refusal *api.Error) {
 	level := slog.LevelError
-	if db.Is(refusal, db.Busy) || errors.Is(refusal, context.Canceled) && x.r.Context().Err() != nil {
+	if db.Is(refusal, db.Busy) || errors.Is(refusal, limit.ErrNoMemory) || errors.Is(refusal, context.Canceled) && x.r.Context().Err() != nil {
 		level = slog.LevelDebug
 	}
 	key := ""

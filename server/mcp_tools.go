@@ -40,7 +40,12 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 		}
 		return resultAnswer(f.id, known.Body), nil
 	}
+	done, err := x.decoding(arguments)
+	if err != nil {
+		return failedAnswer(f.id, x.toolError(err)), nil
+	}
 	values, err := t.op.Arguments(arguments)
+	done()
 	if err != nil {
 		if t.op.Parameter("cursor") != nil {
 			err = cursorFault(err, cursorOf(arguments))

@@ -14,6 +14,53 @@ var errNoMemory = &api.Error{
 	Message: "too many bytes of responses are in flight; read those that wait, then try again",
 }
 
+// What large bodies of requests take in memory.
+const (
+	// smallBody is the size in bytes up to which a body needs no reservation.
+	smallBody = 8 << 10
+	// readFactor is what a body takes while it is read, in times its size.
+	readFactor = 2
+	// decodeFactor is what a body takes while it is decoded, in times its size.
+	decodeFactor = 24
+	// decodingBytes is the default size of Config.Decoding. Two of the largest
+	// bodies fit.
+	decodingBytes = 40 << 20
+)
+
+// errNoBodyMemory refuses a request whose body found no room for too long.
+var errNoBodyMemory = &api.Error{
+	Code: api.ServiceUnavailable, Err: limit.ErrNoMemory,
+	Message: "too many large bodies of requests are being read; try again in a moment",
+}
+
+// reserveBody waits until the process has room for a body of so many bytes. The
+// room is held until the response has its own.
+func (x *exchange) reserveBody(size int64) error {
+	if size <= smallBody {
+		return nil
+	}
+	var err error
+	x.memory, err = x.Responses.Reserve(x.r.Context(), x.responder(), readFactor*size)
+	return noBodyMemory(err)
+}
+
+// decoding waits until the process has room to decode a body. The caller calls
+// done when that has ended. Nothing that is reserved for it waits for others.
+func (x *exchange) decoding(body []byte) (done func(), err error) {
+	if len(body) <= smallBody {
+		return func() {}, nil
+	}
+	room, err := x.Decoding.Reserve(x.r.Context(), x.responder(), decodeFactor*int64(len(body)))
+	return room.Release, noBodyMemory(err)
+}
+
+func noBodyMemory(err error) error {
+	if errors.Is(err, limit.ErrNoMemory) {
+		return errNoBodyMemory
+	}
+	return err
+}
+
 // responder is the name that a response is reserved for: the key, or else the
 // client's address.
 func (x *exchange) responder() string {
@@ -25,6 +72,7 @@ func (x *exchange) responder() string {
 
 // reserve waits until the process has room for a response of so many bytes.
 func (x *exchange) reserve(bytes int64) error {
+	x.memory.Release() // what the body of the request held
 	var err error
 	x.memory, err = x.Responses.Reserve(x.r.Context(), x.responder(), bytes)
 	return noMemory(err)

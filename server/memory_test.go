@@ -33,6 +33,9 @@ func TestResponsesWait(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.ask(t, row{path: "/risks?limit=20", key: key, status: 503, code: "service_unavailable", has: []string{"Retry-After: 1\r"}})
+	if text := s.log.String(); strings.Contains(text, "level=ERROR") {
+		t.Errorf("anybody with a key can fill the log with errors:\n%s", text)
+	}
 	s.get(t, "/risks?limit=1", key)
 	held.Release()
 	s.get(t, "/risks?limit=20", key)

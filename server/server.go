@@ -71,6 +71,9 @@ type Config struct {
 	// Responses bounds the bytes that responses hold until they are sent; nil is a
 	// budget of the usual size.
 	Responses *limit.Budget
+	// Decoding bounds the bytes that large bodies of requests take while they are
+	// decoded; nil is a budget of the usual size.
+	Decoding *limit.Budget
 }
 
 // Pages answer what is not below the API's path.
@@ -127,6 +130,9 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	}
 	if s.Responses == nil {
 		s.Responses = limit.NewBudget(0, 0)
+	}
+	if s.Decoding == nil {
+		s.Decoding = limit.NewBudget(decodingBytes, 0)
 	}
 	if s.mcp, err = newMCP(config, functions); err != nil {
 		return nil, err

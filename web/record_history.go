@@ -54,7 +54,7 @@ func (v *visit) history(n *noun, record api.Record) (changes []change, unknown s
 		one := change{At: event.Time, Who: names[event.Actor], What: deed(event.Action), Fields: fieldChanges(event)}
 		if id := text(event.Metadata["import_id"]); id != "" {
 			one.Import = cmp.Or(files[id], "a file")
-			if v.may(db.Admin) {
+			if v.may(db.ReadOversight) {
 				one.ImportPath = query(auditPath, "resource_type", "import", "resource_id", id)
 			}
 		}

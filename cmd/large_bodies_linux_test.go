@@ -1,0 +1,61 @@
+package cmd_test
+
+import (
+	"fmt"
+	"io"
+	"net"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestLargeBodies checks that a caller who sends many large bodies at once does
+// not fill the memory. Each body takes more than ten times its size while it is
+// decoded.
+func TestLargeBodies(t *testing.T) {
+	t.Parallel()
+	bodies := 40
+	if *unreadFull {
+		bodies = 250
+	}
+	c := newCLI(t)
+	key := strings.TrimSpace(c.must("keys", "mint", "--name", "attacker", "--scope", "read:all,write:kpis", "--rpm=1000000"))
+	other := strings.TrimSpace(c.must("keys", "mint", "--name", "other", "--scope", "read:all", "--rpm=1000000"))
+	p := c.child(key, func(*exec.Cmd) {})
+	start := peakMemory(t, p.Process.Pid)
+	body := `{"checkins":[` + strings.Repeat("{},", 174_000) + `{}]}`
+	host := strings.TrimSuffix(strings.TrimPrefix(p.api, "http://"), "/api/v1")
+	var conns []net.Conn
+	last := make(chan struct{}) // closed when the last bytes are sent, so that all are decoded at once
+	for i := range bodies {
+		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", host)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = conn.Close() })
+		head := fmt.Sprintf("POST /api/v1/kpis/checkins HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\n"+
+			"Content-Type: application/json\r\nIdempotency-Key: %d\r\nContent-Length: %d\r\n\r\n", key, i, len(body))
+		go func() {
+			_, _ = io.WriteString(conn, head+body[:len(body)-1]) // the server may refuse it before its end, as below
+			<-last
+			_, _ = io.WriteString(conn, body[len(body)-1:])
+		}()
+		conns = append(conns, conn)
+	}
+	p.answers(other)
+	close(last)
+	for _, conn := range conns {
+		answer, _ := io.ReadAll(conn)
+		if text := string(answer); !strings.HasPrefix(text, "HTTP/1.1 400 ") && !strings.HasPrefix(text, "HTTP/1.1 503 ") {
+			t.Errorf("the answer is %.300s", text)
+		}
+	}
+	after := peakMemory(t, p.Process.Pid)
+	t.Logf("resident at most: %d MB at the start, %d MB after %d large bodies", start, after, bodies)
+	if after > mostResident {
+		t.Errorf("resident memory reached %d MB, want at most %d", after, mostResident)
+	}
+	_ = p.Process.Signal(os.Interrupt)
+	_ = p.Wait()
+}

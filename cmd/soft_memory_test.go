@@ -1,0 +1,41 @@
+package cmd_test
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+)
+
+// TestSoftMemory checks that serve gives the garbage collector a limit that
+// depends on the memory for answers, unless GOMEMLIMIT sets another.
+func TestSoftMemory(t *testing.T) {
+	t.Parallel()
+	for _, row := range []struct {
+		name string
+		env  string
+		want string // in the log
+		not  string
+	}{
+		{"default", "", fmt.Sprintf("bytes=%d\n", (144+2*16)<<20), "nothing"},
+		{"more memory for answers", "GOVSVC_ANSWER_MEMORY=100", fmt.Sprintf("bytes=%d\n", (144+2*100)<<20), "nothing"},
+		{"a limit of the operator", "GOMEMLIMIT=1GiB", "msg=serving", "memory limit set"},
+	} {
+		t.Run(row.name, func(t *testing.T) {
+			t.Parallel()
+			c := newCLI(t)
+			p := c.child(c.must("keys", "mint", "--name", "any", "--scope", "read:all"), func(command *exec.Cmd) {
+				if command.Env = append(command.Env, "GOMEMLIMIT="); row.env != "" {
+					command.Env = append(command.Env, row.env)
+				}
+			})
+			until(t, func() bool { return strings.Contains(p.log.String(), "msg=serving") }, "the log:\n%s", p.log)
+			if log := p.log.String(); !strings.Contains(log, row.want) || strings.Contains(log, row.not) {
+				t.Errorf("want %q and not %q in the log:\n%s", row.want, row.not, log)
+			}
+			_ = p.Process.Signal(os.Interrupt)
+			_ = p.Wait()
+		})
+	}
+}
