@@ -62,9 +62,10 @@ func (tx *Tx) amend(n *noun, known stored, record Record) (Written, error) {
 
 // given lists the members of a new record that are not null, as the API's
 // events do, those that the table sets by default among them. values are those
-// of the set's columns.
+// of the set's columns. The result is valid until the import's next record.
 func (tx *Tx) given(n *noun, record Record, set *columnSet, values []any) Changes {
-	changes := make(Changes, len(set.names)+len(n.further))
+	changes := tx.importing.given
+	clear(changes)
 	for i, column := range set.names {
 		if values[i] != nil && !internalColumns[column] {
 			changes[column] = Change{To: memberValue(column, values[i])}

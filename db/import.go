@@ -20,7 +20,8 @@ type Written struct {
 	Outcome Outcome
 	ID      string // of the record; a signal that is superseded gets a new one
 	// Changes are the members that a record was given or that have changed, in
-	// the form of the audit log. nil outside of an Import.
+	// the form of the audit log, valid until the next record. nil outside of an
+	// Import.
 	Changes Changes
 	// LacksReason: the change needs a reason, and neither the record nor the
 	// import has one. Only in a preview.
@@ -34,13 +35,14 @@ type Import struct {
 
 	tx          *Tx
 	rules       ImportRules
-	lacksReason bool  // the record at hand needs a reason and has none
-	events      []any // arguments for audit events that wait to be stored together
+	lacksReason bool    // the record at hand needs a reason and has none
+	given       Changes // of the new record at hand; its memory is used again
+	events      []any   // arguments for audit events that wait to be stored together
 }
 
 // NewImport starts an import; a change has at most one.
 func (tx *Tx) NewImport(rules ImportRules) *Import {
-	im := &Import{ID: tx.newID(), tx: tx, rules: rules}
+	im := &Import{ID: tx.newID(), tx: tx, rules: rules, given: Changes{}}
 	tx.importing = im
 	return im
 }
