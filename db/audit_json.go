@@ -2,6 +2,7 @@ package db
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -87,6 +88,10 @@ func appendValue(to []byte, value any) []byte {
 		return strconv.AppendBool(to, value)
 	case int64:
 		return strconv.AppendInt(to, value, 10)
+	case float64:
+		if size := math.Abs(value); size >= 1e-6 && size < 1e21 { // encoding/json gives others an exponent
+			return strconv.AppendFloat(to, value, 'f', -1, 64)
+		}
 	case json.RawMessage:
 		return append(to, value...)
 	}

@@ -18,6 +18,7 @@ func TestAuditEvent_AppendJSON(t *testing.T) {
 			"title": {To: "T\t\"1\""}, "number": {From: int64(7), To: 1.25}, "flag": {From: true}, "list": {To: json.RawMessage(`["a",1]`)},
 			"long": {From: &Digest{Length: 3000, SHA256: "ab"}},
 		}}},
+		"numbers":    {Metadata: Metadata{"changes": Changes{"a": {0.0, -0.5}, "b": {1e-6, 9.99e-7}, "c": {1e21, 1e20}, "d": {123456.75, -1e300}}}},
 		"no changes": {Metadata: Metadata{"changes": Changes{}}},
 	} {
 		if got, want := string(event.appendJSON(nil)), compact(event); got != want {
