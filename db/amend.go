@@ -60,27 +60,6 @@ func (tx *Tx) amend(n *noun, known stored, record Record) (Written, error) {
 	return done, n.follow(tx, written{noun: n, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known, changes: changes})
 }
 
-// given lists the members of a new record that are not null, as the API's
-// events do, those that the table sets by default among them. values are those
-// of the set's columns.
-func (tx *Tx) given(n *noun, record Record, set *columnSet, values []any) Changes {
-	changes := make(Changes, len(set.names)+len(n.further))
-	for i, column := range set.names {
-		if values[i] != nil && !internalColumns[column] {
-			changes[column] = Change{To: memberValue(column, values[i])}
-		}
-	}
-	for column, value := range tx.db.defaults[n.table] {
-		if _, present := record[column]; !present {
-			changes[column] = Change{To: value}
-		}
-	}
-	for _, member := range n.further {
-		changes[member] = Change{To: record[member]}
-	}
-	return changes
-}
-
 // internalColumns are no members of records.
 var internalColumns = map[string]bool{"untreated_baseline": true, "current": true}
 

@@ -98,10 +98,11 @@ func (tx *Tx) Audit(e AuditEvent) error {
 		Object: "audit_event", ID: tx.newID(), Time: max(head.time, tx.At()), Actor: tx.Actor,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
 		Severity: e.Severity, Metadata: e.Metadata,
-	}.encode()
+	}
+	tx.eventText = event.appendJSON(tx.eventText[:0])
 	chain := head.chain
-	chain.Add(event)
-	if err := tx.appendEvent(string(event), chain.head); err != nil {
+	chain.Add(tx.eventText)
+	if err := tx.appendEvent(string(tx.eventText), chain.head); err != nil {
 		return err
 	}
 	head.chain, head.time = chain, max(head.time, tx.At())

@@ -2,6 +2,7 @@ package db
 
 import (
 	"encoding/json"
+	"math"
 	"slices"
 	"strconv"
 	"unicode/utf8"
@@ -9,29 +10,50 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// encode returns the text of an event that is stored, served and hashed. An
-// import writes one for each record, so the changes, which are most of it, are
-// not encoded by reflection.
-func (e auditEvent) encode() []byte {
-	metadata := e.Metadata
-	e.Metadata = nil // the last member
-	text := []byte(compact(e))
-	if len(metadata) == 0 {
-		return text
+// appendJSON appends the text of an event that is stored, served and hashed, as
+// encoding/json writes the struct. An import writes one for each record, so
+// nothing that each event has is encoded by reflection.
+func (e *auditEvent) appendJSON(to []byte) []byte {
+	member := func(name, value string) {
+		to = appendText(append(append(append(to, ",\""...), name...), "\":"...), value)
 	}
-	text = append(text[:len(text)-1], `,"metadata":{`...)
-	for i, name := range sortedKeys(metadata) {
-		if i > 0 {
-			text = append(text, ',')
+	orNull := func(name string, value *string) {
+		if value == nil {
+			to = append(append(append(to, ",\""...), name...), "\":null"...)
+			return
 		}
-		text = append(appendText(text, name), ':')
-		if changes, ok := metadata[name].(Changes); ok {
-			text = changes.appendJSON(text)
+		member(name, *value)
+	}
+	to = appendText(append(to, `{"object":`...), e.Object)
+	member("id", e.ID)
+	member("time", e.Time)
+	member("actor", e.Actor)
+	member("action", e.Action)
+	member("category", string(e.Category))
+	orNull("resource_type", e.ResourceType)
+	orNull("resource_id", e.ResourceID)
+	to = strconv.AppendInt(append(to, `,"severity":`...), int64(e.Severity), 10)
+	if len(e.Metadata) > 0 {
+		to = e.Metadata.appendJSON(append(to, `,"metadata":`...))
+	}
+	return append(to, '}')
+}
+
+// appendJSON appends the metadata by name.
+func (m Metadata) appendJSON(to []byte) []byte {
+	to = append(to, '{')
+	for i, name := range sortedKeys(m) {
+		if i > 0 {
+			to = append(to, ',')
+		}
+		to = append(appendText(to, name), ':')
+		if changes, ok := m[name].(Changes); ok {
+			to = changes.appendJSON(to)
 			continue
 		}
-		text = appendValue(text, metadata[name])
+		to = appendValue(to, m[name])
 	}
-	return append(text, "}}"...)
+	return append(to, '}')
 }
 
 // appendJSON appends the changes by name.
@@ -66,6 +88,10 @@ func appendValue(to []byte, value any) []byte {
 		return strconv.AppendBool(to, value)
 	case int64:
 		return strconv.AppendInt(to, value, 10)
+	case float64:
+		if size := math.Abs(value); size >= 1e-6 && size < 1e21 { // encoding/json gives others an exponent
+			return strconv.AppendFloat(to, value, 'f', -1, 64)
+		}
 	case json.RawMessage:
 		return append(to, value...)
 	}

@@ -1,5 +1,7 @@
 package db
 
+import "encoding/json"
+
 // ImportRules say how an import is audited, and whether reasons are needed.
 type ImportRules struct {
 	// Reason is recorded with each change; "" where none was given. It is also
@@ -20,7 +22,8 @@ type Written struct {
 	Outcome Outcome
 	ID      string // of the record; a signal that is superseded gets a new one
 	// Changes are the members that a record was given or that have changed, in
-	// the form of the audit log. nil outside of an Import.
+	// the form of the audit log. nil outside of an Import, and for a new record
+	// outside of a preview.
 	Changes Changes
 	// LacksReason: the change needs a reason, and neither the record nor the
 	// import has one. Only in a preview.
@@ -34,8 +37,9 @@ type Import struct {
 
 	tx          *Tx
 	rules       ImportRules
-	lacksReason bool  // the record at hand needs a reason and has none
-	events      []any // arguments for audit events that wait to be stored together
+	lacksReason bool   // the record at hand needs a reason and has none
+	newChanges  []byte // of the new record at hand, as JSON
+	events      []any  // arguments for audit events that wait to be stored together
 }
 
 // NewImport starts an import; a change has at most one.
@@ -58,11 +62,14 @@ func (im *Import) Put(object string, record Record) (Written, error) {
 	if im.rules.OneEvent {
 		return done, nil
 	}
-	verb := "updated"
+	verb, metadata := "updated", Metadata{"changes": done.Changes}
 	if done.Outcome == Created {
 		verb = "created"
+		if done.Changes == nil {
+			metadata["changes"] = json.RawMessage(im.newChanges)
+		}
 	}
-	return done, im.tx.auditChange(object, verb, done.ID, im.metadata(Metadata{"changes": done.Changes}))
+	return done, im.tx.auditChange(object, verb, done.ID, im.metadata(metadata))
 }
 
 var errLacksReason = &Error{

@@ -58,7 +58,7 @@ type written struct {
 	id      string
 	record  Record
 	before  stored  // as it was; empty when it was created
-	changes Changes // of an import, which may be added to; nil outside of one
+	changes Changes // of an import, which may be added to; may be nil
 }
 
 // nouns in the order in which they are imported and exported: what is referred
@@ -175,7 +175,7 @@ type stored struct {
 	id       string
 	resource []byte         // as JSON; nil where the values were read instead
 	values   []driver.Value // of the table's columns in the order of tableColumns; may be nil
-	changes  Changes        // what an import gave a new record; nil outside of one
+	changes  Changes        // what an import gave a new record; see Import.created
 }
 
 // insert makes the record, and does not read its resource; it is not fresh
@@ -209,7 +209,7 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + n.object + " already"}
 	}
 	if tx.importing != nil && made.seq != 0 && err == nil {
-		made.changes = tx.given(n, record, set, args[4:])
+		made.changes = tx.importing.created(n, record, set, args[4:])
 	}
 	return made, made.seq != 0, storeError(err)
 }
@@ -277,6 +277,7 @@ type columnSet struct {
 	names []string
 	// insertUnless inserts where the natural key is free
 	insert, insertUnless, update string
+	members                      []newMember // nil until it is needed
 }
 
 // settable tells the columns that a record's members go to from those that the

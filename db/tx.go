@@ -38,6 +38,7 @@ type Tx struct {
 	knew         map[*noun]bool      // the record put last was known before
 	importing    *Import             // nil outside of an import
 	logs         map[Org]*auditHead  // the ends of audit logs, once read
+	eventText    []byte              // of the last audit event; its memory is used again
 }
 
 // At is the instant of the change, as stored.

@@ -1,0 +1,30 @@
+package cmd
+
+import (
+	"runtime/debug"
+	"testing"
+)
+
+// TestCollectLess is inside the package and not parallel: the percentage is that
+// of the process.
+func TestCollectLess(t *testing.T) {
+	defer debug.SetGCPercent(debug.SetGCPercent(90))
+	percent := func() int {
+		now := debug.SetGCPercent(90)
+		debug.SetGCPercent(now)
+		return now
+	}
+	for _, row := range []struct {
+		gogc string
+		want int
+	}{{"", importGC}, {"150", 90}} {
+		a := &app{env: func(string) (string, bool) { return row.gogc, row.gogc != "" }}
+		restore := a.collectLess()
+		if got := percent(); got != row.want {
+			t.Errorf("GOGC=%q: got %d during an import, want %d", row.gogc, got, row.want)
+		}
+		if restore(); percent() != 90 {
+			t.Errorf("GOGC=%q: got %d after an import, want 90", row.gogc, percent())
+		}
+	}
+}

@@ -1,0 +1,28 @@
+package db
+
+import (
+	"encoding/json"
+	"testing"
+)
+
+// The text of an event, which is not encoded by reflection, is what encoding/json
+// makes of the struct.
+func TestAuditEvent_AppendJSON(t *testing.T) {
+	kind, id := "risk", "01a \"quoted\" <id> \\ \n"
+	for name, event := range map[string]auditEvent{
+		"zero":     {},
+		"short":    {Object: "audit_event", ID: "1", Time: "2026-09-12T08:00:00.000Z", Actor: "system", Action: "org.created", Category: System, Severity: 8},
+		"escaped":  {Object: "audit_event", ID: id, Actor: "é\x01\xff", Category: DataChange, ResourceType: &kind, ResourceID: &id, Severity: -1},
+		"metadata": {ResourceType: &kind, Metadata: Metadata{"z": 1, "a": "<&>", "m": map[string]any{"b": []any{nil, true, 1.5}, "a": "x"}, "none": nil}},
+		"changes": {ResourceID: &id, Metadata: Metadata{"import_id": "7", "changes": Changes{
+			"title": {To: "T\t\"1\""}, "number": {From: int64(7), To: 1.25}, "flag": {From: true}, "list": {To: json.RawMessage(`["a",1]`)},
+			"long": {From: &Digest{Length: 3000, SHA256: "ab"}},
+		}}},
+		"numbers":    {Metadata: Metadata{"changes": Changes{"a": {0.0, -0.5}, "b": {1e-6, 9.99e-7}, "c": {1e21, 1e20}, "d": {123456.75, -1e300}}}},
+		"no changes": {Metadata: Metadata{"changes": Changes{}}},
+	} {
+		if got, want := string(event.appendJSON(nil)), compact(event); got != want {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		}
+	}
+}

@@ -1,0 +1,31 @@
+package db
+
+import (
+	"encoding/json"
+	"strings"
+	"testing"
+)
+
+// The JSON of a new record's changes is that of the changes in the general form,
+// which other imports store.
+func TestColumnSet_AppendGiven(t *testing.T) {
+	n := &noun{table: "risks", further: []string{"roadmap_version"}}
+	defaults := map[string]map[string]any{"risks": {"status": "Open", "sequence": int64(1)}}
+	set := &columnSet{names: []string{"title", "description", "owner_name", "untreated_baseline", "phases", "notification_required", "status"}}
+	set.members = (&Tx{db: &DB{defaults: defaults}}).newMembers(n, set)
+	long := strings.Repeat("é", longestChange)
+	for name, values := range map[string][]any{
+		"all":   {"A \"title\"", "text", "Head", "HIGH", `["a",{"b":1}]`, 1, "Closed"},
+		"nulls": {nil, nil, nil, "HIGH", nil, nil, nil},
+		"long":  {long, "text", nil, nil, `["` + long + `"]`, 0, "Open"},
+	} {
+		record := Record{"roadmap_version": json.Number("7")}
+		got := set.appendGiven(nil, record, values)
+		if want := set.given(record, values).digested().appendJSON(nil); string(got) != string(want) || !json.Valid(got) {
+			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
+		}
+	}
+	if got := string((&columnSet{}).appendGiven(nil, nil, nil)); got != "{}" {
+		t.Errorf("no members: got %s", got)
+	}
+}
