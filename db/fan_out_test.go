@@ -256,3 +256,31 @@ func (p *post) dead(t *testing.T) (list []db.DeadLetter) {
 	}
 	return list
 }
+
+// TestFanOut_RemovedOrganisation checks that an organisation without records and
+// subscriptions can be removed although the outbox still has events of it. Their
+// fan-outs end afterwards.
+func TestFanOut_RemovedOrganisation(t *testing.T) {
+	t.Parallel()
+	p := openPost(t)
+	by := db.By{Org: p.org.Org, Actor: "system"}
+	var err error
+	if p.org, err = p.CreateOrganisation(t.Context(), by, "acme", db.Enterprise); err != nil {
+		t.Fatal(err)
+	}
+	a := p.subscribe(t, "a")
+	p.change(t, func(tx *db.Tx) error {
+		if err := tx.Raise("risk.created", map[string]any{}); err != nil {
+			return err
+		}
+		return tx.Audit(db.AuditEvent{Action: "e", Category: db.System})
+	})
+	p.remove(t, a)
+	if _, err := p.RemoveOrganisation(t.Context(), by, "acme"); err != nil {
+		t.Error(err)
+	}
+	p.expand(t)
+	if got := p.counted(t, "SELECT (SELECT count(*) FROM deliveries) || ' ' || (SELECT count(*) FROM fan_outs)"); got != "0 0" {
+		t.Errorf("got %s deliveries and fan-outs, want 0 0", got)
+	}
+}

@@ -134,7 +134,7 @@ func retainedName(name, at string) string {
 }
 
 // belongings counts what an organisation has, as texts like "3 risks". Its audit
-// log, sessions, events of the outbox and stored answers don't count, and neither
+// log, sessions, the outbox and stored answers don't count, and neither
 // do keys that have been revoked and members who belong to another organisation.
 func (tx *Tx) belongings(org Org) ([]string, error) {
 	var tables, has []string
@@ -144,7 +144,7 @@ func (tx *Tx) belongings(org Org) ([]string, error) {
 		tables = append(tables, name)
 		return err
 	}, `SELECT t.name FROM sqlite_schema t JOIN pragma_table_info(t.name) c ON c.name = 'org_id'
-		WHERE t.type = 'table' AND t.name NOT IN ('audit_events', 'sessions', 'events', 'idempotency_records', 'memberships') ORDER BY t.name`)
+		WHERE t.type = 'table' AND t.name NOT IN ('audit_events', 'sessions', 'events', 'receiver_sets', 'fan_outs', 'idempotency_records', 'memberships') ORDER BY t.name`)
 	if err != nil {
 		return nil, err
 	}
