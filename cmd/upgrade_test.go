@@ -57,7 +57,7 @@ func (c *cli) inUse(receiver string) (f olderFile) {
 	c.alter(
 		fmt.Sprintf("ATTACH '%s' AS source", source.env["GOVSVC_DB"]),
 		`INSERT INTO users (id, name, name_key, role, salt, password_hash, created_at, updated_at)
-			SELECT id, name, name_key, role, salt, password_hash, created_at, updated_at FROM source.users`,
+			SELECT id, name, name_key, (SELECT role FROM source.memberships WHERE user_seq = users.seq), salt, password_hash, created_at, updated_at FROM source.users`,
 		"INSERT INTO recovery_codes (user_seq, hash) VALUES (1, zeroblob(32))",
 		fmt.Sprintf(`INSERT INTO sessions (token_hash, user_seq, org_id, created_at, seen_at, expires_at)
 			VALUES (x'%x', 1, 1, '%s', '%s', '%s')`, sha256.Sum256([]byte(f.session)), at(time.Hour), at(0), at(-10*time.Hour)),
@@ -113,6 +113,9 @@ func (c *cli) contents(of map[string]string) (columns map[string]string, rows ma
 	for table, columns := range of {
 		if table == "limiter_counts" { // version 22 moves the slots
 			columns = "subject || requests"
+		}
+		if table == "users" { // version 26 moves the role to memberships
+			columns = "id || name || hex(password_hash)"
 		}
 		rows[table] = list("SELECT " + columns + " AS text FROM " + table + " ORDER BY text")
 	}
