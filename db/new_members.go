@@ -64,10 +64,10 @@ func (tx *Tx) newMembers(n *noun, set *columnSet) []newMember {
 // valueIn returns the member's value in a new record, and whether it is listed
 // among the changes: null is not, as in the API's events.
 func (m *newMember) valueIn(record Record, values []any) (value any, listed bool) {
-	switch {
-	case m.at == atDefault:
+	switch m.at {
+	case atDefault:
 		return m.value, true
-	case m.at == atFurther:
+	case atFurther:
 		return record[m.name], true
 	}
 	return memberValue(m.name, values[m.at]), values[m.at] != nil
