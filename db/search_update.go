@@ -89,18 +89,23 @@ func (tx *Tx) emptySearchIndex() error {
 func (tx *Tx) indexSome() error {
 	until := time.Now().Add(indexedWithin)
 	places, err := tx.numbers("SELECT place FROM search_changes ORDER BY place LIMIT ?", indexedAtOnce)
-	for i := 0; err == nil && i < len(places) && (i == 0 || time.Now().Before(until)); i++ {
-		err = tx.indexChanged(places[i])
+	if err != nil {
+		return err
 	}
-	for _, object := range searchKindNames {
-		if err == nil && time.Now().Before(until) || len(places) == 0 {
-			err = tx.indexNew(object, until)
-		}
-		if err != nil {
+	for i := 0; i < len(places) && (i == 0 || time.Now().Before(until)); i++ {
+		if err := tx.indexChanged(places[i]); err != nil {
 			return err
 		}
 	}
-	return err
+	for _, object := range searchKindNames {
+		if len(places) > 0 && !time.Now().Before(until) {
+			break
+		}
+		if err := tx.indexNew(object, until); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // numbers reads a column of integers.
