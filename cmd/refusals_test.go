@@ -80,9 +80,11 @@ func TestRefusedBeforeRouting(t *testing.T) {
 	}
 	response, body := send(t, "http"+strings.TrimPrefix(secure.url, "https"), "GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n") //nolint:bodyclose // send reads it to its end
 	wantRefusal(t, "plain HTTP to https", response, body, 400, "https://")
-	response, body = send(t, plain.url, "OPTIONS * HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") //nolint:bodyclose // send reads it to its end
-	if response.StatusCode != 404 || response.Header.Get("X-Request-Id") == "" {
-		t.Errorf("OPTIONS *: %d %s", response.StatusCode, body)
+	for _, target := range []string{"OPTIONS *", "CONNECT x:1"} {
+		response, body = send(t, plain.url, target+" HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n") //nolint:bodyclose // send reads it to its end
+		if response.StatusCode != 404 || response.Header.Get("X-Request-Id") == "" || !strings.Contains(body, `"code":"not_found"`) {
+			t.Errorf("%s: %d %s", target, response.StatusCode, body)
+		}
 	}
 	c.end(plain)
 	c.end(secure)

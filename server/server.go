@@ -272,8 +272,12 @@ func (s *Server) offPath(w http.ResponseWriter, r *http.Request) {
 	s.notFound(w, r)
 }
 
-// reserved tells the paths where no page is, whatever the request accepts.
+// reserved tells the paths where no page is, whatever the request accepts. The
+// targets of CONNECT and of OPTIONS * are no paths.
 func reserved(path string) bool {
+	if !strings.HasPrefix(path, "/") {
+		return true
+	}
 	for _, prefix := range []string{"/api", "/.well-known", "/healthz", "/readyz"} {
 		if path == prefix || strings.HasPrefix(path, prefix+"/") {
 			return true
