@@ -8,7 +8,7 @@ import (
 // an action that ends it.
 func (v *visit) sessionTable(all []db.Session, end bool) Table {
 	table := Table{
-		Caption: "Sessions",
+		Caption: "Signed in on",
 		Columns: []Column{{Label: "Browser"}, {Label: "Address", Kind: Code}, {Label: "Started", Kind: Time}, {Label: "Last seen", Kind: Time}},
 		Empty:   Empty{Title: "No session", Advice: "A session starts when the user signs in."},
 	}

@@ -45,7 +45,7 @@ func (v *visit) settingsData() (*settingsData, error) {
 			{Label: "Added", Kind: Time, Value: org.CreatedAt},
 			{Label: "Id", Kind: Code, Value: org.ID},
 		},
-		Organisations: Table{Caption: "Your organisations", Columns: []Column{
+		Organisations: Table{Caption: "Organisations and roles", Columns: []Column{
 			{Label: "Name"}, {Label: "Plan"}, {Label: "Subscription", Kind: Badge}, {Label: "Added", Kind: Time},
 		}},
 	}
