@@ -138,7 +138,7 @@ func sound(t *testing.T, path string) {
 	t.Helper()
 	store := handle(t, path, time.Minute)
 	defer store.Close() //nolint:errcheck // of the test
-	if diff := cmp.Diff(schemaOf(t, handle(t, newPath(t), time.Minute).Path()), schemaOf(t, path)); diff != "" {
+	if diff := cmp.Diff(newSchema(t), schemaOf(t, path)); diff != "" {
 		t.Errorf("tables (-want +got):\n%s", diff)
 	}
 	if faults, err := store.Faults(t.Context(), true); len(faults) > 0 || err != nil {

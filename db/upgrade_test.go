@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -35,7 +36,7 @@ func TestUpgrade(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no files of earlier versions", err)
 	}
-	want := schemaOf(t, handle(t, newPath(t), time.Minute).Path())
+	want := newSchema(t)
 	for _, file := range files {
 		version := strings.TrimSuffix(filepath.Base(file), ".db.gz")
 		t.Run(version, func(t *testing.T) {
@@ -76,6 +77,20 @@ func wayBack(t *testing.T, path string) {
 			t.Error(err)
 		}
 	}
+}
+
+// made is the schema of a new file, read once: to make a file takes longer than
+// most tests.
+var made struct {
+	once   sync.Once
+	schema map[string]int
+}
+
+// newSchema is the schema of a new file.
+func newSchema(t *testing.T) map[string]int {
+	t.Helper()
+	made.once.Do(func() { made.schema = schemaOf(t, handle(t, newPath(t), time.Minute).Path()) })
+	return made.schema
 }
 
 // schemaOf is the text of a file's tables, indexes, triggers and views.
