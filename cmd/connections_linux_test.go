@@ -12,19 +12,6 @@ import (
 	"time"
 )
 
-// dial connects to a server from an address of loopback, of which Linux has
-// many.
-func (c *cli) dial(url, from string) net.Conn {
-	c.t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	conn, err := dialer.DialContext(c.t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = conn.Close() })
-	return conn
-}
-
 // open counts the connections that the server has not ended, once there are no
 // more than most: ends take a moment to arrive.
 func open(conns []net.Conn, most int) int {

@@ -38,6 +38,19 @@ func send(t *testing.T, url, text string) (*http.Response, string) {
 	return response, string(body)
 }
 
+// dial connects to a server from an address of loopback. Linux has many, other
+// systems only 127.0.0.1.
+func (c *cli) dial(url, from string) net.Conn {
+	c.t.Helper()
+	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
+	conn, err := dialer.DialContext(c.t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = conn.Close() })
+	return conn
+}
+
 // unreadable are requests that package net/http refuses by itself.
 var unreadable = []struct {
 	name, text string

@@ -79,13 +79,6 @@ func (r *rawStreams) ended(streams int) (reset int, err error) {
 	return reset, nil
 }
 
-// secure starts a server with TLS, and a client that trusts it and connects anew
-// for each request.
-func (c *cli) secure(flags ...string) (*serving, *http.Client) {
-	certFile, keyFile, certificate := c.pair("served", 1)
-	return c.serve(append([]string{"--tls-cert", certFile, "--tls-key", keyFile}, flags...)...), trusting(certificate)
-}
-
 // TestMinimumProgress: a response that its client does not take ends long
 // before the minute that a response may take.
 func TestMinimumProgress(t *testing.T) {

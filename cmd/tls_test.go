@@ -246,3 +246,10 @@ func TestPlainRefused(t *testing.T) {
 		c.end(c.serve(flags...))
 	}
 }
+
+// secure starts a server with TLS, and a client that trusts it and connects anew
+// for each request.
+func (c *cli) secure(flags ...string) (*serving, *http.Client) {
+	certFile, keyFile, certificate := c.pair("served", 1)
+	return c.serve(append([]string{"--tls-cert", certFile, "--tls-key", keyFile}, flags...)...), trusting(certificate)
+}
