@@ -15,13 +15,12 @@ import (
 	"govsvc/server/limit"
 )
 
-// connections is a listener that bounds how many connections are open, in all
-// and from one address, so that clients who open many and say little can't
-// shut others out. Where there is no room for a new one, the one that has
-// waited longest for a request, for the rest of a request's head, or for a body
-// that nobody will read, gives way. Next is one whose client does not read its
-// response. A request that is being answered never gives way otherwise. Where
-// none can, the new one is closed.
+// connections is a listener that bounds the open connections, in all and for
+// each address, so that one client cannot shut out the others. At the bound a new
+// connection displaces an idle one: the one that has waited longest for a request,
+// for the rest of its head, or for a body that is discarded. If none is idle, it
+// displaces one whose client does not read its response. No other active
+// connection is displaced. If none yields, the new connection is closed.
 type connections struct {
 	net.Listener
 	most, perAddress int // 0 is no bound

@@ -11,11 +11,11 @@ import (
 	"strings"
 )
 
-// limitMemory tells the garbage collector how much memory there is, so that a
-// burst costs time and not the process, unless GOMEMLIMIT has told it already.
-// What the process may have is the limit of its control group or, where there
-// is none, what the machine has; system is the root of the file system, which
-// tells it on Linux alone. The limit is not above the given number of bytes.
+// limitMemory sets the garbage collector's memory limit, unless GOMEMLIMIT sets
+// it. A burst then costs processor time instead of the process. The limit depends
+// on the control group's limit or, without one, on the machine's memory, and is at
+// most the given number of bytes. system is the root of the file system; only
+// Linux has the needed files.
 func (a *app) limitMemory(system fs.FS, most int64, logger *slog.Logger) {
 	if given, ok := a.env("GOMEMLIMIT"); ok && given != "" {
 		return

@@ -1,8 +1,8 @@
 // Command release builds a release: an archive for each platform, Debian and RPM
 // packages, a container image as an OCI archive, a list of the modules in each
 // program, checksums, and a signature of the checksums. The same files and the
-// same Go give the same bytes, on any machine and in any folder. It is a module
-// of its own, so that what packs govsvc is no part of it.
+// same Go give the same bytes, on any machine and in any folder. It is a
+// separate module, so that govsvc does not depend on the packaging libraries.
 //
 //	go -C .ci/release run .                  the version that git describes
 //	go -C .ci/release run . --version v1.2.3 --commit 0123abcd --time 1789171200 --out dist --sign-key ~/.ssh/release

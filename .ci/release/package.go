@@ -67,6 +67,13 @@ func (r *release) packageVersion() string {
 	return "0.0.0-0." + strings.NewReplacer("+", ".").Replace(r.version)
 }
 
+// packagedFile is a file of a package; kind is a type of nfpm's files.
+type packagedFile struct {
+	text []byte
+	kind string
+	mode fs.FileMode
+}
+
 // contents lists the files of a package and writes them to a folder, from which
 // nfpm reads them.
 func (r *release) contents(processor string, shared map[string][]byte) (files.Contents, error) {
@@ -75,17 +82,9 @@ func (r *release) contents(processor string, shared map[string][]byte) (files.Co
 		return nil, err
 	}
 	const docs = "/usr/share/doc/govsvc/"
-	installed := map[string]struct {
-		text []byte
-		kind string
-		mode fs.FileMode
-	}{}
+	installed := map[string]packagedFile{}
 	add := func(to string, text []byte, kind string, mode fs.FileMode) {
-		installed[to] = struct {
-			text []byte
-			kind string
-			mode fs.FileMode
-		}{text, kind, mode}
+		installed[to] = packagedFile{text, kind, mode}
 	}
 	unit := bytes.ReplaceAll(shared["doc/deploy/govsvc.service"], []byte("/usr/local/bin/"), []byte("/usr/bin/"))
 	add("/usr/bin/govsvc", program, files.TypeFile, 0o755)
