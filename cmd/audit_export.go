@@ -154,7 +154,7 @@ func (e *auditExport) resume(ctx context.Context) error {
 }
 
 // audit tells the log of the export before anything of it leaves.
-func (e *auditExport) audit(ctx context.Context, by db.By) error {
+func (e *auditExport) audit(ctx context.Context, by db.Actor) error {
 	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": e.cursor.Cursor != ""}
 	if e.since != "" {
 		metadata["since"] = e.since

@@ -42,7 +42,7 @@ func log(t *testing.T, store *db.DB, actions ...string) {
 		t.Fatal(err)
 	}
 	for _, action := range actions {
-		err := store.Write(t.Context(), db.By{Org: org.Org, Actor: "system"}, func(tx *db.Tx) error {
+		err := store.Write(t.Context(), db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
 			return tx.Audit(db.AuditEvent{Action: action, Category: db.System})
 		})
 		if err != nil {

@@ -141,7 +141,7 @@ With --json an object: discarded, the number of them.`,
 // withDeadLetters changes dead letters, all of them where no id is given, and
 // tells how many.
 func (a *app) withDeadLetters(ctx context.Context, verb string, ids []string,
-	change func(*db.DB, context.Context, db.By, ...string) (int, error),
+	change func(*db.DB, context.Context, db.Actor, ...string) (int, error),
 ) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	return a.withOrg(ctx, aFile, func(store *db.DB, org db.Organisation) error {

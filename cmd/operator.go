@@ -22,9 +22,9 @@ const (
 
 // by names the actor of a change that a command makes. The audit log records
 // the operating-system user and the reason with it.
-func (a *app) by(org db.Org) db.By {
+func (a *app) by(org db.Org) db.Actor {
 	effective := osUser()
-	return db.By{Org: org, Actor: system, OSUser: effective, OSLogin: a.login(effective), Reason: a.reason}
+	return db.Actor{Org: org, ID: system, OSUser: effective, OSLogin: a.login(effective), Reason: a.reason}
 }
 
 // osUser is the name of the user that this process runs as. It is "uid N" where

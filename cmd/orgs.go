@@ -114,7 +114,7 @@ func (a *app) setOrganisation(ctx context.Context, name string, plan db.Plan, su
 func plansText() string {
 	var text strings.Builder
 	for _, plan := range db.Plans() {
-		terms := plan.Terms()
+		terms := plan.Entitlements()
 		includes := append([]string{"API"}, terms.Features...)
 		if !terms.API {
 			includes = []string{"no API"}

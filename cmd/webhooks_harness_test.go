@@ -146,7 +146,7 @@ func (c *cli) write(change func(*db.Tx) error) {
 	defer func() { _ = store.Close() }()
 	org, err := store.Organisation(c.t.Context(), db.DefaultOrganisation)
 	if err == nil {
-		err = store.Write(c.t.Context(), db.By{Org: org.Org, Actor: "system"}, change)
+		err = store.Write(c.t.Context(), db.Actor{Org: org.Org, ID: "system"}, change)
 	}
 	if err != nil {
 		c.t.Fatal(err)
@@ -169,7 +169,7 @@ func (c *cli) raise(times int) {
 	c.t.Helper()
 	c.write(func(tx *db.Tx) error {
 		for range times {
-			if err := tx.Raise("risk.created", map[string]any{}); err != nil {
+			if err := tx.Enqueue("risk.created", map[string]any{}); err != nil {
 				return err
 			}
 		}

@@ -52,7 +52,7 @@ func (tx *Tx) amend(n *noun, known stored, record Record) (Written, error) {
 	if err != nil {
 		return done, err
 	}
-	if _, err = tx.exec(set.update, args...); unique(err) {
+	if _, err = tx.Exec(set.update, args...); unique(err) {
 		return done, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
 	} else if err != nil {
 		return done, err
@@ -129,7 +129,7 @@ func sameWhole(whole int64, held driver.Value) bool {
 // readRow reads a row: its seq, its id and the values of its columns. A row that
 // is not there is NotFound.
 func (tx *Tx) readRow(query string, args ...any) (stored, error) {
-	row, err := tx.db.door.conn.first(query, args...)
+	row, err := tx.db.writer.conn.first(query, args...)
 	if err != nil {
 		return stored{}, storeError(err)
 	}
@@ -140,7 +140,7 @@ func (tx *Tx) readRow(query string, args ...any) (stored, error) {
 
 // finder is the statement that reads a row by its natural key.
 func (tx *Tx) finder(n *noun) string {
-	finders := tx.db.door.finders
+	finders := tx.db.writer.finders
 	query := finders[n]
 	if query == "" {
 		query = tx.db.selectRow(n) + " WHERE org_id = ? AND " + strings.Join(n.key, " = ? AND ") + " = ?"
@@ -170,7 +170,7 @@ func (s stored) text(d *DB, table, column string) string {
 
 // first reads the first row that a query gives; sql.ErrNoRows if there is none.
 func (c *connection) first(query string, args ...any) ([]driver.Value, error) {
-	switch row := c.row(query, args...).(type) {
+	switch row := c.Row(query, args...).(type) {
 	case values:
 		return row, nil
 	case failedRow:
@@ -183,7 +183,7 @@ func (c *connection) first(query string, args ...any) ([]driver.Value, error) {
 // what those hold by default that a record's member may leave out.
 func (d *DB) tableColumns(ctx context.Context) (columns map[string][]string, defaults map[string]map[string]any, err error) {
 	columns, defaults = map[string][]string{}, map[string]map[string]any{}
-	err = d.rows(ctx, func(row scanner) error {
+	err = d.Each(ctx, func(row Scanner) error {
 		var table, column, value string
 		err := row.Scan(&table, &column, &value)
 		columns[table] = append(columns[table], column)

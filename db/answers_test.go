@@ -14,7 +14,7 @@ import (
 type writer struct {
 	*testing.T
 	*db.DB
-	by     db.By
+	by     db.Actor
 	passed *atomic.Int64 // since at
 }
 

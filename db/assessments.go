@@ -26,22 +26,22 @@ func assessmentWritten(tx *Tx, w written) error {
 	}
 	var scorecard []byte
 	var verdict *string
-	err := tx.row(`SELECT scorecard, verdict FROM assessments a WHERE seq = ?
+	err := tx.Row(`SELECT scorecard, verdict FROM assessments a WHERE seq = ?
 		AND NOT EXISTS (SELECT 1 FROM assessments b WHERE b.org_id = a.org_id AND b.completed_at > a.completed_at)`, w.seq).
 		Scan(&scorecard, &verdict)
 	if older, err := absent(err); older || err != nil {
 		return storeError(err)
 	}
-	if err := tx.Raise("assessment.completed", scorecardData{Scorecard: scorecard}); err != nil {
+	if err := tx.Enqueue("assessment.completed", scorecardData{Scorecard: scorecard}); err != nil {
 		return err
 	}
 	var previous *string
-	err = tx.row(`SELECT verdict FROM assessments WHERE org_id = ? AND seq <> ?
+	err = tx.Row(`SELECT verdict FROM assessments WHERE org_id = ? AND seq <> ?
 		ORDER BY completed_at DESC LIMIT 1`, tx.Org, w.seq).Scan(&previous)
 	if first, err := absent(err); first || err != nil || equal(previous, verdict) {
 		return storeError(err)
 	}
-	return tx.Raise("verdict.changed", verdictData{scorecardData{Scorecard: scorecard}, previous})
+	return tx.Enqueue("verdict.changed", verdictData{scorecardData{Scorecard: scorecard}, previous})
 }
 
 type scorecardData struct {

@@ -95,7 +95,7 @@ func (tx *Tx) Audit(e AuditEvent) error {
 	}
 	e.Metadata = tx.origin(e.Metadata)
 	event := auditEvent{
-		Object: "audit_event", ID: tx.newID(), Time: max(head.time, tx.At()), Actor: tx.Actor,
+		Object: "audit_event", ID: tx.newID(), Time: max(head.time, tx.At()), Actor: tx.ID,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
 		Severity: e.Severity, Metadata: e.Metadata,
 	}
@@ -111,7 +111,7 @@ func (tx *Tx) Audit(e AuditEvent) error {
 }
 
 // origin adds where a change came from to the metadata of its event.
-func (by *By) origin(m Metadata) Metadata {
+func (by *Actor) origin(m Metadata) Metadata {
 	add := func(name, value string) {
 		if value == "" {
 			return
@@ -142,14 +142,14 @@ var (
 // storeEvents.
 func (tx *Tx) appendEvent(event string, hash [sha256.Size]byte) error {
 	if tx.importing == nil {
-		_, err := tx.exec(insertEvent, tx.Org, event, hash[:])
+		_, err := tx.Exec(insertEvent, tx.Org, event, hash[:])
 		return err
 	}
 	im := tx.importing
 	if im.events = append(im.events, tx.Org, event, hash[:]); len(im.events) < 3*eventsAtOnce {
 		return nil
 	}
-	_, err := tx.exec(insertEvents, im.events...)
+	_, err := tx.Exec(insertEvents, im.events...)
 	clear(im.events)
 	im.events = im.events[:0]
 	return err
@@ -162,7 +162,7 @@ func (tx *Tx) storeEvents() error {
 		return nil
 	}
 	for waiting := tx.importing.events; len(waiting) > 0; waiting = waiting[3:] {
-		if _, err := tx.exec(insertEvent, waiting[:3]...); err != nil {
+		if _, err := tx.Exec(insertEvent, waiting[:3]...); err != nil {
 			return err
 		}
 	}
@@ -185,7 +185,7 @@ func (tx *Tx) auditHead() (*auditHead, error) {
 	}
 	head := &auditHead{}
 	var hash []byte
-	err := tx.row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&hash, &head.time)
+	err := tx.Row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&hash, &head.time)
 	if none, err := absent(err); err != nil {
 		return nil, storeError(err)
 	} else if !none {
@@ -283,7 +283,7 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 		until = "~" // behind every timestamp
 	}
 	taken := 0
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var seq int64
 		var event []byte
 		if len(page.Events) == q.Limit {
@@ -310,7 +310,7 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 		return AuditPage{}, err // a caller may wait for memory now, so that it gets no events to hold
 	}
 	if len(page.Events) > 0 {
-		page.Next = d.seal(auditList, org, fmt.Sprint(after), "")
+		page.Next = d.encodeCursor(auditList, org, fmt.Sprint(after), "")
 	}
 	return page, nil
 }

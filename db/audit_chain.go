@@ -77,7 +77,7 @@ func (d *DB) CheckAudit(ctx context.Context, org Org, head string) (AuditCheck, 
 	var chain AuditChain
 	check, last := AuditCheck{Head: chain.Head()}, int64(0)
 	check.See(head)
-	err := d.bulk.rows(ctx, func(row scanner) error {
+	err := d.bulk.Each(ctx, func(row Scanner) error {
 		var event, hash []byte
 		var b Broken
 		if check.Broken != nil {
@@ -115,7 +115,7 @@ func (c *AuditCheck) See(head string) {
 // which a chain of the page's events goes on.
 func (d *DB) AuditHashBefore(ctx context.Context, org Org, page AuditPage) (string, error) {
 	var hash []byte
-	err := d.row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
+	err := d.Row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
 	if none, err := absent(err); none || err != nil {
 		return new(AuditChain).Head(), storeError(err)
 	}
@@ -128,7 +128,7 @@ func (d *DB) AuditHashBefore(ctx context.Context, org Org, page AuditPage) (stri
 // that ended before it.
 func (d *DB) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error) {
 	var lost bool
-	err := d.bulk.row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
+	err := d.bulk.Row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
 		(SELECT count(*) FROM audit_events WHERE seq > ?1)`, last).Scan(&lost)
 	if err != nil || !lost {
 		return nil, storeError(err)

@@ -14,7 +14,7 @@ func TestAuditEvents_LargePage(t *testing.T) {
 	t.Parallel()
 	store := handle(t, newPath(t), 0)
 	org := defaultOrg(t, store)
-	err := store.Write(t.Context(), db.By{Org: org.Org, Actor: "system"}, func(tx *db.Tx) error {
+	err := store.Write(t.Context(), db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
 		for range 10 {
 			event := db.AuditEvent{Action: "e", Category: db.System, Metadata: db.Metadata{"text": strings.Repeat("x", 1000)}}
 			if err := tx.Audit(event); err != nil {

@@ -44,7 +44,7 @@ const searchList = "audit search"
 func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (AuditFindings, error) {
 	before := int64(1) << 62
 	if q.Cursor != "" {
-		sealed, _, err := d.unseal(searchList, org, q.Cursor)
+		sealed, _, err := d.decodeCursor(searchList, org, q.Cursor)
 		if err != nil {
 			return AuditFindings{}, err
 		}
@@ -61,7 +61,7 @@ func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (
 		return d.searchAudit(ctx, d.read, q, span)
 	}
 	var found AuditFindings
-	err := d.search(ctx, q.User, func(ctx context.Context, pool *readPool) (err error) {
+	err := d.search(ctx, q.User, func(ctx context.Context, pool *ReadPool) (err error) {
 		found, err = d.searchAudit(ctx, pool, q, span)
 		return err
 	})
@@ -75,12 +75,12 @@ type auditSpan struct {
 	since, until string
 }
 
-func (d *DB) searchAudit(ctx context.Context, pool *readPool, q AuditSearch, span auditSpan) (AuditFindings, error) {
+func (d *DB) searchAudit(ctx context.Context, pool *ReadPool, q AuditSearch, span auditSpan) (AuditFindings, error) {
 	var found AuditFindings
 	more, seq := false, int64(0)
 	query, args := q.statement([]any{span.org.Org, span.before, span.since, span.until, searchedEvents, q.Limit + 1})
 	taken := 0
-	err := pool.query(ctx, func(row scanner) error {
+	err := pool.EachUncached(ctx, func(row Scanner) error {
 		var at int64
 		var event []byte
 		if err := row.Scan(&at, &event); err != nil {
@@ -101,7 +101,7 @@ func (d *DB) searchAudit(ctx context.Context, pool *readPool, q AuditSearch, spa
 		seq, found.SearchedTo, err = span.searchedTo(ctx, pool)
 	}
 	if err == nil && (more || found.SearchedTo != "") {
-		found.Next = d.seal(searchList, span.org, strconv.FormatInt(seq, 10), "")
+		found.Next = d.encodeCursor(searchList, span.org, strconv.FormatInt(seq, 10), "")
 	}
 	return found, err
 }
@@ -141,9 +141,9 @@ func (q AuditSearch) statement(args []any) (string, []any) {
 }
 
 // searchedTo is the last event that a page may look at, if older ones follow.
-func (s auditSpan) searchedTo(ctx context.Context, pool *readPool) (seq int64, time string, err error) {
+func (s auditSpan) searchedTo(ctx context.Context, pool *ReadPool) (seq int64, time string, err error) {
 	looked := 0
-	err = pool.rows(ctx, func(row scanner) error {
+	err = pool.Each(ctx, func(row Scanner) error {
 		if looked++; looked == 2 { // there is an older one
 			return nil
 		}

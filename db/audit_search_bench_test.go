@@ -13,7 +13,7 @@ func BenchmarkSearchAudit(b *testing.B) {
 	org := defaultOrg(b, store)
 	for start := range 20 {
 		by := operator(b, store)
-		by.Actor = fmt.Sprintf("key:01993e0a-52c0-7c3e-9d2b-6f1f0c7a4b%02d", start)
+		by.ID = fmt.Sprintf("key:01993e0a-52c0-7c3e-9d2b-6f1f0c7a4b%02d", start)
 		err := store.Write(b.Context(), by, func(tx *db.Tx) error {
 			for i := range 10_000 {
 				changes := db.Changes{"status": {From: "Open", To: "InProgress"}, "owner_name": {To: "Head of Customer Care"}}

@@ -38,7 +38,7 @@ func TestSearchAudit(t *testing.T) {
 	org := defaultOrg(t, store)
 	actors := []string{"system", "key:1", "key:11", `o"bert\`, "zoë<b>"}
 	for i := range 60 {
-		by := db.By{Org: org.Org, Actor: actors[i%5], API: i%3 == 0}
+		by := db.Actor{Org: org.Org, ID: actors[i%5], API: i%3 == 0}
 		err := store.Write(t.Context(), by, func(tx *db.Tx) error {
 			if i%7 == 0 { // an event whose metadata reads like another event
 				return tx.Audit(db.AuditEvent{
@@ -53,11 +53,11 @@ func TestSearchAudit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other, err := store.CreateOrganisation(t.Context(), db.By{Org: org.Org, Actor: "system"}, "other", db.Enterprise)
+	other, err := store.CreateOrganisation(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.Write(t.Context(), db.By{Org: other.Org, Actor: "system"}, func(tx *db.Tx) error {
+	if err := store.Write(t.Context(), db.Actor{Org: other.Org, ID: "system"}, func(tx *db.Tx) error {
 		return tx.AuditChange("risk", "created", "id1", db.Changes{})
 	}); err != nil {
 		t.Fatal(err)

@@ -107,7 +107,7 @@ func taken(path string) error { return fmt.Errorf("%s %w", path, errTaken) }
 // heads are the hashes that the audit logs end with now.
 func (d *DB) heads(ctx context.Context) (map[Org]string, error) {
 	heads := map[Org]string{}
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var org Org
 		var head string
 		err := row.Scan(&org, &head)
@@ -155,7 +155,7 @@ type BackupNote struct {
 // LastBackup tells what the file remembers of its backups.
 func (d *DB) LastBackup(ctx context.Context) (LastBackup, error) {
 	var last LastBackup
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var outcome string
 		var note BackupNote
 		err := row.Scan(&outcome, &note.At, &note.Path, &note.Bytes, &note.Error)
@@ -176,7 +176,7 @@ const (
 
 // NoteBackup remembers a backup, and tells every organisation's audit log: who
 // has the copy has all that the file held.
-func (d *DB) NoteBackup(ctx context.Context, by By, made Backup) error {
+func (d *DB) NoteBackup(ctx context.Context, by Actor, made Backup) error {
 	return d.Write(ctx, by, func(tx *Tx) error {
 		if err := tx.noteBackup(backupMade, BackupNote{At: made.At, Path: made.Path, Bytes: made.Bytes}); err != nil {
 			return err
@@ -202,11 +202,11 @@ func (d *DB) noteFailedBackup(ctx context.Context, path string, cause error) err
 
 func (tx *Tx) noteBackup(outcome string, n BackupNote) error {
 	if outcome == backupMade { // what failed before it is over; times can't tell, for clocks are set
-		if _, err := tx.exec("DELETE FROM backups WHERE outcome = ?", backupFailed); err != nil {
+		if _, err := tx.Exec("DELETE FROM backups WHERE outcome = ?", backupFailed); err != nil {
 			return err
 		}
 	}
-	_, err := tx.exec(`INSERT INTO backups (outcome, at, path, bytes, error) VALUES (?1, ?2, ?3, ?4, ?5)
+	_, err := tx.Exec(`INSERT INTO backups (outcome, at, path, bytes, error) VALUES (?1, ?2, ?3, ?4, ?5)
 		ON CONFLICT (outcome) DO UPDATE SET at = ?2, path = ?3, bytes = ?4, error = ?5`, outcome, n.At, n.Path, n.Bytes, n.Error)
 	return err
 }
@@ -214,7 +214,7 @@ func (tx *Tx) noteBackup(outcome string, n BackupNote) error {
 // auditAll tells the audit log of every organisation.
 func (tx *Tx) auditAll(event func(Org) AuditEvent) error {
 	var orgs []Org
-	err := tx.rows(func(row scanner) error {
+	err := tx.Each(func(row Scanner) error {
 		var org Org
 		err := row.Scan(&org)
 		orgs = append(orgs, org)

@@ -35,7 +35,7 @@ func entries(t testing.TB, folder string) []string {
 func TestBackup(t *testing.T) {
 	t.Parallel()
 	_, store, org := logged(t, 5)
-	if err := addRisk(t.Context(), store, db.By{Org: org, Actor: "system"}, "kept"); err != nil {
+	if err := addRisk(t.Context(), store, db.Actor{Org: org, ID: "system"}, "kept"); err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
@@ -44,7 +44,7 @@ func TestBackup(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.NoteBackup(t.Context(), db.By{Actor: "system"}, made); err != nil {
+	if err := store.NoteBackup(t.Context(), db.Actor{ID: "system"}, made); err != nil {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff([]string{"copy.db"}, entries(t, folder)); diff != "" {

@@ -48,7 +48,7 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 		return b.browse(ctx, d.read, q)
 	}
 	var page BrowsePage
-	err = d.search(ctx, q.User, func(ctx context.Context, pool *readPool) error {
+	err = d.search(ctx, q.User, func(ctx context.Context, pool *ReadPool) error {
 		page, err = b.browse(ctx, pool, q)
 		return err
 	})
@@ -69,7 +69,7 @@ func (b *browsing) light(q BrowseQuery) bool {
 	return true
 }
 
-func (b *browsing) browse(ctx context.Context, pool *readPool, q BrowseQuery) (BrowsePage, error) {
+func (b *browsing) browse(ctx context.Context, pool *ReadPool, q BrowseQuery) (BrowsePage, error) {
 	b.pool = pool
 	total, err := b.count(ctx)
 	if err != nil {
@@ -93,7 +93,7 @@ func (b *browsing) browse(ctx context.Context, pool *readPool, q BrowseQuery) (B
 // browsing is a query under way.
 type browsing struct {
 	db     *DB
-	pool   *readPool
+	pool   *ReadPool
 	org    Organisation
 	object string
 	words  []string
@@ -203,7 +203,7 @@ func (b *browsing) cursor(way string, p position) string {
 	default:
 		text = "t" + text
 	}
-	return b.db.seal(b.list, b.org, way+text, p.id)
+	return b.db.encodeCursor(b.list, b.org, way+text, p.id)
 }
 
 // start finds the place that a cursor names.
@@ -211,7 +211,7 @@ func (b *browsing) start(cursor string) error {
 	if cursor == "" {
 		return nil
 	}
-	sealed, id, err := b.db.unseal(b.list, b.org, cursor)
+	sealed, id, err := b.db.decodeCursor(b.list, b.org, cursor)
 	if err != nil {
 		return err
 	}
@@ -252,7 +252,7 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 	var page BrowsePage
 	var places []position
 	more, taken := false, 0
-	err := b.pool.query(ctx, func(row scanner) error {
+	err := b.pool.EachUncached(ctx, func(row Scanner) error {
 		var p position
 		var record sql.RawBytes
 		if err := row.Scan(&p.key, &p.id, &record); err != nil {
@@ -291,7 +291,7 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 func (b *browsing) count(ctx context.Context) (n int, err error) {
 	if len(b.words) == 0 {
 		query := "SELECT count(*) FROM (SELECT 1 FROM " + b.table + " WHERE org_id = ?1" + b.where + " LIMIT ?)"
-		err = b.pool.query(ctx, func(row scanner) error { return row.Scan(&n) }, query, append(slices.Clone(b.args), CountedRecords+1)...)
+		err = b.pool.EachUncached(ctx, func(row Scanner) error { return row.Scan(&n) }, query, append(slices.Clone(b.args), CountedRecords+1)...)
 		return n, err
 	}
 	args := len(b.args)
@@ -299,7 +299,7 @@ func (b *browsing) count(ctx context.Context) (n int, err error) {
 	// statement, which the end of the context interrupts.
 	query := "SELECT count(*), json_group_array(seq) FROM (SELECT seq FROM " + b.source() + " WHERE org_id = ?1" + b.where + " LIMIT ?)"
 	var found string
-	err = b.pool.query(ctx, func(row scanner) error { return row.Scan(&n, &found) }, query, append(slices.Clone(b.args), CountedRecords+1)...)
+	err = b.pool.EachUncached(ctx, func(row Scanner) error { return row.Scan(&n, &found) }, query, append(slices.Clone(b.args), CountedRecords+1)...)
 	b.args = b.args[:args]
 	if err == nil && n <= CountedRecords {
 		b.where, b.args = " AND seq IN (SELECT value FROM json_each(?2))", []any{b.org.Org, found}
@@ -329,7 +329,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 	}
 	source := b.source()
 	var found []int64 // 8 bytes a record
-	err = d.bulk.query(ctx, func(row scanner) error {
+	err = d.bulk.EachUncached(ctx, func(row Scanner) error {
 		var seq int64
 		err := row.Scan(&seq)
 		found = append(found, seq)
@@ -341,7 +341,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 	query := "SELECT r.record FROM " + b.table + " t CROSS JOIN " + object + "_records r ON r.org_id = t.org_id AND r.id = t.id WHERE t.seq = ? AND t.org_id = ?"
 	for _, seq := range found {
 		var record []byte
-		none, err := absent(d.bulk.row(ctx, query, seq, org.Org).Scan(&record))
+		none, err := absent(d.bulk.Row(ctx, query, seq, org.Org).Scan(&record))
 		if err == nil && !none {
 			err = each(record)
 		}
@@ -359,7 +359,7 @@ func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, er
 		return nil, fmt.Errorf("no record type %q", object)
 	}
 	var record []byte
-	err := d.row(ctx, "SELECT record FROM "+object+"_records WHERE org_id = ? AND id = ?", org, id).Scan(&record)
+	err := d.Row(ctx, "SELECT record FROM "+object+"_records WHERE org_id = ? AND id = ?", org, id).Scan(&record)
 	if none, err := absent(err); none {
 		return nil, &Error{Code: NotFound, Message: "no " + object + " with this id in this organisation"}
 	} else if err != nil {

@@ -17,13 +17,13 @@ func logged(t *testing.T, n int) (path string, store *db.DB, org db.Org) {
 	t.Helper()
 	path = newPath(t)
 	store = handle(t, path, time.Minute)
-	other, err := store.CreateOrganisation(t.Context(), db.By{Actor: "system"}, "other", db.Enterprise)
+	other, err := store.CreateOrganisation(t.Context(), db.Actor{ID: "system"}, "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}
 	org = defaultOrg(t, store).Org
 	for i := range n {
-		for _, by := range []db.By{{Org: org, Actor: "a"}, {Org: other.Org, Actor: "b"}} {
+		for _, by := range []db.Actor{{Org: org, ID: "a"}, {Org: other.Org, ID: "b"}} {
 			if by.Org == other.Org && i%2 == 0 {
 				continue
 			}
@@ -107,7 +107,7 @@ func TestSoundAfterRollbacks(t *testing.T) {
 	t.Parallel()
 	path, store, org := logged(t, 3)
 	fail := func(action string) {
-		err := store.Write(context.Background(), db.By{Org: org, Actor: "a"}, func(tx *db.Tx) error {
+		err := store.Write(context.Background(), db.Actor{Org: org, ID: "a"}, func(tx *db.Tx) error {
 			return errors.Join(tx.Audit(db.AuditEvent{Action: action}), errRefused)
 		})
 		if !errors.Is(err, errRefused) {
@@ -140,7 +140,7 @@ func TestSoundBesideRollbacks(t *testing.T) {
 	for i := range 60 {
 		done.Go(func() {
 			refuse := i%3 > 0
-			err := store.Write(context.Background(), db.By{Org: org, Actor: "a"}, func(tx *db.Tx) error {
+			err := store.Write(context.Background(), db.Actor{Org: org, ID: "a"}, func(tx *db.Tx) error {
 				for n := range 3 {
 					if err := tx.Audit(db.AuditEvent{Action: fmt.Sprint(i, " ", n)}); err != nil {
 						return err

@@ -48,7 +48,7 @@ func (tx *Tx) update(n *noun, id string, record Record, more Changes) (stored, e
 // byID finds a record of the organisation; NotFound where there is none.
 func (tx *Tx) byID(n *noun, id string) (stored, error) {
 	var s stored
-	err := tx.row("SELECT seq, id, resource FROM "+n.table+" WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&s.seq, &s.id, &s.resource)
+	err := tx.Row("SELECT seq, id, resource FROM "+n.table+" WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&s.seq, &s.id, &s.resource)
 	if none, err := absent(err); none {
 		return s, &Error{Code: NotFound, Message: "no " + n.object + " with this id in this organisation"}
 	} else if err != nil {
@@ -60,7 +60,7 @@ func (tx *Tx) byID(n *noun, id string) (stored, error) {
 // members reads all members of a record, those that the API does not show too.
 func (tx *Tx) members(n *noun, id string) (map[string]any, error) {
 	var text []byte
-	err := tx.row("SELECT record FROM "+n.object+"_records WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&text)
+	err := tx.Row("SELECT record FROM "+n.object+"_records WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&text)
 	if err != nil {
 		return nil, storeError(err)
 	}

@@ -106,7 +106,7 @@ func (k keyResults) find(index int, draft CheckinDraft) (*keyResult, error) {
 	if known == nil {
 		known = new(keyResult)
 		column := map[string]string{"key_result_id": "id", "key_result_code": "code"}[param]
-		err := k.tx.row("SELECT seq, id, code, measurement_frequency FROM kpis WHERE org_id = ? AND "+column+" = ?", k.tx.Org, name).
+		err := k.tx.Row("SELECT seq, id, code, measurement_frequency FROM kpis WHERE org_id = ? AND "+column+" = ?", k.tx.Org, name).
 			Scan(&known.seq, &known.id, &known.code, &known.frequency)
 		at := fmt.Sprintf("checkins[%d].%s", index, param)
 		if none, err := absent(err); none {
@@ -170,7 +170,7 @@ func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (changes Change
 		if len(args) >= columns*checkinsAtOnce {
 			rows = checkinsAtOnce
 		}
-		if _, err := tx.exec(upsertCheckins[rows], args[:columns*rows]...); err != nil {
+		if _, err := tx.Exec(upsertCheckins[rows], args[:columns*rows]...); err != nil {
 			return nil, nil, err
 		}
 		args = args[columns*rows:]
@@ -205,7 +205,7 @@ func (tx *Tx) checkinsAt(places map[checkinPlace]int) (map[checkinPlace]Checkin,
 		asked[place.kpi] = append(asked[place.kpi], place.period)
 	}
 	known := make(map[checkinPlace]Checkin, len(places))
-	err := tx.rows(func(row scanner) error {
+	err := tx.Each(func(row Scanner) error {
 		var place checkinPlace
 		var c Checkin
 		err := row.Scan(&place.kpi, &place.period, &c.Value, &c.ID, &c.CreatedAt, &c.Source, &c.EvidenceRef, &c.Note)

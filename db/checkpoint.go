@@ -27,7 +27,7 @@ func (d *DB) Checkpoint(ctx context.Context) (err error) {
 		"PRAGMA busy_timeout = 200",      // below the patience of other writers
 		"PRAGMA wal_checkpoint(TRUNCATE)",
 	} {
-		if _, err := conn.ExecContext(ctx, pragma); err != nil && !passing(err) {
+		if _, err := conn.ExecContext(ctx, pragma); err != nil && !isTransient(err) {
 			return storeError(err)
 		}
 	}
@@ -52,7 +52,7 @@ const (
 // it has, what it replicates from then on is damaged. From an emptied log it
 // learns that it must copy the whole file. While it is there, it keeps the log
 // from being moved, and so from being emptied, until it has copied it.
-func (w *door) turnLog() {
+func (w *writer) turnLog() {
 	if w.db.Now().Sub(w.looked).Abs() >= lookedEvery {
 		w.look()
 	}
@@ -60,7 +60,7 @@ func (w *door) turnLog() {
 		return
 	}
 	var busy, frames, moved int
-	err := w.conn.row("PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved)
+	err := w.conn.Row("PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved)
 	if err != nil || moved < frames {
 		// an older reader needs the rest, or Litestream; what was written is safe
 		// where it is, and the next one tries again
@@ -78,10 +78,10 @@ func (w *door) turnLog() {
 // look looks for the table that Litestream makes in each file it replicates. To
 // other files an emptied log is a loss: syncing a log that grows takes longer
 // than syncing one that is written over.
-func (w *door) look() {
+func (w *writer) look() {
 	w.looked = w.db.Now()
 	var tables int
-	if err := w.conn.row("SELECT count(*) FROM sqlite_schema WHERE name = '_litestream_seq'").Scan(&tables); err != nil {
+	if err := w.conn.Row("SELECT count(*) FROM sqlite_schema WHERE name = '_litestream_seq'").Scan(&tables); err != nil {
 		return // whoever writes will be told
 	}
 	if w.replicated = tables > 0; w.replicated {

@@ -93,7 +93,7 @@ func TestTurnedLogOfAReader(t *testing.T) {
 
 // writeTurns writes until the log has begun anew three times. It tells how often
 // it was empty before, and whether the rest of a former one was ever seen in it.
-func writeTurns(t *testing.T, store *db.DB, by db.By) (emptied int, rest bool) {
+func writeTurns(t *testing.T, store *db.DB, by db.Actor) (emptied int, rest bool) {
 	t.Helper()
 	last, _ := frames(t, store)
 	for i, turns := 0, 0; turns < 3; i++ {

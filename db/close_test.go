@@ -88,7 +88,7 @@ func TestCloseWhileReading(t *testing.T) {
 		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
-		if _, err := store.Generation(t.Context()); err == nil {
+		if _, err := store.DataVersion(t.Context()); err == nil {
 			t.Error("a closed file is watched")
 		}
 		if _, err := os.Stat(path + "-wal"); !errors.Is(err, fs.ErrNotExist) {

@@ -59,7 +59,7 @@ func postureWritten(tx *Tx, w written) error {
 		return err
 	}
 	var previous []byte
-	err = tx.row(`SELECT resource FROM compliance_postures WHERE org_id = ? AND seq <> ?
+	err = tx.Row(`SELECT resource FROM compliance_postures WHERE org_id = ? AND seq <> ?
 		ORDER BY version_number DESC LIMIT 1`, tx.Org, w.seq).Scan(&previous)
 	if first, err := absent(err); first || err != nil {
 		return storeError(err)
@@ -68,7 +68,7 @@ func postureWritten(tx *Tx, w written) error {
 		return err
 	}
 	for _, movement := range movements(before, now) {
-		if err := tx.Raise("compliance.posture_changed", movement); err != nil {
+		if err := tx.Enqueue("compliance.posture_changed", movement); err != nil {
 			return err
 		}
 	}

@@ -71,8 +71,8 @@ func (c *connection) set(ctx context.Context, pragma string) error {
 	return err
 }
 
-// exec runs a statement to its end.
-func (c *connection) exec(query string, args ...any) (driver.Result, error) {
+// Exec runs a statement to its end.
+func (c *connection) Exec(query string, args ...any) (driver.Result, error) {
 	statement, values, err := c.prepare(query, args)
 	if err != nil {
 		return nil, err
@@ -80,8 +80,8 @@ func (c *connection) exec(query string, args ...any) (driver.Result, error) {
 	return statement.ExecContext(context.Background(), values)
 }
 
-// row reads the first row that a query gives; sql.ErrNoRows if there is none.
-func (c *connection) row(query string, args ...any) scanner {
+// Row reads the first row that a query gives; sql.ErrNoRows if there is none.
+func (c *connection) Row(query string, args ...any) Scanner {
 	rows, err := c.query(query, args)
 	if err != nil {
 		return failedRow{err}
@@ -100,9 +100,9 @@ func (c *connection) row(query string, args ...any) scanner {
 	return row
 }
 
-// each calls do for every row that a query gives. The row is valid during the
+// Each calls do for every row that a query gives. The row is valid during the
 // call.
-func (c *connection) each(do func(scanner) error, query string, args ...any) error {
+func (c *connection) Each(do func(Scanner) error, query string, args ...any) error {
 	rows, err := c.query(query, args)
 	if err != nil {
 		return err

@@ -49,8 +49,8 @@ func TestArguments(t *testing.T) {
 	} {
 		const query = "SELECT ?1, typeof(?1)"
 		var want, got [2]any
-		wrong := d.row(t.Context(), query, arg).Scan(&want[0], &want[1])
-		err := conn.row(query, arg).Scan(&got[0], &got[1])
+		wrong := d.Row(t.Context(), query, arg).Scan(&want[0], &want[1])
+		err := conn.Row(query, arg).Scan(&got[0], &got[1])
 		if (err == nil) != (wrong == nil) {
 			t.Errorf("%T: %v, database/sql %v", arg, err, wrong)
 		}
@@ -85,7 +85,7 @@ func TestScan(t *testing.T) {
 	} {
 		for name, fresh := range into {
 			want, got := fresh(), fresh()
-			err := conn.row("SELECT " + value).Scan(got)
+			err := conn.Row("SELECT " + value).Scan(got)
 			if !strings.Contains(" "+fits+" ", " "+name+" ") {
 				if err == nil {
 					t.Errorf("%s is read as a %s: %v", value, name, got)
@@ -95,7 +95,7 @@ func TestScan(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s as a %s: %v", value, name, err)
 			}
-			if err := d.row(t.Context(), "SELECT "+value).Scan(want); err != nil {
+			if err := d.Row(t.Context(), "SELECT "+value).Scan(want); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -103,10 +103,10 @@ func TestScan(t *testing.T) {
 			}
 		}
 	}
-	if err := conn.row("SELECT 1, 2").Scan(new(int)); err == nil {
+	if err := conn.Row("SELECT 1, 2").Scan(new(int)); err == nil {
 		t.Error("a row of two columns is read as one")
 	}
-	if err := conn.row("SELECT 1").Scan(1); err == nil {
+	if err := conn.Row("SELECT 1").Scan(1); err == nil {
 		t.Error("a value is read into what is no pointer")
 	}
 }
@@ -123,29 +123,29 @@ func TestStatementsEnd(t *testing.T) {
 		want error
 		do   func() error
 	}{
-		{"all rows", nil, func() error { return conn.each(func(scanner) error { return nil }, numbers) }},
-		{"a failure", failed, func() error { return conn.each(func(scanner) error { return failed }, numbers) }},
+		{"all rows", nil, func() error { return conn.Each(func(Scanner) error { return nil }, numbers) }},
+		{"a failure", failed, func() error { return conn.Each(func(Scanner) error { return failed }, numbers) }},
 		{"a panic", failed, func() (err error) {
 			defer func() { err, _ = recover().(error) }()
-			return conn.each(func(scanner) error { panic(failed) }, numbers)
+			return conn.Each(func(Scanner) error { panic(failed) }, numbers)
 		}},
-		{"the first row of several", nil, func() error { return conn.row(numbers).Scan(new(int)) }},
-		{"a row not read", nil, func() error { conn.row(numbers); return nil }},
-		{"no row", sql.ErrNoRows, func() error { return conn.row("SELECT seq FROM organisations WHERE seq = ?", -1).Scan(new(int)) }},
+		{"the first row of several", nil, func() error { return conn.Row(numbers).Scan(new(int)) }},
+		{"a row not read", nil, func() error { conn.Row(numbers); return nil }},
+		{"no row", sql.ErrNoRows, func() error { return conn.Row("SELECT seq FROM organisations WHERE seq = ?", -1).Scan(new(int)) }},
 		{"a row within a row", nil, func() error {
-			return conn.each(func(row scanner) error {
+			return conn.Each(func(row Scanner) error {
 				var n int
 				if err := row.Scan(&n); err != nil {
 					return err
 				}
-				return conn.row(one, 0).Scan(&n)
+				return conn.Row(one, 0).Scan(&n)
 			}, numbers)
 		}},
 	} {
-		if _, err := conn.exec("BEGIN IMMEDIATE"); err != nil {
+		if _, err := conn.Exec("BEGIN IMMEDIATE"); err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
-		if _, err := conn.exec("UPDATE organisations SET name = ?", row.name); err != nil {
+		if _, err := conn.Exec("UPDATE organisations SET name = ?", row.name); err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
 		for range 2 {
@@ -153,7 +153,7 @@ func TestStatementsEnd(t *testing.T) {
 				t.Errorf("%s: %v, want %v", row.name, err, row.want)
 			}
 		}
-		if _, err := conn.exec("COMMIT"); err != nil {
+		if _, err := conn.Exec("COMMIT"); err != nil {
 			t.Errorf("%s: commit: %v", row.name, err)
 		}
 		if err := d.Checkpoint(t.Context()); err != nil || d.LogSize() != 0 {
@@ -173,13 +173,13 @@ func TestStatementsFail(t *testing.T) {
 		"INSERT INTO organisations DEFAULT VALUES RETURNING seq",
 	} {
 		for range 2 {
-			if _, err := conn.exec(query); err == nil {
+			if _, err := conn.Exec(query); err == nil {
 				t.Errorf("exec of %s", query)
 			}
-			if err := conn.each(func(scanner) error { return nil }, query); err == nil {
+			if err := conn.Each(func(Scanner) error { return nil }, query); err == nil {
 				t.Errorf("each of %s", query)
 			}
-			if err := conn.row(query).Scan(new(any)); err == nil && !strings.Contains(query, "json_each") {
+			if err := conn.Row(query).Scan(new(any)); err == nil && !strings.Contains(query, "json_each") {
 				t.Errorf("row of %s", query)
 			}
 		}
@@ -199,12 +199,12 @@ func TestStatementsBounded(t *testing.T) {
 	ask := func(n int) {
 		t.Helper()
 		var got int
-		if err := conn.row(fmt.Sprint("SELECT ", n)).Scan(&got); err != nil || got != n {
+		if err := conn.Row(fmt.Sprint("SELECT ", n)).Scan(&got); err != nil || got != n {
 			t.Errorf("%d is read as %d: %v", n, got, err)
 		}
 	}
 	read := 0
-	err := conn.each(func(scanner) error {
+	err := conn.Each(func(Scanner) error {
 		read++
 		for n := range keptStatements {
 			ask(read*keptStatements + n)
@@ -235,7 +235,7 @@ func TestManyMembers(t *testing.T) {
 		"dimension", "financial_exposure_max", "financial_exposure_min", "likelihood", "mitigation_action",
 		"owner_name", "residual_gap_reason", "residual_severity", "severity", "target_date", "title",
 	}
-	err = d.Write(t.Context(), By{Org: org.Org, Actor: "system"}, func(tx *Tx) error {
+	err = d.Write(t.Context(), Actor{Org: org.Org, ID: "system"}, func(tx *Tx) error {
 		for choice := range 1 << len(members) {
 			r := Record{"risk_id": fmt.Sprint("R-", choice), "description": "d"}
 			for n, member := range members {
@@ -252,7 +252,7 @@ func TestManyMembers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if statements, sets := len(d.door.conn.statements), len(d.door.columnSets); statements > keptStatements || sets > keptStatements {
+	if statements, sets := len(d.writer.conn.statements), len(d.writer.columnSets); statements > keptStatements || sets > keptStatements {
 		t.Errorf("%d statements and %d sets of columns are kept", statements, sets)
 	}
 }

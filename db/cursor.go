@@ -26,15 +26,15 @@ var ErrCursor = &Error{
 	Message: "cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over",
 }
 
-// seal makes a cursor.
-func (d *DB) seal(list string, org Organisation, order, id string) string {
+// encodeCursor makes a cursor.
+func (d *DB) encodeCursor(list string, org Organisation, order, id string) string {
 	position := order + "\x00" + id
 	return base64.RawURLEncoding.EncodeToString(append(d.tag(list, org, position), position...))
 }
 
-// unseal reads a cursor back, or refuses it as one that seal did not make for
+// decodeCursor reads a cursor back, or refuses it as one that seal did not make for
 // this list and organisation.
-func (d *DB) unseal(list string, org Organisation, cursor string) (order, id string, err error) {
+func (d *DB) decodeCursor(list string, org Organisation, cursor string) (order, id string, err error) {
 	invalid := ErrCursor
 	if len(cursor) > maxCursor || strings.ContainsAny(cursor, "\r\n") { // the decoder would skip line breaks
 		return "", "", invalid
@@ -58,7 +58,7 @@ func (d *DB) tag(list string, org Organisation, position string) []byte {
 }
 
 func (d *DB) openAuditCursor(org Organisation, cursor string) (int64, error) {
-	order, _, err := d.unseal(auditList, org, cursor)
+	order, _, err := d.decodeCursor(auditList, org, cursor)
 	if err != nil {
 		return 0, err
 	}

@@ -48,7 +48,7 @@ type Options struct {
 	Random io.Reader
 
 	// RestoredBy names the actor in the events of a restore; see Restore.
-	RestoredBy By
+	RestoredBy Actor
 	// SearchTime bounds a search, its waiting included; past it the search fails
 	// with SearchTimeout. 0 is ten seconds.
 	SearchTime time.Duration
@@ -65,17 +65,17 @@ type DB struct {
 	now     func() time.Time
 	newID   func() string
 
-	read     *readPool // lookups of bounded time
+	read     *ReadPool // lookups of bounded time
 	searches searches
-	bulk     *readPool // reads of all records
+	bulk     *ReadPool // reads of all records
 
-	fast readers
-	door door
+	fast   readers
+	writer writer
 	// expandedOrg is the organisation whose events were expanded last. The writer
 	// guards it.
 	expandedOrg int64
 	queued      queued
-	generation  generation
+	dataVersion dataVersion
 	frozen      atomic.Bool
 	memory      answers // of a frozen file
 
@@ -149,7 +149,7 @@ func (d *DB) open(ctx context.Context) error {
 			return denied(err)
 		}
 	}
-	if err := d.door.open(ctx, d); err != nil {
+	if err := d.writer.open(ctx, d); err != nil {
 		return err
 	}
 	// From here on nobody can take the file away: see Restore.
@@ -290,15 +290,15 @@ func (d *DB) dsn(mode string) string {
 // Close waits for the pages and the change under way and closes the file, so
 // that no change may call it. What comes later is refused.
 func (d *DB) Close() error {
-	d.generation.close()
+	d.dataVersion.close()
 	d.seen.close()
 	err := d.fast.close()
-	for _, pool := range []*readPool{d.read, d.searches.pool, d.bulk} {
+	for _, pool := range []*ReadPool{d.read, d.searches.pool, d.bulk} {
 		if pool != nil {
 			err = errors.Join(err, pool.Close())
 		}
 	}
-	return errors.Join(err, d.door.close())
+	return errors.Join(err, d.writer.close())
 }
 
 // Path is the absolute path of the data file.

@@ -28,7 +28,7 @@ type DeadLetter struct {
 // DeadLetters calls each with every dead letter of the organisation, oldest
 // event first.
 func (d *DB) DeadLetters(ctx context.Context, org Org, each func(DeadLetter) error) error {
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var l DeadLetter
 		if err := row.Scan(&l.ID, &l.SubscriptionID, &l.URL, &l.EventID, &l.EventType, &l.EventAt, &l.Attempts, &l.DiedAt,
 			&l.LastStatus, &l.LastError, &l.LastAnswer, &l.Reason); err != nil {
@@ -47,7 +47,7 @@ func (d *DB) DeadLetters(ctx context.Context, org Org, each func(DeadLetter) err
 // organisation where no id is given. It returns how many. A replay never makes a
 // queue longer than QueueLimit: where all are meant, the oldest that fit are
 // replayed and the others stay dead letters.
-func (d *DB) ReplayDeadLetters(ctx context.Context, by By, ids ...string) (int, error) {
+func (d *DB) ReplayDeadLetters(ctx context.Context, by Actor, ids ...string) (int, error) {
 	if len(ids) > 0 {
 		err := d.Write(ctx, by, func(tx *Tx) error {
 			if err := tx.deadLetters("replayed", replay+deadOfID, ids); err != nil {
@@ -58,7 +58,7 @@ func (d *DB) ReplayDeadLetters(ctx context.Context, by By, ids ...string) (int, 
 		return ifStored(len(ids), err)
 	}
 	var subscriptions []int64
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var seq int64
 		err := row.Scan(&seq)
 		subscriptions = append(subscriptions, seq)
@@ -85,7 +85,7 @@ func (d *DB) ReplayDeadLetters(ctx context.Context, by By, ids ...string) (int, 
 // have no further one to replay.
 func (tx *Tx) replaySome(subscriptions []int64) (n, done int, err error) {
 	for _, seq := range subscriptions {
-		moved, err := tx.exec(replay+`SELECT event_seq, subscription_seq FROM deliveries WHERE subscription_seq = ?1 AND state = 'dead'
+		moved, err := tx.Exec(replay+`SELECT event_seq, subscription_seq FROM deliveries WHERE subscription_seq = ?1 AND state = 'dead'
 			ORDER BY event_seq LIMIT max(0, min(?3, ?4 - coalesce((SELECT queued FROM delivery_queues WHERE subscription_seq = ?1), 0))))`,
 			seq, tx.At(), sweepAtOnce-n, QueueLimit)
 		if err != nil {
@@ -105,7 +105,7 @@ func (tx *Tx) replaySome(subscriptions []int64) (n, done int, err error) {
 
 // DiscardDeadLetters removes dead letters for good; ids as in
 // ReplayDeadLetters.
-func (d *DB) DiscardDeadLetters(ctx context.Context, by By, ids ...string) (int, error) {
+func (d *DB) DiscardDeadLetters(ctx context.Context, by Actor, ids ...string) (int, error) {
 	if len(ids) > 0 {
 		err := d.Write(ctx, by, func(tx *Tx) error { return tx.deadLetters("discarded", discard+deadOfID, ids) })
 		return ifStored(len(ids), err)
@@ -115,7 +115,7 @@ func (d *DB) DiscardDeadLetters(ctx context.Context, by By, ids ...string) (int,
 		var n int64
 		err := d.Write(ctx, by, func(tx *Tx) error {
 			var err error
-			n, err = tx.exec(discard+deadAny, tx.Org, tx.At(), sweepAtOnce)
+			n, err = tx.Exec(discard+deadAny, tx.Org, tx.At(), sweepAtOnce)
 			if err != nil || n == 0 {
 				return err
 			}
@@ -149,7 +149,7 @@ const (
 // log.
 func (tx *Tx) deadLetters(verb, change string, ids []string) error {
 	for _, id := range ids {
-		n, err := tx.exec(change, tx.Org, tx.At(), id)
+		n, err := tx.Exec(change, tx.Org, tx.At(), id)
 		if err != nil {
 			return err
 		}
@@ -167,7 +167,7 @@ func (tx *Tx) deadLetters(verb, change string, ids []string) error {
 // refuseLongQueues refuses a replay that made a queue longer than the limit.
 func (tx *Tx) refuseLongQueues() error {
 	var full bool
-	err := tx.row(`SELECT EXISTS (SELECT 1 FROM webhook_subscriptions s JOIN delivery_queues q ON q.subscription_seq = s.seq
+	err := tx.Row(`SELECT EXISTS (SELECT 1 FROM webhook_subscriptions s JOIN delivery_queues q ON q.subscription_seq = s.seq
 		WHERE s.org_id = ? AND q.queued > ? + 0)`, tx.Org, QueueLimit).Scan(&full)
 	if err == nil && full {
 		return &Error{Code: Conflict, Message: fmt.Sprintf("The queue of the subscription is full: %d deliveries wait in it. Replay the dead letter after some of them are delivered.", QueueLimit)}

@@ -68,7 +68,7 @@ type Claim struct {
 // Deliveries that are not expanded yet are not counted; see HasUnexpanded.
 func (d *DB) DueSubscriptions(ctx context.Context) (due []int64, next time.Time, err error) {
 	now, first := Timestamp(d.Now()), ""
-	err = d.rows(ctx, func(row scanner) error {
+	err = d.Each(ctx, func(row Scanner) error {
 		var seq int64
 		var at *string
 		if err := row.Scan(&seq, &at); err != nil || at == nil {
@@ -99,7 +99,7 @@ func (tx *Tx) settle(s Settlement) error {
 	if s.State == Pending {
 		due = Timestamp(s.DueAt)
 	}
-	moved, err := tx.exec(`UPDATE deliveries SET state = ?4, due_at = ?5, attempts = attempts + ?6, updated_at = ?7, reason = NULL
+	moved, err := tx.Exec(`UPDATE deliveries SET state = ?4, due_at = ?5, attempts = attempts + ?6, updated_at = ?7, reason = NULL
 		WHERE event_seq = ?1 AND subscription_seq = ?2 AND (state = 'pending' AND (lease = ?3 OR ?4 = 'delivered')
 			OR state = 'dead' AND reason IS NOT NULL AND lease = ?3 AND ?4 = 'delivered')`,
 		s.Event, s.Subscription, s.Lease, string(s.State), due, s.Counts, tx.At())
@@ -108,7 +108,7 @@ func (tx *Tx) settle(s Settlement) error {
 	}
 	if moved == 0 {
 		var there bool
-		err := tx.row("SELECT EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ? AND subscription_seq = ?)", s.Event, s.Subscription).Scan(&there)
+		err := tx.Row("SELECT EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ? AND subscription_seq = ?)", s.Event, s.Subscription).Scan(&there)
 		if err != nil || !there {
 			return storeError(err)
 		}
@@ -125,7 +125,7 @@ func (tx *Tx) logAttempt(s Settlement) error {
 	if a.Error != "" {
 		failure = printable([]byte(a.Error))
 	}
-	_, err := tx.exec(`INSERT INTO delivery_attempts (event_seq, subscription_seq, number, at, duration_ms, status, error, answer)
+	_, err := tx.Exec(`INSERT INTO delivery_attempts (event_seq, subscription_seq, number, at, duration_ms, status, error, answer)
 		VALUES (?1, ?2, 1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE event_seq = ?1 AND subscription_seq = ?2), 0), ?3, ?4, ?5, ?6, ?7)`,
 		s.Event, s.Subscription, Timestamp(a.At), a.Duration.Milliseconds(), status, failure, answer)
 	return err
@@ -141,7 +141,7 @@ func printable(answer []byte) string {
 func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
 	var claimed []Delivery
 	var due string
-	err := tx.rows(func(row scanner) error {
+	err := tx.Each(func(row Scanner) error {
 		d := Delivery{DeliveryKey: DeliveryKey{Subscription: c.Subscription}, Until: until}
 		err := row.Scan(&d.Event, &d.Lease, &d.ID, &d.Attempts, &due, &d.Message.ID, &d.Message.Type, &d.Message.Body)
 		claimed = append(claimed, d)
@@ -157,26 +157,26 @@ func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
 	last := claimed[len(claimed)-1].Event
 	// when it was claimed says of a claim that outlived its process whether the
 	// clock was ahead; see HastenDeliveries
-	_, err = tx.exec(`UPDATE deliveries SET due_at = ?4, lease = lease + 1, updated_at = ?5
+	_, err = tx.Exec(`UPDATE deliveries SET due_at = ?4, lease = lease + 1, updated_at = ?5
 		WHERE subscription_seq = ?1 AND state = 'pending' AND (due_at, event_seq) <= (?2, ?3)`,
 		c.Subscription, due, last, Timestamp(until), tx.At())
 	slices.SortFunc(claimed, func(a, b Delivery) int { return int(a.Event - b.Event) })
 	return claimed, err
 }
 
-// HastenDeliveries makes due now what was put off or claimed while the clock was
+// RequeueAfterClockChange makes due now what was put off or claimed while the clock was
 // ahead: it would wait until the clock is there again, which may be years. It
 // returns how many those are. What was claimed since is left alone.
-func (d *DB) HastenDeliveries(ctx context.Context) (n int64, err error) {
+func (d *DB) RequeueAfterClockChange(ctx context.Context) (n int64, err error) {
 	const ahead = ` FROM deliveries WHERE state = 'pending' AND subscription_seq IN (SELECT seq FROM webhook_subscriptions)
 		AND due_at > ?1 AND updated_at > ?1 AND due_at >= updated_at`
 	now := Timestamp(d.Now())
-	if err := d.row(ctx, "SELECT EXISTS (SELECT 1"+ahead+")", now).Scan(&n); err != nil || n == 0 {
+	if err := d.Row(ctx, "SELECT EXISTS (SELECT 1"+ahead+")", now).Scan(&n); err != nil || n == 0 {
 		return 0, storeError(err)
 	}
 	err = d.maintain(ctx, func(tx *Tx) error {
 		tx.queued = true
-		n, err = tx.exec("UPDATE deliveries SET due_at = ?1, updated_at = ?1 WHERE (event_seq, subscription_seq) IN (SELECT event_seq, subscription_seq"+ahead+")", tx.At())
+		n, err = tx.Exec("UPDATE deliveries SET due_at = ?1, updated_at = ?1 WHERE (event_seq, subscription_seq) IN (SELECT event_seq, subscription_seq"+ahead+")", tx.At())
 		return err
 	})
 	return n, err
@@ -200,16 +200,16 @@ func (d *DB) SweepDeliveries(ctx context.Context, keep time.Duration) error {
 			old := Timestamp(tx.now.Add(-keep))
 			// The next few events, as far as they are old: what is younger comes
 			// behind them, and is not looked through.
-			err := tx.row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq, created_at FROM events WHERE seq > ? ORDER BY seq LIMIT ? + 0) WHERE created_at < ?`,
+			err := tx.Row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq, created_at FROM events WHERE seq > ? ORDER BY seq LIMIT ? + 0) WHERE created_at < ?`,
 				after, sweptEvents, old).Scan(&last)
 			if err != nil || last == 0 {
 				return storeError(err)
 			}
-			if _, err := tx.exec(`DELETE FROM deliveries WHERE event_seq > ? AND event_seq <= ? AND state = 'delivered' AND updated_at < ?`,
+			if _, err := tx.Exec(`DELETE FROM deliveries WHERE event_seq > ? AND event_seq <= ? AND state = 'delivered' AND updated_at < ?`,
 				after, last, old); err != nil {
 				return err
 			}
-			_, err = tx.exec(`DELETE FROM events WHERE seq > ? AND seq <= ? AND created_at < ?
+			_, err = tx.Exec(`DELETE FROM events WHERE seq > ? AND seq <= ? AND created_at < ?
 				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_seq = events.seq)
 				AND NOT EXISTS (SELECT 1 FROM fan_outs f WHERE f.event_seq = events.seq)`, after, last, old)
 			return err

@@ -73,7 +73,7 @@ const loggedJoins = ` JOIN webhook_subscriptions s ON s.seq = d.subscription_seq
 const lastAttempt = ` LEFT JOIN delivery_attempts a ON a.event_seq = d.event_seq AND a.subscription_seq = d.subscription_seq
 	AND a.number = (SELECT max(number) FROM delivery_attempts m WHERE m.event_seq = d.event_seq AND m.subscription_seq = d.subscription_seq)`
 
-func scanLogged(row scanner, more ...any) (LoggedDelivery, error) {
+func scanLogged(row Scanner, more ...any) (LoggedDelivery, error) {
 	var l LoggedDelivery
 	err := row.Scan(append([]any{
 		&l.ID, &l.Number, &l.SubscriptionID, &l.URL, &l.EventID, &l.EventType, &l.EventAt, &l.State, &l.Attempts, &l.DueAt, &l.UpdatedAt,
@@ -95,7 +95,7 @@ func (d *DB) Deliveries(ctx context.Context, org Organisation, q DeliveryQuery) 
 	list := deliveriesList + " " + q.Subscription + " " + string(q.State)
 	before, of := int64(1)<<62, int64(0)
 	if q.Cursor != "" {
-		event, subscription, err := d.unseal(list, org, q.Cursor)
+		event, subscription, err := d.decodeCursor(list, org, q.Cursor)
 		if err != nil {
 			return page, err
 		}
@@ -108,9 +108,9 @@ func (d *DB) Deliveries(ctx context.Context, org Organisation, q DeliveryQuery) 
 	}
 	query, args := q.statement(org.Org, before, of)
 	var last [2]int64
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		if len(page.Deliveries) == q.Limit {
-			page.Next = d.seal(list, org, strconv.FormatInt(last[0], 10), strconv.FormatInt(last[1], 10))
+			page.Next = d.encodeCursor(list, org, strconv.FormatInt(last[0], 10), strconv.FormatInt(last[1], 10))
 			return nil
 		}
 		l, err := scanLogged(row, &last[1])
@@ -142,7 +142,7 @@ func (d *DB) Delivery(ctx context.Context, org Org, subscription string, number 
 	var detail DeliveryDetail
 	var body string
 	var err error
-	detail.LoggedDelivery, err = scanLogged(d.row(ctx, "SELECT "+loggedDelivery+`, e.body FROM deliveries d`+loggedJoins+`
+	detail.LoggedDelivery, err = scanLogged(d.Row(ctx, "SELECT "+loggedDelivery+`, e.body FROM deliveries d`+loggedJoins+`
 		WHERE s.org_id = ? AND s.id = ? AND d.event_seq = ?`, org, subscription, number), &body)
 	if none, err := absent(err); none {
 		return detail, &Error{Code: NotFound, Message: "no such delivery of this subscription; those that arrived are kept for 30 days"}
@@ -150,7 +150,7 @@ func (d *DB) Delivery(ctx context.Context, org Org, subscription string, number 
 		return detail, storeError(err)
 	}
 	detail.Body = json.RawMessage(body)
-	err = d.rows(ctx, func(row scanner) error {
+	err = d.Each(ctx, func(row Scanner) error {
 		var a DeliveryAttempt
 		err := row.Scan(&a.Number, &a.At, &a.DurationMS, &a.Status, &a.Error, &a.Answer)
 		detail.Log = append(detail.Log, a)
@@ -183,14 +183,14 @@ const RecentDeliveries = 10_000
 func (d *DB) DeliveryHealth(ctx context.Context, org Org, subscription string) (DeliveryHealth, error) {
 	var h DeliveryHealth
 	var seq int64
-	err := d.row(ctx, "SELECT seq FROM webhook_subscriptions WHERE org_id = ? AND id = ?", org, subscription).Scan(&seq)
+	err := d.Row(ctx, "SELECT seq FROM webhook_subscriptions WHERE org_id = ? AND id = ?", org, subscription).Scan(&seq)
 	if none, err := absent(err); none {
 		return h, errNoSubscription
 	} else if err != nil {
 		return h, storeError(err)
 	}
 	since, recent := Timestamp(d.Now().Add(-24*time.Hour)), 0
-	err = d.row(ctx, `SELECT count(*) FILTER (WHERE created_at >= ?2), count(*) FILTER (WHERE created_at >= ?2 AND state = 'delivered'),
+	err = d.Row(ctx, `SELECT count(*) FILTER (WHERE created_at >= ?2), count(*) FILTER (WHERE created_at >= ?2 AND state = 'delivered'),
 			count(*) FILTER (WHERE created_at >= ?2 AND state = 'dead'), count(*) FILTER (WHERE created_at >= ?2 AND state = 'pending'),
 			count(*) FILTER (WHERE created_at >= ?2 AND state = 'pending' AND attempts > 0), max(updated_at) FILTER (WHERE state = 'delivered')
 		FROM (SELECT created_at, updated_at, state, attempts FROM deliveries WHERE subscription_seq = ?1 ORDER BY event_seq DESC LIMIT ?3)`,
@@ -200,14 +200,14 @@ func (d *DB) DeliveryHealth(ctx context.Context, org Org, subscription string) (
 	}
 	var waiting int
 	var unexpanded *string
-	err = d.row(ctx, `SELECT count(*) FILTER (WHERE created_at >= ?2), min(created_at) FROM
+	err = d.Row(ctx, `SELECT count(*) FILTER (WHERE created_at >= ?2), min(created_at) FROM
 		(SELECT created_at FROM unexpanded_deliveries WHERE subscription_seq = ?1 LIMIT ?3 + 0)`, seq, since, RecentDeliveries).Scan(&waiting, &unexpanded)
 	if err != nil {
 		return h, storeError(err)
 	}
 	h.Pending += waiting
 	h.More = recent+waiting >= RecentDeliveries
-	err = d.row(ctx, `SELECT created_at FROM events WHERE seq = (SELECT min(event_seq) FROM deliveries INDEXED BY deliveries_pending_by_event
+	err = d.Row(ctx, `SELECT created_at FROM events WHERE seq = (SELECT min(event_seq) FROM deliveries INDEXED BY deliveries_pending_by_event
 		WHERE subscription_seq = ? AND state = 'pending')`, seq).Scan(&h.OldestPending)
 	_, err = absent(err)
 	if h.OldestPending == nil || unexpanded != nil && *unexpanded < *h.OldestPending {

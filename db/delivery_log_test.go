@@ -35,7 +35,7 @@ func openPost(t *testing.T) *post {
 func (p *post) subscribe(t *testing.T, path string) string {
 	t.Helper()
 	id := ""
-	err := p.Write(t.Context(), db.By{Org: p.org.Org, Actor: "system"}, func(tx *db.Tx) error {
+	err := p.Write(t.Context(), db.Actor{Org: p.org.Org, ID: "system"}, func(tx *db.Tx) error {
 		resource, _, err := tx.CreateSubscription(db.Record{"url": "https://example.com/" + path})
 		id = ids(t, [][]byte{resource})[0]
 		return err
@@ -51,7 +51,7 @@ func (p *post) raise(t *testing.T, risks ...string) {
 	t.Helper()
 	for _, name := range risks {
 		p.now = p.now.Add(time.Minute)
-		if err := addRisk(t.Context(), p.DB, db.By{Org: p.org.Org, Actor: "system"}, name); err != nil {
+		if err := addRisk(t.Context(), p.DB, db.Actor{Org: p.org.Org, ID: "system"}, name); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -246,7 +246,7 @@ func TestStatus(t *testing.T) {
 	p.settle(t, func(_ int64, n int) (db.DeliveryState, db.Attempt) {
 		return []db.DeliveryState{db.Dead, db.Delivered, db.Pending}[n-1], db.Attempt{Status: 500}
 	})
-	err := p.Write(t.Context(), db.By{Org: p.org.Org, Actor: "system"}, func(tx *db.Tx) error {
+	err := p.Write(t.Context(), db.Actor{Org: p.org.Org, ID: "system"}, func(tx *db.Tx) error {
 		_, err := tx.UpdateSubscription(paused, db.Record{"active": false})
 		return err
 	})

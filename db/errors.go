@@ -88,9 +88,9 @@ func unique(err error) bool {
 	return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
 }
 
-// passing tells the failures of the file's surroundings, which may be gone at
+// isTransient tells the failures of the file's surroundings, which may be gone at
 // the next call, from those of the statement.
-func passing(err error) bool {
+func isTransient(err error) bool {
 	switch sqliteCode(err) & 0xff {
 	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
 		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL:
@@ -127,7 +127,7 @@ func storeError(err error) error {
 		return err
 	case errors.Is(err, sql.ErrNoRows):
 		return &Error{Code: NotFound, Message: "no such record"}
-	case passing(err), errors.Is(err, context.DeadlineExceeded):
+	case isTransient(err), errors.Is(err, context.DeadlineExceeded):
 		return unavailable(err)
 	}
 	return err

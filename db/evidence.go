@@ -61,7 +61,7 @@ func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, e
 			continue
 		}
 		var record sql.RawBytes
-		return s.rows(ctx, func(row scanner) error {
+		return s.rows(ctx, func(row Scanner) error {
 			if err := row.Scan(&record); err != nil {
 				return storeError(err)
 			}
@@ -75,7 +75,7 @@ func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, e
 // its present posture name.
 func (s *Snapshot) Regimes(ctx context.Context, org Org) ([]string, error) {
 	var ids []string
-	err := s.rows(ctx, func(row scanner) error {
+	err := s.rows(ctx, func(row Scanner) error {
 		var id string
 		err := row.Scan(&id)
 		ids = append(ids, id)
@@ -90,8 +90,8 @@ func (s *Snapshot) Regimes(ctx context.Context, org Org) ([]string, error) {
 
 // NewEvidencePack gives a pack that is about to be filed its id, its instant and
 // its author, which the manifest names.
-func (d *DB) NewEvidencePack(by By, title string) EvidencePack {
-	return EvidencePack{Object: "evidence_pack", ID: d.newID(), Title: title, FiledAt: Timestamp(d.Now()), FiledBy: by.Actor}
+func (d *DB) NewEvidencePack(by Actor, title string) EvidencePack {
+	return EvidencePack{Object: "evidence_pack", ID: d.newID(), Title: title, FiledAt: Timestamp(d.Now()), FiledBy: by.ID}
 }
 
 const evidencePacks = `SELECT seq, coalesce(upload_seq, 0), id, title, regime_id, item_count, manifest_sha256, filed_at, filed_by,
@@ -104,7 +104,7 @@ type storedPack struct {
 	seq, upload int64 // upload is 0 in packs of earlier versions
 }
 
-func scanEvidencePack(row scanner) (p storedPack, err error) {
+func scanEvidencePack(row Scanner) (p storedPack, err error) {
 	p.Object = "evidence_pack"
 	err = row.Scan(&p.seq, &p.upload, &p.ID, &p.Title, &p.RegimeID, &p.ItemCount, &p.ManifestSHA256, &p.FiledAt, &p.FiledBy, &p.Size)
 	return p, err
@@ -113,7 +113,7 @@ func scanEvidencePack(row scanner) (p storedPack, err error) {
 // EvidencePacks lists an organisation's packs, newest first.
 func (d *DB) EvidencePacks(ctx context.Context, org Org) ([]EvidencePack, error) {
 	list := []EvidencePack{}
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		pack, err := scanEvidencePack(row)
 		list = append(list, pack.EvidencePack)
 		return err
@@ -124,8 +124,8 @@ func (d *DB) EvidencePacks(ctx context.Context, org Org) ([]EvidencePack, error)
 // ExportEvidence writes a pack's zip to w and returns the pack. The audit event
 // is stored first: a pack that can't be audited does not leave the file. It reads
 // one piece at a time, and holds no connection while w takes it.
-func (d *DB) ExportEvidence(ctx context.Context, by By, id string, w io.Writer) (EvidencePack, error) {
-	pack, err := scanEvidencePack(d.row(ctx, evidencePacks+" AND id = ?", by.Org, id))
+func (d *DB) ExportEvidence(ctx context.Context, by Actor, id string, w io.Writer) (EvidencePack, error) {
+	pack, err := scanEvidencePack(d.Row(ctx, evidencePacks+" AND id = ?", by.Org, id))
 	if none, err := absent(err); none {
 		return pack.EvidencePack, &Error{Code: NotFound, Message: fmt.Sprintf("no evidence pack %s in this organisation; `govsvc evidence list` shows them", id)}
 	} else if err != nil {
@@ -144,7 +144,7 @@ func (d *DB) ExportEvidence(ctx context.Context, by By, id string, w io.Writer) 
 	written := int64(0)
 	for number := 0; written < pack.Size; number++ {
 		var chunk []byte
-		if err := d.bulk.row(ctx, query, from, number).Scan(&chunk); err != nil {
+		if err := d.bulk.Row(ctx, query, from, number).Scan(&chunk); err != nil {
 			return pack.EvidencePack, storeError(err)
 		}
 		n, err := w.Write(chunk)

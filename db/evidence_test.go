@@ -11,7 +11,7 @@ import (
 )
 
 // filePack files a pack with these bytes for its archive.
-func filePack(t *testing.T, store *db.DB, by db.By, archive []byte) db.EvidencePack {
+func filePack(t *testing.T, store *db.DB, by db.Actor, archive []byte) db.EvidencePack {
 	t.Helper()
 	pack := store.NewEvidencePack(by, "A pack")
 	err := store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {

@@ -42,7 +42,7 @@ type packData struct {
 // the manifest's hash and the size. The zip is stored in pieces, between which
 // other writers have their turn. Nobody sees the pack before its last
 // transaction, which stores the pack, its audit event and its event.
-func (d *DB) FileEvidence(ctx context.Context, by By, pack *EvidencePack, manifest []byte, archive func(io.Writer) error) error {
+func (d *DB) FileEvidence(ctx context.Context, by Actor, pack *EvidencePack, manifest []byte, archive func(io.Writer) error) error {
 	sum := sha256.Sum256(manifest)
 	pack.ManifestSHA256 = hex.EncodeToString(sum[:])
 	upload := &evidenceUpload{ctx: ctx, db: d}
@@ -70,14 +70,14 @@ func (d *DB) FileEvidence(ctx context.Context, by By, pack *EvidencePack, manife
 func (tx *Tx) publishEvidence(pack *EvidencePack, manifest string, upload *evidenceUpload) error {
 	var pieces int
 	var size int64
-	err := tx.row("SELECT count(*), coalesce(sum(length(bytes)), 0) FROM evidence_pieces WHERE upload_seq = ?", upload.seq).Scan(&pieces, &size)
+	err := tx.Row("SELECT count(*), coalesce(sum(length(bytes)), 0) FROM evidence_pieces WHERE upload_seq = ?", upload.seq).Scan(&pieces, &size)
 	if err != nil {
 		return storeError(err)
 	}
 	if pieces != upload.number || size != upload.size {
 		return unavailable(errors.New("the pieces of the pack were removed before it was filed"))
 	}
-	_, err = tx.add(`INSERT INTO evidence_packs
+	_, err = tx.Insert(`INSERT INTO evidence_packs
 		(org_id, id, title, regime_id, item_count, manifest, manifest_sha256, filed_at, filed_by, upload_seq, size)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		tx.Org, pack.ID, pack.Title, pack.RegimeID, pack.ItemCount, manifest, pack.ManifestSHA256, pack.FiledAt, pack.FiledBy, upload.seq, size)
@@ -91,7 +91,7 @@ func (tx *Tx) publishEvidence(pack *EvidencePack, manifest string, upload *evide
 	if err != nil {
 		return err
 	}
-	return tx.Raise("evidence.pack_filed", packData{pack.ID, pack.Title, pack.ItemCount, pack.ManifestSHA256, pack.FiledAt})
+	return tx.Enqueue("evidence.pack_filed", packData{pack.ID, pack.Title, pack.ItemCount, pack.ManifestSHA256, pack.FiledAt})
 }
 
 // evidenceUpload stores what is written to it in pieces.
@@ -107,7 +107,7 @@ type evidenceUpload struct {
 func (u *evidenceUpload) begin() error {
 	return u.retry(func() error {
 		return u.db.maintain(u.ctx, func(tx *Tx) (err error) {
-			u.seq, err = tx.add("INSERT INTO evidence_uploads (written_at) VALUES (?)", tx.At())
+			u.seq, err = tx.Insert("INSERT INTO evidence_uploads (written_at) VALUES (?)", tx.At())
 			return storeError(err)
 		})
 	})
@@ -133,10 +133,10 @@ func (u *evidenceUpload) flush() error {
 	started := time.Now()
 	err := u.retry(func() error {
 		return u.db.maintain(u.ctx, func(tx *Tx) error {
-			if _, err := tx.exec("UPDATE evidence_uploads SET written_at = ? WHERE seq = ?", tx.At(), u.seq); err != nil {
+			if _, err := tx.Exec("UPDATE evidence_uploads SET written_at = ? WHERE seq = ?", tx.At(), u.seq); err != nil {
 				return err
 			}
-			_, err := tx.exec("INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (?, ?, ?)", u.seq, u.number, u.held.Bytes())
+			_, err := tx.Exec("INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (?, ?, ?)", u.seq, u.number, u.held.Bytes())
 			return err
 		})
 	})
@@ -168,7 +168,7 @@ func (u *evidenceUpload) retry(write func() error) error {
 // that was killed, for example.
 func (d *DB) SweepEvidence(ctx context.Context) error {
 	var left []int64
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var seq int64
 		err := row.Scan(&seq)
 		left = append(left, seq)
@@ -190,17 +190,17 @@ func (d *DB) removeUpload(ctx context.Context, seq int64) error {
 		gone := false
 		err := d.maintain(ctx, func(tx *Tx) error {
 			var filed bool
-			if err := tx.row("SELECT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = ?)", seq).Scan(&filed); err != nil || filed {
+			if err := tx.Row("SELECT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = ?)", seq).Scan(&filed); err != nil || filed {
 				gone = filed
 				return storeError(err)
 			}
-			removed, err := tx.exec("DELETE FROM evidence_pieces WHERE upload_seq = ?1 AND number IN (SELECT number FROM evidence_pieces WHERE upload_seq = ?1 LIMIT ?2)",
+			removed, err := tx.Exec("DELETE FROM evidence_pieces WHERE upload_seq = ?1 AND number IN (SELECT number FROM evidence_pieces WHERE upload_seq = ?1 LIMIT ?2)",
 				seq, piecesRemoved)
 			if err != nil || removed > 0 {
 				return err
 			}
 			gone = true
-			_, err = tx.exec("DELETE FROM evidence_uploads WHERE seq = ?", seq)
+			_, err = tx.Exec("DELETE FROM evidence_uploads WHERE seq = ?", seq)
 			return err
 		})
 		if err != nil || gone {

@@ -71,7 +71,7 @@ func (d *DB) openToRead(ctx context.Context) error {
 	if err := d.sharePool(access); err != nil {
 		return err
 	}
-	err = d.row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
+	err = d.Row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
 	if errors.Is(err, sql.ErrNoRows) {
 		return errors.New("holds no tables; of a data file in use, `govsvc backup` makes a copy with all that is in the log beside it")
 	}
@@ -217,7 +217,7 @@ func (d *DB) Faults(ctx context.Context, full bool) ([]string, error) {
 		pragma = "integrity_check"
 	}
 	var faults []string
-	add := func(row scanner) error {
+	add := func(row Scanner) error {
 		var fault string
 		err := row.Scan(&fault)
 		if fault != "ok" && err == nil {
@@ -225,9 +225,9 @@ func (d *DB) Faults(ctx context.Context, full bool) ([]string, error) {
 		}
 		return err
 	}
-	err := d.bulk.rows(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, mostFaults))
+	err := d.bulk.Each(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, mostFaults))
 	if err == nil && len(faults) == 0 {
-		err = d.bulk.rows(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
+		err = d.bulk.Each(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
 	}
 	if corrupt(err) { // so much that it can't be listed
 		return append(faults, err.Error()), nil

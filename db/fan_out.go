@@ -70,7 +70,7 @@ func (tx *Tx) expand(spent func() bool) (x expansion, err error) {
 // one that was served last.
 func (tx *Tx) nextToExpand() (org int64, found bool, err error) {
 	for _, after := range []int64{tx.db.expandedOrg, 0} {
-		err = tx.row("SELECT org_id FROM fan_outs WHERE org_id > ? ORDER BY org_id LIMIT 1", after).Scan(&org)
+		err = tx.Row("SELECT org_id FROM fan_outs WHERE org_id > ? ORDER BY org_id LIMIT 1", after).Scan(&org)
 		none, err := absent(err)
 		if err != nil {
 			return org, false, storeError(err)
@@ -95,7 +95,7 @@ type missing struct {
 // all deliveries exist.
 func (tx *Tx) expandSome(org int64) (fresh []int64, err error) {
 	var list []missing
-	err = tx.rows(func(row scanner) error {
+	err = tx.Each(func(row Scanner) error {
 		var m missing
 		err := row.Scan(&m.event, &m.subscription, &m.at)
 		list = append(list, m)
@@ -111,7 +111,7 @@ func (tx *Tx) expandSome(org int64) (fresh []int64, err error) {
 			continue
 		}
 		// An event from a time when the clock was ahead is due now.
-		if _, err := tx.exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
+		if _, err := tx.Exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
 			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, m.event, *m.subscription, tx.newID(), min(m.at, tx.At())); err != nil {
 			return nil, err
 		}
@@ -121,11 +121,11 @@ func (tx *Tx) expandSome(org int64) (fresh []int64, err error) {
 	done := last.event
 	if len(list) == expandedAtOnce && last.subscription != nil { // there may be more of the last one
 		done--
-		if _, err := tx.exec("UPDATE fan_outs SET done = ?3 WHERE org_id = ?1 AND event_seq = ?2", org, last.event, *last.subscription); err != nil {
+		if _, err := tx.Exec("UPDATE fan_outs SET done = ?3 WHERE org_id = ?1 AND event_seq = ?2", org, last.event, *last.subscription); err != nil {
 			return nil, err
 		}
 	}
-	_, err = tx.exec("DELETE FROM fan_outs WHERE org_id = ? AND event_seq <= ?", org, done)
+	_, err = tx.Exec("DELETE FROM fan_outs WHERE org_id = ? AND event_seq <= ?", org, done)
 	return fresh, err
 }
 
@@ -135,13 +135,13 @@ func (tx *Tx) shortenQueues(subscriptions []int64) (dropped int, err error) {
 	slices.Sort(subscriptions)
 	for _, seq := range slices.Compact(subscriptions) {
 		var queued int64
-		if err := tx.row("SELECT queued FROM delivery_queues WHERE subscription_seq = ?", seq).Scan(&queued); err != nil {
+		if err := tx.Row("SELECT queued FROM delivery_queues WHERE subscription_seq = ?", seq).Scan(&queued); err != nil {
 			return dropped, storeError(err)
 		}
 		if queued <= QueueLimit {
 			continue
 		}
-		moved, err := tx.exec(`UPDATE deliveries SET state = 'dead', due_at = NULL, reason = ?3, updated_at = ?4
+		moved, err := tx.Exec(`UPDATE deliveries SET state = 'dead', due_at = NULL, reason = ?3, updated_at = ?4
 			WHERE subscription_seq = ?1 AND event_seq IN (SELECT event_seq FROM deliveries INDEXED BY deliveries_pending_by_event
 				WHERE subscription_seq = ?1 AND state = 'pending' ORDER BY event_seq LIMIT ?2 + 0)`,
 			seq, min(queued-QueueLimit, droppedAtOnce), queueFull, tx.At())
@@ -158,15 +158,15 @@ func (tx *Tx) shortenQueues(subscriptions []int64) (dropped int, err error) {
 // was one.
 func (tx *Tx) removeFormerSets() (bool, error) {
 	var set int64
-	err := tx.row(`SELECT seq FROM receiver_sets s WHERE current = 0
+	err := tx.Row(`SELECT seq FROM receiver_sets s WHERE current = 0
 		AND NOT EXISTS (SELECT 1 FROM fan_outs f WHERE f.set_seq = s.seq) LIMIT 1`).Scan(&set)
 	if none, err := absent(err); none || err != nil {
 		return false, storeError(err)
 	}
-	n, err := tx.exec(`DELETE FROM receiver_set_members WHERE set_seq = ?1 AND subscription_seq IN
+	n, err := tx.Exec(`DELETE FROM receiver_set_members WHERE set_seq = ?1 AND subscription_seq IN
 		(SELECT subscription_seq FROM receiver_set_members WHERE set_seq = ?1 ORDER BY subscription_seq LIMIT ?2 + 0)`, set, formerMembersAtOnce)
 	if err == nil && n < formerMembersAtOnce {
-		_, err = tx.exec("DELETE FROM receiver_sets WHERE seq = ?", set)
+		_, err = tx.Exec("DELETE FROM receiver_sets WHERE seq = ?", set)
 	}
 	return true, err
 }

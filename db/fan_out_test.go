@@ -12,7 +12,7 @@ import (
 
 func (p *post) change(t *testing.T, run func(*db.Tx) error) {
 	t.Helper()
-	if err := p.Write(t.Context(), db.By{Org: p.org.Org, Actor: "system"}, run); err != nil {
+	if err := p.Write(t.Context(), db.Actor{Org: p.org.Org, ID: "system"}, run); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -175,7 +175,7 @@ func TestQueueLimit(t *testing.T) {
 	const excess = 7
 	p.change(t, func(tx *db.Tx) error {
 		for range db.QueueLimit + excess {
-			if err := tx.Raise("risk.created", map[string]any{}); err != nil {
+			if err := tx.Enqueue("risk.created", map[string]any{}); err != nil {
 				return err
 			}
 		}
@@ -196,7 +196,7 @@ func TestQueueLimit(t *testing.T) {
 			t.Errorf("dead letter %+v, want one of the oldest with the reason", l)
 		}
 	}
-	by := db.By{Org: p.org.Org, Actor: "system"}
+	by := db.Actor{Org: p.org.Org, ID: "system"}
 	if n, err := p.ReplayDeadLetters(t.Context(), by, dead[0].ID); n != 0 || !db.Is(err, db.Conflict) {
 		t.Errorf("replayed %d into a full queue, %v", n, err)
 	}
@@ -263,14 +263,14 @@ func (p *post) dead(t *testing.T) (list []db.DeadLetter) {
 func TestFanOut_RemovedOrganisation(t *testing.T) {
 	t.Parallel()
 	p := openPost(t)
-	by := db.By{Org: p.org.Org, Actor: "system"}
+	by := db.Actor{Org: p.org.Org, ID: "system"}
 	var err error
 	if p.org, err = p.CreateOrganisation(t.Context(), by, "acme", db.Enterprise); err != nil {
 		t.Fatal(err)
 	}
 	a := p.subscribe(t, "a")
 	p.change(t, func(tx *db.Tx) error {
-		if err := tx.Raise("risk.created", map[string]any{}); err != nil {
+		if err := tx.Enqueue("risk.created", map[string]any{}); err != nil {
 			return err
 		}
 		return tx.Audit(db.AuditEvent{Action: "e", Category: db.System})

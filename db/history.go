@@ -27,7 +27,7 @@ func (d *DB) History(ctx context.Context, org Organisation, object, id string) (
 // which have no page of their own.
 func (d *DB) kpiHistory(ctx context.Context, org Org, id string) ([][]byte, error) {
 	var all [][]byte
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var event []byte
 		err := row.Scan(&event)
 		all = append(all, event)
@@ -49,7 +49,7 @@ type Rerating struct {
 // Reratings reads why a risk was re-rated, newest first.
 func (d *DB) Reratings(ctx context.Context, org Org, risk string) ([]Rerating, error) {
 	var all []Rerating
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var r Rerating
 		var before, after []byte
 		if err := row.Scan(&r.At, &r.Actor, &r.Reason, &before, &after); err != nil {
@@ -72,7 +72,7 @@ const checkinsKept = 500
 // JSON, oldest first.
 func (d *DB) CheckinHistory(ctx context.Context, org Org, kpi string) ([][]byte, error) {
 	var all [][]byte
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var checkin []byte
 		err := row.Scan(&checkin)
 		all = append(all, checkin)

@@ -59,17 +59,17 @@ func (d *DB) GiveBack(ctx context.Context) (bytes int64, err error) {
 	for {
 		var page, pages, free, given int64
 		err := d.maintain(ctx, func(tx *Tx) error {
-			err := tx.row("SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count").
+			err := tx.Row("SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count").
 				Scan(&page, &pages, &free)
 			if err != nil || free < max(pages/keptFree, leastFree)+givenAtOnce {
 				return storeError(err)
 			}
-			err = tx.rows(func(scanner) error { return nil }, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", givenAtOnce))
+			err = tx.Each(func(Scanner) error { return nil }, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", givenAtOnce))
 			if err != nil {
 				return err
 			}
 			var left int64
-			err = tx.row("SELECT page_count FROM pragma_page_count").Scan(&left)
+			err = tx.Row("SELECT page_count FROM pragma_page_count").Scan(&left)
 			given = pages - left
 			return storeError(err)
 		})

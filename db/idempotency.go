@@ -36,7 +36,7 @@ func (d *DB) KeptAnswer(ctx context.Context, k IdempotencyKey) (*KeptAnswer, err
 	}
 	var request []byte
 	var answer KeptAnswer
-	err := d.row(ctx, "SELECT request, status, answer FROM idempotency_records WHERE org_id = ? AND key = ? AND created_at > ?",
+	err := d.Row(ctx, "SELECT request, status, answer FROM idempotency_records WHERE org_id = ? AND key = ? AND created_at > ?",
 		k.Org, k.Key, Timestamp(d.Now().Add(-AnswerKept))).Scan(&request, &answer.Status, &answer.Body)
 	if none, err := absent(err); none || err != nil {
 		return nil, storeError(err)
@@ -60,7 +60,7 @@ func (tx *Tx) KeepAnswer(k IdempotencyKey, answer KeptAnswer) error {
 	}
 	wrote := tx.wrote // an answer alone is not a change to be audited
 	defer func() { tx.wrote = wrote }()
-	kept, err := tx.exec(`INSERT INTO idempotency_records (org_id, key, request, status, answer, created_at)
+	kept, err := tx.Exec(`INSERT INTO idempotency_records (org_id, key, request, status, answer, created_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (org_id, key) DO UPDATE
 		SET request = ?3, status = ?4, answer = ?5, created_at = ?6 WHERE created_at <= ?7`,
 		k.Org, k.Key, k.Request[:], answer.Status, answer.Body, tx.At(), Timestamp(tx.now.Add(-AnswerKept)))
@@ -80,7 +80,7 @@ func (d *DB) SweepAnswers(ctx context.Context) error {
 		var removed int64
 		err := d.maintain(ctx, func(tx *Tx) error {
 			var err error
-			removed, err = tx.exec(`DELETE FROM idempotency_records WHERE (org_id, key) IN
+			removed, err = tx.Exec(`DELETE FROM idempotency_records WHERE (org_id, key) IN
 				(SELECT org_id, key FROM idempotency_records WHERE created_at <= ? LIMIT ? + 0)`,
 				Timestamp(tx.now.Add(-AnswerKept)), sweepAtOnce)
 			return err

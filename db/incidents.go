@@ -42,7 +42,7 @@ func putIncident(tx *Tx, n *noun, record Record) (Written, error) {
 	}
 	if done.Outcome == Unchanged {
 		done.Outcome, done.Changes = Updated, Changes{}
-		if _, err := tx.exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, tx.stamp(record, "updated_at"), tx.At()); err != nil {
+		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, tx.stamp(record, "updated_at"), tx.At()); err != nil {
 			return done, err
 		}
 	}
@@ -97,7 +97,7 @@ func (tx *Tx) findIncident(n *noun, record Record) (stored, error) {
 		return stored{}, &Error{Code: Invalid, Param: "incident_key", Message: "incident_key or id is required: without one the incident can't be found again"}
 	}
 	columns := tx.db.selectRow(n)
-	err := tx.rows(func(row scanner) error {
+	err := tx.Each(func(row Scanner) error {
 		s := stored{values: slices.Clone(row.(values)[2:])}
 		err := row.(values)[:2].Scan(&s.seq, &s.id)
 		found = append(found, s)
@@ -121,8 +121,8 @@ func incidentWritten(tx *Tx, w written) error {
 	}
 	_, own := w.record["timeline"]
 	if after, given := w.record["status"]; given && !own && before != after {
-		if _, err := tx.exec("INSERT INTO incident_timeline (incident_seq, at, status, actor) VALUES (?, ?, ?, ?)",
-			w.seq, tx.At(), after, tx.Actor); err != nil {
+		if _, err := tx.Exec("INSERT INTO incident_timeline (incident_seq, at, status, actor) VALUES (?, ?, ?, ?)",
+			w.seq, tx.At(), after, tx.ID); err != nil {
 			return err
 		}
 	}
@@ -141,8 +141,8 @@ func (tx *Tx) statusOf(known stored) (string, error) {
 
 // startTimeline logs the declaration.
 func (tx *Tx) startTimeline(incident int64) error {
-	_, err := tx.exec(`INSERT INTO incident_timeline (incident_seq, at, status, note, actor)
-		SELECT seq, created_at, status, 'Incident declared', ? FROM incidents WHERE seq = ?`, tx.Actor, incident)
+	_, err := tx.Exec(`INSERT INTO incident_timeline (incident_seq, at, status, note, actor)
+		SELECT seq, created_at, status, 'Incident declared', ? FROM incidents WHERE seq = ?`, tx.ID, incident)
 	return err
 }
 
@@ -159,7 +159,7 @@ func (tx *Tx) setTimeline(incident int64, timeline []any) (change Change, moved 
 		entries[i] = [4]any{Timestamp(at), entry["status"], entry["note"], entry["actor"]}
 	}
 	var known [][4]any
-	err = tx.rows(func(row scanner) error {
+	err = tx.Each(func(row Scanner) error {
 		var e [4]any
 		err := row.Scan(&e[0], &e[1], &e[2], &e[3])
 		known = append(known, e)
@@ -168,11 +168,11 @@ func (tx *Tx) setTimeline(incident int64, timeline []any) (change Change, moved 
 	if err != nil || equalRows(known, entries) {
 		return change, false, err
 	}
-	if _, err := tx.exec("DELETE FROM incident_timeline WHERE incident_seq = ?", incident); err != nil {
+	if _, err := tx.Exec("DELETE FROM incident_timeline WHERE incident_seq = ?", incident); err != nil {
 		return change, false, err
 	}
 	for _, e := range entries {
-		if _, err := tx.exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
+		if _, err := tx.Exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
 			incident, e[0], e[1], e[2], e[3]); err != nil {
 			return change, false, err
 		}
@@ -210,7 +210,7 @@ func equalRows(a, b [][4]any) bool {
 // deadline to the changes of an import, which are nil outside of one.
 func (tx *Tx) startClock(incident int64, changes Changes) error {
 	var declared string
-	err := tx.row("SELECT created_at FROM incidents WHERE seq = ? AND notification_required AND notification_deadline IS NULL", incident).Scan(&declared)
+	err := tx.Row("SELECT created_at FROM incidents WHERE seq = ? AND notification_required AND notification_deadline IS NULL", incident).Scan(&declared)
 	if running, err := absent(err); running || err != nil {
 		return storeError(err)
 	}
@@ -222,7 +222,7 @@ func (tx *Tx) startClock(incident int64, changes Changes) error {
 	if changes != nil {
 		changes["notification_deadline"] = Change{From: changes["notification_deadline"].From, To: deadline}
 	}
-	_, err = tx.exec("UPDATE incidents SET notification_deadline = ? WHERE seq = ?", deadline, incident)
+	_, err = tx.Exec("UPDATE incidents SET notification_deadline = ? WHERE seq = ?", deadline, incident)
 	return err
 }
 

@@ -16,11 +16,11 @@ type KeyUse struct {
 func (d *DB) UsedKeys(ctx context.Context, used map[string]KeyUse) error {
 	return d.maintain(ctx, func(tx *Tx) error {
 		for _, id := range sortedKeys(used) {
-			if _, err := tx.exec("UPDATE api_keys SET last_used_at = ? WHERE id = ?", used[id].At, id); err != nil {
+			if _, err := tx.Exec("UPDATE api_keys SET last_used_at = ? WHERE id = ?", used[id].At, id); err != nil {
 				return err
 			}
 			for _, scope := range used[id].Scopes {
-				if _, err := tx.exec(`INSERT INTO key_scope_uses (key_seq, scope, first_used_at)
+				if _, err := tx.Exec(`INSERT INTO key_scope_uses (key_seq, scope, first_used_at)
 					SELECT seq, ?2, ?3 FROM api_keys WHERE id = ?1 ON CONFLICT DO NOTHING`, id, scope, used[id].At); err != nil {
 					return err
 				}
@@ -34,7 +34,7 @@ func (d *DB) UsedKeys(ctx context.Context, used map[string]KeyUse) error {
 // scopes a key never needed. A key without an entry needed them all.
 func (d *DB) UnusedScopes(ctx context.Context, org Org) (map[string][]string, error) {
 	unused := map[string][]string{}
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var id string
 		var scopes []byte
 		var list []string

@@ -146,11 +146,11 @@ func hashKey(key string, salt []byte) ([]byte, error) {
 }
 
 // MintKey makes a key and returns it in plain text, for the only time.
-func (d *DB) MintKey(ctx context.Context, by By, draft KeyDraft) (Key, string, error) {
+func (d *DB) MintKey(ctx context.Context, by Actor, draft KeyDraft) (Key, string, error) {
 	return d.mintKey(ctx, by, draft, func(tx *Tx, made Key) error { return tx.auditNewKey("key.minted", made) })
 }
 
-func (d *DB) mintKey(ctx context.Context, by By, draft KeyDraft, then func(*Tx, Key) error) (Key, string, error) {
+func (d *DB) mintKey(ctx context.Context, by Actor, draft KeyDraft, then func(*Tx, Key) error) (Key, string, error) {
 	prefix := livePrefix
 	if draft.Kind == TestKey {
 		prefix = testPrefix
@@ -162,7 +162,7 @@ func (d *DB) mintKey(ctx context.Context, by By, draft KeyDraft, then func(*Tx, 
 }
 
 // ImportKey stores the hash of a key that was minted elsewhere.
-func (d *DB) ImportKey(ctx context.Context, by By, draft KeyDraft, plain string) (Key, error) {
+func (d *DB) ImportKey(ctx context.Context, by Actor, draft KeyDraft, plain string) (Key, error) {
 	parsed, ok := d.ParseKey(plain)
 	if !ok {
 		return Key{}, &Error{Code: Invalid, Param: "key", Message: "a key to import starts with " + formerLivePrefix +
@@ -183,7 +183,7 @@ func (d *DB) ImportKey(ctx context.Context, by By, draft KeyDraft, plain string)
 
 const keyColumns = "org_id, id, prefix, name, kind, scopes, per_minute, per_day, created_at, expires_at, revoked_at, last_used_at"
 
-func scanKey(row scanner, more ...any) (Key, error) {
+func scanKey(row Scanner, more ...any) (Key, error) {
 	var k Key
 	var scopes []byte
 	err := row.Scan(append([]any{
@@ -196,7 +196,7 @@ func scanKey(row scanner, more ...any) (Key, error) {
 	return k, json.Unmarshal(scopes, &k.Scopes)
 }
 
-func (d *DB) storeKey(ctx context.Context, by By, draft KeyDraft, plain, prefix string, then func(*Tx, Key) error) (Key, error) {
+func (d *DB) storeKey(ctx context.Context, by Actor, draft KeyDraft, plain, prefix string, then func(*Tx, Key) error) (Key, error) {
 	salt := make([]byte, 16)
 	rand.Read(salt) //nolint:errcheck // never fails; see its documentation
 	hash, err := d.hashNewKey(ctx, by.Address, plain, salt)
@@ -220,7 +220,7 @@ func (tx *Tx) insertKey(draft KeyDraft, prefix string, salt, hash []byte) (Key, 
 		text := Timestamp(*draft.ExpiresAt)
 		expires = &text
 	}
-	made, err := scanKey(tx.change(`INSERT INTO api_keys
+	made, err := scanKey(tx.Returning(`INSERT INTO api_keys
 		(org_id, id, name, kind, prefix, salt, hash, scopes, per_minute, per_day, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+keyColumns,
 		tx.Org, tx.newID(), draft.Name, draft.Kind, prefix, salt, hash, compact(draft.Scopes),
@@ -242,7 +242,7 @@ func (tx *Tx) auditKey(action string, k Key, metadata Metadata) error {
 // Keys lists an organisation's keys, newest first, revoked ones included.
 func (d *DB) Keys(ctx context.Context, org Org) ([]Key, error) {
 	list := []Key{}
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		k, err := scanKey(row)
 		list = append(list, k)
 		return err
@@ -253,7 +253,7 @@ func (d *DB) Keys(ctx context.Context, org Org) ([]Key, error) {
 // findKey finds a key of the organisation by its id or displayed prefix.
 func (d *DB) findKey(ctx context.Context, org Org, idOrPrefix string) (Key, error) {
 	var found []Key
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		k, err := scanKey(row)
 		found = append(found, k)
 		return err
@@ -270,7 +270,7 @@ func (d *DB) findKey(ctx context.Context, org Org, idOrPrefix string) (Key, erro
 }
 
 // RevokeKey ends a key at once. Revoking one that is revoked changes nothing.
-func (d *DB) RevokeKey(ctx context.Context, by By, idOrPrefix string) (Key, error) {
+func (d *DB) RevokeKey(ctx context.Context, by Actor, idOrPrefix string) (Key, error) {
 	k, err := d.findKey(ctx, by.Org, idOrPrefix)
 	if err != nil || k.RevokedAt != nil {
 		return k, err
@@ -278,7 +278,7 @@ func (d *DB) RevokeKey(ctx context.Context, by By, idOrPrefix string) (Key, erro
 	err = d.Write(ctx, by, func(tx *Tx) error {
 		at := tx.At()
 		k.RevokedAt = &at
-		if _, err := tx.exec("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", at, k.ID); err != nil {
+		if _, err := tx.Exec("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", at, k.ID); err != nil {
 			return err
 		}
 		return tx.auditKey("key.revoked", k, nil)
@@ -288,7 +288,7 @@ func (d *DB) RevokeKey(ctx context.Context, by By, idOrPrefix string) (Key, erro
 
 // RotateKey mints a successor with the same name, kind, scopes and limits, and
 // lets the old key expire after the overlap, if it would not end sooner.
-func (d *DB) RotateKey(ctx context.Context, by By, idOrPrefix string, overlap time.Duration) (Key, string, error) {
+func (d *DB) RotateKey(ctx context.Context, by Actor, idOrPrefix string, overlap time.Duration) (Key, string, error) {
 	old, err := d.findKey(ctx, by.Org, idOrPrefix)
 	if err != nil {
 		return old, "", err
@@ -296,7 +296,7 @@ func (d *DB) RotateKey(ctx context.Context, by By, idOrPrefix string, overlap ti
 	draft := KeyDraft{Name: old.Name, Kind: old.Kind, Scopes: old.Scopes, PerMinute: old.PerMinute, PerDay: old.PerDay}
 	return d.mintKey(ctx, by, draft, func(tx *Tx, successor Key) error {
 		until := Timestamp(tx.now.Add(overlap))
-		changed, err := tx.exec(`UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
+		changed, err := tx.Exec(`UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
 			WHERE id = ?2 AND revoked_at IS NULL AND coalesce(expires_at, '~') > ?3`, until, old.ID, tx.At())
 		if err != nil {
 			return err
@@ -332,7 +332,7 @@ const storedKeyQuery = `SELECT k.org_id, k.id, k.prefix, k.name, k.kind, k.scope
 	o.seq, o.id, o.name, o.plan, o.subscription, o.created_at, o.updated_at
 	FROM api_keys k JOIN organisations o ON o.seq = k.org_id WHERE `
 
-func scanStoredKey(row scanner) (*StoredKey, error) {
+func scanStoredKey(row Scanner) (*StoredKey, error) {
 	k := new(StoredKey)
 	o := &k.Organisation
 	var err error
@@ -344,7 +344,7 @@ func scanStoredKey(row scanner) (*StoredKey, error) {
 // share a prefix.
 func (d *DB) KeysByPrefix(ctx context.Context, prefix string) ([]*StoredKey, error) {
 	var found []*StoredKey
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		k, err := scanStoredKey(row)
 		found = append(found, k)
 		return err

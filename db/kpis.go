@@ -35,7 +35,7 @@ func objectiveOf(code string) string {
 // well: it follows the latest period.
 func keepLatestPeriod(tx *Tx, record Record) error {
 	var latest *string
-	err := tx.row(`SELECT max(c.period_start) FROM kpi_checkins c JOIN kpis k ON k.seq = c.kpi_seq
+	err := tx.Row(`SELECT max(c.period_start) FROM kpi_checkins c JOIN kpis k ON k.seq = c.kpi_seq
 		WHERE k.org_id = ? AND k.code = ?`, tx.Org, record["code"]).Scan(&latest)
 	if err != nil || latest == nil {
 		return storeError(err)
@@ -89,7 +89,7 @@ func putCheckin(tx *Tx, n *noun, record Record) (Written, error) {
 	}
 	var seq int64
 	updated := tx.stamp(record, "updated_at")
-	err = tx.change(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
+	err = tx.Returning(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (kpi_seq, period_start) DO UPDATE
 		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = iif(?9 > updated_at, ?9, ?10)
@@ -114,7 +114,7 @@ type period struct {
 
 // findPeriod finds the key result of a check-in and its value of that period.
 func (tx *Tx) findPeriod(record Record) (period, error) {
-	row, err := tx.db.door.conn.first(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
+	row, err := tx.db.writer.conn.first(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
 		FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
 		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"])
 	if none, err := absent(err); err != nil {
@@ -134,7 +134,7 @@ func (tx *Tx) findCheckin(_ *noun, record Record) (stored, error) {
 // followLatestPeriod makes a key result's current value that of its latest
 // period, unless it knows of a later one, and notes when it got an actual.
 func (tx *Tx) followLatestPeriod(kpi int64, at string) error {
-	_, err := tx.exec(`UPDATE kpis SET
+	_, err := tx.Exec(`UPDATE kpis SET
 			(current_value, current_as_of) = (SELECT c.value, c.as_of FROM (
 				SELECT value, period_start || 'T00:00:00.000Z' AS as_of FROM kpi_checkins
 				WHERE kpi_seq = kpis.seq ORDER BY period_start DESC LIMIT 1) c

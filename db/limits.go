@@ -15,12 +15,12 @@ type RequestCount struct {
 func (d *DB) AddRequestCounts(ctx context.Context, counts []RequestCount, since int64) error {
 	return d.maintain(ctx, func(tx *Tx) error {
 		for _, c := range counts {
-			if _, err := tx.exec(`INSERT INTO limiter_counts (subject, slot, requests) VALUES (?1, ?2, ?3)
+			if _, err := tx.Exec(`INSERT INTO limiter_counts (subject, slot, requests) VALUES (?1, ?2, ?3)
 				ON CONFLICT (subject, slot) DO UPDATE SET requests = requests + ?3`, c.Subject, c.Slot, c.Requests); err != nil {
 				return err
 			}
 		}
-		_, err := tx.exec("DELETE FROM limiter_counts WHERE slot < ?", since)
+		_, err := tx.Exec("DELETE FROM limiter_counts WHERE slot < ?", since)
 		return err
 	})
 }
@@ -28,7 +28,7 @@ func (d *DB) AddRequestCounts(ctx context.Context, counts []RequestCount, since 
 // RequestCounts reads the counts of slots that started at or after `since`.
 func (d *DB) RequestCounts(ctx context.Context, since int64) ([]RequestCount, error) {
 	var counts []RequestCount
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var c RequestCount
 		err := row.Scan(&c.Subject, &c.Slot, &c.Requests)
 		counts = append(counts, c)

@@ -79,7 +79,7 @@ func (d *DB) listing(org Organisation, c *Collection, q ListQuery) (listing, err
 		add(c.Filters[parameter]+" = ?", q.Filters[parameter])
 	}
 	if q.Cursor != "" {
-		order, id, err := d.unseal(c.Name, org, q.Cursor)
+		order, id, err := d.decodeCursor(c.Name, org, q.Cursor)
 		if err != nil {
 			return listing{}, err
 		}
@@ -133,7 +133,7 @@ func (l listing) page(resources, positions string, limit int, err error) (Page, 
 				return Page{}, err
 			}
 		}
-		page.Next = l.db.seal(l.Name, l.org, order, id)
+		page.Next = l.db.encodeCursor(l.Name, l.org, order, id)
 	}
 	return page, nil
 }
@@ -141,7 +141,7 @@ func (l listing) page(resources, positions string, limit int, err error) (Page, 
 // current reads the one resource that a query gives, or nil if there is none.
 func (d *DB) current(ctx context.Context, query string, org Organisation) ([]byte, error) {
 	var resource []byte
-	if _, err := absent(d.row(ctx, query, org.Org).Scan(&resource)); err != nil {
+	if _, err := absent(d.Row(ctx, query, org.Org).Scan(&resource)); err != nil {
 		return nil, storeError(err)
 	}
 	return resource, nil

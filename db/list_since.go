@@ -61,7 +61,7 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 // beyond the most that matter, and tells about how many rows there are in all.
 func (l listing) changed(ctx context.Context, instant string, most int) (changed, all int, err error) {
 	query, args := l.count(instant, most+1)
-	err = l.db.row(ctx, query, args...).Scan(&changed, &all)
+	err = l.db.Row(ctx, query, args...).Scan(&changed, &all)
 	return changed, all, storeError(err)
 }
 

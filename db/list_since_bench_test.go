@@ -65,7 +65,7 @@ func putRisks(b *testing.B, d *DB, org Organisation, n int) {
 	severities := []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"}
 	statuses := []string{"Open", "InProgress", "Mitigated", "Accepted", "Closed"}
 	for i := 0; i < n; {
-		err := d.Write(b.Context(), By{Org: org.Org, Actor: "system"}, func(tx *Tx) error {
+		err := d.Write(b.Context(), Actor{Org: org.Org, ID: "system"}, func(tx *Tx) error {
 			for until := min(n, i+10_000); i < until; i++ {
 				if _, err := tx.Put("risk", Record{
 					"risk_id": fmt.Sprintf("LOAD-%07d", i), "title": "Drift", "likelihood": "POSSIBLE",

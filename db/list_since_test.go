@@ -113,7 +113,7 @@ func putMany(t *testing.T, d *DB, org Organisation, c *Collection) {
 		}
 		records = append(records, beside)
 	}
-	err := d.Write(t.Context(), By{Org: org.Org, Actor: "system"}, func(tx *Tx) error {
+	err := d.Write(t.Context(), Actor{Org: org.Org, ID: "system"}, func(tx *Tx) error {
 		for _, r := range records {
 			object := r["object"].(string)
 			delete(r, "object")
@@ -190,7 +190,7 @@ func lines(t *testing.T, d *DB, c *Collection) []line {
 		query += " WHERE roadmap_id = (SELECT id FROM roadmaps WHERE version_number = 2)"
 	}
 	var all []line
-	if err := d.rows(t.Context(), func(row scanner) error {
+	if err := d.Each(t.Context(), func(row Scanner) error {
 		l, values := line{filtered: map[string]string{}}, make([]string, len(parameters))
 		into := []any{&l.seq, &l.order, &l.id, &l.updated}
 		for i := range values {

@@ -24,7 +24,7 @@ type Member struct {
 // Members returns users with all memberships of each.
 func (d *DB) Members(ctx context.Context, users ...User) ([]Member, error) {
 	of := map[string][]Membership{}
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var id string
 		var m Membership
 		err := row.Scan(&id, &m.Organisation, &m.Role)
@@ -50,7 +50,7 @@ func (d *DB) OrganisationsOf(ctx context.Context, userID string) ([]Organisation
 
 // member returns a member of the organisation with its role there.
 func (tx *Tx) member(id string) (User, error) {
-	u, err := scanUser(tx.row(memberSelect+"u.id = ?2 AND m.role IS NOT NULL", tx.Org, id))
+	u, err := scanUser(tx.Row(memberSelect+"u.id = ?2 AND m.role IS NOT NULL", tx.Org, id))
 	if none, err := absent(err); none {
 		return u, errNoUser
 	} else if err != nil {
@@ -61,7 +61,7 @@ func (tx *Tx) member(id string) (User, error) {
 
 // join makes a user a member of an organisation.
 func (tx *Tx) join(userID string, org Org, role Role) error {
-	_, err := tx.exec(`INSERT INTO memberships (user_seq, org_id, role, created_at, updated_at)
+	_, err := tx.Exec(`INSERT INTO memberships (user_seq, org_id, role, created_at, updated_at)
 		SELECT seq, ?, ?, ?3, ?3 FROM users WHERE id = ?4`, org, role, tx.At(), userID)
 	return err
 }
@@ -69,7 +69,7 @@ func (tx *Tx) join(userID string, org Org, role Role) error {
 // organisationsOf lists the organisations of which a user is a member, the
 // default one first: sessions begin with it.
 func (tx *Tx) organisationsOf(userID string) (list []Org, err error) {
-	err = tx.rows(func(row scanner) error {
+	err = tx.Each(func(row Scanner) error {
 		var org Org
 		err := row.Scan(&org)
 		list = append(list, org)
@@ -82,7 +82,7 @@ func (tx *Tx) organisationsOf(userID string) (list []Org, err error) {
 // AddMember makes a user that exists a member of the organisation. The password
 // and the memberships elsewhere stay as they are. Errors: NotFound where no user
 // has the name, Conflict for a member.
-func (d *DB) AddMember(ctx context.Context, by By, name string, role Role) (User, error) {
+func (d *DB) AddMember(ctx context.Context, by Actor, name string, role Role) (User, error) {
 	var added User
 	if !slices.Contains(Roles(), role) {
 		return added, oneOf("role", Roles())
@@ -110,7 +110,7 @@ func (d *DB) AddMember(ctx context.Context, by By, name string, role Role) (User
 // SetUserRole changes what a member of the organisation may do there, from the
 // next request on. Errors: NotFound for a user that is not a member, Conflict for
 // the last admin unless the operator asks for it.
-func (d *DB) SetUserRole(ctx context.Context, by By, id string, role Role) (User, error) {
+func (d *DB) SetUserRole(ctx context.Context, by Actor, id string, role Role) (User, error) {
 	var u User
 	if !slices.Contains(Roles(), role) {
 		return u, oneOf("role", Roles())
@@ -123,7 +123,7 @@ func (d *DB) SetUserRole(ctx context.Context, by By, id string, role Role) (User
 		if err := tx.keepAdmin(before); err != nil {
 			return err
 		}
-		if _, err := tx.exec(`UPDATE memberships SET role = ?, updated_at = ?
+		if _, err := tx.Exec(`UPDATE memberships SET role = ?, updated_at = ?
 			WHERE org_id = ? AND user_seq = (SELECT seq FROM users WHERE id = ?)`, role, tx.At(), tx.Org, id); err != nil {
 			return err
 		}
@@ -138,11 +138,11 @@ func (d *DB) SetUserRole(ctx context.Context, by By, id string, role Role) (User
 // keepAdmin keeps the last admin of the organisation. The operator may remove it:
 // the command line needs no user.
 func (tx *Tx) keepAdmin(u User) error {
-	if u.Role != Admin || tx.Actor == operator {
+	if u.Role != Admin || tx.ID == operator {
 		return nil
 	}
 	var others bool
-	err := tx.row(`SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq
+	err := tx.Row(`SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq
 		WHERE m.org_id = ? AND m.role = ? AND u.id <> ?)`, tx.Org, Admin, u.ID).Scan(&others)
 	if err == nil && !others {
 		return &Error{Code: Conflict, Param: "role", Message: fmt.Sprintf("%q is the last admin; make another user an admin first", u.Name)}
@@ -152,7 +152,7 @@ func (tx *Tx) keepAdmin(u User) error {
 
 // RemoveUser ends a user's membership of the organisation. The account and its
 // sessions end with the last membership. Errors as with SetUserRole.
-func (d *DB) RemoveUser(ctx context.Context, by By, id string) error {
+func (d *DB) RemoveUser(ctx context.Context, by Actor, id string) error {
 	return d.writeUser(ctx, by, func(tx *Tx) error {
 		u, err := tx.member(id)
 		if err != nil {
@@ -171,7 +171,7 @@ func (d *DB) RemoveUser(ctx context.Context, by By, id string) error {
 
 // RemoveAccount removes a user with all its memberships and sessions. It is for
 // the operator: it keeps no admin.
-func (d *DB) RemoveAccount(ctx context.Context, by By, id string) error {
+func (d *DB) RemoveAccount(ctx context.Context, by Actor, id string) error {
 	return d.writeUser(ctx, by, func(tx *Tx) error {
 		of, err := tx.organisationsOf(id)
 		if err != nil {
@@ -190,7 +190,7 @@ func (d *DB) RemoveAccount(ctx context.Context, by By, id string) error {
 		if len(of) > 0 {
 			return nil
 		}
-		gone, err := tx.exec("DELETE FROM users WHERE id = ?", id)
+		gone, err := tx.Exec("DELETE FROM users WHERE id = ?", id)
 		if err != nil {
 			return err
 		}
@@ -204,11 +204,11 @@ func (d *DB) RemoveAccount(ctx context.Context, by By, id string) error {
 // leave ends a membership, and the account where that was its last one.
 func (tx *Tx) leave(u User, last bool) error {
 	ends := "DELETE FROM memberships WHERE user_seq = (SELECT seq FROM users WHERE id = ?) AND org_id = ?"
-	if _, err := tx.exec(ends, u.ID, tx.Org); err != nil {
+	if _, err := tx.Exec(ends, u.ID, tx.Org); err != nil {
 		return err
 	}
 	if last {
-		if _, err := tx.exec("DELETE FROM users WHERE id = ?", u.ID); err != nil {
+		if _, err := tx.Exec("DELETE FROM users WHERE id = ?", u.ID); err != nil {
 			return err
 		}
 	}
@@ -233,20 +233,20 @@ var errSharedAccount = &Error{
 // ManagesAccount reports whether an admin may change the account of a member of
 // its organisation: the password, the second factor and the sessions. It may
 // where it is an admin of every organisation that the user is a member of.
-func (d *DB) ManagesAccount(ctx context.Context, by By, id string) (bool, error) {
+func (d *DB) ManagesAccount(ctx context.Context, by Actor, id string) (bool, error) {
 	var member, beyond bool
-	err := d.row(ctx, manages, id, by.Org, by.Actor, Admin).Scan(&member, &beyond)
+	err := d.Row(ctx, manages, id, by.Org, by.ID, Admin).Scan(&member, &beyond)
 	return member && !beyond, storeError(err)
 }
 
 // manage refuses a change of an account that the actor does not manage. Users
 // manage their own, and the operator manages all.
 func (tx *Tx) manage(id string) error {
-	if tx.Actor == operator || tx.Actor == id {
+	if tx.ID == operator || tx.ID == id {
 		return nil
 	}
 	var member, beyond bool
-	err := tx.row(manages, id, tx.Org, tx.Actor, Admin).Scan(&member, &beyond)
+	err := tx.Row(manages, id, tx.Org, tx.ID, Admin).Scan(&member, &beyond)
 	switch {
 	case err != nil:
 		return storeError(err)

@@ -20,7 +20,7 @@ func twoOrganisations(t *testing.T) (h *house, acme db.Organisation, ada, bob, e
 		t.Fatal(err)
 	}
 	ada = h.user("ada", db.Admin)
-	if bob, err = h.CreateUser(t.Context(), db.By{Org: acme.Org, Actor: "system"}, "bob", db.Admin, rightPassword); err != nil {
+	if bob, err = h.CreateUser(t.Context(), db.Actor{Org: acme.Org, ID: "system"}, "bob", db.Admin, rightPassword); err != nil {
 		t.Fatal(err)
 	}
 	eve = h.user("eve", db.Viewer)
@@ -36,26 +36,26 @@ func TestMemberships_SharedAccount(t *testing.T) {
 	h, acme, ada, bob, eve := twoOrganisations(t)
 	ctx := t.Context()
 	eves, _ := h.signIn("eve")
-	actions := map[string]func(by db.By) error{
-		"password":      func(by db.By) error { return h.SetPassword(ctx, by, eve.ID, rightPassword) },
-		"second factor": func(by db.By) error { return h.RemoveSecondFactor(ctx, by, eve.ID) },
-		"sessions":      func(by db.By) error { return h.SignOutEverywhere(ctx, by, eve.ID) },
+	actions := map[string]func(by db.Actor) error{
+		"password":      func(by db.Actor) error { return h.SetPassword(ctx, by, eve.ID, rightPassword) },
+		"second factor": func(by db.Actor) error { return h.RemoveSecondFactor(ctx, by, eve.ID) },
+		"sessions":      func(by db.Actor) error { return h.SignOutEverywhere(ctx, by, eve.ID) },
 	}
 	for name, change := range actions {
-		for _, by := range []db.By{{Org: h.org.Org, Actor: ada.ID}, {Org: acme.Org, Actor: bob.ID}} {
+		for _, by := range []db.Actor{{Org: h.org.Org, ID: ada.ID}, {Org: acme.Org, ID: bob.ID}} {
 			want(t, name, change(by), db.Conflict, "", "also belongs to another organisation")
 		}
 	}
-	want(t, "of no member", h.SetPassword(ctx, db.By{Org: h.org.Org, Actor: ada.ID}, bob.ID, rightPassword), db.NotFound, "", "no such user")
-	_, err := h.SetUserRole(ctx, db.By{Org: h.org.Org, Actor: ada.ID}, bob.ID, db.Viewer)
+	want(t, "of no member", h.SetPassword(ctx, db.Actor{Org: h.org.Org, ID: ada.ID}, bob.ID, rightPassword), db.NotFound, "", "no such user")
+	_, err := h.SetUserRole(ctx, db.Actor{Org: h.org.Org, ID: ada.ID}, bob.ID, db.Viewer)
 	want(t, "the role of no member", err, db.NotFound, "", "no such user")
-	want(t, "removing no member", h.RemoveUser(ctx, db.By{Org: h.org.Org, Actor: ada.ID}, bob.ID), db.NotFound, "", "no such user")
+	want(t, "removing no member", h.RemoveUser(ctx, db.Actor{Org: h.org.Org, ID: ada.ID}, bob.ID), db.NotFound, "", "no such user")
 	if h.ended(eves) {
 		t.Fatal("a refused change ended a session")
 	}
 	h.member("acme", "ada", db.Admin)
 	for name, change := range actions {
-		if err := change(db.By{Org: h.org.Org, Actor: ada.ID}); err != nil {
+		if err := change(db.Actor{Org: h.org.Org, ID: ada.ID}); err != nil {
 			t.Errorf("%s, by an admin of both: %v", name, err)
 		}
 		if err := change(h.by()); err != nil {
@@ -86,10 +86,10 @@ func TestMemberships_Roles(t *testing.T) {
 		t.Errorf("in acme: %s, %v", role(), err)
 	}
 	want(t, "bob in default", h.SwitchOrganisation(ctx, func() db.Session { _, s := h.signIn("bob"); return s }(), "default"), db.NotFound, "", `no organisation is named "default"`)
-	if _, err := h.SetUserRole(ctx, db.By{Org: h.org.Org, Actor: ada.ID}, eve.ID, db.Auditor); err != nil || role() != db.Editor {
+	if _, err := h.SetUserRole(ctx, db.Actor{Org: h.org.Org, ID: ada.ID}, eve.ID, db.Auditor); err != nil || role() != db.Editor {
 		t.Errorf("a role elsewhere changed that in acme to %s, %v", role(), err)
 	}
-	if err := h.RemoveUser(ctx, db.By{Org: acme.Org, Actor: bob.ID}, eve.ID); err != nil || role() != "" {
+	if err := h.RemoveUser(ctx, db.Actor{Org: acme.Org, ID: bob.ID}, eve.ID); err != nil || role() != "" {
 		t.Errorf("the role after the end of the membership: %q, %v", role(), err)
 	}
 	s, _ = h.Session(ctx, token)
@@ -101,7 +101,7 @@ func TestMemberships_Roles(t *testing.T) {
 	if diff := cmp.Diff([]db.Membership{{Organisation: "default", Role: db.Auditor}}, members[0].Organisations); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-	if err := h.RemoveUser(ctx, db.By{Org: h.org.Org, Actor: ada.ID}, eve.ID); err != nil || !h.ended(token) {
+	if err := h.RemoveUser(ctx, db.Actor{Org: h.org.Org, ID: ada.ID}, eve.ID); err != nil || !h.ended(token) {
 		t.Errorf("after the last membership: %v, ended %v", err, h.ended(token))
 	}
 	_, err = h.AddMember(ctx, h.by(), "eve", db.Viewer)
@@ -176,7 +176,7 @@ func TestMemberships_NewOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ada := h.user("ada", db.Admin)
-	for name, by := range map[string]db.By{"hers": {Org: h.org.Org, Actor: ada.ID}, "bare": h.by()} {
+	for name, by := range map[string]db.Actor{"hers": {Org: h.org.Org, ID: ada.ID}, "bare": h.by()} {
 		if _, err := h.CreateOrganisation(t.Context(), by, name, db.Business); err != nil {
 			t.Fatal(err)
 		}
@@ -194,7 +194,7 @@ func TestMemberships_FirstUser(t *testing.T) {
 	if _, err := h.CreateOrganisation(t.Context(), h.by(), "acme", db.Business); err != nil {
 		t.Fatal(err)
 	}
-	ada, err := h.CreateFirstUser(t.Context(), db.By{}, "ada", rightPassword)
+	ada, err := h.CreateFirstUser(t.Context(), db.Actor{}, "ada", rightPassword)
 	if err != nil {
 		t.Fatal(err)
 	}

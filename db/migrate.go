@@ -55,7 +55,7 @@ func (d *DB) upgrade(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	pool := sql.OpenDB(&whole{Connector: connector})
+	pool := sql.OpenDB(&singleTxConnector{Connector: connector})
 	defer pool.Close()
 	pool.SetMaxOpenConns(1)
 	if err := pool.PingContext(ctx); err != nil {
@@ -180,7 +180,7 @@ type secrets struct{ cursor, keyTag []byte }
 
 func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
 	var s secrets
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var name string
 		var value []byte
 		if err := row.Scan(&name, &value); err != nil {
@@ -203,10 +203,10 @@ func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
 // Version is the version of the file's tables; 0 where there are none yet.
 func (d *DB) Version(ctx context.Context) (int, error) {
 	var made bool
-	if err := d.row(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version')").Scan(&made); err != nil || !made {
+	if err := d.Row(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version')").Scan(&made); err != nil || !made {
 		return 0, storeError(err)
 	}
 	var version int
-	err := d.row(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied").Scan(&version)
+	err := d.Row(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied").Scan(&version)
 	return version, storeError(err)
 }

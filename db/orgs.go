@@ -29,25 +29,25 @@ const (
 // Plans lists the plans, smallest first.
 func Plans() []Plan { return []Plan{Starter, Professional, Business, Enterprise} }
 
-// Terms are what a plan includes.
-type Terms struct {
+// Entitlements are what a plan includes.
+type Entitlements struct {
 	API       bool
 	Features  []string // names as in the document's x-feature
 	PerMinute int      // requests a key may make a minute
 	PerDay    int      // and in any 24 hours
 }
 
-// Terms of the plan.
-func (p Plan) Terms() Terms {
+// Entitlements of the plan.
+func (p Plan) Entitlements() Entitlements {
 	switch p {
 	case Professional:
-		return Terms{API: true, PerMinute: 120, PerDay: 20_000}
+		return Entitlements{API: true, PerMinute: 120, PerDay: 20_000}
 	case Business:
-		return Terms{API: true, Features: []string{"incidents"}, PerMinute: 600, PerDay: 200_000}
+		return Entitlements{API: true, Features: []string{"incidents"}, PerMinute: 600, PerDay: 200_000}
 	case Enterprise:
-		return Terms{API: true, Features: []string{"incidents", "audit"}, PerMinute: 1_200, PerDay: 1_000_000}
+		return Entitlements{API: true, Features: []string{"incidents", "audit"}, PerMinute: 1_200, PerDay: 1_000_000}
 	default:
-		return Terms{PerMinute: 60, PerDay: 1_000}
+		return Entitlements{PerMinute: 60, PerDay: 1_000}
 	}
 }
 
@@ -78,7 +78,7 @@ type Organisation struct {
 
 const organisationColumns = "seq, id, name, plan, subscription, created_at, updated_at"
 
-func scanOrganisation(row scanner) (Organisation, error) {
+func scanOrganisation(row Scanner) (Organisation, error) {
 	var o Organisation
 	err := row.Scan(&o.Org, &o.ID, &o.Name, &o.Plan, &o.Subscription, &o.CreatedAt, &o.UpdatedAt)
 	return o, err
@@ -97,7 +97,7 @@ func (d *DB) AllOrganisations(ctx context.Context) ([]Organisation, error) {
 
 func (d *DB) organisations(ctx context.Context, where string, args ...any) ([]Organisation, error) {
 	list := []Organisation{}
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		o, err := scanOrganisation(row)
 		list = append(list, o)
 		return err
@@ -117,7 +117,7 @@ func (d *DB) AuditedOrganisation(ctx context.Context, name string) (Organisation
 }
 
 func (d *DB) organisation(ctx context.Context, name, and string) (Organisation, error) {
-	o, err := scanOrganisation(d.row(ctx, "SELECT "+organisationColumns+" FROM organisations WHERE name = ?"+and, name))
+	o, err := scanOrganisation(d.Row(ctx, "SELECT "+organisationColumns+" FROM organisations WHERE name = ?"+and, name))
 	if missing, err := absent(err); missing || err != nil {
 		if missing {
 			return o, noOrganisation(name)
@@ -129,7 +129,7 @@ func (d *DB) organisation(ctx context.Context, name, and string) (Organisation, 
 
 // CreateOrganisation adds an organisation with an active subscription. A user who
 // adds it becomes its admin. One that the command line adds has no members.
-func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Plan) (Organisation, error) {
+func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan Plan) (Organisation, error) {
 	var made Organisation
 	name, err := organisationName(name)
 	if err == nil {
@@ -140,7 +140,7 @@ func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Pl
 	}
 	err = d.Write(ctx, by, func(tx *Tx) error {
 		var err error
-		made, err = scanOrganisation(tx.change(`INSERT INTO organisations (id, name, plan, subscription, created_at, updated_at)
+		made, err = scanOrganisation(tx.Returning(`INSERT INTO organisations (id, name, plan, subscription, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?) RETURNING `+organisationColumns, tx.newID(), name, plan, Active, tx.At(), tx.At()))
 		if unique(err) {
 			return organisationExists(name)
@@ -153,7 +153,7 @@ func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Pl
 			Action: "organisation.created", Category: Configuration, Severity: SeveritySettings,
 			ResourceType: "organisation", ResourceID: made.ID, Metadata: Metadata{"name": name, "plan": plan},
 		})
-		if err != nil || tx.Actor == operator {
+		if err != nil || tx.ID == operator {
 			return err
 		}
 		return tx.firstMember()
@@ -163,10 +163,10 @@ func (d *DB) CreateOrganisation(ctx context.Context, by By, name string, plan Pl
 
 // firstMember makes the user who added the organisation its admin.
 func (tx *Tx) firstMember() error {
-	if err := tx.join(tx.Actor, tx.Org, Admin); err != nil {
+	if err := tx.join(tx.ID, tx.Org, Admin); err != nil {
 		return err
 	}
-	u, err := tx.member(tx.Actor)
+	u, err := tx.member(tx.ID)
 	if err != nil {
 		return err
 	}
@@ -175,7 +175,7 @@ func (tx *Tx) firstMember() error {
 
 // SetOrganisation changes plan and subscription; an empty one stays. Where both
 // are as they were, nothing is written.
-func (d *DB) SetOrganisation(ctx context.Context, by By, name string, plan Plan, subscription Subscription) (Organisation, error) {
+func (d *DB) SetOrganisation(ctx context.Context, by Actor, name string, plan Plan, subscription Subscription) (Organisation, error) {
 	before, err := d.Organisation(ctx, name)
 	if err != nil {
 		return before, err
@@ -194,7 +194,7 @@ func (d *DB) SetOrganisation(ctx context.Context, by By, name string, plan Plan,
 	}
 	after := before
 	err = d.Write(ctx, by, func(tx *Tx) error {
-		present, err := scanOrganisation(tx.row("SELECT "+organisationColumns+" FROM organisations WHERE seq = ?", before.Org))
+		present, err := scanOrganisation(tx.Row("SELECT "+organisationColumns+" FROM organisations WHERE seq = ?", before.Org))
 		if err != nil {
 			return storeError(err)
 		}
@@ -202,7 +202,7 @@ func (d *DB) SetOrganisation(ctx context.Context, by By, name string, plan Plan,
 			return nil
 		}
 		before = present
-		after, err = scanOrganisation(tx.change(`UPDATE organisations SET plan = ?, subscription = ?, updated_at = ?
+		after, err = scanOrganisation(tx.Returning(`UPDATE organisations SET plan = ?, subscription = ?, updated_at = ?
 			WHERE seq = ? RETURNING `+organisationColumns, plan, subscription, tx.At(), before.Org))
 		if err != nil {
 			return storeError(err)

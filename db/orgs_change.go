@@ -7,7 +7,7 @@ import (
 )
 
 // RenameOrganisation gives an organisation another name.
-func (d *DB) RenameOrganisation(ctx context.Context, by By, name, to string) (Organisation, error) {
+func (d *DB) RenameOrganisation(ctx context.Context, by Actor, name, to string) (Organisation, error) {
 	to, err := organisationName(to)
 	if err != nil {
 		return Organisation{}, err
@@ -19,7 +19,7 @@ func (d *DB) RenameOrganisation(ctx context.Context, by By, name, to string) (Or
 	after := before
 	err = d.Write(ctx, by, func(tx *Tx) error {
 		var err error
-		after, err = scanOrganisation(tx.change(`UPDATE organisations SET name = ?, updated_at = ?
+		after, err = scanOrganisation(tx.Returning(`UPDATE organisations SET name = ?, updated_at = ?
 			WHERE seq = ? AND removed_at IS NULL RETURNING `+organisationColumns, to, tx.At(), before.Org))
 		switch none, err := absent(err); {
 		case none:
@@ -51,7 +51,7 @@ type RemovedOrganisation struct {
 // no other organisation. Its audit log remains under another name. Memberships of
 // it end, and sessions that worked on it go on with the first organisation of
 // their users. The default organisation and the last one can't be removed.
-func (d *DB) RemoveOrganisation(ctx context.Context, by By, name string) (RemovedOrganisation, error) {
+func (d *DB) RemoveOrganisation(ctx context.Context, by Actor, name string) (RemovedOrganisation, error) {
 	org, err := d.Organisation(ctx, name)
 	if err != nil {
 		return RemovedOrganisation{}, err
@@ -69,7 +69,7 @@ func (d *DB) RemoveOrganisation(ctx context.Context, by By, name string) (Remove
 			return &Error{Code: Conflict, Message: fmt.Sprintf("the organisation %q is not empty: it has %s", name, strings.Join(has, ", "))}
 		}
 		removed.AuditLog, removed.RemovedAt = retainedName(name, tx.At()), tx.At()
-		rows, err := tx.exec("UPDATE organisations SET name = ?1, removed_at = ?2, updated_at = ?2 WHERE seq = ?3 AND removed_at IS NULL",
+		rows, err := tx.Exec("UPDATE organisations SET name = ?1, removed_at = ?2, updated_at = ?2 WHERE seq = ?3 AND removed_at IS NULL",
 			removed.AuditLog, tx.At(), org.Org)
 		if err != nil {
 			return err
@@ -98,7 +98,7 @@ func (d *DB) RemoveOrganisation(ctx context.Context, by By, name string) (Remove
 // members belong to others, with which their sessions go on.
 func (tx *Tx) endMemberships() error {
 	var members []User
-	err := tx.rows(func(row scanner) error {
+	err := tx.Each(func(row Scanner) error {
 		u, err := scanUser(row)
 		members = append(members, u)
 		return err
@@ -111,7 +111,7 @@ func (tx *Tx) endMemberships() error {
 		if err != nil {
 			return err
 		}
-		if _, err := tx.exec("UPDATE sessions SET org_id = ? WHERE org_id = ? AND user_seq = (SELECT seq FROM users WHERE id = ?)", of[0], tx.Org, u.ID); err != nil {
+		if _, err := tx.Exec("UPDATE sessions SET org_id = ? WHERE org_id = ? AND user_seq = (SELECT seq FROM users WHERE id = ?)", of[0], tx.Org, u.ID); err != nil {
 			return err
 		}
 		if err := tx.leave(u, false); err != nil {
@@ -119,7 +119,7 @@ func (tx *Tx) endMemberships() error {
 		}
 	}
 	// what a session that lost its membership left behind
-	_, err = tx.exec("DELETE FROM sessions WHERE org_id = ?", tx.Org)
+	_, err = tx.Exec("DELETE FROM sessions WHERE org_id = ?", tx.Org)
 	return err
 }
 
@@ -138,7 +138,7 @@ func retainedName(name, at string) string {
 // do keys that have been revoked and members who belong to another organisation.
 func (tx *Tx) belongings(org Org) ([]string, error) {
 	var tables, has []string
-	err := tx.rows(func(row scanner) error {
+	err := tx.Each(func(row Scanner) error {
 		var name string
 		err := row.Scan(&name)
 		tables = append(tables, name)
@@ -154,7 +154,7 @@ func (tx *Tx) belongings(org Org) ([]string, error) {
 			count, thing = count+" AND revoked_at IS NULL", "keys that are not revoked"
 		}
 		var n int
-		if err := tx.row(count, org).Scan(&n); err != nil {
+		if err := tx.Row(count, org).Scan(&n); err != nil {
 			return nil, storeError(err)
 		}
 		if n > 0 {
@@ -162,7 +162,7 @@ func (tx *Tx) belongings(org Org) ([]string, error) {
 		}
 	}
 	var alone int
-	err = tx.row(`SELECT count(*) FROM memberships m WHERE m.org_id = ?1 AND NOT EXISTS
+	err = tx.Row(`SELECT count(*) FROM memberships m WHERE m.org_id = ?1 AND NOT EXISTS
 		(SELECT 1 FROM memberships other WHERE other.user_seq = m.user_seq AND other.org_id <> ?1)`, org).Scan(&alone)
 	if alone > 0 {
 		has = append(has, fmt.Sprintf("%d users of no other organisation", alone))

@@ -32,22 +32,22 @@ func NewMessage(uuid, kind string, at time.Time, data any) Message {
 	return Message{id, kind, []byte(compact(event{id, "event", kind, APIVersion, Timestamp(at), data}))}
 }
 
-// Raise writes an event into the outbox, with the receiver set that decides
+// Enqueue writes an event into the outbox, with the receiver set that decides
 // which subscriptions receive it. Both commit with the change. The delivery
 // loop makes the deliveries afterwards. An event without receivers is not
 // written.
-func (tx *Tx) Raise(kind string, data any) error {
+func (tx *Tx) Enqueue(kind string, data any) error {
 	set, err := tx.receiverSet(kind)
 	if err != nil || set == 0 {
 		return err
 	}
 	m := NewMessage(tx.newID(), kind, tx.now, data)
-	seq, err := tx.add("INSERT INTO events (org_id, id, type, body, created_at) VALUES (?, ?, ?, ?, ?)",
+	seq, err := tx.Insert("INSERT INTO events (org_id, id, type, body, created_at) VALUES (?, ?, ?, ?, ?)",
 		tx.Org, m.ID, kind, string(m.Body), tx.At())
 	if err != nil {
 		return storeError(err)
 	}
-	if _, err := tx.exec("INSERT INTO fan_outs (org_id, event_seq, set_seq) VALUES (?, ?, ?)", tx.Org, seq, set); err != nil {
+	if _, err := tx.Exec("INSERT INTO fan_outs (org_id, event_seq, set_seq) VALUES (?, ?, ?)", tx.Org, seq, set); err != nil {
 		return err
 	}
 	tx.queued = true
@@ -62,7 +62,7 @@ func (tx *Tx) receiverSet(kind string) (int64, error) {
 		return set, nil
 	}
 	var set int64
-	err := tx.row("SELECT seq FROM receiver_sets WHERE org_id = ? AND type = ? AND current = 1", tx.Org, kind).Scan(&set)
+	err := tx.Row("SELECT seq FROM receiver_sets WHERE org_id = ? AND type = ? AND current = 1", tx.Org, kind).Scan(&set)
 	if none, failure := absent(err); none {
 		set, err = tx.newReceiverSet(kind)
 	} else {
@@ -83,13 +83,13 @@ const matchingSubscriptions = ` FROM webhook_subscriptions WHERE org_id = ? AND 
 
 func (tx *Tx) newReceiverSet(kind string) (int64, error) {
 	var matches bool
-	if err := tx.row("SELECT EXISTS (SELECT 1"+matchingSubscriptions+")", tx.Org, kind).Scan(&matches); err != nil || !matches {
+	if err := tx.Row("SELECT EXISTS (SELECT 1"+matchingSubscriptions+")", tx.Org, kind).Scan(&matches); err != nil || !matches {
 		return 0, storeError(err)
 	}
-	set, err := tx.add("INSERT INTO receiver_sets (org_id, type) VALUES (?, ?)", tx.Org, kind)
+	set, err := tx.Insert("INSERT INTO receiver_sets (org_id, type) VALUES (?, ?)", tx.Org, kind)
 	if err != nil {
 		return 0, storeError(err)
 	}
-	_, err = tx.exec("INSERT INTO receiver_set_members (set_seq, subscription_seq) SELECT ?, seq"+matchingSubscriptions, set, tx.Org, kind)
+	_, err = tx.Exec("INSERT INTO receiver_set_members (set_seq, subscription_seq) SELECT ?, seq"+matchingSubscriptions, set, tx.Org, kind)
 	return set, err
 }

@@ -84,7 +84,7 @@ type Renewal struct {
 // the data, so that it runs as a search of the user.
 func (d *DB) Overview(ctx context.Context, org Organisation, user string) (Overview, error) {
 	var o Overview
-	err := d.search(ctx, user, func(ctx context.Context, pool *readPool) error {
+	err := d.search(ctx, user, func(ctx context.Context, pool *ReadPool) error {
 		r := overviewReader{d, pool}
 		for _, part := range []func(context.Context, Org, *Overview) error{
 			r.recentAssessments, r.openRiskCounts, r.incidentClocks, r.openIncidentCounts, r.activeKpis,
@@ -102,11 +102,11 @@ func (d *DB) Overview(ctx context.Context, org Organisation, user string) (Overv
 // overviewReader reads the parts of an overview.
 type overviewReader struct {
 	db *DB
-	*readPool
+	*ReadPool
 }
 
 func (d overviewReader) recentAssessments(ctx context.Context, org Org, o *Overview) error {
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var a Assessment
 		err := row.Scan(&a.ID, &a.OverallScore, &a.AdjustedScore, &a.Verdict, &a.Confidence, &a.CompletedAt)
 		o.Assessments = append([]Assessment{a}, o.Assessments...)
@@ -119,7 +119,7 @@ const openRisks = `SELECT coalesce(severity, ''), coalesce(likelihood, ''), coun
 	WHERE org_id = ? AND status IN ('Open', 'InProgress') GROUP BY severity, likelihood`
 
 func (d overviewReader) openRiskCounts(ctx context.Context, org Org, o *Overview) error {
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var c RiskCount
 		err := row.Scan(&c.Severity, &c.Likelihood, &c.Count)
 		o.Risks = append(o.Risks, c)
@@ -130,10 +130,10 @@ func (d overviewReader) openRiskCounts(ctx context.Context, org Org, o *Overview
 const runningClocks = ` FROM incidents WHERE org_id = ? AND notification_required = 1 AND notified_at IS NULL AND status <> 'closed'`
 
 func (d overviewReader) incidentClocks(ctx context.Context, org Org, o *Overview) error {
-	if err := d.row(ctx, "SELECT count(*)"+runningClocks, org).Scan(&o.Incidents.Running); err != nil {
+	if err := d.Row(ctx, "SELECT count(*)"+runningClocks, org).Scan(&o.Incidents.Running); err != nil {
 		return storeError(err)
 	}
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var c IncidentClock
 		err := row.Scan(&c.ID, &c.Title, &c.Severity, &c.Status, &c.Deadline)
 		o.Incidents.Clocks = append(o.Incidents.Clocks, c)
@@ -147,7 +147,7 @@ const openIncidents = `SELECT severity, count(*) FROM incidents
 
 func (d overviewReader) openIncidentCounts(ctx context.Context, org Org, o *Overview) error {
 	o.Incidents.BySeverity = map[string]int{}
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var severity string
 		var count int
 		err := row.Scan(&severity, &count)
@@ -158,10 +158,10 @@ func (d overviewReader) openIncidentCounts(ctx context.Context, org Org, o *Over
 }
 
 func (d overviewReader) activeKpis(ctx context.Context, org Org, o *Overview) error {
-	if err := d.row(ctx, "SELECT count(*) FROM kpis WHERE org_id = ? AND status = 'active'", org).Scan(&o.ActiveKpis); err != nil {
+	if err := d.Row(ctx, "SELECT count(*) FROM kpis WHERE org_id = ? AND status = 'active'", org).Scan(&o.ActiveKpis); err != nil {
 		return storeError(err)
 	}
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var k KpiState
 		err := row.Scan(&k.ID, &k.Code, &k.Statement, &k.MetricName, &k.Unit, &k.Direction, &k.Baseline, &k.Target, &k.Current, &k.CurrentAsOf)
 		o.Kpis = append(o.Kpis, k)
@@ -172,7 +172,7 @@ func (d overviewReader) activeKpis(ctx context.Context, org Org, o *Overview) er
 }
 
 func (d overviewReader) regimeCounts(ctx context.Context, org Org, o *Overview) error {
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var id, name, status string
 		var count int
 		if err := row.Scan(&id, &status, &count, &name); err != nil {
@@ -198,7 +198,7 @@ const vendorBands = `SELECT initial_risk_band, count(*) FROM vendors WHERE org_i
 	ORDER BY CASE initial_risk_band WHEN 'CRITICAL' THEN 1 WHEN 'HIGH' THEN 2 WHEN 'MEDIUM' THEN 3 ELSE 4 END`
 
 func (d overviewReader) vendorBandCounts(ctx context.Context, org Org, o *Overview) error {
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var b BandCount
 		err := row.Scan(&b.Band, &b.Count)
 		o.Vendors = append(o.Vendors, b)
@@ -211,10 +211,10 @@ const ending = " FROM vendors WHERE org_id = ? AND status <> 'exited' AND contra
 func (d overviewReader) renewals(ctx context.Context, org Org, o *Overview) error {
 	today := d.db.Now().Format(time.DateOnly)
 	last := d.db.Now().Add(RenewalsAhead).Format(time.DateOnly)
-	if err := d.row(ctx, "SELECT count(*)"+ending, org, today, last).Scan(&o.RenewalsDue); err != nil {
+	if err := d.Row(ctx, "SELECT count(*)"+ending, org, today, last).Scan(&o.RenewalsDue); err != nil {
 		return storeError(err)
 	}
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var r Renewal
 		err := row.Scan(&r.ID, &r.Name, &r.Status, &r.ContractEnd)
 		o.Renewals = append(o.Renewals, r)
@@ -227,7 +227,7 @@ func (d overviewReader) renewals(ctx context.Context, org Org, o *Overview) erro
 // bounded number of events; a quotation mark in a text has a backslash before it,
 // so that no text is taken for the member.
 func (d overviewReader) recentEvents(ctx context.Context, org Org, o *Overview) error {
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var event []byte
 		err := row.Scan(&event)
 		o.Recent = append(o.Recent, event)

@@ -8,7 +8,7 @@ import (
 // ChangeOwnPassword gives the session's user another password, if the current
 // one is right, and ends the user's other sessions. The session goes on under
 // the token that is returned. Errors: Invalid for either password, Throttled.
-func (d *DB) ChangeOwnPassword(ctx context.Context, by By, s Session, current, next string) (token string, err error) {
+func (d *DB) ChangeOwnPassword(ctx context.Context, by Actor, s Session, current, next string) (token string, err error) {
 	known, err := d.ownPassword(ctx, by, s, current, &Error{Code: Invalid, Param: "current", Message: "the current password is not this one"})
 	if err != nil {
 		return "", err
@@ -42,7 +42,7 @@ func (d *DB) ChangeOwnPassword(ctx context.Context, by By, s Session, current, n
 
 // ownPassword checks the password of the session's user, which is throttled. A
 // wrong one is told to the audit log and refused with wrong.
-func (d *DB) ownPassword(ctx context.Context, by By, s Session, plain string, wrong *Error) (credentials, error) {
+func (d *DB) ownPassword(ctx context.Context, by Actor, s Session, plain string, wrong *Error) (credentials, error) {
 	made, err := d.tries.take(d.Now(), subjectOf(perOwnPassword, "own password", s.User.ID))
 	if err != nil {
 		return credentials{}, err
@@ -62,9 +62,9 @@ func (d *DB) ownPassword(ctx context.Context, by By, s Session, plain string, wr
 // ConfirmSession notes that the session's user has just proved who it is, by a
 // code of the second factor where one is on, or else by the password. Errors:
 // Invalid for the param "secret", Throttled, Busy.
-func (d *DB) ConfirmSession(ctx context.Context, by By, s Session, secret string) error {
+func (d *DB) ConfirmSession(ctx context.Context, by Actor, s Session, secret string) error {
 	confirm := func(tx *Tx, method string) error {
-		if _, err := tx.exec("UPDATE sessions SET confirmed_at = ? WHERE token_hash = ?", tx.At(), []byte(s.hash)); err != nil {
+		if _, err := tx.Exec("UPDATE sessions SET confirmed_at = ? WHERE token_hash = ?", tx.At(), []byte(s.hash)); err != nil {
 			return err
 		}
 		return tx.auditUser("confirmed", Authentication, SeverityWrite, s.User.ID, Metadata{"method": method})
@@ -106,7 +106,7 @@ func forParam(err error, from, to string) error {
 
 // refuseOwn tells the audit log of a wrong password or code of one who is
 // signed in, and returns the refusal.
-func (d *DB) refuseOwn(ctx context.Context, by By, s Session, reason string, refusal *Error) error {
+func (d *DB) refuseOwn(ctx context.Context, by Actor, s Session, reason string, refusal *Error) error {
 	err := d.writeUser(context.WithoutCancel(ctx), by, func(tx *Tx) error {
 		return tx.auditUser("check_refused", Authentication, SeverityRefused, s.User.ID, Metadata{"reason": reason})
 	})

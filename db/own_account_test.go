@@ -31,7 +31,7 @@ func (h *house) renew(s *db.Session, token string, err error) error {
 
 func (h *house) changePassword(s *db.Session, current, next string) error {
 	h.t.Helper()
-	token, err := h.ChangeOwnPassword(h.t.Context(), s.By(), *s, current, next)
+	token, err := h.ChangeOwnPassword(h.t.Context(), s.Actor(), *s, current, next)
 	return h.renew(s, token, err)
 }
 
@@ -116,19 +116,19 @@ func TestConfirmSession(t *testing.T) {
 		t.Error("a sign-in is fresh after ten minutes")
 	}
 	before := len(h.log())
-	err := h.ConfirmSession(ctx, session().By(), session(), "wrong")
+	err := h.ConfirmSession(ctx, session().Actor(), session(), "wrong")
 	want(t, "a wrong password", err, db.Invalid, "secret", "this is not your password")
 	if session().Fresh(h.now()) {
 		t.Error("a wrong password confirms")
 	}
-	if err := h.ConfirmSession(ctx, session().By(), session(), rightPassword); err != nil || !session().Fresh(h.now()) {
+	if err := h.ConfirmSession(ctx, session().Actor(), session(), rightPassword); err != nil || !session().Fresh(h.now()) {
 		t.Errorf("the right password: %v, fresh %v", err, session().Fresh(h.now()))
 	}
 	s = session()
 	key, _ := h.enrol(&s)
 	h.pass(db.ConfirmedFor)
-	want(t, "the password where a code is on", h.ConfirmSession(ctx, s.By(), s, rightPassword), db.Invalid, "secret", "this code is wrong")
-	if err := h.ConfirmSession(ctx, s.By(), s, key.code(h.now())); err != nil {
+	want(t, "the password where a code is on", h.ConfirmSession(ctx, s.Actor(), s, rightPassword), db.Invalid, "secret", "this code is wrong")
+	if err := h.ConfirmSession(ctx, s.Actor(), s, key.code(h.now())); err != nil {
 		t.Errorf("the code: %v", err)
 	}
 	h.told(
@@ -146,12 +146,12 @@ func TestConfirmSession(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.pass(time.Minute)
-		want(t, "a guess", h.ConfirmSession(ctx, s.By(), s, "000000"), db.Invalid, "secret", "is wrong")
+		want(t, "a guess", h.ConfirmSession(ctx, s.Actor(), s, "000000"), db.Invalid, "secret", "is wrong")
 		if i == 0 {
 			for range 4 {
-				want(t, "a guess", h.ConfirmSession(ctx, s.By(), s, "000000"), db.Invalid, "secret", "is wrong")
+				want(t, "a guess", h.ConfirmSession(ctx, s.Actor(), s, "000000"), db.Invalid, "secret", "is wrong")
 			}
-			want(t, "the sixth try", h.ConfirmSession(ctx, s.By(), s, key.code(h.now())), db.Throttled, "", "wait")
+			want(t, "the sixth try", h.ConfirmSession(ctx, s.Actor(), s, key.code(h.now())), db.Throttled, "", "wait")
 			return
 		}
 	}

@@ -70,7 +70,7 @@ func (d *DB) readPage(ctx context.Context, query string, args []any, limit int, 
 func (d *DB) readRows(ctx context.Context, query string, args []any, limit, most int) (resources, positions string, held int, err error) {
 	var texts, places strings.Builder
 	rows := 0
-	err = d.fast.each(ctx, func(row scanner) error {
+	err = d.fast.each(ctx, func(row Scanner) error {
 		var place, resource string
 		if err := row.Scan(&place, &resource); err != nil {
 			return err

@@ -107,10 +107,10 @@ func TestPasswordChanges(t *testing.T) {
 	if u, err := h.UserByName(ctx, h.org.Org, "ada"); err != nil || u.UpdatedAt != db.Timestamp(h.now()) {
 		t.Errorf("the user is %+v, %v", u, err)
 	}
-	if err := h.SetPassword(ctx, db.By{Actor: "system"}, ada.ID, rightPassword); err != nil || !h.ended(first) || h.ended(bobs) {
+	if err := h.SetPassword(ctx, db.Actor{ID: "system"}, ada.ID, rightPassword); err != nil || !h.ended(first) || h.ended(bobs) {
 		t.Errorf("set by another: %v; ended: first %v, bob's %v", err, h.ended(first), h.ended(bobs))
 	}
-	want(t, "one's own as another's", h.SetPassword(ctx, s.By(), ada.ID, otherPassword), db.Conflict, "", "the current password or a code is asked for")
+	want(t, "one's own as another's", h.SetPassword(ctx, s.Actor(), ada.ID, otherPassword), db.Conflict, "", "the current password or a code is asked for")
 	want(t, "a poor one", h.SetPassword(ctx, h.by(), ada.ID, "password1234"), db.Invalid, "password", "guessed soon")
 	want(t, "after the end", h.changePassword(&s, rightPassword, otherPassword), db.Unauthenticated, "", "sign in again")
 	h.told(

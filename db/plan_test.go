@@ -21,7 +21,7 @@ func TestPlans(t *testing.T) {
 	const instant = "2026-10-01T12:00:00.000Z"
 	for _, c := range collections {
 		for _, filters := range subsets(sortedKeys(c.Filters)) {
-			for _, cursor := range []string{"", d.seal(c.Name, org, instant, "x")} {
+			for _, cursor := range []string{"", d.encodeCursor(c.Name, org, instant, "x")} {
 				l, err := d.listing(org, c, ListQuery{Limit: 25, Cursor: cursor, Filters: filters})
 				if err != nil {
 					t.Fatal(err)
@@ -89,7 +89,7 @@ func TestInserts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		err = eachRow(rows, func(row scanner) error {
+		err = eachRow(rows, func(row Scanner) error {
 			var operation string
 			var other any
 			err := row.Scan(&other, &operation, &other, &other, &other, &other, &other, &other)

@@ -15,26 +15,26 @@ const (
 	bulkAtOnce = 2
 )
 
-// readPool is a pool of connections for reading, with the statements that were
+// ReadPool is a pool of connections for reading, with the statements that were
 // prepared on it. There are four pools, so that no read waits for a slower kind:
 //
 //   - readers, for keys, pages of the API and webhook subscriptions,
 //   - DB.read, for lookups of bounded time: sessions, idempotency, readiness,
 //   - DB.searches, for reads whose time grows with the data,
 //   - DB.bulk, for reads of all records: exports, evidence, verification.
-type readPool struct {
+type ReadPool struct {
 	*sql.DB
 	statements sync.Map // SQL text → *sql.Stmt
 }
 
-func openPool(dsn string, size int) (*readPool, error) {
+func openPool(dsn string, size int) (*ReadPool, error) {
 	pool, err := sql.Open("sqlite", dsn)
 	if err != nil {
 		return nil, err
 	}
 	pool.SetMaxOpenConns(size)
 	pool.SetMaxIdleConns(size)
-	return &readPool{DB: pool}, nil
+	return &ReadPool{DB: pool}, nil
 }
 
 // openPools opens the pools of a file that is in use.
@@ -60,7 +60,7 @@ func (d *DB) sharePool(access string) (err error) {
 // statement prepares a query of the pool once. Its LIMIT is "? + 0": at a bare
 // variable the planner would look, and so plan anew for every new value, which
 // is half of the time of a page.
-func (p *readPool) statement(ctx context.Context, query string) (*sql.Stmt, error) {
+func (p *ReadPool) statement(ctx context.Context, query string) (*sql.Stmt, error) {
 	if known, ok := p.statements.Load(query); ok {
 		return known.(*sql.Stmt), nil
 	}
@@ -74,8 +74,8 @@ func (p *readPool) statement(ctx context.Context, query string) (*sql.Stmt, erro
 	return made, nil
 }
 
-// row reads one row; sql.ErrNoRows if there is none.
-func (p *readPool) row(ctx context.Context, query string, args ...any) scanner {
+// Row reads one row; sql.ErrNoRows if there is none.
+func (p *ReadPool) Row(ctx context.Context, query string, args ...any) Scanner {
 	statement, err := p.statement(ctx, query)
 	if err != nil {
 		return failedRow{err}
@@ -83,8 +83,8 @@ func (p *readPool) row(ctx context.Context, query string, args ...any) scanner {
 	return statement.QueryRowContext(ctx, args...)
 }
 
-// rows calls each for every row that the query gives.
-func (p *readPool) rows(ctx context.Context, each func(scanner) error, query string, args ...any) error {
+// Each calls each for every row that the query gives.
+func (p *ReadPool) Each(ctx context.Context, each func(Scanner) error, query string, args ...any) error {
 	statement, err := p.statement(ctx, query)
 	if err != nil {
 		return storeError(err)
@@ -96,8 +96,8 @@ func (p *readPool) rows(ctx context.Context, each func(scanner) error, query str
 	return eachRow(rows, each)
 }
 
-// query is rows for a statement of so many forms that it is not kept.
-func (p *readPool) query(ctx context.Context, each func(scanner) error, query string, args ...any) error {
+// EachUncached is rows for a statement of so many forms that it is not kept.
+func (p *ReadPool) EachUncached(ctx context.Context, each func(Scanner) error, query string, args ...any) error {
 	rows, err := p.QueryContext(ctx, query, args...)
 	if err != nil {
 		return storeError(err)
@@ -105,27 +105,27 @@ func (p *readPool) query(ctx context.Context, each func(scanner) error, query st
 	return eachRow(rows, each)
 }
 
-// scanner is one row of a result, or the error that came instead of it.
-type scanner interface{ Scan(into ...any) error }
+// Scanner is one row of a result, or the error that came instead of it.
+type Scanner interface{ Scan(into ...any) error }
 
 type failedRow struct{ err error }
 
 func (r failedRow) Scan(...any) error { return r.err }
 
-// row reads one row through the pool of bounded lookups; sql.ErrNoRows if there
+// Row reads one row through the pool of bounded lookups; sql.ErrNoRows if there
 // is none.
-func (d *DB) row(ctx context.Context, query string, args ...any) scanner {
-	return d.read.row(ctx, query, args...)
+func (d *DB) Row(ctx context.Context, query string, args ...any) Scanner {
+	return d.read.Row(ctx, query, args...)
 }
 
-// rows calls each for every row that the query gives through the pool of bounded
+// Each calls each for every row that the query gives through the pool of bounded
 // lookups.
-func (d *DB) rows(ctx context.Context, each func(scanner) error, query string, args ...any) error {
-	return d.read.rows(ctx, each, query, args...)
+func (d *DB) Each(ctx context.Context, each func(Scanner) error, query string, args ...any) error {
+	return d.read.Each(ctx, each, query, args...)
 }
 
 // eachRow reads a result to its end and closes it.
-func eachRow(rows *sql.Rows, each func(scanner) error) error {
+func eachRow(rows *sql.Rows, each func(Scanner) error) error {
 	defer rows.Close()
 	for rows.Next() {
 		if err := each(rows); err != nil {

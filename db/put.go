@@ -204,7 +204,7 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 	if len(unless) > 0 {
 		query = set.insertUnless
 	}
-	made.seq, err = tx.add(query, args...)
+	made.seq, err = tx.Insert(query, args...)
 	if unique(err) {
 		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + n.object + " already"}
 	}
@@ -216,7 +216,7 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 
 // resource reads what the API shows of a row.
 func (tx *Tx) resource(n *noun, seq int64) (resource []byte, err error) {
-	err = tx.row("SELECT resource FROM "+n.table+" WHERE seq = ?", seq).Scan(&resource)
+	err = tx.Row("SELECT resource FROM "+n.table+" WHERE seq = ?", seq).Scan(&resource)
 	return resource, storeError(err)
 }
 
@@ -252,7 +252,7 @@ func (tx *Tx) replace(n *noun, known stored, record Record) (Outcome, error) {
 	if err != nil {
 		return Unchanged, err
 	}
-	changed, err := tx.exec(set.update, args...)
+	changed, err := tx.Exec(set.update, args...)
 	if unique(err) {
 		return Unchanged, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
 	}
@@ -299,7 +299,7 @@ func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
 			mask |= 1 << i
 		}
 	}
-	sets := tx.db.door.columnSets
+	sets := tx.db.writer.columnSets
 	key := columnSetKey{n.table, mask}
 	if known := sets[key]; known != nil {
 		return known

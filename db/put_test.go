@@ -40,7 +40,7 @@ var emptyFile = sync.OnceValues(func() ([]byte, error) {
 type putStore struct {
 	*testing.T
 	*db.DB
-	by  db.By
+	by  db.Actor
 	now time.Time
 }
 
@@ -68,7 +68,7 @@ func newPutStore(t *testing.T) *putStore {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.by = db.By{Org: org.Org, Actor: "system"}
+	s.by = db.Actor{Org: org.Org, ID: "system"}
 	return s
 }
 

@@ -6,7 +6,7 @@ import "context"
 // made deliveries due. It holds at most one word, and nobody waits to say it.
 type queued chan struct{}
 
-func (q queued) tell(batch []*change) {
+func (q queued) tell(batch []*writeRequest) {
 	for _, c := range batch {
 		if c.queued && !c.failed() {
 			select {
@@ -47,7 +47,7 @@ func (d *DB) Watch(ctx context.Context) (*Watch, error) {
 // of microseconds.
 func (w *Watch) Moved() (bool, error) {
 	before := w.version
-	err := w.conn.row("PRAGMA data_version").Scan(&w.version)
+	err := w.conn.Row("PRAGMA data_version").Scan(&w.version)
 	return w.version != before, storeError(err)
 }
 

@@ -67,8 +67,8 @@ func (tx *Tx) ratingOf(s stored) Rating {
 // recordReason keeps the reason for a change of a risk's rating as evidence,
 // with who, when, before and after.
 func (tx *Tx) recordReason(risk int64, reason string, before, after Rating) error {
-	_, err := tx.exec("INSERT INTO severity_evidence (risk_seq, id, at, actor, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		risk, tx.newID(), tx.At(), tx.Actor, reason, compact(before), compact(after))
+	_, err := tx.Exec("INSERT INTO severity_evidence (risk_seq, id, at, actor, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
+		risk, tx.newID(), tx.At(), tx.ID, reason, compact(before), compact(after))
 	return err
 }
 

@@ -30,10 +30,10 @@ func (r *readers) init(d *DB) {
 // row reads the first row that a query gives; sql.ErrNoRows if there is none. It
 // is read in less time than it takes to end one, so that the context counts for
 // the wait alone.
-func (r *readers) row(ctx context.Context, query string, args ...any) scanner {
-	var row scanner
+func (r *readers) row(ctx context.Context, query string, args ...any) Scanner {
+	var row Scanner
 	err := r.through(ctx, func(conn *connection) error {
-		row = conn.row(query, args...)
+		row = conn.Row(query, args...)
 		if failed, ok := row.(failedRow); ok && failed.err != sql.ErrNoRows { //nolint:errorlint // never wrapped
 			return failed.err
 		}
@@ -47,13 +47,13 @@ func (r *readers) row(ctx context.Context, query string, args ...any) scanner {
 
 // bounded is row for a query whose texts must not be longer than so many bytes;
 // see tooLong.
-func (r *readers) bounded(ctx context.Context, longest int, query string, args ...any) scanner {
-	var row scanner
+func (r *readers) bounded(ctx context.Context, longest int, query string, args ...any) Scanner {
+	var row Scanner
 	err := r.through(ctx, func(conn *connection) error {
 		if err := conn.bounded.longest(longest); err != nil {
 			return err
 		}
-		row = conn.row(query, args...)
+		row = conn.Row(query, args...)
 		if err := conn.bounded.longest(sqliteTextLimit); err != nil {
 			return err
 		}
@@ -72,9 +72,9 @@ func (r *readers) bounded(ctx context.Context, longest int, query string, args .
 var errEnough = errors.New("enough rows were read")
 
 // each calls do for every row that a query gives, until it returns errEnough.
-func (r *readers) each(ctx context.Context, do func(scanner) error, query string, args ...any) error {
+func (r *readers) each(ctx context.Context, do func(Scanner) error, query string, args ...any) error {
 	return r.through(ctx, func(conn *connection) error {
-		if err := conn.each(do, query, args...); err != errEnough { //nolint:errorlint // never wrapped
+		if err := conn.Each(do, query, args...); err != errEnough { //nolint:errorlint // never wrapped
 			return err
 		}
 		return nil

@@ -25,7 +25,7 @@ func (d *DB) Ready(ctx context.Context) error {
 	var one int
 	read, cancel := context.WithTimeout(ctx, d.options.Wait)
 	defer cancel()
-	if err := d.row(read, "SELECT 1").Scan(&one); err != nil {
+	if err := d.Row(read, "SELECT 1").Scan(&one); err != nil {
 		return storeError(err)
 	}
 	p := &d.proof
@@ -39,10 +39,10 @@ func (d *DB) Ready(ctx context.Context) error {
 		}
 		// A row comes and goes: an update to what is there already writes no
 		// page, and would not notice a full disk.
-		if _, err := tx.exec("INSERT INTO limiter_counts (subject, slot, requests) VALUES ('ready', 0, 0)"); err != nil {
+		if _, err := tx.Exec("INSERT INTO limiter_counts (subject, slot, requests) VALUES ('ready', 0, 0)"); err != nil {
 			return err
 		}
-		_, err := tx.exec("DELETE FROM limiter_counts WHERE subject = 'ready'")
+		_, err := tx.Exec("DELETE FROM limiter_counts WHERE subject = 'ready'")
 		return err
 	})
 	switch {

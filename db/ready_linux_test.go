@@ -23,7 +23,7 @@ func TestReady(t *testing.T) {
 	defer store.Close() //nolint:errcheck // of the test
 	generation := func() int64 {
 		t.Helper()
-		n, err := store.Generation(t.Context())
+		n, err := store.DataVersion(t.Context())
 		if err != nil {
 			t.Error(err)
 		}

@@ -130,7 +130,7 @@ func countsOf(ctx context.Context, path string) (counts []TableCount, err error)
 // index is left out: it holds no data of its own.
 func (d *DB) counts(ctx context.Context) ([]TableCount, error) {
 	var counts []TableCount
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		var c TableCount
 		err := row.Scan(&c.Table)
 		counts = append(counts, c)
@@ -139,7 +139,7 @@ func (d *DB) counts(ctx context.Context) ([]TableCount, error) {
 		AND name NOT LIKE 'search\_%' ESCAPE '\' ORDER BY name`)
 	for i := range counts {
 		if err == nil {
-			err = d.row(ctx, fmt.Sprintf(`SELECT count(*) FROM "%s"`, counts[i].Table)).Scan(&counts[i].Restored)
+			err = d.Row(ctx, fmt.Sprintf(`SELECT count(*) FROM "%s"`, counts[i].Table)).Scan(&counts[i].Restored)
 		}
 	}
 	return counts, storeError(err)

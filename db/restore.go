@@ -48,7 +48,7 @@ func Restore(ctx context.Context, from string, options Options, replace bool) (R
 		if err := copyBackup(ctx, from, partial); err != nil {
 			return err
 		}
-		place := place{path: path, options: options}
+		place := restoreTarget{path: path, options: options}
 		if replace {
 			if err := place.name(); err != nil {
 				return err
@@ -106,9 +106,9 @@ func copyBackup(ctx context.Context, from, to string) (err error) {
 }
 
 // restorer is the actor of a restore. It is the system where none is named.
-func restorer(options Options) By {
+func restorer(options Options) Actor {
 	by := options.RestoredBy
-	by.Actor = cmp.Or(by.Actor, "system")
+	by.ID = cmp.Or(by.ID, "system")
 	return by
 }
 

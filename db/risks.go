@@ -68,7 +68,7 @@ func riskWritten(tx *Tx, w written) error {
 	}
 	reason, _ := w.record["severity_change_reason"].(string)
 	previous := ratings{orNull(before.Severity), orNull(before.ResidualSeverity)}
-	return tx.Raise(kind, severityData{riskData{Risk: resource}, previous, orNull(reason)})
+	return tx.Enqueue(kind, severityData{riskData{Risk: resource}, previous, orNull(reason)})
 }
 
 func (tx *Tx) riskCreated(w written) error {
@@ -85,7 +85,7 @@ func (tx *Tx) riskCreated(w written) error {
 	if err != nil {
 		return err
 	}
-	return tx.Raise(kind, riskData{Risk: resource})
+	return tx.Enqueue(kind, riskData{Risk: resource})
 }
 
 // ratings are a risk's inherent and residual severity.
@@ -109,7 +109,7 @@ func (tx *Tx) countRisks() error {
 	if tx.riskNumber == 0 {
 		return nil
 	}
-	_, err := tx.exec("UPDATE organisations SET last_risk_number = ?1 WHERE seq = ?2 AND last_risk_number < ?1", tx.riskNumber, tx.Org)
+	_, err := tx.Exec("UPDATE organisations SET last_risk_number = ?1 WHERE seq = ?2 AND last_risk_number < ?1", tx.riskNumber, tx.Org)
 	return err
 }
 
@@ -117,7 +117,7 @@ func (tx *Tx) countRisks() error {
 func (tx *Tx) CreateRisk(record Record) ([]byte, error) {
 	for {
 		var n int
-		err := tx.change("UPDATE organisations SET last_risk_number = last_risk_number + 1 WHERE seq = ? RETURNING last_risk_number", tx.Org).Scan(&n)
+		err := tx.Returning("UPDATE organisations SET last_risk_number = last_risk_number + 1 WHERE seq = ? RETURNING last_risk_number", tx.Org).Scan(&n)
 		if err != nil {
 			return nil, storeError(err)
 		}
@@ -132,7 +132,7 @@ func (tx *Tx) CreateRisk(record Record) ([]byte, error) {
 // RiskRating reads how a risk is rated now.
 func (tx *Tx) RiskRating(id string) (Rating, error) {
 	var r Rating
-	err := tx.row(`SELECT coalesce(severity, ''), coalesce(residual_severity, ''), coalesce(likelihood, ''), status
+	err := tx.Row(`SELECT coalesce(severity, ''), coalesce(residual_severity, ''), coalesce(likelihood, ''), status
 		FROM risks WHERE org_id = ? AND id = ?`, tx.Org, id).Scan(&r.Severity, &r.ResidualSeverity, &r.Likelihood, &r.Status)
 	if none, err := absent(err); none || err != nil {
 		if none {

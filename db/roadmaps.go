@@ -54,7 +54,7 @@ func keepMilestonesCount(tx *Tx, record Record) error {
 		return err
 	}
 	var more bool
-	err = tx.row(`SELECT count(*) > coalesce(?3, 0) FROM milestones m JOIN roadmaps r ON r.org_id = m.org_id AND r.id = m.roadmap_id
+	err = tx.Row(`SELECT count(*) > coalesce(?3, 0) FROM milestones m JOIN roadmaps r ON r.org_id = m.org_id AND r.id = m.roadmap_id
 		WHERE r.org_id = ?1 AND r.version_number = ?2`, tx.Org, version, count).Scan(&more)
 	if more {
 		delete(record, "milestones_count")
@@ -76,7 +76,7 @@ func findRoadmap(tx *Tx, record Record) error {
 	}
 	var id string
 	var found int64
-	err := tx.row(query, args...).Scan(&id, &found)
+	err := tx.Row(query, args...).Scan(&id, &found)
 	if none, err := absent(err); err != nil {
 		return storeError(err)
 	} else if none && given {
@@ -100,12 +100,12 @@ type roadmapData struct {
 	ChangedMilestones []string        `json:"changed_milestones"`
 }
 
-// raiseRoadmap raises one roadmap.updated for all that a change did to the
+// enqueueRoadmapUpdate raises one roadmap.updated for all that a change did to the
 // active roadmap and its milestones, and keeps counts of milestones from
 // being less than there are.
-func (tx *Tx) raiseRoadmap() error {
+func (tx *Tx) enqueueRoadmapUpdate() error {
 	for _, id := range sortedKeys(tx.roadmaps) {
-		if _, err := tx.exec(`UPDATE roadmaps SET milestones_count = max(coalesce(milestones_count, 0), n.n)
+		if _, err := tx.Exec(`UPDATE roadmaps SET milestones_count = max(coalesce(milestones_count, 0), n.n)
 			FROM (SELECT count(*) AS n FROM milestones WHERE org_id = ?1 AND roadmap_id = ?2) n
 			WHERE org_id = ?1 AND id = ?2 AND n.n > coalesce(milestones_count, 0)`, tx.Org, id); err != nil {
 			return err
@@ -116,7 +116,7 @@ func (tx *Tx) raiseRoadmap() error {
 	}
 	var id string
 	var resource []byte
-	err := tx.row("SELECT id, resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", tx.Org).Scan(&id, &resource)
+	err := tx.Row("SELECT id, resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", tx.Org).Scan(&id, &resource)
 	if err != nil {
 		return storeError(err)
 	}
@@ -126,5 +126,5 @@ func (tx *Tx) raiseRoadmap() error {
 	}
 	changed = append([]string{}, changed...) // never null
 	slices.Sort(changed)
-	return tx.Raise("roadmap.updated", roadmapData{resource, slices.Compact(changed)})
+	return tx.Enqueue("roadmap.updated", roadmapData{resource, slices.Compact(changed)})
 }

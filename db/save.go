@@ -100,7 +100,7 @@ func (tx *Tx) saveSignal(id string, record Record) (string, error) {
 // record's type; nil if there is none. It completes the record of a change.
 func (tx *Tx) presentSignal(id string, record Record) (map[string]any, error) {
 	if id == "" {
-		err := tx.row("SELECT id FROM signals WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"]).Scan(&id)
+		err := tx.Row("SELECT id FROM signals WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"]).Scan(&id)
 		if none, err := absent(err); none || err != nil {
 			return nil, storeError(err)
 		}
@@ -111,7 +111,7 @@ func (tx *Tx) presentSignal(id string, record Record) (map[string]any, error) {
 		return nil, err
 	}
 	var current bool
-	if err := tx.row("SELECT current FROM signals WHERE seq = ?", known.seq).Scan(&current); err != nil {
+	if err := tx.Row("SELECT current FROM signals WHERE seq = ?", known.seq).Scan(&current); err != nil {
 		return nil, storeError(err)
 	}
 	if !current {
@@ -165,7 +165,7 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 	}
 	var declared, status string
 	var before *string
-	if err := tx.row("SELECT created_at, status, notified_at FROM incidents WHERE seq = ?", known.seq).Scan(&declared, &status, &before); err != nil {
+	if err := tx.Row("SELECT created_at, status, notified_at FROM incidents WHERE seq = ?", known.seq).Scan(&declared, &status, &before); err != nil {
 		return storeError(err)
 	}
 	at := Timestamp(n.At)
@@ -182,15 +182,15 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 	if repeated, err := tx.notifiedBefore(known.seq, at, note); repeated || err != nil {
 		return err
 	}
-	if _, err := tx.exec("UPDATE incidents SET notified_at = ?, updated_at = ? WHERE seq = ?", at, tx.At(), known.seq); err != nil {
+	if _, err := tx.Exec("UPDATE incidents SET notified_at = ?, updated_at = ? WHERE seq = ?", at, tx.At(), known.seq); err != nil {
 		return err
 	}
 	changes := Changes{"notified_at": {From: before, To: at}, "notified": {To: n.To}}
 	if n.Reference != "" {
 		changes["reference"] = Change{To: n.Reference}
 	}
-	if _, err := tx.exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
-		known.seq, tx.At(), status, note, tx.Actor); err != nil {
+	if _, err := tx.Exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
+		known.seq, tx.At(), status, note, tx.ID); err != nil {
 		return err
 	}
 	return tx.AuditChange("incident", "notified", id, changes)
@@ -198,7 +198,7 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 
 // notifiedBefore tells whether the latest notification of an incident is the same.
 func (tx *Tx) notifiedBefore(incident int64, at, note string) (same bool, err error) {
-	err = tx.row(`SELECT EXISTS (SELECT 1 FROM incidents i WHERE i.seq = ?1 AND i.notified_at = ?2 AND ?3 = (
+	err = tx.Row(`SELECT EXISTS (SELECT 1 FROM incidents i WHERE i.seq = ?1 AND i.notified_at = ?2 AND ?3 = (
 		SELECT note FROM incident_timeline t WHERE t.incident_seq = i.seq AND t.note LIKE 'Notified %' ORDER BY t.seq DESC LIMIT 1))`,
 		incident, at, note).Scan(&same)
 	return same, storeError(err)

@@ -32,9 +32,9 @@ func newPath(t testing.TB) string {
 }
 
 // operator is the operator, at work on the default organisation.
-func operator(t testing.TB, store *db.DB) db.By {
+func operator(t testing.TB, store *db.DB) db.Actor {
 	t.Helper()
-	return db.By{Org: defaultOrg(t, store).Org, Actor: "system"}
+	return db.Actor{Org: defaultOrg(t, store).Org, ID: "system"}
 }
 
 func defaultOrg(t testing.TB, store *db.DB) db.Organisation {
@@ -60,7 +60,7 @@ func putUnaudited(tx *db.Tx, name string) error {
 }
 
 // addRisk is a change of its own.
-func addRisk(ctx context.Context, store *db.DB, by db.By, name string) error {
+func addRisk(ctx context.Context, store *db.DB, by db.Actor, name string) error {
 	return store.Write(ctx, by, func(tx *db.Tx) error { return putRisk(tx, name) })
 }
 

@@ -61,7 +61,7 @@ func (d *DB) BackUpWhenDue(ctx context.Context, plan BackupPlan) (made *Backup, 
 		return nil, now, d.failedBackup(ctx, path, err)
 	}
 	next = now.Add(plan.Every)
-	err = d.NoteBackup(ctx, By{Actor: "system"}, backup)
+	err = d.NoteBackup(ctx, Actor{ID: "system"}, backup)
 	for _, old := range own[min(len(own), max(0, plan.Keep-1)):] {
 		err = errors.Join(err, os.Remove(old.path))
 	}

@@ -39,7 +39,7 @@ func (d *DB) SchemaFaults(ctx context.Context) ([]string, error) {
 		return nil, fmt.Errorf("the expected schema of version %d: %w", have, err)
 	}
 	present := map[object]string{}
-	if err := d.rows(ctx, intoSchema(present), schemaQuery); err != nil {
+	if err := d.Each(ctx, intoSchema(present), schemaQuery); err != nil {
 		return nil, err
 	}
 	var faults []string
@@ -61,8 +61,8 @@ func (d *DB) SchemaFaults(ctx context.Context) ([]string, error) {
 	return faults, nil
 }
 
-func intoSchema(schema map[object]string) func(scanner) error {
-	return func(row scanner) error {
+func intoSchema(schema map[object]string) func(Scanner) error {
+	return func(row Scanner) error {
 		var o object
 		var text string
 		err := row.Scan(&o.kind, &o.name, &text)

@@ -107,7 +107,7 @@ func must(t *testing.T, err error) {
 func (r *register) write(n int) {
 	r.t.Helper()
 	at := r.random.IntN(2)
-	err := r.store.Write(r.t.Context(), db.By{Org: r.orgs[at].Org, Actor: "system"}, func(tx *db.Tx) error {
+	err := r.store.Write(r.t.Context(), db.Actor{Org: r.orgs[at].Org, ID: "system"}, func(tx *db.Tx) error {
 		for range n {
 			id := fmt.Sprintf("R-%d", r.random.IntN(40))
 			texts := []string{id, randomText(r.random, 4), randomText(r.random, 12), randomText(r.random, 2)}

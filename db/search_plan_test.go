@@ -15,7 +15,7 @@ func TestSearchTriggers(t *testing.T) {
 	for object, kind := range searchKinds {
 		f := families[object]
 		var text string
-		if err := d.row(t.Context(), "SELECT sql FROM sqlite_schema WHERE name = ?", f.table+"_search_changed").Scan(&text); err != nil {
+		if err := d.Row(t.Context(), "SELECT sql FROM sqlite_schema WHERE name = ?", f.table+"_search_changed").Scan(&text); err != nil {
 			t.Fatal(object, err)
 		}
 		list := func(before string) string { return before + strings.Join(f.texts, ", "+before) }
@@ -58,7 +58,7 @@ func TestUpdateSearchIndex_Rests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := By{Org: org.Org, Actor: "system"}
+	by := Actor{Org: org.Org, ID: "system"}
 	err = d.Write(t.Context(), by, func(tx *Tx) error {
 		for i := range 3 * indexedAtOnce {
 			if _, err := tx.Put("risk", Record{"risk_id": fmt.Sprint("R", i), "description": strings.Repeat("a text ", 20)}); err != nil {

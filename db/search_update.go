@@ -58,7 +58,7 @@ func (d *DB) searchBehind(ctx context.Context) (behind bool, err error) {
 	for _, object := range searchKindNames {
 		query += fmt.Sprintf(" OR EXISTS (SELECT 1 FROM %s WHERE seq > (SELECT seq FROM search_progress WHERE kind = %d))", families[object].table, searchKinds[object])
 	}
-	err = d.row(ctx, query).Scan(&behind)
+	err = d.Row(ctx, query).Scan(&behind)
 	return behind, storeError(err)
 }
 
@@ -76,7 +76,7 @@ func (tx *Tx) emptySearchIndex() error {
 		"UPDATE search_progress SET seq = 0",
 		"DELETE FROM search_changes",
 	} {
-		if _, err := tx.exec(statement); err != nil {
+		if _, err := tx.Exec(statement); err != nil {
 			return err
 		}
 	}
@@ -111,7 +111,7 @@ func (tx *Tx) indexSome() error {
 // numbers reads a column of integers.
 func (tx *Tx) numbers(query string, args ...any) ([]int64, error) {
 	var numbers []int64
-	err := tx.rows(func(row scanner) error {
+	err := tx.Each(func(row Scanner) error {
 		var n int64
 		err := row.Scan(&n)
 		numbers = append(numbers, n)
@@ -127,12 +127,12 @@ func (tx *Tx) indexChanged(place int64) error {
 		if searchKinds[object] != kind {
 			continue
 		}
-		err := tx.rows(func(row scanner) error { return tx.indexRow(row, new(int64)) }, indexedTexts(object)+" WHERE seq = ?", seq)
+		err := tx.Each(func(row Scanner) error { return tx.indexRow(row, new(int64)) }, indexedTexts(object)+" WHERE seq = ?", seq)
 		if err != nil {
 			return err
 		}
 	}
-	_, err := tx.exec("DELETE FROM search_changes WHERE place = ?", place)
+	_, err := tx.Exec("DELETE FROM search_changes WHERE place = ?", place)
 	return err
 }
 
@@ -141,7 +141,7 @@ var errIndexedEnough = errors.New("the time of this transaction is over")
 // indexNew adds records of a type that the index does not hold yet.
 func (tx *Tx) indexNew(object string, until time.Time) error {
 	kind, done := searchKinds[object], int64(0)
-	err := tx.rows(func(row scanner) error {
+	err := tx.Each(func(row Scanner) error {
 		err := tx.indexRow(row, &done)
 		if err == nil && time.Now().After(until) {
 			err = errIndexedEnough
@@ -151,7 +151,7 @@ func (tx *Tx) indexNew(object string, until time.Time) error {
 	if err != nil && !errors.Is(err, errIndexedEnough) || done == 0 {
 		return err
 	}
-	_, err = tx.exec("UPDATE search_progress SET seq = ? WHERE kind = ?", done, kind)
+	_, err = tx.Exec("UPDATE search_progress SET seq = ? WHERE kind = ?", done, kind)
 	return err
 }
 
@@ -164,13 +164,13 @@ func indexedTexts(object string) string {
 // indexRow adds a row of indexedTexts to the index, or replaces its entry. A
 // statement of one row: before one that inserts a SELECT, SQLite would write out
 // what the index has gathered.
-func (tx *Tx) indexRow(row scanner, seq *int64) error {
+func (tx *Tx) indexRow(row Scanner, seq *int64) error {
 	var place int64
 	var text string
 	if err := row.Scan(seq, &place, &text); err != nil {
 		return err
 	}
-	_, err := tx.exec("INSERT OR REPLACE INTO search_index (rowid, text) VALUES (?, ?)", place, text)
+	_, err := tx.Exec("INSERT OR REPLACE INTO search_index (rowid, text) VALUES (?, ?)", place, text)
 	return err
 }
 
@@ -202,7 +202,7 @@ func (d *DB) SearchFaults(ctx context.Context) ([]string, error) {
 func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
 	kind := searchKinds[object]
 	var progress int64
-	none, err := absent(d.bulk.row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", kind).Scan(&progress))
+	none, err := absent(d.bulk.Row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", kind).Scan(&progress))
 	if none {
 		err = errors.New("search_progress lacks a row")
 	}
@@ -213,7 +213,7 @@ func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
 	for next := int64(1); next <= progress; next += step {
 		var seq, place int64
 		var text string
-		err := d.bulk.row(ctx, indexedTexts(object)+" WHERE seq >= ? ORDER BY seq LIMIT 1", next).Scan(&seq, &place, &text)
+		err := d.bulk.Row(ctx, indexedTexts(object)+" WHERE seq >= ? ORDER BY seq LIMIT 1", next).Scan(&seq, &place, &text)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && seq > progress {
 			break
 		}
@@ -226,7 +226,7 @@ func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
 			continue
 		}
 		var known bool
-		err = d.bulk.row(ctx, "SELECT EXISTS (SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?) OR EXISTS (SELECT 1 FROM search_changes WHERE place = ?)",
+		err = d.bulk.Row(ctx, "SELECT EXISTS (SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?) OR EXISTS (SELECT 1 FROM search_changes WHERE place = ?)",
 			grams[0]+" AND "+grams[len(grams)-1], place, place).Scan(&known)
 		if err != nil {
 			return lacking, err

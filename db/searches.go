@@ -20,7 +20,7 @@ const (
 // a list. They have connections of their own, and a user runs one at a time: ten
 // searches by one user delay that user alone.
 type searches struct {
-	pool  *readPool
+	pool  *ReadPool
 	mutex sync.Mutex
 	users map[string]*searchQueue // of those who search now
 }
@@ -34,7 +34,7 @@ type searchQueue struct {
 // search runs a read in the search pool: with the other searches of the user in
 // turn, and within the bound of time. It is stopped when ctx ends. "" is no
 // user and waits for connections alone.
-func (d *DB) search(ctx context.Context, user string, run func(context.Context, *readPool) error) error {
+func (d *DB) search(ctx context.Context, user string, run func(context.Context, *ReadPool) error) error {
 	bounded, cancel := context.WithTimeout(ctx, d.options.SearchTime)
 	defer cancel()
 	leave, err := d.searches.enter(bounded, user)

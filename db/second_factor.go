@@ -48,7 +48,7 @@ func (d *DB) BeginSecondFactor(ctx context.Context, s Session) (SecondFactor, er
 		if on {
 			return errSecondFactorOn
 		}
-		return storeError(tx.change("UPDATE sessions SET totp_secret = coalesce(totp_secret, ?) WHERE token_hash = ? RETURNING totp_secret",
+		return storeError(tx.Returning("UPDATE sessions SET totp_secret = coalesce(totp_secret, ?) WHERE token_hash = ? RETURNING totp_secret",
 			fresh, []byte(s.hash)).Scan(&secret))
 	})
 	if err != nil {
@@ -70,13 +70,13 @@ func (d *DB) ConfirmSecondFactor(ctx context.Context, s Session, code string) (c
 	if token, err = d.newToken(); err != nil {
 		return nil, "", err
 	}
-	err = d.Write(ctx, s.By(), func(tx *Tx) error {
+	err = d.Write(ctx, s.Actor(), func(tx *Tx) error {
 		if err := tx.alive(s); err != nil {
 			return err
 		}
 		var seq int64
 		var secret []byte
-		if err := tx.row("SELECT user_seq, totp_secret FROM sessions WHERE token_hash = ?", []byte(s.hash)).Scan(&seq, &secret); err != nil {
+		if err := tx.Row("SELECT user_seq, totp_secret FROM sessions WHERE token_hash = ?", []byte(s.hash)).Scan(&seq, &secret); err != nil {
 			return storeError(err)
 		}
 		if secret == nil {
@@ -98,14 +98,14 @@ func (d *DB) ConfirmSecondFactor(ctx context.Context, s Session, code string) (c
 }
 
 func (tx *Tx) turnOnSecondFactor(s Session, seq int64, secret []byte, step int64, texts []string) error {
-	changed, err := tx.exec("UPDATE users SET totp_secret = ?, totp_step = ?, updated_at = ? WHERE seq = ? AND totp_secret IS NULL", secret, step, tx.At(), seq)
+	changed, err := tx.Exec("UPDATE users SET totp_secret = ?, totp_step = ?, updated_at = ? WHERE seq = ? AND totp_secret IS NULL", secret, step, tx.At(), seq)
 	if err != nil {
 		return err
 	}
 	if changed == 0 {
 		return errSecondFactorOn
 	}
-	if _, err := tx.exec("UPDATE sessions SET totp_secret = NULL WHERE user_seq = ?", seq); err != nil {
+	if _, err := tx.Exec("UPDATE sessions SET totp_secret = NULL WHERE user_seq = ?", seq); err != nil {
 		return err
 	}
 	if err := tx.storeRecoveryCodes(seq, texts); err != nil {
@@ -161,8 +161,8 @@ func (d *DB) RemoveOwnSecondFactor(ctx context.Context, s Session, code string) 
 // sessions: an administrator's help for one who has lost it. One that is off
 // stays so. Conflict for the caller's own account, see RemoveOwnSecondFactor, and
 // for one that the caller does not manage, see ManagesAccount.
-func (d *DB) RemoveSecondFactor(ctx context.Context, by By, userID string) error {
-	if by.Actor == userID {
+func (d *DB) RemoveSecondFactor(ctx context.Context, by Actor, userID string) error {
+	if by.ID == userID {
 		return errOwnAccount
 	}
 	return d.writeUser(ctx, by, func(tx *Tx) error {
@@ -174,7 +174,7 @@ func (d *DB) RemoveSecondFactor(ctx context.Context, by By, userID string) error
 			return err
 		}
 		var seq int64
-		if err := tx.row("SELECT seq FROM users WHERE id = ?", userID).Scan(&seq); err != nil {
+		if err := tx.Row("SELECT seq FROM users WHERE id = ?", userID).Scan(&seq); err != nil {
 			return storeError(err)
 		}
 		return tx.removeSecondFactor(seq, userID, Session{})
@@ -184,10 +184,10 @@ func (d *DB) RemoveSecondFactor(ctx context.Context, by By, userID string) error
 // removeSecondFactor turns a second factor off and ends the user's sessions
 // but the one to keep.
 func (tx *Tx) removeSecondFactor(seq int64, userID string, keep Session) error {
-	if _, err := tx.exec("UPDATE users SET totp_secret = NULL, updated_at = ? WHERE seq = ?", tx.At(), seq); err != nil {
+	if _, err := tx.Exec("UPDATE users SET totp_secret = NULL, updated_at = ? WHERE seq = ?", tx.At(), seq); err != nil {
 		return err
 	}
-	if _, err := tx.exec("DELETE FROM recovery_codes WHERE user_seq = ?", seq); err != nil {
+	if _, err := tx.Exec("DELETE FROM recovery_codes WHERE user_seq = ?", seq); err != nil {
 		return err
 	}
 	ended, err := tx.endOtherSessions(seq, keep)
@@ -206,14 +206,14 @@ func (d *DB) afterCode(ctx context.Context, s Session, code string, change func(
 		return err
 	}
 	wrong := false
-	err = d.Write(ctx, s.By(), func(tx *Tx) error {
+	err = d.Write(ctx, s.Actor(), func(tx *Tx) error {
 		wrong = false
 		if err := tx.alive(s); err != nil {
 			return err
 		}
 		var seq int64
 		var on bool
-		err := tx.row("SELECT seq, totp_secret IS NOT NULL FROM users WHERE id = ?", s.User.ID).Scan(&seq, &on)
+		err := tx.Row("SELECT seq, totp_secret IS NOT NULL FROM users WHERE id = ?", s.User.ID).Scan(&seq, &on)
 		if err != nil {
 			return storeError(err)
 		}
@@ -232,7 +232,7 @@ func (d *DB) afterCode(ctx context.Context, s Session, code string, change func(
 	case err != nil:
 		d.tries.giveBack(made)
 	case wrong:
-		err = d.refuseOwn(ctx, s.By(), s, wrongCode, &Error{Code: Invalid, Param: "code", Message: errWrongCode.Message})
+		err = d.refuseOwn(ctx, s.Actor(), s, wrongCode, &Error{Code: Invalid, Param: "code", Message: errWrongCode.Message})
 	default:
 		d.tries.forget(tries)
 	}
@@ -257,11 +257,11 @@ func (d *DB) newRecoveryCodes() ([]string, error) {
 // storeRecoveryCodes puts codes in the place of those there were. Their hash
 // is a plain one: they have too many bits to be guessed.
 func (tx *Tx) storeRecoveryCodes(seq int64, texts []string) error {
-	if _, err := tx.exec("DELETE FROM recovery_codes WHERE user_seq = ?", seq); err != nil {
+	if _, err := tx.Exec("DELETE FROM recovery_codes WHERE user_seq = ?", seq); err != nil {
 		return err
 	}
 	for _, text := range texts {
-		if _, err := tx.exec("INSERT INTO recovery_codes (user_seq, hash) VALUES (?, ?)", seq, hashRecoveryCode(text)); err != nil {
+		if _, err := tx.Exec("INSERT INTO recovery_codes (user_seq, hash) VALUES (?, ?)", seq, hashRecoveryCode(text)); err != nil {
 			return err
 		}
 	}

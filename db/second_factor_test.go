@@ -126,7 +126,7 @@ func TestVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = store.Close() })
-			if _, err := store.CreateFirstUser(t.Context(), db.By{}, "ada", rightPassword); err != nil {
+			if _, err := store.CreateFirstUser(t.Context(), db.Actor{}, "ada", rightPassword); err != nil {
 				t.Fatal(err)
 			}
 			_, s, err := store.SignIn(t.Context(), db.SignInAttempt{Name: "ada", Password: rightPassword})
@@ -305,7 +305,7 @@ func TestRemoveSecondFactor(t *testing.T) {
 	}
 	a, codes := h.enrol(&s)
 	before := len(h.log())
-	want(t, "one's own as another's", h.RemoveSecondFactor(ctx, s.By(), ada.ID), db.Conflict, "", "the current password or a code is asked for")
+	want(t, "one's own as another's", h.RemoveSecondFactor(ctx, s.Actor(), ada.ID), db.Conflict, "", "the current password or a code is asked for")
 	want(t, "without a code", h.removeFactor(&s, ""), db.Invalid, "code", "this code is wrong")
 	want(t, "by a used code", h.removeFactor(&s, a.code(h.now())), db.Invalid, "code", "used before")
 	h.pass(time.Minute)

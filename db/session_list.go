@@ -7,7 +7,7 @@ import "context"
 func (d *DB) SessionsOf(ctx context.Context, userID string) ([]Session, error) {
 	now := d.Now()
 	list := []Session{}
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		s, err := scanSession(row)
 		list = append(list, s)
 		return err
@@ -42,7 +42,7 @@ func (d *DB) endSessions(ctx context.Context, s Session, chosen func(Session) bo
 	if err != nil {
 		return 0, err
 	}
-	err = d.Write(ctx, s.By(), func(tx *Tx) error {
+	err = d.Write(ctx, s.Actor(), func(tx *Tx) error {
 		ended = 0
 		if err := tx.alive(s); err != nil {
 			return err
@@ -51,7 +51,7 @@ func (d *DB) endSessions(ctx context.Context, s Session, chosen func(Session) bo
 			if !chosen(other) {
 				continue
 			}
-			gone, err := tx.exec("DELETE FROM sessions WHERE token_hash = ?", []byte(other.hash))
+			gone, err := tx.Exec("DELETE FROM sessions WHERE token_hash = ?", []byte(other.hash))
 			if err != nil {
 				return err
 			}

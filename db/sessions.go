@@ -34,7 +34,7 @@ type Session struct {
 	SessionDetails
 
 	hash   string // of the token; empty where nobody has signed in
-	origin By     // of the request that uses it: Address and RequestID
+	origin Actor  // of the request that uses it: Address and RequestID
 }
 
 // SessionDetails is what is known of how a session was started and confirmed.
@@ -47,17 +47,17 @@ type SessionDetails struct {
 // ConfirmedFor is how long a password or a code counts as fresh.
 const ConfirmedFor = 10 * time.Minute
 
-// By is the session's user, at work on its organisation.
-func (s Session) By() By {
+// Actor is the session's user, at work on its organisation.
+func (s Session) Actor() Actor {
 	by := s.origin
-	by.Org, by.Actor = s.Organisation.Org, s.User.ID
+	by.Org, by.ID = s.Organisation.Org, s.User.ID
 	return by
 }
 
 // From returns the session with the origin of the request that uses it, for
 // the audit log.
 func (s Session) From(address, requestID string) Session {
-	s.origin = By{Address: address, RequestID: requestID}
+	s.origin = Actor{Address: address, RequestID: requestID}
 	return s
 }
 
@@ -92,7 +92,7 @@ const (
 	sessionsOf = sessionColumns + "u.id = ? AND s.expires_at > ? AND s.seen_at > ? ORDER BY s.seen_at DESC, s.created_at DESC"
 )
 
-func scanSession(row scanner) (Session, error) {
+func scanSession(row Scanner) (Session, error) {
 	var s Session
 	var hash []byte
 	o := &s.Organisation
@@ -114,7 +114,7 @@ func (d *DB) Session(ctx context.Context, token string) (Session, error) {
 		return Session{}, errNoSession
 	}
 	hash, now := hashToken(token), d.Now()
-	s, err := scanSession(d.row(ctx, oneSession, []byte(hash), Timestamp(now), Timestamp(now.Add(-SessionIdle))))
+	s, err := scanSession(d.Row(ctx, oneSession, []byte(hash), Timestamp(now), Timestamp(now.Add(-SessionIdle))))
 	if err == nil && s.SeenAt <= Timestamp(now.Add(-seenEvery)) {
 		d.seen.note(d, hash, Timestamp(now))
 	}
@@ -125,23 +125,23 @@ func (d *DB) Session(ctx context.Context, token string) (Session, error) {
 // returns it.
 func (tx *Tx) insertSession(userSeq int64, org Org, hash string, details SessionDetails) (Session, error) {
 	expires := Timestamp(tx.now.Add(SessionLife))
-	if _, err := tx.exec(`INSERT INTO sessions
+	if _, err := tx.Exec(`INSERT INTO sessions
 		(token_hash, user_seq, org_id, created_at, seen_at, expires_at, address, browser, confirmed_at)
 		VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?4)`, []byte(hash), userSeq, org, tx.At(), expires,
 		shortened(details.Address, longestAddress), shortened(details.Browser, longestBrowser)); err != nil {
 		return Session{}, err
 	}
-	if _, err := tx.exec(`DELETE FROM sessions WHERE user_seq = ?1 AND token_hash <> ?2 AND token_hash NOT IN
+	if _, err := tx.Exec(`DELETE FROM sessions WHERE user_seq = ?1 AND token_hash <> ?2 AND token_hash NOT IN
 		(SELECT token_hash FROM sessions WHERE user_seq = ?1 AND token_hash <> ?2 ORDER BY created_at DESC LIMIT ?3)`,
 		userSeq, []byte(hash), sessionsPerUser-1); err != nil {
 		return Session{}, err
 	}
-	return scanSession(tx.row(oneSession, []byte(hash), "", ""))
+	return scanSession(tx.Row(oneSession, []byte(hash), "", ""))
 }
 
 // alive refuses a session that has ended since it was read.
 func (tx *Tx) alive(s Session) error {
-	_, err := scanSession(tx.row(oneSession, []byte(s.hash), tx.At(), Timestamp(tx.now.Add(-SessionIdle))))
+	_, err := scanSession(tx.Row(oneSession, []byte(s.hash), tx.At(), Timestamp(tx.now.Add(-SessionIdle))))
 	return err
 }
 
@@ -154,14 +154,14 @@ func (d *DB) newToken() (string, error) {
 // renewSession gives a session another token, so that whoever knows the old one
 // is signed out. The user has just proved who it is.
 func (tx *Tx) renewSession(s Session, token string) error {
-	_, err := tx.exec("UPDATE sessions SET token_hash = ?, confirmed_at = ? WHERE token_hash = ?",
+	_, err := tx.Exec("UPDATE sessions SET token_hash = ?, confirmed_at = ? WHERE token_hash = ?",
 		[]byte(hashToken(token)), tx.At(), []byte(s.hash))
 	return err
 }
 
 // endOtherSessions ends the sessions of a user but one, and returns how many.
 func (tx *Tx) endOtherSessions(userSeq int64, keep Session) (int64, error) {
-	return tx.exec("DELETE FROM sessions WHERE user_seq = ? AND token_hash <> ?", userSeq, []byte(keep.hash))
+	return tx.Exec("DELETE FROM sessions WHERE user_seq = ? AND token_hash <> ?", userSeq, []byte(keep.hash))
 }
 
 // SwitchOrganisation lets the session work on another organisation that its user
@@ -172,7 +172,7 @@ func (d *DB) SwitchOrganisation(ctx context.Context, s Session, name string) err
 	if err != nil {
 		return err
 	}
-	by := s.By()
+	by := s.Actor()
 	by.Org = org.Org
 	return d.Write(ctx, by, func(tx *Tx) error {
 		if err := tx.alive(s); err != nil {
@@ -183,7 +183,7 @@ func (d *DB) SwitchOrganisation(ctx context.Context, s Session, name string) err
 		} else if err != nil || org.Org == s.Organisation.Org {
 			return err
 		}
-		if _, err := tx.exec("UPDATE sessions SET org_id = ? WHERE token_hash = ?", org.Org, []byte(s.hash)); err != nil {
+		if _, err := tx.Exec("UPDATE sessions SET org_id = ? WHERE token_hash = ?", org.Org, []byte(s.hash)); err != nil {
 			return err
 		}
 		return tx.auditUser("organisation_entered", DataAccess, SeverityRead, s.User.ID, Metadata{"from": s.Organisation.ID})
@@ -192,8 +192,8 @@ func (d *DB) SwitchOrganisation(ctx context.Context, s Session, name string) err
 
 // SignOut ends the session. One that has ended already stays so.
 func (d *DB) SignOut(ctx context.Context, s Session) error {
-	return d.Write(ctx, s.By(), func(tx *Tx) error {
-		ended, err := tx.exec("DELETE FROM sessions WHERE token_hash = ?", []byte(s.hash))
+	return d.Write(ctx, s.Actor(), func(tx *Tx) error {
+		ended, err := tx.Exec("DELETE FROM sessions WHERE token_hash = ?", []byte(s.hash))
 		if err != nil || ended == 0 {
 			return err
 		}
@@ -203,7 +203,7 @@ func (d *DB) SignOut(ctx context.Context, s Session) error {
 
 // SignOutEverywhere ends all sessions of a user. Conflict for an account that the
 // caller does not manage, see ManagesAccount.
-func (d *DB) SignOutEverywhere(ctx context.Context, by By, userID string) error {
+func (d *DB) SignOutEverywhere(ctx context.Context, by Actor, userID string) error {
 	return d.writeUser(ctx, by, func(tx *Tx) error {
 		if _, err := tx.account(userID); err != nil {
 			return err
@@ -211,7 +211,7 @@ func (d *DB) SignOutEverywhere(ctx context.Context, by By, userID string) error 
 		if err := tx.manage(userID); err != nil {
 			return err
 		}
-		ended, err := tx.exec("DELETE FROM sessions WHERE user_seq = (SELECT seq FROM users WHERE id = ?)", userID)
+		ended, err := tx.Exec("DELETE FROM sessions WHERE user_seq = (SELECT seq FROM users WHERE id = ?)", userID)
 		if err != nil || ended == 0 {
 			return err
 		}
@@ -222,7 +222,7 @@ func (d *DB) SignOutEverywhere(ctx context.Context, by By, userID string) error 
 // SweepSessions removes the sessions that have ended by themselves.
 func (d *DB) SweepSessions(ctx context.Context) error {
 	return d.maintain(ctx, func(tx *Tx) error {
-		_, err := tx.exec("DELETE FROM sessions WHERE expires_at <= ? OR seen_at <= ?", tx.At(), Timestamp(tx.now.Add(-SessionIdle)))
+		_, err := tx.Exec("DELETE FROM sessions WHERE expires_at <= ? OR seen_at <= ?", tx.At(), Timestamp(tx.now.Add(-SessionIdle)))
 		return err
 	})
 }
@@ -259,7 +259,7 @@ func (n *seen) store(d *DB) {
 	for due := n.take(); due != nil; due = n.take() {
 		_ = d.maintain(context.Background(), func(tx *Tx) error {
 			for _, hash := range sortedKeys(due) {
-				if _, err := tx.exec("UPDATE sessions SET seen_at = max(seen_at, ?) WHERE token_hash = ?", due[hash], []byte(hash)); err != nil {
+				if _, err := tx.Exec("UPDATE sessions SET seen_at = max(seen_at, ?) WHERE token_hash = ?", due[hash], []byte(hash)); err != nil {
 					return err
 				}
 			}

@@ -129,7 +129,7 @@ func TestFalseTokens(t *testing.T) {
 	if !h.ended(hash) {
 		t.Error("what is stored opens a session")
 	}
-	if h.ended(token) || s.By().Actor != s.User.ID || s.By().Org != h.org.Org {
+	if h.ended(token) || s.Actor().ID != s.User.ID || s.Actor().Org != h.org.Org {
 		t.Errorf("the session is %+v", s)
 	}
 	// a session that nobody has signed in to
@@ -150,21 +150,21 @@ func TestSessionsOfUsers(t *testing.T) {
 	adas, s := h.signIn("ada")
 	bobs, _ := h.signIn("bob")
 	second, _ := h.signIn("bob")
-	if _, err := h.SetUserRole(ctx, s.By(), bob.ID, db.Viewer); err != nil {
+	if _, err := h.SetUserRole(ctx, s.Actor(), bob.ID, db.Viewer); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := h.Session(ctx, bobs); err != nil || got.User.Role != db.Viewer {
 		t.Errorf("bob's session is %+v, %v", got, err)
 	}
 	before := len(h.log())
-	if err := h.SignOutEverywhere(ctx, s.By(), bob.ID); err != nil || !h.ended(bobs) || !h.ended(second) || h.ended(adas) {
+	if err := h.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil || !h.ended(bobs) || !h.ended(second) || h.ended(adas) {
 		t.Errorf("%v; ended: bob's %v and %v, ada's %v", err, h.ended(bobs), h.ended(second), h.ended(adas))
 	}
-	if err := h.SignOutEverywhere(ctx, s.By(), bob.ID); err != nil { // again, which changes nothing
+	if err := h.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil { // again, which changes nothing
 		t.Error(err)
 	}
 	bobs, _ = h.signIn("bob")
-	if err := h.RemoveUser(ctx, s.By(), bob.ID); err != nil || !h.ended(bobs) || h.sessions() != 1 {
+	if err := h.RemoveUser(ctx, s.Actor(), bob.ID); err != nil || !h.ended(bobs) || h.sessions() != 1 {
 		t.Errorf("bob is removed: %v, ended %v, %d sessions", err, h.ended(bobs), h.sessions())
 	}
 	h.told(
@@ -179,7 +179,7 @@ func TestSwitchOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	if _, err := h.CreateOrganisation(ctx, db.By{Actor: "system"}, "acme", db.Business); err != nil {
+	if _, err := h.CreateOrganisation(ctx, db.Actor{ID: "system"}, "acme", db.Business); err != nil {
 		t.Fatal(err)
 	}
 	h.user("ada", db.Admin)

@@ -28,7 +28,7 @@ type credentials struct {
 // if there is none.
 func (d *DB) credentials(ctx context.Context, where string, args ...any) (credentials, error) {
 	var c credentials
-	err := d.row(ctx, "SELECT u.seq, u.id, u.name, u.salt, u.password_hash, u.totp_secret IS NOT NULL FROM users u WHERE "+where, args...).
+	err := d.Row(ctx, "SELECT u.seq, u.id, u.name, u.salt, u.password_hash, u.totp_secret IS NOT NULL FROM users u WHERE "+where, args...).
 		Scan(&c.seq, &c.id, &c.name, &c.salt, &c.hash, &c.secondFactor)
 	if none, err := absent(err); none || err != nil {
 		return credentials{}, storeError(err)
@@ -112,9 +112,9 @@ func (d *DB) recognise(ctx context.Context, address, key, password string) (know
 // admit begins the session or says why not; the audit log is told either way,
 // also where the client has gone meanwhile.
 func (d *DB) admit(ctx context.Context, a SignInAttempt, known credentials, right bool, hash string) (s Session, refusal *Error, err error) {
-	by := By{Actor: known.id, RequestID: a.RequestID}
+	by := Actor{ID: known.id, RequestID: a.RequestID}
 	if known.id == "" {
-		by.Actor = "system"
+		by.ID = "system"
 	}
 	err = d.writeUser(context.WithoutCancel(ctx), by, func(tx *Tx) error {
 		s, refusal = Session{}, nil
@@ -126,7 +126,7 @@ func (d *DB) admit(ctx context.Context, a SignInAttempt, known credentials, righ
 			refusal = refusals[reason]
 			return tx.auditUser("sign_in_refused", Authentication, SeverityRefused, known.id, signInMetadata(a, "reason", reason))
 		}
-		if _, err := tx.exec("UPDATE users SET last_sign_in_at = ? WHERE seq = ?", tx.At(), known.seq); err != nil {
+		if _, err := tx.Exec("UPDATE users SET last_sign_in_at = ? WHERE seq = ?", tx.At(), known.seq); err != nil {
 			return err
 		}
 		orgs, err := tx.organisationsOf(known.id)
@@ -168,7 +168,7 @@ func (tx *Tx) judge(a SignInAttempt, known credentials, right bool) (factor, rea
 		return "", wrongPassword, nil
 	}
 	var secondFactor bool
-	err = tx.row("SELECT totp_secret IS NOT NULL FROM users WHERE seq = ? AND id = ? AND password_hash = ?", known.seq, known.id, known.hash).Scan(&secondFactor)
+	err = tx.Row("SELECT totp_secret IS NOT NULL FROM users WHERE seq = ? AND id = ? AND password_hash = ?", known.seq, known.id, known.hash).Scan(&secondFactor)
 	none, err := absent(err)
 	switch {
 	case err != nil:

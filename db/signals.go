@@ -39,7 +39,7 @@ func putSignal(tx *Tx, n *noun, record Record) (Written, error) {
 		record["current"] = false
 	case later > current && current != "":
 		supersedes = true
-		if _, err := tx.exec("UPDATE signals SET current = 0 WHERE org_id = ? AND signal_type = ? AND current = 1",
+		if _, err := tx.Exec("UPDATE signals SET current = 0 WHERE org_id = ? AND signal_type = ? AND current = 1",
 			tx.Org, record["signal_type"]); err != nil {
 			return Written{}, err
 		}
@@ -77,7 +77,7 @@ func (tx *Tx) keepSignalID(record Record, asOf any) error {
 		return nil
 	}
 	var taken int
-	err := tx.row("SELECT 1 FROM signals WHERE org_id = ? AND id = ? AND signal_type = ? AND as_of <> ?",
+	err := tx.Row("SELECT 1 FROM signals WHERE org_id = ? AND id = ? AND signal_type = ? AND as_of <> ?",
 		tx.Org, record["id"], record["signal_type"], asOf).Scan(&taken)
 	if free, err := absent(err); free || err != nil {
 		return storeError(err)

@@ -22,7 +22,7 @@ func (d *DB) Snapshot(ctx context.Context, read func(*Snapshot) error) error {
 }
 
 // rows calls each for every row that the query gives.
-func (s *Snapshot) rows(ctx context.Context, each func(scanner) error, query string, args ...any) error {
+func (s *Snapshot) rows(ctx context.Context, each func(Scanner) error, query string, args ...any) error {
 	rows, err := s.tx.QueryContext(ctx, query, args...)
 	if err != nil {
 		return storeError(err)
@@ -38,7 +38,7 @@ func (s *Snapshot) Records(ctx context.Context, org Org, object string, each fun
 		return fmt.Errorf("no record type %q", object)
 	}
 	var record sql.RawBytes
-	return s.rows(ctx, func(row scanner) error {
+	return s.rows(ctx, func(row Scanner) error {
 		if err := row.Scan(&record); err != nil {
 			return storeError(err)
 		}

@@ -34,15 +34,15 @@ type WriteStats struct {
 	Failed  uint64
 }
 
-// doorStats is guarded by the door's mutex.
-type doorStats struct {
+// writerStats is guarded by the door's mutex.
+type writerStats struct {
 	changes, seconds Tally
 	failed           uint64
 }
 
-func newDoorStats() doorStats {
+func newWriterStats() writerStats {
 	tally := func(bounds ...float64) Tally { return Tally{Bounds: bounds, Counts: make([]uint64, len(bounds)+1)} }
-	return doorStats{
+	return writerStats{
 		changes: tally(1, 2, 4, 8, 16, 32, 64, 128, shared),
 		seconds: tally(0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5),
 	}
@@ -50,7 +50,7 @@ func newDoorStats() doorStats {
 
 // note counts a transaction that has ended; one that had nothing to commit
 // counts as none.
-func (w *door) note(changes int, took time.Duration, committed bool, err error) {
+func (w *writer) note(changes int, took time.Duration, committed bool, err error) {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	switch {
@@ -64,9 +64,9 @@ func (w *door) note(changes int, took time.Duration, committed bool, err error) 
 
 // WriteStats tells what went through the write door so far.
 func (d *DB) WriteStats() WriteStats {
-	d.door.mutex.Lock()
-	defer d.door.mutex.Unlock()
-	return WriteStats{d.door.stats.changes.copied(), d.door.stats.seconds.copied(), d.door.stats.failed}
+	d.writer.mutex.Lock()
+	defer d.writer.mutex.Unlock()
+	return WriteStats{d.writer.stats.changes.copied(), d.writer.stats.seconds.copied(), d.writer.stats.failed}
 }
 
 // QueueStats says how deliveries stand, of all organisations.
@@ -94,7 +94,7 @@ func (d *DB) QueueStats(ctx context.Context) (QueueStats, error) {
 // queueAt is QueueStats without Oldest, and when the first delivery of an
 // active subscription is due; nil if none waits.
 func (d *DB) queueAt(ctx context.Context, now time.Time) (q QueueStats, first *string, err error) {
-	err = d.row(ctx, `SELECT
+	err = d.Row(ctx, `SELECT
 			coalesce(sum(s.active = 1 AND d.due_at <= ?1), 0), coalesce(sum(s.active = 1 AND d.due_at > ?1), 0), coalesce(sum(s.active = 0), 0),
 			(SELECT count(*) FROM deliveries WHERE state = 'dead'), min(d.due_at) FILTER (WHERE s.active = 1)
 		FROM webhook_subscriptions s JOIN (SELECT subscription_seq, due_at FROM deliveries WHERE state = 'pending'

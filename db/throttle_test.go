@@ -118,7 +118,7 @@ func TestHashingWaits(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
 	attempt := SignInAttempt{Name: "ada", Password: "plain tulips at noon"}
-	if _, err := d.CreateFirstUser(t.Context(), By{}, attempt.Name, attempt.Password); err != nil {
+	if _, err := d.CreateFirstUser(t.Context(), Actor{}, attempt.Name, attempt.Password); err != nil {
 		t.Fatal(err)
 	}
 	hashOthers(t, d)
@@ -152,7 +152,7 @@ func TestHashingWaits(t *testing.T) {
 func TestRefusalsTakeAHash(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	if _, err := d.CreateFirstUser(t.Context(), By{}, "ada", "plain tulips at noon"); err != nil {
+	if _, err := d.CreateFirstUser(t.Context(), Actor{}, "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}
 	hashOthers(t, d)
@@ -171,7 +171,7 @@ func TestRefusalsTakeAHash(t *testing.T) {
 func TestAllowances(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	if _, err := d.CreateFirstUser(t.Context(), By{}, "ada", "plain tulips at noon"); err != nil {
+	if _, err := d.CreateFirstUser(t.Context(), Actor{}, "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}
 	used := func(s subject) {

@@ -63,7 +63,7 @@ const (
 // step counts once. It returns by which of them, or "" if the code is wrong.
 func (tx *Tx) useCode(seq int64, code string) (factor string, err error) {
 	if len(plainCode(code)) != totpDigits {
-		used, err := tx.exec("UPDATE recovery_codes SET used_at = ? WHERE user_seq = ? AND hash = ? AND used_at IS NULL",
+		used, err := tx.Exec("UPDATE recovery_codes SET used_at = ? WHERE user_seq = ? AND hash = ? AND used_at IS NULL",
 			tx.At(), seq, hashRecoveryCode(code))
 		if err != nil || used == 0 {
 			return "", err
@@ -71,7 +71,7 @@ func (tx *Tx) useCode(seq int64, code string) (factor string, err error) {
 		return byRecoveryCode, nil
 	}
 	var secret []byte
-	if err := tx.row("SELECT totp_secret FROM users WHERE seq = ?", seq).Scan(&secret); err != nil {
+	if err := tx.Row("SELECT totp_secret FROM users WHERE seq = ?", seq).Scan(&secret); err != nil {
 		return "", storeError(err)
 	}
 	step, ok := totpStep(secret, code, tx.now)
@@ -79,7 +79,7 @@ func (tx *Tx) useCode(seq int64, code string) (factor string, err error) {
 		return "", nil
 	}
 	// no step is used after a later one: its code may have been seen on the way
-	used, err := tx.exec("UPDATE users SET totp_step = ? WHERE seq = ? AND totp_step < ?", step, seq, step)
+	used, err := tx.Exec("UPDATE users SET totp_step = ? WHERE seq = ? AND totp_step < ?", step, seq, step)
 	if err != nil || used == 0 {
 		return "", err
 	}

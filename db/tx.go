@@ -5,10 +5,10 @@ import (
 	"time"
 )
 
-// By says who changes the file, for the audit log.
-type By struct {
+// Actor says who changes the file, for the audit log.
+type Actor struct {
 	Org       Org
-	Actor     string // key:<id>, a user's id, or system
+	ID        string // key:<id>, a user's id, or system
 	API       bool   // through the API, not the dashboard or the command line
 	RequestID string // of the API's request, if it was one
 	Address   string // of the client, if it was a request
@@ -20,7 +20,7 @@ type By struct {
 
 // Tx is a change under way. It is used by one goroutine, inside Write.
 type Tx struct {
-	By
+	Actor
 
 	db      *DB
 	now     time.Time // the one instant of all that the change writes
@@ -54,15 +54,15 @@ func (tx *Tx) complete() error {
 	if err := tx.countRisks(); err != nil {
 		return err
 	}
-	if err := tx.raiseRoadmap(); err != nil {
+	if err := tx.enqueueRoadmapUpdate(); err != nil {
 		return err
 	}
 	return tx.storeEvents()
 }
 
-// exec runs a statement and returns how many rows it changed.
-func (tx *Tx) exec(query string, args ...any) (int64, error) {
-	result, err := tx.db.door.conn.exec(query, args...)
+// Exec runs a statement and returns how many rows it changed.
+func (tx *Tx) Exec(query string, args ...any) (int64, error) {
+	result, err := tx.db.writer.conn.Exec(query, args...)
 	if err != nil {
 		return 0, storeError(err)
 	}
@@ -71,11 +71,11 @@ func (tx *Tx) exec(query string, args ...any) (int64, error) {
 	return rows, err
 }
 
-// add runs an INSERT of one row and returns its rowid, 0 if a conflict kept it
+// Insert runs an INSERT of one row and returns its rowid, 0 if a conflict kept it
 // out. It takes a fifth less than RETURNING does, for which SQLite makes a
 // table and a journal a statement. The error is the driver's.
-func (tx *Tx) add(query string, args ...any) (seq int64, err error) {
-	result, err := tx.db.door.conn.exec(query, args...)
+func (tx *Tx) Insert(query string, args ...any) (seq int64, err error) {
+	result, err := tx.db.writer.conn.Exec(query, args...)
 	if err != nil {
 		return 0, err
 	}
@@ -86,32 +86,32 @@ func (tx *Tx) add(query string, args ...any) (seq int64, err error) {
 	return result.LastInsertId()
 }
 
-// row reads one row, seeing what the transaction has written so far;
+// Row reads one row, seeing what the transaction has written so far;
 // sql.ErrNoRows if there is none.
-func (tx *Tx) row(query string, args ...any) scanner {
-	return tx.db.door.conn.row(query, args...)
+func (tx *Tx) Row(query string, args ...any) Scanner {
+	return tx.db.writer.conn.Row(query, args...)
 }
 
-// change runs a statement with RETURNING and reads the one row that it gives.
-func (tx *Tx) change(query string, args ...any) scanner {
-	return changedRow{tx, tx.row(query, args...)}
+// Returning runs a statement with RETURNING and reads the one row that it gives.
+func (tx *Tx) Returning(query string, args ...any) Scanner {
+	return changedRow{tx, tx.Row(query, args...)}
 }
 
 // changedRow is a row that was written; without one, nothing was.
 type changedRow struct {
 	tx *Tx
-	scanner
+	Scanner
 }
 
 func (r changedRow) Scan(into ...any) error {
-	err := r.scanner.Scan(into...)
+	err := r.Scanner.Scan(into...)
 	r.tx.wrote = r.tx.wrote || err != sql.ErrNoRows //nolint:errorlint // never wrapped by Scan
 	return err
 }
 
-// rows calls each for every row, seeing what the transaction has written.
-func (tx *Tx) rows(each func(scanner) error, query string, args ...any) error {
-	return storeError(tx.db.door.conn.each(each, query, args...))
+// Each calls each for every row, seeing what the transaction has written.
+func (tx *Tx) Each(each func(Scanner) error, query string, args ...any) error {
+	return storeError(tx.db.writer.conn.Each(each, query, args...))
 }
 
 // absent turns the lack of a row into false.

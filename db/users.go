@@ -38,7 +38,7 @@ func (u *User) fields() []any {
 	return []any{&u.ID, &u.Name, &u.Role, &u.SecondFactor, &u.RecoveryCodes, &u.CreatedAt, &u.UpdatedAt, &u.LastSignInAt}
 }
 
-func scanUser(row scanner) (User, error) {
+func scanUser(row Scanner) (User, error) {
 	var u User
 	err := row.Scan(u.fields()...)
 	return u, err
@@ -91,7 +91,7 @@ func (d *DB) AllUsers(ctx context.Context, org Org) ([]User, error) {
 
 func (d *DB) users(ctx context.Context, org Org, which string) ([]User, error) {
 	list := []User{}
-	err := d.rows(ctx, func(row scanner) error {
+	err := d.Each(ctx, func(row Scanner) error {
 		u, err := scanUser(row)
 		list = append(list, u)
 		return err
@@ -103,7 +103,7 @@ func (d *DB) users(ctx context.Context, org Org, which string) ([]User, error) {
 // Its role is that in the organisation, or for 0 that in the organisation with
 // which its sessions begin.
 func (d *DB) UserByName(ctx context.Context, org Org, name string) (User, error) {
-	u, err := scanUser(d.row(ctx, "SELECT "+userColumns+` FROM users u LEFT JOIN memberships m ON m.user_seq = u.seq
+	u, err := scanUser(d.Row(ctx, "SELECT "+userColumns+` FROM users u LEFT JOIN memberships m ON m.user_seq = u.seq
 		AND m.org_id = iif(?1 <> 0, ?1, (SELECT o.seq FROM memberships h JOIN organisations o ON o.seq = h.org_id
 			WHERE h.user_seq = u.seq AND o.removed_at IS NULL ORDER BY o.name <> ?2, o.seq LIMIT 1))
 		WHERE u.name_key = ?3`, org, DefaultOrganisation, nameKey(name)))
@@ -118,29 +118,29 @@ func (d *DB) UserByName(ctx context.Context, org Org, name string) (User, error)
 // AnyUser tells whether there is a user yet.
 func (d *DB) AnyUser(ctx context.Context) (bool, error) {
 	var found bool
-	err := d.row(ctx, "SELECT EXISTS (SELECT 1 FROM users)").Scan(&found)
+	err := d.Row(ctx, "SELECT EXISTS (SELECT 1 FROM users)").Scan(&found)
 	return found, storeError(err)
 }
 
 // CreateUser adds a user with a membership of the organisation. Its name exists
 // once in the file, in capitals or small letters.
-func (d *DB) CreateUser(ctx context.Context, by By, name string, role Role, password string) (User, error) {
+func (d *DB) CreateUser(ctx context.Context, by Actor, name string, role Role, password string) (User, error) {
 	return d.createUser(ctx, by, name, role, password, func(tx *Tx, _ string) ([]Org, error) { return []Org{tx.Org}, nil })
 }
 
 // CreateFirstUser adds an admin of every organisation to a file without users;
 // Conflict if somebody was sooner.
-func (d *DB) CreateFirstUser(ctx context.Context, by By, name, password string) (User, error) {
+func (d *DB) CreateFirstUser(ctx context.Context, by Actor, name, password string) (User, error) {
 	return d.createUser(ctx, by, name, Admin, password, func(tx *Tx, id string) (all []Org, err error) {
-		tx.Actor = id
+		tx.ID = id
 		var others bool
-		if err := tx.row("SELECT EXISTS (SELECT 1 FROM users)").Scan(&others); err != nil {
+		if err := tx.Row("SELECT EXISTS (SELECT 1 FROM users)").Scan(&others); err != nil {
 			return nil, storeError(err)
 		}
 		if others {
 			return nil, &Error{Code: Conflict, Message: "there is a user already; sign in, or ask an administrator for an account"}
 		}
-		err = tx.rows(func(row scanner) error {
+		err = tx.Each(func(row Scanner) error {
 			var org Org
 			err := row.Scan(&org)
 			all = append(all, org)
@@ -152,7 +152,7 @@ func (d *DB) CreateFirstUser(ctx context.Context, by By, name, password string) 
 
 // createUser adds a user with a role in the organisations that in returns. The
 // log of each tells of it.
-func (d *DB) createUser(ctx context.Context, by By, name string, role Role, plain string, in func(tx *Tx, id string) ([]Org, error)) (User, error) {
+func (d *DB) createUser(ctx context.Context, by Actor, name string, role Role, plain string, in func(tx *Tx, id string) ([]Org, error)) (User, error) {
 	var made User
 	name, key, err := userName(name)
 	if err != nil {
@@ -171,7 +171,7 @@ func (d *DB) createUser(ctx context.Context, by By, name string, role Role, plai
 		if err != nil {
 			return err
 		}
-		_, err = tx.exec(`INSERT INTO users (id, name, name_key, salt, password_hash, created_at, updated_at)
+		_, err = tx.Exec(`INSERT INTO users (id, name, name_key, salt, password_hash, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`, id, name, key, secret.salt, secret.hash, tx.At(), tx.At())
 		if unique(err) {
 			return tx.nameTaken(name, key)
@@ -196,7 +196,7 @@ func (d *DB) createUser(ctx context.Context, by By, name string, role Role, plai
 // of the organisation can be made one.
 func (tx *Tx) nameTaken(name, key string) error {
 	var member bool
-	err := tx.row("SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq WHERE u.name_key = ? AND m.org_id = ?)", key, tx.Org).Scan(&member)
+	err := tx.Row("SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq WHERE u.name_key = ? AND m.org_id = ?)", key, tx.Org).Scan(&member)
 	if err != nil {
 		return storeError(err)
 	}
@@ -209,7 +209,7 @@ func (tx *Tx) nameTaken(name, key string) error {
 
 // writeUser is a change of what belongs to the whole file. The log that tells
 // of it is that of the organisation the caller works on, or else the first.
-func (d *DB) writeUser(ctx context.Context, by By, run func(*Tx) error) error {
+func (d *DB) writeUser(ctx context.Context, by Actor, run func(*Tx) error) error {
 	return d.Write(ctx, by, func(tx *Tx) error {
 		if tx.Org == 0 {
 			var err error
@@ -224,7 +224,7 @@ func (d *DB) writeUser(ctx context.Context, by By, run func(*Tx) error) error {
 // firstOrg is the organisation that a session begins with.
 func (tx *Tx) firstOrg() (Org, error) {
 	var org Org
-	err := tx.row("SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY name <> ?, seq LIMIT 1", DefaultOrganisation).Scan(&org)
+	err := tx.Row("SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY name <> ?, seq LIMIT 1", DefaultOrganisation).Scan(&org)
 	return org, storeError(err)
 }
 
@@ -271,7 +271,7 @@ func (tx *Tx) auditIn(orgs []Org, event AuditEvent) error {
 
 // account reports whether a user exists and has a second factor.
 func (tx *Tx) account(id string) (secondFactor bool, err error) {
-	err = tx.row("SELECT totp_secret IS NOT NULL FROM users WHERE id = ?", id).Scan(&secondFactor)
+	err = tx.Row("SELECT totp_secret IS NOT NULL FROM users WHERE id = ?", id).Scan(&secondFactor)
 	if none, err := absent(err); none {
 		return false, errNoUser
 	} else if err != nil {
@@ -290,8 +290,8 @@ var errOwnAccount = &Error{Code: Conflict, Message: "this is your own account: c
 // Invalid for the password; Conflict for the caller's own account, see
 // ChangeOwnPassword, and for one that the caller does not manage, see
 // ManagesAccount.
-func (d *DB) SetPassword(ctx context.Context, by By, id, plain string) error {
-	if by.Actor == id {
+func (d *DB) SetPassword(ctx context.Context, by Actor, id, plain string) error {
+	if by.ID == id {
 		return errOwnAccount
 	}
 	stored, err := d.credentials(ctx, "u.id = ?", id)
@@ -316,7 +316,7 @@ func (d *DB) SetPassword(ctx context.Context, by By, id, plain string) error {
 // setPassword stores a password in the place of the one that was read, and
 // ends the user's sessions but the one to keep.
 func (tx *Tx) setPassword(stored credentials, next password, keep Session) error {
-	changed, err := tx.exec("UPDATE users SET salt = ?, password_hash = ?, updated_at = ? WHERE seq = ? AND id = ? AND password_hash = ?",
+	changed, err := tx.Exec("UPDATE users SET salt = ?, password_hash = ?, updated_at = ? WHERE seq = ? AND id = ? AND password_hash = ?",
 		next.salt, next.hash, tx.At(), stored.seq, stored.id, stored.hash)
 	if err != nil {
 		return err

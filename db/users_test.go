@@ -73,7 +73,7 @@ func (h *house) reopen() {
 }
 
 // by is the operator at the command line.
-func (h *house) by() db.By { return db.By{Actor: "system"} }
+func (h *house) by() db.Actor { return db.Actor{ID: "system"} }
 
 func (h *house) user(name string, role db.Role) db.User {
 	h.t.Helper()
@@ -91,7 +91,7 @@ func (h *house) member(org, name string, role db.Role) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	if _, err := h.AddMember(h.t.Context(), db.By{Org: o.Org, Actor: "system"}, name, role); err != nil {
+	if _, err := h.AddMember(h.t.Context(), db.Actor{Org: o.Org, ID: "system"}, name, role); err != nil {
 		h.t.Fatal(err)
 	}
 }
@@ -291,7 +291,7 @@ func TestLastAdmin(t *testing.T) {
 	ada, bob := h.user("ada", db.Admin), h.user("bob", db.Admin)
 	errs := make([]error, 2)
 	var both sync.WaitGroup
-	by := db.By{Org: h.org.Org, Actor: ada.ID}
+	by := db.Actor{Org: h.org.Org, ID: ada.ID}
 	both.Go(func() { _, errs[0] = h.SetUserRole(ctx, by, ada.ID, db.Viewer) })
 	both.Go(func() { errs[1] = h.RemoveUser(ctx, by, bob.ID) })
 	both.Wait()
@@ -303,7 +303,7 @@ func TestLastAdmin(t *testing.T) {
 	if errs[0] == nil {
 		last = bob
 	}
-	by.Actor = last.ID
+	by.ID = last.ID
 	_, err := h.SetUserRole(ctx, by, last.ID, db.Editor)
 	want(t, "the last one's role", err, db.Conflict, "role", "is the last admin")
 	want(t, "removing the last", h.RemoveUser(ctx, by, last.ID), db.Conflict, "role", "is the last admin")
@@ -324,7 +324,7 @@ func TestFirstUser(t *testing.T) {
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			_, errs[i] = stores[i%2].CreateFirstUser(context.Background(), db.By{}, fmt.Sprintf("user %d", i), rightPassword)
+			_, errs[i] = stores[i%2].CreateFirstUser(context.Background(), db.Actor{}, fmt.Sprintf("user %d", i), rightPassword)
 		})
 	}
 	all.Wait()

@@ -81,7 +81,7 @@ const SubscriptionLimit = 250
 // that has more keeps them.
 func (tx *Tx) roomForSubscription() error {
 	var count int
-	err := tx.row("SELECT count(*) FROM (SELECT 1 FROM webhook_subscriptions WHERE org_id = ? LIMIT ? + 0)", tx.Org, SubscriptionLimit).Scan(&count)
+	err := tx.Row("SELECT count(*) FROM (SELECT 1 FROM webhook_subscriptions WHERE org_id = ? LIMIT ? + 0)", tx.Org, SubscriptionLimit).Scan(&count)
 	if err == nil && count >= SubscriptionLimit {
 		return &Error{Code: Conflict, Message: fmt.Sprintf("The organisation has %d webhook subscriptions, which is the limit. Delete one that is not needed before adding another.", SubscriptionLimit)}
 	}
@@ -149,7 +149,7 @@ func (tx *Tx) DeleteSubscription(id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := tx.exec("DELETE FROM webhook_subscriptions WHERE seq = ?", known.seq); err != nil {
+	if _, err := tx.Exec("DELETE FROM webhook_subscriptions WHERE seq = ?", known.seq); err != nil {
 		return err
 	}
 	tx.receiverSets = nil
@@ -175,7 +175,7 @@ func (tx *Tx) RotateSecret(id string, overlap time.Duration) (secret string, for
 		return "", time.Time{}, err
 	}
 	formerUntil = tx.now.Add(overlap)
-	if _, err := tx.exec("UPDATE webhook_subscriptions SET former_secret = iif(?2 > ?4, secret, NULL), former_until = iif(?2 > ?4, ?2, NULL), secret = ?3, updated_at = ?4 WHERE seq = ?1",
+	if _, err := tx.Exec("UPDATE webhook_subscriptions SET former_secret = iif(?2 > ?4, secret, NULL), former_until = iif(?2 > ?4, ?2, NULL), secret = ?3, updated_at = ?4 WHERE seq = ?1",
 		known.seq, Timestamp(formerUntil), secret, tx.At()); err != nil {
 		return "", time.Time{}, err
 	}
@@ -246,7 +246,7 @@ type SubscriptionHealth struct {
 // SubscriptionsHealth calls each with every subscription of the organisation,
 // oldest first.
 func (d *DB) SubscriptionsHealth(ctx context.Context, org Org, each func(SubscriptionHealth) error) error {
-	return d.rows(ctx, func(row scanner) error {
+	return d.Each(ctx, func(row Scanner) error {
 		var h SubscriptionHealth
 		var types string
 		if err := row.Scan(&h.ID, &h.URL, &h.Description, &types, &h.Active, &h.CreatedVia, &h.CreatedAt, &h.UpdatedAt,

@@ -60,7 +60,7 @@ func TestWaitBound(t *testing.T) {
 }
 
 // hold keeps the write transaction of a handle open until release.
-func hold(t *testing.T, store *db.DB, by db.By) (release func()) {
+func hold(t *testing.T, store *db.DB, by db.Actor) (release func()) {
 	t.Helper()
 	inside, leave, done := make(chan bool), make(chan bool), make(chan error)
 	go func() {

@@ -83,7 +83,7 @@ func (s *Sandbox) fill(ctx context.Context, document *openapi.Document) error {
 	if err != nil {
 		return err
 	}
-	by := db.By{Org: org.Org, Actor: "system"}
+	by := db.Actor{Org: org.Org, ID: "system"}
 	if _, err := transfer.Import(ctx, s.DB, document, by, []transfer.Source{transfer.Bytes("fixtures.ndjson", fixtures)}, transfer.Options{OneEvent: true}); err != nil {
 		return err
 	}

@@ -275,7 +275,7 @@ func TestNothingStays(t *testing.T) {
 	}
 	for range 3 {
 		var made []byte
-		err := s.Write(t.Context(), db.By{Org: org.Org, Actor: "key:x", API: true}, func(tx *db.Tx) error {
+		err := s.Write(t.Context(), db.Actor{Org: org.Org, ID: "key:x", API: true}, func(tx *db.Tx) error {
 			made, err = tx.CreateVendor(db.Record{"vendor_key": "k", "vendor_name": "n", "category": "c", "initial_risk_band": "LOW"})
 			return err
 		})
@@ -305,7 +305,7 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	report, err := transfer.Import(t.Context(), store, document, db.By{Org: org.Org, Actor: "system"},
+	report, err := transfer.Import(t.Context(), store, document, db.Actor{Org: org.Org, ID: "system"},
 		[]transfer.Source{sandbox.Demo()}, transfer.Options{})
 	if err != nil {
 		t.Fatal(err)

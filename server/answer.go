@@ -20,7 +20,7 @@ const compressFrom = 1400
 
 // send answers with a success. Reads carry a strong ETag: a hash of the very
 // bytes, one for each encoding.
-func (x *exchange) send(answer api.Answer) {
+func (x *request) send(answer api.Answer) {
 	if x.read != nil {
 		answer = x.read.Answer
 	} else {

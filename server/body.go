@@ -18,7 +18,7 @@ import (
 
 // readBody reads the body of an operation that takes one: of the right media
 // type, and no longer than the document allows.
-func (x *exchange) readBody(op *route) ([]byte, error) {
+func (x *request) readBody(op *route) ([]byte, error) {
 	if op.Body == nil {
 		return nil, nil
 	}
@@ -35,7 +35,7 @@ func (x *exchange) readBody(op *route) ([]byte, error) {
 // checkMediaType refuses a body of another type than JSON. Where a body may be
 // left out, one of no bytes has no type: clients declare one by habit, as
 // `curl -d ""` does.
-func (x *exchange) checkMediaType(op *route) error {
+func (x *request) checkMediaType(op *route) error {
 	if op.BodyOptional && x.r.ContentLength == 0 {
 		return nil
 	}
@@ -50,7 +50,7 @@ func (x *exchange) checkMediaType(op *route) error {
 }
 
 // readAll reads the body, unless it is longer than limit.
-func (x *exchange) readAll(limit int64) ([]byte, error) {
+func (x *request) readAll(limit int64) ([]byte, error) {
 	if x.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
@@ -84,7 +84,7 @@ const (
 // bytes would reset the connection, and they would never learn why they were
 // refused. The body of one that sends slowly, to keep its place, is cut off, and
 // its connection gives way meanwhile where there is no room.
-func (x *exchange) leaveBody() {
+func (x *request) leaveBody() {
 	if x.r.ContentLength == 0 || x.r.ProtoMajor > 1 { // HTTP/2 ends a request without its connection
 		return
 	}
@@ -125,7 +125,7 @@ func isJSON(contentType string) bool {
 }
 
 // bindQuery checks the query against the document.
-func (x *exchange) bindQuery(op *route) (openapi.Values, error) {
+func (x *request) bindQuery(op *route) (openapi.Values, error) {
 	query, err := url.ParseQuery(x.r.URL.RawQuery)
 	if err != nil {
 		return nil, &api.Error{Code: api.InvalidParameter, Message: "the query is not well-formed; escape names and values"}
@@ -148,7 +148,7 @@ func cursorFault(err error, cursor string) error {
 }
 
 // bind checks query and body against the document.
-func (x *exchange) bind(op *route, body []byte) (api.Input, error) {
+func (x *request) bind(op *route, body []byte) (api.Input, error) {
 	in := api.Input{ID: strings.ToLower(x.r.PathValue("id"))}
 	var err error
 	if in.Query, err = x.bindQuery(op); err != nil {

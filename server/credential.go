@@ -14,7 +14,7 @@ import (
 // credential finds the key that a request presents and verifies it. The key is
 // read anew whenever anything was committed to the file, so that a revocation
 // or a change of plan by any process counts at once.
-func (x *exchange) credential() (*db.StoredKey, error) {
+func (x *request) credential() (*db.StoredKey, error) {
 	presented := bearer(x.r.Header.Values("Authorization"))
 	if presented == "" {
 		if presented = x.r.Header.Get("X-Api-Key"); presented != "" {
@@ -27,7 +27,7 @@ func (x *exchange) credential() (*db.StoredKey, error) {
 		return nil, &api.Error{Code: api.MissingCredential, Message: "send the API key as `Authorization: Bearer <API_KEY>`"}
 	}
 	// a file whose generation can't be told is read anew for every request
-	if generation, err := x.Store.Generation(x.r.Context()); err == nil {
+	if generation, err := x.Store.DataVersion(x.r.Context()); err == nil {
 		x.generation = generation
 	}
 	key, err := x.verifier.verify(x.r.Context(), presented, x.generation, x.address, x.chargeGuess)
@@ -42,7 +42,7 @@ func (x *exchange) credential() (*db.StoredKey, error) {
 
 // chargeGuess takes one of the address's requests before a key is hashed, so
 // that an address without any left can't have the service hash.
-func (x *exchange) chargeGuess() error {
+func (x *request) chargeGuess() error {
 	if limited := x.limitAddress(); limited != nil {
 		return limited
 	}
@@ -117,7 +117,7 @@ func (v *verifier) verify(ctx context.Context, presented string, generation int6
 			return nil, nil //nolint:nilnil // a false key is an answer, not an error
 		}
 		var err error
-		if known.id, err = v.prove(ctx, presentedKey{plain: presented, digest: digest, parsed: parsed, address: address, charge: charge}); err != nil || known.id == "" {
+		if known.id, err = v.authenticate(ctx, presentedKey{plain: presented, digest: digest, parsed: parsed, address: address, charge: charge}); err != nil || known.id == "" {
 			return nil, err
 		}
 	}

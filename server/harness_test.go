@@ -175,7 +175,7 @@ func organisation(t testing.TB, store *db.DB, name string) db.Organisation {
 	t.Helper()
 	org, err := store.Organisation(t.Context(), name)
 	if db.Is(err, db.NotFound) {
-		org, err = store.CreateOrganisation(t.Context(), db.By{Actor: "system"}, name, db.Enterprise)
+		org, err = store.CreateOrganisation(t.Context(), db.Actor{ID: "system"}, name, db.Enterprise)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -184,9 +184,9 @@ func organisation(t testing.TB, store *db.DB, name string) db.Organisation {
 }
 
 // by is the operator, at work on an organisation.
-func by(t testing.TB, store *db.DB, name string) db.By {
+func by(t testing.TB, store *db.DB, name string) db.Actor {
 	t.Helper()
-	return db.By{Org: organisation(t, store, name).Org, Actor: "system"}
+	return db.Actor{Org: organisation(t, store, name).Org, ID: "system"}
 }
 
 // terms sets the plan and the subscription of the default organisation.
@@ -276,7 +276,7 @@ func reads(t testing.TB) []*openapi.Operation {
 }
 
 // audited runs a change that tells the audit log no more than that it was.
-func audited(ctx context.Context, store *db.DB, by db.By, run func(*db.Tx) error) error {
+func audited(ctx context.Context, store *db.DB, by db.Actor, run func(*db.Tx) error) error {
 	return store.Write(ctx, by, func(tx *db.Tx) error {
 		if err := run(tx); err != nil {
 			return err

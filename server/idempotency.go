@@ -48,7 +48,7 @@ func (f *inFlight) leave(k flightKey) {
 
 // idempotent finds the answer that this request got before, if it did; if not,
 // it is being done until done is called. The caller then keeps the answer.
-func (x *exchange) idempotent(op *route, body []byte) (replay *api.Answer, done func(), err error) {
+func (x *request) idempotent(op *route, body []byte) (replay *api.Answer, done func(), err error) {
 	done = func() {}
 	key, err := x.idempotencyKey(op)
 	if err != nil || key == "" {
@@ -81,7 +81,7 @@ func (x *exchange) idempotent(op *route, body []byte) (replay *api.Answer, done 
 }
 
 // idempotencyKey reads and checks the header; "" where it may be absent and is.
-func (x *exchange) idempotencyKey(op *route) (string, error) {
+func (x *request) idempotencyKey(op *route) (string, error) {
 	values := x.r.Header.Values("Idempotency-Key")
 	if op.Idempotency == openapi.NoIdempotency || len(values) == 0 && op.Idempotency == openapi.OptionalIdempotency {
 		return "", nil

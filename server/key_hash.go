@@ -30,10 +30,10 @@ type presentedKey struct {
 	charge func() error
 }
 
-// prove hashes a key that is seen for the first time and returns its id, "" if
+// authenticate hashes a key that is seen for the first time and returns its id, "" if
 // the key is false. A caller whose flight was given up for the sake of its
 // first caller's address tries again with a flight of its own.
-func (v *verifier) prove(ctx context.Context, key presentedKey) (string, error) {
+func (v *verifier) authenticate(ctx context.Context, key presentedKey) (string, error) {
 	found, err := v.store.KeysByPrefix(ctx, key.parsed.Prefix)
 	if err != nil {
 		return "", err

@@ -59,7 +59,7 @@ func newMCP(config Config, functions map[string]api.Operation) (*mcp, error) {
 // come in the order that MCP clients count on: origin, credential, limit, media
 // type, version, size, message. A 400 has the form of JSON-RPC, any other
 // refusal of the request the API's error envelope (contract, MCP tools).
-func (x *exchange) callMcp(op *route) (api.Answer, error) {
+func (x *request) callMcp(op *route) (api.Answer, error) {
 	if !x.mcp.origins.admit(x.r.Header.Values("Origin")) {
 		if limited := x.limitAddress(); limited != nil {
 			return api.Answer{}, limited
@@ -88,8 +88,8 @@ func (x *exchange) callMcp(op *route) (api.Answer, error) {
 // readFrame reads the message. The header MCP-Protocol-Version does not count
 // on initialize, which is what agrees on a version, and that takes reading the
 // message. Still a wrong version is told before a wrong size or form.
-func (x *exchange) readFrame(op *route) (frame, error) {
-	var f frame
+func (x *request) readFrame(op *route) (message, error) {
+	var f message
 	body, err := x.readAll(op.MaxBody)
 	if err == nil {
 		f, err = decodeFrame(body)

@@ -57,7 +57,7 @@ func checkFrameRefusal(t *testing.T, body []byte, refusal *rpcError) {
 	}
 }
 
-func checkFrame(t *testing.T, body []byte, got frame) {
+func checkFrame(t *testing.T, body []byte, got message) {
 	t.Helper()
 	var want struct {
 		Version string          `json:"jsonrpc"`

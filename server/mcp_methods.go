@@ -9,7 +9,7 @@ import (
 )
 
 // method answers a request.
-type method func(*exchange, frame) (api.Answer, *rpcError)
+type method func(*request, message) (api.Answer, *rpcError)
 
 // methods are the requests that MCP makes of this server. A method that is not
 // among them is unknown, or a notification.
@@ -17,16 +17,16 @@ var methods map[string]method
 
 func init() {
 	methods = map[string]method{
-		"initialize": (*exchange).initialize,
-		"ping":       (*exchange).ping,
-		"tools/list": (*exchange).listTools,
-		"tools/call": (*exchange).callTool,
+		"initialize": (*request).initialize,
+		"ping":       (*request).ping,
+		"tools/list": (*request).listTools,
+		"tools/call": (*request).callTool,
 	}
 }
 
 // answerFrame answers a message. A response or a notification needs nothing
 // done: there is no session to change.
-func (x *exchange) answerFrame(f frame) api.Answer {
+func (x *request) answerFrame(f message) api.Answer {
 	if f.id == nil {
 		return api.Answer{Status: http.StatusAccepted}
 	}
@@ -77,7 +77,7 @@ func greeting(protocolVersion, version string) ([]byte, error) {
 
 // initialize agrees on a version: the one asked for or, where that is not
 // spoken, the newest that is (contract, MCP tools).
-func (x *exchange) initialize(f frame) (api.Answer, *rpcError) {
+func (x *request) initialize(f message) (api.Answer, *rpcError) {
 	asked, ok := unquoted(f.param("protocolVersion"))
 	if !ok {
 		return api.Answer{}, badParam("protocolVersion", "params.protocolVersion is required, a string such as "+protocolVersions[0])
@@ -89,13 +89,13 @@ func (x *exchange) initialize(f frame) (api.Answer, *rpcError) {
 	return resultAnswer(f.id, result), nil
 }
 
-func (x *exchange) ping(f frame) (api.Answer, *rpcError) {
+func (x *request) ping(f message) (api.Answer, *rpcError) {
 	return resultAnswer(f.id, []byte("{}")), nil
 }
 
 // listTools shows every key every tool, on one page, so that any cursor is one
 // that was not given out.
-func (x *exchange) listTools(f frame) (api.Answer, *rpcError) {
+func (x *request) listTools(f message) (api.Answer, *rpcError) {
 	if f.param("cursor") != nil {
 		return api.Answer{}, badParam("cursor", "params.cursor was not issued by this list, which has one page; leave it out")
 	}
@@ -126,7 +126,7 @@ func listOfTools(tools []*openapi.Tool) ([]byte, error) {
 }
 
 // param is a member of params as it was sent; nil if absent.
-func (f frame) param(name string) []byte {
+func (f message) param(name string) []byte {
 	var found []byte
 	if f.params != nil {
 		// It has been read as part of the message, so that it can't fail.

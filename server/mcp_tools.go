@@ -20,7 +20,7 @@ type tool struct {
 // callTool runs an operation as HTTP does, with the same check of scope, plan
 // and input. A call that can't be understood is an error of JSON-RPC; what the
 // caller may not see, or can't be read, is a result for the model to read.
-func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
+func (x *request) callTool(f message) (api.Answer, *rpcError) {
 	name, ok := unquoted(f.param("name"))
 	if !ok {
 		return api.Answer{}, badParam("name", "params.name is required, the name of a tool as tools/list shows it")
@@ -33,8 +33,8 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 		return failedAnswer(f.id, x.toolError(err)), nil
 	}
 	arguments := f.param("arguments")
-	q := question{org: x.caller.Organisation.Org, test: x.caller.Test, op: t.op, tool: true, query: string(arguments)}
-	if known := x.kept.find(x.generation, q); known != nil {
+	q := cacheKey{org: x.caller.Organisation.Org, test: x.caller.Test, op: t.op, tool: true, query: string(arguments)}
+	if known := x.kept.Get(x.generation, q); known != nil {
 		if err := x.reserve(int64(len(known.Body))); err != nil {
 			return failedAnswer(f.id, x.toolError(err)), nil
 		}
@@ -63,7 +63,7 @@ func (x *exchange) callTool(f frame) (api.Answer, *rpcError) {
 		return failedAnswer(f.id, x.toolError(err)), nil
 	}
 	result := structuredResult(answer.Body)
-	x.kept.keep(x.generation, q, &keptAnswer{Answer: api.Answer{Body: result}})
+	x.kept.Put(x.generation, q, &cachedResponse{Answer: api.Answer{Body: result}})
 	return resultAnswer(f.id, result), nil
 }
 
@@ -103,7 +103,7 @@ func (t tool) takes() string {
 
 // toolError is the text of a tool's error: its code, what is wrong, and whether
 // another try can help.
-func (x *exchange) toolError(err error) string {
+func (x *request) toolError(err error) string {
 	refusal := api.Refusal(err)
 	text := string(refusal.Code) + ": " + refusal.Message + ". "
 	switch refusal.Code {

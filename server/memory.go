@@ -35,7 +35,7 @@ var errNoBodyMemory = &api.Error{
 
 // reserveBody waits until the process has room for a body of so many bytes. The
 // room is held until the response has its own.
-func (x *exchange) reserveBody(size int64) error {
+func (x *request) reserveBody(size int64) error {
 	if size <= smallBody {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (x *exchange) reserveBody(size int64) error {
 
 // decoding waits until the process has room to decode a body. The caller calls
 // done when that has ended. Nothing that is reserved for it waits for others.
-func (x *exchange) decoding(body []byte) (done func(), err error) {
+func (x *request) decoding(body []byte) (done func(), err error) {
 	if len(body) <= smallBody {
 		return func() {}, nil
 	}
@@ -63,7 +63,7 @@ func noBodyMemory(err error) error {
 
 // responder is the name that a response is reserved for: the key, or else the
 // client's address.
-func (x *exchange) responder() string {
+func (x *request) responder() string {
 	if x.counted != "" {
 		return "key:" + x.counted
 	}
@@ -71,7 +71,7 @@ func (x *exchange) responder() string {
 }
 
 // reserve waits until the process has room for a response of so many bytes.
-func (x *exchange) reserve(bytes int64) error {
+func (x *request) reserve(bytes int64) error {
 	x.memory.Release() // what the body of the request held
 	var err error
 	x.memory, err = x.Responses.Reserve(x.r.Context(), x.responder(), bytes)
@@ -80,7 +80,7 @@ func (x *exchange) reserve(bytes int64) error {
 
 // large exchanges what is reserved for a small response for the room that a
 // large one takes. Nothing is held while it waits.
-func (x *exchange) large(ctx context.Context) error {
+func (x *request) large(ctx context.Context) error {
 	return noMemory(x.memory.Exchange(ctx, limit.LargeResponse))
 }
 
@@ -93,7 +93,7 @@ func noMemory(err error) error {
 
 // end gives back what the request held. Its response has been handed to the
 // system by then, all but the last 4 KB at most.
-func (x *exchange) end() {
+func (x *request) end() {
 	x.memory.Release()
 	if x.counted != "" {
 		x.inProgress.End(x.counted)

@@ -117,7 +117,7 @@ func prepareModel(path string) ([]byte, []holder, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := store.CreateOrganisation(ctx, db.By{Actor: "system"}, "acme", db.Enterprise); err != nil {
+	if _, err := store.CreateOrganisation(ctx, db.Actor{ID: "system"}, "acme", db.Enterprise); err != nil {
 		return nil, nil, err
 	}
 	all := slices.Concat(readScopes, otherScopes)
@@ -147,7 +147,7 @@ func prepareModel(path string) ([]byte, []holder, error) {
 		if !k.expires.IsZero() {
 			draft.ExpiresAt = &k.expires
 		}
-		made, plain, err := store.MintKey(ctx, db.By{Org: org.Org, Actor: "system"}, draft)
+		made, plain, err := store.MintKey(ctx, db.Actor{Org: org.Org, ID: "system"}, draft)
 		if err != nil {
 			return nil, nil, err
 		}

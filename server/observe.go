@@ -47,7 +47,7 @@ func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
 // bare is the writer of net/http itself, which learns by its own methods that a
 // body was too large.
-func (x *exchange) bare() http.ResponseWriter {
+func (x *request) bare() http.ResponseWriter {
 	if x.seen != nil {
 		return x.seen.ResponseWriter
 	}
@@ -57,11 +57,11 @@ func (x *exchange) bare() http.ResponseWriter {
 // observe answers a request and tells of it.
 func (s *Server) observe(w http.ResponseWriter, r *http.Request) {
 	o := &observed{ResponseWriter: w, started: time.Now()}
-	defer s.tell(o, r) // also of one that is cut off
+	defer s.logRequest(o, r) // also of one that is cut off
 	s.handler.ServeHTTP(o, r)
 }
 
-func (s *Server) tell(o *observed, r *http.Request) {
+func (s *Server) logRequest(o *observed, r *http.Request) {
 	took := time.Since(o.started)
 	s.Metrics.Operation(countedAs(o, r)).Done(o.status, took)
 	if !s.AccessLog {

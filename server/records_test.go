@@ -52,7 +52,7 @@ func load(t testing.TB, store *db.DB, org string, records []db.Record) {
 	}
 }
 
-func put(ctx context.Context, store *db.DB, by db.By, records []db.Record) error {
+func put(ctx context.Context, store *db.DB, by db.Actor, records []db.Record) error {
 	return audited(ctx, store, by, func(tx *db.Tx) error {
 		for _, record := range records {
 			if _, err := tx.Put(record["object"].(string), record); err != nil {

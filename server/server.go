@@ -93,7 +93,7 @@ type Server struct {
 	mcp             *mcp
 	sandbox         lazy
 	ready           readiness
-	kept            *kept
+	kept            *responseCache
 	inProgress      *limit.InProgress // requests, by key
 }
 
@@ -144,7 +144,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.handler = s.routes(functions, map[string]*keptAnswer{
+	s.handler = s.routes(functions, map[string]*cachedResponse{
 		"getIndex":    newKeptAnswer(index),
 		"getDocument": newKeptAnswer(jsonAnswer(http.StatusOK, s.Document.Published(openapi.Service{BaseURL: s.BaseURL, Contact: s.Contact}))),
 	})
@@ -191,21 +191,21 @@ type route struct {
 	*openapi.Operation
 	run api.Operation
 	// always is the answer of a read that never has another; nil if it may.
-	always *keptAnswer
+	always *cachedResponse
 	// own answers a request of an operation that has an order of checks of its
 	// own; nil where the usual one holds.
-	own func(*exchange, *route) (api.Answer, error)
+	own func(*request, *route) (api.Answer, error)
 }
 
 // routes mounts each path of the document, and the pages beside the API.
-func (s *Server) routes(functions map[string]api.Operation, fixed map[string]*keptAnswer) http.Handler {
+func (s *Server) routes(functions map[string]api.Operation, fixed map[string]*cachedResponse) http.Handler {
 	router := chi.NewRouter()
 	router.Use(s.recoverPanics)
 	paths := map[string][]route{}
 	for _, op := range s.Document.Operations {
 		r := route{Operation: op, run: functions[op.ID], always: fixed[op.ID]}
 		if op.ID == "callMcp" {
-			r.own = (*exchange).callMcp
+			r.own = (*request).callMcp
 		}
 		paths[op.Path] = append(paths[op.Path], r)
 	}

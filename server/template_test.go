@@ -59,7 +59,7 @@ func prepare(records []db.Record, keys []db.KeyDraft) (made template, err error)
 	if err != nil {
 		return made, err
 	}
-	by := db.By{Org: org.Org, Actor: "system"}
+	by := db.Actor{Org: org.Org, ID: "system"}
 	made.keys = map[string][]string{}
 	for _, draft := range keys {
 		_, key, err := store.MintKey(ctx, by, draft)

@@ -144,7 +144,7 @@ func TestTimingOfSignIn(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for _, name := range []string{"ada", "grace"} {
-		if _, err := s.store.CreateUser(t.Context(), db.By{Actor: "system"}, name, db.Editor, "a password of the test"); err != nil {
+		if _, err := s.store.CreateUser(t.Context(), db.Actor{ID: "system"}, name, db.Editor, "a password of the test"); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -42,7 +42,7 @@ func (s *Server) RefuseUnread(status int, detail string, client net.Addr) *http.
 		o := &observed{ResponseWriter: w, started: time.Now()}
 		defer func() {
 			o.status = response.StatusCode
-			s.tell(o, r)
+			s.logRequest(o, r)
 		}()
 		w = o
 	}

@@ -141,7 +141,7 @@ func (w *walk) add(t *testing.T, records []db.Record, stop chan struct{}) {
 			return
 		default:
 		}
-		err := audited(context.WithoutCancel(t.Context()), w.writer, db.By{Org: org.Org, Actor: "system"}, func(tx *db.Tx) error {
+		err := audited(context.WithoutCancel(t.Context()), w.writer, db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
 			_, err := tx.Put(w.object, record)
 			return err
 		})

@@ -80,7 +80,7 @@ func (v *visit) audit() error {
 
 // lacksAudit is what stands where the plan has no audit log; nil if it has.
 func (v *visit) lacksAudit() *Empty {
-	if slices.Contains(v.caller.Terms.Features, "audit") {
+	if slices.Contains(v.caller.Entitlements.Features, "audit") {
 		return nil
 	}
 	return &Empty{

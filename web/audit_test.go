@@ -23,7 +23,7 @@ func logged(t *testing.T) (s *scene, risk string, key db.Key) {
 	risk, key = s.find("risk", "claims")["id"].(string), s.mint(db.KeyDraft{Name: "Reporting", Kind: db.LiveKey, Scopes: []string{"read:all"}})
 	tell := func(actor, action string, category db.Category, object, id string, metadata db.Metadata) {
 		t.Helper()
-		err := s.store.Write(t.Context(), db.By{Org: s.by().Org, Actor: actor}, func(tx *db.Tx) error {
+		err := s.store.Write(t.Context(), db.Actor{Org: s.by().Org, ID: actor}, func(tx *db.Tx) error {
 			return tx.Audit(db.AuditEvent{Action: action, Category: category, Severity: db.SeverityWrite, ResourceType: object, ResourceID: id, Metadata: metadata})
 		})
 		if err != nil {
@@ -203,7 +203,7 @@ func TestVerifyShortened(t *testing.T) {
 func TestVerifyElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	if _, err := s.store.CreateOrganisation(t.Context(), db.By{Actor: s.user("admin").ID}, "it's ours", db.Enterprise); err != nil {
+	if _, err := s.store.CreateOrganisation(t.Context(), db.Actor{ID: s.user("admin").ID}, "it's ours", db.Enterprise); err != nil {
 		t.Fatal(err)
 	}
 	g := s.as(db.Admin)

@@ -82,7 +82,7 @@ func receivers(all []subscription) (n int) {
 }
 
 // lettersChange replays or discards dead letters.
-type lettersChange func(ctx context.Context, by db.By, ids ...string) (int, error)
+type lettersChange func(ctx context.Context, by db.Actor, ids ...string) (int, error)
 
 // replayLetters puts the chosen dead letters back.
 func (v *visit) replayLetters() error {

@@ -49,7 +49,7 @@ func (v *visit) curl(made mintedKey) (line string, ping bool) {
 	for _, op := range v.Document.Operations {
 		held := slices.Contains(made.Scopes, op.Scope) ||
 			slices.Contains(made.Scopes, readAll) && strings.HasPrefix(op.Scope, "read:") && op.Scope != readAudit
-		if op.Method != "GET" || !held || op.Feature != "" && !slices.Contains(v.caller.Terms.Features, op.Feature) {
+		if op.Method != "GET" || !held || op.Feature != "" && !slices.Contains(v.caller.Entitlements.Features, op.Feature) {
 			continue
 		}
 		return start + quoted(v.BaseURL+apiPath+op.Path), false

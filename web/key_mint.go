@@ -42,7 +42,7 @@ func newMintData(form *Form) mintData {
 func (d mintData) Name() *Field { return d.Form.field("name") }
 
 func (v *visit) mintForm() *Form {
-	terms := v.caller.Terms
+	terms := v.caller.Entitlements
 	form := &Form{Action: "/keys/new", Submit: "Mint the key", Cancel: "/keys", Fields: []*Field{{
 		Name: "name", Label: "Name", Hint: "What the key is for: a program, a team, a machine.", Required: true, MaxLength: db.KeyNameLimit, Autofocus: true,
 	}}}
@@ -115,7 +115,7 @@ func (v *visit) grants(scope string) string {
 			summary = strings.ToLower(summary[:1]) + summary[1:]
 		}
 		does = append(does, summary)
-		if op.Feature != "" && !slices.Contains(v.caller.Terms.Features, op.Feature) {
+		if op.Feature != "" && !slices.Contains(v.caller.Entitlements.Features, op.Feature) {
 			missing = " (not in the plan " + string(v.session.Organisation.Plan) + ")"
 		}
 	}

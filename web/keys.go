@@ -51,7 +51,7 @@ func (v *visit) keys() error {
 		return err
 	}
 	data := keysData{
-		Organisation: v.session.Organisation, API: v.caller.Terms.API,
+		Organisation: v.session.Organisation, API: v.caller.Entitlements.API,
 		Empty: Empty{
 			"No key works yet", "A key lets a program call the API. Give it the scopes that the program needs and no more.",
 			nil,
@@ -145,7 +145,7 @@ func (v *visit) keyData() (*keyData, error) {
 }
 
 func (v *visit) keyFacts(key shownKey) []Fact {
-	terms := v.caller.Terms
+	terms := v.caller.Entitlements
 	facts := []Fact{
 		{Label: "State", Kind: Badge, Value: key.State},
 		{Label: "Kind", Kind: Badge, Value: key.Kind},

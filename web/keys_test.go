@@ -80,7 +80,7 @@ func TestKeyLife(t *testing.T) {
 func TestKeyOnceForOneUser(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	if _, err := s.store.CreateUser(t.Context(), db.By{Actor: "system"}, "other", db.Admin, password); err != nil {
+	if _, err := s.store.CreateUser(t.Context(), db.Actor{ID: "system"}, "other", db.Admin, password); err != nil {
 		t.Fatal(err)
 	}
 	other := s.guest()

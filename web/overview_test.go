@@ -160,7 +160,7 @@ func TestHappenings(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	risk := s.find("risk", "claims")["id"].(string)
-	err := s.store.Write(t.Context(), db.By{Org: s.by().Org, Actor: s.user("editor").ID}, func(tx *db.Tx) error {
+	err := s.store.Write(t.Context(), db.Actor{Org: s.by().Org, ID: s.user("editor").ID}, func(tx *db.Tx) error {
 		if err := tx.Audit(db.AuditEvent{
 			Action: "risk.updated", Category: db.DataChange, Severity: db.SeverityWrite, ResourceType: "risk", ResourceID: risk,
 			Metadata: db.Metadata{"changes": db.Changes{"severity": {From: "HIGH", To: "LOW"}, "owner_name": {From: "Ada", To: nil}}},

@@ -181,11 +181,11 @@ const hostile = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}ja
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	by := db.By{Actor: "system"}
+	by := db.Actor{ID: "system"}
 	if _, err := s.store.CreateUser(t.Context(), by, hostile, db.Admin, password); err != nil {
 		t.Fatal(err)
 	}
-	by.Actor = s.user(hostile).ID
+	by.ID = s.user(hostile).ID
 	if _, err := s.store.CreateOrganisation(t.Context(), by, hostile, db.Enterprise); err != nil {
 		t.Fatal(err)
 	}

@@ -94,9 +94,9 @@ func (s *scene) org() db.Organisation {
 }
 
 // by is who changes it beside the dashboard.
-func (s *scene) by() db.By {
+func (s *scene) by() db.Actor {
 	s.t.Helper()
-	return db.By{Org: s.org().Org, Actor: "system"}
+	return db.Actor{Org: s.org().Org, ID: "system"}
 }
 
 // raise raises n events of a type in the default organisation.
@@ -104,7 +104,7 @@ func (s *scene) raise(kind string, n int) {
 	s.t.Helper()
 	err := s.store.Write(s.t.Context(), s.by(), func(tx *db.Tx) error {
 		for i := range n {
-			if err := tx.Raise(kind, map[string]any{"number": i, "text": hostile}); err != nil {
+			if err := tx.Enqueue(kind, map[string]any{"number": i, "text": hostile}); err != nil {
 				return err
 			}
 		}

@@ -64,7 +64,7 @@ func (v *visit) records(n *noun) error {
 
 // lacks is what stands where the plan has no such family; nil if it has.
 func (v *visit) lacks(family api.Family) *Empty {
-	if family.Feature == "" || slices.Contains(v.caller.Terms.Features, family.Feature) {
+	if family.Feature == "" || slices.Contains(v.caller.Entitlements.Features, family.Feature) {
 		return nil
 	}
 	return &Empty{

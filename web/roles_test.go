@@ -101,7 +101,7 @@ func TestRoles_EveryPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.SetUserRole(t.Context(), db.By{Org: org.Org, Actor: "system"}, s.user("admin").ID, db.Viewer); err != nil {
+	if _, err := s.store.SetUserRole(t.Context(), db.Actor{Org: org.Org, ID: "system"}, s.user("admin").ID, db.Viewer); err != nil {
 		t.Fatal(err)
 	}
 	g := s.as(db.Admin)
@@ -109,7 +109,7 @@ func TestRoles_EveryPage(t *testing.T) {
 	s.everyPage("a viewer here, an admin elsewhere", g, func(name string) bool { return mayOpen("viewer", name) })
 
 	// the membership of the subsidiary ends, then the other one
-	if err := s.store.RemoveUser(t.Context(), db.By{Org: org.Org, Actor: "system"}, s.user("admin").ID); err != nil {
+	if err := s.store.RemoveUser(t.Context(), db.Actor{Org: org.Org, ID: "system"}, s.user("admin").ID); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/risks"), 403, "You are no longer a member of this organisation", `value="default"`)
@@ -184,7 +184,7 @@ func TestUsers_OtherOrganisation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.CreateUser(t.Context(), db.By{Org: org.Org, Actor: "system"}, "Grace", db.Admin, password); err != nil {
+	if _, err := s.store.CreateUser(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "Grace", db.Admin, password); err != nil {
 		t.Fatal(err)
 	}
 	boss := s.guest() // an admin of default alone

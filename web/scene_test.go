@@ -170,7 +170,7 @@ func prepare(users, records bool) (made prepared, err error) {
 
 func addUsers(ctx context.Context, store *db.DB) (map[db.Role]string, error) {
 	tokens := map[db.Role]string{}
-	by := db.By{Actor: "system"}
+	by := db.Actor{ID: "system"}
 	subsidiary, err := store.CreateOrganisation(ctx, by, "subsidiary", db.Business)
 	if err != nil {
 		return nil, err
@@ -184,7 +184,7 @@ func addUsers(ctx context.Context, store *db.DB) (map[db.Role]string, error) {
 			return nil, err
 		}
 		tokens[role] = token
-		if _, err := store.AddMember(ctx, db.By{Org: subsidiary.Org, Actor: "system"}, string(role), role); err != nil {
+		if _, err := store.AddMember(ctx, db.Actor{Org: subsidiary.Org, ID: "system"}, string(role), role); err != nil {
 			return nil, err
 		}
 	}
@@ -200,7 +200,7 @@ func addRecords(ctx context.Context, store *db.DB) error {
 	if err != nil {
 		return err
 	}
-	_, err = transfer.Import(ctx, store, doc, db.By{Org: org.Org, Actor: "system"}, []transfer.Source{sandbox.Demo()}, transfer.Options{})
+	_, err = transfer.Import(ctx, store, doc, db.Actor{Org: org.Org, ID: "system"}, []transfer.Source{sandbox.Demo()}, transfer.Options{})
 	return err
 }
 

@@ -58,7 +58,7 @@ func (g *guest) search(ctx context.Context, path string) (int, string, error) {
 
 // probes are what must be answered whatever is searched for.
 func probes(s *scene) map[string]func() (int, string, error) {
-	_, key, err := s.store.MintKey(s.t.Context(), db.By{Org: 1, Actor: "system"}, db.KeyDraft{
+	_, key, err := s.store.MintKey(s.t.Context(), db.Actor{Org: 1, ID: "system"}, db.KeyDraft{
 		Name: "probe", Scopes: []string{"read:risks", "write:risks"}, Kind: db.LiveKey,
 	})
 	if err != nil {
@@ -233,7 +233,7 @@ func TestSearchAttack(t *testing.T) {
 func fillRisks(s *scene, size int) {
 	words := strings.Fields("model bias training vendor drift scoring customer explanation approval regulator logging oversight chatbot privacy contract")
 	for done := 0; done < size; done += 5000 {
-		err := s.store.Write(s.t.Context(), db.By{Org: 1, Actor: "system"}, func(tx *db.Tx) error {
+		err := s.store.Write(s.t.Context(), db.Actor{Org: 1, ID: "system"}, func(tx *db.Tx) error {
 			for i := done; i < min(done+5000, size); i++ {
 				var text []string
 				for j := range 30 {

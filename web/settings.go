@@ -64,7 +64,7 @@ func (v *visit) settingsData() (*settingsData, error) {
 // closed says why the organisation's keys are refused; "" if they are not.
 func closed(org db.Organisation) string {
 	switch {
-	case !org.Plan.Terms().API:
+	case !org.Plan.Entitlements().API:
 		return "The plan " + string(org.Plan) + " does not include the API: every key of " + org.Name + " is refused."
 	case org.Subscription != db.Active:
 		return "The subscription is not active: every key of " + org.Name + " is refused until it is."
@@ -89,7 +89,7 @@ func planTable(current db.Plan) Table {
 		return ""
 	}
 	for _, plan := range db.Plans() {
-		terms, name := plan.Terms(), words(plan)
+		terms, name := plan.Entitlements(), words(plan)
 		if plan == current {
 			name += " (yours)"
 		}

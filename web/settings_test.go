@@ -68,7 +68,7 @@ func TestStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.NoteBackup(t.Context(), db.By{Actor: "system"}, made); err != nil {
+	if err := s.store.NoteBackup(t.Context(), db.Actor{ID: "system"}, made); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/status"), 200, "<code>copy.db</code>", "!No backup is recorded", "!"+filepath.Dir(backup))

@@ -74,7 +74,7 @@ func (v *visit) createFirstUser() error {
 	}
 	err := v.repeated("password")
 	if err == nil {
-		_, err = v.Store.CreateFirstUser(v.r.Context(), db.By{Address: v.ClientAddress(v.r), RequestID: v.requestID}, v.value("name"), v.secret("password"))
+		_, err = v.Store.CreateFirstUser(v.r.Context(), db.Actor{Address: v.ClientAddress(v.r), RequestID: v.requestID}, v.value("name"), v.secret("password"))
 	}
 	if db.Is(err, db.Conflict) { // somebody was faster
 		return v.showSetup(token)

@@ -85,7 +85,7 @@ func TestFirstLinkEnds(t *testing.T) {
 
 	// somebody else was faster, with the command line
 	s = newScene(t, setting{data: nobodyYet})
-	if _, err := s.store.CreateUser(t.Context(), db.By{Actor: "system"}, "ada", db.Viewer, password); err != nil {
+	if _, err := s.store.CreateUser(t.Context(), db.Actor{ID: "system"}, "ada", db.Viewer, password); err != nil {
 		t.Fatal(err)
 	}
 	_, token, _ = strings.Cut(s.link, "token=")
@@ -227,7 +227,7 @@ func TestSessionEnds(t *testing.T) {
 	other.wants(other.get("/"), 303)
 	g = s.as(db.Viewer)
 	g.wants(g.get("/"), 200)
-	if err := s.store.RemoveAccount(t.Context(), db.By{Actor: "system"}, s.user("viewer").ID); err != nil {
+	if err := s.store.RemoveAccount(t.Context(), db.Actor{ID: "system"}, s.user("viewer").ID); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/"), 303)
@@ -238,7 +238,7 @@ func TestRoleChanges(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.as(db.Viewer)
-	if _, err := s.store.SetUserRole(t.Context(), db.By{Actor: "system"}, s.user("viewer").ID, db.Editor); err != nil {
+	if _, err := s.store.SetUserRole(t.Context(), db.Actor{ID: "system"}, s.user("viewer").ID, db.Editor); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/account"), 200, "<dd>Editor</dd>")

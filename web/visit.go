@@ -122,7 +122,7 @@ func (v *visit) recognise() error {
 	v.session = session.From(v.ClientAddress(v.r), v.requestID)
 	v.caller = &api.Caller{
 		Store: v.Store, Organisation: session.Organisation, Holder: session.Organisation.Org,
-		Terms: session.Organisation.Plan.Terms(), Actor: session.User.ID, Dashboard: true,
+		Entitlements: session.Organisation.Plan.Entitlements(), ActorID: session.User.ID, Dashboard: true,
 		RequestID: v.requestID, Address: v.ClientAddress(v.r), Receivers: v.Receivers, Document: v.Document,
 	}
 	return nil
@@ -136,7 +136,7 @@ func (v *visit) signedIn() bool { return v.session.User.ID != "" }
 func (v *visit) may(p db.Permission) bool { return v.signedIn() && v.session.User.Role.May(p) }
 
 // by is the user as the audit log knows it.
-func (v *visit) by() db.By { return v.session.By() }
+func (v *visit) by() db.Actor { return v.session.Actor() }
 
 // admit is the one place where origin and role are checked. A request that is
 // not admitted has been answered, or has an error that answers it.

@@ -79,8 +79,8 @@ type Caller struct {
 	Store        *db.DB          // the live file, or the sandbox's
 	Organisation db.Organisation // in that store
 	Holder       db.Org          // the organisation that the key belongs to, in the live file
-	Terms        db.Terms        // of the plan that the caller pays for
-	Actor        string          // for the audit log: key:<id>
+	Entitlements db.Entitlements // of the plan that the caller pays for
+	ActorID      string          // for the audit log: key:<id>
 	Scopes       []string
 	Uses         *ScopeUses // notes which of Scopes were needed; nil notes none
 	Test         bool       // a test key, on the sandbox
@@ -95,9 +95,9 @@ type Caller struct {
 	Idempotency *db.IdempotencyKey
 }
 
-// by is the caller as the audit log knows it.
-func (c *Caller) by() db.By {
-	return db.By{Org: c.Organisation.Org, Actor: c.Actor, API: !c.Dashboard, RequestID: c.RequestID, Address: c.Address}
+// actor is the caller as the audit log knows it.
+func (c *Caller) actor() db.Actor {
+	return db.Actor{Org: c.Organisation.Org, ID: c.ActorID, API: !c.Dashboard, RequestID: c.RequestID, Address: c.Address}
 }
 
 // readAll grants the read scopes of the resource families; never read:audit,
@@ -126,7 +126,7 @@ func (c *Caller) Permit(op *openapi.Operation) error {
 
 // permitFeature refuses what the caller's plan lacks; "" is in every plan.
 func (c *Caller) permitFeature(feature string) error {
-	if feature == "" || slices.Contains(c.Terms.Features, feature) {
+	if feature == "" || slices.Contains(c.Entitlements.Features, feature) {
 		return nil
 	}
 	return &Error{Code: TierRequired, Message: fmt.Sprintf("the organisation's plan (%s) does not include this operation (%s)",

@@ -29,7 +29,7 @@ func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Answer, error) {
 		return Answer{}, err
 	}
 	format := in.Query.String("format")
-	err = c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{
 			Action: "api.read.audit", Category: db.DataAccess, Severity: db.SeverityRead,
 			Metadata: db.Metadata{"events": len(page.Events), "format": format},

@@ -45,12 +45,12 @@ func SearchAudit(ctx context.Context, c *Caller, s AuditSearch) (AuditSearchPage
 	if err != nil {
 		return page, err
 	}
-	q.User = c.Actor
+	q.User = c.ActorID
 	found, err := c.Store.SearchAudit(ctx, c.Organisation, q)
 	if err != nil {
 		return page, err
 	}
-	err = c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{
 			Action: "audit.searched", Category: db.DataAccess, Severity: db.SeverityRead,
 			Metadata: db.Metadata{"events": len(found.Events)},

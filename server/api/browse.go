@@ -86,7 +86,7 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 		action = "export.failed"
 	}
 	// the reader may have gone, with most of it
-	return errors.Join(err, c.Store.Write(context.WithoutCancel(ctx), c.by(), func(tx *db.Tx) error {
+	return errors.Join(err, c.Store.Write(context.WithoutCancel(ctx), c.actor(), func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{
 			Action: action, Category: db.Export, Severity: db.SeverityRead,
 			Metadata: db.Metadata{"types": map[string]int{object: count}, "filters": v.Filters, "search": v.Search},
@@ -97,7 +97,7 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 // browseQuery checks a view.
 func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
 	q := db.BrowseQuery{
-		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, User: c.Actor, Filters: map[string][]string{}, Size: db.PageSize{Most: viewBytes},
+		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, User: c.ActorID, Filters: map[string][]string{}, Size: db.PageSize{Most: viewBytes},
 	}
 	p := plainFamily(object)
 	if p == nil || p.columns == nil {

@@ -76,7 +76,7 @@ func Refusal(err error) *Error {
 	if errors.As(err, &known) {
 		return known
 	}
-	var fault *openapi.Fault
+	var fault *openapi.ValidationError
 	if errors.As(err, &fault) {
 		return &Error{Code: InvalidParameter, Param: fault.Param, Message: fault.Message}
 	}

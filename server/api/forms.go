@@ -66,7 +66,7 @@ func FormBody(fields []openapi.Field, values map[string][]string, current Record
 		}
 		text := strings.ReplaceAll(given[len(given)-1], "\r\n", "\n")
 		if !utf8.ValidString(text) {
-			faults = append(faults, openapi.Fault{Param: f.Name, Message: f.Name + " must be valid UTF-8"})
+			faults = append(faults, openapi.ValidationError{Param: f.Name, Message: f.Name + " must be valid UTF-8"})
 			continue
 		}
 		value, meant := formValue(f, text, current[f.Name])

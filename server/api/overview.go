@@ -52,7 +52,7 @@ const recentEvents = 15
 
 // Overview reads the state of the caller's organisation.
 func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
-	state, err := c.Store.Overview(ctx, c.Organisation, c.Actor)
+	state, err := c.Store.Overview(ctx, c.Organisation, c.ActorID)
 	if err != nil {
 		return OverviewPage{}, err
 	}

@@ -19,7 +19,7 @@ var errNoDocument = errors.New("a caller from the dashboard needs the document")
 
 // Faults are all that is wrong with what a form sent, in the order of its
 // fields; as an error it is the first of them.
-type Faults []openapi.Fault
+type Faults []openapi.ValidationError
 
 func (f Faults) Error() string { return f[0].Message }
 
@@ -129,9 +129,9 @@ func ofPoint(err error) error {
 	short := func(text string) string { return strings.TrimPrefix(text, checkinPath+".") }
 	if faults, ok := errors.AsType[Faults](err); ok {
 		for i, f := range faults {
-			faults[i] = openapi.Fault{Param: short(f.Param), Message: short(f.Message)}
+			faults[i] = openapi.ValidationError{Param: short(f.Param), Message: short(f.Message)}
 			if f.Param == checkinPath {
-				faults[i] = openapi.Fault{Param: "key_result_code", Message: "key_result_code is required"}
+				faults[i] = openapi.ValidationError{Param: "key_result_code", Message: "key_result_code is required"}
 			}
 		}
 		return faults
@@ -168,7 +168,7 @@ func saveRecord(ctx context.Context, c *Caller, object, id string, body map[stri
 	for member := range body {
 		record[member] = members[member]
 	}
-	err = c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
 		id, err = tx.Save(object, id, record)
 		return err
 	})
@@ -195,7 +195,7 @@ func NotifyIncident(ctx context.Context, c *Caller, id string, n Notification) e
 	n.To, n.Reference = strings.TrimSpace(n.To), strings.TrimSpace(n.Reference)
 	var faults Faults
 	add := func(param, text string) {
-		faults = append(faults, openapi.Fault{Param: param, Message: param + " " + text})
+		faults = append(faults, openapi.ValidationError{Param: param, Message: param + " " + text})
 	}
 	if n.At.IsZero() {
 		add("at", "is required")
@@ -211,7 +211,7 @@ func NotifyIncident(ctx context.Context, c *Caller, id string, n Notification) e
 	if faults != nil {
 		return faults
 	}
-	return c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+	return c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
 		return tx.NotifyIncident(id, db.Notification(n))
 	})
 }

@@ -30,7 +30,7 @@ var good = map[string]string{
 func openOffice(t testing.TB) *desk {
 	t.Helper()
 	d := openDesk(t)
-	err := d.Store.Write(d.ctx, db.By{Org: d.Organisation.Org, Actor: "system"}, func(tx *db.Tx) error {
+	err := d.Store.Write(d.ctx, db.Actor{Org: d.Organisation.Org, ID: "system"}, func(tx *db.Tx) error {
 		for name, text := range map[string]string{
 			"roadmap": `{"version_number":1,"generated_at":"2026-01-01T00:00:00Z"}`,
 			"kpi": `{"code":"KR-01","statement":"S","metric_name":"M","unit":"%","direction":"increase","target_value":100,

@@ -46,8 +46,8 @@ func openDesk(t testing.TB) *desk {
 		t.Fatal(err)
 	}
 	d.Caller = &api.Caller{
-		Store: store, Organisation: org, Holder: org.Org, Terms: org.Plan.Terms(),
-		Actor: "ada", Dashboard: true, Document: doc, RequestID: "req_1",
+		Store: store, Organisation: org, Holder: org.Org, Entitlements: org.Plan.Entitlements(),
+		ActorID: "ada", Dashboard: true, Document: doc, RequestID: "req_1",
 	}
 	return d
 }
@@ -56,7 +56,7 @@ func openDesk(t testing.TB) *desk {
 func openDemo(t testing.TB) *desk {
 	t.Helper()
 	d := openDesk(t)
-	by := db.By{Org: d.Organisation.Org, Actor: "system"}
+	by := db.Actor{Org: d.Organisation.Org, ID: "system"}
 	if _, err := transfer.Import(t.Context(), d.Store, d.Document, by, []transfer.Source{sandbox.Demo()}, transfer.Options{}); err != nil {
 		t.Fatal(err)
 	}
@@ -65,7 +65,7 @@ func openDemo(t testing.TB) *desk {
 
 // onPlan makes the organisation's plan another one.
 func (d *desk) onPlan(plan db.Plan) *desk {
-	d.Organisation.Plan, d.Terms = plan, plan.Terms()
+	d.Organisation.Plan, d.Entitlements = plan, plan.Entitlements()
 	return d
 }
 
@@ -127,7 +127,7 @@ func (d *desk) trail(t testing.TB, n int) []string {
 // raised listens for the events that changes raise from now on.
 func (d *desk) raised(t testing.TB) func() []string {
 	t.Helper()
-	err := d.Store.Write(d.ctx, db.By{Org: d.Organisation.Org, Actor: "system"}, func(tx *db.Tx) error {
+	err := d.Store.Write(d.ctx, db.Actor{Org: d.Organisation.Org, ID: "system"}, func(tx *db.Tx) error {
 		_, _, err := tx.CreateSubscription(db.Record{"url": "https://example.com/hook"})
 		return err
 	})

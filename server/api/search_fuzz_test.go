@@ -31,7 +31,7 @@ func FuzzSearch(f *testing.F) {
 		if strings.TrimSpace(text) == "" {
 			return
 		}
-		err = d.Store.Write(t.Context(), db.By{Org: d.Organisation.Org, Actor: "system"}, func(tx *db.Tx) error {
+		err = d.Store.Write(t.Context(), db.Actor{Org: d.Organisation.Org, ID: "system"}, func(tx *db.Tx) error {
 			if _, err := tx.Put("risk", db.Record{"risk_id": "FUZZ", "description": text}); err != nil {
 				return err
 			}

@@ -19,7 +19,7 @@ func (c *Caller) write(ctx context.Context, status int, object string, change fu
 // gets what is kept.
 func (c *Caller) writeOnce(ctx context.Context, status int, object string, change func(*db.Tx) (shown, kept []byte, err error)) (Answer, error) {
 	var answer Answer
-	err := c.Store.Write(ctx, c.by(), func(tx *db.Tx) error {
+	err := c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
 		shown, kept, err := change(tx)
 		if err != nil {
 			return err

@@ -47,7 +47,7 @@ type Attachment struct {
 // a temporary file, not through memory, and from there into the data file in
 // short transactions. A draft that can't be filed is a
 // *db.Error with code Invalid.
-func File(ctx context.Context, store *db.DB, by db.By, org db.Organisation, draft Draft) (db.EvidencePack, error) {
+func File(ctx context.Context, store *db.DB, by db.Actor, org db.Organisation, draft Draft) (db.EvidencePack, error) {
 	var filed db.EvidencePack
 	draft.Title = strings.TrimSpace(draft.Title)
 	if n := utf8.RuneCountInString(draft.Title); n == 0 || n > MaxTitle || !utf8.ValidString(draft.Title) {

@@ -156,7 +156,7 @@ func TestFiled(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ExportEvidence(t.Context(), db.By{Org: other.Org, Actor: "system"}, pack.ID, io.Discard); !db.Is(err, db.NotFound) {
+	if _, err := s.ExportEvidence(t.Context(), db.Actor{Org: other.Org, ID: "system"}, pack.ID, io.Discard); !db.Is(err, db.NotFound) {
 		t.Errorf("export of another organisation's pack: %v", err)
 	}
 }

@@ -27,7 +27,7 @@ type store struct {
 	t testing.TB
 	*db.DB
 	org db.Organisation
-	by  db.By
+	by  db.Actor
 }
 
 // counting makes ids that count up from a number.
@@ -82,7 +82,7 @@ func newStore(t testing.TB) *store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &store{t, file, org, db.By{Org: org.Org, Actor: "system"}}
+	return &store{t, file, org, db.Actor{Org: org.Org, ID: "system"}}
 }
 
 // zeros never ends.

@@ -66,7 +66,7 @@ func (s *shard) allow(name string, rate Rate) (Decision, bool) {
 	s.advance()
 	sub := s.held[name]
 	if sub == nil {
-		if !s.room() {
+		if !s.hasRoom() {
 			return Decision{}, false
 		}
 		sub = s.hold(name)
@@ -90,7 +90,7 @@ func (s *shard) peek(name string, rate Rate) (Decision, bool) {
 	s.advance()
 	sub := s.held[name]
 	if sub == nil {
-		if !s.room() {
+		if !s.hasRoom() {
 			return Decision{}, false
 		}
 		sub = &subject{bucket: fullBucket}
@@ -124,10 +124,10 @@ func (s *shard) hold(name string) *subject {
 	return sub
 }
 
-// room tells whether a new subject may be held, and drops idle ones for it. It
+// hasRoom tells whether a new subject may be held, and drops idle ones for it. It
 // looks at a few each time and goes on from there the next, so that a flood
 // can't make every request a walk through all.
-func (s *shard) room() bool {
+func (s *shard) hasRoom() bool {
 	for range searchSteps {
 		if len(s.ring) < s.limit {
 			return true

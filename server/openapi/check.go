@@ -13,20 +13,20 @@ import (
 // checker collects the faults of one value in the order of the schema.
 type checker struct {
 	subject string
-	faults  []Fault
+	faults  []ValidationError
 }
 
 // fault notes what is wrong at a place; the text goes on from its name.
-func (c *checker) fault(at *place, text string) {
+func (c *checker) fault(at *location, text string) {
 	param := at.String()
 	name := param
 	if name == "" {
 		name = c.subject
 	}
-	c.faults = append(c.faults, Fault{Param: param, Message: name + " " + text})
+	c.faults = append(c.faults, ValidationError{Param: param, Message: name + " " + text})
 }
 
-func (c *checker) check(r *rule, v any, at *place) {
+func (c *checker) check(r *rule, v any, at *location) {
 	r = r.target()
 	if !r.admits(v) {
 		text := "must be " + r.what
@@ -103,7 +103,7 @@ func isInteger(n json.Number) bool {
 	return err == nil && f == math.Trunc(f) && math.Abs(f) <= 1<<53
 }
 
-func (c *checker) checkString(r *rule, s string, at *place) {
+func (c *checker) checkString(r *rule, s string, at *location) {
 	if r.minLength > 0 && utf8.RuneCountInString(strings.TrimSpace(s)) < r.minLength {
 		c.fault(at, atLeast(r.minLength, "character"))
 	}
@@ -139,7 +139,7 @@ func atLeast(n int, noun string) string {
 	return fmt.Sprintf("must have at least %d %ss", n, noun)
 }
 
-func (c *checker) checkNumber(r *rule, n json.Number, at *place) {
+func (c *checker) checkNumber(r *rule, n json.Number, at *location) {
 	if r.minimum == nil && r.maximum == nil {
 		return
 	}
@@ -149,7 +149,7 @@ func (c *checker) checkNumber(r *rule, n json.Number, at *place) {
 	}
 }
 
-func (c *checker) checkArray(r *rule, items []any, at *place) {
+func (c *checker) checkArray(r *rule, items []any, at *location) {
 	if len(items) < r.minItems {
 		c.fault(at, atLeast(r.minItems, "item"))
 	}
@@ -160,7 +160,7 @@ func (c *checker) checkArray(r *rule, items []any, at *place) {
 	if r.items == nil {
 		return
 	}
-	here := place{up: at, item: true}
+	here := location{up: at, item: true}
 	for i, item := range items {
 		here.index = i
 		c.check(r.items, item, &here)
@@ -172,9 +172,9 @@ func (c *checker) checkArray(r *rule, items []any, at *place) {
 	}
 }
 
-func (c *checker) checkObject(r *rule, members map[string]any, at *place) {
+func (c *checker) checkObject(r *rule, members map[string]any, at *location) {
 	known := 0
-	here := place{up: at}
+	here := location{up: at}
 	for i := range r.properties {
 		p := &r.properties[i]
 		here.name = p.name
@@ -199,7 +199,7 @@ func (c *checker) checkObject(r *rule, members map[string]any, at *place) {
 }
 
 // checkOthers looks at the members that are no properties, in order of name.
-func (c *checker) checkOthers(r *rule, members map[string]any, at *place) {
+func (c *checker) checkOthers(r *rule, members map[string]any, at *location) {
 	var others []string
 	for name := range members {
 		if _, ok := r.index[name]; !ok {
@@ -207,7 +207,7 @@ func (c *checker) checkOthers(r *rule, members map[string]any, at *place) {
 		}
 	}
 	slices.Sort(others)
-	here := place{up: at}
+	here := location{up: at}
 	for _, name := range others {
 		here.name = name
 		if r.closed {
@@ -220,7 +220,7 @@ func (c *checker) checkOthers(r *rule, members map[string]any, at *place) {
 
 // checkAnyOf reports the faults of the only alternative that may have been
 // meant, if there is one, and what is needed otherwise.
-func (c *checker) checkAnyOf(r *rule, v any, at *place) {
+func (c *checker) checkAnyOf(r *rule, v any, at *location) {
 	var meant []*checker
 	for _, alternative := range r.anyOf {
 		try := &checker{subject: c.subject}
@@ -240,7 +240,7 @@ func (c *checker) checkAnyOf(r *rule, v any, at *place) {
 }
 
 // checkOneOf reports a value that does not match exactly one alternative.
-func (c *checker) checkOneOf(r *rule, v any, at *place) {
+func (c *checker) checkOneOf(r *rule, v any, at *location) {
 	matches := 0
 	for _, alternative := range r.oneOf {
 		try := &checker{subject: c.subject}

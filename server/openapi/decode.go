@@ -24,7 +24,7 @@ const (
 // member twice, valid UTF-8, no NUL in a string, finite numbers. The value is
 // made of map[string]any, []any, string, bool, json.Number and nil. It lists
 // all faults, those of the JSON first, then in the order of the schema.
-func (s *Schema) Decode(data []byte) (any, []Fault) {
+func (s *Schema) Decode(data []byte) (any, []ValidationError) {
 	v, faults := s.parse(data)
 	if v == nil && faults != nil {
 		return nil, faults
@@ -38,7 +38,7 @@ func (s *Schema) Decode(data []byte) (any, []Fault) {
 	return v, nil
 }
 
-func (s *Schema) validate(v any) []Fault {
+func (s *Schema) validate(v any) []ValidationError {
 	c := checker{subject: s.subject}
 	c.check(s.rule, v, nil)
 	return c.faults
@@ -59,7 +59,7 @@ type decoder struct {
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
 
-func (s *Schema) parse(data []byte) (any, []Fault) {
+func (s *Schema) parse(data []byte) (any, []ValidationError) {
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
 	d.checker = checker{subject: s.subject}
@@ -78,7 +78,7 @@ func (s *Schema) parse(data []byte) (any, []Fault) {
 	return v, d.faults
 }
 
-func (d *decoder) value(at *place, depth int) (any, error) {
+func (d *decoder) value(at *location, depth int) (any, error) {
 	switch kind := d.in.PeekKind(); kind {
 	case '{', '[':
 		if depth == maxDepth {
@@ -101,7 +101,7 @@ func (d *decoder) value(at *place, depth int) (any, error) {
 	}
 }
 
-func (d *decoder) scalar(raw []byte, at *place) any {
+func (d *decoder) scalar(raw []byte, at *location) any {
 	switch raw[0] {
 	case '"':
 		return d.text(raw, at)
@@ -116,7 +116,7 @@ func (d *decoder) scalar(raw []byte, at *place) any {
 	}
 }
 
-func (d *decoder) number(raw []byte, at *place) any {
+func (d *decoder) number(raw []byte, at *location) any {
 	n := json.Number(raw)
 	if len(raw) > maxNumber {
 		d.fault(at, fmt.Sprintf("must be a number of at most %d characters", maxNumber))
@@ -131,7 +131,7 @@ func (d *decoder) number(raw []byte, at *place) any {
 
 // text returns a string already in an interface, from the known words if it
 // is one of them.
-func (d *decoder) text(raw []byte, at *place) any {
+func (d *decoder) text(raw []byte, at *location) any {
 	inner := raw[1 : len(raw)-1]
 	if word, ok := d.words[string(inner)]; ok {
 		return word
@@ -147,13 +147,13 @@ func (d *decoder) text(raw []byte, at *place) any {
 	return s
 }
 
-func (d *decoder) object(at *place, depth int) (any, error) {
+func (d *decoder) object(at *location, depth int) (any, error) {
 	hint := 0
 	if depth == 1 {
 		hint = d.hint
 	}
 	members := make(map[string]any, hint)
-	here := place{up: at} // outside the loop, where it would be allocated anew
+	here := location{up: at} // outside the loop, where it would be allocated anew
 	for d.in.PeekKind() != '}' {
 		raw, err := d.in.ReadValue()
 		if err != nil {
@@ -176,9 +176,9 @@ func (d *decoder) object(at *place, depth int) (any, error) {
 	return members, nil
 }
 
-func (d *decoder) array(at *place, depth int) (any, error) {
+func (d *decoder) array(at *location, depth int) (any, error) {
 	items := []any{}
-	here := place{up: at, item: true}
+	here := location{up: at, item: true}
 	for d.in.PeekKind() != ']' {
 		here.index = len(items)
 		v, err := d.value(&here, depth)
@@ -194,7 +194,7 @@ func (d *decoder) array(at *place, depth int) (any, error) {
 }
 
 // syntax notes what keeps the input from being JSON, without a word of it.
-func (d *decoder) syntax(at *place, err error) error {
+func (d *decoder) syntax(at *location, err error) error {
 	if at == nil && errors.Is(err, io.EOF) && d.in.InputOffset() == 0 {
 		d.fault(nil, "must not be empty")
 		return errStop

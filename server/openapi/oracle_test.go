@@ -228,7 +228,7 @@ var stricter = []string{
 	"https URL", "absolute URL", "an integer", "have a key_result_id",
 }
 
-func checkRefusal(t *testing.T, schema *jsonschema.Schema, data []byte, faults []openapi.Fault) {
+func checkRefusal(t *testing.T, schema *jsonschema.Schema, data []byte, faults []openapi.ValidationError) {
 	t.Helper()
 	for _, fault := range faults {
 		for _, text := range stricter {
@@ -266,7 +266,7 @@ func FuzzQuery(f *testing.F) {
 				t.Errorf("%s: %q is answered %v, which is not the oracle's verdict", op.ID, raw, err)
 			}
 			if err != nil {
-				var fault *openapi.Fault
+				var fault *openapi.ValidationError
 				nameless := query.Has("") // which is a name, too
 				if !errors.As(err, &fault) || fault.Param == "" && !nameless || fault.Message == "" {
 					t.Errorf("%s: error %v", op.ID, err)
@@ -344,11 +344,11 @@ func FuzzArguments(f *testing.F) {
 		op := tools[int(which)%len(tools)]
 		values, err := op.Arguments(raw)
 		if err != nil {
-			var fault *openapi.Fault
+			var fault *openapi.ValidationError
 			if !errors.As(err, &fault) {
 				t.Fatalf("%s: %v is no fault", op.ID, err)
 			}
-			checkRefusal(t, schemas[op.ID], raw, []openapi.Fault{*fault})
+			checkRefusal(t, schemas[op.ID], raw, []openapi.ValidationError{*fault})
 			return
 		}
 		given, err := jsonschema.UnmarshalJSON(strings.NewReader(cmp.Or(string(raw), "{}")))

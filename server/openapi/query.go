@@ -21,17 +21,17 @@ func (o *Operation) Query(values url.Values) (Values, error) {
 	for _, name := range slices.Sorted(maps.Keys(values)) {
 		p := o.Parameter(name)
 		if p == nil {
-			return nil, &Fault{Param: strings.ToValidUTF8(name[:min(len(name), maxName)], "\ufffd"), Message: shownName(name) + " is not a known parameter"}
+			return nil, &ValidationError{Param: strings.ToValidUTF8(name[:min(len(name), maxName)], "\ufffd"), Message: shownName(name) + " is not a known parameter"}
 		}
 		switch all := values[name]; {
 		case len(all) > 1:
-			return nil, &Fault{Param: name, Message: name + " is given more than once"}
+			return nil, &ValidationError{Param: name, Message: name + " is given more than once"}
 		case len(all) == 0 || all[0] == "":
-			return nil, &Fault{Param: name, Message: name + " must not be empty"}
+			return nil, &ValidationError{Param: name, Message: name + " must not be empty"}
 		case !utf8.ValidString(all[0]):
-			return nil, &Fault{Param: name, Message: name + " must be valid UTF-8"}
+			return nil, &ValidationError{Param: name, Message: name + " must be valid UTF-8"}
 		case strings.IndexByte(all[0], 0) >= 0:
-			return nil, &Fault{Param: name, Message: name + " must not hold the NUL character"}
+			return nil, &ValidationError{Param: name, Message: name + " must not hold the NUL character"}
 		default:
 			given[name] = p.typed(all[0])
 		}

@@ -117,11 +117,11 @@ func checkBound(t *testing.T, got openapi.Values, err error, want openapi.Values
 		}
 		return
 	}
-	var fault *openapi.Fault
+	var fault *openapi.ValidationError
 	if !errors.As(err, &fault) {
 		t.Fatalf("got %v and error %v, want a fault", got, err)
 	}
-	if diff := cmp.Diff(openapi.Fault{Param: param, Message: message}, *fault); diff != "" {
+	if diff := cmp.Diff(openapi.ValidationError{Param: param, Message: message}, *fault); diff != "" {
 		t.Errorf("fault (-want +got):\n%s", diff)
 	}
 }

@@ -60,7 +60,7 @@ func (k *kind) columns() []column {
 // admits tells whether a member may have a value.
 func (k *kind) admits(member, value string) bool {
 	_, faults := k.schema.Decode([]byte(`{"` + member + `":` + value + `}`))
-	return !slices.ContainsFunc(faults, func(f openapi.Fault) bool {
+	return !slices.ContainsFunc(faults, func(f openapi.ValidationError) bool {
 		name, _, _ := strings.Cut(f.Param, "[")
 		return name == member
 	})

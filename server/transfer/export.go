@@ -19,7 +19,7 @@ import (
 // commas and LF, each text as it is. What is written belongs together, whatever
 // is written to the file meanwhile. The audit log is told when all has been
 // written; an export that can't be audited fails.
-func Export(ctx context.Context, store *db.DB, document *openapi.Document, by db.By, org db.Org, types []string, format Format, w io.Writer) (map[string]int, error) {
+func Export(ctx context.Context, store *db.DB, document *openapi.Document, by db.Actor, org db.Org, types []string, format Format, w io.Writer) (map[string]int, error) {
 	all, err := exported(types)
 	if err != nil {
 		return nil, err
@@ -47,7 +47,7 @@ type frame struct {
 	line                      func(record []byte) ([]byte, error)
 }
 
-func export(ctx context.Context, store *db.DB, by db.By, org db.Org, types []string, f frame, out *bufio.Writer) (map[string]int, error) {
+func export(ctx context.Context, store *db.DB, by db.Actor, org db.Org, types []string, f frame, out *bufio.Writer) (map[string]int, error) {
 	written, between := map[string]int{}, ""
 	_, _ = out.WriteString(f.open) // an error comes again, as do those below
 	each := func(record []byte) error {

@@ -223,5 +223,5 @@ type entry struct {
 	kind   *kind // nil where it is not known
 	text   []byte
 	record db.Record // nil where there are faults
-	faults []openapi.Fault
+	faults []openapi.ValidationError
 }

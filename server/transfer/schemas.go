@@ -69,16 +69,16 @@ func (s *schemas) kind(object []byte) *kind {
 	return made
 }
 
-func (s *schemas) unknown(object []byte) []openapi.Fault {
+func (s *schemas) unknown(object []byte) []openapi.ValidationError {
 	message := "object must be one of " + strings.Join(db.RecordTypes(), ", ")
 	if string(object) == "list" {
 		message = "a list envelope is no record; import it with the format json"
 	}
-	return []openapi.Fault{{Param: "object", Message: message}}
+	return []openapi.ValidationError{{Param: "object", Message: message}}
 }
 
 // objectOf finds the name of a record's type without decoding the record.
-func objectOf(text []byte) ([]byte, []openapi.Fault) {
+func objectOf(text []byte) ([]byte, []openapi.ValidationError) {
 	if object := leadingObject(text); object != nil {
 		return object, nil
 	}
@@ -102,7 +102,7 @@ func leadingObject(text []byte) []byte {
 
 // searchedObject finds it among all members. The decoding that follows refuses
 // what is passed over here, a member given twice among it.
-func searchedObject(text []byte) ([]byte, []openapi.Fault) {
+func searchedObject(text []byte) ([]byte, []openapi.ValidationError) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if decoder.PeekKind() != '{' {
 		if err := decoder.SkipValue(); err != nil {
@@ -135,11 +135,11 @@ func searchedObject(text []byte) ([]byte, []openapi.Fault) {
 	return nil, wrong("object", "object is required: it names the record's type")
 }
 
-func wrong(member, reason string) []openapi.Fault {
-	return []openapi.Fault{{Param: member, Message: reason}}
+func wrong(member, reason string) []openapi.ValidationError {
+	return []openapi.ValidationError{{Param: member, Message: reason}}
 }
 
-func notJSON(err error) []openapi.Fault {
+func notJSON(err error) []openapi.ValidationError {
 	reason := "the record is not valid JSON"
 	if bad, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		reason = fmt.Sprintf("%s (at its byte %d)", reason, bad.ByteOffset)

@@ -52,7 +52,7 @@ var emptyFile = sync.OnceValues(func() ([]byte, error) {
 type store struct {
 	t testing.TB
 	*db.DB
-	by db.By
+	by db.Actor
 }
 
 func newStore(t testing.TB) *store {
@@ -78,7 +78,7 @@ func newStore(t testing.TB) *store {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return &store{t, file, db.By{Org: org.Org, Actor: "system"}}
+	return &store{t, file, db.Actor{Org: org.Org, ID: "system"}}
 }
 
 func (s *store) try(options transfer.Options, sources ...transfer.Source) (transfer.Report, error) {

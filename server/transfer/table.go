@@ -14,7 +14,7 @@ import (
 
 // flawed is what is wrong with a row of CSV, of which the rest may be a record.
 type flawed struct {
-	faults []openapi.Fault
+	faults []openapi.ValidationError
 	// told are members of which the record's own faults say nothing new.
 	told []string
 }
@@ -26,7 +26,7 @@ func (f *flawed) add(member, reason string) {
 	if member != "" {
 		message = member + " " + reason
 	}
-	f.faults = append(f.faults, openapi.Fault{Param: member, Message: message})
+	f.faults = append(f.faults, openapi.ValidationError{Param: member, Message: message})
 	f.told = append(f.told, member)
 }
 

@@ -49,7 +49,7 @@ type Options struct {
 type importing struct {
 	store    *db.DB
 	schemas  schemas
-	by       db.By
+	by       db.Actor
 	sources  []Source
 	options  Options
 	progress meter
@@ -66,7 +66,7 @@ type importing struct {
 // organisation: all of them or, where anything is wrong with any, none. Then
 // the error is a *Refused and the report lists the faults. A ctx that is
 // cancelled on the way leaves nothing behind.
-func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db.By, sources []Source, options Options) (Report, error) {
+func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db.Actor, sources []Source, options Options) (Report, error) {
 	if err := options.check(); err != nil {
 		return Report{}, err
 	}

@@ -136,7 +136,7 @@ func TestWakeUpWhileBusy(t *testing.T) {
 	s.run(t)
 	eventually(t, 30*time.Second, "the first arrive", func() bool { return len(busy.got()) >= 100 })
 	other.write(t, func(tx *db.Tx) error {
-		if err := tx.Raise("verdict.changed", map[string]any{}); err != nil {
+		if err := tx.Enqueue("verdict.changed", map[string]any{}); err != nil {
 			return err
 		}
 		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})

@@ -114,8 +114,8 @@ func (d *Deliverer) Run(ctx context.Context) error {
 	}
 	defer watch.Close()
 	return d.work(ctx, func(attempts context.Context) {
-		when := rhythm{time.Tick(pollEvery), time.Tick(hastenEvery), time.Tick(sweepEvery)}
-		d.hasten(ctx)
+		when := schedule{time.Tick(pollEvery), time.Tick(hastenEvery), time.Tick(sweepEvery)}
+		d.requeueAfterClockChange(ctx)
 		for look := true; ctx.Err() == nil; {
 			if _, err := d.step(ctx, attempts, look); err != nil && ctx.Err() == nil {
 				d.Logger.Warn("webhooks: the data file can't be used; trying again", "error", err)
@@ -136,7 +136,7 @@ func (d *Deliverer) DeliverDue(ctx context.Context) (Totals, error) {
 	err := d.work(ctx, func(attempts context.Context) {
 		tick := time.NewTicker(pollEvery)
 		defer tick.Stop()
-		d.hasten(ctx)
+		d.requeueAfterClockChange(ctx)
 		for ctx.Err() == nil {
 			due, err := d.step(ctx, attempts, true)
 			if err != nil || due == 0 && d.queue.idle() {
@@ -270,13 +270,13 @@ func (d *Deliverer) drop(n int) {
 	}
 }
 
-// rhythm says when it is time to do what is done from time to time. It goes on
+// schedule says when it is time to do what is done from time to time. It goes on
 // through all waits: a loop that never waits for long does it, too.
-type rhythm struct{ poll, hasten, sweep <-chan time.Time }
+type schedule struct{ poll, hasten, sweep <-chan time.Time }
 
 // wait sleeps until there is something to do, and tells whether to look into
 // the file for what is due.
-func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, when rhythm) (look bool) {
+func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, when schedule) (look bool) {
 	for {
 		select {
 		case <-ctx.Done():
@@ -290,7 +290,7 @@ func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, when rhythm) (loo
 				return true
 			}
 		case <-when.hasten:
-			d.hasten(ctx)
+			d.requeueAfterClockChange(ctx)
 		case <-when.sweep:
 			d.sweep(ctx)
 		}
@@ -299,9 +299,9 @@ func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, when rhythm) (loo
 
 func (d *Deliverer) passed() bool { return !d.next.IsZero() && !d.Store.Now().Before(d.next) }
 
-// hasten delivers now what a clock that was ahead has put off.
-func (d *Deliverer) hasten(ctx context.Context) {
-	n, err := d.Store.HastenDeliveries(ctx)
+// requeueAfterClockChange delivers now what a clock that was ahead has put off.
+func (d *Deliverer) requeueAfterClockChange(ctx context.Context) {
+	n, err := d.Store.RequeueAfterClockChange(ctx)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		d.Logger.Warn("webhooks: not known yet whether the clock was set back", "error", err)

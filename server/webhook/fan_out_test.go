@@ -38,21 +38,21 @@ func (s *scene) subscribeMany(t testing.TB, org db.Org, n int, url string) {
 	}
 }
 
-func (s *scene) organisation(t testing.TB, name string) db.By {
+func (s *scene) organisation(t testing.TB, name string) db.Actor {
 	t.Helper()
-	o, err := s.store.CreateOrganisation(t.Context(), db.By{Actor: "system"}, name, db.Enterprise)
+	o, err := s.store.CreateOrganisation(t.Context(), db.Actor{ID: "system"}, name, db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db.By{Org: o.Org, Actor: "system"}
+	return db.Actor{Org: o.Org, ID: "system"}
 }
 
 // raiseBy writes one change with one event and returns how long that took.
-func (s *scene) raiseBy(t testing.TB, by db.By) time.Duration {
+func (s *scene) raiseBy(t testing.TB, by db.Actor) time.Duration {
 	t.Helper()
 	began := time.Now()
 	err := s.store.Write(t.Context(), by, func(tx *db.Tx) error {
-		if err := tx.Raise("risk.created", map[string]any{"risk": map[string]any{"n": 1}}); err != nil {
+		if err := tx.Enqueue("risk.created", map[string]any{"risk": map[string]any{"n": 1}}); err != nil {
 			return err
 		}
 		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})
@@ -91,7 +91,7 @@ func TestFanOut_BoundsRounds(t *testing.T) {
 }
 
 // queued counts the deliveries of an organisation that are made and due.
-func (s *scene) queued(t testing.TB, by db.By) (n int) {
+func (s *scene) queued(t testing.TB, by db.Actor) (n int) {
 	t.Helper()
 	file, err := sql.Open("sqlite", "file:"+s.path)
 	if err != nil {

@@ -199,13 +199,13 @@ func sceneOver(t testing.TB, path string, c *clock, set ...func(*webhook.Config)
 	return s
 }
 
-func (s *scene) by(t testing.TB) db.By {
+func (s *scene) by(t testing.TB) db.Actor {
 	t.Helper()
 	org, err := s.store.Organisation(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return db.By{Org: org.Org, Actor: "system"}
+	return db.Actor{Org: org.Org, ID: "system"}
 }
 
 func (s *scene) write(t testing.TB, run func(*db.Tx) error) {
@@ -232,7 +232,7 @@ func (s *scene) raise(t testing.TB, n int) {
 	t.Helper()
 	s.write(t, func(tx *db.Tx) error {
 		for i := range n {
-			if err := tx.Raise("risk.created", map[string]any{"risk": map[string]any{"n": i}}); err != nil {
+			if err := tx.Enqueue("risk.created", map[string]any{"risk": map[string]any{"n": i}}); err != nil {
 				return err
 			}
 		}

@@ -12,12 +12,12 @@ import (
 // size is held until more follows it, or until the connection is read from or
 // closed, which net/http does when the answer has ended. Answers that trickle
 // out over time are not for it; this service has none.
-func JoinWrites(listener net.Listener) net.Listener { return joined{listener} }
+func JoinWrites(listener net.Listener) net.Listener { return writeCoalescer{listener} }
 
-type joined struct{ net.Listener }
+type writeCoalescer struct{ net.Listener }
 
 // Accept waits for the next connection.
-func (l joined) Accept() (net.Conn, error) {
+func (l writeCoalescer) Accept() (net.Conn, error) {
 	conn, err := l.Listener.Accept()
 	if err != nil {
 		return nil, err

@@ -63,7 +63,7 @@ func TestManyWriters(t *testing.T) {
 }
 
 // outcome brings one change, of one of five kinds, through the door.
-func outcome(store *db.DB, by db.By, name string, kind int) (panicked any, err error) {
+func outcome(store *db.DB, by db.Actor, name string, kind int) (panicked any, err error) {
 	defer func() { panicked = recover() }()
 	return nil, store.Write(context.Background(), by, func(tx *db.Tx) error {
 		switch kind {

@@ -22,7 +22,7 @@ func TestSharedFailure(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := By{Org: org.Org, Actor: "system"}
+	by := Actor{Org: org.Org, ID: "system"}
 	save := func(tx *Tx) error {
 		_, err := tx.Save("risk", "", Record{"risk_id": "R", "description": "the same for all"})
 		return err
@@ -36,7 +36,7 @@ func TestSharedFailure(t *testing.T) {
 		t.Fatal(err)
 	}
 	locked := func(*Tx) error { // fails as the file does, and everything with it
-		_, err := other.exec("BEGIN IMMEDIATE")
+		_, err := other.Exec("BEGIN IMMEDIATE")
 		return err
 	}
 	var done sync.WaitGroup
@@ -64,7 +64,7 @@ func TestSharedFailure(t *testing.T) {
 
 // waiting is how many changes wait for their turn.
 func (d *DB) waiting() int {
-	d.door.mutex.Lock()
-	defer d.door.mutex.Unlock()
-	return len(d.door.waiting)
+	d.writer.mutex.Lock()
+	defer d.writer.mutex.Unlock()
+	return len(d.writer.waiting)
 }

@@ -6,17 +6,17 @@ import (
 	"errors"
 )
 
-// whole makes one transaction of all that is done through a pool. It begins
+// singleTxConnector makes one transaction of all that is done through a pool. It begins
 // when the pool connects, with the lock of writers, and its one connection ends
 // it: with a COMMIT, or by being closed. What begins a transaction of its own,
 // as goose does for each migration, gets a savepoint.
-type whole struct {
+type singleTxConnector struct {
 	driver.Connector
 	begun bool
 }
 
 // Connect begins the transaction.
-func (w *whole) Connect(ctx context.Context) (driver.Conn, error) {
+func (w *singleTxConnector) Connect(ctx context.Context) (driver.Conn, error) {
 	if w.begun {
 		return nil, errors.New("the transaction has ended early")
 	}
@@ -24,7 +24,7 @@ func (w *whole) Connect(ctx context.Context) (driver.Conn, error) {
 	if err != nil {
 		return nil, err
 	}
-	part := part{conn}
+	part := savepointConn{conn}
 	if err := part.do(ctx, "BEGIN IMMEDIATE"); err != nil {
 		return nil, errors.Join(err, conn.Close())
 	}
@@ -32,21 +32,23 @@ func (w *whole) Connect(ctx context.Context) (driver.Conn, error) {
 	return part, nil
 }
 
-// part is the connection, and what its user takes for a transaction.
-type part struct{ driver.Conn }
+// savepointConn is the connection, and what its user takes for a transaction.
+type savepointConn struct{ driver.Conn }
 
 // Begin begins a part.
-func (p part) Begin() (driver.Tx, error) { return p, p.do(context.Background(), "SAVEPOINT part") }
+func (p savepointConn) Begin() (driver.Tx, error) {
+	return p, p.do(context.Background(), "SAVEPOINT part")
+}
 
 // Commit ends a part.
-func (p part) Commit() error { return p.do(context.Background(), "RELEASE part") }
+func (p savepointConn) Commit() error { return p.do(context.Background(), "RELEASE part") }
 
 // Rollback undoes a part.
-func (p part) Rollback() error {
+func (p savepointConn) Rollback() error {
 	return errors.Join(p.do(context.Background(), "ROLLBACK TO part"), p.Commit())
 }
 
-func (p part) do(ctx context.Context, query string) error {
+func (p savepointConn) do(ctx context.Context, query string) error {
 	_, err := p.Conn.(driver.ExecerContext).ExecContext(ctx, query, nil)
 	return err
 }

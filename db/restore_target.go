@@ -15,8 +15,8 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// place is where a data file is put, and what stands there now.
-type place struct {
+// restoreTarget is where a data file is put, and what stands there now.
+type restoreTarget struct {
 	path    string
 	kept    string // what the present file is to be called; "" if there is none
 	options Options
@@ -26,7 +26,7 @@ type place struct {
 var errInUse = errors.New("is in use by another process; stop `govsvc serve` and what else works on it, and try again")
 
 // name chooses a name for the present file.
-func (p *place) name() error {
+func (p *restoreTarget) name() error {
 	if _, err := os.Lstat(p.path); err != nil {
 		return nil //nolint:nilerr // there is none
 	}
@@ -58,14 +58,14 @@ const beforeRestore = ".before-restore-"
 
 // passing is the second name of the present file until it has lost the first:
 // nobody opens a file by two names, which SQLite can't bear.
-func (p *place) passing() string {
+func (p *restoreTarget) passing() string {
 	folder, base := filepath.Split(p.kept)
 	return folder + "." + base
 }
 
 // tidy ends what a restore that was killed has left: the former file's second
 // name goes while that file still has the first, and is shown if not.
-func (p *place) tidy() error {
+func (p *restoreTarget) tidy() error {
 	folder, base := filepath.Split(p.path)
 	left, err := filepath.Glob(globbed(folder) + "." + globbed(base) + beforeRestore + "*")
 	if err != nil {
@@ -95,7 +95,7 @@ const fileTime = "20060102T150405Z"
 
 // put gives a finished file the place. The first name passes from one whole
 // file to another in one step.
-func (p *place) put(ctx context.Context, finished string) (kept string, err error) {
+func (p *restoreTarget) put(ctx context.Context, finished string) (kept string, err error) {
 	if err := syncFile(finished); err != nil {
 		return "", err
 	}
@@ -126,7 +126,7 @@ func (p *place) put(ctx context.Context, finished string) (kept string, err erro
 // take makes sure that nobody has the present file open, nor can have it until
 // it is released, and moves what is in the log beside it into the file. A file
 // too damaged for that stays as it is.
-func (p *place) take(ctx context.Context) (release func(), err error) {
+func (p *restoreTarget) take(ctx context.Context) (release func(), err error) {
 	none := func() {}
 	if p.kept == "" {
 		return none, nil
@@ -167,7 +167,7 @@ func (p *place) take(ctx context.Context) (release func(), err error) {
 }
 
 // keep gives the present file its second name, and what is left beside it.
-func (p *place) keep() error {
+func (p *restoreTarget) keep() error {
 	if p.kept != "" {
 		// a file system without links has no data file for a moment
 		if err := os.Link(p.path, p.passing()); err != nil {
@@ -190,7 +190,7 @@ func (p *place) keep() error {
 }
 
 // leftover is the name of the file that something was left beside of.
-func (p *place) leftover() string {
+func (p *restoreTarget) leftover() string {
 	if p.kept != "" {
 		return p.kept
 	}

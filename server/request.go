@@ -21,8 +21,8 @@ import (
 	"govsvc/server/metrics"
 )
 
-// exchange is one request and its answer.
-type exchange struct {
+// request is one request and its answer.
+type request struct {
 	*Server
 	w          http.ResponseWriter
 	r          *http.Request
@@ -31,10 +31,10 @@ type exchange struct {
 	address    string // what limits count as the client; see db.ClientGroup
 	charged    bool   // the address has paid for this request
 	state      limit.Decision
-	generation int64       // of the file, when the request came
-	caller     *api.Caller // once the credential has been checked
-	read       *keptAnswer // of a read
-	fetched    bool        // the body was asked for
+	generation int64           // of the file, when the request came
+	caller     *api.Caller     // once the credential has been checked
+	read       *cachedResponse // of a read
+	fetched    bool            // the body was asked for
 	memory     limit.Reservation
 	counted    string    // the key that the request is in progress for
 	seen       *observed // nil where nobody wants to know
@@ -57,7 +57,7 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *route) {
 
 // run checks a request in the order of the contract (section 2), then does
 // what it asks for.
-func (x *exchange) run(op *route) (api.Answer, error) {
+func (x *request) run(op *route) (api.Answer, error) {
 	if op.own != nil {
 		return op.own(x, op)
 	}
@@ -99,12 +99,12 @@ func (x *exchange) run(op *route) (api.Answer, error) {
 }
 
 // answerRead answers a read, from memory where nothing has changed since.
-func (x *exchange) answerRead(op *route) (api.Answer, error) {
-	q := question{op: op.Operation, query: x.r.URL.RawQuery}
+func (x *request) answerRead(op *route) (api.Answer, error) {
+	q := cacheKey{op: op.Operation, query: x.r.URL.RawQuery}
 	keep := keepable(op.Operation)
 	if keep {
 		q.org, q.test = x.caller.Organisation.Org, x.caller.Test
-		if x.read = x.kept.find(x.generation, q); x.read != nil {
+		if x.read = x.kept.Get(x.generation, q); x.read != nil {
 			return x.read.Answer, x.reserve(int64(len(x.read.Body)))
 		}
 	}
@@ -126,13 +126,13 @@ func (x *exchange) answerRead(op *route) (api.Answer, error) {
 	}
 	x.read = newKeptAnswer(answer)
 	if keep {
-		x.kept.keep(x.generation, q, x.read)
+		x.kept.Put(x.generation, q, x.read)
 	}
 	return answer, nil
 }
 
 // runRead does the work of a read, within the time that one may take.
-func (x *exchange) runRead(run api.Operation, in api.Input) (api.Answer, error) {
+func (x *request) runRead(run api.Operation, in api.Input) (api.Answer, error) {
 	ctx, cancel := context.WithTimeout(x.r.Context(), x.Deadline)
 	defer cancel()
 	return run(ctx, x.caller, in)
@@ -140,7 +140,7 @@ func (x *exchange) runRead(run api.Operation, in api.Input) (api.Answer, error) 
 
 // admit finds out who calls, whether its organisation may use the API at all,
 // and whether its key has requests left.
-func (x *exchange) admit() error {
+func (x *request) admit() error {
 	key, err := x.credential()
 	if err != nil {
 		if x.charged || api.Refusal(err).Code == api.RateLimitExceeded {
@@ -154,7 +154,7 @@ func (x *exchange) admit() error {
 	if x.seen != nil {
 		x.seen.keyID = key.ID
 	}
-	terms := key.Organisation.Plan.Terms()
+	terms := key.Organisation.Plan.Entitlements()
 	rate := limit.Rate{PerMinute: terms.PerMinute, PerDay: terms.PerDay}
 	if key.PerMinute != nil {
 		rate.PerMinute = *key.PerMinute
@@ -185,7 +185,7 @@ func (x *exchange) admit() error {
 }
 
 // mayCall refuses an organisation that may not use the API at all.
-func mayCall(org db.Organisation, terms db.Terms) error {
+func mayCall(org db.Organisation, terms db.Entitlements) error {
 	switch {
 	case org.Subscription != db.Active:
 		return &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
@@ -196,10 +196,10 @@ func mayCall(org db.Organisation, terms db.Terms) error {
 }
 
 // newCaller is the key's holder, on the live data or on the sandbox's.
-func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, error) {
+func (x *request) newCaller(key *db.StoredKey, terms db.Entitlements) (*api.Caller, error) {
 	caller := &api.Caller{
-		Store: x.Store, Organisation: key.Organisation, Terms: terms,
-		Holder: key.Organisation.Org, Actor: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID, Address: x.client,
+		Store: x.Store, Organisation: key.Organisation, Entitlements: terms,
+		Holder: key.Organisation.Org, ActorID: "key:" + key.ID, Scopes: key.Scopes, RequestID: x.requestID, Address: x.client,
 		Receivers: x.Receivers,
 	}
 	if key.Kind == db.TestKey {
@@ -221,7 +221,7 @@ func (x *exchange) newCaller(key *db.StoredKey, terms db.Terms) (*api.Caller, er
 
 // limitAddress takes one of the requests that the client's address has without
 // a valid key.
-func (x *exchange) limitAddress() *api.Error {
+func (x *request) limitAddress() *api.Error {
 	x.state = x.anonymous(x.addresses.Allow(x.address, x.addressRate()))
 	if x.state.Allowed {
 		return nil
@@ -250,13 +250,13 @@ func (s *Server) anonymous(state limit.Decision) limit.Decision {
 	return state
 }
 
-func (x *exchange) limited(message string) *api.Error {
+func (x *request) limited(message string) *api.Error {
 	wait := (x.state.RetryAfter + time.Second - 1) / time.Second
 	x.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait))))
 	return &api.Error{Code: api.RateLimitExceeded, Message: message}
 }
 
-func (x *exchange) checkVersion() error {
+func (x *request) checkVersion() error {
 	wanted := x.r.Header.Values("Service-Version")
 	if len(wanted) == 0 || len(wanted) == 1 && wanted[0] == db.APIVersion {
 		return nil
@@ -268,8 +268,8 @@ func (x *exchange) checkVersion() error {
 }
 
 // begin gives a request its id and its answer the headers that all have.
-func (s *Server) begin(w http.ResponseWriter, r *http.Request) *exchange {
-	x := &exchange{Server: s, w: w, r: r, requestID: newRequestID(), client: Proxies(s.TrustedProxies).ClientAddress(r)}
+func (s *Server) begin(w http.ResponseWriter, r *http.Request) *request {
+	x := &request{Server: s, w: w, r: r, requestID: newRequestID(), client: Proxies(s.TrustedProxies).ClientAddress(r)}
 	x.address = db.ClientGroup(x.client)
 	h := w.Header()
 	h["X-Request-Id"] = []string{x.requestID}
@@ -303,7 +303,7 @@ func newRequestID() string {
 var limitNames = [4]string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Limit-Day"}
 
 // limitHeaders tells what is left, on success and failure alike.
-func (x *exchange) limitHeaders() {
+func (x *request) limitHeaders() {
 	values := [4]string{
 		strconv.Itoa(x.state.Limit), strconv.Itoa(x.state.Remaining),
 		strconv.FormatInt(unixCeil(x.state.Reset), 10), strconv.Itoa(x.state.Day),
@@ -358,7 +358,7 @@ type errorBody struct {
 }
 
 // fail answers with the error envelope.
-func (x *exchange) fail(err error) {
+func (x *request) fail(err error) {
 	refusal := api.Refusal(err)
 	how := failures[refusal.Code]
 	h := x.w.Header()
@@ -384,14 +384,14 @@ func (x *exchange) fail(err error) {
 
 // logFailure logs a failure as an error, unless its cause is that the client
 // has left or that it has to wait: anybody can bring that about.
-func (x *exchange) logFailure(refusal *api.Error) {
+func (x *request) logFailure(refusal *api.Error) {
 	level := slog.LevelError
 	if db.Is(refusal, db.Busy) || errors.Is(refusal, limit.ErrNoMemory) || errors.Is(refusal, context.Canceled) && x.r.Context().Err() != nil {
 		level = slog.LevelDebug
 	}
 	key := ""
 	if x.caller != nil {
-		key = strings.TrimPrefix(x.caller.Actor, "key:")
+		key = strings.TrimPrefix(x.caller.ActorID, "key:")
 	}
 	x.Logger.Log(x.r.Context(), level, "request failed", "request_id", x.requestID, "key_id", key, "method", x.r.Method, "path", shown(x.r.URL.Path),
 		"code", string(refusal.Code), "error", errors.Unwrap(refusal))
@@ -421,7 +421,7 @@ func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	})
 }
 
-func (x *exchange) write(body []byte) {
+func (x *request) write(body []byte) {
 	//nolint:gosec // JSON, sent as such and not to be sniffed
 	if _, err := x.w.Write(body); err != nil && !errors.Is(err, io.ErrClosedPipe) {
 		x.Logger.Debug("answer not sent", "request_id", x.requestID, "error", err)

@@ -9,16 +9,16 @@ import (
 	"govsvc/server/openapi"
 )
 
-// kept are answers of reads, held in memory while the file stands as it was
+// responseCache are answers of reads, held in memory while the file stands as it was
 // when they were read: most readers ask for the same pages again and again.
 // Whoever commits to the file, this process or another, ends them all.
-type kept struct {
+type responseCache struct {
 	most int64 // bytes to hold
 
 	mutex      sync.RWMutex
 	generation int64
 	size       int64
-	answers    map[question]*keptAnswer
+	answers    map[cacheKey]*cachedResponse
 
 	// asked are hashes of questions that were asked lately, each in the place
 	// that it names. Who walks through a list asks nothing twice, and must not
@@ -27,10 +27,10 @@ type kept struct {
 	asked [1024]uint64
 }
 
-func newKept(most int64) *kept { return &kept{most: most, seed: maphash.MakeSeed()} }
+func newKept(most int64) *responseCache { return &responseCache{most: most, seed: maphash.MakeSeed()} }
 
-// question is what an answer is the answer to.
-type question struct {
+// cacheKey is what an answer is the answer to.
+type cacheKey struct {
 	org   db.Org
 	test  bool
 	op    *openapi.Operation
@@ -38,21 +38,21 @@ type question struct {
 	query string // or the tool's arguments
 }
 
-// keptAnswer is an answer with what is made of it once.
-type keptAnswer struct {
+// cachedResponse is an answer with what is made of it once.
+type cachedResponse struct {
 	api.Answer
 	tag    string
 	zip    sync.Once
 	zipped []byte
 }
 
-func newKeptAnswer(answer api.Answer) *keptAnswer {
+func newKeptAnswer(answer api.Answer) *cachedResponse {
 	answer = withNewline(answer)
-	return &keptAnswer{Answer: answer, tag: entityTag(answer.Body)}
+	return &cachedResponse{Answer: answer, tag: entityTag(answer.Body)}
 }
 
 // compressed is the body in gzip.
-func (a *keptAnswer) compressed() []byte {
+func (a *cachedResponse) compressed() []byte {
 	a.zip.Do(func() { a.zipped = compress(a.Body) })
 	return a.zipped
 }
@@ -63,8 +63,8 @@ func keepable(op *openapi.Operation) bool {
 	return op.Method == "GET" && !op.Public && op.Feature != "audit"
 }
 
-// find returns the answer to a question, if it was given in this generation.
-func (k *kept) find(generation int64, q question) *keptAnswer {
+// Get returns the answer to a question, if it was given in this generation.
+func (k *responseCache) Get(generation int64, q cacheKey) *cachedResponse {
 	k.mutex.RLock()
 	defer k.mutex.RUnlock()
 	if generation == 0 || generation != k.generation { // 0: not known
@@ -73,10 +73,10 @@ func (k *kept) find(generation int64, q question) *keptAnswer {
 	return k.answers[q]
 }
 
-// keep holds an answer that was read after the generation was asked for, if the
+// Put holds an answer that was read after the generation was asked for, if the
 // question was asked before. When there is no more room, all go: the busiest are
 // back at once.
-func (k *kept) keep(generation int64, q question, a *keptAnswer) {
+func (k *responseCache) Put(generation int64, q cacheKey, a *cachedResponse) {
 	cost := 2*int64(len(a.Body)) + int64(len(q.query)) + 256 // twice: it may be compressed, too
 	hash := maphash.Comparable(k.seed, q)
 	k.mutex.Lock()
@@ -89,7 +89,7 @@ func (k *kept) keep(generation int64, q question, a *keptAnswer) {
 		return
 	}
 	if generation > k.generation || k.size+cost > k.most || k.answers == nil {
-		k.generation, k.size, k.answers = generation, 0, map[question]*keptAnswer{}
+		k.generation, k.size, k.answers = generation, 0, map[cacheKey]*cachedResponse{}
 	}
 	if k.answers[q] == nil {
 		k.size += cost

@@ -5,23 +5,23 @@ import (
 	"strings"
 )
 
-// place is where a value stands inside another; nil is the whole.
-type place struct {
-	up    *place
+// location is where a value stands inside another; nil is the whole.
+type location struct {
+	up    *location
 	name  string // of a member of an object
 	item  bool   // an item of an array instead
 	index int
 }
 
 // String returns the path that faults show: checkins[3].value.
-func (p *place) String() string {
+func (p *location) String() string {
 	if p == nil {
 		return ""
 	}
 	return string(p.appendTo(nil))
 }
 
-func (p *place) appendTo(b []byte) []byte {
+func (p *location) appendTo(b []byte) []byte {
 	if p.up != nil {
 		b = p.up.appendTo(b)
 	}

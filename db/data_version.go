@@ -5,19 +5,19 @@ import (
 	"sync"
 )
 
-// generation tells whether the file has changed, whoever changed it.
-type generation struct {
+// dataVersion tells whether the file has changed, whoever changed it.
+type dataVersion struct {
 	mutex  sync.Mutex
 	closed bool
 	watch  *Watch
 	count  int64
 }
 
-// Generation is a number that grows with every commit to the file, by this
+// DataVersion is a number that grows with every commit to the file, by this
 // process or another: what was read while it stood at a number is still so
 // while it does. It costs a few microseconds.
-func (d *DB) Generation(ctx context.Context) (int64, error) {
-	g := &d.generation
+func (d *DB) DataVersion(ctx context.Context) (int64, error) {
+	g := &d.dataVersion
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	if g.closed {
@@ -42,7 +42,7 @@ func (d *DB) Generation(ctx context.Context) (int64, error) {
 	return g.count, nil
 }
 
-func (g *generation) close() {
+func (g *dataVersion) close() {
 	g.mutex.Lock()
 	defer g.mutex.Unlock()
 	g.closed = true

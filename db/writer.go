@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// door is the only way to the write connection. Writers that wait while a
+// writer is the only way to the write connection. Writers that wait while a
 // transaction is under way share the next one, each in a savepoint of its own,
 // and so one sync of the disk: the first of them leads, the others find their
 // change settled. Nobody waits for company.
-type door struct {
+type writer struct {
 	db *DB
 
 	working    sync.Mutex // held by the transaction under way, and by who closes
@@ -27,15 +27,15 @@ type door struct {
 	looked     time.Time                   // when that was known
 
 	mutex   sync.Mutex
-	led     bool      // a leader is at work or has been called
-	waiting []*change // those who want in, first come first
-	stats   doorStats
+	led     bool            // a leader is at work or has been called
+	waiting []*writeRequest // those who want in, first come first
+	stats   writerStats
 }
 
-// change is one caller's part of a transaction.
-type change struct {
+// writeRequest is one caller's part of a transaction.
+type writeRequest struct {
 	ctx      context.Context
-	by       By
+	by       Actor
 	free     bool // housekeeping, which the audit log does not tell of
 	run      func(*Tx) error
 	queued   bool // it made deliveries due
@@ -54,22 +54,22 @@ var errWaited = errors.New("waited too long for other writers")
 // or, if it or the store fails, not at all; on nil it is on disk. A change that
 // writes without an audit event is refused. Unavailable means that nothing was
 // done and that the call may be repeated.
-func (d *DB) Write(ctx context.Context, by By, run func(*Tx) error) error {
-	return d.door.enter(&change{ctx: ctx, by: by, run: run})
+func (d *DB) Write(ctx context.Context, by Actor, run func(*Tx) error) error {
+	return d.writer.enter(&writeRequest{ctx: ctx, by: by, run: run})
 }
 
 // maintain runs a change that no caller of the service asked for.
 func (d *DB) maintain(ctx context.Context, run func(*Tx) error) error {
-	return d.door.enter(&change{ctx: ctx, free: true, run: run})
+	return d.writer.enter(&writeRequest{ctx: ctx, free: true, run: run})
 }
 
-func (w *door) open(ctx context.Context, d *DB) error {
-	w.db, w.columnSets, w.stats = d, map[columnSetKey]*columnSet{}, newDoorStats()
+func (w *writer) open(ctx context.Context, d *DB) error {
+	w.db, w.columnSets, w.stats = d, map[columnSetKey]*columnSet{}, newWriterStats()
 	w.finders = map[*noun]string{}
 	return w.connect(ctx)
 }
 
-func (w *door) connect(ctx context.Context) error {
+func (w *writer) connect(ctx context.Context) error {
 	var err error
 	if w.conn, err = w.db.connect(ctx, "rw"); err != nil {
 		return storeError(err)
@@ -84,7 +84,7 @@ func (w *door) connect(ctx context.Context) error {
 		"PRAGMA cache_size = -8192",
 	}
 	var size int
-	if err := w.conn.row("PRAGMA page_count").Scan(&size); err != nil {
+	if err := w.conn.Row("PRAGMA page_count").Scan(&size); err != nil {
 		return storeError(err)
 	}
 	if size == 0 {
@@ -107,7 +107,7 @@ func (w *door) connect(ctx context.Context) error {
 
 // setUp sets up the connection. For the change of a file to a log beside it
 // SQLite waits for nobody, not for another process that does the same either.
-func (w *door) setUp(ctx context.Context, pragma string) error {
+func (w *writer) setUp(ctx context.Context, pragma string) error {
 	for until := time.Now().Add(w.db.options.Wait); ; {
 		err := w.conn.set(ctx, pragma)
 		if !busy(err) || time.Now().After(until) {
@@ -123,7 +123,7 @@ func (w *door) setUp(ctx context.Context, pragma string) error {
 
 // reconnect replaces a connection that SQLite opened for reading alone, since
 // the file could not be written then: it would stay so after the file can.
-func (w *door) reconnect() error {
+func (w *writer) reconnect() error {
 	_ = w.disconnect() // it has nothing to lose
 	if info, err := os.Stat(w.db.path); err == nil {
 		for _, end := range []string{"-wal", "-shm"} { // SQLite gave them the mode that the file had
@@ -137,7 +137,7 @@ func (w *door) reconnect() error {
 	return err
 }
 
-func (w *door) disconnect() error {
+func (w *writer) disconnect() error {
 	conn := w.conn
 	if conn == nil {
 		return nil
@@ -147,7 +147,7 @@ func (w *door) disconnect() error {
 }
 
 // close waits for the transaction under way, and lets no other begin.
-func (w *door) close() error {
+func (w *writer) close() error {
 	w.working.Lock()
 	defer w.working.Unlock()
 	w.closed = true
@@ -155,7 +155,7 @@ func (w *door) close() error {
 }
 
 // enter brings a change through the door and returns its outcome.
-func (w *door) enter(c *change) error {
+func (w *writer) enter(c *writeRequest) error {
 	c.turn = make(chan bool, 1)
 	w.mutex.Lock()
 	w.waiting = append(w.waiting, c)
@@ -178,7 +178,7 @@ func (w *door) enter(c *change) error {
 }
 
 // await waits for a turn, within the bound and as long as the caller cares.
-func (w *door) await(c *change) (leads bool, err error) {
+func (w *writer) await(c *writeRequest) (leads bool, err error) {
 	timer := time.NewTimer(w.db.options.Wait)
 	defer timer.Stop()
 	select {
@@ -201,7 +201,7 @@ func (w *door) await(c *change) (leads bool, err error) {
 }
 
 // isWanted reports whether a change waits for the next transaction.
-func (w *door) isWanted() bool {
+func (w *writer) isWanted() bool {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	return len(w.waiting) > 0
@@ -209,7 +209,7 @@ func (w *door) isWanted() bool {
 
 // settle tells the members of a transaction that it has ended, and calls the
 // next leader.
-func (w *door) settle(batch []*change) {
+func (w *writer) settle(batch []*writeRequest) {
 	w.mutex.Lock()
 	if w.led = len(w.waiting) > 0; w.led {
 		w.waiting[0].turn <- true
@@ -222,7 +222,7 @@ func (w *door) settle(batch []*change) {
 
 // take removes the changes that go into the transaction about to run; the
 // leader's is the first.
-func (w *door) take() []*change {
+func (w *writer) take() []*writeRequest {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
 	n := min(len(w.waiting), shared)
@@ -234,7 +234,7 @@ func (w *door) take() []*change {
 // transact runs all that waits in one transaction. It takes the file's lock
 // first, so that all who come meanwhile have their part in it, or in its
 // failure.
-func (w *door) transact() []*change {
+func (w *writer) transact() []*writeRequest {
 	w.working.Lock()
 	defer w.working.Unlock()
 	started := time.Now()
@@ -269,7 +269,7 @@ func (w *door) transact() []*change {
 	return batch
 }
 
-func (w *door) begin() error {
+func (w *writer) begin() error {
 	if w.closed {
 		return errClosed
 	}
@@ -281,11 +281,11 @@ func (w *door) begin() error {
 	return w.do("BEGIN IMMEDIATE")
 }
 
-func (c *change) failed() bool { return c.err != nil || c.panicked != nil }
+func (c *writeRequest) failed() bool { return c.err != nil || c.panicked != nil }
 
 // runOne runs a change so that its failure leaves the others untouched; alone,
 // it needs no savepoint for that. What it returns fails the whole transaction.
-func (w *door) runOne(c *change, alone bool) error {
+func (w *writer) runOne(c *writeRequest, alone bool) error {
 	if c.err = c.ctx.Err(); c.err != nil {
 		return nil //nolint:nilerr // the change's failure, not the transaction's
 	}
@@ -295,7 +295,7 @@ func (w *door) runOne(c *change, alone bool) error {
 		}
 	}
 	w.call(c)
-	if passing(c.err) {
+	if isTransient(c.err) {
 		return c.err
 	}
 	if alone {
@@ -311,21 +311,21 @@ func (w *door) runOne(c *change, alone bool) error {
 
 // call runs the change's function and completes what it began. A panic is
 // carried to the caller that brought it, lest it ends the leader.
-func (w *door) call(c *change) {
+func (w *writer) call(c *writeRequest) {
 	defer func() { c.panicked = recover() }()
 	now := w.db.Now().Truncate(time.Millisecond)
-	tx := &Tx{db: w.db, By: c.by, now: now, at: Timestamp(now)}
+	tx := &Tx{db: w.db, Actor: c.by, now: now, at: Timestamp(now)}
 	if c.err = c.run(tx); c.err == nil {
 		c.err = tx.complete()
 	}
 	c.queued = tx.queued
 	if c.err == nil && tx.wrote && !tx.audited && !c.free {
-		c.err = fmt.Errorf("a change by %s has no audit event", tx.Actor)
+		c.err = fmt.Errorf("a change by %s has no audit event", tx.ID)
 	}
 }
 
 // do runs a statement of the transaction itself.
-func (w *door) do(query string) error {
-	_, err := w.conn.exec(query)
+func (w *writer) do(query string) error {
+	_, err := w.conn.Exec(query)
 	return err
 }

@@ -9,9 +9,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// frame is one JSON-RPC 2.0 message: a request, or what needs no answer and has
+// message is one JSON-RPC 2.0 message: a request, or what needs no answer and has
 // no id: a notification, or a response of the client.
-type frame struct {
+type message struct {
 	id     []byte // as it was sent, byte for byte; nil without one
 	method string
 	params []byte // an object; nil without any
@@ -49,25 +49,25 @@ const (
 
 // decodeFrame reads a message. Its error is an *rpcError: -32700 where the body
 // is not JSON, -32600 where it is no message (specification, POST /mcp).
-func decodeFrame(body []byte) (frame, error) {
+func decodeFrame(body []byte) (message, error) {
 	var m members
 	err := eachMember(body, m.take)
 	switch {
 	case err == nil:
 	case errors.Is(err, jsontext.ErrDuplicateName) && jsontext.Value(body).IsValid(jsontext.AllowDuplicateNames(true)):
-		return frame{}, invalid("a member is given twice")
+		return message{}, invalid("a member is given twice")
 	case errors.Is(err, errNoObject) && bytes.TrimLeft(body, " \t\r\n")[0] == '[':
-		return frame{}, invalid("batches are not taken: send one message in a request")
+		return message{}, invalid("batches are not taken: send one message in a request")
 	case errors.Is(err, errNoObject):
-		return frame{}, invalid("a message must be an object")
+		return message{}, invalid("a message must be an object")
 	case depth(body) < maxReadDepth:
-		return frame{}, &rpcError{code: rpcParseError, message: "the body is not one valid JSON value in UTF-8 with nothing after it"}
+		return message{}, &rpcError{code: rpcParseError, message: "the body is not one valid JSON value in UTF-8 with nothing after it"}
 	}
 	if depth(body) > maxFrameDepth {
-		return frame{}, invalid("the message is nested too deeply")
+		return message{}, invalid("the message is nested too deeply")
 	}
 	if text, ok := unquoted(m.jsonrpc); !ok || text != "2.0" {
-		return frame{}, invalid(`jsonrpc must be "2.0"`)
+		return message{}, invalid(`jsonrpc must be "2.0"`)
 	}
 	if m.method == nil {
 		return m.response()
@@ -76,8 +76,8 @@ func decodeFrame(body []byte) (frame, error) {
 }
 
 // call reads a request or a notification.
-func (m *members) call() (frame, error) {
-	f := frame{id: m.id, params: m.params}
+func (m *members) call() (message, error) {
+	f := message{id: m.id, params: m.params}
 	var ok bool
 	if f.method, ok = unquoted(m.method); !ok {
 		return f, invalid("method must be a string")
@@ -99,22 +99,22 @@ func (m *members) call() (frame, error) {
 }
 
 // response checks the client's answer to a request that was never made.
-func (m *members) response() (frame, error) {
+func (m *members) response() (message, error) {
 	body := m.result
 	if body == nil {
 		body = m.fault
 	}
 	switch {
 	case body == nil:
-		return frame{}, invalid("method is required")
+		return message{}, invalid("method is required")
 	case m.result != nil && m.fault != nil:
-		return frame{}, invalid("a response has a result or an error, not both")
+		return message{}, invalid("a response has a result or an error, not both")
 	case body[0] != '{':
-		return frame{}, invalid("a result or an error must be an object")
+		return message{}, invalid("a result or an error must be an object")
 	case !isID(m.id):
-		return frame{}, errID
+		return message{}, errID
 	}
-	return frame{}, nil
+	return message{}, nil
 }
 
 func invalid(message string) error { return &rpcError{code: rpcInvalidRequest, message: message} }

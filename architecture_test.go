@@ -80,7 +80,7 @@ var statement = regexp.MustCompile(`^\s*(?:` +
 
 // top lists what may stand at the top of the repository, beside names that
 // start with a dot and those .gitignore anchors there.
-var top = strings.Fields(`main.go cmd server db sandbox migrations web go.mod go.sum doc laws_test.go readme_test.go
+var top = strings.Fields(`main.go cmd server db sandbox migrations web go.mod go.sum doc architecture_test.go readme_test.go
 	README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE`)
 
 // conventional are methods whose contract is their interface's, as in revive.
@@ -326,7 +326,7 @@ func (t *tree) at(n ast.Node) string {
 func checkImports(t *tree) (breaches []string) {
 	for _, s := range t.code(true) {
 		if _, known := rooms[s.dir]; !known {
-			breaches = append(breaches, fmt.Sprintf("%s: the package %s is not in the table rooms of laws_test.go", s.path, s.dir))
+			breaches = append(breaches, fmt.Sprintf("%s: the package %s is not in the table rooms of architecture_test.go", s.path, s.dir))
 			continue
 		}
 		for _, spec := range s.syntax.Imports {
