@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"golang.org/x/crypto/argon2"
+
+	"govsvc/db/fair"
 )
 
 // Bounds of the hashes under way and of the callers that wait for one. A hash
@@ -31,21 +33,21 @@ const crowdedFor = time.Second
 // of the current form have one of their own: nobody can guess them, so that
 // they never wait behind guesses at keys of a former form.
 type hashing struct {
-	passwords, currentKeys, formerKeys *fairSemaphore
+	passwords, currentKeys, formerKeys *fair.Semaphore
 }
 
 func newHashing() hashing {
 	return hashing{
-		passwords:   newFairSemaphore(passwordsAtOnce, waitingPasswords, waitingPasswords),
-		currentKeys: newFairSemaphore(currentKeysAtOnce, waitingPerPrefix, waitingKeys),
-		formerKeys:  newFairSemaphore(formerKeysAtOnce, waitingPerPrefix, waitingKeys),
+		passwords:   fair.NewSemaphore(passwordsAtOnce, waitingPasswords, waitingPasswords),
+		currentKeys: fair.NewSemaphore(currentKeysAtOnce, waitingPerPrefix, waitingKeys),
+		formerKeys:  fair.NewSemaphore(formerKeysAtOnce, waitingPerPrefix, waitingKeys),
 	}
 }
 
 // hashError gives an error of a semaphore its meaning.
 func hashError(err error, what string) error {
 	switch {
-	case errors.Is(err, errCrowded):
+	case errors.Is(err, fair.ErrCrowded):
 		return &Error{Code: Busy, RetryAfter: crowdedFor, Message: "too many " + what + " are being checked right now; try again in a moment"}
 	case errors.Is(err, context.DeadlineExceeded):
 		return &Error{Code: Busy, RetryAfter: crowdedFor, Message: "checking took too long because many " + what + " are being checked; try again in a moment"}
@@ -56,10 +58,10 @@ func hashError(err error, what string) error {
 // hashPassword waits until it may hash, at most as long as a write waits.
 // Addresses take turns. A caller that has left is not hashed for.
 func (d *DB) hashPassword(ctx context.Context, address, form string, salt []byte) ([]byte, error) {
-	if err := d.hashing.passwords.acquire(ctx, address, "", d.options.Wait); err != nil {
+	if err := d.hashing.passwords.Acquire(ctx, address, "", d.options.Wait); err != nil {
 		return nil, hashError(err, "passwords")
 	}
-	defer d.hashing.passwords.release()
+	defer d.hashing.passwords.Release()
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
@@ -74,10 +76,10 @@ func (d *DB) MatchKey(ctx context.Context, address string, parsed ParsedKey, can
 	if parsed.Tagged {
 		queue = d.hashing.currentKeys
 	}
-	if err := queue.acquire(ctx, address, parsed.Prefix, keyWait); err != nil {
+	if err := queue.Acquire(ctx, address, parsed.Prefix, keyWait); err != nil {
 		return "", hashError(err, "keys")
 	}
-	defer queue.release()
+	defer queue.Release()
 	for _, candidate := range candidates {
 		if err := ctx.Err(); err != nil {
 			return "", err
@@ -96,9 +98,9 @@ func (d *DB) MatchKey(ctx context.Context, address string, parsed ParsedKey, can
 
 // hashNewKey hashes a key that is about to be stored.
 func (d *DB) hashNewKey(ctx context.Context, address, plain string, salt []byte) ([]byte, error) {
-	if err := d.hashing.currentKeys.acquire(ctx, address, "", keyWait); err != nil {
+	if err := d.hashing.currentKeys.Acquire(ctx, address, "", keyWait); err != nil {
 		return nil, hashError(err, "keys")
 	}
-	defer d.hashing.currentKeys.release()
+	defer d.hashing.currentKeys.Release()
 	return hashKey(plain, salt)
 }

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"strings"
+
+	"govsvc/db/fair"
 )
 
 // SignInAttempt is what somebody gives to sign in.
@@ -63,7 +65,7 @@ func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Sessi
 		return "", s, err
 	}
 	key := nameKey(a.Name)
-	group := ClientGroup(a.Address)
+	group := fair.ClientGroup(a.Address)
 	pair := subjectOf(perNameAndAddress, "pair", key, group)
 	made, err := d.tries.take(d.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", group))
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"math"
-	"net/netip"
 	"slices"
 	"strings"
 	"sync"
@@ -152,19 +151,4 @@ func minutes(wait time.Duration) string {
 		return "a minute"
 	}
 	return fmt.Sprintf("%.0f minutes", math.Ceil(wait.Minutes()))
-}
-
-// ClientGroup is what limits count as one client: an IPv4 address, or the /64
-// network of an IPv6 address, all of which one client may use. Any other text is
-// returned as it is.
-func ClientGroup(address string) string {
-	parsed, err := netip.ParseAddr(address)
-	if err != nil || parsed.Unmap().Is4() {
-		return address
-	}
-	network, err := parsed.WithZone("").Prefix(64)
-	if err != nil {
-		return address
-	}
-	return network.String()
 }

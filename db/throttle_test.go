@@ -106,7 +106,7 @@ func TestWaitInWords(t *testing.T) {
 func hashOthers(t *testing.T, d *DB) {
 	t.Helper()
 	for range passwordsAtOnce {
-		if err := d.hashing.passwords.acquire(t.Context(), "192.0.2.99", "", time.Hour); err != nil {
+		if err := d.hashing.passwords.Acquire(t.Context(), "192.0.2.99", "", time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +138,7 @@ func TestHashingWaits(t *testing.T) {
 		}
 	}
 	for range passwordsAtOnce {
-		d.hashing.passwords.release()
+		d.hashing.passwords.Release()
 	}
 	d.options.Wait = wait
 	if _, _, err := d.SignIn(t.Context(), attempt); err != nil {

@@ -5,15 +5,15 @@ import (
 	"net/netip"
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/fair"
 )
 
 // Proxies are the networks of the proxies whose X-Forwarded headers count.
 type Proxies []netip.Prefix
 
 // ClientGroup is what limits count as the client of a request; see
-// db.ClientGroup.
-func (p Proxies) ClientGroup(r *http.Request) string { return db.ClientGroup(p.ClientAddress(r)) }
+// fair.ClientGroup.
+func (p Proxies) ClientGroup(r *http.Request) string { return fair.ClientGroup(p.ClientAddress(r)) }
 
 // ClientAddress is the client's address: the peer's or, where the peer is a
 // trusted proxy, the last in X-Forwarded-For that is not one.

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/fair"
 	"govsvc/server/api"
 	"govsvc/server/limit"
 	"govsvc/server/metrics"
@@ -28,7 +29,7 @@ type request struct {
 	r          *http.Request
 	requestID  string
 	client     string // the address of the client
-	address    string // what limits count as the client; see db.ClientGroup
+	address    string // what limits count as the client; see fair.ClientGroup
 	charged    bool   // the address has paid for this request
 	state      limit.Decision
 	generation int64           // of the file, when the request came
@@ -270,7 +271,7 @@ func (x *request) checkVersion() error {
 // begin gives a request its id and its answer the headers that all have.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *request {
 	x := &request{Server: s, w: w, r: r, requestID: newRequestID(), client: Proxies(s.TrustedProxies).ClientAddress(r)}
-	x.address = db.ClientGroup(x.client)
+	x.address = fair.ClientGroup(x.client)
 	h := w.Header()
 	h["X-Request-Id"] = []string{x.requestID}
 	if o, ok := w.(*observed); ok {

@@ -1,4 +1,6 @@
-package db
+// Package fair limits work that is expensive for the service. Callers wait in a
+// bounded queue that is fair to client addresses.
+package fair
 
 import (
 	"context"
@@ -8,7 +10,7 @@ import (
 	"time"
 )
 
-// fairSemaphore bounds how many callers work at once. Other callers wait in a
+// Semaphore bounds how many callers work at once. Other callers wait in a
 // bounded queue. The queue is fair to addresses by start-time fair queueing:
 // each address has a virtual time, which grows by one with every admission.
 // The waiting address with the lowest virtual time is admitted next. A crowd
@@ -16,40 +18,43 @@ import (
 //
 // Callers also name a subject, such as the prefix of a key. Subjects have
 // virtual times too, which decide between callers of the same address.
-type fairSemaphore struct {
+type Semaphore struct {
 	perSubject int // callers that may wait for one subject
 	inAll      int // callers that may wait
 
 	mutex     sync.Mutex
 	free      int
-	waiting   []*semaphoreWaiter // oldest first
+	waiting   []*waiter // oldest first
 	arrivals  uint64
 	addresses virtualTimes
 	subjects  virtualTimes
 }
 
-// semaphoreWaiter is a caller in the queue.
-type semaphoreWaiter struct {
+// waiter is a caller in the queue.
+type waiter struct {
 	address, subject string
 	arrived          uint64
 	active           uint64     // when its address began to wait
-	outcome          chan error // nil: admitted; errCrowded: removed from the queue
+	outcome          chan error // nil: admitted; ErrCrowded: removed from the queue
 }
 
-// errCrowded refuses a caller because too many others wait.
-var errCrowded = errors.New("too many callers wait")
+// ErrCrowded is the error of a caller that does not wait because the queue is
+// full.
+var ErrCrowded = errors.New("too many callers wait")
 
-func newFairSemaphore(atOnce, perSubject, inAll int) *fairSemaphore {
-	return &fairSemaphore{
+// NewSemaphore returns a semaphore that admits atOnce callers at the same time.
+// At most inAll callers wait, at most perSubject of them for one subject.
+func NewSemaphore(atOnce, perSubject, inAll int) *Semaphore {
+	return &Semaphore{
 		free: atOnce, perSubject: perSubject, inAll: inAll,
 		addresses: virtualTimes{of: map[string]int{}}, subjects: virtualTimes{of: map[string]int{}},
 	}
 }
 
-// acquire waits until the caller is admitted. The caller then calls release.
-// Errors: errCrowded if the queue is full, context.DeadlineExceeded after
-// wait, or the error of ctx.
-func (f *fairSemaphore) acquire(ctx context.Context, address, subject string, wait time.Duration) error {
+// Acquire waits until the caller is admitted. The caller then calls
+// Release. Errors: ErrCrowded if the queue is full, context.DeadlineExceeded
+// after wait, or the error of ctx.
+func (f *Semaphore) Acquire(ctx context.Context, address, subject string, wait time.Duration) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
@@ -68,17 +73,17 @@ func (f *fairSemaphore) acquire(ctx context.Context, address, subject string, wa
 		err = ctx.Err()
 	}
 	if !f.leave(w) && <-w.outcome == nil {
-		f.release() // the caller was admitted in the same moment
+		f.Release() // the caller was admitted in the same moment
 	}
 	return err
 }
 
 // enter admits a caller at once, puts it into the queue, or refuses it.
-func (f *fairSemaphore) enter(address, subject string) (*semaphoreWaiter, error) {
+func (f *Semaphore) enter(address, subject string) (*waiter, error) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	f.arrivals++
-	w := &semaphoreWaiter{address: address, subject: subject, arrived: f.arrivals, active: f.arrivals, outcome: make(chan error, 1)}
+	w := &waiter{address: address, subject: subject, arrived: f.arrivals, active: f.arrivals, outcome: make(chan error, 1)}
 	sameAddress, sameSubject := false, false
 	for _, other := range f.waiting {
 		if other.address == address {
@@ -102,17 +107,17 @@ func (f *fairSemaphore) enter(address, subject string) (*semaphoreWaiter, error)
 		out := f.worst(full)
 		f.remove(out)
 		if out == w {
-			return nil, errCrowded
+			return nil, ErrCrowded
 		}
-		out.outcome <- errCrowded
+		out.outcome <- ErrCrowded
 	}
 	return w, nil
 }
 
 // full returns the waiting callers of which one has to leave now that w has
 // arrived, nil if none has to.
-func (f *fairSemaphore) full(w *semaphoreWaiter) []*semaphoreWaiter {
-	var same []*semaphoreWaiter
+func (f *Semaphore) full(w *waiter) []*waiter {
+	var same []*waiter
 	for _, other := range f.waiting {
 		if other.subject == w.subject {
 			same = append(same, other)
@@ -130,12 +135,12 @@ func (f *fairSemaphore) full(w *semaphoreWaiter) []*semaphoreWaiter {
 // worst finds the caller to remove: the newest of the address that would be
 // admitted last. Between equal addresses it is the one that has waited longest,
 // because its client is the likeliest to have given up.
-func (f *fairSemaphore) worst(list []*semaphoreWaiter) *semaphoreWaiter {
+func (f *Semaphore) worst(list []*waiter) *waiter {
 	count := map[string]int{}
 	for _, w := range f.waiting {
 		count[w.address]++
 	}
-	var worst *semaphoreWaiter
+	var worst *waiter
 	last := 0
 	for _, w := range list {
 		end := f.addresses.of[w.address] + count[w.address]
@@ -147,13 +152,13 @@ func (f *fairSemaphore) worst(list []*semaphoreWaiter) *semaphoreWaiter {
 }
 
 // leave takes a caller out of the queue; false if its outcome is decided.
-func (f *fairSemaphore) leave(w *semaphoreWaiter) bool {
+func (f *Semaphore) leave(w *waiter) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	return f.remove(w)
 }
 
-func (f *fairSemaphore) remove(w *semaphoreWaiter) bool {
+func (f *Semaphore) remove(w *waiter) bool {
 	at := slices.Index(f.waiting, w)
 	if at >= 0 {
 		f.waiting = slices.Delete(f.waiting, at, at+1)
@@ -161,8 +166,8 @@ func (f *fairSemaphore) remove(w *semaphoreWaiter) bool {
 	return at >= 0
 }
 
-// release ends the work of a caller and admits the next one.
-func (f *fairSemaphore) release() {
+// Release ends the work of a caller and admits the next one.
+func (f *Semaphore) Release() {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if len(f.waiting) == 0 {
@@ -183,7 +188,7 @@ func (f *fairSemaphore) release() {
 // before reports whether a is admitted before b: by virtual time, then the
 // address that began to wait last. During an attack from many addresses every
 // address has the same virtual time, and a legitimate caller is the newest.
-func (f *fairSemaphore) before(a, b *semaphoreWaiter) bool {
+func (f *Semaphore) before(a, b *waiter) bool {
 	if x, y := f.addresses.of[a.address], f.addresses.of[b.address]; x != y {
 		return x < y
 	}
@@ -197,12 +202,12 @@ func (f *fairSemaphore) before(a, b *semaphoreWaiter) bool {
 }
 
 // charge counts an admission.
-func (f *fairSemaphore) charge(w *semaphoreWaiter) {
+func (f *Semaphore) charge(w *waiter) {
 	f.addresses.admit(w.address, func(name string) bool {
-		return slices.ContainsFunc(f.waiting, func(w *semaphoreWaiter) bool { return w.address == name })
+		return slices.ContainsFunc(f.waiting, func(w *waiter) bool { return w.address == name })
 	})
 	f.subjects.admit(w.subject, func(name string) bool {
-		return slices.ContainsFunc(f.waiting, func(w *semaphoreWaiter) bool { return w.subject == name })
+		return slices.ContainsFunc(f.waiting, func(w *waiter) bool { return w.subject == name })
 	})
 }
 

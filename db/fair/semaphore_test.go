@@ -1,4 +1,4 @@
-package db
+package fair
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 // queueHarness runs callers of a semaphore of one place, which the harness
 // holds, and records the order in which they are admitted.
 type queueHarness struct {
-	*fairSemaphore
+	*Semaphore
 	t        *testing.T
 	group    sync.WaitGroup
 	mutex    sync.Mutex
@@ -23,8 +23,8 @@ type queueHarness struct {
 
 func newQueueHarness(t *testing.T, perSubject, inAll int) *queueHarness {
 	t.Helper()
-	q := &queueHarness{fairSemaphore: newFairSemaphore(1, perSubject, inAll), t: t}
-	if err := q.acquire(t.Context(), "holder of the place", "none", time.Hour); err != nil {
+	q := &queueHarness{Semaphore: NewSemaphore(1, perSubject, inAll), t: t}
+	if err := q.Acquire(t.Context(), "holder of the place", "none", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	return q
@@ -37,7 +37,7 @@ func (q *queueHarness) call(ctx context.Context, name, address, subject string) 
 	before := q.seen()
 	q.mutex.Unlock()
 	q.group.Go(func() {
-		err := q.acquire(ctx, address, subject, time.Hour)
+		err := q.Acquire(ctx, address, subject, time.Hour)
 		q.mutex.Lock()
 		if err == nil {
 			q.admitted = append(q.admitted, name)
@@ -46,7 +46,7 @@ func (q *queueHarness) call(ctx context.Context, name, address, subject string) 
 		}
 		q.mutex.Unlock()
 		if err == nil {
-			q.release()
+			q.Release()
 		}
 	})
 	for until := time.Now().Add(time.Minute); time.Now().Before(until); time.Sleep(100 * time.Microsecond) {
@@ -62,13 +62,13 @@ func (q *queueHarness) call(ctx context.Context, name, address, subject string) 
 
 // seen counts all callers so far.
 func (q *queueHarness) seen() int {
-	q.fairSemaphore.mutex.Lock()
-	defer q.fairSemaphore.mutex.Unlock()
+	q.Semaphore.mutex.Lock()
+	defer q.Semaphore.mutex.Unlock()
 	return len(q.waiting) + len(q.refused)
 }
 
 func (q *queueHarness) finish() {
-	q.release()
+	q.Release()
 	q.group.Wait()
 }
 
@@ -151,13 +151,13 @@ func TestFairSemaphore_Leave(t *testing.T) {
 	q.finish()
 	q.check("admitted", q.admitted, []string{"stays"})
 	q.check("refused", q.refused, []string{"gone"})
-	if err := q.acquire(ctx, "a", "", time.Hour); !errors.Is(err, context.Canceled) {
+	if err := q.Acquire(ctx, "a", "", time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("a caller that had left before: %v", err)
 	}
-	if err := q.acquire(t.Context(), "a", "", time.Hour); err != nil {
+	if err := q.Acquire(t.Context(), "a", "", time.Hour); err != nil {
 		t.Errorf("the place is lost: %v", err)
 	}
-	if err := q.acquire(t.Context(), "a", "", time.Nanosecond); !errors.Is(err, context.DeadlineExceeded) {
+	if err := q.Acquire(t.Context(), "a", "", time.Nanosecond); !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("after the time to wait: %v", err)
 	}
 }
@@ -165,12 +165,12 @@ func TestFairSemaphore_Leave(t *testing.T) {
 // TestFairSemaphore_Memory: a flood of addresses does not grow what is kept.
 func TestFairSemaphore_Memory(t *testing.T) {
 	t.Parallel()
-	f := newFairSemaphore(1, 10, 10)
+	f := NewSemaphore(1, 10, 10)
 	for i := range 5 * virtualTimesKept {
-		if err := f.acquire(t.Context(), fmt.Sprint("address ", i), "", time.Hour); err != nil {
+		if err := f.Acquire(t.Context(), fmt.Sprint("address ", i), "", time.Hour); err != nil {
 			t.Fatal(err)
 		}
-		f.release()
+		f.Release()
 	}
 	if n := len(f.addresses.of); n > virtualTimesKept+1 {
 		t.Errorf("%d addresses are kept, want at most %d", n, virtualTimesKept+1)
