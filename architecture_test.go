@@ -51,6 +51,9 @@ var rooms = map[string][]string{
 	"server/transfer": {"db", "server/openapi"},
 	"server/webhook":  {"db"},
 	"web":             {"db", "server/api", "server/evidence", "server/limit", "server/openapi", "server/transfer", "server/webhook"},
+
+	"server/certificates": {},
+	"server/listener":     {"server/limit"},
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.

@@ -85,7 +85,7 @@ NDJSON export says on stderr the head that "audit verify --file" checks.`,
 				return a.exportAudit(c.Context(), &e)
 			})
 			if e.follow {
-				err = endedBySignal(c.Context(), err)
+				err = unlessInterrupted(c.Context(), err)
 			}
 			return err
 		},

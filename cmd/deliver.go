@@ -72,7 +72,7 @@ func (a *app) deliver(ctx context.Context, o deliverOptions) error {
 	if o.once {
 		return err
 	}
-	return endedBySignal(ctx, err)
+	return unlessInterrupted(ctx, err)
 }
 
 func (a *app) deliverOnce(ctx context.Context, deliverer *webhook.Deliverer) error {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"net"
 	"path/filepath"
 
 	"github.com/spf13/cobra"
@@ -13,6 +12,7 @@ import (
 	"govsvc/db"
 	"govsvc/sandbox"
 	"govsvc/server"
+	"govsvc/server/listener"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
 )
@@ -51,7 +51,7 @@ key, scopes and try.`,
   govsvc sandbox --addr 127.0.0.1:4010 --json`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return endedBySignal(c.Context(), a.throwaway(c.Context(), o))
+			return unlessInterrupted(c.Context(), a.throwaway(c.Context(), o))
 		},
 	}
 	c.Flags().Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
@@ -67,11 +67,11 @@ func (a *app) throwaway(ctx context.Context, o sandboxOptions) (err error) {
 	if err != nil {
 		return err
 	}
-	listener, err := listen(ctx, "--addr", o.addr)
+	l, err := listen(ctx, "--addr", o.addr, listener.Limits{Connections: listener.DefaultConnections})
 	if err != nil {
 		return err
 	}
-	defer listener.Close() //nolint:errcheck // closed by the server, unless that could not be made
+	defer l.Close() //nolint:errcheck // closed by the server, unless that could not be made
 	sandbox.RemoveLeftovers()
 	folder, err := sandbox.NewFolder()
 	if err != nil {
@@ -84,14 +84,14 @@ func (a *app) throwaway(ctx context.Context, o sandboxOptions) (err error) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(a.serveSandbox(ctx, listener, store, data, document, o), data.Close())
+		return errors.Join(a.serveSandbox(ctx, l, store, data, document, o), data.Close())
 	})
 }
 
-func (a *app) serveSandbox(ctx context.Context, listener net.Listener, store *db.DB, data *sandbox.Sandbox,
+func (a *app) serveSandbox(ctx context.Context, l *listener.Listener, store *db.DB, data *sandbox.Sandbox,
 	document *openapi.Document, o sandboxOptions,
 ) error {
-	url := "http://" + reachable(o.addr, listener.Addr())
+	url := urlOf(l, nil)
 	logger := a.logger(o.log)
 	handler, err := server.New(ctx, server.Config{
 		Store: store, Document: document, Sandbox: func() (*db.DB, error) { return data.DB, nil }, Logger: logger,
@@ -114,7 +114,7 @@ func (a *app) serveSandbox(ctx context.Context, listener net.Listener, store *db
 	if err := a.printSandbox(newSandbox(url, key)); err != nil {
 		return err
 	}
-	return run(ctx, entrance{connections: boundConnections(listener, defaultConnections, nil)}, handler, logger)
+	return listener.Serve(ctx, l, nil, handler, logger)
 }
 
 // runningSandbox is what an integrator must know.

@@ -6,17 +6,20 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
+	"slices"
 	"sync"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/sync/errgroup"
 
 	"govsvc/db"
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/api"
+	"govsvc/server/certificates"
 	"govsvc/server/limit"
+	"govsvc/server/listener"
 	"govsvc/server/metrics"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
@@ -36,8 +39,8 @@ type serveOptions struct {
 	anonymousRPM   *int
 	answerMemory   *int
 	maxConnections *int
-	security       security
-	watching       watching
+	tls            tlsFlags
+	observability  observabilityFlags
 	receivers      receivers
 	backups        backups
 	log            logging
@@ -46,7 +49,7 @@ type serveOptions struct {
 }
 
 func (a *app) serveCommand() *cobra.Command {
-	perMinute, megabytes, connections := anonymousRPM, 16, defaultConnections
+	perMinute, megabytes, connections := anonymousRPM, 16, listener.DefaultConnections
 	o := serveOptions{
 		addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, maxConnections: &connections,
 		receivers: newReceivers(), backups: newBackups(), log: newLogging(),
@@ -67,7 +70,7 @@ Where no user exists yet, a second line, "first admin: URL", is a link for makin
 one in a browser. It works once, for 30 minutes; a restart prints another, and
 "govsvc users add NAME --role admin" does without.
 
-` + securityText + `
+` + tlsHelp + `
 
 ` + receiversText + `
 
@@ -115,11 +118,11 @@ With --json it prints an object with value, source and from for each setting.`,
 	flags.Var(count{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
 	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
 	flags.Var(count{&o.maxConnections, 0}, "max-connections", "connections that may be open at once, a quarter of them from one address; 0 is no bound")
-	o.security.flags(c)
+	o.tls.add(c)
 	o.receivers.flags(c)
 	o.backups.flags(c)
 	o.log.flags(c)
-	o.watching.flags(c)
+	o.observability.add(c)
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
 	flags.BoolVar(&o.printConfig, "print-config", false, "print the settings and where each came from, as YAML for --config, and do not serve")
 	flags.BoolVar(&a.json, "json", false, "with --print-config: print one JSON object")
@@ -128,17 +131,22 @@ With --json it prints an object with value, source and from for each setting.`,
 
 // check refuses flags that do not go together.
 func (o *serveOptions) check(c *cobra.Command) error {
-	if err := o.security.check(c); err != nil {
+	if err := o.tls.check(c); err != nil {
 		return err
 	}
 	return o.backups.complete(c)
 }
 
+// limits are those of --max-connections and --trusted-proxy.
+func (o *serveOptions) limits() listener.Limits {
+	return listener.Limits{Connections: *o.maxConnections, Proxies: o.trustedProxies}
+}
+
 func (a *app) serve(ctx context.Context, o serveOptions) error {
-	if err := o.security.refusePlain(ctx, o.addr, len(o.trustedProxies) > 0); err != nil {
+	if err := o.tls.checkPlain(ctx, o.addr, len(o.trustedProxies) > 0); err != nil {
 		return err
 	}
-	if err := o.watching.refusePlain(ctx, o.security.insecure); err != nil {
+	if err := o.observability.checkPlain(ctx, o.tls.insecure); err != nil {
 		return err
 	}
 	document, err := a.document()
@@ -157,19 +165,19 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 				return err
 			}
 		}
-		listener, err := listen(ctx, "--addr", o.addr)
+		l, err := listen(ctx, "--addr", o.addr, o.limits())
 		if err != nil {
 			return err
 		}
-		defer listener.Close() //nolint:errcheck // closed by the server, unless that could not be made
-		return a.serveOn(ctx, listener, store, document, sender, o)
+		defer l.Close() //nolint:errcheck // closed by the server, unless that could not be made
+		return a.serveOn(ctx, l, store, document, sender, o)
 	})
-	return endedBySignal(ctx, err)
+	return unlessInterrupted(ctx, err)
 }
 
-// serveOn makes the server and runs it, with the delivery loop beside it, until
-// ctx ends.
-func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, document *openapi.Document,
+// serveOn makes the server and runs it until ctx ends, together with the delivery
+// loop and the other background work.
+func (a *app) serveOn(ctx context.Context, l *listener.Listener, store *db.DB, document *openapi.Document,
 	sender *webhook.Sender, o serveOptions,
 ) error {
 	logger := a.logger(o.log)
@@ -178,19 +186,18 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 	} else if len(exposed) > 0 {
 		logger.Warn(exposedText(exposed))
 	}
-	certificates, err := o.security.open(store.Path(), logger)
+	source, err := o.tls.certificates(store.Path(), logger)
 	if err != nil {
 		return err
 	}
-	in := entrance{boundConnections(listener, *o.maxConnections, o.trustedProxies), certificates.config}
-	url := in.scheme() + reachable(o.addr, listener.Addr())
+	url := urlOf(l, source.TLS)
 	if o.baseURL == "" {
-		o.baseURL = o.security.publicURL(url)
+		o.baseURL = o.tls.publicURL(url)
 	}
-	delivery := o.receivers.deliverer(store, sender, logger)
+	deliverer := o.receivers.deliverer(store, sender, logger)
 	var counted *metrics.Metrics
-	if o.watching.metricsAddr != "" {
-		counted = watched{store, document, in.connections, certificates, delivery, logger}.metrics()
+	if o.observability.metricsAddr != "" {
+		counted = observed{store, document, l, source, deliverer, logger}.metrics()
 	}
 	responses := limit.NewBudget(0, 0)
 	pages, firstLink, err := newPages(ctx, store, document, sender, responses, logger, o)
@@ -205,32 +212,51 @@ func (a *app) serveOn(ctx context.Context, listener net.Listener, store *db.DB, 
 		BaseURL: o.baseURL, Contact: o.contact, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
 		Pages: pages, Responses: responses,
-		Metrics: counted, AccessLog: o.watching.accessLog,
+		Metrics: counted, AccessLog: o.observability.accessLog,
 	})
 	if err != nil {
 		return err
 	}
-	background, err := o.backups.beside(store, logger, delivery.Run)
+	background, err := o.background(ctx, handler, store, source, deliverer, counted, logger)
 	if err != nil {
 		return err
-	}
-	var showMetrics func(context.Context) error
-	if counted != nil { // the last that can fail, for nothing would close its listener
-		if showMetrics, err = o.watching.serve(ctx, counted, logger); err != nil {
-			return err
-		}
 	}
 	a.limitMemory(os.DirFS("/"), softMemory(int64(*o.answerMemory)<<20), logger)
-	work := together(background, certificates.work, showMetrics, o.redirecting(ctx, certificates, handler, logger))
-	return beside(ctx, work, func(ctx context.Context) error {
+	group, ctx := errgroup.WithContext(ctx)
+	for _, work := range background {
+		group.Go(func() error { return work(ctx) })
+	}
+	group.Go(func() error {
 		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
 		fmt.Fprint(a.stdout, "listening on "+url+"\n"+firstLink)
-		var s service = handler
-		if in.secure != nil {
-			s = strict{handler}
+		var service listener.Service = handler
+		if source.TLS != nil {
+			service = listener.StrictTransport{Service: handler}
 		}
-		return errors.Join(run(ctx, in, s, logger), data.close())
+		return errors.Join(listener.Serve(ctx, l, source.TLS, service, logger), data.close())
 	})
+	return group.Wait()
+}
+
+// background prepares the work that runs beside the server until its context ends.
+func (o *serveOptions) background(ctx context.Context, handler *server.Server, store *db.DB, source certificates.Source,
+	deliverer *webhook.Deliverer, counted *metrics.Metrics, logger *slog.Logger,
+) ([]func(context.Context) error, error) {
+	works := []func(context.Context) error{deliverer.Run, source.Run}
+	backups, err := o.backups.work(store, logger)
+	if err != nil {
+		return nil, err
+	}
+	works = append(works, backups)
+	if counted != nil { // the last step that can fail, because nothing would close its listener
+		serveMetrics, err := o.observability.serve(ctx, counted, logger)
+		if err != nil {
+			return nil, err
+		}
+		works = append(works, serveMetrics)
+	}
+	works = append(works, o.tls.redirect(ctx, *o, source, handler, logger))
+	return slices.DeleteFunc(works, func(work func(context.Context) error) bool { return work == nil }), nil
 }
 
 // newPages makes the dashboard and, where there is no user yet, the line with

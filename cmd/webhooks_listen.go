@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"net/url"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
+
+	"govsvc/server/listener"
 )
 
 // listenOptions are the flags of webhooks listen.
@@ -73,21 +74,21 @@ often the event came so far), signature (verified, unverified or bad), problem
 }
 
 func (a *app) listenForWebhooks(ctx context.Context, o listenOptions) error {
-	listener, err := listen(ctx, "--addr", o.addr)
+	l, err := listen(ctx, "--addr", o.addr, listener.Limits{Connections: listener.DefaultConnections})
 	if err != nil {
 		return err
 	}
-	defer listener.Close() //nolint:errcheck // closed by the server, unless that could not be made
+	defer l.Close() //nolint:errcheck // closed by the server, unless that could not be made
 	authority, remove, err := openAuthority(o.authority, time.Now())
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.receive(ctx, listener, authority, o), remove())
+	return errors.Join(a.receive(ctx, l, authority, o), remove())
 }
 
 // receive takes in webhooks until ctx ends.
-func (a *app) receive(ctx context.Context, listener net.Listener, authority *authority, o listenOptions) error {
-	certificate, err := authority.issue(hostNames(o.addr, listener.Addr()), time.Now())
+func (a *app) receive(ctx context.Context, l *listener.Listener, authority *authority, o listenOptions) error {
+	certificate, err := authority.issue(hostNames(o.addr, l.Addr()), time.Now())
 	if err != nil {
 		return err
 	}
@@ -95,16 +96,12 @@ func (a *app) receive(ctx context.Context, listener net.Listener, authority *aut
 	if o.forwardTo != "" {
 		receiver.forward = newForwarder(o.forwardTo)
 	}
-	at := "https://" + reachable(o.addr, listener.Addr())
-	if err := a.announce(at, authority.path); err != nil {
+	secure := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+	if err := a.announce(urlOf(l, secure), authority.path); err != nil {
 		return err
 	}
-	in := entrance{
-		boundConnections(listener, defaultConnections, nil),
-		&tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}},
-	}
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return run(ctx, in, receiver, log)
+	return listener.Serve(ctx, l, secure, receiver, log)
 }
 
 // announce tells where webhooks are received and whom to trust.

@@ -162,7 +162,7 @@ func TestTLSReload(t *testing.T) {
 	}
 	c.end(s)
 	log := s.stderr.String()
-	for text, want := range map[string]int{"the TLS certificate was replaced": 2, "was not replaced": 2, "can't be looked at": 1} {
+	for text, want := range map[string]int{"the TLS certificate was replaced": 2, "was not replaced": 2, "can't be checked": 1} {
 		if got := strings.Count(log, text); got != want {
 			t.Errorf("%q is logged %d times, want %d:\n%s", text, got, want, log)
 		}
@@ -207,7 +207,7 @@ func TestTLSRefused(t *testing.T) {
 		{1, "--tls-cert none.pem --tls-key " + keyFile, "--tls-cert: none.pem: no such file"},
 		{1, "--tls-cert " + certFile + " --tls-key none.key", "--tls-key: none.key: no such file"},
 		{1, "--tls-cert " + certFile + " --tls-key " + otherKey, "private key does not match public key; they must be a PEM certificate chain"},
-		{1, "--tls-cert " + keyFile + " --tls-key " + certFile, "they must be a PEM certificate chain, the server's own first"},
+		{1, "--tls-cert " + keyFile + " --tls-key " + certFile, "they must be a PEM certificate chain that starts with the server's own certificate"},
 		{1, "--domain gov.example.com --acme-ca none.pem", "--acme-ca: none.pem: no such file"},
 		{1, "--domain gov.example.com --acme-ca " + keyFile, "a.key holds no certificate in PEM"},
 	} {

@@ -1,4 +1,4 @@
-package cmd
+package listener
 
 import (
 	"context"
@@ -11,20 +11,20 @@ import (
 	"time"
 )
 
-// working is a service whose requests report when they begin and whether they
-// were canceled before they were released.
-type working struct {
+// blockingService is a service whose requests report that they have begun, and
+// whether they were canceled before they were released.
+type blockingService struct {
 	begun, release chan struct{}
 	canceled       chan bool
 }
 
-func (s working) Run(ctx context.Context) error {
+func (s blockingService) Run(ctx context.Context) error {
 	<-ctx.Done()
 	return nil
 }
 
-func (s working) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // as any handler that takes a body
+func (s blockingService) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+	_, _ = io.Copy(io.Discard, r.Body) // as a handler that uses the body
 	s.begun <- struct{}{}
 	select {
 	case <-r.Context().Done():
@@ -34,19 +34,20 @@ func (s working) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// TestCanceled: work is canceled when its client resets the connection, also
-// after it closed its sending side, and not when it only did that.
-func TestCanceled(t *testing.T) {
+// TestServe_CancelsRequests checks that a request is canceled when its client
+// resets the connection, also after it closed its sending side. Closing the
+// sending side alone does not cancel it.
+func TestServe_CancelsRequests(t *testing.T) {
 	t.Parallel()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := Listen(t.Context(), "127.0.0.1:0", Limits{Connections: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
-	s := working{make(chan struct{}), make(chan struct{}), make(chan bool)}
+	s := blockingService{make(chan struct{}), make(chan struct{}), make(chan bool)}
 	ended := make(chan error)
 	go func() {
-		ended <- run(ctx, entrance{connections: boundConnections(listener, 10, nil)}, s, slog.New(slog.DiscardHandler))
+		ended <- Serve(ctx, listener, nil, s, slog.New(slog.DiscardHandler))
 	}()
 	for _, row := range []struct {
 		name, request    string
@@ -68,7 +69,7 @@ func TestCanceled(t *testing.T) {
 		<-s.begun
 		if row.halfClose {
 			_ = conn.CloseWrite()
-			time.Sleep(50 * time.Millisecond) // for the server to see it first; any order is right
+			time.Sleep(50 * time.Millisecond) // usually the server sees it first, but either order is correct
 		}
 		if row.reset {
 			_ = conn.SetLinger(0)
@@ -77,11 +78,11 @@ func TestCanceled(t *testing.T) {
 		select {
 		case <-s.canceled:
 			if !row.reset {
-				t.Errorf("%s: the work was canceled", row.name)
+				t.Errorf("%s: the request was canceled", row.name)
 			}
 		case <-time.After(waitFor(row.reset)):
 			if row.reset {
-				t.Errorf("%s: the work was not canceled", row.name)
+				t.Errorf("%s: the request was not canceled", row.name)
 			}
 			s.release <- struct{}{}
 			<-s.canceled

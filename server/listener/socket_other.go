@@ -1,6 +1,6 @@
 //go:build !linux
 
-package cmd
+package listener
 
 import "net"
 
@@ -10,5 +10,5 @@ func bytesAcknowledged(*net.TCPConn) (int64, bool) { return 0, false }
 // socketClosed is not known on this system before a write fails.
 func socketClosed(*net.TCPConn) bool { return false }
 
-// boundUnsent does nothing on this system.
-func boundUnsent(net.Listener) {}
+// limitUnsent does nothing on this system.
+func limitUnsent(net.Listener) {}

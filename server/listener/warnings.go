@@ -1,4 +1,4 @@
-package cmd
+package listener
 
 import (
 	"context"
@@ -19,9 +19,9 @@ const (
 	warningAddresses = 8
 )
 
-// warnings logs what clients cause: the first warning about an address at once,
-// further ones as a count once a minute. It writes at most 17 lines a minute,
-// however many clients there are.
+// warnings logs errors that clients cause. It logs the first warning about an
+// address immediately and further ones as a count once a minute. So it writes at
+// most 17 lines a minute for any number of clients.
 type warnings struct {
 	logger *slog.Logger
 
@@ -32,7 +32,7 @@ type warnings struct {
 
 // repeated counts warnings.
 type repeated struct {
-	count         int // beyond those that were logged at once
+	count         int // beyond those that were logged immediately
 	message, last string
 }
 
@@ -57,7 +57,7 @@ func (w *warnings) add(message, address, reason string) {
 	seen.message, seen.last = message, reason
 }
 
-// flush logs the counts and starts anew.
+// flush logs the counts and resets them.
 func (w *warnings) flush() {
 	w.mutex.Lock()
 	defer w.mutex.Unlock()
@@ -74,9 +74,9 @@ func (r *repeated) log(logger *slog.Logger, address string) {
 	}
 }
 
-// counting logs the counts once a minute in the background. The function that it
-// returns ends that and logs what is left.
-func (w *warnings) counting() (stop func()) {
+// start logs the counts once a minute in the background. The function that it
+// returns ends that and logs the remaining counts.
+func (w *warnings) start() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
 	running.Go(func() {
@@ -98,11 +98,11 @@ func (w *warnings) counting() (stop func()) {
 	}
 }
 
-// addressInText is an address with a port, as package net/http writes it.
+// addressInText matches an address with a port, as package net/http writes it.
 var addressInText = regexp.MustCompile(`(\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-fA-F:.]+\])(?:%\w+)?:\d+`)
 
-// Write takes a message of package net/http (http.Server.ErrorLog). One that
-// names a client is counted like others; a stack trace is logged whole.
+// Write logs a message of package net/http (http.Server.ErrorLog). A message that
+// names a client is counted like other warnings. A stack trace is logged whole.
 func (w *warnings) Write(p []byte) (int, error) {
 	text := strings.TrimSuffix(string(p), "\n")
 	found := addressInText.FindStringSubmatch(text)

@@ -1,4 +1,4 @@
-package cmd
+package listener
 
 import (
 	"context"
@@ -10,18 +10,18 @@ import (
 )
 
 // maxHeaderList bounds what is read of the head of a request of HTTP/2, in
-// bytes. Package net/http answers a larger one in its own words. So it is twice
+// bytes. Package net/http answers a larger one with its own text. So it is twice
 // maxHeaderBytes, beyond which the service refuses a request.
 const maxHeaderList = 2 * maxHeaderBytes
 
-// serveStreams has web serve HTTP/2 with the settings of a second server, which
-// has another bound of headers. The connections stay those of web.
-func serveStreams(web *http.Server) {
+// serveHTTP2 makes web serve HTTP/2 with the settings of a second server, which
+// has another bound of headers. The connections still belong to web.
+func serveHTTP2(web *http.Server) {
 	streams := &http.Server{
 		ReadHeaderTimeout: web.ReadHeaderTimeout, ReadTimeout: web.ReadTimeout, WriteTimeout: web.WriteTimeout, IdleTimeout: web.IdleTimeout,
 		MaxHeaderBytes: maxHeaderList, HTTP2: web.HTTP2, ErrorLog: web.ErrorLog, ConnState: web.ConnState,
 	}
-	_ = streams.Serve(noListener{}) // fills TLSNextProto, then ends
+	_ = streams.Serve(closedListener{}) // fills TLSNextProto, then ends
 	serve := streams.TLSNextProto[protocolHTTP2]
 	if serve == nil { // GODEBUG turns HTTP/2 off
 		return
@@ -32,15 +32,20 @@ func serveStreams(web *http.Server) {
 	web.RegisterOnShutdown(func() { _ = streams.Shutdown(context.Background()) }) // it has no connections to wait for
 }
 
-// noListener is a listener that is closed.
-type noListener struct{}
+// closedListener is a listener that accepts nothing.
+type closedListener struct{}
 
-func (noListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
-func (noListener) Close() error              { return nil }
-func (noListener) Addr() net.Addr            { return &net.TCPAddr{} }
+// Accept reports that the listener is closed.
+func (closedListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
+
+// Close does nothing.
+func (closedListener) Close() error { return nil }
+
+// Addr is an empty address.
+func (closedListener) Addr() net.Addr { return &net.TCPAddr{} }
 
 // headBytes is the size of a request's head as HTTP/2 counts it (RFC 9113,
-// section 6.5.2), without the pseudo-headers but the path.
+// section 6.5.2), with the path but without the other pseudo-headers.
 func headBytes(r *http.Request) int {
 	const perField = 32
 	size := len(r.RequestURI)
@@ -54,8 +59,8 @@ func headBytes(r *http.Request) int {
 
 // refuseHead answers a request whose headers are too large; false if the service
 // has no response for it.
-func (s onConnection) refuseHead(w http.ResponseWriter, c *connection) bool {
-	service, ok := refuserOf(s.service)
+func (h connectionHandler) refuseHead(w http.ResponseWriter, c *connection) bool {
+	service, ok := refuserOf(h.Service)
 	if !ok {
 		return false
 	}
@@ -63,6 +68,6 @@ func (s onConnection) refuseHead(w http.ResponseWriter, c *connection) bool {
 	maps.Copy(w.Header(), response.Header)
 	w.Header()["Strict-Transport-Security"] = strictTransport
 	w.WriteHeader(response.StatusCode)
-	_, _ = io.Copy(w, response.Body) // else the client is gone
+	_, _ = io.Copy(w, response.Body) // an error means that the client is gone
 	return true
 }

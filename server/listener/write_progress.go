@@ -1,4 +1,4 @@
-package cmd
+package listener
 
 import (
 	"context"
@@ -19,7 +19,7 @@ const (
 	// writeWait is how long one write may wait for the client before its
 	// connection may be displaced by a new one.
 	writeWait = 250 * time.Millisecond
-	// progressInterval is how often writes that wait are looked at.
+	// progressInterval is how often waiting writes are checked.
 	progressInterval = time.Second
 	// writePart is the size of the parts in which a long write is made.
 	writePart = 64 << 10
@@ -30,15 +30,15 @@ var processStart = time.Now()
 // uptime is the monotonic time since the process started; never 0.
 func uptime() time.Duration { return time.Since(processStart) + 1 }
 
-// progress is what the watcher has seen of the write under way. Only the
-// watcher uses it.
+// progress is what the last check found about the write under way. Only
+// checkProgress uses it.
 type progress struct {
 	write time.Duration // when the write began
 	at    time.Duration // when taken was read
-	taken int64         // what the client had taken then, in bytes
+	taken int64         // bytes that the client had taken then
 }
 
-// Write sends p in parts, so that the watcher sees how long each part takes.
+// Write sends p in parts, so that checkProgress sees how long each part takes.
 func (c *connection) Write(p []byte) (n int, err error) {
 	for len(p) > 0 {
 		part := p[:min(len(p), writePart)]
@@ -66,8 +66,8 @@ func (c *connection) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// gone reports whether the connection has failed in both directions.
-func (c *connection) gone() bool {
+// hasFailed reports whether the connection has failed in both directions.
+func (c *connection) hasFailed() bool {
 	if c.failed.Load() {
 		return true
 	}
@@ -113,11 +113,11 @@ func (c *connection) abort() {
 	if tcp := tcpOf(c.Conn); tcp != nil {
 		_ = tcp.SetLinger(0) // the connection may be closed already
 	}
-	_ = c.Close() // there is nobody to report to
+	_ = c.Close() // an error would concern only this client
 }
 
-// watch closes connections whose clients take too little, until ctx ends.
-func (l *connections) watch(ctx context.Context) {
+// checkProgress closes connections whose clients take too little, until ctx ends.
+func (l *Listener) checkProgress(ctx context.Context) {
 	ticker := time.NewTicker(progressInterval)
 	defer ticker.Stop()
 	for {
@@ -134,12 +134,12 @@ func (l *connections) watch(ctx context.Context) {
 }
 
 // writers are the connections on which something is being written.
-func (l *connections) writers() []*connection {
+func (l *Listener) writers() []*connection {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	var found []*connection
-	for _, among := range l.from {
-		for _, c := range among {
+	for _, list := range l.byAddress {
+		for _, c := range list {
 			if c.writing.Load() > 0 || c.streams.used.Load() {
 				found = append(found, c)
 			}
@@ -148,25 +148,25 @@ func (l *connections) writers() []*connection {
 	return found
 }
 
-// watching runs watch in the background. The function that it returns ends it.
-func (l *connections) watching() (stop func()) {
+// startProgressChecks runs checkProgress in the background until stop is called.
+func (l *Listener) startProgressChecks() (stop func()) {
 	ctx, cancel := context.WithCancel(context.Background())
 	var running sync.WaitGroup
-	running.Go(func() { l.watch(ctx) })
+	running.Go(func() { l.checkProgress(ctx) })
 	return func() {
 		cancel()
 		running.Wait()
 	}
 }
 
-// tcpOf is the connection of the system under all others; nil if it is not TCP.
+// tcpOf is the TCP connection under all others; nil if there is none.
 func tcpOf(conn net.Conn) *net.TCPConn {
 	for {
-		switch under := conn.(type) {
+		switch outer := conn.(type) {
 		case *net.TCPConn:
-			return under
+			return outer
 		case interface{ NetConn() net.Conn }:
-			conn = under.NetConn()
+			conn = outer.NetConn()
 		default:
 			return nil
 		}

@@ -46,20 +46,19 @@ const (
 	pauseAfter   = 5 * time.Minute
 )
 
-// beside adds the making of backups to what runs beside the server.
-func (b *backups) beside(store *db.DB, logger *slog.Logger, work func(context.Context) error) (func(context.Context) error, error) {
+// work returns work that makes the backups until its context ends; nil without
+// --backup-dir.
+func (b *backups) work(store *db.DB, logger *slog.Logger) (func(context.Context) error, error) {
 	if b.folder == "" {
-		return work, nil
+		return nil, nil
 	}
 	plan := db.BackupPlan{Folder: b.folder, Every: b.every, Keep: *b.keep}
 	if err := plan.Prepare(); err != nil {
 		return nil, fmt.Errorf("--backup-dir: %w", err)
 	}
 	return func(ctx context.Context) error {
-		return beside(ctx, func(ctx context.Context) error {
-			makeBackups(ctx, store, plan, logger)
-			return nil
-		}, work)
+		makeBackups(ctx, store, plan, logger)
+		return nil
 	}, nil
 }
 

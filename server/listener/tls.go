@@ -1,4 +1,4 @@
-package cmd
+package listener
 
 import (
 	"context"
@@ -18,10 +18,10 @@ const (
 	protocolHTTP1 = "http/1.1"
 )
 
-// handshakes is a listener that does the TLS handshakes of its connections
-// before it hands them on. Package net/http logs each that fails in a line of
-// its own, and hides its replies of HTTP/1 below the encryption.
-type handshakes struct {
+// tlsListener performs the TLS handshakes of its connections before Accept
+// returns them. Package net/http would log each failure in a line of its own, and
+// hide its replies of HTTP/1 under the encryption.
+type tlsListener struct {
 	net.Listener
 	config   *tls.Config
 	warnings *warnings
@@ -39,35 +39,36 @@ type accepted struct {
 	err  error
 }
 
-func newHandshakes(listener net.Listener, config *tls.Config, w *warnings, refuse refusal) *handshakes {
+func newTLSListener(listener net.Listener, config *tls.Config, w *warnings, refuse refusal) *tlsListener {
 	config = config.Clone()
 	for _, protocol := range []string{protocolHTTP1, protocolHTTP2} {
 		if !slices.Contains(config.NextProtos, protocol) {
 			config.NextProtos = slices.Insert(config.NextProtos, 0, protocol)
 		}
 	}
-	l := &handshakes{Listener: listener, config: config, warnings: w, refuse: refuse, ready: make(chan accepted)}
+	l := &tlsListener{Listener: listener, config: config, warnings: w, refuse: refuse, ready: make(chan accepted)}
 	l.ctx, l.stop = context.WithCancel(context.Background())
 	l.running.Go(l.accept)
 	return l
 }
 
 // accept starts the handshake of each connection.
-func (l *handshakes) accept() {
+func (l *tlsListener) accept() {
 	for {
 		conn, err := l.Listener.Accept()
 		if err != nil {
-			if !l.handOn(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
+			if !l.hand(accepted{err: err}) || errors.Is(err, net.ErrClosed) {
 				return
 			}
 			continue
 		}
-		l.running.Go(func() { l.shake(conn) })
+		l.running.Go(func() { l.handshake(conn) })
 	}
 }
 
-// handOn waits until Accept takes a result; false if the listener is closed.
-func (l *handshakes) handOn(result accepted) bool {
+// hand waits until Accept takes a result. It reports false if the listener is
+// closed.
+func (l *tlsListener) hand(result accepted) bool {
 	select {
 	case l.ready <- result:
 		return true
@@ -76,8 +77,8 @@ func (l *handshakes) handOn(result accepted) bool {
 	}
 }
 
-// shake does the handshake of one connection.
-func (l *handshakes) shake(conn net.Conn) {
+// handshake performs the handshake of one connection.
+func (l *tlsListener) handshake(conn net.Conn) {
 	ctx, cancel := context.WithTimeout(l.ctx, readHeaderTimeout)
 	defer cancel()
 	secure := tls.Server(conn, l.config)
@@ -88,37 +89,37 @@ func (l *handshakes) shake(conn net.Conn) {
 	var ready net.Conn = secure
 	switch secure.ConnectionState().NegotiatedProtocol {
 	case protocolHTTP2:
-	case acme.ALPNProto: // the handshake was all that the authority wanted
+	case acme.ALPNProto: // the authority needs the handshake alone
 		_ = secure.Close()
 		return
 	default:
-		ready = secureHTTP1{newHTTP1(secure, l.refuse)}
+		ready = secureHTTP1Conn{newHTTP1Conn(secure, l.refuse)}
 	}
-	if !l.handOn(accepted{conn: ready}) {
+	if !l.hand(accepted{conn: ready}) {
 		_ = secure.Close() // the server ends
 	}
 }
 
 // failed answers a client of plain HTTP and closes the connection.
-func (l *handshakes) failed(conn net.Conn, err error) {
+func (l *tlsListener) failed(conn net.Conn, err error) {
 	reason := err.Error()
 	var noTLS tls.RecordHeaderError
 	if errors.As(err, &noTLS) && noTLS.Conn != nil && looksLikeHTTP(noTLS.RecordHeader) {
 		reason = "the client sent an HTTP request to an HTTPS server"
 		if l.refuse != nil {
-			plain := newHTTP1(conn, l.refuse)
-			_ = plain.reply(http.StatusBadRequest, "this address speaks https; use a URL that begins with https://") // else the client is gone
+			plain := newHTTP1Conn(conn, l.refuse)
+			_ = plain.reply(http.StatusBadRequest, "this address speaks https; use a URL that begins with https://") // an error means that the client is gone
 			conn = plain
 		}
 	}
 	if l.ctx.Err() == nil {
-		l.warnings.add("TLS handshake failed", countedAs(peer(conn)).String(), reason)
+		l.warnings.add("TLS handshake failed", limitedAs(clientAddress(conn)).String(), reason)
 	}
 	_ = conn.Close()
 }
 
-// looksLikeHTTP reports whether what came for a TLS record begins like a
-// request.
+// looksLikeHTTP reports whether the header of a TLS record is the start of a
+// request instead.
 func looksLikeHTTP(header [5]byte) bool {
 	switch string(header[:]) {
 	case "GET /", "HEAD ", "POST ", "PUT /", "PATCH", "DELET", "OPTIO":
@@ -128,7 +129,7 @@ func looksLikeHTTP(header [5]byte) bool {
 }
 
 // Accept waits for the next connection whose handshake has succeeded.
-func (l *handshakes) Accept() (net.Conn, error) {
+func (l *tlsListener) Accept() (net.Conn, error) {
 	select {
 	case result := <-l.ready:
 		return result.conn, result.err
@@ -138,7 +139,7 @@ func (l *handshakes) Accept() (net.Conn, error) {
 }
 
 // Close ends the handshakes under way.
-func (l *handshakes) Close() error {
+func (l *tlsListener) Close() error {
 	l.stop()
 	err := l.Listener.Close()
 	l.running.Wait()

@@ -1,4 +1,4 @@
-package server_test
+package listener
 
 import (
 	"bufio"
@@ -10,28 +10,26 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"govsvc/server"
 )
 
-// listen serves a handler through JoinWrites until the test ends.
-func listen(t *testing.T, handler http.HandlerFunc) string {
+// serveCoalesced serves a handler through coalesceWrites until the test ends.
+func serveCoalesced(t *testing.T, handler http.HandlerFunc) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	web := &http.Server{Handler: handler, ReadHeaderTimeout: time.Minute}
-	go func() { _ = web.Serve(server.JoinWrites(listener)) }()
+	go func() { _ = web.Serve(coalesceWrites(listener)) }()
 	t.Cleanup(func() { _ = web.Close() })
 	return listener.Addr().String()
 }
 
-// TestJoinWrites: answers of every size around the buffer's arrive whole and at
-// once, on one connection, the last one too.
-func TestJoinWrites(t *testing.T) {
+// TestCoalesceWrites checks that responses of sizes around the buffer's arrive
+// whole and immediately, on one connection.
+func TestCoalesceWrites(t *testing.T) {
 	t.Parallel()
-	address := listen(t, func(w http.ResponseWriter, r *http.Request) {
+	address := serveCoalesced(t, func(w http.ResponseWriter, r *http.Request) {
 		var n int
 		_, _ = fmt.Sscan(r.URL.Query().Get("n"), &n)
 		_, _ = w.Write(bytes.Repeat([]byte{'x'}, n))
@@ -88,12 +86,12 @@ type one struct {
 
 func (l one) Accept() (net.Conn, error) { return l.conn, nil }
 
-// TestJoinWritesClosed: who closes a connection that can't get rid of what is
-// held does not wait for its client.
-func TestJoinWritesClosed(t *testing.T) {
+// TestCoalesceWrites_CloseDoesNotWait checks that closing a connection does not
+// wait for a client that reads nothing.
+func TestCoalesceWrites_CloseDoesNotWait(t *testing.T) {
 	t.Parallel()
 	below := &stuck{writing: make(chan struct{}), closed: make(chan struct{})}
-	conn, err := server.JoinWrites(one{conn: below}).Accept()
+	conn, err := coalesceWrites(one{conn: below}).Accept()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,15 +108,15 @@ func TestJoinWritesClosed(t *testing.T) {
 		t.Error(err)
 	}
 	if err := <-read; err == nil {
-		t.Error("what was held is gone, and nobody is told")
+		t.Error("the buffered bytes are lost without an error")
 	}
 }
 
-// TestJoinWritesPipelined: requests that come in one piece are answered in
-// turn, and the connection ends as the client asked.
-func TestJoinWritesPipelined(t *testing.T) {
+// TestCoalesceWrites_Pipelined checks that requests that arrive together are
+// answered in turn, and that the connection then ends as the client asked.
+func TestCoalesceWrites_Pipelined(t *testing.T) {
 	t.Parallel()
-	address := listen(t, func(w http.ResponseWriter, r *http.Request) {
+	address := serveCoalesced(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write(bytes.Repeat([]byte(r.URL.Query().Get("c")), 5000))
 	})
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", address)

@@ -1,4 +1,4 @@
-package cmd
+package listener
 
 import (
 	"net"
@@ -25,7 +25,8 @@ func socketClosed(conn *net.TCPConn) bool {
 	return info != nil && info.State == tcpClose
 }
 
-// tcpInfo is what the system reports about a connection; nil if nothing.
+// tcpInfo is what the system reports about a connection; nil if it reports
+// nothing.
 func tcpInfo(conn *net.TCPConn) (info *unix.TCPInfo) {
 	raw, err := conn.SyscallConn()
 	if err != nil {
@@ -40,13 +41,13 @@ func tcpInfo(conn *net.TCPConn) (info *unix.TCPInfo) {
 	return info
 }
 
-// maxUnsent bounds what the system holds of the responses of one connection
-// while its client takes nothing, in bytes. What is on its way is not limited.
+// maxUnsent bounds how many bytes the system buffers for a connection before it
+// sends them. Bytes that were sent and not acknowledged do not count.
 const maxUnsent = 128 << 10
 
-// boundUnsent sets maxUnsent for all connections of a listener. The system would
-// hold megabytes of each otherwise.
-func boundUnsent(listener net.Listener) {
+// limitUnsent sets maxUnsent for all connections of a listener. Otherwise the
+// system buffers megabytes for each.
+func limitUnsent(listener net.Listener) {
 	tcp, ok := listener.(*net.TCPListener)
 	if !ok {
 		return
@@ -55,7 +56,7 @@ func boundUnsent(listener net.Listener) {
 	if err != nil {
 		return
 	}
-	_ = raw.Control(func(fd uintptr) { // a kernel without the option works as before
+	_ = raw.Control(func(fd uintptr) { // a kernel without the option uses its default
 		_ = unix.SetsockoptInt(int(fd), unix.IPPROTO_TCP, unix.TCP_NOTSENT_LOWAT, maxUnsent) //nolint:gosec // a descriptor
 	})
 }

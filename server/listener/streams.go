@@ -1,4 +1,4 @@
-package cmd
+package listener
 
 import (
 	"net/http"
@@ -11,9 +11,9 @@ import (
 // connection may be displaced by a new one.
 const streamWait = time.Second
 
-// streams are the responses under way on a connection of HTTP/2. A client holds
-// one up by not opening its flow-control window. No write of the connection
-// waits then, so that each stream is watched by itself.
+// streams are the responses under way on a connection of HTTP/2. A client can
+// delay one with its flow-control window. Then no write of the connection waits.
+// So each stream is checked by itself.
 type streams struct {
 	used    atomic.Bool  // a request came by HTTP/2
 	waiting atomic.Bool  // a stream has waited longer than streamWait
@@ -24,8 +24,8 @@ type streams struct {
 	writing map[*streamWriter]time.Duration // when the write under way began
 }
 
-// stuck reports whether a stream waits for its client, or the end of a response
-// does, which leaves after its handler has returned.
+// stuck reports whether a stream waits for its client. The end of a response can
+// wait too: it is sent after its handler has returned.
 func (s *streams) stuck(now time.Duration) bool {
 	if !s.used.Load() {
 		return false
@@ -69,16 +69,16 @@ func (s *streams) begin(w http.ResponseWriter) *streamWriter {
 	return &streamWriter{ResponseWriter: w, control: http.NewResponseController(w), streams: s}
 }
 
-// end gives the client little time to take what is left of the response.
+// end limits the time in which the client may take the rest of the response.
 func (w *streamWriter) end() {
 	if w.wrote {
-		_ = w.control.SetWriteDeadline(time.Now().Add(progressTime)) // else the stream has ended
+		_ = w.control.SetWriteDeadline(time.Now().Add(progressTime)) // an error means that the stream has ended
 	}
 	w.streams.ended.Store(int64(uptime()))
 	w.streams.running.Add(-1)
 }
 
-// Write sends p in parts of which each must be taken within progressTime.
+// Write sends p in parts. The client must take each of them within progressTime.
 func (w *streamWriter) Write(p []byte) (n int, err error) {
 	w.wrote = true
 	for first := true; first || len(p) > 0; first = false {

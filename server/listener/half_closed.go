@@ -1,4 +1,4 @@
-package cmd
+package listener
 
 import (
 	"context"
@@ -6,17 +6,9 @@ import (
 	"time"
 )
 
-// failureInterval is how often a connection is looked at whose client has
-// closed its sending side while a request is answered.
+// failureInterval is how often a connection is checked whose client has closed
+// its sending side while a request is answered.
 const failureInterval = 100 * time.Millisecond
-
-type connectionKey struct{}
-
-// connectionOf is the connection of a request; nil if it is not known.
-func connectionOf(ctx context.Context) *connection {
-	c, _ := ctx.Value(connectionKey{}).(*connection)
-	return c
-}
 
 // respond serves a request on its connection.
 func (c *connection) respond(next http.Handler, w http.ResponseWriter, r *http.Request) {
@@ -33,8 +25,9 @@ func (c *connection) respond(next http.Handler, w http.ResponseWriter, r *http.R
 }
 
 // untilFailure is the context of a request of HTTP/1. Package net/http cancels
-// its own when the client closes its sending side, as it may after the request.
-// This one is canceled when the connection fails. The caller calls end.
+// its own when the client closes its sending side, which a client may do after
+// the request. This one is canceled when the connection fails. The caller calls
+// end.
 func (c *connection) untilFailure(parent context.Context) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() { c.awaitFailure(ctx, cancel) })
@@ -48,7 +41,7 @@ func (c *connection) untilFailure(parent context.Context) (ctx context.Context, 
 func (c *connection) awaitFailure(ctx context.Context, cancel func()) {
 	ticker := time.NewTicker(failureInterval)
 	defer ticker.Stop()
-	for !c.gone() {
+	for !c.hasFailed() {
 		select {
 		case <-ctx.Done():
 			return
