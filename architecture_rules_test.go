@@ -1,0 +1,117 @@
+package main_test
+
+import (
+	"strings"
+	"testing"
+	"testing/fstest"
+)
+
+// lawful is a small repository that keeps every law, with the near misses that
+// must not be taken for breaches.
+func lawful() fstest.MapFS {
+	files := map[string]string{
+		".ci/run":               "true\n",
+		".gitignore":            "# left by a build or a run\n/govsvc\n/*.db\nnode_modules/\n",
+		"README.md":             "govsvc\n",
+		"govsvc":                "\x7fELF",
+		"left.db":               "SQLite format 3",
+		"main.go":               "// Command govsvc serves.\npackage main\n\nimport _ \"govsvc/cmd\"\n\nfunc main() {}\n\nfunc Free() {}\n",
+		"cmd/serve.go":          "// Package cmd is the command line.\npackage cmd\n\nimport (\n_ \"govsvc/db\"\n_ \"govsvc/server/openapi\"\n_ \"net/http\"\n)\n",
+		"db/db.go":              "// Package db is the store.\npackage db\n\nimport (\n_ \"database/sql\"\n_ \"govsvc/migrations\"\n_ \"github.com/pressly/goose/v3\"\n)\n\nconst q = \"SELECT 1\"\n",
+		"server/api/risks.go":   "// Package api holds the operations.\npackage api\n\n// Kinds of thing.\nconst A = \"Select a risk\"\n\n// T is a type.\ntype T int\n\ntype u int\n\nfunc (u) Close() {}\n\nfunc (T) Error() string { return \"\" }\n\nvar b = []string{\"update all risks, set by set\", \"Delete from the list\", \"select one\"}\n",
+		"server/api/x_test.go":  "package api\n\nimport (\n_ \"database/sql\"\n_ \"govsvc/sandbox\"\n_ \"net/http\"\n)\n\nfunc TestX() {\n" + strings.Repeat("_ = \"SELECT 1\"\n", 100) + "}\n",
+		"server/testdata/x.css": strings.Repeat("\n", 600),
+		"server/openapi/a.yaml": strings.Repeat("a: b\n", 500),
+		"web/long.js":           strings.Repeat("\n", 600),
+	}
+	repo := fstest.MapFS{}
+	for name, text := range files {
+		repo[name] = &fstest.MapFile{Data: []byte(text)}
+	}
+	return repo
+}
+
+// TestLawsBite plants a breach of each law and expects to be told of it.
+func TestLawsBite(t *testing.T) {
+	t.Parallel()
+	const api = "// Package api holds the operations.\npackage api\n\n"
+	long := func(lines int) string { return "func long() {\n" + strings.Repeat("_ = 1\n", lines-2) + "}\n" }
+	rows := []struct{ law, path, text, want string }{
+		{"imports", "db/risks.go", "package db\n\nimport _ \"govsvc/server/api\"\n", "db/risks.go:3: db imports govsvc/server/api: it may import db/fair, migrations of ours; move"},
+		{"imports", "server/api/x.go", "package api\n\nimport _ \"govsvc/server\"\n", "server/api imports govsvc/server:"},
+		{"imports", "server/api/x.go", "package api\n\nimport _ \"govsvc/sandbox\"\n", "server/api imports govsvc/sandbox:"},
+		{"imports", "server/limit/x.go", "package limit\n\nimport _ \"govsvc/db\"\n", "it may import nothing of ours"},
+		{"imports", "server/x.go", "package server\n\nimport _ \"govsvc/web\"\n", "server imports govsvc/web:"},
+		{"imports", "server/x.go", "package server\n\nimport _ \"govsvc/cmd\"\n", "server imports govsvc/cmd:"},
+		{"imports", "web/x.go", "package web\n\nimport _ \"govsvc/server\"\n", "web imports govsvc/server:"},
+		{"imports", "x.go", "package main\n\nimport _ \"govsvc/db\"\n", ". imports govsvc/db:"},
+		{"imports", "db/x_test.go", "package db\n\nimport _ \"govsvc/cmd\"\n", "db imports govsvc/cmd:"},
+		{"imports", "server/mcp/x.go", "package mcp\n", "server/mcp is not in the table rooms"},
+		{"imports", "db/x.go", "package db\n\nimport _ \"net/http/httptest\"\n", "db imports net/http/httptest: keep HTTP in"},
+		{"imports", "server/transfer/x.go", "package transfer\n\nimport _ \"net/http\"\n", "server/transfer imports net/http:"},
+		{"imports", "cmd/x.go", "package cmd\n\nimport _ \"database/sql\"\n", "cmd imports database/sql: add a method to db"},
+		{"imports", "server/x.go", "package server\n\nimport _ \"modernc.org/sqlite/lib\"\n", "server imports modernc.org/sqlite/lib:"},
+		{"imports", "sandbox/x.go", "package sandbox\n\nimport _ \"github.com/pressly/goose/v3\"\n", "sandbox imports github.com/pressly/goose/v3:"},
+		{"sql", "cmd/x.go", "package cmd\n\nconst q = `\n\tSELECT id\n\tFROM risks`\n", "cmd/x.go:3: a statement of SQL"},
+		{"sql", "web/x.go", "package web\n\nconst q = \"insert or ignore into risks values (1)\"\n", "web/x.go:3:"},
+		{"sql", "web/x.go", "package web\n\nfunc f() { g(\"UPDATE risks SET a = 1\") }\n", "web/x.go:3:"},
+		{"sql", "sandbox/x.go", "package sandbox\n\nconst q = \"DELETE FROM risks\"\n", "sandbox/x.go:3:"},
+		{"sql", "sandbox/x.go", "package sandbox\n\nconst q = \"PRAGMA optimize\"\n", "sandbox/x.go:3:"},
+		{"sql", "sandbox/x.go", "package sandbox\n\nconst q = \"select id from risks\"\n", "sandbox/x.go:3:"},
+		{"sql", "sandbox/x.go", "package sandbox\n\nconst q = \"WITH x AS (VALUES (1)) SELECT * FROM x\"\n", "sandbox/x.go:3:"},
+		{"file size", "db/x_test.go", "package db\n" + strings.Repeat("\n", 500), "db/x_test.go: 501 lines, over 500"},
+		{"file size", "web/static/app.css", strings.Repeat("\n", 501), "web/static/app.css: 501 lines"},
+		{"file size", "server/openapi/a.yaml", strings.Repeat("a: b\n", 500) + "c: d", "server/openapi/a.yaml: 501 lines"},
+		{"file size", "web/pages/x.html", strings.Repeat("\n", 900), "web/pages/x.html: 900 lines"},
+		{"package comment", "server/limit/x.go", "package limit\n", "server/limit: package limit has no package comment"},
+		{"package comment", "server/limit/x.go", "// Limits.\npackage limit\n", "server/limit: package limit has no package comment"},
+		{"names", "db/risk_utils.go", "package db\n", "db/risk_utils.go: named utils"},
+		{"names", "server/common/x.go", "package common\n", "server/common/x.go: named common"},
+		{"names", "web/helpers_test.go", "package web\n", "web/helpers_test.go: named helpers"},
+		{"names", "web/x.go", "package util\n", "web/x.go: named util"},
+		{"doc comments", "server/api/x.go", api + "func Error() {}\n", "server/api/x.go:4: Error has no doc comment"},
+		{"doc comments", "server/api/x.go", api + "func (*T) Close() {}\n", "T.Close has no doc comment"},
+		{"doc comments", "server/api/x.go", api + "func (G[K, V]) Close() {}\n", "G.Close has no doc comment"},
+		{"doc comments", "server/api/x.go", api + "// All.\ntype (\nA int\n)\n", "server/api/x.go:6: A has no doc comment"},
+		{"doc comments", "server/api/x.go", api + "type A struct{}\n", "A has no doc comment"},
+		{"doc comments", "server/api/x.go", api + "const (\na = 1\nB = 2\n)\n", "B has no doc comment"},
+		{"doc comments", "server/api/x.go", api + "var a, B int\n", "B has no doc comment"},
+		{"function size", "server/api/x.go", api + long(81), "server/api/x.go:4: long has 81 lines, over 80"},
+		{"function size", "server/api/x.go", api + "var f = " + strings.Replace(long(90), " long", "", 1), "a function literal has 90 lines"},
+		{"top level", "notes.txt", "", "notes.txt: not one of the names"},
+		{"top level", "internal/x.go", "package x\n", "internal: not one of the names"},
+	}
+
+	proven, check := map[string]bool{}, map[string]func(*tree) []string{}
+	for _, row := range rows {
+		proven[row.law] = true
+	}
+	clean, err := readTree(lawful())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, law := range laws {
+		check[law.name] = law.check
+		for _, breach := range law.check(clean) {
+			t.Errorf("%s: told of a breach where none is: %s", law.name, breach)
+		}
+		if !proven[law.name] {
+			t.Errorf("%s: no row plants a breach of this law: add one", law.name)
+		}
+	}
+	for _, row := range rows {
+		t.Run(row.law+" "+row.path, func(t *testing.T) {
+			t.Parallel()
+			files := lawful()
+			files[row.path] = &fstest.MapFile{Data: []byte(row.text)}
+			planted, err := readTree(files)
+			if err != nil {
+				t.Fatal(err)
+			}
+			got := check[row.law](planted)
+			if len(got) != 1 || !strings.Contains(got[0], row.want) {
+				t.Errorf("got %q, want one breach with %q in it", got, row.want)
+			}
+		})
+	}
+}
