@@ -46,7 +46,7 @@ func TestLawsBite(t *testing.T) {
 		{"imports", "web/x.go", "package web\n\nimport _ \"govsvc/server\"\n", "web imports govsvc/server:"},
 		{"imports", "x.go", "package main\n\nimport _ \"govsvc/db\"\n", ". imports govsvc/db:"},
 		{"imports", "db/x_test.go", "package db\n\nimport _ \"govsvc/cmd\"\n", "db imports govsvc/cmd:"},
-		{"imports", "server/mcp/x.go", "package mcp\n", "server/mcp is not in the table rooms"},
+		{"imports", "server/queue/x.go", "package queue\n", "server/queue is not in the table rooms"},
 		{"imports", "db/x.go", "package db\n\nimport _ \"net/http/httptest\"\n", "db imports net/http/httptest: keep HTTP in"},
 		{"imports", "server/transfer/x.go", "package transfer\n\nimport _ \"net/http\"\n", "server/transfer imports net/http:"},
 		{"imports", "cmd/x.go", "package cmd\n\nimport _ \"database/sql\"\n", "cmd imports database/sql: add a method to db"},

@@ -44,6 +44,7 @@ var rooms = map[string][]string{
 	"server/api":      {"db", "server/openapi", "server/webhook"},
 	"server/evidence": {"db"},
 	"server/limit":    {},
+	"server/mcp":      {"server/api", "server/openapi"},
 	"server/metrics":  {"db"},
 	"server/openapi":  {},
 	"server/siem":     {},
@@ -56,7 +57,7 @@ var rooms = map[string][]string{
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "server/api", "server/evidence", "server/openapi", "server/siem", "server/transfer"}
+var noHTTP = []string{"db", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer"}
 
 // store is where SQL and its drivers live.
 var store = []string{"db", "migrations"}

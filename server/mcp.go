@@ -1,130 +1,171 @@
 package server
 
 import (
-	"cmp"
+	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 
+	"govsvc/db"
 	"govsvc/server/api"
-	"govsvc/server/openapi"
+	"govsvc/server/limit"
+	"govsvc/server/mcp"
 )
 
-// protocolVersions are the versions of MCP that are spoken, newest first
-// (specification, POST /mcp).
-var protocolVersions = []string{"2025-06-18", "2025-03-26", "2024-11-05"}
-
-// mcp is what the MCP server is made of. All of it is known at start: tools and
-// schemas are those of the document, and results that never change are kept as
-// they are sent.
-type mcp struct {
-	origins     origins
-	tools       map[string]tool
-	toolList    []byte            // the result of tools/list
-	initialized map[string][]byte // the result of initialize, by the version asked for
-}
-
-func newMCP(config Config, functions map[string]api.Operation) (*mcp, error) {
-	m := &mcp{tools: map[string]tool{}, initialized: map[string][]byte{}}
-	var err error
-	if m.origins, err = newOrigins(config.BaseURL, config.AllowOrigins); err != nil {
-		return nil, err
-	}
-	var shown []*openapi.Tool
-	for _, op := range config.Document.Operations {
-		if op.Tool == nil {
-			continue
-		}
-		if functions[op.ID] == nil {
-			return nil, fmt.Errorf("tool %s has no function", op.Tool.Name)
-		}
-		m.tools[op.Tool.Name] = tool{op, functions[op.ID]}
-		shown = append(shown, op.Tool)
-	}
-	if m.toolList, err = listOfTools(shown); err != nil {
-		return nil, err
-	}
-	for _, version := range protocolVersions {
-		m.initialized[version], err = greeting(version, cmp.Or(config.Version, "(devel)"))
-		if err != nil {
-			return nil, err
-		}
-	}
-	return m, nil
-}
-
 // callMcp answers one JSON-RPC message (specification, POST /mcp). The checks
-// come in the order that MCP clients count on: origin, credential, limit, media
-// type, version, size, message. A 400 has the form of JSON-RPC, any other
-// refusal of the request the API's error envelope (contract, MCP tools).
+// have the order that MCP clients rely on: origin, credential, limit, media
+// type, version, size, message. A 400 has the form of JSON-RPC; any other
+// refusal is the API's error envelope (contract, MCP tools).
 func (x *request) callMcp(op *route) (api.Answer, error) {
-	if !x.mcp.origins.admit(x.r.Header.Values("Origin")) {
+	if err := x.mcpOrigins.Check(x.r.Header.Values("Origin")); err != nil {
 		if limited := x.limitAddress(); limited != nil {
 			return api.Answer{}, limited
 		}
-		return api.Answer{}, errOrigin
+		return api.Answer{}, err
 	}
 	if err := x.admit(); err != nil {
 		return api.Answer{}, err
 	}
 	if err := x.checkVersion(); err != nil {
-		return refusedMessage(err)
+		return refuseMessage(err)
 	}
 	if err := x.checkMediaType(op); err != nil {
 		return api.Answer{}, err
 	}
-	f, err := x.readFrame(op)
+	message, err := x.readMessage(op)
 	if err == nil {
-		_, err = x.bindQuery(op) // it takes no parameters: an unknown name is told, as everywhere
+		_, err = x.bindQuery(op) // it takes no parameters, so that any name is unknown
 	}
 	if err != nil {
-		return refusedMessage(err)
+		return refuseMessage(err)
 	}
-	return x.answerFrame(f), nil
+	body := x.mcp.Answer(message, x.callTool)
+	if body == nil {
+		return api.Answer{Status: http.StatusAccepted}, nil
+	}
+	return jsonAnswer(http.StatusOK, body), nil
 }
 
-// readFrame reads the message. The header MCP-Protocol-Version does not count
-// on initialize, which is what agrees on a version, and that takes reading the
-// message. Still a wrong version is told before a wrong size or form.
-func (x *request) readFrame(op *route) (message, error) {
-	var f message
+// readMessage reads the message. Only the message shows whether the header
+// MCP-Protocol-Version counts, but an unsupported version is reported before
+// faults of size and form.
+func (x *request) readMessage(op *route) (message mcp.Message, err error) {
 	body, err := x.readAll(op.MaxBody)
 	if err == nil {
-		f, err = decodeFrame(body)
+		message, err = mcp.Decode(body)
 	}
-	if !speaks(x.r.Header.Values("MCP-Protocol-Version")) && (err != nil || f.method != "initialize") {
-		return f, errProtocolVersion
+	if unsupported := mcp.CheckVersion(x.r.Header.Values("MCP-Protocol-Version"), message); unsupported != nil {
+		return message, unsupported
 	}
-	return f, err
+	return message, err
 }
 
-// speaks tells whether the header names one version that is spoken, or is not
-// there.
-func speaks(headers []string) bool {
-	return len(headers) == 0 || len(headers) == 1 && slices.Contains(protocolVersions, headers[0])
-}
-
-var errProtocolVersion = &rpcError{
-	code:    rpcInvalidRequest,
-	message: "MCP-Protocol-Version must be one of " + strings.Join(protocolVersions, ", ") + ", or left out",
-}
-
-// refusedMessage gives a refusal that is a 400 the form of JSON-RPC, with a null
-// id; others go on as they are.
-func refusedMessage(err error) (api.Answer, error) {
-	var refusal *rpcError
-	if !errors.As(err, &refusal) {
-		known := api.Refusal(err)
-		if failures[known.Code].status != http.StatusBadRequest {
+// refuseMessage gives a refusal that is a 400 the form of JSON-RPC, with a null
+// id. It returns any other error unchanged.
+func refuseMessage(err error) (api.Answer, error) {
+	var problem *mcp.Error
+	if !errors.As(err, &problem) {
+		refusal := api.Refusal(err)
+		if failures[refusal.Code].status != http.StatusBadRequest {
 			return api.Answer{}, err
 		}
-		refusal = asRPC(rpcInvalidRequest, known)
+		problem = mcp.NewError(mcp.CodeInvalidRequest, refusal)
 	}
-	return jsonAnswer(http.StatusBadRequest, refusal.appendTo(appendStart(nil, nil))), nil
+	return jsonAnswer(http.StatusBadRequest, problem.Response(nil)), nil
 }
 
 func jsonAnswer(status int, body []byte) api.Answer {
 	return api.Answer{Status: status, ContentType: api.JSON, Body: body}
+}
+
+// toolPageBytes is where a page of a tool ends early: its result holds the page
+// as text and as structured content, and must stay below 4 MB, too. Quotation
+// marks take two bytes in the text.
+const toolPageBytes = db.PageBytes / 3
+
+// callTool runs a tool as HTTP does, with the same check of scope, plan and
+// input. A call that can't be understood is an error of JSON-RPC. A refusal or a
+// failure is a result for the model to read.
+func (x *request) callTool(tool *mcp.Tool, arguments []byte) ([]byte, *mcp.Error) {
+	if err := x.caller.Permit(tool.Operation); err != nil {
+		return x.toolFailure(err), nil
+	}
+	key := cacheKey{org: x.caller.Organisation.Org, test: x.caller.Test, op: tool.Operation, tool: true, query: string(arguments)}
+	if cached := x.kept.Get(x.generation, key); cached != nil {
+		if err := x.reserve(int64(len(cached.Body))); err != nil {
+			return x.toolFailure(err), nil
+		}
+		return cached.Body, nil
+	}
+	done, err := x.decoding(arguments)
+	if err != nil {
+		return x.toolFailure(err), nil
+	}
+	values, err := tool.Arguments(arguments)
+	done()
+	if err != nil {
+		if tool.Parameter("cursor") != nil {
+			err = cursorFault(err, cursorArgument(arguments))
+		}
+		return nil, badArgument(tool, api.Refusal(err))
+	}
+	if err := x.reserve(limit.SmallResponse); err != nil {
+		return x.toolFailure(err), nil
+	}
+	answer, err := x.runRead(tool.Run, api.Input{Query: values, Large: x.large, PageBytes: toolPageBytes})
+	if err != nil {
+		if refusal := api.Refusal(err); failures[refusal.Code].status == http.StatusBadRequest {
+			return nil, badArgument(tool, refusal)
+		}
+		return x.toolFailure(err), nil
+	}
+	result := mcp.ToolResult(answer.Body)
+	x.kept.Put(x.generation, key, &cachedResponse{Answer: api.Answer{Body: result}})
+	return result, nil
+}
+
+// cursorArgument returns the cursor among a tool's arguments; "" if none is a
+// string.
+func cursorArgument(arguments []byte) string {
+	var given struct{ Cursor any }
+	_ = json.Unmarshal(arguments, &given) // arguments that are not an object have no cursor
+	cursor, _ := given.Cursor.(string)
+	return cursor
+}
+
+// badArgument says which argument is wrong and what is allowed. It does not
+// repeat the name of an unknown argument, which is the caller's own text.
+func badArgument(tool *mcp.Tool, refusal *api.Error) *mcp.Error {
+	if refusal.Param == "" || tool.Parameter(refusal.Param) != nil {
+		return mcp.NewError(mcp.CodeInvalidParams, refusal)
+	}
+	takes := "none"
+	if len(tool.Parameters) > 0 {
+		names := make([]string, len(tool.Parameters))
+		for i, p := range tool.Parameters {
+			names[i] = p.Name
+		}
+		takes = strings.Join(names, ", ")
+	}
+	return &mcp.Error{
+		Code: mcp.CodeInvalidParams, Reason: api.InvalidParameter,
+		Message: "an argument is not known: " + tool.Tool.Name + " takes " + takes,
+	}
+}
+
+// toolFailure returns the result with a tool's error: its code, what is wrong,
+// and whether another try can help.
+func (x *request) toolFailure(err error) []byte {
+	refusal := api.Refusal(err)
+	text := string(refusal.Code) + ": " + refusal.Message + ". "
+	switch refusal.Code {
+	case api.InsufficientScope:
+		text += "This is final: another call with this key won't help. Tell the user that an administrator can create a key with this scope."
+	case api.TierRequired:
+		text += "This is final: another call won't help. Tell the user that another plan is needed for this data."
+	default:
+		x.logFailure(refusal)
+		text += "The data could not be read. Try once more; if it fails again, tell the user the request id: " + x.requestID
+	}
+	return mcp.ToolFailure(text)
 }

@@ -20,6 +20,7 @@ import (
 	"govsvc/db"
 	"govsvc/server/api"
 	"govsvc/server/limit"
+	"govsvc/server/mcp"
 	"govsvc/server/metrics"
 	"govsvc/server/openapi"
 )
@@ -90,7 +91,8 @@ type Server struct {
 	keys, addresses *limit.Limiter // apart, so that a flood of addresses can't crowd keys out
 	flying          inFlight
 	verifier        *verifier
-	mcp             *mcp
+	mcp             *mcp.Server
+	mcpOrigins      mcp.Origins
 	sandbox         lazy
 	ready           readiness
 	kept            *responseCache
@@ -134,7 +136,10 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if s.Decoding == nil {
 		s.Decoding = limit.NewBudget(decodingBytes, 0)
 	}
-	if s.mcp, err = newMCP(config, functions); err != nil {
+	if s.mcpOrigins, err = mcp.NewOrigins(config.BaseURL, config.AllowOrigins); err != nil {
+		return nil, err
+	}
+	if s.mcp, err = mcp.New(config.Document, functions, config.Version); err != nil {
 		return nil, err
 	}
 	if err := s.loadCounts(ctx); err != nil {

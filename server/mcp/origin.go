@@ -1,4 +1,4 @@
-package server
+package mcp
 
 import (
 	"fmt"
@@ -10,16 +10,16 @@ import (
 	"govsvc/server/api"
 )
 
-// origins are those of the browser pages that may call MCP (contract, MCP
-// tools). What Host says counts for nothing: a page that has its own name
-// resolve to this address (DNS rebinding) sends that name as Host, too.
-type origins map[string]bool
+// Origins are the origins of the browser pages that may call MCP (contract, MCP
+// tools). The Host header is not trusted: after DNS rebinding a page's own name
+// resolves to this address, and the browser sends that name as Host.
+type Origins map[string]bool
 
-// newOrigins allows the origin of the service's address and further ones. On
-// this machine the service has several names, so a loopback address stands for
-// all of them.
-func newOrigins(baseURL string, further []string) (origins, error) {
-	allowed := origins{}
+// NewOrigins allows the origin of the service's address and further ones. A
+// loopback address allows all loopback names, since the service has several of
+// them on its own machine.
+func NewOrigins(baseURL string, further []string) (Origins, error) {
+	allowed := Origins{}
 	for _, text := range append(ownOrigins(baseURL), further...) {
 		origin, ok := canonicalOrigin(strings.TrimSuffix(text, "/"))
 		if !ok {
@@ -43,27 +43,27 @@ func ownOrigins(baseURL string) []string {
 	return own
 }
 
-// isLocal tells whether a host is reached on this machine under the loopback
-// names: one of them, or every address.
+// isLocal reports whether a service at that host can be reached under the
+// loopback names: the host is one of them, or every address.
 func isLocal(host string) bool {
 	address, err := netip.ParseAddr(host)
 	return strings.EqualFold(host, "localhost") || err == nil && (address.IsLoopback() || address.IsUnspecified())
 }
 
-// admit tells whether a request may come from where its Origin says; one
-// without comes from no browser page.
-func (o origins) admit(headers []string) bool {
+// Check refuses a request from a page whose Origin is not allowed. A request
+// without the header does not come from a browser page.
+func (o Origins) Check(headers []string) error {
 	for _, header := range headers {
 		origin, ok := canonicalOrigin(header)
 		if !ok || !o[origin] {
-			return false
+			return errOrigin
 		}
 	}
-	return true
+	return nil
 }
 
-// canonicalOrigin is an origin as browsers serialise it (RFC 6454, section
-// 6.2): lower case, without a default port.
+// canonicalOrigin returns an origin as browsers serialise it (RFC 6454, section
+// 6.2): in lower case, without a default port.
 func canonicalOrigin(text string) (string, bool) {
 	u, err := url.Parse(text)
 	if err != nil || u.Host == "" || u.User != nil || u.Path != "" || strings.ContainsAny(text, "?#") {
