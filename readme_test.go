@@ -18,12 +18,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// notRun lists the blocks of the documentation that hold commands and can't run
-// in a test, by their first line, and why.
+// notRun lists the blocks of the documentation that have commands but can't run
+// in a test. The key is the file and the block's first line, the value the reason.
 var notRun = map[string]string{
-	"doc/backup.md: litestream replicate -config /etc/litestream.yml":                                                                "Litestream; .ci/litestream runs it",
-	"doc/backup.md: systemctl stop govsvc litestream":                                                                                "systemd and Litestream; .ci/litestream runs the restore",
-	"doc/backup.md: cd /var/lib/govsvc":                                                                                              "an older program",
+	"README.md: go run . serve       # start the service at http://127.0.0.1:8080; the data is in ./govsvc.db":                       "a server and all tests; .ci/run runs the tests",
+	"doc/litestream.md: litestream replicate -config /etc/litestream.yml":                                                            "Litestream; .ci/litestream runs it",
+	"doc/litestream.md: systemctl stop govsvc litestream":                                                                            "systemd and Litestream; .ci/litestream runs the restore",
+	"doc/operations.md: cd /var/lib/govsvc":                                                                                          "an older program",
 	"doc/operations.md: sha256sum --check --ignore-missing SHA256SUMS":                                                               "the archive of a release",
 	"doc/operations.md: ssh-keygen -Y verify -f allowed_signers -I releases@govsvc -n govsvc-release -s SHA256SUMS.sig < SHA256SUMS": "a signed release; .ci/release/check runs it",
 	"doc/operations.md: dpkg -i govsvc_1.2.3_amd64.deb      # Debian, Ubuntu":                                                        "root and systemd; .ci/release/check runs it",
@@ -33,12 +34,19 @@ var notRun = map[string]string{
 	"doc/operations.md: docker build -f doc/deploy/Dockerfile -t govsvc .":                                                           "docker",
 }
 
-// notCommands are the languages of blocks that hold no commands.
+// notCommands are the languages of blocks without commands.
 var notCommands = []string{"yaml", "json", "mermaid"}
 
-// TestDocs runs the console examples of the README and of each file in doc, one
-// shell a file, and compares what they print. A block in another language needs
-// a line in notRun, unless that language has no commands.
+// leastExamples is the number of commands that a test must find in a file. It
+// fails if a change of the Markdown hides the examples from the test.
+var leastExamples = map[string]int{
+	"README.md": 10, "doc/api.md": 15, "doc/audit.md": 10, "doc/backup.md": 10, "doc/evidence.md": 5,
+	"doc/import.md": 8, "doc/mcp.md": 4, "doc/operations.md": 4, "doc/webhooks.md": 14,
+}
+
+// TestDocs runs the console examples of the README and of the files in doc, and
+// compares their output. Each file has a shell of its own. A block in another
+// language needs a line in notRun, unless the language has no commands.
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "go"} {
@@ -57,8 +65,7 @@ func TestDocs(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	left := map[string]string{}
-	least := map[string]int{"README.md": 10, "doc/backup.md": 10, "doc/operations.md": 4}
+	skipped := map[string]string{}
 	for _, file := range append(append(files, more...), "README.md") {
 		file = filepath.ToSlash(file)
 		text, err := os.ReadFile(file)
@@ -66,23 +73,21 @@ func TestDocs(t *testing.T) {
 			t.Fatal(err)
 		}
 		blocks := blocksOf(string(text))
-		if file != "README.md" {
-			noteSkipped(file, blocks, left)
-		}
+		noteSkipped(file, blocks, skipped)
 		examples := console(blocks)
-		if len(examples) < least[file] {
-			t.Errorf("found only %d examples in %s", len(examples), file)
+		if len(examples) < leastExamples[file] {
+			t.Errorf("%s has %d examples, want at least %d", file, len(examples), leastExamples[file])
 		}
 		if len(examples) == 0 {
 			continue
 		}
-		t.Run(filepath.Base(file), func(t *testing.T) {
+		t.Run(file, func(t *testing.T) {
 			t.Parallel()
 			checkExamples(t, file, examples)
 		})
 	}
-	if diff := cmp.Diff(slices.Sorted(keysOf(notRun)), slices.Sorted(keysOf(left))); diff != "" {
-		t.Errorf("blocks that no test runs (-in notRun +in the files); commands that can run belong into a block of the language console:\n%s", diff)
+	if diff := cmp.Diff(slices.Sorted(keysOf(notRun)), slices.Sorted(keysOf(skipped))); diff != "" {
+		t.Errorf("blocks that no test runs (-in notRun +in the files); put commands that can run into a block of the language console:\n%s", diff)
 	}
 }
 
@@ -96,8 +101,8 @@ func keysOf(m map[string]string) func(func(string) bool) {
 	}
 }
 
-// noteSkipped adds the blocks that are not run.
-func noteSkipped(file string, blocks []block, left map[string]string) {
+// noteSkipped adds the blocks that are not run to skipped.
+func noteSkipped(file string, blocks []block, skipped map[string]string) {
 	for _, b := range blocks {
 		if b.language == "console" || slices.Contains(notCommands, b.language) {
 			continue
@@ -106,11 +111,11 @@ func noteSkipped(file string, blocks []block, left map[string]string) {
 		if len(b.lines) > 0 {
 			first, _, _ = strings.Cut(b.lines[0], "=govsvc ")
 		}
-		left[file+": "+first] = b.language
+		skipped[file+": "+first] = b.language
 	}
 }
 
-// builtProgram is the program, built once for all examples.
+// builtProgram builds the program once for all examples and returns its folder.
 var builtProgram = sync.OnceValues(func() (string, error) {
 	folder, err := os.MkdirTemp("", "govsvc-docs-")
 	if err != nil {
@@ -123,10 +128,10 @@ var builtProgram = sync.OnceValues(func() (string, error) {
 	return folder, nil
 })
 
-// built is set once builtProgram was called.
+// built is true after the first call of builtProgram.
 var built atomic.Bool
 
-// TestMain removes what was built for the examples.
+// TestMain removes the program that was built for the examples.
 func TestMain(m *testing.M) {
 	status := m.Run()
 	if built.Load() {
@@ -146,7 +151,7 @@ func checkExamples(t *testing.T, file string, examples []example) {
 	for i, e := range examples {
 		want := here.Replace(e.want)
 		if !pattern(want).MatchString(got[i]) {
-			t.Errorf("$ %s\nprinted\n%s\n%s says\n%s", e.command, got[i], file, want)
+			t.Errorf("$ %s\ngot\n%s\nwant, from %s\n%s", e.command, got[i], file, want)
 		}
 	}
 }
@@ -157,7 +162,7 @@ type block struct {
 	lines    []string
 }
 
-// blocksOf finds the blocks of a file, those inside of lists without their
+// blocksOf returns the blocks of a file. A block inside a list loses the list's
 // indentation.
 func blocksOf(text string) []block {
 	var all []block
@@ -178,10 +183,11 @@ func blocksOf(text string) []block {
 	return all
 }
 
-// example is a command of the documentation and what it prints.
+// example is a command of the documentation and its expected output.
 type example struct{ command, want string }
 
-// console finds the examples: commands behind "$ ", going on behind "> ".
+// console returns the examples of the console blocks. A command follows "$ ", and
+// its further lines follow "> ".
 func console(blocks []block) []example {
 	var all []example
 	for _, b := range blocks {
@@ -202,16 +208,17 @@ func console(blocks []block) []example {
 	return all
 }
 
-// pattern matches what an example prints: … stands for anything but, on a line
-// of its own, for any lines.
+// pattern matches the output of an example. An … matches any text within a line,
+// and on a line of its own any number of lines.
 func pattern(want string) *regexp.Regexp {
 	quoted := regexp.QuoteMeta(strings.TrimSuffix(want, "\n"))
 	quoted = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(quoted, `(?s:.*)`)
 	return regexp.MustCompile(`^` + strings.ReplaceAll(quoted, "…", `.*`) + `\n?$`)
 }
 
-// runExamples runs them in one shell, in a folder of its own that stands for the
-// root of the file system too, and returns what each printed.
+// runExamples runs the examples in one shell and returns the output of each. The
+// shell's working directory is folder, which also replaces the root of the file
+// system in the commands.
 func runExamples(t *testing.T, examples []example, folder, port string, here *strings.Replacer) []string {
 	t.Helper()
 	program, err := builtProgram()
@@ -263,10 +270,10 @@ func freePort(t *testing.T) string {
 	return port
 }
 
-// named finds tests in a text: `server.TestScopes`.
+// named matches the name of a test in a text, such as `server.TestScopes`.
 var named = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)`")
 
-// TestNamedTests: the tests that doc/security.md calls for witnesses exist.
+// TestNamedTests checks that the tests which doc/security.md names exist.
 func TestNamedTests(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("doc", "security.md"))
@@ -289,10 +296,73 @@ func TestNamedTests(t *testing.T) {
 			}
 		}
 		if !strings.Contains(packages[name[1]], "\nfunc "+name[2]+"(") {
-			t.Errorf("doc/security.md names %s, which is not there", name[0])
+			t.Errorf("doc/security.md names %s, which does not exist", name[0])
 		}
 	}
 	if len(packages) < 5 {
-		t.Errorf("found names of %d packages", len(packages))
+		t.Errorf("got tests of %d packages, want at least 5", len(packages))
+	}
+}
+
+var (
+	// link matches the target of a Markdown link or image.
+	link = regexp.MustCompile(`\]\(([^)\s]+)\)`)
+	// heading matches a Markdown heading.
+	heading = regexp.MustCompile(`(?m)^#+ (.+)$`)
+	// notInAnchor matches the characters that GitHub removes from a heading when
+	// it makes the anchor.
+	notInAnchor = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
+
+// anchors returns the anchors of a Markdown file's headings.
+func anchors(text string) map[string]bool {
+	all := map[string]bool{}
+	for _, found := range heading.FindAllStringSubmatch(text, -1) {
+		name := notInAnchor.ReplaceAllString(strings.ToLower(found[1]), "")
+		all[strings.ReplaceAll(name, " ", "-")] = true
+	}
+	return all
+}
+
+// TestLinks checks that each link between the files of the repository leads to a
+// file that exists and, if it has an anchor, to a heading.
+func TestLinks(t *testing.T) {
+	t.Parallel()
+	var files []string
+	for _, pattern := range []string{"*.md", "doc/*.md", "doc/*/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		files = append(files, found...)
+	}
+	read := func(path string) string {
+		text, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return string(text)
+	}
+	checked := 0
+	for _, file := range files {
+		for _, found := range link.FindAllStringSubmatch(read(file), -1) {
+			target, anchor, _ := strings.Cut(found[1], "#")
+			if strings.Contains(target, "://") {
+				continue
+			}
+			path := file
+			if target != "" {
+				path = filepath.Join(filepath.Dir(file), filepath.FromSlash(target))
+			}
+			if _, err := os.Stat(path); err != nil {
+				t.Errorf("%s links to %s, which does not exist", file, found[1])
+			} else if anchor != "" && !anchors(read(path))[anchor] {
+				t.Errorf("%s links to %s, which has no such heading", file, found[1])
+			}
+			checked++
+		}
+	}
+	if checked < 100 {
+		t.Errorf("checked %d links, want at least 100", checked)
 	}
 }

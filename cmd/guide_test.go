@@ -4,12 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
 
-// TestGuide: the flags and variables that the guide of operators and the files
-// for installing name are those of the program.
+// TestGuide checks that the program has the flags and variables that the
+// documentation and the files for the installation name.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -32,28 +33,55 @@ func TestGuide(t *testing.T) {
 	}
 	flag := regexp.MustCompile("(?:`|govsvc[^`\n]*? )--([a-z-]+)")
 	named := 0
-	for _, path := range []string{"operations.md", "deploy/Dockerfile", "deploy/govsvc.service"} {
-		text, err := os.ReadFile(filepath.Join("..", "doc", filepath.FromSlash(path)))
-		if err != nil {
-			t.Fatal(err)
-		}
+	guides, err := filepath.Glob("../doc/*.md")
+	must(t, err)
+	for _, path := range append(guides, "../README.md", "../doc/deploy/Dockerfile", "../doc/deploy/govsvc.service") {
+		text, err := os.ReadFile(path)
+		must(t, err)
 		names := variable.FindAllString(string(text), -1)
 		for _, found := range flag.FindAllStringSubmatch(string(text), -1) {
 			names = append(names, "GOVSVC_"+strings.ToUpper(strings.ReplaceAll(found[1], "-", "_")))
 		}
 		for _, name := range names {
 			if named++; !known[name] && name != "GOVSVC_HELP" {
-				t.Errorf("%s names %s, which no command has", path, name)
+				t.Errorf("%s names %s, which is no flag of a command", path, name)
 			}
 		}
 	}
-	if named < 30 {
-		t.Errorf("only %d names were found", named)
+	if named < 100 {
+		t.Errorf("found %d names, want at least 100", named)
 	}
 }
 
-// TestInlineCommands checks the commands that stand in the text of the
-// documentation: the command exists and has the flags.
+// TestCommandLinePage checks that doc/command-line.md lists every command.
+func TestCommandLinePage(t *testing.T) {
+	t.Parallel()
+	c := newCLI(t)
+	folder := filepath.Join(c.dir, "man")
+	c.must("man", folder)
+	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
+	must(t, err)
+	listed := map[string]bool{}
+	for _, found := range regexp.MustCompile("`(govsvc [a-z0-9 -]+)`").FindAllStringSubmatch(c.read("../doc/command-line.md"), -1) {
+		listed[strings.ReplaceAll(found[1], " ", "-")] = true
+	}
+	commands := 0
+	for _, page := range pages {
+		name := strings.TrimSuffix(page, ".1")
+		if slices.ContainsFunc(pages, func(other string) bool { return strings.HasPrefix(other, name+"-") }) {
+			continue // a group of commands
+		}
+		if commands++; !listed[filepath.Base(name)] {
+			t.Errorf("doc/command-line.md does not list %s", filepath.Base(name))
+		}
+	}
+	if commands < 30 {
+		t.Errorf("found %d commands, want at least 30", commands)
+	}
+}
+
+// TestInlineCommands checks that each command in the text of the documentation
+// exists and has the flags that it is shown with.
 func TestInlineCommands(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

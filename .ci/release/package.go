@@ -103,7 +103,7 @@ func (r *release) contents(processor string, shared map[string][]byte) (files.Co
 				return nil, err
 			}
 			add("/usr/share/man/man1/"+path.Base(name)+".gz", packed, files.TypeFile, 0o644)
-		case strings.HasSuffix(name, ".md") || folder == "doc/deploy":
+		case strings.HasSuffix(name, ".md") || folder == "doc" || folder == "doc/deploy":
 			add(docs+name, text, files.TypeFile, 0o644)
 		}
 	}
