@@ -36,7 +36,7 @@ const (
 // for one name. Tests may import any room but cmd: they set scenes.
 var rooms = map[string][]string{
 	".":       {"cmd"},
-	"cmd":     {"*", "*/*"},
+	"cmd":     {"*", "*/*", "*/*/*"},
 	"db":      {"db/fair", "migrations"},
 	"db/fair": {}, "migrations": {},
 	"sandbox":         {"db", "server/openapi", "server/transfer"},
@@ -54,6 +54,9 @@ var rooms = map[string][]string{
 
 	"server/certificates": {},
 	"server/listener":     {"server/limit"},
+	"server/memlimit":     {},
+
+	"server/webhook/receiver": {"db", "server/webhook"},
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.

@@ -67,6 +67,14 @@ func (a *app) printJSON(value any) error {
 	return encoder.Encode(value)
 }
 
+// printLine writes a value as one line of JSON, for commands that run until they
+// are stopped.
+func (a *app) printLine(value any) error {
+	encoder := json.NewEncoder(a.stdout)
+	encoder.SetEscapeHTML(false)
+	return encoder.Encode(value)
+}
+
 // print writes the result as JSON or as the text that write gives.
 func (a *app) print(value any, write func(io.Writer) error) error {
 	if a.json {

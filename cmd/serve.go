@@ -20,6 +20,7 @@ import (
 	"govsvc/server/certificates"
 	"govsvc/server/limit"
 	"govsvc/server/listener"
+	"govsvc/server/memlimit"
 	"govsvc/server/metrics"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
@@ -221,7 +222,9 @@ func (a *app) serveOn(ctx context.Context, l *listener.Listener, store *db.DB, d
 	if err != nil {
 		return err
 	}
-	a.limitMemory(os.DirFS("/"), softMemory(int64(*o.answerMemory)<<20), logger)
+	if given, _ := a.env("GOMEMLIMIT"); given == "" {
+		memlimit.Set(os.DirFS("/"), memlimit.ForCaches(int64(*o.answerMemory)<<20), logger)
+	}
 	group, ctx := errgroup.WithContext(ctx)
 	for _, work := range background {
 		group.Go(func() error { return work(ctx) })

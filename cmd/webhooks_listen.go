@@ -1,18 +1,22 @@
 package cmd
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net/url"
+	"os"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"govsvc/server/listener"
+	"govsvc/server/webhook/receiver"
 )
 
 // listenOptions are the flags of webhooks listen.
@@ -79,29 +83,32 @@ func (a *app) listenForWebhooks(ctx context.Context, o listenOptions) error {
 		return err
 	}
 	defer l.Close() //nolint:errcheck // closed by the server, unless that could not be made
-	authority, remove, err := openAuthority(o.authority, time.Now())
+	if o.authority != "" {
+		authority, err := receiver.OpenAuthority(o.authority, time.Now())
+		if err != nil {
+			return fmt.Errorf("--ca: %w", err)
+		}
+		return a.receive(ctx, l, authority, o)
+	}
+	authority, err := receiver.TemporaryAuthority(time.Now())
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.receive(ctx, l, authority, o), remove())
+	return errors.Join(a.receive(ctx, l, authority, o), os.Remove(authority.Path))
 }
 
-// receive takes in webhooks until ctx ends.
-func (a *app) receive(ctx context.Context, l *listener.Listener, authority *authority, o listenOptions) error {
-	certificate, err := authority.issue(hostNames(o.addr, l.Addr()), time.Now())
+// receive receives webhooks until ctx ends.
+func (a *app) receive(ctx context.Context, l *listener.Listener, authority *receiver.Authority, o listenOptions) error {
+	certificate, err := authority.Issue(receiver.HostNames(o.addr, l.Addr()), time.Now())
 	if err != nil {
 		return err
 	}
-	receiver := &receiver{secret: o.secret, show: a.showArrival}
-	if o.forwardTo != "" {
-		receiver.forward = newForwarder(o.forwardTo)
-	}
 	secure := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
-	if err := a.announce(urlOf(l, secure), authority.path); err != nil {
+	if err := a.announce(urlOf(l, secure), authority.Path); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
-	return listener.Serve(ctx, l, secure, receiver, log)
+	return listener.Serve(ctx, l, secure, receiver.New(o.secret, o.forwardTo, a.showWebhook), log)
 }
 
 // announce tells where webhooks are received and whom to trust.
@@ -117,6 +124,57 @@ func (a *app) announce(url, authority string) error {
 		URL     string `json:"url"`
 		CAFile  string `json:"ca_file"`
 	}{message, url, authority})
+}
+
+// showWebhook prints a webhook. The error of a failed write is reported at the
+// end; see checked.
+func (a *app) showWebhook(one receiver.Webhook) {
+	switch {
+	case a.json:
+		_ = a.printLine(one)
+	case one.ForwardedTo != nil:
+		_, _ = fmt.Fprintln(a.stdout, oneLine(forwardedLine(one)))
+	default:
+		_, _ = fmt.Fprint(a.stdout, webhookText(one))
+	}
+}
+
+// forwardedLine describes in one line where a webhook was sent and the response.
+func forwardedLine(one receiver.Webhook) string {
+	line := fmt.Sprintf("%s %s %s event %s delivery %s", one.ReceivedAt, one.Type, verdictOf(one), one.EventID, one.DeliveryID)
+	if one.Seen > 1 {
+		line += fmt.Sprintf(" (seen %d times)", one.Seen)
+	}
+	if one.Problem != nil {
+		return fmt.Sprintf("%s: %s %s; answered %d", line, *one.ForwardedTo, *one.Problem, one.Status)
+	}
+	return fmt.Sprintf("%s: %s answered %d in %s", line, *one.ForwardedTo, one.Status, one.Duration.Round(time.Millisecond))
+}
+
+// webhookText describes a webhook in several lines.
+func webhookText(one receiver.Webhook) string {
+	var text strings.Builder
+	fmt.Fprintf(&text, "%s %s %s\n", one.ReceivedAt, oneLine(one.Type), verdictOf(one))
+	seen := ""
+	if one.Seen > 1 {
+		seen = fmt.Sprintf(" (seen %d times)", one.Seen)
+	}
+	fmt.Fprintf(&text, "  event     %s%s\n  delivery  %s\n  answered  %d\n", oneLine(one.EventID), seen, oneLine(one.DeliveryID), one.Status)
+	var body bytes.Buffer
+	_ = json.Indent(&body, one.Body, "", "  ") // the receiver ensures that it is JSON
+	for line := range strings.Lines(body.String()) {
+		inner := strings.TrimLeft(line, " ")
+		text.WriteString("  " + line[:len(line)-len(inner)] + oneLine(inner) + "\n")
+	}
+	return text.String()
+}
+
+// verdictOf describes the result of the verification.
+func verdictOf(one receiver.Webhook) string {
+	if one.Signature == receiver.BadSignature {
+		return "BAD SIGNATURE: " + *one.Problem
+	}
+	return one.Signature
 }
 
 // target is an http or https URL that requests are sent to.

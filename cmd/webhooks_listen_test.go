@@ -42,7 +42,7 @@ func TestListen(t *testing.T) {
 		{"the event again", "POST", event, 200, "received, unverified\n", "  event     evt_1 (seen 2 times)\n"},
 		{"not JSON", "POST", "a\x1b[31m\nb", 200, "received, unverified\n", "  answered  200\n  \"a\\u001b[31m\\nb\"\n"},
 		{"nothing", "POST", "", 200, "received, unverified\n", "  answered  200\n  \"\"\n"},
-		{"another method", "GET", "", 405, "this is `govsvc webhooks listen`: it takes webhooks, by POST\n", ""},
+		{"another method", "GET", "", 405, "this is `govsvc webhooks listen`: it receives webhooks, by POST\n", ""},
 		{"the longest", "POST", strings.Repeat("1", 4<<20), 200, "received, unverified\n", ""},
 		{"too long", "POST", strings.Repeat("1", 4<<20+1), 413, "a webhook has at most 4194304 bytes\n", ""},
 	} {
@@ -146,7 +146,7 @@ func TestAuthority(t *testing.T) {
 	}
 	certificate, _, _ := strings.Cut(c.read(path), "-----BEGIN PRIVATE")
 	for name, text := range map[string]string{"empty": "", "without.key": certificate, "text": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
-		if got := c.refused(1, "webhooks", "listen", "--ca", c.file(name, text)); !strings.Contains(got, "does not hold a certificate authority that this command made; name a file that is not there") {
+		if got := c.refused(1, "webhooks", "listen", "--ca", c.file(name, text)); !strings.Contains(got, "does not hold a certificate authority that this command made; name a file that does not exist") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

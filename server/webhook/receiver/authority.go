@@ -1,4 +1,4 @@
-package cmd
+package receiver
 
 import (
 	"crypto/ecdsa"
@@ -17,18 +17,17 @@ import (
 	"time"
 )
 
-// authority is a certificate authority of this machine's own, for `webhooks
-// listen`.
-type authority struct {
-	path        string
+// Authority is a certificate authority for development on this machine.
+type Authority struct {
+	Path        string // of the file with its certificate
 	certificate *x509.Certificate
 	key         *ecdsa.PrivateKey
 }
 
-// How long certificates are good for: an authority may be kept.
+// Lifetimes of certificates. The authority may be kept for years.
 const (
-	authorityTerm   = 5 * 365 * 24 * time.Hour
-	certificateTerm = 90 * 24 * time.Hour
+	authorityLifetime   = 5 * 365 * 24 * time.Hour
+	certificateLifetime = 90 * 24 * time.Hour
 )
 
 // Kinds of PEM blocks.
@@ -37,41 +36,42 @@ const (
 	keyBlock         = "PRIVATE KEY"
 )
 
-// openAuthority reads the authority that is kept in a file, or makes it. Without
-// a path it is made in a temporary file without the key, which remove removes.
-func openAuthority(path string, now time.Time) (ca *authority, remove func() error, err error) {
-	keep := func() error { return nil }
-	if path != "" {
-		text, err := os.ReadFile(path)
-		switch {
-		case err == nil:
-			ca, err := readAuthority(path, text, now)
-			return ca, keep, err
-		case !errors.Is(err, fs.ErrNotExist):
-			return nil, nil, fmt.Errorf("--ca: %w", err)
-		}
+// OpenAuthority reads the authority that a file holds. If there is no such file,
+// it makes an authority and stores it there with its key, for the owner alone.
+func OpenAuthority(path string, now time.Time) (*Authority, error) {
+	text, err := os.ReadFile(path) //nolint:gosec // the operator names the file
+	if err == nil {
+		return parseAuthority(path, text, now)
 	}
-	if ca, err = makeAuthority(now); err != nil {
-		return nil, nil, err
+	if !errors.Is(err, fs.ErrNotExist) {
+		return nil, err
 	}
-	if path != "" {
-		ca.path = path
-		return ca, keep, ca.keep()
+	ca, err := newAuthority(now)
+	if err != nil {
+		return nil, err
 	}
-	if err := ca.lend(); err != nil {
-		return nil, nil, err
-	}
-	return ca, func() error { return os.Remove(ca.path) }, nil //nolint:gosec // a file of our own making
+	ca.Path = path
+	return ca, ca.store()
 }
 
-func makeAuthority(now time.Time) (*authority, error) {
+// TemporaryAuthority makes an authority and stores its certificate, without the
+// key, in a temporary file. The caller removes the file.
+func TemporaryAuthority(now time.Time) (*Authority, error) {
+	ca, err := newAuthority(now)
+	if err != nil {
+		return nil, err
+	}
+	return ca, ca.publish()
+}
+
+func newAuthority(now time.Time) (*Authority, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return nil, err
 	}
 	template := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "govsvc webhooks listen, for development"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(authorityTerm),
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(authorityLifetime),
 		KeyUsage: x509.KeyUsageCertSign, IsCA: true, BasicConstraintsValid: true, MaxPathLenZero: true,
 	}
 	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
@@ -79,11 +79,11 @@ func makeAuthority(now time.Time) (*authority, error) {
 		return nil, err
 	}
 	certificate, err := x509.ParseCertificate(der)
-	return &authority{certificate: certificate, key: key}, err
+	return &Authority{certificate: certificate, key: key}, err
 }
 
-func readAuthority(path string, text []byte, now time.Time) (*authority, error) {
-	ca := &authority{path: path}
+func parseAuthority(path string, text []byte, now time.Time) (*Authority, error) {
+	ca := &Authority{Path: path}
 	var err error
 	for block, rest := pem.Decode(text); block != nil && err == nil; block, rest = pem.Decode(rest) {
 		switch block.Type {
@@ -97,56 +97,54 @@ func readAuthority(path string, text []byte, now time.Time) (*authority, error) 
 	}
 	switch {
 	case err != nil || ca.certificate == nil || ca.key == nil || !ca.certificate.IsCA || !ca.key.PublicKey.Equal(ca.certificate.PublicKey):
-		return nil, fmt.Errorf("--ca: %s does not hold a certificate authority that this command made; name a file that is not there, and it is made", path)
+		return nil, fmt.Errorf("%s does not hold a certificate authority that this command made; name a file that does not exist, and it is made", path)
 	case now.After(ca.certificate.NotAfter):
-		return nil, fmt.Errorf("--ca: the certificate authority in %s expired on %s; remove the file to have a new one made", path, ca.certificate.NotAfter.Format(time.DateOnly))
+		return nil, fmt.Errorf("the certificate authority in %s expired on %s; remove the file to have a new one made", path, ca.certificate.NotAfter.Format(time.DateOnly))
 	}
 	return ca, nil
 }
 
-// keep stores the authority with its key, for its owner alone.
-func (ca *authority) keep() error {
+// store stores the authority with its key, for its owner alone.
+func (ca *Authority) store() error {
 	key, err := x509.MarshalPKCS8PrivateKey(ca.key)
 	if err != nil {
 		return err
 	}
 	text := append(ca.pem(), pem.EncodeToMemory(&pem.Block{Type: keyBlock, Bytes: key})...)
-	if err := os.WriteFile(ca.path, text, 0o600); err != nil { //nolint:gosec // the operator names the file
-		return fmt.Errorf("--ca: %w", err)
-	}
-	return nil
+	return os.WriteFile(ca.Path, text, 0o600) //nolint:gosec // the operator names the file
 }
 
-// lend stores the certificate alone, for everybody, in a temporary file.
-func (ca *authority) lend() error {
+// publish stores the certificate alone in a temporary file that all users can
+// read.
+func (ca *Authority) publish() error {
 	file, err := os.CreateTemp("", "govsvc-ca-*.pem")
 	if err != nil {
 		return fmt.Errorf("a file for the certificate authority: %w", err)
 	}
-	ca.path = file.Name()
+	ca.Path = file.Name()
 	_, err = file.Write(ca.pem())
 	if err = errors.Join(err, file.Close()); err == nil {
-		err = os.Chmod(ca.path, 0o644) //nolint:gosec // a certificate is public, and serve may be another user's
+		err = os.Chmod(ca.Path, 0o644) //nolint:gosec // a certificate is public, and serve may run as another user
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // err is what the user must hear of
+		_ = os.Remove(file.Name()) // err is the error to report
 	}
 	return err
 }
 
-func (ca *authority) pem() []byte {
+func (ca *Authority) pem() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: certificateBlock, Bytes: ca.certificate.Raw})
 }
 
-// issue makes a certificate for a server with these names and addresses.
-func (ca *authority) issue(hosts []string, now time.Time) (tls.Certificate, error) {
+// Issue makes a certificate for a server with these names and addresses.
+func (ca *Authority) Issue(hosts []string, now time.Time) (tls.Certificate, error) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		return tls.Certificate{}, err
 	}
 	template := &x509.Certificate{
 		Subject:   pkix.Name{CommonName: "govsvc webhooks listen"},
-		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateTerm),
+		NotBefore: now.Add(-time.Hour), NotAfter: now.Add(certificateLifetime),
 		KeyUsage: x509.KeyUsageDigitalSignature, ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},
 	}
 	for _, host := range hosts {
@@ -160,9 +158,9 @@ func (ca *authority) issue(hosts []string, now time.Time) (tls.Certificate, erro
 	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, err
 }
 
-// hostNames are the names under which a listener may be spoken to: where it
-// listens everywhere, those of the machine, too.
-func hostNames(given string, bound net.Addr) []string {
+// HostNames returns the names and addresses by which clients may reach a listener.
+// If it listens on all addresses, they include those of the machine.
+func HostNames(given string, bound net.Addr) []string {
 	names := []string{"localhost", "127.0.0.1", "::1"}
 	if host, _, err := net.SplitHostPort(given); err == nil && host != "" {
 		names = append(names, host)
@@ -177,7 +175,7 @@ func hostNames(given string, bound net.Addr) []string {
 	if host, err := os.Hostname(); err == nil && host != "" {
 		names = append(names, host)
 	}
-	addresses, _ := net.InterfaceAddrs() // where they can't be read, the names above must do
+	addresses, _ := net.InterfaceAddrs() // the names above suffice if they can't be read
 	for _, address := range addresses {
 		if network, ok := address.(*net.IPNet); ok {
 			names = append(names, network.IP.String())

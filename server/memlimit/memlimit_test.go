@@ -1,13 +1,12 @@
-package cmd
+package memlimit
 
 import (
 	"testing"
 	"testing/fstest"
 )
 
-// TestMemoryLimit is inside the package: a test can't change what memory the
-// system says there is.
-func TestMemoryLimit(t *testing.T) {
+// TestAvailable checks the limit that different systems lead to.
+func TestAvailable(t *testing.T) {
 	t.Parallel()
 	const meminfo = "MemTotal:       24602348 kB\nMemFree:        1 kB\n"
 	for _, row := range []struct {
@@ -52,7 +51,7 @@ func TestMemoryLimit(t *testing.T) {
 			for name, text := range row.files {
 				system[name] = &fstest.MapFile{Data: []byte(text)}
 			}
-			if got := memoryLimit(system); got != row.want {
+			if got := available(system); got != row.want {
 				t.Errorf("got %d, want %d", got, row.want)
 			}
 		})
