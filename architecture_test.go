@@ -50,7 +50,8 @@ var rooms = map[string][]string{
 	"server/siem":     {},
 	"server/transfer": {"db", "server/openapi"},
 	"server/webhook":  {"db"},
-	"web":             {"db", "server/api", "server/evidence", "server/limit", "server/openapi", "server/transfer", "server/webhook"},
+	"web":             {"db", "server/api", "server/evidence", "server/limit", "server/openapi", "server/transfer", "server/webhook", "web/*"},
+	"web/ui":          {},
 
 	"server/certificates": {},
 	"server/listener":     {"server/limit"},
@@ -60,7 +61,7 @@ var rooms = map[string][]string{
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer"}
+var noHTTP = []string{"db", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store is where SQL and its drivers live.
 var store = []string{"db", "migrations"}

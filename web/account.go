@@ -7,23 +7,24 @@ import (
 	"rsc.io/qr"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // accountData is what the page of the user's own account shows.
 type accountData struct {
 	User     db.User
 	Session  db.Session
-	Sessions Table
-	Others   *Action // ends all other sessions; nil where there is none
-	Password *Form
-	Renew    *Form
-	Remove   *Form
+	Sessions ui.Table
+	Others   *ui.Action // ends all other sessions; nil where there is none
+	Password *ui.Form
+	Renew    *ui.Form
+	Remove   *ui.Form
 }
 
 // factorData is what the page that sets up a second factor shows.
 type factorData struct {
 	*begunFactor
-	Form *Form
+	Form *ui.Form
 }
 
 // begunFactor is what an authenticator app is told.
@@ -56,13 +57,13 @@ func (v *visit) accountData() (*accountData, error) {
 		Remove: removeFactorForm(),
 	}
 	if len(all) > 1 {
-		data.Others = &Action{Label: "End all other sessions", Path: "/account/sessions/end-others", Post: true}
+		data.Others = &ui.Action{Label: "End all other sessions", Path: "/account/sessions/end-others", Post: true}
 	}
 	return data, nil
 }
 
 // refuseAccount shows the account again with a fault in one of its forms.
-func (v *visit) refuseAccount(fault error, form func(*accountData) *Form) error {
+func (v *visit) refuseAccount(fault error, form func(*accountData) *ui.Form) error {
 	data, err := v.accountData()
 	if err != nil {
 		return err
@@ -70,10 +71,10 @@ func (v *visit) refuseAccount(fault error, form func(*accountData) *Form) error 
 	return v.again(form(data), fault, "account", "Account", data)
 }
 
-func ownPasswordForm() *Form {
-	return &Form{
+func ownPasswordForm() *ui.Form {
+	return &ui.Form{
 		Action: "/account/password", Submit: "Change the password",
-		Fields: []*Field{
+		Fields: []*ui.Field{
 			{Name: "current", Label: "Current password", Type: "password", Required: true, Autocomplete: "current-password"},
 			passwordField("next", "New password"),
 			repeatField("next"),
@@ -81,13 +82,13 @@ func ownPasswordForm() *Form {
 	}
 }
 
-func factorForm(prefix, action, submit, hint string) *Form {
-	return &Form{Action: action, Submit: submit, Fields: []*Field{
+func factorForm(prefix, action, submit, hint string) *ui.Form {
+	return &ui.Form{Action: action, Submit: submit, Fields: []*ui.Field{
 		{Prefix: prefix, Name: "code", Label: "Code", Hint: hint, Required: true, MaxLength: 40, Autocomplete: "one-time-code"},
 	}}
 }
 
-func removeFactorForm() *Form {
+func removeFactorForm() *ui.Form {
 	form := factorForm("remove-", "/account/second-factor/remove", "Turn it off", "From your app, or a recovery code.")
 	form.Danger = true
 	return form
@@ -102,7 +103,7 @@ func (v *visit) changePassword() error {
 		token, err = v.Store.ChangeOwnPassword(v.r.Context(), v.by(), v.session, v.secret("current"), v.secret("next"))
 	}
 	if err != nil {
-		return v.refuseAccount(err, func(data *accountData) *Form { return data.Password })
+		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Password })
 	}
 	v.renewed(token)
 	return v.done("Your password has been changed, and other browsers have been signed out.")
@@ -164,7 +165,7 @@ func (v *visit) confirmSecondFactor() error {
 
 // showCodes leads to the page that shows recovery codes, once.
 func (v *visit) showCodes(codes []string) error {
-	v.redirect(query("/account/recovery-codes", "once", v.keepOnce(codes)))
+	v.redirect(ui.WithQuery("/account/recovery-codes", "once", v.keepOnce(codes)))
 	return nil
 }
 
@@ -178,7 +179,7 @@ func (v *visit) recoveryCodes() error {
 func (v *visit) newRecoveryCodes() error {
 	codes, err := v.Store.NewRecoveryCodes(v.r.Context(), v.session, v.value("code"))
 	if err != nil {
-		return v.refuseAccount(err, func(data *accountData) *Form { return data.Renew })
+		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Renew })
 	}
 	return v.showCodes(codes)
 }
@@ -187,7 +188,7 @@ func (v *visit) newRecoveryCodes() error {
 func (v *visit) removeSecondFactor() error {
 	token, err := v.Store.RemoveOwnSecondFactor(v.r.Context(), v.session, v.value("code"))
 	if err != nil {
-		return v.refuseAccount(err, func(data *accountData) *Form { return data.Remove })
+		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Remove })
 	}
 	v.renewed(token)
 	return v.done("The second factor is off, and other browsers have been signed out. Your password alone signs you in.")

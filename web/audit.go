@@ -9,17 +9,18 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // auditData is what the page of the audit log shows.
 type auditData struct {
-	Lacks    *Empty // why there is no log; nil if there is one
-	Filters  Filters
+	Lacks    *ui.Empty // why there is no log; nil if there is one
+	Filters  ui.Filters
 	Events   []auditLine
 	Searched string // the time back to which the page looked, if there is more
 	Newest   string // the path of the first page; "" on that
 	Older    string // the path of the next one; "" on the last
-	Empty    Empty
+	Empty    ui.Empty
 }
 
 // auditLine is an event as the page shows it.
@@ -30,7 +31,7 @@ type auditLine struct {
 	Record, RecordPath string // what it was done to, and the page of that
 	HistoryPath        string // all events about it
 	Fields             []fieldChange
-	Details            []Fact
+	Details            []ui.Fact
 }
 
 const auditPath = "/audit"
@@ -55,39 +56,39 @@ func (v *visit) audit() error {
 	if data.Events, err = v.auditLines(page.Events); err != nil {
 		return err
 	}
-	data.Empty = Empty{Title: "No event yet", Advice: "Everything that is read or changed leaves an event here."}
+	data.Empty = ui.Empty{Title: "No event yet", Advice: "Everything that is read or changed leaves an event here."}
 	if data.Filters.Active {
-		data.Empty = Empty{
+		data.Empty = ui.Empty{
 			Title: "No event fits", Advice: "Take some of the filters away, or look at another time.",
-			Action: &Action{Label: "Clear the filters", Path: auditPath},
+			Action: &ui.Action{Label: "Clear the filters", Path: auditPath},
 		}
 	}
 	if page.Searched != "" {
-		data.Empty = Empty{Title: "No event fits so far", Advice: "There are older events that have not been searched yet."}
+		data.Empty = ui.Empty{Title: "No event fits so far", Advice: "There are older events that have not been searched yet."}
 	}
 	pairs := []any{}
 	for _, name := range auditFilterNames {
 		pairs = append(pairs, name, v.asked(name))
 	}
 	if search.Cursor != "" {
-		data.Newest = query(auditPath, pairs...)
+		data.Newest = ui.WithQuery(auditPath, pairs...)
 	}
 	if page.Next != "" {
-		data.Older = query(auditPath, append(pairs, "cursor", page.Next)...)
+		data.Older = ui.WithQuery(auditPath, append(pairs, "cursor", page.Next)...)
 	}
 	return v.render("audit", "Audit", data)
 }
 
 // lacksAudit is what stands where the plan has no audit log; nil if it has.
-func (v *visit) lacksAudit() *Empty {
+func (v *visit) lacksAudit() *ui.Empty {
 	if slices.Contains(v.caller.Entitlements.Features, "audit") {
 		return nil
 	}
-	return &Empty{
+	return &ui.Empty{
 		Title: "The audit log is not part of this organisation's plan",
 		Advice: "The plan is " + string(v.session.Organisation.Plan) + ". What happens is logged all the same, and is here once the plan includes it." +
 			" On the machine, `govsvc audit export` and `govsvc audit verify` read it under every plan.",
-		Action: &Action{Label: "To the settings", Path: "/settings"},
+		Action: &ui.Action{Label: "To the settings", Path: "/settings"},
 	}
 }
 
@@ -108,7 +109,7 @@ func (v *visit) auditSearch() (api.AuditSearch, error) {
 		if value == "" {
 			continue
 		}
-		at, dayOnly, ok := moment(value)
+		at, dayOnly, ok := ui.ParseTime(value)
 		if !ok || at.Year() > lastYear {
 			return search, &api.Error{Code: api.InvalidParameter, Param: name, Message: name + " must be a date such as 2026-10-01, or a time such as 2026-10-01T08:30:00Z"}
 		}
@@ -123,13 +124,13 @@ func (v *visit) auditSearch() (api.AuditSearch, error) {
 }
 
 // auditFilters is the bar above the log.
-func (v *visit) auditFilters(search api.AuditSearch) (Filters, error) {
+func (v *visit) auditFilters(search api.AuditSearch) (ui.Filters, error) {
 	actors, err := v.auditActors(search.Actor)
 	if err != nil {
-		return Filters{}, err
+		return ui.Filters{}, err
 	}
 	const idLength = 200
-	bar := Filters{Action: auditPath, Fields: []*Field{
+	bar := ui.Filters{Action: auditPath, Fields: []*ui.Field{
 		{Name: "since", Label: "From day, UTC", Type: "date", Value: dateValue(v.asked("since"))},
 		{Name: "until", Label: "To day, UTC", Type: "date", Value: dateValue(v.asked("until"))},
 		{Name: "actor", Label: "Who", Value: search.Actor, Options: actors},
@@ -145,7 +146,7 @@ func (v *visit) auditFilters(search api.AuditSearch) (Filters, error) {
 
 // dateValue is what a field for dates shows of a date or an instant.
 func dateValue(asked string) string {
-	if at, _, ok := moment(asked); ok {
+	if at, _, ok := ui.ParseTime(asked); ok {
 		return at.Format(time.DateOnly)
 	}
 	return ""
@@ -157,7 +158,7 @@ const actorChoices = 200
 
 // auditActors are those whose events can be chosen: users, the command line,
 // the newest keys and whoever is asked for.
-func (v *visit) auditActors(asked string) ([]Option, error) {
+func (v *visit) auditActors(asked string) ([]ui.Option, error) {
 	users, err := v.Store.Users(v.r.Context(), v.session.Organisation.Org)
 	if err != nil {
 		return nil, err
@@ -166,21 +167,21 @@ func (v *visit) auditActors(asked string) ([]Option, error) {
 	if err != nil {
 		return nil, err
 	}
-	var list []Option
+	var list []ui.Option
 	for _, user := range users {
-		list = append(list, Option{Value: user.ID, Label: user.Name})
+		list = append(list, ui.Option{Value: user.ID, Label: user.Name})
 	}
-	list = append(list, Option{Value: "system", Label: "Command line"})
+	list = append(list, ui.Option{Value: "system", Label: "Command line"})
 	slices.SortStableFunc(keys, func(a, b db.Key) int { return strings.Compare(b.CreatedAt, a.CreatedAt) })
 	for _, key := range keys[:min(len(keys), actorChoices)] {
-		list = append(list, Option{Value: "key:" + key.ID, Label: "Key " + key.Name + " (" + key.Prefix + "…)"})
+		list = append(list, ui.Option{Value: "key:" + key.ID, Label: "Key " + key.Name + " (" + key.Prefix + "…)"})
 	}
-	if asked != "" && !slices.ContainsFunc(list, func(o Option) bool { return o.Value == asked }) {
+	if asked != "" && !slices.ContainsFunc(list, func(o ui.Option) bool { return o.Value == asked }) {
 		names, err := v.actors(asked)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, Option{Value: asked, Label: names[asked]})
+		list = append(list, ui.Option{Value: asked, Label: names[asked]})
 	}
 	return list, nil
 }
@@ -189,7 +190,7 @@ func (v *visit) auditActors(asked string) ([]Option, error) {
 var otherTypes = []string{"kpi_checkin", "evidence_pack", "api_key", "webhook_subscription", "user", "organisation", "import"}
 
 // recordTypes are those that events can be about.
-func recordTypes(asked string) []Option {
+func recordTypes(asked string) []ui.Option {
 	var types []string
 	for _, n := range nouns {
 		types = append(types, n.object)
@@ -199,7 +200,7 @@ func recordTypes(asked string) []Option {
 		types = append(types, asked)
 	}
 	slices.Sort(types)
-	return options(types...)
+	return ui.Options(types...)
 }
 
 // auditLines makes events readable.
@@ -211,14 +212,14 @@ func (v *visit) auditLines(events []api.AuditEvent) ([]auditLine, error) {
 	lines := make([]auditLine, len(events))
 	for i, event := range events {
 		line := auditLine{
-			AuditEvent: event, Who: names[event.Actor], WhoPath: query(auditPath, "actor", event.Actor),
-			ActionPath: query(auditPath, "action", event.Action), Fields: changesOf(event), Details: detailsOf(event),
+			AuditEvent: event, Who: names[event.Actor], WhoPath: ui.WithQuery(auditPath, "actor", event.Actor),
+			ActionPath: ui.WithQuery(auditPath, "action", event.Action), Fields: changesOf(event), Details: detailsOf(event),
 		}
 		if event.ResourceType != "" {
-			line.Record, line.RecordPath = words(event.ResourceType), subjectPath(event.ResourceType, event.ResourceID)
+			line.Record, line.RecordPath = ui.Humanize(event.ResourceType), subjectPath(event.ResourceType, event.ResourceID)
 		}
 		if event.ResourceID != "" {
-			line.HistoryPath = query(auditPath, "resource_type", event.ResourceType, "resource_id", event.ResourceID)
+			line.HistoryPath = ui.WithQuery(auditPath, "resource_type", event.ResourceType, "resource_id", event.ResourceID)
 		}
 		lines[i] = line
 	}
@@ -235,13 +236,13 @@ func subjectPath(object, id string) string {
 	}
 	switch object {
 	case "api_key":
-		return pathOf("keys", id)
+		return ui.Path("keys", id)
 	case "webhook_subscription":
-		return pathOf("webhooks", id)
+		return ui.Path("webhooks", id)
 	case "evidence_pack":
-		return pathOf("evidence", id)
+		return ui.Path("evidence", id)
 	case "user":
-		return pathOf("users", id)
+		return ui.Path("users", id)
 	case "organisation":
 		return "/settings"
 	}
@@ -258,10 +259,10 @@ func changesOf(event api.AuditEvent) []fieldChange {
 }
 
 // detailsOf is the rest of what an event holds, by name.
-func detailsOf(event api.AuditEvent) []Fact {
-	var facts []Fact
+func detailsOf(event api.AuditEvent) []ui.Fact {
+	var facts []ui.Fact
 	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
-		facts = append(facts, Fact{Label: label(name), Value: shortened(text(event.Metadata[name]), changeLength)})
+		facts = append(facts, ui.Fact{Label: label(name), Value: ui.Truncate(ui.Text(event.Metadata[name]), changeLength)})
 	}
 	return facts
 }

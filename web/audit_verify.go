@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // verifyTime is how long a check of a whole log may take.
@@ -13,9 +14,9 @@ const verifyTime = 10 * time.Minute
 
 // verifyData is what the page that checks the log shows.
 type verifyData struct {
-	Lacks   *Empty
+	Lacks   *ui.Empty
 	Result  *verification // nil before a check
-	Form    *Form
+	Form    *ui.Form
 	Command string
 }
 
@@ -49,11 +50,11 @@ func (v *visit) verifyData() *verifyData {
 	const digest = 64 // characters
 	command := "govsvc audit verify"
 	if name := v.session.Organisation.Name; name != db.DefaultOrganisation {
-		command += " --org " + quoted(name)
+		command += " --org " + ui.ShellQuote(name)
 	}
 	return &verifyData{
 		Lacks: v.lacksAudit(), Command: command + " --print-head",
-		Form: &Form{Action: auditPath + "/verify", Submit: "Verify the chain", Cancel: auditPath, Fields: []*Field{{
+		Form: &ui.Form{Action: auditPath + "/verify", Submit: "Verify the chain", Cancel: auditPath, Fields: []*ui.Field{{
 			Name: "head", Label: "A head noted earlier", MaxLength: digest,
 			Hint: "The hash of what was once the last event. The log must still lead to it.",
 		}}},
@@ -84,6 +85,6 @@ func (v *visit) verifyAudit() error {
 	if err != nil {
 		return err
 	}
-	v.redirect(query(auditPath+"/verify", "once", v.keepOnce(verification{v.session.Organisation.Name, db.Timestamp(v.Store.Now()), head, check})))
+	v.redirect(ui.WithQuery(auditPath+"/verify", "once", v.keepOnce(verification{v.session.Organisation.Name, db.Timestamp(v.Store.Now()), head, check})))
 	return nil
 }

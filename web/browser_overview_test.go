@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
-	"govsvc/web"
+	"govsvc/web/ui"
 )
 
 // TestBrowserOverview looks at the first page with the demonstration data and
@@ -48,7 +48,7 @@ func TestBrowserClocks(t *testing.T) {
 			if left < 0 {
 				tone = "critical"
 			}
-			if want := web.TimeLeft(left) + " badge tone-" + tone; got != want {
+			if want := ui.FormatTimeLeft(left) + " badge tone-" + tone; got != want {
 				t.Errorf("%v: %q, want %q", left, got, want)
 			}
 		}

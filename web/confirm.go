@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // proof says what proof of identity a page takes beside the session. Zero is
@@ -35,7 +36,7 @@ var secretFields = []string{confirmField, "password", "password-again", "current
 
 // confirmData is what the page "Confirm it is you" shows.
 type confirmData struct {
-	Form *Form
+	Form *ui.Form
 	Code bool // it asks for a code, not for the password
 }
 
@@ -43,25 +44,25 @@ const confirmTitle = "Confirm it is you"
 
 // confirmForm asks for the password or a code. The form goes to action with the
 // values that were sent there, so that the page goes on with them.
-func (v *visit) confirmForm(action string, values url.Values) *Form {
+func (v *visit) confirmForm(action string, values url.Values) *ui.Form {
 	first, _, _ := strings.Cut(strings.TrimPrefix(v.r.URL.Path, "/"), "/")
 	if next := values.Get("next"); first == "account" && next != "" {
 		first, _, _ = strings.Cut(strings.TrimPrefix(localPath(next), "/"), "/")
 	}
-	form := &Form{Action: action, Submit: "Confirm", Cancel: "/" + url.PathEscape(first), Carried: url.Values{}}
+	form := &ui.Form{Action: action, Submit: "Confirm", Cancel: "/" + url.PathEscape(first), Carried: url.Values{}}
 	for name, list := range values {
 		if !slices.Contains(secretFields, name) {
 			form.Carried[name] = list
 		}
 	}
-	field := &Field{Name: confirmField, Label: "Password", Type: "password", Required: true, Autocomplete: "current-password", Autofocus: true}
+	field := &ui.Field{Name: confirmField, Label: "Password", Type: "password", Required: true, Autocomplete: "current-password", Autofocus: true}
 	if v.session.User.SecondFactor {
-		field = &Field{
+		field = &ui.Field{
 			Name: confirmField, Label: "Code", Required: true, MaxLength: 40, Autocomplete: "one-time-code", Autofocus: true,
 			Hint: "The six digits that your authenticator app shows now, or one of your recovery codes.",
 		}
 	}
-	form.Fields = []*Field{field}
+	form.Fields = []*ui.Field{field}
 	return form
 }
 
@@ -72,7 +73,7 @@ func (v *visit) confirm() (bool, error) {
 		return true, nil
 	}
 	if v.r.Method != http.MethodPost {
-		v.redirect(query(confirmPath, "next", v.r.URL.RequestURI()))
+		v.redirect(ui.WithQuery(confirmPath, "next", v.r.URL.RequestURI()))
 		return false, nil
 	}
 	form := v.confirmForm(v.r.URL.RequestURI(), v.r.PostForm)

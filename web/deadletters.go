@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // lettersData is what the page of dead letters shows.
@@ -13,10 +14,10 @@ type lettersData struct {
 	Fault     string
 	Letters   []letter
 	Total     int
-	ReplayAll Action
-	Pager     Pager
+	ReplayAll ui.Action
+	Pager     ui.Pager
 	Newest    string
-	Empty     Empty
+	Empty     ui.Empty
 	MayChange bool
 }
 
@@ -42,15 +43,15 @@ func (v *visit) lettersData() (*lettersData, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := &lettersData{MayChange: v.may(db.Administer), Empty: Empty{
+	data := &lettersData{MayChange: v.may(db.Administer), Empty: ui.Empty{
 		Title: "No dead letters", Advice: "What a receiver has not acknowledged after the last attempt waits here to be sent again.",
 	}}
 	for _, s := range all {
 		data.Total += s.Dead
 	}
-	data.ReplayAll = Action{
+	data.ReplayAll = ui.Action{
 		Label: "Replay all", Path: "/webhooks/deadletters/replay-all", Post: true,
-		Ask: "Sends " + plural(data.Total, "event", "events") + " to " + plural(receivers(all), "receiver", "receivers") + " again, each with a fresh set of attempts.",
+		Ask: "Sends " + ui.Plural(data.Total, "event", "events") + " to " + ui.Plural(receivers(all), "receiver", "receivers") + " again, each with a fresh set of attempts.",
 	}
 	const path = "/webhooks/deadletters"
 	cursor := v.r.URL.Query().Get("cursor")
@@ -61,9 +62,9 @@ func (v *visit) lettersData() (*lettersData, error) {
 	for _, d := range page.Deliveries {
 		data.Letters = append(data.Letters, letter{LoggedDelivery: d, Path: deliveryPath(d), Outcome: outcomeOf(d)})
 	}
-	data.Pager = Pager{Shown: len(data.Letters), Total: data.Total, One: "dead letter", Many: "dead letters"}
+	data.Pager = ui.Pager{Shown: len(data.Letters), Total: data.Total, One: "dead letter", Many: "dead letters"}
 	if page.Next != "" {
-		data.Pager.Next = query(path, "cursor", page.Next)
+		data.Pager.Next = ui.WithQuery(path, "cursor", page.Next)
 	}
 	if cursor != "" {
 		data.Newest = path
@@ -113,7 +114,7 @@ func (v *visit) changeLetters(change lettersChange, said, next string) error {
 	if err != nil {
 		return err
 	}
-	v.flash(plural(n, "dead letter", "dead letters") + " " + said)
+	v.flash(ui.Plural(n, "dead letter", "dead letters") + " " + said)
 	if next = localPath(next); next == "/" {
 		next = "/webhooks/deadletters"
 	}
@@ -140,7 +141,7 @@ func (v *visit) replayAllLetters() error {
 	if err != nil {
 		return err
 	}
-	v.flash(plural(n, "dead letter", "dead letters") + " will be sent again.")
+	v.flash(ui.Plural(n, "dead letter", "dead letters") + " will be sent again.")
 	v.redirect("/webhooks/deadletters")
 	return nil
 }

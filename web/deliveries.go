@@ -13,10 +13,11 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/webhook"
+	"govsvc/web/ui"
 )
 
 // deliveryStates are those that the log can be filtered by.
-var deliveryStates = []Option{
+var deliveryStates = []ui.Option{
 	{Value: string(db.Delivered), Label: "Delivered"}, {Value: string(db.Pending), Label: "Waiting"}, {Value: string(db.Dead), Label: "Dead letters"},
 }
 
@@ -30,45 +31,45 @@ func (v *visit) listDeliveries(data *webhookData) error {
 	if err != nil {
 		return err
 	}
-	path := pathOf("webhooks", id)
-	data.Filters = Filters{
+	path := ui.Path("webhooks", id)
+	data.Filters = ui.Filters{
 		Action: path, Active: state != "",
-		Fields: []*Field{{Name: "state", Label: "State", Value: state, Options: deliveryStates}},
+		Fields: []*ui.Field{{Name: "state", Label: "State", Value: state, Options: deliveryStates}},
 	}
-	data.Deliveries = Table{
+	data.Deliveries = ui.Table{
 		Caption: "Deliveries, newest event first",
-		Columns: []Column{
+		Columns: []ui.Column{
 			{Label: "Event"},
-			{Label: "Raised", Kind: Time},
-			{Label: "State", Kind: Badge},
-			{Label: "Attempts", Kind: Number},
-			{Label: "Last attempt", Kind: Time},
+			{Label: "Raised", Kind: ui.Time},
+			{Label: "State", Kind: ui.Badge},
+			{Label: "Attempts", Kind: ui.Number},
+			{Label: "Last attempt", Kind: ui.Time},
 			{Label: "Its outcome"},
-			{Label: "Next attempt", Kind: Time},
+			{Label: "Next attempt", Kind: ui.Time},
 		},
-		Empty: Empty{Title: "Nothing has been sent yet", Advice: "Send a test to see whether the receiver answers. Tests are not in this list."},
+		Empty: ui.Empty{Title: "Nothing has been sent yet", Advice: "Send a test to see whether the receiver answers. Tests are not in this list."},
 	}
 	if state != "" {
-		data.Deliveries.Empty = Empty{Title: "No such deliveries", Advice: "There are none in this state."}
+		data.Deliveries.Empty = ui.Empty{Title: "No such deliveries", Advice: "There are none in this state."}
 	}
 	for _, d := range page.Deliveries {
-		data.Deliveries.Rows = append(data.Deliveries.Rows, Row{
+		data.Deliveries.Rows = append(data.Deliveries.Rows, ui.Row{
 			Href:  deliveryPath(d),
 			Cells: []any{d.EventType, d.EventAt, deliveryState(d), d.Attempts, d.LastAttemptAt, outcomeOf(d), nextAttempt(d)},
 		})
 	}
-	data.Pager = Pager{Shown: len(page.Deliveries), One: "delivery", Many: "deliveries"}
+	data.Pager = ui.Pager{Shown: len(page.Deliveries), One: "delivery", Many: "deliveries"}
 	if page.Next != "" {
-		data.Pager.Next = query(path, "state", state, "cursor", page.Next)
+		data.Pager.Next = ui.WithQuery(path, "state", state, "cursor", page.Next)
 	}
 	if asked.Get("cursor") != "" {
-		data.Newest = query(path, "state", state)
+		data.Newest = ui.WithQuery(path, "state", state)
 	}
 	return nil
 }
 
 func deliveryPath(d db.LoggedDelivery) string {
-	return pathOf("webhooks", d.SubscriptionID, "deliveries", d.Number)
+	return ui.Path("webhooks", d.SubscriptionID, "deliveries", d.Number)
 }
 
 // deliveryState tells deliveries that failed and are tried again from those
@@ -106,12 +107,12 @@ type deliveryData struct {
 	Delivery db.DeliveryDetail
 	Dead     bool
 	Back     string // path of the subscription
-	Facts    []Fact
+	Facts    []ui.Fact
 	Attempts []shownAttempt // newest first
 	Body     string         // for people
 	Exact    string         // the bytes that are sent
-	Replay   Action
-	Discard  Action
+	Replay   ui.Action
+	Discard  ui.Action
 	// MayChange: the user may replay and discard it.
 	MayChange bool
 }
@@ -138,27 +139,27 @@ func (v *visit) delivery() error {
 	}
 	here := deliveryPath(detail.LoggedDelivery)
 	data := deliveryData{
-		Delivery: detail, Dead: detail.State == db.Dead, MayChange: v.may(db.Administer), Back: pathOf("webhooks", detail.SubscriptionID),
+		Delivery: detail, Dead: detail.State == db.Dead, MayChange: v.may(db.Administer), Back: ui.Path("webhooks", detail.SubscriptionID),
 		Exact: string(detail.Body), Body: indented(detail.Body),
-		Facts: []Fact{
-			{Label: "State", Kind: Badge, Value: deliveryState(detail.LoggedDelivery)},
-			{Label: "Receiver", Value: detail.URL, Href: pathOf("webhooks", detail.SubscriptionID)},
-			{Label: "Event", Kind: Code, Value: detail.EventID},
-			{Label: "Raised", Kind: Time, Value: detail.EventAt},
-			{Label: "Delivery", Kind: Code, Value: detail.ID},
+		Facts: []ui.Fact{
+			{Label: "State", Kind: ui.Badge, Value: deliveryState(detail.LoggedDelivery)},
+			{Label: "Receiver", Value: detail.URL, Href: ui.Path("webhooks", detail.SubscriptionID)},
+			{Label: "Event", Kind: ui.Code, Value: detail.EventID},
+			{Label: "Raised", Kind: ui.Time, Value: detail.EventAt},
+			{Label: "Delivery", Kind: ui.Code, Value: detail.ID},
 			{Label: "Attempts", Value: detail.Attempts},
 		},
-		Replay: Action{Label: "Replay", Path: "/webhooks/deadletters/replay", Post: true, Hidden: map[string]string{"only": detail.ID, "next": here}},
-		Discard: Action{
+		Replay: ui.Action{Label: "Replay", Path: "/webhooks/deadletters/replay", Post: true, Hidden: map[string]string{"only": detail.ID, "next": here}},
+		Discard: ui.Action{
 			Label: "Discard", Path: "/webhooks/deadletters/discard", Post: true, Danger: true, Hidden: map[string]string{"only": detail.ID},
 			Ask: "The receiver never gets this event, and its log goes too.",
 		},
 	}
 	if next := nextAttempt(detail.LoggedDelivery); next != nil {
-		data.Facts = append(data.Facts, Fact{Label: "Next attempt", Kind: Time, Value: next})
+		data.Facts = append(data.Facts, ui.Fact{Label: "Next attempt", Kind: ui.Time, Value: next})
 	}
 	if detail.Reason != nil {
-		data.Facts = append(data.Facts, Fact{Label: "Reason", Value: *detail.Reason})
+		data.Facts = append(data.Facts, ui.Fact{Label: "Reason", Value: *detail.Reason})
 	}
 	for _, attempt := range slices.Backward(detail.Log) {
 		data.Attempts = append(data.Attempts, v.shownAttempt(detail, attempt))
@@ -171,7 +172,7 @@ func (v *visit) delivery() error {
 
 func (v *visit) shownAttempt(detail db.DeliveryDetail, attempt db.DeliveryAttempt) shownAttempt {
 	return shownAttempt{
-		DeliveryAttempt: attempt, Outcome: outcome(attempt.Status, attempt.Error), Took: milliseconds(attempt.DurationMS),
+		DeliveryAttempt: attempt, Outcome: outcome(attempt.Status, attempt.Error), Took: ui.FormatMilliseconds(attempt.DurationMS),
 		Good:    attempt.Status != nil && db.Attempt{Status: *attempt.Status}.Delivered(),
 		Request: v.request(detail, attempt),
 	}
@@ -206,15 +207,4 @@ func indented(body []byte) string {
 		return string(body)
 	}
 	return b.String()
-}
-
-// milliseconds shows a duration.
-func milliseconds(n int) string {
-	switch {
-	case n < 1:
-		return "less than 1\u00a0ms"
-	case n < 1000:
-		return strconv.Itoa(n) + "\u00a0ms"
-	}
-	return strconv.FormatFloat(float64(n)/1000, 'f', 1, 64) + "\u00a0s"
 }

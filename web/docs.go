@@ -11,6 +11,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/openapi"
+	"govsvc/web/ui"
 )
 
 // docsPages are the API reference.
@@ -77,7 +78,7 @@ func (v *visit) mintDocsKey() error {
 	if err != nil {
 		return err
 	}
-	v.redirect(query("/docs", "once", v.keepOnce(docsKey(plain))))
+	v.redirect(ui.WithQuery("/docs", "once", v.keepOnce(docsKey(plain))))
 	return nil
 }
 

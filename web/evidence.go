@@ -6,6 +6,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/evidence"
+	"govsvc/web/ui"
 )
 
 // maxPackFiles bounds how many files are attached at once through the page.
@@ -13,16 +14,16 @@ const maxPackFiles = 50
 
 // evidenceData is what the list of packs shows.
 type evidenceData struct {
-	Actions []Action
-	Table   Table
+	Actions []ui.Action
+	Table   ui.Table
 }
 
 // packData is what the page of a pack shows.
 type packData struct {
 	Pack    db.EvidencePack
-	Crumbs  []navLink
-	Actions []Action
-	Facts   []Fact
+	Crumbs  []ui.Link
+	Actions []ui.Action
+	Facts   []ui.Fact
 	Verify  string // the command that verifies it
 }
 
@@ -32,16 +33,16 @@ func (v *visit) evidencePacks() error {
 	if err != nil {
 		return err
 	}
-	data := evidenceData{Table: Table{
+	data := evidenceData{Table: ui.Table{
 		Caption: "Evidence packs",
-		Columns: []Column{{Label: "Title"}, {Label: "Regime", Kind: Code}, {Label: "Items", Kind: Number}, {Label: "Size", Kind: Number}, {Label: "Filed", Kind: Time}, {Label: "By"}},
-		Empty: Empty{
+		Columns: []ui.Column{{Label: "Title"}, {Label: "Regime", Kind: ui.Code}, {Label: "Items", Kind: ui.Number}, {Label: "Size", Kind: ui.Number}, {Label: "Filed", Kind: ui.Time}, {Label: "By"}},
+		Empty: ui.Empty{
 			Title:  "No pack has been filed yet",
 			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and what you attach. It can be verified anywhere, years later.",
 		},
 	}}
 	if v.may(db.WriteRecords) {
-		data.Actions = []Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
+		data.Actions = []ui.Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
 		data.Table.Empty.Action = &data.Actions[0]
 	}
 	names, err := actorsOf(v, packs, func(p db.EvidencePack) string { return p.FiledBy })
@@ -49,16 +50,16 @@ func (v *visit) evidencePacks() error {
 		return err
 	}
 	for _, pack := range packs {
-		data.Table.Rows = append(data.Table.Rows, Row{
-			Href:    pathOf("evidence", pack.ID),
-			Cells:   []any{pack.Title, pack.RegimeID, pack.ItemCount, size(pack.Size), pack.FiledAt, names[pack.FiledBy]},
-			Actions: []Action{{Label: "Download", Path: packPath(pack), About: pack.Title}},
+		data.Table.Rows = append(data.Table.Rows, ui.Row{
+			Href:    ui.Path("evidence", pack.ID),
+			Cells:   []any{pack.Title, pack.RegimeID, pack.ItemCount, ui.FormatBytes(pack.Size), pack.FiledAt, names[pack.FiledBy]},
+			Actions: []ui.Action{{Label: "Download", Path: packPath(pack), About: pack.Title}},
 		})
 	}
 	return v.render("evidence", "Evidence", data)
 }
 
-func packPath(pack db.EvidencePack) string { return pathOf("evidence", pack.ID) + "/pack.zip" }
+func packPath(pack db.EvidencePack) string { return ui.Path("evidence", pack.ID) + "/pack.zip" }
 
 // pack finds the pack of the address.
 func (v *visit) pack() (db.EvidencePack, error) {
@@ -88,15 +89,15 @@ func (v *visit) evidencePack() error {
 		regime = *pack.RegimeID
 	}
 	return v.render("evidence-pack", pack.Title, packData{
-		Pack: pack, Crumbs: []navLink{{Label: "Evidence", Path: "/evidence"}},
-		Actions: []Action{{Label: "Download", Path: packPath(pack), Primary: true}},
-		Facts: []Fact{
+		Pack: pack, Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}},
+		Actions: []ui.Action{{Label: "Download", Path: packPath(pack), Primary: true}},
+		Facts: []ui.Fact{
 			{Label: "Regime", Value: regime},
-			{Label: "Items", Kind: Number, Value: pack.ItemCount},
-			{Label: "Size", Value: size(pack.Size)},
-			{Label: "Filed", Kind: Time, Value: pack.FiledAt},
+			{Label: "Items", Kind: ui.Number, Value: pack.ItemCount},
+			{Label: "Size", Value: ui.FormatBytes(pack.Size)},
+			{Label: "Filed", Kind: ui.Time, Value: pack.FiledAt},
 			{Label: "By", Value: names[pack.FiledBy]},
-			{Label: "Id", Kind: Code, Value: pack.ID},
+			{Label: "Id", Kind: ui.Code, Value: pack.ID},
 		},
 		Verify: "govsvc evidence verify " + packName(pack) + " --sha256 " + pack.ManifestSHA256,
 	})
@@ -117,7 +118,7 @@ func (v *visit) downloadPack() error {
 }
 
 // packForm asks what to file.
-func (v *visit) packForm() (*Form, error) {
+func (v *visit) packForm() (*ui.Form, error) {
 	var regimes []string
 	err := v.Store.Snapshot(v.r.Context(), func(s *db.Snapshot) (err error) {
 		regimes, err = s.Regimes(v.r.Context(), v.session.Organisation.Org)
@@ -126,19 +127,19 @@ func (v *visit) packForm() (*Form, error) {
 	if err != nil {
 		return nil, err
 	}
-	form := &Form{Action: "/evidence", Submit: "File the pack", Cancel: "/evidence", Uploads: true, Fields: []*Field{
+	form := &ui.Form{Action: "/evidence", Submit: "File the pack", Cancel: "/evidence", Uploads: true, Fields: []*ui.Field{
 		{Name: "title", Label: "Title", Required: true, MaxLength: evidence.MaxTitle, Hint: "What the pack is for, such as “Supervisory review, third quarter”."},
 	}}
 	if len(regimes) > 0 {
-		regime := &Field{Name: "regime_id", Label: "Regime", Type: "select", Hint: "None takes the obligations of all regimes."}
+		regime := &ui.Field{Name: "regime_id", Label: "Regime", Type: "select", Hint: "None takes the obligations of all regimes."}
 		for _, id := range regimes {
-			regime.Options = append(regime.Options, Option{Value: id, Label: id})
+			regime.Options = append(regime.Options, ui.Option{Value: id, Label: id})
 		}
 		form.Fields = append(form.Fields, regime)
 	}
-	form.Fields = append(form.Fields, &Field{
+	form.Fields = append(form.Fields, &ui.Field{
 		Name: "attachments", Label: "Attachments", Type: "file", Multiple: true,
-		Hint: "Policies, minutes, reports: at most " + plural(maxPackFiles, "file", "files") + " of " + megabytes(evidence.MaxAttachment) + " each and " + megabytes(evidence.MaxAttached) + " together.",
+		Hint: "Policies, minutes, reports: at most " + ui.Plural(maxPackFiles, "file", "files") + " of " + ui.FormatMegabytes(evidence.MaxAttachment) + " each and " + ui.FormatMegabytes(evidence.MaxAttached) + " together.",
 	})
 	return form, nil
 }
@@ -152,9 +153,9 @@ func (v *visit) newPack() error {
 	return v.showPackForm(http.StatusOK, form)
 }
 
-func (v *visit) showPackForm(status int, form *Form) error {
-	return v.renderStatus(status, "record-form", "File a pack", formData{
-		Title: "File a pack", Crumbs: []navLink{{Label: "Evidence", Path: "/evidence"}}, Form: form,
+func (v *visit) showPackForm(status int, form *ui.Form) error {
+	return v.renderStatus(status, "form-page", "File a pack", ui.FormPage{
+		Title: "File a pack", Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}}, Form: form,
 		Notice: "A pack holds, all of one instant, the present posture, the obligations, the risks with the reasons of their re-ratings, the incidents with their timelines and the KPIs with their check-ins. It is filed for good.",
 	})
 }
@@ -183,16 +184,16 @@ func (v *visit) filePack() error {
 		return v.refusePack(form, err, len(files) > 0)
 	}
 	v.flash("The pack has been filed.")
-	v.redirect(pathOf("evidence", pack.ID))
+	v.redirect(ui.Path("evidence", pack.ID))
 	return nil
 }
 
-func (v *visit) refusePack(form *Form, err error, attached bool) error {
-	status, err := form.blame(err)
+func (v *visit) refusePack(form *ui.Form, err error, attached bool) error {
+	status, err := setFormError(form, err)
 	if err != nil {
 		return err
 	}
-	if field := form.field("attachments"); attached && field.Error == "" {
+	if field := form.Field("attachments"); attached && field.Error == "" {
 		field.Hint += " Choose the files again: a browser does not keep them."
 	}
 	return v.showPackForm(status, form)

@@ -2,7 +2,6 @@ package web
 
 import (
 	"embed"
-	"html/template"
 	"io/fs"
 	"net/http"
 	"strings"
@@ -71,22 +70,6 @@ func Holding(now func() time.Time, life time.Duration) (put func(string) string,
 		return len(h.kept)
 	}
 }
-
-// Functions are those that templates may call, and others like them that pages
-// call.
-func Functions() template.FuncMap {
-	all := new(Site).functions()
-	all["money"], all["bytes"], all["query"] = money, size, query
-	return all
-}
-
-// What templates call, and what pages are made with.
-var (
-	PathOf   = pathOf
-	Query    = query
-	Sentence = sentence
-	Line     = lineChart
-)
 
 // LocalPath is where a sign-in leads for a next of that value.
 func LocalPath(next string) string { return localPath(next) }

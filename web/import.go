@@ -13,6 +13,7 @@ import (
 	"govsvc/db"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
+	"govsvc/web/ui"
 )
 
 // Bounds of an import through the dashboard. Larger files go through the
@@ -40,8 +41,8 @@ type checkedImport struct {
 
 // importData is what the page of imports shows.
 type importData struct {
-	Form      *Form
-	Templates []navLink
+	Form      *ui.Form
+	Templates []ui.Link
 	Report    *importReport
 }
 
@@ -50,12 +51,12 @@ type importReport struct {
 	Name    string
 	Records int
 	Faults  int
-	Table   Table // of counts, or of faults
-	More    int   // faults that are not listed
-	Changes bool  // there is something to write
+	Table   ui.Table // of counts, or of faults
+	More    int      // faults that are not listed
+	Changes bool     // there is something to write
 	Preview []previewPart
 	Moved   bool // the data has changed since an earlier preview
-	Import  *Form
+	Import  *ui.Form
 	Ends    string // until when the file is kept
 }
 
@@ -100,15 +101,15 @@ func (i *importing) run(ctx context.Context, v *visit, file *checkedImport, opti
 }
 
 // importForm asks for a file.
-func importForm() *Form {
-	return &Form{Action: "/import", Submit: "Check the file", Uploads: true, Fields: []*Field{
+func importForm() *ui.Form {
+	return &ui.Form{Action: "/import", Submit: "Check the file", Uploads: true, Fields: []*ui.Field{
 		{
-			Name: "type", Label: "Type of the rows", Type: "select", Options: options(db.RecordTypes()...),
+			Name: "type", Label: "Type of the rows", Type: "select", Options: ui.Options(db.RecordTypes()...),
 			Hint: "For CSV without a column “object”. Other files name the type of each record themselves.",
 		},
 		{
 			Name: "file", Label: "File", Type: "file", Required: true, Accept: ".ndjson,.jsonl,.json,.csv,.tsv",
-			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", megabytes(maxImport)),
+			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", ui.FormatMegabytes(maxImport)),
 		},
 	}}
 }
@@ -116,10 +117,10 @@ func importForm() *Form {
 // importPage shows the form for a file.
 func (v *visit) importPage() error { return v.render("import", "Import", v.importData(importForm())) }
 
-func (v *visit) importData(form *Form) importData {
+func (v *visit) importData(form *ui.Form) importData {
 	data := importData{Form: form}
 	for _, object := range db.RecordTypes() {
-		data.Templates = append(data.Templates, navLink{Label: words(object), Path: "/import/templates" + pathOf(object+".csv")})
+		data.Templates = append(data.Templates, ui.Link{Label: ui.Humanize(object), Path: "/import/templates" + ui.Path(object+".csv")})
 	}
 	return data
 }
@@ -148,13 +149,13 @@ func (v *visit) checkImport() error {
 	}()
 	var large *problem
 	if errors.As(err, &large) && large.status == http.StatusRequestEntityTooLarge {
-		large.advice = "A file of at most " + megabytes(maxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
+		large.advice = "A file of at most " + ui.FormatMegabytes(maxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
 	}
 	if err != nil {
 		return err
 	}
 	form := importForm()
-	form.field("type").Value = values["type"]
+	form.Field("type").Value = values["type"]
 	file, err := v.importOf(values, files)
 	if err != nil {
 		return v.refuseImport(form, err)
@@ -181,7 +182,7 @@ func (v *visit) checkImport() error {
 func (v *visit) keepImport(file *checkedImport, report transfer.Report) string {
 	file.report, file.ends = report, v.Store.Now().Add(importKept)
 	v.imports.kept.limit(importsEach, func(c *checkedImport) bool { return c.user == file.user })
-	return "/import" + pathOf(v.imports.kept.put(file))
+	return "/import" + ui.Path(v.imports.kept.put(file))
 }
 
 // checkedFile is the file that has been checked under the address's ticket.
@@ -239,8 +240,8 @@ func (v *visit) importOf(values map[string]string, files []uploaded) (*checkedIm
 }
 
 // refuseImport shows the form again, with what is wrong with the file.
-func (v *visit) refuseImport(form *Form, err error) error {
-	status, err := form.blame(err)
+func (v *visit) refuseImport(form *ui.Form, err error) error {
+	status, err := setFormError(form, err)
 	if err != nil {
 		return err
 	}
@@ -254,23 +255,23 @@ func shownReport(name string, report transfer.Report, refused *transfer.Refused)
 		shown.Faults = refused.Total
 		listed := report.Faults[:min(len(report.Faults), faultsOnPage)]
 		shown.More = refused.Total - len(listed)
-		shown.Table = Table{
+		shown.Table = ui.Table{
 			Caption: "What is wrong with " + name,
-			Columns: []Column{{Label: "Line"}, {Label: "Type"}, {Label: "Member", Kind: Code}, {Label: "Reason", Kind: Long}},
+			Columns: []ui.Column{{Label: "Line"}, {Label: "Type"}, {Label: "Member", Kind: ui.Code}, {Label: "Reason", Kind: ui.Long}},
 		}
 		for _, fault := range listed {
-			reason := sentence(strings.TrimPrefix(fault.Reason, fault.Member+" "))
-			shown.Table.Rows = append(shown.Table.Rows, Row{Cells: []any{fault.Line, words(fault.Type), fault.Member, reason}})
+			reason := ui.Sentence(strings.TrimPrefix(fault.Reason, fault.Member+" "))
+			shown.Table.Rows = append(shown.Table.Rows, ui.Row{Cells: []any{fault.Line, ui.Humanize(fault.Type), fault.Member, reason}})
 		}
 		return shown
 	}
-	shown.Table = Table{
+	shown.Table = ui.Table{
 		Caption: "What the import of " + name + " would do",
-		Columns: []Column{{Label: "Type"}, {Label: "New", Kind: Number}, {Label: "Changed", Kind: Number}, {Label: "As they are", Kind: Number}},
+		Columns: []ui.Column{{Label: "Type"}, {Label: "New", Kind: ui.Number}, {Label: "Changed", Kind: ui.Number}, {Label: "As they are", Kind: ui.Number}},
 	}
 	for _, count := range report.Types {
 		shown.Changes = shown.Changes || count.Created+count.Updated > 0
-		shown.Table.Rows = append(shown.Table.Rows, Row{Cells: []any{words(count.Type), count.Created, count.Updated, count.Unchanged}})
+		shown.Table.Rows = append(shown.Table.Rows, ui.Row{Cells: []any{ui.Humanize(count.Type), count.Created, count.Updated, count.Unchanged}})
 	}
 	return shown
 }
@@ -288,7 +289,7 @@ func (v *visit) writeImport() error {
 		reason, wrong := transfer.CheckedReason(v.value(reasonField))
 		if wrong != "" {
 			data := v.checkedData(file, v.r.URL.Path)
-			data.Report.Import.keep(v.r.PostForm).put(reasonField, sentence("The reason "+wrong))
+			data.Report.Import.Fill(v.r.PostForm).SetError(reasonField, ui.Sentence("The reason "+wrong))
 			return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 		}
 		options.Reason = reason
@@ -313,7 +314,7 @@ func (v *visit) writeImport() error {
 		data := v.checkedData(file, path)
 		data.Report.Moved = true
 		if data.Report.Import != nil {
-			data.Report.Import.keep(v.r.PostForm)
+			data.Report.Import.Fill(v.r.PostForm)
 		}
 		return v.renderStatus(http.StatusConflict, "import", "Import", data)
 	case errors.As(err, &refused): // what is stored has changed since the check
@@ -323,7 +324,7 @@ func (v *visit) writeImport() error {
 	case err != nil:
 		return err
 	}
-	v.flash("Imported " + plural(report.Records, "record", "records") + " from " + file.Name + ": " + counted(report) + ".")
+	v.flash("Imported " + ui.Plural(report.Records, "record", "records") + " from " + file.Name + ": " + counted(report) + ".")
 	v.redirect("/import")
 	return nil
 }
@@ -334,7 +335,7 @@ func counted(report transfer.Report) string {
 	for _, count := range report.Types {
 		created, updated, unchanged = created+count.Created, updated+count.Updated, unchanged+count.Unchanged
 	}
-	return fmt.Sprintf("%s new, %s changed, %s as they were", number(created), number(updated), number(unchanged))
+	return fmt.Sprintf("%s new, %s changed, %s as they were", ui.FormatNumber(created), ui.FormatNumber(updated), ui.FormatNumber(unchanged))
 }
 
 // importPages take files of records in.

@@ -2,6 +2,7 @@ package web
 
 import (
 	"govsvc/server/transfer"
+	"govsvc/web/ui"
 )
 
 // reasonField is the field for the reason of an import.
@@ -52,7 +53,7 @@ func previewParts(report transfer.Report) []previewPart {
 func previewOf(title string, list []transfer.Difference, total int) previewPart {
 	part := previewPart{Title: title, More: total - len(list)}
 	for _, one := range list {
-		record := previewRecord{Type: words(one.Type), Name: one.Name, Line: one.Line}
+		record := previewRecord{Type: ui.Humanize(one.Type), Name: one.Name, Line: one.Line}
 		if one.ID != "" {
 			record.Href = recordPath(one.Type, one.ID)
 		}
@@ -66,13 +67,13 @@ func previewOf(title string, list []transfer.Difference, total int) previewPart 
 
 // confirmForm is the form that imports a checked file. It asks for a reason
 // where records need one and have none.
-func confirmForm(report transfer.Report, path string) *Form {
-	form := &Form{Action: path, Submit: "Import " + plural(report.Records, "record", "records"), Cancel: "/import"}
+func confirmForm(report transfer.Report, path string) *ui.Form {
+	form := &ui.Form{Action: path, Submit: "Import " + ui.Plural(report.Records, "record", "records"), Cancel: "/import"}
 	if n := report.Preview.LacksReason; n > 0 {
-		form.Fields = append(form.Fields, &Field{
+		form.Fields = append(form.Fields, &ui.Field{
 			Name: reasonField, Label: label(reasonField), Type: "textarea", Required: true,
 			MinLength: transfer.ReasonLeast, MaxLength: transfer.ReasonMost,
-			Hint: "For the " + plural(n, "change", "changes") + " above without a reason. At least 20 characters; it is kept as evidence with the values before and after.",
+			Hint: "For the " + ui.Plural(n, "change", "changes") + " above without a reason. At least 20 characters; it is kept as evidence with the values before and after.",
 		})
 	}
 	return form

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // clock is what an incident's page says of telling an authority.
@@ -16,14 +17,14 @@ type clock struct {
 
 // clockOf says how the notification of an incident stands.
 func clockOf(record api.Record, now time.Time) *clock {
-	deadline, _, due := moment(record["notification_deadline"])
-	told, _, done := moment(record["notified_at"])
+	deadline, _, due := ui.ParseTime(record["notification_deadline"])
+	told, _, done := ui.ParseTime(record["notified_at"])
 	required := record["notification_required"] == true
 	switch {
 	case done && due && told.After(deadline):
-		return &clock{"high", "An authority was told " + span(told.Sub(deadline)) + " after the deadline, on", record["notified_at"]}
+		return &clock{"high", "An authority was told " + ui.FormatDuration(told.Sub(deadline)) + " after the deadline, on", record["notified_at"]}
 	case done && due:
-		return &clock{"good", "An authority was told " + span(deadline.Sub(told)) + " before the deadline, on", record["notified_at"]}
+		return &clock{"good", "An authority was told " + ui.FormatDuration(deadline.Sub(told)) + " before the deadline, on", record["notified_at"]}
 	case done:
 		return &clock{"good", "An authority was told on", record["notified_at"]}
 	case !required || !due:
@@ -31,11 +32,11 @@ func clockOf(record api.Record, now time.Time) *clock {
 	case record["status"] == "closed":
 		return &clock{"high", "The incident is closed, and no notification was recorded. The deadline was", record["notification_deadline"]}
 	case now.After(deadline):
-		return &clock{"critical", "The deadline for telling an authority passed " + span(now.Sub(deadline)) + " ago, on", record["notification_deadline"]}
+		return &clock{"critical", "The deadline for telling an authority passed " + ui.FormatDuration(now.Sub(deadline)) + " ago, on", record["notification_deadline"]}
 	case deadline.Sub(now) < soon:
-		return &clock{"high", "An authority must be told within " + span(deadline.Sub(now)) + ", until", record["notification_deadline"]}
+		return &clock{"high", "An authority must be told within " + ui.FormatDuration(deadline.Sub(now)) + ", until", record["notification_deadline"]}
 	}
-	return &clock{"medium", "An authority must be told within " + span(deadline.Sub(now)) + ", until", record["notification_deadline"]}
+	return &clock{"medium", "An authority must be told within " + ui.FormatDuration(deadline.Sub(now)) + ", until", record["notification_deadline"]}
 }
 
 // timelineOf names those who made an incident's timeline.
@@ -45,24 +46,24 @@ func (v *visit) timelineOf(data *recordData) error {
 		if table.Caption != label("timeline") {
 			continue
 		}
-		names, err := actorsOf(v, table.Rows, func(row Row) string { return text(row.Cells[actor]) })
+		names, err := actorsOf(v, table.Rows, func(row ui.Row) string { return ui.Text(row.Cells[actor]) })
 		if err != nil {
 			return err
 		}
 		table.Columns[when].Label, table.Columns[actor].Label = "When", "Who"
 		for _, row := range table.Rows {
-			row.Cells[actor] = names[text(row.Cells[actor])]
+			row.Cells[actor] = names[ui.Text(row.Cells[actor])]
 		}
 	}
 	return nil
 }
 
-func notificationForm(incident api.Record, now time.Time) *Form {
-	at := recordPath("incident", text(incident["id"]))
+func notificationForm(incident api.Record, now time.Time) *ui.Form {
+	at := recordPath("incident", ui.Text(incident["id"]))
 	const most = 500
-	return &Form{
+	return &ui.Form{
 		Action: at + "/notification", Submit: "Record it", Cancel: at,
-		Fields: []*Field{
+		Fields: []*ui.Field{
 			{Name: "at", Label: "When", Type: "datetime-local", Required: true, Value: now.UTC().Format(minutes), Hint: "In UTC. When the authority was told, which may be before now."},
 			{Name: "to", Label: "To whom", Required: true, MaxLength: most, Hint: "The authority, such as “Datatilsynet”."},
 			{Name: "reference", Label: "Reference", MaxLength: most, Hint: "The number that the authority gave it."},
@@ -97,12 +98,12 @@ func (v *visit) recordNotification() error {
 	if wrong != nil && v.value("at") != "" {
 		err = &api.Error{Code: api.InvalidParameter, Param: "at", Message: "give a date and a time, such as 2026-10-01T08:30"}
 	} else {
-		err = api.NotifyIncident(v.r.Context(), v.caller, text(incident["id"]), api.Notification{At: at, To: v.value("to"), Reference: v.value("reference")})
+		err = api.NotifyIncident(v.r.Context(), v.caller, ui.Text(incident["id"]), api.Notification{At: at, To: v.value("to"), Reference: v.value("reference")})
 	}
 	if err != nil {
 		return v.refuse(notificationForm(incident, v.Store.Now()), err, n, incident, "Record a notification")
 	}
 	v.flash("The notification has been recorded.")
-	v.redirect(recordPath("incident", text(incident["id"])))
+	v.redirect(recordPath("incident", ui.Text(incident["id"])))
 	return nil
 }

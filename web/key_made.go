@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // apiPath is where the API is below the service's address.
@@ -28,7 +29,7 @@ type madeData struct {
 
 // showMinted leads to the page that shows a new key, once.
 func (v *visit) showMinted(made mintedKey) error {
-	v.redirect(query("/keys/made", "once", v.keepOnce(made)))
+	v.redirect(ui.WithQuery("/keys/made", "once", v.keepOnce(made)))
 	return nil
 }
 
@@ -52,10 +53,7 @@ func (v *visit) curl(made mintedKey) (line string, ping bool) {
 		if op.Method != "GET" || !held || op.Feature != "" && !slices.Contains(v.caller.Entitlements.Features, op.Feature) {
 			continue
 		}
-		return start + quoted(v.BaseURL+apiPath+op.Path), false
+		return start + ui.ShellQuote(v.BaseURL+apiPath+op.Path), false
 	}
-	return start + "--json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' " + quoted(v.BaseURL+apiPath+"/mcp"), true
+	return start + "--json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' " + ui.ShellQuote(v.BaseURL+apiPath+"/mcp"), true
 }
-
-// quoted is a text as one word of a shell, whatever it holds.
-func quoted(word string) string { return "'" + strings.ReplaceAll(word, "'", `'\''`) + "'" }

@@ -11,13 +11,14 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/openapi"
+	"govsvc/web/ui"
 )
 
 // mintData is what the page that mints a key shows.
 type mintData struct {
-	Form   *Form
-	Scopes []*Field // of Form, side by side
-	Rest   []*Field
+	Form   *ui.Form
+	Scopes []*ui.Field // of Form, side by side
+	Rest   []*ui.Field
 }
 
 // newKey shows the form that mints a key.
@@ -25,7 +26,7 @@ func (v *visit) newKey() error {
 	return v.render("key-mint", "Mint a key", newMintData(v.mintForm()))
 }
 
-func newMintData(form *Form) mintData {
+func newMintData(form *ui.Form) mintData {
 	data := mintData{Form: form}
 	for _, field := range form.Fields {
 		switch {
@@ -39,40 +40,40 @@ func newMintData(form *Form) mintData {
 }
 
 // Name is the field of the name, which stands above the scopes.
-func (d mintData) Name() *Field { return d.Form.field("name") }
+func (d mintData) Name() *ui.Field { return d.Form.Field("name") }
 
-func (v *visit) mintForm() *Form {
+func (v *visit) mintForm() *ui.Form {
 	terms := v.caller.Entitlements
-	form := &Form{Action: "/keys/new", Submit: "Mint the key", Cancel: "/keys", Fields: []*Field{{
+	form := &ui.Form{Action: "/keys/new", Submit: "Mint the key", Cancel: "/keys", Fields: []*ui.Field{{
 		Name: "name", Label: "Name", Hint: "What the key is for: a program, a team, a machine.", Required: true, MaxLength: db.KeyNameLimit, Autofocus: true,
 	}}}
 	form.Fields = append(form.Fields, v.scopeFields()...)
 	form.Fields = append(form.Fields,
-		&Field{Name: "kind", Label: "Kind", Type: "select", Hint: "A key keeps its kind.", Value: db.LiveKey, Required: true, Options: []Option{
+		&ui.Field{Name: "kind", Label: "Kind", Type: "select", Hint: "A key keeps its kind.", Value: db.LiveKey, Required: true, Options: []ui.Option{
 			{Value: db.LiveKey, Label: "Live: works on this organisation's data"}, {Value: db.TestKey, Label: "Test: works on synthetic data only"},
 		}},
-		&Field{Name: "expires", Label: "Expires on", Type: "date", Hint: "It ends when this day begins, in UTC. Without a date it works until it is revoked."},
-		&Field{
+		&ui.Field{Name: "expires", Label: "Expires on", Type: "date", Hint: "It ends when this day begins, in UTC. Without a date it works until it is revoked."},
+		&ui.Field{
 			Name: "rpm", Label: "Requests a minute", Type: "number", InputMode: "numeric", Step: "1",
-			Hint: "Instead of the plan's " + number(terms.PerMinute) + ".",
+			Hint: "Instead of the plan's " + ui.FormatNumber(terms.PerMinute) + ".",
 		},
-		&Field{
+		&ui.Field{
 			Name: "rpd", Label: "Requests in 24 hours", Type: "number", InputMode: "numeric", Step: "1",
-			Hint: "Instead of the plan's " + number(terms.PerDay) + ".",
+			Hint: "Instead of the plan's " + ui.FormatNumber(terms.PerDay) + ".",
 		},
 	)
 	return form
 }
 
 // scopeFields are the scopes as check boxes, by what they are for.
-func (v *visit) scopeFields() []*Field {
-	fields := []*Field{
+func (v *visit) scopeFields() []*ui.Field {
+	fields := []*ui.Field{
 		{Prefix: "read-", Name: "scope", Label: "It may read", Type: "checks"},
 		{Prefix: "write-", Name: "scope", Label: "It may write", Type: "checks"},
 		{Prefix: "manage-", Name: "scope", Label: "It may manage", Type: "checks"},
 	}
 	for _, scope := range openapi.Scopes() {
-		option := Option{Value: scope, Label: scope, Hint: v.grants(scope)}
+		option := ui.Option{Value: scope, Label: scope, Hint: v.grants(scope)}
 		for _, field := range fields {
 			switch {
 			case !strings.HasPrefix(scope, strings.TrimSuffix(field.Prefix, "-")+":"):
@@ -130,8 +131,8 @@ func (v *visit) grants(scope string) string {
 func (v *visit) mintKey() error {
 	form := v.mintForm()
 	draft := v.keyDraft(form)
-	if form.Faulty() > 0 {
-		form.keep(v.r.PostForm)
+	if form.FieldErrors() > 0 {
+		form.Fill(v.r.PostForm)
 		return v.renderStatus(http.StatusUnprocessableEntity, "key-mint", "Mint a key", newMintData(form))
 	}
 	made, plain, err := v.Store.MintKey(v.r.Context(), v.by(), draft)
@@ -142,18 +143,18 @@ func (v *visit) mintKey() error {
 }
 
 // keyDraft reads the form and says in it what is wrong.
-func (v *visit) keyDraft(form *Form) db.KeyDraft {
+func (v *visit) keyDraft(form *ui.Form) db.KeyDraft {
 	draft := db.KeyDraft{Name: v.value("name"), Kind: v.value("kind"), PerMinute: v.count(form, "rpm"), PerDay: v.count(form, "rpd")}
 	switch {
 	case draft.Name == "":
-		form.put("name", "Give the key a name, so that you know it again.")
+		form.SetError("name", "Give the key a name, so that you know it again.")
 	case utf8.RuneCountInString(draft.Name) > db.KeyNameLimit:
-		form.put("name", "A name has at most "+strconv.Itoa(db.KeyNameLimit)+" characters.")
+		form.SetError("name", "A name has at most "+strconv.Itoa(db.KeyNameLimit)+" characters.")
 	case strings.ContainsFunc(draft.Name, unicode.IsControl):
-		form.put("name", "A name has no line breaks or control characters.")
+		form.SetError("name", "A name has no line breaks or control characters.")
 	}
 	if draft.Kind != db.LiveKey && draft.Kind != db.TestKey {
-		form.put("kind", "Choose live or test.")
+		form.SetError("kind", "Choose live or test.")
 	}
 	chosen := v.r.PostForm["scope"]
 	for _, scope := range openapi.Scopes() {
@@ -163,19 +164,19 @@ func (v *visit) keyDraft(form *Form) db.KeyDraft {
 	}
 	for _, scope := range chosen {
 		if !slices.Contains(draft.Scopes, scope) {
-			form.put("scope", "There is no scope "+strconv.Quote(scope)+".")
+			form.SetError("scope", "There is no scope "+strconv.Quote(scope)+".")
 		}
 	}
 	if len(chosen) == 0 {
-		form.put("scope", "Choose at least one scope.")
+		form.SetError("scope", "Choose at least one scope.")
 	}
 	if sent := v.value("expires"); sent != "" {
 		at, err := time.Parse(time.DateOnly, sent)
 		switch {
 		case err != nil:
-			form.put("expires", "Give a date, such as 2027-03-31.")
+			form.SetError("expires", "Give a date, such as 2027-03-31.")
 		case !at.After(v.Store.Now()):
-			form.put("expires", "Give a date in the future.")
+			form.SetError("expires", "Give a date in the future.")
 		}
 		draft.ExpiresAt = &at
 	}
@@ -183,14 +184,14 @@ func (v *visit) keyDraft(form *Form) db.KeyDraft {
 }
 
 // count reads a number that is 1 or more; nil where none was given.
-func (v *visit) count(form *Form, name string) *int {
+func (v *visit) count(form *ui.Form, name string) *int {
 	sent := v.value(name)
 	if sent == "" {
 		return nil
 	}
 	n, err := strconv.ParseInt(sent, 10, 32) // the least size that int has on any platform
 	if err != nil || n < 1 {
-		form.put(name, "Give a whole number from 1 to 2,147,483,647, or none.")
+		form.SetError(name, "Give a whole number from 1 to 2,147,483,647, or none.")
 	}
 	count := int(n)
 	return &count

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // How long before its end a key expires soon, and for how long after its making
@@ -32,11 +33,11 @@ type keysData struct {
 	Organisation db.Organisation
 	API          bool // the plan includes the API
 	Live         []shownKey
-	LivePager    Pager
+	LivePager    ui.Pager
 	Ended        []shownKey
-	EndedPager   Pager
+	EndedPager   ui.Pager
 	EndedOpen    bool // the disclosure with those that ended
-	Empty        Empty
+	Empty        ui.Empty
 	MayChange    bool
 }
 
@@ -52,14 +53,14 @@ func (v *visit) keys() error {
 	}
 	data := keysData{
 		Organisation: v.session.Organisation, API: v.caller.Entitlements.API,
-		Empty: Empty{
-			"No key works yet", "A key lets a program call the API. Give it the scopes that the program needs and no more.",
-			nil,
+		Empty: ui.Empty{
+			Title: "No key works yet", Advice: "A key lets a program call the API. Give it the scopes that the program needs and no more.",
+			Action: nil,
 		},
 		MayChange: v.may(db.Administer),
 	}
 	if data.MayChange {
-		data.Empty.Action = &Action{Label: "Mint a key", Path: "/keys/new"}
+		data.Empty.Action = &ui.Action{Label: "Mint a key", Path: "/keys/new"}
 	}
 	for _, key := range all {
 		shown := v.shownKey(key, unused[key.ID])
@@ -96,8 +97,8 @@ func (v *visit) shownKey(key db.Key, unused []string) shownKey {
 }
 
 // pageOfKeys is a page of keys, whose number the address has under a name.
-func (v *visit) pageOfKeys(list []shownKey, name string) ([]shownKey, Pager) {
-	list, pager := cut(list, keysOnPage, v.r.URL.Query().Get(name), func(page int) string { return query("/keys", name, page) })
+func (v *visit) pageOfKeys(list []shownKey, name string) ([]shownKey, ui.Pager) {
+	list, pager := ui.Paginate(list, keysOnPage, v.r.URL.Query().Get(name), func(page int) string { return ui.WithQuery("/keys", name, page) })
 	pager.One, pager.Many = "key", "keys"
 	return list, pager
 }
@@ -105,10 +106,10 @@ func (v *visit) pageOfKeys(list []shownKey, name string) ([]shownKey, Pager) {
 // keyData is what a key's page shows.
 type keyData struct {
 	Key    shownKey
-	Facts  []Fact
-	Scopes Table
-	Rotate *Form
-	Revoke Action
+	Facts  []ui.Fact
+	Scopes ui.Table
+	Rotate *ui.Form
+	Revoke ui.Action
 	// MayChange: the user may rotate and revoke it.
 	MayChange bool
 }
@@ -137,52 +138,52 @@ func (v *visit) keyData() (*keyData, error) {
 	key := v.shownKey(stored.Key, unused[stored.ID])
 	return &keyData{
 		Key: key, Facts: v.keyFacts(key), Scopes: v.keyScopes(key), Rotate: rotateForm(key), MayChange: v.may(db.Administer),
-		Revoke: Action{
-			Label: "Revoke", Path: pathOf("keys", key.ID, "revoke"), Post: true, Danger: true,
+		Revoke: ui.Action{
+			Label: "Revoke", Path: ui.Path("keys", key.ID, "revoke"), Post: true, Danger: true,
 			Ask: "Programs that use this key are refused at once. It can't be brought back.", About: "the key " + key.Name,
 		},
 	}, nil
 }
 
-func (v *visit) keyFacts(key shownKey) []Fact {
+func (v *visit) keyFacts(key shownKey) []ui.Fact {
 	terms := v.caller.Entitlements
-	facts := []Fact{
-		{Label: "State", Kind: Badge, Value: key.State},
-		{Label: "Kind", Kind: Badge, Value: key.Kind},
-		{Label: "Starts with", Kind: Code, Value: key.Prefix},
-		{Label: "Made", Kind: Time, Value: key.CreatedAt},
+	facts := []ui.Fact{
+		{Label: "State", Kind: ui.Badge, Value: key.State},
+		{Label: "Kind", Kind: ui.Badge, Value: key.Kind},
+		{Label: "Starts with", Kind: ui.Code, Value: key.Prefix},
+		{Label: "Made", Kind: ui.Time, Value: key.CreatedAt},
 		orNever("Last used", key.LastUsedAt),
 		orNever("Expires", key.ExpiresAt),
 		{Label: "Requests a minute", Value: limitOf(key.PerMinute, terms.PerMinute)},
 		{Label: "Requests in 24 hours", Value: limitOf(key.PerDay, terms.PerDay)},
 	}
 	if key.RevokedAt != nil {
-		facts = slices.Insert(facts, 1, Fact{Label: "Revoked", Kind: Time, Value: key.RevokedAt})
+		facts = slices.Insert(facts, 1, ui.Fact{Label: "Revoked", Kind: ui.Time, Value: key.RevokedAt})
 	}
 	return facts
 }
 
 // orNever is a fact about an instant.
-func orNever(label string, at *string) Fact {
+func orNever(label string, at *string) ui.Fact {
 	if at == nil {
-		return Fact{Label: label, Value: "Never"}
+		return ui.Fact{Label: label, Value: "Never"}
 	}
-	return Fact{Label: label, Kind: Time, Value: at}
+	return ui.Fact{Label: label, Kind: ui.Time, Value: at}
 }
 
 // limitOf is a key's own limit, or that of the plan.
 func limitOf(own *int, plan int) string {
 	if own != nil {
-		return number(*own)
+		return ui.FormatNumber(*own)
 	}
-	return number(plan) + " (the plan's)"
+	return ui.FormatNumber(plan) + " (the plan's)"
 }
 
 // keyScopes lists what the key may do, and what of it it has never done.
-func (v *visit) keyScopes(key shownKey) Table {
-	table := Table{
+func (v *visit) keyScopes(key shownKey) ui.Table {
+	table := ui.Table{
 		Caption: "Scopes of this key",
-		Columns: []Column{{Label: "Scope", Kind: Code}, {Label: "Lets it", Kind: Long}, {Label: "So far", Kind: Badge}},
+		Columns: []ui.Column{{Label: "Scope", Kind: ui.Code}, {Label: "Lets it", Kind: ui.Long}, {Label: "So far", Kind: ui.Badge}},
 	}
 	for _, scope := range key.Scopes {
 		used := "used"
@@ -192,7 +193,7 @@ func (v *visit) keyScopes(key shownKey) Table {
 		case key.LastUsedAt == nil:
 			used = "not_yet"
 		}
-		table.Rows = append(table.Rows, Row{Cells: []any{scope, v.grants(scope), used}})
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{scope, v.grants(scope), used}})
 	}
 	return table
 }
@@ -212,23 +213,23 @@ func (v *visit) revokeKey() error {
 }
 
 // overlaps are how long what was rotated still works, as choices.
-var overlaps = []Option{
+var overlaps = []ui.Option{
 	{Value: "0s", Label: "Not at all: it ends now"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "168h", Label: "7 days"},
 }
 
 // overlap is the choice of the sent form.
 func (v *visit) overlap() (time.Duration, error) {
 	sent := v.value("overlap")
-	if !slices.ContainsFunc(overlaps, func(o Option) bool { return o.Value == sent }) {
+	if !slices.ContainsFunc(overlaps, func(o ui.Option) bool { return o.Value == sent }) {
 		return 0, &db.Error{Code: db.Invalid, Param: "overlap", Message: "choose one of the times"}
 	}
 	return time.ParseDuration(sent)
 }
 
-func rotateForm(key shownKey) *Form {
-	return &Form{
-		Action: pathOf("keys", key.ID, "rotate"), Submit: "Mint the successor",
-		Fields: []*Field{{
+func rotateForm(key shownKey) *ui.Form {
+	return &ui.Form{
+		Action: ui.Path("keys", key.ID, "rotate"), Submit: "Mint the successor",
+		Fields: []*ui.Field{{
 			Name: "overlap", Label: "The old key still works for", Type: "select", Value: "24h", Options: overlaps, Required: true,
 			Hint: "Time to put the new key in its place.",
 		}},

@@ -4,51 +4,52 @@ import (
 	"net/http"
 
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // checkinsOf adds a key result's course: a picture with its target, and a table
 // of all check-ins.
 func (v *visit) checkinsOf(record api.Record, data *recordData) error {
-	checkins, err := api.CheckinHistory(v.r.Context(), v.caller, text(record["id"]))
+	checkins, err := api.CheckinHistory(v.r.Context(), v.caller, ui.Text(record["id"]))
 	if err != nil {
 		return err
 	}
-	unit := text(record["unit"])
-	table := Table{
+	unit := ui.Text(record["unit"])
+	table := ui.Table{
 		Caption: "Check-ins", Shown: true,
-		Columns: []Column{{Label: "Period from", Kind: Time}, {Label: "Value, " + unit, Kind: Number}, {Label: "Source"}, {Label: "Evidence"}, {Label: "Note", Kind: Long}, {Label: "Recorded", Kind: Time}},
+		Columns: []ui.Column{{Label: "Period from", Kind: ui.Time}, {Label: "Value, " + unit, Kind: ui.Number}, {Label: "Source"}, {Label: "Evidence"}, {Label: "Note", Kind: ui.Long}, {Label: "Recorded", Kind: ui.Time}},
 	}
-	var points []Point
+	var points []ui.Point
 	for i, c := range checkins {
-		value, _ := float(c["value"])
-		points = append(points, Point{utc(c["period_start"]), value})
+		value, _ := ui.Float(c["value"])
+		points = append(points, ui.Point{Label: ui.FormatTime(c["period_start"]), Value: value})
 		latest := checkins[len(checkins)-1-i]
-		table.Rows = append(table.Rows, Row{Cells: []any{
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{
 			latest["period_start"], latest["value"], latest["source"], latest["evidence_ref"], latest["note"], latest["created_at"],
 		}})
 	}
 	if len(points) == 0 {
-		table.Empty = Empty{Title: "No check-ins yet", Advice: "A check-in is the value of one period. The first one starts the picture."}
+		table.Empty = ui.Empty{Title: "No check-ins yet", Advice: "A check-in is the value of one period. The first one starts the picture."}
 	}
 	var target *float64
-	if value, ok := float(record["target_value"]); ok {
+	if value, ok := ui.Float(record["target_value"]); ok {
 		target = &value
 	}
-	data.Chart = lineChart("course", text(record["metric_name"])+", "+unit, "Period from", "Value, "+unit, points, target)
+	data.Chart = ui.NewLineChart("course", ui.Text(record["metric_name"])+", "+unit, "Period from", "Value, "+unit, points, target)
 	if data.Chart != nil {
-		data.Chart.Table = Table{} // the check-ins stand below
+		data.Chart.Table = ui.Table{} // the check-ins stand below
 	}
 	if share := api.Attainment(record); share != nil {
-		data.Facts = append([]Fact{{Label: "Attainment", Kind: Percent, Value: *share * 100}}, data.Facts...)
+		data.Facts = append([]ui.Fact{{Label: "Attainment", Kind: ui.Percent, Value: *share * 100}}, data.Facts...)
 	}
 	data.Tables = append(data.Tables, table)
 	return nil
 }
 
 // checkinForm is the form for a check-in of a key result.
-func (v *visit) checkinForm(kpi api.Record) *Form {
-	at := recordPath("kpi", text(kpi["id"]))
-	form := &Form{Action: at + "/checkins", Submit: "Add the check-in", Cancel: at}
+func (v *visit) checkinForm(kpi api.Record) *ui.Form {
+	at := recordPath("kpi", ui.Text(kpi["id"]))
+	form := &ui.Form{Action: at + "/checkins", Submit: "Add the check-in", Cancel: at}
 	for _, field := range api.FormFields(v.Document, "kpi_checkin", false) {
 		if field.Name == "key_result_id" || field.Name == "key_result_code" {
 			continue // the page's own
@@ -56,7 +57,7 @@ func (v *visit) checkinForm(kpi api.Record) *Form {
 		f := formField(field, nil)
 		switch f.Name {
 		case "value":
-			f.Hint = "In " + text(kpi["unit"]) + ". The target is " + number(kpi["target_value"]) + "."
+			f.Hint = "In " + ui.Text(kpi["unit"]) + ". The target is " + ui.FormatNumber(kpi["target_value"]) + "."
 		case "period_start":
 			f.Type = "date"
 			f.Hint = "The first day of the period. Leave it empty for the present one. A value that is there for the period is replaced."
@@ -95,6 +96,6 @@ func (v *visit) addCheckin() error {
 		return v.refuse(form, err, n, kpi, "Add a check-in")
 	}
 	v.flash("The check-in has been recorded.")
-	v.redirect(recordPath("kpi", text(kpi["id"])))
+	v.redirect(recordPath("kpi", ui.Text(kpi["id"])))
 	return nil
 }

@@ -1,25 +1,22 @@
 package web
 
-import "strings"
+import (
+	"strings"
+
+	"govsvc/web/ui"
+)
 
 // navGroup is a part of the navigation, with or without a heading.
 type navGroup struct {
 	Heading string
-	Links   []navLink
-}
-
-// navLink leads to a page. Here marks the page that is shown, or the one that
-// it is below.
-type navLink struct {
-	Label, Path string
-	Here        bool
+	Links   []ui.Link
 }
 
 // navigation lists all that the navigation may lead to. It leads to what has a
 // line in pages, and the user the permission for.
 var navigation = []navGroup{
-	{"", []navLink{{Label: "Overview", Path: "/"}}},
-	{"Records", []navLink{
+	{"", []ui.Link{{Label: "Overview", Path: "/"}}},
+	{"Records", []ui.Link{
 		{Label: "Assessments", Path: "/assessments"},
 		{Label: "Risks", Path: "/risks"},
 		{Label: "Signals", Path: "/signals"},
@@ -30,16 +27,16 @@ var navigation = []navGroup{
 		{Label: "Incidents", Path: "/incidents"},
 		{Label: "KPIs", Path: "/kpis"},
 	}},
-	{"Data", []navLink{
+	{"Data", []ui.Link{
 		{Label: "Evidence", Path: "/evidence"},
 		{Label: "Import", Path: "/import"},
 	}},
-	{"Integrations", []navLink{
+	{"Integrations", []ui.Link{
 		{Label: "Keys", Path: "/keys"},
 		{Label: "Webhooks", Path: "/webhooks"},
 		{Label: "API reference", Path: "/docs"},
 	}},
-	{"Administration", []navLink{
+	{"Administration", []ui.Link{
 		{Label: "Audit", Path: "/audit"},
 		{Label: "Settings", Path: "/settings"},
 		{Label: "Users", Path: "/users"},

@@ -8,6 +8,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // overviewData is what the first page shows. A part that is nil or empty has
@@ -15,23 +16,15 @@ import (
 type overviewData struct {
 	Now        time.Time // clocks run from it
 	Begin      *beginning
-	Tiles      []tile
+	Tiles      []ui.Tile
 	Assessment *assessmentState
 	OpenRisks  int
-	Heat       *heatMap
+	Heat       *ui.HeatMap
 	Incidents  *incidentState // nil if the plan has none
 	Kpis       kpiState
 	Regimes    regimeState
 	Vendors    vendorState
 	Happenings []happening
-}
-
-// tile is a figure.
-type tile struct {
-	Label, Path string
-	Value       string
-	Note        string
-	Alarming    bool // the note is of something overdue
 }
 
 // beginning says what to do where there is nothing yet.
@@ -66,26 +59,26 @@ func nothingYet(page api.OverviewPage) bool {
 }
 
 // tiles are the figures at the top.
-func (d *overviewData) tiles(page api.OverviewPage) []tile {
+func (d *overviewData) tiles(page api.OverviewPage) []ui.Tile {
 	critical := 0
 	for _, c := range page.Risks {
 		if c.Severity == "CRITICAL" {
 			critical += c.Count
 		}
 	}
-	tiles := []tile{{
-		Label: "Open risks", Path: query(nounOf("risk").list, "status", openStatuses),
-		Value: number(page.OpenRisks), Note: number(critical) + " critical",
+	tiles := []ui.Tile{{
+		Label: "Open risks", Path: ui.WithQuery(nounOf("risk").list, "status", openStatuses),
+		Value: ui.FormatNumber(page.OpenRisks), Note: ui.FormatNumber(critical) + " critical",
 	}}
 	if d.Incidents != nil {
-		t := tile{Label: "Open incidents", Path: d.Incidents.Path, Value: number(d.Incidents.Open), Note: plural(d.Incidents.Running, "clock runs", "clocks run")}
+		t := ui.Tile{Label: "Open incidents", Path: d.Incidents.Path, Value: ui.FormatNumber(d.Incidents.Open), Note: ui.Plural(d.Incidents.Running, "clock runs", "clocks run")}
 		if overdue := d.Incidents.Overdue(); overdue > 0 {
-			t.Note, t.Alarming = plural(overdue, "notification overdue", "notifications overdue"), true
+			t.Note, t.Urgent = ui.Plural(overdue, "notification overdue", "notifications overdue"), true
 		}
 		tiles = append(tiles, t)
 	}
-	return append(tiles, d.Kpis.tile, d.Regimes.tile, tile{
-		Label: "Contracts that end", Path: nounOf("vendor").list, Value: number(page.RenewalsDue), Note: "within 90 days",
+	return append(tiles, d.Kpis.tile, d.Regimes.tile, ui.Tile{
+		Label: "Contracts that end", Path: nounOf("vendor").list, Value: ui.FormatNumber(page.RenewalsDue), Note: "within 90 days",
 	})
 }
 
@@ -95,7 +88,7 @@ type assessmentState struct {
 	Verdict *string
 	At      string
 	Scores  []score
-	Trend   *LineChart
+	Trend   *ui.LineChart
 }
 
 // score is a figure of an assessment.
@@ -112,39 +105,33 @@ func assessmentStateOf(all []api.Assessment) *assessmentState {
 		value *float64
 	}{{"overall", latest.OverallScore}, {"adjusted", latest.AdjustedScore}} {
 		if one.value != nil {
-			state.Scores = append(state.Scores, score{number(*one.value), one.label})
+			state.Scores = append(state.Scores, score{ui.FormatNumber(*one.value), one.label})
 		}
 	}
 	if latest.Confidence != nil {
-		state.Scores = append(state.Scores, score{percent(*latest.Confidence * 100), "confidence"})
+		state.Scores = append(state.Scores, score{ui.FormatPercent(*latest.Confidence * 100), "confidence"})
 	}
-	var points []Point
-	table := Table{Caption: "Assessments, the latest first", Columns: []Column{
-		{Label: "Completed"}, {Label: "Verdict", Kind: Badge}, {Label: "Overall", Kind: Number}, {Label: "Adjusted", Kind: Number},
+	var points []ui.Point
+	table := ui.Table{Caption: "Assessments, the latest first", Columns: []ui.Column{
+		{Label: "Completed"}, {Label: "Verdict", Kind: ui.Badge}, {Label: "Overall", Kind: ui.Number}, {Label: "Adjusted", Kind: ui.Number},
 	}}
 	for _, a := range all {
 		if a.OverallScore != nil {
-			points = append(points, Point{dayOf(a.CompletedAt), *a.OverallScore})
+			points = append(points, ui.Point{Label: ui.FormatDay(a.CompletedAt), Value: *a.OverallScore})
 		}
-		table.Rows = slices.Insert(table.Rows, 0, Row{
-			Href: recordPath("assessment", a.ID), Cells: []any{dayOf(a.CompletedAt), a.Verdict, a.OverallScore, a.AdjustedScore},
+		table.Rows = slices.Insert(table.Rows, 0, ui.Row{
+			Href: recordPath("assessment", a.ID), Cells: []any{ui.FormatDay(a.CompletedAt), a.Verdict, a.OverallScore, a.AdjustedScore},
 		})
 	}
-	if state.Trend = lineChart("score", "Overall score", "Completed", "Overall", points, nil); state.Trend != nil {
+	if state.Trend = ui.NewLineChart("score", "Overall score", "Completed", "Overall", points, nil); state.Trend != nil {
 		state.Trend.Table = table
 	}
 	return state
 }
 
-// dayOf is the day of an instant, in UTC.
-func dayOf(at string) string {
-	day, _, _ := strings.Cut(utc(at), ",")
-	return day
-}
-
 // kpiState are key results against their targets.
 type kpiState struct {
-	tile tile
+	tile ui.Tile
 	Rows []kpiRow
 	More int // that are not listed
 	Path string
@@ -156,14 +143,14 @@ type kpiRow struct {
 	Now        string
 	Target     string
 	Reached    string // "" before there is a value
-	Bar        part
+	Bar        ui.BarPart
 }
 
 // kpisShown are those that are listed: the ones furthest from their target.
 const kpisShown = 8
 
 func kpiStateOf(page api.OverviewPage) kpiState {
-	state := kpiState{Path: query(nounOf("kpi").list, "status", "active")}
+	state := kpiState{Path: ui.WithQuery(nounOf("kpi").list, "status", "active")}
 	reached := 0
 	list := slices.Clone(page.Kpis)
 	slices.SortStableFunc(list, func(a, b api.KpiState) int { return cmp.Compare(attained(a), attained(b)) })
@@ -175,7 +162,7 @@ func kpiStateOf(page api.OverviewPage) kpiState {
 			continue
 		}
 		row := kpiRow{
-			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: recordPath("kpi", k.ID), Target: measured(k.Target, k.Unit), Bar: part{Tone: "info"},
+			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: recordPath("kpi", k.ID), Target: measured(k.Target, k.Unit), Bar: ui.BarPart{Tone: "info"},
 		}
 		if k.Current != nil {
 			row.Now = measured(*k.Current, k.Unit)
@@ -184,14 +171,14 @@ func kpiStateOf(page api.OverviewPage) kpiState {
 			if *k.Attainment == 1 {
 				row.Bar.Tone = "good"
 			}
-			row.Reached, row.Bar.Width = percent(float64(int(*k.Attainment*100))), text(*k.Attainment*barWidth)
+			row.Reached, row.Bar = ui.FormatPercent(float64(int(*k.Attainment*100))), ui.NewBar(row.Bar.Tone, *k.Attainment)
 		}
 		state.Rows = append(state.Rows, row)
 	}
 	state.More = page.ActiveKpis - len(state.Rows)
-	state.tile = tile{Label: "KPIs on target", Path: state.Path, Value: number(reached), Note: "of " + number(page.ActiveKpis)}
+	state.tile = ui.Tile{Label: "KPIs on target", Path: state.Path, Value: ui.FormatNumber(reached), Note: "of " + ui.FormatNumber(page.ActiveKpis)}
 	if page.ActiveKpis > len(page.Kpis) {
-		state.tile.Note = "of the " + number(len(page.Kpis)) + " newest"
+		state.tile.Note = "of the " + ui.FormatNumber(len(page.Kpis)) + " newest"
 	}
 	return state
 }
@@ -199,9 +186,9 @@ func kpiStateOf(page api.OverviewPage) kpiState {
 // measured is a value in its unit, if saying that tells anything.
 func measured(value float64, unit string) string {
 	if unit == "count" || unit == "ratio" || unit == "index" {
-		return number(value)
+		return ui.FormatNumber(value)
 	}
-	return money(value, unit)
+	return ui.FormatUnit(value, unit)
 }
 
 // attained puts those without a value last.

@@ -8,11 +8,12 @@ import (
 	"time"
 
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // obligationParts are the statuses of obligations that apply, in the order of
 // their bars.
-var obligationParts = []part{
+var obligationParts = []ui.BarPart{
 	{Label: "compliant", Tone: "good"},
 	{Label: "in_progress", Tone: "info"},
 	{Label: "at_risk", Tone: "high"},
@@ -24,11 +25,11 @@ const notApplicable = "not_applicable"
 
 // regimeState are obligations by regime and status.
 type regimeState struct {
-	tile   tile
-	Stacks []stack
+	tile   ui.Tile
+	Stacks []ui.StackedBar
 	More   int // regimes that have no bar, but a row in the table
-	Legend []part
-	Table  Table
+	Legend []ui.BarPart
+	Table  ui.Table
 }
 
 // regimesShown are those with a bar: the ones with most obligations.
@@ -36,11 +37,11 @@ const regimesShown = 8
 
 func regimeStateOf(regimes []api.RegimeCount) regimeState {
 	list := nounOf("obligation").list
-	state := regimeState{Table: Table{Caption: "Obligations by regime and status", Columns: []Column{{Label: "Regime"}}}}
+	state := regimeState{Table: ui.Table{Caption: "Obligations by regime and status", Columns: []ui.Column{{Label: "Regime"}}}}
 	for _, p := range obligationParts {
-		state.Table.Columns = append(state.Table.Columns, Column{Label: words(p.Label), Kind: Number})
+		state.Table.Columns = append(state.Table.Columns, ui.Column{Label: ui.Humanize(p.Label), Kind: ui.Number})
 	}
-	state.Table.Columns = append(state.Table.Columns, Column{Label: words(notApplicable), Kind: Number})
+	state.Table.Columns = append(state.Table.Columns, ui.Column{Label: ui.Humanize(notApplicable), Kind: ui.Number})
 	regimes = slices.Clone(regimes)
 	slices.SortStableFunc(regimes, func(a, b api.RegimeCount) int { return cmp.Compare(b.Total, a.Total) })
 	compliant, apply := 0, 0
@@ -48,31 +49,31 @@ func regimeStateOf(regimes []api.RegimeCount) regimeState {
 		whole := r.Total - r.ByStatus[notApplicable]
 		compliant, apply = compliant+r.ByStatus["compliant"], apply+whole
 		name := cmp.Or(strings.TrimSpace(r.RegimeName), r.RegimeID)
-		path := query(list, "regime_id", r.RegimeID)
-		row := Row{Href: path, Cells: []any{name}}
+		path := ui.WithQuery(list, "regime_id", r.RegimeID)
+		row := ui.Row{Href: path, Cells: []any{name}}
 		parts := slices.Clone(obligationParts)
 		for j := range parts {
 			parts[j].Count = r.ByStatus[parts[j].Label]
 			row.Cells = append(row.Cells, parts[j].Count)
-			parts[j].Label = words(parts[j].Label)
+			parts[j].Label = ui.Humanize(parts[j].Label)
 		}
 		row.Cells = append(row.Cells, r.ByStatus[notApplicable])
 		state.Table.Rows = append(state.Table.Rows, row)
 		if i < regimesShown {
-			s := stacked(fmt.Sprintf("regime-%d", i), name, path, parts, whole)
-			s.Note = number(r.ByStatus["compliant"]) + " of " + number(whole)
+			s := ui.NewStackedBar(fmt.Sprintf("regime-%d", i), name, path, parts, whole)
+			s.Note = ui.FormatNumber(r.ByStatus["compliant"]) + " of " + ui.FormatNumber(whole)
 			state.Stacks = append(state.Stacks, s)
 		}
 	}
 	all := slices.Clone(obligationParts)
 	for i := range all {
-		all[i].Label = words(all[i].Label)
+		all[i].Label = ui.Humanize(all[i].Label)
 	}
-	state.More, state.Legend = len(regimes)-len(state.Stacks), legend(all, state.Stacks)
-	state.tile = tile{Label: "Obligations met", Path: query(list, "status", "compliant"), Value: "–", Note: "none apply"}
+	state.More, state.Legend = len(regimes)-len(state.Stacks), ui.Legend(all, state.Stacks)
+	state.tile = ui.Tile{Label: "Obligations met", Path: ui.WithQuery(list, "status", "compliant"), Value: "–", Note: "none apply"}
 	if apply > 0 {
-		state.tile.Value = percent(compliant * 100 / apply)
-		state.tile.Note = number(compliant) + " of " + number(apply) + " that apply"
+		state.tile.Value = ui.FormatPercent(compliant * 100 / apply)
+		state.tile.Note = ui.FormatNumber(compliant) + " of " + ui.FormatNumber(apply) + " that apply"
 	}
 	return state
 }
@@ -80,7 +81,7 @@ func regimeStateOf(regimes []api.RegimeCount) regimeState {
 // vendorState are vendors by risk band, and contracts that end.
 type vendorState struct {
 	Bands    []bandRow
-	Renewals Table
+	Renewals ui.Table
 	More     int // contracts that are not listed
 	Path     string
 }
@@ -89,7 +90,7 @@ type vendorState struct {
 type bandRow struct {
 	Band, Path string
 	Count      int
-	Bar        part
+	Bar        ui.BarPart
 }
 
 func vendorStateOf(page api.OverviewPage, now time.Time) vendorState {
@@ -100,19 +101,19 @@ func vendorStateOf(page api.OverviewPage, now time.Time) vendorState {
 	}
 	for _, b := range page.Vendors {
 		state.Bands = append(state.Bands, bandRow{
-			Band: b.Band, Count: b.Count, Path: query(state.Path, "initial_risk_band", b.Band, "status", staying),
-			Bar: part{Tone: tone(b.Band), Width: text(barWidth * float64(b.Count) / float64(most))},
+			Band: b.Band, Count: b.Count, Path: ui.WithQuery(state.Path, "initial_risk_band", b.Band, "status", staying),
+			Bar: ui.NewBar(ui.Tone(b.Band), float64(b.Count)/float64(most)),
 		})
 	}
-	state.Renewals = Table{
+	state.Renewals = ui.Table{
 		Caption: "Contracts that end within 90 days",
-		Columns: []Column{{Label: "Vendor"}, {Label: "Status", Kind: Badge}, {Label: "Ends", Kind: Time}, {Label: "In", Kind: Number}},
+		Columns: []ui.Column{{Label: "Vendor"}, {Label: "Status", Kind: ui.Badge}, {Label: "Ends", Kind: ui.Time}, {Label: "In", Kind: ui.Number}},
 	}
 	for _, r := range page.Renewals {
-		row := Row{Href: recordPath("vendor", r.ID), Cells: []any{r.Name, r.Status, r.ContractEnd, nil}}
-		if end, _, ok := moment(r.ContractEnd); ok {
+		row := ui.Row{Href: recordPath("vendor", r.ID), Cells: []any{r.Name, r.Status, r.ContractEnd, nil}}
+		if end, _, ok := ui.ParseTime(r.ContractEnd); ok {
 			days := int(end.Sub(now.Truncate(24*time.Hour)).Hours() / 24)
-			row.Cells[3] = plural(days, "day", "days")
+			row.Cells[3] = ui.Plural(days, "day", "days")
 			if days == 0 {
 				row.Cells[3] = "today"
 			}

@@ -1,11 +1,11 @@
 package web
 
 import (
-	"fmt"
 	"strings"
 	"time"
 
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // openIncidentStatuses are the values of the filter for open incidents.
@@ -48,21 +48,21 @@ func incidentStateOf(state *api.IncidentState, now time.Time) *incidentState {
 	list := nounOf("incident").list
 	shown := &incidentState{
 		Open: state.Open, Running: state.Running, More: state.Running - len(state.Clocks),
-		Path: query(list, "status", openIncidentStatuses),
+		Path: ui.WithQuery(list, "status", openIncidentStatuses),
 	}
 	for _, severity := range []string{"critical", "high", "medium", "low"} {
 		if n := state.BySeverity[severity]; n > 0 {
-			shown.Levels = append(shown.Levels, countLink{severity, n, query(list, "severity", severity, "status", openIncidentStatuses)})
+			shown.Levels = append(shown.Levels, countLink{severity, n, ui.WithQuery(list, "severity", severity, "status", openIncidentStatuses)})
 		}
 	}
 	for _, c := range state.Clocks {
 		clock := runningClock{
 			Title: c.Title, Path: recordPath("incident", c.ID), Severity: c.Severity, Status: c.Status, Deadline: c.Deadline, Tone: "medium",
 		}
-		if deadline, _, ok := moment(c.Deadline); ok {
+		if deadline, _, ok := ui.ParseTime(c.Deadline); ok {
 			left := deadline.Sub(now)
 			clock.Overdue = left < 0
-			clock.Left = timeLeft(left)
+			clock.Left = ui.FormatTimeLeft(left)
 			switch {
 			case clock.Overdue:
 				clock.Tone = "critical"
@@ -83,28 +83,6 @@ func (s *incidentState) Overdue() (n int) {
 		}
 	}
 	return n
-}
-
-// timeLeft says how long a clock still runs, as clocks.js does: to the minute in
-// the last three days.
-func timeLeft(left time.Duration) string {
-	said := countdown(left.Abs())
-	if left < 0 {
-		return said + " overdue"
-	}
-	return said + " left"
-}
-
-func countdown(d time.Duration) string {
-	switch {
-	case d < time.Minute:
-		return "less than a minute"
-	case d < time.Hour:
-		return fmt.Sprintf("%d min", int(d.Minutes()))
-	case d < 72*time.Hour:
-		return fmt.Sprintf("%d h %d min", int(d.Hours()), int(d.Minutes())%60)
-	}
-	return plural(int(d.Hours()/24), "day", "days")
 }
 
 // happening is a change of records as the overview tells it.
@@ -134,7 +112,7 @@ func (v *visit) happenings(events []api.AuditEvent) ([]happening, error) {
 // detail says what an event was about, in a few words; "" if that is clear.
 func detail(event api.AuditEvent) string {
 	if records := event.Metadata["records"]; records != nil {
-		return plural(records, "record", "records")
+		return ui.Plural(records, "record", "records")
 	}
 	const most = 4
 	var names []string
@@ -144,7 +122,7 @@ func detail(event api.AuditEvent) string {
 		}
 	}
 	if more := len(names) - most; more > 0 {
-		names = append(names[:most:most], number(more)+" more")
+		names = append(names[:most:most], ui.FormatNumber(more)+" more")
 	}
 	return strings.Join(names, ", ")
 }
@@ -153,7 +131,7 @@ func detail(event api.AuditEvent) string {
 // api.write.risk where a program did it.
 func happened(action string) string {
 	if object, ok := strings.CutPrefix(action, "api.write."); ok {
-		return words(object) + " written through the API"
+		return ui.Humanize(object) + " written through the API"
 	}
-	return words(action)
+	return ui.Humanize(action)
 }

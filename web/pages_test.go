@@ -11,6 +11,7 @@ import (
 	"govsvc/db"
 	"govsvc/server"
 	"govsvc/web"
+	"govsvc/web/ui"
 )
 
 // nowhere is the id of no record.
@@ -199,8 +200,8 @@ func TestHostileNames(t *testing.T) {
 	}
 	g = s.guest()
 	wantHarmless(t, "sign-in", g.post("/signin", "name", hostile, "password", hostile, "next", hostile))
-	wantHarmless(t, "sign-in", g.get("/signin?next="+web.Query("", "next", hostile)[len("?next="):]))
-	wantHarmless(t, "nothing", g.get("/"+web.PathOf(hostile)[1:]))
+	wantHarmless(t, "sign-in", g.get("/signin?next="+ui.WithQuery("", "next", hostile)[len("?next="):]))
+	wantHarmless(t, "nothing", g.get("/"+ui.Path(hostile)[1:]))
 }
 
 func wantHarmless(t *testing.T, what string, r reply) {

@@ -10,6 +10,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // problem is a failure as a page shows it.
@@ -95,7 +96,7 @@ func (v *visit) explain(err error) *problem {
 	if status == http.StatusNotFound {
 		return &nothingHere
 	}
-	return &problem{status, titles[status], sentence(refusal.Message)}
+	return &problem{status, titles[status], ui.Sentence(refusal.Message)}
 }
 
 // waitFor sets Retry-After where an error says how long to wait, and reports
@@ -121,9 +122,9 @@ func retryAfter(err error) time.Duration {
 func message(err error) string {
 	var stored *db.Error
 	if errors.As(err, &stored) {
-		return sentence(stored.Message)
+		return ui.Sentence(stored.Message)
 	}
-	return sentence(err.Error())
+	return ui.Sentence(err.Error())
 }
 
 // show sends the page about a problem.

@@ -8,19 +8,20 @@ import (
 	"govsvc/db"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
+	"govsvc/web/ui"
 )
 
 // recordData is what the page of a record shows.
 type recordData struct {
 	Name    string
-	Crumbs  []navLink
+	Crumbs  []ui.Link
 	Badges  []any // how it stands, in a few words
-	Actions []Action
-	Clock   *clock     // of an incident
-	Chart   *LineChart // of a key result
+	Actions []ui.Action
+	Clock   *clock        // of an incident
+	Chart   *ui.LineChart // of a key result
 	Texts   []passage
-	Facts   []Fact
-	Tables  []Table // what belongs to it
+	Facts   []ui.Fact
+	Tables  []ui.Table // what belongs to it
 	History []change
 	Unknown string // why there is no history
 }
@@ -45,7 +46,7 @@ func (v *visit) record(n *noun) error {
 	}
 	data := recordData{Name: n.titleOf(record), Crumbs: n.crumbs(), Actions: v.recordActions(n, record)}
 	for _, member := range badges {
-		if text(record[member]) != "" {
+		if ui.Text(record[member]) != "" {
 			data.Badges = append(data.Badges, record[member])
 		}
 	}
@@ -65,41 +66,41 @@ func (v *visit) read(n *noun) (api.Record, error) {
 }
 
 // crumbs lead to the list.
-func (n *noun) crumbs() []navLink {
+func (n *noun) crumbs() []ui.Link {
 	if n.tab == "" {
-		return []navLink{{Label: n.title, Path: n.list}}
+		return []ui.Link{{Label: n.title, Path: n.list}}
 	}
-	return []navLink{{Label: n.title, Path: n.tabs()[0].Path}, {Label: n.tab, Path: n.list}}
+	return []ui.Link{{Label: n.title, Path: n.tabs()[0].Path}, {Label: n.tab, Path: n.list}}
 }
 
 // recordActions are what the user may do with the record.
-func (v *visit) recordActions(n *noun, record api.Record) []Action {
+func (v *visit) recordActions(n *noun, record api.Record) []ui.Action {
 	if !v.may(db.WriteRecords) {
 		return nil
 	}
-	var actions []Action
-	at := recordPath(n.object, text(record["id"]))
+	var actions []ui.Action
+	at := recordPath(n.object, ui.Text(record["id"]))
 	switch n.object {
 	case "incident":
-		actions = append(actions, Action{Label: "Record a notification", Path: at + "/notification", Primary: record["notified_at"] == nil && record["notification_required"] == true})
+		actions = append(actions, ui.Action{Label: "Record a notification", Path: at + "/notification", Primary: record["notified_at"] == nil && record["notification_required"] == true})
 	case "kpi":
-		actions = append(actions, Action{Label: "Add a check-in", Path: at + "/checkins/new", Primary: true})
+		actions = append(actions, ui.Action{Label: "Add a check-in", Path: at + "/checkins/new", Primary: true})
 	}
 	if n.changes {
-		actions = append(actions, Action{Label: "Change", Path: at + "/edit"})
+		actions = append(actions, ui.Action{Label: "Change", Path: at + "/edit"})
 	}
 	return actions
 }
 
 // tell sorts a record's members into facts, long texts and tables.
 func (n *noun) tell(data *recordData, fields []openapi.Field, record api.Record) {
-	var states, stamps []Fact
+	var states, stamps []ui.Fact
 	for _, field := range fields {
 		value, there := record[field.Name]
-		if !there || field.Name == "object" || field.Name == n.names[0] && text(value) == data.Name {
+		if !there || field.Name == "object" || field.Name == n.names[0] && ui.Text(value) == data.Name {
 			continue
 		}
-		fact := Fact{Label: label(field.Name), Kind: kindOf(field), Value: shown(field, record)}
+		fact := ui.Fact{Label: label(field.Name), Kind: kindOf(field), Value: shown(field, record)}
 		switch {
 		case field.Name == "id" || field.Name == "created_at" || field.Name == "updated_at":
 			stamps = append(stamps, fact)
@@ -108,8 +109,8 @@ func (n *noun) tell(data *recordData, fields []openapi.Field, record api.Record)
 		case field.Type == "array" && fieldIsProse(field, value):
 			data.Texts = append(data.Texts, passage{Label: fact.Label, Items: texts(value)})
 		case fieldIsProse(field, value):
-			data.Texts = append(data.Texts, passage{Label: fact.Label, Text: text(value)})
-		case fact.Kind == Badge:
+			data.Texts = append(data.Texts, passage{Label: fact.Label, Text: ui.Text(value)})
+		case fact.Kind == ui.Badge:
 			states = append(states, fact)
 		default:
 			fact.Href = neighbour(field.Name, record)
@@ -124,9 +125,9 @@ func fieldIsProse(field openapi.Field, value any) bool {
 	const line = 60
 	switch v := value.(type) {
 	case string:
-		return kindOf(field) == Long && (len(v) > line || strings.Contains(v, "\n"))
+		return kindOf(field) == ui.Long && (len(v) > line || strings.Contains(v, "\n"))
 	case []any:
-		return slices.ContainsFunc(v, func(one any) bool { return len(text(one)) > line })
+		return slices.ContainsFunc(v, func(one any) bool { return len(ui.Text(one)) > line })
 	}
 	return false
 }
@@ -136,32 +137,32 @@ func fieldIsProse(field openapi.Field, value any) bool {
 func neighbour(member string, record api.Record) string {
 	switch member {
 	case "roadmap_id", "roadmap_version":
-		return recordPath("roadmap", text(record["roadmap_id"]))
+		return recordPath("roadmap", ui.Text(record["roadmap_id"]))
 	case "regime_id", "regime_name":
-		return query(nounOf("obligation").list, "regime_id", record["regime_id"])
+		return ui.WithQuery(nounOf("obligation").list, "regime_id", record["regime_id"])
 	}
 	return ""
 }
 
 // subTable shows an array of objects, or an object with values of one kind; none
 // where it is empty.
-func subTable(field openapi.Field, value any) []Table {
-	table := Table{Caption: label(field.Name), Shown: true}
+func subTable(field openapi.Field, value any) []ui.Table {
+	table := ui.Table{Caption: label(field.Name), Shown: true}
 	switch v := value.(type) {
 	case []any:
 		for _, item := range field.Items {
-			column := Column{Label: label(item.Name), Kind: kindOf(item)}
+			column := ui.Column{Label: label(item.Name), Kind: kindOf(item)}
 			if item.Name == "priority" {
-				column.Kind = Badge
+				column.Kind = ui.Badge
 			}
 			table.Columns = append(table.Columns, column)
 		}
 		for _, one := range v {
 			members, _ := one.(map[string]any)
-			row := Row{}
+			row := ui.Row{}
 			for i, item := range field.Items {
 				value := members[item.Name]
-				if kindOf(item) != Long { // long ones are shown whole here
+				if kindOf(item) != ui.Long { // long ones are shown whole here
 					value = shown(item, members)
 				}
 				row.Cells = append(row.Cells, value)
@@ -172,18 +173,18 @@ func subTable(field openapi.Field, value any) []Table {
 			table.Rows = append(table.Rows, row)
 		}
 	case map[string]any:
-		table.Columns = []Column{{Label: "Name"}, {Label: "Share", Kind: Percent}}
+		table.Columns = []ui.Column{{Label: "Name"}, {Label: "Share", Kind: ui.Percent}}
 		if !shares[field.Name] {
-			table.Columns[1] = Column{Label: "Value", Kind: Number}
+			table.Columns[1] = ui.Column{Label: "Value", Kind: ui.Number}
 		}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
-			table.Rows = append(table.Rows, Row{Cells: []any{name, portion(field, v[name])}})
+			table.Rows = append(table.Rows, ui.Row{Cells: []any{name, portion(field, v[name])}})
 		}
 	}
 	if len(table.Rows) == 0 {
 		return nil
 	}
-	return []Table{table}
+	return []ui.Table{table}
 }
 
 // portion is a value of an object, as hundredths where it is a share.

@@ -11,25 +11,18 @@ import (
 
 	"govsvc/server/api"
 	"govsvc/server/openapi"
+	"govsvc/web/ui"
 )
 
 // maxRecordForm bounds the form of a record in bytes: its longest texts, in any
 // script, as forms are encoded.
 const maxRecordForm = 1 << 20
 
-// formData is what the page of a form about a record shows.
-type formData struct {
-	Title  string
-	Crumbs []navLink
-	Notice string
-	Form   *Form
-}
-
 // recordForm is the form that adds a record (current is nil) or changes one.
-func (v *visit) recordForm(n *noun, current api.Record) *Form {
-	form := &Form{Action: n.base, Submit: "Add the " + n.one, Cancel: n.list, Hidden: map[string]string{}}
+func (v *visit) recordForm(n *noun, current api.Record) *ui.Form {
+	form := &ui.Form{Action: n.base, Submit: "Add the " + n.one, Cancel: n.list, Hidden: map[string]string{}}
 	if current != nil {
-		at := recordPath(n.object, text(current["id"]))
+		at := recordPath(n.object, ui.Text(current["id"]))
 		form.Action, form.Submit, form.Cancel = at, "Save", at
 	}
 	for _, field := range api.FormFields(v.Document, n.object, current != nil) {
@@ -77,10 +70,10 @@ func touched(sent url.Values) url.Values {
 }
 
 // formField is a member as a form asks for it, with what it holds now.
-func formField(field openapi.Field, current api.Record) *Field {
+func formField(field openapi.Field, current api.Record) *ui.Field {
 	value := current[field.Name]
-	f := &Field{
-		Name: field.Name, Label: label(field.Name), Hint: hint(field.Description), Value: text(value),
+	f := &ui.Field{
+		Name: field.Name, Label: label(field.Name), Hint: hint(field.Description), Value: ui.Text(value),
 		Required: field.Required || current != nil && !field.Nullable && value != nil, MaxLength: field.MaxLength, MinLength: field.MinLength,
 	}
 	if current == nil {
@@ -88,14 +81,14 @@ func formField(field openapi.Field, current api.Record) *Field {
 	}
 	switch {
 	case field.Type == "boolean":
-		f.Type, f.Required, f.Options = "select", true, []Option{{Value: "true", Label: "Yes"}, {Value: "false", Label: "No"}}
+		f.Type, f.Required, f.Options = "select", true, []ui.Option{{Value: "true", Label: "Yes"}, {Value: "false", Label: "No"}}
 		f.Value = "false"
 		if value == true {
 			f.Value = "true"
 		}
 	case len(field.Enum) > 0:
 		f.Type, f.MaxLength, f.MinLength = "select", 0, 0
-		f.Options = options(slices.DeleteFunc(slices.Clone(field.Enum), func(one string) bool { return one == "" })...)
+		f.Options = ui.Options(slices.DeleteFunc(slices.Clone(field.Enum), func(one string) bool { return one == "" })...)
 	case field.Type == "number" || field.Type == "integer":
 		f.InputMode = "decimal"
 	case field.Type == "array":
@@ -105,7 +98,7 @@ func formField(field openapi.Field, current api.Record) *Field {
 		f.Type = "date"
 	case field.Format == "date-time":
 		f.Type, f.Hint = "datetime-local", f.Hint+" In UTC."
-		if at, _, ok := moment(value); ok {
+		if at, _, ok := ui.ParseTime(value); ok {
 			f.Value = at.Format(minutes)
 		}
 	case field.MaxLength > 2000 && !short[field.Name] || long[field.Name]:
@@ -126,7 +119,7 @@ func texts(value any) []string {
 	items, _ := value.([]any)
 	list := make([]string, len(items))
 	for i, item := range items {
-		list[i] = text(item)
+		list[i] = ui.Text(item)
 	}
 	return list
 }
@@ -136,25 +129,25 @@ func texts(value any) []string {
 func hint(description string) string {
 	description, _, _ = strings.Cut(description, "; null ")
 	description = strings.TrimSpace(strings.ReplaceAll(description, "`", ""))
-	return sentence(description)
+	return ui.Sentence(description)
 }
 
 // showForm shows a form about a record, or about one to be added.
-func (v *visit) showForm(status int, n *noun, current api.Record, title string, form *Form) error {
-	data := formData{Title: title, Crumbs: n.crumbs(), Form: form}
+func (v *visit) showForm(status int, n *noun, current api.Record, title string, form *ui.Form) error {
+	data := ui.FormPage{Title: title, Crumbs: n.crumbs(), Form: form}
 	if current != nil {
-		data.Crumbs = append(data.Crumbs, navLink{Label: shortened(n.nameOf(current), 60), Path: recordPath(n.object, text(current["id"]))})
+		data.Crumbs = append(data.Crumbs, ui.Link{Label: ui.Truncate(n.nameOf(current), 60), Path: recordPath(n.object, ui.Text(current["id"]))})
 	}
 	if n.object == "risk" && current == nil {
 		data.Notice = "Its untreated baseline is set from severity and likelihood. The residual severity is rated later, once something is done about it."
 	}
-	return v.renderStatus(status, "record-form", title, data)
+	return v.renderStatus(status, "form-page", title, data)
 }
 
 // refuse shows a form again, with what was sent and all that is wrong with it
 // beside its fields. An error that is not the user's comes back.
-func (v *visit) refuse(form *Form, err error, n *noun, current api.Record, title string) error {
-	form.keep(v.r.PostForm)
+func (v *visit) refuse(form *ui.Form, err error, n *noun, current api.Record, title string) error {
+	form.Fill(v.r.PostForm)
 	for name := range form.Hidden {
 		if sent := v.r.PostForm.Get(name); sent != "" {
 			form.Hidden[name] = sent
@@ -162,11 +155,11 @@ func (v *visit) refuse(form *Form, err error, n *noun, current api.Record, title
 	}
 	if faults, ok := errors.AsType[api.Faults](err); ok {
 		for _, fault := range faults {
-			form.put(member(fault.Param), sentence(fault.Message))
+			form.SetError(member(fault.Param), ui.Sentence(fault.Message))
 		}
 		return v.showForm(http.StatusUnprocessableEntity, n, current, title, form)
 	}
-	status, err := form.blame(err)
+	status, err := setFormError(form, err)
 	if err != nil {
 		return err
 	}
@@ -185,7 +178,7 @@ func (v *visit) newRecord(n *noun) error {
 	if refused := v.lacks(v.family(n)); refused != nil {
 		return v.records(n)
 	}
-	return v.showForm(http.StatusOK, n, nil, "Add "+article(n.one), v.recordForm(n, nil))
+	return v.showForm(http.StatusOK, n, nil, "Add "+ui.WithArticle(n.one), v.recordForm(n, nil))
 }
 
 // addRecord adds a record.
@@ -196,7 +189,7 @@ func (v *visit) addRecord(n *noun) error {
 		id, err = api.Save(v.r.Context(), v.caller, n.object, "", body)
 	}
 	if err != nil {
-		return v.refuse(v.recordForm(n, nil), err, n, nil, "Add "+article(n.one))
+		return v.refuse(v.recordForm(n, nil), err, n, nil, "Add "+ui.WithArticle(n.one))
 	}
 	v.flash("The " + n.one + " has been added.")
 	v.redirect(recordPath(n.object, id))
@@ -218,7 +211,7 @@ func (v *visit) changeRecord(n *noun) error {
 	if err != nil {
 		return err
 	}
-	id := text(current["id"])
+	id := ui.Text(current["id"])
 	body, err := api.FormBody(api.FormFields(v.Document, n.object, true), touched(v.r.PostForm), current)
 	switch {
 	case err == nil && len(body) == 0:

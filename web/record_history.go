@@ -9,6 +9,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // change is an event of a record's history as its page shows it.
@@ -32,7 +33,7 @@ const changeLength = 240
 // history is what the audit log tells of a record, newest first, or why it
 // tells nothing.
 func (v *visit) history(n *noun, record api.Record) (changes []change, unknown string, err error) {
-	events, err := api.History(v.r.Context(), v.caller, n.object, text(record["id"]))
+	events, err := api.History(v.r.Context(), v.caller, n.object, ui.Text(record["id"]))
 	var refused *api.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == api.TierRequired:
@@ -52,10 +53,10 @@ func (v *visit) history(n *noun, record api.Record) (changes []change, unknown s
 	}
 	for _, event := range events {
 		one := change{At: event.Time, Who: names[event.Actor], What: deed(event.Action), Fields: fieldChanges(event)}
-		if id := text(event.Metadata["import_id"]); id != "" {
+		if id := ui.Text(event.Metadata["import_id"]); id != "" {
 			one.Import = cmp.Or(files[id], "a file")
 			if v.may(db.ReadOversight) {
-				one.ImportPath = query(auditPath, "resource_type", "import", "resource_id", id)
+				one.ImportPath = ui.WithQuery(auditPath, "resource_type", "import", "resource_id", id)
 			}
 		}
 		changes = append(changes, one)
@@ -71,9 +72,9 @@ func deed(action string) string {
 	}
 	object, verb, _ := strings.Cut(action, ".")
 	if object == "kpi_checkin" {
-		return "Check-in " + strings.ToLower(words(verb))
+		return "Check-in " + strings.ToLower(ui.Humanize(verb))
 	}
-	return words(verb)
+	return ui.Humanize(verb)
 }
 
 // fieldChanges are the members that an event changed, and why.
@@ -86,7 +87,7 @@ func fieldChanges(event api.AuditEvent) []fieldChange {
 			continue // it is the reason of the import, and among the changes
 		}
 		if name == "reason" || name == "severity_change_reason" {
-			list = append(list, fieldChange{Label: "Reason", To: shortened(text(event.Metadata[name]), changeLength)})
+			list = append(list, fieldChange{Label: "Reason", To: ui.Truncate(ui.Text(event.Metadata[name]), changeLength)})
 		}
 	}
 	return list
@@ -96,16 +97,16 @@ func fieldChanges(event api.AuditEvent) []fieldChange {
 // digest of a long one.
 func valueText(member string, value any) string {
 	if long, ok := value.(map[string]any); ok && len(long) == 2 && long["length"] != nil && long["sha256"] != nil {
-		return "Long text, " + text(long["length"]) + " bytes, SHA-256 " + text(long["sha256"])
+		return "Long text, " + ui.Text(long["length"]) + " bytes, SHA-256 " + ui.Text(long["sha256"])
 	}
-	said := text(value)
-	if _, _, ok := moment(said); ok {
-		return utc(said)
+	said := ui.Text(value)
+	if _, _, ok := ui.ParseTime(said); ok {
+		return ui.FormatTime(said)
 	}
 	if slices.Contains(badges, member) || member == "likelihood" || member == "residual_severity" {
-		said = words(said)
+		said = ui.Humanize(said)
 	}
-	return shortened(said, changeLength)
+	return ui.Truncate(said, changeLength)
 }
 
 // actors names those whom the audit log knows by id: users, keys and the

@@ -2,10 +2,9 @@ package web
 
 import (
 	"strings"
-	"time"
-	"unicode/utf8"
 
 	"govsvc/server/openapi"
+	"govsvc/web/ui"
 )
 
 // labels are the members whose names say it less well than people do.
@@ -38,7 +37,7 @@ func label(member string) string {
 	if known, ok := labels[member]; ok {
 		return known
 	}
-	return words(member)
+	return ui.Humanize(member)
 }
 
 // hundredths are the numbers from 0 to 100 that are percentages; shares are
@@ -58,23 +57,23 @@ var ids = map[string]bool{
 func kindOf(field openapi.Field) string {
 	switch {
 	case ids[field.Name]:
-		return Code
+		return ui.Code
 	case hundredths[field.Name] || shares[field.Name]:
-		return Percent
+		return ui.Percent
 	case field.Name == "version_number" || field.Name == "roadmap_version":
-		return Plain
+		return ui.PlainText
 	case field.Type == "number" || field.Type == "integer":
-		return Number
+		return ui.Number
 	case field.Format == "date" || field.Format == "date-time":
-		return Time
+		return ui.Time
 	case field.Name == "measurement_frequency" || field.Name == "direction" || field.Name == "recommended_path" || field.Name == "incident_type":
-		return Plain
+		return ui.PlainText
 	case len(field.Enum) > 0:
-		return Badge
+		return ui.Badge
 	case field.MaxLength > 2000 && !short[field.Name]:
-		return Long
+		return ui.Long
 	}
-	return Plain
+	return ui.PlainText
 }
 
 // shown is the value of a record's member as its kind of cell takes it.
@@ -86,51 +85,21 @@ func shown(field openapi.Field, record map[string]any) any {
 	kind := kindOf(field)
 	switch field.Name {
 	case "current_as_of": // a period's first day, in no zone
-		day, _, _ := strings.Cut(text(value), "T")
+		day, _, _ := strings.Cut(ui.Text(value), "T")
 		return day
 	case "current_value", "target_value", "baseline_value":
-		return unit(value, text(record["unit"]))
+		return ui.FormatUnit(value, ui.Text(record["unit"]))
 	}
-	if kind == Plain && len(field.Enum) > 0 {
-		return words(value)
+	if kind == ui.PlainText && len(field.Enum) > 0 {
+		return ui.Humanize(value)
 	}
 	if shares[field.Name] {
-		if share, ok := float(value); ok {
+		if share, ok := ui.Float(value); ok {
 			return share * 100
 		}
 	}
-	if s, ok := value.(string); ok && kind == Long {
-		return shortened(s, 160)
+	if s, ok := value.(string); ok && kind == ui.Long {
+		return ui.Truncate(s, 160)
 	}
 	return value
-}
-
-// shortened cuts a text where its beginning is enough to know it by.
-func shortened(s string, most int) string {
-	if utf8.RuneCountInString(s) <= most {
-		return s
-	}
-	return strings.TrimSpace(string([]rune(s)[:most])) + "…"
-}
-
-// article puts "a" or "an" before words.
-func article(words string) string {
-	if words != "" && strings.ContainsRune("aeiou", rune(words[0])) {
-		return "an " + words
-	}
-	return "a " + words
-}
-
-// span is how long something takes, in the one unit that people would say it in.
-func span(d time.Duration) string {
-	d = d.Abs()
-	switch {
-	case d < time.Minute:
-		return "less than a minute"
-	case d < 2*time.Hour:
-		return plural(int(d.Minutes()), "minute", "minutes")
-	case d < 4*24*time.Hour:
-		return plural(int(d.Hours()), "hour", "hours")
-	}
-	return plural(int(d.Hours()/24), "day", "days")
 }

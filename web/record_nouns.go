@@ -5,6 +5,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // noun is a family of records as its pages show it. What all families have in
@@ -112,7 +113,7 @@ func nounOf(object string) *noun {
 // recordPath is the path of a record's page; "" for a type without pages.
 func recordPath(object, id string) string {
 	if n := nounOf(object); n != nil && id != "" {
-		return n.base + pathOf(id)
+		return n.base + ui.Path(id)
 	}
 	return ""
 }
@@ -157,24 +158,24 @@ func (v *visit) family(n *noun) api.Family { return v.families[n.object] }
 // nameOf is what a record is called.
 func (n *noun) nameOf(record api.Record) string {
 	for _, member := range n.names {
-		name := text(record[member])
+		name := ui.Text(record[member])
 		switch {
 		case strings.TrimSpace(name) == "":
 			continue
 		case member == "version_number":
 			return "Version " + name
 		case member == "completed_at":
-			return "Assessment of " + dayOf(name)
+			return "Assessment of " + ui.FormatDay(name)
 		}
 		return name
 	}
-	return capital(n.one)
+	return ui.Capitalize(n.one)
 }
 
 // titleOf is what a record is called where its list is not at hand.
 func (n *noun) titleOf(record api.Record) string {
 	if n.names[0] == "version_number" {
-		return words(n.object) + ", version " + text(record["version_number"])
+		return ui.Humanize(n.object) + ", version " + ui.Text(record["version_number"])
 	}
 	return n.nameOf(record)
 }

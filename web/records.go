@@ -9,6 +9,7 @@ import (
 	"govsvc/db"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
+	"govsvc/web/ui"
 )
 
 // recordsPage is how many records a page of a list holds.
@@ -17,12 +18,12 @@ const recordsPage = 50
 // recordsData is what the page of a list shows.
 type recordsData struct {
 	Title   string
-	Actions []Action
-	Tabs    []navLink
+	Actions []ui.Action
+	Tabs    []ui.Link
 	Current *currentVersion
-	Filters Filters
-	Table   Table
-	Pager   Pager
+	Filters ui.Filters
+	Table   ui.Table
+	Pager   ui.Pager
 }
 
 // currentVersion sums up the version that the records of a list belong to.
@@ -47,12 +48,12 @@ func (v *visit) records(n *noun) error {
 		return err
 	}
 	if n.adds && v.may(db.WriteRecords) {
-		data.Actions = []Action{{Label: "Add " + article(n.one), Path: n.base + "/new", Primary: true}}
+		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(n.one), Path: n.base + "/new", Primary: true}}
 	}
 	data.Filters = v.filters(n, family, view)
 	data.Table = n.table(family, view, page.Records)
 	data.Table.Empty = v.noRecords(n, data.Filters.Active)
-	data.Pager = Pager{Shown: len(page.Records), Total: page.Total, More: page.More, One: n.one, Many: n.many}
+	data.Pager = ui.Pager{Shown: len(page.Records), Total: page.Total, More: page.More, One: n.one, Many: n.many}
 	if page.Previous != "" {
 		data.Pager.Previous = viewPath(n.list, view, "cursor", page.Previous)
 	}
@@ -63,12 +64,12 @@ func (v *visit) records(n *noun) error {
 }
 
 // lacks is what stands where the plan has no such family; nil if it has.
-func (v *visit) lacks(family api.Family) *Empty {
+func (v *visit) lacks(family api.Family) *ui.Empty {
 	if family.Feature == "" || slices.Contains(v.caller.Entitlements.Features, family.Feature) {
 		return nil
 	}
-	return &Empty{
-		Title:  capital(family.Name) + " are not part of this organisation's plan",
+	return &ui.Empty{
+		Title:  ui.Capitalize(family.Name) + " are not part of this organisation's plan",
 		Advice: "The plan is " + string(v.session.Organisation.Plan) + ". What was recorded under another plan is kept, and is here again once the plan includes it.",
 	}
 }
@@ -95,13 +96,13 @@ func viewPath(path string, view api.View, further ...any) string {
 	for _, name := range slices.Sorted(maps.Keys(view.Filters)) {
 		pairs = append(pairs, name, view.Filters[name])
 	}
-	return query(path, append(pairs, further...)...)
+	return ui.WithQuery(path, append(pairs, further...)...)
 }
 
 // filters is the bar above a list.
-func (v *visit) filters(n *noun, family api.Family, view api.View) Filters {
-	bar := Filters{
-		Action: n.list, Search: &Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
+func (v *visit) filters(n *noun, family api.Family, view api.View) ui.Filters {
+	bar := ui.Filters{
+		Action: n.list, Search: &ui.Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
 		Active: view.Search != "" || len(view.Filters) > 0, CSV: viewPath(n.base+".csv", view),
 	}
 	if view.Sort != "" {
@@ -114,20 +115,20 @@ func (v *visit) filters(n *noun, family api.Family, view api.View) Filters {
 }
 
 // filterField is what a filter is set with: a choice, a text or a date.
-func filterField(filter api.Filter, value string) *Field {
-	field := &Field{Name: filter.Name, Label: label(filter.Name), Value: value}
+func filterField(filter api.Filter, value string) *ui.Field {
+	field := &ui.Field{Name: filter.Name, Label: label(filter.Name), Value: value}
 	switch {
 	case filter.Instant:
 		field.Type, field.Value = "date", dateValue(value)
 	case filter.Values == nil:
 		field.Type, field.MaxLength = "text", 200
 	default:
-		field.Options = options(filter.Values...)
+		field.Options = ui.Options(filter.Values...)
 		if several := strings.Split(value, ","); len(several) > 1 {
 			for i, one := range several {
-				several[i] = words(one)
+				several[i] = ui.Humanize(one)
 			}
-			field.Options = append([]Option{{Value: value, Label: strings.Join(several, " or ")}}, field.Options...)
+			field.Options = append([]ui.Option{{Value: value, Label: strings.Join(several, " or ")}}, field.Options...)
 		}
 	}
 	return field
@@ -135,16 +136,16 @@ func filterField(filter api.Filter, value string) *Field {
 
 // table is a page of the list. What a record is called comes first and leads to
 // its page.
-func (n *noun) table(family api.Family, view api.View, records []api.Record) Table {
-	table := Table{Caption: capital(n.many)}
+func (n *noun) table(family api.Family, view api.View, records []api.Record) ui.Table {
+	table := ui.Table{Caption: ui.Capitalize(n.many)}
 	columns := n.columns(family)
 	for _, column := range columns {
 		table.Columns = append(table.Columns, n.heading(column, view))
 	}
 	for _, record := range records {
-		row := Row{Href: n.base + pathOf(record["id"])}
-		if len(n.names) > 1 && text(record[n.names[0]]) != "" {
-			row.Under = text(record[n.names[1]])
+		row := ui.Row{Href: n.base + ui.Path(record["id"])}
+		if len(n.names) > 1 && ui.Text(record[n.names[0]]) != "" {
+			row.Under = ui.Text(record[n.names[1]])
 		}
 		for i, column := range columns {
 			if i == 0 {
@@ -153,8 +154,8 @@ func (n *noun) table(family api.Family, view api.View, records []api.Record) Tab
 			}
 			value := shown(column.Field, record)
 			if column.Name == "regime_name" { // with its number, it would take the room of the rest
-				short, _, _ := strings.Cut(text(value), " (")
-				value = shortened(short, 24)
+				short, _, _ := strings.Cut(ui.Text(value), " (")
+				value = ui.Truncate(short, 24)
 			}
 			row.Cells = append(row.Cells, value)
 		}
@@ -179,12 +180,12 @@ func (n *noun) columns(family api.Family) []api.Column {
 
 // heading is the head of a column, with the way to sort by it: first as people
 // mostly want it, the gravest and the latest on top, then the other way round.
-func (n *noun) heading(column api.Column, view api.View) Column {
-	head := Column{Label: label(column.Name), Kind: kindOf(column.Field)}
+func (n *noun) heading(column api.Column, view api.View) ui.Column {
+	head := ui.Column{Label: label(column.Name), Kind: kindOf(column.Field)}
 	if !column.Sorts {
 		return head
 	}
-	down := head.Kind != Plain && head.Kind != Code && head.Kind != Long
+	down := head.Kind != ui.PlainText && head.Kind != ui.Code && head.Kind != ui.Long
 	switch view.Sort {
 	case column.Name:
 		head.Sorted, down = "ascending", true
@@ -200,33 +201,33 @@ func (n *noun) heading(column api.Column, view api.View) Column {
 }
 
 // noRecords stands where a list is empty, and says what to do next.
-func (v *visit) noRecords(n *noun, filtered bool) Empty {
+func (v *visit) noRecords(n *noun, filtered bool) ui.Empty {
 	if filtered {
-		return Empty{
+		return ui.Empty{
 			Title: "No " + n.one + " fits these filters", Advice: "Take some of them away, or look for other words.",
-			Action: &Action{Label: "Clear the filters", Path: n.list},
+			Action: &ui.Action{Label: "Clear the filters", Path: n.list},
 		}
 	}
-	empty := Empty{Title: "No " + n.many + " yet", Advice: n.origin}
+	empty := ui.Empty{Title: "No " + n.many + " yet", Advice: n.origin}
 	switch {
 	case !v.may(db.WriteRecords):
 	case n.adds:
-		empty.Action = &Action{Label: "Add " + article(n.one), Path: n.base + "/new", Primary: true}
+		empty.Action = &ui.Action{Label: "Add " + ui.WithArticle(n.one), Path: n.base + "/new", Primary: true}
 	default:
-		empty.Action = &Action{Label: "Import a file", Path: "/import", Primary: true}
+		empty.Action = &ui.Action{Label: "Import a file", Path: "/import", Primary: true}
 	}
 	return empty
 }
 
 // tabs lead to the lists that share a title; none where there is but one.
-func (n *noun) tabs() []navLink {
+func (n *noun) tabs() []ui.Link {
 	if n.tab == "" {
 		return nil
 	}
-	var tabs []navLink
+	var tabs []ui.Link
 	for _, other := range nouns {
 		if other.title == n.title {
-			tabs = append(tabs, navLink{Label: other.tab, Path: other.list, Here: other == n})
+			tabs = append(tabs, ui.Link{Label: other.tab, Path: other.list, Here: other == n})
 		}
 	}
 	return tabs
@@ -245,11 +246,11 @@ func (v *visit) currentVersion(n *noun) (*currentVersion, error) {
 	}
 	record, whole := page.Records[0], nounOf(of.object)
 	current := &currentVersion{
-		Name: whole.titleOf(record), Path: recordPath(of.object, text(record["id"])),
-		Summary: text(record["executive_summary"]), At: record["generated_at"],
+		Name: whole.titleOf(record), Path: recordPath(of.object, ui.Text(record["id"])),
+		Summary: ui.Text(record["executive_summary"]), At: record["generated_at"],
 	}
 	if of.state != "" {
-		current.State = text(record[of.state])
+		current.State = ui.Text(record[of.state])
 	}
 	return current, nil
 }

@@ -10,6 +10,7 @@ import (
 	"govsvc/db"
 	"govsvc/server/api"
 	"govsvc/web"
+	"govsvc/web/ui"
 )
 
 // TestNounsAreFamilies: there are pages for each family, with the forms that it
@@ -189,8 +190,8 @@ func TestHostileRecords(t *testing.T) {
 			}
 		}
 	}
-	wantHarmless(t, "search", g.get(web.Query("/risks", "q", hostile)))
-	wantHarmless(t, "filter", g.get(web.Query("/signals", "type", hostile)))
+	wantHarmless(t, "search", g.get(ui.WithQuery("/risks", "q", hostile)))
+	wantHarmless(t, "filter", g.get(ui.WithQuery("/signals", "type", hostile)))
 	wantHarmless(t, "form", g.post("/risks", "title", hostile, "severity", hostile, "description", hostile, "target_date", hostile))
 	wantHarmless(t, "upload", g.send("/import", []upload{{"file", hostile + ".json", `{"object":"` + strings.ReplaceAll(hostile, `"`, `\"`) + `"}`}}, "type", hostile))
 	wantHarmless(t, "pack", g.send("/evidence", nil, "title", " ", "regime_id", hostile))

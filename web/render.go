@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 //go:embed templates/*.html
@@ -15,7 +16,7 @@ var templateFiles embed.FS
 
 // loadTemplates parses all templates, once.
 func (s *Site) loadTemplates() error {
-	parsed, err := template.New("").Funcs(s.functions()).Option("missingkey=error").ParseFS(templateFiles, "templates/*.html")
+	parsed, err := template.New("").Funcs(ui.Functions()).Funcs(template.FuncMap{"asset": s.asset}).Option("missingkey=error").ParseFS(templateFiles, "templates/*.html")
 	if err != nil {
 		return fmt.Errorf("the dashboard's templates: %w", err)
 	}

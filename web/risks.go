@@ -5,12 +5,13 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // ratingsOf adds why a risk was re-rated: the evidence that its owner keeps for
 // those who ask.
 func (v *visit) ratingsOf(record api.Record, data *recordData) error {
-	reratings, err := api.RiskEvidence(v.r.Context(), v.caller, text(record["id"]))
+	reratings, err := api.RiskEvidence(v.r.Context(), v.caller, ui.Text(record["id"]))
 	if err != nil || len(reratings) == 0 {
 		return err
 	}
@@ -18,12 +19,12 @@ func (v *visit) ratingsOf(record api.Record, data *recordData) error {
 	if err != nil {
 		return err
 	}
-	table := Table{
+	table := ui.Table{
 		Caption: "Why it was rated lower", Shown: true,
-		Columns: []Column{{Label: "When", Kind: Time}, {Label: "Who"}, {Label: "Change"}, {Label: "Reason", Kind: Long}},
+		Columns: []ui.Column{{Label: "When", Kind: ui.Time}, {Label: "Who"}, {Label: "Change"}, {Label: "Reason", Kind: ui.Long}},
 	}
 	for _, r := range reratings {
-		table.Rows = append(table.Rows, Row{Cells: []any{r.At, names[r.Actor], rerating(r.Before, r.After), r.Reason}})
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{r.At, names[r.Actor], rerating(r.Before, r.After), r.Reason}})
 	}
 	data.Tables = append(data.Tables, table)
 	return nil
@@ -49,5 +50,5 @@ func orNone(value string) string {
 	if value == "" {
 		return "none"
 	}
-	return strings.ToLower(words(value))
+	return strings.ToLower(ui.Humanize(value))
 }

@@ -2,25 +2,26 @@ package web
 
 import (
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // sessionTable lists sessions of a user. With end, each but the one in use has
 // an action that ends it.
-func (v *visit) sessionTable(all []db.Session, end bool) Table {
-	table := Table{
+func (v *visit) sessionTable(all []db.Session, end bool) ui.Table {
+	table := ui.Table{
 		Caption: "Signed in on",
-		Columns: []Column{{Label: "Browser"}, {Label: "Address", Kind: Code}, {Label: "Started", Kind: Time}, {Label: "Last seen", Kind: Time}},
-		Empty:   Empty{Title: "No session", Advice: "A session starts when the user signs in."},
+		Columns: []ui.Column{{Label: "Browser"}, {Label: "Address", Kind: ui.Code}, {Label: "Started", Kind: ui.Time}, {Label: "Last seen", Kind: ui.Time}},
+		Empty:   ui.Empty{Title: "No session", Advice: "A session starts when the user signs in."},
 	}
 	for _, s := range all {
-		row := Row{Cells: []any{browserName(s.Browser), s.Address, s.CreatedAt, s.SeenAt}}
+		row := ui.Row{Cells: []any{browserName(s.Browser), s.Address, s.CreatedAt, s.SeenAt}}
 		switch {
 		case s.ID() == v.session.ID():
 			row.Under = "this browser"
 		case end:
-			row.Actions = []Action{{
-				Label: "End", Path: pathOf("account", "sessions", s.ID(), "end"), Post: true,
-				About: "the session of " + browserName(s.Browser) + " that started " + utc(s.CreatedAt),
+			row.Actions = []ui.Action{{
+				Label: "End", Path: ui.Path("account", "sessions", s.ID(), "end"), Post: true,
+				About: "the session of " + browserName(s.Browser) + " that started " + ui.FormatTime(s.CreatedAt),
 			}}
 		}
 		table.Rows = append(table.Rows, row)

@@ -4,18 +4,19 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // settingsData is what the page of settings shows.
 type settingsData struct {
 	Organisation  db.Organisation
-	Facts         []Fact
-	Form          *Form // plan and subscription
+	Facts         []ui.Fact
+	Form          *ui.Form // plan and subscription
 	Closed        string
-	Plans         Table
-	Organisations Table
-	Pager         Pager
-	Add           *Form
+	Plans         ui.Table
+	Organisations ui.Table
+	Pager         ui.Pager
+	Add           *ui.Form
 	MayChange     bool
 }
 
@@ -39,22 +40,22 @@ func (v *visit) settingsData() (*settingsData, error) {
 	org := v.session.Organisation
 	data := &settingsData{
 		Organisation: org, Plans: planTable(org.Plan), Form: planForm(org), Add: organisationForm(), Closed: closed(org), MayChange: v.may(db.Administer),
-		Facts: []Fact{
-			{Label: "Plan", Value: words(org.Plan)},
-			{Label: "Subscription", Kind: Badge, Value: org.Subscription},
-			{Label: "Added", Kind: Time, Value: org.CreatedAt},
-			{Label: "Id", Kind: Code, Value: org.ID},
+		Facts: []ui.Fact{
+			{Label: "Plan", Value: ui.Humanize(org.Plan)},
+			{Label: "Subscription", Kind: ui.Badge, Value: org.Subscription},
+			{Label: "Added", Kind: ui.Time, Value: org.CreatedAt},
+			{Label: "Id", Kind: ui.Code, Value: org.ID},
 		},
-		Organisations: Table{Caption: "Organisations and roles", Columns: []Column{
-			{Label: "Name"}, {Label: "Plan"}, {Label: "Subscription", Kind: Badge}, {Label: "Added", Kind: Time},
+		Organisations: ui.Table{Caption: "Organisations and roles", Columns: []ui.Column{
+			{Label: "Name"}, {Label: "Plan"}, {Label: "Subscription", Kind: ui.Badge}, {Label: "Added", Kind: ui.Time},
 		}},
 	}
-	all, data.Pager = cut(all, organisationsOnPage, v.r.URL.Query().Get("page"), func(page int) string { return query("/settings", "page", page) })
+	all, data.Pager = ui.Paginate(all, organisationsOnPage, v.r.URL.Query().Get("page"), func(page int) string { return ui.WithQuery("/settings", "page", page) })
 	data.Pager.One, data.Pager.Many = "organisation", "organisations"
 	for _, o := range all {
-		row := Row{Cells: []any{o.Name, words(o.Plan), o.Subscription, o.CreatedAt}}
+		row := ui.Row{Cells: []any{o.Name, ui.Humanize(o.Plan), o.Subscription, o.CreatedAt}}
 		if o.Org != org.Org {
-			row.Actions = []Action{{Label: "Work on it", Path: "/organisation", Post: true, About: o.Name, Hidden: map[string]string{"name": o.Name, "next": "/settings"}}}
+			row.Actions = []ui.Action{{Label: "Work on it", Path: "/organisation", Post: true, About: o.Name, Hidden: map[string]string{"name": o.Name, "next": "/settings"}}}
 		}
 		data.Organisations.Rows = append(data.Organisations.Rows, row)
 	}
@@ -73,14 +74,14 @@ func closed(org db.Organisation) string {
 }
 
 // planTable shows what each plan gives.
-func planTable(current db.Plan) Table {
-	table := Table{Caption: "Plans", Columns: []Column{
+func planTable(current db.Plan) ui.Table {
+	table := ui.Table{Caption: "Plans", Columns: []ui.Column{
 		{Label: "Plan"},
-		{Label: "API", Kind: Badge},
-		{Label: "Incidents", Kind: Badge},
-		{Label: "Audit log", Kind: Badge},
-		{Label: "Requests a minute", Kind: Number},
-		{Label: "Requests in 24 hours", Kind: Number},
+		{Label: "API", Kind: ui.Badge},
+		{Label: "Incidents", Kind: ui.Badge},
+		{Label: "Audit log", Kind: ui.Badge},
+		{Label: "Requests a minute", Kind: ui.Number},
+		{Label: "Requests in 24 hours", Kind: ui.Number},
 	}}
 	included := func(is bool) string {
 		if is {
@@ -89,11 +90,11 @@ func planTable(current db.Plan) Table {
 		return ""
 	}
 	for _, plan := range db.Plans() {
-		terms, name := plan.Entitlements(), words(plan)
+		terms, name := plan.Entitlements(), ui.Humanize(plan)
 		if plan == current {
 			name += " (yours)"
 		}
-		table.Rows = append(table.Rows, Row{Cells: []any{
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{
 			name, included(terms.API), included(slices.Contains(terms.Features, "incidents")), included(slices.Contains(terms.Features, "audit")),
 			terms.PerMinute, terms.PerDay,
 		}})
@@ -101,17 +102,17 @@ func planTable(current db.Plan) Table {
 	return table
 }
 
-func planForm(org db.Organisation) *Form {
-	return &Form{Action: "/settings", Submit: "Change them", Fields: []*Field{
-		{Name: "plan", Label: "Plan", Type: "select", Value: string(org.Plan), Options: options(db.Plans()...), Required: true, Hint: "Decides what keys may do, and how often. It counts at once."},
-		{Name: "subscription", Label: "Subscription", Type: "select", Value: string(org.Subscription), Options: options(db.Subscriptions()...), Required: true, Hint: "Only an active one lets keys in."},
+func planForm(org db.Organisation) *ui.Form {
+	return &ui.Form{Action: "/settings", Submit: "Change them", Fields: []*ui.Field{
+		{Name: "plan", Label: "Plan", Type: "select", Value: string(org.Plan), Options: ui.Options(db.Plans()...), Required: true, Hint: "Decides what keys may do, and how often. It counts at once."},
+		{Name: "subscription", Label: "Subscription", Type: "select", Value: string(org.Subscription), Options: ui.Options(db.Subscriptions()...), Required: true, Hint: "Only an active one lets keys in."},
 	}}
 }
 
-func organisationForm() *Form {
-	return &Form{Action: "/settings/organisations", Submit: "Add the organisation", Fields: []*Field{
+func organisationForm() *ui.Form {
+	return &ui.Form{Action: "/settings/organisations", Submit: "Add the organisation", Fields: []*ui.Field{
 		{Prefix: "new-", Name: "name", Label: "Name", Required: true, MaxLength: 200},
-		{Prefix: "new-", Name: "plan", Label: "Plan", Type: "select", Value: string(db.Enterprise), Options: options(db.Plans()...), Required: true},
+		{Prefix: "new-", Name: "plan", Label: "Plan", Type: "select", Value: string(db.Enterprise), Options: ui.Options(db.Plans()...), Required: true},
 	}}
 }
 
@@ -134,7 +135,7 @@ func (v *visit) changeSettings() error {
 		_, err = v.Store.SetOrganisation(v.r.Context(), v.by(), org.Name, plan, subscription)
 	}
 	if err != nil {
-		return v.refuseSettings(err, func(data *settingsData) *Form { return data.Form })
+		return v.refuseSettings(err, func(data *settingsData) *ui.Form { return data.Form })
 	}
 	v.flash("Plan and subscription have been changed.")
 	v.redirect("/settings")
@@ -145,7 +146,7 @@ func (v *visit) changeSettings() error {
 func (v *visit) createOrganisation() error {
 	made, err := v.Store.CreateOrganisation(v.r.Context(), v.by(), v.value("name"), db.Plan(v.value("plan")))
 	if err != nil {
-		return v.refuseSettings(err, func(data *settingsData) *Form { return data.Add })
+		return v.refuseSettings(err, func(data *settingsData) *ui.Form { return data.Add })
 	}
 	v.flash("The organisation " + made.Name + " has been added, with you as its admin. Choose it above to work on it.")
 	v.redirect("/settings")
@@ -153,7 +154,7 @@ func (v *visit) createOrganisation() error {
 }
 
 // refuseSettings shows the page again with a fault in one of its forms.
-func (v *visit) refuseSettings(fault error, form func(*settingsData) *Form) error {
+func (v *visit) refuseSettings(fault error, form func(*settingsData) *ui.Form) error {
 	data, err := v.settingsData()
 	if err != nil {
 		return err

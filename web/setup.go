@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // setupData is what the page for making the first admin shows.
@@ -12,7 +13,7 @@ type setupData struct {
 	Open bool // the link works
 	// Users tells that there are users already, so that no link is needed.
 	Users bool
-	Form  *Form
+	Form  *ui.Form
 }
 
 // setup shows the form for making the first admin to who has the link.
@@ -33,10 +34,10 @@ func (v *visit) showSetup(token string) error {
 	return v.render("setup", "Make the first admin", data)
 }
 
-func setupForm(token string) *Form {
-	return &Form{
+func setupForm(token string) *ui.Form {
+	return &ui.Form{
 		Action: "/setup", Submit: "Make the admin and sign in", Hidden: map[string]string{"token": token},
-		Fields: []*Field{
+		Fields: []*ui.Field{
 			{Name: "name", Label: "Name", Hint: "You sign in with it; an e-mail address will do.", Required: true, MaxLength: 200, Autocomplete: "username", Autofocus: true},
 			passwordField("password", "Password"),
 			repeatField("password"),
@@ -47,15 +48,15 @@ func setupForm(token string) *Form {
 // passwordLength is the sentence of a hint.
 var passwordLength = fmt.Sprintf("At least %d characters. ", db.MinPassword)
 
-func passwordField(name, label string) *Field {
-	return &Field{
+func passwordField(name, label string) *ui.Field {
+	return &ui.Field{
 		Name: name, Label: label, Type: "password", Required: true, Autocomplete: "new-password", MinLength: db.MinPassword,
 		Hint: passwordLength + "A few words in a row are easier to keep in mind than signs.",
 	}
 }
 
-func repeatField(of string) *Field {
-	return &Field{Name: of + "-again", Label: "The same again", Type: "password", Required: true, Autocomplete: "new-password"}
+func repeatField(of string) *ui.Field {
+	return &ui.Field{Name: of + "-again", Label: "The same again", Type: "password", Required: true, Autocomplete: "new-password"}
 }
 
 // repeated refuses a new password that was not typed the same twice.

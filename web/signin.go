@@ -1,6 +1,9 @@
 package web
 
-import "govsvc/db"
+import (
+	"govsvc/db"
+	"govsvc/web/ui"
+)
 
 // credentials are what somebody gave at the first step of a sign-in. Between
 // the steps they stay in the server's memory, never in a page or on the disk.
@@ -11,27 +14,27 @@ type credentials struct {
 
 // signInData is what the sign-in shows.
 type signInData struct {
-	Form *Form
+	Form *ui.Form
 	// First tells that there is no user yet, and so nobody to sign in.
 	First bool
 	// Code tells that this is the second step.
 	Code bool
 }
 
-func signInForm(next string) *Form {
-	return &Form{
+func signInForm(next string) *ui.Form {
+	return &ui.Form{
 		Action: "/signin", Submit: "Sign in", Hidden: map[string]string{"next": next},
-		Fields: []*Field{
+		Fields: []*ui.Field{
 			{Name: "name", Label: "Name", Required: true, MaxLength: 200, Autocomplete: "username", Autofocus: true},
 			{Name: "password", Label: "Password", Type: "password", Required: true, Autocomplete: "current-password"},
 		},
 	}
 }
 
-func codeForm() *Form {
-	return &Form{
+func codeForm() *ui.Form {
+	return &ui.Form{
 		Action: "/signin/code", Submit: "Sign in", Cancel: "/signin",
-		Fields: []*Field{{
+		Fields: []*ui.Field{{
 			Name: "code", Label: "Code", Required: true, MaxLength: 40, Autocomplete: "one-time-code", Autofocus: true,
 			Hint: "The six digits that your authenticator app shows now, or one of your recovery codes.",
 		}},

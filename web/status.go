@@ -8,20 +8,21 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // statusData is what the page about the service shows.
 type statusData struct {
-	Tiles   []tile
-	Program []Fact
-	File    []Fact
-	Queue   []Fact
+	Tiles   []ui.Tile
+	Program []ui.Fact
+	File    []ui.Fact
+	Queue   []ui.Fact
 	Late    string // how late deliveries are; "" if they are not
 	Dead    bool
-	Backup  []Fact
+	Backup  []ui.Fact
 	Failed  *failedBackup // since the last that was made
-	Limits  []Fact
-	Counts  Table
+	Limits  []ui.Fact
+	Counts  ui.Table
 }
 
 // failedBackup is an attempt that made none.
@@ -42,64 +43,64 @@ func (v *visit) status() error {
 		return err
 	}
 	data := statusData{
-		Program: []Fact{
+		Program: []ui.Fact{
 			{Label: "Version", Value: v.Version},
-			{Label: "Commit", Kind: Code, Value: v.Commit},
+			{Label: "Commit", Kind: ui.Code, Value: v.Commit},
 			{Label: "Go", Value: runtime.Version()},
 			{Label: "SQLite", Value: db.SQLiteVersion()},
 			{Label: "API", Value: v.Document.Version},
 		},
-		File: []Fact{
-			{Label: "Name", Kind: Code, Value: filepath.Base(file.Path)},
-			{Label: "Size", Value: size(file.Size)},
-			{Label: "Writes beside it (WAL)", Value: size(file.WALSize)},
-			{Label: "Pages", Value: number(file.Pages) + " of " + size(file.PageSize) + " each"},
+		File: []ui.Fact{
+			{Label: "Name", Kind: ui.Code, Value: filepath.Base(file.Path)},
+			{Label: "Size", Value: ui.FormatBytes(file.Size)},
+			{Label: "Writes beside it (WAL)", Value: ui.FormatBytes(file.WALSize)},
+			{Label: "Pages", Value: ui.FormatNumber(file.Pages) + " of " + ui.FormatBytes(file.PageSize) + " each"},
 			{Label: "Free pages", Value: freePages(file)},
 		},
-		Queue: []Fact{
-			{Label: "Waiting", Kind: Number, Value: file.Queued},
-			{Label: "Oldest due", Kind: Time, Value: file.OldestDue},
-			{Label: "Dead letters", Kind: Number, Value: file.DeadLetters},
+		Queue: []ui.Fact{
+			{Label: "Waiting", Kind: ui.Number, Value: file.Queued},
+			{Label: "Oldest due", Kind: ui.Time, Value: file.OldestDue},
+			{Label: "Dead letters", Kind: ui.Number, Value: file.DeadLetters},
 		},
 		Dead: file.DeadLetters > 0, Limits: v.limits(), Counts: countTable(file),
 	}
 	if file.OldestDue == nil {
-		data.Queue[1] = Fact{Label: "Oldest due", Value: "nothing waits"}
+		data.Queue[1] = ui.Fact{Label: "Oldest due", Value: "nothing waits"}
 	}
 	data.Late = v.late(file)
 	data.Backup, data.Failed = backupFacts(last)
-	data.Tiles = []tile{
-		{Label: "Data file", Value: size(file.Size)},
-		{Label: "Deliveries waiting", Value: number(file.Queued)},
-		{Label: "Dead letters", Path: "/webhooks/deadletters", Value: number(file.DeadLetters)},
-		{Label: "Audit events", Path: auditPath, Value: number(file.AuditEvents)},
+	data.Tiles = []ui.Tile{
+		{Label: "Data file", Value: ui.FormatBytes(file.Size)},
+		{Label: "Deliveries waiting", Value: ui.FormatNumber(file.Queued)},
+		{Label: "Dead letters", Path: "/webhooks/deadletters", Value: ui.FormatNumber(file.DeadLetters)},
+		{Label: "Audit events", Path: auditPath, Value: ui.FormatNumber(file.AuditEvents)},
 	}
 	return v.render("status", "Status", data)
 }
 
 func freePages(file db.Status) string {
 	if file.Pages == 0 {
-		return number(file.FreePages)
+		return ui.FormatNumber(file.FreePages)
 	}
-	return number(file.FreePages) + " (" + percent(file.FreePages*100/file.Pages) + ")"
+	return ui.FormatNumber(file.FreePages) + " (" + ui.FormatPercent(file.FreePages*100/file.Pages) + ")"
 }
 
 // late says how late deliveries are, if they are.
 func (v *visit) late(file db.Status) string {
-	if due, _, ok := moment(file.OldestDue); ok {
+	if due, _, ok := ui.ParseTime(file.OldestDue); ok {
 		if behind := v.Store.Now().Sub(due); behind > lateness {
-			return "Deliveries of webhooks are late: the oldest has been due for " + span(behind) + "."
+			return "Deliveries of webhooks are late: the oldest has been due for " + ui.FormatDuration(behind) + "."
 		}
 	}
 	return ""
 }
 
 // backupFacts tell of the last backup, and of a later one that failed.
-func backupFacts(last db.LastBackup) ([]Fact, *failedBackup) {
-	var facts []Fact
+func backupFacts(last db.LastBackup) ([]ui.Fact, *failedBackup) {
+	var facts []ui.Fact
 	if made := last.Made; made != nil {
-		facts = []Fact{
-			{Label: "Made", Kind: Time, Value: made.At}, {Label: "File", Kind: Code, Value: filepath.Base(made.Path)}, {Label: "Size", Value: size(made.Bytes)},
+		facts = []ui.Fact{
+			{Label: "Made", Kind: ui.Time, Value: made.At}, {Label: "File", Kind: ui.Code, Value: filepath.Base(made.Path)}, {Label: "Size", Value: ui.FormatBytes(made.Bytes)},
 		}
 	}
 	failed := last.Failed
@@ -111,27 +112,27 @@ func backupFacts(last db.LastBackup) ([]Fact, *failedBackup) {
 }
 
 // limits are those in force, beside the plans'.
-func (v *visit) limits() []Fact {
+func (v *visit) limits() []ui.Fact {
 	anonymous, memory := "no limit", "none"
 	if v.AnonymousPerMinute > 0 {
-		anonymous = number(v.AnonymousPerMinute) + " a minute and address"
+		anonymous = ui.FormatNumber(v.AnonymousPerMinute) + " a minute and address"
 	}
 	if v.KeepAnswers > 0 {
-		memory = number(v.KeepAnswers>>20) + " MiB"
+		memory = ui.FormatNumber(v.KeepAnswers>>20) + " MiB"
 	}
-	return []Fact{
+	return []ui.Fact{
 		{Label: "Requests without a valid key", Value: anonymous},
 		{Label: "Answers held in memory", Value: memory},
-		{Label: "A session ends when idle for", Value: span(db.SessionIdle)},
-		{Label: "and at the latest after", Value: span(db.SessionLife)},
+		{Label: "A session ends when idle for", Value: ui.FormatDuration(db.SessionIdle)},
+		{Label: "and at the latest after", Value: ui.FormatDuration(db.SessionLife)},
 	}
 }
 
 // countTable lists how many records of each type the file holds.
-func countTable(file db.Status) Table {
-	table := Table{Caption: "Records in the file", Columns: []Column{{Label: "Type"}, {Label: "Records", Kind: Number}}}
+func countTable(file db.Status) ui.Table {
+	table := ui.Table{Caption: "Records in the file", Columns: []ui.Column{{Label: "Type"}, {Label: "Records", Kind: ui.Number}}}
 	for _, c := range file.Counts {
-		row := Row{Cells: []any{words(c.Object), c.Count}}
+		row := ui.Row{Cells: []any{ui.Humanize(c.Object), c.Count}}
 		if at := slices.IndexFunc(nouns, func(n *noun) bool { return n.object == c.Object }); at >= 0 {
 			row.Href = nouns[at].list
 		}

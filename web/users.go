@@ -6,14 +6,15 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/web/ui"
 )
 
 // usersData is what the list of users shows.
 type usersData struct {
 	Organisation string
 	MayChange    bool
-	Table        Table
-	Pager        Pager
+	Table        ui.Table
+	Pager        ui.Pager
 }
 
 // usersOnPage bounds a page of the list of users.
@@ -25,13 +26,13 @@ func (v *visit) users() error {
 	if err != nil {
 		return err
 	}
-	data := usersData{Organisation: v.session.Organisation.Name, MayChange: v.may(db.Administer), Table: Table{Caption: "Users", Columns: []Column{
-		{Label: "Name"}, {Label: "Role", Kind: Badge}, {Label: "Second factor", Kind: Badge}, {Label: "Last sign-in", Kind: Time}, {Label: "Added", Kind: Time},
+	data := usersData{Organisation: v.session.Organisation.Name, MayChange: v.may(db.Administer), Table: ui.Table{Caption: "Users", Columns: []ui.Column{
+		{Label: "Name"}, {Label: "Role", Kind: ui.Badge}, {Label: "Second factor", Kind: ui.Badge}, {Label: "Last sign-in", Kind: ui.Time}, {Label: "Added", Kind: ui.Time},
 	}}}
-	all, data.Pager = cut(all, usersOnPage, v.r.URL.Query().Get("page"), func(page int) string { return query("/users", "page", page) })
+	all, data.Pager = ui.Paginate(all, usersOnPage, v.r.URL.Query().Get("page"), func(page int) string { return ui.WithQuery("/users", "page", page) })
 	data.Pager.One, data.Pager.Many = "user", "users"
 	for _, u := range all {
-		data.Table.Rows = append(data.Table.Rows, Row{Href: pathOf("users", u.ID), Cells: []any{u.Name, u.Role, factorState(u), u.LastSignInAt, u.CreatedAt}})
+		data.Table.Rows = append(data.Table.Rows, ui.Row{Href: ui.Path("users", u.ID), Cells: []any{u.Name, u.Role, factorState(u), u.LastSignInAt, u.CreatedAt}})
 	}
 	return v.render("users", "Users", data)
 }
@@ -44,23 +45,23 @@ func factorState(u db.User) string {
 }
 
 // newUserData is what the page that adds a user shows.
-type newUserData struct{ Form *Form }
+type newUserData struct{ Form *ui.Form }
 
-func newUserForm() *Form {
+func newUserForm() *ui.Form {
 	password, again := passwordField("password", "First password"), repeatField("password")
 	password.Hint = passwordLength + "Give it to the user in a safe way. The user can change it under Account. " +
 		"Leave both fields empty for a user of another organisation: that user keeps its password."
 	password.Required, again.Required = false, false
-	return &Form{Action: "/users/new", Submit: "Add the user", Cancel: "/users", Fields: []*Field{
+	return &ui.Form{Action: "/users/new", Submit: "Add the user", Cancel: "/users", Fields: []*ui.Field{
 		{Name: "name", Label: "Name", Hint: "The user signs in with it; an e-mail address will do.", Required: true, MaxLength: 200, Autofocus: true},
 		roleField(""),
 		password, again,
 	}}
 }
 
-func roleField(role db.Role) *Field {
-	return &Field{
-		Name: "role", Label: "Role", Type: "select", Value: string(role), Options: options(db.Roles()...), Required: true,
+func roleField(role db.Role) *ui.Field {
+	return &ui.Field{
+		Name: "role", Label: "Role", Type: "select", Value: string(role), Options: ui.Options(db.Roles()...), Required: true,
 		Hint: "Viewers read records. Editors also change them. Auditors read everything, with the audit log, and change nothing. Admins also change keys, webhooks, users and settings.",
 	}
 }
@@ -103,13 +104,13 @@ type userData struct {
 	MayChange    bool // the user who looks may change the membership
 	Managed      bool // and the account
 	Fault        string
-	Facts        []Fact
-	Role         *Form
-	Password     *Form
-	Factor       *Action // nil where no second factor is on
-	SignOut      Action
-	Remove       Action
-	Sessions     Table
+	Facts        []ui.Fact
+	Role         *ui.Form
+	Password     *ui.Form
+	Factor       *ui.Action // nil where no second factor is on
+	SignOut      ui.Action
+	Remove       ui.Action
+	Sessions     ui.Table
 }
 
 // user shows a user and what can be done about it.
@@ -135,24 +136,24 @@ func (v *visit) userData() (*userData, error) {
 	about := "the user " + u.Name
 	data := &userData{
 		User: u, Organisation: org.Name, Own: u.ID == v.session.User.ID, MayChange: v.may(db.Administer),
-		Facts: []Fact{
-			{Label: "Role", Kind: Badge, Value: u.Role},
-			{Label: "Second factor", Kind: Badge, Value: factorState(u)},
-			{Label: "Last sign-in", Kind: Time, Value: u.LastSignInAt},
-			{Label: "Added", Kind: Time, Value: u.CreatedAt},
-			{Label: "Changed", Kind: Time, Value: u.UpdatedAt},
+		Facts: []ui.Fact{
+			{Label: "Role", Kind: ui.Badge, Value: u.Role},
+			{Label: "Second factor", Kind: ui.Badge, Value: factorState(u)},
+			{Label: "Last sign-in", Kind: ui.Time, Value: u.LastSignInAt},
+			{Label: "Added", Kind: ui.Time, Value: u.CreatedAt},
+			{Label: "Changed", Kind: ui.Time, Value: u.UpdatedAt},
 		},
-		Role: &Form{Action: pathOf("users", u.ID, "role"), Submit: "Change the role", Fields: []*Field{roleField(u.Role)}},
-		Password: &Form{
-			Action: pathOf("users", u.ID, "password"), Submit: "Set the password", Hidden: map[string]string{"username": u.Name},
-			Fields: []*Field{passwordField("password", "New password"), repeatField("password")},
+		Role: &ui.Form{Action: ui.Path("users", u.ID, "role"), Submit: "Change the role", Fields: []*ui.Field{roleField(u.Role)}},
+		Password: &ui.Form{
+			Action: ui.Path("users", u.ID, "password"), Submit: "Set the password", Hidden: map[string]string{"username": u.Name},
+			Fields: []*ui.Field{passwordField("password", "New password"), repeatField("password")},
 		},
-		SignOut: Action{
-			Label: "Sign out everywhere", Path: pathOf("users", u.ID, "signout"), Post: true, About: about,
+		SignOut: ui.Action{
+			Label: "Sign out everywhere", Path: ui.Path("users", u.ID, "signout"), Post: true, About: about,
 			Ask: "Ends all sessions of " + u.Name + ", in every browser.",
 		},
-		Remove: Action{
-			Label: "Remove", Path: pathOf("users", u.ID, "remove"), Post: true, Danger: true, About: about,
+		Remove: ui.Action{
+			Label: "Remove", Path: ui.Path("users", u.ID, "remove"), Post: true, Danger: true, About: about,
 			Ask: u.Name + " is no longer a member of " + org.Name + ". A user who is a member of no other organisation can no longer sign in. The audit log keeps what was done.",
 		},
 	}
@@ -167,8 +168,8 @@ func (v *visit) userData() (*userData, error) {
 	sessions = slices.DeleteFunc(sessions, func(s db.Session) bool { return s.Organisation.Org != org.Org })
 	data.Sessions = v.sessionTable(sessions, false)
 	if u.SecondFactor {
-		data.Factor = &Action{
-			Label: "Turn it off", Path: pathOf("users", u.ID, "second-factor", "remove"), Post: true, Danger: true, About: "the second factor of " + u.Name,
+		data.Factor = &ui.Action{
+			Label: "Turn it off", Path: ui.Path("users", u.ID, "second-factor", "remove"), Post: true, Danger: true, About: "the second factor of " + u.Name,
 			Ask: "The password alone signs " + u.Name + " in then. Do this only if you are sure who asks for it.",
 		}
 	}
@@ -178,7 +179,7 @@ func (v *visit) userData() (*userData, error) {
 // changed leads back to a user's page with a message.
 func (v *visit) changed(u db.User, message string) error {
 	v.flash(message)
-	v.redirect(pathOf("users", u.ID))
+	v.redirect(ui.Path("users", u.ID))
 	return nil
 }
 
@@ -192,7 +193,7 @@ func (v *visit) changeRole() error {
 	if _, err := v.Store.SetUserRole(v.r.Context(), v.by(), data.User.ID, role); err != nil {
 		return v.again(data.Role, err, "user-page", data.User.Name, data)
 	}
-	said := data.User.Name + " is " + article(string(role)) + " now."
+	said := data.User.Name + " is " + ui.WithArticle(string(role)) + " now."
 	if data.Own && !role.May(db.Administer) { // this page is closed to the user from now on
 		v.flash(said)
 		v.redirect("/")

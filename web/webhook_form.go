@@ -7,13 +7,14 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // webhookFormData is what the pages that make and change a subscription show.
 type webhookFormData struct {
 	Back  string // path of the page before
 	Title string
-	Form  *Form
+	Form  *ui.Form
 }
 
 // newWebhook shows the form that makes a subscription.
@@ -26,28 +27,28 @@ func (v *visit) newWebhook() error {
 	return v.render("webhook-form", data.Title, data)
 }
 
-func addWebhookForm(form *Form) webhookFormData {
+func addWebhookForm(form *ui.Form) webhookFormData {
 	form.Action, form.Submit, form.Cancel = "/webhooks/new", "Add the webhook", "/webhooks"
-	form.Fields = append(form.Fields, &Field{
+	form.Fields = append(form.Fields, &ui.Field{
 		Name: "paused", Label: "Start paused", Type: "switch", Hint: "Nothing but tests is delivered before you resume it.",
 	})
 	return webhookFormData{Back: "/webhooks", Title: "Add a webhook", Form: form}
 }
 
 // webhookForm has the fields that making and changing share.
-func (v *visit) webhookForm() (*Form, error) {
+func (v *visit) webhookForm() (*ui.Form, error) {
 	types, err := v.Document.EventTypes()
 	if err != nil {
 		return nil, err
 	}
-	events := &Field{
+	events := &ui.Field{
 		Name: "event_types", Label: "Events", Type: "checks",
 		Hint: "Choose none to get every event, those to come in later versions too.",
 	}
 	for _, t := range types {
-		events.Options = append(events.Options, Option{Value: t.Name, Label: t.Name, Hint: t.Description})
+		events.Options = append(events.Options, ui.Option{Value: t.Name, Label: t.Name, Hint: t.Description})
 	}
-	return &Form{Fields: []*Field{
+	return &ui.Form{Fields: []*ui.Field{
 		{
 			Name: "url", Label: "URL of the receiver", Type: "url", InputMode: "url", Required: true, Autofocus: true,
 			Hint: "An https address that can be reached from here. Each event is POSTed to it as JSON, signed.",
@@ -125,9 +126,9 @@ func (v *visit) editWebhook() error {
 	if err != nil {
 		return err
 	}
-	data.Form.field("url").Value = s.URL
-	data.Form.field("description").Value = text(s.Description)
-	data.Form.field("event_types").Values = s.Types
+	data.Form.Field("url").Value = s.URL
+	data.Form.Field("description").Value = ui.Text(s.Description)
+	data.Form.Field("event_types").Values = s.Types
 	return v.render("webhook-form", data.Title, data)
 }
 
@@ -140,8 +141,8 @@ func (v *visit) changeForm() (subscription, webhookFormData, error) {
 	if err != nil {
 		return s, webhookFormData{}, err
 	}
-	back := pathOf("webhooks", s.ID)
-	form.Action, form.Submit, form.Cancel = pathOf("webhooks", s.ID, "change"), "Save", back
+	back := ui.Path("webhooks", s.ID)
+	form.Action, form.Submit, form.Cancel = ui.Path("webhooks", s.ID, "change"), "Save", back
 	return s, webhookFormData{Back: back, Title: "Change the webhook", Form: form}, nil
 }
 
@@ -151,7 +152,7 @@ func (v *visit) changeWebhook() error {
 	if err != nil {
 		return err
 	}
-	before, body := webhookMembers(s.URL, text(s.Description), s.Types), v.webhookBody()
+	before, body := webhookMembers(s.URL, ui.Text(s.Description), s.Types), v.webhookBody()
 	maps.DeleteFunc(body, func(member string, value any) bool { return reflect.DeepEqual(before[member], value) })
 	in, err := v.checked("updateWebhookSubscription", body)
 	if err == nil && len(in.Body) > 0 {
@@ -177,7 +178,7 @@ type shownSecret struct {
 
 // showSecret leads to the page that shows a signing secret, once.
 func (v *visit) showSecret(made shownSecret) error {
-	v.redirect(query("/webhooks/secret", "once", v.keepOnce(made)))
+	v.redirect(ui.WithQuery("/webhooks/secret", "once", v.keepOnce(made)))
 	return nil
 }
 
@@ -190,10 +191,10 @@ func (v *visit) webhookSecret() error {
 	return v.render("webhook-secret", "The signing secret", data)
 }
 
-func rotateSecretForm(id string) *Form {
-	return &Form{
-		Action: pathOf("webhooks", id, "rotate-secret"), Submit: "Make a new secret",
-		Fields: []*Field{{
+func rotateSecretForm(id string) *ui.Form {
+	return &ui.Form{
+		Action: ui.Path("webhooks", id, "rotate-secret"), Submit: "Make a new secret",
+		Fields: []*ui.Field{{
 			Name: "overlap", Label: "The old secret still signs for", Type: "select", Value: "24h", Options: overlaps, Required: true,
 			Hint: "Deliveries carry both signatures until then, the new one first.",
 		}},

@@ -7,6 +7,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/ui"
 )
 
 // subscriptionsOnPage bounds a page of the list: the health of each is counted.
@@ -29,7 +30,7 @@ func (s subscription) Name() string {
 	if s.Description == nil {
 		return s.URL
 	}
-	return shortened(*s.Description, longestLabel)
+	return ui.Truncate(*s.Description, longestLabel)
 }
 
 // longestLabel is how much of a description stands in a heading.
@@ -38,9 +39,9 @@ const longestLabel = 80
 // webhooksData is what the list of subscriptions shows.
 type webhooksData struct {
 	Subscriptions []subscription
-	Pager         Pager
+	Pager         ui.Pager
 	Dead          int // letters, of all subscriptions
-	Empty         Empty
+	Empty         ui.Empty
 	MayChange     bool
 }
 
@@ -50,18 +51,18 @@ func (v *visit) webhooks() error {
 	if err != nil {
 		return err
 	}
-	data := webhooksData{MayChange: v.may(db.Administer), Empty: Empty{
-		"No webhooks yet", "A webhook tells a program of yours at once what has changed here: a new risk, another verdict, a filed evidence pack.",
-		nil,
+	data := webhooksData{MayChange: v.may(db.Administer), Empty: ui.Empty{
+		Title: "No webhooks yet", Advice: "A webhook tells a program of yours at once what has changed here: a new risk, another verdict, a filed evidence pack.",
+		Action: nil,
 	}}
 	if data.MayChange {
-		data.Empty.Action = &Action{Label: "Add a webhook", Path: "/webhooks/new"}
+		data.Empty.Action = &ui.Action{Label: "Add a webhook", Path: "/webhooks/new"}
 	}
 	for _, s := range all {
 		data.Dead += s.Dead
 	}
-	data.Subscriptions, data.Pager = cut(all, subscriptionsOnPage, v.r.URL.Query().Get("page"), func(page int) string {
-		return query("/webhooks", "page", page)
+	data.Subscriptions, data.Pager = ui.Paginate(all, subscriptionsOnPage, v.r.URL.Query().Get("page"), func(page int) string {
+		return ui.WithQuery("/webhooks", "page", page)
 	})
 	data.Pager.One, data.Pager.Many = "webhook", "webhooks"
 	for i := range data.Subscriptions {
@@ -110,15 +111,15 @@ func (v *visit) subscription() (subscription, error) {
 // webhookData is what a subscription's page shows.
 type webhookData struct {
 	Subscription subscription
-	Facts        []Fact
-	Pause        Action // or resume
-	Test         Action
-	Delete       Action
-	Rotate       *Form
+	Facts        []ui.Fact
+	Pause        ui.Action // or resume
+	Test         ui.Action
+	Delete       ui.Action
+	Rotate       *ui.Form
 	Ping         *pinged // what came of a test, once
-	Filters      Filters
-	Deliveries   Table
-	Pager        Pager
+	Filters      ui.Filters
+	Deliveries   ui.Table
+	Pager        ui.Pager
 	Newest       string // path of the first page, where this is another
 	MayChange    bool
 }
@@ -139,15 +140,15 @@ func (v *visit) webhookData() (*webhookData, error) {
 	}
 	data := &webhookData{
 		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID), MayChange: v.may(db.Administer),
-		Pause: Action{Label: "Pause", Path: pathOf("webhooks", s.ID, "pause"), Post: true},
-		Test:  Action{Label: "Send a test", Path: pathOf("webhooks", s.ID, "test"), Post: true},
-		Delete: Action{
-			Label: "Delete", Path: pathOf("webhooks", s.ID, "delete"), Post: true, Danger: true,
+		Pause: ui.Action{Label: "Pause", Path: ui.Path("webhooks", s.ID, "pause"), Post: true},
+		Test:  ui.Action{Label: "Send a test", Path: ui.Path("webhooks", s.ID, "test"), Post: true},
+		Delete: ui.Action{
+			Label: "Delete", Path: ui.Path("webhooks", s.ID, "delete"), Post: true, Danger: true,
 			Ask: "Its deliveries go with it: those that wait, the dead letters and the log.",
 		},
 	}
 	if !s.Active {
-		data.Pause.Label, data.Pause.Path = "Resume", pathOf("webhooks", s.ID, "resume")
+		data.Pause.Label, data.Pause.Path = "Resume", ui.Path("webhooks", s.ID, "resume")
 	}
 	if ping, ok := v.takeOnce().(pinged); ok {
 		data.Ping = &ping
@@ -155,18 +156,18 @@ func (v *visit) webhookData() (*webhookData, error) {
 	return data, v.listDeliveries(data)
 }
 
-func subscriptionFacts(s subscription) []Fact {
+func subscriptionFacts(s subscription) []ui.Fact {
 	var events any = s.Types
 	if len(s.Types) == 0 {
 		events = "All"
 	}
-	return []Fact{
-		{Label: "State", Kind: Badge, Value: s.State},
+	return []ui.Fact{
+		{Label: "State", Kind: ui.Badge, Value: s.State},
 		{Label: "URL", Value: s.URL},
 		{Label: "Events", Value: events},
-		{Label: "Made", Kind: Time, Value: s.CreatedAt},
+		{Label: "Made", Kind: ui.Time, Value: s.CreatedAt},
 		{Label: "Made with", Value: madeWith[s.CreatedVia]},
-		{Label: "Changed", Kind: Time, Value: s.UpdatedAt},
+		{Label: "Changed", Kind: ui.Time, Value: s.UpdatedAt},
 		orNever("Last attempt", s.LastAttemptAt),
 		{Label: "Its outcome", Value: outcome(s.LastStatus, s.LastError)},
 	}
@@ -181,7 +182,7 @@ func outcome(status *int, failure *string) string {
 	case status != nil:
 		return "Answered " + strconv.Itoa(*status)
 	case failure != nil:
-		return capital(*failure)
+		return ui.Capitalize(*failure)
 	}
 	return ""
 }
@@ -202,7 +203,7 @@ func (v *visit) setActive(active bool, said string) error {
 		return err
 	}
 	v.flash(said)
-	v.redirect(pathOf("webhooks", id))
+	v.redirect(ui.Path("webhooks", id))
 	return nil
 }
 
@@ -228,9 +229,9 @@ type pinged struct {
 func (p pinged) Says() string {
 	switch p.Outcome {
 	case "delivered":
-		return "The receiver acknowledged the test with " + text(p.Status) + "."
+		return "The receiver acknowledged the test with " + ui.Text(p.Status) + "."
 	case "rejected":
-		return "The receiver answered the test with " + text(p.Status) + ", which is not a 2xx. See its own log for the reason."
+		return "The receiver answered the test with " + ui.Text(p.Status) + ", which is not a 2xx. See its own log for the reason."
 	case "blocked":
 		return "The test was not sent: the receiver's address is not one that webhooks may reach."
 	}
@@ -248,7 +249,7 @@ func (v *visit) testWebhook() error {
 	if err != nil {
 		return err
 	}
-	v.redirect(query(pathOf("webhooks", id), "once", v.keepOnce(ping)))
+	v.redirect(ui.WithQuery(ui.Path("webhooks", id), "once", v.keepOnce(ping)))
 	return nil
 }
 

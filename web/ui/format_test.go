@@ -1,18 +1,14 @@
-package web_test
+package ui_test
 
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"html/template"
-	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"govsvc/db"
-	"govsvc/web"
+	"govsvc/web/ui"
 )
 
 // TestFunctions calls what templates may call, as templates do.
@@ -24,12 +20,12 @@ func TestFunctions(t *testing.T) {
 		"map": map[string]any{"b": 1.5, "a": nil}, "zero": new(0.0),
 	}
 	for call, want := range map[string]string{
-		`words "IN_PROGRESS"`:                "In progress",
-		`words "InProgress"`:                 "In progress",
-		`words "ALMOST_CERTAIN"`:             "Almost certain",
-		`words "ai_vendor.created"`:          "AI vendor created",
-		`words .role`:                        "Admin",
-		`words .none`:                        "",
+		`humanize "IN_PROGRESS"`:             "In progress",
+		`humanize "InProgress"`:              "In progress",
+		`humanize "ALMOST_CERTAIN"`:          "Almost certain",
+		`humanize "ai_vendor.created"`:       "AI vendor created",
+		`humanize .role`:                     "Admin",
+		`humanize .none`:                     "",
 		`tone "CRITICAL"`:                    "critical",
 		`tone "whatever"`:                    "neutral",
 		`tone .none`:                         "neutral",
@@ -43,8 +39,8 @@ func TestFunctions(t *testing.T) {
 		`number "n/a"`:                       "n/a",
 		`percent 71.3`:                       "71.3\u00a0%",
 		`percent .none`:                      "",
-		`money 1250000 "EUR"`:                "1,250,000\u00a0EUR",
-		`money .none "EUR"`:                  "",
+		`unit 1250000 "EUR"`:                 "1,250,000\u00a0EUR",
+		`unit .none "EUR"`:                   "",
 		`bytes 999`:                          "999\u00a0B",
 		`bytes 65536`:                        "66\u00a0KB",
 		`bytes 1234567`:                      "1.2\u00a0MB",
@@ -53,10 +49,10 @@ func TestFunctions(t *testing.T) {
 		`utc "2026-09-12"`:                   "12 Sep 2026",
 		`utc "soon"`:                         "soon",
 		`utc .none`:                          "",
-		`instant .at`:                        "2026-09-12T08:30:00.000Z",
-		`instant .now`:                       "2026-09-12T08:30:00.000Z",
-		`instant "2026-09-12"`:               "2026-09-12",
-		`instant "soon"`:                     "",
+		`machineTime .at`:                    "2026-09-12T08:30:00.000Z",
+		`machineTime .now`:                   "2026-09-12T08:30:00.000Z",
+		`machineTime "2026-09-12"`:           "2026-09-12",
+		`machineTime "soon"`:                 "",
 		`text .list`:                         "a, b",
 		`text true`:                          "Yes",
 		`text 1.50`:                          "1.5",
@@ -67,7 +63,7 @@ func TestFunctions(t *testing.T) {
 		`plural 1 "risk" "risks"`:            "1 risk",
 		`plural 1200 "risk" "risks"`:         "1,200 risks",
 	} {
-		parsed, err := template.New("").Funcs(web.Functions()).Parse("{{" + call + "}}")
+		parsed, err := template.New("").Funcs(functions()).Parse("{{" + call + "}}")
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -81,6 +77,13 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
+// functions are those of templates, and others like them that pages call.
+func functions() template.FuncMap {
+	all := ui.Functions()
+	all["unit"], all["bytes"], all["query"] = ui.FormatUnit, ui.FormatBytes, ui.WithQuery
+	return all
+}
+
 func TestSentence(t *testing.T) {
 	t.Parallel()
 	for message, want := range map[string]string{
@@ -91,33 +94,8 @@ func TestSentence(t *testing.T) {
 		"residual_severity must be one":    "residual_severity must be one.",
 		"severity must be one of HIGH":     "Severity must be one of HIGH.",
 	} {
-		if got := web.Sentence(message); got != want {
+		if got := ui.Sentence(message); got != want {
 			t.Errorf("%q: %q, want %q", message, got, want)
-		}
-	}
-}
-
-func TestLineChart(t *testing.T) {
-	t.Parallel()
-	if chart := web.Line("x", "Score", "When", "Score", nil, nil); chart != nil {
-		t.Errorf("a chart of nothing: %v", chart)
-	}
-	points := []web.Point{{"Jan", 50}, {"Feb", 60}, {"Mar", 70}}
-	target := 80.0
-	got := web.Line("x", "Score", "When", "Score", points, &target)
-	want := [...]string{
-		"M0.0 150.0L300.0 103.3L600.0 56.7", "M0.0 150.0L300.0 103.3L600.0 56.7L600.0 160.0L0 160.0Z", "M0 10.0H600.0",
-		"Score: 50 at Jan, 70 at Mar. Target 80.", "50", "80", "Jan", "Mar",
-	}
-	if diff := cmp.Diff(want, [...]string{got.Line, got.Area, got.Target, got.Says, got.Low, got.High, got.First, got.Last}); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-	if len(got.Table.Rows) != 3 {
-		t.Errorf("the table: %v", got.Table)
-	}
-	for _, points := range [][]web.Point{{{"a", 5}}, {{"a", 5}, {"b", 5}}, {{"a", 0}, {"b", 0}}, {{"a", 1e17}}, {{"a", -1e300}}} {
-		if line := fmt.Sprint(web.Line("x", "s", "w", "v", points, nil)); strings.Contains(line, "NaN") || strings.Contains(line, "Inf") {
-			t.Errorf("%v: %s", points, line)
 		}
 	}
 }

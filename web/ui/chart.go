@@ -1,4 +1,4 @@
-package web
+package ui
 
 import (
 	"fmt"
@@ -8,36 +8,36 @@ import (
 
 // Point is one value of a series.
 type Point struct {
-	Label string // when or what: "Q3 2026", or a date
+	Label string // a period or a date: "Q3 2026"
 	Value float64
 }
 
-// LineChart is a series as the block "line" draws it: a picture that says in
-// words what it shows, and a table for those who can't see it. Its words stand
-// beside the drawing, so that they keep their size when it is narrow.
+// LineChart is the argument of the block "line": an SVG drawing with a
+// description, and the same values as a table. The labels are outside the
+// drawing, so that they keep their size on narrow screens.
 type LineChart struct {
 	ID, Title   string
-	Says        string // what the picture shows, for screen readers
-	Line, Area  string // paths in a box of 600 by 160
+	Description string // text for screen readers
+	Line, Area  string // SVG paths in a view box of 600 by 160
 	Dots        string
-	Target      string // a path; "" without a target
+	Target      string // SVG path; "" without a target
 	Low, High   string // the ends of the scale
 	First, Last string // the labels of the first and the last point
-	TargetSays  string
+	TargetLabel string
 	Table       Table
 }
 
-// The box that charts are drawn in, and the free space at its top and bottom.
+// The view box of charts, and the margin at its top and bottom.
 const (
 	chartWidth  = 600.0
 	chartHeight = 160.0
 	chartMargin = 10.0
 )
 
-// lineChart draws points in their order, with a target if that is not nil.
-// what names the column of labels and value that of values. It is nil for no
-// points at all.
-func lineChart(id, title, what, value string, points []Point, target *float64) *LineChart {
+// NewLineChart draws the points in their order, and a target unless it is nil. xLabel
+// and yLabel are the headings of the two columns of the table. It returns nil if there
+// are no points.
+func NewLineChart(id, title, xLabel, yLabel string, points []Point, target *float64) *LineChart {
 	if len(points) == 0 {
 		return nil
 	}
@@ -50,7 +50,7 @@ func lineChart(id, title, what, value string, points []Point, target *float64) *
 		return x, chartHeight - chartMargin - (v-low)/(high-low)*(chartHeight-2*chartMargin)
 	}
 	var line, dots strings.Builder
-	table := Table{Caption: title, Columns: []Column{{Label: what}, {Label: value, Kind: Number}}}
+	table := Table{Caption: title, Columns: []Column{{Label: xLabel}, {Label: yLabel, Kind: Number}}}
 	for i, p := range points {
 		x, y := at(i, p.Value)
 		verb := "L"
@@ -64,8 +64,8 @@ func lineChart(id, title, what, value string, points []Point, target *float64) *
 	first, last := points[0], points[len(points)-1]
 	chart := &LineChart{
 		ID: id, Title: title, Line: line.String(), Dots: dots.String(), Table: table,
-		Low: number(low), High: number(high), First: first.Label, Last: last.Label,
-		Says: fmt.Sprintf("%s: %s at %s, %s at %s.", title, number(first.Value), first.Label, number(last.Value), last.Label),
+		Low: FormatNumber(low), High: FormatNumber(high), First: first.Label, Last: last.Label,
+		Description: fmt.Sprintf("%s: %s at %s, %s at %s.", title, FormatNumber(first.Value), first.Label, FormatNumber(last.Value), last.Label),
 	}
 	if len(points) > 1 {
 		chart.Area = fmt.Sprintf("%sL%.1f %.1fL0 %.1fZ", chart.Line, chartWidth, chartHeight, chartHeight)
@@ -73,13 +73,13 @@ func lineChart(id, title, what, value string, points []Point, target *float64) *
 	if target != nil {
 		_, y := at(0, *target)
 		chart.Target = fmt.Sprintf("M0 %.1fH%.1f", y, chartWidth)
-		chart.TargetSays = "Target " + number(*target)
-		chart.Says += " " + chart.TargetSays + "."
+		chart.TargetLabel = "Target " + FormatNumber(*target)
+		chart.Description += " " + chart.TargetLabel + "."
 	}
 	return chart
 }
 
-// scale is the range that holds all points and the target.
+// scale returns the range of all points and the target.
 func scale(points []Point, target *float64) (low, high float64) {
 	low, high = math.Inf(1), math.Inf(-1)
 	for _, p := range points {
@@ -89,8 +89,8 @@ func scale(points []Point, target *float64) (low, high float64) {
 		low, high = min(low, *target), max(high, *target)
 	}
 	if low == high {
-		room := max(1, math.Abs(low)/1e6) // to a large number 1 more is the same
-		low, high = low-room, high+room
+		margin := max(1, math.Abs(low)/1e6) // adding 1 to a large float has no effect
+		low, high = low-margin, high+margin
 	}
 	return low, high
 }
