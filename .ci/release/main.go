@@ -200,7 +200,7 @@ func (r *release) build(platform string) (string, error) {
 // shared are the files that every archive has, by their path in it.
 func (r *release) shared() (map[string][]byte, error) {
 	files := map[string][]byte{}
-	for _, pattern := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "LICENSE", "doc/*.md", "doc/*.png", "doc/deploy/*"} {
+	for _, pattern := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "LICENSE", "doc/*.md", "doc/decisions/*.md", "doc/*.png", "doc/deploy/*"} {
 		paths, err := filepath.Glob(pattern)
 		if err != nil {
 			return nil, err
