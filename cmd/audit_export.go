@@ -47,7 +47,7 @@ type auditExport struct {
 	chain  db.AuditChain
 }
 
-func (a *app) auditExportCommand() *cobra.Command {
+func newAuditExportCommand(a *app) *cobra.Command {
 	e := auditExport{format: formatNDJSON}
 	c := &cobra.Command{
 		Use:   "export",
@@ -82,7 +82,7 @@ NDJSON export says on stderr the head that "audit verify --file" checks.`,
 			}
 			err := a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
 				e.store, e.org = store, org
-				return a.exportAudit(c.Context(), &e)
+				return runAuditExport(c.Context(), a, &e)
 			})
 			if e.follow {
 				err = unlessInterrupted(c.Context(), err)
@@ -99,7 +99,7 @@ NDJSON export says on stderr the head that "audit verify --file" checks.`,
 	return c
 }
 
-func (a *app) exportAudit(ctx context.Context, e *auditExport) (err error) {
+func runAuditExport(ctx context.Context, a *app, e *auditExport) (err error) {
 	source := siem.Source{Version: programVersion().Version, OrganisationID: e.org.ID, OrganisationName: e.org.Name}
 	e.encode = map[siemFormat]func([]byte) ([]byte, error){
 		formatNDJSON: func(event []byte) ([]byte, error) { return event, nil },

@@ -22,7 +22,7 @@ type auditVerify struct {
 	head, file, from string
 }
 
-func (a *app) auditVerifyCommand() *cobra.Command {
+func newAuditVerifyCommand(a *app) *cobra.Command {
 	var v auditVerify
 	c := &cobra.Command{
 		Use:   "verify",
@@ -62,12 +62,12 @@ it does not vouch for). It is printed if the check fails, too.`,
 				return misusef("--from goes with --file: the log in the data file starts at its start%s", pointer(c))
 			case v.file == "":
 				return a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
-					return a.verifyAudit(c.Context(), store, org, v)
+					return runAuditVerify(c.Context(), a, store, org, v)
 				})
 			case v.head == "" && !v.printHead:
 				return misusef("--file needs --head: the file alone can't show that it is whole%s", pointer(c))
 			}
-			return a.verifyAuditFile(c.Context(), v)
+			return runAuditVerifyFile(c.Context(), a, v)
 		},
 	}
 	c.Flags().BoolVar(&v.printHead, "print-head", false, "also print the hash of the last event, for --head")
@@ -89,12 +89,12 @@ type verdict struct {
 	After  *int       `json:"after,omitempty"`
 }
 
-func (a *app) verifyAudit(ctx context.Context, store *db.DB, org db.Organisation, v auditVerify) error {
+func runAuditVerify(ctx context.Context, a *app, store *db.DB, org db.Organisation, v auditVerify) error {
 	check, err := store.CheckAudit(ctx, org.Org, v.head)
 	if err != nil {
 		return err
 	}
-	return a.printVerdict(verdict{Org: org.Name}, check, v, brokenLog(org.Name, check, v.head))
+	return printVerdict(a, verdict{Org: org.Name}, check, v, brokenLog(org.Name, check, v.head))
 }
 
 // brokenLog says what is wrong with a log, if anything is.
@@ -115,7 +115,7 @@ func brokenLog(org string, check db.AuditCheck, head string) error {
 
 // printVerdict prints what a check found; fault is the error if the log is not
 // intact.
-func (a *app) printVerdict(found verdict, check db.AuditCheck, v auditVerify, fault error) error {
+func printVerdict(a *app, found verdict, check db.AuditCheck, v auditVerify, fault error) error {
 	found.Intact, found.Events, found.Broken = fault == nil, check.Events, check.Broken
 	if v.printHead {
 		found.Head = &check.Head
@@ -145,8 +145,8 @@ func (a *app) printVerdict(found verdict, check db.AuditCheck, v auditVerify, fa
 // longestEvent bounds the memory for a line of a file that may be anything.
 const longestEvent = 64 << 20
 
-// verifyAuditFile checks an exported file against a head.
-func (a *app) verifyAuditFile(ctx context.Context, v auditVerify) error {
+// runAuditVerifyFile checks an exported file against a head.
+func runAuditVerifyFile(ctx context.Context, a *app, v auditVerify) error {
 	in := a.stdin
 	if v.file != "-" {
 		file, err := os.Open(v.file)
@@ -176,7 +176,7 @@ func (a *app) verifyAuditFile(ctx context.Context, v auditVerify) error {
 		fault = fmt.Errorf("%s: its %d events do not lead to the head %s: one was altered, removed or cut off%s",
 			v.file, check.Events, v.head, laterStart(v.from))
 	}
-	return a.printVerdict(verdict{File: v.file}, check, v, fault)
+	return printVerdict(a, verdict{File: v.file}, check, v, fault)
 }
 
 func laterStart(from string) string {

@@ -10,7 +10,7 @@ import (
 	"govsvc/db"
 )
 
-func (a *app) backupCommand() *cobra.Command {
+func newBackupCommand(a *app) *cobra.Command {
 	var force bool
 	c := &cobra.Command{
 		Use:        "backup FILE",
@@ -36,7 +36,7 @@ the last event; kept elsewhere, it shows later that a log was not cut off (see
 		Args: arguments("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
-				return a.backup(c.Context(), store, args[0], force)
+				return runBackup(c.Context(), a, store, args[0], force)
 			})
 		},
 	}
@@ -45,7 +45,7 @@ the last event; kept elsewhere, it shows later that a log was not cut off (see
 	return c
 }
 
-func (a *app) backup(ctx context.Context, store *db.DB, path string, force bool) error {
+func runBackup(ctx context.Context, a *app, store *db.DB, path string, force bool) error {
 	made, err := store.Backup(ctx, path, force)
 	if err != nil {
 		return err

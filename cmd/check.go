@@ -29,7 +29,7 @@ type checkOptions struct {
 	backupWithin time.Duration
 }
 
-func (a *app) checkCommand() *cobra.Command {
+func newCheckCommand(a *app) *cobra.Command {
 	var o checkOptions
 	c := &cobra.Command{
 		Use:        "check",
@@ -63,7 +63,7 @@ warning or failed) and detail.`,
   govsvc check --full --backup-within 26h
   govsvc check --json | jq -r '.checks[] | select(.ok | not) | .detail'`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.check(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runCheck(c.Context(), a, o) },
 	}
 	c.Flags().BoolVar(&o.full, "full", false, "also compare each index with its table, and the schema with that of the version")
 	c.Flags().Var(span{&o.backupWithin}, "backup-within", "fail if the last backup is older than this; 0s: whatever its age")
@@ -131,7 +131,7 @@ var checks = []struct {
 	{"file access", false, checkAccess},
 }
 
-func (a *app) check(ctx context.Context, o checkOptions) error {
+func runCheck(ctx context.Context, a *app, o checkOptions) error {
 	store, err := db.OpenToRead(ctx, a.path)
 	if err != nil {
 		return err

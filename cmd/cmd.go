@@ -56,9 +56,9 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 			status = a.report(ctx, fmt.Errorf("internal error: %v; please report this with the command you ran", p))
 		}
 	}()
-	root := a.root() //nolint:contextcheck // commands get ctx from cobra, see ExecuteContext
+	root := newRootCommand(a) //nolint:contextcheck // commands get ctx from cobra, see ExecuteContext
 	if completing(args) {
-		a.registerCompletions(root)
+		registerCompletions(a, root)
 	}
 	root.SetArgs(append([]string{}, args...)) // never nil, which cobra reads as os.Args
 	err := root.ExecuteContext(ctx)
@@ -69,7 +69,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	return a.report(ctx, err)
 }
 
-func (a *app) root() *cobra.Command {
+func newRootCommand(a *app) *cobra.Command {
 	root := &cobra.Command{
 		Use:   "govsvc",
 		Short: "Governance data service: HTTP API, webhooks, key management and data transfer over one SQLite file",
@@ -118,9 +118,9 @@ sees the change at once.`,
 	a.path = "govsvc.db"
 	root.PersistentFlags().Var(dataFile{&a.path}, "db", "PATH of the data file")
 	root.PersistentFlags().StringVar(&a.settings.config, "config", "", "YAML `FILE` with settings: flag names as keys")
-	root.AddCommand(a.serveCommand(), a.deliverCommand(), a.sandboxCommand(), a.keysCommand(), a.orgsCommand(), a.usersCommand(),
-		a.importCommand(), a.exportCommand(), a.webhooksCommand(), a.deadLettersCommand(), a.evidenceCommand(),
-		a.auditCommand(), a.backupCommand(), a.restoreCommand(), a.checkCommand(), a.openapiCommand(), a.versionCommand(), a.manCommand())
+	root.AddCommand(newServeCommand(a), newDeliverCommand(a), newSandboxCommand(a), newKeysCommand(a), newOrgsCommand(a), newUsersCommand(a),
+		newImportCommand(a), newExportCommand(a), newWebhooksCommand(a), newDeadLettersCommand(a), newEvidenceCommand(a),
+		newAuditCommand(a), newBackupCommand(a), newRestoreCommand(a), newCheckCommand(a), newOpenAPICommand(a), newVersionCommand(a), newManCommand())
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()

@@ -31,7 +31,7 @@ func completing(args []string) bool {
 
 // registerCompletions lets shells complete the values of flags, in all commands
 // below c.
-func (a *app) registerCompletions(c *cobra.Command) {
+func registerCompletions(a *app, c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		var complete cobra.CompletionFunc
 		switch value, known := f.Value.(enumerated); {
@@ -51,7 +51,7 @@ func (a *app) registerCompletions(c *cobra.Command) {
 		}
 	})
 	for _, below := range c.Commands() {
-		a.registerCompletions(below)
+		registerCompletions(a, below)
 	}
 }
 

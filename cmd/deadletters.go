@@ -12,7 +12,7 @@ import (
 	"govsvc/db"
 )
 
-func (a *app) deadLettersCommand() *cobra.Command {
+func newDeadLettersCommand(a *app) *cobra.Command {
 	letters := &cobra.Command{
 		Use:   "deadletters",
 		Short: "List, replay and discard webhook deliveries that ran out of attempts",
@@ -22,13 +22,13 @@ queue is full at 10,000 deliveries of a subscription; then its oldest one leaves
 it. Dead letters are kept until they are replayed or discarded, or their
 subscription is deleted.`,
 	}
-	letters.AddCommand(a.deadLettersListCommand(), a.deadLettersReplayCommand(), a.deadLettersDiscardCommand())
+	letters.AddCommand(newDeadLettersListCommand(a), newDeadLettersReplayCommand(a), newDeadLettersDiscardCommand(a))
 	a.orgFlag(letters.Commands()...)
 	a.jsonFlag(letters.Commands()...)
 	return letters
 }
 
-func (a *app) deadLettersListCommand() *cobra.Command {
+func newDeadLettersListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List an organisation's dead letters, oldest event first",
@@ -45,13 +45,13 @@ says why the delivery left the queue before its last attempt, else it is null.`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.listDeadLetters(c.Context(), store, org)
+				return runDeadLettersList(c.Context(), a, store, org)
 			})
 		},
 	}
 }
 
-func (a *app) listDeadLetters(ctx context.Context, store *db.DB, org db.Organisation) error {
+func runDeadLettersList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
 	letters, rows := []db.DeadLetter{}, [][]string{}
 	err := store.DeadLetters(ctx, org.Org, func(l db.DeadLetter) error {
 		letters = append(letters, l)
@@ -88,7 +88,7 @@ func lastOutcome(status *int, failure *string) string {
 	return "-"
 }
 
-func (a *app) deadLettersReplayCommand() *cobra.Command {
+func newDeadLettersReplayCommand(a *app) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:        "replay ID... | --all",
@@ -113,14 +113,14 @@ With --json an object: replayed, the number of them.`,
 			case !all && len(ids) == 0:
 				return misusef("ID is missing; give ids of dead letters or --all%s", pointer(c))
 			}
-			return a.withDeadLetters(c.Context(), "replayed", ids, (*db.DB).ReplayDeadLetters)
+			return changeDeadLetters(c.Context(), a, "replayed", ids, (*db.DB).ReplayDeadLetters)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "replay all dead letters of the organisation")
 	return c
 }
 
-func (a *app) deadLettersDiscardCommand() *cobra.Command {
+func newDeadLettersDiscardCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "discard ID...",
 		SuggestFor: []string{"delete", "remove", "rm", "purge"},
@@ -133,14 +133,14 @@ With --json an object: discarded, the number of them.`,
   govsvc deadletters list --json | jq -r '.[].id' | xargs govsvc deadletters discard`,
 		Args: arguments("ID..."),
 		RunE: func(c *cobra.Command, ids []string) error {
-			return a.withDeadLetters(c.Context(), "discarded", ids, (*db.DB).DiscardDeadLetters)
+			return changeDeadLetters(c.Context(), a, "discarded", ids, (*db.DB).DiscardDeadLetters)
 		},
 	}
 }
 
-// withDeadLetters changes dead letters, all of them where no id is given, and
+// changeDeadLetters changes dead letters, all of them where no id is given, and
 // tells how many.
-func (a *app) withDeadLetters(ctx context.Context, verb string, ids []string,
+func changeDeadLetters(ctx context.Context, a *app, verb string, ids []string,
 	change func(*db.DB, context.Context, db.Actor, ...string) (int, error),
 ) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))

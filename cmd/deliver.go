@@ -19,7 +19,7 @@ type deliverOptions struct {
 	once      bool
 }
 
-func (a *app) deliverCommand() *cobra.Command {
+func newDeliverCommand(a *app) *cobra.Command {
 	o := deliverOptions{receivers: newReceivers(), log: newLogging()}
 	c := &cobra.Command{
 		Use:        "deliver",
@@ -44,7 +44,7 @@ is 1 only if the data file can't be used or a signal came before the end.`,
   govsvc deliver --once --json
   govsvc deliver --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.deliver(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runDeliver(c.Context(), a, o) },
 	}
 	c.Flags().BoolVar(&o.once, "once", false, "deliver what is due, then end")
 	o.receivers.flags(c)
@@ -53,7 +53,7 @@ is 1 only if the data file can't be used or a signal came before the end.`,
 	return c
 }
 
-func (a *app) deliver(ctx context.Context, o deliverOptions) error {
+func runDeliver(ctx context.Context, a *app, o deliverOptions) error {
 	sender, err := o.receivers.sender()
 	if err != nil {
 		return err
@@ -63,11 +63,11 @@ func (a *app) deliver(ctx context.Context, o deliverOptions) error {
 		logger := a.logger(o.log)
 		deliverer := o.receivers.deliverer(store, sender, logger)
 		if o.once {
-			return a.deliverOnce(ctx, deliverer)
+			return deliverOnce(ctx, a, deliverer)
 		}
 		logger.Info("delivering", "db", store.Path(), "version", programVersion().Version)
 		err := deliverer.Run(ctx)
-		return errors.Join(err, a.printTotals(deliverer.Totals()))
+		return errors.Join(err, printTotals(a, deliverer.Totals()))
 	})
 	if o.once {
 		return err
@@ -75,7 +75,7 @@ func (a *app) deliver(ctx context.Context, o deliverOptions) error {
 	return unlessInterrupted(ctx, err)
 }
 
-func (a *app) deliverOnce(ctx context.Context, deliverer *webhook.Deliverer) error {
+func deliverOnce(ctx context.Context, a *app, deliverer *webhook.Deliverer) error {
 	totals, err := deliverer.DeliverDue(ctx)
 	switch {
 	case ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
@@ -83,10 +83,10 @@ func (a *app) deliverOnce(ctx context.Context, deliverer *webhook.Deliverer) err
 	case err != nil:
 		return err
 	}
-	return errors.Join(a.printTotals(totals), err)
+	return errors.Join(printTotals(a, totals), err)
 }
 
-func (a *app) printTotals(t webhook.Totals) error {
+func printTotals(a *app, t webhook.Totals) error {
 	return a.print(t, func(w io.Writer) error {
 		_, err := fmt.Fprintf(w, "%d delivered, %d failed and will be sent again, %s\n", t.Delivered, t.Failed, counted(t.Dead, "new dead letter"))
 		return err

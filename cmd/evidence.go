@@ -18,7 +18,7 @@ import (
 	"govsvc/server/evidence"
 )
 
-func (a *app) evidenceCommand() *cobra.Command {
+func newEvidenceCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "evidence",
 		Short: "File, list, take out and verify evidence packs",
@@ -27,15 +27,15 @@ organisation's evidence at one instant and the files attached to it. Its
 manifest.json lists each item with its size and SHA-256; the SHA-256 of the
 manifest, which is canonical JSON (RFC 8785), stands for the pack as a whole.`,
 	}
-	file, list, export := a.evidenceFileCommand(), a.evidenceListCommand(), a.evidenceExportCommand()
-	verify := a.evidenceVerifyCommand()
+	file, list, export := newEvidenceFileCommand(a), newEvidenceListCommand(a), newEvidenceExportCommand(a)
+	verify := newEvidenceVerifyCommand(a)
 	c.AddCommand(file, list, export, verify)
 	a.orgFlag(file, list, export)
 	a.jsonFlag(file, list, verify)
 	return c
 }
 
-func (a *app) evidenceFileCommand() *cobra.Command {
+func newEvidenceFileCommand(a *app) *cobra.Command {
 	var draft evidence.Draft
 	var attach []string
 	var out string
@@ -63,7 +63,7 @@ manifest_sha256, size, filed_at and filed_by.`, evidence.MaxAttachment>>20, evid
 			}
 			draft.Program = programVersion().Version
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.fileEvidence(c.Context(), store, org, draft, out)
+				return runEvidenceFile(c.Context(), a, store, org, draft, out)
 			})
 		},
 	}
@@ -75,7 +75,7 @@ manifest_sha256, size, filed_at and filed_by.`, evidence.MaxAttachment>>20, evid
 	return c
 }
 
-func (a *app) fileEvidence(ctx context.Context, store *db.DB, org db.Organisation, draft evidence.Draft, out string) error {
+func runEvidenceFile(ctx context.Context, a *app, store *db.DB, org db.Organisation, draft evidence.Draft, out string) error {
 	if out == "-" {
 		return misusef("--out: the pack can't go to stdout, where the result goes; name a file, or use `govsvc evidence export`")
 	}
@@ -89,7 +89,7 @@ func (a *app) fileEvidence(ctx context.Context, store *db.DB, org db.Organisatio
 		return err
 	}
 	if out != "" {
-		if err := a.exportEvidence(ctx, store, org, pack.ID, out); err != nil {
+		if err := writePack(ctx, a, store, org, pack.ID, out); err != nil {
 			return fmt.Errorf("the pack is filed as %s, but can't be written: %w", pack.ID, err)
 		}
 	}
@@ -118,7 +118,7 @@ func ordinary(path string) (fs.FileInfo, error) {
 	return info, err
 }
 
-func (a *app) evidenceListCommand() *cobra.Command {
+func newEvidenceListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the evidence packs, newest first",
@@ -150,7 +150,7 @@ func packTable(w io.Writer, packs []db.EvidencePack) error {
 	return table(w, []string{"ID", "TITLE", "REGIME", "ITEMS", "BYTES", "FILED", "BY", "MANIFEST SHA-256"}, rows)
 }
 
-func (a *app) evidenceExportCommand() *cobra.Command {
+func newEvidenceExportCommand(a *app) *cobra.Command {
 	var out string
 	c := &cobra.Command{
 		Use:   "export ID",
@@ -166,7 +166,7 @@ its owner alone. The audit log notes each export.`,
 					_, err := store.ExportEvidence(c.Context(), a.by(org.Org), args[0], a.stdout)
 					return err
 				}
-				return a.exportEvidence(c.Context(), store, org, args[0], out)
+				return writePack(c.Context(), a, store, org, args[0], out)
 			})
 		},
 	}
@@ -175,14 +175,14 @@ its owner alone. The audit log notes each export.`,
 	return c
 }
 
-func (a *app) exportEvidence(ctx context.Context, store *db.DB, org db.Organisation, id, out string) error {
+func writePack(ctx context.Context, a *app, store *db.DB, org db.Organisation, id, out string) error {
 	return writeFile(store, out, func(w io.Writer) error {
 		_, err := store.ExportEvidence(ctx, a.by(org.Org), id, w)
 		return err
 	})
 }
 
-func (a *app) evidenceVerifyCommand() *cobra.Command {
+func newEvidenceVerifyCommand(a *app) *cobra.Command {
 	var sha256 string
 	c := &cobra.Command{
 		Use:   "verify PACK.zip",
@@ -203,7 +203,7 @@ or path and reason). It is printed if the check fails, too.`,
   govsvc evidence verify q3.zip --sha256 "$(cat q3.sha256)"`,
 		Args: arguments("PACK.zip"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.verifyEvidence(c.Context(), args[0], sha256)
+			return runEvidenceVerify(c.Context(), a, args[0], sha256)
 		},
 	}
 	c.Flags().Var(digest{&sha256}, "sha256", "the manifest must have this SHA-256")
@@ -219,7 +219,7 @@ type packVerdict struct {
 	Fault          *evidence.Fault    `json:"fault"`
 }
 
-func (a *app) verifyEvidence(ctx context.Context, path, sha256 string) error {
+func runEvidenceVerify(ctx context.Context, a *app, path, sha256 string) error {
 	info, err := ordinary(path)
 	if err != nil {
 		return fmt.Errorf("%w; give the zip of a pack", err)

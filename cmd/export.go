@@ -15,7 +15,7 @@ import (
 	"govsvc/server/transfer"
 )
 
-func (a *app) exportCommand() *cobra.Command {
+func newExportCommand(a *app) *cobra.Command {
 	var options exportOptions
 	c := &cobra.Command{
 		Use:   "export",
@@ -48,7 +48,7 @@ The types:
 				return err
 			}
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.export(c.Context(), store, org, options)
+				return runExport(c.Context(), a, store, org, options)
 			})
 		},
 	}
@@ -110,7 +110,7 @@ func knownType(name string) error {
 	return nil
 }
 
-func (a *app) export(ctx context.Context, store *db.DB, org db.Organisation, options exportOptions) error {
+func runExport(ctx context.Context, a *app, store *db.DB, org db.Organisation, options exportOptions) error {
 	document, err := a.document()
 	if err != nil {
 		return err

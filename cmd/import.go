@@ -61,7 +61,7 @@ An empty cell is null where a member may be null; otherwise the member is left
 out of the record, which a required one must not be. "" is an empty text. Leave
 a column out to keep what is stored.`
 
-func (a *app) importCommand() *cobra.Command {
+func newImportCommand(a *app) *cobra.Command {
 	var options transfer.Options
 	var template, schema string
 	c := &cobra.Command{
@@ -79,10 +79,10 @@ func (a *app) importCommand() *cobra.Command {
 				return misusef("--template and --schema print different things: give one of them%s", pointer(c))
 			}
 			if template != "" {
-				return a.printTemplate(c, args, template)
+				return printImportTemplate(a, c, args, template)
 			}
 			if schema != "" {
-				return a.printSchema(c, args, schema)
+				return printImportSchema(a, c, args, schema)
 			}
 			if err := arguments("FILE...")(c, args); err != nil {
 				return err
@@ -93,7 +93,7 @@ func (a *app) importCommand() *cobra.Command {
 			if err := checkReason(c, &options); err != nil {
 				return err
 			}
-			return a.importFiles(c.Context(), args, options)
+			return runImport(c.Context(), a, args, options)
 		},
 	}
 	c.Flags().Var(choice[transfer.Format]{&options.Format, formats(), "FORMAT"}, "format",
@@ -141,7 +141,7 @@ func typeApplies(c *cobra.Command, paths []string, options transfer.Options) err
 	return misusef("--type is for CSV, and no file here is: records of the other formats name their type in \"object\"%s", pointer(c))
 }
 
-func (a *app) printTemplate(c *cobra.Command, args []string, object string) error {
+func printImportTemplate(a *app, c *cobra.Command, args []string, object string) error {
 	if len(args) > 0 {
 		return misusef("--template prints a header and imports nothing: give it without files%s", pointer(c))
 	}
@@ -164,8 +164,8 @@ func formats() []transfer.Format {
 	return all
 }
 
-func (a *app) importFiles(ctx context.Context, paths []string, options transfer.Options) error {
-	sources, release, err := a.sources(ctx, paths)
+func runImport(ctx context.Context, a *app, paths []string, options transfer.Options) error {
+	sources, release, err := openSources(ctx, a, paths)
 	if err != nil {
 		return errors.Join(err, release())
 	}
@@ -178,13 +178,13 @@ func (a *app) importFiles(ctx context.Context, paths []string, options transfer.
 		need = aFile
 	}
 	err = a.withOrg(ctx, need, func(store *db.DB, org db.Organisation) error {
-		defer a.collectLess()()
-		bar := a.progress(sources)
+		defer collectLess(a)()
+		bar := newBar(a, sources)
 		options.Progress = bar.show
 		report, err := transfer.Import(ctx, store, document, a.by(org.Org), sources, options)
 		bar.clear()
 		shrink(ctx, store, sources)
-		return a.printImport(report, err)
+		return printImport(a, report, err)
 	})
 	return errors.Join(err, release())
 }
@@ -196,7 +196,7 @@ const importGC = 400
 
 // collectLess sets importGC, unless GOGC is set. It returns a function that
 // restores the percentage.
-func (a *app) collectLess() (restore func()) {
+func collectLess(a *app) (restore func()) {
 	if given, ok := a.env("GOGC"); ok && given != "" {
 		return func() {}
 	}
@@ -204,8 +204,8 @@ func (a *app) collectLess() (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// sources opens what the arguments name. release must be called in any case.
-func (a *app) sources(ctx context.Context, paths []string) (sources []transfer.Source, release func() error, err error) {
+// openSources opens what the arguments name. release must be called in any case.
+func openSources(ctx context.Context, a *app, paths []string) (sources []transfer.Source, release func() error, err error) {
 	var releases []func() error
 	release = func() error {
 		var err error
@@ -228,7 +228,7 @@ func (a *app) sources(ctx context.Context, paths []string) (sources []transfer.S
 }
 
 // printImport shows what an import did, or its faults.
-func (a *app) printImport(report transfer.Report, err error) error {
+func printImport(a *app, report transfer.Report, err error) error {
 	var refused *transfer.Refused
 	faulty := errors.As(err, &refused)
 	if err != nil && !faulty {
@@ -240,7 +240,7 @@ func (a *app) printImport(report transfer.Report, err error) error {
 		}
 	}
 	if faulty {
-		return a.refuseImport(report, refused)
+		return refuseImport(a, report, refused)
 	}
 	if a.json {
 		return nil
@@ -252,7 +252,7 @@ func (a *app) printImport(report transfer.Report, err error) error {
 }
 
 // refuseImport lists the faults, unless the report has shown them.
-func (a *app) refuseImport(report transfer.Report, refused *transfer.Refused) error {
+func refuseImport(a *app, report transfer.Report, refused *transfer.Refused) error {
 	if !a.json {
 		for _, fault := range report.Faults {
 			a.note("%s", oneLine(faultLine(fault)))

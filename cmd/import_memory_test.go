@@ -19,7 +19,7 @@ func TestCollectLess(t *testing.T) {
 		want int
 	}{{"", importGC}, {"150", 90}} {
 		a := &app{env: func(string) (string, bool) { return row.gogc, row.gogc != "" }}
-		restore := a.collectLess()
+		restore := collectLess(a)
 		if got := percent(); got != row.want {
 			t.Errorf("GOGC=%q: got %d during an import, want %d", row.gogc, got, row.want)
 		}

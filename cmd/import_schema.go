@@ -8,8 +8,8 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// printSchema prints the schema of a type of the data format.
-func (a *app) printSchema(c *cobra.Command, args []string, object string) error {
+// printImportSchema prints the schema of a type of the data format.
+func printImportSchema(a *app, c *cobra.Command, args []string, object string) error {
 	if len(args) > 0 {
 		return misusef("--schema prints a schema and imports nothing: give it without files%s", pointer(c))
 	}

@@ -11,7 +11,7 @@ import (
 	"govsvc/db"
 )
 
-func (a *app) keysCommand() *cobra.Command {
+func newKeysCommand(a *app) *cobra.Command {
 	keys := &cobra.Command{
 		Use:   "keys",
 		Short: "Mint, list, revoke, rotate and import API keys",
@@ -21,8 +21,8 @@ A key belongs to one organisation and may do what its scopes say. A live key
 works on the organisation's data, a test key on a fixed set of synthetic data.
 Only a hash of a key is stored: its text is shown once, when it is minted.`,
 	}
-	mint, rotate, imported := a.keysMintCommand(), a.keysRotateCommand(), a.keysImportCommand()
-	list, revoke := a.keysListCommand(), a.keysRevokeCommand()
+	mint, rotate, imported := newKeysMintCommand(a), newKeysRotateCommand(a), newKeysImportCommand(a)
+	list, revoke := newKeysListCommand(a), newKeysRevokeCommand(a)
 	a.reasonFlag(revoke, rotate)
 	keys.AddCommand(mint, list, revoke, rotate, imported)
 	a.orgFlag(keys.Commands()...)
@@ -47,7 +47,7 @@ func shown(k db.Key, now time.Time) shownKey {
 	return shownKey{k, state}
 }
 
-func (a *app) keysListCommand() *cobra.Command {
+func newKeysListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List an organisation's keys, newest first",
@@ -61,13 +61,13 @@ rpd; null where the plan's count) and last_used_at (null: never).`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.listKeys(c.Context(), store, org)
+				return runKeysList(c.Context(), a, store, org)
 			})
 		},
 	}
 }
 
-func (a *app) listKeys(ctx context.Context, store *db.DB, org db.Organisation) error {
+func runKeysList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
 	keys, err := store.Keys(ctx, org.Org)
 	if err != nil {
 		return err
@@ -82,7 +82,7 @@ func (a *app) listKeys(ctx context.Context, store *db.DB, org db.Organisation) e
 	})
 }
 
-func (a *app) keysRevokeCommand() *cobra.Command {
+func newKeysRevokeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "revoke ID|PREFIX",
 		SuggestFor: []string{"delete", "remove", "rm"},
@@ -99,14 +99,14 @@ revoked changes nothing.`,
 				if err != nil {
 					return err
 				}
-				return a.printKey("revoked", shown(key, store.Now()))
+				return printKey(a, "revoked", shown(key, store.Now()))
 			})
 		},
 	}
 }
 
 // printKey tells what was done to a key.
-func (a *app) printKey(verb string, k shownKey) error {
+func printKey(a *app, verb string, k shownKey) error {
 	return a.print(k, func(w io.Writer) error {
 		_, err := io.WriteString(w, oneLine(verb+" "+k.ID+" ("+k.Prefix+", "+k.Name+")")+"\n")
 		return err

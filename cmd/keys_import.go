@@ -14,7 +14,7 @@ import (
 // longestKey is the length in bytes of the longest key that is let in.
 const longestKey = 512
 
-func (a *app) keysImportCommand() *cobra.Command {
+func newKeysImportCommand(a *app) *cobra.Command {
 	var draft db.KeyDraft
 	c := &cobra.Command{
 		Use:   "import --name NAME --scope SCOPE[,SCOPE...]",
@@ -33,20 +33,20 @@ no list of processes. Scopes are those of "govsvc keys mint".`,
 				return err
 			}
 			return a.withOrg(c.Context(), anyFile, func(store *db.DB, org db.Organisation) error {
-				return a.importKey(c.Context(), store, org, draft, plain)
+				return runKeysImport(c.Context(), a, store, org, draft, plain)
 			})
 		},
 	}
-	a.draftFlags(c, &draft)
+	keyDraftFlags(c, &draft)
 	return c
 }
 
-func (a *app) importKey(ctx context.Context, store *db.DB, org db.Organisation, draft db.KeyDraft, plain string) error {
+func runKeysImport(ctx context.Context, a *app, store *db.DB, org db.Organisation, draft db.KeyDraft, plain string) error {
 	key, err := store.ImportKey(ctx, a.by(org.Org), draft, plain)
 	if err != nil {
 		return err
 	}
-	return a.printKey("imported", shown(key, store.Now()))
+	return printKey(a, "imported", shown(key, store.Now()))
 }
 
 // readKey reads a key that is alone in its input, less the end of its line.

@@ -24,7 +24,7 @@ type mintedKey struct {
 	ExpiresAt *string  `json:"expires_at"`
 }
 
-func (a *app) keysMintCommand() *cobra.Command {
+func newKeysMintCommand(a *app) *cobra.Command {
 	var draft db.KeyDraft
 	var test bool
 	c := &cobra.Command{
@@ -56,17 +56,17 @@ created_at and expires_at (null: never).`,
 			}
 			return a.withOrg(c.Context(), anyFile, func(store *db.DB, org db.Organisation) error {
 				key, plain, err := store.MintKey(c.Context(), a.by(org.Org), draft)
-				return a.printMinted(key, plain, err)
+				return printMintedKey(a, key, plain, err)
 			})
 		},
 	}
-	a.draftFlags(c, &draft)
+	keyDraftFlags(c, &draft)
 	c.Flags().BoolVar(&test, "test", false, "a test key, which works on synthetic data only")
 	return c
 }
 
-// draftFlags are those of the commands that store a key of their own making.
-func (a *app) draftFlags(c *cobra.Command, draft *db.KeyDraft) {
+// keyDraftFlags are those of the commands that store a key of their own making.
+func keyDraftFlags(c *cobra.Command, draft *db.KeyDraft) {
 	flags := c.Flags()
 	flags.Var(title{&draft.Name}, "name", "what the key is for, shown in lists (required)")
 	flags.Var(list{&draft.Scopes, knownScope, "SCOPE"}, "scope", "what the key may do; repeatable, or separated by commas (required)")
@@ -76,8 +76,8 @@ func (a *app) draftFlags(c *cobra.Command, draft *db.KeyDraft) {
 	require(c, "name", "scope")
 }
 
-// printMinted shows a new key, if it was made.
-func (a *app) printMinted(k db.Key, plain string, err error) error {
+// printMintedKey shows a new key, if it was made.
+func printMintedKey(a *app, k db.Key, plain string, err error) error {
 	if err != nil {
 		return err
 	}
@@ -96,7 +96,7 @@ func (a *app) printMinted(k db.Key, plain string, err error) error {
 	})
 }
 
-func (a *app) keysRotateCommand() *cobra.Command {
+func newKeysRotateCommand(a *app) *cobra.Command {
 	overlap := 24 * time.Hour
 	c := &cobra.Command{
 		Use:   "rotate ID|PREFIX",
@@ -110,7 +110,7 @@ key alone, and only this once.`,
 		Args: arguments("ID|PREFIX"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.rotateKey(c.Context(), store, org, args[0], overlap)
+				return runKeysRotate(c.Context(), a, store, org, args[0], overlap)
 			})
 		},
 	}
@@ -118,7 +118,7 @@ key alone, and only this once.`,
 	return c
 }
 
-func (a *app) rotateKey(ctx context.Context, store *db.DB, org db.Organisation, old string, overlap time.Duration) error {
+func runKeysRotate(ctx context.Context, a *app, store *db.DB, org db.Organisation, old string, overlap time.Duration) error {
 	key, plain, err := store.RotateKey(ctx, a.by(org.Org), old, overlap)
-	return a.printMinted(key, plain, err)
+	return printMintedKey(a, key, plain, err)
 }

@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// manCommand writes the manual, for releases and packages too.
-func (a *app) manCommand() *cobra.Command {
+// newManCommand writes the manual, for releases and packages too.
+func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",

@@ -6,7 +6,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-func (a *app) openapiCommand() *cobra.Command {
+func newOpenAPICommand(a *app) *cobra.Command {
 	var service openapi.Service
 	var older bool
 	c := &cobra.Command{

@@ -11,7 +11,7 @@ import (
 	"govsvc/db"
 )
 
-func (a *app) orgsCommand() *cobra.Command {
+func newOrgsCommand(a *app) *cobra.Command {
 	orgs := &cobra.Command{
 		Use:   "orgs",
 		Short: "Create, list, change, rename and remove organisations",
@@ -23,14 +23,14 @@ The plan decides what an organisation's keys may do, and how often:
 ` + plansText() + `
 Only an active subscription lets keys in.`,
 	}
-	set, rename, remove := a.orgsSetCommand(), a.orgsRenameCommand(), a.orgsRemoveCommand()
+	set, rename, remove := newOrgsSetCommand(a), newOrgsRenameCommand(a), newOrgsRemoveCommand(a)
 	a.reasonFlag(set, rename, remove)
-	orgs.AddCommand(a.orgsCreateCommand(), a.orgsListCommand(), set, rename, remove)
+	orgs.AddCommand(newOrgsCreateCommand(a), newOrgsListCommand(a), set, rename, remove)
 	a.jsonFlag(orgs.Commands()...)
 	return orgs
 }
 
-func (a *app) orgsCreateCommand() *cobra.Command {
+func newOrgsCreateCommand(a *app) *cobra.Command {
 	plan := db.Enterprise
 	c := &cobra.Command{
 		Use:        "create NAME",
@@ -56,7 +56,7 @@ users add NAME --role admin --org" adds one.`,
 	return c
 }
 
-func (a *app) orgsListCommand() *cobra.Command {
+func newOrgsListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:     "list",
 		Short:   "List the organisations of the file, by name",
@@ -75,7 +75,7 @@ func (a *app) orgsListCommand() *cobra.Command {
 	}
 }
 
-func (a *app) orgsSetCommand() *cobra.Command {
+func newOrgsSetCommand(a *app) *cobra.Command {
 	var plan db.Plan
 	var subscription db.Subscription
 	c := &cobra.Command{
@@ -91,7 +91,7 @@ stays. A running server acts on it at once.`,
 			if plan == "" && subscription == "" {
 				return misusef("nothing to set; give --plan, --subscription or both%s", pointer(c))
 			}
-			return a.setOrganisation(c.Context(), args[0], plan, subscription)
+			return runOrgsSet(c.Context(), a, args[0], plan, subscription)
 		},
 	}
 	planFlag(c, &plan, "the new plan: starter, professional, business or enterprise")
@@ -100,7 +100,7 @@ stays. A running server acts on it at once.`,
 	return c
 }
 
-func (a *app) setOrganisation(ctx context.Context, name string, plan db.Plan, subscription db.Subscription) error {
+func runOrgsSet(ctx context.Context, a *app, name string, plan db.Plan, subscription db.Subscription) error {
 	return a.withStore(ctx, aFile, func(store *db.DB) error {
 		org, err := store.SetOrganisation(ctx, a.by(0), name, plan, subscription)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"govsvc/db"
 )
 
-func (a *app) orgsRenameCommand() *cobra.Command {
+func newOrgsRenameCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "rename OLD NEW",
 		SuggestFor: []string{"mv", "move"},
@@ -31,7 +31,7 @@ audit log and id stay as they are. After "default" was renamed, commands need
 	}
 }
 
-func (a *app) orgsRemoveCommand() *cobra.Command {
+func newOrgsRemoveCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "remove NAME",
 		SuggestFor: []string{"delete", "rm"},

@@ -21,7 +21,7 @@ type printedSetting struct {
 
 // printConfig prints the settings of a command and where each came from. As YAML
 // the result is a configuration file; defaults are comments in it.
-func (a *app) printConfig(c *cobra.Command) error {
+func printConfig(a *app, c *cobra.Command) error {
 	all := map[string]printedSetting{}
 	var text strings.Builder
 	var fault error

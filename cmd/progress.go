@@ -27,8 +27,8 @@ type bar struct {
 	began time.Time // the stage
 }
 
-// progress makes a bar if somebody watches and has to wait.
-func (a *app) progress(sources []transfer.Source) *bar {
+// newBar makes a bar if somebody watches and has to wait.
+func newBar(a *app, sources []transfer.Source) *bar {
 	total := sizeOf(sources)
 	if total < longImport || !terminal(a.stderr) {
 		return &bar{}

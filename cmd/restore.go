@@ -14,7 +14,7 @@ import (
 	"govsvc/db"
 )
 
-func (a *app) restoreCommand() *cobra.Command {
+func newRestoreCommand(a *app) *cobra.Command {
 	var force bool
 	var rehearse string
 	c := &cobra.Command{
@@ -55,15 +55,15 @@ audit_logs (org, events, head, after: how many events the live log has more).`,
 			case rehearse != "" && (len(args) > 0 || force):
 				return misusef("--rehearse names the backup and replaces nothing: give it without FILE and --force%s", pointer(c))
 			case rehearse != "":
-				return a.rehearse(c.Context(), rehearse)
+				return runRehearsal(c.Context(), a, rehearse)
 			}
 			if err := arguments("FILE")(c, args); err != nil {
 				return err
 			}
-			if err := a.knownPlace(c); err != nil {
+			if err := requireNamedFile(a, c); err != nil {
 				return err
 			}
-			return a.restore(c.Context(), args[0], force)
+			return runRestore(c.Context(), a, args[0], force)
 		},
 	}
 	c.Flags().BoolVar(&force, "force", false, "replace the data file if it is there; it is kept beside")
@@ -73,9 +73,9 @@ audit_logs (org, events, head, after: how many events the live log has more).`,
 	return c
 }
 
-// knownPlace refuses to make a data file in the working directory unless it was
+// requireNamedFile refuses to make a data file in the working directory unless it was
 // named: the service would go on with another one.
-func (a *app) knownPlace(c *cobra.Command) error {
+func requireNamedFile(a *app, c *cobra.Command) error {
 	if a.settings.source("db") != fromDefault {
 		return nil
 	}
@@ -85,7 +85,7 @@ func (a *app) knownPlace(c *cobra.Command) error {
 	return misusef("no data file is named, and the working directory has no %s: name the one to restore with --db or GOVSVC_DB; nothing was restored%s", a.path, pointer(c))
 }
 
-func (a *app) restore(ctx context.Context, from string, force bool) error {
+func runRestore(ctx context.Context, a *app, from string, force bool) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; give a backup in it", from)
 	}
@@ -102,7 +102,7 @@ func (a *app) restore(ctx context.Context, from string, force bool) error {
 	})
 }
 
-func (a *app) rehearse(ctx context.Context, backup string) error {
+func runRehearsal(ctx context.Context, a *app, backup string) error {
 	info, err := os.Stat(backup)
 	if err == nil && info.IsDir() {
 		backup, err = db.NewestBackup(backup, a.path, time.Now())

@@ -23,7 +23,7 @@ type sandboxOptions struct {
 	log  logging
 }
 
-func (a *app) sandboxCommand() *cobra.Command {
+func newSandboxCommand(a *app) *cobra.Command {
 	o := sandboxOptions{addr: "127.0.0.1:0", log: newLogging()}
 	c := &cobra.Command{
 		Use:        "sandbox",
@@ -51,7 +51,7 @@ key, scopes and try.`,
   govsvc sandbox --addr 127.0.0.1:4010 --json`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return unlessInterrupted(c.Context(), a.throwaway(c.Context(), o))
+			return unlessInterrupted(c.Context(), runSandbox(c.Context(), a, o))
 		},
 	}
 	c.Flags().Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
@@ -60,9 +60,9 @@ key, scopes and try.`,
 	return c
 }
 
-// throwaway runs the sandbox on a data file that holds its key and nothing
+// runSandbox runs the sandbox on a data file that holds its key and nothing
 // else, in a folder that goes with it.
-func (a *app) throwaway(ctx context.Context, o sandboxOptions) (err error) {
+func runSandbox(ctx context.Context, a *app, o sandboxOptions) (err error) {
 	document, err := a.document()
 	if err != nil {
 		return err
@@ -84,11 +84,11 @@ func (a *app) throwaway(ctx context.Context, o sandboxOptions) (err error) {
 		if err != nil {
 			return err
 		}
-		return errors.Join(a.serveSandbox(ctx, l, store, data, document, o), data.Close())
+		return errors.Join(serveSandbox(ctx, a, l, store, data, document, o), data.Close())
 	})
 }
 
-func (a *app) serveSandbox(ctx context.Context, l *listener.Listener, store *db.DB, data *sandbox.Sandbox,
+func serveSandbox(ctx context.Context, a *app, l *listener.Listener, store *db.DB, data *sandbox.Sandbox,
 	document *openapi.Document, o sandboxOptions,
 ) error {
 	url := urlOf(l, nil)
@@ -111,7 +111,7 @@ func (a *app) serveSandbox(ctx context.Context, l *listener.Listener, store *db.
 		return err
 	}
 	logger.Info("serving the sandbox", "address", url, "version", programVersion().Version)
-	if err := a.printSandbox(newSandbox(url, key)); err != nil {
+	if err := printSandbox(a, newSandbox(url, key)); err != nil {
 		return err
 	}
 	return listener.Serve(ctx, l, nil, handler, logger)
@@ -135,7 +135,7 @@ func newSandbox(url, key string) runningSandbox {
 	}
 }
 
-func (a *app) printSandbox(s runningSandbox) error {
+func printSandbox(a *app, s runningSandbox) error {
 	if a.json {
 		a.note("%s", s.Message)
 		return a.printLine(s)

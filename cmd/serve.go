@@ -49,7 +49,7 @@ type serveOptions struct {
 	demo           bool
 }
 
-func (a *app) serveCommand() *cobra.Command {
+func newServeCommand(a *app) *cobra.Command {
 	perMinute, megabytes, connections := anonymousRPM, 16, listener.DefaultConnections
 	o := serveOptions{
 		addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, maxConnections: &connections,
@@ -99,7 +99,7 @@ With --json it prints an object with value, source and from for each setting.`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if o.printConfig {
-				return errors.Join(a.printConfig(c), o.check(c))
+				return errors.Join(printConfig(a, c), o.check(c))
 			}
 			if a.json && a.settings.source("json") == fromFlag {
 				return misusef("--json goes with --print-config%s", pointer(c))
@@ -107,7 +107,7 @@ With --json it prints an object with value, source and from for each setting.`,
 			if err := o.check(c); err != nil {
 				return err
 			}
-			return a.serve(c.Context(), o)
+			return runServe(c.Context(), a, o)
 		},
 	}
 	flags := c.Flags()
@@ -143,7 +143,7 @@ func (o *serveOptions) limits() listener.Limits {
 	return listener.Limits{Connections: *o.maxConnections, Proxies: o.trustedProxies}
 }
 
-func (a *app) serve(ctx context.Context, o serveOptions) error {
+func runServe(ctx context.Context, a *app, o serveOptions) error {
 	if err := o.tls.checkPlain(ctx, o.addr, len(o.trustedProxies) > 0); err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 	defer sender.Close()
 	err = a.withStore(ctx, anyFile, func(store *db.DB) error {
 		if o.demo {
-			if err := a.loadDemo(ctx, store, document); err != nil {
+			if err := loadDemo(ctx, a, store, document); err != nil {
 				return err
 			}
 		}
@@ -171,14 +171,14 @@ func (a *app) serve(ctx context.Context, o serveOptions) error {
 			return err
 		}
 		defer l.Close() //nolint:errcheck // closed by the server, unless that could not be made
-		return a.serveOn(ctx, l, store, document, sender, o)
+		return serveOn(ctx, a, l, store, document, sender, o)
 	})
 	return unlessInterrupted(ctx, err)
 }
 
 // serveOn makes the server and runs it until ctx ends, together with the delivery
 // loop and the other background work.
-func (a *app) serveOn(ctx context.Context, l *listener.Listener, store *db.DB, document *openapi.Document,
+func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, document *openapi.Document,
 	sender *webhook.Sender, o serveOptions,
 ) error {
 	logger := a.logger(o.log)

@@ -15,7 +15,7 @@ import (
 	"govsvc/db"
 )
 
-func (a *app) usersCommand() *cobra.Command {
+func newUsersCommand(a *app) *cobra.Command {
 	users := &cobra.Command{
 		Use:   "users",
 		Short: "Add, list, change and remove those who may sign in to the dashboard",
@@ -35,10 +35,10 @@ history and no list of processes. Only a hash of it is stored.
 Users turn on a second factor in the dashboard by themselves.`,
 	}
 	changing := []*cobra.Command{
-		a.usersAddCommand(), a.usersSetCommand(), a.usersPasswdCommand(), a.usersResetSecondFactorCommand(), a.usersRemoveCommand(),
+		newUsersAddCommand(a), newUsersSetCommand(a), newUsersPasswdCommand(a), newUsersResetSecondFactorCommand(a), newUsersRemoveCommand(a),
 	}
 	a.reasonFlag(changing...)
-	list := a.usersListCommand()
+	list := newUsersListCommand(a)
 	users.AddCommand(list)
 	users.AddCommand(changing...)
 	for _, c := range append(changing, list) {
@@ -50,7 +50,7 @@ Users turn on a second factor in the dashboard by themselves.`,
 	return users
 }
 
-func (a *app) usersAddCommand() *cobra.Command {
+func newUsersAddCommand(a *app) *cobra.Command {
 	var role db.Role
 	c := &cobra.Command{
 		Use:        "add NAME --role ROLE",
@@ -67,11 +67,11 @@ keeps its password, and none is asked for or read.`,
   pass show govsvc/bob | govsvc users add "Bob Ross" --role viewer --json`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			added, err := a.addMember(c.Context(), args[0], role)
+			added, err := addMember(c.Context(), a, args[0], role)
 			if err != nil || added {
 				return err
 			}
-			password, err := a.newPassword(c.Context(), args[0])
+			password, err := newPassword(c.Context(), a, args[0])
 			if err != nil {
 				return err
 			}
@@ -80,7 +80,7 @@ keeps its password, and none is asked for or read.`,
 				if err != nil {
 					return poorPassword(c, err)
 				}
-				return a.printMember(c.Context(), store, made)
+				return printMember(c.Context(), a, store, made)
 			})
 		},
 	}
@@ -90,7 +90,7 @@ keeps its password, and none is asked for or read.`,
 
 // addMember makes a user of the file a member of the organisation. It reports
 // false where no user has the name.
-func (a *app) addMember(ctx context.Context, name string, role db.Role) (added bool, err error) {
+func addMember(ctx context.Context, a *app, name string, role db.Role) (added bool, err error) {
 	if _, err := os.Stat(a.path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil // CreateUser makes the file
 	}
@@ -103,12 +103,12 @@ func (a *app) addMember(ctx context.Context, name string, role db.Role) (added b
 			return err
 		}
 		added = true
-		return a.printMember(ctx, store, user)
+		return printMember(ctx, a, store, user)
 	})
 	return added, err
 }
 
-func (a *app) usersListCommand() *cobra.Command {
+func newUsersListCommand(a *app) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:   "list",
@@ -145,7 +145,7 @@ changed.`,
 	return c
 }
 
-func (a *app) usersSetCommand() *cobra.Command {
+func newUsersSetCommand(a *app) *cobra.Command {
 	var role db.Role
 	c := &cobra.Command{
 		Use:        "set NAME --role ROLE",
@@ -162,7 +162,7 @@ on. Unlike the dashboard, the command also changes the role of the last admin.`,
 				if err != nil {
 					return err
 				}
-				return a.printMember(c.Context(), store, user)
+				return printMember(c.Context(), a, store, user)
 			})
 		},
 	}
@@ -170,7 +170,7 @@ on. Unlike the dashboard, the command also changes the role of the last admin.`,
 	return c
 }
 
-func (a *app) usersPasswdCommand() *cobra.Command {
+func newUsersPasswdCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "passwd NAME",
 		SuggestFor: []string{"password", "reset-password"},
@@ -182,17 +182,17 @@ read from stdin: see "govsvc users --help".`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
-				password, err := a.newPassword(c.Context(), user.Name)
+				password, err := newPassword(c.Context(), a, user.Name)
 				if err == nil {
 					err = store.SetPassword(c.Context(), a.by(0), user.ID, password)
 				}
-				return a.printUser(c.Context(), store, user, "changed the password of %s; its sessions have ended", poorPassword(c, err))
+				return printUser(c.Context(), a, store, user, "changed the password of %s; its sessions have ended", poorPassword(c, err))
 			})
 		},
 	}
 }
 
-func (a *app) usersResetSecondFactorCommand() *cobra.Command {
+func newUsersResetSecondFactorCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "reset-second-factor NAME",
 		Short: "Turn off the second factor of a user who has lost it",
@@ -204,13 +204,13 @@ turned on. The user's sessions end.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
 				err := store.RemoveSecondFactor(c.Context(), a.by(0), user.ID)
-				return a.printUser(c.Context(), store, user, "%s has no second factor now; its sessions have ended", err)
+				return printUser(c.Context(), a, store, user, "%s has no second factor now; its sessions have ended", err)
 			})
 		},
 	}
 }
 
-func (a *app) usersRemoveCommand() *cobra.Command {
+func newUsersRemoveCommand(a *app) *cobra.Command {
 	var all bool
 	c := &cobra.Command{
 		Use:        "remove NAME",
@@ -230,14 +230,14 @@ admin.`,
 					if err := store.RemoveAccount(c.Context(), a.by(0), user.ID); err != nil {
 						return err
 					}
-					return a.printRemoved(c.Context(), store, user, "")
+					return printRemoved(c.Context(), a, store, user, "")
 				})
 			}
 			return a.withMember(c.Context(), args[0], func(store *db.DB, org db.Organisation, user db.User) error {
 				if err := store.RemoveUser(c.Context(), a.by(org.Org), user.ID); err != nil {
 					return err
 				}
-				return a.printRemoved(c.Context(), store, user, org.Name)
+				return printRemoved(c.Context(), a, store, user, org.Name)
 			})
 		},
 	}
@@ -271,7 +271,7 @@ func (a *app) withMember(ctx context.Context, name string, run func(*db.DB, db.O
 }
 
 // printMember shows a user with its memberships.
-func (a *app) printMember(ctx context.Context, store *db.DB, user db.User) error {
+func printMember(ctx context.Context, a *app, store *db.DB, user db.User) error {
 	members, err := store.Members(ctx, user)
 	if err != nil {
 		return err
@@ -281,7 +281,7 @@ func (a *app) printMember(ctx context.Context, store *db.DB, user db.User) error
 
 // printRemoved shows what remains of a user that was removed from an
 // organisation, or from all for "".
-func (a *app) printRemoved(ctx context.Context, store *db.DB, user db.User, org string) error {
+func printRemoved(ctx context.Context, a *app, store *db.DB, user db.User, org string) error {
 	members, err := store.Members(ctx, user)
 	if err != nil {
 		return err
@@ -297,7 +297,7 @@ func (a *app) printRemoved(ctx context.Context, store *db.DB, user db.User, org 
 }
 
 // printUser shows a user as it is after a change, if that was made.
-func (a *app) printUser(ctx context.Context, store *db.DB, user db.User, text string, err error) error {
+func printUser(ctx context.Context, a *app, store *db.DB, user db.User, text string, err error) error {
 	if err != nil {
 		return err
 	}

@@ -17,25 +17,25 @@ const longestLine = 4096
 
 // newPassword asks for a user's password at a terminal, or else reads it from
 // standard input, where it stands alone.
-func (a *app) newPassword(ctx context.Context, name string) (string, error) {
+func newPassword(ctx context.Context, a *app, name string) (string, error) {
 	file, ok := a.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) { //nolint:gosec // a descriptor fits an int
 		return readPassword(interruptible(ctx, a.stdin))
 	}
-	first, err := a.ask(ctx, file, fmt.Sprintf("Password for %s: ", oneLine(name)))
+	first, err := promptPassword(ctx, a, file, fmt.Sprintf("Password for %s: ", oneLine(name)))
 	if err != nil {
 		return "", err
 	}
-	second, err := a.ask(ctx, file, "The same again: ")
+	second, err := promptPassword(ctx, a, file, "The same again: ")
 	if err == nil && first != second {
 		err = errors.New("the two passwords differ; run the command again")
 	}
 	return first, err
 }
 
-// ask reads a line from the terminal without showing it. If ctx ends first,
+// promptPassword reads a line from the terminal without showing it. If ctx ends first,
 // the terminal shows again what is typed.
-func (a *app) ask(ctx context.Context, terminal *os.File, prompt string) (string, error) {
+func promptPassword(ctx context.Context, a *app, terminal *os.File, prompt string) (string, error) {
 	descriptor := int(terminal.Fd()) //nolint:gosec // it fits an int
 	before, err := term.GetState(descriptor)
 	if err != nil {

@@ -55,7 +55,7 @@ func builtFrom(settings []debug.BuildSetting) string {
 	return revision + changed
 }
 
-func (a *app) versionCommand() *cobra.Command {
+func newVersionCommand(a *app) *cobra.Command {
 	withLicenses := false
 	c := &cobra.Command{
 		Use:   "version",
@@ -66,7 +66,7 @@ func (a *app) versionCommand() *cobra.Command {
 		Args:    arguments(),
 		RunE: func(*cobra.Command, []string) error {
 			if withLicenses {
-				return a.printLicenses()
+				return printLicenses(a)
 			}
 			v := programVersion()
 			return a.print(v, func(w io.Writer) error {
@@ -81,7 +81,7 @@ func (a *app) versionCommand() *cobra.Command {
 }
 
 // printLicenses prints the texts, with --json as one string.
-func (a *app) printLicenses() error {
+func printLicenses(a *app) error {
 	var text strings.Builder
 	if err := writeLicenses(&text); err != nil {
 		return err

@@ -16,7 +16,7 @@ import (
 	"govsvc/server/webhook"
 )
 
-func (a *app) webhooksCommand() *cobra.Command {
+func newWebhooksCommand(a *app) *cobra.Command {
 	webhooks := &cobra.Command{
 		Use:   "webhooks",
 		Short: "Watch webhook subscriptions, rotate their secrets, and try receivers",
@@ -25,15 +25,15 @@ machine (listen) and send samples of them (trigger), to write a receiver without
 a service at hand. Subscriptions are made, changed and deleted through the API
 or in the dashboard.`,
 	}
-	list, rotate := a.webhooksListCommand(), a.webhooksRotateCommand()
-	listen, trigger := a.webhooksListenCommand(), a.webhooksTriggerCommand()
+	list, rotate := newWebhooksListCommand(a), newWebhooksRotateSecretCommand(a)
+	listen, trigger := newWebhooksListenCommand(a), newWebhooksTriggerCommand(a)
 	webhooks.AddCommand(list, rotate, listen, trigger)
 	a.orgFlag(list, rotate)
 	a.jsonFlag(list, rotate)
 	return webhooks
 }
 
-func (a *app) webhooksListCommand() *cobra.Command {
+func newWebhooksListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List an organisation's webhook subscriptions and how they fare",
@@ -50,13 +50,13 @@ null. Secrets are never listed.`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.listWebhooks(c.Context(), store, org)
+				return runWebhooksList(c.Context(), a, store, org)
 			})
 		},
 	}
 }
 
-func (a *app) listWebhooks(ctx context.Context, store *db.DB, org db.Organisation) error {
+func runWebhooksList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
 	subscriptions, rows := []db.SubscriptionHealth{}, [][]string{}
 	err := store.SubscriptionsHealth(ctx, org.Org, func(h db.SubscriptionHealth) error {
 		var types []string
@@ -94,7 +94,7 @@ type rotatedSecret struct {
 	FormerUntil *string `json:"former_until"` // null where the former one has ended
 }
 
-func (a *app) webhooksRotateCommand() *cobra.Command {
+func newWebhooksRotateSecretCommand(a *app) *cobra.Command {
 	overlap := 24 * time.Hour
 	c := &cobra.Command{
 		Use:        "rotate-secret ID",
@@ -114,7 +114,7 @@ With --json an object: id, secret and former_until (null without an overlap).`,
 		Args: arguments("ID"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return a.rotateSecret(c.Context(), store, org, args[0], overlap)
+				return runWebhooksRotateSecret(c.Context(), a, store, org, args[0], overlap)
 			})
 		},
 	}
@@ -122,7 +122,7 @@ With --json an object: id, secret and former_until (null without an overlap).`,
 	return c
 }
 
-func (a *app) rotateSecret(ctx context.Context, store *db.DB, org db.Organisation, id string, overlap time.Duration) error {
+func runWebhooksRotateSecret(ctx context.Context, a *app, store *db.DB, org db.Organisation, id string, overlap time.Duration) error {
 	rotated := rotatedSecret{ID: id}
 	ends := "the former secret has ended"
 	err := store.Write(ctx, a.by(org.Org), func(tx *db.Tx) error {

@@ -27,7 +27,7 @@ type listenOptions struct {
 	authority string // a file
 }
 
-func (a *app) webhooksListenCommand() *cobra.Command {
+func newWebhooksListenCommand(a *app) *cobra.Command {
 	o := listenOptions{addr: "127.0.0.1:0"}
 	c := &cobra.Command{
 		Use:        "listen",
@@ -65,7 +65,7 @@ often the event came so far), signature (verified, unverified or bad), problem
   govsvc webhooks listen --secret "$SECRET" --forward-to http://localhost:3000/hook
   govsvc webhooks listen --json | jq 'select(.type == "risk.created") | .body.data.risk'`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error { return a.listenForWebhooks(c.Context(), o) },
+		RunE: func(c *cobra.Command, _ []string) error { return runWebhooksListen(c.Context(), a, o) },
 	}
 	flags := c.Flags()
 	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
@@ -77,7 +77,7 @@ often the event came so far), signature (verified, unverified or bad), problem
 	return c
 }
 
-func (a *app) listenForWebhooks(ctx context.Context, o listenOptions) error {
+func runWebhooksListen(ctx context.Context, a *app, o listenOptions) error {
 	l, err := listen(ctx, "--addr", o.addr, listener.Limits{Connections: listener.DefaultConnections})
 	if err != nil {
 		return err
@@ -88,31 +88,31 @@ func (a *app) listenForWebhooks(ctx context.Context, o listenOptions) error {
 		if err != nil {
 			return fmt.Errorf("--ca: %w", err)
 		}
-		return a.receive(ctx, l, authority, o)
+		return receiveWebhooks(ctx, a, l, authority, o)
 	}
 	authority, err := receiver.TemporaryAuthority(time.Now())
 	if err != nil {
 		return err
 	}
-	return errors.Join(a.receive(ctx, l, authority, o), os.Remove(authority.Path))
+	return errors.Join(receiveWebhooks(ctx, a, l, authority, o), os.Remove(authority.Path))
 }
 
-// receive receives webhooks until ctx ends.
-func (a *app) receive(ctx context.Context, l *listener.Listener, authority *receiver.Authority, o listenOptions) error {
+// receiveWebhooks receives webhooks until ctx ends.
+func receiveWebhooks(ctx context.Context, a *app, l *listener.Listener, authority *receiver.Authority, o listenOptions) error {
 	certificate, err := authority.Issue(receiver.HostNames(o.addr, l.Addr()), time.Now())
 	if err != nil {
 		return err
 	}
 	secure := &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
-	if err := a.announce(urlOf(l, secure), authority.Path); err != nil {
+	if err := printListening(a, urlOf(l, secure), authority.Path); err != nil {
 		return err
 	}
 	log := slog.New(slog.NewTextHandler(a.stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	return listener.Serve(ctx, l, secure, receiver.New(o.secret, o.forwardTo, a.showWebhook), log)
 }
 
-// announce tells where webhooks are received and whom to trust.
-func (a *app) announce(url, authority string) error {
+// printListening tells where webhooks are received and whom to trust.
+func printListening(a *app, url, authority string) error {
 	message := "listening on " + url
 	if !a.json {
 		_, err := fmt.Fprintf(a.stdout, "%s\ntrust %s\n", message, authority)

@@ -23,7 +23,7 @@ type triggerOptions struct {
 	receivers   receivers
 }
 
-func (a *app) webhooksTriggerCommand() *cobra.Command {
+func newWebhooksTriggerCommand(a *app) *cobra.Command {
 	o := triggerOptions{receivers: receivers{allow: webhook.Loopback}}
 	c := &cobra.Command{
 		Use:        "trigger TYPE --url URL --secret SECRET",
@@ -49,7 +49,7 @@ the first 1 KB of what the receiver answered.`,
 			}
 			return knownEvent(c, args[0])
 		},
-		RunE: func(c *cobra.Command, args []string) error { return a.trigger(c.Context(), args[0], o) },
+		RunE: func(c *cobra.Command, args []string) error { return runWebhooksTrigger(c.Context(), a, args[0], o) },
 	}
 	c.Flags().Var(hook{&o.url}, "url", "the receiver's https URL (required)")
 	c.Flags().Var(signingSecret{&o.secret}, "secret", "sign with this secret: whsec_ and base64 (required)")
@@ -81,7 +81,7 @@ type triggered struct {
 	Answer     string  `json:"answer"`
 }
 
-func (a *app) trigger(ctx context.Context, kind string, o triggerOptions) error {
+func runWebhooksTrigger(ctx context.Context, a *app, kind string, o triggerOptions) error {
 	sender, err := o.receivers.sender()
 	if err != nil {
 		return err
