@@ -211,7 +211,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 		Store: store, Document: document, Sandbox: openData, Logger: logger,
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
 		BaseURL: o.baseURL, Contact: o.contact, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
-		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20, Version: programVersion().Version,
+		AnonymousPerMinute: *o.anonymousRPM, CacheBytes: int64(*o.answerMemory) << 20, Version: programVersion().Version,
 		Pages: pages, Responses: responses,
 		Metrics: counted, AccessLog: o.observability.accessLog,
 	})

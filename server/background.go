@@ -24,8 +24,8 @@ const sweepEvery = 10 * time.Minute
 // readers under way, but not for long. A reader that stays, a backup say, is
 // given time.
 const (
-	logLimit   = 64 << 20
-	logPatient = 30 * time.Second
+	walLimit           = 64 << 20
+	checkpointInterval = 30 * time.Second
 )
 
 // day is the span of the rolling cap.
@@ -39,11 +39,11 @@ func (s *Server) Run(ctx context.Context) error {
 	tick, sweep := time.NewTicker(flushEvery), time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	defer sweep.Stop()
-	patient := s.boundLog(ctx, time.Time{}) // until when the log is left alone
+	patient := s.limitWAL(ctx, time.Time{}) // until when the log is left alone
 	indexed := make(chan struct{})
 	go func() {
 		defer close(indexed)
-		s.keepIndex(ctx)
+		s.updateIndex(ctx)
 	}()
 	defer func() { <-indexed }() // the file is closed once Run has returned
 	s.sweep(ctx)
@@ -52,7 +52,7 @@ func (s *Server) Run(ctx context.Context) error {
 		case <-sweep.C:
 			s.sweep(ctx)
 		case <-tick.C:
-			patient = s.boundLog(ctx, patient)
+			patient = s.limitWAL(ctx, patient)
 			if err := s.flush(ctx); err != nil {
 				s.Logger.Warn("counts of requests not stored yet", "error", err)
 			}
@@ -62,9 +62,9 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// keepIndex keeps the search index up to date until ctx ends. A search reads the
+// updateIndex keeps the search index up to date until ctx ends. A search reads the
 // records that the index lacks.
-func (s *Server) keepIndex(ctx context.Context) {
+func (s *Server) updateIndex(ctx context.Context) {
 	tick := time.NewTicker(indexEvery)
 	defer tick.Stop()
 	reported := false
@@ -100,17 +100,17 @@ func (s *Server) sweep(ctx context.Context) {
 	}
 }
 
-// boundLog empties the log beside the file if it has grown, and tells until when
+// limitWAL empties the log beside the file if it has grown, and tells until when
 // it is to be left alone.
-func (s *Server) boundLog(ctx context.Context, patient time.Time) time.Time {
+func (s *Server) limitWAL(ctx context.Context, patient time.Time) time.Time {
 	now := time.Now()
-	if s.Store.LogSize() <= logLimit || now.Before(patient) {
+	if s.Store.LogSize() <= walLimit || now.Before(patient) {
 		return patient
 	}
 	if err := s.Store.Checkpoint(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("the log beside the data file not emptied yet", "error", err)
 	}
-	return now.Add(logPatient)
+	return now.Add(checkpointInterval)
 }
 
 func (s *Server) flush(ctx context.Context) error {

@@ -108,7 +108,7 @@ func serveFile(t testing.TB, path string, c *clock, settings ...setting) *servic
 	t.Helper()
 	s := &service{store: openStore(t, path, c), clock: c, log: &transcript{}}
 	s.config = server.Config{
-		Store: s.store, Document: document(t), BaseURL: "https://gov.example", KeepAnswers: 1 << 20,
+		Store: s.store, Document: document(t), BaseURL: "https://gov.example", CacheBytes: 1 << 20,
 		Sandbox: func() (*db.DB, error) { return nil, errors.New("this test has no sandbox") },
 		Logger:  slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}

@@ -11,78 +11,78 @@ import (
 	"govsvc/server/openapi"
 )
 
-// longestKey bounds an Idempotency-Key, in characters.
-const longestKey = 255
+// maxIdempotencyKey bounds an Idempotency-Key, in characters.
+const maxIdempotencyKey = 255
 
-// inFlight are the keys whose request is being done now.
-type inFlight struct {
+// inFlightKeys are the keys whose request is being done now.
+type inFlightKeys struct {
 	mutex sync.Mutex
-	keys  map[flightKey]bool
+	keys  map[inFlightKey]bool
 }
 
-type flightKey struct {
+type inFlightKey struct {
 	org  db.Org
 	test bool
 	key  string
 }
 
-// enter notes that a request is being done; not twice at once.
-func (f *inFlight) enter(k flightKey) bool {
+// begin notes that a request is being done; not twice at once.
+func (f *inFlightKeys) begin(k inFlightKey) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	if f.keys[k] {
 		return false
 	}
 	if f.keys == nil {
-		f.keys = map[flightKey]bool{}
+		f.keys = map[inFlightKey]bool{}
 	}
 	f.keys[k] = true
 	return true
 }
 
-func (f *inFlight) leave(k flightKey) {
+func (f *inFlightKeys) end(k inFlightKey) {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
 	delete(f.keys, k)
 }
 
-// idempotent finds the answer that this request got before, if it did; if not,
+// replay finds the answer that this request got before, if it did; if not,
 // it is being done until done is called. The caller then keeps the answer.
-func (x *request) idempotent(op *route, body []byte) (replay *api.Answer, done func(), err error) {
+func (req *request) replay(op *route, body []byte) (replay *api.Answer, done func(), err error) {
 	done = func() {}
-	key, err := x.idempotencyKey(op)
+	key, err := req.idempotencyKey(op)
 	if err != nil || key == "" {
 		return nil, done, err
 	}
 	k := db.IdempotencyKey{
-		Org: x.caller.Holder, Key: key, Now: x.Store.Now(),
-		Request: identity(x.r.Method, x.r.URL.Path, body, op.BodyOptional),
+		Org: req.caller.Holder, Key: key, Now: req.server.Store.Now(),
+		Request: requestDigest(req.r.Method, req.r.URL.Path, body, op.BodyOptional),
 	}
-	flight := flightKey{k.Org, x.caller.Test, key}
-	if !x.flying.enter(flight) {
+	flight := inFlightKey{k.Org, req.caller.Test, key}
+	if !req.server.inFlight.begin(flight) {
 		return nil, done, &api.Error{
 			Code: api.IdempotencyInFlight, Param: "Idempotency-Key",
 			Message: "a request with this Idempotency-Key is still being done; repeat it in a moment for its answer",
 		}
 	}
-	kept, err := x.caller.Store.KeptAnswer(x.r.Context(), k)
+	kept, err := req.caller.Store.KeptAnswer(req.r.Context(), k)
 	if err != nil || kept != nil {
-		x.flying.leave(flight)
+		req.server.inFlight.end(flight)
 	}
 	if err != nil {
 		return nil, done, err
 	}
 	if kept != nil {
-		x.w.Header().Set("Idempotency-Replayed", "true")
+		req.w.Header().Set("Idempotency-Replayed", "true")
 		return &api.Answer{Status: kept.Status, ContentType: api.JSON, Body: kept.Body}, done, nil
 	}
-	x.caller.Idempotency = &k
-	return nil, func() { x.flying.leave(flight) }, nil
+	req.caller.Idempotency = &k
+	return nil, func() { req.server.inFlight.end(flight) }, nil
 }
 
 // idempotencyKey reads and checks the header; "" where it may be absent and is.
-func (x *request) idempotencyKey(op *route) (string, error) {
-	values := x.r.Header.Values("Idempotency-Key")
+func (req *request) idempotencyKey(op *route) (string, error) {
+	values := req.r.Header.Values("Idempotency-Key")
 	if op.Idempotency == openapi.NoIdempotency || len(values) == 0 && op.Idempotency == openapi.OptionalIdempotency {
 		return "", nil
 	}
@@ -96,7 +96,7 @@ func (x *request) idempotencyKey(op *route) (string, error) {
 		return "", refusal("the header Idempotency-Key was sent more than once")
 	}
 	key := values[0]
-	if len(key) < 1 || len(key) > longestKey {
+	if len(key) < 1 || len(key) > maxIdempotencyKey {
 		return "", refusal("Idempotency-Key must have 1 to 255 characters")
 	}
 	for i := range len(key) {
@@ -107,9 +107,9 @@ func (x *request) idempotencyKey(op *route) (string, error) {
 	return key, nil
 }
 
-// identity is what makes two requests the same: method, path and body, members
+// requestDigest is what makes two requests the same: method, path and body, members
 // in another order or other white space aside.
-func identity(method, path string, body []byte, emptyIsObject bool) [sha256.Size]byte {
+func requestDigest(method, path string, body []byte, emptyIsObject bool) [sha256.Size]byte {
 	canonical := jsontext.Value(body)
 	if len(body) == 0 && emptyIsObject {
 		canonical = jsontext.Value("{}")

@@ -16,30 +16,30 @@ import (
 // have the order that MCP clients rely on: origin, credential, limit, media
 // type, version, size, message. A 400 has the form of JSON-RPC; any other
 // refusal is the API's error envelope (contract, MCP tools).
-func (x *request) callMcp(op *route) (api.Answer, error) {
-	if err := x.mcpOrigins.Check(x.r.Header.Values("Origin")); err != nil {
-		if limited := x.limitAddress(); limited != nil {
+func (req *request) callMcp(op *route) (api.Answer, error) {
+	if err := req.server.mcpOrigins.Check(req.r.Header.Values("Origin")); err != nil {
+		if limited := req.limitAddress(); limited != nil {
 			return api.Answer{}, limited
 		}
 		return api.Answer{}, err
 	}
-	if err := x.admit(); err != nil {
+	if err := req.admit(); err != nil {
 		return api.Answer{}, err
 	}
-	if err := x.checkVersion(); err != nil {
+	if err := req.checkVersion(); err != nil {
 		return refuseMessage(err)
 	}
-	if err := x.checkMediaType(op); err != nil {
+	if err := req.checkMediaType(op); err != nil {
 		return api.Answer{}, err
 	}
-	message, err := x.readMessage(op)
+	message, err := req.readMessage(op)
 	if err == nil {
-		_, err = x.bindQuery(op) // it takes no parameters, so that any name is unknown
+		_, err = req.bindQuery(op) // it takes no parameters, so that any name is unknown
 	}
 	if err != nil {
 		return refuseMessage(err)
 	}
-	body := x.mcp.Answer(message, x.callTool)
+	body := req.server.mcp.Answer(message, req.callTool)
 	if body == nil {
 		return api.Answer{Status: http.StatusAccepted}, nil
 	}
@@ -49,12 +49,12 @@ func (x *request) callMcp(op *route) (api.Answer, error) {
 // readMessage reads the message. Only the message shows whether the header
 // MCP-Protocol-Version counts, but an unsupported version is reported before
 // faults of size and form.
-func (x *request) readMessage(op *route) (message mcp.Message, err error) {
-	body, err := x.readAll(op.MaxBody)
+func (req *request) readMessage(op *route) (message mcp.Message, err error) {
+	body, err := req.readAll(op.MaxBody)
 	if err == nil {
 		message, err = mcp.Decode(body)
 	}
-	if unsupported := mcp.CheckVersion(x.r.Header.Values("MCP-Protocol-Version"), message); unsupported != nil {
+	if unsupported := mcp.CheckVersion(req.r.Header.Values("MCP-Protocol-Version"), message); unsupported != nil {
 		return message, unsupported
 	}
 	return message, err
@@ -66,7 +66,7 @@ func refuseMessage(err error) (api.Answer, error) {
 	var problem *mcp.Error
 	if !errors.As(err, &problem) {
 		refusal := api.Refusal(err)
-		if failures[refusal.Code].status != http.StatusBadRequest {
+		if errorStatuses[refusal.Code].status != http.StatusBadRequest {
 			return api.Answer{}, err
 		}
 		problem = mcp.NewError(mcp.CodeInvalidRequest, refusal)
@@ -86,41 +86,41 @@ const toolPageBytes = db.PageBytes / 3
 // callTool runs a tool as HTTP does, with the same check of scope, plan and
 // input. A call that can't be understood is an error of JSON-RPC. A refusal or a
 // failure is a result for the model to read.
-func (x *request) callTool(tool *mcp.Tool, arguments []byte) ([]byte, *mcp.Error) {
-	if err := x.caller.Permit(tool.Operation); err != nil {
-		return x.toolFailure(err), nil
+func (req *request) callTool(tool *mcp.Tool, arguments []byte) ([]byte, *mcp.Error) {
+	if err := req.caller.Permit(tool.Operation); err != nil {
+		return req.toolFailure(err), nil
 	}
-	key := cacheKey{org: x.caller.Organisation.Org, test: x.caller.Test, op: tool.Operation, tool: true, query: string(arguments)}
-	if cached := x.kept.Get(x.generation, key); cached != nil {
-		if err := x.reserve(int64(len(cached.Body))); err != nil {
-			return x.toolFailure(err), nil
+	key := cacheKey{org: req.caller.Organisation.Org, test: req.caller.Test, op: tool.Operation, tool: true, query: string(arguments)}
+	if cached := req.server.cache.Get(req.dataVersion, key); cached != nil {
+		if err := req.reserve(int64(len(cached.Body))); err != nil {
+			return req.toolFailure(err), nil
 		}
 		return cached.Body, nil
 	}
-	done, err := x.decoding(arguments)
+	done, err := req.reserveDecoding(arguments)
 	if err != nil {
-		return x.toolFailure(err), nil
+		return req.toolFailure(err), nil
 	}
 	values, err := tool.Arguments(arguments)
 	done()
 	if err != nil {
 		if tool.Parameter("cursor") != nil {
-			err = cursorFault(err, cursorArgument(arguments))
+			err = cursorError(err, cursorArgument(arguments))
 		}
 		return nil, badArgument(tool, api.Refusal(err))
 	}
-	if err := x.reserve(limit.SmallResponse); err != nil {
-		return x.toolFailure(err), nil
+	if err := req.reserve(limit.SmallResponse); err != nil {
+		return req.toolFailure(err), nil
 	}
-	answer, err := x.runRead(tool.Run, api.Input{Query: values, Large: x.large, PageBytes: toolPageBytes})
+	answer, err := req.runRead(tool.Run, api.Input{Query: values, Large: req.reserveLarge, PageBytes: toolPageBytes})
 	if err != nil {
-		if refusal := api.Refusal(err); failures[refusal.Code].status == http.StatusBadRequest {
+		if refusal := api.Refusal(err); errorStatuses[refusal.Code].status == http.StatusBadRequest {
 			return nil, badArgument(tool, refusal)
 		}
-		return x.toolFailure(err), nil
+		return req.toolFailure(err), nil
 	}
 	result := mcp.ToolResult(answer.Body)
-	x.kept.Put(x.generation, key, &cachedResponse{Answer: api.Answer{Body: result}})
+	req.server.cache.Put(req.dataVersion, key, &cachedResponse{Answer: api.Answer{Body: result}})
 	return result, nil
 }
 
@@ -155,7 +155,7 @@ func badArgument(tool *mcp.Tool, refusal *api.Error) *mcp.Error {
 
 // toolFailure returns the result with a tool's error: its code, what is wrong,
 // and whether another try can help.
-func (x *request) toolFailure(err error) []byte {
+func (req *request) toolFailure(err error) []byte {
 	refusal := api.Refusal(err)
 	text := string(refusal.Code) + ": " + refusal.Message + ". "
 	switch refusal.Code {
@@ -164,8 +164,8 @@ func (x *request) toolFailure(err error) []byte {
 	case api.TierRequired:
 		text += "This is final: another call won't help. Tell the user that another plan is needed for this data."
 	default:
-		x.logFailure(refusal)
-		text += "The data could not be read. Try once more; if it fails again, tell the user the request id: " + x.requestID
+		req.logFailure(refusal)
+		text += "The data could not be read. Try once more; if it fails again, tell the user the request id: " + req.requestID
 	}
 	return mcp.ToolFailure(text)
 }

@@ -18,7 +18,7 @@ import (
 func TestResponsesWait(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(16<<20, 50*time.Millisecond)
-	s := serve(t, func(c *server.Config) { c.Responses, c.KeepAnswers = budget, 0 })
+	s := serve(t, func(c *server.Config) { c.Responses, c.CacheBytes = budget, 0 })
 	var records []db.Record
 	for i := range 20 {
 		r := sample("risk", "R", i, start.Add(time.Duration(i)*time.Second))
@@ -51,7 +51,7 @@ func TestResponsesWait(t *testing.T) {
 func TestUnreadGivesBack(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(64<<20, time.Minute)
-	s := largeRecordsWith(t, func(c *server.Config) { c.Responses, c.KeepAnswers = budget, 0 })
+	s := largeRecordsWith(t, func(c *server.Config) { c.Responses, c.CacheBytes = budget, 0 })
 	key := s.key(t, "read:risks")
 	s.get(t, "/risks?limit=1", key)
 	host := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/api/v1")

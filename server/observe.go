@@ -12,9 +12,9 @@ import (
 	"govsvc/server/metrics"
 )
 
-// observed is the writer of an answer that metrics or the access log want to
+// responseRecorder is the writer of an answer that metrics or the access log want to
 // know of.
-type observed struct {
+type responseRecorder struct {
 	http.ResponseWriter
 	started   time.Time
 	status    int // 0: nothing was sent
@@ -26,14 +26,14 @@ type observed struct {
 }
 
 // WriteHeader notes the status of the answer.
-func (o *observed) WriteHeader(status int) {
+func (o *responseRecorder) WriteHeader(status int) {
 	if o.status < http.StatusOK { // informational ones come before it
 		o.status = status
 	}
 	o.ResponseWriter.WriteHeader(status)
 }
 
-func (o *observed) Write(p []byte) (int, error) {
+func (o *responseRecorder) Write(p []byte) (int, error) {
 	if o.status < http.StatusOK {
 		o.status = http.StatusOK
 	}
@@ -43,27 +43,27 @@ func (o *observed) Write(p []byte) (int, error) {
 }
 
 // Unwrap lets http.ResponseController and package net/http find what they know.
-func (o *observed) Unwrap() http.ResponseWriter { return o.ResponseWriter }
+func (o *responseRecorder) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-// bare is the writer of net/http itself, which learns by its own methods that a
+// netWriter is the writer of net/http itself, which learns by its own methods that a
 // body was too large.
-func (x *request) bare() http.ResponseWriter {
-	if x.seen != nil {
-		return x.seen.ResponseWriter
+func (req *request) netWriter() http.ResponseWriter {
+	if req.recorder != nil {
+		return req.recorder.ResponseWriter
 	}
-	return x.w
+	return req.w
 }
 
 // observe answers a request and tells of it.
 func (s *Server) observe(w http.ResponseWriter, r *http.Request) {
-	o := &observed{ResponseWriter: w, started: time.Now()}
+	o := &responseRecorder{ResponseWriter: w, started: time.Now()}
 	defer s.logRequest(o, r) // also of one that is cut off
 	s.handler.ServeHTTP(o, r)
 }
 
-func (s *Server) logRequest(o *observed, r *http.Request) {
+func (s *Server) logRequest(o *responseRecorder, r *http.Request) {
 	took := time.Since(o.started)
-	s.Metrics.Operation(countedAs(o, r)).Done(o.status, took)
+	s.Metrics.Operation(metricName(o, r)).Done(o.status, took)
 	if !s.AccessLog {
 		return
 	}
@@ -74,7 +74,7 @@ func (s *Server) logRequest(o *observed, r *http.Request) {
 		o.address = Proxies(s.TrustedProxies).ClientAddress(r)
 	}
 	fields := []slog.Attr{
-		slog.String("method", r.Method), slog.String("path", shown(r.URL.Path)), slog.Int("status", o.status),
+		slog.String("method", r.Method), slog.String("path", loggedPath(r.URL.Path)), slog.Int("status", o.status),
 		slog.Int64("bytes", o.bytes), slog.Duration("duration", took), slog.String("address", o.address),
 	}
 	for _, field := range []struct{ name, value string }{{"operation", o.operation}, {"request_id", o.requestID}, {"key_id", o.keyID}} {
@@ -85,8 +85,8 @@ func (s *Server) logRequest(o *observed, r *http.Request) {
 	s.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", fields...)
 }
 
-// countedAs is the name that a request is counted under.
-func countedAs(o *observed, r *http.Request) string {
+// metricName is the name that a request is counted under.
+func metricName(o *responseRecorder, r *http.Request) string {
 	switch path := r.URL.Path; {
 	case o.operation != "":
 		return o.operation
@@ -98,21 +98,21 @@ func countedAs(o *observed, r *http.Request) string {
 	return metrics.Page
 }
 
-// longestShown bounds what a log line has of a path, in bytes.
-const longestShown = 200
+// maxLoggedPath bounds what a log line has of a path, in bytes.
+const maxLoggedPath = 200
 
-// misplaced is a key or signing secret that somebody put into a path, with all
+// secretInPath is a key or signing secret that somebody put into a path, with all
 // that follows.
-var misplaced = regexp.MustCompile(`(?s)((?:gds|gov)_(?:live|test)_|whsec_).+`)
+var secretInPath = regexp.MustCompile(`(?s)((?:gds|gov)_(?:live|test)_|whsec_).+`)
 
-// shown is a path for the log. A query is never part of it: it may hold what
+// loggedPath is a path for the log. A query is never part of it: it may hold what
 // is secret.
-func shown(path string) string {
-	path = misplaced.ReplaceAllString(path, "$1…")
-	if len(path) <= longestShown {
+func loggedPath(path string) string {
+	path = secretInPath.ReplaceAllString(path, "$1…")
+	if len(path) <= maxLoggedPath {
 		return path
 	}
-	cut := longestShown
+	cut := maxLoggedPath
 	for cut > 0 && !utf8.RuneStart(path[cut]) {
 		cut--
 	}

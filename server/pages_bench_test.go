@@ -17,7 +17,7 @@ import (
 func BenchmarkPage(b *testing.B) {
 	for name, most := range map[string]int64{"held": 1 << 20, "cold": 0} {
 		b.Run(name, func(b *testing.B) {
-			s := serve(b, func(c *server.Config) { c.KeepAnswers = most })
+			s := serve(b, func(c *server.Config) { c.CacheBytes = most })
 			by := by(b, s.store, db.DefaultOrganisation)
 			err := s.store.Write(b.Context(), by, func(tx *db.Tx) error {
 				for i := range 2000 {

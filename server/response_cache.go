@@ -13,21 +13,23 @@ import (
 // when they were read: most readers ask for the same pages again and again.
 // Whoever commits to the file, this process or another, ends them all.
 type responseCache struct {
-	most int64 // bytes to hold
+	capacity int64 // bytes to hold
 
-	mutex      sync.RWMutex
-	generation int64
-	size       int64
-	answers    map[cacheKey]*cachedResponse
+	mutex       sync.RWMutex
+	dataVersion int64
+	size        int64
+	responses   map[cacheKey]*cachedResponse
 
 	// asked are hashes of questions that were asked lately, each in the place
 	// that it names. Who walks through a list asks nothing twice, and must not
 	// drive out what others ask again and again.
-	seed  maphash.Seed
-	asked [1024]uint64
+	seed   maphash.Seed
+	recent [1024]uint64
 }
 
-func newKept(most int64) *responseCache { return &responseCache{most: most, seed: maphash.MakeSeed()} }
+func newResponseCache(most int64) *responseCache {
+	return &responseCache{capacity: most, seed: maphash.MakeSeed()}
+}
 
 // cacheKey is what an answer is the answer to.
 type cacheKey struct {
@@ -46,7 +48,7 @@ type cachedResponse struct {
 	zipped []byte
 }
 
-func newKeptAnswer(answer api.Answer) *cachedResponse {
+func newCachedResponse(answer api.Answer) *cachedResponse {
 	answer = withNewline(answer)
 	return &cachedResponse{Answer: answer, tag: entityTag(answer.Body)}
 }
@@ -57,9 +59,9 @@ func (a *cachedResponse) compressed() []byte {
 	return a.zipped
 }
 
-// keepable tells the operations whose answers depend on the file alone, and
+// cacheable tells the operations whose answers depend on the file alone, and
 // whose reading is not itself to be noted.
-func keepable(op *openapi.Operation) bool {
+func cacheable(op *openapi.Operation) bool {
 	return op.Method == "GET" && !op.Public && op.Feature != "audit"
 }
 
@@ -67,10 +69,10 @@ func keepable(op *openapi.Operation) bool {
 func (k *responseCache) Get(generation int64, q cacheKey) *cachedResponse {
 	k.mutex.RLock()
 	defer k.mutex.RUnlock()
-	if generation == 0 || generation != k.generation { // 0: not known
+	if generation == 0 || generation != k.dataVersion { // 0: not known
 		return nil
 	}
-	return k.answers[q]
+	return k.responses[q]
 }
 
 // Put holds an answer that was read after the generation was asked for, if the
@@ -81,18 +83,18 @@ func (k *responseCache) Put(generation int64, q cacheKey, a *cachedResponse) {
 	hash := maphash.Comparable(k.seed, q)
 	k.mutex.Lock()
 	defer k.mutex.Unlock()
-	if generation == 0 || generation < k.generation || cost > k.most {
+	if generation == 0 || generation < k.dataVersion || cost > k.capacity {
 		return
 	}
-	if place := &k.asked[hash%uint64(len(k.asked))]; *place != hash {
+	if place := &k.recent[hash%uint64(len(k.recent))]; *place != hash {
 		*place = hash
 		return
 	}
-	if generation > k.generation || k.size+cost > k.most || k.answers == nil {
-		k.generation, k.size, k.answers = generation, 0, map[cacheKey]*cachedResponse{}
+	if generation > k.dataVersion || k.size+cost > k.capacity || k.responses == nil {
+		k.dataVersion, k.size, k.responses = generation, 0, map[cacheKey]*cachedResponse{}
 	}
-	if k.answers[q] == nil {
+	if k.responses[q] == nil {
 		k.size += cost
 	}
-	k.answers[q] = a
+	k.responses[q] = a
 }

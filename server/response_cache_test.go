@@ -132,7 +132,7 @@ func TestKeptAnswersApart(t *testing.T) {
 func TestKeptAnswersBound(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int64{0, 4 << 10} {
-		s := serve(t, func(c *server.Config) { c.KeepAnswers = most })
+		s := serve(t, func(c *server.Config) { c.CacheBytes = most })
 		key := s.key(t, "read:risks")
 		var records []db.Record
 		for n := range 30 {

@@ -23,6 +23,7 @@ import (
 	"govsvc/server/mcp"
 	"govsvc/server/metrics"
 	"govsvc/server/openapi"
+	"govsvc/server/webhook"
 )
 
 // Base is the path of the API below the service's address.
@@ -55,8 +56,8 @@ type Config struct {
 	Version string
 	// TrustedProxies are the addresses whose X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
-	// KeepAnswers is how many bytes of answers are held in memory; 0 is none.
-	KeepAnswers int64
+	// CacheBytes is how many bytes of answers are held in memory; 0 is none.
+	CacheBytes int64
 	// Metrics are counted, unless they are nil; with AccessLog each request is
 	// logged.
 	Metrics   *metrics.Metrics
@@ -89,13 +90,13 @@ type Server struct {
 	Config
 	handler         http.Handler
 	keys, addresses *limit.Limiter // apart, so that a flood of addresses can't crowd keys out
-	flying          inFlight
+	inFlight        inFlightKeys
 	verifier        *verifier
 	mcp             *mcp.Server
 	mcpOrigins      mcp.Origins
-	sandbox         lazy
+	sandbox         lazyStore
 	ready           readiness
-	kept            *responseCache
+	cache           *responseCache
 	inProgress      *limit.InProgress // requests, by key
 }
 
@@ -109,7 +110,7 @@ const keysInMemory = 100_000
 // New mounts the operations of the document. It fails if the document and the
 // operations do not fit each other.
 func New(ctx context.Context, config Config) (*Server, error) {
-	if err := config.reach(); err != nil {
+	if err := config.setReceivers(); err != nil {
 		return nil, err
 	}
 	functions, err := api.Bind(config.Document)
@@ -125,8 +126,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		keys:      limit.New(config.Store.Now, keysInMemory),
 		addresses: limit.New(config.Store.Now, keysInMemory),
 		verifier:  newVerifier(config.Store),
-		sandbox:   lazy{open: config.Sandbox},
-		kept:      newKept(config.KeepAnswers),
+		sandbox:   lazyStore{open: config.Sandbox},
+		cache:     newResponseCache(config.CacheBytes),
 
 		inProgress: limit.NewInProgress(requestsAtOnce),
 	}
@@ -150,8 +151,8 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	s.handler = s.routes(functions, map[string]*cachedResponse{
-		"getIndex":    newKeptAnswer(index),
-		"getDocument": newKeptAnswer(jsonAnswer(http.StatusOK, s.Document.Published(openapi.Service{BaseURL: s.BaseURL, Contact: s.Contact}))),
+		"getIndex":    newCachedResponse(index),
+		"getDocument": newCachedResponse(jsonAnswer(http.StatusOK, s.Document.Published(openapi.Service{BaseURL: s.BaseURL, Contact: s.Contact}))),
 	})
 	return s, nil
 }
@@ -164,7 +165,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		r = &other
 	}
 	if r.ContentLength != 0 && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
-		dropBody(w)
+		ignoreBody(w)
 	}
 	if s.Metrics == nil && !s.AccessLog {
 		s.handler.ServeHTTP(w, r)
@@ -173,14 +174,14 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.observe(w, r)
 }
 
-// lazy opens a store when it is first asked for.
-type lazy struct {
+// lazyStore opens a store when it is first asked for.
+type lazyStore struct {
 	open  func() (*db.DB, error)
 	mutex sync.Mutex
 	store *db.DB
 }
 
-func (l *lazy) get() (*db.DB, error) {
+func (l *lazyStore) get() (*db.DB, error) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.store != nil {
@@ -195,11 +196,11 @@ func (l *lazy) get() (*db.DB, error) {
 type route struct {
 	*openapi.Operation
 	run api.Operation
-	// always is the answer of a read that never has another; nil if it may.
-	always *cachedResponse
-	// own answers a request of an operation that has an order of checks of its
+	// fixed is the answer of a read that never has another; nil if it may.
+	fixed *cachedResponse
+	// custom answers a request of an operation that has an order of checks of its
 	// own; nil where the usual one holds.
-	own func(*request, *route) (api.Answer, error)
+	custom func(*request, *route) (api.Answer, error)
 }
 
 // routes mounts each path of the document, and the pages beside the API.
@@ -208,9 +209,9 @@ func (s *Server) routes(functions map[string]api.Operation, fixed map[string]*ca
 	router.Use(s.recoverPanics)
 	paths := map[string][]route{}
 	for _, op := range s.Document.Operations {
-		r := route{Operation: op, run: functions[op.ID], always: fixed[op.ID]}
+		r := route{Operation: op, run: functions[op.ID], fixed: fixed[op.ID]}
 		if op.ID == "callMcp" {
-			r.own = (*request).callMcp
+			r.custom = (*request).callMcp
 		}
 		paths[op.Path] = append(paths[op.Path], r)
 	}
@@ -220,7 +221,7 @@ func (s *Server) routes(functions map[string]api.Operation, fixed map[string]*ca
 			router.Handle(Base, s.path(routes))
 		}
 	}
-	router.NotFound(s.offPath)
+	router.NotFound(s.serveOther)
 	router.Handle("/healthz", s.probe(s.healthz))
 	router.Handle("/readyz", s.probe(s.readyz))
 	return router
@@ -267,19 +268,19 @@ func safeMethod(method string) string {
 	return "this method"
 }
 
-// offPath answers what is no operation: a page, where there is one; where there
+// serveOther answers what is no operation: a page, where there is one; where there
 // is nothing, browsers get a page that says so and programs the envelope.
-func (s *Server) offPath(w http.ResponseWriter, r *http.Request) {
-	if s.Pages != nil && !reserved(r.URL.Path) && (s.Pages.Knows(r) || strings.Contains(r.Header.Get("Accept"), "text/html")) {
+func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
+	if s.Pages != nil && !isReserved(r.URL.Path) && (s.Pages.Knows(r) || strings.Contains(r.Header.Get("Accept"), "text/html")) {
 		s.Pages.ServeHTTP(w, r)
 		return
 	}
 	s.notFound(w, r)
 }
 
-// reserved tells the paths where no page is, whatever the request accepts. The
+// isReserved tells the paths where no page is, whatever the request accepts. The
 // targets of CONNECT and of OPTIONS * are no paths.
-func reserved(path string) bool {
+func isReserved(path string) bool {
 	if !strings.HasPrefix(path, "/") {
 		return true
 	}
@@ -298,64 +299,25 @@ func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
 // refuse answers a request that reached no operation. It counts like any other:
 // for its key, if that is valid, or else for its address.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
-	x := s.begin(w, r)
-	defer x.end()
-	if err := x.admit(); err != nil {
+	req := s.begin(w, r)
+	defer req.end()
+	if err := req.admit(); err != nil {
 		if limited := api.Refusal(err); limited.Code == api.RateLimitExceeded {
 			refusal = limited
 		}
 	}
-	x.fail(refusal)
+	req.fail(refusal)
 }
 
-// probe is a path beside the API that tells how the service is.
-func (s *Server) probe(answer http.HandlerFunc) http.HandlerFunc {
-	return func(w http.ResponseWriter, r *http.Request) {
-		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			s.refuseMethod(w, r, []string{http.MethodGet, http.MethodHead})
-			return
-		}
-		answer(w, r)
+// setReceivers fills in who receives webhooks where the configuration leaves it open.
+func (c *Config) setReceivers() error {
+	if c.SandboxReceivers == nil {
+		c.SandboxReceivers = webhook.Simulator{}
 	}
-}
-
-// healthz answers 200 while the process lives.
-func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) { plain(w, http.StatusOK, "ok") }
-
-// readyz answers 200 while the file can be read and written.
-func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
-	if err := s.ready.check(context.WithoutCancel(r.Context()), s.Store); err != nil {
-		s.Logger.Error("not ready", "error", err)
-		plain(w, http.StatusServiceUnavailable, "the data file can't be read and written right now")
-		return
+	if c.Receivers != nil {
+		return nil
 	}
-	plain(w, http.StatusOK, "ready")
-}
-
-// readiness remembers for a moment whether the file could be used: finding out
-// writes to it, which anybody could make the service do all day.
-type readiness struct {
-	mutex   sync.Mutex
-	checked time.Time
-	err     error
-}
-
-// readyFor is how long readiness is believed.
-const readyFor = time.Second
-
-func (c *readiness) check(ctx context.Context, store *db.DB) error {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	if age := store.Now().Sub(c.checked); age < 0 || age >= readyFor {
-		c.err = store.Ready(ctx)
-		c.checked = store.Now()
-	}
-	return c.err
-}
-
-func plain(w http.ResponseWriter, status int, text string) {
-	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
-	w.Header().Set("X-Content-Type-Options", "nosniff")
-	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) // the client may be gone; nobody else is told
+	sender, err := webhook.NewSender(webhook.SenderConfig{Version: c.Version, Now: c.Store.Now})
+	c.Receivers = sender
+	return err
 }

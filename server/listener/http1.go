@@ -18,7 +18,7 @@ type refusal func(status int, detail string, client net.Addr) []byte
 
 // Refuser is a service that has a response for requests that could not be read.
 type Refuser interface {
-	RefuseUnread(status int, detail string, client net.Addr) *http.Response
+	RefuseMalformed(status int, detail string, client net.Addr) *http.Response
 }
 
 // refusalOf is the refusal of a service; nil if it has none.
@@ -28,7 +28,7 @@ func refusalOf(s http.Handler, secure bool) refusal {
 		return nil
 	}
 	return func(status int, detail string, client net.Addr) []byte {
-		response := service.RefuseUnread(status, detail, client) //nolint:bodyclose // it is in memory
+		response := service.RefuseMalformed(status, detail, client) //nolint:bodyclose // it is in memory
 		if secure {
 			response.Header["Strict-Transport-Security"] = strictTransport
 		}

@@ -64,7 +64,7 @@ func (h connectionHandler) refuseHead(w http.ResponseWriter, c *connection) bool
 	if !ok {
 		return false
 	}
-	response := service.RefuseUnread(http.StatusRequestHeaderFieldsTooLarge, "", c.RemoteAddr()) //nolint:bodyclose // it is in memory
+	response := service.RefuseMalformed(http.StatusRequestHeaderFieldsTooLarge, "", c.RemoteAddr()) //nolint:bodyclose // it is in memory
 	maps.Copy(w.Header(), response.Header)
 	w.Header()["Strict-Transport-Security"] = strictTransport
 	w.WriteHeader(response.StatusCode)

@@ -13,9 +13,9 @@ import (
 	"govsvc/server/api"
 )
 
-// unreadMessages say what is wrong with a request that could not be read, by
+// malformedMessages say what is wrong with a request that could not be read, by
 // status.
-var unreadMessages = map[int]string{
+var malformedMessages = map[int]string{
 	http.StatusBadRequest:                  "the request is malformed; check the request line, the escapes in the path and the headers",
 	http.StatusExpectationFailed:           "this Expect is not supported; use 100-continue, or leave the header out",
 	http.StatusRequestHeaderFieldsTooLarge: "the headers are too large; shorten them to 32 KB in all",
@@ -23,13 +23,13 @@ var unreadMessages = map[int]string{
 	http.StatusHTTPVersionNotSupported:     "this version of HTTP is not supported; use HTTP/1.1 or HTTP/2",
 }
 
-// RefuseUnread is the response to a request that could not be read: the status,
+// RefuseMalformed is the response to a request that could not be read: the status,
 // the error envelope and the headers of all responses. The detail is its message,
 // "" if only the status says what was wrong. The request counts for the client's address
 // like others without a key, unless that is a trusted proxy's.
-func (s *Server) RefuseUnread(status int, detail string, client net.Addr) *http.Response {
-	message := cmp.Or(detail, unreadMessages[status], "the request could not be read")
-	response := &unread{
+func (s *Server) RefuseMalformed(status int, detail string, client net.Addr) *http.Response {
+	message := cmp.Or(detail, malformedMessages[status], "the request could not be read")
+	response := &malformedResponse{
 		status: status,
 		Response: http.Response{
 			ProtoMajor: 1, ProtoMinor: 1, Close: true,
@@ -39,52 +39,52 @@ func (s *Server) RefuseUnread(status int, detail string, client net.Addr) *http.
 	var w http.ResponseWriter = response
 	r := &http.Request{URL: &url.URL{}, RemoteAddr: client.String(), Header: http.Header{}}
 	if s.Metrics != nil || s.AccessLog {
-		o := &observed{ResponseWriter: w, started: time.Now()}
+		o := &responseRecorder{ResponseWriter: w, started: time.Now()}
 		defer func() {
 			o.status = response.StatusCode
 			s.logRequest(o, r)
 		}()
 		w = o
 	}
-	s.refuseUnread(w, r, message)
+	s.refuseMalformed(w, r, message)
 	response.Body = io.NopCloser(&response.body)
 	response.ContentLength = int64(response.body.Len())
 	return &response.Response
 }
 
-func (s *Server) refuseUnread(w http.ResponseWriter, r *http.Request, message string) {
-	x := s.begin(w, r)
+func (s *Server) refuseMalformed(w http.ResponseWriter, r *http.Request, message string) {
+	req := s.begin(w, r)
 	refusal := &api.Error{Code: api.InvalidParameter, Message: message}
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err == nil && Proxies(s.TrustedProxies).trust(peer.Addr().Unmap()) {
-		x.state = s.anonymous(s.addresses.Peek(x.address, x.addressRate()))
-	} else if limited := x.limitAddress(); limited != nil {
+		req.rateLimit = s.anonymous(s.addresses.Peek(req.address, req.server.addressRate()))
+	} else if limited := req.limitAddress(); limited != nil {
 		refusal = limited
 	}
-	x.fail(refusal)
+	req.fail(refusal)
 }
 
 // RefuseWithoutKey answers a request with an error without looking at its
 // credential. It counts for the client's address.
 func (s *Server) RefuseWithoutKey(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
-	x := s.begin(w, r)
-	if limited := x.limitAddress(); limited != nil {
+	req := s.begin(w, r)
+	if limited := req.limitAddress(); limited != nil {
 		refusal = limited
 	}
-	x.fail(refusal)
+	req.fail(refusal)
 }
 
-// unread collects the response to a request that could not be read.
-type unread struct {
+// malformedResponse collects the response to a request that could not be read.
+type malformedResponse struct {
 	http.Response
 	status int // instead of 400
 	body   bytes.Buffer
 }
 
-func (u *unread) Header() http.Header         { return u.Response.Header }
-func (u *unread) Write(p []byte) (int, error) { return u.body.Write(p) }
+func (u *malformedResponse) Header() http.Header         { return u.Response.Header }
+func (u *malformedResponse) Write(p []byte) (int, error) { return u.body.Write(p) }
 
-func (u *unread) WriteHeader(status int) {
+func (u *malformedResponse) WriteHeader(status int) {
 	if status == http.StatusBadRequest {
 		status = u.status
 	}

@@ -1,0 +1,255 @@
+package server
+
+import (
+	"bytes"
+	"compress/gzip"
+	"context"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/server/limit"
+)
+
+// minCompress is the size in bytes from which an answer is worth compressing:
+// below it head and body leave in one packet anyway.
+const minCompress = 1400
+
+// send answers with a success. Reads carry a strong ETag: a hash of the very
+// bytes, one for each encoding.
+func (req *request) send(answer api.Answer) {
+	if req.read != nil {
+		answer = req.read.Answer
+	} else {
+		answer.Body = slices.Clip(answer.Body) // a stored answer can be shared
+		answer = withNewline(answer)
+	}
+	h := req.w.Header()
+	req.limitHeaders()
+	if answer.NextCursor != "" {
+		h.Set("X-Next-Cursor", answer.NextCursor)
+	}
+	if answer.ContentType != "" {
+		h.Set("Content-Type", answer.ContentType)
+	}
+	compressed := len(answer.Body) >= minCompress && acceptsGzip(req.r.Header.Values("Accept-Encoding"))
+	if req.read != nil {
+		tag := req.read.tag
+		if compressed {
+			h["ETag"] = []string{`"` + tag + `-gzip"`} // spelt as specified
+		} else {
+			h["ETag"] = []string{`"` + tag + `"`}
+		}
+		if matchesTag(req.r.Header.Values("If-None-Match"), tag) {
+			h.Del("Content-Type")
+			req.w.WriteHeader(http.StatusNotModified)
+			return
+		}
+	}
+	body := answer.Body
+	if compressed {
+		h.Set("Content-Encoding", "gzip")
+		if req.read != nil {
+			body = req.read.compressed()
+		} else {
+			body = compress(body)
+		}
+	}
+	held := len(body)
+	if req.read != nil && compressed {
+		held += len(answer.Body) // which is as long in memory
+	}
+	req.memory.Settle(int64(held))
+	h.Set("Content-Length", strconv.Itoa(len(body)))
+	req.w.WriteHeader(answer.Status)
+	req.write(body)
+}
+
+// withNewline ends a JSON body with a line feed, for clients that show or append
+// it line by line. The entity tag, the length and compression include it.
+func withNewline(answer api.Answer) api.Answer {
+	if answer.ContentType == api.JSON {
+		answer.Body = append(answer.Body, '\n')
+	}
+	return answer
+}
+
+func entityTag(body []byte) string {
+	sum := sha256.Sum256(body)
+	return base64.RawURLEncoding.EncodeToString(sum[:16])
+}
+
+// matchesTag tells whether If-None-Match names the tag, in whichever encoding
+// (RFC 9110, section 13.1.2).
+func matchesTag(headers []string, tag string) bool {
+	for _, header := range headers {
+		for _, candidate := range strings.Split(header, ",") {
+			candidate = strings.TrimPrefix(strings.TrimSpace(candidate), "W/")
+			if candidate == "*" || candidate == `"`+tag+`"` || candidate == `"`+tag+`-gzip"` {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// acceptsGzip reads Accept-Encoding (RFC 9110, section 12.5.3): gzip itself or
+// *, with a weight above 0.
+func acceptsGzip(headers []string) bool {
+	star := false
+	for _, header := range headers {
+		for _, part := range strings.Split(header, ",") {
+			coding, weight, _ := strings.Cut(part, ";")
+			_, q, weighted := strings.Cut(strings.ToLower(strings.TrimSpace(weight)), "q=")
+			value, err := strconv.ParseFloat(q, 64)
+			wanted := !weighted || err == nil && value > 0
+			switch strings.ToLower(strings.TrimSpace(coding)) {
+			case "gzip", "x-gzip":
+				return wanted
+			case "*":
+				star = wanted
+			}
+		}
+	}
+	return star
+}
+
+var compressors = sync.Pool{New: func() any {
+	w, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is a constant
+	}
+	return w
+}}
+
+func compress(body []byte) []byte {
+	var out bytes.Buffer
+	w := compressors.Get().(*gzip.Writer)
+	defer compressors.Put(w)
+	w.Reset(&out)
+	_, _ = w.Write(body) // a buffer takes everything
+	_ = w.Close()
+	return out.Bytes()
+}
+
+func (req *request) write(body []byte) {
+	//nolint:gosec // JSON, sent as such and not to be sniffed
+	if _, err := req.w.Write(body); err != nil && !errors.Is(err, io.ErrClosedPipe) {
+		req.server.Logger.Debug("answer not sent", "request_id", req.requestID, "error", err)
+	}
+}
+
+// errorStatus is how a code is sent.
+type errorStatus struct {
+	status    int
+	errorType string
+}
+
+// errorStatuses is the one table of codes, statuses and types (contract, section 2).
+var errorStatuses = map[api.Code]errorStatus{
+	api.InvalidParameter:     {400, "invalid_request_error"},
+	api.InvalidCursor:        {400, "invalid_request_error"},
+	api.UnsupportedVersion:   {400, "invalid_request_error"},
+	api.MissingCredential:    {401, "authentication_error"},
+	api.InvalidAPIKey:        {401, "authentication_error"},
+	api.TierRequired:         {403, "permission_error"},
+	api.SubscriptionInactive: {403, "permission_error"},
+	api.InsufficientScope:    {403, "permission_error"},
+	api.OriginNotAllowed:     {403, "permission_error"},
+	api.NotFound:             {404, "not_found_error"},
+	api.MethodNotAllowed:     {405, "invalid_request_error"},
+	api.IdempotencyKeyReused: {409, "idempotency_error"},
+	api.IdempotencyInFlight:  {409, "idempotency_error"},
+	api.ResourceConflict:     {409, "conflict_error"},
+	api.PayloadTooLarge:      {413, "invalid_request_error"},
+	api.UnsupportedMediaType: {415, "invalid_request_error"},
+	api.RateLimitExceeded:    {429, "rate_limit_error"},
+	api.InternalError:        {500, "api_error"},
+	api.ServiceUnavailable:   {503, "api_error"},
+}
+
+type errorEnvelope struct {
+	Error errorBody `json:"error"`
+}
+
+type errorBody struct {
+	Type      string   `json:"type"`
+	Code      api.Code `json:"code"`
+	Message   string   `json:"message"`
+	Param     string   `json:"param,omitempty"`
+	RequestID string   `json:"request_id"`
+}
+
+// fail answers with the error envelope.
+func (req *request) fail(err error) {
+	refusal := api.Refusal(err)
+	how := errorStatuses[refusal.Code]
+	h := req.w.Header()
+	switch how.status {
+	case http.StatusUnauthorized:
+		h.Set("WWW-Authenticate", "Bearer")
+	case http.StatusServiceUnavailable:
+		h.Set("Retry-After", "1")
+	}
+	if how.status >= 500 {
+		req.logFailure(refusal)
+	}
+	req.limitHeaders()
+	req.drainBody()
+	h.Set("Content-Type", api.JSON)
+	body, err := api.EncodeJSON(errorEnvelope{errorBody{how.errorType, refusal.Code, refusal.Message, refusal.Param, req.requestID}})
+	if err != nil {
+		req.server.Logger.Error("error envelope", "error", err)
+	}
+	req.w.WriteHeader(how.status)
+	req.write(append(body, '\n'))
+}
+
+// logFailure logs a failure as an error, unless its cause is that the client
+// has left or that it has to wait: anybody can bring that about.
+func (req *request) logFailure(refusal *api.Error) {
+	level := slog.LevelError
+	if db.Is(refusal, db.Busy) || errors.Is(refusal, limit.ErrNoMemory) || errors.Is(refusal, context.Canceled) && req.r.Context().Err() != nil {
+		level = slog.LevelDebug
+	}
+	key := ""
+	if req.caller != nil {
+		key = strings.TrimPrefix(req.caller.ActorID, "key:")
+	}
+	req.server.Logger.Log(req.r.Context(), level, "request failed", "request_id", req.requestID, "key_id", key, "method", req.r.Method, "path", loggedPath(req.r.URL.Path),
+		"code", string(refusal.Code), "error", errors.Unwrap(refusal))
+}
+
+// errPanic is all that an answer knows of a panic; the log has the rest.
+var errPanic = errors.New("panic")
+
+// recoverPanics answers a request whose handler panicked with a 500, and logs
+// where.
+func (s *Server) recoverPanics(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		defer func() { //nolint:contextcheck // the context is that of the request
+			problem := recover()
+			if problem == nil {
+				return
+			}
+			if problem == http.ErrAbortHandler { //nolint:errorlint // a sentinel of net/http, compared as it documents
+				panic(problem)
+			}
+			req := s.begin(w, r)
+			s.Logger.Error("panic", "request_id", req.requestID, "panic", problem, "method", r.Method, "path", loggedPath(r.URL.Path), "stack", string(debug.Stack()))
+			req.rateLimit = s.anonymous(s.addresses.Peek(req.address, s.addressRate()))
+			req.fail(errPanic)
+		}()
+		next.ServeHTTP(w, r)
+	})
+}
