@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/server/openapi"
 	"govsvc/server/siem"
 )
 
@@ -252,4 +253,23 @@ func (e *auditExport) summary() string {
 		return fmt.Sprintf("%d events exported, head %s", e.chain.Events(), e.chain.Head())
 	}
 	return fmt.Sprintf("%d events exported, from %s, head %s", e.chain.Events(), e.from, e.chain.Head())
+}
+
+// moment is an instant as the audit log stores it: a date, which is its
+// midnight in UTC, or a timestamp of RFC 3339.
+type moment struct{ value *string }
+
+func (v moment) Type() string { return "INSTANT" }
+
+func (v moment) String() string { return *v.value }
+
+func (v moment) Set(text string) error {
+	at, err := openapi.ParseInstant(text)
+	if err != nil {
+		return fmt.Errorf("%q is not a date like 2026-09-12 (midnight UTC) or a time like 2026-09-12T08:30:00Z", text)
+	}
+	// stored instants are whole milliseconds: the next one is the first that
+	// can be at or after this
+	*v.value = db.Timestamp(at.Add(time.Millisecond - 1).Truncate(time.Millisecond))
+	return nil
 }

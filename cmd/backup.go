@@ -68,16 +68,3 @@ func printLogs(w io.Writer, logs []db.AuditLog) error {
 	}
 	return table(w, []string{"ORG", "EVENTS", "HEAD"}, rows)
 }
-
-// size is a number of bytes as people read it.
-func size(bytes int64) string {
-	switch {
-	case bytes < 10_000:
-		return fmt.Sprintf("%d bytes", bytes)
-	case bytes < 1_000_000:
-		return fmt.Sprintf("%d kB", bytes/1000)
-	case bytes < 1_000_000_000:
-		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
-	}
-	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
-}

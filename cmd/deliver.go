@@ -92,11 +92,3 @@ func printTotals(a *app, t webhook.Totals) error {
 		return err
 	})
 }
-
-// counted is a number of things.
-func counted(n int, thing string) string {
-	if n == 1 {
-		return "1 " + thing
-	}
-	return fmt.Sprintf("%d %ss", n, thing)
-}

@@ -3,10 +3,8 @@ package cmd
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -86,26 +84,6 @@ func (o *exportOptions) complete(c *cobra.Command, json bool) error {
 		return misusef("--out %s is named for tabs, and export writes commas: name it .csv%s", o.out, pointer(c))
 	case o.format == transfer.CSV && len(o.types) != 1:
 		return misusef("a CSV file holds one type: give one --type%s", pointer(c))
-	}
-	return nil
-}
-
-// typesText lists the types on lines of their own.
-func typesText() string { return wrapped(db.RecordTypes()) }
-
-// wrapped lists names on a few lines, for a help text.
-func wrapped(names []string) string {
-	line := (len(names) + 2) / 3
-	var lines []string
-	for some := range slices.Chunk(names, line) {
-		lines = append(lines, strings.Join(some, ", "))
-	}
-	return strings.Join(lines, ",\n") + "."
-}
-
-func knownType(name string) error {
-	if all := db.RecordTypes(); !slices.Contains(all, name) {
-		return fmt.Errorf("no type is named %q; the types are %s", name, strings.Join(all, ", "))
 	}
 	return nil
 }

@@ -121,17 +121,6 @@ func checkReason(c *cobra.Command, options *transfer.Options) error {
 	return nil
 }
 
-// recordType is the name of a type of the data format.
-type recordType struct{ value *string }
-
-func (v recordType) Type() string   { return "TYPE" }
-func (v recordType) String() string { return *v.value }
-
-func (v recordType) Set(text string) error {
-	*v.value = text
-	return knownType(text)
-}
-
 // typeApplies refuses --type where no file is CSV: other records name their
 // type themselves.
 func typeApplies(c *cobra.Command, paths []string, options transfer.Options) error {
@@ -139,29 +128,6 @@ func typeApplies(c *cobra.Command, paths []string, options transfer.Options) err
 		return nil
 	}
 	return misusef("--type is for CSV, and no file here is: records of the other formats name their type in \"object\"%s", pointer(c))
-}
-
-func printImportTemplate(a *app, c *cobra.Command, args []string, object string) error {
-	if len(args) > 0 {
-		return misusef("--template prints a header and imports nothing: give it without files%s", pointer(c))
-	}
-	document, err := a.document()
-	if err != nil {
-		return err
-	}
-	columns := transfer.Template(document, object)
-	return a.print(columns, func(w io.Writer) error {
-		_, err := fmt.Fprintln(w, strings.Join(columns, ","))
-		return err
-	})
-}
-
-func formats() []transfer.Format {
-	var all []transfer.Format
-	for _, name := range transfer.Formats() {
-		all = append(all, transfer.Format(name))
-	}
-	return all
 }
 
 func runImport(ctx context.Context, a *app, paths []string, options transfer.Options) error {

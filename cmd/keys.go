@@ -1,14 +1,16 @@
 package cmd
 
 import (
-	"context"
+	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/server/openapi"
 )
 
 func newKeysCommand(a *app) *cobra.Command {
@@ -47,68 +49,61 @@ func shown(k db.Key, now time.Time) shownKey {
 	return shownKey{k, state}
 }
 
-func newKeysListCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:   "list",
-		Short: "List an organisation's keys, newest first",
-		Long: `List an organisation's keys, newest first, revoked and expired ones included.
-
-The state is active, revoked or expired. A running server stores the time of the
-last use every few seconds. With --json each key also has its own limits (rpm,
-rpd; null where the plan's count) and last_used_at (null: never).`,
-		Example: `  govsvc keys list
-  govsvc keys list --json | jq -r '.[] | select(.state == "active") | .id'`,
-		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				return runKeysList(c.Context(), a, store, org)
-			})
-		},
-	}
-}
-
-func runKeysList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
-	keys, err := store.Keys(ctx, org.Org)
-	if err != nil {
-		return err
-	}
-	list, rows := make([]shownKey, len(keys)), make([][]string, len(keys))
-	for i, k := range keys {
-		list[i] = shown(k, store.Now())
-		rows[i] = []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), orDash(k.LastUsedAt), list[i].State}
-	}
-	return a.print(list, func(w io.Writer) error {
-		return table(w, []string{"ID", "PREFIX", "NAME", "KIND", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE"}, rows)
-	})
-}
-
-func newKeysRevokeCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:        "revoke ID|PREFIX",
-		SuggestFor: []string{"delete", "remove", "rm"},
-		Short:      "End a key at once",
-		Long: `End a key at once, a running server included. The key is named by its id or
-its displayed prefix, as "govsvc keys list" shows them. Revoking a key that is
-revoked changes nothing.`,
-		Example: `  govsvc keys revoke 01923f5e-7a10-7cc3-98c4-dc0c0c07398f
-  govsvc keys revoke gds_live_4fQ9sLx0aZ2b`,
-		Args: arguments("ID|PREFIX"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				key, err := store.RevokeKey(c.Context(), a.by(org.Org), args[0])
-				if err != nil {
-					return err
-				}
-				return printKey(a, "revoked", shown(key, store.Now()))
-			})
-		},
-	}
-}
-
 // printKey tells what was done to a key.
 func printKey(a *app, verb string, k shownKey) error {
 	return a.print(k, func(w io.Writer) error {
 		_, err := io.WriteString(w, oneLine(verb+" "+k.ID+" ("+k.Prefix+", "+k.Name+")")+"\n")
 		return err
 	})
+}
+
+// keyDraftFlags are those of the commands that store a key of their own making.
+func keyDraftFlags(c *cobra.Command, draft *db.KeyDraft) {
+	flags := c.Flags()
+	flags.Var(title{&draft.Name}, "name", "what the key is for, shown in lists (required)")
+	flags.Var(list{&draft.Scopes, knownScope, "SCOPE"}, "scope", "what the key may do; repeatable, or separated by commas (required)")
+	flags.Var(future{&draft.ExpiresAt}, "expires", "when the key ends: a date (midnight UTC) or an RFC 3339 time; never without")
+	flags.Var(count{&draft.PerMinute, 1}, "rpm", "requests a minute, instead of the plan's")
+	flags.Var(count{&draft.PerDay, 1}, "rpd", "requests in any 24 hours, instead of the plan's")
+	require(c, "name", "scope")
+}
+
+// mintedKey is what minting shows, and shows once (contract, section 1).
+type mintedKey struct {
+	ID        string   `json:"id"`
+	Key       string   `json:"key"`
+	Prefix    string   `json:"prefix"`
+	Name      string   `json:"name"`
+	Kind      string   `json:"kind"`
+	Scopes    []string `json:"scopes"`
+	CreatedAt string   `json:"created_at"`
+	ExpiresAt *string  `json:"expires_at"`
+}
+
+// printMintedKey shows a new key, if it was made.
+func printMintedKey(a *app, k db.Key, plain string, err error) error {
+	if err != nil {
+		return err
+	}
+	minted := mintedKey{k.ID, plain, k.Prefix, k.Name, k.Kind, k.Scopes, k.CreatedAt, k.ExpiresAt}
+	return a.print(minted, func(w io.Writer) error {
+		if _, err := fmt.Fprintln(w, plain); err != nil {
+			return err
+		}
+		ends := "never expires"
+		if k.ExpiresAt != nil {
+			ends = "expires " + *k.ExpiresAt
+		}
+		a.note("%s", oneLine(fmt.Sprintf("%s key %s (%s), %s, %s", k.Kind, k.ID, k.Name, strings.Join(k.Scopes, ","), ends)))
+		a.note("The key is shown this once: only its hash is stored.")
+		return nil
+	})
+}
+
+// knownScope refuses a scope that is not one of the specification's.
+func knownScope(name string) error {
+	if known := openapi.Scopes(); !slices.Contains(known, name) {
+		return fmt.Errorf("no scope is named %q; the scopes are %s", name, strings.Join(known, ", "))
+	}
+	return nil
 }

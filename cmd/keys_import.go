@@ -1,18 +1,12 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
-	"errors"
-	"io"
 
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
 )
-
-// longestKey is the length in bytes of the longest key that is let in.
-const longestKey = 512
 
 func newKeysImportCommand(a *app) *cobra.Command {
 	var draft db.KeyDraft
@@ -47,34 +41,4 @@ func runKeysImport(ctx context.Context, a *app, store *db.DB, org db.Organisatio
 		return err
 	}
 	return printKey(a, "imported", shown(key, store.Now()))
-}
-
-// readKey reads a key that is alone in its input, less the end of its line.
-func readKey(r io.Reader) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(r, longestKey+3)) // and \r\n, and one too many
-	if err != nil {
-		return "", err
-	}
-	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
-	switch {
-	case len(text) == 0:
-		return "", errors.New("no key on standard input; give it there, as in `govsvc keys import ... < key.txt`")
-	case len(text) > longestKey:
-		return "", errors.New("the key on standard input has more than 512 bytes; give one key alone")
-	case bytes.ContainsAny(text, "\r\n"):
-		return "", errors.New("standard input has more than one line; give one key alone")
-	}
-	return string(text), nil
-}
-
-// interruptible is an input that ends with ctx, although a read from a
-// terminal can't be called off.
-func interruptible(ctx context.Context, from io.Reader) io.Reader {
-	r, w := io.Pipe()
-	go func() {
-		_, err := io.Copy(w, from)
-		w.CloseWithError(err)
-	}()
-	context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
-	return r
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -117,4 +118,35 @@ func orDash(text *string) string {
 		return "-"
 	}
 	return *text
+}
+
+// size is a number of bytes as people read it.
+func size(bytes int64) string {
+	switch {
+	case bytes < 10_000:
+		return fmt.Sprintf("%d bytes", bytes)
+	case bytes < 1_000_000:
+		return fmt.Sprintf("%d kB", bytes/1000)
+	case bytes < 1_000_000_000:
+		return fmt.Sprintf("%.1f MB", float64(bytes)/1e6)
+	}
+	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
+}
+
+// counted is a number of things.
+func counted(n int, thing string) string {
+	if n == 1 {
+		return "1 " + thing
+	}
+	return fmt.Sprintf("%d %ss", n, thing)
+}
+
+// wrapped lists names on a few lines, for a help text.
+func wrapped(names []string) string {
+	line := (len(names) + 2) / 3
+	var lines []string
+	for some := range slices.Chunk(names, line) {
+		lines = append(lines, strings.Join(some, ", "))
+	}
+	return strings.Join(lines, ",\n") + "."
 }

@@ -8,6 +8,8 @@ import (
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
+
+	"govsvc/db"
 )
 
 // usageTemplate is cobra's, with flags wrapped, and without a usage line for a
@@ -171,39 +173,6 @@ func unknownFlag(c *cobra.Command, e *pflag.NotExistError) error {
 	return misusef("unknown flag %s%s%s", dashes, name, guess(c, near))
 }
 
-// alike tells whether one may have been typed for the other.
-func alike(typed, name string) bool {
-	if len(typed) < 2 {
-		return false
-	}
-	few := 1
-	if len(typed) > 4 {
-		few = 2
-	}
-	return strings.HasPrefix(name, typed) || distance(typed, name) <= few
-}
-
-// distance is Levenshtein's: how many letters to add, drop or change.
-func distance(a, b string) int {
-	row := make([]int, len(b)+1)
-	for j := range row {
-		row[j] = j
-	}
-	for i := range len(a) {
-		diagonal := row[0]
-		row[0] = i + 1
-		for j := range len(b) {
-			change := diagonal
-			if a[i] != b[j] {
-				change++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(change, diagonal+1, row[j]+1)
-		}
-	}
-	return row[len(b)]
-}
-
 // either lists names as alternatives.
 func either(names []string) string {
 	last := len(names) - 1
@@ -238,4 +207,13 @@ func require(c *cobra.Command, names ...string) {
 			panic(err)
 		}
 	}
+}
+
+// invalidIsMisuse makes the store's refusal of an argument one of the command
+// line.
+func invalidIsMisuse(c *cobra.Command, err error) error {
+	if db.Is(err, db.Invalid) {
+		return misusef("%s%s", err, pointer(c))
+	}
+	return err
 }

@@ -1,6 +1,7 @@
 package cmd
 
 import (
+	"encoding/hex"
 	"fmt"
 	"slices"
 	"strconv"
@@ -170,5 +171,21 @@ func (v interval) Set(text string) error {
 		return fmt.Errorf("%q is not a length of time like 24h or 30m, of at least a second", text)
 	}
 	*v.value = d
+	return nil
+}
+
+// digest is a SHA-256 in hexadecimal.
+type digest struct{ value *string }
+
+func (v digest) Type() string { return "HASH" }
+
+func (v digest) String() string { return *v.value }
+
+func (v digest) Set(text string) error {
+	text = strings.ToLower(strings.TrimSpace(text))
+	if raw, err := hex.DecodeString(text); err != nil || len(raw) != 32 {
+		return fmt.Errorf("%q is not a SHA-256: 64 hexadecimal digits", text)
+	}
+	*v.value = text
 	return nil
 }

@@ -9,28 +9,6 @@ import (
 	"govsvc/db"
 )
 
-func newOrgsRenameCommand(a *app) *cobra.Command {
-	return &cobra.Command{
-		Use:        "rename OLD NEW",
-		SuggestFor: []string{"mv", "move"},
-		Short:      "Give an organisation another name",
-		Long: `Give an organisation another name, with 1 to 200 characters. Its records, keys,
-audit log and id stay as they are. After "default" was renamed, commands need
---org, or GOVSVC_ORG, with the new name.`,
-		Example: "  govsvc orgs rename default acme",
-		Args:    arguments("OLD", "NEW"),
-		RunE: func(c *cobra.Command, args []string) error {
-			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
-				org, err := store.RenameOrganisation(c.Context(), a.by(0), args[0], args[1])
-				if err != nil {
-					return invalidIsMisuse(c, err)
-				}
-				return a.print(org, organisationsTable(org))
-			})
-		},
-	}
-}
-
 func newOrgsRemoveCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "remove NAME",

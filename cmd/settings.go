@@ -116,18 +116,6 @@ func allFlags(c *cobra.Command) map[string][]*pflag.Flag {
 	return flags
 }
 
-// nearest is the flag whose name is the most like a text; "" if none is.
-func nearest(text string, flags map[string][]*pflag.Flag) string {
-	best, least := "", max(len(text)/3, 2)+1
-	for name := range flags {
-		d := distance(text, name)
-		if !oneShot[name] && (d < least || d == least && best != "" && name < best) {
-			best, least = name, d
-		}
-	}
-	return best
-}
-
 // flagCause says what is wrong with a flag's value, without the words of
 // package strconv.
 func flagCause(err error) string {

@@ -4,8 +4,12 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"io"
+	"strings"
 
 	"github.com/spf13/cobra"
+
+	"govsvc/server/transfer"
 )
 
 // printImportSchema prints the schema of a type of the data format.
@@ -23,4 +27,19 @@ func printImportSchema(a *app, c *cobra.Command, args []string, object string) e
 	}
 	_, err = fmt.Fprintln(a.stdout, indented.String())
 	return err
+}
+
+func printImportTemplate(a *app, c *cobra.Command, args []string, object string) error {
+	if len(args) > 0 {
+		return misusef("--template prints a header and imports nothing: give it without files%s", pointer(c))
+	}
+	document, err := a.document()
+	if err != nil {
+		return err
+	}
+	columns := transfer.Template(document, object)
+	return a.print(columns, func(w io.Writer) error {
+		_, err := fmt.Fprintln(w, strings.Join(columns, ","))
+		return err
+	})
 }

@@ -15,24 +15,6 @@ import (
 // bounds the password.
 const longestLine = 4096
 
-// newPassword asks for a user's password at a terminal, or else reads it from
-// standard input, where it stands alone.
-func newPassword(ctx context.Context, a *app, name string) (string, error) {
-	file, ok := a.stdin.(*os.File)
-	if !ok || !term.IsTerminal(int(file.Fd())) { //nolint:gosec // a descriptor fits an int
-		return readPassword(interruptible(ctx, a.stdin))
-	}
-	first, err := promptPassword(ctx, a, file, fmt.Sprintf("Password for %s: ", oneLine(name)))
-	if err != nil {
-		return "", err
-	}
-	second, err := promptPassword(ctx, a, file, "The same again: ")
-	if err == nil && first != second {
-		err = errors.New("the two passwords differ; run the command again")
-	}
-	return first, err
-}
-
 // promptPassword reads a line from the terminal without showing it. If ctx ends first,
 // the terminal shows again what is typed.
 func promptPassword(ctx context.Context, a *app, terminal *os.File, prompt string) (string, error) {
@@ -83,3 +65,36 @@ func readPassword(r io.Reader) (string, error) {
 	}
 	return string(text), nil
 }
+
+// readKey reads a key that is alone in its input, less the end of its line.
+func readKey(r io.Reader) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(r, longestKey+3)) // and \r\n, and one too many
+	if err != nil {
+		return "", err
+	}
+	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
+	switch {
+	case len(text) == 0:
+		return "", errors.New("no key on standard input; give it there, as in `govsvc keys import ... < key.txt`")
+	case len(text) > longestKey:
+		return "", errors.New("the key on standard input has more than 512 bytes; give one key alone")
+	case bytes.ContainsAny(text, "\r\n"):
+		return "", errors.New("standard input has more than one line; give one key alone")
+	}
+	return string(text), nil
+}
+
+// interruptible is an input that ends with ctx, although a read from a
+// terminal can't be called off.
+func interruptible(ctx context.Context, from io.Reader) io.Reader {
+	r, w := io.Pipe()
+	go func() {
+		_, err := io.Copy(w, from)
+		w.CloseWithError(err)
+	}()
+	context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
+	return r
+}
+
+// longestKey is the length in bytes of the longest key that is let in.
+const longestKey = 512

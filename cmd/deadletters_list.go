@@ -1,0 +1,60 @@
+package cmd
+
+import (
+	"context"
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newDeadLettersListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List an organisation's dead letters, oldest event first",
+		Long: `List an organisation's dead letters, oldest event first. LAST is what came of
+the last attempt: the receiver's status, or why there was none. For a delivery
+that left a full queue it says so.
+
+With --json an array of objects: id, subscription_id, url, event_id, event_type,
+event_created_at, attempts, died_at, and of the last attempt last_status,
+last_error and last_answer (its first 1 KB); each of these may be null. reason
+says why the delivery left the queue before its last attempt, else it is null.`,
+		Example: `  govsvc deadletters list
+  govsvc deadletters list --json | jq -r '.[] | select(.event_type == "ping") | .id'`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+				return runDeadLettersList(c.Context(), a, store, org)
+			})
+		},
+	}
+}
+
+func runDeadLettersList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
+	letters, rows := []db.DeadLetter{}, [][]string{}
+	err := store.DeadLetters(ctx, org.Org, func(l db.DeadLetter) error {
+		letters = append(letters, l)
+		rows = append(rows, []string{
+			l.ID, l.EventType, l.EventID, l.EventAt, l.SubscriptionID, l.URL,
+			strconv.Itoa(l.Attempts), l.DiedAt, deathOf(l),
+		})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return a.print(letters, func(w io.Writer) error {
+		return table(w, []string{"ID", "EVENT", "EVENT ID", "RAISED", "SUBSCRIPTION", "URL", "ATTEMPTS", "DIED", "LAST"}, rows)
+	})
+}
+
+// deathOf is why a delivery is a dead letter.
+func deathOf(l db.DeadLetter) string {
+	if l.Reason != nil {
+		return *l.Reason
+	}
+	return lastOutcome(l.LastStatus, l.LastError)
+}

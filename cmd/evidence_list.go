@@ -1,0 +1,42 @@
+package cmd
+
+import (
+	"io"
+	"strconv"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newEvidenceListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List the evidence packs, newest first",
+		Long: `List an organisation's evidence packs, newest first. The last column is what
+"govsvc evidence verify" prints of a pack that is as it was filed.
+
+With --json an array of objects: object, id, title, regime_id (null: of all
+regimes), item_count, manifest_sha256, size, filed_at and filed_by.`,
+		Example: `  govsvc evidence list
+  govsvc evidence list --org acme --json`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+				packs, err := store.EvidencePacks(c.Context(), org.Org)
+				if err != nil {
+					return err
+				}
+				return a.print(packs, func(w io.Writer) error { return packTable(w, packs) })
+			})
+		},
+	}
+}
+
+func packTable(w io.Writer, packs []db.EvidencePack) error {
+	rows := make([][]string, len(packs))
+	for i, p := range packs {
+		rows[i] = []string{p.ID, p.Title, orDash(p.RegimeID), strconv.Itoa(p.ItemCount), strconv.FormatInt(p.Size, 10), p.FiledAt, p.FiledBy, p.ManifestSHA256}
+	}
+	return table(w, []string{"ID", "TITLE", "REGIME", "ITEMS", "BYTES", "FILED", "BY", "MANIFEST SHA-256"}, rows)
+}

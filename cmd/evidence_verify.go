@@ -1,0 +1,83 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/server/evidence"
+)
+
+func newEvidenceVerifyCommand(a *app) *cobra.Command {
+	var sha256 string
+	c := &cobra.Command{
+		Use:   "verify PACK.zip",
+		Short: "Check every byte of a pack, offline",
+		Long: `Check every byte of a pack's zip, with nothing at hand but the zip: that the
+manifest is canonical, that each item is there with its size and SHA-256 and
+nothing else is, and that the zip around them is as it was filed. The exit
+status is 0 if all is so, and 1 if not: the error then names the first file
+that differs.
+
+Who changes a pack can make a manifest that fits. So compare the
+manifest_sha256 that is printed with the one that "govsvc evidence list" or the
+event evidence.pack_filed tells, or give that with --sha256.
+
+With --json an object: file, intact, manifest_sha256, manifest, and fault (null,
+or path and reason). It is printed if the check fails, too.`,
+		Example: `  govsvc evidence verify q3.zip
+  govsvc evidence verify q3.zip --sha256 "$(cat q3.sha256)"`,
+		Args: arguments("PACK.zip"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return runEvidenceVerify(c.Context(), a, args[0], sha256)
+		},
+	}
+	c.Flags().Var(digest{&sha256}, "sha256", "the manifest must have this SHA-256")
+	return c
+}
+
+// packVerdict is what the check of a pack found.
+type packVerdict struct {
+	File           string             `json:"file"`
+	Intact         bool               `json:"intact"`
+	ManifestSHA256 *string            `json:"manifest_sha256"`
+	Manifest       *evidence.Manifest `json:"manifest"`
+	Fault          *evidence.Fault    `json:"fault"`
+}
+
+func runEvidenceVerify(ctx context.Context, a *app, path, sha256 string) error {
+	info, err := ordinary(path)
+	if err != nil {
+		return fmt.Errorf("%w; give the zip of a pack", err)
+	}
+	file, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer file.Close() //nolint:errcheck // it was read
+	pack, err := evidence.Verify(ctx, file, info.Size())
+	found := packVerdict{File: path, Intact: err == nil}
+	if err == nil {
+		found.ManifestSHA256, found.Manifest = &pack.ManifestSHA256, &pack.Manifest
+		if sha256 != "" && sha256 != pack.ManifestSHA256 {
+			found.Intact = false
+			err = &evidence.Fault{Path: "manifest.json", Reason: fmt.Sprintf("its SHA-256 is %s, not %s: this is another pack, or it was made to look like this one", pack.ManifestSHA256, sha256)}
+		}
+	}
+	if err != nil {
+		if errors.As(err, &found.Fault) && a.json {
+			err = errors.Join(a.printJSON(found), err)
+		}
+		return fmt.Errorf("%s: %w", path, err)
+	}
+	return a.print(found, func(w io.Writer) error {
+		m := pack.Manifest
+		_, err := fmt.Fprintf(w, "%s: every byte is as it was filed, %d items\ntitle %s\norganisation %s\nfiled %s by %s\nmanifest_sha256 %s\n",
+			oneLine(path), len(m.Items), oneLine(m.Title), oneLine(m.Organisation.Name), oneLine(m.FiledAt), oneLine(m.FiledBy), pack.ManifestSHA256)
+		return err
+	})
+}

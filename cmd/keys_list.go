@@ -1,0 +1,46 @@
+package cmd
+
+import (
+	"context"
+	"io"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newKeysListCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "list",
+		Short: "List an organisation's keys, newest first",
+		Long: `List an organisation's keys, newest first, revoked and expired ones included.
+
+The state is active, revoked or expired. A running server stores the time of the
+last use every few seconds. With --json each key also has its own limits (rpm,
+rpd; null where the plan's count) and last_used_at (null: never).`,
+		Example: `  govsvc keys list
+  govsvc keys list --json | jq -r '.[] | select(.state == "active") | .id'`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+				return runKeysList(c.Context(), a, store, org)
+			})
+		},
+	}
+}
+
+func runKeysList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
+	keys, err := store.Keys(ctx, org.Org)
+	if err != nil {
+		return err
+	}
+	list, rows := make([]shownKey, len(keys)), make([][]string, len(keys))
+	for i, k := range keys {
+		list[i] = shown(k, store.Now())
+		rows[i] = []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), orDash(k.LastUsedAt), list[i].State}
+	}
+	return a.print(list, func(w io.Writer) error {
+		return table(w, []string{"ID", "PREFIX", "NAME", "KIND", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE"}, rows)
+	})
+}

@@ -1,0 +1,70 @@
+package cmd
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newUsersAddCommand(a *app) *cobra.Command {
+	var role db.Role
+	c := &cobra.Command{
+		Use:        "add NAME --role ROLE",
+		SuggestFor: []string{"create", "new"},
+		Short:      "Add a user to an organisation",
+		Long: `Add a user to an organisation. A name has 1 to 200 characters and exists once in
+a file, in capitals or small letters. The password is asked for, or read from
+stdin: see "govsvc users --help".
+
+A user that exists in another organisation becomes a member of this one, too. It
+keeps its password, and none is asked for or read.`,
+		Example: `  govsvc users add ada --role admin
+  govsvc users add ada --role auditor --org acme
+  pass show govsvc/bob | govsvc users add "Bob Ross" --role viewer --json`,
+		Args: arguments("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			added, err := addMember(c.Context(), a, args[0], role)
+			if err != nil || added {
+				return err
+			}
+			password, err := newPassword(c.Context(), a, args[0])
+			if err != nil {
+				return err
+			}
+			return a.withOrg(c.Context(), anyFile, func(store *db.DB, org db.Organisation) error {
+				made, err := store.CreateUser(c.Context(), a.by(org.Org), args[0], role, password)
+				if err != nil {
+					return poorPassword(c, err)
+				}
+				return printMember(c.Context(), a, store, made)
+			})
+		},
+	}
+	roleFlag(c, &role, "what the user may do in the organisation: admin, editor, auditor or viewer (required)")
+	return c
+}
+
+// addMember makes a user of the file a member of the organisation. It reports
+// false where no user has the name.
+func addMember(ctx context.Context, a *app, name string, role db.Role) (added bool, err error) {
+	if _, err := os.Stat(a.path); errors.Is(err, fs.ErrNotExist) {
+		return false, nil // CreateUser makes the file
+	}
+	err = a.withOrg(ctx, aFile, func(store *db.DB, org db.Organisation) error {
+		user, err := store.AddMember(ctx, a.by(org.Org), name, role)
+		if db.Is(err, db.NotFound) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		added = true
+		return printMember(ctx, a, store, user)
+	})
+	return added, err
+}

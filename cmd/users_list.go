@@ -1,0 +1,44 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newUsersListCommand(a *app) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:   "list",
+		Short: "List the users of an organisation, by name",
+		Long: `List the users of an organisation, by name, with their roles in it. --all-orgs
+lists all users of the file; "role" is that in the organisation that --org
+names, and empty where the user is not a member of it.
+
+With --json each also has its memberships (organisations: organisation and role),
+the number of recovery codes that are left (recovery_codes) and when it was
+changed.`,
+		Example: `  govsvc users list --org acme
+  govsvc users list --all-orgs --json`,
+		Args: arguments(),
+		RunE: func(c *cobra.Command, _ []string) error {
+			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+				list := store.Users
+				if all {
+					list = store.AllUsers
+				}
+				users, err := list(c.Context(), org.Org)
+				if err != nil {
+					return err
+				}
+				members, err := store.Members(c.Context(), users...)
+				if err != nil {
+					return err
+				}
+				return a.print(members, usersTable(members...))
+			})
+		},
+	}
+	c.Flags().BoolVar(&all, "all-orgs", false, "list the users of all organisations")
+	return c
+}

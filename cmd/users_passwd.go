@@ -1,0 +1,29 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newUsersPasswdCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:        "passwd NAME",
+		SuggestFor: []string{"password", "reset-password"},
+		Short:      "Give a user a new password and end its sessions",
+		Long: `Give a user a new password and end its sessions. The password is asked for, or
+read from stdin: see "govsvc users --help".`,
+		Example: `  govsvc users passwd ada
+  pass show govsvc/ada | govsvc users passwd ada`,
+		Args: arguments("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
+				password, err := newPassword(c.Context(), a, user.Name)
+				if err == nil {
+					err = store.SetPassword(c.Context(), a.by(0), user.ID, password)
+				}
+				return printUser(c.Context(), a, store, user, "changed the password of %s; its sessions have ended", poorPassword(c, err))
+			})
+		},
+	}
+}

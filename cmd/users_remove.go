@@ -1,0 +1,63 @@
+package cmd
+
+import (
+	"context"
+	"fmt"
+	"io"
+
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newUsersRemoveCommand(a *app) *cobra.Command {
+	var all bool
+	c := &cobra.Command{
+		Use:        "remove NAME",
+		SuggestFor: []string{"delete", "rm"},
+		Short:      "Remove a user from an organisation",
+		Long: `Remove a user from an organisation. With the last membership, or with --all-orgs,
+the account is removed and its sessions end. What the user did stays in the audit
+log, under the user's id. Unlike the dashboard, the command also removes the last
+admin.`,
+		Example: `  govsvc users remove bob
+  govsvc users remove bob --org acme
+  govsvc users remove bob --all-orgs`,
+		Args: arguments("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			if all {
+				return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
+					if err := store.RemoveAccount(c.Context(), a.by(0), user.ID); err != nil {
+						return err
+					}
+					return printRemoved(c.Context(), a, store, user, "")
+				})
+			}
+			return a.withMember(c.Context(), args[0], func(store *db.DB, org db.Organisation, user db.User) error {
+				if err := store.RemoveUser(c.Context(), a.by(org.Org), user.ID); err != nil {
+					return err
+				}
+				return printRemoved(c.Context(), a, store, user, org.Name)
+			})
+		},
+	}
+	c.Flags().BoolVar(&all, "all-orgs", false, "remove the account and all its memberships")
+	return c
+}
+
+// printRemoved shows what remains of a user that was removed from an
+// organisation, or from all for "".
+func printRemoved(ctx context.Context, a *app, store *db.DB, user db.User, org string) error {
+	members, err := store.Members(ctx, user)
+	if err != nil {
+		return err
+	}
+	from := ""
+	if org != "" && len(members[0].Organisations) > 0 {
+		from = " from " + oneLine(org)
+	}
+	return a.print(members[0], func(w io.Writer) error {
+		_, err := fmt.Fprintf(w, "removed %s%s (%s)\n", oneLine(user.Name), from, user.ID)
+		return err
+	})
+}

@@ -1,0 +1,25 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newUsersResetSecondFactorCommand(a *app) *cobra.Command {
+	return &cobra.Command{
+		Use:   "reset-second-factor NAME",
+		Short: "Turn off the second factor of a user who has lost it",
+		Long: `Turn off the second factor of a user who has lost both the device and the
+recovery codes. The password alone lets the user in then, until a new one is
+turned on. The user's sessions end.`,
+		Example: "  govsvc users reset-second-factor ada",
+		Args:    arguments("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
+				err := store.RemoveSecondFactor(c.Context(), a.by(0), user.ID)
+				return printUser(c.Context(), a, store, user, "%s has no second factor now; its sessions have ended", err)
+			})
+		},
+	}
+}

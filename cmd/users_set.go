@@ -1,0 +1,32 @@
+package cmd
+
+import (
+	"github.com/spf13/cobra"
+
+	"govsvc/db"
+)
+
+func newUsersSetCommand(a *app) *cobra.Command {
+	var role db.Role
+	c := &cobra.Command{
+		Use:        "set NAME --role ROLE",
+		SuggestFor: []string{"update", "edit", "change", "role"},
+		Short:      "Change a user's role in an organisation",
+		Long: `Change a user's role in an organisation. It counts from the user's next request
+on. Unlike the dashboard, the command also changes the role of the last admin.`,
+		Example: `  govsvc users set ada --role editor
+  govsvc users set ada --role auditor --org acme`,
+		Args: arguments("NAME"),
+		RunE: func(c *cobra.Command, args []string) error {
+			return a.withMember(c.Context(), args[0], func(store *db.DB, org db.Organisation, user db.User) error {
+				user, err := store.SetUserRole(c.Context(), a.by(org.Org), user.ID, role)
+				if err != nil {
+					return err
+				}
+				return printMember(c.Context(), a, store, user)
+			})
+		},
+	}
+	roleFlag(c, &role, "what the user may do from now on: admin, editor, auditor or viewer (required)")
+	return c
+}
