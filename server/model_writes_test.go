@@ -175,7 +175,7 @@ func (d deedOf) updateRisk() *expectation {
 	}
 	more := thing{}
 	if reason != "" {
-		more["severity_change_reason"] = map[string]any{"from": nil, "to": reason}
+		more["severity_change_reason"] = map[string]any{"from": nil, "to": digested(reason)}
 	}
 	rated := now["severity"] != next["severity"] || now["residual_severity"] != next["residual_severity"]
 	return d.updated("risk", now, next, more, func() {
