@@ -37,8 +37,8 @@ const (
 var rooms = map[string][]string{
 	".":       {"cmd"},
 	"cmd":     {"*", "*/*", "*/*/*"},
-	"db":      {"db/fair", "migrations"},
-	"db/fair": {}, "migrations": {},
+	"db":      {"db/fair", "db/sqlite", "migrations"},
+	"db/fair": {}, "db/sqlite": {}, "migrations": {},
 	"sandbox":         {"db", "server/openapi", "server/transfer"},
 	"server":          {"db", "db/fair", "server/*"},
 	"server/api":      {"db", "server/openapi", "server/webhook"},
@@ -61,10 +61,10 @@ var rooms = map[string][]string{
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
+var noHTTP = []string{"db", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store is where SQL and its drivers live.
-var store = []string{"db", "migrations"}
+var store = []string{"db", "db/sqlite", "migrations"}
 
 // fences keep packages of others, and what lies below them, out of some rooms
 // (out) or inside some (in). Tests are free.
@@ -75,7 +75,7 @@ var fences = []struct {
 }{
 	{imports: "net/http", out: noHTTP, mend: "keep HTTP in server, server/webhook, web or cmd, and pass plain values in"},
 	{imports: "database/sql", in: store, mend: "add a method to db and call that"},
-	{imports: "modernc.org/sqlite", in: store, mend: "let db open the file and name its errors"},
+	{imports: "modernc.org/sqlite", in: []string{"db/sqlite"}, mend: "let db/sqlite open the file and name its errors"},
 	{imports: "github.com/prometheus", in: []string{"server/metrics"}, mend: "count through server/metrics"},
 	{imports: "github.com/pressly/goose", in: store, mend: "let db migrate when it opens the file"},
 }

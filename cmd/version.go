@@ -26,7 +26,7 @@ type about struct {
 }
 
 func programVersion() about {
-	a := about{Version: version, Commit: commit, Go: runtime.Version(), SQLite: db.SQLiteVersion()}
+	a := about{Version: version, Commit: commit, Go: runtime.Version(), SQLite: db.SQLiteVersion}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		a.Version = cmp.Or(a.Version, build.Main.Version)
 		if a.Commit == "" {

@@ -4,10 +4,11 @@ import (
 	"context"
 	"database/sql/driver"
 	"encoding/json"
-	"io"
 	"slices"
 	"strconv"
 	"strings"
+
+	"govsvc/db/sqlite"
 )
 
 // amend gives a known record the members that are present and differ. It reads
@@ -52,7 +53,7 @@ func (tx *Tx) amend(n *noun, known stored, record Record) (Written, error) {
 	if err != nil {
 		return done, err
 	}
-	if _, err = tx.Exec(set.update, args...); unique(err) {
+	if _, err = tx.Exec(set.update, args...); sqlite.IsUnique(err) {
 		return done, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
 	} else if err != nil {
 		return done, err
@@ -129,7 +130,7 @@ func sameWhole(whole int64, held driver.Value) bool {
 // readRow reads a row: its seq, its id and the values of its columns. A row that
 // is not there is NotFound.
 func (tx *Tx) readRow(query string, args ...any) (stored, error) {
-	row, err := tx.db.writer.conn.first(query, args...)
+	row, err := tx.First(query, args...)
 	if err != nil {
 		return stored{}, storeError(err)
 	}
@@ -140,7 +141,7 @@ func (tx *Tx) readRow(query string, args ...any) (stored, error) {
 
 // finder is the statement that reads a row by its natural key.
 func (tx *Tx) finder(n *noun) string {
-	finders := tx.db.writer.finders
+	finders := tx.db.finders
 	query := finders[n]
 	if query == "" {
 		query = tx.db.selectRow(n) + " WHERE org_id = ? AND " + strings.Join(n.key, " = ? AND ") + " = ?"
@@ -166,17 +167,6 @@ func (s stored) value(d *DB, table, column string) any {
 func (s stored) text(d *DB, table, column string) string {
 	text, _ := s.value(d, table, column).(string)
 	return text
-}
-
-// first reads the first row that a query gives; sql.ErrNoRows if there is none.
-func (c *connection) first(query string, args ...any) ([]driver.Value, error) {
-	switch row := c.Row(query, args...).(type) {
-	case values:
-		return row, nil
-	case failedRow:
-		return nil, row.err
-	}
-	return nil, io.ErrUnexpectedEOF // row returns no other type
 }
 
 // tableColumns reads which columns each table has, the derived ones aside, and

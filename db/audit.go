@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"reflect"
 	"strings"
+
+	"govsvc/db/sqlite"
 )
 
 // Category routes an audit event in a SIEM (contract, section 4).
@@ -288,7 +290,7 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 		var event []byte
 		if len(page.Events) == q.Limit {
 			page.HasMore = true
-			return errEnough
+			return sqlite.ErrStop
 		}
 		if err := row.Scan(&seq, &event); err != nil {
 			return err
@@ -301,12 +303,12 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 			page.first = seq
 		case taken > q.Size.most():
 			page.HasMore = true
-			return errEnough
+			return sqlite.ErrStop
 		}
 		after, page.Events = seq, append(page.Events, event)
 		return nil
 	}, auditPage, org.Org, after, q.Since, until, q.Limit+1)
-	if err != nil && err != errEnough { //nolint:errorlint // never wrapped
+	if err != nil {
 		return AuditPage{}, err // a caller may wait for memory now, so that it gets no events to hold
 	}
 	if len(page.Events) > 0 {

@@ -77,7 +77,7 @@ func (d *DB) CheckAudit(ctx context.Context, org Org, head string) (AuditCheck, 
 	var chain AuditChain
 	check, last := AuditCheck{Head: chain.Head()}, int64(0)
 	check.See(head)
-	err := d.bulk.Each(ctx, func(row Scanner) error {
+	err := d.engine.Bulk.Each(ctx, func(row Scanner) error {
 		var event, hash []byte
 		var b Broken
 		if check.Broken != nil {
@@ -98,7 +98,7 @@ func (d *DB) CheckAudit(ctx context.Context, org Org, head string) (AuditCheck, 
 	if err == nil && check.Broken == nil {
 		check.Broken, err = d.lostEnd(ctx, last, check.Events)
 	}
-	return check, err
+	return check, storeError(err)
 }
 
 // See notes whether the head is where a walk has come to.
@@ -128,7 +128,7 @@ func (d *DB) AuditHashBefore(ctx context.Context, org Org, page AuditPage) (stri
 // that ended before it.
 func (d *DB) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error) {
 	var lost bool
-	err := d.bulk.Row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
+	err := d.engine.Bulk.Row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
 		(SELECT count(*) FROM audit_events WHERE seq > ?1)`, last).Scan(&lost)
 	if err != nil || !lost {
 		return nil, storeError(err)

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strconv"
+
+	"govsvc/db/sqlite"
 )
 
 // AuditSearch asks for events newest first. What is empty does not count; the
@@ -58,10 +60,11 @@ func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (
 	}
 	span := auditSpan{org, before, q.Since, until}
 	if q.ResourceID != "" { // an index leads to its events
-		return d.searchAudit(ctx, d.read, q, span)
+		found, err := d.searchAudit(ctx, d.engine.Lookups, q, span)
+		return found, storeError(err)
 	}
 	var found AuditFindings
-	err := d.search(ctx, q.User, func(ctx context.Context, pool *ReadPool) (err error) {
+	err := d.search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {
 		found, err = d.searchAudit(ctx, pool, q, span)
 		return err
 	})
@@ -75,7 +78,7 @@ type auditSpan struct {
 	since, until string
 }
 
-func (d *DB) searchAudit(ctx context.Context, pool *ReadPool, q AuditSearch, span auditSpan) (AuditFindings, error) {
+func (d *DB) searchAudit(ctx context.Context, pool *sqlite.Pool, q AuditSearch, span auditSpan) (AuditFindings, error) {
 	var found AuditFindings
 	more, seq := false, int64(0)
 	query, args := q.statement([]any{span.org.Org, span.before, span.since, span.until, searchedEvents, q.Limit + 1})
@@ -88,15 +91,14 @@ func (d *DB) searchAudit(ctx context.Context, pool *ReadPool, q AuditSearch, spa
 		}
 		taken += len(event)
 		if more = len(found.Events) == q.Limit || len(found.Events) > 0 && taken > q.Size.most(); more {
-			return errEnough
+			return sqlite.ErrStop
 		}
 		seq, found.Events = at, append(found.Events, event)
 		return nil
 	}, query, args...)
-	if err != nil && err != errEnough { //nolint:errorlint // never wrapped
+	if err != nil {
 		return found, err
 	}
-	err = nil
 	if !more && q.ResourceID == "" {
 		seq, found.SearchedTo, err = span.searchedTo(ctx, pool)
 	}
@@ -141,7 +143,7 @@ func (q AuditSearch) statement(args []any) (string, []any) {
 }
 
 // searchedTo is the last event that a page may look at, if older ones follow.
-func (s auditSpan) searchedTo(ctx context.Context, pool *ReadPool) (seq int64, time string, err error) {
+func (s auditSpan) searchedTo(ctx context.Context, pool *sqlite.Pool) (seq int64, time string, err error) {
 	looked := 0
 	err = pool.Each(ctx, func(row Scanner) error {
 		if looked++; looked == 2 { // there is an older one

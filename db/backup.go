@@ -2,12 +2,13 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"govsvc/db/sqlite"
 )
 
 // Backup is a copy of the data file, made while the file was in use, and
@@ -46,8 +47,8 @@ func (d *DB) Backup(ctx context.Context, path string, replace bool) (Backup, err
 	if err != nil {
 		return Backup{}, ofDamage(err)
 	}
-	err = viaPartial(path, func(partial string) error {
-		if err := d.copyTo(ctx, partial); err != nil {
+	err = sqlite.WithPartial(path, func(partial string) error {
+		if err := d.engine.CopyTo(ctx, partial); err != nil {
 			return err
 		}
 		found, err := examine(ctx, partial, heads)
@@ -55,14 +56,14 @@ func (d *DB) Backup(ctx context.Context, path string, replace bool) (Backup, err
 			return fmt.Errorf("the copy was not sound, and was removed: %w; `govsvc check --full` looks at the data file itself", err)
 		}
 		made.Bytes, made.Version, made.Logs = found.bytes, found.version, found.logs
-		return name(partial, path, replace)
+		return sqlite.Publish(partial, path, replace)
 	})
 	return made, ofDamage(err)
 }
 
 // ofDamage says what to do about a data file that can't be read to its end.
 func ofDamage(err error) error {
-	if !corrupt(err) {
+	if !sqlite.IsCorrupt(err) {
 		return err
 	}
 	return fmt.Errorf("the data file %w, and no copy was made: %w; `govsvc check --full` tells where, `govsvc restore` puts back an earlier backup", errDamaged, err)
@@ -84,25 +85,10 @@ func (d *DB) mayBackUpTo(path string, replace bool) error {
 		return fmt.Errorf("%s is the data file in use; name another one", path)
 	}
 	if !replace {
-		return taken(path)
+		return sqlite.Exists(path)
 	}
 	return nil
 }
-
-// Owns tells whether a file, by whatever name, is the data file or one of those
-// that SQLite keeps beside it.
-func (d *DB) Owns(file fs.FileInfo) bool {
-	for _, end := range []string{"", "-wal", "-shm"} {
-		if own, err := os.Stat(d.path + end); err == nil && os.SameFile(own, file) {
-			return true
-		}
-	}
-	return false
-}
-
-var errTaken = errors.New("is there already; name another file, or replace it with --force")
-
-func taken(path string) error { return fmt.Errorf("%s %w", path, errTaken) }
 
 // heads are the hashes that the audit logs end with now.
 func (d *DB) heads(ctx context.Context) (map[Org]string, error) {
@@ -115,27 +101,6 @@ func (d *DB) heads(ctx context.Context) (map[Org]string, error) {
 		return err
 	}, `SELECT o.seq, lower(hex((SELECT hash FROM audit_events e WHERE e.org_id = o.seq ORDER BY seq DESC LIMIT 1))) FROM organisations o`)
 	return heads, err
-}
-
-// copyTo writes the file as it is at one instant into an empty one. Writers go
-// on; the log beside the data file can't shrink meanwhile.
-func (d *DB) copyTo(ctx context.Context, path string) error {
-	pool, err := sql.Open("sqlite", d.dsn("ro"))
-	if err != nil {
-		return err
-	}
-	defer pool.Close()
-	if _, err := pool.ExecContext(ctx, "VACUUM INTO ?", path); err != nil {
-		if ctx.Err() != nil {
-			return ctx.Err()
-		}
-		err = fmt.Errorf("copy into the folder %s: %w", filepath.Dir(path), err)
-		if full(err) {
-			err = fmt.Errorf("%w; make room there", err)
-		}
-		return err
-	}
-	return nil
 }
 
 // LastBackup is what became of the last attempts at a backup.

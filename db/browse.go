@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"govsvc/db/sqlite"
 )
 
 // BrowseQuery asks for a page of the records of a type, as people look at them.
@@ -45,10 +47,11 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 		return BrowsePage{}, err
 	}
 	if b.light(q) {
-		return b.browse(ctx, d.read, q)
+		page, err := b.browse(ctx, d.engine.Lookups, q)
+		return page, storeError(err)
 	}
 	var page BrowsePage
-	err = d.search(ctx, q.User, func(ctx context.Context, pool *ReadPool) error {
+	err = d.search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) error {
 		page, err = b.browse(ctx, pool, q)
 		return err
 	})
@@ -69,7 +72,7 @@ func (b *browsing) light(q BrowseQuery) bool {
 	return true
 }
 
-func (b *browsing) browse(ctx context.Context, pool *ReadPool, q BrowseQuery) (BrowsePage, error) {
+func (b *browsing) browse(ctx context.Context, pool *sqlite.Pool, q BrowseQuery) (BrowsePage, error) {
 	b.pool = pool
 	total, err := b.count(ctx)
 	if err != nil {
@@ -93,7 +96,7 @@ func (b *browsing) browse(ctx context.Context, pool *ReadPool, q BrowseQuery) (B
 // browsing is a query under way.
 type browsing struct {
 	db     *DB
-	pool   *ReadPool
+	pool   *sqlite.Pool
 	org    Organisation
 	object string
 	words  []string
@@ -260,12 +263,12 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 		}
 		taken += len(record)
 		if more = len(places) == limit || len(places) > 0 && taken > most; more {
-			return errEnough
+			return sqlite.ErrStop
 		}
 		places, page.Records = append(places, p), append(page.Records, bytes.Clone(record))
 		return nil
 	}, query, args...)
-	if err != nil && err != errEnough { //nolint:errorlint // never wrapped
+	if err != nil {
 		return page, err
 	}
 	if b.back {
@@ -329,19 +332,19 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 	}
 	source := b.source()
 	var found []int64 // 8 bytes a record
-	err = d.bulk.EachUncached(ctx, func(row Scanner) error {
+	err = d.engine.Bulk.EachUncached(ctx, func(row Scanner) error {
 		var seq int64
 		err := row.Scan(&seq)
 		found = append(found, seq)
 		return err
 	}, "SELECT seq FROM "+source+" WHERE org_id = ?1"+b.where+" ORDER BY "+b.key+order+", id"+order, b.args...)
 	if err != nil {
-		return err
+		return storeError(err)
 	}
 	query := "SELECT r.record FROM " + b.table + " t CROSS JOIN " + object + "_records r ON r.org_id = t.org_id AND r.id = t.id WHERE t.seq = ? AND t.org_id = ?"
 	for _, seq := range found {
 		var record []byte
-		none, err := absent(d.bulk.Row(ctx, query, seq, org.Org).Scan(&record))
+		none, err := absent(d.engine.Bulk.Row(ctx, query, seq, org.Org).Scan(&record))
 		if err == nil && !none {
 			err = each(record)
 		}

@@ -99,7 +99,7 @@ func (tx *Tx) replaySome(subscriptions []int64) (n, done int, err error) {
 	if n == 0 {
 		return 0, done, nil
 	}
-	tx.queued = true
+	tx.wakeDeliveries()
 	return n, done, tx.auditWebhook("webhook_delivery", "replayed", "", "", Metadata{"deliveries": n})
 }
 
@@ -160,7 +160,7 @@ func (tx *Tx) deadLetters(verb, change string, ids []string) error {
 			return err
 		}
 	}
-	tx.queued = true
+	tx.wakeDeliveries()
 	return nil
 }
 

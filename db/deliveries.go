@@ -175,7 +175,7 @@ func (d *DB) RequeueAfterClockChange(ctx context.Context) (n int64, err error) {
 		return 0, storeError(err)
 	}
 	err = d.maintain(ctx, func(tx *Tx) error {
-		tx.queued = true
+		tx.wakeDeliveries()
 		n, err = tx.Exec("UPDATE deliveries SET due_at = ?1, updated_at = ?1 WHERE (event_seq, subscription_seq) IN (SELECT event_seq, subscription_seq"+ahead+")", tx.At())
 		return err
 	})

@@ -2,12 +2,10 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"time"
 
-	"modernc.org/sqlite"
-	sqlite3 "modernc.org/sqlite/lib"
+	"govsvc/db/sqlite"
 )
 
 // Code tells the kinds of failure that a caller of the store can act on.
@@ -73,61 +71,15 @@ func Is(err error, code Code) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
-// sqliteCode is SQLite's extended result code, 0 where err is another's.
-func sqliteCode(err error) int {
-	var e *sqlite.Error
-	if errors.As(err, &e) {
-		return e.Code()
-	}
-	return 0
-}
-
-// unique tells whether err is a violated UNIQUE or PRIMARY KEY.
-func unique(err error) bool {
-	code := sqliteCode(err)
-	return code == sqlite3.SQLITE_CONSTRAINT_UNIQUE || code == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY
-}
-
-// isTransient tells the failures of the file's surroundings, which may be gone at
-// the next call, from those of the statement.
-func isTransient(err error) bool {
-	switch sqliteCode(err) & 0xff {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED, sqlite3.SQLITE_FULL, sqlite3.SQLITE_IOERR,
-		sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_NOMEM, sqlite3.SQLITE_PROTOCOL:
-		return true
-	}
-	return false
-}
-
-// corrupt tells the failures of a file that is damaged, or none of SQLite's.
-func corrupt(err error) bool {
-	code := sqliteCode(err) & 0xff
-	return code == sqlite3.SQLITE_CORRUPT || code == sqlite3.SQLITE_NOTADB
-}
-
-// full tells whether there was no room for more.
-func full(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_FULL }
-
-// busy tells whether another process has the lock.
-func busy(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_BUSY }
-
-// removedBefore tells whether SQLite meant to remove what is left of a file that
-// is gone, and another process, opening the new one too, was sooner. It is gone
-// then, and who opens the file again does not meet it.
-func removedBefore(err error) bool { return sqliteCode(err) == sqlite3.SQLITE_IOERR_DELETE_NOENT }
-
-// readOnly tells whether the connection may read only.
-func readOnly(err error) bool { return sqliteCode(err)&0xff == sqlite3.SQLITE_READONLY }
-
 // storeError gives an error of the driver its meaning.
 func storeError(err error) error {
 	var known *Error
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):
 		return err
-	case errors.Is(err, sql.ErrNoRows):
+	case errors.Is(err, sqlite.ErrNoRows):
 		return &Error{Code: NotFound, Message: "no such record"}
-	case isTransient(err), errors.Is(err, context.DeadlineExceeded):
+	case sqlite.IsTransient(err), errors.Is(err, context.DeadlineExceeded):
 		return unavailable(err)
 	}
 	return err

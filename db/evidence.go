@@ -144,7 +144,7 @@ func (d *DB) ExportEvidence(ctx context.Context, by Actor, id string, w io.Write
 	written := int64(0)
 	for number := 0; written < pack.Size; number++ {
 		var chunk []byte
-		if err := d.bulk.Row(ctx, query, from, number).Scan(&chunk); err != nil {
+		if err := d.engine.Bulk.Row(ctx, query, from, number).Scan(&chunk); err != nil {
 			return pack.EvidencePack, storeError(err)
 		}
 		n, err := w.Write(chunk)

@@ -8,6 +8,8 @@ import (
 	"errors"
 	"io"
 	"time"
+
+	"govsvc/db/sqlite"
 )
 
 // Bounds of storing a pack.
@@ -158,7 +160,7 @@ func (u *evidenceUpload) flush() error {
 func (u *evidenceUpload) retry(write func() error) error {
 	for until := time.Now().Add(evidenceWait); ; {
 		err := write()
-		if !errors.Is(err, errWaited) && !busy(err) || time.Now().After(until) || u.ctx.Err() != nil {
+		if !errors.Is(err, sqlite.ErrWriterBusy) && !sqlite.IsBusy(err) || time.Now().After(until) || u.ctx.Err() != nil {
 			return err
 		}
 	}

@@ -2,19 +2,14 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
 	"os"
 	"slices"
 	"strings"
-	"time"
 
-	"github.com/pressly/goose/v3"
-	sqlite3 "modernc.org/sqlite/lib"
-
-	"govsvc/migrations"
+	"govsvc/db/sqlite"
 )
 
 // OpenToRead opens a file for the methods that look at it as a whole, and not
@@ -22,57 +17,39 @@ import (
 // migrates nothing and writes nothing, so that the file may be of an older
 // version, in use by others, or damaged.
 func OpenToRead(ctx context.Context, path string) (*DB, error) {
-	return openToRead(ctx, path, looking)
+	return openToRead(ctx, path, sqlite.QueryOnly)
 }
 
-// The ways of opening a file.
-const (
-	working = iota // it may be written
-	looking        // it may be written by others
-	resting        // nobody writes it: SQLite needs nothing beside it
-)
-
-func openToRead(ctx context.Context, path string, mode int) (*DB, error) {
-	at, err := located(path)
+func openToRead(ctx context.Context, path string, access sqlite.Access) (*DB, error) {
+	at, err := sqlite.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
-	d := &DB{options: Options{Path: path, Wait: 5 * time.Second, SearchTime: searchTime}, path: at, now: time.Now, mode: mode}
-	if err := d.openToRead(ctx); err != nil {
+	d := closed(Options{Path: path})
+	if err := d.openToRead(ctx, at, access); err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), d.Close())
 	}
 	return d, nil
 }
 
-func (d *DB) openToRead(ctx context.Context) error {
-	info, err := os.Stat(d.path)
+func (d *DB) openToRead(ctx context.Context, path string, access sqlite.Access) (err error) {
+	d.engine, err = sqlite.OpenToRead(ctx, sqlite.Options{Path: path, ApplicationID: applicationID, Wait: d.options.Wait}, access)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
 		return errors.New("no such file; give the data file with --db")
+	case errors.Is(err, sqlite.ErrNotRegular):
+		return fmt.Errorf("%w; give another path", err)
+	case errors.Is(err, sqlite.ErrForeign) && access == sqlite.QueryOnly:
+		return fmt.Errorf("%w; give another path with --db", errForeign)
+	case errors.Is(err, sqlite.ErrForeign):
+		return errForeign
+	case err != nil && access == sqlite.QueryOnly:
+		return denied(err)
 	case err != nil:
 		return err
 	}
-	if err := ordinary(info); err != nil {
-		return fmt.Errorf("%w; give another path", err)
-	}
-	if err := identify(ctx, d.path); err != nil {
-		switch {
-		case d.mode == looking && errors.Is(err, errForeign):
-			return fmt.Errorf("%w; give another path with --db", err)
-		case d.mode == looking:
-			return denied(err)
-		}
-		return err
-	}
-	access := "ro"
-	if d.mode == looking {
-		access = "rw" // who may not write leaves SQLite's files behind; see dsn
-	}
-	if err := d.sharePool(access); err != nil {
-		return err
-	}
 	err = d.Row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
-	if errors.Is(err, sql.ErrNoRows) {
+	if errors.Is(err, sqlite.ErrNoRows) {
 		return errors.New("holds no tables; of a data file in use, `govsvc backup` makes a copy with all that is in the log beside it")
 	}
 	return unreadable(err)
@@ -81,7 +58,7 @@ func (d *DB) openToRead(ctx context.Context) error {
 var errDamaged = errors.New("is damaged")
 
 // untold tells whether err is of damage and does not say so itself.
-func untold(err error) bool { return corrupt(err) && !errors.Is(err, errDamaged) }
+func untold(err error) bool { return sqlite.IsCorrupt(err) && !errors.Is(err, errDamaged) }
 
 // unreadable says what to do about a file that is too damaged for what was
 // wanted, or not for this user, unless err says so already.
@@ -100,7 +77,7 @@ var errBarred = errors.New("this user may not use it")
 // barred tells whether SQLite was let read the file alone, and err does not say
 // so itself. One that was moved away is another matter.
 func barred(err error) bool {
-	return readOnly(err) && sqliteCode(err) != sqlite3.SQLITE_READONLY_DBMOVED && !errors.Is(err, errBarred)
+	return sqlite.IsDenied(err) && !errors.Is(err, errBarred)
 }
 
 // denied is an error of opening a data file.
@@ -126,7 +103,7 @@ func (d *DB) Explain(err error) error {
 	if !untold(err) && !barred(err) {
 		return err
 	}
-	return fmt.Errorf("%s: %w", d.path, unreadable(err))
+	return fmt.Errorf("%s: %w", d.Path(), unreadable(err))
 }
 
 // examined is what was found in a sound file.
@@ -150,19 +127,19 @@ func examine(ctx context.Context, path string, heads map[Org]string) (found exam
 
 // openBackup opens a file that nobody is to write.
 func openBackup(ctx context.Context, path string) (*DB, error) {
-	path, err := located(path)
+	path, err := sqlite.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
-	mode := resting
+	access := sqlite.Immutable
 	if _, err := os.Stat(path + "-wal"); err == nil {
-		mode = working // a part of it is in there, and somebody may write after all
+		access = sqlite.ReadOnly // a part of it is in there, and somebody may write after all
 	}
-	return openToRead(ctx, path, mode)
+	return openToRead(ctx, path, access)
 }
 
 func (d *DB) examine(ctx context.Context, heads map[Org]string) (found examined, err error) {
-	info, err := os.Stat(d.path)
+	info, err := os.Stat(d.Path())
 	if err != nil {
 		return found, err
 	}
@@ -225,35 +202,12 @@ func (d *DB) Faults(ctx context.Context, full bool) ([]string, error) {
 		}
 		return err
 	}
-	err := d.bulk.Each(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, mostFaults))
+	err := d.engine.Bulk.Each(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, mostFaults))
 	if err == nil && len(faults) == 0 {
-		err = d.bulk.Each(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
+		err = d.engine.Bulk.Each(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
 	}
-	if corrupt(err) { // so much that it can't be listed
+	if sqlite.IsCorrupt(err) { // so much that it can't be listed
 		return append(faults, err.Error()), nil
 	}
-	return faults, err
-}
-
-// Versions tells the version of the file's tables and of this program's.
-func (d *DB) Versions(ctx context.Context) (have, want int, err error) {
-	names, err := migrations.Files.ReadDir(".")
-	if err != nil {
-		return 0, 0, err
-	}
-	for _, name := range names {
-		number, err := goose.NumericComponent(name.Name())
-		if err != nil {
-			return 0, 0, err
-		}
-		want = max(want, int(number))
-	}
-	have, err = d.Version(ctx)
-	return have, want, err
-}
-
-// newer refuses a file of a version that is to come.
-func newer(have, want int) error {
-	return fmt.Errorf("it was made by a newer govsvc (its version is %d, this program knows up to %d); "+
-		"use the newer program, or restore a backup made before the upgrade", have, want)
+	return faults, storeError(err)
 }

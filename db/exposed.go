@@ -23,7 +23,7 @@ func (d *DB) Exposed(ctx context.Context) ([]Exposed, error) {
 	if runtime.GOOS == "windows" {
 		return nil, nil
 	}
-	paths, err := filepath.Glob(globbed(d.path) + "*")
+	paths, err := filepath.Glob(globbed(d.Path()) + "*")
 	if err != nil {
 		return nil, err
 	}
@@ -33,7 +33,7 @@ func (d *DB) Exposed(ctx context.Context) ([]Exposed, error) {
 	}
 	if last.Made != nil {
 		folder := filepath.Dir(last.Made.Path)
-		backups, err := filepath.Glob(filepath.Join(globbed(folder), globbed(stem(d.path))+"-*"))
+		backups, err := filepath.Glob(filepath.Join(globbed(folder), globbed(stem(d.Path()))+"-*"))
 		if err != nil {
 			return nil, err
 		}

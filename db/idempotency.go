@@ -31,7 +31,7 @@ type KeptAnswer struct {
 // KeptAnswer finds the answer that was given under a key; nil if there is none.
 // A key that was used for another request is KeyReused.
 func (d *DB) KeptAnswer(ctx context.Context, k IdempotencyKey) (*KeptAnswer, error) {
-	if d.frozen.Load() {
+	if d.engine.Frozen() {
 		return d.memory.find(k)
 	}
 	var request []byte
@@ -54,12 +54,12 @@ var errKeyReused = &Error{
 
 // KeepAnswer stores a change's answer with the change.
 func (tx *Tx) KeepAnswer(k IdempotencyKey, answer KeptAnswer) error {
-	if tx.db.frozen.Load() {
+	if tx.db.engine.Frozen() {
 		tx.db.memory.keep(k, answer)
 		return nil
 	}
-	wrote := tx.wrote // an answer alone is not a change to be audited
-	defer func() { tx.wrote = wrote }()
+	before := tx.Changed()
+	defer func() { tx.exempt += tx.Changed() - before }() // an answer alone is not a change to be audited
 	kept, err := tx.Exec(`INSERT INTO idempotency_records (org_id, key, request, status, answer, created_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (org_id, key) DO UPDATE
 		SET request = ?3, status = ?4, answer = ?5, created_at = ?6 WHERE created_at <= ?7`,

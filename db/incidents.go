@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"slices"
 	"time"
+
+	"govsvc/db/sqlite"
 )
 
 // Incidents are newest first (GET /incidents).
@@ -98,8 +100,8 @@ func (tx *Tx) findIncident(n *noun, record Record) (stored, error) {
 	}
 	columns := tx.db.selectRow(n)
 	err := tx.Each(func(row Scanner) error {
-		s := stored{values: slices.Clone(row.(values)[2:])}
-		err := row.(values)[:2].Scan(&s.seq, &s.id)
+		s := stored{values: slices.Clone(row.(sqlite.Values)[2:])}
+		err := row.(sqlite.Values)[:2].Scan(&s.seq, &s.id)
 		found = append(found, s)
 		return err
 	}, columns+" WHERE org_id = ?1 AND id = ?2 UNION "+columns+" WHERE org_id = ?1 AND incident_key = ?3", tx.Org, id, key)

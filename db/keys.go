@@ -354,7 +354,7 @@ func (d *DB) KeysByPrefix(ctx context.Context, prefix string) ([]*StoredKey, err
 
 // KeyByID reads a key as it is now; nil if there is none.
 func (d *DB) KeyByID(ctx context.Context, id string) (*StoredKey, error) {
-	k, err := scanStoredKey(d.fast.row(ctx, storedKeyQuery+"k.id = ?", id))
+	k, err := scanStoredKey(d.Row(ctx, storedKeyQuery+"k.id = ?", id))
 	if none, err := absent(err); none || err != nil {
 		return nil, storeError(err)
 	}

@@ -114,7 +114,7 @@ type period struct {
 
 // findPeriod finds the key result of a check-in and its value of that period.
 func (tx *Tx) findPeriod(record Record) (period, error) {
-	row, err := tx.db.writer.conn.first(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
+	row, err := tx.First(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
 		FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
 		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"])
 	if none, err := absent(err); err != nil {
@@ -123,7 +123,7 @@ func (tx *Tx) findPeriod(record Record) (period, error) {
 		return period{}, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
 	}
 	at := period{point: map[string]any{"value": row[4], "source": row[5], "evidence_ref": row[6], "note": row[7]}}
-	return at, values(row[:4]).Scan(&at.kpi, &at.kpiID, &at.seq, &at.id)
+	return at, row[:4].Scan(&at.kpi, &at.kpiID, &at.seq, &at.id)
 }
 
 func (tx *Tx) findCheckin(_ *noun, record Record) (stored, error) {

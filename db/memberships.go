@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
+
+	"govsvc/db/sqlite"
 )
 
 // operator is the actor of the command line, which may change every account.
@@ -92,7 +94,7 @@ func (d *DB) AddMember(ctx context.Context, by Actor, name string, role Role) (U
 		return added, err
 	}
 	err = d.writeUser(ctx, by, func(tx *Tx) error {
-		if err := tx.join(account.ID, tx.Org, role); unique(err) {
+		if err := tx.join(account.ID, tx.Org, role); sqlite.IsUnique(err) {
 			return &Error{Code: Conflict, Param: "name", Message: fmt.Sprintf("a user named %q exists already", account.Name)}
 		} else if err != nil {
 			return err

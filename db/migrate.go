@@ -3,16 +3,13 @@ package db
 import (
 	"context"
 	"database/sql"
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"io"
-	"os"
 	"time"
 
 	"github.com/pressly/goose/v3"
-	"modernc.org/sqlite"
 
+	"govsvc/db/sqlite"
 	"govsvc/migrations"
 )
 
@@ -24,13 +21,13 @@ const patience = 60
 // version. All of it is one transaction: of several processes that open the
 // file at once one does it, and the others find it done; whoever is killed
 // meanwhile leaves the file as it was.
-func (d *DB) migrate(ctx context.Context) error {
+func (d *DB) migrate(ctx context.Context, file *sqlite.DB) error {
 	for until := time.Now().Add(patience * d.options.Wait); ; {
-		have, want, err := d.older(ctx)
+		have, want, err := older(ctx, file)
 		if err != nil || have == want {
 			return err
 		}
-		if err = d.upgrade(ctx); !busy(err) {
+		if err = d.upgrade(ctx, file); !sqlite.IsBusy(err) {
 			return err
 		}
 		if time.Now().After(until) {
@@ -41,8 +38,8 @@ func (d *DB) migrate(ctx context.Context) error {
 
 // older tells the file's version and this program's, which may not be the lower
 // one.
-func (d *DB) older(ctx context.Context) (have, want int, err error) {
-	have, want, err = d.Versions(ctx)
+func older(ctx context.Context, file *sqlite.DB) (have, want int, err error) {
+	have, want, err = versions(ctx, file)
 	if err == nil && have > want {
 		err = newer(have, want)
 	}
@@ -50,30 +47,17 @@ func (d *DB) older(ctx context.Context) (have, want int, err error) {
 }
 
 // upgrade holds the write lock from the look at the file's version to the end.
-func (d *DB) upgrade(ctx context.Context) error {
-	connector, err := sqlite.NewConnector(d.dsn("rw"))
-	if err != nil {
-		return err
-	}
-	pool := sql.OpenDB(&singleTxConnector{Connector: connector})
-	defer pool.Close()
-	pool.SetMaxOpenConns(1)
-	if err := pool.PingContext(ctx); err != nil {
-		return err
-	}
-	have, want, err := d.older(ctx)
-	if err != nil || have == want { // somebody else was sooner
-		return err
-	}
-	if have == 0 || d.options.copied {
-		err = d.up(ctx, pool, have, want)
-	} else {
-		err = d.copyBefore(ctx, have, func() error { return d.up(ctx, pool, have, want) })
-	}
-	if err == nil {
-		_, err = pool.ExecContext(ctx, "COMMIT")
-	}
-	return err
+func (d *DB) upgrade(ctx context.Context, file *sqlite.DB) error {
+	return file.SingleTx(ctx, func(pool *sql.DB) error {
+		have, want, err := older(ctx, file)
+		if err != nil || have == want { // somebody else was sooner
+			return err
+		}
+		if have == 0 || d.options.copied {
+			return d.up(ctx, pool, have, want)
+		}
+		return d.copyBefore(ctx, file, have, func() error { return d.up(ctx, pool, have, want) })
+	})
 }
 
 // up makes the tables what they are in this version, and fills a new file.
@@ -93,68 +77,18 @@ func (d *DB) up(ctx context.Context, pool *sql.DB, have, want int) error {
 
 var errForeign = errors.New("is not a govsvc data file")
 
-// identify refuses a file that another program made, or that is none of
-// SQLite's.
-func identify(ctx context.Context, path string) error {
-	sqlite, ours, err := head(path)
-	if err == nil && (!sqlite || !ours) && !oursByLog(ctx, path) {
-		err = errForeign
-	}
-	return err
-}
-
-// oursByLog asks the log beside a file whose it is. A power cut while the log
-// is moved into the file may garble any of it, its head as well: all of that is
-// in the log still, and SQLite takes it from there.
-func oursByLog(ctx context.Context, path string) bool {
-	if log, err := os.Stat(path + "-wal"); err != nil || log.Size() == 0 {
-		return false
-	}
-	d := &DB{path: path}
-	pool, err := sql.Open("sqlite", d.dsn("ro"))
-	if err != nil {
-		return false
-	}
-	defer pool.Close()
-	var id int64
-	err = pool.QueryRowContext(ctx, "PRAGMA application_id").Scan(&id)
-	return err == nil && id == applicationID
-}
-
-// isForeign tells whether a file is another program's. One of ours whose head is
-// damaged is not.
-func isForeign(path string) bool {
-	sqlite, ours, err := head(path)
-	return err == nil && sqlite && !ours
-}
-
-// head tells whose a file is, without opening it: the head of an SQLite file
-// does (SQLite, Database File Format, 1.3).
-func head(path string) (sqlite, ours bool, err error) {
-	file, err := os.Open(path)
-	if err != nil {
-		return false, false, err
-	}
-	defer file.Close()
-	head := make([]byte, 72)
-	if _, err := io.ReadFull(file, head); err != nil {
-		return false, false, nil //nolint:nilerr // shorter than any
-	}
-	return string(head[:16]) == "SQLite format 3\x00", binary.BigEndian.Uint32(head[68:]) == applicationID, nil
-}
-
 // copyBefore keeps the file as it is before a change, if the change can be
 // made, under a name that tells its version; see Restore for the way back.
-func (d *DB) copyBefore(ctx context.Context, version int, change func() error) error {
-	path := unused(fmt.Sprintf("%s.v%d-%s", d.path, version, d.Now().Format(fileTime)))
-	return viaPartial(path, func(partial string) error {
-		if err := d.copyTo(ctx, partial); err != nil {
+func (d *DB) copyBefore(ctx context.Context, file *sqlite.DB, version int, change func() error) error {
+	path := sqlite.UnusedPath(fmt.Sprintf("%s.v%d-%s", file.Path(), version, d.Now().Format(fileTime)))
+	return sqlite.WithPartial(path, func(partial string) error {
+		if err := file.CopyTo(ctx, partial); err != nil {
 			return fmt.Errorf("copy before the migration: %w", err)
 		}
 		if err := change(); err != nil {
 			return err
 		}
-		return name(partial, path, false)
+		return sqlite.Publish(partial, path, false)
 	})
 }
 
@@ -202,11 +136,44 @@ func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
 
 // Version is the version of the file's tables; 0 where there are none yet.
 func (d *DB) Version(ctx context.Context) (int, error) {
+	version, err := version(ctx, d.engine)
+	return version, storeError(err)
+}
+
+func version(ctx context.Context, file *sqlite.DB) (int, error) {
 	var made bool
-	if err := d.Row(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version')").Scan(&made); err != nil || !made {
-		return 0, storeError(err)
+	if err := file.Lookups.Row(ctx, "SELECT EXISTS (SELECT 1 FROM sqlite_schema WHERE name = 'goose_db_version')").Scan(&made); err != nil || !made {
+		return 0, err
 	}
 	var version int
-	err := d.Row(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied").Scan(&version)
-	return version, storeError(err)
+	err := file.Lookups.Row(ctx, "SELECT max(version_id) FROM goose_db_version WHERE is_applied").Scan(&version)
+	return version, err
+}
+
+// Versions tells the version of the file's tables and of this program's.
+func (d *DB) Versions(ctx context.Context) (have, want int, err error) {
+	have, want, err = versions(ctx, d.engine)
+	return have, want, storeError(err)
+}
+
+func versions(ctx context.Context, file *sqlite.DB) (have, want int, err error) {
+	names, err := migrations.Files.ReadDir(".")
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, name := range names {
+		number, err := goose.NumericComponent(name.Name())
+		if err != nil {
+			return 0, 0, err
+		}
+		want = max(want, int(number))
+	}
+	have, err = version(ctx, file)
+	return have, want, err
+}
+
+// newer refuses a file of a version that is to come.
+func newer(have, want int) error {
+	return fmt.Errorf("it was made by a newer govsvc (its version is %d, this program knows up to %d); "+
+		"use the newer program, or restore a backup made before the upgrade", have, want)
 }

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"govsvc/db/sqlite"
 )
 
 // Org is the number of an organisation within the file.
@@ -142,7 +144,7 @@ func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan
 		var err error
 		made, err = scanOrganisation(tx.Returning(`INSERT INTO organisations (id, name, plan, subscription, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?) RETURNING `+organisationColumns, tx.newID(), name, plan, Active, tx.At(), tx.At()))
-		if unique(err) {
+		if sqlite.IsUnique(err) {
 			return organisationExists(name)
 		}
 		if err != nil {

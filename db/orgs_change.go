@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"strings"
+
+	"govsvc/db/sqlite"
 )
 
 // RenameOrganisation gives an organisation another name.
@@ -24,7 +26,7 @@ func (d *DB) RenameOrganisation(ctx context.Context, by Actor, name, to string) 
 		switch none, err := absent(err); {
 		case none:
 			return noOrganisation(name)
-		case unique(err):
+		case sqlite.IsUnique(err):
 			return organisationExists(to)
 		case err != nil:
 			return storeError(err)

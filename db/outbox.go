@@ -50,7 +50,7 @@ func (tx *Tx) Enqueue(kind string, data any) error {
 	if _, err := tx.Exec("INSERT INTO fan_outs (org_id, event_seq, set_seq) VALUES (?, ?, ?)", tx.Org, seq, set); err != nil {
 		return err
 	}
-	tx.queued = true
+	tx.wakeDeliveries()
 	return nil
 }
 

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"time"
+
+	"govsvc/db/sqlite"
 )
 
 // Overview is the state of an organisation at a glance.
@@ -84,7 +86,7 @@ type Renewal struct {
 // the data, so that it runs as a search of the user.
 func (d *DB) Overview(ctx context.Context, org Organisation, user string) (Overview, error) {
 	var o Overview
-	err := d.search(ctx, user, func(ctx context.Context, pool *ReadPool) error {
+	err := d.search(ctx, user, func(ctx context.Context, pool *sqlite.Pool) error {
 		r := overviewReader{d, pool}
 		for _, part := range []func(context.Context, Org, *Overview) error{
 			r.recentAssessments, r.openRiskCounts, r.incidentClocks, r.openIncidentCounts, r.activeKpis,
@@ -102,7 +104,7 @@ func (d *DB) Overview(ctx context.Context, org Organisation, user string) (Overv
 // overviewReader reads the parts of an overview.
 type overviewReader struct {
 	db *DB
-	*ReadPool
+	*sqlite.Pool
 }
 
 func (d overviewReader) recentAssessments(ctx context.Context, org Org, o *Overview) error {

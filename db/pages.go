@@ -5,6 +5,8 @@ import (
 	"errors"
 	"strconv"
 	"strings"
+
+	"govsvc/db/sqlite"
 )
 
 // What is beside the rows of a page is told apart by what stands neither in JSON
@@ -53,9 +55,12 @@ func (d *DB) readPage(ctx context.Context, query string, args []any, limit int, 
 		longest = min(longest, size.Small)
 	}
 	var row [2]any // an aggregate gives one, also of nothing
-	err = d.fast.bounded(ctx, longest, joinedRows(query), args...).Scan(&row[0], &row[1])
+	joined, ok := d.engine.Lookups.RowWithin(ctx, longest, joinedRows(query), args...)
+	if ok {
+		err = joined.Scan(&row[0], &row[1])
+	}
 	switch {
-	case !tooLong(err):
+	case ok:
 		resources, _ = row[0].(string)
 		positions, _ = row[1].(string)
 		return resources, positions, limit, err
@@ -70,7 +75,7 @@ func (d *DB) readPage(ctx context.Context, query string, args []any, limit int, 
 func (d *DB) readRows(ctx context.Context, query string, args []any, limit, most int) (resources, positions string, held int, err error) {
 	var texts, places strings.Builder
 	rows := 0
-	err = d.fast.each(ctx, func(row Scanner) error {
+	err = d.engine.Lookups.Each(ctx, func(row Scanner) error {
 		var place, resource string
 		if err := row.Scan(&place, &resource); err != nil {
 			return err
@@ -83,11 +88,11 @@ func (d *DB) readRows(ctx context.Context, query string, args []any, limit, most
 		places.WriteString(place)
 		if rows++; rows > 1 && rows <= limit && texts.Len() > most {
 			limit = rows - 1
-			return errEnough
+			return sqlite.ErrStop
 		}
 		return nil
 	}, "SELECT position || '\x1f' || id || '\x1f' || octet_length(resource), resource FROM ("+query+")", args...)
-	return texts.String(), places.String(), limit, err
+	return texts.String(), places.String(), limit, storeError(err)
 }
 
 // cut takes from what was read the row beyond the limit, if there is one, and

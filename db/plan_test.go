@@ -85,11 +85,7 @@ func TestInserts(t *testing.T) {
 			continue
 		}
 		insert := "INSERT INTO " + table + " (" + strings.Join(columns, ", ") + ") VALUES (?" + strings.Repeat(", ?", len(columns)-1) + ")"
-		rows, err := d.read.QueryContext(t.Context(), "EXPLAIN "+insert, make([]any, len(columns))...)
-		if err != nil {
-			t.Fatal(err)
-		}
-		err = eachRow(rows, func(row Scanner) error {
+		err := d.engine.Lookups.EachUncached(t.Context(), func(row Scanner) error {
 			var operation string
 			var other any
 			err := row.Scan(&other, &operation, &other, &other, &other, &other, &other, &other)
@@ -97,7 +93,7 @@ func TestInserts(t *testing.T) {
 				t.Errorf("a new row of %s makes a table", table)
 			}
 			return err
-		})
+		}, "EXPLAIN "+insert, make([]any, len(columns))...)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -106,21 +102,15 @@ func TestInserts(t *testing.T) {
 
 func explain(t *testing.T, d *DB, query string, args []any) string {
 	t.Helper()
-	rows, err := d.read.QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
 	var plan strings.Builder
-	for rows.Next() {
+	err := d.engine.Lookups.EachUncached(t.Context(), func(row Scanner) error {
 		var id, parent, unused int
 		var detail string
-		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
-			t.Fatal(err)
-		}
+		err := row.Scan(&id, &parent, &unused, &detail)
 		fmt.Fprintln(&plan, detail)
-	}
-	if err := rows.Err(); err != nil {
+		return err
+	}, "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
 		t.Fatal(err)
 	}
 	return plan.String()

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"govsvc/db/sqlite"
 )
 
 // Record is one record of the data format (contract, section 5), checked
@@ -205,7 +207,7 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 		query = set.insertUnless
 	}
 	made.seq, err = tx.Insert(query, args...)
-	if unique(err) {
+	if sqlite.IsUnique(err) {
 		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + n.object + " already"}
 	}
 	if tx.importing != nil && made.seq != 0 && err == nil {
@@ -253,7 +255,7 @@ func (tx *Tx) replace(n *noun, known stored, record Record) (Outcome, error) {
 		return Unchanged, err
 	}
 	changed, err := tx.Exec(set.update, args...)
-	if unique(err) {
+	if sqlite.IsUnique(err) {
 		return Unchanged, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
 	}
 	if err != nil || changed == 0 {
@@ -299,12 +301,12 @@ func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
 			mask |= 1 << i
 		}
 	}
-	sets := tx.db.writer.columnSets
+	sets := tx.db.columnSets
 	key := columnSetKey{n.table, mask}
 	if known := sets[key]; known != nil {
 		return known
 	}
-	if len(sets) >= keptStatements {
+	if len(sets) >= maxColumnSets {
 		clear(sets)
 	}
 	set := &columnSet{}
@@ -317,6 +319,9 @@ func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
 	sets[key] = set
 	return set
 }
+
+// maxColumnSets bounds the column sets that are kept.
+const maxColumnSets = 1000
 
 type columnSetKey struct {
 	table string

@@ -9,6 +9,8 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"govsvc/db/sqlite"
 )
 
 // Restored is what a restore did.
@@ -29,11 +31,11 @@ type Restored struct {
 // early, the data file is either the former or the restored one, whole. Each
 // organisation's audit log tells of it.
 func Restore(ctx context.Context, from string, options Options, replace bool) (Restored, error) {
-	path, err := located(options.Path)
+	path, err := sqlite.Resolve(options.Path)
 	if err != nil {
 		return Restored{}, err
 	}
-	if from, err = located(from); err != nil {
+	if from, err = sqlite.Resolve(from); err != nil {
 		return Restored{}, err
 	}
 	if err := mayReplace(from, path, replace); err != nil {
@@ -44,7 +46,7 @@ func Restore(ctx context.Context, from string, options Options, replace bool) (R
 		return Restored{}, fmt.Errorf("nothing was restored: %w", err)
 	}
 	done := Restored{Path: path, From: from, Version: found.version, Logs: found.logs}
-	err = viaPartial(path, func(partial string) error {
+	err = sqlite.WithPartial(path, func(partial string) error {
 		if err := copyBackup(ctx, from, partial); err != nil {
 			return err
 		}
@@ -58,7 +60,7 @@ func Restore(ctx context.Context, from string, options Options, replace bool) (R
 		if err := complete(ctx, options, done, place.kept); err != nil {
 			return err
 		}
-		own(partial, path)
+		sqlite.CopyOwner(partial, path)
 		done.Kept, err = place.put(ctx, partial)
 		return err
 	})
@@ -80,13 +82,13 @@ func mayReplace(from, path string, replace bool) error {
 	case err != nil:
 		return err
 	}
-	if err := ordinary(present); err != nil {
+	if err := sqlite.RequireRegular(present); err != nil {
 		return fmt.Errorf("%s %w; give another path with --db", path, err)
 	}
 	switch {
 	case os.SameFile(backup, present):
 		return fmt.Errorf("%s is the data file itself; give a backup of it", from)
-	case isForeign(path):
+	case sqlite.IsForeign(path, applicationID):
 		return fmt.Errorf("%s is another program's; give another path with --db", path)
 	case !replace:
 		return fmt.Errorf("the data file %s is there already; nothing was restored: with --force the backup takes its place, and it is kept beside", path)
@@ -102,7 +104,7 @@ func copyBackup(ctx context.Context, from, to string) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, backup.Close()) }()
-	return backup.copyTo(ctx, to)
+	return backup.engine.CopyTo(ctx, to)
 }
 
 // restorer is the actor of a restore. It is the system where none is named.

@@ -2,7 +2,6 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,7 +11,7 @@ import (
 	"strings"
 	"time"
 
-	sqlite3 "modernc.org/sqlite/lib"
+	"govsvc/db/sqlite"
 )
 
 // restoreTarget is where a data file is put, and what stands there now.
@@ -37,20 +36,8 @@ func (p *restoreTarget) name() error {
 	if p.options.Now != nil {
 		now = p.options.Now
 	}
-	p.kept = unused(p.path + beforeRestore + now().UTC().Format(fileTime))
+	p.kept = sqlite.UnusedPath(p.path + beforeRestore + now().UTC().Format(fileTime))
 	return nil
-}
-
-// unused is the path or, if something is there, that with the next number that
-// is free.
-func unused(path string) string {
-	free := path
-	for n := 2; ; n++ {
-		if _, err := os.Lstat(free); errors.Is(err, fs.ErrNotExist) {
-			return free
-		}
-		free = fmt.Sprintf("%s-%d", path, n)
-	}
 }
 
 // beforeRestore is in the name of a file that was replaced.
@@ -96,7 +83,7 @@ const fileTime = "20060102T150405Z"
 // put gives a finished file the place. The first name passes from one whole
 // file to another in one step.
 func (p *restoreTarget) put(ctx context.Context, finished string) (kept string, err error) {
-	if err := syncFile(finished); err != nil {
+	if err := sqlite.SyncFile(finished); err != nil {
 		return "", err
 	}
 	release, err := p.take(ctx)
@@ -105,7 +92,7 @@ func (p *restoreTarget) put(ctx context.Context, finished string) (kept string, 
 	}
 	defer release()
 	if _, err := os.Lstat(p.path); err == nil && p.kept == "" {
-		return "", taken(p.path) // made meanwhile: what stands beside it is its own
+		return "", sqlite.Exists(p.path) // made meanwhile: what stands beside it is its own
 	}
 	if err := p.keep(); err != nil {
 		return "", err
@@ -114,56 +101,27 @@ func (p *restoreTarget) put(ctx context.Context, finished string) (kept string, 
 		release() // an open file can't be replaced there, which protects it as well
 	}
 	if p.kept == "" {
-		return "", name(finished, p.path, false)
+		return "", sqlite.Publish(finished, p.path, false)
 	}
 	err = os.Rename(finished, p.path)
 	if err == nil {
 		err = os.Rename(p.passing(), p.kept)
 	}
-	return p.kept, errors.Join(err, syncFolder(filepath.Dir(p.path)))
+	return p.kept, errors.Join(err, sqlite.SyncFolder(filepath.Dir(p.path)))
 }
 
 // take makes sure that nobody has the present file open, nor can have it until
 // it is released, and moves what is in the log beside it into the file. A file
 // too damaged for that stays as it is.
 func (p *restoreTarget) take(ctx context.Context) (release func(), err error) {
-	none := func() {}
 	if p.kept == "" {
-		return none, nil
+		return func() {}, nil
 	}
-	file := &DB{path: p.path, options: Options{Wait: 500 * time.Millisecond}}
-	pool, err := sql.Open("sqlite", file.dsn("rw"))
-	if err != nil {
-		return none, err
-	}
-	release = func() { _ = pool.Close() } // it has nothing to lose
-	pool.SetMaxOpenConns(1)
-	for _, statement := range []string{
-		"PRAGMA locking_mode = EXCLUSIVE",
-		"PRAGMA journal_mode = DELETE", // SQLite lets the last user alone do that
-		"BEGIN EXCLUSIVE", "COMMIT",
-	} {
-		if _, err = pool.ExecContext(ctx, statement); err != nil {
-			break
-		}
-	}
-	switch sqliteCode(err) & 0xff {
-	case sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED:
+	release, err = sqlite.Lock(ctx, p.path)
+	if errors.Is(err, sqlite.ErrInUse) {
 		err = errInUse
-	case sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN:
-		release()
-		if held(p.path) {
-			return none, errInUse
-		}
-		return none, nil
 	}
-	if err != nil {
-		release()
-		return none, err
-	}
-	// While nobody else can come, SQLite keeps the journal that it needed.
-	_ = os.Remove(p.path + "-journal")
-	return release, nil
+	return release, err
 }
 
 // keep gives the present file its second name, and what is left beside it.
@@ -186,7 +144,7 @@ func (p *restoreTarget) keep() error {
 			return err
 		}
 	}
-	return syncFolder(filepath.Dir(p.path))
+	return sqlite.SyncFolder(filepath.Dir(p.path))
 }
 
 // leftover is the name of the file that something was left beside of.

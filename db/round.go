@@ -58,7 +58,7 @@ func (d *DB) Round(ctx context.Context, r Round) (RoundResult, error) {
 				if passed < of.least {
 					return false
 				}
-				waits := d.writer.isWanted()
+				waits := tx.Contended()
 				result.Contended = result.Contended || waits
 				return waits || passed >= of.whole
 			}

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"govsvc/db/sqlite"
 )
 
 // BackupPlan has backups made regularly, in a folder, under names that tell the
@@ -33,7 +35,7 @@ func (p BackupPlan) Prepare() error {
 	if err != nil {
 		return err
 	}
-	file, err := begin(filepath.Join(p.Folder, "writable"))
+	file, err := sqlite.CreatePartial(filepath.Join(p.Folder, "writable"))
 	if err != nil {
 		return err
 	}
@@ -45,7 +47,7 @@ func (p BackupPlan) Prepare() error {
 // none was due, and when the next one is.
 func (d *DB) BackUpWhenDue(ctx context.Context, plan BackupPlan) (made *Backup, next time.Time, err error) {
 	now := d.Now()
-	own, err := plannedOf(plan.Folder, stem(d.path), now)
+	own, err := plannedOf(plan.Folder, stem(d.Path()), now)
 	if err != nil {
 		return nil, now, d.failedBackup(ctx, plan.Folder, err)
 	}
@@ -54,8 +56,8 @@ func (d *DB) BackUpWhenDue(ctx context.Context, plan BackupPlan) (made *Backup, 
 			return nil, next, nil
 		}
 	}
-	sweepPartials(plan.Folder, "."+stem(d.path)+"-")
-	path := filepath.Join(plan.Folder, fmt.Sprintf("%s-%s.db", stem(d.path), now.Format(fileTime)))
+	sqlite.RemoveStalePartials(plan.Folder, "."+stem(d.Path())+"-")
+	path := filepath.Join(plan.Folder, fmt.Sprintf("%s-%s.db", stem(d.Path()), now.Format(fileTime)))
 	backup, err := d.Backup(ctx, path, false)
 	if err != nil {
 		return nil, now, d.failedBackup(ctx, path, err)
@@ -114,7 +116,7 @@ func stem(path string) string {
 // NewestBackup is the newest backup in a folder that a plan for this data file
 // made until now.
 func NewestBackup(folder, path string, now time.Time) (string, error) {
-	path, err := located(path)
+	path, err := sqlite.Resolve(path)
 	if err != nil {
 		return "", err
 	}

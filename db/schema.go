@@ -7,11 +7,10 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/pressly/goose/v3"
-	sqlite3 "modernc.org/sqlite/lib"
 
+	"govsvc/db/sqlite"
 	"govsvc/migrations"
 )
 
@@ -103,6 +102,4 @@ func expectedSchema(ctx context.Context, version int) (schema map[object]string,
 
 // LacksSchema reports whether an error says that the file has no such table or
 // column. A file of an older version can lack them.
-func LacksSchema(err error) bool {
-	return sqliteCode(err)&0xff == sqlite3.SQLITE_ERROR && strings.Contains(err.Error(), "no such ")
-}
+func LacksSchema(err error) bool { return sqlite.LacksSchema(err) }

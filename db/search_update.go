@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	sqlite3 "modernc.org/sqlite/lib"
+	"govsvc/db/sqlite"
 )
 
 // Bounds of one transaction that adds records to the search index.
@@ -35,7 +35,7 @@ func (d *DB) UpdateSearchIndex(ctx context.Context) error {
 		}
 		started := time.Now()
 		err = d.maintain(ctx, (*Tx).indexSome)
-		if sqliteCode(err) == sqlite3.SQLITE_CORRUPT_VTAB {
+		if sqlite.IsCorruptTable(err) {
 			err = d.maintain(ctx, (*Tx).emptySearchIndex)
 		}
 		if err != nil {
@@ -51,7 +51,7 @@ func (d *DB) UpdateSearchIndex(ctx context.Context) error {
 
 // searchBehind reports whether the index lacks a record or a change.
 func (d *DB) searchBehind(ctx context.Context) (behind bool, err error) {
-	if d.frozen.Load() {
+	if d.engine.Frozen() {
 		return false, nil // nothing can be added
 	}
 	query := "SELECT EXISTS (SELECT 1 FROM search_changes)"
@@ -184,7 +184,7 @@ func (d *DB) SearchFaults(ctx context.Context) ([]string, error) {
 	var faults []string
 	for _, object := range searchKindNames {
 		lacking, err := d.searchLacks(ctx, object)
-		if sqliteCode(err) == sqlite3.SQLITE_CORRUPT_VTAB {
+		if sqlite.IsCorruptTable(err) {
 			return append(faults, "the search index is damaged"), nil
 		}
 		if err != nil {
@@ -202,7 +202,7 @@ func (d *DB) SearchFaults(ctx context.Context) ([]string, error) {
 func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
 	kind := searchKinds[object]
 	var progress int64
-	none, err := absent(d.bulk.Row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", kind).Scan(&progress))
+	none, err := absent(d.engine.Bulk.Row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", kind).Scan(&progress))
 	if none {
 		err = errors.New("search_progress lacks a row")
 	}
@@ -213,7 +213,7 @@ func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
 	for next := int64(1); next <= progress; next += step {
 		var seq, place int64
 		var text string
-		err := d.bulk.Row(ctx, indexedTexts(object)+" WHERE seq >= ? ORDER BY seq LIMIT 1", next).Scan(&seq, &place, &text)
+		err := d.engine.Bulk.Row(ctx, indexedTexts(object)+" WHERE seq >= ? ORDER BY seq LIMIT 1", next).Scan(&seq, &place, &text)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && seq > progress {
 			break
 		}
@@ -226,7 +226,7 @@ func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
 			continue
 		}
 		var known bool
-		err = d.bulk.Row(ctx, "SELECT EXISTS (SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?) OR EXISTS (SELECT 1 FROM search_changes WHERE place = ?)",
+		err = d.engine.Bulk.Row(ctx, "SELECT EXISTS (SELECT 1 FROM search_index WHERE search_index MATCH ? AND rowid = ?) OR EXISTS (SELECT 1 FROM search_changes WHERE place = ?)",
 			grams[0]+" AND "+grams[len(grams)-1], place, place).Scan(&known)
 		if err != nil {
 			return lacking, err

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"govsvc/db/sqlite"
 )
 
 // Bounds of searches.
@@ -20,7 +22,6 @@ const (
 // a list. They have connections of their own, and a user runs one at a time: ten
 // searches by one user delay that user alone.
 type searches struct {
-	pool  *ReadPool
 	mutex sync.Mutex
 	users map[string]*searchQueue // of those who search now
 }
@@ -34,13 +35,13 @@ type searchQueue struct {
 // search runs a read in the search pool: with the other searches of the user in
 // turn, and within the bound of time. It is stopped when ctx ends. "" is no
 // user and waits for connections alone.
-func (d *DB) search(ctx context.Context, user string, run func(context.Context, *ReadPool) error) error {
+func (d *DB) search(ctx context.Context, user string, run func(context.Context, *sqlite.Pool) error) error {
 	bounded, cancel := context.WithTimeout(ctx, d.options.SearchTime)
 	defer cancel()
 	leave, err := d.searches.enter(bounded, user)
 	if err == nil {
 		defer leave()
-		err = run(bounded, d.searches.pool)
+		err = run(bounded, d.engine.Searches)
 	}
 	if err != nil && ctx.Err() != nil {
 		return ctx.Err() // whatever the interrupted statement says

@@ -4,30 +4,31 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+
+	"govsvc/db/sqlite"
 )
 
 // Snapshot is the file at one instant: all that is read through it belongs
 // together, whatever is written meanwhile. It is used by one goroutine, inside
 // DB.Snapshot, and kept short: the log of writes can't shrink while it lasts.
-type Snapshot struct{ tx *sql.Tx }
+type Snapshot struct{ *sqlite.Snapshot }
 
 // Snapshot runs read with the file as it is at the first query.
 func (d *DB) Snapshot(ctx context.Context, read func(*Snapshot) error) error {
-	tx, err := d.bulk.BeginTx(ctx, nil)
-	if err != nil {
-		return storeError(err)
+	var failed error
+	err := d.engine.Bulk.Snapshot(ctx, func(s *sqlite.Snapshot) error {
+		failed = read(&Snapshot{s})
+		return failed
+	})
+	if failed != nil {
+		return failed
 	}
-	defer tx.Rollback()
-	return read(&Snapshot{tx})
+	return storeError(err)
 }
 
 // rows calls each for every row that the query gives.
 func (s *Snapshot) rows(ctx context.Context, each func(Scanner) error, query string, args ...any) error {
-	rows, err := s.tx.QueryContext(ctx, query, args...)
-	if err != nil {
-		return storeError(err)
-	}
-	return eachRow(rows, each)
+	return storeError(s.Each(ctx, each, query, args...))
 }
 
 // Records calls each with every record of a type, as JSON, oldest first: what

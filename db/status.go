@@ -28,12 +28,12 @@ type RecordCount struct {
 
 // Status looks at the file as a whole.
 func (d *DB) Status(ctx context.Context) (Status, error) {
-	s := Status{Path: d.path}
+	s := Status{Path: d.Path()}
 	var err error
 	if s.Size, s.WALSize, err = d.Sizes(); err != nil {
 		return s, err
 	}
-	err = d.bulk.Row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),
+	err = d.engine.Bulk.Row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),
 		(SELECT freelist_count FROM pragma_freelist_count), (SELECT count(*) FROM audit_events)`).
 		Scan(&s.PageSize, &s.Pages, &s.FreePages, &s.AuditEvents)
 	if err != nil {
@@ -46,7 +46,7 @@ func (d *DB) Status(ctx context.Context) (Status, error) {
 	s.Queued, s.DeadLetters = int(q.Due+q.Later), int(q.Dead)
 	for _, n := range nouns {
 		c := RecordCount{Object: n.object}
-		if err := d.bulk.Row(ctx, "SELECT count(*) FROM "+n.table).Scan(&c.Count); err != nil {
+		if err := d.engine.Bulk.Row(ctx, "SELECT count(*) FROM "+n.table).Scan(&c.Count); err != nil {
 			return s, storeError(err)
 		}
 		s.Counts = append(s.Counts, c)

@@ -1,8 +1,10 @@
 package db
 
 import (
-	"database/sql"
+	"fmt"
 	"time"
+
+	"govsvc/db/sqlite"
 )
 
 // Actor says who changes the file, for the audit log.
@@ -20,14 +22,15 @@ type Actor struct {
 
 // Tx is a change under way. It is used by one goroutine, inside Write.
 type Tx struct {
+	*sqlite.Tx
 	Actor
 
 	db      *DB
 	now     time.Time // the one instant of all that the change writes
 	at      string    // the same, as stored
-	wrote   bool
+	exempt  int64     // changed rows that need no audit event
 	audited bool
-	queued  bool // it made deliveries due
+	woken   bool // the delivery loop is told after the commit
 
 	// receiverSets caches receiverSet by the type of event. A change of the
 	// subscriptions within the transaction clears it.
@@ -49,6 +52,26 @@ func (tx *Tx) Now() time.Time { return tx.now }
 
 func (tx *Tx) newID() string { return tx.db.newID() }
 
+func (d *DB) newTx(of *sqlite.Tx, by Actor) *Tx {
+	now := d.Now().Truncate(time.Millisecond)
+	return &Tx{Tx: of, db: d, Actor: by, now: now, at: Timestamp(now)}
+}
+
+// run runs a change's function, completes what it began, and checks that it is
+// audited.
+func (tx *Tx) run(change func(*Tx) error, audited bool) error {
+	if err := change(tx); err != nil {
+		return err
+	}
+	if err := tx.complete(); err != nil {
+		return err
+	}
+	if audited && !tx.audited && tx.Changed() > tx.exempt {
+		return fmt.Errorf("a change by %s has no audit event", tx.ID)
+	}
+	return nil
+}
+
 // complete writes what is told once for the whole change.
 func (tx *Tx) complete() error {
 	if err := tx.countRisks(); err != nil {
@@ -60,63 +83,9 @@ func (tx *Tx) complete() error {
 	return tx.storeEvents()
 }
 
-// Exec runs a statement and returns how many rows it changed.
-func (tx *Tx) Exec(query string, args ...any) (int64, error) {
-	result, err := tx.db.writer.conn.Exec(query, args...)
-	if err != nil {
-		return 0, storeError(err)
-	}
-	rows, err := result.RowsAffected()
-	tx.wrote = tx.wrote || rows > 0
-	return rows, err
-}
-
-// Insert runs an INSERT of one row and returns its rowid, 0 if a conflict kept it
-// out. It takes a fifth less than RETURNING does, for which SQLite makes a
-// table and a journal a statement. The error is the driver's.
-func (tx *Tx) Insert(query string, args ...any) (seq int64, err error) {
-	result, err := tx.db.writer.conn.Exec(query, args...)
-	if err != nil {
-		return 0, err
-	}
-	if rows, err := result.RowsAffected(); rows == 0 {
-		return 0, err
-	}
-	tx.wrote = true
-	return result.LastInsertId()
-}
-
-// Row reads one row, seeing what the transaction has written so far;
-// sql.ErrNoRows if there is none.
-func (tx *Tx) Row(query string, args ...any) Scanner {
-	return tx.db.writer.conn.Row(query, args...)
-}
-
-// Returning runs a statement with RETURNING and reads the one row that it gives.
-func (tx *Tx) Returning(query string, args ...any) Scanner {
-	return changedRow{tx, tx.Row(query, args...)}
-}
-
-// changedRow is a row that was written; without one, nothing was.
-type changedRow struct {
-	tx *Tx
-	Scanner
-}
-
-func (r changedRow) Scan(into ...any) error {
-	err := r.Scanner.Scan(into...)
-	r.tx.wrote = r.tx.wrote || err != sql.ErrNoRows //nolint:errorlint // never wrapped by Scan
-	return err
-}
-
-// Each calls each for every row, seeing what the transaction has written.
-func (tx *Tx) Each(each func(Scanner) error, query string, args ...any) error {
-	return storeError(tx.db.writer.conn.Each(each, query, args...))
-}
-
 // absent turns the lack of a row into false.
 func absent(err error) (bool, error) {
-	if err == sql.ErrNoRows { //nolint:errorlint // never wrapped by Scan
+	if err == sqlite.ErrNoRows { //nolint:errorlint // never wrapped by Scan
 		return true, nil
 	}
 	return false, err

@@ -9,6 +9,8 @@ import (
 	"unicode/utf8"
 
 	"golang.org/x/text/secure/precis"
+
+	"govsvc/db/sqlite"
 )
 
 // User may sign in to the dashboard. It has one name and one password in the
@@ -173,7 +175,7 @@ func (d *DB) createUser(ctx context.Context, by Actor, name string, role Role, p
 		}
 		_, err = tx.Exec(`INSERT INTO users (id, name, name_key, salt, password_hash, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`, id, name, key, secret.salt, secret.hash, tx.At(), tx.At())
-		if unique(err) {
+		if sqlite.IsUnique(err) {
 			return tx.nameTaken(name, key)
 		}
 		if err != nil {

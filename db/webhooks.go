@@ -50,7 +50,7 @@ func (d *DB) ReceiverOf(ctx context.Context, k DeliveryKey) (Receiver, error) {
 func (d *DB) readReceiver(ctx context.Context, which string, args ...any) (Receiver, error) {
 	var id, url, secret, former, until string
 	var active bool
-	err := d.fast.row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
+	err := d.Row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
 		Scan(&id, &url, &secret, &former, &until, &active)
 	if none, err := absent(err); none {
 		return Receiver{}, errNoSubscription
@@ -138,7 +138,9 @@ func (tx *Tx) UpdateSubscription(id string, record Record) ([]byte, error) {
 	}
 	tx.receiverSets = nil
 	_, resumed := changes["active"]
-	tx.queued = tx.queued || resumed
+	if resumed {
+		tx.wakeDeliveries()
+	}
 	return after.resource, tx.auditSubscription("updated", id, Metadata{"changes": changes})
 }
 

@@ -60,7 +60,7 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.as(db.Admin)
-	g.wants(g.get("/status"), 200, "<code>govsvc.db</code>", "0123abc", db.SQLiteVersion(), "go1.", "6,000 a minute and address", "16 MiB",
+	g.wants(g.get("/status"), 200, "<code>govsvc.db</code>", "0123abc", db.SQLiteVersion, "go1.", "6,000 a minute and address", "16 MiB",
 		"nothing waits", "No backup is recorded", `<a href="/risks">Risk</a>`, "2 hours", "!"+filepath.Dir(s.path), "!are late", "!ran out of attempts")
 
 	backup := filepath.Join(t.TempDir(), "copy.db")

@@ -47,7 +47,7 @@ func (v *visit) status() error {
 			{Label: "Version", Value: v.Version},
 			{Label: "Commit", Kind: ui.Code, Value: v.Commit},
 			{Label: "Go", Value: runtime.Version()},
-			{Label: "SQLite", Value: db.SQLiteVersion()},
+			{Label: "SQLite", Value: db.SQLiteVersion},
 			{Label: "API", Value: v.Document.Version},
 		},
 		File: []ui.Fact{

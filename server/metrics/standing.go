@@ -111,7 +111,7 @@ func (s standing) dataFile(gauge func(*prometheus.Desc, float64, ...string)) {
 	gauge(up, 1)
 }
 
-func histogram(desc *prometheus.Desc, t db.Tally) prometheus.Metric {
+func histogram(desc *prometheus.Desc, t db.Histogram) prometheus.Metric {
 	buckets, below := make(map[float64]uint64, len(t.Bounds)), uint64(0)
 	for i, bound := range t.Bounds {
 		below += t.Counts[i]

@@ -286,7 +286,7 @@ func (d *Deliverer) wait(ctx context.Context, watch *db.Watch, when schedule) (l
 		case <-d.finished:
 			return d.passed()
 		case <-when.poll:
-			if moved, err := watch.Moved(); moved || err != nil || d.passed() || d.queue.unsettled() || d.unseen {
+			if moved, err := watch.Changed(); moved || err != nil || d.passed() || d.queue.unsettled() || d.unseen {
 				return true
 			}
 		case <-when.hasten:

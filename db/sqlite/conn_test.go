@@ -1,4 +1,4 @@
-package db
+package sqlite
 
 import (
 	"context"
@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -13,33 +14,79 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-func openConnection(t *testing.T) (*DB, *connection) {
+// newFile opens a new file with a table of numbers.
+func newFile(t testing.TB) *DB {
 	t.Helper()
-	d := opened(t)
-	conn, err := d.connect(t.Context(), "rw")
+	return openFile(t, Options{Path: filepath.Join(t.TempDir(), "test.db"), Wait: time.Minute})
+}
+
+func openFile(t testing.TB, options Options) *DB {
+	t.Helper()
+	options.ApplicationID, options.Prepare = 0x74657374, createTable
+	d, err := Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
-		if err := conn.close(); err != nil {
+		if err := d.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return d, conn
+	return d
 }
+
+func createTable(ctx context.Context, d *DB) error {
+	return d.Write(ctx, func(tx *Tx) error {
+		_, err := tx.Exec("CREATE TABLE IF NOT EXISTS numbers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT")
+		return err
+	})
+}
+
+func openConn(t *testing.T) (*DB, *conn) {
+	t.Helper()
+	d := newFile(t)
+	c, err := d.connect(t.Context(), "rw")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := c.close(); err != nil {
+			t.Error(err)
+		}
+	})
+	return d, c
+}
+
+// databaseSQL opens the file with database/sql, to compare with.
+func databaseSQL(t *testing.T, d *DB) *sql.DB {
+	t.Helper()
+	pool, err := sql.Open("sqlite", d.dsn("ro"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = pool.Close() })
+	return pool
+}
+
+// number and name are types of a caller, as columns are often read into.
+type (
+	number int64
+	name   string
+)
 
 // TestArguments: what is given to a statement, and what is read from it, are
 // those that database/sql gives and reads.
 func TestArguments(t *testing.T) {
 	t.Parallel()
-	d, conn := openConnection(t)
+	d, conn := openConn(t)
+	reference := databaseSQL(t, d)
 	text, none, whole := "t\x00ext", (*string)(nil), 7
 	for _, arg := range []any{
 		nil, 1, int64(-1 << 63), uint8(3), 1.5, true, false, "", text, &text, none, &whole,
 		[]byte(nil),
 		[]byte{},
 		[]byte{0, 255},
-		json.RawMessage("{}"), json.Number("12"), Org(9), Active,
+		json.RawMessage("{}"), json.Number("12"), number(9), name("n"),
 		time.Second, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), // as text of the driver's
 		uint64(1) << 63,
 		[]string{"a"},
@@ -49,7 +96,7 @@ func TestArguments(t *testing.T) {
 	} {
 		const query = "SELECT ?1, typeof(?1)"
 		var want, got [2]any
-		wrong := d.Row(t.Context(), query, arg).Scan(&want[0], &want[1])
+		wrong := reference.QueryRowContext(t.Context(), query, arg).Scan(&want[0], &want[1])
 		err := conn.Row(query, arg).Scan(&got[0], &got[1])
 		if (err == nil) != (wrong == nil) {
 			t.Errorf("%T: %v, database/sql %v", arg, err, wrong)
@@ -64,24 +111,26 @@ func TestArguments(t *testing.T) {
 // another one.
 func TestScan(t *testing.T) {
 	t.Parallel()
-	d, conn := openConnection(t)
+	d, conn := openConn(t)
+	reference := databaseSQL(t, d)
 	into := map[string]func() any{
 		"string": func() any { return new(string) }, "int": func() any { return new(int) }, "int64": func() any { return new(int64) },
 		"int8": func() any { return new(int8) }, "bool": func() any { return new(bool) }, "bytes": func() any { return new([]byte) },
 		"any": func() any { return new(any) }, "*string": func() any { return new(*string) }, "*int": func() any { return new(*int) },
-		"Org": func() any { return new(Org) }, "Plan": func() any { return new(Plan) }, "float": func() any { return new(float64) },
+		"number": func() any { return new(number) }, "name": func() any { return new(name) }, "float": func() any { return new(float64) },
+		"*float": func() any { return new(*float64) },
 	}
 	// of each value, where it fits; the rest is refused
 	for value, fits := range map[string]string{
-		"NULL":  "bytes any *string *int",
-		"'a'":   "string bytes any *string Plan",
-		"''":    "string bytes any *string Plan",
-		"x'ff'": "string bytes any *string Plan",
-		"x''":   "string bytes any *string Plan",
-		"0":     "int int64 int8 bool any *int Org",
-		"1":     "int int64 int8 bool any *int Org",
-		"300":   "int int64 any *int Org",
-		"1.5":   "any",
+		"NULL":  "bytes any *string *int *float",
+		"'a'":   "string bytes any *string name",
+		"''":    "string bytes any *string name",
+		"x'ff'": "string bytes any *string name",
+		"x''":   "string bytes any *string name",
+		"0":     "int int64 int8 bool any *int number float *float",
+		"1":     "int int64 int8 bool any *int number float *float",
+		"300":   "int int64 any *int number float *float",
+		"1.5":   "any float *float",
 	} {
 		for name, fresh := range into {
 			want, got := fresh(), fresh()
@@ -95,7 +144,7 @@ func TestScan(t *testing.T) {
 			if err != nil {
 				t.Errorf("%s as a %s: %v", value, name, err)
 			}
-			if err := d.Row(t.Context(), "SELECT "+value).Scan(want); err != nil {
+			if err := reference.QueryRowContext(t.Context(), "SELECT "+value).Scan(want); err != nil {
 				t.Fatal(err)
 			}
 			if diff := cmp.Diff(want, got); diff != "" {
@@ -115,8 +164,8 @@ func TestScan(t *testing.T) {
 // run again, and holds up neither a commit nor the emptying of the log.
 func TestStatementsEnd(t *testing.T) {
 	t.Parallel()
-	d, conn := openConnection(t)
-	const numbers, one = "SELECT value FROM json_each('[1, 2, 3]')", "SELECT max(seq) FROM organisations WHERE seq > ?"
+	d, conn := openConn(t)
+	const numbers, one = "SELECT value FROM json_each('[1, 2, 3]')", "SELECT count(*) FROM numbers WHERE number > ?"
 	failed := errors.New("by the test")
 	for _, row := range []struct {
 		name string
@@ -131,7 +180,7 @@ func TestStatementsEnd(t *testing.T) {
 		}},
 		{"the first row of several", nil, func() error { return conn.Row(numbers).Scan(new(int)) }},
 		{"a row not read", nil, func() error { conn.Row(numbers); return nil }},
-		{"no row", sql.ErrNoRows, func() error { return conn.Row("SELECT seq FROM organisations WHERE seq = ?", -1).Scan(new(int)) }},
+		{"no row", sql.ErrNoRows, func() error { return conn.Row("SELECT number FROM numbers WHERE number = ?", -1).Scan(new(int)) }},
 		{"a row within a row", nil, func() error {
 			return conn.Each(func(row Scanner) error {
 				var n int
@@ -145,7 +194,7 @@ func TestStatementsEnd(t *testing.T) {
 		if _, err := conn.Exec("BEGIN IMMEDIATE"); err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
-		if _, err := conn.Exec("UPDATE organisations SET name = ?", row.name); err != nil {
+		if _, err := conn.Exec("INSERT INTO numbers (name) VALUES (?)", row.name); err != nil {
 			t.Fatalf("%s: %v", row.name, err)
 		}
 		for range 2 {
@@ -166,11 +215,11 @@ func TestStatementsEnd(t *testing.T) {
 // says so, and can be run again.
 func TestStatementsFail(t *testing.T) {
 	t.Parallel()
-	_, conn := openConnection(t)
+	_, conn := openConn(t)
 	for _, query := range []string{
 		"SELECT nothing FROM nowhere", "SELECT ?", "SELECT abs(-9223372036854775808)",
 		"SELECT abs(iif(value = 3, -9223372036854775808, 1)) FROM json_each('[1, 2, 3]')", // at its third row
-		"INSERT INTO organisations DEFAULT VALUES RETURNING seq",
+		"INSERT INTO numbers DEFAULT VALUES RETURNING number",
 	} {
 		for range 2 {
 			if _, err := conn.Exec(query); err == nil {
@@ -186,7 +235,7 @@ func TestStatementsFail(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if err := conn.set(ended, "PRAGMA user_version = 1"); !errors.Is(err, context.Canceled) {
+	if err := conn.runOnce(ended, "PRAGMA user_version = 1"); !errors.Is(err, context.Canceled) {
 		t.Errorf("a pragma after the end: %v", err)
 	}
 }
@@ -195,7 +244,7 @@ func TestStatementsFail(t *testing.T) {
 // let go while its result is being read.
 func TestStatementsBounded(t *testing.T) {
 	t.Parallel()
-	_, conn := openConnection(t)
+	_, conn := openConn(t)
 	ask := func(n int) {
 		t.Helper()
 		var got int
@@ -206,53 +255,18 @@ func TestStatementsBounded(t *testing.T) {
 	read := 0
 	err := conn.Each(func(Scanner) error {
 		read++
-		for n := range keptStatements {
-			ask(read*keptStatements + n)
+		for n := range maxStatements {
+			ask(read*maxStatements + n)
 		}
 		return nil
 	}, "SELECT value FROM json_each('[1, 2, 3]')")
 	if err != nil || read != 3 {
 		t.Errorf("%d rows of 3 are read: %v", read, err)
 	}
-	for n := range 2 * keptStatements {
+	for n := range 2 * maxStatements {
 		ask(-n)
 	}
-	if got := len(conn.statements); got > keptStatements {
+	if got := len(conn.statements); got > maxStatements {
 		t.Errorf("%d statements are kept", got)
-	}
-}
-
-// TestManyMembers puts records with all choices of their members, as an import
-// may.
-func TestManyMembers(t *testing.T) {
-	t.Parallel()
-	d := opened(t)
-	org, err := d.Organisation(t.Context(), DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	members := []string{
-		"dimension", "financial_exposure_max", "financial_exposure_min", "likelihood", "mitigation_action",
-		"owner_name", "residual_gap_reason", "residual_severity", "severity", "target_date", "title",
-	}
-	err = d.Write(t.Context(), Actor{Org: org.Org, ID: "system"}, func(tx *Tx) error {
-		for choice := range 1 << len(members) {
-			r := Record{"risk_id": fmt.Sprint("R-", choice), "description": "d"}
-			for n, member := range members {
-				if choice>>n&1 == 1 {
-					r[member] = nil
-				}
-			}
-			if made, err := tx.Put("risk", r); err != nil || made != Created {
-				return fmt.Errorf("%v: %v, %w", r, made, err)
-			}
-		}
-		return tx.Audit(AuditEvent{Action: "test", Category: DataChange, Severity: SeverityWrite})
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if statements, sets := len(d.writer.conn.statements), len(d.writer.columnSets); statements > keptStatements || sets > keptStatements {
-		t.Errorf("%d statements and %d sets of columns are kept", statements, sets)
 	}
 }

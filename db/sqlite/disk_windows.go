@@ -1,4 +1,4 @@
-package db
+package sqlite
 
 import (
 	"os"
@@ -9,7 +9,7 @@ import (
 
 var freeDiskSpace = syscall.NewLazyDLL("kernel32.dll").NewProc("GetDiskFreeSpaceExW")
 
-// FreeSpace is how many bytes may still be written to the disk that holds path.
+// FreeSpace is how many bytes can still be written to the disk that holds path.
 func FreeSpace(path string) (int64, error) {
 	folder, err := syscall.UTF16PtrFromString(filepath.Dir(path))
 	if err != nil {
@@ -22,8 +22,8 @@ func FreeSpace(path string) (int64, error) {
 	return int64(min(free, 1<<62)), nil
 }
 
-// held is for other systems: here a file that is open can't be replaced.
-func held(string) bool { return false }
+// isLocked is false: Windows does not replace a file that is open.
+func isLocked(string) bool { return false }
 
-// own is for other systems: here a file has its folder's permissions.
-func own(_, _ string) {}
+// CopyOwner does nothing: on Windows a file has the permissions of its folder.
+func CopyOwner(_, _ string) {}

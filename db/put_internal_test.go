@@ -1,0 +1,41 @@
+package db
+
+import (
+	"fmt"
+	"testing"
+)
+
+// TestManyMembers puts records with all choices of their members, as an import
+// may.
+func TestManyMembers(t *testing.T) {
+	t.Parallel()
+	d := opened(t)
+	org, err := d.Organisation(t.Context(), DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	members := []string{
+		"dimension", "financial_exposure_max", "financial_exposure_min", "likelihood", "mitigation_action",
+		"owner_name", "residual_gap_reason", "residual_severity", "severity", "target_date", "title",
+	}
+	err = d.Write(t.Context(), Actor{Org: org.Org, ID: "system"}, func(tx *Tx) error {
+		for choice := range 1 << len(members) {
+			r := Record{"risk_id": fmt.Sprint("R-", choice), "description": "d"}
+			for n, member := range members {
+				if choice>>n&1 == 1 {
+					r[member] = nil
+				}
+			}
+			if made, err := tx.Put("risk", r); err != nil || made != Created {
+				return fmt.Errorf("%v: %v, %w", r, made, err)
+			}
+		}
+		return tx.Audit(AuditEvent{Action: "test", Category: DataChange, Severity: SeverityWrite})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if sets := len(d.columnSets); sets > maxColumnSets {
+		t.Errorf("%d sets of columns are kept", sets)
+	}
+}

@@ -1,0 +1,127 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// Checkpoint moves the write-ahead log into the file and empties the log, as far
+// as readers and other writers allow it. Otherwise the log keeps the size of the
+// largest transaction as long as a process has the file open.
+func (d *DB) Checkpoint(ctx context.Context) error {
+	c, err := d.connect(ctx, "rw")
+	if err != nil {
+		return err
+	}
+	for _, pragma := range []string{
+		"PRAGMA wal_checkpoint(PASSIVE)", // moves the most of it, and blocks no other connection
+		"PRAGMA busy_timeout = 200",      // less than other writers wait
+		"PRAGMA wal_checkpoint(TRUNCATE)",
+	} {
+		if err = c.runOnce(ctx, pragma); err != nil && !isTransient(err) {
+			break
+		}
+		err = nil
+	}
+	if closed := c.close(); err == nil {
+		err = closed
+	}
+	return err
+}
+
+const (
+	// turnLogAt is the size at which the writer empties the log of a replicated
+	// file. SQLite itself restarts the log at 1000 pages, which is more.
+	turnLogAt = 3 << 20
+	// turnLogWait bounds how long the writer waits for readers of the log, once all
+	// of it is in the file. It is short because new readers do not read the log.
+	turnLogWait = 50 * time.Millisecond
+	// replicationCheckInterval is how often the writer checks whether the file is
+	// replicated.
+	replicationCheckInterval = 200 * time.Millisecond
+)
+
+// turnLog empties the log beside a file that Litestream replicates, once the log
+// has grown and all of it is in the file. SQLite by itself would restart the log
+// over the old content and leave the rest of that behind. Litestream, back after
+// an absence, takes that rest as proof that it has missed nothing. If it has
+// missed something, its replica is damaged from then on. An emptied log makes it
+// copy the whole file. While Litestream runs, it keeps the log from being moved,
+// and so from being emptied, until it has copied it.
+func (w *writer) turnLog() {
+	if w.db.options.Now().Sub(w.checked).Abs() >= replicationCheckInterval {
+		w.checkReplication()
+	}
+	if !w.replicated || w.db.LogSize() < turnLogAt {
+		return
+	}
+	var busy, frames, moved int
+	err := w.conn.Row("PRAGMA wal_checkpoint(PASSIVE)").Scan(&busy, &frames, &moved)
+	if err != nil || moved < frames {
+		// An older reader or Litestream needs the rest. The next transaction tries
+		// again; what was written is safe in the log.
+		return
+	}
+	for _, pragma := range []string{
+		fmt.Sprintf("PRAGMA busy_timeout = %d", turnLogWait.Milliseconds()),
+		"PRAGMA wal_checkpoint(TRUNCATE)",
+		fmt.Sprintf("PRAGMA busy_timeout = %d", w.db.options.Wait.Milliseconds()),
+	} {
+		_ = w.conn.runOnce(background, pragma)
+	}
+}
+
+// checkReplication looks for the table that Litestream creates in each file that
+// it replicates. In other files the log is not emptied: syncing a log that grows
+// takes longer than syncing one that is overwritten.
+func (w *writer) checkReplication() {
+	w.checked = w.db.options.Now()
+	var tables int
+	if err := w.conn.Row("SELECT count(*) FROM sqlite_schema WHERE name = '_litestream_seq'").Scan(&tables); err != nil {
+		return // the next write reports it
+	}
+	if w.replicated = tables > 0; w.replicated {
+		// If a reader keeps turnLog from emptying the log, the transaction that
+		// restarts the log cuts off the rest.
+		_ = w.conn.runOnce(background, "PRAGMA journal_size_limit = 0")
+	}
+}
+
+const (
+	// keptFree is the part of the file, one in so many, that GiveBack leaves free:
+	// removed rows are often followed by new ones.
+	keptFree = 10
+	// leastFree is how many pages GiveBack leaves free in any case.
+	leastFree = 256
+	// givenAtOnce bounds the pages that one transaction of GiveBack moves, so that
+	// it does not delay other requests.
+	givenAtOnce = 128
+)
+
+// GiveBack returns free space within the file to the disk, in small transactions
+// between those of others. A part stays free. It returns how many bytes it gave back.
+func (d *DB) GiveBack(ctx context.Context) (bytes int64, err error) {
+	for {
+		var page, pages, free, given int64
+		err := d.Write(ctx, func(tx *Tx) error {
+			err := tx.Row("SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count").
+				Scan(&page, &pages, &free)
+			if err != nil || free < max(pages/keptFree, leastFree)+givenAtOnce {
+				return err
+			}
+			err = tx.Each(func(Scanner) error { return nil }, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", givenAtOnce))
+			if err != nil {
+				return err
+			}
+			var left int64
+			err = tx.Row("SELECT page_count FROM pragma_page_count").Scan(&left)
+			given = pages - left
+			return err
+		})
+		bytes += given * page
+		if err != nil || given == 0 {
+			return bytes, err
+		}
+	}
+}

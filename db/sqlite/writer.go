@@ -1,0 +1,328 @@
+package sqlite
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"slices"
+	"sync"
+	"time"
+)
+
+// writer owns the only connection that writes, and serializes write requests by
+// group commit. Requests that wait while a transaction is under way share the
+// next transaction, and so one sync of the disk. The first of them leads: its
+// goroutine runs the whole batch. The writer never delays a transaction to
+// collect more requests.
+type writer struct {
+	db *DB
+
+	working    sync.Mutex // held by the transaction under way, and by close
+	conn       *conn
+	closed     bool
+	stale      bool      // the connection cannot write; a new one may
+	replicated bool      // Litestream replicates the file
+	checked    time.Time // when that was found out
+
+	mutex   sync.Mutex
+	led     bool // a leader runs a batch, or has been called to
+	waiting []*writeRequest
+	stats   writerStats
+}
+
+// writeRequest is one caller's part of a batch.
+type writeRequest struct {
+	ctx      context.Context
+	run      func(*Tx) error
+	commit   []func() // to be called after the commit
+	err      error
+	panicked any
+	turn     chan bool // true: lead the next batch; false: the request is done
+}
+
+// maxBatch bounds the requests of a batch, and so how long the first one waits
+// for the last one.
+const maxBatch = 256
+
+// Write runs a request in the write transaction. If run returns nil and the
+// commit succeeds, what it wrote is on disk. Otherwise nothing of it is stored.
+// A request may fail because of another one in its batch: IsTransient holds then,
+// and the call may be repeated.
+func (d *DB) Write(ctx context.Context, run func(*Tx) error) error {
+	return d.writer.enter(&writeRequest{ctx: ctx, run: run})
+}
+
+func (w *writer) open(ctx context.Context, d *DB) error {
+	w.db, w.stats = d, newWriterStats()
+	return w.connect(ctx)
+}
+
+func (w *writer) connect(ctx context.Context) error {
+	var err error
+	if w.conn, err = w.db.connect(ctx, "rw"); err != nil {
+		return err
+	}
+	pragmas := []string{
+		"PRAGMA journal_mode = WAL", "PRAGMA journal_size_limit = 67108864",
+		// A connection that never reads the log does not remove it on close.
+		"PRAGMA schema_version",
+		// A journal of a statement in a file takes a quarter of an import's time.
+		"PRAGMA temp_store = MEMORY",
+		// 8 MB hold the ends of all indexes that an import writes to.
+		"PRAGMA cache_size = -8192",
+	}
+	var size int
+	if err := w.conn.Row("PRAGMA page_count").Scan(&size); err != nil {
+		return err
+	}
+	if size == 0 {
+		pragmas = slices.Insert(pragmas, 0,
+			"BEGIN", // so that the file is never without its application id
+			// Must precede the first table. It lets GiveBack return space.
+			"PRAGMA auto_vacuum = INCREMENTAL",
+			// Must precede the log, so that the head of the file has the id.
+			fmt.Sprintf("PRAGMA application_id = %d", w.db.options.ApplicationID),
+			"COMMIT")
+	}
+	for _, pragma := range pragmas {
+		if err := w.setUp(ctx, pragma); err != nil {
+			return err
+		}
+	}
+	w.checkReplication()
+	return nil
+}
+
+// setUp runs a pragma of connect. SQLite does not wait for other processes when
+// it switches a file to a write-ahead log, so setUp retries.
+func (w *writer) setUp(ctx context.Context, pragma string) error {
+	for until := time.Now().Add(w.db.options.Wait); ; {
+		err := w.conn.runOnce(ctx, pragma)
+		if !IsBusy(err) || time.Now().After(until) {
+			return err
+		}
+		select {
+		case <-time.After(time.Millisecond):
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// reconnect replaces a connection that SQLite opened for reading because the file
+// could not be written then. Such a connection stays read-only.
+func (w *writer) reconnect() error {
+	_ = w.disconnect() // it has nothing to write
+	path := w.db.Path()
+	if info, err := os.Stat(path); err == nil {
+		for _, suffix := range []string{"-wal", "-shm"} { // SQLite gave them the file's mode
+			_ = os.Chmod(path+suffix, info.Mode().Perm()) // fails if they are another user's
+		}
+	}
+	err := w.connect(context.Background())
+	if err != nil {
+		_ = w.disconnect()
+	}
+	return err
+}
+
+func (w *writer) disconnect() error {
+	c := w.conn
+	if c == nil {
+		return nil
+	}
+	w.conn = nil
+	return c.close()
+}
+
+// close waits for the transaction under way. Later ones fail with ErrClosed.
+func (w *writer) close() error {
+	w.working.Lock()
+	defer w.working.Unlock()
+	w.closed = true
+	return w.disconnect()
+}
+
+// enter queues a request and returns its outcome.
+func (w *writer) enter(r *writeRequest) error {
+	r.turn = make(chan bool, 1)
+	w.mutex.Lock()
+	w.waiting = append(w.waiting, r)
+	leads := !w.led
+	w.led = true
+	w.mutex.Unlock()
+	if !leads {
+		var err error
+		if leads, err = w.await(r); err != nil {
+			return err
+		}
+	}
+	if leads {
+		w.finish(w.transact())
+	}
+	if r.panicked != nil {
+		panic(r.panicked)
+	}
+	return r.err
+}
+
+// await waits until the request leads a batch or is done. It gives up after the
+// bound and when the request's context ends.
+func (w *writer) await(r *writeRequest) (leads bool, err error) {
+	timer := time.NewTimer(w.db.options.Wait)
+	defer timer.Stop()
+	select {
+	case leads = <-r.turn:
+		return leads, nil
+	case <-timer.C:
+		err = ErrWriterBusy
+	case <-r.ctx.Done():
+		err = r.ctx.Err()
+	}
+	w.mutex.Lock()
+	at := slices.Index(w.waiting, r)
+	if at >= 0 && len(r.turn) == 0 {
+		w.waiting = slices.Delete(w.waiting, at, at+1)
+		w.mutex.Unlock()
+		return false, err
+	}
+	w.mutex.Unlock()
+	return <-r.turn, nil // too late to leave: a batch has it, or it leads
+}
+
+// isContended reports whether a request waits for the next batch.
+func (w *writer) isContended() bool {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	return len(w.waiting) > 0
+}
+
+// finish calls the next leader and reports to the requests of a batch that they
+// are done.
+func (w *writer) finish(batch []*writeRequest) {
+	w.mutex.Lock()
+	if w.led = len(w.waiting) > 0; w.led {
+		w.waiting[0].turn <- true
+	}
+	w.mutex.Unlock()
+	for _, r := range batch[1:] {
+		r.turn <- false
+	}
+}
+
+// take removes the requests of the next batch from the queue. The leader's is the
+// first.
+func (w *writer) take() []*writeRequest {
+	w.mutex.Lock()
+	defer w.mutex.Unlock()
+	n := min(len(w.waiting), maxBatch)
+	batch := slices.Clone(w.waiting[:n])
+	w.waiting = slices.Delete(w.waiting, 0, n)
+	return batch
+}
+
+// transact runs all waiting requests in one transaction. It takes the lock of the
+// file before the requests, so that those that arrive meanwhile are part of the
+// batch, and of its failure if the lock cannot be taken.
+func (w *writer) transact() []*writeRequest {
+	w.working.Lock()
+	defer w.working.Unlock()
+	started := time.Now()
+	err := w.begin()
+	begun := err == nil
+	batch := w.take()
+	succeeded := false
+	for _, r := range batch {
+		if err == nil {
+			err = w.runOne(r, len(batch) == 1)
+			succeeded = succeeded || !r.failed()
+		}
+	}
+	committed := false
+	if err == nil && succeeded && !w.db.Frozen() {
+		err = w.do("COMMIT")
+		committed = err == nil
+	}
+	if committed {
+		w.turnLog()
+		notifyCommitted(batch)
+	} else if begun {
+		_ = w.do("ROLLBACK") // fails if SQLite has already rolled back
+	}
+	if err != nil {
+		// A request that was refused may have been refused for what another request
+		// of the batch had written.
+		for _, r := range batch {
+			r.err = err
+		}
+	}
+	w.stale = isReadOnly(err)
+	w.note(len(batch), time.Since(started), committed, err)
+	return batch
+}
+
+func (w *writer) begin() error {
+	if w.closed {
+		return ErrClosed
+	}
+	if w.stale || w.conn == nil {
+		if err := w.reconnect(); err != nil {
+			return err
+		}
+	}
+	return w.do("BEGIN IMMEDIATE")
+}
+
+func notifyCommitted(batch []*writeRequest) {
+	for _, r := range batch {
+		if !r.failed() {
+			for _, fn := range r.commit {
+				fn()
+			}
+		}
+	}
+}
+
+func (r *writeRequest) failed() bool { return r.err != nil || r.panicked != nil }
+
+// runOne runs a request in a savepoint, so that its failure does not affect the
+// other requests. A request without others needs no savepoint. The error that
+// runOne returns fails the whole batch.
+func (w *writer) runOne(r *writeRequest, alone bool) error {
+	if r.err = r.ctx.Err(); r.err != nil {
+		return nil //nolint:nilerr // the request fails, not the batch
+	}
+	if !alone {
+		if err := w.do("SAVEPOINT request"); err != nil {
+			return err
+		}
+	}
+	w.call(r)
+	if isTransient(r.err) {
+		return r.err
+	}
+	if alone {
+		return nil
+	}
+	if r.failed() || w.db.Frozen() {
+		if err := w.do("ROLLBACK TO request"); err != nil {
+			return err
+		}
+	}
+	return w.do("RELEASE request")
+}
+
+// call calls the request's function. A panic is passed on to the goroutine that
+// made the request, so that it does not crash the goroutine that runs the batch.
+func (w *writer) call(r *writeRequest) {
+	defer func() { r.panicked = recover() }()
+	tx := &Tx{writer: w}
+	r.err = r.run(tx)
+	r.commit = tx.commit
+}
+
+// do runs a statement of the transaction itself.
+func (w *writer) do(query string) error {
+	_, err := w.conn.Exec(query)
+	return err
+}
