@@ -44,6 +44,7 @@ func TestLawsBite(t *testing.T) {
 		{"imports", "server/x.go", "package server\n\nimport _ \"govsvc/web\"\n", "server imports govsvc/web:"},
 		{"imports", "server/x.go", "package server\n\nimport _ \"govsvc/cmd\"\n", "server imports govsvc/cmd:"},
 		{"imports", "web/x.go", "package web\n\nimport _ \"govsvc/server\"\n", "web imports govsvc/server:"},
+		{"imports", "cmd/x.go", "package cmd\n\nimport _ \"govsvc/internal/testkit\"\n", "cmd imports govsvc/internal/testkit: only tests may import it"},
 		{"imports", "x.go", "package main\n\nimport _ \"govsvc/db\"\n", ". imports govsvc/db:"},
 		{"imports", "db/x_test.go", "package db\n\nimport _ \"govsvc/cmd\"\n", "db imports govsvc/cmd:"},
 		{"imports", "server/queue/x.go", "package queue\n", "server/queue is not in the table rooms"},
@@ -79,7 +80,7 @@ func TestLawsBite(t *testing.T) {
 		{"function size", "server/api/x.go", api + long(81), "server/api/x.go:4: long has 81 lines, over 80"},
 		{"function size", "server/api/x.go", api + "var f = " + strings.Replace(long(90), " long", "", 1), "a function literal has 90 lines"},
 		{"top level", "notes.txt", "", "notes.txt: not one of the names"},
-		{"top level", "internal/x.go", "package x\n", "internal: not one of the names"},
+		{"top level", "tools/x.go", "package x\n", "tools: not one of the names"},
 	}
 
 	proven, check := map[string]bool{}, map[string]func(*tree) []string{}

@@ -56,6 +56,7 @@ var rooms = map[string][]string{
 	"server/certificates": {},
 	"server/listener":     {"server/limit"},
 	"server/memlimit":     {},
+	"internal/testkit":    {},
 
 	"server/webhook/receiver": {"db", "server/webhook"},
 }
@@ -87,7 +88,7 @@ var statement = regexp.MustCompile(`^\s*(?:` +
 
 // top lists what may stand at the top of the repository, beside names that
 // start with a dot and those .gitignore anchors there.
-var top = strings.Fields(`main.go cmd server db sandbox migrations web go.mod go.sum doc architecture_test.go architecture_rules_test.go readme_test.go
+var top = strings.Fields(`main.go cmd internal server db sandbox migrations web go.mod go.sum doc architecture_test.go architecture_rules_test.go readme_test.go
 	README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE`)
 
 // conventional are methods whose contract is their interface's, as in revive.
@@ -236,10 +237,16 @@ func checkImports(t *tree) (breaches []string) {
 	return breaches
 }
 
+// testkit is for tests alone.
+const testkit = "internal/testkit"
+
 // refusal says why a file may not import the named package; "" is a consent.
 func refusal(s *source, name string) string {
 	if room, ours := strings.CutPrefix(name, module+"/"); ours {
 		permits := func(pattern string) bool { hit, _ := path.Match(pattern, room); return hit }
+		if room == testkit && !s.test {
+			return "only tests may import it"
+		}
 		if room == s.dir || s.test && room != "cmd" || slices.ContainsFunc(rooms[s.dir], permits) {
 			return ""
 		}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 // smallDisk mounts a disk with room for so much; "" where this machine lets
@@ -45,7 +47,7 @@ func TestBackupOnFullDisk(t *testing.T) {
 		t.Error(got)
 	}
 	s := c.serve("--backup-dir", disk, "--log-format", "json")
-	until(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup failed; trying again"`) }, "the failure to be logged")
+	testkit.Eventually(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup failed; trying again"`) }, "the failure to be logged")
 	if status, _ := c.get(s.url+"/readyz", ""); status != 200 {
 		t.Errorf("ready: %d", status)
 	}

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"govsvc/internal/testkit"
 )
 
 // decoded runs a command with --json and reads its result.
@@ -136,7 +138,7 @@ func TestServeMakesBackups(t *testing.T) {
 		return made
 	}
 	s := c.serve("--backup-dir", folder, "--log-format", "json")
-	until(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup made"`) }, "the first backup to be told")
+	testkit.Eventually(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup made"`) }, "the first backup to be told")
 	c.end(s)
 	s = c.serve("--backup-dir", folder)
 	c.end(s)
@@ -144,7 +146,7 @@ func TestServeMakesBackups(t *testing.T) {
 		t.Errorf("backups %v", got)
 	}
 	s = c.serve("--backup-dir", folder, "--backup-every", "1s", "--backup-keep", "2")
-	until(t, func() bool {
+	testkit.Eventually(t, func() bool {
 		now := list()
 		return len(now) == 2 && now[0] != list()[0] || strings.Count(s.stderr.String(), "backup made") > 2
 	}, "the oldest to give way")

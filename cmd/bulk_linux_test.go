@@ -10,6 +10,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 var writing = regexp.MustCompile(`writing, [1-9][0-9,]* rows, [1-9][0-9,]* rows/s +\d+%`)
@@ -48,7 +50,7 @@ func TestInterruptBulk(t *testing.T) {
 	}
 	file := c.file("risks.csv", text.String())
 
-	run := func(during func(*exec.Cmd, *journal)) (int, string) {
+	run := func(during func(*exec.Cmd, *testkit.LogBuffer)) (int, string) {
 		t.Helper()
 		end, screen := newTerminal(t)
 		p := exec.CommandContext(t.Context(), path, "import", "--type", "risk", file)
@@ -57,7 +59,7 @@ func TestInterruptBulk(t *testing.T) {
 			t.Fatal(err)
 		}
 		_ = end.Close()
-		shown, read := &journal{}, make(chan bool)
+		shown, read := &testkit.LogBuffer{}, make(chan bool)
 		go func() {
 			defer close(read)
 			_, _ = io.Copy(shown, screen) // ends as the program does
@@ -74,8 +76,8 @@ func TestInterruptBulk(t *testing.T) {
 		return p.ProcessState.ExitCode(), shown.String()
 	}
 
-	status, shown := run(func(p *exec.Cmd, shown *journal) {
-		until(t, func() bool { return writing.MatchString(shown.String()) }, "%s on the terminal: %s", writing, shown)
+	status, shown := run(func(p *exec.Cmd, shown *testkit.LogBuffer) {
+		testkit.Eventually(t, func() bool { return writing.MatchString(shown.String()) }, "%s on the terminal: %s", writing, shown)
 		if err := p.Process.Signal(os.Interrupt); err != nil {
 			t.Error(err)
 		}
@@ -91,7 +93,7 @@ func TestInterruptBulk(t *testing.T) {
 		t.Errorf("an interrupted import changed the records: %s", after)
 	}
 
-	if status, shown := run(func(*exec.Cmd, *journal) {}); status != 0 {
+	if status, shown := run(func(*exec.Cmd, *testkit.LogBuffer) {}); status != 0 {
 		t.Errorf("status %d: %q", status, shown)
 	}
 	if risks, events := count(); risks != rows || events != rows {

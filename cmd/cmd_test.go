@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"flag"
 	"io"
 	"os"
 	"path/filepath"
@@ -12,12 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"govsvc/cmd"
+	"govsvc/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // cli runs commands on a data file of its own.
 type cli struct {
@@ -135,20 +131,7 @@ func settled(text string) string {
 // golden compares a result with a file in testdata.
 func golden(t *testing.T, name, got string) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	got = settled(got)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got; run the test with -update if this is meant):\n%s", path, diff)
-	}
+	testkit.Golden(t, name, settled(got))
 }
 
 func TestPanicIsOneLine(t *testing.T) {

@@ -11,6 +11,8 @@ import (
 	"os/exec"
 	"strings"
 	"sync"
+
+	"govsvc/internal/testkit"
 )
 
 // What goes on beside the API's writes of TestCrash: webhooks that a receiver
@@ -132,7 +134,7 @@ func (p *child) deliverAll(h *hook) {
 	}
 	defer file.Close() //nolint:errcheck // each statement is checked
 	var events []string
-	until(p.t, func() bool {
+	testkit.Eventually(p.t, func() bool {
 		// what a killed process held would be due in half a minute
 		if _, err := file.ExecContext(p.t.Context(), "UPDATE deliveries SET due_at = '2026' WHERE state = 'pending' AND due_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+16 seconds')"); err != nil {
 			p.t.Fatal(err)

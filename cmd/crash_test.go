@@ -15,6 +15,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"govsvc/internal/testkit"
 )
 
 var crashRounds = flag.Int("crash.rounds", 3, "how often TestCrash kills the server")
@@ -24,7 +26,7 @@ type child struct {
 	*cli
 	*exec.Cmd
 	api, key string
-	log      *journal
+	log      *testkit.LogBuffer
 }
 
 // child starts the program; prepare may change how.
@@ -34,7 +36,7 @@ func (c *cli) child(key string, prepare func(*exec.Cmd)) *child {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	p := &child{cli: c, Cmd: exec.CommandContext(c.t.Context(), path, "serve", "--addr", "127.0.0.1:0"), key: strings.TrimSpace(key), log: &journal{}}
+	p := &child{cli: c, Cmd: exec.CommandContext(c.t.Context(), path, "serve", "--addr", "127.0.0.1:0"), key: strings.TrimSpace(key), log: &testkit.LogBuffer{}}
 	p.Env, p.Stderr = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"]), p.log
 	prepare(p.Cmd)
 	stdout, err := p.StdoutPipe()
@@ -190,7 +192,7 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 	// A moment that is told by what was done: in none that a clock tells is
 	// there much to lose on a machine that is busy.
 	enough := random.Int64N(60)
-	until(p.t, func() bool { return answered.Load() >= enough }, "%d writes to be answered; log:\n%s", enough, p.log)
+	testkit.Eventually(p.t, func() bool { return answered.Load() >= enough }, "%d writes to be answered; log:\n%s", enough, p.log)
 	time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
 	if random.IntN(2) == 0 { // either may go first
 		kill()

@@ -8,6 +8,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"govsvc/internal/testkit"
 )
 
 func TestDeliverOnce(t *testing.T) {
@@ -51,7 +53,7 @@ func TestDeadLetters(t *testing.T) {
 	_, signing := c.subscribe(url)
 	serving, _ := c.deliverable(ca, "--webhook-schedule", "10ms,20ms")
 	c.raise(1)
-	until(t, func() bool { return c.health().DeadLetters == 1 }, "a dead letter")
+	testkit.Eventually(t, func() bool { return c.health().DeadLetters == 1 }, "a dead letter")
 	type letter struct {
 		ID        string
 		EventID   string `json:"event_id"`
@@ -85,7 +87,7 @@ func TestDeadLetters(t *testing.T) {
 	s.end()
 
 	c.raise(2)
-	until(t, func() bool { return c.health().DeadLetters == 2 }, "two more")
+	testkit.Eventually(t, func() bool { return c.health().DeadLetters == 2 }, "two more")
 	if got := c.must("deadletters", "discard", letters()[0].ID, "--json"); got != "{\n  \"discarded\": 1\n}\n" {
 		t.Errorf("discarded: %q", got)
 	}

@@ -7,6 +7,8 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 // TestFirstAdmin opens the link that serve prints where there is no user yet,
@@ -56,7 +58,7 @@ func TestFirstLinkOfDomain(t *testing.T) {
 		t.Error(link)
 	}
 	// what asks the authority can't be stopped, and writes to the test's folder
-	until(t, func() bool { return strings.Contains(s.stderr.String(), "no certificate yet") }, "the authority to be asked; log: %s", s.stderr)
+	testkit.Eventually(t, func() bool { return strings.Contains(s.stderr.String(), "no certificate yet") }, "the authority to be asked; log: %s", s.stderr)
 	s.end()
 }
 

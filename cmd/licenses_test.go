@@ -13,6 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"govsvc/internal/testkit"
+
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -26,7 +28,7 @@ func TestVersion_Licenses(t *testing.T) {
 	modules := linkedModules(t)
 	text := moduleLicenses(t, modules)
 	path := filepath.Join("licenses", "modules.txt")
-	if *update {
+	if testkit.Update() {
 		must(t, os.WriteFile(path, []byte(text), 0o644)) //nolint:gosec // part of the repository
 		must(t, os.WriteFile(filepath.Join("licenses", "govsvc.txt"), own, 0o644))
 	}

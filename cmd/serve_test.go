@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"govsvc/cmd"
+	"govsvc/internal/testkit"
 )
 
 // serving is a server under test.
@@ -25,32 +26,14 @@ type serving struct {
 	url    string
 	stop   func() // what a signal does
 	ended  chan int
-	stderr *journal
-}
-
-// journal is a log that is read while it is written.
-type journal struct {
-	mutex sync.Mutex
-	text  strings.Builder
-}
-
-func (j *journal) Write(p []byte) (int, error) {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	return j.text.Write(p)
-}
-
-func (j *journal) String() string {
-	j.mutex.Lock()
-	defer j.mutex.Unlock()
-	return j.text.String()
+	stderr *testkit.LogBuffer
 }
 
 // serve starts a server on a free port of loopback, in this process.
 func (c *cli) serve(flags ...string) *serving {
 	c.t.Helper()
 	ctx, stop := context.WithCancel(c.t.Context())
-	s := &serving{stop: stop, ended: make(chan int, 1), stderr: &journal{}}
+	s := &serving{stop: stop, ended: make(chan int, 1), stderr: &testkit.LogBuffer{}}
 	stdout, w := io.Pipe()
 	go func() {
 		status := cmd.Run(ctx, append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...), nil, w, s.stderr, c.lookup)

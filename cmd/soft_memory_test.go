@@ -6,6 +6,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 // TestSoftMemory checks that serve gives the garbage collector a limit that
@@ -30,7 +32,7 @@ func TestSoftMemory(t *testing.T) {
 					command.Env = append(command.Env, row.env)
 				}
 			})
-			until(t, func() bool { return strings.Contains(p.log.String(), "msg=serving") }, "the log:\n%s", p.log)
+			testkit.Eventually(t, func() bool { return strings.Contains(p.log.String(), "msg=serving") }, "the log:\n%s", p.log)
 			if log := p.log.String(); !strings.Contains(log, row.want) || strings.Contains(log, row.not) {
 				t.Errorf("want %q and not %q in the log:\n%s", row.want, row.not, log)
 			}

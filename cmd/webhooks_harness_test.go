@@ -15,12 +15,13 @@ import (
 
 	"govsvc/cmd"
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // spoken is what a command prints while it goes on.
 type spoken struct {
 	t              *testing.T
-	stdout, stderr *journal
+	stdout, stderr *testkit.LogBuffer
 }
 
 // standing is a command that goes on until it is stopped, in this process.
@@ -34,7 +35,7 @@ type standing struct {
 func (c *cli) begin(args ...string) *standing {
 	c.t.Helper()
 	ctx, stop := context.WithCancel(c.t.Context())
-	s := &standing{spoken{c.t, &journal{}, &journal{}}, stop, make(chan int, 1)}
+	s := &standing{spoken{c.t, &testkit.LogBuffer{}, &testkit.LogBuffer{}}, stop, make(chan int, 1)}
 	go func() { s.ended <- cmd.Run(ctx, args, nil, s.stdout, s.stderr, c.lookup) }()
 	return s
 }
@@ -43,7 +44,7 @@ func (c *cli) begin(args ...string) *standing {
 func (s *spoken) line(prefix string) string {
 	s.t.Helper()
 	rest, ok := "", false
-	until(s.t, func() bool {
+	testkit.Eventually(s.t, func() bool {
 		for one := range strings.Lines(s.stdout.String()) {
 			if text, whole := strings.CutSuffix(one, "\n"); whole && !ok {
 				rest, ok = strings.CutPrefix(text, prefix)
@@ -57,7 +58,7 @@ func (s *spoken) line(prefix string) string {
 // has waits for a text on stdout.
 func (s *spoken) has(text string, times int) {
 	s.t.Helper()
-	until(s.t, func() bool { return strings.Count(s.stdout.String(), text) >= times }, "%q %d times on stdout; stderr: %s", text, times, s.stderr)
+	testkit.Eventually(s.t, func() bool { return strings.Count(s.stdout.String(), text) >= times }, "%q %d times on stdout; stderr: %s", text, times, s.stderr)
 }
 
 // end stops the command and wants it to end in order.
@@ -88,7 +89,7 @@ func (c *cli) execute(tmp string, args ...string) *executed {
 	if err != nil {
 		c.t.Fatal(err)
 	}
-	p := &executed{spoken{c.t, &journal{}, &journal{}}, exec.CommandContext(c.t.Context(), path, args...)}
+	p := &executed{spoken{c.t, &testkit.LogBuffer{}, &testkit.LogBuffer{}}, exec.CommandContext(c.t.Context(), path, args...)}
 	p.process.Stdout, p.process.Stderr = p.stdout, p.stderr
 	p.process.Env = append(os.Environ(), "TMPDIR="+tmp, "GOVSVC_DB="+c.env["GOVSVC_DB"])
 	if err := p.process.Start(); err != nil {
@@ -111,16 +112,6 @@ func (c *cli) deliverable(ca string, flags ...string) (p *executed, url string) 
 	c.t.Helper()
 	p = c.execute(os.TempDir(), append(append([]string{"serve", "--addr", "127.0.0.1:0"}, reaching(ca)...), flags...)...)
 	return p, p.line("listening on ")
-}
-
-// until waits for something that happens elsewhere.
-func until(t *testing.T, happened func() bool, what string, args ...any) {
-	t.Helper()
-	for deadline := time.Now().Add(time.Minute); !happened(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("in vain waited for "+what, args...)
-		}
-	}
 }
 
 // listen starts a receiver, and returns where it is reached and whom to trust.
@@ -201,7 +192,7 @@ func (c *cli) health() health {
 // last delivery was acknowledged.
 func (c *cli) acknowledged() {
 	c.t.Helper()
-	until(c.t, func() bool {
+	testkit.Eventually(c.t, func() bool {
 		h := c.health()
 		return h.Queued+h.DeadLetters == 0 && h.LastStatus != nil && *h.LastStatus == 200
 	}, "an acknowledged delivery")

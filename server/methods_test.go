@@ -3,7 +3,6 @@ package server_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"io"
 	"net/http"
 	"os"
@@ -15,9 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestMethods sends every method to paths that can only be read.
 func TestMethods(t *testing.T) {
@@ -121,19 +119,7 @@ func indented(t testing.TB, body []byte) string {
 
 func golden(t testing.TB, name string, body []byte) {
 	t.Helper()
-	path, got := filepath.Join("testdata", name), indented(t, body)
-	if *update {
-		if err := os.WriteFile(path, []byte(got), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), got); diff != "" {
-		t.Errorf("%s (-want +got); if it is meant, run with -update:\n%s", name, diff)
-	}
+	testkit.Golden(t, name, indented(t, body))
 }
 
 // TestHealth asks the two pages for machines, with the file in order, locked

@@ -6,7 +6,6 @@ import (
 	"compress/flate"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"maps"
@@ -15,10 +14,9 @@ import (
 	"strings"
 	"testing"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/evidence"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 // TestVerifyKept verifies a pack that was filed when this form of packs was
 // new. It must stay sound for ever: write it anew only with a new version of
@@ -26,7 +24,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 func TestVerifyKept(t *testing.T) {
 	t.Parallel()
 	const path, sum = "testdata/pack.zip", "testdata/pack.sha256"
-	if *update {
+	if testkit.Update() {
 		pack, archive := filled(t).file(evidence.Draft{Title: "Kept for ever", Attachments: []evidence.Attachment{attached("note.txt", "note\n")}})
 		for path, text := range map[string]string{path: string(archive), sum: pack.ManifestSHA256} {
 			if err := os.WriteFile(path, []byte(text), 0o600); err != nil {

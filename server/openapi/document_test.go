@@ -3,7 +3,6 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
-	"flag"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -13,10 +12,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
-
-var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestOperations holds the document against the tables of the specification.
 func TestOperations(t *testing.T) {
@@ -221,7 +219,7 @@ func TestGolden(t *testing.T) {
 	}
 	got.WriteByte('\n')
 	file := filepath.Join("testdata", "openapi.json")
-	if *update {
+	if testkit.Update() {
 		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}

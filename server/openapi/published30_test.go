@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -100,7 +101,7 @@ func TestPublished30_Golden(t *testing.T) {
 	}
 	got.WriteByte('\n')
 	file := filepath.Join("testdata", "openapi-3.0.json")
-	if *update {
+	if testkit.Update() {
 		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
 			t.Fatal(err)
 		}

@@ -2,17 +2,11 @@ package siem_test
 
 import (
 	"bytes"
-	"flag"
-	"os"
-	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
+	"govsvc/internal/testkit"
 	"govsvc/server/siem"
 )
-
-var update = flag.Bool("update", false, "write the golden files anew")
 
 var source = siem.Source{Version: "v1.2.3", OrganisationID: "01990000-0000-7000-8000-000000000001", OrganisationName: "A|B = C"}
 
@@ -45,19 +39,7 @@ func written(t *testing.T, encode func([]byte) ([]byte, error)) []byte {
 
 func golden(t *testing.T, name string, got []byte) {
 	t.Helper()
-	path := filepath.Join("testdata", name)
-	if *update {
-		if err := os.WriteFile(path, got, 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Errorf("%s (-want +got; run the test with -update if this is meant):\n%s", path, diff)
-	}
+	testkit.Golden(t, name, string(got))
 }
 
 func TestNotAnEvent(t *testing.T) {
