@@ -35,12 +35,15 @@ const (
 // rooms names, for each package, those of ours that it may import. "*" stands
 // for one name. Tests may import any room but cmd: they set scenes.
 var rooms = map[string][]string{
-	".":       {"cmd"},
-	"cmd":     {"*", "*/*", "*/*/*"},
-	"db":      {"db/fair", "db/sqlite", "migrations"},
-	"db/fair": {}, "db/sqlite": {}, "migrations": {},
+	".":               {"cmd"},
+	"cmd":             {"*", "*/*", "*/*/*"},
+	"db":              {"db/fair", "db/sqlite", "migrations"},
+	"db/auth":         {"db", "db/fair", "db/sqlite"},
+	"db/fair":         {},
+	"db/sqlite":       {},
+	"migrations":      {},
 	"sandbox":         {"db", "server/openapi", "server/transfer"},
-	"server":          {"db", "db/fair", "server/*"},
+	"server":          {"db", "db/auth", "db/fair", "server/*"},
 	"server/api":      {"db", "server/openapi", "server/webhook"},
 	"server/evidence": {"db"},
 	"server/limit":    {},
@@ -50,7 +53,7 @@ var rooms = map[string][]string{
 	"server/siem":     {},
 	"server/transfer": {"db", "server/openapi"},
 	"server/webhook":  {"db"},
-	"web":             {"db", "server/api", "server/evidence", "server/limit", "server/openapi", "server/transfer", "server/webhook", "web/*"},
+	"web":             {"db", "db/auth", "server/api", "server/evidence", "server/limit", "server/openapi", "server/transfer", "server/webhook", "web/*"},
 	"web/ui":          {},
 
 	"server/certificates": {},
@@ -62,10 +65,10 @@ var rooms = map[string][]string{
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
+var noHTTP = []string{"db", "db/auth", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store is where SQL and its drivers live.
-var store = []string{"db", "db/sqlite", "migrations"}
+var store = []string{"db", "db/auth", "db/sqlite", "migrations"}
 
 // fences keep packages of others, and what lies below them, out of some rooms
 // (out) or inside some (in). Tests are free.

@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func newOrgsRemoveCommand(a *app) *cobra.Command {
@@ -29,7 +30,7 @@ removed_at.`,
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
-				removed, err := store.RemoveOrganisation(c.Context(), a.by(0), args[0])
+				removed, err := auth.New(store).Memberships.RemoveOrganisation(c.Context(), a.by(0), args[0])
 				if err != nil {
 					return err
 				}

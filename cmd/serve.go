@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/api"
@@ -201,7 +202,9 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 		counted = observed{store, document, l, source, deliverer, logger}.metrics()
 	}
 	responses := limit.NewBudget(0, 0)
-	pages, firstLink, err := newPages(ctx, store, document, sender, responses, logger, o)
+	people := auth.New(store)
+	defer people.Close()
+	pages, firstLink, err := newPages(ctx, store, people, document, sender, responses, logger, o)
 	if err != nil {
 		return err
 	}
@@ -212,7 +215,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 		Receivers: sender, SandboxReceivers: webhook.Simulator{Allow: o.receivers.allow},
 		BaseURL: o.baseURL, Contact: o.contact, AllowOrigins: o.allowOrigins, TrustedProxies: o.trustedProxies,
 		AnonymousPerMinute: *o.anonymousRPM, CacheBytes: int64(*o.answerMemory) << 20, Version: programVersion().Version,
-		Pages: pages, Responses: responses,
+		Pages: pages, Sessions: people.Sessions, Responses: responses,
 		Metrics: counted, AccessLog: o.observability.accessLog,
 	})
 	if err != nil {
@@ -264,16 +267,16 @@ func (o *serveOptions) background(ctx context.Context, handler *server.Server, s
 
 // newPages makes the dashboard and, where there is no user yet, the line with
 // the link for making the first.
-func newPages(ctx context.Context, store *db.DB, document *openapi.Document, receivers api.Receivers,
+func newPages(ctx context.Context, store *db.DB, people *auth.Service, document *openapi.Document, receivers api.Receivers,
 	responses *limit.Budget, logger *slog.Logger, o serveOptions,
 ) (pages *web.Site, firstLink string, err error) {
 	proxies := server.Proxies(o.trustedProxies)
 	config := web.Config{
-		Store: store, Document: document, Logger: logger, Receivers: receivers, Responses: responses, BaseURL: o.baseURL,
+		Store: store, Auth: people, Document: document, Logger: logger, Receivers: receivers, Responses: responses, BaseURL: o.baseURL,
 		Version: programVersion().Version, Commit: programVersion().Commit, ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
 		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20,
 	}
-	users, err := store.AnyUser(ctx)
+	users, err := people.Users.Any(ctx)
 	if err != nil {
 		return nil, "", err
 	}

@@ -13,6 +13,7 @@ import (
 	"golang.org/x/term"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func newUsersCommand(a *app) *cobra.Command {
@@ -51,33 +52,35 @@ Users turn on a second factor in the dashboard by themselves.`,
 }
 
 // withUser runs a command on a user of the data file.
-func (a *app) withUser(ctx context.Context, name string, run func(*db.DB, db.User) error) error {
+func (a *app) withUser(ctx context.Context, name string, run func(*auth.Service, auth.User) error) error {
 	return a.withStore(ctx, aFile, func(store *db.DB) error {
-		user, err := store.UserByName(ctx, 0, name)
+		people := auth.New(store)
+		user, err := people.Users.ByName(ctx, 0, name)
 		if err != nil {
 			return err
 		}
-		return run(store, user)
+		return run(people, user)
 	})
 }
 
 // withMember runs a command on a member of the organisation.
-func (a *app) withMember(ctx context.Context, name string, run func(*db.DB, db.Organisation, db.User) error) error {
+func (a *app) withMember(ctx context.Context, name string, run func(*auth.Service, db.Organisation, auth.User) error) error {
 	return a.withOrg(ctx, aFile, func(store *db.DB, org db.Organisation) error {
-		user, err := store.UserByName(ctx, org.Org, name)
+		people := auth.New(store)
+		user, err := people.Users.ByName(ctx, org.Org, name)
 		if err != nil {
 			return err
 		}
 		if user.Role == "" {
 			return fmt.Errorf("%q is not a member of %q; `govsvc users list --all-orgs` shows the members of each organisation", user.Name, org.Name)
 		}
-		return run(store, org, user)
+		return run(people, org, user)
 	})
 }
 
 // printMember shows a user with its memberships.
-func printMember(ctx context.Context, a *app, store *db.DB, user db.User) error {
-	members, err := store.Members(ctx, user)
+func printMember(ctx context.Context, a *app, people *auth.Service, user auth.User) error {
+	members, err := people.Users.WithMemberships(ctx, user)
 	if err != nil {
 		return err
 	}
@@ -85,14 +88,14 @@ func printMember(ctx context.Context, a *app, store *db.DB, user db.User) error 
 }
 
 // printUser shows a user as it is after a change, if that was made.
-func printUser(ctx context.Context, a *app, store *db.DB, user db.User, text string, err error) error {
+func printUser(ctx context.Context, a *app, people *auth.Service, user auth.User, text string, err error) error {
 	if err != nil {
 		return err
 	}
-	if user, err = store.UserByName(ctx, 0, user.Name); err != nil {
+	if user, err = people.Users.ByName(ctx, 0, user.Name); err != nil {
 		return err
 	}
-	members, err := store.Members(ctx, user)
+	members, err := people.Users.WithMemberships(ctx, user)
 	if err != nil {
 		return err
 	}
@@ -112,13 +115,13 @@ func poorPassword(c *cobra.Command, err error) error {
 	return invalidIsMisuse(c, err)
 }
 
-func roleFlag(c *cobra.Command, role *db.Role, usage string) {
-	c.Flags().Var(choice[db.Role]{role, db.Roles(), "ROLE"}, "role", usage)
+func roleFlag(c *cobra.Command, role *auth.Role, usage string) {
+	c.Flags().Var(choice[auth.Role]{role, auth.Roles(), "ROLE"}, "role", usage)
 	require(c, "role")
 }
 
 // usersTable shows users as text.
-func usersTable(list ...db.Member) func(io.Writer) error {
+func usersTable(list ...auth.Member) func(io.Writer) error {
 	rows := make([][]string, len(list))
 	for i, u := range list {
 		factor := "off"

@@ -9,10 +9,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func newUsersAddCommand(a *app) *cobra.Command {
-	var role db.Role
+	var role auth.Role
 	c := &cobra.Command{
 		Use:        "add NAME --role ROLE",
 		SuggestFor: []string{"create", "new"},
@@ -37,11 +38,12 @@ keeps its password, and none is asked for or read.`,
 				return err
 			}
 			return a.withOrg(c.Context(), anyFile, func(store *db.DB, org db.Organisation) error {
-				made, err := store.CreateUser(c.Context(), a.by(org.Org), args[0], role, password)
+				people := auth.New(store)
+				made, err := people.Users.Create(c.Context(), a.by(org.Org), args[0], role, password)
 				if err != nil {
 					return poorPassword(c, err)
 				}
-				return printMember(c.Context(), a, store, made)
+				return printMember(c.Context(), a, people, made)
 			})
 		},
 	}
@@ -51,12 +53,13 @@ keeps its password, and none is asked for or read.`,
 
 // addMember makes a user of the file a member of the organisation. It reports
 // false where no user has the name.
-func addMember(ctx context.Context, a *app, name string, role db.Role) (added bool, err error) {
+func addMember(ctx context.Context, a *app, name string, role auth.Role) (added bool, err error) {
 	if _, err := os.Stat(a.path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil // CreateUser makes the file
 	}
 	err = a.withOrg(ctx, aFile, func(store *db.DB, org db.Organisation) error {
-		user, err := store.AddMember(ctx, a.by(org.Org), name, role)
+		people := auth.New(store)
+		user, err := people.Memberships.Add(ctx, a.by(org.Org), name, role)
 		if db.Is(err, db.NotFound) {
 			return nil
 		}
@@ -64,7 +67,7 @@ func addMember(ctx context.Context, a *app, name string, role db.Role) (added bo
 			return err
 		}
 		added = true
-		return printMember(ctx, a, store, user)
+		return printMember(ctx, a, people, user)
 	})
 	return added, err
 }

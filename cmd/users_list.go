@@ -4,6 +4,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func newUsersListCommand(a *app) *cobra.Command {
@@ -23,15 +24,16 @@ changed.`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				list := store.Users
+				people := auth.New(store)
+				list := people.Users.List
 				if all {
-					list = store.AllUsers
+					list = people.Users.ListAll
 				}
 				users, err := list(c.Context(), org.Org)
 				if err != nil {
 					return err
 				}
-				members, err := store.Members(c.Context(), users...)
+				members, err := people.Users.WithMemberships(c.Context(), users...)
 				if err != nil {
 					return err
 				}

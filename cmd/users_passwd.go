@@ -3,7 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func newUsersPasswdCommand(a *app) *cobra.Command {
@@ -17,12 +17,12 @@ read from stdin: see "govsvc users --help".`,
   pass show govsvc/ada | govsvc users passwd ada`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
+			return a.withUser(c.Context(), args[0], func(people *auth.Service, user auth.User) error {
 				password, err := newPassword(c.Context(), a, user.Name)
 				if err == nil {
-					err = store.SetPassword(c.Context(), a.by(0), user.ID, password)
+					err = people.Users.SetPassword(c.Context(), a.by(0), user.ID, password)
 				}
-				return printUser(c.Context(), a, store, user, "changed the password of %s; its sessions have ended", poorPassword(c, err))
+				return printUser(c.Context(), a, people, user, "changed the password of %s; its sessions have ended", poorPassword(c, err))
 			})
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func newUsersRemoveCommand(a *app) *cobra.Command {
@@ -26,18 +27,18 @@ admin.`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if all {
-				return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
-					if err := store.RemoveAccount(c.Context(), a.by(0), user.ID); err != nil {
+				return a.withUser(c.Context(), args[0], func(people *auth.Service, user auth.User) error {
+					if err := people.Users.Remove(c.Context(), a.by(0), user.ID); err != nil {
 						return err
 					}
-					return printRemoved(c.Context(), a, store, user, "")
+					return printRemoved(c.Context(), a, people, user, "")
 				})
 			}
-			return a.withMember(c.Context(), args[0], func(store *db.DB, org db.Organisation, user db.User) error {
-				if err := store.RemoveUser(c.Context(), a.by(org.Org), user.ID); err != nil {
+			return a.withMember(c.Context(), args[0], func(people *auth.Service, org db.Organisation, user auth.User) error {
+				if err := people.Memberships.Remove(c.Context(), a.by(org.Org), user.ID); err != nil {
 					return err
 				}
-				return printRemoved(c.Context(), a, store, user, org.Name)
+				return printRemoved(c.Context(), a, people, user, org.Name)
 			})
 		},
 	}
@@ -47,8 +48,8 @@ admin.`,
 
 // printRemoved shows what remains of a user that was removed from an
 // organisation, or from all for "".
-func printRemoved(ctx context.Context, a *app, store *db.DB, user db.User, org string) error {
-	members, err := store.Members(ctx, user)
+func printRemoved(ctx context.Context, a *app, people *auth.Service, user auth.User, org string) error {
+	members, err := people.Users.WithMemberships(ctx, user)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func newUsersResetSecondFactorCommand(a *app) *cobra.Command {
@@ -16,9 +16,9 @@ turned on. The user's sessions end.`,
 		Example: "  govsvc users reset-second-factor ada",
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withUser(c.Context(), args[0], func(store *db.DB, user db.User) error {
-				err := store.RemoveSecondFactor(c.Context(), a.by(0), user.ID)
-				return printUser(c.Context(), a, store, user, "%s has no second factor now; its sessions have ended", err)
+			return a.withUser(c.Context(), args[0], func(people *auth.Service, user auth.User) error {
+				err := people.Users.RemoveSecondFactor(c.Context(), a.by(0), user.ID)
+				return printUser(c.Context(), a, people, user, "%s has no second factor now; its sessions have ended", err)
 			})
 		},
 	}

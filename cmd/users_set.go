@@ -4,10 +4,11 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func newUsersSetCommand(a *app) *cobra.Command {
-	var role db.Role
+	var role auth.Role
 	c := &cobra.Command{
 		Use:        "set NAME --role ROLE",
 		SuggestFor: []string{"update", "edit", "change", "role"},
@@ -18,12 +19,12 @@ on. Unlike the dashboard, the command also changes the role of the last admin.`,
   govsvc users set ada --role auditor --org acme`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withMember(c.Context(), args[0], func(store *db.DB, org db.Organisation, user db.User) error {
-				user, err := store.SetUserRole(c.Context(), a.by(org.Org), user.ID, role)
+			return a.withMember(c.Context(), args[0], func(people *auth.Service, org db.Organisation, user auth.User) error {
+				user, err := people.Memberships.SetRole(c.Context(), a.by(org.Org), user.ID, role)
 				if err != nil {
 					return err
 				}
-				return printMember(c.Context(), a, store, user)
+				return printMember(c.Context(), a, people, user)
 			})
 		},
 	}

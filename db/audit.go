@@ -97,7 +97,7 @@ func (tx *Tx) Audit(e AuditEvent) error {
 	}
 	e.Metadata = tx.origin(e.Metadata)
 	event := auditEvent{
-		Object: "audit_event", ID: tx.newID(), Time: max(head.time, tx.At()), Actor: tx.ID,
+		Object: "audit_event", ID: tx.NewID(), Time: max(head.time, tx.At()), Actor: tx.ID,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
 		Severity: e.Severity, Metadata: e.Metadata,
 	}
@@ -129,6 +129,14 @@ func (by *Actor) origin(m Metadata) Metadata {
 	add("os_login", by.OSLogin)
 	add("reason", by.Reason)
 	return m
+}
+
+// longestAddress bounds in bytes what an event has of a client's address.
+const longestAddress = 64
+
+// shortened returns the first bytes of a text from outside, at most so many.
+func shortened(text string, most int) string {
+	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
 // eventsAtOnce is how many events of an import one statement writes: each

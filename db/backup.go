@@ -160,7 +160,7 @@ func (d *DB) NoteBackup(ctx context.Context, by Actor, made Backup) error {
 
 // noteFailedBackup remembers why a backup was not made.
 func (d *DB) noteFailedBackup(ctx context.Context, path string, cause error) error {
-	return d.maintain(ctx, func(tx *Tx) error {
+	return d.Maintain(ctx, func(tx *Tx) error {
 		return tx.noteBackup(backupFailed, BackupNote{At: tx.At(), Path: path, Error: cause.Error()})
 	})
 }

@@ -154,7 +154,7 @@ func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (changes Change
 		c, place := &points[i], checkinPlace{of[i].seq, points[i].PeriodStart}
 		before, there := known[place]
 		if !there {
-			before = Checkin{ID: tx.newID(), CreatedAt: tx.At()}
+			before = Checkin{ID: tx.NewID(), CreatedAt: tx.At()}
 			known[place] = before
 		}
 		c.ID, c.CreatedAt = before.ID, before.CreatedAt

@@ -74,9 +74,7 @@ type DB struct {
 	secrets  secrets
 
 	hashing hashing
-	tries   throttle // of signing in
-	seen    seen     // sessions whose last request is not stored yet
-	proof   proof    // that the file takes what is written
+	proof   proof // that the file takes what is written
 }
 
 // Open opens the file. It creates or migrates the file first where needed. The
@@ -148,18 +146,20 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 // Close waits for the reads and the change under way and closes the file. A
 // change must not call it. Later calls are refused.
 func (d *DB) Close() error {
-	d.seen.close()
 	if d.engine == nil {
 		return nil
 	}
 	return d.engine.Close()
 }
 
+// Wait is how long a write waits for other writers; see Options.
+func (d *DB) Wait() time.Duration { return d.options.Wait }
+
 // Now is the time by the store's clock, in UTC.
 func (d *DB) Now() time.Time { return d.now().UTC() }
 
-// random is n bytes for a secret.
-func (d *DB) random(n int) ([]byte, error) {
+// RandomBytes returns n bytes for a secret, from Options.Random.
+func (d *DB) RandomBytes(n int) ([]byte, error) {
 	secret := make([]byte, n)
 	_, err := io.ReadFull(d.options.Random, secret)
 	return secret, err

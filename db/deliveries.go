@@ -174,7 +174,7 @@ func (d *DB) RequeueAfterClockChange(ctx context.Context) (n int64, err error) {
 	if err := d.Row(ctx, "SELECT EXISTS (SELECT 1"+ahead+")", now).Scan(&n); err != nil || n == 0 {
 		return 0, storeError(err)
 	}
-	err = d.maintain(ctx, func(tx *Tx) error {
+	err = d.Maintain(ctx, func(tx *Tx) error {
 		tx.wakeDeliveries()
 		n, err = tx.Exec("UPDATE deliveries SET due_at = ?1, updated_at = ?1 WHERE (event_seq, subscription_seq) IN (SELECT event_seq, subscription_seq"+ahead+")", tx.At())
 		return err
@@ -196,7 +196,7 @@ func (d *DB) SweepDeliveries(ctx context.Context, keep time.Duration) error {
 	after := int64(0)
 	for {
 		last := int64(0)
-		err := d.maintain(ctx, func(tx *Tx) error {
+		err := d.Maintain(ctx, func(tx *Tx) error {
 			old := Timestamp(tx.now.Add(-keep))
 			// The next few events, as far as they are old: what is younger comes
 			// behind them, and is not looked through.

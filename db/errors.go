@@ -71,6 +71,11 @@ func Is(err error, code Code) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
+// StoreError gives an error of a read or a statement its meaning: an Error with
+// the code NotFound where there is no row, or Unavailable where the file can't be
+// used. Other errors are returned unchanged.
+func StoreError(err error) error { return storeError(err) }
+
 // storeError gives an error of the driver its meaning.
 func storeError(err error) error {
 	var known *Error

@@ -108,7 +108,7 @@ type evidenceUpload struct {
 
 func (u *evidenceUpload) begin() error {
 	return u.retry(func() error {
-		return u.db.maintain(u.ctx, func(tx *Tx) (err error) {
+		return u.db.Maintain(u.ctx, func(tx *Tx) (err error) {
 			u.seq, err = tx.Insert("INSERT INTO evidence_uploads (written_at) VALUES (?)", tx.At())
 			return storeError(err)
 		})
@@ -134,7 +134,7 @@ func (u *evidenceUpload) flush() error {
 	}
 	started := time.Now()
 	err := u.retry(func() error {
-		return u.db.maintain(u.ctx, func(tx *Tx) error {
+		return u.db.Maintain(u.ctx, func(tx *Tx) error {
 			if _, err := tx.Exec("UPDATE evidence_uploads SET written_at = ? WHERE seq = ?", tx.At(), u.seq); err != nil {
 				return err
 			}
@@ -190,7 +190,7 @@ func (d *DB) SweepEvidence(ctx context.Context) error {
 func (d *DB) removeUpload(ctx context.Context, seq int64) error {
 	for {
 		gone := false
-		err := d.maintain(ctx, func(tx *Tx) error {
+		err := d.Maintain(ctx, func(tx *Tx) error {
 			var filed bool
 			if err := tx.Row("SELECT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = ?)", seq).Scan(&filed); err != nil || filed {
 				gone = filed

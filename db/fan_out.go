@@ -112,7 +112,7 @@ func (tx *Tx) expandSome(org int64) (fresh []int64, err error) {
 		}
 		// An event from a time when the clock was ahead is due now.
 		if _, err := tx.Exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
-			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, m.event, *m.subscription, tx.newID(), min(m.at, tx.At())); err != nil {
+			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, m.event, *m.subscription, tx.NewID(), min(m.at, tx.At())); err != nil {
 			return nil, err
 		}
 		fresh = append(fresh, *m.subscription)

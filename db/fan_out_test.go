@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func (p *post) change(t *testing.T, run func(*db.Tx) error) {
@@ -276,7 +277,7 @@ func TestFanOut_RemovedOrganisation(t *testing.T) {
 		return tx.Audit(db.AuditEvent{Action: "e", Category: db.System})
 	})
 	p.remove(t, a)
-	if _, err := p.RemoveOrganisation(t.Context(), by, "acme"); err != nil {
+	if _, err := auth.New(p.DB).Memberships.RemoveOrganisation(t.Context(), by, "acme"); err != nil {
 		t.Error(err)
 	}
 	p.expand(t)

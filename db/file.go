@@ -45,9 +45,9 @@ func (d *DB) Write(ctx context.Context, by Actor, run func(*Tx) error) error {
 	return d.write(ctx, by, run, true)
 }
 
-// maintain runs a change that no caller of the service asked for. The audit log
-// does not tell of it.
-func (d *DB) maintain(ctx context.Context, run func(*Tx) error) error {
+// Maintain runs a change that no caller of the service asked for. It needs no audit
+// event.
+func (d *DB) Maintain(ctx context.Context, run func(*Tx) error) error {
 	return d.write(ctx, Actor{}, run, false)
 }
 

@@ -78,7 +78,7 @@ const sweepAtOnce = 1000
 func (d *DB) SweepAnswers(ctx context.Context) error {
 	for {
 		var removed int64
-		err := d.maintain(ctx, func(tx *Tx) error {
+		err := d.Maintain(ctx, func(tx *Tx) error {
 			var err error
 			removed, err = tx.Exec(`DELETE FROM idempotency_records WHERE (org_id, key) IN
 				(SELECT org_id, key FROM idempotency_records WHERE created_at <= ? LIMIT ? + 0)`,

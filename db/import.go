@@ -44,7 +44,7 @@ type Import struct {
 
 // NewImport starts an import; a change has at most one.
 func (tx *Tx) NewImport(rules ImportRules) *Import {
-	im := &Import{ID: tx.newID(), tx: tx, rules: rules}
+	im := &Import{ID: tx.NewID(), tx: tx, rules: rules}
 	tx.importing = im
 	return im
 }

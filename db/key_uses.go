@@ -14,7 +14,7 @@ type KeyUse struct {
 // UsedKeys notes when keys, by their ids, were last used, and which of their
 // scopes were needed.
 func (d *DB) UsedKeys(ctx context.Context, used map[string]KeyUse) error {
-	return d.maintain(ctx, func(tx *Tx) error {
+	return d.Maintain(ctx, func(tx *Tx) error {
 		for _, id := range sortedKeys(used) {
 			if _, err := tx.Exec("UPDATE api_keys SET last_used_at = ? WHERE id = ?", used[id].At, id); err != nil {
 				return err

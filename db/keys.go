@@ -223,7 +223,7 @@ func (tx *Tx) insertKey(draft KeyDraft, prefix string, salt, hash []byte) (Key, 
 	made, err := scanKey(tx.Returning(`INSERT INTO api_keys
 		(org_id, id, name, kind, prefix, salt, hash, scopes, per_minute, per_day, created_at, expires_at)
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+keyColumns,
-		tx.Org, tx.newID(), draft.Name, draft.Kind, prefix, salt, hash, compact(draft.Scopes),
+		tx.Org, tx.NewID(), draft.Name, draft.Kind, prefix, salt, hash, compact(draft.Scopes),
 		draft.PerMinute, draft.PerDay, tx.At(), expires))
 	return made, storeError(err)
 }

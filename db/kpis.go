@@ -74,7 +74,7 @@ func putCheckin(tx *Tx, n *noun, record Record) (Written, error) {
 	if at.seq == 0 {
 		done.Outcome = Created
 		if done.ID, _ = record["id"].(string); done.ID == "" {
-			done.ID = tx.newID()
+			done.ID = tx.NewID()
 		}
 		done.Changes["key_result_id"], done.Changes["key_result_code"] = Change{To: at.kpiID}, Change{To: record["key_result_code"]}
 		done.Changes["period_start"] = Change{To: record["period_start"]}

@@ -13,7 +13,7 @@ type RequestCount struct {
 // AddRequestCounts adds to what is stored and forgets slots that started
 // before `since`.
 func (d *DB) AddRequestCounts(ctx context.Context, counts []RequestCount, since int64) error {
-	return d.maintain(ctx, func(tx *Tx) error {
+	return d.Maintain(ctx, func(tx *Tx) error {
 		for _, c := range counts {
 			if _, err := tx.Exec(`INSERT INTO limiter_counts (subject, slot, requests) VALUES (?1, ?2, ?3)
 				ON CONFLICT (subject, slot) DO UPDATE SET requests = requests + ?3`, c.Subject, c.Slot, c.Requests); err != nil {

@@ -95,7 +95,7 @@ func (d *DB) copyBefore(ctx context.Context, file *sqlite.DB, version int, chang
 // seed gives a new file its secrets and its one organisation.
 func (d *DB) seed(ctx context.Context, pool *sql.DB) error {
 	for _, name := range []string{"cursor", "key_tag"} {
-		secret, err := d.random(32)
+		secret, err := d.RandomBytes(32)
 		if err != nil {
 			return err
 		}

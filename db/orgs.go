@@ -122,16 +122,17 @@ func (d *DB) organisation(ctx context.Context, name, and string) (Organisation, 
 	o, err := scanOrganisation(d.Row(ctx, "SELECT "+organisationColumns+" FROM organisations WHERE name = ?"+and, name))
 	if missing, err := absent(err); missing || err != nil {
 		if missing {
-			return o, noOrganisation(name)
+			return o, NoOrganisation(name)
 		}
 		return o, storeError(err)
 	}
 	return o, nil
 }
 
-// CreateOrganisation adds an organisation with an active subscription. A user who
-// adds it becomes its admin. One that the command line adds has no members.
-func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan Plan) (Organisation, error) {
+// CreateOrganisation adds an organisation with an active subscription and without
+// members. It calls then in the same transaction, whose Org is the new one; package
+// auth makes a user who adds an organisation its admin that way.
+func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan Plan, then ...func(*Tx) error) (Organisation, error) {
 	var made Organisation
 	name, err := organisationName(name)
 	if err == nil {
@@ -143,7 +144,7 @@ func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan
 	err = d.Write(ctx, by, func(tx *Tx) error {
 		var err error
 		made, err = scanOrganisation(tx.Returning(`INSERT INTO organisations (id, name, plan, subscription, created_at, updated_at)
-			VALUES (?, ?, ?, ?, ?, ?) RETURNING `+organisationColumns, tx.newID(), name, plan, Active, tx.At(), tx.At()))
+			VALUES (?, ?, ?, ?, ?, ?) RETURNING `+organisationColumns, tx.NewID(), name, plan, Active, tx.At(), tx.At()))
 		if sqlite.IsUnique(err) {
 			return organisationExists(name)
 		}
@@ -155,24 +156,14 @@ func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan
 			Action: "organisation.created", Category: Configuration, Severity: SeveritySettings,
 			ResourceType: "organisation", ResourceID: made.ID, Metadata: Metadata{"name": name, "plan": plan},
 		})
-		if err != nil || tx.ID == operator {
-			return err
+		for _, more := range then {
+			if err == nil {
+				err = more(tx)
+			}
 		}
-		return tx.firstMember()
+		return err
 	})
 	return made, err
-}
-
-// firstMember makes the user who added the organisation its admin.
-func (tx *Tx) firstMember() error {
-	if err := tx.join(tx.ID, tx.Org, Admin); err != nil {
-		return err
-	}
-	u, err := tx.member(tx.ID)
-	if err != nil {
-		return err
-	}
-	return tx.auditUser("added", Authorization, SeverityKeys, u.ID, Metadata{"name": u.Name, "changes": Changes{"role": {nil, Admin}}})
 }
 
 // SetOrganisation changes plan and subscription; an empty one stays. Where both
@@ -231,7 +222,8 @@ func organisationName(name string) (string, error) {
 	return name, nil
 }
 
-func noOrganisation(name string) error {
+// NoOrganisation is the error for a name that no organisation has.
+func NoOrganisation(name string) error {
 	return &Error{Code: NotFound, Message: fmt.Sprintf("no organisation is named %q; `govsvc orgs list` shows them", name)}
 }
 

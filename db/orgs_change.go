@@ -25,7 +25,7 @@ func (d *DB) RenameOrganisation(ctx context.Context, by Actor, name, to string) 
 			WHERE seq = ? AND removed_at IS NULL RETURNING `+organisationColumns, to, tx.At(), before.Org))
 		switch none, err := absent(err); {
 		case none:
-			return noOrganisation(name)
+			return NoOrganisation(name)
 		case sqlite.IsUnique(err):
 			return organisationExists(to)
 		case err != nil:
@@ -50,10 +50,10 @@ type RemovedOrganisation struct {
 
 // RemoveOrganisation removes an organisation that has no records, subscriptions
 // or evidence packs, no key that could still be used and no member who belongs to
-// no other organisation. Its audit log remains under another name. Memberships of
-// it end, and sessions that worked on it go on with the first organisation of
-// their users. The default organisation and the last one can't be removed.
-func (d *DB) RemoveOrganisation(ctx context.Context, by Actor, name string) (RemovedOrganisation, error) {
+// no other organisation. Its audit log remains under another name. The function
+// endMemberships ends memberships and sessions in the same transaction, whose Org
+// is the removed one. The default organisation and the last one can't be removed.
+func (d *DB) RemoveOrganisation(ctx context.Context, by Actor, name string, endMemberships func(*Tx) error) (RemovedOrganisation, error) {
 	org, err := d.Organisation(ctx, name)
 	if err != nil {
 		return RemovedOrganisation{}, err
@@ -77,15 +77,17 @@ func (d *DB) RemoveOrganisation(ctx context.Context, by Actor, name string) (Rem
 			return err
 		}
 		if rows == 0 {
-			return noOrganisation(name)
+			return NoOrganisation(name)
 		}
-		if _, err := tx.firstOrg(); Is(err, NotFound) {
+		var others bool
+		if err := tx.Row("SELECT EXISTS (SELECT 1 FROM organisations WHERE removed_at IS NULL)").Scan(&others); err != nil {
+			return storeError(err)
+		}
+		if !others {
 			return &Error{Code: Conflict, Message: fmt.Sprintf("%q is the last organisation of the file and can't be removed", name)}
-		} else if err != nil {
-			return err
 		}
 		tx.Org = org.Org
-		if err := tx.endMemberships(); err != nil {
+		if err := endMemberships(tx); err != nil {
 			return err
 		}
 		return tx.Audit(AuditEvent{
@@ -94,35 +96,6 @@ func (d *DB) RemoveOrganisation(ctx context.Context, by Actor, name string) (Rem
 		})
 	})
 	return removed, err
-}
-
-// endMemberships ends all memberships of an organisation that was removed. Its
-// members belong to others, with which their sessions go on.
-func (tx *Tx) endMemberships() error {
-	var members []User
-	err := tx.Each(func(row Scanner) error {
-		u, err := scanUser(row)
-		members = append(members, u)
-		return err
-	}, memberSelect+"m.role IS NOT NULL ORDER BY u.name_key", tx.Org)
-	if err != nil {
-		return err
-	}
-	for _, u := range members {
-		of, err := tx.organisationsOf(u.ID)
-		if err != nil {
-			return err
-		}
-		if _, err := tx.Exec("UPDATE sessions SET org_id = ? WHERE org_id = ? AND user_seq = (SELECT seq FROM users WHERE id = ?)", of[0], tx.Org, u.ID); err != nil {
-			return err
-		}
-		if err := tx.leave(u, false); err != nil {
-			return err
-		}
-	}
-	// what a session that lost its membership left behind
-	_, err = tx.Exec("DELETE FROM sessions WHERE org_id = ?", tx.Org)
-	return err
 }
 
 // retainedName is the name of an organisation that was removed. It leaves the

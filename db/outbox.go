@@ -41,7 +41,7 @@ func (tx *Tx) Enqueue(kind string, data any) error {
 	if err != nil || set == 0 {
 		return err
 	}
-	m := NewMessage(tx.newID(), kind, tx.now, data)
+	m := NewMessage(tx.NewID(), kind, tx.now, data)
 	seq, err := tx.Insert("INSERT INTO events (org_id, id, type, body, created_at) VALUES (?, ?, ?, ?, ?)",
 		tx.Org, m.ID, kind, string(m.Body), tx.At())
 	if err != nil {

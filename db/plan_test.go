@@ -127,7 +127,6 @@ func TestOtherPlans(t *testing.T) {
 		"a page of the audit log": {auditPage, []any{1, 0, "", "~", 101}},
 		"a key by its id":         {storedKeyQuery + "k.id = ?", []any{"x"}},
 		"keys by their prefix":    {storedKeyQuery + "k.prefix = ?", []any{"x"}},
-		"a session by its token":  {oneSession, []any{[]byte("x"), "", ""}},
 	} {
 		plan := explain(t, d, test.query, test.args)
 		if strings.Contains(plan, "SCAN ") || strings.Contains(plan, "TEMP B-TREE") || !strings.Contains(plan, "SEARCH") {

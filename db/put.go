@@ -194,7 +194,7 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 	}
 	made.id, _ = record["id"].(string)
 	if made.id == "" {
-		made.id = tx.newID()
+		made.id = tx.NewID()
 	}
 	set := tx.columnsSet(n, record)
 	args := make([]any, 0, 4+len(set.names))

@@ -68,7 +68,7 @@ func (tx *Tx) ratingOf(s stored) Rating {
 // with who, when, before and after.
 func (tx *Tx) recordReason(risk int64, reason string, before, after Rating) error {
 	_, err := tx.Exec("INSERT INTO severity_evidence (risk_seq, id, at, actor, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
-		risk, tx.newID(), tx.At(), tx.ID, reason, compact(before), compact(after))
+		risk, tx.NewID(), tx.At(), tx.ID, reason, compact(before), compact(after))
 	return err
 }
 

@@ -33,7 +33,7 @@ func (d *DB) Ready(ctx context.Context) error {
 	defer p.mutex.Unlock()
 	failed, age := d.WriteStats().Failed, d.now().Sub(p.at)
 	proven := failed == p.failed && age >= 0 && age < provenFor
-	err := d.maintain(ctx, func(tx *Tx) error {
+	err := d.Maintain(ctx, func(tx *Tx) error {
 		if proven {
 			return nil
 		}

@@ -49,7 +49,7 @@ var (
 // due first are claimed.
 func (d *DB) Round(ctx context.Context, r Round) (RoundResult, error) {
 	var result RoundResult
-	err := d.maintain(ctx, func(tx *Tx) error {
+	err := d.Maintain(ctx, func(tx *Tx) error {
 		result = RoundResult{}
 		began := time.Now() // the machine's time, whatever the clock of the file
 		spent := func(of roundShare) func() bool {

@@ -34,9 +34,9 @@ func (d *DB) UpdateSearchIndex(ctx context.Context) error {
 			return err
 		}
 		started := time.Now()
-		err = d.maintain(ctx, (*Tx).indexSome)
+		err = d.Maintain(ctx, (*Tx).indexSome)
 		if sqlite.IsCorruptTable(err) {
-			err = d.maintain(ctx, (*Tx).emptySearchIndex)
+			err = d.Maintain(ctx, (*Tx).emptySearchIndex)
 		}
 		if err != nil {
 			return err
@@ -64,7 +64,7 @@ func (d *DB) searchBehind(ctx context.Context) (behind bool, err error) {
 
 // RebuildSearchIndex empties the search index and fills it again.
 func (d *DB) RebuildSearchIndex(ctx context.Context) error {
-	if err := d.maintain(ctx, (*Tx).emptySearchIndex); err != nil {
+	if err := d.Maintain(ctx, (*Tx).emptySearchIndex); err != nil {
 		return err
 	}
 	return d.UpdateSearchIndex(ctx)

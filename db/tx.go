@@ -50,7 +50,8 @@ func (tx *Tx) At() string { return tx.at }
 // Now is the instant of the change.
 func (tx *Tx) Now() time.Time { return tx.now }
 
-func (tx *Tx) newID() string { return tx.db.newID() }
+// NewID makes the id of a new row.
+func (tx *Tx) NewID() string { return tx.db.newID() }
 
 func (d *DB) newTx(of *sqlite.Tx, by Actor) *Tx {
 	now := d.Now().Truncate(time.Millisecond)

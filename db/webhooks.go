@@ -20,7 +20,7 @@ var webhookSubscriptions = noun{object: "webhook_subscription", table: "webhook_
 
 // newSecret makes a signing secret (contract, "Events").
 func (tx *Tx) newSecret() (string, error) {
-	secret, err := tx.db.random(32)
+	secret, err := tx.db.RandomBytes(32)
 	return "whsec_" + base64.StdEncoding.EncodeToString(secret), err
 }
 

@@ -89,8 +89,10 @@ func (s *Server) sweep(ctx context.Context) {
 	if err := s.Store.SweepAnswers(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("old idempotent answers not removed yet", "error", err)
 	}
-	if err := s.Store.SweepSessions(ctx); err != nil && ctx.Err() == nil {
-		s.Logger.Warn("ended sessions not removed yet", "error", err)
+	if s.Sessions != nil {
+		if err := s.Sessions.Sweep(ctx); err != nil && ctx.Err() == nil {
+			s.Logger.Warn("ended sessions not removed yet", "error", err)
+		}
 	}
 	if err := s.Store.SweepEvidence(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("what unfinished evidence packs left is not removed yet", "error", err)

@@ -18,6 +18,7 @@ import (
 	"github.com/go-chi/chi/v5"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/limit"
 	"govsvc/server/mcp"
@@ -68,6 +69,9 @@ type Config struct {
 	// AnonymousPerMinute bounds the requests that an address may make without a
 	// valid key; 0 is no limit.
 	AnonymousPerMinute int
+	// Sessions are those of the dashboard. The server removes the ones that have
+	// ended; nil where nobody signs in.
+	Sessions *auth.Sessions
 	// Pages stand beside the API: the dashboard. nil is none.
 	Pages Pages
 	// Responses bounds the bytes that responses hold until they are sent; nil is a

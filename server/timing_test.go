@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 var timingRounds = flag.Int("timing.rounds", 0, "how often the timing tests take each time; 0: they look at the answers alone")
@@ -143,8 +144,9 @@ func TestTimingOfFormerKeys(t *testing.T) {
 func TestTimingOfSignIn(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
+	people := auth.New(s.store)
 	for _, name := range []string{"ada", "grace"} {
-		if _, err := s.store.CreateUser(t.Context(), db.Actor{ID: "system"}, name, db.Editor, "a password of the test"); err != nil {
+		if _, err := people.Users.Create(t.Context(), db.Actor{ID: "system"}, name, auth.Editor, "a password of the test"); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -157,7 +159,7 @@ func TestTimingOfSignIn(t *testing.T) {
 	}
 	take(guesses, max(2, *timingRounds), func(name string) {
 		s.clock.advance(time.Hour) // past the bounds on tries
-		_, _, err := s.store.SignIn(t.Context(), db.SignInAttempt{Name: name, Password: "wrong", Address: "192.0.2.1"})
+		_, _, err := people.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: name, Password: "wrong", Address: "192.0.2.1"})
 		if !db.Is(err, db.Unauthenticated) {
 			t.Errorf("%q: %v", name, err)
 		}

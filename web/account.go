@@ -7,13 +7,14 @@ import (
 	"rsc.io/qr"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
 // accountData is what the page of the user's own account shows.
 type accountData struct {
-	User     db.User
-	Session  db.Session
+	User     auth.User
+	Session  auth.Session
 	Sessions ui.Table
 	Others   *ui.Action // ends all other sessions; nil where there is none
 	Password *ui.Form
@@ -47,7 +48,7 @@ func (v *visit) account() error {
 }
 
 func (v *visit) accountData() (*accountData, error) {
-	all, err := v.Store.SessionsOf(v.r.Context(), v.session.User.ID)
+	all, err := v.Auth.Sessions.List(v.r.Context(), v.session.User.ID)
 	if err != nil {
 		return nil, err
 	}
@@ -100,7 +101,7 @@ func (v *visit) changePassword() error {
 	err := v.repeated("next")
 	token := ""
 	if err == nil {
-		token, err = v.Store.ChangeOwnPassword(v.r.Context(), v.by(), v.session, v.secret("current"), v.secret("next"))
+		token, err = v.Auth.Account.ChangePassword(v.r.Context(), v.by(), v.session, v.secret("current"), v.secret("next"))
 	}
 	if err != nil {
 		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Password })
@@ -136,7 +137,7 @@ func (v *visit) unless(err error) error {
 
 // factorData shows the same secret for as long as the session lasts.
 func (v *visit) factorData() (*factorData, error) {
-	factor, err := v.Store.BeginSecondFactor(v.r.Context(), v.session)
+	factor, err := v.Auth.Account.BeginSecondFactor(v.r.Context(), v.session)
 	if err != nil {
 		return nil, err
 	}
@@ -151,7 +152,7 @@ func (v *visit) factorData() (*factorData, error) {
 
 // confirmSecondFactor turns it on and leads to its recovery codes.
 func (v *visit) confirmSecondFactor() error {
-	codes, token, err := v.Store.ConfirmSecondFactor(v.r.Context(), v.session, v.value("code"))
+	codes, token, err := v.Auth.Account.ConfirmSecondFactor(v.r.Context(), v.session, v.value("code"))
 	if err != nil {
 		data, begun := v.factorData()
 		if begun != nil {
@@ -177,7 +178,7 @@ func (v *visit) recoveryCodes() error {
 
 // newRecoveryCodes makes other recovery codes.
 func (v *visit) newRecoveryCodes() error {
-	codes, err := v.Store.NewRecoveryCodes(v.r.Context(), v.session, v.value("code"))
+	codes, err := v.Auth.Account.NewRecoveryCodes(v.r.Context(), v.session, v.value("code"))
 	if err != nil {
 		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Renew })
 	}
@@ -186,7 +187,7 @@ func (v *visit) newRecoveryCodes() error {
 
 // removeSecondFactor turns the second factor off.
 func (v *visit) removeSecondFactor() error {
-	token, err := v.Store.RemoveOwnSecondFactor(v.r.Context(), v.session, v.value("code"))
+	token, err := v.Auth.Account.RemoveSecondFactor(v.r.Context(), v.session, v.value("code"))
 	if err != nil {
 		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Remove })
 	}
@@ -196,7 +197,7 @@ func (v *visit) removeSecondFactor() error {
 
 // signOutEverywhere ends all of the user's sessions, this one too.
 func (v *visit) signOutEverywhere() error {
-	if err := v.Store.SignOutEverywhere(v.r.Context(), v.by(), v.session.User.ID); err != nil {
+	if err := v.Auth.Sessions.SignOutEverywhere(v.r.Context(), v.by(), v.session.User.ID); err != nil {
 		return err
 	}
 	return v.out("You have signed out everywhere.")
@@ -204,7 +205,7 @@ func (v *visit) signOutEverywhere() error {
 
 // newBegunFactor draws the picture as one path of squares, so that it needs no
 // image file and stays sharp.
-func newBegunFactor(factor db.SecondFactor) (*begunFactor, error) {
+func newBegunFactor(factor auth.SecondFactor) (*begunFactor, error) {
 	code, err := qr.Encode(factor.URI, qr.M)
 	if err != nil {
 		return nil, fmt.Errorf("the picture of a second factor: %w", err)

@@ -159,7 +159,7 @@ const actorChoices = 200
 // auditActors are those whose events can be chosen: users, the command line,
 // the newest keys and whoever is asked for.
 func (v *visit) auditActors(asked string) ([]ui.Option, error) {
-	users, err := v.Store.Users(v.r.Context(), v.session.Organisation.Org)
+	users, err := v.Auth.Users.List(v.r.Context(), v.session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server"
 	"govsvc/web"
 )
@@ -45,7 +46,7 @@ func logged(t *testing.T) (s *scene, risk string, key db.Key) {
 func TestAudit(t *testing.T) {
 	t.Parallel()
 	s, risk, key := logged(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	editor := s.user("editor").ID
 	for _, test := range []struct {
 		about, query string
@@ -78,7 +79,7 @@ func TestAudit(t *testing.T) {
 			g.wants(r, 200, "No event fits", "Clear the filters")
 		}
 	}
-	if !s.audited("audit.searched", db.Admin) {
+	if !s.audited("audit.searched", auth.Admin) {
 		t.Error("the log does not tell of the search")
 	}
 	g.wants(g.get("/audit?since=yesterday"), 400, "must be a date such as")
@@ -92,7 +93,7 @@ func TestAudit(t *testing.T) {
 func TestAuditLines(t *testing.T) {
 	t.Parallel()
 	s, risk, key := logged(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	r := g.get("/audit?action=risk.updated&since=2026-10-01T12:45:00Z")
 	g.wants(r, 200, "2 changes", "<del>S4</del> → <ins>Critical</ins>", `<del>Ada</del> → <span class="muted">cleared</span>`, `<a href="/risks/`+risk+`">Risk</a>`,
 		`>editor</a>`, `resource_id=`+risk, "Data change, severity 3 of 10")
@@ -118,7 +119,7 @@ func TestAuditPages(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	path, want := "/audit?action=test.*", n-1
 	for pages := 0; path != ""; pages++ {
 		r := g.get(path)
@@ -148,7 +149,7 @@ func TestAuditOfPlan(t *testing.T) {
 	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Business, ""); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	for _, r := range []reply{g.get("/audit"), g.get("/audit/verify"), g.post("/audit/verify")} {
 		g.wants(r, 403, "The audit log is not part of this organisation&#39;s plan", "!organisation.updated", "!Verify the chain")
 	}
@@ -159,7 +160,7 @@ func TestAuditOfPlan(t *testing.T) {
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
 	s, risk, _ := logged(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	g.wants(g.get("/audit/verify"), 200, "Verify the chain", "govsvc audit verify --print-head", "!intact")
 	at := g.post("/audit/verify").header.Get("Location")
 	r := g.get(at)
@@ -169,7 +170,7 @@ func TestVerifyAudit(t *testing.T) {
 	}
 	g.wants(r, 200, "The audit log is intact", fmt.Sprintf("All %d events of default", check.Events), check.Head)
 	g.wants(g.get(at), 200, "!The audit log is intact")
-	s.as(db.Editor).wants(s.as(db.Editor).get(at), 403)
+	s.as(auth.Editor).wants(s.as(auth.Editor).get(at), 403)
 
 	g.get("/audit") // one event more
 	g.wants(g.leads(g.post("/audit/verify", "head", " "+strings.ToUpper(check.Head)), "/audit/verify"), 200, "leads to the head that you noted, with ", " behind it")
@@ -193,7 +194,7 @@ func TestVerifyAudit(t *testing.T) {
 func TestVerifyShortened(t *testing.T) {
 	t.Parallel()
 	s, _, _ := logged(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	s.fill("DROP TRIGGER audit_events_never_go")
 	s.fill("DELETE FROM audit_events WHERE seq > (SELECT max(seq) - 3 FROM audit_events)")
 	g.wants(g.leads(g.post("/audit/verify"), "/audit/verify"), 200, "The audit log is broken", "are gone")
@@ -203,10 +204,10 @@ func TestVerifyShortened(t *testing.T) {
 func TestVerifyElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	if _, err := s.store.CreateOrganisation(t.Context(), db.Actor{ID: s.user("admin").ID}, "it's ours", db.Enterprise); err != nil {
+	if _, err := s.auth.Memberships.CreateOrganisation(t.Context(), db.Actor{ID: s.user("admin").ID}, "it's ours", db.Enterprise); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	g.leads(g.post("/organisation", "name", "it's ours"), "/")
 	g.wants(g.leads(g.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact", "All 3 events of it&#39;s ours", `--org &#39;it&#39;\&#39;&#39;s ours&#39; --print-head`)
 }
@@ -216,7 +217,7 @@ func TestVerifyOnce(t *testing.T) {
 	t.Parallel()
 	var site *web.Site
 	s := newScene(t, setting{wrap: func(made *web.Site) server.Pages { site = made; return made }})
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	release := site.HoldVerification()
 	g.wants(g.post("/audit/verify"), 409, "A check is under way")
 	release()

@@ -7,13 +7,13 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestBrowserUsers: a user is added, changed and removed.
 func TestBrowserUsers(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/users")
 	b.look("users")
 	b.press("Add a user")
@@ -53,7 +53,7 @@ func TestBrowserUsers(t *testing.T) {
 // TestBrowserSettings changes the plan and adds an organisation.
 func TestBrowserSettings(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/settings")
 	b.look("settings")
 	b.toggle("Add an organisation")
@@ -79,7 +79,7 @@ func TestBrowserSettings(t *testing.T) {
 // TestBrowserAudit searches the log and verifies it, sound and forged.
 func TestBrowserAudit(t *testing.T) {
 	s, risk, _ := logged(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/audit")
 	b.look("audit")
 	b.fill("Who", s.user("editor").ID)
@@ -109,11 +109,11 @@ func TestBrowserAudit(t *testing.T) {
 // TestBrowserStatus looks at a service that has something to tell.
 func TestBrowserStatus(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/status")
 	b.look("status")
 	receiver := newReceiver(t, http.StatusInternalServerError, "")
-	s.as(db.Admin).subscribe(receiver.URL)
+	s.as(auth.Admin).subscribe(receiver.URL)
 	s.raise("risk.created", 3)
 	s.clock.advance(10 * time.Minute)
 	b.open("/status")
@@ -125,9 +125,9 @@ func TestBrowserStatus(t *testing.T) {
 // on with what was typed. The account lists the sessions.
 func TestBrowserConfirm(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/settings")
-	s.clock.advance(db.ConfirmedFor)
+	s.clock.advance(auth.ConfirmedFor)
 	b.fill("Plan", "business")
 	if status := b.press("Change them"); status != http.StatusForbidden {
 		t.Errorf("status %d", status)

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestBrowserDocs reads the reference and tries an operation out on the
@@ -18,7 +18,7 @@ func TestBrowserDocs(t *testing.T) {
 	b.open("/docs")
 	waits(b, `document.querySelectorAll(".opblock").length > 25`)
 	b.wants("API reference", "/risks", "List risks")
-	b.as(db.Admin)
+	b.as(auth.Admin)
 	b.open("/docs")
 	b.press("Get a test key for an hour")
 	b.wants("This test key lasts an hour")

@@ -6,13 +6,13 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestBrowserKeys: a key is minted, works, is rotated, revoked and refused.
 func TestBrowserKeys(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/keys")
 	b.wants("No key works yet")
 	b.look("keys-empty")

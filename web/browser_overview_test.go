@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -15,13 +15,13 @@ import (
 // without any.
 func TestBrowserOverview(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/")
 	b.wants("Open risks by severity and likelihood", "Notification clocks", "KPIs against target")
 	b.look("overview")
 
 	s = newScene(t, setting{data: noRecords})
-	b = newBrowser(t, s).as(db.Admin)
+	b = newBrowser(t, s).as(auth.Admin)
 	b.open("/")
 	b.wants("There is nothing to show yet", "Mint a key")
 	b.look("overview-nothing")
@@ -30,7 +30,7 @@ func TestBrowserOverview(t *testing.T) {
 // TestBrowserClocks: a clock runs on in the page, with the words of the server.
 func TestBrowserClocks(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Viewer)
+	b := newBrowser(t, s).as(auth.Viewer)
 	b.open("/")
 	evaluate[bool](b, `(() => { const now = Date.now(); Date.now = () => now; return true; })()`)
 	for _, left := range []time.Duration{

@@ -10,12 +10,13 @@ import (
 	"github.com/chromedp/chromedp"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestBrowserRecordPages looks at the list and at a record of each family.
 func TestBrowserRecordPages(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Editor)
+	b := newBrowser(t, s).as(auth.Editor)
 	for _, page := range []struct{ list, name string }{
 		{"/assessments", "assessments"},
 		{"/risks", "risks"},
@@ -47,7 +48,7 @@ func TestBrowserRecordPages(t *testing.T) {
 // refused beside the field, and then with one.
 func TestBrowserRisk(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Editor)
+	b := newBrowser(t, s).as(auth.Editor)
 	b.open("/risks")
 	b.press("Add a risk")
 	b.look("risk-new")
@@ -86,7 +87,7 @@ func TestBrowserRisk(t *testing.T) {
 // TestBrowserImport imports a file with faults, and then one without.
 func TestBrowserImport(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Editor)
+	b := newBrowser(t, s).as(auth.Editor)
 	b.open("/import")
 	b.look("import")
 	b.choose("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HUGE\nR-2,Two,,LOW\n")
@@ -112,7 +113,7 @@ func TestBrowserImport(t *testing.T) {
 // TestBrowserEvidence files a pack.
 func TestBrowserEvidence(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Editor)
+	b := newBrowser(t, s).as(auth.Editor)
 	b.open("/evidence")
 	b.look("evidence-empty")
 	b.press("File a pack")
@@ -132,7 +133,7 @@ func TestBrowserEvidence(t *testing.T) {
 // do not show by themselves.
 func TestBrowserStates(t *testing.T) {
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Editor)
+	b := newBrowser(t, s).as(auth.Editor)
 	b.open(s.at("/kpis", "kpi", "KR-INV-01"))
 	b.look("kpi-course")
 	b.open(s.at("/kpis", "kpi", "KR-INV-01") + "/checkins/new")

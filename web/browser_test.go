@@ -15,7 +15,7 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web"
 )
 
@@ -101,7 +101,7 @@ func TestBrowserProblems(t *testing.T) {
 		t.Errorf("status %d", status)
 	}
 	b.look("not-found-guest")
-	b.as(db.Viewer)
+	b.as(auth.Viewer)
 	b.open("/nothing")
 	b.look("not-found")
 }
@@ -111,7 +111,7 @@ func TestBrowserProblems(t *testing.T) {
 func TestBrowserMenus(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Viewer)
+	b := newBrowser(t, s).as(auth.Viewer)
 	b.open("/account")
 	const open = `document.querySelectorAll("details[data-menu][open]").length`
 	b.toggle("viewer")
@@ -141,7 +141,7 @@ func TestBrowserMenus(t *testing.T) {
 func TestBrowserKeyboard(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/account")
 	b.call(chromedp.KeyEvent(kb.Tab))
 	if got := evaluate[string](b, "document.activeElement.innerText"); got != "Skip to the content" {
@@ -165,7 +165,7 @@ func TestBrowserKeyboard(t *testing.T) {
 func TestBrowserZone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.call(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"})
 		return chromedp.Void{}, err
@@ -194,7 +194,7 @@ func TestBrowserPages(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, setting{data: data})
-			b, g := newBrowser(t, s).as(db.Admin), s.as(db.Admin)
+			b, g := newBrowser(t, s).as(auth.Admin), s.as(auth.Admin)
 			for _, route := range web.Routes() {
 				path := address(route)
 				if route.Method != http.MethodGet || route.Needs == "" || strings.Contains(path, nowhere) ||

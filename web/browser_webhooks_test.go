@@ -6,7 +6,7 @@ import (
 	"net/http"
 	"testing"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/webhook"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestBrowserWebhooks(t *testing.T) {
 	s := newScene(t)
 	r := newReceiver(t, http.StatusServiceUnavailable, "<h1>Down for maintenance</h1>\nBack at noon. "+hostile)
-	b := newBrowser(t, s).as(db.Admin)
+	b := newBrowser(t, s).as(auth.Admin)
 	b.open("/webhooks")
 	b.wants("No webhooks yet")
 	b.look("webhooks-empty")

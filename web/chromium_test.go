@@ -24,7 +24,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // browser is a window of Chromium on a scene, with cookies of its own. It fails
@@ -164,7 +164,7 @@ func (b *browser) call(action chromedp.Action[chromedp.Void]) {
 }
 
 // as signs the window in with a role.
-func (b *browser) as(role db.Role) *browser {
+func (b *browser) as(role auth.Role) *browser {
 	b.t.Helper()
 	b.call(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, network.SetCookie, network.SetCookieParams{Name: "govsvc_session", Value: b.tokens[role], URL: b.url})

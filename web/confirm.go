@@ -16,7 +16,7 @@ import (
 type proof int
 
 const (
-	// freshProof: the password or a code was given within db.ConfirmedFor. Where
+	// freshProof: the password or a code was given within auth.ConfirmedFor. Where
 	// it was not, the page "Confirm it is you" asks for it first.
 	freshProof proof = iota + 1
 	// ownProof: the page's own form asks for the password or a code every time.
@@ -97,7 +97,7 @@ func (v *visit) checkProof() error {
 		}
 		return &db.Error{Code: db.Invalid, Param: confirmField, Message: "enter " + what}
 	}
-	err := v.Store.ConfirmSession(v.r.Context(), v.by(), v.session, secret)
+	err := v.Auth.Account.Confirm(v.r.Context(), v.by(), v.session, secret)
 	var refused *db.Error
 	if errors.As(err, &refused) && refused.Code == db.Invalid {
 		other := *refused

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web"
 )
 
@@ -50,8 +50,8 @@ func TestRoutes_Proof(t *testing.T) {
 func TestConfirm_EveryPage(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	s.clock.advance(db.ConfirmedFor)
-	g := s.as(db.Admin)
+	s.clock.advance(auth.ConfirmedFor)
+	g := s.as(auth.Admin)
 	before := s.auditLog()
 	for _, route := range web.Routes() {
 		if !route.Fresh {
@@ -74,9 +74,9 @@ func TestConfirm_EveryPage(t *testing.T) {
 func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	g.wants(g.get("/keys/new"), 200)
-	s.clock.advance(db.ConfirmedFor)
+	s.clock.advance(auth.ConfirmedFor)
 	mint := []string{"name", `a "key"`, "kind", "live", "scope", "read:risks", "scope", "read:kpis", "rpm", "", "rpd", "", "expires", ""}
 	r := g.post("/keys/new", mint...)
 	g.wants(r, 403, `<input type="hidden" name="name" value="a &#34;key&#34;">`,
@@ -89,13 +89,13 @@ func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 	g.wants(g.leads(g.post("/keys/new", append(mint, "confirm-secret", password)...), "/keys/made"), 200, "gds_live_")
 	g.wants(g.get("/keys/new"), 200) // the proof counts for the next page, too
 
-	s.clock.advance(db.ConfirmedFor)
+	s.clock.advance(auth.ConfirmedFor)
 	r = g.post("/users/new", "name", "grace", "role", "viewer", "password", "plain tulips at noon", "password-again", "plain tulips at noon")
 	g.wants(r, 403, `name="name" value="grace"`, "!tulips")
 	r = g.post("/users/new", "name", "grace", "role", "viewer", "confirm-secret", password)
 	g.wants(r, 422, "<h1>Add a user</h1>", `value="grace"`, "A password is needed.")
 	for _, action := range []string{"user.confirmed", "user.check_refused"} {
-		if !s.audited(action, db.Admin) {
+		if !s.audited(action, auth.Admin) {
 			t.Errorf("the audit log has no %s", action)
 		}
 	}
@@ -109,13 +109,13 @@ func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 func TestConfirm_ThenThePage(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	g.leads(g.get("/account/confirm?next=/users/new"), "/users/new") // nothing to prove yet
-	s.clock.advance(db.ConfirmedFor)
+	s.clock.advance(auth.ConfirmedFor)
 	g.wants(g.leads(g.get("/users/new?x=1"), "/account/confirm"), 200, `name="next" value="/users/new?x=1"`, `href="/users"`)
 	g.wants(g.post("/account/confirm", "next", "/users/new?x=1", "confirm-secret", "wrong"), 422, `name="next" value="/users/new?x=1"`, "This is not your password.")
 	g.wants(g.leads(g.post("/account/confirm", "next", "/users/new?x=1", "confirm-secret", password), "/users/new"), 200, "<h1>Add a user</h1>")
-	s.clock.advance(db.ConfirmedFor)
+	s.clock.advance(auth.ConfirmedFor)
 	g.leads(g.post("/account/confirm", "next", "//evil.example", "confirm-secret", password), "/")
 	for range 4 { // and the one above
 		g.wants(g.post("/account/confirm", "confirm-secret", "wrong"), 422)
@@ -132,14 +132,14 @@ func TestConfirm_ThenThePage(t *testing.T) {
 func TestConfirm_Code(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	before := g.cookie("govsvc_session")
 	secret, r := g.secondFactor(t)
 	g.wants(g.leads(r, "/account/recovery-codes"), 200, "Save these now")
 	if after := g.cookie("govsvc_session"); after == before || after == "" {
 		t.Error("the session has the same token after a second factor was turned on")
 	}
-	s.clock.advance(db.ConfirmedFor)
+	s.clock.advance(auth.ConfirmedFor)
 	g.wants(g.post("/settings", "plan", "business", "subscription", "active"), 403, `<label for="f-confirm-secret">Code</label>`, `value="business"`)
 	g.wants(g.post("/settings", "plan", "business", "subscription", "active", "confirm-secret", password), 422, "This code is wrong")
 	code := totp(t, secret, s.clock.Now())
@@ -191,6 +191,6 @@ func TestSessions(t *testing.T) {
 		t.Errorf("%d sessions were ended in the audit log:\n%.3000s", n, log)
 	}
 
-	admin := s.as(db.Admin)
+	admin := s.as(auth.Admin)
 	admin.wants(admin.get("/users/"+s.user("editor").ID), 200, "Firefox on Linux", "Sessions", "Sign out everywhere")
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -43,7 +44,7 @@ func (v *visit) lettersData() (*lettersData, error) {
 	if err != nil {
 		return nil, err
 	}
-	data := &lettersData{MayChange: v.may(db.Administer), Empty: ui.Empty{
+	data := &lettersData{MayChange: v.may(auth.Administer), Empty: ui.Empty{
 		Title: "No dead letters", Advice: "What a receiver has not acknowledged after the last attempt waits here to be sent again.",
 	}}
 	for _, s := range all {

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/webhook"
 )
 
@@ -26,7 +27,7 @@ func letters(r reply) (ids []string) {
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusBadGateway, hostile)
 	path, _ := g.subscribe(receiver.URL, "description", hostile)
 	const page = "/webhooks/deadletters"
@@ -75,7 +76,7 @@ func TestDeadLetters(t *testing.T) {
 	g.wants(g.get(page), 200, "No dead letters")
 	g.wants(g.get(dead), 200, "Delivered", "!Discard")
 	for _, action := range []string{"webhook_delivery.replayed", "webhook_delivery.discarded"} {
-		if !s.audited(action, db.Admin) {
+		if !s.audited(action, auth.Admin) {
 			t.Errorf("no %s of the user in the audit log", action)
 		}
 	}
@@ -96,7 +97,7 @@ func (s *scene) wantReplay(r reply, n int) {
 func TestDeadLetterPages(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusBadGateway, "")
 	g.subscribe(receiver.URL)
 	s.raise("risk.created", 60)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/webhook"
 	"govsvc/web/ui"
 )
@@ -139,7 +140,7 @@ func (v *visit) delivery() error {
 	}
 	here := deliveryPath(detail.LoggedDelivery)
 	data := deliveryData{
-		Delivery: detail, Dead: detail.State == db.Dead, MayChange: v.may(db.Administer), Back: ui.Path("webhooks", detail.SubscriptionID),
+		Delivery: detail, Dead: detail.State == db.Dead, MayChange: v.may(auth.Administer), Back: ui.Path("webhooks", detail.SubscriptionID),
 		Exact: string(detail.Body), Body: indented(detail.Body),
 		Facts: []ui.Fact{
 			{Label: "State", Kind: ui.Badge, Value: deliveryState(detail.LoggedDelivery)},

@@ -10,6 +10,7 @@ import (
 	reference "github.com/swaggest/swgui/v5/static"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/openapi"
 	"govsvc/web/ui"
 )
@@ -18,7 +19,7 @@ import (
 func docsPages() []page {
 	return []page{
 		{pattern: "GET /docs", needs: nobody, do: (*visit).docs},
-		{pattern: "POST /docs/key", needs: db.Administer, do: (*visit).mintDocsKey},
+		{pattern: "POST /docs/key", needs: auth.Administer, do: (*visit).mintDocsKey},
 	}
 }
 
@@ -58,7 +59,7 @@ type docsData struct {
 func (v *visit) docs() error {
 	key, _ := v.takeOnce().(docsKey)
 	return v.render("docs", "API reference", docsData{
-		Document: apiPath + "/openapi.json", Key: string(key), MayMint: v.may(db.Administer),
+		Document: apiPath + "/openapi.json", Key: string(key), MayMint: v.may(auth.Administer),
 	})
 }
 

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestFirstAdminRace: of several who have the link, one becomes the admin.
@@ -34,7 +34,7 @@ func TestFirstAdminRace(t *testing.T) {
 			t.Errorf("%d %q\n%.1000s", r.status, r.header["Set-Cookie"], r.body)
 		}
 	}
-	users, err := s.store.AllUsers(t.Context(), 0)
+	users, err := s.auth.Users.ListAll(t.Context(), 0)
 	if err != nil || in != 1 || len(users) != 1 {
 		t.Errorf("%d got in, %d users, %v", in, len(users), err)
 	}
@@ -68,7 +68,7 @@ func TestPlantedCookies(t *testing.T) {
 func TestFirstStepAlone(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	secret, r := g.secondFactor(t)
 	codes := strings.Fields(between(t, g.leads(r, "/account/recovery-codes").body, "<pre><code>", "</code>"))
 	s.clock.advance(time.Minute)
@@ -90,7 +90,7 @@ func TestFirstStepAlone(t *testing.T) {
 	again.setCookie("govsvc_signin", ticket)
 	again.leads(again.post("/signin/code", "code", codes[1]), "/signin")
 
-	if err := s.store.SetPassword(t.Context(), s.by(), s.user("viewer").ID, "another horse entirely"); err != nil {
+	if err := s.auth.Users.SetPassword(t.Context(), s.by(), s.user("viewer").ID, "another horse entirely"); err != nil {
 		t.Fatal(err)
 	}
 	third.wants(third.post("/signin/code", "code", codes[1]), 422, "!govsvc_session")
@@ -110,7 +110,7 @@ func TestFirstStepAlone(t *testing.T) {
 func TestCodesRunOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{trusted: "127.0.0.0/8"})
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	secret, r := g.secondFactor(t)
 	g.leads(r, "/account/recovery-codes")
 	s.clock.advance(time.Minute)
@@ -135,10 +135,10 @@ func TestCodesRunOut(t *testing.T) {
 func TestRoleTaken(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g, other := s.as(db.Editor), s.guest()
+	g, other := s.as(auth.Editor), s.guest()
 	other.leads(other.post("/signin", "name", "editor", "password", password), "/")
 	g.wants(g.get("/risks/new"), 200)
-	if _, err := s.store.SetUserRole(t.Context(), s.by(), s.user("editor").ID, db.Viewer); err != nil {
+	if _, err := s.auth.Memberships.SetRole(t.Context(), s.by(), s.user("editor").ID, auth.Viewer); err != nil {
 		t.Fatal(err)
 	}
 	before := string(s.export("risk"))

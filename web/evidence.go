@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/evidence"
 	"govsvc/web/ui"
 )
@@ -41,7 +42,7 @@ func (v *visit) evidencePacks() error {
 			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and what you attach. It can be verified anywhere, years later.",
 		},
 	}}
-	if v.may(db.WriteRecords) {
+	if v.may(auth.WriteRecords) {
 		data.Actions = []ui.Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
 		data.Table.Empty.Action = &data.Actions[0]
 	}
@@ -202,10 +203,10 @@ func (v *visit) refusePack(form *ui.Form, err error, attached bool) error {
 // evidencePages are about evidence packs.
 func evidencePages() []page {
 	return []page{
-		{pattern: "GET /evidence", needs: db.ReadRecords, do: (*visit).evidencePacks},
-		{pattern: "GET /evidence/new", needs: db.WriteRecords, do: (*visit).newPack},
-		{pattern: "POST /evidence", needs: db.WriteRecords, do: (*visit).filePack, body: evidence.MaxAttached + maxForm, files: true},
-		{pattern: "GET /evidence/{id}", needs: db.ReadRecords, do: (*visit).evidencePack},
-		{pattern: "GET /evidence/{id}/pack.zip", needs: db.ReadRecords, do: (*visit).downloadPack, download: true},
+		{pattern: "GET /evidence", needs: auth.ReadRecords, do: (*visit).evidencePacks},
+		{pattern: "GET /evidence/new", needs: auth.WriteRecords, do: (*visit).newPack},
+		{pattern: "POST /evidence", needs: auth.WriteRecords, do: (*visit).filePack, body: evidence.MaxAttached + maxForm, files: true},
+		{pattern: "GET /evidence/{id}", needs: auth.ReadRecords, do: (*visit).evidencePack},
+		{pattern: "GET /evidence/{id}/pack.zip", needs: auth.ReadRecords, do: (*visit).downloadPack, download: true},
 	}
 }

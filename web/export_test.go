@@ -7,13 +7,13 @@ import (
 	"strings"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // Route is a line of the table of pages.
 type Route struct {
 	Method, Path string
-	Needs        db.Permission
+	Needs        auth.Permission
 	Fresh, Own   bool // the proof that it takes
 }
 

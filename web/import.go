@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
 	"govsvc/web/ui"
@@ -341,10 +342,10 @@ func counted(report transfer.Report) string {
 // importPages take files of records in.
 func importPages() []page {
 	return []page{
-		{pattern: "GET /import", needs: db.WriteRecords, do: (*visit).importPage},
-		{pattern: "POST /import", needs: db.WriteRecords, do: (*visit).checkImport, body: maxImport + maxForm, files: true},
-		{pattern: "GET /import/{ticket}", needs: db.WriteRecords, do: (*visit).importChecked},
-		{pattern: "POST /import/{ticket}", needs: db.WriteRecords, do: (*visit).writeImport},
-		{pattern: "GET /import/templates/{file}", needs: db.WriteRecords, do: (*visit).importTemplate, download: true},
+		{pattern: "GET /import", needs: auth.WriteRecords, do: (*visit).importPage},
+		{pattern: "POST /import", needs: auth.WriteRecords, do: (*visit).checkImport, body: maxImport + maxForm, files: true},
+		{pattern: "GET /import/{ticket}", needs: auth.WriteRecords, do: (*visit).importChecked},
+		{pattern: "POST /import/{ticket}", needs: auth.WriteRecords, do: (*visit).writeImport},
+		{pattern: "GET /import/templates/{file}", needs: auth.WriteRecords, do: (*visit).importTemplate, download: true},
 	}
 }

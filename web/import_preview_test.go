@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 var importAction = regexp.MustCompile(`action="(/import/[^"]+)"`)
@@ -34,7 +34,7 @@ func TestImportPreview(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
 	s.load(riskLine("R-1", `,"severity":"LOW","owner_name":"Ada"`), riskLine("R-2", `,"title":"Same"`), riskLine("R-3", ""))
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	content := riskLine("R-1", `,"severity":"HIGH","owner_name":"Grace","mitigation_action":"`+strings.Repeat("x", 5000)+`"`) +
 		riskLine("R-2", `,"title":"Same"`) + riskLine("R-9", `,"title":"Brand <new>"`)
 	page, path := g.checked("risks.ndjson", content)
@@ -55,7 +55,7 @@ func TestImportPreview(t *testing.T) {
 
 	at := s.at("/risks", "risk", "R-1")
 	g.wants(g.get(at), 200, "Updated", "in the import of risks.ndjson", "<del>Edsger</del>", "<ins>Grace</ins>", "!/audit?")
-	admin := s.as(db.Admin)
+	admin := s.as(auth.Admin)
 	r := admin.get(at)
 	admin.wants(r, 200, ">risks.ndjson</a>")
 	link := regexp.MustCompile(`href="(/audit\?[^"]*resource_type=import)"`).FindStringSubmatch(r.body)
@@ -73,7 +73,7 @@ func TestImportAsksForAReason(t *testing.T) {
 	const reason = "The model was withdrawn from production in June"
 	s := newScene(t, setting{data: noRecords})
 	s.load(riskLine("R-1", `,"severity":"CRITICAL"`), riskLine("R-2", `,"severity":"CRITICAL"`), riskLine("R-3", `,"likelihood":"LIKELY"`), riskLine("R-4", `,"severity":"LOW"`))
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	content := riskLine("R-1", `,"severity":"LOW"`) + riskLine("R-2", `,"status":"Closed"`) +
 		riskLine("R-3", `,"likelihood":null,"severity_change_reason":"Its own reason, as the row has it"`) + riskLine("R-4", `,"severity":"HIGH"`)
 	page, path := g.checked("risks.ndjson", content)
@@ -129,9 +129,9 @@ func TestImportPreviewIsBounded(t *testing.T) {
 		after.WriteString(riskLine(fmt.Sprint("N-", i), ""))
 	}
 	s.load(strings.TrimSpace(before.String()))
-	other := s.as(db.Admin)
+	other := s.as(auth.Admin)
 	theirs := other.send("/import", file("risks.ndjson", riskLine("X", ""))).header.Get("Location")
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	page, path := g.checked("risks.ndjson", after.String())
 	g.wants(page, 200, "And 800 more records, not listed", "And 900 more records, not listed")
 	if n := strings.Count(page.body, "<ins>after</ins>"); n != 200 {
@@ -152,6 +152,6 @@ func TestCheckinsInHistory(t *testing.T) {
 	s.load(`{"object":"kpi","code":"K","statement":"s","metric_name":"m","unit":"%","direction":"increase","target_value":9,"measurement_frequency":"monthly","status":"active"}`,
 		`{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":1}`)
 	s.load(`{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":77}`)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	g.wants(g.get(s.at("/kpis", "kpi", "K")), 200, "Check-in created", "Check-in updated", "<ins>77</ins>", "<b>Created</b>", "in the import of scene.ndjson")
 }

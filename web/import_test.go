@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/evidence"
 	"govsvc/server/transfer"
 )
@@ -28,7 +29,7 @@ func file(name, content string) []upload { return []upload{{"file", name, conten
 func TestImport(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	risks := func() int {
 		t.Helper()
 		return strings.Count(string(s.export("risk")), `"object":"risk"`)
@@ -52,12 +53,12 @@ func TestImport(t *testing.T) {
 		t.Errorf("%d risks before the import, want %d", now, before)
 	}
 	ticket := regexp.MustCompile(`action="(/import/[^"]+)"`).FindStringSubmatch(page.body)[1]
-	for _, other := range []*guest{s.as(db.Admin), s.as(db.Viewer)} {
+	for _, other := range []*guest{s.as(auth.Admin), s.as(auth.Viewer)} {
 		if r := other.post(ticket); r.status != 410 && r.status != 403 {
 			t.Errorf("somebody else's file: %d", r.status)
 		}
 	}
-	subsidiary := s.as(db.Editor)
+	subsidiary := s.as(auth.Editor)
 	subsidiary.leads(subsidiary.post("/organisation", "name", "subsidiary"), "/")
 	subsidiary.wants(subsidiary.post(ticket), 410, "This check is over")
 	subsidiary.leads(subsidiary.post("/organisation", "name", "default"), "/")
@@ -77,14 +78,14 @@ func TestImport(t *testing.T) {
 	r = g.send("/import", file("more.ndjson", `{"object":"risk","risk_id":"R-3","description":"Late."}`))
 	s.clock.advance(15*time.Minute + time.Second)
 	g.wants(g.post(r.header.Get("Location")), 410, "Check the file again")
-	g.wants(s.as(db.Viewer).send("/import", file("risks.ndjson", goodRisks)), 403)
+	g.wants(s.as(auth.Viewer).send("/import", file("risks.ndjson", goodRisks)), 403)
 }
 
 // TestImportBounds: a file has a greatest size, and as many wait as may.
 func TestImportBounds(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	large := `{"object":"risk","risk_id":"R-1","description":"` + strings.Repeat("x", 64<<20+128<<10) + `"}`
 	g.wants(g.send("/import", file("large.json", large)), 413, "govsvc import", "at most 64\u00a0MB")
 	g.wants(g.get("/import"), 200, "at most 64\u00a0MB.")
@@ -104,7 +105,7 @@ func TestImportBounds(t *testing.T) {
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	for _, object := range db.RecordTypes() {
 		r := g.get("/import/templates/" + object + ".csv")
 		g.wants(r, 200, "\n")
@@ -127,7 +128,7 @@ func TestSheet(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"object":"vendor","vendor_key":"sheet-%02d","vendor_name":"Sheet","category":"Sheet","initial_risk_band":"LOW","annual_cost_usd":5,"notes":"%s"}`, i, text))
 	}
 	s.load(append(lines, `{"object":"assessment","methodology_version":"Sheet","completed_at":"2026-01-01T00:00:00Z","frameworks_applied":["=1","@2"]}`)...)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	before := string(s.export())
 	for _, path := range []string{"/vendors/inventory.csv?q=sheet&sort=vendor_key", "/vendors/inventory.csv", "/risks.csv", "/incidents.csv?severity=high", "/kpis.csv", "/assessments.csv", "/roadmap/milestones.csv", "/signals.csv"} {
 		r := g.get(path)
@@ -191,9 +192,9 @@ func (s *scene) export(types ...string) []byte {
 	return out.Bytes()
 }
 
-func (s *scene) user(name string) db.User {
+func (s *scene) user(name string) auth.User {
 	s.t.Helper()
-	user, err := s.store.UserByName(s.t.Context(), 0, name)
+	user, err := s.auth.Users.ByName(s.t.Context(), 0, name)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -204,9 +205,9 @@ func (s *scene) user(name string) db.User {
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	g.wants(g.get("/evidence"), 200, "No pack has been filed yet", `href="/evidence/new"`)
-	s.as(db.Viewer).wants(s.as(db.Viewer).get("/evidence"), 200, "!/evidence/new")
+	s.as(auth.Viewer).wants(s.as(auth.Viewer).get("/evidence"), 200, "!/evidence/new")
 	g.wants(g.get("/evidence/new"), 200, `<option value="gdpr"`, "of 64\u00a0MB each and 256\u00a0MB together", " multiple", `enctype="multipart/form-data"`)
 
 	policy := []upload{{"attachments", "policy.txt", "Our policy."}, {"attachments", "minutes.txt", "The minutes."}}
@@ -223,10 +224,10 @@ func TestEvidence(t *testing.T) {
 	at := r.header.Get("Location")
 	page := g.leads(r, at)
 	g.wants(page, 200, "The pack has been filed.", "Review &lt;b&gt;", "gdpr", "govsvc evidence verify", "editor", at+"/pack.zip")
-	s.as(db.Viewer).wants(s.as(db.Viewer).get("/evidence"), 200, "Review &lt;b&gt;", at+"/pack.zip")
-	s.as(db.Viewer).wants(s.as(db.Viewer).send("/evidence", nil, "title", "x"), 403)
+	s.as(auth.Viewer).wants(s.as(auth.Viewer).get("/evidence"), 200, "Review &lt;b&gt;", at+"/pack.zip")
+	s.as(auth.Viewer).wants(s.as(auth.Viewer).send("/evidence", nil, "title", "x"), 403)
 
-	pack := s.as(db.Viewer).get(at + "/pack.zip")
+	pack := s.as(auth.Viewer).get(at + "/pack.zip")
 	if pack.status != 200 || pack.header.Get("Content-Type") != "application/zip" || !strings.HasPrefix(pack.header.Get("Content-Disposition"), "attachment; filename=evidence-") ||
 		pack.header.Get("Content-Length") != fmt.Sprint(len(pack.body)) {
 		t.Fatalf("%d %v", pack.status, pack.header)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -57,7 +58,7 @@ func (v *visit) keys() error {
 			Title: "No key works yet", Advice: "A key lets a program call the API. Give it the scopes that the program needs and no more.",
 			Action: nil,
 		},
-		MayChange: v.may(db.Administer),
+		MayChange: v.may(auth.Administer),
 	}
 	if data.MayChange {
 		data.Empty.Action = &ui.Action{Label: "Mint a key", Path: "/keys/new"}
@@ -137,7 +138,7 @@ func (v *visit) keyData() (*keyData, error) {
 	}
 	key := v.shownKey(stored.Key, unused[stored.ID])
 	return &keyData{
-		Key: key, Facts: v.keyFacts(key), Scopes: v.keyScopes(key), Rotate: rotateForm(key), MayChange: v.may(db.Administer),
+		Key: key, Facts: v.keyFacts(key), Scopes: v.keyScopes(key), Rotate: rotateForm(key), MayChange: v.may(auth.Administer),
 		Revoke: ui.Action{
 			Label: "Revoke", Path: ui.Path("keys", key.ID, "revoke"), Post: true, Danger: true,
 			Ask: "Programs that use this key are refused at once. It can't be brought back.", About: "the key " + key.Name,

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // minted is a key in plain text, as a page shows it.
@@ -23,7 +24,7 @@ var minted = regexp.MustCompile(`gds_(?:live|test)_[0-9A-Za-z]{52}`)
 func TestKeyLife(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	r := g.post("/keys/new", "name", "Board report", "scope", "read:risks", "scope", "read:kpis", "kind", "live", "expires", "2026-12-24", "rpm", "30", "rpd", "")
 	at := r.header.Get("Location")
 	made := g.leads(r, "/keys/made")
@@ -67,7 +68,7 @@ func TestKeyLife(t *testing.T) {
 		t.Errorf("revoked: %d", r.status)
 	}
 	for _, action := range []string{"key.minted", "key.rotated", "key.revoked"} {
-		if !s.audited(action, db.Admin) {
+		if !s.audited(action, auth.Admin) {
 			t.Errorf("no %s of the user in the audit log", action)
 		}
 	}
@@ -80,12 +81,12 @@ func TestKeyLife(t *testing.T) {
 func TestKeyOnceForOneUser(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	if _, err := s.store.CreateUser(t.Context(), db.Actor{ID: "system"}, "other", db.Admin, password); err != nil {
+	if _, err := s.auth.Users.Create(t.Context(), db.Actor{ID: "system"}, "other", auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
 	other := s.guest()
 	other.leads(other.post("/signin", "name", "other", "password", password), "/")
-	at := s.as(db.Admin).post("/keys/new", "name", "x", "scope", "read:all", "kind", "test").header.Get("Location")
+	at := s.as(auth.Admin).post("/keys/new", "name", "x", "scope", "read:all", "kind", "test").header.Get("Location")
 	r := other.get(at)
 	other.wants(r, 200, "A key is shown once")
 	if found := minted.FindString(r.body); found != "" {
@@ -97,7 +98,7 @@ func TestKeyOnceForOneUser(t *testing.T) {
 func TestMintRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	for _, row := range []struct {
 		about string
 		form  []string
@@ -132,7 +133,7 @@ func TestKeysOfAnother(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	key := s.mint(db.KeyDraft{Name: "Board report", Kind: db.LiveKey, Scopes: []string{"read:all"}})
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	g.wants(g.get("/keys/"+key.ID), 200)
 	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
 	g.wants(g.get("/keys"), 200, "No key works yet", "!Board report")
@@ -150,7 +151,7 @@ func TestKeysOfAnother(t *testing.T) {
 func TestKeyList(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	s.manyKeys()
 	g.wants(g.get("/keys"), 200, "Expires soon", "never used: read:risks", "2 keys revoked or expired", "Revoked", "Expired", "!Never used")
 	s.clock.advance(8 * 24 * time.Hour)
@@ -203,7 +204,7 @@ func (s *scene) fill(statement string, args ...any) {
 func TestKeyTried(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	r := g.leads(g.post("/keys/new", "name", "writer", "scope", "write:kpis", "kind", "live"), "/keys/made")
 	g.wants(r, 200, "It may read nothing", "--json", "/api/v1/mcp")
 	if r := s.call(http.MethodPost, "/mcp", minted.FindString(r.body), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.status != 200 {
@@ -217,7 +218,7 @@ func TestKeyTried(t *testing.T) {
 func TestKeysOfPlan(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	for _, row := range []struct {
 		plan         db.Plan
 		subscription db.Subscription
@@ -245,7 +246,7 @@ func (s *scene) keysNow() []db.Key {
 }
 
 // audited tells whether the audit log has an action of a role's user.
-func (s *scene) audited(action string, role db.Role) bool {
+func (s *scene) audited(action string, role auth.Role) bool {
 	s.t.Helper()
 	user := s.user(string(role))
 	for event := range strings.Lines(s.auditLog()) {
@@ -260,7 +261,7 @@ func (s *scene) audited(action string, role db.Role) bool {
 // records.
 func TestKeyForm_WebhooksRead(t *testing.T) {
 	t.Parallel()
-	g := newScene(t).as(db.Admin)
+	g := newScene(t).as(auth.Admin)
 	page := g.get("/keys/new")
 	g.wants(page, 200, "The key receives the records that events carry, such as risks, scorecards and roadmaps, even without a read scope.")
 	at := strings.Index(page.body, `value="manage:webhooks"`)

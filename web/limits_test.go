@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestAddressLimits: an address has a limit for pages, one for the files that
@@ -14,7 +14,7 @@ import (
 func TestAddressLimits(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{trusted: "127.0.0.0/8", perMinute: 6})
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	style := regexp.MustCompile(`/static/[^"]+`).FindString(s.guest().get("/signin").body)
 	for i, row := range []struct{ path, contentType, text string }{
 		{"/risks", "text/html; charset=utf-8", "Too many requests"},

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/limit"
 )
 
@@ -23,7 +23,7 @@ func TestLargeRecordsPage(t *testing.T) {
 		lines = append(lines, fmt.Sprintf(`{"object":"risk","risk_id":"LARGE-%02d","title":"Large one","description":%q,"severity":"LOW","status":"Open"}`, i, strings.Repeat("€", 19_000)))
 	}
 	s.load(lines...)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	name := regexp.MustCompile(`LARGE-[0-9]{2}`)
 	link := func(page, label string) string {
 		found := regexp.MustCompile(`href="([^"]*cursor=[^"]*)"[^>]*>[^<]*` + label).FindStringSubmatch(page)
@@ -65,7 +65,7 @@ func TestLargeRecordsPage(t *testing.T) {
 func TestProblemPages_HoldNoMemory(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{responses: limit.NewBudget(6<<20, time.Second), perMinute: 100_000})
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	sent := 0
 	for range 600 {
 		r := g.get("/risks/00000000-0000-7000-8000-00000000dead")
@@ -85,7 +85,7 @@ func TestProblemPages_HoldNoMemory(t *testing.T) {
 func TestRequestsInProgress(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g, other := s.as(db.Editor), s.as(db.Viewer)
+	g, other := s.as(auth.Editor), s.as(auth.Viewer)
 	host := strings.TrimPrefix(s.url, "http://")
 	var conns []net.Conn
 	for range 32 {

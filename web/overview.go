@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/web/ui"
 )
@@ -38,7 +38,7 @@ func (v *visit) overview() error {
 	}
 	data := overviewData{Now: v.Store.Now()}
 	if nothingYet(page) {
-		data.Begin = &beginning{v.may(db.WriteRecords), v.may(db.Administer)}
+		data.Begin = &beginning{v.may(auth.WriteRecords), v.may(auth.Administer)}
 		return v.render("overview", "Overview", data)
 	}
 	data.Assessment = assessmentStateOf(page.Assessments)

@@ -10,13 +10,14 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestOverview shows the demonstration organisation at a glance.
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	r := g.get("/")
 	g.wants(r, 200,
 		"Optimization", "71.3", `<title id="score-title">Overall score: 47.8 at 27 Nov 2024, 71.3 at 7 Oct 2026.</title>`, // assessment
@@ -46,7 +47,7 @@ func TestOverview(t *testing.T) {
 func TestOverviewLinks(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	page := g.get("/").body
 	cells := regexp.MustCompile(`<td class="tone-\w+"><a href="([^"]+)" aria-label="(\d+ open risks?), severity \w+, likelihood [^"]+">(\d+)</a></td>`).FindAllStringSubmatch(page, -1)
 	if len(cells) != 9 {
@@ -88,7 +89,7 @@ func TestClocks(t *testing.T) {
 		s.load(fmt.Sprintf(`{"object":"incident","incident_key":"I-%d","title":"Incident %d","incident_type":"other","severity":"high","status":"open","notification_required":true,"notification_deadline":%q}`,
 			i, i, db.Timestamp(start.Add(left))))
 	}
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	r := g.get("/")
 	g.wants(r, 200, "2 notifications overdue")
 	found := regexp.MustCompile(`tone-(\w+)" data-until="[^"]+">([^<]+)<`).FindAllStringSubmatch(r.body, -1)
@@ -110,16 +111,16 @@ func TestClocks(t *testing.T) {
 func TestOverviewEmpty(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
-	for role, texts := range map[db.Role][]string{
-		db.Admin:  {"There is nothing to show yet", `href="/import"`, `href="/keys/new"`, "govsvc serve --demo"},
-		db.Editor: {"There is nothing to show yet", `href="/import"`, `!href="/keys/new"`},
-		db.Viewer: {"There is nothing to show yet", `!href="/import"`, `!href="/keys/new"`, "An editor or an admin can import a file"},
+	for role, texts := range map[auth.Role][]string{
+		auth.Admin:  {"There is nothing to show yet", `href="/import"`, `href="/keys/new"`, "govsvc serve --demo"},
+		auth.Editor: {"There is nothing to show yet", `href="/import"`, `!href="/keys/new"`},
+		auth.Viewer: {"There is nothing to show yet", `!href="/import"`, `!href="/keys/new"`, "An editor or an admin can import a file"},
 	} {
 		g := s.as(role)
 		g.wants(g.get("/"), 200, texts...)
 	}
 	s.load(`{"object":"risk","risk_id":"R-1","title":"A risk","description":"Not rated.","status":"Open"}`)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	g.wants(g.get("/"), 200, "!There is nothing to show yet", "Not rated", "No assessment has been recorded.", "No incident is open.", "No authority waits",
 		"No KPI is active.", "No obligation has been recorded.", "No vendor is in the inventory.", "none apply")
 }
@@ -131,7 +132,7 @@ func TestOverviewOfPlan(t *testing.T) {
 	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	g.wants(g.get("/"), 200, "Open risks by severity", "!Notification clocks", "!Open incidents", "!Claims agent sent")
 }
 
@@ -146,7 +147,7 @@ func TestOverviewHostile(t *testing.T) {
 		`{"object":"kpi","code":"k","statement":"`+text+`","metric_name":"`+text+`","unit":"`+text+`","direction":"increase","target_value":5,"current_value":2,"measurement_frequency":"monthly","status":"active"}`,
 		`{"object":"obligation","obligation_key":"o","regime_id":"`+text+`","regime_name":"`+text+`","jurisdiction":"EU","title":"t","priority_band":"HIGH","status":"at_risk"}`,
 	)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	r := g.get("/")
 	g.wants(r, 200, html.EscapeString(hostile)[:30])
 	if n := strings.Count(r.body, "&lt;script&gt;alert(1)"); n < 5 {
@@ -172,6 +173,6 @@ func TestHappenings(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	g.wants(g.get("/"), 200, `<a href="/risks/`+risk+`">Risk updated</a>`, "· Owner, Severity", ", editor</p>", "!signed in")
 }

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web"
 )
 
@@ -66,7 +66,7 @@ func FuzzPages(f *testing.F) {
 		r.URL = &url.URL{Path: strings.ReplaceAll(address(route), nowhere, id), RawQuery: query}
 		r.RequestURI = r.URL.RequestURI()
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		r.Header.Set("Cookie", "govsvc_session="+s.tokens[db.Admin]+"; "+cookies)
+		r.Header.Set("Cookie", "govsvc_session="+s.tokens[auth.Admin]+"; "+cookies)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		if upload {
 			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server"
 	"govsvc/web"
 	"govsvc/web/ui"
@@ -30,7 +31,7 @@ func address(r web.Route) string {
 }
 
 // roles are those of a scene, and "" for somebody who has not signed in.
-func roles() []db.Role { return append(db.Roles(), "") }
+func roles() []auth.Role { return append(auth.Roles(), "") }
 
 // ask makes the request of a route, without a form's content.
 func (g *guest) ask(r web.Route) reply {
@@ -135,7 +136,7 @@ func TestAnotherOrigin(t *testing.T) {
 			"a foreign origin": {"Origin": {"https://evil.example"}},
 			"a null origin":    {"Origin": {"null"}},
 		} {
-			g := s.as(db.Admin)
+			g := s.as(auth.Admin)
 			g.header = header
 			r := g.ask(route)
 			if r.status != 403 || !strings.Contains(r.body, "That came from another site") {
@@ -144,7 +145,7 @@ func TestAnotherOrigin(t *testing.T) {
 			wantProtected(t, r)
 		}
 	}
-	if got := s.as(db.Admin).get("/"); got.status != 200 {
+	if got := s.as(auth.Admin).get("/"); got.status != 200 {
 		t.Errorf("the session has ended: %d", got.status)
 	}
 	if !strings.Contains(s.auditLog(), `"page":"POST /signout","reason":"another origin"`) {
@@ -158,7 +159,7 @@ func TestEveryPageRenders(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]func() (prepared, error){"demo": demo, "empty": noRecords} {
 		s := newScene(t, setting{data: data})
-		g := s.as(db.Admin)
+		g := s.as(auth.Admin)
 		for _, route := range web.Routes() {
 			if route.Method != http.MethodGet || strings.Contains(route.Path, "{") && route.Path != "/{$}" || route.Needs == "" ||
 				route.Path == "/account/confirm" { // leads on where nothing is to be confirmed
@@ -183,11 +184,11 @@ func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	by := db.Actor{ID: "system"}
-	if _, err := s.store.CreateUser(t.Context(), by, hostile, db.Admin, password); err != nil {
+	if _, err := s.auth.Users.Create(t.Context(), by, hostile, auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
 	by.ID = s.user(hostile).ID
-	if _, err := s.store.CreateOrganisation(t.Context(), by, hostile, db.Enterprise); err != nil {
+	if _, err := s.auth.Memberships.CreateOrganisation(t.Context(), by, hostile, db.Enterprise); err != nil {
 		t.Fatal(err)
 	}
 	g := s.guest()
@@ -219,7 +220,7 @@ func TestNoPage(t *testing.T) {
 	s := newScene(t)
 	g := s.guest()
 	g.wants(g.get("/nothing"), 404, "There is nothing here", "!Sign out")
-	g.wants(s.as(db.Viewer).get("/nothing"), 404, "There is nothing here", "Sign out")
+	g.wants(s.as(auth.Viewer).get("/nothing"), 404, "There is nothing here", "Sign out")
 	g.wants(g.get("/static/style.css"), 404)
 	g.wants(g.get("/signin/"), 404)
 	g.wants(g.do(http.MethodPut, "/signin", "", ""), 405, "can&#39;t be done here")
@@ -240,7 +241,7 @@ func TestNoPage(t *testing.T) {
 func TestHead(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	for _, path := range []string{"/", "/account", "/signin", "/nothing"} {
 		get, head := g.get(path), g.do(http.MethodHead, path, "", "")
 		if head.status != get.status || head.body != "" || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
@@ -285,7 +286,7 @@ func TestBreakdown(t *testing.T) {
 	var site *web.Site
 	s := newScene(t, setting{wrap: func(made *web.Site) server.Pages { site = made; return made }})
 	s.server.Config.Handler = site.Panicking("a secret")
-	r := s.as(db.Admin).get("/")
+	r := s.as(auth.Admin).get("/")
 	s.guest().wants(r, 500, "Something went wrong on our side", r.header.Get("X-Request-Id"), "!a secret")
 	wantProtected(t, r)
 	for _, want := range []string{"a secret", r.header.Get("X-Request-Id"), "export_test.go"} {
@@ -295,7 +296,7 @@ func TestBreakdown(t *testing.T) {
 	}
 
 	s = newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -316,7 +317,7 @@ func TestBreakdown(t *testing.T) {
 func TestNavigation(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	for _, role := range db.Roles() {
+	for _, role := range auth.Roles() {
 		page := s.as(role).get("/account").body
 		for _, path := range web.Navigation() {
 			want := slices.ContainsFunc(web.Routes(), func(r web.Route) bool {
@@ -333,7 +334,7 @@ func TestNavigation(t *testing.T) {
 func TestOrganisations(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	g.wants(g.get("/"), 200, `value="subsidiary"`)
 	r := g.leads(g.post("/organisation", "name", "subsidiary", "next", "//evil.example"), "/")
 	g.wants(r, 200, "You are working on subsidiary now.")

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web"
 )
 
@@ -20,7 +20,7 @@ func TestRoutersRedirects(t *testing.T) {
 		"/signin/..//evil.example/../keys": "/keys",
 		"//evil.example":                   "",
 	} {
-		r := s.as(db.Admin).get(path)
+		r := s.as(auth.Admin).get(path)
 		if at := r.header.Get("Location"); at != want && (want != "" || strings.HasPrefix(at, "//")) {
 			t.Errorf("%s leads to %q, want %q", path, at, want)
 		}
@@ -37,7 +37,7 @@ func TestRoutersRedirects(t *testing.T) {
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	pack := g.send("/evidence", nil, "title", "Review").header.Get("Location")
 	before := string(s.export())
 	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
@@ -77,7 +77,7 @@ func TestElsewhere(t *testing.T) {
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	paths := []string{g.send("/evidence", nil, "title", "Review").header.Get("Location") + "/pack.zip", "/import/templates/risk.csv"}
 	for _, route := range web.Routes() {
 		if strings.HasSuffix(route.Path, ".csv") {
@@ -98,7 +98,7 @@ func TestDownloads(t *testing.T) {
 func TestHostileEntries(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusOK, hostile)
 	made := g.post("/keys/new", "name", hostile, "scope", "read:all", "kind", "live")
 	wantHarmless(t, "key", g.leads(made, "/keys/made"))
@@ -135,7 +135,7 @@ func TestRefusalUntold(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.fill("CREATE TRIGGER audit_full BEFORE INSERT ON audit_events BEGIN SELECT raise(ABORT, 'no room'); END")
-	r := s.as(db.Viewer).get("/users")
+	r := s.as(auth.Viewer).get("/users")
 	s.guest().wants(r, 403, "Your role does not include this", "!no room")
 	if log := s.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, r.header.Get("X-Request-Id")) || !strings.Contains(log, "GET /users") {
 		t.Errorf("the log tells nothing of it:\n%s", log)

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
 	"govsvc/web/ui"
@@ -75,7 +75,7 @@ func (n *noun) crumbs() []ui.Link {
 
 // recordActions are what the user may do with the record.
 func (v *visit) recordActions(n *noun, record api.Record) []ui.Action {
-	if !v.may(db.WriteRecords) {
+	if !v.may(auth.WriteRecords) {
 		return nil
 	}
 	var actions []ui.Action

@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 const reason = "The supplier has been changed and the data is deleted."
@@ -73,14 +73,14 @@ func TestAddRecords(t *testing.T) {
 		},
 	} {
 		t.Run(test.object, func(*testing.T) {
-			g := s.as(db.Editor)
+			g := s.as(auth.Editor)
 			g.wants(g.get(test.base+"/new"), 200, `action="`+test.base+`"`)
 			refused := g.post(test.base, slices.Concat(test.bad, without(test.good, test.bad))...)
 			g.wants(refused, 422, append(test.wants, "another look", `aria-invalid="true"`)...)
 			r := g.post(test.base, test.good...)
 			at := s.at(test.base, test.object, test.words)
 			g.wants(g.leads(r, at), 200, append(test.page, "has been added.")...)
-			s.as(db.Viewer).wants(s.as(db.Viewer).post(test.base, test.good...), 403, "Your role does not include this")
+			s.as(auth.Viewer).wants(s.as(auth.Viewer).post(test.base, test.good...), 403, "Your role does not include this")
 			if test.object != "risk" && test.object != "incident" && test.object != "signal" {
 				again := g.post(test.base, test.good...)
 				g.wants(again, 422, "already")
@@ -110,7 +110,7 @@ func without(pairs, others []string) (left []string) {
 func TestChangeRecords(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	change := func(at string, pairs ...string) reply {
 		t.Helper()
 		return g.post(at, slices.Concat(pairs, hidden(g.get(at+"/edit").body))...)
@@ -146,7 +146,7 @@ func TestChangeRecords(t *testing.T) {
 func TestRiskLowered(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	at := s.at("/risks", "risk", "RISK-0040")
 	form := g.get(at + "/edit")
 	g.wants(form, 200, "Needed when the change lowers or clears", `<option value="CRITICAL" selected>`)
@@ -163,7 +163,7 @@ func TestRiskLowered(t *testing.T) {
 func TestTwoEditors(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	one, two := s.as(db.Editor), s.as(db.Admin)
+	one, two := s.as(auth.Editor), s.as(auth.Admin)
 	at := s.at("/risks", "risk", "RISK-0040")
 	whole := func(form reply, pairs ...string) []string {
 		return slices.Concat(pairs, without([]string{
@@ -183,7 +183,7 @@ func TestTwoEditors(t *testing.T) {
 func TestNotification(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	g.post("/incidents", "title", "A clock runs", "severity", "high", "notification_required", "true")
 	at := s.at("/incidents", "incident", "clock runs")
 	g.wants(g.get(at), 200, "within 72 hours", at+"/notification")
@@ -212,7 +212,7 @@ func TestNotification(t *testing.T) {
 func TestNotificationRole(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g, at := s.as(db.Viewer), s.at("/incidents", "incident", "chatbot")
+	g, at := s.as(auth.Viewer), s.at("/incidents", "incident", "chatbot")
 	g.wants(g.get(at), 200, "before the deadline", "!/notification")
 	g.wants(g.post(at+"/notification", "at", "2026-10-01T10:00", "to", "x"), 403)
 }
@@ -221,10 +221,10 @@ func TestNotificationRole(t *testing.T) {
 func TestCheckins(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	at := s.at("/kpis", "kpi", "KR-INV-01")
 	g.wants(g.get(at), 200, `<svg class="plot"`, "Target 98", "Attainment", "42 systems known", "AI-REG-2025-11", at+"/checkins/new")
-	s.as(db.Viewer).wants(s.as(db.Viewer).get(at), 200, "!"+at+"/checkins/new")
+	s.as(auth.Viewer).wants(s.as(auth.Viewer).get(at), 200, "!"+at+"/checkins/new")
 	form := g.get(at + "/checkins/new")
 	g.wants(form, 200, "In %. The target is 98.", `value="manual"`, "!key_result")
 	g.wants(g.post(at+"/checkins", "value", "", "source", "manual"), 422, `id="f-value-error"`)
@@ -234,6 +234,6 @@ func TestCheckins(t *testing.T) {
 	if kpi := s.find("kpi", "KR-LIT-01"); text(kpi["current_value"]) == "99.25" {
 		t.Error("the form named another key result")
 	}
-	s.as(db.Viewer).wants(s.as(db.Viewer).post(at+"/checkins", "value", "1"), 403)
+	s.as(auth.Viewer).wants(s.as(auth.Viewer).post(at+"/checkins", "value", "1"), 403)
 	g.wants(g.get(s.at("/kpis", "kpi", "KR-AGT-01")), 200, "No check-ins yet", `!<svg class="plot"`)
 }

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/web/ui"
 )
@@ -55,7 +55,7 @@ func (v *visit) history(n *noun, record api.Record) (changes []change, unknown s
 		one := change{At: event.Time, Who: names[event.Actor], What: deed(event.Action), Fields: fieldChanges(event)}
 		if id := ui.Text(event.Metadata["import_id"]); id != "" {
 			one.Import = cmp.Or(files[id], "a file")
-			if v.may(db.ReadOversight) {
+			if v.may(auth.ReadOversight) {
 				one.ImportPath = ui.WithQuery(auditPath, "resource_type", "import", "resource_id", id)
 			}
 		}
@@ -119,7 +119,7 @@ func (v *visit) actors(list ...string) (map[string]string, error) {
 	if _, ok := names["system"]; ok {
 		names["system"] = "Command line"
 	}
-	users, err := v.Store.Users(v.r.Context(), v.session.Organisation.Org)
+	users, err := v.Auth.Users.List(v.r.Context(), v.session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}

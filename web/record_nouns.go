@@ -3,7 +3,7 @@ package web
 import (
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/web/ui"
 )
@@ -127,28 +127,28 @@ func recordPages() []page {
 	}
 	for _, n := range nouns {
 		all = append(all,
-			page{pattern: "GET " + n.list, needs: db.ReadRecords, do: of((*visit).records, n)},
-			page{pattern: "GET " + n.base + ".csv", needs: db.ReadRecords, do: of((*visit).recordSheet, n), download: true},
-			page{pattern: "GET " + n.base + "/{id}", needs: db.ReadRecords, do: of((*visit).record, n)},
+			page{pattern: "GET " + n.list, needs: auth.ReadRecords, do: of((*visit).records, n)},
+			page{pattern: "GET " + n.base + ".csv", needs: auth.ReadRecords, do: of((*visit).recordSheet, n), download: true},
+			page{pattern: "GET " + n.base + "/{id}", needs: auth.ReadRecords, do: of((*visit).record, n)},
 		)
 		if n.adds {
 			all = append(all,
-				page{pattern: "GET " + n.base + "/new", needs: db.WriteRecords, do: of((*visit).newRecord, n)},
-				page{pattern: "POST " + n.base, needs: db.WriteRecords, do: of((*visit).addRecord, n), body: maxRecordForm},
+				page{pattern: "GET " + n.base + "/new", needs: auth.WriteRecords, do: of((*visit).newRecord, n)},
+				page{pattern: "POST " + n.base, needs: auth.WriteRecords, do: of((*visit).addRecord, n), body: maxRecordForm},
 			)
 		}
 		if n.changes {
 			all = append(all,
-				page{pattern: "GET " + n.base + "/{id}/edit", needs: db.WriteRecords, do: of((*visit).editRecord, n)},
-				page{pattern: "POST " + n.base + "/{id}", needs: db.WriteRecords, do: of((*visit).changeRecord, n), body: maxRecordForm},
+				page{pattern: "GET " + n.base + "/{id}/edit", needs: auth.WriteRecords, do: of((*visit).editRecord, n)},
+				page{pattern: "POST " + n.base + "/{id}", needs: auth.WriteRecords, do: of((*visit).changeRecord, n), body: maxRecordForm},
 			)
 		}
 	}
 	return append(all,
-		page{pattern: "GET /incidents/{id}/notification", needs: db.WriteRecords, do: (*visit).notification},
-		page{pattern: "POST /incidents/{id}/notification", needs: db.WriteRecords, do: (*visit).recordNotification},
-		page{pattern: "GET /kpis/{id}/checkins/new", needs: db.WriteRecords, do: (*visit).newCheckin},
-		page{pattern: "POST /kpis/{id}/checkins", needs: db.WriteRecords, do: (*visit).addCheckin},
+		page{pattern: "GET /incidents/{id}/notification", needs: auth.WriteRecords, do: (*visit).notification},
+		page{pattern: "POST /incidents/{id}/notification", needs: auth.WriteRecords, do: (*visit).recordNotification},
+		page{pattern: "GET /kpis/{id}/checkins/new", needs: auth.WriteRecords, do: (*visit).newCheckin},
+		page{pattern: "POST /kpis/{id}/checkins", needs: auth.WriteRecords, do: (*visit).addCheckin},
 	)
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
 	"govsvc/web/ui"
@@ -47,7 +47,7 @@ func (v *visit) records(n *noun) error {
 	if data.Current, err = v.currentVersion(n); err != nil {
 		return err
 	}
-	if n.adds && v.may(db.WriteRecords) {
+	if n.adds && v.may(auth.WriteRecords) {
 		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(n.one), Path: n.base + "/new", Primary: true}}
 	}
 	data.Filters = v.filters(n, family, view)
@@ -210,7 +210,7 @@ func (v *visit) noRecords(n *noun, filtered bool) ui.Empty {
 	}
 	empty := ui.Empty{Title: "No " + n.many + " yet", Advice: n.origin}
 	switch {
-	case !v.may(db.WriteRecords):
+	case !v.may(auth.WriteRecords):
 	case n.adds:
 		empty.Action = &ui.Action{Label: "Add " + ui.WithArticle(n.one), Path: n.base + "/new", Primary: true}
 	default:

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/web"
 	"govsvc/web/ui"
@@ -47,11 +48,11 @@ func TestLists(t *testing.T) {
 	s := newScene(t)
 	first := regexp.MustCompile(`<th scope="row"[^>]*><a href="([^"]+)"`)
 	for _, n := range web.Nouns() {
-		for _, role := range []db.Role{db.Viewer, db.Editor} {
+		for _, role := range []auth.Role{auth.Viewer, auth.Editor} {
 			g := s.as(role)
 			list := g.get(n.List)
 			g.wants(list, 200, "<caption", `<nav class="pager"`, `name="q"`, n.Base+".csv")
-			if add := strings.Contains(list.body, n.Base+`/new"`); add != (n.Adds && role == db.Editor) {
+			if add := strings.Contains(list.body, n.Base+`/new"`); add != (n.Adds && role == auth.Editor) {
 				t.Errorf("%s, %s: a button to add: %v", n.Object, role, add)
 			}
 			match := first.FindStringSubmatch(list.body)
@@ -61,10 +62,10 @@ func TestLists(t *testing.T) {
 			}
 			record := g.get(match[1])
 			g.wants(record, 200, "Details", "History", `href="`+n.List+`"`)
-			if change := strings.Contains(record.body, `/edit"`); change != (n.Changes && role == db.Editor) {
+			if change := strings.Contains(record.body, `/edit"`); change != (n.Changes && role == auth.Editor) {
 				t.Errorf("%s, %s: a button to change: %v", n.Object, role, change)
 			}
-			if n.Changes && role == db.Editor {
+			if n.Changes && role == auth.Editor {
 				g.wants(g.get(match[1]+"/edit"), 200, `action="`+match[1]+`"`)
 			}
 		}
@@ -77,7 +78,7 @@ func TestListView(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	s.manyRisks(120)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 
 	r := g.get("/risks")
 	g.wants(r, 200, "160 risks", `rel="next"`, `!rel="prev"`)
@@ -138,12 +139,12 @@ func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
 	for _, n := range web.Nouns() {
-		s.as(db.Viewer).wants(s.as(db.Viewer).get(n.List), 200, "yet</p>", "!/import\"><", "!"+n.Base+"/new")
+		s.as(auth.Viewer).wants(s.as(auth.Viewer).get(n.List), 200, "yet</p>", "!/import\"><", "!"+n.Base+"/new")
 		want := `href="/import"`
 		if n.Adds {
 			want = `href="` + n.Base + `/new"`
 		}
-		s.as(db.Editor).wants(s.as(db.Editor).get(n.List), 200, "yet</p>", want)
+		s.as(auth.Editor).wants(s.as(auth.Editor).get(n.List), 200, "yet</p>", want)
 	}
 }
 
@@ -155,7 +156,7 @@ func TestPlanWithoutIncidents(t *testing.T) {
 	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	const lacks = "not part of this organisation&#39;s plan"
 	g.wants(g.get("/incidents"), 403, "Incidents are "+lacks, "professional", `!name="q"`)
 	g.wants(g.get("/incidents/new"), 403, lacks)
@@ -173,7 +174,7 @@ func TestHostileRecords(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
 	s.load(hostileRecords()...)
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	links := regexp.MustCompile(`href="(/[^"]+)"`)
 	for _, n := range web.Nouns() {
 		list := g.get(n.List)
@@ -231,7 +232,7 @@ func hostileRecords() []string {
 func TestOldRecordsAndNeighbours(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	milestone := s.find("milestone", "incident-drill")
 	roadmap := "/roadmap/versions/" + milestone["roadmap_id"].(string)
 	g.wants(g.get("/roadmap/milestones/"+milestone["id"].(string)), 200, `href="`+roadmap+`"`, "Incident drill")

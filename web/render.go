@@ -8,6 +8,7 @@ import (
 	"net/http"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -30,7 +31,7 @@ type frame struct {
 	Content       template.HTML
 	Flash         string
 	Version       string
-	User          db.User
+	User          auth.User
 	Organisation  db.Organisation
 	Organisations []db.Organisation // to switch to; none where there is but one
 	Nav           []navGroup
@@ -58,7 +59,7 @@ func (v *visit) renderStatus(status int, name, title string, data any) error {
 		layout = "frame"
 		f.User, f.Organisation = v.session.User, v.session.Organisation
 		f.Nav = v.nav()
-		all, err := v.Store.OrganisationsOf(v.r.Context(), v.session.User.ID)
+		all, err := v.Auth.Memberships.Organisations(v.r.Context(), v.session.User.ID)
 		if err != nil && status < http.StatusInternalServerError {
 			return err
 		}

@@ -8,13 +8,14 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web"
 )
 
 // pagesOf lists the pages that only some roles may open, by path; "*" stands for
 // both methods. All other pages of signed-in users are for every role.
-var pagesOf = map[db.Permission][]string{
-	db.WriteRecords: {
+var pagesOf = map[auth.Permission][]string{
+	auth.WriteRecords: {
 		"/evidence/new", "POST /evidence", "/import", "POST /import", "/import/{ticket}", "POST /import/{ticket}", "/import/templates/{file}",
 		"/incidents/{id}/notification", "POST /incidents/{id}/notification", "/kpis/{id}/checkins/new", "POST /kpis/{id}/checkins",
 		"/assessments/new", "POST /assessments", "/signals/new", "POST /signals", "/signals/{id}/edit", "POST /signals/{id}",
@@ -23,11 +24,11 @@ var pagesOf = map[db.Permission][]string{
 		"/risks/new", "POST /risks", "/risks/{id}/edit", "POST /risks/{id}", "/incidents/new", "POST /incidents", "/incidents/{id}/edit", "POST /incidents/{id}",
 		"/vendors/inventory/new", "POST /vendors/inventory", "/vendors/inventory/{id}/edit", "POST /vendors/inventory/{id}",
 	},
-	db.ReadOversight: {
+	auth.ReadOversight: {
 		"/keys", "/keys/{id}", "/webhooks", "/webhooks/deadletters", "/webhooks/{id}", "/webhooks/{id}/deliveries/{number}",
 		"/audit", "/audit/verify", "POST /audit/verify", "/settings", "/users", "/users/{id}", "/status",
 	},
-	db.Administer: {
+	auth.Administer: {
 		"/keys/new", "POST /keys/new", "/keys/made", "POST /keys/{id}/rotate", "POST /keys/{id}/revoke", "POST /docs/key",
 		"/webhooks/new", "POST /webhooks/new", "/webhooks/secret", "POST /webhooks/deadletters/replay", "POST /webhooks/deadletters/replay-all",
 		"POST /webhooks/deadletters/discard", "/webhooks/{id}/change", "POST /webhooks/{id}/change", "POST /webhooks/{id}/pause", "POST /webhooks/{id}/resume",
@@ -38,9 +39,9 @@ var pagesOf = map[db.Permission][]string{
 }
 
 // mayOpen says whether a role opens a page, from pagesOf and the contract alone.
-func mayOpen(role db.Role, name string) bool {
-	open := map[db.Role][]db.Permission{
-		"admin": {db.WriteRecords, db.ReadOversight, db.Administer}, "editor": {db.WriteRecords}, "auditor": {db.ReadOversight},
+func mayOpen(role auth.Role, name string) bool {
+	open := map[auth.Role][]auth.Permission{
+		"admin": {auth.WriteRecords, auth.ReadOversight, auth.Administer}, "editor": {auth.WriteRecords}, "auditor": {auth.ReadOversight},
 	}
 	for need, names := range pagesOf {
 		for _, one := range names {
@@ -87,7 +88,7 @@ func TestRoles_EveryPage(t *testing.T) {
 		if route.Needs == "" || strings.HasPrefix(name, "POST /account/s") || name == "POST /signout" || name == "POST /users/{id}/signout" {
 			continue // open to all, or it ends the session that asks
 		}
-		for _, role := range db.Roles() {
+		for _, role := range auth.Roles() {
 			r := s.as(role).ask(route)
 			if got, want := r.status != 403, mayOpen(role, name); got != want {
 				t.Errorf("%s, %s: status %d, want it open: %v", role, name, r.status, want)
@@ -101,15 +102,15 @@ func TestRoles_EveryPage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.SetUserRole(t.Context(), db.Actor{Org: org.Org, ID: "system"}, s.user("admin").ID, db.Viewer); err != nil {
+	if _, err := s.auth.Memberships.SetRole(t.Context(), db.Actor{Org: org.Org, ID: "system"}, s.user("admin").ID, auth.Viewer); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
 	s.everyPage("a viewer here, an admin elsewhere", g, func(name string) bool { return mayOpen("viewer", name) })
 
 	// the membership of the subsidiary ends, then the other one
-	if err := s.store.RemoveUser(t.Context(), db.Actor{Org: org.Org, ID: "system"}, s.user("admin").ID); err != nil {
+	if err := s.auth.Memberships.Remove(t.Context(), db.Actor{Org: org.Org, ID: "system"}, s.user("admin").ID); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/risks"), 403, "You are no longer a member of this organisation", `value="default"`)
@@ -157,7 +158,7 @@ func (s *scene) endMemberships() {
 func TestRoles_Auditor(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	admin, g := s.as(db.Admin), s.as(db.Auditor)
+	admin, g := s.as(auth.Admin), s.as(auth.Auditor)
 	at := admin.leads(admin.post("/keys/new", "name", "reporting", "scope", "read:all", "kind", "live"), "/keys/made")
 	admin.wants(at, 200, "gds_live_")
 	keys, err := s.store.Keys(t.Context(), s.org().Org)
@@ -184,11 +185,11 @@ func TestUsers_OtherOrganisation(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.store.CreateUser(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "Grace", db.Admin, password); err != nil {
+	if _, err := s.auth.Users.Create(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "Grace", auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
 	boss := s.guest() // an admin of default alone
-	if _, err := s.store.CreateUser(t.Context(), s.by(), "boss", db.Admin, password); err != nil {
+	if _, err := s.auth.Users.Create(t.Context(), s.by(), "boss", auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
 	boss.leads(boss.post("/signin", "name", "boss", "password", password), "/")

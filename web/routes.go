@@ -5,16 +5,16 @@ import (
 	"slices"
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // The pages that take no permission of a role.
 const (
 	// nobody is for pages that are open to people who have not signed in.
-	nobody db.Permission = ""
+	nobody auth.Permission = ""
 	// signedIn is for pages that are open to every user, also to one who is no
 	// longer a member of the session's organisation.
-	signedIn db.Permission = "signed in"
+	signedIn auth.Permission = "signed in"
 )
 
 // page is a page or an action of the dashboard.
@@ -23,7 +23,7 @@ type page struct {
 	pattern string
 	// needs is the permission that it takes. It is checked in one place,
 	// visit.admit, for all of them.
-	needs db.Permission
+	needs auth.Permission
 	do    func(*visit) error
 	// body bounds the request's body in bytes; 0 is maxForm.
 	body int64
@@ -47,7 +47,7 @@ func pages() []page {
 
 func overviewPages() []page {
 	return []page{
-		{pattern: "GET /{$}", needs: db.ReadRecords, do: (*visit).overview},
+		{pattern: "GET /{$}", needs: auth.ReadRecords, do: (*visit).overview},
 		{pattern: "POST /organisation", needs: signedIn, do: (*visit).switchOrganisation},
 	}
 }
@@ -68,93 +68,93 @@ func entrancePages() []page {
 // accountPages are about the user's own account.
 func accountPages() []page {
 	return []page{
-		{pattern: "GET /account", needs: db.OwnAccount, do: (*visit).account},
-		{pattern: "POST /account/password", needs: db.OwnAccount, proof: ownProof, do: (*visit).changePassword},
-		{pattern: "GET /account/second-factor", needs: db.OwnAccount, proof: freshProof, do: (*visit).secondFactor},
-		{pattern: "POST /account/second-factor", needs: db.OwnAccount, proof: freshProof, do: (*visit).confirmSecondFactor},
-		{pattern: "POST /account/second-factor/remove", needs: db.OwnAccount, proof: ownProof, do: (*visit).removeSecondFactor},
-		{pattern: "POST /account/recovery-codes", needs: db.OwnAccount, proof: ownProof, do: (*visit).newRecoveryCodes},
-		{pattern: "GET /account/recovery-codes", needs: db.OwnAccount, do: (*visit).recoveryCodes},
-		{pattern: "GET /account/confirm", needs: db.OwnAccount, do: (*visit).askProof},
-		{pattern: "POST /account/confirm", needs: db.OwnAccount, do: (*visit).takeProof},
-		{pattern: "POST /account/sessions/{id}/end", needs: db.OwnAccount, do: (*visit).endSession},
-		{pattern: "POST /account/sessions/end-others", needs: db.OwnAccount, do: (*visit).endOtherSessions},
-		{pattern: "POST /account/signout-everywhere", needs: db.OwnAccount, do: (*visit).signOutEverywhere},
+		{pattern: "GET /account", needs: auth.OwnAccount, do: (*visit).account},
+		{pattern: "POST /account/password", needs: auth.OwnAccount, proof: ownProof, do: (*visit).changePassword},
+		{pattern: "GET /account/second-factor", needs: auth.OwnAccount, proof: freshProof, do: (*visit).secondFactor},
+		{pattern: "POST /account/second-factor", needs: auth.OwnAccount, proof: freshProof, do: (*visit).confirmSecondFactor},
+		{pattern: "POST /account/second-factor/remove", needs: auth.OwnAccount, proof: ownProof, do: (*visit).removeSecondFactor},
+		{pattern: "POST /account/recovery-codes", needs: auth.OwnAccount, proof: ownProof, do: (*visit).newRecoveryCodes},
+		{pattern: "GET /account/recovery-codes", needs: auth.OwnAccount, do: (*visit).recoveryCodes},
+		{pattern: "GET /account/confirm", needs: auth.OwnAccount, do: (*visit).askProof},
+		{pattern: "POST /account/confirm", needs: auth.OwnAccount, do: (*visit).takeProof},
+		{pattern: "POST /account/sessions/{id}/end", needs: auth.OwnAccount, do: (*visit).endSession},
+		{pattern: "POST /account/sessions/end-others", needs: auth.OwnAccount, do: (*visit).endOtherSessions},
+		{pattern: "POST /account/signout-everywhere", needs: auth.OwnAccount, do: (*visit).signOutEverywhere},
 	}
 }
 
 // keyPages are about the organisation's API keys.
 func keyPages() []page {
 	return []page{
-		{pattern: "GET /keys", needs: db.ReadOversight, do: (*visit).keys},
-		{pattern: "GET /keys/new", needs: db.Administer, proof: freshProof, do: (*visit).newKey},
-		{pattern: "POST /keys/new", needs: db.Administer, proof: freshProof, do: (*visit).mintKey},
-		{pattern: "GET /keys/made", needs: db.Administer, do: (*visit).madeKey},
-		{pattern: "GET /keys/{id}", needs: db.ReadOversight, do: (*visit).key},
-		{pattern: "POST /keys/{id}/rotate", needs: db.Administer, proof: freshProof, do: (*visit).rotateKey},
-		{pattern: "POST /keys/{id}/revoke", needs: db.Administer, proof: freshProof, do: (*visit).revokeKey},
+		{pattern: "GET /keys", needs: auth.ReadOversight, do: (*visit).keys},
+		{pattern: "GET /keys/new", needs: auth.Administer, proof: freshProof, do: (*visit).newKey},
+		{pattern: "POST /keys/new", needs: auth.Administer, proof: freshProof, do: (*visit).mintKey},
+		{pattern: "GET /keys/made", needs: auth.Administer, do: (*visit).madeKey},
+		{pattern: "GET /keys/{id}", needs: auth.ReadOversight, do: (*visit).key},
+		{pattern: "POST /keys/{id}/rotate", needs: auth.Administer, proof: freshProof, do: (*visit).rotateKey},
+		{pattern: "POST /keys/{id}/revoke", needs: auth.Administer, proof: freshProof, do: (*visit).revokeKey},
 	}
 }
 
 // webhookPages are about webhook subscriptions and what is sent to them.
 func webhookPages() []page {
 	return []page{
-		{pattern: "GET /webhooks", needs: db.ReadOversight, do: (*visit).webhooks},
-		{pattern: "GET /webhooks/new", needs: db.Administer, proof: freshProof, do: (*visit).newWebhook},
-		{pattern: "POST /webhooks/new", needs: db.Administer, proof: freshProof, do: (*visit).createWebhook},
-		{pattern: "GET /webhooks/secret", needs: db.Administer, do: (*visit).webhookSecret},
-		{pattern: "GET /webhooks/deadletters", needs: db.ReadOversight, do: (*visit).deadLetters},
-		{pattern: "POST /webhooks/deadletters/replay", needs: db.Administer, do: (*visit).replayLetters},
-		{pattern: "POST /webhooks/deadletters/replay-all", needs: db.Administer, do: (*visit).replayAllLetters},
-		{pattern: "POST /webhooks/deadletters/discard", needs: db.Administer, do: (*visit).discardLetters},
-		{pattern: "GET /webhooks/{id}", needs: db.ReadOversight, do: (*visit).webhook},
-		{pattern: "GET /webhooks/{id}/change", needs: db.Administer, proof: freshProof, do: (*visit).editWebhook},
-		{pattern: "POST /webhooks/{id}/change", needs: db.Administer, proof: freshProof, do: (*visit).changeWebhook},
-		{pattern: "POST /webhooks/{id}/pause", needs: db.Administer, do: (*visit).pause},
-		{pattern: "POST /webhooks/{id}/resume", needs: db.Administer, do: (*visit).resume},
-		{pattern: "POST /webhooks/{id}/test", needs: db.Administer, do: (*visit).testWebhook},
-		{pattern: "POST /webhooks/{id}/rotate-secret", needs: db.Administer, proof: freshProof, do: (*visit).rotateSecret},
-		{pattern: "POST /webhooks/{id}/delete", needs: db.Administer, do: (*visit).deleteWebhook},
-		{pattern: "GET /webhooks/{id}/deliveries/{number}", needs: db.ReadOversight, do: (*visit).delivery},
+		{pattern: "GET /webhooks", needs: auth.ReadOversight, do: (*visit).webhooks},
+		{pattern: "GET /webhooks/new", needs: auth.Administer, proof: freshProof, do: (*visit).newWebhook},
+		{pattern: "POST /webhooks/new", needs: auth.Administer, proof: freshProof, do: (*visit).createWebhook},
+		{pattern: "GET /webhooks/secret", needs: auth.Administer, do: (*visit).webhookSecret},
+		{pattern: "GET /webhooks/deadletters", needs: auth.ReadOversight, do: (*visit).deadLetters},
+		{pattern: "POST /webhooks/deadletters/replay", needs: auth.Administer, do: (*visit).replayLetters},
+		{pattern: "POST /webhooks/deadletters/replay-all", needs: auth.Administer, do: (*visit).replayAllLetters},
+		{pattern: "POST /webhooks/deadletters/discard", needs: auth.Administer, do: (*visit).discardLetters},
+		{pattern: "GET /webhooks/{id}", needs: auth.ReadOversight, do: (*visit).webhook},
+		{pattern: "GET /webhooks/{id}/change", needs: auth.Administer, proof: freshProof, do: (*visit).editWebhook},
+		{pattern: "POST /webhooks/{id}/change", needs: auth.Administer, proof: freshProof, do: (*visit).changeWebhook},
+		{pattern: "POST /webhooks/{id}/pause", needs: auth.Administer, do: (*visit).pause},
+		{pattern: "POST /webhooks/{id}/resume", needs: auth.Administer, do: (*visit).resume},
+		{pattern: "POST /webhooks/{id}/test", needs: auth.Administer, do: (*visit).testWebhook},
+		{pattern: "POST /webhooks/{id}/rotate-secret", needs: auth.Administer, proof: freshProof, do: (*visit).rotateSecret},
+		{pattern: "POST /webhooks/{id}/delete", needs: auth.Administer, do: (*visit).deleteWebhook},
+		{pattern: "GET /webhooks/{id}/deliveries/{number}", needs: auth.ReadOversight, do: (*visit).delivery},
 	}
 }
 
 // auditPages are about the audit log.
 func auditPages() []page {
 	return []page{
-		{pattern: "GET /audit", needs: db.ReadOversight, do: (*visit).audit},
-		{pattern: "GET /audit/verify", needs: db.ReadOversight, do: (*visit).auditCheck},
-		{pattern: "POST /audit/verify", needs: db.ReadOversight, do: (*visit).verifyAudit},
+		{pattern: "GET /audit", needs: auth.ReadOversight, do: (*visit).audit},
+		{pattern: "GET /audit/verify", needs: auth.ReadOversight, do: (*visit).auditCheck},
+		{pattern: "POST /audit/verify", needs: auth.ReadOversight, do: (*visit).verifyAudit},
 	}
 }
 
 // settingsPages are about organisations.
 func settingsPages() []page {
 	return []page{
-		{pattern: "GET /settings", needs: db.ReadOversight, do: (*visit).settings},
-		{pattern: "POST /settings", needs: db.Administer, proof: freshProof, do: (*visit).changeSettings},
-		{pattern: "POST /settings/organisations", needs: db.Administer, proof: freshProof, do: (*visit).createOrganisation},
+		{pattern: "GET /settings", needs: auth.ReadOversight, do: (*visit).settings},
+		{pattern: "POST /settings", needs: auth.Administer, proof: freshProof, do: (*visit).changeSettings},
+		{pattern: "POST /settings/organisations", needs: auth.Administer, proof: freshProof, do: (*visit).createOrganisation},
 	}
 }
 
 // userPages are about who may sign in.
 func userPages() []page {
 	return []page{
-		{pattern: "GET /users", needs: db.ReadOversight, do: (*visit).users},
-		{pattern: "GET /users/new", needs: db.Administer, proof: freshProof, do: (*visit).newUser},
-		{pattern: "POST /users/new", needs: db.Administer, proof: freshProof, do: (*visit).createUser},
-		{pattern: "GET /users/{id}", needs: db.ReadOversight, proof: freshProof, do: (*visit).user},
-		{pattern: "POST /users/{id}/role", needs: db.Administer, proof: freshProof, do: (*visit).changeRole},
-		{pattern: "POST /users/{id}/password", needs: db.Administer, proof: freshProof, do: (*visit).resetPassword},
-		{pattern: "POST /users/{id}/second-factor/remove", needs: db.Administer, proof: freshProof, do: (*visit).resetSecondFactor},
-		{pattern: "POST /users/{id}/signout", needs: db.Administer, proof: freshProof, do: (*visit).signOutUser},
-		{pattern: "POST /users/{id}/remove", needs: db.Administer, proof: freshProof, do: (*visit).removeUser},
+		{pattern: "GET /users", needs: auth.ReadOversight, do: (*visit).users},
+		{pattern: "GET /users/new", needs: auth.Administer, proof: freshProof, do: (*visit).newUser},
+		{pattern: "POST /users/new", needs: auth.Administer, proof: freshProof, do: (*visit).createUser},
+		{pattern: "GET /users/{id}", needs: auth.ReadOversight, proof: freshProof, do: (*visit).user},
+		{pattern: "POST /users/{id}/role", needs: auth.Administer, proof: freshProof, do: (*visit).changeRole},
+		{pattern: "POST /users/{id}/password", needs: auth.Administer, proof: freshProof, do: (*visit).resetPassword},
+		{pattern: "POST /users/{id}/second-factor/remove", needs: auth.Administer, proof: freshProof, do: (*visit).resetSecondFactor},
+		{pattern: "POST /users/{id}/signout", needs: auth.Administer, proof: freshProof, do: (*visit).signOutUser},
+		{pattern: "POST /users/{id}/remove", needs: auth.Administer, proof: freshProof, do: (*visit).removeUser},
 	}
 }
 
 // statusPages are about the service itself.
 func statusPages() []page {
-	return []page{{pattern: "GET /status", needs: db.ReadOversight, do: (*visit).status}}
+	return []page{{pattern: "GET /status", needs: auth.ReadOversight, do: (*visit).status}}
 }
 
 // staticPath is below what the files that pages need are.
@@ -162,7 +162,7 @@ const staticPath = "/static/"
 
 // mount makes the table of routes.
 func (s *Site) mount() {
-	s.routes, s.reach = http.NewServeMux(), map[string]db.Permission{}
+	s.routes, s.reach = http.NewServeMux(), map[string]auth.Permission{}
 	for _, p := range pages() {
 		s.routes.Handle(p.pattern, s.answer(&p))
 		if path, ok := strings.CutPrefix(p.pattern, "GET "); ok {

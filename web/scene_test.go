@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/limit"
@@ -36,13 +37,14 @@ type scene struct {
 	t      testing.TB
 	path   string // of the data file
 	store  *db.DB
+	auth   *auth.Service
 	clock  *clock
 	log    *transcript
 	server *httptest.Server
 	sender *webhook.Sender // trusts the receivers of newReceiver
 	url    string
-	tokens map[db.Role]string // of a session of each role
-	link   string             // for making the first admin, in an empty scene
+	tokens map[auth.Role]string // of a session of each role
+	link   string               // for making the first admin, in an empty scene
 }
 
 // setting is what a scene can differ in.
@@ -128,7 +130,7 @@ var document = sync.OnceValues(openapi.Load)
 // users' passwords, takes longer than most tests.
 type prepared struct {
 	data   []byte
-	tokens map[db.Role]string
+	tokens map[auth.Role]string
 }
 
 var (
@@ -168,23 +170,23 @@ func prepare(users, records bool) (made prepared, err error) {
 	return made, err
 }
 
-func addUsers(ctx context.Context, store *db.DB) (map[db.Role]string, error) {
-	tokens := map[db.Role]string{}
-	by := db.Actor{ID: "system"}
+func addUsers(ctx context.Context, store *db.DB) (map[auth.Role]string, error) {
+	tokens := map[auth.Role]string{}
+	by, people := db.Actor{ID: "system"}, auth.New(store)
 	subsidiary, err := store.CreateOrganisation(ctx, by, "subsidiary", db.Business)
 	if err != nil {
 		return nil, err
 	}
-	for _, role := range db.Roles() {
-		if _, err := store.CreateUser(ctx, by, string(role), role, password); err != nil {
+	for _, role := range auth.Roles() {
+		if _, err := people.Users.Create(ctx, by, string(role), role, password); err != nil {
 			return nil, err
 		}
-		token, _, err := store.SignIn(ctx, db.SignInAttempt{Name: string(role), Password: password, Address: "127.0.0.1"})
+		token, _, err := people.Sessions.SignIn(ctx, auth.SignInAttempt{Name: string(role), Password: password, Address: "127.0.0.1"})
 		if err != nil {
 			return nil, err
 		}
 		tokens[role] = token
-		if _, err := store.AddMember(ctx, db.Actor{Org: subsidiary.Org, ID: "system"}, string(role), role); err != nil {
+		if _, err := people.Memberships.Add(ctx, db.Actor{Org: subsidiary.Org, ID: "system"}, string(role), role); err != nil {
 			return nil, err
 		}
 	}
@@ -237,7 +239,11 @@ func newScene(t testing.TB, settings ...setting) *scene {
 	if s.store, err = db.Open(t.Context(), db.Options{Path: path, Now: s.clock.Now, SearchTime: set.searchTime}); err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { _ = s.store.Close() })
+	s.auth = auth.New(s.store)
+	t.Cleanup(func() {
+		s.auth.Close()
+		_ = s.store.Close()
+	})
 	s.serve(set)
 	return s
 }
@@ -266,7 +272,7 @@ func (s *scene) serve(set setting) {
 	s.t.Cleanup(sender.Close)
 	s.sender = sender
 	config := web.Config{
-		Store: s.store, Document: doc, Logger: logger, Receivers: sender, BaseURL: s.url, Version: "test",
+		Store: s.store, Auth: s.auth, Document: doc, Logger: logger, Receivers: sender, BaseURL: s.url, Version: "test",
 		Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure, Responses: set.responses,
 	}
 	if len(s.tokens) == 0 {
@@ -283,7 +289,7 @@ func (s *scene) serve(set setting) {
 	}
 	handler, err := server.New(s.t.Context(), server.Config{
 		Store: s.store, Document: doc, Logger: logger, Receivers: sender, BaseURL: s.url, Version: "test", Pages: pages,
-		TrustedProxies: proxies, Sandbox: openSandbox(s.t),
+		TrustedProxies: proxies, Sessions: s.auth.Sessions, Sandbox: openSandbox(s.t),
 	})
 	if err != nil {
 		s.t.Fatal(err)
@@ -325,7 +331,7 @@ func (s *scene) guest() *guest {
 }
 
 // as is somebody who has signed in with a role; a guest for "".
-func (s *scene) as(role db.Role) *guest {
+func (s *scene) as(role auth.Role) *guest {
 	s.t.Helper()
 	g := s.guest()
 	if role != "" {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/limit"
 )
 
@@ -112,7 +113,7 @@ func TestSearches_DelayNobodyElse(t *testing.T) {
 	for i := range 10 {
 		searching.Go(func() {
 			sent <- struct{}{}
-			_, _, _ = s.as(db.Viewer).search(ctx, "/vendors?q="+"ae"[i%2:i%2+1]) // ends with ctx
+			_, _, _ = s.as(auth.Viewer).search(ctx, "/vendors?q="+"ae"[i%2:i%2+1]) // ends with ctx
 		})
 	}
 	for range 10 {
@@ -135,14 +136,14 @@ func TestSearches_Stop(t *testing.T) {
 		t.Parallel()
 		s := newScene(t, setting{searchTime: 200 * time.Millisecond})
 		endlessSearches(s)
-		g := s.as(db.Viewer)
+		g := s.as(auth.Viewer)
 		g.wants(g.get("/vendors?q=a"), http.StatusServiceUnavailable, "The search took too long", "stopped after 200ms", "longer or rarer word")
 	})
 	t.Run("client leaves", func(t *testing.T) {
 		t.Parallel()
 		s := newScene(t, setting{searchTime: time.Hour})
 		endlessSearches(s)
-		g := s.as(db.Viewer)
+		g := s.as(auth.Viewer)
 		for range 3 { // more than there are connections for searches
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			if _, _, err := g.search(ctx, "/vendors?q=a"); !errors.Is(err, context.DeadlineExceeded) {
@@ -167,7 +168,7 @@ func TestSearches_Stop(t *testing.T) {
 		refused := make(chan string, all)
 		for range all {
 			searching.Go(func() {
-				if status, body, err := s.as(db.Viewer).search(ctx, "/vendors?q=a"); err == nil {
+				if status, body, err := s.as(auth.Viewer).search(ctx, "/vendors?q=a"); err == nil {
 					refused <- fmt.Sprint(status, body)
 				}
 			})
@@ -177,7 +178,7 @@ func TestSearches_Stop(t *testing.T) {
 				t.Errorf("got %.500s", answer)
 			}
 		}
-		g := s.as(db.Editor) // another user has a connection of the pool
+		g := s.as(auth.Editor) // another user has a connection of the pool
 		g.wants(g.get("/risks?q=a"), http.StatusOK)
 	})
 }
@@ -193,10 +194,10 @@ func TestDownloads_OneAtATime(t *testing.T) {
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil { // it may be refused because of the other one
-			_, _, _ = s.as(db.Viewer).search(ctx, "/vendors/inventory.csv")
+			_, _, _ = s.as(auth.Viewer).search(ctx, "/vendors/inventory.csv")
 		}
 	}()
-	viewer, editor := s.as(db.Viewer), s.as(db.Editor)
+	viewer, editor := s.as(auth.Viewer), s.as(auth.Editor)
 	var second reply
 	for until := time.Now().Add(time.Minute); second.status != http.StatusTooManyRequests && time.Now().Before(until); {
 		second = viewer.get("/risks.csv") // before the first one has begun, it is sent
@@ -269,7 +270,7 @@ func attackSearches(s *scene) {
 		searching.Go(func() {
 			for ctx.Err() == nil {
 				started := time.Now()
-				status, body, err := s.as(db.Viewer).search(ctx, "/risks?q="+[]string{"model+nowhere", "nothing+here", "zq", "customer", "drift+case"}[i%5])
+				status, body, err := s.as(auth.Viewer).search(ctx, "/risks?q="+[]string{"model+nowhere", "nothing+here", "zq", "customer", "drift+case"}[i%5])
 				if err == nil && status != http.StatusOK {
 					s.t.Errorf("a search: %d %.300s", status, body)
 				}

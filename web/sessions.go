@@ -2,12 +2,13 @@ package web
 
 import (
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
 // sessionTable lists sessions of a user. With end, each but the one in use has
 // an action that ends it.
-func (v *visit) sessionTable(all []db.Session, end bool) ui.Table {
+func (v *visit) sessionTable(all []auth.Session, end bool) ui.Table {
 	table := ui.Table{
 		Caption: "Signed in on",
 		Columns: []ui.Column{{Label: "Browser"}, {Label: "Address", Kind: ui.Code}, {Label: "Started", Kind: ui.Time}, {Label: "Last seen", Kind: ui.Time}},
@@ -31,7 +32,7 @@ func (v *visit) sessionTable(all []db.Session, end bool) ui.Table {
 
 // endSession ends another session of the user.
 func (v *visit) endSession() error {
-	err := v.Store.EndSession(v.r.Context(), v.session, v.r.PathValue("id"))
+	err := v.Auth.Sessions.End(v.r.Context(), v.session, v.r.PathValue("id"))
 	if db.Is(err, db.NotFound) || db.Is(err, db.Conflict) {
 		return v.done(message(err))
 	}
@@ -43,7 +44,7 @@ func (v *visit) endSession() error {
 
 // endOtherSessions ends all sessions of the user but the one in use.
 func (v *visit) endOtherSessions() error {
-	ended, err := v.Store.EndOtherSessions(v.r.Context(), v.session)
+	ended, err := v.Auth.Sessions.EndOthers(v.r.Context(), v.session)
 	if err != nil {
 		return err
 	}

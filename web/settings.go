@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -33,13 +34,13 @@ func (v *visit) settings() error {
 }
 
 func (v *visit) settingsData() (*settingsData, error) {
-	all, err := v.Store.OrganisationsOf(v.r.Context(), v.session.User.ID)
+	all, err := v.Auth.Memberships.Organisations(v.r.Context(), v.session.User.ID)
 	if err != nil {
 		return nil, err
 	}
 	org := v.session.Organisation
 	data := &settingsData{
-		Organisation: org, Plans: planTable(org.Plan), Form: planForm(org), Add: organisationForm(), Closed: closed(org), MayChange: v.may(db.Administer),
+		Organisation: org, Plans: planTable(org.Plan), Form: planForm(org), Add: organisationForm(), Closed: closed(org), MayChange: v.may(auth.Administer),
 		Facts: []ui.Fact{
 			{Label: "Plan", Value: ui.Humanize(org.Plan)},
 			{Label: "Subscription", Kind: ui.Badge, Value: org.Subscription},
@@ -144,7 +145,7 @@ func (v *visit) changeSettings() error {
 
 // createOrganisation adds an organisation.
 func (v *visit) createOrganisation() error {
-	made, err := v.Store.CreateOrganisation(v.r.Context(), v.by(), v.value("name"), db.Plan(v.value("plan")))
+	made, err := v.Auth.Memberships.CreateOrganisation(v.r.Context(), v.by(), v.value("name"), db.Plan(v.value("plan")))
 	if err != nil {
 		return v.refuseSettings(err, func(data *settingsData) *ui.Form { return data.Add })
 	}

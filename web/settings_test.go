@@ -9,19 +9,20 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestSettings changes plan and subscription as `govsvc orgs set` does.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	g.wants(g.get("/settings"), 200, "Enterprise (yours)", "1,000,000", `href="/account"`, "subsidiary", "!is refused")
 	change := func(plan, subscription string) reply {
 		return g.post("/settings", "plan", plan, "subscription", subscription)
 	}
 	g.wants(g.leads(change("enterprise", "active"), "/settings"), 200, "Nothing was changed")
-	if s.audited("organisation.updated", db.Admin) {
+	if s.audited("organisation.updated", auth.Admin) {
 		t.Error("the audit log tells of a change that was none")
 	}
 	g.wants(change("", "active"), 422, "f-plan-error")
@@ -39,7 +40,7 @@ func TestSettings(t *testing.T) {
 func TestNewOrganisation(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	add := func(name, plan string) reply { return g.post("/settings/organisations", "name", name, "plan", plan) }
 	const opened = `<details class="more" open><summary>Add an organisation`
 	g.wants(add(" ", "business"), 422, "f-new-name-error", opened)
@@ -59,7 +60,7 @@ func TestNewOrganisation(t *testing.T) {
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	g.wants(g.get("/status"), 200, "<code>govsvc.db</code>", "0123abc", db.SQLiteVersion, "go1.", "6,000 a minute and address", "16 MiB",
 		"nothing waits", "No backup is recorded", `<a href="/risks">Risk</a>`, "2 hours", "!"+filepath.Dir(s.path), "!are late", "!ran out of attempts")
 
@@ -85,7 +86,7 @@ func TestStatus(t *testing.T) {
 func TestStatusOfDeliveries(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	receiver := newReceiver(t, 500, "")
 	g.subscribe(receiver.URL)
 	s.raise("risk.created", 3)

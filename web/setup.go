@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -22,7 +23,7 @@ func (v *visit) setup() error {
 }
 
 func (v *visit) showSetup(token string) error {
-	users, err := v.Store.AnyUser(v.r.Context())
+	users, err := v.Auth.Users.Any(v.r.Context())
 	if err != nil {
 		return err
 	}
@@ -46,11 +47,11 @@ func setupForm(token string) *ui.Form {
 }
 
 // passwordLength is the sentence of a hint.
-var passwordLength = fmt.Sprintf("At least %d characters. ", db.MinPassword)
+var passwordLength = fmt.Sprintf("At least %d characters. ", auth.MinPassword)
 
 func passwordField(name, label string) *ui.Field {
 	return &ui.Field{
-		Name: name, Label: label, Type: "password", Required: true, Autocomplete: "new-password", MinLength: db.MinPassword,
+		Name: name, Label: label, Type: "password", Required: true, Autocomplete: "new-password", MinLength: auth.MinPassword,
 		Hint: passwordLength + "A few words in a row are easier to keep in mind than signs.",
 	}
 }
@@ -75,7 +76,7 @@ func (v *visit) createFirstUser() error {
 	}
 	err := v.repeated("password")
 	if err == nil {
-		_, err = v.Store.CreateFirstUser(v.r.Context(), db.Actor{Address: v.ClientAddress(v.r), RequestID: v.requestID}, v.value("name"), v.secret("password"))
+		_, err = v.Auth.Users.CreateFirst(v.r.Context(), db.Actor{Address: v.ClientAddress(v.r), RequestID: v.requestID}, v.value("name"), v.secret("password"))
 	}
 	if db.Is(err, db.Conflict) { // somebody was faster
 		return v.showSetup(token)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -48,7 +49,7 @@ func (v *visit) signIn() error {
 		v.redirect(next)
 		return nil
 	}
-	users, err := v.Store.AnyUser(v.r.Context())
+	users, err := v.Auth.Users.Any(v.r.Context())
 	if err != nil {
 		return err
 	}
@@ -111,7 +112,7 @@ func (v *visit) codeRefused(err error) error {
 // letIn signs in and gives the browser its session. One that it had before
 // ends.
 func (v *visit) letIn(given credentials, code string) error {
-	token, _, err := v.Store.SignIn(v.r.Context(), db.SignInAttempt{
+	token, _, err := v.Auth.Sessions.SignIn(v.r.Context(), auth.SignInAttempt{
 		Name: given.name, Password: given.password, Code: code, Address: v.ClientAddress(v.r), Browser: v.r.UserAgent(),
 		RequestID: v.requestID,
 	})
@@ -119,7 +120,7 @@ func (v *visit) letIn(given credentials, code string) error {
 		return err
 	}
 	if v.signedIn() {
-		if err := v.Store.SignOut(v.r.Context(), v.session); err != nil {
+		if err := v.Auth.Sessions.SignOut(v.r.Context(), v.session); err != nil {
 			return err
 		}
 	}
@@ -129,7 +130,7 @@ func (v *visit) letIn(given credentials, code string) error {
 
 // signOut ends the session.
 func (v *visit) signOut() error {
-	if err := v.Store.SignOut(v.r.Context(), v.session); err != nil {
+	if err := v.Auth.Sessions.SignOut(v.r.Context(), v.session); err != nil {
 		return err
 	}
 	return v.out("You have signed out.")

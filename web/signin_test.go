@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web"
 )
 
@@ -28,11 +29,11 @@ func TestFirstAdmin(t *testing.T) {
 	g.wants(fill("ada", "short", "short"), 422, "12", `value="ada"`)
 	g.wants(fill("ada", password, "another password"), 422, "The two passwords differ.", "!"+password)
 	g.wants(g.post("/setup", "token", "guessed", "name", "ada", "password", password, "password-again", password), 410)
-	if made, err := s.store.AnyUser(t.Context()); made || err != nil {
+	if made, err := s.auth.Users.Any(t.Context()); made || err != nil {
 		t.Fatalf("a refused form made a user: %v", err)
 	}
 	g.wants(g.leads(fill("ada", password, password), "/"), 200, "Overview", "ada")
-	if user, err := s.store.UserByName(t.Context(), 0, "ada"); err != nil || user.Role != db.Admin {
+	if user, err := s.auth.Users.ByName(t.Context(), 0, "ada"); err != nil || user.Role != auth.Admin {
 		t.Errorf("%v, %v", user, err)
 	}
 	// the link has done its work
@@ -85,7 +86,7 @@ func TestFirstLinkEnds(t *testing.T) {
 
 	// somebody else was faster, with the command line
 	s = newScene(t, setting{data: nobodyYet})
-	if _, err := s.store.CreateUser(t.Context(), db.Actor{ID: "system"}, "ada", db.Viewer, password); err != nil {
+	if _, err := s.auth.Users.Create(t.Context(), db.Actor{ID: "system"}, "ada", auth.Viewer, password); err != nil {
 		t.Fatal(err)
 	}
 	_, token, _ = strings.Cut(s.link, "token=")
@@ -112,7 +113,7 @@ func TestSignIn(t *testing.T) {
 
 	// another sign-in ends the session before
 	g.leads(g.post("/signin", "name", "editor", "password", password), "/")
-	if _, err := s.store.Session(t.Context(), first); !db.Is(err, db.Unauthenticated) {
+	if _, err := s.auth.Sessions.ByToken(t.Context(), first); !db.Is(err, db.Unauthenticated) {
 		t.Errorf("the session before: %v", err)
 	}
 
@@ -201,9 +202,9 @@ func TestForeignCookie(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{tls: true})
 	g := s.guest()
-	g.setCookie("govsvc_session", s.tokens[db.Admin])
+	g.setCookie("govsvc_session", s.tokens[auth.Admin])
 	g.wants(g.get("/"), 303)
-	g.header.Set("Cookie", "__Host-govsvc_session="+s.tokens[db.Admin])
+	g.header.Set("Cookie", "__Host-govsvc_session="+s.tokens[auth.Admin])
 	g.wants(g.get("/"), 200)
 }
 
@@ -211,9 +212,9 @@ func TestForeignCookie(t *testing.T) {
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	idle := s.as(db.Viewer)
+	idle := s.as(auth.Viewer)
 	idle.wants(idle.get("/"), 200)
-	s.clock.advance(db.SessionIdle + time.Minute)
+	s.clock.advance(auth.SessionIdle + time.Minute)
 	r := idle.get("/account")
 	idle.wants(idle.leads(r, "/signin"), 200)
 	if set := r.header.Get("Set-Cookie"); !strings.Contains(set, "govsvc_session=;") || !strings.Contains(set, "Max-Age=0") {
@@ -221,13 +222,13 @@ func TestSessionEnds(t *testing.T) {
 	}
 
 	s = newScene(t)
-	g, other := s.as(db.Editor), s.guest()
+	g, other := s.as(auth.Editor), s.guest()
 	other.leads(other.post("/signin", "name", "editor", "password", password), "/")
 	g.wants(g.leads(g.post("/account/signout-everywhere"), "/signin"), 200, "You have signed out everywhere.")
 	other.wants(other.get("/"), 303)
-	g = s.as(db.Viewer)
+	g = s.as(auth.Viewer)
 	g.wants(g.get("/"), 200)
-	if err := s.store.RemoveAccount(t.Context(), db.Actor{ID: "system"}, s.user("viewer").ID); err != nil {
+	if err := s.auth.Users.Remove(t.Context(), db.Actor{ID: "system"}, s.user("viewer").ID); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/"), 303)
@@ -237,8 +238,8 @@ func TestSessionEnds(t *testing.T) {
 func TestRoleChanges(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Viewer)
-	if _, err := s.store.SetUserRole(t.Context(), db.Actor{ID: "system"}, s.user("viewer").ID, db.Editor); err != nil {
+	g := s.as(auth.Viewer)
+	if _, err := s.auth.Memberships.SetRole(t.Context(), db.Actor{ID: "system"}, s.user("viewer").ID, auth.Editor); err != nil {
 		t.Fatal(err)
 	}
 	g.wants(g.get("/account"), 200, "<dd>Editor</dd>")
@@ -266,7 +267,7 @@ func TestThrottle(t *testing.T) {
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	g.wants(g.get("/account"), 200, "Set up a second factor")
 	page := g.get("/account/second-factor")
 	g.wants(page, 200, `role="img"`)
@@ -274,7 +275,7 @@ func TestSecondFactor(t *testing.T) {
 	g.wants(g.post("/account/second-factor", "code", "000000"), 422, "not the code of now", secret)
 	r := g.post("/account/second-factor", "code", totp(t, secret, s.clock.Now()))
 	at := r.header.Get("Location")
-	stolen := s.as(db.Editor)
+	stolen := s.as(auth.Editor)
 	stolen.wants(stolen.get(at), 200, "shown once, when they are made")
 	r = s.again(t, g, secret)
 	codes := strings.Fields(between(t, g.leads(r, "/account/recovery-codes").body, "<pre><code>", "</code>"))
@@ -343,7 +344,7 @@ func between(t *testing.T, text, before, after string) string {
 func TestOwnPassword(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g, other := s.as(db.Viewer), s.guest()
+	g, other := s.as(auth.Viewer), s.guest()
 	other.leads(other.post("/signin", "name", "viewer", "password", password), "/")
 	change := func(current, next, again string) reply {
 		return g.post("/account/password", "current", current, "next", next, "next-again", again)
@@ -362,7 +363,7 @@ func TestOwnPassword(t *testing.T) {
 func TestMethodsOfSignOut(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Viewer)
+	g := s.as(auth.Viewer)
 	g.wants(g.get("/signout"), 405)
 	g.wants(g.do(http.MethodHead, "/signout", "", ""), 405)
 	g.wants(g.get("/"), 200)

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web"
 )
 
@@ -15,7 +15,7 @@ func TestStatic(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.guest()
-	paths := regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`).FindAllStringSubmatch(s.as(db.Viewer).get("/").body, -1)
+	paths := regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`).FindAllStringSubmatch(s.as(auth.Viewer).get("/").body, -1)
 	if len(paths) < 3 {
 		t.Fatalf("found only %v", paths)
 	}

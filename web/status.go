@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -123,8 +124,8 @@ func (v *visit) limits() []ui.Fact {
 	return []ui.Fact{
 		{Label: "Requests without a valid key", Value: anonymous},
 		{Label: "Answers held in memory", Value: memory},
-		{Label: "A session ends when idle for", Value: ui.FormatDuration(db.SessionIdle)},
-		{Label: "and at the latest after", Value: ui.FormatDuration(db.SessionLife)},
+		{Label: "A session ends when idle for", Value: ui.FormatDuration(auth.SessionIdle)},
+		{Label: "and at the latest after", Value: ui.FormatDuration(auth.SessionLife)},
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestUnchanged sends each form of a change twice. The second time it changes
@@ -15,7 +16,7 @@ import (
 func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusOK, "thanks")
 	hook, _ := g.subscribe(receiver.URL)
 	incident, kpi, risk := s.at("/incidents", "incident", "chatbot"), s.at("/kpis", "kpi", "KR-INV-01"), s.at("/risks", "risk", "RISK-0001")

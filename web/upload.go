@@ -104,7 +104,7 @@ func (v *visit) upload(field string, most int) (values map[string]string, files 
 // take so long that the session ends, the role changes or the session goes on
 // with another organisation before its end.
 func (v *visit) remains() error {
-	session, err := v.Store.Session(v.r.Context(), v.cookie(sessionCookie))
+	session, err := v.Auth.Sessions.ByToken(v.r.Context(), v.cookie(sessionCookie))
 	switch {
 	case err != nil:
 		return err

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server"
 	"govsvc/web"
 )
@@ -75,11 +75,11 @@ func (a *asked) Read(p []byte) (int, error) {
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	held := []heldUpload{g.hold("/import"), g.hold("/evidence"), g.hold("/import")}
 	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 429, "You are sending other files already")
 	g.wants(g.post("/risks", "title", "Meanwhile", "description", "What may happen, and why it would.", "severity", "HIGH", "likelihood", "POSSIBLE"), 303)
-	s.as(db.Admin).wants(s.as(db.Admin).send("/import", file("risks.ndjson", goodRisks)), 303)
+	s.as(auth.Admin).wants(s.as(auth.Admin).send("/import", file("risks.ndjson", goodRisks)), 303)
 	for i, upload := range held {
 		upload.goOn()
 		if r := <-upload.answer; r.status != 422 && r.status != 303 {
@@ -94,24 +94,26 @@ func TestUploadsAtOnce(t *testing.T) {
 func TestUploadOutlivesNobody(t *testing.T) {
 	t.Parallel()
 	for about, row := range map[string]struct {
-		change func(*scene, db.User) error
+		change func(*scene, auth.User) error
 		status int
 	}{
-		"removed":    {func(s *scene, u db.User) error { return s.store.RemoveAccount(s.t.Context(), s.by(), u.ID) }, 303},
-		"signed out": {func(s *scene, u db.User) error { return s.store.SignOutEverywhere(s.t.Context(), s.by(), u.ID) }, 303},
-		"another one": {func(s *scene, u db.User) error {
-			return s.store.SetPassword(s.t.Context(), s.by(), u.ID, "another horse entirely")
+		"removed": {func(s *scene, u auth.User) error { return s.auth.Users.Remove(s.t.Context(), s.by(), u.ID) }, 303},
+		"signed out": {func(s *scene, u auth.User) error {
+			return s.auth.Sessions.SignOutEverywhere(s.t.Context(), s.by(), u.ID)
 		}, 303},
-		"demoted": {func(s *scene, u db.User) error {
-			_, err := s.store.SetUserRole(s.t.Context(), s.by(), u.ID, db.Viewer)
+		"another one": {func(s *scene, u auth.User) error {
+			return s.auth.Users.SetPassword(s.t.Context(), s.by(), u.ID, "another horse entirely")
+		}, 303},
+		"demoted": {func(s *scene, u auth.User) error {
+			_, err := s.auth.Memberships.SetRole(s.t.Context(), s.by(), u.ID, auth.Viewer)
 			return err
 		}, 403},
-		"nothing": {func(*scene, db.User) error { return nil }, 303},
+		"nothing": {func(*scene, auth.User) error { return nil }, 303},
 	} {
 		t.Run(about, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, setting{data: noRecords})
-			upload := s.as(db.Editor).hold("/evidence")
+			upload := s.as(auth.Editor).hold("/evidence")
 			if err := row.change(s, s.user("editor")); err != nil {
 				t.Fatal(err)
 			}
@@ -134,7 +136,7 @@ func TestUploadOutlivesNobody(t *testing.T) {
 func TestUploadTexts(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	many := func(n int, name, value string) (pairs []string) {
 		for i := range n {
 			pairs = append(pairs, name+strconv.Itoa(i), value)
@@ -161,7 +163,7 @@ func TestLongImport(t *testing.T) {
 	t.Parallel()
 	var site *web.Site
 	s := newScene(t, setting{data: noRecords, wrap: func(made *web.Site) server.Pages { site = made; return made }})
-	g := s.as(db.Editor)
+	g := s.as(auth.Editor)
 	checked := g.send("/import", file("risks.ndjson", goodRisks)).header.Get("Location")
 	site.SetLongestImport(0)
 	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 413, "This file takes too long")

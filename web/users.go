@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -22,11 +23,11 @@ const usersOnPage = 100
 
 // users lists the members of the organisation.
 func (v *visit) users() error {
-	all, err := v.Store.Users(v.r.Context(), v.session.Organisation.Org)
+	all, err := v.Auth.Users.List(v.r.Context(), v.session.Organisation.Org)
 	if err != nil {
 		return err
 	}
-	data := usersData{Organisation: v.session.Organisation.Name, MayChange: v.may(db.Administer), Table: ui.Table{Caption: "Users", Columns: []ui.Column{
+	data := usersData{Organisation: v.session.Organisation.Name, MayChange: v.may(auth.Administer), Table: ui.Table{Caption: "Users", Columns: []ui.Column{
 		{Label: "Name"}, {Label: "Role", Kind: ui.Badge}, {Label: "Second factor", Kind: ui.Badge}, {Label: "Last sign-in", Kind: ui.Time}, {Label: "Added", Kind: ui.Time},
 	}}}
 	all, data.Pager = ui.Paginate(all, usersOnPage, v.r.URL.Query().Get("page"), func(page int) string { return ui.WithQuery("/users", "page", page) })
@@ -37,7 +38,7 @@ func (v *visit) users() error {
 	return v.render("users", "Users", data)
 }
 
-func factorState(u db.User) string {
+func factorState(u auth.User) string {
 	if u.SecondFactor {
 		return "on"
 	}
@@ -59,9 +60,9 @@ func newUserForm() *ui.Form {
 	}}
 }
 
-func roleField(role db.Role) *ui.Field {
+func roleField(role auth.Role) *ui.Field {
 	return &ui.Field{
-		Name: "role", Label: "Role", Type: "select", Value: string(role), Options: ui.Options(db.Roles()...), Required: true,
+		Name: "role", Label: "Role", Type: "select", Value: string(role), Options: ui.Options(auth.Roles()...), Required: true,
 		Hint: "Viewers read records. Editors also change them. Auditors read everything, with the audit log, and change nothing. Admins also change keys, webhooks, users and settings.",
 	}
 }
@@ -74,17 +75,17 @@ func (v *visit) newUser() error {
 // createUser adds a user: a new one with a password, or without one a user of
 // another organisation.
 func (v *visit) createUser() error {
-	name, role, plain := v.value("name"), db.Role(v.value("role")), v.secret("password")
-	added, said := db.User{}, " has been added and can sign in now."
+	name, role, plain := v.value("name"), auth.Role(v.value("role")), v.secret("password")
+	added, said := auth.User{}, " has been added and can sign in now."
 	err := v.repeated("password")
 	switch {
 	case err != nil:
 	case plain != "":
-		added, err = v.Store.CreateUser(v.r.Context(), v.by(), name, role, plain)
+		added, err = v.Auth.Users.Create(v.r.Context(), v.by(), name, role, plain)
 	default:
 		said = " has been added and signs in with its own password."
-		if added, err = v.Store.AddMember(v.r.Context(), v.by(), name, role); db.Is(err, db.NotFound) {
-			added, err = v.Store.CreateUser(v.r.Context(), v.by(), name, role, "") // which says what is missing
+		if added, err = v.Auth.Memberships.Add(v.r.Context(), v.by(), name, role); db.Is(err, db.NotFound) {
+			added, err = v.Auth.Users.Create(v.r.Context(), v.by(), name, role, "") // which says what is missing
 		}
 	}
 	if err != nil {
@@ -98,7 +99,7 @@ func (v *visit) createUser() error {
 
 // userData is what a user's page shows.
 type userData struct {
-	User         db.User
+	User         auth.User
 	Organisation string
 	Own          bool // it is the user who looks
 	MayChange    bool // the user who looks may change the membership
@@ -124,18 +125,18 @@ func (v *visit) user() error {
 
 func (v *visit) userData() (*userData, error) {
 	org := v.session.Organisation
-	all, err := v.Store.Users(v.r.Context(), org.Org)
+	all, err := v.Auth.Users.List(v.r.Context(), org.Org)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(all, func(u db.User) bool { return u.ID == v.r.PathValue("id") })
+	at := slices.IndexFunc(all, func(u auth.User) bool { return u.ID == v.r.PathValue("id") })
 	if at < 0 {
 		return nil, &nothingHere
 	}
 	u := all[at]
 	about := "the user " + u.Name
 	data := &userData{
-		User: u, Organisation: org.Name, Own: u.ID == v.session.User.ID, MayChange: v.may(db.Administer),
+		User: u, Organisation: org.Name, Own: u.ID == v.session.User.ID, MayChange: v.may(auth.Administer),
 		Facts: []ui.Fact{
 			{Label: "Role", Kind: ui.Badge, Value: u.Role},
 			{Label: "Second factor", Kind: ui.Badge, Value: factorState(u)},
@@ -157,15 +158,15 @@ func (v *visit) userData() (*userData, error) {
 			Ask: u.Name + " is no longer a member of " + org.Name + ". A user who is a member of no other organisation can no longer sign in. The audit log keeps what was done.",
 		},
 	}
-	if data.Managed, err = v.Store.ManagesAccount(v.r.Context(), v.by(), u.ID); err != nil {
+	if data.Managed, err = v.Auth.Memberships.ManagesAccount(v.r.Context(), v.by(), u.ID); err != nil {
 		return nil, err
 	}
 	data.Managed = data.MayChange && (data.Managed || data.Own)
-	sessions, err := v.Store.SessionsOf(v.r.Context(), u.ID)
+	sessions, err := v.Auth.Sessions.List(v.r.Context(), u.ID)
 	if err != nil {
 		return nil, err
 	}
-	sessions = slices.DeleteFunc(sessions, func(s db.Session) bool { return s.Organisation.Org != org.Org })
+	sessions = slices.DeleteFunc(sessions, func(s auth.Session) bool { return s.Organisation.Org != org.Org })
 	data.Sessions = v.sessionTable(sessions, false)
 	if u.SecondFactor {
 		data.Factor = &ui.Action{
@@ -177,7 +178,7 @@ func (v *visit) userData() (*userData, error) {
 }
 
 // changed leads back to a user's page with a message.
-func (v *visit) changed(u db.User, message string) error {
+func (v *visit) changed(u auth.User, message string) error {
 	v.flash(message)
 	v.redirect(ui.Path("users", u.ID))
 	return nil
@@ -189,12 +190,12 @@ func (v *visit) changeRole() error {
 	if err != nil {
 		return err
 	}
-	role := db.Role(v.value("role"))
-	if _, err := v.Store.SetUserRole(v.r.Context(), v.by(), data.User.ID, role); err != nil {
+	role := auth.Role(v.value("role"))
+	if _, err := v.Auth.Memberships.SetRole(v.r.Context(), v.by(), data.User.ID, role); err != nil {
 		return v.again(data.Role, err, "user-page", data.User.Name, data)
 	}
 	said := data.User.Name + " is " + ui.WithArticle(string(role)) + " now."
-	if data.Own && !role.May(db.Administer) { // this page is closed to the user from now on
+	if data.Own && !role.May(auth.Administer) { // this page is closed to the user from now on
 		v.flash(said)
 		v.redirect("/")
 		return nil
@@ -233,7 +234,7 @@ func (v *visit) resetPassword() error {
 		return err
 	}
 	if err = v.repeated("password"); err == nil {
-		err = v.Store.SetPassword(v.r.Context(), v.by(), data.User.ID, v.secret("password"))
+		err = v.Auth.Users.SetPassword(v.r.Context(), v.by(), data.User.ID, v.secret("password"))
 	}
 	if err != nil {
 		return v.again(data.Password, err, "user-page", data.User.Name, data)
@@ -248,7 +249,7 @@ func (v *visit) resetSecondFactor() error {
 		err = cmp.Or(data.notOwn(), data.shared())
 	}
 	if err == nil {
-		err = v.Store.RemoveSecondFactor(v.r.Context(), v.by(), data.User.ID)
+		err = v.Auth.Users.RemoveSecondFactor(v.r.Context(), v.by(), data.User.ID)
 	}
 	if err != nil {
 		return err
@@ -263,7 +264,7 @@ func (v *visit) signOutUser() error {
 		err = data.shared()
 	}
 	if err == nil {
-		err = v.Store.SignOutEverywhere(v.r.Context(), v.by(), data.User.ID)
+		err = v.Auth.Sessions.SignOutEverywhere(v.r.Context(), v.by(), data.User.ID)
 	}
 	switch {
 	case err != nil:
@@ -280,9 +281,9 @@ func (v *visit) removeUser() error {
 	if err != nil {
 		return err
 	}
-	left, err := v.Store.OrganisationsOf(v.r.Context(), data.User.ID)
+	left, err := v.Auth.Memberships.Organisations(v.r.Context(), data.User.ID)
 	if err == nil {
-		err = v.Store.RemoveUser(v.r.Context(), v.by(), data.User.ID)
+		err = v.Auth.Memberships.Remove(v.r.Context(), v.by(), data.User.ID)
 	}
 	switch {
 	case db.Is(err, db.Conflict):

@@ -5,14 +5,14 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // TestUsers adds a user, who signs in and is then changed and removed.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	const first, second = "purple lamp seven rivers", "orange chair nine hills"
 	g.wants(g.get("/users"), 200, "admin", "editor", "viewer", `href="/users/new"`)
 	add := func(name, role, password, again string) reply {
@@ -50,7 +50,7 @@ func TestUsers(t *testing.T) {
 	grace.wants(grace.post("/signin", "name", "grace", "password", second), 422)
 	g.wants(g.get(at), 404)
 	for _, action := range []string{"user.created", "user.role_changed", "user.password_changed", "user.signed_out", "user.removed"} {
-		if !s.audited(action, db.Admin) {
+		if !s.audited(action, auth.Admin) {
 			t.Errorf("the audit log does not tell of %s", action)
 		}
 	}
@@ -63,7 +63,7 @@ func TestUsers(t *testing.T) {
 func TestLastAdmin(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	at := "/users/" + s.user("admin").ID
 	g.wants(g.post(at+"/remove"), 409, "is the last admin; make another user an admin first")
 	g.wants(g.post(at+"/role", "role", "editor"), 422, "f-role-error", "is the last admin", `<option value="editor" selected>`)
@@ -78,7 +78,7 @@ func TestLastAdmin(t *testing.T) {
 func TestOwnUser(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	at := "/users/" + s.user("admin").ID
 	g.wants(g.get(at), 200, "This is you", "!Set another password")
 	g.wants(g.post(at+"/password", "password", "a new password", "password-again", "a new password"), 409, "That is your own account")
@@ -99,10 +99,10 @@ func TestOwnUser(t *testing.T) {
 func TestLostSecondFactor(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	viewer := s.as(db.Viewer)
+	viewer := s.as(auth.Viewer)
 	_, r := viewer.secondFactor(t)
 	viewer.leads(r, "/account/recovery-codes")
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	at := "/users/" + s.user("viewer").ID
 	g.wants(g.get(at), 200, "A user who has lost the authenticator app")
 	g.wants(g.leads(g.post(at+"/second-factor/remove"), at), 200, "The second factor of viewer is off", "signs in with the password alone")
@@ -114,7 +114,7 @@ func TestLostSecondFactor(t *testing.T) {
 func TestHostileUser(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	r := g.leads(g.post("/users/new", "name", hostile, "role", "viewer", "password", password, "password-again", password), "/users")
 	g.wants(r, 200, "&lt;script&gt;alert(1)")
 	wantHarmless(t, "/users", r)

@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/limit"
 )
@@ -22,8 +23,8 @@ type visit struct {
 	r         *http.Request
 	page      *page
 	requestID string
-	session   db.Session  // zero where nobody has signed in
-	caller    *api.Caller // nil then
+	session   auth.Session // zero where nobody has signed in
+	caller    *api.Caller  // nil then
 	memory    limit.Reservation
 	counted   string // the user whose requests in progress count this one
 }
@@ -111,7 +112,7 @@ func (v *visit) recognise() error {
 	if token == "" {
 		return nil
 	}
-	session, err := v.Store.Session(v.r.Context(), token)
+	session, err := v.Auth.Sessions.ByToken(v.r.Context(), token)
 	if db.Is(err, db.Unauthenticated) {
 		v.clearCookie(sessionCookie)
 		return nil
@@ -133,7 +134,7 @@ func (v *visit) signedIn() bool { return v.session.User.ID != "" }
 
 // may reports whether the user's role in the session's organisation has a
 // permission.
-func (v *visit) may(p db.Permission) bool { return v.signedIn() && v.session.User.Role.May(p) }
+func (v *visit) may(p auth.Permission) bool { return v.signedIn() && v.session.User.Role.May(p) }
 
 // by is the user as the audit log knows it.
 func (v *visit) by() db.Actor { return v.session.Actor() }
@@ -159,7 +160,7 @@ func (v *visit) admit() (bool, error) {
 
 // refusedRole refuses a page that the role has no permission for, and every page
 // to a user who is no longer a member of the session's organisation.
-func (v *visit) refusedRole(role db.Role) error {
+func (v *visit) refusedRole(role auth.Role) error {
 	if role == "" {
 		return v.refused("membership", &problem{
 			http.StatusForbidden, "You are no longer a member of this organisation",
@@ -173,9 +174,9 @@ func (v *visit) refusedRole(role db.Role) error {
 }
 
 // rolesWith names the roles that have a permission, as "admins and editors".
-func rolesWith(p db.Permission) string {
+func rolesWith(p auth.Permission) string {
 	var names []string
-	for _, role := range db.Roles() {
+	for _, role := range auth.Roles() {
 		if role.May(p) {
 			names = append(names, string(role)+"s")
 		}

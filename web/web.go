@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/limit"
 	"govsvc/server/openapi"
@@ -21,6 +22,7 @@ import (
 // Config is what a Site is made of.
 type Config struct {
 	Store     *db.DB
+	Auth      *auth.Service // of Store
 	Document  *openapi.Document
 	Logger    *slog.Logger
 	Receivers api.Receivers
@@ -51,8 +53,8 @@ type Config struct {
 type Site struct {
 	Config
 	routes    *http.ServeMux
-	reach     map[string]db.Permission // path of each page → what it needs
-	families  map[string]api.Family    // by object
+	reach     map[string]auth.Permission // path of each page → what it needs
+	families  map[string]api.Family      // by object
 	templates *template.Template
 	static    map[string]*asset // by path
 	assets    map[string]string // name → path

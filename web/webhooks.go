@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/web/ui"
 )
@@ -51,7 +52,7 @@ func (v *visit) webhooks() error {
 	if err != nil {
 		return err
 	}
-	data := webhooksData{MayChange: v.may(db.Administer), Empty: ui.Empty{
+	data := webhooksData{MayChange: v.may(auth.Administer), Empty: ui.Empty{
 		Title: "No webhooks yet", Advice: "A webhook tells a program of yours at once what has changed here: a new risk, another verdict, a filed evidence pack.",
 		Action: nil,
 	}}
@@ -139,7 +140,7 @@ func (v *visit) webhookData() (*webhookData, error) {
 		return nil, err
 	}
 	data := &webhookData{
-		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID), MayChange: v.may(db.Administer),
+		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID), MayChange: v.may(auth.Administer),
 		Pause: ui.Action{Label: "Pause", Path: ui.Path("webhooks", s.ID, "pause"), Post: true},
 		Test:  ui.Action{Label: "Send a test", Path: ui.Path("webhooks", s.ID, "test"), Post: true},
 		Delete: ui.Action{

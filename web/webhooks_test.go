@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/server/webhook"
 )
 
@@ -44,7 +45,7 @@ func (s *scene) subscriptionsNow() []db.SubscriptionHealth {
 func TestWebhookLife(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusOK, "thanks")
 	r := g.post("/webhooks/new", "url", receiver.URL, "description", "Risk desk", "event_types", "risk.created", "event_types", "verdict.changed")
 	at := r.header.Get("Location")
@@ -93,7 +94,7 @@ func TestWebhookLife(t *testing.T) {
 		"webhook_subscription.created", "webhook_test_delivery.created", "webhook_subscription.updated",
 		"webhook_subscription.secret_rotated", "webhook_subscription.deleted",
 	} {
-		if !s.audited(action, db.Admin) {
+		if !s.audited(action, auth.Admin) {
 			t.Errorf("no %s of the user in the audit log", action)
 		}
 	}
@@ -107,7 +108,7 @@ func TestWebhookLife(t *testing.T) {
 func TestWebhookRefused(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	path, _ := g.subscribe("https://127.0.0.1/hooks", "description", "first", "paused", "true")
 	if s.subscriptionsNow()[0].Active {
 		t.Error("started paused, and is active")
@@ -152,7 +153,7 @@ func TestWebhookRefused(t *testing.T) {
 func TestWebhookTestOutcomes(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	failing := newReceiver(t, http.StatusTeapot, "")
 	gone := newReceiver(t, http.StatusOK, "")
 	gone.Close()
@@ -173,7 +174,7 @@ func TestWebhookTestOutcomes(t *testing.T) {
 func TestDeliveryLog(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusInternalServerError, "failed: "+hostile)
 	path, secret := g.subscribe(receiver.URL+"/a?b=c", "description", hostile)
 	s.raise("risk.created", 1)
@@ -221,7 +222,7 @@ func TestDeliveryLog(t *testing.T) {
 func TestRequestAsSent(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusOK, "")
 	path, _ := g.subscribe(receiver.URL)
 	s.raise("risk.created", 1)
@@ -259,7 +260,7 @@ func unescaped(text string) string {
 func TestWebhookLimit(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	s.fill(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
 		INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
 		SELECT 1, printf('01993e0a-52c0-7c3e-8d2b-%012d', i), 'https://example.com', 'api', 's', '', '' FROM n`)
@@ -275,7 +276,7 @@ func TestWebhookLimit(t *testing.T) {
 func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	g := s.as(db.Admin)
+	g := s.as(auth.Admin)
 	path, _ := g.subscribe(newReceiver(t, 200, "").URL)
 	s.raise("risk.created", 1)
 	if _, err := s.store.Round(t.Context(), db.Round{Expand: true}); err != nil {

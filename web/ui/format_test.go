@@ -7,7 +7,7 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/auth"
 	"govsvc/web/ui"
 )
 
@@ -15,7 +15,7 @@ import (
 func TestFunctions(t *testing.T) {
 	t.Parallel()
 	data := map[string]any{
-		"none": (*string)(nil), "at": new("2026-09-12T08:30:00.000Z"), "role": db.Admin, "n": json.Number("1234567.891"),
+		"none": (*string)(nil), "at": new("2026-09-12T08:30:00.000Z"), "role": auth.Admin, "n": json.Number("1234567.891"),
 		"list": []any{"a", "b"}, "now": time.Date(2026, 9, 12, 10, 30, 0, 0, time.FixedZone("", 7200)),
 		"map": map[string]any{"b": 1.5, "a": nil}, "zero": new(0.0),
 	}

@@ -1,4 +1,4 @@
-package db
+package auth
 
 import (
 	"context"
@@ -8,24 +8,28 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"govsvc/db"
 )
 
 // noon is where the clocks of these tests begin.
 var noon = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 
-// opened is a new file at noon, for tests that look inside.
-func opened(t testing.TB) *DB {
+// opened returns the services over a new file at noon, for tests that look inside.
+func opened(t testing.TB) *Service {
 	t.Helper()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return noon }})
+	store, err := db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return noon }})
 	if err != nil {
 		t.Fatal(err)
 	}
+	s := New(store)
 	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
+		s.Close()
+		if err := store.Close(); err != nil {
 			t.Error(err)
 		}
 	})
-	return d
+	return s
 }
 
 // TestThrottle: a subject has its tries within the time, each coming back when
@@ -39,11 +43,11 @@ func TestThrottle(t *testing.T) {
 	}
 	for minute, wait := range []time.Duration{0, 0, 0, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 7, 6} {
 		_, err := held.take(noon.Add(time.Duration(minute)*time.Minute), one, other)
-		var refusal *Error
+		var refusal *db.Error
 		if !errors.As(err, &refusal) {
-			refusal = &Error{}
+			refusal = &db.Error{}
 		}
-		if refusal.RetryAfter != wait*time.Minute || (err != nil) != Is(err, Throttled) {
+		if refusal.RetryAfter != wait*time.Minute || (err != nil) != db.Is(err, db.Throttled) {
 			t.Errorf("minute %d: %v, wait %v, want %d minutes", minute, err, refusal.RetryAfter, wait)
 		}
 	}
@@ -78,7 +82,7 @@ func TestThrottleIsBounded(t *testing.T) {
 	kept := subjectOf(long, "long", "kept")
 	_, _ = held.take(noon, kept)
 	_, _ = held.take(noon.Add(time.Minute), subjectOf(long, "long", "new"))
-	if _, err := held.take(noon.Add(time.Minute), kept); !Is(err, Throttled) || len(held.tallies) != 2 {
+	if _, err := held.take(noon.Add(time.Minute), kept); !db.Is(err, db.Throttled) || len(held.tallies) != 2 {
 		t.Errorf("%d tallies are left, %v", len(held.tallies), err)
 	}
 	for i := range throttleKept + 10 {
@@ -103,10 +107,10 @@ func TestWaitInWords(t *testing.T) {
 }
 
 // hashOthers lets others hash as many passwords as may be hashed at once.
-func hashOthers(t *testing.T, d *DB) {
+func hashOthers(t *testing.T, s *Service) {
 	t.Helper()
 	for range passwordsAtOnce {
-		if err := d.hashing.passwords.Acquire(t.Context(), "192.0.2.99", "", time.Hour); err != nil {
+		if err := s.Users.passwords.queue.Acquire(t.Context(), "192.0.2.99", "", time.Hour); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -116,32 +120,32 @@ func hashOthers(t *testing.T, d *DB) {
 // waits for too long or leaves is told so, and has used up no try.
 func TestHashingWaits(t *testing.T) {
 	t.Parallel()
-	d := opened(t)
+	s := opened(t)
 	attempt := SignInAttempt{Name: "ada", Password: "plain tulips at noon"}
-	if _, err := d.CreateFirstUser(t.Context(), Actor{}, attempt.Name, attempt.Password); err != nil {
+	if _, err := s.Users.CreateFirst(t.Context(), db.Actor{}, attempt.Name, attempt.Password); err != nil {
 		t.Fatal(err)
 	}
-	hashOthers(t, d)
+	hashOthers(t, s)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
-	wait := d.options.Wait
-	d.options.Wait = time.Nanosecond
+	wait := s.Users.passwords.wait
+	s.Users.passwords.wait = time.Nanosecond
 	for range 20 {
-		if _, _, err := d.SignIn(t.Context(), attempt); !Is(err, Busy) {
+		if _, _, err := s.Sessions.SignIn(t.Context(), attempt); !db.Is(err, db.Busy) {
 			t.Fatalf("got %v, want Busy", err)
 		}
 	}
-	d.options.Wait = time.Hour
+	s.Users.passwords.wait = time.Hour
 	for range 20 {
-		if _, _, err := d.SignIn(gone, attempt); !errors.Is(err, context.Canceled) {
+		if _, _, err := s.Sessions.SignIn(gone, attempt); !errors.Is(err, context.Canceled) {
 			t.Fatalf("got %v, want it cancelled", err)
 		}
 	}
 	for range passwordsAtOnce {
-		d.hashing.passwords.Release()
+		s.Users.passwords.queue.Release()
 	}
-	d.options.Wait = wait
-	if _, _, err := d.SignIn(t.Context(), attempt); err != nil {
+	s.Users.passwords.wait = wait
+	if _, _, err := s.Sessions.SignIn(t.Context(), attempt); err != nil {
 		t.Error(err)
 	}
 }
@@ -151,15 +155,15 @@ func TestHashingWaits(t *testing.T) {
 // another. (TestTimingOfSignIn measures it.)
 func TestRefusalsTakeAHash(t *testing.T) {
 	t.Parallel()
-	d := opened(t)
-	if _, err := d.CreateFirstUser(t.Context(), Actor{}, "ada", "plain tulips at noon"); err != nil {
+	s := opened(t)
+	if _, err := s.Users.CreateFirst(t.Context(), db.Actor{}, "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}
-	hashOthers(t, d)
-	d.options.Wait = time.Nanosecond
+	hashOthers(t, s)
+	s.Users.passwords.wait = time.Nanosecond
 	for _, name := range []string{"ada", "nobody", "", "\xff", strings.Repeat("x", 1<<20)} {
 		for _, password := range []string{"wrong", "", "\xff", strings.Repeat("x", 1<<20)} {
-			if _, _, err := d.SignIn(t.Context(), SignInAttempt{Name: name, Password: password}); !Is(err, Busy) {
+			if _, _, err := s.Sessions.SignIn(t.Context(), SignInAttempt{Name: name, Password: password}); !db.Is(err, db.Busy) {
 				t.Errorf("%.20q with %.20q: %v, though nothing can be hashed", name, password, err)
 			}
 		}
@@ -170,13 +174,13 @@ func TestRefusalsTakeAHash(t *testing.T) {
 // few at all names together, and nobody's name is like somebody's.
 func TestAllowances(t *testing.T) {
 	t.Parallel()
-	d := opened(t)
-	if _, err := d.CreateFirstUser(t.Context(), Actor{}, "ada", "plain tulips at noon"); err != nil {
+	s := opened(t)
+	if _, err := s.Users.CreateFirst(t.Context(), db.Actor{}, "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}
-	used := func(s subject) {
-		for range s.tries {
-			if _, err := d.tries.take(noon, s); err != nil {
+	used := func(of subject) {
+		for range of.tries {
+			if _, err := s.Sessions.throttle.take(noon, of); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -186,16 +190,16 @@ func TestAllowances(t *testing.T) {
 	used(subjectOf(perAddress, "address", "192.0.2.1"))
 	for _, row := range []struct {
 		name, address string
-		want          Code
+		want          db.Code
 	}{
-		{"ada", "192.0.2.9", Throttled},
-		{"ADA", "192.0.2.9", Throttled},
-		{"nobody", "192.0.2.9", Throttled},
-		{"bob", "192.0.2.1", Throttled},
-		{"bob", "192.0.2.9", Unauthenticated},
+		{"ada", "192.0.2.9", db.Throttled},
+		{"ADA", "192.0.2.9", db.Throttled},
+		{"nobody", "192.0.2.9", db.Throttled},
+		{"bob", "192.0.2.1", db.Throttled},
+		{"bob", "192.0.2.9", db.Unauthenticated},
 	} {
-		_, _, err := d.SignIn(t.Context(), SignInAttempt{Name: row.name, Password: "plain tulips at noon", Address: row.address})
-		if !Is(err, row.want) {
+		_, _, err := s.Sessions.SignIn(t.Context(), SignInAttempt{Name: row.name, Password: "plain tulips at noon", Address: row.address})
+		if !db.Is(err, row.want) {
 			t.Errorf("%s from %s: %v, want code %d", row.name, row.address, err, row.want)
 		}
 	}

@@ -1,22 +1,13 @@
-package db_test
+package auth_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
-
-func readFile(t *testing.T, path string) string {
-	t.Helper()
-	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return string(content)
-}
 
 // sessions counts those that are stored.
 func (h *house) sessions() int {
@@ -29,10 +20,10 @@ func (h *house) sessions() int {
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	busy, _ := h.signIn("ada")
 	idle, _ := h.signIn("ada")
-	h.pass(db.SessionIdle - time.Millisecond)
+	h.pass(auth.SessionIdle - time.Millisecond)
 	if h.ended(busy) {
 		t.Error("it ended before two hours were over")
 	}
@@ -67,7 +58,7 @@ func TestSessionEnds(t *testing.T) {
 func TestSessionSeen(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	token, s := h.signIn("ada")
 	for _, row := range []struct {
 		after time.Duration
@@ -78,7 +69,7 @@ func TestSessionSeen(t *testing.T) {
 			t.Fatal("it ended")
 		}
 		h.reopen()
-		got, err := h.Session(t.Context(), token)
+		got, err := h.auth.Sessions.ByToken(t.Context(), token)
 		if want := db.Timestamp(at.Add(row.seen)); err != nil || got.SeenAt != want {
 			t.Errorf("seen at %s, %v, want %s", got.SeenAt, err, want)
 		}
@@ -91,7 +82,7 @@ func TestSessionSeen(t *testing.T) {
 func TestSweepSessions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	h.signIn("ada")
 	h.pass(time.Hour)
 	used, _ := h.signIn("ada")
@@ -100,7 +91,7 @@ func TestSweepSessions(t *testing.T) {
 		want int
 	}{{0, 2}, {time.Hour - time.Millisecond, 2}, {time.Millisecond, 1}, {time.Hour, 0}} {
 		h.pass(row.pass)
-		if err := h.SweepSessions(t.Context()); err != nil || h.sessions() != row.want {
+		if err := h.auth.Sessions.Sweep(t.Context()); err != nil || h.sessions() != row.want {
 			t.Errorf("%d sessions are left, %v, want %d", h.sessions(), err, row.want)
 		}
 	}
@@ -113,7 +104,7 @@ func TestSweepSessions(t *testing.T) {
 func TestFalseTokens(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	token, s := h.signIn("ada")
 	flipped := []byte(token)
 	flipped[0] ^= 1
@@ -133,10 +124,10 @@ func TestFalseTokens(t *testing.T) {
 		t.Errorf("the session is %+v", s)
 	}
 	// a session that nobody has signed in to
-	if err := h.SignOut(t.Context(), db.Session{}); err != nil || h.ended(token) {
+	if err := h.auth.Sessions.SignOut(t.Context(), auth.Session{}); err != nil || h.ended(token) {
 		t.Errorf("signing out of no session: %v", err)
 	}
-	_, err := h.BeginSecondFactor(t.Context(), db.Session{})
+	_, err := h.auth.Account.BeginSecondFactor(t.Context(), auth.Session{})
 	want(t, "a second factor of nobody", err, db.Unauthenticated, "", "sign in again")
 }
 
@@ -145,26 +136,26 @@ func TestSessionsOfUsers(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	h.user("ada", db.Admin)
-	bob := h.user("bob", db.Editor)
+	h.user("ada", auth.Admin)
+	bob := h.user("bob", auth.Editor)
 	adas, s := h.signIn("ada")
 	bobs, _ := h.signIn("bob")
 	second, _ := h.signIn("bob")
-	if _, err := h.SetUserRole(ctx, s.Actor(), bob.ID, db.Viewer); err != nil {
+	if _, err := h.auth.Memberships.SetRole(ctx, s.Actor(), bob.ID, auth.Viewer); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := h.Session(ctx, bobs); err != nil || got.User.Role != db.Viewer {
+	if got, err := h.auth.Sessions.ByToken(ctx, bobs); err != nil || got.User.Role != auth.Viewer {
 		t.Errorf("bob's session is %+v, %v", got, err)
 	}
 	before := len(h.log())
-	if err := h.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil || !h.ended(bobs) || !h.ended(second) || h.ended(adas) {
+	if err := h.auth.Sessions.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil || !h.ended(bobs) || !h.ended(second) || h.ended(adas) {
 		t.Errorf("%v; ended: bob's %v and %v, ada's %v", err, h.ended(bobs), h.ended(second), h.ended(adas))
 	}
-	if err := h.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil { // again, which changes nothing
+	if err := h.auth.Sessions.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil { // again, which changes nothing
 		t.Error(err)
 	}
 	bobs, _ = h.signIn("bob")
-	if err := h.RemoveUser(ctx, s.Actor(), bob.ID); err != nil || !h.ended(bobs) || h.sessions() != 1 {
+	if err := h.auth.Memberships.Remove(ctx, s.Actor(), bob.ID); err != nil || !h.ended(bobs) || h.sessions() != 1 {
 		t.Errorf("bob is removed: %v, ended %v, %d sessions", err, h.ended(bobs), h.sessions())
 	}
 	h.told(
@@ -179,18 +170,18 @@ func TestSwitchOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	if _, err := h.CreateOrganisation(ctx, db.Actor{ID: "system"}, "acme", db.Business); err != nil {
+	if _, err := h.auth.Memberships.CreateOrganisation(ctx, db.Actor{ID: "system"}, "acme", db.Business); err != nil {
 		t.Fatal(err)
 	}
-	h.user("ada", db.Admin)
-	h.member("acme", "ada", db.Viewer)
+	h.user("ada", auth.Admin)
+	h.member("acme", "ada", auth.Viewer)
 	token, s := h.signIn("ada")
-	want(t, "nobody's", h.SwitchOrganisation(ctx, s, "nobody"), db.NotFound, "", `no organisation is named "nobody"`)
+	want(t, "nobody's", h.auth.Sessions.SwitchOrganisation(ctx, s, "nobody"), db.NotFound, "", `no organisation is named "nobody"`)
 	for range 2 { // again changes nothing
-		if err := h.SwitchOrganisation(ctx, s, "acme"); err != nil {
+		if err := h.auth.Sessions.SwitchOrganisation(ctx, s, "acme"); err != nil {
 			t.Fatal(err)
 		}
-		s, _ = h.Session(ctx, token)
+		s, _ = h.auth.Sessions.ByToken(ctx, token)
 		if s.Organisation.Name != "acme" || s.Organisation.Plan != db.Business {
 			t.Errorf("the session works on %+v", s.Organisation)
 		}
@@ -204,18 +195,18 @@ func TestSwitchOrganisation(t *testing.T) {
 		`user.organisation_entered data_access 1:  on user  {"from":"`+defaultOrg(t, h.DB).ID+`"}`,
 		`user.signed_in authentication 3:  on user  null`,
 	)
-	if err := h.SignOut(ctx, s); err != nil {
+	if err := h.auth.Sessions.SignOut(ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "after the end", h.SwitchOrganisation(ctx, s, db.DefaultOrganisation), db.Unauthenticated, "", "sign in again")
+	want(t, "after the end", h.auth.Sessions.SwitchOrganisation(ctx, s, db.DefaultOrganisation), db.Unauthenticated, "", "sign in again")
 }
 
 // TestManySessions: the oldest give way to what a user begins.
 func TestManySessions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
-	h.user("bob", db.Admin)
+	h.user("ada", auth.Admin)
+	h.user("bob", auth.Admin)
 	bobs, _ := h.signIn("bob")
 	var tokens []string
 	for range 22 {

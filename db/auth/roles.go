@@ -1,6 +1,10 @@
-package db
+package auth
 
-import "slices"
+import (
+	"slices"
+
+	"govsvc/db"
+)
 
 // Role says what a user may do in an organisation (contract, section 1).
 type Role string
@@ -49,3 +53,6 @@ var allowed = map[Role][]Permission{
 
 // May reports whether the role has a permission. An unknown role has none.
 func (r Role) May(p Permission) bool { return slices.Contains(allowed[r], p) }
+
+// errUnknownRole refuses a role that is not one of Roles.
+var errUnknownRole = &db.Error{Code: db.Invalid, Param: "role", Message: "role must be one of admin, editor, auditor, viewer"}

@@ -1,4 +1,4 @@
-package db
+package auth
 
 import (
 	"crypto/sha256"
@@ -8,6 +8,8 @@ import (
 	"strings"
 	"sync"
 	"time"
+
+	"govsvc/db"
 )
 
 // allowance is how many tries somebody has within a time.
@@ -75,7 +77,7 @@ func (t *throttle) take(now time.Time, subjects ...subject) (try, error) {
 		wait = max(wait, t.tallies[s.counted].wait(now))
 	}
 	if wait > 0 {
-		return try{}, &Error{Code: Throttled, RetryAfter: wait, Message: "too many tries that failed; wait " + minutes(wait) + " and try again"}
+		return try{}, &db.Error{Code: db.Throttled, RetryAfter: wait, Message: "too many tries that failed; wait " + minutes(wait) + " and try again"}
 	}
 	for _, s := range subjects {
 		c := t.tallies[s.counted]

@@ -1,4 +1,4 @@
-package db_test
+package auth_test
 
 import (
 	"fmt"
@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 func TestRefusedPasswords(t *testing.T) {
@@ -41,7 +42,7 @@ func TestRefusedPasswords(t *testing.T) {
 		{"ada lovelace 1815", "guessed soon"},
 		{"            ", "guessed soon"},
 	} {
-		_, err := h.CreateUser(t.Context(), h.by(), "Ada Lovelace", db.Admin, row.password)
+		_, err := h.auth.Users.Create(t.Context(), h.by(), "Ada Lovelace", auth.Admin, row.password)
 		want(t, fmt.Sprintf("%.40q", row.password), err, db.Invalid, "password", row.want)
 	}
 }
@@ -61,13 +62,13 @@ func TestPasswords(t *testing.T) {
 		t.Run(row.password, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
-			if _, err := h.CreateUser(t.Context(), h.by(), "u", db.Viewer, row.password); err != nil {
+			if _, err := h.auth.Users.Create(t.Context(), h.by(), "u", auth.Viewer, row.password); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := h.SignIn(t.Context(), db.SignInAttempt{Name: "u", Password: row.same}); err != nil {
+			if _, _, err := h.auth.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "u", Password: row.same}); err != nil {
 				t.Errorf("%q for %q: %v", row.same, row.password, err)
 			}
-			_, _, err := h.SignIn(t.Context(), db.SignInAttempt{Name: "u", Password: row.other})
+			_, _, err := h.auth.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "u", Password: row.other})
 			want(t, row.other, err, db.Unauthenticated, "", "the name or the password is wrong")
 		})
 	}
@@ -78,8 +79,8 @@ func TestPasswordChanges(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	ada := h.user("ada", db.Admin)
-	h.user("bob", db.Viewer)
+	ada := h.user("ada", auth.Admin)
+	h.user("bob", auth.Viewer)
 	first, s := h.signIn("ada")
 	second, _ := h.signIn("ada")
 	bobs, _ := h.signIn("bob")
@@ -101,17 +102,17 @@ func TestPasswordChanges(t *testing.T) {
 	if !h.ended(first) || !h.ended(second) || h.ended(bobs) { // the session goes on under another token
 		t.Errorf("ended: first %v, second %v, bob's %v", h.ended(first), h.ended(second), h.ended(bobs))
 	}
-	if _, _, err := h.SignIn(ctx, db.SignInAttempt{Name: "ada", Password: rightPassword}); !db.Is(err, db.Unauthenticated) {
+	if _, _, err := h.auth.Sessions.SignIn(ctx, auth.SignInAttempt{Name: "ada", Password: rightPassword}); !db.Is(err, db.Unauthenticated) {
 		t.Errorf("the former password: %v", err)
 	}
-	if u, err := h.UserByName(ctx, h.org.Org, "ada"); err != nil || u.UpdatedAt != db.Timestamp(h.now()) {
+	if u, err := h.auth.Users.ByName(ctx, h.org.Org, "ada"); err != nil || u.UpdatedAt != db.Timestamp(h.now()) {
 		t.Errorf("the user is %+v, %v", u, err)
 	}
-	if err := h.SetPassword(ctx, db.Actor{ID: "system"}, ada.ID, rightPassword); err != nil || !h.ended(first) || h.ended(bobs) {
+	if err := h.auth.Users.SetPassword(ctx, db.Actor{ID: "system"}, ada.ID, rightPassword); err != nil || !h.ended(first) || h.ended(bobs) {
 		t.Errorf("set by another: %v; ended: first %v, bob's %v", err, h.ended(first), h.ended(bobs))
 	}
-	want(t, "one's own as another's", h.SetPassword(ctx, s.Actor(), ada.ID, otherPassword), db.Conflict, "", "the current password or a code is asked for")
-	want(t, "a poor one", h.SetPassword(ctx, h.by(), ada.ID, "password1234"), db.Invalid, "password", "guessed soon")
+	want(t, "one's own as another's", h.auth.Users.SetPassword(ctx, s.Actor(), ada.ID, otherPassword), db.Conflict, "", "the current password or a code is asked for")
+	want(t, "a poor one", h.auth.Users.SetPassword(ctx, h.by(), ada.ID, "password1234"), db.Invalid, "password", "guessed soon")
 	want(t, "after the end", h.changePassword(&s, rightPassword, otherPassword), db.Unauthenticated, "", "sign in again")
 	h.told(
 		before,
@@ -128,7 +129,7 @@ func TestPasswordChanges(t *testing.T) {
 func TestOwnPasswordIsThrottled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	_, s := h.signIn("ada")
 	for range 5 {
 		err := h.changePassword(&s, "wrong", otherPassword)

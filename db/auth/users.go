@@ -1,4 +1,4 @@
-package db
+package auth
 
 import (
 	"context"
@@ -10,8 +10,15 @@ import (
 
 	"golang.org/x/text/secure/precis"
 
+	"govsvc/db"
 	"govsvc/db/sqlite"
 )
+
+// Users are the accounts of the people who may sign in.
+type Users struct {
+	store     *db.DB
+	passwords *passwordHasher
+}
 
 // User may sign in to the dashboard. It has one name and one password in the
 // file, and a role in each organisation that it is a member of.
@@ -40,13 +47,13 @@ func (u *User) fields() []any {
 	return []any{&u.ID, &u.Name, &u.Role, &u.SecondFactor, &u.RecoveryCodes, &u.CreatedAt, &u.UpdatedAt, &u.LastSignInAt}
 }
 
-func scanUser(row Scanner) (User, error) {
+func scanUser(row db.Scanner) (User, error) {
 	var u User
 	err := row.Scan(u.fields()...)
 	return u, err
 }
 
-var errNameLength = &Error{Code: Invalid, Param: "name", Message: "a user's name has 1 to 200 characters"}
+var errNameLength = &db.Error{Code: db.Invalid, Param: "name", Message: "a user's name has 1 to 200 characters"}
 
 // userName brings a name to the form that is stored and shown, without white
 // space around it and twice within, full-width letters and the like as plain
@@ -63,8 +70,8 @@ func userName(typed string) (name, key string, err error) {
 	case utf8.RuneCountInString(name) > longestUserName:
 		return "", "", errNameLength
 	case err != nil:
-		return "", "", &Error{
-			Code: Invalid, Param: "name",
+		return "", "", &db.Error{
+			Code: db.Invalid, Param: "name",
 			Message: "a user's name has 1 to 200 letters, digits, signs and single spaces, and no control characters",
 		}
 	}
@@ -80,20 +87,20 @@ func nameKey(typed string) string {
 	return key
 }
 
-// Users lists the members of an organisation by name, with their roles there.
-func (d *DB) Users(ctx context.Context, org Org) ([]User, error) {
-	return d.users(ctx, org, "m.role IS NOT NULL")
+// List lists the members of an organisation by name, with their roles there.
+func (u *Users) List(ctx context.Context, org db.Org) ([]User, error) {
+	return u.users(ctx, org, "m.role IS NOT NULL")
 }
 
-// AllUsers lists all users of the file by name, with their roles in an
+// ListAll lists all users of the file by name, with their roles in an
 // organisation.
-func (d *DB) AllUsers(ctx context.Context, org Org) ([]User, error) {
-	return d.users(ctx, org, "true")
+func (u *Users) ListAll(ctx context.Context, org db.Org) ([]User, error) {
+	return u.users(ctx, org, "true")
 }
 
-func (d *DB) users(ctx context.Context, org Org, which string) ([]User, error) {
+func (u *Users) users(ctx context.Context, org db.Org, which string) ([]User, error) {
 	list := []User{}
-	err := d.Each(ctx, func(row Scanner) error {
+	err := u.store.Each(ctx, func(row db.Scanner) error {
 		u, err := scanUser(row)
 		list = append(list, u)
 		return err
@@ -101,49 +108,53 @@ func (d *DB) users(ctx context.Context, org Org, which string) ([]User, error) {
 	return list, err
 }
 
-// UserByName finds a user of the file by the name, in capitals or small letters.
+// ByName finds a user of the file by the name, in capitals or small letters.
 // Its role is that in the organisation, or for 0 that in the organisation with
 // which its sessions begin.
-func (d *DB) UserByName(ctx context.Context, org Org, name string) (User, error) {
-	u, err := scanUser(d.Row(ctx, "SELECT "+userColumns+` FROM users u LEFT JOIN memberships m ON m.user_seq = u.seq
+func (u *Users) ByName(ctx context.Context, org db.Org, name string) (User, error) {
+	return userByName(ctx, u.store, org, name)
+}
+
+func userByName(ctx context.Context, store *db.DB, org db.Org, name string) (User, error) {
+	u, err := scanUser(store.Row(ctx, "SELECT "+userColumns+` FROM users u LEFT JOIN memberships m ON m.user_seq = u.seq
 		AND m.org_id = iif(?1 <> 0, ?1, (SELECT o.seq FROM memberships h JOIN organisations o ON o.seq = h.org_id
 			WHERE h.user_seq = u.seq AND o.removed_at IS NULL ORDER BY o.name <> ?2, o.seq LIMIT 1))
-		WHERE u.name_key = ?3`, org, DefaultOrganisation, nameKey(name)))
+		WHERE u.name_key = ?3`, org, db.DefaultOrganisation, nameKey(name)))
 	if none, err := absent(err); none {
-		return u, &Error{Code: NotFound, Message: fmt.Sprintf("no user is named %.200q; `govsvc users list` shows them", name)}
+		return u, &db.Error{Code: db.NotFound, Message: fmt.Sprintf("no user is named %.200q; `govsvc users list` shows them", name)}
 	} else if err != nil {
-		return u, storeError(err)
+		return u, db.StoreError(err)
 	}
 	return u, nil
 }
 
-// AnyUser tells whether there is a user yet.
-func (d *DB) AnyUser(ctx context.Context) (bool, error) {
+// Any tells whether there is a user yet.
+func (u *Users) Any(ctx context.Context) (bool, error) {
 	var found bool
-	err := d.Row(ctx, "SELECT EXISTS (SELECT 1 FROM users)").Scan(&found)
-	return found, storeError(err)
+	err := u.store.Row(ctx, "SELECT EXISTS (SELECT 1 FROM users)").Scan(&found)
+	return found, db.StoreError(err)
 }
 
-// CreateUser adds a user with a membership of the organisation. Its name exists
+// Create adds a user with a membership of the organisation. Its name exists
 // once in the file, in capitals or small letters.
-func (d *DB) CreateUser(ctx context.Context, by Actor, name string, role Role, password string) (User, error) {
-	return d.createUser(ctx, by, name, role, password, func(tx *Tx, _ string) ([]Org, error) { return []Org{tx.Org}, nil })
+func (u *Users) Create(ctx context.Context, by db.Actor, name string, role Role, password string) (User, error) {
+	return u.createUser(ctx, by, name, role, password, func(tx *db.Tx, _ string) ([]db.Org, error) { return []db.Org{tx.Org}, nil })
 }
 
-// CreateFirstUser adds an admin of every organisation to a file without users;
+// CreateFirst adds an admin of every organisation to a file without users;
 // Conflict if somebody was sooner.
-func (d *DB) CreateFirstUser(ctx context.Context, by Actor, name, password string) (User, error) {
-	return d.createUser(ctx, by, name, Admin, password, func(tx *Tx, id string) (all []Org, err error) {
+func (u *Users) CreateFirst(ctx context.Context, by db.Actor, name, password string) (User, error) {
+	return u.createUser(ctx, by, name, Admin, password, func(tx *db.Tx, id string) (all []db.Org, err error) {
 		tx.ID = id
 		var others bool
 		if err := tx.Row("SELECT EXISTS (SELECT 1 FROM users)").Scan(&others); err != nil {
-			return nil, storeError(err)
+			return nil, db.StoreError(err)
 		}
 		if others {
-			return nil, &Error{Code: Conflict, Message: "there is a user already; sign in, or ask an administrator for an account"}
+			return nil, &db.Error{Code: db.Conflict, Message: "there is a user already; sign in, or ask an administrator for an account"}
 		}
-		err = tx.Each(func(row Scanner) error {
-			var org Org
+		err = tx.Each(func(row db.Scanner) error {
+			var org db.Org
 			err := row.Scan(&org)
 			all = append(all, org)
 			return err
@@ -154,21 +165,21 @@ func (d *DB) CreateFirstUser(ctx context.Context, by Actor, name, password strin
 
 // createUser adds a user with a role in the organisations that in returns. The
 // log of each tells of it.
-func (d *DB) createUser(ctx context.Context, by Actor, name string, role Role, plain string, in func(tx *Tx, id string) ([]Org, error)) (User, error) {
+func (u *Users) createUser(ctx context.Context, by db.Actor, name string, role Role, plain string, in func(tx *db.Tx, id string) ([]db.Org, error)) (User, error) {
 	var made User
 	name, key, err := userName(name)
 	if err != nil {
 		return made, err
 	}
 	if !slices.Contains(Roles(), role) {
-		return made, oneOf("role", Roles())
+		return made, errUnknownRole
 	}
-	secret, err := d.newPassword(ctx, by.Address, "password", name, plain)
+	secret, err := u.passwords.newPassword(ctx, by.Address, "password", name, plain)
 	if err != nil {
 		return made, err
 	}
-	err = d.writeUser(ctx, by, func(tx *Tx) error {
-		id := tx.newID()
+	err = writeUser(ctx, u.store, by, func(tx *db.Tx) error {
+		id := tx.NewID()
 		orgs, err := in(tx, id)
 		if err != nil {
 			return err
@@ -176,46 +187,46 @@ func (d *DB) createUser(ctx context.Context, by Actor, name string, role Role, p
 		_, err = tx.Exec(`INSERT INTO users (id, name, name_key, salt, password_hash, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?, ?)`, id, name, key, secret.salt, secret.hash, tx.At(), tx.At())
 		if sqlite.IsUnique(err) {
-			return tx.nameTaken(name, key)
+			return nameTaken(tx, name, key)
 		}
 		if err != nil {
 			return err
 		}
 		for _, org := range orgs {
-			if err := tx.join(id, org, role); err != nil {
+			if err := join(tx, id, org, role); err != nil {
 				return err
 			}
 		}
-		if made, err = tx.member(id); err != nil {
+		if made, err = member(tx, id); err != nil {
 			return err
 		}
-		return tx.auditIn(orgs, userEvent("created", Authorization, SeverityKeys, id, Metadata{"name": name, "role": role}))
+		return auditIn(tx, orgs, userEvent("created", db.Authorization, db.SeverityKeys, id, db.Metadata{"name": name, "role": role}))
 	})
 	return made, err
 }
 
 // nameTaken refuses a name that a user of the file has. One that is not a member
 // of the organisation can be made one.
-func (tx *Tx) nameTaken(name, key string) error {
+func nameTaken(tx *db.Tx, name, key string) error {
 	var member bool
 	err := tx.Row("SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq WHERE u.name_key = ? AND m.org_id = ?)", key, tx.Org).Scan(&member)
 	if err != nil {
-		return storeError(err)
+		return db.StoreError(err)
 	}
 	message := fmt.Sprintf("a user named %q exists already", name)
 	if !member {
 		message += " in another organisation; to add that user to this one, leave the password empty"
 	}
-	return &Error{Code: Conflict, Param: "name", Message: message}
+	return &db.Error{Code: db.Conflict, Param: "name", Message: message}
 }
 
 // writeUser is a change of what belongs to the whole file. The log that tells
 // of it is that of the organisation the caller works on, or else the first.
-func (d *DB) writeUser(ctx context.Context, by Actor, run func(*Tx) error) error {
-	return d.Write(ctx, by, func(tx *Tx) error {
+func writeUser(ctx context.Context, store *db.DB, by db.Actor, run func(*db.Tx) error) error {
+	return store.Write(ctx, by, func(tx *db.Tx) error {
 		if tx.Org == 0 {
 			var err error
-			if tx.Org, err = tx.firstOrg(); err != nil {
+			if tx.Org, err = firstOrg(tx); err != nil {
 				return err
 			}
 		}
@@ -224,16 +235,16 @@ func (d *DB) writeUser(ctx context.Context, by Actor, run func(*Tx) error) error
 }
 
 // firstOrg is the organisation that a session begins with.
-func (tx *Tx) firstOrg() (Org, error) {
-	var org Org
-	err := tx.Row("SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY name <> ?, seq LIMIT 1", DefaultOrganisation).Scan(&org)
-	return org, storeError(err)
+func firstOrg(tx *db.Tx) (db.Org, error) {
+	var org db.Org
+	err := tx.Row("SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY name <> ?, seq LIMIT 1", db.DefaultOrganisation).Scan(&org)
+	return org, db.StoreError(err)
 }
 
 // userEvent is the audit event of what was done to a user, or by one with an
 // account.
-func userEvent(verb string, category Category, severity int, id string, metadata Metadata) AuditEvent {
-	return AuditEvent{
+func userEvent(verb string, category db.Category, severity int, id string, metadata db.Metadata) db.AuditEvent {
+	return db.AuditEvent{
 		Action: "user." + verb, Category: category, Severity: severity,
 		ResourceType: "user", ResourceID: id, Metadata: metadata,
 	}
@@ -242,23 +253,23 @@ func userEvent(verb string, category Category, severity int, id string, metadata
 // auditUser appends an event about a user. Authentication concerns the account:
 // the log of each organisation that the user is a member of has the event. Other
 // events are in the log of the organisation of the change.
-func (tx *Tx) auditUser(verb string, category Category, severity int, id string, metadata Metadata) error {
+func auditUser(tx *db.Tx, verb string, category db.Category, severity int, id string, metadata db.Metadata) error {
 	event := userEvent(verb, category, severity, id, metadata)
-	if category != Authentication || id == "" {
+	if category != db.Authentication || id == "" {
 		return tx.Audit(event)
 	}
-	orgs, err := tx.organisationsOf(id)
+	orgs, err := organisationsOf(tx, id)
 	if err != nil {
 		return err
 	}
 	if len(orgs) == 0 {
 		return tx.Audit(event)
 	}
-	return tx.auditIn(orgs, event)
+	return auditIn(tx, orgs, event)
 }
 
 // auditIn appends an event to the logs of organisations.
-func (tx *Tx) auditIn(orgs []Org, event AuditEvent) error {
+func auditIn(tx *db.Tx, orgs []db.Org, event db.AuditEvent) error {
 	at := tx.Org
 	defer func() { tx.Org = at }()
 	metadata := event.Metadata
@@ -272,63 +283,63 @@ func (tx *Tx) auditIn(orgs []Org, event AuditEvent) error {
 }
 
 // account reports whether a user exists and has a second factor.
-func (tx *Tx) account(id string) (secondFactor bool, err error) {
+func account(tx *db.Tx, id string) (secondFactor bool, err error) {
 	err = tx.Row("SELECT totp_secret IS NOT NULL FROM users WHERE id = ?", id).Scan(&secondFactor)
 	if none, err := absent(err); none {
 		return false, errNoUser
 	} else if err != nil {
-		return false, storeError(err)
+		return false, db.StoreError(err)
 	}
 	return secondFactor, nil
 }
 
-var errNoUser = &Error{Code: NotFound, Message: "there is no such user; it may have been removed"}
+var errNoUser = &db.Error{Code: db.NotFound, Message: "there is no such user; it may have been removed"}
 
 // errOwnAccount keeps a session that was left open from doing without what is
 // asked of its user.
-var errOwnAccount = &Error{Code: Conflict, Message: "this is your own account: change it on its page, where the current password or a code is asked for"}
+var errOwnAccount = &db.Error{Code: db.Conflict, Message: "this is your own account: change it on its page, where the current password or a code is asked for"}
 
 // SetPassword gives another user a new password and ends its sessions. Errors:
 // Invalid for the password; Conflict for the caller's own account, see
 // ChangeOwnPassword, and for one that the caller does not manage, see
 // ManagesAccount.
-func (d *DB) SetPassword(ctx context.Context, by Actor, id, plain string) error {
+func (u *Users) SetPassword(ctx context.Context, by db.Actor, id, plain string) error {
 	if by.ID == id {
 		return errOwnAccount
 	}
-	stored, err := d.credentials(ctx, "u.id = ?", id)
+	stored, err := credentialsOf(ctx, u.store, "u.id = ?", id)
 	if err != nil {
 		return err
 	}
 	if stored.id == "" {
 		return errNoUser
 	}
-	next, err := d.newPassword(ctx, by.Address, "password", stored.name, plain)
+	next, err := u.passwords.newPassword(ctx, by.Address, "password", stored.name, plain)
 	if err != nil {
 		return err
 	}
-	return d.writeUser(ctx, by, func(tx *Tx) error {
-		if err := tx.manage(id); err != nil {
+	return writeUser(ctx, u.store, by, func(tx *db.Tx) error {
+		if err := manage(tx, id); err != nil {
 			return err
 		}
-		return tx.setPassword(stored, next, Session{})
+		return setPassword(tx, stored, next, Session{})
 	})
 }
 
 // setPassword stores a password in the place of the one that was read, and
 // ends the user's sessions but the one to keep.
-func (tx *Tx) setPassword(stored credentials, next password, keep Session) error {
+func setPassword(tx *db.Tx, stored credentials, next password, keep Session) error {
 	changed, err := tx.Exec("UPDATE users SET salt = ?, password_hash = ?, updated_at = ? WHERE seq = ? AND id = ? AND password_hash = ?",
 		next.salt, next.hash, tx.At(), stored.seq, stored.id, stored.hash)
 	if err != nil {
 		return err
 	}
 	if changed == 0 {
-		return &Error{Code: Conflict, Message: "the user was changed or removed by somebody else meanwhile; try again"}
+		return &db.Error{Code: db.Conflict, Message: "the user was changed or removed by somebody else meanwhile; try again"}
 	}
-	ended, err := tx.endOtherSessions(stored.seq, keep)
+	ended, err := endOtherSessions(tx, stored.seq, keep)
 	if err != nil {
 		return err
 	}
-	return tx.auditUser("password_changed", Authentication, SeveritySettings, stored.id, Metadata{"sessions_ended": ended})
+	return auditUser(tx, "password_changed", db.Authentication, db.SeveritySettings, stored.id, db.Metadata{"sessions_ended": ended})
 }

@@ -6,19 +6,14 @@ import (
 	"runtime"
 	"time"
 
-	"golang.org/x/crypto/argon2"
-
 	"govsvc/db/fair"
 )
 
 // Bounds of the hashes under way and of the callers that wait for one. A hash
-// of a key takes 34 MB, one of a password 19 MB. A full queue is worked off in
-// about 3.5 seconds for keys and one second for passwords.
+// of a key takes 34 MB. A full queue is worked off in about 3.5 seconds.
 const (
-	passwordsAtOnce   = 2
 	currentKeysAtOnce = 2
 	formerKeysAtOnce  = 1
-	waitingPasswords  = 64
 	waitingKeys       = 64
 	waitingPerPrefix  = 32
 )
@@ -33,19 +28,19 @@ const crowdedFor = time.Second
 // of the current form have one of their own: nobody can guess them, so that
 // they never wait behind guesses at keys of a former form.
 type hashing struct {
-	passwords, currentKeys, formerKeys *fair.Semaphore
+	currentKeys, formerKeys *fair.Semaphore
 }
 
 func newHashing() hashing {
 	return hashing{
-		passwords:   fair.NewSemaphore(passwordsAtOnce, waitingPasswords, waitingPasswords),
 		currentKeys: fair.NewSemaphore(currentKeysAtOnce, waitingPerPrefix, waitingKeys),
 		formerKeys:  fair.NewSemaphore(formerKeysAtOnce, waitingPerPrefix, waitingKeys),
 	}
 }
 
-// hashError gives an error of a semaphore its meaning.
-func hashError(err error, what string) error {
+// QueueError turns an error of a fair.Semaphore that hashes secrets into Busy. It
+// names the secrets that are checked.
+func QueueError(err error, what string) error {
 	switch {
 	case errors.Is(err, fair.ErrCrowded):
 		return &Error{Code: Busy, RetryAfter: crowdedFor, Message: "too many " + what + " are being checked right now; try again in a moment"}
@@ -53,19 +48,6 @@ func hashError(err error, what string) error {
 		return &Error{Code: Busy, RetryAfter: crowdedFor, Message: "checking took too long because many " + what + " are being checked; try again in a moment"}
 	}
 	return err
-}
-
-// hashPassword waits until it may hash, at most as long as a write waits.
-// Addresses take turns. A caller that has left is not hashed for.
-func (d *DB) hashPassword(ctx context.Context, address, form string, salt []byte) ([]byte, error) {
-	if err := d.hashing.passwords.Acquire(ctx, address, "", d.options.Wait); err != nil {
-		return nil, hashError(err, "passwords")
-	}
-	defer d.hashing.passwords.Release()
-	if err := ctx.Err(); err != nil {
-		return nil, err
-	}
-	return argon2.IDKey([]byte(form), salt, argonPasses, argonKiB, argonThreads, hashLength), nil
 }
 
 // MatchKey finds which of the candidates is the presented key and returns its
@@ -77,7 +59,7 @@ func (d *DB) MatchKey(ctx context.Context, address string, parsed ParsedKey, can
 		queue = d.hashing.currentKeys
 	}
 	if err := queue.Acquire(ctx, address, parsed.Prefix, keyWait); err != nil {
-		return "", hashError(err, "keys")
+		return "", QueueError(err, "keys")
 	}
 	defer queue.Release()
 	for _, candidate := range candidates {
@@ -99,7 +81,7 @@ func (d *DB) MatchKey(ctx context.Context, address string, parsed ParsedKey, can
 // hashNewKey hashes a key that is about to be stored.
 func (d *DB) hashNewKey(ctx context.Context, address, plain string, salt []byte) ([]byte, error) {
 	if err := d.hashing.currentKeys.Acquire(ctx, address, "", keyWait); err != nil {
-		return nil, hashError(err, "keys")
+		return nil, QueueError(err, "keys")
 	}
 	defer d.hashing.currentKeys.Release()
 	return hashKey(plain, salt)

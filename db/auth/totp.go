@@ -1,4 +1,4 @@
-package db
+package auth
 
 import (
 	"crypto/hmac"
@@ -8,6 +8,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"govsvc/db"
 )
 
 // Codes are those of RFC 6238: six digits of HMAC-SHA-1 for each half minute.
@@ -61,7 +63,7 @@ const (
 
 // useCode uses up a code of the user: each recovery code and the code of each
 // step counts once. It returns by which of them, or "" if the code is wrong.
-func (tx *Tx) useCode(seq int64, code string) (factor string, err error) {
+func useCode(tx *db.Tx, seq int64, code string) (factor string, err error) {
 	if len(plainCode(code)) != totpDigits {
 		used, err := tx.Exec("UPDATE recovery_codes SET used_at = ? WHERE user_seq = ? AND hash = ? AND used_at IS NULL",
 			tx.At(), seq, hashRecoveryCode(code))
@@ -72,9 +74,9 @@ func (tx *Tx) useCode(seq int64, code string) (factor string, err error) {
 	}
 	var secret []byte
 	if err := tx.Row("SELECT totp_secret FROM users WHERE seq = ?", seq).Scan(&secret); err != nil {
-		return "", storeError(err)
+		return "", db.StoreError(err)
 	}
-	step, ok := totpStep(secret, code, tx.now)
+	step, ok := totpStep(secret, code, tx.Now())
 	if !ok {
 		return "", nil
 	}

@@ -1,4 +1,4 @@
-package db_test
+package auth_test
 
 import (
 	"crypto/hmac"
@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // app is an authenticator app, after RFC 6238.
@@ -41,9 +42,9 @@ func (a app) code(at time.Time) string {
 }
 
 // enrol turns on a second factor for the session's user.
-func (h *house) enrol(s *db.Session) (app, []string) {
+func (h *house) enrol(s *auth.Session) (app, []string) {
 	h.t.Helper()
-	begun, err := h.BeginSecondFactor(h.t.Context(), *s)
+	begun, err := h.auth.Account.BeginSecondFactor(h.t.Context(), *s)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -59,15 +60,15 @@ func TestSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	h.user("Ada Lovelace", db.Admin)
+	h.user("Ada Lovelace", auth.Admin)
 	token, s := h.signIn("ada lovelace")
 	_, err := h.confirmFactor(&s, "123456")
 	want(t, "nothing begun", err, db.Conflict, "", "no second factor was begun")
-	begun, err := h.BeginSecondFactor(ctx, s)
+	begun, err := h.auth.Account.BeginSecondFactor(ctx, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := h.BeginSecondFactor(ctx, s); err != nil || again != begun {
+	if again, err := h.auth.Account.BeginSecondFactor(ctx, s); err != nil || again != begun {
 		t.Errorf("begun again: %+v, %v, was %+v", again, err, begun)
 	}
 	uri, err := url.Parse(begun.URI)
@@ -97,7 +98,7 @@ func TestSecondFactor(t *testing.T) {
 	if !h.ended(token) || !s.User.SecondFactor || s.User.RecoveryCodes != 10 { // s has been renewed
 		t.Errorf("the session is %+v, %v", s, err)
 	}
-	_, err = h.BeginSecondFactor(ctx, s)
+	_, err = h.auth.Account.BeginSecondFactor(ctx, s)
 	want(t, "another", err, db.Conflict, "", "a second factor is on already")
 	_, err = h.confirmFactor(&s, a.code(at))
 	want(t, "confirmed again", err, db.Conflict, "", "no second factor was begun")
@@ -126,18 +127,18 @@ func TestVectors(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = store.Close() })
-			if _, err := store.CreateFirstUser(t.Context(), db.Actor{}, "ada", rightPassword); err != nil {
+			if _, err := auth.New(store).Users.CreateFirst(t.Context(), db.Actor{}, "ada", rightPassword); err != nil {
 				t.Fatal(err)
 			}
-			_, s, err := store.SignIn(t.Context(), db.SignInAttempt{Name: "ada", Password: rightPassword})
+			_, s, err := auth.New(store).Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "ada", Password: rightPassword})
 			if err != nil {
 				t.Fatal(err)
 			}
-			begun, err := store.BeginSecondFactor(t.Context(), s)
+			begun, err := auth.New(store).Account.BeginSecondFactor(t.Context(), s)
 			if err != nil || begun.Secret != "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" {
 				t.Fatal(begun, err)
 			}
-			if _, _, err = store.ConfirmSecondFactor(t.Context(), s, code[:3]+" "+code[3:]); err != nil {
+			if _, _, err = auth.New(store).Account.ConfirmSecondFactor(t.Context(), s, code[:3]+" "+code[3:]); err != nil {
 				t.Errorf("the code at %d: %v", second, err)
 			}
 		})
@@ -164,7 +165,7 @@ func (r *repeated) Read(p []byte) (int, error) {
 func TestCodesCountOnce(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	_, s := h.signIn("ada")
 	a, _ := h.enrol(&s)
 	const step = 30 * time.Second
@@ -199,7 +200,7 @@ func TestCodesCountOnce(t *testing.T) {
 func TestCodeInARace(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	_, s := h.signIn("ada")
 	a, codes := h.enrol(&s)
 	h.pass(time.Minute)
@@ -228,8 +229,8 @@ func TestRecoveryCodes(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	h.user("ada", db.Admin)
-	h.user("bob", db.Admin)
+	h.user("ada", auth.Admin)
+	h.user("bob", auth.Admin)
 	_, s := h.signIn("ada")
 	a, codes := h.enrol(&s)
 	_, bobs := h.signIn("bob")
@@ -255,14 +256,14 @@ func TestRecoveryCodes(t *testing.T) {
 			want(t, row.code, err, db.Unauthenticated, "code", "wrong or was used before")
 		}
 	}
-	if u, err := h.UserByName(ctx, h.org.Org, "ada"); err != nil || u.RecoveryCodes != 7 {
+	if u, err := h.auth.Users.ByName(ctx, h.org.Org, "ada"); err != nil || u.RecoveryCodes != 7 {
 		t.Errorf("the user is %+v, %v", u, err)
 	}
 
-	_, err := h.NewRecoveryCodes(ctx, s, "123")
+	_, err := h.auth.Account.NewRecoveryCodes(ctx, s, "123")
 	want(t, "new ones by a wrong code", err, db.Invalid, "code", "this code is wrong")
 	h.pass(time.Minute)
-	fresh, err := h.NewRecoveryCodes(ctx, s, a.code(h.now()))
+	fresh, err := h.auth.Account.NewRecoveryCodes(ctx, s, a.code(h.now()))
 	if err != nil || len(fresh) != 10 || cmp.Equal(fresh, codes) {
 		t.Fatalf("new codes %q, %v", fresh, err)
 	}
@@ -297,15 +298,15 @@ func TestRemoveSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	ada := h.user("ada", db.Admin)
+	ada := h.user("ada", auth.Admin)
 	_, s := h.signIn("ada")
 	want(t, "none is on", h.removeFactor(&s, "123456"), db.Conflict, "", "no second factor is on")
-	if err := h.RemoveSecondFactor(ctx, h.by(), ada.ID); err != nil { // changes nothing
+	if err := h.auth.Users.RemoveSecondFactor(ctx, h.by(), ada.ID); err != nil { // changes nothing
 		t.Error(err)
 	}
 	a, codes := h.enrol(&s)
 	before := len(h.log())
-	want(t, "one's own as another's", h.RemoveSecondFactor(ctx, s.Actor(), ada.ID), db.Conflict, "", "the current password or a code is asked for")
+	want(t, "one's own as another's", h.auth.Users.RemoveSecondFactor(ctx, s.Actor(), ada.ID), db.Conflict, "", "the current password or a code is asked for")
 	want(t, "without a code", h.removeFactor(&s, ""), db.Invalid, "code", "this code is wrong")
 	want(t, "by a used code", h.removeFactor(&s, a.code(h.now())), db.Invalid, "code", "used before")
 	h.pass(time.Minute)
@@ -320,7 +321,7 @@ func TestRemoveSecondFactor(t *testing.T) {
 		t.Error("the new secret is the old one")
 	}
 	want(t, "a recovery code of before", h.try("ada", rightPassword, codes[0], ""), db.Unauthenticated, "code", "wrong")
-	if err := h.RemoveSecondFactor(ctx, h.by(), ada.ID); err != nil {
+	if err := h.auth.Users.RemoveSecondFactor(ctx, h.by(), ada.ID); err != nil {
 		t.Fatal(err)
 	}
 	h.signIn("ada")
@@ -343,7 +344,7 @@ func TestCodesAreThrottled(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	_, s := h.signIn("ada")
 	a, codes := h.enrol(&s)
 	for i := range 3 {
@@ -351,7 +352,7 @@ func TestCodesAreThrottled(t *testing.T) {
 		want(t, "no guess", h.try("ada", rightPassword, "", fmt.Sprint(i)), db.CodeNeeded, "code", "enter the code")
 	}
 	for range 2 {
-		_, err := h.NewRecoveryCodes(ctx, s, "000000")
+		_, err := h.auth.Account.NewRecoveryCodes(ctx, s, "000000")
 		want(t, "a guess inside", err, db.Invalid, "code", "wrong")
 	}
 	h.pass(30 * time.Minute)
@@ -370,10 +371,10 @@ func TestTwoEnrolments(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	_, first := h.signIn("ada")
 	_, second := h.signIn("ada")
-	begun, err := h.BeginSecondFactor(ctx, second)
+	begun, err := h.auth.Account.BeginSecondFactor(ctx, second)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -384,11 +385,11 @@ func TestTwoEnrolments(t *testing.T) {
 	if err := h.try("ada", rightPassword, a.code(h.now()), ""); err != nil {
 		t.Error(err)
 	}
-	if err := h.SignOut(ctx, second); err != nil {
+	if err := h.auth.Sessions.SignOut(ctx, second); err != nil {
 		t.Fatal(err)
 	}
 	_, err = h.confirmFactor(&second, "123456")
 	want(t, "after the end", err, db.Unauthenticated, "", "sign in again")
-	_, err = h.NewRecoveryCodes(ctx, second, "123456")
+	_, err = h.auth.Account.NewRecoveryCodes(ctx, second, "123456")
 	want(t, "codes after the end", err, db.Unauthenticated, "", "sign in again")
 }

@@ -1,4 +1,4 @@
-package db
+package auth
 
 import (
 	"context"
@@ -6,10 +6,15 @@ import (
 	"fmt"
 	"regexp"
 	"strings"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
+	"golang.org/x/crypto/argon2"
 	"golang.org/x/text/secure/precis"
+
+	"govsvc/db"
+	"govsvc/db/fair"
 )
 
 // The bounds of a password in characters.
@@ -27,6 +32,7 @@ const (
 	argonKiB     = 19 << 10
 	argonThreads = 1
 	saltLength   = 16
+	hashLength   = 32
 )
 
 // password is what is stored of one.
@@ -44,12 +50,43 @@ func passwordForm(plain string) (string, bool) {
 	return form, err == nil
 }
 
+// Bounds of the passwords that are hashed at once and of the callers that wait.
+// A full queue is worked off in about a second.
+const (
+	passwordsAtOnce  = 2
+	waitingPasswords = 64
+)
+
+// passwordHasher hashes passwords in a queue that is fair to client addresses.
+type passwordHasher struct {
+	store *db.DB
+	queue *fair.Semaphore
+	wait  time.Duration // how long a caller waits
+}
+
+func newPasswordHasher(store *db.DB) *passwordHasher {
+	return &passwordHasher{store, fair.NewSemaphore(passwordsAtOnce, waitingPasswords, waitingPasswords), store.Wait()}
+}
+
+// hash waits until it may hash. No hash starts after ctx has ended. Errors: Busy,
+// or that of ctx.
+func (h *passwordHasher) hash(ctx context.Context, address, form string, salt []byte) ([]byte, error) {
+	if err := h.queue.Acquire(ctx, address, "", h.wait); err != nil {
+		return nil, db.QueueError(err, "passwords")
+	}
+	defer h.queue.Release()
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	return argon2.IDKey([]byte(form), salt, argonPasses, argonKiB, argonThreads, hashLength), nil
+}
+
 // newPassword checks a password that a user is to have and hashes it for a
 // client at the address.
-func (d *DB) newPassword(ctx context.Context, address, param, name, plain string) (password, error) {
+func (h *passwordHasher) newPassword(ctx context.Context, address, param, name, plain string) (password, error) {
 	var p password
 	refuse := func(message string) (password, error) {
-		return p, &Error{Code: Invalid, Param: param, Message: message}
+		return p, &db.Error{Code: db.Invalid, Param: param, Message: message}
 	}
 	form, ok := passwordForm(plain)
 	characters := utf8.RuneCountInString(form)
@@ -65,23 +102,23 @@ func (d *DB) newPassword(ctx context.Context, address, param, name, plain string
 	case obvious(form, name):
 		return refuse("this password would be guessed soon: it is a name, a well-known password or a sequence; take another")
 	}
-	salt, err := d.random(saltLength)
+	salt, err := h.store.RandomBytes(saltLength)
 	if err != nil {
 		return p, err
 	}
-	hash, err := d.hashPassword(ctx, address, form, salt)
+	hash, err := h.hash(ctx, address, form, salt)
 	return password{salt, hash}, err
 }
 
 // matches tells whether a password is the stored one. It takes as long for one
 // that is not, be it nobody's.
-func (d *DB) matches(ctx context.Context, address, plain string, stored password) (bool, error) {
+func (h *passwordHasher) matches(ctx context.Context, address, plain string, stored password) (bool, error) {
 	form, ok := passwordForm(plain)
 	salt := stored.salt
 	if len(salt) == 0 {
 		salt = make([]byte, saltLength) // of a user that is not there
 	}
-	hash, err := d.hashPassword(ctx, address, form, salt)
+	hash, err := h.hash(ctx, address, form, salt)
 	return ok && subtle.ConstantTimeCompare(hash, stored.hash) == 1, err
 }
 

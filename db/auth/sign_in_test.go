@@ -1,4 +1,4 @@
-package db_test
+package auth_test
 
 import (
 	"context"
@@ -11,13 +11,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // try signs in from an address and returns what is refused.
 func (h *house) try(name, password, code, address string) error {
 	h.t.Helper()
-	token, s, err := h.SignIn(h.t.Context(), db.SignInAttempt{Name: name, Password: password, Code: code, Address: address})
-	if (err == nil) != (token != "") || (err == nil) != (s != db.Session{}) {
+	token, s, err := h.auth.Sessions.SignIn(h.t.Context(), auth.SignInAttempt{Name: name, Password: password, Code: code, Address: address})
+	if (err == nil) != (token != "") || (err == nil) != (s != auth.Session{}) {
 		h.t.Errorf("token %q and session %+v with %v", token, s, err)
 	}
 	return err
@@ -26,17 +27,17 @@ func (h *house) try(name, password, code, address string) error {
 func TestSignIn(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	ada := h.user("Ada", db.Editor)
+	ada := h.user("Ada", auth.Editor)
 	h.pass(time.Second)
-	token, s, err := h.SignIn(t.Context(), db.SignInAttempt{Name: " ADA", Password: rightPassword, Address: "192.0.2.1"})
+	token, s, err := h.auth.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: " ADA", Password: rightPassword, Address: "192.0.2.1"})
 	if err != nil || len(token) != 43 {
 		t.Fatalf("token %q, %v", token, err)
 	}
-	stamp, ends := db.Timestamp(h.now()), db.Timestamp(h.now().Add(db.SessionLife))
+	stamp, ends := db.Timestamp(h.now()), db.Timestamp(h.now().Add(auth.SessionLife))
 	ada.LastSignInAt = &stamp
-	want := db.Session{User: ada, Organisation: h.org, CreatedAt: stamp, SeenAt: stamp, ExpiresAt: ends}
-	found, err := h.Session(t.Context(), token)
-	for _, got := range []db.Session{s, found} {
+	want := auth.Session{User: ada, Organisation: h.org, CreatedAt: stamp, SeenAt: stamp, ExpiresAt: ends}
+	found, err := h.auth.Sessions.ByToken(t.Context(), token)
+	for _, got := range []auth.Session{s, found} {
 		if diff := cmp.Diff(want.User, got.User); diff != "" || err != nil {
 			t.Errorf("the session's user: %v (-want +got):\n%s", err, diff)
 		}
@@ -47,10 +48,10 @@ func TestSignIn(t *testing.T) {
 	if other, _ := h.signIn("ada"); other == token {
 		t.Error("two sessions have one token")
 	}
-	if err := h.SignOut(t.Context(), s); err != nil || !h.ended(token) {
+	if err := h.auth.Sessions.SignOut(t.Context(), s); err != nil || !h.ended(token) {
 		t.Errorf("signed out: %v, ended %v", err, h.ended(token))
 	}
-	if err := h.SignOut(t.Context(), s); err != nil { // again, which changes nothing
+	if err := h.auth.Sessions.SignOut(t.Context(), s); err != nil { // again, which changes nothing
 		t.Error(err)
 	}
 	h.told(
@@ -66,7 +67,7 @@ func TestSignIn(t *testing.T) {
 func TestSignInTellsNothing(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	_, s := h.signIn("ada")
 	h.enrol(&s)
 	for i, row := range [][3]string{
@@ -112,8 +113,8 @@ func TestSignInIsThrottled(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			h := newHouse(t)
-			h.user("ada", db.Admin)
-			h.user("bob", db.Viewer)
+			h.user("ada", auth.Admin)
+			h.user("bob", auth.Viewer)
 			for i, typed := range []string{name, strings.ToUpper(name), " " + name, name, name} {
 				want(t, fmt.Sprint("try ", i), h.try(typed, "wrong", "", "192.0.2.1"), db.Unauthenticated, "", "is wrong")
 				h.pass(time.Minute)
@@ -145,7 +146,7 @@ func TestSignInIsThrottled(t *testing.T) {
 func TestSignInForgives(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	for range 3 {
 		for range 4 {
 			want(t, "a mistake", h.try("ada", "wrong", "", "192.0.2.1"), db.Unauthenticated, "", "is wrong")
@@ -158,7 +159,7 @@ func TestSignInForgives(t *testing.T) {
 	outcomes := make(chan error, 30)
 	for range cap(outcomes) {
 		all.Go(func() {
-			_, _, err := h.SignIn(context.Background(), db.SignInAttempt{Name: "ada", Password: "wrong", Address: "192.0.2.1"})
+			_, _, err := h.auth.Sessions.SignIn(context.Background(), auth.SignInAttempt{Name: "ada", Password: "wrong", Address: "192.0.2.1"})
 			outcomes <- err
 		})
 	}
@@ -181,13 +182,13 @@ func TestSignInForgives(t *testing.T) {
 func TestManySignIns(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	tokens := make([]string, 20)
 	var all sync.WaitGroup
 	for i := range tokens {
 		all.Go(func() {
 			var err error
-			tokens[i], _, err = h.SignIn(context.Background(), db.SignInAttempt{Name: "ada", Password: rightPassword, Address: fmt.Sprint(i)})
+			tokens[i], _, err = h.auth.Sessions.SignIn(context.Background(), auth.SignInAttempt{Name: "ada", Password: rightPassword, Address: fmt.Sprint(i)})
 			if err != nil {
 				t.Error(err)
 			}
@@ -211,7 +212,7 @@ func TestManySignIns(t *testing.T) {
 func TestFailedSignIns(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	_, s := h.signIn("ada")
 	a, _ := h.enrol(&s)
 	h.pass(time.Minute)

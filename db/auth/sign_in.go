@@ -1,10 +1,12 @@
-package db
+package auth
 
 import (
 	"context"
 	"strings"
 
 	"govsvc/db/fair"
+
+	"govsvc/db"
 )
 
 // SignInAttempt is what somebody gives to sign in.
@@ -26,30 +28,30 @@ type credentials struct {
 	secondFactor bool
 }
 
-// credentials reads those of the user that a condition chooses; without an id
+// credentialsOf reads those of the user that a condition chooses; without an id
 // if there is none.
-func (d *DB) credentials(ctx context.Context, where string, args ...any) (credentials, error) {
+func credentialsOf(ctx context.Context, store *db.DB, where string, args ...any) (credentials, error) {
 	var c credentials
-	err := d.Row(ctx, "SELECT u.seq, u.id, u.name, u.salt, u.password_hash, u.totp_secret IS NOT NULL FROM users u WHERE "+where, args...).
+	err := store.Row(ctx, "SELECT u.seq, u.id, u.name, u.salt, u.password_hash, u.totp_secret IS NOT NULL FROM users u WHERE "+where, args...).
 		Scan(&c.seq, &c.id, &c.name, &c.salt, &c.hash, &c.secondFactor)
 	if none, err := absent(err); none || err != nil {
-		return credentials{}, storeError(err)
+		return credentials{}, db.StoreError(err)
 	}
 	return c, nil
 }
 
 var (
-	errWrongPassword = &Error{Code: Unauthenticated, Message: "the name or the password is wrong"}
-	errCodeNeeded    = &Error{
-		Code: CodeNeeded, Param: "code",
+	errWrongPassword = &db.Error{Code: db.Unauthenticated, Message: "the name or the password is wrong"}
+	errCodeNeeded    = &db.Error{
+		Code: db.CodeNeeded, Param: "code",
 		Message: "enter the code that your authenticator app shows, or one of your recovery codes",
 	}
-	errNoMembership = &Error{
-		Code:    Unauthenticated,
+	errNoMembership = &db.Error{
+		Code:    db.Unauthenticated,
 		Message: "this account is not a member of an organisation; ask an administrator to add it to one",
 	}
-	errWrongCode = &Error{
-		Code: Unauthenticated, Param: "code",
+	errWrongCode = &db.Error{
+		Code: db.Unauthenticated, Param: "code",
 		Message: "this code is wrong or was used before; enter the one that the app shows now, or a recovery code",
 	}
 )
@@ -60,89 +62,90 @@ var (
 // alone, where the user has a second factor; Throttled. Each but the last is
 // told to the audit log, with the user's id if it is known; a name that is not
 // known is left out, since it may be a password typed into the wrong field.
-func (d *DB) SignIn(ctx context.Context, a SignInAttempt) (token string, s Session, err error) {
-	if token, err = d.newToken(); err != nil {
+func (ss *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, s Session, err error) {
+	if token, err = newToken(ss.store); err != nil {
 		return "", s, err
 	}
 	key := nameKey(a.Name)
 	group := fair.ClientGroup(a.Address)
 	pair := subjectOf(perNameAndAddress, "pair", key, group)
-	made, err := d.tries.take(d.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", group))
+	made, err := ss.throttle.take(ss.store.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", group))
 	if err != nil {
 		return "", s, err
 	}
-	known, right, err := d.recognise(ctx, a.Address, key, a.Password)
+	known, right, err := ss.passwords.authenticate(ctx, a.Address, key, a.Password)
 	if err != nil { // nothing was learnt by the try
-		d.tries.giveBack(made)
+		ss.throttle.giveBack(made)
 		return "", s, err
 	}
 	code := subjectOf(perCode, "code", known.id)
 	var guess try
 	if right && known.secondFactor && a.Code != "" {
-		if guess, err = d.tries.take(d.Now(), code); err != nil {
+		if guess, err = ss.throttle.take(ss.store.Now(), code); err != nil {
 			return "", s, err
 		}
 	}
-	s, refusal, err := d.admit(ctx, a, known, right, hashToken(token))
+	s, refusal, err := ss.admit(ctx, a, known, right, hashToken(token))
 	switch {
 	case err != nil: // the same
-		d.tries.giveBack(made)
-		d.tries.giveBack(guess)
+		ss.throttle.giveBack(made)
+		ss.throttle.giveBack(guess)
 		return "", s, err
-	case refusal != nil && refusal.Code == CodeNeeded:
+	case refusal != nil && refusal.Code == db.CodeNeeded:
 		// the password is right: only the address is charged, for the audit event
-		d.tries.giveBack(try{made.at, made.subjects[:2]})
+		ss.throttle.giveBack(try{made.at, made.subjects[:2]})
 		return "", s, refusal
 	case refusal != nil:
 		return "", s, refusal
 	}
-	d.tries.giveBack(made)
-	d.tries.forget(pair)
-	d.tries.forget(code)
+	ss.throttle.giveBack(made)
+	ss.throttle.forget(pair)
+	ss.throttle.forget(code)
 	return token, s, nil
 }
 
-// recognise finds the user of a name and tells whether the password is right.
-func (d *DB) recognise(ctx context.Context, address, key, password string) (known credentials, right bool, err error) {
-	if known, err = d.credentials(ctx, "u.name_key = ?", key); err != nil {
+// authenticate finds the user of a name key and reports whether the password is
+// right.
+func (p *passwordHasher) authenticate(ctx context.Context, address, key, password string) (known credentials, right bool, err error) {
+	if known, err = credentialsOf(ctx, p.store, "u.name_key = ?", key); err != nil {
 		return known, false, err
 	}
-	right, err = d.matches(ctx, address, password, known.password)
+	right, err = p.matches(ctx, address, password, known.password)
 	return known, right, err
 }
 
 // admit begins the session or says why not; the audit log is told either way,
 // also where the client has gone meanwhile.
-func (d *DB) admit(ctx context.Context, a SignInAttempt, known credentials, right bool, hash string) (s Session, refusal *Error, err error) {
-	by := Actor{ID: known.id, RequestID: a.RequestID}
+func (ss *Sessions) admit(ctx context.Context, a SignInAttempt, known credentials, right bool, hash string) (s Session, refusal *db.Error, err error) {
+	by := db.Actor{ID: known.id, RequestID: a.RequestID}
 	if known.id == "" {
-		by.ID = "system"
+		by.ID = operator
 	}
-	err = d.writeUser(context.WithoutCancel(ctx), by, func(tx *Tx) error {
+	err = writeUser(context.WithoutCancel(ctx), ss.store, by, func(tx *db.Tx) error {
 		s, refusal = Session{}, nil
-		factor, reason, err := tx.judge(a, known, right)
+		factor, reason, err := judge(tx, a, known, right)
 		if err != nil {
 			return err
 		}
 		if reason != "" {
 			refusal = refusals[reason]
-			return tx.auditUser("sign_in_refused", Authentication, SeverityRefused, known.id, signInMetadata(a, "reason", reason))
+			return auditUser(tx, "sign_in_refused", db.Authentication, db.SeverityRefused, known.id, signInMetadata(a, "reason", reason))
 		}
 		if _, err := tx.Exec("UPDATE users SET last_sign_in_at = ? WHERE seq = ?", tx.At(), known.seq); err != nil {
 			return err
 		}
-		orgs, err := tx.organisationsOf(known.id)
+		orgs, err := organisationsOf(tx, known.id)
 		if err != nil {
 			return err
 		}
 		if len(orgs) == 0 {
 			refusal = errNoMembership
-			return tx.auditUser("sign_in_refused", Authentication, SeverityRefused, known.id, signInMetadata(a, "reason", noMembership))
+			return auditUser(tx, "sign_in_refused", db.Authentication, db.SeverityRefused, known.id, signInMetadata(a, "reason", noMembership))
 		}
-		if s, err = tx.insertSession(known.seq, orgs[0], hash, SessionDetails{Address: a.Address, Browser: a.Browser}); err != nil {
+		if s, err = insertSession(tx, known.seq, orgs[0], hash, SessionDetails{Address: a.Address, Browser: a.Browser}); err != nil {
 			return err
 		}
-		return tx.auditUser("signed_in", Authentication, SeverityWrite, known.id, signInMetadata(a, "second_factor", factor))
+		return auditUser(tx, "signed_in", db.Authentication, db.SeverityWrite, known.id, signInMetadata(a, "second_factor", factor))
 	})
 	return s, refusal, err
 }
@@ -156,13 +159,13 @@ const (
 	noMembership  = "no_membership"
 )
 
-var refusals = map[string]*Error{
+var refusals = map[string]*db.Error{
 	unknownName: errWrongPassword, wrongPassword: errWrongPassword, codeNeeded: errCodeNeeded, wrongCode: errWrongCode,
 }
 
 // judge tells by which second factor the user is let in, if it has one, or the
 // reason why it is not. The user may have changed since it was read.
-func (tx *Tx) judge(a SignInAttempt, known credentials, right bool) (factor, reason string, err error) {
+func judge(tx *db.Tx, a SignInAttempt, known credentials, right bool) (factor, reason string, err error) {
 	switch {
 	case known.id == "":
 		return "", unknownName, nil
@@ -174,7 +177,7 @@ func (tx *Tx) judge(a SignInAttempt, known credentials, right bool) (factor, rea
 	none, err := absent(err)
 	switch {
 	case err != nil:
-		return "", "", storeError(err)
+		return "", "", db.StoreError(err)
 	case none:
 		return "", wrongPassword, nil
 	case !secondFactor:
@@ -182,7 +185,7 @@ func (tx *Tx) judge(a SignInAttempt, known credentials, right bool) (factor, rea
 	case a.Code == "" || !known.secondFactor:
 		return "", codeNeeded, nil
 	}
-	if factor, err = tx.useCode(known.seq, a.Code); err == nil && factor == "" {
+	if factor, err = useCode(tx, known.seq, a.Code); err == nil && factor == "" {
 		reason = wrongCode
 	}
 	return factor, reason, err
@@ -194,13 +197,13 @@ const (
 	longestBrowser = 300
 )
 
-// shortened is the beginning of a text from outside, in at most so many bytes.
+// shortened returns the first bytes of a text from outside, at most so many.
 func shortened(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
-func signInMetadata(a SignInAttempt, name, value string) Metadata {
-	metadata := Metadata{}
+func signInMetadata(a SignInAttempt, name, value string) db.Metadata {
+	metadata := db.Metadata{}
 	if value != "" {
 		metadata[name] = value
 	}

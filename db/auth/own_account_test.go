@@ -1,4 +1,4 @@
-package db_test
+package auth_test
 
 import (
 	"fmt"
@@ -7,10 +7,11 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/auth"
 )
 
 // renew goes on with the session of a new token, as a browser does.
-func (h *house) renew(s *db.Session, token string, err error) error {
+func (h *house) renew(s *auth.Session, token string, err error) error {
 	h.t.Helper()
 	if err != nil {
 		if token != "" {
@@ -18,7 +19,7 @@ func (h *house) renew(s *db.Session, token string, err error) error {
 		}
 		return err
 	}
-	renewed, err := h.Session(h.t.Context(), token)
+	renewed, err := h.auth.Sessions.ByToken(h.t.Context(), token)
 	if err != nil {
 		h.t.Fatal(err)
 	}
@@ -29,21 +30,21 @@ func (h *house) renew(s *db.Session, token string, err error) error {
 	return nil
 }
 
-func (h *house) changePassword(s *db.Session, current, next string) error {
+func (h *house) changePassword(s *auth.Session, current, next string) error {
 	h.t.Helper()
-	token, err := h.ChangeOwnPassword(h.t.Context(), s.Actor(), *s, current, next)
+	token, err := h.auth.Account.ChangePassword(h.t.Context(), s.Actor(), *s, current, next)
 	return h.renew(s, token, err)
 }
 
-func (h *house) removeFactor(s *db.Session, code string) error {
+func (h *house) removeFactor(s *auth.Session, code string) error {
 	h.t.Helper()
-	token, err := h.RemoveOwnSecondFactor(h.t.Context(), *s, code)
+	token, err := h.auth.Account.RemoveSecondFactor(h.t.Context(), *s, code)
 	return h.renew(s, token, err)
 }
 
-func (h *house) confirmFactor(s *db.Session, code string) ([]string, error) {
+func (h *house) confirmFactor(s *auth.Session, code string) ([]string, error) {
 	h.t.Helper()
-	codes, token, err := h.ConfirmSecondFactor(h.t.Context(), *s, code)
+	codes, token, err := h.auth.Account.ConfirmSecondFactor(h.t.Context(), *s, code)
 	return codes, h.renew(s, token, err)
 }
 
@@ -52,8 +53,8 @@ func (h *house) confirmFactor(s *db.Session, code string) ([]string, error) {
 func TestSessionRenewal(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
-	ada := h.user("ada", db.Admin)
-	h.user("bob", db.Viewer)
+	ada := h.user("ada", auth.Admin)
+	h.user("bob", auth.Viewer)
 	bobs, _ := h.signIn("bob")
 	token, s := h.signIn("ada")
 	var key app
@@ -66,13 +67,13 @@ func TestSessionRenewal(t *testing.T) {
 		{"a second factor", func() error { key, _ = h.enrol(&s); return nil }},
 		{"no second factor", func() error { h.pass(time.Minute); return h.removeFactor(&s, key.code(h.now())) }},
 	} {
-		other, _, err := h.SignIn(t.Context(), db.SignInAttempt{Name: "ada", Password: password})
+		other, _, err := h.auth.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "ada", Password: password})
 		if row.name == "no second factor" {
 			h.pass(time.Minute)
-			other, _, err = h.SignIn(t.Context(), db.SignInAttempt{Name: "ada", Password: password, Code: key.code(h.now())})
+			other, _, err = h.auth.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "ada", Password: password, Code: key.code(h.now())})
 		}
 		if row.name == "a new password" {
-			other, _, err = h.SignIn(t.Context(), db.SignInAttempt{Name: "ada", Password: rightPassword})
+			other, _, err = h.auth.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "ada", Password: rightPassword})
 		}
 		if err != nil {
 			t.Fatal(row.name, err)
@@ -85,7 +86,7 @@ func TestSessionRenewal(t *testing.T) {
 			t.Errorf("%s: ended: its token %v, the other session %v, bob's %v", row.name, h.ended(token), h.ended(other), h.ended(bobs))
 		}
 		token = "" // of the renewed session, which is known by s alone
-		if all, err := h.SessionsOf(t.Context(), ada.ID); err != nil || len(all) != 1 || all[0].ID() != s.ID() {
+		if all, err := h.auth.Sessions.List(t.Context(), ada.ID); err != nil || len(all) != 1 || all[0].ID() != s.ID() {
 			t.Errorf("%s: %d sessions are left, %v", row.name, len(all), err)
 		}
 	}
@@ -97,17 +98,17 @@ func TestConfirmSession(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	h.user("ada", db.Admin)
+	h.user("ada", auth.Admin)
 	token, s := h.signIn("ada")
-	session := func() db.Session {
+	session := func() auth.Session {
 		t.Helper()
-		s, err := h.Session(ctx, token)
+		s, err := h.auth.Sessions.ByToken(ctx, token)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return s.From("192.0.2.7", "req_x")
 	}
-	h.pass(db.ConfirmedFor - time.Millisecond)
+	h.pass(auth.ConfirmedFor - time.Millisecond)
 	if !session().Fresh(h.now()) {
 		t.Error("a sign-in is not fresh for ten minutes")
 	}
@@ -116,19 +117,19 @@ func TestConfirmSession(t *testing.T) {
 		t.Error("a sign-in is fresh after ten minutes")
 	}
 	before := len(h.log())
-	err := h.ConfirmSession(ctx, session().Actor(), session(), "wrong")
+	err := h.auth.Account.Confirm(ctx, session().Actor(), session(), "wrong")
 	want(t, "a wrong password", err, db.Invalid, "secret", "this is not your password")
 	if session().Fresh(h.now()) {
 		t.Error("a wrong password confirms")
 	}
-	if err := h.ConfirmSession(ctx, session().Actor(), session(), rightPassword); err != nil || !session().Fresh(h.now()) {
+	if err := h.auth.Account.Confirm(ctx, session().Actor(), session(), rightPassword); err != nil || !session().Fresh(h.now()) {
 		t.Errorf("the right password: %v, fresh %v", err, session().Fresh(h.now()))
 	}
 	s = session()
 	key, _ := h.enrol(&s)
-	h.pass(db.ConfirmedFor)
-	want(t, "the password where a code is on", h.ConfirmSession(ctx, s.Actor(), s, rightPassword), db.Invalid, "secret", "this code is wrong")
-	if err := h.ConfirmSession(ctx, s.Actor(), s, key.code(h.now())); err != nil {
+	h.pass(auth.ConfirmedFor)
+	want(t, "the password where a code is on", h.auth.Account.Confirm(ctx, s.Actor(), s, rightPassword), db.Invalid, "secret", "this code is wrong")
+	if err := h.auth.Account.Confirm(ctx, s.Actor(), s, key.code(h.now())); err != nil {
 		t.Errorf("the code: %v", err)
 	}
 	h.told(
@@ -141,17 +142,17 @@ func TestConfirmSession(t *testing.T) {
 	)
 	h.pass(2 * time.Hour)
 	for i := range 5 {
-		token, s, err := h.SignIn(ctx, db.SignInAttempt{Name: "ada", Password: rightPassword, Code: key.code(h.now()), Address: fmt.Sprint(i)})
+		token, s, err := h.auth.Sessions.SignIn(ctx, auth.SignInAttempt{Name: "ada", Password: rightPassword, Code: key.code(h.now()), Address: fmt.Sprint(i)})
 		if err != nil || token == "" {
 			t.Fatal(err)
 		}
 		h.pass(time.Minute)
-		want(t, "a guess", h.ConfirmSession(ctx, s.Actor(), s, "000000"), db.Invalid, "secret", "is wrong")
+		want(t, "a guess", h.auth.Account.Confirm(ctx, s.Actor(), s, "000000"), db.Invalid, "secret", "is wrong")
 		if i == 0 {
 			for range 4 {
-				want(t, "a guess", h.ConfirmSession(ctx, s.Actor(), s, "000000"), db.Invalid, "secret", "is wrong")
+				want(t, "a guess", h.auth.Account.Confirm(ctx, s.Actor(), s, "000000"), db.Invalid, "secret", "is wrong")
 			}
-			want(t, "the sixth try", h.ConfirmSession(ctx, s.Actor(), s, key.code(h.now())), db.Throttled, "", "wait")
+			want(t, "the sixth try", h.auth.Account.Confirm(ctx, s.Actor(), s, key.code(h.now())), db.Throttled, "", "wait")
 			return
 		}
 	}
@@ -162,35 +163,35 @@ func TestEndSessions(t *testing.T) {
 	t.Parallel()
 	h := newHouse(t)
 	ctx := t.Context()
-	ada := h.user("ada", db.Admin)
-	h.user("bob", db.Viewer)
+	ada := h.user("ada", auth.Admin)
+	h.user("bob", auth.Viewer)
 	bobs, bob := h.signIn("bob")
 	var tokens []string
 	for i, browser := range []string{"Firefox", strings.Repeat("x", 1000), "\xff<script>"} {
 		h.pass(time.Second)
-		token, _, err := h.SignIn(ctx, db.SignInAttempt{Name: "ada", Password: rightPassword, Address: fmt.Sprint("192.0.2.", i), Browser: browser})
+		token, _, err := h.auth.Sessions.SignIn(ctx, auth.SignInAttempt{Name: "ada", Password: rightPassword, Address: fmt.Sprint("192.0.2.", i), Browser: browser})
 		if err != nil {
 			t.Fatal(err)
 		}
 		tokens = append(tokens, token)
 	}
-	first, err := h.Session(ctx, tokens[0])
+	first, err := h.auth.Sessions.ByToken(ctx, tokens[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	first = first.From("198.51.100.1", "")
-	all, err := h.SessionsOf(ctx, ada.ID)
+	all, err := h.auth.Sessions.List(ctx, ada.ID)
 	if err != nil || len(all) != 3 || all[0].Browser != "<script>" || len(all[1].Browser) != 300 || all[2].Address != "192.0.2.0" || all[2].Browser != "Firefox" {
 		t.Fatalf("the sessions are %+v, %v", all, err)
 	}
 	before := len(h.log())
-	want(t, "its own", h.EndSession(ctx, first, first.ID()), db.Conflict, "", "sign out to end it")
-	want(t, "bob's", h.EndSession(ctx, first, bob.ID()), db.NotFound, "", "has ended already")
-	want(t, "none", h.EndSession(ctx, first, ""), db.NotFound, "", "has ended already")
-	if err := h.EndSession(ctx, first, all[0].ID()); err != nil || !h.ended(tokens[2]) || h.ended(tokens[1]) {
+	want(t, "its own", h.auth.Sessions.End(ctx, first, first.ID()), db.Conflict, "", "sign out to end it")
+	want(t, "bob's", h.auth.Sessions.End(ctx, first, bob.ID()), db.NotFound, "", "has ended already")
+	want(t, "none", h.auth.Sessions.End(ctx, first, ""), db.NotFound, "", "has ended already")
+	if err := h.auth.Sessions.End(ctx, first, all[0].ID()); err != nil || !h.ended(tokens[2]) || h.ended(tokens[1]) {
 		t.Errorf("one: %v", err)
 	}
-	if n, err := h.EndOtherSessions(ctx, first); err != nil || n != 1 || !h.ended(tokens[1]) || h.ended(tokens[0]) || h.ended(bobs) {
+	if n, err := h.auth.Sessions.EndOthers(ctx, first); err != nil || n != 1 || !h.ended(tokens[1]) || h.ended(tokens[0]) || h.ended(bobs) {
 		t.Errorf("the others: %d, %v", n, err)
 	}
 	told := h.log()[before:]

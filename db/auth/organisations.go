@@ -1,0 +1,82 @@
+package auth
+
+import (
+	"context"
+
+	"govsvc/db"
+)
+
+// organisationColumns are those of an organisation o, in the order of
+// organisationFields.
+const organisationColumns = "o.seq, o.id, o.name, o.plan, o.subscription, o.created_at, o.updated_at"
+
+func organisationFields(o *db.Organisation) []any {
+	return []any{&o.Org, &o.ID, &o.Name, &o.Plan, &o.Subscription, &o.CreatedAt, &o.UpdatedAt}
+}
+
+// Organisations lists the organisations that a user is a member of, by name.
+func (m *Memberships) Organisations(ctx context.Context, userID string) ([]db.Organisation, error) {
+	list := []db.Organisation{}
+	err := m.store.Each(ctx, func(row db.Scanner) error {
+		var o db.Organisation
+		err := row.Scan(organisationFields(&o)...)
+		list = append(list, o)
+		return err
+	}, "SELECT "+organisationColumns+` FROM organisations o WHERE o.removed_at IS NULL AND o.seq IN
+		(SELECT m.org_id FROM memberships m JOIN users u ON u.seq = m.user_seq WHERE u.id = ?) ORDER BY o.name`, userID)
+	return list, err
+}
+
+// CreateOrganisation adds an organisation with an active subscription. A user who
+// adds it becomes its admin. One that the operator adds has no members.
+func (m *Memberships) CreateOrganisation(ctx context.Context, by db.Actor, name string, plan db.Plan) (db.Organisation, error) {
+	return m.store.CreateOrganisation(ctx, by, name, plan, func(tx *db.Tx) error {
+		if tx.ID == operator {
+			return nil
+		}
+		if err := join(tx, tx.ID, tx.Org, Admin); err != nil {
+			return err
+		}
+		u, err := member(tx, tx.ID)
+		if err != nil {
+			return err
+		}
+		return auditUser(tx, "added", db.Authorization, db.SeverityKeys, u.ID, db.Metadata{"name": u.Name, "changes": db.Changes{"role": {From: nil, To: Admin}}})
+	})
+}
+
+// RemoveOrganisation removes an organisation as db.DB.RemoveOrganisation does. Its
+// memberships end. Sessions that worked on it continue with the first organisation
+// of their users.
+func (m *Memberships) RemoveOrganisation(ctx context.Context, by db.Actor, name string) (db.RemovedOrganisation, error) {
+	return m.store.RemoveOrganisation(ctx, by, name, endMemberships)
+}
+
+// endMemberships ends all memberships of an organisation that was removed. Its
+// members belong to others, with which their sessions go on.
+func endMemberships(tx *db.Tx) error {
+	var members []User
+	err := tx.Each(func(row db.Scanner) error {
+		u, err := scanUser(row)
+		members = append(members, u)
+		return err
+	}, memberSelect+"m.role IS NOT NULL ORDER BY u.name_key", tx.Org)
+	if err != nil {
+		return err
+	}
+	for _, u := range members {
+		of, err := organisationsOf(tx, u.ID)
+		if err != nil {
+			return err
+		}
+		if _, err := tx.Exec("UPDATE sessions SET org_id = ? WHERE org_id = ? AND user_seq = (SELECT seq FROM users WHERE id = ?)", of[0], tx.Org, u.ID); err != nil {
+			return err
+		}
+		if err := leave(tx, u, false); err != nil {
+			return err
+		}
+	}
+	// what a session that lost its membership left behind
+	_, err = tx.Exec("DELETE FROM sessions WHERE org_id = ?", tx.Org)
+	return err
+}
