@@ -9,52 +9,51 @@ import (
 	"govsvc/server/limit"
 )
 
-// flushEvery is how often counts of requests are stored: what a kill may lose.
+// flushEvery is how often counts of requests are stored. A kill can lose the
+// counts since then.
 const flushEvery = 5 * time.Second
 
-// indexEvery is how often the search index takes up what was written.
+// indexEvery is how often the search index is updated.
 const indexEvery = time.Second
 
-// sweepEvery is how often answers that are no longer replayed, and sessions that
-// have ended, are removed.
+// sweepEvery is how often expired rows are removed.
 const sweepEvery = 10 * time.Minute
 
-// What bounds the log that SQLite keeps beside the file. Where readers overlap
-// without a gap it would grow for ever: emptying it makes writers wait for the
-// readers under way, but not for long. A reader that stays, a backup say, is
-// given time.
+// Limits on the write-ahead log. It grows without end while reads overlap without
+// a gap. A forced checkpoint makes writers wait for the reads in progress, so
+// there is an interval between two, for a long read such as a backup.
 const (
 	walLimit           = 64 << 20
 	checkpointInterval = 30 * time.Second
 )
 
-// day is the span of the rolling cap.
+// day is the period of the daily limit.
 const day = 24 * time.Hour
 
-// Run does the server's work between requests until ctx ends: it stores what
-// the limiter counted and when keys were used, a last time at the end, and
-// removes idempotent answers and sessions whose time is over, keeps the log
-// beside the file bounded, and gives free space back to the disk.
+// Run does the background work until ctx ends. It stores the counts of the limiter
+// and the uses of keys, a last time at the end. It removes expired responses and
+// sessions, updates the search index, limits the write-ahead log and returns
+// free space to the disk.
 func (s *Server) Run(ctx context.Context) error {
 	tick, sweep := time.NewTicker(flushEvery), time.NewTicker(sweepEvery)
 	defer tick.Stop()
 	defer sweep.Stop()
-	patient := s.limitWAL(ctx, time.Time{}) // until when the log is left alone
+	nextCheckpoint := s.limitWAL(ctx, time.Time{})
 	indexed := make(chan struct{})
 	go func() {
 		defer close(indexed)
 		s.updateIndex(ctx)
 	}()
-	defer func() { <-indexed }() // the file is closed once Run has returned
+	defer func() { <-indexed }() // the caller closes the file after Run
 	s.sweep(ctx)
 	for {
 		select {
 		case <-sweep.C:
 			s.sweep(ctx)
 		case <-tick.C:
-			patient = s.limitWAL(ctx, patient)
+			nextCheckpoint = s.limitWAL(ctx, nextCheckpoint)
 			if err := s.flush(ctx); err != nil {
-				s.Logger.Warn("counts of requests not stored yet", "error", err)
+				s.Logger.Warn("storing counts of requests failed; it is tried again", "error", err)
 			}
 		case <-ctx.Done():
 			return s.flush(context.WithoutCancel(ctx))
@@ -62,8 +61,8 @@ func (s *Server) Run(ctx context.Context) error {
 	}
 }
 
-// updateIndex keeps the search index up to date until ctx ends. A search reads the
-// records that the index lacks.
+// updateIndex updates the search index until ctx ends. Searches scan the records
+// that it lacks.
 func (s *Server) updateIndex(ctx context.Context) {
 	tick := time.NewTicker(indexEvery)
 	defer tick.Stop()
@@ -87,34 +86,35 @@ func (s *Server) updateIndex(ctx context.Context) {
 
 func (s *Server) sweep(ctx context.Context) {
 	if err := s.Store.SweepAnswers(ctx); err != nil && ctx.Err() == nil {
-		s.Logger.Warn("old idempotent answers not removed yet", "error", err)
+		s.Logger.Warn("removing expired idempotent responses failed; it is tried again", "error", err)
 	}
 	if s.Sessions != nil {
 		if err := s.Sessions.Sweep(ctx); err != nil && ctx.Err() == nil {
-			s.Logger.Warn("ended sessions not removed yet", "error", err)
+			s.Logger.Warn("removing expired sessions failed; it is tried again", "error", err)
 		}
 	}
 	if err := s.Store.SweepEvidence(ctx); err != nil && ctx.Err() == nil {
-		s.Logger.Warn("what unfinished evidence packs left is not removed yet", "error", err)
+		s.Logger.Warn("removing unfinished evidence packs failed; it is tried again", "error", err)
 	}
 	if _, err := s.Store.GiveBack(ctx); err != nil && ctx.Err() == nil {
-		s.Logger.Warn("free space not given back to the disk yet", "error", err)
+		s.Logger.Warn("returning free space to the disk failed; it is tried again", "error", err)
 	}
 }
 
-// limitWAL empties the log beside the file if it has grown, and tells until when
-// it is to be left alone.
-func (s *Server) limitWAL(ctx context.Context, patient time.Time) time.Time {
+// limitWAL checkpoints a write-ahead log over its limit, not before next. It
+// returns the earliest time of the next checkpoint.
+func (s *Server) limitWAL(ctx context.Context, next time.Time) time.Time {
 	now := time.Now()
-	if s.Store.LogSize() <= walLimit || now.Before(patient) {
-		return patient
+	if s.Store.LogSize() <= walLimit || now.Before(next) {
+		return next
 	}
 	if err := s.Store.Checkpoint(ctx); err != nil && ctx.Err() == nil {
-		s.Logger.Warn("the log beside the data file not emptied yet", "error", err)
+		s.Logger.Warn("the checkpoint of the write-ahead log failed; it is tried again", "error", err)
 	}
 	return now.Add(checkpointInterval)
 }
 
+// flush stores the counts of the limiter and the uses of keys.
 func (s *Server) flush(ctx context.Context) error {
 	var problems []error
 	if counts := s.keys.Unsaved(); len(counts) > 0 {
@@ -136,7 +136,8 @@ func (s *Server) flush(ctx context.Context) error {
 	return errors.Join(problems...)
 }
 
-// dayStart is the start of the oldest slot that can still count.
+// dayStart returns the start of the oldest slot that still counts, in Unix
+// seconds.
 func (s *Server) dayStart() int64 { return s.Store.Now().Add(-day - time.Hour).Unix() }
 
 func (s *Server) loadCounts(ctx context.Context) error {

@@ -18,12 +18,12 @@ import (
 // Proxies are the networks of the proxies whose X-Forwarded headers count.
 type Proxies []netip.Prefix
 
-// ClientGroup is what limits count as the client of a request; see
-// fair.ClientGroup.
+// ClientGroup returns the group of addresses that limits count as the client of
+// a request; see fair.ClientGroup.
 func (p Proxies) ClientGroup(r *http.Request) string { return fair.ClientGroup(p.ClientAddress(r)) }
 
-// ClientAddress is the client's address: the peer's or, where the peer is a
-// trusted proxy, the last in X-Forwarded-For that is not one.
+// ClientAddress returns the client's address: the peer's or, if the peer is a
+// trusted proxy, the last in X-Forwarded-For that is not a trusted proxy.
 func (p Proxies) ClientAddress(r *http.Request) string {
 	peer, err := netip.ParseAddrPort(r.RemoteAddr)
 	if err != nil {
@@ -43,9 +43,9 @@ func (p Proxies) ClientAddress(r *http.Request) string {
 	return address.WithZone("").String()
 }
 
-// Secure tells whether the client came over TLS: to this server, or to a
-// trusted proxy that says so in X-Forwarded-Proto. Of several proxies in a row
-// the first, which the client spoke to, stands first there.
+// Secure reports whether the client used TLS: to this server, or to a trusted
+// proxy that sets X-Forwarded-Proto. The first value there is from the proxy
+// that the client connected to.
 func (p Proxies) Secure(r *http.Request) bool {
 	if r.TLS != nil {
 		return true
@@ -58,7 +58,7 @@ func (p Proxies) Secure(r *http.Request) bool {
 	return strings.EqualFold(strings.TrimSpace(first), "https")
 }
 
-// parseHop reads an element of X-Forwarded-For; some proxies add a port.
+// parseHop parses an element of X-Forwarded-For; some proxies add a port.
 func parseHop(text string) (netip.Addr, bool) {
 	if address, err := netip.ParseAddr(text); err == nil {
 		return address.Unmap(), true
@@ -69,25 +69,25 @@ func parseHop(text string) (netip.Addr, bool) {
 
 func (p Proxies) trust(address netip.Addr) bool {
 	for _, prefix := range p {
-		if prefix.Contains(address.WithZone("")) { // a zone fits no prefix
+		if prefix.Contains(address.WithZone("")) { // no prefix contains an address with a zone
 			return true
 		}
 	}
 	return false
 }
 
-// addressRate is what an address may request without a valid key.
+// addressRate returns the limit of an address without a valid key.
 func (s *Server) addressRate() limit.Rate { return limit.Rate{PerMinute: s.AnonymousPerMinute} }
 
-// Limits shown to callers without a key where --anonymous-rpm sets none.
+// The limits in the headers for callers without a key if --anonymous-rpm is 0.
 const (
 	unlimitedPerMinute = 1_000_000
 	unlimitedPerDay    = unlimitedPerMinute * minutesPerDay
 	minutesPerDay      = 24 * 60
 )
 
-// anonymous completes the state of an address for the response headers. No count
-// is kept of its day: the limit shown is what the limit per minute allows in one.
+// anonymous completes the state of an address for the response headers. An
+// address has no limit a day, so the header has the limit a minute times 1,440.
 func (s *Server) anonymous(state limit.Decision) limit.Decision {
 	if state.Limit == math.MaxInt32 { // no limit: see limit.Decision
 		state.Limit, state.Remaining = unlimitedPerMinute, unlimitedPerMinute
@@ -96,8 +96,8 @@ func (s *Server) anonymous(state limit.Decision) limit.Decision {
 	return state
 }
 
-// admit finds out who calls, whether its organisation may use the API at all,
-// and whether its key has requests left.
+// admit authenticates the caller and checks the organisation's subscription and
+// the limits of the key.
 func (req *request) admit() error {
 	key, err := req.credential()
 	if err != nil {
@@ -112,16 +112,16 @@ func (req *request) admit() error {
 	if req.recorder != nil {
 		req.recorder.keyID = key.ID
 	}
-	terms := key.Organisation.Plan.Entitlements()
-	rate := limit.Rate{PerMinute: terms.PerMinute, PerDay: terms.PerDay}
+	entitlements := key.Organisation.Plan.Entitlements()
+	rate := limit.Rate{PerMinute: entitlements.PerMinute, PerDay: entitlements.PerDay}
 	if key.PerMinute != nil {
 		rate.PerMinute = *key.PerMinute
 	}
 	if key.PerDay != nil {
 		rate.PerDay = *key.PerDay
 	}
-	if req.caller, err = req.newCaller(key, terms); err == nil {
-		err = checkSubscription(key.Organisation, terms)
+	if req.caller, err = req.newCaller(key, entitlements); err == nil {
+		err = checkSubscription(key.Organisation, entitlements)
 	}
 	if err != nil {
 		req.rateLimit = req.server.keys.Peek(key.ID, rate)
@@ -131,32 +131,33 @@ func (req *request) admit() error {
 		req.rateLimit = req.server.keys.Peek(key.ID, rate)
 		req.rateLimit.RetryAfter = time.Second
 		req.server.Metrics.Refused(metrics.Key)
-		return req.limited("this key has too many requests in progress at once; wait for some of their responses")
+		return req.limited("this key has too many requests in progress; wait for some of their responses")
 	}
 	req.keyInProgress = key.ID
 	if req.rateLimit = req.server.keys.Allow(key.ID, rate); !req.rateLimit.Allowed {
 		req.server.Metrics.Refused(metrics.Key)
-		return req.limited("this key has no requests left for now; wait as Retry-After says")
+		return req.limited("this key has reached its request limit; wait for the seconds in Retry-After")
 	}
 	req.caller.Uses = req.server.verifier.used(key)
 	return nil
 }
 
 // checkSubscription refuses an organisation that may not use the API at all.
-func checkSubscription(org db.Organisation, terms db.Entitlements) error {
+func checkSubscription(org db.Organisation, entitlements db.Entitlements) error {
 	switch {
 	case org.Subscription != db.Active:
-		return &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not live; its operator can renew it"}
-	case !terms.API:
+		return &api.Error{Code: api.SubscriptionInactive, Message: "the organisation's subscription is not active; the operator of the service can renew it"}
+	case !entitlements.API:
 		return &api.Error{Code: api.TierRequired, Message: "the organisation's plan (" + string(org.Plan) + ") does not include the API"}
 	}
 	return nil
 }
 
-// newCaller is the key's holder, on the live data or on the sandbox's.
-func (req *request) newCaller(key *db.StoredKey, terms db.Entitlements) (*api.Caller, error) {
+// newCaller returns the holder of the key as a caller on the live data or, for a
+// test key, on the sandbox's.
+func (req *request) newCaller(key *db.StoredKey, entitlements db.Entitlements) (*api.Caller, error) {
 	caller := &api.Caller{
-		Store: req.server.Store, Organisation: key.Organisation, Entitlements: terms,
+		Store: req.server.Store, Organisation: key.Organisation, Entitlements: entitlements,
 		Holder: key.Organisation.Org, ActorID: "key:" + key.ID, Scopes: key.Scopes, RequestID: req.requestID, Address: req.client,
 		Receivers: req.server.Receivers,
 	}
@@ -177,9 +178,9 @@ func (req *request) newCaller(key *db.StoredKey, terms db.Entitlements) (*api.Ca
 	return caller, nil
 }
 
-// credential finds the key that a request presents and verifies it. The key is
-// read anew whenever anything was committed to the file, so that a revocation
-// or a change of plan by any process counts at once.
+// credential returns the key that the request presents, verified. The key is
+// read again after every commit to the file, so that a revocation or a change of
+// plan by any process has effect immediately.
 func (req *request) credential() (*db.StoredKey, error) {
 	presented := bearer(req.r.Header.Values("Authorization"))
 	if presented == "" {
@@ -192,9 +193,9 @@ func (req *request) credential() (*db.StoredKey, error) {
 	if presented == "" {
 		return nil, &api.Error{Code: api.MissingCredential, Message: "send the API key as `Authorization: Bearer <API_KEY>`"}
 	}
-	// a file whose generation can't be told is read anew for every request
-	if generation, err := req.server.Store.DataVersion(req.r.Context()); err == nil {
-		req.dataVersion = generation
+	// without a data version the key is read for every request
+	if version, err := req.server.Store.DataVersion(req.r.Context()); err == nil {
+		req.dataVersion = version
 	}
 	key, err := req.server.verifier.verify(req.r.Context(), presented, req.dataVersion, req.address, req.chargeGuess)
 	if err != nil {
@@ -206,8 +207,8 @@ func (req *request) credential() (*db.StoredKey, error) {
 	return key, nil
 }
 
-// chargeGuess takes one of the address's requests before a key is hashed, so
-// that an address without any left can't have the service hash.
+// chargeGuess counts the request for the client's address before a key is
+// hashed, so that an address at its limit can't make the service hash.
 func (req *request) chargeGuess() error {
 	if limited := req.limitAddress(); limited != nil {
 		return limited
@@ -216,27 +217,31 @@ func (req *request) chargeGuess() error {
 	return nil
 }
 
-// limitAddress takes one of the requests that the client's address has without
-// a valid key.
+// limitAddress counts the request for the client's address, and refuses it if
+// the address has reached its limit.
 func (req *request) limitAddress() *api.Error {
 	req.rateLimit = req.server.anonymous(req.server.addresses.Allow(req.address, req.server.addressRate()))
 	if req.rateLimit.Allowed {
 		return nil
 	}
 	req.server.Metrics.Refused(metrics.Address)
-	return req.limited("this address has made too many requests without a valid key; wait as Retry-After says")
+	return req.limited("this address has sent too many requests without a valid key; wait for the seconds in Retry-After")
 }
 
+// limited returns the refusal of a request that exceeds a limit, and sets
+// Retry-After.
 func (req *request) limited(message string) *api.Error {
 	wait := (req.rateLimit.RetryAfter + time.Second - 1) / time.Second
 	req.w.Header().Set("Retry-After", strconv.Itoa(max(1, int(wait))))
 	return &api.Error{Code: api.RateLimitExceeded, Message: message}
 }
 
-// limitNames are spelt as specified, which Header.Set would change.
+// limitNames have the spelling of the specification, which Header.Set would
+// change.
 var limitNames = [4]string{"X-RateLimit-Limit", "X-RateLimit-Remaining", "X-RateLimit-Reset", "X-RateLimit-Limit-Day"}
 
-// limitHeaders tells what is left, on success and failure alike.
+// limitHeaders sets the headers with the state of the limit, on success and
+// failure alike.
 func (req *request) limitHeaders() {
 	values := [4]string{
 		strconv.Itoa(req.rateLimit.Limit), strconv.Itoa(req.rateLimit.Remaining),
@@ -250,8 +255,8 @@ func (req *request) limitHeaders() {
 
 func unixCeil(t time.Time) int64 { return t.Add(time.Second - 1).Unix() }
 
-// bearer is the token of an Authorization header (RFC 6750); "" if there is
-// none, or more than one.
+// bearer returns the token of an Authorization header (RFC 6750); "" unless
+// exactly one is sent.
 func bearer(headers []string) string {
 	if len(headers) != 1 {
 		return ""

@@ -9,21 +9,21 @@ import (
 	"govsvc/db"
 )
 
-// probe is a path beside the API that tells how the service is.
+// probe makes the handler of a health check, outside the API.
 func (s *Server) probe(answer http.HandlerFunc) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet && r.Method != http.MethodHead {
-			s.refuseMethod(w, r, []string{http.MethodGet, http.MethodHead})
+			s.refuseMethod(w, r, []string{http.MethodGet, http.MethodHead}) //nolint:contextcheck // the context is that of the request
 			return
 		}
 		answer(w, r)
 	}
 }
 
-// healthz answers 200 while the process lives.
+// healthz answers 200 while the process runs.
 func (s *Server) healthz(w http.ResponseWriter, _ *http.Request) { plainText(w, http.StatusOK, "ok") }
 
-// readyz answers 200 while the file can be read and written.
+// readyz answers 200 while the data file can be read and written.
 func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	if err := s.ready.check(context.WithoutCancel(r.Context()), s.Store); err != nil {
 		s.Logger.Error("not ready", "error", err)
@@ -33,15 +33,15 @@ func (s *Server) readyz(w http.ResponseWriter, r *http.Request) {
 	plainText(w, http.StatusOK, "ready")
 }
 
-// readiness remembers for a moment whether the file could be used: finding out
-// writes to it, which anybody could make the service do all day.
+// readiness caches whether the data file can be used. The check writes to the
+// file, and /readyz needs no credential.
 type readiness struct {
 	mutex   sync.Mutex
 	checked time.Time
 	err     error
 }
 
-// readinessTTL is how long readiness is believed.
+// readinessTTL is how long the result of a check is reused.
 const readinessTTL = time.Second
 
 func (c *readiness) check(ctx context.Context, store *db.DB) error {
@@ -58,5 +58,5 @@ func plainText(w http.ResponseWriter, status int, text string) {
 	w.Header().Set("Content-Type", "text/plain; charset=utf-8")
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.WriteHeader(status)
-	_, _ = w.Write([]byte(text + "\n")) // the client may be gone; nobody else is told
+	_, _ = w.Write([]byte(text + "\n")) // it fails only if the client has left
 }

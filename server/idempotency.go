@@ -11,10 +11,10 @@ import (
 	"govsvc/server/openapi"
 )
 
-// maxIdempotencyKey bounds an Idempotency-Key, in characters.
+// maxIdempotencyKey is the maximum length of an Idempotency-Key in characters.
 const maxIdempotencyKey = 255
 
-// inFlightKeys are the keys whose request is being done now.
+// inFlightKeys are the idempotency keys of the requests in progress.
 type inFlightKeys struct {
 	mutex sync.Mutex
 	keys  map[inFlightKey]bool
@@ -26,7 +26,8 @@ type inFlightKey struct {
 	key  string
 }
 
-// begin notes that a request is being done; not twice at once.
+// begin records that a request is in progress. It returns false if one with the
+// same key already is.
 func (f *inFlightKeys) begin(k inFlightKey) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -46,8 +47,9 @@ func (f *inFlightKeys) end(k inFlightKey) {
 	delete(f.keys, k)
 }
 
-// replay finds the answer that this request got before, if it did; if not,
-// it is being done until done is called. The caller then keeps the answer.
+// replay returns the stored response to a repeated request. For a new one it
+// returns nil and sets the caller's idempotency key, under which the operation
+// stores its response. The request is in progress until done is called.
 func (req *request) replay(op *route, body []byte) (replay *api.Answer, done func(), err error) {
 	done = func() {}
 	key, err := req.idempotencyKey(op)
@@ -62,25 +64,25 @@ func (req *request) replay(op *route, body []byte) (replay *api.Answer, done fun
 	if !req.server.inFlight.begin(flight) {
 		return nil, done, &api.Error{
 			Code: api.IdempotencyInFlight, Param: "Idempotency-Key",
-			Message: "a request with this Idempotency-Key is still being done; repeat it in a moment for its answer",
+			Message: "a request with this Idempotency-Key is still in progress; repeat it in a moment for its response",
 		}
 	}
-	kept, err := req.caller.Store.KeptAnswer(req.r.Context(), k)
-	if err != nil || kept != nil {
+	stored, err := req.caller.Store.KeptAnswer(req.r.Context(), k)
+	if err != nil || stored != nil {
 		req.server.inFlight.end(flight)
 	}
 	if err != nil {
 		return nil, done, err
 	}
-	if kept != nil {
+	if stored != nil {
 		req.w.Header().Set("Idempotency-Replayed", "true")
-		return &api.Answer{Status: kept.Status, ContentType: api.JSON, Body: kept.Body}, done, nil
+		return &api.Answer{Status: stored.Status, ContentType: api.JSON, Body: stored.Body}, done, nil
 	}
 	req.caller.Idempotency = &k
 	return nil, func() { req.server.inFlight.end(flight) }, nil
 }
 
-// idempotencyKey reads and checks the header; "" where it may be absent and is.
+// idempotencyKey returns the checked header; "" if it is absent and not required.
 func (req *request) idempotencyKey(op *route) (string, error) {
 	values := req.r.Header.Values("Idempotency-Key")
 	if op.Idempotency == openapi.NoIdempotency || len(values) == 0 && op.Idempotency == openapi.OptionalIdempotency {
@@ -91,9 +93,9 @@ func (req *request) idempotencyKey(op *route) (string, error) {
 	}
 	switch {
 	case len(values) == 0:
-		return "", refusal("the header Idempotency-Key is required here: a text of your own, unique for each logical request")
+		return "", refusal("the header Idempotency-Key is required; send a text of your own that is unique for each logical request")
 	case len(values) > 1:
-		return "", refusal("the header Idempotency-Key was sent more than once")
+		return "", refusal("the header Idempotency-Key was sent more than once; send it once")
 	}
 	key := values[0]
 	if len(key) < 1 || len(key) > maxIdempotencyKey {
@@ -107,15 +109,15 @@ func (req *request) idempotencyKey(op *route) (string, error) {
 	return key, nil
 }
 
-// requestDigest is what makes two requests the same: method, path and body, members
-// in another order or other white space aside.
+// requestDigest identifies a request by its method, path and body. The order of
+// members and the white space of the body do not count.
 func requestDigest(method, path string, body []byte, emptyIsObject bool) [sha256.Size]byte {
 	canonical := jsontext.Value(body)
 	if len(body) == 0 && emptyIsObject {
 		canonical = jsontext.Value("{}")
 	}
 	canonical = canonical.Clone()
-	// What is not JSON counts as it is: it will be refused, and keeps nothing.
+	// A body that is not JSON stays as it is. It is refused, and no response is stored.
 	_ = canonical.Format(jsontext.ReorderRawObjects(true), jsontext.PreserveRawStrings(false), jsontext.CanonicalizeRawFloats(true))
 	return sha256.Sum256([]byte(method + "\n" + path + "\n" + string(canonical)))
 }

@@ -9,7 +9,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// index is the answer of GET / (specification, Public; contract, Index).
+// index is the response of GET / (specification, Public; contract, Index).
 type index struct {
 	Object            string           `json:"object"`
 	APIVersion        string           `json:"api_version"`

@@ -16,8 +16,8 @@ import (
 	"govsvc/server/openapi"
 )
 
-// readBody reads the body of an operation that takes one: of the right media
-// type, and no longer than the document allows.
+// readBody reads the body of an operation that takes one. It checks the media
+// type and the size that the document allows.
 func (req *request) readBody(op *route) ([]byte, error) {
 	if op.Body == nil {
 		return nil, nil
@@ -32,9 +32,8 @@ func (req *request) readBody(op *route) ([]byte, error) {
 	return body, err
 }
 
-// checkMediaType refuses a body of another type than JSON. Where a body may be
-// left out, one of no bytes has no type: clients declare one by habit, as
-// `curl -d ""` does.
+// checkMediaType refuses a body that is not JSON. If the body is optional, the
+// type of an empty one is ignored, because `curl -d ""` and others declare one.
 func (req *request) checkMediaType(op *route) error {
 	if op.BodyOptional && req.r.ContentLength == 0 {
 		return nil
@@ -49,13 +48,13 @@ func (req *request) checkMediaType(op *route) error {
 	return nil
 }
 
-// readAll reads the body, unless it is longer than limit.
+// readAll reads the body, and refuses one longer than limit.
 func (req *request) readAll(limit int64) ([]byte, error) {
 	if req.r.ContentLength > limit {
 		return nil, tooLarge(limit)
 	}
 	size := req.r.ContentLength
-	if size < 0 { // it is not known
+	if size < 0 { // unknown
 		size = limit
 	}
 	if err := req.reserveBody(size); err != nil {
@@ -68,29 +67,30 @@ func (req *request) readAll(limit int64) ([]byte, error) {
 	case errors.As(err, &long):
 		return nil, tooLarge(limit)
 	case err != nil:
-		return nil, &api.Error{Code: api.InvalidParameter, Message: "the body did not arrive whole; send it again", Err: err}
+		return nil, &api.Error{Code: api.InvalidParameter, Message: "the body is incomplete; send the request again", Err: err}
 	}
 	return body, nil
 }
 
-// What is left of a body that nobody wants is read for so long, and so far.
+// Limits on reading the rest of a refused request's body.
 const (
 	drainTime  = 2 * time.Second
 	drainBytes = 8 << 20
 )
 
-// drainBody reads what is left of a refused request's body, before it is
-// answered. Many clients send everything before they read: closing on unread
-// bytes would reset the connection, and they would never learn why they were
-// refused. The body of one that sends slowly, to keep its place, is cut off, and
-// its connection gives way meanwhile where there is no room.
+// drainBody reads the rest of a refused request's body before the response is
+// sent. Many clients send everything before they read: to close a connection
+// with unread bytes resets it, and the client never sees the response. A client
+// that sends slowly is cut off. Until then its connection may be closed to make
+// room for others.
 func (req *request) drainBody() {
-	if req.r.ContentLength == 0 || req.r.ProtoMajor > 1 { // HTTP/2 ends a request without its connection
+	if req.r.ContentLength == 0 || req.r.ProtoMajor > 1 { // HTTP/2 can end one request of a connection
 		return
 	}
 	limitBodyTime(req.w, drainTime)
-	sent := req.bodyRead || req.r.Header.Get("Expect") == "" // else the client waits to be told to send it
-	if !sent || req.r.ContentLength > drainBytes {           // the latter is in vain
+	// with Expect the client sends the body only after 100 Continue
+	sent := req.bodyRead || req.r.Header.Get("Expect") == ""
+	if !sent || req.r.ContentLength > drainBytes {
 		return
 	}
 	limit.Yield(req.r.Context(), true)
@@ -99,36 +99,37 @@ func (req *request) drainBody() {
 	}
 }
 
-// ignoreBody has the connection end with the answer, and the rest of a request's
-// body, which nobody will read, be none.
+// ignoreBody closes the connection after the response instead of reading the
+// request's body.
 func ignoreBody(w http.ResponseWriter) {
 	w.Header().Set("Connection", "close")
 	limitBodyTime(w, 0)
 }
 
-// limitBodyTime lets the rest of a request's body come for a time.
+// limitBodyTime sets the time within which the rest of a request's body must
+// arrive.
 func limitBodyTime(w http.ResponseWriter, within time.Duration) {
-	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) // else there is no connection to be kept
+	_ = http.NewResponseController(w).SetReadDeadline(time.Now().Add(within)) // it fails only without a connection
 }
 
 var errMediaType = &api.Error{Code: api.UnsupportedMediaType, Message: "send the body as JSON, with the header Content-Type: application/json"}
 
 func tooLarge(limit int64) error {
-	return &api.Error{Code: api.PayloadTooLarge, Message: "the body is larger than the " + strconv.FormatInt(limit, 10) + " bytes that this operation takes"}
+	return &api.Error{Code: api.PayloadTooLarge, Message: "the body is larger than the limit of this operation, " + strconv.FormatInt(limit, 10) + " bytes; send less at once"}
 }
 
-// isJSON tells whether a Content-Type is application/json in UTF-8.
+// isJSON reports whether a Content-Type is application/json in UTF-8.
 func isJSON(contentType string) bool {
 	media, parameters, err := mime.ParseMediaType(contentType)
 	charset, given := parameters["charset"]
 	return err == nil && media == "application/json" && (!given || strings.EqualFold(charset, "utf-8"))
 }
 
-// bindQuery checks the query against the document.
+// bindQuery parses the query and validates it against the document.
 func (req *request) bindQuery(op *route) (openapi.Values, error) {
 	query, err := url.ParseQuery(req.r.URL.RawQuery)
 	if err != nil {
-		return nil, &api.Error{Code: api.InvalidParameter, Message: "the query is not well-formed; escape names and values"}
+		return nil, &api.Error{Code: api.InvalidParameter, Message: "the query is malformed; percent-encode names and values"}
 	}
 	values, err := op.Query(query)
 	if err != nil && len(query["cursor"]) == 1 && op.Parameter("cursor") != nil {
@@ -137,9 +138,9 @@ func (req *request) bindQuery(op *route) (openapi.Values, error) {
 	return values, err
 }
 
-// cursorError turns a fault of a cursor that was given into invalid_cursor: a
-// blank one or one with a NUL was not issued either. An empty one stays an
-// invalid parameter, as any other empty value (contract, section 2).
+// cursorError turns a validation error of a cursor into invalid_cursor: a blank
+// cursor or one with a NUL was not issued either. An empty one stays an
+// invalid_parameter, as any other empty value (contract, section 2).
 func cursorError(err error, cursor string) error {
 	if cursor != "" && api.Refusal(err).Param == "cursor" {
 		return db.ErrCursor
@@ -147,7 +148,7 @@ func cursorError(err error, cursor string) error {
 	return err
 }
 
-// bind checks query and body against the document.
+// bind decodes the query and the body and validates them against the document.
 func (req *request) bind(op *route, body []byte) (api.Input, error) {
 	in := api.Input{ID: strings.ToLower(req.r.PathValue("id"))}
 	var err error
@@ -162,39 +163,39 @@ func (req *request) bind(op *route, body []byte) (api.Input, error) {
 		return in, err
 	}
 	defer done()
-	value, faults := op.Body.Decode(body)
-	if len(faults) > 0 {
-		first := faults[0] // the others are not kept
+	value, invalid := op.Body.Decode(body)
+	if len(invalid) > 0 {
+		first := invalid[0] // a copy, so that the others can be freed
 		return in, &first
 	}
 	if req.caller.Test {
 		value = op.Body.Mark(value, SandboxMarker)
 	}
-	in.Body, _ = value.(map[string]any) // the document has only objects as bodies
+	in.Body, _ = value.(map[string]any) // every body in the document is an object
 	return in, nil
 }
 
-// errNoBodyMemory refuses a request whose body found no room for too long.
+// errNoBodyMemory refuses a request that waited too long for memory for its body.
 var errNoBodyMemory = &api.Error{
 	Code: api.ServiceUnavailable, Err: limit.ErrNoMemory,
-	Message: "too many large bodies of requests are being read; try again in a moment",
+	Message: "the service is reading too many large request bodies; try again in a moment",
 }
 
-// What large bodies of requests take in memory.
+// The memory that large request bodies take.
 const (
 	// smallBodyBytes is the size in bytes up to which a body needs no reservation.
 	smallBodyBytes = 8 << 10
-	// readFactor is what a body takes while it is read, in times its size.
+	// readFactor times its size is what a body takes while it is read.
 	readFactor = 2
-	// decodeFactor is what a body takes while it is decoded, in times its size.
+	// decodeFactor times its size is what a body takes while it is decoded.
 	decodeFactor = 24
 	// decodingBytes is the default size of Config.Decoding. Two of the largest
 	// bodies fit.
 	decodingBytes = 40 << 20
 )
 
-// reserveBody waits until the process has room for a body of so many bytes. The
-// room is held until the response has its own.
+// reserveBody waits for memory for a body of that many bytes. The reservation
+// lasts until the response is reserved.
 func (req *request) reserveBody(size int64) error {
 	if size <= smallBodyBytes {
 		return nil
@@ -204,16 +205,17 @@ func (req *request) reserveBody(size int64) error {
 	return asBodyMemory(err)
 }
 
-// reserveDecoding waits until the process has room to decode a body. The caller calls
-// done when that has ended. Nothing that is reserved for it waits for others.
+// reserveDecoding waits for memory to decode a body. The caller calls done after
+// decoding, and must wait for nothing else before that.
 func (req *request) reserveDecoding(body []byte) (done func(), err error) {
 	if len(body) <= smallBodyBytes {
 		return func() {}, nil
 	}
-	room, err := req.server.Decoding.Reserve(req.r.Context(), req.budgetOwner(), decodeFactor*int64(len(body)))
-	return room.Release, asBodyMemory(err)
+	memory, err := req.server.Decoding.Reserve(req.r.Context(), req.budgetOwner(), decodeFactor*int64(len(body)))
+	return memory.Release, asBodyMemory(err)
 }
 
+// asBodyMemory turns limit.ErrNoMemory into the refusal that the caller sees.
 func asBodyMemory(err error) error {
 	if errors.Is(err, limit.ErrNoMemory) {
 		return errNoBodyMemory

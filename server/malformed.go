@@ -13,8 +13,8 @@ import (
 	"govsvc/server/api"
 )
 
-// malformedMessages say what is wrong with a request that could not be read, by
-// status.
+// malformedMessages are the messages for requests that net/http could not read,
+// by status.
 var malformedMessages = map[int]string{
 	http.StatusBadRequest:                  "the request is malformed; check the request line, the escapes in the path and the headers",
 	http.StatusExpectationFailed:           "this Expect is not supported; use 100-continue, or leave the header out",
@@ -23,10 +23,10 @@ var malformedMessages = map[int]string{
 	http.StatusHTTPVersionNotSupported:     "this version of HTTP is not supported; use HTTP/1.1 or HTTP/2",
 }
 
-// RefuseMalformed is the response to a request that could not be read: the status,
-// the error envelope and the headers of all responses. The detail is its message,
-// "" if only the status says what was wrong. The request counts for the client's address
-// like others without a key, unless that is a trusted proxy's.
+// RefuseMalformed returns the response to a request that net/http could not read:
+// the status, the error envelope and the headers of all responses. The detail is
+// its message; "" is the message of the status. The request counts for the
+// client's address, unless that is a trusted proxy's.
 func (s *Server) RefuseMalformed(status int, detail string, client net.Addr) *http.Response {
 	message := cmp.Or(detail, malformedMessages[status], "the request could not be read")
 	response := &malformedResponse{
@@ -64,8 +64,8 @@ func (s *Server) refuseMalformed(w http.ResponseWriter, r *http.Request, message
 	req.fail(refusal)
 }
 
-// RefuseWithoutKey answers a request with an error without looking at its
-// credential. It counts for the client's address.
+// RefuseWithoutKey refuses a request without a check of its credential. The
+// request counts for the client's address.
 func (s *Server) RefuseWithoutKey(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
 	req := s.begin(w, r)
 	if limited := req.limitAddress(); limited != nil {
@@ -74,19 +74,19 @@ func (s *Server) RefuseWithoutKey(w http.ResponseWriter, r *http.Request, refusa
 	req.fail(refusal)
 }
 
-// malformedResponse collects the response to a request that could not be read.
+// malformedResponse buffers the response to a request that could not be read.
 type malformedResponse struct {
 	http.Response
 	status int // instead of 400
 	body   bytes.Buffer
 }
 
-func (u *malformedResponse) Header() http.Header         { return u.Response.Header }
-func (u *malformedResponse) Write(p []byte) (int, error) { return u.body.Write(p) }
+func (m *malformedResponse) Header() http.Header         { return m.Response.Header }
+func (m *malformedResponse) Write(p []byte) (int, error) { return m.body.Write(p) }
 
-func (u *malformedResponse) WriteHeader(status int) {
+func (m *malformedResponse) WriteHeader(status int) {
 	if status == http.StatusBadRequest {
-		status = u.status
+		status = m.status
 	}
-	u.StatusCode = status
+	m.StatusCode = status
 }

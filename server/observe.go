@@ -12,22 +12,21 @@ import (
 	"govsvc/server/metrics"
 )
 
-// responseRecorder is the writer of an answer that metrics or the access log want to
-// know of.
+// responseRecorder records a response for the metrics and the access log.
 type responseRecorder struct {
 	http.ResponseWriter
 	started   time.Time
 	status    int // 0: nothing was sent
 	bytes     int64
-	operation string // of the API, "" where the request reached none
+	operation string // of the API; "" if the request reached none
 	requestID string
 	keyID     string // of a valid key
 	address   string // of the client
 }
 
-// WriteHeader notes the status of the answer.
+// WriteHeader records the status of the response.
 func (o *responseRecorder) WriteHeader(status int) {
-	if o.status < http.StatusOK { // informational ones come before it
+	if o.status < http.StatusOK { // informational statuses come before the final one
 		o.status = status
 	}
 	o.ResponseWriter.WriteHeader(status)
@@ -42,11 +41,11 @@ func (o *responseRecorder) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// Unwrap lets http.ResponseController and package net/http find what they know.
+// Unwrap returns the writer of net/http for http.ResponseController.
 func (o *responseRecorder) Unwrap() http.ResponseWriter { return o.ResponseWriter }
 
-// netWriter is the writer of net/http itself, which learns by its own methods that a
-// body was too large.
+// netWriter returns the writer of net/http itself. http.MaxBytesReader needs it
+// to close the connection after a body that is too large.
 func (req *request) netWriter() http.ResponseWriter {
 	if req.recorder != nil {
 		return req.recorder.ResponseWriter
@@ -54,13 +53,14 @@ func (req *request) netWriter() http.ResponseWriter {
 	return req.w
 }
 
-// observe answers a request and tells of it.
+// observe answers a request, counts it and logs it.
 func (s *Server) observe(w http.ResponseWriter, r *http.Request) {
 	o := &responseRecorder{ResponseWriter: w, started: time.Now()}
-	defer s.logRequest(o, r) // also of one that is cut off
+	defer s.logRequest(o, r) // also of a request that is aborted
 	s.handler.ServeHTTP(o, r)
 }
 
+// logRequest adds a request to the metrics and the access log.
 func (s *Server) logRequest(o *responseRecorder, r *http.Request) {
 	took := time.Since(o.started)
 	s.Metrics.Operation(metricName(o, r)).Done(o.status, took)
@@ -68,7 +68,7 @@ func (s *Server) logRequest(o *responseRecorder, r *http.Request) {
 		return
 	}
 	if r.Method == http.MethodHead {
-		o.bytes = 0 // net/http takes the body and sends none
+		o.bytes = 0 // net/http discards the body
 	}
 	if o.address == "" {
 		o.address = Proxies(s.TrustedProxies).ClientAddress(r)
@@ -85,7 +85,7 @@ func (s *Server) logRequest(o *responseRecorder, r *http.Request) {
 	s.Logger.LogAttrs(context.WithoutCancel(r.Context()), slog.LevelInfo, "request", fields...)
 }
 
-// metricName is the name that a request is counted under.
+// metricName returns the name that a request is counted under.
 func metricName(o *responseRecorder, r *http.Request) string {
 	switch path := r.URL.Path; {
 	case o.operation != "":
@@ -98,15 +98,15 @@ func metricName(o *responseRecorder, r *http.Request) string {
 	return metrics.Page
 }
 
-// maxLoggedPath bounds what a log line has of a path, in bytes.
+// maxLoggedPath is the maximum length of a path in the log in bytes.
 const maxLoggedPath = 200
 
-// secretInPath is a key or signing secret that somebody put into a path, with all
-// that follows.
+// secretInPath matches a key or signing secret that was put into a path by
+// mistake, and all that follows it.
 var secretInPath = regexp.MustCompile(`(?s)((?:gds|gov)_(?:live|test)_|whsec_).+`)
 
-// loggedPath is a path for the log. A query is never part of it: it may hold what
-// is secret.
+// loggedPath returns a path for the log, without secrets. The query is never
+// logged, because it may hold secrets, too.
 func loggedPath(path string) string {
 	path = secretInPath.ReplaceAllString(path, "$1…")
 	if len(path) <= maxLoggedPath {

@@ -14,7 +14,7 @@ import (
 	"govsvc/server/limit"
 )
 
-// request is one request and its answer.
+// request is the state of one HTTP request.
 type request struct {
 	server         *Server
 	w              http.ResponseWriter
@@ -22,15 +22,15 @@ type request struct {
 	requestID      string
 	client         string // the address of the client
 	address        string // what limits count as the client; see fair.ClientGroup
-	addressCharged bool   // the address has paid for this request
+	addressCharged bool   // the request counts for the address
 	rateLimit      limit.Decision
-	dataVersion    int64           // of the file, when the request came
-	caller         *api.Caller     // once the credential has been checked
-	read           *cachedResponse // of a read
-	bodyRead       bool            // the body was asked for
+	dataVersion    int64           // of the file, when the request came; 0 if unknown
+	caller         *api.Caller     // nil until the credential is checked
+	read           *cachedResponse // the response to a read
+	bodyRead       bool            // reading the body has begun
 	memory         limit.Reservation
-	keyInProgress  string            // the key that the request is in progress for
-	recorder       *responseRecorder // nil where nobody wants to know
+	keyInProgress  string            // the key that the request counts for while in progress
+	recorder       *responseRecorder // nil without metrics and access log
 }
 
 // serve answers one request of an operation.
@@ -48,8 +48,8 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *route) {
 	req.send(answer)
 }
 
-// run checks a request in the order of the contract (section 2), then does
-// what it asks for.
+// run checks a request in the order of the contract (section 2) and runs the
+// operation.
 func (req *request) run(op *route) (api.Answer, error) {
 	if op.custom != nil {
 		return op.custom(req, op)
@@ -91,13 +91,13 @@ func (req *request) run(op *route) (api.Answer, error) {
 	return op.run(req.r.Context(), req.caller, in)
 }
 
-// answerRead answers a read, from memory where nothing has changed since.
+// answerRead answers a read, from the cache if the file has not changed since.
 func (req *request) answerRead(op *route) (api.Answer, error) {
-	q := cacheKey{op: op.Operation, query: req.r.URL.RawQuery}
-	keep := cacheable(op.Operation)
-	if keep {
-		q.org, q.test = req.caller.Organisation.Org, req.caller.Test
-		if req.read = req.server.cache.Get(req.dataVersion, q); req.read != nil {
+	key := cacheKey{op: op.Operation, query: req.r.URL.RawQuery}
+	useCache := cacheable(op.Operation)
+	if useCache {
+		key.org, key.test = req.caller.Organisation.Org, req.caller.Test
+		if req.read = req.server.cache.Get(req.dataVersion, key); req.read != nil {
 			return req.read.Answer, req.reserve(int64(len(req.read.Body)))
 		}
 	}
@@ -118,19 +118,20 @@ func (req *request) answerRead(op *route) (api.Answer, error) {
 		return answer, err
 	}
 	req.read = newCachedResponse(answer)
-	if keep {
-		req.server.cache.Put(req.dataVersion, q, req.read)
+	if useCache {
+		req.server.cache.Put(req.dataVersion, key, req.read)
 	}
 	return answer, nil
 }
 
-// runRead does the work of a read, within the time that one may take.
+// runRead runs a read within the deadline of reads.
 func (req *request) runRead(run api.Operation, in api.Input) (api.Answer, error) {
 	ctx, cancel := context.WithTimeout(req.r.Context(), req.server.Deadline)
 	defer cancel()
 	return run(ctx, req.caller, in)
 }
 
+// checkVersion refuses a request for another version of the API.
 func (req *request) checkVersion() error {
 	wanted := req.r.Header.Values("Service-Version")
 	if len(wanted) == 0 || len(wanted) == 1 && wanted[0] == db.APIVersion {
@@ -142,7 +143,7 @@ func (req *request) checkVersion() error {
 	}
 }
 
-// begin gives a request its id and its answer the headers that all have.
+// begin gives a request its id and sets the headers of all responses.
 func (s *Server) begin(w http.ResponseWriter, r *http.Request) *request {
 	req := &request{server: s, w: w, r: r, requestID: newRequestID(), client: Proxies(s.TrustedProxies).ClientAddress(r)}
 	req.address = fair.ClientGroup(req.client)
@@ -155,8 +156,8 @@ func (s *Server) begin(w http.ResponseWriter, r *http.Request) *request {
 	return req
 }
 
-// commonHeaders are the headers that start the same on every answer. Their values are
-// shared: set another, never change one.
+// commonHeaders are the headers that every response starts with. Requests share
+// the values: replace a value, never change it in place.
 var commonHeaders = http.Header{
 	"Service-Version":        {db.APIVersion},
 	"Service-Environment":    {"live"},
@@ -174,14 +175,15 @@ func newRequestID() string {
 	return "req_" + lowerBase32.EncodeToString(b[:])
 }
 
-// errResponseMemory refuses a request whose response found no room for too long.
+// errResponseMemory refuses a request that waited too long for memory for its
+// response.
 var errResponseMemory = &api.Error{
 	Code: api.ServiceUnavailable, Err: limit.ErrNoMemory,
-	Message: "too many bytes of responses are in flight; read those that wait, then try again",
+	Message: "too many bytes of responses are being sent; read the responses that you wait for, then try again",
 }
 
-// budgetOwner is the name that a response is reserved for: the key, or else the
-// client's address.
+// budgetOwner returns the name that memory is reserved for: the key or, without
+// one, the client's address.
 func (req *request) budgetOwner() string {
 	if req.keyInProgress != "" {
 		return "key:" + req.keyInProgress
@@ -189,20 +191,21 @@ func (req *request) budgetOwner() string {
 	return "address:" + req.address
 }
 
-// reserve waits until the process has room for a response of so many bytes.
+// reserve waits for memory for a response of that many bytes.
 func (req *request) reserve(bytes int64) error {
-	req.memory.Release() // what the body of the request held
+	req.memory.Release() // the reservation of the request's body
 	var err error
 	req.memory, err = req.server.Responses.Reserve(req.r.Context(), req.budgetOwner(), bytes)
 	return asResponseMemory(err)
 }
 
-// reserveLarge exchanges what is reserved for a small response for the room that a
-// large one takes. Nothing is held while it waits.
+// reserveLarge exchanges the reservation of a small response for that of a large
+// one. The request holds no reservation while it waits.
 func (req *request) reserveLarge(ctx context.Context) error {
 	return asResponseMemory(req.memory.Exchange(ctx, limit.LargeResponse))
 }
 
+// asResponseMemory turns limit.ErrNoMemory into the refusal that the caller sees.
 func asResponseMemory(err error) error {
 	if errors.Is(err, limit.ErrNoMemory) {
 		return errResponseMemory
@@ -210,8 +213,8 @@ func asResponseMemory(err error) error {
 	return err
 }
 
-// end gives back what the request held. Its response has been handed to the
-// system by then, all but the last 4 KB at most.
+// end releases the memory and the place of the request. By then the operating
+// system has the response, except for the last 4 KB at most.
 func (req *request) end() {
 	req.memory.Release()
 	if req.keyInProgress != "" {

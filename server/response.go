@@ -21,17 +21,17 @@ import (
 	"govsvc/server/limit"
 )
 
-// minCompress is the size in bytes from which an answer is worth compressing:
-// below it head and body leave in one packet anyway.
+// minCompress is the size in bytes of the smallest body that is compressed. A
+// smaller one is sent in one packet with the headers anyway.
 const minCompress = 1400
 
-// send answers with a success. Reads carry a strong ETag: a hash of the very
-// bytes, one for each encoding.
+// send sends a success. Reads have a strong ETag, a hash of the bytes, which
+// differs between encodings.
 func (req *request) send(answer api.Answer) {
 	if req.read != nil {
 		answer = req.read.Answer
 	} else {
-		answer.Body = slices.Clip(answer.Body) // a stored answer can be shared
+		answer.Body = slices.Clip(answer.Body) // a stored response can be shared
 		answer = withNewline(answer)
 	}
 	h := req.w.Header()
@@ -46,7 +46,7 @@ func (req *request) send(answer api.Answer) {
 	if req.read != nil {
 		tag := req.read.tag
 		if compressed {
-			h["ETag"] = []string{`"` + tag + `-gzip"`} // spelt as specified
+			h["ETag"] = []string{`"` + tag + `-gzip"`} // with the spelling of the specification
 		} else {
 			h["ETag"] = []string{`"` + tag + `"`}
 		}
@@ -65,18 +65,18 @@ func (req *request) send(answer api.Answer) {
 			body = compress(body)
 		}
 	}
-	held := len(body)
+	size := len(body)
 	if req.read != nil && compressed {
-		held += len(answer.Body) // which is as long in memory
+		size += len(answer.Body) // which stays in memory as long
 	}
-	req.memory.Settle(int64(held))
+	req.memory.Settle(int64(size))
 	h.Set("Content-Length", strconv.Itoa(len(body)))
 	req.w.WriteHeader(answer.Status)
 	req.write(body)
 }
 
-// withNewline ends a JSON body with a line feed, for clients that show or append
-// it line by line. The entity tag, the length and compression include it.
+// withNewline appends a line feed to a JSON body, for clients that print or
+// append it line by line. Entity tag, length and compression include it.
 func withNewline(answer api.Answer) api.Answer {
 	if answer.ContentType == api.JSON {
 		answer.Body = append(answer.Body, '\n')
@@ -89,8 +89,8 @@ func entityTag(body []byte) string {
 	return base64.RawURLEncoding.EncodeToString(sum[:16])
 }
 
-// matchesTag tells whether If-None-Match names the tag, in whichever encoding
-// (RFC 9110, section 13.1.2).
+// matchesTag reports whether If-None-Match names the tag of any encoding (RFC
+// 9110, section 13.1.2).
 func matchesTag(headers []string, tag string) bool {
 	for _, header := range headers {
 		for _, candidate := range strings.Split(header, ",") {
@@ -103,8 +103,8 @@ func matchesTag(headers []string, tag string) bool {
 	return false
 }
 
-// acceptsGzip reads Accept-Encoding (RFC 9110, section 12.5.3): gzip itself or
-// *, with a weight above 0.
+// acceptsGzip reports whether Accept-Encoding has gzip or *, with a weight above
+// 0 (RFC 9110, section 12.5.3).
 func acceptsGzip(headers []string) bool {
 	star := false
 	for _, header := range headers {
@@ -137,25 +137,25 @@ func compress(body []byte) []byte {
 	w := compressors.Get().(*gzip.Writer)
 	defer compressors.Put(w)
 	w.Reset(&out)
-	_, _ = w.Write(body) // a buffer takes everything
+	_, _ = w.Write(body) // a write to a buffer never fails
 	_ = w.Close()
 	return out.Bytes()
 }
 
 func (req *request) write(body []byte) {
-	//nolint:gosec // JSON, sent as such and not to be sniffed
+	//nolint:gosec // JSON, with its media type and nosniff
 	if _, err := req.w.Write(body); err != nil && !errors.Is(err, io.ErrClosedPipe) {
-		req.server.Logger.Debug("answer not sent", "request_id", req.requestID, "error", err)
+		req.server.Logger.Debug("response not sent", "request_id", req.requestID, "error", err)
 	}
 }
 
-// errorStatus is how a code is sent.
+// errorStatus is the status and the type that an error code is sent with.
 type errorStatus struct {
 	status    int
 	errorType string
 }
 
-// errorStatuses is the one table of codes, statuses and types (contract, section 2).
+// errorStatuses is the table of codes, statuses and types (contract, section 2).
 var errorStatuses = map[api.Code]errorStatus{
 	api.InvalidParameter:     {400, "invalid_request_error"},
 	api.InvalidCursor:        {400, "invalid_request_error"},
@@ -190,33 +190,33 @@ type errorBody struct {
 	RequestID string   `json:"request_id"`
 }
 
-// fail answers with the error envelope.
+// fail sends the error envelope.
 func (req *request) fail(err error) {
 	refusal := api.Refusal(err)
-	how := errorStatuses[refusal.Code]
+	known := errorStatuses[refusal.Code]
 	h := req.w.Header()
-	switch how.status {
+	switch known.status {
 	case http.StatusUnauthorized:
 		h.Set("WWW-Authenticate", "Bearer")
 	case http.StatusServiceUnavailable:
 		h.Set("Retry-After", "1")
 	}
-	if how.status >= 500 {
+	if known.status >= 500 {
 		req.logFailure(refusal)
 	}
 	req.limitHeaders()
 	req.drainBody()
 	h.Set("Content-Type", api.JSON)
-	body, err := api.EncodeJSON(errorEnvelope{errorBody{how.errorType, refusal.Code, refusal.Message, refusal.Param, req.requestID}})
+	body, err := api.EncodeJSON(errorEnvelope{errorBody{known.errorType, refusal.Code, refusal.Message, refusal.Param, req.requestID}})
 	if err != nil {
 		req.server.Logger.Error("error envelope", "error", err)
 	}
-	req.w.WriteHeader(how.status)
+	req.w.WriteHeader(known.status)
 	req.write(append(body, '\n'))
 }
 
-// logFailure logs a failure as an error, unless its cause is that the client
-// has left or that it has to wait: anybody can bring that about.
+// logFailure logs a failure as an error. If the client has left or must wait it
+// is a debug message, because any client could fill the log with those.
 func (req *request) logFailure(refusal *api.Error) {
 	level := slog.LevelError
 	if db.Is(refusal, db.Busy) || errors.Is(refusal, limit.ErrNoMemory) || errors.Is(refusal, context.Canceled) && req.r.Context().Err() != nil {
@@ -230,11 +230,12 @@ func (req *request) logFailure(refusal *api.Error) {
 		"code", string(refusal.Code), "error", errors.Unwrap(refusal))
 }
 
-// errPanic is all that an answer knows of a panic; the log has the rest.
+// errPanic is what the caller sees of a panic, an internal error. The log has
+// the details.
 var errPanic = errors.New("panic")
 
 // recoverPanics answers a request whose handler panicked with a 500, and logs
-// where.
+// the stack.
 func (s *Server) recoverPanics(next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		defer func() { //nolint:contextcheck // the context is that of the request

@@ -9,38 +9,39 @@ import (
 	"govsvc/server/openapi"
 )
 
-// responseCache are answers of reads, held in memory while the file stands as it was
-// when they were read: most readers ask for the same pages again and again.
-// Whoever commits to the file, this process or another, ends them all.
+// responseCache holds responses to reads of one data version: many clients read
+// the same pages repeatedly. Any commit to the file, by this process or another,
+// makes all of them invalid.
 type responseCache struct {
-	capacity int64 // bytes to hold
+	capacity int64 // in bytes
 
 	mutex       sync.RWMutex
 	dataVersion int64
 	size        int64
 	responses   map[cacheKey]*cachedResponse
 
-	// asked are hashes of questions that were asked lately, each in the place
-	// that it names. Who walks through a list asks nothing twice, and must not
-	// drive out what others ask again and again.
+	// recent are hashes of keys that were put lately, each at the index that the
+	// hash selects. A response is only cached when its key comes again: a client
+	// that pages through a list must not displace what others read repeatedly.
 	seed   maphash.Seed
 	recent [1024]uint64
 }
 
-func newResponseCache(most int64) *responseCache {
-	return &responseCache{capacity: most, seed: maphash.MakeSeed()}
+func newResponseCache(capacity int64) *responseCache {
+	return &responseCache{capacity: capacity, seed: maphash.MakeSeed()}
 }
 
-// cacheKey is what an answer is the answer to.
+// cacheKey identifies a read.
 type cacheKey struct {
 	org   db.Org
 	test  bool
 	op    *openapi.Operation
-	tool  bool   // asked by MCP, and answered in its form
+	tool  bool   // a call of MCP, whose response is the tool's result
 	query string // or the tool's arguments
 }
 
-// cachedResponse is an answer with what is made of it once.
+// cachedResponse is a response with its entity tag and its compressed form,
+// which are computed once.
 type cachedResponse struct {
 	api.Answer
 	tag    string
@@ -53,48 +54,49 @@ func newCachedResponse(answer api.Answer) *cachedResponse {
 	return &cachedResponse{Answer: answer, tag: entityTag(answer.Body)}
 }
 
-// compressed is the body in gzip.
-func (a *cachedResponse) compressed() []byte {
-	a.zip.Do(func() { a.zipped = compress(a.Body) })
-	return a.zipped
+// compressed returns the body in gzip.
+func (r *cachedResponse) compressed() []byte {
+	r.zip.Do(func() { r.zipped = compress(r.Body) })
+	return r.zipped
 }
 
-// cacheable tells the operations whose answers depend on the file alone, and
-// whose reading is not itself to be noted.
+// cacheable reports whether the response depends on the file alone, and the read
+// itself is not audited.
 func cacheable(op *openapi.Operation) bool {
 	return op.Method == "GET" && !op.Public && op.Feature != "audit"
 }
 
-// Get returns the answer to a question, if it was given in this generation.
-func (k *responseCache) Get(generation int64, q cacheKey) *cachedResponse {
-	k.mutex.RLock()
-	defer k.mutex.RUnlock()
-	if generation == 0 || generation != k.dataVersion { // 0: not known
+// Get returns the response to a read of that data version; nil if it is not
+// cached, or if the version is 0, which is unknown.
+func (c *responseCache) Get(dataVersion int64, key cacheKey) *cachedResponse {
+	c.mutex.RLock()
+	defer c.mutex.RUnlock()
+	if dataVersion == 0 || dataVersion != c.dataVersion {
 		return nil
 	}
-	return k.responses[q]
+	return c.responses[key]
 }
 
-// Put holds an answer that was read after the generation was asked for, if the
-// question was asked before. When there is no more room, all go: the busiest are
-// back at once.
-func (k *responseCache) Put(generation int64, q cacheKey, a *cachedResponse) {
-	cost := 2*int64(len(a.Body)) + int64(len(q.query)) + 256 // twice: it may be compressed, too
-	hash := maphash.Comparable(k.seed, q)
-	k.mutex.Lock()
-	defer k.mutex.Unlock()
-	if generation == 0 || generation < k.dataVersion || cost > k.capacity {
+// Put caches a response if its key was put before. The data version must have
+// been asked for before the read. A full cache is emptied, since the busiest
+// responses return to it at once.
+func (c *responseCache) Put(dataVersion int64, key cacheKey, response *cachedResponse) {
+	cost := 2*int64(len(response.Body)) + int64(len(key.query)) + 256 // twice for the compressed form
+	hash := maphash.Comparable(c.seed, key)
+	c.mutex.Lock()
+	defer c.mutex.Unlock()
+	if dataVersion == 0 || dataVersion < c.dataVersion || cost > c.capacity {
 		return
 	}
-	if place := &k.recent[hash%uint64(len(k.recent))]; *place != hash {
-		*place = hash
+	if recent := &c.recent[hash%uint64(len(c.recent))]; *recent != hash {
+		*recent = hash
 		return
 	}
-	if generation > k.dataVersion || k.size+cost > k.capacity || k.responses == nil {
-		k.dataVersion, k.size, k.responses = generation, 0, map[cacheKey]*cachedResponse{}
+	if dataVersion > c.dataVersion || c.size+cost > c.capacity || c.responses == nil {
+		c.dataVersion, c.size, c.responses = dataVersion, 0, map[cacheKey]*cachedResponse{}
 	}
-	if k.responses[q] == nil {
-		k.size += cost
+	if c.responses[key] == nil {
+		c.size += cost
 	}
-	k.responses[q] = a
+	c.responses[key] = response
 }

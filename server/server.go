@@ -1,6 +1,5 @@
-// Package server is the service over HTTP: routes mounted from the document,
-// credential, limits, headers and errors. What the operations do is in package
-// api; this package brings requests to them and their answers back.
+// Package server is the service over HTTP: routes from the document, credentials,
+// limits, headers and errors. It runs the operations of package api.
 package server
 
 import (
@@ -34,66 +33,64 @@ const Base = openapi.BasePath
 // (specification, Sandbox data).
 const SandboxMarker = "[SANDBOX] "
 
-// Config is what a Server is made of.
+// Config configures a Server.
 type Config struct {
 	Store    *db.DB
 	Document *openapi.Document
-	// Sandbox opens the data set of test keys; it is called by the first of
-	// them, and again only if it failed.
+	// Sandbox opens the data set of test keys. The first request with a test key
+	// calls it; after an error the next one calls it again.
 	Sandbox func() (*db.DB, error)
 	Logger  *slog.Logger
-	// Receivers are those that webhooks are sent to, and SandboxReceivers what
-	// stands in for them in the sandbox; nil is the public Internet, and a
-	// stand-in for it.
+	// Receivers sends webhooks, and SandboxReceivers simulates that in the sandbox;
+	// nil is a sender to public addresses alone, and the standard simulator.
 	Receivers, SandboxReceivers api.Receivers
-	// BaseURL is the service's address as shown to users, without a path.
+	// BaseURL is the public address of the service, without a path.
 	BaseURL string
-	// Contact is an e-mail address or an URL that the document names; "" is none.
+	// Contact is an e-mail address or a URL for the document; "" is none.
 	Contact string
-	// AllowOrigins are the origins of browser pages, beside the service's own,
-	// that may call MCP.
+	// AllowOrigins are the origins of browser pages that may call MCP, in addition
+	// to the service's own.
 	AllowOrigins []string
-	// Version is that of this build, which MCP clients are told.
+	// Version is the version of this build, which MCP sends to clients.
 	Version string
 	// TrustedProxies are the addresses whose X-Forwarded-For counts.
 	TrustedProxies []netip.Prefix
-	// CacheBytes is how many bytes of answers are held in memory; 0 is none.
+	// CacheBytes is the capacity of the response cache; 0 is no cache.
 	CacheBytes int64
-	// Metrics are counted, unless they are nil; with AccessLog each request is
-	// logged.
+	// Metrics counts the requests; nil counts none. AccessLog logs each request.
 	Metrics   *metrics.Metrics
 	AccessLog bool
-	// Deadline bounds the work for a read that is not answered from memory; 0 is
-	// 30 seconds.
+	// Deadline is the time limit of a read that is not in the cache; 0 is 30
+	// seconds.
 	Deadline time.Duration
-	// AnonymousPerMinute bounds the requests that an address may make without a
-	// valid key; 0 is no limit.
+	// AnonymousPerMinute is the limit of requests from an address without a valid
+	// key; 0 is no limit.
 	AnonymousPerMinute int
-	// Sessions are those of the dashboard. The server removes the ones that have
-	// ended; nil where nobody signs in.
+	// Sessions are the sessions of the dashboard, of which the server removes the
+	// expired ones; nil without a dashboard.
 	Sessions *auth.Sessions
-	// Pages stand beside the API: the dashboard. nil is none.
+	// Pages is the dashboard; nil is none.
 	Pages Pages
-	// Responses bounds the bytes that responses hold until they are sent; nil is a
-	// budget of the usual size.
+	// Responses bounds the bytes of responses that are not sent yet; nil is a budget
+	// of the default size.
 	Responses *limit.Budget
-	// Decoding bounds the bytes that large bodies of requests take while they are
-	// decoded; nil is a budget of the usual size.
+	// Decoding bounds the bytes that large request bodies take while they are
+	// decoded; nil is a budget of the default size.
 	Decoding *limit.Budget
 }
 
-// Pages answer what is not below the API's path.
+// Pages serves paths outside the API.
 type Pages interface {
 	http.Handler
-	// Knows tells whether there is a page at the request's path.
+	// Knows reports whether there is a page at the request's path.
 	Knows(*http.Request) bool
 }
 
-// Server answers the service's requests.
+// Server is the HTTP handler of the service.
 type Server struct {
 	Config
 	handler         http.Handler
-	keys, addresses *limit.Limiter // apart, so that a flood of addresses can't crowd keys out
+	keys, addresses *limit.Limiter // two, so that many addresses can't displace keys
 	inFlight        inFlightKeys
 	verifier        *verifier
 	mcp             *mcp.Server
@@ -108,11 +105,11 @@ type Server struct {
 // section 2).
 const requestsAtOnce = 256
 
-// keysInMemory bounds the keys, and the addresses, whose state is held.
+// keysInMemory bounds the number of keys, and of addresses, with state in memory.
 const keysInMemory = 100_000
 
-// New mounts the operations of the document. It fails if the document and the
-// operations do not fit each other.
+// New mounts the operations of the document. It fails if the document and package
+// api do not have the same operations.
 func New(ctx context.Context, config Config) (*Server, error) {
 	if err := config.setReceivers(); err != nil {
 		return nil, err
@@ -122,7 +119,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		return nil, err
 	}
 	if config.Document.Version != db.APIVersion {
-		return nil, errors.New("the document's version is not that of the answers")
+		return nil, errors.New("the document's version is not that of the responses")
 	}
 	config.Deadline = cmp.Or(config.Deadline, 30*time.Second)
 	s := &Server{
@@ -163,7 +160,7 @@ func New(ctx context.Context, config Config) (*Server, error) {
 
 // ServeHTTP answers a request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	if safeMethod(r.Method) != r.Method { // the router would answer it in its own words
+	if safeMethod(r.Method) != r.Method { // the router would refuse it without the error envelope
 		other := *r
 		other.Method = http.MethodTrace
 		r = &other
@@ -178,7 +175,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.observe(w, r)
 }
 
-// lazyStore opens a store when it is first asked for.
+// lazyStore opens a store on first use.
 type lazyStore struct {
 	open  func() (*db.DB, error)
 	mutex sync.Mutex
@@ -196,18 +193,18 @@ func (l *lazyStore) get() (*db.DB, error) {
 	return l.store, err
 }
 
-// route is an operation of the document with what it does.
+// route is an operation of the document with its function.
 type route struct {
 	*openapi.Operation
 	run api.Operation
-	// fixed is the answer of a read that never has another; nil if it may.
+	// fixed is the response of a read whose response never changes; nil for others.
 	fixed *cachedResponse
-	// custom answers a request of an operation that has an order of checks of its
-	// own; nil where the usual one holds.
+	// custom handles an operation whose checks have another order; nil is the usual
+	// order.
 	custom func(*request, *route) (api.Answer, error)
 }
 
-// routes mounts each path of the document, and the pages beside the API.
+// routes mounts the paths of the document, the health checks and the pages.
 func (s *Server) routes(functions map[string]api.Operation, fixed map[string]*cachedResponse) http.Handler {
 	router := chi.NewRouter()
 	router.Use(s.recoverPanics)
@@ -231,7 +228,7 @@ func (s *Server) routes(functions map[string]api.Operation, fixed map[string]*ca
 	return router
 }
 
-// path answers the requests of one path, whatever their method.
+// path makes the handler of one path, for all methods.
 func (s *Server) path(routes []route) http.Handler {
 	var allow []string
 	for _, r := range routes {
@@ -256,14 +253,15 @@ func (s *Server) path(routes []route) http.Handler {
 	})
 }
 
-// refuseMethod answers a method that a path does not take with those it does.
+// refuseMethod refuses a method that a path does not support.
 func (s *Server) refuseMethod(w http.ResponseWriter, r *http.Request, allow []string) {
-	takes := strings.Join(allow, ", ")
-	w.Header().Set("Allow", takes)
-	s.refuse(w, r, &api.Error{Code: api.MethodNotAllowed, Message: "this path does not take " + safeMethod(r.Method) + "; it takes " + takes})
+	allowed := strings.Join(allow, ", ")
+	w.Header().Set("Allow", allowed)
+	s.refuse(w, r, &api.Error{Code: api.MethodNotAllowed, Message: "this path does not support " + safeMethod(r.Method) + "; use " + allowed})
 }
 
-// safeMethod names a method in a message only if it is a usual one.
+// safeMethod returns the name of a standard method, and a phrase for any other:
+// messages do not repeat the client's own text.
 func safeMethod(method string) string {
 	switch method {
 	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
@@ -272,8 +270,8 @@ func safeMethod(method string) string {
 	return "this method"
 }
 
-// serveOther answers what is no operation: a page, where there is one; where there
-// is nothing, browsers get a page that says so and programs the envelope.
+// serveOther serves paths that are not operations: the pages and, for a browser,
+// the page for an unknown path. Programs get the error envelope.
 func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	if s.Pages != nil && !isReserved(r.URL.Path) && (s.Pages.Knows(r) || strings.Contains(r.Header.Get("Accept"), "text/html")) {
 		s.Pages.ServeHTTP(w, r)
@@ -282,10 +280,10 @@ func (s *Server) serveOther(w http.ResponseWriter, r *http.Request) {
 	s.notFound(w, r)
 }
 
-// isReserved tells the paths where no page is, whatever the request accepts. The
-// targets of CONNECT and of OPTIONS * are no paths.
+// isReserved reports whether pages never serve a path, whatever the request
+// accepts.
 func isReserved(path string) bool {
-	if !strings.HasPrefix(path, "/") {
+	if !strings.HasPrefix(path, "/") { // the target of CONNECT or OPTIONS *
 		return true
 	}
 	for _, prefix := range []string{"/api", "/.well-known", "/healthz", "/readyz"} {
@@ -297,11 +295,11 @@ func isReserved(path string) bool {
 }
 
 func (s *Server) notFound(w http.ResponseWriter, r *http.Request) {
-	s.refuse(w, r, &api.Error{Code: api.NotFound, Message: "there is nothing at this path; GET " + Base + "/ lists what there is"})
+	s.refuse(w, r, &api.Error{Code: api.NotFound, Message: "no resource has this path; GET " + Base + "/ lists the resources"})
 }
 
-// refuse answers a request that reached no operation. It counts like any other:
-// for its key, if that is valid, or else for its address.
+// refuse refuses a request that reaches no operation. It counts for its key or,
+// without a valid one, for its address, as any other request.
 func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
 	req := s.begin(w, r)
 	defer req.end()
@@ -313,7 +311,7 @@ func (s *Server) refuse(w http.ResponseWriter, r *http.Request, refusal *api.Err
 	req.fail(refusal)
 }
 
-// setReceivers fills in who receives webhooks where the configuration leaves it open.
+// setReceivers sets the default receivers.
 func (c *Config) setReceivers() error {
 	if c.SandboxReceivers == nil {
 		c.SandboxReceivers = webhook.Simulator{}

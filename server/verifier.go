@@ -11,31 +11,30 @@ import (
 	"govsvc/server/api"
 )
 
-// verifier tells true keys from false ones. A key that was verified once is known
-// by its digest from then on. Of any other, form and tag are checked before a
-// lookup, and the lookup comes before a hash.
+// verifier verifies API keys. A verified key is cached by its digest. For any
+// other, its form and tag are checked before a lookup, and the lookup comes
+// before the hash, which is slow.
 type verifier struct {
 	store *db.DB
 
 	mutex    sync.Mutex
 	known    map[[sha256.Size]byte]verified      // by digest of the plain text
-	inFlight map[[sha256.Size]byte]*verification // verifications under way
+	inFlight map[[sha256.Size]byte]*singleflight // hashes in progress, by digest
 	uses     map[string]*keyUses                 // by id, of all keys that were used
 }
 
-// keyUses is what a key was used for.
+// keyUses are the last use of a key and the scopes that its requests needed.
 type keyUses struct {
 	scopes []string // the key's, which never change
 	needed api.ScopeUses
-	at     time.Time // when it was last used, to the second
+	at     time.Time // to the second
 
-	// what of it the file has
+	// the part that is stored in the file
 	stored   uint64
 	storedAt time.Time
 }
 
-// verified is a key that was proven true, and its row as it was at a
-// generation of the file.
+// verified is a valid key with its row at a data version of the file.
 type verified struct {
 	id          string
 	dataVersion int64
@@ -45,24 +44,24 @@ type verified struct {
 func newVerifier(store *db.DB) *verifier {
 	return &verifier{
 		store: store,
-		known: map[[sha256.Size]byte]verified{}, inFlight: map[[sha256.Size]byte]*verification{}, uses: map[string]*keyUses{},
+		known: map[[sha256.Size]byte]verified{}, inFlight: map[[sha256.Size]byte]*singleflight{}, uses: map[string]*keyUses{},
 	}
 }
 
-// verify finds the key that was presented; nil if it is not one of ours. It
-// calls charge before it hashes a key that anybody can guess at.
-func (v *verifier) verify(ctx context.Context, presented string, generation int64, address string, charge func() error) (*db.StoredKey, error) {
+// verify returns the key that was presented; nil if it is not valid. It calls
+// charge before it hashes a key without a valid tag, which anyone can make up.
+func (v *verifier) verify(ctx context.Context, presented string, dataVersion int64, address string, charge func() error) (*db.StoredKey, error) {
 	digest := sha256.Sum256([]byte(presented))
 	v.mutex.Lock()
 	known := v.known[digest]
 	v.mutex.Unlock()
-	if known.key != nil && known.dataVersion == generation && generation > 0 {
+	if known.key != nil && known.dataVersion == dataVersion && dataVersion > 0 {
 		return known.key, nil
 	}
 	if known.id == "" {
 		parsed, ok := v.store.ParseKey(presented)
 		if !ok {
-			return nil, nil //nolint:nilnil // a false key is an answer, not an error
+			return nil, nil //nolint:nilnil // an invalid key is a result, not an error
 		}
 		var err error
 		if known.id, err = v.authenticate(ctx, presentedKey{plain: presented, digest: digest, parsed: parsed, address: address, charge: charge}); err != nil || known.id == "" {
@@ -72,14 +71,14 @@ func (v *verifier) verify(ctx context.Context, presented string, generation int6
 	key, err := v.store.KeyByID(ctx, known.id)
 	if err == nil {
 		v.mutex.Lock()
-		v.known[digest] = verified{known.id, generation, key}
+		v.known[digest] = verified{known.id, dataVersion, key}
 		v.mutex.Unlock()
 	}
 	return key, err
 }
 
-// remember keeps a verified digest; the caller holds the mutex. A full memory
-// forgets any other: at worst that one is hashed again.
+// remember caches a verified digest. The caller holds the mutex. A full cache
+// drops any entry, whose key is hashed again if it returns.
 func (v *verifier) remember(digest [sha256.Size]byte, id string) {
 	if len(v.known) >= keysInMemory {
 		for other := range v.known {
@@ -90,8 +89,8 @@ func (v *verifier) remember(digest [sha256.Size]byte, id string) {
 	v.known[digest] = verified{id: id}
 }
 
-// used notes that a key was used now, and returns where the scopes that it
-// needs are noted.
+// used records the use of a key, and returns where to record the scopes that the
+// request needs.
 func (v *verifier) used(key *db.StoredKey) *api.ScopeUses {
 	at := v.store.Now().Truncate(time.Second)
 	v.mutex.Lock()
@@ -105,7 +104,8 @@ func (v *verifier) used(key *db.StoredKey) *api.ScopeUses {
 	return &uses.needed
 }
 
-// takeUses gives what of the keys' use is to be stored.
+// takeUses returns the uses of keys that are not stored yet, and counts them as
+// stored.
 func (v *verifier) takeUses() map[string]db.KeyUse {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -127,7 +127,7 @@ func (v *verifier) takeUses() map[string]db.KeyUse {
 	return taken
 }
 
-// restoreUses takes back what could not be stored.
+// restoreUses takes back uses that could not be stored.
 func (v *verifier) restoreUses(uses map[string]db.KeyUse) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
@@ -136,31 +136,31 @@ func (v *verifier) restoreUses(uses map[string]db.KeyUse) {
 	}
 }
 
-// verification is one verification that all callers share who present the same key
-// at the same time.
-type verification struct {
+// singleflight is one verification that is shared by all callers that present
+// the same key at the same time. Unlike golang.org/x/sync/singleflight it is
+// cancelled when its last caller leaves.
+type singleflight struct {
 	done    chan struct{}
-	callers int                // that wait for it; the last one to leave cancels it
+	callers int                // that wait for it
 	cancel  context.CancelFunc // ends the wait for a hash
-	id      string             // "" if the key is false
+	id      string             // "" if the key is not valid
 	err     error
 }
 
-// presentedKey is a key that has to be hashed, and the client that presents it.
+// presentedKey is a key to be hashed, and the client that presents it.
 type presentedKey struct {
 	plain      string
 	digest     [sha256.Size]byte
 	parsed     db.ParsedKey
 	candidates []*db.StoredKey
 	address    string
-	// charge takes the request from the address's allowance before a hash of a
-	// key that anybody can guess at; its error refuses the request.
+	// charge counts the request for the address; its error refuses the request.
 	charge func() error
 }
 
-// authenticate hashes a key that is seen for the first time and returns its id, "" if
-// the key is false. A caller whose flight was given up for the sake of its
-// first caller's address tries again with a flight of its own.
+// authenticate hashes a key that is not cached and returns its id; "" if it is
+// not valid. The hash waits for its turn on behalf of the first caller's address.
+// If that address is refused, each other caller tries again on its own behalf.
 func (v *verifier) authenticate(ctx context.Context, key presentedKey) (string, error) {
 	found, err := v.store.KeysByPrefix(ctx, key.parsed.Prefix)
 	if err != nil {
@@ -175,75 +175,76 @@ func (v *verifier) authenticate(ctx context.Context, key presentedKey) (string, 
 		return "", nil
 	}
 	for {
-		f, first, err := v.join(ctx, key)
-		if err != nil || f == nil {
+		flight, first, err := v.join(ctx, key)
+		if err != nil || flight == nil {
 			return v.knownID(key.digest), err
 		}
 		select {
-		case <-f.done:
-			if first || f.err == nil || !db.Is(f.err, db.Busy) && !errors.Is(f.err, context.Canceled) {
-				return f.id, f.err
+		case <-flight.done:
+			if first || flight.err == nil || !db.Is(flight.err, db.Busy) && !errors.Is(flight.err, context.Canceled) {
+				return flight.id, flight.err
 			}
 		case <-ctx.Done():
-			v.quit(key.digest, f)
+			v.leave(key.digest, flight)
 			return "", ctx.Err()
 		}
 	}
 }
 
-// join enters the flight of a key, or begins one. It returns no flight where
-// the key has become known.
-func (v *verifier) join(ctx context.Context, key presentedKey) (f *verification, first bool, err error) {
+// join joins the verification of a key, or starts it. It returns nil if the key
+// is cached by now.
+func (v *verifier) join(ctx context.Context, key presentedKey) (flight *singleflight, first bool, err error) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
 	if v.known[key.digest].id != "" {
 		return nil, false, nil
 	}
-	if f = v.inFlight[key.digest]; f != nil {
-		f.callers++
-		return f, false, nil
+	if flight = v.inFlight[key.digest]; flight != nil {
+		flight.callers++
+		return flight, false, nil
 	}
 	if !key.parsed.Tagged {
 		if err := key.charge(); err != nil {
 			return nil, false, err
 		}
 	}
-	// the flight serves all who wait for it, so that no single caller ends it
+	// others may wait for the result when the first caller has left
 	shared, cancel := context.WithCancel(context.WithoutCancel(ctx))
-	f = &verification{done: make(chan struct{}), callers: 1, cancel: cancel}
-	v.inFlight[key.digest] = f
-	go v.run(shared, f, key)
-	return f, true, nil
+	flight = &singleflight{done: make(chan struct{}), callers: 1, cancel: cancel}
+	v.inFlight[key.digest] = flight
+	go v.run(shared, flight, key)
+	return flight, true, nil
 }
 
-// quit leaves a flight. The last one to leave ends it.
-func (v *verifier) quit(digest [sha256.Size]byte, f *verification) {
+// leave ends the wait of a caller. The last one to leave cancels the
+// verification.
+func (v *verifier) leave(digest [sha256.Size]byte, flight *singleflight) {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
-	if f.callers--; f.callers > 0 {
+	if flight.callers--; flight.callers > 0 {
 		return
 	}
-	f.cancel()
-	if v.inFlight[digest] == f {
+	flight.cancel()
+	if v.inFlight[digest] == flight {
 		delete(v.inFlight, digest)
 	}
 }
 
-func (v *verifier) run(ctx context.Context, f *verification, key presentedKey) {
-	defer f.cancel()
-	f.id, f.err = v.store.MatchKey(ctx, key.address, key.parsed, key.candidates, key.plain)
+func (v *verifier) run(ctx context.Context, flight *singleflight, key presentedKey) {
+	defer flight.cancel()
+	flight.id, flight.err = v.store.MatchKey(ctx, key.address, key.parsed, key.candidates, key.plain)
 	v.mutex.Lock()
-	if v.inFlight[key.digest] == f {
+	if v.inFlight[key.digest] == flight {
 		delete(v.inFlight, key.digest)
 	}
-	if f.id != "" {
-		v.remember(key.digest, f.id)
+	if flight.id != "" {
+		v.remember(key.digest, flight.id)
 	}
 	v.mutex.Unlock()
-	close(f.done)
+	close(flight.done)
 }
 
-// knownID is the id of a verified key, "" if the digest is not known.
+// knownID returns the id of a verified key; "" if the digest is not cached.
 func (v *verifier) knownID(digest [sha256.Size]byte) string {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()
