@@ -13,9 +13,9 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/internal/testkit"
-
 	"github.com/google/go-cmp/cmp"
+
+	"govsvc/internal/testkit"
 )
 
 // TestVersion_Licenses checks that the printed licences are those of govsvc and
