@@ -9,21 +9,6 @@ import (
 	"testing"
 )
 
-// logEvent is a line of `audit export`.
-type logEvent struct {
-	Action   string
-	Metadata map[string]any
-}
-
-// events exports an organisation's audit log.
-func (c *cli) events(org string) (list []logEvent) {
-	c.t.Helper()
-	for line := range strings.Lines(c.must("audit", "export", "--org", org)) {
-		list = append(list, decode[logEvent](c.t, line))
-	}
-	return list
-}
-
 // TestAudit_NamesOperator checks that every event of the command line names the
 // operating-system user, the user who called sudo, and the reason.
 func TestAudit_NamesOperator(t *testing.T) {
@@ -58,7 +43,7 @@ func TestAudit_NamesOperator(t *testing.T) {
 	c.must("backup", copied)
 	c.must("restore", copied, "--force", "--reason", why)
 	explained := []string{}
-	for _, e := range c.events("default") {
+	for _, e := range auditEvents(c, "default") {
 		if e.Metadata["os_user"] != me.Username || e.Metadata["os_login"] != "ada" {
 			t.Errorf("%s: metadata %v", e.Action, e.Metadata)
 		}
@@ -81,7 +66,7 @@ func TestAudit_NamesOperator(t *testing.T) {
 	}
 	c.env["SUDO_USER"] = me.Username
 	c.must("orgs", "set", "default", "--plan", "enterprise")
-	last := c.events("default")
+	last := auditEvents(c, "default")
 	if e := last[len(last)-2]; e.Action != "organisation.updated" || e.Metadata["os_login"] != nil || e.Metadata["reason"] != nil {
 		t.Errorf("%+v", e)
 	}

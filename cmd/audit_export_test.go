@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"net"
 	"os"
@@ -18,38 +17,6 @@ import (
 	"govsvc/cmd"
 	"govsvc/db"
 )
-
-// logged makes a data file with n organisation-wide events e1, e2 … of the
-// default organisation.
-func (c *cli) logged(n int) *db.DB {
-	c.t.Helper()
-	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = store.Close() })
-	for i := range n {
-		log(c.t, store, fmt.Sprintf("e%d", i+1))
-	}
-	return store
-}
-
-// log adds events to the default organisation's log.
-func log(t *testing.T, store *db.DB, actions ...string) {
-	t.Helper()
-	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, action := range actions {
-		err := store.Write(t.Context(), db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
-			return tx.Audit(db.AuditEvent{Action: action, Category: db.System})
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}
-}
 
 // actions are those of exported events, "x" for an export.
 func actions(t *testing.T, lines string) string {
@@ -68,7 +35,7 @@ func actions(t *testing.T, lines string) string {
 func TestAuditExport(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	c.logged(3)
+	newAuditedStore(c, 3)
 	o := c.run("audit", "export")
 	if got, want := actions(t, o.stdout), "e1 e2 e3 x"; o.status != 0 || got != want {
 		t.Errorf("got %s, %d, want %s", got, o.status, want)
@@ -105,7 +72,7 @@ func TestAuditExport(t *testing.T) {
 func TestAuditExportResumes(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	store := c.logged(2)
+	store := newAuditedStore(c, 2)
 	cursor, out := c.file("cursor.json", ""), filepath.Join(c.dir, "audit.ndjson")
 	export := func() string {
 		t.Helper()
@@ -164,7 +131,7 @@ func (b *broken) Write(p []byte) (int, error) {
 func TestAuditExportUnwritten(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	c.logged(3)
+	newAuditedStore(c, 3)
 	cursor := filepath.Join(c.dir, "cursor.json")
 	status := cmd.Run(t.Context(), []string{"audit", "export", "--cursor-file", cursor}, nil, &broken{300}, io.Discard, c.lookup)
 	if status != 1 || exists(cursor) {
@@ -178,7 +145,7 @@ func TestAuditExportUnwritten(t *testing.T) {
 func TestAuditExportRefusesCursor(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	c.logged(1)
+	newAuditedStore(c, 1)
 	c.must("orgs", "create", "acme")
 	cursor := filepath.Join(c.dir, "cursor.json")
 	c.must("audit", "export", "--org", "acme", "--cursor-file", cursor)
@@ -193,7 +160,7 @@ func TestAuditExportRefusesCursor(t *testing.T) {
 			t.Errorf("%s: got %s, want %s", name, got, row.want)
 		}
 	}
-	socket := c.socket()
+	socket := newSocket(c)
 	for _, row := range []struct{ cursor, out, want string }{
 		{socket, "", "is no ordinary file; name another one"},
 		{filepath.Join(c.dir, "new"), c.dir + "/./new", "is also the file of --out; give each its own"},
@@ -212,9 +179,9 @@ func TestAuditExportRefusesCursor(t *testing.T) {
 	}
 }
 
-// socket makes what stands for a pipe, where reading would wait, and a device,
+// newSocket makes what stands for a pipe, where reading would wait, and a device,
 // which would be replaced.
-func (c *cli) socket() string {
+func newSocket(c *cli) string {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "socket")
 	listener, err := (&net.ListenConfig{}).Listen(c.t.Context(), "unix", path)
@@ -229,7 +196,7 @@ func (c *cli) socket() string {
 func TestAuditExportKeepsLink(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	c.logged(1)
+	newAuditedStore(c, 1)
 	cursor, link := filepath.Join(c.dir, "cursor.json"), filepath.Join(c.dir, "link.json")
 	if err := os.Symlink(c.file("cursor.json", ""), link); err != nil {
 		t.Fatal(err)
@@ -245,7 +212,7 @@ func TestAuditExportKeepsLink(t *testing.T) {
 func TestAuditExportFollows(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	store := c.logged(2)
+	store := newAuditedStore(c, 2)
 	cursor := filepath.Join(c.dir, "cursor.json")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -296,7 +263,7 @@ func TestAuditExportFollows(t *testing.T) {
 func TestAuditExportFollowsIntoFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	c.logged(2)
+	newAuditedStore(c, 2)
 	out := c.file("audit.cef", "earlier\n")
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
@@ -317,7 +284,7 @@ func TestAuditExportFollowsIntoFile(t *testing.T) {
 func TestAuditHead(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	store := c.logged(3)
+	store := newAuditedStore(c, 3)
 	var printed struct{ Head string }
 	text := c.must("audit", "verify", "--print-head", "--json")
 	if err := json.Unmarshal([]byte(text), &printed); err != nil || len(printed.Head) != 64 {
@@ -379,7 +346,7 @@ func TestAuditHead(t *testing.T) {
 func TestAuditHeadFrom(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	store := c.logged(2)
+	store := newAuditedStore(c, 2)
 	time.Sleep(5 * time.Millisecond)
 	since := db.Timestamp(time.Now())
 	log(t, store, "e3")

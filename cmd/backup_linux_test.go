@@ -11,9 +11,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// smallDisk mounts a disk with room for so much; "" where this machine lets
+// mountSmallDisk mounts a disk with room for so much; "" where this machine lets
 // nobody mount one.
-func (c *cli) smallDisk(size string) string {
+func mountSmallDisk(c *cli, size string) string {
 	c.t.Helper()
 	disk := c.t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size="+size); err != nil {
@@ -24,20 +24,12 @@ func (c *cli) smallDisk(size string) string {
 	return disk
 }
 
-// hidden are the names in a folder.
-func (c *cli) hidden(folder string) string {
-	c.t.Helper()
-	other := *c
-	other.dir = folder
-	return other.files()
-}
-
 // TestBackupOnFullDisk: a backup that finds no room leaves none of it, harms
 // neither an older one nor the server, and is told.
 func TestBackupOnFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	disk := c.smallDisk("256k")
+	disk := mountSmallDisk(c, "256k")
 	if disk == "" {
 		return
 	}
@@ -54,8 +46,8 @@ func TestBackupOnFullDisk(t *testing.T) {
 	if o := c.run("check"); o.status != 1 || !strings.Contains(o.stdout, "FAIL  last backup  the last attempt, at ") || !strings.Contains(o.stdout, "database or disk is full") {
 		t.Errorf("%+v", o)
 	}
-	c.end(s)
-	if got := c.hidden(disk); got != "b.db" || c.read(filepath.Join(disk, "b.db")) != "an older one" {
+	s.end()
+	if got := filesIn(c.t, disk); got != "b.db" || c.read(filepath.Join(disk, "b.db")) != "an older one" {
 		t.Errorf("left: %s", got)
 	}
 }
@@ -64,7 +56,7 @@ func TestBackupOnFullDisk(t *testing.T) {
 func TestRestoreOnFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	disk := c.smallDisk("1m")
+	disk := mountSmallDisk(c, "1m")
 	if disk == "" {
 		return
 	}
@@ -77,7 +69,7 @@ func TestRestoreOnFullDisk(t *testing.T) {
 	if got := c.refused(1, "restore", "--force", backup); !strings.Contains(got, "database or disk is full") {
 		t.Error(got)
 	}
-	if got := c.hidden(disk); got != "govsvc.db" {
+	if got := filesIn(c.t, disk); got != "govsvc.db" {
 		t.Errorf("left: %s", got)
 	}
 	if got := c.must("keys", "list"); !strings.Contains(got, "later") {

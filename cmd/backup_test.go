@@ -1,7 +1,6 @@
 package cmd_test
 
 import (
-	"encoding/json"
 	"fmt"
 	"net/http"
 	"os"
@@ -13,16 +12,6 @@ import (
 
 	"govsvc/internal/testkit"
 )
-
-// decoded runs a command with --json and reads its result.
-func decoded[T any](c *cli, args ...string) (value T) {
-	c.t.Helper()
-	text := c.must(append(args, "--json")...)
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		c.t.Fatalf("%q: %v: %s", args, err, text)
-	}
-	return value
-}
 
 // backup is what `backup --json` and `restore --json` print.
 type backup struct {
@@ -39,20 +28,6 @@ type backup struct {
 		Restored int
 		Live     *int
 	}
-}
-
-// files are the names in the folder of the data file.
-func (c *cli) files() string {
-	c.t.Helper()
-	entries, err := os.ReadDir(c.dir)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return strings.Join(names, " ")
 }
 
 // TestBackupAndRestore goes through a loss: a backup of a file in use, a
@@ -74,7 +49,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if got := c.refused(1, "backup", file); !strings.Contains(got, file+" is there already; name another file, or replace it with --force") {
 		t.Error(got)
 	}
-	made := decoded[backup](c, "backup", "--force", file)
+	made := runJSON[backup](c, "backup", "--force", file)
 	p.want("after", newRisk("after"), 201)
 
 	if got := c.refused(1, "restore", file); !strings.Contains(got, "nothing was restored: with --force") {
@@ -91,7 +66,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if got := c.refused(1, "restore", c.dir); !strings.Contains(got, c.dir+" is a folder; give a backup in it") {
 		t.Error(got)
 	}
-	rehearsed := decoded[backup](c, "restore", "--rehearse", file)
+	rehearsed := runJSON[backup](c, "restore", "--rehearse", file)
 	for _, log := range rehearsed.Logs {
 		if log.After == nil || *log.After == 0 {
 			t.Errorf("%s: the live log goes on by %v events", log.Org, log.After)
@@ -103,7 +78,7 @@ func TestBackupAndRestore(t *testing.T) {
 	_ = p.Process.Kill() // the log beside the file is left
 	_ = p.Wait()
 
-	done := decoded[backup](c, "restore", "--force", file)
+	done := runJSON[backup](c, "restore", "--force", file)
 	if !strings.HasPrefix(done.Kept, c.env["GOVSVC_DB"]+".before-restore-") || done.Logs[0].Head != made.Logs[0].Head || made.Version == 0 || made.Bytes == 0 {
 		t.Errorf("made %+v, restored %+v", made, done)
 	}
@@ -139,9 +114,9 @@ func TestServeMakesBackups(t *testing.T) {
 	}
 	s := c.serve("--backup-dir", folder, "--log-format", "json")
 	testkit.Eventually(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup made"`) }, "the first backup to be told")
-	c.end(s)
+	s.end()
 	s = c.serve("--backup-dir", folder)
-	c.end(s)
+	s.end()
 	if got := list(); len(got) != 1 {
 		t.Errorf("backups %v", got)
 	}
@@ -150,7 +125,7 @@ func TestServeMakesBackups(t *testing.T) {
 		now := list()
 		return len(now) == 2 && now[0] != list()[0] || strings.Count(s.stderr.String(), "backup made") > 2
 	}, "the oldest to give way")
-	c.end(s)
+	s.end()
 	if got := list(); len(got) != 2 {
 		t.Errorf("backups %v", got)
 	}

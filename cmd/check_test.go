@@ -2,7 +2,6 @@ package cmd_test
 
 import (
 	"compress/gzip"
-	"database/sql"
 	"fmt"
 	"io"
 	"os"
@@ -103,24 +102,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// alter runs statements on the data file behind the program's back.
-func (c *cli) alter(statements ...string) {
-	c.t.Helper()
-	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	file.SetMaxOpenConns(1)
-	for _, statement := range statements {
-		if _, err := file.ExecContext(c.t.Context(), statement); err != nil {
-			c.t.Fatalf("%s: %v", statement, err)
-		}
-	}
-	if err := file.Close(); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
 // TestCheckInUse: the file is checked while it is served, as JSON too, and none
 // is made where none is.
 func TestCheckInUse(t *testing.T) {
@@ -137,11 +118,11 @@ func TestCheckInUse(t *testing.T) {
 	if got := c.refused(1, "check", "--db", bare); !strings.Contains(got, bare+": holds no tables; of a data file in use, `govsvc backup` makes a copy") {
 		t.Error(got)
 	}
-	found := decoded[healthy](c, "check", "--full")
+	found := runJSON[healthy](c, "check", "--full")
 	if !found.OK || len(found.Checks) != 8 {
 		t.Errorf("%+v", found)
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestCheck_Warns checks what is a warning: no known backup, an older file that
@@ -153,7 +134,7 @@ func TestCheck_Warns(t *testing.T) {
 	warned := func(want ...string) {
 		t.Helper()
 		var got []string
-		found := decoded[healthy](c, "check")
+		found := runJSON[healthy](c, "check")
 		for _, check := range found.Checks {
 			if !check.OK || check.Status != "ok" && check.Status != "warning" {
 				t.Errorf("%+v", check)
@@ -188,7 +169,7 @@ func TestCheck_Warns(t *testing.T) {
 	must(t, os.Chmod(other, 0o660))
 	warned(fmt.Sprintf("file access: other users of this system can read %s (mode 0660), %s (mode 0640), %s (mode 0604): set mode 0600", other, path, before))
 	s := c.serve()
-	c.end(s)
+	s.end()
 	if log := s.stderr.String(); !strings.Contains(log, `level=WARN msg="other users of this system can read `) || !strings.Contains(log, path+" (mode 0640)") {
 		t.Error(log)
 	}

@@ -199,7 +199,7 @@ func TestLogLevel(t *testing.T) {
 			t.Parallel()
 			c := newCLI(t)
 			s := c.serve("--log-level", level)
-			c.end(s)
+			s.end()
 			if got := regexp.MustCompile(`(?m)^time=.* level=INFO msg=serving `).MatchString(s.stderr.String()); got != serving {
 				t.Errorf("logged at info: %v, want %v:\n%s", got, serving, s.stderr)
 			}

@@ -8,7 +8,6 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
-	"os"
 	"os/exec"
 	"strings"
 	"sync"
@@ -20,35 +19,6 @@ import (
 )
 
 var crashRounds = flag.Int("crash.rounds", 3, "how often TestCrash kills the server")
-
-// child is the program itself as a server, on the data file of a test.
-type child struct {
-	*cli
-	*exec.Cmd
-	api, key string
-	log      *testkit.LogBuffer
-}
-
-// child starts the program; prepare may change how.
-func (c *cli) child(key string, prepare func(*exec.Cmd)) *child {
-	c.t.Helper()
-	path, err := program()
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	p := &child{cli: c, Cmd: exec.CommandContext(c.t.Context(), path, "serve", "--addr", "127.0.0.1:0"), key: strings.TrimSpace(key), log: &testkit.LogBuffer{}}
-	p.Env, p.Stderr = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"]), p.log
-	prepare(p.Cmd)
-	stdout, err := p.StdoutPipe()
-	if err == nil {
-		err = p.Start()
-	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	p.api = c.listening(stdout) + "/api/v1"
-	return p
-}
 
 // deed is a write under an Idempotency-Key of its own, and the answer that
 // acknowledged it, if one did.
@@ -88,7 +58,7 @@ func (p *child) want(about string, d deed, status int) {
 	p.t.Helper()
 	got, body, _ := p.send(http.DefaultClient, d)
 	if got != status || status == 503 && !strings.Contains(body, `"service_unavailable"`) {
-		p.t.Errorf("%s: %s %s: %d %s, want %d; log:\n%s", about, d.method, d.path, got, body, status, p.log)
+		p.t.Errorf("%s: %s %s: %d %s, want %d; log:\n%s", about, d.method, d.path, got, body, status, p.stderr)
 	}
 }
 
@@ -118,7 +88,7 @@ func TestCrash(t *testing.T) {
 	c := newCLI(t)
 	key := c.must("keys", "mint", "--name", "n", "--scope", "write:risks,write:vendor", "--rpm", "1000000", "--rpd", "10000000")
 	receiver := &hook{taken: map[string]bool{}, refuse: true}
-	listening, ca := c.receiver(receiver.ServeHTTP)
+	listening, ca := newReceiver(c, receiver.ServeHTTP)
 	c.subscribe(listening.URL) // without which no event is raised
 	delivering := func(run *exec.Cmd) { run.Args = append(run.Args, reaching(ca)...) }
 	p := c.child(key, delivering)
@@ -192,7 +162,7 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 	// A moment that is told by what was done: in none that a clock tells is
 	// there much to lose on a machine that is busy.
 	enough := random.Int64N(60)
-	testkit.Eventually(p.t, func() bool { return answered.Load() >= enough }, "%d writes to be answered; log:\n%s", enough, p.log)
+	testkit.Eventually(p.t, func() bool { return answered.Load() >= enough }, "%d writes to be answered; log:\n%s", enough, p.stderr)
 	time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
 	if random.IntN(2) == 0 { // either may go first
 		kill()

@@ -34,7 +34,7 @@ func TestDeliverOnce(t *testing.T) {
 	if got, want := once(append(reaching(ca), "--webhook-schedule", "1h")...), "0 delivered, 1 failed and will be sent again, 0 new dead letters\n"; got != want {
 		t.Errorf("a dead receiver: %q, want %q", got, want)
 	}
-	if h := c.health(); h.Queued != 1 || h.LastStatus != nil || h.LastError == nil || !strings.Contains(*h.LastError, "connection refused") || h.ID != id {
+	if h := onlySubscription(c); h.Queued != 1 || h.LastStatus != nil || h.LastError == nil || !strings.Contains(*h.LastError, "connection refused") || h.ID != id {
 		t.Errorf("health %+v", h)
 	}
 	c.raise(1)
@@ -53,7 +53,7 @@ func TestDeadLetters(t *testing.T) {
 	_, signing := c.subscribe(url)
 	serving, _ := c.deliverable(ca, "--webhook-schedule", "10ms,20ms")
 	c.raise(1)
-	testkit.Eventually(t, func() bool { return c.health().DeadLetters == 1 }, "a dead letter")
+	testkit.Eventually(t, func() bool { return onlySubscription(c).DeadLetters == 1 }, "a dead letter")
 	type letter struct {
 		ID        string
 		EventID   string `json:"event_id"`
@@ -83,11 +83,11 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("replayed: %q", got)
 	}
 	s.has(" risk.created verified\n  event     "+list[0].EventID+"\n", 1)
-	c.acknowledged()
+	awaitAcknowledged(c)
 	s.end()
 
 	c.raise(2)
-	testkit.Eventually(t, func() bool { return c.health().DeadLetters == 2 }, "two more")
+	testkit.Eventually(t, func() bool { return onlySubscription(c).DeadLetters == 2 }, "two more")
 	if got := c.must("deadletters", "discard", letters()[0].ID, "--json"); got != "{\n  \"discarded\": 1\n}\n" {
 		t.Errorf("discarded: %q", got)
 	}
@@ -96,7 +96,7 @@ func TestDeadLetters(t *testing.T) {
 		t.Errorf("replayed all: %q", got)
 	}
 	s.has(" risk.created verified\n", 1)
-	c.acknowledged()
+	awaitAcknowledged(c)
 	s.end()
 	serving.end(syscall.SIGTERM)
 }
@@ -108,7 +108,7 @@ func TestDeliverySignal(t *testing.T) {
 	for _, command := range []string{"serve", "deliver"} {
 		c := newCLI(t)
 		begun, release := make(chan struct{}, 1), make(chan struct{})
-		receiver, ca := c.receiver(func(w http.ResponseWriter, _ *http.Request) {
+		receiver, ca := newReceiver(c, func(w http.ResponseWriter, _ *http.Request) {
 			begun <- struct{}{}
 			<-release
 			w.WriteHeader(200)
@@ -121,12 +121,12 @@ func TestDeliverySignal(t *testing.T) {
 		}
 		p := c.execute(os.TempDir(), args...)
 		<-begun
-		_ = p.process.Process.Signal(syscall.SIGTERM)
+		_ = p.Process.Signal(syscall.SIGTERM)
 		close(release)
-		if err := p.process.Wait(); err != nil {
+		if err := p.Wait(); err != nil {
 			t.Errorf("%s: %v, want exit status 0: %s", command, err, p.stderr)
 		}
-		if h := c.health(); h.Queued != 0 || h.LastStatus == nil || *h.LastStatus != 200 {
+		if h := onlySubscription(c); h.Queued != 0 || h.LastStatus == nil || *h.LastStatus != 200 {
 			t.Errorf("%s: not recorded: %+v", command, h)
 		}
 		if want := "1 delivered, 0 failed and will be sent again, 0 new dead letters\n"; command == "deliver" && p.stdout.String() != want {
@@ -142,7 +142,7 @@ func TestWebhookRate(t *testing.T) {
 	c := newCLI(t)
 	var arrivals []time.Time
 	var mutex sync.Mutex
-	receiver, ca := c.receiver(func(http.ResponseWriter, *http.Request) {
+	receiver, ca := newReceiver(c, func(http.ResponseWriter, *http.Request) {
 		mutex.Lock()
 		defer mutex.Unlock()
 		arrivals = append(arrivals, time.Now())

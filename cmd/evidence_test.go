@@ -82,7 +82,7 @@ func TestEvidenceVerifyRefuses(t *testing.T) {
 	for name, want := range map[string]string{
 		c.file("x.zip", "hello"):         "x.zip: is not a whole zip archive",
 		c.dir:                            " is not a file",
-		c.socket():                       "socket is not a file",
+		newSocket(c):                     "socket is not a file",
 		filepath.Join(c.dir, "none.zip"): "none.zip: no such file or directory",
 	} {
 		if got := c.refused(1, "evidence", "verify", name); !strings.Contains(got, want) {

@@ -1,7 +1,6 @@
 package cmd_test
 
 import (
-	"encoding/json"
 	"regexp"
 	"strings"
 	"testing"
@@ -11,15 +10,6 @@ import (
 type minted struct {
 	ID, Key, Prefix string
 	ExpiresAt       *string `json:"expires_at"`
-}
-
-func decode[T any](t *testing.T, text string) T {
-	t.Helper()
-	var value T
-	if err := json.Unmarshal([]byte(text), &value); err != nil {
-		t.Fatalf("%v: %s", err, text)
-	}
-	return value
 }
 
 func TestMint(t *testing.T) {
@@ -187,8 +177,8 @@ func TestKeysList_ShowsLastUse(t *testing.T) {
 	if status, body := c.get(s.url+"/api/v1/risks", key); status != 200 {
 		t.Fatal(status, body)
 	}
-	c.end(s)
-	list := decoded[[]struct {
+	s.end()
+	list := runJSON[[]struct {
 		LastUsedAt *string `json:"last_used_at"`
 	}](c, "keys", "list")
 	if len(list) != 1 || list[0].LastUsedAt == nil {

@@ -14,7 +14,7 @@ func TestSandbox(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)
-		tmp := c.folder("tmp")
+		tmp := newFolder(c, "tmp")
 		p := c.execute(tmp, "sandbox")
 		p.line("try ")
 		lines := strings.Split(p.stdout.String(), "\n")
@@ -46,7 +46,7 @@ func TestSandbox(t *testing.T) {
 			}
 		}
 		p.end(signal)
-		empty(t, tmp)
+		wantEmpty(t, tmp)
 		if exists(c.env["GOVSVC_DB"]) {
 			t.Error("it made a data file")
 		}
@@ -67,7 +67,7 @@ func TestSandboxEndsEarly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, row := range map[string]struct{ tmp, addr, want string }{
-		"an address in use":            {c.folder("tmp"), taken.Addr().String(), "choose another address with --addr"},
+		"an address in use":            {newFolder(c, "tmp"), taken.Addr().String(), "choose another address with --addr"},
 		"no place for temporary files": {c.file("file", ""), "127.0.0.1:0", "a folder for the sandbox: "},
 	} {
 		p := exec.CommandContext(t.Context(), path, "sandbox", "--addr", row.addr)
@@ -77,7 +77,7 @@ func TestSandboxEndsEarly(t *testing.T) {
 			t.Errorf("%s: %v, %s", name, err, said)
 		}
 	}
-	empty(t, c.dir+"/tmp")
+	wantEmpty(t, c.dir+"/tmp")
 }
 
 func TestSandboxJSON(t *testing.T) {

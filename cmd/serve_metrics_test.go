@@ -13,8 +13,8 @@ import (
 	"time"
 )
 
-// watched is a server whose metrics can be read.
-func (c *cli) watched(flags ...string) (s *serving, metricsURL string) {
+// serveMetrics is a server whose metrics can be read.
+func serveMetrics(c *cli, flags ...string) (s *server, metricsURL string) {
 	c.t.Helper()
 	s = c.serve(append([]string{"--metrics-addr", "127.0.0.1:0", "--log-format", "json"}, flags...)...)
 	at := regexp.MustCompile(`"msg":"serving metrics","address":"([^"]+)"`).FindStringSubmatch(s.stderr.String())
@@ -27,8 +27,8 @@ func (c *cli) watched(flags ...string) (s *serving, metricsURL string) {
 // series are samples, by their name with its labels.
 type series map[string]float64
 
-// metrics reads them.
-func (c *cli) metrics(url string) series {
+// readMetrics reads them.
+func readMetrics(c *cli, url string) series {
 	c.t.Helper()
 	status, text := c.get(url, "")
 	if status != 200 {
@@ -53,7 +53,7 @@ func (c *cli) metrics(url string) series {
 func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s, url := c.watched("--anonymous-rpm", "3", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "1h")
+	s, url := serveMetrics(c, "--anonymous-rpm", "3", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "1h")
 	key := c.must("keys", "mint", "--name", "n", "--scope", "read:all,write:risks,manage:webhooks")
 	few := c.must("keys", "mint", "--name", "few", "--scope", "read:risks", "--rpm", "1")
 	risks := s.url + "/api/v1/risks"
@@ -68,7 +68,7 @@ func TestMetrics(t *testing.T) {
 
 	var got series
 	for range 600 { // until the delivery loop has tried
-		if got = c.metrics(url); got[`govsvc_webhook_attempts_total{outcome="failed"}`] > 0 && got[`govsvc_webhook_queue{state="later"}`] > 0 {
+		if got = readMetrics(c, url); got[`govsvc_webhook_attempts_total{outcome="failed"}`] > 0 && got[`govsvc_webhook_queue{state="later"}`] > 0 {
 			break
 		}
 		time.Sleep(100 * time.Millisecond)
@@ -117,7 +117,7 @@ func TestMetrics(t *testing.T) {
 			t.Errorf("%s is %v, want %v at least", name, got[name], least)
 		}
 	}
-	c.end(s)
+	s.end()
 	if _, err := http.Get(url); err == nil { //nolint:noctx,bodyclose // refused at once
 		t.Error("metrics outlive the server")
 	}
@@ -128,15 +128,15 @@ func TestMetrics(t *testing.T) {
 func TestMetricsNamed(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	certFile, keyFile, certificate := c.pair("served", 1)
-	s, url := c.watched("--tls-cert", certFile, "--tls-key", keyFile)
+	certFile, keyFile, certificate := newKeyPair(c, "served", 1)
+	s, url := serveMetrics(c, "--tls-cert", certFile, "--tls-key", keyFile)
 	c.ask(trusting(certificate), s.url+"/healthz", "")
 	known := map[string]bool{"up": true} // of Prometheus itself
-	for name := range c.metrics(url) {
+	for name := range readMetrics(c, url) {
 		name, _, _ = strings.Cut(name, "{")
 		known[name] = true
 	}
-	c.end(s)
+	s.end()
 	named := regexp.MustCompile(`\b(?:govsvc|go|process)_[a-z_]+[a-z]\b|\bup\b`)
 	for _, file := range []string{"alerts.yaml", "alerts_test.yaml", "dashboard.json"} {
 		asked := map[string]bool{}
@@ -208,7 +208,7 @@ func TestMetricsRefused(t *testing.T) {
 	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--metrics-addr", "no..name:9090"); !strings.Contains(got, "no such host; choose another address with --metrics-addr") {
 		t.Error(got)
 	}
-	s, url := c.watched("--insecure")
+	s, url := serveMetrics(c, "--insecure")
 	taken := []string{"serve", "--addr", "127.0.0.1:0", "--metrics-addr", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), "/metrics")}
 	if got := c.refused(1, taken...); !strings.Contains(got, "choose another address with --metrics-addr") {
 		t.Error(got)
@@ -219,7 +219,7 @@ func TestMetricsRefused(t *testing.T) {
 	if status, _ := c.get(s.url+"/metrics", ""); status != 404 {
 		t.Errorf("metrics on the service's own address: %d", status)
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestAccessLog: a line for each request, without what is secret.
@@ -233,7 +233,7 @@ func TestAccessLog(t *testing.T) {
 	c.get(s.url+"/"+strings.Repeat("long", 100)+"?token=secret", key)
 	c.get(s.url+"/api/v1/risks/"+key, "")
 	c.get(s.url+"/%0a/whsec_c2VjcmV0%0a/secret", "")
-	c.end(s)
+	s.end()
 	type line struct {
 		Msg, Method, Path, Operation, Address string
 		Status, Bytes                         int

@@ -9,7 +9,7 @@ import (
 )
 
 // wantLog waits until the log of a server has a match, and returns its groups.
-func (s *serving) wantLog(t *testing.T, pattern string) []string {
+func (s *server) wantLog(t *testing.T, pattern string) []string {
 	t.Helper()
 	for range 1000 {
 		if found := regexp.MustCompile(pattern).FindStringSubmatch(s.stderr.String()); found != nil {
@@ -66,13 +66,13 @@ func TestRedirect(t *testing.T) {
 	}
 	var held []net.Conn // two from an address, as at the main one
 	for range 6 {
-		held = append(held, c.dialAny(url))
+		held = append(held, c.dial(url, "127.0.0.1"))
 	}
 	if left := open(held, 2); left > 2 {
 		t.Errorf("%d connections of an address are open, want 2", left)
 	}
 	s.wantLog(t, bothTried)
-	c.end(s)
+	s.end()
 }
 
 // TestNoRedirect: the redirect can be turned off, and an address that is in use
@@ -82,7 +82,7 @@ func TestNoRedirect(t *testing.T) {
 	c := newCLI(t)
 	s := c.serve(append(domainFlags, "--redirect-addr", "off")...)
 	s.wantLog(t, bothTried)
-	c.end(s)
+	s.end()
 	if strings.Contains(s.stderr.String(), "redirect") {
 		t.Errorf("the log speaks of a redirect:\n%s", s.stderr)
 	}
@@ -94,7 +94,7 @@ func TestNoRedirect(t *testing.T) {
 	s = c.serve(append(domainFlags, "--redirect-addr", taken.Addr().String())...)
 	s.wantLog(t, bothTried)
 	s.wantLog(t, `level=WARN .*--redirect-addr off.*`+taken.Addr().String())
-	c.end(s)
+	s.end()
 	if got := c.refused(2, "serve", "--redirect-addr", "off"); !strings.Contains(got, "--redirect-addr needs --domain") {
 		t.Error(got)
 	}

@@ -1,103 +1,18 @@
 package cmd_test
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
-	"io"
-	"math/big"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 )
-
-// pair writes a certificate of its own authority for loopback and its key, and
-// returns the files and the certificate.
-func (c *cli) pair(name string, serial int64) (certFile, keyFile string, certificate *x509.Certificate) {
-	c.t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	draft := &x509.Certificate{
-		SerialNumber: big.NewInt(serial), Subject: pkix.Name{CommonName: "test"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour),
-		IsCA: true, BasicConstraintsValid: true, IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-	}
-	der, err := x509.CreateCertificate(rand.Reader, draft, draft, key.Public(), key)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if certificate, err = x509.ParseCertificate(der); err != nil {
-		c.t.Fatal(err)
-	}
-	certFile = c.file(name+".pem", string(pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})))
-	keyFile = c.file(name+".key", string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret})))
-	return certFile, keyFile, certificate
-}
-
-// trusting is a client that trusts these certificates alone and connects anew
-// for each request.
-func trusting(certificates ...*x509.Certificate) *http.Client {
-	roots := x509.NewCertPool()
-	for _, c := range certificates {
-		roots.AddCert(c)
-	}
-	return &http.Client{Transport: &http.Transport{
-		TLSClientConfig: &tls.Config{RootCAs: roots}, ForceAttemptHTTP2: true, DisableKeepAlives: true,
-	}}
-}
-
-// reply is an answer, read to its end.
-type reply struct {
-	status, protocol int
-	header           http.Header
-	serial           int64 // of the certificate; 0 without one
-	body             string
-}
-
-// ask sends a GET.
-func (c *cli) ask(client *http.Client, url, key string) reply {
-	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, url, nil)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	if key != "" {
-		request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(key))
-	}
-	response, err := client.Do(request)
-	if err != nil {
-		c.t.Fatalf("%s: %v", url, err)
-	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	if err != nil {
-		c.t.Fatalf("%s: %v", url, err)
-	}
-	r := reply{response.StatusCode, response.ProtoMajor, response.Header, 0, string(body)}
-	if response.TLS != nil {
-		r.serial = response.TLS.PeerCertificates[0].SerialNumber.Int64()
-	}
-	return r
-}
 
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	certFile, keyFile, certificate := c.pair("first", 1)
+	certFile, keyFile, certificate := newKeyPair(c, "first", 1)
 	s := c.serve("--demo", "--tls-cert", certFile, "--tls-key", keyFile)
 	if !strings.HasPrefix(s.url, "https://127.0.0.1:") {
 		t.Fatalf("listening on %s", s.url)
@@ -129,7 +44,7 @@ func TestTLS(t *testing.T) {
 		_ = response.Body.Close()
 		t.Error("TLS 1.1 is spoken")
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestTLSReload: the next handshake after the files changed has the new
@@ -137,10 +52,10 @@ func TestTLS(t *testing.T) {
 func TestTLSReload(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	certFile, keyFile, first := c.pair("served", 1)
+	certFile, keyFile, first := newKeyPair(c, "served", 1)
 	s := c.serve("--tls-cert", certFile, "--tls-key", keyFile)
-	otherCert, otherKey, second := c.pair("second", 2)
-	thirdCert, thirdKey, third := c.pair("third", 3)
+	otherCert, otherKey, second := newKeyPair(c, "second", 2)
+	thirdCert, thirdKey, third := newKeyPair(c, "third", 3)
 	client := trusting(first, second, third)
 	for _, step := range []struct {
 		what   string
@@ -148,19 +63,19 @@ func TestTLSReload(t *testing.T) {
 		serial int64
 	}{
 		{"as it began", func() {}, 1},
-		{"only the certificate is new", func() { c.replace(otherCert, certFile) }, 1},
-		{"the key, too", func() { c.replace(otherKey, keyFile) }, 2},
+		{"only the certificate is new", func() { must(t, os.Rename(otherCert, certFile)) }, 1},
+		{"the key, too", func() { must(t, os.Rename(otherKey, keyFile)) }, 2},
 		{"the certificate is broken", func() { c.file(filepath.Base(certFile), "broken") }, 2},
 		{"it is still", func() {}, 2},
-		{"the files are gone", func() { c.remove(certFile, keyFile) }, 2},
-		{"others are there", func() { c.replace(thirdCert, certFile); c.replace(thirdKey, keyFile) }, 3},
+		{"the files are gone", func() { must(t, os.Remove(certFile)); must(t, os.Remove(keyFile)) }, 2},
+		{"others are there", func() { must(t, os.Rename(thirdCert, certFile)); must(t, os.Rename(thirdKey, keyFile)) }, 3},
 	} {
 		step.change()
 		if got := c.ask(client, s.url+"/healthz", "").serial; got != step.serial {
 			t.Errorf("%s: certificate %d, want %d; log:\n%s", step.what, got, step.serial, s.stderr)
 		}
 	}
-	c.end(s)
+	s.end()
 	log := s.stderr.String()
 	for text, want := range map[string]int{"the TLS certificate was replaced": 2, "was not replaced": 2, "can't be checked": 1} {
 		if got := strings.Count(log, text); got != want {
@@ -169,27 +84,11 @@ func TestTLSReload(t *testing.T) {
 	}
 }
 
-func (c *cli) replace(from, to string) {
-	c.t.Helper()
-	if err := os.Rename(from, to); err != nil {
-		c.t.Fatal(err)
-	}
-}
-
-func (c *cli) remove(paths ...string) {
-	c.t.Helper()
-	for _, path := range paths {
-		if err := os.Remove(path); err != nil {
-			c.t.Fatal(err)
-		}
-	}
-}
-
 func TestTLSRefused(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	certFile, keyFile, _ := c.pair("a", 1)
-	_, otherKey, _ := c.pair("b", 2)
+	certFile, keyFile, _ := newKeyPair(c, "a", 1)
+	_, otherKey, _ := newKeyPair(c, "b", 2)
 	for _, row := range []struct {
 		status     int
 		line, want string
@@ -234,7 +133,7 @@ func TestPlainRefused(t *testing.T) {
 			t.Errorf("%s: it made a data file", addr)
 		}
 	}
-	certFile, keyFile, _ := newCLI(t).pair("x", 1)
+	certFile, keyFile, _ := newKeyPair(newCLI(t), "x", 1)
 	for _, flags := range [][]string{
 		{"--addr", "localhost:0"},
 		{"--addr", "127.0.0.7:0"},
@@ -243,13 +142,6 @@ func TestPlainRefused(t *testing.T) {
 		{"--addr", "0.0.0.0:0", "--tls-cert", certFile, "--tls-key", keyFile},
 	} {
 		c := newCLI(t)
-		c.end(c.serve(flags...))
+		c.serve(flags...).end()
 	}
-}
-
-// secure starts a server with TLS, and a client that trusts it and connects anew
-// for each request.
-func (c *cli) secure(flags ...string) (*serving, *http.Client) {
-	certFile, keyFile, certificate := c.pair("served", 1)
-	return c.serve(append([]string{"--tls-cert", certFile, "--tls-key", keyFile}, flags...)...), trusting(certificate)
 }

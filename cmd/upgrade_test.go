@@ -32,9 +32,9 @@ type olderFile struct {
 	session      string // the token of a session
 }
 
-// inUse makes the data file one of schema version 16 that was in use. The rows
+// newUsedFile makes the data file one of schema version 16 that was in use. The rows
 // with hashes come from a file of this version.
-func (c *cli) inUse(receiver string) (f olderFile) {
+func newUsedFile(c *cli, receiver string) (f olderFile) {
 	c.t.Helper()
 	source := newCLI(c.t)
 	source.addUser("ann", "admin")
@@ -45,13 +45,13 @@ func (c *cli) inUse(receiver string) (f olderFile) {
 	}
 	out := filepath.Join(source.dir, "pack.zip")
 	source.must("evidence", "file", "--title", "Q3", "--attach", source.file("note.txt", strings.Repeat("note", 100_000)), "--out", out)
-	f.pack, f.packID = source.read(out), decoded[[]struct{ ID string }](source, "evidence", "list")[0].ID
+	f.pack, f.packID = source.read(out), runJSON[[]struct{ ID string }](source, "evidence", "list")[0].ID
 	s := source.serve()
 	f.answer = source.post(s.url+"/api/v1/risks", olderKey, "older", olderRisk)
-	source.end(s)
+	s.end()
 
 	f.session = base64.RawURLEncoding.EncodeToString(make([]byte, 32))
-	c.older()
+	useVersion16(c)
 	now := time.Now().UTC()
 	at := func(ago time.Duration) string { return now.Add(-ago).Format("2006-01-02T15:04:05.000Z") }
 	c.alter(
@@ -84,9 +84,9 @@ func (c *cli) inUse(receiver string) (f olderFile) {
 	return f
 }
 
-// contents are the rows of all tables, each with the columns that it has here.
+// fileContents are the rows of all tables, each with the columns that it has here.
 // Where they are given, only these tables and columns are read.
-func (c *cli) contents(of map[string]string) (columns map[string]string, rows map[string][]string) {
+func fileContents(c *cli, of map[string]string) (columns map[string]string, rows map[string][]string) {
 	c.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])
 	must(c.t, err)
@@ -128,15 +128,15 @@ func TestUpgrade_InUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	hooks, url, ca := c.listen("--ca", c.dir+"/ca.pem", "--secret", olderSecret)
-	f := c.inUse(url)
-	tables, before := c.contents(nil)
+	f := newUsedFile(c, url)
+	tables, before := fileContents(c, nil)
 	for table, rows := range before {
 		if len(rows) == 0 {
 			t.Errorf("no rows in %s before the upgrade", table)
 		}
 	}
 	c.must("orgs", "list")
-	if _, after := c.contents(tables); !cmp.Equal(before, after) {
+	if _, after := fileContents(c, tables); !cmp.Equal(before, after) {
 		t.Error(cmp.Diff(before, after))
 	}
 	if o := c.run("check", "--full"); strings.Count(o.stdout, "FAIL ") != 1 || !strings.Contains(o.stdout, "FAIL  deliveries   38 webhooks are overdue") {
@@ -158,11 +158,11 @@ func TestUpgrade_InUse(t *testing.T) {
 	if status, body := c.get(base+"/api/v1/risks", olderSpentKey); status != http.StatusTooManyRequests {
 		t.Errorf("a key whose day is used up: %d %s", status, body)
 	}
-	c.olderSession(base, f.session)
-	c.signIn(base)
+	wantOldSession(c, base, f.session)
+	signIn(c, base)
 	s.end(syscall.SIGTERM)
 	hooks.end()
-	for _, h := range decoded[[]health](c, "webhooks", "list") {
+	for _, h := range runJSON[[]subscriptionStatus](c, "webhooks", "list") {
 		paused := strings.HasSuffix(h.ID, "aa")
 		if h.DeadLetters != 0 || paused != (h.Queued == 1) {
 			t.Errorf("%+v", h)
@@ -170,9 +170,9 @@ func TestUpgrade_InUse(t *testing.T) {
 	}
 }
 
-// olderSession checks that a session of an older version goes on, and that it
+// wantOldSession checks that a session of an older version goes on, and that it
 // takes a password before a change of keys.
-func (c *cli) olderSession(base, token string) {
+func wantOldSession(c *cli, base, token string) {
 	c.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for path, want := range map[string]string{"/account": "200 ", "/keys/new": "303 /account/confirm?next=%2Fkeys%2Fnew"} {
@@ -189,7 +189,7 @@ func (c *cli) olderSession(base, token string) {
 }
 
 // signIn signs in to the dashboard with the password of the older file.
-func (c *cli) signIn(base string) {
+func signIn(c *cli, base string) {
 	c.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	form := url.Values{"name": {"ann"}, "password": {password}, "next": {"/"}}

@@ -1,25 +1,9 @@
 package cmd_test
 
 import (
-	"regexp"
 	"strings"
 	"testing"
 )
-
-const password = "plain tulips at noon"
-
-// passwords can't be flags, so a user is added with one on stdin.
-func (c *cli) addUser(name, role string, more ...string) string {
-	c.t.Helper()
-	o := c.runOn(password+"\n", append([]string{"users", "add", name, "--role", role}, more...)...)
-	if o.status != 0 || o.stderr != "" {
-		c.t.Fatalf("adding %s: %+v", name, o)
-	}
-	return o.stdout
-}
-
-// squeezed is a table with single spaces.
-func squeezed(text string) string { return regexp.MustCompile(` +`).ReplaceAllString(text, " ") }
 
 func TestUsers(t *testing.T) {
 	t.Parallel()

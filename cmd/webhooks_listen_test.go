@@ -1,8 +1,6 @@
 package cmd_test
 
 import (
-	"crypto/tls"
-	"crypto/x509"
 	"fmt"
 	"io"
 	"net/http"
@@ -14,23 +12,11 @@ import (
 	"testing"
 )
 
-// trusting is a client that trusts an authority alone.
-func (c *cli) trusting(ca string) *http.Client {
-	c.t.Helper()
-	roots := x509.NewCertPool()
-	if !roots.AppendCertsFromPEM([]byte(c.read(ca))) {
-		c.t.Fatalf("no certificate in %s", ca)
-	}
-	transport := &http.Transport{TLSClientConfig: &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}}
-	c.t.Cleanup(transport.CloseIdleConnections)
-	return &http.Client{Transport: transport}
-}
-
 func TestListen(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, url, ca := c.listen()
-	client := c.trusting(ca)
+	client := trustingFile(c, ca)
 	const event = `{"id":"evt_1","type":"ping","data":{"text":"\u001b[31m <&> ` + "\u202e" + `"}}`
 	for _, row := range []struct {
 		name, method, body string
@@ -160,10 +146,10 @@ func TestListenSignal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)
-		tmp := c.folder(fmt.Sprintf("tmp-%d", signal))
+		tmp := newFolder(c, fmt.Sprintf("tmp-%d", signal))
 		p := c.execute(tmp, "webhooks", "listen")
 		p.line("trust ")
 		p.end(signal)
-		empty(t, tmp)
+		wantEmpty(t, tmp)
 	}
 }

@@ -2,8 +2,6 @@ package cmd_test
 
 import (
 	"encoding/json"
-	"io"
-	"net/http"
 	"regexp"
 	"strings"
 	"syscall"
@@ -11,28 +9,6 @@ import (
 )
 
 var newSecret = regexp.MustCompile(`^whsec_[0-9A-Za-z+/]{43}=\n$`)
-
-// post makes a request to the API and returns the answer's body.
-func (c *cli) post(url, key, idempotency, body string) string {
-	c.t.Helper()
-	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, url, strings.NewReader(body))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+strings.TrimSpace(key))
-	request.Header.Set("Content-Type", "application/json")
-	request.Header.Set("Idempotency-Key", idempotency)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != 201 {
-		c.t.Fatalf("%s: %s %v %s", url, response.Status, err, text)
-	}
-	return string(text)
-}
 
 // TestWebhooks is an integrator's first hour: a subscription made through the
 // API, an event that arrives, and a secret that is rotated under way.
@@ -50,8 +26,8 @@ func TestWebhooks(t *testing.T) {
 	former, _, _ := c.listen("--addr", addr, "--ca", ca, "--secret", subscription.Secret)
 	c.post(base+"/api/v1/risks", key, "2", `{"title":"One","description":"It must reach the receiver.","severity":"LOW","likelihood":"RARE"}`)
 	former.has(" risk.created verified\n", 1)
-	c.acknowledged()
-	if got := c.health(); got.ID != subscription.ID || got.URL != url+"/hooks" {
+	awaitAcknowledged(c)
+	if got := onlySubscription(c); got.ID != subscription.ID || got.URL != url+"/hooks" {
 		t.Errorf("webhooks list: %+v", got)
 	}
 
@@ -62,12 +38,12 @@ func TestWebhooks(t *testing.T) {
 	c.must("import", c.file("risk.ndjson", `{"object":"risk","risk_id":"R-2","dimension":"DATA","description":"It is imported beside the server.",`+
 		`"severity":"LOW","likelihood":"RARE","status":"Open","source":"user_added","title":"Two"}`))
 	former.has(" risk.created verified\n", 2)
-	c.acknowledged()
+	awaitAcknowledged(c)
 	former.end()
 	latter, _, _ := c.listen("--addr", addr, "--ca", ca, "--secret", strings.TrimSpace(rotated.stdout))
 	c.raise(1)
 	latter.has(" risk.created verified\n", 1)
-	c.acknowledged()
+	awaitAcknowledged(c)
 
 	again := decode[struct {
 		ID, Secret  string
@@ -120,7 +96,7 @@ type line struct {
 }
 
 // lines are those printed so far, less the first.
-func (s *standing) lines() []line {
+func (s *background) lines() []line {
 	s.t.Helper()
 	var list []line
 	_, text, _ := strings.Cut(s.stdout.String(), "\n")

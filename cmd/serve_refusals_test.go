@@ -38,19 +38,6 @@ func send(t *testing.T, url, text string) (*http.Response, string) {
 	return response, string(body)
 }
 
-// dial connects to a server from an address of loopback. Linux has many, other
-// systems only 127.0.0.1.
-func (c *cli) dial(url, from string) net.Conn {
-	c.t.Helper()
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}}
-	conn, err := dialer.DialContext(c.t.Context(), "tcp", strings.TrimPrefix(url, "http://"))
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = conn.Close() })
-	return conn
-}
-
 // unreadable are requests that package net/http refuses by itself.
 var unreadable = []struct {
 	name, text string
@@ -81,8 +68,8 @@ func TestRefusedBeforeRouting(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve("--access-log")
-	secure, _ := c.secure()
-	for _, s := range []*serving{plain, secure} {
+	secure, _ := serveTLS(c)
+	for _, s := range []*server{plain, secure} {
 		for _, row := range unreadable {
 			response, body := send(t, s.url, row.text) //nolint:bodyclose // send reads it to its end
 			wantRefusal(t, row.name, response, body, row.status, row.message)
@@ -99,8 +86,8 @@ func TestRefusedBeforeRouting(t *testing.T) {
 			t.Errorf("%s: %d %s", target, response.StatusCode, body)
 		}
 	}
-	c.end(plain)
-	c.end(secure)
+	plain.end()
+	secure.end()
 	if got := strings.Count(plain.stderr.String(), "status=431"); got != 1 {
 		t.Errorf("the access log has %d lines with status 431, want 1", got)
 	}
@@ -149,7 +136,7 @@ func TestRefusedInAPipeline(t *testing.T) {
 			wantRefusal(t, "second", response, string(body), 400, "the escapes in the path")
 		}
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestRefusedCount: requests that can't be read count for their address.
@@ -167,7 +154,7 @@ func TestRefusedCount(t *testing.T) {
 	if last != 429 {
 		t.Errorf("the last of 6 requests got %d, want 429", last)
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestBadHandshakes: 3,000 handshakes that fail make few lines of the log, which
@@ -175,7 +162,7 @@ func TestRefusedCount(t *testing.T) {
 func TestBadHandshakes(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s, _ := c.secure("--log-format", "json")
+	s, _ := serveTLS(c, "--log-format", "json")
 	const handshakes = 3000
 	for i := range handshakes {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "https://"))
@@ -187,7 +174,7 @@ func TestBadHandshakes(t *testing.T) {
 		_, _ = io.Copy(io.Discard, conn) // until the server closes it
 		_ = conn.Close()
 	}
-	c.end(s)
+	s.end()
 	lines, counted := 0, 0
 	for line := range strings.Lines(s.stderr.String()) {
 		var entry struct {
@@ -214,7 +201,7 @@ func TestBadHandshakes(t *testing.T) {
 func TestLongHeadsOfStreams(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s, client := c.secure()
+	s, client := serveTLS(c)
 	for size, want := range map[int]int{30_000: 200, 40_000: 431, 60_000: 431} {
 		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/healthz", nil)
 		if err != nil {
@@ -235,5 +222,5 @@ func TestLongHeadsOfStreams(t *testing.T) {
 			wantRefusal(t, "long head", response, string(body), 431, "32 KB")
 		}
 	}
-	c.end(s)
+	s.end()
 }

@@ -85,8 +85,8 @@ func TestMinimumProgress(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve()
-	secure, client := c.secure()
-	path := c.largestFile(client, secure.url)
+	secure, client := serveTLS(c)
+	path := largestStaticFile(c, client, secure.url)
 	began := time.Now()
 
 	conn := dialFrom(t.Context(), plain.url, "127.0.0.2")
@@ -107,8 +107,8 @@ func TestMinimumProgress(t *testing.T) {
 	if took := time.Since(began); took > 45*time.Second {
 		t.Errorf("it took %v, want less than the minute of a whole response", took)
 	}
-	c.end(plain)
-	c.end(secure)
+	plain.end()
+	secure.end()
 }
 
 // TestSlowDownload: a client that takes a large response slowly, but steadily,
@@ -117,7 +117,7 @@ func TestSlowDownload(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()
-	path := c.largestFile(http.DefaultClient, s.url)
+	path := largestStaticFile(c, http.DefaultClient, s.url)
 	conn := dialFrom(t.Context(), s.url, "127.0.0.2")
 	defer conn.Close() //nolint:errcheck // read to its end
 	_ = conn.(*net.TCPConn).SetReadBuffer(32 << 10)
@@ -136,7 +136,7 @@ func TestSlowDownload(t *testing.T) {
 	if got < want {
 		t.Errorf("got %d bytes, want a head and %d", got, want)
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestSlowStreams: connections of HTTP/2 whose streams wait for a window that
@@ -145,8 +145,8 @@ func TestSlowStreams(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	const most = 20
-	s, client := c.secure("--max-connections", strconv.Itoa(most))
-	for _, path := range []string{c.largestFile(client, s.url), "/healthz"} { // a large response, and the end of a small one
+	s, client := serveTLS(c, "--max-connections", strconv.Itoa(most))
+	for _, path := range []string{largestStaticFile(c, client, s.url), "/healthz"} { // a large response, and the end of a small one
 		var attackers []*rawStreams
 		for i := range most {
 			streams := newRawStreams(c, s.url, "127.0.0."+strconv.Itoa(2+i%5), 0)
@@ -174,7 +174,7 @@ func TestSlowStreams(t *testing.T) {
 			_ = streams.conn.Close()
 		}
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestRapidReset: one connection that opens and resets streams as fast as it
@@ -182,7 +182,7 @@ func TestSlowStreams(t *testing.T) {
 func TestRapidReset(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s, client := c.secure()
+	s, client := serveTLS(c)
 	attacker := newRawStreams(c, s.url, "127.0.0.2", 0)
 	ended := make(chan int)
 	stop := make(chan struct{})
@@ -220,5 +220,5 @@ func TestRapidReset(t *testing.T) {
 	if sent := <-ended; sent < 100 {
 		t.Errorf("only %d streams were reset", sent)
 	}
-	c.end(s)
+	s.end()
 }

@@ -141,7 +141,7 @@ func (p *child) deliverAll(h *hook) {
 		}
 		events = p.strings(file, "SELECT id FROM events")
 		return h.lacks(events) == 0
-	}, "all events to arrive; log:\n%s", p.log)
+	}, "all events to arrive; log:\n%s", p.stderr)
 	p.delivered(file, h)
 	p.t.Logf("%d webhooks arrived", len(events))
 }

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// older makes the data file one of schema version 16. Its webhooks are paused,
+// useVersion16 makes the data file one of schema version 16. Its webhooks are paused,
 // because their receiver does not belong to the test.
-func (c *cli) older() {
+func useVersion16(c *cli) {
 	c.t.Helper()
 	packed, err := os.ReadFile(filepath.Join("..", "db", "testdata", "versions", "v16.db.gz"))
 	must(c.t, err)
@@ -27,9 +27,9 @@ func (c *cli) older() {
 	c.alter("UPDATE webhook_subscriptions SET active = 0")
 }
 
-// once checks that the data file was made or migrated once, and whole, and that
+// wantOpenedOnce checks that the data file was made or migrated once, and whole, and that
 // nothing is left beside it but the copies made before the migration.
-func (c *cli) once(keys, copies int) {
+func wantOpenedOnce(c *cli, keys, copies int) {
 	c.t.Helper()
 	names := c.files()
 	if left := regexp.MustCompile(`govsvc\.db(\.v16-[0-9TZ]+(-\d+)?)?( |$)`).ReplaceAllString(names, ""); left != "" {
@@ -65,7 +65,7 @@ func TestOpenedAtOnce(t *testing.T) {
 		beside         []string // what is started beside a server and two commands
 	}{
 		"new":   {10, 0, func(*cli) {}, []string{"orgs", "create", "acme"}},
-		"older": {3, 1, (*cli).older, []string{"deliver", "--once"}},
+		"older": {3, 1, useVersion16, []string{"deliver", "--once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -74,14 +74,14 @@ func TestOpenedAtOnce(t *testing.T) {
 				row.before(c)
 				tmp := t.TempDir()
 				server := c.execute(tmp, "serve", "--addr", "127.0.0.1:0")
-				others := []*executed{
+				others := []*process{
 					c.execute(tmp, row.beside...),
 					c.execute(tmp, "keys", "mint", "--name", "at once", "--scope", "read:risks"),
 					c.execute(tmp, "keys", "mint", "--name", "at once", "--scope", "read:risks"),
 				}
 				for _, other := range others {
-					if err := other.process.Wait(); err != nil {
-						t.Errorf("%v: %v: %s", other.process.Args[1:], err, other.stderr)
+					if err := other.Wait(); err != nil {
+						t.Errorf("%v: %v: %s", other.Args[1:], err, other.stderr)
 					}
 				}
 				url := server.line("listening on ")
@@ -92,7 +92,7 @@ func TestOpenedAtOnce(t *testing.T) {
 					}
 				}
 				server.end(os.Interrupt)
-				c.once(2, row.copies)
+				wantOpenedOnce(c, 2, row.copies)
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func TestKilledOpening(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d rounds (more with -crash.rounds)", seed, *crashRounds)
 	random := rand.New(rand.NewPCG(seed, 0))
-	for _, before := range []func(*cli){func(*cli) {}, (*cli).older} {
+	for _, before := range []func(*cli){func(*cli) {}, useVersion16} {
 		took := time.Second // of the one before, which was not killed
 		for range *crashRounds {
 			c := newCLI(t)
@@ -114,12 +114,12 @@ func TestKilledOpening(t *testing.T) {
 			for range 3 {
 				p := c.execute(t.TempDir(), "keys", "mint", "--name", "killed", "--scope", "read:risks")
 				time.Sleep(time.Duration(random.Int64N(int64(took))))
-				_ = p.process.Process.Kill()
-				_ = p.process.Wait()
+				_ = p.Process.Kill()
+				_ = p.Wait()
 			}
 			begun := time.Now()
 			p := c.execute(t.TempDir(), "keys", "mint", "--name", "at once", "--scope", "read:risks")
-			if err := p.process.Wait(); err != nil {
+			if err := p.Wait(); err != nil {
 				t.Errorf("after the kills: %v: %s; beside it: %s", err, p.stderr, c.files())
 			}
 			took = time.Since(begun)

@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"regexp"
@@ -19,26 +18,15 @@ import (
 
 var slowReaders = flag.Int("slow.readers", 40, "how many connections the server under attack by slow readers allows")
 
-// largestFile is the path of the script of the API reference, the largest file
+// largestStaticFile is the path of the script of the API reference, the largest file
 // that the dashboard serves.
-func (c *cli) largestFile(client *http.Client, url string) string {
+func largestStaticFile(c *cli, client *http.Client, url string) string {
 	c.t.Helper()
 	path := regexp.MustCompile(`/static/swagger-ui-bundle\.\w+\.js`).FindString(c.ask(client, url+"/docs", "").body)
 	if path == "" {
 		c.t.Fatal("/docs names no script")
 	}
 	return path
-}
-
-// dialFrom connects from an address of loopback; nil if the server refuses.
-func dialFrom(ctx context.Context, url, from string) net.Conn {
-	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second}
-	_, host, _ := strings.Cut(url, "://")
-	conn, err := dialer.DialContext(ctx, "tcp", host)
-	if err != nil {
-		return nil
-	}
-	return conn
 }
 
 // slowReader opens a connection, sends four requests and reads nothing. A
@@ -87,7 +75,7 @@ func TestSlowReaders(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--max-connections", strconv.Itoa(*slowReaders))
-	path := c.largestFile(&http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, s.url)
+	path := largestStaticFile(c, &http.Client{Transport: &http.Transport{DisableKeepAlives: true}}, s.url)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var attackers sync.WaitGroup
@@ -109,7 +97,7 @@ func TestSlowReaders(t *testing.T) {
 	}
 	stop()
 	attackers.Wait()
-	c.end(s)
+	s.end()
 }
 
 // residentMemory is that of this process, which holds server and attackers.

@@ -26,7 +26,7 @@ func TestHalfClosed(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve("--demo")
-	secure, _ := c.secure()
+	secure, _ := serveTLS(c)
 	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--rpm", "10000", "--scope", "read:risks,write:risks"))
 	head := "Host: x\r\nAuthorization: Bearer " + key + "\r\n"
 	get := func(i int) string {
@@ -68,9 +68,9 @@ func TestHalfClosed(t *testing.T) {
 			_ = conn.Close()
 		}
 	}
-	c.end(plain)
-	c.end(secure)
-	for _, s := range []*serving{plain, secure} {
+	plain.end()
+	secure.end()
+	for _, s := range []*server{plain, secure} {
 		if strings.Contains(s.stderr.String(), "ERROR") {
 			t.Errorf("the log has errors:\n%s", s.stderr)
 		}
@@ -101,20 +101,9 @@ func TestHalfClosedBody(t *testing.T) {
 	c := newCLI(t)
 	s := c.serve()
 	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "write:risks"))
-	conn := c.dialAny(s.url)
+	conn := c.dial(s.url, "127.0.0.1")
 	_, _ = io.WriteString(conn, "POST /api/v1/risks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+"\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\nContent-Length: 100\r\n\r\n{")
 	closeWrite(t, conn)
 	wantStatuses(t, conn, []int{400})
-	c.end(s)
-}
-
-// dialAny connects to a server.
-func (c *cli) dialAny(url string) net.Conn {
-	c.t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(c.t.Context(), "tcp", url[strings.Index(url, "//")+2:])
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	c.t.Cleanup(func() { _ = conn.Close() })
-	return conn
+	s.end()
 }

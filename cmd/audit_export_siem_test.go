@@ -35,7 +35,7 @@ func TestAuditExport_TellsWritesApart(t *testing.T) {
 	send("PATCH", "/risks/"+risk, `{"title":"Another"}`)
 	hook := send("POST", "/webhooks/subscriptions", `{"url":"https://127.0.0.1:1/"}`)
 	send("DELETE", "/webhooks/subscriptions/"+hook, ``)
-	c.end(s)
+	s.end()
 
 	want := []struct {
 		action   string

@@ -37,7 +37,7 @@ func TestNohup(t *testing.T) {
 			must(t, p.Process.Signal(syscall.SIGTERM))
 		}
 		if err := p.Wait(); err != nil {
-			t.Errorf("ignored %v: %v, want exit status 0; log:\n%s", ignored, err, p.log)
+			t.Errorf("ignored %v: %v, want exit status 0; log:\n%s", ignored, err, p.stderr)
 		}
 	}
 }

@@ -1,12 +1,10 @@
 package cmd_test
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"os"
 	"os/exec"
 	"strconv"
@@ -127,21 +125,8 @@ func TestUnreadResponses(t *testing.T) {
 func (p *child) fetch(path, key string) (status int, body string, took time.Duration) {
 	p.t.Helper()
 	began := time.Now()
-	request, err := http.NewRequestWithContext(p.t.Context(), http.MethodGet, p.api+path, nil)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer response.Body.Close()
-	var text bytes.Buffer
-	if _, err := text.ReadFrom(response.Body); err != nil {
-		p.t.Fatal(err)
-	}
-	return response.StatusCode, text.String(), time.Since(began)
+	status, body = p.get(p.api+path, key)
+	return status, body, time.Since(began)
 }
 
 // answers reads with another key while the attack goes on, for long enough that

@@ -219,7 +219,7 @@ func TestOutIsNotTheDataFile(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.must("evidence", "list", "--json")), &packs); err != nil || len(packs) != 1 {
 		t.Fatalf("%v, %v", packs, err)
 	}
-	c.logged(1) // the store stays open, so that SQLite's other files stand beside it
+	newAuditedStore(c, 1) // the store stays open, so that SQLite's other files stand beside it
 	before, data := c.must("audit", "verify"), c.env["GOVSVC_DB"]
 	symbolic, hard := filepath.Join(c.dir, "symbolic"), filepath.Join(c.dir, "hard")
 	if err := errors.Join(os.Symlink(data, symbolic), os.Link(data, hard)); err != nil {

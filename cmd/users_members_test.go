@@ -32,7 +32,7 @@ func TestUsers_Organisations(t *testing.T) {
 		{"ada editor [{acme viewer} {default editor}]", "users|set|ada|--role|editor"},
 		{"ada editor [{acme viewer}]", "users|remove|ada"},
 	} {
-		got := decoded[shownMember](c, strings.Split(row.args, "|")...)
+		got := runJSON[shownMember](c, strings.Split(row.args, "|")...)
 		if got.String() != row.want {
 			t.Errorf("%s: got %s, want %s", row.args, got, row.want)
 		}
@@ -42,7 +42,7 @@ func TestUsers_Organisations(t *testing.T) {
 		t.Error(o.stderr)
 	}
 	list := func(args ...string) string {
-		return fmt.Sprint(decoded[[]shownMember](c, append([]string{"users", "list"}, args...)...))
+		return fmt.Sprint(runJSON[[]shownMember](c, append([]string{"users", "list"}, args...)...))
 	}
 	for want, args := range map[string][]string{
 		"[]": {}, "[ada viewer [{acme viewer}]]": {"--org", "acme"}, "[ada  [{acme viewer}]]": {"--all-orgs"},
@@ -55,7 +55,7 @@ func TestUsers_Organisations(t *testing.T) {
 		t.Error(got)
 	}
 	c.must("users", "add", "ada", "--role", "admin")
-	if got := decoded[shownMember](c, "users", "remove", "ada", "--all-orgs"); len(got.Organisations) > 0 {
+	if got := runJSON[shownMember](c, "users", "remove", "ada", "--all-orgs"); len(got.Organisations) > 0 {
 		t.Errorf("memberships remain: %s", got)
 	}
 	for org, wants := range map[string][]string{

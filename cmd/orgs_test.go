@@ -15,9 +15,9 @@ type shownOrg struct {
 func TestRenameOrganisation(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	made := decoded[shownOrg](c, "orgs", "create", "acme")
+	made := runJSON[shownOrg](c, "orgs", "create", "acme")
 	c.must("keys", "mint", "--name", "n", "--scope", "read:all", "--org", "acme")
-	renamed := decoded[shownOrg](c, "orgs", "rename", "acme", " globex ", "--reason", "merged")
+	renamed := runJSON[shownOrg](c, "orgs", "rename", "acme", " globex ", "--reason", "merged")
 	if renamed.ID != made.ID || renamed.Name != "globex" {
 		t.Errorf("%+v, want %+v", renamed, made)
 	}
@@ -50,7 +50,7 @@ func TestRenameOrganisation(t *testing.T) {
 		t.Error(got)
 	}
 	s := c.serve("--demo")
-	c.end(s)
+	s.end()
 	if !strings.Contains(s.stderr.String(), `has no organisation "default": the demonstration data is not loaded`) {
 		t.Error(s.stderr)
 	}
@@ -61,7 +61,7 @@ func TestRenameOrganisation(t *testing.T) {
 func TestRemoveOrganisation(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	made := decoded[shownOrg](c, "orgs", "create", "acme")
+	made := runJSON[shownOrg](c, "orgs", "create", "acme")
 	key := decode[minted](t, c.must("keys", "mint", "--name", "n", "--scope", "read:all", "--org", "acme", "--json"))
 	if got := c.refused(1, "orgs", "remove", "acme"); !strings.Contains(got, `the organisation "acme" is not empty: it has 1 keys that are not revoked`) {
 		t.Error(got)
@@ -72,7 +72,7 @@ func TestRemoveOrganisation(t *testing.T) {
 	if got := c.refused(1, "orgs", "remove", "full"); !strings.Contains(got, "is not empty: it has ") || !strings.Contains(got, " signals") {
 		t.Error(got)
 	}
-	removed := decoded[shownOrg](c, "orgs", "remove", "acme", "--reason", "never used")
+	removed := runJSON[shownOrg](c, "orgs", "remove", "acme", "--reason", "never used")
 	if removed.ID != made.ID || removed.Name != "acme" || !strings.HasPrefix(removed.AuditLog, "acme (removed 2") {
 		t.Errorf("%+v", removed)
 	}
@@ -90,7 +90,7 @@ func TestRemoveOrganisation(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if again := decoded[shownOrg](c, "orgs", "create", "acme"); again.ID == made.ID {
+	if again := runJSON[shownOrg](c, "orgs", "create", "acme"); again.ID == made.ID {
 		t.Error("the new organisation is the former one")
 	}
 	log := c.must("audit", "export", "--org", removed.AuditLog)

@@ -32,8 +32,8 @@ func TestSoftMemory(t *testing.T) {
 					command.Env = append(command.Env, row.env)
 				}
 			})
-			testkit.Eventually(t, func() bool { return strings.Contains(p.log.String(), "msg=serving") }, "the log:\n%s", p.log)
-			if log := p.log.String(); !strings.Contains(log, row.want) || strings.Contains(log, row.not) {
+			testkit.Eventually(t, func() bool { return strings.Contains(p.stderr.String(), "msg=serving") }, "the log:\n%s", p.stderr)
+			if log := p.stderr.String(); !strings.Contains(log, row.want) || strings.Contains(log, row.not) {
 				t.Errorf("want %q and not %q in the log:\n%s", row.want, row.not, log)
 			}
 			_ = p.Process.Signal(os.Interrupt)

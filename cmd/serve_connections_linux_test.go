@@ -72,7 +72,7 @@ func TestSlowClients(t *testing.T) {
 	for _, conn := range slow { // else the server gives them some seconds at its end
 		_ = conn.Close()
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestSlowBodies: the body of a request that is refused, or that has no use for
@@ -98,7 +98,7 @@ func TestSlowBodies(t *testing.T) {
 			t.Errorf("%.60q: got %.60q, %v, want %s", row.head, answer, err, row.want)
 		}
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestSlowBodiesGiveWay: connections on which a body does not come that anybody
@@ -128,7 +128,7 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 		for _, conn := range slow { // else the server waits for them at its end
 			_ = conn.Close()
 		}
-		c.end(s)
+		s.end()
 	}
 }
 
@@ -138,7 +138,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--max-connections", "4") // one from an address
-	request := c.postRisk(s.url)
+	request := beginPostRisk(c, s.url)
 	if response, err := http.Get(s.url + "/healthz"); err == nil { //nolint:noctx // closed at once
 		_ = response.Body.Close()
 		t.Error("a second connection of an address was served")
@@ -155,7 +155,7 @@ func TestBusyConnectionsStay(t *testing.T) {
 	if got := <-request.answered; got != "201 Created" {
 		t.Errorf("the running request got %s", got)
 	}
-	c.end(s)
+	s.end()
 }
 
 // TestLongHeads: a request's head has a bound.
@@ -170,5 +170,5 @@ func TestLongHeads(t *testing.T) {
 			t.Errorf("a head of %d bytes: %.80q, want %s", size, answer, want)
 		}
 	}
-	c.end(s)
+	s.end()
 }

@@ -12,7 +12,7 @@ import (
 func TestSandboxLeftovers(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	tmp := c.folder("tmp")
+	tmp := newFolder(c, "tmp")
 	count := func() int {
 		t.Helper()
 		entries, err := os.ReadDir(tmp)
@@ -21,12 +21,12 @@ func TestSandboxLeftovers(t *testing.T) {
 		}
 		return len(entries)
 	}
-	kill := func(p *executed) {
-		_ = p.process.Process.Kill()
-		_ = p.process.Wait()
+	kill := func(p *process) {
+		_ = p.Process.Kill()
+		_ = p.Wait()
 	}
 	testKey := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--test", "--scope", "read:all"))
-	serve := func() (*executed, string) {
+	serve := func() (*process, string) {
 		p := c.execute(tmp, "serve", "--addr", "127.0.0.1:0")
 		return p, p.line("listening on ")
 	}
@@ -61,5 +61,5 @@ func TestSandboxLeftovers(t *testing.T) {
 	last := c.execute(tmp, "sandbox")
 	last.line("try ")
 	last.end(syscall.SIGTERM)
-	empty(t, tmp)
+	wantEmpty(t, tmp)
 }

@@ -16,7 +16,7 @@ import (
 func TestFirstAdmin(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	link, s := c.firstLink()
+	link, s := serveFirstLink(c)
 	jar, err := cookiejar.New(nil)
 	if err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestFirstAdmin(t *testing.T) {
 		t.Errorf("%s, %v:\n%s", response.Status, err, page)
 	}
 	s.end()
-	again, s := c.firstLink()
+	again, s := serveFirstLink(c)
 	if again != "" {
 		t.Errorf("a link although there is a user: %q", again)
 	}
@@ -53,7 +53,7 @@ func TestFirstAdmin(t *testing.T) {
 // authority has to find it, and not to the one that listens behind.
 func TestFirstLinkOfDomain(t *testing.T) {
 	t.Parallel()
-	link, s := newCLI(t).firstLink("--domain", "gov.example.com", "--acme-directory", "https://127.0.0.1:1/dir")
+	link, s := serveFirstLink(newCLI(t), "--domain", "gov.example.com", "--acme-directory", "https://127.0.0.1:1/dir")
 	if !strings.HasPrefix(link, "https://gov.example.com/setup?token=") {
 		t.Error(link)
 	}
@@ -62,9 +62,9 @@ func TestFirstLinkOfDomain(t *testing.T) {
 	s.end()
 }
 
-// firstLink starts a server and returns the link of its second line, "" if
+// serveFirstLink starts a server and returns the link of its second line, "" if
 // there is none.
-func (c *cli) firstLink(flags ...string) (link string, s *standing) {
+func serveFirstLink(c *cli, flags ...string) (link string, s *background) {
 	c.t.Helper()
 	s = c.begin(append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...)...)
 	s.line("listening on ")

@@ -1,0 +1,159 @@
+package cmd_test
+
+import (
+	"database/sql"
+	"fmt"
+	"strings"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/internal/testkit"
+)
+
+// write changes the data file without a command, which would take longer.
+func (c *cli) write(change func(*db.Tx) error) {
+	c.t.Helper()
+	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	defer func() { _ = store.Close() }()
+	org, err := store.Organisation(c.t.Context(), db.DefaultOrganisation)
+	if err == nil {
+		err = store.Write(c.t.Context(), db.Actor{Org: org.Org, ID: "system"}, change)
+	}
+	if err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// alter runs statements on the data file behind the program's back.
+func (c *cli) alter(statements ...string) {
+	c.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	file.SetMaxOpenConns(1)
+	for _, statement := range statements {
+		if _, err := file.ExecContext(c.t.Context(), statement); err != nil {
+			c.t.Fatalf("%s: %v", statement, err)
+		}
+	}
+	if err := file.Close(); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+// passwords can't be flags, so a user is added with one on stdin.
+func (c *cli) addUser(name, role string, more ...string) string {
+	c.t.Helper()
+	o := c.runOn(password+"\n", append([]string{"users", "add", name, "--role", role}, more...)...)
+	if o.status != 0 || o.stderr != "" {
+		c.t.Fatalf("adding %s: %+v", name, o)
+	}
+	return o.stdout
+}
+
+const password = "plain tulips at noon"
+
+// subscribe makes a subscription, and returns its id and secret.
+func (c *cli) subscribe(url string) (id, secret string) {
+	c.t.Helper()
+	var made []byte
+	c.write(func(tx *db.Tx) (err error) {
+		made, secret, err = tx.CreateSubscription(db.Record{"url": url, "active": true, "event_types": []any{}})
+		return err
+	})
+	return decode[struct{ ID string }](c.t, string(made)).ID, secret
+}
+
+// raise raises events.
+func (c *cli) raise(times int) {
+	c.t.Helper()
+	c.write(func(tx *db.Tx) error {
+		for range times {
+			if err := tx.Enqueue("risk.created", map[string]any{}); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(db.AuditEvent{Action: "risk.created", Category: db.DataChange, Severity: db.SeverityWrite})
+	})
+}
+
+// subscriptionStatus is a subscription as `webhooks list` shows it.
+type subscriptionStatus struct {
+	ID, URL     string
+	Queued      int
+	DeadLetters int     `json:"dead_letters"`
+	LastStatus  *int    `json:"last_status"`
+	LastError   *string `json:"last_error"`
+}
+
+// onlySubscription is the only subscription of the data file.
+func onlySubscription(c *cli) subscriptionStatus {
+	c.t.Helper()
+	text := c.must("webhooks", "list", "--json")
+	list := decode[[]subscriptionStatus](c.t, text)
+	if len(list) != 1 {
+		c.t.Fatalf("got %s, want one subscription", text)
+	}
+	return list[0]
+}
+
+// awaitAcknowledged waits until the only subscription has nothing queued and its
+// last delivery was acknowledged.
+func awaitAcknowledged(c *cli) {
+	c.t.Helper()
+	testkit.Eventually(c.t, func() bool {
+		h := onlySubscription(c)
+		return h.Queued+h.DeadLetters == 0 && h.LastStatus != nil && *h.LastStatus == 200
+	}, "an acknowledged delivery")
+}
+
+// newAuditedStore makes a data file with n organisation-wide events e1, e2 … of the
+// default organisation.
+func newAuditedStore(c *cli, n int) *db.DB {
+	c.t.Helper()
+	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	c.t.Cleanup(func() { _ = store.Close() })
+	for i := range n {
+		log(c.t, store, fmt.Sprintf("e%d", i+1))
+	}
+	return store
+}
+
+// log adds events to the default organisation's log.
+func log(t *testing.T, store *db.DB, actions ...string) {
+	t.Helper()
+	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, action := range actions {
+		err := store.Write(t.Context(), db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
+			return tx.Audit(db.AuditEvent{Action: action, Category: db.System})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// logEvent is a line of `audit export`.
+type logEvent struct {
+	Action   string
+	Metadata map[string]any
+}
+
+// auditEvents exports an organisation's audit log.
+func auditEvents(c *cli, org string) (list []logEvent) {
+	c.t.Helper()
+	for line := range strings.Lines(c.must("audit", "export", "--org", org)) {
+		list = append(list, decode[logEvent](c.t, line))
+	}
+	return list
+}

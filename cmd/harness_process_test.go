@@ -1,0 +1,178 @@
+package cmd_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"govsvc/cmd"
+	"govsvc/internal/testkit"
+)
+
+// output is what a running command prints.
+type output struct {
+	t              *testing.T
+	stdout, stderr *testkit.LogBuffer
+}
+
+// line waits for a line of stdout that begins like this, and returns its rest.
+func (s *output) line(prefix string) string {
+	s.t.Helper()
+	rest, ok := "", false
+	testkit.Eventually(s.t, func() bool {
+		for one := range strings.Lines(s.stdout.String()) {
+			if text, whole := strings.CutSuffix(one, "\n"); whole && !ok {
+				rest, ok = strings.CutPrefix(text, prefix)
+			}
+		}
+		return ok
+	}, "a line %q; stderr: %s", prefix, s.stderr)
+	return rest
+}
+
+// has waits until stdout has a text so many times.
+func (s *output) has(text string, times int) {
+	s.t.Helper()
+	testkit.Eventually(s.t, func() bool { return strings.Count(s.stdout.String(), text) >= times }, "%q %d times on stdout; stderr: %s", text, times, s.stderr)
+}
+
+// background is a command that runs in this process until it is stopped.
+type background struct {
+	output
+	stop  func() // what a signal does
+	ended chan int
+}
+
+// begin starts a command that runs until it is stopped.
+func (c *cli) begin(args ...string) *background {
+	c.t.Helper()
+	ctx, stop := context.WithCancel(c.t.Context())
+	s := &background{output{c.t, &testkit.LogBuffer{}, &testkit.LogBuffer{}}, stop, make(chan int, 1)}
+	go func() { s.ended <- cmd.Run(ctx, args, nil, s.stdout, s.stderr, c.lookup) }()
+	return s
+}
+
+// end stops the command and expects the exit status 0.
+func (s *background) end() {
+	s.t.Helper()
+	s.stop()
+	select {
+	case status := <-s.ended:
+		if status != 0 {
+			s.t.Errorf("status %d, want 0: %s", status, s.stderr)
+		}
+	case <-time.After(30 * time.Second):
+		s.t.Fatal("the command did not end")
+	}
+}
+
+// server is a server under test, in this process.
+type server struct {
+	*background
+	url string
+}
+
+// serve starts a server on a free port of loopback.
+func (c *cli) serve(flags ...string) *server {
+	c.t.Helper()
+	s := c.begin(append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...)...)
+	return &server{s, s.line("listening on ")}
+}
+
+// process is a process of the program.
+type process struct {
+	output
+	*exec.Cmd
+}
+
+// start starts the program; prepare may change how.
+func (c *cli) start(prepare func(*exec.Cmd), args ...string) *process {
+	c.t.Helper()
+	path, err := program()
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	p := &process{output{c.t, &testkit.LogBuffer{}, &testkit.LogBuffer{}}, exec.CommandContext(c.t.Context(), path, args...)}
+	p.Stdout, p.Stderr = p.stdout, p.stderr
+	p.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
+	prepare(p.Cmd)
+	if err := p.Start(); err != nil {
+		c.t.Fatal(err)
+	}
+	return p
+}
+
+// execute starts the program with a folder of its own for temporary files.
+func (c *cli) execute(tmp string, args ...string) *process {
+	c.t.Helper()
+	return c.start(func(p *exec.Cmd) { p.Env = append(p.Env, "TMPDIR="+tmp) }, args...)
+}
+
+// end signals the process and expects the exit status 0.
+func (p *process) end(signal os.Signal) {
+	p.t.Helper()
+	_ = p.Process.Signal(signal)
+	if err := p.Wait(); err != nil {
+		p.t.Errorf("%v: %v, want exit status 0: %s", signal, err, p.stderr)
+	}
+}
+
+// deliverable starts a server that reaches a receiver on loopback.
+func (c *cli) deliverable(ca string, flags ...string) (p *process, url string) {
+	c.t.Helper()
+	p = c.execute(os.TempDir(), append(append([]string{"serve", "--addr", "127.0.0.1:0"}, reaching(ca)...), flags...)...)
+	return p, p.line("listening on ")
+}
+
+// listen starts a receiver, and returns where it is reached and whom to trust.
+func (c *cli) listen(flags ...string) (s *background, url, ca string) {
+	c.t.Helper()
+	s = c.begin(append([]string{"webhooks", "listen"}, flags...)...)
+	return s, s.line("listening on "), s.line("trust ")
+}
+
+// reaching are the flags of serve and deliver that let them reach a receiver
+// on loopback.
+func reaching(ca string) []string {
+	return []string{"--webhook-allow", "127.0.0.0/8", "--webhook-ca", ca}
+}
+
+// child is the program itself as a server, on the data file of a test.
+type child struct {
+	*cli
+	*process
+	api, key string
+}
+
+// child starts the program; prepare may change how.
+func (c *cli) child(key string, prepare func(*exec.Cmd)) *child {
+	c.t.Helper()
+	p := c.start(prepare, "serve", "--addr", "127.0.0.1:0")
+	return &child{c, p, p.line("listening on ") + "/api/v1", strings.TrimSpace(key)}
+}
+
+// builds is the folder of the program, for what only a process can show.
+var builds string
+
+// program builds it once, if a test asks for it.
+var program = sync.OnceValues(func() (string, error) {
+	path := filepath.Join(builds, "govsvc")
+	build := exec.Command("go", "build", "-o", path, "govsvc") //nolint:noctx // outlives the test that asks first
+	build.Stderr = os.Stderr
+	return path, build.Run()
+})
+
+func TestMain(m *testing.M) {
+	var err error
+	if builds, err = os.MkdirTemp("", "govsvc-test-"); err != nil {
+		panic(err)
+	}
+	status := m.Run()
+	_ = os.RemoveAll(builds)
+	os.Exit(status)
+}
