@@ -44,7 +44,7 @@ func eventData(name string, properties *yaml.Node) *yaml.Node {
 	}
 	return object(
 		"type", "object",
-		"description", "What `data` holds in an event of type `"+name+"`.",
+		"description", "The `data` of an event of type `"+name+"`.",
 		"required", required,
 		"properties", properties,
 	)
@@ -74,7 +74,7 @@ func eventOperation(name, component string, event, headers *yaml.Node) *yaml.Nod
 		"requestBody", object("required", true, "content", object(
 			"application/json", object("schema", refTo("schemas", component)))),
 		"responses", object(
-			"2XX", object("description", "Received. Any other answer is retried with backoff."),
+			"2XX", object("description", "The delivery was received. After any other response it is repeated with backoff."),
 		),
 	)
 }

@@ -110,9 +110,9 @@ func envelope(schemas *yaml.Node, shape, name string) (component, meaning string
 	case "one":
 		component, meaning = name+"Envelope", "The "+noun+"."
 	case "current":
-		component, meaning = name+"Envelope", "The current "+noun+", or null data where there is none yet."
+		component, meaning = name+"Envelope", "The current "+noun+". data is null if there is none yet."
 		data = object("anyOf", list(data, object("type", "null")),
-			"description", "The object, or null where there is none yet.")
+			"description", "The object, or null if there is none yet.")
 	default:
 		return "", "", fmt.Errorf("x-returns: no shape %s", shape)
 	}
@@ -129,7 +129,7 @@ func listEnvelope(item *yaml.Node, meaning string) *yaml.Node {
 			"data", object("type", "array", "items", item, "description", "The objects of this page."),
 			"has_more", object("type", "boolean", "description", "Whether another page exists."),
 			"next_cursor", object("x-type", "cursor or null",
-				"description", "Opaque: give it as `cursor` to read the next page. Null when has_more is false."),
+				"description", "An opaque text. Send it as `cursor` to read the next page. It is null when has_more is false."),
 		))
 }
 
@@ -140,8 +140,8 @@ func objectEnvelope(kind string, data *yaml.Node, meaning string) *yaml.Node {
 			"object", object("type", "string", "const", kind, "description", "The type of the object in `data`."),
 			"api_version", object("x-type", "version"),
 			"data", data,
-			"has_more", object("type", "boolean", "description", "Always false: one object has no pages."),
-			"next_cursor", object("x-type", "cursor or null", "description", "Always null: one object has no pages."),
+			"has_more", object("type", "boolean", "description", "Always false, because a single object has no pages."),
+			"next_cursor", object("x-type", "cursor or null", "description", "Always null, because a single object has no pages."),
 		))
 }
 

@@ -32,7 +32,7 @@ func TestPublished_Members(t *testing.T) {
 		{"components/parameters/ServiceVersion/schema", `{"$ref":"#/components/schemas/ServedVersion"}`},
 		{"components/headers/Service-Version/schema", `{"$ref":"#/components/schemas/ServedVersion"}`},
 		{"components/schemas/RiskList/properties/api_version", `{"const":"2026-09-12","description":"The served version of the API.","type":"string"}`},
-		{"components/schemas/RiskEnvelope/properties/has_more", `{"description":"Always false: one object has no pages.","type":"boolean"}`},
+		{"components/schemas/RiskEnvelope/properties/has_more", `{"description":"Always false, because a single object has no pages.","type":"boolean"}`},
 		{"components/schemas/RiskEnvelope/properties/next_cursor/type", `["string","null"]`},
 		{"components/schemas/McpMessage/required", `["jsonrpc","method"]`},
 		{"components/schemas/McpMessage/properties/id/oneOf", `[{"type":"string"},{"format":"int64","type":"integer"}]`},

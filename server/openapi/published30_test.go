@@ -43,7 +43,7 @@ func TestPublished30(t *testing.T) {
 		{"components/schemas/RiskEnvelope/properties/object", `{"description":"The type of the object in ` + "`data`" + `.","enum":["risk"],"type":"string"}`},
 		{"components/schemas/Risk/properties/severity", `{"description":"Inherent severity, before mitigation.","enum":["CRITICAL","HIGH","MEDIUM","LOW",null],"nullable":true,"type":"string"}`},
 		{"components/schemas/ScorecardEnvelope/properties/data/nullable", `true`},
-		{"components/schemas/ScorecardEnvelope/properties/data/description", `"The object, or null where there is none yet."`},
+		{"components/schemas/ScorecardEnvelope/properties/data/description", `"The object, or null if there is none yet."`},
 		{"components/schemas/ScorecardEnvelope/properties/data/properties/id/type", `"string"`},
 		{"components/schemas/CompliancePosture", `null`}, // only its envelope used it
 		{"components/schemas/CreateRisk/examples", `null`},

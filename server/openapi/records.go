@@ -69,8 +69,8 @@ func recordSchema(name string, record, resource *yaml.Node) *yaml.Node {
 // commonMembers may stand in every record, whether the resource has them or
 // not.
 var commonMembers = object(
-	"id", object("x-type", "id", "description", "The id to keep; a new one by default."),
-	"created_at", object("x-type", "timestamp", "description", "When the row was made; now by default."),
-	"updated_at", object("x-type", "timestamp", "description", "When the row last changed; now by default."),
-	"api_version", object("type", "string", "maxLength", number("200"), "description", "Accepted and ignored."),
+	"id", object("x-type", "id", "description", "The id of the record. The default is a new id."),
+	"created_at", object("x-type", "timestamp", "description", "When the record was created. The default is now."),
+	"updated_at", object("x-type", "timestamp", "description", "When the record last changed. The default is now."),
+	"api_version", object("type", "string", "maxLength", number("200"), "description", "The version of the API. It is accepted and ignored."),
 )

@@ -44,11 +44,11 @@ func TestToolSchemas(t *testing.T) {
 	t.Parallel()
 	tool := document(t).Operation("listSignals").Tool
 	want := `{"type":"object","properties":{` +
-		`"cursor":{"type":"string","minLength":1,"description":"The ` + "`next_cursor`" + ` of the page before. Left out, the first page is returned."},` +
-		`"limit":{"type":"integer","minimum":1,"maximum":100,"default":25,"description":"How many objects a page holds at most. It ends early when it reaches 4 MB."},` +
-		`"type":{"type":"string","pattern":"^[^\\s\\x00]([^\\x00]*[^\\s\\x00])?$","maxLength":200,"description":"Only the signal of this canonical type."},` +
+		`"cursor":{"type":"string","minLength":1,"description":"The ` + "`next_cursor`" + ` of the previous page. Without it, the first page is returned."},` +
+		`"limit":{"type":"integer","minimum":1,"maximum":100,"default":25,"description":"The maximum number of objects on a page. A page ends early when it reaches 4 MB."},` +
+		`"type":{"type":"string","pattern":"^[^\\s\\x00]([^\\x00]*[^\\s\\x00])?$","maxLength":200,"description":"Returns only the signal of this canonical type."},` +
 		`"updated_since":{"type":"string","format":"instant","examples":["2026-09-12","2026-09-12T08:30:00Z"],` +
-		`"description":"Only rows created or changed at or after this instant: a date (` + "`2026-09-12`" + `, meaning midnight UTC) or an RFC 3339 timestamp."}},` +
+		`"description":"Returns only records that were created or changed at or after this instant: a date (` + "`2026-09-12`" + `, meaning midnight UTC) or an RFC 3339 timestamp."}},` +
 		`"additionalProperties":false}`
 	if diff := cmp.Diff(want, string(tool.Input)); diff != "" {
 		t.Errorf("input (-want +got):\n%s", diff)
@@ -65,7 +65,7 @@ func TestToolSchemas(t *testing.T) {
 	}
 	rag := map[string]any{
 		"anyOf":       []any{map[string]any{"type": "string"}, map[string]any{"type": "null"}},
-		"description": "The band of the value.",
+		"description": "The red, amber or green band of the value.",
 	}
 	if diff := cmp.Diff(rag, output.Properties.Data.Items.Properties["rag"]); diff != "" {
 		t.Errorf("rag (-want +got):\n%s", diff)
