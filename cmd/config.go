@@ -105,8 +105,8 @@ func (a *app) setFromFile(c *cobra.Command, flags map[string][]*pflag.Flag, name
 	switch {
 	case len(flags[name]) == 0:
 		hint := ""
-		if near := nearest(name, flags); near != "" {
-			hint = "; did you mean " + near + "?"
+		if near := settingsLike(name, flags); len(near) > 0 {
+			hint = "; did you mean " + either(near) + "?"
 		}
 		return fmt.Errorf("no flag is named %q%s", name, hint)
 	case oneShot[name] || name == "config":

@@ -3,6 +3,8 @@ package cmd
 import (
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -93,13 +95,22 @@ func (a *app) warnOfVariables(root *cobra.Command) {
 		case known && oneShot[flag]:
 			a.note("govsvc: warning: %s has no effect: give --%s on the command line", name, flag)
 		case !known:
-			hint := ""
-			if near := nearest(flag, flags); near != "" {
-				hint = fmt.Sprintf("; did you mean %s (--%s)?", variable(near), near)
+			near, hint := settingsLike(flag, flags), ""
+			for i, setting := range near {
+				near[i] = fmt.Sprintf("%s (--%s)", variable(setting), setting)
+			}
+			if len(near) > 0 {
+				hint = "; did you mean " + either(near) + "?"
 			}
 			a.note("govsvc: warning: no flag is set by %s%s", oneLine(name), hint)
 		}
 	}
+}
+
+// settingsLike returns the flags that may be meant by the name of a setting.
+func settingsLike(name string, flags map[string][]*pflag.Flag) []string {
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(flags)), func(flag string) bool { return oneShot[flag] })
+	return suggestions(name, names)
 }
 
 // allFlags finds the flags of a command and of those below it, by name.

@@ -164,13 +164,30 @@ func unknownFlag(c *cobra.Command, e *pflag.NotExistError) error {
 		name, _, _ = strings.Cut(letters, "=")
 		dashes = "-"
 	}
-	var near []string
-	c.Flags().VisitAll(func(f *pflag.Flag) {
-		if alike(name, f.Name) {
-			near = append(near, "--"+f.Name)
-		}
-	})
+	var flags []string
+	c.Flags().VisitAll(func(f *pflag.Flag) { flags = append(flags, f.Name) })
+	near := suggestions(name, flags)
+	for i := range near {
+		near[i] = "--" + near[i]
+	}
 	return misusef("unknown flag %s%s%s", dashes, name, guess(c, near))
+}
+
+// suggestions returns the names that may be meant by a mistyped one. Cobra
+// compares names of commands only, so each name becomes a command.
+func suggestions(typed string, names []string) []string {
+	if len(typed) < 2 {
+		return nil
+	}
+	edits := 1
+	if len(typed) > 4 {
+		edits = 2
+	}
+	c := &cobra.Command{SuggestionsMinimumDistance: edits}
+	for _, name := range names {
+		c.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
+	}
+	return c.SuggestionsFor(typed)
 }
 
 // either lists names as alternatives.
