@@ -13,9 +13,9 @@ import (
 
 // amend gives a known record the members that are present and differ. It reads
 // nothing: the row's values come with it. See replace for updated_at.
-func (tx *Tx) amend(n *noun, known stored, record Record) (Written, error) {
-	done := Written{ID: known.id}
-	columns := tx.db.columns[n.table]
+func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResult, error) {
+	done := PutResult{ID: known.id}
+	columns := tx.db.columns[r.Table]
 	differ := Record{}
 	var changes Changes
 	for i, column := range columns {
@@ -42,23 +42,23 @@ func (tx *Tx) amend(n *noun, known stored, record Record) (Written, error) {
 		return done, nil
 	}
 	done.Outcome, done.Changes = Updated, changes
-	if n.changing != nil {
-		if err := n.changing(tx, known, record, changes); err != nil {
+	if r.beforeUpdate != nil {
+		if err := r.beforeUpdate(tx, known, record, changes); err != nil {
 			return done, err
 		}
 	}
-	set := tx.columnsSet(n, differ)
+	set := tx.columnsSet(r, differ)
 	args := make([]any, 0, 3+len(set.names))
 	args, err := set.values(append(args, known.seq, tx.stamp(record, "updated_at"), tx.At()), differ)
 	if err != nil {
 		return done, err
 	}
 	if _, err = tx.Exec(set.update, args...); sqlite.IsUnique(err) {
-		return done, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
+		return done, &Error{Code: Invalid, Message: "this " + r.Type + " would take the key of another"}
 	} else if err != nil {
 		return done, err
 	}
-	return done, n.follow(tx, written{noun: n, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known, changes: changes})
+	return done, r.follow(tx, writtenRecord{resource: r, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known, changes: changes})
 }
 
 // internalColumns are no members of records.
@@ -129,34 +129,34 @@ func sameWhole(whole int64, held driver.Value) bool {
 
 // readRow reads a row: its seq, its id and the values of its columns. A row that
 // is not there is NotFound.
-func (tx *Tx) readRow(query string, args ...any) (stored, error) {
+func (tx *Tx) readRow(query string, args ...any) (storedRow, error) {
 	row, err := tx.First(query, args...)
 	if err != nil {
-		return stored{}, storeError(err)
+		return storedRow{}, storeError(err)
 	}
 	seq, _ := row[0].(int64)
 	id, _ := row[1].(string)
-	return stored{seq: seq, id: id, values: row[2:]}, nil
+	return storedRow{seq: seq, id: id, values: row[2:]}, nil
 }
 
 // finder is the statement that reads a row by its natural key.
-func (tx *Tx) finder(n *noun) string {
+func (tx *Tx) finder(r *storedResource) string {
 	finders := tx.db.finders
-	query := finders[n]
+	query := finders[r]
 	if query == "" {
-		query = tx.db.selectRow(n) + " WHERE org_id = ? AND " + strings.Join(n.key, " = ? AND ") + " = ?"
-		finders[n] = query
+		query = tx.db.selectRow(r) + " WHERE org_id = ? AND " + strings.Join(r.Key, " = ? AND ") + " = ?"
+		finders[r] = query
 	}
 	return query
 }
 
 // selectRow is the beginning of a statement for readRow.
-func (d *DB) selectRow(n *noun) string {
-	return "SELECT seq, id, " + strings.Join(d.columns[n.table], ", ") + " FROM " + n.table
+func (d *DB) selectRow(r *storedResource) string {
+	return "SELECT seq, id, " + strings.Join(d.columns[r.Table], ", ") + " FROM " + r.Table
 }
 
 // value is that of a column of the row; nil for NULL and where no row was read.
-func (s stored) value(d *DB, table, column string) any {
+func (s storedRow) value(d *DB, table, column string) any {
 	if s.values == nil {
 		return nil
 	}
@@ -164,7 +164,7 @@ func (s stored) value(d *DB, table, column string) any {
 }
 
 // text is the text that a column of the row has; "" where it has none.
-func (s stored) text(d *DB, table, column string) string {
+func (s storedRow) text(d *DB, table, column string) string {
 	text, _ := s.value(d, table, column).(string)
 	return text
 }

@@ -8,9 +8,9 @@ import (
 // Scores are an organisation's assessments, newest first (GET /scores).
 var Scores = Collection{Name: "scores", table: "assessments", order: "completed_at", Since: true}
 
-var assessments = noun{
-	object: "assessment", table: "assessments", key: []string{"completed_at"},
-	written: assessmentWritten,
+var assessments = storedResource{
+	Type: "assessment", Table: "assessments", Key: []string{"completed_at"},
+	afterWrite: assessmentWritten,
 }
 
 // Scorecard reads the latest completed assessment; nil before the first.
@@ -20,7 +20,7 @@ func (d *DB) Scorecard(ctx context.Context, org Organisation) ([]byte, error) {
 
 // assessmentWritten raises assessment.completed for one that is newer than all
 // others, and verdict.changed where its verdict is another than theirs.
-func assessmentWritten(tx *Tx, w written) error {
+func assessmentWritten(tx *Tx, w writtenRecord) error {
 	if w.outcome != Created {
 		return nil
 	}

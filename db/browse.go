@@ -358,7 +358,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 // Record reads a record with all of its members, as JSON; NotFound where the
 // organisation has none with this id.
 func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, error) {
-	if nounOf(object) == nil {
+	if findResource(object) == nil {
 		return nil, fmt.Errorf("no record type %q", object)
 	}
 	var record []byte

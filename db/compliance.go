@@ -11,11 +11,11 @@ var Obligations = Collection{
 	Filters: map[string]string{"regime_id": "regime_id", "status": "status"},
 }
 
-var obligations = noun{object: "obligation", table: "obligations", key: []string{"obligation_key"}}
+var obligations = storedResource{Type: "obligation", Table: "obligations", Key: []string{"obligation_key"}}
 
-var compliancePostures = noun{
-	object: "compliance_posture", table: "compliance_postures", key: []string{"version_number"},
-	written: postureWritten,
+var compliancePostures = storedResource{
+	Type: "compliance_posture", Table: "compliance_postures", Key: []string{"version_number"},
+	afterWrite: postureWritten,
 }
 
 // CompliancePosture reads the posture of the greatest version; nil if there is
@@ -46,12 +46,12 @@ type postureData struct {
 
 // postureWritten raises compliance.posture_changed, once for each movement
 // between a posture newer than all others and the one before it.
-func postureWritten(tx *Tx, w written) error {
+func postureWritten(tx *Tx, w writtenRecord) error {
 	if w.outcome != Created {
 		return nil
 	}
 	var now, before posture
-	resource, err := tx.resource(w.noun, w.seq)
+	resource, err := tx.resource(w.resource, w.seq)
 	if err != nil {
 		return err
 	}

@@ -61,7 +61,7 @@ type DB struct {
 	// guards it, as it guards the statements below.
 	expandedOrg int64
 	columnSets  map[columnSetKey]*columnSet // see put.go
-	finders     map[*noun]string            // see amend.go
+	finders     map[*storedResource]string  // see amend.go
 
 	queued queued
 	memory answers // of a frozen file
@@ -111,7 +111,7 @@ func closed(options Options) *DB {
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}
-	d.columnSets, d.finders = map[columnSetKey]*columnSet{}, map[*noun]string{}
+	d.columnSets, d.finders = map[columnSetKey]*columnSet{}, map[*storedResource]string{}
 	return d
 }
 

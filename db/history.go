@@ -14,7 +14,7 @@ const historyBytes = 1 << 20
 
 // History reads the latest audit events of a record, newest first, as JSON.
 func (d *DB) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
-	if object == kpis.object {
+	if object == kpis.Type {
 		return d.kpiHistory(ctx, org.Org, id)
 	}
 	found, err := d.SearchAudit(ctx, org, AuditSearch{

@@ -17,8 +17,8 @@ type ImportRules struct {
 	OneEvent bool
 }
 
-// Written says what an import did with a record.
-type Written struct {
+// PutResult says what an import did with a record.
+type PutResult struct {
 	Outcome Outcome
 	ID      string // of the record; a signal that is superseded gets a new one
 	// Changes are the members that a record was given or that have changed, in
@@ -50,7 +50,7 @@ func (tx *Tx) NewImport(rules ImportRules) *Import {
 }
 
 // Put writes a record as Tx.Put does, with its audit event.
-func (im *Import) Put(object string, record Record) (Written, error) {
+func (im *Import) Put(object string, record Record) (PutResult, error) {
 	im.lacksReason = false
 	done, err := im.tx.put(object, record)
 	if err != nil || done.Outcome != Created && done.Outcome != Updated {

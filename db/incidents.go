@@ -14,26 +14,26 @@ var Incidents = Collection{
 	Filters: map[string]string{"severity": "severity", "status": "status"},
 }
 
-var incidents = noun{object: "incident", table: "incidents", put: putIncident, find: (*Tx).findIncident, written: incidentWritten}
+var incidents = storedResource{Type: "incident", Table: "incidents", put: putIncident, find: (*Tx).findIncident, afterWrite: incidentWritten}
 
 // notificationPeriod is how long after its declaration an incident that needs
 // a notification may go without one, where no deadline is given.
 const notificationPeriod = 72 * time.Hour
 
 // putIncident finds an incident by its id or its key, and keeps its timeline.
-func putIncident(tx *Tx, n *noun, record Record) (Written, error) {
-	known, err := tx.findIncident(n, record)
+func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
+	known, err := tx.findIncident(r, record)
 	if err != nil {
-		return Written{}, err
+		return PutResult{}, err
 	}
 	if known.seq == 0 {
-		return tx.importIncident(n, record)
+		return tx.importIncident(r, record)
 	}
-	if !tx.first(n, known.seq) {
-		return Written{Outcome: Repeated, ID: known.id}, nil
+	if !tx.first(r, known.seq) {
+		return PutResult{Outcome: Repeated, ID: known.id}, nil
 	}
 	tx.keepDeadline(known, record)
-	done, err := tx.amend(n, known, record)
+	done, err := tx.amend(r, known, record)
 	timeline, given := record["timeline"].([]any)
 	if err != nil || !given {
 		return done, err
@@ -54,13 +54,13 @@ func putIncident(tx *Tx, n *noun, record Record) (Written, error) {
 
 // importIncident makes an incident, with the timeline that its record gives or
 // one that starts with the declaration.
-func (tx *Tx) importIncident(n *noun, record Record) (Written, error) {
-	made, _, err := tx.insert(n, record, nil)
+func (tx *Tx) importIncident(r *storedResource, record Record) (PutResult, error) {
+	made, _, err := tx.insert(r, record, nil)
 	if err != nil {
-		return Written{}, err
+		return PutResult{}, err
 	}
-	tx.first(n, made.seq)
-	done := Written{Outcome: Created, ID: made.id, Changes: made.changes}
+	tx.first(r, made.seq)
+	done := PutResult{Outcome: Created, ID: made.id, Changes: made.changes}
 	if timeline, given := record["timeline"].([]any); given {
 		var change Change
 		var moved bool
@@ -79,7 +79,7 @@ func (tx *Tx) importIncident(n *noun, record Record) (Written, error) {
 
 // keepDeadline drops an empty deadline from a record of a known incident that
 // needs a notification: the clock has set one, and would again.
-func (tx *Tx) keepDeadline(known stored, record Record) {
+func (tx *Tx) keepDeadline(known storedRow, record Record) {
 	if deadline, given := record["notification_deadline"]; !given || deadline != nil {
 		return
 	}
@@ -92,31 +92,31 @@ func (tx *Tx) keepDeadline(known stored, record Record) {
 	}
 }
 
-func (tx *Tx) findIncident(n *noun, record Record) (stored, error) {
-	var found []stored
+func (tx *Tx) findIncident(r *storedResource, record Record) (storedRow, error) {
+	var found []storedRow
 	id, key := record["id"], record["incident_key"]
 	if id == nil && key == nil {
-		return stored{}, &Error{Code: Invalid, Param: "incident_key", Message: "incident_key or id is required: without one the incident can't be found again"}
+		return storedRow{}, &Error{Code: Invalid, Param: "incident_key", Message: "incident_key or id is required: without one the incident can't be found again"}
 	}
-	columns := tx.db.selectRow(n)
+	columns := tx.db.selectRow(r)
 	err := tx.Each(func(row Scanner) error {
-		s := stored{values: slices.Clone(row.(sqlite.Values)[2:])}
+		s := storedRow{values: slices.Clone(row.(sqlite.Values)[2:])}
 		err := row.(sqlite.Values)[:2].Scan(&s.seq, &s.id)
 		found = append(found, s)
 		return err
 	}, columns+" WHERE org_id = ?1 AND id = ?2 UNION "+columns+" WHERE org_id = ?1 AND incident_key = ?3", tx.Org, id, key)
 	switch {
 	case err != nil || len(found) == 0:
-		return stored{}, err
+		return storedRow{}, err
 	case len(found) > 1:
-		return stored{}, &Error{Code: Invalid, Param: "incident_key", Message: "id and incident_key are those of two different incidents"}
+		return storedRow{}, &Error{Code: Invalid, Param: "incident_key", Message: "id and incident_key are those of two different incidents"}
 	}
 	return found[0], nil
 }
 
 // incidentWritten logs a change of status, unless the record brings a timeline
 // of its own, and starts the notification clock if it is needed now.
-func incidentWritten(tx *Tx, w written) error {
+func incidentWritten(tx *Tx, w writtenRecord) error {
 	before, err := tx.statusOf(w.before)
 	if err != nil {
 		return err
@@ -132,7 +132,7 @@ func incidentWritten(tx *Tx, w written) error {
 }
 
 // statusOf is the status that an incident had when it was read.
-func (tx *Tx) statusOf(known stored) (string, error) {
+func (tx *Tx) statusOf(known storedRow) (string, error) {
 	if known.values != nil {
 		return known.text(tx.db, "incidents", "status"), nil
 	}

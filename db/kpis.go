@@ -8,10 +8,10 @@ var Kpis = Collection{
 	Filters: map[string]string{"code": "code", "status": "status"},
 }
 
-var kpis = noun{
-	object: "kpi", table: "kpis", key: []string{"code"},
-	derive: keepLatestPeriod,
-	birth: func(_ *Tx, record Record) Record {
+var kpis = storedResource{
+	Type: "kpi", Table: "kpis", Key: []string{"code"},
+	normalize: keepLatestPeriod,
+	onInsert: func(_ *Tx, record Record) Record {
 		if record["objective_id"] != nil {
 			return nil
 		}
@@ -19,7 +19,7 @@ var kpis = noun{
 	},
 }
 
-var kpiCheckins = noun{object: "kpi_checkin", table: "kpi_checkins", put: putCheckin, find: (*Tx).findCheckin}
+var kpiCheckins = storedResource{Type: "kpi_checkin", Table: "kpi_checkins", put: putCheckin, find: (*Tx).findCheckin}
 
 // objectiveOf derives an objective's id from a key result's code: a UUIDv8
 // (RFC 9562, section 5.8) of its hash.
@@ -53,23 +53,23 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 }
 
 // putCheckin records a value for a period of a key result.
-func putCheckin(tx *Tx, n *noun, record Record) (Written, error) {
+func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	at, err := tx.findPeriod(record)
 	if err != nil {
-		return Written{}, err
+		return PutResult{}, err
 	}
-	if at.seq != 0 && !tx.first(n, at.seq) {
-		return Written{Outcome: Repeated, ID: at.id}, nil
+	if at.seq != 0 && !tx.first(r, at.seq) {
+		return PutResult{Outcome: Repeated, ID: at.id}, nil
 	}
 	value, err := columnValue("value", record["value"])
 	if err != nil {
-		return Written{}, err
+		return PutResult{}, err
 	}
 	source, _ := record["source"].(string)
 	if source == "" {
 		source = "import"
 	}
-	done := Written{Outcome: Updated, ID: at.id, Changes: Changes{}}
+	done := PutResult{Outcome: Updated, ID: at.id, Changes: Changes{}}
 	point := map[string]any{"value": value, "source": source, "evidence_ref": record["evidence_ref"], "note": record["note"]}
 	if at.seq == 0 {
 		done.Outcome = Created
@@ -85,7 +85,7 @@ func putCheckin(tx *Tx, n *noun, record Record) (Written, error) {
 		}
 	}
 	if len(done.Changes) == 0 {
-		return Written{ID: at.id}, nil
+		return PutResult{ID: at.id}, nil
 	}
 	var seq int64
 	updated := tx.stamp(record, "updated_at")
@@ -96,9 +96,9 @@ func putCheckin(tx *Tx, n *noun, record Record) (Written, error) {
 		RETURNING seq, updated_at`, at.kpi, done.ID, record["period_start"], value, source, record["evidence_ref"], record["note"],
 		tx.stamp(record, "created_at"), updated, tx.At()).Scan(&seq, &updated)
 	if err != nil {
-		return Written{}, storeError(err)
+		return PutResult{}, storeError(err)
 	}
-	tx.first(n, seq)
+	tx.first(r, seq)
 	return done, tx.followLatestPeriod(at.kpi, updated)
 }
 
@@ -126,9 +126,9 @@ func (tx *Tx) findPeriod(record Record) (period, error) {
 	return at, row[:4].Scan(&at.kpi, &at.kpiID, &at.seq, &at.id)
 }
 
-func (tx *Tx) findCheckin(_ *noun, record Record) (stored, error) {
+func (tx *Tx) findCheckin(_ *storedResource, record Record) (storedRow, error) {
 	at, err := tx.findPeriod(record)
-	return stored{seq: at.seq, id: at.id}, err
+	return storedRow{seq: at.seq, id: at.id}, err
 }
 
 // followLatestPeriod makes a key result's current value that of its latest

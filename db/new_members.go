@@ -22,11 +22,11 @@ const (
 // created keeps what the event of a new record says of its members. The changes
 // are nil, and only the JSON is made, where nothing else needs them: most imports
 // are of new records.
-func (im *Import) created(n *noun, record Record, set *columnSet, values []any) Changes {
+func (im *Import) created(r *storedResource, record Record, set *columnSet, values []any) Changes {
 	if set.members == nil {
-		set.members = im.tx.newMembers(n, set)
+		set.members = im.tx.newMembers(r, set)
 	}
-	if n.put != nil || im.rules.Preview {
+	if r.put != nil || im.rules.Preview {
 		return set.given(record, values)
 	}
 	if im.rules.OneEvent {
@@ -38,7 +38,7 @@ func (im *Import) created(n *noun, record Record, set *columnSet, values []any) 
 
 // newMembers lists the members of a new record by name, those that the table
 // sets by default among them.
-func (tx *Tx) newMembers(n *noun, set *columnSet) []newMember {
+func (tx *Tx) newMembers(r *storedResource, set *columnSet) []newMember {
 	var all []newMember
 	add := func(name string, at int, value any) {
 		begin := string(appendText(nil, name)) + `:{"from":null,"to":`
@@ -49,12 +49,12 @@ func (tx *Tx) newMembers(n *noun, set *columnSet) []newMember {
 			add(column, i, nil)
 		}
 	}
-	for column, value := range tx.db.defaults[n.table] {
+	for column, value := range tx.db.defaults[r.Table] {
 		if !slices.Contains(set.names, column) {
 			add(column, atDefault, value)
 		}
 	}
-	for _, member := range n.further {
+	for _, member := range r.Derived {
 		add(member, atFurther, nil)
 	}
 	slices.SortFunc(all, func(a, b newMember) int { return strings.Compare(a.name, b.name) })

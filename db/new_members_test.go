@@ -9,10 +9,10 @@ import (
 // The JSON of a new record's changes is that of the changes in the general form,
 // which other imports store.
 func TestColumnSet_AppendGiven(t *testing.T) {
-	n := &noun{table: "risks", further: []string{"roadmap_version"}}
+	r := &storedResource{Table: "risks", Derived: []string{"roadmap_version"}}
 	defaults := map[string]map[string]any{"risks": {"status": "Open", "sequence": int64(1)}}
 	set := &columnSet{names: []string{"title", "description", "owner_name", "untreated_baseline", "phases", "notification_required", "status"}}
-	set.members = (&Tx{db: &DB{defaults: defaults}}).newMembers(n, set)
+	set.members = (&Tx{db: &DB{defaults: defaults}}).newMembers(r, set)
 	long := strings.Repeat("é", longestChange)
 	for name, values := range map[string][]any{
 		"all":   {"A \"title\"", "text", "Head", "HIGH", `["a",{"b":1}]`, 1, "Closed"},

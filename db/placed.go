@@ -23,14 +23,14 @@ func (s rowSet) add(seq int64) bool {
 
 // first notes that a record is put into a row, and tells whether it is the
 // first of the change.
-func (tx *Tx) first(n *noun, seq int64) bool {
-	rows := tx.placed[n]
+func (tx *Tx) first(r *storedResource, seq int64) bool {
+	rows := tx.placed[r]
 	if rows == nil {
 		if tx.placed == nil {
-			tx.placed = map[*noun]rowSet{}
+			tx.placed = map[*storedResource]rowSet{}
 		}
 		rows = rowSet{}
-		tx.placed[n] = rows
+		tx.placed[r] = rows
 	}
 	return rows.add(seq)
 }
@@ -39,16 +39,16 @@ func (tx *Tx) first(n *noun, seq int64) bool {
 // there is none, be it because Put would refuse the record. Rows of different
 // types may have the same number.
 func (tx *Tx) Find(object string, record Record) (row int64, err error) {
-	n := nounOf(object)
-	if n == nil {
+	r := findResource(object)
+	if r == nil {
 		return 0, fmt.Errorf("no record type %q", object)
 	}
-	if n.derive != nil {
-		err = n.derive(tx, record)
+	if r.normalize != nil {
+		err = r.normalize(tx, record)
 	}
-	var known stored
+	var known storedRow
 	if err == nil {
-		known, err = tx.find(n, record)
+		known, err = tx.find(r, record)
 	}
 	if Is(err, NotFound) || Is(err, Invalid) {
 		return 0, nil

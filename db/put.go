@@ -30,48 +30,48 @@ const (
 	Repeated
 )
 
-// noun is a type of the data format: where its records live and what follows
+// storedResource is a type of the data format: where its records live and what follows
 // when one of them is written. A member and its column have the same name.
-type noun struct {
-	object string
-	table  string
-	key    []string // columns of the natural key, within the organisation
-	// derive completes a record before it is looked for; may be nil.
-	derive func(*Tx, Record) error
-	// further are members that are no columns, which derive completes.
-	further []string
-	// birth gives members that are set only when the record is new; may be nil.
-	birth func(*Tx, Record) Record
-	// written follows a record that was created or updated; may be nil.
-	written func(*Tx, written) error
-	// changing is called before an import changes a known record, with the
+type storedResource struct {
+	Type  string
+	Table string
+	Key   []string // columns of the natural key, within the organisation
+	// normalize completes a record before it is looked for; may be nil.
+	normalize func(*Tx, Record) error
+	// Derived are members that are no columns, which derive completes.
+	Derived []string
+	// onInsert gives members that are set only when the record is new; may be nil.
+	onInsert func(*Tx, Record) Record
+	// afterWrite follows a record that was created or updated; may be nil.
+	afterWrite func(*Tx, writtenRecord) error
+	// beforeUpdate is called before an import changes a known record, with the
 	// members that differ; it may add to them. May be nil.
-	changing func(*Tx, stored, Record, Changes) error
+	beforeUpdate func(*Tx, storedRow, Record, Changes) error
 	// put and find replace the general way; nil uses it.
-	put  func(*Tx, *noun, Record) (Written, error)
-	find func(*Tx, *noun, Record) (stored, error)
+	put  func(*Tx, *storedResource, Record) (PutResult, error)
+	find func(*Tx, *storedResource, Record) (storedRow, error)
 }
 
-// written is a record that Put created or updated.
-type written struct {
-	noun    *noun
-	outcome Outcome
-	seq     int64
-	id      string
-	record  Record
-	before  stored  // as it was; empty when it was created
-	changes Changes // of an import, which may be added to; may be nil
+// writtenRecord is a record that Put created or updated.
+type writtenRecord struct {
+	resource *storedResource
+	outcome  Outcome
+	seq      int64
+	id       string
+	record   Record
+	before   storedRow // as it was; empty when it was created
+	changes  Changes   // of an import, which may be added to; may be nil
 }
 
 // nouns in the order in which they are imported and exported: what is referred
 // to comes before what refers to it.
-var nouns = []*noun{
+var nouns = []*storedResource{
 	&assessments, &risks, &signals, &roadmaps, &milestones, &compliancePostures, &obligations,
 	&vendorPortfolios, &vendors, &talentReadiness, &talentGaps, &kpis, &kpiCheckins, &incidents,
 }
 
-func nounOf(object string) *noun {
-	at := slices.IndexFunc(nouns, func(n *noun) bool { return n.object == object })
+func findResource(object string) *storedResource {
+	at := slices.IndexFunc(nouns, func(r *storedResource) bool { return r.Type == object })
 	if at < 0 {
 		return nil
 	}
@@ -82,15 +82,15 @@ func nounOf(object string) *noun {
 // records are exported.
 func RecordTypes() []string {
 	names := make([]string, len(nouns))
-	for i, n := range nouns {
-		names[i] = n.object
+	for i, r := range nouns {
+		names[i] = r.Type
 	}
 	return names
 }
 
 // RecordMembers lists the members of a record type that the store keeps.
 func (d *DB) RecordMembers(object string) []string {
-	members := slices.Clone(d.columns[nounOf(object).table])
+	members := slices.Clone(d.columns[findResource(object).Table])
 	members = slices.DeleteFunc(members, func(c string) bool {
 		return c == "seq" || c == "org_id" || strings.HasSuffix(c, "_seq")
 	})
@@ -108,71 +108,71 @@ func (tx *Tx) Put(object string, record Record) (Outcome, error) {
 	return done.Outcome, err
 }
 
-func (tx *Tx) put(object string, record Record) (Written, error) {
-	n := nounOf(object)
-	if n == nil {
-		return Written{}, fmt.Errorf("no record type %q", object)
+func (tx *Tx) put(object string, record Record) (PutResult, error) {
+	r := findResource(object)
+	if r == nil {
+		return PutResult{}, fmt.Errorf("no record type %q", object)
 	}
-	if n.put != nil {
-		return n.put(tx, n, record)
+	if r.put != nil {
+		return r.put(tx, r, record)
 	}
-	return tx.putRecord(n, record)
+	return tx.putRecord(r, record)
 }
 
 // putRecord first does what the record before it needed: it looks for a known
 // record, or inserts a new one. Most files hold one or the other.
-func (tx *Tx) putRecord(n *noun, record Record) (Written, error) {
-	if n.derive != nil {
-		if err := n.derive(tx, record); err != nil {
-			return Written{}, err
+func (tx *Tx) putRecord(r *storedResource, record Record) (PutResult, error) {
+	if r.normalize != nil {
+		if err := r.normalize(tx, record); err != nil {
+			return PutResult{}, err
 		}
 	}
-	if tx.knew[n] {
-		known, err := tx.find(n, record)
+	if tx.knew[r] {
+		known, err := tx.find(r, record)
 		if err == nil {
-			return tx.putKnown(n, known, record)
+			return tx.putKnown(r, known, record)
 		} else if !Is(err, NotFound) {
-			return Written{}, err
+			return PutResult{}, err
 		}
-		tx.knew[n] = false
+		tx.knew[r] = false
 	}
-	made, fresh, err := tx.insert(n, record, n.key)
+	made, fresh, err := tx.insert(r, record, r.Key)
 	if err != nil {
-		return Written{}, err
+		return PutResult{}, err
 	}
 	if !fresh {
 		if tx.knew == nil {
-			tx.knew = map[*noun]bool{}
+			tx.knew = map[*storedResource]bool{}
 		}
-		tx.knew[n] = true
-		known, err := tx.find(n, record)
+		tx.knew[r] = true
+		known, err := tx.find(r, record)
 		if err != nil {
-			return Written{}, err
+			return PutResult{}, err
 		}
-		return tx.putKnown(n, known, record)
+		return tx.putKnown(r, known, record)
 	}
-	tx.first(n, made.seq)
-	return Written{Outcome: Created, ID: made.id, Changes: made.changes},
-		n.follow(tx, written{noun: n, outcome: Created, seq: made.seq, id: made.id, record: record, changes: made.changes})
+	tx.first(r, made.seq)
+	return PutResult{Outcome: Created, ID: made.id, Changes: made.changes},
+		r.follow(tx, writtenRecord{resource: r, outcome: Created, seq: made.seq, id: made.id, record: record, changes: made.changes})
 }
 
 // putKnown changes a record that was there before the import.
-func (tx *Tx) putKnown(n *noun, known stored, record Record) (Written, error) {
-	if !tx.first(n, known.seq) {
-		return Written{Outcome: Repeated, ID: known.id}, nil
+func (tx *Tx) putKnown(r *storedResource, known storedRow, record Record) (PutResult, error) {
+	if !tx.first(r, known.seq) {
+		return PutResult{Outcome: Repeated, ID: known.id}, nil
 	}
-	return tx.amend(n, known, record)
+	return tx.amend(r, known, record)
 }
 
-func (n *noun) follow(tx *Tx, w written) error {
-	if n.written == nil {
+func (r *storedResource) follow(tx *Tx, w writtenRecord) error {
+	if r.afterWrite == nil {
 		return nil
 	}
-	return n.written(tx, w)
+	return r.afterWrite(tx, w)
 }
 
-// stored is a row that a record was found in.
-type stored struct {
+// storedRow is a row that a record was found in.
+type storedRow struct {
 	seq      int64
 	id       string
 	resource []byte         // as JSON; nil where the values were read instead
@@ -182,9 +182,9 @@ type stored struct {
 
 // insert makes the record, and does not read its resource; it is not fresh
 // where unless, a unique set of columns, names one that is there already.
-func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fresh bool, err error) {
-	if n.birth != nil {
-		born := n.birth(tx, record)
+func (tx *Tx) insert(r *storedResource, record Record, unless []string) (made storedRow, fresh bool, err error) {
+	if r.onInsert != nil {
+		born := r.onInsert(tx, record)
 		maps.Copy(record, born)
 		defer func() {
 			for member := range born {
@@ -196,7 +196,7 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 	if made.id == "" {
 		made.id = tx.NewID()
 	}
-	set := tx.columnsSet(n, record)
+	set := tx.columnsSet(r, record)
 	args := make([]any, 0, 4+len(set.names))
 	args = append(args, tx.Org, made.id, tx.stamp(record, "created_at"), tx.stamp(record, "updated_at"))
 	if args, err = set.values(args, record); err != nil {
@@ -208,44 +208,44 @@ func (tx *Tx) insert(n *noun, record Record, unless []string) (made stored, fres
 	}
 	made.seq, err = tx.Insert(query, args...)
 	if sqlite.IsUnique(err) {
-		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + n.object + " already"}
+		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + r.Type + " already"}
 	}
 	if tx.importing != nil && made.seq != 0 && err == nil {
-		made.changes = tx.importing.created(n, record, set, args[4:])
+		made.changes = tx.importing.created(r, record, set, args[4:])
 	}
 	return made, made.seq != 0, storeError(err)
 }
 
 // resource reads what the API shows of a row.
-func (tx *Tx) resource(n *noun, seq int64) (resource []byte, err error) {
-	err = tx.Row("SELECT resource FROM "+n.table+" WHERE seq = ?", seq).Scan(&resource)
+func (tx *Tx) resource(r *storedResource, seq int64) (resource []byte, err error) {
+	err = tx.Row("SELECT resource FROM "+r.Table+" WHERE seq = ?", seq).Scan(&resource)
 	return resource, storeError(err)
 }
 
 // find reads the row with the record's natural key, with the values of its
 // columns.
-func (tx *Tx) find(n *noun, record Record) (stored, error) {
-	if n.find != nil {
-		return n.find(tx, n, record)
+func (tx *Tx) find(r *storedResource, record Record) (storedRow, error) {
+	if r.find != nil {
+		return r.find(tx, r, record)
 	}
-	args := make([]any, 1, 1+len(n.key))
+	args := make([]any, 1, 1+len(r.Key))
 	args[0] = tx.Org
-	for _, column := range n.key {
+	for _, column := range r.Key {
 		value, err := columnValue(column, record[column])
 		if err != nil {
-			return stored{}, err
+			return storedRow{}, err
 		}
 		args = append(args, value)
 	}
-	return tx.readRow(tx.finder(n), args...)
+	return tx.readRow(tx.finder(r), args...)
 }
 
 // replace sets the members that are present and differ. An updated_at that the
 // record brings counts only if it is later than the one stored: a row that
 // changes now under an old stamp would be missed by those who ask for what
 // changed since.
-func (tx *Tx) replace(n *noun, known stored, record Record) (Outcome, error) {
-	set := tx.columnsSet(n, record)
+func (tx *Tx) replace(r *storedResource, known storedRow, record Record) (Outcome, error) {
+	set := tx.columnsSet(r, record)
 	if len(set.names) == 0 {
 		return Unchanged, nil
 	}
@@ -256,12 +256,12 @@ func (tx *Tx) replace(n *noun, known stored, record Record) (Outcome, error) {
 	}
 	changed, err := tx.Exec(set.update, args...)
 	if sqlite.IsUnique(err) {
-		return Unchanged, &Error{Code: Invalid, Message: "this " + n.object + " would take the key of another"}
+		return Unchanged, &Error{Code: Invalid, Message: "this " + r.Type + " would take the key of another"}
 	}
 	if err != nil || changed == 0 {
 		return Unchanged, err
 	}
-	return Updated, n.follow(tx, written{noun: n, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known})
+	return Updated, r.follow(tx, writtenRecord{resource: r, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known})
 }
 
 // stamp is a record's own timestamp, or the instant of the change.
@@ -293,8 +293,8 @@ func settable(column string) bool {
 }
 
 // columnsSet finds or makes the statements for the members that a record has.
-func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
-	columns := tx.db.columns[n.table]
+func (tx *Tx) columnsSet(r *storedResource, record Record) *columnSet {
+	columns := tx.db.columns[r.Table]
 	mask := uint64(0)
 	for i, column := range columns {
 		if _, present := record[column]; present && settable(column) {
@@ -302,7 +302,7 @@ func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
 		}
 	}
 	sets := tx.db.columnSets
-	key := columnSetKey{n.table, mask}
+	key := columnSetKey{r.Table, mask}
 	if known := sets[key]; known != nil {
 		return known
 	}
@@ -315,7 +315,7 @@ func (tx *Tx) columnsSet(n *noun, record Record) *columnSet {
 			set.names = append(set.names, column)
 		}
 	}
-	set.prepare(n)
+	set.prepare(r)
 	sets[key] = set
 	return set
 }
@@ -328,7 +328,7 @@ type columnSetKey struct {
 	mask  uint64
 }
 
-func (s *columnSet) prepare(n *noun) {
+func (s *columnSet) prepare(r *storedResource) {
 	names, marks, assigns, numbers := "", "", make([]string, len(s.names)), make([]string, len(s.names))
 	for i, name := range s.names {
 		names += ", " + name
@@ -336,9 +336,9 @@ func (s *columnSet) prepare(n *noun) {
 		numbers[i] = fmt.Sprintf("?%d", i+4)
 		assigns[i] = name + " = " + numbers[i]
 	}
-	s.insert = "INSERT INTO " + n.table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ")"
-	s.insertUnless = s.insert + " ON CONFLICT (org_id, " + strings.Join(n.key, ", ") + ") DO NOTHING"
-	s.update = "UPDATE " + n.table + " SET updated_at = iif(?2 > updated_at, ?2, ?3), " + strings.Join(assigns, ", ") +
+	s.insert = "INSERT INTO " + r.Table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ")"
+	s.insertUnless = s.insert + " ON CONFLICT (org_id, " + strings.Join(r.Key, ", ") + ") DO NOTHING"
+	s.update = "UPDATE " + r.Table + " SET updated_at = iif(?2 > updated_at, ?2, ?3), " + strings.Join(assigns, ", ") +
 		" WHERE seq = ?1 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ")"
 }
 

@@ -42,7 +42,7 @@ func NeedsReason(before, after Rating) bool {
 }
 
 // ratingOf is the rating of a risk whose row was read.
-func (tx *Tx) ratingOf(s stored) Rating {
+func (tx *Tx) ratingOf(s storedRow) Rating {
 	if s.values == nil {
 		var r Rating
 		_ = json.Unmarshal(s.resource, &r) // the store made it
@@ -75,7 +75,7 @@ func (tx *Tx) recordReason(risk int64, reason string, before, after Rating) erro
 // riskChanging applies the rule of severity_change_reason to a risk that an
 // import changes, and keeps the reason as evidence. The record's own reason
 // counts before that of the import.
-func riskChanging(tx *Tx, known stored, record Record, changes Changes) error {
+func riskChanging(tx *Tx, known storedRow, record Record, changes Changes) error {
 	im := tx.importing
 	if im == nil {
 		return nil

@@ -13,15 +13,15 @@ var Risks = Collection{
 	Filters: map[string]string{"severity": "severity", "status": "status"},
 }
 
-var risks = noun{
-	object: "risk", table: "risks", key: []string{"risk_id"},
-	birth: func(_ *Tx, record Record) Record {
+var risks = storedResource{
+	Type: "risk", Table: "risks", Key: []string{"risk_id"},
+	onInsert: func(_ *Tx, record Record) Record {
 		severity, _ := record["severity"].(string)
 		likelihood, _ := record["likelihood"].(string)
 		return Record{"untreated_baseline": orNull(UntreatedBaseline(severity, likelihood))}
 	},
-	changing: riskChanging,
-	written:  riskWritten,
+	beforeUpdate: riskChanging,
+	afterWrite:   riskWritten,
 }
 
 // rank is the place of a severity or a likelihood in its order, from 1; 0 is
@@ -49,7 +49,7 @@ func UntreatedBaseline(severity, likelihood string) string {
 }
 
 // riskWritten raises risk.created and risk.severity_changed.
-func riskWritten(tx *Tx, w written) error {
+func riskWritten(tx *Tx, w writtenRecord) error {
 	if w.outcome == Created {
 		return tx.riskCreated(w)
 	}
@@ -62,7 +62,7 @@ func riskWritten(tx *Tx, w written) error {
 	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
 		return err
 	}
-	resource, err := tx.resource(w.noun, w.seq)
+	resource, err := tx.resource(w.resource, w.seq)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func riskWritten(tx *Tx, w written) error {
 	return tx.Enqueue(kind, severityData{riskData{Risk: resource}, previous, orNull(reason)})
 }
 
-func (tx *Tx) riskCreated(w written) error {
+func (tx *Tx) riskCreated(w writtenRecord) error {
 	if digits, ok := strings.CutPrefix(w.record["risk_id"].(string), "RISK-"); ok {
 		if n, err := strconv.Atoi(digits); err == nil && len(digits) <= 9 {
 			tx.riskNumber = max(tx.riskNumber, n)
@@ -81,7 +81,7 @@ func (tx *Tx) riskCreated(w written) error {
 	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
 		return err // an import of many reads none of them back
 	}
-	resource, err := tx.resource(w.noun, w.seq)
+	resource, err := tx.resource(w.resource, w.seq)
 	if err != nil {
 		return err
 	}

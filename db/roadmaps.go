@@ -15,19 +15,19 @@ var Milestones = Collection{
 	Filters: map[string]string{"status": "status"},
 }
 
-var roadmaps = noun{
-	object: "roadmap", table: "roadmaps", key: []string{"version_number"},
-	derive: keepMilestonesCount,
-	written: func(tx *Tx, w written) error {
+var roadmaps = storedResource{
+	Type: "roadmap", Table: "roadmaps", Key: []string{"version_number"},
+	normalize: keepMilestonesCount,
+	afterWrite: func(tx *Tx, w writtenRecord) error {
 		tx.touchRoadmap(w.id)
 		return nil
 	},
 }
 
-var milestones = noun{
-	object: "milestone", table: "milestones", key: []string{"roadmap_id", "milestone_key"},
-	derive: findRoadmap, further: []string{"roadmap_version"},
-	written: func(tx *Tx, w written) error {
+var milestones = storedResource{
+	Type: "milestone", Table: "milestones", Key: []string{"roadmap_id", "milestone_key"},
+	normalize: findRoadmap, Derived: []string{"roadmap_version"},
+	afterWrite: func(tx *Tx, w writtenRecord) error {
 		tx.touchRoadmap(w.record["roadmap_id"].(string), w.record["milestone_key"].(string))
 		return nil
 	},

@@ -11,21 +11,21 @@ import (
 // log of each member. A record that is there already is a Conflict; the members
 // that it is found again by can't be changed. It returns the record's id.
 func (tx *Tx) Save(object, id string, record Record) (string, error) {
-	n := nounOf(object)
+	r := findResource(object)
 	switch {
-	case n == &signals:
+	case r == &signals:
 		return tx.saveSignal(id, record)
 	case id != "":
-		return id, tx.saveChange(n, id, record)
+		return id, tx.saveChange(r, id, record)
 	}
-	if n.derive != nil {
-		if err := n.derive(tx, record); err != nil {
+	if r.normalize != nil {
+		if err := r.normalize(tx, record); err != nil {
 			return "", err
 		}
 	}
-	made, fresh, err := tx.create(n, record)
+	made, fresh, err := tx.create(r, record)
 	if err == nil && !fresh {
-		key := n.key[len(n.key)-1]
+		key := r.Key[len(r.Key)-1]
 		err = &Error{Code: Conflict, Param: key, Message: words(object) + " with this " + key + " is there already"}
 	}
 	return made.id, err
@@ -40,27 +40,27 @@ func words(object string) string {
 	return article + strings.ReplaceAll(object, "_", " ")
 }
 
-func (tx *Tx) saveChange(n *noun, id string, record Record) error {
-	before, err := tx.savedMembers(n, id)
+func (tx *Tx) saveChange(r *storedResource, id string, record Record) error {
+	before, err := tx.savedMembers(r, id)
 	if err != nil {
 		return err
 	}
-	for _, member := range n.key {
+	for _, member := range r.Key {
 		if err := keepMember(record, before, member); err != nil {
 			return err
 		}
 		record[member] = before[member] // what follows a change looks for it
 	}
-	_, err = tx.update(n, id, record, nil)
+	_, err = tx.update(r, id, record, nil)
 	return err
 }
 
 // savedMembers reads a record that is to be changed.
-func (tx *Tx) savedMembers(n *noun, id string) (map[string]any, error) {
-	if _, err := tx.byID(n, id); err != nil {
+func (tx *Tx) savedMembers(r *storedResource, id string) (map[string]any, error) {
+	if _, err := tx.byID(r, id); err != nil {
 		return nil, err
 	}
-	return tx.members(n, id)
+	return tx.members(r, id)
 }
 
 func keepMember(record, before Record, member string) error {

@@ -9,46 +9,46 @@ var Signals = Collection{
 	Filters: map[string]string{"type": "signal_type"},
 }
 
-var signals = noun{
-	object: "signal", table: "signals", key: []string{"signal_type", "as_of"}, put: putSignal,
+var signals = storedResource{
+	Type: "signal", Table: "signals", Key: []string{"signal_type", "as_of"}, put: putSignal,
 }
 
 // putSignal keeps the values of a type as a history in which the one with the
 // latest as_of is current. A value that supersedes another one is a change of
 // the signal.
-func putSignal(tx *Tx, n *noun, record Record) (Written, error) {
+func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	asOf, err := columnValue("as_of", record["as_of"])
 	if err != nil {
-		return Written{}, err
+		return PutResult{}, err
 	}
-	present, err := tx.readRow(tx.db.selectRow(n)+" WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
+	present, err := tx.readRow(tx.db.selectRow(r)+" WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
 	if err != nil && !Is(err, NotFound) {
-		return Written{}, err
+		return PutResult{}, err
 	}
-	current := present.text(tx.db, n.table, "as_of")
+	current := present.text(tx.db, r.Table, "as_of")
 	if err := tx.keepSignalID(record, asOf); err != nil {
-		return Written{}, err
+		return PutResult{}, err
 	}
 	delete(record, "current") // ours to say
 	supersedes := false
 	switch later := asOf.(string); {
 	case later < current:
-		if known, err := tx.known(n, record); known || err != nil {
-			return Written{}, err
+		if known, err := tx.known(r, record); known || err != nil {
+			return PutResult{}, err
 		}
 		record["current"] = false
 	case later > current && current != "":
 		supersedes = true
 		if _, err := tx.Exec("UPDATE signals SET current = 0 WHERE org_id = ? AND signal_type = ? AND current = 1",
 			tx.Org, record["signal_type"]); err != nil {
-			return Written{}, err
+			return PutResult{}, err
 		}
 	}
-	done, err := tx.putRecord(n, record)
+	done, err := tx.putRecord(r, record)
 	if current != "" && done.Outcome == Created {
 		done.Outcome = Updated
 		if supersedes && done.Changes != nil {
-			done.Changes = tx.superseded(n, present, done.Changes)
+			done.Changes = tx.superseded(r, present, done.Changes)
 		}
 	}
 	return done, err
@@ -56,9 +56,9 @@ func putSignal(tx *Tx, n *noun, record Record) (Written, error) {
 
 // superseded is how a new row, whose members are given, differs from the one
 // whose place it takes.
-func (tx *Tx) superseded(n *noun, before stored, given Changes) Changes {
+func (tx *Tx) superseded(r *storedResource, before storedRow, given Changes) Changes {
 	changes := Changes{}
-	for i, column := range tx.db.columns[n.table] {
+	for i, column := range tx.db.columns[r.Table] {
 		if !settable(column) || internalColumns[column] {
 			continue
 		}
@@ -87,8 +87,8 @@ func (tx *Tx) keepSignalID(record Record, asOf any) error {
 }
 
 // known tells whether the history has a value of this instant.
-func (tx *Tx) known(n *noun, record Record) (bool, error) {
-	_, err := tx.find(n, record)
+func (tx *Tx) known(r *storedResource, record Record) (bool, error) {
+	_, err := tx.find(r, record)
 	if Is(err, NotFound) {
 		return false, nil
 	}

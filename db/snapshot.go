@@ -34,8 +34,8 @@ func (s *Snapshot) rows(ctx context.Context, each func(Scanner) error, query str
 // Records calls each with every record of a type, as JSON, oldest first: what
 // Put reads, and would write unchanged. The bytes are valid during the call.
 func (s *Snapshot) Records(ctx context.Context, org Org, object string, each func([]byte) error) error {
-	n := nounOf(object)
-	if n == nil {
+	r := findResource(object)
+	if r == nil {
 		return fmt.Errorf("no record type %q", object)
 	}
 	var record sql.RawBytes
@@ -44,7 +44,7 @@ func (s *Snapshot) Records(ctx context.Context, org Org, object string, each fun
 			return storeError(err)
 		}
 		return each(record)
-	}, "SELECT record FROM "+n.object+"_records WHERE org_id = ? ORDER BY created_at, id", org)
+	}, "SELECT record FROM "+r.Type+"_records WHERE org_id = ? ORDER BY created_at, id", org)
 }
 
 // Records reads one type in a snapshot of its own; see Snapshot.Records.

@@ -44,9 +44,9 @@ func (d *DB) Status(ctx context.Context) (Status, error) {
 		return s, err
 	}
 	s.Queued, s.DeadLetters = int(q.Due+q.Later), int(q.Dead)
-	for _, n := range nouns {
-		c := RecordCount{Object: n.object}
-		if err := d.engine.Bulk.Row(ctx, "SELECT count(*) FROM "+n.table).Scan(&c.Count); err != nil {
+	for _, r := range nouns {
+		c := RecordCount{Object: r.Type}
+		if err := d.engine.Bulk.Row(ctx, "SELECT count(*) FROM "+r.Table).Scan(&c.Count); err != nil {
 			return s, storeError(err)
 		}
 		s.Counts = append(s.Counts, c)

@@ -9,8 +9,8 @@ var TalentGaps = Collection{
 }
 
 var (
-	talentGaps      = noun{object: "talent_gap", table: "talent_gaps", key: []string{"gap_key"}}
-	talentReadiness = noun{object: "talent_readiness", table: "talent_readiness", key: []string{"version_number"}}
+	talentGaps      = storedResource{Type: "talent_gap", Table: "talent_gaps", Key: []string{"gap_key"}}
+	talentReadiness = storedResource{Type: "talent_readiness", Table: "talent_readiness", Key: []string{"version_number"}}
 )
 
 // TalentReadiness reads the assessment of the greatest version; nil if there

@@ -35,13 +35,13 @@ type Tx struct {
 	// receiverSets caches receiverSet by the type of event. A change of the
 	// subscriptions within the transaction clears it.
 	receiverSets map[string]int64
-	roadmaps     map[string][]string // ids of changed roadmaps → keys of changed milestones
-	riskNumber   int                 // the greatest number of an imported RISK-0001
-	placed       map[*noun]rowSet    // what was put
-	knew         map[*noun]bool      // the record put last was known before
-	importing    *Import             // nil outside of an import
-	logs         map[Org]*auditHead  // the ends of audit logs, once read
-	eventText    []byte              // of the last audit event; its memory is used again
+	roadmaps     map[string][]string        // ids of changed roadmaps → keys of changed milestones
+	riskNumber   int                        // the greatest number of an imported RISK-0001
+	placed       map[*storedResource]rowSet // what was put
+	knew         map[*storedResource]bool   // the record put last was known before
+	importing    *Import                    // nil outside of an import
+	logs         map[Org]*auditHead         // the ends of audit logs, once read
+	eventText    []byte                     // of the last audit event; its memory is used again
 }
 
 // At is the instant of the change, as stored.

@@ -9,8 +9,8 @@ var Vendors = Collection{
 }
 
 var (
-	vendors          = noun{object: "vendor", table: "vendors", key: []string{"vendor_key"}}
-	vendorPortfolios = noun{object: "vendor_portfolio", table: "vendor_portfolios", key: []string{"version_number"}}
+	vendors          = storedResource{Type: "vendor", Table: "vendors", Key: []string{"vendor_key"}}
+	vendorPortfolios = storedResource{Type: "vendor_portfolio", Table: "vendor_portfolios", Key: []string{"version_number"}}
 )
 
 // VendorPortfolio reads the portfolio of the greatest version; nil if there is

@@ -16,7 +16,7 @@ var WebhookSubscriptions = Collection{Name: "webhook_subscriptions", table: "web
 
 // webhookSubscriptions is not among the nouns of the data format: an export
 // must not hold what a secret belongs to.
-var webhookSubscriptions = noun{object: "webhook_subscription", table: "webhook_subscriptions"}
+var webhookSubscriptions = storedResource{Type: "webhook_subscription", Table: "webhook_subscriptions"}
 
 // newSecret makes a signing secret (contract, "Events").
 func (tx *Tx) newSecret() (string, error) {
@@ -190,7 +190,7 @@ func (tx *Tx) AuditPing(subscription, delivery, event, outcome string) error {
 		Metadata{"delivery_id": delivery, "event_id": event, "outcome": outcome})
 }
 
-func (tx *Tx) subscription(id string) (stored, error) { return tx.byID(&webhookSubscriptions, id) }
+func (tx *Tx) subscription(id string) (storedRow, error) { return tx.byID(&webhookSubscriptions, id) }
 
 func (tx *Tx) auditSubscription(verb, id string, detail Metadata) error {
 	return tx.auditWebhook("webhook_subscription", verb, "webhook_subscription", id, detail)

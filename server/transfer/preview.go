@@ -69,7 +69,7 @@ func newPreview(document *openapi.Document) *preview {
 }
 
 // add notes what became of a record.
-func (p *preview) add(e *entry, done db.Written) {
+func (p *preview) add(e *entry, done db.PutResult) {
 	if done.Outcome != db.Created && done.Outcome != db.Updated {
 		return
 	}
@@ -101,7 +101,7 @@ func (p *preview) add(e *entry, done db.Written) {
 // digest takes in what a run does with a record. It leaves out what differs
 // from run to run though the data is the same: ids that are made, and times
 // that follow the clock. The reason is asked for after the preview.
-func (p *preview) digest(e *entry, done db.Written, names []string) {
+func (p *preview) digest(e *entry, done db.PutResult, names []string) {
 	text := fmt.Appendf(nil, "%d %d %s %d", e.order, e.line, e.kind.object, done.Outcome)
 	for _, name := range names {
 		if name == reasonMember {
