@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
@@ -22,7 +23,7 @@ func (v choice[T]) candidates() []string {
 	return names
 }
 
-func (v recordType) candidates() []string { return db.RecordTypes() }
+func (v recordType) candidates() []string { return resource.Types() }
 
 // completing reports whether a shell asks for completions.
 func completing(args []string) bool {
@@ -40,7 +41,7 @@ func registerCompletions(a *app, c *cobra.Command) {
 		case f.Name == "scope":
 			complete = fixed(openapi.Scopes())
 		case f.Name == "type" && f.Value.Type() == "TYPE":
-			complete = fixed(db.RecordTypes())
+			complete = fixed(resource.Types())
 		case f.Name == "org":
 			complete = a.completeOrg
 		default:

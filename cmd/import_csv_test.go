@@ -6,14 +6,14 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	var all strings.Builder
-	for _, object := range db.RecordTypes() {
+	for _, object := range resource.Types() {
 		fmt.Fprintf(&all, "%s: %s", object, c.must("import", "--template", object))
 	}
 	golden(t, "import_templates.txt", all.String())

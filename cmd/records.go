@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/transfer"
 )
 
@@ -30,10 +30,10 @@ func formats() []transfer.Format {
 }
 
 // typesText lists the types on lines of their own.
-func typesText() string { return wrapped(db.RecordTypes()) }
+func typesText() string { return wrapped(resource.Types()) }
 
 func knownType(name string) error {
-	if all := db.RecordTypes(); !slices.Contains(all, name) {
+	if all := resource.Types(); !slices.Contains(all, name) {
 		return fmt.Errorf("no type is named %q; the types are %s", name, strings.Join(all, ", "))
 	}
 	return nil

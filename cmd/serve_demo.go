@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
@@ -42,7 +43,7 @@ func loadDemo(ctx context.Context, a *app, store *db.DB, document *openapi.Docum
 var errFound = errors.New("found")
 
 func hasRecords(ctx context.Context, store *db.DB, org db.Org) (bool, error) {
-	for _, object := range db.RecordTypes() {
+	for _, object := range resource.Types() {
 		err := store.Records(ctx, org, object, func([]byte) error { return errFound })
 		if errors.Is(err, errFound) {
 			return true, nil

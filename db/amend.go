@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql/driver"
-	"encoding/json"
 	"slices"
 	"strconv"
 	"strings"
@@ -23,7 +22,7 @@ func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResul
 		if !present || !settable(column) {
 			continue
 		}
-		value, err := columnValue(column, given)
+		value, err := r.columnValue(column, given)
 		if err != nil {
 			return done, err
 		}
@@ -34,8 +33,8 @@ func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResul
 		if changes == nil {
 			changes = Changes{}
 		}
-		if !internalColumns[column] {
-			changes[column] = Change{From: memberValue(column, known.values[i]), To: memberValue(column, value)}
+		if !slices.Contains(r.Internal, column) {
+			changes[column] = Change{From: r.memberValue(column, known.values[i]), To: r.memberValue(column, value)}
 		}
 	}
 	if len(differ) == 0 {
@@ -58,38 +57,7 @@ func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResul
 	} else if err != nil {
 		return done, err
 	}
-	return done, r.follow(tx, writtenRecord{resource: r, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known, changes: changes})
-}
-
-// internalColumns are no members of records.
-var internalColumns = map[string]bool{"untreated_baseline": true, "current": true}
-
-// Columns whose values are not what their members are: JSON, and 0 or 1.
-var (
-	jsonColumns = map[string]bool{
-		"frameworks_applied": true, "framework_blend": true, "phases": true, "primary_jurisdictions": true, "regimes": true,
-		"cross_vendor_risks": true, "recommended_actions": true, "build_buy_borrow": true,
-	}
-	boolColumns = map[string]bool{"notification_required": true}
-)
-
-// memberValue is a column's value as the member that it holds.
-func memberValue(column string, value any) any {
-	switch value := value.(type) {
-	case string:
-		if jsonColumns[column] {
-			return json.RawMessage(value)
-		}
-	case int:
-		if boolColumns[column] {
-			return value != 0
-		}
-	case int64:
-		if boolColumns[column] {
-			return value != 0
-		}
-	}
-	return value
+	return done, r.written(tx, writtenRecord{resource: r, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known, changes: changes})
 }
 
 // sameValue compares what a column is to hold with what it holds, as SQLite's
@@ -169,19 +137,21 @@ func (s storedRow) text(d *DB, table, column string) string {
 	return text
 }
 
-// tableColumns reads which columns each table has, the derived ones aside, and
-// what those hold by default that a record's member may leave out.
+// tableColumns reads the columns of each table, the generated ones aside, and what
+// the tables of resources store by default for a member that a record may leave
+// out.
 func (d *DB) tableColumns(ctx context.Context) (columns map[string][]string, defaults map[string]map[string]any, err error) {
 	columns, defaults = map[string][]string{}, map[string]map[string]any{}
+	resources := map[string]*storedResource{} // by table
+	for _, r := range storedResources {
+		resources[r.Table], defaults[r.Table] = r, map[string]any{}
+	}
 	err = d.Each(ctx, func(row Scanner) error {
 		var table, column, value string
 		err := row.Scan(&table, &column, &value)
 		columns[table] = append(columns[table], column)
-		if value != "" && settable(column) && !internalColumns[column] {
-			if defaults[table] == nil {
-				defaults[table] = map[string]any{}
-			}
-			defaults[table][column] = defaultValue(column, value)
+		if r := resources[table]; r != nil && value != "" && settable(column) && !slices.Contains(r.Internal, column) {
+			defaults[table][column] = r.defaultValue(column, value)
 		}
 		return err
 	}, `SELECT m.name, c.name, coalesce(c.dflt_value, '') FROM sqlite_schema m JOIN pragma_table_info(m.name) c
@@ -189,11 +159,11 @@ func (d *DB) tableColumns(ctx context.Context) (columns map[string][]string, def
 	return columns, defaults, err
 }
 
-// defaultValue is a default of the schema, a text in quotes or a whole number,
-// as the member has it.
-func defaultValue(column, literal string) any {
+// defaultValue returns a default of the schema, a text in quotes or a whole
+// number, as the member's value.
+func (r *storedResource) defaultValue(column, literal string) any {
 	if whole, err := strconv.ParseInt(literal, 10, 64); err == nil {
-		return memberValue(column, whole)
+		return r.memberValue(column, whole)
 	}
-	return memberValue(column, strings.Trim(literal, "'"))
+	return r.memberValue(column, strings.Trim(literal, "'"))
 }

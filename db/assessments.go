@@ -1,22 +1,12 @@
 package db
 
 import (
-	"context"
 	"encoding/json"
+
+	"govsvc/db/resource"
 )
 
-// Scores are an organisation's assessments, newest first (GET /scores).
-var Scores = Collection{Name: "scores", table: "assessments", order: "completed_at", Since: true}
-
-var assessments = storedResource{
-	Type: "assessment", Table: "assessments", Key: []string{"completed_at"},
-	afterWrite: assessmentWritten,
-}
-
-// Scorecard reads the latest completed assessment; nil before the first.
-func (d *DB) Scorecard(ctx context.Context, org Organisation) ([]byte, error) {
-	return d.current(ctx, "SELECT scorecard FROM assessments WHERE org_id = ? ORDER BY completed_at DESC LIMIT 1", org)
-}
+func init() { stored(resource.Assessment).hooks = hooks{afterWrite: assessmentWritten} }
 
 // assessmentWritten raises assessment.completed for one that is newer than all
 // others, and verdict.changed where its verdict is another than theirs.

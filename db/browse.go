@@ -14,11 +14,11 @@ import (
 
 // BrowseQuery asks for a page of the records of a type, as people look at them.
 type BrowseQuery struct {
-	Filters      map[string][]string // by names of BrowseFilters: one of the values
+	Filters      map[string][]string // by names of Resource.ListFilters: one of the values
 	UpdatedSince string              // a stored timestamp: rows made or changed at or after it
 	Words        []string            // that the record's texts must all hold, in either case
 	User         string              // who asks: one user's searches run one at a time; "" is not bounded
-	Sort         string              // one of BrowseSorts, "-" before it for the greatest first; "" is the API's order
+	Sort         string              // one of Resource.SortNames, "-" before it for the greatest first; "" is the API's order
 	Cursor       string              // Next or Previous of a page of the same type and sort
 	Limit        int
 	Size         PageSize // Small does not count
@@ -65,7 +65,7 @@ func (b *browsing) light(q BrowseQuery) bool {
 		return false
 	}
 	for name, values := range q.Filters {
-		if _, indexed := b.Filters[name]; !indexed || len(values) != 1 {
+		if _, indexed := b.List.Filters[name]; !indexed || len(values) != 1 {
 			return false
 		}
 	}
@@ -95,12 +95,11 @@ func (b *browsing) browse(ctx context.Context, pool *sqlite.Pool, q BrowseQuery)
 
 // browsing is a query under way.
 type browsing struct {
-	db     *DB
-	pool   *sqlite.Pool
-	org    Organisation
-	object string
-	words  []string
-	*family
+	db    *DB
+	pool  *sqlite.Pool
+	org   Organisation
+	words []string
+	*storedResource
 	list  string // names the order in its cursors
 	key   string // what the order compares
 	down  bool
@@ -118,17 +117,20 @@ type position struct {
 }
 
 func (d *DB) browsing(org Organisation, object string, q BrowseQuery) (*browsing, error) {
-	b := &browsing{db: d, org: org, object: object, words: q.Words, family: families[object], args: []any{org.Org}}
-	if b.family == nil {
-		return nil, fmt.Errorf("records of type %q are not browsed", object)
+	r, err := findResource(object)
+	if err != nil {
+		return nil, err
 	}
-	var err error
-	if b.key, b.down, err = b.family.place(q.Sort); err != nil {
+	if r.List.OrderBy == "" {
+		return nil, fmt.Errorf("records of type %q have no list", object)
+	}
+	b := &browsing{db: d, org: org, storedResource: r, words: q.Words, args: []any{org.Org}}
+	if b.key, b.down, err = r.order(q.Sort); err != nil {
 		return nil, err
 	}
 	b.list = "browse " + object + " " + q.Sort
-	if b.only != "" {
-		b.add(b.only)
+	if b.listed != "" {
+		b.add(b.listed)
 	}
 	for _, name := range sortedKeys(q.Filters) {
 		if err := b.filter(name, q.Filters[name]); err != nil {
@@ -157,7 +159,7 @@ func (b *browsing) add(condition string, values ...any) {
 }
 
 func (b *browsing) filter(name string, values []string) error {
-	column := b.column(name)
+	column := b.filterColumn(name)
 	if column == "" {
 		return &Error{Code: Invalid, Param: name, Message: name + " is not a filter of this list"}
 	}
@@ -179,7 +181,7 @@ func (b *browsing) search(word string) {
 	var places []string
 	for _, form := range spellings(word) {
 		number := b.argument(pattern(form))
-		for _, text := range b.texts {
+		for _, text := range b.Searched {
 			places = append(places, text+" LIKE "+number+` ESCAPE '\'`)
 		}
 	}
@@ -245,9 +247,9 @@ func (b *browsing) statement(limit int) (string, []any) {
 	}
 	// Materialized, the search happens in the first step of the statement, which
 	// the end of the context interrupts.
-	return "WITH p AS MATERIALIZED (SELECT " + b.key + " AS key, id FROM " + b.table + " WHERE org_id = ?1" + where +
+	return "WITH p AS MATERIALIZED (SELECT " + b.key + " AS key, id FROM " + b.Table + " WHERE org_id = ?1" + where +
 		" ORDER BY 1" + order + ", id" + order + " LIMIT ?) SELECT p.key, p.id, r.record FROM p CROSS JOIN " +
-		b.object + "_records r ON r.org_id = ?1 AND r.id = p.id ORDER BY p.key" + order + ", p.id" + order, append(args, limit+1)
+		b.Type + "_records r ON r.org_id = ?1 AND r.id = p.id ORDER BY p.key" + order + ", p.id" + order, append(args, limit+1)
 }
 
 func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error) {
@@ -293,7 +295,7 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 // soon full along the order of the list.
 func (b *browsing) count(ctx context.Context) (n int, err error) {
 	if len(b.words) == 0 {
-		query := "SELECT count(*) FROM (SELECT 1 FROM " + b.table + " WHERE org_id = ?1" + b.where + " LIMIT ?)"
+		query := "SELECT count(*) FROM (SELECT 1 FROM " + b.Table + " WHERE org_id = ?1" + b.where + " LIMIT ?)"
 		err = b.pool.EachUncached(ctx, func(row Scanner) error { return row.Scan(&n) }, query, append(slices.Clone(b.args), CountedRecords+1)...)
 		return n, err
 	}
@@ -313,9 +315,9 @@ func (b *browsing) count(ctx context.Context) (n int, err error) {
 // source is the table, or the candidates of the search index in it.
 func (b *browsing) source() string {
 	if candidates := b.candidates(); candidates != "" {
-		return "(" + candidates + ") CROSS JOIN " + b.table + " ON seq = place"
+		return "(" + candidates + ") CROSS JOIN " + b.Table + " ON seq = place"
 	}
-	return b.table
+	return b.Table
 }
 
 // EachBrowsed calls each with every record of a query, whatever its cursor and
@@ -341,7 +343,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 	if err != nil {
 		return storeError(err)
 	}
-	query := "SELECT r.record FROM " + b.table + " t CROSS JOIN " + object + "_records r ON r.org_id = t.org_id AND r.id = t.id WHERE t.seq = ? AND t.org_id = ?"
+	query := "SELECT r.record FROM " + b.Table + " t CROSS JOIN " + object + "_records r ON r.org_id = t.org_id AND r.id = t.id WHERE t.seq = ? AND t.org_id = ?"
 	for _, seq := range found {
 		var record []byte
 		none, err := absent(d.engine.Bulk.Row(ctx, query, seq, org.Org).Scan(&record))
@@ -358,8 +360,8 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 // Record reads a record with all of its members, as JSON; NotFound where the
 // organisation has none with this id.
 func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, error) {
-	if findResource(object) == nil {
-		return nil, fmt.Errorf("no record type %q", object)
+	if _, err := findResource(object); err != nil {
+		return nil, err
 	}
 	var record []byte
 	err := d.Row(ctx, "SELECT record FROM "+object+"_records WHERE org_id = ? AND id = ?", org, id).Scan(&record)

@@ -4,6 +4,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"govsvc/db/resource"
 )
 
 // TestBrowsePlans pins how SQLite finds the first page of each family in the
@@ -16,9 +18,9 @@ func TestBrowsePlans(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, object := range sortedKeys(families) {
+	for _, r := range resource.Pages() {
 		for _, place := range []string{"", forwards, backwards} {
-			b, err := d.browsing(org, object, BrowseQuery{})
+			b, err := d.browsing(org, r.Type, BrowseQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -31,7 +33,7 @@ func TestBrowsePlans(t *testing.T) {
 			plan := explain(t, d, query, args)
 			passes := strings.NewReplacer("SCAN p\n", "", "SCAN (subquery-5)\n", "").Replace(plan)
 			if !served.MatchString(plan) && !covered.MatchString(plan) || strings.Contains(passes, "SCAN") || strings.Contains(plan, "TEMP B-TREE") {
-				t.Errorf("%s, cursor %q:\n%s", object, place, plan)
+				t.Errorf("%s, cursor %q:\n%s", r.Type, place, plan)
 			}
 		}
 	}

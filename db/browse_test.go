@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
@@ -33,7 +34,7 @@ func demo(t testing.TB) (string, *db.DB, db.Organisation) {
 
 // browsed are the types that are browsed.
 func browsed() []string {
-	return slices.DeleteFunc(db.RecordTypes(), func(object string) bool { return db.BrowseSorts(object) == nil })
+	return slices.DeleteFunc(resource.Types(), func(object string) bool { return resource.Find(object).Sorts == nil })
 }
 
 func browse(t testing.TB, store *db.DB, org db.Organisation, object string, q db.BrowseQuery) db.BrowsePage {
@@ -83,7 +84,7 @@ func TestBrowseWalks(t *testing.T) {
 	}
 	for _, object := range types {
 		sorts := []string{""}
-		for _, name := range db.BrowseSorts(object) {
+		for _, name := range resource.Find(object).SortNames() {
 			sorts = append(sorts, name, "-"+name)
 		}
 		all := everyID(t, store, org, object, db.BrowseQuery{})
@@ -325,7 +326,7 @@ func TestBrowseRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	next := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Sort: "title"}).Next
-	api, err := store.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 3})
+	api, err := store.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 3})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ func (tx *Tx) create(r *storedResource, record Record) (made storedRow, fresh bo
 	if err != nil || !fresh {
 		return made, false, err
 	}
-	if err := r.follow(tx, writtenRecord{resource: r, outcome: Created, seq: made.seq, id: made.id, record: record}); err != nil {
+	if err := r.written(tx, writtenRecord{resource: r, outcome: Created, seq: made.seq, id: made.id, record: record}); err != nil {
 		return made, true, err
 	}
 	if made.resource, err = tx.resource(r, made.seq); err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 // TestCloseLeavesOneFile: a closed file is whole by itself, so that it can be
@@ -76,7 +77,7 @@ func TestCloseWhileReading(t *testing.T) {
 			readers.Go(func() {
 				begin := sync.OnceFunc(begun.Done)
 				for {
-					_, err := store.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 25})
+					_, err := store.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 25})
 					begin()
 					if err != nil {
 						return

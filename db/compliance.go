@@ -1,28 +1,12 @@
 package db
 
 import (
-	"context"
 	"encoding/json"
+
+	"govsvc/db/resource"
 )
 
-// Obligations are newest first (GET /compliance/obligations).
-var Obligations = Collection{
-	Name: "obligations", table: "obligations", order: "created_at", Since: true,
-	Filters: map[string]string{"regime_id": "regime_id", "status": "status"},
-}
-
-var obligations = storedResource{Type: "obligation", Table: "obligations", Key: []string{"obligation_key"}}
-
-var compliancePostures = storedResource{
-	Type: "compliance_posture", Table: "compliance_postures", Key: []string{"version_number"},
-	afterWrite: postureWritten,
-}
-
-// CompliancePosture reads the posture of the greatest version; nil if there is
-// none.
-func (d *DB) CompliancePosture(ctx context.Context, org Organisation) ([]byte, error) {
-	return d.current(ctx, "SELECT resource FROM compliance_postures WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", org)
-}
+func init() { stored(resource.CompliancePosture).hooks = hooks{afterWrite: postureWritten} }
 
 // posture is what of a compliance posture can move.
 type posture struct {
@@ -51,11 +35,11 @@ func postureWritten(tx *Tx, w writtenRecord) error {
 		return nil
 	}
 	var now, before posture
-	resource, err := tx.resource(w.resource, w.seq)
+	text, err := tx.resource(w.resource, w.seq)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(resource, &now); err != nil {
+	if err := json.Unmarshal(text, &now); err != nil {
 		return err
 	}
 	var previous []byte

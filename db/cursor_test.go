@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 // TestCursorsHoldAnyKey pages through lists whose place is a key that people
@@ -34,7 +35,7 @@ func TestCursorsHoldAnyKey(t *testing.T) {
 	for _, limit := range []int{1, 3} {
 		var listed []string
 		for cursor, pages := "", 0; pages == 0 || cursor != "" && pages <= len(want); pages++ {
-			page, err := store.List(t.Context(), org, &db.Signals, db.ListQuery{Limit: limit, Cursor: cursor})
+			page, err := store.List(t.Context(), org, resource.Signal, db.ListQuery{Limit: limit, Cursor: cursor})
 			if err != nil {
 				t.Fatalf("signals, %d a page, behind %q: %v", limit, listed, err)
 			}

@@ -10,6 +10,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 // post is a file with subscriptions, whose clock can be set.
@@ -264,7 +265,7 @@ func TestStatus(t *testing.T) {
 	if s.Queued != 1 || s.OldestDue == nil || *s.OldestDue != due || s.DeadLetters != 2 || s.AuditEvents != 6 {
 		t.Errorf("the queue: %+v, oldest %v", s, s.OldestDue)
 	}
-	if len(s.Counts) != len(db.RecordTypes()) || s.Counts[1] != (db.RecordCount{Object: "risk", Count: 3}) || s.Counts[0].Count != 0 {
+	if len(s.Counts) != len(resource.Types()) || s.Counts[1] != (db.RecordCount{Object: "risk", Count: 3}) || s.Counts[0].Count != 0 {
 		t.Errorf("counts: %+v", s.Counts)
 	}
 }

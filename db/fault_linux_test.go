@@ -14,6 +14,7 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 var faultEvery = flag.Int("fault.every", 61, "of how many points TestDiskFaults lets one fail; 1 is all of them")
@@ -166,6 +167,6 @@ func thereAfterAll(t *testing.T, path string, refused []string) (faults []string
 }
 
 func listed(t *testing.T, store *db.DB, org db.Organisation) error {
-	_, err := store.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 100})
+	_, err := store.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 100})
 	return err
 }

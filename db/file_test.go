@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/migrations"
 )
 
@@ -74,7 +75,7 @@ func TestReopen(t *testing.T) {
 		}
 	}
 	org := defaultOrg(t, first)
-	page, err := first.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 1})
+	page, err := first.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -85,7 +86,7 @@ func TestReopen(t *testing.T) {
 	if _, ok := again.ParseKey(key); !ok {
 		t.Error("a key of the file is refused")
 	}
-	next, err := again.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: 1, Cursor: page.Next})
+	next, err := again.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 1, Cursor: page.Next})
 	if err != nil || next.HasMore || !strings.Contains(next.Rows, "risk_id") {
 		t.Errorf("the cursor of before: %s, %v", next.Rows, err)
 	}

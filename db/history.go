@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"encoding/json"
+
+	"govsvc/db/resource"
 )
 
 // historyKept is how many events of a record its history goes back.
@@ -14,7 +16,7 @@ const historyBytes = 1 << 20
 
 // History reads the latest audit events of a record, newest first, as JSON.
 func (d *DB) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
-	if object == kpis.Type {
+	if object == resource.KPI.Type {
 		return d.kpiHistory(ctx, org.Org, id)
 	}
 	found, err := d.SearchAudit(ctx, org, AuditSearch{

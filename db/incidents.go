@@ -5,16 +5,15 @@ import (
 	"slices"
 	"time"
 
+	"govsvc/db/resource"
 	"govsvc/db/sqlite"
 )
 
-// Incidents are newest first (GET /incidents).
-var Incidents = Collection{
-	Name: "incidents", table: "incidents", order: "created_at", Since: true,
-	Filters: map[string]string{"severity": "severity", "status": "status"},
-}
+var incidents = stored(resource.Incident)
 
-var incidents = storedResource{Type: "incident", Table: "incidents", put: putIncident, find: (*Tx).findIncident, afterWrite: incidentWritten}
+func init() {
+	incidents.hooks = hooks{put: putIncident, find: (*Tx).findIncident, afterWrite: incidentWritten}
+}
 
 // notificationPeriod is how long after its declaration an incident that needs
 // a notification may go without one, where no deadline is given.
@@ -231,7 +230,7 @@ func (tx *Tx) startClock(incident int64, changes Changes) error {
 // CreateIncident declares an incident and starts its timeline and its
 // notification clock.
 func (tx *Tx) CreateIncident(record Record) ([]byte, error) {
-	made, _, err := tx.insert(&incidents, record, nil)
+	made, _, err := tx.insert(incidents, record, nil)
 	if err != nil {
 		return nil, err
 	}
@@ -241,10 +240,10 @@ func (tx *Tx) CreateIncident(record Record) ([]byte, error) {
 	if err := tx.startClock(made.seq, nil); err != nil {
 		return nil, err
 	}
-	if err := tx.auditDifference(&incidents, "created", made.id, nil, nil); err != nil {
+	if err := tx.auditDifference(incidents, "created", made.id, nil, nil); err != nil {
 		return nil, err
 	}
-	now, err := tx.byID(&incidents, made.id)
+	now, err := tx.byID(incidents, made.id)
 	return now.resource, err
 }
 
@@ -254,7 +253,7 @@ func (tx *Tx) UpdateIncident(id string, record Record) ([]byte, error) {
 	if err := tx.clearDeadline(id, record); err != nil {
 		return nil, err
 	}
-	changed, err := tx.update(&incidents, id, record, nil)
+	changed, err := tx.update(incidents, id, record, nil)
 	return changed.resource, err
 }
 
@@ -264,7 +263,7 @@ func (tx *Tx) clearDeadline(id string, record Record) error {
 	if deadline, given := record["notification_deadline"]; !given || deadline != nil {
 		return nil
 	}
-	known, err := tx.byID(&incidents, id)
+	known, err := tx.byID(incidents, id)
 	if err != nil {
 		return err
 	}

@@ -1,25 +1,30 @@
 package db
 
-import "crypto/sha256"
+import (
+	"crypto/sha256"
 
-// Kpis are the key results, newest first (GET /kpis).
-var Kpis = Collection{
-	Name: "kpis", table: "kpis", order: "created_at", Since: true,
-	Filters: map[string]string{"code": "code", "status": "status"},
+	"govsvc/db/resource"
+)
+
+var kpis = stored(resource.KPI)
+
+func init() {
+	kpis.hooks = hooks{
+		normalize: keepLatestPeriod,
+		onInsert: func(_ *Tx, record Record) Record {
+			if record["objective_id"] != nil {
+				return nil
+			}
+			return Record{"objective_id": objectiveOf(record["code"].(string))}
+		},
+	}
 }
 
-var kpis = storedResource{
-	Type: "kpi", Table: "kpis", Key: []string{"code"},
-	normalize: keepLatestPeriod,
-	onInsert: func(_ *Tx, record Record) Record {
-		if record["objective_id"] != nil {
-			return nil
-		}
-		return Record{"objective_id": objectiveOf(record["code"].(string))}
-	},
-}
+var kpiCheckins = stored(resource.KPICheckin)
 
-var kpiCheckins = storedResource{Type: "kpi_checkin", Table: "kpi_checkins", put: putCheckin, find: (*Tx).findCheckin}
+func init() {
+	kpiCheckins.hooks = hooks{put: putCheckin, find: (*Tx).findCheckin}
+}
 
 // objectiveOf derives an objective's id from a key result's code: a UUIDv8
 // (RFC 9562, section 5.8) of its hash.
@@ -40,7 +45,7 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 	if err != nil || latest == nil {
 		return storeError(err)
 	}
-	value, err := columnValue("current_as_of", record["current_as_of"])
+	value, err := kpis.columnValue("current_as_of", record["current_as_of"])
 	if err != nil {
 		return err
 	}
@@ -61,7 +66,7 @@ func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if at.seq != 0 && !tx.first(r, at.seq) {
 		return PutResult{Outcome: Repeated, ID: at.id}, nil
 	}
-	value, err := columnValue("value", record["value"])
+	value, err := r.columnValue("value", record["value"])
 	if err != nil {
 		return PutResult{}, err
 	}

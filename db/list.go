@@ -5,22 +5,11 @@ import (
 	"encoding/json"
 	"slices"
 	"strings"
+
+	"govsvc/db/resource"
 )
 
-// Collection is a list of the API: a table whose rows carry the resource's
-// JSON, in a fixed order, with the filters that an index serves.
-// Each noun's file declares its own.
-type Collection struct {
-	Name    string // names the list in its cursors
-	table   string
-	order   string            // the column that orders it, greatest first; ties go by id
-	upwards bool              // smallest first instead; no two rows have the same, so that ids don't count
-	only    string            // a fixed condition, or ""
-	Filters map[string]string // query parameter → column
-	Since   bool              // whether updated_since is offered
-}
-
-// ListQuery asks for a page of a collection.
+// ListQuery asks for a page of a resource's list.
 type ListQuery struct {
 	Cursor       string
 	Limit        int
@@ -29,7 +18,7 @@ type ListQuery struct {
 	Size         PageSize
 }
 
-// Page is one page of a collection.
+// Page is one page of a list.
 type Page struct {
 	Rows    string // the resources as JSON, commas between them
 	HasMore bool
@@ -38,8 +27,8 @@ type Page struct {
 
 // List reads a page. Pages go by the position of the last row seen, not by
 // count, so that rows added meanwhile neither repeat nor hide another.
-func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQuery) (Page, error) {
-	l, err := d.listing(org, c, q)
+func (d *DB) List(ctx context.Context, org Organisation, r *resource.Resource, q ListQuery) (Page, error) {
+	l, err := d.listing(org, stored(r), q)
 	if err != nil {
 		return Page{}, err
 	}
@@ -52,7 +41,7 @@ func (d *DB) List(ctx context.Context, org Organisation, c *Collection, q ListQu
 
 // listing is a page being looked for.
 type listing struct {
-	*Collection
+	*storedResource
 	db      *DB
 	org     Organisation
 	limit   int
@@ -64,7 +53,7 @@ type listing struct {
 
 // listing has just the conditions asked for: a statement with all of them made
 // optional would serve none from an index.
-func (d *DB) listing(org Organisation, c *Collection, q ListQuery) (listing, error) {
+func (d *DB) listing(org Organisation, r *storedResource, q ListQuery) (listing, error) {
 	var where strings.Builder
 	where.WriteString(" WHERE org_id = ?")
 	args := []any{org.Org}
@@ -72,29 +61,29 @@ func (d *DB) listing(org Organisation, c *Collection, q ListQuery) (listing, err
 		where.WriteString(" AND " + condition)
 		args = append(args, values...)
 	}
-	if c.only != "" {
-		add(c.only)
+	if r.listed != "" {
+		add(r.listed)
 	}
 	for _, parameter := range sortedKeys(q.Filters) {
-		add(c.Filters[parameter]+" = ?", q.Filters[parameter])
+		add(r.List.Filters[parameter]+" = ?", q.Filters[parameter])
 	}
 	if q.Cursor != "" {
-		order, id, err := d.decodeCursor(c.Name, org, q.Cursor)
+		order, id, err := d.decodeCursor(r.List.Name, org, q.Cursor)
 		if err != nil {
 			return listing{}, err
 		}
-		if c.upwards {
-			add(c.order+" > ?", order)
+		if r.List.Ascending {
+			add(r.List.OrderBy+" > ?", order)
 		} else {
-			add("("+c.order+", id) < (?, ?)", order, id)
+			add("("+r.List.OrderBy+", id) < (?, ?)", order, id)
 		}
 	}
-	return listing{c, d, org, q.Limit, len(q.Filters), where.String(), args, q.Size}, nil
+	return listing{r, d, org, q.Limit, len(q.Filters), where.String(), args, q.Size}, nil
 }
 
 // all is the statement of a page whose rows may have changed at any time.
 func (l listing) all() (string, []any) {
-	return "SELECT " + l.position() + " AS position, id, resource FROM " + l.table + l.where + l.sorted() + limited, l.with(l.limit + 1)
+	return "SELECT " + l.position() + " AS position, id, resource FROM " + l.Table + l.where + l.sorted() + limited, l.with(l.limit + 1)
 }
 
 // limited is written so because a bare variable would have the statement
@@ -102,18 +91,18 @@ func (l listing) all() (string, []any) {
 const limited = " LIMIT ? + 0"
 
 // position is what a cursor keeps of a row, beside its id.
-func (c *Collection) position() string {
-	if c.upwards { // a key that people choose: any character may be in it
-		return "json_quote(" + c.order + ")"
+func (l listing) position() string {
+	if l.List.Ascending { // a key that people choose: any character may be in it
+		return "json_quote(" + l.List.OrderBy + ")"
 	}
-	return c.order
+	return l.List.OrderBy
 }
 
-func (c *Collection) sorted() string {
-	if c.upwards {
-		return " ORDER BY " + c.order
+func (l listing) sorted() string {
+	if l.List.Ascending {
+		return " ORDER BY " + l.List.OrderBy
 	}
-	return " ORDER BY " + c.order + " DESC, id DESC"
+	return " ORDER BY " + l.List.OrderBy + " DESC, id DESC"
 }
 
 // with are the arguments of the conditions and those that follow.
@@ -128,21 +117,12 @@ func (l listing) page(resources, positions string, limit int, err error) (Page, 
 	var order, id string
 	page.Rows, page.HasMore, order, id = cut(resources, positions, limit)
 	if page.HasMore {
-		if l.upwards {
+		if l.List.Ascending {
 			if err := json.Unmarshal([]byte(order), &order); err != nil {
 				return Page{}, err
 			}
 		}
-		page.Next = l.db.encodeCursor(l.Name, l.org, order, id)
+		page.Next = l.db.encodeCursor(l.List.Name, l.org, order, id)
 	}
 	return page, nil
-}
-
-// current reads the one resource that a query gives, or nil if there is none.
-func (d *DB) current(ctx context.Context, query string, org Organisation) ([]byte, error) {
-	var resource []byte
-	if _, err := absent(d.Row(ctx, query, org.Org).Scan(&resource)); err != nil {
-		return nil, storeError(err)
-	}
-	return resource, nil
 }

@@ -67,21 +67,21 @@ func (l listing) changed(ctx context.Context, instant string, most int) (changed
 
 func (l listing) count(instant string, most int) (string, []any) {
 	where := " WHERE org_id = ? AND updated_at >= ?"
-	if l.only != "" {
-		where += " AND " + l.only
+	if l.listed != "" {
+		where += " AND " + l.listed
 	}
 	return "SELECT (SELECT count(*) FROM (SELECT 1 FROM " + l.byChange() + where + limited + ")), " +
-		"(SELECT coalesce(max(seq), 0) FROM " + l.table + ")", []any{l.org.Org, instant, most}
+		"(SELECT coalesce(max(seq), 0) FROM " + l.Table + ")", []any{l.org.Org, instant, most}
 }
 
 // byChange is the table, to be read by when its rows changed.
-func (l listing) byChange() string { return l.table + " INDEXED BY " + l.table + "_by_updated" }
+func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table + "_by_updated" }
 
 // found is the statement of the page that sorts the rows changed since an
 // instant.
 func (l listing) found(instant string) (string, []any) {
 	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq FROM " + l.byChange() + l.where +
-		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.table + " USING (seq)", l.with(instant, l.limit+1)
+		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " USING (seq)", l.with(instant, l.limit+1)
 }
 
 // walk reads a page along the list and passes no more than so many rows. The
@@ -106,9 +106,9 @@ const more = string(fieldEnd) + string(fieldEnd) + "0"
 // along is the statement of a walk. Rows are passed as they are asked for, so
 // that it ends with the page; whether any are beyond is asked if it does not.
 func (l listing) along(instant string, passed int) (string, []any) {
-	list := " FROM " + l.table + l.where + l.sorted()
+	list := " FROM " + l.Table + l.where + l.sorted()
 	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq, updated_at AS changed" + list + limited +
-			") CROSS JOIN " + l.table + " USING (seq) WHERE changed >= ?" +
+			") CROSS JOIN " + l.Table + " USING (seq) WHERE changed >= ?" +
 			" UNION ALL SELECT '', '', '' FROM (SELECT 1" + list + " LIMIT 1 OFFSET ? + 0)" + limited,
 		slices.Concat(l.with(passed, instant), l.with(passed, l.limit+1))
 }

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+
+	"govsvc/db/resource"
 )
 
 // budgets that lists of some sixty rows cross, each in another way.
@@ -31,7 +33,7 @@ var budgets = map[string]budget{
 func TestListSince(t *testing.T) {
 	t.Parallel()
 	for _, c := range collections {
-		t.Run(c.Name, func(t *testing.T) {
+		t.Run(c.List.Name, func(t *testing.T) {
 			t.Parallel()
 			d := opened(t)
 			org, err := d.Organisation(t.Context(), DefaultOrganisation)
@@ -79,7 +81,7 @@ var places = map[string]func(n, all int) bool{
 
 // putMany puts sixty rows, of which some were made at the same instant, and
 // rows beside the list where the table has any.
-func putMany(t *testing.T, d *DB, org Organisation, c *Collection) {
+func putMany(t *testing.T, d *DB, org Organisation, c *storedResource) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
 	records := []Record{
@@ -88,14 +90,14 @@ func putMany(t *testing.T, d *DB, org Organisation, c *Collection) {
 	}
 	for n := range 60 {
 		r := Record{}
-		if err := json.Unmarshal([]byte(strings.ReplaceAll(rows[c.Name], "#", fmt.Sprintf("%03d", (n*37)%60))), &r); err != nil {
+		if err := json.Unmarshal([]byte(strings.ReplaceAll(rows[c.List.Name], "#", fmt.Sprintf("%03d", (n*37)%60))), &r); err != nil {
 			t.Fatal(err)
 		}
-		for parameter, values := range filterValues[c.Name] {
-			r[c.Filters[parameter]] = values[random.IntN(len(values))]
+		for parameter, values := range filterValues[c.List.Name] {
+			r[c.List.Filters[parameter]] = values[random.IntN(len(values))]
 		}
 		r["created_at"] = noon.Add(time.Duration(random.IntN(12)) * time.Hour).Format(time.RFC3339Nano)
-		if c == &Scores {
+		if c == stored(resource.Assessment) {
 			r["completed_at"] = noon.Add(time.Duration(random.IntN(1<<20)) * time.Second).Format(time.RFC3339Nano)
 		}
 		records = append(records, r)
@@ -104,9 +106,9 @@ func putMany(t *testing.T, d *DB, org Organisation, c *Collection) {
 			beside[member] = value
 		}
 		switch c {
-		case &Signals:
+		case signals:
 			beside["as_of"] = "2020-01-01T00:00:00Z" // superseded
-		case &Milestones:
+		case milestones:
 			beside["roadmap_version"] = json.Number("1")
 		default:
 			continue
@@ -153,12 +155,12 @@ var filterValues = map[string]map[string][]string{
 }
 
 // chosen are the filters to ask by: each one's first value, the others not.
-func chosen(c *Collection) []map[string]string {
+func chosen(c *storedResource) []map[string]string {
 	values := map[string]string{"type": "S \"007\x1f", "code": "K-007"}
-	for parameter, some := range filterValues[c.Name] {
+	for parameter, some := range filterValues[c.List.Name] {
 		values[parameter] = some[0]
 	}
-	all := subsets(sortedKeys(c.Filters))
+	all := subsets(sortedKeys(c.List.Filters))
 	for _, filters := range all {
 		for parameter := range filters {
 			filters[parameter] = values[parameter]
@@ -175,18 +177,18 @@ type line struct {
 }
 
 // lines are the rows of a list in its order, sorted by Go.
-func lines(t *testing.T, d *DB, c *Collection) []line {
+func lines(t *testing.T, d *DB, c *storedResource) []line {
 	t.Helper()
-	columns := "seq, " + c.order + ", id, updated_at"
-	parameters := sortedKeys(c.Filters)
+	columns := "seq, " + c.List.OrderBy + ", id, updated_at"
+	parameters := sortedKeys(c.List.Filters)
 	for _, parameter := range parameters {
-		columns += ", " + c.Filters[parameter]
+		columns += ", " + c.List.Filters[parameter]
 	}
-	query := "SELECT " + columns + " FROM " + c.table
+	query := "SELECT " + columns + " FROM " + c.Table
 	switch c {
-	case &Signals:
+	case signals:
 		query += " WHERE current = 1"
-	case &Milestones:
+	case milestones:
 		query += " WHERE roadmap_id = (SELECT id FROM roadmaps WHERE version_number = 2)"
 	}
 	var all []line
@@ -206,7 +208,7 @@ func lines(t *testing.T, d *DB, c *Collection) []line {
 		t.Fatal(err)
 	}
 	slices.SortFunc(all, func(a, b line) int {
-		if c.upwards {
+		if c.List.Ascending {
 			return cmp.Compare(a.order, b.order)
 		}
 		return cmp.Or(cmp.Compare(b.order, a.order), cmp.Compare(b.id, a.id))
@@ -219,7 +221,7 @@ func lines(t *testing.T, d *DB, c *Collection) []line {
 
 // changeThose says of some rows that they were changed, and of no others; those
 // beside the list were.
-func changeThose(t *testing.T, d *DB, c *Collection, lies func(n, all int) bool) {
+func changeThose(t *testing.T, d *DB, c *storedResource, lies func(n, all int) bool) {
 	t.Helper()
 	all := lines(t, d, c)
 	file, err := sql.Open("sqlite", "file:"+d.Path()+"?_pragma=busy_timeout(10000)")
@@ -232,20 +234,20 @@ func changeThose(t *testing.T, d *DB, c *Collection, lies func(n, all int) bool)
 			t.Fatal(err)
 		}
 	}
-	run("UPDATE "+c.table+" SET updated_at = ?", after)
+	run("UPDATE "+c.Table+" SET updated_at = ?", after)
 	for n, l := range all {
 		switch {
 		case !lies(n, len(all)):
-			run("UPDATE "+c.table+" SET updated_at = ? WHERE seq = ?", before, l.seq)
+			run("UPDATE "+c.Table+" SET updated_at = ? WHERE seq = ?", before, l.seq)
 		case n%2 == 0:
-			run("UPDATE "+c.table+" SET updated_at = ? WHERE seq = ?", edge, l.seq)
+			run("UPDATE "+c.Table+" SET updated_at = ? WHERE seq = ?", edge, l.seq)
 		}
 	}
 }
 
 // since are the ids of the rows changed since the edge that the filters let
 // through.
-func since(t *testing.T, d *DB, c *Collection, filters map[string]string) []string {
+func since(t *testing.T, d *DB, c *storedResource, filters map[string]string) []string {
 	t.Helper()
 	found := []string{}
 	for _, l := range lines(t, d, c) {
@@ -261,7 +263,7 @@ func since(t *testing.T, d *DB, c *Collection, filters map[string]string) []stri
 }
 
 // walkThrough reads all pages of a query since the edge, within a budget.
-func walkThrough(t *testing.T, d *DB, org Organisation, c *Collection, q ListQuery, b budget) []string {
+func walkThrough(t *testing.T, d *DB, org Organisation, c *storedResource, q ListQuery, b budget) []string {
 	t.Helper()
 	found := []string{}
 	for {

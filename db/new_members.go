@@ -45,7 +45,7 @@ func (tx *Tx) newMembers(r *storedResource, set *columnSet) []newMember {
 		all = append(all, newMember{name, begin, at, value})
 	}
 	for i, column := range set.names {
-		if !internalColumns[column] {
+		if !slices.Contains(r.Internal, column) {
 			add(column, i, nil)
 		}
 	}
@@ -61,16 +61,16 @@ func (tx *Tx) newMembers(r *storedResource, set *columnSet) []newMember {
 	return all
 }
 
-// valueIn returns the member's value in a new record, and whether it is listed
+// valueIn returns a member's value in a new record, and whether it is listed
 // among the changes: null is not, as in the API's events.
-func (m *newMember) valueIn(record Record, values []any) (value any, listed bool) {
+func (s *columnSet) valueIn(m *newMember, record Record, values []any) (value any, listed bool) {
 	switch m.at {
 	case atDefault:
 		return m.value, true
 	case atFurther:
 		return record[m.name], true
 	}
-	return memberValue(m.name, values[m.at]), values[m.at] != nil
+	return s.resource.memberValue(m.name, values[m.at]), values[m.at] != nil
 }
 
 // given returns the members of a new record as changes. values are those of the
@@ -78,7 +78,7 @@ func (m *newMember) valueIn(record Record, values []any) (value any, listed bool
 func (s *columnSet) given(record Record, values []any) Changes {
 	changes := make(Changes, len(s.members))
 	for i := range s.members {
-		if value, listed := s.members[i].valueIn(record, values); listed {
+		if value, listed := s.valueIn(&s.members[i], record, values); listed {
 			changes[s.members[i].name] = Change{To: value}
 		}
 	}
@@ -89,7 +89,7 @@ func (s *columnSet) given(record Record, values []any) Changes {
 func (s *columnSet) appendGiven(to []byte, record Record, values []any) []byte {
 	separator := byte('{')
 	for i := range s.members {
-		value, listed := s.members[i].valueIn(record, values)
+		value, listed := s.valueIn(&s.members[i], record, values)
 		if !listed {
 			continue
 		}

@@ -4,14 +4,19 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"govsvc/db/resource"
 )
 
 // The JSON of a new record's changes is that of the changes in the general form,
 // which other imports store.
 func TestColumnSet_AppendGiven(t *testing.T) {
-	r := &storedResource{Table: "risks", Derived: []string{"roadmap_version"}}
+	r := &storedResource{Resource: &resource.Resource{
+		Table: "risks", Derived: []string{"roadmap_version"}, Internal: []string{"untreated_baseline"},
+		JSON: []string{"phases"}, Booleans: []string{"notification_required"},
+	}}
 	defaults := map[string]map[string]any{"risks": {"status": "Open", "sequence": int64(1)}}
-	set := &columnSet{names: []string{"title", "description", "owner_name", "untreated_baseline", "phases", "notification_required", "status"}}
+	set := &columnSet{resource: r, names: []string{"title", "description", "owner_name", "untreated_baseline", "phases", "notification_required", "status"}}
 	set.members = (&Tx{db: &DB{defaults: defaults}}).newMembers(r, set)
 	long := strings.Repeat("é", longestChange)
 	for name, values := range map[string][]any{

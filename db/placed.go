@@ -1,7 +1,5 @@
 package db
 
-import "fmt"
-
 // rowSet holds rows of a table, a bit each: those of an import stand close
 // together, whether they are new or known, so millions take little memory.
 type rowSet map[int64]*[rowsTogether / 64]uint64
@@ -39,9 +37,9 @@ func (tx *Tx) first(r *storedResource, seq int64) bool {
 // there is none, be it because Put would refuse the record. Rows of different
 // types may have the same number.
 func (tx *Tx) Find(object string, record Record) (row int64, err error) {
-	r := findResource(object)
-	if r == nil {
-		return 0, fmt.Errorf("no record type %q", object)
+	r, err := findResource(object)
+	if err != nil {
+		return 0, err
 	}
 	if r.normalize != nil {
 		err = r.normalize(tx, record)

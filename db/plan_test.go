@@ -5,6 +5,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"govsvc/db/resource"
 )
 
 // TestPlans pins how SQLite finds the rows of each list: by every combination
@@ -20,22 +22,22 @@ func TestPlans(t *testing.T) {
 	}
 	const instant = "2026-10-01T12:00:00.000Z"
 	for _, c := range collections {
-		for _, filters := range subsets(sortedKeys(c.Filters)) {
-			for _, cursor := range []string{"", d.encodeCursor(c.Name, org, instant, "x")} {
+		for _, filters := range subsets(sortedKeys(c.List.Filters)) {
+			for _, cursor := range []string{"", d.encodeCursor(c.List.Name, org, instant, "x")} {
 				l, err := d.listing(org, c, ListQuery{Limit: 25, Cursor: cursor, Filters: filters})
 				if err != nil {
 					t.Fatal(err)
 				}
 				check := func(statement string, plan string, good bool) {
 					if !good || scanned.MatchString(plan) {
-						t.Errorf("%s by %v, cursor %v, %s:\n%s", c.Name, filters, cursor != "", statement, plan)
+						t.Errorf("%s by %v, cursor %v, %s:\n%s", c.List.Name, filters, cursor != "", statement, plan)
 					}
 				}
 				all := planOf(t, d)(l.all())
 				check("all", all, served.MatchString(all) && !strings.Contains(all, "TEMP B-TREE"))
 				along := planOf(t, d)(l.along(instant, 1))
 				check("along", along, walked.MatchString(along) && !strings.Contains(along, "TEMP B-TREE"))
-				if c == &Risks && len(filters) == 0 {
+				if c == risks && len(filters) == 0 {
 					check("along, without looking rows up", along, strings.Count(along, "COVERING INDEX risks_by_created") == 2)
 				}
 				found := planOf(t, d)(l.found(instant))
@@ -47,7 +49,15 @@ func TestPlans(t *testing.T) {
 	}
 }
 
-var collections = []*Collection{&Scores, &Risks, &Signals, &Milestones, &Obligations, &Vendors, &TalentGaps, &Incidents, &Kpis}
+// collections are the lists of the data format that the API has.
+var collections = func() (all []*storedResource) {
+	for _, r := range resource.Records() {
+		if r.List.Operation != "" {
+			all = append(all, stored(r))
+		}
+	}
+	return all
+}()
 
 var (
 	served  = regexp.MustCompile(`SEARCH \w+ USING INDEX \w+ \(org_id=\?`)

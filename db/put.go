@@ -30,28 +30,6 @@ const (
 	Repeated
 )
 
-// storedResource is a type of the data format: where its records live and what follows
-// when one of them is written. A member and its column have the same name.
-type storedResource struct {
-	Type  string
-	Table string
-	Key   []string // columns of the natural key, within the organisation
-	// normalize completes a record before it is looked for; may be nil.
-	normalize func(*Tx, Record) error
-	// Derived are members that are no columns, which derive completes.
-	Derived []string
-	// onInsert gives members that are set only when the record is new; may be nil.
-	onInsert func(*Tx, Record) Record
-	// afterWrite follows a record that was created or updated; may be nil.
-	afterWrite func(*Tx, writtenRecord) error
-	// beforeUpdate is called before an import changes a known record, with the
-	// members that differ; it may add to them. May be nil.
-	beforeUpdate func(*Tx, storedRow, Record, Changes) error
-	// put and find replace the general way; nil uses it.
-	put  func(*Tx, *storedResource, Record) (PutResult, error)
-	find func(*Tx, *storedResource, Record) (storedRow, error)
-}
-
 // writtenRecord is a record that Put created or updated.
 type writtenRecord struct {
 	resource *storedResource
@@ -61,41 +39,6 @@ type writtenRecord struct {
 	record   Record
 	before   storedRow // as it was; empty when it was created
 	changes  Changes   // of an import, which may be added to; may be nil
-}
-
-// nouns in the order in which they are imported and exported: what is referred
-// to comes before what refers to it.
-var nouns = []*storedResource{
-	&assessments, &risks, &signals, &roadmaps, &milestones, &compliancePostures, &obligations,
-	&vendorPortfolios, &vendors, &talentReadiness, &talentGaps, &kpis, &kpiCheckins, &incidents,
-}
-
-func findResource(object string) *storedResource {
-	at := slices.IndexFunc(nouns, func(r *storedResource) bool { return r.Type == object })
-	if at < 0 {
-		return nil
-	}
-	return nouns[at]
-}
-
-// RecordTypes lists the object types of the data format, in the order in which
-// records are exported.
-func RecordTypes() []string {
-	names := make([]string, len(nouns))
-	for i, r := range nouns {
-		names[i] = r.Type
-	}
-	return names
-}
-
-// RecordMembers lists the members of a record type that the store keeps.
-func (d *DB) RecordMembers(object string) []string {
-	members := slices.Clone(d.columns[findResource(object).Table])
-	members = slices.DeleteFunc(members, func(c string) bool {
-		return c == "seq" || c == "org_id" || strings.HasSuffix(c, "_seq")
-	})
-	slices.Sort(members)
-	return members
 }
 
 // Put writes a record under its natural key: it is made if it is new, and
@@ -109,9 +52,9 @@ func (tx *Tx) Put(object string, record Record) (Outcome, error) {
 }
 
 func (tx *Tx) put(object string, record Record) (PutResult, error) {
-	r := findResource(object)
-	if r == nil {
-		return PutResult{}, fmt.Errorf("no record type %q", object)
+	r, err := findResource(object)
+	if err != nil {
+		return PutResult{}, err
 	}
 	if r.put != nil {
 		return r.put(tx, r, record)
@@ -153,7 +96,7 @@ func (tx *Tx) putRecord(r *storedResource, record Record) (PutResult, error) {
 	}
 	tx.first(r, made.seq)
 	return PutResult{Outcome: Created, ID: made.id, Changes: made.changes},
-		r.follow(tx, writtenRecord{resource: r, outcome: Created, seq: made.seq, id: made.id, record: record, changes: made.changes})
+		r.written(tx, writtenRecord{resource: r, outcome: Created, seq: made.seq, id: made.id, record: record, changes: made.changes})
 }
 
 // putKnown changes a record that was there before the import.
@@ -162,13 +105,6 @@ func (tx *Tx) putKnown(r *storedResource, known storedRow, record Record) (PutRe
 		return PutResult{Outcome: Repeated, ID: known.id}, nil
 	}
 	return tx.amend(r, known, record)
-}
-
-func (r *storedResource) follow(tx *Tx, w writtenRecord) error {
-	if r.afterWrite == nil {
-		return nil
-	}
-	return r.afterWrite(tx, w)
 }
 
 // storedRow is a row that a record was found in.
@@ -231,7 +167,7 @@ func (tx *Tx) find(r *storedResource, record Record) (storedRow, error) {
 	args := make([]any, 1, 1+len(r.Key))
 	args[0] = tx.Org
 	for _, column := range r.Key {
-		value, err := columnValue(column, record[column])
+		value, err := r.columnValue(column, record[column])
 		if err != nil {
 			return storedRow{}, err
 		}
@@ -261,7 +197,7 @@ func (tx *Tx) replace(r *storedResource, known storedRow, record Record) (Outcom
 	if err != nil || changed == 0 {
 		return Unchanged, err
 	}
-	return Updated, r.follow(tx, writtenRecord{resource: r, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known})
+	return Updated, r.written(tx, writtenRecord{resource: r, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known})
 }
 
 // stamp is a record's own timestamp, or the instant of the change.
@@ -276,7 +212,8 @@ func (tx *Tx) stamp(record Record, member string) string {
 
 // columnSet is the statements for records that have the same members.
 type columnSet struct {
-	names []string
+	resource *storedResource
+	names    []string
 	// insertUnless inserts where the natural key is free
 	insert, insertUnless, update string
 	members                      []newMember // nil until it is needed
@@ -309,13 +246,13 @@ func (tx *Tx) columnsSet(r *storedResource, record Record) *columnSet {
 	if len(sets) >= maxColumnSets {
 		clear(sets)
 	}
-	set := &columnSet{}
+	set := &columnSet{resource: r}
 	for i, column := range columns {
 		if mask&(1<<i) != 0 {
 			set.names = append(set.names, column)
 		}
 	}
-	set.prepare(r)
+	set.prepare()
 	sets[key] = set
 	return set
 }
@@ -328,7 +265,8 @@ type columnSetKey struct {
 	mask  uint64
 }
 
-func (s *columnSet) prepare(r *storedResource) {
+func (s *columnSet) prepare() {
+	r := s.resource
 	names, marks, assigns, numbers := "", "", make([]string, len(s.names)), make([]string, len(s.names))
 	for i, name := range s.names {
 		names += ", " + name
@@ -345,43 +283,13 @@ func (s *columnSet) prepare(r *storedResource) {
 // values appends the columns' values to args.
 func (s *columnSet) values(args []any, record Record) ([]any, error) {
 	for _, name := range s.names {
-		value, err := columnValue(name, record[name])
+		value, err := s.resource.columnValue(name, record[name])
 		if err != nil {
 			return nil, err
 		}
 		args = append(args, value)
 	}
 	return args, nil
-}
-
-// columnValue turns a member's value into what its column keeps.
-func columnValue(column string, value any) (any, error) {
-	switch value := value.(type) {
-	case string:
-		if instantColumns[column] {
-			at, err := time.Parse(time.RFC3339, value)
-			if err != nil {
-				return nil, &Error{Code: Invalid, Param: column, Message: column + " must be an RFC 3339 timestamp"}
-			}
-			return Timestamp(at), nil
-		}
-		return value, nil
-	case bool:
-		if value {
-			return 1, nil
-		}
-		return 0, nil
-	case json.Number:
-		return number(column, value)
-	case map[string]any, []any:
-		return compact(value), nil
-	}
-	return value, nil
-}
-
-var instantColumns = map[string]bool{
-	"completed_at": true, "as_of": true, "generated_at": true, "notification_deadline": true,
-	"notified_at": true, "current_as_of": true,
 }
 
 // number keeps whole numbers whole, so that 100 does not come back as 100.0.

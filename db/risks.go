@@ -5,30 +5,36 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"govsvc/db/resource"
 )
 
-// Risks are the risk register, newest first (GET /risks).
-var Risks = Collection{
-	Name: "risks", table: "risks", order: "created_at", Since: true,
-	Filters: map[string]string{"severity": "severity", "status": "status"},
-}
+var risks = stored(resource.Risk)
 
-var risks = storedResource{
-	Type: "risk", Table: "risks", Key: []string{"risk_id"},
-	onInsert: func(_ *Tx, record Record) Record {
-		severity, _ := record["severity"].(string)
-		likelihood, _ := record["likelihood"].(string)
-		return Record{"untreated_baseline": orNull(UntreatedBaseline(severity, likelihood))}
-	},
-	beforeUpdate: riskChanging,
-	afterWrite:   riskWritten,
+func init() {
+	risks.hooks = hooks{
+		onInsert: func(_ *Tx, record Record) Record {
+			severity, _ := record["severity"].(string)
+			likelihood, _ := record["likelihood"].(string)
+			return Record{"untreated_baseline": orNull(UntreatedBaseline(severity, likelihood))}
+		},
+		beforeUpdate: riskChanging,
+		afterWrite:   riskWritten,
+	}
 }
 
 // rank is the place of a severity or a likelihood in its order, from 1; 0 is
 // none (contract, section 4).
-var rank = map[string]int{
-	"LOW": 1, "MEDIUM": 2, "HIGH": 3, "CRITICAL": 4,
-	"RARE": 1, "UNLIKELY": 2, "POSSIBLE": 3, "LIKELY": 4, "ALMOST_CERTAIN": 5,
+var rank = ranks(resource.Severities, resource.Likelihoods)
+
+func ranks(scales ...[]string) map[string]int {
+	places := map[string]int{}
+	for _, scale := range scales {
+		for i, value := range scale {
+			places[value] = i + 1
+		}
+	}
+	return places
 }
 
 // UntreatedBaseline is the severity of a risk before any treatment: the
@@ -62,13 +68,13 @@ func riskWritten(tx *Tx, w writtenRecord) error {
 	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
 		return err
 	}
-	resource, err := tx.resource(w.resource, w.seq)
+	text, err := tx.resource(w.resource, w.seq)
 	if err != nil {
 		return err
 	}
 	reason, _ := w.record["severity_change_reason"].(string)
 	previous := ratings{orNull(before.Severity), orNull(before.ResidualSeverity)}
-	return tx.Enqueue(kind, severityData{riskData{Risk: resource}, previous, orNull(reason)})
+	return tx.Enqueue(kind, severityData{riskData{Risk: text}, previous, orNull(reason)})
 }
 
 func (tx *Tx) riskCreated(w writtenRecord) error {
@@ -81,11 +87,11 @@ func (tx *Tx) riskCreated(w writtenRecord) error {
 	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
 		return err // an import of many reads none of them back
 	}
-	resource, err := tx.resource(w.resource, w.seq)
+	text, err := tx.resource(w.resource, w.seq)
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(kind, riskData{Risk: resource})
+	return tx.Enqueue(kind, riskData{Risk: text})
 }
 
 // ratings are a risk's inherent and residual severity.
@@ -122,7 +128,7 @@ func (tx *Tx) CreateRisk(record Record) ([]byte, error) {
 			return nil, storeError(err)
 		}
 		record["risk_id"] = fmt.Sprintf("RISK-%04d", n)
-		made, fresh, err := tx.create(&risks, record)
+		made, fresh, err := tx.create(risks, record)
 		if err != nil || fresh {
 			return made.resource, err
 		}
@@ -152,10 +158,10 @@ func (tx *Tx) UpdateRisk(id string, record Record) ([]byte, error) {
 	}
 	reason, _ := record["severity_change_reason"].(string)
 	if reason == "" {
-		changed, err := tx.update(&risks, id, record, nil)
+		changed, err := tx.update(risks, id, record, nil)
 		return changed.resource, err
 	}
-	changed, err := tx.update(&risks, id, record, Changes{"severity_change_reason": {To: reason}})
+	changed, err := tx.update(risks, id, record, Changes{"severity_change_reason": {To: reason}})
 	if err != nil {
 		return nil, err
 	}

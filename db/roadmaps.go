@@ -1,41 +1,36 @@
 package db
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
+
+	"govsvc/db/resource"
 )
 
-// Milestones are those of the active roadmap, newest first
-// (GET /roadmap/milestones).
-var Milestones = Collection{
-	Name: "milestones", table: "milestones", order: "created_at", Since: true,
-	only:    "roadmap_id = (SELECT id FROM roadmaps r WHERE r.org_id = ?1 ORDER BY version_number DESC LIMIT 1)",
-	Filters: map[string]string{"status": "status"},
+var roadmaps = stored(resource.Roadmap)
+
+func init() {
+	roadmaps.hooks = hooks{
+		normalize: keepMilestonesCount,
+		afterWrite: func(tx *Tx, w writtenRecord) error {
+			tx.touchRoadmap(w.id)
+			return nil
+		},
+	}
 }
 
-var roadmaps = storedResource{
-	Type: "roadmap", Table: "roadmaps", Key: []string{"version_number"},
-	normalize: keepMilestonesCount,
-	afterWrite: func(tx *Tx, w writtenRecord) error {
-		tx.touchRoadmap(w.id)
-		return nil
-	},
-}
+var milestones = stored(resource.Milestone)
 
-var milestones = storedResource{
-	Type: "milestone", Table: "milestones", Key: []string{"roadmap_id", "milestone_key"},
-	normalize: findRoadmap, Derived: []string{"roadmap_version"},
-	afterWrite: func(tx *Tx, w writtenRecord) error {
-		tx.touchRoadmap(w.record["roadmap_id"].(string), w.record["milestone_key"].(string))
-		return nil
-	},
-}
-
-// Roadmap reads the active roadmap; nil if there is none.
-func (d *DB) Roadmap(ctx context.Context, org Organisation) ([]byte, error) {
-	return d.current(ctx, "SELECT resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", org)
+func init() {
+	milestones.hooks = hooks{
+		listed:    "roadmap_id = (SELECT id FROM roadmaps r WHERE r.org_id = ?1 ORDER BY version_number DESC LIMIT 1)",
+		normalize: findRoadmap,
+		afterWrite: func(tx *Tx, w writtenRecord) error {
+			tx.touchRoadmap(w.record["roadmap_id"].(string), w.record["milestone_key"].(string))
+			return nil
+		},
+	}
 }
 
 // keepMilestonesCount drops a record's count of milestones where there are more
@@ -45,11 +40,11 @@ func keepMilestonesCount(tx *Tx, record Record) error {
 	if !present {
 		return nil
 	}
-	count, err := columnValue("milestones_count", given)
+	count, err := roadmaps.columnValue("milestones_count", given)
 	if err != nil {
 		return err
 	}
-	version, err := columnValue("version_number", record["version_number"])
+	version, err := roadmaps.columnValue("version_number", record["version_number"])
 	if err != nil {
 		return err
 	}
@@ -68,7 +63,7 @@ func findRoadmap(tx *Tx, record Record) error {
 	version, given := record["roadmap_version"]
 	query, args := "SELECT id, version_number FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", []any{tx.Org}
 	if given {
-		whole, err := columnValue("roadmap_version", version)
+		whole, err := milestones.columnValue("roadmap_version", version)
 		if err != nil {
 			return err
 		}
@@ -115,8 +110,8 @@ func (tx *Tx) enqueueRoadmapUpdate() error {
 		return nil
 	}
 	var id string
-	var resource []byte
-	err := tx.Row("SELECT id, resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", tx.Org).Scan(&id, &resource)
+	var text []byte
+	err := tx.Row("SELECT id, resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", tx.Org).Scan(&id, &text)
 	if err != nil {
 		return storeError(err)
 	}
@@ -126,5 +121,5 @@ func (tx *Tx) enqueueRoadmapUpdate() error {
 	}
 	changed = append([]string{}, changed...) // never null
 	slices.Sort(changed)
-	return tx.Enqueue("roadmap.updated", roadmapData{resource, slices.Compact(changed)})
+	return tx.Enqueue("roadmap.updated", roadmapData{text, slices.Compact(changed)})
 }

@@ -11,9 +11,11 @@ import (
 // log of each member. A record that is there already is a Conflict; the members
 // that it is found again by can't be changed. It returns the record's id.
 func (tx *Tx) Save(object, id string, record Record) (string, error) {
-	r := findResource(object)
+	r, err := findResource(object)
 	switch {
-	case r == &signals:
+	case err != nil:
+		return "", err
+	case r == signals:
 		return tx.saveSignal(id, record)
 	case id != "":
 		return id, tx.saveChange(r, id, record)
@@ -85,15 +87,15 @@ func (tx *Tx) saveSignal(id string, record Record) (string, error) {
 			return "", err
 		}
 	}
-	done, err := putSignal(tx, &signals, record)
+	done, err := putSignal(tx, signals, record)
 	if err != nil {
 		return "", err
 	}
-	now, err := tx.find(&signals, record)
+	now, err := tx.find(signals, record)
 	if err != nil || done.Outcome == Unchanged {
 		return now.id, err
 	}
-	return now.id, tx.auditDifference(&signals, verb, now.id, before, nil)
+	return now.id, tx.auditDifference(signals, verb, now.id, before, nil)
 }
 
 // presentSignal is the present value of the signal with the id, or of the
@@ -104,9 +106,9 @@ func (tx *Tx) presentSignal(id string, record Record) (map[string]any, error) {
 		if none, err := absent(err); none || err != nil {
 			return nil, storeError(err)
 		}
-		return tx.members(&signals, id)
+		return tx.members(signals, id)
 	}
-	known, err := tx.byID(&signals, id)
+	known, err := tx.byID(signals, id)
 	if err != nil {
 		return nil, err
 	}
@@ -117,7 +119,7 @@ func (tx *Tx) presentSignal(id string, record Record) (map[string]any, error) {
 	if !current {
 		return nil, &Error{Code: Conflict, Message: "this value was superseded meanwhile; look at the present one"}
 	}
-	before, err := tx.members(&signals, id)
+	before, err := tx.members(signals, id)
 	if err != nil {
 		return nil, err
 	}
@@ -136,7 +138,7 @@ func (tx *Tx) presentSignal(id string, record Record) (map[string]any, error) {
 // laterThan refuses a value from before the present one: it would become part
 // of the history unseen.
 func laterThan(before, record Record) error {
-	asOf, err := columnValue("as_of", record["as_of"])
+	asOf, err := signals.columnValue("as_of", record["as_of"])
 	if err != nil {
 		return err
 	}
@@ -159,7 +161,7 @@ const minute = len("2006-01-02T15:04")
 // NotifyIncident notes that an authority was told of an incident, with an entry
 // on its timeline. The latest notification counts, the timeline keeps all.
 func (tx *Tx) NotifyIncident(id string, n Notification) error {
-	known, err := tx.byID(&incidents, id)
+	known, err := tx.byID(incidents, id)
 	if err != nil {
 		return err
 	}

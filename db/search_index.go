@@ -12,13 +12,7 @@ import (
 // candidates: every record that holds the words, and some that hold their
 // trigrams elsewhere. The conditions on the record decide.
 
-// searchKinds numbers the types that the index holds, by their type of the data
-// format. The triggers of the file and the index use these numbers.
-var searchKinds = map[string]int64{
-	"risk": 1, "milestone": 2, "obligation": 3, "vendor": 4, "talent_gap": 5, "kpi": 6, "incident": 7,
-}
-
-// The parts of a place: kind << kindShift + organisation << orgShift + seq.
+// The parts of a place: search number << kindShift + organisation << orgShift + seq.
 const (
 	kindShift = 58
 	orgShift  = 34
@@ -100,19 +94,18 @@ func spellings(word string) []string {
 // "" where the index does not help: those that it gives, those that changed
 // since they were added to it, and those that are not in it yet.
 func (b *browsing) candidates() string {
-	kind, indexed := searchKinds[b.object]
 	match := matchExpression(b.words)
-	if !indexed || match == "" {
+	if b.SearchNumber == 0 || match == "" {
 		return ""
 	}
 	// a record is in one of three parts, so that it is found once
-	text, from := b.argument(match), b.argument(placeBase(kind, b.org.Org))
-	progress := "(SELECT seq FROM search_progress WHERE kind = " + strconv.FormatInt(kind, 10) + ")"
+	text, from := b.argument(match), b.argument(placeBase(b.SearchNumber, b.org.Org))
+	progress := "(SELECT seq FROM search_progress WHERE kind = " + strconv.FormatInt(b.SearchNumber, 10) + ")"
 	within := " BETWEEN " + from + " AND " + from + " + " + progress
 	return "SELECT rowid - " + from + " AS place FROM search_index WHERE search_index MATCH " + text +
 		" AND rowid" + within + " AND NOT EXISTS (SELECT 1 FROM search_changes c WHERE c.place = search_index.rowid)" +
 		" UNION ALL SELECT place - " + from + " FROM search_changes WHERE place" + within +
-		" UNION ALL SELECT seq FROM " + b.table + " WHERE +org_id = ?1 AND seq > " + progress
+		" UNION ALL SELECT seq FROM " + b.Table + " WHERE +org_id = ?1 AND seq > " + progress
 }
 
 // argument adds an argument and returns how the statement names it.

@@ -12,19 +12,21 @@ import (
 func TestSearchTriggers(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	for object, kind := range searchKinds {
-		f := families[object]
+	if len(searchedResources) == 0 {
+		t.Fatal("no resource is in the search index")
+	}
+	for _, r := range searchedResources {
 		var text string
-		if err := d.Row(t.Context(), "SELECT sql FROM sqlite_schema WHERE name = ?", f.table+"_search_changed").Scan(&text); err != nil {
-			t.Fatal(object, err)
+		if err := d.Row(t.Context(), "SELECT sql FROM sqlite_schema WHERE name = ?", r.Table+"_search_changed").Scan(&text); err != nil {
+			t.Fatal(r.Type, err)
 		}
-		list := func(before string) string { return before + strings.Join(f.texts, ", "+before) }
+		list := func(before string) string { return before + strings.Join(r.Searched, ", "+before) }
 		for _, part := range []string{
-			"AFTER UPDATE OF " + list("") + " ON " + f.table + "\n", "(" + list("new.") + ")", "(" + list("old.") + ")",
-			fmt.Sprintf("VALUES ((%d << %d) + (new.org_id << %d) + new.seq)", kind, kindShift, orgShift),
+			"AFTER UPDATE OF " + list("") + " ON " + r.Table + "\n", "(" + list("new.") + ")", "(" + list("old.") + ")",
+			fmt.Sprintf("VALUES ((%d << %d) + (new.org_id << %d) + new.seq)", r.SearchNumber, kindShift, orgShift),
 		} {
 			if !strings.Contains(text, part) {
-				t.Errorf("%s: the trigger lacks %q:\n%s", object, part, text)
+				t.Errorf("%s: the trigger lacks %q:\n%s", r.Type, part, text)
 			}
 		}
 	}

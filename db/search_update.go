@@ -5,9 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	"govsvc/db/resource"
 	"govsvc/db/sqlite"
 )
 
@@ -20,8 +22,8 @@ const (
 	indexedAtOnce = 1000
 )
 
-// searchKindNames are the types of the search index, in a fixed order.
-var searchKindNames = sortedKeys(searchKinds)
+// searchedResources are the resources of the search index.
+var searchedResources = slices.DeleteFunc(resource.All(), func(r *resource.Resource) bool { return r.SearchNumber == 0 })
 
 // UpdateSearchIndex adds to the search index what it lacks. It works in small
 // transactions and rests between them for as long as each took, so that other
@@ -55,8 +57,8 @@ func (d *DB) searchBehind(ctx context.Context) (behind bool, err error) {
 		return false, nil // nothing can be added
 	}
 	query := "SELECT EXISTS (SELECT 1 FROM search_changes)"
-	for _, object := range searchKindNames {
-		query += fmt.Sprintf(" OR EXISTS (SELECT 1 FROM %s WHERE seq > (SELECT seq FROM search_progress WHERE kind = %d))", families[object].table, searchKinds[object])
+	for _, r := range searchedResources {
+		query += fmt.Sprintf(" OR EXISTS (SELECT 1 FROM %s WHERE seq > (SELECT seq FROM search_progress WHERE kind = %d))", r.Table, r.SearchNumber)
 	}
 	err = d.Row(ctx, query).Scan(&behind)
 	return behind, storeError(err)
@@ -97,11 +99,11 @@ func (tx *Tx) indexSome() error {
 			return err
 		}
 	}
-	for _, object := range searchKindNames {
+	for _, r := range searchedResources {
 		if len(places) > 0 && !time.Now().Before(until) {
 			break
 		}
-		if err := tx.indexNew(object, until); err != nil {
+		if err := tx.indexNew(r, until); err != nil {
 			return err
 		}
 	}
@@ -122,12 +124,12 @@ func (tx *Tx) numbers(query string, args ...any) ([]int64, error) {
 
 // indexChanged replaces the entry of a record whose texts changed.
 func (tx *Tx) indexChanged(place int64) error {
-	kind, seq := place>>kindShift, place&(1<<orgShift-1)
-	for _, object := range searchKindNames {
-		if searchKinds[object] != kind {
+	number, seq := place>>kindShift, place&(1<<orgShift-1)
+	for _, r := range searchedResources {
+		if r.SearchNumber != number {
 			continue
 		}
-		err := tx.Each(func(row Scanner) error { return tx.indexRow(row, new(int64)) }, indexedTexts(object)+" WHERE seq = ?", seq)
+		err := tx.Each(func(row Scanner) error { return tx.indexRow(row, new(int64)) }, indexedTexts(r)+" WHERE seq = ?", seq)
 		if err != nil {
 			return err
 		}
@@ -139,26 +141,26 @@ func (tx *Tx) indexChanged(place int64) error {
 var errIndexedEnough = errors.New("the time of this transaction is over")
 
 // indexNew adds records of a type that the index does not hold yet.
-func (tx *Tx) indexNew(object string, until time.Time) error {
-	kind, done := searchKinds[object], int64(0)
+func (tx *Tx) indexNew(r *resource.Resource, until time.Time) error {
+	done := int64(0)
 	err := tx.Each(func(row Scanner) error {
 		err := tx.indexRow(row, &done)
 		if err == nil && time.Now().After(until) {
 			err = errIndexedEnough
 		}
 		return err
-	}, indexedTexts(object)+" WHERE seq > (SELECT seq FROM search_progress WHERE kind = ?) ORDER BY seq LIMIT ?", kind, indexedAtOnce)
+	}, indexedTexts(r)+" WHERE seq > (SELECT seq FROM search_progress WHERE kind = ?) ORDER BY seq LIMIT ?", r.SearchNumber, indexedAtOnce)
 	if err != nil && !errors.Is(err, errIndexedEnough) || done == 0 {
 		return err
 	}
-	_, err = tx.Exec("UPDATE search_progress SET seq = ? WHERE kind = ?", done, kind)
+	_, err = tx.Exec("UPDATE search_progress SET seq = ? WHERE kind = ?", done, r.SearchNumber)
 	return err
 }
 
 // indexedTexts selects the seqs, places and texts of a type.
-func indexedTexts(object string) string {
+func indexedTexts(r *resource.Resource) string {
 	return fmt.Sprintf("SELECT seq, (%d << %d) + (org_id << %d) + seq, concat_ws(char(10), %s) FROM %s",
-		searchKinds[object], kindShift, orgShift, strings.Join(families[object].texts, ", "), families[object].table)
+		r.SearchNumber, kindShift, orgShift, strings.Join(r.Searched, ", "), r.Table)
 }
 
 // indexRow adds a row of indexedTexts to the index, or replaces its entry. A
@@ -182,8 +184,8 @@ const searchSamples = 2000
 // index's own structure is part of Faults.
 func (d *DB) SearchFaults(ctx context.Context) ([]string, error) {
 	var faults []string
-	for _, object := range searchKindNames {
-		lacking, err := d.searchLacks(ctx, object)
+	for _, r := range searchedResources {
+		lacking, err := d.searchLacks(ctx, r)
 		if sqlite.IsCorruptTable(err) {
 			return append(faults, "the search index is damaged"), nil
 		}
@@ -191,7 +193,7 @@ func (d *DB) SearchFaults(ctx context.Context) ([]string, error) {
 			return faults, err
 		}
 		if lacking > 0 {
-			faults = append(faults, fmt.Sprintf("the search index lacks %d of the records of type %s that were looked up", lacking, object))
+			faults = append(faults, fmt.Sprintf("the search index lacks %d of the records of type %s that were looked up", lacking, r.Type))
 		}
 	}
 	return faults, nil
@@ -199,10 +201,9 @@ func (d *DB) SearchFaults(ctx context.Context) ([]string, error) {
 
 // searchLacks counts the records of a sample that the index does not find by the
 // start and the end of their texts.
-func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
-	kind := searchKinds[object]
+func (d *DB) searchLacks(ctx context.Context, r *resource.Resource) (int, error) {
 	var progress int64
-	none, err := absent(d.engine.Bulk.Row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", kind).Scan(&progress))
+	none, err := absent(d.engine.Bulk.Row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", r.SearchNumber).Scan(&progress))
 	if none {
 		err = errors.New("search_progress lacks a row")
 	}
@@ -213,7 +214,7 @@ func (d *DB) searchLacks(ctx context.Context, object string) (int, error) {
 	for next := int64(1); next <= progress; next += step {
 		var seq, place int64
 		var text string
-		err := d.engine.Bulk.Row(ctx, indexedTexts(object)+" WHERE seq >= ? ORDER BY seq LIMIT 1", next).Scan(&seq, &place, &text)
+		err := d.engine.Bulk.Row(ctx, indexedTexts(r)+" WHERE seq >= ? ORDER BY seq LIMIT 1", next).Scan(&seq, &place, &text)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && seq > progress {
 			break
 		}

@@ -1,23 +1,23 @@
 package db
 
-import "reflect"
+import (
+	"reflect"
+	"slices"
 
-// Signals are the current set, one a type, by type (GET /signals): a value that
-// is superseded while a reader pages through does not move.
-var Signals = Collection{
-	Name: "signals", table: "signals", order: "signal_type", upwards: true, only: "current = 1", Since: true,
-	Filters: map[string]string{"type": "signal_type"},
-}
+	"govsvc/db/resource"
+)
 
-var signals = storedResource{
-	Type: "signal", Table: "signals", Key: []string{"signal_type", "as_of"}, put: putSignal,
+var signals = stored(resource.Signal)
+
+func init() {
+	signals.hooks = hooks{listed: "current = 1", put: putSignal}
 }
 
 // putSignal keeps the values of a type as a history in which the one with the
 // latest as_of is current. A value that supersedes another one is a change of
 // the signal.
 func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
-	asOf, err := columnValue("as_of", record["as_of"])
+	asOf, err := r.columnValue("as_of", record["as_of"])
 	if err != nil {
 		return PutResult{}, err
 	}
@@ -59,10 +59,10 @@ func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 func (tx *Tx) superseded(r *storedResource, before storedRow, given Changes) Changes {
 	changes := Changes{}
 	for i, column := range tx.db.columns[r.Table] {
-		if !settable(column) || internalColumns[column] {
+		if !settable(column) || slices.Contains(r.Internal, column) {
 			continue
 		}
-		change := Change{From: memberValue(column, before.values[i]), To: given[column].To}
+		change := Change{From: r.memberValue(column, before.values[i]), To: given[column].To}
 		if !reflect.DeepEqual(change.From, change.To) {
 			changes[column] = change
 		}

@@ -3,7 +3,6 @@ package db
 import (
 	"context"
 	"database/sql"
-	"fmt"
 
 	"govsvc/db/sqlite"
 )
@@ -34,9 +33,9 @@ func (s *Snapshot) rows(ctx context.Context, each func(Scanner) error, query str
 // Records calls each with every record of a type, as JSON, oldest first: what
 // Put reads, and would write unchanged. The bytes are valid during the call.
 func (s *Snapshot) Records(ctx context.Context, org Org, object string, each func([]byte) error) error {
-	r := findResource(object)
-	if r == nil {
-		return fmt.Errorf("no record type %q", object)
+	r, err := findResource(object)
+	if err != nil {
+		return err
 	}
 	var record sql.RawBytes
 	return s.rows(ctx, func(row Scanner) error {

@@ -1,6 +1,10 @@
 package db
 
-import "context"
+import (
+	"context"
+
+	"govsvc/db/resource"
+)
 
 // Status is how the data file is doing.
 type Status struct {
@@ -44,7 +48,7 @@ func (d *DB) Status(ctx context.Context) (Status, error) {
 		return s, err
 	}
 	s.Queued, s.DeadLetters = int(q.Due+q.Later), int(q.Dead)
-	for _, r := range nouns {
+	for _, r := range resource.Records() {
 		c := RecordCount{Object: r.Type}
 		if err := d.engine.Bulk.Row(ctx, "SELECT count(*) FROM "+r.Table).Scan(&c.Count); err != nil {
 			return s, storeError(err)

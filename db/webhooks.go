@@ -8,15 +8,11 @@ import (
 	"fmt"
 	"reflect"
 	"time"
+
+	"govsvc/db/resource"
 )
 
-// WebhookSubscriptions are newest first (GET /webhooks/subscriptions). Their
-// resource holds no secret.
-var WebhookSubscriptions = Collection{Name: "webhook_subscriptions", table: "webhook_subscriptions", order: "created_at"}
-
-// webhookSubscriptions is not among the nouns of the data format: an export
-// must not hold what a secret belongs to.
-var webhookSubscriptions = storedResource{Type: "webhook_subscription", Table: "webhook_subscriptions"}
+var webhookSubscriptions = stored(resource.WebhookSubscription)
 
 // newSecret makes a signing secret (contract, "Events").
 func (tx *Tx) newSecret() (string, error) {
@@ -90,7 +86,7 @@ func (tx *Tx) roomForSubscription() error {
 
 // CreateSubscription makes a webhook subscription and returns it with its
 // signing secret, which is not to be seen again.
-func (tx *Tx) CreateSubscription(record Record) (resource []byte, secret string, err error) {
+func (tx *Tx) CreateSubscription(record Record) (text []byte, secret string, err error) {
 	if err := tx.roomForSubscription(); err != nil {
 		return nil, "", err
 	}
@@ -103,18 +99,18 @@ func (tx *Tx) CreateSubscription(record Record) (resource []byte, secret string,
 		record["created_via"] = "api"
 	}
 	defer delete(record, "secret")
-	made, _, err := tx.insert(&webhookSubscriptions, record, nil)
+	made, _, err := tx.insert(webhookSubscriptions, record, nil)
 	if err != nil {
 		return nil, "", err
 	}
-	if resource, err = tx.resource(&webhookSubscriptions, made.seq); err != nil {
+	if text, err = tx.resource(webhookSubscriptions, made.seq); err != nil {
 		return nil, "", err
 	}
-	changes, err := subscriptionChanges(nil, resource)
+	changes, err := subscriptionChanges(nil, text)
 	if err != nil {
 		return nil, "", err
 	}
-	return resource, secret, tx.auditSubscription("created", made.id, Metadata{"changes": changes})
+	return text, secret, tx.auditSubscription("created", made.id, Metadata{"changes": changes})
 }
 
 // UpdateSubscription changes the members of a subscription that are present.
@@ -124,7 +120,7 @@ func (tx *Tx) UpdateSubscription(id string, record Record) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	outcome, err := tx.replace(&webhookSubscriptions, known, record)
+	outcome, err := tx.replace(webhookSubscriptions, known, record)
 	if err != nil || outcome == Unchanged {
 		return known.resource, err
 	}
@@ -190,7 +186,7 @@ func (tx *Tx) AuditPing(subscription, delivery, event, outcome string) error {
 		Metadata{"delivery_id": delivery, "event_id": event, "outcome": outcome})
 }
 
-func (tx *Tx) subscription(id string) (storedRow, error) { return tx.byID(&webhookSubscriptions, id) }
+func (tx *Tx) subscription(id string) (storedRow, error) { return tx.byID(webhookSubscriptions, id) }
 
 func (tx *Tx) auditSubscription(verb, id string, detail Metadata) error {
 	return tx.auditWebhook("webhook_subscription", verb, "webhook_subscription", id, detail)

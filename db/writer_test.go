@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 var errRefused = errors.New("refused by the test")
@@ -201,7 +202,7 @@ func TestLockedFile(t *testing.T) {
 		})
 	}
 	for range 20 {
-		page, err := store.List(t.Context(), defaultOrg(t, store), &db.Risks, db.ListQuery{Limit: 5})
+		page, err := store.List(t.Context(), defaultOrg(t, store), resource.Risk, db.ListQuery{Limit: 5})
 		if err != nil || !strings.Contains(page.Rows, `"before"`) {
 			t.Errorf("a read while locked: %s, %v", page.Rows, err)
 		}
@@ -278,7 +279,7 @@ func TestReadersSeeCommits(t *testing.T) {
 	writer, reader := handle(t, path, time.Minute), handle(t, path, time.Minute)
 	by, org := operator(t, writer), defaultOrg(t, writer)
 	shown := func(name string) bool {
-		page, err := reader.List(context.Background(), org, &db.Risks, db.ListQuery{Limit: 100})
+		page, err := reader.List(context.Background(), org, resource.Risk, db.ListQuery{Limit: 100})
 		if err != nil {
 			t.Error(err)
 		}

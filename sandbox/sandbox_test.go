@@ -1,7 +1,6 @@
 package sandbox_test
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"regexp"
@@ -10,6 +9,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
@@ -57,17 +57,14 @@ func shown(t *testing.T, s *sandbox.Sandbox) map[string][]map[string]any {
 			all[object] = append(all[object], row)
 		}
 	}
-	for _, list := range []*db.Collection{
-		&db.Scores, &db.Risks, &db.Signals, &db.Milestones, &db.Obligations, &db.Vendors, &db.TalentGaps,
-		&db.Incidents, &db.Kpis, &db.WebhookSubscriptions,
-	} {
-		page, err := s.List(t.Context(), org, list, db.ListQuery{Limit: 100})
-		add([]byte(page.Rows), err)
-	}
-	for _, read := range []func(context.Context, db.Organisation) ([]byte, error){
-		s.Scorecard, s.Roadmap, s.CompliancePosture, s.VendorPortfolio, s.TalentReadiness,
-	} {
-		add(read(t.Context(), org))
+	for _, r := range resource.All() {
+		if r.List.Operation != "" {
+			page, err := s.List(t.Context(), org, r, db.ListQuery{Limit: 100})
+			add([]byte(page.Rows), err)
+		}
+		if r.Current.Operation != "" {
+			add(s.Current(t.Context(), org, r))
+		}
 	}
 	page, err := s.AuditEvents(t.Context(), org, db.AuditQuery{Limit: 1000})
 	if err != nil {
@@ -246,7 +243,7 @@ func TestFixed(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if pages[i], err = s.List(t.Context(), org, &db.Risks, db.ListQuery{Limit: limit}); err != nil {
+			if pages[i], err = s.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: limit}); err != nil {
 				t.Fatal(err)
 			}
 		}

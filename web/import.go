@@ -12,6 +12,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
 	"govsvc/web/ui"
@@ -105,7 +106,7 @@ func (i *importing) run(ctx context.Context, v *visit, file *checkedImport, opti
 func importForm() *ui.Form {
 	return &ui.Form{Action: "/import", Submit: "Check the file", Uploads: true, Fields: []*ui.Field{
 		{
-			Name: "type", Label: "Type of the rows", Type: "select", Options: ui.Options(db.RecordTypes()...),
+			Name: "type", Label: "Type of the rows", Type: "select", Options: ui.Options(resource.Types()...),
 			Hint: "For CSV without a column “object”. Other files name the type of each record themselves.",
 		},
 		{
@@ -120,7 +121,7 @@ func (v *visit) importPage() error { return v.render("import", "Import", v.impor
 
 func (v *visit) importData(form *ui.Form) importData {
 	data := importData{Form: form}
-	for _, object := range db.RecordTypes() {
+	for _, object := range resource.Types() {
 		data.Templates = append(data.Templates, ui.Link{Label: ui.Humanize(object), Path: "/import/templates" + ui.Path(object+".csv")})
 	}
 	return data
@@ -129,7 +130,7 @@ func (v *visit) importData(form *ui.Form) importData {
 // importTemplate answers with a CSV that has the header row alone.
 func (v *visit) importTemplate() error {
 	object, ok := strings.CutSuffix(v.r.PathValue("file"), ".csv")
-	if !ok || !slices.Contains(db.RecordTypes(), object) {
+	if !ok || !slices.Contains(resource.Types(), object) {
 		return &nothingHere
 	}
 	file := &download{visit: v, name: object + ".csv", contentType: "text/csv; charset=utf-8"}
@@ -228,7 +229,7 @@ func (v *visit) importOf(values map[string]string, files []uploaded) (*checkedIm
 		return nil, invalid("file", "choose a file")
 	case files[0].Size == 0:
 		return nil, invalid("file", "this file is empty")
-	case object != "" && !slices.Contains(db.RecordTypes(), object):
+	case object != "" && !slices.Contains(resource.Types(), object):
 		return nil, invalid("type", "choose one of the types")
 	}
 	file := &checkedImport{uploaded: files[0], user: v.session.User.ID, org: v.session.Organisation.Org}

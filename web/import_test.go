@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 	"govsvc/server/evidence"
 	"govsvc/server/transfer"
 )
@@ -106,7 +106,7 @@ func TestTemplates(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.as(auth.Editor)
-	for _, object := range db.RecordTypes() {
+	for _, object := range resource.Types() {
 		r := g.get("/import/templates/" + object + ".csv")
 		g.wants(r, 200, "\n")
 		if got := r.header.Get("Content-Disposition"); got != `attachment; filename=`+object+`.csv` {

@@ -170,18 +170,18 @@ func Bind(document *openapi.Document) (map[string]Operation, error) {
 	return operations, nil
 }
 
-// checkFilters makes sure that a list's parameters are just those that its
-// collection can filter by.
+// checkFilters makes sure that a list's parameters are those that its resource
+// can be filtered by.
 func checkFilters(op *openapi.Operation) error {
-	collection := lists[op.ID]
-	if collection == nil {
+	r := lists[op.ID]
+	if r == nil {
 		return nil
 	}
 	want := []string{"cursor", "limit"}
-	for parameter := range collection.Filters {
+	for parameter := range r.List.Filters {
 		want = append(want, parameter)
 	}
-	if collection.Since {
+	if r.List.UpdatedSince {
 		want = append(want, "updated_since")
 	}
 	var have []string

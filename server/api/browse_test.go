@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
 )
@@ -52,7 +53,7 @@ func TestFamilies(t *testing.T) {
 			}
 		}
 	}
-	want := slices.DeleteFunc(db.RecordTypes(), func(object string) bool { return object == "kpi_checkin" })
+	want := slices.DeleteFunc(resource.Types(), func(object string) bool { return object == "kpi_checkin" })
 	if diff := cmp.Diff(want, objects); diff != "" {
 		t.Errorf("families (-want +got):\n%s", diff)
 	}

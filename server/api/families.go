@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
@@ -122,7 +122,7 @@ func Families(document *openapi.Document) []Family {
 func (p *plain) family(document *openapi.Document) Family {
 	f := Family{
 		Object: p.object, Name: p.name, Path: "/" + strings.ReplaceAll(strings.ToLower(p.name), " ", "-"),
-		Feature: p.feature, Sorts: db.BrowseSorts(p.object), Creates: p.adds, Changes: p.changes,
+		Feature: p.feature, Sorts: resource.Find(p.object).SortNames(), Creates: p.adds, Changes: p.changes,
 	}
 	fields := document.Fields(p.object)
 	for _, name := range p.columns {
@@ -130,9 +130,9 @@ func (p *plain) family(document *openapi.Document) Family {
 			f.Columns = append(f.Columns, Column{fields[at], slices.Contains(f.Sorts, name)})
 		}
 	}
-	for _, filter := range db.BrowseFilters(p.object) {
-		made := Filter{Name: filter[0]}
-		if at := fieldOf(fields, filter[1]); at >= 0 {
+	for _, filter := range resource.Find(p.object).ListFilters() {
+		made := Filter{Name: filter.Name}
+		if at := fieldOf(fields, filter.Column); at >= 0 {
 			made.Values = fields[at].Enum
 		}
 		f.Filters = append(f.Filters, made)

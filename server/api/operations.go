@@ -1,30 +1,13 @@
 package api
 
-import "govsvc/db"
+import "govsvc/db/resource"
 
-// lists are the operations that page through a collection.
-var lists = map[string]*db.Collection{
-	"listScores":      &db.Scores,
-	"listRisks":       &db.Risks,
-	"listSignals":     &db.Signals,
-	"listMilestones":  &db.Milestones,
-	"listObligations": &db.Obligations,
-	"listVendors":     &db.Vendors,
-	"listTalentGaps":  &db.TalentGaps,
-	"listIncidents":   &db.Incidents,
-	"listKpis":        &db.Kpis,
-
-	"listWebhookSubscriptions": &db.WebhookSubscriptions,
-}
+// lists are the resources that have a list, by its operation.
+var lists = map[string]*resource.Resource{}
 
 // operations are all operations that have a function here, by operationId.
 var operations = map[string]Operation{
-	"getScorecard":       current("scorecard", (*db.DB).Scorecard),
-	"getRoadmap":         current("roadmap", (*db.DB).Roadmap),
-	"getCompliance":      current("compliance_posture", (*db.DB).CompliancePosture),
-	"getVendorPortfolio": current("vendor_portfolio", (*db.DB).VendorPortfolio),
-	"getTalentReadiness": current("talent_readiness", (*db.DB).TalentReadiness),
-	"listAuditEvents":    ListAuditEvents,
+	"listAuditEvents": ListAuditEvents,
 
 	"createRisk":        CreateRisk,
 	"updateRisk":        UpdateRisk,
@@ -41,8 +24,13 @@ var operations = map[string]Operation{
 }
 
 func init() {
-	for id, collection := range lists {
-		operations[id] = list(collection)
+	for _, r := range resource.All() {
+		if id := r.List.Operation; id != "" {
+			lists[id], operations[id] = r, list(r)
+		}
+		if id := r.Current.Operation; id != "" {
+			operations[id] = current(r)
+		}
 	}
 }
 

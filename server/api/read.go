@@ -6,14 +6,15 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
-// list makes the operation that pages through a collection.
-func list(collection *db.Collection) Operation {
+// list makes the operation that pages through the records of a resource.
+func list(r *resource.Resource) Operation {
 	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
 		q := db.ListQuery{Limit: in.Query.Int("limit"), Cursor: in.Query.String("cursor"), Filters: map[string]string{}}
-		for parameter := range collection.Filters {
+		for parameter := range r.List.Filters {
 			if value := in.Query.String(parameter); value != "" {
 				q.Filters[parameter] = value
 			}
@@ -25,7 +26,7 @@ func list(collection *db.Collection) Operation {
 		var page db.Page
 		err = in.sized(ctx, func(size db.PageSize) (err error) {
 			q.Size = size
-			page, err = c.Store.List(ctx, c.Organisation, collection, q)
+			page, err = c.Store.List(ctx, c.Organisation, r, q)
 			return err
 		})
 		if err != nil {
@@ -35,22 +36,22 @@ func list(collection *db.Collection) Operation {
 	}
 }
 
-// current makes the operation that reads the one current object of a family;
-// its data is null when the organisation has none yet.
-func current(object string, read func(*db.DB, context.Context, db.Organisation) ([]byte, error)) Operation {
+// current makes the operation that reads the current object of a resource. Its
+// data is null when the organisation has none yet.
+func current(r *resource.Resource) Operation {
 	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
-		var resource []byte
+		var object []byte
 		err := in.sized(ctx, func(size db.PageSize) (err error) {
-			resource, err = read(c.Store, ctx, c.Organisation)
-			if err == nil && size.Small > 0 && len(resource) > size.Small {
-				resource, err = nil, db.ErrLargePage
+			object, err = c.Store.Current(ctx, c.Organisation, r)
+			if err == nil && size.Small > 0 && len(object) > size.Small {
+				object, err = nil, db.ErrLargePage
 			}
 			return err
 		})
 		if err != nil {
 			return Answer{}, err
 		}
-		return Answer{Status: 200, ContentType: JSON, Body: objectEnvelope(object, resource)}, nil
+		return Answer{Status: 200, ContentType: JSON, Body: objectEnvelope(r.Current.Object, object)}, nil
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/sandbox"
 	"govsvc/server/transfer"
 )
@@ -168,7 +168,7 @@ func TestEachRecordIsAudited(t *testing.T) {
 		}
 		changed = append(changed, string(text))
 	}
-	if len(done) != len(db.RecordTypes()) {
+	if len(done) != len(resource.Types()) {
 		t.Fatalf("the demonstration data has the types %v", slices.Collect(maps.Keys(done)))
 	}
 	old := len(s.auditLog())

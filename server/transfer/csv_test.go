@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/transfer"
 )
 
@@ -189,7 +189,7 @@ func TestCSVRoundTrip(t *testing.T) {
 				t.Fatal(err, report.Faults)
 			}
 			var tables []transfer.Source
-			for _, object := range db.RecordTypes() {
+			for _, object := range resource.Types() {
 				tables = append(tables, transfer.Bytes(object+".csv", []byte(first.exportAs(transfer.CSV, object))))
 			}
 			if report, err := second.try(transfer.Options{}, tables...); err != nil {
@@ -198,7 +198,7 @@ func TestCSVRoundTrip(t *testing.T) {
 			if diff := cmp.Diff(first.export(), second.export()); diff != "" {
 				t.Errorf("the records differ (-exported +imported):\n%s", diff)
 			}
-			for _, object := range db.RecordTypes() {
+			for _, object := range resource.Types() {
 				if diff := cmp.Diff(first.exportAs(transfer.CSV, object), second.exportAs(transfer.CSV, object)); diff != "" {
 					t.Errorf("the tables of %s differ (-exported +imported):\n%s", object, diff)
 				}
@@ -222,7 +222,7 @@ func TestTemplateIsEnough(t *testing.T) {
 	s := newStore(t)
 	s.put(anyRoadmap, anyKPI)
 	samples := map[string]string{"target_value": "1", "period_start": "2026-01-01", "value": "1", "key_result_code": "K", "build_buy_borrow": `"{""build"":1,""buy"":0,""borrow"":0}"`}
-	for _, object := range db.RecordTypes() {
+	for _, object := range resource.Types() {
 		columns := transfer.Template(document(t), object)
 		cells := make([]string, len(columns))
 		for _, p := range document(t).Record(object).Properties() {

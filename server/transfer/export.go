@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
@@ -92,7 +93,7 @@ func export(ctx context.Context, store *db.DB, by db.Actor, org db.Org, types []
 
 // exported puts the types in the order of import, each once.
 func exported(types []string) ([]string, error) {
-	all := db.RecordTypes()
+	all := resource.Types()
 	for _, object := range types {
 		if !slices.Contains(all, object) {
 			return nil, noType(object)
@@ -105,5 +106,5 @@ func exported(types []string) ([]string, error) {
 }
 
 func noType(object string) error {
-	return fmt.Errorf("no type %q; the types are %s", object, strings.Join(db.RecordTypes(), ", "))
+	return fmt.Errorf("no type %q; the types are %s", object, strings.Join(resource.Types(), ", "))
 }

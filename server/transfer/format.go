@@ -11,7 +11,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 // Format is how records stand in a source.
@@ -52,7 +52,7 @@ func (o Options) check() error {
 	if o.Format != "" && !slices.Contains(Formats(), string(o.Format)) {
 		return noFormat(o.Format)
 	}
-	if all := db.RecordTypes(); o.Type != "" && !slices.Contains(all, o.Type) {
+	if all := resource.Types(); o.Type != "" && !slices.Contains(all, o.Type) {
 		return noType(o.Type)
 	}
 	return nil

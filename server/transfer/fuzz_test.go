@@ -10,7 +10,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/transfer"
 )
 
@@ -61,7 +61,7 @@ func FuzzImport(f *testing.F) {
 // other way than by faults of a line; what it took holds as many records as
 // encoding/csv finds, and its tables are found unchanged and exported alike.
 func FuzzCSV(f *testing.F) {
-	types := append([]string{""}, db.RecordTypes()...)
+	types := append([]string{""}, resource.Types()...)
 	add := func(object, text string) { f.Add([]byte(text), uint8(slices.Index(types, object))) } //nolint:gosec // a dozen types
 	for _, seed := range []string{
 		riskHeader + "\nR,d\n", "\ufeffrisk_id;description\r\nR;\"a\r\nb;\"\"\"\r\n", riskHeader + ",title,severity\rR,d,\"\",\r,,,\r\n",

@@ -8,7 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 // header is the head of a column.
@@ -101,7 +101,7 @@ func (t *table) isMember(name string) bool {
 	if t.object != "" {
 		return t.schemas.kind([]byte(t.object)).column(name) != nil
 	}
-	return slices.ContainsFunc(db.RecordTypes(), func(object string) bool {
+	return slices.ContainsFunc(resource.Types(), func(object string) bool {
 		return t.schemas.kind([]byte(object)).column(name) != nil
 	})
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/transfer"
 )
 
@@ -333,7 +333,7 @@ func TestExport(t *testing.T) {
 		t.Errorf("audit event (-want +got):\n%s", diff)
 	}
 	_, err := s.exportTo(io.Discard, transfer.NDJSON, "score")
-	if want := `no type "score"; the types are ` + strings.Join(db.RecordTypes(), ", "); err == nil || err.Error() != want {
+	if want := `no type "score"; the types are ` + strings.Join(resource.Types(), ", "); err == nil || err.Error() != want {
 		t.Errorf("%v, want %s", err, want)
 	}
 	for _, row := range []struct {

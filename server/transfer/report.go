@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
@@ -104,7 +105,7 @@ func (t tally) add(object string, outcome db.Outcome) {
 
 func (t tally) counts() []Count {
 	counts := []Count{}
-	for _, object := range db.RecordTypes() {
+	for _, object := range resource.Types() {
 		if count := t[object]; count != nil {
 			counts = append(counts, *count)
 		}

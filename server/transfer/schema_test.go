@@ -6,7 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 // TestSchemasFitTables holds the records of the document against what the store
@@ -14,7 +14,7 @@ import (
 func TestSchemasFitTables(t *testing.T) {
 	t.Parallel()
 	s, d := newStore(t), document(t)
-	if diff := cmp.Diff(db.RecordTypes(), d.RecordTypes()); diff != "" {
+	if diff := cmp.Diff(resource.Types(), d.RecordTypes()); diff != "" {
 		t.Fatalf("types (-store +document):\n%s", diff)
 	}
 	// Members that a record may have and no column of its table has.
@@ -30,8 +30,8 @@ func TestSchemasFitTables(t *testing.T) {
 		"risk":   {"untreated_baseline"}, // set when the risk enters the register
 		"signal": {"current"},            // tells the latest value from history
 	}
-	for _, object := range db.RecordTypes() {
-		kept := slices.DeleteFunc(s.RecordMembers(object), func(member string) bool { return slices.Contains(own[object], member) })
+	for _, object := range resource.Types() {
+		kept := slices.DeleteFunc(s.RecordMembers(resource.Find(object)), func(member string) bool { return slices.Contains(own[object], member) })
 		kept = slices.Concat(kept, everywhere, further[object])
 		slices.Sort(kept)
 		if diff := cmp.Diff(kept, d.Record(object).Members()); diff != "" {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
@@ -70,7 +70,7 @@ func (s *schemas) kind(object []byte) *kind {
 }
 
 func (s *schemas) unknown(object []byte) []openapi.ValidationError {
-	message := "object must be one of " + strings.Join(db.RecordTypes(), ", ")
+	message := "object must be one of " + strings.Join(resource.Types(), ", ")
 	if string(object) == "list" {
 		message = "a list envelope is no record; import it with the format json"
 	}

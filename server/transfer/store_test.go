@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
 )
@@ -154,7 +155,7 @@ func (s *store) contents() string {
 	const all = `SELECT body FROM events UNION ALL SELECT event FROM audit_events
 		UNION ALL SELECT incident_seq || at || status FROM incident_timeline UNION ALL SELECT last_risk_number FROM organisations`
 	tables := []string{all}
-	for _, object := range db.RecordTypes() {
+	for _, object := range resource.Types() {
 		tables = append(tables, "SELECT record FROM "+object+"_records")
 	}
 	return strings.Join(s.query(strings.Join(tables, " UNION ALL ")), "\n")

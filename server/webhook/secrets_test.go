@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/webhook"
 )
 
@@ -75,7 +76,7 @@ func TestSecretsStay(t *testing.T) {
 		t.Fatal(err)
 	}
 	seen := s.log.String()
-	page, err := s.store.List(t.Context(), org, &db.WebhookSubscriptions, db.ListQuery{Limit: 10})
+	page, err := s.store.List(t.Context(), org, resource.WebhookSubscription, db.ListQuery{Limit: 10})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -87,7 +88,7 @@ func TestSecretsStay(t *testing.T) {
 	for _, e := range events.Events {
 		seen += string(e)
 	}
-	for _, object := range db.RecordTypes() {
+	for _, object := range resource.Types() {
 		if err := s.store.Records(t.Context(), org.Org, object, func(record []byte) error { seen += string(record); return nil }); err != nil {
 			t.Fatal(err)
 		}

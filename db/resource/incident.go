@@ -1,0 +1,36 @@
+package resource
+
+// Incident is something that has gone wrong with AI.
+var Incident = register(Resource{
+	Type: "incident", Singular: "incident", Plural: "incidents",
+	ImportOrder: 140,
+	Feature:     "incidents",
+
+	Table:    "incidents",
+	Instants: []string{"notification_deadline", "notified_at"},
+	Booleans: []string{"notification_required"},
+
+	List: List{
+		Operation: "listIncidents", Name: "incidents", OrderBy: "created_at", UpdatedSince: true,
+		Filters: map[string]string{"severity": "severity", "status": "status"},
+	},
+	Create: "createIncident", Update: "updateIncident",
+	Addable: true, Editable: true,
+
+	Filters: []string{"incident_type"},
+	Sorts: []Sort{
+		byStored("created_at"), byStored("updated_at"), byText("title"), byText("incident_type"),
+		byRank("severity", "low", "medium", "high", "critical"),
+		byRank("status", "open", "investigating", "contained", "resolved", "post_review", "closed"),
+		byText("owner"), byTime("notification_deadline"),
+	},
+	Searched:     []string{"incident_key", "title", "description", "affected_systems", "jurisdictions", "owner"},
+	SearchNumber: 7,
+
+	Page: &Page{
+		Order: 120, Title: "Incidents", List: "/incidents", Base: "/incidents",
+		Names:   []string{"title"},
+		Columns: []string{"title", "incident_type", "severity", "status", "owner", "notification_deadline", "notified_at"},
+		Empty:   "Declare an incident as soon as something has gone wrong: its clock for telling an authority starts then.",
+	},
+})

@@ -1,0 +1,33 @@
+package resource
+
+// Milestone is a step of a roadmap. Lists have those of the active roadmap.
+var Milestone = register(Resource{
+	Type: "milestone", Singular: "milestone", Plural: "milestones",
+	ImportOrder: 50,
+
+	Table: "milestones", Key: []string{"roadmap_id", "milestone_key"},
+	Derived: []string{"roadmap_version"},
+
+	List: List{
+		Operation: "listMilestones", Name: "milestones", OrderBy: "created_at", UpdatedSince: true,
+		Filters: map[string]string{"status": "status"},
+	},
+	Addable: true, Editable: true,
+
+	Filters: []string{"rag_status", "phase"},
+	Sorts: []Sort{
+		byStored("created_at"), byStored("updated_at"), byText("milestone_key"), byText("title"), byText("phase"),
+		byNumber("sequence"), byRank("status", "not_started", "in_progress", "blocked", "completed", "cancelled"),
+		byRank("rag_status", ragColours...), byNumber("progress_pct"), byText("owner_role"), byTime("target_date"),
+	},
+	Searched:     []string{"milestone_key", "title", "phase", "owner_role"},
+	SearchNumber: 2,
+
+	Page: &Page{
+		Order: 40, Title: "Roadmap", Tab: "Milestones", List: "/roadmap", Base: "/roadmap/milestones",
+		Names:     []string{"title", "milestone_key"},
+		Columns:   []string{"title", "phase", "status", "rag_status", "progress_pct", "owner_role", "target_date"},
+		Empty:     "Milestones belong to the latest version of the roadmap. Add one, or import a file of them.",
+		VersionOf: Roadmap,
+	},
+})

@@ -1,0 +1,135 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"govsvc/db/resource"
+)
+
+// storedResource is a resource with what the store does, beyond the general way,
+// when its records are read and written.
+type storedResource struct {
+	*resource.Resource
+	hooks
+	selectCurrent string // the statement of Current; "" without one
+}
+
+// hooks are the behaviour of one resource. Each may be nil.
+type hooks struct {
+	// listed is a condition that all records of a list meet; "" for none.
+	listed string
+	// normalize completes a record before it is looked for.
+	normalize func(*Tx, Record) error
+	// onInsert returns members that are set only when the record is new.
+	onInsert func(*Tx, Record) Record
+	// beforeUpdate is called before an import changes a stored record, with the
+	// members that differ. It may add to them.
+	beforeUpdate func(*Tx, storedRow, Record, Changes) error
+	// afterWrite is called after a record was created or updated.
+	afterWrite func(*Tx, writtenRecord) error
+	// put and find replace the general way.
+	put  func(*Tx, *storedResource, Record) (PutResult, error)
+	find func(*Tx, *storedResource, Record) (storedRow, error)
+}
+
+// storedResources are all resources by type. The file of a resource sets its
+// hooks; a resource without hooks needs no such file.
+var storedResources = newStoredResources()
+
+func newStoredResources() map[string]*storedResource {
+	all := map[string]*storedResource{}
+	for _, r := range resource.All() {
+		s := &storedResource{Resource: r}
+		if r.Current.Operation != "" {
+			s.selectCurrent = "SELECT " + r.Current.Column + " FROM " + r.Table + " WHERE org_id = ? ORDER BY " + r.List.OrderBy + " DESC LIMIT 1"
+		}
+		all[r.Type] = s
+	}
+	return all
+}
+
+func stored(r *resource.Resource) *storedResource { return storedResources[r.Type] }
+
+// findResource finds a resource of the data format.
+func findResource(object string) (*storedResource, error) {
+	s := storedResources[object]
+	if s == nil || s.ImportOrder == 0 {
+		return nil, fmt.Errorf("no record type %q", object)
+	}
+	return s, nil
+}
+
+// RecordMembers lists the members of a resource that the store keeps.
+func (d *DB) RecordMembers(r *resource.Resource) []string {
+	members := slices.DeleteFunc(slices.Clone(d.columns[r.Table]), func(c string) bool {
+		return c == "seq" || c == "org_id" || strings.HasSuffix(c, "_seq")
+	})
+	slices.Sort(members)
+	return members
+}
+
+// Current reads what a resource's Current describes, as JSON; nil if there is no
+// record.
+func (d *DB) Current(ctx context.Context, org Organisation, r *resource.Resource) ([]byte, error) {
+	var text []byte
+	if _, err := absent(d.Row(ctx, stored(r).selectCurrent, org.Org).Scan(&text)); err != nil {
+		return nil, storeError(err)
+	}
+	return text, nil
+}
+
+func (r *storedResource) written(tx *Tx, w writtenRecord) error {
+	if r.afterWrite == nil {
+		return nil
+	}
+	return r.afterWrite(tx, w)
+}
+
+// columnValue returns what a column stores for a member's value.
+func (r *storedResource) columnValue(column string, value any) (any, error) {
+	switch value := value.(type) {
+	case string:
+		if slices.Contains(r.Instants, column) {
+			at, err := time.Parse(time.RFC3339, value)
+			if err != nil {
+				return nil, &Error{Code: Invalid, Param: column, Message: column + " must be an RFC 3339 timestamp"}
+			}
+			return Timestamp(at), nil
+		}
+		return value, nil
+	case bool:
+		if value {
+			return 1, nil
+		}
+		return 0, nil
+	case json.Number:
+		return number(column, value)
+	case map[string]any, []any:
+		return compact(value), nil
+	}
+	return value, nil
+}
+
+// memberValue returns the member's value that a column stores.
+func (r *storedResource) memberValue(column string, value any) any {
+	switch value := value.(type) {
+	case string:
+		if slices.Contains(r.JSON, column) {
+			return json.RawMessage(value)
+		}
+	case int:
+		if slices.Contains(r.Booleans, column) {
+			return value != 0
+		}
+	case int64:
+		if slices.Contains(r.Booleans, column) {
+			return value != 0
+		}
+	}
+	return value
+}
