@@ -60,7 +60,7 @@ var rooms = map[string][]string{
 	"server/certificates": {},
 	"server/listener":     {"server/limit"},
 	"server/memlimit":     {},
-	"internal/testkit":    {},
+	"internal/testkit":    {"server/openapi"},
 
 	"server/webhook/receiver": {"db", "server/webhook"},
 }

@@ -3,6 +3,8 @@ package cmd_test
 import (
 	"strings"
 	"testing"
+
+	"govsvc/db"
 )
 
 const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:roadmap, read:compliance, read:vendor, " +
@@ -176,8 +178,7 @@ func TestWrongUsage(t *testing.T) {
 		{"webhooks trigger", "TYPE is missing; see `govsvc webhooks trigger --help`"},
 		{"webhooks trigger ping", "--secret and --url are missing; see"},
 		{"webhooks trigger ping --url https://example.com/", "--secret is missing; see"},
-		{"webhooks trigger pong --url https://example.com/ --secret whsec_AAAA", "no event has the type \"pong\"; the types are assessment.completed, " +
-			"verdict.changed, roadmap.updated, risk.created, risk.severity_changed, compliance.posture_changed, evidence.pack_filed, ping; see"},
+		{"webhooks trigger pong --url https://example.com/ --secret whsec_AAAA", "no event has the type \"pong\"; the types are " + strings.Join(db.EventTypes(), ", ") + "; see"},
 		{"webhooks trigger ping x --url https://example.com/ --secret whsec_AAAA", "unexpected argument \"x\""},
 		{"webhooks trigger ping --url http://example.com/ --secret whsec_AAAA", "--url: url must be an https URL, such as https://example.com/hooks; see"},
 		{"webhooks trigger ping --url https://u:p@example.com/ --secret whsec_AAAA", "--url: url must not hold a user name or password"},

@@ -6,6 +6,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"govsvc/db"
 )
 
 var newSecret = regexp.MustCompile(`^whsec_[0-9A-Za-z+/]{43}=\n$`)
@@ -121,7 +123,7 @@ func TestTrigger(t *testing.T) {
 	if at.Message != "listening on "+at.URL || !strings.HasPrefix(at.URL, "https://127.0.0.1:") || s.stderr.String() != at.Message+"\n" {
 		t.Errorf("the first line: %+v, stderr %s", at, s.stderr)
 	}
-	types := []string{"assessment.completed", "verdict.changed", "roadmap.updated", "risk.created", "risk.severity_changed", "compliance.posture_changed", "evidence.pack_filed", "ping"}
+	types := db.EventTypes()
 	for _, kind := range types {
 		got := decode[struct {
 			Outcome   string

@@ -14,6 +14,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/server/openapi"
 	"govsvc/server/webhook"
 )
 
@@ -35,7 +36,7 @@ public addresses and to this machine's own (loopback) alone. No data file is
 needed. Any 2xx is a delivery; the exit status is 1 if it was something else.
 
 The types:
-` + wrapped(webhook.Types()) + `
+` + wrapped(db.EventTypes()) + `
 
 With --json an object, also if it was not delivered: event_id, delivery_id,
 type, url, outcome (delivered, rejected, unreachable or blocked), delivered,
@@ -61,7 +62,7 @@ the first 1 KB of what the receiver answered.`,
 
 // knownEvent refuses a type of event that there is not.
 func knownEvent(c *cobra.Command, kind string) error {
-	if known := webhook.Types(); !slices.Contains(known, kind) {
+	if known := db.EventTypes(); !slices.Contains(known, kind) {
 		return misusef("no event has the type %q; the types are %s%s", kind, strings.Join(known, ", "), pointer(c))
 	}
 	return nil
@@ -87,7 +88,13 @@ func runWebhooksTrigger(ctx context.Context, a *app, kind string, o triggerOptio
 		return err
 	}
 	defer sender.Close()
-	message, _ := webhook.Sample(kind, db.NewID(), time.Now())
+	document, err := a.document()
+	if err != nil {
+		return err
+	}
+	types := document.EventTypes()
+	sample := types[slices.IndexFunc(types, func(t openapi.EventType) bool { return t.Name == kind })].Sample
+	message := db.NewMessage(db.NewID(), kind, time.Now(), sample)
 	delivery := db.NewID()
 	attempt := sender.Send(ctx, db.Receiver{URL: o.url, Secrets: []string{o.secret}, Active: true}, delivery, message)
 	if ctx.Err() != nil {

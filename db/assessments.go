@@ -22,7 +22,7 @@ func assessmentWritten(tx *Tx, w writtenRecord) error {
 	if older, err := absent(err); older || err != nil {
 		return storeError(err)
 	}
-	if err := tx.Enqueue("assessment.completed", scorecardData{Scorecard: scorecard}); err != nil {
+	if err := tx.Enqueue(EventAssessmentCompleted, scorecardData{Scorecard: scorecard}); err != nil {
 		return err
 	}
 	var previous *string
@@ -31,7 +31,7 @@ func assessmentWritten(tx *Tx, w writtenRecord) error {
 	if first, err := absent(err); first || err != nil || equal(previous, verdict) {
 		return storeError(err)
 	}
-	return tx.Enqueue("verdict.changed", verdictData{scorecardData{Scorecard: scorecard}, previous})
+	return tx.Enqueue(EventVerdictChanged, verdictData{scorecardData{Scorecard: scorecard}, previous})
 }
 
 type scorecardData struct {

@@ -52,7 +52,7 @@ func postureWritten(tx *Tx, w writtenRecord) error {
 		return err
 	}
 	for _, movement := range movements(before, now) {
-		if err := tx.Enqueue("compliance.posture_changed", movement); err != nil {
+		if err := tx.Enqueue(EventPostureChanged, movement); err != nil {
 			return err
 		}
 	}

@@ -93,7 +93,7 @@ func (tx *Tx) publishEvidence(pack *EvidencePack, manifest string, upload *evide
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue("evidence.pack_filed", packData{pack.ID, pack.Title, pack.ItemCount, pack.ManifestSHA256, pack.FiledAt})
+	return tx.Enqueue(EventEvidencePackFiled, packData{pack.ID, pack.Title, pack.ItemCount, pack.ManifestSHA256, pack.FiledAt})
 }
 
 // evidenceUpload stores what is written to it in pieces.

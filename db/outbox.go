@@ -5,6 +5,26 @@ import (
 	"time"
 )
 
+// The types of events (contract, "Events"). The document describes them.
+const (
+	EventAssessmentCompleted = "assessment.completed"
+	EventVerdictChanged      = "verdict.changed"
+	EventRoadmapUpdated      = "roadmap.updated"
+	EventRiskCreated         = "risk.created"
+	EventRiskSeverityChanged = "risk.severity_changed"
+	EventPostureChanged      = "compliance.posture_changed"
+	EventEvidencePackFiled   = "evidence.pack_filed"
+	EventPing                = "ping" // sent by the test operation only
+)
+
+// EventTypes lists the types of events in the order of the specification.
+func EventTypes() []string {
+	return []string{
+		EventAssessmentCompleted, EventVerdictChanged, EventRoadmapUpdated, EventRiskCreated,
+		EventRiskSeverityChanged, EventPostureChanged, EventEvidencePackFiled, EventPing,
+	}
+}
+
 // APIVersion is the version that answers and events carry.
 const APIVersion = "2026-09-12"
 

@@ -64,7 +64,7 @@ func riskWritten(tx *Tx, w writtenRecord) error {
 	if before.Severity == after.Severity && before.ResidualSeverity == after.ResidualSeverity {
 		return nil
 	}
-	const kind = "risk.severity_changed"
+	const kind = EventRiskSeverityChanged
 	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
 		return err
 	}
@@ -83,7 +83,7 @@ func (tx *Tx) riskCreated(w writtenRecord) error {
 			tx.riskNumber = max(tx.riskNumber, n)
 		}
 	}
-	const kind = "risk.created"
+	const kind = EventRiskCreated
 	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
 		return err // an import of many reads none of them back
 	}

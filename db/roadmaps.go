@@ -121,5 +121,5 @@ func (tx *Tx) enqueueRoadmapUpdate() error {
 	}
 	changed = append([]string{}, changed...) // never null
 	slices.Sort(changed)
-	return tx.Enqueue("roadmap.updated", roadmapData{text, slices.Compact(changed)})
+	return tx.Enqueue(EventRoadmapUpdated, roadmapData{text, slices.Compact(changed)})
 }

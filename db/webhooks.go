@@ -66,7 +66,7 @@ func (d *DB) Ping(subscription string) (delivery string, m Message) {
 	data := struct {
 		SubscriptionID string `json:"subscription_id"`
 	}{subscription}
-	return d.newID(), NewMessage(d.newID(), "ping", d.Now(), data)
+	return d.newID(), NewMessage(d.newID(), EventPing, d.Now(), data)
 }
 
 // SubscriptionLimit is how many webhook subscriptions an organisation may have

@@ -113,18 +113,18 @@ func subscriptions() []db.Record {
 		},
 		{
 			"id": own(1602), "url": "https://chat.example.com/services/risk-committee", "active": true,
-			"description": Marker + "Risks, for the committee's channel.", "event_types": []any{"risk.created", "risk.severity_changed"},
+			"description": Marker + "Risks, for the committee's channel.", "event_types": []any{db.EventRiskCreated, db.EventRiskSeverityChanged},
 			"created_at": "2026-03-11T14:40:00.000Z", "updated_at": "2026-05-20T08:05:00.000Z",
 		},
 		{
 			"id": own(1603), "url": "https://bi.example.com/ingest/scores", "active": false,
-			"description": nil, "event_types": []any{"assessment.completed", "verdict.changed"},
+			"description": nil, "event_types": []any{db.EventAssessmentCompleted, db.EventVerdictChanged},
 			"created_at": "2026-04-28T07:00:00.000Z", "updated_at": "2026-08-01T16:30:00.000Z",
 		},
 		{
 			"id": own(1604), "url": "https://grc.example.com/webhooks/evidence", "active": true,
 			"description": Marker + "Plans, postures and evidence, for the compliance suite.",
-			"event_types": []any{"roadmap.updated", "compliance.posture_changed", "evidence.pack_filed"},
+			"event_types": []any{db.EventRoadmapUpdated, db.EventPostureChanged, db.EventEvidencePackFiled},
 			"created_at":  "2026-06-17T11:20:00.000Z", "updated_at": "2026-06-17T11:20:00.000Z",
 		},
 	}

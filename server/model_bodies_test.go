@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"govsvc/db"
 )
 
 // rule is what a member of a body may be: one of words, or of a kind.
@@ -39,7 +41,8 @@ const likelihoodLevels = "RARE UNLIKELY POSSIBLE LIKELY ALMOST_CERTAIN"
 
 const incidentTypes = "model_failure bias_harm data_exposure agent_failure regulatory_inquiry shadow_ai_breach other"
 
-const eventTypes = "assessment.completed verdict.changed roadmap.updated risk.created risk.severity_changed compliance.posture_changed evidence.pack_filed"
+// eventTypes are the types that a subscription can name: all but ping.
+var eventTypes = strings.TrimSuffix(strings.Join(db.EventTypes(), " "), " ping")
 
 // bodyForms are the bodies of the writes (specification, Endpoints).
 var bodyForms = map[string]map[string]rule{

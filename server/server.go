@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"net/http"
 	"net/netip"
@@ -121,6 +122,9 @@ func New(ctx context.Context, config Config) (*Server, error) {
 	if config.Document.Version != db.APIVersion {
 		return nil, errors.New("the document's version is not that of the responses")
 	}
+	if err := checkEventTypes(config.Document); err != nil {
+		return nil, err
+	}
 	config.Deadline = cmp.Or(config.Deadline, 30*time.Second)
 	s := &Server{
 		Config:    config,
@@ -156,6 +160,18 @@ func New(ctx context.Context, config Config) (*Server, error) {
 		"getDocument": newCachedResponse(jsonAnswer(http.StatusOK, s.Document.Published(openapi.Service{BaseURL: s.BaseURL, Contact: s.Contact}))),
 	})
 	return s, nil
+}
+
+// checkEventTypes compares the events of the document with those of the store.
+func checkEventTypes(document *openapi.Document) error {
+	var described []string
+	for _, event := range document.EventTypes() {
+		described = append(described, event.Name)
+	}
+	if !slices.Equal(described, db.EventTypes()) {
+		return fmt.Errorf("the document has the events %v, the store %v", described, db.EventTypes())
+	}
+	return nil
 }
 
 // ServeHTTP answers a request.

@@ -19,11 +19,7 @@ type webhookFormData struct {
 
 // newWebhook shows the form that makes a subscription.
 func (v *visit) newWebhook() error {
-	form, err := v.webhookForm()
-	if err != nil {
-		return err
-	}
-	data := addWebhookForm(form)
+	data := addWebhookForm(v.webhookForm())
 	return v.render("webhook-form", data.Title, data)
 }
 
@@ -36,17 +32,15 @@ func addWebhookForm(form *ui.Form) webhookFormData {
 }
 
 // webhookForm has the fields that making and changing share.
-func (v *visit) webhookForm() (*ui.Form, error) {
-	types, err := v.Document.EventTypes()
-	if err != nil {
-		return nil, err
-	}
+func (v *visit) webhookForm() *ui.Form {
 	events := &ui.Field{
 		Name: "event_types", Label: "Events", Type: "checks",
 		Hint: "Choose none to get every event, those to come in later versions too.",
 	}
-	for _, t := range types {
-		events.Options = append(events.Options, ui.Option{Value: t.Name, Label: t.Name, Hint: t.Description})
+	for _, t := range v.Document.EventTypes() {
+		if t.Subscribable {
+			events.Options = append(events.Options, ui.Option{Value: t.Name, Label: t.Name, Hint: t.Description})
+		}
 	}
 	return &ui.Form{Fields: []*ui.Field{
 		{
@@ -55,7 +49,7 @@ func (v *visit) webhookForm() (*ui.Form, error) {
 		},
 		{Name: "description", Label: "Description", Hint: "What receives it, for the people who see this list.", MaxLength: 2000},
 		events,
-	}}, nil
+	}}
 }
 
 // webhookMembers are those of a subscription that the form asks for, as the
@@ -95,10 +89,7 @@ func (v *visit) checked(operation string, body map[string]any) (api.Input, error
 
 // createWebhook makes a subscription and leads to its secret.
 func (v *visit) createWebhook() error {
-	form, err := v.webhookForm()
-	if err != nil {
-		return err
-	}
+	form := v.webhookForm()
 	body := v.webhookBody()
 	body["active"] = v.value("paused") != "true"
 	in, err := v.checked("createWebhookSubscription", body)
@@ -137,10 +128,7 @@ func (v *visit) changeForm() (subscription, webhookFormData, error) {
 	if err != nil {
 		return s, webhookFormData{}, err
 	}
-	form, err := v.webhookForm()
-	if err != nil {
-		return s, webhookFormData{}, err
-	}
+	form := v.webhookForm()
 	back := ui.Path("webhooks", s.ID)
 	form.Action, form.Submit, form.Cancel = ui.Path("webhooks", s.ID, "change"), "Save", back
 	return s, webhookFormData{Back: back, Title: "Change the webhook", Form: form}, nil

@@ -173,32 +173,6 @@ func TestServedDocument(t *testing.T) {
 	}
 }
 
-// TestEvents holds the webhooks against the events of the specification, and
-// these against what a subscription may name.
-func TestEvents(t *testing.T) {
-	t.Parallel()
-	var doc struct{ Webhooks map[string]any }
-	if err := json.Unmarshal(document(t).JSON(), &doc); err != nil {
-		t.Fatal(err)
-	}
-	create := document(t).Schema("CreateWebhookSubscription")
-	for _, event := range []string{
-		"assessment.completed", "verdict.changed", "roadmap.updated", "risk.created",
-		"risk.severity_changed", "compliance.posture_changed", "evidence.pack_filed", "ping",
-	} {
-		if doc.Webhooks[event] == nil {
-			t.Errorf("%s is not among the webhooks", event)
-		}
-		_, faults := create.Decode([]byte(`{"url":"https://example.com","event_types":["` + event + `"]}`))
-		if (len(faults) == 0) != (event != "ping") {
-			t.Errorf("subscribing to %s: %v", event, faults)
-		}
-	}
-	if len(doc.Webhooks) != 8 {
-		t.Errorf("%d webhooks, want 8", len(doc.Webhooks))
-	}
-}
-
 // at follows a JSON pointer.
 func at(v any, ref string) any {
 	for name := range strings.SplitSeq(strings.TrimPrefix(ref, "#/"), "/") {

@@ -1,11 +1,42 @@
 package openapi
 
 import (
+	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"go.yaml.in/yaml/v3"
 )
+
+// EventType is a type of webhook event.
+type EventType struct {
+	Name, Description string
+	// Subscribable is false for ping, which only the test operation sends.
+	Subscribable bool
+	// Sample is the data of a realistic event.
+	Sample json.RawMessage
+}
+
+// EventTypes lists the types of events in the order of the specification.
+func (d *Document) EventTypes() []EventType { return d.events }
+
+// loadEvents reads x-events. An event is listed last, or before the one that its
+// member before names.
+func loadEvents(events *yaml.Node) []EventType {
+	var types []EventType
+	for name, event := range pairs(events) {
+		at := slices.IndexFunc(types, func(t EventType) bool { return t.Name == text(event, "before") })
+		if at < 0 {
+			at = len(types)
+		}
+		types = slices.Insert(types, at, EventType{
+			Name: name, Description: text(event, "description"), Subscribable: text(event, "subscribable") != "false",
+			Sample: appendJSON(nil, child(event, "sample")),
+		})
+	}
+	return types
+}
 
 // eventHeaders are the header parameters of every delivery.
 var eventHeaders = []string{
@@ -13,8 +44,9 @@ var eventHeaders = []string{
 	"WebhookId", "WebhookTimestamp", "WebhookSignature",
 }
 
-// expandEvents turns x-events into the webhooks of OpenAPI 3.1 and, for each
-// event, a schema of its payload and one of its whole body.
+// expandEvents turns x-events into the webhooks of OpenAPI 3.1. Each event gets a
+// schema of its data and one of its whole body, and a place in the enumeration
+// of the types that can be subscribed to.
 func expandEvents(doc *yaml.Node) error {
 	schemas := child(doc, "components", "schemas")
 	envelope := take(schemas, "Event") // each event has a schema of its own
@@ -23,10 +55,10 @@ func expandEvents(doc *yaml.Node) error {
 		headers.Content = append(headers.Content, take(child(doc, "components", "parameters"), header))
 	}
 	webhooks := object()
-	for name, event := range pairs(take(doc, "x-events")) {
+	for name, event := range pairs(child(doc, "x-events")) {
 		data := child(event, "data")
-		if data == nil || text(event, "description") == "" || text(event, "stability") == "" {
-			return fmt.Errorf("x-events: %s needs description, stability and data", name)
+		if data == nil || child(event, "sample") == nil || text(event, "description") == "" || text(event, "stability") == "" {
+			return fmt.Errorf("x-events: %s needs description, stability, data and sample", name)
 		}
 		component := camel(strings.ReplaceAll(name, ".", "_")) + "Event"
 		set(schemas, component+"Data", eventData(name, data))
@@ -34,6 +66,12 @@ func expandEvents(doc *yaml.Node) error {
 		set(webhooks, name, object("post", eventOperation(name, component, event, headers)))
 	}
 	set(doc, "webhooks", webhooks)
+	enum := child(schemas, "EventType", "enum")
+	for _, t := range loadEvents(child(doc, "x-events")) {
+		if t.Subscribable {
+			enum.Content = append(enum.Content, str(t.Name))
+		}
+	}
 	return nil
 }
 

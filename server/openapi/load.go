@@ -28,7 +28,7 @@ func loadFrom(files fs.FS) (*Document, error) {
 }
 
 func load(doc *yaml.Node) (*Document, error) {
-	records := take(doc, "x-records")
+	records, events := take(doc, "x-records"), take(doc, "x-events")
 	if err := verify(doc); err != nil {
 		return nil, err
 	}
@@ -37,7 +37,7 @@ func load(doc *yaml.Node) (*Document, error) {
 	if err != nil {
 		return nil, err
 	}
-	d := &Document{Version: text(doc, "info", "version"), schemas: map[string]*Schema{}}
+	d := &Document{Version: text(doc, "info", "version"), schemas: map[string]*Schema{}, events: loadEvents(events)}
 	for name, r := range c.components {
 		d.schemas[name] = &Schema{rule: r, subject: "the body", words: c.words}
 	}

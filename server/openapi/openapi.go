@@ -16,6 +16,7 @@ type Document struct {
 	public  *yaml.Node // the document as it is published, see Published
 	schemas map[string]*Schema
 	records []record
+	events  []EventType
 }
 
 // record is one object type of the data format.

@@ -7,17 +7,13 @@ import (
 	"testing"
 
 	"govsvc/db"
-	"govsvc/server/openapi"
+	"govsvc/internal/testkit"
 )
 
 // TestEveryEvent puts what raises events, step by step: each step raises just
 // what the contract says, and what arrives is as the document says.
 func TestEveryEvent(t *testing.T) {
 	t.Parallel()
-	document, err := openapi.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
 	s := newScene(t, newClock())
 	r := newReceiver(t, nil)
 	s.subscribe(t, r.URL)
@@ -58,7 +54,7 @@ func TestEveryEvent(t *testing.T) {
 		for _, a := range r.got()[before:] {
 			kind := a.header.Get("X-Service-Event")
 			types = append(types, kind)
-			if _, faults := document.Schema(schemaOf(kind)).Decode(a.body); len(faults) > 0 {
+			if _, faults := testkit.EventSchema(t, kind).Decode(a.body); len(faults) > 0 {
 				t.Errorf("%s: %v: %s", step.name, faults, a.body)
 			}
 		}
