@@ -55,6 +55,7 @@ var rooms = map[string][]string{
 	"server/transfer": {"db", "db/resource", "server/openapi"},
 	"server/webhook":  {"db"},
 	"web":             {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/limit", "server/openapi", "server/transfer", "server/webhook", "web/*"},
+	"web/page":        {"db", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},
 	"web/ui":          {},
 
 	"server/certificates": {},

@@ -8,6 +8,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -38,22 +39,22 @@ type begunFactor struct {
 // recoveryData is what the page with new recovery codes shows, once.
 type recoveryData struct{ Codes []string }
 
-// account shows the user's own account.
-func (v *visit) account() error {
-	data, err := v.accountData()
+// ShowAccount shows the user's own account.
+func ShowAccount(r *page.Request) error {
+	data, err := loadAccount(r)
 	if err != nil {
 		return err
 	}
-	return v.render("account", "Account", data)
+	return r.Render("account", "Account", data)
 }
 
-func (v *visit) accountData() (*accountData, error) {
-	all, err := v.Auth.Sessions.List(v.r.Context(), v.session.User.ID)
+func loadAccount(r *page.Request) (*accountData, error) {
+	all, err := r.Auth.Sessions.List(r.Context(), r.Session.User.ID)
 	if err != nil {
 		return nil, err
 	}
 	data := &accountData{
-		User: v.session.User, Session: v.session, Sessions: v.sessionTable(all, true), Password: ownPasswordForm(),
+		User: r.Session.User, Session: r.Session, Sessions: sessionTable(r, all, true), Password: ownPasswordForm(),
 		Renew:  factorForm("renew-", "/account/recovery-codes", "Make new codes", "From your app. The codes made before stop working."),
 		Remove: removeFactorForm(),
 	}
@@ -63,13 +64,13 @@ func (v *visit) accountData() (*accountData, error) {
 	return data, nil
 }
 
-// refuseAccount shows the account again with a fault in one of its forms.
-func (v *visit) refuseAccount(fault error, form func(*accountData) *ui.Form) error {
-	data, err := v.accountData()
+// renderAccountError shows the account again with a fault in one of its forms.
+func renderAccountError(r *page.Request, fault error, form func(*accountData) *ui.Form) error {
+	data, err := loadAccount(r)
 	if err != nil {
 		return err
 	}
-	return v.again(form(data), fault, "account", "Account", data)
+	return r.RenderRefused(form(data), fault, "account", "Account", data)
 }
 
 func ownPasswordForm() *ui.Form {
@@ -95,49 +96,47 @@ func removeFactorForm() *ui.Form {
 	return form
 }
 
-// changePassword gives the user another password, renews the session and ends
+// ChangePassword gives the user another password, renews the session and ends
 // the others.
-func (v *visit) changePassword() error {
-	err := v.repeated("next")
+func ChangePassword(r *page.Request) error {
+	err := checkRepeated(r, "next")
 	token := ""
 	if err == nil {
-		token, err = v.Auth.Account.ChangePassword(v.r.Context(), v.by(), v.session, v.secret("current"), v.secret("next"))
+		token, err = r.Auth.Account.ChangePassword(r.Context(), r.Actor(), r.Session, r.RawValue("current"), r.RawValue("next"))
 	}
 	if err != nil {
-		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Password })
+		return renderAccountError(r, err, func(data *accountData) *ui.Form { return data.Password })
 	}
-	v.renewed(token)
-	return v.done("Your password has been changed, and other browsers have been signed out.")
+	r.SetSession(token)
+	return backToAccount(r, "Your password has been changed, and other browsers have been signed out.")
 }
 
-// done leads back to the account with a message.
-func (v *visit) done(message string) error {
-	v.flash(message)
-	v.redirect("/account")
-	return nil
+// backToAccount leads back to the account with a message.
+func backToAccount(r *page.Request, message string) error {
+	return r.RedirectWithMessage("/account", message)
 }
 
-// secondFactor shows what an authenticator app needs, and the form that
+// ShowSecondFactor shows what an authenticator app needs, and the form that
 // confirms. Nothing is in force until a code shows that the app has it.
-func (v *visit) secondFactor() error {
-	data, err := v.factorData()
+func ShowSecondFactor(r *page.Request) error {
+	data, err := loadSecondFactor(r)
 	if err != nil {
-		return v.unless(err)
+		return unlessSetUp(r, err)
 	}
-	return v.render("second-factor", "Set up a second factor", data)
+	return r.Render("second-factor", "Set up a second factor", data)
 }
 
-// unless leads back to the account where a second factor is on already.
-func (v *visit) unless(err error) error {
+// unlessSetUp leads back to the account where a second factor is on already.
+func unlessSetUp(r *page.Request, err error) error {
 	if db.Is(err, db.Conflict) {
-		return v.done(message(err))
+		return backToAccount(r, page.Message(err))
 	}
 	return err
 }
 
-// factorData shows the same secret for as long as the session lasts.
-func (v *visit) factorData() (*factorData, error) {
-	factor, err := v.Auth.Account.BeginSecondFactor(v.r.Context(), v.session)
+// loadSecondFactor shows the same secret for as long as the session lasts.
+func loadSecondFactor(r *page.Request) (*factorData, error) {
+	factor, err := r.Auth.Account.BeginSecondFactor(r.Context(), r.Session)
 	if err != nil {
 		return nil, err
 	}
@@ -150,57 +149,56 @@ func (v *visit) factorData() (*factorData, error) {
 	return &factorData{begun, form}, nil
 }
 
-// confirmSecondFactor turns it on and leads to its recovery codes.
-func (v *visit) confirmSecondFactor() error {
-	codes, token, err := v.Auth.Account.ConfirmSecondFactor(v.r.Context(), v.session, v.value("code"))
+// ConfirmSecondFactor turns it on and leads to its recovery codes.
+func ConfirmSecondFactor(r *page.Request) error {
+	codes, token, err := r.Auth.Account.ConfirmSecondFactor(r.Context(), r.Session, r.Value("code"))
 	if err != nil {
-		data, begun := v.factorData()
+		data, begun := loadSecondFactor(r)
 		if begun != nil {
-			return v.unless(begun)
+			return unlessSetUp(r, begun)
 		}
-		return v.again(data.Form, err, "second-factor", "Set up a second factor", data)
+		return r.RenderRefused(data.Form, err, "second-factor", "Set up a second factor", data)
 	}
-	v.renewed(token)
-	return v.showCodes(codes)
+	r.SetSession(token)
+	return redirectToCodes(r, codes)
 }
 
-// showCodes leads to the page that shows recovery codes, once.
-func (v *visit) showCodes(codes []string) error {
-	v.redirect(ui.WithQuery("/account/recovery-codes", "once", v.keepOnce(codes)))
-	return nil
+// redirectToCodes leads to the page that shows recovery codes, once.
+func redirectToCodes(r *page.Request, codes []string) error {
+	return r.RedirectOnce("/account/recovery-codes", codes)
 }
 
-// recoveryCodes shows new recovery codes, once.
-func (v *visit) recoveryCodes() error {
-	codes, _ := v.takeOnce().([]string)
-	return v.render("recovery-codes", "Recovery codes", recoveryData{codes})
+// ShowRecoveryCodes shows new recovery codes, once.
+func ShowRecoveryCodes(r *page.Request) error {
+	codes, _ := r.TakeOnce().([]string)
+	return r.Render("recovery-codes", "Recovery codes", recoveryData{codes})
 }
 
-// newRecoveryCodes makes other recovery codes.
-func (v *visit) newRecoveryCodes() error {
-	codes, err := v.Auth.Account.NewRecoveryCodes(v.r.Context(), v.session, v.value("code"))
+// CreateRecoveryCodes makes other recovery codes.
+func CreateRecoveryCodes(r *page.Request) error {
+	codes, err := r.Auth.Account.NewRecoveryCodes(r.Context(), r.Session, r.Value("code"))
 	if err != nil {
-		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Renew })
+		return renderAccountError(r, err, func(data *accountData) *ui.Form { return data.Renew })
 	}
-	return v.showCodes(codes)
+	return redirectToCodes(r, codes)
 }
 
-// removeSecondFactor turns the second factor off.
-func (v *visit) removeSecondFactor() error {
-	token, err := v.Auth.Account.RemoveSecondFactor(v.r.Context(), v.session, v.value("code"))
+// RemoveSecondFactor turns the second factor off.
+func RemoveSecondFactor(r *page.Request) error {
+	token, err := r.Auth.Account.RemoveSecondFactor(r.Context(), r.Session, r.Value("code"))
 	if err != nil {
-		return v.refuseAccount(err, func(data *accountData) *ui.Form { return data.Remove })
+		return renderAccountError(r, err, func(data *accountData) *ui.Form { return data.Remove })
 	}
-	v.renewed(token)
-	return v.done("The second factor is off, and other browsers have been signed out. Your password alone signs you in.")
+	r.SetSession(token)
+	return backToAccount(r, "The second factor is off, and other browsers have been signed out. Your password alone signs you in.")
 }
 
-// signOutEverywhere ends all of the user's sessions, this one too.
-func (v *visit) signOutEverywhere() error {
-	if err := v.Auth.Sessions.SignOutEverywhere(v.r.Context(), v.by(), v.session.User.ID); err != nil {
+// SignOutEverywhere ends all of the user's sessions, this one too.
+func SignOutEverywhere(r *page.Request) error {
+	if err := r.Auth.Sessions.SignOutEverywhere(r.Context(), r.Actor(), r.Session.User.ID); err != nil {
 		return err
 	}
-	return v.out("You have signed out everywhere.")
+	return redirectToSignIn(r, "You have signed out everywhere.")
 }
 
 // newBegunFactor draws the picture as one path of squares, so that it needs no

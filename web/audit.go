@@ -9,6 +9,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -36,24 +37,24 @@ type auditLine struct {
 
 const auditPath = "/audit"
 
-// audit searches the audit log.
-func (v *visit) audit() error {
-	if refused := v.lacksAudit(); refused != nil {
-		return v.renderStatus(http.StatusForbidden, "audit", "Audit", auditData{Lacks: refused})
+// SearchAudit searches the audit log.
+func SearchAudit(r *page.Request) error {
+	if refused := auditUnavailable(r); refused != nil {
+		return r.RenderStatus(http.StatusForbidden, "audit", "Audit", auditData{Lacks: refused})
 	}
-	search, err := v.auditSearch()
+	search, err := auditSearch(r)
 	if err != nil {
 		return err
 	}
-	page, err := api.SearchAudit(v.r.Context(), v.caller, search)
+	result, err := api.SearchAudit(r.Context(), r.Caller, search)
 	if err != nil {
 		return err
 	}
-	data := auditData{Searched: page.Searched}
-	if data.Filters, err = v.auditFilters(search); err != nil {
+	data := auditData{Searched: result.Searched}
+	if data.Filters, err = auditFilters(r, search); err != nil {
 		return err
 	}
-	if data.Events, err = v.auditLines(page.Events); err != nil {
+	if data.Events, err = auditLines(r, result.Events); err != nil {
 		return err
 	}
 	data.Empty = ui.Empty{Title: "No event yet", Advice: "Everything that is read or changed leaves an event here."}
@@ -63,30 +64,30 @@ func (v *visit) audit() error {
 			Action: &ui.Action{Label: "Clear the filters", Path: auditPath},
 		}
 	}
-	if page.Searched != "" {
+	if result.Searched != "" {
 		data.Empty = ui.Empty{Title: "No event fits so far", Advice: "There are older events that have not been searched yet."}
 	}
 	pairs := []any{}
 	for _, name := range auditFilterNames {
-		pairs = append(pairs, name, v.asked(name))
+		pairs = append(pairs, name, r.Query(name))
 	}
 	if search.Cursor != "" {
 		data.Newest = ui.WithQuery(auditPath, pairs...)
 	}
-	if page.Next != "" {
-		data.Older = ui.WithQuery(auditPath, append(pairs, "cursor", page.Next)...)
+	if result.Next != "" {
+		data.Older = ui.WithQuery(auditPath, append(pairs, "cursor", result.Next)...)
 	}
-	return v.render("audit", "Audit", data)
+	return r.Render("audit", "Audit", data)
 }
 
-// lacksAudit is what stands where the plan has no audit log; nil if it has.
-func (v *visit) lacksAudit() *ui.Empty {
-	if slices.Contains(v.caller.Entitlements.Features, "audit") {
+// auditUnavailable is what stands where the plan has no audit log; nil if it has.
+func auditUnavailable(r *page.Request) *ui.Empty {
+	if slices.Contains(r.Caller.Entitlements.Features, "audit") {
 		return nil
 	}
 	return &ui.Empty{
 		Title: "The audit log is not part of this organisation's plan",
-		Advice: "The plan is " + string(v.session.Organisation.Plan) + ". What happens is logged all the same, and is here once the plan includes it." +
+		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". What happens is logged all the same, and is here once the plan includes it." +
 			" On the machine, `govsvc audit export` and `govsvc audit verify` read it under every plan.",
 		Action: &ui.Action{Label: "To the settings", Path: "/settings"},
 	}
@@ -99,13 +100,13 @@ var auditFilterNames = []string{"since", "until", "actor", "action", "resource_t
 const lastYear = 9999
 
 // auditSearch is what the address asks for.
-func (v *visit) auditSearch() (api.AuditSearch, error) {
+func auditSearch(r *page.Request) (api.AuditSearch, error) {
 	search := api.AuditSearch{
-		Actor: v.asked("actor"), Action: v.asked("action"), ResourceType: v.asked("resource_type"), ResourceID: v.asked("resource_id"),
-		Cursor: v.r.URL.Query().Get("cursor"),
+		Actor: r.Query("actor"), Action: r.Query("action"), ResourceType: r.Query("resource_type"), ResourceID: r.Query("resource_id"),
+		Cursor: r.HTTP.URL.Query().Get("cursor"),
 	}
 	for name, bound := range map[string]*time.Time{"since": &search.Since, "until": &search.Until} {
-		value := v.asked(name)
+		value := r.Query(name)
 		if value == "" {
 			continue
 		}
@@ -124,22 +125,22 @@ func (v *visit) auditSearch() (api.AuditSearch, error) {
 }
 
 // auditFilters is the bar above the log.
-func (v *visit) auditFilters(search api.AuditSearch) (ui.Filters, error) {
-	actors, err := v.auditActors(search.Actor)
+func auditFilters(r *page.Request, search api.AuditSearch) (ui.Filters, error) {
+	actors, err := actorOptions(r, search.Actor)
 	if err != nil {
 		return ui.Filters{}, err
 	}
 	const idLength = 200
 	bar := ui.Filters{Action: auditPath, Fields: []*ui.Field{
-		{Name: "since", Label: "From day, UTC", Type: "date", Value: dateValue(v.asked("since"))},
-		{Name: "until", Label: "To day, UTC", Type: "date", Value: dateValue(v.asked("until"))},
+		{Name: "since", Label: "From day, UTC", Type: "date", Value: dateValue(r.Query("since"))},
+		{Name: "until", Label: "To day, UTC", Type: "date", Value: dateValue(r.Query("until"))},
 		{Name: "actor", Label: "Who", Value: search.Actor, Options: actors},
 		{Name: "action", Label: "Action, or risk.*", Type: "text", Value: search.Action, MaxLength: idLength},
 		{Name: "resource_type", Label: "Type of record", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
 		{Name: "resource_id", Label: "Id of record", Type: "text", Value: search.ResourceID, MaxLength: idLength},
 	}}
 	for _, name := range auditFilterNames {
-		bar.Active = bar.Active || v.asked(name) != ""
+		bar.Active = bar.Active || r.Query(name) != ""
 	}
 	return bar, nil
 }
@@ -156,14 +157,14 @@ func dateValue(asked string) string {
 // following its name in the log.
 const actorChoices = 200
 
-// auditActors are those whose events can be chosen: users, the command line,
+// actorOptions are those whose events can be chosen: users, the command line,
 // the newest keys and whoever is asked for.
-func (v *visit) auditActors(asked string) ([]ui.Option, error) {
-	users, err := v.Auth.Users.List(v.r.Context(), v.session.Organisation.Org)
+func actorOptions(r *page.Request, asked string) ([]ui.Option, error) {
+	users, err := r.Auth.Users.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}
-	keys, err := v.Store.Keys(v.r.Context(), v.session.Organisation.Org)
+	keys, err := r.Store.Keys(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -177,7 +178,7 @@ func (v *visit) auditActors(asked string) ([]ui.Option, error) {
 		list = append(list, ui.Option{Value: "key:" + key.ID, Label: "Key " + key.Name + " (" + key.Prefix + "…)"})
 	}
 	if asked != "" && !slices.ContainsFunc(list, func(o ui.Option) bool { return o.Value == asked }) {
-		names, err := v.actors(asked)
+		names, err := Actors(r, asked)
 		if err != nil {
 			return nil, err
 		}
@@ -204,8 +205,8 @@ func recordTypes(asked string) []ui.Option {
 }
 
 // auditLines makes events readable.
-func (v *visit) auditLines(events []api.AuditEvent) ([]auditLine, error) {
-	names, err := actorsOf(v, events, actorOf)
+func auditLines(r *page.Request, events []api.AuditEvent) ([]auditLine, error) {
+	names, err := actorsOf(r, events, actorOf)
 	if err != nil {
 		return nil, err
 	}

@@ -3,9 +3,11 @@ package web
 import (
 	"net/http"
 	"strings"
+	"sync"
 	"time"
 
 	"govsvc/db"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -18,6 +20,13 @@ type verifyData struct {
 	Result  *verification // nil before a check
 	Form    *ui.Form
 	Command string
+}
+
+// Verification has the pages that verify the audit log. One verification runs at a
+// time, because each keeps one of the few read connections busy.
+type Verification struct {
+	// Running is locked during a verification.
+	Running sync.Mutex
 }
 
 // verification is what a check of the log found.
@@ -34,26 +43,26 @@ func (r verification) Intact() bool { return r.Check.Broken == nil && !r.Lost() 
 // Lost tells whether the log no longer leads to the head that was noted.
 func (r verification) Lost() bool { return r.Asked != "" && !r.Check.Known }
 
-// auditCheck shows the form that checks the log, and what the last check found.
-func (v *visit) auditCheck() error {
-	data := v.verifyData()
+// Show shows the form that checks the log, and what the last check found.
+func (v *Verification) Show(r *page.Request) error {
+	data := newVerifyData(r)
 	if data.Lacks != nil {
-		return v.renderStatus(http.StatusForbidden, "audit-verify", "Verify the audit log", data)
+		return r.RenderStatus(http.StatusForbidden, "audit-verify", "Verify the audit log", data)
 	}
-	if result, ok := v.takeOnce().(verification); ok {
+	if result, ok := r.TakeOnce().(verification); ok {
 		data.Result = &result
 	}
-	return v.render("audit-verify", "Verify the audit log", data)
+	return r.Render("audit-verify", "Verify the audit log", data)
 }
 
-func (v *visit) verifyData() *verifyData {
+func newVerifyData(r *page.Request) *verifyData {
 	const digest = 64 // characters
 	command := "govsvc audit verify"
-	if name := v.session.Organisation.Name; name != db.DefaultOrganisation {
+	if name := r.Session.Organisation.Name; name != db.DefaultOrganisation {
 		command += " --org " + ui.ShellQuote(name)
 	}
 	return &verifyData{
-		Lacks: v.lacksAudit(), Command: command + " --print-head",
+		Lacks: auditUnavailable(r), Command: command + " --print-head",
 		Form: &ui.Form{Action: auditPath + "/verify", Submit: "Verify the chain", Cancel: auditPath, Fields: []*ui.Field{{
 			Name: "head", Label: "A head noted earlier", MaxLength: digest,
 			Hint: "The hash of what was once the last event. The log must still lead to it.",
@@ -61,30 +70,29 @@ func (v *visit) verifyData() *verifyData {
 	}
 }
 
-// verifyAudit walks the organisation's log from its start, as `govsvc audit
+// Verify walks the organisation's log from its start, as `govsvc audit
 // verify` does. It only reads, and one check runs at a time: each keeps one of
 // the few connections for reading busy.
-func (v *visit) verifyAudit() error {
-	data := v.verifyData()
+func (v *Verification) Verify(r *page.Request) error {
+	data := newVerifyData(r)
 	if data.Lacks != nil {
-		return v.renderStatus(http.StatusForbidden, "audit-verify", "Verify the audit log", data)
+		return r.RenderStatus(http.StatusForbidden, "audit-verify", "Verify the audit log", data)
 	}
-	head := strings.ToLower(v.value("head"))
+	head := strings.ToLower(r.Value("head"))
 	if head != "" {
 		if _, err := db.AuditChainFrom(head); err != nil {
 			refused := &db.Error{Code: db.Invalid, Param: "head", Message: "a head is a hash of 64 hexadecimal digits; leave the field empty if you have noted none"}
-			return v.again(data.Form, refused, "audit-verify", "Verify the audit log", data)
+			return r.RenderRefused(data.Form, refused, "audit-verify", "Verify the audit log", data)
 		}
 	}
-	if !v.verifying.TryLock() {
-		return &problem{http.StatusConflict, "A check is under way", "The audit log is being verified already. Wait for that to end, and try again."}
+	if !v.Running.TryLock() {
+		return &page.Problem{Status: http.StatusConflict, Title: "A check is under way", Advice: "The audit log is being verified already. Wait for that to end, and try again."}
 	}
-	defer v.verifying.Unlock()
-	v.unhurried(verifyTime)
-	check, err := v.Store.CheckAudit(v.r.Context(), v.session.Organisation.Org, head)
+	defer v.Running.Unlock()
+	r.ExtendDeadlines(verifyTime)
+	check, err := r.Store.CheckAudit(r.Context(), r.Session.Organisation.Org, head)
 	if err != nil {
 		return err
 	}
-	v.redirect(ui.WithQuery(auditPath+"/verify", "once", v.keepOnce(verification{v.session.Organisation.Name, db.Timestamp(v.Store.Now()), head, check})))
-	return nil
+	return r.RedirectOnce(auditPath+"/verify", verification{r.Session.Organisation.Name, db.Timestamp(r.Store.Now()), head, check})
 }

@@ -16,7 +16,6 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"govsvc/db/auth"
-	"govsvc/web"
 )
 
 // TestBrowserFirstAdmin is the way in on the first day: the link, the second
@@ -195,7 +194,7 @@ func TestBrowserPages(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, setting{data: data})
 			b, g := newBrowser(t, s).as(auth.Admin), s.as(auth.Admin)
-			for _, route := range web.Routes() {
+			for _, route := range routes() {
 				path := address(route)
 				if route.Method != http.MethodGet || route.Needs == "" || strings.Contains(path, nowhere) ||
 					!strings.HasPrefix(g.get(path).header.Get("Content-Type"), "text/html") {

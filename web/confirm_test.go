@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"govsvc/db/auth"
-	"govsvc/web"
 )
 
 // TestRoutes_Proof: every page that changes users, keys, roles, settings or a
@@ -25,7 +24,7 @@ func TestRoutes_Proof(t *testing.T) {
 		"POST /webhooks/{id}/rotate-secret": true,
 	}
 	checked := 0
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		name := route.Method + " " + route.Path
 		group, _, _ := strings.Cut(strings.TrimPrefix(route.Path, "/"), "/")
 		want := webhooks[name]
@@ -53,7 +52,7 @@ func TestConfirm_EveryPage(t *testing.T) {
 	s.clock.advance(auth.ConfirmedFor)
 	g := s.as(auth.Admin)
 	before := s.auditLog()
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		if !route.Fresh {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -30,21 +31,21 @@ type letter struct {
 	Chosen  bool
 }
 
-// deadLetters lists the organisation's dead letters, newest event first.
-func (v *visit) deadLetters() error {
-	data, err := v.lettersData()
+// ListDeadLetters lists the organisation's dead letters, newest event first.
+func ListDeadLetters(r *page.Request) error {
+	data, err := loadDeadLetters(r)
 	if err != nil {
 		return err
 	}
-	return v.render("dead-letters", "Dead letters", data)
+	return r.Render("dead-letters", "Dead letters", data)
 }
 
-func (v *visit) lettersData() (*lettersData, error) {
-	all, err := v.subscriptions()
+func loadDeadLetters(r *page.Request) (*lettersData, error) {
+	all, err := loadSubscriptions(r)
 	if err != nil {
 		return nil, err
 	}
-	data := &lettersData{MayChange: v.may(auth.Administer), Empty: ui.Empty{
+	data := &lettersData{MayChange: r.May(auth.Administer), Empty: ui.Empty{
 		Title: "No dead letters", Advice: "What a receiver has not acknowledged after the last attempt waits here to be sent again.",
 	}}
 	for _, s := range all {
@@ -55,17 +56,17 @@ func (v *visit) lettersData() (*lettersData, error) {
 		Ask: "Sends " + ui.Plural(data.Total, "event", "events") + " to " + ui.Plural(receivers(all), "receiver", "receivers") + " again, each with a fresh set of attempts.",
 	}
 	const path = "/webhooks/deadletters"
-	cursor := v.r.URL.Query().Get("cursor")
-	page, err := v.Store.Deliveries(v.r.Context(), v.session.Organisation, db.DeliveryQuery{State: db.Dead, Cursor: cursor, Limit: deliveriesOnPage})
+	cursor := r.HTTP.URL.Query().Get("cursor")
+	result, err := r.Store.Deliveries(r.Context(), r.Session.Organisation, db.DeliveryQuery{State: db.Dead, Cursor: cursor, Limit: deliveriesOnPage})
 	if err != nil {
 		return nil, err
 	}
-	for _, d := range page.Deliveries {
+	for _, d := range result.Deliveries {
 		data.Letters = append(data.Letters, letter{LoggedDelivery: d, Path: deliveryPath(d), Outcome: outcomeOf(d)})
 	}
 	data.Pager = ui.Pager{Shown: len(data.Letters), Total: data.Total, One: "dead letter", Many: "dead letters"}
-	if page.Next != "" {
-		data.Pager.Next = ui.WithQuery(path, "cursor", page.Next)
+	if result.Next != "" {
+		data.Pager.Next = ui.WithQuery(path, "cursor", result.Next)
 	}
 	if cursor != "" {
 		data.Newest = path
@@ -86,46 +87,45 @@ func receivers(all []subscription) (n int) {
 // lettersChange replays or discards dead letters.
 type lettersChange func(ctx context.Context, by db.Actor, ids ...string) (int, error)
 
-// replayLetters puts the chosen dead letters back.
-func (v *visit) replayLetters() error {
-	return v.changeLetters(v.Store.ReplayDeadLetters, "will be sent again.", v.value("next"))
+// ReplayDeadLetters puts the chosen dead letters back.
+func ReplayDeadLetters(r *page.Request) error {
+	return changeDeadLetters(r, r.Store.ReplayDeadLetters, "will be sent again.", r.Value("next"))
 }
 
-// discardLetters removes the chosen dead letters for good.
-func (v *visit) discardLetters() error {
-	return v.changeLetters(v.Store.DiscardDeadLetters, "discarded.", "")
+// DiscardDeadLetters removes the chosen dead letters for good.
+func DiscardDeadLetters(r *page.Request) error {
+	return changeDeadLetters(r, r.Store.DiscardDeadLetters, "discarded.", "")
 }
 
-// changeLetters changes the dead letters that the form chose: the one whose
+// changeDeadLetters changes the dead letters that the form chose: the one whose
 // button was pressed, or those that were ticked. Without one nothing is done;
 // to the store no id means all.
-func (v *visit) changeLetters(change lettersChange, said, next string) error {
-	chosen := v.r.PostForm["id"]
-	if only := v.value("only"); only != "" {
+func changeDeadLetters(r *page.Request, change lettersChange, said, next string) error {
+	chosen := r.HTTP.PostForm["id"]
+	if only := r.Value("only"); only != "" {
 		chosen = []string{only}
 	}
 	chosen = slices.Compact(slices.Sorted(slices.Values(chosen)))
 	if len(chosen) == 0 {
-		return v.lettersAgain(http.StatusUnprocessableEntity, "Choose at least one dead letter.", nil)
+		return renderDeadLetters(r, http.StatusUnprocessableEntity, "Choose at least one dead letter.", nil)
 	}
-	n, err := change(v.r.Context(), v.by(), chosen...)
+	n, err := change(r.Context(), r.Actor(), chosen...)
 	if db.Is(err, db.NotFound) {
-		return v.lettersAgain(http.StatusConflict, "Nothing was done: some of those chosen are no dead letters any more. This is the list as it is now.", chosen)
+		return renderDeadLetters(r, http.StatusConflict, "Nothing was done: some of those chosen are no dead letters any more. This is the list as it is now.", chosen)
 	}
 	if err != nil {
 		return err
 	}
-	v.flash(ui.Plural(n, "dead letter", "dead letters") + " " + said)
-	if next = localPath(next); next == "/" {
+	r.Flash(ui.Plural(n, "dead letter", "dead letters") + " " + said)
+	if next = page.LocalPath(next); next == "/" {
 		next = "/webhooks/deadletters"
 	}
-	v.redirect(next)
-	return nil
+	return r.Redirect(next)
 }
 
-// lettersAgain shows the list with what went wrong and what was chosen.
-func (v *visit) lettersAgain(status int, fault string, chosen []string) error {
-	data, err := v.lettersData()
+// renderDeadLetters shows the list with what went wrong and what was chosen.
+func renderDeadLetters(r *page.Request, status int, fault string, chosen []string) error {
+	data, err := loadDeadLetters(r)
 	if err != nil {
 		return err
 	}
@@ -133,16 +133,14 @@ func (v *visit) lettersAgain(status int, fault string, chosen []string) error {
 	for i := range data.Letters {
 		data.Letters[i].Chosen = slices.Contains(chosen, data.Letters[i].ID)
 	}
-	return v.renderStatus(status, "dead-letters", "Dead letters", data)
+	return r.RenderStatus(status, "dead-letters", "Dead letters", data)
 }
 
-// replayAllLetters puts all dead letters of the organisation back.
-func (v *visit) replayAllLetters() error {
-	n, err := v.Store.ReplayDeadLetters(v.r.Context(), v.by())
+// ReplayAllDeadLetters puts all dead letters of the organisation back.
+func ReplayAllDeadLetters(r *page.Request) error {
+	n, err := r.Store.ReplayDeadLetters(r.Context(), r.Actor())
 	if err != nil {
 		return err
 	}
-	v.flash(ui.Plural(n, "dead letter", "dead letters") + " will be sent again.")
-	v.redirect("/webhooks/deadletters")
-	return nil
+	return r.RedirectWithMessage("/webhooks/deadletters", ui.Plural(n, "dead letter", "dead letters")+" will be sent again.")
 }

@@ -14,6 +14,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/server/webhook"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -22,11 +23,11 @@ var deliveryStates = []ui.Option{
 	{Value: string(db.Delivered), Label: "Delivered"}, {Value: string(db.Pending), Label: "Waiting"}, {Value: string(db.Dead), Label: "Dead letters"},
 }
 
-// listDeliveries adds a page of a subscription's deliveries to its page.
-func (v *visit) listDeliveries(data *webhookData) error {
-	asked := v.r.URL.Query()
+// addDeliveries adds a page of a subscription's deliveries to its page.
+func addDeliveries(r *page.Request, data *webhookData) error {
+	asked := r.HTTP.URL.Query()
 	id, state := data.Subscription.ID, asked.Get("state")
-	page, err := v.Store.Deliveries(v.r.Context(), v.session.Organisation, db.DeliveryQuery{
+	result, err := r.Store.Deliveries(r.Context(), r.Session.Organisation, db.DeliveryQuery{
 		Subscription: id, State: db.DeliveryState(state), Cursor: asked.Get("cursor"), Limit: deliveriesOnPage,
 	})
 	if err != nil {
@@ -53,15 +54,15 @@ func (v *visit) listDeliveries(data *webhookData) error {
 	if state != "" {
 		data.Deliveries.Empty = ui.Empty{Title: "No such deliveries", Advice: "There are none in this state."}
 	}
-	for _, d := range page.Deliveries {
+	for _, d := range result.Deliveries {
 		data.Deliveries.Rows = append(data.Deliveries.Rows, ui.Row{
 			Href:  deliveryPath(d),
 			Cells: []any{d.EventType, d.EventAt, deliveryState(d), d.Attempts, d.LastAttemptAt, outcomeOf(d), nextAttempt(d)},
 		})
 	}
-	data.Pager = ui.Pager{Shown: len(page.Deliveries), One: "delivery", Many: "deliveries"}
-	if page.Next != "" {
-		data.Pager.Next = ui.WithQuery(path, "state", state, "cursor", page.Next)
+	data.Pager = ui.Pager{Shown: len(result.Deliveries), One: "delivery", Many: "deliveries"}
+	if result.Next != "" {
+		data.Pager.Next = ui.WithQuery(path, "state", state, "cursor", result.Next)
 	}
 	if asked.Get("cursor") != "" {
 		data.Newest = ui.WithQuery(path, "state", state)
@@ -128,19 +129,19 @@ type shownAttempt struct {
 	Open    bool
 }
 
-// delivery shows a delivery with every attempt.
-func (v *visit) delivery() error {
-	number, err := strconv.ParseInt(v.r.PathValue("number"), 10, 64)
+// ShowDelivery shows a delivery with every attempt.
+func ShowDelivery(r *page.Request) error {
+	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
 	if err != nil {
-		return &nothingHere
+		return &page.NotFound
 	}
-	detail, err := v.Store.Delivery(v.r.Context(), v.session.Organisation.Org, v.r.PathValue("id"), number)
+	detail, err := r.Store.Delivery(r.Context(), r.Session.Organisation.Org, r.PathValue("id"), number)
 	if err != nil {
 		return err
 	}
 	here := deliveryPath(detail.LoggedDelivery)
 	data := deliveryData{
-		Delivery: detail, Dead: detail.State == db.Dead, MayChange: v.may(auth.Administer), Back: ui.Path("webhooks", detail.SubscriptionID),
+		Delivery: detail, Dead: detail.State == db.Dead, MayChange: r.May(auth.Administer), Back: ui.Path("webhooks", detail.SubscriptionID),
 		Exact: string(detail.Body), Body: indented(detail.Body),
 		Facts: []ui.Fact{
 			{Label: "State", Kind: ui.Badge, Value: deliveryState(detail.LoggedDelivery)},
@@ -163,32 +164,32 @@ func (v *visit) delivery() error {
 		data.Facts = append(data.Facts, ui.Fact{Label: "Reason", Value: *detail.Reason})
 	}
 	for _, attempt := range slices.Backward(detail.Log) {
-		data.Attempts = append(data.Attempts, v.shownAttempt(detail, attempt))
+		data.Attempts = append(data.Attempts, newAttempt(r, detail, attempt))
 	}
 	if len(data.Attempts) > 0 {
 		data.Attempts[0].Open = true
 	}
-	return v.render("delivery", detail.EventType, data)
+	return r.Render("delivery", detail.EventType, data)
 }
 
-func (v *visit) shownAttempt(detail db.DeliveryDetail, attempt db.DeliveryAttempt) shownAttempt {
+func newAttempt(r *page.Request, detail db.DeliveryDetail, attempt db.DeliveryAttempt) shownAttempt {
 	return shownAttempt{
 		DeliveryAttempt: attempt, Outcome: outcome(attempt.Status, attempt.Error), Took: ui.FormatMilliseconds(attempt.DurationMS),
 		Good:    attempt.Status != nil && db.Attempt{Status: *attempt.Status}.Delivered(),
-		Request: v.request(detail, attempt),
+		Request: attemptRequest(r, detail, attempt),
 	}
 }
 
-// request is an attempt's request but for its body: what it said is made again
+// attemptRequest is an attempt's request but for its body: what it said is made again
 // from the event and the subscription, of which the log keeps no copy.
 // Signatures are not shown.
-func (v *visit) request(detail db.DeliveryDetail, attempt db.DeliveryAttempt) string {
+func attemptRequest(r *page.Request, detail db.DeliveryDetail, attempt db.DeliveryAttempt) string {
 	to, err := url.Parse(detail.URL)
 	if err != nil {
 		return ""
 	}
 	at, _ := time.Parse(time.RFC3339, attempt.At) // a timestamp of the store
-	headers := webhook.Headers(webhook.Agent(v.Version), detail.ID, db.Message{ID: detail.EventID, Type: detail.EventType, Body: detail.Body}, at)
+	headers := webhook.Headers(webhook.Agent(r.Service.Version), detail.ID, db.Message{ID: detail.EventID, Type: detail.EventType, Body: detail.Body}, at)
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\nHost: %s\n", to.RequestURI(), to.Host)
 	for _, name := range slices.Sorted(maps.Keys(headers)) {

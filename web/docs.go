@@ -1,9 +1,6 @@
 package web
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
 	"slices"
 	"time"
 
@@ -12,37 +9,22 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/server/openapi"
-	"govsvc/web/ui"
+	"govsvc/web/page"
 )
 
-// docsPages are the API reference.
-func docsPages() []page {
-	return []page{
-		{pattern: "GET /docs", needs: nobody, do: (*visit).docs},
-		{pattern: "POST /docs/key", needs: auth.Administer, do: (*visit).mintDocsKey},
-	}
-}
-
-// referenceFiles are those of Swagger UI that the reference needs.
+// referenceFiles are those of Swagger UI that the page needs.
 var referenceFiles = []string{"swagger-ui.css", "swagger-ui-bundle.js"}
 
-// loadReference adds the files of Swagger UI to the assets. They come
-// compressed.
-func (s *Site) loadReference() error {
+// AddReferenceAssets adds the files of Swagger UI.
+func AddReferenceAssets(assets *page.Assets) error {
 	for _, name := range referenceFiles {
-		small, err := reference.FS.ReadFile(name + ".gz")
+		compressed, err := reference.FS.ReadFile(name + ".gz")
 		if err != nil {
 			return err
 		}
-		in, err := gzip.NewReader(bytes.NewReader(small))
-		if err != nil {
+		if err := assets.AddCompressed(name, compressed); err != nil {
 			return err
 		}
-		body, err := io.ReadAll(in)
-		if err != nil {
-			return err
-		}
-		s.addAsset(name, body, small)
 	}
 	return nil
 }
@@ -54,12 +36,12 @@ type docsData struct {
 	MayMint  bool
 }
 
-// docs shows the embedded document as a reference that can be tried out on the
+// ShowReference shows the embedded document as a reference that can be tried out on the
 // sandbox.
-func (v *visit) docs() error {
-	key, _ := v.takeOnce().(docsKey)
-	return v.render("docs", "API reference", docsData{
-		Document: apiPath + "/openapi.json", Key: string(key), MayMint: v.may(auth.Administer),
+func ShowReference(r *page.Request) error {
+	key, _ := r.TakeOnce().(docsKey)
+	return r.Render("docs", "API reference", docsData{
+		Document: apiPath + "/openapi.json", Key: string(key), MayMint: r.May(auth.Administer),
 	})
 }
 
@@ -69,18 +51,17 @@ type docsKey string
 // docsKeyFor is how long a key for the reference lasts.
 const docsKeyFor = time.Hour
 
-// mintDocsKey mints a test key for trying the reference out: all of the
+// CreateReferenceKey mints a test key for trying the reference out: all of the
 // sandbox, none of the organisation's data.
-func (v *visit) mintDocsKey() error {
-	expires := v.Store.Now().Add(docsKeyFor)
-	_, plain, err := v.Store.MintKey(v.r.Context(), v.by(), db.KeyDraft{
-		Name: "API reference, " + v.session.User.Name, Kind: db.TestKey, Scopes: docsScopes(), ExpiresAt: &expires,
+func CreateReferenceKey(r *page.Request) error {
+	expires := r.Store.Now().Add(docsKeyFor)
+	_, plain, err := r.Store.MintKey(r.Context(), r.Actor(), db.KeyDraft{
+		Name: "API reference, " + r.Session.User.Name, Kind: db.TestKey, Scopes: docsScopes(), ExpiresAt: &expires,
 	})
 	if err != nil {
 		return err
 	}
-	v.redirect(ui.WithQuery("/docs", "once", v.keepOnce(docsKey(plain))))
-	return nil
+	return r.RedirectOnce("/docs", docsKey(plain))
 }
 
 // docsScopes are all scopes that an operation takes.

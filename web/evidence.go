@@ -7,6 +7,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/server/evidence"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -28,9 +29,9 @@ type packData struct {
 	Verify  string // the command that verifies it
 }
 
-// evidencePacks lists the packs.
-func (v *visit) evidencePacks() error {
-	packs, err := v.Store.EvidencePacks(v.r.Context(), v.session.Organisation.Org)
+// ListPacks lists the packs.
+func ListPacks(r *page.Request) error {
+	packs, err := r.Store.EvidencePacks(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return err
 	}
@@ -42,11 +43,11 @@ func (v *visit) evidencePacks() error {
 			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and what you attach. It can be verified anywhere, years later.",
 		},
 	}}
-	if v.may(auth.WriteRecords) {
+	if r.May(auth.WriteRecords) {
 		data.Actions = []ui.Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
 		data.Table.Empty.Action = &data.Actions[0]
 	}
-	names, err := actorsOf(v, packs, func(p db.EvidencePack) string { return p.FiledBy })
+	names, err := actorsOf(r, packs, func(p db.EvidencePack) string { return p.FiledBy })
 	if err != nil {
 		return err
 	}
@@ -57,31 +58,31 @@ func (v *visit) evidencePacks() error {
 			Actions: []ui.Action{{Label: "Download", Path: packPath(pack), About: pack.Title}},
 		})
 	}
-	return v.render("evidence", "Evidence", data)
+	return r.Render("evidence", "Evidence", data)
 }
 
 func packPath(pack db.EvidencePack) string { return ui.Path("evidence", pack.ID) + "/pack.zip" }
 
-// pack finds the pack of the address.
-func (v *visit) pack() (db.EvidencePack, error) {
-	packs, err := v.Store.EvidencePacks(v.r.Context(), v.session.Organisation.Org)
+// findPack finds the pack of the address.
+func findPack(r *page.Request) (db.EvidencePack, error) {
+	packs, err := r.Store.EvidencePacks(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return db.EvidencePack{}, err
 	}
-	at := slices.IndexFunc(packs, func(p db.EvidencePack) bool { return p.ID == v.r.PathValue("id") })
+	at := slices.IndexFunc(packs, func(p db.EvidencePack) bool { return p.ID == r.PathValue("id") })
 	if at < 0 {
-		return db.EvidencePack{}, &nothingHere
+		return db.EvidencePack{}, &page.NotFound
 	}
 	return packs[at], nil
 }
 
-// evidencePack shows a pack.
-func (v *visit) evidencePack() error {
-	pack, err := v.pack()
+// ShowPack shows a pack.
+func ShowPack(r *page.Request) error {
+	pack, err := findPack(r)
 	if err != nil {
 		return err
 	}
-	names, err := v.actors(pack.FiledBy)
+	names, err := Actors(r, pack.FiledBy)
 	if err != nil {
 		return err
 	}
@@ -89,7 +90,7 @@ func (v *visit) evidencePack() error {
 	if pack.RegimeID != nil {
 		regime = *pack.RegimeID
 	}
-	return v.render("evidence-pack", pack.Title, packData{
+	return r.Render("evidence-pack", pack.Title, packData{
 		Pack: pack, Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}},
 		Actions: []ui.Action{{Label: "Download", Path: packPath(pack), Primary: true}},
 		Facts: []ui.Fact{
@@ -107,22 +108,22 @@ func (v *visit) evidencePack() error {
 // packName is the name that a pack is saved under.
 func packName(pack db.EvidencePack) string { return "evidence-" + pack.ID + ".zip" }
 
-// downloadPack answers with a pack's zip.
-func (v *visit) downloadPack() error {
-	pack, err := v.pack()
+// DownloadPack answers with a pack's zip.
+func DownloadPack(r *page.Request) error {
+	pack, err := findPack(r)
 	if err != nil {
 		return err
 	}
-	file := &download{visit: v, name: packName(pack), contentType: "application/zip", size: pack.Size}
-	_, err = v.Store.ExportEvidence(v.r.Context(), v.by(), pack.ID, file)
-	return file.end(err)
+	file := r.NewDownload(packName(pack), "application/zip", pack.Size)
+	_, err = r.Store.ExportEvidence(r.Context(), r.Actor(), pack.ID, file)
+	return file.End(err)
 }
 
 // packForm asks what to file.
-func (v *visit) packForm() (*ui.Form, error) {
+func packForm(r *page.Request) (*ui.Form, error) {
 	var regimes []string
-	err := v.Store.Snapshot(v.r.Context(), func(s *db.Snapshot) (err error) {
-		regimes, err = s.Regimes(v.r.Context(), v.session.Organisation.Org)
+	err := r.Store.Snapshot(r.Context(), func(s *db.Snapshot) (err error) {
+		regimes, err = s.Regimes(r.Context(), r.Session.Organisation.Org)
 		return err
 	})
 	if err != nil {
@@ -145,68 +146,55 @@ func (v *visit) packForm() (*ui.Form, error) {
 	return form, nil
 }
 
-// newPack shows the form.
-func (v *visit) newPack() error {
-	form, err := v.packForm()
+// NewPack shows the form.
+func NewPack(r *page.Request) error {
+	form, err := packForm(r)
 	if err != nil {
 		return err
 	}
-	return v.showPackForm(http.StatusOK, form)
+	return renderPackForm(r, http.StatusOK, form)
 }
 
-func (v *visit) showPackForm(status int, form *ui.Form) error {
-	return v.renderStatus(status, "form-page", "File a pack", ui.FormPage{
+func renderPackForm(r *page.Request, status int, form *ui.Form) error {
+	return r.RenderStatus(status, "form-page", "File a pack", ui.FormPage{
 		Title: "File a pack", Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}}, Form: form,
 		Notice: "A pack holds, all of one instant, the present posture, the obligations, the risks with the reasons of their re-ratings, the incidents with their timelines and the KPIs with their check-ins. It is filed for good.",
 	})
 }
 
-// filePack assembles a pack and files it.
-func (v *visit) filePack() error {
-	values, files, err := v.upload("attachments", maxPackFiles)
-	defer func() { releaseAll(files) }()
+// FilePack assembles a pack and files it.
+func FilePack(r *page.Request) error {
+	values, files, err := r.Upload("attachments", maxPackFiles)
+	defer func() { page.ReleaseAll(files) }()
 	if err != nil {
 		return err
 	}
-	v.unhurried(importTime)
-	draft := evidence.Draft{Title: values["title"], RegimeID: values["regime_id"], Program: v.Version}
+	r.ExtendDeadlines(answerTimeout)
+	draft := evidence.Draft{Title: values["title"], RegimeID: values["regime_id"], Program: r.Service.Version}
 	for _, file := range files {
 		draft.Attachments = append(draft.Attachments, evidence.Attachment{Name: file.Name, Open: file.Open})
 	}
-	pack, err := evidence.File(v.r.Context(), v.Store, v.by(), v.session.Organisation, draft)
+	pack, err := evidence.File(r.Context(), r.Store, r.Actor(), r.Session.Organisation, draft)
 	if err != nil {
-		form, broken := v.packForm()
+		form, broken := packForm(r)
 		if broken != nil {
 			return broken
 		}
 		for _, field := range form.Fields {
 			field.Value = values[field.Name]
 		}
-		return v.refusePack(form, err, len(files) > 0)
+		return renderPackError(r, form, err, len(files) > 0)
 	}
-	v.flash("The pack has been filed.")
-	v.redirect(ui.Path("evidence", pack.ID))
-	return nil
+	return r.RedirectWithMessage(ui.Path("evidence", pack.ID), "The pack has been filed.")
 }
 
-func (v *visit) refusePack(form *ui.Form, err error, attached bool) error {
-	status, err := setFormError(form, err)
+func renderPackError(r *page.Request, form *ui.Form, err error, attached bool) error {
+	status, err := page.SetFormError(form, err)
 	if err != nil {
 		return err
 	}
 	if field := form.Field("attachments"); attached && field.Error == "" {
 		field.Hint += " Choose the files again: a browser does not keep them."
 	}
-	return v.showPackForm(status, form)
-}
-
-// evidencePages are about evidence packs.
-func evidencePages() []page {
-	return []page{
-		{pattern: "GET /evidence", needs: auth.ReadRecords, do: (*visit).evidencePacks},
-		{pattern: "GET /evidence/new", needs: auth.WriteRecords, do: (*visit).newPack},
-		{pattern: "POST /evidence", needs: auth.WriteRecords, do: (*visit).filePack, body: evidence.MaxAttached + maxForm, files: true},
-		{pattern: "GET /evidence/{id}", needs: auth.ReadRecords, do: (*visit).evidencePack},
-		{pattern: "GET /evidence/{id}/pack.zip", needs: auth.ReadRecords, do: (*visit).downloadPack, download: true},
-	}
+	return renderPackForm(r, status, form)
 }

@@ -3,48 +3,42 @@ package web
 import (
 	"embed"
 	"io/fs"
-	"net/http"
 	"strings"
 	"time"
 
 	"govsvc/db/auth"
+	"govsvc/server/openapi"
+	"govsvc/web/page"
 )
 
-// Route is a line of the table of pages.
-type Route struct {
+// PageRoute is a line of the list of routes.
+type PageRoute struct {
 	Method, Path string
 	Needs        auth.Permission
-	Fresh, Own   bool // the proof that it takes
+	Fresh, Own   bool // proof of identity
 }
 
-// SignedIn is the permission of pages for every user.
-const SignedIn = signedIn
-
 // Routes lists all pages and actions.
-func Routes() []Route {
-	var list []Route
-	for _, p := range pages() {
-		method, path, _ := strings.Cut(p.pattern, " ")
-		list = append(list, Route{method, path, p.needs, p.proof == freshProof, p.proof == ownProof})
+func Routes(document *openapi.Document) []PageRoute {
+	var list []PageRoute
+	for _, route := range new(Site).routes(Config{Document: document}) {
+		method, path, _ := strings.Cut(route.Pattern, " ")
+		list = append(list, PageRoute{method, path, route.Needs, route.Proof == page.FreshProof, route.Proof == page.OwnProof})
 	}
 	return list
 }
 
-// Panicking is a page that panics with a text.
-func (s *Site) Panicking(text string) http.Handler {
-	panics := s.answer(&page{pattern: "GET /panic", needs: nobody, do: func(*visit) error { panic(text) }})
-	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		protect(w)
-		panics.ServeHTTP(w, r)
-	})
+// SetImportTimeout bounds each import.
+func (s *Site) SetImportTimeout(timeout time.Duration) { s.imports.Timeout = timeout }
+
+// HoldVerification keeps the verification of the audit log busy until release is
+// called.
+func (s *Site) HoldVerification() (release func()) {
+	s.verification.Running.Lock()
+	return s.verification.Running.Unlock
 }
 
-// SetLongestImport bounds how long an import may take.
-func (s *Site) SetLongestImport(longest time.Duration) {
-	s.imports.longest = longest
-}
-
-// Navigation lists the paths that the navigation may lead to.
+// Navigation lists the paths of the navigation.
 func Navigation() (paths []string) {
 	for _, group := range navigation {
 		for _, link := range group.Links {
@@ -54,27 +48,7 @@ func Navigation() (paths []string) {
 	return paths
 }
 
-// NewHeld keeps texts in memory, at most so many.
-func NewHeld(now func() time.Time, life time.Duration, most int) (put func(string) string, look, take func(string) (string, bool)) {
-	h := newHeld[string](now, life, most)
-	return h.put, h.look, h.take
-}
-
-// Holding makes one that keeps texts for so long, and tells how many it has in
-// memory.
-func Holding(now func() time.Time, life time.Duration) (put func(string) string, count func() int) {
-	h := newHeld[string](now, life, heldAtMost)
-	return h.put, func() int {
-		h.mutex.Lock()
-		defer h.mutex.Unlock()
-		return len(h.kept)
-	}
-}
-
-// LocalPath is where a sign-in leads for a next of that value.
-func LocalPath(next string) string { return localPath(next) }
-
-// Files are the stylesheet, the scripts and the templates, by their paths.
+// Files returns the stylesheet, the scripts and the templates by their paths.
 func Files() (map[string]string, error) {
 	files := map[string]string{}
 	for _, from := range []embed.FS{staticFiles, templateFiles} {

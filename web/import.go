@@ -11,29 +11,29 @@ import (
 	"time"
 
 	"govsvc/db"
-	"govsvc/db/auth"
 	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
 // Bounds of an import through the dashboard. Larger files go through the
 // command line.
 const (
-	maxImport    = 64 << 20 // bytes of a file
-	importKept   = 15 * time.Minute
-	importsKept  = 8                // checked files that wait for their import, all users together
-	importsEach  = 2                // of them of one user
-	importTime   = 10 * time.Minute // waiting for its turn included
-	importAlone  = 30 * time.Second // of it alone: other writers wait meanwhile, and soon give up
-	longImport   = 4 << 20          // bytes after which the journal is put back into the data file
-	faultsOnPage = 200
+	MaxImport          = 64 << 20         // bytes of a file
+	checkedFor         = 15 * time.Minute // time between the check and the import of a file
+	checkedFiles       = 8                // checked files of all users
+	checkedFilesOfUser = 2
+	answerTimeout      = 10 * time.Minute // of a request, with the wait for its turn
+	importTimeout      = 30 * time.Second // of a check or an import alone: it delays other writers
+	largeImport        = 4 << 20          // bytes after which the write-ahead log is checkpointed
+	errorsOnPage       = 200
 )
 
 // checkedImport is a file that has been checked and waits for its import.
 type checkedImport struct {
-	uploaded
+	page.File
 	options transfer.Options
 	user    string // whom it waits for
 	org     db.Org
@@ -62,42 +62,43 @@ type importReport struct {
 	Ends    string // until when the file is kept
 }
 
-// importing lets one file at a time be checked or written: each takes the
-// whole data file for itself.
-type importing struct {
+// Imports has the pages that check and import files. One file is checked or
+// imported at a time, because each locks the data file for writing.
+type Imports struct {
+	// Timeout bounds each check and each import.
+	Timeout time.Duration
 	turn    chan struct{}
-	longest time.Duration // that each may take
-	kept    *held[*checkedImport]
+	checked *page.Tickets[*checkedImport]
 }
 
-func newImporting(now func() time.Time) *importing {
-	i := &importing{turn: make(chan struct{}, 1), longest: importAlone, kept: newHeld[*checkedImport](now, importKept, importsKept)}
-	i.kept.drop = func(c *checkedImport) { _ = c.release() }
+// NewImports keeps checked files until they are imported or expire.
+func NewImports(now func() time.Time) *Imports {
+	i := &Imports{Timeout: importTimeout, turn: make(chan struct{}, 1), checked: page.NewTickets[*checkedImport](now, checkedFor, checkedFiles)}
+	i.checked.OnDrop = func(c *checkedImport) { _ = c.Release() }
 	return i
 }
 
-// errLongImport ends an import that holds up everybody else.
-var errLongImport = &problem{
-	http.StatusRequestEntityTooLarge, titles[http.StatusRequestEntityTooLarge],
-	"This file takes too long: others can't write while it is imported, so that nothing of it was written. Split it, or run govsvc import on the machine of the service at a quiet time.",
-}
+// errImportTimeout ends an import that delays other writers for too long.
+var errImportTimeout = page.NewProblem(http.StatusRequestEntityTooLarge,
+	"This file takes too long: others can't write while it is imported, so that nothing of it was written. Split it, or run govsvc import on the machine of the service at a quiet time.")
 
-// run imports, in turn.
-func (i *importing) run(ctx context.Context, v *visit, file *checkedImport, options transfer.Options) (transfer.Report, error) {
+// run waits for its turn and imports a file.
+func (i *Imports) run(r *page.Request, file *checkedImport, options transfer.Options) (transfer.Report, error) {
+	ctx := r.Context()
 	select {
 	case i.turn <- struct{}{}:
 	case <-ctx.Done():
 		return transfer.Report{}, ctx.Err()
 	}
 	defer func() { <-i.turn }()
-	if file.Size >= longImport { // what comes of the import stands without it
-		defer func() { _ = v.Store.Checkpoint(context.WithoutCancel(ctx)) }()
+	if file.Size >= largeImport { // its error does not change the result of the import
+		defer func() { _ = r.Store.Checkpoint(context.WithoutCancel(ctx)) }()
 	}
-	alone, cancel := context.WithTimeoutCause(ctx, i.longest, errLongImport)
+	alone, cancel := context.WithTimeoutCause(ctx, i.Timeout, errImportTimeout)
 	defer cancel()
-	report, err := transfer.Import(alone, v.Store, v.Document, v.by(), []transfer.Source{file.Source}, options)
-	if err != nil && errors.Is(context.Cause(alone), errLongImport) {
-		err = errLongImport
+	report, err := transfer.Import(alone, r.Store, r.Document, r.Actor(), []transfer.Source{file.Source}, options)
+	if err != nil && errors.Is(context.Cause(alone), errImportTimeout) {
+		err = errImportTimeout
 	}
 	return report, err
 }
@@ -111,15 +112,17 @@ func importForm() *ui.Form {
 		},
 		{
 			Name: "file", Label: "File", Type: "file", Required: true, Accept: ".ndjson,.jsonl,.json,.csv,.tsv",
-			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", ui.FormatMegabytes(maxImport)),
+			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", ui.FormatMegabytes(MaxImport)),
 		},
 	}}
 }
 
-// importPage shows the form for a file.
-func (v *visit) importPage() error { return v.render("import", "Import", v.importData(importForm())) }
+// Show shows the form for a file.
+func (i *Imports) Show(r *page.Request) error {
+	return r.Render("import", "Import", newImportData(importForm()))
+}
 
-func (v *visit) importData(form *ui.Form) importData {
+func newImportData(form *ui.Form) importData {
 	data := importData{Form: form}
 	for _, object := range resource.Types() {
 		data.Templates = append(data.Templates, ui.Link{Label: ui.Humanize(object), Path: "/import/templates" + ui.Path(object+".csv")})
@@ -127,88 +130,87 @@ func (v *visit) importData(form *ui.Form) importData {
 	return data
 }
 
-// importTemplate answers with a CSV that has the header row alone.
-func (v *visit) importTemplate() error {
-	object, ok := strings.CutSuffix(v.r.PathValue("file"), ".csv")
+// Template answers with a CSV that has the header row alone.
+func (i *Imports) Template(r *page.Request) error {
+	object, ok := strings.CutSuffix(r.PathValue("file"), ".csv")
 	if !ok || !slices.Contains(resource.Types(), object) {
-		return &nothingHere
+		return &page.NotFound
 	}
-	file := &download{visit: v, name: object + ".csv", contentType: "text/csv; charset=utf-8"}
+	file := r.NewDownload(object+".csv", "text/csv; charset=utf-8", 0)
 	out := csv.NewWriter(file)
-	_ = out.Write(transfer.Template(v.Document, object)) // Error tells
+	_ = out.Write(transfer.Template(r.Document, object)) // Error tells
 	out.Flush()
-	return file.end(out.Error())
+	return file.End(out.Error())
 }
 
-// checkImport takes a file and says what its import would do.
-func (v *visit) checkImport() error {
-	values, files, err := v.upload("file", 1)
+// Check takes a file and says what its import would do.
+func (i *Imports) Check(r *page.Request) error {
+	values, files, err := r.Upload("file", 1)
 	kept := false
 	defer func() {
 		if !kept {
-			releaseAll(files)
+			page.ReleaseAll(files)
 		}
 	}()
-	var large *problem
-	if errors.As(err, &large) && large.status == http.StatusRequestEntityTooLarge {
-		large.advice = "A file of at most " + ui.FormatMegabytes(maxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
+	var large *page.Problem
+	if errors.As(err, &large) && large.Status == http.StatusRequestEntityTooLarge {
+		large.Advice = "A file of at most " + ui.FormatMegabytes(MaxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
 	}
 	if err != nil {
 		return err
 	}
 	form := importForm()
 	form.Field("type").Value = values["type"]
-	file, err := v.importOf(values, files)
+	file, err := readImport(r, values, files)
 	if err != nil {
-		return v.refuseImport(form, err)
+		return renderImportError(r, form, err)
 	}
-	v.unhurried(importTime)
+	r.ExtendDeadlines(answerTimeout)
 	options := file.options
 	options.DryRun, options.Preview = true, true
-	report, err := v.imports.run(v.r.Context(), v, file, options)
+	report, err := i.run(r, file, options)
 	var refused *transfer.Refused
 	if err != nil && !errors.As(err, &refused) {
-		return v.refuseImport(form, err)
+		return renderImportError(r, form, err)
 	}
 	if refused != nil {
-		data := v.importData(form)
+		data := newImportData(form)
 		data.Report = shownReport(file.Name, report, refused)
-		return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
+		return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 	}
 	kept = true
-	v.redirect(v.keepImport(file, report))
-	return nil
+	return r.Redirect(i.keep(r, file, report))
 }
 
-// keepImport keeps a checked file with its preview, and returns its path.
-func (v *visit) keepImport(file *checkedImport, report transfer.Report) string {
-	file.report, file.ends = report, v.Store.Now().Add(importKept)
-	v.imports.kept.limit(importsEach, func(c *checkedImport) bool { return c.user == file.user })
-	return "/import" + ui.Path(v.imports.kept.put(file))
+// keep keeps a checked file with its preview, and returns its path.
+func (i *Imports) keep(r *page.Request, file *checkedImport, report transfer.Report) string {
+	file.report, file.ends = report, r.Store.Now().Add(checkedFor)
+	i.checked.MakeRoom(checkedFilesOfUser, func(c *checkedImport) bool { return c.user == file.user })
+	return "/import" + ui.Path(i.checked.Put(file))
 }
 
 // checkedFile is the file that has been checked under the address's ticket.
-func (v *visit) checkedFile() (*checkedImport, error) {
-	file, ok := v.imports.kept.look(v.r.PathValue("ticket"))
-	if !ok || file.user != v.session.User.ID || file.org != v.session.Organisation.Org {
-		return nil, &problem{http.StatusGone, "This check is over", "A checked file is kept for 15 minutes and for one import. Check the file again, and import it then."}
+func (i *Imports) checkedFile(r *page.Request) (*checkedImport, error) {
+	file, ok := i.checked.Peek(r.PathValue("ticket"))
+	if !ok || file.user != r.Session.User.ID || file.org != r.Session.Organisation.Org {
+		return nil, &page.Problem{Status: http.StatusGone, Title: "This check is over", Advice: "A checked file is kept for 15 minutes and for one import. Check the file again, and import it then."}
 	}
 	return file, nil
 }
 
-// importChecked shows what the import of a checked file would do, and the
+// Preview shows what the import of a checked file would do, and the
 // button that does it.
-func (v *visit) importChecked() error {
-	file, err := v.checkedFile()
+func (i *Imports) Preview(r *page.Request) error {
+	file, err := i.checkedFile(r)
 	if err != nil {
 		return err
 	}
-	return v.render("import", "Import", v.checkedData(file, v.r.URL.Path))
+	return r.Render("import", "Import", newPreviewData(file, r.HTTP.URL.Path))
 }
 
-// checkedData shows a checked file, with the form at the path that imports it.
-func (v *visit) checkedData(file *checkedImport, path string) importData {
-	data := v.importData(importForm())
+// newPreviewData shows a checked file, with the form at the path that imports it.
+func newPreviewData(file *checkedImport, path string) importData {
+	data := newImportData(importForm())
 	data.Report = shownReport(file.Name, file.report, nil)
 	data.Report.Ends = db.Timestamp(file.ends)
 	data.Report.Preview = previewParts(file.report)
@@ -218,8 +220,8 @@ func (v *visit) checkedData(file *checkedImport, path string) importData {
 	return data
 }
 
-// importOf is the file of the form and how it is to be read.
-func (v *visit) importOf(values map[string]string, files []uploaded) (*checkedImport, error) {
+// readImport is the file of the form and how it is to be read.
+func readImport(r *page.Request, values map[string]string, files []page.File) (*checkedImport, error) {
 	invalid := func(param, message string) error {
 		return &api.Error{Code: api.InvalidParameter, Param: param, Message: message}
 	}
@@ -232,7 +234,7 @@ func (v *visit) importOf(values map[string]string, files []uploaded) (*checkedIm
 	case object != "" && !slices.Contains(resource.Types(), object):
 		return nil, invalid("type", "choose one of the types")
 	}
-	file := &checkedImport{uploaded: files[0], user: v.session.User.ID, org: v.session.Organisation.Org}
+	file := &checkedImport{File: files[0], user: r.Session.User.ID, org: r.Session.Organisation.Org}
 	file.options.RequireReasons = true
 	// the type is about CSV alone: of other files each record has its own
 	if format := file.options.FormatOf(file.Name); format == transfer.CSV || format == "" && object != "" {
@@ -241,13 +243,13 @@ func (v *visit) importOf(values map[string]string, files []uploaded) (*checkedIm
 	return file, nil
 }
 
-// refuseImport shows the form again, with what is wrong with the file.
-func (v *visit) refuseImport(form *ui.Form, err error) error {
-	status, err := setFormError(form, err)
+// renderImportError shows the form again, with what is wrong with the file.
+func renderImportError(r *page.Request, form *ui.Form, err error) error {
+	status, err := page.SetFormError(form, err)
 	if err != nil {
 		return err
 	}
-	return v.renderStatus(status, "import", "Import", v.importData(form))
+	return r.RenderStatus(status, "import", "Import", newImportData(form))
 }
 
 // shownReport is a check's report for people.
@@ -255,7 +257,7 @@ func shownReport(name string, report transfer.Report, refused *transfer.Refused)
 	shown := &importReport{Name: name, Records: report.Records}
 	if refused != nil {
 		shown.Faults = refused.Total
-		listed := report.Faults[:min(len(report.Faults), faultsOnPage)]
+		listed := report.Faults[:min(len(report.Faults), errorsOnPage)]
 		shown.More = refused.Total - len(listed)
 		shown.Table = ui.Table{
 			Caption: "What is wrong with " + name,
@@ -278,57 +280,54 @@ func shownReport(name string, report transfer.Report, refused *transfer.Refused)
 	return shown
 }
 
-// writeImport imports the very bytes that were checked, with the effect that
+// Import imports the very bytes that were checked, with the effect that
 // the preview showed.
-func (v *visit) writeImport() error {
-	file, err := v.checkedFile()
+func (i *Imports) Import(r *page.Request) error {
+	file, err := i.checkedFile(r)
 	if err != nil {
 		return err
 	}
 	options := file.options
 	options.Expect = file.report.Preview.Digest
 	if file.report.Preview.LacksReason > 0 {
-		reason, wrong := transfer.CheckedReason(v.value(reasonField))
+		reason, wrong := transfer.CheckedReason(r.Value(reasonField))
 		if wrong != "" {
-			data := v.checkedData(file, v.r.URL.Path)
-			data.Report.Import.Fill(v.r.PostForm).SetError(reasonField, ui.Sentence("The reason "+wrong))
-			return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
+			data := newPreviewData(file, r.HTTP.URL.Path)
+			data.Report.Import.Fill(r.HTTP.PostForm).SetError(reasonField, ui.Sentence("The reason "+wrong))
+			return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 		}
 		options.Reason = reason
 	}
-	if _, ok := v.imports.kept.take(v.r.PathValue("ticket")); !ok { // sent twice
-		v.redirect("/import")
-		return nil
+	if _, ok := i.checked.Take(r.PathValue("ticket")); !ok { // sent twice
+		return r.Redirect("/import")
 	}
 	kept := false
 	defer func() {
 		if !kept {
-			_ = file.release()
+			_ = file.Release()
 		}
 	}()
-	v.unhurried(importTime)
-	report, err := v.imports.run(v.r.Context(), v, file, options)
+	r.ExtendDeadlines(answerTimeout)
+	report, err := i.run(r, file, options)
 	var refused *transfer.Refused
 	switch {
 	case errors.Is(err, transfer.ErrMoved):
 		kept = true
-		path := v.keepImport(file, report)
-		data := v.checkedData(file, path)
+		path := i.keep(r, file, report)
+		data := newPreviewData(file, path)
 		data.Report.Moved = true
 		if data.Report.Import != nil {
-			data.Report.Import.Fill(v.r.PostForm)
+			data.Report.Import.Fill(r.HTTP.PostForm)
 		}
-		return v.renderStatus(http.StatusConflict, "import", "Import", data)
+		return r.RenderStatus(http.StatusConflict, "import", "Import", data)
 	case errors.As(err, &refused): // what is stored has changed since the check
-		data := v.importData(importForm())
+		data := newImportData(importForm())
 		data.Report = shownReport(file.Name, report, refused)
-		return v.renderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
+		return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 	case err != nil:
 		return err
 	}
-	v.flash("Imported " + ui.Plural(report.Records, "record", "records") + " from " + file.Name + ": " + counted(report) + ".")
-	v.redirect("/import")
-	return nil
+	return r.RedirectWithMessage("/import", "Imported "+ui.Plural(report.Records, "record", "records")+" from "+file.Name+": "+counted(report)+".")
 }
 
 // counted sums a report up in a few words.
@@ -338,15 +337,4 @@ func counted(report transfer.Report) string {
 		created, updated, unchanged = created+count.Created, updated+count.Updated, unchanged+count.Unchanged
 	}
 	return fmt.Sprintf("%s new, %s changed, %s as they were", ui.FormatNumber(created), ui.FormatNumber(updated), ui.FormatNumber(unchanged))
-}
-
-// importPages take files of records in.
-func importPages() []page {
-	return []page{
-		{pattern: "GET /import", needs: auth.WriteRecords, do: (*visit).importPage},
-		{pattern: "POST /import", needs: auth.WriteRecords, do: (*visit).checkImport, body: maxImport + maxForm, files: true},
-		{pattern: "GET /import/{ticket}", needs: auth.WriteRecords, do: (*visit).importChecked},
-		{pattern: "POST /import/{ticket}", needs: auth.WriteRecords, do: (*visit).writeImport},
-		{pattern: "GET /import/templates/{file}", needs: auth.WriteRecords, do: (*visit).importTemplate, download: true},
-	}
 }

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"govsvc/server/api"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -39,14 +40,14 @@ func clockOf(record api.Record, now time.Time) *clock {
 	return &clock{"medium", "An authority must be told within " + ui.FormatDuration(deadline.Sub(now)) + ", until", record["notification_deadline"]}
 }
 
-// timelineOf names those who made an incident's timeline.
-func (v *visit) timelineOf(data *recordData) error {
+// nameTimelineActors names those who made an incident's timeline.
+func nameTimelineActors(r *page.Request, data *recordData) error {
 	const when, actor = 0, 3 // the columns of the document
 	for _, table := range data.Tables {
 		if table.Caption != label("timeline") {
 			continue
 		}
-		names, err := actorsOf(v, table.Rows, func(row ui.Row) string { return ui.Text(row.Cells[actor]) })
+		names, err := actorsOf(r, table.Rows, func(row ui.Row) string { return ui.Text(row.Cells[actor]) })
 		if err != nil {
 			return err
 		}
@@ -74,36 +75,34 @@ func notificationForm(incident api.Record, now time.Time) *ui.Form {
 // minutes is how a browser's field has a date and a time.
 const minutes = "2006-01-02T15:04"
 
-// notification shows the form that records that an authority was told.
-func (v *visit) notification() error {
+// NewNotification shows the form that records that an authority was told.
+func NewNotification(r *page.Request) error {
 	n := nounOf("incident")
-	incident, err := v.read(n)
+	incident, err := readRecord(r, n)
 	if err != nil {
 		return err
 	}
-	return v.showForm(http.StatusOK, n, incident, "Record a notification", notificationForm(incident, v.Store.Now()))
+	return renderForm(r, http.StatusOK, n, incident, "Record a notification", notificationForm(incident, r.Store.Now()))
 }
 
-// recordNotification stops an incident's clock.
-func (v *visit) recordNotification() error {
+// CreateNotification stops an incident's clock.
+func CreateNotification(r *page.Request) error {
 	n := nounOf("incident")
-	incident, err := v.read(n)
+	incident, err := readRecord(r, n)
 	if err != nil {
 		return err
 	}
-	at, wrong := time.Parse(minutes, v.value("at"))
-	if seconds, err := time.Parse(minutes+":05", v.value("at")); err == nil { // some browsers send them
+	at, wrong := time.Parse(minutes, r.Value("at"))
+	if seconds, err := time.Parse(minutes+":05", r.Value("at")); err == nil { // some browsers send them
 		at, wrong = seconds, nil
 	}
-	if wrong != nil && v.value("at") != "" {
+	if wrong != nil && r.Value("at") != "" {
 		err = &api.Error{Code: api.InvalidParameter, Param: "at", Message: "give a date and a time, such as 2026-10-01T08:30"}
 	} else {
-		err = api.NotifyIncident(v.r.Context(), v.caller, ui.Text(incident["id"]), api.Notification{At: at, To: v.value("to"), Reference: v.value("reference")})
+		err = api.NotifyIncident(r.Context(), r.Caller, ui.Text(incident["id"]), api.Notification{At: at, To: r.Value("to"), Reference: r.Value("reference")})
 	}
 	if err != nil {
-		return v.refuse(notificationForm(incident, v.Store.Now()), err, n, incident, "Record a notification")
+		return renderFormError(r, notificationForm(incident, r.Store.Now()), err, n, incident, "Record a notification")
 	}
-	v.flash("The notification has been recorded.")
-	v.redirect(recordPath("incident", ui.Text(incident["id"])))
-	return nil
+	return r.RedirectWithMessage(recordPath("incident", ui.Text(incident["id"])), "The notification has been recorded.")
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -27,33 +28,32 @@ type madeData struct {
 	Ping bool // the line only asks whether the key is good
 }
 
-// showMinted leads to the page that shows a new key, once.
-func (v *visit) showMinted(made mintedKey) error {
-	v.redirect(ui.WithQuery("/keys/made", "once", v.keepOnce(made)))
-	return nil
+// redirectToCreatedKey leads to the page that shows a new key, once.
+func redirectToCreatedKey(r *page.Request, made mintedKey) error {
+	return r.RedirectOnce("/keys/made", made)
 }
 
-// madeKey shows a new key, once.
-func (v *visit) madeKey() error {
+// ShowCreatedKey shows a new key, once.
+func ShowCreatedKey(r *page.Request) error {
 	data := madeData{}
-	if made, ok := v.takeOnce().(mintedKey); ok {
+	if made, ok := r.TakeOnce().(mintedKey); ok {
 		data.Key = &made
-		data.Curl, data.Ping = v.curl(made)
+		data.Curl, data.Ping = curlCommand(r, made)
 	}
-	return v.render("key-made", "The new key", data)
+	return r.Render("key-made", "The new key", data)
 }
 
-// curl is a command that tries the key: on the first read that it may do, or
+// curlCommand is a command that tries the key: on the first read that it may do, or
 // where it may do none by asking the MCP server, which takes every key.
-func (v *visit) curl(made mintedKey) (line string, ping bool) {
+func curlCommand(r *page.Request, made mintedKey) (line string, ping bool) {
 	start := "curl -H 'Authorization: Bearer " + made.Plain + "' "
-	for _, op := range v.Document.Operations {
+	for _, op := range r.Document.Operations {
 		held := slices.Contains(made.Scopes, op.Scope) ||
 			slices.Contains(made.Scopes, readAll) && strings.HasPrefix(op.Scope, "read:") && op.Scope != readAudit
-		if op.Method != "GET" || !held || op.Feature != "" && !slices.Contains(v.caller.Entitlements.Features, op.Feature) {
+		if op.Method != "GET" || !held || op.Feature != "" && !slices.Contains(r.Caller.Entitlements.Features, op.Feature) {
 			continue
 		}
-		return start + ui.ShellQuote(v.BaseURL+apiPath+op.Path), false
+		return start + ui.ShellQuote(r.Service.BaseURL+apiPath+op.Path), false
 	}
-	return start + "--json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' " + ui.ShellQuote(v.BaseURL+apiPath+"/mcp"), true
+	return start + "--json '{\"jsonrpc\":\"2.0\",\"id\":1,\"method\":\"ping\"}' " + ui.ShellQuote(r.Service.BaseURL+apiPath+"/mcp"), true
 }

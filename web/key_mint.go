@@ -11,6 +11,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/openapi"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -21,9 +22,9 @@ type mintData struct {
 	Rest   []*ui.Field
 }
 
-// newKey shows the form that mints a key.
-func (v *visit) newKey() error {
-	return v.render("key-mint", "Mint a key", newMintData(v.mintForm()))
+// NewKey shows the form that mints a key.
+func NewKey(r *page.Request) error {
+	return r.Render("key-mint", "Mint a key", newMintData(newKeyForm(r)))
 }
 
 func newMintData(form *ui.Form) mintData {
@@ -42,12 +43,12 @@ func newMintData(form *ui.Form) mintData {
 // Name is the field of the name, which stands above the scopes.
 func (d mintData) Name() *ui.Field { return d.Form.Field("name") }
 
-func (v *visit) mintForm() *ui.Form {
-	terms := v.caller.Entitlements
+func newKeyForm(r *page.Request) *ui.Form {
+	terms := r.Caller.Entitlements
 	form := &ui.Form{Action: "/keys/new", Submit: "Mint the key", Cancel: "/keys", Fields: []*ui.Field{{
 		Name: "name", Label: "Name", Hint: "What the key is for: a program, a team, a machine.", Required: true, MaxLength: db.KeyNameLimit, Autofocus: true,
 	}}}
-	form.Fields = append(form.Fields, v.scopeFields()...)
+	form.Fields = append(form.Fields, scopeFields(r)...)
 	form.Fields = append(form.Fields,
 		&ui.Field{Name: "kind", Label: "Kind", Type: "select", Hint: "A key keeps its kind.", Value: db.LiveKey, Required: true, Options: []ui.Option{
 			{Value: db.LiveKey, Label: "Live: works on this organisation's data"}, {Value: db.TestKey, Label: "Test: works on synthetic data only"},
@@ -66,14 +67,14 @@ func (v *visit) mintForm() *ui.Form {
 }
 
 // scopeFields are the scopes as check boxes, by what they are for.
-func (v *visit) scopeFields() []*ui.Field {
+func scopeFields(r *page.Request) []*ui.Field {
 	fields := []*ui.Field{
 		{Prefix: "read-", Name: "scope", Label: "It may read", Type: "checks"},
 		{Prefix: "write-", Name: "scope", Label: "It may write", Type: "checks"},
 		{Prefix: "manage-", Name: "scope", Label: "It may manage", Type: "checks"},
 	}
 	for _, scope := range openapi.Scopes() {
-		option := ui.Option{Value: scope, Label: scope, Hint: v.grants(scope)}
+		option := ui.Option{Value: scope, Label: scope, Hint: scopeDescription(r, scope)}
 		for _, field := range fields {
 			switch {
 			case !strings.HasPrefix(scope, strings.TrimSuffix(field.Prefix, "-")+":"):
@@ -99,15 +100,15 @@ const (
 // (specification, Events).
 const webhooksRead = "The key receives the records that events carry, such as risks, scorecards and roadmaps, even without a read scope."
 
-// grants says in the document's words what a scope lets a key do, and what of
+// scopeDescription says in the document's words what a scope lets a key do, and what of
 // that the plan does not include.
-func (v *visit) grants(scope string) string {
+func scopeDescription(r *page.Request, scope string) string {
 	if scope == readAll {
 		return "All of these but " + readAudit
 	}
 	var does []string
 	missing := ""
-	for _, op := range v.Document.Operations {
+	for _, op := range r.Document.Operations {
 		if op.Scope != scope {
 			continue
 		}
@@ -116,8 +117,8 @@ func (v *visit) grants(scope string) string {
 			summary = strings.ToLower(summary[:1]) + summary[1:]
 		}
 		does = append(does, summary)
-		if op.Feature != "" && !slices.Contains(v.caller.Entitlements.Features, op.Feature) {
-			missing = " (not in the plan " + string(v.session.Organisation.Plan) + ")"
+		if op.Feature != "" && !slices.Contains(r.Caller.Entitlements.Features, op.Feature) {
+			missing = " (not in the plan " + string(r.Session.Organisation.Plan) + ")"
 		}
 	}
 	text := strings.Join(does, ", ") + missing
@@ -127,24 +128,24 @@ func (v *visit) grants(scope string) string {
 	return text
 }
 
-// mintKey makes a key and leads to where it is shown, once.
-func (v *visit) mintKey() error {
-	form := v.mintForm()
-	draft := v.keyDraft(form)
+// CreateKey makes a key and leads to where it is shown, once.
+func CreateKey(r *page.Request) error {
+	form := newKeyForm(r)
+	draft := keyDraft(r, form)
 	if form.FieldErrors() > 0 {
-		form.Fill(v.r.PostForm)
-		return v.renderStatus(http.StatusUnprocessableEntity, "key-mint", "Mint a key", newMintData(form))
+		form.Fill(r.HTTP.PostForm)
+		return r.RenderStatus(http.StatusUnprocessableEntity, "key-mint", "Mint a key", newMintData(form))
 	}
-	made, plain, err := v.Store.MintKey(v.r.Context(), v.by(), draft)
+	made, plain, err := r.Store.MintKey(r.Context(), r.Actor(), draft)
 	if err != nil {
 		return err
 	}
-	return v.showMinted(mintedKey{Key: made, Plain: plain})
+	return redirectToCreatedKey(r, mintedKey{Key: made, Plain: plain})
 }
 
 // keyDraft reads the form and says in it what is wrong.
-func (v *visit) keyDraft(form *ui.Form) db.KeyDraft {
-	draft := db.KeyDraft{Name: v.value("name"), Kind: v.value("kind"), PerMinute: v.count(form, "rpm"), PerDay: v.count(form, "rpd")}
+func keyDraft(r *page.Request, form *ui.Form) db.KeyDraft {
+	draft := db.KeyDraft{Name: r.Value("name"), Kind: r.Value("kind"), PerMinute: positiveNumber(r, form, "rpm"), PerDay: positiveNumber(r, form, "rpd")}
 	switch {
 	case draft.Name == "":
 		form.SetError("name", "Give the key a name, so that you know it again.")
@@ -156,7 +157,7 @@ func (v *visit) keyDraft(form *ui.Form) db.KeyDraft {
 	if draft.Kind != db.LiveKey && draft.Kind != db.TestKey {
 		form.SetError("kind", "Choose live or test.")
 	}
-	chosen := v.r.PostForm["scope"]
+	chosen := r.HTTP.PostForm["scope"]
 	for _, scope := range openapi.Scopes() {
 		if slices.Contains(chosen, scope) {
 			draft.Scopes = append(draft.Scopes, scope)
@@ -170,12 +171,12 @@ func (v *visit) keyDraft(form *ui.Form) db.KeyDraft {
 	if len(chosen) == 0 {
 		form.SetError("scope", "Choose at least one scope.")
 	}
-	if sent := v.value("expires"); sent != "" {
+	if sent := r.Value("expires"); sent != "" {
 		at, err := time.Parse(time.DateOnly, sent)
 		switch {
 		case err != nil:
 			form.SetError("expires", "Give a date, such as 2027-03-31.")
-		case !at.After(v.Store.Now()):
+		case !at.After(r.Store.Now()):
 			form.SetError("expires", "Give a date in the future.")
 		}
 		draft.ExpiresAt = &at
@@ -183,9 +184,9 @@ func (v *visit) keyDraft(form *ui.Form) db.KeyDraft {
 	return draft
 }
 
-// count reads a number that is 1 or more; nil where none was given.
-func (v *visit) count(form *ui.Form, name string) *int {
-	sent := v.value(name)
+// positiveNumber reads a number that is 1 or more; nil where none was given.
+func positiveNumber(r *page.Request, form *ui.Form, name string) *int {
+	sent := r.Value(name)
 	if sent == "" {
 		return nil
 	}

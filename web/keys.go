@@ -7,6 +7,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -42,44 +43,44 @@ type keysData struct {
 	MayChange    bool
 }
 
-// keys lists the organisation's keys.
-func (v *visit) keys() error {
-	all, err := v.Store.Keys(v.r.Context(), v.session.Organisation.Org)
+// ListKeys lists the organisation's keys.
+func ListKeys(r *page.Request) error {
+	all, err := r.Store.Keys(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return err
 	}
-	unused, err := v.Store.UnusedScopes(v.r.Context(), v.session.Organisation.Org)
+	unused, err := r.Store.UnusedScopes(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return err
 	}
 	data := keysData{
-		Organisation: v.session.Organisation, API: v.caller.Entitlements.API,
+		Organisation: r.Session.Organisation, API: r.Caller.Entitlements.API,
 		Empty: ui.Empty{
 			Title: "No key works yet", Advice: "A key lets a program call the API. Give it the scopes that the program needs and no more.",
 			Action: nil,
 		},
-		MayChange: v.may(auth.Administer),
+		MayChange: r.May(auth.Administer),
 	}
 	if data.MayChange {
 		data.Empty.Action = &ui.Action{Label: "Mint a key", Path: "/keys/new"}
 	}
 	for _, key := range all {
-		shown := v.shownKey(key, unused[key.ID])
+		shown := newKeyView(r, key, unused[key.ID])
 		if shown.Ended {
 			data.Ended = append(data.Ended, shown)
 		} else {
 			data.Live = append(data.Live, shown)
 		}
 	}
-	data.EndedOpen = v.r.URL.Query().Has("ended")
-	data.Live, data.LivePager = v.pageOfKeys(data.Live, "page")
-	data.Ended, data.EndedPager = v.pageOfKeys(data.Ended, "ended")
-	return v.render("keys", "Keys", data)
+	data.EndedOpen = r.HTTP.URL.Query().Has("ended")
+	data.Live, data.LivePager = paginateKeys(r, data.Live, "page")
+	data.Ended, data.EndedPager = paginateKeys(r, data.Ended, "ended")
+	return r.Render("keys", "Keys", data)
 }
 
-// shownKey is a key with how it stands now.
-func (v *visit) shownKey(key db.Key, unused []string) shownKey {
-	now := v.Store.Now()
+// newKeyView is a key with how it stands now.
+func newKeyView(r *page.Request, key db.Key, unused []string) shownKey {
+	now := r.Store.Now()
 	shown := shownKey{Key: key, State: "active", Ended: key.Ended(now)}
 	switch {
 	case key.RevokedAt != nil:
@@ -97,9 +98,9 @@ func (v *visit) shownKey(key db.Key, unused []string) shownKey {
 	return shown
 }
 
-// pageOfKeys is a page of keys, whose number the address has under a name.
-func (v *visit) pageOfKeys(list []shownKey, name string) ([]shownKey, ui.Pager) {
-	list, pager := ui.Paginate(list, keysOnPage, v.r.URL.Query().Get(name), func(page int) string { return ui.WithQuery("/keys", name, page) })
+// paginateKeys is a page of keys, whose number the address has under a name.
+func paginateKeys(r *page.Request, list []shownKey, name string) ([]shownKey, ui.Pager) {
+	list, pager := ui.Paginate(list, keysOnPage, r.HTTP.URL.Query().Get(name), func(page int) string { return ui.WithQuery("/keys", name, page) })
 	pager.One, pager.Many = "key", "keys"
 	return list, pager
 }
@@ -115,30 +116,30 @@ type keyData struct {
 	MayChange bool
 }
 
-// key shows one key.
-func (v *visit) key() error {
-	data, err := v.keyData()
+// ShowKey shows one key.
+func ShowKey(r *page.Request) error {
+	data, err := loadKey(r)
 	if err != nil {
 		return err
 	}
-	return v.render("key", data.Key.Name, data)
+	return r.Render("key", data.Key.Name, data)
 }
 
-func (v *visit) keyData() (*keyData, error) {
-	stored, err := v.Store.KeyByID(v.r.Context(), v.r.PathValue("id"))
+func loadKey(r *page.Request) (*keyData, error) {
+	stored, err := r.Store.KeyByID(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
-	if stored == nil || stored.Org != v.session.Organisation.Org {
-		return nil, &nothingHere
+	if stored == nil || stored.Org != r.Session.Organisation.Org {
+		return nil, &page.NotFound
 	}
-	unused, err := v.Store.UnusedScopes(v.r.Context(), stored.Org)
+	unused, err := r.Store.UnusedScopes(r.Context(), stored.Org)
 	if err != nil {
 		return nil, err
 	}
-	key := v.shownKey(stored.Key, unused[stored.ID])
+	key := newKeyView(r, stored.Key, unused[stored.ID])
 	return &keyData{
-		Key: key, Facts: v.keyFacts(key), Scopes: v.keyScopes(key), Rotate: rotateForm(key), MayChange: v.may(auth.Administer),
+		Key: key, Facts: keyFacts(r, key), Scopes: keyScopes(r, key), Rotate: rotateForm(key), MayChange: r.May(auth.Administer),
 		Revoke: ui.Action{
 			Label: "Revoke", Path: ui.Path("keys", key.ID, "revoke"), Post: true, Danger: true,
 			Ask: "Programs that use this key are refused at once. It can't be brought back.", About: "the key " + key.Name,
@@ -146,8 +147,8 @@ func (v *visit) keyData() (*keyData, error) {
 	}, nil
 }
 
-func (v *visit) keyFacts(key shownKey) []ui.Fact {
-	terms := v.caller.Entitlements
+func keyFacts(r *page.Request, key shownKey) []ui.Fact {
+	terms := r.Caller.Entitlements
 	facts := []ui.Fact{
 		{Label: "State", Kind: ui.Badge, Value: key.State},
 		{Label: "Kind", Kind: ui.Badge, Value: key.Kind},
@@ -181,7 +182,7 @@ func limitOf(own *int, plan int) string {
 }
 
 // keyScopes lists what the key may do, and what of it it has never done.
-func (v *visit) keyScopes(key shownKey) ui.Table {
+func keyScopes(r *page.Request, key shownKey) ui.Table {
 	table := ui.Table{
 		Caption: "Scopes of this key",
 		Columns: []ui.Column{{Label: "Scope", Kind: ui.Code}, {Label: "Lets it", Kind: ui.Long}, {Label: "So far", Kind: ui.Badge}},
@@ -194,23 +195,21 @@ func (v *visit) keyScopes(key shownKey) ui.Table {
 		case key.LastUsedAt == nil:
 			used = "not_yet"
 		}
-		table.Rows = append(table.Rows, ui.Row{Cells: []any{scope, v.grants(scope), used}})
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{scope, scopeDescription(r, scope), used}})
 	}
 	return table
 }
 
-// revokeKey ends a key at once.
-func (v *visit) revokeKey() error {
-	data, err := v.keyData()
+// RevokeKey ends a key at once.
+func RevokeKey(r *page.Request) error {
+	data, err := loadKey(r)
 	if err != nil {
 		return err
 	}
-	if _, err := v.Store.RevokeKey(v.r.Context(), v.by(), data.Key.ID); err != nil {
+	if _, err := r.Store.RevokeKey(r.Context(), r.Actor(), data.Key.ID); err != nil {
 		return err
 	}
-	v.flash("The key " + data.Key.Name + " is revoked. It is refused from now on.")
-	v.redirect("/keys")
-	return nil
+	return r.RedirectWithMessage("/keys", "The key "+data.Key.Name+" is revoked. It is refused from now on.")
 }
 
 // overlaps are how long what was rotated still works, as choices.
@@ -219,8 +218,8 @@ var overlaps = []ui.Option{
 }
 
 // overlap is the choice of the sent form.
-func (v *visit) overlap() (time.Duration, error) {
-	sent := v.value("overlap")
+func overlap(r *page.Request) (time.Duration, error) {
+	sent := r.Value("overlap")
 	if !slices.ContainsFunc(overlaps, func(o ui.Option) bool { return o.Value == sent }) {
 		return 0, &db.Error{Code: db.Invalid, Param: "overlap", Message: "choose one of the times"}
 	}
@@ -237,22 +236,22 @@ func rotateForm(key shownKey) *ui.Form {
 	}
 }
 
-// rotateKey mints a key's successor and leads to where it is shown, once.
-func (v *visit) rotateKey() error {
-	data, err := v.keyData()
+// RotateKey mints a key's successor and leads to where it is shown, once.
+func RotateKey(r *page.Request) error {
+	data, err := loadKey(r)
 	if err != nil {
 		return err
 	}
 	if data.Key.Ended {
-		return &problem{http.StatusConflict, titles[http.StatusConflict], "This key has ended already. Mint a new one."}
+		return page.NewProblem(http.StatusConflict, "This key has ended already. Mint a new one.")
 	}
-	overlap, err := v.overlap()
+	overlap, err := overlap(r)
 	if err != nil {
-		return v.again(data.Rotate, err, "key", data.Key.Name, data)
+		return r.RenderRefused(data.Rotate, err, "key", data.Key.Name, data)
 	}
-	made, plain, err := v.Store.RotateKey(v.r.Context(), v.by(), data.Key.ID, overlap)
+	made, plain, err := r.Store.RotateKey(r.Context(), r.Actor(), data.Key.ID, overlap)
 	if err != nil {
 		return err
 	}
-	return v.showMinted(mintedKey{Key: made, Plain: plain, Former: data.Key.Name, Until: db.Timestamp(v.Store.Now().Add(overlap)), Overlaps: overlap > 0})
+	return redirectToCreatedKey(r, mintedKey{Key: made, Plain: plain, Former: data.Key.Name, Until: db.Timestamp(r.Store.Now().Add(overlap)), Overlaps: overlap > 0})
 }

@@ -4,13 +4,14 @@ import (
 	"net/http"
 
 	"govsvc/server/api"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
-// checkinsOf adds a key result's course: a picture with its target, and a table
+// addCheckins adds a key result's course: a picture with its target, and a table
 // of all check-ins.
-func (v *visit) checkinsOf(record api.Record, data *recordData) error {
-	checkins, err := api.CheckinHistory(v.r.Context(), v.caller, ui.Text(record["id"]))
+func addCheckins(r *page.Request, record api.Record, data *recordData) error {
+	checkins, err := api.CheckinHistory(r.Context(), r.Caller, ui.Text(record["id"]))
 	if err != nil {
 		return err
 	}
@@ -47,10 +48,10 @@ func (v *visit) checkinsOf(record api.Record, data *recordData) error {
 }
 
 // checkinForm is the form for a check-in of a key result.
-func (v *visit) checkinForm(kpi api.Record) *ui.Form {
+func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
 	at := recordPath("kpi", ui.Text(kpi["id"]))
 	form := &ui.Form{Action: at + "/checkins", Submit: "Add the check-in", Cancel: at}
-	for _, field := range api.FormFields(v.Document, "kpi_checkin", false) {
+	for _, field := range api.FormFields(r.Document, "kpi_checkin", false) {
 		if field.Name == "key_result_id" || field.Name == "key_result_code" {
 			continue // the page's own
 		}
@@ -69,33 +70,31 @@ func (v *visit) checkinForm(kpi api.Record) *ui.Form {
 	return form
 }
 
-// newCheckin shows the form.
-func (v *visit) newCheckin() error {
-	kpi, err := v.read(nounOf("kpi"))
+// NewCheckin shows the form.
+func NewCheckin(r *page.Request) error {
+	kpi, err := readRecord(r, nounOf("kpi"))
 	if err != nil {
 		return err
 	}
-	return v.showForm(http.StatusOK, nounOf("kpi"), kpi, "Add a check-in", v.checkinForm(kpi))
+	return renderForm(r, http.StatusOK, nounOf("kpi"), kpi, "Add a check-in", checkinForm(r, kpi))
 }
 
-// addCheckin records the value of a period.
-func (v *visit) addCheckin() error {
+// CreateCheckin records the value of a period.
+func CreateCheckin(r *page.Request) error {
 	n := nounOf("kpi")
-	kpi, err := v.read(n)
+	kpi, err := readRecord(r, n)
 	if err != nil {
 		return err
 	}
-	form := v.checkinForm(kpi)
-	body, err := api.FormBody(api.FormFields(v.Document, "kpi_checkin", false), v.r.PostForm, nil)
+	form := checkinForm(r, kpi)
+	body, err := api.FormBody(api.FormFields(r.Document, "kpi_checkin", false), r.HTTP.PostForm, nil)
 	if err == nil {
 		delete(body, "key_result_code")
 		body["key_result_id"] = kpi["id"]
-		_, err = api.Save(v.r.Context(), v.caller, "kpi_checkin", "", body)
+		_, err = api.Save(r.Context(), r.Caller, "kpi_checkin", "", body)
 	}
 	if err != nil {
-		return v.refuse(form, err, n, kpi, "Add a check-in")
+		return renderFormError(r, form, err, n, kpi, "Add a check-in")
 	}
-	v.flash("The check-in has been recorded.")
-	v.redirect(recordPath("kpi", ui.Text(kpi["id"])))
-	return nil
+	return r.RedirectWithMessage(recordPath("kpi", ui.Text(kpi["id"])), "The check-in has been recorded.")
 }

@@ -1,14 +1,16 @@
 package web
 
-import "fmt"
+import (
+	"fmt"
 
-// switchOrganisation has the session work on another organisation.
-func (v *visit) switchOrganisation() error {
-	name := v.secret("name")
-	if err := v.Auth.Sessions.SwitchOrganisation(v.r.Context(), v.session, name); err != nil {
+	"govsvc/web/page"
+)
+
+// SwitchOrganisation has the session work on another organisation.
+func SwitchOrganisation(r *page.Request) error {
+	name := r.RawValue("name")
+	if err := r.Auth.Sessions.SwitchOrganisation(r.Context(), r.Session, name); err != nil {
 		return err
 	}
-	v.flash(fmt.Sprintf("You are working on %s now.", name))
-	v.redirect(localPath(v.value("next")))
-	return nil
+	return r.RedirectWithMessage(page.LocalPath(r.Value("next")), fmt.Sprintf("You are working on %s now.", name))
 }

@@ -8,6 +8,8 @@ import (
 
 	"govsvc/db/auth"
 	"govsvc/server/api"
+	"govsvc/server/openapi"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -27,48 +29,56 @@ type overviewData struct {
 	Happenings []happening
 }
 
+// Overview has the first page.
+type Overview struct{ severities, likelihoods []string }
+
+// NewOverview reads the levels of the heat map from the document.
+func NewOverview(document *openapi.Document) *Overview {
+	return &Overview{riskLevels(document, "severity"), riskLevels(document, "likelihood")}
+}
+
 // beginning says what to do where there is nothing yet.
 type beginning struct{ Imports, Mints bool }
 
-// overview is the first page.
-func (v *visit) overview() error {
-	page, err := api.Overview(v.r.Context(), v.caller)
+// Show is the first page.
+func (o *Overview) Show(r *page.Request) error {
+	result, err := api.Overview(r.Context(), r.Caller)
 	if err != nil {
 		return err
 	}
-	data := overviewData{Now: v.Store.Now()}
-	if nothingYet(page) {
-		data.Begin = &beginning{v.may(auth.WriteRecords), v.may(auth.Administer)}
-		return v.render("overview", "Overview", data)
+	data := overviewData{Now: r.Store.Now()}
+	if nothingYet(result) {
+		data.Begin = &beginning{r.May(auth.WriteRecords), r.May(auth.Administer)}
+		return r.Render("overview", "Overview", data)
 	}
-	data.Assessment = assessmentStateOf(page.Assessments)
-	data.OpenRisks, data.Heat = page.OpenRisks, v.heatMap(page.Risks)
-	data.Incidents = incidentStateOf(page.Incidents, data.Now)
-	data.Kpis, data.Regimes, data.Vendors = kpiStateOf(page), regimeStateOf(page.Obligations), vendorStateOf(page, data.Now)
-	data.Tiles = data.tiles(page)
-	if data.Happenings, err = v.happenings(page.Recent); err != nil {
+	data.Assessment = assessmentStateOf(result.Assessments)
+	data.OpenRisks, data.Heat = result.OpenRisks, riskHeatMap(result.Risks, o.severities, o.likelihoods)
+	data.Incidents = incidentStateOf(result.Incidents, data.Now)
+	data.Kpis, data.Regimes, data.Vendors = kpiStateOf(result), regimeStateOf(result.Obligations), vendorStateOf(result, data.Now)
+	data.Tiles = data.tiles(result)
+	if data.Happenings, err = activities(r, result.Recent); err != nil {
 		return err
 	}
-	return v.render("overview", "Overview", data)
+	return r.Render("overview", "Overview", data)
 }
 
 // nothingYet tells whether the organisation has no record that counts here.
-func nothingYet(page api.OverviewPage) bool {
-	return page.Latest == nil && page.OpenRisks == 0 && page.ActiveKpis == 0 && len(page.Obligations) == 0 && len(page.Vendors) == 0 &&
-		(page.Incidents == nil || page.Incidents.Open == 0 && page.Incidents.Running == 0) && len(page.Recent) == 0
+func nothingYet(result api.OverviewPage) bool {
+	return result.Latest == nil && result.OpenRisks == 0 && result.ActiveKpis == 0 && len(result.Obligations) == 0 && len(result.Vendors) == 0 &&
+		(result.Incidents == nil || result.Incidents.Open == 0 && result.Incidents.Running == 0) && len(result.Recent) == 0
 }
 
 // tiles are the figures at the top.
-func (d *overviewData) tiles(page api.OverviewPage) []ui.Tile {
+func (d *overviewData) tiles(result api.OverviewPage) []ui.Tile {
 	critical := 0
-	for _, c := range page.Risks {
+	for _, c := range result.Risks {
 		if c.Severity == "CRITICAL" {
 			critical += c.Count
 		}
 	}
 	tiles := []ui.Tile{{
 		Label: "Open risks", Path: ui.WithQuery(nounOf("risk").list, "status", openStatuses),
-		Value: ui.FormatNumber(page.OpenRisks), Note: ui.FormatNumber(critical) + " critical",
+		Value: ui.FormatNumber(result.OpenRisks), Note: ui.FormatNumber(critical) + " critical",
 	}}
 	if d.Incidents != nil {
 		t := ui.Tile{Label: "Open incidents", Path: d.Incidents.Path, Value: ui.FormatNumber(d.Incidents.Open), Note: ui.Plural(d.Incidents.Running, "clock runs", "clocks run")}
@@ -78,7 +88,7 @@ func (d *overviewData) tiles(page api.OverviewPage) []ui.Tile {
 		tiles = append(tiles, t)
 	}
 	return append(tiles, d.Kpis.tile, d.Regimes.tile, ui.Tile{
-		Label: "Contracts that end", Path: nounOf("vendor").list, Value: ui.FormatNumber(page.RenewalsDue), Note: "within 90 days",
+		Label: "Contracts that end", Path: nounOf("vendor").list, Value: ui.FormatNumber(result.RenewalsDue), Note: "within 90 days",
 	})
 }
 
@@ -149,10 +159,10 @@ type kpiRow struct {
 // kpisShown are those that are listed: the ones furthest from their target.
 const kpisShown = 8
 
-func kpiStateOf(page api.OverviewPage) kpiState {
+func kpiStateOf(result api.OverviewPage) kpiState {
 	state := kpiState{Path: ui.WithQuery(nounOf("kpi").list, "status", "active")}
 	reached := 0
-	list := slices.Clone(page.Kpis)
+	list := slices.Clone(result.Kpis)
 	slices.SortStableFunc(list, func(a, b api.KpiState) int { return cmp.Compare(attained(a), attained(b)) })
 	for _, k := range list {
 		if attained(k) == 1 {
@@ -175,10 +185,10 @@ func kpiStateOf(page api.OverviewPage) kpiState {
 		}
 		state.Rows = append(state.Rows, row)
 	}
-	state.More = page.ActiveKpis - len(state.Rows)
-	state.tile = ui.Tile{Label: "KPIs on target", Path: state.Path, Value: ui.FormatNumber(reached), Note: "of " + ui.FormatNumber(page.ActiveKpis)}
-	if page.ActiveKpis > len(page.Kpis) {
-		state.tile.Note = "of the " + ui.FormatNumber(len(page.Kpis)) + " newest"
+	state.More = result.ActiveKpis - len(state.Rows)
+	state.tile = ui.Tile{Label: "KPIs on target", Path: state.Path, Value: ui.FormatNumber(reached), Note: "of " + ui.FormatNumber(result.ActiveKpis)}
+	if result.ActiveKpis > len(result.Kpis) {
+		state.tile.Note = "of the " + ui.FormatNumber(len(result.Kpis)) + " newest"
 	}
 	return state
 }

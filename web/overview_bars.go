@@ -93,13 +93,13 @@ type bandRow struct {
 	Bar        ui.BarPart
 }
 
-func vendorStateOf(page api.OverviewPage, now time.Time) vendorState {
-	state := vendorState{Path: nounOf("vendor").list, More: page.RenewalsDue - len(page.Renewals)}
+func vendorStateOf(result api.OverviewPage, now time.Time) vendorState {
+	state := vendorState{Path: nounOf("vendor").list, More: result.RenewalsDue - len(result.Renewals)}
 	most := 0
-	for _, b := range page.Vendors {
+	for _, b := range result.Vendors {
 		most = max(most, b.Count)
 	}
-	for _, b := range page.Vendors {
+	for _, b := range result.Vendors {
 		state.Bands = append(state.Bands, bandRow{
 			Band: b.Band, Count: b.Count, Path: ui.WithQuery(state.Path, "initial_risk_band", b.Band, "status", staying),
 			Bar: ui.NewBar(ui.Tone(b.Band), float64(b.Count)/float64(most)),
@@ -109,7 +109,7 @@ func vendorStateOf(page api.OverviewPage, now time.Time) vendorState {
 		Caption: "Contracts that end within 90 days",
 		Columns: []ui.Column{{Label: "Vendor"}, {Label: "Status", Kind: ui.Badge}, {Label: "Ends", Kind: ui.Time}, {Label: "In", Kind: ui.Number}},
 	}
-	for _, r := range page.Renewals {
+	for _, r := range result.Renewals {
 		row := ui.Row{Href: recordPath("vendor", r.ID), Cells: []any{r.Name, r.Status, r.ContractEnd, nil}}
 		if end, _, ok := ui.ParseTime(r.ContractEnd); ok {
 			days := int(end.Sub(now.Truncate(24*time.Hour)).Hours() / 24)

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"govsvc/server/api"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -93,9 +94,9 @@ type happening struct {
 	At         string
 }
 
-// happenings are the latest changes.
-func (v *visit) happenings(events []api.AuditEvent) ([]happening, error) {
-	names, err := actorsOf(v, events, actorOf)
+// activities are the latest changes.
+func activities(r *page.Request, events []api.AuditEvent) ([]happening, error) {
+	names, err := actorsOf(r, events, actorOf)
 	if err != nil {
 		return nil, err
 	}

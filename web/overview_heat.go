@@ -6,15 +6,16 @@ import (
 	"strings"
 
 	"govsvc/server/api"
+	"govsvc/server/openapi"
 	"govsvc/web/ui"
 )
 
 // openStatuses are the values of the filter for open risks.
 const openStatuses = "Open,InProgress"
 
-// heatMap arranges the counts. Risks that are not rated have a row or a column
+// riskHeatMap arranges the counts. Risks that are not rated have a row or a column
 // of their own, where there are any; no list can be narrowed to them.
-func (v *visit) heatMap(counts []api.RiskCount) *ui.HeatMap {
+func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.HeatMap {
 	count := map[[2]string]int{}
 	unrated := [2]bool{}
 	for _, c := range counts {
@@ -22,7 +23,6 @@ func (v *visit) heatMap(counts []api.RiskCount) *ui.HeatMap {
 		unrated[0] = unrated[0] || c.Severity == ""
 		unrated[1] = unrated[1] || c.Likelihood == ""
 	}
-	severities, likelihoods := v.riskLevels("severity"), v.riskLevels("likelihood")
 	rows, columns := severities, likelihoods
 	if unrated[0] {
 		rows = append(rows, "")
@@ -51,14 +51,15 @@ func (v *visit) heatMap(counts []api.RiskCount) *ui.HeatMap {
 	return heat
 }
 
-// riskLevels are the values of a filter of risks, as the document has them.
-func (v *visit) riskLevels(filter string) []string {
-	filters := v.family(nounOf("risk")).Filters
-	at := slices.IndexFunc(filters, func(f api.Filter) bool { return f.Name == filter })
-	if at < 0 {
-		return nil
+// riskLevels returns the values of a filter of risks in the document.
+func riskLevels(document *openapi.Document, filter string) []string {
+	for _, family := range api.Families(document) {
+		at := slices.IndexFunc(family.Filters, func(f api.Filter) bool { return f.Name == filter })
+		if family.Object == "risk" && at >= 0 {
+			return slices.Clone(family.Filters[at].Values)
+		}
 	}
-	return slices.Clone(filters[at].Values)
+	return nil
 }
 
 // riskPath is the list of open risks of a severity, and of a likelihood if that

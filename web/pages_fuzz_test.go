@@ -16,8 +16,8 @@ import (
 // fuzzed are the pages and actions that FuzzPages asks for: all but those that
 // end the session, and those that would look the fuzzer's names up, whose forms
 // are read as the others' are (FuzzURL has their addresses).
-func fuzzed() []web.Route {
-	return slices.DeleteFunc(web.Routes(), func(r web.Route) bool {
+func fuzzed() []web.PageRoute {
+	return slices.DeleteFunc(routes(), func(r web.PageRoute) bool {
 		apart := slices.ContainsFunc([]string{"/webhooks", "/account", "/signout", "/setup"}, func(path string) bool { return strings.HasPrefix(r.Path, path) })
 		return r.Method == http.MethodPost && apart
 	})
@@ -30,7 +30,7 @@ func FuzzPages(f *testing.F) {
 	routes := fuzzed()
 	s := newScene(f)
 	add := func(method, path, id, query, form string) {
-		at := slices.IndexFunc(routes, func(r web.Route) bool { return r.Method == method && r.Path == path })
+		at := slices.IndexFunc(routes, func(r web.PageRoute) bool { return r.Method == method && r.Path == path })
 		if at < 0 {
 			f.Fatalf("no %s %s", method, path)
 		}
@@ -51,7 +51,7 @@ func FuzzPages(f *testing.F) {
 	add("POST", "/signin", "", "next=%2F%2Fevil.example", "name=%3Cxss%3E&password=x&next=%2F%5Cevil.example")
 	add("POST", "/organisation", "", "", "name=%ff")
 	for _, path := range []string{"/import", "/evidence"} {
-		at := slices.IndexFunc(routes, func(r web.Route) bool { return r.Method == "POST" && r.Path == path })
+		at := slices.IndexFunc(routes, func(r web.PageRoute) bool { return r.Method == "POST" && r.Path == path })
 		for _, form := range []string{
 			part(`name="title"`, "<xss>") + part(`name="file"; filename="<xss>.ndjson"`, goodRisks) + "--x--\r\n",
 			part(`name="type"`, "risk") + part(`name="file"; filename="a.csv"`, "risk_id,description\nR,<xss>\n") + "--x--\r\n",

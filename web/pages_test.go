@@ -12,6 +12,7 @@ import (
 	"govsvc/db/auth"
 	"govsvc/server"
 	"govsvc/web"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -20,7 +21,7 @@ const nowhere = "0190d6a1-0000-7000-8000-000000000000"
 
 // address is a path of a route: a record that is not there takes the place of
 // what stands in braces.
-func address(r web.Route) string {
+func address(r web.PageRoute) string {
 	parts := strings.Split(strings.TrimSuffix(r.Path, "{$}"), "/")
 	for i, part := range parts {
 		if strings.HasPrefix(part, "{") {
@@ -34,7 +35,7 @@ func address(r web.Route) string {
 func roles() []auth.Role { return append(auth.Roles(), "") }
 
 // ask makes the request of a route, without a form's content.
-func (g *guest) ask(r web.Route) reply {
+func (g *guest) ask(r web.PageRoute) reply {
 	g.t.Helper()
 	if r.Method == http.MethodPost {
 		return g.post(address(r))
@@ -48,7 +49,7 @@ func (g *guest) ask(r web.Route) reply {
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		over := false
 		for _, role := range slices.Backward(roles()) {
 			before := s.refusals()
@@ -57,7 +58,7 @@ func TestEveryRoute(t *testing.T) {
 			switch {
 			case route.Needs != "" && role == "":
 				wantRedirect(t, about, r, "/signin")
-			case route.Needs != "" && route.Needs != web.SignedIn && !role.May(route.Needs):
+			case route.Needs != "" && route.Needs != page.SignedIn && !role.May(route.Needs):
 				if r.status != 403 || !strings.Contains(r.body, "Your role does not include this") {
 					t.Errorf("%s: %d, want 403:\n%.1000s", about, r.status, r.body)
 				}
@@ -126,7 +127,7 @@ func (s *scene) auditLog() string {
 func TestAnotherOrigin(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		if route.Method == http.MethodGet {
 			continue
 		}
@@ -160,7 +161,7 @@ func TestEveryPageRenders(t *testing.T) {
 	for name, data := range map[string]func() (prepared, error){"demo": demo, "empty": noRecords} {
 		s := newScene(t, setting{data: data})
 		g := s.as(auth.Admin)
-		for _, route := range web.Routes() {
+		for _, route := range routes() {
 			if route.Method != http.MethodGet || strings.Contains(route.Path, "{") && route.Path != "/{$}" || route.Needs == "" ||
 				route.Path == "/account/confirm" { // leads on where nothing is to be confirmed
 				continue
@@ -194,7 +195,7 @@ func TestHostileNames(t *testing.T) {
 	g := s.guest()
 	g.leads(g.post("/signin", "name", hostile, "password", password), "/")
 	g.leads(g.post("/organisation", "name", hostile), "/")
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		if route.Method == http.MethodGet && route.Needs != "" {
 			wantHarmless(t, route.Path, g.get(address(route)))
 		}
@@ -285,11 +286,12 @@ func TestBreakdown(t *testing.T) {
 	t.Parallel()
 	var site *web.Site
 	s := newScene(t, setting{wrap: func(made *web.Site) server.Pages { site = made; return made }})
-	s.server.Config.Handler = site.Panicking("a secret")
-	r := s.as(auth.Admin).get("/")
+	site.Handle(page.Route{Pattern: "GET /panic", Needs: page.Public, Handle: func(*page.Request) error { panic("a secret") }})
+	s.server.Config.Handler = site
+	r := s.as(auth.Admin).get("/panic")
 	s.guest().wants(r, 500, "Something went wrong on our side", r.header.Get("X-Request-Id"), "!a secret")
 	wantProtected(t, r)
-	for _, want := range []string{"a secret", r.header.Get("X-Request-Id"), "export_test.go"} {
+	for _, want := range []string{"a secret", r.header.Get("X-Request-Id"), "pages_test.go"} {
 		if !strings.Contains(s.log.String(), want) {
 			t.Errorf("want %q in the log:\n%s", want, s.log)
 		}
@@ -320,7 +322,7 @@ func TestNavigation(t *testing.T) {
 	for _, role := range auth.Roles() {
 		page := s.as(role).get("/account").body
 		for _, path := range web.Navigation() {
-			want := slices.ContainsFunc(web.Routes(), func(r web.Route) bool {
+			want := slices.ContainsFunc(routes(), func(r web.PageRoute) bool {
 				return r.Method == "GET" && address(r) == path && (r.Needs == "" || role.May(r.Needs))
 			})
 			if got := strings.Contains(page, `<li><a href="`+path+`"`); got != want {

@@ -49,7 +49,7 @@ func TestElsewhere(t *testing.T) {
 		ids[n.Base] = s.find(n.Object, "")["id"].(string)
 	}
 	asked := 0
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		base, rest, isRecord := strings.Cut(route.Path, "/{id}")
 		id, known := ids[base]
 		if !isRecord || !known {
@@ -79,7 +79,7 @@ func TestDownloads(t *testing.T) {
 	s := newScene(t)
 	g := s.as(auth.Editor)
 	paths := []string{g.send("/evidence", nil, "title", "Review").header.Get("Location") + "/pack.zip", "/import/templates/risk.csv"}
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		if strings.HasSuffix(route.Path, ".csv") {
 			paths = append(paths, route.Path)
 		}

@@ -8,6 +8,7 @@ import (
 	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -38,31 +39,31 @@ var badges = []string{
 	"severity", "rag", "rag_status", "priority_band", "initial_risk_band", "verdict", "overall_posture", "portfolio_posture", "overall_readiness", "status",
 }
 
-// record shows a record, with all that is known of it.
-func (v *visit) record(n *noun) error {
-	record, err := v.read(n)
+// Show shows a record, with all that is known of it.
+func (p *Pages) Show(r *page.Request) error {
+	record, err := readRecord(r, p.noun)
 	if err != nil {
 		return err
 	}
-	data := recordData{Name: n.titleOf(record), Crumbs: n.crumbs(), Actions: v.recordActions(n, record)}
+	data := recordData{Name: p.titleOf(record), Crumbs: p.crumbs(), Actions: recordActions(r, p.noun, record)}
 	for _, member := range badges {
 		if ui.Text(record[member]) != "" {
 			data.Badges = append(data.Badges, record[member])
 		}
 	}
-	n.tell(&data, v.Document.Fields(n.object), record)
-	if err := v.belongings(n, record, &data); err != nil {
+	p.tell(&data, r.Document.Fields(p.object), record)
+	if err := addRelated(r, p.noun, record, &data); err != nil {
 		return err
 	}
-	if data.History, data.Unknown, err = v.history(n, record); err != nil {
+	if data.History, data.Unknown, err = loadHistory(r, p.noun, record); err != nil {
 		return err
 	}
-	return v.render("record", data.Name, data)
+	return r.Render("record", data.Name, data)
 }
 
-// read reads the record of the address.
-func (v *visit) read(n *noun) (api.Record, error) {
-	return api.ReadRecord(v.r.Context(), v.caller, n.object, strings.ToLower(v.r.PathValue("id")))
+// readRecord reads the record of the address.
+func readRecord(r *page.Request, n *noun) (api.Record, error) {
+	return api.ReadRecord(r.Context(), r.Caller, n.object, strings.ToLower(r.PathValue("id")))
 }
 
 // crumbs lead to the list.
@@ -74,8 +75,8 @@ func (n *noun) crumbs() []ui.Link {
 }
 
 // recordActions are what the user may do with the record.
-func (v *visit) recordActions(n *noun, record api.Record) []ui.Action {
-	if !v.may(auth.WriteRecords) {
+func recordActions(r *page.Request, n *noun, record api.Record) []ui.Action {
+	if !r.May(auth.WriteRecords) {
 		return nil
 	}
 	var actions []ui.Action
@@ -192,16 +193,16 @@ func portion(field openapi.Field, value any) any {
 	return shown(field, map[string]any{field.Name: value})
 }
 
-// belongings adds what other tables hold of a record.
-func (v *visit) belongings(n *noun, record api.Record, data *recordData) (err error) {
+// addRelated adds what other tables hold of a record.
+func addRelated(r *page.Request, n *noun, record api.Record, data *recordData) (err error) {
 	switch n.object {
 	case "risk":
-		return v.ratingsOf(record, data)
+		return addRatings(r, record, data)
 	case "incident":
-		data.Clock = clockOf(record, v.Store.Now())
-		return v.timelineOf(data)
+		data.Clock = clockOf(record, r.Store.Now())
+		return nameTimelineActors(r, data)
 	case "kpi":
-		return v.checkinsOf(record, data)
+		return addCheckins(r, record, data)
 	}
 	return nil
 }

@@ -11,21 +11,22 @@ import (
 
 	"govsvc/server/api"
 	"govsvc/server/openapi"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
-// maxRecordForm bounds the form of a record in bytes: its longest texts, in any
+// MaxRecordForm bounds the form of a record in bytes: its longest texts, in any
 // script, as forms are encoded.
-const maxRecordForm = 1 << 20
+const MaxRecordForm = 1 << 20
 
 // recordForm is the form that adds a record (current is nil) or changes one.
-func (v *visit) recordForm(n *noun, current api.Record) *ui.Form {
+func recordForm(r *page.Request, n *noun, current api.Record) *ui.Form {
 	form := &ui.Form{Action: n.base, Submit: "Add the " + n.one, Cancel: n.list, Hidden: map[string]string{}}
 	if current != nil {
 		at := recordPath(n.object, ui.Text(current["id"]))
 		form.Action, form.Submit, form.Cancel = at, "Save", at
 	}
-	for _, field := range api.FormFields(v.Document, n.object, current != nil) {
+	for _, field := range api.FormFields(r.Document, n.object, current != nil) {
 		f := formField(field, current)
 		switch {
 		case f.Name == "severity_change_reason":
@@ -36,7 +37,7 @@ func (v *visit) recordForm(n *noun, current api.Record) *ui.Form {
 		case f.Name == "notification_deadline":
 			f.Hint = "In UTC. Where an authority must be told, leave it empty for 72 hours after the declaration."
 		case f.Name == "as_of" && current == nil:
-			f.Value = v.Store.Now().UTC().Format(minutes)
+			f.Value = r.Store.Now().UTC().Format(minutes)
 		}
 		if current != nil {
 			form.Hidden[wasPrefix+f.Name] = digest(f.Value)
@@ -132,8 +133,8 @@ func hint(description string) string {
 	return ui.Sentence(description)
 }
 
-// showForm shows a form about a record, or about one to be added.
-func (v *visit) showForm(status int, n *noun, current api.Record, title string, form *ui.Form) error {
+// renderForm shows a form about a record, or about one to be added.
+func renderForm(r *page.Request, status int, n *noun, current api.Record, title string, form *ui.Form) error {
 	data := ui.FormPage{Title: title, Crumbs: n.crumbs(), Form: form}
 	if current != nil {
 		data.Crumbs = append(data.Crumbs, ui.Link{Label: ui.Truncate(n.nameOf(current), 60), Path: recordPath(n.object, ui.Text(current["id"]))})
@@ -141,15 +142,15 @@ func (v *visit) showForm(status int, n *noun, current api.Record, title string, 
 	if n.object == "risk" && current == nil {
 		data.Notice = "Its untreated baseline is set from severity and likelihood. The residual severity is rated later, once something is done about it."
 	}
-	return v.renderStatus(status, "form-page", title, data)
+	return r.RenderStatus(status, "form-page", title, data)
 }
 
-// refuse shows a form again, with what was sent and all that is wrong with it
+// renderFormError shows a form again, with what was sent and all that is wrong with it
 // beside its fields. An error that is not the user's comes back.
-func (v *visit) refuse(form *ui.Form, err error, n *noun, current api.Record, title string) error {
-	form.Fill(v.r.PostForm)
+func renderFormError(r *page.Request, form *ui.Form, err error, n *noun, current api.Record, title string) error {
+	form.Fill(r.HTTP.PostForm)
 	for name := range form.Hidden {
-		if sent := v.r.PostForm.Get(name); sent != "" {
+		if sent := r.HTTP.PostForm.Get(name); sent != "" {
 			form.Hidden[name] = sent
 		}
 	}
@@ -157,13 +158,13 @@ func (v *visit) refuse(form *ui.Form, err error, n *noun, current api.Record, ti
 		for _, fault := range faults {
 			form.SetError(member(fault.Param), ui.Sentence(fault.Message))
 		}
-		return v.showForm(http.StatusUnprocessableEntity, n, current, title, form)
+		return renderForm(r, http.StatusUnprocessableEntity, n, current, title, form)
 	}
-	status, err := setFormError(form, err)
+	status, err := page.SetFormError(form, err)
 	if err != nil {
 		return err
 	}
-	return v.showForm(status, n, current, title, form)
+	return renderForm(r, status, n, current, title, form)
 }
 
 // member is the field of a form that a fault is about: frameworks_applied for
@@ -173,58 +174,52 @@ func member(param string) string {
 	return name
 }
 
-// newRecord shows the form that adds a record.
-func (v *visit) newRecord(n *noun) error {
-	if refused := v.lacks(v.family(n)); refused != nil {
-		return v.records(n)
+// New shows the form that adds a record.
+func (p *Pages) New(r *page.Request) error {
+	if refused := unavailable(r, p.family); refused != nil {
+		return p.List(r)
 	}
-	return v.showForm(http.StatusOK, n, nil, "Add "+ui.WithArticle(n.one), v.recordForm(n, nil))
+	return renderForm(r, http.StatusOK, p.noun, nil, "Add "+ui.WithArticle(p.one), recordForm(r, p.noun, nil))
 }
 
-// addRecord adds a record.
-func (v *visit) addRecord(n *noun) error {
-	body, err := api.FormBody(api.FormFields(v.Document, n.object, false), v.r.PostForm, nil)
+// Create adds a record.
+func (p *Pages) Create(r *page.Request) error {
+	body, err := api.FormBody(api.FormFields(r.Document, p.object, false), r.HTTP.PostForm, nil)
 	id := ""
 	if err == nil {
-		id, err = api.Save(v.r.Context(), v.caller, n.object, "", body)
+		id, err = api.Save(r.Context(), r.Caller, p.object, "", body)
 	}
 	if err != nil {
-		return v.refuse(v.recordForm(n, nil), err, n, nil, "Add "+ui.WithArticle(n.one))
+		return renderFormError(r, recordForm(r, p.noun, nil), err, p.noun, nil, "Add "+ui.WithArticle(p.one))
 	}
-	v.flash("The " + n.one + " has been added.")
-	v.redirect(recordPath(n.object, id))
-	return nil
+	return r.RedirectWithMessage(recordPath(p.object, id), "The "+p.one+" has been added.")
 }
 
-// editRecord shows the form that changes a record.
-func (v *visit) editRecord(n *noun) error {
-	current, err := v.read(n)
+// Edit shows the form that changes a record.
+func (p *Pages) Edit(r *page.Request) error {
+	current, err := readRecord(r, p.noun)
 	if err != nil {
 		return err
 	}
-	return v.showForm(http.StatusOK, n, current, "Change the "+n.one, v.recordForm(n, current))
+	return renderForm(r, http.StatusOK, p.noun, current, "Change the "+p.one, recordForm(r, p.noun, current))
 }
 
-// changeRecord changes what of a record the user has changed in its form.
-func (v *visit) changeRecord(n *noun) error {
-	current, err := v.read(n)
+// Update changes what of a record the user has changed in its form.
+func (p *Pages) Update(r *page.Request) error {
+	current, err := readRecord(r, p.noun)
 	if err != nil {
 		return err
 	}
 	id := ui.Text(current["id"])
-	body, err := api.FormBody(api.FormFields(v.Document, n.object, true), touched(v.r.PostForm), current)
+	body, err := api.FormBody(api.FormFields(r.Document, p.object, true), touched(r.HTTP.PostForm), current)
 	switch {
 	case err == nil && len(body) == 0:
-		v.flash("Nothing was changed.")
-		v.redirect(recordPath(n.object, id))
-		return nil
+		return r.RedirectWithMessage(recordPath(p.object, id), "Nothing was changed.")
 	case err == nil:
-		id, err = api.Save(v.r.Context(), v.caller, n.object, id, body)
+		id, err = api.Save(r.Context(), r.Caller, p.object, id, body)
 	}
 	if err != nil {
-		return v.refuse(v.recordForm(n, current), err, n, current, "Change the "+n.one)
+		return renderFormError(r, recordForm(r, p.noun, current), err, p.noun, current, "Change the "+p.one)
 	}
-	v.flash("The " + n.one + " has been changed.")
-	v.redirect(recordPath(n.object, id))
-	return nil
+	return r.RedirectWithMessage(recordPath(p.object, id), "The "+p.one+" has been changed.")
 }

@@ -9,6 +9,7 @@ import (
 
 	"govsvc/db/auth"
 	"govsvc/server/api"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -30,10 +31,10 @@ type fieldChange struct{ Label, From, To string }
 // in the record.
 const changeLength = 240
 
-// history is what the audit log tells of a record, newest first, or why it
+// loadHistory is what the audit log tells of a record, newest first, or why it
 // tells nothing.
-func (v *visit) history(n *noun, record api.Record) (changes []change, unknown string, err error) {
-	events, err := api.History(v.r.Context(), v.caller, n.object, ui.Text(record["id"]))
+func loadHistory(r *page.Request, n *noun, record api.Record) (changes []change, unknown string, err error) {
+	events, err := api.History(r.Context(), r.Caller, n.object, ui.Text(record["id"]))
 	var refused *api.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == api.TierRequired:
@@ -43,11 +44,11 @@ func (v *visit) history(n *noun, record api.Record) (changes []change, unknown s
 	case len(events) == 0:
 		return nil, "Nothing here yet. Imports by earlier versions were logged as a whole.", nil
 	}
-	names, err := actorsOf(v, events, actorOf)
+	names, err := actorsOf(r, events, actorOf)
 	if err != nil {
 		return nil, "", err
 	}
-	files, err := api.ImportFiles(v.r.Context(), v.caller, events)
+	files, err := api.ImportFiles(r.Context(), r.Caller, events)
 	if err != nil {
 		return nil, "", err
 	}
@@ -55,7 +56,7 @@ func (v *visit) history(n *noun, record api.Record) (changes []change, unknown s
 		one := change{At: event.Time, Who: names[event.Actor], What: deed(event.Action), Fields: fieldChanges(event)}
 		if id := ui.Text(event.Metadata["import_id"]); id != "" {
 			one.Import = cmp.Or(files[id], "a file")
-			if v.may(auth.ReadOversight) {
+			if r.May(auth.ReadOversight) {
 				one.ImportPath = ui.WithQuery(auditPath, "resource_type", "import", "resource_id", id)
 			}
 		}
@@ -109,9 +110,9 @@ func valueText(member string, value any) string {
 	return ui.Truncate(said, changeLength)
 }
 
-// actors names those whom the audit log knows by id: users, keys and the
+// Actors names those whom the audit log knows by id: users, keys and the
 // service itself.
-func (v *visit) actors(list ...string) (map[string]string, error) {
+func Actors(r *page.Request, list ...string) (map[string]string, error) {
 	names := map[string]string{}
 	for _, actor := range list {
 		names[actor] = actor
@@ -119,7 +120,7 @@ func (v *visit) actors(list ...string) (map[string]string, error) {
 	if _, ok := names["system"]; ok {
 		names["system"] = "Command line"
 	}
-	users, err := v.Auth.Users.List(v.r.Context(), v.session.Organisation.Org)
+	users, err := r.Auth.Users.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -132,7 +133,7 @@ func (v *visit) actors(list ...string) (map[string]string, error) {
 	if !slices.ContainsFunc(list, isKey) {
 		return names, nil
 	}
-	keys, err := v.Store.Keys(v.r.Context(), v.session.Organisation.Org)
+	keys, err := r.Store.Keys(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -145,12 +146,12 @@ func (v *visit) actors(list ...string) (map[string]string, error) {
 }
 
 // actorsOf names the actors of a list.
-func actorsOf[T any](v *visit, list []T, actor func(T) string) (map[string]string, error) {
+func actorsOf[T any](r *page.Request, list []T, actor func(T) string) (map[string]string, error) {
 	all := make([]string, len(list))
 	for i, one := range list {
 		all[i] = actor(one)
 	}
-	return v.actors(all...)
+	return Actors(r, all...)
 }
 
 func actorOf(event api.AuditEvent) string { return event.Actor }

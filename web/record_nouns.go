@@ -3,8 +3,8 @@ package web
 import (
 	"strings"
 
-	"govsvc/db/auth"
 	"govsvc/server/api"
+	"govsvc/server/openapi"
 	"govsvc/web/ui"
 )
 
@@ -118,42 +118,24 @@ func recordPath(object, id string) string {
 	return ""
 }
 
-// recordPages are the lists and records of all families, and the forms that
-// change them.
-func recordPages() []page {
-	var all []page
-	of := func(do func(*visit, *noun) error, n *noun) func(*visit) error {
-		return func(v *visit) error { return do(v, n) }
-	}
-	for _, n := range nouns {
-		all = append(all,
-			page{pattern: "GET " + n.list, needs: auth.ReadRecords, do: of((*visit).records, n)},
-			page{pattern: "GET " + n.base + ".csv", needs: auth.ReadRecords, do: of((*visit).recordSheet, n), download: true},
-			page{pattern: "GET " + n.base + "/{id}", needs: auth.ReadRecords, do: of((*visit).record, n)},
-		)
-		if n.adds {
-			all = append(all,
-				page{pattern: "GET " + n.base + "/new", needs: auth.WriteRecords, do: of((*visit).newRecord, n)},
-				page{pattern: "POST " + n.base, needs: auth.WriteRecords, do: of((*visit).addRecord, n), body: maxRecordForm},
-			)
-		}
-		if n.changes {
-			all = append(all,
-				page{pattern: "GET " + n.base + "/{id}/edit", needs: auth.WriteRecords, do: of((*visit).editRecord, n)},
-				page{pattern: "POST " + n.base + "/{id}", needs: auth.WriteRecords, do: of((*visit).changeRecord, n), body: maxRecordForm},
-			)
-		}
-	}
-	return append(all,
-		page{pattern: "GET /incidents/{id}/notification", needs: auth.WriteRecords, do: (*visit).notification},
-		page{pattern: "POST /incidents/{id}/notification", needs: auth.WriteRecords, do: (*visit).recordNotification},
-		page{pattern: "GET /kpis/{id}/checkins/new", needs: auth.WriteRecords, do: (*visit).newCheckin},
-		page{pattern: "POST /kpis/{id}/checkins", needs: auth.WriteRecords, do: (*visit).addCheckin},
-	)
+// Pages has the pages of one resource: its list, its records and their forms.
+type Pages struct {
+	*noun
+	family api.Family
 }
 
-// family is what api knows of the noun.
-func (v *visit) family(n *noun) api.Family { return v.families[n.object] }
+// All returns the pages of all resources.
+func All(document *openapi.Document) []*Pages {
+	families := map[string]api.Family{}
+	for _, family := range api.Families(document) {
+		families[family.Object] = family
+	}
+	all := make([]*Pages, len(nouns))
+	for i, n := range nouns {
+		all[i] = &Pages{n, families[n.object]}
+	}
+	return all
+}
 
 // nameOf is what a record is called.
 func (n *noun) nameOf(record api.Record) string {

@@ -9,6 +9,7 @@ import (
 	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -32,51 +33,51 @@ type currentVersion struct {
 	At                         any
 }
 
-// records shows a page of a family's records.
-func (v *visit) records(n *noun) error {
-	family, data := v.family(n), recordsData{Title: n.title, Tabs: n.tabs()}
-	if refused := v.lacks(family); refused != nil {
+// List shows a page of a family's records.
+func (p *Pages) List(r *page.Request) error {
+	data := recordsData{Title: p.title, Tabs: p.tabs()}
+	if refused := unavailable(r, p.family); refused != nil {
 		data.Table.Empty = *refused
-		return v.renderStatus(http.StatusForbidden, "records", n.title, data)
+		return r.RenderStatus(http.StatusForbidden, "records", p.title, data)
 	}
-	view := v.view(family)
-	page, err := api.Browse(v.r.Context(), v.caller, n.object, view)
+	view := viewOf(r, p.family)
+	result, err := api.Browse(r.Context(), r.Caller, p.object, view)
 	if err != nil {
 		return err
 	}
-	if data.Current, err = v.currentVersion(n); err != nil {
+	if data.Current, err = loadCurrentVersion(r, p.noun); err != nil {
 		return err
 	}
-	if n.adds && v.may(auth.WriteRecords) {
-		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(n.one), Path: n.base + "/new", Primary: true}}
+	if p.adds && r.May(auth.WriteRecords) {
+		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(p.one), Path: p.base + "/new", Primary: true}}
 	}
-	data.Filters = v.filters(n, family, view)
-	data.Table = n.table(family, view, page.Records)
-	data.Table.Empty = v.noRecords(n, data.Filters.Active)
-	data.Pager = ui.Pager{Shown: len(page.Records), Total: page.Total, More: page.More, One: n.one, Many: n.many}
-	if page.Previous != "" {
-		data.Pager.Previous = viewPath(n.list, view, "cursor", page.Previous)
+	data.Filters = filterBar(p.noun, p.family, view)
+	data.Table = p.table(p.family, view, result.Records)
+	data.Table.Empty = emptyList(r, p.noun, data.Filters.Active)
+	data.Pager = ui.Pager{Shown: len(result.Records), Total: result.Total, More: result.More, One: p.one, Many: p.many}
+	if result.Previous != "" {
+		data.Pager.Previous = viewPath(p.list, view, "cursor", result.Previous)
 	}
-	if page.Next != "" {
-		data.Pager.Next = viewPath(n.list, view, "cursor", page.Next)
+	if result.Next != "" {
+		data.Pager.Next = viewPath(p.list, view, "cursor", result.Next)
 	}
-	return v.render("records", n.title, data)
+	return r.Render("records", p.title, data)
 }
 
-// lacks is what stands where the plan has no such family; nil if it has.
-func (v *visit) lacks(family api.Family) *ui.Empty {
-	if family.Feature == "" || slices.Contains(v.caller.Entitlements.Features, family.Feature) {
+// unavailable is what stands where the plan has no such family; nil if it has.
+func unavailable(r *page.Request, family api.Family) *ui.Empty {
+	if family.Feature == "" || slices.Contains(r.Caller.Entitlements.Features, family.Feature) {
 		return nil
 	}
 	return &ui.Empty{
 		Title:  ui.Capitalize(family.Name) + " are not part of this organisation's plan",
-		Advice: "The plan is " + string(v.session.Organisation.Plan) + ". What was recorded under another plan is kept, and is here again once the plan includes it.",
+		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". What was recorded under another plan is kept, and is here again once the plan includes it.",
 	}
 }
 
-// view is what the address asks for.
-func (v *visit) view(family api.Family) api.View {
-	asked := v.r.URL.Query()
+// viewOf is what the address asks for.
+func viewOf(r *page.Request, family api.Family) api.View {
+	asked := r.HTTP.URL.Query()
 	view := api.View{
 		Filters: map[string]string{}, Search: strings.TrimSpace(asked.Get("q")), Sort: asked.Get("sort"),
 		Cursor: asked.Get("cursor"), Limit: recordsPage,
@@ -99,8 +100,8 @@ func viewPath(path string, view api.View, further ...any) string {
 	return ui.WithQuery(path, append(pairs, further...)...)
 }
 
-// filters is the bar above a list.
-func (v *visit) filters(n *noun, family api.Family, view api.View) ui.Filters {
+// filterBar is the bar above a list.
+func filterBar(n *noun, family api.Family, view api.View) ui.Filters {
 	bar := ui.Filters{
 		Action: n.list, Search: &ui.Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
 		Active: view.Search != "" || len(view.Filters) > 0, CSV: viewPath(n.base+".csv", view),
@@ -200,8 +201,8 @@ func (n *noun) heading(column api.Column, view api.View) ui.Column {
 	return head
 }
 
-// noRecords stands where a list is empty, and says what to do next.
-func (v *visit) noRecords(n *noun, filtered bool) ui.Empty {
+// emptyList stands where a list is empty, and says what to do next.
+func emptyList(r *page.Request, n *noun, filtered bool) ui.Empty {
 	if filtered {
 		return ui.Empty{
 			Title: "No " + n.one + " fits these filters", Advice: "Take some of them away, or look for other words.",
@@ -210,7 +211,7 @@ func (v *visit) noRecords(n *noun, filtered bool) ui.Empty {
 	}
 	empty := ui.Empty{Title: "No " + n.many + " yet", Advice: n.origin}
 	switch {
-	case !v.may(auth.WriteRecords):
+	case !r.May(auth.WriteRecords):
 	case n.adds:
 		empty.Action = &ui.Action{Label: "Add " + ui.WithArticle(n.one), Path: n.base + "/new", Primary: true}
 	default:
@@ -233,18 +234,18 @@ func (n *noun) tabs() []ui.Link {
 	return tabs
 }
 
-// currentVersion reads the latest version of what the list's records belong
+// loadCurrentVersion reads the latest version of what the list's records belong
 // to; nil if there is none.
-func (v *visit) currentVersion(n *noun) (*currentVersion, error) {
+func loadCurrentVersion(r *page.Request, n *noun) (*currentVersion, error) {
 	of, ok := versions[n.object]
 	if !ok {
 		return nil, nil //nolint:nilnil // most lists have no versions
 	}
-	page, err := api.Browse(v.r.Context(), v.caller, of.object, api.View{Limit: 1})
-	if err != nil || len(page.Records) == 0 {
+	result, err := api.Browse(r.Context(), r.Caller, of.object, api.View{Limit: 1})
+	if err != nil || len(result.Records) == 0 {
 		return nil, err
 	}
-	record, whole := page.Records[0], nounOf(of.object)
+	record, whole := result.Records[0], nounOf(of.object)
 	current := &currentVersion{
 		Name: whole.titleOf(record), Path: recordPath(of.object, ui.Text(record["id"])),
 		Summary: ui.Text(record["executive_summary"]), At: record["generated_at"],
@@ -255,18 +256,18 @@ func (v *visit) currentVersion(n *noun) (*currentVersion, error) {
 	return current, nil
 }
 
-// recordSheet answers with all records of a view as CSV, which can be imported
+// Export answers with all records of a view as CSV, which can be imported
 // again.
-func (v *visit) recordSheet(n *noun) error {
-	view := v.view(v.family(n))
-	sent := &download{visit: v, name: strings.ReplaceAll(n.object, "_", "-") + ".csv", contentType: "text/csv; charset=utf-8"}
-	sheet, err := transfer.NewSheetWriter(v.Document, n.object, sent)
+func (p *Pages) Export(r *page.Request) error {
+	view := viewOf(r, p.family)
+	sent := r.NewDownload(strings.ReplaceAll(p.object, "_", "-")+".csv", "text/csv; charset=utf-8", 0)
+	sheet, err := transfer.NewSheetWriter(r.Document, p.object, sent)
 	if err != nil {
 		return err
 	}
-	err = api.ExportView(v.r.Context(), v.caller, n.object, view, sheet.Write)
+	err = api.ExportView(r.Context(), r.Caller, p.object, view, sheet.Write)
 	if err == nil {
 		err = sheet.Flush()
 	}
-	return sent.end(err)
+	return sent.End(err)
 }

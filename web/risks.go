@@ -5,17 +5,18 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
-// ratingsOf adds why a risk was re-rated: the evidence that its owner keeps for
+// addRatings adds why a risk was re-rated: the evidence that its owner keeps for
 // those who ask.
-func (v *visit) ratingsOf(record api.Record, data *recordData) error {
-	reratings, err := api.RiskEvidence(v.r.Context(), v.caller, ui.Text(record["id"]))
+func addRatings(r *page.Request, record api.Record, data *recordData) error {
+	reratings, err := api.RiskEvidence(r.Context(), r.Caller, ui.Text(record["id"]))
 	if err != nil || len(reratings) == 0 {
 		return err
 	}
-	names, err := actorsOf(v, reratings, func(r api.Rerating) string { return r.Actor })
+	names, err := actorsOf(r, reratings, func(one api.Rerating) string { return one.Actor })
 	if err != nil {
 		return err
 	}
@@ -23,8 +24,8 @@ func (v *visit) ratingsOf(record api.Record, data *recordData) error {
 		Caption: "Why it was rated lower", Shown: true,
 		Columns: []ui.Column{{Label: "When", Kind: ui.Time}, {Label: "Who"}, {Label: "Change"}, {Label: "Reason", Kind: ui.Long}},
 	}
-	for _, r := range reratings {
-		table.Rows = append(table.Rows, ui.Row{Cells: []any{r.At, names[r.Actor], rerating(r.Before, r.After), r.Reason}})
+	for _, one := range reratings {
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{one.At, names[one.Actor], rerating(one.Before, one.After), one.Reason}})
 	}
 	data.Tables = append(data.Tables, table)
 	return nil

@@ -60,7 +60,7 @@ func mayOpen(role auth.Role, name string) bool {
 }
 
 // pageName is the path of a route, with its method unless that is GET.
-func pageName(r web.Route) string {
+func pageName(r web.PageRoute) string {
 	if r.Method == "GET" {
 		return r.Path
 	}
@@ -72,7 +72,7 @@ func pageName(r web.Route) string {
 func TestRoles_EveryPage(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		known[pageName(route)] = true
 	}
 	for _, names := range pagesOf {
@@ -83,7 +83,7 @@ func TestRoles_EveryPage(t *testing.T) {
 		}
 	}
 	s := newScene(t)
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		name := pageName(route)
 		if route.Needs == "" || strings.HasPrefix(name, "POST /account/s") || name == "POST /signout" || name == "POST /users/{id}/signout" {
 			continue // open to all, or it ends the session that asks
@@ -126,7 +126,7 @@ func TestRoles_EveryPage(t *testing.T) {
 // everyPage asks for every page with one session, and compares which are open.
 func (s *scene) everyPage(about string, g *guest, open func(name string) bool) {
 	s.t.Helper()
-	for _, route := range web.Routes() {
+	for _, route := range routes() {
 		name := pageName(route)
 		if route.Needs == "" || strings.HasPrefix(name, "POST /account/s") || name == "POST /signout" {
 			continue

@@ -1,201 +1,180 @@
 package web
 
 import (
-	"net/http"
 	"slices"
-	"strings"
 
 	"govsvc/db/auth"
+	"govsvc/server/evidence"
+	"govsvc/web/page"
 )
 
-// The pages that take no permission of a role.
-const (
-	// nobody is for pages that are open to people who have not signed in.
-	nobody auth.Permission = ""
-	// signedIn is for pages that are open to every user, also to one who is no
-	// longer a member of the session's organisation.
-	signedIn auth.Permission = "signed in"
-)
-
-// page is a page or an action of the dashboard.
-type page struct {
-	// pattern is method and path, as http.ServeMux has them.
-	pattern string
-	// needs is the permission that it takes. It is checked in one place,
-	// visit.admit, for all of them.
-	needs auth.Permission
-	do    func(*visit) error
-	// body bounds the request's body in bytes; 0 is maxForm.
-	body int64
-	// files tells that the form has files. The page reads it itself, with upload.
-	files bool
-	// proof is the proof of identity that it takes beside the session. Pages that
-	// change users, keys, roles, settings, a second factor or where webhooks lead
-	// take one.
-	proof proof
-	// download says that the answer is a file to be saved, which may take long. A
-	// user gets one at a time, and an address a limited number a minute.
-	download bool
+// routes is the list of all pages and actions, with the permission that each
+// needs.
+func (s *Site) routes(config Config) []page.Route {
+	signIn, overview := NewSignIn(config.Store.Now, config.FirstLink), NewOverview(config.Document)
+	return slices.Concat(
+		[]page.Route{{Pattern: "GET /{$}", Needs: auth.ReadRecords, Handle: overview.Show}},
+		signInRoutes(signIn), accountRoutes(), userRoutes(),
+		recordRoutes(All(config.Document)), importRoutes(s.imports), evidenceRoutes(),
+		keyRoutes(), webhookRoutes(), referenceRoutes(),
+		auditRoutes(s.verification), settingsRoutes(), statusRoutes(),
+	)
 }
 
-// pages is the one list of all pages and actions: a line each, in groups that
-// keep it readable.
-func pages() []page {
-	return slices.Concat(overviewPages(), docsPages(), entrancePages(), accountPages(), keyPages(), webhookPages(), recordPages(), importPages(), evidencePages(),
-		auditPages(), settingsPages(), userPages(), statusPages())
-}
-
-func overviewPages() []page {
-	return []page{
-		{pattern: "GET /{$}", needs: auth.ReadRecords, do: (*visit).overview},
-		{pattern: "POST /organisation", needs: signedIn, do: (*visit).switchOrganisation},
+// signInRoutes are the pages without a session, and the sign-out.
+func signInRoutes(signIn *SignIn) []page.Route {
+	return []page.Route{
+		{Pattern: "GET /setup", Needs: page.Public, Handle: signIn.ShowSetup},
+		{Pattern: "POST /setup", Needs: page.Public, Handle: signIn.CreateFirstUser},
+		{Pattern: "GET /signin", Needs: page.Public, Handle: signIn.Show},
+		{Pattern: "POST /signin", Needs: page.Public, Handle: signIn.CheckPassword},
+		{Pattern: "GET /signin/code", Needs: page.Public, Handle: signIn.ShowCode},
+		{Pattern: "POST /signin/code", Needs: page.Public, Handle: signIn.CheckCode},
+		{Pattern: "POST /signout", Needs: page.SignedIn, Handle: SignOut},
 	}
 }
 
-// entrancePages lead in and out.
-func entrancePages() []page {
-	return []page{
-		{pattern: "GET /setup", needs: nobody, do: (*visit).setup},
-		{pattern: "POST /setup", needs: nobody, do: (*visit).createFirstUser},
-		{pattern: "GET /signin", needs: nobody, do: (*visit).signIn},
-		{pattern: "POST /signin", needs: nobody, do: (*visit).checkPassword},
-		{pattern: "GET /signin/code", needs: nobody, do: (*visit).askCode},
-		{pattern: "POST /signin/code", needs: nobody, do: (*visit).checkCode},
-		{pattern: "POST /signout", needs: signedIn, do: (*visit).signOut},
+// accountRoutes are the pages of the user's own account.
+func accountRoutes() []page.Route {
+	return []page.Route{
+		{Pattern: "POST /organisation", Needs: page.SignedIn, Handle: SwitchOrganisation},
+		{Pattern: "GET /account", Needs: auth.OwnAccount, Handle: ShowAccount},
+		{Pattern: "POST /account/password", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: ChangePassword},
+		{Pattern: "GET /account/second-factor", Needs: auth.OwnAccount, Proof: page.FreshProof, Handle: ShowSecondFactor},
+		{Pattern: "POST /account/second-factor", Needs: auth.OwnAccount, Proof: page.FreshProof, Handle: ConfirmSecondFactor},
+		{Pattern: "POST /account/second-factor/remove", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: RemoveSecondFactor},
+		{Pattern: "POST /account/recovery-codes", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: CreateRecoveryCodes},
+		{Pattern: "GET /account/recovery-codes", Needs: auth.OwnAccount, Handle: ShowRecoveryCodes},
+		{Pattern: "GET /account/confirm", Needs: auth.OwnAccount, Handle: page.AskConfirmation},
+		{Pattern: "POST /account/confirm", Needs: auth.OwnAccount, Handle: page.Confirm},
+		{Pattern: "POST /account/sessions/{id}/end", Needs: auth.OwnAccount, Handle: EndSession},
+		{Pattern: "POST /account/sessions/end-others", Needs: auth.OwnAccount, Handle: EndOtherSessions},
+		{Pattern: "POST /account/signout-everywhere", Needs: auth.OwnAccount, Handle: SignOutEverywhere},
 	}
 }
 
-// accountPages are about the user's own account.
-func accountPages() []page {
-	return []page{
-		{pattern: "GET /account", needs: auth.OwnAccount, do: (*visit).account},
-		{pattern: "POST /account/password", needs: auth.OwnAccount, proof: ownProof, do: (*visit).changePassword},
-		{pattern: "GET /account/second-factor", needs: auth.OwnAccount, proof: freshProof, do: (*visit).secondFactor},
-		{pattern: "POST /account/second-factor", needs: auth.OwnAccount, proof: freshProof, do: (*visit).confirmSecondFactor},
-		{pattern: "POST /account/second-factor/remove", needs: auth.OwnAccount, proof: ownProof, do: (*visit).removeSecondFactor},
-		{pattern: "POST /account/recovery-codes", needs: auth.OwnAccount, proof: ownProof, do: (*visit).newRecoveryCodes},
-		{pattern: "GET /account/recovery-codes", needs: auth.OwnAccount, do: (*visit).recoveryCodes},
-		{pattern: "GET /account/confirm", needs: auth.OwnAccount, do: (*visit).askProof},
-		{pattern: "POST /account/confirm", needs: auth.OwnAccount, do: (*visit).takeProof},
-		{pattern: "POST /account/sessions/{id}/end", needs: auth.OwnAccount, do: (*visit).endSession},
-		{pattern: "POST /account/sessions/end-others", needs: auth.OwnAccount, do: (*visit).endOtherSessions},
-		{pattern: "POST /account/signout-everywhere", needs: auth.OwnAccount, do: (*visit).signOutEverywhere},
+// userRoutes are the pages of the users of an organisation.
+func userRoutes() []page.Route {
+	return []page.Route{
+		{Pattern: "GET /users", Needs: auth.ReadOversight, Handle: ListUsers},
+		{Pattern: "GET /users/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: NewUser},
+		{Pattern: "POST /users/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: CreateUser},
+		{Pattern: "GET /users/{id}", Needs: auth.ReadOversight, Proof: page.FreshProof, Handle: ShowUser},
+		{Pattern: "POST /users/{id}/role", Needs: auth.Administer, Proof: page.FreshProof, Handle: ChangeRole},
+		{Pattern: "POST /users/{id}/password", Needs: auth.Administer, Proof: page.FreshProof, Handle: ResetPassword},
+		{Pattern: "POST /users/{id}/second-factor/remove", Needs: auth.Administer, Proof: page.FreshProof, Handle: ResetSecondFactor},
+		{Pattern: "POST /users/{id}/signout", Needs: auth.Administer, Proof: page.FreshProof, Handle: SignOutUser},
+		{Pattern: "POST /users/{id}/remove", Needs: auth.Administer, Proof: page.FreshProof, Handle: RemoveUser},
 	}
 }
 
-// keyPages are about the organisation's API keys.
-func keyPages() []page {
-	return []page{
-		{pattern: "GET /keys", needs: auth.ReadOversight, do: (*visit).keys},
-		{pattern: "GET /keys/new", needs: auth.Administer, proof: freshProof, do: (*visit).newKey},
-		{pattern: "POST /keys/new", needs: auth.Administer, proof: freshProof, do: (*visit).mintKey},
-		{pattern: "GET /keys/made", needs: auth.Administer, do: (*visit).madeKey},
-		{pattern: "GET /keys/{id}", needs: auth.ReadOversight, do: (*visit).key},
-		{pattern: "POST /keys/{id}/rotate", needs: auth.Administer, proof: freshProof, do: (*visit).rotateKey},
-		{pattern: "POST /keys/{id}/revoke", needs: auth.Administer, proof: freshProof, do: (*visit).revokeKey},
-	}
-}
-
-// webhookPages are about webhook subscriptions and what is sent to them.
-func webhookPages() []page {
-	return []page{
-		{pattern: "GET /webhooks", needs: auth.ReadOversight, do: (*visit).webhooks},
-		{pattern: "GET /webhooks/new", needs: auth.Administer, proof: freshProof, do: (*visit).newWebhook},
-		{pattern: "POST /webhooks/new", needs: auth.Administer, proof: freshProof, do: (*visit).createWebhook},
-		{pattern: "GET /webhooks/secret", needs: auth.Administer, do: (*visit).webhookSecret},
-		{pattern: "GET /webhooks/deadletters", needs: auth.ReadOversight, do: (*visit).deadLetters},
-		{pattern: "POST /webhooks/deadletters/replay", needs: auth.Administer, do: (*visit).replayLetters},
-		{pattern: "POST /webhooks/deadletters/replay-all", needs: auth.Administer, do: (*visit).replayAllLetters},
-		{pattern: "POST /webhooks/deadletters/discard", needs: auth.Administer, do: (*visit).discardLetters},
-		{pattern: "GET /webhooks/{id}", needs: auth.ReadOversight, do: (*visit).webhook},
-		{pattern: "GET /webhooks/{id}/change", needs: auth.Administer, proof: freshProof, do: (*visit).editWebhook},
-		{pattern: "POST /webhooks/{id}/change", needs: auth.Administer, proof: freshProof, do: (*visit).changeWebhook},
-		{pattern: "POST /webhooks/{id}/pause", needs: auth.Administer, do: (*visit).pause},
-		{pattern: "POST /webhooks/{id}/resume", needs: auth.Administer, do: (*visit).resume},
-		{pattern: "POST /webhooks/{id}/test", needs: auth.Administer, do: (*visit).testWebhook},
-		{pattern: "POST /webhooks/{id}/rotate-secret", needs: auth.Administer, proof: freshProof, do: (*visit).rotateSecret},
-		{pattern: "POST /webhooks/{id}/delete", needs: auth.Administer, do: (*visit).deleteWebhook},
-		{pattern: "GET /webhooks/{id}/deliveries/{number}", needs: auth.ReadOversight, do: (*visit).delivery},
-	}
-}
-
-// auditPages are about the audit log.
-func auditPages() []page {
-	return []page{
-		{pattern: "GET /audit", needs: auth.ReadOversight, do: (*visit).audit},
-		{pattern: "GET /audit/verify", needs: auth.ReadOversight, do: (*visit).auditCheck},
-		{pattern: "POST /audit/verify", needs: auth.ReadOversight, do: (*visit).verifyAudit},
-	}
-}
-
-// settingsPages are about organisations.
-func settingsPages() []page {
-	return []page{
-		{pattern: "GET /settings", needs: auth.ReadOversight, do: (*visit).settings},
-		{pattern: "POST /settings", needs: auth.Administer, proof: freshProof, do: (*visit).changeSettings},
-		{pattern: "POST /settings/organisations", needs: auth.Administer, proof: freshProof, do: (*visit).createOrganisation},
-	}
-}
-
-// userPages are about who may sign in.
-func userPages() []page {
-	return []page{
-		{pattern: "GET /users", needs: auth.ReadOversight, do: (*visit).users},
-		{pattern: "GET /users/new", needs: auth.Administer, proof: freshProof, do: (*visit).newUser},
-		{pattern: "POST /users/new", needs: auth.Administer, proof: freshProof, do: (*visit).createUser},
-		{pattern: "GET /users/{id}", needs: auth.ReadOversight, proof: freshProof, do: (*visit).user},
-		{pattern: "POST /users/{id}/role", needs: auth.Administer, proof: freshProof, do: (*visit).changeRole},
-		{pattern: "POST /users/{id}/password", needs: auth.Administer, proof: freshProof, do: (*visit).resetPassword},
-		{pattern: "POST /users/{id}/second-factor/remove", needs: auth.Administer, proof: freshProof, do: (*visit).resetSecondFactor},
-		{pattern: "POST /users/{id}/signout", needs: auth.Administer, proof: freshProof, do: (*visit).signOutUser},
-		{pattern: "POST /users/{id}/remove", needs: auth.Administer, proof: freshProof, do: (*visit).removeUser},
-	}
-}
-
-// statusPages are about the service itself.
-func statusPages() []page {
-	return []page{{pattern: "GET /status", needs: auth.ReadOversight, do: (*visit).status}}
-}
-
-// staticPath is below what the files that pages need are.
-const staticPath = "/static/"
-
-// mount makes the table of routes.
-func (s *Site) mount() {
-	s.routes, s.reach = http.NewServeMux(), map[string]auth.Permission{}
-	for _, p := range pages() {
-		s.routes.Handle(p.pattern, s.answer(&p))
-		if path, ok := strings.CutPrefix(p.pattern, "GET "); ok {
-			s.reach[strings.TrimSuffix(path, "{$}")] = p.needs
+// recordRoutes are the lists, records and forms of all resources.
+func recordRoutes(resources []*Pages) []page.Route {
+	var all []page.Route
+	for _, p := range resources {
+		all = append(all,
+			page.Route{Pattern: "GET " + p.list, Needs: auth.ReadRecords, Handle: p.List},
+			page.Route{Pattern: "GET " + p.base + ".csv", Needs: auth.ReadRecords, Handle: p.Export, Download: true},
+			page.Route{Pattern: "GET " + p.base + "/{id}", Needs: auth.ReadRecords, Handle: p.Show},
+		)
+		if p.adds {
+			all = append(all,
+				page.Route{Pattern: "GET " + p.base + "/new", Needs: auth.WriteRecords, Handle: p.New},
+				page.Route{Pattern: "POST " + p.base, Needs: auth.WriteRecords, Handle: p.Create, MaxBody: MaxRecordForm},
+			)
+		}
+		if p.changes {
+			all = append(all,
+				page.Route{Pattern: "GET " + p.base + "/{id}/edit", Needs: auth.WriteRecords, Handle: p.Edit},
+				page.Route{Pattern: "POST " + p.base + "/{id}", Needs: auth.WriteRecords, Handle: p.Update, MaxBody: MaxRecordForm},
+			)
 		}
 	}
-	s.routes.Handle("GET "+staticPath, http.HandlerFunc(s.serveStatic))
-	s.routes.Handle("/", s.answer(&page{needs: nobody, do: (*visit).nowhere}))
+	return append(all,
+		page.Route{Pattern: "GET /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: NewNotification},
+		page.Route{Pattern: "POST /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: CreateNotification},
+		page.Route{Pattern: "GET /kpis/{id}/checkins/new", Needs: auth.WriteRecords, Handle: NewCheckin},
+		page.Route{Pattern: "POST /kpis/{id}/checkins", Needs: auth.WriteRecords, Handle: CreateCheckin},
+	)
 }
 
-// ServeHTTP answers a request. The redirects of the routes themselves, as from
-// //risks to /risks, are protected like pages.
-func (s *Site) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	protect(w)
-	s.routes.ServeHTTP(w, r)
+func importRoutes(imports *Imports) []page.Route {
+	return []page.Route{
+		{Pattern: "GET /import", Needs: auth.WriteRecords, Handle: imports.Show},
+		{Pattern: "POST /import", Needs: auth.WriteRecords, Handle: imports.Check, MaxBody: MaxImport + page.MaxForm, Upload: true},
+		{Pattern: "GET /import/{ticket}", Needs: auth.WriteRecords, Handle: imports.Preview},
+		{Pattern: "POST /import/{ticket}", Needs: auth.WriteRecords, Handle: imports.Import},
+		{Pattern: "GET /import/templates/{file}", Needs: auth.WriteRecords, Handle: imports.Template, Download: true},
+	}
 }
 
-// Knows tells whether there is a page at the request's path, for whatever
-// method.
-func (s *Site) Knows(r *http.Request) bool { return len(s.methods(r)) > 0 }
+func evidenceRoutes() []page.Route {
+	return []page.Route{
+		{Pattern: "GET /evidence", Needs: auth.ReadRecords, Handle: ListPacks},
+		{Pattern: "GET /evidence/new", Needs: auth.WriteRecords, Handle: NewPack},
+		{Pattern: "POST /evidence", Needs: auth.WriteRecords, Handle: FilePack, MaxBody: evidence.MaxAttached + page.MaxForm, Upload: true},
+		{Pattern: "GET /evidence/{id}", Needs: auth.ReadRecords, Handle: ShowPack},
+		{Pattern: "GET /evidence/{id}/pack.zip", Needs: auth.ReadRecords, Handle: DownloadPack, Download: true},
+	}
+}
 
-// methods lists those that the request's path takes.
-func (s *Site) methods(r *http.Request) []string {
-	var takes []string
-	other := *r
-	for _, method := range []string{http.MethodGet, http.MethodPost} {
-		other.Method = method
-		if _, pattern := s.routes.Handler(&other); strings.Contains(pattern, " ") {
-			takes = append(takes, method)
-		}
+func keyRoutes() []page.Route {
+	return []page.Route{
+		{Pattern: "GET /keys", Needs: auth.ReadOversight, Handle: ListKeys},
+		{Pattern: "GET /keys/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: NewKey},
+		{Pattern: "POST /keys/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: CreateKey},
+		{Pattern: "GET /keys/made", Needs: auth.Administer, Handle: ShowCreatedKey},
+		{Pattern: "GET /keys/{id}", Needs: auth.ReadOversight, Handle: ShowKey},
+		{Pattern: "POST /keys/{id}/rotate", Needs: auth.Administer, Proof: page.FreshProof, Handle: RotateKey},
+		{Pattern: "POST /keys/{id}/revoke", Needs: auth.Administer, Proof: page.FreshProof, Handle: RevokeKey},
 	}
-	if slices.Contains(takes, http.MethodGet) {
-		takes = append(takes, http.MethodHead)
+}
+
+func webhookRoutes() []page.Route {
+	return []page.Route{
+		{Pattern: "GET /webhooks", Needs: auth.ReadOversight, Handle: ListWebhooks},
+		{Pattern: "GET /webhooks/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: NewWebhook},
+		{Pattern: "POST /webhooks/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: CreateWebhook},
+		{Pattern: "GET /webhooks/secret", Needs: auth.Administer, Handle: ShowSecret},
+		{Pattern: "GET /webhooks/deadletters", Needs: auth.ReadOversight, Handle: ListDeadLetters},
+		{Pattern: "POST /webhooks/deadletters/replay", Needs: auth.Administer, Handle: ReplayDeadLetters},
+		{Pattern: "POST /webhooks/deadletters/replay-all", Needs: auth.Administer, Handle: ReplayAllDeadLetters},
+		{Pattern: "POST /webhooks/deadletters/discard", Needs: auth.Administer, Handle: DiscardDeadLetters},
+		{Pattern: "GET /webhooks/{id}", Needs: auth.ReadOversight, Handle: ShowWebhook},
+		{Pattern: "GET /webhooks/{id}/change", Needs: auth.Administer, Proof: page.FreshProof, Handle: EditWebhook},
+		{Pattern: "POST /webhooks/{id}/change", Needs: auth.Administer, Proof: page.FreshProof, Handle: UpdateWebhook},
+		{Pattern: "POST /webhooks/{id}/pause", Needs: auth.Administer, Handle: PauseWebhook},
+		{Pattern: "POST /webhooks/{id}/resume", Needs: auth.Administer, Handle: ResumeWebhook},
+		{Pattern: "POST /webhooks/{id}/test", Needs: auth.Administer, Handle: TestWebhook},
+		{Pattern: "POST /webhooks/{id}/rotate-secret", Needs: auth.Administer, Proof: page.FreshProof, Handle: RotateSecret},
+		{Pattern: "POST /webhooks/{id}/delete", Needs: auth.Administer, Handle: DeleteWebhook},
+		{Pattern: "GET /webhooks/{id}/deliveries/{number}", Needs: auth.ReadOversight, Handle: ShowDelivery},
 	}
-	return takes
+}
+
+func referenceRoutes() []page.Route {
+	return []page.Route{
+		{Pattern: "GET /docs", Needs: page.Public, Handle: ShowReference},
+		{Pattern: "POST /docs/key", Needs: auth.Administer, Handle: CreateReferenceKey},
+	}
+}
+
+func auditRoutes(verification *Verification) []page.Route {
+	return []page.Route{
+		{Pattern: "GET /audit", Needs: auth.ReadOversight, Handle: SearchAudit},
+		{Pattern: "GET /audit/verify", Needs: auth.ReadOversight, Handle: verification.Show},
+		{Pattern: "POST /audit/verify", Needs: auth.ReadOversight, Handle: verification.Verify},
+	}
+}
+
+func settingsRoutes() []page.Route {
+	return []page.Route{
+		{Pattern: "GET /settings", Needs: auth.ReadOversight, Handle: ShowSettings},
+		{Pattern: "POST /settings", Needs: auth.Administer, Proof: page.FreshProof, Handle: ChangeSettings},
+		{Pattern: "POST /settings/organisations", Needs: auth.Administer, Proof: page.FreshProof, Handle: CreateOrganisation},
+	}
+}
+
+func statusRoutes() []page.Route {
+	return []page.Route{{Pattern: "GET /status", Needs: auth.ReadOversight, Handle: ShowStatus}}
 }

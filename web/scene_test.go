@@ -126,6 +126,15 @@ func openSandbox(t testing.TB) func() (*db.DB, error) {
 // document is compiled once for all tests.
 var document = sync.OnceValues(openapi.Load)
 
+// routes lists all pages and actions.
+func routes() []web.PageRoute {
+	doc, err := document()
+	if err != nil {
+		panic(err)
+	}
+	return web.Routes(doc)
+}
+
 // prepared is a data file to copy: to migrate and fill one, and to hash its
 // users' passwords, takes longer than most tests.
 type prepared struct {

@@ -3,12 +3,13 @@ package web
 import (
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
 // sessionTable lists sessions of a user. With end, each but the one in use has
 // an action that ends it.
-func (v *visit) sessionTable(all []auth.Session, end bool) ui.Table {
+func sessionTable(r *page.Request, all []auth.Session, end bool) ui.Table {
 	table := ui.Table{
 		Caption: "Signed in on",
 		Columns: []ui.Column{{Label: "Browser"}, {Label: "Address", Kind: ui.Code}, {Label: "Started", Kind: ui.Time}, {Label: "Last seen", Kind: ui.Time}},
@@ -17,7 +18,7 @@ func (v *visit) sessionTable(all []auth.Session, end bool) ui.Table {
 	for _, s := range all {
 		row := ui.Row{Cells: []any{browserName(s.Browser), s.Address, s.CreatedAt, s.SeenAt}}
 		switch {
-		case s.ID() == v.session.ID():
+		case s.ID() == r.Session.ID():
 			row.Under = "this browser"
 		case end:
 			row.Actions = []ui.Action{{
@@ -30,29 +31,26 @@ func (v *visit) sessionTable(all []auth.Session, end bool) ui.Table {
 	return table
 }
 
-// endSession ends another session of the user.
-func (v *visit) endSession() error {
-	err := v.Auth.Sessions.End(v.r.Context(), v.session, v.r.PathValue("id"))
+// EndSession ends another session of the user.
+func EndSession(r *page.Request) error {
+	err := r.Auth.Sessions.End(r.Context(), r.Session, r.PathValue("id"))
 	if db.Is(err, db.NotFound) || db.Is(err, db.Conflict) {
-		return v.done(message(err))
+		return backToAccount(r, page.Message(err))
 	}
 	if err != nil {
 		return err
 	}
-	return v.done("The session has ended. Its browser has to sign in again.")
+	return backToAccount(r, "The session has ended. Its browser has to sign in again.")
 }
 
-// endOtherSessions ends all sessions of the user but the one in use.
-func (v *visit) endOtherSessions() error {
-	ended, err := v.Auth.Sessions.EndOthers(v.r.Context(), v.session)
+// EndOtherSessions ends all sessions of the user but the one in use.
+func EndOtherSessions(r *page.Request) error {
+	ended, err := r.Auth.Sessions.EndOthers(r.Context(), r.Session)
 	if err != nil {
 		return err
 	}
 	if ended == 0 {
-		return v.done("There is no other session.")
+		return backToAccount(r, "There is no other session.")
 	}
-	return v.done("All other sessions have ended.")
+	return backToAccount(r, "All other sessions have ended.")
 }
-
-// renewed gives the browser the new token of its session.
-func (v *visit) renewed(token string) { v.setCookie(sessionCookie, token, 0) }

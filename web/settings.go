@@ -5,6 +5,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -24,23 +25,23 @@ type settingsData struct {
 // organisationsOnPage bounds a page of the list of organisations.
 const organisationsOnPage = 100
 
-// settings shows the organisation, its plan and the user's other organisations.
-func (v *visit) settings() error {
-	data, err := v.settingsData()
+// ShowSettings shows the organisation, its plan and the user's other organisations.
+func ShowSettings(r *page.Request) error {
+	data, err := loadSettings(r)
 	if err != nil {
 		return err
 	}
-	return v.render("settings", "Settings", data)
+	return r.Render("settings", "Settings", data)
 }
 
-func (v *visit) settingsData() (*settingsData, error) {
-	all, err := v.Auth.Memberships.Organisations(v.r.Context(), v.session.User.ID)
+func loadSettings(r *page.Request) (*settingsData, error) {
+	all, err := r.Auth.Memberships.Organisations(r.Context(), r.Session.User.ID)
 	if err != nil {
 		return nil, err
 	}
-	org := v.session.Organisation
+	org := r.Session.Organisation
 	data := &settingsData{
-		Organisation: org, Plans: planTable(org.Plan), Form: planForm(org), Add: organisationForm(), Closed: closed(org), MayChange: v.may(auth.Administer),
+		Organisation: org, Plans: planTable(org.Plan), Form: planForm(org), Add: organisationForm(), Closed: closed(org), MayChange: r.May(auth.Administer),
 		Facts: []ui.Fact{
 			{Label: "Plan", Value: ui.Humanize(org.Plan)},
 			{Label: "Subscription", Kind: ui.Badge, Value: org.Subscription},
@@ -51,7 +52,7 @@ func (v *visit) settingsData() (*settingsData, error) {
 			{Label: "Name"}, {Label: "Plan"}, {Label: "Subscription", Kind: ui.Badge}, {Label: "Added", Kind: ui.Time},
 		}},
 	}
-	all, data.Pager = ui.Paginate(all, organisationsOnPage, v.r.URL.Query().Get("page"), func(page int) string { return ui.WithQuery("/settings", "page", page) })
+	all, data.Pager = ui.Paginate(all, organisationsOnPage, r.HTTP.URL.Query().Get("page"), func(page int) string { return ui.WithQuery("/settings", "page", page) })
 	data.Pager.One, data.Pager.Many = "organisation", "organisations"
 	for _, o := range all {
 		row := ui.Row{Cells: []any{o.Name, ui.Humanize(o.Plan), o.Subscription, o.CreatedAt}}
@@ -117,14 +118,12 @@ func organisationForm() *ui.Form {
 	}}
 }
 
-// changeSettings changes the organisation's plan and subscription.
-func (v *visit) changeSettings() error {
-	org := v.session.Organisation
-	plan, subscription := db.Plan(v.value("plan")), db.Subscription(v.value("subscription"))
+// ChangeSettings changes the organisation's plan and subscription.
+func ChangeSettings(r *page.Request) error {
+	org := r.Session.Organisation
+	plan, subscription := db.Plan(r.Value("plan")), db.Subscription(r.Value("subscription"))
 	if plan == org.Plan && subscription == org.Subscription {
-		v.flash("Nothing was changed: both are as they were.")
-		v.redirect("/settings")
-		return nil
+		return r.RedirectWithMessage("/settings", "Nothing was changed: both are as they were.")
 	}
 	var err error
 	switch { // the store leaves what is empty as it is
@@ -133,32 +132,28 @@ func (v *visit) changeSettings() error {
 	case subscription == "":
 		err = &db.Error{Code: db.Invalid, Param: "subscription", Message: "choose a state"}
 	default:
-		_, err = v.Store.SetOrganisation(v.r.Context(), v.by(), org.Name, plan, subscription)
+		_, err = r.Store.SetOrganisation(r.Context(), r.Actor(), org.Name, plan, subscription)
 	}
 	if err != nil {
-		return v.refuseSettings(err, func(data *settingsData) *ui.Form { return data.Form })
+		return renderSettingsError(r, err, func(data *settingsData) *ui.Form { return data.Form })
 	}
-	v.flash("Plan and subscription have been changed.")
-	v.redirect("/settings")
-	return nil
+	return r.RedirectWithMessage("/settings", "Plan and subscription have been changed.")
 }
 
-// createOrganisation adds an organisation.
-func (v *visit) createOrganisation() error {
-	made, err := v.Auth.Memberships.CreateOrganisation(v.r.Context(), v.by(), v.value("name"), db.Plan(v.value("plan")))
+// CreateOrganisation adds an organisation.
+func CreateOrganisation(r *page.Request) error {
+	made, err := r.Auth.Memberships.CreateOrganisation(r.Context(), r.Actor(), r.Value("name"), db.Plan(r.Value("plan")))
 	if err != nil {
-		return v.refuseSettings(err, func(data *settingsData) *ui.Form { return data.Add })
+		return renderSettingsError(r, err, func(data *settingsData) *ui.Form { return data.Add })
 	}
-	v.flash("The organisation " + made.Name + " has been added, with you as its admin. Choose it above to work on it.")
-	v.redirect("/settings")
-	return nil
+	return r.RedirectWithMessage("/settings", "The organisation "+made.Name+" has been added, with you as its admin. Choose it above to work on it.")
 }
 
-// refuseSettings shows the page again with a fault in one of its forms.
-func (v *visit) refuseSettings(fault error, form func(*settingsData) *ui.Form) error {
-	data, err := v.settingsData()
+// renderSettingsError shows the page again with a fault in one of its forms.
+func renderSettingsError(r *page.Request, fault error, form func(*settingsData) *ui.Form) error {
+	data, err := loadSettings(r)
 	if err != nil {
 		return err
 	}
-	return v.again(form(data), fault, "settings", "Settings", data)
+	return r.RenderRefused(form(data), fault, "settings", "Settings", data)
 }

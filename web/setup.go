@@ -6,6 +6,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -17,22 +18,22 @@ type setupData struct {
 	Form  *ui.Form
 }
 
-// setup shows the form for making the first admin to who has the link.
-func (v *visit) setup() error {
-	return v.showSetup(v.r.URL.Query().Get("token"))
+// ShowSetup shows the form for making the first admin to who has the link.
+func (s *SignIn) ShowSetup(r *page.Request) error {
+	return s.renderSetup(r, r.HTTP.URL.Query().Get("token"))
 }
 
-func (v *visit) showSetup(token string) error {
-	users, err := v.Auth.Users.Any(v.r.Context())
+func (s *SignIn) renderSetup(r *page.Request, token string) error {
+	users, err := r.Auth.Users.Any(r.Context())
 	if err != nil {
 		return err
 	}
-	data := setupData{Open: !users && v.FirstLink.open(token), Users: users}
+	data := setupData{Open: !users && s.link.open(token), Users: users}
 	if !data.Open {
-		return v.renderStatus(http.StatusGone, "setup", "This link does not work", data)
+		return r.RenderStatus(http.StatusGone, "setup", "This link does not work", data)
 	}
 	data.Form = setupForm(token)
-	return v.render("setup", "Make the first admin", data)
+	return r.Render("setup", "Make the first admin", data)
 }
 
 func setupForm(token string) *ui.Form {
@@ -60,35 +61,34 @@ func repeatField(of string) *ui.Field {
 	return &ui.Field{Name: of + "-again", Label: "The same again", Type: "password", Required: true, Autocomplete: "new-password"}
 }
 
-// repeated refuses a new password that was not typed the same twice.
-func (v *visit) repeated(name string) error {
-	if v.secret(name) == v.secret(name+"-again") {
+// checkRepeated refuses a new password that was not typed the same twice.
+func checkRepeated(r *page.Request, name string) error {
+	if r.RawValue(name) == r.RawValue(name+"-again") {
 		return nil
 	}
 	return &db.Error{Code: db.Invalid, Param: name + "-again", Message: "the two passwords differ"}
 }
 
-// createFirstUser makes the first admin and signs it in.
-func (v *visit) createFirstUser() error {
-	token := v.secret("token")
-	if !v.FirstLink.open(token) {
-		return v.showSetup(token)
+// CreateFirstUser makes the first admin and signs it in.
+func (s *SignIn) CreateFirstUser(r *page.Request) error {
+	token := r.RawValue("token")
+	if !s.link.open(token) {
+		return s.renderSetup(r, token)
 	}
-	err := v.repeated("password")
+	err := checkRepeated(r, "password")
 	if err == nil {
-		_, err = v.Auth.Users.CreateFirst(v.r.Context(), db.Actor{Address: v.ClientAddress(v.r), RequestID: v.requestID}, v.value("name"), v.secret("password"))
+		_, err = r.Auth.Users.CreateFirst(r.Context(), db.Actor{Address: r.ClientAddress(), RequestID: r.ID}, r.Value("name"), r.RawValue("password"))
 	}
 	if db.Is(err, db.Conflict) { // somebody was faster
-		return v.showSetup(token)
+		return s.renderSetup(r, token)
 	}
 	if err != nil {
 		form := setupForm(token)
-		return v.again(form, err, "setup", "Make the first admin", setupData{Open: true, Form: form})
+		return r.RenderRefused(form, err, "setup", "Make the first admin", setupData{Open: true, Form: form})
 	}
-	v.FirstLink.use()
-	if err := v.letIn(credentials{name: v.value("name"), password: v.secret("password")}, ""); err != nil {
+	s.link.use()
+	if err := signIn(r, credentials{name: r.Value("name"), password: r.RawValue("password")}, ""); err != nil {
 		return err
 	}
-	v.redirect("/")
-	return nil
+	return r.Redirect("/")
 }

@@ -1,8 +1,11 @@
 package web
 
 import (
+	"time"
+
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -11,6 +14,23 @@ import (
 type credentials struct {
 	name, password string
 	next           string // where to go then
+}
+
+// pendingCookie has the ticket of a sign-in that waits for its code.
+const (
+	pendingCookie = "govsvc_signin"
+	pendingFor    = 5 * time.Minute
+)
+
+// SignIn has the pages of the sign-in and those that create the first user.
+type SignIn struct {
+	pending *page.Tickets[credentials] // sign-ins that wait for a code
+	link    *FirstLink
+}
+
+// NewSignIn makes the pages. link is nil if users exist.
+func NewSignIn(now func() time.Time, link *FirstLink) *SignIn {
+	return &SignIn{page.NewTickets[credentials](now, pendingFor, page.MaxTickets), link}
 }
 
 // signInData is what the sign-in shows.
@@ -42,104 +62,95 @@ func codeForm() *ui.Form {
 	}
 }
 
-// signIn shows the first step: name and password.
-func (v *visit) signIn() error {
-	next := localPath(v.r.URL.Query().Get("next"))
-	if v.signedIn() {
-		v.redirect(next)
-		return nil
+// Show shows the first step: name and password.
+func (s *SignIn) Show(r *page.Request) error {
+	next := page.LocalPath(r.HTTP.URL.Query().Get("next"))
+	if r.SignedIn() {
+		return r.Redirect(next)
 	}
-	users, err := v.Auth.Users.Any(v.r.Context())
+	users, err := r.Auth.Users.Any(r.Context())
 	if err != nil {
 		return err
 	}
-	return v.render("signin", "Sign in", signInData{Form: signInForm(next), First: !users})
+	return r.Render("signin", "Sign in", signInData{Form: signInForm(next), First: !users})
 }
 
-// checkPassword takes the first step.
-func (v *visit) checkPassword() error {
-	given := credentials{name: v.value("name"), password: v.secret("password"), next: localPath(v.value("next"))}
-	err := v.letIn(given, "")
+// CheckPassword takes the first step.
+func (s *SignIn) CheckPassword(r *page.Request) error {
+	given := credentials{name: r.Value("name"), password: r.RawValue("password"), next: page.LocalPath(r.Value("next"))}
+	err := signIn(r, given, "")
 	if db.Is(err, db.CodeNeeded) {
-		v.setCookie(pendingCookie, v.pending.put(given), pendingFor)
-		v.redirect("/signin/code")
-		return nil
+		r.SetCookie(pendingCookie, s.pending.Put(given), pendingFor)
+		return r.Redirect("/signin/code")
 	}
 	if err != nil {
 		form := signInForm(given.next)
-		return v.again(form, err, "signin", "Sign in", signInData{Form: form})
+		return r.RenderRefused(form, err, "signin", "Sign in", signInData{Form: form})
 	}
-	v.redirect(given.next)
-	return nil
+	return r.Redirect(given.next)
 }
 
-// askCode shows the second step: the code of the second factor.
-func (v *visit) askCode() error {
-	if _, waits := v.pending.look(v.cookie(pendingCookie)); !waits {
-		v.redirect("/signin")
-		return nil
+// ShowCode shows the second step: the code of the second factor.
+func (s *SignIn) ShowCode(r *page.Request) error {
+	if _, waits := s.pending.Peek(r.Cookie(pendingCookie)); !waits {
+		return r.Redirect("/signin")
 	}
-	return v.render("signin", "Sign in: code", signInData{Form: codeForm(), Code: true})
+	return r.Render("signin", "Sign in: code", signInData{Form: codeForm(), Code: true})
 }
 
-// checkCode takes the second step.
-func (v *visit) checkCode() error {
-	ticket := v.cookie(pendingCookie)
-	given, waits := v.pending.look(ticket)
+// CheckCode takes the second step.
+func (s *SignIn) CheckCode(r *page.Request) error {
+	ticket := r.Cookie(pendingCookie)
+	given, waits := s.pending.Peek(ticket)
 	if !waits {
-		v.flash("That took too long. Sign in again.")
-		v.redirect("/signin")
-		return nil
+		return r.RedirectWithMessage("/signin", "That took too long. Sign in again.")
 	}
-	code := v.value("code")
+	code := r.Value("code")
 	if code == "" {
-		return v.codeRefused(&db.Error{Code: db.Invalid, Param: "code", Message: "a code is needed"})
+		return renderCodeError(r, &db.Error{Code: db.Invalid, Param: "code", Message: "a code is needed"})
 	}
-	if err := v.letIn(given, code); err != nil {
-		return v.codeRefused(err)
+	if err := signIn(r, given, code); err != nil {
+		return renderCodeError(r, err)
 	}
-	v.pending.take(ticket)
-	v.clearCookie(pendingCookie)
-	v.redirect(given.next)
-	return nil
+	s.pending.Take(ticket)
+	r.ClearCookie(pendingCookie)
+	return r.Redirect(given.next)
 }
 
-func (v *visit) codeRefused(err error) error {
+func renderCodeError(r *page.Request, err error) error {
 	form := codeForm()
-	return v.again(form, err, "signin", "Sign in: code", signInData{Form: form, Code: true})
+	return r.RenderRefused(form, err, "signin", "Sign in: code", signInData{Form: form, Code: true})
 }
 
-// letIn signs in and gives the browser its session. One that it had before
+// signIn signs in and gives the browser its session. One that it had before
 // ends.
-func (v *visit) letIn(given credentials, code string) error {
-	token, _, err := v.Auth.Sessions.SignIn(v.r.Context(), auth.SignInAttempt{
-		Name: given.name, Password: given.password, Code: code, Address: v.ClientAddress(v.r), Browser: v.r.UserAgent(),
-		RequestID: v.requestID,
+func signIn(r *page.Request, given credentials, code string) error {
+	token, _, err := r.Auth.Sessions.SignIn(r.Context(), auth.SignInAttempt{
+		Name: given.name, Password: given.password, Code: code, Address: r.ClientAddress(), Browser: r.HTTP.UserAgent(),
+		RequestID: r.ID,
 	})
 	if err != nil {
 		return err
 	}
-	if v.signedIn() {
-		if err := v.Auth.Sessions.SignOut(v.r.Context(), v.session); err != nil {
+	if r.SignedIn() {
+		if err := r.Auth.Sessions.SignOut(r.Context(), r.Session); err != nil {
 			return err
 		}
 	}
-	v.setCookie(sessionCookie, token, 0)
+	r.SetSession(token)
 	return nil
 }
 
-// signOut ends the session.
-func (v *visit) signOut() error {
-	if err := v.Auth.Sessions.SignOut(v.r.Context(), v.session); err != nil {
+// SignOut ends the session.
+func SignOut(r *page.Request) error {
+	if err := r.Auth.Sessions.SignOut(r.Context(), r.Session); err != nil {
 		return err
 	}
-	return v.out("You have signed out.")
+	return redirectToSignIn(r, "You have signed out.")
 }
 
-// out leads a user whose session has ended to the sign-in.
-func (v *visit) out(message string) error {
-	v.clearCookie(sessionCookie)
-	v.flash(message)
-	v.redirect("/signin")
-	return nil
+// redirectToSignIn leads a user whose session has ended to the sign-in.
+func redirectToSignIn(r *page.Request, message string) error {
+	r.ClearSession()
+	return r.RedirectWithMessage("/signin", message)
 }

@@ -10,6 +10,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/web"
+	"govsvc/web/page"
 )
 
 func TestFirstAdmin(t *testing.T) {
@@ -146,7 +147,7 @@ func TestNext(t *testing.T) {
 		"/%zz":                          "/",
 		"/" + strings.Repeat("x", 2000): "/",
 	} {
-		if got := web.LocalPath(next); got != want {
+		if got := page.LocalPath(next); got != want {
 			t.Errorf("%q leads to %q, want %q", next, got, want)
 		}
 	}

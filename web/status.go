@@ -9,6 +9,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -33,23 +34,23 @@ type failedBackup struct{ At, Why string }
 // are late.
 const lateness = 2 * time.Minute
 
-// status shows how the service and its file are doing.
-func (v *visit) status() error {
-	file, err := v.Store.Status(v.r.Context())
+// ShowStatus shows how the service and its file are doing.
+func ShowStatus(r *page.Request) error {
+	file, err := r.Store.Status(r.Context())
 	if err != nil {
 		return err
 	}
-	last, err := v.Store.LastBackup(v.r.Context())
+	last, err := r.Store.LastBackup(r.Context())
 	if err != nil {
 		return err
 	}
 	data := statusData{
 		Program: []ui.Fact{
-			{Label: "Version", Value: v.Version},
-			{Label: "Commit", Kind: ui.Code, Value: v.Commit},
+			{Label: "Version", Value: r.Service.Version},
+			{Label: "Commit", Kind: ui.Code, Value: r.Service.Commit},
 			{Label: "Go", Value: runtime.Version()},
 			{Label: "SQLite", Value: db.SQLiteVersion},
-			{Label: "API", Value: v.Document.Version},
+			{Label: "API", Value: r.Document.Version},
 		},
 		File: []ui.Fact{
 			{Label: "Name", Kind: ui.Code, Value: filepath.Base(file.Path)},
@@ -63,12 +64,12 @@ func (v *visit) status() error {
 			{Label: "Oldest due", Kind: ui.Time, Value: file.OldestDue},
 			{Label: "Dead letters", Kind: ui.Number, Value: file.DeadLetters},
 		},
-		Dead: file.DeadLetters > 0, Limits: v.limits(), Counts: countTable(file),
+		Dead: file.DeadLetters > 0, Limits: limitFacts(r), Counts: countTable(file),
 	}
 	if file.OldestDue == nil {
 		data.Queue[1] = ui.Fact{Label: "Oldest due", Value: "nothing waits"}
 	}
-	data.Late = v.late(file)
+	data.Late = lateDeliveries(r, file)
 	data.Backup, data.Failed = backupFacts(last)
 	data.Tiles = []ui.Tile{
 		{Label: "Data file", Value: ui.FormatBytes(file.Size)},
@@ -76,7 +77,7 @@ func (v *visit) status() error {
 		{Label: "Dead letters", Path: "/webhooks/deadletters", Value: ui.FormatNumber(file.DeadLetters)},
 		{Label: "Audit events", Path: auditPath, Value: ui.FormatNumber(file.AuditEvents)},
 	}
-	return v.render("status", "Status", data)
+	return r.Render("status", "Status", data)
 }
 
 func freePages(file db.Status) string {
@@ -86,10 +87,10 @@ func freePages(file db.Status) string {
 	return ui.FormatNumber(file.FreePages) + " (" + ui.FormatPercent(file.FreePages*100/file.Pages) + ")"
 }
 
-// late says how late deliveries are, if they are.
-func (v *visit) late(file db.Status) string {
+// lateDeliveries says how late deliveries are, if they are.
+func lateDeliveries(r *page.Request, file db.Status) string {
 	if due, _, ok := ui.ParseTime(file.OldestDue); ok {
-		if behind := v.Store.Now().Sub(due); behind > lateness {
+		if behind := r.Store.Now().Sub(due); behind > lateness {
 			return "Deliveries of webhooks are late: the oldest has been due for " + ui.FormatDuration(behind) + "."
 		}
 	}
@@ -112,14 +113,14 @@ func backupFacts(last db.LastBackup) ([]ui.Fact, *failedBackup) {
 	return facts, &failedBackup{failed.At, strings.ReplaceAll(failed.Error, filepath.Dir(failed.Path)+string(filepath.Separator), "")}
 }
 
-// limits are those in force, beside the plans'.
-func (v *visit) limits() []ui.Fact {
+// limitFacts are those in force, beside the plans'.
+func limitFacts(r *page.Request) []ui.Fact {
 	anonymous, memory := "no limit", "none"
-	if v.AnonymousPerMinute > 0 {
-		anonymous = ui.FormatNumber(v.AnonymousPerMinute) + " a minute and address"
+	if r.Service.AnonymousPerMinute > 0 {
+		anonymous = ui.FormatNumber(r.Service.AnonymousPerMinute) + " a minute and address"
 	}
-	if v.KeepAnswers > 0 {
-		memory = ui.FormatNumber(v.KeepAnswers>>20) + " MiB"
+	if r.Service.KeepAnswers > 0 {
+		memory = ui.FormatNumber(r.Service.KeepAnswers>>20) + " MiB"
 	}
 	return []ui.Fact{
 		{Label: "Requests without a valid key", Value: anonymous},

@@ -165,7 +165,7 @@ func TestLongImport(t *testing.T) {
 	s := newScene(t, setting{data: noRecords, wrap: func(made *web.Site) server.Pages { site = made; return made }})
 	g := s.as(auth.Editor)
 	checked := g.send("/import", file("risks.ndjson", goodRisks)).header.Get("Location")
-	site.SetLongestImport(0)
+	site.SetImportTimeout(0)
 	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 413, "This file takes too long")
 	g.wants(g.post(checked), 413, "nothing of it was written")
 	if risks := string(s.export("risk")); risks != "" {

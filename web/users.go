@@ -7,6 +7,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -21,21 +22,21 @@ type usersData struct {
 // usersOnPage bounds a page of the list of users.
 const usersOnPage = 100
 
-// users lists the members of the organisation.
-func (v *visit) users() error {
-	all, err := v.Auth.Users.List(v.r.Context(), v.session.Organisation.Org)
+// ListUsers lists the members of the organisation.
+func ListUsers(r *page.Request) error {
+	all, err := r.Auth.Users.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return err
 	}
-	data := usersData{Organisation: v.session.Organisation.Name, MayChange: v.may(auth.Administer), Table: ui.Table{Caption: "Users", Columns: []ui.Column{
+	data := usersData{Organisation: r.Session.Organisation.Name, MayChange: r.May(auth.Administer), Table: ui.Table{Caption: "Users", Columns: []ui.Column{
 		{Label: "Name"}, {Label: "Role", Kind: ui.Badge}, {Label: "Second factor", Kind: ui.Badge}, {Label: "Last sign-in", Kind: ui.Time}, {Label: "Added", Kind: ui.Time},
 	}}}
-	all, data.Pager = ui.Paginate(all, usersOnPage, v.r.URL.Query().Get("page"), func(page int) string { return ui.WithQuery("/users", "page", page) })
+	all, data.Pager = ui.Paginate(all, usersOnPage, r.HTTP.URL.Query().Get("page"), func(page int) string { return ui.WithQuery("/users", "page", page) })
 	data.Pager.One, data.Pager.Many = "user", "users"
 	for _, u := range all {
 		data.Table.Rows = append(data.Table.Rows, ui.Row{Href: ui.Path("users", u.ID), Cells: []any{u.Name, u.Role, factorState(u), u.LastSignInAt, u.CreatedAt}})
 	}
-	return v.render("users", "Users", data)
+	return r.Render("users", "Users", data)
 }
 
 func factorState(u auth.User) string {
@@ -67,34 +68,32 @@ func roleField(role auth.Role) *ui.Field {
 	}
 }
 
-// newUser shows the form that adds a user.
-func (v *visit) newUser() error {
-	return v.render("user-new", "Add a user", newUserData{newUserForm()})
+// NewUser shows the form that adds a user.
+func NewUser(r *page.Request) error {
+	return r.Render("user-new", "Add a user", newUserData{newUserForm()})
 }
 
-// createUser adds a user: a new one with a password, or without one a user of
+// CreateUser adds a user: a new one with a password, or without one a user of
 // another organisation.
-func (v *visit) createUser() error {
-	name, role, plain := v.value("name"), auth.Role(v.value("role")), v.secret("password")
+func CreateUser(r *page.Request) error {
+	name, role, plain := r.Value("name"), auth.Role(r.Value("role")), r.RawValue("password")
 	added, said := auth.User{}, " has been added and can sign in now."
-	err := v.repeated("password")
+	err := checkRepeated(r, "password")
 	switch {
 	case err != nil:
 	case plain != "":
-		added, err = v.Auth.Users.Create(v.r.Context(), v.by(), name, role, plain)
+		added, err = r.Auth.Users.Create(r.Context(), r.Actor(), name, role, plain)
 	default:
 		said = " has been added and signs in with its own password."
-		if added, err = v.Auth.Memberships.Add(v.r.Context(), v.by(), name, role); db.Is(err, db.NotFound) {
-			added, err = v.Auth.Users.Create(v.r.Context(), v.by(), name, role, "") // which says what is missing
+		if added, err = r.Auth.Memberships.Add(r.Context(), r.Actor(), name, role); db.Is(err, db.NotFound) {
+			added, err = r.Auth.Users.Create(r.Context(), r.Actor(), name, role, "") // which says what is missing
 		}
 	}
 	if err != nil {
 		form := newUserForm()
-		return v.again(form, err, "user-new", "Add a user", newUserData{form})
+		return r.RenderRefused(form, err, "user-new", "Add a user", newUserData{form})
 	}
-	v.flash("The user " + added.Name + said)
-	v.redirect("/users")
-	return nil
+	return r.RedirectWithMessage("/users", "The user "+added.Name+said)
 }
 
 // userData is what a user's page shows.
@@ -114,29 +113,29 @@ type userData struct {
 	Sessions     ui.Table
 }
 
-// user shows a user and what can be done about it.
-func (v *visit) user() error {
-	data, err := v.userData()
+// ShowUser shows a user and what can be done about it.
+func ShowUser(r *page.Request) error {
+	data, err := loadUser(r)
 	if err != nil {
 		return err
 	}
-	return v.render("user-page", data.User.Name, data)
+	return r.Render("user-page", data.User.Name, data)
 }
 
-func (v *visit) userData() (*userData, error) {
-	org := v.session.Organisation
-	all, err := v.Auth.Users.List(v.r.Context(), org.Org)
+func loadUser(r *page.Request) (*userData, error) {
+	org := r.Session.Organisation
+	all, err := r.Auth.Users.List(r.Context(), org.Org)
 	if err != nil {
 		return nil, err
 	}
-	at := slices.IndexFunc(all, func(u auth.User) bool { return u.ID == v.r.PathValue("id") })
+	at := slices.IndexFunc(all, func(u auth.User) bool { return u.ID == r.PathValue("id") })
 	if at < 0 {
-		return nil, &nothingHere
+		return nil, &page.NotFound
 	}
 	u := all[at]
 	about := "the user " + u.Name
 	data := &userData{
-		User: u, Organisation: org.Name, Own: u.ID == v.session.User.ID, MayChange: v.may(auth.Administer),
+		User: u, Organisation: org.Name, Own: u.ID == r.Session.User.ID, MayChange: r.May(auth.Administer),
 		Facts: []ui.Fact{
 			{Label: "Role", Kind: ui.Badge, Value: u.Role},
 			{Label: "Second factor", Kind: ui.Badge, Value: factorState(u)},
@@ -158,16 +157,16 @@ func (v *visit) userData() (*userData, error) {
 			Ask: u.Name + " is no longer a member of " + org.Name + ". A user who is a member of no other organisation can no longer sign in. The audit log keeps what was done.",
 		},
 	}
-	if data.Managed, err = v.Auth.Memberships.ManagesAccount(v.r.Context(), v.by(), u.ID); err != nil {
+	if data.Managed, err = r.Auth.Memberships.ManagesAccount(r.Context(), r.Actor(), u.ID); err != nil {
 		return nil, err
 	}
 	data.Managed = data.MayChange && (data.Managed || data.Own)
-	sessions, err := v.Auth.Sessions.List(v.r.Context(), u.ID)
+	sessions, err := r.Auth.Sessions.List(r.Context(), u.ID)
 	if err != nil {
 		return nil, err
 	}
 	sessions = slices.DeleteFunc(sessions, func(s auth.Session) bool { return s.Organisation.Org != org.Org })
-	data.Sessions = v.sessionTable(sessions, false)
+	data.Sessions = sessionTable(r, sessions, false)
 	if u.SecondFactor {
 		data.Factor = &ui.Action{
 			Label: "Turn it off", Path: ui.Path("users", u.ID, "second-factor", "remove"), Post: true, Danger: true, About: "the second factor of " + u.Name,
@@ -177,37 +176,33 @@ func (v *visit) userData() (*userData, error) {
 	return data, nil
 }
 
-// changed leads back to a user's page with a message.
-func (v *visit) changed(u auth.User, message string) error {
-	v.flash(message)
-	v.redirect(ui.Path("users", u.ID))
-	return nil
+// backToUser leads back to a user's page with a message.
+func backToUser(r *page.Request, u auth.User, message string) error {
+	return r.RedirectWithMessage(ui.Path("users", u.ID), message)
 }
 
-// changeRole gives a user another role.
-func (v *visit) changeRole() error {
-	data, err := v.userData()
+// ChangeRole gives a user another role.
+func ChangeRole(r *page.Request) error {
+	data, err := loadUser(r)
 	if err != nil {
 		return err
 	}
-	role := auth.Role(v.value("role"))
-	if _, err := v.Auth.Memberships.SetRole(v.r.Context(), v.by(), data.User.ID, role); err != nil {
-		return v.again(data.Role, err, "user-page", data.User.Name, data)
+	role := auth.Role(r.Value("role"))
+	if _, err := r.Auth.Memberships.SetRole(r.Context(), r.Actor(), data.User.ID, role); err != nil {
+		return r.RenderRefused(data.Role, err, "user-page", data.User.Name, data)
 	}
 	said := data.User.Name + " is " + ui.WithArticle(string(role)) + " now."
 	if data.Own && !role.May(auth.Administer) { // this page is closed to the user from now on
-		v.flash(said)
-		v.redirect("/")
-		return nil
+		return r.RedirectWithMessage("/", said)
 	}
-	return v.changed(data.User, said)
+	return backToUser(r, data.User, said)
 }
 
 // notOwn refuses what would get around the checks of the user's own account:
 // a session that somebody else has got hold of must not do.
 func (d *userData) notOwn() error {
 	if d.Own {
-		return &problem{http.StatusConflict, "That is your own account", "Change your own password and second factor under Account, where you are asked for the ones of now."}
+		return &page.Problem{Status: http.StatusConflict, Title: "That is your own account", Advice: "Change your own password and second factor under Account, where you are asked for the ones of now."}
 	}
 	return nil
 }
@@ -216,88 +211,85 @@ func (d *userData) notOwn() error {
 // which the user who looks is not an admin.
 func (d *userData) shared() error {
 	if !d.Managed {
-		return &problem{
-			http.StatusConflict, "This user also belongs to another organisation",
-			"Only an admin of all of them can change the password and the second factor or end the sessions. The operator of the service can do it with `govsvc users`.",
+		return &page.Problem{
+			Status: http.StatusConflict, Title: "This user also belongs to another organisation",
+			Advice: "Only an admin of all of them can change the password and the second factor or end the sessions. The operator of the service can do it with `govsvc users`.",
 		}
 	}
 	return nil
 }
 
-// resetPassword gives a user another password.
-func (v *visit) resetPassword() error {
-	data, err := v.userData()
+// ResetPassword gives a user another password.
+func ResetPassword(r *page.Request) error {
+	data, err := loadUser(r)
 	if err == nil {
 		err = cmp.Or(data.notOwn(), data.shared())
 	}
 	if err != nil {
 		return err
 	}
-	if err = v.repeated("password"); err == nil {
-		err = v.Auth.Users.SetPassword(v.r.Context(), v.by(), data.User.ID, v.secret("password"))
+	if err = checkRepeated(r, "password"); err == nil {
+		err = r.Auth.Users.SetPassword(r.Context(), r.Actor(), data.User.ID, r.RawValue("password"))
 	}
 	if err != nil {
-		return v.again(data.Password, err, "user-page", data.User.Name, data)
+		return r.RenderRefused(data.Password, err, "user-page", data.User.Name, data)
 	}
-	return v.changed(data.User, "The password of "+data.User.Name+" has been set, and all sessions have ended.")
+	return backToUser(r, data.User, "The password of "+data.User.Name+" has been set, and all sessions have ended.")
 }
 
-// resetSecondFactor turns off the second factor of a user who has lost it.
-func (v *visit) resetSecondFactor() error {
-	data, err := v.userData()
+// ResetSecondFactor turns off the second factor of a user who has lost it.
+func ResetSecondFactor(r *page.Request) error {
+	data, err := loadUser(r)
 	if err == nil {
 		err = cmp.Or(data.notOwn(), data.shared())
 	}
 	if err == nil {
-		err = v.Auth.Users.RemoveSecondFactor(v.r.Context(), v.by(), data.User.ID)
+		err = r.Auth.Users.RemoveSecondFactor(r.Context(), r.Actor(), data.User.ID)
 	}
 	if err != nil {
 		return err
 	}
-	return v.changed(data.User, "The second factor of "+data.User.Name+" is off, and all sessions have ended.")
+	return backToUser(r, data.User, "The second factor of "+data.User.Name+" is off, and all sessions have ended.")
 }
 
-// signOutUser ends all sessions of a user.
-func (v *visit) signOutUser() error {
-	data, err := v.userData()
+// SignOutUser ends all sessions of a user.
+func SignOutUser(r *page.Request) error {
+	data, err := loadUser(r)
 	if err == nil {
 		err = data.shared()
 	}
 	if err == nil {
-		err = v.Auth.Sessions.SignOutEverywhere(v.r.Context(), v.by(), data.User.ID)
+		err = r.Auth.Sessions.SignOutEverywhere(r.Context(), r.Actor(), data.User.ID)
 	}
 	switch {
 	case err != nil:
 		return err
 	case data.Own:
-		return v.out("You have signed out everywhere.")
+		return redirectToSignIn(r, "You have signed out everywhere.")
 	}
-	return v.changed(data.User, data.User.Name+" has been signed out everywhere.")
+	return backToUser(r, data.User, data.User.Name+" has been signed out everywhere.")
 }
 
-// removeUser ends a user's membership, unless it is the last admin.
-func (v *visit) removeUser() error {
-	data, err := v.userData()
+// RemoveUser ends a user's membership, unless it is the last admin.
+func RemoveUser(r *page.Request) error {
+	data, err := loadUser(r)
 	if err != nil {
 		return err
 	}
-	left, err := v.Auth.Memberships.Organisations(v.r.Context(), data.User.ID)
+	left, err := r.Auth.Memberships.Organisations(r.Context(), data.User.ID)
 	if err == nil {
-		err = v.Auth.Memberships.Remove(v.r.Context(), v.by(), data.User.ID)
+		err = r.Auth.Memberships.Remove(r.Context(), r.Actor(), data.User.ID)
 	}
 	switch {
 	case db.Is(err, db.Conflict):
-		data.Fault = message(err)
-		return v.renderStatus(http.StatusConflict, "user-page", data.User.Name, data)
+		data.Fault = page.Message(err)
+		return r.RenderStatus(http.StatusConflict, "user-page", data.User.Name, data)
 	case err != nil:
 		return err
 	case data.Own && len(left) > 1: // the next page says so
-		v.redirect("/")
-		return nil
+		return r.Redirect("/")
 	case data.Own:
-		return v.out("Your account has been removed.")
+		return redirectToSignIn(r, "Your account has been removed.")
 	}
-	v.flash("The user " + data.User.Name + " has been removed.")
-	v.redirect("/users")
-	return nil
+	return r.RedirectWithMessage("/users", "The user "+data.User.Name+" has been removed.")
 }

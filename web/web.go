@@ -1,110 +1,87 @@
 // Package web is the dashboard: what an operator opens in a browser. Pages are
-// rendered on the server from embedded templates and work without script.
-// They read and write through the functions of server/api and db.
+// rendered on the server from embedded templates and work without script. They
+// read and write through the functions of server/api and db.
 //
-// routes.go lists every page; a visit is one request of one.
+// routes.go lists every page. Package page has the request of a page, ui the
+// parts that pages are made of.
 package web
 
 import (
-	"html/template"
+	"embed"
 	"log/slog"
 	"net/http"
-	"sync"
-	"time"
 
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/server/api"
 	"govsvc/server/limit"
 	"govsvc/server/openapi"
+	"govsvc/web/page"
 )
 
-// Config is what a Site is made of.
+//go:embed templates/*.html
+var templateFiles embed.FS
+
+//go:embed static/*
+var staticFiles embed.FS
+
+// Config configures a Site.
 type Config struct {
 	Store     *db.DB
 	Auth      *auth.Service // of Store
 	Document  *openapi.Document
 	Logger    *slog.Logger
 	Receivers api.Receivers
-	// BaseURL is the service's address as shown to users, without a path.
-	BaseURL string
-	Version string
-	// Commit is that of this build.
-	Commit string
-	// AnonymousPerMinute and KeepAnswers are the API's limits, which the page
-	// about the status shows: requests without a valid key, 0 for no limit, and
-	// bytes of answers held in memory. AnonymousPerMinute bounds pages, files
-	// that pages need, and downloads too, each by itself for an address.
+	// BaseURL is the address of the service for users, without a path.
+	BaseURL         string
+	Version, Commit string
+	// AnonymousPerMinute is the number of requests that an address can make
+	// without a valid key, 0 for no limit. Pages, assets and downloads have the
+	// same limit, each with a count of its own.
 	AnonymousPerMinute int
-	KeepAnswers        int64
-	// ClientAddress is the client's address, seen through trusted proxies, and
-	// ClientGroup what limits count as the client.
+	// KeepAnswers is the size of the API's response cache in bytes.
+	KeepAnswers int64
+	// ClientAddress returns the address of the client behind trusted proxies,
+	// and ClientGroup the key that limits count it by.
 	ClientAddress, ClientGroup func(*http.Request) string
-	// Secure tells whether the client came over TLS.
+	// Secure reports whether the client uses TLS.
 	Secure func(*http.Request) bool
-	// FirstLink makes the first admin; nil where there are users already.
+	// FirstLink creates the first admin; nil if users exist.
 	FirstLink *FirstLink
-	// Responses bounds the bytes that responses hold until they are sent; nil is a
-	// budget of the usual size.
+	// Responses bounds the bytes that responses hold until they are sent. Nil
+	// stands for a budget of the default size.
 	Responses *limit.Budget
 }
 
 // Site answers the requests of the dashboard.
 type Site struct {
-	Config
-	routes    *http.ServeMux
-	reach     map[string]auth.Permission // path of each page → what it needs
-	families  map[string]api.Family      // by object
-	templates *template.Template
-	static    map[string]*asset // by path
-	assets    map[string]string // name → path
-	guard     *http.CrossOriginProtection
-	pending   *held[credentials] // sign-ins that wait for a code
-	shown     *held[once]        // what is shown once; see visit.keepOnce
-	imports   *importing
-	uploads   uploads
-	progress  *limit.InProgress // requests, by user
-	downloads downloads
-	rates     rateLimits
-	verifying sync.Mutex // held while the audit log is verified
+	*page.Server
+	imports      *Imports
+	verification *Verification
 }
 
-// How long the server remembers what a browser comes back for, and how much of
-// it at most.
-const (
-	pendingFor = 5 * time.Minute
-	shownFor   = 10 * time.Minute
-	heldAtMost = 10_000
-)
-
-// New makes the site. It fails if a template is broken.
+// New makes the site. It fails if a template is invalid.
 func New(config Config) (*Site, error) {
-	s := &Site{
-		Config:   config,
-		guard:    http.NewCrossOriginProtection(),
-		pending:  newHeld[credentials](config.Store.Now, pendingFor, heldAtMost),
-		shown:    newHeld[once](config.Store.Now, shownFor, heldAtMost),
-		imports:  newImporting(config.Store.Now),
-		uploads:  uploads{users: map[string]int{}},
-		rates:    newRateLimits(config.Store.Now),
-		families: map[string]api.Family{},
-		progress: limit.NewInProgress(requestsAtOnce),
-	}
-	if s.Responses == nil {
-		s.Responses = limit.NewBudget(0, 0)
-	}
-	for _, family := range api.Families(config.Document) {
-		s.families[family.Object] = family
-	}
-	if err := s.loadStatic(); err != nil {
+	assets, err := page.NewAssets(staticFiles, "static")
+	if err != nil {
 		return nil, err
 	}
-	if err := s.loadReference(); err != nil {
+	if err := AddReferenceAssets(assets); err != nil {
 		return nil, err
 	}
-	if err := s.loadTemplates(); err != nil {
+	server, err := page.New(page.Config{
+		Store: config.Store, Auth: config.Auth, Document: config.Document, Logger: config.Logger, Receivers: config.Receivers,
+		Service: page.Service{
+			BaseURL: config.BaseURL, Version: config.Version, Commit: config.Commit,
+			AnonymousPerMinute: config.AnonymousPerMinute, KeepAnswers: config.KeepAnswers,
+		},
+		Templates: templateFiles, Assets: assets, Navigation: navigation,
+		ClientAddress: config.ClientAddress, ClientGroup: config.ClientGroup, Secure: config.Secure, Responses: config.Responses,
+	})
+	if err != nil {
 		return nil, err
 	}
-	s.mount()
-	return s, nil
+	site := &Site{Server: server, imports: NewImports(config.Store.Now), verification: &Verification{}}
+	server.Handle(site.routes(config)...)
+	return site, nil
 }

@@ -7,6 +7,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/server/api"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -17,10 +18,10 @@ type webhookFormData struct {
 	Form  *ui.Form
 }
 
-// newWebhook shows the form that makes a subscription.
-func (v *visit) newWebhook() error {
-	data := addWebhookForm(v.webhookForm())
-	return v.render("webhook-form", data.Title, data)
+// NewWebhook shows the form that makes a subscription.
+func NewWebhook(r *page.Request) error {
+	data := addWebhookForm(webhookForm(r))
+	return r.Render("webhook-form", data.Title, data)
 }
 
 func addWebhookForm(form *ui.Form) webhookFormData {
@@ -32,12 +33,12 @@ func addWebhookForm(form *ui.Form) webhookFormData {
 }
 
 // webhookForm has the fields that making and changing share.
-func (v *visit) webhookForm() *ui.Form {
+func webhookForm(r *page.Request) *ui.Form {
 	events := &ui.Field{
 		Name: "event_types", Label: "Events", Type: "checks",
 		Hint: "Choose none to get every event, those to come in later versions too.",
 	}
-	for _, t := range v.Document.EventTypes() {
+	for _, t := range r.Document.EventTypes() {
 		if t.Subscribable {
 			events.Options = append(events.Options, ui.Option{Value: t.Name, Label: t.Name, Hint: t.Description})
 		}
@@ -67,91 +68,89 @@ func webhookMembers(url, description string, types []string) map[string]any {
 }
 
 // webhookBody is the body that the API's operation would get for the form.
-func (v *visit) webhookBody() map[string]any {
-	return webhookMembers(v.value("url"), v.value("description"), v.r.PostForm["event_types"])
+func webhookBody(r *page.Request) map[string]any {
+	return webhookMembers(r.Value("url"), r.Value("description"), r.HTTP.PostForm["event_types"])
 }
 
-// checked checks a body as the API does, by the schema of its operation.
-func (v *visit) checked(operation string, body map[string]any) (api.Input, error) {
+// checkedInput checks a body as the API does, by the schema of its operation.
+func checkedInput(r *page.Request, operation string, body map[string]any) (api.Input, error) {
 	encoded, err := json.Marshal(body)
 	if err != nil {
 		return api.Input{}, err
 	}
-	value, faults := v.Document.Operation(operation).Body.Decode(encoded)
+	value, faults := r.Document.Operation(operation).Body.Decode(encoded)
 	if len(faults) > 0 {
 		fault := faults[0]
 		fault.Param = member(fault.Param)
 		return api.Input{}, &fault
 	}
 	members, _ := value.(map[string]any) // the document has only objects as bodies
-	return api.Input{ID: v.r.PathValue("id"), Body: members}, nil
+	return api.Input{ID: r.PathValue("id"), Body: members}, nil
 }
 
-// createWebhook makes a subscription and leads to its secret.
-func (v *visit) createWebhook() error {
-	form := v.webhookForm()
-	body := v.webhookBody()
-	body["active"] = v.value("paused") != "true"
-	in, err := v.checked("createWebhookSubscription", body)
+// CreateWebhook makes a subscription and leads to its secret.
+func CreateWebhook(r *page.Request) error {
+	form := webhookForm(r)
+	body := webhookBody(r)
+	body["active"] = r.Value("paused") != "true"
+	in, err := checkedInput(r, "createWebhookSubscription", body)
 	if err != nil {
-		return v.webhookAgain(addWebhookForm(form), err)
+		return renderWebhookError(r, addWebhookForm(form), err)
 	}
-	answer, err := api.CreateWebhookSubscription(v.r.Context(), v.caller, in)
+	answer, err := api.CreateWebhookSubscription(r.Context(), r.Caller, in)
 	if err != nil {
-		return v.webhookAgain(addWebhookForm(form), err)
+		return renderWebhookError(r, addWebhookForm(form), err)
 	}
 	made, err := answered[shownSecret](answer)
 	if err != nil {
 		return err
 	}
-	return v.showSecret(made)
+	return redirectToSecret(r, made)
 }
 
-func (v *visit) webhookAgain(data webhookFormData, err error) error {
-	return v.again(data.Form, err, "webhook-form", data.Title, data)
+func renderWebhookError(r *page.Request, data webhookFormData, err error) error {
+	return r.RenderRefused(data.Form, err, "webhook-form", data.Title, data)
 }
 
-// editWebhook shows the form that changes a subscription.
-func (v *visit) editWebhook() error {
-	s, data, err := v.changeForm()
+// EditWebhook shows the form that changes a subscription.
+func EditWebhook(r *page.Request) error {
+	s, data, err := loadWebhookForm(r)
 	if err != nil {
 		return err
 	}
 	data.Form.Field("url").Value = s.URL
 	data.Form.Field("description").Value = ui.Text(s.Description)
 	data.Form.Field("event_types").Values = s.Types
-	return v.render("webhook-form", data.Title, data)
+	return r.Render("webhook-form", data.Title, data)
 }
 
-func (v *visit) changeForm() (subscription, webhookFormData, error) {
-	s, err := v.subscription()
+func loadWebhookForm(r *page.Request) (subscription, webhookFormData, error) {
+	s, err := loadSubscription(r)
 	if err != nil {
 		return s, webhookFormData{}, err
 	}
-	form := v.webhookForm()
+	form := webhookForm(r)
 	back := ui.Path("webhooks", s.ID)
 	form.Action, form.Submit, form.Cancel = ui.Path("webhooks", s.ID, "change"), "Save", back
 	return s, webhookFormData{Back: back, Title: "Change the webhook", Form: form}, nil
 }
 
-// changeWebhook changes a subscription. Only what differs from before is sent.
-func (v *visit) changeWebhook() error {
-	s, data, err := v.changeForm()
+// UpdateWebhook changes a subscription. Only what differs from before is sent.
+func UpdateWebhook(r *page.Request) error {
+	s, data, err := loadWebhookForm(r)
 	if err != nil {
 		return err
 	}
-	before, body := webhookMembers(s.URL, ui.Text(s.Description), s.Types), v.webhookBody()
+	before, body := webhookMembers(s.URL, ui.Text(s.Description), s.Types), webhookBody(r)
 	maps.DeleteFunc(body, func(member string, value any) bool { return reflect.DeepEqual(before[member], value) })
-	in, err := v.checked("updateWebhookSubscription", body)
+	in, err := checkedInput(r, "updateWebhookSubscription", body)
 	if err == nil && len(in.Body) > 0 {
-		_, err = api.UpdateWebhookSubscription(v.r.Context(), v.caller, in)
+		_, err = api.UpdateWebhookSubscription(r.Context(), r.Caller, in)
 	}
 	if err != nil {
-		return v.webhookAgain(data, err)
+		return renderWebhookError(r, data, err)
 	}
-	v.flash("Saved.")
-	v.redirect(data.Back)
-	return nil
+	return r.RedirectWithMessage(data.Back, "Saved.")
 }
 
 // shownSecret is a signing secret and whose it is.
@@ -164,19 +163,18 @@ type shownSecret struct {
 	Until   string `json:"-"` // the former one signs beside it until then; "" if it has ended
 }
 
-// showSecret leads to the page that shows a signing secret, once.
-func (v *visit) showSecret(made shownSecret) error {
-	v.redirect(ui.WithQuery("/webhooks/secret", "once", v.keepOnce(made)))
-	return nil
+// redirectToSecret leads to the page that shows a signing secret, once.
+func redirectToSecret(r *page.Request, made shownSecret) error {
+	return r.RedirectOnce("/webhooks/secret", made)
 }
 
-// webhookSecret shows a signing secret, once.
-func (v *visit) webhookSecret() error {
+// ShowSecret shows a signing secret, once.
+func ShowSecret(r *page.Request) error {
 	var data struct{ Made *shownSecret }
-	if made, ok := v.takeOnce().(shownSecret); ok {
+	if made, ok := r.TakeOnce().(shownSecret); ok {
 		data.Made = &made
 	}
-	return v.render("webhook-secret", "The signing secret", data)
+	return r.Render("webhook-secret", "The signing secret", data)
 }
 
 func rotateSecretForm(id string) *ui.Form {
@@ -189,18 +187,18 @@ func rotateSecretForm(id string) *ui.Form {
 	}
 }
 
-// rotateSecret gives a subscription a new signing secret.
-func (v *visit) rotateSecret() error {
-	data, err := v.webhookData()
+// RotateSecret gives a subscription a new signing secret.
+func RotateSecret(r *page.Request) error {
+	data, err := loadWebhook(r)
 	if err != nil {
 		return err
 	}
-	overlap, err := v.overlap()
+	overlap, err := overlap(r)
 	if err != nil {
-		return v.again(data.Rotate, err, "webhook", "Webhook", data)
+		return r.RenderRefused(data.Rotate, err, "webhook", "Webhook", data)
 	}
 	made := shownSecret{ID: data.Subscription.ID, URL: data.Subscription.URL, Rotated: true}
-	err = v.Store.Write(v.r.Context(), v.by(), func(tx *db.Tx) error {
+	err = r.Store.Write(r.Context(), r.Actor(), func(tx *db.Tx) error {
 		secret, until, err := tx.RotateSecret(made.ID, overlap)
 		made.Secret = secret
 		if overlap > 0 {
@@ -211,5 +209,5 @@ func (v *visit) rotateSecret() error {
 	if err != nil {
 		return err
 	}
-	return v.showSecret(made)
+	return redirectToSecret(r, made)
 }

@@ -8,6 +8,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/server/api"
+	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
@@ -46,13 +47,13 @@ type webhooksData struct {
 	MayChange     bool
 }
 
-// webhooks lists the organisation's subscriptions, newest first.
-func (v *visit) webhooks() error {
-	all, err := v.subscriptions()
+// ListWebhooks lists the organisation's subscriptions, newest first.
+func ListWebhooks(r *page.Request) error {
+	all, err := loadSubscriptions(r)
 	if err != nil {
 		return err
 	}
-	data := webhooksData{MayChange: v.may(auth.Administer), Empty: ui.Empty{
+	data := webhooksData{MayChange: r.May(auth.Administer), Empty: ui.Empty{
 		Title: "No webhooks yet", Advice: "A webhook tells a program of yours at once what has changed here: a new risk, another verdict, a filed evidence pack.",
 		Action: nil,
 	}}
@@ -62,24 +63,24 @@ func (v *visit) webhooks() error {
 	for _, s := range all {
 		data.Dead += s.Dead
 	}
-	data.Subscriptions, data.Pager = ui.Paginate(all, subscriptionsOnPage, v.r.URL.Query().Get("page"), func(page int) string {
+	data.Subscriptions, data.Pager = ui.Paginate(all, subscriptionsOnPage, r.HTTP.URL.Query().Get("page"), func(page int) string {
 		return ui.WithQuery("/webhooks", "page", page)
 	})
 	data.Pager.One, data.Pager.Many = "webhook", "webhooks"
 	for i := range data.Subscriptions {
 		s := &data.Subscriptions[i]
-		if s.Lately, err = v.Store.DeliveryHealth(v.r.Context(), v.session.Organisation.Org, s.ID); err != nil {
+		if s.Lately, err = r.Store.DeliveryHealth(r.Context(), r.Session.Organisation.Org, s.ID); err != nil {
 			return err
 		}
 	}
-	return v.render("webhooks", "Webhooks", data)
+	return r.Render("webhooks", "Webhooks", data)
 }
 
-// subscriptions reads the organisation's, newest first, without how they did
+// loadSubscriptions reads the organisation's, newest first, without how they did
 // lately.
-func (v *visit) subscriptions() ([]subscription, error) {
+func loadSubscriptions(r *page.Request) ([]subscription, error) {
 	var all []subscription
-	err := v.Store.SubscriptionsHealth(v.r.Context(), v.session.Organisation.Org, func(h db.SubscriptionHealth) error {
+	err := r.Store.SubscriptionsHealth(r.Context(), r.Session.Organisation.Org, func(h db.SubscriptionHealth) error {
 		s := subscription{SubscriptionHealth: h, State: "active"}
 		switch {
 		case !h.Active:
@@ -94,18 +95,18 @@ func (v *visit) subscriptions() ([]subscription, error) {
 	return all, err
 }
 
-// subscription reads the one that the address names.
-func (v *visit) subscription() (subscription, error) {
-	all, err := v.subscriptions()
+// loadSubscription reads the one that the address names.
+func loadSubscription(r *page.Request) (subscription, error) {
+	all, err := loadSubscriptions(r)
 	if err != nil {
 		return subscription{}, err
 	}
-	i := slices.IndexFunc(all, func(s subscription) bool { return s.ID == v.r.PathValue("id") })
+	i := slices.IndexFunc(all, func(s subscription) bool { return s.ID == r.PathValue("id") })
 	if i < 0 {
-		return subscription{}, &nothingHere
+		return subscription{}, &page.NotFound
 	}
 	s := all[i]
-	s.Lately, err = v.Store.DeliveryHealth(v.r.Context(), v.session.Organisation.Org, s.ID)
+	s.Lately, err = r.Store.DeliveryHealth(r.Context(), r.Session.Organisation.Org, s.ID)
 	return s, err
 }
 
@@ -125,22 +126,22 @@ type webhookData struct {
 	MayChange    bool
 }
 
-// webhook shows one subscription with its deliveries.
-func (v *visit) webhook() error {
-	data, err := v.webhookData()
+// ShowWebhook shows one subscription with its deliveries.
+func ShowWebhook(r *page.Request) error {
+	data, err := loadWebhook(r)
 	if err != nil {
 		return err
 	}
-	return v.render("webhook", data.Subscription.Name(), data)
+	return r.Render("webhook", data.Subscription.Name(), data)
 }
 
-func (v *visit) webhookData() (*webhookData, error) {
-	s, err := v.subscription()
+func loadWebhook(r *page.Request) (*webhookData, error) {
+	s, err := loadSubscription(r)
 	if err != nil {
 		return nil, err
 	}
 	data := &webhookData{
-		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID), MayChange: v.may(auth.Administer),
+		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID), MayChange: r.May(auth.Administer),
 		Pause: ui.Action{Label: "Pause", Path: ui.Path("webhooks", s.ID, "pause"), Post: true},
 		Test:  ui.Action{Label: "Send a test", Path: ui.Path("webhooks", s.ID, "test"), Post: true},
 		Delete: ui.Action{
@@ -151,10 +152,10 @@ func (v *visit) webhookData() (*webhookData, error) {
 	if !s.Active {
 		data.Pause.Label, data.Pause.Path = "Resume", ui.Path("webhooks", s.ID, "resume")
 	}
-	if ping, ok := v.takeOnce().(pinged); ok {
+	if ping, ok := r.TakeOnce().(pinged); ok {
 		data.Ping = &ping
 	}
-	return data, v.listDeliveries(data)
+	return data, addDeliveries(r, data)
 }
 
 func subscriptionFacts(s subscription) []ui.Fact {
@@ -188,34 +189,31 @@ func outcome(status *int, failure *string) string {
 	return ""
 }
 
-// pause and resume stop and start the deliveries of a subscription.
-func (v *visit) pause() error {
-	return v.setActive(false, "The webhook is paused. What is queued waits; what happens meanwhile is not queued.")
+// PauseWebhook stops the deliveries of a subscription.
+func PauseWebhook(r *page.Request) error {
+	return setActive(r, false, "The webhook is paused. What is queued waits; what happens meanwhile is not queued.")
 }
 
-func (v *visit) resume() error {
-	return v.setActive(true, "The webhook is active again.")
+// ResumeWebhook starts them again.
+func ResumeWebhook(r *page.Request) error {
+	return setActive(r, true, "The webhook is active again.")
 }
 
-func (v *visit) setActive(active bool, said string) error {
-	id := v.r.PathValue("id")
-	_, err := api.UpdateWebhookSubscription(v.r.Context(), v.caller, api.Input{ID: id, Body: map[string]any{"active": active}})
+func setActive(r *page.Request, active bool, said string) error {
+	id := r.PathValue("id")
+	_, err := api.UpdateWebhookSubscription(r.Context(), r.Caller, api.Input{ID: id, Body: map[string]any{"active": active}})
 	if err != nil {
 		return err
 	}
-	v.flash(said)
-	v.redirect(ui.Path("webhooks", id))
-	return nil
+	return r.RedirectWithMessage(ui.Path("webhooks", id), said)
 }
 
-// deleteWebhook removes a subscription with its deliveries.
-func (v *visit) deleteWebhook() error {
-	if _, err := api.DeleteWebhookSubscription(v.r.Context(), v.caller, api.Input{ID: v.r.PathValue("id")}); err != nil {
+// DeleteWebhook removes a subscription with its deliveries.
+func DeleteWebhook(r *page.Request) error {
+	if _, err := api.DeleteWebhookSubscription(r.Context(), r.Caller, api.Input{ID: r.PathValue("id")}); err != nil {
 		return err
 	}
-	v.flash("The webhook is deleted.")
-	v.redirect("/webhooks")
-	return nil
+	return r.RedirectWithMessage("/webhooks", "The webhook is deleted.")
 }
 
 // pinged is what came of a test.
@@ -239,10 +237,10 @@ func (p pinged) Says() string {
 	return "The receiver did not answer the test. Check that it runs, can be reached from here and has a valid certificate."
 }
 
-// testWebhook sends a ping to the receiver and waits for what comes of it.
-func (v *visit) testWebhook() error {
-	id := v.r.PathValue("id")
-	answer, err := api.TestWebhookSubscription(v.r.Context(), v.caller, api.Input{ID: id})
+// TestWebhook sends a ping to the receiver and waits for what comes of it.
+func TestWebhook(r *page.Request) error {
+	id := r.PathValue("id")
+	answer, err := api.TestWebhookSubscription(r.Context(), r.Caller, api.Input{ID: id})
 	if err != nil {
 		return err
 	}
@@ -250,8 +248,7 @@ func (v *visit) testWebhook() error {
 	if err != nil {
 		return err
 	}
-	v.redirect(ui.WithQuery(ui.Path("webhooks", id), "once", v.keepOnce(ping)))
-	return nil
+	return r.RedirectOnce(ui.Path("webhooks", id), ping)
 }
 
 // answered reads the resource that an operation answered with.

@@ -1,0 +1,82 @@
+package page
+
+import (
+	"mime"
+	"net/http"
+	"strconv"
+	"sync"
+)
+
+// downloads are the users with a download in progress. A user gets one at a time.
+type downloads struct {
+	mutex sync.Mutex
+	users map[string]bool
+}
+
+// begin refuses a second download of a user. The caller must call end.
+func (d *downloads) begin(user string) (end func(), err error) {
+	d.mutex.Lock()
+	defer d.mutex.Unlock()
+	if d.users[user] {
+		return nil, &Problem{
+			http.StatusTooManyRequests, "A download of yours is running",
+			"One file at a time is sent to each user. Wait for it to end, or cancel it, and download this one again.",
+		}
+	}
+	d.users[user] = true
+	return func() {
+		d.mutex.Lock()
+		defer d.mutex.Unlock()
+		delete(d.users, user)
+	}, nil
+}
+
+// Download is a file that is sent while it is made. Its headers are sent with the
+// first bytes, so that an error before them is still shown as a page.
+type Download struct {
+	request     *Request
+	name        string
+	contentType string
+	size        int64
+	begun       bool
+}
+
+// NewDownload answers with a file that the browser saves under a name. size is in
+// bytes, 0 if it is unknown.
+func (r *Request) NewDownload(name, contentType string, size int64) *Download {
+	return &Download{request: r, name: name, contentType: contentType, size: size}
+}
+
+// Write sends a part of the file and gives the client time to receive it.
+func (d *Download) Write(p []byte) (int, error) {
+	if !d.begun {
+		d.begin()
+	}
+	d.request.ExtendDeadlines(idleTimeout)
+	return d.request.Writer.Write(p)
+}
+
+func (d *Download) begin() {
+	d.begun = true
+	d.request.memory.Settle(sentMemory)
+	h := d.request.Writer.Header()
+	h.Set("Content-Type", d.contentType)
+	h.Set("Content-Disposition", mime.FormatMediaType("attachment", map[string]string{"filename": d.name}))
+	if d.size > 0 {
+		h.Set("Content-Length", strconv.FormatInt(d.size, 10))
+	}
+	d.request.Writer.WriteHeader(http.StatusOK)
+}
+
+// End completes the download. If it failed after its first bytes, End aborts the
+// connection, so that the client does not take the part for the whole.
+func (d *Download) End(err error) error {
+	switch {
+	case err != nil && d.begun:
+		d.request.server.Logger.Warn("download aborted", "request_id", d.request.ID, "page", d.request.route.Pattern, "error", err)
+		panic(http.ErrAbortHandler)
+	case err == nil && !d.begun:
+		d.begin()
+	}
+	return err
+}

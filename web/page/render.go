@@ -1,0 +1,93 @@
+package page
+
+import (
+	"bytes"
+	"html/template"
+	"net/http"
+	"strconv"
+	"strings"
+
+	"govsvc/db"
+	"govsvc/db/auth"
+	"govsvc/web/ui"
+)
+
+// layoutData is the argument of the layout, which surrounds the content of a page.
+type layoutData struct {
+	Title         string
+	Content       template.HTML
+	Flash         string
+	Version       string
+	User          auth.User
+	Organisation  db.Organisation
+	Organisations []db.Organisation // to switch to; nil for a member of one
+	Nav           []NavGroup
+}
+
+// NavGroup is a part of the navigation. The heading can be empty.
+type NavGroup struct {
+	Heading string
+	Links   []ui.Link
+}
+
+// Render answers with a page: the output of a template inside the layout.
+func (r *Request) Render(name, title string, data any) error {
+	return r.RenderStatus(http.StatusOK, name, title, data)
+}
+
+// RenderStatus is Render with another status than 200. It sends nothing if a
+// template fails.
+func (r *Request) RenderStatus(status int, name, title string, data any) error {
+	var content, document bytes.Buffer
+	if err := r.server.templates.ExecuteTemplate(&content, name, data); err != nil {
+		return err
+	}
+	layout := layoutData{
+		Title: title, Version: r.Service.Version,
+		Content: template.HTML(content.String()), //nolint:gosec // escaped by the template
+	}
+	layoutName := "gate"
+	if r.SignedIn() {
+		layoutName = "frame"
+		layout.User, layout.Organisation = r.Session.User, r.Session.Organisation
+		layout.Nav = r.server.navigation(r)
+		all, err := r.Auth.Memberships.Organisations(r.Context(), r.Session.User.ID)
+		if err != nil && status < http.StatusInternalServerError {
+			return err
+		}
+		if len(all) > 1 || layout.User.Role == "" {
+			layout.Organisations = all
+		}
+	}
+	layout.Flash = takeFlash(r)
+	if err := r.server.templates.ExecuteTemplate(&document, layoutName, layout); err != nil {
+		return err
+	}
+	r.Writer.Header().Set("Content-Type", "text/html; charset=utf-8")
+	r.Writer.Header().Set("Content-Length", strconv.Itoa(document.Len()))
+	r.memory.Settle(int64(document.Cap()))
+	r.Writer.WriteHeader(status)
+	_, _ = r.Writer.Write(document.Bytes()) // fails if the client has gone
+	return nil
+}
+
+// navigation returns the links that the user has the permission for. It marks the
+// current page.
+func (s *Server) navigation(r *Request) []NavGroup {
+	var groups []NavGroup
+	for _, all := range s.Navigation {
+		group := NavGroup{Heading: all.Heading}
+		for _, link := range all.Links {
+			if needs, exists := s.needs[link.Path]; !exists || needs != Public && !r.May(needs) {
+				continue
+			}
+			path := r.HTTP.URL.Path
+			link.Here = path == link.Path || link.Path != "/" && strings.HasPrefix(path, link.Path+"/")
+			group.Links = append(group.Links, link)
+		}
+		if len(group.Links) > 0 {
+			groups = append(groups, group)
+		}
+	}
+	return groups
+}
