@@ -45,7 +45,7 @@ var leastExamples = map[string]int{
 }
 
 // TestDocs runs the console examples of the README and of the files in doc, and
-// compares their output. Each file has a shell of its own. A block in another
+// compares their output. Each file has a separate shell. A block in another
 // language needs a line in notRun, unless the language has no commands.
 func TestDocs(t *testing.T) {
 	t.Parallel()
@@ -208,8 +208,8 @@ func console(blocks []block) []example {
 	return all
 }
 
-// pattern matches the output of an example. An … matches any text within a line,
-// and on a line of its own any number of lines.
+// pattern matches the output of an example. An … matches any text within a line;
+// alone on a line, it matches any number of lines.
 func pattern(want string) *regexp.Regexp {
 	quoted := regexp.QuoteMeta(strings.TrimSuffix(want, "\n"))
 	quoted = regexp.MustCompile(`(?m)^…$`).ReplaceAllString(quoted, `(?s:.*)`)

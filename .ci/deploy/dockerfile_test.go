@@ -1,6 +1,6 @@
-// Package deploy checks the files of doc/deploy for which a machine need not
-// have a program: the Dockerfile, read by the parser of Docker itself. It is a
-// module of its own, so that the parser is no part of govsvc.
+// Package deploy tests the Dockerfile of doc/deploy with Docker's parser, so that
+// the test needs no Docker. It is a separate module, so that govsvc does not depend
+// on the parser.
 package deploy
 
 import (
@@ -16,8 +16,8 @@ import (
 	"github.com/moby/buildkit/frontend/dockerfile/parser"
 )
 
-// TestDockerfile: it is well-formed, ends in an image of nothing else, under a
-// user that is not root, and builds with no older Go than go.mod names.
+// TestDockerfile checks that the file is well-formed, that the image starts from
+// scratch and has a user other than root, and that the Go version is that of go.mod.
 func TestDockerfile(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join("..", "..", "doc", "deploy", "Dockerfile"))
 	if err != nil {
@@ -36,7 +36,7 @@ func TestDockerfile(t *testing.T) {
 	}
 	last := stages[len(stages)-1]
 	if len(stages) != 2 || last.BaseName != "scratch" {
-		t.Errorf("%d stages, the last from %s", len(stages), last.BaseName)
+		t.Errorf("got %d stages, the last from %s, want 2 and scratch", len(stages), last.BaseName)
 	}
 	got := map[string]string{}
 	for _, command := range last.Commands {
@@ -48,17 +48,17 @@ func TestDockerfile(t *testing.T) {
 		case *instructions.EntrypointCommand:
 			got["entrypoint"] = strings.Join(c.CmdLine, " ")
 			if c.PrependShell {
-				t.Error("the entrypoint needs a shell, which there is not")
+				t.Error("the entrypoint needs a shell, but the image has none")
 			}
 		case *instructions.CmdCommand:
 			got["cmd"] = strings.Join(c.CmdLine, " ")
 		case *instructions.RunCommand:
-			t.Error("the image has nothing that could be run while it is built")
+			t.Error("the image has no program that RUN could start")
 		}
 	}
 	for name, want := range map[string]string{"user": "65534:65534", "volumes": "/data", "entrypoint": "/govsvc", "cmd": "serve"} {
 		if got[name] != want {
-			t.Errorf("%s is %q, want %q", name, got[name], want)
+			t.Errorf("got %s %q, want %q", name, got[name], want)
 		}
 	}
 	module, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
@@ -67,9 +67,9 @@ func TestDockerfile(t *testing.T) {
 	}
 	version := regexp.MustCompile(`(?m)^go (\d+\.\d+)`).FindSubmatch(module)
 	if want := "golang:" + string(version[1]); stages[0].BaseName != want {
-		t.Errorf("it builds with %s, want %s", stages[0].BaseName, want)
+		t.Errorf("got a build with %s, want %s", stages[0].BaseName, want)
 	}
 	if !slices.ContainsFunc(stages[0].Commands, func(c instructions.Command) bool { return c.Name() == "RUN" }) {
-		t.Error("nothing is built")
+		t.Error("the first stage has no RUN")
 	}
 }

@@ -1,16 +1,16 @@
-// Command litestream checks continuous replication with the real Litestream:
-// it replicates a data file into a folder while several connections write, has
-// Litestream be away for a while, kills the server and Litestream, restores, and
-// wants every write that was acknowledged before the last sync, with an unbroken
-// audit log. Then it goes on with the restored file in the place of the lost one,
-// and does it again.
+// Command litestream checks continuous replication with the real Litestream. In
+// each round it replicates a data file into a folder while several connections
+// write, interrupts Litestream for a while, kills the server and Litestream, and
+// restores the replica. The restored file must have every write that was
+// acknowledged before the last sync, and an intact audit log. The next round
+// continues with the restored file.
 //
-//	go run ./.ci/litestream               builds both programs first
-//	go run ./.ci/litestream -rounds 20    more than the gate takes
-//	go run ./.ci/litestream -keep         leaves the folder of a failure
+//	go run ./.ci/litestream               builds both programs
+//	go run ./.ci/litestream -rounds 20    runs more rounds than the gate
+//	go run ./.ci/litestream -keep         keeps the folder after a failure
 //
-// Litestream is a tool of this check and no part of the program: it is pinned
-// here, and not in go.mod.
+// The version of Litestream is pinned here and not in go.mod, because the program
+// does not need Litestream.
 package main
 
 import (
@@ -34,8 +34,8 @@ import (
 const module = "github.com/benbjohnson/litestream/cmd/litestream@v0.5.18"
 
 func main() {
-	rounds := flag.Int("rounds", 4, "how often everything is killed and restored")
-	keep := flag.Bool("keep", false, "leave the folder of a failure there")
+	rounds := flag.Int("rounds", 4, "number of rounds")
+	keep := flag.Bool("keep", false, "keep the folder after a failure")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -52,47 +52,47 @@ func run(ctx context.Context, rounds int, keep bool) (err error) {
 	}
 	defer func() {
 		if err != nil && keep {
-			err = fmt.Errorf("%w\nall of it is in %s", err, folder)
+			err = fmt.Errorf("%w\nthe files are in %s", err, folder)
 			return
 		}
 		err = errors.Join(err, os.RemoveAll(folder))
 	}()
-	s := &scene{folder: folder, db: filepath.Join(folder, "govsvc.db")}
-	if err := s.build(ctx); err != nil {
+	h := &harness{folder: folder, db: filepath.Join(folder, "govsvc.db")}
+	if err := h.build(ctx); err != nil {
 		return err
 	}
-	if err := s.prepare(ctx); err != nil {
+	if err := h.prepare(ctx); err != nil {
 		return err
 	}
 	for round := range rounds {
-		if err := s.round(ctx, round); err != nil {
-			return fmt.Errorf("round %d: %w\n--- Litestream\n%s--- govsvc\n%s", round+1, err, s.tail("litestream.log"), s.tail("govsvc.log"))
+		if err := h.round(ctx, round); err != nil {
+			return fmt.Errorf("round %d: %w\n--- Litestream\n%s--- govsvc\n%s", round+1, err, h.tail("litestream.log"), h.tail("govsvc.log"))
 		}
 	}
-	fmt.Printf("%d rounds: nothing acknowledged before a sync was lost\n", rounds)
+	fmt.Printf("%d rounds: no write that was acknowledged before a sync was lost\n", rounds)
 	return nil
 }
 
-// scene is a data file, its replica and the programs.
-type scene struct {
+// harness has a data file, its replica and the programs.
+type harness struct {
 	folder, db         string
 	govsvc, litestream string // the programs
 	key                string
-	written            []string // the titles that must be there, of all rounds
+	written            []string // the titles that must exist, of all rounds
 }
 
-// build makes the programs, unless the environment names them.
-func (s *scene) build(ctx context.Context) error {
-	s.govsvc, s.litestream = os.Getenv("GOVSVC"), os.Getenv("LITESTREAM")
-	if s.govsvc == "" {
-		s.govsvc = filepath.Join(s.folder, "govsvc")
-		if _, err := s.command(ctx, "go", "build", "-o", s.govsvc, "."); err != nil {
+// build builds the programs, unless the environment names them.
+func (h *harness) build(ctx context.Context) error {
+	h.govsvc, h.litestream = os.Getenv("GOVSVC"), os.Getenv("LITESTREAM")
+	if h.govsvc == "" {
+		h.govsvc = filepath.Join(h.folder, "govsvc")
+		if _, err := h.command(ctx, "go", "build", "-o", h.govsvc, "."); err != nil {
 			return err
 		}
 	}
-	if s.litestream == "" {
-		s.litestream = filepath.Join(s.folder, "litestream")
-		if _, err := s.command(ctx, "go", "install", module); err != nil {
+	if h.litestream == "" {
+		h.litestream = filepath.Join(h.folder, "litestream")
+		if _, err := h.command(ctx, "go", "install", module); err != nil {
 			return err
 		}
 	}
@@ -100,7 +100,7 @@ func (s *scene) build(ctx context.Context) error {
 }
 
 // prepare writes Litestream's configuration and mints a key.
-func (s *scene) prepare(ctx context.Context) error {
+func (h *harness) prepare(ctx context.Context) error {
 	config := fmt.Sprintf(`logging:
   stderr: true
 socket:
@@ -112,40 +112,40 @@ dbs:
       type: file
       path: %s/replica
       sync-interval: 100ms
-`, s.folder, s.db, s.folder)
-	if err := os.WriteFile(filepath.Join(s.folder, "litestream.yml"), []byte(config), 0o600); err != nil {
+`, h.folder, h.db, h.folder)
+	if err := os.WriteFile(filepath.Join(h.folder, "litestream.yml"), []byte(config), 0o600); err != nil {
 		return err
 	}
-	key, err := s.command(ctx, s.govsvc, "keys", "mint", "--name", "load", "--scope", "write:risks", "--rpm", "1000000000", "--rpd", "1000000000")
-	s.key = strings.TrimSpace(string(key))
+	key, err := h.command(ctx, h.govsvc, "keys", "mint", "--name", "load", "--scope", "write:risks", "--rpm", "1000000000", "--rpd", "1000000000")
+	h.key = strings.TrimSpace(string(key))
 	return err
 }
 
-// round writes, syncs, writes on, kills, restores and compares.
-func (s *scene) round(ctx context.Context, round int) error {
-	url, server, err := s.serve(ctx)
+// round writes, syncs, writes again, kills both programs, restores and compares.
+func (h *harness) round(ctx context.Context, round int) error {
+	url, server, err := h.serve(ctx)
 	if err != nil {
 		return err
 	}
 	defer server.end()
-	replication, err := s.replicate(ctx)
+	replication, err := h.replicate(ctx)
 	if err != nil {
 		return err
 	}
 	defer func() { replication.end() }()
-	load := startLoad(ctx, url, s.key, fmt.Sprint("round ", round+1))
+	load := startLoad(ctx, url, h.key, fmt.Sprint("round ", round+1))
 	defer load.stop()
 	if err := pause(ctx, time.Second); err != nil {
 		return err
 	}
-	if replication, err = s.absence(ctx, replication, load, round); err != nil {
+	if replication, err = h.interrupt(ctx, replication, load, round); err != nil {
 		return err
 	}
 	if err := pause(ctx, time.Second); err != nil {
 		return err
 	}
 	synced := load.acknowledged()
-	if _, err := s.litestreamed(ctx, "sync", "-wait", "-socket", s.folder+"/socket", s.db); err != nil {
+	if _, err := h.runLitestream(ctx, "sync", "-wait", "-socket", h.folder+"/socket", h.db); err != nil {
 		return err
 	}
 	if err := pause(ctx, time.Duration(rand.IntN(500))*time.Millisecond); err != nil {
@@ -155,35 +155,36 @@ func (s *scene) round(ctx context.Context, round int) error {
 	server.end()
 	all := load.stop()
 	if len(synced) == 0 || len(all) == len(synced) {
-		return fmt.Errorf("%d writes before the sync and %d after it: the check shows nothing", len(synced), len(all)-len(synced))
+		return fmt.Errorf("%d writes before the sync and %d after it: both must be more than 0 for the check to be valid", len(synced), len(all)-len(synced))
 	}
-	kept, err := s.restore(ctx, synced)
+	kept, err := h.restore(ctx, synced)
 	if err != nil {
 		return err
 	}
-	fmt.Printf("round %d: %d writes acknowledged, %d of them before the sync; %d of the others came back\n",
+	fmt.Printf("round %d: %d writes acknowledged, %d of them before the sync; %d of the others were restored\n",
 		round+1, len(all), len(synced), kept)
 	if round%2 == 0 {
-		return s.replace(ctx)
+		return h.replace(ctx)
 	}
-	return s.lose(ctx)
+	return h.lose(ctx)
 }
 
-// absence has Litestream alone be killed, and come back to a log that went on.
-// What counts is the log that it finds: one that has begun anew with the last
-// change, or lately and many write, or whatever stands there after a while.
-func (s *scene) absence(ctx context.Context, replication *process, load *load, round int) (*process, error) {
-	if err := s.copied(ctx); err != nil {
+// interrupt kills Litestream, and starts it again after the write-ahead log has
+// changed. The rounds differ in the log that Litestream then finds: one that
+// restarted with the last change, one that restarted recently under load, or the
+// log after a random time.
+func (h *harness) interrupt(ctx context.Context, replication *process, load *load, round int) (*process, error) {
+	if err := h.waitForCopy(ctx); err != nil {
 		return nil, err
 	}
-	log, err := s.log()
+	log, err := h.log()
 	if err != nil {
 		return nil, err
 	}
 	switch round % 3 {
 	case 0:
-		// Until it is killed, it has the log grow, and copies nothing of that. Not
-		// right after a copy: it may hold the file for itself then.
+		// Litestream is stopped before it is killed, so that the log grows and it
+		// copies nothing of that. Right after a copy it may still lock the file.
 		if err := pause(ctx, 100*time.Millisecond); err != nil {
 			return nil, err
 		}
@@ -195,11 +196,11 @@ func (s *scene) absence(ctx context.Context, replication *process, load *load, r
 		defer load.resume()
 		replication.end()
 		if err == nil {
-			err = s.turned(log, func() error { return load.one(ctx) })
+			err = h.waitForRestart(log, func() error { return load.one(ctx) })
 		}
 	case 1:
 		replication.end()
-		err = s.turned(log, func() error { return pause(ctx, time.Millisecond) })
+		err = h.waitForRestart(log, func() error { return pause(ctx, time.Millisecond) })
 	case 2:
 		replication.end()
 		err = pause(ctx, time.Duration(rand.IntN(1500))*time.Millisecond)
@@ -207,18 +208,19 @@ func (s *scene) absence(ctx context.Context, replication *process, load *load, r
 	if err != nil {
 		return nil, err
 	}
-	return s.replicate(ctx)
+	return h.replicate(ctx)
 }
 
-// copied waits until Litestream has copied much of the log as it stands: only
-// beyond a short new one can the last that it has copied still be there.
-func (s *scene) copied(ctx context.Context) error {
+// waitForCopy waits until Litestream has copied more than 1 MB of the current log.
+// After a restart, a short new log does not overwrite the end of what was copied.
+// Only then can Litestream fail to detect the restart.
+func (h *harness) waitForCopy(ctx context.Context) error {
 	for range 300 {
-		files, err := filepath.Glob(filepath.Join(s.folder, ".govsvc.db-litestream/ltx/0/*.ltx"))
+		files, err := filepath.Glob(filepath.Join(h.folder, ".govsvc.db-litestream/ltx/0/*.ltx"))
 		if err != nil || len(files) == 0 {
-			return errors.Join(err, errors.New("no copies of Litestream's"))
+			return errors.Join(err, errors.New("nothing copied by Litestream"))
 		}
-		head := make([]byte, 64) // ends with where in the log a copy begins, and its length
+		head := make([]byte, 64) // ends with the offset of the copy in the log and its length
 		if file, err := os.Open(files[len(files)-1]); err == nil {
 			_, err = io.ReadFull(file, head)
 			if err = errors.Join(err, file.Close()); err != nil {
@@ -232,51 +234,51 @@ func (s *scene) copied(ctx context.Context) error {
 			return err
 		}
 	}
-	return errors.New("what Litestream has copied of the log stays short")
+	return errors.New("less than 1 MB of the log copied by Litestream within 30 seconds")
 }
 
-// turned has the log begin anew.
-func (s *scene) turned(former string, meanwhile func() error) error {
+// waitForRestart calls step until the log differs from former.
+func (h *harness) waitForRestart(former string, step func() error) error {
 	for range 60_000 {
-		if log, err := s.log(); err != nil || log != former {
+		if log, err := h.log(); err != nil || log != former {
 			return err
 		}
-		if err := meanwhile(); err != nil {
+		if err := step(); err != nil {
 			return err
 		}
 	}
-	return errors.New("the log does not begin anew")
+	return errors.New("the log does not restart")
 }
 
-// log is what tells the log beside the data file from the one before; "" if it
-// is empty.
-func (s *scene) log() (string, error) {
-	file, err := os.Open(s.db + "-wal")
+// log returns the salt of the write-ahead log, which changes with each restart of
+// the log. It is empty if the log is.
+func (h *harness) log() (string, error) {
+	file, err := os.Open(h.db + "-wal")
 	if err != nil {
 		return "", err
 	}
 	defer file.Close() //nolint:errcheck // it was read
 	head := make([]byte, 32)
 	if _, err := io.ReadFull(file, head); err != nil {
-		return "", nil //nolint:nilerr // there is nothing to read
+		return "", nil //nolint:nilerr // the log is empty
 	}
 	return string(head[16:24]), nil
 }
 
-// restore has Litestream restore the replica, and compares what comes out with
-// what must be there and with the file that was killed.
-func (s *scene) restore(ctx context.Context, synced []string) (more int, err error) {
-	restored := s.restored()
-	if _, err := s.litestreamed(ctx, "restore", "-o", restored, s.db); err != nil {
+// restore restores the replica with Litestream and checks that it has every
+// written title. It returns how many titles it has in addition.
+func (h *harness) restore(ctx context.Context, synced []string) (more int, err error) {
+	restored := h.restored()
+	if _, err := h.runLitestream(ctx, "restore", "-o", restored, h.db); err != nil {
 		return 0, err
 	}
-	if _, err := s.command(ctx, s.govsvc, "check", "--full", "--db", restored); err != nil {
+	if _, err := h.command(ctx, h.govsvc, "check", "--full", "--db", restored); err != nil {
 		return 0, err
 	}
-	if _, err := s.command(ctx, s.govsvc, "restore", "--rehearse", restored); err != nil {
+	if _, err := h.command(ctx, h.govsvc, "restore", "--rehearse", restored); err != nil {
 		return 0, err
 	}
-	export, err := s.command(ctx, s.govsvc, "export", "--type", "risk", "--db", restored)
+	export, err := h.command(ctx, h.govsvc, "export", "--type", "risk", "--db", restored)
 	if err != nil {
 		return 0, err
 	}
@@ -288,74 +290,74 @@ func (s *scene) restore(ctx context.Context, synced []string) (more int, err err
 		}
 		held[risk.Title] = true
 	}
-	s.written = append(s.written, synced...)
-	for _, title := range s.written {
+	h.written = append(h.written, synced...)
+	for _, title := range h.written {
 		if !held[title] {
-			return 0, fmt.Errorf("%q was acknowledged before a sync, and is lost", title)
+			return 0, fmt.Errorf("%q was acknowledged before a sync and is missing", title)
 		}
 	}
-	more = len(held) - len(s.written)
-	s.written = s.written[:0]
+	more = len(held) - len(h.written)
+	h.written = h.written[:0]
 	for title := range held {
-		s.written = append(s.written, title)
+		h.written = append(h.written, title)
 	}
 	return more, nil
 }
 
-// replace puts the restored file in the place of the one that was killed, and has
-// Litestream forget what it knew of that.
-func (s *scene) replace(ctx context.Context) error {
-	if _, err := s.command(ctx, s.govsvc, "restore", "--force", s.restored()); err != nil {
+// replace restores the file in place of the previous data file and resets
+// Litestream.
+func (h *harness) replace(ctx context.Context) error {
+	if _, err := h.command(ctx, h.govsvc, "restore", "--force", h.restored()); err != nil {
 		return err
 	}
-	if _, err := s.litestreamed(ctx, "reset", s.db); err != nil {
+	if _, err := h.runLitestream(ctx, "reset", h.db); err != nil {
 		return err
 	}
-	return os.Remove(s.restored())
+	return os.Remove(h.restored())
 }
 
-// lose removes the data file with all that stands beside it, as a broken disk
-// does, and goes on with the restored one.
-func (s *scene) lose(ctx context.Context) error {
+// lose removes the data file and the files next to it, as a broken disk does, and
+// continues with the restored file.
+func (h *harness) lose(ctx context.Context) error {
 	for _, name := range []string{"govsvc.db", "govsvc.db-wal", "govsvc.db-shm", ".govsvc.db-litestream"} {
-		if err := os.RemoveAll(filepath.Join(s.folder, name)); err != nil {
+		if err := os.RemoveAll(filepath.Join(h.folder, name)); err != nil {
 			return err
 		}
 	}
-	if _, err := s.command(ctx, s.govsvc, "restore", s.restored()); err != nil {
+	if _, err := h.command(ctx, h.govsvc, "restore", h.restored()); err != nil {
 		return err
 	}
-	return os.Remove(s.restored())
+	return os.Remove(h.restored())
 }
 
-func (s *scene) restored() string { return filepath.Join(s.folder, "restored.db") }
+func (h *harness) restored() string { return filepath.Join(h.folder, "restored.db") }
 
-// litestreamed runs a command of Litestream's to its end.
-func (s *scene) litestreamed(ctx context.Context, name string, args ...string) ([]byte, error) {
-	if name != "sync" { // which asks the one that runs
-		args = append([]string{"-config", s.folder + "/litestream.yml"}, args...)
+// runLitestream runs a command of Litestream and waits for it.
+func (h *harness) runLitestream(ctx context.Context, name string, args ...string) ([]byte, error) {
+	if name != "sync" { // sync asks the running process
+		args = append([]string{"-config", h.folder + "/litestream.yml"}, args...)
 	}
-	return s.command(ctx, s.litestream, append([]string{name}, args...)...)
+	return h.command(ctx, h.litestream, append([]string{name}, args...)...)
 }
 
-// command runs a program to its end and returns what it printed.
-func (s *scene) command(ctx context.Context, program string, args ...string) ([]byte, error) {
+// command runs a program, waits for it and returns its output.
+func (h *harness) command(ctx context.Context, program string, args ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Minute)
 	defer cancel()
 	run := exec.CommandContext(ctx, program, args...)
-	run.Env = append(os.Environ(), "GOVSVC_DB="+s.db, "GOBIN="+s.folder, "CGO_ENABLED=0")
-	var complaints strings.Builder
-	run.Stderr = &complaints
+	run.Env = append(os.Environ(), "GOVSVC_DB="+h.db, "GOBIN="+h.folder, "CGO_ENABLED=0")
+	var stderr strings.Builder
+	run.Stderr = &stderr
 	out, err := run.Output()
 	if err != nil {
-		return nil, fmt.Errorf("%s %s: %w: %s%s", filepath.Base(program), strings.Join(args, " "), err, out, complaints.String())
+		return nil, fmt.Errorf("%s %s: %w: %s%s", filepath.Base(program), strings.Join(args, " "), err, out, stderr.String())
 	}
 	return out, nil
 }
 
-// tail is the end of a log.
-func (s *scene) tail(name string) string {
-	file, err := os.Open(filepath.Join(s.folder, name))
+// tail returns the end of a log file.
+func (h *harness) tail(name string) string {
+	file, err := os.Open(filepath.Join(h.folder, name))
 	if err != nil {
 		return err.Error() + "\n"
 	}
@@ -367,7 +369,7 @@ func (s *scene) tail(name string) string {
 	return string(text)
 }
 
-// pause lets time pass.
+// pause waits.
 func pause(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

@@ -23,7 +23,7 @@ type process struct {
 	once sync.Once
 }
 
-// end kills the program, as a power cut does.
+// end kills the program without a warning.
 func (p *process) end() {
 	p.once.Do(func() {
 		_ = p.Process.Kill()
@@ -31,15 +31,16 @@ func (p *process) end() {
 	})
 }
 
-// start runs a program whose errors go to a log, and returns what it prints.
-func (s *scene) start(ctx context.Context, log, program string, args ...string) (*process, io.Reader, error) {
-	complaints, err := os.OpenFile(filepath.Join(s.folder, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+// start runs a program with standard error in a log file, and returns its standard
+// output.
+func (h *harness) start(ctx context.Context, log, program string, args ...string) (*process, io.Reader, error) {
+	stderr, err := os.OpenFile(filepath.Join(h.folder, log), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
 	if err != nil {
 		return nil, nil, err
 	}
-	defer complaints.Close() //nolint:errcheck // the program has its own
+	defer stderr.Close() //nolint:errcheck // the program has a descriptor of the file
 	run := exec.CommandContext(ctx, program, args...)
-	run.Env, run.Stderr = append(os.Environ(), "GOVSVC_DB="+s.db), complaints
+	run.Env, run.Stderr = append(os.Environ(), "GOVSVC_DB="+h.db), stderr
 	out, err := run.StdoutPipe()
 	if err == nil {
 		err = run.Start()
@@ -48,8 +49,8 @@ func (s *scene) start(ctx context.Context, log, program string, args ...string) 
 }
 
 // serve starts the server and returns its address.
-func (s *scene) serve(ctx context.Context) (string, *process, error) {
-	p, out, err := s.start(ctx, "govsvc.log", s.govsvc, "serve", "--addr", "127.0.0.1:0")
+func (h *harness) serve(ctx context.Context) (string, *process, error) {
+	p, out, err := h.start(ctx, "govsvc.log", h.govsvc, "serve", "--addr", "127.0.0.1:0")
 	if err != nil {
 		return "", nil, err
 	}
@@ -62,35 +63,35 @@ func (s *scene) serve(ctx context.Context) (string, *process, error) {
 	return url, p, nil
 }
 
-// replicate starts Litestream and waits until it has synced once.
-func (s *scene) replicate(ctx context.Context) (*process, error) {
-	_ = os.Remove(s.folder + "/socket") // a killed one leaves it
-	p, out, err := s.start(ctx, "litestream.log", s.litestream, "replicate", "-config", s.folder+"/litestream.yml")
+// replicate starts Litestream and waits for its first sync.
+func (h *harness) replicate(ctx context.Context) (*process, error) {
+	_ = os.Remove(h.folder + "/socket") // left by a killed process
+	p, out, err := h.start(ctx, "litestream.log", h.litestream, "replicate", "-config", h.folder+"/litestream.yml")
 	if err != nil {
 		return nil, err
 	}
-	go io.Copy(io.Discard, out) //nolint:errcheck // ends as the program does
+	go io.Copy(io.Discard, out) //nolint:errcheck // ends with the program
 	for range 100 {
 		if err = pause(ctx, 100*time.Millisecond); err != nil {
 			break
 		}
-		if _, err = s.litestreamed(ctx, "sync", "-wait", "-socket", s.folder+"/socket", s.db); err == nil {
+		if _, err = h.runLitestream(ctx, "sync", "-wait", "-socket", h.folder+"/socket", h.db); err == nil {
 			return p, nil
 		}
 	}
 	p.end()
-	return nil, fmt.Errorf("Litestream does not come up: %w", err)
+	return nil, fmt.Errorf("start of Litestream: %w", err)
 }
 
-// load is several connections that write without a pause.
+// load writes on several connections at once.
 type load struct {
 	url, key, name string
 
 	cancel context.CancelFunc
 	done   sync.WaitGroup
-	still  sync.RWMutex // who writes holds it for reading
+	paused sync.RWMutex // held for reading during a write
 	mutex  sync.Mutex
-	titles []string // of the risks whose writing was acknowledged
+	titles []string // of the acknowledged risks
 }
 
 const connections = 4
@@ -103,11 +104,11 @@ func startLoad(ctx context.Context, url, key, name string) *load {
 			client := &http.Client{Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()
 			for i := 0; ctx.Err() == nil; i++ {
-				l.still.RLock()
+				l.paused.RLock()
 				err := l.write(ctx, client, fmt.Sprintf("connection %d, risk %d", c, i))
-				l.still.RUnlock()
+				l.paused.RUnlock()
 				if err != nil && !errors.Is(err, errRefused) {
-					return // the server is gone
+					return // the server has ended
 				}
 			}
 		})
@@ -115,7 +116,7 @@ func startLoad(ctx context.Context, url, key, name string) *load {
 	return l
 }
 
-// write writes a risk; nil means that it was acknowledged.
+// write writes a risk. It returns nil if the write was acknowledged.
 func (l *load) write(ctx context.Context, client *http.Client, title string) error {
 	title = l.name + ", " + title
 	if err := post(ctx, client, l.url, l.key, title); err != nil {
@@ -127,21 +128,21 @@ func (l *load) write(ctx context.Context, client *http.Client, title string) err
 	return nil
 }
 
-// one tries to write one more risk while the others pause.
+// one writes one more risk while the connections pause.
 func (l *load) one(ctx context.Context) error {
-	err := l.write(ctx, http.DefaultClient, fmt.Sprint("alone, after ", len(l.acknowledged())))
+	err := l.write(ctx, http.DefaultClient, fmt.Sprint("single, after ", len(l.acknowledged())))
 	if errors.Is(err, errRefused) {
 		return nil
 	}
 	return err
 }
 
-// errRefused is an answer that acknowledges nothing: that the file is busy, say.
+// errRefused is a response other than 201, for example because the file is busy.
 var errRefused = errors.New("the server refused a risk")
 
 // post writes a risk over HTTP.
 func post(ctx context.Context, client *http.Client, url, key, title string) error {
-	body := fmt.Sprintf(`{"title":%q,"description":"The scoring model drifts, and nobody is told in time.","severity":"HIGH","likelihood":"RARE"}`, title)
+	body := fmt.Sprintf(`{"title":%q,"description":"The scoring model drifts, and the owner is informed too late.","severity":"HIGH","likelihood":"RARE"}`, title)
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url+"/api/v1/risks", bytes.NewReader([]byte(body)))
 	if err != nil {
 		return err
@@ -154,25 +155,25 @@ func post(ctx context.Context, client *http.Client, url, key, title string) erro
 		return err
 	}
 	defer response.Body.Close() //nolint:errcheck // it was read
-	answer, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
+	reply, err := io.ReadAll(io.LimitReader(response.Body, 64<<10))
 	if err == nil && response.StatusCode != http.StatusCreated {
-		err = fmt.Errorf("%w: %s %s", errRefused, response.Status, answer)
+		err = fmt.Errorf("%w: %s %s", errRefused, response.Status, reply)
 	}
 	return err
 }
 
-// pause waits until nobody writes, and has nobody write until resume.
-func (l *load) pause()  { l.still.Lock() }
-func (l *load) resume() { l.still.Unlock() }
+// pause waits for the writes under way and stops new ones until resume.
+func (l *load) pause()  { l.paused.Lock() }
+func (l *load) resume() { l.paused.Unlock() }
 
-// acknowledged are the writes that were acknowledged so far.
+// acknowledged returns the titles of the acknowledged writes so far.
 func (l *load) acknowledged() []string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	return slices.Clone(l.titles)
 }
 
-// stop ends the writing and returns what was acknowledged.
+// stop ends the load and returns the titles of the acknowledged writes.
 func (l *load) stop() []string {
 	l.cancel()
 	l.done.Wait()

@@ -13,11 +13,11 @@ import (
 	"time"
 )
 
-// request is what a connection sends next; it gets its own number and how many
-// it has sent.
+// request returns the next message of a connection. Its arguments are the number of
+// the connection and the number of messages that it has sent.
 type request func(connection, n int) []byte
 
-// get is the same request each time.
+// get returns the same GET each time.
 func get(path, key string) request {
 	head := fmt.Appendf(nil, "GET %s HTTP/1.1\r\nHost: load\r\n", path)
 	if key != "" {
@@ -27,22 +27,22 @@ func get(path, key string) request {
 	return func(int, int) []byte { return head }
 }
 
-// result of a spell of load.
+// result has the measurements of one period.
 type result struct {
-	rate     float64 // answers a second
+	rate     float64 // responses a second
 	p50, p99 time.Duration
 }
 
-// load keeps that many connections busy, each with one request at a time, and
-// fails on any answer but a 2xx. The client is a few lines over a socket, so
-// that little of the machine goes into it.
-func load(ctx context.Context, address string, connections int, spell time.Duration, next request) (result, error) {
-	return loadFor(ctx, address, connections, spell, "HTTP/1.1 2", next)
+// load keeps a number of connections busy, each with one request at a time. Any
+// response other than a 2xx is an error. The client works directly on a socket, so
+// that it uses little of the processor.
+func load(ctx context.Context, address string, connections int, period time.Duration, next request) (result, error) {
+	return loadFor(ctx, address, connections, period, "HTTP/1.1 2", next)
 }
 
-// loadFor is load where answers are to start otherwise.
-func loadFor(ctx context.Context, address string, connections int, spell time.Duration, want string, next request) (result, error) {
-	ctx, cancel := context.WithTimeout(ctx, spell)
+// loadFor is load with another expected beginning of the responses.
+func loadFor(ctx context.Context, address string, connections int, period time.Duration, want string, next request) (result, error) {
+	ctx, cancel := context.WithTimeout(ctx, period)
 	defer cancel()
 	var (
 		group  sync.WaitGroup
@@ -65,7 +65,7 @@ func loadFor(ctx context.Context, address string, connections int, spell time.Du
 	group.Wait()
 	took := time.Since(begun)
 	if failed != nil || len(times) == 0 {
-		return result{}, fmt.Errorf("%d answers, then: %w", len(times), failed)
+		return result{}, fmt.Errorf("%d responses, then: %w", len(times), failed)
 	}
 	slices.Sort(times)
 	return result{float64(len(times)) / took.Seconds(), times[len(times)/2], times[len(times)*99/100]}, nil
@@ -85,7 +85,7 @@ func drive(ctx context.Context, address string, connection int, want string, nex
 		if _, err := socket.Write(message); err != nil {
 			return times, err
 		}
-		if err := readAnswer(in, want); err != nil {
+		if err := readResponse(in, want); err != nil {
 			return times, err
 		}
 		times = append(times, time.Since(begun))
@@ -93,16 +93,16 @@ func drive(ctx context.Context, address string, connection int, want string, nex
 	return times, nil
 }
 
-// readAnswer reads one answer: a head and a body of a told length, in one piece
-// or in chunks.
-func readAnswer(in *bufio.Reader, want string) error {
+// readResponse reads one response: a head, and a body with a Content-Length or in
+// chunks.
+func readResponse(in *bufio.Reader, want string) error {
 	status, err := in.ReadSlice('\n')
 	if err != nil {
 		return err
 	}
 	if !bytes.HasPrefix(status, []byte(want)) {
 		rest, _ := in.Peek(in.Buffered())
-		return fmt.Errorf("answered %s%s", status, rest)
+		return fmt.Errorf("got %s%s", status, rest)
 	}
 	length := 0
 	for {
@@ -149,7 +149,7 @@ func discardChunks(in *bufio.Reader) error {
 	}
 }
 
-// fetch sends one request and returns the body of its answer.
+// fetch sends one request and returns the body of the response.
 func fetch(ctx context.Context, address string, wanted []byte) ([]byte, error) {
 	socket, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
@@ -165,7 +165,7 @@ func fetch(ctx context.Context, address string, wanted []byte) ([]byte, error) {
 	}
 	head, body, _ := bytes.Cut(all, []byte("\r\n\r\n"))
 	if !bytes.HasPrefix(head, []byte("HTTP/1.1 2")) {
-		return nil, fmt.Errorf("answered %s", head)
+		return nil, fmt.Errorf("got %s", head)
 	}
 	return body, nil
 }

@@ -1,11 +1,11 @@
-// Command load measures govsvc from outside, over loopback, beside a bare chi
-// handler that writes the same bytes: rates, latencies, start, memory. It
-// starts and ends every process that it measures, in temporary folders, and
-// prints Markdown.
+// Command load measures govsvc from outside, over loopback: rates, latencies,
+// start and memory. It compares reads with a bare chi handler that writes the same
+// bytes, and writes with a handler behind a mutex. It starts and stops every
+// process that it measures, in temporary folders, and prints Markdown.
 //
-//	go run ./.ci/load              the tables of doc/performance.md
-//	go run ./.ci/load -short       a quick look
-//	go run ./.ci/load -only reads  one of its measurements
+//	go run ./.ci/load              prints the tables of doc/performance.md
+//	go run ./.ci/load -short       measures briefly
+//	go run ./.ci/load -only reads  prints one table
 package main
 
 import (
@@ -26,14 +26,14 @@ import (
 
 // options of a run.
 type options struct {
-	spell  time.Duration // one measurement of one side
-	rounds int           // pairs of measurements; their median counts
+	period time.Duration // one measurement of one side
+	rounds int           // pairs of measurements, whose median counts
 	sizes  []int         // risks in the file
 	only   string
 }
 
 func main() {
-	if len(os.Args) == 3 { // a process to compare with
+	if len(os.Args) == 3 { // a process that govsvc is compared with
 		switch os.Args[1] {
 		case "bare":
 			log.Fatal(serveBare(os.Args[2]))
@@ -42,19 +42,19 @@ func main() {
 		}
 	}
 	short := flag.Bool("short", false, "measure briefly, on small files")
-	only := flag.String("only", "", "measure only this: "+strings.Join(names(), ", "))
-	sizes := flag.String("sizes", "", "risks in the files, as 1000,100000,5000000")
+	only := flag.String("only", "", "print only this table: "+strings.Join(names(), ", "))
+	sizes := flag.String("sizes", "", "numbers of risks in the files, such as 1000,100000,5000000")
 	flag.Parse()
-	o := options{spell: 2 * time.Second, rounds: 5, sizes: []int{1_000, 100_000, 1_000_000}, only: *only}
+	o := options{period: 2 * time.Second, rounds: 5, sizes: []int{1_000, 100_000, 1_000_000}, only: *only}
 	if *short {
-		o.spell, o.rounds, o.sizes = 500*time.Millisecond, 3, []int{1_000, 100_000}
+		o.period, o.rounds, o.sizes = 500*time.Millisecond, 3, []int{1_000, 100_000}
 	}
 	if *sizes != "" {
 		o.sizes = nil
 		for size := range strings.SplitSeq(*sizes, ",") {
 			n, err := strconv.Atoi(size)
 			if err != nil || n < 100 {
-				log.Fatalf("-sizes takes numbers of 100 or more, as 1000,100000: not %q", size)
+				log.Fatalf("-sizes takes numbers of 100 or more, such as 1000,100000, and not %q", size)
 			}
 			o.sizes = append(o.sizes, n)
 		}
@@ -95,13 +95,13 @@ func names() []string {
 	return all
 }
 
-// bench is what the measurements share.
+// bench has what the measurements share.
 type bench struct {
 	options
 	folder string
 	binary string
 
-	syncDelay time.Duration // added to each sync of what is launched
+	syncDelay time.Duration // added to each sync of a launched process
 }
 
 func run(ctx context.Context, out io.Writer, o options) error {
@@ -117,8 +117,8 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	if err := b.build(ctx); err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "%s/%s, %d cores, %s; load from another process over loopback, medians of %d interleaved spells of %s.\n\n",
-		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.rounds, o.spell)
+	fmt.Fprintf(out, "%s/%s, %d cores, %s; load from another process over loopback, medians of %d interleaved periods of %s.\n\n",
+		runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version(), o.rounds, o.period)
 	for _, m := range measurements {
 		if o.only == "" || o.only == m.name {
 			if err := m.measure(ctx, out, b); err != nil {

@@ -20,7 +20,7 @@ import (
 	"github.com/go-chi/chi/v5"
 )
 
-// build makes the binary as it is released.
+// build builds the program as in a release.
 func (b *bench) build(ctx context.Context) error {
 	command := exec.CommandContext(ctx, "go", "build", "-trimpath", "-ldflags=-s -w", "-o", b.binary, ".")
 	command.Env = append(os.Environ(), "CGO_ENABLED=0")
@@ -28,12 +28,12 @@ func (b *bench) build(ctx context.Context) error {
 	return command.Run()
 }
 
-// govsvc runs a command to its end and returns what it printed.
+// govsvc runs a command, waits for it and returns its output.
 func (b *bench) govsvc(ctx context.Context, args ...string) ([]byte, error) {
 	return b.govsvcIn(ctx, "", args...)
 }
 
-// govsvcIn does so with something to read.
+// govsvcIn is govsvc with standard input.
 func (b *bench) govsvcIn(ctx context.Context, in string, args ...string) ([]byte, error) {
 	var errors bytes.Buffer
 	command := exec.CommandContext(ctx, b.binary, args...)
@@ -46,7 +46,8 @@ func (b *bench) govsvcIn(ctx context.Context, in string, args ...string) ([]byte
 	return out, nil
 }
 
-// file makes a data file with n risks, a quarter of them of each severity.
+// file creates a data file with n risks, a quarter of them of each severity, and
+// returns its path.
 func (b *bench) file(ctx context.Context, n int) (string, error) {
 	path := filepath.Join(b.folder, fmt.Sprintf("%d.db", n))
 	if _, err := os.Stat(path); err == nil {
@@ -59,10 +60,10 @@ func (b *bench) file(ctx context.Context, n int) (string, error) {
 	return path, err
 }
 
-// records is what the data file with n risks was made from.
+// records returns the path of the records of the data file with n risks.
 func (b *bench) records(n int) string { return filepath.Join(b.folder, fmt.Sprintf("%d.ndjson", n)) }
 
-// forget removes the data file with n risks, so that the next file is made anew.
+// forget removes the data file with n risks, so that file creates it again.
 func (b *bench) forget(n int) error {
 	for _, end := range []string{"", "-wal", "-shm"} {
 		if err := os.RemoveAll(filepath.Join(b.folder, fmt.Sprintf("%d.db%s", n, end))); err != nil {
@@ -82,12 +83,12 @@ func writeRisks(path string, n int) error {
 	statuses := []string{"Open", "InProgress", "Mitigated", "Accepted", "Closed"}
 	for i := range n {
 		fmt.Fprintf(out, `{"object":"risk","risk_id":"LOAD-%07d","title":"Drift of model %d","dimension":"MODEL",`+
-			`"description":"The scoring model drifts from the population it was trained on, and nobody is told.",`+
+			`"description":"The scoring model drifts from the population it was trained on, and the owner is not informed.",`+
 			`"severity":%q,"residual_severity":null,"likelihood":"POSSIBLE","status":%q,"source":"load","owner_name":"Head of Model Risk",`+
 			`"financial_exposure_min":10000,"financial_exposure_max":250000.5,"target_date":"2027-01-31"}`+"\n",
 			i, i, severities[i%4], statuses[i%5])
 	}
-	for i := range 10 { // to check in to
+	for i := range 10 { // for check-ins
 		fmt.Fprintf(out, `{"object":"kpi","code":"LOAD-%d","statement":"Models are monitored","metric_name":"share","unit":"%%","direction":"increase",`+
 			`"target_value":100,"measurement_frequency":"weekly","status":"active"}`+"\n", i)
 	}
@@ -97,7 +98,7 @@ func writeRisks(path string, n int) error {
 	return file.Close()
 }
 
-// key mints a key whose limits no measurement reaches.
+// key mints a key with limits that no measurement reaches.
 func (b *bench) key(ctx context.Context, path string, scopes string) (string, error) {
 	out, err := b.govsvc(ctx, "keys", "mint", "--db", path, "--json", "--name", "load", "--scope", scopes, "--rpm", "100000000", "--rpd", "2000000000")
 	if err != nil {
@@ -111,16 +112,16 @@ func (b *bench) key(ctx context.Context, path string, scopes string) (string, er
 type process struct {
 	*exec.Cmd
 	address string
-	file    string // that it serves
+	file    string // the data file that it serves
 }
 
-// launch starts a server whose syncs take as long as they are to, and waits
-// until it listens.
+// launch starts a server, with syncDelay added to its syncs, and waits until it
+// listens.
 func (b *bench) launch(ctx context.Context, name string, args ...string) (*process, error) {
 	if b.syncDelay == 0 {
 		return launch(ctx, name, args...)
 	}
-	// -D: the tracer stands aside, and the process is the server's own
+	// With -D the tracer is a child, and the process is the server itself.
 	args = append([]string{
 		"-D", "-f", "--seccomp-bpf", "-qq", "-o", os.DevNull, "-e", "trace=fsync,fdatasync",
 		"-e", fmt.Sprintf("inject=fsync,fdatasync:delay_exit=%d", b.syncDelay.Microseconds()), name,
@@ -133,8 +134,8 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 	command := exec.CommandContext(ctx, name, args...)
 	command.Cancel = func() error { return command.Process.Signal(syscall.SIGTERM) }
 	command.WaitDelay = 10 * time.Second
-	var said bytes.Buffer
-	command.Stderr = &said
+	var stderr bytes.Buffer
+	command.Stderr = &stderr
 	out, err := command.StdoutPipe()
 	if err != nil {
 		return nil, err
@@ -145,7 +146,7 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		if address, ok := strings.CutPrefix(lines.Text(), "listening on http://"); ok {
-			go func() { // a full pipe would stop the server
+			go func() { // a full pipe would block the server
 				for lines.Scan() {
 					continue
 				}
@@ -153,7 +154,7 @@ func launch(ctx context.Context, name string, args ...string) (*process, error) 
 			return &process{Cmd: command, address: address}, nil
 		}
 	}
-	return nil, fmt.Errorf("%s %s did not listen: %w: %s", name, strings.Join(args, " "), command.Wait(), said.String())
+	return nil, fmt.Errorf("%s %s did not listen: %w: %s", name, strings.Join(args, " "), command.Wait(), stderr.String())
 }
 
 func (b *bench) serve(ctx context.Context, path string, flags ...string) (*process, error) {
@@ -171,7 +172,7 @@ func (p *process) stop() error {
 	return p.Wait()
 }
 
-// resident is the process's memory in MB, as the kernel counts it.
+// resident returns the resident memory of the process in MB.
 func (p *process) resident() float64 {
 	text, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.Process.Pid))
 	if err != nil {
@@ -188,13 +189,13 @@ func (p *process) resident() float64 {
 	return 0
 }
 
-// tellResident ends a table with the process's memory.
-func (p *process) tellResident(out io.Writer) error {
-	_, err := fmt.Fprintf(out, "\nResident after it: %.0f MB.\n\n", p.resident())
+// reportResident prints the memory of the process after a table.
+func (p *process) reportResident(out io.Writer) error {
+	_, err := fmt.Fprintf(out, "\nResident memory afterwards: %.0f MB.\n\n", p.resident())
 	return err
 }
 
-// bare starts a chi handler that writes the bytes of a file, and no more.
+// bare starts a chi handler that only writes the bytes of a file.
 func bare(ctx context.Context, path string) (*process, error) {
 	self, err := os.Executable()
 	if err != nil {

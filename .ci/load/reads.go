@@ -12,25 +12,25 @@ import (
 	"time"
 )
 
-// page is what most readers ask for: 25 risks.
+// page is the most common read: 25 risks.
 const page = "/api/v1/risks"
 
-// reads compares a page that did not change with a bare handler.
+// reads compares an unchanged page with a bare handler.
 func reads(ctx context.Context, out io.Writer, b *bench) error {
 	return b.compare(ctx, out, "An unchanged page", b.sizes[0], func(_ context.Context, _, key string) (request, error) {
 		return get(page, key), nil
 	})
 }
 
-// cold does so with pages of which none was asked for lately: more than the
-// server holds answers, in turn.
+// cold compares pages that are not in memory. It requests more pages in turn than
+// the server holds in memory.
 func cold(ctx context.Context, out io.Writer, b *bench) error {
 	return b.compare(ctx, out, "A cold page, each request another cursor", b.sizes[1], coldPages)
 }
 
-// coldPages walks the whole register once for its cursors, and then asks for
-// them in turn, all connections together: were each to walk by itself, pages
-// would be asked for again while the server knows that they were.
+// coldPages walks the whole register once for its cursors, and then requests the
+// pages in turn, on all connections together. If each connection walked separately,
+// pages would be requested again while the server still counts the requests.
 func coldPages(ctx context.Context, address, key string) (request, error) {
 	var pages [][]byte
 	for path := page; ; {
@@ -44,12 +44,12 @@ func coldPages(ctx context.Context, address, key string) (request, error) {
 		}
 		path = page + "?cursor=" + cursor
 	}
-	var asked atomic.Int64
-	return func(int, int) []byte { return pages[int(asked.Add(1))%(len(pages)-1)] }, nil // the last is not full
+	var sent atomic.Int64
+	return func(int, int) []byte { return pages[int(sent.Add(1))%(len(pages)-1)] }, nil // the last page is not full
 }
 
-// compare measures requests for pages of risks beside a bare handler that
-// writes the bytes of the first of them.
+// compare measures requests for pages of risks and a bare handler that writes the
+// bytes of the first page.
 func (b *bench) compare(ctx context.Context, out io.Writer, title string, risks int,
 	requests func(ctx context.Context, address, key string) (request, error),
 ) error {
@@ -80,11 +80,11 @@ func (b *bench) compare(ctx context.Context, out io.Writer, title string, risks 
 			}
 			fmt.Fprintf(out, "| %d | %.0f | %s | %s | %.0f | %.2f |\n", connections, ours.rate, rounded(ours.p50), rounded(ours.p99), theirs.rate, ours.rate/theirs.rate)
 		}
-		return server.tellResident(out)
+		return server.reportResident(out)
 	})
 }
 
-// side is one of two that are compared.
+// side is one of the two sides of a comparison.
 type side struct {
 	address string
 	next    request
@@ -94,11 +94,11 @@ type side struct {
 func (b *bench) pair(ctx context.Context, connections int, one, two side) (result, result, error) {
 	var ones, twos []result
 	for range b.rounds {
-		first, err := load(ctx, one.address, connections, b.spell, one.next)
+		first, err := load(ctx, one.address, connections, b.period, one.next)
 		if err != nil {
 			return first, first, err
 		}
-		second, err := load(ctx, two.address, connections, b.spell, two.next)
+		second, err := load(ctx, two.address, connections, b.period, two.next)
 		if err != nil {
 			return second, second, err
 		}
@@ -114,9 +114,9 @@ func median(results []result) result {
 
 func rounded(d time.Duration) time.Duration { return d.Round(10 * time.Microsecond) }
 
-// sizes asks for pages of files of different sizes, none of them held.
+// sizes measures pages of files of different sizes, without responses in memory.
 func sizes(ctx context.Context, out io.Writer, b *bench) error {
-	fmt.Fprintln(out, "## Pages by the size of the register, one connection, no answers held: p50\n\n| risks | import/s | file MB | first | half depth | severity | severity, status | changed lately | changed ever, severity | most, times the first page of the smallest |\n|---|---|---|---|---|---|---|---|---|---|")
+	fmt.Fprintln(out, "## Pages by the size of the register\n\nThe median time of a page on one connection, without responses held in memory.\n\n| risks | import/s | file MB | first | half depth | severity | severity, status | changed recently | changed ever, severity | worst, as a multiple of the first page of the smallest |\n|---|---|---|---|---|---|---|---|---|---|")
 	var smallest time.Duration
 	for _, n := range b.sizes {
 		if err := b.forget(n); err != nil {
@@ -149,7 +149,7 @@ func sizes(ctx context.Context, out io.Writer, b *bench) error {
 	return err
 }
 
-// pages measures the columns of sizes.
+// pages returns the columns of sizes.
 func (b *bench) pages(ctx context.Context, path string, risks int) ([]time.Duration, error) {
 	key, err := b.key(ctx, path, "read:all")
 	if err != nil {
@@ -172,7 +172,7 @@ func (b *bench) pages(ctx context.Context, path string, risks int) ([]time.Durat
 	for _, query := range []string{page, half, page + "?severity=LOW", page + "?severity=LOW&status=Open", page + "?updated_since=2099-01-01", page + "?updated_since=2000-01-01&severity=LOW"} {
 		var all []result
 		for range b.rounds {
-			r, err := load(ctx, server.address, 1, b.spell/2, get(query, key))
+			r, err := load(ctx, server.address, 1, b.period/2, get(query, key))
 			if err != nil {
 				return nil, err
 			}
@@ -183,7 +183,7 @@ func (b *bench) pages(ctx context.Context, path string, risks int) ([]time.Durat
 	return times, nil
 }
 
-// nextCursor is where the page behind a page starts; "" behind the last.
+// nextCursor returns the cursor after a page; it is empty after the last page.
 func nextCursor(ctx context.Context, address string, wanted []byte) (string, error) {
 	body, err := fetch(ctx, address, wanted)
 	if err != nil {
@@ -198,7 +198,7 @@ func nextCursor(ctx context.Context, address string, wanted []byte) (string, err
 	return *list.Cursor, nil
 }
 
-// start measures the time from launch to the first answer.
+// start measures the time from the launch to the first response.
 func start(ctx context.Context, out io.Writer, b *bench) error {
 	path, err := b.file(ctx, b.sizes[len(b.sizes)-1])
 	if err != nil {
@@ -234,7 +234,7 @@ func start(ctx context.Context, out io.Writer, b *bench) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "## Start and size\n\nWith %d risks, from launch to the first answer: %d ms (index), %d ms (a page, its key hashed for the first time). Binary: %.1f MB, stripped.\n\n",
+	_, err = fmt.Fprintf(out, "## Start and size\n\nWith %d risks, from launch to the first response: %d ms (index), %d ms (a page, with a key that is hashed for the first time). Program: %.1f MB, stripped.\n\n",
 		b.sizes[len(b.sizes)-1], public[len(public)/2].Milliseconds(), keyed[len(keyed)/2].Milliseconds(), float64(info.Size())/1e6)
 	return err
 }

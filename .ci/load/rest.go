@@ -9,7 +9,7 @@ import (
 	"time"
 )
 
-// withServer runs a measurement against a server on the file with n risks.
+// withServer runs a measurement with a server of the file with n risks.
 func (b *bench) withServer(ctx context.Context, n int, scopes string, measure func(server *process, key string) error) error {
 	path, err := b.file(ctx, n)
 	if err != nil {
@@ -23,11 +23,11 @@ func (b *bench) withServer(ctx context.Context, n int, scopes string, measure fu
 	if err != nil {
 		return err
 	}
-	defer server.stop() //nolint:errcheck // it is being thrown away
+	defer server.stop() //nolint:errcheck // its file is temporary
 	return measure(server, key)
 }
 
-// paced holds requests back so that all connections together send that many a
+// paced delays requests so that all connections together send perSecond requests a
 // second.
 func paced(connections, perSecond int, next request) request {
 	begun := time.Now()
@@ -41,11 +41,11 @@ func paced(connections, perSecond int, next request) request {
 	}
 }
 
-// tools compares a tool's call over MCP with the GET of the same page.
+// tools compares a tool call over MCP with the GET of the same page.
 func tools(ctx context.Context, out io.Writer, b *bench) error {
 	return b.withServer(ctx, b.sizes[0], "read:all", func(server *process, key string) error {
 		const message = `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks","arguments":{}}}`
-		fmt.Fprintln(out, "## MCP: tools/call of the unchanged page beside its GET\n\n| connections | calls/s | p99 | GETs/s | share |\n|---|---|---|---|---|")
+		fmt.Fprintln(out, "## MCP: tools/call of the unchanged page compared with its GET\n\n| connections | calls/s | p99 | GETs/s | share |\n|---|---|---|---|---|")
 		for _, connections := range []int{1, 16, 64} {
 			calls, gets, err := b.pair(ctx, connections,
 				side{server.address, post("/api/v1/mcp", key, message)}, side{server.address, get(page, key)})
@@ -54,11 +54,11 @@ func tools(ctx context.Context, out io.Writer, b *bench) error {
 			}
 			fmt.Fprintf(out, "| %d | %.0f | %s | %.0f | %.2f |\n", connections, calls.rate, rounded(calls.p99), gets.rate, calls.rate/gets.rate)
 		}
-		return server.tellResident(out)
+		return server.reportResident(out)
 	})
 }
 
-// checkins writes batches of 500 points, each batch for another day.
+// checkins writes batches of 500 points, each batch for other days.
 func checkins(ctx context.Context, out io.Writer, b *bench) error {
 	return b.withServer(ctx, b.sizes[0], "read:all,write:kpis", func(server *process, key string) error {
 		next := func(connection, n int) []byte {
@@ -71,18 +71,18 @@ func checkins(ctx context.Context, out io.Writer, b *bench) error {
 		}
 		fmt.Fprintln(out, "## KPI check-ins, batches of 500 points\n\n| connections | points/s | p99 of a batch |\n|---|---|---|")
 		for _, connections := range []int{1, 4} {
-			r, err := load(ctx, server.address, connections, b.spell, next)
+			r, err := load(ctx, server.address, connections, b.period, next)
 			if err != nil {
 				return err
 			}
 			fmt.Fprintf(out, "| %d | %.0f | %s |\n", connections, 500*r.rate, rounded(r.p99))
 		}
-		return server.tellResident(out)
+		return server.reportResident(out)
 	})
 }
 
-// flood measures a good caller while others present wrong keys; and first, while
-// they present right ones, which shows what the load itself takes.
+// flood measures a valid caller while others present invalid keys. First the others
+// present valid keys, which shows the effect of the load itself.
 func flood(ctx context.Context, out io.Writer, b *bench) error {
 	return b.withServer(ctx, b.sizes[0], "read:all", func(server *process, key string) error {
 		const wrong = "HTTP/1.1 401"
@@ -90,20 +90,20 @@ func flood(ctx context.Context, out io.Writer, b *bench) error {
 		if _, err := b.govsvcIn(ctx, former, "keys", "import", "--db", server.file, "--name", "former", "--scope", "read:all"); err != nil {
 			return err
 		}
-		fmt.Fprintln(out, "## A good caller at 200 requests a second, beside 800 others a second\n\n| their keys | p50 alone | p50 | p99 alone | p99 |\n|---|---|---|---|---|")
+		fmt.Fprintln(out, "## A valid caller at 200 requests a second, with 800 others a second\n\nThe others present valid keys, or one kind of invalid key.\n\n| keys of the others | p50 alone | p50 | p99 alone | p99 |\n|---|---|---|---|---|")
 		good := paced(1, 200, get(page, key))
 		for _, kind := range []struct {
 			name, status string
 			key          func(n int) string
 		}{
-			{"right", "HTTP/1.1 200", func(int) string { return key }},
+			{"valid", "HTTP/1.1 200", func(int) string { return key }},
 			{"bad tag", wrong, func(int) string { return key[:len(key)-8] + "00000000" }},
 			{"unknown id", wrong, func(n int) string { return fmt.Sprintf("gov_live_%024d", n) }},
-			{"former key's beginning", wrong, func(n int) string { return fmt.Sprintf("%s%016d", former[:20], n) }},
+			{"the first characters of a former key", wrong, func(n int) string { return fmt.Sprintf("%s%016d", former[:20], n) }},
 		} {
 			var alone, beside []result
 			for range b.rounds {
-				r, err := load(ctx, server.address, 1, b.spell, good)
+				r, err := load(ctx, server.address, 1, b.period, good)
 				if err != nil {
 					return err
 				}
@@ -111,23 +111,23 @@ func flood(ctx context.Context, out io.Writer, b *bench) error {
 				var group sync.WaitGroup
 				var failed error
 				group.Go(func() {
-					_, failed = loadFor(ctx, server.address, 16, b.spell, kind.status, paced(16, 800, func(c, n int) []byte {
+					_, failed = loadFor(ctx, server.address, 16, b.period, kind.status, paced(16, 800, func(c, n int) []byte {
 						return get(page, kind.key(c*1_000_000+n))(0, 0)
 					}))
 				})
-				r, err = load(ctx, server.address, 1, b.spell, good)
+				r, err = load(ctx, server.address, 1, b.period, good)
 				group.Wait()
 				if failed != nil {
 					return failed
 				}
 				if err != nil {
-					return fmt.Errorf("a good caller was refused beside %s: %w", kind.name, err)
+					return fmt.Errorf("the valid caller was refused during %s: %w", kind.name, err)
 				}
 				beside = append(beside, r)
 			}
 			one, two := median(alone), median(beside)
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", kind.name, rounded(one.p50), rounded(two.p50), rounded(one.p99), rounded(two.p99))
 		}
-		return server.tellResident(out)
+		return server.reportResident(out)
 	})
 }

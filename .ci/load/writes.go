@@ -23,9 +23,9 @@ import (
 
 const newRisk = `{"title":"Drift","description":"The scoring model drifts from its population.","severity":"HIGH","likelihood":"LIKELY"}`
 
-var requests atomic.Int64 // numbers Idempotency-Keys, of all connections
+var requests atomic.Int64 // numbers the Idempotency-Keys of all connections
 
-// post is a write that is new each time.
+// post returns a write with a new Idempotency-Key each time.
 func post(path, key, body string) request {
 	return func(int, int) []byte {
 		return fmt.Appendf(nil, "POST %s HTTP/1.1\r\nHost: load\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\nIdempotency-Key: load-%d\r\nContent-Length: %d\r\n\r\n%s",
@@ -33,28 +33,28 @@ func post(path, key, body string) request {
 	}
 }
 
-// commonSync is what a sync takes longer than here on disks that many have.
+// commonSync is added to a sync to simulate a common disk.
 const commonSync = 2 * time.Millisecond
 
-// writes compares durable writes, each of a risk, its audit event, its outbox
-// row and its idempotent answer, with a handler that puts the same rows into
-// the same tables in one transaction behind a mutex: on this disk, and where
-// each sync takes longer.
+// writes compares durable writes with a handler that writes the same rows to the
+// same tables in one transaction behind a mutex. A write is a risk, its audit event,
+// its outbox row and its idempotent response. It measures on this disk and with
+// longer syncs.
 func writes(ctx context.Context, out io.Writer, b *bench) error {
 	commit, err := syncedCommit(ctx, filepath.Join(b.folder, "commit.db"))
 	if err != nil {
 		return err
 	}
-	fmt.Fprintf(out, "## Durable writes: a risk with its audit event, outbox row and idempotent answer\n\n")
+	fmt.Fprintf(out, "## Durable writes: a risk with its audit event, outbox row and idempotent response\n\nThe service is compared with a handler that writes the same rows in one transaction behind a\nmutex.\n\n")
 	for _, delay := range []time.Duration{0, commonSync} {
 		b.syncDelay = delay
 		if _, err := exec.LookPath("strace"); err != nil && delay > 0 {
-			fmt.Fprintf(out, "With syncs that take %s longer: not measured, strace is not here.\n\n", delay)
+			fmt.Fprintf(out, "With %s added to each sync: not measured, because strace is missing.\n\n", delay)
 			break
 		}
 		fmt.Fprintf(out, "One synced commit of one row: %s", commit.Round(time.Microsecond))
 		if delay > 0 {
-			fmt.Fprintf(out, ", and %s more that each sync of both sides is made to take", delay)
+			fmt.Fprintf(out, ", and %s that are added to each sync on both sides", delay)
 		}
 		fmt.Fprint(out, ".\n\n")
 		if err := b.writesBesideMutex(ctx, out, commit+delay); err != nil {
@@ -81,8 +81,8 @@ func (b *bench) writesBesideMutex(ctx context.Context, out io.Writer, commit tim
 		if err != nil {
 			return err
 		}
-		defer other.stop() //nolint:errcheck // it is being thrown away
-		fmt.Fprintln(out, "| connections | govsvc/s | p50 | p99 | p99 in commits | mutex/s | times |\n|---|---|---|---|---|---|---|")
+		defer other.stop() //nolint:errcheck // its file is temporary
+		fmt.Fprintln(out, "| connections | govsvc/s | p50 | p99 | p99 in commits | mutex/s | ratio |\n|---|---|---|---|---|---|---|")
 		next := post(page, key, newRisk)
 		for _, connections := range []int{1, 16, 64} {
 			ours, theirs, err := b.pair(ctx, connections, side{server.address, next}, side{other.address, next})
@@ -92,16 +92,16 @@ func (b *bench) writesBesideMutex(ctx context.Context, out io.Writer, commit tim
 			fmt.Fprintf(out, "| %d | %.0f | %s | %s | %.0f | %.0f | %.2f |\n", connections, ours.rate, rounded(ours.p50), rounded(ours.p99),
 				float64(ours.p99)/float64(commit), theirs.rate, ours.rate/theirs.rate)
 		}
-		return server.tellResident(out)
+		return server.reportResident(out)
 	})
 }
 
-// readsBesideWrites asks for a page on 4 connections, alone and while others
-// write 200 risks a second.
+// readsBesideWrites requests a page on 4 connections, alone and while others write
+// 200 risks a second.
 func (b *bench) readsBesideWrites(ctx context.Context, out io.Writer, server *process, key string) error {
 	var alone, beside []result
 	for range b.rounds {
-		r, err := load(ctx, server.address, 4, b.spell, get(page, key))
+		r, err := load(ctx, server.address, 4, b.period, get(page, key))
 		if err != nil {
 			return err
 		}
@@ -110,12 +110,12 @@ func (b *bench) readsBesideWrites(ctx context.Context, out io.Writer, server *pr
 		var failed error
 		next := post(page, key, newRisk)
 		group.Go(func() {
-			_, failed = load(ctx, server.address, 4, b.spell, func(c, n int) []byte {
+			_, failed = load(ctx, server.address, 4, b.period, func(c, n int) []byte {
 				time.Sleep(20 * time.Millisecond)
 				return next(c, n)
 			})
 		})
-		if r, err = load(ctx, server.address, 4, b.spell, get(page, key)); err != nil {
+		if r, err = load(ctx, server.address, 4, b.period, get(page, key)); err != nil {
 			return err
 		}
 		if group.Wait(); failed != nil {
@@ -124,13 +124,13 @@ func (b *bench) readsBesideWrites(ctx context.Context, out io.Writer, server *pr
 		beside = append(beside, r)
 	}
 	one, two := median(alone), median(beside)
-	_, err := fmt.Fprintf(out, "Readers of the first page on 4 connections: %.0f/s alone, %.0f/s (%.2f) while 200 risks a second are written, each of which ends all held answers.\n\n",
+	_, err := fmt.Fprintf(out, "Readers of the first page on 4 connections: %.0f/s alone, %.0f/s (%.2f) while 200 risks a second are written. Each write invalidates all responses in memory.\n\n",
 		one.rate, two.rate, two.rate/one.rate)
 	return err
 }
 
-// syncedCommit is the median time of a transaction of one row that is on disk
-// when it ends.
+// syncedCommit returns the median time of a transaction of one row, including the
+// sync.
 func syncedCommit(ctx context.Context, path string) (time.Duration, error) {
 	file, err := openSynced(path)
 	if err != nil {
@@ -165,7 +165,7 @@ func openSynced(path string) (*sql.DB, error) {
 	return file, err
 }
 
-// rowsOfAWrite are what the service writes for a new risk.
+// rowsOfAWrite are the rows that the service writes for a new risk.
 var rowsOfAWrite = []string{
 	`INSERT INTO risks (org_id, id, risk_id, title, dimension, description, severity, likelihood, status, source, untreated_baseline, created_at, updated_at)
 		VALUES (1, ?1, ?1, 'Drift', 'OTHER', 'The scoring model drifts from its population.', 'HIGH', 'LIKELY', 'Open', 'user_added', 'HIGH', ?2, ?2)`,
@@ -175,7 +175,7 @@ var rowsOfAWrite = []string{
 	`INSERT INTO idempotency_records (org_id, key, request, status, answer, created_at) VALUES (1, ?1, randomblob(32), 201, randomblob(500), ?2)`,
 }
 
-// serveMutex serves writes as most would write them: a mutex, a transaction.
+// serveMutex serves writes in the simplest way: a mutex and a transaction.
 func serveMutex(path string) error {
 	file, err := openSynced(path)
 	if err != nil {
@@ -197,7 +197,7 @@ func serveMutex(path string) error {
 		if err != nil {
 			return err
 		}
-		defer tx.Rollback() //nolint:errcheck // after a commit it has nothing to do
+		defer tx.Rollback() //nolint:errcheck // has no effect after a commit
 		now := time.Now().UTC().Format("2006-01-02T15:04:05.000Z")
 		for _, statement := range statements {
 			if _, err := tx.StmtContext(ctx, statement).ExecContext(ctx, id, now); err != nil {

@@ -1,7 +1,7 @@
-// The official TypeScript client against the MCP server. It checks structured
-// content against the output schemas itself.
+// Tests the MCP server with the official TypeScript client, which validates
+// structured content with the output schemas.
 //
-//   node client.mjs URL KEY NARROW    NARROW holds read:risks alone
+//   node client.mjs URL KEY NARROW    NARROW is a key with only the scope read:risks
 import assert from 'node:assert/strict';
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
@@ -23,7 +23,7 @@ async function get(path) {
   return response.json();
 }
 
-// paths of the tools' operations, by the name of the tool
+// paths returns the paths of the operations by the name of their tool
 async function paths() {
   const document = await (await fetch(`${base}/openapi.json`)).json();
   const found = {};

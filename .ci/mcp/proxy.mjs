@@ -1,9 +1,9 @@
-// A reverse proxy that adds the bearer key, since the conformance suite can
-// send no header. It is the service's public address (serve --base-url), so
-// Origin and Host pass as they are.
+// A reverse proxy that adds the bearer key, because the conformance suite can't
+// send headers. Its address is the service's public address (serve --base-url), so
+// it forwards Origin and Host unchanged.
 //
-//   node proxy.mjs KEY LOG    prints its own URL; forwards to the address that
-//                             `govsvc serve` says in LOG, once it does
+//   node proxy.mjs KEY LOG    prints its own URL, and forwards to the address that
+//                             `govsvc serve` has printed to LOG
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 

@@ -19,11 +19,11 @@ type entry struct {
 	mode fs.FileMode
 }
 
-// gzipped packs files below a folder of that name; they bear the time and
-// belong to nobody.
+// gzipped packs files into a tar.gz, in a folder of that name, with the given time
+// and without owners.
 func gzipped(folder string, files []entry, made time.Time) ([]byte, error) {
 	var packed bytes.Buffer
-	squeezed, err := gzip.NewWriterLevel(&packed, gzip.BestCompression) // whose head has no time and no name
+	squeezed, err := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the head has no time and no name
 	if err != nil {
 		return nil, err
 	}
@@ -43,7 +43,7 @@ func gzipped(folder string, files []entry, made time.Time) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// zipped is gzipped in the form that Windows opens by itself.
+// zipped packs files into a zip, which Windows can open without further programs.
 func zipped(folder string, files []entry, made time.Time) ([]byte, error) {
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)
@@ -62,7 +62,7 @@ func zipped(folder string, files []entry, made time.Time) ([]byte, error) {
 	return packed.Bytes(), err
 }
 
-// component is a part of a program, in CycloneDX.
+// component is a component of CycloneDX.
 type component struct {
 	Type    string `json:"type"`
 	Name    string `json:"name"`
@@ -70,7 +70,7 @@ type component struct {
 	URL     string `json:"purl"`
 }
 
-// bill lists the modules that are in a program, as CycloneDX 1.5.
+// bill returns the modules of a program as CycloneDX 1.5.
 func bill(program, version string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {

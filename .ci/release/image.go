@@ -18,8 +18,8 @@ import (
 	"golang.org/x/crypto/x509roots/fallback/bundle"
 )
 
-// nobody is the user and group of the image's process.
-const nobody = 65534
+// unprivileged is the user and group of the process in the image.
+const unprivileged = 65534
 
 // image builds a container image for all packaged processors as an OCI archive.
 // It needs no daemon; doc/deploy/Dockerfile describes the same image.
@@ -35,7 +35,7 @@ func (r *release) image(shared map[string][]byte) error {
 			Descriptor: v1.Descriptor{Platform: &v1.Platform{OS: "linux", Architecture: processor}},
 		})
 	}
-	// an archive names one image: the index of all processors
+	// An archive names one image: the index of all processors.
 	named := mutate.AppendManifests(empty.Index, mutate.IndexAddendum{
 		Add:        index,
 		Descriptor: v1.Descriptor{Annotations: map[string]string{"org.opencontainers.image.ref.name": r.version}},
@@ -51,15 +51,15 @@ func (r *release) image(shared map[string][]byte) error {
 	return r.write("govsvc_"+r.version+"_oci.tar", archive)
 }
 
-// imageOf is the image of one processor: the program, the certificates of the
-// public authorities and empty folders for data and temporary files.
+// imageOf builds the image of one processor: the program, the certificates of the
+// public authorities, and empty folders for data and temporary files.
 func (r *release) imageOf(processor string, shared map[string][]byte) (v1.Image, error) {
 	program, err := os.ReadFile(r.programs["linux/"+processor])
 	if err != nil {
 		return nil, err
 	}
 	layer, err := r.layer([]file{
-		{path: "data/", mode: 0o700, owner: nobody},
+		{path: "data/", mode: 0o700, owner: unprivileged},
 		{path: "etc/", mode: 0o755},
 		{path: "etc/ssl/", mode: 0o755},
 		{path: "etc/ssl/certs/", mode: 0o755},
@@ -83,7 +83,7 @@ func (r *release) imageOf(processor string, shared map[string][]byte) (v1.Image,
 func (r *release) imageConfig(one v1.Image, processor string) *v1.ConfigFile {
 	config, err := one.ConfigFile()
 	if err != nil {
-		panic(err) // it is in memory
+		panic(err) // the configuration is in memory
 	}
 	config = config.DeepCopy()
 	config.Created = v1.Time{Time: r.made}
@@ -106,7 +106,7 @@ func (r *release) imageConfig(one v1.Image, processor string) *v1.ConfigFile {
 	return config
 }
 
-// file is a file or, where the path ends in /, a folder of an image.
+// file is a file of an image, or a folder if the path ends in /.
 type file struct {
 	path   string
 	mode   fs.FileMode
@@ -142,19 +142,19 @@ func (r *release) layer(all []file) (v1.Layer, error) {
 	return tarball.LayerFromOpener(open, tarball.WithMediaType(types.OCILayer))
 }
 
-// authorities are the root certificates that Mozilla trusts without conditions,
-// as PEM. Their module pins them.
+// authorities returns the root certificates that Mozilla trusts without conditions,
+// as PEM. The version of their module pins them.
 func authorities() []byte {
 	var all bytes.Buffer
 	for root := range bundle.Roots() {
 		if root.Constraint == nil {
-			_ = pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a buffer takes everything
+			_ = pem.Encode(&all, &pem.Block{Type: "CERTIFICATE", Bytes: root.Certificate}) // a write to a buffer does not fail
 		}
 	}
 	return all.Bytes()
 }
 
-// folderTar packs a folder, in the order of its names.
+// folderTar packs a folder into a tar, in the order of the names.
 func (r *release) folderTar(folder string) ([]byte, error) {
 	var packed bytes.Buffer
 	w := tar.NewWriter(&packed)

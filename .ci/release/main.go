@@ -1,7 +1,7 @@
 // Command release builds a release: an archive for each platform, Debian and RPM
 // packages, a container image as an OCI archive, a list of the modules in each
 // program, checksums, and a signature of the checksums. The same files and the
-// same Go give the same bytes, on any machine and in any folder. It is a
+// same Go give the same bytes, on any machine and in any folder. The command is a
 // separate module, so that govsvc does not depend on the packaging libraries.
 //
 //	go -C .ci/release run .                  the version that git describes
@@ -26,13 +26,13 @@ import (
 	"time"
 )
 
-// platforms are those that are promised.
+// platforms are the supported platforms.
 var platforms = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64"}
 
-// release is what is being built.
+// release has the settings and the results of a build.
 type release struct {
 	version, commit string
-	made            time.Time // of the commit: what is in an archive bears it
+	made            time.Time // the time of the commit, used for all files
 	out             string
 	signKey         string
 	scratch         string
@@ -42,10 +42,10 @@ type release struct {
 func main() {
 	r := release{programs: map[string]string{}}
 	var seconds int64
-	flag.StringVar(&r.version, "version", "", "the version; default: what git describe says")
-	flag.StringVar(&r.commit, "commit", "", "the commit; default: git's HEAD")
-	flag.Int64Var(&seconds, "time", 0, "the commit's time, in seconds since 1970; default: as git says")
-	flag.StringVar(&r.out, "out", "dist", "the folder for the release below the top of the repository; it must not exist or be empty")
+	flag.StringVar(&r.version, "version", "", "the version; default: the output of git describe")
+	flag.StringVar(&r.commit, "commit", "", "the commit; default: HEAD")
+	flag.Int64Var(&seconds, "time", 0, "the time of the commit, in seconds since 1970; default: from git")
+	flag.StringVar(&r.out, "out", "dist", "the folder for the release, relative to the top of the repository; it must be empty or missing")
 	flag.StringVar(&r.signKey, "sign-key", "", "an OpenSSH private key that signs SHA256SUMS; default: no signature")
 	flag.Parse()
 	if err := r.run(seconds); err != nil {
@@ -61,8 +61,8 @@ func (r *release) run(seconds int64) error {
 	if err := r.describe(seconds); err != nil {
 		return err
 	}
-	if there, err := os.ReadDir(r.out); err == nil && len(there) > 0 {
-		return fmt.Errorf("%s is not empty: remove what is in it, or name another folder with --out", r.out)
+	if found, err := os.ReadDir(r.out); err == nil && len(found) > 0 {
+		return fmt.Errorf("%s is not empty: remove its files, or name another folder with --out", r.out)
 	}
 	if err := os.MkdirAll(r.out, 0o755); err != nil {
 		return err
@@ -106,10 +106,10 @@ func enterRepository() error {
 			return err
 		}
 	}
-	return errors.New("this is not a folder of the repository")
+	return errors.New("the working directory is not in the repository")
 }
 
-// signedAs is the namespace of the signature: it is valid for nothing else.
+// signedAs is the namespace of the signature, which makes it invalid for other uses.
 const signedAs = "govsvc-release"
 
 // sign signs the checksums with ssh-keygen, which writes SHA256SUMS.sig.
@@ -127,10 +127,11 @@ func (r *release) write(name string, text []byte) error {
 	return os.WriteFile(filepath.Join(r.out, name), text, 0o644)
 }
 
-// word is what a version may consist of, since files are named after it.
+// word matches a valid version, which is part of file names.
 var word = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+-]*$`)
 
-// describe asks git for what was not given. A tree with changes is marked so.
+// describe reads from git the settings that were not given. It marks a working tree
+// with changes.
 func (r *release) describe(seconds int64) error {
 	var err error
 	if r.version == "" {
@@ -174,8 +175,8 @@ func output(name string, args ...string) (string, error) {
 	return strings.TrimSpace(string(text)), nil
 }
 
-// build makes the program for a platform and returns its path. What the
-// environment could change about it is set. Each platform is built once.
+// build builds the program for a platform once and returns its path. It sets every
+// variable of the environment that could change the bytes.
 func (r *release) build(platform string) (string, error) {
 	if path, built := r.programs[platform]; built {
 		return path, nil
@@ -197,7 +198,7 @@ func (r *release) build(platform string) (string, error) {
 	return path, nil
 }
 
-// shared are the files that every archive has, by their path in it.
+// shared returns the files of every archive by their path in it.
 func (r *release) shared() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, pattern := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "LICENSE", "doc/*.md", "doc/decisions/*.md", "doc/*.png", "doc/deploy/*"} {
@@ -240,7 +241,7 @@ func (r *release) shared() (map[string][]byte, error) {
 	return files, err
 }
 
-// pack makes the archive of a platform, and the list of what is in its program.
+// pack writes the archive of a platform, and the list of the modules in its program.
 func (r *release) pack(platform string, shared map[string][]byte) error {
 	program, err := r.build(platform)
 	if err != nil {
@@ -274,7 +275,7 @@ func (r *release) pack(platform string, shared map[string][]byte) error {
 	return r.write(name+ending, packed)
 }
 
-// sums writes the checksums, as sha256sum --check reads them.
+// sums writes the checksums in the format of sha256sum --check.
 func (r *release) sums() error {
 	made, err := os.ReadDir(r.out) // sorted by name
 	if err != nil {

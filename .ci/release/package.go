@@ -19,7 +19,7 @@ import (
 	_ "github.com/goreleaser/nfpm/v2/rpm" // registers the format
 )
 
-// packaged are the processors for which Linux packages and images are built.
+// packaged lists the processors for which Linux packages and images are built.
 var packaged = []string{"amd64", "arm64"}
 
 // packages builds a .deb and an .rpm of a processor.
@@ -58,8 +58,8 @@ func (r *release) packages(processor string, shared map[string][]byte) error {
 
 var semantic = regexp.MustCompile(`^v?\d+\.\d+\.\d+`)
 
-// packageVersion is the version as package managers compare it. A version that
-// is only a commit sorts before every release.
+// packageVersion returns the version in the form that package managers compare. A
+// version that is only a commit sorts before every release.
 func (r *release) packageVersion() string {
 	if semantic.MatchString(r.version) {
 		return r.version
@@ -67,7 +67,7 @@ func (r *release) packageVersion() string {
 	return "0.0.0-0." + strings.NewReplacer("+", ".").Replace(r.version)
 }
 
-// packagedFile is a file of a package; kind is a type of nfpm's files.
+// packagedFile is a file of a package. kind is a type of the package files of nfpm.
 type packagedFile struct {
 	text []byte
 	kind string
@@ -126,7 +126,7 @@ func (r *release) contents(processor string, shared map[string][]byte) (files.Co
 	return contents, nil
 }
 
-// compressed packs a manual page. The gzip header holds no time and no name.
+// compressed packs a manual page with gzip. The header has no time and no name.
 func compressed(text []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

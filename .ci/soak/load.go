@@ -14,24 +14,24 @@ import (
 	"time"
 )
 
-// connections that the load keeps.
+// connections is the number of connections of the load.
 const connections = 16
 
 // call is one request to the API.
 type call struct{ method, path, body string }
 
-// do sends a request and wants a good answer.
-func (s *scene) do(ctx context.Context, c call) ([]byte, error) {
-	request, err := http.NewRequestWithContext(ctx, c.method, s.api+c.path, strings.NewReader(c.body))
+// do sends a request and returns an error unless the response is a 2xx.
+func (h *harness) do(ctx context.Context, c call) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, c.method, h.api+c.path, strings.NewReader(c.body))
 	if err != nil {
 		return nil, err
 	}
-	request.Header.Set("Authorization", "Bearer "+s.key)
+	request.Header.Set("Authorization", "Bearer "+h.key)
 	if c.body != "" {
 		request.Header.Set("Content-Type", "application/json")
-		request.Header.Set("Idempotency-Key", "soak-"+strconv.FormatInt(s.numbers.Add(1), 10))
+		request.Header.Set("Idempotency-Key", "soak-"+strconv.FormatInt(h.numbers.Add(1), 10))
 	}
-	response, err := s.client.Do(request)
+	response, err := h.client.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -43,14 +43,14 @@ func (s *scene) do(ctx context.Context, c call) ([]byte, error) {
 	return text, err
 }
 
-// pick is a request of the mix: nine reads, a tool's call among them, to a
-// write; of the writes a fifth raises an event that is delivered.
-func (s *scene) pick(random *rand.Rand) call {
+// pick returns a request of the mix: nine reads, MCP calls among them, for each
+// write. A fifth of the writes causes an event that is delivered.
+func (h *harness) pick(random *rand.Rand) call {
 	switch random.IntN(100) {
 	case 0, 1:
 		return call{"POST", "/risks", `{"title":"Drift","description":"A model of the soak drifts from its data.","severity":"HIGH","likelihood":"RARE"}`}
 	case 2, 3, 4, 5, 6:
-		return call{"PATCH", "/risks/" + s.risks[random.IntN(len(s.risks))], fmt.Sprintf(`{"title":"Drift %d","owner_name":"Owner %d"}`, random.IntN(1e6), random.IntN(100))}
+		return call{"PATCH", "/risks/" + h.risks[random.IntN(len(h.risks))], fmt.Sprintf(`{"title":"Drift %d","owner_name":"Owner %d"}`, random.IntN(1e6), random.IntN(100))}
 	case 7, 8, 9:
 		points := make([]string, 5)
 		for i := range points {
@@ -71,10 +71,10 @@ func (s *scene) pick(random *rand.Rand) call {
 	return call{"GET", "/risks?severity=" + []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"}[random.IntN(4)], ""}
 }
 
-// peak is how many requests a second are answered to connections that ask again
-// at once.
-func (s *scene) peak(ctx context.Context, spell time.Duration) (float64, error) {
-	spelled, cancel := context.WithTimeout(ctx, spell)
+// peak returns the requests a second that are answered while each connection sends
+// its next request at once.
+func (h *harness) peak(ctx context.Context, period time.Duration) (float64, error) {
+	bounded, cancel := context.WithTimeout(ctx, period)
 	defer cancel()
 	var group sync.WaitGroup
 	counts, failures := make([]int, connections), make([]error, connections)
@@ -82,8 +82,8 @@ func (s *scene) peak(ctx context.Context, spell time.Duration) (float64, error) 
 	for c := range connections {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(1, uint64(c)))
-			for spelled.Err() == nil && failures[c] == nil {
-				_, failures[c] = s.do(ctx, s.pick(random))
+			for bounded.Err() == nil && failures[c] == nil {
+				_, failures[c] = h.do(ctx, h.pick(random))
 				counts[c]++
 			}
 		})
@@ -96,62 +96,62 @@ func (s *scene) peak(ctx context.Context, spell time.Duration) (float64, error) 
 	return float64(total) / time.Since(begun).Seconds(), errors.Join(failures...)
 }
 
-// tally are the answers of a line's time.
+// tally collects the responses of one line of the table.
 type tally struct {
 	mutex sync.Mutex
 	took  []time.Duration
-	fault error // the first
+	err   error // the first error
 }
 
 func (t *tally) note(took time.Duration, err error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.took = append(t.took, took)
-	if t.fault == nil {
-		t.fault = err
+	if t.err == nil {
+		t.err = err
 	}
 }
 
-// drain returns what came since, sorted.
+// drain returns the sorted times since the last call, and the first error.
 func (t *tally) drain() ([]time.Duration, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	took := t.took
 	t.took = make([]time.Duration, 0, len(took))
 	slices.Sort(took)
-	return took, t.fault
+	return took, t.err
 }
 
-// hold sends requests at a rate, and commands of other processes beside them,
-// and prints a line for each time.
-func (s *scene) hold(ctx context.Context, rate float64, o options) ([]line, error) {
+// hold sends requests at a rate, runs commands in other processes at the same
+// time, and prints the lines of the table.
+func (h *harness) hold(ctx context.Context, rate float64, o options) ([]line, error) {
 	ctx, cancel := context.WithTimeout(ctx, o.length+o.every/2)
 	defer cancel()
-	answers, group := &tally{}, sync.WaitGroup{}
+	responses, group := &tally{}, sync.WaitGroup{}
 	begun := time.Now()
 	for c := range connections {
 		group.Go(func() {
 			random := rand.New(rand.NewPCG(2, uint64(c)))
 			gap := time.Duration(float64(time.Second) * connections / rate)
-			// A request is late from when it should have been sent: a server that
-			// stalls does not hold back what it is measured by.
+			// The time of a request counts from when it should have been sent, so
+			// that a stall of the server is not hidden.
 			for at := begun.Add(gap * time.Duration(c) / connections); ; at = at.Add(gap) {
 				select {
 				case <-ctx.Done():
 					return
 				case <-time.After(time.Until(at)):
 				}
-				_, err := s.do(ctx, s.pick(random))
+				_, err := h.do(ctx, h.pick(random))
 				if ctx.Err() == nil {
-					answers.note(time.Since(at), err)
+					responses.note(time.Since(at), err)
 				}
 			}
 		})
 	}
 	group.Go(func() {
 		for n := 0; ctx.Err() == nil; n++ {
-			if err := s.commands(ctx, n); err != nil && ctx.Err() == nil {
-				answers.note(0, err)
+			if err := h.commands(ctx, n); err != nil && ctx.Err() == nil {
+				responses.note(0, err)
 			}
 			select {
 			case <-ctx.Done():
@@ -159,25 +159,25 @@ func (s *scene) hold(ctx context.Context, rate float64, o options) ([]line, erro
 			}
 		}
 	})
-	lines, err := s.lines(ctx, begun, answers, o)
+	lines, err := h.lines(ctx, begun, responses, o)
 	cancel()
 	group.Wait()
 	return lines, err
 }
 
-// commands are what an operator does meanwhile.
-func (s *scene) commands(ctx context.Context, n int) error {
+// commands runs commands of an operator during the load.
+func (h *harness) commands(ctx context.Context, n int) error {
 	record := fmt.Sprintf(`{"object":"vendor","vendor_key":"SOAK-%d","vendor_name":"V %d","category":"C","initial_risk_band":"LOW","status":"active"}`, n%50, n)
-	if _, err := s.command(ctx, record, "import", "--format", "ndjson", "-"); err != nil {
+	if _, err := h.command(ctx, record, "import", "--format", "ndjson", "-"); err != nil {
 		return err
 	}
 	if n%6 == 3 {
-		_, err := s.command(ctx, "", "keys", "list")
+		_, err := h.command(ctx, "", "keys", "list")
 		return err
 	}
-	if n%30 == 10 { // every five minutes, over the former one
-		copied := s.db + ".backup"
-		if _, err := s.command(ctx, "", "backup", "--force", copied); err != nil {
+	if n%30 == 10 { // every five minutes, over the previous backup
+		copied := h.db + ".backup"
+		if _, err := h.command(ctx, "", "backup", "--force", copied); err != nil {
 			return err
 		}
 	}

@@ -13,9 +13,9 @@ import (
 	"time"
 )
 
-// line is how the server stood at the end of a time.
+// line has the measurements of one line of the table.
 type line struct {
-	requests, writes float64 // a second; changes so far
+	requests, writes float64 // requests a second; changes since the start
 	p50, p99, worst  time.Duration
 	resident         float64 // MB
 	heap             float64 // MB
@@ -25,25 +25,25 @@ type line struct {
 	queue            float64 // deliveries
 }
 
-// lines prints one each time, until the load's end.
-func (s *scene) lines(ctx context.Context, begun time.Time, answers *tally, o options) ([]line, error) {
+// lines prints and returns the lines of the table until the load ends.
+func (h *harness) lines(ctx context.Context, begun time.Time, responses *tally, o options) ([]line, error) {
 	fmt.Println("| time | requests/s | p50 | p99 | worst | memory MB | heap MB | goroutines | descriptors | WAL MB | file MB | queue |")
 	fmt.Println("|---|---|---|---|---|---|---|---|---|---|---|---|")
 	var all []line
 	for end := o.every; end <= o.length; end += o.every {
 		select {
 		case <-ctx.Done():
-			return nil, errors.New("ended before its time")
+			return nil, errors.New("the load ended early")
 		case <-time.After(time.Until(begun.Add(end))):
 		}
-		took, fault := answers.drain()
-		if fault != nil {
-			return nil, fmt.Errorf("a request failed after %s: %w", end, fault)
+		took, failure := responses.drain()
+		if failure != nil {
+			return nil, fmt.Errorf("a request failed after %s: %w", end, failure)
 		}
 		if len(took) == 0 {
-			return nil, fmt.Errorf("no answer within %s", o.every)
+			return nil, fmt.Errorf("no response within %s", o.every)
 		}
-		l, err := s.stand(ctx)
+		l, err := h.measure(ctx)
 		if err != nil {
 			return nil, err
 		}
@@ -58,13 +58,13 @@ func (s *scene) lines(ctx context.Context, begun time.Time, answers *tally, o op
 
 func ms(d time.Duration) float64 { return d.Seconds() * 1000 }
 
-// values reads the metrics.
-func (s *scene) values(ctx context.Context) (map[string]float64, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.metrics, nil)
+// values returns the metrics of the server.
+func (h *harness) values(ctx context.Context) (map[string]float64, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, h.metrics, nil)
 	if err != nil {
 		return nil, err
 	}
-	response, err := s.client.Do(request)
+	response, err := h.client.Do(request)
 	if err != nil {
 		return nil, err
 	}
@@ -84,17 +84,17 @@ func (s *scene) values(ctx context.Context) (map[string]float64, error) {
 	return all, rows.Err()
 }
 
-func (s *scene) stand(ctx context.Context) (line, error) {
-	v, err := s.values(ctx)
+func (h *harness) measure(ctx context.Context) (line, error) {
+	v, err := h.values(ctx)
 	if err != nil {
 		return line{}, err
 	}
 	for _, name := range []string{"go_goroutines", "go_memstats_heap_inuse_bytes", "process_resident_memory_bytes", "govsvc_data_file_bytes", "govsvc_wal_bytes", `govsvc_webhook_queue{state="due"}`} {
 		if _, ok := v[name]; !ok {
-			return line{}, fmt.Errorf("the metrics don't tell %s", name)
+			return line{}, fmt.Errorf("the metrics have no %s", name)
 		}
 	}
-	descriptors, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", s.server.Process.Pid))
+	descriptors, err := os.ReadDir(fmt.Sprintf("/proc/%d/fd", h.server.Process.Pid))
 	if err != nil {
 		return line{}, err
 	}
@@ -108,10 +108,11 @@ func (s *scene) stand(ctx context.Context) (line, error) {
 	}, nil
 }
 
-// bound is how far the median of the last third of the lines may be above that
-// of the first third, of which the first line is left out: caches fill then. Of
-// a latency it is the best line of the last third: what a neighbour on the
-// machine does for a minute is no growth, and what grew has no good minute.
+// bound limits the median of the last third of the lines, compared with that of
+// the first third: factor times the first median, plus more. The first line is
+// left out, because caches fill then. For a latency, the best line of the last
+// third counts: other load on the machine can slow down a minute, but a latency
+// that has grown is high in every minute.
 type bound struct {
 	what   string
 	of     func(line) float64
@@ -125,17 +126,17 @@ var bounds = []bound{
 	{"heap in use (MB)", func(l line) float64 { return l.heap }, 1.3, 16, false},
 	{"goroutines", func(l line) float64 { return l.goroutines }, 1.1, 16, false},
 	{"descriptors", func(l line) float64 { return l.descriptors }, 1.1, 8, false},
-	// a backup of a large file lets the log grow, and it keeps up to its limit
+	// The log grows during a backup of a large file, and then keeps up to its limit.
 	{"WAL (MB)", func(l line) float64 { return l.wal }, 1, 64, false},
 	{"p50 (ms)", func(l line) float64 { return ms(l.p50) }, 1.5, 1, true},
 	{"p99 (ms)", func(l line) float64 { return ms(l.p99) }, 1.5, 15, true},
 	{"deliveries queued", func(l line) float64 { return l.queue }, 1, 200, false},
 }
 
-// perWrite may grow by this factor: the file's bytes a change.
+// perWrite is the factor by which the bytes of the file for each change may grow.
 const perWrite = 1.3
 
-// verdict names the bounds that are broken.
+// verdict prints the comparison and returns an error for each exceeded bound.
 func verdict(lines []line) (broken []error) {
 	lines = lines[1:]
 	third := max(1, len(lines)/3)
@@ -144,7 +145,7 @@ func verdict(lines []line) (broken []error) {
 	judge := func(what string, before, after, most float64) {
 		fmt.Printf("| %s | %.2f | %.2f | %.2f |\n", what, before, after, most)
 		if after > most {
-			broken = append(broken, fmt.Errorf("%s grew from %.2f to %.2f, over %.2f", what, before, after, most))
+			broken = append(broken, fmt.Errorf("%s grew from %.2f to %.2f, the bound is %.2f", what, before, after, most))
 		}
 	}
 	for _, b := range bounds {
@@ -161,7 +162,7 @@ func verdict(lines []line) (broken []error) {
 	return broken
 }
 
-// growth is by how many KB the file grew for each change.
+// growth returns the growth of the file in KB for each change.
 func growth(from, to line) float64 {
 	return (to.file - from.file) * 1024 / max(1, to.writes-from.writes)
 }

@@ -1,4 +1,4 @@
-"""A Python client of code that openapi-generator made."""
+"""A Python client with code that openapi-generator generated."""
 
 import datetime
 import os
@@ -49,7 +49,7 @@ assert created.source == "user_added" and created.owner_name == "Model owner"
 changed = risks.update_risk(created.id, UpdateRisk(owner_name=None, target_date=None)).data
 assert changed.owner_name is None and changed.target_date is None and changed.severity == "HIGH"
 
-# A check-in, with a value that float32 does not hold.
+# A check-in with a value that float32 can't represent.
 kpi = kpis.list_kpis(limit=1).data[0]
 batch = kpis.create_kpi_checkins(
     once(), CreateKpiCheckins(checkins=[CreateKpiCheckin(key_result_code=kpi.code, value=16777217.25)])
@@ -58,7 +58,7 @@ assert batch.accepted == 1 and batch.checkins[0].value == 16777217.25
 
 # An error.
 try:
-    risks.update_risk("01990000-0000-7000-8000-000000000000", UpdateRisk(title="Nobody's"))
+    risks.update_risk("01990000-0000-7000-8000-000000000000", UpdateRisk(title="Unknown"))
 except NotFoundException as refused:
     assert isinstance(refused.data, Error), refused
     assert refused.status == 404 and refused.data.error.code == "not_found"

@@ -1,4 +1,4 @@
-// Command clients is a Go client of code that oapi-codegen made.
+// Command clients is a Go client with code that oapi-codegen generated.
 package main
 
 import (
@@ -51,7 +51,7 @@ func run(ctx context.Context) error {
 	return nil
 }
 
-// page reads every risk once, newest first.
+// page reads all pages of risks and checks that no risk is repeated.
 func page(ctx context.Context, api *generated.ClientWithResponses) (risks, pages int, err error) {
 	ids := map[string]bool{}
 	limit := generated.Limit(7)
@@ -66,7 +66,7 @@ func page(ctx context.Context, api *generated.ClientWithResponses) (risks, pages
 		}
 		for _, risk := range answer.JSON200.Data {
 			if ids[risk.Id] || risk.CreatedAt.IsZero() {
-				return 0, 0, fmt.Errorf("the risk %s came twice or without a time", risk.Id)
+				return 0, 0, fmt.Errorf("the risk %s was repeated or has no time", risk.Id)
 			}
 			ids[risk.Id] = true
 		}
@@ -120,12 +120,12 @@ func patchNull(ctx context.Context, api *generated.ClientWithResponses, id strin
 		return fmt.Errorf("%s: %s", answer.Status(), answer.Body)
 	}
 	if !answer.JSON200.Data.OwnerName.IsNull() {
-		return fmt.Errorf("the owner is still there: %s", answer.Body)
+		return fmt.Errorf("the owner was not cleared: %s", answer.Body)
 	}
 	return nil
 }
 
-// checkIn sends a value that float32 does not hold.
+// checkIn sends a value that float32 can't represent.
 func checkIn(ctx context.Context, api *generated.ClientWithResponses) error {
 	limit := generated.Limit(1)
 	kpis, err := api.ListKpisWithResponse(ctx, &generated.ListKpisParams{Limit: &limit})
@@ -149,7 +149,7 @@ func checkIn(ctx context.Context, api *generated.ClientWithResponses) error {
 }
 
 func refused(ctx context.Context, api *generated.ClientWithResponses) error {
-	title := nullable.NewNullableWithValue("Nobody's")
+	title := nullable.NewNullableWithValue("Unknown")
 	answer, err := api.UpdateRiskWithResponse(ctx, "01990000-0000-7000-8000-000000000000", nil, generated.UpdateRisk{Title: title})
 	if err != nil {
 		return err
@@ -166,7 +166,7 @@ func refused(ctx context.Context, api *generated.ClientWithResponses) error {
 
 var keys int
 
-// once makes an Idempotency-Key of its own for each call.
+// once returns a new Idempotency-Key for each call.
 func once() string {
 	keys++
 	return fmt.Sprintf("go-%d-%d", time.Now().UnixNano(), keys)

@@ -16,7 +16,7 @@ import java.util.List;
 import java.util.Set;
 import java.util.UUID;
 
-/** A Java client of code that openapi-generator made. */
+/** A Java client with code that openapi-generator generated. */
 public final class Client {
   private static String once() {
     return "java-" + UUID.randomUUID();
@@ -67,7 +67,7 @@ public final class Client {
     check(changed.getOwnerName() == null && changed.getTargetDate() == null, changed);
     check(changed.getSeverity() == Risk.SeverityEnum.HIGH, changed);
 
-    // A check-in, with a value that float does not hold.
+    // A check-in with a value that float can't represent.
     String code = kpis.listKpis(null, 1, null, null, null, null, null).getData().get(0).getCode();
     CreateKpiCheckin point = new CreateKpiCheckin().keyResultCode(code).value(16777217.25);
     KpiCheckinBatch batch = kpis.createKpiCheckins(once(), new CreateKpiCheckins().checkins(List.of(point)), null).getData();
@@ -75,7 +75,7 @@ public final class Client {
 
     // An error.
     try {
-      risks.updateRisk("01990000-0000-7000-8000-000000000000", new UpdateRisk().title("Nobody's"), null, null);
+      risks.updateRisk("01990000-0000-7000-8000-000000000000", new UpdateRisk().title("Unknown"), null, null);
       throw new AssertionError("an unknown risk was changed");
     } catch (ApiException refused) {
       check(refused.getCode() == 404, refused);

@@ -1,4 +1,4 @@
-"""A Python client of code that openapi-python-client made."""
+"""A Python client with code that openapi-python-client generated."""
 
 import datetime
 import os
@@ -65,7 +65,7 @@ changed = update_risk.sync(client=api, id=created.data.id, body=UpdateRisk(owner
 assert isinstance(changed, RiskEnvelope), changed
 assert changed.data.owner_name is None and changed.data.target_date is None and changed.data.severity == "HIGH"
 
-# A check-in, with a value that float32 does not hold.
+# A check-in with a value that float32 can't represent.
 kpi = list_kpis.sync(client=api, limit=1).data[0]
 batch = create_kpi_checkins.sync(
     client=api,
@@ -76,7 +76,7 @@ assert isinstance(batch, KpiCheckinBatchEnvelope), batch
 assert batch.data.accepted == 1 and batch.data.checkins[0].value == 16777217.25
 
 # An error.
-missing = update_risk.sync_detailed(client=api, id="01990000-0000-7000-8000-000000000000", body=UpdateRisk(title="Nobody's"))
+missing = update_risk.sync_detailed(client=api, id="01990000-0000-7000-8000-000000000000", body=UpdateRisk(title="Unknown"))
 assert missing.status_code == 404 and isinstance(missing.parsed, Error), missing
 assert missing.parsed.error.code == "not_found"
 assert missing.parsed.error.request_id == missing.headers["X-Request-Id"]

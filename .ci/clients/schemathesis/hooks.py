@@ -1,4 +1,4 @@
-"""What a schema can't say, so that requests which are meant to be valid are."""
+"""Rules that a schema can't express. They make the valid requests valid."""
 
 import schemathesis
 from hypothesis import strategies as st
@@ -13,7 +13,7 @@ for name in ("instant", "date-or-date-time"):
 def before_call(context, case, kwargs):
     if case.meta is None or not case.meta.generation.mode.is_positive:
         return
-    # A cursor is authenticated: only one that the list has issued is accepted.
+    # A cursor is authenticated, so only a cursor that the list issued is accepted.
     if case.query and "cursor" in case.query:
         case.query.pop("cursor")
     if not isinstance(case.body, dict):
@@ -23,8 +23,8 @@ def before_call(context, case, kwargs):
         case.body.setdefault("severity_change_reason", "The model has been withdrawn.")
         if case.body["severity_change_reason"] is None:
             case.body["severity_change_reason"] = "The model has been withdrawn."
-    # A check-in names a key result that exists, by id or by code. This is one of
-    # the demonstration data.
+    # A check-in names an existing key result by id or by code. This code is in the
+    # demonstration data.
     for point in case.body.get("checkins") or []:
         if isinstance(point, dict):
             point.pop("key_result_id", None)

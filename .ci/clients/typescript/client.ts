@@ -1,4 +1,4 @@
-// A TypeScript client of types that openapi-typescript made, with openapi-fetch.
+// A TypeScript client with types that openapi-typescript generated, and openapi-fetch.
 import assert from "node:assert/strict";
 import createClient from "openapi-fetch";
 import type { components, paths } from "./generated.js";
@@ -72,7 +72,7 @@ assert.equal(batch.data.data.checkins[0].value, 16777217.25);
 // An error.
 const missing = await api.PATCH("/risks/{id}", {
   params: { path: { id: "01990000-0000-7000-8000-000000000000" } },
-  body: { title: "Nobody's" },
+  body: { title: "Unknown" },
 });
 assert.equal(missing.response.status, 404);
 const refusal: components["schemas"]["Error"] | undefined = missing.error;

@@ -1,5 +1,5 @@
 #!/bin/sh
-# Leaves the data in /var/lib/govsvc, the backups and the user in place.
+# Keeps the data in /var/lib/govsvc, the backups and the user.
 set -e
 if [ -d /run/systemd/system ]; then
   systemctl daemon-reload
