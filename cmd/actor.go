@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"os/user"
@@ -16,15 +15,15 @@ import (
 
 // Bounds of what the audit log records about the person at the command line.
 const (
-	longestReason = 2000 // characters of --reason
-	longestLogin  = 200  // characters of a user name
+	maxReason = 2000 // characters of --reason
+	maxLogin  = 200  // characters of a user name
 )
 
-// by names the actor of a change that a command makes. The audit log records
+// actor names the actor of a change that a command makes. The audit log records
 // the operating-system user and the reason with it.
-func (a *app) by(org db.Org) db.Actor {
+func (a *app) actor(org db.Org) db.Actor {
 	effective := osUser()
-	return db.Actor{Org: org, ID: system, OSUser: effective, OSLogin: a.login(effective), Reason: a.reason}
+	return db.Actor{Org: org, ID: system, OSUser: effective, OSLogin: a.sudoUser(effective), Reason: a.reason}
 }
 
 // osUser is the name of the user that this process runs as. It is "uid N" where
@@ -43,12 +42,12 @@ func osUser() string {
 	return fmt.Sprintf("uid %d", uid)
 }
 
-// login is the name of the user who called sudo. It is empty where that is the
+// sudoUser is the name of the user who called sudo. It is empty where that is the
 // effective user, or where SUDO_USER is not set. The environment is not a proof.
-func (a *app) login(effective string) string {
+func (a *app) sudoUser(effective string) string {
 	name, _ := a.env("SUDO_USER")
 	name = oneLine(strings.ToValidUTF8(name, "?"))
-	if name == effective || utf8.RuneCountInString(name) > longestLogin {
+	if name == effective || utf8.RuneCountInString(name) > maxLogin {
 		return ""
 	}
 	return name
@@ -57,21 +56,6 @@ func (a *app) login(effective string) string {
 // reasonFlag adds --reason to commands whose changes need an explanation later.
 func (a *app) reasonFlag(commands ...*cobra.Command) {
 	for _, c := range commands {
-		c.Flags().Var(reason{&a.reason}, "reason", "why this is done, for the audit log; at most 2000 characters")
+		c.Flags().Var(textValue{&a.reason, "TEXT", bounded("a reason", maxReason)}, "reason", "why this is done, for the audit log; at most 2000 characters")
 	}
-}
-
-// reason is the text of --reason.
-type reason struct{ value *string }
-
-func (v reason) Type() string   { return "TEXT" }
-func (v reason) String() string { return *v.value }
-
-func (v reason) Set(text string) error {
-	text = strings.TrimSpace(text)
-	if n := utf8.RuneCountInString(text); n == 0 || n > longestReason || !utf8.ValidString(text) {
-		return errors.New("a reason has 1 to 2000 characters")
-	}
-	*v.value = text
-	return nil
 }

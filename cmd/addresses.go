@@ -9,70 +9,52 @@ import (
 	"strings"
 )
 
-// address is HOST:PORT, to listen on.
-type address struct{ value *string }
-
-func (v address) Type() string   { return "HOST:PORT" }
-func (v address) String() string { return *v.value }
-
-func (v address) Set(text string) error {
+// parseAddress parses an address to listen on.
+func parseAddress(text string) (string, error) {
 	_, port, err := net.SplitHostPort(text)
 	if err == nil {
 		_, err = net.LookupPort("tcp", port) //nolint:noctx // a look into a table
 	}
 	if err != nil {
-		return fmt.Errorf("%q is not HOST:PORT, like 127.0.0.1:8080 or :8080", text)
+		return "", fmt.Errorf("%q is not HOST:PORT, like 127.0.0.1:8080 or :8080", text)
 	}
-	*v.value = text
-	return nil
+	return text, nil
 }
 
-// webAddress is an http or https URL of a host alone.
-type webAddress struct{ value *string }
-
-func (v webAddress) Type() string   { return "URL" }
-func (v webAddress) String() string { return *v.value }
-
-func (v webAddress) Set(text string) error {
+// parseOrigin parses an http or https URL without a path.
+func parseOrigin(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil ||
 		strings.Trim(u.Path, "/") != "" || strings.ContainsAny(text, "?#") {
-		return fmt.Errorf("%q is not an address like https://gov.example.com, without a path", text)
+		return "", fmt.Errorf("%q is not an address like https://gov.example.com, without a path", text)
 	}
-	*v.value = u.Scheme + "://" + u.Host
-	return nil
+	return u.Scheme + "://" + u.Host, nil
 }
 
-// contact is an e-mail address or an http or https URL.
-type contact struct{ value *string }
-
-func (v contact) Type() string   { return "EMAIL|URL" }
-func (v contact) String() string { return *v.value }
-
-func (v contact) Set(text string) error {
+// parseContact parses an e-mail address or an http or https URL.
+func parseContact(text string) (string, error) {
 	u, err := url.Parse(text)
 	isURL := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
 	email, err := mail.ParseAddress(text)
 	if !isURL && (err != nil || email.Address != text) {
-		return fmt.Errorf("%q is neither an e-mail address like api@example.com nor an URL like https://example.com/help", text)
+		return "", fmt.Errorf("%q is neither an e-mail address like api@example.com nor a URL like https://example.com/help", text)
 	}
-	*v.value = text
-	return nil
+	return text, nil
 }
 
-// knownOrigin refuses what is not the origin of a web page.
-func knownOrigin(text string) error {
-	var origin string
-	return webAddress{&origin}.Set(text)
+// checkOrigin refuses a text that is not the origin of a web page.
+func checkOrigin(text string) error {
+	_, err := parseOrigin(text)
+	return err
 }
 
-// prefixes is a repeatable flag of networks; commas separate them, too.
-type prefixes []netip.Prefix
+// networkList is a repeatable flag of networks. Commas separate them too.
+type networkList []netip.Prefix
 
 // Type is the name of the value in the help.
-func (v *prefixes) Type() string { return "CIDR" }
+func (v *networkList) Type() string { return "CIDR" }
 
-func (v *prefixes) String() string {
+func (v *networkList) String() string {
 	texts := make([]string, len(*v))
 	for i, prefix := range *v {
 		texts[i] = prefix.String()
@@ -80,10 +62,10 @@ func (v *prefixes) String() string {
 	return strings.Join(texts, ",")
 }
 
-// Set adds networks, or says what is wrong with one.
-func (v *prefixes) Set(text string) error {
+// Set adds networks.
+func (v *networkList) Set(text string) error {
 	for one := range strings.SplitSeq(text, ",") {
-		prefix, err := network(strings.TrimSpace(one))
+		prefix, err := parseNetwork(strings.TrimSpace(one))
 		if err != nil {
 			return fmt.Errorf("%q is not a network like 10.0.0.0/8 or an address like 192.0.2.7", one)
 		}
@@ -92,8 +74,8 @@ func (v *prefixes) Set(text string) error {
 	return nil
 }
 
-// network reads a network, or an address as the network of it alone.
-func network(text string) (netip.Prefix, error) {
+// parseNetwork parses a network, or an address as a network of one address.
+func parseNetwork(text string) (netip.Prefix, error) {
 	if strings.Contains(text, "/") {
 		prefix, err := netip.ParsePrefix(text)
 		return prefix.Masked(), err

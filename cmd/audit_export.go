@@ -43,8 +43,8 @@ type auditExport struct {
 	org    db.Organisation
 	encode func([]byte) ([]byte, error)
 	cursor auditCursor
-	log    *auditLog // nil where nothing is appended to a file
-	from   string    // the hash before the first event written
+	log    *auditFile // nil where nothing is appended to a file
+	from   string     // the hash before the first event written
 	chain  db.AuditChain
 }
 
@@ -79,7 +79,7 @@ NDJSON export says on stderr the head that "audit verify --file" checks.`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if e.follow && e.until != "" {
-				return misusef("--follow has no end, --until is one; give one of them%s", pointer(c))
+				return usageErrorf("--follow has no end, --until is one; give one of them%s", helpHint(c))
 			}
 			err := a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
 				e.store, e.org = store, org
@@ -91,9 +91,9 @@ NDJSON export says on stderr the head that "audit verify --file" checks.`,
 			return err
 		},
 	}
-	c.Flags().Var(choice[siemFormat]{&e.format, []siemFormat{formatNDJSON, formatCEF, formatOCSF}, "FORMAT"}, "format", "ndjson, cef or ocsf")
-	c.Flags().Var(moment{&e.since}, "since", "only events at or after this date (midnight UTC) or RFC 3339 time")
-	c.Flags().Var(moment{&e.until}, "until", "only events before this date or time")
+	c.Flags().Var(choiceValue[siemFormat]{&e.format, []siemFormat{formatNDJSON, formatCEF, formatOCSF}, "FORMAT"}, "format", "ndjson, cef or ocsf")
+	c.Flags().Var(textValue{&e.since, "INSTANT", parseInstant}, "since", "only events at or after this date (midnight UTC) or RFC 3339 time")
+	c.Flags().Var(textValue{&e.until, "INSTANT", parseInstant}, "until", "only events before this date or time")
 	c.Flags().StringVar(&e.cursorFile, "cursor-file", "", "go on from the cursor in this `FILE` and keep it up to date")
 	c.Flags().BoolVar(&e.follow, "follow", false, "go on with new events until interrupted")
 	c.Flags().StringVar(&e.out, "out", "", "write to `FILE` instead of stdout")
@@ -114,7 +114,7 @@ func runAuditExport(ctx context.Context, a *app, e *auditExport) (err error) {
 		return err
 	}
 	resumed := e.cursor.Cursor != ""
-	if err := e.audit(ctx, a.by(e.org.Org)); err != nil {
+	if err := e.recordAudit(ctx, a.actor(e.org.Org)); err != nil {
 		return err
 	}
 	switch {
@@ -123,7 +123,7 @@ func runAuditExport(ctx context.Context, a *app, e *auditExport) (err error) {
 	case e.cursorFile == "" && !e.follow:
 		err = writeFile(e.store, e.out, func(w io.Writer) error { return e.run(ctx, w) })
 	default:
-		if e.log, err = openAuditLog(e.out, e.cursor); err != nil {
+		if e.log, err = openAuditFile(e.out, e.cursor); err != nil {
 			return err
 		}
 		err = errors.Join(e.run(ctx, e.log), e.log.file.Close())
@@ -143,7 +143,7 @@ func (e *auditExport) resume(ctx context.Context) error {
 	if e.cursor, err = readCursor(e.cursorFile); err != nil {
 		return err
 	}
-	if err := replaceable(e.cursorFile); err != nil || e.cursor.Cursor == "" {
+	if err := checkReplaceable(e.cursorFile); err != nil || e.cursor.Cursor == "" {
 		return err
 	}
 	_, err = e.store.AuditEvents(ctx, e.org, db.AuditQuery{Cursor: e.cursor.Cursor, Limit: 1})
@@ -154,8 +154,8 @@ func (e *auditExport) resume(ctx context.Context) error {
 	return err
 }
 
-// audit tells the log of the export before anything of it leaves.
-func (e *auditExport) audit(ctx context.Context, by db.Actor) error {
+// recordAudit tells the log of the export before anything of it leaves.
+func (e *auditExport) recordAudit(ctx context.Context, by db.Actor) error {
 	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": e.cursor.Cursor != ""}
 	if e.since != "" {
 		metadata["since"] = e.since
@@ -203,7 +203,7 @@ func (e *auditExport) run(ctx context.Context, w io.Writer) error {
 
 // write writes a page out, and then the cursor behind it.
 func (e *auditExport) write(ctx context.Context, w io.Writer, page db.AuditPage) error {
-	if err := e.follows(ctx, page); err != nil {
+	if err := e.noteStart(ctx, page); err != nil {
 		return err
 	}
 	var lines bytes.Buffer
@@ -224,15 +224,15 @@ func (e *auditExport) write(ctx context.Context, w io.Writer, page db.AuditPage)
 	}
 	e.cursor = auditCursor{Organisation: e.org.Name, Cursor: page.Next}
 	if e.log != nil {
-		if err := e.log.mark(&e.cursor); err != nil {
+		if err := e.log.sync(&e.cursor); err != nil {
 			return fmt.Errorf("--out: %w", err)
 		}
 	}
 	return e.cursor.write(e.cursorFile)
 }
 
-// follows notes the hash that the first event written goes on from.
-func (e *auditExport) follows(ctx context.Context, page db.AuditPage) error {
+// noteStart notes the hash that the first event written goes on from.
+func (e *auditExport) noteStart(ctx context.Context, page db.AuditPage) error {
 	if e.from != "" {
 		return nil
 	}
@@ -255,21 +255,14 @@ func (e *auditExport) summary() string {
 	return fmt.Sprintf("%d events exported, from %s, head %s", e.chain.Events(), e.from, e.chain.Head())
 }
 
-// moment is an instant as the audit log stores it: a date, which is its
-// midnight in UTC, or a timestamp of RFC 3339.
-type moment struct{ value *string }
-
-func (v moment) Type() string { return "INSTANT" }
-
-func (v moment) String() string { return *v.value }
-
-func (v moment) Set(text string) error {
+// parseInstant parses a date, which means midnight UTC, or an RFC 3339 timestamp.
+// It returns the timestamp as the audit log stores it.
+func parseInstant(text string) (string, error) {
 	at, err := openapi.ParseInstant(text)
 	if err != nil {
-		return fmt.Errorf("%q is not a date like 2026-09-12 (midnight UTC) or a time like 2026-09-12T08:30:00Z", text)
+		return "", fmt.Errorf("%q is not a date like 2026-09-12 (midnight UTC) or a time like 2026-09-12T08:30:00Z", text)
 	}
-	// stored instants are whole milliseconds: the next one is the first that
-	// can be at or after this
-	*v.value = db.Timestamp(at.Add(time.Millisecond - 1).Truncate(time.Millisecond))
-	return nil
+	// Stored timestamps have whole milliseconds. The next one is the first that can
+	// be at or after this instant.
+	return db.Timestamp(at.Add(time.Millisecond - 1).Truncate(time.Millisecond)), nil
 }

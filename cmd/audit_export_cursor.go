@@ -38,10 +38,10 @@ func readCursor(path string) (auditCursor, error) {
 	return c, nil
 }
 
-// replaceable tells whether a cursor can be written there, before any event is:
+// checkReplaceable tells whether a cursor can be written there, before any event is:
 // those that no cursor follows would come again.
-func replaceable(path string) error {
-	file, err := temporary("--cursor-file", path)
+func checkReplaceable(path string) error {
+	file, err := createTemp("--cursor-file", path)
 	if err != nil {
 		return err
 	}
@@ -55,7 +55,7 @@ func (c auditCursor) write(path string) error {
 	if err != nil {
 		return err
 	}
-	return replace("--cursor-file", path, func(w io.Writer) error {
+	return replaceFile("--cursor-file", path, func(w io.Writer) error {
 		_, err := w.Write(append(text, '\n'))
 		return err
 	})
@@ -66,14 +66,14 @@ func (e *auditExport) checkFiles() error {
 	var out, cursor fs.FileInfo
 	var err error
 	if e.out != "" && e.out != "-" {
-		if out, err = mayWrite(e.store, "--out", e.out); err != nil {
+		if out, err = checkOutput(e.store, "--out", e.out); err != nil {
 			return err
 		}
 	}
 	if e.cursorFile == "" {
 		return nil
 	}
-	cursor, err = mayWrite(e.store, "--cursor-file", e.cursorFile)
+	cursor, err = checkOutput(e.store, "--cursor-file", e.cursorFile)
 	switch {
 	case err != nil:
 		return err
@@ -94,16 +94,16 @@ func absolute(path string) string {
 	return whole
 }
 
-// auditLog is the file that events are appended to.
-type auditLog struct {
+// auditFile is the file that events are appended to.
+type auditFile struct {
 	file    *os.File
 	path    string // absolute
 	regular bool   // not a device or a pipe
 }
 
-// openAuditLog opens the file and takes away what a killed run left behind the
+// openAuditFile opens the file and takes away what a killed run left behind the
 // cursor, half an event perhaps: the events come again.
-func openAuditLog(path string, c auditCursor) (*auditLog, error) {
+func openAuditFile(path string, c auditCursor) (*auditFile, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
 		return nil, err
@@ -119,13 +119,13 @@ func openAuditLog(path string, c auditCursor) (*auditLog, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("--out: %w", err), file.Close())
 	}
-	return &auditLog{file, absolute, info.Mode().IsRegular()}, nil
+	return &auditFile{file, absolute, info.Mode().IsRegular()}, nil
 }
 
-func (l *auditLog) Write(p []byte) (int, error) { return l.file.Write(p) }
+func (l *auditFile) Write(p []byte) (int, error) { return l.file.Write(p) }
 
-// mark has all that was written on the disk and notes in c how much it is.
-func (l *auditLog) mark(c *auditCursor) error {
+// sync has all that was written on the disk and notes in c how much it is.
+func (l *auditFile) sync(c *auditCursor) error {
 	if !l.regular {
 		return nil
 	}

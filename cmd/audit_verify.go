@@ -59,27 +59,27 @@ it does not vouch for). It is printed if the check fails, too.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case v.file == "" && v.from != "":
-				return misusef("--from goes with --file: the log in the data file starts at its start%s", pointer(c))
+				return usageErrorf("--from goes with --file: the log in the data file starts at its start%s", helpHint(c))
 			case v.file == "":
 				return a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
 					return runAuditVerify(c.Context(), a, store, org, v)
 				})
 			case v.head == "" && !v.printHead:
-				return misusef("--file needs --head: the file alone can't show that it is whole%s", pointer(c))
+				return usageErrorf("--file needs --head: the file alone can't show that it is whole%s", helpHint(c))
 			}
 			return runAuditVerifyFile(c.Context(), a, v)
 		},
 	}
 	c.Flags().BoolVar(&v.printHead, "print-head", false, "also print the hash of the last event, for --head")
-	c.Flags().Var(digest{&v.head}, "head", "the log must lead to this head, which --print-head gave earlier")
+	c.Flags().Var(textValue{&v.head, "HASH", parseDigest}, "head", "the log must lead to this head, which --print-head gave earlier")
 	c.Flags().StringVar(&v.file, "file", "", "check this `FILE` of exported NDJSON, without a data file; - is standard input")
-	c.Flags().Var(digest{&v.from}, "from", "with --file: the hash of the event before its first; default the start of the log")
+	c.Flags().Var(textValue{&v.from, "HASH", parseDigest}, "from", "with --file: the hash of the event before its first; default the start of the log")
 	a.jsonFlag(c)
 	return c
 }
 
-// verdict is what a check of the audit log found.
-type verdict struct {
+// auditResult is what a check of the audit log found.
+type auditResult struct {
 	Org    string     `json:"org,omitempty"`
 	File   string     `json:"file,omitempty"`
 	Intact bool       `json:"intact"`
@@ -94,11 +94,11 @@ func runAuditVerify(ctx context.Context, a *app, store *db.DB, org db.Organisati
 	if err != nil {
 		return err
 	}
-	return printVerdict(a, verdict{Org: org.Name}, check, v, brokenLog(org.Name, check, v.head))
+	return printAuditResult(a, auditResult{Org: org.Name}, check, v, auditLogError(org.Name, check, v.head))
 }
 
-// brokenLog says what is wrong with a log, if anything is.
-func brokenLog(org string, check db.AuditCheck, head string) error {
+// auditLogError says what is wrong with a log, if anything is.
+func auditLogError(org string, check db.AuditCheck, head string) error {
 	switch broken := check.Broken; {
 	case broken != nil && broken.Gone:
 		return fmt.Errorf("the audit log of %q is broken: its events from number %d on are gone; "+
@@ -113,9 +113,9 @@ func brokenLog(org string, check db.AuditCheck, head string) error {
 	return nil
 }
 
-// printVerdict prints what a check found; fault is the error if the log is not
+// printAuditResult prints what a check found; fault is the error if the log is not
 // intact.
-func printVerdict(a *app, found verdict, check db.AuditCheck, v auditVerify, fault error) error {
+func printAuditResult(a *app, found auditResult, check db.AuditCheck, v auditVerify, fault error) error {
 	found.Intact, found.Events, found.Broken = fault == nil, check.Events, check.Broken
 	if v.printHead {
 		found.Head = &check.Head
@@ -142,8 +142,8 @@ func printVerdict(a *app, found verdict, check db.AuditCheck, v auditVerify, fau
 	})
 }
 
-// longestEvent bounds the memory for a line of a file that may be anything.
-const longestEvent = 64 << 20
+// maxEventLine bounds the memory for a line of a file that may be anything.
+const maxEventLine = 64 << 20
 
 // runAuditVerifyFile checks an exported file against a head.
 func runAuditVerifyFile(ctx context.Context, a *app, v auditVerify) error {
@@ -163,7 +163,7 @@ func runAuditVerifyFile(ctx context.Context, a *app, v auditVerify) error {
 			return err
 		}
 	}
-	check, err := readChain(ctx, in, chain, v.head)
+	check, err := checkChain(ctx, in, chain, v.head)
 	if err != nil {
 		return fmt.Errorf("%s: %w", v.file, err)
 	}
@@ -174,24 +174,24 @@ func runAuditVerifyFile(ctx context.Context, a *app, v auditVerify) error {
 			v.file, check.Broken.Position)
 	case v.head != "" && !check.Known:
 		fault = fmt.Errorf("%s: its %d events do not lead to the head %s: one was altered, removed or cut off%s",
-			v.file, check.Events, v.head, laterStart(v.from))
+			v.file, check.Events, v.head, startHint(v.from))
 	}
-	return printVerdict(a, verdict{File: v.file}, check, v, fault)
+	return printAuditResult(a, auditResult{File: v.file}, check, v, fault)
 }
 
-func laterStart(from string) string {
+func startHint(from string) string {
 	if from == "" {
 		return ", or the file does not start at the log's first event: export the whole log, or give the hash before its first event with --from"
 	}
 	return ", or does not follow on the hash given with --from"
 }
 
-// readChain recomputes the hashes of a file's lines.
-func readChain(ctx context.Context, in io.Reader, chain db.AuditChain, head string) (db.AuditCheck, error) {
+// checkChain recomputes the hashes of a file's lines.
+func checkChain(ctx context.Context, in io.Reader, chain db.AuditChain, head string) (db.AuditCheck, error) {
 	check := db.AuditCheck{Head: chain.Head()}
 	check.See(head)
 	lines := bufio.NewScanner(in)
-	lines.Buffer(make([]byte, 0, 64<<10), longestEvent)
+	lines.Buffer(make([]byte, 0, 64<<10), maxEventLine)
 	lines.Split(exactLines)
 	for lines.Scan() {
 		if err := ctx.Err(); err != nil {

@@ -35,7 +35,7 @@ the last event; kept elsewhere, it shows later that a log was not cut off (see
   govsvc backup "govsvc-$(date -u +%F).db" --json`,
 		Args: arguments("FILE"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
+			return a.withStore(c.Context(), mustExist, func(store *db.DB) error {
 				return runBackup(c.Context(), a, store, args[0], force)
 			})
 		},
@@ -51,17 +51,17 @@ func runBackup(ctx context.Context, a *app, store *db.DB, path string, force boo
 		return err
 	}
 	// It stands, and may be all that can be saved from a disk that is full.
-	if err := store.NoteBackup(ctx, a.by(0), made); err != nil {
+	if err := store.NoteBackup(ctx, a.actor(0), made); err != nil {
 		a.note("warning: the backup is made and whole, but neither the data file nor its audit log could be told of it: %s", oneLine(err.Error()))
 	}
 	return a.print(made, func(w io.Writer) error {
-		fmt.Fprintf(w, "%s: %s, version %d, checked\n", oneLine(made.Path), size(made.Bytes), made.Version)
-		return printLogs(w, made.Logs)
+		fmt.Fprintf(w, "%s: %s, version %d, checked\n", oneLine(made.Path), formatSize(made.Bytes), made.Version)
+		return printAuditLogs(w, made.Logs)
 	})
 }
 
-// printLogs shows how far the audit logs go.
-func printLogs(w io.Writer, logs []db.AuditLog) error {
+// printAuditLogs shows how far the audit logs go.
+func printAuditLogs(w io.Writer, logs []db.AuditLog) error {
 	rows := make([][]string, len(logs))
 	for i, log := range logs {
 		rows[i] = []string{log.Name, fmt.Sprint(log.Events), log.Head}

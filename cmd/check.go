@@ -15,12 +15,12 @@ import (
 
 // Bounds of `govsvc check`.
 const (
-	// stuckAfter is how long a delivery may be due without being claimed.
-	stuckAfter = 10 * time.Minute
-	// leastSpace is how much room a disk must have in any case.
-	leastSpace = 100 << 20
-	// clockStep is how far a clock may be set back without a word.
-	clockStep = time.Minute
+	// maxDeliveryDelay is how long a delivery may be due without being claimed.
+	maxDeliveryDelay = 10 * time.Minute
+	// minFreeSpace is how much room a disk must have in any case.
+	minFreeSpace = 100 << 20
+	// maxClockStep is how far a clock may be set back without a word.
+	maxClockStep = time.Minute
 )
 
 // checkOptions are the flags of check.
@@ -66,13 +66,13 @@ warning or failed) and detail.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runCheck(c.Context(), a, o) },
 	}
 	c.Flags().BoolVar(&o.full, "full", false, "also compare each index with its table, and the schema with that of the version")
-	c.Flags().Var(span{&o.backupWithin}, "backup-within", "fail if the last backup is older than this; 0s: whatever its age")
+	c.Flags().Var(durationValue{&o.backupWithin, 0}, "backup-within", "fail if the last backup is older than this; 0s: whatever its age")
 	a.jsonFlag(c)
 	return c
 }
 
-// finding is the outcome of one check.
-type finding struct {
+// checkResult is the outcome of one check.
+type checkResult struct {
 	Name   string `json:"name"`
 	OK     bool   `json:"ok"` // it did not fail
 	Status string `json:"status"`
@@ -86,33 +86,33 @@ const (
 	statusFailed  = "failed"
 )
 
-// warning is a finding that needs attention and is not a failure.
-type warning string
+// checkWarning is a finding that needs attention and is not a failure.
+type checkWarning string
 
-func (w warning) Error() string { return string(w) }
+func (w checkWarning) Error() string { return string(w) }
 
-// newFinding is the outcome of a check that returned this. A check that needs a
+// newCheckResult is the outcome of a check that returned this. A check that needs a
 // table of a newer version can't be made on an older file.
-func newFinding(name, detail string, err error, older bool) finding {
-	var warn warning
+func newCheckResult(name, detail string, err error, older bool) checkResult {
+	var warn checkWarning
 	switch {
 	case err == nil:
-		return finding{name, true, statusOK, oneLine(detail)}
+		return checkResult{name, true, statusOK, oneLine(detail)}
 	case errors.As(err, &warn):
-		return finding{name, true, statusWarning, oneLine(err.Error())}
+		return checkResult{name, true, statusWarning, oneLine(err.Error())}
 	case older && db.LacksSchema(err):
-		return finding{name, true, statusWarning, "not checked: this file is of an older version"}
+		return checkResult{name, true, statusWarning, "not checked: this file is of an older version"}
 	case db.LacksSchema(err):
 		err = errors.New("not checked, because a table, a view or a column is missing: run `govsvc check --full`")
 	}
-	return finding{name, false, statusFailed, oneLine(err.Error())}
+	return checkResult{name, false, statusFailed, oneLine(err.Error())}
 }
 
-// health is what `govsvc check` found.
-type health struct {
-	OK     bool      `json:"ok"`
-	Path   string    `json:"path"`
-	Checks []finding `json:"checks"`
+// checkReport is what `govsvc check` found.
+type checkReport struct {
+	OK     bool          `json:"ok"`
+	Path   string        `json:"path"`
+	Checks []checkResult `json:"checks"`
 }
 
 // checks are what `govsvc check` looks at, in this order.
@@ -136,7 +136,7 @@ func runCheck(ctx context.Context, a *app, o checkOptions) error {
 	if err != nil {
 		return err
 	}
-	found := health{OK: true, Path: store.Path()}
+	found := checkReport{OK: true, Path: store.Path()}
 	bad, older := 0, false
 	if have, want, err := store.Versions(ctx); err == nil {
 		older = have < want
@@ -149,21 +149,21 @@ func runCheck(ctx context.Context, a *app, o checkOptions) error {
 		if ctx.Err() != nil {
 			return errors.Join(ctx.Err(), store.Close())
 		}
-		f := newFinding(check.name, detail, err, older)
+		f := newCheckResult(check.name, detail, err, older)
 		if !f.OK {
 			found.OK = false
 			bad++
 		}
 		found.Checks = append(found.Checks, f)
 	}
-	err = errors.Join(a.print(found, func(w io.Writer) error { return printHealth(w, found) }), store.Close())
+	err = errors.Join(a.print(found, func(w io.Writer) error { return printCheckReport(w, found) }), store.Close())
 	if err == nil && bad > 0 {
 		err = fmt.Errorf("%d of %d checks failed", bad, len(found.Checks))
 	}
 	return err
 }
 
-func printHealth(w io.Writer, found health) error {
+func printCheckReport(w io.Writer, found checkReport) error {
 	for _, f := range found.Checks {
 		mark := map[string]string{statusOK: "ok", statusWarning: "warn", statusFailed: "FAIL"}[f.Status]
 		fmt.Fprintf(w, "%-4s  %-11s  %s\n", mark, f.Name, f.Detail)
@@ -226,7 +226,7 @@ func checkLogs(ctx context.Context, store *db.DB, _ checkOptions) (string, error
 		if err != nil {
 			return "", err
 		}
-		if err := brokenLog(org.Name, check, ""); err != nil {
+		if err := auditLogError(org.Name, check, ""); err != nil {
 			broken = append(broken, err.Error())
 		}
 		events += check.Events
@@ -234,11 +234,11 @@ func checkLogs(ctx context.Context, store *db.DB, _ checkOptions) (string, error
 	if len(broken) > 0 {
 		return "", errors.New(strings.Join(broken, "; "))
 	}
-	return fmt.Sprintf("%s of %s, all sound", counted(events, "event"), counted(len(orgs), "organisation")), nil
+	return fmt.Sprintf("%s of %s, all sound", formatCount(events, "event"), formatCount(len(orgs), "organisation")), nil
 }
 
 func checkDeliveries(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
-	n, oldest, err := store.Stuck(ctx, store.Now().Add(-stuckAfter))
+	n, oldest, err := store.Stuck(ctx, store.Now().Add(-maxDeliveryDelay))
 	switch {
 	case err != nil:
 		return "", err
@@ -256,8 +256,8 @@ func checkSpace(_ context.Context, store *db.DB, _ checkOptions) (string, error)
 		return "", err
 	}
 	log := store.LogSize()
-	text := fmt.Sprintf("%s free; the file has %s, the log beside it %s", size(free), size(store.Size()), size(log))
-	if free < max(leastSpace, store.Size()) {
+	text := fmt.Sprintf("%s free; the file has %s, the log beside it %s", formatSize(free), formatSize(store.Size()), formatSize(log))
+	if free < max(minFreeSpace, store.Size()) {
 		return "", fmt.Errorf("%s: make room, or an upgrade and then writes will fail", text)
 	}
 	return text, nil
@@ -275,18 +275,18 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 		if o.backupWithin > 0 {
 			return "", errors.New("none is known; see `govsvc backup --help`")
 		}
-		return "", warning("none is known; see `govsvc backup --help`")
+		return "", checkWarning("none is known; see `govsvc backup --help`")
 	}
 	at, err := db.ParseTimestamp(last.Made.At)
 	if err != nil {
 		return "", err
 	}
 	age := store.Now().Sub(at).Round(time.Second)
-	text := fmt.Sprintf("%s ago, at %s: %s, %s", age, last.Made.At, last.Made.Path, size(last.Made.Bytes))
+	text := fmt.Sprintf("%s ago, at %s: %s, %s", age, last.Made.At, last.Made.Path, formatSize(last.Made.Bytes))
 	switch {
 	case o.backupWithin > 0 && age > o.backupWithin:
-		return "", fmt.Errorf("%s: older than %s", text, span{&o.backupWithin})
-	case o.backupWithin > 0 && age < -clockStep:
+		return "", fmt.Errorf("%s: older than %s", text, formatDuration(o.backupWithin))
+	case o.backupWithin > 0 && age < -maxClockStep:
 		return "", fmt.Errorf("%s: of a time to come, so that its age is not known; set the clock right and make another", text)
 	}
 	return text, nil
@@ -298,19 +298,19 @@ func checkAccess(ctx context.Context, store *db.DB, _ checkOptions) (string, err
 		return "", err
 	}
 	if len(exposed) > 0 {
-		return "", warning(exposedText(exposed))
+		return "", checkWarning(exposedText(exposed))
 	}
 	return "only the owner can read the data file and its copies", nil
 }
 
-// mostExposed bounds the files that a warning names.
-const mostExposed = 5
+// maxExposedNames bounds the files that a warning names.
+const maxExposedNames = 5
 
 // exposedText is the warning about files that others can read.
 func exposedText(exposed []db.Exposed) string {
 	var names []string
 	for i, e := range exposed {
-		if i == mostExposed {
+		if i == maxExposedNames {
 			names = append(names, fmt.Sprintf("and %d more", len(exposed)-i))
 			break
 		}

@@ -15,18 +15,18 @@ import (
 
 // The exit statuses (contract, section 1).
 const (
-	done    = 0
-	failed  = 1
-	misused = 2
+	exitDone   = 0
+	exitFailed = 1
+	exitUsage  = 2
 )
 
 // app is one run of the program.
 type app struct {
-	stdin  io.Reader
-	stdout io.Writer
-	stderr io.Writer
-	env    func(string) (string, bool)
-	names  []string // of the variables in the environment
+	stdin     io.Reader
+	stdout    io.Writer
+	stderr    io.Writer
+	env       func(string) (string, bool)
+	variables []string // of the variables in the environment
 
 	settings settings
 
@@ -48,8 +48,8 @@ type app struct {
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	env func(string) (string, bool), names ...string,
 ) (status int) {
-	result := &checked{w: stdout}
-	a := &app{stdin: stdin, stdout: result, stderr: stderr, env: env, names: names, document: sync.OnceValues(openapi.Load)}
+	result := &checkedWriter{w: stdout}
+	a := &app{stdin: stdin, stdout: result, stderr: stderr, env: env, variables: names, document: sync.OnceValues(openapi.Load)}
 	defer func() {
 		if p := recover(); p != nil {
 			a.started = true
@@ -57,7 +57,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 		}
 	}()
 	root := newRootCommand(a) //nolint:contextcheck // commands get ctx from cobra, see ExecuteContext
-	if completing(args) {
+	if isCompletion(args) {
 		registerCompletions(a, root)
 	}
 	root.SetArgs(append([]string{}, args...)) // never nil, which cobra reads as os.Args
@@ -116,7 +116,7 @@ sees the change at once.`,
 	root.SetVersionTemplate("govsvc {{.Version}}\n")
 	root.SetFlagErrorFunc(flagError)
 	a.path = "govsvc.db"
-	root.PersistentFlags().Var(dataFile{&a.path}, "db", "PATH of the data file")
+	root.PersistentFlags().Var(textValue{&a.path, "PATH", parseDataFile}, "db", "PATH of the data file")
 	root.PersistentFlags().StringVar(&a.settings.config, "config", "", "YAML `FILE` with settings: flag names as keys")
 	root.AddCommand(newServeCommand(a), newDeliverCommand(a), newSandboxCommand(a), newKeysCommand(a), newOrgsCommand(a), newUsersCommand(a),
 		newImportCommand(a), newExportCommand(a), newWebhooksCommand(a), newDeadLettersCommand(a), newEvidenceCommand(a),
@@ -124,7 +124,7 @@ sees the change at once.`,
 	root.SetHelpCommand(helpCommand(root))
 	root.InitDefaultHelpCmd()
 	root.InitDefaultCompletionCmd()
-	prepare(root)
+	prepareCommands(root)
 	return root
 }
 
@@ -133,7 +133,7 @@ func (a *app) start(c *cobra.Command, _ []string) error {
 	if err := a.readSettings(c); err != nil {
 		return err
 	}
-	if err := requireFlags(c); err != nil {
+	if err := checkRequiredFlags(c); err != nil {
 		return err
 	}
 	a.started = true

@@ -12,10 +12,10 @@ import (
 	"govsvc/server/openapi"
 )
 
-// enumerated is the value of a flag that knows all values that it takes.
-type enumerated interface{ candidates() []string }
+// enumeratedValue is the value of a flag that knows all values that it takes.
+type enumeratedValue interface{ candidates() []string }
 
-func (v choice[T]) candidates() []string {
+func (v choiceValue[T]) candidates() []string {
 	names := make([]string, len(v.allowed))
 	for i, name := range v.allowed {
 		names[i] = string(name)
@@ -23,10 +23,8 @@ func (v choice[T]) candidates() []string {
 	return names
 }
 
-func (v recordType) candidates() []string { return resource.Types() }
-
-// completing reports whether a shell asks for completions.
-func completing(args []string) bool {
+// isCompletion reports whether a shell asks for completions.
+func isCompletion(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
@@ -35,13 +33,13 @@ func completing(args []string) bool {
 func registerCompletions(a *app, c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		var complete cobra.CompletionFunc
-		switch value, known := f.Value.(enumerated); {
+		switch value, known := f.Value.(enumeratedValue); {
 		case known:
-			complete = fixed(value.candidates())
+			complete = completeValues(value.candidates())
 		case f.Name == "scope":
-			complete = fixed(openapi.Scopes())
-		case f.Name == "type" && f.Value.Type() == "TYPE":
-			complete = fixed(resource.Types())
+			complete = completeValues(openapi.Scopes())
+		case f.Value.Type() == "TYPE":
+			complete = completeValues(resource.Types())
 		case f.Name == "org":
 			complete = a.completeOrg
 		default:
@@ -56,8 +54,8 @@ func registerCompletions(a *app, c *cobra.Command) {
 	}
 }
 
-// fixed completes one of these values or, behind a comma, a further one.
-func fixed(values []string) cobra.CompletionFunc {
+// completeValues completes one of these values or, behind a comma, a further one.
+func completeValues(values []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]
 		given := strings.Split(before, ",")

@@ -14,22 +14,22 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// largestConfig bounds the size in bytes of a configuration file.
-const largestConfig = 1 << 20
+// maxConfigBytes bounds the size in bytes of a configuration file.
+const maxConfigBytes = 1 << 20
 
-// repeatable is the value of a flag that may be given more than once.
-type repeatable interface {
+// repeatableValue is the value of a flag that may be given more than once.
+type repeatableValue interface {
 	pflag.Value
 	each() []string // the values so far, as Set reads them
 }
 
-func (v list) each() []string { return *v.values }
+func (v listValue) each() []string { return *v.values }
 
-func (v paths) each() []string { return *v.values }
+func (v pathList) each() []string { return *v.values }
 
-func (v *prefixes) each() []string { return split(v.String()) }
+func (v *networkList) each() []string { return split(v.String()) }
 
-func (v *waits) each() []string { return split(v.String()) }
+func (v *waitList) each() []string { return split(v.String()) }
 
 func split(text string) []string {
 	if text == "" {
@@ -47,7 +47,7 @@ func (a *app) readConfig(c *cobra.Command) error {
 	}
 	entries, err := readYAML(a.settings.config)
 	if err != nil {
-		return misusef("--config: %s", withoutCalls(err))
+		return usageErrorf("--config: %s", errorText(err))
 	}
 	flags := allFlags(c.Root())
 	lines := map[string]int{}
@@ -55,11 +55,11 @@ func (a *app) readConfig(c *cobra.Command) error {
 		name, value := entries[i], entries[i+1]
 		place := fmt.Sprintf("%s:%d", a.settings.config, name.Line)
 		if first, twice := lines[name.Value]; twice {
-			return misusef("%s: %s is set already in line %d", place, name.Value, first)
+			return usageErrorf("%s: %s is set already in line %d", place, name.Value, first)
 		}
 		lines[name.Value] = name.Line
 		if err := a.setFromFile(c, flags, name.Value, value, place); err != nil {
-			return misusef("%s: %s", place, err)
+			return usageErrorf("%s: %s", place, err)
 		}
 	}
 	return nil
@@ -72,11 +72,11 @@ func readYAML(path string) ([]*yaml.Node, error) {
 		return nil, err
 	}
 	defer file.Close()
-	text, err := io.ReadAll(io.LimitReader(file, largestConfig+1))
+	text, err := io.ReadAll(io.LimitReader(file, maxConfigBytes+1))
 	switch {
 	case err != nil:
 		return nil, err
-	case len(text) > largestConfig:
+	case len(text) > maxConfigBytes:
 		return nil, fmt.Errorf("%s is larger than 1 MB", path)
 	}
 	decoder := yaml.NewDecoder(bytes.NewReader(text))
@@ -130,7 +130,7 @@ func (a *app) setFromFile(c *cobra.Command, flags map[string][]*pflag.Flag, name
 	if err := c.Flags().Set(name, text); err != nil {
 		return fmt.Errorf("%s: %s", name, flagCause(err))
 	}
-	a.settings.sources[name], a.settings.places[name] = fromFile, place
+	a.settings.sources[name], a.settings.origins[name] = sourceFile, place
 	return nil
 }
 
@@ -140,7 +140,7 @@ func flagText(f *pflag.Flag, value *yaml.Node) (string, error) {
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
 	}
-	_, many := f.Value.(repeatable)
+	_, many := f.Value.(repeatableValue)
 	if many && value.Kind == yaml.SequenceNode {
 		texts := make([]string, len(value.Content))
 		for i, item := range value.Content {

@@ -33,13 +33,13 @@ func changeDeadLetters(ctx context.Context, a *app, verb string, ids []string,
 	change func(*db.DB, context.Context, db.Actor, ...string) (int, error),
 ) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
-	return a.withOrg(ctx, aFile, func(store *db.DB, org db.Organisation) error {
-		n, err := change(store, ctx, a.by(org.Org), ids...)
+	return a.withOrg(ctx, mustExist, func(store *db.DB, org db.Organisation) error {
+		n, err := change(store, ctx, a.actor(org.Org), ids...)
 		if err != nil {
 			return err
 		}
 		return a.print(map[string]int{verb: n}, func(w io.Writer) error {
-			_, err := fmt.Fprintln(w, verb+" "+counted(n, "dead letter"))
+			_, err := fmt.Fprintln(w, verb+" "+formatCount(n, "dead letter"))
 			return err
 		})
 	})

@@ -26,7 +26,7 @@ says why the delivery left the queue before its last attempt, else it is null.`,
   govsvc deadletters list --json | jq -r '.[] | select(.event_type == "ping") | .id'`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				return runDeadLettersList(c.Context(), a, store, org)
 			})
 		},
@@ -39,7 +39,7 @@ func runDeadLettersList(ctx context.Context, a *app, store *db.DB, org db.Organi
 		letters = append(letters, l)
 		rows = append(rows, []string{
 			l.ID, l.EventType, l.EventID, l.EventAt, l.SubscriptionID, l.URL,
-			strconv.Itoa(l.Attempts), l.DiedAt, deathOf(l),
+			strconv.Itoa(l.Attempts), l.DiedAt, deadLetterCause(l),
 		})
 		return nil
 	})
@@ -51,10 +51,10 @@ func runDeadLettersList(ctx context.Context, a *app, store *db.DB, org db.Organi
 	})
 }
 
-// deathOf is why a delivery is a dead letter.
-func deathOf(l db.DeadLetter) string {
+// deadLetterCause is why a delivery is a dead letter.
+func deadLetterCause(l db.DeadLetter) string {
 	if l.Reason != nil {
 		return *l.Reason
 	}
-	return lastOutcome(l.LastStatus, l.LastError)
+	return attemptResult(l.LastStatus, l.LastError)
 }

@@ -27,9 +27,9 @@ With --json an object: replayed, the number of them.`,
 		RunE: func(c *cobra.Command, ids []string) error {
 			switch {
 			case all && len(ids) > 0:
-				return misusef("give ids of dead letters or --all, not both%s", pointer(c))
+				return usageErrorf("give ids of dead letters or --all, not both%s", helpHint(c))
 			case !all && len(ids) == 0:
-				return misusef("ID is missing; give ids of dead letters or --all%s", pointer(c))
+				return usageErrorf("ID is missing; give ids of dead letters or --all%s", helpHint(c))
 			}
 			return changeDeadLetters(c.Context(), a, "replayed", ids, (*db.DB).ReplayDeadLetters)
 		},

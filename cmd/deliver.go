@@ -14,13 +14,13 @@ import (
 
 // deliverOptions are the flags of deliver.
 type deliverOptions struct {
-	receivers receivers
-	log       logging
+	receivers webhookFlags
+	log       logFlags
 	once      bool
 }
 
 func newDeliverCommand(a *app) *cobra.Command {
-	o := deliverOptions{receivers: newReceivers(), log: newLogging()}
+	o := deliverOptions{receivers: newWebhookFlags(), log: newLogFlags()}
 	c := &cobra.Command{
 		Use:        "deliver",
 		SuggestFor: []string{"send", "webhook", "worker"},
@@ -31,7 +31,7 @@ recorded, exit status 0. "govsvc serve" does the same beside the API; both, and
 several of either, can work on one file and share the work: give all of them the
 same webhook flags.
 
-` + receiversText + `
+` + webhookHelp + `
 
 At the end it prints how many deliveries were made, how many attempts failed
 and will be repeated, and how many deliveries became dead letters; with --json
@@ -47,8 +47,8 @@ is 1 only if the data file can't be used or a signal came before the end.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runDeliver(c.Context(), a, o) },
 	}
 	c.Flags().BoolVar(&o.once, "once", false, "deliver what is due, then end")
-	o.receivers.flags(c)
-	o.log.flags(c)
+	o.receivers.add(c)
+	o.log.add(c)
 	a.jsonFlag(c)
 	return c
 }
@@ -59,7 +59,7 @@ func runDeliver(ctx context.Context, a *app, o deliverOptions) error {
 		return err
 	}
 	defer sender.Close()
-	err = a.withStore(ctx, aFile, func(store *db.DB) error {
+	err = a.withStore(ctx, mustExist, func(store *db.DB) error {
 		logger := a.logger(o.log)
 		deliverer := o.receivers.deliverer(store, sender, logger)
 		if o.once {
@@ -88,7 +88,7 @@ func deliverOnce(ctx context.Context, a *app, deliverer *webhook.Deliverer) erro
 
 func printTotals(a *app, t webhook.Totals) error {
 	return a.print(t, func(w io.Writer) error {
-		_, err := fmt.Fprintf(w, "%d delivered, %d failed and will be sent again, %s\n", t.Delivered, t.Failed, counted(t.Dead, "new dead letter"))
+		_, err := fmt.Fprintf(w, "%d delivered, %d failed and will be sent again, %s\n", t.Delivered, t.Failed, formatCount(t.Dead, "new dead letter"))
 		return err
 	})
 }

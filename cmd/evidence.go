@@ -25,8 +25,8 @@ manifest, which is canonical JSON (RFC 8785), stands for the pack as a whole.`,
 	return c
 }
 
-// ordinary refuses what is no ordinary file: to open a pipe would wait.
-func ordinary(path string) (fs.FileInfo, error) {
+// statRegular refuses what is no ordinary file: to open a pipe would wait.
+func statRegular(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a file", path)

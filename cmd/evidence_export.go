@@ -20,9 +20,9 @@ its owner alone. The audit log notes each export.`,
 		Example: `  govsvc evidence export 0199db4e-7f60-7c63-8a3e-2f1d5b0c9a11 --out q3.zip`,
 		Args:    arguments("ID"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				if out == "-" {
-					_, err := store.ExportEvidence(c.Context(), a.by(org.Org), args[0], a.stdout)
+					_, err := store.ExportEvidence(c.Context(), a.actor(org.Org), args[0], a.stdout)
 					return err
 				}
 				return writePack(c.Context(), a, store, org, args[0], out)
@@ -30,13 +30,13 @@ its owner alone. The audit log notes each export.`,
 		},
 	}
 	c.Flags().StringVar(&out, "out", "", "the `FILE` to write; - is stdout (required)")
-	require(c, "out")
+	markRequired(c, "out")
 	return c
 }
 
 func writePack(ctx context.Context, a *app, store *db.DB, org db.Organisation, id, out string) error {
 	return writeFile(store, out, func(w io.Writer) error {
-		_, err := store.ExportEvidence(ctx, a.by(org.Org), id, w)
+		_, err := store.ExportEvidence(ctx, a.actor(org.Org), id, w)
 		return err
 	})
 }

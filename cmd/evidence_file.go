@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -42,29 +41,29 @@ manifest_sha256, size, filed_at and filed_by.`, evidence.MaxAttachment>>20, evid
 				draft.Attachments = append(draft.Attachments, attachment(path))
 			}
 			draft.Program = programVersion().Version
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				return runEvidenceFile(c.Context(), a, store, org, draft, out)
 			})
 		},
 	}
-	c.Flags().Var(packTitle{&draft.Title}, "title", "what the pack is for (required)")
-	c.Flags().Var(paths{&attach}, "attach", "put this file into the pack; repeatable, or separated by commas")
+	c.Flags().Var(textValue{&draft.Title, "TITLE", bounded("a title", evidence.MaxTitle)}, "title", "what the pack is for (required)")
+	c.Flags().Var(pathList{&attach}, "attach", "put this file into the pack; repeatable, or separated by commas")
 	c.Flags().StringVar(&draft.RegimeID, "regime", "", "only the obligations of the regime with this `ID`; default all")
 	c.Flags().StringVar(&out, "out", "", "write the zip to `FILE`, too")
-	require(c, "title")
+	markRequired(c, "title")
 	return c
 }
 
 func runEvidenceFile(ctx context.Context, a *app, store *db.DB, org db.Organisation, draft evidence.Draft, out string) error {
 	if out == "-" {
-		return misusef("--out: the pack can't go to stdout, where the result goes; name a file, or use `govsvc evidence export`")
+		return usageErrorf("--out: the pack can't go to stdout, where the result goes; name a file, or use `govsvc evidence export`")
 	}
 	if out != "" {
-		if _, err := mayWrite(store, "--out", out); err != nil {
+		if _, err := checkOutput(store, "--out", out); err != nil {
 			return err
 		}
 	}
-	pack, err := evidence.File(ctx, store, a.by(org.Org), org, draft)
+	pack, err := evidence.File(ctx, store, a.actor(org.Org), org, draft)
 	if err != nil {
 		return err
 	}
@@ -82,41 +81,25 @@ func runEvidenceFile(ctx context.Context, a *app, store *db.DB, org db.Organisat
 // attachment is a file that is read when the pack is made.
 func attachment(path string) evidence.Attachment {
 	return evidence.Attachment{Name: filepath.Base(path), Open: func() (io.ReadCloser, error) {
-		if _, err := ordinary(path); err != nil {
+		if _, err := statRegular(path); err != nil {
 			return nil, fmt.Errorf("--attach: %w", err)
 		}
 		return os.Open(path)
 	}}
 }
 
-// packTitle is the title of a pack.
-type packTitle struct{ value *string }
-
-func (v packTitle) Type() string { return "TITLE" }
-
-func (v packTitle) String() string { return *v.value }
-
-func (v packTitle) Set(text string) error {
-	text = strings.TrimSpace(text)
-	if n := utf8.RuneCountInString(text); n == 0 || n > evidence.MaxTitle || !utf8.ValidString(text) {
-		return fmt.Errorf("a title has 1 to %d characters", evidence.MaxTitle)
-	}
-	*v.value = text
-	return nil
-}
-
-// paths is a repeatable flag of files. A file whose name has a comma counts as
+// pathList is a repeatable flag of files. A file whose name has a comma counts as
 // one.
-type paths struct{ values *[]string }
+type pathList struct{ values *[]string }
 
-func (v paths) Type() string { return "FILE" }
+func (v pathList) Type() string { return "FILE" }
 
-func (v paths) String() string { return strings.Join(*v.values, ",") }
+func (v pathList) String() string { return strings.Join(*v.values, ",") }
 
-func (v paths) Set(text string) error {
+func (v pathList) Set(text string) error {
 	if _, err := os.Stat(text); err == nil {
 		*v.values = append(*v.values, text)
 		return nil
 	}
-	return list{values: v.values}.Set(text)
+	return listValue{values: v.values}.Set(text)
 }

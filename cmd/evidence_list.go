@@ -22,7 +22,7 @@ regimes), item_count, manifest_sha256, size, filed_at and filed_by.`,
   govsvc evidence list --org acme --json`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				packs, err := store.EvidencePacks(c.Context(), org.Org)
 				if err != nil {
 					return err

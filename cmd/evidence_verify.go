@@ -36,12 +36,12 @@ or path and reason). It is printed if the check fails, too.`,
 			return runEvidenceVerify(c.Context(), a, args[0], sha256)
 		},
 	}
-	c.Flags().Var(digest{&sha256}, "sha256", "the manifest must have this SHA-256")
+	c.Flags().Var(textValue{&sha256, "HASH", parseDigest}, "sha256", "the manifest must have this SHA-256")
 	return c
 }
 
-// packVerdict is what the check of a pack found.
-type packVerdict struct {
+// packResult is what the check of a pack found.
+type packResult struct {
 	File           string             `json:"file"`
 	Intact         bool               `json:"intact"`
 	ManifestSHA256 *string            `json:"manifest_sha256"`
@@ -50,7 +50,7 @@ type packVerdict struct {
 }
 
 func runEvidenceVerify(ctx context.Context, a *app, path, sha256 string) error {
-	info, err := ordinary(path)
+	info, err := statRegular(path)
 	if err != nil {
 		return fmt.Errorf("%w; give the zip of a pack", err)
 	}
@@ -60,7 +60,7 @@ func runEvidenceVerify(ctx context.Context, a *app, path, sha256 string) error {
 	}
 	defer file.Close() //nolint:errcheck // it was read
 	pack, err := evidence.Verify(ctx, file, info.Size())
-	found := packVerdict{File: path, Intact: err == nil}
+	found := packResult{File: path, Intact: err == nil}
 	if err == nil {
 		found.ManifestSHA256, found.Manifest = &pack.ManifestSHA256, &pack.Manifest
 		if sha256 != "" && sha256 != pack.ManifestSHA256 {

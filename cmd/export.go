@@ -42,16 +42,16 @@ The types:
   govsvc export --org acme --json | jq length`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			if err := options.complete(c, a.json); err != nil {
+			if err := options.check(c, a.json); err != nil {
 				return err
 			}
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				return runExport(c.Context(), a, store, org, options)
 			})
 		},
 	}
-	c.Flags().Var(list{&options.types, knownType, "TYPE"}, "type", "write this type only; repeatable, or separated by commas; default all")
-	c.Flags().Var(choice[transfer.Format]{&options.format, formats(), "FORMAT"}, "format",
+	c.Flags().Var(listValue{&options.types, checkRecordType, "TYPE"}, "type", "write this type only; repeatable, or separated by commas; default all")
+	c.Flags().Var(choiceValue[transfer.Format]{&options.format, formats(), "FORMAT"}, "format",
 		"ndjson, json or csv, which needs one --type; default: by the name of the file (.ndjson, .jsonl, .json, .csv), else ndjson")
 	c.Flags().StringVar(&options.out, "out", "", "write to `FILE` instead of stdout")
 	c.Flags().BoolVar(&a.json, "json", false, "write one JSON array: --format json")
@@ -66,11 +66,11 @@ type exportOptions struct {
 	out    string
 }
 
-// complete finds the format and refuses what does not go together: a file that
+// check finds the format and refuses what does not go together: a file that
 // import would read as another format than it holds, above all.
-func (o *exportOptions) complete(c *cobra.Command, json bool) error {
+func (o *exportOptions) check(c *cobra.Command, json bool) error {
 	if json && o.format != "" {
-		return misusef("--json writes one JSON array: give it without --format%s", pointer(c))
+		return usageErrorf("--json writes one JSON array: give it without --format%s", helpHint(c))
 	}
 	if json {
 		o.format = transfer.JSON
@@ -79,11 +79,11 @@ func (o *exportOptions) complete(c *cobra.Command, json bool) error {
 	o.format = cmp.Or(o.format, named, transfer.NDJSON)
 	switch {
 	case named != "" && named != o.format:
-		return misusef("--out %s is not named for %s: import would read it as %s%s", o.out, o.format, named, pointer(c))
+		return usageErrorf("--out %s is not named for %s: import would read it as %s%s", o.out, o.format, named, helpHint(c))
 	case strings.EqualFold(filepath.Ext(o.out), ".tsv"):
-		return misusef("--out %s is named for tabs, and export writes commas: name it .csv%s", o.out, pointer(c))
+		return usageErrorf("--out %s is named for tabs, and export writes commas: name it .csv%s", o.out, helpHint(c))
 	case o.format == transfer.CSV && len(o.types) != 1:
-		return misusef("a CSV file holds one type: give one --type%s", pointer(c))
+		return usageErrorf("a CSV file holds one type: give one --type%s", helpHint(c))
 	}
 	return nil
 }
@@ -94,7 +94,7 @@ func runExport(ctx context.Context, a *app, store *db.DB, org db.Organisation, o
 		return err
 	}
 	write := func(w io.Writer) error {
-		_, err := transfer.Export(ctx, store, document, a.by(org.Org), org.Org, options.types, options.format, w)
+		_, err := transfer.Export(ctx, store, document, a.actor(org.Org), org.Org, options.types, options.format, w)
 		return err
 	}
 	if options.out == "" || options.out == "-" {

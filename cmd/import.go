@@ -76,7 +76,7 @@ func newImportCommand(a *app) *cobra.Command {
   curl -s https://example.com/kpis.ndjson | govsvc import -`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if template != "" && schema != "" {
-				return misusef("--template and --schema print different things: give one of them%s", pointer(c))
+				return usageErrorf("--template and --schema print different things: give one of them%s", helpHint(c))
 			}
 			if template != "" {
 				return printImportTemplate(a, c, args, template)
@@ -96,11 +96,11 @@ func newImportCommand(a *app) *cobra.Command {
 			return runImport(c.Context(), a, args, options)
 		},
 	}
-	c.Flags().Var(choice[transfer.Format]{&options.Format, formats(), "FORMAT"}, "format",
+	c.Flags().Var(choiceValue[transfer.Format]{&options.Format, formats(), "FORMAT"}, "format",
 		"format of all files: ndjson, json or csv; default: by the name (.ndjson, .jsonl, .json, .csv, .tsv), else by the content")
-	c.Flags().Var(recordType{&options.Type}, "type", "the type of the rows of files in CSV; not needed where they have a column object")
-	c.Flags().Var(recordType{&template}, "template", "print the header row of a CSV file of this type, and import nothing")
-	c.Flags().Var(recordType{&schema}, "schema", "print the JSON Schema of the records of this type, and import nothing")
+	c.Flags().Var(textValue{&options.Type, "TYPE", parseRecordType}, "type", "the type of the rows of files in CSV; not needed where they have a column object")
+	c.Flags().Var(textValue{&template, "TYPE", parseRecordType}, "template", "print the header row of a CSV file of this type, and import nothing")
+	c.Flags().Var(textValue{&schema, "TYPE", parseRecordType}, "schema", "print the JSON Schema of the records of this type, and import nothing")
 	c.Flags().BoolVar(&options.DryRun, "dry-run", false, "check everything and show the result, but write nothing")
 	c.Flags().StringVar(&options.Reason, "reason", "", "why the records change, a `TEXT` of 20 to 1,000 characters; recorded with each change")
 	a.orgFlag(c)
@@ -115,7 +115,7 @@ func checkReason(c *cobra.Command, options *transfer.Options) error {
 	}
 	reason, wrong := transfer.CheckedReason(options.Reason)
 	if wrong != "" {
-		return misusef("--reason %s%s", wrong, pointer(c))
+		return usageErrorf("--reason %s%s", wrong, helpHint(c))
 	}
 	options.Reason = reason
 	return nil
@@ -127,7 +127,7 @@ func typeApplies(c *cobra.Command, paths []string, options transfer.Options) err
 	if options.Type == "" || slices.ContainsFunc(paths, func(path string) bool { return options.FormatOf(path) == transfer.CSV }) {
 		return nil
 	}
-	return misusef("--type is for CSV, and no file here is: records of the other formats name their type in \"object\"%s", pointer(c))
+	return usageErrorf("--type is for CSV, and no file here is: records of the other formats name their type in \"object\"%s", helpHint(c))
 }
 
 func runImport(ctx context.Context, a *app, paths []string, options transfer.Options) error {
@@ -139,17 +139,17 @@ func runImport(ctx context.Context, a *app, paths []string, options transfer.Opt
 	if err != nil {
 		return errors.Join(err, release())
 	}
-	need := anyFile
+	need := mayCreate
 	if options.DryRun {
-		need = aFile
+		need = mustExist
 	}
 	err = a.withOrg(ctx, need, func(store *db.DB, org db.Organisation) error {
 		defer collectLess(a)()
 		bar := newBar(a, sources)
 		options.Progress = bar.show
-		report, err := transfer.Import(ctx, store, document, a.by(org.Org), sources, options)
+		report, err := transfer.Import(ctx, store, document, a.actor(org.Org), sources, options)
 		bar.clear()
-		shrink(ctx, store, sources)
+		emptyLog(ctx, store, sources)
 		return printImport(a, report, err)
 	})
 	return errors.Join(err, release())
@@ -182,7 +182,7 @@ func openSources(ctx context.Context, a *app, paths []string) (sources []transfe
 	}
 	for i, path := range paths {
 		if path == "-" && slices.Contains(paths[:i], "-") {
-			return nil, release, misusef("standard input (-) is named twice; it can be read once")
+			return nil, release, usageErrorf("standard input (-) is named twice; it can be read once")
 		}
 		source, done, err := transfer.Open(ctx, path, a.stdin)
 		if err != nil {
@@ -214,14 +214,14 @@ func printImport(a *app, report transfer.Report, err error) error {
 	if report.DryRun {
 		a.note("dry run: this is what would be done; nothing was written")
 	}
-	return countsTable(a.stdout, report.Types)
+	return printImportCounts(a.stdout, report.Types)
 }
 
 // refuseImport lists the faults, unless the report has shown them.
 func refuseImport(a *app, report transfer.Report, refused *transfer.Refused) error {
 	if !a.json {
 		for _, fault := range report.Faults {
-			a.note("%s", oneLine(faultLine(fault)))
+			a.note("%s", oneLine(formatRowError(fault)))
 		}
 	}
 	switch {
@@ -233,9 +233,9 @@ func refuseImport(a *app, report transfer.Report, refused *transfer.Refused) err
 	return errors.New("1 fault; nothing was imported: mend it and import again")
 }
 
-// faultLine is FILE:LINE: MEMBER: REASON. A reason often starts with the
+// formatRowError is FILE:LINE: MEMBER: REASON. A reason often starts with the
 // member, which is then said once.
-func faultLine(f transfer.Fault) string {
+func formatRowError(f transfer.Fault) string {
 	place := f.Source + ":" + strconv.Itoa(f.Line) + ": "
 	if f.Member == "" {
 		return place + f.Reason
@@ -243,7 +243,7 @@ func faultLine(f transfer.Fault) string {
 	return place + f.Member + ": " + strings.TrimPrefix(f.Reason, f.Member+" ")
 }
 
-func countsTable(w io.Writer, counts []transfer.Count) error {
+func printImportCounts(w io.Writer, counts []transfer.Count) error {
 	rows := make([][]string, len(counts))
 	for i, n := range counts {
 		rows[i] = []string{n.Type, strconv.Itoa(n.Created), strconv.Itoa(n.Updated), strconv.Itoa(n.Unchanged)}

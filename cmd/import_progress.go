@@ -15,8 +15,8 @@ import (
 	"govsvc/server/transfer"
 )
 
-// longImport is the size in bytes from which an import is worth a bar.
-const longImport = 4 << 20
+// minProgressBytes is the size in bytes from which an import is worth a bar.
+const minProgressBytes = 4 << 20
 
 // bar shows the progress of an import: its stage, how many records of it are
 // through and how many a second, and the part of the bytes as a percentage. Its
@@ -30,7 +30,7 @@ type bar struct {
 // newBar makes a bar if somebody watches and has to wait.
 func newBar(a *app, sources []transfer.Source) *bar {
 	total := sizeOf(sources)
-	if total < longImport || !terminal(a.stderr) {
+	if total < minProgressBytes || !isTerminal(a.stderr) {
 		return &bar{}
 	}
 	return &bar{shown: progressbar.NewOptions64(total,
@@ -48,8 +48,8 @@ func sizeOf(sources []transfer.Source) int64 {
 	return total
 }
 
-// terminal tells whether what is written is seen as it is written.
-func terminal(w io.Writer) bool {
+// isTerminal tells whether what is written is seen as it is written.
+func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor fits an int
 }
@@ -68,13 +68,13 @@ func (b *bar) show(p transfer.Progress) {
 	if took := time.Since(b.began).Seconds(); took > 0 {
 		rate = float64(p.Records) / took
 	}
-	b.shown.Describe(fmt.Sprintf("%s, %s rows, %s rows/s", stageNames[p.Stage], grouped(p.Records), grouped(int(rate))))
+	b.shown.Describe(fmt.Sprintf("%s, %s rows, %s rows/s", stageNames[p.Stage], withCommas(p.Records), withCommas(int(rate))))
 	// short of the end, at which the bar would be over before the second stage
 	_ = b.shown.Set64(min(p.Bytes, b.shown.GetMax64()-1)) // a terminal that is gone ends no import
 }
 
-// grouped writes a number that is not below zero with commas: 1,234,567.
-func grouped(n int) string {
+// withCommas writes a number that is not below zero with commas: 1,234,567.
+func withCommas(n int) string {
 	digits := strconv.Itoa(n)
 	for at := len(digits) - 3; at > 0; at -= 3 {
 		digits = digits[:at] + "," + digits[at:]
@@ -88,11 +88,11 @@ func (b *bar) clear() {
 	}
 }
 
-// shrink gives back the room beside the data file that a long import took,
+// emptyLog gives back the room beside the data file that a long import took,
 // whether it was stored or taken back: while a server has the file open, SQLite
 // would keep it.
-func shrink(ctx context.Context, store *db.DB, sources []transfer.Source) {
-	if sizeOf(sources) >= longImport {
+func emptyLog(ctx context.Context, store *db.DB, sources []transfer.Source) {
+	if sizeOf(sources) >= minProgressBytes {
 		_ = store.Checkpoint(context.WithoutCancel(ctx)) // what the import did stands without it
 	}
 }

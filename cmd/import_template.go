@@ -15,7 +15,7 @@ import (
 // printImportSchema prints the schema of a type of the data format.
 func printImportSchema(a *app, c *cobra.Command, args []string, object string) error {
 	if len(args) > 0 {
-		return misusef("--schema prints a schema and imports nothing: give it without files%s", pointer(c))
+		return usageErrorf("--schema prints a schema and imports nothing: give it without files%s", helpHint(c))
 	}
 	document, err := a.document()
 	if err != nil {
@@ -31,7 +31,7 @@ func printImportSchema(a *app, c *cobra.Command, args []string, object string) e
 
 func printImportTemplate(a *app, c *cobra.Command, args []string, object string) error {
 	if len(args) > 0 {
-		return misusef("--template prints a header and imports nothing: give it without files%s", pointer(c))
+		return usageErrorf("--template prints a header and imports nothing: give it without files%s", helpHint(c))
 	}
 	document, err := a.document()
 	if err != nil {

@@ -32,13 +32,13 @@ Only a hash of a key is stored: its text is shown once, when it is minted.`,
 	return keys
 }
 
-// shownKey is a key as the commands show it.
-type shownKey struct {
+// keyView is a key as the commands show it.
+type keyView struct {
 	db.Key
 	State string `json:"state"`
 }
 
-func shown(k db.Key, now time.Time) shownKey {
+func newKeyView(k db.Key, now time.Time) keyView {
 	state := "active"
 	switch {
 	case k.RevokedAt != nil:
@@ -46,11 +46,11 @@ func shown(k db.Key, now time.Time) shownKey {
 	case k.Ended(now):
 		state = "expired"
 	}
-	return shownKey{k, state}
+	return keyView{k, state}
 }
 
 // printKey tells what was done to a key.
-func printKey(a *app, verb string, k shownKey) error {
+func printKey(a *app, verb string, k keyView) error {
 	return a.print(k, func(w io.Writer) error {
 		_, err := io.WriteString(w, oneLine(verb+" "+k.ID+" ("+k.Prefix+", "+k.Name+")")+"\n")
 		return err
@@ -60,12 +60,12 @@ func printKey(a *app, verb string, k shownKey) error {
 // keyDraftFlags are those of the commands that store a key of their own making.
 func keyDraftFlags(c *cobra.Command, draft *db.KeyDraft) {
 	flags := c.Flags()
-	flags.Var(title{&draft.Name}, "name", "what the key is for, shown in lists (required)")
-	flags.Var(list{&draft.Scopes, knownScope, "SCOPE"}, "scope", "what the key may do; repeatable, or separated by commas (required)")
-	flags.Var(future{&draft.ExpiresAt}, "expires", "when the key ends: a date (midnight UTC) or an RFC 3339 time; never without")
-	flags.Var(count{&draft.PerMinute, 1}, "rpm", "requests a minute, instead of the plan's")
-	flags.Var(count{&draft.PerDay, 1}, "rpd", "requests in any 24 hours, instead of the plan's")
-	require(c, "name", "scope")
+	flags.Var(textValue{&draft.Name, "NAME", bounded("a name", db.KeyNameLimit)}, "name", "what the key is for, shown in lists (required)")
+	flags.Var(listValue{&draft.Scopes, checkScope, "SCOPE"}, "scope", "what the key may do; repeatable, or separated by commas (required)")
+	flags.Var(futureValue{&draft.ExpiresAt}, "expires", "when the key ends: a date (midnight UTC) or an RFC 3339 time; never without")
+	flags.Var(countValue{&draft.PerMinute, 1}, "rpm", "requests a minute, instead of the plan's")
+	flags.Var(countValue{&draft.PerDay, 1}, "rpd", "requests in any 24 hours, instead of the plan's")
+	markRequired(c, "name", "scope")
 }
 
 // mintedKey is what minting shows, and shows once (contract, section 1).
@@ -100,8 +100,8 @@ func printMintedKey(a *app, k db.Key, plain string, err error) error {
 	})
 }
 
-// knownScope refuses a scope that is not one of the specification's.
-func knownScope(name string) error {
+// checkScope refuses a scope that is not one of the specification's.
+func checkScope(name string) error {
 	if known := openapi.Scopes(); !slices.Contains(known, name) {
 		return fmt.Errorf("no scope is named %q; the scopes are %s", name, strings.Join(known, ", "))
 	}

@@ -22,11 +22,11 @@ no list of processes. Scopes are those of "govsvc keys mint".`,
   pass show govsvc/legacy | govsvc keys import --name legacy --scope read:risks,write:risks`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			plain, err := readKey(interruptible(c.Context(), a.stdin))
+			plain, err := readKey(interruptibleReader(c.Context(), a.stdin))
 			if err != nil {
 				return err
 			}
-			return a.withOrg(c.Context(), anyFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mayCreate, func(store *db.DB, org db.Organisation) error {
 				return runKeysImport(c.Context(), a, store, org, draft, plain)
 			})
 		},
@@ -36,9 +36,9 @@ no list of processes. Scopes are those of "govsvc keys mint".`,
 }
 
 func runKeysImport(ctx context.Context, a *app, store *db.DB, org db.Organisation, draft db.KeyDraft, plain string) error {
-	key, err := store.ImportKey(ctx, a.by(org.Org), draft, plain)
+	key, err := store.ImportKey(ctx, a.actor(org.Org), draft, plain)
 	if err != nil {
 		return err
 	}
-	return printKey(a, "imported", shown(key, store.Now()))
+	return printKey(a, "imported", newKeyView(key, store.Now()))
 }

@@ -23,7 +23,7 @@ rpd; null where the plan's count) and last_used_at (null: never).`,
   govsvc keys list --json | jq -r '.[] | select(.state == "active") | .id'`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				return runKeysList(c.Context(), a, store, org)
 			})
 		},
@@ -35,9 +35,9 @@ func runKeysList(ctx context.Context, a *app, store *db.DB, org db.Organisation)
 	if err != nil {
 		return err
 	}
-	list, rows := make([]shownKey, len(keys)), make([][]string, len(keys))
+	list, rows := make([]keyView, len(keys)), make([][]string, len(keys))
 	for i, k := range keys {
-		list[i] = shown(k, store.Now())
+		list[i] = newKeyView(k, store.Now())
 		rows[i] = []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), orDash(k.LastUsedAt), list[i].State}
 	}
 	return a.print(list, func(w io.Writer) error {

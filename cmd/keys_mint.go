@@ -36,8 +36,8 @@ created_at and expires_at (null: never).`,
 			if test {
 				draft.Kind = db.TestKey
 			}
-			return a.withOrg(c.Context(), anyFile, func(store *db.DB, org db.Organisation) error {
-				key, plain, err := store.MintKey(c.Context(), a.by(org.Org), draft)
+			return a.withOrg(c.Context(), mayCreate, func(store *db.DB, org db.Organisation) error {
+				key, plain, err := store.MintKey(c.Context(), a.actor(org.Org), draft)
 				return printMintedKey(a, key, plain, err)
 			})
 		},

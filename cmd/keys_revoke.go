@@ -18,12 +18,12 @@ revoked changes nothing.`,
   govsvc keys revoke gds_live_4fQ9sLx0aZ2b`,
 		Args: arguments("ID|PREFIX"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
-				key, err := store.RevokeKey(c.Context(), a.by(org.Org), args[0])
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
+				key, err := store.RevokeKey(c.Context(), a.actor(org.Org), args[0])
 				if err != nil {
 					return err
 				}
-				return printKey(a, "revoked", shown(key, store.Now()))
+				return printKey(a, "revoked", newKeyView(key, store.Now()))
 			})
 		},
 	}

@@ -22,16 +22,16 @@ key alone, and only this once.`,
   govsvc keys rotate 01923f5e-7a10-7cc3-98c4-dc0c0c07398f --overlap 0s --json`,
 		Args: arguments("ID|PREFIX"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				return runKeysRotate(c.Context(), a, store, org, args[0], overlap)
 			})
 		},
 	}
-	c.Flags().Var(span{&overlap}, "overlap", "how long the old key still works, like 24h, 90m or 0s")
+	c.Flags().Var(durationValue{&overlap, 0}, "overlap", "how long the old key still works, like 24h, 90m or 0s")
 	return c
 }
 
 func runKeysRotate(ctx context.Context, a *app, store *db.DB, org db.Organisation, old string, overlap time.Duration) error {
-	key, plain, err := store.RotateKey(ctx, a.by(org.Org), old, overlap)
+	key, plain, err := store.RotateKey(ctx, a.actor(org.Org), old, overlap)
 	return printMintedKey(a, key, plain, err)
 }

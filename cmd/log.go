@@ -17,18 +17,18 @@ var logLevels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// logging are the flags of the log that goes to stderr.
-type logging struct{ format, level string }
+// logFlags are the flags of the log that goes to stderr.
+type logFlags struct{ format, level string }
 
-func newLogging() logging { return logging{logText, "info"} }
+func newLogFlags() logFlags { return logFlags{logText, "info"} }
 
-// flags adds them to a command that runs until it is stopped.
-func (l *logging) flags(c *cobra.Command) {
-	c.Flags().Var(choice[string]{&l.format, []string{logText, logJSON}, "FORMAT"}, "log-format", "format of the log on stderr: text or json")
-	c.Flags().Var(choice[string]{&l.level, []string{"debug", "info", "warn", "error"}, "LEVEL"}, "log-level", "least level of what is logged: debug, info, warn or error")
+// add adds them to a command that runs until it is stopped.
+func (l *logFlags) add(c *cobra.Command) {
+	c.Flags().Var(choiceValue[string]{&l.format, []string{logText, logJSON}, "FORMAT"}, "log-format", "format of the log on stderr: text or json")
+	c.Flags().Var(choiceValue[string]{&l.level, []string{"debug", "info", "warn", "error"}, "LEVEL"}, "log-level", "least level of what is logged: debug, info, warn or error")
 }
 
-func (a *app) logger(l logging) *slog.Logger {
+func (a *app) logger(l logFlags) *slog.Logger {
 	options := &slog.HandlerOptions{Level: logLevels[l.level]}
 	if l.format == logJSON {
 		return slog.New(slog.NewJSONHandler(a.stderr, options))

@@ -50,17 +50,17 @@ func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPa
 // manual is a command's page, in the macros of man(7).
 func manual(c *cobra.Command) string {
 	p := &page{}
-	p.line(".TH %s 1 \"\" %s \"govsvc\"", quoted(strings.ToUpper(manualName(c))), quoted("govsvc "+programVersion().Version))
+	p.line(".TH %s 1 \"\" %s \"govsvc\"", quoteRoff(strings.ToUpper(manualName(c))), quoteRoff("govsvc "+programVersion().Version))
 	p.line(".SH NAME")
-	p.line("%s \\- %s", roff(manualName(c)), roff(c.Short))
+	p.line("%s \\- %s", escapeRoff(manualName(c)), escapeRoff(c.Short))
 	p.line(".SH SYNOPSIS")
 	p.synopsis(c)
 	p.line(".SH DESCRIPTION")
 	p.text(c.Long)
-	if below := available(c); len(below) > 0 {
+	if below := availableCommands(c); len(below) > 0 {
 		p.line(".SH COMMANDS")
 		for _, b := range below {
-			p.line(".TP\n.BR %s (1)\n%s", roff(manualName(b)), roff(b.Short))
+			p.line(".TP\n.BR %s (1)\n%s", escapeRoff(manualName(b)), escapeRoff(b.Short))
 		}
 	}
 	p.flags("OPTIONS", c.NonInheritedFlags())
@@ -68,18 +68,18 @@ func manual(c *cobra.Command) string {
 	if c.HasExample() {
 		p.line(".SH EXAMPLES\n.EX")
 		for example := range strings.Lines(c.Example) {
-			p.line("%s", roff(strings.TrimRight(strings.TrimPrefix(example, "  "), "\n")))
+			p.line("%s", escapeRoff(strings.TrimRight(strings.TrimPrefix(example, "  "), "\n")))
 		}
 		p.line(".EE")
 	}
 	p.line(".SH EXIT STATUS\n0 when done, 1 when it failed, 2 for a wrong command line.")
 	if c.HasParent() {
-		p.line(".SH SEE ALSO\n.BR %s (1)", roff(manualName(c.Parent())))
+		p.line(".SH SEE ALSO\n.BR %s (1)", escapeRoff(manualName(c.Parent())))
 	}
 	return p.String()
 }
 
-func available(c *cobra.Command) []*cobra.Command {
+func availableCommands(c *cobra.Command) []*cobra.Command {
 	var list []*cobra.Command
 	for _, below := range c.Commands() {
 		if below.IsAvailableCommand() {
@@ -102,7 +102,7 @@ func (p *page) synopsis(c *cobra.Command) {
 	if c.HasSubCommands() {
 		rest = "COMMAND"
 	}
-	p.line(".B %s\n%s", roff(use), roff(strings.TrimSpace(rest+" [flags]")))
+	p.line(".B %s\n%s", escapeRoff(use), escapeRoff(strings.TrimSpace(rest+" [flags]")))
 }
 
 // text writes paragraphs; lines that are indented stand as they are.
@@ -127,7 +127,7 @@ func (p *page) text(text string) {
 		if indented && !asIs {
 			p.line(".EX")
 		}
-		p.line("%s", roff(line))
+		p.line("%s", escapeRoff(line))
 		asIs, blank = indented, false
 	}
 	if asIs {
@@ -146,23 +146,23 @@ func (p *page) flags(title string, flags *pflag.FlagSet) {
 			return
 		}
 		value, usage := pflag.UnquoteUsage(f)
-		name := `\-\-` + roff(f.Name)
+		name := `\-\-` + escapeRoff(f.Name)
 		if f.Shorthand != "" {
 			name = `\-` + f.Shorthand + ", " + name
 		}
 		if value != "" {
-			name += `\fR \fI` + roff(value)
+			name += `\fR \fI` + escapeRoff(value)
 		}
 		p.line(".TP\n\\fB%s\\fR", name)
 		if f.DefValue != "" && f.DefValue != "false" {
 			usage += " (default " + f.DefValue + ")"
 		}
-		p.line("%s", roff(usage))
+		p.line("%s", escapeRoff(usage))
 	})
 }
 
-// roff escapes a line of text.
-func roff(line string) string {
+// escapeRoff escapes a line of text.
+func escapeRoff(line string) string {
 	line = strings.NewReplacer(`\`, `\e`, "-", `\-`, "`", "\\(ga", "^", `\(ha`, "~", `\(ti`).Replace(line)
 	if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {
 		return `\&` + line
@@ -170,5 +170,7 @@ func roff(line string) string {
 	return line
 }
 
-// quoted is an argument of a macro.
-func quoted(text string) string { return `"` + strings.ReplaceAll(roff(text), `"`, `\(dq`) + `"` }
+// quoteRoff is an argument of a macro.
+func quoteRoff(text string) string {
+	return `"` + strings.ReplaceAll(escapeRoff(text), `"`, `\(dq`) + `"`
+}

@@ -41,8 +41,8 @@ x-webhooks.`,
 			return err
 		},
 	}
-	c.Flags().Var(webAddress{&service.BaseURL}, "base-url", "the service's address, without a path; default: http://127.0.0.1:8080")
-	c.Flags().Var(contact{&service.Contact}, "contact", "e-mail address or URL that the document names as the contact; default: none")
+	c.Flags().Var(textValue{&service.BaseURL, "URL", parseOrigin}, "base-url", "the service's address, without a path; default: http://127.0.0.1:8080")
+	c.Flags().Var(textValue{&service.Contact, "EMAIL|URL", parseContact}, "contact", "e-mail address or URL that the document names as the contact; default: none")
 	c.Flags().BoolVar(&older, "3.0", false, "print an OpenAPI 3.0.3 document")
 	a.jsonFlag(c)
 	return c

@@ -45,7 +45,7 @@ func plansText() string {
 }
 
 func planFlag(c *cobra.Command, plan *db.Plan, usage string) {
-	c.Flags().Var(choice[db.Plan]{plan, db.Plans(), "PLAN"}, "plan", usage)
+	c.Flags().Var(choiceValue[db.Plan]{plan, db.Plans(), "PLAN"}, "plan", usage)
 }
 
 // organisationsTable shows organisations as text.

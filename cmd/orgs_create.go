@@ -19,10 +19,10 @@ users add NAME --role admin --org" adds one.`,
   govsvc orgs create acme --plan business --json`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withStore(c.Context(), anyFile, func(store *db.DB) error {
-				made, err := store.CreateOrganisation(c.Context(), a.by(0), args[0], plan)
+			return a.withStore(c.Context(), mayCreate, func(store *db.DB) error {
+				made, err := store.CreateOrganisation(c.Context(), a.actor(0), args[0], plan)
 				if err != nil {
-					return invalidIsMisuse(c, err)
+					return invalidAsUsageError(c, err)
 				}
 				return a.print(made, organisationsTable(made))
 			})

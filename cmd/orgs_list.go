@@ -14,7 +14,7 @@ func newOrgsListCommand(a *app) *cobra.Command {
 		Example: "  govsvc orgs list --json",
 		Args:    arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
+			return a.withStore(c.Context(), mustExist, func(store *db.DB) error {
 				all, err := store.Organisations(c.Context())
 				if err != nil {
 					return err

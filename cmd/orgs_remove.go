@@ -29,8 +29,8 @@ removed_at.`,
 		Example: "  govsvc orgs remove acme",
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
-				removed, err := auth.New(store).Memberships.RemoveOrganisation(c.Context(), a.by(0), args[0])
+			return a.withStore(c.Context(), mustExist, func(store *db.DB) error {
+				removed, err := auth.New(store).Memberships.RemoveOrganisation(c.Context(), a.actor(0), args[0])
 				if err != nil {
 					return err
 				}

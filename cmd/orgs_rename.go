@@ -17,10 +17,10 @@ audit log and id stay as they are. After "default" was renamed, commands need
 		Example: "  govsvc orgs rename default acme",
 		Args:    arguments("OLD", "NEW"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withStore(c.Context(), aFile, func(store *db.DB) error {
-				org, err := store.RenameOrganisation(c.Context(), a.by(0), args[0], args[1])
+			return a.withStore(c.Context(), mustExist, func(store *db.DB) error {
+				org, err := store.RenameOrganisation(c.Context(), a.actor(0), args[0], args[1])
 				if err != nil {
-					return invalidIsMisuse(c, err)
+					return invalidAsUsageError(c, err)
 				}
 				return a.print(org, organisationsTable(org))
 			})

@@ -22,20 +22,20 @@ stays. A running server acts on it at once.`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			if plan == "" && subscription == "" {
-				return misusef("nothing to set; give --plan, --subscription or both%s", pointer(c))
+				return usageErrorf("nothing to set; give --plan, --subscription or both%s", helpHint(c))
 			}
 			return runOrgsSet(c.Context(), a, args[0], plan, subscription)
 		},
 	}
 	planFlag(c, &plan, "the new plan: starter, professional, business or enterprise")
-	c.Flags().Var(choice[db.Subscription]{&subscription, db.Subscriptions(), "STATE"}, "subscription",
+	c.Flags().Var(choiceValue[db.Subscription]{&subscription, db.Subscriptions(), "STATE"}, "subscription",
 		"the new state of the subscription: active, past_due or canceled")
 	return c
 }
 
 func runOrgsSet(ctx context.Context, a *app, name string, plan db.Plan, subscription db.Subscription) error {
-	return a.withStore(ctx, aFile, func(store *db.DB) error {
-		org, err := store.SetOrganisation(ctx, a.by(0), name, plan, subscription)
+	return a.withStore(ctx, mustExist, func(store *db.DB) error {
+		org, err := store.SetOrganisation(ctx, a.actor(0), name, plan, subscription)
 		if err != nil {
 			return err
 		}

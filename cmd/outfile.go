@@ -11,10 +11,10 @@ import (
 	"govsvc/db"
 )
 
-// mayWrite refuses what a flag must not name as the file to write: a folder, and
+// checkOutput refuses what a flag must not name as the file to write: a folder, and
 // the data file, all of which would be lost. Where nothing is there yet, info
 // is nil.
-func mayWrite(store *db.DB, flag, path string) (info fs.FileInfo, err error) {
+func checkOutput(store *db.DB, flag, path string) (info fs.FileInfo, err error) {
 	info, err = os.Stat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -31,29 +31,29 @@ func mayWrite(store *db.DB, flag, path string) (info fs.FileInfo, err error) {
 
 // writeFile writes the file that --out names: complete, or not at all.
 func writeFile(store *db.DB, path string, write func(io.Writer) error) error {
-	info, err := mayWrite(store, "--out", path)
+	info, err := checkOutput(store, "--out", path)
 	switch {
 	case err != nil:
 		return err
 	case info != nil && !info.Mode().IsRegular():
-		return writeInto(path, write) // a device or a pipe, which must stay one
+		return writeExisting(path, write) // a device or a pipe, which must stay one
 	}
-	return replace("--out", path, write)
+	return replaceFile("--out", path, write)
 }
 
-// replace writes a file beside the one that is named and then gives it that
+// replaceFile writes a file beside the one that is named and then gives it that
 // name, so that no half of it ever stands there.
-func replace(flag, path string, write func(io.Writer) error) error {
+func replaceFile(flag, path string, write func(io.Writer) error) error {
 	if target, err := filepath.EvalSymlinks(path); err == nil { // a link stays
 		path = target
 	}
-	file, err := temporary(flag, path)
+	file, err := createTemp(flag, path)
 	if err != nil {
 		return err
 	}
-	err = write(named{file, path})
+	err = write(namedWriter{file, path})
 	if err == nil {
-		err = ofFile(path, file.Sync())
+		err = withPath(path, file.Sync())
 	}
 	if err = errors.Join(err, file.Close()); err == nil {
 		err = os.Rename(file.Name(), path)
@@ -64,17 +64,17 @@ func replace(flag, path string, write func(io.Writer) error) error {
 	return err
 }
 
-// temporary makes the file that is to get the name once it is whole.
-func temporary(flag, path string) (*os.File, error) {
+// createTemp makes the file that is to get the name once it is whole.
+func createTemp(flag, path string) (*os.File, error) {
 	folder := filepath.Dir(path)
 	file, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("%s: no file can be made in the folder: %w", flag, ofFile(folder, err))
+		return nil, fmt.Errorf("%s: no file can be made in the folder: %w", flag, withPath(folder, err))
 	}
 	return file, nil
 }
 
-func writeInto(path string, write func(io.Writer) error) error {
+func writeExisting(path string, write func(io.Writer) error) error {
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
 	if err != nil {
 		return fmt.Errorf("--out: %w", err)
@@ -82,19 +82,19 @@ func writeInto(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// named is a file whose errors tell the name that it is to get.
-type named struct {
+// namedWriter is a file whose errors tell the name that it is to get.
+type namedWriter struct {
 	file *os.File
 	path string
 }
 
-func (n named) Write(p []byte) (int, error) {
+func (n namedWriter) Write(p []byte) (int, error) {
 	written, err := n.file.Write(p)
-	return written, ofFile(n.path, err)
+	return written, withPath(n.path, err)
 }
 
-// ofFile puts a path that the user knows in the place of a temporary one.
-func ofFile(path string, err error) error {
+// withPath puts a path that the user knows in the place of a temporary one.
+func withPath(path string, err error) error {
 	var fault *fs.PathError
 	if errors.As(err, &fault) {
 		return &fs.PathError{Op: fault.Op, Path: path, Err: fault.Err}

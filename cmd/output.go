@@ -13,14 +13,14 @@ import (
 	"unicode"
 )
 
-// checked remembers that a result could not be written, so that a full disk
+// checkedWriter remembers that a result could not be written, so that a full disk
 // behind a redirection is a failure and not silence.
-type checked struct {
+type checkedWriter struct {
 	w   io.Writer
 	err error
 }
 
-func (c *checked) Write(p []byte) (int, error) {
+func (c *checkedWriter) Write(p []byte) (int, error) {
 	n, err := c.w.Write(p)
 	if err != nil && c.err == nil {
 		c.err = err
@@ -31,22 +31,22 @@ func (c *checked) Write(p []byte) (int, error) {
 // report writes the one line of an error and returns the exit status.
 func (a *app) report(ctx context.Context, err error) int {
 	if err == nil {
-		return done
+		return exitDone
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
 		err = errors.New("interrupted; what was under way was left undone")
 	}
-	a.note("govsvc: %s", oneLine(withoutCalls(err)))
-	var wrong *misuse
+	a.note("govsvc: %s", oneLine(errorText(err)))
+	var wrong *usageError
 	if errors.As(err, &wrong) || !a.started {
-		return misused
+		return exitUsage
 	}
-	return failed
+	return exitFailed
 }
 
-// withoutCalls is the text of an error without the name of the system call that
+// errorText is the text of an error without the name of the system call that
 // failed on a file.
-func withoutCalls(err error) string {
+func errorText(err error) string {
 	text := err.Error()
 	var failed *fs.PathError
 	if errors.As(err, &failed) {
@@ -120,8 +120,8 @@ func orDash(text *string) string {
 	return *text
 }
 
-// size is a number of bytes as people read it.
-func size(bytes int64) string {
+// formatSize is a number of bytes as people read it.
+func formatSize(bytes int64) string {
 	switch {
 	case bytes < 10_000:
 		return fmt.Sprintf("%d bytes", bytes)
@@ -133,16 +133,16 @@ func size(bytes int64) string {
 	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
 }
 
-// counted is a number of things.
-func counted(n int, thing string) string {
+// formatCount is a number of things.
+func formatCount(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
 	}
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// wrapped lists names on a few lines, for a help text.
-func wrapped(names []string) string {
+// wrapNames lists names on a few lines, for a help text.
+func wrapNames(names []string) string {
 	line := (len(names) + 2) / 3
 	var lines []string
 	for some := range slices.Chunk(names, line) {

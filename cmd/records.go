@@ -9,18 +9,12 @@ import (
 	"govsvc/server/transfer"
 )
 
-// recordType is the name of a type of the data format.
-type recordType struct{ value *string }
-
-func (v recordType) Type() string { return "TYPE" }
-
-func (v recordType) String() string { return *v.value }
-
-func (v recordType) Set(text string) error {
-	*v.value = text
-	return knownType(text)
+// parseRecordType parses the name of a type of the data format.
+func parseRecordType(text string) (string, error) {
+	return text, checkRecordType(text)
 }
 
+// formats are the formats of import and export.
 func formats() []transfer.Format {
 	var all []transfer.Format
 	for _, name := range transfer.Formats() {
@@ -30,9 +24,10 @@ func formats() []transfer.Format {
 }
 
 // typesText lists the types on lines of their own.
-func typesText() string { return wrapped(resource.Types()) }
+func typesText() string { return wrapNames(resource.Types()) }
 
-func knownType(name string) error {
+// checkRecordType refuses a text that is not the name of a type.
+func checkRecordType(name string) error {
 	if all := resource.Types(); !slices.Contains(all, name) {
 		return fmt.Errorf("no type is named %q; the types are %s", name, strings.Join(all, ", "))
 	}

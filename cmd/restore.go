@@ -53,7 +53,7 @@ audit_logs (org, events, head, after: how many events the live log has more).`,
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case rehearse != "" && (len(args) > 0 || force):
-				return misusef("--rehearse names the backup and replaces nothing: give it without FILE and --force%s", pointer(c))
+				return usageErrorf("--rehearse names the backup and replaces nothing: give it without FILE and --force%s", helpHint(c))
 			case rehearse != "":
 				return runRehearsal(c.Context(), a, rehearse)
 			}
@@ -76,20 +76,20 @@ audit_logs (org, events, head, after: how many events the live log has more).`,
 // requireNamedFile refuses to make a data file in the working directory unless it was
 // named: the service would go on with another one.
 func requireNamedFile(a *app, c *cobra.Command) error {
-	if a.settings.source("db") != fromDefault {
+	if a.settings.source("db") != sourceDefault {
 		return nil
 	}
 	if _, err := os.Lstat(a.path); !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	return misusef("no data file is named, and the working directory has no %s: name the one to restore with --db or GOVSVC_DB; nothing was restored%s", a.path, pointer(c))
+	return usageErrorf("no data file is named, and the working directory has no %s: name the one to restore with --db or GOVSVC_DB; nothing was restored%s", a.path, helpHint(c))
 }
 
 func runRestore(ctx context.Context, a *app, from string, force bool) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; give a backup in it", from)
 	}
-	done, err := db.Restore(ctx, from, db.Options{Path: a.path, RestoredBy: a.by(0)}, force)
+	done, err := db.Restore(ctx, from, db.Options{Path: a.path, RestoredBy: a.actor(0)}, force)
 	if err != nil {
 		return err
 	}
@@ -98,7 +98,7 @@ func runRestore(ctx context.Context, a *app, from string, force bool) error {
 	}
 	return a.print(done, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s: restored from %s\n", oneLine(done.Path), oneLine(done.From))
-		return printLogs(w, done.Logs)
+		return printAuditLogs(w, done.Logs)
 	})
 }
 
@@ -110,7 +110,7 @@ func runRehearsal(ctx context.Context, a *app, backup string) error {
 	if err != nil {
 		return fmt.Errorf("--rehearse: %w", err)
 	}
-	if _, err := os.Stat(a.path); a.settings.source("db") == fromDefault && errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(a.path); a.settings.source("db") == sourceDefault && errors.Is(err, fs.ErrNotExist) {
 		a.note("govsvc: warning: there is no %s to compare with; name the data file with --db or GOVSVC_DB", a.path)
 	}
 	done, err := db.Rehearse(ctx, backup, a.path)
@@ -125,7 +125,7 @@ func printRehearsal(w io.Writer, done db.Rehearsal) error {
 	var rows [][]string
 	for _, t := range done.Tables {
 		if t.Restored > 0 || t.Live != nil && *t.Live > 0 {
-			rows = append(rows, []string{t.Table, fmt.Sprint(t.Restored), orUnknown(t.Live)})
+			rows = append(rows, []string{t.Table, fmt.Sprint(t.Restored), orDashCount(t.Live)})
 		}
 	}
 	if err := table(w, []string{"TABLE", "RESTORED", "LIVE"}, rows); err != nil {
@@ -133,12 +133,12 @@ func printRehearsal(w io.Writer, done db.Rehearsal) error {
 	}
 	rows = nil
 	for _, log := range done.Logs {
-		rows = append(rows, []string{log.Name, fmt.Sprint(log.Events), orUnknown(log.After), log.Head})
+		rows = append(rows, []string{log.Name, fmt.Sprint(log.Events), orDashCount(log.After), log.Head})
 	}
 	return table(w, []string{"ORG", "EVENTS", "SINCE", "HEAD"}, rows)
 }
 
-func orUnknown(n *int) string {
+func orDashCount(n *int) string {
 	if n == nil {
 		return "-"
 	}

@@ -20,11 +20,11 @@ import (
 // sandboxOptions are the flags of sandbox.
 type sandboxOptions struct {
 	addr string
-	log  logging
+	log  logFlags
 }
 
 func newSandboxCommand(a *app) *cobra.Command {
-	o := sandboxOptions{addr: "127.0.0.1:0", log: newLogging()}
+	o := sandboxOptions{addr: "127.0.0.1:0", log: newLogFlags()}
 	c := &cobra.Command{
 		Use:        "sandbox",
 		SuggestFor: []string{"try", "playground", "mock", "fake"},
@@ -54,8 +54,8 @@ key, scopes and try.`,
 			return unlessInterrupted(c.Context(), runSandbox(c.Context(), a, o))
 		},
 	}
-	c.Flags().Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
-	o.log.flags(c)
+	c.Flags().Var(textValue{&o.addr, "HOST:PORT", parseAddress}, "addr", "the address to listen on; port 0 picks a free one")
+	o.log.add(c)
 	a.jsonFlag(c)
 	return c
 }
@@ -79,7 +79,7 @@ func runSandbox(ctx context.Context, a *app, o sandboxOptions) (err error) {
 	}
 	defer func() { err = errors.Join(err, folder.Remove()) }()
 	a.path = filepath.Join(folder.Path, "govsvc.db")
-	return a.withStore(ctx, anyFile, func(store *db.DB) error {
+	return a.withStore(ctx, mayCreate, func(store *db.DB) error {
 		data, err := sandbox.Open(ctx, document)
 		if err != nil {
 			return err
@@ -105,7 +105,7 @@ func serveSandbox(ctx context.Context, a *app, l *listener.Listener, store *db.D
 	if err != nil {
 		return err
 	}
-	_, key, err := store.MintKey(ctx, a.by(org.Org),
+	_, key, err := store.MintKey(ctx, a.actor(org.Org),
 		db.KeyDraft{Name: "sandbox", Kind: db.TestKey, Scopes: openapi.Scopes()})
 	if err != nil {
 		return err

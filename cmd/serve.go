@@ -36,16 +36,16 @@ type serveOptions struct {
 	addr           string
 	baseURL        string
 	contact        string
-	trustedProxies prefixes
+	trustedProxies networkList
 	allowOrigins   []string
 	anonymousRPM   *int
 	answerMemory   *int
 	maxConnections *int
 	tls            tlsFlags
 	observability  observabilityFlags
-	receivers      receivers
-	backups        backups
-	log            logging
+	receivers      webhookFlags
+	backups        backupFlags
+	log            logFlags
 	printConfig    bool
 	demo           bool
 }
@@ -54,7 +54,7 @@ func newServeCommand(a *app) *cobra.Command {
 	perMinute, megabytes, connections := anonymousRPM, 16, listener.DefaultConnections
 	o := serveOptions{
 		addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, maxConnections: &connections,
-		receivers: newReceivers(), backups: newBackups(), log: newLogging(),
+		receivers: newWebhookFlags(), backups: newBackupFlags(), log: newLogFlags(),
 	}
 	c := &cobra.Command{
 		Use:        "serve",
@@ -74,7 +74,7 @@ one in a browser. It works once, for 30 minutes; a restart prints another, and
 
 ` + tlsHelp + `
 
-` + receiversText + `
+` + webhookHelp + `
 
 SIGTERM or SIGINT ends it in order: no new connections, running requests end
 (within 20 seconds), webhooks under way end (within 5 seconds) and are recorded,
@@ -102,8 +102,8 @@ With --json it prints an object with value, source and from for each setting.`,
 			if o.printConfig {
 				return errors.Join(printConfig(a, c), o.check(c))
 			}
-			if a.json && a.settings.source("json") == fromFlag {
-				return misusef("--json goes with --print-config%s", pointer(c))
+			if a.json && a.settings.source("json") == sourceFlag {
+				return usageErrorf("--json goes with --print-config%s", helpHint(c))
 			}
 			if err := o.check(c); err != nil {
 				return err
@@ -112,18 +112,18 @@ With --json it prints an object with value, source and from for each setting.`,
 		},
 	}
 	flags := c.Flags()
-	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
-	flags.Var(webAddress{&o.baseURL}, "base-url", "the service's address as shown to users, without a path; default: the first --domain, or the address it listens on")
-	flags.Var(contact{&o.contact}, "contact", "e-mail address or URL that the OpenAPI document names as the contact; default: none")
-	flags.Var(list{&o.allowOrigins, knownOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
+	flags.Var(textValue{&o.addr, "HOST:PORT", parseAddress}, "addr", "the address to listen on; port 0 picks a free one")
+	flags.Var(textValue{&o.baseURL, "URL", parseOrigin}, "base-url", "the service's address as shown to users, without a path; default: the first --domain, or the address it listens on")
+	flags.Var(textValue{&o.contact, "EMAIL|URL", parseContact}, "contact", "e-mail address or URL that the OpenAPI document names as the contact; default: none")
+	flags.Var(listValue{&o.allowOrigins, checkOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
 	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For and X-Forwarded-Proto count; repeatable, or separated by commas")
-	flags.Var(count{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
-	flags.Var(count{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
-	flags.Var(count{&o.maxConnections, 0}, "max-connections", "connections that may be open at once, a quarter of them from one address; 0 is no bound")
+	flags.Var(countValue{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
+	flags.Var(countValue{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
+	flags.Var(countValue{&o.maxConnections, 0}, "max-connections", "connections that may be open at once, a quarter of them from one address; 0 is no bound")
 	o.tls.add(c)
-	o.receivers.flags(c)
-	o.backups.flags(c)
-	o.log.flags(c)
+	o.receivers.add(c)
+	o.backups.add(c)
+	o.log.add(c)
 	o.observability.add(c)
 	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
 	flags.BoolVar(&o.printConfig, "print-config", false, "print the settings and where each came from, as YAML for --config, and do not serve")
@@ -136,7 +136,7 @@ func (o *serveOptions) check(c *cobra.Command) error {
 	if err := o.tls.check(c); err != nil {
 		return err
 	}
-	return o.backups.complete(c)
+	return o.backups.check(c)
 }
 
 // limits are those of --max-connections and --trusted-proxy.
@@ -161,7 +161,7 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 		return err
 	}
 	defer sender.Close()
-	err = a.withStore(ctx, anyFile, func(store *db.DB) error {
+	err = a.withStore(ctx, mayCreate, func(store *db.DB) error {
 		if o.demo {
 			if err := loadDemo(ctx, a, store, document); err != nil {
 				return err
@@ -208,7 +208,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 	if err != nil {
 		return err
 	}
-	data := &testData{}
+	data := &sandboxData{}
 	openData := func() (*db.DB, error) { return data.open(context.WithoutCancel(ctx), document) }
 	handler, err := server.New(ctx, server.Config{
 		Store: store, Document: document, Sandbox: openData, Logger: logger,
@@ -289,13 +289,13 @@ func newPages(ctx context.Context, store *db.DB, people *auth.Service, document 
 	return pages, firstLink, err
 }
 
-// testData is the data set of test keys, opened when the first of them comes.
-type testData struct {
+// sandboxData is the data set of test keys, opened when the first of them comes.
+type sandboxData struct {
 	mutex sync.Mutex
 	set   io.Closer
 }
 
-func (d *testData) open(ctx context.Context, document *openapi.Document) (*db.DB, error) {
+func (d *sandboxData) open(ctx context.Context, document *openapi.Document) (*db.DB, error) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	set, err := sandbox.Open(ctx, document)
@@ -306,7 +306,7 @@ func (d *testData) open(ctx context.Context, document *openapi.Document) (*db.DB
 	return set.DB, nil
 }
 
-func (d *testData) close() error {
+func (d *sandboxData) close() error {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	if d.set == nil {

@@ -11,30 +11,30 @@ import (
 	"govsvc/db"
 )
 
-// backups are the flags for backups that a server makes by itself.
-type backups struct {
+// backupFlags are the flags for backups that a server makes by itself.
+type backupFlags struct {
 	folder string
 	every  time.Duration
 	keep   *int
 }
 
-func newBackups() backups {
+func newBackupFlags() backupFlags {
 	keep := 14
-	return backups{every: 24 * time.Hour, keep: &keep}
+	return backupFlags{every: 24 * time.Hour, keep: &keep}
 }
 
-// flags adds them to a command.
-func (b *backups) flags(c *cobra.Command) {
+// add adds them to a command.
+func (b *backupFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&b.folder, "backup-dir", "", "`FOLDER` for backups that are made while it serves; a folder for this data file alone, on another disk")
-	c.Flags().Var(interval{&b.every}, "backup-every", "how old the newest backup may get before another is made")
-	c.Flags().Var(count{&b.keep, 1}, "backup-keep", "how many of these backups to keep, the newest")
+	c.Flags().Var(durationValue{&b.every, time.Second}, "backup-every", "how old the newest backup may get before another is made")
+	c.Flags().Var(countValue{&b.keep, 1}, "backup-keep", "how many of these backups to keep, the newest")
 }
 
-// complete refuses what does not go together.
-func (b *backups) complete(c *cobra.Command) error {
+// check refuses what does not go together.
+func (b *backupFlags) check(c *cobra.Command) error {
 	for _, name := range []string{"backup-every", "backup-keep"} {
 		if b.folder == "" && c.Flags().Changed(name) {
-			return misusef("--%s goes with --backup-dir, the folder for backups%s", name, pointer(c))
+			return usageErrorf("--%s goes with --backup-dir, the folder for backups%s", name, helpHint(c))
 		}
 	}
 	return nil
@@ -48,7 +48,7 @@ const (
 
 // work returns work that makes the backups until its context ends; nil without
 // --backup-dir.
-func (b *backups) work(store *db.DB, logger *slog.Logger) (func(context.Context) error, error) {
+func (b *backupFlags) work(store *db.DB, logger *slog.Logger) (func(context.Context) error, error) {
 	if b.folder == "" {
 		return nil, nil
 	}

@@ -31,7 +31,7 @@ func loadDemo(ctx context.Context, a *app, store *db.DB, document *openapi.Docum
 		a.note("%s has records already: the demonstration data is not loaded", oneLine(store.Path()))
 		return nil
 	}
-	report, err := transfer.Import(ctx, store, document, a.by(org.Org),
+	report, err := transfer.Import(ctx, store, document, a.actor(org.Org),
 		[]transfer.Source{sandbox.Demo()}, transfer.Options{})
 	if err != nil {
 		return fmt.Errorf("the demonstration data: %w", err)

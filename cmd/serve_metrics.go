@@ -23,7 +23,7 @@ type observabilityFlags struct {
 
 // add defines the flags on a command.
 func (f *observabilityFlags) add(c *cobra.Command) {
-	c.Flags().Var(address{&f.metricsAddr}, "metrics-addr", "serve metrics for Prometheus at /metrics of this address, by plain HTTP and without a key; other addresses than loopback need --insecure")
+	c.Flags().Var(textValue{&f.metricsAddr, "HOST:PORT", parseAddress}, "metrics-addr", "serve metrics for Prometheus at /metrics of this address, by plain HTTP and without a key; other addresses than loopback need --insecure")
 	c.Flags().BoolVar(&f.accessLog, "access-log", false, "log every request, without its query, on stderr")
 }
 
@@ -36,7 +36,7 @@ func (f *observabilityFlags) checkPlain(ctx context.Context, insecure bool) erro
 	if err != nil || loopback {
 		return err
 	}
-	return misusef("--metrics-addr %s can be reached from other machines, and metrics are served unencrypted and without a key: "+
+	return usageErrorf("--metrics-addr %s can be reached from other machines, and metrics are served unencrypted and without a key: "+
 		"give a loopback address and let a collector on this machine read it, or --insecure to serve them anyway", f.metricsAddr)
 }
 

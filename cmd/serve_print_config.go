@@ -29,7 +29,7 @@ func printConfig(a *app, c *cobra.Command) error {
 		if oneShot[f.Name] || f.Name == "config" || f.Name == "json" {
 			return
 		}
-		s := printedSetting{settingValue(f), a.settings.source(f.Name), a.settings.places[f.Name]}
+		s := printedSetting{settingValue(f), a.settings.source(f.Name), a.settings.origins[f.Name]}
 		all[f.Name] = s
 		line, err := settingLine(f.Name, s)
 		if err != nil && fault == nil {
@@ -50,7 +50,7 @@ func printConfig(a *app, c *cobra.Command) error {
 // if it has none.
 func settingValue(f *pflag.Flag) any {
 	text := f.Value.String()
-	if many, ok := f.Value.(repeatable); ok {
+	if many, ok := f.Value.(repeatableValue); ok {
 		if values := many.each(); len(values) > 0 {
 			return values
 		}
@@ -93,7 +93,7 @@ func settingLine(name string, s printedSetting) (string, error) {
 		source += ", " + oneLine(s.From)
 	}
 	comment := ""
-	if s.Source == fromDefault {
+	if s.Source == sourceDefault {
 		comment = "# "
 	}
 	return fmt.Sprintf("%s%s: %s  # %s\n", comment, name, strings.TrimSpace(string(encoded)), source), nil

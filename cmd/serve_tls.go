@@ -45,10 +45,10 @@ or --insecure allows it.`
 func (f *tlsFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.certFile, "tls-cert", "", "serve https with the certificate chain in this PEM `FILE`, read again when it changes")
 	c.Flags().StringVar(&f.keyFile, "tls-key", "", "PEM `FILE` of the private key that belongs to --tls-cert")
-	c.Flags().Var(list{&f.domains, knownDomain, "NAME"}, "domain", "serve https under this name, with a certificate from the ACME directory, whose terms you accept by it; repeatable, or separated by commas")
-	c.Flags().Var(secureURL{&f.directory}, "acme-directory", "the ACME directory that --domain gets certificates from; default Let's Encrypt")
-	c.Flags().Var(list{&f.roots, nil, "FILE"}, "acme-ca", "PEM file of a certificate authority to trust for the ACME directory, beside the system's; repeatable, or separated by commas")
-	c.Flags().Var(redirectAddress{&f.redirectAddr}, "redirect-addr", "with --domain, the address that redirects plain HTTP to https, or off; default: port 80 of the host that it serves")
+	c.Flags().Var(listValue{&f.domains, checkDomain, "NAME"}, "domain", "serve https under this name, with a certificate from the ACME directory, whose terms you accept by it; repeatable, or separated by commas")
+	c.Flags().Var(textValue{&f.directory, "URL", parseSecureURL}, "acme-directory", "the ACME directory that --domain gets certificates from; default Let's Encrypt")
+	c.Flags().Var(listValue{&f.roots, nil, "FILE"}, "acme-ca", "PEM file of a certificate authority to trust for the ACME directory, beside the system's; repeatable, or separated by commas")
+	c.Flags().Var(textValue{&f.redirectAddr, "HOST:PORT", parseRedirectAddress}, "redirect-addr", "with --domain, the address that redirects plain HTTP to https, or off; default: port 80 of the host that it serves")
 	c.Flags().BoolVar(&f.insecure, "insecure", false, "allow plain HTTP on addresses that others can reach")
 }
 
@@ -59,13 +59,13 @@ func (f *tlsFlags) enabled() bool { return f.certFile != "" || len(f.domains) > 
 func (f *tlsFlags) check(c *cobra.Command) error {
 	switch {
 	case (f.certFile == "") != (f.keyFile == ""):
-		return misusef("--tls-cert and --tls-key belong together: give both%s", pointer(c))
+		return usageErrorf("--tls-cert and --tls-key belong together: give both%s", helpHint(c))
 	case f.certFile != "" && len(f.domains) > 0:
-		return misusef("give --tls-cert and --tls-key, or --domain, not both%s", pointer(c))
+		return usageErrorf("give --tls-cert and --tls-key, or --domain, not both%s", helpHint(c))
 	case len(f.domains) == 0 && (f.directory != "" || len(f.roots) > 0):
-		return misusef("--acme-directory and --acme-ca need --domain%s", pointer(c))
+		return usageErrorf("--acme-directory and --acme-ca need --domain%s", helpHint(c))
 	case len(f.domains) == 0 && f.redirectAddr != "":
-		return misusef("--redirect-addr needs --domain%s", pointer(c))
+		return usageErrorf("--redirect-addr needs --domain%s", helpHint(c))
 	}
 	return nil
 }
@@ -79,7 +79,7 @@ func (f *tlsFlags) checkPlain(ctx context.Context, addr string, behindProxy bool
 	if err != nil || loopback {
 		return err
 	}
-	return misusef("--addr %s can be reached from other machines, and plain HTTP shows API keys to the network between: "+
+	return usageErrorf("--addr %s can be reached from other machines, and plain HTTP shows API keys to the network between: "+
 		"give --tls-cert and --tls-key, or --domain; behind a proxy that speaks https, --trusted-proxy with its network; or --insecure to serve it all the same", addr)
 }
 
@@ -182,40 +182,28 @@ func (f *tlsFlags) redirect(ctx context.Context, o serveOptions, source certific
 // redirectOff is the value of --redirect-addr that turns the redirect off.
 const redirectOff = "off"
 
-// redirectAddress is the value of --redirect-addr: an address to listen on, or off.
-type redirectAddress struct{ value *string }
-
-func (v redirectAddress) Type() string   { return "HOST:PORT" }
-func (v redirectAddress) String() string { return *v.value }
-
-func (v redirectAddress) Set(text string) error {
+// parseRedirectAddress parses an address to listen on, or off.
+func parseRedirectAddress(text string) (string, error) {
 	if text == redirectOff {
-		*v.value = text
-		return nil
+		return text, nil
 	}
-	return address(v).Set(text)
+	return parseAddress(text)
 }
 
-// secureURL is an https URL.
-type secureURL struct{ value *string }
-
-func (v secureURL) Type() string   { return "URL" }
-func (v secureURL) String() string { return *v.value }
-
-func (v secureURL) Set(text string) error {
+// parseSecureURL parses an https URL.
+func parseSecureURL(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "https" || u.Hostname() == "" {
-		return fmt.Errorf("%q is not an https URL", text)
+		return "", fmt.Errorf("%q is not an https URL", text)
 	}
-	*v.value = text
-	return nil
+	return text, nil
 }
 
-// domainName is a name of DNS with a dot in it, in ASCII.
+// domainName matches a DNS name in ASCII with a dot.
 var domainName = regexp.MustCompile(`^([a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?\.)+[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
 
-// knownDomain refuses what no authority could make a certificate for.
-func knownDomain(text string) error {
+// checkDomain refuses a text that no authority issues a certificate for.
+func checkDomain(text string) error {
 	if len(text) > 253 || !domainName.MatchString(text) {
 		return fmt.Errorf("%q is not a host's name like gov.example.com, in lower case, without https:// and without a port", text)
 	}

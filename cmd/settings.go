@@ -14,10 +14,10 @@ import (
 
 // The sources of a flag's value, the strongest first.
 const (
-	fromFlag        = "flag"
-	fromEnvironment = "environment"
-	fromFile        = "file"
-	fromDefault     = "default"
+	sourceFlag        = "flag"
+	sourceEnvironment = "environment"
+	sourceFile        = "file"
+	sourceDefault     = "default"
 )
 
 // oneShot names the flags that are decided anew in every run: they permit a
@@ -34,7 +34,7 @@ var oneShot = map[string]bool{
 type settings struct {
 	config  string            // path of the configuration file
 	sources map[string]string // of the flags that were set, by name
-	places  map[string]string // the variable or the line that set them, by name
+	origins map[string]string // the variable or the line that set them, by name
 }
 
 // source is where a flag's value came from.
@@ -42,7 +42,7 @@ func (s *settings) source(flag string) string {
 	if source, ok := s.sources[flag]; ok {
 		return source
 	}
-	return fromDefault
+	return sourceDefault
 }
 
 // variable is the name of the environment variable that sets a flag.
@@ -53,8 +53,8 @@ func variable(flag string) string {
 // readSettings sets the flags that were not given: from the environment, then
 // from the configuration file.
 func (a *app) readSettings(c *cobra.Command) error {
-	a.settings.sources, a.settings.places = map[string]string{}, map[string]string{}
-	c.Flags().Visit(func(f *pflag.Flag) { a.settings.sources[f.Name] = fromFlag })
+	a.settings.sources, a.settings.origins = map[string]string{}, map[string]string{}
+	c.Flags().Visit(func(f *pflag.Flag) { a.settings.sources[f.Name] = sourceFlag })
 	if err := a.readEnvironment(c); err != nil {
 		return err
 	}
@@ -75,10 +75,10 @@ func (a *app) readEnvironment(c *cobra.Command) error {
 			return
 		}
 		if err := c.Flags().Set(f.Name, value); err != nil {
-			fault = misusef("%s: %s%s", variable(f.Name), flagCause(err), pointer(c))
+			fault = usageErrorf("%s: %s%s", variable(f.Name), flagCause(err), helpHint(c))
 			return
 		}
-		a.settings.sources[f.Name], a.settings.places[f.Name] = fromEnvironment, variable(f.Name)
+		a.settings.sources[f.Name], a.settings.origins[f.Name] = sourceEnvironment, variable(f.Name)
 	})
 	return fault
 }
@@ -86,7 +86,7 @@ func (a *app) readEnvironment(c *cobra.Command) error {
 // warnOfVariables reports the variables that look like settings and are none.
 func (a *app) warnOfVariables(root *cobra.Command) {
 	flags := allFlags(root)
-	for _, name := range a.names {
+	for _, name := range a.variables {
 		if value, _ := a.env(name); value == "" || !strings.HasPrefix(name, "GOVSVC_") {
 			continue
 		}

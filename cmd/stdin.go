@@ -11,9 +11,9 @@ import (
 	"golang.org/x/term"
 )
 
-// longestLine bounds in bytes the line that a password is read from; the store
+// maxPasswordLine bounds in bytes the line that a password is read from; the store
 // bounds the password.
-const longestLine = 4096
+const maxPasswordLine = 4096
 
 // promptPassword reads a line from the terminal without showing it. If ctx ends first,
 // the terminal shows again what is typed.
@@ -50,7 +50,7 @@ func promptPassword(ctx context.Context, a *app, terminal *os.File, prompt strin
 // readPassword reads a password that is alone in its input, less the end of
 // its line.
 func readPassword(r io.Reader) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(r, longestLine+3)) // and \r\n, and one too many
+	text, err := io.ReadAll(io.LimitReader(r, maxPasswordLine+3)) // and \r\n, and one too many
 	if err != nil {
 		return "", err
 	}
@@ -58,7 +58,7 @@ func readPassword(r io.Reader) (string, error) {
 	switch {
 	case len(text) == 0:
 		return "", errors.New("no password on standard input; pipe one line into the command, or run it at a terminal")
-	case len(text) > longestLine:
+	case len(text) > maxPasswordLine:
 		return "", errors.New("the line on standard input is too long for a password")
 	case bytes.ContainsAny(text, "\r\n"):
 		return "", errors.New("standard input has more than one line; give the password alone")
@@ -68,7 +68,7 @@ func readPassword(r io.Reader) (string, error) {
 
 // readKey reads a key that is alone in its input, less the end of its line.
 func readKey(r io.Reader) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(r, longestKey+3)) // and \r\n, and one too many
+	text, err := io.ReadAll(io.LimitReader(r, maxKeyBytes+3)) // and \r\n, and one too many
 	if err != nil {
 		return "", err
 	}
@@ -76,7 +76,7 @@ func readKey(r io.Reader) (string, error) {
 	switch {
 	case len(text) == 0:
 		return "", errors.New("no key on standard input; give it there, as in `govsvc keys import ... < key.txt`")
-	case len(text) > longestKey:
+	case len(text) > maxKeyBytes:
 		return "", errors.New("the key on standard input has more than 512 bytes; give one key alone")
 	case bytes.ContainsAny(text, "\r\n"):
 		return "", errors.New("standard input has more than one line; give one key alone")
@@ -84,9 +84,9 @@ func readKey(r io.Reader) (string, error) {
 	return string(text), nil
 }
 
-// interruptible is an input that ends with ctx, although a read from a
+// interruptibleReader is an input that ends with ctx, although a read from a
 // terminal can't be called off.
-func interruptible(ctx context.Context, from io.Reader) io.Reader {
+func interruptibleReader(ctx context.Context, from io.Reader) io.Reader {
 	r, w := io.Pipe()
 	go func() {
 		_, err := io.Copy(w, from)
@@ -96,5 +96,5 @@ func interruptible(ctx context.Context, from io.Reader) io.Reader {
 	return r
 }
 
-// longestKey is the length in bytes of the longest key that is let in.
-const longestKey = 512
+// maxKeyBytes is the length in bytes of the longest key that is let in.
+const maxKeyBytes = 512

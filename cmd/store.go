@@ -9,34 +9,28 @@ import (
 	"govsvc/db"
 )
 
-// needs says whether a command can begin with a file that is not there.
-type needs int
+// fileNeed says whether a command can begin with a file that is not there.
+type fileNeed int
 
 const (
-	aFile   needs = iota // which must exist
-	anyFile              // which is made where there is none
+	mustExist fileNeed = iota // which must exist
+	mayCreate                 // which is made where there is none
 )
 
-// dataFile is the path of the data file.
-type dataFile struct{ value *string }
-
-func (v dataFile) Type() string   { return "PATH" }
-func (v dataFile) String() string { return *v.value }
-
-func (v dataFile) Set(text string) error {
+// parseDataFile parses the path of the data file.
+func parseDataFile(text string) (string, error) {
 	if text == "" { // a variable of a script that is not set
-		return errors.New("the path of the data file is empty")
+		return "", errors.New("the path of the data file is empty")
 	}
-	*v.value = text
-	return nil
+	return text, nil
 }
 
 // system is who acts at the command line, as the audit log has it.
 const system = "system"
 
 // withStore runs a command on the data file.
-func (a *app) withStore(ctx context.Context, need needs, run func(*db.DB) error) error {
-	store, err := db.Open(ctx, db.Options{Path: a.path, MustExist: need == aFile})
+func (a *app) withStore(ctx context.Context, need fileNeed, run func(*db.DB) error) error {
+	store, err := db.Open(ctx, db.Options{Path: a.path, MustExist: need == mustExist})
 	if err != nil {
 		return err
 	}
@@ -45,9 +39,9 @@ func (a *app) withStore(ctx context.Context, need needs, run func(*db.DB) error)
 
 // withOrg runs a command on one organisation of the data file. Only the
 // default one can be in a file that is yet to be made.
-func (a *app) withOrg(ctx context.Context, need needs, run func(*db.DB, db.Organisation) error) error {
+func (a *app) withOrg(ctx context.Context, need fileNeed, run func(*db.DB, db.Organisation) error) error {
 	if a.org != db.DefaultOrganisation {
-		need = aFile
+		need = mustExist
 	}
 	return a.withStore(ctx, need, func(store *db.DB) error {
 		org, err := store.Organisation(ctx, a.org)
@@ -61,7 +55,7 @@ func (a *app) withOrg(ctx context.Context, need needs, run func(*db.DB, db.Organ
 // withAuditLog runs a command on the audit log of one organisation, which may
 // have been removed.
 func (a *app) withAuditLog(ctx context.Context, run func(*db.DB, db.Organisation) error) error {
-	return a.withStore(ctx, aFile, func(store *db.DB) error {
+	return a.withStore(ctx, mustExist, func(store *db.DB) error {
 		org, err := store.AuditedOrganisation(ctx, a.org)
 		if err != nil {
 			return err

@@ -33,28 +33,28 @@ Global flags:
 "{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
 `
 
-// misuse is a command line that can't be understood.
-type misuse struct{ message string }
+// usageError is a command line that can't be understood.
+type usageError struct{ message string }
 
-func (e *misuse) Error() string { return e.message }
+func (e *usageError) Error() string { return e.message }
 
-func misusef(format string, args ...any) error {
-	return &misuse{fmt.Sprintf(format, args...)}
+func usageErrorf(format string, args ...any) error {
+	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// pointer ends a message about the command line.
-func pointer(c *cobra.Command) string { return fmt.Sprintf("; see `%s --help`", c.CommandPath()) }
+// helpHint ends a message about the command line.
+func helpHint(c *cobra.Command) string { return fmt.Sprintf("; see `%s --help`", c.CommandPath()) }
 
-// guess is a pointer after names that may have been meant.
-func guess(c *cobra.Command, near []string) string {
+// suggestionHint is a pointer after names that may have been meant.
+func suggestionHint(c *cobra.Command, near []string) string {
 	if len(near) == 0 {
-		return pointer(c)
+		return helpHint(c)
 	}
 	return fmt.Sprintf("; did you mean %s? See `%s --help`", either(near), c.CommandPath())
 }
 
-// prepare gives all commands below c what they have in common.
-func prepare(c *cobra.Command) {
+// prepareCommands gives all commands below c what they have in common.
+func prepareCommands(c *cobra.Command) {
 	c.InitDefaultHelpFlag()
 	c.InitDefaultVersionFlag()
 	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
@@ -72,33 +72,33 @@ func prepare(c *cobra.Command) {
 	c.SuggestionsMinimumDistance = 2
 	c.Args = func(c *cobra.Command, args []string) error {
 		if len(args) > 0 {
-			return unknownCommand(c, args[0])
+			return unknownCommandError(c, args[0])
 		}
 		return nil
 	}
-	c.RunE = missingCommand
+	c.RunE = missingCommandError
 	for _, below := range c.Commands() {
-		prepare(below)
+		prepareCommands(below)
 	}
 }
 
-// missingCommand refuses a group of commands without one of them.
-func missingCommand(c *cobra.Command, _ []string) error {
+// missingCommandError refuses a group of commands without one of them.
+func missingCommandError(c *cobra.Command, _ []string) error {
 	var names []string
 	for _, below := range c.Commands() {
 		if below.IsAvailableCommand() && below.Name() != "help" {
 			names = append(names, below.Name())
 		}
 	}
-	return misusef("`%s` needs a command: %s%s", c.CommandPath(), either(names), pointer(c))
+	return usageErrorf("`%s` needs a command: %s%s", c.CommandPath(), either(names), helpHint(c))
 }
 
-func unknownCommand(c *cobra.Command, name string) error {
-	hint := guess(c, c.SuggestionsFor(name))
+func unknownCommandError(c *cobra.Command, name string) error {
+	hint := suggestionHint(c, c.SuggestionsFor(name))
 	if c.HasParent() {
-		return misusef("`%s` has no command %q%s", c.CommandPath(), name, hint)
+		return usageErrorf("`%s` has no command %q%s", c.CommandPath(), name, hint)
 	}
-	return misusef("unknown command %q%s", name, hint)
+	return usageErrorf("unknown command %q%s", name, hint)
 }
 
 func helpCommand(root *cobra.Command) *cobra.Command {
@@ -113,7 +113,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 				return err
 			}
 			if len(rest) > 0 {
-				return unknownCommand(c, rest[0])
+				return unknownCommandError(c, rest[0])
 			}
 			return c.Help()
 		},
@@ -125,15 +125,15 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < len(names) {
-			return misusef("%s is missing%s", strings.TrimSuffix(names[len(args)], "..."), pointer(c))
+			return usageErrorf("%s is missing%s", strings.TrimSuffix(names[len(args)], "..."), helpHint(c))
 		}
 		open := len(names) > 0 && strings.HasSuffix(names[len(names)-1], "...")
 		if len(args) > len(names) && !open {
-			return misusef("unexpected argument %q%s", args[len(names)], pointer(c))
+			return usageErrorf("unexpected argument %q%s", args[len(names)], helpHint(c))
 		}
 		for i, name := range names {
 			if args[i] == "" { // a variable of a script that is not set
-				return misusef("%s is empty%s", strings.TrimSuffix(name, "..."), pointer(c))
+				return usageErrorf("%s is empty%s", strings.TrimSuffix(name, "..."), helpHint(c))
 			}
 		}
 		return nil
@@ -147,18 +147,18 @@ func flagError(c *cobra.Command, err error) error {
 	var bare *pflag.ValueRequiredError
 	switch {
 	case c.HasSubCommands() && c.Flags().NArg() > 0:
-		return unknownCommand(c, c.Flags().Arg(0)) // whose flags can't be known
+		return unknownCommandError(c, c.Flags().Arg(0)) // whose flags can't be known
 	case errors.As(err, &unknown):
-		return unknownFlag(c, unknown)
+		return unknownFlagError(c, unknown)
 	case errors.As(err, &invalid):
-		return misusef("--%s: %s%s", invalid.GetFlag().Name, flagCause(invalid), pointer(c))
+		return usageErrorf("--%s: %s%s", invalid.GetFlag().Name, flagCause(invalid), helpHint(c))
 	case errors.As(err, &bare):
-		return misusef("--%s needs a value%s", bare.GetFlag().Name, pointer(c))
+		return usageErrorf("--%s needs a value%s", bare.GetFlag().Name, helpHint(c))
 	}
-	return misusef("%s%s", err, pointer(c))
+	return usageErrorf("%s%s", err, helpHint(c))
 }
 
-func unknownFlag(c *cobra.Command, e *pflag.NotExistError) error {
+func unknownFlagError(c *cobra.Command, e *pflag.NotExistError) error {
 	name, dashes := e.GetSpecifiedName(), "--"
 	if letters := e.GetSpecifiedShortnames(); letters != "" {
 		name, _, _ = strings.Cut(letters, "=")
@@ -170,7 +170,7 @@ func unknownFlag(c *cobra.Command, e *pflag.NotExistError) error {
 	for i := range near {
 		near[i] = "--" + near[i]
 	}
-	return misusef("unknown flag %s%s%s", dashes, name, guess(c, near))
+	return usageErrorf("unknown flag %s%s%s", dashes, name, suggestionHint(c, near))
 }
 
 // suggestions returns the names that may be meant by a mistyped one. Cobra
@@ -199,9 +199,9 @@ func either(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// requireFlags refuses a command that lacks a flag marked as required. It
+// checkRequiredFlags refuses a command that lacks a flag marked as required. It
 // takes cobra's part since that would not see the environment's name.
-func requireFlags(c *cobra.Command) error {
+func checkRequiredFlags(c *cobra.Command) error {
 	var missing []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if slices.Contains(f.Annotations[cobra.BashCompOneRequiredFlag], "true") && !f.Changed {
@@ -212,13 +212,13 @@ func requireFlags(c *cobra.Command) error {
 	case 0:
 		return nil
 	case 1:
-		return misusef("%s is missing%s", missing[0], pointer(c))
+		return usageErrorf("%s is missing%s", missing[0], helpHint(c))
 	}
-	return misusef("%s are missing%s", strings.Join(missing, " and "), pointer(c))
+	return usageErrorf("%s are missing%s", strings.Join(missing, " and "), helpHint(c))
 }
 
-// require marks flags as required.
-func require(c *cobra.Command, names ...string) {
+// markRequired marks flags as required.
+func markRequired(c *cobra.Command, names ...string) {
 	for _, name := range names {
 		if err := c.MarkFlagRequired(name); err != nil {
 			panic(err)
@@ -226,11 +226,11 @@ func require(c *cobra.Command, names ...string) {
 	}
 }
 
-// invalidIsMisuse makes the store's refusal of an argument one of the command
+// invalidAsUsageError makes the store's refusal of an argument one of the command
 // line.
-func invalidIsMisuse(c *cobra.Command, err error) error {
+func invalidAsUsageError(c *cobra.Command, err error) error {
 	if db.Is(err, db.Invalid) {
-		return misusef("%s%s", err, pointer(c))
+		return usageErrorf("%s%s", err, helpHint(c))
 	}
 	return err
 }

@@ -124,7 +124,7 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --backup-every 1h", "--backup-every goes with --backup-dir, the folder for backups; see"},
 		{"serve --backup-keep 3", "--backup-keep goes with --backup-dir"},
 		{"serve --backup-dir x --backup-keep 0", "--backup-keep: \"0\" is not a whole number from 1 to"},
-		{"serve --backup-dir x --backup-every 0s", "--backup-every: \"0s\" is not a length of time like 24h or 30m, of at least a second"},
+		{"serve --backup-dir x --backup-every 0s", "--backup-every: \"0s\" is not a length of time like 24h or 30m, of at least 1s"},
 
 		{"serve --delivered-logs-keep 30d", "--delivered-logs-keep: \"30d\" is not a length of time like 24h"},
 		{"serve x", "unexpected argument \"x\""},
@@ -135,7 +135,7 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --base-url gov.example.com", "--base-url: \"gov.example.com\" is not an address like https://"},
 		{"serve --base-url https://gov.example.com/api", "--base-url: "},
 		{"serve --base-url https://gov.example.com?a", "--base-url: "},
-		{"serve --contact nobody", "--contact: \"nobody\" is neither an e-mail address like api@example.com nor an URL like https://example.com/help"},
+		{"serve --contact nobody", "--contact: \"nobody\" is neither an e-mail address like api@example.com nor a URL like https://example.com/help"},
 		{"openapi --contact ftp://example.com", "--contact: "},
 		{"serve --anonymous-rpm -1", "--anonymous-rpm: \"-1\" is not a whole number from 0 "},
 		{"serve --webhook-rate -1", "--webhook-rate: \"-1\" is not a whole number from 0 "},

@@ -53,7 +53,7 @@ Users turn on a second factor in the dashboard by themselves.`,
 
 // withUser runs a command on a user of the data file.
 func (a *app) withUser(ctx context.Context, name string, run func(*auth.Service, auth.User) error) error {
-	return a.withStore(ctx, aFile, func(store *db.DB) error {
+	return a.withStore(ctx, mustExist, func(store *db.DB) error {
 		people := auth.New(store)
 		user, err := people.Users.ByName(ctx, 0, name)
 		if err != nil {
@@ -65,7 +65,7 @@ func (a *app) withUser(ctx context.Context, name string, run func(*auth.Service,
 
 // withMember runs a command on a member of the organisation.
 func (a *app) withMember(ctx context.Context, name string, run func(*auth.Service, db.Organisation, auth.User) error) error {
-	return a.withOrg(ctx, aFile, func(store *db.DB, org db.Organisation) error {
+	return a.withOrg(ctx, mustExist, func(store *db.DB, org db.Organisation) error {
 		people := auth.New(store)
 		user, err := people.Users.ByName(ctx, org.Org, name)
 		if err != nil {
@@ -105,19 +105,19 @@ func printUser(ctx context.Context, a *app, people *auth.Service, user auth.User
 	})
 }
 
-// poorPassword keeps apart what is wrong with the command line from what is
+// passwordError keeps apart what is wrong with the command line from what is
 // wrong with a password, which is none of it.
-func poorPassword(c *cobra.Command, err error) error {
+func passwordError(c *cobra.Command, err error) error {
 	var refused *db.Error
 	if errors.As(err, &refused) && refused.Param == "password" {
 		return err
 	}
-	return invalidIsMisuse(c, err)
+	return invalidAsUsageError(c, err)
 }
 
 func roleFlag(c *cobra.Command, role *auth.Role, usage string) {
-	c.Flags().Var(choice[auth.Role]{role, auth.Roles(), "ROLE"}, "role", usage)
-	require(c, "role")
+	c.Flags().Var(choiceValue[auth.Role]{role, auth.Roles(), "ROLE"}, "role", usage)
+	markRequired(c, "role")
 }
 
 // usersTable shows users as text.
@@ -144,7 +144,7 @@ func usersTable(list ...auth.Member) func(io.Writer) error {
 func newPassword(ctx context.Context, a *app, name string) (string, error) {
 	file, ok := a.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) { //nolint:gosec // a descriptor fits an int
-		return readPassword(interruptible(ctx, a.stdin))
+		return readPassword(interruptibleReader(ctx, a.stdin))
 	}
 	first, err := promptPassword(ctx, a, file, fmt.Sprintf("Password for %s: ", oneLine(name)))
 	if err != nil {

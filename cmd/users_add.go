@@ -37,11 +37,11 @@ keeps its password, and none is asked for or read.`,
 			if err != nil {
 				return err
 			}
-			return a.withOrg(c.Context(), anyFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mayCreate, func(store *db.DB, org db.Organisation) error {
 				people := auth.New(store)
-				made, err := people.Users.Create(c.Context(), a.by(org.Org), args[0], role, password)
+				made, err := people.Users.Create(c.Context(), a.actor(org.Org), args[0], role, password)
 				if err != nil {
-					return poorPassword(c, err)
+					return passwordError(c, err)
 				}
 				return printMember(c.Context(), a, people, made)
 			})
@@ -57,9 +57,9 @@ func addMember(ctx context.Context, a *app, name string, role auth.Role) (added 
 	if _, err := os.Stat(a.path); errors.Is(err, fs.ErrNotExist) {
 		return false, nil // CreateUser makes the file
 	}
-	err = a.withOrg(ctx, aFile, func(store *db.DB, org db.Organisation) error {
+	err = a.withOrg(ctx, mustExist, func(store *db.DB, org db.Organisation) error {
 		people := auth.New(store)
-		user, err := people.Memberships.Add(ctx, a.by(org.Org), name, role)
+		user, err := people.Memberships.Add(ctx, a.actor(org.Org), name, role)
 		if db.Is(err, db.NotFound) {
 			return nil
 		}

@@ -23,7 +23,7 @@ changed.`,
   govsvc users list --all-orgs --json`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				people := auth.New(store)
 				list := people.Users.List
 				if all {

@@ -20,9 +20,9 @@ read from stdin: see "govsvc users --help".`,
 			return a.withUser(c.Context(), args[0], func(people *auth.Service, user auth.User) error {
 				password, err := newPassword(c.Context(), a, user.Name)
 				if err == nil {
-					err = people.Users.SetPassword(c.Context(), a.by(0), user.ID, password)
+					err = people.Users.SetPassword(c.Context(), a.actor(0), user.ID, password)
 				}
-				return printUser(c.Context(), a, people, user, "changed the password of %s; its sessions have ended", poorPassword(c, err))
+				return printUser(c.Context(), a, people, user, "changed the password of %s; its sessions have ended", passwordError(c, err))
 			})
 		},
 	}

@@ -28,14 +28,14 @@ admin.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if all {
 				return a.withUser(c.Context(), args[0], func(people *auth.Service, user auth.User) error {
-					if err := people.Users.Remove(c.Context(), a.by(0), user.ID); err != nil {
+					if err := people.Users.Remove(c.Context(), a.actor(0), user.ID); err != nil {
 						return err
 					}
 					return printRemoved(c.Context(), a, people, user, "")
 				})
 			}
 			return a.withMember(c.Context(), args[0], func(people *auth.Service, org db.Organisation, user auth.User) error {
-				if err := people.Memberships.Remove(c.Context(), a.by(org.Org), user.ID); err != nil {
+				if err := people.Memberships.Remove(c.Context(), a.actor(org.Org), user.ID); err != nil {
 					return err
 				}
 				return printRemoved(c.Context(), a, people, user, org.Name)

@@ -17,7 +17,7 @@ turned on. The user's sessions end.`,
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withUser(c.Context(), args[0], func(people *auth.Service, user auth.User) error {
-				err := people.Users.RemoveSecondFactor(c.Context(), a.by(0), user.ID)
+				err := people.Users.RemoveSecondFactor(c.Context(), a.actor(0), user.ID)
 				return printUser(c.Context(), a, people, user, "%s has no second factor now; its sessions have ended", err)
 			})
 		},

@@ -20,7 +20,7 @@ on. Unlike the dashboard, the command also changes the role of the last admin.`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withMember(c.Context(), args[0], func(people *auth.Service, org db.Organisation, user auth.User) error {
-				user, err := people.Memberships.SetRole(c.Context(), a.by(org.Org), user.ID, role)
+				user, err := people.Memberships.SetRole(c.Context(), a.actor(org.Org), user.ID, role)
 				if err != nil {
 					return err
 				}

@@ -17,16 +17,16 @@ import (
 // Otherwise what the Go command noted in the binary counts.
 var version, commit string
 
-// about says what this program is made of.
-type about struct {
+// buildInfo says what this program is made of.
+type buildInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
 	Go      string `json:"go"`
 	SQLite  string `json:"sqlite"`
 }
 
-func programVersion() about {
-	a := about{Version: version, Commit: commit, Go: runtime.Version(), SQLite: db.SQLiteVersion}
+func programVersion() buildInfo {
+	a := buildInfo{Version: version, Commit: commit, Go: runtime.Version(), SQLite: db.SQLiteVersion}
 	if build, ok := debug.ReadBuildInfo(); ok {
 		a.Version = cmp.Or(a.Version, build.Main.Version)
 		if a.Commit == "" {

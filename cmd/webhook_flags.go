@@ -15,25 +15,25 @@ import (
 	"govsvc/server/webhook"
 )
 
-// receivers are the flags that say how the receivers of webhooks are reached.
-type receivers struct {
-	allow prefixes
+// webhookFlags are the flags that say how the receivers of webhooks are reached.
+type webhookFlags struct {
+	allow networkList
 	roots []string // files
-	waits waits
+	waits waitList
 	rate  *int           // deliveries a second to one receiving host; nil and 0 are no limit
 	keep  *time.Duration // how long the log of what was delivered stays
 }
 
-func newReceivers() receivers {
+func newWebhookFlags() webhookFlags {
 	keep, rate := db.LogKept, webhookRate
-	return receivers{waits: waits{webhook.DefaultSchedule}, rate: &rate, keep: &keep}
+	return webhookFlags{waits: waitList{webhook.DefaultSchedule}, rate: &rate, keep: &keep}
 }
 
 // webhookRate is the default of --webhook-rate.
 const webhookRate = 100
 
-// receiversText is what the help of serve and deliver says about them.
-const receiversText = `An event goes at once to each webhook subscription that wants it, and again
+// webhookHelp is what the help of serve and deliver says about them.
+const webhookHelp = `An event goes at once to each webhook subscription that wants it, and again
 after each wait of --webhook-schedule until the receiver answers with a 2xx. So
 there is one attempt more than there are waits: ten with the default. After the
 last the delivery is a dead letter; see "govsvc deadletters". Receivers need a
@@ -44,21 +44,21 @@ A process sends at most --webhook-rate deliveries a second to one receiving host
 A host is the name in the URL, and each address that it leads to. A subscription
 has at most 10,000 queued deliveries. The oldest beyond that become dead letters.`
 
-// flags adds them to a command.
-func (r *receivers) flags(c *cobra.Command) {
+// add adds them to a command.
+func (r *webhookFlags) add(c *cobra.Command) {
 	c.Flags().Var(&r.allow, "webhook-allow", "network that webhooks may reach although it is not public, names that resolve into it included; repeatable, or separated by commas")
-	r.rootsFlag(c)
+	r.addRoots(c)
 	c.Flags().Var(&r.waits, "webhook-schedule", "waits between the attempts of a delivery, like 5s,10m,2h, each lengthened by up to 20% by chance; there is one attempt more than waits")
-	c.Flags().Var(count{&r.rate, 0}, "webhook-rate", "deliveries a second to one receiving host; 0 is no limit")
-	c.Flags().Var(span{r.keep}, "delivered-logs-keep", "how long the log of a delivered webhook stays in the data file; dead letters stay until they are replayed or discarded")
+	c.Flags().Var(countValue{&r.rate, 0}, "webhook-rate", "deliveries a second to one receiving host; 0 is no limit")
+	c.Flags().Var(durationValue{r.keep, 0}, "delivered-logs-keep", "how long the log of a delivered webhook stays in the data file; dead letters stay until they are replayed or discarded")
 }
 
-func (r *receivers) rootsFlag(c *cobra.Command) {
-	c.Flags().Var(list{&r.roots, nil, "FILE"}, "webhook-ca", "PEM file of a certificate authority to trust for receivers, beside the system's; repeatable, or separated by commas")
+func (r *webhookFlags) addRoots(c *cobra.Command) {
+	c.Flags().Var(listValue{&r.roots, nil, "FILE"}, "webhook-ca", "PEM file of a certificate authority to trust for receivers, beside the system's; repeatable, or separated by commas")
 }
 
 // sender makes the way to receivers.
-func (r *receivers) sender() (*webhook.Sender, error) {
+func (r *webhookFlags) sender() (*webhook.Sender, error) {
 	roots, err := readRoots("--webhook-ca", r.roots)
 	if err != nil {
 		return nil, err
@@ -88,34 +88,34 @@ func readRoots(flag string, files []string) ([]byte, error) {
 }
 
 // deliverer makes the delivery loop of a data file.
-func (r *receivers) deliverer(store *db.DB, sender *webhook.Sender, logger *slog.Logger) *webhook.Deliverer {
+func (r *webhookFlags) deliverer(store *db.DB, sender *webhook.Sender, logger *slog.Logger) *webhook.Deliverer {
 	return webhook.NewDeliverer(webhook.Config{Store: store, Sender: sender, Logger: logger, Schedule: r.waits.values, KeepLogs: r.keep})
 }
 
-// waits are lengths of time, separated by commas. What is set replaces what
+// waitList are lengths of time, separated by commas. What is set replaces what
 // was there.
-type waits struct{ values []time.Duration }
+type waitList struct{ values []time.Duration }
 
-// longestWait bounds a wait between two attempts.
-const longestWait = 365 * 24 * time.Hour
+// maxWebhookWait bounds a wait between two attempts.
+const maxWebhookWait = 365 * 24 * time.Hour
 
 // Type is the name of the value in the help.
-func (v *waits) Type() string { return "DURATION,..." }
+func (v *waitList) Type() string { return "DURATION,..." }
 
-func (v *waits) String() string {
+func (v *waitList) String() string {
 	texts := make([]string, len(v.values))
 	for i := range v.values {
-		texts[i] = span{&v.values[i]}.String()
+		texts[i] = formatDuration(v.values[i])
 	}
 	return strings.Join(texts, ",")
 }
 
 // Set reads the waits, or says what is wrong with one.
-func (v *waits) Set(text string) error {
+func (v *waitList) Set(text string) error {
 	var values []time.Duration
 	for one := range strings.SplitSeq(text, ",") {
 		wait, err := time.ParseDuration(strings.TrimSpace(one))
-		if err != nil || wait < 0 || wait > longestWait {
+		if err != nil || wait < 0 || wait > maxWebhookWait {
 			return fmt.Errorf("%q is not a length of time like 5s, 30m or 24h, up to 8760h; separate the waits by commas", one)
 		}
 		values = append(values, wait)

@@ -29,26 +29,19 @@ or in the dashboard.`,
 	return webhooks
 }
 
-// signingSecret is a webhook's secret. What is wrong with one is told without
-// showing it.
-type signingSecret struct{ value *string }
-
-func (v signingSecret) Type() string   { return "SECRET" }
-func (v signingSecret) String() string { return *v.value }
-
-func (v signingSecret) Set(text string) error {
+// parseSecret parses a signing secret. Its errors do not show the secret.
+func parseSecret(text string) (string, error) {
 	if !strings.HasPrefix(text, "whsec_") {
-		return errors.New("a signing secret is whsec_ and base64; give it as it was shown")
+		return "", errors.New("a signing secret is whsec_ and base64; give it as it was shown")
 	}
 	if _, err := webhook.Sign([]string{text}, db.Message{}, time.Time{}); err != nil {
-		return err
+		return "", err
 	}
-	*v.value = text
-	return nil
+	return text, nil
 }
 
-// lastOutcome is what came of the last attempt of a delivery.
-func lastOutcome(status *int, failure *string) string {
+// attemptResult is what came of the last attempt of a delivery.
+func attemptResult(status *int, failure *string) string {
 	switch {
 	case status != nil:
 		return strconv.Itoa(*status)

@@ -28,7 +28,7 @@ null. Secrets are never listed.`,
   govsvc webhooks list --json | jq '.[] | select(.dead_letters > 0)'`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				return runWebhooksList(c.Context(), a, store, org)
 			})
 		},
@@ -42,7 +42,7 @@ func runWebhooksList(ctx context.Context, a *app, store *db.DB, org db.Organisat
 		if err := json.Unmarshal(h.EventTypes, &types); err != nil {
 			return err
 		}
-		state, last := "active", lastOutcome(h.LastStatus, h.LastError)
+		state, last := "active", attemptResult(h.LastStatus, h.LastError)
 		if !h.Active {
 			state = "paused"
 		}

@@ -68,9 +68,9 @@ often the event came so far), signature (verified, unverified or bad), problem
 		RunE: func(c *cobra.Command, _ []string) error { return runWebhooksListen(c.Context(), a, o) },
 	}
 	flags := c.Flags()
-	flags.Var(address{&o.addr}, "addr", "the address to listen on; port 0 picks a free one")
-	flags.Var(signingSecret{&o.secret}, "secret", "verify with this signing secret (whsec_...), as it was shown")
-	flags.Var(target{&o.forwardTo}, "forward-to", "send webhooks on to this http or https URL")
+	flags.Var(textValue{&o.addr, "HOST:PORT", parseAddress}, "addr", "the address to listen on; port 0 picks a free one")
+	flags.Var(textValue{&o.secret, "SECRET", parseSecret}, "secret", "verify with this signing secret (whsec_...), as it was shown")
+	flags.Var(textValue{&o.forwardTo, "URL", parseForwardTarget}, "forward-to", "send webhooks on to this http or https URL")
 	flags.StringVar(&o.authority, "ca", "", "keep the certificate authority and its key in `FILE`, which is made if it is not there")
 	a.jsonFlag(c)
 	c.Flags().Lookup("json").Usage = "print one JSON object a line, for scripts"
@@ -177,17 +177,11 @@ func verdictOf(one receiver.Webhook) string {
 	return one.Signature
 }
 
-// target is an http or https URL that requests are sent to.
-type target struct{ value *string }
-
-func (v target) Type() string   { return "URL" }
-func (v target) String() string { return *v.value }
-
-func (v target) Set(text string) error {
+// parseForwardTarget parses an http or https URL.
+func parseForwardTarget(text string) (string, error) {
 	u, err := url.Parse(text)
 	if err != nil || u.Scheme != "http" && u.Scheme != "https" || u.Hostname() == "" || u.User != nil || strings.Contains(text, "#") {
-		return fmt.Errorf("%q is not a URL like http://localhost:3000/hook", text)
+		return "", fmt.Errorf("%q is not a URL like http://localhost:3000/hook", text)
 	}
-	*v.value = text
-	return nil
+	return text, nil
 }

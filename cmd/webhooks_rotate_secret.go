@@ -37,19 +37,19 @@ With --json an object: id, secret and former_until (null without an overlap).`,
   govsvc webhooks rotate-secret 01923f5e-7a10-7cc3-98c4-dc0c0c07398f --overlap 0s --json`,
 		Args: arguments("ID"),
 		RunE: func(c *cobra.Command, args []string) error {
-			return a.withOrg(c.Context(), aFile, func(store *db.DB, org db.Organisation) error {
+			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				return runWebhooksRotateSecret(c.Context(), a, store, org, args[0], overlap)
 			})
 		},
 	}
-	c.Flags().Var(span{&overlap}, "overlap", "how long the old secret still signs beside the new one, like 24h, 90m or 0s")
+	c.Flags().Var(durationValue{&overlap, 0}, "overlap", "how long the old secret still signs beside the new one, like 24h, 90m or 0s")
 	return c
 }
 
 func runWebhooksRotateSecret(ctx context.Context, a *app, store *db.DB, org db.Organisation, id string, overlap time.Duration) error {
 	rotated := rotatedSecret{ID: id}
 	ends := "the former secret has ended"
-	err := store.Write(ctx, a.by(org.Org), func(tx *db.Tx) error {
+	err := store.Write(ctx, a.actor(org.Org), func(tx *db.Tx) error {
 		secret, until, err := tx.RotateSecret(id, overlap)
 		rotated.Secret = secret
 		if overlap > 0 {

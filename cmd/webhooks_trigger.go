@@ -21,11 +21,11 @@ import (
 // triggerOptions are the flags of webhooks trigger.
 type triggerOptions struct {
 	url, secret string
-	receivers   receivers
+	receivers   webhookFlags
 }
 
 func newWebhooksTriggerCommand(a *app) *cobra.Command {
-	o := triggerOptions{receivers: receivers{allow: webhook.Loopback}}
+	o := triggerOptions{receivers: webhookFlags{allow: webhook.Loopback}}
 	c := &cobra.Command{
 		Use:        "trigger TYPE --url URL --secret SECRET",
 		SuggestFor: []string{"send", "sample", "test", "ping"},
@@ -36,7 +36,7 @@ public addresses and to this machine's own (loopback) alone. No data file is
 needed. Any 2xx is a delivery; the exit status is 1 if it was something else.
 
 The types:
-` + wrapped(db.EventTypes()) + `
+` + wrapNames(db.EventTypes()) + `
 
 With --json an object, also if it was not delivered: event_id, delivery_id,
 type, url, outcome (delivered, rejected, unreachable or blocked), delivered,
@@ -48,28 +48,28 @@ the first 1 KB of what the receiver answered.`,
 			if err := arguments("TYPE")(c, args); err != nil {
 				return err
 			}
-			return knownEvent(c, args[0])
+			return checkEventType(c, args[0])
 		},
 		RunE: func(c *cobra.Command, args []string) error { return runWebhooksTrigger(c.Context(), a, args[0], o) },
 	}
-	c.Flags().Var(hook{&o.url}, "url", "the receiver's https URL (required)")
-	c.Flags().Var(signingSecret{&o.secret}, "secret", "sign with this secret: whsec_ and base64 (required)")
-	o.receivers.rootsFlag(c)
+	c.Flags().Var(textValue{&o.url, "URL", parseReceiverURL}, "url", "the receiver's https URL (required)")
+	c.Flags().Var(textValue{&o.secret, "SECRET", parseSecret}, "secret", "sign with this secret: whsec_ and base64 (required)")
+	o.receivers.addRoots(c)
 	a.jsonFlag(c)
-	require(c, "url", "secret")
+	markRequired(c, "url", "secret")
 	return c
 }
 
-// knownEvent refuses a type of event that there is not.
-func knownEvent(c *cobra.Command, kind string) error {
+// checkEventType refuses a type of event that there is not.
+func checkEventType(c *cobra.Command, kind string) error {
 	if known := db.EventTypes(); !slices.Contains(known, kind) {
-		return misusef("no event has the type %q; the types are %s%s", kind, strings.Join(known, ", "), pointer(c))
+		return usageErrorf("no event has the type %q; the types are %s%s", kind, strings.Join(known, ", "), helpHint(c))
 	}
 	return nil
 }
 
-// triggered is what came of a sample.
-type triggered struct {
+// triggerResult is what came of a sample.
+type triggerResult struct {
 	EventID    string  `json:"event_id"`
 	DeliveryID string  `json:"delivery_id"`
 	Type       string  `json:"type"`
@@ -100,7 +100,7 @@ func runWebhooksTrigger(ctx context.Context, a *app, kind string, o triggerOptio
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	result := triggered{
+	result := triggerResult{
 		EventID: message.ID, DeliveryID: delivery, Type: kind, URL: o.url,
 		Outcome: api.Outcome(attempt), Delivered: attempt.Delivered(), Duration: attempt.Duration.Milliseconds(),
 		Answer: strings.ToValidUTF8(string(attempt.Answer), "\ufffd"),
@@ -111,10 +111,10 @@ func runWebhooksTrigger(ctx context.Context, a *app, kind string, o triggerOptio
 	if attempt.Error != "" {
 		result.Error = &attempt.Error
 	}
-	return errors.Join(a.print(result, result.write), undelivered(attempt))
+	return errors.Join(a.print(result, result.write), deliveryError(attempt))
 }
 
-func (t triggered) write(w io.Writer) error {
+func (t triggerResult) write(w io.Writer) error {
 	line := t.Outcome
 	if t.Status != nil {
 		line = fmt.Sprintf("%s: %d", line, *t.Status)
@@ -126,8 +126,8 @@ func (t triggered) write(w io.Writer) error {
 	return err
 }
 
-// undelivered says why an attempt failed, nil if it did not, and what to do.
-func undelivered(attempt db.Attempt) error {
+// deliveryError says why an attempt failed, nil if it did not, and what to do.
+func deliveryError(attempt db.Attempt) error {
 	switch {
 	case attempt.Delivered():
 		return nil
@@ -141,18 +141,12 @@ func undelivered(attempt db.Attempt) error {
 	return fmt.Errorf("not delivered: %s; check that the receiver runs and is reachable from here", attempt.Error)
 }
 
-// hook is a URL that has the form of a receiver's; where it leads is checked
-// when it is dialled.
-type hook struct{ value *string }
-
-func (v hook) Type() string   { return "URL" }
-func (v hook) String() string { return *v.value }
-
-func (v hook) Set(text string) error {
+// parseReceiverURL checks the form of a receiver's URL. The address is checked when
+// it is dialled.
+func parseReceiverURL(text string) (string, error) {
 	everywhere := []netip.Prefix{netip.MustParsePrefix("0.0.0.0/0"), netip.MustParsePrefix("::/0")}
 	if err := (webhook.Simulator{Allow: everywhere}).CheckURL(context.Background(), text); err != nil {
-		return err
+		return "", err
 	}
-	*v.value = text
-	return nil
+	return text, nil
 }
