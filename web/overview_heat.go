@@ -55,7 +55,7 @@ func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.H
 func riskLevels(document *openapi.Document, filter string) []string {
 	for _, family := range api.Families(document) {
 		at := slices.IndexFunc(family.Filters, func(f api.Filter) bool { return f.Name == filter })
-		if family.Object == "risk" && at >= 0 {
+		if family.Type == "risk" && at >= 0 {
 			return slices.Clone(family.Filters[at].Values)
 		}
 	}

@@ -128,7 +128,7 @@ type Pages struct {
 func All(document *openapi.Document) []*Pages {
 	families := map[string]api.Family{}
 	for _, family := range api.Families(document) {
-		families[family.Object] = family
+		families[family.Type] = family
 	}
 	all := make([]*Pages, len(nouns))
 	for i, n := range nouns {

@@ -70,7 +70,7 @@ func unavailable(r *page.Request, family api.Family) *ui.Empty {
 		return nil
 	}
 	return &ui.Empty{
-		Title:  ui.Capitalize(family.Name) + " are not part of this organisation's plan",
+		Title:  ui.Capitalize(family.Plural) + " are not part of this organisation's plan",
 		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". What was recorded under another plan is kept, and is here again once the plan includes it.",
 	}
 }

@@ -27,14 +27,14 @@ func TestNounsAreFamilies(t *testing.T) {
 		pages[n.Object] = n
 	}
 	for _, f := range api.Families(doc) {
-		n, ok := pages[f.Object]
+		n, ok := pages[f.Type]
 		if !ok {
-			t.Errorf("%s has no pages", f.Object)
+			t.Errorf("%s has no pages", f.Type)
 		}
-		if n.Adds != f.Creates || n.Changes != f.Changes {
-			t.Errorf("%s: adds %v, changes %v, want %v, %v", f.Object, n.Adds, n.Changes, f.Creates, f.Changes)
+		if n.Adds != f.Addable || n.Changes != f.Editable {
+			t.Errorf("%s: adds %v, changes %v, want %v, %v", f.Type, n.Adds, n.Changes, f.Addable, f.Editable)
 		}
-		delete(pages, f.Object)
+		delete(pages, f.Type)
 	}
 	for object := range pages {
 		t.Errorf("%s has pages and is no family", object)

@@ -12,17 +12,17 @@ import (
 	"unicode/utf8"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 )
 
-// View asks for a page of a family's records.
+// View asks for a page of a resource's records, as people look at them.
 type View struct {
-	// Filters are values by the names of Family.Filters. Of a filter with values
-	// to choose from there may be several, with commas between them. Empty ones
-	// count for nothing.
+	// Filters has values by the name of a Filter. A filter with values to choose
+	// from may have several, with commas between them. Empty values do not count.
 	Filters map[string]string
 	Search  string // words that the record's texts must all hold, in either case
 	Sort    string // "title", or "-title" for the greatest first; "" is the API's order
-	Cursor  string // ViewPage.Next or Previous of the same family and sort
+	Cursor  string // ViewPage.Next or Previous of the same resource and sort
 	Limit   int    // records a page, at most 200; 0 is 25; fewer where they take 1 MB
 }
 
@@ -49,8 +49,8 @@ const (
 	filterMost  = 200 // characters, as keys have
 )
 
-// Browse reads a page of a family's records. Pages check the caller's role;
-// here the plan is checked.
+// Browse reads a page of a resource's records. It checks the caller's plan; pages
+// check the role.
 func Browse(ctx context.Context, c *Caller, object string, v View) (ViewPage, error) {
 	q, err := c.browseQuery(object, v)
 	if err != nil {
@@ -99,11 +99,8 @@ func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
 	q := db.BrowseQuery{
 		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, User: c.ActorID, Filters: map[string][]string{}, Size: db.PageSize{Most: viewBytes},
 	}
-	p := plainFamily(object)
-	if p == nil || p.columns == nil {
-		return q, noFamily(object)
-	}
-	if err := c.permitFeature(p.feature); err != nil {
+	r, err := c.withPages(object)
+	if err != nil {
 		return q, err
 	}
 	if q.Limit == 0 {
@@ -121,14 +118,14 @@ func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
 	if q.Words = strings.Fields(v.Search); len(q.Words) > searchWords {
 		return q, invalid("search", fmt.Sprintf("search must have at most %d words", searchWords))
 	}
-	return q, c.browseFilters(p, v.Filters, &q)
+	return q, c.browseFilters(r, v.Filters, &q)
 }
 
-func (c *Caller) browseFilters(p *plain, given map[string]string, q *db.BrowseQuery) error {
+func (c *Caller) browseFilters(r *resource.Resource, given map[string]string, q *db.BrowseQuery) error {
 	if c.Document == nil {
 		return errNoDocument
 	}
-	filters := p.family(c.Document).Filters
+	filters := Filters(c.Document, r)
 	for _, name := range slices.Sorted(maps.Keys(given)) {
 		value := given[name]
 		if value == "" {
@@ -167,7 +164,7 @@ func invalid(param, message string) *Error {
 	return &Error{Code: InvalidParameter, Param: param, Message: message}
 }
 
-func noFamily(object string) error {
+func noResource(object string) error {
 	return &Error{Code: NotFound, Message: fmt.Sprintf("there are no records of type %.50q", object)}
 }
 

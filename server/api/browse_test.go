@@ -12,68 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
-	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
 )
-
-// TestFamilies holds what package api says of families against the document
-// and the store.
-func TestFamilies(t *testing.T) {
-	t.Parallel()
-	d := openDemo(t)
-	families := api.Families(d.Document)
-	var objects []string
-	paths := map[string]bool{}
-	for _, f := range families {
-		objects = append(objects, f.Object)
-		if paths[f.Path] || strings.Trim(f.Path, "/abcdefghijklmnopqrstuvwxyz-") != "" {
-			t.Errorf("%s: path %s", f.Object, f.Path)
-		}
-		paths[f.Path] = true
-		page, err := api.Browse(d.ctx, d.Caller, f.Object, api.View{Limit: 3})
-		if err != nil || len(page.Records) == 0 {
-			t.Fatalf("%s: %v", f.Object, err)
-		}
-		id := page.Records[0]["id"].(string)
-		if diff := cmp.Diff(page.Records[0], d.read(t, f.Object, id)); diff != "" {
-			t.Errorf("%s in a list and alone:\n%s", f.Object, diff)
-		}
-		for _, c := range f.Columns {
-			if _, there := page.Records[0][c.Name]; !there || c.Description == "" {
-				t.Errorf("%s: column %+v is not in %v", f.Object, c, page.Records[0])
-			}
-		}
-		if len(f.Columns) == 0 || len(f.Sorts) == 0 || !slices.ContainsFunc(f.Columns, func(c api.Column) bool { return c.Sorts }) {
-			t.Errorf("%s: %d columns, %d sorts", f.Object, len(f.Columns), len(f.Sorts))
-		}
-		for _, changing := range []bool{false, true} {
-			if fields := api.FormFields(d.Document, f.Object, changing); (fields != nil) != (changing && f.Changes || !changing && f.Creates) {
-				t.Errorf("%s: Creates %v, Changes %v, but fields %v", f.Object, f.Creates, f.Changes, fields)
-			}
-		}
-	}
-	want := slices.DeleteFunc(resource.Types(), func(object string) bool { return object == "kpi_checkin" })
-	if diff := cmp.Diff(want, objects); diff != "" {
-		t.Errorf("families (-want +got):\n%s", diff)
-	}
-	for operation, object := range map[string]string{
-		"listScores": "assessment", "listRisks": "risk", "listSignals": "signal", "listMilestones": "milestone", "listObligations": "obligation",
-		"listVendors": "vendor", "listTalentGaps": "talent_gap", "listIncidents": "incident", "listKpis": "kpi",
-	} {
-		op := d.Document.Operation(operation)
-		f := families[slices.Index(objects, object)]
-		if f.Feature != op.Feature {
-			t.Errorf("%s: feature %q, of %s %q", object, f.Feature, operation, op.Feature)
-		}
-		for _, p := range op.Parameters {
-			at := slices.IndexFunc(f.Filters, func(known api.Filter) bool { return known.Name == p.Name })
-			if p.Name != "cursor" && p.Name != "limit" && (at < 0 || !slices.Equal(f.Filters[at].Values, p.Enum)) {
-				t.Errorf("%s has no filter %s of %v: %+v", object, p.Name, p.Enum, f.Filters)
-			}
-		}
-	}
-}
 
 // TestBrowse is about what a page asks for; package db tests what it gets.
 func TestBrowse(t *testing.T) {

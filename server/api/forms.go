@@ -9,29 +9,30 @@ import (
 	"unicode/utf8"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
 // unasked are members of records that no form asks for.
 var unasked = []string{"object", "id", "created_at", "updated_at", "api_version", "roadmap_id", "key_result_id"}
 
-// FormFields are the members that a form of a family asks for: to make a record
-// or, with changing, to change one. nil if Save does not do that.
+// FormFields returns the members that a form asks for: to create a record or, with
+// changing, to change one. nil if Save does not do that.
 func FormFields(document *openapi.Document, object string, changing bool) []openapi.Field {
-	p := plainFamily(object)
-	if p == nil || changing && !p.changes || !changing && !p.adds {
+	r := resource.Find(object)
+	if r == nil || changing && !r.Editable || !changing && !r.Addable {
 		return nil
 	}
 	var fields []openapi.Field
 	switch {
-	case object == "kpi_checkin":
-		fields = document.Fields(p.create)[0].Items
-	case p.create == "":
+	case r == resource.KPICheckin:
+		fields = document.Fields(r.Create)[0].Items
+	case r.Create == "":
 		fields = document.Fields(object)
 	case changing:
-		return document.Fields(p.change)
+		return document.Fields(r.Update)
 	default:
-		return document.Fields(p.create)
+		return document.Fields(r.Create)
 	}
 	var asked []openapi.Field
 	for _, f := range fields {

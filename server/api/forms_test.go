@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"govsvc/db/resource"
 	"govsvc/server/api"
 )
 
@@ -118,15 +119,15 @@ func TestFormBody(t *testing.T) {
 func TestFormRoundTrip(t *testing.T) {
 	t.Parallel()
 	d := openDemo(t)
-	for _, f := range api.Families(d.Document) {
-		if !f.Changes {
+	for _, f := range resource.Pages() {
+		if !f.Editable {
 			continue
 		}
-		page, err := api.Browse(d.ctx, d.Caller, f.Object, api.View{Limit: 200})
+		page, err := api.Browse(d.ctx, d.Caller, f.Type, api.View{Limit: 200})
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields := api.FormFields(d.Document, f.Object, true)
+		fields := api.FormFields(d.Document, f.Type, true)
 		for _, record := range page.Records {
 			values := map[string][]string{}
 			for _, field := range fields {
@@ -137,7 +138,7 @@ func TestFormRoundTrip(t *testing.T) {
 				t.Fatal(err)
 			}
 			if len(body) > 0 {
-				t.Errorf("%s %v: %v", f.Object, record, body)
+				t.Errorf("%s %v: %v", f.Type, record, body)
 			}
 		}
 	}

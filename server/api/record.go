@@ -8,9 +8,9 @@ import (
 	"govsvc/db"
 )
 
-// ReadRecord reads one record of a family.
+// ReadRecord reads one record of a resource.
 func ReadRecord(ctx context.Context, c *Caller, object, id string) (Record, error) {
-	if err := c.permitFamily(object); err != nil {
+	if _, err := c.withPages(object); err != nil {
 		return nil, err
 	}
 	text, err := c.Store.Record(ctx, c.Organisation.Org, object, id)
@@ -18,15 +18,6 @@ func ReadRecord(ctx context.Context, c *Caller, object, id string) (Record, erro
 		return nil, err
 	}
 	return decodeRecord(text)
-}
-
-// permitFamily refuses a family that there is not, or that the plan lacks.
-func (c *Caller) permitFamily(object string) error {
-	p := plainFamily(object)
-	if p == nil || p.columns == nil {
-		return noFamily(object)
-	}
-	return c.permitFeature(p.feature)
 }
 
 // AuditEvent is an event of the audit log, for people to read.
@@ -51,7 +42,7 @@ type FieldChange struct {
 
 // History reads the latest 200 audit events of a record, newest first.
 func History(ctx context.Context, c *Caller, object, id string) ([]AuditEvent, error) {
-	if err := c.permitFamily(object); err != nil {
+	if _, err := c.withPages(object); err != nil {
 		return nil, err
 	}
 	events, err := c.Store.History(ctx, c.Organisation, object, id)

@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
@@ -70,29 +71,29 @@ func checked(schema *openapi.Schema, body map[string]any) (map[string]any, error
 // What is wrong with a member is told as Faults or as an *Error that names it.
 // It returns the record's id; a changed signal is a new record.
 func Save(ctx context.Context, c *Caller, object, id string, body map[string]any) (string, error) {
-	p := plainFamily(object)
+	r := resource.Find(object)
 	switch {
-	case p == nil || id == "" && !p.adds || id != "" && !p.changes:
+	case r == nil || id == "" && !r.Addable || id != "" && !r.Editable:
 		return "", &Error{Code: MethodNotAllowed, Message: fmt.Sprintf("records of type %.50q can't be made or changed so", object)}
 	case c.Document == nil:
 		return "", errNoDocument
 	}
-	if err := c.permitFeature(p.feature); err != nil {
+	if err := c.permitFeature(r.Feature); err != nil {
 		return "", err
 	}
 	switch {
-	case object == "kpi_checkin":
+	case r == resource.KPICheckin:
 		return saveCheckin(ctx, c, body)
-	case p.create == "":
+	case r.Create == "":
 		return saveRecord(ctx, c, object, id, body)
 	case id == "":
-		answer, err := Submit(ctx, c, p.create, "", body)
+		answer, err := Submit(ctx, c, r.Create, "", body)
 		if err != nil {
 			return "", err
 		}
 		return madeID(answer)
 	}
-	_, err := Submit(ctx, c, p.change, id, body)
+	_, err := Submit(ctx, c, r.Update, id, body)
 	return id, err
 }
 
@@ -110,7 +111,7 @@ const checkinPath = "checkins[0]"
 func saveCheckin(ctx context.Context, c *Caller, body map[string]any) (string, error) {
 	point := map[string]any{"source": "manual"}
 	maps.Copy(point, body)
-	answer, err := Submit(ctx, c, "createKpiCheckins", "", map[string]any{"checkins": []any{point}})
+	answer, err := Submit(ctx, c, resource.KPICheckin.Create, "", map[string]any{"checkins": []any{point}})
 	if err != nil {
 		return "", ofPoint(err)
 	}
@@ -189,7 +190,7 @@ const notificationMost = 500
 // notified_at and puts an entry on the timeline. It may be done again; the
 // latest counts, the timeline keeps all. A fault names at, to or reference.
 func NotifyIncident(ctx context.Context, c *Caller, id string, n Notification) error {
-	if err := c.permitFamily("incident"); err != nil {
+	if err := c.permitFeature(resource.Incident.Feature); err != nil {
 		return err
 	}
 	n.To, n.Reference = strings.TrimSpace(n.To), strings.TrimSpace(n.Reference)

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 
+	"govsvc/db/resource"
+
 	"go.yaml.in/yaml/v3"
 )
 
@@ -23,16 +25,10 @@ func Scopes() []string { return append(slices.Clone(scopes), "read:all") }
 // features are what plans differ in.
 var features = []string{"incidents", "audit"}
 
-// recordOrder is the order in which the object types are best imported.
-var recordOrder = []string{
-	"assessment", "risk", "signal", "roadmap", "milestone", "compliance_posture",
-	"obligation", "vendor_portfolio", "vendor", "talent_readiness", "talent_gap",
-	"kpi", "kpi_checkin", "incident",
-}
-
+// inOrder puts the object types of the data format in the order of an import.
 func inOrder(records []record) ([]record, error) {
 	ordered := make([]record, 0, len(records))
-	for _, name := range recordOrder {
+	for _, name := range resource.Types() {
 		i := slices.IndexFunc(records, func(r record) bool { return r.object == name })
 		if i < 0 {
 			return nil, fmt.Errorf("x-records: %s is missing", name)
@@ -40,7 +36,7 @@ func inOrder(records []record) ([]record, error) {
 		ordered = append(ordered, records[i])
 	}
 	if len(ordered) != len(records) {
-		return nil, fmt.Errorf("x-records: a type is missing in the order of import")
+		return nil, fmt.Errorf("x-records: a type has no descriptor in db/resource")
 	}
 	return ordered, nil
 }
