@@ -16,12 +16,12 @@ type lastSeen struct {
 
 	mutex   sync.Mutex
 	due     map[string]string // hash of the token → when
-	writing bool
+	flushing bool
 	closed  bool
 	done    sync.WaitGroup
 }
 
-func (l *lastSeen) note(hash, at string) {
+func (l *lastSeen) record(hash, at string) {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	if l.closed {
@@ -31,15 +31,15 @@ func (l *lastSeen) note(hash, at string) {
 		l.due = map[string]string{}
 	}
 	l.due[hash] = at
-	if !l.writing {
-		l.writing = true
-		l.done.Go(func() { l.write() })
+	if !l.flushing {
+		l.flushing = true
+		l.done.Go(func() { l.flush() })
 	}
 }
 
-// write stores what is due until nothing is. What can't be written now is
+// flush stores what is due until nothing is. What can't be written now is
 // forgotten: the session's next request notes it agail.
-func (l *lastSeen) write() {
+func (l *lastSeen) flush() {
 	for due := l.take(); due != nil; due = l.take() {
 		_ = l.store.Maintain(context.Background(), func(tx *db.Tx) error {
 			for _, hash := range slices.Sorted(maps.Keys(due)) {
@@ -58,7 +58,7 @@ func (l *lastSeen) take() map[string]string {
 	defer l.mutex.Unlock()
 	due := l.due
 	l.due = nil
-	l.writing = due != nil
+	l.flushing = due != nil
 	return due
 }
 

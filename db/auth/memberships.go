@@ -45,8 +45,8 @@ func (u *Users) WithMemberships(ctx context.Context, users ...User) ([]Member, e
 	return members, err
 }
 
-// member returns a member of the organisation with its role there.
-func member(tx *db.Tx, id string) (User, error) {
+// memberByID returns a member of the organisation with its role there.
+func memberByID(tx *db.Tx, id string) (User, error) {
 	u, err := scanUser(tx.Row(memberSelect+"u.id = ?2 AND m.role IS NOT NULL", tx.Org, id))
 	if none, err := absent(err); none {
 		return u, errNoUser
@@ -56,8 +56,8 @@ func member(tx *db.Tx, id string) (User, error) {
 	return u, nil
 }
 
-// join makes a user a member of an organisation.
-func join(tx *db.Tx, userID string, org db.Org, role Role) error {
+// addMembership makes a user a member of an organisation.
+func addMembership(tx *db.Tx, userID string, org db.Org, role Role) error {
 	_, err := tx.Exec(`INSERT INTO memberships (user_seq, org_id, role, created_at, updated_at)
 		SELECT seq, ?, ?, ?3, ?3 FROM users WHERE id = ?4`, org, role, tx.At(), userID)
 	return err
@@ -88,13 +88,13 @@ func (m *Memberships) Add(ctx context.Context, by db.Actor, name string, role Ro
 	if err != nil {
 		return added, err
 	}
-	err = writeUser(ctx, m.store, by, func(tx *db.Tx) error {
-		if err := join(tx, account.ID, tx.Org, role); sqlite.IsUnique(err) {
+	err = writeAccount(ctx, m.store, by, func(tx *db.Tx) error {
+		if err := addMembership(tx, account.ID, tx.Org, role); sqlite.IsUnique(err) {
 			return &db.Error{Code: db.Conflict, Param: "name", Message: fmt.Sprintf("a user named %q exists already", account.Name)}
 		} else if err != nil {
 			return err
 		}
-		if added, err = member(tx, account.ID); err != nil {
+		if added, err = memberByID(tx, account.ID); err != nil {
 			return err
 		}
 		return auditUser(tx, "added", db.Authorization, db.SeverityKeys, account.ID, db.Metadata{
@@ -112,19 +112,19 @@ func (m *Memberships) SetRole(ctx context.Context, by db.Actor, id string, role 
 	if !slices.Contains(Roles(), role) {
 		return u, errUnknownRole
 	}
-	err := writeUser(ctx, m.store, by, func(tx *db.Tx) error {
-		before, err := member(tx, id)
+	err := writeAccount(ctx, m.store, by, func(tx *db.Tx) error {
+		before, err := memberByID(tx, id)
 		if u = before; err != nil || before.Role == role {
 			return err
 		}
-		if err := keepAdmin(tx, before); err != nil {
+		if err := requireOtherAdmin(tx, before); err != nil {
 			return err
 		}
 		if _, err := tx.Exec(`UPDATE memberships SET role = ?, updated_at = ?
 			WHERE org_id = ? AND user_seq = (SELECT seq FROM users WHERE id = ?)`, role, tx.At(), tx.Org, id); err != nil {
 			return err
 		}
-		if u, err = member(tx, id); err != nil {
+		if u, err = memberByID(tx, id); err != nil {
 			return err
 		}
 		return auditUser(tx, "role_changed", db.Authorization, db.SeverityKeys, id, db.Metadata{"changes": db.Changes{"role": {From: before.Role, To: role}}})
@@ -132,9 +132,9 @@ func (m *Memberships) SetRole(ctx context.Context, by db.Actor, id string, role 
 	return u, err
 }
 
-// keepAdmin keeps the last admin of the organisation. The operator may remove it:
+// requireOtherAdmin keeps the last admin of the organisation. The operator may remove it:
 // the command line needs no user.
-func keepAdmin(tx *db.Tx, u User) error {
+func requireOtherAdmin(tx *db.Tx, u User) error {
 	if u.Role != Admin || tx.ID == operator {
 		return nil
 	}
@@ -150,37 +150,37 @@ func keepAdmin(tx *db.Tx, u User) error {
 // Remove ends a user's membership of the organisation. The account and its
 // sessions end with the last membership. Errors as with SetUserRole.
 func (m *Memberships) Remove(ctx context.Context, by db.Actor, id string) error {
-	return writeUser(ctx, m.store, by, func(tx *db.Tx) error {
-		u, err := member(tx, id)
+	return writeAccount(ctx, m.store, by, func(tx *db.Tx) error {
+		u, err := memberByID(tx, id)
 		if err != nil {
 			return err
 		}
-		if err := keepAdmin(tx, u); err != nil {
+		if err := requireOtherAdmin(tx, u); err != nil {
 			return err
 		}
 		of, err := organisationsOf(tx, id)
 		if err != nil {
 			return err
 		}
-		return leave(tx, u, len(of) == 1)
+		return endMembership(tx, u, len(of) == 1)
 	})
 }
 
 // Remove removes a user with all its memberships and sessions. It is for
 // the operator: it keeps no admin.
 func (u *Users) Remove(ctx context.Context, by db.Actor, id string) error {
-	return writeUser(ctx, u.store, by, func(tx *db.Tx) error {
+	return writeAccount(ctx, u.store, by, func(tx *db.Tx) error {
 		of, err := organisationsOf(tx, id)
 		if err != nil {
 			return err
 		}
 		for i, org := range of {
 			tx.Org = org
-			u, err := member(tx, id)
+			u, err := memberByID(tx, id)
 			if err != nil {
 				return err
 			}
-			if err := leave(tx, u, i == len(of)-1); err != nil {
+			if err := endMembership(tx, u, i == len(of)-1); err != nil {
 				return err
 			}
 		}
@@ -198,8 +198,8 @@ func (u *Users) Remove(ctx context.Context, by db.Actor, id string) error {
 	})
 }
 
-// leave ends a membership, and the account where that was its last one.
-func leave(tx *db.Tx, u User, last bool) error {
+// endMembership ends a membership, and the account where that was its last one.
+func endMembership(tx *db.Tx, u User, last bool) error {
 	ends := "DELETE FROM memberships WHERE user_seq = (SELECT seq FROM users WHERE id = ?) AND org_id = ?"
 	if _, err := tx.Exec(ends, u.ID, tx.Org); err != nil {
 		return err
@@ -214,10 +214,10 @@ func leave(tx *db.Tx, u User, last bool) error {
 	})
 }
 
-// manages takes the id of a user, an organisation, the id of an admin and the
+// managesQuery takes the id of a user, an organisation, the id of an admin and the
 // role of admins. It tells whether the user is a member of the organisation, and
 // whether it is one of an organisation in which the admin is not an admin.
-const manages = `SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq WHERE u.id = ?1 AND m.org_id = ?2),
+const managesQuery = `SELECT EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq WHERE u.id = ?1 AND m.org_id = ?2),
 	EXISTS (SELECT 1 FROM memberships m JOIN users u ON u.seq = m.user_seq WHERE u.id = ?1 AND NOT EXISTS
 		(SELECT 1 FROM memberships a JOIN users admin ON admin.seq = a.user_seq
 			WHERE admin.id = ?3 AND a.org_id = m.org_id AND a.role = ?4))`
@@ -232,18 +232,18 @@ var errSharedAccount = &db.Error{
 // where it is an admin of every organisation that the user is a member of.
 func (m *Memberships) ManagesAccount(ctx context.Context, by db.Actor, id string) (bool, error) {
 	var member, beyond bool
-	err := m.store.Row(ctx, manages, id, by.Org, by.ID, Admin).Scan(&member, &beyond)
+	err := m.store.Row(ctx, managesQuery, id, by.Org, by.ID, Admin).Scan(&member, &beyond)
 	return member && !beyond, db.StoreError(err)
 }
 
-// manage refuses a change of an account that the actor does not manage. Users
+// requireManaged refuses a change of an account that the actor does not manage. Users
 // manage their own, and the operator manages all.
-func manage(tx *db.Tx, id string) error {
+func requireManaged(tx *db.Tx, id string) error {
 	if tx.ID == operator || tx.ID == id {
 		return nil
 	}
 	var member, beyond bool
-	err := tx.Row(manages, id, tx.Org, tx.ID, Admin).Scan(&member, &beyond)
+	err := tx.Row(managesQuery, id, tx.Org, tx.ID, Admin).Scan(&member, &beyond)
 	switch {
 	case err != nil:
 		return db.StoreError(err)

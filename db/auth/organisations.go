@@ -34,10 +34,10 @@ func (m *Memberships) CreateOrganisation(ctx context.Context, by db.Actor, name 
 		if tx.ID == operator {
 			return nil
 		}
-		if err := join(tx, tx.ID, tx.Org, Admin); err != nil {
+		if err := addMembership(tx, tx.ID, tx.Org, Admin); err != nil {
 			return err
 		}
-		u, err := member(tx, tx.ID)
+		u, err := memberByID(tx, tx.ID)
 		if err != nil {
 			return err
 		}
@@ -72,7 +72,7 @@ func endMemberships(tx *db.Tx) error {
 		if _, err := tx.Exec("UPDATE sessions SET org_id = ? WHERE org_id = ? AND user_seq = (SELECT seq FROM users WHERE id = ?)", of[0], tx.Org, u.ID); err != nil {
 			return err
 		}
-		if err := leave(tx, u, false); err != nil {
+		if err := endMembership(tx, u, false); err != nil {
 			return err
 		}
 	}

@@ -23,8 +23,8 @@ const (
 	MaxPassword = 200
 )
 
-// longestText bounds in bytes what is brought to its normal form.
-const longestText = 1024
+// maxTextBytes bounds in bytes what is brought to its normal form.
+const maxTextBytes = 1024
 
 // The cost of a password's hash, argon2id: 19 MB and some 30 ms.
 const (
@@ -43,7 +43,7 @@ type password struct{ salt, hash []byte }
 // one (RFC 8265, OpaqueString). Control characters and what Unicode does not
 // know are refused.
 func passwordForm(plain string) (string, bool) {
-	if len(plain) > longestText || !utf8.ValidString(plain) {
+	if len(plain) > maxTextBytes || !utf8.ValidString(plain) {
 		return "", false
 	}
 	form, err := precis.OpaqueString.String(plain)
@@ -93,13 +93,13 @@ func (h *passwordHasher) newPassword(ctx context.Context, address, param, name, 
 	switch {
 	case plain == "":
 		return refuse("a password is needed")
-	case len(plain) > longestText || characters > MaxPassword:
-		return refuse(fmt.Sprintf("a password has at most %d characters and %d bytes", MaxPassword, longestText))
+	case len(plain) > maxTextBytes || characters > MaxPassword:
+		return refuse(fmt.Sprintf("a password has at most %d characters and %d bytes", MaxPassword, maxTextBytes))
 	case !ok:
 		return refuse("a password must not hold control characters, joined emoji or characters that Unicode does not know")
 	case characters < MinPassword:
 		return refuse(fmt.Sprintf("a password has at least %d characters; several words will do", MinPassword))
-	case obvious(form, name):
+	case isGuessable(form, name):
 		return refuse("this password would be guessed soon: it is a name, a well-known password or a sequence; take another")
 	}
 	salt, err := h.store.RandomBytes(saltLength)
@@ -122,9 +122,9 @@ func (h *passwordHasher) matches(ctx context.Context, address, plain string, sto
 	return ok && subtle.ConstantTimeCompare(hash, stored.hash) == 1, err
 }
 
-// leastSurprises is how many characters of a password nobody could foresee
+// minUnpredictable is how many characters of a password nobody could foresee
 // from its name, from well-known passwords or from the character before.
-const leastSurprises = 6
+const minUnpredictable = 6
 
 // well-known passwords and what they are made of, also as in p4$$w0rd.
 var wellKnown = regexp.MustCompile(strings.NewReplacer(
@@ -135,8 +135,8 @@ var wellKnown = regexp.MustCompile(strings.NewReplacer(
 // sequences are rows of keyboards and alphabets.
 var sequences = strings.Fields("abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiop qwertzuiop asdfghjkl zxcvbnm yxcvbnm !@#$%^&*()_+")
 
-// obvious tells the passwords that are guessed first.
-func obvious(form, name string) bool {
+// isGuessable tells the passwords that are guessed first.
+func isGuessable(form, name string) bool {
 	rest := strings.ToLower(form)
 	if key := nameKey(name); utf8.RuneCountInString(key) > 2 {
 		rest = strings.ReplaceAll(rest, key, " ")
@@ -144,16 +144,16 @@ func obvious(form, name string) bool {
 	rest = wellKnown.ReplaceAllString(rest, " ")
 	surprises, before := 0, ' '
 	for _, r := range rest {
-		if !unicode.IsSpace(r) && !follows(before, r) {
+		if !unicode.IsSpace(r) && !isPredictable(before, r) {
 			surprises++
 		}
 		before = r
 	}
-	return surprises < leastSurprises
+	return surprises < minUnpredictable
 }
 
-// follows tells whether b repeats a or stands next to it in a sequence.
-func follows(a, b rune) bool {
+// isPredictable tells whether b repeats a or stands next to it in a sequence.
+func isPredictable(a, b rune) bool {
 	if a == b {
 		return true
 	}

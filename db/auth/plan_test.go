@@ -19,7 +19,7 @@ func TestSessionPlan(t *testing.T) {
 		err := row.Scan(&id, &parent, &unused, &detail)
 		plan = append(plan, detail)
 		return err
-	}, "EXPLAIN QUERY PLAN "+oneSession, []byte("x"), "", "")
+	}, "EXPLAIN QUERY PLAN "+sessionQuery, []byte("x"), "", "")
 	if err != nil {
 		t.Fatal(err)
 	}

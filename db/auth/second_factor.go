@@ -10,11 +10,11 @@ import (
 	"govsvc/db"
 )
 
-// recoveryCodes is how many of them a user gets at a time.
-const recoveryCodes = 10
+// recoveryCodeCount is how many of them a user gets at a time.
+const recoveryCodeCount = 10
 
-// base32Text is how apps take secrets, and how recovery codes are written.
-var base32Text = base32.StdEncoding.WithPadding(base32.NoPadding)
+// base32NoPadding is how apps take secrets, and how recovery codes are written.
+var base32NoPadding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
 // SecondFactor is what an authenticator app is told, by hand or by a picture.
 type SecondFactor struct {
@@ -23,7 +23,7 @@ type SecondFactor struct {
 }
 
 func secondFactorOf(name string, secret []byte) SecondFactor {
-	text := base32Text.EncodeToString(secret)
+	text := base32NoPadding.EncodeToString(secret)
 	query := url.Values{"secret": {text}, "issuer": {"govsvc"}, "algorithm": {"SHA1"}, "digits": {"6"}, "period": {"30"}}
 	return SecondFactor{text, "otpauth://totp/govsvc:" + url.PathEscape(name) + "?" + query.Encode()}
 }
@@ -33,17 +33,17 @@ var errSecondFactorOn = &db.Error{Code: db.Conflict, Message: "a second factor i
 // BeginSecondFactor makes a secret for the session's user, or gives the one
 // that the session has begun with. It counts for nothing until a code confirms
 // it, and goes with the session. Conflict if a second factor is on.
-func (a *Account) BeginSecondFactor(ctx context.Context, s Session) (SecondFactor, error) {
+func (a *Account) BeginSecondFactor(ctx context.Context, session Session) (SecondFactor, error) {
 	fresh, err := a.store.RandomBytes(totpSecret)
 	if err != nil {
 		return SecondFactor{}, err
 	}
 	var secret []byte
 	err = a.store.Maintain(ctx, func(tx *db.Tx) error { // nothing to tell of before it is confirmed
-		if err := alive(tx, s); err != nil {
+		if err := requireSession(tx, session); err != nil {
 			return err
 		}
-		on, err := account(tx, s.User.ID)
+		on, err := hasSecondFactor(tx, session.User.ID)
 		if err != nil {
 			return err
 		}
@@ -51,12 +51,12 @@ func (a *Account) BeginSecondFactor(ctx context.Context, s Session) (SecondFacto
 			return errSecondFactorOn
 		}
 		return db.StoreError(tx.Returning("UPDATE sessions SET totp_secret = coalesce(totp_secret, ?) WHERE token_hash = ? RETURNING totp_secret",
-			fresh, []byte(s.hash)).Scan(&secret))
+			fresh, []byte(session.hash)).Scan(&secret))
 	})
 	if err != nil {
 		return SecondFactor{}, err
 	}
-	return secondFactorOf(s.User.Name, secret), nil
+	return secondFactorOf(session.User.Name, secret), nil
 }
 
 // ConfirmSecondFactor turns on the second factor that the session has begun
@@ -64,7 +64,7 @@ func (a *Account) BeginSecondFactor(ctx context.Context, s Session) (SecondFacto
 // The session goes on under the token that is returned, and the user's other
 // sessions end. Errors: Invalid for the code; Conflict if nothing was begun or
 // a second factor is on.
-func (a *Account) ConfirmSecondFactor(ctx context.Context, s Session, code string) (codes []string, token string, err error) {
+func (a *Account) ConfirmSecondFactor(ctx context.Context, session Session, code string) (codes []string, token string, err error) {
 	texts, err := newRecoveryCodes(a.store)
 	if err != nil {
 		return nil, "", err
@@ -72,13 +72,13 @@ func (a *Account) ConfirmSecondFactor(ctx context.Context, s Session, code strin
 	if token, err = newToken(a.store); err != nil {
 		return nil, "", err
 	}
-	err = a.store.Write(ctx, s.Actor(), func(tx *db.Tx) error {
-		if err := alive(tx, s); err != nil {
+	err = a.store.Write(ctx, session.Actor(), func(tx *db.Tx) error {
+		if err := requireSession(tx, session); err != nil {
 			return err
 		}
 		var seq int64
 		var secret []byte
-		if err := tx.Row("SELECT user_seq, totp_secret FROM sessions WHERE token_hash = ?", []byte(s.hash)).Scan(&seq, &secret); err != nil {
+		if err := tx.Row("SELECT user_seq, totp_secret FROM sessions WHERE token_hash = ?", []byte(session.hash)).Scan(&seq, &secret); err != nil {
 			return db.StoreError(err)
 		}
 		if secret == nil {
@@ -88,10 +88,10 @@ func (a *Account) ConfirmSecondFactor(ctx context.Context, s Session, code strin
 		if !ok {
 			return &db.Error{Code: db.Invalid, Param: "code", Message: "this is not the code of now; enter the one that the app shows, and check the clock of its device"}
 		}
-		if err := turnOnSecondFactor(tx, s, seq, secret, step, texts); err != nil {
+		if err := turnOnSecondFactor(tx, session, seq, secret, step, texts); err != nil {
 			return err
 		}
-		return renewSession(tx, s, token)
+		return renewSession(tx, session, token)
 	})
 	if err != nil {
 		return nil, "", err
@@ -123,16 +123,16 @@ func turnOnSecondFactor(tx *db.Tx, s Session, seq int64, secret []byte, step int
 // NewRecoveryCodes replaces the recovery codes of the session's user, after a
 // code of the second factor, and returns the new ones for the only time.
 // Errors: Invalid for the code, Conflict without a second factor, Throttled.
-func (a *Account) NewRecoveryCodes(ctx context.Context, s Session, code string) ([]string, error) {
+func (a *Account) NewRecoveryCodes(ctx context.Context, session Session, code string) ([]string, error) {
 	texts, err := newRecoveryCodes(a.store)
 	if err != nil {
 		return nil, err
 	}
-	err = a.afterCode(ctx, s, code, func(tx *db.Tx, seq int64) error {
+	err = a.changeWithCode(ctx, session, code, func(tx *db.Tx, seq int64) error {
 		if err := storeRecoveryCodes(tx, seq, texts); err != nil {
 			return err
 		}
-		return auditUser(tx, "recovery_codes_made", db.Authentication, db.SeveritySettings, s.User.ID, nil)
+		return auditUser(tx, "recovery_codes_made", db.Authentication, db.SeveritySettings, session.User.ID, nil)
 	})
 	if err != nil {
 		return nil, err
@@ -143,15 +143,15 @@ func (a *Account) NewRecoveryCodes(ctx context.Context, s Session, code string) 
 // RemoveSecondFactor turns off the second factor of the session's user,
 // after a code of it, and ends the user's other sessions. The session goes on
 // under the token that is returned. Errors as with NewRecoveryCodes.
-func (a *Account) RemoveSecondFactor(ctx context.Context, s Session, code string) (token string, err error) {
+func (a *Account) RemoveSecondFactor(ctx context.Context, session Session, code string) (token string, err error) {
 	if token, err = newToken(a.store); err != nil {
 		return "", err
 	}
-	err = a.afterCode(ctx, s, code, func(tx *db.Tx, seq int64) error {
-		if err := removeSecondFactor(tx, seq, s.User.ID, s); err != nil {
+	err = a.changeWithCode(ctx, session, code, func(tx *db.Tx, seq int64) error {
+		if err := removeSecondFactor(tx, seq, session.User.ID, session); err != nil {
 			return err
 		}
-		return renewSession(tx, s, token)
+		return renewSession(tx, session, token)
 	})
 	if err != nil {
 		return "", err
@@ -167,10 +167,10 @@ func (u *Users) RemoveSecondFactor(ctx context.Context, by db.Actor, userID stri
 	if by.ID == userID {
 		return errOwnAccount
 	}
-	return writeUser(ctx, u.store, by, func(tx *db.Tx) error {
-		on, err := account(tx, userID)
+	return writeAccount(ctx, u.store, by, func(tx *db.Tx) error {
+		on, err := hasSecondFactor(tx, userID)
 		if err == nil {
-			err = manage(tx, userID)
+			err = requireManaged(tx, userID)
 		}
 		if err != nil || !on {
 			return err
@@ -199,23 +199,23 @@ func removeSecondFactor(tx *db.Tx, seq int64, userID string, keep Session) error
 	return auditUser(tx, "second_factor_removed", db.Authentication, db.SeveritySettings, userID, db.Metadata{"sessions_ended": ended})
 }
 
-// afterCode makes a change for the session's user if the code is right. A
+// changeWithCode makes a change for the session's user if the code is right. A
 // wrong one is counted and told to the audit log.
-func (a *Account) afterCode(ctx context.Context, s Session, code string, change func(tx *db.Tx, seq int64) error) error {
-	tries := subjectOf(perCode, "code", s.User.ID)
-	made, err := a.throttle.take(a.store.Now(), tries)
+func (a *Account) changeWithCode(ctx context.Context, session Session, code string, change func(tx *db.Tx, seq int64) error) error {
+	tries := subjectOf(perCode, "code", session.User.ID)
+	made, err := a.throttle.begin(a.store.Now(), tries)
 	if err != nil {
 		return err
 	}
 	wrong := false
-	err = a.store.Write(ctx, s.Actor(), func(tx *db.Tx) error {
+	err = a.store.Write(ctx, session.Actor(), func(tx *db.Tx) error {
 		wrong = false
-		if err := alive(tx, s); err != nil {
+		if err := requireSession(tx, session); err != nil {
 			return err
 		}
 		var seq int64
 		var on bool
-		err := tx.Row("SELECT seq, totp_secret IS NOT NULL FROM users WHERE id = ?", s.User.ID).Scan(&seq, &on)
+		err := tx.Row("SELECT seq, totp_secret IS NOT NULL FROM users WHERE id = ?", session.User.ID).Scan(&seq, &on)
 		if err != nil {
 			return db.StoreError(err)
 		}
@@ -232,11 +232,11 @@ func (a *Account) afterCode(ctx context.Context, s Session, code string, change 
 	})
 	switch {
 	case err != nil:
-		a.throttle.giveBack(made)
+		a.throttle.refund(made)
 	case wrong:
-		err = a.refuseOwn(ctx, s.Actor(), s, wrongCode, &db.Error{Code: db.Invalid, Param: "code", Message: errWrongCode.Message})
+		err = a.auditRefusal(ctx, session.Actor(), session, wrongCode, &db.Error{Code: db.Invalid, Param: "code", Message: errWrongCode.Message})
 	default:
-		a.throttle.forget(tries)
+		a.throttle.reset(tries)
 	}
 	return err
 }
@@ -244,13 +244,13 @@ func (a *Account) afterCode(ctx context.Context, s Session, code string, change 
 // newRecoveryCodes makes codes of 16 characters, 80 random bits each, in
 // groups of four.
 func newRecoveryCodes(store *db.DB) ([]string, error) {
-	codes := make([]string, recoveryCodes)
+	codes := make([]string, recoveryCodeCount)
 	for i := range codes {
 		secret, err := store.RandomBytes(10)
 		if err != nil {
 			return nil, err
 		}
-		text := strings.ToLower(base32Text.EncodeToString(secret))
+		text := strings.ToLower(base32NoPadding.EncodeToString(secret))
 		codes[i] = text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:]
 	}
 	return codes, nil
@@ -274,6 +274,6 @@ func storeRecoveryCodes(tx *db.Tx, seq int64, texts []string) error {
 // the hyphens. 0 and 1, which no code has, are read as the letters they
 // look like.
 func hashRecoveryCode(text string) []byte {
-	hash := sha256.Sum256([]byte(strings.NewReplacer("0", "o", "1", "l").Replace(strings.ToLower(plainCode(text)))))
+	hash := sha256.Sum256([]byte(strings.NewReplacer("0", "o", "1", "l").Replace(strings.ToLower(trimCode(text)))))
 	return hash[:]
 }

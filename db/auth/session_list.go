@@ -8,14 +8,14 @@ import (
 
 // List lists the sessions of a user that have not ended, the one used
 // last first.
-func (ss *Sessions) List(ctx context.Context, userID string) ([]Session, error) {
-	now := ss.store.Now()
+func (s *Sessions) List(ctx context.Context, userID string) ([]Session, error) {
+	now := s.store.Now()
 	list := []Session{}
-	err := ss.store.Each(ctx, func(row db.Scanner) error {
-		s, err := scanSession(row)
-		list = append(list, s)
+	err := s.store.Each(ctx, func(row db.Scanner) error {
+		session, err := scanSession(row)
+		list = append(list, session)
 		return err
-	}, sessionsOf, userID, db.Timestamp(now), db.Timestamp(now.Add(-SessionIdle)))
+	}, sessionsQuery, userID, db.Timestamp(now), db.Timestamp(now.Add(-SessionIdle)))
 	return list, err
 }
 
@@ -23,11 +23,11 @@ var errNoSuchSession = &db.Error{Code: db.NotFound, Message: "this session has e
 
 // End ends another session of the session's user. NotFound if the user
 // has no session with this ID, Conflict for the session itself.
-func (ss *Sessions) End(ctx context.Context, s Session, id string) error {
-	if id == s.ID() {
+func (s *Sessions) End(ctx context.Context, session Session, id string) error {
+	if id == session.ID() {
 		return &db.Error{Code: db.Conflict, Message: "this is the session that you are using; sign out to end it"}
 	}
-	ended, err := ss.endSessions(ctx, s, func(other Session) bool { return other.ID() == id })
+	ended, err := s.endSessions(ctx, session, func(other Session) bool { return other.ID() == id })
 	if err == nil && ended == 0 {
 		err = errNoSuchSession
 	}
@@ -36,19 +36,19 @@ func (ss *Sessions) End(ctx context.Context, s Session, id string) error {
 
 // EndOthers ends all sessions of the session's user but itself, and
 // returns how many.
-func (ss *Sessions) EndOthers(ctx context.Context, s Session) (int, error) {
-	return ss.endSessions(ctx, s, func(other Session) bool { return other.hash != s.hash })
+func (s *Sessions) EndOthers(ctx context.Context, session Session) (int, error) {
+	return s.endSessions(ctx, session, func(other Session) bool { return other.hash != session.hash })
 }
 
 // endSessions ends the sessions that are chosen, each with an audit event.
-func (ss *Sessions) endSessions(ctx context.Context, s Session, chosen func(Session) bool) (ended int, err error) {
-	all, err := ss.List(ctx, s.User.ID)
+func (s *Sessions) endSessions(ctx context.Context, session Session, chosen func(Session) bool) (ended int, err error) {
+	all, err := s.List(ctx, session.User.ID)
 	if err != nil {
 		return 0, err
 	}
-	err = ss.store.Write(ctx, s.Actor(), func(tx *db.Tx) error {
+	err = s.store.Write(ctx, session.Actor(), func(tx *db.Tx) error {
 		ended = 0
-		if err := alive(tx, s); err != nil {
+		if err := requireSession(tx, session); err != nil {
 			return err
 		}
 		for _, other := range all {
@@ -64,7 +64,7 @@ func (ss *Sessions) endSessions(ctx context.Context, s Session, chosen func(Sess
 			}
 			ended++
 			metadata := db.Metadata{"started_at": other.CreatedAt, "session_address": other.Address, "browser": other.Browser}
-			if err := auditUser(tx, "session_ended", db.Authentication, db.SeverityWrite, s.User.ID, metadata); err != nil {
+			if err := auditUser(tx, "session_ended", db.Authentication, db.SeverityWrite, session.User.ID, metadata); err != nil {
 				return err
 			}
 		}

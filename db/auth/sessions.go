@@ -20,7 +20,7 @@ const (
 )
 
 const (
-	seenEvery       = time.Minute // how exactly a session's last request is known
+	lastSeenPrecision       = time.Minute // how exactly a session's last request is known
 	sessionsPerUser = 20          // the oldest give way
 	tokenBytes      = 32
 )
@@ -92,14 +92,14 @@ func hashToken(token string) string {
 var errNoSession = &db.Error{Code: db.Unauthenticated, Message: "you are not signed in, or the session has ended; sign in again"}
 
 const (
-	sessionColumns = `SELECT ` + userColumns + `, ` + organisationColumns + `,
+	sessionSelect = `SELECT ` + userColumns + `, ` + organisationColumns + `,
 	s.created_at, s.seen_at, s.expires_at, s.address, s.browser, s.confirmed_at, s.token_hash
 	FROM sessions s JOIN users u ON u.seq = s.user_seq JOIN organisations o ON o.seq = s.org_id
 	LEFT JOIN memberships m ON m.user_seq = s.user_seq AND m.org_id = s.org_id
 	WHERE `
-	oneSession = sessionColumns + "s.token_hash = ? AND s.expires_at > ? AND s.seen_at > ?"
-	// sessionsOf takes the id of a user and the same two instants.
-	sessionsOf = sessionColumns + "u.id = ? AND s.expires_at > ? AND s.seen_at > ? ORDER BY s.seen_at DESC, s.created_at DESC"
+	sessionQuery = sessionSelect + "s.token_hash = ? AND s.expires_at > ? AND s.seen_at > ?"
+	// sessionsQuery takes the id of a user and the same two instants.
+	sessionsQuery = sessionSelect + "u.id = ? AND s.expires_at > ? AND s.seen_at > ? ORDER BY s.seen_at DESC, s.created_at DESC"
 )
 
 func scanSession(row db.Scanner) (Session, error) {
@@ -119,16 +119,16 @@ func scanSession(row db.Scanner) (Session, error) {
 
 // ByToken finds the session of a token, with its user's role in the organisation
 // as it is now, and notes that it was used. Unauthenticated if there is none any more.
-func (ss *Sessions) ByToken(ctx context.Context, token string) (Session, error) {
+func (s *Sessions) ByToken(ctx context.Context, token string) (Session, error) {
 	if len(token) != base64.RawURLEncoding.EncodedLen(tokenBytes) {
 		return Session{}, errNoSession
 	}
-	hash, now := hashToken(token), ss.store.Now()
-	s, err := scanSession(ss.store.Row(ctx, oneSession, []byte(hash), db.Timestamp(now), db.Timestamp(now.Add(-SessionIdle))))
-	if err == nil && s.SeenAt <= db.Timestamp(now.Add(-seenEvery)) {
-		ss.lastSeen.note(hash, db.Timestamp(now))
+	hash, now := hashToken(token), s.store.Now()
+	session, err := scanSession(s.store.Row(ctx, sessionQuery, []byte(hash), db.Timestamp(now), db.Timestamp(now.Add(-SessionIdle))))
+	if err == nil && session.SeenAt <= db.Timestamp(now.Add(-lastSeenPrecision)) {
+		s.lastSeen.record(hash, db.Timestamp(now))
 	}
-	return s, err
+	return session, err
 }
 
 // insertSession begins a session of the user, at work on the organisation, and
@@ -138,7 +138,7 @@ func insertSession(tx *db.Tx, userSeq int64, org db.Org, hash string, details Se
 	if _, err := tx.Exec(`INSERT INTO sessions
 		(token_hash, user_seq, org_id, created_at, seen_at, expires_at, address, browser, confirmed_at)
 		VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?4)`, []byte(hash), userSeq, org, tx.At(), expires,
-		shortened(details.Address, longestAddress), shortened(details.Browser, longestBrowser)); err != nil {
+		truncate(details.Address, maxAddressBytes), truncate(details.Browser, maxBrowserBytes)); err != nil {
 		return Session{}, err
 	}
 	if _, err := tx.Exec(`DELETE FROM sessions WHERE user_seq = ?1 AND token_hash <> ?2 AND token_hash NOT IN
@@ -146,12 +146,12 @@ func insertSession(tx *db.Tx, userSeq int64, org db.Org, hash string, details Se
 		userSeq, []byte(hash), sessionsPerUser-1); err != nil {
 		return Session{}, err
 	}
-	return scanSession(tx.Row(oneSession, []byte(hash), "", ""))
+	return scanSession(tx.Row(sessionQuery, []byte(hash), "", ""))
 }
 
-// alive refuses a session that has ended since it was read.
-func alive(tx *db.Tx, s Session) error {
-	_, err := scanSession(tx.Row(oneSession, []byte(s.hash), tx.At(), db.Timestamp(tx.Now().Add(-SessionIdle))))
+// requireSession refuses a session that has ended since it was read.
+func requireSession(tx *db.Tx, s Session) error {
+	_, err := scanSession(tx.Row(sessionQuery, []byte(s.hash), tx.At(), db.Timestamp(tx.Now().Add(-SessionIdle))))
 	return err
 }
 
@@ -177,48 +177,48 @@ func endOtherSessions(tx *db.Tx, userSeq int64, keep Session) (int64, error) {
 // SwitchOrganisation lets the session work on another organisation that its user
 // is a member of, from the next request on. The log of that organisation tells of
 // it. NotFound for any other one, whether it exists or not.
-func (ss *Sessions) SwitchOrganisation(ctx context.Context, s Session, name string) error {
-	org, err := ss.store.Organisation(ctx, name)
+func (s *Sessions) SwitchOrganisation(ctx context.Context, session Session, name string) error {
+	org, err := s.store.Organisation(ctx, name)
 	if err != nil {
 		return err
 	}
-	by := s.Actor()
+	by := session.Actor()
 	by.Org = org.Org
-	return ss.store.Write(ctx, by, func(tx *db.Tx) error {
-		if err := alive(tx, s); err != nil {
+	return s.store.Write(ctx, by, func(tx *db.Tx) error {
+		if err := requireSession(tx, session); err != nil {
 			return err
 		}
-		if _, err := member(tx, s.User.ID); db.Is(err, db.NotFound) {
+		if _, err := memberByID(tx, session.User.ID); db.Is(err, db.NotFound) {
 			return db.NoOrganisation(name)
-		} else if err != nil || org.Org == s.Organisation.Org {
+		} else if err != nil || org.Org == session.Organisation.Org {
 			return err
 		}
-		if _, err := tx.Exec("UPDATE sessions SET org_id = ? WHERE token_hash = ?", org.Org, []byte(s.hash)); err != nil {
+		if _, err := tx.Exec("UPDATE sessions SET org_id = ? WHERE token_hash = ?", org.Org, []byte(session.hash)); err != nil {
 			return err
 		}
-		return auditUser(tx, "organisation_entered", db.DataAccess, db.SeverityRead, s.User.ID, db.Metadata{"from": s.Organisation.ID})
+		return auditUser(tx, "organisation_entered", db.DataAccess, db.SeverityRead, session.User.ID, db.Metadata{"from": session.Organisation.ID})
 	})
 }
 
 // SignOut ends the session. One that has ended already stays so.
-func (ss *Sessions) SignOut(ctx context.Context, s Session) error {
-	return ss.store.Write(ctx, s.Actor(), func(tx *db.Tx) error {
-		ended, err := tx.Exec("DELETE FROM sessions WHERE token_hash = ?", []byte(s.hash))
+func (s *Sessions) SignOut(ctx context.Context, session Session) error {
+	return s.store.Write(ctx, session.Actor(), func(tx *db.Tx) error {
+		ended, err := tx.Exec("DELETE FROM sessions WHERE token_hash = ?", []byte(session.hash))
 		if err != nil || ended == 0 {
 			return err
 		}
-		return auditUser(tx, "signed_out", db.Authentication, db.SeverityWrite, s.User.ID, nil)
+		return auditUser(tx, "signed_out", db.Authentication, db.SeverityWrite, session.User.ID, nil)
 	})
 }
 
 // SignOutEverywhere ends all sessions of a user. Conflict for an account that the
 // caller does not manage, see ManagesAccount.
-func (ss *Sessions) SignOutEverywhere(ctx context.Context, by db.Actor, userID string) error {
-	return writeUser(ctx, ss.store, by, func(tx *db.Tx) error {
-		if _, err := account(tx, userID); err != nil {
+func (s *Sessions) SignOutEverywhere(ctx context.Context, by db.Actor, userID string) error {
+	return writeAccount(ctx, s.store, by, func(tx *db.Tx) error {
+		if _, err := hasSecondFactor(tx, userID); err != nil {
 			return err
 		}
-		if err := manage(tx, userID); err != nil {
+		if err := requireManaged(tx, userID); err != nil {
 			return err
 		}
 		ended, err := tx.Exec("DELETE FROM sessions WHERE user_seq = (SELECT seq FROM users WHERE id = ?)", userID)
@@ -230,8 +230,8 @@ func (ss *Sessions) SignOutEverywhere(ctx context.Context, by db.Actor, userID s
 }
 
 // Sweep removes the sessions that have ended by themselves.
-func (ss *Sessions) Sweep(ctx context.Context) error {
-	return ss.store.Maintain(ctx, func(tx *db.Tx) error {
+func (s *Sessions) Sweep(ctx context.Context) error {
+	return s.store.Maintain(ctx, func(tx *db.Tx) error {
 		_, err := tx.Exec("DELETE FROM sessions WHERE expires_at <= ? OR seen_at <= ?", tx.At(), db.Timestamp(tx.Now().Add(-SessionIdle)))
 		return err
 	})

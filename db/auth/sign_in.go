@@ -62,46 +62,46 @@ var (
 // alone, where the user has a second factor; Throttled. Each but the last is
 // told to the audit log, with the user's id if it is known; a name that is not
 // known is left out, since it may be a password typed into the wrong field.
-func (ss *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, s Session, err error) {
-	if token, err = newToken(ss.store); err != nil {
-		return "", s, err
+func (s *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, session Session, err error) {
+	if token, err = newToken(s.store); err != nil {
+		return "", session, err
 	}
 	key := nameKey(a.Name)
 	group := fair.ClientGroup(a.Address)
 	pair := subjectOf(perNameAndAddress, "pair", key, group)
-	made, err := ss.throttle.take(ss.store.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", group))
+	made, err := s.throttle.begin(s.store.Now(), pair, subjectOf(perName, "name", key), subjectOf(perAddress, "address", group))
 	if err != nil {
-		return "", s, err
+		return "", session, err
 	}
-	known, right, err := ss.passwords.authenticate(ctx, a.Address, key, a.Password)
+	known, right, err := s.passwords.authenticate(ctx, a.Address, key, a.Password)
 	if err != nil { // nothing was learnt by the try
-		ss.throttle.giveBack(made)
-		return "", s, err
+		s.throttle.refund(made)
+		return "", session, err
 	}
 	code := subjectOf(perCode, "code", known.id)
-	var guess try
+	var guess attempt
 	if right && known.secondFactor && a.Code != "" {
-		if guess, err = ss.throttle.take(ss.store.Now(), code); err != nil {
-			return "", s, err
+		if guess, err = s.throttle.begin(s.store.Now(), code); err != nil {
+			return "", session, err
 		}
 	}
-	s, refusal, err := ss.admit(ctx, a, known, right, hashToken(token))
+	session, refusal, err := s.finishSignIn(ctx, a, known, right, hashToken(token))
 	switch {
 	case err != nil: // the same
-		ss.throttle.giveBack(made)
-		ss.throttle.giveBack(guess)
-		return "", s, err
+		s.throttle.refund(made)
+		s.throttle.refund(guess)
+		return "", session, err
 	case refusal != nil && refusal.Code == db.CodeNeeded:
 		// the password is right: only the address is charged, for the audit event
-		ss.throttle.giveBack(try{made.at, made.subjects[:2]})
-		return "", s, refusal
+		s.throttle.refund(attempt{made.at, made.subjects[:2]})
+		return "", session, refusal
 	case refusal != nil:
-		return "", s, refusal
+		return "", session, refusal
 	}
-	ss.throttle.giveBack(made)
-	ss.throttle.forget(pair)
-	ss.throttle.forget(code)
-	return token, s, nil
+	s.throttle.refund(made)
+	s.throttle.reset(pair)
+	s.throttle.reset(code)
+	return token, session, nil
 }
 
 // authenticate finds the user of a name key and reports whether the password is
@@ -114,16 +114,16 @@ func (p *passwordHasher) authenticate(ctx context.Context, address, key, passwor
 	return known, right, err
 }
 
-// admit begins the session or says why not; the audit log is told either way,
+// finishSignIn begins the session or says why not; the audit log is told either way,
 // also where the client has gone meanwhile.
-func (ss *Sessions) admit(ctx context.Context, a SignInAttempt, known credentials, right bool, hash string) (s Session, refusal *db.Error, err error) {
+func (s *Sessions) finishSignIn(ctx context.Context, a SignInAttempt, known credentials, right bool, hash string) (session Session, refusal *db.Error, err error) {
 	by := db.Actor{ID: known.id, RequestID: a.RequestID}
 	if known.id == "" {
 		by.ID = operator
 	}
-	err = writeUser(context.WithoutCancel(ctx), ss.store, by, func(tx *db.Tx) error {
-		s, refusal = Session{}, nil
-		factor, reason, err := judge(tx, a, known, right)
+	err = writeAccount(context.WithoutCancel(ctx), s.store, by, func(tx *db.Tx) error {
+		session, refusal = Session{}, nil
+		factor, reason, err := verifyAttempt(tx, a, known, right)
 		if err != nil {
 			return err
 		}
@@ -142,12 +142,12 @@ func (ss *Sessions) admit(ctx context.Context, a SignInAttempt, known credential
 			refusal = errNoMembership
 			return auditUser(tx, "sign_in_refused", db.Authentication, db.SeverityRefused, known.id, signInMetadata(a, "reason", noMembership))
 		}
-		if s, err = insertSession(tx, known.seq, orgs[0], hash, SessionDetails{Address: a.Address, Browser: a.Browser}); err != nil {
+		if session, err = insertSession(tx, known.seq, orgs[0], hash, SessionDetails{Address: a.Address, Browser: a.Browser}); err != nil {
 			return err
 		}
 		return auditUser(tx, "signed_in", db.Authentication, db.SeverityWrite, known.id, signInMetadata(a, "second_factor", factor))
 	})
-	return s, refusal, err
+	return session, refusal, err
 }
 
 // The reasons for which a sign-in is refused, as the audit log has them.
@@ -163,9 +163,9 @@ var refusals = map[string]*db.Error{
 	unknownName: errWrongPassword, wrongPassword: errWrongPassword, codeNeeded: errCodeNeeded, wrongCode: errWrongCode,
 }
 
-// judge tells by which second factor the user is let in, if it has one, or the
+// verifyAttempt tells by which second factor the user is let in, if it has one, or the
 // reason why it is not. The user may have changed since it was read.
-func judge(tx *db.Tx, a SignInAttempt, known credentials, right bool) (factor, reason string, err error) {
+func verifyAttempt(tx *db.Tx, a SignInAttempt, known credentials, right bool) (factor, reason string, err error) {
 	switch {
 	case known.id == "":
 		return "", unknownName, nil
@@ -193,12 +193,12 @@ func judge(tx *db.Tx, a SignInAttempt, known credentials, right bool) (factor, r
 
 // Bounds in bytes of what sessions and the audit log keep of a client.
 const (
-	longestAddress = 64
-	longestBrowser = 300
+	maxAddressBytes = 64
+	maxBrowserBytes = 300
 )
 
-// shortened returns the first bytes of a text from outside, at most so many.
-func shortened(text string, most int) string {
+// truncate returns the first bytes of a text from outside, at most so many.
+func truncate(text string, most int) string {
 	return strings.ToValidUTF8(text[:min(len(text), most)], "")
 }
 
@@ -208,7 +208,7 @@ func signInMetadata(a SignInAttempt, name, value string) db.Metadata {
 		metadata[name] = value
 	}
 	if a.Address != "" {
-		metadata["address"] = shortened(a.Address, longestAddress)
+		metadata["address"] = truncate(a.Address, maxAddressBytes)
 	}
 	return metadata
 }

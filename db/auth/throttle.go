@@ -12,10 +12,10 @@ import (
 	"govsvc/db"
 )
 
-// allowance is how many tries somebody has within a time.
-type allowance struct {
-	tries  int
-	within time.Duration
+// attemptLimit is how many tries somebody has within a time.
+type attemptLimit struct {
+	attempts  int
+	window time.Duration
 }
 
 // The allowances of sign-in. Only tries that fail are used up. One client that
@@ -24,127 +24,127 @@ type allowance struct {
 // that nobody has are counted like others, so that a refusal tells nothing.
 // Codes are few, and who tries them knows the password: they have the least.
 var (
-	perNameAndAddress = allowance{5, 15 * time.Minute}
-	perName           = allowance{50, 15 * time.Minute}
-	perAddress        = allowance{200, 15 * time.Minute}
-	perCode           = allowance{5, time.Hour}
-	perOwnPassword    = allowance{5, 15 * time.Minute} // asked again of who is signed in
+	perNameAndAddress = attemptLimit{5, 15 * time.Minute}
+	perName           = attemptLimit{50, 15 * time.Minute}
+	perAddress        = attemptLimit{200, 15 * time.Minute}
+	perCode           = attemptLimit{5, time.Hour}
+	perOwnPassword    = attemptLimit{5, 15 * time.Minute} // asked again of who is signed in
 )
 
-// throttleKept bounds how many tallies are kept; a full memory forgets others.
+// maxCounters bounds how many tallies are kept; a full memory forgets others.
 // It holds what can fail in a quarter of an hour at the rate of the hashes.
-const throttleKept = 100_000
+const maxCounters = 100_000
 
 // throttle counts tries in memory: a restart forgets them, which gains a
 // guesser nothing that the counts do not give within minutes.
 type throttle struct {
 	mutex   sync.Mutex
-	tallies map[counted]*tally
+	counters map[digest]*counter
 }
 
-// counted is a digest of what is counted, so that it takes the same room
+// digest is a digest of what is counted, so that it takes the same room
 // whatever was typed.
-type counted [sha256.Size]byte
+type digest [sha256.Size]byte
 
-// tally is a subject's tries.
-type tally struct {
-	allowance
+// counter is a subject's tries.
+type counter struct {
+	attemptLimit
 	at []time.Time // oldest first
 }
 
-// try is one try, counted under one or more subjects.
-type try struct {
+// attempt is one try, counted under one or more subjects.
+type attempt struct {
 	at       time.Time
 	subjects []subject
 }
 
 type subject struct {
-	counted
-	allowance
+	digest
+	attemptLimit
 }
 
-func subjectOf(a allowance, kind string, names ...string) subject {
+func subjectOf(a attemptLimit, kind string, names ...string) subject {
 	return subject{sha256.Sum256([]byte(kind + "\x00" + strings.Join(names, "\x00"))), a}
 }
 
-// take counts a try before it is made, so that many at once are no way around.
+// begin counts a try before it is made, so that many at once are no way around.
 // Where an allowance is used up, nothing is counted and it is Throttled.
-func (t *throttle) take(now time.Time, subjects ...subject) (try, error) {
+func (t *throttle) begin(now time.Time, subjects ...subject) (attempt, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	wait := time.Duration(0)
 	for _, s := range subjects {
-		wait = max(wait, t.tallies[s.counted].wait(now))
+		wait = max(wait, t.counters[s.digest].wait(now))
 	}
 	if wait > 0 {
-		return try{}, &db.Error{Code: db.Throttled, RetryAfter: wait, Message: "too many tries that failed; wait " + minutes(wait) + " and try again"}
+		return attempt{}, &db.Error{Code: db.Throttled, RetryAfter: wait, Message: "too many tries that failed; wait " + minutes(wait) + " and try again"}
 	}
 	for _, s := range subjects {
-		c := t.tallies[s.counted]
+		c := t.counters[s.digest]
 		if c == nil {
-			t.makeRoom(now)
-			c = &tally{allowance: s.allowance}
-			t.tallies[s.counted] = c
+			t.evict(now)
+			c = &counter{attemptLimit: s.attemptLimit}
+			t.counters[s.digest] = c
 		}
 		c.at = append(c.at, now)
 	}
-	return try{now, subjects}, nil
+	return attempt{now, subjects}, nil
 }
 
 // wait is how long there is no further try.
-func (c *tally) wait(now time.Time) time.Duration {
+func (c *counter) wait(now time.Time) time.Duration {
 	if c == nil {
 		return 0
 	}
-	c.at = slices.DeleteFunc(c.at, func(at time.Time) bool { return now.Sub(at) >= c.within })
-	if len(c.at) < c.tries {
+	c.at = slices.DeleteFunc(c.at, func(at time.Time) bool { return now.Sub(at) >= c.window })
+	if len(c.at) < c.attempts {
 		return 0
 	}
-	return c.at[len(c.at)-c.tries].Add(c.within).Sub(now)
+	return c.at[len(c.at)-c.attempts].Add(c.window).Sub(now)
 }
 
-// makeRoom forgets what is over, or else anything, where the memory is full.
-func (t *throttle) makeRoom(now time.Time) {
-	if t.tallies == nil {
-		t.tallies = map[counted]*tally{}
+// evict forgets what is over, or else anything, where the memory is full.
+func (t *throttle) evict(now time.Time) {
+	if t.counters == nil {
+		t.counters = map[digest]*counter{}
 	}
-	if len(t.tallies) < throttleKept {
+	if len(t.counters) < maxCounters {
 		return
 	}
-	for key, c := range t.tallies {
+	for key, c := range t.counters {
 		if c.wait(now); len(c.at) == 0 {
-			delete(t.tallies, key)
+			delete(t.counters, key)
 		}
 	}
-	for key := range t.tallies {
-		if len(t.tallies) < throttleKept {
+	for key := range t.counters {
+		if len(t.counters) < maxCounters {
 			return
 		}
-		delete(t.tallies, key)
+		delete(t.counters, key)
 	}
 }
 
-// giveBack takes a try back that did not fail.
-func (t *throttle) giveBack(made try) {
+// refund takes a try back that did not fail.
+func (t *throttle) refund(made attempt) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	for _, s := range made.subjects {
-		if c := t.tallies[s.counted]; c != nil {
+		if c := t.counters[s.digest]; c != nil {
 			if i := slices.Index(c.at, made.at); i >= 0 {
 				c.at = slices.Delete(c.at, i, i+1)
 			}
 			if len(c.at) == 0 {
-				delete(t.tallies, s.counted)
+				delete(t.counters, s.digest)
 			}
 		}
 	}
 }
 
-// forget gives a subject all its tries anew.
-func (t *throttle) forget(s subject) {
+// reset gives a subject all its tries anew.
+func (t *throttle) reset(s subject) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
-	delete(t.tallies, s.counted)
+	delete(t.counters, s.digest)
 }
 
 // minutes says how long a wait is.

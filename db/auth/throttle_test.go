@@ -37,12 +37,12 @@ func opened(t testing.TB) *Service {
 func TestThrottle(t *testing.T) {
 	t.Parallel()
 	var held throttle
-	one, other := subjectOf(allowance{3, 10 * time.Minute}, "one", "a", "bc"), subjectOf(allowance{100, time.Hour}, "other", "")
-	if one.counted == subjectOf(one.allowance, "one", "ab", "c").counted {
+	one, other := subjectOf(attemptLimit{3, 10 * time.Minute}, "one", "a", "bc"), subjectOf(attemptLimit{100, time.Hour}, "other", "")
+	if one.digest == subjectOf(one.attemptLimit, "one", "ab", "c").digest {
 		t.Error("two subjects are counted as one")
 	}
 	for minute, wait := range []time.Duration{0, 0, 0, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 7, 6} {
-		_, err := held.take(noon.Add(time.Duration(minute)*time.Minute), one, other)
+		_, err := held.begin(noon.Add(time.Duration(minute)*time.Minute), one, other)
 		var refusal *db.Error
 		if !errors.As(err, &refusal) {
 			refusal = &db.Error{}
@@ -51,20 +51,20 @@ func TestThrottle(t *testing.T) {
 			t.Errorf("minute %d: %v, wait %v, want %d minutes", minute, err, refusal.RetryAfter, wait)
 		}
 	}
-	if n := len(held.tallies[other.counted].at); n != 6 {
+	if n := len(held.counters[other.digest].at); n != 6 {
 		t.Errorf("%d tries are counted of the other subject, want 6: what is refused uses up nothing", n)
 	}
-	held.forget(one)
+	held.reset(one)
 	later := noon.Add(14 * time.Minute)
 	for range 10 {
-		made, err := held.take(later, one)
+		made, err := held.begin(later, one)
 		if err != nil {
 			t.Fatal(err)
 		}
-		held.giveBack(made)
+		held.refund(made)
 	}
-	if len(held.tallies) != 1 {
-		t.Errorf("%d tallies, want that of the other subject alone", len(held.tallies))
+	if len(held.counters) != 1 {
+		t.Errorf("%d tallies, want that of the other subject alone", len(held.counters))
 	}
 }
 
@@ -73,25 +73,25 @@ func TestThrottle(t *testing.T) {
 func TestThrottleIsBounded(t *testing.T) {
 	t.Parallel()
 	var held throttle
-	long, short := allowance{1, time.Hour}, allowance{1, time.Minute}
-	for i := range throttleKept - 1 {
-		if _, err := held.take(noon, subjectOf(short, "short", fmt.Sprint(i))); err != nil {
+	long, short := attemptLimit{1, time.Hour}, attemptLimit{1, time.Minute}
+	for i := range maxCounters - 1 {
+		if _, err := held.begin(noon, subjectOf(short, "short", fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	kept := subjectOf(long, "long", "kept")
-	_, _ = held.take(noon, kept)
-	_, _ = held.take(noon.Add(time.Minute), subjectOf(long, "long", "new"))
-	if _, err := held.take(noon.Add(time.Minute), kept); !db.Is(err, db.Throttled) || len(held.tallies) != 2 {
-		t.Errorf("%d tallies are left, %v", len(held.tallies), err)
+	_, _ = held.begin(noon, kept)
+	_, _ = held.begin(noon.Add(time.Minute), subjectOf(long, "long", "new"))
+	if _, err := held.begin(noon.Add(time.Minute), kept); !db.Is(err, db.Throttled) || len(held.counters) != 2 {
+		t.Errorf("%d tallies are left, %v", len(held.counters), err)
 	}
-	for i := range throttleKept + 10 {
-		if _, err := held.take(noon.Add(time.Minute), subjectOf(long, "flood", fmt.Sprint(i))); err != nil {
+	for i := range maxCounters + 10 {
+		if _, err := held.begin(noon.Add(time.Minute), subjectOf(long, "flood", fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(held.tallies) != throttleKept {
-		t.Errorf("%d tallies, want %d", len(held.tallies), throttleKept)
+	if len(held.counters) != maxCounters {
+		t.Errorf("%d tallies, want %d", len(held.counters), maxCounters)
 	}
 }
 
@@ -179,8 +179,8 @@ func TestAllowances(t *testing.T) {
 		t.Fatal(err)
 	}
 	used := func(of subject) {
-		for range of.tries {
-			if _, err := s.Sessions.throttle.take(noon, of); err != nil {
+		for range of.attempts {
+			if _, err := s.Sessions.throttle.begin(noon, of); err != nil {
 				t.Fatal(err)
 			}
 		}

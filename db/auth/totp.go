@@ -32,7 +32,7 @@ func totpCode(secret []byte, step int64) string {
 
 // totpStep finds the step near now whose code it is.
 func totpStep(secret []byte, code string, now time.Time) (step int64, ok bool) {
-	code = plainCode(code)
+	code = trimCode(code)
 	at := now.Unix() / totpPeriod
 	for near := at - totpSkew; near <= at+totpSkew; near++ {
 		if subtle.ConstantTimeCompare([]byte(totpCode(secret, near)), []byte(code)) == 1 {
@@ -42,9 +42,9 @@ func totpStep(secret []byte, code string, now time.Time) (step int64, ok bool) {
 	return step, ok
 }
 
-// plainCode is a code without the spaces and hyphens that it may be typed with.
-func plainCode(code string) string {
-	if len(code) > longestText {
+// trimCode is a code without the spaces and hyphens that it may be typed with.
+func trimCode(code string) string {
+	if len(code) > maxTextBytes {
 		return ""
 	}
 	return strings.Map(func(r rune) rune {
@@ -64,7 +64,7 @@ const (
 // useCode uses up a code of the user: each recovery code and the code of each
 // step counts once. It returns by which of them, or "" if the code is wrong.
 func useCode(tx *db.Tx, seq int64, code string) (factor string, err error) {
-	if len(plainCode(code)) != totpDigits {
+	if len(trimCode(code)) != totpDigits {
 		used, err := tx.Exec("UPDATE recovery_codes SET used_at = ? WHERE user_seq = ? AND hash = ? AND used_at IS NULL",
 			tx.At(), seq, hashRecoveryCode(code))
 		if err != nil || used == 0 {

@@ -34,7 +34,7 @@ type User struct {
 }
 
 const (
-	longestUserName = 200 // characters
+	maxNameLength = 200 // characters
 	// userColumns are of users u and their membership m, if they have one.
 	userColumns = `u.id, u.name, coalesce(m.role, ''), u.totp_secret IS NOT NULL,
 	(SELECT count(*) FROM recovery_codes c WHERE c.user_seq = u.seq AND c.used_at IS NULL),
@@ -55,19 +55,19 @@ func scanUser(row db.Scanner) (User, error) {
 
 var errNameLength = &db.Error{Code: db.Invalid, Param: "name", Message: "a user's name has 1 to 200 characters"}
 
-// userName brings a name to the form that is stored and shown, without white
+// normalizeName brings a name to the form that is stored and shown, without white
 // space around it and twice within, full-width letters and the like as plain
 // ones; and to its key, in which capitals don't count either, by which names
 // are compared (RFC 8266).
-func userName(typed string) (name, key string, err error) {
-	if strings.TrimSpace(typed) == "" || len(typed) > longestText {
+func normalizeName(typed string) (name, key string, err error) {
+	if strings.TrimSpace(typed) == "" || len(typed) > maxTextBytes {
 		return "", "", errNameLength
 	}
 	if name, err = precis.Nickname.String(typed); err == nil {
 		key, err = precis.Nickname.CompareKey(name)
 	}
 	switch {
-	case utf8.RuneCountInString(name) > longestUserName:
+	case utf8.RuneCountInString(name) > maxNameLength:
 		return "", "", errNameLength
 	case err != nil:
 		return "", "", &db.Error{
@@ -80,7 +80,7 @@ func userName(typed string) (name, key string, err error) {
 
 // nameKey is the key of a name; "" if it can be no user's.
 func nameKey(typed string) string {
-	_, key, err := userName(typed)
+	_, key, err := normalizeName(typed)
 	if err != nil {
 		return ""
 	}
@@ -167,7 +167,7 @@ func (u *Users) CreateFirst(ctx context.Context, by db.Actor, name, password str
 // log of each tells of it.
 func (u *Users) createUser(ctx context.Context, by db.Actor, name string, role Role, plain string, in func(tx *db.Tx, id string) ([]db.Org, error)) (User, error) {
 	var made User
-	name, key, err := userName(name)
+	name, key, err := normalizeName(name)
 	if err != nil {
 		return made, err
 	}
@@ -178,7 +178,7 @@ func (u *Users) createUser(ctx context.Context, by db.Actor, name string, role R
 	if err != nil {
 		return made, err
 	}
-	err = writeUser(ctx, u.store, by, func(tx *db.Tx) error {
+	err = writeAccount(ctx, u.store, by, func(tx *db.Tx) error {
 		id := tx.NewID()
 		orgs, err := in(tx, id)
 		if err != nil {
@@ -193,11 +193,11 @@ func (u *Users) createUser(ctx context.Context, by db.Actor, name string, role R
 			return err
 		}
 		for _, org := range orgs {
-			if err := join(tx, id, org, role); err != nil {
+			if err := addMembership(tx, id, org, role); err != nil {
 				return err
 			}
 		}
-		if made, err = member(tx, id); err != nil {
+		if made, err = memberByID(tx, id); err != nil {
 			return err
 		}
 		return auditIn(tx, orgs, userEvent("created", db.Authorization, db.SeverityKeys, id, db.Metadata{"name": name, "role": role}))
@@ -220,13 +220,13 @@ func nameTaken(tx *db.Tx, name, key string) error {
 	return &db.Error{Code: db.Conflict, Param: "name", Message: message}
 }
 
-// writeUser is a change of what belongs to the whole file. The log that tells
+// writeAccount is a change of what belongs to the whole file. The log that tells
 // of it is that of the organisation the caller works on, or else the first.
-func writeUser(ctx context.Context, store *db.DB, by db.Actor, run func(*db.Tx) error) error {
+func writeAccount(ctx context.Context, store *db.DB, by db.Actor, run func(*db.Tx) error) error {
 	return store.Write(ctx, by, func(tx *db.Tx) error {
 		if tx.Org == 0 {
 			var err error
-			if tx.Org, err = firstOrg(tx); err != nil {
+			if tx.Org, err = defaultOrg(tx); err != nil {
 				return err
 			}
 		}
@@ -234,8 +234,8 @@ func writeUser(ctx context.Context, store *db.DB, by db.Actor, run func(*db.Tx) 
 	})
 }
 
-// firstOrg is the organisation that a session begins with.
-func firstOrg(tx *db.Tx) (db.Org, error) {
+// defaultOrg is the organisation that a session begins with.
+func defaultOrg(tx *db.Tx) (db.Org, error) {
 	var org db.Org
 	err := tx.Row("SELECT seq FROM organisations WHERE removed_at IS NULL ORDER BY name <> ?, seq LIMIT 1", db.DefaultOrganisation).Scan(&org)
 	return org, db.StoreError(err)
@@ -282,8 +282,8 @@ func auditIn(tx *db.Tx, orgs []db.Org, event db.AuditEvent) error {
 	return nil
 }
 
-// account reports whether a user exists and has a second factor.
-func account(tx *db.Tx, id string) (secondFactor bool, err error) {
+// hasSecondFactor reports whether a user exists and has a second factor.
+func hasSecondFactor(tx *db.Tx, id string) (secondFactor bool, err error) {
 	err = tx.Row("SELECT totp_secret IS NOT NULL FROM users WHERE id = ?", id).Scan(&secondFactor)
 	if none, err := absent(err); none {
 		return false, errNoUser
@@ -318,8 +318,8 @@ func (u *Users) SetPassword(ctx context.Context, by db.Actor, id, plain string) 
 	if err != nil {
 		return err
 	}
-	return writeUser(ctx, u.store, by, func(tx *db.Tx) error {
-		if err := manage(tx, id); err != nil {
+	return writeAccount(ctx, u.store, by, func(tx *db.Tx) error {
+		if err := requireManaged(tx, id); err != nil {
 			return err
 		}
 		return setPassword(tx, stored, next, Session{})
