@@ -273,7 +273,7 @@ func TestSecondFactor(t *testing.T) {
 	page := g.get("/account/second-factor")
 	g.wants(page, 200, `role="img"`)
 	secret := between(t, page.body, `<div class="copy"><pre><code>`, "</code>")
-	g.wants(g.post("/account/second-factor", "code", "000000"), 422, "not the code of now", secret)
+	g.wants(g.post("/account/second-factor", "code", "000000"), 422, "not the current code", secret)
 	r := g.post("/account/second-factor", "code", totp(t, secret, s.clock.Now()))
 	at := r.header.Get("Location")
 	stolen := s.as(auth.Editor)

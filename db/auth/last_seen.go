@@ -5,20 +5,23 @@ import (
 	"maps"
 	"slices"
 	"sync"
+	"time"
 
 	"govsvc/db"
 )
 
-// lastSeen holds when sessions were last used until that is stored. No request
-// waits for the write.
+// lastSeenPrecision is how precisely the last request of a session is stored.
+const lastSeenPrecision = time.Minute
+
+// lastSeen stores when sessions were last used. No request waits for the write.
 type lastSeen struct {
 	store *db.DB
 
-	mutex   sync.Mutex
-	due     map[string]string // hash of the token → when
+	mutex    sync.Mutex
+	pending  map[string]string // hash of the token → time
 	flushing bool
-	closed  bool
-	done    sync.WaitGroup
+	closed   bool
+	done     sync.WaitGroup
 }
 
 func (l *lastSeen) record(hash, at string) {
@@ -27,23 +30,23 @@ func (l *lastSeen) record(hash, at string) {
 	if l.closed {
 		return
 	}
-	if l.due == nil {
-		l.due = map[string]string{}
+	if l.pending == nil {
+		l.pending = map[string]string{}
 	}
-	l.due[hash] = at
+	l.pending[hash] = at
 	if !l.flushing {
 		l.flushing = true
-		l.done.Go(func() { l.flush() })
+		l.done.Go(l.flush)
 	}
 }
 
-// flush stores what is due until nothing is. What can't be written now is
-// forgotten: the session's next request notes it agail.
+// flush stores the pending times until there are no more. It drops times that can't
+// be stored: the next request of the session records a newer one.
 func (l *lastSeen) flush() {
-	for due := l.take(); due != nil; due = l.take() {
+	for pending := l.take(); pending != nil; pending = l.take() {
 		_ = l.store.Maintain(context.Background(), func(tx *db.Tx) error {
-			for _, hash := range slices.Sorted(maps.Keys(due)) {
-				if _, err := tx.Exec("UPDATE sessions SET seen_at = max(seen_at, ?) WHERE token_hash = ?", due[hash], []byte(hash)); err != nil {
+			for _, hash := range slices.Sorted(maps.Keys(pending)) {
+				if _, err := tx.Exec("UPDATE sessions SET seen_at = max(seen_at, ?) WHERE token_hash = ?", pending[hash], []byte(hash)); err != nil {
 					return err
 				}
 			}
@@ -52,17 +55,17 @@ func (l *lastSeen) flush() {
 	}
 }
 
-// take gives what is due, and ends the writing where nothing is.
+// take returns the pending times. It ends the flush if there are none.
 func (l *lastSeen) take() map[string]string {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
-	due := l.due
-	l.due = nil
-	l.flushing = due != nil
-	return due
+	pending := l.pending
+	l.pending = nil
+	l.flushing = pending != nil
+	return pending
 }
 
-// close waits until what is due is stored.
+// close waits until the pending times are stored.
 func (l *lastSeen) close() {
 	l.mutex.Lock()
 	l.closed = true

@@ -14,7 +14,7 @@ func organisationFields(o *db.Organisation) []any {
 	return []any{&o.Org, &o.ID, &o.Name, &o.Plan, &o.Subscription, &o.CreatedAt, &o.UpdatedAt}
 }
 
-// Organisations lists the organisations that a user is a member of, by name.
+// Organisations returns the organisations that a user is a member of, by name.
 func (m *Memberships) Organisations(ctx context.Context, userID string) ([]db.Organisation, error) {
 	list := []db.Organisation{}
 	err := m.store.Each(ctx, func(row db.Scanner) error {
@@ -52,8 +52,8 @@ func (m *Memberships) RemoveOrganisation(ctx context.Context, by db.Actor, name 
 	return m.store.RemoveOrganisation(ctx, by, name, endMemberships)
 }
 
-// endMemberships ends all memberships of an organisation that was removed. Its
-// members belong to others, with which their sessions go on.
+// endMemberships ends all memberships of a removed organisation. Its members belong to
+// other organisations, in which their sessions continue.
 func endMemberships(tx *db.Tx) error {
 	var members []User
 	err := tx.Each(func(row db.Scanner) error {
@@ -76,7 +76,7 @@ func endMemberships(tx *db.Tx) error {
 			return err
 		}
 	}
-	// what a session that lost its membership left behind
+	// sessions of users whose membership ended earlier
 	_, err = tx.Exec("DELETE FROM sessions WHERE org_id = ?", tx.Org)
 	return err
 }

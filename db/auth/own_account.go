@@ -7,24 +7,24 @@ import (
 	"govsvc/db"
 )
 
-// Account is what users change of their own accounts while they are signed in.
+// Account changes the account of a user who is signed in.
 type Account struct {
 	store     *db.DB
 	passwords *passwordHasher
 	throttle  *throttle
 }
 
-// ChangePassword gives the session's user another password, if the current
-// one is right, and ends the user's other sessions. The session goes on under
-// the token that is returned. Errors: Invalid for either password, Throttled.
+// ChangePassword replaces the password of the session's user if the current one is right.
+// It ends the user's other sessions. The session continues with the returned token.
+// Errors: Invalid for either password, Throttled.
 func (a *Account) ChangePassword(ctx context.Context, by db.Actor, session Session, current, next string) (token string, err error) {
-	known, err := a.verifyPassword(ctx, by, session, current, &db.Error{Code: db.Invalid, Param: "current", Message: "the current password is not this one"})
+	known, err := a.verifyPassword(ctx, by, session, current, &db.Error{Code: db.Invalid, Param: "current", Message: "this is not your current password"})
 	if err != nil {
 		return "", err
 	}
 	if form, ok := passwordForm(next); ok {
 		if same, _ := passwordForm(current); form == same {
-			return "", &db.Error{Code: db.Invalid, Param: "next", Message: "the new password is the current one; take another"}
+			return "", &db.Error{Code: db.Invalid, Param: "next", Message: "the new password is the current one; choose another"}
 		}
 	}
 	secret, err := a.passwords.newPassword(ctx, by.Address, "next", known.name, next)
@@ -49,8 +49,8 @@ func (a *Account) ChangePassword(ctx context.Context, by db.Actor, session Sessi
 	return token, nil
 }
 
-// verifyPassword checks the password of the session's user, which is throttled. A
-// wrong one is told to the audit log and refused with wrong.
+// verifyPassword checks the password of the session's user and counts failed attempts.
+// The audit log records a wrong password. The error is then wrong.
 func (a *Account) verifyPassword(ctx context.Context, by db.Actor, session Session, plain string, wrong *db.Error) (credentials, error) {
 	made, err := a.throttle.begin(a.store.Now(), subjectOf(perOwnPassword, "own password", session.User.ID))
 	if err != nil {
@@ -68,9 +68,9 @@ func (a *Account) verifyPassword(ctx context.Context, by db.Actor, session Sessi
 	return known, nil
 }
 
-// Confirm notes that the session's user has just proved who it is, by a
-// code of the second factor where one is on, or else by the password. Errors:
-// Invalid for the param "secret", Throttled, Busy.
+// Confirm records that the session's user has just given a code of the second factor or,
+// without a second factor, the password. Errors: Invalid for the parameter "secret",
+// Throttled, Busy.
 func (a *Account) Confirm(ctx context.Context, by db.Actor, session Session, secret string) error {
 	confirm := func(tx *db.Tx, method string) error {
 		if _, err := tx.Exec("UPDATE sessions SET confirmed_at = ? WHERE token_hash = ?", tx.At(), []byte(session.hash)); err != nil {
@@ -90,19 +90,19 @@ func (a *Account) Confirm(ctx context.Context, by db.Actor, session Session, sec
 		if err := requireSession(tx, session); err != nil {
 			return err
 		}
-		// a second factor that was turned on since asks for a code
+		// The user may have turned on a second factor since the session was read.
 		on, err := hasSecondFactor(tx, known.id)
 		if err != nil {
 			return err
 		}
 		if on {
-			return &db.Error{Code: db.Conflict, Message: "a second factor has been turned on; reload the page and give a code"}
+			return &db.Error{Code: db.Conflict, Message: "a second factor has been turned on; reload the page and enter a code"}
 		}
 		return confirm(tx, "password")
 	})
 }
 
-// forParam names another member in an error about one.
+// forParam replaces the parameter that an error names.
 func forParam(err error, from, to string) error {
 	var refused *db.Error
 	if errors.As(err, &refused) && refused.Param == from {
@@ -113,8 +113,8 @@ func forParam(err error, from, to string) error {
 	return err
 }
 
-// auditRefusal tells the audit log of a wrong password or code of one who is
-// signed in, and returns the refusal.
+// auditRefusal records a wrong password or code of a user who is signed in, and returns
+// the refusal.
 func (a *Account) auditRefusal(ctx context.Context, by db.Actor, session Session, reason string, refusal *db.Error) error {
 	err := writeAccount(context.WithoutCancel(ctx), a.store, by, func(tx *db.Tx) error {
 		return auditUser(tx, "check_refused", db.Authentication, db.SeverityRefused, session.User.ID, db.Metadata{"reason": reason})

@@ -17,16 +17,16 @@ import (
 	"govsvc/db/fair"
 )
 
-// The bounds of a password in characters.
+// Limits of a password in characters.
 const (
 	MinPassword = 12
 	MaxPassword = 200
 )
 
-// maxTextBytes bounds in bytes what is brought to its normal form.
+// maxTextBytes limits the bytes of a text that is normalized.
 const maxTextBytes = 1024
 
-// The cost of a password's hash, argon2id: 19 MB and some 30 ms.
+// The parameters of argon2id. A hash takes 19 MB and about 30 ms.
 const (
 	argonPasses  = 2
 	argonKiB     = 19 << 10
@@ -35,13 +35,12 @@ const (
 	hashLength   = 32
 )
 
-// password is what is stored of one.
+// password is the stored form of a password.
 type password struct{ salt, hash []byte }
 
-// passwordForm brings a password to the one form that is hashed, so that it is
-// the same from every keyboard: Unicode's NFC, and every kind of space a plain
-// one (RFC 8265, OpaqueString). Control characters and what Unicode does not
-// know are refused.
+// passwordForm returns the form of a password that is hashed, which does not depend on
+// the keyboard: NFC with plain spaces (RFC 8265, OpaqueString). It reports false for
+// control characters and code points that are not assigned.
 func passwordForm(plain string) (string, bool) {
 	if len(plain) > maxTextBytes || !utf8.ValidString(plain) {
 		return "", false
@@ -50,8 +49,8 @@ func passwordForm(plain string) (string, bool) {
 	return form, err == nil
 }
 
-// Bounds of the passwords that are hashed at once and of the callers that wait.
-// A full queue is worked off in about a second.
+// Limits of the passwords that are hashed at the same time and of the callers that wait.
+// A full queue takes about a second.
 const (
 	passwordsAtOnce  = 2
 	waitingPasswords = 64
@@ -81,8 +80,8 @@ func (h *passwordHasher) hash(ctx context.Context, address, form string, salt []
 	return argon2.IDKey([]byte(form), salt, argonPasses, argonKiB, argonThreads, hashLength), nil
 }
 
-// newPassword checks a password that a user is to have and hashes it for a
-// client at the address.
+// newPassword checks and hashes a new password of the user with the name. An error names
+// the parameter.
 func (h *passwordHasher) newPassword(ctx context.Context, address, param, name, plain string) (password, error) {
 	var p password
 	refuse := func(message string) (password, error) {
@@ -96,11 +95,11 @@ func (h *passwordHasher) newPassword(ctx context.Context, address, param, name, 
 	case len(plain) > maxTextBytes || characters > MaxPassword:
 		return refuse(fmt.Sprintf("a password has at most %d characters and %d bytes", MaxPassword, maxTextBytes))
 	case !ok:
-		return refuse("a password must not hold control characters, joined emoji or characters that Unicode does not know")
+		return refuse("a password can't contain control characters, joined emoji or characters that Unicode does not know")
 	case characters < MinPassword:
-		return refuse(fmt.Sprintf("a password has at least %d characters; several words will do", MinPassword))
+		return refuse(fmt.Sprintf("a password has at least %d characters; several words are enough", MinPassword))
 	case isGuessable(form, name):
-		return refuse("this password would be guessed soon: it is a name, a well-known password or a sequence; take another")
+		return refuse("this password is easy to guess: it is a name, a well-known password or a sequence; choose another")
 	}
 	salt, err := h.store.RandomBytes(saltLength)
 	if err != nil {
@@ -110,23 +109,23 @@ func (h *passwordHasher) newPassword(ctx context.Context, address, param, name, 
 	return password{salt, hash}, err
 }
 
-// matches tells whether a password is the stored one. It takes as long for one
-// that is not, be it nobody's.
+// matches reports whether a password is the stored one. It takes the same time for a
+// wrong password and for a user that does not exist.
 func (h *passwordHasher) matches(ctx context.Context, address, plain string, stored password) (bool, error) {
 	form, ok := passwordForm(plain)
 	salt := stored.salt
 	if len(salt) == 0 {
-		salt = make([]byte, saltLength) // of a user that is not there
+		salt = make([]byte, saltLength) // the user does not exist
 	}
 	hash, err := h.hash(ctx, address, form, salt)
 	return ok && subtle.ConstantTimeCompare(hash, stored.hash) == 1, err
 }
 
-// minUnpredictable is how many characters of a password nobody could foresee
-// from its name, from well-known passwords or from the character before.
+// minUnpredictable is how many characters of a password must not follow from the name,
+// from well-known passwords or from the preceding character.
 const minUnpredictable = 6
 
-// well-known passwords and what they are made of, also as in p4$$w0rd.
+// wellKnown matches parts of well-known passwords, also in the spelling p4$$w0rd.
 var wellKnown = regexp.MustCompile(strings.NewReplacer(
 	"a", "[a4@]", "e", "[e3]", "i", "[i1!]", "o", "[o0]", "s", "[s5$]",
 ).Replace("password|passwort|passphrase|kennwort|administrator|admin|welcome|letmein|changeme|iloveyou|secret|" +
@@ -135,24 +134,24 @@ var wellKnown = regexp.MustCompile(strings.NewReplacer(
 // sequences are rows of keyboards and alphabets.
 var sequences = strings.Fields("abcdefghijklmnopqrstuvwxyz 01234567890 qwertyuiop qwertzuiop asdfghjkl zxcvbnm yxcvbnm !@#$%^&*()_+")
 
-// isGuessable tells the passwords that are guessed first.
+// isGuessable reports whether a password is one that attackers try first.
 func isGuessable(form, name string) bool {
 	rest := strings.ToLower(form)
 	if key := nameKey(name); utf8.RuneCountInString(key) > 2 {
 		rest = strings.ReplaceAll(rest, key, " ")
 	}
 	rest = wellKnown.ReplaceAllString(rest, " ")
-	surprises, before := 0, ' '
+	unpredictable, before := 0, ' '
 	for _, r := range rest {
 		if !unicode.IsSpace(r) && !isPredictable(before, r) {
-			surprises++
+			unpredictable++
 		}
 		before = r
 	}
-	return surprises < minUnpredictable
+	return unpredictable < minUnpredictable
 }
 
-// isPredictable tells whether b repeats a or stands next to it in a sequence.
+// isPredictable reports whether b repeats a or is next to it in a sequence.
 func isPredictable(a, b rune) bool {
 	if a == b {
 		return true

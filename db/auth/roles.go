@@ -20,21 +20,22 @@ const (
 // Roles lists the roles.
 func Roles() []Role { return []Role{Admin, Editor, Auditor, Viewer} }
 
-// Permission is one thing that a role may allow.
+// Permission is what a role may allow.
 type Permission string
 
 // The permissions.
 const (
-	// OwnAccount is to change the user's own password, second factor and sessions.
+	// OwnAccount allows users to change their own password, second factor and sessions.
 	OwnAccount Permission = "own account"
-	// ReadRecords is to read records, their history and evidence packs.
+	// ReadRecords allows reading records, their history and evidence packs.
 	ReadRecords Permission = "read records"
-	// WriteRecords is to add, change and import records and to file evidence packs.
+	// WriteRecords allows adding, changing and importing records, and filing evidence
+	// packs.
 	WriteRecords Permission = "write records"
-	// ReadOversight is to read the audit log, keys, webhooks, users, settings and
+	// ReadOversight allows reading the audit log, keys, webhooks, users, settings and
 	// the status of the service. It includes no secret.
 	ReadOversight Permission = "read oversight"
-	// Administer is to change keys, webhooks, users and settings.
+	// Administer allows changing keys, webhooks, users and settings.
 	Administer Permission = "administer"
 )
 
@@ -43,7 +44,7 @@ func Permissions() []Permission {
 	return []Permission{OwnAccount, ReadRecords, WriteRecords, ReadOversight, Administer}
 }
 
-// allowed says what each role may do.
+// allowed holds the permissions of each role.
 var allowed = map[Role][]Permission{
 	Admin:   {OwnAccount, ReadRecords, WriteRecords, ReadOversight, Administer},
 	Editor:  {OwnAccount, ReadRecords, WriteRecords},

@@ -2,24 +2,19 @@ package auth
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/base32"
 	"net/url"
-	"strings"
 
 	"govsvc/db"
 )
 
-// recoveryCodeCount is how many of them a user gets at a time.
-const recoveryCodeCount = 10
-
-// base32NoPadding is how apps take secrets, and how recovery codes are written.
+// base32NoPadding encodes secrets for apps, and recovery codes.
 var base32NoPadding = base32.StdEncoding.WithPadding(base32.NoPadding)
 
-// SecondFactor is what an authenticator app is told, by hand or by a picture.
+// SecondFactor is what a user enters in an authenticator app, by hand or by QR code.
 type SecondFactor struct {
 	Secret string // base32
-	URI    string // otpauth://, for a QR picture
+	URI    string // otpauth://, for a QR code
 }
 
 func secondFactorOf(name string, secret []byte) SecondFactor {
@@ -28,18 +23,18 @@ func secondFactorOf(name string, secret []byte) SecondFactor {
 	return SecondFactor{text, "otpauth://totp/govsvc:" + url.PathEscape(name) + "?" + query.Encode()}
 }
 
-var errSecondFactorOn = &db.Error{Code: db.Conflict, Message: "a second factor is on already; turn it off before you set up another"}
+var errSecondFactorOn = &db.Error{Code: db.Conflict, Message: "a second factor is already on; turn it off before you set up another"}
 
-// BeginSecondFactor makes a secret for the session's user, or gives the one
-// that the session has begun with. It counts for nothing until a code confirms
-// it, and goes with the session. Conflict if a second factor is on.
+// BeginSecondFactor returns a secret for the session's user. Later calls in the session
+// return the same secret. It has no effect until ConfirmSecondFactor, and is removed with
+// the session. Conflict if a second factor is on.
 func (a *Account) BeginSecondFactor(ctx context.Context, session Session) (SecondFactor, error) {
 	fresh, err := a.store.RandomBytes(totpSecret)
 	if err != nil {
 		return SecondFactor{}, err
 	}
 	var secret []byte
-	err = a.store.Maintain(ctx, func(tx *db.Tx) error { // nothing to tell of before it is confirmed
+	err = a.store.Maintain(ctx, func(tx *db.Tx) error { // audited when it is confirmed
 		if err := requireSession(tx, session); err != nil {
 			return err
 		}
@@ -59,11 +54,10 @@ func (a *Account) BeginSecondFactor(ctx context.Context, session Session) (Secon
 	return secondFactorOf(session.User.Name, secret), nil
 }
 
-// ConfirmSecondFactor turns on the second factor that the session has begun
-// with, after a code of it, and returns the recovery codes for the only time.
-// The session goes on under the token that is returned, and the user's other
-// sessions end. Errors: Invalid for the code; Conflict if nothing was begun or
-// a second factor is on.
+// ConfirmSecondFactor turns on the second factor that the session began, after a code of
+// it. It returns the recovery codes, which nothing else returns. The session continues
+// with the returned token, and the user's other sessions end. Errors: Invalid for the
+// code; Conflict if the session began none or a second factor is on.
 func (a *Account) ConfirmSecondFactor(ctx context.Context, session Session, code string) (codes []string, token string, err error) {
 	texts, err := newRecoveryCodes(a.store)
 	if err != nil {
@@ -82,11 +76,11 @@ func (a *Account) ConfirmSecondFactor(ctx context.Context, session Session, code
 			return db.StoreError(err)
 		}
 		if secret == nil {
-			return &db.Error{Code: db.Conflict, Message: "no second factor was begun in this session; begin anew"}
+			return &db.Error{Code: db.Conflict, Message: "this session has not begun to set up a second factor; start again"}
 		}
 		step, ok := totpStep(secret, code, tx.Now())
 		if !ok {
-			return &db.Error{Code: db.Invalid, Param: "code", Message: "this is not the code of now; enter the one that the app shows, and check the clock of its device"}
+			return &db.Error{Code: db.Invalid, Param: "code", Message: "this is not the current code; enter the one that the app shows, and check the clock of the device"}
 		}
 		if err := turnOnSecondFactor(tx, session, seq, secret, step, texts); err != nil {
 			return err
@@ -120,29 +114,9 @@ func turnOnSecondFactor(tx *db.Tx, s Session, seq int64, secret []byte, step int
 	return auditUser(tx, "second_factor_added", db.Authentication, db.SeveritySettings, s.User.ID, db.Metadata{"sessions_ended": ended})
 }
 
-// NewRecoveryCodes replaces the recovery codes of the session's user, after a
-// code of the second factor, and returns the new ones for the only time.
-// Errors: Invalid for the code, Conflict without a second factor, Throttled.
-func (a *Account) NewRecoveryCodes(ctx context.Context, session Session, code string) ([]string, error) {
-	texts, err := newRecoveryCodes(a.store)
-	if err != nil {
-		return nil, err
-	}
-	err = a.changeWithCode(ctx, session, code, func(tx *db.Tx, seq int64) error {
-		if err := storeRecoveryCodes(tx, seq, texts); err != nil {
-			return err
-		}
-		return auditUser(tx, "recovery_codes_made", db.Authentication, db.SeveritySettings, session.User.ID, nil)
-	})
-	if err != nil {
-		return nil, err
-	}
-	return texts, nil
-}
-
-// RemoveSecondFactor turns off the second factor of the session's user,
-// after a code of it, and ends the user's other sessions. The session goes on
-// under the token that is returned. Errors as with NewRecoveryCodes.
+// RemoveSecondFactor turns off the second factor of the session's user after a code of
+// it. It ends the user's other sessions. The session continues with the returned token.
+// Errors as with NewRecoveryCodes.
 func (a *Account) RemoveSecondFactor(ctx context.Context, session Session, code string) (token string, err error) {
 	if token, err = newToken(a.store); err != nil {
 		return "", err
@@ -159,10 +133,10 @@ func (a *Account) RemoveSecondFactor(ctx context.Context, session Session, code 
 	return token, nil
 }
 
-// RemoveSecondFactor turns off another user's second factor and ends its
-// sessions: an administrator's help for one who has lost it. One that is off
-// stays so. Conflict for the caller's own account, see RemoveOwnSecondFactor, and
-// for one that the caller does not manage, see ManagesAccount.
+// RemoveSecondFactor turns off the second factor of another user, who may have lost it,
+// and ends the user's sessions. It does nothing if no second factor is on. Conflict for
+// the caller's own account, see Account.RemoveSecondFactor, and for one that the caller
+// does not manage, see Memberships.ManagesAccount.
 func (u *Users) RemoveSecondFactor(ctx context.Context, by db.Actor, userID string) error {
 	if by.ID == userID {
 		return errOwnAccount
@@ -183,8 +157,7 @@ func (u *Users) RemoveSecondFactor(ctx context.Context, by db.Actor, userID stri
 	})
 }
 
-// removeSecondFactor turns a second factor off and ends the user's sessions
-// but the one to keep.
+// removeSecondFactor turns a second factor off and ends the user's sessions except one.
 func removeSecondFactor(tx *db.Tx, seq int64, userID string, keep Session) error {
 	if _, err := tx.Exec("UPDATE users SET totp_secret = NULL, updated_at = ? WHERE seq = ?", tx.At(), seq); err != nil {
 		return err
@@ -199,11 +172,11 @@ func removeSecondFactor(tx *db.Tx, seq int64, userID string, keep Session) error
 	return auditUser(tx, "second_factor_removed", db.Authentication, db.SeveritySettings, userID, db.Metadata{"sessions_ended": ended})
 }
 
-// changeWithCode makes a change for the session's user if the code is right. A
-// wrong one is counted and told to the audit log.
+// changeWithCode runs a change for the session's user if the code is right. A wrong code
+// is counted and recorded in the audit log.
 func (a *Account) changeWithCode(ctx context.Context, session Session, code string, change func(tx *db.Tx, seq int64) error) error {
-	tries := subjectOf(perCode, "code", session.User.ID)
-	made, err := a.throttle.begin(a.store.Now(), tries)
+	codes := subjectOf(perCode, "code", session.User.ID)
+	made, err := a.throttle.begin(a.store.Now(), codes)
 	if err != nil {
 		return err
 	}
@@ -236,44 +209,7 @@ func (a *Account) changeWithCode(ctx context.Context, session Session, code stri
 	case wrong:
 		err = a.auditRefusal(ctx, session.Actor(), session, wrongCode, &db.Error{Code: db.Invalid, Param: "code", Message: errWrongCode.Message})
 	default:
-		a.throttle.reset(tries)
+		a.throttle.reset(codes)
 	}
 	return err
-}
-
-// newRecoveryCodes makes codes of 16 characters, 80 random bits each, in
-// groups of four.
-func newRecoveryCodes(store *db.DB) ([]string, error) {
-	codes := make([]string, recoveryCodeCount)
-	for i := range codes {
-		secret, err := store.RandomBytes(10)
-		if err != nil {
-			return nil, err
-		}
-		text := strings.ToLower(base32NoPadding.EncodeToString(secret))
-		codes[i] = text[:4] + "-" + text[4:8] + "-" + text[8:12] + "-" + text[12:]
-	}
-	return codes, nil
-}
-
-// storeRecoveryCodes puts codes in the place of those there were. Their hash
-// is a plain one: they have too many bits to be guessed.
-func storeRecoveryCodes(tx *db.Tx, seq int64, texts []string) error {
-	if _, err := tx.Exec("DELETE FROM recovery_codes WHERE user_seq = ?", seq); err != nil {
-		return err
-	}
-	for _, text := range texts {
-		if _, err := tx.Exec("INSERT INTO recovery_codes (user_seq, hash) VALUES (?, ?)", seq, hashRecoveryCode(text)); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// hashRecoveryCode takes a code in capitals or small letters, with or without
-// the hyphens. 0 and 1, which no code has, are read as the letters they
-// look like.
-func hashRecoveryCode(text string) []byte {
-	hash := sha256.Sum256([]byte(strings.NewReplacer("0", "o", "1", "l").Replace(strings.ToLower(trimCode(text)))))
-	return hash[:]
 }

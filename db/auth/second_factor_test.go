@@ -63,7 +63,7 @@ func TestSecondFactor(t *testing.T) {
 	h.user("Ada Lovelace", auth.Admin)
 	token, s := h.signIn("ada lovelace")
 	_, err := h.confirmFactor(&s, "123456")
-	want(t, "nothing begun", err, db.Conflict, "", "no second factor was begun")
+	want(t, "nothing begun", err, db.Conflict, "", "has not begun to set up")
 	begun, err := h.auth.Account.BeginSecondFactor(ctx, s)
 	if err != nil {
 		t.Fatal(err)
@@ -99,9 +99,9 @@ func TestSecondFactor(t *testing.T) {
 		t.Errorf("the session is %+v, %v", s, err)
 	}
 	_, err = h.auth.Account.BeginSecondFactor(ctx, s)
-	want(t, "another", err, db.Conflict, "", "a second factor is on already")
+	want(t, "another", err, db.Conflict, "", "a second factor is already on")
 	_, err = h.confirmFactor(&s, a.code(at))
-	want(t, "confirmed again", err, db.Conflict, "", "no second factor was begun")
+	want(t, "confirmed again", err, db.Conflict, "", "has not begun to set up")
 	h.told(
 		1,
 		`user.signed_in authentication 3: Ada Lovelace on user Ada Lovelace null`,
@@ -306,7 +306,7 @@ func TestRemoveSecondFactor(t *testing.T) {
 	}
 	a, codes := h.enrol(&s)
 	before := len(h.log())
-	want(t, "one's own as another's", h.auth.Users.RemoveSecondFactor(ctx, s.Actor(), ada.ID), db.Conflict, "", "the current password or a code is asked for")
+	want(t, "one's own as another's", h.auth.Users.RemoveSecondFactor(ctx, s.Actor(), ada.ID), db.Conflict, "", "asks for the current password or a code")
 	want(t, "without a code", h.removeFactor(&s, ""), db.Invalid, "code", "this code is wrong")
 	want(t, "by a used code", h.removeFactor(&s, a.code(h.now())), db.Invalid, "code", "used before")
 	h.pass(time.Minute)

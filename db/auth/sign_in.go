@@ -9,18 +9,18 @@ import (
 	"govsvc/db"
 )
 
-// SignInAttempt is what somebody gives to sign in.
+// SignInAttempt holds what a client sends to sign in.
 type SignInAttempt struct {
 	Name     string
 	Password string
 	Code     string // of the second factor, or a recovery code; empty at first
-	Address  string // the client's, for the throttle, the session and the audit log
-	Browser  string // its User-Agent header, for the session
+	Address  string // of the client, for the throttle, the session and the audit log
+	Browser  string // the User-Agent header, for the session
 
-	RequestID string // of the request, for the audit log
+	RequestID string // for the audit log
 }
 
-// credentials are what is stored of a user to know it by.
+// credentials are the stored values that a user is authenticated with.
 type credentials struct {
 	seq      int64
 	id, name string
@@ -28,8 +28,8 @@ type credentials struct {
 	secondFactor bool
 }
 
-// credentialsOf reads those of the user that a condition chooses; without an id
-// if there is none.
+// credentialsOf reads the credentials of the user that a condition selects. The id is
+// "" if there is none.
 func credentialsOf(ctx context.Context, store *db.DB, where string, args ...any) (credentials, error) {
 	var c credentials
 	err := store.Row(ctx, "SELECT u.seq, u.id, u.name, u.salt, u.password_hash, u.totp_secret IS NOT NULL FROM users u WHERE "+where, args...).
@@ -56,12 +56,13 @@ var (
 	}
 )
 
-// SignIn begins a session and returns its token, which is kept nowhere. Errors:
-// Unauthenticated, in the same words and after the same work for a name that
-// nobody has as for a wrong password; CodeNeeded, after a right password
-// alone, where the user has a second factor; Throttled. Each but the last is
-// told to the audit log, with the user's id if it is known; a name that is not
-// known is left out, since it may be a password typed into the wrong field.
+// SignIn starts a session and returns its token, which is not stored. Errors:
+// Unauthenticated, CodeNeeded and Throttled. An unknown name and a wrong password have
+// the same message and take the same time. CodeNeeded means that the password is right
+// and that the user has a second factor.
+//
+// The audit log records all refusals except Throttled, with the id of a known user. It
+// does not record an unknown name: that may be a password in the wrong field.
 func (s *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, session Session, err error) {
 	if token, err = newToken(s.store); err != nil {
 		return "", session, err
@@ -74,7 +75,7 @@ func (s *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, s
 		return "", session, err
 	}
 	known, right, err := s.passwords.authenticate(ctx, a.Address, key, a.Password)
-	if err != nil { // nothing was learnt by the try
+	if err != nil { // the client has learnt nothing
 		s.throttle.refund(made)
 		return "", session, err
 	}
@@ -87,12 +88,13 @@ func (s *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, s
 	}
 	session, refusal, err := s.finishSignIn(ctx, a, known, right, hashToken(token))
 	switch {
-	case err != nil: // the same
+	case err != nil: // the client has learnt nothing
 		s.throttle.refund(made)
 		s.throttle.refund(guess)
 		return "", session, err
 	case refusal != nil && refusal.Code == db.CodeNeeded:
-		// the password is right: only the address is charged, for the audit event
+		// The password is right. The attempt still counts for the address, because it
+		// writes an audit event.
 		s.throttle.refund(attempt{made.at, made.subjects[:2]})
 		return "", session, refusal
 	case refusal != nil:
@@ -106,16 +108,16 @@ func (s *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, s
 
 // authenticate finds the user of a name key and reports whether the password is
 // right.
-func (p *passwordHasher) authenticate(ctx context.Context, address, key, password string) (known credentials, right bool, err error) {
-	if known, err = credentialsOf(ctx, p.store, "u.name_key = ?", key); err != nil {
+func (h *passwordHasher) authenticate(ctx context.Context, address, key, password string) (known credentials, right bool, err error) {
+	if known, err = credentialsOf(ctx, h.store, "u.name_key = ?", key); err != nil {
 		return known, false, err
 	}
-	right, err = p.matches(ctx, address, password, known.password)
+	right, err = h.matches(ctx, address, password, known.password)
 	return known, right, err
 }
 
-// finishSignIn begins the session or says why not; the audit log is told either way,
-// also where the client has gone meanwhile.
+// finishSignIn starts the session or returns the refusal. The audit log records both,
+// even if the client has disconnected.
 func (s *Sessions) finishSignIn(ctx context.Context, a SignInAttempt, known credentials, right bool, hash string) (session Session, refusal *db.Error, err error) {
 	by := db.Actor{ID: known.id, RequestID: a.RequestID}
 	if known.id == "" {
@@ -150,7 +152,7 @@ func (s *Sessions) finishSignIn(ctx context.Context, a SignInAttempt, known cred
 	return session, refusal, err
 }
 
-// The reasons for which a sign-in is refused, as the audit log has them.
+// The reasons of refused sign-ins in the audit log.
 const (
 	unknownName   = "unknown_name"
 	wrongPassword = "wrong_password"
@@ -163,8 +165,8 @@ var refusals = map[string]*db.Error{
 	unknownName: errWrongPassword, wrongPassword: errWrongPassword, codeNeeded: errCodeNeeded, wrongCode: errWrongCode,
 }
 
-// verifyAttempt tells by which second factor the user is let in, if it has one, or the
-// reason why it is not. The user may have changed since it was read.
+// verifyAttempt returns the second factor that was used, "" for none, or the reason of
+// the refusal. It reads the user again, because it may have changed.
 func verifyAttempt(tx *db.Tx, a SignInAttempt, known credentials, right bool) (factor, reason string, err error) {
 	switch {
 	case known.id == "":
@@ -191,15 +193,15 @@ func verifyAttempt(tx *db.Tx, a SignInAttempt, known credentials, right bool) (f
 	return factor, reason, err
 }
 
-// Bounds in bytes of what sessions and the audit log keep of a client.
+// Limits in bytes of what sessions and the audit log store about a client.
 const (
 	maxAddressBytes = 64
 	maxBrowserBytes = 300
 )
 
-// truncate returns the first bytes of a text from outside, at most so many.
-func truncate(text string, most int) string {
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+// truncate returns at most limit bytes of a client's text.
+func truncate(text string, limit int) string {
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }
 
 func signInMetadata(a SignInAttempt, name, value string) db.Metadata {

@@ -120,7 +120,7 @@ func TestSignInIsThrottled(t *testing.T) {
 				h.pass(time.Minute)
 			}
 			before := len(h.log())
-			want(t, "a sixth", h.try(name, rightPassword, "", "192.0.2.1"), db.Throttled, "", "too many tries that failed; wait 10 minutes and try again")
+			want(t, "a sixth", h.try(name, rightPassword, "", "192.0.2.1"), db.Throttled, "", "too many failed attempts; wait 10 minutes and try again")
 			if after := len(h.log()); after != before {
 				t.Errorf("%d events of tries that were not made", after-before)
 			}

@@ -12,63 +12,64 @@ import (
 	"govsvc/db"
 )
 
-// attemptLimit is how many tries somebody has within a time.
+// attemptLimit is how many failed attempts are allowed within a time.
 type attemptLimit struct {
-	attempts  int
-	window time.Duration
+	attempts int
+	window   time.Duration
 }
 
-// The allowances of sign-in. Only tries that fail are used up. One client that
-// guesses at one name is stopped first. A name can't be closed by a few
-// clients: that takes many of them, and its sessions go on meanwhile. Names
-// that nobody has are counted like others, so that a refusal tells nothing.
-// Codes are few, and who tries them knows the password: they have the least.
+// The limits of sign-in. Only failed attempts count. A client that guesses at one name
+// reaches its limit first. To block a name takes many clients, and sessions of the user
+// continue. Unknown names count like known ones, so that a refusal does not reveal which
+// names exist. Codes have the lowest limit: there are few of them, and a client that
+// guesses codes knows the password.
 var (
 	perNameAndAddress = attemptLimit{5, 15 * time.Minute}
 	perName           = attemptLimit{50, 15 * time.Minute}
 	perAddress        = attemptLimit{200, 15 * time.Minute}
 	perCode           = attemptLimit{5, time.Hour}
-	perOwnPassword    = attemptLimit{5, 15 * time.Minute} // asked again of who is signed in
+	perOwnPassword    = attemptLimit{5, 15 * time.Minute} // of a user who is signed in
 )
 
-// maxCounters bounds how many tallies are kept; a full memory forgets others.
-// It holds what can fail in a quarter of an hour at the rate of the hashes.
+// maxCounters limits the counters in memory. The rate of hashing allows fewer failed
+// attempts in a quarter of an hour.
 const maxCounters = 100_000
 
-// throttle counts tries in memory: a restart forgets them, which gains a
-// guesser nothing that the counts do not give within minutes.
+// throttle counts failed attempts in memory. A restart resets the counters. They expire
+// within minutes anyway.
 type throttle struct {
-	mutex   sync.Mutex
+	mutex    sync.Mutex
 	counters map[digest]*counter
 }
 
-// digest is a digest of what is counted, so that it takes the same room
-// whatever was typed.
+// digest identifies what is counted. All digests have the same size, even those of long
+// names.
 type digest [sha256.Size]byte
 
-// counter is a subject's tries.
+// counter holds the attempts of one subject.
 type counter struct {
 	attemptLimit
 	at []time.Time // oldest first
 }
 
-// attempt is one try, counted under one or more subjects.
+// attempt is one attempt, which counts for one or more subjects.
 type attempt struct {
 	at       time.Time
 	subjects []subject
 }
 
+// subject is a name, an address or a user whose attempts are limited.
 type subject struct {
 	digest
 	attemptLimit
 }
 
-func subjectOf(a attemptLimit, kind string, names ...string) subject {
-	return subject{sha256.Sum256([]byte(kind + "\x00" + strings.Join(names, "\x00"))), a}
+func subjectOf(limit attemptLimit, kind string, names ...string) subject {
+	return subject{sha256.Sum256([]byte(kind + "\x00" + strings.Join(names, "\x00"))), limit}
 }
 
-// begin counts a try before it is made, so that many at once are no way around.
-// Where an allowance is used up, nothing is counted and it is Throttled.
+// begin counts an attempt before it is made, so that parallel attempts can't exceed the
+// limit. If a limit is reached, it counts nothing and returns Throttled.
 func (t *throttle) begin(now time.Time, subjects ...subject) (attempt, error) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -77,7 +78,7 @@ func (t *throttle) begin(now time.Time, subjects ...subject) (attempt, error) {
 		wait = max(wait, t.counters[s.digest].wait(now))
 	}
 	if wait > 0 {
-		return attempt{}, &db.Error{Code: db.Throttled, RetryAfter: wait, Message: "too many tries that failed; wait " + minutes(wait) + " and try again"}
+		return attempt{}, &db.Error{Code: db.Throttled, RetryAfter: wait, Message: "too many failed attempts; wait " + minutes(wait) + " and try again"}
 	}
 	for _, s := range subjects {
 		c := t.counters[s.digest]
@@ -91,7 +92,7 @@ func (t *throttle) begin(now time.Time, subjects ...subject) (attempt, error) {
 	return attempt{now, subjects}, nil
 }
 
-// wait is how long there is no further try.
+// wait returns the time until the next attempt is allowed.
 func (c *counter) wait(now time.Time) time.Duration {
 	if c == nil {
 		return 0
@@ -103,7 +104,8 @@ func (c *counter) wait(now time.Time) time.Duration {
 	return c.at[len(c.at)-c.attempts].Add(c.window).Sub(now)
 }
 
-// evict forgets what is over, or else anything, where the memory is full.
+// evict makes room for a counter. It removes expired counters, or others if there are
+// none.
 func (t *throttle) evict(now time.Time) {
 	if t.counters == nil {
 		t.counters = map[digest]*counter{}
@@ -124,7 +126,7 @@ func (t *throttle) evict(now time.Time) {
 	}
 }
 
-// refund takes a try back that did not fail.
+// refund removes an attempt that did not fail.
 func (t *throttle) refund(made attempt) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -140,14 +142,14 @@ func (t *throttle) refund(made attempt) {
 	}
 }
 
-// reset gives a subject all its tries anew.
+// reset removes all attempts of a subject.
 func (t *throttle) reset(s subject) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	delete(t.counters, s.digest)
 }
 
-// minutes says how long a wait is.
+// minutes formats a wait for a message.
 func minutes(wait time.Duration) string {
 	if wait <= time.Minute {
 		return "a minute"

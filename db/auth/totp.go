@@ -2,7 +2,7 @@ package auth
 
 import (
 	"crypto/hmac"
-	"crypto/sha1" //nolint:gosec // RFC 6238's, and the only one that all apps know
+	"crypto/sha1" //nolint:gosec // the only algorithm of RFC 6238 that all apps support
 	"crypto/subtle"
 	"encoding/binary"
 	"fmt"
@@ -12,7 +12,7 @@ import (
 	"govsvc/db"
 )
 
-// Codes are those of RFC 6238: six digits of HMAC-SHA-1 for each half minute.
+// The parameters of RFC 6238: six digits of HMAC-SHA-1 for each half minute.
 const (
 	totpSecret = 20 // bytes
 	totpPeriod = 30 // seconds
@@ -20,17 +20,17 @@ const (
 	totpSkew   = 1 // steps that a clock may be early or late
 )
 
-// totpCode is the code of a step (RFC 4226, section 5.3).
+// totpCode returns the code of a step (RFC 4226, section 5.3).
 func totpCode(secret []byte, step int64) string {
 	mac := hmac.New(sha1.New, secret)
-	_ = binary.Write(mac, binary.BigEndian, step) // a hash takes all
+	_ = binary.Write(mac, binary.BigEndian, step) // a hash never fails
 	sum := mac.Sum(nil)
 	offset := sum[len(sum)-1] & 0x0f
 	number := binary.BigEndian.Uint32(sum[offset:]) & 0x7fffffff
 	return fmt.Sprintf("%0*d", totpDigits, number%1_000_000)
 }
 
-// totpStep finds the step near now whose code it is.
+// totpStep returns the step near now that has the code.
 func totpStep(secret []byte, code string, now time.Time) (step int64, ok bool) {
 	code = trimCode(code)
 	at := now.Unix() / totpPeriod
@@ -42,7 +42,7 @@ func totpStep(secret []byte, code string, now time.Time) (step int64, ok bool) {
 	return step, ok
 }
 
-// trimCode is a code without the spaces and hyphens that it may be typed with.
+// trimCode removes the spaces and hyphens that people type in a code.
 func trimCode(code string) string {
 	if len(code) > maxTextBytes {
 		return ""
@@ -55,14 +55,14 @@ func trimCode(code string) string {
 	}, strings.TrimSpace(code))
 }
 
-// The second factors, as the audit log has them.
+// The second factors in the audit log.
 const (
 	byTOTP         = "totp"
 	byRecoveryCode = "recovery_code"
 )
 
-// useCode uses up a code of the user: each recovery code and the code of each
-// step counts once. It returns by which of them, or "" if the code is wrong.
+// useCode marks a code of the user as used, because each code is valid once. It returns
+// the kind of second factor, or "" if the code is wrong.
 func useCode(tx *db.Tx, seq int64, code string) (factor string, err error) {
 	if len(trimCode(code)) != totpDigits {
 		used, err := tx.Exec("UPDATE recovery_codes SET used_at = ? WHERE user_seq = ? AND hash = ? AND used_at IS NULL",
@@ -80,7 +80,7 @@ func useCode(tx *db.Tx, seq int64, code string) (factor string, err error) {
 	if !ok {
 		return "", nil
 	}
-	// no step is used after a later one: its code may have been seen on the way
+	// A code of an earlier step is refused: somebody may have seen it in transit.
 	used, err := tx.Exec("UPDATE users SET totp_step = ? WHERE seq = ? AND totp_step < ?", step, seq, step)
 	if err != nil || used == 0 {
 		return "", err

@@ -176,7 +176,7 @@ func TestFirstUser(t *testing.T) {
 			won += fmt.Sprintf("user %d", i)
 			continue
 		}
-		want(t, "one who lost", err, db.Conflict, "", "there is a user already")
+		want(t, "one who lost", err, db.Conflict, "", "a user already exists")
 	}
 	users, err := h.auth.Users.List(t.Context(), h.org.Org)
 	if err != nil || len(users) != 1 || users[0].Name != won || users[0].Role != auth.Admin {
