@@ -80,7 +80,7 @@ var fences = []struct {
 	mend    string
 }{
 	{imports: "net/http", out: noHTTP, mend: "keep HTTP in server, server/webhook, web or cmd, and pass plain values in"},
-	{imports: "database/sql", in: store, mend: "add a method to db and call that"},
+	{imports: "database/sql", in: slices.Concat(store, []string{testkit}), mend: "add a method to db and call that"},
 	{imports: "modernc.org/sqlite", in: []string{"db/sqlite"}, mend: "let db/sqlite open the file and name its errors"},
 	{imports: "github.com/prometheus", in: []string{"server/metrics"}, mend: "count through server/metrics"},
 	{imports: "github.com/pressly/goose", in: store, mend: "let db migrate when it opens the file"},

@@ -10,9 +10,9 @@ import (
 	"govsvc/db/auth"
 )
 
-func TestRefusedPasswords(t *testing.T) {
+func TestPasswords_Refused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	for _, row := range []struct{ password, want string }{
 		{"", "a password is needed"},
 		{"tulip, noon", "at least 12 characters"}, // 11
@@ -42,14 +42,14 @@ func TestRefusedPasswords(t *testing.T) {
 		{"ada lovelace 1815", "easy to guess"},
 		{"            ", "easy to guess"},
 	} {
-		_, err := h.auth.Users.Create(t.Context(), h.by(), "Ada Lovelace", auth.Admin, row.password)
-		want(t, fmt.Sprintf("%.40q", row.password), err, db.Invalid, "password", row.want)
+		_, err := f.Users.Create(t.Context(), operator, "Ada Lovelace", auth.Admin, row.password)
+		wantError(t, fmt.Sprintf("%.40q", row.password), err, db.Invalid, "password", row.want)
 	}
 }
 
-// TestPasswords: what is typed lets in, in whichever form of Unicode, and
-// nothing that merely looks like it.
-func TestPasswords(t *testing.T) {
+// TestPasswords_Unicode checks that the same password in another form of Unicode is right,
+// and that a similar password is wrong.
+func TestPasswords_Unicode(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ password, same, other string }{
 		{"plain tulips at noon", "plain tulips at noon", "Plain tulips at noon"},
@@ -61,30 +61,30 @@ func TestPasswords(t *testing.T) {
 	} {
 		t.Run(row.password, func(t *testing.T) {
 			t.Parallel()
-			h := newHouse(t)
-			if _, err := h.auth.Users.Create(t.Context(), h.by(), "u", auth.Viewer, row.password); err != nil {
+			f := newFixture(t)
+			if _, err := f.Users.Create(t.Context(), operator, "u", auth.Viewer, row.password); err != nil {
 				t.Fatal(err)
 			}
-			if _, _, err := h.auth.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "u", Password: row.same}); err != nil {
+			if _, _, err := f.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "u", Password: row.same}); err != nil {
 				t.Errorf("%q for %q: %v", row.same, row.password, err)
 			}
-			_, _, err := h.auth.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "u", Password: row.other})
-			want(t, row.other, err, db.Unauthenticated, "", "the name or the password is wrong")
+			_, _, err := f.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "u", Password: row.other})
+			wantError(t, row.other, err, db.Unauthenticated, "", "the name or the password is wrong")
 		})
 	}
 }
 
-// TestPasswordChanges: a new password ends sessions.
-func TestPasswordChanges(t *testing.T) {
+// TestPasswords_Change checks the change of a password, which ends sessions.
+func TestPasswords_Change(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	ada := h.user("ada", auth.Admin)
-	h.user("bob", auth.Viewer)
-	first, s := h.signIn("ada")
-	second, _ := h.signIn("ada")
-	bobs, _ := h.signIn("bob")
-	before := len(h.log())
+	ada := f.addUser("ada", auth.Admin)
+	f.addUser("bob", auth.Viewer)
+	first, s := f.signIn("ada")
+	second, _ := f.signIn("ada")
+	bobs, _ := f.signIn("bob")
+	before := len(f.events())
 
 	for _, row := range []struct{ current, next, param, want string }{
 		{"wrong password", otherPassword, "current", "not your current password"},
@@ -93,28 +93,28 @@ func TestPasswordChanges(t *testing.T) {
 		{rightPassword, "short", "next", "at least 12 characters"},
 		{rightPassword, "Ada, Ada, Ada, 1", "next", "easy to guess"},
 	} {
-		want(t, row.current+" → "+row.next, h.changePassword(&s, row.current, row.next), db.Invalid, row.param, row.want)
+		wantError(t, row.current+" → "+row.next, f.changePassword(&s, row.current, row.next), db.Invalid, row.param, row.want)
 	}
-	h.pass(time.Minute)
-	if err := h.changePassword(&s, rightPassword, otherPassword); err != nil {
+	f.clock.Advance(time.Minute)
+	if err := f.changePassword(&s, rightPassword, otherPassword); err != nil {
 		t.Fatal(err)
 	}
-	if !h.ended(first) || !h.ended(second) || h.ended(bobs) { // the session goes on under another token
-		t.Errorf("ended: first %v, second %v, bob's %v", h.ended(first), h.ended(second), h.ended(bobs))
+	if !f.ended(first) || !f.ended(second) || f.ended(bobs) { // the session continues with another token
+		t.Errorf("ended: first %v, second %v, bob's %v", f.ended(first), f.ended(second), f.ended(bobs))
 	}
-	if _, _, err := h.auth.Sessions.SignIn(ctx, auth.SignInAttempt{Name: "ada", Password: rightPassword}); !db.Is(err, db.Unauthenticated) {
-		t.Errorf("the former password: %v", err)
+	if _, _, err := f.Sessions.SignIn(ctx, auth.SignInAttempt{Name: "ada", Password: rightPassword}); !db.Is(err, db.Unauthenticated) {
+		t.Errorf("the previous password: %v", err)
 	}
-	if u, err := h.auth.Users.ByName(ctx, h.org.Org, "ada"); err != nil || u.UpdatedAt != db.Timestamp(h.now()) {
-		t.Errorf("the user is %+v, %v", u, err)
+	if u, err := f.Users.ByName(ctx, f.org.Org, "ada"); err != nil || u.UpdatedAt != db.Timestamp(f.clock.Now()) {
+		t.Errorf("got user %+v, %v", u, err)
 	}
-	if err := h.auth.Users.SetPassword(ctx, db.Actor{ID: "system"}, ada.ID, rightPassword); err != nil || !h.ended(first) || h.ended(bobs) {
-		t.Errorf("set by another: %v; ended: first %v, bob's %v", err, h.ended(first), h.ended(bobs))
+	if err := f.Users.SetPassword(ctx, operator, ada.ID, rightPassword); err != nil || !f.ended(first) || f.ended(bobs) {
+		t.Errorf("set by the operator: %v; ended: first %v, bob's %v", err, f.ended(first), f.ended(bobs))
 	}
-	want(t, "one's own as another's", h.auth.Users.SetPassword(ctx, s.Actor(), ada.ID, otherPassword), db.Conflict, "", "asks for the current password or a code")
-	want(t, "a poor one", h.auth.Users.SetPassword(ctx, h.by(), ada.ID, "password1234"), db.Invalid, "password", "easy to guess")
-	want(t, "after the end", h.changePassword(&s, rightPassword, otherPassword), db.Unauthenticated, "", "sign in again")
-	h.told(
+	wantError(t, "the own account", f.Users.SetPassword(ctx, s.Actor(), ada.ID, otherPassword), db.Conflict, "", "asks for the current password or a code")
+	wantError(t, "a guessable password", f.Users.SetPassword(ctx, operator, ada.ID, "password1234"), db.Invalid, "password", "easy to guess")
+	wantError(t, "after the end of the session", f.changePassword(&s, rightPassword, otherPassword), db.Unauthenticated, "", "sign in again")
+	f.wantEvents(
 		before,
 		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_password"}`,
 		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_password"}`,
@@ -124,21 +124,20 @@ func TestPasswordChanges(t *testing.T) {
 	)
 }
 
-// TestOwnPasswordIsThrottled: a session that was left open is no way to guess
-// the password.
-func TestOwnPasswordIsThrottled(t *testing.T) {
+// TestPasswords_ChangeIsThrottled checks that a session does not help to guess the password.
+func TestPasswords_ChangeIsThrottled(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	_, s := h.signIn("ada")
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	_, s := f.signIn("ada")
 	for range 5 {
-		err := h.changePassword(&s, "wrong", otherPassword)
-		want(t, "a guess", err, db.Invalid, "current", "not your current password")
+		err := f.changePassword(&s, "wrong", otherPassword)
+		wantError(t, "a guess", err, db.Invalid, "current", "not your current password")
 	}
-	err := h.changePassword(&s, rightPassword, otherPassword)
-	want(t, "the sixth try", err, db.Throttled, "", "wait 15 minutes")
-	h.pass(15 * time.Minute)
-	if err := h.changePassword(&s, rightPassword, otherPassword); err != nil {
+	err := f.changePassword(&s, rightPassword, otherPassword)
+	wantError(t, "the sixth attempt", err, db.Throttled, "", "wait 15 minutes")
+	f.clock.Advance(15 * time.Minute)
+	if err := f.changePassword(&s, rightPassword, otherPassword); err != nil {
 		t.Error(err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 // alone: every request of the dashboard makes this read.
 func TestSessionPlan(t *testing.T) {
 	t.Parallel()
-	s := opened(t)
+	s := openService(t)
 	var plan []string
 	err := s.Sessions.store.Each(t.Context(), func(row db.Scanner) error {
 		var id, parent, unused int

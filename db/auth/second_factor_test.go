@@ -7,6 +7,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/url"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -17,21 +18,22 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/internal/testkit"
 )
 
-// app is an authenticator app, after RFC 6238.
-type app []byte
+// authenticator is an authenticator app (RFC 6238).
+type authenticator []byte
 
-func newApp(t *testing.T, secret string) app {
+func newAuthenticator(t *testing.T, secret string) authenticator {
 	t.Helper()
 	key, err := base32.StdEncoding.DecodeString(secret)
 	if err != nil || len(key) != 20 {
-		t.Fatalf("%d bytes of secret, %v", len(key), err)
+		t.Fatalf("got %d bytes of secret, %v", len(key), err)
 	}
 	return key
 }
 
-func (a app) code(at time.Time) string {
+func (a authenticator) code(at time.Time) string {
 	var counter [8]byte
 	binary.BigEndian.PutUint64(counter[:], uint64(at.Unix()/30))
 	mac := hmac.New(sha1.New, a)
@@ -41,68 +43,68 @@ func (a app) code(at time.Time) string {
 	return fmt.Sprintf("%06d", (binary.BigEndian.Uint32(four)&(1<<31-1))%1e6)
 }
 
-// enrol turns on a second factor for the session's user.
-func (h *house) enrol(s *auth.Session) (app, []string) {
-	h.t.Helper()
-	begun, err := h.auth.Account.BeginSecondFactor(h.t.Context(), *s)
+// enableSecondFactor turns on a second factor for the session's user.
+func (f *fixture) enableSecondFactor(s *auth.Session) (authenticator, []string) {
+	f.t.Helper()
+	begun, err := f.Account.BeginSecondFactor(f.t.Context(), *s)
 	if err != nil {
-		h.t.Fatal(err)
+		f.t.Fatal(err)
 	}
-	a := newApp(h.t, begun.Secret)
-	codes, err := h.confirmFactor(s, a.code(h.now()))
+	a := newAuthenticator(f.t, begun.Secret)
+	codes, err := f.confirmFactor(s, a.code(f.clock.Now()))
 	if err != nil {
-		h.t.Fatal(err)
+		f.t.Fatal(err)
 	}
 	return a, codes
 }
 
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	h.user("Ada Lovelace", auth.Admin)
-	token, s := h.signIn("ada lovelace")
-	_, err := h.confirmFactor(&s, "123456")
-	want(t, "nothing begun", err, db.Conflict, "", "has not begun to set up")
-	begun, err := h.auth.Account.BeginSecondFactor(ctx, s)
+	f.addUser("Ada Lovelace", auth.Admin)
+	token, s := f.signIn("ada lovelace")
+	_, err := f.confirmFactor(&s, "123456")
+	wantError(t, "nothing begun", err, db.Conflict, "", "has not begun to set up")
+	begun, err := f.Account.BeginSecondFactor(ctx, s)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if again, err := h.auth.Account.BeginSecondFactor(ctx, s); err != nil || again != begun {
-		t.Errorf("begun again: %+v, %v, was %+v", again, err, begun)
+	if again, err := f.Account.BeginSecondFactor(ctx, s); err != nil || again != begun {
+		t.Errorf("got %+v, %v at the second call, want %+v", again, err, begun)
 	}
 	uri, err := url.Parse(begun.URI)
 	if err != nil || uri.Scheme != "otpauth" || uri.Host != "totp" || uri.Path != "/govsvc:Ada Lovelace" || uri.Query().Get("secret") != begun.Secret ||
 		uri.RawQuery != "algorithm=SHA1&digits=6&issuer=govsvc&period=30&secret="+begun.Secret {
 		t.Errorf("the URI is %s, %v", begun.URI, err)
 	}
-	h.signIn("ada lovelace") // not in force before it is confirmed
-	a := newApp(t, begun.Secret)
-	for _, code := range []string{"", "12345", "1234567", "not a code", a.code(at.Add(-time.Minute)), a.code(at.Add(time.Minute)), strings.Repeat("1", 1<<20)} {
-		_, err := h.confirmFactor(&s, code)
-		want(t, fmt.Sprintf("confirmed by %.10q", code), err, db.Invalid, "code", "check the clock")
+	f.signIn("ada lovelace") // has no effect before it is confirmed
+	a := newAuthenticator(t, begun.Secret)
+	for _, code := range []string{"", "12345", "1234567", "not a code", a.code(testkit.Start.Add(-time.Minute)), a.code(testkit.Start.Add(time.Minute)), strings.Repeat("1", 1<<20)} {
+		_, err := f.confirmFactor(&s, code)
+		wantError(t, fmt.Sprintf("confirmed by %.10q", code), err, db.Invalid, "code", "check the clock")
 	}
-	codes, err := h.confirmFactor(&s, a.code(at))
+	codes, err := f.confirmFactor(&s, a.code(testkit.Start))
 	if err != nil || len(codes) != 10 {
 		t.Fatalf("codes %q, %v", codes, err)
 	}
 	distinct := map[string]bool{}
 	for _, code := range codes {
 		if distinct[code] = true; !regexp.MustCompile(`^([a-z2-7]{4}-){3}[a-z2-7]{4}$`).MatchString(code) {
-			t.Errorf("recovery code %q", code)
+			t.Errorf("got recovery code %q", code)
 		}
 	}
 	if len(distinct) != 10 {
-		t.Errorf("recovery codes %q", codes)
+		t.Errorf("got recovery codes %q, want different ones", codes)
 	}
-	if !h.ended(token) || !s.User.SecondFactor || s.User.RecoveryCodes != 10 { // s has been renewed
-		t.Errorf("the session is %+v, %v", s, err)
+	if !f.ended(token) || !s.User.SecondFactor || s.User.RecoveryCodes != 10 { // s has been renewed
+		t.Errorf("got session %+v, %v", s, err)
 	}
-	_, err = h.auth.Account.BeginSecondFactor(ctx, s)
-	want(t, "another", err, db.Conflict, "", "a second factor is already on")
-	_, err = h.confirmFactor(&s, a.code(at))
-	want(t, "confirmed again", err, db.Conflict, "", "has not begun to set up")
-	h.told(
+	_, err = f.Account.BeginSecondFactor(ctx, s)
+	wantError(t, "another", err, db.Conflict, "", "a second factor is already on")
+	_, err = f.confirmFactor(&s, a.code(testkit.Start))
+	wantError(t, "confirmed again", err, db.Conflict, "", "has not begun to set up")
+	f.wantEvents(
 		1,
 		`user.signed_in authentication 3: Ada Lovelace on user Ada Lovelace null`,
 		`user.signed_in authentication 3: Ada Lovelace on user Ada Lovelace null`,
@@ -110,9 +112,9 @@ func TestSecondFactor(t *testing.T) {
 	)
 }
 
-// TestVectors: the codes of RFC 6238, appendix B, for SHA-1; of eight digits
-// the last six.
-func TestVectors(t *testing.T) {
+// TestSecondFactor_Vectors checks the codes of RFC 6238, appendix B, for SHA-1: the last six
+// of the eight digits.
+func TestSecondFactor_Vectors(t *testing.T) {
 	t.Parallel()
 	for second, code := range map[int64]string{
 		59: "287082", 1111111109: "081804", 1111111111: "050471", 1234567890: "005924", 2000000000: "279037", 20000000000: "353130",
@@ -120,32 +122,33 @@ func TestVectors(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			store, err := db.Open(t.Context(), db.Options{
-				Path: newPath(t), Now: func() time.Time { return time.Unix(second, 0) },
+				Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return time.Unix(second, 0) },
 				Random: &repeated{text: "12345678901234567890"},
 			})
 			if err != nil {
 				t.Fatal(err)
 			}
 			t.Cleanup(func() { _ = store.Close() })
-			if _, err := auth.New(store).Users.CreateFirst(t.Context(), db.Actor{}, "ada", rightPassword); err != nil {
+			service := auth.New(store)
+			if _, err := service.Users.CreateFirst(t.Context(), db.Actor{}, "ada", rightPassword); err != nil {
 				t.Fatal(err)
 			}
-			_, s, err := auth.New(store).Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "ada", Password: rightPassword})
+			_, s, err := service.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: "ada", Password: rightPassword})
 			if err != nil {
 				t.Fatal(err)
 			}
-			begun, err := auth.New(store).Account.BeginSecondFactor(t.Context(), s)
+			begun, err := service.Account.BeginSecondFactor(t.Context(), s)
 			if err != nil || begun.Secret != "GEZDGNBVGY3TQOJQGEZDGNBVGY3TQOJQ" {
 				t.Fatal(begun, err)
 			}
-			if _, _, err = auth.New(store).Account.ConfirmSecondFactor(t.Context(), s, code[:3]+" "+code[3:]); err != nil {
+			if _, _, err = service.Account.ConfirmSecondFactor(t.Context(), s, code[:3]+" "+code[3:]); err != nil {
 				t.Errorf("the code at %d: %v", second, err)
 			}
 		})
 	}
 }
 
-// repeated is a source of secrets that gives each the same bytes.
+// repeated is a source of randomness that returns the same bytes for each secret.
 type repeated struct {
 	text  string
 	count byte
@@ -160,17 +163,17 @@ func (r *repeated) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestCodesCountOnce: the code of a step lets in once, and none of an earlier
-// step after it; a clock may be a step early or late.
-func TestCodesCountOnce(t *testing.T) {
+// TestSecondFactor_CodeIsValidOnce checks that a code is valid once, and that codes of
+// earlier steps are then refused. The clock of the app may be one step early or late.
+func TestSecondFactor_CodeIsValidOnce(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	_, s := h.signIn("ada")
-	a, _ := h.enrol(&s)
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	_, s := f.signIn("ada")
+	a, _ := f.enableSecondFactor(&s)
 	const step = 30 * time.Second
 	for i, row := range []struct {
-		pass, code time.Duration // the code's time, from now
+		pass, code time.Duration // the time of the code, from now
 		ok         bool
 	}{
 		{0, 0, false}, // it confirmed the second factor
@@ -178,7 +181,7 @@ func TestCodesCountOnce(t *testing.T) {
 		{0, 0, false},
 		{0, -step, false},
 		{0, step, true}, // an early clock
-		{0, 0, false},   // an earlier step's
+		{0, 0, false},   // of an earlier step
 		{step, 0, false},
 		{step, -2 * step, false},
 		{step, -step, true}, // a late clock
@@ -186,56 +189,57 @@ func TestCodesCountOnce(t *testing.T) {
 		{step, 2 * step, false},
 		{24 * time.Hour, 0, true},
 	} {
-		h.pass(row.pass)
-		err := h.try("ada", rightPassword, a.code(h.now().Add(row.code)), fmt.Sprint(i))
+		f.clock.Advance(row.pass)
+		err := f.trySignIn("ada", rightPassword, a.code(f.clock.Now().Add(row.code)), fmt.Sprint(i))
 		if row.ok && err != nil {
 			t.Errorf("row %d: %v", i, err)
 		} else if !row.ok {
-			want(t, fmt.Sprint("row ", i), err, db.Unauthenticated, "code", "wrong or was used before")
+			wantError(t, fmt.Sprint("row ", i), err, db.Unauthenticated, "code", "wrong or was used before")
 		}
 	}
 }
 
-// TestCodeInARace: of many who use one code at once, one gets in.
-func TestCodeInARace(t *testing.T) {
+// TestSecondFactor_ParallelCode checks that one of several parallel calls with the same code
+// succeeds.
+func TestSecondFactor_ParallelCode(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	_, s := h.signIn("ada")
-	a, codes := h.enrol(&s)
-	h.pass(time.Minute)
-	for _, code := range []string{a.code(h.now()), codes[0]} {
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	_, s := f.signIn("ada")
+	a, codes := f.enableSecondFactor(&s)
+	f.clock.Advance(time.Minute)
+	for _, code := range []string{a.code(f.clock.Now()), codes[0]} {
 		errs := make([]error, 4)
 		var all sync.WaitGroup
 		for i := range errs {
-			all.Go(func() { errs[i] = h.try("ada", rightPassword, code, fmt.Sprint(i)) })
+			all.Go(func() { errs[i] = f.trySignIn("ada", rightPassword, code, fmt.Sprint(i)) })
 		}
 		all.Wait()
-		in := 0
+		succeeded := 0
 		for _, err := range errs {
 			if err == nil {
-				in++
+				succeeded++
 			} else {
-				want(t, "too late", err, db.Unauthenticated, "code", "was used before")
+				wantError(t, "too late", err, db.Unauthenticated, "code", "was used before")
 			}
 		}
-		if in != 1 {
-			t.Errorf("%d got in with one code", in)
+		if succeeded != 1 {
+			t.Errorf("%d calls succeeded with one code, want 1", succeeded)
 		}
 	}
 }
 
 func TestRecoveryCodes(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	h.user("ada", auth.Admin)
-	h.user("bob", auth.Admin)
-	_, s := h.signIn("ada")
-	a, codes := h.enrol(&s)
-	_, bobs := h.signIn("bob")
-	_, bobsCodes := h.enrol(&bobs)
-	before := len(h.log())
+	f.addUser("ada", auth.Admin)
+	f.addUser("bob", auth.Admin)
+	_, s := f.signIn("ada")
+	a, codes := f.enableSecondFactor(&s)
+	_, bobs := f.signIn("bob")
+	_, bobsCodes := f.enableSecondFactor(&bobs)
+	before := len(f.events())
 	zero := strings.NewReplacer("o", "0", "l", "1")
 	for i, row := range []struct {
 		code string
@@ -249,36 +253,36 @@ func TestRecoveryCodes(t *testing.T) {
 		{bobsCodes[0], false},
 		{codes[3][:18], false},
 	} {
-		err := h.try("ada", rightPassword, row.code, fmt.Sprint(i))
+		err := f.trySignIn("ada", rightPassword, row.code, fmt.Sprint(i))
 		if row.ok && err != nil {
 			t.Errorf("%q: %v", row.code, err)
 		} else if !row.ok {
-			want(t, row.code, err, db.Unauthenticated, "code", "wrong or was used before")
+			wantError(t, row.code, err, db.Unauthenticated, "code", "wrong or was used before")
 		}
 	}
-	if u, err := h.auth.Users.ByName(ctx, h.org.Org, "ada"); err != nil || u.RecoveryCodes != 7 {
-		t.Errorf("the user is %+v, %v", u, err)
+	if u, err := f.Users.ByName(ctx, f.org.Org, "ada"); err != nil || u.RecoveryCodes != 7 {
+		t.Errorf("got user %+v, %v", u, err)
 	}
 
-	_, err := h.auth.Account.NewRecoveryCodes(ctx, s, "123")
-	want(t, "new ones by a wrong code", err, db.Invalid, "code", "this code is wrong")
-	h.pass(time.Minute)
-	fresh, err := h.auth.Account.NewRecoveryCodes(ctx, s, a.code(h.now()))
+	_, err := f.Account.NewRecoveryCodes(ctx, s, "123")
+	wantError(t, "new codes with a wrong code", err, db.Invalid, "code", "this code is wrong")
+	f.clock.Advance(time.Minute)
+	fresh, err := f.Account.NewRecoveryCodes(ctx, s, a.code(f.clock.Now()))
 	if err != nil || len(fresh) != 10 || cmp.Equal(fresh, codes) {
 		t.Fatalf("new codes %q, %v", fresh, err)
 	}
-	want(t, "a code of before", h.try("ada", rightPassword, codes[5], "x"), db.Unauthenticated, "code", "wrong")
-	if err := h.try("ada", rightPassword, fresh[9], "x"); err != nil {
+	wantError(t, "a replaced code", f.trySignIn("ada", rightPassword, codes[5], "x"), db.Unauthenticated, "code", "wrong")
+	if err := f.trySignIn("ada", rightPassword, fresh[9], "x"); err != nil {
 		t.Error(err)
 	}
-	for _, line := range h.log()[before:] {
+	for _, line := range f.events()[before:] {
 		for _, code := range append(codes, fresh...) {
 			if strings.Contains(line, code) {
-				t.Errorf("the audit log holds a code: %s", line)
+				t.Errorf("the audit log contains a code: %s", line)
 			}
 		}
 	}
-	h.told(
+	f.wantEvents(
 		before,
 		`user.signed_in authentication 3: ada on user ada {"address":"0","second_factor":"recovery_code"}`,
 		`user.sign_in_refused authentication 5: ada on user ada {"address":"1","reason":"wrong_code"}`,
@@ -296,36 +300,36 @@ func TestRecoveryCodes(t *testing.T) {
 
 func TestRemoveSecondFactor(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	ada := h.user("ada", auth.Admin)
-	_, s := h.signIn("ada")
-	want(t, "none is on", h.removeFactor(&s, "123456"), db.Conflict, "", "no second factor is on")
-	if err := h.auth.Users.RemoveSecondFactor(ctx, h.by(), ada.ID); err != nil { // changes nothing
+	ada := f.addUser("ada", auth.Admin)
+	_, s := f.signIn("ada")
+	wantError(t, "none is on", f.removeFactor(&s, "123456"), db.Conflict, "", "no second factor is on")
+	if err := f.Users.RemoveSecondFactor(ctx, operator, ada.ID); err != nil { // changes nothing
 		t.Error(err)
 	}
-	a, codes := h.enrol(&s)
-	before := len(h.log())
-	want(t, "one's own as another's", h.auth.Users.RemoveSecondFactor(ctx, s.Actor(), ada.ID), db.Conflict, "", "asks for the current password or a code")
-	want(t, "without a code", h.removeFactor(&s, ""), db.Invalid, "code", "this code is wrong")
-	want(t, "by a used code", h.removeFactor(&s, a.code(h.now())), db.Invalid, "code", "used before")
-	h.pass(time.Minute)
-	if err := h.removeFactor(&s, a.code(h.now())); err != nil {
+	a, codes := f.enableSecondFactor(&s)
+	before := len(f.events())
+	wantError(t, "the own account", f.Users.RemoveSecondFactor(ctx, s.Actor(), ada.ID), db.Conflict, "", "asks for the current password or a code")
+	wantError(t, "without a code", f.removeFactor(&s, ""), db.Invalid, "code", "this code is wrong")
+	wantError(t, "with a used code", f.removeFactor(&s, a.code(f.clock.Now())), db.Invalid, "code", "used before")
+	f.clock.Advance(time.Minute)
+	if err := f.removeFactor(&s, a.code(f.clock.Now())); err != nil {
 		t.Fatal(err)
 	}
-	if _, now := h.signIn("ada"); now.User.SecondFactor || now.User.RecoveryCodes != 0 {
-		t.Errorf("the user is %+v", now.User)
+	if _, now := f.signIn("ada"); now.User.SecondFactor || now.User.RecoveryCodes != 0 {
+		t.Errorf("got user %+v", now.User)
 	}
-	again, _ := h.enrol(&s)
+	again, _ := f.enableSecondFactor(&s)
 	if string(again) == string(a) {
 		t.Error("the new secret is the old one")
 	}
-	want(t, "a recovery code of before", h.try("ada", rightPassword, codes[0], ""), db.Unauthenticated, "code", "wrong")
-	if err := h.auth.Users.RemoveSecondFactor(ctx, h.by(), ada.ID); err != nil {
+	wantError(t, "a removed recovery code", f.trySignIn("ada", rightPassword, codes[0], ""), db.Unauthenticated, "code", "wrong")
+	if err := f.Users.RemoveSecondFactor(ctx, operator, ada.ID); err != nil {
 		t.Fatal(err)
 	}
-	h.signIn("ada")
-	h.told(
+	f.signIn("ada")
+	f.wantEvents(
 		before,
 		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
 		`user.check_refused authentication 5: ada on user ada {"reason":"wrong_code"}`,
@@ -338,58 +342,58 @@ func TestRemoveSecondFactor(t *testing.T) {
 	)
 }
 
-// TestCodesAreThrottled: whoever has the password has few guesses at the code,
-// from wherever, at the door or inside.
-func TestCodesAreThrottled(t *testing.T) {
+// TestSecondFactor_Throttled checks that the limit of wrong codes holds for all addresses
+// together, and for sign-in and the own account together.
+func TestSecondFactor_Throttled(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	h.user("ada", auth.Admin)
-	_, s := h.signIn("ada")
-	a, codes := h.enrol(&s)
+	f.addUser("ada", auth.Admin)
+	_, s := f.signIn("ada")
+	a, codes := f.enableSecondFactor(&s)
 	for i := range 3 {
-		want(t, "a guess", h.try("ada", rightPassword, "000000", fmt.Sprint(i)), db.Unauthenticated, "code", "wrong")
-		want(t, "no guess", h.try("ada", rightPassword, "", fmt.Sprint(i)), db.CodeNeeded, "code", "enter the code")
+		wantError(t, "a guess", f.trySignIn("ada", rightPassword, "000000", fmt.Sprint(i)), db.Unauthenticated, "code", "wrong")
+		wantError(t, "no code", f.trySignIn("ada", rightPassword, "", fmt.Sprint(i)), db.CodeNeeded, "code", "enter the code")
 	}
 	for range 2 {
-		_, err := h.auth.Account.NewRecoveryCodes(ctx, s, "000000")
-		want(t, "a guess inside", err, db.Invalid, "code", "wrong")
+		_, err := f.Account.NewRecoveryCodes(ctx, s, "000000")
+		wantError(t, "a guess in a session", err, db.Invalid, "code", "wrong")
 	}
-	h.pass(30 * time.Minute)
-	want(t, "one too many", h.try("ada", rightPassword, a.code(h.now()), "9"), db.Throttled, "", "wait 30 minutes")
-	want(t, "a recovery code", h.try("ada", rightPassword, codes[0], "10"), db.Throttled, "", "wait 30 minutes")
-	want(t, "inside", h.removeFactor(&s, a.code(h.now())), db.Throttled, "", "wait 30 minutes")
-	want(t, "the password alone", h.try("ada", rightPassword, "", "11"), db.CodeNeeded, "code", "enter the code")
-	h.pass(30 * time.Minute)
-	if err := h.try("ada", rightPassword, a.code(h.now()), "9"); err != nil {
+	f.clock.Advance(30 * time.Minute)
+	wantError(t, "after the limit", f.trySignIn("ada", rightPassword, a.code(f.clock.Now()), "9"), db.Throttled, "", "wait 30 minutes")
+	wantError(t, "a recovery code", f.trySignIn("ada", rightPassword, codes[0], "10"), db.Throttled, "", "wait 30 minutes")
+	wantError(t, "in a session", f.removeFactor(&s, a.code(f.clock.Now())), db.Throttled, "", "wait 30 minutes")
+	wantError(t, "the password alone", f.trySignIn("ada", rightPassword, "", "11"), db.CodeNeeded, "code", "enter the code")
+	f.clock.Advance(30 * time.Minute)
+	if err := f.trySignIn("ada", rightPassword, a.code(f.clock.Now()), "9"); err != nil {
 		t.Errorf("an hour later: %v", err)
 	}
 }
 
-// TestTwoEnrolments: of two sessions that set up a second factor, one counts.
-func TestTwoEnrolments(t *testing.T) {
+// TestSecondFactor_TwoSessions checks that only one of two sessions sets up a second factor.
+func TestSecondFactor_TwoSessions(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	h.user("ada", auth.Admin)
-	_, first := h.signIn("ada")
-	_, second := h.signIn("ada")
-	begun, err := h.auth.Account.BeginSecondFactor(ctx, second)
+	f.addUser("ada", auth.Admin)
+	_, first := f.signIn("ada")
+	_, second := f.signIn("ada")
+	begun, err := f.Account.BeginSecondFactor(ctx, second)
 	if err != nil {
 		t.Fatal(err)
 	}
-	a, _ := h.enrol(&first)
-	_, err = h.confirmFactor(&second, newApp(t, begun.Secret).code(h.now()))
-	want(t, "the other", err, db.Unauthenticated, "", "sign in again")
-	h.pass(time.Minute)
-	if err := h.try("ada", rightPassword, a.code(h.now()), ""); err != nil {
+	a, _ := f.enableSecondFactor(&first)
+	_, err = f.confirmFactor(&second, newAuthenticator(t, begun.Secret).code(f.clock.Now()))
+	wantError(t, "the other session", err, db.Unauthenticated, "", "sign in again")
+	f.clock.Advance(time.Minute)
+	if err := f.trySignIn("ada", rightPassword, a.code(f.clock.Now()), ""); err != nil {
 		t.Error(err)
 	}
-	if err := h.auth.Sessions.SignOut(ctx, second); err != nil {
+	if err := f.Sessions.SignOut(ctx, second); err != nil {
 		t.Fatal(err)
 	}
-	_, err = h.confirmFactor(&second, "123456")
-	want(t, "after the end", err, db.Unauthenticated, "", "sign in again")
-	_, err = h.auth.Account.NewRecoveryCodes(ctx, second, "123456")
-	want(t, "codes after the end", err, db.Unauthenticated, "", "sign in again")
+	_, err = f.confirmFactor(&second, "123456")
+	wantError(t, "after the end of the session", err, db.Unauthenticated, "", "sign in again")
+	_, err = f.Account.NewRecoveryCodes(ctx, second, "123456")
+	wantError(t, "codes after the end of the session", err, db.Unauthenticated, "", "sign in again")
 }

@@ -7,158 +7,160 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/internal/testkit"
 )
 
-// sessions counts those that are stored.
-func (h *house) sessions() int {
-	h.t.Helper()
-	return len(names(h.t, h.path, "SELECT hex(token_hash) FROM sessions"))
+// countSessions returns how many sessions the file has.
+func (f *fixture) countSessions() int {
+	f.t.Helper()
+	return len(testkit.CountSQL(f.t, f.path, "SELECT hex(token_hash) FROM sessions"))
 }
 
-// TestSessionEnds: a session ends when it was not used for two hours, and
-// after twelve however busy it is.
-func TestSessionEnds(t *testing.T) {
+// TestSessions_Expire checks that a session ends after two hours without a request, and
+// after twelve hours in any case.
+func TestSessions_Expire(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	busy, _ := h.signIn("ada")
-	idle, _ := h.signIn("ada")
-	h.pass(auth.SessionIdle - time.Millisecond)
-	if h.ended(busy) {
-		t.Error("it ended before two hours were over")
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	busy, _ := f.signIn("ada")
+	idle, _ := f.signIn("ada")
+	f.clock.Advance(auth.SessionIdle - time.Millisecond)
+	if f.ended(busy) {
+		t.Error("the session ended before two hours were over")
 	}
-	h.reopen() // by then it is stored that it was used
-	h.pass(time.Millisecond)
-	if !h.ended(idle) || h.ended(busy) {
-		t.Errorf("after two hours: idle ended %v, busy ended %v", h.ended(idle), h.ended(busy))
+	f.reopen() // waits until the last use of the session is stored
+	f.clock.Advance(time.Millisecond)
+	if !f.ended(idle) || f.ended(busy) {
+		t.Errorf("after two hours: idle ended %v, busy ended %v", f.ended(idle), f.ended(busy))
 	}
 	for range 6 {
-		if h.ended(busy) {
+		if f.ended(busy) {
 			t.Fatal("the busy session ended")
 		}
-		h.reopen()
-		h.pass(90 * time.Minute)
+		f.reopen()
+		f.clock.Advance(90 * time.Minute)
 	}
-	if h.ended(busy) {
+	if f.ended(busy) {
 		t.Fatal("the busy session ended")
 	}
-	h.reopen()
-	h.pass(time.Hour - time.Millisecond)
-	if h.ended(busy) {
-		t.Error("it ended before twelve hours were over")
+	f.reopen()
+	f.clock.Advance(time.Hour - time.Millisecond)
+	if f.ended(busy) {
+		t.Error("the session ended before twelve hours were over")
 	}
-	h.pass(time.Millisecond)
-	if !h.ended(busy) {
-		t.Error("it goes on after twelve hours")
+	f.clock.Advance(time.Millisecond)
+	if !f.ended(busy) {
+		t.Error("the session continues after twelve hours")
 	}
-	h.told(1, `user.signed_in authentication 3: ada on user ada null`, `user.signed_in authentication 3: ada on user ada null`)
+	f.wantEvents(1, `user.signed_in authentication 3: ada on user ada null`, `user.signed_in authentication 3: ada on user ada null`)
 }
 
-// TestSessionSeen: that a session was used is stored to the minute.
-func TestSessionSeen(t *testing.T) {
+// TestSessions_LastSeen checks that the last use of a session is stored to the minute.
+func TestSessions_LastSeen(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	token, s := h.signIn("ada")
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	token, s := f.signIn("ada")
 	for _, row := range []struct {
 		after time.Duration
 		seen  time.Duration
 	}{{0, 0}, {59 * time.Second, 0}, {time.Second, time.Minute}, {30 * time.Second, time.Minute}, {time.Hour, 90*time.Second + time.Hour}} {
-		h.pass(row.after)
-		if h.ended(token) {
-			t.Fatal("it ended")
+		f.clock.Advance(row.after)
+		if f.ended(token) {
+			t.Fatal("the session ended")
 		}
-		h.reopen()
-		got, err := h.auth.Sessions.ByToken(t.Context(), token)
-		if want := db.Timestamp(at.Add(row.seen)); err != nil || got.SeenAt != want {
-			t.Errorf("seen at %s, %v, want %s", got.SeenAt, err, want)
+		f.reopen()
+		got, err := f.Sessions.ByToken(t.Context(), token)
+		if want := db.Timestamp(testkit.Start.Add(row.seen)); err != nil || got.SeenAt != want {
+			t.Errorf("got last use %s, %v, want %s", got.SeenAt, err, want)
 		}
 		if got.CreatedAt != s.CreatedAt || got.ExpiresAt != s.ExpiresAt {
-			t.Errorf("the session is %+v, was %+v", got, s)
+			t.Errorf("got session %+v, want the times of %+v", got, s)
 		}
 	}
 }
 
-func TestSweepSessions(t *testing.T) {
+func TestSessions_Sweep(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	h.signIn("ada")
-	h.pass(time.Hour)
-	used, _ := h.signIn("ada")
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	f.signIn("ada")
+	f.clock.Advance(time.Hour)
+	used, _ := f.signIn("ada")
 	for _, row := range []struct {
 		pass time.Duration
 		want int
 	}{{0, 2}, {time.Hour - time.Millisecond, 2}, {time.Millisecond, 1}, {time.Hour, 0}} {
-		h.pass(row.pass)
-		if err := h.auth.Sessions.Sweep(t.Context()); err != nil || h.sessions() != row.want {
-			t.Errorf("%d sessions are left, %v, want %d", h.sessions(), err, row.want)
+		f.clock.Advance(row.pass)
+		if err := f.Sessions.Sweep(t.Context()); err != nil || f.countSessions() != row.want {
+			t.Errorf("got %d sessions, %v, want %d", f.countSessions(), err, row.want)
 		}
 	}
-	if !h.ended(used) {
-		t.Error("a session without a row")
+	if !f.ended(used) {
+		t.Error("a session continues after it was removed")
 	}
 }
 
-// TestFalseTokens: nothing but a whole token opens a session.
-func TestFalseTokens(t *testing.T) {
+// TestSessions_WrongToken checks that only the complete token opens a session.
+func TestSessions_WrongToken(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	token, s := h.signIn("ada")
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	token, s := f.signIn("ada")
 	flipped := []byte(token)
 	flipped[0] ^= 1
-	for _, false := range []string{"", token[:42], token + "=", token + "A", string(flipped), strings.ToLower(token), strings.Repeat("A", 43), strings.Repeat("A", 1<<20), "\x00"} {
-		if !h.ended(false) {
-			t.Errorf("%.50q opens a session", false)
+	for _, wrong := range []string{"", token[:42], token + "=", token + "A", string(flipped), strings.ToLower(token), strings.Repeat("A", 43), strings.Repeat("A", 1<<20), "\x00"} {
+		if !f.ended(wrong) {
+			t.Errorf("%.50q opens a session", wrong)
 		}
 	}
 	hash := "x"
-	for stored := range names(t, h.path, "SELECT CAST(token_hash AS TEXT) FROM sessions") {
+	for stored := range testkit.CountSQL(t, f.path, "SELECT CAST(token_hash AS TEXT) FROM sessions") {
 		hash = stored
 	}
-	if !h.ended(hash) {
-		t.Error("what is stored opens a session")
+	if !f.ended(hash) {
+		t.Error("the stored hash opens a session")
 	}
-	if h.ended(token) || s.Actor().ID != s.User.ID || s.Actor().Org != h.org.Org {
+	if f.ended(token) || s.Actor().ID != s.User.ID || s.Actor().Org != f.org.Org {
 		t.Errorf("the session is %+v", s)
 	}
-	// a session that nobody has signed in to
-	if err := h.auth.Sessions.SignOut(t.Context(), auth.Session{}); err != nil || h.ended(token) {
-		t.Errorf("signing out of no session: %v", err)
+	// the zero session, of a client that has not signed in
+	if err := f.Sessions.SignOut(t.Context(), auth.Session{}); err != nil || f.ended(token) {
+		t.Errorf("signing out without a session: %v", err)
 	}
-	_, err := h.auth.Account.BeginSecondFactor(t.Context(), auth.Session{})
-	want(t, "a second factor of nobody", err, db.Unauthenticated, "", "sign in again")
+	_, err := f.Account.BeginSecondFactor(t.Context(), auth.Session{})
+	wantError(t, "a second factor without a session", err, db.Unauthenticated, "", "sign in again")
 }
 
-// TestSessionsOfUsers: a session knows its user as it is now.
-func TestSessionsOfUsers(t *testing.T) {
+// TestSessions_PresentUser checks that a session has the present role of its user, and
+// ends when the user is signed out or removed.
+func TestSessions_PresentUser(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	h.user("ada", auth.Admin)
-	bob := h.user("bob", auth.Editor)
-	adas, s := h.signIn("ada")
-	bobs, _ := h.signIn("bob")
-	second, _ := h.signIn("bob")
-	if _, err := h.auth.Memberships.SetRole(ctx, s.Actor(), bob.ID, auth.Viewer); err != nil {
+	f.addUser("ada", auth.Admin)
+	bob := f.addUser("bob", auth.Editor)
+	adas, s := f.signIn("ada")
+	bobs, _ := f.signIn("bob")
+	second, _ := f.signIn("bob")
+	if _, err := f.Memberships.SetRole(ctx, s.Actor(), bob.ID, auth.Viewer); err != nil {
 		t.Fatal(err)
 	}
-	if got, err := h.auth.Sessions.ByToken(ctx, bobs); err != nil || got.User.Role != auth.Viewer {
-		t.Errorf("bob's session is %+v, %v", got, err)
+	if got, err := f.Sessions.ByToken(ctx, bobs); err != nil || got.User.Role != auth.Viewer {
+		t.Errorf("got session %+v, %v, want the role viewer", got, err)
 	}
-	before := len(h.log())
-	if err := h.auth.Sessions.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil || !h.ended(bobs) || !h.ended(second) || h.ended(adas) {
-		t.Errorf("%v; ended: bob's %v and %v, ada's %v", err, h.ended(bobs), h.ended(second), h.ended(adas))
+	before := len(f.events())
+	if err := f.Sessions.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil || !f.ended(bobs) || !f.ended(second) || f.ended(adas) {
+		t.Errorf("%v; ended: bob's %v and %v, ada's %v", err, f.ended(bobs), f.ended(second), f.ended(adas))
 	}
-	if err := h.auth.Sessions.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil { // again, which changes nothing
+	if err := f.Sessions.SignOutEverywhere(ctx, s.Actor(), bob.ID); err != nil { // changes nothing
 		t.Error(err)
 	}
-	bobs, _ = h.signIn("bob")
-	if err := h.auth.Memberships.Remove(ctx, s.Actor(), bob.ID); err != nil || !h.ended(bobs) || h.sessions() != 1 {
-		t.Errorf("bob is removed: %v, ended %v, %d sessions", err, h.ended(bobs), h.sessions())
+	bobs, _ = f.signIn("bob")
+	if err := f.Memberships.Remove(ctx, s.Actor(), bob.ID); err != nil || !f.ended(bobs) || f.countSessions() != 1 {
+		t.Errorf("after the removal: %v, ended %v, %d sessions", err, f.ended(bobs), f.countSessions())
 	}
-	h.told(
+	f.wantEvents(
 		before,
 		`user.signed_out authentication 3: ada on user bob {"sessions_ended":2}`,
 		`user.signed_in authentication 3: bob on user bob null`,
@@ -166,60 +168,85 @@ func TestSessionsOfUsers(t *testing.T) {
 	)
 }
 
-func TestSwitchOrganisation(t *testing.T) {
+func TestSessions_SwitchOrganisation(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	if _, err := h.auth.Memberships.CreateOrganisation(ctx, db.Actor{ID: "system"}, "acme", db.Business); err != nil {
+	if _, err := f.Memberships.CreateOrganisation(ctx, operator, "acme", db.Business); err != nil {
 		t.Fatal(err)
 	}
-	h.user("ada", auth.Admin)
-	h.member("acme", "ada", auth.Viewer)
-	token, s := h.signIn("ada")
-	want(t, "nobody's", h.auth.Sessions.SwitchOrganisation(ctx, s, "nobody"), db.NotFound, "", `no organisation is named "nobody"`)
-	for range 2 { // again changes nothing
-		if err := h.auth.Sessions.SwitchOrganisation(ctx, s, "acme"); err != nil {
+	f.addUser("ada", auth.Admin)
+	f.addMember("acme", "ada", auth.Viewer)
+	token, s := f.signIn("ada")
+	wantError(t, "an unknown organisation", f.Sessions.SwitchOrganisation(ctx, s, "nobody"), db.NotFound, "", `no organisation is named "nobody"`)
+	for range 2 { // the second time changes nothing
+		if err := f.Sessions.SwitchOrganisation(ctx, s, "acme"); err != nil {
 			t.Fatal(err)
 		}
-		s, _ = h.auth.Sessions.ByToken(ctx, token)
+		s, _ = f.Sessions.ByToken(ctx, token)
 		if s.Organisation.Name != "acme" || s.Organisation.Plan != db.Business {
-			t.Errorf("the session works on %+v", s.Organisation)
+			t.Errorf("got organisation %+v, want acme", s.Organisation)
 		}
 	}
-	if _, other := h.signIn("ada"); other.Organisation.Name != db.DefaultOrganisation {
-		t.Errorf("another session works on %+v", other.Organisation)
+	if _, other := f.signIn("ada"); other.Organisation.Name != db.DefaultOrganisation {
+		t.Errorf("got organisation %+v for another session, want the default one", other.Organisation)
 	}
-	h.org = s.Organisation
-	h.told(
+	f.org = s.Organisation
+	f.wantEvents(
 		3, // organisation.created, user.added, user.signed_in
-		`user.organisation_entered data_access 1:  on user  {"from":"`+defaultOrg(t, h.DB).ID+`"}`,
+		`user.organisation_entered data_access 1:  on user  {"from":"`+f.defaultOrg().ID+`"}`,
 		`user.signed_in authentication 3:  on user  null`,
 	)
-	if err := h.auth.Sessions.SignOut(ctx, s); err != nil {
+	if err := f.Sessions.SignOut(ctx, s); err != nil {
 		t.Fatal(err)
 	}
-	want(t, "after the end", h.auth.Sessions.SwitchOrganisation(ctx, s, db.DefaultOrganisation), db.Unauthenticated, "", "sign in again")
+	wantError(t, "after the end", f.Sessions.SwitchOrganisation(ctx, s, db.DefaultOrganisation), db.Unauthenticated, "", "sign in again")
 }
 
-// TestManySessions: the oldest give way to what a user begins.
-func TestManySessions(t *testing.T) {
+// TestSessions_Limit checks that a new session ends the oldest ones of the same user only.
+func TestSessions_Limit(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	h.user("bob", auth.Admin)
-	bobs, _ := h.signIn("bob")
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	f.addUser("bob", auth.Admin)
+	bobs, _ := f.signIn("bob")
 	var tokens []string
 	for range 22 {
-		token, _ := h.signIn("ada")
+		token, _ := f.signIn("ada")
 		tokens = append(tokens, token)
-		h.pass(time.Second)
+		f.clock.Advance(time.Second)
 	}
 	for i, token := range tokens {
-		if h.ended(token) != (i < 2) {
-			t.Errorf("session %d of 22: ended %v", i, h.ended(token))
+		if f.ended(token) != (i < 2) {
+			t.Errorf("session %d of 22: ended %v", i, f.ended(token))
 		}
 	}
-	if h.ended(bobs) {
-		t.Error("another user's session gave way")
+	if f.ended(bobs) {
+		t.Error("the session of another user ended")
+	}
+}
+
+// TestSessions_ClockChanges checks sessions while the clock changes. A session continues
+// when the clock is set back and ends when the clock passes its end. A swept session
+// stays ended.
+func TestSessions_ClockChanges(t *testing.T) {
+	t.Parallel()
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	token, _ := f.signIn("ada")
+	f.clock.Advance(-365 * 24 * time.Hour)
+	if f.ended(token) {
+		t.Error("the session ended when the clock was set back")
+	}
+	f.clock.Advance(365*24*time.Hour + auth.SessionLife)
+	if !f.ended(token) {
+		t.Error("the session continues past its end")
+	}
+	if err := f.Sessions.Sweep(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	f.clock.Advance(-auth.SessionLife)
+	if !f.ended(token) {
+		t.Error("a swept session continues")
 	}
 }

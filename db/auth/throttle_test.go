@@ -10,15 +10,13 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
-// noon is where the clocks of these tests begin.
-var noon = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
-
-// opened returns the services over a new file at noon, for tests that look inside.
-func opened(t testing.TB) *Service {
+// openService opens the services over a new file. Its clock stands at testkit.Start.
+func openService(t testing.TB) *Service {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return noon }})
+	store, err := db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return testkit.Start }})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -32,17 +30,17 @@ func opened(t testing.TB) *Service {
 	return s
 }
 
-// TestThrottle: a subject has its tries within the time, each coming back when
-// its own time is over.
+// TestThrottle checks that a subject has its attempts within the window, and that each
+// attempt expires separately.
 func TestThrottle(t *testing.T) {
 	t.Parallel()
-	var held throttle
+	var th throttle
 	one, other := subjectOf(attemptLimit{3, 10 * time.Minute}, "one", "a", "bc"), subjectOf(attemptLimit{100, time.Hour}, "other", "")
 	if one.digest == subjectOf(one.attemptLimit, "one", "ab", "c").digest {
 		t.Error("two subjects are counted as one")
 	}
 	for minute, wait := range []time.Duration{0, 0, 0, 7, 6, 5, 4, 3, 2, 1, 0, 0, 0, 7, 6} {
-		_, err := held.begin(noon.Add(time.Duration(minute)*time.Minute), one, other)
+		_, err := th.begin(testkit.Start.Add(time.Duration(minute)*time.Minute), one, other)
 		var refusal *db.Error
 		if !errors.As(err, &refusal) {
 			refusal = &db.Error{}
@@ -51,51 +49,51 @@ func TestThrottle(t *testing.T) {
 			t.Errorf("minute %d: %v, wait %v, want %d minutes", minute, err, refusal.RetryAfter, wait)
 		}
 	}
-	if n := len(held.counters[other.digest].at); n != 6 {
-		t.Errorf("%d tries are counted of the other subject, want 6: what is refused uses up nothing", n)
+	if n := len(th.counters[other.digest].at); n != 6 {
+		t.Errorf("got %d attempts of the other subject, want 6: refused attempts do not count", n)
 	}
-	held.reset(one)
-	later := noon.Add(14 * time.Minute)
+	th.reset(one)
+	later := testkit.Start.Add(14 * time.Minute)
 	for range 10 {
-		made, err := held.begin(later, one)
+		made, err := th.begin(later, one)
 		if err != nil {
 			t.Fatal(err)
 		}
-		held.refund(made)
+		th.refund(made)
 	}
-	if len(held.counters) != 1 {
-		t.Errorf("%d tallies, want that of the other subject alone", len(held.counters))
+	if len(th.counters) != 1 {
+		t.Errorf("got %d counters, want that of the other subject alone", len(th.counters))
 	}
 }
 
-// TestThrottleIsBounded: a flood of names forgets what is over before what is
-// not, and takes no more room than there is.
-func TestThrottleIsBounded(t *testing.T) {
+// TestThrottle_Limit checks that the number of counters is limited, and that expired counters
+// are removed first.
+func TestThrottle_Limit(t *testing.T) {
 	t.Parallel()
-	var held throttle
+	var th throttle
 	long, short := attemptLimit{1, time.Hour}, attemptLimit{1, time.Minute}
 	for i := range maxCounters - 1 {
-		if _, err := held.begin(noon, subjectOf(short, "short", fmt.Sprint(i))); err != nil {
+		if _, err := th.begin(testkit.Start, subjectOf(short, "short", fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	kept := subjectOf(long, "long", "kept")
-	_, _ = held.begin(noon, kept)
-	_, _ = held.begin(noon.Add(time.Minute), subjectOf(long, "long", "new"))
-	if _, err := held.begin(noon.Add(time.Minute), kept); !db.Is(err, db.Throttled) || len(held.counters) != 2 {
-		t.Errorf("%d tallies are left, %v", len(held.counters), err)
+	_, _ = th.begin(testkit.Start, kept)
+	_, _ = th.begin(testkit.Start.Add(time.Minute), subjectOf(long, "long", "new"))
+	if _, err := th.begin(testkit.Start.Add(time.Minute), kept); !db.Is(err, db.Throttled) || len(th.counters) != 2 {
+		t.Errorf("got %d counters, %v, want 2", len(th.counters), err)
 	}
 	for i := range maxCounters + 10 {
-		if _, err := held.begin(noon.Add(time.Minute), subjectOf(long, "flood", fmt.Sprint(i))); err != nil {
+		if _, err := th.begin(testkit.Start.Add(time.Minute), subjectOf(long, "flood", fmt.Sprint(i))); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if len(held.counters) != maxCounters {
-		t.Errorf("%d tallies, want %d", len(held.counters), maxCounters)
+	if len(th.counters) != maxCounters {
+		t.Errorf("got %d counters, want %d", len(th.counters), maxCounters)
 	}
 }
 
-func TestWaitInWords(t *testing.T) {
+func TestMinutes(t *testing.T) {
 	t.Parallel()
 	for wait, want := range map[time.Duration]string{
 		time.Second: "a minute", time.Minute: "a minute", 61 * time.Second: "2 minutes", 15 * time.Minute: "15 minutes", time.Hour: "60 minutes",
@@ -106,8 +104,8 @@ func TestWaitInWords(t *testing.T) {
 	}
 }
 
-// hashOthers lets others hash as many passwords as may be hashed at once.
-func hashOthers(t *testing.T, s *Service) {
+// fillQueue takes all places in which passwords are hashed.
+func fillQueue(t *testing.T, s *Service) {
 	t.Helper()
 	for range passwordsAtOnce {
 		if err := s.Users.passwords.queue.Acquire(t.Context(), "192.0.2.99", "", time.Hour); err != nil {
@@ -116,16 +114,16 @@ func hashOthers(t *testing.T, s *Service) {
 	}
 }
 
-// TestHashingWaits: while as many passwords are hashed as may be at once, who
-// waits for too long or leaves is told so, and has used up no try.
-func TestHashingWaits(t *testing.T) {
+// TestSignIn_QueueFull checks that a caller that waits too long or disconnects gets an error,
+// and that this does not count as an attempt.
+func TestSignIn_QueueFull(t *testing.T) {
 	t.Parallel()
-	s := opened(t)
+	s := openService(t)
 	attempt := SignInAttempt{Name: "ada", Password: "plain tulips at noon"}
 	if _, err := s.Users.CreateFirst(t.Context(), db.Actor{}, attempt.Name, attempt.Password); err != nil {
 		t.Fatal(err)
 	}
-	hashOthers(t, s)
+	fillQueue(t, s)
 	gone, leave := context.WithCancel(t.Context())
 	leave()
 	wait := s.Users.passwords.wait
@@ -150,37 +148,36 @@ func TestHashingWaits(t *testing.T) {
 	}
 }
 
-// TestRefusalsTakeAHash: a sign-in waits for its turn to hash whatever is wrong
-// with it, for a name that nobody has, too, so that no time tells one from
-// another. (TestTimingOfSignIn measures it.)
-func TestRefusalsTakeAHash(t *testing.T) {
+// TestSignIn_AlwaysHashes checks that every sign-in hashes a password, even for an unknown
+// name, so that the time does not reveal the reason. TestTimingOfSignIn measures the time.
+func TestSignIn_AlwaysHashes(t *testing.T) {
 	t.Parallel()
-	s := opened(t)
+	s := openService(t)
 	if _, err := s.Users.CreateFirst(t.Context(), db.Actor{}, "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}
-	hashOthers(t, s)
+	fillQueue(t, s)
 	s.Users.passwords.wait = time.Nanosecond
 	for _, name := range []string{"ada", "nobody", "", "\xff", strings.Repeat("x", 1<<20)} {
 		for _, password := range []string{"wrong", "", "\xff", strings.Repeat("x", 1<<20)} {
 			if _, _, err := s.Sessions.SignIn(t.Context(), SignInAttempt{Name: name, Password: password}); !db.Is(err, db.Busy) {
-				t.Errorf("%.20q with %.20q: %v, though nothing can be hashed", name, password, err)
+				t.Errorf("%.20q with %.20q: %v, want Busy", name, password, err)
 			}
 		}
 	}
 }
 
-// TestAllowances: a name has few tries from everywhere together, an address
-// few at all names together, and nobody's name is like somebody's.
-func TestAllowances(t *testing.T) {
+// TestSignIn_Limits checks the limit of a name over all addresses and the limit of an address
+// over all names. An unknown name has the same limit.
+func TestSignIn_Limits(t *testing.T) {
 	t.Parallel()
-	s := opened(t)
+	s := openService(t)
 	if _, err := s.Users.CreateFirst(t.Context(), db.Actor{}, "ada", "plain tulips at noon"); err != nil {
 		t.Fatal(err)
 	}
 	used := func(of subject) {
 		for range of.attempts {
-			if _, err := s.Sessions.throttle.begin(noon, of); err != nil {
+			if _, err := s.Sessions.throttle.begin(testkit.Start, of); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -1,19 +1,21 @@
 package auth_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/internal/testkit"
 )
 
 // TestRoles_Permissions checks what each role may do (contract, section 1).
@@ -41,38 +43,38 @@ func TestRoles_Permissions(t *testing.T) {
 
 func TestUsers(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	if found, err := h.auth.Users.Any(ctx); err != nil || found {
-		t.Errorf("a user in a new file: %v, %v", found, err)
+	if found, err := f.Users.Any(ctx); err != nil || found {
+		t.Errorf("got a user in a new file: %v, %v", found, err)
 	}
-	ada := h.user("  Ada   Lovelace ", auth.Admin)
-	stamp := db.Timestamp(at)
+	ada := f.addUser("  Ada   Lovelace ", auth.Admin)
+	stamp := db.Timestamp(testkit.Start)
 	if diff := cmp.Diff(auth.User{ID: ada.ID, Name: "Ada Lovelace", Role: auth.Admin, CreatedAt: stamp, UpdatedAt: stamp}, ada); diff != "" {
 		t.Errorf("the new user (-want +got):\n%s", diff)
 	}
-	h.user("bob", auth.Viewer)
-	if found, err := h.auth.Users.Any(ctx); err != nil || !found {
-		t.Errorf("no user: %v, %v", found, err)
+	f.addUser("bob", auth.Viewer)
+	if found, err := f.Users.Any(ctx); err != nil || !found {
+		t.Errorf("got no user: %v, %v", found, err)
 	}
-	bob, err := h.auth.Users.ByName(ctx, h.org.Org, "BOB")
+	bob, err := f.Users.ByName(ctx, f.org.Org, "BOB")
 	if err != nil || bob.Name != "bob" {
-		t.Errorf("BOB is %+v, %v", bob, err)
+		t.Errorf("got user %+v for BOB, %v", bob, err)
 	}
-	if bob, err = h.auth.Memberships.SetRole(ctx, h.by(), bob.ID, auth.Editor); err != nil || bob.Role != auth.Editor {
+	if bob, err = f.Memberships.SetRole(ctx, operator, bob.ID, auth.Editor); err != nil || bob.Role != auth.Editor {
 		t.Errorf("after the change: %+v, %v", bob, err)
 	}
-	if _, err = h.auth.Memberships.SetRole(ctx, h.by(), bob.ID, auth.Editor); err != nil { // again, which changes nothing
+	if _, err = f.Memberships.SetRole(ctx, operator, bob.ID, auth.Editor); err != nil { // changes nothing
 		t.Error(err)
 	}
-	if err := h.auth.Memberships.Remove(ctx, h.by(), bob.ID); err != nil {
+	if err := f.Memberships.Remove(ctx, operator, bob.ID); err != nil {
 		t.Error(err)
 	}
-	all, err := h.auth.Users.List(ctx, h.org.Org)
+	all, err := f.Users.List(ctx, f.org.Org)
 	if diff := cmp.Diff([]auth.User{ada}, all); diff != "" || err != nil {
 		t.Errorf("all users: %v (-want +got):\n%s", err, diff)
 	}
-	h.told(
+	f.wantEvents(
 		0,
 		`user.created authorization 6: system on user Ada Lovelace {"name":"Ada Lovelace","role":"admin"}`,
 		`user.created authorization 6: system on user bob {"name":"bob","role":"viewer"}`,
@@ -81,11 +83,11 @@ func TestUsers(t *testing.T) {
 	)
 }
 
-func TestRefusedUsers(t *testing.T) {
+func TestUsers_Refused(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	ada := h.user("Ada", auth.Admin)
+	ada := f.addUser("Ada", auth.Admin)
 	for _, row := range []struct {
 		name    string
 		role    auth.Role
@@ -106,102 +108,108 @@ func TestRefusedUsers(t *testing.T) {
 		{"ada", auth.Viewer, db.Conflict, "name", `a user named "ada" exists already`},
 		{" ＡＤＡ ", auth.Viewer, db.Conflict, "name", `a user named "ADA" exists already`},
 	} {
-		_, err := h.auth.Users.Create(ctx, h.by(), row.name, row.role, rightPassword)
-		want(t, fmt.Sprintf("%.20q as %s", row.name, row.role), err, row.code, row.param, row.message)
+		_, err := f.Users.Create(ctx, operator, row.name, row.role, rightPassword)
+		wantError(t, fmt.Sprintf("%.20q as %s", row.name, row.role), err, row.code, row.param, row.message)
 	}
-	h.user(strings.Repeat("名", 200), auth.Viewer)
+	f.addUser(strings.Repeat("名", 200), auth.Viewer)
 
-	_, err := h.auth.Memberships.SetRole(ctx, h.by(), ada.ID, "owner")
-	want(t, "an unknown role", err, db.Invalid, "role", "admin, editor, auditor, viewer")
-	_, err = h.auth.Memberships.SetRole(ctx, h.by(), "x", auth.Admin)
-	want(t, "the role of nobody", err, db.NotFound, "", "no such user")
-	want(t, "removing nobody", h.auth.Memberships.Remove(ctx, h.by(), "x"), db.NotFound, "", "no such user")
-	want(t, "the password of nobody", h.auth.Users.SetPassword(ctx, h.by(), "x", rightPassword), db.NotFound, "", "no such user")
-	want(t, "signing nobody out", h.auth.Sessions.SignOutEverywhere(ctx, h.by(), "x"), db.NotFound, "", "no such user")
-	want(t, "nobody's second factor", h.auth.Users.RemoveSecondFactor(ctx, h.by(), "x"), db.NotFound, "", "no such user")
+	_, err := f.Memberships.SetRole(ctx, operator, ada.ID, "owner")
+	wantError(t, "an unknown role", err, db.Invalid, "role", "admin, editor, auditor, viewer")
+	_, err = f.Memberships.SetRole(ctx, operator, "x", auth.Admin)
+	wantError(t, "the role of an unknown user", err, db.NotFound, "", "no such user")
+	wantError(t, "removing an unknown user", f.Memberships.Remove(ctx, operator, "x"), db.NotFound, "", "no such user")
+	wantError(t, "the password of an unknown user", f.Users.SetPassword(ctx, operator, "x", rightPassword), db.NotFound, "", "no such user")
+	wantError(t, "signing out an unknown user", f.Sessions.SignOutEverywhere(ctx, operator, "x"), db.NotFound, "", "no such user")
+	wantError(t, "the second factor of an unknown user", f.Users.RemoveSecondFactor(ctx, operator, "x"), db.NotFound, "", "no such user")
 	for _, name := range []string{"nobody", "", "\x00", strings.Repeat("x", 5000)} {
-		_, err = h.auth.Users.ByName(ctx, h.org.Org, name)
-		want(t, fmt.Sprintf("finding %.10q", name), err, db.NotFound, "", "no user is named")
+		_, err = f.Users.ByName(ctx, f.org.Org, name)
+		wantError(t, fmt.Sprintf("finding %.10q", name), err, db.NotFound, "", "no user is named")
 	}
 }
 
-// TestLastAdmin: somebody can always let others in.
-func TestLastAdmin(t *testing.T) {
+// TestMemberships_LastAdmin checks that an organisation keeps an admin, even if two of them
+// are changed at the same time.
+func TestMemberships_LastAdmin(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
+	f := newFixture(t)
 	ctx := t.Context()
-	ada, bob := h.user("ada", auth.Admin), h.user("bob", auth.Admin)
+	ada, bob := f.addUser("ada", auth.Admin), f.addUser("bob", auth.Admin)
 	errs := make([]error, 2)
 	var both sync.WaitGroup
-	by := db.Actor{Org: h.org.Org, ID: ada.ID}
-	both.Go(func() { _, errs[0] = h.auth.Memberships.SetRole(ctx, by, ada.ID, auth.Viewer) })
-	both.Go(func() { errs[1] = h.auth.Memberships.Remove(ctx, by, bob.ID) })
+	by := db.Actor{Org: f.org.Org, ID: ada.ID}
+	both.Go(func() { _, errs[0] = f.Memberships.SetRole(ctx, by, ada.ID, auth.Viewer) })
+	both.Go(func() { errs[1] = f.Memberships.Remove(ctx, by, bob.ID) })
 	both.Wait()
 	if (errs[0] == nil) == (errs[1] == nil) {
-		t.Fatalf("outcomes %v and %v, want one refusal", errs[0], errs[1])
+		t.Fatalf("got errors %v and %v, want exactly one", errs[0], errs[1])
 	}
-	want(t, "the second", errors.Join(errs...), db.Conflict, "role", "is the last admin; make another user an admin first")
+	wantError(t, "the second change", errors.Join(errs...), db.Conflict, "role", "is the last admin; make another user an admin first")
 	last := ada
 	if errs[0] == nil {
 		last = bob
 	}
 	by.ID = last.ID
-	_, err := h.auth.Memberships.SetRole(ctx, by, last.ID, auth.Editor)
-	want(t, "the last one's role", err, db.Conflict, "role", "is the last admin")
-	want(t, "removing the last", h.auth.Memberships.Remove(ctx, by, last.ID), db.Conflict, "role", "is the last admin")
-	if _, err := h.auth.Memberships.SetRole(ctx, by, last.ID, auth.Admin); err != nil {
-		t.Errorf("leaving it an admin: %v", err)
+	_, err := f.Memberships.SetRole(ctx, by, last.ID, auth.Editor)
+	wantError(t, "the role of the last admin", err, db.Conflict, "role", "is the last admin")
+	wantError(t, "removing the last admin", f.Memberships.Remove(ctx, by, last.ID), db.Conflict, "role", "is the last admin")
+	if _, err := f.Memberships.SetRole(ctx, by, last.ID, auth.Admin); err != nil {
+		t.Errorf("the same role: %v", err)
 	}
-	if _, err := h.auth.Memberships.SetRole(ctx, h.by(), last.ID, auth.Editor); err != nil {
+	if _, err := f.Memberships.SetRole(ctx, operator, last.ID, auth.Editor); err != nil {
 		t.Errorf("the operator: %v", err)
 	}
 }
 
-// TestFirstUser: of all who try at once, through two processes, one wins.
-func TestFirstUser(t *testing.T) {
+// TestUsers_CreateFirst checks that one of several parallel calls, through two processes,
+// creates the first user.
+func TestUsers_CreateFirst(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	stores := []*db.DB{h.DB, handle(t, h.path, time.Minute)}
+	f := newFixture(t)
+	_, other := f.open()
+	services := []*auth.Service{f.Service, other}
 	errs := make([]error, 8)
 	var all sync.WaitGroup
 	for i := range errs {
 		all.Go(func() {
-			_, errs[i] = auth.New(stores[i%2]).Users.CreateFirst(context.Background(), db.Actor{}, fmt.Sprintf("user %d", i), rightPassword)
+			_, errs[i] = services[i%2].Users.CreateFirst(context.Background(), db.Actor{}, fmt.Sprintf("user %d", i), rightPassword)
 		})
 	}
 	all.Wait()
-	won := ""
+	winner := ""
 	for i, err := range errs {
 		if err == nil {
-			won += fmt.Sprintf("user %d", i)
+			winner += fmt.Sprintf("user %d", i)
 			continue
 		}
-		want(t, "one who lost", err, db.Conflict, "", "a user already exists")
+		wantError(t, "another call", err, db.Conflict, "", "a user already exists")
 	}
-	users, err := h.auth.Users.List(t.Context(), h.org.Org)
-	if err != nil || len(users) != 1 || users[0].Name != won || users[0].Role != auth.Admin {
-		t.Errorf("users %+v, won %q, %v", users, won, err)
+	users, err := f.Users.List(t.Context(), f.org.Org)
+	if err != nil || len(users) != 1 || users[0].Name != winner || users[0].Role != auth.Admin {
+		t.Errorf("got users %+v, winner %q, %v", users, winner, err)
 	}
-	h.told(0, fmt.Sprintf(`user.created authorization 6: %s on user %s {"name":"%s","role":"admin"}`, won, won, won))
+	f.wantEvents(0, fmt.Sprintf(`user.created authorization 6: %s on user %s {"name":"%s","role":"admin"}`, winner, winner, winner))
 }
 
-// TestStoredSecrets: nothing in the file or beside it tells a password, a
+// TestFile_HasNoSecrets checks that neither the file nor its log contains a password, a
 // token or a recovery code.
-func TestStoredSecrets(t *testing.T) {
+func TestFile_HasNoSecrets(t *testing.T) {
 	t.Parallel()
-	h := newHouse(t)
-	h.user("ada", auth.Admin)
-	token, s := h.signIn("ada")
-	_, codes := h.enrol(&s)
-	files, err := filepath.Glob(h.path + "*")
+	f := newFixture(t)
+	f.addUser("ada", auth.Admin)
+	token, s := f.signIn("ada")
+	_, codes := f.enableSecondFactor(&s)
+	files, err := filepath.Glob(f.path + "*")
 	if err != nil || len(files) == 0 {
 		t.Fatal(files, err)
 	}
 	for _, file := range files {
-		content := readFile(t, file)
+		content, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for _, secret := range append([]string{rightPassword, token}, codes...) {
-			if strings.Contains(content, secret) || strings.Contains(content, strings.ReplaceAll(secret, "-", "")) {
-				t.Errorf("%s holds %q", file, secret)
+			if bytes.Contains(content, []byte(secret)) || bytes.Contains(content, []byte(strings.ReplaceAll(secret, "-", ""))) {
+				t.Errorf("%s contains %q", file, secret)
 			}
 		}
 	}
