@@ -73,8 +73,8 @@ type DB struct {
 	defaults map[string]map[string]any
 	secrets  secrets
 
-	hashing hashing
-	proof   proof // that the file takes what is written
+	keyQueues keyQueues
+	proof     proof // that the file takes what is written
 }
 
 // Open opens the file. It creates or migrates the file first where needed. The
@@ -107,7 +107,7 @@ func closed(options Options) *DB {
 		d.newID = idSource(d.now)
 	}
 	d.queued = make(queued, 1)
-	d.hashing = newHashing()
+	d.keyQueues = newKeyQueues()
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}

@@ -9,8 +9,8 @@ import (
 	"govsvc/db/fair"
 )
 
-// Bounds of the hashes under way and of the callers that wait for one. A hash
-// of a key takes 34 MB. A full queue is worked off in about 3.5 seconds.
+// Limits of the keys that are hashed at the same time and of the callers that wait. A hash
+// takes 34 MB. A full queue takes about 3.5 seconds.
 const (
 	currentKeysAtOnce = 2
 	formerKeysAtOnce  = 1
@@ -18,45 +18,44 @@ const (
 	waitingPerPrefix  = 32
 )
 
-// keyWait bounds how long a key waits to be hashed.
+// keyWait limits how long a caller waits for the hash of a key.
 const keyWait = 30 * time.Second
 
-// crowdedFor is how long a caller should wait that found the queue full.
-const crowdedFor = time.Second
+// retryAfterBusy is how long a caller waits after the queue was full.
+const retryAfterBusy = time.Second
 
-// hashing holds the semaphores of all hashes that a caller can ask for. Keys
-// of the current form have one of their own: nobody can guess them, so that
-// they never wait behind guesses at keys of a former form.
-type hashing struct {
+// keyQueues limit the hashes of keys. Keys of the current form can't be guessed. They have
+// a separate queue, so that they do not wait behind guesses at keys of a former form.
+type keyQueues struct {
 	currentKeys, formerKeys *fair.Semaphore
 }
 
-func newHashing() hashing {
-	return hashing{
+func newKeyQueues() keyQueues {
+	return keyQueues{
 		currentKeys: fair.NewSemaphore(currentKeysAtOnce, waitingPerPrefix, waitingKeys),
 		formerKeys:  fair.NewSemaphore(formerKeysAtOnce, waitingPerPrefix, waitingKeys),
 	}
 }
 
-// QueueError turns an error of a fair.Semaphore that hashes secrets into Busy. It
-// names the secrets that are checked.
+// QueueError returns the error Busy for an error of a fair.Semaphore that limits hashes.
+// The message names the hashed secrets.
 func QueueError(err error, what string) error {
 	switch {
 	case errors.Is(err, fair.ErrCrowded):
-		return &Error{Code: Busy, RetryAfter: crowdedFor, Message: "too many " + what + " are being checked right now; try again in a moment"}
+		return &Error{Code: Busy, RetryAfter: retryAfterBusy, Message: "too many " + what + " are being checked right now; try again in a moment"}
 	case errors.Is(err, context.DeadlineExceeded):
-		return &Error{Code: Busy, RetryAfter: crowdedFor, Message: "checking took too long because many " + what + " are being checked; try again in a moment"}
+		return &Error{Code: Busy, RetryAfter: retryAfterBusy, Message: "checking took too long because many " + what + " are being checked; try again in a moment"}
 	}
 	return err
 }
 
-// MatchKey finds which of the candidates is the presented key and returns its
-// id, "" if none is. Callers wait until they may hash, and addresses take
-// turns. No hash is begun after ctx has ended. Errors: Busy, or that of ctx.
+// MatchKey returns the id of the candidate that the presented key belongs to, "" if there
+// is none. Callers wait in a queue that is fair to addresses. No hash starts after ctx has
+// ended. Errors: Busy, or that of ctx.
 func (d *DB) MatchKey(ctx context.Context, address string, parsed ParsedKey, candidates []*StoredKey, presented string) (string, error) {
-	queue := d.hashing.formerKeys
+	queue := d.keyQueues.formerKeys
 	if parsed.Tagged {
-		queue = d.hashing.currentKeys
+		queue = d.keyQueues.currentKeys
 	}
 	if err := queue.Acquire(ctx, address, parsed.Prefix, keyWait); err != nil {
 		return "", QueueError(err, "keys")
@@ -78,11 +77,11 @@ func (d *DB) MatchKey(ctx context.Context, address string, parsed ParsedKey, can
 	return "", nil
 }
 
-// hashNewKey hashes a key that is about to be stored.
+// hashNewKey hashes a new key.
 func (d *DB) hashNewKey(ctx context.Context, address, plain string, salt []byte) ([]byte, error) {
-	if err := d.hashing.currentKeys.Acquire(ctx, address, "", keyWait); err != nil {
+	if err := d.keyQueues.currentKeys.Acquire(ctx, address, "", keyWait); err != nil {
 		return nil, QueueError(err, "keys")
 	}
-	defer d.hashing.currentKeys.Release()
+	defer d.keyQueues.currentKeys.Release()
 	return hashKey(plain, salt)
 }

@@ -128,7 +128,7 @@ func (f *fixture) events() []string {
 	if err != nil {
 		f.t.Fatal(err)
 	}
-	named := map[string]string{"system": "system", "": "nobody"}
+	named := map[string]string{"system": "system", "": "none"}
 	lines := []string{}
 	for _, text := range page.Events {
 		var e struct {

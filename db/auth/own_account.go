@@ -7,7 +7,7 @@ import (
 	"govsvc/db"
 )
 
-// Account changes the account of a user who is signed in.
+// Account changes the account of the signed-in user.
 type Account struct {
 	store     *db.DB
 	passwords *passwordHasher
@@ -113,8 +113,8 @@ func forParam(err error, from, to string) error {
 	return err
 }
 
-// auditRefusal records a wrong password or code of a user who is signed in, and returns
-// the refusal.
+// auditRefusal records a wrong password or code of the signed-in user, and returns the
+// refusal.
 func (a *Account) auditRefusal(ctx context.Context, by db.Actor, session Session, reason string, refusal *db.Error) error {
 	err := writeAccount(context.WithoutCancel(ctx), a.store, by, func(tx *db.Tx) error {
 		return auditUser(tx, "check_refused", db.Authentication, db.SeverityRefused, session.User.ID, db.Metadata{"reason": reason})

@@ -133,8 +133,8 @@ func (a *Account) RemoveSecondFactor(ctx context.Context, session Session, code 
 	return token, nil
 }
 
-// RemoveSecondFactor turns off the second factor of another user, who may have lost it,
-// and ends the user's sessions. It does nothing if no second factor is on. Conflict for
+// RemoveSecondFactor turns off a lost second factor of another user and ends the user's
+// sessions. It does nothing if no second factor is on. Conflict for
 // the caller's own account, see Account.RemoveSecondFactor, and for one that the caller
 // does not manage, see Memberships.ManagesAccount.
 func (u *Users) RemoveSecondFactor(ctx context.Context, by db.Actor, userID string) error {

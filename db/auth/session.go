@@ -37,7 +37,7 @@ type Session struct {
 	ExpiresAt    string // the end, even of a session that is in use
 	SessionDetails
 
-	hash   string   // of the token; empty if nobody has signed in
+	hash   string   // of the token; empty in the zero Session
 	origin db.Actor // of the request that uses it: Address and RequestID
 }
 

@@ -178,7 +178,7 @@ func TestSessions_SwitchOrganisation(t *testing.T) {
 	f.addUser("ada", auth.Admin)
 	f.addMember("acme", "ada", auth.Viewer)
 	token, s := f.signIn("ada")
-	wantError(t, "an unknown organisation", f.Sessions.SwitchOrganisation(ctx, s, "nobody"), db.NotFound, "", `no organisation is named "nobody"`)
+	wantError(t, "an unknown organisation", f.Sessions.SwitchOrganisation(ctx, s, "unknown"), db.NotFound, "", `no organisation is named "unknown"`)
 	for range 2 { // the second time changes nothing
 		if err := f.Sessions.SwitchOrganisation(ctx, s, "acme"); err != nil {
 			t.Fatal(err)

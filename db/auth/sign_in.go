@@ -4,9 +4,8 @@ import (
 	"context"
 	"strings"
 
-	"govsvc/db/fair"
-
 	"govsvc/db"
+	"govsvc/db/fair"
 )
 
 // SignInAttempt holds what a client sends to sign in.

@@ -74,8 +74,8 @@ func TestSignIn_SameMessage(t *testing.T) {
 	for i, row := range [][3]string{
 		{"ada", "wrong", ""},
 		{"ada", "wrong", "123456"},
-		{"nobody", "wrong", ""},
-		{"nobody", rightPassword, "123456"},
+		{"unknown", "wrong", ""},
+		{"unknown", rightPassword, "123456"},
 		{"", "", ""},
 		{"ada", "", ""},
 		{"a\x00da", rightPassword, ""},
@@ -93,13 +93,13 @@ func TestSignIn_SameMessage(t *testing.T) {
 		3,
 		`user.sign_in_refused authentication 5: ada on user ada {"address":"10.0.0.0","reason":"wrong_password"}`,
 		`user.sign_in_refused authentication 5: ada on user ada {"address":"10.0.0.1","reason":"wrong_password"}`,
-		`user.sign_in_refused authentication 5: system on user nobody {"address":"10.0.0.2","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: system on user nobody {"address":"10.0.0.3","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: system on user nobody {"address":"10.0.0.4","reason":"unknown_name"}`,
+		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.2","reason":"unknown_name"}`,
+		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.3","reason":"unknown_name"}`,
+		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.4","reason":"unknown_name"}`,
 		`user.sign_in_refused authentication 5: ada on user ada {"address":"10.0.0.5","reason":"wrong_password"}`,
-		`user.sign_in_refused authentication 5: system on user nobody {"address":"10.0.0.6","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: system on user nobody {"address":"10.0.0.7","reason":"unknown_name"}`,
-		`user.sign_in_refused authentication 5: system on user nobody {"address":"10.0.0.8","reason":"unknown_name"}`,
+		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.6","reason":"unknown_name"}`,
+		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.7","reason":"unknown_name"}`,
+		`user.sign_in_refused authentication 5: system on user none {"address":"10.0.0.8","reason":"unknown_name"}`,
 		`user.sign_in_refused authentication 5: ada on user ada {"address":"10.0.1.1","reason":"code_needed"}`,
 		`user.sign_in_refused authentication 5: ada on user ada {"address":"`+strings.Repeat("9", 64)+`","reason":"wrong_code"}`,
 	)
@@ -110,7 +110,7 @@ func TestSignIn_SameMessage(t *testing.T) {
 // other addresses are not blocked.
 func TestSignIn_Throttled(t *testing.T) {
 	t.Parallel()
-	for _, name := range []string{"ada", "nobody"} {
+	for _, name := range []string{"ada", "unknown"} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)

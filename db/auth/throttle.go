@@ -28,7 +28,7 @@ var (
 	perName           = attemptLimit{50, 15 * time.Minute}
 	perAddress        = attemptLimit{200, 15 * time.Minute}
 	perCode           = attemptLimit{5, time.Hour}
-	perOwnPassword    = attemptLimit{5, 15 * time.Minute} // of a user who is signed in
+	perOwnPassword    = attemptLimit{5, 15 * time.Minute} // of a signed-in user
 )
 
 // maxCounters limits the counters in memory. The rate of hashing allows fewer failed

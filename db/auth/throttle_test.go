@@ -13,7 +13,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// openService opens the services over a new file. Its clock stands at testkit.Start.
+// openService opens the services over a new file. Its clock always shows testkit.Start.
 func openService(t testing.TB) *Service {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return testkit.Start }})
@@ -158,7 +158,7 @@ func TestSignIn_AlwaysHashes(t *testing.T) {
 	}
 	fillQueue(t, s)
 	s.Users.passwords.wait = time.Nanosecond
-	for _, name := range []string{"ada", "nobody", "", "\xff", strings.Repeat("x", 1<<20)} {
+	for _, name := range []string{"ada", "unknown", "", "\xff", strings.Repeat("x", 1<<20)} {
 		for _, password := range []string{"wrong", "", "\xff", strings.Repeat("x", 1<<20)} {
 			if _, _, err := s.Sessions.SignIn(t.Context(), SignInAttempt{Name: name, Password: password}); !db.Is(err, db.Busy) {
 				t.Errorf("%.20q with %.20q: %v, want Busy", name, password, err)
@@ -183,7 +183,7 @@ func TestSignIn_Limits(t *testing.T) {
 		}
 	}
 	used(subjectOf(perName, "name", "ada"))
-	used(subjectOf(perName, "name", "nobody"))
+	used(subjectOf(perName, "name", "unknown"))
 	used(subjectOf(perAddress, "address", "192.0.2.1"))
 	for _, row := range []struct {
 		name, address string
@@ -191,7 +191,7 @@ func TestSignIn_Limits(t *testing.T) {
 	}{
 		{"ada", "192.0.2.9", db.Throttled},
 		{"ADA", "192.0.2.9", db.Throttled},
-		{"nobody", "192.0.2.9", db.Throttled},
+		{"unknown", "192.0.2.9", db.Throttled},
 		{"bob", "192.0.2.1", db.Throttled},
 		{"bob", "192.0.2.9", db.Unauthenticated},
 	} {

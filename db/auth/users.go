@@ -7,7 +7,7 @@ import (
 	"govsvc/db"
 )
 
-// Users manages the accounts of the people who may sign in to the dashboard.
+// Users manages the accounts for the dashboard.
 type Users struct {
 	store     *db.DB
 	passwords *passwordHasher

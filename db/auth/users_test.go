@@ -121,7 +121,7 @@ func TestUsers_Refused(t *testing.T) {
 	wantError(t, "the password of an unknown user", f.Users.SetPassword(ctx, operator, "x", rightPassword), db.NotFound, "", "no such user")
 	wantError(t, "signing out an unknown user", f.Sessions.SignOutEverywhere(ctx, operator, "x"), db.NotFound, "", "no such user")
 	wantError(t, "the second factor of an unknown user", f.Users.RemoveSecondFactor(ctx, operator, "x"), db.NotFound, "", "no such user")
-	for _, name := range []string{"nobody", "", "\x00", strings.Repeat("x", 5000)} {
+	for _, name := range []string{"unknown", "", "\x00", strings.Repeat("x", 5000)} {
 		_, err = f.Users.ByName(ctx, f.org.Org, name)
 		wantError(t, fmt.Sprintf("finding %.10q", name), err, db.NotFound, "", "no user is named")
 	}

@@ -20,7 +20,7 @@ import (
 // virtual times too, which decide between callers of the same address.
 type Semaphore struct {
 	perSubject int // callers that may wait for one subject
-	inAll      int // callers that may wait
+	inAll      int // callers that may wait in all
 
 	mutex     sync.Mutex
 	free      int
@@ -114,8 +114,8 @@ func (f *Semaphore) enter(address, subject string) (*waiter, error) {
 	return w, nil
 }
 
-// full returns the waiting callers of which one has to leave now that w has
-// arrived, nil if none has to.
+// full returns the waiting callers of which one must leave because w has arrived, nil if
+// the queue has room.
 func (f *Semaphore) full(w *waiter) []*waiter {
 	var same []*waiter
 	for _, other := range f.waiting {
@@ -132,9 +132,9 @@ func (f *Semaphore) full(w *waiter) []*waiter {
 	return nil
 }
 
-// worst finds the caller to remove: the newest of the address that would be
-// admitted last. Between equal addresses it is the one that has waited longest,
-// because its client is the likeliest to have given up.
+// worst returns the caller to remove: the newest one of the address that would be admitted
+// last. Of equal addresses it chooses the one that has waited longest, because its client
+// has most likely disconnected.
 func (f *Semaphore) worst(list []*waiter) *waiter {
 	count := map[string]int{}
 	for _, w := range f.waiting {
@@ -151,7 +151,8 @@ func (f *Semaphore) worst(list []*waiter) *waiter {
 	return worst
 }
 
-// leave takes a caller out of the queue; false if its outcome is decided.
+// leave removes a caller from the queue. It reports false if the caller was admitted or
+// refused before.
 func (f *Semaphore) leave(w *waiter) bool {
 	f.mutex.Lock()
 	defer f.mutex.Unlock()
@@ -201,7 +202,7 @@ func (f *Semaphore) before(a, b *waiter) bool {
 	return a.arrived < b.arrived
 }
 
-// charge counts an admission.
+// charge adds an admission to the virtual times.
 func (f *Semaphore) charge(w *waiter) {
 	f.addresses.admit(w.address, func(name string) bool {
 		return slices.ContainsFunc(f.waiting, func(w *waiter) bool { return w.address == name })
@@ -217,19 +218,19 @@ type virtualTimes struct {
 	of  map[string]int
 }
 
-// virtualTimesKept bounds the names whose virtual time is kept.
-const virtualTimesKept = 10_000
+// maxVirtualTimes limits the names that have a virtual time.
+const maxVirtualTimes = 10_000
 
-// activate brings a name that begins to wait up to now: the time in which it
-// did not wait earns no credit.
+// activate raises the virtual time of a name that starts to wait to the present one, so
+// that a name gains nothing by not waiting.
 func (v *virtualTimes) activate(name string) { v.of[name] = max(v.of[name], v.now) }
 
-// admit counts an admission. Where too many names are kept, it moves now ahead
-// and forgets the names that are not after it and do not wait.
+// admit counts an admission. If there are too many names, it advances the present virtual
+// time and removes names that are not later and do not wait.
 func (v *virtualTimes) admit(name string, waits func(string) bool) {
 	v.now = max(v.now, v.of[name])
 	v.of[name]++
-	if len(v.of) <= virtualTimesKept {
+	if len(v.of) <= maxVirtualTimes {
 		return
 	}
 	v.now++

@@ -10,8 +10,8 @@ import (
 	"time"
 )
 
-// queueHarness runs callers of a semaphore of one place, which the harness
-// holds, and records the order in which they are admitted.
+// queueHarness runs callers of a semaphore that admits one caller at a time. The harness
+// is admitted first. It records the order of the others.
 type queueHarness struct {
 	*Semaphore
 	t        *testing.T
@@ -24,13 +24,13 @@ type queueHarness struct {
 func newQueueHarness(t *testing.T, perSubject, inAll int) *queueHarness {
 	t.Helper()
 	q := &queueHarness{Semaphore: NewSemaphore(1, perSubject, inAll), t: t}
-	if err := q.Acquire(t.Context(), "holder of the place", "none", time.Hour); err != nil {
+	if err := q.Acquire(t.Context(), "harness", "none", time.Hour); err != nil {
 		t.Fatal(err)
 	}
 	return q
 }
 
-// call has a caller wait, and returns when it waits or has been refused.
+// call starts a caller and returns when it waits or is refused.
 func (q *queueHarness) call(ctx context.Context, name, address, subject string) {
 	q.t.Helper()
 	q.mutex.Lock()
@@ -60,7 +60,7 @@ func (q *queueHarness) call(ctx context.Context, name, address, subject string) 
 	q.t.Fatal("the caller neither waits nor is refused")
 }
 
-// seen counts all callers so far.
+// seen counts the callers that wait or were refused.
 func (q *queueHarness) seen() int {
 	q.Semaphore.mutex.Lock()
 	defer q.Semaphore.mutex.Unlock()
@@ -79,7 +79,7 @@ func (q *queueHarness) check(what string, got, want []string) {
 	}
 }
 
-func TestFairSemaphore_Order(t *testing.T) {
+func TestSemaphore_Order(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string
@@ -120,28 +120,27 @@ func TestFairSemaphore_Order(t *testing.T) {
 	}
 }
 
-// TestFairSemaphore_Bounds: beyond the bounds the newest caller of the largest
-// crowd is refused, and another address gets in.
-func TestFairSemaphore_Bounds(t *testing.T) {
+// TestSemaphore_Limits checks that a full queue refuses the newest caller of the address
+// with the most callers, and accepts another address.
+func TestSemaphore_Limits(t *testing.T) {
 	t.Parallel()
 	q := newQueueHarness(t, 3, 5)
 	for i := range 4 {
 		q.call(t.Context(), fmt.Sprint("crowd ", i), "a", "p")
 	}
-	q.check("beyond the bound of a subject", q.refused, []string{"crowd 3"})
+	q.check("over the limit of a subject", q.refused, []string{"crowd 3"})
 	q.call(t.Context(), "other", "b", "p")
 	q.check("for another address", q.refused, []string{"crowd 3", "crowd 2"})
 	for i := range 4 {
 		q.call(t.Context(), fmt.Sprint("second ", i), "c", "q")
 	}
-	q.check("beyond the bound of all", q.refused[2:], []string{"second 2", "second 3"})
+	q.check("over the limit of all", q.refused[2:], []string{"second 2", "second 3"})
 	q.finish()
 	q.check("admitted", q.admitted, []string{"second 0", "other", "crowd 0", "second 1", "crowd 1"})
 }
 
-// TestFairSemaphore_Leave: a caller whose context ends leaves the queue and
-// takes no place.
-func TestFairSemaphore_Leave(t *testing.T) {
+// TestSemaphore_Leave checks that a caller whose context ends leaves the queue.
+func TestSemaphore_Leave(t *testing.T) {
 	t.Parallel()
 	q := newQueueHarness(t, 10, 10)
 	ctx, leave := context.WithCancel(t.Context())
@@ -152,27 +151,27 @@ func TestFairSemaphore_Leave(t *testing.T) {
 	q.check("admitted", q.admitted, []string{"stays"})
 	q.check("refused", q.refused, []string{"gone"})
 	if err := q.Acquire(ctx, "a", "", time.Hour); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that had left before: %v", err)
+		t.Errorf("with an ended context: %v", err)
 	}
 	if err := q.Acquire(t.Context(), "a", "", time.Hour); err != nil {
-		t.Errorf("the place is lost: %v", err)
+		t.Errorf("after a caller left: %v", err)
 	}
 	if err := q.Acquire(t.Context(), "a", "", time.Nanosecond); !errors.Is(err, context.DeadlineExceeded) {
-		t.Errorf("after the time to wait: %v", err)
+		t.Errorf("after the wait: %v", err)
 	}
 }
 
-// TestFairSemaphore_Memory: a flood of addresses does not grow what is kept.
-func TestFairSemaphore_Memory(t *testing.T) {
+// TestSemaphore_Memory checks that the number of addresses in memory is limited.
+func TestSemaphore_Memory(t *testing.T) {
 	t.Parallel()
 	f := NewSemaphore(1, 10, 10)
-	for i := range 5 * virtualTimesKept {
+	for i := range 5 * maxVirtualTimes {
 		if err := f.Acquire(t.Context(), fmt.Sprint("address ", i), "", time.Hour); err != nil {
 			t.Fatal(err)
 		}
 		f.Release()
 	}
-	if n := len(f.addresses.of); n > virtualTimesKept+1 {
-		t.Errorf("%d addresses are kept, want at most %d", n, virtualTimesKept+1)
+	if n := len(f.addresses.of); n > maxVirtualTimes+1 {
+		t.Errorf("got %d addresses, want at most %d", n, maxVirtualTimes+1)
 	}
 }
