@@ -120,7 +120,7 @@ func TestConfirm_ThenThePage(t *testing.T) {
 		g.wants(g.post("/account/confirm", "confirm-secret", "wrong"), 422)
 	}
 	r := g.post("/account/confirm", "confirm-secret", password)
-	g.wants(r, 429, "Too many tries")
+	g.wants(r, 429, "Too many failed attempts")
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
