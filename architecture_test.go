@@ -94,7 +94,7 @@ var statement = regexp.MustCompile(`^\s*(?:` +
 // top lists what may stand at the top of the repository, beside names that
 // start with a dot and those .gitignore anchors there.
 var top = strings.Fields(`main.go cmd internal server db sandbox migrations web go.mod go.sum doc architecture_test.go architecture_rules_test.go readme_test.go
-	README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE`)
+	README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE Makefile`)
 
 // conventional are methods whose contract is their interface's, as in revive.
 var conventional = strings.Fields("Error Unwrap String Read Write ServeHTTP Len Less Swap")
