@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // writer is a handle on a data file, with a clock that stands until it is moved.
@@ -111,7 +112,7 @@ func TestKeptTwice(t *testing.T) {
 	if err := w.keep("k", "a", "second"); !db.Is(err, db.InFlight) {
 		t.Errorf("%v, want InFlight", err)
 	}
-	if stored := names(t, path, "SELECT risk_id FROM risks"); len(stored) != 1 || w.find("k", "a") != "first" {
+	if stored := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(stored) != 1 || w.find("k", "a") != "first" {
 		t.Errorf("stored: %v, %s", stored, w.find("k", "a"))
 	}
 }

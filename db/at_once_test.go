@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // older puts a data file of schema version 16 at a path.
@@ -25,7 +26,7 @@ func older(t *testing.T, path string) {
 func former(t *testing.T, path string) {
 	t.Helper()
 	store := handle(t, path, time.Minute)
-	tamper(t, path, "UPDATE organisations SET name = 'former'")
+	testkit.ExecSQL(t, path, "UPDATE organisations SET name = 'former'")
 	log, err := os.ReadFile(path + "-wal")
 	if err == nil {
 		err = errors.Join(store.Close(), os.Remove(path))
@@ -94,7 +95,7 @@ func TestFailedMigration(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	older(t, path)
-	tamper(t, path, "ALTER TABLE sessions ADD COLUMN address TEXT", "PRAGMA journal_mode = WAL")
+	testkit.ExecSQL(t, path, "ALTER TABLE sessions ADD COLUMN address TEXT", "PRAGMA journal_mode = WAL")
 	before := schemaOf(t, path)
 	for range 2 {
 		if _, err := db.Open(t.Context(), optionsFor(path)); err == nil || !strings.Contains(err.Error(), "migrate from version ") || strings.Contains(err.Error(), "\n") {
@@ -117,8 +118,8 @@ func TestMigrationWaits(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	older(t, path)
-	tamper(t, path, "PRAGMA journal_mode = WAL")
-	other, err := behind(t, path).BeginTx(t.Context(), nil)
+	testkit.ExecSQL(t, path, "PRAGMA journal_mode = WAL")
+	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -151,7 +152,7 @@ func sound(t *testing.T, path string) {
 		"PRAGMA journal_mode":            {"wal": 1},
 		"SELECT version_id FROM goose_db_version GROUP BY 1 HAVING count(*) > 1": {},
 	} {
-		if diff := cmp.Diff(want, names(t, path, query)); diff != "" {
+		if diff := cmp.Diff(want, testkit.CountSQL(t, path, query)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", query, diff)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestAuditChain recomputes a log from what its pages give.
@@ -66,7 +67,7 @@ func TestCheckAuditShowsTruncation(t *testing.T) {
 		"DELETE FROM audit_events WHERE seq > 6",
 		"UPDATE sqlite_sequence SET seq = 6 WHERE name = 'audit_events'",
 	} {
-		if _, err := behind(t, path).ExecContext(t.Context(), statement); err != nil {
+		if _, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -90,7 +91,7 @@ func TestEvidenceNeverChanges(t *testing.T) {
 		`INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by, upload_seq)
 			VALUES (1, 'y', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system', 1)`,
 	} {
-		if _, err := behind(t, path).ExecContext(t.Context(), statement); err != nil {
+		if _, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -100,7 +101,7 @@ func TestEvidenceNeverChanges(t *testing.T) {
 		"UPDATE evidence_pieces SET bytes = x'01'", "DELETE FROM evidence_pieces", "DELETE FROM evidence_uploads",
 		"INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (1, 1, x'00')",
 	} {
-		if _, err := behind(t, path).ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "a filed evidence pack is") {
+		if _, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "a filed evidence pack is") {
 			t.Errorf("%s: %v", statement, err)
 		}
 	}

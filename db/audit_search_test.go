@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // told is an audit event as read back.
@@ -132,7 +133,7 @@ func TestSearchAuditBounded(t *testing.T) {
 	org := defaultOrg(t, store)
 	const n = 60_000
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	tamper(t, path, fmt.Sprintf(`INSERT INTO audit_events (org_id, event, hash)
+	testkit.ExecSQL(t, path, fmt.Sprintf(`INSERT INTO audit_events (org_id, event, hash)
 		WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		SELECT 1, json_object('id', i, 'time', strftime('%%Y-%%m-%%dT%%H:%%M:%%S.000Z', %d + i, 'unixepoch'),
 			'actor', iif(i IN (5, 59000), 'ada', 'bob')), zeroblob(32) FROM n`, n, start.Unix()))

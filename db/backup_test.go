@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // entries are the names in a folder, hidden ones too.
@@ -69,7 +70,7 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	copied := handle(t, path, time.Minute)
-	if got := names(t, path, "SELECT risk_id FROM risks"); got["kept"] != 1 {
+	if got := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); got["kept"] != 1 {
 		t.Errorf("the copy holds %v", got)
 	}
 	for _, log := range made.Logs {
@@ -157,7 +158,7 @@ func TestBackupWhileWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := names(t, copied, "SELECT risk_id FROM risks")
+		held := testkit.CountSQL(t, copied, "SELECT risk_id FROM risks")
 		for _, name := range before {
 			if held[name] != 1 {
 				t.Errorf("copy %d lacks %s, which was stored before", i, name)
@@ -185,11 +186,11 @@ func TestBackupOfDamage(t *testing.T) {
 		},
 		"the log": func(t *testing.T, path string) {
 			t.Helper()
-			tamper(t, path, "DROP TRIGGER audit_events_never_go", "DELETE FROM audit_events WHERE seq = 2")
+			testkit.ExecSQL(t, path, "DROP TRIGGER audit_events_never_go", "DELETE FROM audit_events WHERE seq = 2")
 		},
 		"a reference": func(t *testing.T, path string) {
 			t.Helper()
-			tamper(t, path, "INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')")
+			testkit.ExecSQL(t, path, "INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -216,10 +217,10 @@ func TestBackupOfDamage(t *testing.T) {
 func damagePage(t *testing.T, path, name string) {
 	t.Helper()
 	var page int64
-	if err := behind(t, path).QueryRowContext(t.Context(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", name).Scan(&page); err != nil {
+	if err := testkit.OpenSQL(t, path).QueryRowContext(t.Context(), "SELECT rootpage FROM sqlite_schema WHERE name = ?", name).Scan(&page); err != nil {
 		t.Fatal(err)
 	}
-	tamper(t, path, "PRAGMA wal_checkpoint(TRUNCATE)")
+	testkit.ExecSQL(t, path, "PRAGMA wal_checkpoint(TRUNCATE)")
 	file, err := os.OpenFile(path, os.O_RDWR, 0)
 	if err == nil {
 		_, err = file.WriteAt([]byte(strings.Repeat("damage! ", 64)), (page-1)*4096)

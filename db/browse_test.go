@@ -12,6 +12,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
@@ -249,7 +250,7 @@ func TestBrowseMany(t *testing.T) {
 	path := newPath(t)
 	store := handle(t, path, 0)
 	org := defaultOrg(t, store)
-	tamper(t, path, fmt.Sprintf(`INSERT INTO risks (org_id, id, risk_id, title, description, severity, likelihood, created_at, updated_at)
+	testkit.ExecSQL(t, path, fmt.Sprintf(`INSERT INTO risks (org_id, id, risk_id, title, description, severity, likelihood, created_at, updated_at)
 		WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		SELECT 1, printf('%%05d', i), i, 'Risk ' || i, 'number ' || i, iif(i %% 7 < 2, 'HIGH', 'LOW'),
 			iif(i %% 5 < 2, 'RARE', 'LIKELY'), printf('2026-03-%%02d', i %% 28), '2026-04-01' FROM n`, db.CountedRecords+50))

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // logged makes a file whose default organisation has n events, and another
@@ -68,7 +69,7 @@ func TestVerifyAudit(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			path, store, org := logged(t, 9)
-			tamper(t, path, "DROP TRIGGER audit_events_never_change", "DROP TRIGGER audit_events_never_go", test.statement)
+			testkit.ExecSQL(t, path, "DROP TRIGGER audit_events_never_change", "DROP TRIGGER audit_events_never_go", test.statement)
 			sound, broken, err := store.VerifyAudit(t.Context(), org)
 			if err != nil {
 				t.Fatal(err)
@@ -95,7 +96,7 @@ func TestAuditTriggers(t *testing.T) {
 		"UPDATE audit_events SET event = event", "DELETE FROM audit_events", "DELETE FROM audit_events WHERE seq = 1",
 		"UPDATE audit_events SET hash = zeroblob(32) WHERE seq = 2",
 	} {
-		if _, err := behind(t, path).ExecContext(t.Context(), statement); err == nil {
+		if _, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), statement); err == nil {
 			t.Errorf("%s went through", statement)
 		}
 	}
@@ -121,7 +122,7 @@ func TestSoundAfterRollbacks(t *testing.T) {
 	}
 	done.Wait()
 	copied := path + ".copy"
-	if _, err := behind(t, path).ExecContext(t.Context(), "VACUUM INTO ?", copied); err != nil {
+	if _, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), "VACUUM INTO ?", copied); err != nil {
 		t.Fatal(err)
 	}
 	for _, store := range []*db.DB{store, handle(t, path, time.Minute), handle(t, copied, time.Minute)} {

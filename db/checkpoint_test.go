@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestTurnedLog: beside a file that Litestream replicates, a log that begins
@@ -39,14 +40,14 @@ func TestTurnedLog(t *testing.T) {
 			store := open()
 			by := operator(t, store)
 			if test.before != "" {
-				tamper(t, path, test.before)
+				testkit.ExecSQL(t, path, test.before)
 				if err := store.Close(); err != nil {
 					t.Fatal(err)
 				}
 				store = open()
 			}
 			if test.then != "" {
-				tamper(t, path, test.then)
+				testkit.ExecSQL(t, path, test.then)
 				now = now.Add(time.Minute)
 			}
 			emptied, rest := writeTurns(t, store, by)
@@ -64,7 +65,7 @@ func TestTurnedLogOfAReader(t *testing.T) {
 	path := newPath(t)
 	store := handle(t, path, time.Minute)
 	by := operator(t, store)
-	tamper(t, path, "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
+	testkit.ExecSQL(t, path, "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)")
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -11,6 +11,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 )
 
 // TestCloseLeavesOneFile: a closed file is whole by itself, so that it can be
@@ -55,7 +56,7 @@ func TestCloseWaits(t *testing.T) {
 	if err := addRisk(t.Context(), store, by, "late"); err == nil {
 		t.Error("a closed file was written to")
 	}
-	if got := len(names(t, path, "SELECT risk_id FROM risks")); got != 200 {
+	if got := len(testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); got != 200 {
 		t.Errorf("%d risks are stored, want 200", got)
 	}
 }

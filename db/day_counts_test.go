@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestUpgradeDayCounts: counts of five minutes, as version 16 stored them, move to
@@ -17,7 +18,7 @@ func TestUpgradeDayCounts(t *testing.T) {
 	path := newPath(t)
 	unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
 	start := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC).Unix()
-	_, err := behind(t, path).ExecContext(t.Context(), "INSERT INTO limiter_counts (subject, slot, requests) VALUES ('k', ?, 7), ('k', ?, 8)", start, start+300)
+	_, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), "INSERT INTO limiter_counts (subject, slot, requests) VALUES ('k', ?, 7), ('k', ?, 8)", start, start+300)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,12 +9,13 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // packRows counts the rows that belong to packs.
 func packRows(t *testing.T, path string) (packs, uploads, pieces int) {
 	t.Helper()
-	err := behind(t, path).QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM evidence_packs),
+	err := testkit.OpenSQL(t, path).QueryRowContext(t.Context(), `SELECT (SELECT count(*) FROM evidence_packs),
 		(SELECT count(*) FROM evidence_uploads), (SELECT count(*) FROM evidence_pieces)`).Scan(&packs, &uploads, &pieces)
 	must(t, err)
 	return packs, uploads, pieces
@@ -80,7 +81,7 @@ func TestFileEvidence_LeavesNothing(t *testing.T) {
 	}
 	filePack(t, store, by, piece)
 	// a process that was killed a while ago, and one at work
-	tamper(t, path, "INSERT INTO evidence_uploads (written_at) VALUES ('2026-10-01T11:30:00.000Z'), ('2026-10-01T11:59:00.000Z')",
+	testkit.ExecSQL(t, path, "INSERT INTO evidence_uploads (written_at) VALUES ('2026-10-01T11:30:00.000Z'), ('2026-10-01T11:59:00.000Z')",
 		`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 			INSERT INTO evidence_pieces (upload_seq, number, bytes) SELECT seq, i, x'00' FROM evidence_uploads, n
 			WHERE seq NOT IN (SELECT upload_seq FROM evidence_packs)`)
@@ -104,7 +105,7 @@ func TestFileEvidence_RemovedMeanwhile(t *testing.T) {
 	pack := store.NewEvidencePack(by, "A pack")
 	err := store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
 		_, err := w.Write(bytes.Repeat([]byte{1}, 2<<20))
-		tamper(t, path, "DELETE FROM evidence_pieces WHERE number = 0")
+		testkit.ExecSQL(t, path, "DELETE FROM evidence_pieces WHERE number = 0")
 		return err
 	})
 	if !db.Is(err, db.Unavailable) || !strings.Contains(err.Error(), "were removed before it was filed") {
@@ -120,7 +121,7 @@ func TestExportEvidence_FormerForm(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	store := handle(t, path, time.Minute)
-	tamper(t, path, `INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by)
+	testkit.ExecSQL(t, path, `INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by)
 			VALUES (1, 'x', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system')`,
 		"INSERT INTO evidence_chunks (pack_seq, number, bytes) VALUES (1, 0, x'414243'), (1, 1, x'44')")
 	var got bytes.Buffer

@@ -9,6 +9,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/internal/testkit"
 )
 
 func (p *post) change(t *testing.T, run func(*db.Tx) error) {
@@ -31,7 +32,7 @@ func (p *post) remove(t *testing.T, id string) {
 // counted is the number of rows that a query counts.
 func (p *post) counted(t *testing.T, query string) string {
 	t.Helper()
-	for text := range names(t, p.Path(), query) {
+	for text := range testkit.CountSQL(t, p.Path(), query) {
 		return text
 	}
 	return ""
@@ -235,7 +236,7 @@ func TestQueueLimit_KeepsDelivered(t *testing.T) {
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(len(claimed), err)
 	}
-	tamper(t, p.Path(), "UPDATE delivery_queues SET queued = 10000")
+	testkit.ExecSQL(t, p.Path(), "UPDATE delivery_queues SET queued = 10000")
 	p.raise(t, "2")
 	p.expand(t)
 	if dead := p.dead(t); len(dead) != 1 {

@@ -15,6 +15,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 )
 
 var faultEvery = flag.Int("fault.every", 61, "of how many points TestDiskFaults lets one fail; 1 is all of them")
@@ -154,7 +155,7 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 // that nothing was done.
 func thereAfterAll(t *testing.T, path string, refused []string) (faults []string) {
 	t.Helper()
-	file := behind(t, path)
+	file := testkit.OpenSQL(t, path)
 	defer file.Close() //nolint:errcheck // read only
 	for _, name := range refused {
 		var there bool

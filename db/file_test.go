@@ -14,6 +14,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/migrations"
 )
 
@@ -102,11 +103,11 @@ func TestRefusedFiles(t *testing.T) {
 		"newer": {func(t *testing.T, path string) {
 			t.Helper()
 			_ = handle(t, path, time.Minute).Close()
-			tamper(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)", "PRAGMA wal_checkpoint(TRUNCATE)")
+			testkit.ExecSQL(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)", "PRAGMA wal_checkpoint(TRUNCATE)")
 		}, "newer govsvc"},
 		"foreign": {func(t *testing.T, path string) {
 			t.Helper()
-			tamper(t, path, "CREATE TABLE theirs (x)", "INSERT INTO theirs VALUES ('theirs')")
+			testkit.ExecSQL(t, path, "CREATE TABLE theirs (x)", "INSERT INTO theirs VALUES ('theirs')")
 		}, "not a govsvc data file"},
 		"no database": {func(t *testing.T, path string) {
 			t.Helper()
@@ -154,7 +155,7 @@ func TestCopyBeforeMigration(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	older(t, path)
-	before := names(t, path, "SELECT risk_id FROM risks")
+	before := testkit.CountSQL(t, path, "SELECT risk_id FROM risks")
 	migrated := handle(t, path, time.Minute)
 	if got, err := migrated.Version(t.Context()); err != nil || got <= 16 {
 		t.Errorf("version %d, %v", got, err)
@@ -168,11 +169,11 @@ func TestCopyBeforeMigration(t *testing.T) {
 		t.Errorf("the copy has mode %v, %v", info.Mode(), err)
 	}
 	for _, file := range []string{path, copies[0]} {
-		if diff := cmp.Diff(before, names(t, file, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
+		if diff := cmp.Diff(before, testkit.CountSQL(t, file, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
 	}
-	if names(t, copies[0], "SELECT max(version_id) FROM goose_db_version")["16"] != 1 {
+	if testkit.CountSQL(t, copies[0], "SELECT max(version_id) FROM goose_db_version")["16"] != 1 {
 		t.Error("the copy was made after the migration")
 	}
 }

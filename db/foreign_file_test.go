@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestForeignFileIsLeftAlone refuses a file of SQLite that is another
@@ -14,7 +15,7 @@ import (
 func TestForeignFileIsLeftAlone(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	tamper(t, path, "CREATE TABLE theirs (x)", "INSERT INTO theirs VALUES ('theirs')")
+	testkit.ExecSQL(t, path, "CREATE TABLE theirs (x)", "INSERT INTO theirs VALUES ('theirs')")
 	before, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -41,9 +42,9 @@ func TestGarbledHead(t *testing.T) {
 	if err := addRisk(t.Context(), store, operator(t, store), "R"); err != nil {
 		t.Fatal(err)
 	}
-	tamper(t, path, "PRAGMA user_version = 1") // which is in the head, and so puts that into the log
+	testkit.ExecSQL(t, path, "PRAGMA user_version = 1") // which is in the head, and so puts that into the log
 	theirs := newPath(t)
-	other := behind(t, theirs)
+	other := testkit.OpenSQL(t, theirs)
 	for _, statement := range []string{"PRAGMA journal_mode = WAL", "CREATE TABLE theirs (x)"} {
 		if _, err := other.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(err)
@@ -76,7 +77,7 @@ func TestGarbledHead(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err == nil {
-			if got := names(t, garbled, "SELECT risk_id FROM risks"); got["R"] != 1 {
+			if got := testkit.CountSQL(t, garbled, "SELECT risk_id FROM risks"); got["R"] != 1 {
 				t.Errorf("%s: %v", name, got)
 			}
 			_ = opened.Close()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestGiveBack: a file from which much was removed gets smaller while it is in
@@ -48,7 +49,7 @@ func TestGiveBack(t *testing.T) {
 	if given, err := store.GiveBack(t.Context()); given != 0 || err != nil {
 		t.Errorf("%d bytes of a full file given back, %v", given, err)
 	}
-	tamper(t, path, "DELETE FROM idempotency_records")
+	testkit.ExecSQL(t, path, "DELETE FROM idempotency_records")
 	given, err := store.GiveBack(t.Context())
 	if err != nil {
 		t.Fatal(err)

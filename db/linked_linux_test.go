@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // linked is a symbolic link to a file, in a folder of its own.
@@ -42,7 +43,7 @@ func TestLinkedFile(t *testing.T) {
 	if _, err := db.Restore(t.Context(), link, optionsFor(copied), false); err != nil {
 		t.Fatal(err)
 	}
-	if got := names(t, copied, "SELECT risk_id FROM risks"); got["after the backup"] != 1 {
+	if got := testkit.CountSQL(t, copied, "SELECT risk_id FROM risks"); got["after the backup"] != 1 {
 		t.Errorf("restored through the link: %v", got)
 	}
 }
@@ -58,7 +59,7 @@ func TestRestoreOverLink(t *testing.T) {
 	if err != nil || done.Path != path || done.Kept != path+".before-restore-20261001T120000Z" {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if got := names(t, path, "SELECT risk_id FROM risks"); len(got) != 1 {
+	if got := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(got) != 1 {
 		t.Errorf("restored: %v", got)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 || len(entries(t, filepath.Dir(link))) != 1 {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestCutOpening kills who opens a file, or cuts the power, at any moment of a
@@ -48,7 +49,7 @@ func TestCutOpening(t *testing.T) {
 			}
 			_ = store.Close()
 			sound(t, left)
-			if row.risks && len(names(t, left, "SELECT risk_id FROM risks")) < 10 {
+			if row.risks && len(testkit.CountSQL(t, left, "SELECT risk_id FROM risks")) < 10 {
 				t.Errorf("%s, at %d of %d: risks are gone", name, n, len(d.journal))
 			}
 		}

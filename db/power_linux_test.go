@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 var powerCuts = flag.Int("power.cuts", 8, "how many power cuts TestPowerCut makes")
@@ -258,7 +259,7 @@ func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest b
 // subscription, and the file and its audit log are to be sound.
 func notWhole(t *testing.T, store *db.DB, path string, acknowledged []string) (faults []string) {
 	t.Helper()
-	file := behind(t, path)
+	file := testkit.OpenSQL(t, path)
 	defer file.Close() //nolint:errcheck // read only
 	list := func(query string) []string {
 		var all []string

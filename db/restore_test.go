@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // backedUp is a closed file with one risk, and a backup of it.
@@ -91,7 +92,7 @@ func TestRestore(t *testing.T) {
 	}
 	for file, want := range map[string][]string{path: {"in the backup"}, kept: {"after the backup", "in the backup"}} {
 		var got []string
-		for name := range names(t, file, "SELECT risk_id FROM risks") {
+		for name := range testkit.CountSQL(t, file, "SELECT risk_id FROM risks") {
 			got = append(got, name)
 		}
 		slices.Sort(got)
@@ -157,12 +158,12 @@ func TestRefusedRestore(t *testing.T) {
 		}, "is not a govsvc data file"},
 		"another program's": {func(t *testing.T, _, backup string) string {
 			t.Helper()
-			tamper(t, backup+"2", "CREATE TABLE theirs (x)")
+			testkit.ExecSQL(t, backup+"2", "CREATE TABLE theirs (x)")
 			return backup + "2"
 		}, "is not a govsvc data file"},
 		"newer": {func(t *testing.T, _, backup string) string {
 			t.Helper()
-			tamper(t, backup, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
+			testkit.ExecSQL(t, backup, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)")
 			return backup
 		}, "newer govsvc"},
 		"cut off": {func(t *testing.T, _, backup string) string {
@@ -179,7 +180,7 @@ func TestRefusedRestore(t *testing.T) {
 		}, "it is damaged"},
 		"a broken log": {func(t *testing.T, _, backup string) string {
 			t.Helper()
-			tamper(t, backup, "DROP TRIGGER audit_events_never_change", "UPDATE audit_events SET hash = zeroblob(32)")
+			testkit.ExecSQL(t, backup, "DROP TRIGGER audit_events_never_change", "UPDATE audit_events SET hash = zeroblob(32)")
 			return backup
 		}, `the audit log of "default" is broken at event 1`},
 		"itself":  {func(_ *testing.T, path, _ string) string { return path }, "is the data file itself"},
@@ -247,7 +248,7 @@ func TestRestoreBesideNewFile(t *testing.T) {
 	if _, err := db.Restore(t.Context(), backup, options, false); err == nil || !strings.Contains(err.Error(), "is there already") {
 		t.Errorf("restored: %v", err)
 	}
-	if got := names(t, path, "SELECT risk_id FROM risks"); len(got) != 1 {
+	if got := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(got) != 1 {
 		t.Errorf("the new file's risks are %v", got)
 	}
 	if got := strings.Join(entries(t, filepath.Dir(path)), " "); got != "govsvc.db govsvc.db-shm govsvc.db-wal" {
@@ -286,7 +287,7 @@ func TestRestoreOverDamage(t *testing.T) {
 					t.Errorf("kept %s, want one with the end %q", kept[i], end)
 				}
 			}
-			if got := names(t, path, "SELECT risk_id FROM risks"); len(got) != 1 || got["in the backup"] != 1 {
+			if got := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(got) != 1 || got["in the backup"] != 1 {
 				t.Errorf("restored: %v", got)
 			}
 		})
@@ -299,7 +300,7 @@ func TestForeignPlace(t *testing.T) {
 	t.Parallel()
 	_, backup := backedUp(t)
 	path := newPath(t)
-	tamper(t, path, "CREATE TABLE theirs (x)")
+	testkit.ExecSQL(t, path, "CREATE TABLE theirs (x)")
 	if _, err := db.Restore(t.Context(), backup, optionsFor(path), true); err == nil || !strings.Contains(err.Error(), "is another program's") {
 		t.Error(err)
 	}
@@ -331,7 +332,7 @@ func TestRestoreCopyBeforeMigration(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	older(t, path)
-	before := names(t, path, "SELECT risk_id FROM risks")
+	before := testkit.CountSQL(t, path, "SELECT risk_id FROM risks")
 	migrated := handle(t, path, time.Minute)
 	version, err := migrated.Version(t.Context())
 	if err != nil {
@@ -355,7 +356,7 @@ func TestRestoreCopyBeforeMigration(t *testing.T) {
 	if got, err := again.Version(t.Context()); got != version || err != nil {
 		t.Errorf("version %d, %v", got, err)
 	}
-	if diff := cmp.Diff(before, names(t, path, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
+	if diff := cmp.Diff(before, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
 		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 }

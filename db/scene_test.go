@@ -2,13 +2,12 @@ package db_test
 
 import (
 	"context"
-	"database/sql"
-	"fmt"
 	"path/filepath"
 	"testing"
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // at is where the clocks of these tests stand.
@@ -64,54 +63,9 @@ func addRisk(ctx context.Context, store *db.DB, by db.Actor, name string) error 
 	return store.Write(ctx, by, func(tx *db.Tx) error { return putRisk(tx, name) })
 }
 
-// names are what the query gives, by name.
-func names(t testing.TB, path, query string) map[string]int {
-	t.Helper()
-	found := map[string]int{}
-	rows, err := behind(t, path).QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var name string
-		if err := rows.Scan(&name); err != nil {
-			t.Fatal(err)
-		}
-		found[name]++
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return found
-}
-
-// behind is the data file behind the store's back.
-func behind(t testing.TB, path string) *sql.DB {
-	t.Helper()
-	file, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	return file
-}
-
 // subscribe makes a subscription, without which no event is raised.
 func subscribe(t testing.TB, path string) {
 	t.Helper()
-	tamper(t, path, `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+	testkit.ExecSQL(t, path, `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
 		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '')`)
-}
-
-// tamper runs statements behind the store's back.
-func tamper(t testing.TB, path string, statements ...string) {
-	t.Helper()
-	file := behind(t, path)
-	defer file.Close() //nolint:errcheck // each statement was checked
-	for _, statement := range statements {
-		if _, err := file.ExecContext(t.Context(), statement); err != nil {
-			t.Fatal(fmt.Errorf("%s: %w", statement, err))
-		}
-	}
 }

@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // syllables are of several scripts, with signs that the query language of the
@@ -195,7 +196,7 @@ func TestSearch_UsesIndex(t *testing.T) {
 	if want == 0 {
 		t.Fatal("nothing is found")
 	}
-	tamper(t, path, "INSERT INTO search_index (search_index) VALUES ('delete-all')")
+	testkit.ExecSQL(t, path, "INSERT INTO search_index (search_index) VALUES ('delete-all')")
 	if got := found(); got != 0 {
 		t.Errorf("the index is empty, and %d risks are found", got)
 	}
@@ -206,7 +207,7 @@ func TestSearch_UsesIndex(t *testing.T) {
 	if got := found(); got != want {
 		t.Errorf("rebuilt, %d are found, want %d", got, want)
 	}
-	tamper(t, path, "UPDATE search_index_data SET block = x'00' WHERE id > 10")
+	testkit.ExecSQL(t, path, "UPDATE search_index_data SET block = x'00' WHERE id > 10")
 	store = handle(t, path, 0)
 	if faults, err := store.Faults(t.Context(), true); err != nil || !strings.Contains(fmt.Sprint(faults), "search_index") {
 		t.Errorf("faults %q, %v", faults, err)
@@ -222,7 +223,7 @@ func TestSearch_RemovedRecords(t *testing.T) {
 	by := operator(t, store)
 	must(t, addRisk(t.Context(), store, by, "former"))
 	must(t, store.UpdateSearchIndex(t.Context()))
-	tamper(t, path, "DELETE FROM risks")
+	testkit.ExecSQL(t, path, "DELETE FROM risks")
 	must(t, addRisk(t.Context(), store, by, "latter"))
 	for range 2 {
 		for word, want := range map[string]int{"former": 0, "latter": 1} {

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
@@ -43,7 +44,7 @@ func TestUpgrade(t *testing.T) {
 			t.Parallel()
 			path := newPath(t)
 			unpack(t, file, path)
-			before := names(t, path, "SELECT risk_id FROM risks")
+			before := testkit.CountSQL(t, path, "SELECT risk_id FROM risks")
 			store := handle(t, path, time.Minute)
 			if diff := cmp.Diff(want, schemaOf(t, path)); diff != "" {
 				t.Fatalf("a migrated file of %s must equal a new one: add a migration and leave the earlier ones as they are (-want +got):\n%s", version, diff)
@@ -51,7 +52,7 @@ func TestUpgrade(t *testing.T) {
 			if faults, err := store.Faults(t.Context(), true); len(faults) > 0 || err != nil {
 				t.Error(faults, err)
 			}
-			if diff := cmp.Diff(before, names(t, path, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
+			if diff := cmp.Diff(before, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
 				t.Errorf("%d risks (-before +after):\n%s", len(before), diff)
 			}
 			if sound, broken, err := store.VerifyAudit(t.Context(), defaultOrg(t, store).Org); sound == 0 || broken != nil || err != nil {
@@ -96,7 +97,7 @@ func newSchema(t *testing.T) map[string]int {
 // schemaOf is the text of a file's tables, indexes, triggers and views.
 func schemaOf(t *testing.T, path string) map[string]int {
 	t.Helper()
-	return names(t, path, "SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
+	return testkit.CountSQL(t, path, "SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
 }
 
 func unpack(t *testing.T, from, to string) {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/auth"
+	"govsvc/internal/testkit"
 )
 
 // TestUpgrade_Users migrates a file of version 16 with users. They keep their
@@ -25,22 +26,22 @@ func TestUpgrade_Users(t *testing.T) {
 		`INSERT INTO sessions (token_hash, user_seq, org_id, created_at, seen_at, expires_at)
 			SELECT randomblob(32), u.seq, o.seq, '` + stamp + `', '` + stamp + `', '2099-01-01T00:00:00.000Z' FROM users u JOIN organisations o ON o.name = 'acme' RETURNING user_seq`,
 	} {
-		if len(names(t, path, statement)) == 0 {
+		if len(testkit.CountSQL(t, path, statement)) == 0 {
 			t.Fatal(statement)
 		}
 	}
-	before := names(t, path, "SELECT hex(hash) FROM recovery_codes")
-	sessions := names(t, path, "SELECT hex(token_hash) || org_id FROM sessions")
+	before := testkit.CountSQL(t, path, "SELECT hex(hash) FROM recovery_codes")
+	sessions := testkit.CountSQL(t, path, "SELECT hex(token_hash) || org_id FROM sessions")
 	store := handle(t, path, time.Minute)
 	want := map[string]int{"ada acme admin": 1, "ada default admin": 1, "bob acme viewer": 1, "bob default viewer": 1}
-	got := names(t, path, `SELECT u.name || ' ' || o.name || ' ' || m.role FROM memberships m JOIN users u ON u.seq = m.user_seq JOIN organisations o ON o.seq = m.org_id`)
+	got := testkit.CountSQL(t, path, `SELECT u.name || ' ' || o.name || ' ' || m.role FROM memberships m JOIN users u ON u.seq = m.user_seq JOIN organisations o ON o.seq = m.org_id`)
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("memberships (-want +got):\n%s", diff)
 	}
-	if diff := cmp.Diff(before, names(t, path, "SELECT hex(hash) FROM recovery_codes")); diff != "" || len(before) != 6 {
+	if diff := cmp.Diff(before, testkit.CountSQL(t, path, "SELECT hex(hash) FROM recovery_codes")); diff != "" || len(before) != 6 {
 		t.Errorf("%d recovery codes (-before +after):\n%s", len(before), diff)
 	}
-	if diff := cmp.Diff(sessions, names(t, path, "SELECT hex(token_hash) || org_id FROM sessions")); diff != "" || len(sessions) != 2 {
+	if diff := cmp.Diff(sessions, testkit.CountSQL(t, path, "SELECT hex(token_hash) || org_id FROM sessions")); diff != "" || len(sessions) != 2 {
 		t.Errorf("%d sessions (-before +after):\n%s", len(sessions), diff)
 	}
 	ada, err := auth.New(store).Users.ByName(t.Context(), 0, "ada")

@@ -13,6 +13,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 )
 
 var errRefused = errors.New("refused by the test")
@@ -47,14 +48,14 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if diff := cmp.Diff(want, names(t, path, "SELECT risk_id FROM risks")); diff != "" {
+	if diff := cmp.Diff(want, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
 		t.Errorf("risks (-acknowledged +stored):\n%s", diff)
 	}
-	audited := names(t, path, "SELECT substr(action, 6) FROM audit_events WHERE action LIKE 'risk R-%'")
+	audited := testkit.CountSQL(t, path, "SELECT substr(action, 6) FROM audit_events WHERE action LIKE 'risk R-%'")
 	if diff := cmp.Diff(want, audited); diff != "" {
 		t.Errorf("audit events (-acknowledged +stored):\n%s", diff)
 	}
-	raised := names(t, path, "SELECT body ->> '$.data.risk.risk_id' FROM events WHERE type = 'risk.created'")
+	raised := testkit.CountSQL(t, path, "SELECT body ->> '$.data.risk.risk_id' FROM events WHERE type = 'risk.created'")
 	if diff := cmp.Diff(want, raised); diff != "" {
 		t.Errorf("events (-acknowledged +stored):\n%s", diff)
 	}
@@ -174,7 +175,7 @@ func TestCancelledWriters(t *testing.T) {
 	for i := range 5 {
 		want[fmt.Sprint("kept ", i)] = 1
 	}
-	if diff := cmp.Diff(want, names(t, path, "SELECT risk_id FROM risks")); diff != "" {
+	if diff := cmp.Diff(want, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
 		t.Errorf("(-want +stored):\n%s", diff)
 	}
 }
@@ -189,7 +190,7 @@ func TestLockedFile(t *testing.T) {
 	if err := addRisk(t.Context(), store, by, "before"); err != nil {
 		t.Fatal(err)
 	}
-	other, err := behind(t, path).BeginTx(t.Context(), nil)
+	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -217,7 +218,7 @@ func TestLockedFile(t *testing.T) {
 	if err := addRisk(t.Context(), store, by, "after"); err != nil {
 		t.Errorf("after the lock: %v", err)
 	}
-	if diff := cmp.Diff(map[string]int{"before": 1, "after": 1}, names(t, path, "SELECT risk_id FROM risks")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"before": 1, "after": 1}, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
 		t.Errorf("(-want +stored):\n%s", diff)
 	}
 	if err := store.Ready(t.Context()); err != nil {
@@ -261,7 +262,7 @@ func TestBriefLock(t *testing.T) {
 	path := newPath(t)
 	store := handle(t, path, time.Minute)
 	by := operator(t, store)
-	other, err := behind(t, path).BeginTx(t.Context(), nil)
+	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -319,7 +320,7 @@ func TestFrozen(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if diff := cmp.Diff(map[string]int{"kept": 1}, names(t, path, "SELECT risk_id FROM risks")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"kept": 1}, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
 		t.Errorf("(-want +stored):\n%s", diff)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestUnauditedChange: what writes without an audit event is refused, and
@@ -22,7 +23,7 @@ func TestUnauditedChange(t *testing.T) {
 	if err := store.Write(t.Context(), by, put); err == nil || !strings.Contains(err.Error(), "no audit event") {
 		t.Errorf("unaudited: %v", err)
 	}
-	if stored := names(t, path, "SELECT risk_id FROM risks"); len(stored) > 0 {
+	if stored := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(stored) > 0 {
 		t.Errorf("stored: %v", stored)
 	}
 	if err := addRisk(t.Context(), store, by, "R"); err != nil {
@@ -54,7 +55,7 @@ func TestWaitBound(t *testing.T) {
 			t.Errorf("after writer %d: %v", i, err)
 		}
 	}
-	if stored := names(t, path, "SELECT risk_id FROM risks"); len(stored) != 2 || stored["none"] > 0 {
+	if stored := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(stored) != 2 || stored["none"] > 0 {
 		t.Errorf("stored: %v", stored)
 	}
 }
