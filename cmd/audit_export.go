@@ -146,7 +146,7 @@ func (e *auditExport) resume(ctx context.Context) error {
 	if err := checkReplaceable(e.cursorFile); err != nil || e.cursor.Cursor == "" {
 		return err
 	}
-	_, err = e.store.AuditEvents(ctx, e.org, db.AuditQuery{Cursor: e.cursor.Cursor, Limit: 1})
+	_, err = e.store.Audit.Events(ctx, e.org, db.AuditQuery{Cursor: e.cursor.Cursor, Limit: 1})
 	if db.Is(err, db.InvalidCursor) {
 		return fmt.Errorf("--cursor-file: %s holds a cursor of another data file or organisation (it names %q); give another, or remove it to start over",
 			e.cursorFile, e.cursor.Organisation)
@@ -174,7 +174,7 @@ func (e *auditExport) run(ctx context.Context, w io.Writer) error {
 	tick := time.NewTicker(followEvery)
 	defer tick.Stop()
 	for {
-		page, err := e.store.AuditEvents(ctx, e.org, query)
+		page, err := e.store.Audit.Events(ctx, e.org, query)
 		if err != nil {
 			if e.follow && ctx.Err() != nil {
 				return nil
@@ -237,7 +237,7 @@ func (e *auditExport) noteStart(ctx context.Context, page db.AuditPage) error {
 		return nil
 	}
 	var err error
-	if e.from, err = e.store.AuditHashBefore(context.WithoutCancel(ctx), e.org.Org, page); err != nil {
+	if e.from, err = e.store.Audit.HashBefore(context.WithoutCancel(ctx), e.org.Org, page); err != nil {
 		return err
 	}
 	e.chain, err = db.AuditChainFrom(e.from)

@@ -90,7 +90,7 @@ type auditResult struct {
 }
 
 func runAuditVerify(ctx context.Context, a *app, store *db.DB, org db.Organisation, v auditVerify) error {
-	check, err := store.CheckAudit(ctx, org.Org, v.head)
+	check, err := store.Audit.Check(ctx, org.Org, v.head)
 	if err != nil {
 		return err
 	}

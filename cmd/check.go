@@ -215,14 +215,14 @@ func checkVersion(ctx context.Context, store *db.DB, _ checkOptions) (string, er
 }
 
 func checkLogs(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
-	orgs, err := store.AllOrganisations(ctx)
+	orgs, err := store.Orgs.ListWithRemoved(ctx)
 	if err != nil {
 		return "", err
 	}
 	events := 0
 	var broken []string
 	for _, org := range orgs {
-		check, err := store.CheckAudit(ctx, org.Org, "")
+		check, err := store.Audit.Check(ctx, org.Org, "")
 		if err != nil {
 			return "", err
 		}

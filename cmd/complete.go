@@ -80,7 +80,7 @@ func (a *app) completeOrg(c *cobra.Command, _ []string, typed string) ([]string,
 		return nil, cobra.ShellCompDirectiveError
 	}
 	defer store.Close() //nolint:errcheck // it was read only
-	orgs, err := store.Organisations(c.Context())
+	orgs, err := store.Orgs.List(c.Context())
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveError
 	}

@@ -22,7 +22,7 @@ its owner alone. The audit log notes each export.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
 				if out == "-" {
-					_, err := store.ExportEvidence(c.Context(), a.actor(org.Org), args[0], a.stdout)
+					_, err := store.Evidence.Export(c.Context(), a.actor(org.Org), args[0], a.stdout)
 					return err
 				}
 				return writePack(c.Context(), a, store, org, args[0], out)
@@ -36,7 +36,7 @@ its owner alone. The audit log notes each export.`,
 
 func writePack(ctx context.Context, a *app, store *db.DB, org db.Organisation, id, out string) error {
 	return writeFile(store, out, func(w io.Writer) error {
-		_, err := store.ExportEvidence(ctx, a.actor(org.Org), id, w)
+		_, err := store.Evidence.Export(ctx, a.actor(org.Org), id, w)
 		return err
 	})
 }

@@ -23,7 +23,7 @@ regimes), item_count, manifest_sha256, size, filed_at and filed_by.`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
-				packs, err := store.EvidencePacks(c.Context(), org.Org)
+				packs, err := store.Evidence.List(c.Context(), org.Org)
 				if err != nil {
 					return err
 				}

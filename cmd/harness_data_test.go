@@ -18,7 +18,7 @@ func (c *cli) write(change func(*db.Tx) error) {
 		c.t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	org, err := store.Organisation(c.t.Context(), db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(c.t.Context(), db.DefaultOrganisation)
 	if err == nil {
 		err = store.Write(c.t.Context(), db.Actor{Org: org.Org, ID: "system"}, change)
 	}
@@ -129,7 +129,7 @@ func newAuditedStore(c *cli, n int) *db.DB {
 // log adds events to the default organisation's log.
 func log(t *testing.T, store *db.DB, actions ...string) {
 	t.Helper()
-	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

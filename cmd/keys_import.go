@@ -36,7 +36,7 @@ no list of processes. Scopes are those of "govsvc keys mint".`,
 }
 
 func runKeysImport(ctx context.Context, a *app, store *db.DB, org db.Organisation, draft db.KeyDraft, plain string) error {
-	key, err := store.ImportKey(ctx, a.actor(org.Org), draft, plain)
+	key, err := store.Keys.Import(ctx, a.actor(org.Org), draft, plain)
 	if err != nil {
 		return err
 	}

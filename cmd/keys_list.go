@@ -31,7 +31,7 @@ rpd; null where the plan's count) and last_used_at (null: never).`,
 }
 
 func runKeysList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
-	keys, err := store.Keys(ctx, org.Org)
+	keys, err := store.Keys.List(ctx, org.Org)
 	if err != nil {
 		return err
 	}

@@ -37,7 +37,7 @@ created_at and expires_at (null: never).`,
 				draft.Kind = db.TestKey
 			}
 			return a.withOrg(c.Context(), mayCreate, func(store *db.DB, org db.Organisation) error {
-				key, plain, err := store.MintKey(c.Context(), a.actor(org.Org), draft)
+				key, plain, err := store.Keys.Mint(c.Context(), a.actor(org.Org), draft)
 				return printMintedKey(a, key, plain, err)
 			})
 		},

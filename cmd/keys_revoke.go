@@ -19,7 +19,7 @@ revoked changes nothing.`,
 		Args: arguments("ID|PREFIX"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
-				key, err := store.RevokeKey(c.Context(), a.actor(org.Org), args[0])
+				key, err := store.Keys.Revoke(c.Context(), a.actor(org.Org), args[0])
 				if err != nil {
 					return err
 				}

@@ -32,6 +32,6 @@ key alone, and only this once.`,
 }
 
 func runKeysRotate(ctx context.Context, a *app, store *db.DB, org db.Organisation, old string, overlap time.Duration) error {
-	key, plain, err := store.RotateKey(ctx, a.actor(org.Org), old, overlap)
+	key, plain, err := store.Keys.Rotate(ctx, a.actor(org.Org), old, overlap)
 	return printMintedKey(a, key, plain, err)
 }

@@ -20,7 +20,7 @@ users add NAME --role admin --org" adds one.`,
 		Args: arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withStore(c.Context(), mayCreate, func(store *db.DB) error {
-				made, err := store.CreateOrganisation(c.Context(), a.actor(0), args[0], plan)
+				made, err := store.Orgs.Create(c.Context(), a.actor(0), args[0], plan)
 				if err != nil {
 					return invalidAsUsageError(c, err)
 				}

@@ -15,7 +15,7 @@ func newOrgsListCommand(a *app) *cobra.Command {
 		Args:    arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			return a.withStore(c.Context(), mustExist, func(store *db.DB) error {
-				all, err := store.Organisations(c.Context())
+				all, err := store.Orgs.List(c.Context())
 				if err != nil {
 					return err
 				}

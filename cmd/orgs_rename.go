@@ -18,7 +18,7 @@ audit log and id stay as they are. After "default" was renamed, commands need
 		Args:    arguments("OLD", "NEW"),
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withStore(c.Context(), mustExist, func(store *db.DB) error {
-				org, err := store.RenameOrganisation(c.Context(), a.actor(0), args[0], args[1])
+				org, err := store.Orgs.Rename(c.Context(), a.actor(0), args[0], args[1])
 				if err != nil {
 					return invalidAsUsageError(c, err)
 				}

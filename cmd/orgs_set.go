@@ -35,7 +35,7 @@ stays. A running server acts on it at once.`,
 
 func runOrgsSet(ctx context.Context, a *app, name string, plan db.Plan, subscription db.Subscription) error {
 	return a.withStore(ctx, mustExist, func(store *db.DB) error {
-		org, err := store.SetOrganisation(ctx, a.actor(0), name, plan, subscription)
+		org, err := store.Orgs.SetPlan(ctx, a.actor(0), name, plan, subscription)
 		if err != nil {
 			return err
 		}

@@ -101,11 +101,11 @@ func serveSandbox(ctx context.Context, a *app, l *listener.Listener, store *db.D
 	if err != nil {
 		return err
 	}
-	org, err := store.Organisation(ctx, db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(ctx, db.DefaultOrganisation)
 	if err != nil {
 		return err
 	}
-	_, key, err := store.MintKey(ctx, a.actor(org.Org),
+	_, key, err := store.Keys.Mint(ctx, a.actor(org.Org),
 		db.KeyDraft{Name: "sandbox", Kind: db.TestKey, Scopes: openapi.Scopes()})
 	if err != nil {
 		return err

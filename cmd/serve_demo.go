@@ -15,7 +15,7 @@ import (
 // loadDemo fills the default organisation with the demonstration data, unless
 // it has records already, which are never mixed with it.
 func loadDemo(ctx context.Context, a *app, store *db.DB, document *openapi.Document) error {
-	org, err := store.Organisation(ctx, db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(ctx, db.DefaultOrganisation)
 	if db.Is(err, db.NotFound) { // it was renamed
 		a.note("%s has no organisation %q: the demonstration data is not loaded", oneLine(store.Path()), db.DefaultOrganisation)
 		return nil

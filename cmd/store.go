@@ -44,7 +44,7 @@ func (a *app) withOrg(ctx context.Context, need fileNeed, run func(*db.DB, db.Or
 		need = mustExist
 	}
 	return a.withStore(ctx, need, func(store *db.DB) error {
-		org, err := store.Organisation(ctx, a.org)
+		org, err := store.Orgs.ByName(ctx, a.org)
 		if err != nil {
 			return err
 		}
@@ -56,7 +56,7 @@ func (a *app) withOrg(ctx context.Context, need fileNeed, run func(*db.DB, db.Or
 // have been removed.
 func (a *app) withAuditLog(ctx context.Context, run func(*db.DB, db.Organisation) error) error {
 	return a.withStore(ctx, mustExist, func(store *db.DB) error {
-		org, err := store.AuditedOrganisation(ctx, a.org)
+		org, err := store.Orgs.ByNameWithRemoved(ctx, a.org)
 		if err != nil {
 			return err
 		}

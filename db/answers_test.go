@@ -42,7 +42,7 @@ func (w *writer) keep(key, request, body string) error {
 		if err := putRisk(tx, fmt.Sprint(key, w.clock())); err != nil {
 			return err
 		}
-		return tx.KeepAnswer(w.key(key, request), db.KeptAnswer{Status: 201, Body: []byte(body)})
+		return tx.StoreResponse(w.key(key, request), db.IdempotentResponse{Status: 201, Body: []byte(body)})
 	})
 }
 
@@ -53,7 +53,7 @@ func (w *writer) key(key, request string) db.IdempotencyKey {
 // find is the body kept for a request, "" where there is none.
 func (w *writer) find(key, request string) string {
 	w.Helper()
-	kept, err := w.KeptAnswer(w.Context(), w.key(key, request))
+	kept, err := w.Idempotency.Response(w.Context(), w.key(key, request))
 	switch {
 	case err != nil:
 		return err.Error()
@@ -78,15 +78,15 @@ func TestKeptAnswers(t *testing.T) {
 		if got := w.find("k", "a"); got != "first" {
 			t.Errorf("frozen %v: %q", frozen, got)
 		}
-		if _, err := w.KeptAnswer(t.Context(), w.key("k", "b")); !db.Is(err, db.KeyReused) {
+		if _, err := w.Idempotency.Response(t.Context(), w.key("k", "b")); !db.Is(err, db.KeyReused) {
 			t.Errorf("frozen %v: another request: %v", frozen, err)
 		}
 		foreign := w.key("k", "a")
 		foreign.Org++
-		if kept, err := w.KeptAnswer(t.Context(), foreign); kept != nil || err != nil {
+		if kept, err := w.Idempotency.Response(t.Context(), foreign); kept != nil || err != nil {
 			t.Errorf("frozen %v: another organisation: %v, %v", frozen, kept, err)
 		}
-		w.advance(db.AnswerKept - time.Millisecond)
+		w.advance(db.IdempotencyRetention - time.Millisecond)
 		if got := w.find("k", "a"); got != "first" {
 			t.Errorf("frozen %v: at the end: %q", frozen, got)
 		}
@@ -127,7 +127,7 @@ func TestFrozenBound(t *testing.T) {
 		body := make([]byte, row.size)
 		err := w.Write(t.Context(), w.by, func(tx *db.Tx) error {
 			for i := range row.answers {
-				if err := tx.KeepAnswer(w.key(fmt.Sprint(i), "a"), db.KeptAnswer{Status: 201, Body: body}); err != nil {
+				if err := tx.StoreResponse(w.key(fmt.Sprint(i), "a"), db.IdempotentResponse{Status: 201, Body: body}); err != nil {
 					return err
 				}
 			}
@@ -153,7 +153,7 @@ func TestSweepAnswers(t *testing.T) {
 		t.Helper()
 		err := w.Write(t.Context(), w.by, func(tx *db.Tx) error {
 			for i := range n {
-				if err := tx.KeepAnswer(w.key(fmt.Sprint(prefix, i), "a"), db.KeptAnswer{Status: 201, Body: []byte("x")}); err != nil {
+				if err := tx.StoreResponse(w.key(fmt.Sprint(prefix, i), "a"), db.IdempotentResponse{Status: 201, Body: []byte("x")}); err != nil {
 					return err
 				}
 			}
@@ -164,12 +164,12 @@ func TestSweepAnswers(t *testing.T) {
 		}
 	}
 	fill("old", 2500)
-	w.advance(db.AnswerKept)
+	w.advance(db.IdempotencyRetention)
 	fill("young", 5)
-	if err := w.SweepAnswers(t.Context()); err != nil {
+	if err := w.Idempotency.Sweep(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	w.advance(-db.AnswerKept) // as if the old were still replayed
+	w.advance(-db.IdempotencyRetention) // as if the old were still replayed
 	for key, want := range map[string]string{"old0": "", "old2499": "", "young0": "x", "young4": "x"} {
 		if got := w.find(key, "a"); got != want {
 			t.Errorf("%s: %q, want %q", key, got, want)

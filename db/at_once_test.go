@@ -69,12 +69,12 @@ func TestOpenedAtOnce(t *testing.T) {
 				if t.Failed() {
 					return
 				}
-				_, key, err := stores[0].MintKey(t.Context(), operator(t, stores[0]), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+				_, key, err := stores[0].Keys.Mint(t.Context(), operator(t, stores[0]), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
 				if err != nil {
 					t.Error(err)
 				}
 				for _, store := range stores {
-					if _, ok := store.ParseKey(key); !ok {
+					if _, ok := store.Keys.Parse(key); !ok {
 						t.Error("a key of one of them is not the others'")
 					}
 					_ = store.Close()

@@ -246,6 +246,9 @@ func orNull(s string) *string {
 	return &s
 }
 
+// Audit is the service that reads audit logs. Tx.Audit appends to them.
+type Audit struct{ db *DB }
+
 // AuditQuery asks for events oldest first. Since is ignored after a cursor;
 // both bounds are stored timestamps, or empty.
 type AuditQuery struct {
@@ -277,13 +280,13 @@ const auditPage = `SELECT seq, event FROM audit_events WHERE org_id = ?1
 	AND seq <= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0)
 	ORDER BY seq LIMIT ?5 + 0`
 
-// AuditEvents reads a page of an organisation's log (specification, GET /audit).
-func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (AuditPage, error) {
+// Events reads a page of an organisation's log (specification, GET /audit).
+func (a Audit) Events(ctx context.Context, org Organisation, q AuditQuery) (AuditPage, error) {
 	page := AuditPage{Next: q.Cursor}
 	after := int64(0)
 	if q.Cursor != "" {
 		var err error
-		if after, err = d.openAuditCursor(org, q.Cursor); err != nil {
+		if after, err = a.decodeCursor(org, q.Cursor); err != nil {
 			return page, err
 		}
 		q.Since = ""
@@ -293,7 +296,7 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 		until = "~" // behind every timestamp
 	}
 	taken := 0
-	err := d.Each(ctx, func(row Scanner) error {
+	err := a.db.Each(ctx, func(row Scanner) error {
 		var seq int64
 		var event []byte
 		if len(page.Events) == q.Limit {
@@ -320,7 +323,7 @@ func (d *DB) AuditEvents(ctx context.Context, org Organisation, q AuditQuery) (A
 		return AuditPage{}, err // a caller may wait for memory now, so that it gets no events to hold
 	}
 	if len(page.Events) > 0 {
-		page.Next = d.encodeCursor(auditList, org, fmt.Sprint(after), "")
+		page.Next = a.db.encodeCursor(auditList, org, fmt.Sprint(after), "")
 	}
 	return page, nil
 }

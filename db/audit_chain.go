@@ -61,23 +61,23 @@ type AuditCheck struct {
 	After int
 }
 
-// VerifyAudit walks an organisation's log from its start and returns how many
+// Verify walks an organisation's log from its start and returns how many
 // events are sound and the first that was altered, or whose predecessor was
 // altered or removed; nil if all is sound. Where the end of the log is gone,
 // Broken says so.
-func (d *DB) VerifyAudit(ctx context.Context, org Org) (int, *Broken, error) {
-	check, err := d.CheckAudit(ctx, org, "")
+func (a Audit) Verify(ctx context.Context, org Org) (int, *Broken, error) {
+	check, err := a.Check(ctx, org, "")
 	return check.Events, check.Broken, err
 }
 
-// CheckAudit is VerifyAudit that also gives the head of the log, and looks for
+// Check is VerifyAudit that also gives the head of the log, and looks for
 // one that was noted earlier: a log that was cut off no longer leads to it, nor
 // does one that was written anew. "" looks for none.
-func (d *DB) CheckAudit(ctx context.Context, org Org, head string) (AuditCheck, error) {
+func (a Audit) Check(ctx context.Context, org Org, head string) (AuditCheck, error) {
 	var chain AuditChain
 	check, last := AuditCheck{Head: chain.Head()}, int64(0)
 	check.See(head)
-	err := d.engine.Bulk.Each(ctx, func(row Scanner) error {
+	err := a.db.engine.Bulk.Each(ctx, func(row Scanner) error {
 		var event, hash []byte
 		var b Broken
 		if check.Broken != nil {
@@ -96,7 +96,7 @@ func (d *DB) CheckAudit(ctx context.Context, org Org, head string) (AuditCheck, 
 		return nil
 	}, "SELECT seq, event, hash, coalesce(event ->> 'id', ''), coalesce(time, '') FROM audit_events WHERE org_id = ? ORDER BY seq", org)
 	if err == nil && check.Broken == nil {
-		check.Broken, err = d.lostEnd(ctx, last, check.Events)
+		check.Broken, err = a.lostEnd(ctx, last, check.Events)
 	}
 	return check, storeError(err)
 }
@@ -111,11 +111,11 @@ func (c *AuditCheck) See(head string) {
 	}
 }
 
-// AuditHashBefore is the hash of the event before the first of a page, from
+// HashBefore is the hash of the event before the first of a page, from
 // which a chain of the page's events goes on.
-func (d *DB) AuditHashBefore(ctx context.Context, org Org, page AuditPage) (string, error) {
+func (a Audit) HashBefore(ctx context.Context, org Org, page AuditPage) (string, error) {
 	var hash []byte
-	err := d.Row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
+	err := a.db.Row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
 	if none, err := absent(err); none || err != nil {
 		return new(AuditChain).Head(), storeError(err)
 	}
@@ -126,9 +126,9 @@ func (d *DB) AuditHashBefore(ctx context.Context, org Org, page AuditPage) (stri
 // hash can tell. The numbers of events are given out without a gap and never
 // again; whose a lost one was is not known, so it counts against every log
 // that ended before it.
-func (d *DB) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error) {
+func (a Audit) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error) {
 	var lost bool
-	err := d.engine.Bulk.Row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
+	err := a.db.engine.Bulk.Row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
 		(SELECT count(*) FROM audit_events WHERE seq > ?1)`, last).Scan(&lost)
 	if err != nil || !lost {
 		return nil, storeError(err)

@@ -13,22 +13,22 @@ func TestAuditChain(t *testing.T) {
 	t.Parallel()
 	_, store, _ := logged(t, 9)
 	org := defaultOrg(t, store)
-	whole, err := store.CheckAudit(t.Context(), org.Org, "")
+	whole, err := store.Audit.Check(t.Context(), org.Org, "")
 	if err != nil || whole.Events != 9 || whole.Broken != nil || whole.Known {
 		t.Fatalf("%+v, %v", whole, err)
 	}
 	var chain db.AuditChain
 	query := db.AuditQuery{Limit: 4}
 	for more := true; more; {
-		page, err := store.AuditEvents(t.Context(), org, query)
+		page, err := store.Audit.Events(t.Context(), org, query)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if before, err := store.AuditHashBefore(t.Context(), org.Org, page); err != nil || before != chain.Head() {
+		if before, err := store.Audit.HashBefore(t.Context(), org.Org, page); err != nil || before != chain.Head() {
 			t.Errorf("before event %d: %s, %v, want %s", chain.Events()+1, before, err, chain.Head())
 		}
 		for _, event := range page.Events {
-			check, err := store.CheckAudit(t.Context(), org.Org, chain.Head())
+			check, err := store.Audit.Check(t.Context(), org.Org, chain.Head())
 			if err != nil || !check.Known || check.After != 9-chain.Events() || check.Head != whole.Head {
 				t.Errorf("the head of %d events: %+v, %v", chain.Events(), check, err)
 			}
@@ -39,7 +39,7 @@ func TestAuditChain(t *testing.T) {
 	if chain.Head() != whole.Head || chain.Events() != 9 {
 		t.Errorf("%d events to %s, want 9 to %s", chain.Events(), chain.Head(), whole.Head)
 	}
-	if check, err := store.CheckAudit(t.Context(), org.Org, strings.Repeat("0a", 32)); err != nil || check.Known || check.Broken != nil {
+	if check, err := store.Audit.Check(t.Context(), org.Org, strings.Repeat("0a", 32)); err != nil || check.Known || check.Broken != nil {
 		t.Errorf("a head that never was: %+v, %v", check, err)
 	}
 	on, err := db.AuditChainFrom(whole.Head)
@@ -58,7 +58,7 @@ func TestAuditChain(t *testing.T) {
 func TestCheckAuditShowsTruncation(t *testing.T) {
 	t.Parallel()
 	path, store, org := logged(t, 9)
-	noted, err := store.CheckAudit(t.Context(), org, "")
+	noted, err := store.Audit.Check(t.Context(), org, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func TestCheckAuditShowsTruncation(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	check, err := store.CheckAudit(t.Context(), org, noted.Head)
+	check, err := store.Audit.Check(t.Context(), org, noted.Head)
 	if err != nil || check.Broken != nil || check.Known || check.Events >= 9 {
 		t.Errorf("got %+v, %v", check, err)
 	}

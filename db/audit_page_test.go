@@ -26,7 +26,7 @@ func TestAuditEvents_LargePage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := store.AuditEvents(t.Context(), org, db.AuditQuery{Limit: 10, Size: db.PageSize{Small: 5000}})
+	page, err := store.Audit.Events(t.Context(), org, db.AuditQuery{Limit: 10, Size: db.PageSize{Small: 5000}})
 	if !errors.Is(err, db.ErrLargePage) {
 		t.Fatalf("the error is %v", err)
 	}

@@ -24,8 +24,8 @@ type AuditSearch struct {
 	User         string   // who asks: one user's searches run one at a time; "" is not bounded
 }
 
-// AuditFindings is one page of a search.
-type AuditFindings struct {
+// AuditSearchResult is one page of a search.
+type AuditSearchResult struct {
 	Events [][]byte // each an audit_event as JSON
 	Next   string   // cursor; "" where the log has nothing older that could be found
 	// SearchedTo is the time of the oldest event that the page looked at, where
@@ -40,18 +40,18 @@ const searchedEvents = 50_000
 // searchList names the log in the cursors of searches.
 const searchList = "audit search"
 
-// SearchAudit reads a page of what a search finds in an organisation's log. A
+// Search reads a page of what a search finds in an organisation's log. A
 // page looks at a bounded number of events, so that it may find few of them or
 // none and still have a next one.
-func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (AuditFindings, error) {
+func (a Audit) Search(ctx context.Context, org Organisation, q AuditSearch) (AuditSearchResult, error) {
 	before := int64(1) << 62
 	if q.Cursor != "" {
-		sealed, _, err := d.decodeCursor(searchList, org, q.Cursor)
+		sealed, _, err := a.db.decodeCursor(searchList, org, q.Cursor)
 		if err != nil {
-			return AuditFindings{}, err
+			return AuditSearchResult{}, err
 		}
 		if before, err = strconv.ParseInt(sealed, 10, 64); err != nil {
-			return AuditFindings{}, err
+			return AuditSearchResult{}, err
 		}
 	}
 	until := q.Until
@@ -60,12 +60,12 @@ func (d *DB) SearchAudit(ctx context.Context, org Organisation, q AuditSearch) (
 	}
 	span := auditSpan{org, before, q.Since, until}
 	if q.ResourceID != "" { // an index leads to its events
-		found, err := d.searchAudit(ctx, d.engine.Lookups, q, span)
+		found, err := a.searchSpan(ctx, a.db.engine.Lookups, q, span)
 		return found, storeError(err)
 	}
-	var found AuditFindings
-	err := d.search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {
-		found, err = d.searchAudit(ctx, pool, q, span)
+	var found AuditSearchResult
+	err := a.db.search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {
+		found, err = a.searchSpan(ctx, pool, q, span)
 		return err
 	})
 	return found, err
@@ -78,8 +78,8 @@ type auditSpan struct {
 	since, until string
 }
 
-func (d *DB) searchAudit(ctx context.Context, pool *sqlite.Pool, q AuditSearch, span auditSpan) (AuditFindings, error) {
-	var found AuditFindings
+func (a Audit) searchSpan(ctx context.Context, pool *sqlite.Pool, q AuditSearch, span auditSpan) (AuditSearchResult, error) {
+	var found AuditSearchResult
 	more, seq := false, int64(0)
 	query, args := q.statement([]any{span.org.Org, span.before, span.since, span.until, searchedEvents, q.Limit + 1})
 	taken := 0
@@ -103,7 +103,7 @@ func (d *DB) searchAudit(ctx context.Context, pool *sqlite.Pool, q AuditSearch, 
 		seq, found.SearchedTo, err = span.searchedTo(ctx, pool)
 	}
 	if err == nil && (more || found.SearchedTo != "") {
-		found.Next = d.encodeCursor(searchList, span.org, strconv.FormatInt(seq, 10), "")
+		found.Next = a.db.encodeCursor(searchList, span.org, strconv.FormatInt(seq, 10), "")
 	}
 	return found, err
 }

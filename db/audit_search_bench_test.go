@@ -39,7 +39,7 @@ func BenchmarkSearchAudit(b *testing.B) {
 		b.Run(row.name, func(b *testing.B) {
 			row.q.Limit = 50
 			for b.Loop() {
-				if _, err := store.SearchAudit(b.Context(), org, row.q); err != nil {
+				if _, err := store.Audit.Search(b.Context(), org, row.q); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -54,7 +54,7 @@ func TestSearchAudit(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	other, err := store.CreateOrganisation(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "other", db.Enterprise)
+	other, err := store.Orgs.Create(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -63,7 +63,7 @@ func TestSearchAudit(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	page, err := store.AuditEvents(t.Context(), org, db.AuditQuery{Limit: 1000})
+	page, err := store.Audit.Events(t.Context(), org, db.AuditQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -101,7 +101,7 @@ func TestSearchAudit(t *testing.T) {
 		}
 		var got []told
 		for q.Limit = 7; ; {
-			page, err := store.SearchAudit(t.Context(), org, q)
+			page, err := store.Audit.Search(t.Context(), org, q)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -118,7 +118,7 @@ func TestSearchAudit(t *testing.T) {
 		}
 	}
 	for _, cursor := range []string{"x", page.Next} {
-		if _, err := store.SearchAudit(t.Context(), org, db.AuditSearch{Limit: 7, Cursor: cursor}); !db.Is(err, db.InvalidCursor) {
+		if _, err := store.Audit.Search(t.Context(), org, db.AuditSearch{Limit: 7, Cursor: cursor}); !db.Is(err, db.InvalidCursor) {
 			t.Errorf("cursor %q: %v", cursor, err)
 		}
 	}
@@ -139,7 +139,7 @@ func TestSearchAuditBounded(t *testing.T) {
 			'actor', iif(i IN (5, 59000), 'ada', 'bob')), zeroblob(32) FROM n`, n, start.Unix()))
 	var found, searched []string
 	for q := (db.AuditSearch{Actor: "ada", Limit: 10}); ; {
-		page, err := store.SearchAudit(t.Context(), org, q)
+		page, err := store.Audit.Search(t.Context(), org, q)
 		if err != nil {
 			t.Fatal(err)
 		}

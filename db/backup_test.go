@@ -64,7 +64,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("%v, remembered (-want +got):\n%s", err, diff)
 	}
 	for _, log := range made.Logs {
-		check, err := store.CheckAudit(t.Context(), log.Org, log.Head)
+		check, err := store.Audit.Check(t.Context(), log.Org, log.Head)
 		if err != nil || check.Broken != nil || !check.Known || check.After != 1 || check.Events != log.Events+1 {
 			t.Errorf("%s: %+v, %v, want the backup's own event behind its %d", log.Name, check, err, log.Events)
 		}
@@ -74,7 +74,7 @@ func TestBackup(t *testing.T) {
 		t.Errorf("the copy holds %v", got)
 	}
 	for _, log := range made.Logs {
-		if sound, broken, err := copied.VerifyAudit(t.Context(), log.Org); sound != log.Events || broken != nil || err != nil {
+		if sound, broken, err := copied.Audit.Verify(t.Context(), log.Org); sound != log.Events || broken != nil || err != nil {
 			t.Errorf("%s: %d events in the copy, want %d; %v, %v", log.Name, sound, log.Events, broken, err)
 		}
 	}
@@ -167,7 +167,7 @@ func TestBackupWhileWritten(t *testing.T) {
 		if made.Logs[0].Events != len(held) {
 			t.Errorf("copy %d has %d events of %d risks", i, made.Logs[0].Events, len(held))
 		}
-		if check, err := store.CheckAudit(t.Context(), by.Org, made.Logs[0].Head); err != nil || !check.Known {
+		if check, err := store.Audit.Check(t.Context(), by.Org, made.Logs[0].Head); err != nil || !check.Known {
 			t.Errorf("copy %d: the live log does not lead to its head: %+v, %v", i, check, err)
 		}
 	}

@@ -14,7 +14,7 @@ import (
 func TestBrowsePlans(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	org, err := d.Organisation(t.Context(), DefaultOrganisation)
+	org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

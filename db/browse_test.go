@@ -322,7 +322,7 @@ func TestBrowseStable(t *testing.T) {
 func TestBrowseRefuses(t *testing.T) {
 	t.Parallel()
 	_, store, org := demo(t)
-	other, err := store.CreateOrganisation(t.Context(), operator(t, store), "other", db.Enterprise)
+	other, err := store.Orgs.Create(t.Context(), operator(t, store), "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,7 @@ func logged(t *testing.T, n int) (path string, store *db.DB, org db.Org) {
 	t.Helper()
 	path = newPath(t)
 	store = handle(t, path, time.Minute)
-	other, err := store.CreateOrganisation(t.Context(), db.Actor{ID: "system"}, "other", db.Enterprise)
+	other, err := store.Orgs.Create(t.Context(), db.Actor{ID: "system"}, "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func TestVerifyAudit(t *testing.T) {
 			t.Parallel()
 			path, store, org := logged(t, 9)
 			testkit.ExecSQL(t, path, "DROP TRIGGER audit_events_never_change", "DROP TRIGGER audit_events_never_go", test.statement)
-			sound, broken, err := store.VerifyAudit(t.Context(), org)
+			sound, broken, err := store.Audit.Verify(t.Context(), org)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -126,7 +126,7 @@ func TestSoundAfterRollbacks(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, store := range []*db.DB{store, handle(t, path, time.Minute), handle(t, copied, time.Minute)} {
-		if sound, broken, err := store.VerifyAudit(t.Context(), org); sound != 3 || broken != nil || err != nil {
+		if sound, broken, err := store.Audit.Verify(t.Context(), org); sound != 3 || broken != nil || err != nil {
 			t.Errorf("%s: %d sound, broken %v, %v", store.Path(), sound, broken, err)
 		}
 	}
@@ -158,7 +158,7 @@ func TestSoundBesideRollbacks(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if sound, broken, err := store.VerifyAudit(t.Context(), org); sound != 1+3*20 || broken != nil || err != nil {
+	if sound, broken, err := store.Audit.Verify(t.Context(), org); sound != 1+3*20 || broken != nil || err != nil {
 		t.Errorf("%d sound, broken %v, %v", sound, broken, err)
 	}
 }

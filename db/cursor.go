@@ -57,8 +57,8 @@ func (d *DB) tag(list string, org Organisation, position string) []byte {
 	return mac.Sum(nil)[:cursorTag]
 }
 
-func (d *DB) openAuditCursor(org Organisation, cursor string) (int64, error) {
-	order, _, err := d.decodeCursor(auditList, org, cursor)
+func (a Audit) decodeCursor(org Organisation, cursor string) (int64, error) {
+	order, _, err := a.db.decodeCursor(auditList, org, cursor)
 	if err != nil {
 		return 0, err
 	}

@@ -22,7 +22,7 @@ func TestUpgradeDayCounts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, err := handle(t, path, time.Minute).RequestCounts(t.Context(), start)
+	counts, err := handle(t, path, time.Minute).Usage.RequestCounts(t.Context(), start)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -50,6 +50,15 @@ type Options struct {
 
 // DB is an open data file. Its methods may be called from many goroutines.
 type DB struct {
+	// Services for records that the program keeps about itself.
+
+	Keys        Keys
+	Usage       Usage
+	Orgs        Orgs
+	Audit       Audit
+	Evidence    Evidence
+	Idempotency Idempotency
+
 	options Options
 	engine  *sqlite.DB
 	now     func() time.Time
@@ -64,7 +73,6 @@ type DB struct {
 	finders     map[*storedResource]string  // see amend.go
 
 	queued queued
-	memory answers // of a frozen file
 
 	// columns of each table that can be written, by name; see put.go
 	columns map[string][]string
@@ -73,8 +81,7 @@ type DB struct {
 	defaults map[string]map[string]any
 	secrets  secrets
 
-	keyQueues keyQueues
-	proof     proof // that the file takes what is written
+	proof proof // that the file takes what is written
 }
 
 // Open opens the file. It creates or migrates the file first where needed. The
@@ -107,7 +114,7 @@ func closed(options Options) *DB {
 		d.newID = idSource(d.now)
 	}
 	d.queued = make(queued, 1)
-	d.keyQueues = newKeyQueues()
+	d.Keys, d.Usage, d.Orgs, d.Audit, d.Evidence, d.Idempotency = newKeys(d), Usage{d}, Orgs{d}, Audit{d}, Evidence{d}, Idempotency{d, new(responseCache)}
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}

@@ -39,7 +39,7 @@ func TestLongChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.SearchAudit(t.Context(), defaultOrg(t, store), db.AuditSearch{ResourceID: "id", Limit: 1})
+	found, err := store.Audit.Search(t.Context(), defaultOrg(t, store), db.AuditSearch{ResourceID: "id", Limit: 1})
 	if err != nil || len(found.Events) != 1 {
 		t.Fatal(len(found.Events), err)
 	}
@@ -56,7 +56,7 @@ func TestLongChanges(t *testing.T) {
 	if diff := cmp.Diff(want, event.Metadata.Changes); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	if sound, broken, err := store.VerifyAudit(t.Context(), by.Org); sound == 0 || broken != nil || err != nil {
+	if sound, broken, err := store.Audit.Verify(t.Context(), by.Org); sound == 0 || broken != nil || err != nil {
 		t.Errorf("the audit log: %d sound, %v, %v", sound, broken, err)
 	}
 }

@@ -20,6 +20,9 @@ type EvidencePack struct {
 	FiledBy        string  `json:"filed_by"`
 }
 
+// Evidence is the service for evidence packs.
+type Evidence struct{ db *DB }
+
 // evidence is what goes into a pack: for each item, in the order of a pack, the
 // query of its records. ?1 is the organisation, ?2 the regime or "".
 var evidence = []struct{ item, query string }{
@@ -88,10 +91,10 @@ func (s *Snapshot) Regimes(ctx context.Context, org Org) ([]string, error) {
 	return ids, err
 }
 
-// NewEvidencePack gives a pack that is about to be filed its id, its instant and
+// NewPack gives a pack that is about to be filed its id, its instant and
 // its author, which the manifest names.
-func (d *DB) NewEvidencePack(by Actor, title string) EvidencePack {
-	return EvidencePack{Object: "evidence_pack", ID: d.newID(), Title: title, FiledAt: Timestamp(d.Now()), FiledBy: by.ID}
+func (e Evidence) NewPack(by Actor, title string) EvidencePack {
+	return EvidencePack{Object: "evidence_pack", ID: e.db.newID(), Title: title, FiledAt: Timestamp(e.db.Now()), FiledBy: by.ID}
 }
 
 const evidencePacks = `SELECT seq, coalesce(upload_seq, 0), id, title, regime_id, item_count, manifest_sha256, filed_at, filed_by,
@@ -110,10 +113,10 @@ func scanEvidencePack(row Scanner) (p storedPack, err error) {
 	return p, err
 }
 
-// EvidencePacks lists an organisation's packs, newest first.
-func (d *DB) EvidencePacks(ctx context.Context, org Org) ([]EvidencePack, error) {
+// List lists an organisation's packs, newest first.
+func (e Evidence) List(ctx context.Context, org Org) ([]EvidencePack, error) {
 	list := []EvidencePack{}
-	err := d.Each(ctx, func(row Scanner) error {
+	err := e.db.Each(ctx, func(row Scanner) error {
 		pack, err := scanEvidencePack(row)
 		list = append(list, pack.EvidencePack)
 		return err
@@ -121,17 +124,17 @@ func (d *DB) EvidencePacks(ctx context.Context, org Org) ([]EvidencePack, error)
 	return list, err
 }
 
-// ExportEvidence writes a pack's zip to w and returns the pack. The audit event
+// Export writes a pack's zip to w and returns the pack. The audit event
 // is stored first: a pack that can't be audited does not leave the file. It reads
 // one piece at a time, and holds no connection while w takes it.
-func (d *DB) ExportEvidence(ctx context.Context, by Actor, id string, w io.Writer) (EvidencePack, error) {
-	pack, err := scanEvidencePack(d.Row(ctx, evidencePacks+" AND id = ?", by.Org, id))
+func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) (EvidencePack, error) {
+	pack, err := scanEvidencePack(e.db.Row(ctx, evidencePacks+" AND id = ?", by.Org, id))
 	if none, err := absent(err); none {
 		return pack.EvidencePack, &Error{Code: NotFound, Message: fmt.Sprintf("no evidence pack %s in this organisation; `govsvc evidence list` shows them", id)}
 	} else if err != nil {
 		return pack.EvidencePack, storeError(err)
 	}
-	err = d.Write(ctx, by, func(tx *Tx) error {
+	err = e.db.Write(ctx, by, func(tx *Tx) error {
 		return tx.Audit(AuditEvent{Action: "evidence_pack.exported", Category: Export, Severity: SeverityRead, ResourceType: "evidence_pack", ResourceID: id})
 	})
 	if err != nil {
@@ -144,7 +147,7 @@ func (d *DB) ExportEvidence(ctx context.Context, by Actor, id string, w io.Write
 	written := int64(0)
 	for number := 0; written < pack.Size; number++ {
 		var chunk []byte
-		if err := d.engine.Bulk.Row(ctx, query, from, number).Scan(&chunk); err != nil {
+		if err := e.db.engine.Bulk.Row(ctx, query, from, number).Scan(&chunk); err != nil {
 			return pack.EvidencePack, storeError(err)
 		}
 		n, err := w.Write(chunk)

@@ -13,8 +13,8 @@ import (
 // filePack files a pack with these bytes for its archive.
 func filePack(t *testing.T, store *db.DB, by db.Actor, archive []byte) db.EvidencePack {
 	t.Helper()
-	pack := store.NewEvidencePack(by, "A pack")
-	err := store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+	pack := store.Evidence.NewPack(by, "A pack")
+	err := store.Evidence.File(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
 		_, err := w.Write(archive)
 		return err
 	})
@@ -41,7 +41,7 @@ func TestSlowExports(t *testing.T) {
 	var export func(more int)
 	export = func(more int) {
 		var got bytes.Buffer
-		_, err := store.ExportEvidence(ctx, by, pack.ID, writerFunc(func(p []byte) (int, error) {
+		_, err := store.Evidence.Export(ctx, by, pack.ID, writerFunc(func(p []byte) (int, error) {
 			if got.Len() == 0 && more > 0 {
 				export(more - 1)
 			}

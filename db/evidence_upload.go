@@ -39,15 +39,15 @@ type packData struct {
 	FiledAt        string `json:"filed_at"`
 }
 
-// FileEvidence stores the zip that archive writes, files the pack with its
+// File stores the zip that archive writes, files the pack with its
 // canonical manifest and raises evidence.pack_filed. It completes the pack with
 // the manifest's hash and the size. The zip is stored in pieces, between which
 // other writers have their turn. Nobody sees the pack before its last
 // transaction, which stores the pack, its audit event and its event.
-func (d *DB) FileEvidence(ctx context.Context, by Actor, pack *EvidencePack, manifest []byte, archive func(io.Writer) error) error {
+func (e Evidence) File(ctx context.Context, by Actor, pack *EvidencePack, manifest []byte, archive func(io.Writer) error) error {
 	sum := sha256.Sum256(manifest)
 	pack.ManifestSHA256 = hex.EncodeToString(sum[:])
-	upload := &evidenceUpload{ctx: ctx, db: d}
+	upload := &evidenceUpload{ctx: ctx, db: e.db}
 	err := upload.begin()
 	if err == nil {
 		err = archive(upload)
@@ -58,18 +58,18 @@ func (d *DB) FileEvidence(ctx context.Context, by Actor, pack *EvidencePack, man
 	if err == nil {
 		pack.Size = upload.size
 		err = upload.retry(func() error {
-			return d.Write(ctx, by, func(tx *Tx) error { return tx.publishEvidence(pack, string(manifest), upload) })
+			return e.db.Write(ctx, by, func(tx *Tx) error { return publishEvidence(tx, pack, string(manifest), upload) })
 		})
 	}
 	if err != nil && upload.seq != 0 {
 		// SweepEvidence removes what this does not
-		err = errors.Join(err, d.removeUpload(context.WithoutCancel(ctx), upload.seq))
+		err = errors.Join(err, e.removeUpload(context.WithoutCancel(ctx), upload.seq))
 	}
 	return err
 }
 
 // publishEvidence files a pack whose zip is stored.
-func (tx *Tx) publishEvidence(pack *EvidencePack, manifest string, upload *evidenceUpload) error {
+func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload *evidenceUpload) error {
 	var pieces int
 	var size int64
 	err := tx.Row("SELECT count(*), coalesce(sum(length(bytes)), 0) FROM evidence_pieces WHERE upload_seq = ?", upload.seq).Scan(&pieces, &size)
@@ -166,20 +166,20 @@ func (u *evidenceUpload) retry(write func() error) error {
 	}
 }
 
-// SweepEvidence removes what is left of packs that were not filed: of a process
+// SweepUploads removes what is left of packs that were not filed: of a process
 // that was killed, for example.
-func (d *DB) SweepEvidence(ctx context.Context) error {
+func (e Evidence) SweepUploads(ctx context.Context) error {
 	var left []int64
-	err := d.Each(ctx, func(row Scanner) error {
+	err := e.db.Each(ctx, func(row Scanner) error {
 		var seq int64
 		err := row.Scan(&seq)
 		left = append(left, seq)
 		return err
 	}, `SELECT seq FROM evidence_uploads u WHERE written_at < ?
-		AND NOT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = u.seq)`, Timestamp(d.Now().Add(-evidenceAbandoned)))
+		AND NOT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = u.seq)`, Timestamp(e.db.Now().Add(-evidenceAbandoned)))
 	for _, seq := range left {
 		if err == nil {
-			err = d.removeUpload(ctx, seq)
+			err = e.removeUpload(ctx, seq)
 		}
 	}
 	return err
@@ -187,10 +187,10 @@ func (d *DB) SweepEvidence(ctx context.Context) error {
 
 // removeUpload removes the pieces of a pack that is not filed, a few in each
 // transaction, and then their upload. A filed pack stays.
-func (d *DB) removeUpload(ctx context.Context, seq int64) error {
+func (e Evidence) removeUpload(ctx context.Context, seq int64) error {
 	for {
 		gone := false
-		err := d.Maintain(ctx, func(tx *Tx) error {
+		err := e.db.Maintain(ctx, func(tx *Tx) error {
 			var filed bool
 			if err := tx.Row("SELECT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = ?)", seq).Scan(&filed); err != nil || filed {
 				gone = filed

@@ -30,8 +30,8 @@ func TestFileEvidence_LetsOthersWrite(t *testing.T) {
 	store := handle(t, path, time.Minute)
 	by := operator(t, store)
 	archive := bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16)
-	pack := store.NewEvidencePack(by, "A pack")
-	err := store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+	pack := store.Evidence.NewPack(by, "A pack")
+	err := store.Evidence.File(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
 		for _, name := range []string{"first", "second", "third"} {
 			if _, err := w.Write(archive); err != nil {
 				return err
@@ -39,7 +39,7 @@ func TestFileEvidence_LetsOthersWrite(t *testing.T) {
 			if err := addRisk(t.Context(), store, by, name); err != nil {
 				return err
 			}
-			list, err := store.EvidencePacks(t.Context(), by.Org)
+			list, err := store.Evidence.List(t.Context(), by.Org)
 			if err != nil || len(list) != 0 {
 				t.Errorf("an unfinished pack is listed: %v, %v", list, err)
 			}
@@ -51,7 +51,7 @@ func TestFileEvidence_LetsOthersWrite(t *testing.T) {
 		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
 	var got bytes.Buffer
-	if _, err := store.ExportEvidence(t.Context(), by, pack.ID, &got); err != nil || !bytes.Equal(got.Bytes(), bytes.Repeat(archive, 3)) {
+	if _, err := store.Evidence.Export(t.Context(), by, pack.ID, &got); err != nil || !bytes.Equal(got.Bytes(), bytes.Repeat(archive, 3)) {
 		t.Errorf("exported %d bytes, %v", got.Len(), err)
 	}
 }
@@ -67,9 +67,9 @@ func TestFileEvidence_LeavesNothing(t *testing.T) {
 	t.Cleanup(func() { _ = store.Close() })
 	by := operator(t, store)
 	piece := bytes.Repeat([]byte{1}, 1<<20)
-	pack := store.NewEvidencePack(by, "A pack")
+	pack := store.Evidence.NewPack(by, "A pack")
 	broken := errors.New("the disk is gone")
-	err = store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+	err = store.Evidence.File(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
 		_, err := w.Write(piece)
 		return errors.Join(err, broken)
 	})
@@ -85,12 +85,12 @@ func TestFileEvidence_LeavesNothing(t *testing.T) {
 		`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 			INSERT INTO evidence_pieces (upload_seq, number, bytes) SELECT seq, i, x'00' FROM evidence_uploads, n
 			WHERE seq NOT IN (SELECT upload_seq FROM evidence_packs)`)
-	must(t, store.SweepEvidence(t.Context()))
+	must(t, store.Evidence.SweepUploads(t.Context()))
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 2 || pieces != 21 {
 		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
 	now = now.Add(time.Hour)
-	must(t, store.SweepEvidence(t.Context()))
+	must(t, store.Evidence.SweepUploads(t.Context()))
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 1 || pieces != 1 {
 		t.Errorf("later: %d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
@@ -102,8 +102,8 @@ func TestFileEvidence_RemovedMeanwhile(t *testing.T) {
 	path := newPath(t)
 	store := handle(t, path, time.Minute)
 	by := operator(t, store)
-	pack := store.NewEvidencePack(by, "A pack")
-	err := store.FileEvidence(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+	pack := store.Evidence.NewPack(by, "A pack")
+	err := store.Evidence.File(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
 		_, err := w.Write(bytes.Repeat([]byte{1}, 2<<20))
 		testkit.ExecSQL(t, path, "DELETE FROM evidence_pieces WHERE number = 0")
 		return err
@@ -125,7 +125,7 @@ func TestExportEvidence_FormerForm(t *testing.T) {
 			VALUES (1, 'x', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system')`,
 		"INSERT INTO evidence_chunks (pack_seq, number, bytes) VALUES (1, 0, x'414243'), (1, 1, x'44')")
 	var got bytes.Buffer
-	pack, err := store.ExportEvidence(t.Context(), operator(t, store), "x", &got)
+	pack, err := store.Evidence.Export(t.Context(), operator(t, store), "x", &got)
 	if err != nil || got.String() != "ABCD" || pack.Size != 4 {
 		t.Errorf("%q, %+v, %v", got.String(), pack, err)
 	}

@@ -158,12 +158,12 @@ func (d *DB) examine(ctx context.Context, heads map[Org]string) (found examined,
 	if found.version > want {
 		return found, newer(found.version, want)
 	}
-	orgs, err := d.AllOrganisations(ctx)
+	orgs, err := d.Orgs.ListWithRemoved(ctx)
 	if err != nil {
 		return found, err
 	}
 	for _, org := range orgs {
-		check, err := d.CheckAudit(ctx, org.Org, heads[org.Org])
+		check, err := d.Audit.Check(ctx, org.Org, heads[org.Org])
 		switch {
 		case err != nil:
 			return found, err

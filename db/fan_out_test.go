@@ -267,7 +267,7 @@ func TestFanOut_RemovedOrganisation(t *testing.T) {
 	p := openPost(t)
 	by := db.Actor{Org: p.org.Org, ID: "system"}
 	var err error
-	if p.org, err = p.CreateOrganisation(t.Context(), by, "acme", db.Enterprise); err != nil {
+	if p.org, err = p.Orgs.Create(t.Context(), by, "acme", db.Enterprise); err != nil {
 		t.Fatal(err)
 	}
 	a := p.subscribe(t, "a")

@@ -66,7 +66,7 @@ func TestReopen(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	first := handle(t, path, time.Minute)
-	_, key, err := first.MintKey(t.Context(), operator(t, first), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+	_, key, err := first.Keys.Mint(t.Context(), operator(t, first), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -84,7 +84,7 @@ func TestReopen(t *testing.T) {
 		t.Fatal(err)
 	}
 	again := handle(t, path, time.Minute)
-	if _, ok := again.ParseKey(key); !ok {
+	if _, ok := again.Keys.Parse(key); !ok {
 		t.Error("a key of the file is refused")
 	}
 	next, err := again.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 1, Cursor: page.Next})

@@ -15,11 +15,11 @@ const historyKept = 200
 const historyBytes = 1 << 20
 
 // History reads the latest audit events of a record, newest first, as JSON.
-func (d *DB) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
+func (a Audit) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
 	if object == resource.KPI.Type {
-		return d.kpiHistory(ctx, org.Org, id)
+		return a.kpiHistory(ctx, org.Org, id)
 	}
-	found, err := d.SearchAudit(ctx, org, AuditSearch{
+	found, err := a.Search(ctx, org, AuditSearch{
 		ResourceType: object, ResourceID: id, Limit: historyKept, Size: PageSize{Most: historyBytes},
 	})
 	return found.Events, err
@@ -27,9 +27,9 @@ func (d *DB) History(ctx context.Context, org Organisation, object, id string) (
 
 // kpiHistory reads the latest events of a key result and of its check-ins,
 // which have no page of their own.
-func (d *DB) kpiHistory(ctx context.Context, org Org, id string) ([][]byte, error) {
+func (a Audit) kpiHistory(ctx context.Context, org Org, id string) ([][]byte, error) {
 	var all [][]byte
-	err := d.Each(ctx, func(row Scanner) error {
+	err := a.db.Each(ctx, func(row Scanner) error {
 		var event []byte
 		err := row.Scan(&event)
 		all = append(all, event)

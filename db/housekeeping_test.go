@@ -24,7 +24,7 @@ func TestGiveBack(t *testing.T) {
 	text := strings.Repeat("much to be removed again ", 800)
 	for i := range 200 {
 		err := store.Write(t.Context(), by, func(tx *db.Tx) error {
-			err := tx.KeepAnswer(db.IdempotencyKey{Org: by.Org, Key: fmt.Sprint(i), Now: at}, db.KeptAnswer{Status: 200, Body: []byte(text)})
+			err := tx.StoreResponse(db.IdempotencyKey{Org: by.Org, Key: fmt.Sprint(i), Now: at}, db.IdempotentResponse{Status: 200, Body: []byte(text)})
 			if err != nil {
 				return err
 			}

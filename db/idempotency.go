@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// AnswerKept is how long an idempotent answer is replayed (specification,
+// IdempotencyRetention is how long an idempotent answer is replayed (specification,
 // Limits).
-const AnswerKept = 24 * time.Hour
+const IdempotencyRetention = 24 * time.Hour
 
 // IdempotencyKey names a logical request of an organisation.
 type IdempotencyKey struct {
@@ -22,22 +22,29 @@ type IdempotencyKey struct {
 	Now time.Time
 }
 
-// KeptAnswer is the answer that a request got when it was done.
-type KeptAnswer struct {
+// IdempotentResponse is the answer that a request got when it was done.
+type IdempotentResponse struct {
 	Status int
 	Body   []byte
 }
 
-// KeptAnswer finds the answer that was given under a key; nil if there is none.
+// Idempotency is the service for the responses that are replayed to a request that
+// is repeated.
+type Idempotency struct {
+	db    *DB
+	cache *responseCache // of a frozen file
+}
+
+// Response finds the answer that was given under a key; nil if there is none.
 // A key that was used for another request is KeyReused.
-func (d *DB) KeptAnswer(ctx context.Context, k IdempotencyKey) (*KeptAnswer, error) {
-	if d.engine.Frozen() {
-		return d.memory.find(k)
+func (i Idempotency) Response(ctx context.Context, k IdempotencyKey) (*IdempotentResponse, error) {
+	if i.db.engine.Frozen() {
+		return i.cache.get(k)
 	}
 	var request []byte
-	var answer KeptAnswer
-	err := d.Row(ctx, "SELECT request, status, answer FROM idempotency_records WHERE org_id = ? AND key = ? AND created_at > ?",
-		k.Org, k.Key, Timestamp(d.Now().Add(-AnswerKept))).Scan(&request, &answer.Status, &answer.Body)
+	var answer IdempotentResponse
+	err := i.db.Row(ctx, "SELECT request, status, answer FROM idempotency_records WHERE org_id = ? AND key = ? AND created_at > ?",
+		k.Org, k.Key, Timestamp(i.db.Now().Add(-IdempotencyRetention))).Scan(&request, &answer.Status, &answer.Body)
 	if none, err := absent(err); none || err != nil {
 		return nil, storeError(err)
 	}
@@ -52,10 +59,10 @@ var errKeyReused = &Error{
 	Message: "this Idempotency-Key was used for another request; use a new one for a new request",
 }
 
-// KeepAnswer stores a change's answer with the change.
-func (tx *Tx) KeepAnswer(k IdempotencyKey, answer KeptAnswer) error {
+// StoreResponse stores a change's answer with the change.
+func (tx *Tx) StoreResponse(k IdempotencyKey, answer IdempotentResponse) error {
 	if tx.db.engine.Frozen() {
-		tx.db.memory.keep(k, answer)
+		tx.db.Idempotency.cache.put(k, answer)
 		return nil
 	}
 	before := tx.Changed()
@@ -63,7 +70,7 @@ func (tx *Tx) KeepAnswer(k IdempotencyKey, answer KeptAnswer) error {
 	kept, err := tx.Exec(`INSERT INTO idempotency_records (org_id, key, request, status, answer, created_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (org_id, key) DO UPDATE
 		SET request = ?3, status = ?4, answer = ?5, created_at = ?6 WHERE created_at <= ?7`,
-		k.Org, k.Key, k.Request[:], answer.Status, answer.Body, tx.At(), Timestamp(tx.now.Add(-AnswerKept)))
+		k.Org, k.Key, k.Request[:], answer.Status, answer.Body, tx.At(), Timestamp(tx.now.Add(-IdempotencyRetention)))
 	if err == nil && kept == 0 { // another process was given the same request
 		return &Error{Code: InFlight, Param: "Idempotency-Key", Message: "this request was made twice at once; repeat it for the answer of the other"}
 	}
@@ -74,15 +81,15 @@ func (tx *Tx) KeepAnswer(k IdempotencyKey, answer KeptAnswer) error {
 // that it holds up no writer for long.
 const sweepAtOnce = 1000
 
-// SweepAnswers removes the answers that are no longer replayed.
-func (d *DB) SweepAnswers(ctx context.Context) error {
+// Sweep removes the answers that are no longer replayed.
+func (i Idempotency) Sweep(ctx context.Context) error {
 	for {
 		var removed int64
-		err := d.Maintain(ctx, func(tx *Tx) error {
+		err := i.db.Maintain(ctx, func(tx *Tx) error {
 			var err error
 			removed, err = tx.Exec(`DELETE FROM idempotency_records WHERE (org_id, key) IN
 				(SELECT org_id, key FROM idempotency_records WHERE created_at <= ? LIMIT ? + 0)`,
-				Timestamp(tx.now.Add(-AnswerKept)), sweepAtOnce)
+				Timestamp(tx.now.Add(-IdempotencyRetention)), sweepAtOnce)
 			return err
 		})
 		if err != nil || removed < sweepAtOnce {
@@ -91,67 +98,67 @@ func (d *DB) SweepAnswers(ctx context.Context) error {
 	}
 }
 
-// answers are the kept answers of a frozen file, which takes no rows.
-type answers struct {
-	mutex sync.Mutex
-	kept  map[answerKey]answer
-	order []answerKey // as they were kept, oldest first
-	bytes int
+// responseCache are the kept answers of a frozen file, which takes no rows.
+type responseCache struct {
+	mutex     sync.Mutex
+	responses map[cacheKey]cachedResponse
+	order     []cacheKey // as they were kept, oldest first
+	bytes     int
 }
 
-type answerKey struct {
+type cacheKey struct {
 	org Org
 	key string
 }
 
-type answer struct {
-	KeptAnswer
+type cachedResponse struct {
+	IdempotentResponse
 	request [sha256.Size]byte
 	at      time.Time
 }
 
 // What bounds the answers of a frozen file; the oldest give way.
 const (
-	maxAnswers     = 10_000
-	maxAnswerBytes = 32 << 20
+	maxCachedResponses = 10_000
+	maxCachedBytes     = 32 << 20
 )
 
-func (a *answers) find(k IdempotencyKey) (*KeptAnswer, error) {
+func (a *responseCache) get(k IdempotencyKey) (*IdempotentResponse, error) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	known, ok := a.kept[answerKey{k.Org, k.Key}]
+	known, ok := a.responses[cacheKey{k.Org, k.Key}]
 	switch {
-	case !ok || k.Now.Sub(known.at) >= AnswerKept:
+	case !ok || k.Now.Sub(known.at) >= IdempotencyRetention:
 		return nil, nil //nolint:nilnil // no answer is no error
 	case known.request != k.Request:
 		return nil, errKeyReused
 	}
-	return &known.KeptAnswer, nil
+	return &known.IdempotentResponse, nil
 }
 
-func (a *answers) keep(k IdempotencyKey, kept KeptAnswer) {
+func (a *responseCache) put(k IdempotencyKey, kept IdempotentResponse) {
 	a.mutex.Lock()
 	defer a.mutex.Unlock()
-	if a.kept == nil {
-		a.kept = map[answerKey]answer{}
+	if a.responses == nil {
+		a.responses = map[cacheKey]cachedResponse{}
 	}
-	key := answerKey{k.Org, k.Key}
-	a.forget(key)
-	a.kept[key] = answer{kept, k.Request, k.Now}
+	key := cacheKey{k.Org, k.Key}
+	a.remove(key)
+	a.responses[key] = cachedResponse{kept, k.Request, k.Now}
 	a.order = append(a.order, key)
 	a.bytes += len(kept.Body)
-	for len(a.order) > maxAnswers || a.bytes > maxAnswerBytes {
-		a.forget(a.order[0])
+	for len(a.order) > maxCachedResponses || a.bytes > maxCachedBytes {
+		a.remove(a.order[0])
 	}
 }
 
-// forget removes an answer, if there is one.
-func (a *answers) forget(key answerKey) {
-	known, ok := a.kept[key]
+// remove removes an answer, if there is one.
+func (a *responseCache) remove(key cacheKey) {
+	known, ok := a.responses[key]
 	if !ok {
 		return
 	}
-	delete(a.kept, key)
+	delete(a.responses, key)
 	a.bytes -= len(known.Body)
 	at := slices.Index(a.order, key) // the oldest, nearly always
 	a.order = slices.Delete(a.order, at, at+1)

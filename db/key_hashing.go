@@ -24,16 +24,19 @@ const keyWait = 30 * time.Second
 // retryAfterBusy is how long a caller waits after the queue was full.
 const retryAfterBusy = time.Second
 
-// keyQueues limit the hashes of keys. Keys of the current form can't be guessed. They have
-// a separate queue, so that they do not wait behind guesses at keys of a former form.
-type keyQueues struct {
-	currentKeys, formerKeys *fair.Semaphore
+// Keys is the service for API keys. It limits the hashes that run at the same time.
+// Keys of the current form can't be guessed. They have a separate queue, so that they
+// do not wait behind guesses at keys of a former form.
+type Keys struct {
+	db              *DB
+	current, former *fair.Semaphore
 }
 
-func newKeyQueues() keyQueues {
-	return keyQueues{
-		currentKeys: fair.NewSemaphore(currentKeysAtOnce, waitingPerPrefix, waitingKeys),
-		formerKeys:  fair.NewSemaphore(formerKeysAtOnce, waitingPerPrefix, waitingKeys),
+func newKeys(d *DB) Keys {
+	return Keys{
+		db:      d,
+		current: fair.NewSemaphore(currentKeysAtOnce, waitingPerPrefix, waitingKeys),
+		former:  fair.NewSemaphore(formerKeysAtOnce, waitingPerPrefix, waitingKeys),
 	}
 }
 
@@ -49,13 +52,13 @@ func QueueError(err error, what string) error {
 	return err
 }
 
-// MatchKey returns the id of the candidate that the presented key belongs to, "" if there
+// Match returns the id of the candidate that the presented key belongs to, "" if there
 // is none. Callers wait in a queue that is fair to addresses. No hash starts after ctx has
 // ended. Errors: Busy, or that of ctx.
-func (d *DB) MatchKey(ctx context.Context, address string, parsed ParsedKey, candidates []*StoredKey, presented string) (string, error) {
-	queue := d.keyQueues.formerKeys
+func (s Keys) Match(ctx context.Context, address string, parsed ParsedKey, candidates []*StoredKey, presented string) (string, error) {
+	queue := s.former
 	if parsed.Tagged {
-		queue = d.keyQueues.currentKeys
+		queue = s.current
 	}
 	if err := queue.Acquire(ctx, address, parsed.Prefix, keyWait); err != nil {
 		return "", QueueError(err, "keys")
@@ -77,11 +80,11 @@ func (d *DB) MatchKey(ctx context.Context, address string, parsed ParsedKey, can
 	return "", nil
 }
 
-// hashNewKey hashes a new key.
-func (d *DB) hashNewKey(ctx context.Context, address, plain string, salt []byte) ([]byte, error) {
-	if err := d.keyQueues.currentKeys.Acquire(ctx, address, "", keyWait); err != nil {
+// hash hashes a new key.
+func (s Keys) hash(ctx context.Context, address, plain string, salt []byte) ([]byte, error) {
+	if err := s.current.Acquire(ctx, address, "", keyWait); err != nil {
 		return nil, QueueError(err, "keys")
 	}
-	defer d.keyQueues.currentKeys.Release()
+	defer s.current.Release()
 	return hashKey(plain, salt)
 }

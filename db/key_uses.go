@@ -11,10 +11,13 @@ type KeyUse struct {
 	Scopes []string // that it had not been seen to need before
 }
 
-// UsedKeys notes when keys, by their ids, were last used, and which of their
+// Usage is the service for what requests used: keys, scopes and the rate limits.
+type Usage struct{ db *DB }
+
+// RecordKeyUses notes when keys, by their ids, were last used, and which of their
 // scopes were needed.
-func (d *DB) UsedKeys(ctx context.Context, used map[string]KeyUse) error {
-	return d.Maintain(ctx, func(tx *Tx) error {
+func (u Usage) RecordKeyUses(ctx context.Context, used map[string]KeyUse) error {
+	return u.db.Maintain(ctx, func(tx *Tx) error {
 		for _, id := range sortedKeys(used) {
 			if _, err := tx.Exec("UPDATE api_keys SET last_used_at = ? WHERE id = ?", used[id].At, id); err != nil {
 				return err
@@ -32,9 +35,9 @@ func (d *DB) UsedKeys(ctx context.Context, used map[string]KeyUse) error {
 
 // UnusedScopes tells, by the ids of the organisation's keys, which of its
 // scopes a key never needed. A key without an entry needed them all.
-func (d *DB) UnusedScopes(ctx context.Context, org Org) (map[string][]string, error) {
+func (u Usage) UnusedScopes(ctx context.Context, org Org) (map[string][]string, error) {
 	unused := map[string][]string{}
-	err := d.Each(ctx, func(row Scanner) error {
+	err := u.db.Each(ctx, func(row Scanner) error {
 		var id string
 		var scopes []byte
 		var list []string

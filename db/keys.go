@@ -84,8 +84,8 @@ type ParsedKey struct {
 	Tagged bool   // of the current form: only this file can have made it
 }
 
-// ParseKey checks the form and the tag of a presented key. It reads nothing.
-func (d *DB) ParseKey(key string) (ParsedKey, bool) {
+// Parse checks the form and the tag of a presented key. It reads nothing.
+func (s Keys) Parse(key string) (ParsedKey, bool) {
 	var p ParsedKey
 	if len(key) > keyMaximum {
 		return p, false
@@ -110,13 +110,13 @@ func (d *DB) ParseKey(key string) (ParsedKey, bool) {
 		}
 		p.Prefix, p.Tagged = form.prefix+rest[:identifying], true
 		untagged := key[:len(key)-tagPart]
-		return p, subtle.ConstantTimeCompare([]byte(d.keyTag(untagged)), []byte(key[len(key)-tagPart:])) == 1
+		return p, subtle.ConstantTimeCompare([]byte(s.tag(untagged)), []byte(key[len(key)-tagPart:])) == 1
 	}
 	return p, false
 }
 
-func (d *DB) keyTag(untagged string) string {
-	mac := hmac.New(sha256.New, d.secrets.keyTag)
+func (s Keys) tag(untagged string) string {
+	mac := hmac.New(sha256.New, s.db.secrets.keyTag)
 	mac.Write([]byte(untagged))
 	n := binary.BigEndian.Uint64(mac.Sum(nil))
 	tag := make([]byte, tagPart)
@@ -145,31 +145,31 @@ func hashKey(key string, salt []byte) ([]byte, error) {
 	return scrypt.Key([]byte(key), salt, scryptN, scryptR, scryptP, hashLength)
 }
 
-// MintKey makes a key and returns it in plain text, for the only time.
-func (d *DB) MintKey(ctx context.Context, by Actor, draft KeyDraft) (Key, string, error) {
-	return d.mintKey(ctx, by, draft, func(tx *Tx, made Key) error { return tx.auditNewKey("key.minted", made) })
+// Mint makes a key and returns it in plain text, for the only time.
+func (s Keys) Mint(ctx context.Context, by Actor, draft KeyDraft) (Key, string, error) {
+	return s.mint(ctx, by, draft, func(tx *Tx, made Key) error { return auditNewKey(tx, "key.minted", made) })
 }
 
-func (d *DB) mintKey(ctx context.Context, by Actor, draft KeyDraft, then func(*Tx, Key) error) (Key, string, error) {
+func (s Keys) mint(ctx context.Context, by Actor, draft KeyDraft, then func(*Tx, Key) error) (Key, string, error) {
 	prefix := livePrefix
 	if draft.Kind == TestKey {
 		prefix = testPrefix
 	}
 	plain := prefix + randomText(identifying+secretPart)
-	plain += d.keyTag(plain)
-	made, err := d.storeKey(ctx, by, draft, plain, plain[:len(prefix)+identifying], then)
+	plain += s.tag(plain)
+	made, err := s.store(ctx, by, draft, plain, plain[:len(prefix)+identifying], then)
 	return made, plain, err
 }
 
-// ImportKey stores the hash of a key that was minted elsewhere.
-func (d *DB) ImportKey(ctx context.Context, by Actor, draft KeyDraft, plain string) (Key, error) {
-	parsed, ok := d.ParseKey(plain)
+// Import stores the hash of a key that was minted elsewhere.
+func (s Keys) Import(ctx context.Context, by Actor, draft KeyDraft, plain string) (Key, error) {
+	parsed, ok := s.Parse(plain)
 	if !ok {
 		return Key{}, &Error{Code: Invalid, Param: "key", Message: "a key to import starts with " + formerLivePrefix +
 			" or " + formerTestPrefix + " and has at least 24 more characters"}
 	}
 	draft.Kind = parsed.Kind
-	known, err := d.KeysByPrefix(ctx, parsed.Prefix)
+	known, err := s.ByPrefix(ctx, parsed.Prefix)
 	if err != nil {
 		return Key{}, err
 	}
@@ -178,7 +178,7 @@ func (d *DB) ImportKey(ctx context.Context, by Actor, draft KeyDraft, plain stri
 			return Key{}, &Error{Code: Conflict, Param: "key", Message: "this key is stored already, with id " + k.ID, Err: err}
 		}
 	}
-	return d.storeKey(ctx, by, draft, plain, parsed.Prefix, func(tx *Tx, made Key) error { return tx.auditNewKey("key.imported", made) })
+	return s.store(ctx, by, draft, plain, parsed.Prefix, func(tx *Tx, made Key) error { return auditNewKey(tx, "key.imported", made) })
 }
 
 const keyColumns = "org_id, id, prefix, name, kind, scopes, per_minute, per_day, created_at, expires_at, revoked_at, last_used_at"
@@ -196,16 +196,16 @@ func scanKey(row Scanner, more ...any) (Key, error) {
 	return k, json.Unmarshal(scopes, &k.Scopes)
 }
 
-func (d *DB) storeKey(ctx context.Context, by Actor, draft KeyDraft, plain, prefix string, then func(*Tx, Key) error) (Key, error) {
+func (s Keys) store(ctx context.Context, by Actor, draft KeyDraft, plain, prefix string, then func(*Tx, Key) error) (Key, error) {
 	salt := make([]byte, 16)
 	rand.Read(salt) //nolint:errcheck // never fails; see its documentation
-	hash, err := d.hashNewKey(ctx, by.Address, plain, salt)
+	hash, err := s.hash(ctx, by.Address, plain, salt)
 	if err != nil {
 		return Key{}, err
 	}
 	var made Key
-	err = d.Write(ctx, by, func(tx *Tx) error {
-		made, err = tx.insertKey(draft, prefix, salt, hash)
+	err = s.db.Write(ctx, by, func(tx *Tx) error {
+		made, err = insertKey(tx, draft, prefix, salt, hash)
 		if err != nil {
 			return err
 		}
@@ -214,7 +214,7 @@ func (d *DB) storeKey(ctx context.Context, by Actor, draft KeyDraft, plain, pref
 	return made, err
 }
 
-func (tx *Tx) insertKey(draft KeyDraft, prefix string, salt, hash []byte) (Key, error) {
+func insertKey(tx *Tx, draft KeyDraft, prefix string, salt, hash []byte) (Key, error) {
 	var expires *string
 	if draft.ExpiresAt != nil {
 		text := Timestamp(*draft.ExpiresAt)
@@ -228,21 +228,21 @@ func (tx *Tx) insertKey(draft KeyDraft, prefix string, salt, hash []byte) (Key, 
 	return made, storeError(err)
 }
 
-func (tx *Tx) auditNewKey(action string, k Key) error {
-	return tx.auditKey(action, k, Metadata{"name": k.Name, "kind": k.Kind, "scopes": k.Scopes, "expires_at": k.ExpiresAt})
+func auditNewKey(tx *Tx, action string, k Key) error {
+	return auditKey(tx, action, k, Metadata{"name": k.Name, "kind": k.Kind, "scopes": k.Scopes, "expires_at": k.ExpiresAt})
 }
 
-func (tx *Tx) auditKey(action string, k Key, metadata Metadata) error {
+func auditKey(tx *Tx, action string, k Key, metadata Metadata) error {
 	return tx.Audit(AuditEvent{
 		Action: action, Category: KeyManagement, Severity: SeverityKeys,
 		ResourceType: "api_key", ResourceID: k.ID, Metadata: metadata,
 	})
 }
 
-// Keys lists an organisation's keys, newest first, revoked ones included.
-func (d *DB) Keys(ctx context.Context, org Org) ([]Key, error) {
+// List lists an organisation's keys, newest first, revoked ones included.
+func (s Keys) List(ctx context.Context, org Org) ([]Key, error) {
 	list := []Key{}
-	err := d.Each(ctx, func(row Scanner) error {
+	err := s.db.Each(ctx, func(row Scanner) error {
 		k, err := scanKey(row)
 		list = append(list, k)
 		return err
@@ -250,10 +250,10 @@ func (d *DB) Keys(ctx context.Context, org Org) ([]Key, error) {
 	return list, err
 }
 
-// findKey finds a key of the organisation by its id or displayed prefix.
-func (d *DB) findKey(ctx context.Context, org Org, idOrPrefix string) (Key, error) {
+// find finds a key of the organisation by its id or displayed prefix.
+func (s Keys) find(ctx context.Context, org Org, idOrPrefix string) (Key, error) {
 	var found []Key
-	err := d.Each(ctx, func(row Scanner) error {
+	err := s.db.Each(ctx, func(row Scanner) error {
 		k, err := scanKey(row)
 		found = append(found, k)
 		return err
@@ -269,32 +269,32 @@ func (d *DB) findKey(ctx context.Context, org Org, idOrPrefix string) (Key, erro
 	return found[0], nil
 }
 
-// RevokeKey ends a key at once. Revoking one that is revoked changes nothing.
-func (d *DB) RevokeKey(ctx context.Context, by Actor, idOrPrefix string) (Key, error) {
-	k, err := d.findKey(ctx, by.Org, idOrPrefix)
+// Revoke ends a key at once. Revoking one that is revoked changes nothing.
+func (s Keys) Revoke(ctx context.Context, by Actor, idOrPrefix string) (Key, error) {
+	k, err := s.find(ctx, by.Org, idOrPrefix)
 	if err != nil || k.RevokedAt != nil {
 		return k, err
 	}
-	err = d.Write(ctx, by, func(tx *Tx) error {
+	err = s.db.Write(ctx, by, func(tx *Tx) error {
 		at := tx.At()
 		k.RevokedAt = &at
 		if _, err := tx.Exec("UPDATE api_keys SET revoked_at = coalesce(revoked_at, ?) WHERE id = ?", at, k.ID); err != nil {
 			return err
 		}
-		return tx.auditKey("key.revoked", k, nil)
+		return auditKey(tx, "key.revoked", k, nil)
 	})
 	return k, err
 }
 
-// RotateKey mints a successor with the same name, kind, scopes and limits, and
+// Rotate mints a successor with the same name, kind, scopes and limits, and
 // lets the old key expire after the overlap, if it would not end sooner.
-func (d *DB) RotateKey(ctx context.Context, by Actor, idOrPrefix string, overlap time.Duration) (Key, string, error) {
-	old, err := d.findKey(ctx, by.Org, idOrPrefix)
+func (s Keys) Rotate(ctx context.Context, by Actor, idOrPrefix string, overlap time.Duration) (Key, string, error) {
+	old, err := s.find(ctx, by.Org, idOrPrefix)
 	if err != nil {
 		return old, "", err
 	}
 	draft := KeyDraft{Name: old.Name, Kind: old.Kind, Scopes: old.Scopes, PerMinute: old.PerMinute, PerDay: old.PerDay}
-	return d.mintKey(ctx, by, draft, func(tx *Tx, successor Key) error {
+	return s.mint(ctx, by, draft, func(tx *Tx, successor Key) error {
 		until := Timestamp(tx.now.Add(overlap))
 		changed, err := tx.Exec(`UPDATE api_keys SET expires_at = min(coalesce(expires_at, ?1), ?1)
 			WHERE id = ?2 AND revoked_at IS NULL AND coalesce(expires_at, '~') > ?3`, until, old.ID, tx.At())
@@ -304,7 +304,7 @@ func (d *DB) RotateKey(ctx context.Context, by Actor, idOrPrefix string, overlap
 		if changed == 0 {
 			return &Error{Code: Conflict, Message: "this key is revoked or expired already; mint a new one with `govsvc keys mint`"}
 		}
-		return tx.auditKey("key.rotated", old, Metadata{"successor": successor.ID, "expires_at": until})
+		return auditKey(tx, "key.rotated", old, Metadata{"successor": successor.ID, "expires_at": until})
 	})
 }
 
@@ -340,11 +340,11 @@ func scanStoredKey(row Scanner) (*StoredKey, error) {
 	return k, err
 }
 
-// KeysByPrefix finds the keys that a presented one may be; former keys can
+// ByPrefix finds the keys that a presented one may be; former keys can
 // share a prefix.
-func (d *DB) KeysByPrefix(ctx context.Context, prefix string) ([]*StoredKey, error) {
+func (s Keys) ByPrefix(ctx context.Context, prefix string) ([]*StoredKey, error) {
 	var found []*StoredKey
-	err := d.Each(ctx, func(row Scanner) error {
+	err := s.db.Each(ctx, func(row Scanner) error {
 		k, err := scanStoredKey(row)
 		found = append(found, k)
 		return err
@@ -352,9 +352,9 @@ func (d *DB) KeysByPrefix(ctx context.Context, prefix string) ([]*StoredKey, err
 	return found, err
 }
 
-// KeyByID reads a key as it is now; nil if there is none.
-func (d *DB) KeyByID(ctx context.Context, id string) (*StoredKey, error) {
-	k, err := scanStoredKey(d.Row(ctx, storedKeyQuery+"k.id = ?", id))
+// ByID reads a key as it is now; nil if there is none.
+func (s Keys) ByID(ctx context.Context, id string) (*StoredKey, error) {
+	k, err := scanStoredKey(s.db.Row(ctx, storedKeyQuery+"k.id = ?", id))
 	if none, err := absent(err); none || err != nil {
 		return nil, storeError(err)
 	}

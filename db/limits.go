@@ -12,8 +12,8 @@ type RequestCount struct {
 
 // AddRequestCounts adds to what is stored and forgets slots that started
 // before `since`.
-func (d *DB) AddRequestCounts(ctx context.Context, counts []RequestCount, since int64) error {
-	return d.Maintain(ctx, func(tx *Tx) error {
+func (u Usage) AddRequestCounts(ctx context.Context, counts []RequestCount, since int64) error {
+	return u.db.Maintain(ctx, func(tx *Tx) error {
 		for _, c := range counts {
 			if _, err := tx.Exec(`INSERT INTO limiter_counts (subject, slot, requests) VALUES (?1, ?2, ?3)
 				ON CONFLICT (subject, slot) DO UPDATE SET requests = requests + ?3`, c.Subject, c.Slot, c.Requests); err != nil {
@@ -26,9 +26,9 @@ func (d *DB) AddRequestCounts(ctx context.Context, counts []RequestCount, since 
 }
 
 // RequestCounts reads the counts of slots that started at or after `since`.
-func (d *DB) RequestCounts(ctx context.Context, since int64) ([]RequestCount, error) {
+func (u Usage) RequestCounts(ctx context.Context, since int64) ([]RequestCount, error) {
 	var counts []RequestCount
-	err := d.Each(ctx, func(row Scanner) error {
+	err := u.db.Each(ctx, func(row Scanner) error {
 		var c RequestCount
 		err := row.Scan(&c.Subject, &c.Slot, &c.Requests)
 		counts = append(counts, c)

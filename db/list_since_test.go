@@ -36,7 +36,7 @@ func TestListSince(t *testing.T) {
 		t.Run(c.List.Name, func(t *testing.T) {
 			t.Parallel()
 			d := opened(t)
-			org, err := d.Organisation(t.Context(), DefaultOrganisation)
+			org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -78,6 +78,9 @@ type Organisation struct {
 	UpdatedAt    string       `json:"updated_at"`
 }
 
+// Orgs is the service for organisations.
+type Orgs struct{ db *DB }
+
 const organisationColumns = "seq, id, name, plan, subscription, created_at, updated_at"
 
 func scanOrganisation(row Scanner) (Organisation, error) {
@@ -86,20 +89,20 @@ func scanOrganisation(row Scanner) (Organisation, error) {
 	return o, err
 }
 
-// Organisations lists them by name, without those that were removed.
-func (d *DB) Organisations(ctx context.Context) ([]Organisation, error) {
-	return d.organisations(ctx, "WHERE removed_at IS NULL")
+// List lists them by name, without those that were removed.
+func (s Orgs) List(ctx context.Context) ([]Organisation, error) {
+	return s.list(ctx, "WHERE removed_at IS NULL")
 }
 
-// AllOrganisations lists them by name, with those that were removed. It reads
+// ListWithRemoved lists them by name, with those that were removed. It reads
 // files of older versions, too.
-func (d *DB) AllOrganisations(ctx context.Context) ([]Organisation, error) {
-	return d.organisations(ctx, "")
+func (s Orgs) ListWithRemoved(ctx context.Context) ([]Organisation, error) {
+	return s.list(ctx, "")
 }
 
-func (d *DB) organisations(ctx context.Context, where string, args ...any) ([]Organisation, error) {
+func (s Orgs) list(ctx context.Context, where string, args ...any) ([]Organisation, error) {
 	list := []Organisation{}
-	err := d.Each(ctx, func(row Scanner) error {
+	err := s.db.Each(ctx, func(row Scanner) error {
 		o, err := scanOrganisation(row)
 		list = append(list, o)
 		return err
@@ -107,19 +110,19 @@ func (d *DB) organisations(ctx context.Context, where string, args ...any) ([]Or
 	return list, err
 }
 
-// Organisation finds one by its name, unless it was removed.
-func (d *DB) Organisation(ctx context.Context, name string) (Organisation, error) {
-	return d.organisation(ctx, name, " AND removed_at IS NULL")
+// ByName finds one by its name, unless it was removed.
+func (s Orgs) ByName(ctx context.Context, name string) (Organisation, error) {
+	return s.byName(ctx, name, " AND removed_at IS NULL")
 }
 
-// AuditedOrganisation finds one by its name, also if it was removed: its audit
+// ByNameWithRemoved finds one by its name, also if it was removed: its audit
 // log remains.
-func (d *DB) AuditedOrganisation(ctx context.Context, name string) (Organisation, error) {
-	return d.organisation(ctx, name, "")
+func (s Orgs) ByNameWithRemoved(ctx context.Context, name string) (Organisation, error) {
+	return s.byName(ctx, name, "")
 }
 
-func (d *DB) organisation(ctx context.Context, name, and string) (Organisation, error) {
-	o, err := scanOrganisation(d.Row(ctx, "SELECT "+organisationColumns+" FROM organisations WHERE name = ?"+and, name))
+func (s Orgs) byName(ctx context.Context, name, and string) (Organisation, error) {
+	o, err := scanOrganisation(s.db.Row(ctx, "SELECT "+organisationColumns+" FROM organisations WHERE name = ?"+and, name))
 	if missing, err := absent(err); missing || err != nil {
 		if missing {
 			return o, NoOrganisation(name)
@@ -129,10 +132,10 @@ func (d *DB) organisation(ctx context.Context, name, and string) (Organisation, 
 	return o, nil
 }
 
-// CreateOrganisation adds an organisation with an active subscription and without
+// Create adds an organisation with an active subscription and without
 // members. It calls then in the same transaction, whose Org is the new one; package
 // auth makes a user who adds an organisation its admin that way.
-func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan Plan, then ...func(*Tx) error) (Organisation, error) {
+func (s Orgs) Create(ctx context.Context, by Actor, name string, plan Plan, then ...func(*Tx) error) (Organisation, error) {
 	var made Organisation
 	name, err := organisationName(name)
 	if err == nil {
@@ -141,7 +144,7 @@ func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan
 	if err != nil {
 		return made, err
 	}
-	err = d.Write(ctx, by, func(tx *Tx) error {
+	err = s.db.Write(ctx, by, func(tx *Tx) error {
 		var err error
 		made, err = scanOrganisation(tx.Returning(`INSERT INTO organisations (id, name, plan, subscription, created_at, updated_at)
 			VALUES (?, ?, ?, ?, ?, ?) RETURNING `+organisationColumns, tx.NewID(), name, plan, Active, tx.At(), tx.At()))
@@ -166,10 +169,10 @@ func (d *DB) CreateOrganisation(ctx context.Context, by Actor, name string, plan
 	return made, err
 }
 
-// SetOrganisation changes plan and subscription; an empty one stays. Where both
+// SetPlan changes plan and subscription; an empty one stays. Where both
 // are as they were, nothing is written.
-func (d *DB) SetOrganisation(ctx context.Context, by Actor, name string, plan Plan, subscription Subscription) (Organisation, error) {
-	before, err := d.Organisation(ctx, name)
+func (s Orgs) SetPlan(ctx context.Context, by Actor, name string, plan Plan, subscription Subscription) (Organisation, error) {
+	before, err := s.ByName(ctx, name)
 	if err != nil {
 		return before, err
 	}
@@ -186,7 +189,7 @@ func (d *DB) SetOrganisation(ctx context.Context, by Actor, name string, plan Pl
 		return before, oneOf("subscription", Subscriptions())
 	}
 	after := before
-	err = d.Write(ctx, by, func(tx *Tx) error {
+	err = s.db.Write(ctx, by, func(tx *Tx) error {
 		present, err := scanOrganisation(tx.Row("SELECT "+organisationColumns+" FROM organisations WHERE seq = ?", before.Org))
 		if err != nil {
 			return storeError(err)

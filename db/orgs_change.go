@@ -8,18 +8,18 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// RenameOrganisation gives an organisation another name.
-func (d *DB) RenameOrganisation(ctx context.Context, by Actor, name, to string) (Organisation, error) {
+// Rename gives an organisation another name.
+func (s Orgs) Rename(ctx context.Context, by Actor, name, to string) (Organisation, error) {
 	to, err := organisationName(to)
 	if err != nil {
 		return Organisation{}, err
 	}
-	before, err := d.Organisation(ctx, name)
+	before, err := s.ByName(ctx, name)
 	if err != nil || before.Name == to {
 		return before, err
 	}
 	after := before
-	err = d.Write(ctx, by, func(tx *Tx) error {
+	err = s.db.Write(ctx, by, func(tx *Tx) error {
 		var err error
 		after, err = scanOrganisation(tx.Returning(`UPDATE organisations SET name = ?, updated_at = ?
 			WHERE seq = ? AND removed_at IS NULL RETURNING `+organisationColumns, to, tx.At(), before.Org))
@@ -48,13 +48,13 @@ type RemovedOrganisation struct {
 	RemovedAt string `json:"removed_at"`
 }
 
-// RemoveOrganisation removes an organisation that has no records, subscriptions
+// Remove removes an organisation that has no records, subscriptions
 // or evidence packs, no key that could still be used and no member who belongs to
 // no other organisation. Its audit log remains under another name. The function
 // endMemberships ends memberships and sessions in the same transaction, whose Org
 // is the removed one. The default organisation and the last one can't be removed.
-func (d *DB) RemoveOrganisation(ctx context.Context, by Actor, name string, endMemberships func(*Tx) error) (RemovedOrganisation, error) {
-	org, err := d.Organisation(ctx, name)
+func (s Orgs) Remove(ctx context.Context, by Actor, name string, endMemberships func(*Tx) error) (RemovedOrganisation, error) {
+	org, err := s.ByName(ctx, name)
 	if err != nil {
 		return RemovedOrganisation{}, err
 	}
@@ -62,8 +62,8 @@ func (d *DB) RemoveOrganisation(ctx context.Context, by Actor, name string, endM
 		return RemovedOrganisation{}, &Error{Code: Conflict, Message: `the organisation "default" can't be removed; rename it first if another one is to be used`}
 	}
 	removed := RemovedOrganisation{ID: org.ID, Name: org.Name}
-	err = d.Write(ctx, by, func(tx *Tx) error {
-		has, err := tx.belongings(org.Org)
+	err = s.db.Write(ctx, by, func(tx *Tx) error {
+		has, err := belongings(tx, org.Org)
 		if err != nil {
 			return err
 		}
@@ -111,7 +111,7 @@ func retainedName(name, at string) string {
 // belongings counts what an organisation has, as texts like "3 risks". Its audit
 // log, sessions, the outbox and stored answers don't count, and neither
 // do keys that have been revoked and members who belong to another organisation.
-func (tx *Tx) belongings(org Org) ([]string, error) {
+func belongings(tx *Tx, org Org) ([]string, error) {
 	var tables, has []string
 	err := tx.Each(func(row Scanner) error {
 		var name string

@@ -15,11 +15,11 @@ func FuzzParseKey(f *testing.F) {
 	store, other := handle(f, newPath(f), time.Minute), handle(f, newPath(f), time.Minute)
 	made := map[string]string{}
 	for _, kind := range []string{db.LiveKey, db.TestKey} {
-		_, key, err := store.MintKey(f.Context(), operator(f, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
+		_, key, err := store.Keys.Mint(f.Context(), operator(f, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
 		if err != nil {
 			f.Fatal(err)
 		}
-		_, foreign, err := other.MintKey(f.Context(), operator(f, other), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
+		_, foreign, err := other.Keys.Mint(f.Context(), operator(f, other), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -32,7 +32,7 @@ func FuzzParseKey(f *testing.F) {
 		f.Add(seed)
 	}
 	f.Fuzz(func(t *testing.T, key string) {
-		parsed, ok := store.ParseKey(key)
+		parsed, ok := store.Keys.Parse(key)
 		kind := made[key]
 		for prefix, former := range map[string]string{"gov_live_": db.LiveKey, "gov_test_": db.TestKey} {
 			if strings.HasPrefix(key, prefix) && len(key) >= len(prefix)+24 && len(key) <= 512 {
@@ -55,7 +55,7 @@ func TestMintedKeys(t *testing.T) {
 	seen := map[string]bool{}
 	for range 5 {
 		for _, kind := range []string{db.LiveKey, db.TestKey} {
-			made, key, err := store.MintKey(t.Context(), operator(t, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:kpis"}})
+			made, key, err := store.Keys.Mint(t.Context(), operator(t, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:kpis"}})
 			if err != nil {
 				t.Fatal(err)
 			}

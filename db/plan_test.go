@@ -16,7 +16,7 @@ import (
 func TestPlans(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	org, err := d.Organisation(t.Context(), DefaultOrganisation)
+	org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -300,7 +300,7 @@ func notWhole(t *testing.T, store *db.DB, path string, acknowledged []string) (f
 	if got := list("PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok" {
 		faults = append(faults, fmt.Sprint("integrity: ", got))
 	}
-	if _, broken, err := store.VerifyAudit(t.Context(), defaultOrg(t, store).Org); err != nil || broken != nil {
+	if _, broken, err := store.Audit.Verify(t.Context(), defaultOrg(t, store).Org); err != nil || broken != nil {
 		faults = append(faults, fmt.Sprint("audit log: ", broken, err))
 	}
 	return faults

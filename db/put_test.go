@@ -64,7 +64,7 @@ func newPutStore(t *testing.T) *putStore {
 			t.Error(err)
 		}
 	})
-	org, err := s.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := s.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

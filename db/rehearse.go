@@ -104,7 +104,7 @@ func (r *Rehearsal) compare(ctx context.Context, path string) (err error) {
 	}
 	for i := range r.Logs {
 		log := &r.Logs[i]
-		check, err := live.CheckAudit(ctx, log.Org, log.Head)
+		check, err := live.Audit.Check(ctx, log.Org, log.Head)
 		if err != nil {
 			return err
 		}

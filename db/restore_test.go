@@ -101,11 +101,11 @@ func TestRestore(t *testing.T) {
 		}
 	}
 	restored := handle(t, path, time.Minute)
-	check, err := restored.CheckAudit(t.Context(), done.Logs[0].Org, done.Logs[0].Head)
+	check, err := restored.Audit.Check(t.Context(), done.Logs[0].Org, done.Logs[0].Head)
 	if err != nil || !check.Known || check.After != 1 || check.Broken != nil {
 		t.Errorf("the log of the restored file: %+v, %v", check, err)
 	}
-	page, err := restored.AuditEvents(t.Context(), defaultOrg(t, restored), db.AuditQuery{Limit: 10})
+	page, err := restored.Audit.Events(t.Context(), defaultOrg(t, restored), db.AuditQuery{Limit: 10})
 	if err != nil || len(page.Events) != 2 {
 		t.Fatal(len(page.Events), err)
 	}

@@ -38,7 +38,7 @@ func operator(t testing.TB, store *db.DB) db.Actor {
 
 func defaultOrg(t testing.TB, store *db.DB) db.Organisation {
 	t.Helper()
-	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

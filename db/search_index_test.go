@@ -66,7 +66,7 @@ func TestSearch_EqualsScan(t *testing.T) {
 	random := rand.New(rand.NewPCG(15, 4))
 	path := newPath(t)
 	store := handle(t, path, 0)
-	other, err := store.CreateOrganisation(t.Context(), operator(t, store), "other", db.Enterprise)
+	other, err := store.Orgs.Create(t.Context(), operator(t, store), "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}

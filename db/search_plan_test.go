@@ -36,7 +36,7 @@ func TestSearchTriggers(t *testing.T) {
 func TestSearchPlan(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	org, err := d.Organisation(t.Context(), DefaultOrganisation)
+	org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +56,7 @@ func TestSearchPlan(t *testing.T) {
 func TestUpdateSearchIndex_Rests(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
-	org, err := d.Organisation(t.Context(), DefaultOrganisation)
+	org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,7 +55,7 @@ func TestUpgrade(t *testing.T) {
 			if diff := cmp.Diff(before, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
 				t.Errorf("%d risks (-before +after):\n%s", len(before), diff)
 			}
-			if sound, broken, err := store.VerifyAudit(t.Context(), defaultOrg(t, store).Org); sound == 0 || broken != nil || err != nil {
+			if sound, broken, err := store.Audit.Verify(t.Context(), defaultOrg(t, store).Org); sound == 0 || broken != nil || err != nil {
 				t.Errorf("the audit log: %d sound, %v, %v", sound, broken, err)
 			}
 			if err := addRisk(t.Context(), store, operator(t, store), "after"); err != nil {
@@ -152,7 +152,7 @@ func keepVersion(t *testing.T) {
 	if _, err := transfer.Import(t.Context(), store, document, by, []transfer.Source{sandbox.Demo()}, transfer.Options{}); err != nil {
 		t.Fatal(err)
 	}
-	if _, _, err := store.MintKey(t.Context(), by, db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}}); err != nil {
+	if _, _, err := store.Keys.Mint(t.Context(), by, db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}}); err != nil {
 		t.Fatal(err)
 	}
 	copied := newPath(t)

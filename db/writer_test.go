@@ -59,7 +59,7 @@ func TestManyWriters(t *testing.T) {
 	if diff := cmp.Diff(want, raised); diff != "" {
 		t.Errorf("events (-acknowledged +stored):\n%s", diff)
 	}
-	if sound, broken, err := stores[1].VerifyAudit(t.Context(), by.Org); err != nil || broken != nil || sound < len(want) {
+	if sound, broken, err := stores[1].Audit.Verify(t.Context(), by.Org); err != nil || broken != nil || sound < len(want) {
 		t.Errorf("the audit log: %d sound, broken %v, %v", sound, broken, err)
 	}
 }

@@ -79,7 +79,7 @@ func (s *Sandbox) Close() error {
 }
 
 func (s *Sandbox) fill(ctx context.Context, document *openapi.Document) error {
-	org, err := s.Organisation(ctx, db.DefaultOrganisation)
+	org, err := s.Orgs.ByName(ctx, db.DefaultOrganisation)
 	if err != nil {
 		return err
 	}

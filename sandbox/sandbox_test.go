@@ -36,7 +36,7 @@ func open(t *testing.T) (*sandbox.Sandbox, *openapi.Document) {
 // shown is every resource that the sandbox's lists and current objects show.
 func shown(t *testing.T, s *sandbox.Sandbox) map[string][]map[string]any {
 	t.Helper()
-	org, err := s.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := s.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +66,7 @@ func shown(t *testing.T, s *sandbox.Sandbox) map[string][]map[string]any {
 			add(s.Current(t.Context(), org, r))
 		}
 	}
-	page, err := s.AuditEvents(t.Context(), org, db.AuditQuery{Limit: 1000})
+	page, err := s.Audit.Events(t.Context(), org, db.AuditQuery{Limit: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -239,7 +239,7 @@ func TestFixed(t *testing.T) {
 	for _, limit := range []int{1, 7, 100} {
 		var pages [2]db.Page
 		for i, s := range []*sandbox.Sandbox{one, two} {
-			org, err := s.Organisation(t.Context(), db.DefaultOrganisation)
+			org, err := s.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -266,7 +266,7 @@ func TestNothingStays(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	org, err := s.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := s.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -298,7 +298,7 @@ func TestDemo(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer func() { _ = store.Close() }()
-	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

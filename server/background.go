@@ -85,7 +85,7 @@ func (s *Server) updateIndex(ctx context.Context) {
 }
 
 func (s *Server) sweep(ctx context.Context) {
-	if err := s.Store.SweepAnswers(ctx); err != nil && ctx.Err() == nil {
+	if err := s.Store.Idempotency.Sweep(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("removing expired idempotent responses failed; it is tried again", "error", err)
 	}
 	if s.Sessions != nil {
@@ -93,7 +93,7 @@ func (s *Server) sweep(ctx context.Context) {
 			s.Logger.Warn("removing expired sessions failed; it is tried again", "error", err)
 		}
 	}
-	if err := s.Store.SweepEvidence(ctx); err != nil && ctx.Err() == nil {
+	if err := s.Store.Evidence.SweepUploads(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("removing unfinished evidence packs failed; it is tried again", "error", err)
 	}
 	if _, err := s.Store.GiveBack(ctx); err != nil && ctx.Err() == nil {
@@ -122,13 +122,13 @@ func (s *Server) flush(ctx context.Context) error {
 		for i, c := range counts {
 			rows[i] = db.RequestCount(c)
 		}
-		if err := s.Store.AddRequestCounts(ctx, rows, s.dayStart()); err != nil {
+		if err := s.Store.Usage.AddRequestCounts(ctx, rows, s.dayStart()); err != nil {
 			s.keys.Restore(counts)
 			problems = append(problems, err)
 		}
 	}
 	if uses := s.verifier.takeUses(); len(uses) > 0 {
-		if err := s.Store.UsedKeys(ctx, uses); err != nil {
+		if err := s.Store.Usage.RecordKeyUses(ctx, uses); err != nil {
 			s.verifier.restoreUses(uses)
 			problems = append(problems, err)
 		}
@@ -141,7 +141,7 @@ func (s *Server) flush(ctx context.Context) error {
 func (s *Server) dayStart() int64 { return s.Store.Now().Add(-day - time.Hour).Unix() }
 
 func (s *Server) loadCounts(ctx context.Context) error {
-	rows, err := s.Store.RequestCounts(ctx, s.dayStart())
+	rows, err := s.Store.Usage.RequestCounts(ctx, s.dayStart())
 	if err != nil {
 		return err
 	}

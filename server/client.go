@@ -170,7 +170,7 @@ func (req *request) newCaller(key *db.StoredKey, entitlements db.Entitlements) (
 		}
 		caller.Store, caller.Receivers = sandbox, req.server.SandboxReceivers
 		plan := key.Organisation.Plan
-		if caller.Organisation, err = sandbox.Organisation(req.r.Context(), db.DefaultOrganisation); err != nil {
+		if caller.Organisation, err = sandbox.Orgs.ByName(req.r.Context(), db.DefaultOrganisation); err != nil {
 			return nil, err
 		}
 		caller.Organisation.Plan = plan

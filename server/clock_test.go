@@ -76,7 +76,7 @@ func TestClockSteps(t *testing.T) {
 		s.clock.advance(time.Minute)
 		s.get(t, "/risks", few)
 	}
-	if sound, broken, err := s.store.VerifyAudit(t.Context(), organisation(t, s.store, db.DefaultOrganisation).Org); err != nil || broken != nil || sound < len(steps) {
+	if sound, broken, err := s.store.Audit.Verify(t.Context(), organisation(t, s.store, db.DefaultOrganisation).Org); err != nil || broken != nil || sound < len(steps) {
 		t.Errorf("the audit log: %d sound, broken %v, %v", sound, broken, err)
 	}
 }

@@ -137,7 +137,7 @@ func TestEndedKeys(t *testing.T) {
 
 	made, plain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
 	s.get(t, "/risks", plain)
-	if _, err := s.store.RevokeKey(t.Context(), by(t, s.store, db.DefaultOrganisation), made.Prefix); err != nil {
+	if _, err := s.store.Keys.Revoke(t.Context(), by(t, s.store, db.DefaultOrganisation), made.Prefix); err != nil {
 		t.Fatal(err)
 	}
 	denied(t, s, plain)
@@ -158,7 +158,7 @@ func TestRotatedKey(t *testing.T) {
 	s := serve(t)
 	old, oldPlain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
 	s.get(t, "/risks", oldPlain)
-	_, newPlain, err := s.store.RotateKey(t.Context(), by(t, s.store, db.DefaultOrganisation), old.ID, time.Hour)
+	_, newPlain, err := s.store.Keys.Rotate(t.Context(), by(t, s.store, db.DefaultOrganisation), old.ID, time.Hour)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -178,7 +178,7 @@ func TestFormerKeys(t *testing.T) {
 	load(t, sandbox, db.DefaultOrganisation, []db.Record{sample("risk", "SANDBOX", 1, start)})
 	load(t, s.store, db.DefaultOrganisation, []db.Record{sample("risk", "LIVE", 1, start)})
 	importKey := func(plain string) (db.Key, error) {
-		return s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:risks"), plain)
+		return s.store.Keys.Import(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:risks"), plain)
 	}
 	const same = "sameSAMEsameSAMEsameSAME-"
 	for _, k := range []struct{ plain, shows string }{
@@ -242,7 +242,7 @@ func TestChangesByAnotherProcess(t *testing.T) {
 	}
 	minted := &service{store: outside}
 	s.get(t, "/incidents", minted.key(t, "read:all"))
-	if _, err := outside.RevokeKey(t.Context(), by(t, outside, db.DefaultOrganisation), made.ID); err != nil {
+	if _, err := outside.Keys.Revoke(t.Context(), by(t, outside, db.DefaultOrganisation), made.ID); err != nil {
 		t.Fatal(err)
 	}
 	r.status, r.code = 401, "invalid_api_key"
@@ -256,11 +256,11 @@ func TestNoSecretIsKept(t *testing.T) {
 	s := serve(t)
 	minted := s.key(t, "read:audit")
 	imported := "gov_live_abcdefghSECRETsecretSECRETsecret"
-	if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), imported); err != nil {
+	if _, err := s.store.Keys.Import(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), imported); err != nil {
 		t.Fatal(err)
 	}
 	s.get(t, "/risks", imported)
-	listed, err := s.store.Keys(t.Context(), by(t, s.store, db.DefaultOrganisation).Org)
+	listed, err := s.store.Keys.List(t.Context(), by(t, s.store, db.DefaultOrganisation).Org)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -295,7 +295,7 @@ func TestConcurrentFirstUse(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(12))
 	key, former := s.key(t, "read:risks"), "gov_live_former_"+strings.Repeat("a", 30)
-	if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), former); err != nil {
+	if _, err := s.store.Keys.Import(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), former); err != nil {
 		t.Fatal(err)
 	}
 	var group sync.WaitGroup
@@ -326,7 +326,7 @@ func TestGuessesHoldUpNobodyElse(t *testing.T) {
 	s := serve(t)
 	guessed, other := "gov_live_guessed_"+strings.Repeat("a", 30), "gov_live_another_"+strings.Repeat("b", 30)
 	for _, key := range []string{guessed, other} {
-		if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), key); err != nil {
+		if _, err := s.store.Keys.Import(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), key); err != nil {
 			t.Fatal(err)
 		}
 	}

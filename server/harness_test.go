@@ -173,9 +173,9 @@ func withAnonymous(perMinute int) setting {
 // organisation is the named one, made if it is new.
 func organisation(t testing.TB, store *db.DB, name string) db.Organisation {
 	t.Helper()
-	org, err := store.Organisation(t.Context(), name)
+	org, err := store.Orgs.ByName(t.Context(), name)
 	if db.Is(err, db.NotFound) {
-		org, err = store.CreateOrganisation(t.Context(), db.Actor{ID: "system"}, name, db.Enterprise)
+		org, err = store.Orgs.Create(t.Context(), db.Actor{ID: "system"}, name, db.Enterprise)
 	}
 	if err != nil {
 		t.Fatal(err)
@@ -197,7 +197,7 @@ func (s *service) terms(t testing.TB, plan db.Plan, subscription db.Subscription
 
 func setTerms(t testing.TB, store *db.DB, plan db.Plan, subscription db.Subscription) {
 	t.Helper()
-	if _, err := store.SetOrganisation(t.Context(), by(t, store, db.DefaultOrganisation), db.DefaultOrganisation, plan, subscription); err != nil {
+	if _, err := store.Orgs.SetPlan(t.Context(), by(t, store, db.DefaultOrganisation), db.DefaultOrganisation, plan, subscription); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -223,7 +223,7 @@ func (s *service) mint(t testing.TB, org string, draft db.KeyDraft) (db.Key, str
 		s.spare[draft.Kind] = s.spare[draft.Kind][1:]
 		return s.redraft(t, plain, organisation(t, s.store, org), draft), plain
 	}
-	made, plain, err := s.store.MintKey(t.Context(), by(t, s.store, org), draft)
+	made, plain, err := s.store.Keys.Mint(t.Context(), by(t, s.store, org), draft)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -245,7 +245,7 @@ func (s *service) redraft(t testing.TB, plain string, org db.Organisation, draft
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := s.store.KeysByPrefix(t.Context(), prefix)
+	found, err := s.store.Keys.ByPrefix(t.Context(), prefix)
 	if err != nil || len(found) != 1 {
 		t.Fatal(found, err)
 	}

@@ -28,7 +28,7 @@ const guessedKey = "gov_live_guessed-by-everybody-and-held-by-one"
 func serveGuessed(t *testing.T, settings ...setting) *service {
 	t.Helper()
 	s := serve(t, settings...)
-	if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), guessedKey); err != nil {
+	if _, err := s.store.Keys.Import(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), guessedKey); err != nil {
 		t.Fatal(err)
 	}
 	return s

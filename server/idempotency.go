@@ -67,7 +67,7 @@ func (req *request) replay(op *route, body []byte) (replay *api.Answer, done fun
 			Message: "a request with this Idempotency-Key is still in progress; repeat it in a moment for its response",
 		}
 	}
-	stored, err := req.caller.Store.KeptAnswer(req.r.Context(), k)
+	stored, err := req.caller.Store.Idempotency.Response(req.r.Context(), k)
 	if err != nil || stored != nil {
 		req.server.inFlight.end(flight)
 	}

@@ -18,7 +18,7 @@ func TestUnusedScopes(t *testing.T) {
 	unused := func(want ...string) {
 		t.Helper()
 		s.flush(t)
-		got, err := s.store.UnusedScopes(t.Context(), made.Org)
+		got, err := s.store.Usage.UnusedScopes(t.Context(), made.Org)
 		if err != nil {
 			t.Fatal(err)
 		}

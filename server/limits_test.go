@@ -135,7 +135,7 @@ func TestCountsAreKept(t *testing.T) {
 // lastUse is when a key was used as its listing tells, "" if never.
 func lastUse(t testing.TB, store *db.DB, key db.Key) string {
 	t.Helper()
-	listed, err := store.Keys(t.Context(), key.Org)
+	listed, err := store.Keys.List(t.Context(), key.Org)
 	if err != nil {
 		t.Fatal(err)
 	}

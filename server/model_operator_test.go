@@ -63,7 +63,7 @@ func (r *run) learnLog(d *dataset) error {
 
 func (r *run) setTerms(s step) error {
 	terms := standing{plan: db.Plan(s.Body["plan"].(string)), subscription: db.Subscription(s.Body["subscription"].(string))}
-	if _, err := r.store.SetOrganisation(r.t.Context(), by(r.t, r.store, s.Org), s.Org, terms.plan, terms.subscription); err != nil {
+	if _, err := r.store.Orgs.SetPlan(r.t.Context(), by(r.t, r.store, s.Org), s.Org, terms.plan, terms.subscription); err != nil {
 		return err
 	}
 	r.w.terms[s.Org] = terms
@@ -71,7 +71,7 @@ func (r *run) setTerms(s step) error {
 }
 
 func (r *run) revoke(k *holder) error {
-	if _, err := r.store.RevokeKey(r.t.Context(), by(r.t, r.store, k.org), k.id); err != nil {
+	if _, err := r.store.Keys.Revoke(r.t.Context(), by(r.t, r.store, k.org), k.id); err != nil {
 		return err
 	}
 	k.revoked = true
@@ -126,7 +126,7 @@ func (r *run) behind(name string, d *dataset) error {
 		return nil
 	}
 	org := organisation(r.t, r.store, name)
-	if n, broken, err := r.store.VerifyAudit(r.t.Context(), org.Org); err != nil || broken != nil || n != len(d.log) {
+	if n, broken, err := r.store.Audit.Verify(r.t.Context(), org.Org); err != nil || broken != nil || n != len(d.log) {
 		return fmt.Errorf("the audit log of %s: %d sound of %d, then %v, %w", name, n, len(d.log), broken, err)
 	}
 	var hidden, hiddenVendors, values []string

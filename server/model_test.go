@@ -117,7 +117,7 @@ func prepareModel(path string) ([]byte, []holder, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	if _, err := store.CreateOrganisation(ctx, db.Actor{ID: "system"}, "acme", db.Enterprise); err != nil {
+	if _, err := store.Orgs.Create(ctx, db.Actor{ID: "system"}, "acme", db.Enterprise); err != nil {
 		return nil, nil, err
 	}
 	all := slices.Concat(readScopes, otherScopes)
@@ -136,7 +136,7 @@ func prepareModel(path string) ([]byte, []holder, error) {
 		if k.perMinute == 0 {
 			k.perMinute = 100_000
 		}
-		org, err := store.Organisation(ctx, k.org)
+		org, err := store.Orgs.ByName(ctx, k.org)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -147,7 +147,7 @@ func prepareModel(path string) ([]byte, []holder, error) {
 		if !k.expires.IsZero() {
 			draft.ExpiresAt = &k.expires
 		}
-		made, plain, err := store.MintKey(ctx, db.Actor{Org: org.Org, ID: "system"}, draft)
+		made, plain, err := store.Keys.Mint(ctx, db.Actor{Org: org.Org, ID: "system"}, draft)
 		if err != nil {
 			return nil, nil, err
 		}
@@ -222,7 +222,7 @@ func newWorld(t *testing.T, s *service, box *db.DB) *world {
 			}
 			name, d.frozen = db.DefaultOrganisation, true
 		}
-		page, err := store.AuditEvents(t.Context(), organisation(t, store, name), db.AuditQuery{Limit: 1000})
+		page, err := store.Audit.Events(t.Context(), organisation(t, store, name), db.AuditQuery{Limit: 1000})
 		if err != nil {
 			t.Fatal(err)
 		}

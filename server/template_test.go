@@ -55,14 +55,14 @@ func prepare(records []db.Record, keys []db.KeyDraft) (made template, err error)
 	if err != nil {
 		return made, err
 	}
-	org, err := store.Organisation(ctx, db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(ctx, db.DefaultOrganisation)
 	if err != nil {
 		return made, err
 	}
 	by := db.Actor{Org: org.Org, ID: "system"}
 	made.keys = map[string][]string{}
 	for _, draft := range keys {
-		_, key, err := store.MintKey(ctx, by, draft)
+		_, key, err := store.Keys.Mint(ctx, by, draft)
 		if err != nil {
 			return made, err
 		}

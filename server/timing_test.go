@@ -121,7 +121,7 @@ func TestTimingOfFormerKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	former := "gov_live_" + random(40)
-	if _, err := s.store.ImportKey(t.Context(), by(t, s.store, db.DefaultOrganisation), db.KeyDraft{Name: "former", Kind: db.LiveKey, Scopes: []string{"read:risks"}}, former); err != nil {
+	if _, err := s.store.Keys.Import(t.Context(), by(t, s.store, db.DefaultOrganisation), db.KeyDraft{Name: "former", Kind: db.LiveKey, Scopes: []string{"read:risks"}}, former); err != nil {
 		t.Fatal(err)
 	}
 	guesses := []*guess{

@@ -59,7 +59,7 @@ func (v *verifier) verify(ctx context.Context, presented string, dataVersion int
 		return known.key, nil
 	}
 	if known.id == "" {
-		parsed, ok := v.store.ParseKey(presented)
+		parsed, ok := v.store.Keys.Parse(presented)
 		if !ok {
 			return nil, nil //nolint:nilnil // an invalid key is a result, not an error
 		}
@@ -68,7 +68,7 @@ func (v *verifier) verify(ctx context.Context, presented string, dataVersion int
 			return nil, err
 		}
 	}
-	key, err := v.store.KeyByID(ctx, known.id)
+	key, err := v.store.Keys.ByID(ctx, known.id)
 	if err == nil {
 		v.mutex.Lock()
 		v.known[digest] = verified{known.id, dataVersion, key}
@@ -162,7 +162,7 @@ type presentedKey struct {
 // not valid. The hash waits for its turn on behalf of the first caller's address.
 // If that address is refused, each other caller tries again on its own behalf.
 func (v *verifier) authenticate(ctx context.Context, key presentedKey) (string, error) {
-	found, err := v.store.KeysByPrefix(ctx, key.parsed.Prefix)
+	found, err := v.store.Keys.ByPrefix(ctx, key.parsed.Prefix)
 	if err != nil {
 		return "", err
 	}
@@ -232,7 +232,7 @@ func (v *verifier) leave(digest [sha256.Size]byte, flight *singleflight) {
 
 func (v *verifier) run(ctx context.Context, flight *singleflight, key presentedKey) {
 	defer flight.cancel()
-	flight.id, flight.err = v.store.MatchKey(ctx, key.address, key.parsed, key.candidates, key.plain)
+	flight.id, flight.err = v.store.Keys.Match(ctx, key.address, key.parsed, key.candidates, key.plain)
 	v.mutex.Lock()
 	if v.inFlight[key.digest] == flight {
 		delete(v.inFlight, key.digest)

@@ -130,7 +130,7 @@ func (w *walk) everything(t *testing.T, key string) []string {
 
 // add writes records one by one until it is stopped.
 func (w *walk) add(t *testing.T, records []db.Record, stop chan struct{}) {
-	org, err := w.writer.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := w.writer.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Error(err)
 		return

@@ -57,7 +57,7 @@ func TestSubscriptionLimit(t *testing.T) {
 func TestWriteMakesNoDeliveries(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)
-	acme, err := d.store.CreateOrganisation(t.Context(), db.Actor{ID: "system"}, "acme", db.Enterprise)
+	acme, err := d.store.Orgs.Create(t.Context(), db.Actor{ID: "system"}, "acme", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}

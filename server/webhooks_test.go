@@ -212,7 +212,7 @@ func TestSubscriptionLife(t *testing.T) {
 // audited checks what the log tells of a subscription's life.
 func (s *service) audited(t testing.TB, id, secret string) {
 	t.Helper()
-	page, err := s.store.AuditEvents(t.Context(), organisation(t, s.store, db.DefaultOrganisation), db.AuditQuery{Limit: 100})
+	page, err := s.store.Audit.Events(t.Context(), organisation(t, s.store, db.DefaultOrganisation), db.AuditQuery{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

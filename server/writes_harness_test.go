@@ -277,7 +277,7 @@ func (d *desk) untouched(t testing.TB, run func()) {
 // sound verifies the audit chain of an organisation.
 func (d *desk) sound(t testing.TB, org string) {
 	t.Helper()
-	if n, broken, err := d.store.VerifyAudit(t.Context(), organisation(t, d.store, org).Org); err != nil || broken != nil {
+	if n, broken, err := d.store.Audit.Verify(t.Context(), organisation(t, d.store, org).Org); err != nil || broken != nil {
 		t.Errorf("audit log: %d sound, then %v, %v", n, broken, err)
 	}
 }

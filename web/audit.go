@@ -164,7 +164,7 @@ func actorOptions(r *page.Request, asked string) ([]ui.Option, error) {
 	if err != nil {
 		return nil, err
 	}
-	keys, err := r.Store.Keys(r.Context(), r.Session.Organisation.Org)
+	keys, err := r.Store.Keys.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}

@@ -146,7 +146,7 @@ func TestAuditPages(t *testing.T) {
 func TestAuditOfPlan(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Business, ""); err != nil {
+	if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, db.Business, ""); err != nil {
 		t.Fatal(err)
 	}
 	g := s.as(auth.Admin)
@@ -164,7 +164,7 @@ func TestVerifyAudit(t *testing.T) {
 	g.wants(g.get("/audit/verify"), 200, "Verify the chain", "govsvc audit verify --print-head", "!intact")
 	at := g.post("/audit/verify").header.Get("Location")
 	r := g.get(at)
-	check, err := s.store.CheckAudit(t.Context(), s.by().Org, "")
+	check, err := s.store.Audit.Check(t.Context(), s.by().Org, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -90,7 +90,7 @@ func (v *Verification) Verify(r *page.Request) error {
 	}
 	defer v.Running.Unlock()
 	r.ExtendDeadlines(verifyTime)
-	check, err := r.Store.CheckAudit(r.Context(), r.Session.Organisation.Org, head)
+	check, err := r.Store.Audit.Check(r.Context(), r.Session.Organisation.Org, head)
 	if err != nil {
 		return err
 	}

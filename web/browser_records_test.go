@@ -155,7 +155,7 @@ func TestBrowserStates(t *testing.T) {
 	b.wants("160 risks")
 	b.press("Next")
 	b.press("Previous")
-	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
+	if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
 		t.Fatal(err)
 	}
 	if status := b.open("/incidents"); status != 403 {

@@ -82,7 +82,7 @@ func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 		`name="scope" value="read:risks"`, `name="scope" value="read:kpis"`, `action="/keys/new"`, `href="/keys"`)
 	g.wants(g.post("/keys/new", append(mint, "confirm-secret", "")...), 422, "Enter the password.", `name="scope" value="read:kpis"`)
 	g.wants(g.post("/keys/new", append(mint, "confirm-secret", "not "+password)...), 422, "This is not your password.", "f-confirm-secret-error", "!not "+password)
-	if keys, err := s.store.Keys(t.Context(), s.by().Org); err != nil || len(keys) != 0 {
+	if keys, err := s.store.Keys.List(t.Context(), s.by().Org); err != nil || len(keys) != 0 {
 		t.Fatalf("%d keys, %v", len(keys), err)
 	}
 	g.wants(g.leads(g.post("/keys/new", append(mint, "confirm-secret", password)...), "/keys/made"), 200, "gds_live_")

@@ -55,7 +55,7 @@ const docsKeyFor = time.Hour
 // sandbox, none of the organisation's data.
 func CreateReferenceKey(r *page.Request) error {
 	expires := r.Store.Now().Add(docsKeyFor)
-	_, plain, err := r.Store.MintKey(r.Context(), r.Actor(), db.KeyDraft{
+	_, plain, err := r.Store.Keys.Mint(r.Context(), r.Actor(), db.KeyDraft{
 		Name: "API reference, " + r.Session.User.Name, Kind: db.TestKey, Scopes: docsScopes(), ExpiresAt: &expires,
 	})
 	if err != nil {

@@ -31,7 +31,7 @@ type packData struct {
 
 // ListPacks lists the packs.
 func ListPacks(r *page.Request) error {
-	packs, err := r.Store.EvidencePacks(r.Context(), r.Session.Organisation.Org)
+	packs, err := r.Store.Evidence.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return err
 	}
@@ -65,7 +65,7 @@ func packPath(pack db.EvidencePack) string { return ui.Path("evidence", pack.ID)
 
 // findPack finds the pack of the address.
 func findPack(r *page.Request) (db.EvidencePack, error) {
-	packs, err := r.Store.EvidencePacks(r.Context(), r.Session.Organisation.Org)
+	packs, err := r.Store.Evidence.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return db.EvidencePack{}, err
 	}
@@ -115,7 +115,7 @@ func DownloadPack(r *page.Request) error {
 		return err
 	}
 	file := r.NewDownload(packName(pack), "application/zip", pack.Size)
-	_, err = r.Store.ExportEvidence(r.Context(), r.Actor(), pack.ID, file)
+	_, err = r.Store.Evidence.Export(r.Context(), r.Actor(), pack.ID, file)
 	return file.End(err)
 }
 

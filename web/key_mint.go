@@ -136,7 +136,7 @@ func CreateKey(r *page.Request) error {
 		form.Fill(r.HTTP.PostForm)
 		return r.RenderStatus(http.StatusUnprocessableEntity, "key-mint", "Mint a key", newMintData(form))
 	}
-	made, plain, err := r.Store.MintKey(r.Context(), r.Actor(), draft)
+	made, plain, err := r.Store.Keys.Mint(r.Context(), r.Actor(), draft)
 	if err != nil {
 		return err
 	}

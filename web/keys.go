@@ -45,11 +45,11 @@ type keysData struct {
 
 // ListKeys lists the organisation's keys.
 func ListKeys(r *page.Request) error {
-	all, err := r.Store.Keys(r.Context(), r.Session.Organisation.Org)
+	all, err := r.Store.Keys.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return err
 	}
-	unused, err := r.Store.UnusedScopes(r.Context(), r.Session.Organisation.Org)
+	unused, err := r.Store.Usage.UnusedScopes(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return err
 	}
@@ -126,14 +126,14 @@ func ShowKey(r *page.Request) error {
 }
 
 func loadKey(r *page.Request) (*keyData, error) {
-	stored, err := r.Store.KeyByID(r.Context(), r.PathValue("id"))
+	stored, err := r.Store.Keys.ByID(r.Context(), r.PathValue("id"))
 	if err != nil {
 		return nil, err
 	}
 	if stored == nil || stored.Org != r.Session.Organisation.Org {
 		return nil, &page.NotFound
 	}
-	unused, err := r.Store.UnusedScopes(r.Context(), stored.Org)
+	unused, err := r.Store.Usage.UnusedScopes(r.Context(), stored.Org)
 	if err != nil {
 		return nil, err
 	}
@@ -206,7 +206,7 @@ func RevokeKey(r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	if _, err := r.Store.RevokeKey(r.Context(), r.Actor(), data.Key.ID); err != nil {
+	if _, err := r.Store.Keys.Revoke(r.Context(), r.Actor(), data.Key.ID); err != nil {
 		return err
 	}
 	return r.RedirectWithMessage("/keys", "The key "+data.Key.Name+" is revoked. It is refused from now on.")
@@ -249,7 +249,7 @@ func RotateKey(r *page.Request) error {
 	if err != nil {
 		return r.RenderRefused(data.Rotate, err, "key", data.Key.Name, data)
 	}
-	made, plain, err := r.Store.RotateKey(r.Context(), r.Actor(), data.Key.ID, overlap)
+	made, plain, err := r.Store.Keys.Rotate(r.Context(), r.Actor(), data.Key.ID, overlap)
 	if err != nil {
 		return err
 	}

@@ -25,15 +25,15 @@ func (s *scene) manyKeys() {
 // mint makes a key beside the dashboard. Those named after use have one.
 func (s *scene) mint(draft db.KeyDraft) db.Key {
 	s.t.Helper()
-	made, _, err := s.store.MintKey(s.t.Context(), s.by(), draft)
+	made, _, err := s.store.Keys.Mint(s.t.Context(), s.by(), draft)
 	if err != nil {
 		s.t.Fatal(err)
 	}
 	switch draft.Name {
 	case "Lost laptop":
-		_, err = s.store.RevokeKey(s.t.Context(), s.by(), made.ID)
+		_, err = s.store.Keys.Revoke(s.t.Context(), s.by(), made.ID)
 	case "Warehouse export", "Check-ins of the data platform team":
-		err = s.store.UsedKeys(s.t.Context(), map[string]db.KeyUse{made.ID: {At: db.Timestamp(s.clock.Now()), Scopes: draft.Scopes[:2]}})
+		err = s.store.Usage.RecordKeyUses(s.t.Context(), map[string]db.KeyUse{made.ID: {At: db.Timestamp(s.clock.Now()), Scopes: draft.Scopes[:2]}})
 	}
 	if err != nil {
 		s.t.Fatal(err)

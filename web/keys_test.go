@@ -228,7 +228,7 @@ func TestKeysOfPlan(t *testing.T) {
 		{db.Business, db.PastDue, "The subscription is Past due"},
 		{db.Business, db.Active, "!every key is refused"},
 	} {
-		if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, row.plan, row.subscription); err != nil {
+		if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, row.plan, row.subscription); err != nil {
 			t.Fatal(err)
 		}
 		g.wants(g.get("/keys"), 200, row.want)
@@ -238,7 +238,7 @@ func TestKeysOfPlan(t *testing.T) {
 // keysNow are the keys of the default organisation, newest first.
 func (s *scene) keysNow() []db.Key {
 	s.t.Helper()
-	keys, err := s.store.Keys(s.t.Context(), s.by().Org)
+	keys, err := s.store.Keys.List(s.t.Context(), s.by().Org)
 	if err != nil {
 		s.t.Fatal(err)
 	}

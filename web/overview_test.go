@@ -129,7 +129,7 @@ func TestOverviewEmpty(t *testing.T) {
 func TestOverviewOfPlan(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
+	if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
 		t.Fatal(err)
 	}
 	g := s.as(auth.Viewer)

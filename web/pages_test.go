@@ -111,7 +111,7 @@ func (s *scene) refusals() int { return strings.Count(s.auditLog(), `"action":"p
 // auditLog is the log of the default organisation.
 func (s *scene) auditLog() string {
 	s.t.Helper()
-	page, err := s.store.AuditEvents(s.t.Context(), s.org(), db.AuditQuery{Limit: 1000})
+	page, err := s.store.Audit.Events(s.t.Context(), s.org(), db.AuditQuery{Limit: 1000})
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -86,7 +86,7 @@ func (s *scene) deliver() webhook.Totals {
 // org is the default organisation.
 func (s *scene) org() db.Organisation {
 	s.t.Helper()
-	org, err := s.store.Organisation(s.t.Context(), db.DefaultOrganisation)
+	org, err := s.store.Orgs.ByName(s.t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		s.t.Fatal(err)
 	}

@@ -133,7 +133,7 @@ func Actors(r *page.Request, list ...string) (map[string]string, error) {
 	if !slices.ContainsFunc(list, isKey) {
 		return names, nil
 	}
-	keys, err := r.Store.Keys(r.Context(), r.Session.Organisation.Org)
+	keys, err := r.Store.Keys.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return nil, err
 	}

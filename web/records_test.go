@@ -153,7 +153,7 @@ func TestPlanWithoutIncidents(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	incident := s.at("/incidents", "incident", "chatbot")
-	if _, err := s.store.SetOrganisation(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
+	if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
 		t.Fatal(err)
 	}
 	g := s.as(auth.Editor)

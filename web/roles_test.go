@@ -98,7 +98,7 @@ func TestRoles_EveryPage(t *testing.T) {
 
 	// the admin becomes a viewer of the subsidiary, and works on it
 	s = newScene(t)
-	org, err := s.store.Organisation(t.Context(), "subsidiary")
+	org, err := s.store.Orgs.ByName(t.Context(), "subsidiary")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -161,7 +161,7 @@ func TestRoles_Auditor(t *testing.T) {
 	admin, g := s.as(auth.Admin), s.as(auth.Auditor)
 	at := admin.leads(admin.post("/keys/new", "name", "reporting", "scope", "read:all", "kind", "live"), "/keys/made")
 	admin.wants(at, 200, "gds_live_")
-	keys, err := s.store.Keys(t.Context(), s.org().Org)
+	keys, err := s.store.Keys.List(t.Context(), s.org().Org)
 	if err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
@@ -181,7 +181,7 @@ func TestRoles_Auditor(t *testing.T) {
 func TestUsers_OtherOrganisation(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
-	org, err := s.store.Organisation(t.Context(), "subsidiary")
+	org, err := s.store.Orgs.ByName(t.Context(), "subsidiary")
 	if err != nil {
 		t.Fatal(err)
 	}

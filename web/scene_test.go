@@ -182,7 +182,7 @@ func prepare(users, records bool) (made prepared, err error) {
 func addUsers(ctx context.Context, store *db.DB) (map[auth.Role]string, error) {
 	tokens := map[auth.Role]string{}
 	by, people := db.Actor{ID: "system"}, auth.New(store)
-	subsidiary, err := store.CreateOrganisation(ctx, by, "subsidiary", db.Business)
+	subsidiary, err := store.Orgs.Create(ctx, by, "subsidiary", db.Business)
 	if err != nil {
 		return nil, err
 	}
@@ -203,7 +203,7 @@ func addUsers(ctx context.Context, store *db.DB) (map[auth.Role]string, error) {
 }
 
 func addRecords(ctx context.Context, store *db.DB) error {
-	org, err := store.Organisation(ctx, db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(ctx, db.DefaultOrganisation)
 	if err != nil {
 		return err
 	}

@@ -59,7 +59,7 @@ func (g *guest) search(ctx context.Context, path string) (int, string, error) {
 
 // probes are what must be answered whatever is searched for.
 func probes(s *scene) map[string]func() (int, string, error) {
-	_, key, err := s.store.MintKey(s.t.Context(), db.Actor{Org: 1, ID: "system"}, db.KeyDraft{
+	_, key, err := s.store.Keys.Mint(s.t.Context(), db.Actor{Org: 1, ID: "system"}, db.KeyDraft{
 		Name: "probe", Scopes: []string{"read:risks", "write:risks"}, Kind: db.LiveKey,
 	})
 	if err != nil {

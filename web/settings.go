@@ -132,7 +132,7 @@ func ChangeSettings(r *page.Request) error {
 	case subscription == "":
 		err = &db.Error{Code: db.Invalid, Param: "subscription", Message: "choose a state"}
 	default:
-		_, err = r.Store.SetOrganisation(r.Context(), r.Actor(), org.Name, plan, subscription)
+		_, err = r.Store.Orgs.SetPlan(r.Context(), r.Actor(), org.Name, plan, subscription)
 	}
 	if err != nil {
 		return renderSettingsError(r, err, func(data *settingsData) *ui.Form { return data.Form })

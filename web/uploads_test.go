@@ -123,7 +123,7 @@ func TestUploadOutlivesNobody(t *testing.T) {
 			if r.status != row.status || filed != (about == "nothing") {
 				t.Errorf("%d to %q:\n%.1000s", r.status, r.header.Get("Location"), r.body)
 			}
-			packs, err := s.store.EvidencePacks(t.Context(), s.by().Org)
+			packs, err := s.store.Evidence.List(t.Context(), s.by().Org)
 			if err != nil || len(packs) > 0 != filed {
 				t.Errorf("%d packs, %v", len(packs), err)
 			}

@@ -71,7 +71,7 @@ func (f *fixture) open() (*db.DB, *auth.Service) {
 
 func (f *fixture) defaultOrg() db.Organisation {
 	f.t.Helper()
-	org, err := f.store.Organisation(f.t.Context(), db.DefaultOrganisation)
+	org, err := f.store.Orgs.ByName(f.t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -91,7 +91,7 @@ func (f *fixture) addUser(name string, role auth.Role) auth.User {
 // addMember makes an existing user a member of another organisation.
 func (f *fixture) addMember(organisation, name string, role auth.Role) {
 	f.t.Helper()
-	o, err := f.store.Organisation(f.t.Context(), organisation)
+	o, err := f.store.Orgs.ByName(f.t.Context(), organisation)
 	if err != nil {
 		f.t.Fatal(err)
 	}
@@ -124,7 +124,7 @@ func (f *fixture) ended(token string) bool {
 // the names of the actor and of the user, and the metadata.
 func (f *fixture) events() []string {
 	f.t.Helper()
-	page, err := f.store.AuditEvents(f.t.Context(), f.org, db.AuditQuery{Limit: 1000})
+	page, err := f.store.Audit.Events(f.t.Context(), f.org, db.AuditQuery{Limit: 1000})
 	if err != nil {
 		f.t.Fatal(err)
 	}

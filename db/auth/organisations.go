@@ -30,7 +30,7 @@ func (m *Memberships) Organisations(ctx context.Context, userID string) ([]db.Or
 // CreateOrganisation adds an organisation with an active subscription. A user who
 // adds it becomes its admin. One that the operator adds has no members.
 func (m *Memberships) CreateOrganisation(ctx context.Context, by db.Actor, name string, plan db.Plan) (db.Organisation, error) {
-	return m.store.CreateOrganisation(ctx, by, name, plan, func(tx *db.Tx) error {
+	return m.store.Orgs.Create(ctx, by, name, plan, func(tx *db.Tx) error {
 		if tx.ID == operator {
 			return nil
 		}
@@ -49,7 +49,7 @@ func (m *Memberships) CreateOrganisation(ctx context.Context, by db.Actor, name 
 // memberships end. Sessions that worked on it continue with the first organisation
 // of their users.
 func (m *Memberships) RemoveOrganisation(ctx context.Context, by db.Actor, name string) (db.RemovedOrganisation, error) {
-	return m.store.RemoveOrganisation(ctx, by, name, endMemberships)
+	return m.store.Orgs.Remove(ctx, by, name, endMemberships)
 }
 
 // endMemberships ends all memberships of a removed organisation. Its members belong to

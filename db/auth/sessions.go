@@ -46,7 +46,7 @@ func (s *Sessions) List(ctx context.Context, userID string) ([]Session, error) {
 // request on. The audit log of that organisation records it. NotFound if the user is
 // not a member of it, whether it exists or not.
 func (s *Sessions) SwitchOrganisation(ctx context.Context, session Session, name string) error {
-	org, err := s.store.Organisation(ctx, name)
+	org, err := s.store.Orgs.ByName(ctx, name)
 	if err != nil {
 		return err
 	}

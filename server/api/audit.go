@@ -22,7 +22,7 @@ func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Answer, error) {
 	var page db.AuditPage
 	err = in.sized(ctx, func(size db.PageSize) (err error) {
 		q.Size = size
-		page, err = c.Store.AuditEvents(ctx, c.Organisation, q)
+		page, err = c.Store.Audit.Events(ctx, c.Organisation, q)
 		return err
 	})
 	if err != nil {

@@ -46,7 +46,7 @@ func SearchAudit(ctx context.Context, c *Caller, s AuditSearch) (AuditSearchPage
 		return page, err
 	}
 	q.User = c.ActorID
-	found, err := c.Store.SearchAudit(ctx, c.Organisation, q)
+	found, err := c.Store.Audit.Search(ctx, c.Organisation, q)
 	if err != nil {
 		return page, err
 	}

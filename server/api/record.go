@@ -45,7 +45,7 @@ func History(ctx context.Context, c *Caller, object, id string) ([]AuditEvent, e
 	if _, err := c.withPages(object); err != nil {
 		return nil, err
 	}
-	events, err := c.Store.History(ctx, c.Organisation, object, id)
+	events, err := c.Store.Audit.History(ctx, c.Organisation, object, id)
 	if err != nil {
 		return nil, err
 	}
@@ -62,7 +62,7 @@ func ImportFiles(ctx context.Context, c *Caller, events []AuditEvent) (map[strin
 			continue
 		}
 		files[id] = ""
-		found, err := c.Store.SearchAudit(ctx, c.Organisation, db.AuditSearch{ResourceType: "import", ResourceID: id, Limit: 1})
+		found, err := c.Store.Audit.Search(ctx, c.Organisation, db.AuditSearch{ResourceType: "import", ResourceID: id, Limit: 1})
 		if err != nil {
 			return nil, err
 		}

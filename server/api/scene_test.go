@@ -41,7 +41,7 @@ func openDesk(t testing.TB) *desk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	org, err := store.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -104,7 +104,7 @@ func (d *desk) read(t testing.TB, object, id string) api.Record {
 // trail is a line for each of the latest events of the audit log, newest first.
 func (d *desk) trail(t testing.TB, n int) []string {
 	t.Helper()
-	page, err := d.Store.SearchAudit(d.ctx, d.Organisation, db.AuditSearch{Limit: n})
+	page, err := d.Store.Audit.Search(d.ctx, d.Organisation, db.AuditSearch{Limit: n})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -28,7 +28,7 @@ func (c *Caller) writeOnce(ctx context.Context, status int, object string, chang
 		if c.Idempotency == nil {
 			return nil
 		}
-		return tx.KeepAnswer(*c.Idempotency, db.KeptAnswer{Status: status, Body: objectEnvelope(object, kept)})
+		return tx.StoreResponse(*c.Idempotency, db.IdempotentResponse{Status: status, Body: objectEnvelope(object, kept)})
 	})
 	return answer, err
 }

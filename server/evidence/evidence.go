@@ -72,7 +72,7 @@ func File(ctx context.Context, store *db.DB, by db.Actor, org db.Organisation, d
 		return filed, err
 	}
 	by.Org = org.Org
-	pack := store.NewEvidencePack(by, draft.Title)
+	pack := store.Evidence.NewPack(by, draft.Title)
 	pack.RegimeID, pack.ItemCount = orNull(draft.RegimeID), len(items.members)
 	manifest := Manifest{
 		Object: manifestObject, APIVersion: db.APIVersion, PackID: pack.ID, Title: pack.Title,
@@ -84,7 +84,7 @@ func File(ctx context.Context, store *db.DB, by db.Actor, org db.Organisation, d
 	if err != nil {
 		return filed, err
 	}
-	err = store.FileEvidence(ctx, by, &pack, text, func(w io.Writer) error {
+	err = store.Evidence.File(ctx, by, &pack, text, func(w io.Writer) error {
 		return encode(ctx, w, slices.Insert(slices.Clone(items.members), 0, manifestMember(text)))
 	})
 	return pack, err

@@ -124,7 +124,7 @@ func TestFiled(t *testing.T) {
 	if pack.Size != int64(len(archive)) {
 		t.Errorf("size %d, want %d", pack.Size, len(archive))
 	}
-	packs, err := s.EvidencePacks(t.Context(), s.org.Org)
+	packs, err := s.Evidence.List(t.Context(), s.org.Org)
 	if diff := cmp.Diff([]db.EvidencePack{pack}, packs); diff != "" || err != nil {
 		t.Errorf("list, %v (-want +got):\n%s", err, diff)
 	}
@@ -149,14 +149,14 @@ func TestFiled(t *testing.T) {
 	if s.behind("SELECT manifest FROM evidence_packs") != string(manifestOf(t, archive)) {
 		t.Error("the manifest in the file is not that in the zip")
 	}
-	if _, err := s.ExportEvidence(t.Context(), s.by, "0199", io.Discard); !db.Is(err, db.NotFound) {
+	if _, err := s.Evidence.Export(t.Context(), s.by, "0199", io.Discard); !db.Is(err, db.NotFound) {
 		t.Errorf("export of no pack: %v", err)
 	}
-	other, err := s.CreateOrganisation(t.Context(), s.by, "other", db.Enterprise)
+	other, err := s.Orgs.Create(t.Context(), s.by, "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.ExportEvidence(t.Context(), db.Actor{Org: other.Org, ID: "system"}, pack.ID, io.Discard); !db.Is(err, db.NotFound) {
+	if _, err := s.Evidence.Export(t.Context(), db.Actor{Org: other.Org, ID: "system"}, pack.ID, io.Discard); !db.Is(err, db.NotFound) {
 		t.Errorf("export of another organisation's pack: %v", err)
 	}
 }

@@ -78,7 +78,7 @@ func newStore(t testing.TB) *store {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = file.Close() })
-	org, err := file.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := file.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -177,7 +177,7 @@ func (s *store) file(draft evidence.Draft) (db.EvidencePack, []byte) {
 		s.t.Fatal(err)
 	}
 	var archive bytes.Buffer
-	if _, err := s.ExportEvidence(s.t.Context(), s.by, pack.ID, &archive); err != nil {
+	if _, err := s.Evidence.Export(s.t.Context(), s.by, pack.ID, &archive); err != nil {
 		s.t.Fatal(err)
 	}
 	return pack, archive.Bytes()

@@ -75,7 +75,7 @@ func newStore(t testing.TB) *store {
 			t.Error(err)
 		}
 	})
-	org, err := file.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := file.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -40,7 +40,7 @@ func (s *scene) subscribeMany(t testing.TB, org db.Org, n int, url string) {
 
 func (s *scene) organisation(t testing.TB, name string) db.Actor {
 	t.Helper()
-	o, err := s.store.CreateOrganisation(t.Context(), db.Actor{ID: "system"}, name, db.Enterprise)
+	o, err := s.store.Orgs.Create(t.Context(), db.Actor{ID: "system"}, name, db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}

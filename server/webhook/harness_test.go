@@ -201,7 +201,7 @@ func sceneOver(t testing.TB, path string, c *clock, set ...func(*webhook.Config)
 
 func (s *scene) by(t testing.TB) db.Actor {
 	t.Helper()
-	org, err := s.store.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := s.store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}

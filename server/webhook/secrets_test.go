@@ -71,7 +71,7 @@ func TestSecretsStay(t *testing.T) {
 	s.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, db.Record{"description": "x"}); return err })
 	s.raise(t, 1)
 	s.deliver(t)
-	org, err := s.store.Organisation(t.Context(), db.DefaultOrganisation)
+	org, err := s.store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -80,7 +80,7 @@ func TestSecretsStay(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	events, err := s.store.AuditEvents(t.Context(), org, db.AuditQuery{Limit: 100})
+	events, err := s.store.Audit.Events(t.Context(), org, db.AuditQuery{Limit: 100})
 	if err != nil {
 		t.Fatal(err)
 	}
