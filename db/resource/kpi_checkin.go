@@ -5,7 +5,8 @@ var KPICheckin = register(Resource{
 	Type: "kpi_checkin", Singular: "check-in", Plural: "check-ins",
 	ImportOrder: 130,
 
-	Table: "kpi_checkins",
+	Table:     "kpi_checkins",
+	Reference: Reference{Member: "key_result_code", To: KPI, By: "code"},
 
 	Create:  "createKpiCheckins",
 	Addable: true,

@@ -6,7 +6,8 @@ var Milestone = register(Resource{
 	ImportOrder: 50,
 
 	Table: "milestones", Key: []string{"roadmap_id", "milestone_key"},
-	Derived: []string{"roadmap_version"},
+	Derived:   []string{"roadmap_version"},
+	Reference: Reference{Member: "roadmap_version", To: Roadmap, By: "version_number"},
 
 	List: List{
 		Operation: "listMilestones", Name: "milestones", OrderBy: "created_at", UpdatedSince: true,

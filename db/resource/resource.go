@@ -45,6 +45,9 @@ type Resource struct {
 	// in a record.
 	Derived []string
 
+	// Reference is the member that names a record of another resource.
+	Reference Reference
+
 	List    List
 	Current Current
 	// Create and Update are the operations of the API that write one record, or
@@ -66,6 +69,13 @@ type Resource struct {
 	SearchNumber int64
 	// Page describes the dashboard's pages; nil if the resource has none.
 	Page *Page
+}
+
+// Reference is a member that names a record of another resource.
+type Reference struct {
+	Member string
+	To     *Resource // nil if there is no reference
+	By     string    // the member of To that has the same value
 }
 
 // List is the order and the filters of a resource's list.

@@ -61,6 +61,9 @@ func TestDescriptors(t *testing.T) {
 		if r.Update != "" && !r.Editable || r.Create != "" && !r.Addable {
 			t.Errorf("%s has operations that the dashboard does not use", r.Type)
 		}
+		if to := r.Reference.To; to != nil && to.ImportOrder > r.ImportOrder {
+			t.Errorf("%s is imported before %s, which it refers to", r.Type, to.Type)
+		}
 		if r.Page == nil {
 			continue
 		}

@@ -49,6 +49,12 @@ func TestResources_Members(t *testing.T) {
 		}
 		known("Key", r.Key...)
 		known("Derived", r.Derived...)
+		if to := r.Reference.To; to != nil {
+			known("Reference", r.Reference.Member)
+			if !slices.Contains(to.Key, r.Reference.By) {
+				t.Errorf("refers to %s by %s, which is not its key", to.Type, r.Reference.By)
+			}
+		}
 		known("Sorts", r.SortNames()...)
 		known("Searched", r.Searched...)
 		for _, filter := range r.ListFilters() {

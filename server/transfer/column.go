@@ -36,30 +36,30 @@ const (
 
 // columns finds out, once, how the members of a type stand in cells. What the
 // schema does not tell of a member it tells of samples.
-func (k *kind) columns() []column {
-	if k.cells != nil {
-		return k.cells
+func (r *resourceSchema) columns() []column {
+	if r.cells != nil {
+		return r.cells
 	}
-	for _, p := range k.schema.Properties() {
+	for _, p := range r.schema.Properties() {
 		c := column{Property: p}
 		switch {
 		case p.Type == "array":
-			c.texts = k.admits(p.Name, `["x"]`)
-		case p.Type == "string" && p.Enum == nil && k.admits(p.Name, `"x"`):
-			c.blank = k.admits(p.Name, `""`)
-		case p.Type == "string" && k.admits(p.Name, `"2026-12-31"`):
+			c.texts = r.admits(p.Name, `["x"]`)
+		case p.Type == "string" && p.Enum == nil && r.admits(p.Name, `"x"`):
+			c.blank = r.admits(p.Name, `""`)
+		case p.Type == "string" && r.admits(p.Name, `"2026-12-31"`):
 			c.instant = anyDate
-		case p.Type == "string" && k.admits(p.Name, `"2026-12-31T08:30:00Z"`):
+		case p.Type == "string" && r.admits(p.Name, `"2026-12-31T08:30:00Z"`):
 			c.instant = anyTimestamp
 		}
-		k.cells = append(k.cells, c)
+		r.cells = append(r.cells, c)
 	}
-	return k.cells
+	return r.cells
 }
 
 // admits tells whether a member may have a value.
-func (k *kind) admits(member, value string) bool {
-	_, faults := k.schema.Decode([]byte(`{"` + member + `":` + value + `}`))
+func (r *resourceSchema) admits(member, value string) bool {
+	_, faults := r.schema.Decode([]byte(`{"` + member + `":` + value + `}`))
 	return !slices.ContainsFunc(faults, func(f openapi.ValidationError) bool {
 		name, _, _ := strings.Cut(f.Param, "[")
 		return name == member

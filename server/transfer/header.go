@@ -20,9 +20,9 @@ type header struct {
 
 // layout is the columns of a type, in the order of the header.
 type layout struct {
-	kind    *kind
-	columns []*column // nil: not a member
-	missing []string  // required, and not in the header
+	resource *resourceSchema
+	columns  []*column // nil: not a member
+	missing  []string  // required, and not in the header
 }
 
 // readHeader reads the names of the columns and says what is wrong with them.
@@ -47,7 +47,7 @@ func (t *table) readHeader() error {
 		t.over = true
 		return refusal("the first row must hold the names of the columns: " + strings.Join(Columns(t.schemas.document, t.object), ", ") + notRead)
 	case t.object != "":
-		l := t.layoutOf(t.schemas.kind([]byte(t.object)))
+		l := t.layoutOf(t.schemas.find([]byte(t.object)))
 		for _, name := range l.missing {
 			f.add(name, noColumn(t.object))
 		}
@@ -99,10 +99,10 @@ func shortened(name string) string {
 // isMember tells whether a column may be one: of the type or of any type.
 func (t *table) isMember(name string) bool {
 	if t.object != "" {
-		return t.schemas.kind([]byte(t.object)).column(name) != nil
+		return t.schemas.find([]byte(t.object)).column(name) != nil
 	}
 	return slices.ContainsFunc(resource.Types(), func(object string) bool {
-		return t.schemas.kind([]byte(object)).column(name) != nil
+		return t.schemas.find([]byte(object)).column(name) != nil
 	})
 }
 
@@ -122,32 +122,32 @@ func (t *table) layout() (*layout, error) {
 		}
 		name = bytes.TrimSpace(t.cells.cell(t.types))
 	}
-	k := t.schemas.kind(name)
-	if k == nil {
+	r := t.schemas.find(name)
+	if r == nil {
 		return nil, nil //nolint:nilnil // see above
 	}
-	if known := t.layouts[k.object]; known != nil {
+	if known := t.layouts[r.Type]; known != nil {
 		return known, nil
 	}
-	l, f := t.layoutOf(k), &flawed{}
+	l, f := t.layoutOf(r), &flawed{}
 	for _, name := range l.missing {
-		f.add(name, noColumn(k.object))
+		f.add(name, noColumn(r.Type))
 	}
 	return l, f.orNil()
 }
 
-func (t *table) layoutOf(k *kind) *layout {
-	l := &layout{kind: k, columns: make([]*column, len(t.header))}
+func (t *table) layoutOf(r *resourceSchema) *layout {
+	l := &layout{resource: r, columns: make([]*column, len(t.header))}
 	for i, h := range t.header {
 		if !h.passed && i != t.types {
-			l.columns[i] = k.column(h.name)
+			l.columns[i] = r.column(h.name)
 		}
 	}
-	for i := range k.columns() {
-		if c := &k.columns()[i]; c.Required && c.Name != "object" && !slices.Contains(l.columns, c) {
+	for i := range r.columns() {
+		if c := &r.columns()[i]; c.Required && c.Name != "object" && !slices.Contains(l.columns, c) {
 			l.missing = append(l.missing, c.Name)
 		}
 	}
-	t.layouts[k.object] = l
+	t.layouts[r.Type] = l
 	return l
 }

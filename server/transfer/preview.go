@@ -86,7 +86,7 @@ func (p *preview) add(e *entry, done db.PutResult) {
 	if len(*list) == most || p.bytes > previewBytes {
 		return
 	}
-	one := Difference{Type: e.kind.object, Name: p.name(e), Line: e.line}
+	one := Difference{Type: e.resource.Type, Name: p.name(e), Line: e.line}
 	if done.Outcome == db.Updated {
 		one.ID = done.ID
 	}
@@ -102,7 +102,7 @@ func (p *preview) add(e *entry, done db.PutResult) {
 // from run to run though the data is the same: ids that are made, and times
 // that follow the clock. The reason is asked for after the preview.
 func (p *preview) digest(e *entry, done db.PutResult, names []string) {
-	text := fmt.Appendf(nil, "%d %d %s %d", e.order, e.line, e.kind.object, done.Outcome)
+	text := fmt.Appendf(nil, "%d %d %s %d", e.order, e.line, e.resource.Type, done.Outcome)
 	for _, name := range names {
 		if name == reasonMember {
 			continue
@@ -129,12 +129,12 @@ func (p *preview) report() *Preview {
 // name is the natural key of a record in words.
 func (p *preview) name(e *entry) string {
 	var parts []string
-	for _, member := range p.document.RecordKey(e.kind.object) {
+	for _, member := range p.document.RecordKey(e.resource.Type) {
 		if value := e.record[member]; value != nil {
 			parts = append(parts, shortValue(value))
 		}
 	}
-	return cmp.Or(strings.Join(parts, " "), e.kind.object)
+	return cmp.Or(strings.Join(parts, " "), e.resource.Type)
 }
 
 // shortValue is a value as text, cut where it is long.

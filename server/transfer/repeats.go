@@ -20,7 +20,7 @@ type place struct {
 // repeated notes a record that came before. Where that was is not kept for each
 // record, but found out where it is needed.
 func (im *importing) repeated(tx *db.Tx, e *entry) error {
-	row, err := tx.Find(e.kind.object, e.record)
+	row, err := tx.Find(e.resource.Type, e.record)
 	if err != nil {
 		return err
 	}
@@ -32,7 +32,7 @@ func (im *importing) repeated(tx *db.Tx, e *entry) error {
 	if im.repeats == nil {
 		im.repeats = repeats{}
 	}
-	of := place{e.kind.object, row}
+	of := place{e.resource.Type, row}
 	im.repeats[of] = append(im.repeats[of], at)
 	return nil
 }
@@ -51,14 +51,14 @@ func (im *importing) findRepeated(ctx context.Context, tx *db.Tx) error {
 	}
 	im.progress.start(StageCheck)
 	err := im.read(ctx, func(e *entry) error {
-		if e.record == nil || !types[e.kind.object] {
+		if e.record == nil || !types[e.resource.Type] {
 			return nil
 		}
-		row, err := tx.Find(e.kind.object, e.record)
+		row, err := tx.Find(e.resource.Type, e.record)
 		if err != nil {
 			return err
 		}
-		of := place{e.kind.object, row}
+		of := place{e.resource.Type, row}
 		for _, at := range im.repeats[of] {
 			fault := &im.faults.listed[at]
 			fault.Reason = repeatsLine(e, fault.order)

@@ -137,14 +137,10 @@ type listed struct {
 	order int // of the source
 }
 
-// reference is a record by a member that others refer to it with.
-type reference struct{ object, value string }
-
-// refers tells for a type which member refers to which type, by which of that
-// type's members.
-var refers = map[string]struct{ member, object, by string }{
-	"milestone":   {"roadmap_version", "roadmap", "version_number"},
-	"kpi_checkin": {"key_result_code", "kpi", "code"},
+// reference is a record by the value of the member that others refer to it with.
+type reference struct {
+	to    *resource.Resource
+	value string
 }
 
 func (f *faults) full() bool { return len(f.listed) == mostFaults }
@@ -157,12 +153,12 @@ func (f *faults) add(e *entry) {
 			continue
 		}
 		one := listed{order: e.order, Fault: Fault{Source: e.source.Name, Line: e.line, Member: fault.Param, Reason: fault.Message}}
-		if e.kind != nil {
-			one.Type = e.kind.object
+		if e.resource != nil {
+			one.Type = e.resource.Type
 		}
 		f.listed = append(f.listed, one)
 	}
-	if e.record == nil && e.kind != nil && !f.full() {
+	if e.record == nil && e.resource != nil && !f.full() {
 		f.remember(e)
 	}
 }
@@ -170,8 +166,9 @@ func (f *faults) add(e *entry) {
 // remember notes that a faulty record could not be written, lest those that
 // refer to it are called faulty too.
 func (f *faults) remember(e *entry) {
-	for _, to := range refers {
-		if to.object != e.kind.object {
+	for _, other := range resource.Records() {
+		to := other.Reference
+		if to.To != e.resource.Resource {
 			continue
 		}
 		members := map[string]any(e.record)
@@ -183,23 +180,23 @@ func (f *faults) remember(e *entry) {
 		if f.broken == nil {
 			f.broken = map[reference]bool{}
 		}
-		f.broken[reference{object: to.object}] = true
-		f.broken[reference{to.object, fmt.Sprint(members[to.by])}] = true
+		f.broken[reference{to: to.To}] = true
+		f.broken[reference{to.To, fmt.Sprint(members[to.By])}] = true
 	}
 }
 
 // follow tells whether the store refused an entry, for a member, because the
 // record that it refers to is faulty itself.
 func (f *faults) follow(e *entry, member string) bool {
-	to, ok := refers[e.kind.object]
-	if !ok || to.member != member {
+	to := e.resource.Reference
+	if to.To == nil || to.Member != member {
 		return false
 	}
-	value, given := e.record[to.member]
+	value, given := e.record[to.Member]
 	if !given {
-		return f.broken[reference{object: to.object}]
+		return f.broken[reference{to: to.To}]
 	}
-	return f.broken[reference{to.object, fmt.Sprint(value)}]
+	return f.broken[reference{to.To, fmt.Sprint(value)}]
 }
 
 // sorted lists the faults in the order of the sources.
@@ -218,11 +215,11 @@ func (f *faults) refusal() error { return &Refused{First: f.sorted()[0], Total: 
 
 // entry is one record of a source, or what is wrong with it.
 type entry struct {
-	source *Source
-	order  int // of the source
-	line   int
-	kind   *kind // nil where it is not known
-	text   []byte
-	record db.Record // nil where there are faults
-	faults []openapi.ValidationError
+	source   *Source
+	order    int // of the source
+	line     int
+	resource *resourceSchema // nil where it is not known
+	text     []byte
+	record   db.Record // nil where there are faults
+	faults   []openapi.ValidationError
 }

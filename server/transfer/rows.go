@@ -8,6 +8,7 @@ import (
 
 	"github.com/go-json-experiment/json/jsontext"
 
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
@@ -26,12 +27,12 @@ type rows struct {
 }
 
 func newRows(document *openapi.Document, object string) *rows {
-	k := &kind{object: object, schema: document.Record(object)}
+	of := &resourceSchema{Resource: resource.Find(object), schema: document.Record(object)}
 	names := slices.DeleteFunc(Columns(document, object), func(name string) bool { return name == reasonMember })
 	r := &rows{names: names, places: map[string]int{}}
 	r.values = make([]jsontext.Value, len(r.names))
 	for i, name := range r.names {
-		r.columns, r.places[name] = append(r.columns, k.column(name)), i
+		r.columns, r.places[name] = append(r.columns, of.column(name)), i
 	}
 	return r
 }

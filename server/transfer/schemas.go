@@ -13,16 +13,16 @@ import (
 	"govsvc/server/openapi"
 )
 
-// kind is a record type and what its records must be like.
-type kind struct {
-	object string
+// resourceSchema is a resource and what its records must be like.
+type resourceSchema struct {
+	*resource.Resource
 	schema *openapi.Schema
 	cells  []column // once columns has been called
 }
 
 // column finds a member; nil if there is none of that name.
-func (k *kind) column(name string) *column {
-	all := k.columns()
+func (r *resourceSchema) column(name string) *column {
+	all := r.columns()
 	for i := range all {
 		if all[i].Name == name {
 			return &all[i]
@@ -34,7 +34,7 @@ func (k *kind) column(name string) *column {
 // schemas finds a record's schema by the name that the record gives its type.
 type schemas struct {
 	document *openapi.Document
-	known    map[string]*kind // by the names met so far that are types
+	known    map[string]*resourceSchema // by the names met so far that are types
 }
 
 // decode reads a record's text into the entry, or what is wrong with it.
@@ -42,7 +42,7 @@ func (s *schemas) decode(e *entry, text []byte) {
 	e.text = text
 	object, faults := objectOf(text)
 	if faults == nil {
-		if e.kind = s.kind(object); e.kind == nil {
+		if e.resource = s.find(object); e.resource == nil {
 			faults = s.unknown(object)
 		}
 	}
@@ -50,13 +50,13 @@ func (s *schemas) decode(e *entry, text []byte) {
 		e.faults = faults
 		return
 	}
-	value, faults := e.kind.schema.Decode(text)
+	value, faults := e.resource.schema.Decode(text)
 	if e.faults = faults; faults == nil {
 		e.record = value.(map[string]any) // the schemas of records are objects'
 	}
 }
 
-func (s *schemas) kind(object []byte) *kind {
+func (s *schemas) find(object []byte) *resourceSchema {
 	if known := s.known[string(object)]; known != nil {
 		return known
 	}
@@ -64,7 +64,7 @@ func (s *schemas) kind(object []byte) *kind {
 	if name == "" {
 		return nil
 	}
-	made := &kind{object: name, schema: s.document.Record(name)}
+	made := &resourceSchema{Resource: resource.Find(name), schema: s.document.Record(name)}
 	s.known[string(object)] = made
 	return made
 }

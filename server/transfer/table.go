@@ -114,7 +114,7 @@ func (t *table) row(l *layout) ([]byte, error) {
 		record, _ = jsontext.AppendQuote(record, name)
 		return append(record, '}'), nil
 	}
-	record = append(append(append(record, '"'), l.kind.object...), '"')
+	record = append(append(append(record, '"'), l.resource.Type...), '"')
 	if t.object != "" && t.types >= 0 {
 		if name := bytes.TrimSpace(t.cells.cell(t.types)); len(name) > 0 && t.schemas.document.RecordType(string(name)) != t.object {
 			f.add("object", "must be "+t.object+", as is said of all rows, or empty")
@@ -152,7 +152,7 @@ func (t *table) member(record []byte, l *layout, i int, f *flawed) []byte {
 		case name == "":
 			f.add("", fmt.Sprintf("cell %d has no name in the header", i+1))
 		default:
-			f.add(name, "is not a member of type "+l.kind.object+": leave the cell empty")
+			f.add(name, "is not a member of type "+l.resource.Type+": leave the cell empty")
 		}
 		return record
 	}

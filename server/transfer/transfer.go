@@ -71,7 +71,7 @@ func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db
 		return Report{}, err
 	}
 	im := &importing{
-		store: store, schemas: schemas{document: document, known: map[string]*kind{}},
+		store: store, schemas: schemas{document: document, known: map[string]*resourceSchema{}},
 		by: by, sources: sources, options: options, tally: tally{},
 		progress: meter{call: options.Progress, total: totalSize(sources)},
 	}
@@ -147,14 +147,14 @@ func (im *importing) put(ctx context.Context, tx *db.Tx) error {
 			}
 			return nil
 		}
-		done, err := im.into.Put(e.kind.object, e.record)
+		done, err := im.into.Put(e.resource.Type, e.record)
 		if err != nil {
 			return im.refused(e, err)
 		}
 		if done.Outcome == db.Repeated {
 			return im.repeated(tx, e)
 		}
-		im.tally.add(e.kind.object, done.Outcome)
+		im.tally.add(e.resource.Type, done.Outcome)
 		if im.preview != nil {
 			im.preview.add(e, done)
 		}
