@@ -28,7 +28,7 @@ const (
 // HasUnexpanded reports whether an event waits for its deliveries to be made.
 func (d *DB) HasUnexpanded(ctx context.Context) (bool, error) {
 	var is bool
-	err := d.Row(ctx, "SELECT EXISTS (SELECT 1 FROM fan_outs)").Scan(&is)
+	err := d.engine.Frequent.Row(ctx, "SELECT EXISTS (SELECT 1 FROM fan_outs)").Scan(&is)
 	return is, storeError(err)
 }
 

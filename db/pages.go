@@ -55,7 +55,7 @@ func (d *DB) readPage(ctx context.Context, query string, args []any, limit int, 
 		longest = min(longest, size.Small)
 	}
 	var row [2]any // an aggregate gives one, also of nothing
-	joined, ok := d.engine.Lookups.RowWithin(ctx, longest, joinedRows(query), args...)
+	joined, ok := d.engine.Frequent.RowWithin(ctx, longest, joinedRows(query), args...)
 	if ok {
 		err = joined.Scan(&row[0], &row[1])
 	}
@@ -75,7 +75,7 @@ func (d *DB) readPage(ctx context.Context, query string, args []any, limit int, 
 func (d *DB) readRows(ctx context.Context, query string, args []any, limit, most int) (resources, positions string, held int, err error) {
 	var texts, places strings.Builder
 	rows := 0
-	err = d.engine.Lookups.Each(ctx, func(row Scanner) error {
+	err = d.engine.Frequent.Each(ctx, func(row Scanner) error {
 		var place, resource string
 		if err := row.Scan(&place, &resource); err != nil {
 			return err

@@ -46,7 +46,7 @@ func (d *DB) ReceiverOf(ctx context.Context, k DeliveryKey) (Receiver, error) {
 func (d *DB) readReceiver(ctx context.Context, which string, args ...any) (Receiver, error) {
 	var id, url, secret, former, until string
 	var active bool
-	err := d.Row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
+	err := d.engine.Frequent.Row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
 		Scan(&id, &url, &secret, &former, &until, &active)
 	if none, err := absent(err); none {
 		return Receiver{}, errNoSubscription

@@ -15,7 +15,7 @@ import (
 	"time"
 )
 
-// Sizes of the read pools. For lookups one connection is too few, and more than
+// Sizes of the read pools. For frequent reads one connection is too few, and more than
 // four gained nothing when measured.
 const (
 	lookupsAtOnce  = 4
@@ -58,8 +58,12 @@ const (
 
 // DB is an open file. Its methods may be called from many goroutines.
 type DB struct {
-	// Lookups runs reads whose time is bounded. A read that has begun is not
+	// Frequent runs the few statements of bounded time that run all the time. A
+	// connection with many cached statements has no lookaside memory left, and ran
+	// such a statement 12 % slower when measured. A read that has begun is not
 	// interrupted.
+	Frequent *Pool
+	// Lookups runs other reads whose time is bounded. They are not interrupted either.
 	Lookups *Pool
 	// Searches runs reads whose time grows with the data.
 	Searches *Pool
@@ -109,7 +113,7 @@ func OpenToRead(ctx context.Context, options Options, access Access) (*DB, error
 		mode = "rw" // see dsn
 	}
 	d.Lookups = newPool(d.dsn(mode), lookupsAtOnce, true)
-	d.Searches, d.Bulk = d.Lookups, d.Lookups
+	d.Frequent, d.Searches, d.Bulk = d.Lookups, d.Lookups, d.Lookups
 	return d, nil
 }
 
@@ -146,6 +150,7 @@ func (d *DB) open(ctx context.Context) error {
 	if after, err := os.Stat(path); err != nil || !os.SameFile(before, after) {
 		return errors.Join(ErrReplaced, err)
 	}
+	d.Frequent = newPool(d.dsn("ro"), lookupsAtOnce, false)
 	d.Lookups = newPool(d.dsn("ro"), lookupsAtOnce, false)
 	d.Searches = newPool(d.dsn("ro"), searchesAtOnce, true)
 	d.Bulk = newPool(d.dsn("ro"), bulkAtOnce, true)
@@ -252,7 +257,7 @@ func (d *DB) dsn(mode string) string {
 func (d *DB) Close() error {
 	d.dataVersion.close()
 	var err error
-	for _, pool := range []*Pool{d.Lookups, d.Searches, d.Bulk} {
+	for _, pool := range []*Pool{d.Frequent, d.Lookups, d.Searches, d.Bulk} {
 		if pool != nil {
 			err = errors.Join(err, pool.close())
 		}
