@@ -164,6 +164,7 @@ func (c *conn) each(ctx, step context.Context, cached bool, fn func(Scanner) err
 		_ = rows.Close() // the rows were read to their end, or Next failed before
 	}()
 	row := make(Values, len(rows.Columns()))
+	scanner := Scanner(row) // converted once, not for each row
 	for {
 		switch err := rows.Next(row); {
 		case err == io.EOF: //nolint:errorlint // the driver's contract
@@ -171,7 +172,7 @@ func (c *conn) each(ctx, step context.Context, cached bool, fn func(Scanner) err
 		case err != nil:
 			return c.note(err)
 		}
-		if err := fn(row); err == ErrStop { //nolint:errorlint // never wrapped
+		if err := fn(scanner); err == ErrStop { //nolint:errorlint // never wrapped
 			return nil
 		} else if err != nil {
 			return err
