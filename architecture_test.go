@@ -54,9 +54,16 @@ var rooms = map[string][]string{
 	"server/siem":     {},
 	"server/transfer": {"db", "db/resource", "server/openapi"},
 	"server/webhook":  {"db"},
-	"web":             {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/limit", "server/openapi", "server/transfer", "server/webhook", "web/*"},
+	"web":             {"db", "db/auth", "server/api", "server/evidence", "server/limit", "server/openapi", "web/*"},
+	"web/account":     {"db", "db/auth", "web/page", "web/ui"},
+	"web/admin":       {"db", "db/auth", "server/api", "web/page", "web/records", "web/ui"},
+	"web/data":        {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/transfer", "web/page", "web/records", "web/ui"},
+	"web/overview":    {"db/auth", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
 	"web/page":        {"db", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},
+	"web/records":     {"db", "db/auth", "db/resource", "server/api", "server/openapi", "server/transfer", "web/page", "web/ui"},
 	"web/ui":          {},
+
+	"web/integrations": {"db", "db/auth", "server/api", "server/openapi", "server/webhook", "web/page", "web/ui"},
 
 	"server/certificates": {},
 	"server/listener":     {"server/limit"},

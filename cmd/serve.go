@@ -26,6 +26,7 @@ import (
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
 	"govsvc/web"
+	"govsvc/web/account"
 )
 
 // anonymousRPM is the default of --anonymous-rpm.
@@ -281,9 +282,9 @@ func newPages(ctx context.Context, store *db.DB, people *auth.Service, document 
 		return nil, "", err
 	}
 	if !users {
-		link, token := web.NewFirstLink(store.Now)
+		link, token := account.NewFirstLink(store.Now)
 		config.FirstLink = link
-		firstLink = "first admin: " + o.baseURL + web.FirstLinkPath(token) + "\n"
+		firstLink = "first admin: " + o.baseURL + account.FirstLinkPath(token) + "\n"
 	}
 	pages, err = web.New(config)
 	return pages, firstLink, err

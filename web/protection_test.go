@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"govsvc/db/auth"
-	"govsvc/web"
 )
 
 // TestRoutersRedirects are protected like pages, and lead nowhere else.
@@ -45,8 +44,8 @@ func TestElsewhere(t *testing.T) {
 		g.wants(g.get(path), 404, "!Review")
 	}
 	ids := map[string]string{}
-	for _, n := range web.Nouns() {
-		ids[n.Base] = s.find(n.Object, "")["id"].(string)
+	for _, n := range resourcePages() {
+		ids[n.BasePath] = s.find(n.Object, "")["id"].(string)
 	}
 	asked := 0
 	for _, route := range routes() {

@@ -10,7 +10,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/server/api"
-	"govsvc/web"
+	"govsvc/web/records"
 	"govsvc/web/ui"
 )
 
@@ -22,8 +22,8 @@ func TestNounsAreFamilies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pages := map[string]web.Noun{}
-	for _, n := range web.Nouns() {
+	pages := map[string]*records.Pages{}
+	for _, n := range resourcePages() {
 		pages[n.Object] = n
 	}
 	for _, f := range api.Families(doc) {
@@ -31,8 +31,8 @@ func TestNounsAreFamilies(t *testing.T) {
 		if !ok {
 			t.Errorf("%s has no pages", f.Type)
 		}
-		if n.Adds != f.Addable || n.Changes != f.Editable {
-			t.Errorf("%s: adds %v, changes %v, want %v, %v", f.Type, n.Adds, n.Changes, f.Addable, f.Editable)
+		if n.Addable != f.Addable || n.Editable != f.Editable {
+			t.Errorf("%s: adds %v, changes %v, want %v, %v", f.Type, n.Addable, n.Editable, f.Addable, f.Editable)
 		}
 		delete(pages, f.Type)
 	}
@@ -47,12 +47,12 @@ func TestLists(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	first := regexp.MustCompile(`<th scope="row"[^>]*><a href="([^"]+)"`)
-	for _, n := range web.Nouns() {
+	for _, n := range resourcePages() {
 		for _, role := range []auth.Role{auth.Viewer, auth.Editor} {
 			g := s.as(role)
-			list := g.get(n.List)
-			g.wants(list, 200, "<caption", `<nav class="pager"`, `name="q"`, n.Base+".csv")
-			if add := strings.Contains(list.body, n.Base+`/new"`); add != (n.Adds && role == auth.Editor) {
+			list := g.get(n.ListPath)
+			g.wants(list, 200, "<caption", `<nav class="pager"`, `name="q"`, n.BasePath+".csv")
+			if add := strings.Contains(list.body, n.BasePath+`/new"`); add != (n.Addable && role == auth.Editor) {
 				t.Errorf("%s, %s: a button to add: %v", n.Object, role, add)
 			}
 			match := first.FindStringSubmatch(list.body)
@@ -61,11 +61,11 @@ func TestLists(t *testing.T) {
 				continue
 			}
 			record := g.get(match[1])
-			g.wants(record, 200, "Details", "History", `href="`+n.List+`"`)
-			if change := strings.Contains(record.body, `/edit"`); change != (n.Changes && role == auth.Editor) {
+			g.wants(record, 200, "Details", "History", `href="`+n.ListPath+`"`)
+			if change := strings.Contains(record.body, `/edit"`); change != (n.Editable && role == auth.Editor) {
 				t.Errorf("%s, %s: a button to change: %v", n.Object, role, change)
 			}
-			if n.Changes && role == auth.Editor {
+			if n.Editable && role == auth.Editor {
 				g.wants(g.get(match[1]+"/edit"), 200, `action="`+match[1]+`"`)
 			}
 		}
@@ -138,13 +138,13 @@ func TestListView(t *testing.T) {
 func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
-	for _, n := range web.Nouns() {
-		s.as(auth.Viewer).wants(s.as(auth.Viewer).get(n.List), 200, "yet</p>", "!/import\"><", "!"+n.Base+"/new")
+	for _, n := range resourcePages() {
+		s.as(auth.Viewer).wants(s.as(auth.Viewer).get(n.ListPath), 200, "yet</p>", "!/import\"><", "!"+n.BasePath+"/new")
 		want := `href="/import"`
-		if n.Adds {
-			want = `href="` + n.Base + `/new"`
+		if n.Addable {
+			want = `href="` + n.BasePath + `/new"`
 		}
-		s.as(auth.Editor).wants(s.as(auth.Editor).get(n.List), 200, "yet</p>", want)
+		s.as(auth.Editor).wants(s.as(auth.Editor).get(n.ListPath), 200, "yet</p>", want)
 	}
 }
 
@@ -176,12 +176,12 @@ func TestHostileRecords(t *testing.T) {
 	s.load(hostileRecords()...)
 	g := s.as(auth.Editor)
 	links := regexp.MustCompile(`href="(/[^"]+)"`)
-	for _, n := range web.Nouns() {
-		list := g.get(n.List)
-		wantHarmless(t, n.List, list)
+	for _, n := range resourcePages() {
+		list := g.get(n.ListPath)
+		wantHarmless(t, n.ListPath, list)
 		g.wants(list, 200, "&lt;script&gt;")
 		for _, match := range links.FindAllStringSubmatch(list.body, -1) {
-			if path := html.UnescapeString(match[1]); strings.HasPrefix(path, n.Base+"/0") {
+			if path := html.UnescapeString(match[1]); strings.HasPrefix(path, n.BasePath+"/0") {
 				r := g.get(path)
 				g.wants(r, 200, "&lt;script&gt;")
 				wantHarmless(t, path, r)

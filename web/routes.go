@@ -5,24 +5,30 @@ import (
 
 	"govsvc/db/auth"
 	"govsvc/server/evidence"
+	"govsvc/web/account"
+	"govsvc/web/admin"
+	"govsvc/web/data"
+	"govsvc/web/integrations"
+	"govsvc/web/overview"
 	"govsvc/web/page"
+	"govsvc/web/records"
 )
 
 // routes is the list of all pages and actions, with the permission that each
 // needs.
 func (s *Site) routes(config Config) []page.Route {
-	signIn, overview := NewSignIn(config.Store.Now, config.FirstLink), NewOverview(config.Document)
+	signIn, first := account.NewSignIn(config.Store.Now, config.FirstLink), overview.New(config.Document)
 	return slices.Concat(
-		[]page.Route{{Pattern: "GET /{$}", Needs: auth.ReadRecords, Handle: overview.Show}},
+		[]page.Route{{Pattern: "GET /{$}", Needs: auth.ReadRecords, Handle: first.Show}},
 		signInRoutes(signIn), accountRoutes(), userRoutes(),
-		recordRoutes(All(config.Document)), importRoutes(s.imports), evidenceRoutes(),
+		recordRoutes(records.All(config.Document)), importRoutes(s.imports), evidenceRoutes(),
 		keyRoutes(), webhookRoutes(), referenceRoutes(),
 		auditRoutes(s.verification), settingsRoutes(), statusRoutes(),
 	)
 }
 
 // signInRoutes are the pages without a session, and the sign-out.
-func signInRoutes(signIn *SignIn) []page.Route {
+func signInRoutes(signIn *account.SignIn) []page.Route {
 	return []page.Route{
 		{Pattern: "GET /setup", Needs: page.Public, Handle: signIn.ShowSetup},
 		{Pattern: "POST /setup", Needs: page.Public, Handle: signIn.CreateFirstUser},
@@ -30,78 +36,78 @@ func signInRoutes(signIn *SignIn) []page.Route {
 		{Pattern: "POST /signin", Needs: page.Public, Handle: signIn.CheckPassword},
 		{Pattern: "GET /signin/code", Needs: page.Public, Handle: signIn.ShowCode},
 		{Pattern: "POST /signin/code", Needs: page.Public, Handle: signIn.CheckCode},
-		{Pattern: "POST /signout", Needs: page.SignedIn, Handle: SignOut},
+		{Pattern: "POST /signout", Needs: page.SignedIn, Handle: account.SignOut},
 	}
 }
 
 // accountRoutes are the pages of the user's own account.
 func accountRoutes() []page.Route {
 	return []page.Route{
-		{Pattern: "POST /organisation", Needs: page.SignedIn, Handle: SwitchOrganisation},
-		{Pattern: "GET /account", Needs: auth.OwnAccount, Handle: ShowAccount},
-		{Pattern: "POST /account/password", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: ChangePassword},
-		{Pattern: "GET /account/second-factor", Needs: auth.OwnAccount, Proof: page.FreshProof, Handle: ShowSecondFactor},
-		{Pattern: "POST /account/second-factor", Needs: auth.OwnAccount, Proof: page.FreshProof, Handle: ConfirmSecondFactor},
-		{Pattern: "POST /account/second-factor/remove", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: RemoveSecondFactor},
-		{Pattern: "POST /account/recovery-codes", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: CreateRecoveryCodes},
-		{Pattern: "GET /account/recovery-codes", Needs: auth.OwnAccount, Handle: ShowRecoveryCodes},
+		{Pattern: "POST /organisation", Needs: page.SignedIn, Handle: account.SwitchOrganisation},
+		{Pattern: "GET /account", Needs: auth.OwnAccount, Handle: account.Show},
+		{Pattern: "POST /account/password", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: account.ChangePassword},
+		{Pattern: "GET /account/second-factor", Needs: auth.OwnAccount, Proof: page.FreshProof, Handle: account.ShowSecondFactor},
+		{Pattern: "POST /account/second-factor", Needs: auth.OwnAccount, Proof: page.FreshProof, Handle: account.ConfirmSecondFactor},
+		{Pattern: "POST /account/second-factor/remove", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: account.RemoveSecondFactor},
+		{Pattern: "POST /account/recovery-codes", Needs: auth.OwnAccount, Proof: page.OwnProof, Handle: account.CreateRecoveryCodes},
+		{Pattern: "GET /account/recovery-codes", Needs: auth.OwnAccount, Handle: account.ShowRecoveryCodes},
 		{Pattern: "GET /account/confirm", Needs: auth.OwnAccount, Handle: page.AskConfirmation},
 		{Pattern: "POST /account/confirm", Needs: auth.OwnAccount, Handle: page.Confirm},
-		{Pattern: "POST /account/sessions/{id}/end", Needs: auth.OwnAccount, Handle: EndSession},
-		{Pattern: "POST /account/sessions/end-others", Needs: auth.OwnAccount, Handle: EndOtherSessions},
-		{Pattern: "POST /account/signout-everywhere", Needs: auth.OwnAccount, Handle: SignOutEverywhere},
+		{Pattern: "POST /account/sessions/{id}/end", Needs: auth.OwnAccount, Handle: account.EndSession},
+		{Pattern: "POST /account/sessions/end-others", Needs: auth.OwnAccount, Handle: account.EndOtherSessions},
+		{Pattern: "POST /account/signout-everywhere", Needs: auth.OwnAccount, Handle: account.SignOutEverywhere},
 	}
 }
 
 // userRoutes are the pages of the users of an organisation.
 func userRoutes() []page.Route {
 	return []page.Route{
-		{Pattern: "GET /users", Needs: auth.ReadOversight, Handle: ListUsers},
-		{Pattern: "GET /users/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: NewUser},
-		{Pattern: "POST /users/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: CreateUser},
-		{Pattern: "GET /users/{id}", Needs: auth.ReadOversight, Proof: page.FreshProof, Handle: ShowUser},
-		{Pattern: "POST /users/{id}/role", Needs: auth.Administer, Proof: page.FreshProof, Handle: ChangeRole},
-		{Pattern: "POST /users/{id}/password", Needs: auth.Administer, Proof: page.FreshProof, Handle: ResetPassword},
-		{Pattern: "POST /users/{id}/second-factor/remove", Needs: auth.Administer, Proof: page.FreshProof, Handle: ResetSecondFactor},
-		{Pattern: "POST /users/{id}/signout", Needs: auth.Administer, Proof: page.FreshProof, Handle: SignOutUser},
-		{Pattern: "POST /users/{id}/remove", Needs: auth.Administer, Proof: page.FreshProof, Handle: RemoveUser},
+		{Pattern: "GET /users", Needs: auth.ReadOversight, Handle: account.ListUsers},
+		{Pattern: "GET /users/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: account.NewUser},
+		{Pattern: "POST /users/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: account.CreateUser},
+		{Pattern: "GET /users/{id}", Needs: auth.ReadOversight, Proof: page.FreshProof, Handle: account.ShowUser},
+		{Pattern: "POST /users/{id}/role", Needs: auth.Administer, Proof: page.FreshProof, Handle: account.ChangeRole},
+		{Pattern: "POST /users/{id}/password", Needs: auth.Administer, Proof: page.FreshProof, Handle: account.ResetPassword},
+		{Pattern: "POST /users/{id}/second-factor/remove", Needs: auth.Administer, Proof: page.FreshProof, Handle: account.ResetSecondFactor},
+		{Pattern: "POST /users/{id}/signout", Needs: auth.Administer, Proof: page.FreshProof, Handle: account.SignOutUser},
+		{Pattern: "POST /users/{id}/remove", Needs: auth.Administer, Proof: page.FreshProof, Handle: account.RemoveUser},
 	}
 }
 
 // recordRoutes are the lists, records and forms of all resources.
-func recordRoutes(resources []*Pages) []page.Route {
+func recordRoutes(resources []*records.Pages) []page.Route {
 	var all []page.Route
 	for _, p := range resources {
 		all = append(all,
-			page.Route{Pattern: "GET " + p.list, Needs: auth.ReadRecords, Handle: p.List},
-			page.Route{Pattern: "GET " + p.base + ".csv", Needs: auth.ReadRecords, Handle: p.Export, Download: true},
-			page.Route{Pattern: "GET " + p.base + "/{id}", Needs: auth.ReadRecords, Handle: p.Show},
+			page.Route{Pattern: "GET " + p.ListPath, Needs: auth.ReadRecords, Handle: p.List},
+			page.Route{Pattern: "GET " + p.BasePath + ".csv", Needs: auth.ReadRecords, Handle: p.Export, Download: true},
+			page.Route{Pattern: "GET " + p.BasePath + "/{id}", Needs: auth.ReadRecords, Handle: p.Show},
 		)
-		if p.adds {
+		if p.Addable {
 			all = append(all,
-				page.Route{Pattern: "GET " + p.base + "/new", Needs: auth.WriteRecords, Handle: p.New},
-				page.Route{Pattern: "POST " + p.base, Needs: auth.WriteRecords, Handle: p.Create, MaxBody: MaxRecordForm},
+				page.Route{Pattern: "GET " + p.BasePath + "/new", Needs: auth.WriteRecords, Handle: p.New},
+				page.Route{Pattern: "POST " + p.BasePath, Needs: auth.WriteRecords, Handle: p.Create, MaxBody: records.MaxForm},
 			)
 		}
-		if p.changes {
+		if p.Editable {
 			all = append(all,
-				page.Route{Pattern: "GET " + p.base + "/{id}/edit", Needs: auth.WriteRecords, Handle: p.Edit},
-				page.Route{Pattern: "POST " + p.base + "/{id}", Needs: auth.WriteRecords, Handle: p.Update, MaxBody: MaxRecordForm},
+				page.Route{Pattern: "GET " + p.BasePath + "/{id}/edit", Needs: auth.WriteRecords, Handle: p.Edit},
+				page.Route{Pattern: "POST " + p.BasePath + "/{id}", Needs: auth.WriteRecords, Handle: p.Update, MaxBody: records.MaxForm},
 			)
 		}
 	}
 	return append(all,
-		page.Route{Pattern: "GET /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: NewNotification},
-		page.Route{Pattern: "POST /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: CreateNotification},
-		page.Route{Pattern: "GET /kpis/{id}/checkins/new", Needs: auth.WriteRecords, Handle: NewCheckin},
-		page.Route{Pattern: "POST /kpis/{id}/checkins", Needs: auth.WriteRecords, Handle: CreateCheckin},
+		page.Route{Pattern: "GET /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: records.NewNotification},
+		page.Route{Pattern: "POST /incidents/{id}/notification", Needs: auth.WriteRecords, Handle: records.CreateNotification},
+		page.Route{Pattern: "GET /kpis/{id}/checkins/new", Needs: auth.WriteRecords, Handle: records.NewCheckin},
+		page.Route{Pattern: "POST /kpis/{id}/checkins", Needs: auth.WriteRecords, Handle: records.CreateCheckin},
 	)
 }
 
-func importRoutes(imports *Imports) []page.Route {
+func importRoutes(imports *data.Imports) []page.Route {
 	return []page.Route{
 		{Pattern: "GET /import", Needs: auth.WriteRecords, Handle: imports.Show},
-		{Pattern: "POST /import", Needs: auth.WriteRecords, Handle: imports.Check, MaxBody: MaxImport + page.MaxForm, Upload: true},
+		{Pattern: "POST /import", Needs: auth.WriteRecords, Handle: imports.Check, MaxBody: data.MaxImport + page.MaxForm, Upload: true},
 		{Pattern: "GET /import/{ticket}", Needs: auth.WriteRecords, Handle: imports.Preview},
 		{Pattern: "POST /import/{ticket}", Needs: auth.WriteRecords, Handle: imports.Import},
 		{Pattern: "GET /import/templates/{file}", Needs: auth.WriteRecords, Handle: imports.Template, Download: true},
@@ -110,58 +116,58 @@ func importRoutes(imports *Imports) []page.Route {
 
 func evidenceRoutes() []page.Route {
 	return []page.Route{
-		{Pattern: "GET /evidence", Needs: auth.ReadRecords, Handle: ListPacks},
-		{Pattern: "GET /evidence/new", Needs: auth.WriteRecords, Handle: NewPack},
-		{Pattern: "POST /evidence", Needs: auth.WriteRecords, Handle: FilePack, MaxBody: evidence.MaxAttached + page.MaxForm, Upload: true},
-		{Pattern: "GET /evidence/{id}", Needs: auth.ReadRecords, Handle: ShowPack},
-		{Pattern: "GET /evidence/{id}/pack.zip", Needs: auth.ReadRecords, Handle: DownloadPack, Download: true},
+		{Pattern: "GET /evidence", Needs: auth.ReadRecords, Handle: data.ListPacks},
+		{Pattern: "GET /evidence/new", Needs: auth.WriteRecords, Handle: data.NewPack},
+		{Pattern: "POST /evidence", Needs: auth.WriteRecords, Handle: data.FilePack, MaxBody: evidence.MaxAttached + page.MaxForm, Upload: true},
+		{Pattern: "GET /evidence/{id}", Needs: auth.ReadRecords, Handle: data.ShowPack},
+		{Pattern: "GET /evidence/{id}/pack.zip", Needs: auth.ReadRecords, Handle: data.DownloadPack, Download: true},
 	}
 }
 
 func keyRoutes() []page.Route {
 	return []page.Route{
-		{Pattern: "GET /keys", Needs: auth.ReadOversight, Handle: ListKeys},
-		{Pattern: "GET /keys/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: NewKey},
-		{Pattern: "POST /keys/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: CreateKey},
-		{Pattern: "GET /keys/made", Needs: auth.Administer, Handle: ShowCreatedKey},
-		{Pattern: "GET /keys/{id}", Needs: auth.ReadOversight, Handle: ShowKey},
-		{Pattern: "POST /keys/{id}/rotate", Needs: auth.Administer, Proof: page.FreshProof, Handle: RotateKey},
-		{Pattern: "POST /keys/{id}/revoke", Needs: auth.Administer, Proof: page.FreshProof, Handle: RevokeKey},
+		{Pattern: "GET /keys", Needs: auth.ReadOversight, Handle: integrations.ListKeys},
+		{Pattern: "GET /keys/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.NewKey},
+		{Pattern: "POST /keys/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.CreateKey},
+		{Pattern: "GET /keys/made", Needs: auth.Administer, Handle: integrations.ShowCreatedKey},
+		{Pattern: "GET /keys/{id}", Needs: auth.ReadOversight, Handle: integrations.ShowKey},
+		{Pattern: "POST /keys/{id}/rotate", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.RotateKey},
+		{Pattern: "POST /keys/{id}/revoke", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.RevokeKey},
 	}
 }
 
 func webhookRoutes() []page.Route {
 	return []page.Route{
-		{Pattern: "GET /webhooks", Needs: auth.ReadOversight, Handle: ListWebhooks},
-		{Pattern: "GET /webhooks/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: NewWebhook},
-		{Pattern: "POST /webhooks/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: CreateWebhook},
-		{Pattern: "GET /webhooks/secret", Needs: auth.Administer, Handle: ShowSecret},
-		{Pattern: "GET /webhooks/deadletters", Needs: auth.ReadOversight, Handle: ListDeadLetters},
-		{Pattern: "POST /webhooks/deadletters/replay", Needs: auth.Administer, Handle: ReplayDeadLetters},
-		{Pattern: "POST /webhooks/deadletters/replay-all", Needs: auth.Administer, Handle: ReplayAllDeadLetters},
-		{Pattern: "POST /webhooks/deadletters/discard", Needs: auth.Administer, Handle: DiscardDeadLetters},
-		{Pattern: "GET /webhooks/{id}", Needs: auth.ReadOversight, Handle: ShowWebhook},
-		{Pattern: "GET /webhooks/{id}/change", Needs: auth.Administer, Proof: page.FreshProof, Handle: EditWebhook},
-		{Pattern: "POST /webhooks/{id}/change", Needs: auth.Administer, Proof: page.FreshProof, Handle: UpdateWebhook},
-		{Pattern: "POST /webhooks/{id}/pause", Needs: auth.Administer, Handle: PauseWebhook},
-		{Pattern: "POST /webhooks/{id}/resume", Needs: auth.Administer, Handle: ResumeWebhook},
-		{Pattern: "POST /webhooks/{id}/test", Needs: auth.Administer, Handle: TestWebhook},
-		{Pattern: "POST /webhooks/{id}/rotate-secret", Needs: auth.Administer, Proof: page.FreshProof, Handle: RotateSecret},
-		{Pattern: "POST /webhooks/{id}/delete", Needs: auth.Administer, Handle: DeleteWebhook},
-		{Pattern: "GET /webhooks/{id}/deliveries/{number}", Needs: auth.ReadOversight, Handle: ShowDelivery},
+		{Pattern: "GET /webhooks", Needs: auth.ReadOversight, Handle: integrations.ListWebhooks},
+		{Pattern: "GET /webhooks/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.NewWebhook},
+		{Pattern: "POST /webhooks/new", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.CreateWebhook},
+		{Pattern: "GET /webhooks/secret", Needs: auth.Administer, Handle: integrations.ShowSecret},
+		{Pattern: "GET /webhooks/deadletters", Needs: auth.ReadOversight, Handle: integrations.ListDeadLetters},
+		{Pattern: "POST /webhooks/deadletters/replay", Needs: auth.Administer, Handle: integrations.ReplayDeadLetters},
+		{Pattern: "POST /webhooks/deadletters/replay-all", Needs: auth.Administer, Handle: integrations.ReplayAllDeadLetters},
+		{Pattern: "POST /webhooks/deadletters/discard", Needs: auth.Administer, Handle: integrations.DiscardDeadLetters},
+		{Pattern: "GET /webhooks/{id}", Needs: auth.ReadOversight, Handle: integrations.ShowWebhook},
+		{Pattern: "GET /webhooks/{id}/change", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.EditWebhook},
+		{Pattern: "POST /webhooks/{id}/change", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.UpdateWebhook},
+		{Pattern: "POST /webhooks/{id}/pause", Needs: auth.Administer, Handle: integrations.PauseWebhook},
+		{Pattern: "POST /webhooks/{id}/resume", Needs: auth.Administer, Handle: integrations.ResumeWebhook},
+		{Pattern: "POST /webhooks/{id}/test", Needs: auth.Administer, Handle: integrations.TestWebhook},
+		{Pattern: "POST /webhooks/{id}/rotate-secret", Needs: auth.Administer, Proof: page.FreshProof, Handle: integrations.RotateSecret},
+		{Pattern: "POST /webhooks/{id}/delete", Needs: auth.Administer, Handle: integrations.DeleteWebhook},
+		{Pattern: "GET /webhooks/{id}/deliveries/{number}", Needs: auth.ReadOversight, Handle: integrations.ShowDelivery},
 	}
 }
 
 func referenceRoutes() []page.Route {
 	return []page.Route{
-		{Pattern: "GET /docs", Needs: page.Public, Handle: ShowReference},
-		{Pattern: "POST /docs/key", Needs: auth.Administer, Handle: CreateReferenceKey},
+		{Pattern: "GET /docs", Needs: page.Public, Handle: integrations.ShowReference},
+		{Pattern: "POST /docs/key", Needs: auth.Administer, Handle: integrations.CreateReferenceKey},
 	}
 }
 
-func auditRoutes(verification *Verification) []page.Route {
+func auditRoutes(verification *admin.Verification) []page.Route {
 	return []page.Route{
-		{Pattern: "GET /audit", Needs: auth.ReadOversight, Handle: SearchAudit},
+		{Pattern: "GET /audit", Needs: auth.ReadOversight, Handle: admin.SearchAudit},
 		{Pattern: "GET /audit/verify", Needs: auth.ReadOversight, Handle: verification.Show},
 		{Pattern: "POST /audit/verify", Needs: auth.ReadOversight, Handle: verification.Verify},
 	}
@@ -169,12 +175,12 @@ func auditRoutes(verification *Verification) []page.Route {
 
 func settingsRoutes() []page.Route {
 	return []page.Route{
-		{Pattern: "GET /settings", Needs: auth.ReadOversight, Handle: ShowSettings},
-		{Pattern: "POST /settings", Needs: auth.Administer, Proof: page.FreshProof, Handle: ChangeSettings},
-		{Pattern: "POST /settings/organisations", Needs: auth.Administer, Proof: page.FreshProof, Handle: CreateOrganisation},
+		{Pattern: "GET /settings", Needs: auth.ReadOversight, Handle: admin.ShowSettings},
+		{Pattern: "POST /settings", Needs: auth.Administer, Proof: page.FreshProof, Handle: admin.ChangeSettings},
+		{Pattern: "POST /settings/organisations", Needs: auth.Administer, Proof: page.FreshProof, Handle: admin.CreateOrganisation},
 	}
 }
 
 func statusRoutes() []page.Route {
-	return []page.Route{{Pattern: "GET /status", Needs: auth.ReadOversight, Handle: ShowStatus}}
+	return []page.Route{{Pattern: "GET /status", Needs: auth.ReadOversight, Handle: admin.ShowStatus}}
 }

@@ -29,6 +29,8 @@ import (
 	"govsvc/server/transfer"
 	"govsvc/server/webhook"
 	"govsvc/web"
+	"govsvc/web/account"
+	"govsvc/web/records"
 )
 
 // scene is the whole service on loopback, dashboard and API, over a data file
@@ -133,6 +135,15 @@ func routes() []web.PageRoute {
 		panic(err)
 	}
 	return web.Routes(doc)
+}
+
+// resourcePages lists the pages of all resources.
+func resourcePages() []*records.Pages {
+	doc, err := document()
+	if err != nil {
+		panic(err)
+	}
+	return records.All(doc)
 }
 
 // prepared is a data file to copy: to migrate and fill one, and to hash its
@@ -285,8 +296,8 @@ func (s *scene) serve(set setting) {
 		Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20, ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure, Responses: set.responses,
 	}
 	if len(s.tokens) == 0 {
-		link, token := web.NewFirstLink(s.clock.Now)
-		config.FirstLink, s.link = link, web.FirstLinkPath(token)
+		link, token := account.NewFirstLink(s.clock.Now)
+		config.FirstLink, s.link = link, account.FirstLinkPath(token)
 	}
 	site, err := web.New(config)
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
-	"govsvc/web"
+	"govsvc/web/account"
 	"govsvc/web/page"
 )
 
@@ -79,7 +79,7 @@ func TestFirstLinkEnds(t *testing.T) {
 	s := newScene(t, setting{data: nobodyYet})
 	_, token, _ := strings.Cut(s.link, "token=")
 	g := s.guest()
-	s.clock.advance(web.FirstLinkLife - time.Second)
+	s.clock.advance(account.FirstLinkLife - time.Second)
 	g.wants(g.get(s.link), 200)
 	s.clock.advance(time.Second)
 	g.wants(g.get(s.link), 410, "This link does not work")

@@ -16,6 +16,10 @@ import (
 	"govsvc/server/api"
 	"govsvc/server/limit"
 	"govsvc/server/openapi"
+	"govsvc/web/account"
+	"govsvc/web/admin"
+	"govsvc/web/data"
+	"govsvc/web/integrations"
 	"govsvc/web/page"
 )
 
@@ -47,7 +51,7 @@ type Config struct {
 	// Secure reports whether the client uses TLS.
 	Secure func(*http.Request) bool
 	// FirstLink creates the first admin; nil if users exist.
-	FirstLink *FirstLink
+	FirstLink *account.FirstLink
 	// Responses bounds the bytes that responses hold until they are sent. Nil
 	// stands for a budget of the default size.
 	Responses *limit.Budget
@@ -56,8 +60,8 @@ type Config struct {
 // Site answers the requests of the dashboard.
 type Site struct {
 	*page.Server
-	imports      *Imports
-	verification *Verification
+	imports      *data.Imports
+	verification *admin.Verification
 }
 
 // New makes the site. It fails if a template is invalid.
@@ -66,7 +70,7 @@ func New(config Config) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := AddReferenceAssets(assets); err != nil {
+	if err := integrations.AddReferenceAssets(assets); err != nil {
 		return nil, err
 	}
 	server, err := page.New(page.Config{
@@ -81,7 +85,7 @@ func New(config Config) (*Site, error) {
 	if err != nil {
 		return nil, err
 	}
-	site := &Site{Server: server, imports: NewImports(config.Store.Now), verification: &Verification{}}
+	site := &Site{Server: server, imports: data.NewImports(config.Store.Now), verification: &admin.Verification{}}
 	server.Handle(site.routes(config)...)
 	return site, nil
 }

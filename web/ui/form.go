@@ -131,6 +131,13 @@ func (f *Form) SetError(name, message string) {
 	f.Error = message
 }
 
+// FieldName returns the field that an error of the API is about:
+// frameworks_applied for the parameter frameworks_applied[1].
+func FieldName(param string) string {
+	name, _, _ := strings.Cut(param, "[")
+	return name
+}
+
 // FormPage is the argument of the template "form-page": a page with one form.
 type FormPage struct {
 	Title  string

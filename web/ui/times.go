@@ -45,6 +45,15 @@ func MachineTime(value any) string {
 	return at.Format("2006-01-02T15:04:05.000Z")
 }
 
+// DateInput returns the value of a date input for a timestamp or a date, and "" for
+// other texts.
+func DateInput(value any) string {
+	if at, _, ok := ParseTime(value); ok {
+		return at.Format(time.DateOnly)
+	}
+	return ""
+}
+
 // FormatDay formats the day of an instant in UTC.
 func FormatDay(at string) string {
 	day, _, _ := strings.Cut(FormatTime(at), ",")

@@ -1,0 +1,231 @@
+// Package account has the pages about people: the sign-in, the first set-up, the
+// user's own account, and the users of an organisation.
+package account
+
+import (
+	"fmt"
+	"strings"
+
+	"rsc.io/qr"
+
+	"govsvc/db"
+	"govsvc/db/auth"
+	"govsvc/web/page"
+	"govsvc/web/ui"
+)
+
+// accountData is what the page of the user's own account shows.
+type accountData struct {
+	User     auth.User
+	Session  auth.Session
+	Sessions ui.Table
+	Others   *ui.Action // ends all other sessions; nil where there is none
+	Password *ui.Form
+	Renew    *ui.Form
+	Remove   *ui.Form
+}
+
+// factorData is what the page that sets up a second factor shows.
+type factorData struct {
+	*begunFactor
+	Form *ui.Form
+}
+
+// begunFactor is what an authenticator app is told.
+type begunFactor struct {
+	Secret string // in groups of four, to be typed
+	Size   int    // of the picture, in modules
+	Path   string // of the picture's dark modules
+}
+
+// recoveryData is what the page with new recovery codes shows, once.
+type recoveryData struct{ Codes []string }
+
+// Show shows the user's own account.
+func Show(r *page.Request) error {
+	data, err := loadAccount(r)
+	if err != nil {
+		return err
+	}
+	return r.Render("account", "Account", data)
+}
+
+func loadAccount(r *page.Request) (*accountData, error) {
+	all, err := r.Auth.Sessions.List(r.Context(), r.Session.User.ID)
+	if err != nil {
+		return nil, err
+	}
+	data := &accountData{
+		User: r.Session.User, Session: r.Session, Sessions: sessionTable(r, all, true), Password: ownPasswordForm(),
+		Renew:  factorForm("renew-", "/account/recovery-codes", "Make new codes", "From your app. The codes made before stop working."),
+		Remove: removeFactorForm(),
+	}
+	if len(all) > 1 {
+		data.Others = &ui.Action{Label: "End all other sessions", Path: "/account/sessions/end-others", Post: true}
+	}
+	return data, nil
+}
+
+// renderAccountError shows the account again with a fault in one of its forms.
+func renderAccountError(r *page.Request, fault error, form func(*accountData) *ui.Form) error {
+	data, err := loadAccount(r)
+	if err != nil {
+		return err
+	}
+	return r.RenderRefused(form(data), fault, "account", "Account", data)
+}
+
+func ownPasswordForm() *ui.Form {
+	return &ui.Form{
+		Action: "/account/password", Submit: "Change the password",
+		Fields: []*ui.Field{
+			{Name: "current", Label: "Current password", Type: "password", Required: true, Autocomplete: "current-password"},
+			passwordField("next", "New password"),
+			repeatField("next"),
+		},
+	}
+}
+
+func factorForm(prefix, action, submit, hint string) *ui.Form {
+	return &ui.Form{Action: action, Submit: submit, Fields: []*ui.Field{
+		{Prefix: prefix, Name: "code", Label: "Code", Hint: hint, Required: true, MaxLength: 40, Autocomplete: "one-time-code"},
+	}}
+}
+
+func removeFactorForm() *ui.Form {
+	form := factorForm("remove-", "/account/second-factor/remove", "Turn it off", "From your app, or a recovery code.")
+	form.Danger = true
+	return form
+}
+
+// ChangePassword gives the user another password, renews the session and ends
+// the others.
+func ChangePassword(r *page.Request) error {
+	err := checkRepeated(r, "next")
+	token := ""
+	if err == nil {
+		token, err = r.Auth.Account.ChangePassword(r.Context(), r.Actor(), r.Session, r.RawValue("current"), r.RawValue("next"))
+	}
+	if err != nil {
+		return renderAccountError(r, err, func(data *accountData) *ui.Form { return data.Password })
+	}
+	r.SetSession(token)
+	return backToAccount(r, "Your password has been changed, and other browsers have been signed out.")
+}
+
+// backToAccount leads back to the account with a message.
+func backToAccount(r *page.Request, message string) error {
+	return r.RedirectWithMessage("/account", message)
+}
+
+// ShowSecondFactor shows what an authenticator app needs, and the form that
+// confirms. Nothing is in force until a code shows that the app has it.
+func ShowSecondFactor(r *page.Request) error {
+	data, err := loadSecondFactor(r)
+	if err != nil {
+		return unlessSetUp(r, err)
+	}
+	return r.Render("second-factor", "Set up a second factor", data)
+}
+
+// unlessSetUp leads back to the account where a second factor is on already.
+func unlessSetUp(r *page.Request, err error) error {
+	if db.Is(err, db.Conflict) {
+		return backToAccount(r, page.Message(err))
+	}
+	return err
+}
+
+// loadSecondFactor shows the same secret for as long as the session lasts.
+func loadSecondFactor(r *page.Request) (*factorData, error) {
+	factor, err := r.Auth.Account.BeginSecondFactor(r.Context(), r.Session)
+	if err != nil {
+		return nil, err
+	}
+	begun, err := newBegunFactor(factor)
+	if err != nil {
+		return nil, err
+	}
+	form := factorForm("", "/account/second-factor", "Turn it on", "The six digits that the app shows now.")
+	form.Cancel = "/account"
+	return &factorData{begun, form}, nil
+}
+
+// ConfirmSecondFactor turns it on and leads to its recovery codes.
+func ConfirmSecondFactor(r *page.Request) error {
+	codes, token, err := r.Auth.Account.ConfirmSecondFactor(r.Context(), r.Session, r.Value("code"))
+	if err != nil {
+		data, begun := loadSecondFactor(r)
+		if begun != nil {
+			return unlessSetUp(r, begun)
+		}
+		return r.RenderRefused(data.Form, err, "second-factor", "Set up a second factor", data)
+	}
+	r.SetSession(token)
+	return redirectToCodes(r, codes)
+}
+
+// redirectToCodes leads to the page that shows recovery codes, once.
+func redirectToCodes(r *page.Request, codes []string) error {
+	return r.RedirectOnce("/account/recovery-codes", codes)
+}
+
+// ShowRecoveryCodes shows new recovery codes, once.
+func ShowRecoveryCodes(r *page.Request) error {
+	codes, _ := r.TakeOnce().([]string)
+	return r.Render("recovery-codes", "Recovery codes", recoveryData{codes})
+}
+
+// CreateRecoveryCodes makes other recovery codes.
+func CreateRecoveryCodes(r *page.Request) error {
+	codes, err := r.Auth.Account.NewRecoveryCodes(r.Context(), r.Session, r.Value("code"))
+	if err != nil {
+		return renderAccountError(r, err, func(data *accountData) *ui.Form { return data.Renew })
+	}
+	return redirectToCodes(r, codes)
+}
+
+// RemoveSecondFactor turns the second factor off.
+func RemoveSecondFactor(r *page.Request) error {
+	token, err := r.Auth.Account.RemoveSecondFactor(r.Context(), r.Session, r.Value("code"))
+	if err != nil {
+		return renderAccountError(r, err, func(data *accountData) *ui.Form { return data.Remove })
+	}
+	r.SetSession(token)
+	return backToAccount(r, "The second factor is off, and other browsers have been signed out. Your password alone signs you in.")
+}
+
+// SignOutEverywhere ends all of the user's sessions, this one too.
+func SignOutEverywhere(r *page.Request) error {
+	if err := r.Auth.Sessions.SignOutEverywhere(r.Context(), r.Actor(), r.Session.User.ID); err != nil {
+		return err
+	}
+	return redirectToSignIn(r, "You have signed out everywhere.")
+}
+
+// newBegunFactor draws the picture as one path of squares, so that it needs no
+// image file and stays sharp.
+func newBegunFactor(factor auth.SecondFactor) (*begunFactor, error) {
+	code, err := qr.Encode(factor.URI, qr.M)
+	if err != nil {
+		return nil, fmt.Errorf("the picture of a second factor: %w", err)
+	}
+	const quiet = 4 // modules of white around it, as the standard wants
+	var path strings.Builder
+	for y := range code.Size {
+		for x := range code.Size {
+			if code.Black(x, y) {
+				fmt.Fprintf(&path, "M%d %dh1v1h-1z", x+quiet, y+quiet)
+			}
+		}
+	}
+	return &begunFactor{Secret: grouped(factor.Secret), Size: code.Size + 2*quiet, Path: path.String()}, nil
+}
+
+func grouped(secret string) string {
+	var groups []string
+	for len(secret) > 4 {
+		groups, secret = append(groups, secret[:4]), secret[4:]
+	}
+	return strings.Join(append(groups, secret), " ")
+}

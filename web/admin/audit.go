@@ -1,0 +1,251 @@
+// Package admin has the pages for administrators and auditors: the audit log, the
+// settings and the status of the service.
+package admin
+
+import (
+	"maps"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"govsvc/db"
+	"govsvc/server/api"
+	"govsvc/web/page"
+	"govsvc/web/records"
+	"govsvc/web/ui"
+)
+
+// auditData is what the page of the audit log shows.
+type auditData struct {
+	Lacks    *ui.Empty // why there is no log; nil if there is one
+	Filters  ui.Filters
+	Events   []auditLine
+	Searched string // the time back to which the page looked, if there is more
+	Newest   string // the path of the first page; "" on that
+	Older    string // the path of the next one; "" on the last
+	Empty    ui.Empty
+}
+
+// auditLine is an event as the page shows it.
+type auditLine struct {
+	api.AuditEvent
+	Who, WhoPath       string
+	ActionPath         string
+	Record, RecordPath string // what it was done to, and the page of that
+	HistoryPath        string // all events about it
+	Fields             []records.FieldChange
+	Details            []ui.Fact
+}
+
+const auditPath = "/audit"
+
+// SearchAudit searches the audit log.
+func SearchAudit(r *page.Request) error {
+	if refused := auditUnavailable(r); refused != nil {
+		return r.RenderStatus(http.StatusForbidden, "audit", "Audit", auditData{Lacks: refused})
+	}
+	search, err := auditSearch(r)
+	if err != nil {
+		return err
+	}
+	result, err := api.SearchAudit(r.Context(), r.Caller, search)
+	if err != nil {
+		return err
+	}
+	data := auditData{Searched: result.Searched}
+	if data.Filters, err = auditFilters(r, search); err != nil {
+		return err
+	}
+	if data.Events, err = auditLines(r, result.Events); err != nil {
+		return err
+	}
+	data.Empty = ui.Empty{Title: "No event yet", Advice: "Everything that is read or changed leaves an event here."}
+	if data.Filters.Active {
+		data.Empty = ui.Empty{
+			Title: "No event fits", Advice: "Take some of the filters away, or look at another time.",
+			Action: &ui.Action{Label: "Clear the filters", Path: auditPath},
+		}
+	}
+	if result.Searched != "" {
+		data.Empty = ui.Empty{Title: "No event fits so far", Advice: "There are older events that have not been searched yet."}
+	}
+	pairs := []any{}
+	for _, name := range auditFilterNames {
+		pairs = append(pairs, name, r.Query(name))
+	}
+	if search.Cursor != "" {
+		data.Newest = ui.WithQuery(auditPath, pairs...)
+	}
+	if result.Next != "" {
+		data.Older = ui.WithQuery(auditPath, append(pairs, "cursor", result.Next)...)
+	}
+	return r.Render("audit", "Audit", data)
+}
+
+// auditUnavailable is what stands where the plan has no audit log; nil if it has.
+func auditUnavailable(r *page.Request) *ui.Empty {
+	if slices.Contains(r.Caller.Entitlements.Features, "audit") {
+		return nil
+	}
+	return &ui.Empty{
+		Title: "The audit log is not part of this organisation's plan",
+		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". What happens is logged all the same, and is here once the plan includes it." +
+			" On the machine, `govsvc audit export` and `govsvc audit verify` read it under every plan.",
+		Action: &ui.Action{Label: "To the settings", Path: "/settings"},
+	}
+}
+
+// auditFilterNames are the parameters of a search.
+var auditFilterNames = []string{"since", "until", "actor", "action", "resource_type", "resource_id"}
+
+// lastYear is the last that timestamps can name: they are compared as texts.
+const lastYear = 9999
+
+// auditSearch is what the address asks for.
+func auditSearch(r *page.Request) (api.AuditSearch, error) {
+	search := api.AuditSearch{
+		Actor: r.Query("actor"), Action: r.Query("action"), ResourceType: r.Query("resource_type"), ResourceID: r.Query("resource_id"),
+		Cursor: r.HTTP.URL.Query().Get("cursor"),
+	}
+	for name, bound := range map[string]*time.Time{"since": &search.Since, "until": &search.Until} {
+		value := r.Query(name)
+		if value == "" {
+			continue
+		}
+		at, dayOnly, ok := ui.ParseTime(value)
+		if !ok || at.Year() > lastYear {
+			return search, &api.Error{Code: api.InvalidParameter, Param: name, Message: name + " must be a date such as 2026-10-01, or a time such as 2026-10-01T08:30:00Z"}
+		}
+		if dayOnly && name == "until" { // the day is searched, too
+			at = at.AddDate(0, 0, 1)
+		}
+		if at.Year() <= lastYear { // nothing is later: no bound
+			*bound = at
+		}
+	}
+	return search, nil
+}
+
+// auditFilters is the bar above the log.
+func auditFilters(r *page.Request, search api.AuditSearch) (ui.Filters, error) {
+	actors, err := actorOptions(r, search.Actor)
+	if err != nil {
+		return ui.Filters{}, err
+	}
+	const idLength = 200
+	bar := ui.Filters{Action: auditPath, Fields: []*ui.Field{
+		{Name: "since", Label: "From day, UTC", Type: "date", Value: ui.DateInput(r.Query("since"))},
+		{Name: "until", Label: "To day, UTC", Type: "date", Value: ui.DateInput(r.Query("until"))},
+		{Name: "actor", Label: "Who", Value: search.Actor, Options: actors},
+		{Name: "action", Label: "Action, or risk.*", Type: "text", Value: search.Action, MaxLength: idLength},
+		{Name: "resource_type", Label: "Type of record", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
+		{Name: "resource_id", Label: "Id of record", Type: "text", Value: search.ResourceID, MaxLength: idLength},
+	}}
+	for _, name := range auditFilterNames {
+		bar.Active = bar.Active || r.Query(name) != ""
+	}
+	return bar, nil
+}
+
+// actorChoices bounds the keys to choose from; any actor can be chosen by
+// following its name in the log.
+const actorChoices = 200
+
+// actorOptions are those whose events can be chosen: users, the command line,
+// the newest keys and whoever is asked for.
+func actorOptions(r *page.Request, asked string) ([]ui.Option, error) {
+	users, err := r.Auth.Users.List(r.Context(), r.Session.Organisation.Org)
+	if err != nil {
+		return nil, err
+	}
+	keys, err := r.Store.Keys.List(r.Context(), r.Session.Organisation.Org)
+	if err != nil {
+		return nil, err
+	}
+	var list []ui.Option
+	for _, user := range users {
+		list = append(list, ui.Option{Value: user.ID, Label: user.Name})
+	}
+	list = append(list, ui.Option{Value: "system", Label: "Command line"})
+	slices.SortStableFunc(keys, func(a, b db.Key) int { return strings.Compare(b.CreatedAt, a.CreatedAt) })
+	for _, key := range keys[:min(len(keys), actorChoices)] {
+		list = append(list, ui.Option{Value: "key:" + key.ID, Label: "Key " + key.Name + " (" + key.Prefix + "…)"})
+	}
+	if asked != "" && !slices.ContainsFunc(list, func(o ui.Option) bool { return o.Value == asked }) {
+		names, err := records.ActorNames(r, asked)
+		if err != nil {
+			return nil, err
+		}
+		list = append(list, ui.Option{Value: asked, Label: names[asked]})
+	}
+	return list, nil
+}
+
+// otherTypes are what events are about beside the nouns that have pages.
+var otherTypes = []string{"kpi_checkin", "evidence_pack", "api_key", "webhook_subscription", "user", "organisation", "import"}
+
+// recordTypes are those that events can be about.
+func recordTypes(asked string) []ui.Option {
+	types := append(records.Types(), otherTypes...)
+	if asked != "" && !slices.Contains(types, asked) {
+		types = append(types, asked)
+	}
+	slices.Sort(types)
+	return ui.Options(types...)
+}
+
+// auditLines makes events readable.
+func auditLines(r *page.Request, events []api.AuditEvent) ([]auditLine, error) {
+	names, err := records.EventActors(r, events)
+	if err != nil {
+		return nil, err
+	}
+	lines := make([]auditLine, len(events))
+	for i, event := range events {
+		line := auditLine{
+			AuditEvent: event, Who: names[event.Actor], WhoPath: ui.WithQuery(auditPath, "actor", event.Actor),
+			ActionPath: ui.WithQuery(auditPath, "action", event.Action), Fields: records.Changes(event), Details: detailsOf(event),
+		}
+		if event.ResourceType != "" {
+			line.Record, line.RecordPath = ui.Humanize(event.ResourceType), subjectPath(event.ResourceType, event.ResourceID)
+		}
+		if event.ResourceID != "" {
+			line.HistoryPath = ui.WithQuery(auditPath, "resource_type", event.ResourceType, "resource_id", event.ResourceID)
+		}
+		lines[i] = line
+	}
+	return lines, nil
+}
+
+// Refused tells whether the event is about something that was not allowed.
+func (l auditLine) Refused() bool { return strings.HasSuffix(l.Action, "refused") }
+
+// subjectPath is the page of what an event is about; "" where there is none.
+func subjectPath(object, id string) string {
+	if id == "" {
+		return ""
+	}
+	switch object {
+	case "api_key":
+		return ui.Path("keys", id)
+	case "webhook_subscription":
+		return ui.Path("webhooks", id)
+	case "evidence_pack":
+		return ui.Path("evidence", id)
+	case "user":
+		return ui.Path("users", id)
+	case "organisation":
+		return "/settings"
+	}
+	return records.Path(object, id)
+}
+
+// detailsOf is the rest of what an event holds, by name.
+func detailsOf(event api.AuditEvent) []ui.Fact {
+	var facts []ui.Fact
+	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
+		facts = append(facts, ui.Fact{Label: records.Label(name), Value: ui.Truncate(ui.Text(event.Metadata[name]), records.MaxValueLength)})
+	}
+	return facts
+}

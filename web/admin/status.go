@@ -1,0 +1,140 @@
+package admin
+
+import (
+	"path/filepath"
+	"runtime"
+	"strings"
+	"time"
+
+	"govsvc/db"
+	"govsvc/db/auth"
+	"govsvc/web/page"
+	"govsvc/web/records"
+	"govsvc/web/ui"
+)
+
+// statusData is what the page about the service shows.
+type statusData struct {
+	Tiles   []ui.Tile
+	Program []ui.Fact
+	File    []ui.Fact
+	Queue   []ui.Fact
+	Late    string // how late deliveries are; "" if they are not
+	Dead    bool
+	Backup  []ui.Fact
+	Failed  *failedBackup // since the last that was made
+	Limits  []ui.Fact
+	Counts  ui.Table
+}
+
+// failedBackup is an attempt that made none.
+type failedBackup struct{ At, Why string }
+
+// lateness is how long deliveries may be due before the page says that they
+// are late.
+const lateness = 2 * time.Minute
+
+// ShowStatus shows how the service and its file are doing.
+func ShowStatus(r *page.Request) error {
+	file, err := r.Store.Status(r.Context())
+	if err != nil {
+		return err
+	}
+	last, err := r.Store.LastBackup(r.Context())
+	if err != nil {
+		return err
+	}
+	data := statusData{
+		Program: []ui.Fact{
+			{Label: "Version", Value: r.Service.Version},
+			{Label: "Commit", Kind: ui.Code, Value: r.Service.Commit},
+			{Label: "Go", Value: runtime.Version()},
+			{Label: "SQLite", Value: db.SQLiteVersion},
+			{Label: "API", Value: r.Document.Version},
+		},
+		File: []ui.Fact{
+			{Label: "Name", Kind: ui.Code, Value: filepath.Base(file.Path)},
+			{Label: "Size", Value: ui.FormatBytes(file.Size)},
+			{Label: "Writes beside it (WAL)", Value: ui.FormatBytes(file.WALSize)},
+			{Label: "Pages", Value: ui.FormatNumber(file.Pages) + " of " + ui.FormatBytes(file.PageSize) + " each"},
+			{Label: "Free pages", Value: freePages(file)},
+		},
+		Queue: []ui.Fact{
+			{Label: "Waiting", Kind: ui.Number, Value: file.Queued},
+			{Label: "Oldest due", Kind: ui.Time, Value: file.OldestDue},
+			{Label: "Dead letters", Kind: ui.Number, Value: file.DeadLetters},
+		},
+		Dead: file.DeadLetters > 0, Limits: limitFacts(r), Counts: countTable(file),
+	}
+	if file.OldestDue == nil {
+		data.Queue[1] = ui.Fact{Label: "Oldest due", Value: "nothing waits"}
+	}
+	data.Late = lateDeliveries(r, file)
+	data.Backup, data.Failed = backupFacts(last)
+	data.Tiles = []ui.Tile{
+		{Label: "Data file", Value: ui.FormatBytes(file.Size)},
+		{Label: "Deliveries waiting", Value: ui.FormatNumber(file.Queued)},
+		{Label: "Dead letters", Path: "/webhooks/deadletters", Value: ui.FormatNumber(file.DeadLetters)},
+		{Label: "Audit events", Path: auditPath, Value: ui.FormatNumber(file.AuditEvents)},
+	}
+	return r.Render("status", "Status", data)
+}
+
+func freePages(file db.Status) string {
+	if file.Pages == 0 {
+		return ui.FormatNumber(file.FreePages)
+	}
+	return ui.FormatNumber(file.FreePages) + " (" + ui.FormatPercent(file.FreePages*100/file.Pages) + ")"
+}
+
+// lateDeliveries says how late deliveries are, if they are.
+func lateDeliveries(r *page.Request, file db.Status) string {
+	if due, _, ok := ui.ParseTime(file.OldestDue); ok {
+		if behind := r.Store.Now().Sub(due); behind > lateness {
+			return "Deliveries of webhooks are late: the oldest has been due for " + ui.FormatDuration(behind) + "."
+		}
+	}
+	return ""
+}
+
+// backupFacts tell of the last backup, and of a later one that failed.
+func backupFacts(last db.LastBackup) ([]ui.Fact, *failedBackup) {
+	var facts []ui.Fact
+	if made := last.Made; made != nil {
+		facts = []ui.Fact{
+			{Label: "Made", Kind: ui.Time, Value: made.At}, {Label: "File", Kind: ui.Code, Value: filepath.Base(made.Path)}, {Label: "Size", Value: ui.FormatBytes(made.Bytes)},
+		}
+	}
+	failed := last.Failed
+	if failed == nil {
+		return facts, nil
+	}
+	// folders of the machine are nobody's business here
+	return facts, &failedBackup{failed.At, strings.ReplaceAll(failed.Error, filepath.Dir(failed.Path)+string(filepath.Separator), "")}
+}
+
+// limitFacts are those in force, beside the plans'.
+func limitFacts(r *page.Request) []ui.Fact {
+	anonymous, memory := "no limit", "none"
+	if r.Service.AnonymousPerMinute > 0 {
+		anonymous = ui.FormatNumber(r.Service.AnonymousPerMinute) + " a minute and address"
+	}
+	if r.Service.KeepAnswers > 0 {
+		memory = ui.FormatNumber(r.Service.KeepAnswers>>20) + " MiB"
+	}
+	return []ui.Fact{
+		{Label: "Requests without a valid key", Value: anonymous},
+		{Label: "Answers held in memory", Value: memory},
+		{Label: "A session ends when idle for", Value: ui.FormatDuration(auth.SessionIdle)},
+		{Label: "and at the latest after", Value: ui.FormatDuration(auth.SessionLife)},
+	}
+}
+
+// countTable lists how many records of each type the file holds.
+func countTable(file db.Status) ui.Table {
+	table := ui.Table{Caption: "Records in the file", Columns: []ui.Column{{Label: "Type"}, {Label: "Records", Kind: ui.Number}}}
+	for _, c := range file.Counts {
+		table.Rows = append(table.Rows, ui.Row{Href: records.ListPath(c.Object), Cells: []any{ui.Humanize(c.Object), c.Count}})
+	}
+	return table
+}

@@ -1,0 +1,201 @@
+package data
+
+import (
+	"net/http"
+	"slices"
+
+	"govsvc/db"
+	"govsvc/db/auth"
+	"govsvc/server/evidence"
+	"govsvc/web/page"
+	"govsvc/web/records"
+	"govsvc/web/ui"
+)
+
+// maxPackFiles bounds how many files are attached at once through the page.
+const maxPackFiles = 50
+
+// evidenceData is what the list of packs shows.
+type evidenceData struct {
+	Actions []ui.Action
+	Table   ui.Table
+}
+
+// packData is what the page of a pack shows.
+type packData struct {
+	Pack    db.EvidencePack
+	Crumbs  []ui.Link
+	Actions []ui.Action
+	Facts   []ui.Fact
+	Verify  string // the command that verifies it
+}
+
+// ListPacks lists the packs.
+func ListPacks(r *page.Request) error {
+	packs, err := r.Store.Evidence.List(r.Context(), r.Session.Organisation.Org)
+	if err != nil {
+		return err
+	}
+	data := evidenceData{Table: ui.Table{
+		Caption: "Evidence packs",
+		Columns: []ui.Column{{Label: "Title"}, {Label: "Regime", Kind: ui.Code}, {Label: "Items", Kind: ui.Number}, {Label: "Size", Kind: ui.Number}, {Label: "Filed", Kind: ui.Time}, {Label: "By"}},
+		Empty: ui.Empty{
+			Title:  "No pack has been filed yet",
+			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and what you attach. It can be verified anywhere, years later.",
+		},
+	}}
+	if r.May(auth.WriteRecords) {
+		data.Actions = []ui.Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
+		data.Table.Empty.Action = &data.Actions[0]
+	}
+	names, err := records.ActorNamesOf(r, packs, func(p db.EvidencePack) string { return p.FiledBy })
+	if err != nil {
+		return err
+	}
+	for _, pack := range packs {
+		data.Table.Rows = append(data.Table.Rows, ui.Row{
+			Href:    ui.Path("evidence", pack.ID),
+			Cells:   []any{pack.Title, pack.RegimeID, pack.ItemCount, ui.FormatBytes(pack.Size), pack.FiledAt, names[pack.FiledBy]},
+			Actions: []ui.Action{{Label: "Download", Path: packPath(pack), About: pack.Title}},
+		})
+	}
+	return r.Render("evidence", "Evidence", data)
+}
+
+func packPath(pack db.EvidencePack) string { return ui.Path("evidence", pack.ID) + "/pack.zip" }
+
+// findPack finds the pack of the address.
+func findPack(r *page.Request) (db.EvidencePack, error) {
+	packs, err := r.Store.Evidence.List(r.Context(), r.Session.Organisation.Org)
+	if err != nil {
+		return db.EvidencePack{}, err
+	}
+	at := slices.IndexFunc(packs, func(p db.EvidencePack) bool { return p.ID == r.PathValue("id") })
+	if at < 0 {
+		return db.EvidencePack{}, &page.NotFound
+	}
+	return packs[at], nil
+}
+
+// ShowPack shows a pack.
+func ShowPack(r *page.Request) error {
+	pack, err := findPack(r)
+	if err != nil {
+		return err
+	}
+	names, err := records.ActorNames(r, pack.FiledBy)
+	if err != nil {
+		return err
+	}
+	regime := "All regimes"
+	if pack.RegimeID != nil {
+		regime = *pack.RegimeID
+	}
+	return r.Render("evidence-pack", pack.Title, packData{
+		Pack: pack, Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}},
+		Actions: []ui.Action{{Label: "Download", Path: packPath(pack), Primary: true}},
+		Facts: []ui.Fact{
+			{Label: "Regime", Value: regime},
+			{Label: "Items", Kind: ui.Number, Value: pack.ItemCount},
+			{Label: "Size", Value: ui.FormatBytes(pack.Size)},
+			{Label: "Filed", Kind: ui.Time, Value: pack.FiledAt},
+			{Label: "By", Value: names[pack.FiledBy]},
+			{Label: "Id", Kind: ui.Code, Value: pack.ID},
+		},
+		Verify: "govsvc evidence verify " + packName(pack) + " --sha256 " + pack.ManifestSHA256,
+	})
+}
+
+// packName is the name that a pack is saved under.
+func packName(pack db.EvidencePack) string { return "evidence-" + pack.ID + ".zip" }
+
+// DownloadPack answers with a pack's zip.
+func DownloadPack(r *page.Request) error {
+	pack, err := findPack(r)
+	if err != nil {
+		return err
+	}
+	file := r.NewDownload(packName(pack), "application/zip", pack.Size)
+	_, err = r.Store.Evidence.Export(r.Context(), r.Actor(), pack.ID, file)
+	return file.End(err)
+}
+
+// packForm asks what to file.
+func packForm(r *page.Request) (*ui.Form, error) {
+	var regimes []string
+	err := r.Store.Snapshot(r.Context(), func(s *db.Snapshot) (err error) {
+		regimes, err = s.Regimes(r.Context(), r.Session.Organisation.Org)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	form := &ui.Form{Action: "/evidence", Submit: "File the pack", Cancel: "/evidence", Uploads: true, Fields: []*ui.Field{
+		{Name: "title", Label: "Title", Required: true, MaxLength: evidence.MaxTitle, Hint: "What the pack is for, such as “Supervisory review, third quarter”."},
+	}}
+	if len(regimes) > 0 {
+		regime := &ui.Field{Name: "regime_id", Label: "Regime", Type: "select", Hint: "None takes the obligations of all regimes."}
+		for _, id := range regimes {
+			regime.Options = append(regime.Options, ui.Option{Value: id, Label: id})
+		}
+		form.Fields = append(form.Fields, regime)
+	}
+	form.Fields = append(form.Fields, &ui.Field{
+		Name: "attachments", Label: "Attachments", Type: "file", Multiple: true,
+		Hint: "Policies, minutes, reports: at most " + ui.Plural(maxPackFiles, "file", "files") + " of " + ui.FormatMegabytes(evidence.MaxAttachment) + " each and " + ui.FormatMegabytes(evidence.MaxAttached) + " together.",
+	})
+	return form, nil
+}
+
+// NewPack shows the form.
+func NewPack(r *page.Request) error {
+	form, err := packForm(r)
+	if err != nil {
+		return err
+	}
+	return renderPackForm(r, http.StatusOK, form)
+}
+
+func renderPackForm(r *page.Request, status int, form *ui.Form) error {
+	return r.RenderStatus(status, "form-page", "File a pack", ui.FormPage{
+		Title: "File a pack", Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}}, Form: form,
+		Notice: "A pack holds, all of one instant, the present posture, the obligations, the risks with the reasons of their re-ratings, the incidents with their timelines and the KPIs with their check-ins. It is filed for good.",
+	})
+}
+
+// FilePack assembles a pack and files it.
+func FilePack(r *page.Request) error {
+	values, files, err := r.Upload("attachments", maxPackFiles)
+	defer func() { page.ReleaseAll(files) }()
+	if err != nil {
+		return err
+	}
+	r.ExtendDeadlines(answerTimeout)
+	draft := evidence.Draft{Title: values["title"], RegimeID: values["regime_id"], Program: r.Service.Version}
+	for _, file := range files {
+		draft.Attachments = append(draft.Attachments, evidence.Attachment{Name: file.Name, Open: file.Open})
+	}
+	pack, err := evidence.File(r.Context(), r.Store, r.Actor(), r.Session.Organisation, draft)
+	if err != nil {
+		form, broken := packForm(r)
+		if broken != nil {
+			return broken
+		}
+		for _, field := range form.Fields {
+			field.Value = values[field.Name]
+		}
+		return renderPackError(r, form, err, len(files) > 0)
+	}
+	return r.RedirectWithMessage(ui.Path("evidence", pack.ID), "The pack has been filed.")
+}
+
+func renderPackError(r *page.Request, form *ui.Form, err error, attached bool) error {
+	status, err := page.SetFormError(form, err)
+	if err != nil {
+		return err
+	}
+	if field := form.Field("attachments"); attached && field.Error == "" {
+		field.Hint += " Choose the files again: a browser does not keep them."
+	}
+	return renderPackForm(r, status, form)
+}

@@ -1,0 +1,100 @@
+package records
+
+import (
+	"net/http"
+
+	"govsvc/server/api"
+	"govsvc/web/page"
+	"govsvc/web/ui"
+)
+
+// addCheckins adds a key result's course: a picture with its target, and a table
+// of all check-ins.
+func addCheckins(r *page.Request, record api.Record, data *recordData) error {
+	checkins, err := api.CheckinHistory(r.Context(), r.Caller, ui.Text(record["id"]))
+	if err != nil {
+		return err
+	}
+	unit := ui.Text(record["unit"])
+	table := ui.Table{
+		Caption: "Check-ins", Shown: true,
+		Columns: []ui.Column{{Label: "Period from", Kind: ui.Time}, {Label: "Value, " + unit, Kind: ui.Number}, {Label: "Source"}, {Label: "Evidence"}, {Label: "Note", Kind: ui.Long}, {Label: "Recorded", Kind: ui.Time}},
+	}
+	var points []ui.Point
+	for i, c := range checkins {
+		value, _ := ui.Float(c["value"])
+		points = append(points, ui.Point{Label: ui.FormatTime(c["period_start"]), Value: value})
+		latest := checkins[len(checkins)-1-i]
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{
+			latest["period_start"], latest["value"], latest["source"], latest["evidence_ref"], latest["note"], latest["created_at"],
+		}})
+	}
+	if len(points) == 0 {
+		table.Empty = ui.Empty{Title: "No check-ins yet", Advice: "A check-in is the value of one period. The first one starts the picture."}
+	}
+	var target *float64
+	if value, ok := ui.Float(record["target_value"]); ok {
+		target = &value
+	}
+	data.Chart = ui.NewLineChart("course", ui.Text(record["metric_name"])+", "+unit, "Period from", "Value, "+unit, points, target)
+	if data.Chart != nil {
+		data.Chart.Table = ui.Table{} // the check-ins stand below
+	}
+	if share := api.Attainment(record); share != nil {
+		data.Facts = append([]ui.Fact{{Label: "Attainment", Kind: ui.Percent, Value: *share * 100}}, data.Facts...)
+	}
+	data.Tables = append(data.Tables, table)
+	return nil
+}
+
+// checkinForm is the form for a check-in of a key result.
+func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
+	at := Path("kpi", ui.Text(kpi["id"]))
+	form := &ui.Form{Action: at + "/checkins", Submit: "Add the check-in", Cancel: at}
+	for _, field := range api.FormFields(r.Document, "kpi_checkin", false) {
+		if field.Name == "key_result_id" || field.Name == "key_result_code" {
+			continue // the page's own
+		}
+		f := formField(field, nil)
+		switch f.Name {
+		case "value":
+			f.Hint = "In " + ui.Text(kpi["unit"]) + ". The target is " + ui.FormatNumber(kpi["target_value"]) + "."
+		case "period_start":
+			f.Type = "date"
+			f.Hint = "The first day of the period. Leave it empty for the present one. A value that is there for the period is replaced."
+		case "source":
+			f.Value = "manual"
+		}
+		form.Fields = append(form.Fields, f)
+	}
+	return form
+}
+
+// NewCheckin shows the form.
+func NewCheckin(r *page.Request) error {
+	kpi, err := readRecord(r, nounOf("kpi"))
+	if err != nil {
+		return err
+	}
+	return renderForm(r, http.StatusOK, nounOf("kpi"), kpi, "Add a check-in", checkinForm(r, kpi))
+}
+
+// CreateCheckin records the value of a period.
+func CreateCheckin(r *page.Request) error {
+	n := nounOf("kpi")
+	kpi, err := readRecord(r, n)
+	if err != nil {
+		return err
+	}
+	form := checkinForm(r, kpi)
+	body, err := api.FormBody(api.FormFields(r.Document, "kpi_checkin", false), r.HTTP.PostForm, nil)
+	if err == nil {
+		delete(body, "key_result_code")
+		body["key_result_id"] = kpi["id"]
+		_, err = api.Save(r.Context(), r.Caller, "kpi_checkin", "", body)
+	}
+	if err != nil {
+		return renderFormError(r, form, err, n, kpi, "Add a check-in")
+	}
+	return r.RedirectWithMessage(Path("kpi", ui.Text(kpi["id"])), "The check-in has been recorded.")
+}
