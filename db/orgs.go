@@ -14,10 +14,10 @@ import (
 // Org is the number of an organisation within the file.
 type Org int64
 
-// DefaultOrganisation is the one that a new file has.
+// DefaultOrganisation is the name of the organisation of a new file.
 const DefaultOrganisation = "default"
 
-// Plan decides what an organisation's keys may do, and how often.
+// Plan determines the features and the rate limits of an organisation's keys.
 type Plan string
 
 // The plans, smallest first (contract, section 2).
@@ -28,18 +28,18 @@ const (
 	Enterprise   Plan = "enterprise"
 )
 
-// Plans lists the plans, smallest first.
+// Plans returns the plans, smallest first.
 func Plans() []Plan { return []Plan{Starter, Professional, Business, Enterprise} }
 
 // Entitlements are what a plan includes.
 type Entitlements struct {
 	API       bool
-	Features  []string // names as in the document's x-feature
-	PerMinute int      // requests a key may make a minute
-	PerDay    int      // and in any 24 hours
+	Features  []string // as in x-feature of the OpenAPI document
+	PerMinute int      // requests of a key in a minute
+	PerDay    int      // requests of a key in any 24 hours
 }
 
-// Entitlements of the plan.
+// Entitlements returns what the plan includes.
 func (p Plan) Entitlements() Entitlements {
 	switch p {
 	case Professional:
@@ -53,21 +53,21 @@ func (p Plan) Entitlements() Entitlements {
 	}
 }
 
-// Subscription says whether an organisation's plan is paid for; only an active
-// one lets its keys in.
+// Subscription is the payment state of an organisation's plan. Keys work only while it is
+// active.
 type Subscription string
 
-// The states of a subscription.
+// States of a subscription.
 const (
 	Active   Subscription = "active"
 	PastDue  Subscription = "past_due"
 	Canceled Subscription = "canceled"
 )
 
-// Subscriptions lists the states.
+// Subscriptions returns the states.
 func Subscriptions() []Subscription { return []Subscription{Active, PastDue, Canceled} }
 
-// Organisation is the owner of records and keys.
+// Organisation owns records and keys.
 type Organisation struct {
 	Org          Org          `json:"-"`
 	ID           string       `json:"id"`
@@ -78,7 +78,7 @@ type Organisation struct {
 	UpdatedAt    string       `json:"updated_at"`
 }
 
-// Orgs is the service for organisations.
+// Orgs manages organisations.
 type Orgs struct{ db *DB }
 
 const organisationColumns = "seq, id, name, plan, subscription, created_at, updated_at"
@@ -89,13 +89,13 @@ func scanOrganisation(row Scanner) (Organisation, error) {
 	return o, err
 }
 
-// List lists them by name, without those that were removed.
+// List returns the organisations by name, without the removed ones.
 func (s Orgs) List(ctx context.Context) ([]Organisation, error) {
 	return s.list(ctx, "WHERE removed_at IS NULL")
 }
 
-// ListWithRemoved lists them by name, with those that were removed. It reads
-// files of older versions, too.
+// ListWithRemoved returns the organisations by name, with the removed ones. It also reads
+// files of older versions.
 func (s Orgs) ListWithRemoved(ctx context.Context) ([]Organisation, error) {
 	return s.list(ctx, "")
 }
@@ -110,13 +110,13 @@ func (s Orgs) list(ctx context.Context, where string, args ...any) ([]Organisati
 	return list, err
 }
 
-// ByName finds one by its name, unless it was removed.
+// ByName finds an organisation by name. NotFound if it was removed.
 func (s Orgs) ByName(ctx context.Context, name string) (Organisation, error) {
 	return s.byName(ctx, name, " AND removed_at IS NULL")
 }
 
-// ByNameWithRemoved finds one by its name, also if it was removed: its audit
-// log remains.
+// ByNameWithRemoved finds an organisation by name, even a removed one, because its audit log
+// remains.
 func (s Orgs) ByNameWithRemoved(ctx context.Context, name string) (Organisation, error) {
 	return s.byName(ctx, name, "")
 }
@@ -132,9 +132,9 @@ func (s Orgs) byName(ctx context.Context, name, and string) (Organisation, error
 	return o, nil
 }
 
-// Create adds an organisation with an active subscription and without
-// members. It calls then in the same transaction, whose Org is the new one; package
-// auth makes a user who adds an organisation its admin that way.
+// Create adds an organisation with an active subscription and without members. It then
+// calls the functions in the same transaction, whose Org is the new one. See
+// auth.Memberships.CreateOrganisation, which adds an admin.
 func (s Orgs) Create(ctx context.Context, by Actor, name string, plan Plan, then ...func(*Tx) error) (Organisation, error) {
 	var made Organisation
 	name, err := organisationName(name)
@@ -169,8 +169,8 @@ func (s Orgs) Create(ctx context.Context, by Actor, name string, plan Plan, then
 	return made, err
 }
 
-// SetPlan changes plan and subscription; an empty one stays. Where both
-// are as they were, nothing is written.
+// SetPlan changes the plan and the subscription. An empty value keeps the present one. It
+// writes nothing if both are equal.
 func (s Orgs) SetPlan(ctx context.Context, by Actor, name string, plan Plan, subscription Subscription) (Organisation, error) {
 	before, err := s.ByName(ctx, name)
 	if err != nil {
@@ -241,7 +241,7 @@ func knownPlan(plan Plan) error {
 	return nil
 }
 
-// oneOf is the refusal of a value that is not one of a few.
+// oneOf is the error for a value that is not one of the allowed ones.
 func oneOf[T ~string](param string, allowed []T) error {
 	names := make([]string, len(allowed))
 	for i, name := range allowed {

@@ -8,7 +8,7 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// Rename gives an organisation another name.
+// Rename changes the name of an organisation.
 func (s Orgs) Rename(ctx context.Context, by Actor, name, to string) (Organisation, error) {
 	to, err := organisationName(to)
 	if err != nil {
@@ -43,16 +43,18 @@ func (s Orgs) Rename(ctx context.Context, by Actor, name, to string) (Organisati
 // RemovedOrganisation is what remains of an organisation.
 type RemovedOrganisation struct {
 	ID        string `json:"id"`
-	Name      string `json:"name"`      // as it was
+	Name      string `json:"name"`      // before
 	AuditLog  string `json:"audit_log"` // the name under which its audit log remains
 	RemovedAt string `json:"removed_at"`
 }
 
-// Remove removes an organisation that has no records, subscriptions
-// or evidence packs, no key that could still be used and no member who belongs to
-// no other organisation. Its audit log remains under another name. The function
-// endMemberships ends memberships and sessions in the same transaction, whose Org
-// is the removed one. The default organisation and the last one can't be removed.
+// Remove removes an organisation. Its audit log remains under another name. endMemberships
+// ends memberships and sessions in the same transaction, whose Org is the removed one; see
+// auth.Memberships.RemoveOrganisation.
+//
+// It refuses the default organisation and the last one. It also refuses an organisation
+// with records, webhook subscriptions, evidence packs, keys that are not revoked or users
+// of no other organisation.
 func (s Orgs) Remove(ctx context.Context, by Actor, name string, endMemberships func(*Tx) error) (RemovedOrganisation, error) {
 	org, err := s.ByName(ctx, name)
 	if err != nil {
@@ -98,8 +100,8 @@ func (s Orgs) Remove(ctx context.Context, by Actor, name string, endMemberships 
 	return removed, err
 }
 
-// retainedName is the name of an organisation that was removed. It leaves the
-// former name free and fits the bound of a name.
+// retainedName returns the name of a removed organisation. Another organisation can then
+// have the old name.
 func retainedName(name, at string) string {
 	const longest = 160 // characters
 	if letters := []rune(name); len(letters) > longest {
@@ -108,9 +110,9 @@ func retainedName(name, at string) string {
 	return fmt.Sprintf("%s (removed %s)", name, at)
 }
 
-// belongings counts what an organisation has, as texts like "3 risks". Its audit
-// log, sessions, the outbox and stored answers don't count, and neither
-// do keys that have been revoked and members who belong to another organisation.
+// belongings counts what an organisation has, as texts like "3 risks". It ignores the audit
+// log, sessions, the outbox, idempotency records and revoked keys. It also ignores members
+// of other organisations.
 func belongings(tx *Tx, org Org) ([]string, error) {
 	var tables, has []string
 	err := tx.Each(func(row Scanner) error {

@@ -45,7 +45,7 @@ func (m *Memberships) CreateOrganisation(ctx context.Context, by db.Actor, name 
 	})
 }
 
-// RemoveOrganisation removes an organisation as db.DB.RemoveOrganisation does. Its
+// RemoveOrganisation removes an organisation as db.Orgs.Remove does. Its
 // memberships end. Sessions that worked on it continue with the first organisation
 // of their users.
 func (m *Memberships) RemoveOrganisation(ctx context.Context, by db.Actor, name string) (db.RemovedOrganisation, error) {
