@@ -19,15 +19,15 @@ const (
 	maxLogin  = 200  // characters of a user name
 )
 
-// actor names the actor of a change that a command makes. The audit log records
-// the operating-system user and the reason with it.
+// actor is the actor of a change that a command makes. The audit log records the
+// operating-system user and the reason with it.
 func (a *app) actor(org db.Org) db.Actor {
 	effective := osUser()
 	return db.Actor{Org: org, ID: system, OSUser: effective, OSLogin: a.sudoUser(effective), Reason: a.reason}
 }
 
-// osUser is the name of the user that this process runs as. It is "uid N" where
-// the system has no name for it.
+// osUser is the name of the user that this process runs as. It is "uid N" if the
+// system has no name for it.
 func osUser() string {
 	uid := os.Geteuid()
 	if uid < 0 { // Windows has no numbers for users
@@ -42,8 +42,8 @@ func osUser() string {
 	return fmt.Sprintf("uid %d", uid)
 }
 
-// sudoUser is the name of the user who called sudo. It is empty where that is the
-// effective user, or where SUDO_USER is not set. The environment is not a proof.
+// sudoUser is the name of the user who called sudo. It is empty if that is the
+// effective user, or if SUDO_USER is not set. The environment proves nothing.
 func (a *app) sudoUser(effective string) string {
 	name, _ := a.env("SUDO_USER")
 	name = oneLine(strings.ToValidUTF8(name, "?"))

@@ -25,13 +25,13 @@ const (
 )
 
 const (
-	// followEvery is how long an event waits for --follow at most.
+	// followEvery is how often --follow looks for new events.
 	followEvery = 250 * time.Millisecond
-	// auditPage is how many events are written at once.
+	// auditPage is how many events are written together.
 	auditPage = 1000
 )
 
-// auditExport is what `audit export` was asked for, and how far it is.
+// auditExport is the state of an export: its flags and how far it has come.
 type auditExport struct {
 	format       siemFormat
 	since, until string
@@ -43,7 +43,7 @@ type auditExport struct {
 	org    db.Organisation
 	encode func([]byte) ([]byte, error)
 	cursor auditCursor
-	log    *auditFile // nil where nothing is appended to a file
+	log    *auditFile // nil unless events are appended to a file
 	from   string     // the hash before the first event written
 	chain  db.AuditChain
 }
@@ -59,27 +59,28 @@ func newAuditExportCommand(a *app) *cobra.Command {
   cef     ArcSight Common Event Format, version 0
   ocsf    OCSF ` + siem.OCSFVersion + `, class 6003 (API Activity), as JSON
 
-With --cursor-file an export goes on where the one before ended. The file is
-replaced as a whole, once what it stands for has been written out; it is good
-for this data file and organisation only. Where it exists, --since is ignored.
+With --cursor-file an export continues where the one before ended. The cursor
+file is replaced atomically, after the events before the cursor were written. It
+is valid for this data file and organisation only. If it exists, --since is
+ignored.
 
-With --follow the export goes on until it is interrupted, and writes each event
-within a second after it was committed, by whatever process.
+With --follow the export continues until it is interrupted. It writes each event
+within a second after the commit, from every process.
 
---out appends to a file if --cursor-file or --follow is given, and otherwise
-writes it anew: complete, or not at all. With both --out and --cursor-file each
-event stands in the file once, also after a crash: what was written behind the
-cursor is taken away first. To stdout an event may come again after a crash.
+--out appends to a file if --cursor-file or --follow is given. Otherwise it
+replaces the file once the export is complete. With both --out and --cursor-file
+the file has each event once, also after a crash: events behind the cursor are
+removed first. On stdout an event may be repeated after a crash.
 
-Each export is audited before it begins and so is its own last event. An
-NDJSON export says on stderr the head that "audit verify --file" checks.`,
+Each export is audited before it begins, so its last event is its own. An NDJSON
+export prints on stderr the head that "audit verify --file" checks.`,
 		Example: `  govsvc audit export --out audit.ndjson
   govsvc audit export --format cef --cursor-file cef.cursor --out audit.cef
   govsvc audit export --format ocsf --since 2026-09-01 --follow | vector`,
 		Args: arguments(),
 		RunE: func(c *cobra.Command, _ []string) error {
 			if e.follow && e.until != "" {
-				return usageErrorf("--follow has no end, --until is one; give one of them%s", helpHint(c))
+				return usageErrorf("--follow and --until exclude each other; give one of them%s", helpHint(c))
 			}
 			err := a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
 				e.store, e.org = store, org
@@ -94,8 +95,8 @@ NDJSON export says on stderr the head that "audit verify --file" checks.`,
 	c.Flags().Var(choiceValue[siemFormat]{&e.format, []siemFormat{formatNDJSON, formatCEF, formatOCSF}, "FORMAT"}, "format", "ndjson, cef or ocsf")
 	c.Flags().Var(textValue{&e.since, "INSTANT", parseInstant}, "since", "only events at or after this date (midnight UTC) or RFC 3339 time")
 	c.Flags().Var(textValue{&e.until, "INSTANT", parseInstant}, "until", "only events before this date or time")
-	c.Flags().StringVar(&e.cursorFile, "cursor-file", "", "go on from the cursor in this `FILE` and keep it up to date")
-	c.Flags().BoolVar(&e.follow, "follow", false, "go on with new events until interrupted")
+	c.Flags().StringVar(&e.cursorFile, "cursor-file", "", "continue from the cursor in this `FILE` and update it")
+	c.Flags().BoolVar(&e.follow, "follow", false, "continue with new events until interrupted")
 	c.Flags().StringVar(&e.out, "out", "", "write to `FILE` instead of stdout")
 	return c
 }
@@ -134,7 +135,7 @@ func runAuditExport(ctx context.Context, a *app, e *auditExport) (err error) {
 	return err
 }
 
-// resume reads the cursor file and refuses a cursor that is not of this log.
+// resume reads the cursor file. It refuses the cursor of another log.
 func (e *auditExport) resume(ctx context.Context) error {
 	if e.cursorFile == "" {
 		return nil
@@ -154,7 +155,7 @@ func (e *auditExport) resume(ctx context.Context) error {
 	return err
 }
 
-// recordAudit tells the log of the export before anything of it leaves.
+// recordAudit records the export in the log before any event is written.
 func (e *auditExport) recordAudit(ctx context.Context, by db.Actor) error {
 	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": e.cursor.Cursor != ""}
 	if e.since != "" {
@@ -168,7 +169,7 @@ func (e *auditExport) recordAudit(ctx context.Context, by db.Actor) error {
 	})
 }
 
-// run writes page after page until there is none or, following, a signal comes.
+// run writes page after page until the last one or, with --follow, until ctx ends.
 func (e *auditExport) run(ctx context.Context, w io.Writer) error {
 	query := db.AuditQuery{Cursor: e.cursor.Cursor, Limit: auditPage, Since: e.since, Until: e.until}
 	tick := time.NewTicker(followEvery)
@@ -201,7 +202,7 @@ func (e *auditExport) run(ctx context.Context, w io.Writer) error {
 	}
 }
 
-// write writes a page out, and then the cursor behind it.
+// write writes a page, and then the cursor after it.
 func (e *auditExport) write(ctx context.Context, w io.Writer, page db.AuditPage) error {
 	if err := e.noteStart(ctx, page); err != nil {
 		return err
@@ -231,7 +232,7 @@ func (e *auditExport) write(ctx context.Context, w io.Writer, page db.AuditPage)
 	return e.cursor.write(e.cursorFile)
 }
 
-// noteStart notes the hash that the first event written goes on from.
+// noteStart notes the hash before the first event that is written.
 func (e *auditExport) noteStart(ctx context.Context, page db.AuditPage) error {
 	if e.from != "" {
 		return nil
@@ -244,7 +245,7 @@ func (e *auditExport) noteStart(ctx context.Context, page db.AuditPage) error {
 	return err
 }
 
-// summary is what it takes to check the file later.
+// summary is what a later check of the file needs.
 func (e *auditExport) summary() string {
 	switch {
 	case e.from == "":

@@ -11,18 +11,17 @@ import (
 	"path/filepath"
 )
 
-// auditCursor is where an export of the audit log goes on: the content of a
-// cursor file.
+// auditCursor is the content of a cursor file: where an export continues.
 type auditCursor struct {
 	Organisation string `json:"organisation"`
 	Cursor       string `json:"cursor"` // authenticated by the data file
-	// The file that was written and how long it was then. What is behind that
-	// was written by a run that was killed before it could note it here.
+	// Out is the file that was written, and Size its length at that time. A killed
+	// run may have written more without storing a cursor.
 	Out  string `json:"out,omitempty"`
 	Size int64  `json:"size,omitempty"`
 }
 
-// readCursor reads a cursor file; one that is missing or empty is a start.
+// readCursor reads a cursor file. A missing or empty file means the start.
 func readCursor(path string) (auditCursor, error) {
 	var c auditCursor
 	text, err := os.ReadFile(path)
@@ -33,13 +32,13 @@ func readCursor(path string) (auditCursor, error) {
 		return c, fmt.Errorf("--cursor-file: %w", err)
 	}
 	if err := json.Unmarshal(text, &c); err != nil || c.Cursor == "" {
-		return c, fmt.Errorf("--cursor-file: %s is not a cursor file; give another, or remove it to start over", path)
+		return c, fmt.Errorf("--cursor-file: %s is not a cursor file; name another file, or remove it to start over", path)
 	}
 	return c, nil
 }
 
-// checkReplaceable tells whether a cursor can be written there, before any event is:
-// those that no cursor follows would come again.
+// checkReplaceable checks before the first event that the cursor can be written.
+// Without a cursor the next run would repeat the events.
 func checkReplaceable(path string) error {
 	file, err := createTemp("--cursor-file", path)
 	if err != nil {
@@ -48,8 +47,8 @@ func checkReplaceable(path string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// write replaces the cursor file as a whole: whoever reads it, after a crash
-// too, finds this cursor or the one before.
+// write replaces the cursor file atomically. Also after a crash the file holds this
+// cursor or the one before.
 func (c auditCursor) write(path string) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -61,7 +60,7 @@ func (c auditCursor) write(path string) error {
 	})
 }
 
-// checkFiles refuses files that the export would spoil.
+// checkFiles refuses files that the export would damage.
 func (e *auditExport) checkFiles() error {
 	var out, cursor fs.FileInfo
 	var err error
@@ -78,14 +77,14 @@ func (e *auditExport) checkFiles() error {
 	case err != nil:
 		return err
 	case cursor != nil && !cursor.Mode().IsRegular():
-		return fmt.Errorf("--cursor-file: %s is no ordinary file; name another one", e.cursorFile)
+		return fmt.Errorf("--cursor-file: %s is not a regular file; name another file", e.cursorFile)
 	case absolute(e.out) == absolute(e.cursorFile), out != nil && cursor != nil && os.SameFile(out, cursor):
-		return fmt.Errorf("--cursor-file: %s is also the file of --out; give each its own", e.cursorFile)
+		return fmt.Errorf("--cursor-file: %s is also the file of --out; name two different files", e.cursorFile)
 	}
 	return nil
 }
 
-// absolute is the path from the root, where there is one.
+// absolute is the absolute path, if it is known.
 func absolute(path string) string {
 	whole, err := filepath.Abs(path)
 	if err != nil {
@@ -101,8 +100,8 @@ type auditFile struct {
 	regular bool   // not a device or a pipe
 }
 
-// openAuditFile opens the file and takes away what a killed run left behind the
-// cursor, half an event perhaps: the events come again.
+// openAuditFile opens the file and truncates it to the cursor. A killed run may
+// have written more, also a part of an event. The export writes that again.
 func openAuditFile(path string, c auditCursor) (*auditFile, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -124,7 +123,7 @@ func openAuditFile(path string, c auditCursor) (*auditFile, error) {
 
 func (l *auditFile) Write(p []byte) (int, error) { return l.file.Write(p) }
 
-// sync has all that was written on the disk and notes in c how much it is.
+// sync flushes the file to the disk and notes its length in c.
 func (l *auditFile) sync(c *auditCursor) error {
 	if !l.regular {
 		return nil

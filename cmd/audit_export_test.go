@@ -153,7 +153,7 @@ func TestAuditExportRefusesCursor(t *testing.T) {
 	for name, row := range map[string]struct{ text, want string }{
 		"another organisation": {c.read(cursor), `holds a cursor of another data file or organisation (it names "acme")`},
 		"altered":              {strings.Replace(c.read(cursor), `"cursor":"`, `"cursor":"A`, 1), "holds a cursor of another"},
-		"text":                 {"hello", "is not a cursor file; give another, or remove it to start over"},
+		"text":                 {"hello", "is not a cursor file; name another file, or remove it to start over"},
 		"no cursor":            {"{}", "is not a cursor file"},
 	} {
 		if got := c.refused(1, "audit", "export", "--cursor-file", c.file("c.json", row.text)); !strings.Contains(got, row.want) {
@@ -162,9 +162,9 @@ func TestAuditExportRefusesCursor(t *testing.T) {
 	}
 	socket := newSocket(c)
 	for _, row := range []struct{ cursor, out, want string }{
-		{socket, "", "is no ordinary file; name another one"},
-		{filepath.Join(c.dir, "new"), c.dir + "/./new", "is also the file of --out; give each its own"},
-		{cursor, cursor, "is also the file of --out; give each its own"},
+		{socket, "", "is not a regular file; name another file"},
+		{filepath.Join(c.dir, "new"), c.dir + "/./new", "is also the file of --out; name two different files"},
+		{cursor, cursor, "is also the file of --out; name two different files"},
 	} {
 		if got := c.refused(1, "audit", "export", "--cursor-file", row.cursor, "--out", row.out); !strings.Contains(got, row.want) {
 			t.Errorf("%s: got %s, want %s", row.cursor, got, row.want)
@@ -297,7 +297,7 @@ func TestAuditHead(t *testing.T) {
 	out := filepath.Join(c.dir, "audit.ndjson")
 	c.must("audit", "export", "--out", out)
 	log(t, store, "e4")
-	if got, want := c.must("audit", "verify", "--head", head), "default: the audit log is intact, 5 events, 2 of them behind the given head\n"; got != want {
+	if got, want := c.must("audit", "verify", "--head", head), "default: the audit log is intact, 5 events, 2 of them after the given head\n"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	unknown := strings.Repeat("ab", 32)
@@ -325,7 +325,7 @@ func TestAuditHead(t *testing.T) {
 		"other lines":  {[]string{"CEF:0|govsvc\n"}, "line 1 is not an event"},
 		"other order":  {[]string{whole[1], whole[0], whole[2]}, "do not lead"},
 		"of Windows":   {[]string{strings.ReplaceAll(strings.Join(whole, ""), "\n", "\r\n")}, "do not lead"},
-		"a later part": {whole[1:], "or the file does not start at the log's first event: export the whole log, or give the hash before its first event with --from"},
+		"a later part": {whole[1:], "or the file does not start at the log's first event: export the whole log, or name the hash before its first event with --from"},
 	} {
 		args := []string{"audit", "verify", "--head", head, "--file", c.file("x.ndjson", strings.Join(row.lines, ""))}
 		if row.want == "" {
@@ -363,7 +363,7 @@ func TestAuditHeadFrom(t *testing.T) {
 	if got := c.must("audit", "verify", "--file", file, "--from", from, "--head", head); !strings.Contains(got, "intact, 2 events\n") {
 		t.Errorf("got %s", got)
 	}
-	if got := c.refused(1, "audit", "verify", "--file", file, "--from", strings.Repeat("0", 64), "--head", head); !strings.Contains(got, "or does not follow on the hash given with --from") {
+	if got := c.refused(1, "audit", "verify", "--file", file, "--from", strings.Repeat("0", 64), "--head", head); !strings.Contains(got, "or the file does not start after the hash of --from") {
 		t.Errorf("got %s", got)
 	}
 	c.refused(1, "audit", "verify", "--file", file, "--head", head)

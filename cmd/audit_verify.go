@@ -16,7 +16,7 @@ import (
 	"govsvc/db"
 )
 
-// auditVerify is what `audit verify` was asked for.
+// auditVerify are the flags of audit verify.
 type auditVerify struct {
 	printHead        bool
 	head, file, from string
@@ -27,25 +27,24 @@ func newAuditVerifyCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no event was altered or removed",
-		Long: `Walk an organisation's audit log from its start and check each event's hash.
-The exit status is 0 if all events are sound and 1 if not: the error then names
+		Long: `Check the hash of each event of an organisation's audit log, from the first event
+on. The exit status is 0 if all events are intact and 1 if not. The error names
 the first event that was altered, or whose predecessor was altered or removed.
 
-Who can write to the data file can also cut the log off, or write it anew as a
-whole. A head kept elsewhere shows that: --print-head prints the number of
-events and the hash of the last one, and --head checks later that the log still
-leads to it.
+A program with write access to the data file could also cut the log off or
+rewrite all of it. A head that is kept elsewhere reveals that. --print-head
+prints the number of events and the hash of the last one. --head checks later
+that the log still leads to that hash.
 
---file checks a file that "audit export --format ndjson" wrote, without a data
-file: it recomputes the hashes from the lines and looks for the --head, which
-must be that of one of its events. Where the file does not start at the log's
-first event, --from is the hash of the event before its first, as the export
-told.
+--file checks a file of "audit export --format ndjson" without a data file. It
+computes the hashes from the lines and looks for the --head, which must be the
+hash of one of the events. If the file does not start at the log's first event,
+--from is the hash of the event before its first one. The export printed it.
 
-With --json an object: org (or file), intact, events (how many are sound),
-broken (null, or position, id and time of the first event that is not), head
-(with --print-head) and after (with --head: how many events follow it, which
-it does not vouch for). It is printed if the check fails, too.`,
+With --json an object: org (or file), intact, events (how many are intact),
+broken (null, or position, id and time of the first event that is not intact),
+head (with --print-head) and after (with --head: how many events follow it, which
+the head does not protect). It is also printed if the check fails.`,
 		Example: `  govsvc audit verify
   govsvc audit verify --org acme --json
 
@@ -59,31 +58,31 @@ it does not vouch for). It is printed if the check fails, too.`,
 		RunE: func(c *cobra.Command, _ []string) error {
 			switch {
 			case v.file == "" && v.from != "":
-				return usageErrorf("--from goes with --file: the log in the data file starts at its start%s", helpHint(c))
+				return usageErrorf("--from goes with --file: the log in the data file is checked from its first event%s", helpHint(c))
 			case v.file == "":
 				return a.withAuditLog(c.Context(), func(store *db.DB, org db.Organisation) error {
 					return runAuditVerify(c.Context(), a, store, org, v)
 				})
 			case v.head == "" && !v.printHead:
-				return usageErrorf("--file needs --head: the file alone can't show that it is whole%s", helpHint(c))
+				return usageErrorf("--file needs --head: the file alone can't show that it is complete%s", helpHint(c))
 			}
 			return runAuditVerifyFile(c.Context(), a, v)
 		},
 	}
 	c.Flags().BoolVar(&v.printHead, "print-head", false, "also print the hash of the last event, for --head")
-	c.Flags().Var(textValue{&v.head, "HASH", parseDigest}, "head", "the log must lead to this head, which --print-head gave earlier")
+	c.Flags().Var(textValue{&v.head, "HASH", parseDigest}, "head", "the log must lead to this hash, which --print-head printed earlier")
 	c.Flags().StringVar(&v.file, "file", "", "check this `FILE` of exported NDJSON, without a data file; - is standard input")
-	c.Flags().Var(textValue{&v.from, "HASH", parseDigest}, "from", "with --file: the hash of the event before its first; default the start of the log")
+	c.Flags().Var(textValue{&v.from, "HASH", parseDigest}, "from", "with --file: the hash of the event before its first one; default: the start of the log")
 	a.jsonFlag(c)
 	return c
 }
 
-// auditResult is what a check of the audit log found.
+// auditResult is the result of a check of the audit log.
 type auditResult struct {
 	Org    string     `json:"org,omitempty"`
 	File   string     `json:"file,omitempty"`
 	Intact bool       `json:"intact"`
-	Events int        `json:"events"` // that are sound
+	Events int        `json:"events"` // that are intact
 	Broken *db.Broken `json:"broken"`
 	Head   *string    `json:"head,omitempty"`
 	After  *int       `json:"after,omitempty"`
@@ -97,24 +96,24 @@ func runAuditVerify(ctx context.Context, a *app, store *db.DB, org db.Organisati
 	return printAuditResult(a, auditResult{Org: org.Name}, check, v, auditLogError(org.Name, check, v.head))
 }
 
-// auditLogError says what is wrong with a log, if anything is.
+// auditLogError describes what is wrong with a log; nil if it is intact.
 func auditLogError(org string, check db.AuditCheck, head string) error {
 	switch broken := check.Broken; {
 	case broken != nil && broken.Gone:
 		return fmt.Errorf("the audit log of %q is broken: its events from number %d on are gone; "+
 			"keep this file as evidence and compare it with a backup", org, broken.Position)
 	case broken != nil:
-		return fmt.Errorf("the audit log of %q is broken at event %d (id %s, time %s): it was altered, or what stood before it was; "+
+		return fmt.Errorf("the audit log of %q is broken at event %d (id %s, time %s): it or its predecessor was altered; "+
 			"keep this file as evidence and compare it with a backup", org, broken.Position, cmp.Or(broken.ID, "none"), cmp.Or(broken.Time, "none"))
 	case head != "" && !check.Known:
-		return fmt.Errorf("the audit log of %q, %d events, does not lead to the head %s: since that was noted the log was cut off or "+
-			"written anew, or it is another organisation's; keep this file as evidence and compare it with a backup", org, check.Events, head)
+		return fmt.Errorf("the audit log of %q, %d events, does not lead to the head %s: the log was cut off or rewritten after that, "+
+			"or the head is of another organisation; keep this file as evidence and compare it with a backup", org, check.Events, head)
 	}
 	return nil
 }
 
-// printAuditResult prints what a check found; fault is the error if the log is not
-// intact.
+// printAuditResult prints the result of a check. fault is the error if the log is
+// not intact.
 func printAuditResult(a *app, found auditResult, check db.AuditCheck, v auditVerify, fault error) error {
 	found.Intact, found.Events, found.Broken = fault == nil, check.Events, check.Broken
 	if v.printHead {
@@ -132,7 +131,7 @@ func printAuditResult(a *app, found auditResult, check db.AuditCheck, v auditVer
 	return a.print(found, func(w io.Writer) error {
 		text := fmt.Sprintf("%s: the audit log is intact, %d events", oneLine(found.Org+found.File), found.Events)
 		if found.After != nil && *found.After > 0 {
-			text += fmt.Sprintf(", %d of them behind the given head", *found.After)
+			text += fmt.Sprintf(", %d of them after the given head", *found.After)
 		}
 		if found.Head != nil {
 			text += "\nhead " + *found.Head
@@ -142,7 +141,7 @@ func printAuditResult(a *app, found auditResult, check db.AuditCheck, v auditVer
 	})
 }
 
-// maxEventLine bounds the memory for a line of a file that may be anything.
+// maxEventLine bounds the memory for a line of the file.
 const maxEventLine = 64 << 20
 
 // runAuditVerifyFile checks an exported file against a head.
@@ -170,7 +169,7 @@ func runAuditVerifyFile(ctx context.Context, a *app, v auditVerify) error {
 	var fault error
 	switch {
 	case check.Broken != nil:
-		fault = fmt.Errorf("%s: line %d is not an event as `govsvc audit export --format ndjson` writes them: it was altered or cut off, or this is another file",
+		fault = fmt.Errorf("%s: line %d is not an event as `govsvc audit export --format ndjson` writes them: it was altered or cut off, or this is a different file",
 			v.file, check.Broken.Position)
 	case v.head != "" && !check.Known:
 		fault = fmt.Errorf("%s: its %d events do not lead to the head %s: one was altered, removed or cut off%s",
@@ -181,12 +180,12 @@ func runAuditVerifyFile(ctx context.Context, a *app, v auditVerify) error {
 
 func startHint(from string) string {
 	if from == "" {
-		return ", or the file does not start at the log's first event: export the whole log, or give the hash before its first event with --from"
+		return ", or the file does not start at the log's first event: export the whole log, or name the hash before its first event with --from"
 	}
-	return ", or does not follow on the hash given with --from"
+	return ", or the file does not start after the hash of --from"
 }
 
-// checkChain recomputes the hashes of a file's lines.
+// checkChain computes the hashes of a file's lines.
 func checkChain(ctx context.Context, in io.Reader, chain db.AuditChain, head string) (db.AuditCheck, error) {
 	check := db.AuditCheck{Head: chain.Head()}
 	check.See(head)
@@ -206,13 +205,13 @@ func checkChain(ctx context.Context, in io.Reader, chain db.AuditChain, head str
 		check.See(head)
 	}
 	if errors.Is(lines.Err(), bufio.ErrTooLong) {
-		return check, fmt.Errorf("line %d is longer than any event; this is no exported audit log", check.Events+1)
+		return check, fmt.Errorf("line %d is longer than any event; this is not an exported audit log", check.Events+1)
 	}
 	return check, lines.Err()
 }
 
-// isAuditEvent tells an event from what else may stand in a file, behind the
-// head too, where no hash vouches for it.
+// isAuditEvent reports whether a line is an audit event. After the head no hash
+// protects the lines.
 func isAuditEvent(line []byte) bool {
 	var event struct {
 		Object string `json:"object"`
@@ -220,8 +219,7 @@ func isAuditEvent(line []byte) bool {
 	return json.Unmarshal(line, &event) == nil && event.Object == "audit_event"
 }
 
-// exactLines splits at line feeds alone: a carriage return is a byte that the
-// hash covers.
+// exactLines splits at line feeds alone, because the hash covers carriage returns.
 func exactLines(data []byte, atEOF bool) (advance int, token []byte, err error) {
 	if i := bytes.IndexByte(data, '\n'); i >= 0 {
 		return i + 1, data[:i], nil

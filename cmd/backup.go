@@ -16,20 +16,21 @@ func newBackupCommand(a *app) *cobra.Command {
 		Use:        "backup FILE",
 		SuggestFor: []string{"dump", "copy", "snapshot"},
 		Short:      "Copy the data file while it is in use",
-		Long: `Copy the data file to FILE, also while "govsvc serve" runs on it: nobody waits
-for it. All that was stored before the command began is in the copy. It is
-checked (structure, references, audit logs) and on disk before it gets the name
-FILE; an interrupted backup leaves none. FILE can be read by its owner alone,
-and holds what the data file holds: guard it alike.
+		Long: `Copy the data file to FILE, also while "govsvc serve" runs on it. Requests do not
+wait for the copy. The copy has everything that was stored before the command
+began. It is checked (structure, references, audit logs) and flushed to the disk
+before it gets the name FILE. An interrupted backup leaves no file. Only the
+owner can read FILE. It has the data of the data file: protect it in the same
+way.
 
-Each organisation's audit log tells of the backup. "govsvc restore" puts it
-back, and "govsvc restore --rehearse" tries that. "govsvc serve --backup-dir"
-makes backups by itself.
+Each organisation's audit log records the backup. "govsvc restore" restores it,
+and "govsvc restore --rehearse" tests that. "govsvc serve --backup-dir" makes
+backups on a schedule.
 
-With --json an object: path, at (when it was begun), bytes, version (of the
-tables) and audit_logs, for each organisation org, events and head, the hash of
-the last event; kept elsewhere, it shows later that a log was not cut off (see
-"govsvc audit verify").`,
+With --json an object: path, at (the time of the start), bytes, version (of the
+schema) and audit_logs. For each organisation these have org, events and head,
+the hash of the last event. Keep the head elsewhere: it shows later whether a log
+was cut off (see "govsvc audit verify").`,
 		Example: `  govsvc backup /backup/govsvc.db
   govsvc backup --force latest.db
   govsvc backup "govsvc-$(date -u +%F).db" --json`,
@@ -40,7 +41,7 @@ the last event; kept elsewhere, it shows later that a log was not cut off (see
 			})
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "replace FILE if it is there, once the new copy is whole")
+	c.Flags().BoolVar(&force, "force", false, "replace FILE if it exists, after the new copy is complete")
 	a.jsonFlag(c)
 	return c
 }
@@ -50,9 +51,9 @@ func runBackup(ctx context.Context, a *app, store *db.DB, path string, force boo
 	if err != nil {
 		return err
 	}
-	// It stands, and may be all that can be saved from a disk that is full.
+	// The backup is valid, and may be the only one that a full disk allows.
 	if err := store.NoteBackup(ctx, a.actor(0), made); err != nil {
-		a.note("warning: the backup is made and whole, but neither the data file nor its audit log could be told of it: %s", oneLine(err.Error()))
+		a.note("warning: the backup is complete, but could not be recorded in the data file and its audit log: %s", oneLine(err.Error()))
 	}
 	return a.print(made, func(w io.Writer) error {
 		fmt.Fprintf(w, "%s: %s, version %d, checked\n", oneLine(made.Path), formatSize(made.Bytes), made.Version)
@@ -60,7 +61,7 @@ func runBackup(ctx context.Context, a *app, store *db.DB, path string, force boo
 	})
 }
 
-// printAuditLogs shows how far the audit logs go.
+// printAuditLogs prints the number of events and the head of each audit log.
 func printAuditLogs(w io.Writer, logs []db.AuditLog) error {
 	rows := make([][]string, len(logs))
 	for i, log := range logs {

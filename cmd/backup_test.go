@@ -63,7 +63,7 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Error(got)
 		}
 	}
-	if got := c.refused(1, "restore", c.dir); !strings.Contains(got, c.dir+" is a folder; give a backup in it") {
+	if got := c.refused(1, "restore", c.dir); !strings.Contains(got, c.dir+" is a folder; name a backup in it") {
 		t.Error(got)
 	}
 	rehearsed := runJSON[backup](c, "restore", "--rehearse", file)

@@ -83,7 +83,7 @@ func TestInterruptBulk(t *testing.T) {
 		}
 	})
 	last := shown[strings.LastIndex(strings.TrimRight(shown, "\r\n"), "\r")+1:]
-	if want := "govsvc: interrupted; what was under way was left undone\r\n"; status != 1 || !strings.HasSuffix(last, want) {
+	if want := "govsvc: interrupted; the command was not completed\r\n"; status != 1 || !strings.HasSuffix(last, want) {
 		t.Errorf("status %d, %q, want 1, %q", status, last, want)
 	}
 	if risks, events := count(); risks != 0 || events != 0 {

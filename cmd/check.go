@@ -17,9 +17,9 @@ import (
 const (
 	// maxDeliveryDelay is how long a delivery may be due without being claimed.
 	maxDeliveryDelay = 10 * time.Minute
-	// minFreeSpace is how much room a disk must have in any case.
+	// minFreeSpace is the free space that a disk must always have, in bytes.
 	minFreeSpace = 100 << 20
-	// maxClockStep is how far a clock may be set back without a word.
+	// maxClockStep is how far a clock may be set back without a failure.
 	maxClockStep = time.Minute
 )
 
@@ -36,25 +36,25 @@ func newCheckCommand(a *app) *cobra.Command {
 		SuggestFor: []string{"doctor", "health", "status", "fsck"},
 		Short:      "Check the health of the data file",
 		Long: `Check the data file without changing it, also while "govsvc serve" runs on it.
-Each check is a line, marked "ok", "warn" or "FAIL". The exit status is 1 if one
-failed and 0 otherwise, for cron and monitoring. The checks:
+Each check is a line that begins with "ok", "warn" or "FAIL". The exit status is
+1 if a check failed and 0 otherwise, for cron and monitoring. The checks:
 
-integrity      the structure of the file is sound, and every reference leads to
-               a row; --full compares each index with its table, too, and looks
+integrity      the structure of the file is intact, and every reference leads to
+               a row; --full also compares each index with its table and looks
                up records in the search index, which takes three times as long
 schema         with --full: the tables, indexes, triggers and views are those of
                the file's version
-version        the file is of this program's version
+version        the file has the schema version of this program
 audit log      no event of any organisation was altered or removed
-deliveries     no webhook has been due for more than 10 minutes: else neither
-               "govsvc serve" nor "govsvc deliver" is at work
-disk space     there are 100 MB left, and as much as the data file has: room for
-               the copy that is made before an upgrade
+deliveries     no webhook has been due for more than 10 minutes; otherwise
+               neither "govsvc serve" nor "govsvc deliver" is running
+disk space     100 MB are free, and as much as the data file takes: room for the
+               copy that is made before an upgrade
 last backup    the last attempt succeeded and, with --backup-within, is not older
-               than that. A warning says that no backup is known; copies that
+               than that. A warning says that no backup is known. Copies that
                other programs made are not known
 file access    a warning lists the files that other users of the system can read:
-               the data file, what is beside it, and backups in the folder of
+               the data file, the files beside it, and backups in the folder of
                the last one
 
 With --json an object: ok, path and checks, each with name, ok, status (ok,
@@ -66,15 +66,15 @@ warning or failed) and detail.`,
 		RunE: func(c *cobra.Command, _ []string) error { return runCheck(c.Context(), a, o) },
 	}
 	c.Flags().BoolVar(&o.full, "full", false, "also compare each index with its table, and the schema with that of the version")
-	c.Flags().Var(durationValue{&o.backupWithin, 0}, "backup-within", "fail if the last backup is older than this; 0s: whatever its age")
+	c.Flags().Var(durationValue{&o.backupWithin, 0}, "backup-within", "fail if the last backup is older than this; 0s allows any age")
 	a.jsonFlag(c)
 	return c
 }
 
-// checkResult is the outcome of one check.
+// checkResult is the result of one check.
 type checkResult struct {
 	Name   string `json:"name"`
-	OK     bool   `json:"ok"` // it did not fail
+	OK     bool   `json:"ok"` // false if it failed
 	Status string `json:"status"`
 	Detail string `json:"detail"`
 }
@@ -91,8 +91,8 @@ type checkWarning string
 
 func (w checkWarning) Error() string { return string(w) }
 
-// newCheckResult is the outcome of a check that returned this. A check that needs a
-// table of a newer version can't be made on an older file.
+// newCheckResult is the result of a check that returned detail and err. On a file of
+// an older version a check may lack a table that it needs.
 func newCheckResult(name, detail string, err error, older bool) checkResult {
 	var warn checkWarning
 	switch {
@@ -108,14 +108,14 @@ func newCheckResult(name, detail string, err error, older bool) checkResult {
 	return checkResult{name, false, statusFailed, oneLine(err.Error())}
 }
 
-// checkReport is what `govsvc check` found.
+// checkReport is the result of `govsvc check`.
 type checkReport struct {
 	OK     bool          `json:"ok"`
 	Path   string        `json:"path"`
 	Checks []checkResult `json:"checks"`
 }
 
-// checks are what `govsvc check` looks at, in this order.
+// checks are the checks of `govsvc check`, in order.
 var checks = []struct {
 	name string
 	full bool // with --full only
@@ -185,9 +185,9 @@ func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, 
 	case len(faults) > 0:
 		return "", fmt.Errorf("the file is damaged: %s; keep it, and restore a backup (`govsvc restore --help`)", strings.Join(faults, "; "))
 	case o.full:
-		return "the whole file is sound", nil
+		return "the whole file is intact", nil
 	}
-	return "the file is sound; --full also compares indexes with tables", nil
+	return "the file is intact; --full also compares indexes with tables", nil
 }
 
 func checkSchema(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
@@ -196,7 +196,7 @@ func checkSchema(ctx context.Context, store *db.DB, _ checkOptions) (string, err
 	case err != nil:
 		return "", err
 	case len(faults) > 0:
-		return "", fmt.Errorf("%s; something else than govsvc has changed the file: restore a backup (`govsvc restore --help`)", strings.Join(faults, "; "))
+		return "", fmt.Errorf("%s; another program has changed the file: restore a backup (`govsvc restore --help`)", strings.Join(faults, "; "))
 	}
 	return "the tables, indexes, triggers and views are those of the version", nil
 }
@@ -207,9 +207,9 @@ func checkVersion(ctx context.Context, store *db.DB, _ checkOptions) (string, er
 	case err != nil:
 		return "", err
 	case have > want:
-		return "", fmt.Errorf("the file's version is %d, this program knows up to %d: use the newer program", have, want)
+		return "", fmt.Errorf("the file's version is %d, this program supports versions up to %d: use the newer program", have, want)
 	case have < want:
-		return "", fmt.Errorf("this file is of an older version (%d; this program's is %d): the next `govsvc serve` of this version migrates it, and keeps a copy", have, want)
+		return "", fmt.Errorf("this file is of an older version (%d; this program's is %d): the next `govsvc serve` of this version migrates it and keeps a copy", have, want)
 	}
 	return fmt.Sprintf("%d, as this program", have), nil
 }
@@ -234,7 +234,7 @@ func checkLogs(ctx context.Context, store *db.DB, _ checkOptions) (string, error
 	if len(broken) > 0 {
 		return "", errors.New(strings.Join(broken, "; "))
 	}
-	return fmt.Sprintf("%s of %s, all sound", formatCount(events, "event"), formatCount(len(orgs), "organisation")), nil
+	return fmt.Sprintf("%s of %s, all intact", formatCount(events, "event"), formatCount(len(orgs), "organisation")), nil
 }
 
 func checkDeliveries(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
@@ -256,9 +256,9 @@ func checkSpace(_ context.Context, store *db.DB, _ checkOptions) (string, error)
 		return "", err
 	}
 	log := store.LogSize()
-	text := fmt.Sprintf("%s free; the file has %s, the log beside it %s", formatSize(free), formatSize(store.Size()), formatSize(log))
+	text := fmt.Sprintf("%s free; the file has %s, the write-ahead log %s", formatSize(free), formatSize(store.Size()), formatSize(log))
 	if free < max(minFreeSpace, store.Size()) {
-		return "", fmt.Errorf("%s: make room, or an upgrade and then writes will fail", text)
+		return "", fmt.Errorf("%s: free some space, or an upgrade and then writes will fail", text)
 	}
 	return text, nil
 }
@@ -287,7 +287,7 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 	case o.backupWithin > 0 && age > o.backupWithin:
 		return "", fmt.Errorf("%s: older than %s", text, formatDuration(o.backupWithin))
 	case o.backupWithin > 0 && age < -maxClockStep:
-		return "", fmt.Errorf("%s: of a time to come, so that its age is not known; set the clock right and make another", text)
+		return "", fmt.Errorf("%s: that is in the future, so its age is not known; correct the clock and make another backup", text)
 	}
 	return text, nil
 }
@@ -303,7 +303,7 @@ func checkAccess(ctx context.Context, store *db.DB, _ checkOptions) (string, err
 	return "only the owner can read the data file and its copies", nil
 }
 
-// maxExposedNames bounds the files that a warning names.
+// maxExposedNames is how many files a warning names.
 const maxExposedNames = 5
 
 // exposedText is the warning about files that others can read.

@@ -41,8 +41,8 @@ func TestCheck(t *testing.T) {
 		"a reference":   {[]string{"INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')"}, nil, "integrity", "1 rows of api_keys refer to what is not there; keep it"},
 		"an index":      {[]string{"PRAGMA writable_schema = 1", "UPDATE sqlite_schema SET sql = replace(sql, 'created_at', 'id') WHERE name = 'api_keys_by_org'"}, []string{"--full"}, "integrity+schema", "api_keys_by_org"},
 		"older":         {[]string{"DELETE FROM goose_db_version WHERE version_id > 15"}, nil, "version", "this file is of an older version (15; this program's is "},
-		"older tables":  {[]string{"DELETE FROM goose_db_version WHERE version_id > 14", "DROP TABLE backups"}, nil, "version", "migrates it, and keeps a copy"},
-		"no trigger":    {[]string{"DROP TRIGGER audit_events_never_go"}, []string{"--full"}, "schema", "trigger audit_events_never_go is missing; something else than govsvc has changed the file"},
+		"older tables":  {[]string{"DELETE FROM goose_db_version WHERE version_id > 14", "DROP TABLE backups"}, nil, "version", "migrates it and keeps a copy"},
+		"no trigger":    {[]string{"DROP TRIGGER audit_events_never_go"}, []string{"--full"}, "schema", "trigger audit_events_never_go is missing; another program has changed the file"},
 		"a trigger":     {[]string{"DROP TRIGGER audit_events_never_go", "CREATE TRIGGER audit_events_never_go BEFORE DELETE ON audit_events BEGIN SELECT 1; END"}, []string{"--full"}, "schema", "trigger audit_events_never_go is not defined as in version "},
 		"no index":      {[]string{"DROP INDEX api_keys_by_org"}, []string{"--full"}, "schema", "index api_keys_by_org is missing"},
 		"no view":       {[]string{"DROP VIEW risk_records"}, []string{"--full"}, "schema", "view risk_records is missing"},
@@ -66,7 +66,7 @@ func TestCheck(t *testing.T) {
 		"no backup":          {nil, []string{"--backup-within", "1h"}, "last backup", "none is known"},
 		"an old backup":      {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', " + longAgo + ", '/b')"}, []string{"--backup-within", "26h"}, "last backup", "older than 26h"},
 		"old enough for all": {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', " + longAgo + ", '/b')"}, nil, "", ""},
-		"one to come":        {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', '9999-01-01T00:00:00.000Z', '/b')"}, []string{"--backup-within", "26h"}, "last backup", "of a time to come"},
+		"one to come":        {[]string{"INSERT INTO backups (outcome, at, path) VALUES ('made', '9999-01-01T00:00:00.000Z', '/b')"}, []string{"--backup-within", "26h"}, "last backup", "that is in the future, so its age is not known"},
 		"a failed backup":    {[]string{"INSERT INTO backups (outcome, at, path, error) VALUES ('failed', " + longAgo + ", '/b', 'no room')"}, nil, "last backup", "the last attempt, at 2020-01-01T00:00:00.000Z, failed: no room"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestCheck_OlderFile(t *testing.T) {
 	must(t, err)
 	c.file("govsvc.db", string(text))
 	o := c.run("check", "--full")
-	if o.status != 1 || strings.Contains(o.stdout, "no such") || !strings.HasPrefix(o.stdout, "ok    integrity    the whole file is sound\n") ||
+	if o.status != 1 || strings.Contains(o.stdout, "no such") || !strings.HasPrefix(o.stdout, "ok    integrity    the whole file is intact\n") ||
 		!strings.Contains(o.stdout, "FAIL  version      this file is of an older version (16; this program's is ") {
 		t.Errorf("%+v", o)
 	}

@@ -36,15 +36,14 @@ type app struct {
 	reason   string // of --reason, for the audit log
 	document func() (*openapi.Document, error)
 
-	// started is true once the command line has been understood: an error
-	// before that is wrong usage.
+	// started is true after the command line was parsed. An earlier error is a wrong
+	// command line.
 	started bool
 }
 
-// Run runs one command line and returns its exit status. Cancelling ctx is
-// what a signal does. args are without the program's name; env looks up a
-// variable of the environment. names are the variables that there are; those
-// that look like settings and are none are reported.
+// Run runs one command line and returns its exit status. A signal cancels ctx. args
+// do not include the program's name. env looks up a variable of the environment.
+// names are all variables: Run reports those that look like settings but are not.
 func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer,
 	env func(string) (string, bool), names ...string,
 ) (status int) {
@@ -63,7 +62,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	root.SetArgs(append([]string{}, args...)) // never nil, which cobra reads as os.Args
 	err := root.ExecuteContext(ctx)
 	if err == nil && result.err != nil {
-		a.started = true // help and completion have nothing to start
+		a.started = true // help and completion do not call start
 		err = fmt.Errorf("can't write the result: %w", result.err)
 	}
 	return a.report(ctx, err)
@@ -75,22 +74,22 @@ func newRootCommand(a *app) *cobra.Command {
 		Short: "Governance data service: HTTP API, webhooks, key management and data transfer over one SQLite file",
 		Long: `govsvc serves an organisation's AI-governance data (scores, risks, signals,
 roadmap, compliance, vendors, talent, incidents, KPIs and an audit log) as an
-HTTP JSON API, from one SQLite file, and tells events to webhook receivers.
+HTTP JSON API, from one SQLite file, and sends events to webhook receivers.
 
 Results go to stdout; progress, logs and errors to stderr. The exit status is
-0 when done, 1 when it failed and 2 for a wrong command line. An error is one
+0 for success, 1 for a failure and 2 for a wrong command line. An error is one
 line that says what went wrong and what to do.
 
-A flag can be set by the environment variable shown behind it in brackets, or in
+A flag can be set by the environment variable shown after it in brackets, or in
 the YAML file that --config names, with flag names as keys ("addr: :8080"). A
-flag that is given wins over the environment, and the environment over the
-file. An empty variable counts as not set. A repeatable flag takes its values
-separated by commas, and in the file a list. A name that no flag has is an error
+flag on the command line has priority over the environment, and the environment
+over the file. An empty variable counts as not set. A repeatable flag takes its
+values separated by commas, and in the file a list. An unknown name is an error
 in the file and a warning in the environment. "govsvc serve --print-config"
-shows which values hold, and where each came from.
+prints the values in use and the source of each.
 
-Commands that change data can run while "govsvc serve" runs on the same file; it
-sees the change at once.`,
+Commands that change data can run while "govsvc serve" runs on the same file. The
+server sees the change immediately.`,
 		Example: `  # start on an empty file with demonstration data
   govsvc serve --demo
 
@@ -128,7 +127,7 @@ sees the change at once.`,
 	return root
 }
 
-// start runs before every command, once its flags are parsed.
+// start runs before every command, after its flags are parsed.
 func (a *app) start(c *cobra.Command, _ []string) error {
 	if err := a.readSettings(c); err != nil {
 		return err

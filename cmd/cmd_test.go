@@ -48,7 +48,7 @@ func TestInterrupt(t *testing.T) {
 		go cancel()
 		var stderr bytes.Buffer
 		status := cmd.Run(ctx, args, endless, io.Discard, &stderr, c.lookup)
-		if want := "govsvc: interrupted; what was under way was left undone\n"; status != 1 || stderr.String() != want {
+		if want := "govsvc: interrupted; the command was not completed\n"; status != 1 || stderr.String() != want {
 			t.Errorf("%q: status %d, stderr %q, want 1, %q", args, status, stderr.String(), want)
 		}
 		_ = w.Close()

@@ -12,7 +12,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// enumeratedValue is the value of a flag that knows all values that it takes.
+// enumeratedValue is the value of a flag that has a list of its values.
 type enumeratedValue interface{ candidates() []string }
 
 func (v choiceValue[T]) candidates() []string {
@@ -23,13 +23,13 @@ func (v choiceValue[T]) candidates() []string {
 	return names
 }
 
-// isCompletion reports whether a shell asks for completions.
+// isCompletion reports whether a shell requests completions.
 func isCompletion(args []string) bool {
 	return len(args) > 0 && (args[0] == cobra.ShellCompRequestCmd || args[0] == cobra.ShellCompNoDescRequestCmd)
 }
 
-// registerCompletions lets shells complete the values of flags, in all commands
-// below c.
+// registerCompletions lets shells complete the values of flags in c and all commands
+// below it.
 func registerCompletions(a *app, c *cobra.Command) {
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		var complete cobra.CompletionFunc
@@ -54,7 +54,7 @@ func registerCompletions(a *app, c *cobra.Command) {
 	}
 }
 
-// completeValues completes one of these values or, behind a comma, a further one.
+// completeValues completes one of the values or, after a comma, another one.
 func completeValues(values []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]

@@ -14,7 +14,7 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// maxConfigBytes bounds the size in bytes of a configuration file.
+// maxConfigBytes is the largest size of a configuration file.
 const maxConfigBytes = 1 << 20
 
 // repeatableValue is the value of a flag that may be given more than once.
@@ -38,9 +38,9 @@ func split(text string) []string {
 	return strings.Split(text, ",")
 }
 
-// readConfig sets the flags that were neither given nor in the environment from
-// the file that --config names. All of the file is checked, also the names of
-// flags that only other commands have.
+// readConfig sets flags from the file that --config names, unless the command line or
+// the environment sets them. It checks the whole file, including settings of other
+// commands.
 func (a *app) readConfig(c *cobra.Command) error {
 	if a.settings.config == "" {
 		return nil
@@ -55,7 +55,7 @@ func (a *app) readConfig(c *cobra.Command) error {
 		name, value := entries[i], entries[i+1]
 		place := fmt.Sprintf("%s:%d", a.settings.config, name.Line)
 		if first, twice := lines[name.Value]; twice {
-			return usageErrorf("%s: %s is set already in line %d", place, name.Value, first)
+			return usageErrorf("%s: %s is already set in line %d", place, name.Value, first)
 		}
 		lines[name.Value] = name.Line
 		if err := a.setFromFile(c, flags, name.Value, value, place); err != nil {
@@ -65,7 +65,7 @@ func (a *app) readConfig(c *cobra.Command) error {
 	return nil
 }
 
-// readYAML reads the names and values of a configuration file, in turn.
+// readYAML reads the names and values of a configuration file, alternately.
 func readYAML(path string) ([]*yaml.Node, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -99,8 +99,8 @@ func readYAML(path string) ([]*yaml.Node, error) {
 	return top.Content, nil
 }
 
-// setFromFile checks one entry of the file and sets the command's flag with it,
-// unless that has a value from elsewhere.
+// setFromFile checks one entry of the file. It sets the command's flag unless that
+// has a value already.
 func (a *app) setFromFile(c *cobra.Command, flags map[string][]*pflag.Flag, name string, value *yaml.Node, place string) error {
 	switch {
 	case len(flags[name]) == 0:
@@ -134,8 +134,8 @@ func (a *app) setFromFile(c *cobra.Command, flags map[string][]*pflag.Flag, name
 	return nil
 }
 
-// flagText is a value of the file as text for a flag. The error says which type
-// the flag needs.
+// flagText converts a value of the file to the text for a flag. The error names the
+// type that the flag needs.
 func flagText(f *pflag.Flag, value *yaml.Node) (string, error) {
 	if value.Kind == yaml.AliasNode {
 		value = value.Alias
@@ -150,7 +150,7 @@ func flagText(f *pflag.Flag, value *yaml.Node) (string, error) {
 			texts[i] = item.Value
 		}
 		if len(texts) == 0 {
-			return "", errors.New("the list is empty: leave the name out")
+			return "", errors.New("the list is empty: remove the name")
 		}
 		return strings.Join(texts, ","), nil
 	}
@@ -169,7 +169,7 @@ func flagText(f *pflag.Flag, value *yaml.Node) (string, error) {
 		return "", errors.New("the value must be " + wants)
 	}
 	if value.Value == "" {
-		return "", errors.New("the value is empty: leave the name out")
+		return "", errors.New("the value is empty: remove the name")
 	}
 	return value.Value, nil
 }

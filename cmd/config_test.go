@@ -37,7 +37,7 @@ func TestConfigFile_IsRefused(t *testing.T) {
 		"nothing":           {"addr:\n", ":1: addr: the value must be text"},
 		"empty":             {"addr: \"\"\n", ":1: addr: the value is empty"},
 		"bad value":         {"\n\ntrusted-proxy: [10.0.0.0/8, x]\n", `:3: trusted-proxy: "x" is not a network`},
-		"twice":             {"addr: :1\naddr: :2\n", ":2: addr is set already in line 1"},
+		"twice":             {"addr: :1\naddr: :2\n", ":2: addr is already set in line 1"},
 		"other command":     {"plan: 3\n", ":1: plan: the value must be text"},
 		"not a mapping":     {"- addr\n", ":1: the file must be a mapping"},
 		"not YAML":          {"addr: [\n", "govsvc.yaml: line "},

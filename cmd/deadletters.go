@@ -16,10 +16,10 @@ func newDeadLettersCommand(a *app) *cobra.Command {
 		Use:   "deadletters",
 		Short: "List, replay and discard webhook deliveries that ran out of attempts",
 		Long: `List, replay and discard dead letters: webhook deliveries that ran out of
-attempts, that left a full queue, or whose receiver's address is not allowed. A
-queue is full at 10,000 deliveries of a subscription; then its oldest one leaves
-it. Dead letters are kept until they are replayed or discarded, or their
-subscription is deleted.`,
+attempts, were removed from a full queue, or whose receiver's address is not
+allowed. A queue is full at 10,000 deliveries of a subscription. Then its oldest
+delivery becomes a dead letter. Dead letters are kept until they are replayed or
+discarded, or their subscription is deleted.`,
 	}
 	letters.AddCommand(newDeadLettersListCommand(a), newDeadLettersReplayCommand(a), newDeadLettersDiscardCommand(a))
 	a.orgFlag(letters.Commands()...)
@@ -27,8 +27,8 @@ subscription is deleted.`,
 	return letters
 }
 
-// changeDeadLetters changes dead letters, all of them where no id is given, and
-// tells how many.
+// changeDeadLetters changes the dead letters with these ids, or all of them without
+// ids, and prints how many.
 func changeDeadLetters(ctx context.Context, a *app, verb string, ids []string,
 	change func(*db.DB, context.Context, db.Actor, ...string) (int, error),
 ) error {

@@ -14,14 +14,14 @@ func newDeadLettersListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List an organisation's dead letters, oldest event first",
-		Long: `List an organisation's dead letters, oldest event first. LAST is what came of
-the last attempt: the receiver's status, or why there was none. For a delivery
-that left a full queue it says so.
+		Long: `List an organisation's dead letters, oldest event first. LAST is the result of the
+last attempt: the receiver's status, or the error. For a delivery that was removed
+from a full queue it says so.
 
 With --json an array of objects: id, subscription_id, url, event_id, event_type,
-event_created_at, attempts, died_at, and of the last attempt last_status,
-last_error and last_answer (its first 1 KB); each of these may be null. reason
-says why the delivery left the queue before its last attempt, else it is null.`,
+event_created_at, attempts and died_at. last_status, last_error and last_answer
+(its first 1 KB) are about the last attempt; each of them may be null. reason says
+why the delivery was removed from the queue before its last attempt, or is null.`,
 		Example: `  govsvc deadletters list
   govsvc deadletters list --json | jq -r '.[] | select(.event_type == "ping") | .id'`,
 		Args: arguments(),
@@ -51,7 +51,7 @@ func runDeadLettersList(ctx context.Context, a *app, store *db.DB, org db.Organi
 	})
 }
 
-// deadLetterCause is why a delivery is a dead letter.
+// deadLetterCause says why a delivery is a dead letter.
 func deadLetterCause(l db.DeadLetter) string {
 	if l.Reason != nil {
 		return *l.Reason

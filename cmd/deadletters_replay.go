@@ -11,19 +11,19 @@ func newDeadLettersReplayCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "replay ID... | --all",
 		SuggestFor: []string{"retry", "resend", "requeue"},
-		Short:      "Put dead letters back, to be delivered again",
-		Long: `Put dead letters back with a fresh set of attempts and the same event id. They
-are due at once: a running "govsvc serve" or "govsvc deliver" sends them. Of the
-ids given, all are put back or none.
+		Short:      "Put dead letters back into the queue",
+		Long: `Put dead letters back into the queue with a new set of attempts and the same event
+id. They are due immediately: a running "govsvc serve" or "govsvc deliver" sends
+them. Either all of the named dead letters are put back or none.
 
-A replay never makes the queue of a subscription longer than 10,000 deliveries.
-Dead letters that are named are refused then. With --all, the oldest that fit are
-put back and the others stay dead letters.
+A replay never makes the queue of a subscription longer than 10,000 deliveries. If
+named dead letters do not fit, the command is refused. With --all, the oldest that
+fit are put back and the others remain dead letters.
 
 With --json an object: replayed, the number of them.`,
 		Example: `  govsvc deadletters replay 01923f5e-7a10-7cc3-98c4-dc0c0c07398f
   govsvc deadletters replay --all`,
-		Args: cobra.ArbitraryArgs, // counted once --all is known
+		Args: cobra.ArbitraryArgs, // checked below, when --all is known
 		RunE: func(c *cobra.Command, ids []string) error {
 			switch {
 			case all && len(ids) > 0:

@@ -25,21 +25,21 @@ func newDeliverCommand(a *app) *cobra.Command {
 		Use:        "deliver",
 		SuggestFor: []string{"send", "webhook", "worker"},
 		Short:      "Deliver webhooks, without serving the API",
-		Long: `Deliver what is queued for webhook subscriptions, of all organisations, until
-SIGTERM or SIGINT: then deliveries under way end within 5 seconds and are
-recorded, exit status 0. "govsvc serve" does the same beside the API; both, and
-several of either, can work on one file and share the work: give all of them the
-same webhook flags.
+		Long: `Deliver the queued webhooks of all organisations until SIGTERM or SIGINT. Then
+deliveries under way end within 5 seconds and are recorded, and the exit status is
+0. "govsvc serve" also delivers. Several of both can share the work on one file:
+give all of them the same webhook flags.
 
 ` + webhookHelp + `
 
-At the end it prints how many deliveries were made, how many attempts failed
-and will be repeated, and how many deliveries became dead letters; with --json
-an object: delivered, failed, dead.
+At the end it prints how many deliveries succeeded, how many attempts failed and
+will be repeated, and how many deliveries became dead letters. With --json it
+prints an object: delivered, failed, dead.
 
-With --once it delivers what is due and ends; what is to be repeated later stays
-queued. A receiver that refuses is not a failure of the command: the exit status
-is 1 only if the data file can't be used or a signal came before the end.`,
+With --once it delivers what is due and ends. Deliveries that are due later remain
+queued. A receiver that refuses a webhook is not a failure of the command. The exit
+status is 1 only if the data file can't be used or a signal arrived before the
+end.`,
 		Example: `  govsvc deliver --db /var/lib/govsvc/govsvc.db --log-format json
   govsvc deliver --once --json
   govsvc deliver --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,
@@ -79,7 +79,7 @@ func deliverOnce(ctx context.Context, a *app, deliverer *webhook.Deliverer) erro
 	totals, err := deliverer.DeliverDue(ctx)
 	switch {
 	case ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)):
-		err = errors.New("interrupted; what was not delivered yet is still queued")
+		err = errors.New("interrupted; the other deliveries are still queued")
 	case err != nil:
 		return err
 	}

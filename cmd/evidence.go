@@ -11,11 +11,11 @@ import (
 func newEvidenceCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "evidence",
-		Short: "File, list, take out and verify evidence packs",
-		Long: `File, list, take out and verify evidence packs. A pack is one zip with the
-organisation's evidence at one instant and the files attached to it. Its
-manifest.json lists each item with its size and SHA-256; the SHA-256 of the
-manifest, which is canonical JSON (RFC 8785), stands for the pack as a whole.`,
+		Short: "File, list, export and verify evidence packs",
+		Long: `File, list, export and verify evidence packs. A pack is one zip file with the
+organisation's evidence at one instant and the attached files. Its manifest.json
+lists each item with its size and SHA-256. The manifest is canonical JSON (RFC
+8785), and its SHA-256 identifies the whole pack.`,
 	}
 	file, list, export := newEvidenceFileCommand(a), newEvidenceListCommand(a), newEvidenceExportCommand(a)
 	verify := newEvidenceVerifyCommand(a)
@@ -25,7 +25,7 @@ manifest, which is canonical JSON (RFC 8785), stands for the pack as a whole.`,
 	return c
 }
 
-// statRegular refuses what is no ordinary file: to open a pipe would wait.
+// statRegular refuses a file that is not regular. Opening a pipe would block.
 func statRegular(path string) (fs.FileInfo, error) {
 	info, err := os.Stat(path)
 	if err == nil && !info.Mode().IsRegular() {

@@ -21,14 +21,14 @@ func newEvidenceFileCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "file",
 		Short: "Assemble an evidence pack and file it",
-		Long: fmt.Sprintf(`Assemble an evidence pack and file it in the data file, for good. It holds, all
-of one instant: the present compliance posture, the obligations, the risks with
-the reasons of their severity changes, the incidents with their timelines, the
-KPIs with their check-ins, and the attached files. The event
-evidence.pack_filed tells webhook receivers.
+		Long: fmt.Sprintf(`Assemble an evidence pack and store it in the data file permanently. All of its
+content is of one instant: the present compliance posture, the obligations, the
+risks with the reasons of their severity changes, the incidents with their
+timelines, the KPIs with their check-ins, and the attached files. Webhook receivers
+get the event evidence.pack_filed.
 
-An attached file has at most %d MiB, all of them %d MiB. It keeps its name, in
-which what is not a letter, a digit or one of a few signs becomes _.
+An attached file has at most %d MiB, all of them together %d MiB. It keeps its
+name, but characters other than letters, digits and some signs become _.
 
 With --json an object: object, id, title, regime_id, item_count,
 manifest_sha256, size, filed_at and filed_by.`, evidence.MaxAttachment>>20, evidence.MaxAttached>>20),
@@ -47,16 +47,16 @@ manifest_sha256, size, filed_at and filed_by.`, evidence.MaxAttachment>>20, evid
 		},
 	}
 	c.Flags().Var(textValue{&draft.Title, "TITLE", bounded("a title", evidence.MaxTitle)}, "title", "what the pack is for (required)")
-	c.Flags().Var(pathList{&attach}, "attach", "put this file into the pack; repeatable, or separated by commas")
+	c.Flags().Var(pathList{&attach}, "attach", "add this file to the pack; repeatable, or separated by commas")
 	c.Flags().StringVar(&draft.RegimeID, "regime", "", "only the obligations of the regime with this `ID`; default all")
-	c.Flags().StringVar(&out, "out", "", "write the zip to `FILE`, too")
+	c.Flags().StringVar(&out, "out", "", "also write the zip to `FILE`")
 	markRequired(c, "title")
 	return c
 }
 
 func runEvidenceFile(ctx context.Context, a *app, store *db.DB, org db.Organisation, draft evidence.Draft, out string) error {
 	if out == "-" {
-		return usageErrorf("--out: the pack can't go to stdout, where the result goes; name a file, or use `govsvc evidence export`")
+		return usageErrorf("--out: stdout is for the result; name a file, or use `govsvc evidence export`")
 	}
 	if out != "" {
 		if _, err := checkOutput(store, "--out", out); err != nil {
@@ -78,7 +78,7 @@ func runEvidenceFile(ctx context.Context, a *app, store *db.DB, org db.Organisat
 	})
 }
 
-// attachment is a file that is read when the pack is made.
+// attachment is a file that is read when the pack is assembled.
 func attachment(path string) evidence.Attachment {
 	return evidence.Attachment{Name: filepath.Base(path), Open: func() (io.ReadCloser, error) {
 		if _, err := statRegular(path); err != nil {

@@ -13,8 +13,8 @@ func newEvidenceListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
 		Short: "List the evidence packs, newest first",
-		Long: `List an organisation's evidence packs, newest first. The last column is what
-"govsvc evidence verify" prints of a pack that is as it was filed.
+		Long: `List an organisation's evidence packs, newest first. The last column is the hash
+that "govsvc evidence verify" prints for an unchanged pack.
 
 With --json an array of objects: object, id, title, regime_id (null: of all
 regimes), item_count, manifest_sha256, size, filed_at and filed_by.`,

@@ -35,7 +35,7 @@ func TestEvidence(t *testing.T) {
 	}
 
 	verified := c.must("evidence", "verify", out, "--sha256", strings.ToUpper(pack.SHA256))
-	if !strings.HasPrefix(verified, out+": every byte is as it was filed, 7 items\ntitle Q3 audit\norganisation acme\n") || !strings.HasSuffix(verified, "\nmanifest_sha256 "+pack.SHA256+"\n") {
+	if !strings.HasPrefix(verified, out+": unchanged since it was filed, 7 items\ntitle Q3 audit\norganisation acme\n") || !strings.HasSuffix(verified, "\nmanifest_sha256 "+pack.SHA256+"\n") {
 		t.Errorf("verified: %s", verified)
 	}
 	again := filepath.Join(c.dir, "again.zip")
@@ -60,7 +60,7 @@ func TestEvidenceVerifyRefuses(t *testing.T) {
 	c.must("evidence", "verify", out)
 
 	other := strings.Repeat("0", 64)
-	if got := c.refused(1, "evidence", "verify", out, "--sha256", other); !strings.Contains(got, "pack.zip: manifest.json: its SHA-256 is ") || !strings.Contains(got, ", not "+other+": this is another pack") {
+	if got := c.refused(1, "evidence", "verify", out, "--sha256", other); !strings.Contains(got, "pack.zip: manifest.json: its SHA-256 is ") || !strings.Contains(got, ", not "+other+": this is a different pack, or a forged one") {
 		t.Errorf("another hash: %s", got)
 	}
 	tampered := c.file("tampered.zip", strings.Replace(c.read(out), "the note", "The note", 1))

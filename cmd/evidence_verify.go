@@ -17,18 +17,17 @@ func newEvidenceVerifyCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify PACK.zip",
 		Short: "Check every byte of a pack, offline",
-		Long: `Check every byte of a pack's zip, with nothing at hand but the zip: that the
-manifest is canonical, that each item is there with its size and SHA-256 and
-nothing else is, and that the zip around them is as it was filed. The exit
-status is 0 if all is so, and 1 if not: the error then names the first file
-that differs.
+		Long: `Check every byte of a pack's zip without a data file. The manifest must be
+canonical. The pack must have each item with its size and SHA-256, and nothing
+else, and the zip format must be the one that was filed. The exit status is 0 if
+all of this is true and 1 if not. The error names the first file that differs.
 
-Who changes a pack can make a manifest that fits. So compare the
-manifest_sha256 that is printed with the one that "govsvc evidence list" or the
-event evidence.pack_filed tells, or give that with --sha256.
+An attacker could replace a pack and its manifest together. So compare the printed
+manifest_sha256 with the one of "govsvc evidence list" or of the event
+evidence.pack_filed, or pass that one with --sha256.
 
 With --json an object: file, intact, manifest_sha256, manifest, and fault (null,
-or path and reason). It is printed if the check fails, too.`,
+or path and reason). It is also printed if the check fails.`,
 		Example: `  govsvc evidence verify q3.zip
   govsvc evidence verify q3.zip --sha256 "$(cat q3.sha256)"`,
 		Args: arguments("PACK.zip"),
@@ -40,7 +39,7 @@ or path and reason). It is printed if the check fails, too.`,
 	return c
 }
 
-// packResult is what the check of a pack found.
+// packResult is the result of the check of a pack.
 type packResult struct {
 	File           string             `json:"file"`
 	Intact         bool               `json:"intact"`
@@ -52,20 +51,20 @@ type packResult struct {
 func runEvidenceVerify(ctx context.Context, a *app, path, sha256 string) error {
 	info, err := statRegular(path)
 	if err != nil {
-		return fmt.Errorf("%w; give the zip of a pack", err)
+		return fmt.Errorf("%w; name the zip file of a pack", err)
 	}
 	file, err := os.Open(path)
 	if err != nil {
 		return err
 	}
-	defer file.Close() //nolint:errcheck // it was read
+	defer file.Close() //nolint:errcheck // it was only read
 	pack, err := evidence.Verify(ctx, file, info.Size())
 	found := packResult{File: path, Intact: err == nil}
 	if err == nil {
 		found.ManifestSHA256, found.Manifest = &pack.ManifestSHA256, &pack.Manifest
 		if sha256 != "" && sha256 != pack.ManifestSHA256 {
 			found.Intact = false
-			err = &evidence.Fault{Path: "manifest.json", Reason: fmt.Sprintf("its SHA-256 is %s, not %s: this is another pack, or it was made to look like this one", pack.ManifestSHA256, sha256)}
+			err = &evidence.Fault{Path: "manifest.json", Reason: fmt.Sprintf("its SHA-256 is %s, not %s: this is a different pack, or a forged one", pack.ManifestSHA256, sha256)}
 		}
 	}
 	if err != nil {
@@ -76,7 +75,7 @@ func runEvidenceVerify(ctx context.Context, a *app, path, sha256 string) error {
 	}
 	return a.print(found, func(w io.Writer) error {
 		m := pack.Manifest
-		_, err := fmt.Fprintf(w, "%s: every byte is as it was filed, %d items\ntitle %s\norganisation %s\nfiled %s by %s\nmanifest_sha256 %s\n",
+		_, err := fmt.Fprintf(w, "%s: unchanged since it was filed, %d items\ntitle %s\norganisation %s\nfiled %s by %s\nmanifest_sha256 %s\n",
 			oneLine(path), len(m.Items), oneLine(m.Title), oneLine(m.Organisation.Name), oneLine(m.FiledAt), oneLine(m.FiledBy), pack.ManifestSHA256)
 		return err
 	})

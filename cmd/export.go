@@ -17,22 +17,20 @@ func newExportCommand(a *app) *cobra.Command {
 	var options exportOptions
 	c := &cobra.Command{
 		Use:   "export",
-		Short: "Write records out, as import reads them",
-		Long: `Write an organisation's records out in the format that "govsvc import" reads:
-one JSON object a line (ndjson), one JSON array (json) or, of one type, a table
-(csv). All that is written belongs to one instant, whatever a running server
-changes meanwhile. Keys, users and secrets are never exported.
+		Short: "Write records in the format that import reads",
+		Long: `Write an organisation's records in the format that "govsvc import" reads: one JSON
+object a line (ndjson), one JSON array (json) or, for one type, a table (csv). All
+records are of one instant, also while a server changes them. Keys, users and
+secrets are never exported.
 
-CSV is a header row, UTF-8, commas and LF. An empty cell is null,
-"" an empty text; "govsvc import --help" says how values stand in cells. Texts
-are written as they are, so that nothing is lost, also those that begin with
-= + - or @: a spreadsheet may take them for formulas, unless their column is
-imported as text. Where an apostrophe stands before such a sign another one is
-put before it, which import takes away.
+CSV has a header row, UTF-8, commas and LF. An empty cell is null and "" an empty
+text; "govsvc import --help" describes the values. Texts are written unchanged,
+including those that begin with = + - or @. A spreadsheet may read these as
+formulas unless their column is imported as text. If an apostrophe precedes such a
+sign, export adds another apostrophe, which import removes.
 
-With --out the file stands complete under its name or not at all; one that is
-there is replaced. It is readable by its owner alone. The audit log notes each
-export.
+With --out the file gets its name when it is complete, and replaces one of that
+name. Only its owner can read it. The audit log records each export.
 
 The types:
 ` + typesText(),
@@ -50,16 +48,16 @@ The types:
 			})
 		},
 	}
-	c.Flags().Var(listValue{&options.types, checkRecordType, "TYPE"}, "type", "write this type only; repeatable, or separated by commas; default all")
+	c.Flags().Var(listValue{&options.types, checkRecordType, "TYPE"}, "type", "write this type only; repeatable, or separated by commas; default: all")
 	c.Flags().Var(choiceValue[transfer.Format]{&options.format, formats(), "FORMAT"}, "format",
-		"ndjson, json or csv, which needs one --type; default: by the name of the file (.ndjson, .jsonl, .json, .csv), else ndjson")
+		"ndjson, json or csv, which needs one --type; default: from the name of the file (.ndjson, .jsonl, .json, .csv), else ndjson")
 	c.Flags().StringVar(&options.out, "out", "", "write to `FILE` instead of stdout")
 	c.Flags().BoolVar(&a.json, "json", false, "write one JSON array: --format json")
 	a.orgFlag(c)
 	return c
 }
 
-// exportOptions say what to write, how and where.
+// exportOptions are the flags of export.
 type exportOptions struct {
 	types  []string
 	format transfer.Format
@@ -70,7 +68,7 @@ type exportOptions struct {
 // import would read as another format than it holds, above all.
 func (o *exportOptions) check(c *cobra.Command, json bool) error {
 	if json && o.format != "" {
-		return usageErrorf("--json writes one JSON array: give it without --format%s", helpHint(c))
+		return usageErrorf("--json writes one JSON array: use it without --format%s", helpHint(c))
 	}
 	if json {
 		o.format = transfer.JSON
@@ -79,9 +77,9 @@ func (o *exportOptions) check(c *cobra.Command, json bool) error {
 	o.format = cmp.Or(o.format, named, transfer.NDJSON)
 	switch {
 	case named != "" && named != o.format:
-		return usageErrorf("--out %s is not named for %s: import would read it as %s%s", o.out, o.format, named, helpHint(c))
+		return usageErrorf("--out %s has no name for %s: import would read it as %s%s", o.out, o.format, named, helpHint(c))
 	case strings.EqualFold(filepath.Ext(o.out), ".tsv"):
-		return usageErrorf("--out %s is named for tabs, and export writes commas: name it .csv%s", o.out, helpHint(c))
+		return usageErrorf("--out %s is a name for tabs, but export writes commas: use .csv%s", o.out, helpHint(c))
 	case o.format == transfer.CSV && len(o.types) != 1:
 		return usageErrorf("a CSV file holds one type: give one --type%s", helpHint(c))
 	}

@@ -16,50 +16,49 @@ import (
 	"govsvc/server/transfer"
 )
 
-const importHelp = `Load records into an organisation, from files or, for "-", from standard input.
+const importHelp = `Load records into an organisation from files or, for "-", from standard input.
 
-A record is a JSON object; its member "object" names the type, the others are
-named as in the API. A file has one record a line (ndjson), is a JSON array, one
-of the API's list envelopes or a single record (json), or is a table (csv). A
-record is found again by its natural key, such as risk_id or vendor_key: it is
-then updated or, if nothing differs, left as it is, so the same file can be
-imported twice.
+A record is a JSON object. Its member "object" names the type, and the other
+members have the names of the API. A file has one record a line (ndjson), is a
+JSON array, one of the API's list envelopes or a single record (json), or is a
+table (csv). The natural key of a record, such as risk_id or vendor_key,
+identifies it: a record with that key is updated, or left unchanged if nothing
+differs. So the same file can be imported twice.
 
-All files are checked first, and nothing is written unless all of it is good. A
-record that comes twice, in one file or in two of the same import, is a fault,
-whether or not the two are alike. What a record refers to comes before it or is
-stored already: a roadmap before its milestones, a kpi before its check-ins, as
-an export has them. --schema prints the JSON Schema (draft 2020-12) of a type's
-records.
+All files are checked first, and nothing is written unless all records are valid.
+Two records with one natural key are an error, in one file or in two. A record can
+only refer to records before it or to stored ones: a roadmap comes before its
+milestones, a kpi before its check-ins. An export has this order. --schema prints
+the JSON Schema (draft 2020-12) of a type's records.
 
-Each record that is created or changed has its own event in the audit log, with
-the id of the import. --reason is recorded with each of them. It is also kept as
-evidence with each risk that is re-rated, or whose change needs a reason in the
-API, unless the record brings its own severity_change_reason.
+Each record that is created or changed has an event of its own in the audit log,
+with the id of the import. --reason is recorded with each of them. It is also the
+evidence for each risk that is re-rated, or whose change needs a reason in the
+API, unless the record has its own severity_change_reason.
 
-Faults are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
-1. The result is a table of how many records of each type were created, updated
-and unchanged; with --json an object: records, dry_run, types, faults and
-more_faults (how many are not listed), with faults, too.
+Errors are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
+1. The result is a table of the numbers of records that were created, updated and
+unchanged. With --json it is an object, also if there are errors: records,
+dry_run, types, faults and more_faults (the number of errors that are not listed).
 
-CSV is UTF-8 with a header row of members' names in any order, and commas,
-semicolons or tabs, whichever stands there first. --type says which type its
-rows are of, unless a column "object" does. --template prints such a header.
-  text      as it is; in quotation marks where it holds a separator, a line end
-            or a quotation mark, which is doubled (""). An apostrophe before one
-            that begins with = + - or @, as in the CSV of the dashboard, is taken
-            away: it keeps spreadsheets from taking the text for a formula
+CSV is UTF-8 with a header row of members' names in any order. The first comma,
+semicolon or tab in the header row is the separator. --type names the type of the
+rows, unless a column "object" does. --template prints such a header row.
+  text      unchanged; in quotation marks if it has a separator, a line end or a
+            quotation mark, which is doubled (""). An apostrophe before a text
+            that begins with = + - or @ is removed. The CSV of the dashboard has
+            it so that spreadsheets do not read the text as a formula
   numbers   with a decimal point: 1234.5
   booleans  true or false
-  dates     2026-12-31; timestamps 2026-12-31T08:30:00Z. What a spreadsheet makes
-            of them is refused: set such columns to YYYY-MM-DD or to text
+  dates     2026-12-31; timestamps 2026-12-31T08:30:00Z. Other formats of
+            spreadsheets are refused: set such columns to YYYY-MM-DD or to text
   lists     texts with ";" between them: GDPR;AI Act. A list with a ";" inside a
             text, and the empty list, are JSON: ["a;b","c"] and []
   others    JSON, such as an incident's timeline
 
-An empty cell is null where a member may be null; otherwise the member is left
-out of the record, which a required one must not be. "" is an empty text. Leave
-a column out to keep what is stored.`
+An empty cell is null if the member may be null. Otherwise the member is missing
+from the record, which is an error if it is required. "" is an empty text. Omit a
+column to keep the stored values.`
 
 func newImportCommand(a *app) *cobra.Command {
 	var options transfer.Options
@@ -76,7 +75,7 @@ func newImportCommand(a *app) *cobra.Command {
   curl -s https://example.com/kpis.ndjson | govsvc import -`,
 		RunE: func(c *cobra.Command, args []string) error {
 			if template != "" && schema != "" {
-				return usageErrorf("--template and --schema print different things: give one of them%s", helpHint(c))
+				return usageErrorf("--template and --schema exclude each other; give one of them%s", helpHint(c))
 			}
 			if template != "" {
 				return printImportTemplate(a, c, args, template)
@@ -97,8 +96,8 @@ func newImportCommand(a *app) *cobra.Command {
 		},
 	}
 	c.Flags().Var(choiceValue[transfer.Format]{&options.Format, formats(), "FORMAT"}, "format",
-		"format of all files: ndjson, json or csv; default: by the name (.ndjson, .jsonl, .json, .csv, .tsv), else by the content")
-	c.Flags().Var(textValue{&options.Type, "TYPE", parseRecordType}, "type", "the type of the rows of files in CSV; not needed where they have a column object")
+		"format of all files: ndjson, json or csv; default: from the name (.ndjson, .jsonl, .json, .csv, .tsv), else from the content")
+	c.Flags().Var(textValue{&options.Type, "TYPE", parseRecordType}, "type", "the type of the rows of CSV files; not needed if they have a column object")
 	c.Flags().Var(textValue{&template, "TYPE", parseRecordType}, "template", "print the header row of a CSV file of this type, and import nothing")
 	c.Flags().Var(textValue{&schema, "TYPE", parseRecordType}, "schema", "print the JSON Schema of the records of this type, and import nothing")
 	c.Flags().BoolVar(&options.DryRun, "dry-run", false, "check everything and show the result, but write nothing")
@@ -108,7 +107,7 @@ func newImportCommand(a *app) *cobra.Command {
 	return c
 }
 
-// checkReason takes the reason as it is to be recorded.
+// checkReason checks the reason and trims it.
 func checkReason(c *cobra.Command, options *transfer.Options) error {
 	if !c.Flags().Changed("reason") && options.Reason == "" {
 		return nil
@@ -121,13 +120,13 @@ func checkReason(c *cobra.Command, options *transfer.Options) error {
 	return nil
 }
 
-// typeApplies refuses --type where no file is CSV: other records name their
-// type themselves.
+// typeApplies refuses --type if no file is CSV. Records of the other formats name
+// their type.
 func typeApplies(c *cobra.Command, paths []string, options transfer.Options) error {
 	if options.Type == "" || slices.ContainsFunc(paths, func(path string) bool { return options.FormatOf(path) == transfer.CSV }) {
 		return nil
 	}
-	return usageErrorf("--type is for CSV, and no file here is: records of the other formats name their type in \"object\"%s", helpHint(c))
+	return usageErrorf("--type is for CSV, and none of the files is CSV: records of the other formats name their type in \"object\"%s", helpHint(c))
 }
 
 func runImport(ctx context.Context, a *app, paths []string, options transfer.Options) error {
@@ -155,9 +154,9 @@ func runImport(ctx context.Context, a *app, paths []string, options transfer.Opt
 	return errors.Join(err, release())
 }
 
-// importGC is the percentage of garbage that an import allows, as in GOGC. It
-// keeps few megabytes and makes much garbage, so at the usual 100 the collector
-// takes a twelfth of its processor time.
+// importGC is the garbage collector's percentage (GOGC) during an import. An import
+// keeps few megabytes and produces much garbage. With the default of 100 the
+// collector would take a twelfth of its processor time.
 const importGC = 400
 
 // collectLess sets importGC, unless GOGC is set. It returns a function that
@@ -170,7 +169,8 @@ func collectLess(a *app) (restore func()) {
 	return func() { debug.SetGCPercent(before) }
 }
 
-// openSources opens what the arguments name. release must be called in any case.
+// openSources opens the files that the arguments name. The caller must call release,
+// also after an error.
 func openSources(ctx context.Context, a *app, paths []string) (sources []transfer.Source, release func() error, err error) {
 	var releases []func() error
 	release = func() error {
@@ -193,7 +193,7 @@ func openSources(ctx context.Context, a *app, paths []string) (sources []transfe
 	return sources, release, nil
 }
 
-// printImport shows what an import did, or its faults.
+// printImport prints the result of an import, or its errors.
 func printImport(a *app, report transfer.Report, err error) error {
 	var refused *transfer.Refused
 	faulty := errors.As(err, &refused)
@@ -212,12 +212,12 @@ func printImport(a *app, report transfer.Report, err error) error {
 		return nil
 	}
 	if report.DryRun {
-		a.note("dry run: this is what would be done; nothing was written")
+		a.note("dry run: nothing was written")
 	}
 	return printImportCounts(a.stdout, report.Types)
 }
 
-// refuseImport lists the faults, unless the report has shown them.
+// refuseImport lists the errors, unless the JSON report has them.
 func refuseImport(a *app, report transfer.Report, refused *transfer.Refused) error {
 	if !a.json {
 		for _, fault := range report.Faults {
@@ -226,15 +226,15 @@ func refuseImport(a *app, report transfer.Report, refused *transfer.Refused) err
 	}
 	switch {
 	case report.MoreFaults > 0:
-		return fmt.Errorf("%d faults, the first %d of them listed; nothing was imported: mend them and import again", refused.Total, len(report.Faults))
+		return fmt.Errorf("%d errors, the first %d of them listed; nothing was imported: fix them and import again", refused.Total, len(report.Faults))
 	case refused.Total > 1:
-		return fmt.Errorf("%d faults; nothing was imported: mend them and import again", refused.Total)
+		return fmt.Errorf("%d errors; nothing was imported: fix them and import again", refused.Total)
 	}
-	return errors.New("1 fault; nothing was imported: mend it and import again")
+	return errors.New("1 error; nothing was imported: fix it and import again")
 }
 
-// formatRowError is FILE:LINE: MEMBER: REASON. A reason often starts with the
-// member, which is then said once.
+// formatRowError formats an error as FILE:LINE: MEMBER: REASON. A reason that starts
+// with the member's name does not repeat it.
 func formatRowError(f transfer.Fault) string {
 	place := f.Source + ":" + strconv.Itoa(f.Line) + ": "
 	if f.Member == "" {

@@ -98,24 +98,24 @@ func TestFormatsThatDoNotFit(t *testing.T) {
 		want string
 	}{
 		{[]string{"import"}, "FILE is missing"},
-		{[]string{"import", "--type", "signal", lines}, `--type is for CSV, and no file here is: records of the other formats name their type in "object"`},
+		{[]string{"import", "--type", "signal", lines}, `--type is for CSV, and none of the files is CSV: records of the other formats name their type in "object"`},
 		{[]string{"import", "--type", "signal", "--format", "json", table}, "--type is for CSV"},
 		{[]string{"import", "--type", "signals", table}, `--type: no type is named "signals"; the types are assessment, risk, `},
 		{[]string{"import", "--template", "signals"}, `--template: no type is named "signals"; the types are assessment, risk, `},
-		{[]string{"import", "--template", "signal", table}, "--template prints a header and imports nothing: give it without files"},
+		{[]string{"import", "--template", "signal", table}, "--template prints a header row and imports nothing: use it without files"},
 		{[]string{"import", "--schema", "signals"}, `--schema: no type is named "signals"; the types are assessment, risk, `},
-		{[]string{"import", "--schema", "signal", table}, "--schema prints a schema and imports nothing: give it without files"},
-		{[]string{"import", "--schema", "signal", "--template", "signal"}, "--template and --schema print different things"},
+		{[]string{"import", "--schema", "signal", table}, "--schema prints a schema and imports nothing: use it without files"},
+		{[]string{"import", "--schema", "signal", "--template", "signal"}, "--template and --schema exclude each other"},
 		{[]string{"import", "--format", "xml", table}, `--format: "xml" is not ndjson, json or csv`},
 		{[]string{"export", "--format", "csv"}, "a CSV file holds one type: give one --type"},
 		{[]string{"export", "--format", "csv", "--type", "risk,signal"}, "a CSV file holds one type: give one --type"},
 		{[]string{"export", "--out", "all.csv"}, "a CSV file holds one type: give one --type"},
-		{[]string{"export", "--format", "csv", "--type", "risk", "--json"}, "--json writes one JSON array: give it without --format"},
+		{[]string{"export", "--format", "csv", "--type", "risk", "--json"}, "--json writes one JSON array: use it without --format"},
 		{[]string{"export", "--format", "xml"}, `--format: "xml" is not ndjson, json or csv`},
-		{[]string{"export", "--format", "ndjson", "--out", "x.json"}, "--out x.json is not named for ndjson: import would read it as json"},
-		{[]string{"export", "--format", "ndjson", "--out", "x.csv"}, "--out x.csv is not named for ndjson: import would read it as csv"},
-		{[]string{"export", "--json", "--out", "x.jsonl"}, "--out x.jsonl is not named for json: import would read it as ndjson"},
-		{[]string{"export", "--type", "risk", "--out", "x.tsv"}, "--out x.tsv is named for tabs, and export writes commas: name it .csv"},
+		{[]string{"export", "--format", "ndjson", "--out", "x.json"}, "--out x.json has no name for ndjson: import would read it as json"},
+		{[]string{"export", "--format", "ndjson", "--out", "x.csv"}, "--out x.csv has no name for ndjson: import would read it as csv"},
+		{[]string{"export", "--json", "--out", "x.jsonl"}, "--out x.jsonl has no name for json: import would read it as ndjson"},
+		{[]string{"export", "--type", "risk", "--out", "x.tsv"}, "--out x.tsv is a name for tabs, but export writes commas: use .csv"},
 	} {
 		if got := c.refused(2, row.args...); !strings.Contains(got, row.want) {
 			t.Errorf("%q: got %s, want %s", row.args, got, row.want)

@@ -15,19 +15,18 @@ import (
 	"govsvc/server/transfer"
 )
 
-// minProgressBytes is the size in bytes from which an import is worth a bar.
+// minProgressBytes is the size of the smallest import that shows a bar.
 const minProgressBytes = 4 << 20
 
-// bar shows the progress of an import: its stage, how many records of it are
-// through and how many a second, and the part of the bytes as a percentage. Its
-// zero value shows nothing.
+// bar shows the progress of an import: the stage, the number of records and their
+// rate, and the percentage of the bytes. Its zero value shows nothing.
 type bar struct {
 	shown *progressbar.ProgressBar
 	stage transfer.Stage
 	began time.Time // the stage
 }
 
-// newBar makes a bar if somebody watches and has to wait.
+// newBar makes a bar for a long import at a terminal.
 func newBar(a *app, sources []transfer.Source) *bar {
 	total := sizeOf(sources)
 	if total < minProgressBytes || !isTerminal(a.stderr) {
@@ -48,7 +47,7 @@ func sizeOf(sources []transfer.Source) int64 {
 	return total
 }
 
-// isTerminal tells whether what is written is seen as it is written.
+// isTerminal reports whether a writer is a terminal.
 func isTerminal(w io.Writer) bool {
 	file, ok := w.(*os.File)
 	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor fits an int
@@ -69,11 +68,11 @@ func (b *bar) show(p transfer.Progress) {
 		rate = float64(p.Records) / took
 	}
 	b.shown.Describe(fmt.Sprintf("%s, %s rows, %s rows/s", stageNames[p.Stage], withCommas(p.Records), withCommas(int(rate))))
-	// short of the end, at which the bar would be over before the second stage
-	_ = b.shown.Set64(min(p.Bytes, b.shown.GetMax64()-1)) // a terminal that is gone ends no import
+	// At its maximum the bar would end before the second stage.
+	_ = b.shown.Set64(min(p.Bytes, b.shown.GetMax64()-1)) // a closed terminal does not stop the import
 }
 
-// withCommas writes a number that is not below zero with commas: 1,234,567.
+// withCommas formats a number that is not negative: 1,234,567.
 func withCommas(n int) string {
 	digits := strconv.Itoa(n)
 	for at := len(digits) - 3; at > 0; at -= 3 {
@@ -88,11 +87,10 @@ func (b *bar) clear() {
 	}
 }
 
-// emptyLog gives back the room beside the data file that a long import took,
-// whether it was stored or taken back: while a server has the file open, SQLite
-// would keep it.
+// emptyLog empties the write-ahead log after a long import, also after a failed one.
+// While a server has the file open, SQLite would keep the log at its size.
 func emptyLog(ctx context.Context, store *db.DB, sources []transfer.Source) {
 	if sizeOf(sources) >= minProgressBytes {
-		_ = store.Checkpoint(context.WithoutCancel(ctx)) // what the import did stands without it
+		_ = store.Checkpoint(context.WithoutCancel(ctx)) // an error does not affect the import
 	}
 }

@@ -15,7 +15,7 @@ import (
 // printImportSchema prints the schema of a type of the data format.
 func printImportSchema(a *app, c *cobra.Command, args []string, object string) error {
 	if len(args) > 0 {
-		return usageErrorf("--schema prints a schema and imports nothing: give it without files%s", helpHint(c))
+		return usageErrorf("--schema prints a schema and imports nothing: use it without files%s", helpHint(c))
 	}
 	document, err := a.document()
 	if err != nil {
@@ -31,7 +31,7 @@ func printImportSchema(a *app, c *cobra.Command, args []string, object string) e
 
 func printImportTemplate(a *app, c *cobra.Command, args []string, object string) error {
 	if len(args) > 0 {
-		return usageErrorf("--template prints a header and imports nothing: give it without files%s", helpHint(c))
+		return usageErrorf("--template prints a header row and imports nothing: use it without files%s", helpHint(c))
 	}
 	document, err := a.document()
 	if err != nil {

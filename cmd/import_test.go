@@ -52,7 +52,7 @@ func TestImportFaults(t *testing.T) {
 	}
 	golden(t, "import_faults.txt", strings.ReplaceAll(o.stderr, c.dir, "<folder>"))
 	o = c.run("import", "--json", bad)
-	if want := "govsvc: 3 faults; nothing was imported: mend them and import again\n"; o.status != 1 || o.stderr != want {
+	if want := "govsvc: 3 errors; nothing was imported: fix them and import again\n"; o.status != 1 || o.stderr != want {
 		t.Errorf("status %d, stderr %q, want 1, %q", o.status, o.stderr, want)
 	}
 	golden(t, "import_faults.json", strings.ReplaceAll(o.stdout, c.dir, "<folder>"))
@@ -66,7 +66,7 @@ func TestDryRun(t *testing.T) {
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
 	o := c.run("import", "--dry-run", c.file("signals.ndjson", signals))
-	if o.status != 0 || !strings.Contains(o.stdout, "signal  2 ") || o.stderr != "dry run: this is what would be done; nothing was written\n" {
+	if o.status != 0 || !strings.Contains(o.stdout, "signal  2 ") || o.stderr != "dry run: nothing was written\n" {
 		t.Errorf("got %+v", o)
 	}
 	if got := c.must("export"); got != "" {
@@ -201,7 +201,7 @@ func TestExportToFile(t *testing.T) {
 		t.Error(got)
 	}
 	none := filepath.Join(folder, "none")
-	if got, want := c.refused(1, "export", "--out", filepath.Join(none, "x")), "--out: no file can be made in the folder: "+none+": no such file or directory"; !strings.Contains(got, want) {
+	if got, want := c.refused(1, "export", "--out", filepath.Join(none, "x")), "--out: can't make a file in the folder: "+none+": no such file or directory"; !strings.Contains(got, want) {
 		t.Error(got)
 	}
 	if entries, err := os.ReadDir(folder); err != nil || len(entries) != 2 {
@@ -235,7 +235,7 @@ func TestOutIsNotTheDataFile(t *testing.T) {
 		{"audit", "export", "--cursor-file"},
 	} {
 		for _, path := range []string{data, data + "-wal", symbolic, hard} {
-			if got, want := c.refused(1, append(args, path)...), path+" is the data file in use; name another one"; !strings.Contains(got, want) {
+			if got, want := c.refused(1, append(args, path)...), path+" is the data file in use; name another file"; !strings.Contains(got, want) {
 				t.Errorf("%q: got %s, want %s", args, got, want)
 			}
 		}

@@ -21,7 +21,7 @@ func newKeysCommand(a *app) *cobra.Command {
 
 A key belongs to one organisation and may do what its scopes say. A live key
 works on the organisation's data, a test key on a fixed set of synthetic data.
-Only a hash of a key is stored: its text is shown once, when it is minted.`,
+Only a hash of a key is stored, so a key is shown once, when it is minted.`,
 	}
 	mint, rotate, imported := newKeysMintCommand(a), newKeysRotateCommand(a), newKeysImportCommand(a)
 	list, revoke := newKeysListCommand(a), newKeysRevokeCommand(a)
@@ -49,7 +49,7 @@ func newKeyView(k db.Key, now time.Time) keyView {
 	return keyView{k, state}
 }
 
-// printKey tells what was done to a key.
+// printKey prints what was done to a key.
 func printKey(a *app, verb string, k keyView) error {
 	return a.print(k, func(w io.Writer) error {
 		_, err := io.WriteString(w, oneLine(verb+" "+k.ID+" ("+k.Prefix+", "+k.Name+")")+"\n")
@@ -57,12 +57,12 @@ func printKey(a *app, verb string, k keyView) error {
 	})
 }
 
-// keyDraftFlags are those of the commands that store a key of their own making.
+// keyDraftFlags defines the flags of the commands that store a new key.
 func keyDraftFlags(c *cobra.Command, draft *db.KeyDraft) {
 	flags := c.Flags()
-	flags.Var(textValue{&draft.Name, "NAME", bounded("a name", db.KeyNameLimit)}, "name", "what the key is for, shown in lists (required)")
+	flags.Var(textValue{&draft.Name, "NAME", bounded("a name", db.KeyNameLimit)}, "name", "what the key is for; lists show it (required)")
 	flags.Var(listValue{&draft.Scopes, checkScope, "SCOPE"}, "scope", "what the key may do; repeatable, or separated by commas (required)")
-	flags.Var(futureValue{&draft.ExpiresAt}, "expires", "when the key ends: a date (midnight UTC) or an RFC 3339 time; never without")
+	flags.Var(futureValue{&draft.ExpiresAt}, "expires", "when the key expires: a date (midnight UTC) or an RFC 3339 time; default: never")
 	flags.Var(countValue{&draft.PerMinute, 1}, "rpm", "requests a minute, instead of the plan's")
 	flags.Var(countValue{&draft.PerDay, 1}, "rpd", "requests in any 24 hours, instead of the plan's")
 	markRequired(c, "name", "scope")
@@ -80,7 +80,7 @@ type mintedKey struct {
 	ExpiresAt *string  `json:"expires_at"`
 }
 
-// printMintedKey shows a new key, if it was made.
+// printMintedKey prints a new key, or returns the error.
 func printMintedKey(a *app, k db.Key, plain string, err error) error {
 	if err != nil {
 		return err
@@ -95,12 +95,12 @@ func printMintedKey(a *app, k db.Key, plain string, err error) error {
 			ends = "expires " + *k.ExpiresAt
 		}
 		a.note("%s", oneLine(fmt.Sprintf("%s key %s (%s), %s, %s", k.Kind, k.ID, k.Name, strings.Join(k.Scopes, ","), ends)))
-		a.note("The key is shown this once: only its hash is stored.")
+		a.note("The key is shown only once: only its hash is stored.")
 		return nil
 	})
 }
 
-// checkScope refuses a scope that is not one of the specification's.
+// checkScope refuses an unknown scope.
 func checkScope(name string) error {
 	if known := openapi.Scopes(); !slices.Contains(known, name) {
 		return fmt.Errorf("no scope is named %q; the scopes are %s", name, strings.Join(known, ", "))

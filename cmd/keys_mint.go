@@ -12,14 +12,14 @@ func newKeysMintCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "mint --name NAME --scope SCOPE[,SCOPE...]",
 		SuggestFor: []string{"create", "new", "add"},
-		Short:      "Make a new key and print it, once",
-		Long: `Make a new key and print it. Stdout holds the key alone; what else there is to
-know goes to stderr. The key can't be shown again: only its hash is stored.
+		Short:      "Mint a new key and print it, once",
+		Long: `Mint a new key and print it. Stdout has the key alone, and stderr its details. The
+key can't be shown again: only its hash is stored.
 
 Scopes: read:scores, read:scorecard, read:risks, read:signals, read:roadmap,
 read:compliance, read:vendor, read:talent, read:incidents, read:kpis,
 read:audit, write:risks, write:incidents, write:kpis, write:vendor,
-manage:webhooks; and read:all, which stands for every read scope but
+manage:webhooks; and read:all, which includes every read scope except
 read:audit.
 
 manage:webhooks alone lets a key receive the records that events carry, such as

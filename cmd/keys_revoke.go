@@ -10,10 +10,9 @@ func newKeysRevokeCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "revoke ID|PREFIX",
 		SuggestFor: []string{"delete", "remove", "rm"},
-		Short:      "End a key at once",
-		Long: `End a key at once, a running server included. The key is named by its id or
-its displayed prefix, as "govsvc keys list" shows them. Revoking a key that is
-revoked changes nothing.`,
+		Short:      "Revoke a key immediately",
+		Long: `Revoke a key immediately, also for a running server. Name the key by its id or its
+prefix, as "govsvc keys list" shows them. Revoking a revoked key changes nothing.`,
 		Example: `  govsvc keys revoke 01923f5e-7a10-7cc3-98c4-dc0c0c07398f
   govsvc keys revoke gds_live_4fQ9sLx0aZ2b`,
 		Args: arguments("ID|PREFIX"),

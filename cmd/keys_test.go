@@ -20,7 +20,7 @@ func TestMint(t *testing.T) {
 		t.Errorf("stdout %q, want the key alone", o.stdout)
 	}
 	if got, want := settled(o.stderr), "live key <id> (reports [31m), read:all,write:risks, never expires\n"+
-		"The key is shown this once: only its hash is stored.\n"; got != want {
+		"The key is shown only once: only its hash is stored.\n"; got != want {
 		t.Errorf("stderr %q, want %q", got, want)
 	}
 	if strings.Contains(c.must("keys", "list", "--json"), strings.TrimSpace(o.stdout)) {

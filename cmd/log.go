@@ -17,7 +17,7 @@ var logLevels = map[string]slog.Level{
 	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
 }
 
-// logFlags are the flags of the log that goes to stderr.
+// logFlags are the flags about the log on stderr.
 type logFlags struct{ format, level string }
 
 func newLogFlags() logFlags { return logFlags{logText, "info"} }
@@ -25,7 +25,7 @@ func newLogFlags() logFlags { return logFlags{logText, "info"} }
 // add adds them to a command that runs until it is stopped.
 func (l *logFlags) add(c *cobra.Command) {
 	c.Flags().Var(choiceValue[string]{&l.format, []string{logText, logJSON}, "FORMAT"}, "log-format", "format of the log on stderr: text or json")
-	c.Flags().Var(choiceValue[string]{&l.level, []string{"debug", "info", "warn", "error"}, "LEVEL"}, "log-level", "least level of what is logged: debug, info, warn or error")
+	c.Flags().Var(choiceValue[string]{&l.level, []string{"debug", "info", "warn", "error"}, "LEVEL"}, "log-level", "lowest level that is logged: debug, info, warn or error")
 }
 
 func (a *app) logger(l logFlags) *slog.Logger {

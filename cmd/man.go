@@ -10,17 +10,18 @@ import (
 	"github.com/spf13/pflag"
 )
 
-// newManCommand writes the manual, for releases and packages too.
+// newManCommand makes the command that writes the manual pages. Releases and packages
+// use it too.
 func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Long: `Write a manual page for each command into a folder, which is made if it is not
-there: what --help says, for man. The pages depend on the program alone.`,
+		Long: `Write a manual page with the text of --help for each command into a folder, which is
+made if it does not exist. The pages depend on the program alone.`,
 		Example: "  govsvc man /usr/local/share/man/man1",
 		Args:    arguments("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {
-			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // manuals are for everybody
+			if err := os.MkdirAll(args[0], 0o755); err != nil { //nolint:gosec // all users may read the manual
 				return err
 			}
 			return writeManuals(c.Root(), args[0])
@@ -72,7 +73,7 @@ func manual(c *cobra.Command) string {
 		}
 		p.line(".EE")
 	}
-	p.line(".SH EXIT STATUS\n0 when done, 1 when it failed, 2 for a wrong command line.")
+	p.line(".SH EXIT STATUS\n0 for success, 1 for a failure, 2 for a wrong command line.")
 	if c.HasParent() {
 		p.line(".SH SEE ALSO\n.BR %s (1)", escapeRoff(manualName(c.Parent())))
 	}
@@ -89,7 +90,7 @@ func availableCommands(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// page is a manual page under way.
+// page is a manual page that is being written.
 type page struct{ strings.Builder }
 
 func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
@@ -105,9 +106,9 @@ func (p *page) synopsis(c *cobra.Command) {
 	p.line(".B %s\n%s", escapeRoff(use), escapeRoff(strings.TrimSpace(rest+" [flags]")))
 }
 
-// text writes paragraphs; lines that are indented stand as they are.
+// text writes paragraphs. Indented lines are written unchanged.
 func (p *page) text(text string) {
-	asIs, blank := false, false
+	verbatim, blank := false, false
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "  ")
 		if line == "" {
@@ -115,22 +116,22 @@ func (p *page) text(text string) {
 			continue
 		}
 		indented := strings.HasPrefix(line, " ")
-		if asIs && !indented {
+		if verbatim && !indented {
 			p.line(".EE")
 		}
 		switch {
-		case blank && asIs && indented:
+		case blank && verbatim && indented:
 			p.line("")
 		case blank:
 			p.line(".PP")
 		}
-		if indented && !asIs {
+		if indented && !verbatim {
 			p.line(".EX")
 		}
 		p.line("%s", escapeRoff(line))
-		asIs, blank = indented, false
+		verbatim, blank = indented, false
 	}
-	if asIs {
+	if verbatim {
 		p.line(".EE")
 	}
 }

@@ -12,15 +12,15 @@ func newOpenAPICommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "openapi",
 		Short: "Print the API's OpenAPI document",
-		Long: `Print the OpenAPI 3.1 document of the API, as it is served at /openapi.json
-below the base URL: one JSON value, with or without --json.
+		Long: `Print the OpenAPI 3.1 document of the API as one JSON value, with or without
+--json. The service serves it at /openapi.json below the base URL.
 
-The document names the address of the service. A running service fills in its
-own; here --base-url gives it, and the default is that of "govsvc serve".
+The document has the address of the service. A running service inserts its own
+address. Here --base-url sets it, and the default is that of "govsvc serve".
 
 --3.0 prints the same API as an OpenAPI 3.0.3 document, for gateways and code
-generators that do not read 3.1. OpenAPI 3.0 has no webhooks: they stand under
-x-webhooks.`,
+generators that do not read 3.1. OpenAPI 3.0 has no webhooks, so x-webhooks has
+them.`,
 		Example: `  govsvc openapi > openapi.json
   govsvc openapi --base-url https://gov.example.com > openapi.json
   govsvc openapi --3.0 > openapi-3.0.json

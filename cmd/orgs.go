@@ -15,12 +15,12 @@ func newOrgsCommand(a *app) *cobra.Command {
 		Use:   "orgs",
 		Short: "Create, list, change, rename and remove organisations",
 		Long: `Create, list, change, rename and remove organisations. Each has its own records,
-keys and audit log. A new file has one, "default".
+keys and audit log. A new data file has one organisation, "default".
 
-The plan decides what an organisation's keys may do, and how often:
+The plan determines what an organisation's keys may do, and how often:
 
 ` + plansText() + `
-Only an active subscription lets keys in.`,
+Keys work only with an active subscription.`,
 	}
 	set, rename, remove := newOrgsSetCommand(a), newOrgsRenameCommand(a), newOrgsRemoveCommand(a)
 	a.reasonFlag(set, rename, remove)
@@ -48,7 +48,7 @@ func planFlag(c *cobra.Command, plan *db.Plan, usage string) {
 	c.Flags().Var(choiceValue[db.Plan]{plan, db.Plans(), "PLAN"}, "plan", usage)
 }
 
-// organisationsTable shows organisations as text.
+// organisationsTable prints organisations as a table.
 func organisationsTable(list ...db.Organisation) func(io.Writer) error {
 	rows := make([][]string, len(list))
 	for i, o := range list {

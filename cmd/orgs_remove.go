@@ -14,14 +14,14 @@ func newOrgsRemoveCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "remove NAME",
 		SuggestFor: []string{"delete", "rm"},
-		Short:      "Remove an organisation that is empty",
-		Long: `Remove an organisation that has no records, webhook subscriptions and evidence
-packs, no keys that are not revoked, and no users that belong to no other
-organisation. The memberships of other users end. "default" and the last
-organisation can't be removed.
+		Short:      "Remove an empty organisation",
+		Long: `Remove an organisation without records, webhook subscriptions and evidence packs.
+All its keys must be revoked, and each of its users must be a member of another
+organisation. The memberships of its users end. "default" and the last organisation
+can't be removed.
 
-Its audit log remains, under the name that the command prints: "govsvc check"
-verifies it, and "govsvc audit export --org" and "verify --org" take that name.
+Its audit log remains under the name that the command prints. "govsvc check"
+verifies it, and "govsvc audit export --org" and "verify --org" accept that name.
 The former name is free for a new organisation.
 
 With --json an object: id, name, audit_log (the name of what remains) and

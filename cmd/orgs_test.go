@@ -101,7 +101,7 @@ func TestRemoveOrganisation(t *testing.T) {
 	c.must("backup", copied)
 	c.must("restore", copied, "--force")
 	c.must("audit", "verify", "--org", removed.AuditLog)
-	if health := c.must("check", "--full"); !strings.Contains(health, " of 4 organisations, all sound") {
+	if health := c.must("check", "--full"); !strings.Contains(health, " of 4 organisations, all intact") {
 		t.Error(health)
 	}
 	if got := c.refused(1, "orgs", "remove", "default"); !strings.Contains(got, `"default" can't be removed`) {

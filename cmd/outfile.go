@@ -11,9 +11,8 @@ import (
 	"govsvc/db"
 )
 
-// checkOutput refuses what a flag must not name as the file to write: a folder, and
-// the data file, all of which would be lost. Where nothing is there yet, info
-// is nil.
+// checkOutput refuses a folder and the data file as the file that a flag names. info
+// is nil if no such file exists.
 func checkOutput(store *db.DB, flag, path string) (info fs.FileInfo, err error) {
 	info, err = os.Stat(path)
 	switch {
@@ -24,27 +23,28 @@ func checkOutput(store *db.DB, flag, path string) (info fs.FileInfo, err error) 
 	case info.IsDir():
 		return nil, fmt.Errorf("%s: %s is a folder; name a file in it", flag, path)
 	case store.Owns(info):
-		return nil, fmt.Errorf("%s: %s is the data file in use; name another one", flag, path)
+		return nil, fmt.Errorf("%s: %s is the data file in use; name another file", flag, path)
 	}
 	return info, nil
 }
 
-// writeFile writes the file that --out names: complete, or not at all.
+// writeFile writes the file that --out names. The file gets its name when it is
+// complete.
 func writeFile(store *db.DB, path string, write func(io.Writer) error) error {
 	info, err := checkOutput(store, "--out", path)
 	switch {
 	case err != nil:
 		return err
 	case info != nil && !info.Mode().IsRegular():
-		return writeExisting(path, write) // a device or a pipe, which must stay one
+		return writeExisting(path, write) // a device or a pipe can't be replaced
 	}
 	return replaceFile("--out", path, write)
 }
 
-// replaceFile writes a file beside the one that is named and then gives it that
-// name, so that no half of it ever stands there.
+// replaceFile writes a temporary file in the same folder and then renames it, so that
+// no incomplete file ever has the name.
 func replaceFile(flag, path string, write func(io.Writer) error) error {
-	if target, err := filepath.EvalSymlinks(path); err == nil { // a link stays
+	if target, err := filepath.EvalSymlinks(path); err == nil { // the target of a link is replaced, not the link
 		path = target
 	}
 	file, err := createTemp(flag, path)
@@ -59,17 +59,17 @@ func replaceFile(flag, path string, write func(io.Writer) error) error {
 		err = os.Rename(file.Name(), path)
 	}
 	if err != nil {
-		_ = os.Remove(file.Name()) // err is what the user must hear of
+		_ = os.Remove(file.Name()) // err is the error to report
 	}
 	return err
 }
 
-// createTemp makes the file that is to get the name once it is whole.
+// createTemp makes the temporary file.
 func createTemp(flag, path string) (*os.File, error) {
 	folder := filepath.Dir(path)
 	file, err := os.CreateTemp(folder, "."+filepath.Base(path)+"-*") // mode 0600
 	if err != nil {
-		return nil, fmt.Errorf("%s: no file can be made in the folder: %w", flag, withPath(folder, err))
+		return nil, fmt.Errorf("%s: can't make a file in the folder: %w", flag, withPath(folder, err))
 	}
 	return file, nil
 }
@@ -82,7 +82,7 @@ func writeExisting(path string, write func(io.Writer) error) error {
 	return errors.Join(write(file), file.Close())
 }
 
-// namedWriter is a file whose errors tell the name that it is to get.
+// namedWriter writes a temporary file. Its errors have the final name.
 type namedWriter struct {
 	file *os.File
 	path string
@@ -93,7 +93,7 @@ func (n namedWriter) Write(p []byte) (int, error) {
 	return written, withPath(n.path, err)
 }
 
-// withPath puts a path that the user knows in the place of a temporary one.
+// withPath replaces the path of an error by one that the user knows.
 func withPath(path string, err error) error {
 	var fault *fs.PathError
 	if errors.As(err, &fault) {

@@ -13,8 +13,8 @@ import (
 	"unicode"
 )
 
-// checkedWriter remembers that a result could not be written, so that a full disk
-// behind a redirection is a failure and not silence.
+// checkedWriter keeps the first error of writing the result. So the command fails when
+// the disk of a redirection is full.
 type checkedWriter struct {
 	w   io.Writer
 	err error
@@ -34,7 +34,7 @@ func (a *app) report(ctx context.Context, err error) int {
 		return exitDone
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		err = errors.New("interrupted; what was under way was left undone")
+		err = errors.New("interrupted; the command was not completed")
 	}
 	a.note("govsvc: %s", oneLine(errorText(err)))
 	var wrong *usageError
@@ -44,8 +44,8 @@ func (a *app) report(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// errorText is the text of an error without the name of the system call that
-// failed on a file.
+// errorText is the text of an error. It omits the name of the system call that failed
+// on a file.
 func errorText(err error) string {
 	text := err.Error()
 	var failed *fs.PathError
@@ -55,7 +55,7 @@ func errorText(err error) string {
 	return text
 }
 
-// note tells the user something that is not the result.
+// note prints a line that is not part of the result.
 func (a *app) note(format string, args ...any) {
 	fmt.Fprintf(a.stderr, format+"\n", args...)
 }
@@ -76,7 +76,7 @@ func (a *app) printLine(value any) error {
 	return encoder.Encode(value)
 }
 
-// print writes the result as JSON or as the text that write gives.
+// print writes the result as JSON, or calls write for the text.
 func (a *app) print(value any, write func(io.Writer) error) error {
 	if a.json {
 		return a.printJSON(value)
@@ -84,7 +84,7 @@ func (a *app) print(value any, write func(io.Writer) error) error {
 	return write(a.stdout)
 }
 
-// table writes rows below a header, aligned.
+// table writes aligned rows below a header.
 func table(w io.Writer, header []string, rows [][]string) error {
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
 	for _, row := range append([][]string{header}, rows...) {
@@ -96,7 +96,7 @@ func table(w io.Writer, header []string, rows [][]string) error {
 	return t.Flush()
 }
 
-// oneLine folds lines into one and takes out what would steer a terminal.
+// oneLine joins lines, and replaces characters that control a terminal.
 func oneLine(text string) string {
 	var lines []string
 	for line := range strings.Lines(text) {
@@ -112,7 +112,7 @@ func oneLine(text string) string {
 	}, strings.Join(lines, "; "))
 }
 
-// orDash shows what is missing.
+// orDash is a text, or a dash without one.
 func orDash(text *string) string {
 	if text == nil {
 		return "-"
@@ -120,7 +120,7 @@ func orDash(text *string) string {
 	return *text
 }
 
-// formatSize is a number of bytes as people read it.
+// formatSize formats a number of bytes.
 func formatSize(bytes int64) string {
 	switch {
 	case bytes < 10_000:
@@ -133,7 +133,7 @@ func formatSize(bytes int64) string {
 	return fmt.Sprintf("%.1f GB", float64(bytes)/1e9)
 }
 
-// formatCount is a number of things.
+// formatCount formats a number of things, as in "2 events".
 func formatCount(n int, thing string) string {
 	if n == 1 {
 		return "1 " + thing
@@ -141,7 +141,7 @@ func formatCount(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// wrapNames lists names on a few lines, for a help text.
+// wrapNames lists names on several lines, for a help text.
 func wrapNames(names []string) string {
 	line := (len(names) + 2) / 3
 	var lines []string

@@ -19,7 +19,7 @@ func TestErrors_NameTheFile(t *testing.T) {
 		args   []string
 		want   string
 	}{
-		{1, []string{"evidence", "verify", none}, "govsvc: " + none + ": no such file or directory; give the zip of a pack"},
+		{1, []string{"evidence", "verify", none}, "govsvc: " + none + ": no such file or directory; name the zip file of a pack"},
 		{1, []string{"audit", "verify", "--print-head", "--file", none}, "govsvc: --file: " + none + ": no such file or directory"},
 		{1, []string{"serve", "--webhook-ca", none}, "govsvc: --webhook-ca: " + none + ": no such file or directory"},
 		{2, []string{"version", "--config", none}, "govsvc: --config: " + none + ": no such file or directory"},

@@ -20,40 +20,38 @@ func newRestoreCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:        "restore FILE | --rehearse FILE|FOLDER",
 		SuggestFor: []string{"recover", "rollback"},
-		Short:      "Put a backup in the place of the data file",
-		Long: `Put the backup FILE in the place of the data file. FILE stays as it is. It is
-read whole first, and refused unless it is sound (structure, references, audit
-logs) and of no newer version than this program; one of an older version is
-migrated.
+		Short:      "Replace the data file with a backup",
+		Long: `Replace the data file with the backup FILE. FILE is not changed. It is checked
+first and refused unless it is intact (structure, references, audit logs). Its
+version must not be newer than this program. An older version is migrated.
 
-The data file must be named, with --db or GOVSVC_DB, unless the working
-directory has one. One that exists is replaced with --force alone, and kept beside under
-a name ending in ".before-restore-" and the time. Stop "govsvc serve" and "govsvc
-deliver" first: while anything has the data file open the restore is refused.
-Whatever interrupts it, the data file is either the former or the restored one.
-Each organisation's audit log tells of the restore.
+The data file must be named, with --db or GOVSVC_DB, unless the working directory
+has one. A data file that exists is replaced only with --force. It is kept in the
+same folder under a name that ends in ".before-restore-" and the time. Stop
+"govsvc serve" and "govsvc deliver" first: the restore is refused while a program
+has the data file open. If it is interrupted, the data file is either the former
+or the restored one. Each organisation's audit log records the restore.
 
-What was changed after the backup is undone: keys revoked since then are valid
-again, and webhooks that were delivered since then are sent again, with the same
-event ids.
+Changes after the backup are undone: keys revoked since then are valid again, and
+webhooks delivered since then are sent again, with the same event ids.
 
---rehearse changes nothing: it restores a backup, or the newest of a folder of
-"govsvc serve --backup-dir", into a temporary place, counts what is in there,
-and checks that the live audit logs go on where those of the backup end. Do it
-regularly; it can run while the service does.
+--rehearse changes nothing. It restores a backup, or the newest one in a folder of
+"govsvc serve --backup-dir", to a temporary file and counts its rows. It checks
+that the live audit logs continue those of the backup. Run it regularly, also while
+the service runs.
 
-With --json an object: path, from, kept ("" if nothing was replaced), version
-(of the backup's tables) and audit_logs (org, events, head), as the backup has
-them. With --rehearse: backup, version, tables (table, restored, live) and
-audit_logs (org, events, head, after: how many events the live log has more).`,
+With --json an object: path, from, kept ("" if nothing was replaced), version (of
+the backup's schema) and audit_logs (org, events, head), as in the backup. With
+--rehearse: backup, version, tables (table, restored, live) and audit_logs (org,
+events, head, after: how many further events the live log has).`,
 		Example: `  govsvc restore /backup/govsvc.db --force
   govsvc restore /backup/govsvc.db --db copy.db
   govsvc restore --rehearse /var/backups/govsvc`,
-		Args: cobra.ArbitraryArgs, // counted once --rehearse is known
+		Args: cobra.ArbitraryArgs, // checked below, when --rehearse is known
 		RunE: func(c *cobra.Command, args []string) error {
 			switch {
 			case rehearse != "" && (len(args) > 0 || force):
-				return usageErrorf("--rehearse names the backup and replaces nothing: give it without FILE and --force%s", helpHint(c))
+				return usageErrorf("--rehearse names the backup and replaces nothing: use it without FILE and --force%s", helpHint(c))
 			case rehearse != "":
 				return runRehearsal(c.Context(), a, rehearse)
 			}
@@ -66,15 +64,15 @@ audit_logs (org, events, head, after: how many events the live log has more).`,
 			return runRestore(c.Context(), a, args[0], force)
 		},
 	}
-	c.Flags().BoolVar(&force, "force", false, "replace the data file if it is there; it is kept beside")
-	c.Flags().StringVar(&rehearse, "rehearse", "", "restore the backup `FILE|FOLDER`, or the newest in the folder, into a temporary place and compare")
+	c.Flags().BoolVar(&force, "force", false, "replace the data file if it exists; it is kept in the same folder")
+	c.Flags().StringVar(&rehearse, "rehearse", "", "restore the backup `FILE|FOLDER`, or the newest one in the folder, to a temporary file and compare")
 	a.reasonFlag(c)
 	a.jsonFlag(c)
 	return c
 }
 
 // requireNamedFile refuses to make a data file in the working directory unless it was
-// named: the service would go on with another one.
+// named. The service might use another one.
 func requireNamedFile(a *app, c *cobra.Command) error {
 	if a.settings.source("db") != sourceDefault {
 		return nil
@@ -87,7 +85,7 @@ func requireNamedFile(a *app, c *cobra.Command) error {
 
 func runRestore(ctx context.Context, a *app, from string, force bool) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
-		return fmt.Errorf("%s is a folder; give a backup in it", from)
+		return fmt.Errorf("%s is a folder; name a backup in it", from)
 	}
 	done, err := db.Restore(ctx, from, db.Options{Path: a.path, RestoredBy: a.actor(0)}, force)
 	if err != nil {

@@ -29,21 +29,21 @@ func newSandboxCommand(a *app) *cobra.Command {
 		Use:        "sandbox",
 		SuggestFor: []string{"try", "playground", "mock", "fake"},
 		Short:      "Serve the API on synthetic data, with a test key, and leave nothing behind",
-		Long: `Serve the API on synthetic data, for integrators: there is nothing to set up,
-and no data file is read or written (--db is not used). It mints a test key with
-all scopes and ends on SIGTERM or SIGINT with exit status 0, leaving no file
-behind. The next "govsvc sandbox" or "govsvc serve" of the same user removes what
-a killed one leaves. When it is ready it prints on stdout:
+		Long: `Serve the API on synthetic data, for integrators. It needs no setup, and reads and
+writes no data file (--db is not used). It mints a test key with all scopes. It
+ends on SIGTERM or SIGINT with exit status 0 and leaves no file behind. If it is
+killed, the next "govsvc sandbox" or "govsvc serve" of the same user removes its
+files. When it is ready it prints on stdout:
 
   listening on http://HOST:PORT
   base URL http://HOST:PORT/api/v1
   test key KEY
   try COMMAND
 
-COMMAND is a curl line that works as it stands. The data is the same in every
-run and every version. A write is checked and answered as the real service does,
-but nothing of it stays; no webhook is sent, and the test of a subscription
-answers "delivered". URLs of subscriptions may lead to loopback.
+COMMAND is a complete curl command. The data is the same in every run and every
+version. A write is checked and answered as by the real service, but it is not
+stored. No webhook is sent, and the test of a subscription answers "delivered".
+URLs of subscriptions may lead to loopback.
 
 With --json stdout has one object instead, on one line: message, url, base_url,
 key, scopes and try.`,
@@ -117,7 +117,7 @@ func serveSandbox(ctx context.Context, a *app, l *listener.Listener, store *db.D
 	return listener.Serve(ctx, l, nil, handler, logger)
 }
 
-// runningSandbox is what an integrator must know.
+// runningSandbox is the result of sandbox.
 type runningSandbox struct {
 	Message string   `json:"message"`
 	URL     string   `json:"url"`

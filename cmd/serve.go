@@ -29,67 +29,44 @@ import (
 	"govsvc/web/account"
 )
 
-// anonymousRPM is the default of --anonymous-rpm.
-const anonymousRPM = 6000
-
-// serveOptions are the flags of serve.
-type serveOptions struct {
-	addr           string
-	baseURL        string
-	contact        string
-	trustedProxies networkList
-	allowOrigins   []string
-	anonymousRPM   *int
-	answerMemory   *int
-	maxConnections *int
-	tls            tlsFlags
-	observability  observabilityFlags
-	receivers      webhookFlags
-	backups        backupFlags
-	log            logFlags
-	printConfig    bool
-	demo           bool
-}
-
-func newServeCommand(a *app) *cobra.Command {
-	perMinute, megabytes, connections := anonymousRPM, 16, listener.DefaultConnections
-	o := serveOptions{
-		addr: "127.0.0.1:8080", anonymousRPM: &perMinute, answerMemory: &megabytes, maxConnections: &connections,
-		receivers: newWebhookFlags(), backups: newBackupFlags(), log: newLogFlags(),
-	}
-	c := &cobra.Command{
-		Use:        "serve",
-		SuggestFor: []string{"start", "run", "server"},
-		Short:      "Serve the API and deliver webhooks",
-		Long: `Serve the HTTP API from the data file, which is made if it is not there, and
-deliver webhooks.
+const serveHelp = `Serve the HTTP API from the data file and deliver webhooks. The data file is made if
+it does not exist.
 
 When it is ready it prints "listening on http://HOST:PORT" (https:// with TLS) on
-stdout, alone on a line; logs go to stderr. The API is below /api/v1, the
-dashboard at /; /healthz answers while the process lives, /readyz while it can
-read and write its file.
+stdout, alone on a line. Logs go to stderr. The API is below /api/v1 and the
+dashboard at /. /healthz answers while the process runs, /readyz while it can read
+and write its file.
 
-Where no user exists yet, a second line, "first admin: URL", is a link for making
-one in a browser. It works once, for 30 minutes; a restart prints another, and
-"govsvc users add NAME --role admin" does without.
+If no user exists, a second line, "first admin: URL", has a link to create one in a
+browser. It works once, for 30 minutes, and a restart prints a new one. "govsvc
+users add NAME --role admin" needs no link.
 
 ` + tlsHelp + `
 
 ` + webhookHelp + `
 
-SIGTERM or SIGINT ends it in order: no new connections, running requests end
-(within 20 seconds), webhooks under way end (within 5 seconds) and are recorded,
-counts are stored, exit status 0. A second signal ends it at once. Other
-commands can change the same file meanwhile.
+SIGTERM or SIGINT shuts it down: it accepts no new connections, running requests
+end (within 20 seconds), deliveries under way end (within 5 seconds) and are
+recorded, and counts are stored. The exit status is 0. A second signal ends it
+immediately. Other commands can change the same file while it runs.
 
-With --backup-dir it makes backups in that folder (see "govsvc backup"), named
-after the data file and the time, and removes its own oldest. The folder tells
-when the next one is due, so that a restart neither skips nor repeats one. What
-failed is logged, tried again after 5 minutes, and shown by "govsvc check".
+With --backup-dir it makes backups in that folder (see "govsvc backup"), with the
+name of the data file and the time. It removes its own oldest backups. The files in
+the folder show when the next backup is due, so a restart neither skips nor repeats
+one. A failed backup is logged and tried again after 5 minutes, and "govsvc check"
+reports it.
 
---print-config prints a YAML file for --config and ends: every setting, and where
-it came from (flag, environment, file or default). Defaults are comments in it.
-With --json it prints an object with value, source and from for each setting.`,
+--print-config prints a YAML file for --config and ends. The file has every setting
+and its source (flag, environment, file or default). Defaults are comments. With
+--json it prints an object with value, source and from for each setting.`
+
+func newServeCommand(a *app) *cobra.Command {
+	o := newServeOptions()
+	c := &cobra.Command{
+		Use:        "serve",
+		SuggestFor: []string{"start", "run", "server"},
+		Short:      "Serve the API and deliver webhooks",
+		Long:       serveHelp,
 		Example: `  govsvc serve --demo
   govsvc serve --db /var/lib/govsvc/govsvc.db --addr :443 --domain gov.example.com
   govsvc serve --addr :8443 --tls-cert cert.pem --tls-key key.pem --log-format json
@@ -112,37 +89,9 @@ With --json it prints an object with value, source and from for each setting.`,
 			return runServe(c.Context(), a, o)
 		},
 	}
-	flags := c.Flags()
-	flags.Var(textValue{&o.addr, "HOST:PORT", parseAddress}, "addr", "the address to listen on; port 0 picks a free one")
-	flags.Var(textValue{&o.baseURL, "URL", parseOrigin}, "base-url", "the service's address as shown to users, without a path; default: the first --domain, or the address it listens on")
-	flags.Var(textValue{&o.contact, "EMAIL|URL", parseContact}, "contact", "e-mail address or URL that the OpenAPI document names as the contact; default: none")
-	flags.Var(listValue{&o.allowOrigins, checkOrigin, "ORIGIN"}, "allow-origin", "origin of browser pages, beside the service's own, that may call MCP; repeatable, or separated by commas")
-	flags.Var(&o.trustedProxies, "trusted-proxy", "network of proxies whose X-Forwarded-For and X-Forwarded-Proto count; repeatable, or separated by commas")
-	flags.Var(countValue{&o.answerMemory, 0}, "answer-memory", "megabytes of answers to hold for as long as the file does not change; 0 holds none")
-	flags.Var(countValue{&o.anonymousRPM, 0}, "anonymous-rpm", "requests a minute that an address may make without a valid key; 0 is no limit")
-	flags.Var(countValue{&o.maxConnections, 0}, "max-connections", "connections that may be open at once, a quarter of them from one address; 0 is no bound")
-	o.tls.add(c)
-	o.receivers.add(c)
-	o.backups.add(c)
-	o.log.add(c)
-	o.observability.add(c)
-	flags.BoolVar(&o.demo, "demo", false, "load the demonstration data first, if the file has no records")
-	flags.BoolVar(&o.printConfig, "print-config", false, "print the settings and where each came from, as YAML for --config, and do not serve")
-	flags.BoolVar(&a.json, "json", false, "with --print-config: print one JSON object")
+	o.add(c)
+	c.Flags().BoolVar(&a.json, "json", false, "with --print-config: print one JSON object")
 	return c
-}
-
-// check refuses flags that do not go together.
-func (o *serveOptions) check(c *cobra.Command) error {
-	if err := o.tls.check(c); err != nil {
-		return err
-	}
-	return o.backups.check(c)
-}
-
-// limits are those of --max-connections and --trusted-proxy.
-func (o *serveOptions) limits() listener.Limits {
-	return listener.Limits{Connections: *o.maxConnections, Proxies: o.trustedProxies}
 }
 
 func runServe(ctx context.Context, a *app, o serveOptions) error {
@@ -266,8 +215,8 @@ func (o *serveOptions) background(ctx context.Context, handler *server.Server, s
 	return slices.DeleteFunc(works, func(work func(context.Context) error) bool { return work == nil }), nil
 }
 
-// newPages makes the dashboard and, where there is no user yet, the line with
-// the link for making the first.
+// newPages makes the dashboard and, if no user exists, the line with the link to
+// create the first one.
 func newPages(ctx context.Context, store *db.DB, people *auth.Service, document *openapi.Document, receivers api.Receivers,
 	responses *limit.Budget, logger *slog.Logger, o serveOptions,
 ) (pages *web.Site, firstLink string, err error) {
@@ -290,7 +239,8 @@ func newPages(ctx context.Context, store *db.DB, people *auth.Service, document 
 	return pages, firstLink, err
 }
 
-// sandboxData is the data set of test keys, opened when the first of them comes.
+// sandboxData is the data set of test keys. The first request with a test key opens
+// it.
 type sandboxData struct {
 	mutex sync.Mutex
 	set   io.Closer

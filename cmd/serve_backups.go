@@ -11,7 +11,7 @@ import (
 	"govsvc/db"
 )
 
-// backupFlags are the flags for backups that a server makes by itself.
+// backupFlags are the flags about scheduled backups.
 type backupFlags struct {
 	folder string
 	every  time.Duration
@@ -23,14 +23,14 @@ func newBackupFlags() backupFlags {
 	return backupFlags{every: 24 * time.Hour, keep: &keep}
 }
 
-// add adds them to a command.
+// add defines the flags on a command.
 func (b *backupFlags) add(c *cobra.Command) {
-	c.Flags().StringVar(&b.folder, "backup-dir", "", "`FOLDER` for backups that are made while it serves; a folder for this data file alone, on another disk")
-	c.Flags().Var(durationValue{&b.every, time.Second}, "backup-every", "how old the newest backup may get before another is made")
-	c.Flags().Var(countValue{&b.keep, 1}, "backup-keep", "how many of these backups to keep, the newest")
+	c.Flags().StringVar(&b.folder, "backup-dir", "", "`FOLDER` for scheduled backups; use a folder for this data file alone, on another disk")
+	c.Flags().Var(durationValue{&b.every, time.Second}, "backup-every", "greatest age of the newest backup before another one is made")
+	c.Flags().Var(countValue{&b.keep, 1}, "backup-keep", "how many of the newest scheduled backups to keep")
 }
 
-// check refuses what does not go together.
+// check refuses flags that need --backup-dir.
 func (b *backupFlags) check(c *cobra.Command) error {
 	for _, name := range []string{"backup-every", "backup-keep"} {
 		if b.folder == "" && c.Flags().Changed(name) {
@@ -42,7 +42,7 @@ func (b *backupFlags) check(c *cobra.Command) error {
 
 // Pauses of the loop that makes backups.
 const (
-	longestPause = time.Minute // clocks are set, and machines sleep
+	longestPause = time.Minute // because clocks are set, and machines sleep
 	pauseAfter   = 5 * time.Minute
 )
 
@@ -69,7 +69,7 @@ func makeBackups(ctx context.Context, store *db.DB, plan db.BackupPlan, logger *
 		pause := min(next.Sub(store.Now()), longestPause)
 		switch {
 		case made != nil && err != nil:
-			logger.Warn("backup made, but what goes with it failed", "file", made.Path, "error", err)
+			logger.Warn("backup made, but a step after it failed", "file", made.Path, "error", err)
 		case made != nil:
 			logger.Info("backup made", "file", made.Path, "bytes", made.Bytes)
 		case err != nil && ctx.Err() == nil:

@@ -12,8 +12,8 @@ import (
 	"govsvc/server/transfer"
 )
 
-// loadDemo fills the default organisation with the demonstration data, unless
-// it has records already, which are never mixed with it.
+// loadDemo loads the demonstration data into the default organisation, unless that has
+// records.
 func loadDemo(ctx context.Context, a *app, store *db.DB, document *openapi.Document) error {
 	org, err := store.Orgs.ByName(ctx, db.DefaultOrganisation)
 	if db.Is(err, db.NotFound) { // it was renamed
@@ -28,7 +28,7 @@ func loadDemo(ctx context.Context, a *app, store *db.DB, document *openapi.Docum
 		return err
 	}
 	if full {
-		a.note("%s has records already: the demonstration data is not loaded", oneLine(store.Path()))
+		a.note("%s already has records: the demonstration data is not loaded", oneLine(store.Path()))
 		return nil
 	}
 	report, err := transfer.Import(ctx, store, document, a.actor(org.Org),

@@ -14,13 +14,13 @@ import (
 
 // printedSetting is a setting as --print-config --json shows it.
 type printedSetting struct {
-	Value  any    `json:"value"`  // null: it is not set, and has no default
+	Value  any    `json:"value"`  // null: it is not set and has no default
 	Source string `json:"source"` // flag, environment, file or default
 	From   string `json:"from,omitempty"`
 }
 
-// printConfig prints the settings of a command and where each came from. As YAML
-// the result is a configuration file; defaults are comments in it.
+// printConfig prints the settings of a command and their sources. The YAML is a
+// configuration file in which defaults are comments.
 func printConfig(a *app, c *cobra.Command) error {
 	all := map[string]printedSetting{}
 	var text strings.Builder
@@ -46,8 +46,7 @@ func printConfig(a *app, c *cobra.Command) error {
 	})
 }
 
-// settingValue is a flag's value in the type that YAML and JSON have for it; nil
-// if it has none.
+// settingValue is a flag's value with its type in YAML and JSON; nil if it has none.
 func settingValue(f *pflag.Flag) any {
 	text := f.Value.String()
 	if many, ok := f.Value.(repeatableValue); ok {

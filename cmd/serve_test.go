@@ -63,7 +63,7 @@ func TestServeDemoOnData(t *testing.T) {
 	before := c.must("export")
 	s := c.serve("--demo")
 	s.end()
-	if !strings.Contains(s.stderr.String(), "has records already: the demonstration data is not loaded\n") {
+	if !strings.Contains(s.stderr.String(), "already has records: the demonstration data is not loaded\n") {
 		t.Errorf("log:\n%s", s.stderr)
 	}
 	if after := c.must("export"); after != before {

@@ -32,22 +32,22 @@ type tlsFlags struct {
 }
 
 // tlsHelp is the part of the help of serve about TLS.
-const tlsHelp = `It serves https with --tls-cert and --tls-key, which are read again when the
-files change, or with --domain: then an ACME authority makes the certificates,
-proves on port 443 that the names lead here (TLS-ALPN-01, or HTTP-01 on port 80)
-and renews them; they are kept in a folder beside the data file. With --domain a
-second address, port 80 unless --redirect-addr names another, redirects GET and
-HEAD to https; where it can't be listened on, a warning says so. Plain HTTP is
-served on loopback alone, unless a proxy before it speaks https (--trusted-proxy)
-or --insecure allows it.`
+const tlsHelp = `It serves https with --tls-cert and --tls-key, which are read again when the files
+change, or with --domain. With --domain an ACME authority issues the certificates.
+It verifies on port 443 that the names lead here (TLS-ALPN-01, or HTTP-01 on port
+80). The certificates are kept in a folder beside the data file and renewed. A
+second address, port 80 by default (--redirect-addr), redirects GET and HEAD to
+https. If that address is not available, a warning says so. Plain HTTP is served
+on loopback only, unless a proxy in front speaks https (--trusted-proxy) or
+--insecure allows it.`
 
 // add defines the flags on a command.
 func (f *tlsFlags) add(c *cobra.Command) {
 	c.Flags().StringVar(&f.certFile, "tls-cert", "", "serve https with the certificate chain in this PEM `FILE`, read again when it changes")
 	c.Flags().StringVar(&f.keyFile, "tls-key", "", "PEM `FILE` of the private key that belongs to --tls-cert")
-	c.Flags().Var(listValue{&f.domains, checkDomain, "NAME"}, "domain", "serve https under this name, with a certificate from the ACME directory, whose terms you accept by it; repeatable, or separated by commas")
-	c.Flags().Var(textValue{&f.directory, "URL", parseSecureURL}, "acme-directory", "the ACME directory that --domain gets certificates from; default Let's Encrypt")
-	c.Flags().Var(listValue{&f.roots, nil, "FILE"}, "acme-ca", "PEM file of a certificate authority to trust for the ACME directory, beside the system's; repeatable, or separated by commas")
+	c.Flags().Var(listValue{&f.domains, checkDomain, "NAME"}, "domain", "serve https under this name, with a certificate from the ACME directory; you thereby accept its terms; repeatable, or separated by commas")
+	c.Flags().Var(textValue{&f.directory, "URL", parseSecureURL}, "acme-directory", "URL of the ACME directory for --domain; default: Let's Encrypt")
+	c.Flags().Var(listValue{&f.roots, nil, "FILE"}, "acme-ca", "PEM file of a certificate authority to trust for the ACME directory, in addition to the system's; repeatable, or separated by commas")
 	c.Flags().Var(textValue{&f.redirectAddr, "HOST:PORT", parseRedirectAddress}, "redirect-addr", "with --domain, the address that redirects plain HTTP to https, or off; default: port 80 of the host that it serves")
 	c.Flags().BoolVar(&f.insecure, "insecure", false, "allow plain HTTP on addresses that others can reach")
 }
@@ -55,7 +55,7 @@ func (f *tlsFlags) add(c *cobra.Command) {
 // enabled reports whether connections are encrypted.
 func (f *tlsFlags) enabled() bool { return f.certFile != "" || len(f.domains) > 0 }
 
-// check refuses flags that do not go together.
+// check refuses flags that exclude or need each other.
 func (f *tlsFlags) check(c *cobra.Command) error {
 	switch {
 	case (f.certFile == "") != (f.keyFile == ""):
@@ -80,11 +80,11 @@ func (f *tlsFlags) checkPlain(ctx context.Context, addr string, behindProxy bool
 		return err
 	}
 	return usageErrorf("--addr %s can be reached from other machines, and plain HTTP shows API keys to the network between: "+
-		"give --tls-cert and --tls-key, or --domain; behind a proxy that speaks https, --trusted-proxy with its network; or --insecure to serve it all the same", addr)
+		"give --tls-cert and --tls-key, or --domain; behind a proxy that speaks https, --trusted-proxy with its network; or --insecure to serve it anyway", addr)
 }
 
-// isLoopback reports whether the address to listen on that a flag names stands for
-// loopback addresses alone.
+// isLoopback reports whether the address to listen on that a flag names leads to
+// loopback addresses only.
 func isLoopback(ctx context.Context, flag, addr string) (bool, error) {
 	host, _, err := net.SplitHostPort(addr)
 	if err != nil || host == "" {

@@ -108,7 +108,7 @@ func TestTLSRefused(t *testing.T) {
 		{1, "--tls-cert " + certFile + " --tls-key " + otherKey, "private key does not match public key; they must be a PEM certificate chain"},
 		{1, "--tls-cert " + keyFile + " --tls-key " + certFile, "they must be a PEM certificate chain that starts with the server's own certificate"},
 		{1, "--domain gov.example.com --acme-ca none.pem", "--acme-ca: none.pem: no such file"},
-		{1, "--domain gov.example.com --acme-ca " + keyFile, "a.key holds no certificate in PEM"},
+		{1, "--domain gov.example.com --acme-ca " + keyFile, "a.key has no certificate in PEM"},
 	} {
 		o := c.run(append([]string{"serve", "--addr", "127.0.0.1:0"}, strings.Fields(row.line)...)...)
 		if lines := strings.Split(strings.TrimSpace(o.stderr), "\n"); o.status != row.status || !strings.Contains(lines[len(lines)-1], row.want) || o.stdout != "" {

@@ -20,9 +20,9 @@ const (
 	sourceDefault     = "default"
 )
 
-// oneShot names the flags that are decided anew in every run: they permit a
-// change that can't be undone, limit what one run does, replace what the command
-// does, or explain one change. They are read from the command line only.
+// oneShot names the flags that belong to one run. They permit a change that can't be
+// undone, limit or replace what the command does, or explain one change. They are
+// read from the command line only.
 var oneShot = map[string]bool{
 	"force": true, "all": true, "all-orgs": true, // permit
 	"dry-run": true, "once": true, // limit
@@ -30,7 +30,7 @@ var oneShot = map[string]bool{
 	"reason": true, // explain
 }
 
-// settings is where the flags of a run got their values from.
+// settings are the sources of the values of flags.
 type settings struct {
 	config  string            // path of the configuration file
 	sources map[string]string // of the flags that were set, by name
@@ -50,8 +50,8 @@ func variable(flag string) string {
 	return "GOVSVC_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }
 
-// readSettings sets the flags that were not given: from the environment, then
-// from the configuration file.
+// readSettings sets the flags that the command line does not set: from the
+// environment, and then from the configuration file.
 func (a *app) readSettings(c *cobra.Command) error {
 	a.settings.sources, a.settings.origins = map[string]string{}, map[string]string{}
 	c.Flags().Visit(func(f *pflag.Flag) { a.settings.sources[f.Name] = sourceFlag })
@@ -65,8 +65,8 @@ func (a *app) readSettings(c *cobra.Command) error {
 	return nil
 }
 
-// readEnvironment sets the flags that were not given from their variables. An
-// empty variable counts as not set.
+// readEnvironment sets the flags that the command line does not set from their
+// variables. An empty variable counts as not set.
 func (a *app) readEnvironment(c *cobra.Command) error {
 	var fault error
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -83,7 +83,7 @@ func (a *app) readEnvironment(c *cobra.Command) error {
 	return fault
 }
 
-// warnOfVariables reports the variables that look like settings and are none.
+// warnOfVariables reports variables that look like settings but are not.
 func (a *app) warnOfVariables(root *cobra.Command) {
 	flags := allFlags(root)
 	for _, name := range a.variables {
@@ -127,7 +127,7 @@ func allFlags(c *cobra.Command) map[string][]*pflag.Flag {
 	return flags
 }
 
-// flagCause says what is wrong with a flag's value, without the words of
+// flagCause describes what is wrong with a flag's value. It replaces the texts of
 // package strconv.
 func flagCause(err error) string {
 	var invalid *pflag.InvalidValueError

@@ -3,7 +3,6 @@ package cmd
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -11,12 +10,20 @@ import (
 	"golang.org/x/term"
 )
 
-// maxPasswordLine bounds in bytes the line that a password is read from; the store
-// bounds the password.
-const maxPasswordLine = 4096
+// secret is a kind of secret that is read from standard input.
+type secret struct {
+	name  string
+	limit int    // bytes; the store has further limits
+	hint  string // how to provide it
+}
+
+var (
+	keySecret      = secret{"key", 512, "redirect it, as in `govsvc keys import ... < key.txt`"}
+	passwordSecret = secret{"password", 4096, "pipe one line into the command, or run it at a terminal"}
+)
 
 // promptPassword reads a line from the terminal without showing it. If ctx ends first,
-// the terminal shows again what is typed.
+// it restores the terminal.
 func promptPassword(ctx context.Context, a *app, terminal *os.File, prompt string) (string, error) {
 	descriptor := int(terminal.Fd()) //nolint:gosec // it fits an int
 	before, err := term.GetState(descriptor)
@@ -41,51 +48,32 @@ func promptPassword(ctx context.Context, a *app, terminal *os.File, prompt strin
 		}
 		return string(got.line), got.err
 	case <-ctx.Done():
-		_ = term.Restore(descriptor, before) // a terminal that is gone needs it no more
+		_ = term.Restore(descriptor, before) // the terminal may be closed
 		fmt.Fprintln(a.stderr)
 		return "", ctx.Err()
 	}
 }
 
-// readPassword reads a password that is alone in its input, less the end of
-// its line.
-func readPassword(r io.Reader) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxPasswordLine+3)) // and \r\n, and one too many
+// read reads a secret that is the only line of its input.
+func (s secret) read(r io.Reader) (string, error) {
+	text, err := io.ReadAll(io.LimitReader(r, int64(s.limit)+3)) // \r\n, and one byte too many
 	if err != nil {
 		return "", err
 	}
 	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
 	switch {
 	case len(text) == 0:
-		return "", errors.New("no password on standard input; pipe one line into the command, or run it at a terminal")
-	case len(text) > maxPasswordLine:
-		return "", errors.New("the line on standard input is too long for a password")
+		return "", fmt.Errorf("no %s on standard input; %s", s.name, s.hint)
+	case len(text) > s.limit:
+		return "", fmt.Errorf("the %s on standard input has more than %d bytes; provide one %s alone", s.name, s.limit, s.name)
 	case bytes.ContainsAny(text, "\r\n"):
-		return "", errors.New("standard input has more than one line; give the password alone")
+		return "", fmt.Errorf("standard input has more than one line; provide one %s alone", s.name)
 	}
 	return string(text), nil
 }
 
-// readKey reads a key that is alone in its input, less the end of its line.
-func readKey(r io.Reader) (string, error) {
-	text, err := io.ReadAll(io.LimitReader(r, maxKeyBytes+3)) // and \r\n, and one too many
-	if err != nil {
-		return "", err
-	}
-	text = bytes.TrimSuffix(bytes.TrimSuffix(text, []byte("\n")), []byte("\r"))
-	switch {
-	case len(text) == 0:
-		return "", errors.New("no key on standard input; give it there, as in `govsvc keys import ... < key.txt`")
-	case len(text) > maxKeyBytes:
-		return "", errors.New("the key on standard input has more than 512 bytes; give one key alone")
-	case bytes.ContainsAny(text, "\r\n"):
-		return "", errors.New("standard input has more than one line; give one key alone")
-	}
-	return string(text), nil
-}
-
-// interruptibleReader is an input that ends with ctx, although a read from a
-// terminal can't be called off.
+// interruptibleReader is an input that ends with ctx. A read from a terminal itself
+// can't be canceled.
 func interruptibleReader(ctx context.Context, from io.Reader) io.Reader {
 	r, w := io.Pipe()
 	go func() {
@@ -95,6 +83,3 @@ func interruptibleReader(ctx context.Context, from io.Reader) io.Reader {
 	context.AfterFunc(ctx, func() { w.CloseWithError(ctx.Err()) })
 	return r
 }
-
-// maxKeyBytes is the length in bytes of the longest key that is let in.
-const maxKeyBytes = 512

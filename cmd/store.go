@@ -9,23 +9,23 @@ import (
 	"govsvc/db"
 )
 
-// fileNeed says whether a command can begin with a file that is not there.
+// fileNeed says whether a command can make the data file.
 type fileNeed int
 
 const (
-	mustExist fileNeed = iota // which must exist
-	mayCreate                 // which is made where there is none
+	mustExist fileNeed = iota // the data file must exist
+	mayCreate                 // it is made if it does not exist
 )
 
 // parseDataFile parses the path of the data file.
 func parseDataFile(text string) (string, error) {
-	if text == "" { // a variable of a script that is not set
+	if text == "" { // an unset variable of a script
 		return "", errors.New("the path of the data file is empty")
 	}
 	return text, nil
 }
 
-// system is who acts at the command line, as the audit log has it.
+// system is the actor of the command line in the audit log.
 const system = "system"
 
 // withStore runs a command on the data file.
@@ -37,8 +37,8 @@ func (a *app) withStore(ctx context.Context, need fileNeed, run func(*db.DB) err
 	return errors.Join(store.Explain(run(store)), store.Close())
 }
 
-// withOrg runs a command on one organisation of the data file. Only the
-// default one can be in a file that is yet to be made.
+// withOrg runs a command on one organisation of the data file. A file that is made
+// has only the default one.
 func (a *app) withOrg(ctx context.Context, need fileNeed, run func(*db.DB, db.Organisation) error) error {
 	if a.org != db.DefaultOrganisation {
 		need = mustExist

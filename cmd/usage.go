@@ -12,8 +12,8 @@ import (
 	"govsvc/db"
 )
 
-// usageTemplate is cobra's, with flags wrapped, and without a usage line for a
-// group of commands, which does nothing by itself.
+// usageTemplate is cobra's template with wrapped flags. A group of commands has no
+// usage line of its own, because it does nothing by itself.
 const usageTemplate = `Usage:{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND [flags]{{else}}
   {{.UseLine}}{{end}}{{if .HasExample}}
@@ -30,10 +30,10 @@ Flags:
 Global flags:
 {{.InheritedFlags.FlagUsagesWrapped 100 | trimTrailingWhitespaces}}{{end}}{{if .HasAvailableSubCommands}}
 
-"{{.CommandPath}} COMMAND --help" says more about a command.{{end}}
+"{{.CommandPath}} COMMAND --help" shows the help of a command.{{end}}
 `
 
-// usageError is a command line that can't be understood.
+// usageError is an error of the command line.
 type usageError struct{ message string }
 
 func (e *usageError) Error() string { return e.message }
@@ -42,10 +42,10 @@ func usageErrorf(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// helpHint ends a message about the command line.
+// helpHint is the end of a message about the command line.
 func helpHint(c *cobra.Command) string { return fmt.Sprintf("; see `%s --help`", c.CommandPath()) }
 
-// suggestionHint is a pointer after names that may have been meant.
+// suggestionHint is the end of a message that suggests names.
 func suggestionHint(c *cobra.Command, near []string) string {
 	if len(near) == 0 {
 		return helpHint(c)
@@ -53,14 +53,14 @@ func suggestionHint(c *cobra.Command, near []string) string {
 	return fmt.Sprintf("; did you mean %s? See `%s --help`", either(near), c.CommandPath())
 }
 
-// prepareCommands gives all commands below c what they have in common.
+// prepareCommands sets the common properties of c and all commands below it.
 func prepareCommands(c *cobra.Command) {
 	c.InitDefaultHelpFlag()
 	c.InitDefaultVersionFlag()
 	for _, flags := range []*pflag.FlagSet{c.Flags(), c.PersistentFlags()} {
 		flags.VisitAll(func(f *pflag.Flag) {
 			name := " [" + variable(f.Name) + "]"
-			if !oneShot[f.Name] && !strings.HasSuffix(f.Usage, name) { // an inherited flag comes again
+			if !oneShot[f.Name] && !strings.HasSuffix(f.Usage, name) { // an inherited flag is visited twice
 				f.Usage += name
 			}
 		})
@@ -82,7 +82,7 @@ func prepareCommands(c *cobra.Command) {
 	}
 }
 
-// missingCommandError refuses a group of commands without one of them.
+// missingCommandError reports that a group needs one of its commands.
 func missingCommandError(c *cobra.Command, _ []string) error {
 	var names []string
 	for _, below := range c.Commands() {
@@ -105,7 +105,7 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	return &cobra.Command{
 		Use:     "help [COMMAND]",
 		Short:   "Show the help of a command",
-		Long:    "Show the help of a command, as its flag --help does.",
+		Long:    "Show the help of a command, like its flag --help.",
 		Example: "  govsvc help keys mint",
 		RunE: func(_ *cobra.Command, args []string) error {
 			c, rest, err := root.Find(args)
@@ -120,8 +120,8 @@ func helpCommand(root *cobra.Command) *cobra.Command {
 	}
 }
 
-// arguments checks the number of arguments, named as in the usage line; a last
-// name that ends in "..." stands for one or more.
+// arguments checks the number of arguments, with their names in the usage line. A
+// last name that ends in "..." means one or more arguments.
 func arguments(names ...string) cobra.PositionalArgs {
 	return func(c *cobra.Command, args []string) error {
 		if len(args) < len(names) {
@@ -132,7 +132,7 @@ func arguments(names ...string) cobra.PositionalArgs {
 			return usageErrorf("unexpected argument %q%s", args[len(names)], helpHint(c))
 		}
 		for i, name := range names {
-			if args[i] == "" { // a variable of a script that is not set
+			if args[i] == "" { // an unset variable of a script
 				return usageErrorf("%s is empty%s", strings.TrimSuffix(name, "..."), helpHint(c))
 			}
 		}
@@ -140,14 +140,14 @@ func arguments(names ...string) cobra.PositionalArgs {
 	}
 }
 
-// flagError says in one line what pflag found wrong.
+// flagError describes an error of pflag in one line.
 func flagError(c *cobra.Command, err error) error {
 	var unknown *pflag.NotExistError
 	var invalid *pflag.InvalidValueError
 	var bare *pflag.ValueRequiredError
 	switch {
 	case c.HasSubCommands() && c.Flags().NArg() > 0:
-		return unknownCommandError(c, c.Flags().Arg(0)) // whose flags can't be known
+		return unknownCommandError(c, c.Flags().Arg(0)) // its flags are unknown
 	case errors.As(err, &unknown):
 		return unknownFlagError(c, unknown)
 	case errors.As(err, &invalid):
@@ -199,8 +199,8 @@ func either(names []string) string {
 	return strings.Join(names[:last], ", ") + " or " + names[last]
 }
 
-// checkRequiredFlags refuses a command that lacks a flag marked as required. It
-// takes cobra's part since that would not see the environment's name.
+// checkRequiredFlags refuses a command that lacks a required flag. Cobra checks
+// before the environment and the configuration file are read.
 func checkRequiredFlags(c *cobra.Command) error {
 	var missing []string
 	c.Flags().VisitAll(func(f *pflag.Flag) {
@@ -226,8 +226,8 @@ func markRequired(c *cobra.Command, names ...string) {
 	}
 }
 
-// invalidAsUsageError makes the store's refusal of an argument one of the command
-// line.
+// invalidAsUsageError turns the store's refusal of an argument into an error of the
+// command line.
 func invalidAsUsageError(c *cobra.Command, err error) error {
 	if db.Is(err, db.Invalid) {
 		return usageErrorf("%s%s", err, helpHint(c))

@@ -19,21 +19,22 @@ import (
 func newUsersCommand(a *app) *cobra.Command {
 	users := &cobra.Command{
 		Use:   "users",
-		Short: "Add, list, change and remove those who may sign in to the dashboard",
-		Long: `Add, list, change and remove those who may sign in to the dashboard. A user has
-one name and one password in the data file, and a role in each organisation that
-it is a member of:
+		Short: "Add, list, change and remove users of the dashboard",
+		Long: `Add, list, change and remove users of the dashboard. A user has one name and one
+password in the data file, and a role in each organisation of which it is a
+member:
 
   admin    does everything
-  editor   reads and changes records, but no keys, users or settings
-  auditor  reads everything, with the audit log and evidence, and changes nothing
+  editor   reads and changes records, but not keys, users or settings
+  auditor  reads everything, including the audit log and evidence, and changes
+           nothing
   viewer   reads records
 
-A password has 12 to 200 characters. At a terminal it is asked for twice and not
-shown; otherwise it is the one line on standard input, so that it is in no shell
-history and no list of processes. Only a hash of it is stored.
+A password has 12 to 200 characters. At a terminal the command prompts for it
+twice and does not show it. Otherwise it is the one line on standard input, so that
+no shell history and no list of processes shows it. Only a hash of it is stored.
 
-Users turn on a second factor in the dashboard by themselves.`,
+Users turn on a second factor in the dashboard.`,
 	}
 	changing := []*cobra.Command{
 		newUsersAddCommand(a), newUsersSetCommand(a), newUsersPasswdCommand(a), newUsersResetSecondFactorCommand(a), newUsersRemoveCommand(a),
@@ -144,7 +145,7 @@ func usersTable(list ...auth.Member) func(io.Writer) error {
 func newPassword(ctx context.Context, a *app, name string) (string, error) {
 	file, ok := a.stdin.(*os.File)
 	if !ok || !term.IsTerminal(int(file.Fd())) { //nolint:gosec // a descriptor fits an int
-		return readPassword(interruptibleReader(ctx, a.stdin))
+		return passwordSecret.read(interruptibleReader(ctx, a.stdin))
 	}
 	first, err := promptPassword(ctx, a, file, fmt.Sprintf("Password for %s: ", oneLine(name)))
 	if err != nil {

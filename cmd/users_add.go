@@ -18,12 +18,12 @@ func newUsersAddCommand(a *app) *cobra.Command {
 		Use:        "add NAME --role ROLE",
 		SuggestFor: []string{"create", "new"},
 		Short:      "Add a user to an organisation",
-		Long: `Add a user to an organisation. A name has 1 to 200 characters and exists once in
-a file, in capitals or small letters. The password is asked for, or read from
-stdin: see "govsvc users --help".
+		Long: `Add a user to an organisation. A name has 1 to 200 characters and is unique in the
+data file; capitals make no difference. The command prompts for the password, or
+reads it from stdin: see "govsvc users --help".
 
-A user that exists in another organisation becomes a member of this one, too. It
-keeps its password, and none is asked for or read.`,
+A user of another organisation becomes a member of this one too. It keeps its
+password, and the command neither prompts for one nor reads one.`,
 		Example: `  govsvc users add ada --role admin
   govsvc users add ada --role auditor --org acme
   pass show govsvc/bob | govsvc users add "Bob Ross" --role viewer --json`,

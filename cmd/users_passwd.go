@@ -11,8 +11,8 @@ func newUsersPasswdCommand(a *app) *cobra.Command {
 		Use:        "passwd NAME",
 		SuggestFor: []string{"password", "reset-password"},
 		Short:      "Give a user a new password and end its sessions",
-		Long: `Give a user a new password and end its sessions. The password is asked for, or
-read from stdin: see "govsvc users --help".`,
+		Long: `Give a user a new password and end its sessions. The command prompts for the
+password, or reads it from stdin: see "govsvc users --help".`,
 		Example: `  govsvc users passwd ada
   pass show govsvc/ada | govsvc users passwd ada`,
 		Args: arguments("NAME"),

@@ -18,8 +18,8 @@ func newUsersRemoveCommand(a *app) *cobra.Command {
 		SuggestFor: []string{"delete", "rm"},
 		Short:      "Remove a user from an organisation",
 		Long: `Remove a user from an organisation. With the last membership, or with --all-orgs,
-the account is removed and its sessions end. What the user did stays in the audit
-log, under the user's id. Unlike the dashboard, the command also removes the last
+the account is removed and its sessions end. The user's actions remain in the audit
+log under the user's id. Unlike the dashboard, the command also removes the last
 admin.`,
 		Example: `  govsvc users remove bob
   govsvc users remove bob --org acme
@@ -46,8 +46,8 @@ admin.`,
 	return c
 }
 
-// printRemoved shows what remains of a user that was removed from an
-// organisation, or from all for "".
+// printRemoved shows a user after its removal from an organisation, or from all of
+// them for "".
 func printRemoved(ctx context.Context, a *app, people *auth.Service, user auth.User, org string) error {
 	members, err := people.Users.WithMemberships(ctx, user)
 	if err != nil {

@@ -13,7 +13,7 @@ func newUsersSetCommand(a *app) *cobra.Command {
 		Use:        "set NAME --role ROLE",
 		SuggestFor: []string{"update", "edit", "change", "role"},
 		Short:      "Change a user's role in an organisation",
-		Long: `Change a user's role in an organisation. It counts from the user's next request
+		Long: `Change a user's role in an organisation. It applies from the user's next request
 on. Unlike the dashboard, the command also changes the role of the last admin.`,
 		Example: `  govsvc users set ada --role editor
   govsvc users set ada --role auditor --org acme`,

@@ -138,7 +138,7 @@ func TestInterruptAtATerminal(t *testing.T) {
 	})
 	var stderr bytes.Buffer
 	status := cmd.Run(ctx, []string{"users", "add", "ada", "--role", "admin"}, terminal, io.Discard, &stderr, c.lookup)
-	if want := "Password for ada: \ngovsvc: interrupted; what was under way was left undone\n"; status != 1 || stderr.String() != want {
+	if want := "Password for ada: \ngovsvc: interrupted; the command was not completed\n"; status != 1 || stderr.String() != want {
 		t.Errorf("status %d, stderr %q, want 1, %q", status, stderr.String(), want)
 	}
 	leaving.Wait()

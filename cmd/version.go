@@ -14,10 +14,10 @@ import (
 )
 
 // Set by a release: go build -ldflags "-X govsvc/cmd.version=v1.2.3 -X govsvc/cmd.commit=…".
-// Otherwise what the Go command noted in the binary counts.
+// Otherwise the information that the Go command stored in the binary is used.
 var version, commit string
 
-// buildInfo says what this program is made of.
+// buildInfo are the versions of the program and its parts.
 type buildInfo struct {
 	Version string `json:"version"`
 	Commit  string `json:"commit"`
@@ -37,8 +37,8 @@ func programVersion() buildInfo {
 	return a
 }
 
-// builtFrom is the commit that the Go command noted, marked if files were
-// changed since.
+// builtFrom is the commit that the Go command stored, with a mark if files had
+// uncommitted changes.
 func builtFrom(settings []debug.BuildSetting) string {
 	revision, changed := "", ""
 	for _, s := range settings {

@@ -15,13 +15,13 @@ import (
 	"govsvc/server/webhook"
 )
 
-// webhookFlags are the flags that say how the receivers of webhooks are reached.
+// webhookFlags are the flags about the delivery of webhooks.
 type webhookFlags struct {
 	allow networkList
 	roots []string // files
 	waits waitList
 	rate  *int           // deliveries a second to one receiving host; nil and 0 are no limit
-	keep  *time.Duration // how long the log of what was delivered stays
+	keep  *time.Duration // how long the log of a delivered webhook is kept
 }
 
 func newWebhookFlags() webhookFlags {
@@ -32,32 +32,32 @@ func newWebhookFlags() webhookFlags {
 // webhookRate is the default of --webhook-rate.
 const webhookRate = 100
 
-// webhookHelp is what the help of serve and deliver says about them.
-const webhookHelp = `An event goes at once to each webhook subscription that wants it, and again
-after each wait of --webhook-schedule until the receiver answers with a 2xx. So
-there is one attempt more than there are waits: ten with the default. After the
-last the delivery is a dead letter; see "govsvc deadletters". Receivers need a
-public address and a certificate of a known authority, unless --webhook-allow
-and --webhook-ca admit your own.
+// webhookHelp is the part of the help of serve and deliver about webhooks.
+const webhookHelp = `An event is sent immediately to each matching webhook subscription, and again after
+each wait of --webhook-schedule until the receiver returns a 2xx status. There is one
+attempt more than there are waits: ten by default. After the last attempt the
+delivery is a dead letter; see "govsvc deadletters". Receivers need a public address
+and a certificate of a known authority, unless --webhook-allow and --webhook-ca
+allow your own.
 
 A process sends at most --webhook-rate deliveries a second to one receiving host.
-A host is the name in the URL, and each address that it leads to. A subscription
+The name in the URL and each address that it resolves to are hosts. A subscription
 has at most 10,000 queued deliveries. The oldest beyond that become dead letters.`
 
-// add adds them to a command.
+// add defines the flags on a command.
 func (r *webhookFlags) add(c *cobra.Command) {
-	c.Flags().Var(&r.allow, "webhook-allow", "network that webhooks may reach although it is not public, names that resolve into it included; repeatable, or separated by commas")
+	c.Flags().Var(&r.allow, "webhook-allow", "network that webhooks may reach although it is not public, including names that resolve into it; repeatable, or separated by commas")
 	r.addRoots(c)
-	c.Flags().Var(&r.waits, "webhook-schedule", "waits between the attempts of a delivery, like 5s,10m,2h, each lengthened by up to 20% by chance; there is one attempt more than waits")
+	c.Flags().Var(&r.waits, "webhook-schedule", "waits between the attempts of a delivery, like 5s,10m,2h, each with up to 20% random jitter; there is one attempt more than waits")
 	c.Flags().Var(countValue{&r.rate, 0}, "webhook-rate", "deliveries a second to one receiving host; 0 is no limit")
-	c.Flags().Var(durationValue{r.keep, 0}, "delivered-logs-keep", "how long the log of a delivered webhook stays in the data file; dead letters stay until they are replayed or discarded")
+	c.Flags().Var(durationValue{r.keep, 0}, "delivered-logs-keep", "how long the log of a delivered webhook is kept; dead letters are kept until they are replayed or discarded")
 }
 
 func (r *webhookFlags) addRoots(c *cobra.Command) {
-	c.Flags().Var(listValue{&r.roots, nil, "FILE"}, "webhook-ca", "PEM file of a certificate authority to trust for receivers, beside the system's; repeatable, or separated by commas")
+	c.Flags().Var(listValue{&r.roots, nil, "FILE"}, "webhook-ca", "PEM file of a certificate authority to trust for receivers, in addition to the system's; repeatable, or separated by commas")
 }
 
-// sender makes the way to receivers.
+// sender makes the HTTP client for receivers.
 func (r *webhookFlags) sender() (*webhook.Sender, error) {
 	roots, err := readRoots("--webhook-ca", r.roots)
 	if err != nil {
@@ -80,7 +80,7 @@ func readRoots(flag string, files []string) ([]byte, error) {
 			return nil, fmt.Errorf("%s: %w", flag, err)
 		}
 		if !x509.NewCertPool().AppendCertsFromPEM(text) {
-			return nil, fmt.Errorf("%s: %s holds no certificate in PEM", flag, path)
+			return nil, fmt.Errorf("%s: %s has no certificate in PEM", flag, path)
 		}
 		roots.Write(append(text, '\n'))
 	}
@@ -92,8 +92,7 @@ func (r *webhookFlags) deliverer(store *db.DB, sender *webhook.Sender, logger *s
 	return webhook.NewDeliverer(webhook.Config{Store: store, Sender: sender, Logger: logger, Schedule: r.waits.values, KeepLogs: r.keep})
 }
 
-// waitList are lengths of time, separated by commas. What is set replaces what
-// was there.
+// waitList are lengths of time, separated by commas. Set replaces the list.
 type waitList struct{ values []time.Duration }
 
 // maxWebhookWait bounds a wait between two attempts.
@@ -110,7 +109,7 @@ func (v *waitList) String() string {
 	return strings.Join(texts, ",")
 }
 
-// Set reads the waits, or says what is wrong with one.
+// Set parses the waits.
 func (v *waitList) Set(text string) error {
 	var values []time.Duration
 	for one := range strings.SplitSeq(text, ",") {

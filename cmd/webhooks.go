@@ -15,11 +15,11 @@ import (
 func newWebhooksCommand(a *app) *cobra.Command {
 	webhooks := &cobra.Command{
 		Use:   "webhooks",
-		Short: "Watch webhook subscriptions, rotate their secrets, and try receivers",
-		Long: `Watch webhook subscriptions and rotate their secrets; receive webhooks on this
-machine (listen) and send samples of them (trigger), to write a receiver without
-a service at hand. Subscriptions are made, changed and deleted through the API
-or in the dashboard.`,
+		Short: "List webhook subscriptions, rotate their secrets, and test receivers",
+		Long: `List webhook subscriptions and rotate their secrets. Receive webhooks on this
+machine (listen) and send samples of them (trigger), to develop a receiver without
+a running service. The API and the dashboard create, change and delete
+subscriptions.`,
 	}
 	list, rotate := newWebhooksListCommand(a), newWebhooksRotateSecretCommand(a)
 	listen, trigger := newWebhooksListenCommand(a), newWebhooksTriggerCommand(a)
@@ -40,7 +40,7 @@ func parseSecret(text string) (string, error) {
 	return text, nil
 }
 
-// attemptResult is what came of the last attempt of a delivery.
+// attemptResult describes the last attempt of a delivery.
 func attemptResult(status *int, failure *string) string {
 	switch {
 	case status != nil:

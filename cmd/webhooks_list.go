@@ -15,10 +15,10 @@ import (
 func newWebhooksListCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List an organisation's webhook subscriptions and how they fare",
+		Short: "List an organisation's webhook subscriptions and their deliveries",
 		Long: `List an organisation's webhook subscriptions, oldest first. QUEUED counts the
-deliveries that wait for their next attempt, DEAD the dead letters. LAST is what
-came of the last attempt: the receiver's status, or why there was none.
+deliveries that wait for their next attempt, DEAD the dead letters. LAST is the
+result of the last attempt: the receiver's status, or the error.
 
 With --json an array of objects: id, url, description, event_types (empty: all),
 active, created_via (api or dashboard), created_at, updated_at, queued,

@@ -33,33 +33,33 @@ func newWebhooksListenCommand(a *app) *cobra.Command {
 		Use:        "listen",
 		SuggestFor: []string{"receive", "receiver", "forward", "tail"},
 		Short:      "Receive webhooks on this machine: verify and print or forward them",
-		Long: `Receive webhooks on this machine, over https with a certificate made at the
-start, until SIGTERM or SIGINT (exit status 0). Stdout begins with two lines:
+		Long: `Receive webhooks on this machine, over https with a new certificate, until SIGTERM or
+SIGINT (exit status 0). Stdout begins with two lines:
 
   listening on https://HOST:PORT
   trust FILE
 
-Any path below that address takes webhooks. FILE holds the certificate authority
-to trust, in PEM; give it to --webhook-ca of "govsvc serve" or "govsvc webhooks
-trigger". It is removed at the end; with --ca it is a file of yours that stays,
-with its key, and is used again by the next run. To reach loopback, serve needs
+Every path below that address accepts webhooks. FILE is the certificate authority to
+trust, in PEM: pass it to --webhook-ca of "govsvc serve" or "govsvc webhooks
+trigger". FILE is removed at the end. With --ca it is a file that you name. It is
+kept with its key and used again by the next run. To reach loopback, serve needs
 --webhook-allow 127.0.0.0/8.
 
-With --secret both signatures (X-Service-Signature and webhook-signature) and
-the time are verified: a good webhook is "verified", another "BAD SIGNATURE" and
-answered with 401. Without, all are "unverified". Each webhook is printed with
-its time, type, event id, delivery id and body, and answered with 200; one that
-came before says how often it was seen.
+With --secret both signatures (X-Service-Signature and webhook-signature) and the
+time are verified. A valid webhook is "verified", and another one is "BAD
+SIGNATURE" and gets the status 401. Without --secret all are "unverified". Each
+webhook is printed with its time, type, event id, delivery id and body, and gets
+the status 200. A repeated event shows how often it was received.
 
-With --forward-to it is sent on instead, body and headers unchanged, and its
-sender gets what the target answered, or 502 if the target can't be reached. One
-line tells of each. What is not verified as told by --secret is not sent on.
+With --forward-to a webhook is forwarded instead, with body and headers unchanged.
+Its sender gets the target's response, or 502 if the target can't be reached. Each
+webhook is one line of output. With --secret, only verified webhooks are forwarded.
 
-With --json every line of stdout is an object. The first has message, url and
-ca_file. Each webhook's has received_at, type, event_id, delivery_id, seen (how
-often the event came so far), signature (verified, unverified or bad), problem
-(why a signature is bad or the target can't be reached, or null), forwarded_to
-(or null), status (what was answered) and body.`,
+With --json every line of stdout is an object. The first one has message, url and
+ca_file. The object of a webhook has received_at, type, event_id, delivery_id, seen
+(how often the event was received), signature (verified, unverified or bad),
+problem (why a signature is bad or the target can't be reached, or null),
+forwarded_to (or null), status (of the response) and body.`,
 		Example: `  govsvc webhooks listen
   govsvc webhooks listen --addr 127.0.0.1:9443 --ca ca.pem --secret "$SECRET"
   govsvc webhooks listen --secret "$SECRET" --forward-to http://localhost:3000/hook
@@ -69,9 +69,9 @@ often the event came so far), signature (verified, unverified or bad), problem
 	}
 	flags := c.Flags()
 	flags.Var(textValue{&o.addr, "HOST:PORT", parseAddress}, "addr", "the address to listen on; port 0 picks a free one")
-	flags.Var(textValue{&o.secret, "SECRET", parseSecret}, "secret", "verify with this signing secret (whsec_...), as it was shown")
-	flags.Var(textValue{&o.forwardTo, "URL", parseForwardTarget}, "forward-to", "send webhooks on to this http or https URL")
-	flags.StringVar(&o.authority, "ca", "", "keep the certificate authority and its key in `FILE`, which is made if it is not there")
+	flags.Var(textValue{&o.secret, "SECRET", parseSecret}, "secret", "verify with this signing secret (whsec_...), exactly as it was shown")
+	flags.Var(textValue{&o.forwardTo, "URL", parseForwardTarget}, "forward-to", "forward webhooks to this http or https URL")
+	flags.StringVar(&o.authority, "ca", "", "keep the certificate authority and its key in `FILE`, which is made if it does not exist")
 	a.jsonFlag(c)
 	c.Flags().Lookup("json").Usage = "print one JSON object a line, for scripts"
 	return c

@@ -11,11 +11,11 @@ import (
 	"govsvc/db"
 )
 
-// rotatedSecret is what a rotation shows, and shows once.
+// rotatedSecret is the result of a rotation, which is shown once.
 type rotatedSecret struct {
 	ID          string  `json:"id"`
 	Secret      string  `json:"secret"`
-	FormerUntil *string `json:"former_until"` // null where the former one has ended
+	FormerUntil *string `json:"former_until"` // null if the former secret has ended
 }
 
 func newWebhooksRotateSecretCommand(a *app) *cobra.Command {
@@ -24,13 +24,12 @@ func newWebhooksRotateSecretCommand(a *app) *cobra.Command {
 		Use:        "rotate-secret ID",
 		SuggestFor: []string{"rotate", "secret"},
 		Short:      "Give a subscription a new signing secret and print it, once",
-		Long: `Give a subscription a new signing secret and print it. Stdout holds the secret
-alone; what else there is to know goes to stderr. It can't be shown again.
+		Long: `Give a subscription a new signing secret and print it. Stdout has the secret alone,
+and stderr its details. It can't be shown again.
 
-Until the overlap ends deliveries are signed with both secrets, the new one
-first, so that a receiver that knows either accepts them. A secret that was
-rotated out before ends at once. A running server signs with the new one from
-the next delivery on.
+Until the overlap ends, deliveries are signed with both secrets, the new one first,
+so a receiver with either secret accepts them. A secret of an earlier rotation ends
+immediately. A running server uses the new secret from the next delivery on.
 
 With --json an object: id, secret and former_until (null without an overlap).`,
 		Example: `  SECRET=$(govsvc webhooks rotate-secret 01923f5e-7a10-7cc3-98c4-dc0c0c07398f)
@@ -42,7 +41,7 @@ With --json an object: id, secret and former_until (null without an overlap).`,
 			})
 		},
 	}
-	c.Flags().Var(durationValue{&overlap, 0}, "overlap", "how long the old secret still signs beside the new one, like 24h, 90m or 0s")
+	c.Flags().Var(durationValue{&overlap, 0}, "overlap", "how long deliveries are also signed with the old secret, like 24h, 90m or 0s")
 	return c
 }
 
@@ -54,7 +53,7 @@ func runWebhooksRotateSecret(ctx context.Context, a *app, store *db.DB, org db.O
 		rotated.Secret = secret
 		if overlap > 0 {
 			at := db.Timestamp(until)
-			rotated.FormerUntil, ends = &at, "the former secret signs, too, until "+at
+			rotated.FormerUntil, ends = &at, "the former secret is also valid until "+at
 		}
 		return err
 	})
@@ -69,7 +68,7 @@ func runWebhooksRotateSecret(ctx context.Context, a *app, store *db.DB, org db.O
 			return err
 		}
 		a.note("new signing secret of subscription %s; %s", id, ends)
-		a.note("The secret is shown this once.")
+		a.note("The secret is shown only once.")
 		return nil
 	})
 }

@@ -34,7 +34,7 @@ func TestWebhooks(t *testing.T) {
 	}
 
 	rotated := c.run("webhooks", "rotate-secret", subscription.ID, "--overlap", "1h")
-	if !newSecret.MatchString(rotated.stdout) || !strings.Contains(rotated.stderr, "; the former secret signs, too, until 2") {
+	if !newSecret.MatchString(rotated.stdout) || !strings.Contains(rotated.stderr, "; the former secret is also valid until 2") {
 		t.Errorf("rotated: %+v", rotated)
 	}
 	c.must("import", c.file("risk.ndjson", `{"object":"risk","risk_id":"R-2","dimension":"DATA","description":"It is imported beside the server.",`+
@@ -158,10 +158,10 @@ func TestTriggerFails(t *testing.T) {
 	for _, row := range []struct{ name, url, secret, ca, stdout, stderr string }{
 		{"delivered", url, secret, ca, "delivered: 200 in ", ""},
 		{"by name", strings.Replace(url, "127.0.0.1", "localhost", 1), secret, ca, "delivered: 200 in ", ""},
-		{"another secret", url, "whsec_AAAA", ca, "rejected: 401 in ", "govsvc: not delivered: the receiver answered 401, which is no 2xx\n"},
-		{"an authority that is not trusted", url, secret, "", "unreachable in ", "certificate signed by unknown authority; give the authority of the receiver's certificate with --webhook-ca\n"},
+		{"another secret", url, "whsec_AAAA", ca, "rejected: 401 in ", "govsvc: not delivered: the receiver returned status 401 instead of 2xx\n"},
+		{"an authority that is not trusted", url, secret, "", "unreachable in ", "certificate signed by unknown authority; name the authority of the receiver's certificate with --webhook-ca\n"},
 		{"nobody there", "https://127.0.0.1:1/", secret, ca, "unreachable in ", "refused; check that the receiver runs and is reachable from here\n"},
-		{"a private address", "https://10.0.0.1/", secret, ca, "blocked in ", "the receiver's address is not public; use a public address, or one of this machine's own (loopback)\n"},
+		{"a private address", "https://10.0.0.1/", secret, ca, "blocked in ", "the receiver's address is not public; use a public address or a loopback address\n"},
 		{"metadata", "https://169.254.169.254/", secret, ca, "blocked in ", "the receiver's address is not public"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
@@ -189,7 +189,7 @@ func TestTriggerFails(t *testing.T) {
 	if got := c.refused(1, "webhooks", "trigger", "ping", "--url", url, "--secret", secret, "--webhook-ca", ca); !strings.Contains(got, "--webhook-ca: "+ca+": no such") {
 		t.Error(got)
 	}
-	if got := c.refused(1, "serve", "--webhook-ca", c.file("empty.pem", "nothing")); !strings.Contains(got, "empty.pem holds no certificate in PEM") || exists(c.env["GOVSVC_DB"]) {
+	if got := c.refused(1, "serve", "--webhook-ca", c.file("empty.pem", "nothing")); !strings.Contains(got, "empty.pem has no certificate in PEM") || exists(c.env["GOVSVC_DB"]) {
 		t.Error(got)
 	}
 }

@@ -30,18 +30,18 @@ func newWebhooksTriggerCommand(a *app) *cobra.Command {
 		Use:        "trigger TYPE --url URL --secret SECRET",
 		SuggestFor: []string{"send", "sample", "test", "ping"},
 		Short:      "Send a signed sample of an event to a receiver, once",
-		Long: `Send a signed sample of an event to a receiver, once, in the way in which the
-service delivers: over https, within 15 seconds, without following redirects, to
-public addresses and to this machine's own (loopback) alone. No data file is
-needed. Any 2xx is a delivery; the exit status is 1 if it was something else.
+		Long: `Send a signed sample of an event to a receiver, once, as the service delivers
+events: over https, within 15 seconds, without following redirects, and only to
+public addresses and to this machine (loopback). It needs no data file. Every 2xx
+status is a delivery. Otherwise the exit status is 1.
 
 The types:
 ` + wrapNames(db.EventTypes()) + `
 
-With --json an object, also if it was not delivered: event_id, delivery_id,
-type, url, outcome (delivered, rejected, unreachable or blocked), delivered,
-response_status_code and error (either may be null), duration_ms, and answer,
-the first 1 KB of what the receiver answered.`,
+With --json an object, also if it was not delivered: event_id, delivery_id, type,
+url, outcome (delivered, rejected, unreachable or blocked), delivered,
+response_status_code and error (either may be null), duration_ms, and answer (the
+first 1 KB of the response).`,
 		Example: `  govsvc webhooks trigger risk.created --url https://hooks.example.com/in --secret "$SECRET"
   govsvc webhooks trigger ping --url https://localhost:9443/ --secret "$SECRET" --webhook-ca ca.pem`,
 		Args: func(c *cobra.Command, args []string) error {
@@ -60,7 +60,7 @@ the first 1 KB of what the receiver answered.`,
 	return c
 }
 
-// checkEventType refuses a type of event that there is not.
+// checkEventType refuses an unknown type of event.
 func checkEventType(c *cobra.Command, kind string) error {
 	if known := db.EventTypes(); !slices.Contains(known, kind) {
 		return usageErrorf("no event has the type %q; the types are %s%s", kind, strings.Join(known, ", "), helpHint(c))
@@ -68,7 +68,7 @@ func checkEventType(c *cobra.Command, kind string) error {
 	return nil
 }
 
-// triggerResult is what came of a sample.
+// triggerResult is the result of sending a sample.
 type triggerResult struct {
 	EventID    string  `json:"event_id"`
 	DeliveryID string  `json:"delivery_id"`
@@ -126,17 +126,17 @@ func (t triggerResult) write(w io.Writer) error {
 	return err
 }
 
-// deliveryError says why an attempt failed, nil if it did not, and what to do.
+// deliveryError says why an attempt failed and what to do; nil if it succeeded.
 func deliveryError(attempt db.Attempt) error {
 	switch {
 	case attempt.Delivered():
 		return nil
 	case attempt.Status > 0:
-		return fmt.Errorf("not delivered: the receiver answered %d, which is no 2xx", attempt.Status)
+		return fmt.Errorf("not delivered: the receiver returned status %d instead of 2xx", attempt.Status)
 	case attempt.Blocked:
-		return fmt.Errorf("not delivered: %s; use a public address, or one of this machine's own (loopback)", attempt.Error)
+		return fmt.Errorf("not delivered: %s; use a public address or a loopback address", attempt.Error)
 	case strings.Contains(attempt.Error, "x509:"):
-		return fmt.Errorf("not delivered: %s; give the authority of the receiver's certificate with --webhook-ca", attempt.Error)
+		return fmt.Errorf("not delivered: %s; name the authority of the receiver's certificate with --webhook-ca", attempt.Error)
 	}
 	return fmt.Errorf("not delivered: %s; check that the receiver runs and is reachable from here", attempt.Error)
 }
