@@ -10,30 +10,31 @@ import (
 	"unicode/utf8"
 )
 
-// checker collects the faults of one value in the order of the schema.
-type checker struct {
+// validator collects the errors of one value in the order of the schema.
+type validator struct {
 	subject string
-	faults  []ValidationError
+	errs    []ValidationError
 }
 
-// fault notes what is wrong at a place; the text goes on from its name.
-func (c *checker) fault(at *location, text string) {
+// addError records an error at a location. The text continues a sentence that
+// starts with the name of the location.
+func (c *validator) addError(at *location, text string) {
 	param := at.String()
 	name := param
 	if name == "" {
 		name = c.subject
 	}
-	c.faults = append(c.faults, ValidationError{Param: param, Message: name + " " + text})
+	c.errs = append(c.errs, ValidationError{Param: param, Message: name + " " + text})
 }
 
-func (c *checker) check(r *rule, v any, at *location) {
+func (c *validator) check(r *rule, v any, at *location) {
 	r = r.target()
 	if !r.admits(v) {
-		text := "must be " + r.what
+		text := "must be " + r.expected
 		if v == nil {
 			text += ", not null"
 		}
-		c.fault(at, text)
+		c.addError(at, text)
 		return
 	}
 	switch v := v.(type) {
@@ -54,17 +55,17 @@ func (c *checker) check(r *rule, v any, at *location) {
 	}
 }
 
-// admits checks type, const and enum.
+// admits reports whether a value has the type, the const and the enum of r.
 func (r *rule) admits(v any) bool {
-	if r.kinds != 0 && r.kinds&kindOf(v) == 0 {
+	if r.types != 0 && r.types&jsonTypeOf(v) == 0 {
 		return false
 	}
-	if r.kinds&kindInteger != 0 {
+	if r.types&typeInteger != 0 {
 		if n, ok := v.(json.Number); ok && !isInteger(n) {
 			return false
 		}
 	}
-	if r.fixed != nil && v != r.fixed {
+	if r.constant != nil && v != r.constant {
 		return false
 	}
 	if r.options == nil {
@@ -73,28 +74,28 @@ func (r *rule) admits(v any) bool {
 	if s, ok := v.(string); ok {
 		return slices.Contains(r.options, s)
 	}
-	return v == nil && r.nullish
+	return v == nil && r.nullOption
 }
 
-func kindOf(v any) kinds {
+func jsonTypeOf(v any) jsonTypes {
 	switch v.(type) {
 	case nil:
-		return kindNull
+		return typeNull
 	case bool:
-		return kindBool
+		return typeBool
 	case json.Number:
-		return kindNumber
+		return typeNumber
 	case string:
-		return kindString
+		return typeString
 	case []any:
-		return kindArray
+		return typeArray
 	default:
-		return kindObject
+		return typeObject
 	}
 }
 
-// isInteger tells whether a number is whole and fits an int64, however it is
-// written: 25.0 is an integer to JSON Schema.
+// isInteger reports whether a number is whole and fits an int64. In JSON Schema
+// 25.0 is an integer, too.
 func isInteger(n json.Number) bool {
 	if _, err := strconv.ParseInt(string(n), 10, 64); err == nil {
 		return true
@@ -103,24 +104,24 @@ func isInteger(n json.Number) bool {
 	return err == nil && f == math.Trunc(f) && math.Abs(f) <= 1<<53
 }
 
-func (c *checker) checkString(r *rule, s string, at *location) {
+func (c *validator) checkString(r *rule, s string, at *location) {
 	if r.minLength > 0 && utf8.RuneCountInString(strings.TrimSpace(s)) < r.minLength {
-		c.fault(at, atLeast(r.minLength, "character"))
+		c.addError(at, atLeast(r.minLength, "character"))
 	}
 	if r.maxLength > 0 && len(s) > r.maxLength && utf8.RuneCountInString(s) > r.maxLength {
-		c.fault(at, fmt.Sprintf("must have at most %d characters", r.maxLength))
+		c.addError(at, fmt.Sprintf("must have at most %d characters", r.maxLength))
 	}
 	if !r.matches(s) {
-		c.fault(at, r.mustText())
+		c.addError(at, r.mustText())
 	}
 	if r.format != nil && !r.format(s) {
-		c.fault(at, "must be "+r.what)
+		c.addError(at, "must be "+r.expected)
 	}
 }
 
 func (r *rule) matches(s string) bool {
-	if r.known != nil {
-		return r.known(s)
+	if r.matcher != nil {
+		return r.matcher(s)
 	}
 	return r.pattern == nil || r.pattern.MatchString(s)
 }
@@ -129,7 +130,7 @@ func (r *rule) mustText() string {
 	if r.must != "" {
 		return "must " + r.must
 	}
-	return "must be " + r.what
+	return "must be " + r.expected
 }
 
 func atLeast(n int, noun string) string {
@@ -139,57 +140,57 @@ func atLeast(n int, noun string) string {
 	return fmt.Sprintf("must have at least %d %ss", n, noun)
 }
 
-func (c *checker) checkNumber(r *rule, n json.Number, at *location) {
+func (c *validator) checkNumber(r *rule, n json.Number, at *location) {
 	if r.minimum == nil && r.maximum == nil {
 		return
 	}
 	f, err := n.Float64()
 	if err != nil || r.minimum != nil && f < *r.minimum || r.maximum != nil && f > *r.maximum {
-		c.fault(at, "must be "+r.what)
+		c.addError(at, "must be "+r.expected)
 	}
 }
 
-func (c *checker) checkArray(r *rule, items []any, at *location) {
+func (c *validator) checkArray(r *rule, items []any, at *location) {
 	if len(items) < r.minItems {
-		c.fault(at, atLeast(r.minItems, "item"))
+		c.addError(at, atLeast(r.minItems, "item"))
 	}
 	if r.maxItems > 0 && len(items) > r.maxItems {
-		c.fault(at, fmt.Sprintf("must have at most %d items", r.maxItems))
+		c.addError(at, fmt.Sprintf("must have at most %d items", r.maxItems))
 		return
 	}
 	if r.items == nil {
 		return
 	}
-	here := location{up: at, item: true}
+	here := location{parent: at, item: true}
 	for i, item := range items {
 		here.index = i
 		c.check(r.items, item, &here)
 		// Only strings: comparing two maps would panic.
 		if s, ok := item.(string); ok && r.unique && slices.Contains(items[:i], any(s)) {
-			c.fault(&here, "is given twice")
+			c.addError(&here, "is given twice")
 		}
-		items[i] = r.items.plain(item)
+		items[i] = r.items.wholeNumber(item)
 	}
 }
 
-func (c *checker) checkObject(r *rule, members map[string]any, at *location) {
+func (c *validator) checkObject(r *rule, members map[string]any, at *location) {
 	known := 0
-	here := location{up: at}
+	here := location{parent: at}
 	for i := range r.properties {
 		p := &r.properties[i]
 		here.name = p.name
 		v, ok := members[p.name]
 		if !ok {
 			if p.required {
-				c.fault(&here, "is required")
+				c.addError(&here, "is required")
 			}
 			continue
 		}
 		known++
 		if p.rule != nil {
 			c.check(p.rule, v, &here)
-			if p.rule.target().kinds&kindInteger != 0 {
-				members[p.name] = p.rule.plain(v)
+			if p.rule.target().types&typeInteger != 0 {
+				members[p.name] = p.rule.wholeNumber(v)
 			}
 		}
 	}
@@ -198,8 +199,8 @@ func (c *checker) checkObject(r *rule, members map[string]any, at *location) {
 	}
 }
 
-// checkOthers looks at the members that are no properties, in order of name.
-func (c *checker) checkOthers(r *rule, members map[string]any, at *location) {
+// checkOthers checks the members that are not properties, in order of name.
+func (c *validator) checkOthers(r *rule, members map[string]any, at *location) {
 	var others []string
 	for name := range members {
 		if _, ok := r.index[name]; !ok {
@@ -207,57 +208,57 @@ func (c *checker) checkOthers(r *rule, members map[string]any, at *location) {
 		}
 	}
 	slices.Sort(others)
-	here := location{up: at}
+	here := location{parent: at}
 	for _, name := range others {
 		here.name = name
 		if r.closed {
-			c.fault(&here, "is not a known member")
+			c.addError(&here, "is not a known member")
 		} else {
 			c.check(r.additional, members[name], &here)
 		}
 	}
 }
 
-// checkAnyOf reports the faults of the only alternative that may have been
-// meant, if there is one, and what is needed otherwise.
-func (c *checker) checkAnyOf(r *rule, v any, at *location) {
-	var meant []*checker
+// checkAnyOf checks that a value matches an alternative. If one alternative alone
+// has the type of the value, it reports the errors of that one.
+func (c *validator) checkAnyOf(r *rule, v any, at *location) {
+	var meant []*validator
 	for _, alternative := range r.anyOf {
-		try := &checker{subject: c.subject}
+		try := &validator{subject: c.subject}
 		try.check(alternative, v, at)
-		if len(try.faults) == 0 {
+		if len(try.errs) == 0 {
 			return
 		}
-		if kinds := alternative.target().kinds; kinds == 0 || kinds&kindOf(v) != 0 {
+		if kinds := alternative.target().types; kinds == 0 || kinds&jsonTypeOf(v) != 0 {
 			meant = append(meant, try)
 		}
 	}
 	if r.must == "" && len(meant) == 1 {
-		c.faults = append(c.faults, meant[0].faults...)
+		c.errs = append(c.errs, meant[0].errs...)
 		return
 	}
-	c.fault(at, r.mustText())
+	c.addError(at, r.mustText())
 }
 
-// checkOneOf reports a value that does not match exactly one alternative.
-func (c *checker) checkOneOf(r *rule, v any, at *location) {
+// checkOneOf checks that a value matches exactly one alternative.
+func (c *validator) checkOneOf(r *rule, v any, at *location) {
 	matches := 0
 	for _, alternative := range r.oneOf {
-		try := &checker{subject: c.subject}
-		if try.check(alternative, v, at); len(try.faults) == 0 {
+		try := &validator{subject: c.subject}
+		if try.check(alternative, v, at); len(try.errs) == 0 {
 			matches++
 		}
 	}
 	if matches != 1 {
-		c.fault(at, r.mustText())
+		c.addError(at, r.mustText())
 	}
 }
 
-// plain rewrites a whole number such as 25.0 or 1e2 to 25 and 100, the only
-// form that json.Number.Int64 reads.
-func (r *rule) plain(v any) any {
+// wholeNumber rewrites an integer such as 25.0 or 1e2 as 25 or 100, the form that
+// json.Number.Int64 parses.
+func (r *rule) wholeNumber(v any) any {
 	n, ok := v.(json.Number)
-	if !ok || r.target().kinds&kindInteger == 0 || !strings.ContainsAny(string(n), ".eE") {
+	if !ok || r.target().types&typeInteger == 0 || !strings.ContainsAny(string(n), ".eE") {
 		return v
 	}
 	f, err := n.Float64()

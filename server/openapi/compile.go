@@ -10,19 +10,19 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// compiler turns schemas of the document into rules.
+// compiler compiles schemas of the document into rules.
 type compiler struct {
 	components map[string]*rule
-	words      words
+	interned   internedStrings
 	patterns   map[string]*regexp.Regexp
 }
 
-// newCompiler compiles the component schemas. Their rules exist before they
-// are filled, so that references among them need no order.
+// newCompiler compiles the component schemas. It makes all rules before it fills
+// them, because schemas refer to each other in any order.
 func newCompiler(schemas *yaml.Node) (*compiler, error) {
 	c := &compiler{
 		components: map[string]*rule{},
-		words:      words{},
+		interned:   internedStrings{},
 		patterns:   map[string]*regexp.Regexp{},
 	}
 	for name := range pairs(schemas) {
@@ -36,13 +36,13 @@ func newCompiler(schemas *yaml.Node) (*compiler, error) {
 	return c, nil
 }
 
-// schema compiles a schema whose faults of the whole are about a subject.
+// schema compiles a schema. Messages about a whole value start with the subject.
 func (c *compiler) schema(n *yaml.Node, subject string) (*Schema, error) {
 	r, err := c.rule(n)
 	if err != nil {
 		return nil, err
 	}
-	return &Schema{rule: r, subject: subject, words: c.words}, nil
+	return &Schema{rule: r, subject: subject, interned: c.interned}, nil
 }
 
 func (c *compiler) rule(n *yaml.Node) (*rule, error) {
@@ -50,8 +50,8 @@ func (c *compiler) rule(n *yaml.Node) (*rule, error) {
 	return r, c.fill(r, n)
 }
 
-// fill compiles one schema into a rule. An unknown keyword is an error: one
-// that is not enforced must not be shown to callers as if it were.
+// fill compiles one schema into a rule. An unknown keyword is an error, because
+// callers would see a rule that is not enforced.
 func (c *compiler) fill(r *rule, n *yaml.Node) error {
 	if n.Kind != yaml.MappingNode {
 		return fmt.Errorf("line %d: a schema must be a mapping", n.Line)
@@ -64,10 +64,10 @@ func (c *compiler) fill(r *rule, n *yaml.Node) error {
 	if err := c.properties(r, n); err != nil {
 		return err
 	}
-	if r.unique && (r.items == nil || r.items.target().kinds != kindString) {
+	if r.unique && (r.items == nil || r.items.target().types != typeString) {
 		return fmt.Errorf("uniqueItems is for arrays of strings")
 	}
-	r.what = what(r, text(n, "format"))
+	r.expected = expectation(r, text(n, "format"))
 	return nil
 }
 
@@ -79,17 +79,17 @@ func (c *compiler) keyword(r *rule, key string, value *yaml.Node) (err error) {
 			err = fmt.Errorf("no schema %s", value.Value)
 		}
 	case "type":
-		r.kinds, err = typeKinds(value)
+		r.types, err = parseTypes(value)
 	case "const":
-		r.fixed = c.word(value)
+		r.constant = c.constant(value)
 	case "enum":
 		for _, option := range value.Content {
 			if option.ShortTag() == "!!null" {
-				r.nullish = true
+				r.nullOption = true
 				continue
 			}
 			r.options = append(r.options, option.Value)
-			c.words[option.Value] = option.Value
+			c.interned[option.Value] = option.Value
 		}
 	case "minLength", "maxLength", "minItems", "maxItems":
 		err = setBound(r, key, value.Value)
@@ -98,7 +98,7 @@ func (c *compiler) keyword(r *rule, key string, value *yaml.Node) (err error) {
 	case "maximum":
 		r.maximum, err = bound(value.Value)
 	case "pattern":
-		r.known = knownPatterns[value.Value]
+		r.matcher = patternMatchers[value.Value]
 		r.pattern, err = c.compiled(value.Value)
 	case "format":
 		if r.format = formats[value.Value]; r.format == nil {
@@ -122,7 +122,7 @@ func (c *compiler) keyword(r *rule, key string, value *yaml.Node) (err error) {
 	case "description":
 		r.description = value.Value
 	case "default":
-		r.fallback = value.Value
+		r.defaultText = value.Value
 	case "properties", "required", "title", "examples", "deprecated":
 	default:
 		if !strings.HasPrefix(key, "x-") {
@@ -154,11 +154,11 @@ func (c *compiler) compiled(pattern string) (*regexp.Regexp, error) {
 	return re, err
 }
 
-func (c *compiler) word(n *yaml.Node) any {
+func (c *compiler) constant(n *yaml.Node) any {
 	if n.ShortTag() == "!!bool" {
 		return n.Value == "true"
 	}
-	c.words[n.Value] = n.Value
+	c.interned[n.Value] = n.Value
 	return n.Value
 }
 
@@ -169,7 +169,7 @@ func (c *compiler) properties(r *rule, n *yaml.Node) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
-		c.words[name] = name
+		c.interned[name] = name
 		r.index[name] = len(r.properties)
 		r.properties = append(r.properties, property{name: name, rule: inner})
 	}
@@ -185,17 +185,17 @@ func (c *compiler) properties(r *rule, n *yaml.Node) error {
 	return nil
 }
 
-var typeNames = map[string]kinds{
-	"null": kindNull, "boolean": kindBool, "number": kindNumber, "string": kindString,
-	"array": kindArray, "object": kindObject, "integer": kindNumber | kindInteger,
+var typeNames = map[string]jsonTypes{
+	"null": typeNull, "boolean": typeBool, "number": typeNumber, "string": typeString,
+	"array": typeArray, "object": typeObject, "integer": typeNumber | typeInteger,
 }
 
-func typeKinds(n *yaml.Node) (kinds, error) {
+func parseTypes(n *yaml.Node) (jsonTypes, error) {
 	names := []string{n.Value}
 	if n.Kind == yaml.SequenceNode {
 		names = texts(n)
 	}
-	var all kinds
+	var all jsonTypes
 	for _, name := range names {
 		one, ok := typeNames[name]
 		if !ok {

@@ -14,47 +14,47 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Limits of what Decode reads, so that no input costs more than its length.
+// Limits of Decode. They keep the cost of an input in proportion to its length.
 const (
 	maxDepth  = 32 // levels of objects and arrays
 	maxNumber = 64 // characters of a number
 )
 
-// Decode reads one strict JSON value and validates it: nothing after it, no
-// member twice, valid UTF-8, no NUL in a string, finite numbers. The value is
-// made of map[string]any, []any, string, bool, json.Number and nil. It lists
-// all faults, those of the JSON first, then in the order of the schema.
+// Decode parses one strict JSON value and validates it: nothing after it, no
+// member twice, valid UTF-8, no NUL in a string, finite numbers. The value
+// consists of map[string]any, []any, string, bool, json.Number and nil. It
+// returns all errors, those of the JSON first, then in the order of the schema.
 func (s *Schema) Decode(data []byte) (any, []ValidationError) {
-	v, faults := s.parse(data)
-	if v == nil && faults != nil {
-		return nil, faults
+	v, errs := s.parse(data)
+	if v == nil && errs != nil {
+		return nil, errs
 	}
 	if more := s.validate(v); more != nil {
-		faults = append(faults, more...)
+		errs = append(errs, more...)
 	}
-	if faults != nil {
-		return nil, faults
+	if errs != nil {
+		return nil, errs
 	}
 	return v, nil
 }
 
 func (s *Schema) validate(v any) []ValidationError {
-	c := checker{subject: s.subject}
+	c := validator{subject: s.subject}
 	c.check(s.rule, v, nil)
-	return c.faults
+	return c.errs
 }
 
-// errStop ends the reading of a value whose fault is noted already.
+// errStop ends the parsing of a value whose error is recorded already.
 var errStop = errors.New("openapi: stop")
 
-// decoder reads a value. Faults that leave the rest readable are collected.
+// decoder parses a value. It continues after errors that allow it.
 type decoder struct {
-	checker
-	data  []byte
-	buf   bytes.Buffer
-	in    jsontext.Decoder
-	words words
-	hint  int // members to expect of the outermost object
+	validator
+	data     []byte
+	buf      bytes.Buffer
+	in       jsontext.Decoder
+	interned internedStrings
+	capacity int // expected number of members of the outermost object
 }
 
 var decoders = sync.Pool{New: func() any { return new(decoder) }}
@@ -62,27 +62,27 @@ var decoders = sync.Pool{New: func() any { return new(decoder) }}
 func (s *Schema) parse(data []byte) (any, []ValidationError) {
 	d := decoders.Get().(*decoder)
 	defer decoders.Put(d)
-	d.checker = checker{subject: s.subject}
-	d.words, d.hint = s.words, len(s.rule.target().properties)
+	d.validator = validator{subject: s.subject}
+	d.interned, d.capacity = s.interned, len(s.rule.target().properties)
 	// The decoder reads a bytes.Buffer in place, without a copy.
 	d.data, d.buf = data, *bytes.NewBuffer(data)
 	d.in.Reset(&d.buf, jsontext.AllowDuplicateNames(true))
 	v, err := d.value(nil, 0)
 	if err == nil {
 		if _, err := d.in.ReadToken(); !errors.Is(err, io.EOF) {
-			d.fault(nil, "must be one JSON value with nothing after it")
+			d.addError(nil, "must be one JSON value with nothing after it")
 			v = nil
 		}
 	}
 	d.data, d.buf = nil, bytes.Buffer{} // the pool must not keep the input
-	return v, d.faults
+	return v, d.errs
 }
 
 func (d *decoder) value(at *location, depth int) (any, error) {
 	switch kind := d.in.PeekKind(); kind {
 	case '{', '[':
 		if depth == maxDepth {
-			d.fault(at, fmt.Sprintf("must not be nested more than %d levels deep", maxDepth))
+			d.addError(at, fmt.Sprintf("must not be nested more than %d levels deep", maxDepth))
 			return nil, errStop
 		}
 		if _, err := d.in.ReadToken(); err != nil {
@@ -119,21 +119,20 @@ func (d *decoder) scalar(raw []byte, at *location) any {
 func (d *decoder) number(raw []byte, at *location) any {
 	n := json.Number(raw)
 	if len(raw) > maxNumber {
-		d.fault(at, fmt.Sprintf("must be a number of at most %d characters", maxNumber))
+		d.addError(at, fmt.Sprintf("must be a number of at most %d characters", maxNumber))
 		return json.Number("0")
 	}
 	if _, err := strconv.ParseFloat(string(n), 64); err != nil {
-		d.fault(at, "must be a finite number that a double holds")
+		d.addError(at, "must be a finite number that a double holds")
 		return json.Number("0")
 	}
 	return n
 }
 
-// text returns a string already in an interface, from the known words if it
-// is one of them.
+// text returns a string in an interface. An interned string needs no allocation.
 func (d *decoder) text(raw []byte, at *location) any {
 	inner := raw[1 : len(raw)-1]
-	if word, ok := d.words[string(inner)]; ok {
+	if word, ok := d.interned[string(inner)]; ok {
 		return word
 	}
 	if bytes.IndexByte(inner, '\\') < 0 {
@@ -142,7 +141,7 @@ func (d *decoder) text(raw []byte, at *location) any {
 	unquoted, _ := jsontext.AppendUnquote(nil, raw) // valid: it has been read
 	s := string(unquoted)
 	if strings.IndexByte(s, 0) >= 0 {
-		d.fault(at, "must not hold the NUL character")
+		d.addError(at, "must not hold the NUL character")
 	}
 	return s
 }
@@ -150,10 +149,10 @@ func (d *decoder) text(raw []byte, at *location) any {
 func (d *decoder) object(at *location, depth int) (any, error) {
 	hint := 0
 	if depth == 1 {
-		hint = d.hint
+		hint = d.capacity
 	}
 	members := make(map[string]any, hint)
-	here := location{up: at} // outside the loop, where it would be allocated anew
+	here := location{parent: at} // one allocation for all members
 	for d.in.PeekKind() != '}' {
 		raw, err := d.in.ReadValue()
 		if err != nil {
@@ -162,7 +161,7 @@ func (d *decoder) object(at *location, depth int) (any, error) {
 		name := d.text(raw, at).(string)
 		here.name = name
 		if _, twice := members[name]; twice {
-			d.fault(&here, "is given twice")
+			d.addError(&here, "is given twice")
 		}
 		v, err := d.value(&here, depth)
 		if err != nil {
@@ -178,7 +177,7 @@ func (d *decoder) object(at *location, depth int) (any, error) {
 
 func (d *decoder) array(at *location, depth int) (any, error) {
 	items := []any{}
-	here := location{up: at, item: true}
+	here := location{parent: at, item: true}
 	for d.in.PeekKind() != ']' {
 		here.index = len(items)
 		v, err := d.value(&here, depth)
@@ -193,10 +192,10 @@ func (d *decoder) array(at *location, depth int) (any, error) {
 	return items, nil
 }
 
-// syntax notes what keeps the input from being JSON, without a word of it.
+// syntax records why the input is not JSON. It repeats nothing of the input.
 func (d *decoder) syntax(at *location, err error) error {
 	if at == nil && errors.Is(err, io.EOF) && d.in.InputOffset() == 0 {
-		d.fault(nil, "must not be empty")
+		d.addError(nil, "must not be empty")
 		return errStop
 	}
 	var bad *jsontext.SyntacticError
@@ -206,10 +205,10 @@ func (d *decoder) syntax(at *location, err error) error {
 	}
 	if rest := d.data[min(offset, int64(len(d.data))):]; len(rest) > 0 {
 		if r, size := utf8.DecodeRune(rest); r == utf8.RuneError && size == 1 {
-			d.fault(at, "must be valid UTF-8")
+			d.addError(at, "must be valid UTF-8")
 			return errStop
 		}
 	}
-	d.fault(at, fmt.Sprintf("is not valid JSON (at byte %d of the input)", offset))
+	d.addError(at, fmt.Sprintf("is not valid JSON (at byte %d of the input)", offset))
 	return errStop
 }

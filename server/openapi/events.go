@@ -49,7 +49,7 @@ var eventHeaders = []string{
 // of the types that can be subscribed to.
 func expandEvents(doc *yaml.Node) error {
 	schemas := child(doc, "components", "schemas")
-	envelope := take(schemas, "Event") // each event has a schema of its own
+	envelope := take(schemas, "Event") // the base of each event's schema
 	headers := list()
 	for _, header := range eventHeaders {
 		headers.Content = append(headers.Content, take(child(doc, "components", "parameters"), header))

@@ -8,15 +8,15 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The pieces are written in a shorthand, turned into plain OpenAPI here:
+// The pieces use a shorthand, which is expanded to plain OpenAPI:
 //
-//	x-type        a named schema of x-types; a trailing " or null" lets it be null
+//	x-type        a named schema of x-types; a trailing " or null" allows null
 //	x-object      a resource: its "object" member and its list of required ones
 //	x-records     the data format's schemas (records.go)
 //	x-events      the webhook events (events.go)
-//	x-returns     envelopes, and all else that operations share (paths.go)
+//	x-returns     the envelope of an operation's response (paths.go)
 
-// expand turns the merged pieces into plain OpenAPI.
+// expand expands the merged pieces to plain OpenAPI.
 func expand(doc *yaml.Node) error {
 	types := take(doc, "x-types")
 	if err := expandRecords(doc); err != nil {
@@ -66,9 +66,9 @@ func expandResource(schema *yaml.Node) {
 	set(schema, "required", required)
 }
 
-// expandTypes replaces x-type throughout a tree. Inside closed schemas (what
-// callers send) the bounds of free text stay; responses are open and show
-// none, since the sandbox's marker may lengthen what was accepted.
+// expandTypes replaces x-type throughout a tree. Closed schemas, which describe
+// requests, keep the bounds of free text. Responses have none, because the
+// sandbox's marker may make an accepted text longer.
 func expandTypes(n, types *yaml.Node, closed bool) error {
 	if n.Kind == yaml.MappingNode {
 		if text(n, "additionalProperties") == "false" {
@@ -92,8 +92,8 @@ func expandTypes(n, types *yaml.Node, closed bool) error {
 	return nil
 }
 
-// isFreeText tells a string schema that is for humans: one without an
-// enumeration, a pattern and a format.
+// isFreeText reports whether a schema is of human-readable text: a string without
+// an enumeration, a pattern or a format.
 func isFreeText(n *yaml.Node) bool {
 	kind := child(n, "type")
 	if kind == nil || kind.Value != "string" && !slices.Contains(texts(kind), "string") {
@@ -107,8 +107,8 @@ func isFreeText(n *yaml.Node) bool {
 	return true
 }
 
-// expandType puts the members of a named type before those written beside
-// it; a written one wins.
+// expandType adds the members of a named type to a schema that uses it. The
+// schema's own members have precedence.
 func expandType(n, types, use *yaml.Node) error {
 	name, nullable := strings.CutSuffix(use.Value, " or null")
 	base := child(types, name)
@@ -126,8 +126,8 @@ func expandType(n, types, use *yaml.Node) error {
 	return nil
 }
 
-// makeNullable lets a schema take null. A name that may be null may be empty
-// too, so it loses its minimum length.
+// makeNullable makes a schema accept null. A text that may be null may also be
+// empty, so the minimum length is removed.
 func makeNullable(schema *yaml.Node) {
 	set(schema, "type", strs(text(schema, "type"), "null"))
 	if enum := child(schema, "enum"); enum != nil {

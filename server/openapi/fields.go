@@ -4,22 +4,21 @@ package openapi
 type Field struct {
 	Name        string
 	Type        string   // "string", "number", "integer", "boolean", "array" or "object"
-	Enum        []string // the values allowed; nil where they are free
+	Enum        []string // the valid values; nil if any is
 	Format      string   // "date", "date-time", …; "" for plain text
-	MinLength   int      // characters of a text, white space around it not counted; 0 is no bound
+	MinLength   int      // characters of a text, without white space around it; 0 is no bound
 	MaxLength   int      // characters of a text; 0 is no bound
 	Minimum     *float64 // of a number; nil is no bound
 	Maximum     *float64
 	Required    bool
 	Nullable    bool
-	Default     string // what the service takes where it is left out; "" if it has none
+	Default     string // "" if it has none
 	Description string
 	Items       []Field // members of an array's objects; nil for an array of plain values
 }
 
-// Fields returns the members of an operation's body, by operationId, or of a
-// type of the data format, in the order of the document; nil if the document
-// has neither.
+// Fields returns the members of an operation's body, by operationId, or of a type
+// of the data format, in the order of the document; nil if the name is unknown.
 func (d *Document) Fields(operationOrRecord string) []Field {
 	if op := d.Operation(operationOrRecord); op != nil {
 		if op.Body == nil {
@@ -48,7 +47,7 @@ func (p property) field() Field {
 	f := Field{
 		Name: p.name, Type: r.typeName(), Enum: r.options, Format: r.formatName,
 		MinLength: r.minLength, MaxLength: r.maxLength, Minimum: r.minimum, Maximum: r.maximum,
-		Required: p.required, Nullable: r.kinds&kindNull != 0, Default: r.fallback, Description: p.rule.description,
+		Required: p.required, Nullable: r.types&typeNull != 0, Default: r.defaultText, Description: p.rule.description,
 	}
 	if f.Description == "" {
 		f.Description = r.description
@@ -57,4 +56,42 @@ func (p property) field() Field {
 		f.Items = r.items.fields()
 	}
 	return f
+}
+
+// Property describes a member of an object schema.
+type Property struct {
+	Name     string
+	Type     string // "string", "number", "integer", "boolean", "array", "object" or "null"
+	Required bool
+	Nullable bool
+	Enum     []string // the valid values; nil if any is
+}
+
+// Properties returns the members in the order of the document.
+func (s *Schema) Properties() []Property {
+	var all []Property
+	for _, p := range s.rule.target().properties {
+		if p.rule == nil {
+			continue
+		}
+		r := p.rule.target()
+		all = append(all, Property{
+			Name:     p.name,
+			Type:     r.typeName(),
+			Required: p.required,
+			Nullable: r.types&typeNull != 0,
+			Enum:     r.options,
+		})
+	}
+	return all
+}
+
+// typeName returns the type that is not null, if there is one.
+func (r *rule) typeName() string {
+	for _, name := range []string{"integer", "string", "number", "boolean", "array", "object"} {
+		if kinds := typeNames[name]; r.types&kinds == kinds {
+			return name
+		}
+	}
+	return "null"
 }

@@ -7,13 +7,10 @@ import (
 	"time"
 )
 
-var (
-	errDate    = errors.New("must be a date (YYYY-MM-DD)")
-	errInstant = errors.New("must be a date (YYYY-MM-DD) or an RFC 3339 timestamp")
-)
+var errInstant = errors.New("must be a date (YYYY-MM-DD) or an RFC 3339 timestamp")
 
-// ParseInstant reads a date, meaning midnight UTC, or an RFC 3339 timestamp,
-// and returns it in UTC.
+// ParseInstant parses a date, which means midnight UTC, or an RFC 3339 timestamp.
+// It returns the time in UTC.
 func ParseInstant(s string) (time.Time, error) {
 	if t, ok := parseDate(s); ok {
 		return t, nil
@@ -24,16 +21,7 @@ func ParseInstant(s string) (time.Time, error) {
 	return time.Time{}, errInstant
 }
 
-// ParseDate accepts a real calendar date, YYYY-MM-DD of the years 0001 to
-// 9999, and returns it as it is.
-func ParseDate(s string) (string, error) {
-	if _, ok := parseDate(s); !ok {
-		return "", errDate
-	}
-	return s, nil
-}
-
-// ParsePeriod reads a date or an RFC 3339 timestamp and returns its UTC date,
+// ParsePeriod parses a date or an RFC 3339 timestamp and returns its date in UTC,
 // YYYY-MM-DD.
 func ParsePeriod(s string) (string, error) {
 	t, err := ParseInstant(s)
@@ -51,8 +39,8 @@ func parseDate(s string) (time.Time, bool) {
 	return t, err == nil && t.Year() >= 1
 }
 
-// parseTimestamp checks the form first because time.Parse takes forms that
-// RFC 3339 has not: a one-digit hour, a comma, an offset of 99 hours.
+// parseTimestamp checks the form first because time.Parse accepts what RFC 3339
+// does not: an hour of one digit, a comma, an offset of 99 hours.
 func parseTimestamp(s string) (time.Time, bool) {
 	const whole = len("2006-01-02T15:04:05")
 	if len(s) <= whole || s[10] != 'T' || s[13] != ':' || s[16] != ':' || s[whole] == ',' || !hasZone(s) {
@@ -66,7 +54,7 @@ func parseTimestamp(s string) (time.Time, bool) {
 	return t, t.Year() >= 1 && t.Year() <= 9999
 }
 
-// hasZone tells whether a timestamp ends in Z or in an offset of at most
+// hasZone reports whether a timestamp ends in Z or in an offset of at most
 // 23:59.
 func hasZone(s string) bool {
 	if s[len(s)-1] == 'Z' {
@@ -76,8 +64,8 @@ func hasZone(s string) bool {
 	return zone[1:3] <= "23" && zone[4:] <= "59"
 }
 
-// formats are those the document uses. "instant" and "date-or-date-time" are
-// its own; both take a date or a timestamp.
+// formats are the formats that the document uses. "instant" and
+// "date-or-date-time" are its own; both accept a date or a timestamp.
 var formats = map[string]func(string) bool{
 	"date":              func(s string) bool { _, ok := parseDate(s); return ok },
 	"date-time":         func(s string) bool { _, ok := parseTimestamp(s); return ok },
@@ -93,17 +81,16 @@ func isURL(s string) bool {
 	return err == nil && u.Scheme != "" && u.Host != ""
 }
 
-// The patterns that most strings are held against, and what does the same
-// twenty times faster. The others than idPattern are written so that \s may be
-// any script's white space, as in the dialect of JSON Schema; Go's regexp knows
-// ASCII's only, the functions all.
+// The patterns that most strings are checked with. Functions replace them, twenty
+// times faster. In the dialect of JSON Schema, \s is any Unicode white space. In
+// Go's regexp it is that of ASCII, so the functions are also more exact.
 const (
 	idPattern       = `^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$`
 	keyPattern      = `^[^\s\x00]([^\x00]*[^\s\x00])?$`
 	notBlankPattern = `^[^\x00]*[^\s\x00][^\x00]*$`
 )
 
-var knownPatterns = map[string]func(string) bool{
+var patternMatchers = map[string]func(string) bool{
 	idPattern:       isID,
 	keyPattern:      func(s string) bool { return s != "" && strings.TrimSpace(s) == s },
 	notBlankPattern: func(s string) bool { return strings.TrimSpace(s) != "" },

@@ -45,21 +45,26 @@ func TestParseInstant(t *testing.T) {
 	}
 }
 
-func TestParseDate(t *testing.T) {
+// TestDateFormat checks the format of a risk's target date.
+func TestDateFormat(t *testing.T) {
 	t.Parallel()
+	update := document(t).Schema("UpdateRisk")
 	for in, ok := range map[string]bool{
 		"2026-09-12": true, "0001-01-01": true, "9999-12-31": true,
 		"0000-12-31": false, "10000-01-01": false, "2026-13-01": false, "2026-09-12T00:00:00Z": false,
 	} {
-		got, err := openapi.ParseDate(in)
-		if (err == nil) != ok || ok && got != in {
-			t.Errorf("%q: %q, %v", in, got, err)
+		if _, errs := update.Decode([]byte(`{"target_date":"` + in + `"}`)); (len(errs) == 0) != ok {
+			t.Errorf("%q: got %v, want valid %v", in, errs, ok)
 		}
 	}
+}
+
+func TestParsePeriod(t *testing.T) {
+	t.Parallel()
 	if got, err := openapi.ParsePeriod("2026-09-12T23:30:00-02:00"); err != nil || got != "2026-09-13" {
-		t.Errorf("period %q, %v", got, err)
+		t.Errorf("got period %q and error %v, want 2026-09-13", got, err)
 	}
 	if _, err := openapi.ParsePeriod("September"); err == nil {
-		t.Error("September is taken for a period")
+		t.Error("got no error for the period September")
 	}
 }

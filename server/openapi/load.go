@@ -39,7 +39,7 @@ func load(doc *yaml.Node) (*Document, error) {
 	}
 	d := &Document{Version: text(doc, "info", "version"), schemas: map[string]*Schema{}, events: loadEvents(events)}
 	for name, r := range c.components {
-		d.schemas[name] = &Schema{rule: r, subject: "the body", words: c.words}
+		d.schemas[name] = &Schema{rule: r, subject: "the body", interned: c.interned}
 	}
 	for path, item := range pairs(child(doc, "paths")) {
 		for method, n := range pairs(item) {
@@ -58,8 +58,8 @@ func load(doc *yaml.Node) (*Document, error) {
 	return d, nil
 }
 
-// loadRecords takes the schemas of the data format out of the components: the
-// API neither takes nor returns them.
+// loadRecords moves the schemas of the data format out of the components, because
+// the API does not use them.
 func loadRecords(d *Document, n, schemas *yaml.Node) ([]record, error) {
 	var records []record
 	for name, r := range pairs(n) {
@@ -134,9 +134,9 @@ func loadSuccess(c *compiler, op *Operation, doc, n *yaml.Node) (err error) {
 	return nil
 }
 
-// returns reads the shape of an answer off its envelope.
+// returns reads the shape of a response from its envelope.
 func returns(doc, schema *yaml.Node) Returns {
-	properties := child(resolved(doc, schema), "properties")
+	properties := child(resolve(doc, schema), "properties")
 	data := child(properties, "data")
 	r := Returns{Object: text(properties, "object", "const")}
 	name := func(n *yaml.Node) string {
@@ -147,7 +147,7 @@ func returns(doc, schema *yaml.Node) Returns {
 		return Returns{}
 	case child(data, "items") != nil:
 		r.List = name(child(data, "items"))
-		r.Object = text(resolved(doc, child(data, "items")), "properties", "object", "const")
+		r.Object = text(resolve(doc, child(data, "items")), "properties", "object", "const")
 	case child(data, "anyOf") != nil:
 		r.Current = name(child(data, "anyOf").Content[0])
 	default:
@@ -156,12 +156,12 @@ func returns(doc, schema *yaml.Node) Returns {
 	return r
 }
 
-// loadParameters reads the query parameters, and makes of them the schema of
-// one closed object.
+// loadParameters reads the query parameters and returns the schema of a closed
+// object with them.
 func loadParameters(op *Operation, doc, parameters *yaml.Node) (*yaml.Node, error) {
 	properties := object()
 	for _, n := range parameters.Content {
-		n = resolved(doc, n)
+		n = resolve(doc, n)
 		if text(n, "in") != "query" {
 			continue
 		}

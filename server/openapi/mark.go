@@ -3,16 +3,15 @@ package openapi
 import "strings"
 
 // Mark puts a marker before every human-readable string in a value of this
-// schema: texts, names and titles. Codes are not marked: the pieces give each of
-// them an enumeration, a pattern or a format, and keys have a pattern. The
-// patterns that publish adds to texts do not count. A string that has the marker
-// keeps it. The value is changed in place and returned.
+// schema: texts, names and titles, unless it has the marker. Codes and keys are
+// recognised by their enumeration, pattern or format in the pieces. It changes the
+// value in place and returns it.
 func (s *Schema) Mark(value any, marker string) any { return mark(s.rule.target(), value, marker) }
 
 func mark(r *rule, value any, marker string) any {
 	switch value := value.(type) {
 	case string:
-		if r.human() && !strings.HasPrefix(value, marker) {
+		if r.isProse() && !strings.HasPrefix(value, marker) {
 			return marker + value
 		}
 	case []any:
@@ -31,7 +30,7 @@ func mark(r *rule, value any, marker string) any {
 	return value
 }
 
-// human tells whether a string of this rule is for people to read.
-func (r *rule) human() bool {
-	return r.kinds&kindString != 0 && r.fixed == nil && len(r.options) == 0 && r.pattern == nil && r.known == nil && r.format == nil
+// isProse reports whether the strings of this rule are human-readable.
+func (r *rule) isProse() bool {
+	return r.types&typeString != 0 && r.constant == nil && len(r.options) == 0 && r.pattern == nil && r.matcher == nil && r.format == nil
 }

@@ -17,13 +17,13 @@ var pieces = []string{
 	"talent", "incidents", "kpis", "audit", "webhooks", "mcp",
 }
 
-// depths says how far below a top-level member the pieces are merged: those
-// of depth 1 list their entries directly, components by kind and name.
+// depths is how many levels below a top-level member the pieces are merged: one
+// if the entries are its members, two for components, which have sections.
 var depths = map[string]int{
 	"paths": 1, "components": 2, "x-types": 1, "x-records": 1, "x-events": 1,
 }
 
-// merged parses the pieces and puts them together.
+// merged parses the pieces and merges them.
 func merged(files fs.FS) (*yaml.Node, error) {
 	doc := object()
 	for _, name := range pieces {

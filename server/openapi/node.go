@@ -8,8 +8,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// The document stays a tree of YAML nodes until it is compiled: unlike Go
-// maps, nodes keep the order of members and know the line they came from.
+// The document is a tree of YAML nodes until it is compiled. Unlike Go maps, nodes
+// keep the order of members and the line in the file.
 
 // child returns the value of a mapping's member, or nil.
 func child(n *yaml.Node, keys ...string) *yaml.Node {
@@ -49,7 +49,7 @@ func texts(n *yaml.Node) []string {
 	return values
 }
 
-// isTrue tells whether a member is the boolean true.
+// isTrue reports whether a member is the boolean true.
 func isTrue(n *yaml.Node, key string) bool { return text(n, key) == "true" }
 
 // pairs yields the members of a mapping in order.
@@ -66,7 +66,7 @@ func pairs(n *yaml.Node) func(yield func(string, *yaml.Node) bool) {
 	}
 }
 
-// set puts a member into a mapping, in its old place if it had one.
+// set sets a member of a mapping. An existing member keeps its position.
 func set(n *yaml.Node, key string, value *yaml.Node) {
 	for i := 0; i < len(n.Content); i += 2 {
 		if n.Content[i].Value == key {
@@ -181,8 +181,8 @@ func appendJSON(b []byte, n *yaml.Node) []byte {
 	}
 }
 
-// appendScalar takes everything but numbers, booleans and null for a string:
-// an unquoted date in YAML is one.
+// appendScalar appends everything but numbers, booleans and null as a string, for
+// example an unquoted date.
 func appendScalar(b []byte, n *yaml.Node) []byte {
 	switch n.ShortTag() {
 	case "!!null":
@@ -195,7 +195,7 @@ func appendScalar(b []byte, n *yaml.Node) []byte {
 }
 
 func appendQuoted(b []byte, s string) []byte {
-	// The only error is invalid UTF-8, which the YAML parser has refused.
+	// The only error is invalid UTF-8, which the YAML parser refuses.
 	b, _ = jsontext.AppendQuote(b, s)
 	return b
 }

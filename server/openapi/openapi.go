@@ -1,9 +1,9 @@
-// Package openapi holds the API's document: OpenAPI 3.1 in pieces of YAML, one
-// a noun, merged, expanded, checked and compiled once at start.
+// Package openapi has the API's document: OpenAPI 3.1 in pieces of YAML, one for
+// each resource. They are merged, expanded, checked and compiled at start.
 //
-// Routes, scopes, the validation of queries and bodies, the index, the MCP
-// tools and the data format of import and export are all read from it, so that
-// none of them can differ from what is served at /openapi.json.
+// Routes, scopes, the validation of queries and bodies, the index, the MCP tools
+// and the data format of import and export are all derived from it. They always
+// agree with the document at /openapi.json.
 package openapi
 
 import "go.yaml.in/yaml/v3"
@@ -22,10 +22,10 @@ type Document struct {
 // record is one object type of the data format.
 type record struct {
 	object  string
-	aliases []string // other names the API gives the same object
+	aliases []string // other names of the same object in the API
 	key     []string
 	schema  *Schema
-	json    []byte // its schema on its own, see RecordSchema
+	json    []byte // its schema as a document, see RecordSchema
 }
 
 // Operation returns the operation of that operationId, or nil.
@@ -41,8 +41,8 @@ func (d *Document) Operation(id string) *Operation {
 // Schema returns the component schema of that name, or nil.
 func (d *Document) Schema(name string) *Schema { return d.schemas[name] }
 
-// RecordTypes returns the object types of the data format in the order in
-// which they are best imported: what is referred to comes first.
+// RecordTypes returns the object types of the data format in the order of an
+// import: a type comes after the types that it refers to.
 func (d *Document) RecordTypes() []string {
 	names := make([]string, len(d.records))
 	for i := range d.records {

@@ -10,13 +10,13 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// Service is what the published document says about the service that serves
-// it. Zero values have defaults.
+// Service are the members of the published document that depend on the service.
+// Zero values have defaults.
 type Service struct {
 	// BaseURL is the address of the service without a path. The default is the
 	// default address of the command serve.
 	BaseURL string
-	// Contact is an e-mail address or an URL; "" leaves info.contact out.
+	// Contact is an e-mail address or a URL; "" leaves info.contact out.
 	Contact string
 }
 
@@ -69,9 +69,8 @@ func withContact(info *yaml.Node, contact string) *yaml.Node {
 	return own
 }
 
-// publish turns the compiled document into the one that callers see. Where the
-// evaluator checks more than the keywords of the pieces say, it adds the
-// keywords that say so in plain JSON Schema.
+// publish turns the compiled document into the one that callers see. It adds
+// keywords of JSON Schema for what the evaluator checks beyond the pieces.
 func publish(doc *yaml.Node) {
 	strip(doc)
 	walkSchemas(doc, func(schema *yaml.Node, request bool) {
@@ -186,8 +185,8 @@ func hasType(schema *yaml.Node, name string) bool {
 }
 
 // dropRequiredAlternatives removes an anyOf of alternatives that only require
-// members: code generators make types of these that nobody can use. The
-// evaluator still checks them, and the description states them.
+// members, because code generators make useless types of these. The evaluator
+// still checks them, and the description states them.
 func dropRequiredAlternatives(schema *yaml.Node) {
 	alternatives := child(schema, "anyOf")
 	if alternatives == nil {
@@ -201,8 +200,8 @@ func dropRequiredAlternatives(schema *yaml.Node) {
 	take(schema, "anyOf")
 }
 
-// oneLinePattern is that of a text of one line: no character that Unicode takes
-// for the end of a line between the first and the last that is not white space.
+// oneLinePattern is the pattern of a text of one line: no line end of Unicode
+// between the first and the last character that is not white space.
 const (
 	lineEnds       = "\\n\\v\\f\\r\\x85\u2028\u2029"
 	oneLinePattern = `^[\s` + lineEnds + `]*[^\s\x00` + lineEnds + `]([^\x00` + lineEnds + `]*[^\s\x00` + lineEnds + `])?[\s` + lineEnds + `]*$`

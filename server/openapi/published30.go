@@ -9,7 +9,7 @@ import (
 )
 
 // Published30 returns the document as OpenAPI 3.0.3, for tools that do not read
-// 3.1. What 3.0 can't say is left out or, for webhooks, stands in an extension.
+// 3.1. What 3.0 can't express is left out. Webhooks are in an extension.
 func (d *Document) Published30(s Service) ([]byte, error) {
 	doc := clone(published(d.public, s))
 	set(doc, "openapi", str("3.0.3"))
@@ -120,14 +120,14 @@ func dropUnused(doc *yaml.Node) {
 	schemas.Content = kept.Content
 }
 
-// inlineNullable replaces "anyOf: [a reference, null]" by a nullable copy of
-// what is referred to: in 3.0 no null passes a reference to an object.
+// inlineNullable replaces "anyOf: [a reference, null]" by a nullable copy of the
+// schema, because in 3.0 a reference to an object does not accept null.
 func inlineNullable(doc, schema *yaml.Node) {
 	alternatives := child(schema, "anyOf")
 	if alternatives == nil || len(alternatives.Content) != 2 || text(alternatives.Content[1], "type") != "null" {
 		return
 	}
-	own := clone(resolved(doc, alternatives.Content[0]))
+	own := clone(resolve(doc, alternatives.Content[0]))
 	set(own, "nullable", boolean(true))
 	for key, value := range pairs(schema) {
 		if key != "anyOf" {

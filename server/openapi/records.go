@@ -7,8 +7,8 @@ import (
 	"go.yaml.in/yaml/v3"
 )
 
-// expandRecords turns x-records into component schemas: a closed object of a
-// resource's properties and further ones.
+// expandRecords turns x-records into component schemas. Each is a closed object
+// with the properties of a resource and further ones.
 func expandRecords(doc *yaml.Node) error {
 	schemas := child(doc, "components", "schemas")
 	for name, record := range pairs(child(doc, "x-records")) {
@@ -30,7 +30,7 @@ func expandRecords(doc *yaml.Node) error {
 	return nil
 }
 
-// recordName is the component name of an object type's data-format schema.
+// recordName returns the component name of an object type's data-format schema.
 func recordName(object string) string { return camel(object) + "Record" }
 
 func recordSchema(name string, record, resource *yaml.Node) *yaml.Node {
@@ -66,8 +66,7 @@ func recordSchema(name string, record, resource *yaml.Node) *yaml.Node {
 	return schema
 }
 
-// commonMembers may stand in every record, whether the resource has them or
-// not.
+// commonMembers are allowed in every record.
 var commonMembers = object(
 	"id", object("x-type", "id", "description", "The id of the record. The default is a new id."),
 	"created_at", object("x-type", "timestamp", "description", "When the record was created. The default is now."),

@@ -7,14 +7,14 @@ import (
 
 // Schema is a compiled JSON Schema. It is safe for concurrent use.
 //
-// The keywords are those that the document uses, with the meaning of JSON
-// Schema 2020-12 but for minLength, which counts characters after trimming
-// white space, as the contract does. Formats are checked. Load refuses a
-// keyword that is not among them.
+// It supports the keywords that the document uses, with the meaning of JSON Schema
+// 2020-12. The exception is minLength, which counts characters after trimming
+// white space, as the contract does. Formats are checked. Load refuses any other
+// keyword.
 type Schema struct {
-	rule    *rule
-	subject string // what a fault of the whole is about, e.g. "the body"
-	words   words  // names and values that need no copy when decoded
+	rule     *rule
+	subject  string // starts messages about the whole value, e.g. "the body"
+	interned internedStrings
 }
 
 // Members returns the names of the properties, sorted.
@@ -27,36 +27,35 @@ func (s *Schema) Members() []string {
 	return names
 }
 
-// words are the property names and enumerated values of the document, each
-// already a string in an interface: what callers mostly send is so decoded
-// without an allocation.
-type words map[string]any
+// internedStrings are the property names and enumerated values of the document,
+// as strings in interfaces. Decoding them needs no allocation.
+type internedStrings map[string]any
 
-// kinds are JSON types as a set.
-type kinds uint8
+// jsonTypes is a set of JSON types.
+type jsonTypes uint8
 
 const (
-	kindNull kinds = 1 << iota
-	kindBool
-	kindNumber
-	kindString
-	kindArray
-	kindObject
-	kindInteger // with kindNumber
+	typeNull jsonTypes = 1 << iota
+	typeBool
+	typeNumber
+	typeString
+	typeArray
+	typeObject
+	typeInteger // together with typeNumber
 )
 
-// rule is one schema. A zero bound is none, but where a pointer says so.
+// rule is one schema. A bound is absent if it is zero or nil.
 type rule struct {
-	ref     *rule
-	kinds   kinds // 0 for any
-	fixed   any   // const
-	options []string
-	nullish bool   // the enumeration holds null
-	what    string // "a string", "one of A, B": what a value must be
+	ref        *rule
+	types      jsonTypes // 0 for any
+	constant   any       // const
+	options    []string
+	nullOption bool   // the enumeration has null
+	expected   string // completes "must be", for example "a string" or "one of A, B"
 
 	minLength, maxLength int
 	pattern              *regexp.Regexp
-	known                func(string) bool // the pattern by hand, where it has one
+	matcher              func(string) bool // replaces the pattern; nil for most
 	format               func(string) bool
 
 	minimum, maximum *float64
@@ -72,16 +71,16 @@ type rule struct {
 
 	anyOf []*rule
 	oneOf []*rule
-	must  string // x-must: what to say where anyOf or the pattern fails
+	must  string // x-must: the message if anyOf or the pattern fails
 
-	// what a form tells people; see fields.go
-	description, fallback, formatName string
+	// for forms; see fields.go
+	description, defaultText, formatName string
 }
 
 type property struct {
 	name     string
 	required bool
-	rule     *rule // nil where it is only required
+	rule     *rule // nil if the schema only requires it
 }
 
 // target follows references.

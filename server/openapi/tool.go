@@ -28,36 +28,36 @@ func loadTool(op *Operation, doc, n, input *yaml.Node) error {
 		if schema == nil {
 			return fmt.Errorf("x-tool: the response %s has no schema", status)
 		}
-		op.Tool.Output = appendJSON(nil, inlined(doc, schema))
+		op.Tool.Output = appendJSON(nil, inline(doc, schema))
 		break
 	}
 	return nil
 }
 
-// lasting are the keywords that stay in a tool's output schema. Clients check
-// answers against the schema they were once given, so it must not hold what a
-// later addition would break: enumerations, patterns, formats and bounds.
-var lasting = []string{"type", "description", "const", "required", "properties", "items", "anyOf"}
+// outputKeywords are the keywords that stay in a tool's output schema. Clients
+// validate responses with a schema that they cached. Enumerations, patterns,
+// formats and bounds are left out, because a later version may extend them.
+var outputKeywords = []string{"type", "description", "const", "required", "properties", "items", "anyOf"}
 
-// inlined copies a schema with its references replaced by what they mean.
-func inlined(doc, n *yaml.Node) *yaml.Node {
-	n = resolved(doc, n)
+// inline copies a schema and replaces references by the schemas they name.
+func inline(doc, n *yaml.Node) *yaml.Node {
+	n = resolve(doc, n)
 	out := object()
 	for key, value := range pairs(n) {
 		switch {
-		case !slices.Contains(lasting, key):
+		case !slices.Contains(outputKeywords, key):
 		case key == "properties":
 			properties := object()
 			for name, schema := range pairs(value) {
-				set(properties, name, inlined(doc, schema))
+				set(properties, name, inline(doc, schema))
 			}
 			set(out, key, properties)
 		case key == "items":
-			set(out, key, inlined(doc, value))
+			set(out, key, inline(doc, value))
 		case key == "anyOf":
 			alternatives := list()
 			for _, alternative := range value.Content {
-				alternatives.Content = append(alternatives.Content, inlined(doc, alternative))
+				alternatives.Content = append(alternatives.Content, inline(doc, alternative))
 			}
 			set(out, key, alternatives)
 		default:
@@ -67,8 +67,8 @@ func inlined(doc, n *yaml.Node) *yaml.Node {
 	return nullableAsAnyOf(out)
 }
 
-// nullableAsAnyOf rewrites a list of types, which several MCP clients do not
-// read.
+// nullableAsAnyOf replaces a list of types by anyOf, because several MCP clients
+// do not support the list.
 func nullableAsAnyOf(n *yaml.Node) *yaml.Node {
 	kinds := child(n, "type")
 	if kinds == nil || kinds.Kind != yaml.SequenceNode {
@@ -83,8 +83,8 @@ func nullableAsAnyOf(n *yaml.Node) *yaml.Node {
 	return out
 }
 
-// resolved follows references within the document.
-func resolved(doc, n *yaml.Node) *yaml.Node {
+// resolve follows references within the document.
+func resolve(doc, n *yaml.Node) *yaml.Node {
 	for {
 		ref := text(n, "$ref")
 		if ref == "" {
@@ -98,8 +98,8 @@ func resolved(doc, n *yaml.Node) *yaml.Node {
 	}
 }
 
-// lookup finds what a reference names, or nil. No name here has a character
-// that JSON Pointer escapes.
+// lookup returns the node that a reference names, or nil. No name in the document
+// has a character that JSON Pointer escapes.
 func lookup(doc *yaml.Node, ref string) *yaml.Node {
 	path, ok := strings.CutPrefix(ref, "#/")
 	if !ok {
@@ -108,7 +108,7 @@ func lookup(doc *yaml.Node, ref string) *yaml.Node {
 	return child(doc, strings.Split(path, "/")...)
 }
 
-// strip removes what is of no use to a reader of the served document.
+// strip removes the members that readers of the served document do not need.
 func strip(n *yaml.Node) {
 	if n.Kind == yaml.MappingNode {
 		take(n, "x-must")

@@ -6,12 +6,12 @@ import (
 	"slices"
 	"strings"
 
-	"govsvc/db/resource"
-
 	"go.yaml.in/yaml/v3"
+
+	"govsvc/db/resource"
 )
 
-// scopes are those a key can hold; read:all is not asked for by an operation.
+// scopes are the scopes that operations need. A key can have read:all as well.
 var scopes = []string{
 	"read:scores", "read:scorecard", "read:risks", "read:signals", "read:roadmap",
 	"read:compliance", "read:vendor", "read:talent", "read:incidents", "read:kpis",
@@ -19,10 +19,10 @@ var scopes = []string{
 	"manage:webhooks",
 }
 
-// Scopes lists what a key can be given, in the order of the specification.
+// Scopes lists the scopes of keys in the order of the specification.
 func Scopes() []string { return append(slices.Clone(scopes), "read:all") }
 
-// features are what plans differ in.
+// features are the features that only some plans have.
 var features = []string{"incidents", "audit"}
 
 // inOrder puts the object types of the data format in the order of an import.
@@ -41,7 +41,7 @@ func inOrder(records []record) ([]record, error) {
 	return ordered, nil
 }
 
-// verify finds the mistakes that a piece can hold before it is compiled.
+// verify checks the document before it is compiled.
 func verify(doc *yaml.Node) error {
 	if err := verifyRefs(doc, doc); err != nil {
 		return err
@@ -67,7 +67,7 @@ func verify(doc *yaml.Node) error {
 	return nil
 }
 
-// verifyRefs checks that every reference leads somewhere.
+// verifyRefs checks that every reference names something that exists.
 func verifyRefs(doc, n *yaml.Node) error {
 	if ref := text(n, "$ref"); ref != "" && lookup(doc, ref) == nil {
 		return fmt.Errorf("line %d: %s leads nowhere", n.Line, ref)
@@ -80,8 +80,7 @@ func verifyRefs(doc, n *yaml.Node) error {
 	return nil
 }
 
-// verifyDescribed checks that a schema and all its properties say what they
-// are for.
+// verifyDescribed checks that a schema and all its properties have descriptions.
 func verifyDescribed(name string, schema *yaml.Node) error {
 	if text(schema, "description") == "" && text(schema, "$ref") == "" {
 		return fmt.Errorf("%s has no description", name)
@@ -125,8 +124,8 @@ func verifyOperation(doc *yaml.Node, method, path string, op *yaml.Node) error {
 	return verifyParameters(doc, path, child(op, "parameters"))
 }
 
-// verifyIdempotency keeps the rule of the specification: required on POST,
-// optional on PATCH and DELETE, unknown to reads and MCP.
+// verifyIdempotency checks the rule of the specification: the header is required
+// on POST, optional on PATCH and DELETE, and ignored by reads and MCP.
 func verifyIdempotency(method string, mcp bool, marking string) error {
 	want := map[string]string{"post": "required", "patch": "optional", "delete": "optional"}[method]
 	if mcp {
@@ -141,7 +140,7 @@ func verifyIdempotency(method string, mcp bool, marking string) error {
 func verifyParameters(doc *yaml.Node, path string, parameters *yaml.Node) error {
 	declared := map[string]bool{}
 	for _, n := range parameters.Content {
-		n = resolved(doc, n)
+		n = resolve(doc, n)
 		in, name := text(n, "in"), text(n, "name")
 		if text(n, "description") == "" || child(n, "schema") == nil {
 			return fmt.Errorf("the parameter %s needs a description and a schema", name)

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// formatTexts says what a string of a format is.
+// formatTexts describe the formats.
 var formatTexts = map[string]string{
 	"date":              "a date (YYYY-MM-DD)",
 	"date-time":         "an RFC 3339 timestamp such as 2026-09-12T08:30:00Z",
@@ -15,53 +15,54 @@ var formatTexts = map[string]string{
 	"uri":               "an absolute URL",
 }
 
-// what says in words what a value of a rule must be, for "must be …".
-func what(r *rule, format string) string {
-	text := r.plainWhat(format)
-	if r.kinds&kindNull != 0 && r.kinds != kindNull {
+// expectation describes the valid values of a rule, as the end of a sentence that
+// starts with "must be".
+func expectation(r *rule, format string) string {
+	text := r.valueExpectation(format)
+	if r.types&typeNull != 0 && r.types != typeNull {
 		text += " or null"
 	}
 	return text
 }
 
-func (r *rule) plainWhat(format string) string {
+func (r *rule) valueExpectation(format string) string {
 	switch {
 	case r.oneOf != nil:
 		texts := make([]string, len(r.oneOf))
 		for i, alternative := range r.oneOf {
-			texts[i] = alternative.target().what
+			texts[i] = alternative.target().expected
 		}
 		return strings.Join(texts, " or ")
 	case r.options != nil:
 		return "one of " + strings.Join(r.options, ", ")
-	case r.fixed != nil:
-		return fmt.Sprintf("%v", r.fixed)
+	case r.constant != nil:
+		return fmt.Sprintf("%v", r.constant)
 	case formatTexts[format] != "":
 		return formatTexts[format]
 	case r.pattern != nil && r.pattern.String() == idPattern:
 		return "a UUID in lower case"
 	case r.pattern != nil && r.pattern.String() == keyPattern:
 		return "text that is not empty, without white space around it"
-	case r.kinds&kindInteger != 0:
+	case r.types&typeInteger != 0:
 		return "an integer" + r.bounds()
-	case r.kinds&kindNumber != 0:
+	case r.types&typeNumber != 0:
 		return "a number" + r.bounds()
 	}
-	return r.kindWhat()
+	return r.typeExpectation()
 }
 
-func (r *rule) kindWhat() string {
+func (r *rule) typeExpectation() string {
 	for _, k := range []struct {
-		kind kinds
+		kind jsonTypes
 		text string
 	}{
-		{kindString, "a string"},
-		{kindBool, "true or false"},
-		{kindArray, "an array"},
-		{kindObject, "an object"},
-		{kindNull, "null"},
+		{typeString, "a string"},
+		{typeBool, "true or false"},
+		{typeArray, "an array"},
+		{typeObject, "an object"},
+		{typeNull, "null"},
 	} {
-		if r.kinds&k.kind != 0 {
+		if r.types&k.kind != 0 {
 			return k.text
 		}
 	}
