@@ -27,9 +27,10 @@ func newAuditVerifyCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify",
 		Short: "Check that no event was altered or removed",
-		Long: `Check the hash of each event of an organisation's audit log, from the first event
-on. The exit status is 0 if all events are intact and 1 if not. The error names
-the first event that was altered, or whose predecessor was altered or removed.
+		Long: `Check the hash of each event of an organisation's audit log, from the first
+event on. The exit status is 0 if all events are intact and 1 if not. The error
+names the first event that was altered, or whose predecessor was altered or
+removed.
 
 A program with write access to the data file could also cut the log off or
 rewrite all of it. A head that is kept elsewhere reveals that. --print-head
@@ -43,8 +44,8 @@ hash of one of the events. If the file does not start at the log's first event,
 
 With --json an object: org (or file), intact, events (how many are intact),
 broken (null, or position, id and time of the first event that is not intact),
-head (with --print-head) and after (with --head: how many events follow it, which
-the head does not protect). It is also printed if the check fails.`,
+head (with --print-head) and after (with --head: how many events follow it,
+which the head does not protect). It is also printed if the check fails.`,
 		Example: `  govsvc audit verify
   govsvc audit verify --org acme --json
 

@@ -16,12 +16,12 @@ func newBackupCommand(a *app) *cobra.Command {
 		Use:        "backup FILE",
 		SuggestFor: []string{"dump", "copy", "snapshot"},
 		Short:      "Copy the data file while it is in use",
-		Long: `Copy the data file to FILE, also while "govsvc serve" runs on it. Requests do not
-wait for the copy. The copy has everything that was stored before the command
-began. It is checked (structure, references, audit logs) and flushed to the disk
-before it gets the name FILE. An interrupted backup leaves no file. Only the
-owner can read FILE. It has the data of the data file: protect it in the same
-way.
+		Long: `Copy the data file to FILE, also while "govsvc serve" runs on it. Requests do
+not wait for the copy. The copy has everything that was stored before the
+command began. It is checked (structure, references, audit logs) and flushed to
+the disk before it gets the name FILE. An interrupted backup leaves no file.
+Only the owner can read FILE. It has the data of the data file: protect it in
+the same way.
 
 Each organisation's audit log records the backup. "govsvc restore" restores it,
 and "govsvc restore --rehearse" tests that. "govsvc serve --backup-dir" makes
@@ -29,8 +29,8 @@ backups on a schedule.
 
 With --json an object: path, at (the time of the start), bytes, version (of the
 schema) and audit_logs. For each organisation these have org, events and head,
-the hash of the last event. Keep the head elsewhere: it shows later whether a log
-was cut off (see "govsvc audit verify").`,
+the hash of the last event. Keep the head elsewhere: it shows later whether a
+log was cut off (see "govsvc audit verify").`,
 		Example: `  govsvc backup /backup/govsvc.db
   govsvc backup --force latest.db
   govsvc backup "govsvc-$(date -u +%F).db" --json`,

@@ -50,12 +50,12 @@ deliveries     no webhook has been due for more than 10 minutes; otherwise
                neither "govsvc serve" nor "govsvc deliver" is running
 disk space     100 MB are free, and as much as the data file takes: room for the
                copy that is made before an upgrade
-last backup    the last attempt succeeded and, with --backup-within, is not older
-               than that. A warning says that no backup is known. Copies that
-               other programs made are not known
-file access    a warning lists the files that other users of the system can read:
-               the data file, the files beside it, and backups in the folder of
-               the last one
+last backup    the last attempt succeeded and, with --backup-within, is not
+               older than that. A warning says that no backup is known. Copies
+               that other programs made are not known
+file access    a warning lists the files that other users of the system can
+               read: the data file, the files beside it, and backups in the
+               folder of the last one
 
 With --json an object: ok, path and checks, each with name, ok, status (ok,
 warning or failed) and detail.`,

@@ -88,8 +88,8 @@ values separated by commas, and in the file a list. An unknown name is an error
 in the file and a warning in the environment. "govsvc serve --print-config"
 prints the values in use and the source of each.
 
-Commands that change data can run while "govsvc serve" runs on the same file. The
-server sees the change immediately.`,
+Commands that change data can run while "govsvc serve" runs on the same file.
+The server sees the change immediately.`,
 		Example: `  # start on an empty file with demonstration data
   govsvc serve --demo
 

@@ -11,8 +11,8 @@ func newDeadLettersDiscardCommand(a *app) *cobra.Command {
 		Use:        "discard ID...",
 		SuggestFor: []string{"delete", "remove", "rm", "purge"},
 		Short:      "Remove dead letters permanently",
-		Long: `Remove dead letters permanently: their receivers never get them. Either all of the
-named dead letters are removed or none.
+		Long: `Remove dead letters permanently: their receivers never get them. Either all of
+the named dead letters are removed or none.
 
 With --json an object: discarded, the number of them.`,
 		Example: `  govsvc deadletters discard 01923f5e-7a10-7cc3-98c4-dc0c0c07398f

@@ -12,13 +12,13 @@ func newDeadLettersReplayCommand(a *app) *cobra.Command {
 		Use:        "replay ID... | --all",
 		SuggestFor: []string{"retry", "resend", "requeue"},
 		Short:      "Put dead letters back into the queue",
-		Long: `Put dead letters back into the queue with a new set of attempts and the same event
-id. They are due immediately: a running "govsvc serve" or "govsvc deliver" sends
-them. Either all of the named dead letters are put back or none.
+		Long: `Put dead letters back into the queue with a new set of attempts and the same
+event id. They are due immediately: a running "govsvc serve" or "govsvc deliver"
+sends them. Either all of the named dead letters are put back or none.
 
-A replay never makes the queue of a subscription longer than 10,000 deliveries. If
-named dead letters do not fit, the command is refused. With --all, the oldest that
-fit are put back and the others remain dead letters.
+A replay never makes the queue of a subscription longer than 10,000 deliveries.
+If named dead letters do not fit, the command is refused. With --all, the oldest
+that fit are put back and the others remain dead letters.
 
 With --json an object: replayed, the number of them.`,
 		Example: `  govsvc deadletters replay 01923f5e-7a10-7cc3-98c4-dc0c0c07398f

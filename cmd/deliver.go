@@ -26,9 +26,9 @@ func newDeliverCommand(a *app) *cobra.Command {
 		SuggestFor: []string{"send", "webhook", "worker"},
 		Short:      "Deliver webhooks, without serving the API",
 		Long: `Deliver the queued webhooks of all organisations until SIGTERM or SIGINT. Then
-deliveries under way end within 5 seconds and are recorded, and the exit status is
-0. "govsvc serve" also delivers. Several of both can share the work on one file:
-give all of them the same webhook flags.
+deliveries under way end within 5 seconds and are recorded, and the exit status
+is 0. "govsvc serve" also delivers. Several of both can share the work on one
+file: give all of them the same webhook flags.
 
 ` + webhookHelp + `
 
@@ -36,10 +36,10 @@ At the end it prints how many deliveries succeeded, how many attempts failed and
 will be repeated, and how many deliveries became dead letters. With --json it
 prints an object: delivered, failed, dead.
 
-With --once it delivers what is due and ends. Deliveries that are due later remain
-queued. A receiver that refuses a webhook is not a failure of the command. The exit
-status is 1 only if the data file can't be used or a signal arrived before the
-end.`,
+With --once it delivers what is due and ends. Deliveries that are due later
+remain queued. A receiver that refuses a webhook is not a failure of the
+command. The exit status is 1 only if the data file can't be used or a signal
+arrived before the end.`,
 		Example: `  govsvc deliver --db /var/lib/govsvc/govsvc.db --log-format json
   govsvc deliver --once --json
   govsvc deliver --webhook-allow 10.0.0.0/8 --webhook-ca /etc/ssl/our-ca.pem`,

@@ -24,8 +24,8 @@ func newEvidenceFileCommand(a *app) *cobra.Command {
 		Long: fmt.Sprintf(`Assemble an evidence pack and store it in the data file permanently. All of its
 content is of one instant: the present compliance posture, the obligations, the
 risks with the reasons of their severity changes, the incidents with their
-timelines, the KPIs with their check-ins, and the attached files. Webhook receivers
-get the event evidence.pack_filed.
+timelines, the KPIs with their check-ins, and the attached files. Webhook
+receivers get the event evidence.pack_filed.
 
 An attached file has at most %d MiB, all of them together %d MiB. It keeps its
 name, but characters other than letters, digits and some signs become _.

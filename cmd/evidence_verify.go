@@ -22,8 +22,8 @@ canonical. The pack must have each item with its size and SHA-256, and nothing
 else, and the zip format must be the one that was filed. The exit status is 0 if
 all of this is true and 1 if not. The error names the first file that differs.
 
-An attacker could replace a pack and its manifest together. So compare the printed
-manifest_sha256 with the one of "govsvc evidence list" or of the event
+An attacker could replace a pack and its manifest together. So compare the
+printed manifest_sha256 with the one of "govsvc evidence list" or of the event
 evidence.pack_filed, or pass that one with --sha256.
 
 With --json an object: file, intact, manifest_sha256, manifest, and fault (null,

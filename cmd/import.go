@@ -25,25 +25,26 @@ table (csv). The natural key of a record, such as risk_id or vendor_key,
 identifies it: a record with that key is updated, or left unchanged if nothing
 differs. So the same file can be imported twice.
 
-All files are checked first, and nothing is written unless all records are valid.
-Two records with one natural key are an error, in one file or in two. A record can
-only refer to records before it or to stored ones: a roadmap comes before its
-milestones, a kpi before its check-ins. An export has this order. --schema prints
-the JSON Schema (draft 2020-12) of a type's records.
+All files are checked first, and nothing is written unless all records are
+valid. Two records with one natural key are an error, in one file or in two. A
+record can only refer to records before it or to stored ones: a roadmap comes
+before its milestones, a kpi before its check-ins. An export has this order.
+--schema prints the JSON Schema (draft 2020-12) of a type's records.
 
 Each record that is created or changed has an event of its own in the audit log,
-with the id of the import. --reason is recorded with each of them. It is also the
-evidence for each risk that is re-rated, or whose change needs a reason in the
-API, unless the record has its own severity_change_reason.
+with the id of the import. --reason is recorded with each of them. It is also
+the evidence for each risk that is re-rated, or whose change needs a reason in
+the API, unless the record has its own severity_change_reason.
 
 Errors are listed on stderr as FILE:LINE: MEMBER: REASON, and the exit status is
-1. The result is a table of the numbers of records that were created, updated and
-unchanged. With --json it is an object, also if there are errors: records,
-dry_run, types, faults and more_faults (the number of errors that are not listed).
+1. The result is a table of the numbers of records that were created, updated
+and unchanged. With --json it is an object, also if there are errors: records,
+dry_run, types, faults and more_faults (the number of errors that are not
+listed).
 
 CSV is UTF-8 with a header row of members' names in any order. The first comma,
-semicolon or tab in the header row is the separator. --type names the type of the
-rows, unless a column "object" does. --template prints such a header row.
+semicolon or tab in the header row is the separator. --type names the type of
+the rows, unless a column "object" does. --template prints such a header row.
   text      unchanged; in quotation marks if it has a separator, a line end or a
             quotation mark, which is doubled (""). An apostrophe before a text
             that begins with = + - or @ is removed. The CSV of the dashboard has
@@ -57,8 +58,8 @@ rows, unless a column "object" does. --template prints such a header row.
   others    JSON, such as an incident's timeline
 
 An empty cell is null if the member may be null. Otherwise the member is missing
-from the record, which is an error if it is required. "" is an empty text. Omit a
-column to keep the stored values.`
+from the record, which is an error if it is required. "" is an empty text. Omit
+a column to keep the stored values.`
 
 func newImportCommand(a *app) *cobra.Command {
 	var options transfer.Options

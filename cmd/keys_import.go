@@ -13,11 +13,11 @@ func newKeysImportCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "import --name NAME --scope SCOPE[,SCOPE...]",
 		Short: "Store a key that was minted elsewhere, read from stdin",
-		Long: `Read one plaintext key from standard input and store its hash. The key was minted
-elsewhere and continues to work. It starts with gov_live_ or gov_test_, which
-makes it a live or a test key, and has at least 24 more characters. It is read
-from stdin so that no shell history and no list of processes shows it. The scopes
-are those of "govsvc keys mint".`,
+		Long: `Read one plaintext key from standard input and store its hash. The key was
+minted elsewhere and continues to work. It starts with gov_live_ or gov_test_,
+which makes it a live or a test key, and has at least 24 more characters. It is
+read from stdin so that no shell history and no list of processes shows it. The
+scopes are those of "govsvc keys mint".`,
 		Example: `  govsvc keys import --name "legacy reports" --scope read:all < key.txt
   pass show govsvc/legacy | govsvc keys import --name legacy --scope read:risks,write:risks`,
 		Args: arguments(),

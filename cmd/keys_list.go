@@ -17,8 +17,8 @@ func newKeysListCommand(a *app) *cobra.Command {
 		Long: `List an organisation's keys, newest first, revoked and expired ones included.
 
 The state is active, revoked or expired. A running server stores the time of the
-last use every few seconds. With --json each key also has its own limits (rpm and
-rpd; null if the plan's apply) and last_used_at (null: never).`,
+last use every few seconds. With --json each key also has its own limits (rpm
+and rpd; null if the plan's apply) and last_used_at (null: never).`,
 		Example: `  govsvc keys list
   govsvc keys list --json | jq -r '.[] | select(.state == "active") | .id'`,
 		Args: arguments(),

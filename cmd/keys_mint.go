@@ -13,8 +13,8 @@ func newKeysMintCommand(a *app) *cobra.Command {
 		Use:        "mint --name NAME --scope SCOPE[,SCOPE...]",
 		SuggestFor: []string{"create", "new", "add"},
 		Short:      "Mint a new key and print it, once",
-		Long: `Mint a new key and print it. Stdout has the key alone, and stderr its details. The
-key can't be shown again: only its hash is stored.
+		Long: `Mint a new key and print it. Stdout has the key alone, and stderr its details.
+The key can't be shown again: only its hash is stored.
 
 Scopes: read:scores, read:scorecard, read:risks, read:signals, read:roadmap,
 read:compliance, read:vendor, read:talent, read:incidents, read:kpis,

@@ -11,8 +11,9 @@ func newKeysRevokeCommand(a *app) *cobra.Command {
 		Use:        "revoke ID|PREFIX",
 		SuggestFor: []string{"delete", "remove", "rm"},
 		Short:      "Revoke a key immediately",
-		Long: `Revoke a key immediately, also for a running server. Name the key by its id or its
-prefix, as "govsvc keys list" shows them. Revoking a revoked key changes nothing.`,
+		Long: `Revoke a key immediately, also for a running server. Name the key by its id or
+its prefix, as "govsvc keys list" shows them. Revoking a revoked key changes
+nothing.`,
 		Example: `  govsvc keys revoke 01923f5e-7a10-7cc3-98c4-dc0c0c07398f
   govsvc keys revoke gds_live_4fQ9sLx0aZ2b`,
 		Args: arguments("ID|PREFIX"),

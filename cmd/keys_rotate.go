@@ -14,9 +14,10 @@ func newKeysRotateCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "rotate ID|PREFIX",
 		Short: "Mint a key's successor and let the old one expire",
-		Long: `Mint a successor with the same name, kind, scopes and limits. The old key expires
-after the overlap, unless it expires sooner anyway. The successor does not expire.
-It is printed once, as by "govsvc keys mint": stdout has the new key alone.`,
+		Long: `Mint a successor with the same name, kind, scopes and limits. The old key
+expires after the overlap, unless it expires sooner anyway. The successor does
+not expire. It is printed once, as by "govsvc keys mint": stdout has the new key
+alone.`,
 		Example: `  KEY=$(govsvc keys rotate gds_live_4fQ9sLx0aZ2b --overlap 72h)
   govsvc keys rotate 01923f5e-7a10-7cc3-98c4-dc0c0c07398f --overlap 0s --json`,
 		Args: arguments("ID|PREFIX"),

@@ -16,8 +16,8 @@ func newManCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "man DIR",
 		Short: "Write the manual pages",
-		Long: `Write a manual page with the text of --help for each command into a folder, which is
-made if it does not exist. The pages depend on the program alone.`,
+		Long: `Write a manual page with the text of --help for each command into a folder,
+which is made if it does not exist. The pages depend on the program alone.`,
 		Example: "  govsvc man /usr/local/share/man/man1",
 		Args:    arguments("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -17,7 +17,8 @@ func newOrgsCommand(a *app) *cobra.Command {
 		Long: `Create, list, change, rename and remove organisations. Each has its own records,
 keys and audit log. A new data file has one organisation, "default".
 
-The plan determines what an organisation's keys may do, and how often:
+The plan determines what an organisation's keys may do, and how many requests
+they may make:
 
 ` + plansText() + `
 Keys work only with an active subscription.`,
@@ -38,7 +39,7 @@ func plansText() string {
 		if !terms.API {
 			includes = []string{"no API"}
 		}
-		fmt.Fprintf(&text, "  %-13s %-22s %5d requests a minute, %7d in 24 hours\n",
+		fmt.Fprintf(&text, "  %-13s %-22s %5d a minute, %7d in 24 hours\n",
 			plan, strings.Join(includes, ", "), terms.PerMinute, terms.PerDay)
 	}
 	return text.String()

@@ -12,9 +12,9 @@ func newOrgsCreateCommand(a *app) *cobra.Command {
 		Use:        "create NAME",
 		SuggestFor: []string{"add", "new"},
 		Short:      "Add an organisation",
-		Long: `Add an organisation with an active subscription. A name has 1 to 200 characters and
-is unique in the data file. The organisation has no members: "govsvc users add NAME
---role admin --org" adds one.`,
+		Long: `Add an organisation with an active subscription. A name has 1 to 200 characters
+and is unique in the data file. The organisation has no members: "govsvc users
+add NAME --role admin --org" adds one.`,
 		Example: `  govsvc orgs create acme
   govsvc orgs create acme --plan business --json`,
 		Args: arguments("NAME"),

@@ -15,14 +15,14 @@ func newOrgsRemoveCommand(a *app) *cobra.Command {
 		Use:        "remove NAME",
 		SuggestFor: []string{"delete", "rm"},
 		Short:      "Remove an empty organisation",
-		Long: `Remove an organisation without records, webhook subscriptions and evidence packs.
-All its keys must be revoked, and each of its users must be a member of another
-organisation. The memberships of its users end. "default" and the last organisation
-can't be removed.
+		Long: `Remove an organisation without records, webhook subscriptions and evidence
+packs. All its keys must be revoked, and each of its users must be a member of
+another organisation. The memberships of its users end. "default" and the last
+organisation can't be removed.
 
 Its audit log remains under the name that the command prints. "govsvc check"
-verifies it, and "govsvc audit export --org" and "verify --org" accept that name.
-The former name is free for a new organisation.
+verifies it, and "govsvc audit export --org" and "verify --org" accept that
+name. The former name is free for a new organisation.
 
 With --json an object: id, name, audit_log (the name of what remains) and
 removed_at.`,

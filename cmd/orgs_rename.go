@@ -12,8 +12,8 @@ func newOrgsRenameCommand(a *app) *cobra.Command {
 		SuggestFor: []string{"mv", "move"},
 		Short:      "Give an organisation another name",
 		Long: `Give an organisation another name, with 1 to 200 characters. Its records, keys,
-audit log and id do not change. After "default" was renamed, commands need --org or
-GOVSVC_ORG with the new name.`,
+audit log and id do not change. After "default" was renamed, commands need --org
+or GOVSVC_ORG with the new name.`,
 		Example: "  govsvc orgs rename default acme",
 		Args:    arguments("OLD", "NEW"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -15,8 +15,8 @@ func newOrgsSetCommand(a *app) *cobra.Command {
 		Use:        "set NAME",
 		SuggestFor: []string{"update", "edit", "change"},
 		Short:      "Change an organisation's plan or subscription",
-		Long: `Change an organisation's plan, its subscription or both. It takes effect immediately,
-also for a running server.`,
+		Long: `Change an organisation's plan, its subscription or both. It takes effect
+immediately, also for a running server.`,
 		Example: `  govsvc orgs set acme --plan enterprise
   govsvc orgs set acme --subscription past_due`,
 		Args: arguments("NAME"),

@@ -25,25 +25,26 @@ func newRestoreCommand(a *app) *cobra.Command {
 first and refused unless it is intact (structure, references, audit logs). Its
 version must not be newer than this program. An older version is migrated.
 
-The data file must be named, with --db or GOVSVC_DB, unless the working directory
-has one. A data file that exists is replaced only with --force. It is kept in the
-same folder under a name that ends in ".before-restore-" and the time. Stop
-"govsvc serve" and "govsvc deliver" first: the restore is refused while a program
-has the data file open. If it is interrupted, the data file is either the former
-or the restored one. Each organisation's audit log records the restore.
+The data file must be named, with --db or GOVSVC_DB, unless the working
+directory has one. A data file that exists is replaced only with --force. It is
+kept in the same folder under a name that ends in ".before-restore-" and the
+time. Stop "govsvc serve" and "govsvc deliver" first: the restore is refused
+while a program has the data file open. If it is interrupted, the data file is
+either the former or the restored one. Each organisation's audit log records the
+restore.
 
-Changes after the backup are undone: keys revoked since then are valid again, and
-webhooks delivered since then are sent again, with the same event ids.
+Changes after the backup are undone: keys revoked since then are valid again,
+and webhooks delivered since then are sent again, with the same event ids.
 
---rehearse changes nothing. It restores a backup, or the newest one in a folder of
-"govsvc serve --backup-dir", to a temporary file and counts its rows. It checks
-that the live audit logs continue those of the backup. Run it regularly, also while
-the service runs.
+--rehearse changes nothing. It restores a backup, or the newest one in a folder
+of "govsvc serve --backup-dir", to a temporary file and counts its rows. It
+checks that the live audit logs continue those of the backup. Run it regularly,
+also while the service runs.
 
-With --json an object: path, from, kept ("" if nothing was replaced), version (of
-the backup's schema) and audit_logs (org, events, head), as in the backup. With
---rehearse: backup, version, tables (table, restored, live) and audit_logs (org,
-events, head, after: how many further events the live log has).`,
+With --json an object: path, from, kept ("" if nothing was replaced), version
+(of the backup's schema) and audit_logs (org, events, head), as in the backup.
+With --rehearse: backup, version, tables (table, restored, live) and audit_logs
+(org, events, head, after: how many further events the live log has).`,
 		Example: `  govsvc restore /backup/govsvc.db --force
   govsvc restore /backup/govsvc.db --db copy.db
   govsvc restore --rehearse /var/backups/govsvc`,

@@ -29,11 +29,11 @@ func newSandboxCommand(a *app) *cobra.Command {
 		Use:        "sandbox",
 		SuggestFor: []string{"try", "playground", "mock", "fake"},
 		Short:      "Serve the API on synthetic data, with a test key, and leave nothing behind",
-		Long: `Serve the API on synthetic data, for integrators. It needs no setup, and reads and
-writes no data file (--db is not used). It mints a test key with all scopes. It
-ends on SIGTERM or SIGINT with exit status 0 and leaves no file behind. If it is
-killed, the next "govsvc sandbox" or "govsvc serve" of the same user removes its
-files. When it is ready it prints on stdout:
+		Long: `Serve the API on synthetic data, for integrators. It needs no setup, and reads
+and writes no data file (--db is not used). It mints a test key with all scopes.
+It ends on SIGTERM or SIGINT with exit status 0 and leaves no file behind. If it
+is killed, the next "govsvc sandbox" or "govsvc serve" of the same user removes
+its files. When it is ready it prints on stdout:
 
   listening on http://HOST:PORT
   base URL http://HOST:PORT/api/v1

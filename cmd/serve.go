@@ -29,17 +29,17 @@ import (
 	"govsvc/web/account"
 )
 
-const serveHelp = `Serve the HTTP API from the data file and deliver webhooks. The data file is made if
-it does not exist.
+const serveHelp = `Serve the HTTP API from the data file and deliver webhooks. The data file is
+made if it does not exist.
 
-When it is ready it prints "listening on http://HOST:PORT" (https:// with TLS) on
-stdout, alone on a line. Logs go to stderr. The API is below /api/v1 and the
-dashboard at /. /healthz answers while the process runs, /readyz while it can read
-and write its file.
+When it is ready it prints "listening on http://HOST:PORT" (https:// with TLS)
+on stdout, alone on a line. Logs go to stderr. The API is below /api/v1 and the
+dashboard at /. /healthz answers while the process runs, /readyz while it can
+read and write its file.
 
-If no user exists, a second line, "first admin: URL", has a link to create one in a
-browser. It works once, for 30 minutes, and a restart prints a new one. "govsvc
-users add NAME --role admin" needs no link.
+If no user exists, a second line, "first admin: URL", has a link to create one
+in a browser. It works once, for 30 minutes, and a restart prints a new one.
+"govsvc users add NAME --role admin" needs no link.
 
 ` + tlsHelp + `
 
@@ -50,15 +50,16 @@ end (within 20 seconds), deliveries under way end (within 5 seconds) and are
 recorded, and counts are stored. The exit status is 0. A second signal ends it
 immediately. Other commands can change the same file while it runs.
 
-With --backup-dir it makes backups in that folder (see "govsvc backup"), with the
-name of the data file and the time. It removes its own oldest backups. The files in
-the folder show when the next backup is due, so a restart neither skips nor repeats
-one. A failed backup is logged and tried again after 5 minutes, and "govsvc check"
-reports it.
+With --backup-dir it makes backups in that folder (see "govsvc backup"), with
+the name of the data file and the time. It removes its own oldest backups. The
+files in the folder show when the next backup is due, so a restart neither skips
+nor repeats one. A failed backup is logged and tried again after 5 minutes, and
+"govsvc check" reports it.
 
---print-config prints a YAML file for --config and ends. The file has every setting
-and its source (flag, environment, file or default). Defaults are comments. With
---json it prints an object with value, source and from for each setting.`
+--print-config prints a YAML file for --config and ends. The file has every
+setting and its source (flag, environment, file or default). Defaults are
+comments. With --json it prints an object with value, source and from for each
+setting.`
 
 func newServeCommand(a *app) *cobra.Command {
 	o := newServeOptions()

@@ -32,14 +32,14 @@ type tlsFlags struct {
 }
 
 // tlsHelp is the part of the help of serve about TLS.
-const tlsHelp = `It serves https with --tls-cert and --tls-key, which are read again when the files
-change, or with --domain. With --domain an ACME authority issues the certificates.
-It verifies on port 443 that the names lead here (TLS-ALPN-01, or HTTP-01 on port
-80). The certificates are kept in a folder beside the data file and renewed. A
-second address, port 80 by default (--redirect-addr), redirects GET and HEAD to
-https. If that address is not available, a warning says so. Plain HTTP is served
-on loopback only, unless a proxy in front speaks https (--trusted-proxy) or
---insecure allows it.`
+const tlsHelp = `It serves https with --tls-cert and --tls-key, which are read again when the
+files change, or with --domain. With --domain an ACME authority issues the
+certificates. It verifies on port 443 that the names lead here (TLS-ALPN-01, or
+HTTP-01 on port 80). The certificates are kept in a folder beside the data file
+and renewed. A second address, port 80 by default (--redirect-addr), redirects
+GET and HEAD to https. If that address is not available, a warning says so.
+Plain HTTP is served on loopback only, unless a proxy in front speaks https
+(--trusted-proxy) or --insecure allows it.`
 
 // add defines the flags on a command.
 func (f *tlsFlags) add(c *cobra.Command) {

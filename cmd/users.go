@@ -31,8 +31,9 @@ member:
   viewer   reads records
 
 A password has 12 to 200 characters. At a terminal the command prompts for it
-twice and does not show it. Otherwise it is the one line on standard input, so that
-no shell history and no list of processes shows it. Only a hash of it is stored.
+twice and does not show it. Otherwise it is the one line on standard input, so
+that no shell history and no list of processes shows it. Only a hash of it is
+stored.
 
 Users turn on a second factor in the dashboard.`,
 	}

@@ -18,9 +18,9 @@ func newUsersAddCommand(a *app) *cobra.Command {
 		Use:        "add NAME --role ROLE",
 		SuggestFor: []string{"create", "new"},
 		Short:      "Add a user to an organisation",
-		Long: `Add a user to an organisation. A name has 1 to 200 characters and is unique in the
-data file; capitals make no difference. The command prompts for the password, or
-reads it from stdin: see "govsvc users --help".
+		Long: `Add a user to an organisation. A name has 1 to 200 characters and is unique in
+the data file; capitals make no difference. The command prompts for the
+password, or reads it from stdin: see "govsvc users --help".
 
 A user of another organisation becomes a member of this one too. It keeps its
 password, and the command neither prompts for one nor reads one.`,

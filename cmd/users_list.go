@@ -13,12 +13,12 @@ func newUsersListCommand(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List the users of an organisation, by name",
 		Long: `List the users of an organisation, by name, with their roles in it. --all-orgs
-lists all users of the data file. "role" is the role in the organisation that --org
-names. It is empty if the user is not a member of that.
+lists all users of the data file. "role" is the role in the organisation that
+--org names. It is empty if the user is not a member of that.
 
 With --json each user also has its memberships (organisations: organisation and
-role), the number of remaining recovery codes (recovery_codes) and the time of the
-last change.`,
+role), the number of remaining recovery codes (recovery_codes) and the time of
+the last change.`,
 		Example: `  govsvc users list --org acme
   govsvc users list --all-orgs --json`,
 		Args: arguments(),

@@ -17,10 +17,10 @@ func newUsersRemoveCommand(a *app) *cobra.Command {
 		Use:        "remove NAME",
 		SuggestFor: []string{"delete", "rm"},
 		Short:      "Remove a user from an organisation",
-		Long: `Remove a user from an organisation. With the last membership, or with --all-orgs,
-the account is removed and its sessions end. The user's actions remain in the audit
-log under the user's id. Unlike the dashboard, the command also removes the last
-admin.`,
+		Long: `Remove a user from an organisation. With the last membership, or with
+--all-orgs, the account is removed and its sessions end. The user's actions
+remain in the audit log under the user's id. Unlike the dashboard, the command
+also removes the last admin.`,
 		Example: `  govsvc users remove bob
   govsvc users remove bob --org acme
   govsvc users remove bob --all-orgs`,

@@ -61,7 +61,7 @@ func newVersionCommand(a *app) *cobra.Command {
 		Use:   "version",
 		Short: "Print the versions of govsvc, Go and SQLite, and the commit",
 		Long: "Print the version and commit of govsvc, and the versions of Go and SQLite in it.\n\n" +
-			"With --licenses, print the licence of govsvc and those of all third-party code in it.",
+			"With --licenses, print the licences of govsvc and of all third-party code in it.",
 		Example: "  govsvc version --json\n  govsvc version --licenses",
 		Args:    arguments(),
 		RunE: func(*cobra.Command, []string) error {

@@ -33,16 +33,17 @@ func newWebhookFlags() webhookFlags {
 const webhookRate = 100
 
 // webhookHelp is the part of the help of serve and deliver about webhooks.
-const webhookHelp = `An event is sent immediately to each matching webhook subscription, and again after
-each wait of --webhook-schedule until the receiver returns a 2xx status. There is one
-attempt more than there are waits: ten by default. After the last attempt the
-delivery is a dead letter; see "govsvc deadletters". Receivers need a public address
-and a certificate of a known authority, unless --webhook-allow and --webhook-ca
-allow your own.
+const webhookHelp = `An event is sent immediately to each matching webhook subscription, and again
+after each wait of --webhook-schedule until the receiver returns a 2xx status.
+There is one attempt more than there are waits: ten by default. After the last
+attempt the delivery is a dead letter; see "govsvc deadletters". Receivers need
+a public address and a certificate of a known authority, unless --webhook-allow
+and --webhook-ca allow your own.
 
-A process sends at most --webhook-rate deliveries a second to one receiving host.
-The name in the URL and each address that it resolves to are hosts. A subscription
-has at most 10,000 queued deliveries. The oldest beyond that become dead letters.`
+A process sends at most --webhook-rate deliveries a second to one receiving
+host. The name in the URL and each address that it resolves to are hosts. A
+subscription has at most 10,000 queued deliveries. The oldest beyond that become
+dead letters.`
 
 // add defines the flags on a command.
 func (r *webhookFlags) add(c *cobra.Command) {

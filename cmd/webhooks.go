@@ -17,8 +17,8 @@ func newWebhooksCommand(a *app) *cobra.Command {
 		Use:   "webhooks",
 		Short: "List webhook subscriptions, rotate their secrets, and test receivers",
 		Long: `List webhook subscriptions and rotate their secrets. Receive webhooks on this
-machine (listen) and send samples of them (trigger), to develop a receiver without
-a running service. The API and the dashboard create, change and delete
+machine (listen) and send samples of them (trigger), to develop a receiver
+without a running service. The API and the dashboard create, change and delete
 subscriptions.`,
 	}
 	list, rotate := newWebhooksListCommand(a), newWebhooksRotateSecretCommand(a)

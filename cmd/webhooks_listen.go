@@ -33,33 +33,34 @@ func newWebhooksListenCommand(a *app) *cobra.Command {
 		Use:        "listen",
 		SuggestFor: []string{"receive", "receiver", "forward", "tail"},
 		Short:      "Receive webhooks on this machine: verify and print or forward them",
-		Long: `Receive webhooks on this machine, over https with a new certificate, until SIGTERM or
-SIGINT (exit status 0). Stdout begins with two lines:
+		Long: `Receive webhooks on this machine, over https with a new certificate, until
+SIGTERM or SIGINT (exit status 0). Stdout begins with two lines:
 
   listening on https://HOST:PORT
   trust FILE
 
-Every path below that address accepts webhooks. FILE is the certificate authority to
-trust, in PEM: pass it to --webhook-ca of "govsvc serve" or "govsvc webhooks
-trigger". FILE is removed at the end. With --ca it is a file that you name. It is
-kept with its key and used again by the next run. To reach loopback, serve needs
---webhook-allow 127.0.0.0/8.
+Every path below that address accepts webhooks. FILE is the certificate
+authority to trust, in PEM: pass it to --webhook-ca of "govsvc serve" or "govsvc
+webhooks trigger". FILE is removed at the end. With --ca it is a file that you
+name. It is kept with its key and used again by the next run. To reach loopback,
+serve needs --webhook-allow 127.0.0.0/8.
 
-With --secret both signatures (X-Service-Signature and webhook-signature) and the
-time are verified. A valid webhook is "verified", and another one is "BAD
+With --secret both signatures (X-Service-Signature and webhook-signature) and
+the time are verified. A valid webhook is "verified", and another one is "BAD
 SIGNATURE" and gets the status 401. Without --secret all are "unverified". Each
 webhook is printed with its time, type, event id, delivery id and body, and gets
 the status 200. A repeated event shows how often it was received.
 
-With --forward-to a webhook is forwarded instead, with body and headers unchanged.
-Its sender gets the target's response, or 502 if the target can't be reached. Each
-webhook is one line of output. With --secret, only verified webhooks are forwarded.
+With --forward-to a webhook is forwarded instead, with body and headers
+unchanged. Its sender gets the target's response, or 502 if the target can't be
+reached. Each webhook is one line of output. With --secret, only verified
+webhooks are forwarded.
 
-With --json every line of stdout is an object. The first one has message, url and
-ca_file. The object of a webhook has received_at, type, event_id, delivery_id, seen
-(how often the event was received), signature (verified, unverified or bad),
-problem (why a signature is bad or the target can't be reached, or null),
-forwarded_to (or null), status (of the response) and body.`,
+With --json every line of stdout is an object. The first one has message, url
+and ca_file. The object of a webhook has received_at, type, event_id,
+delivery_id, seen (how often the event was received), signature (verified,
+unverified or bad), problem (why a signature is bad or the target can't be
+reached, or null), forwarded_to (or null), status (of the response) and body.`,
 		Example: `  govsvc webhooks listen
   govsvc webhooks listen --addr 127.0.0.1:9443 --ca ca.pem --secret "$SECRET"
   govsvc webhooks listen --secret "$SECRET" --forward-to http://localhost:3000/hook

@@ -24,12 +24,13 @@ func newWebhooksRotateSecretCommand(a *app) *cobra.Command {
 		Use:        "rotate-secret ID",
 		SuggestFor: []string{"rotate", "secret"},
 		Short:      "Give a subscription a new signing secret and print it, once",
-		Long: `Give a subscription a new signing secret and print it. Stdout has the secret alone,
-and stderr its details. It can't be shown again.
+		Long: `Give a subscription a new signing secret and print it. Stdout has the secret
+alone, and stderr its details. It can't be shown again.
 
-Until the overlap ends, deliveries are signed with both secrets, the new one first,
-so a receiver with either secret accepts them. A secret of an earlier rotation ends
-immediately. A running server uses the new secret from the next delivery on.
+Until the overlap ends, deliveries are signed with both secrets, the new one
+first, so a receiver with either secret accepts them. A secret of an earlier
+rotation ends immediately. A running server uses the new secret from the next
+delivery on.
 
 With --json an object: id, secret and former_until (null without an overlap).`,
 		Example: `  SECRET=$(govsvc webhooks rotate-secret 01923f5e-7a10-7cc3-98c4-dc0c0c07398f)

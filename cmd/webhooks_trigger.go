@@ -32,16 +32,16 @@ func newWebhooksTriggerCommand(a *app) *cobra.Command {
 		Short:      "Send a signed sample of an event to a receiver, once",
 		Long: `Send a signed sample of an event to a receiver, once, as the service delivers
 events: over https, within 15 seconds, without following redirects, and only to
-public addresses and to this machine (loopback). It needs no data file. Every 2xx
-status is a delivery. Otherwise the exit status is 1.
+public addresses and to this machine (loopback). It needs no data file. Every
+2xx status is a delivery. Otherwise the exit status is 1.
 
 The types:
 ` + wrapNames(db.EventTypes()) + `
 
-With --json an object, also if it was not delivered: event_id, delivery_id, type,
-url, outcome (delivered, rejected, unreachable or blocked), delivered,
-response_status_code and error (either may be null), duration_ms, and answer (the
-first 1 KB of the response).`,
+With --json an object, also if it was not delivered: event_id, delivery_id,
+type, url, outcome (delivered, rejected, unreachable or blocked), delivered,
+response_status_code and error (either may be null), duration_ms, and answer
+(the first 1 KB of the response).`,
 		Example: `  govsvc webhooks trigger risk.created --url https://hooks.example.com/in --secret "$SECRET"
   govsvc webhooks trigger ping --url https://localhost:9443/ --secret "$SECRET" --webhook-ca ca.pem`,
 		Args: func(c *cobra.Command, args []string) error {
