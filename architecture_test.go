@@ -39,6 +39,7 @@ var rooms = map[string][]string{
 	"cmd":             {"*", "*/*", "*/*/*"},
 	"db":              {"db/fair", "db/resource", "db/sqlite", "migrations"},
 	"db/auth":         {"db", "db/fair", "db/sqlite"},
+	"db/backup":       {"db", "db/sqlite", "migrations"},
 	"db/fair":         {},
 	"db/resource":     {},
 	"db/sqlite":       {},
@@ -56,7 +57,7 @@ var rooms = map[string][]string{
 	"server/webhook":  {"db"},
 	"web":             {"db", "db/auth", "server/api", "server/evidence", "server/limit", "server/openapi", "web/*"},
 	"web/account":     {"db", "db/auth", "web/page", "web/ui"},
-	"web/admin":       {"db", "db/auth", "server/api", "web/page", "web/records", "web/ui"},
+	"web/admin":       {"db", "db/auth", "db/backup", "server/api", "web/page", "web/records", "web/ui"},
 	"web/data":        {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/transfer", "web/page", "web/records", "web/ui"},
 	"web/overview":    {"db/auth", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
 	"web/page":        {"db", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},
@@ -74,10 +75,10 @@ var rooms = map[string][]string{
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "db/auth", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
+var noHTTP = []string{"db", "db/auth", "db/backup", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store is where SQL and its drivers live.
-var store = []string{"db", "db/auth", "db/sqlite", "migrations"}
+var store = []string{"db", "db/auth", "db/backup", "db/sqlite", "migrations"}
 
 // fences keep packages of others, and what lies below them, out of some rooms
 // (out) or inside some (in). Tests are free.

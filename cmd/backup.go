@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 )
 
 func newBackupCommand(a *app) *cobra.Command {
@@ -47,12 +48,12 @@ log was cut off (see "govsvc audit verify").`,
 }
 
 func runBackup(ctx context.Context, a *app, store *db.DB, path string, force bool) error {
-	made, err := store.Backup(ctx, path, force)
+	made, err := backup.New(store).Make(ctx, path, force)
 	if err != nil {
 		return err
 	}
 	// The backup is valid, and may be the only one that a full disk allows.
-	if err := store.NoteBackup(ctx, a.actor(0), made); err != nil {
+	if err := backup.New(store).Record(ctx, a.actor(0), made); err != nil {
 		a.note("warning: the backup is complete, but could not be recorded in the data file and its audit log: %s", oneLine(err.Error()))
 	}
 	return a.print(made, func(w io.Writer) error {
@@ -62,7 +63,7 @@ func runBackup(ctx context.Context, a *app, store *db.DB, path string, force boo
 }
 
 // printAuditLogs prints the number of events and the head of each audit log.
-func printAuditLogs(w io.Writer, logs []db.AuditLog) error {
+func printAuditLogs(w io.Writer, logs []backup.AuditLog) error {
 	rows := make([][]string, len(logs))
 	for i, log := range logs {
 		rows[i] = []string{log.Name, fmt.Sprint(log.Events), log.Head}

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 )
 
 // Bounds of `govsvc check`.
@@ -172,7 +173,7 @@ func printCheckReport(w io.Writer, found checkReport) error {
 }
 
 func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, error) {
-	faults, err := store.Faults(ctx, o.full)
+	faults, err := backup.New(store).Faults(ctx, o.full)
 	if err == nil && len(faults) == 0 && o.full {
 		faults, err = store.SearchFaults(ctx)
 		if db.LacksSchema(err) { // checkSchema reports it, unless the file is of an older version
@@ -191,7 +192,7 @@ func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, 
 }
 
 func checkSchema(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
-	faults, err := store.SchemaFaults(ctx)
+	faults, err := backup.New(store).SchemaFaults(ctx)
 	switch {
 	case err != nil:
 		return "", err
@@ -264,7 +265,7 @@ func checkSpace(_ context.Context, store *db.DB, _ checkOptions) (string, error)
 }
 
 func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, error) {
-	last, err := store.LastBackup(ctx)
+	last, err := backup.New(store).Last(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -293,7 +294,7 @@ func checkBackup(ctx context.Context, store *db.DB, o checkOptions) (string, err
 }
 
 func checkAccess(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
-	exposed, err := store.Exposed(ctx)
+	exposed, err := backup.New(store).Exposed(ctx)
 	if err != nil {
 		return "", err
 	}
@@ -307,7 +308,7 @@ func checkAccess(ctx context.Context, store *db.DB, _ checkOptions) (string, err
 const maxExposedNames = 5
 
 // exposedText is the warning about files that others can read.
-func exposedText(exposed []db.Exposed) string {
+func exposedText(exposed []backup.Exposed) string {
 	var names []string
 	for i, e := range exposed {
 		if i == maxExposedNames {

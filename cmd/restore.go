@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 )
 
 func newRestoreCommand(a *app) *cobra.Command {
@@ -88,7 +89,7 @@ func runRestore(ctx context.Context, a *app, from string, force bool) error {
 	if info, err := os.Stat(from); err == nil && info.IsDir() {
 		return fmt.Errorf("%s is a folder; name a backup in it", from)
 	}
-	done, err := db.Restore(ctx, from, db.Options{Path: a.path, RestoredBy: a.actor(0)}, force)
+	done, err := backup.Restore(ctx, from, db.Options{Path: a.path}, a.actor(0), force)
 	if err != nil {
 		return err
 	}
@@ -101,10 +102,10 @@ func runRestore(ctx context.Context, a *app, from string, force bool) error {
 	})
 }
 
-func runRehearsal(ctx context.Context, a *app, backup string) error {
-	info, err := os.Stat(backup)
+func runRehearsal(ctx context.Context, a *app, from string) error {
+	info, err := os.Stat(from)
 	if err == nil && info.IsDir() {
-		backup, err = db.NewestBackup(backup, a.path, time.Now())
+		from, err = backup.Newest(from, a.path, time.Now())
 	}
 	if err != nil {
 		return fmt.Errorf("--rehearse: %w", err)
@@ -112,14 +113,14 @@ func runRehearsal(ctx context.Context, a *app, backup string) error {
 	if _, err := os.Stat(a.path); a.settings.source("db") == sourceDefault && errors.Is(err, fs.ErrNotExist) {
 		a.note("govsvc: warning: there is no %s to compare with; name the data file with --db or GOVSVC_DB", a.path)
 	}
-	done, err := db.Rehearse(ctx, backup, a.path)
+	done, err := backup.Rehearse(ctx, from, a.path)
 	if err != nil {
-		return errors.Join(fmt.Errorf("the rehearsal with %s failed", backup), err)
+		return errors.Join(fmt.Errorf("the rehearsal with %s failed", from), err)
 	}
 	return a.print(done, func(w io.Writer) error { return printRehearsal(w, done) })
 }
 
-func printRehearsal(w io.Writer, done db.Rehearsal) error {
+func printRehearsal(w io.Writer, done backup.Rehearsal) error {
 	fmt.Fprintf(w, "%s: can be restored\n", oneLine(done.Backup))
 	var rows [][]string
 	for _, t := range done.Tables {

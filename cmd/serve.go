@@ -15,6 +15,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/backup"
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/api"
@@ -134,7 +135,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 	sender *webhook.Sender, o serveOptions,
 ) error {
 	logger := a.logger(o.log)
-	if exposed, err := store.Exposed(ctx); err != nil {
+	if exposed, err := backup.New(store).Exposed(ctx); err != nil {
 		return err
 	} else if len(exposed) > 0 {
 		logger.Warn(exposedText(exposed))

@@ -9,6 +9,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 )
 
 // backupFlags are the flags about scheduled backups.
@@ -52,7 +53,7 @@ func (b *backupFlags) work(store *db.DB, logger *slog.Logger) (func(context.Cont
 	if b.folder == "" {
 		return nil, nil
 	}
-	plan := db.BackupPlan{Folder: b.folder, Every: b.every, Keep: *b.keep}
+	plan := backup.Schedule{Folder: b.folder, Every: b.every, Keep: *b.keep}
 	if err := plan.Prepare(); err != nil {
 		return nil, fmt.Errorf("--backup-dir: %w", err)
 	}
@@ -63,9 +64,9 @@ func (b *backupFlags) work(store *db.DB, logger *slog.Logger) (func(context.Cont
 }
 
 // makeBackups makes backups until ctx ends.
-func makeBackups(ctx context.Context, store *db.DB, plan db.BackupPlan, logger *slog.Logger) {
+func makeBackups(ctx context.Context, store *db.DB, plan backup.Schedule, logger *slog.Logger) {
 	for ctx.Err() == nil {
-		made, next, err := store.BackUpWhenDue(ctx, plan)
+		made, next, err := backup.New(store).MakeDue(ctx, plan)
 		pause := min(next.Sub(store.Now()), longestPause)
 		switch {
 		case made != nil && err != nil:

@@ -12,13 +12,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 	"govsvc/internal/testkit"
 )
 
 // older puts a data file of schema version 16 at a path.
 func older(t *testing.T, path string) {
 	t.Helper()
-	unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
+	testkit.Unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
 }
 
 // former leaves the log of a file that is gone: its maker was killed, and the
@@ -34,7 +35,7 @@ func former(t *testing.T, path string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	write(t, path+"-wal", string(log))
+	testkit.WriteFile(t, path+"-wal", string(log))
 }
 
 // TestOpenedAtOnce opens a file that has to be made, or migrated, several times
@@ -46,7 +47,7 @@ func TestOpenedAtOnce(t *testing.T) {
 		copies int
 	}{
 		"new":                     {func(*testing.T, string) {}, 0},
-		"empty":                   {func(t *testing.T, path string) { t.Helper(); write(t, path, "") }, 0},
+		"empty":                   {func(t *testing.T, path string) { t.Helper(); testkit.WriteFile(t, path, "") }, 0},
 		"older":                   {older, 1},
 		"new beside a former log": {former, 0},
 	} {
@@ -105,7 +106,7 @@ func TestFailedMigration(t *testing.T) {
 	if diff := cmp.Diff(before, schemaOf(t, path)); diff != "" {
 		t.Errorf("(-before +after):\n%s", diff)
 	}
-	for _, name := range entries(t, filepath.Dir(path)) {
+	for _, name := range testkit.FileNames(t, filepath.Dir(path)) {
 		if strings.Contains(name, ".v") {
 			t.Errorf("left: %s", name)
 		}
@@ -142,7 +143,7 @@ func sound(t *testing.T, path string) {
 	if diff := cmp.Diff(newSchema(t), schemaOf(t, path)); diff != "" {
 		t.Errorf("tables (-want +got):\n%s", diff)
 	}
-	if faults, err := store.Faults(t.Context(), true); len(faults) > 0 || err != nil {
+	if faults, err := backup.New(store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
 		t.Error(faults, err)
 	}
 	for query, want := range map[string]map[string]int{
@@ -162,7 +163,7 @@ func sound(t *testing.T, path string) {
 // of a file that is closed.
 func beside(t *testing.T, path string) (copies, left []string) {
 	t.Helper()
-	for _, name := range entries(t, filepath.Dir(path)) {
+	for _, name := range testkit.FileNames(t, filepath.Dir(path)) {
 		switch {
 		case name == filepath.Base(path):
 		case strings.HasPrefix(name, filepath.Base(path)+".v"):

@@ -16,7 +16,7 @@ import (
 func TestUpgradeDayCounts(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
+	testkit.Unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
 	start := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC).Unix()
 	_, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), "INSERT INTO limiter_counts (subject, slot, requests) VALUES ('k', ?, 7), ('k', ?, 8)", start, start+300)
 	if err != nil {

@@ -38,14 +38,12 @@ type Options struct {
 	// Random is where secrets come from; nil is crypto/rand.
 	Random io.Reader
 
-	// RestoredBy names the actor in the events of a restore; see Restore.
-	RestoredBy Actor
 	// SearchTime bounds a search, its waiting included; past it the search fails
 	// with SearchTimeout. 0 is ten seconds.
 	SearchTime time.Duration
-
-	// copied: the file is a copy already, and needs none before it is migrated
-	copied bool
+	// IsCopy says that the file is a copy, so that it is not copied again before a
+	// migration.
+	IsCopy bool
 }
 
 // DB is an open data file. Its methods may be called from many goroutines.

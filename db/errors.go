@@ -71,6 +71,10 @@ func Is(err error, code Code) bool {
 	return errors.As(err, &e) && e.Code == code
 }
 
+// LacksSchema reports whether an error says that the file has no such table or
+// column. A file of an older version can lack them.
+func LacksSchema(err error) bool { return sqlite.LacksSchema(err) }
+
 // StoreError gives an error of a read or a statement its meaning: an Error with
 // the code NotFound where there is no row, or Unavailable where the file can't be
 // used. Other errors are returned unchanged.

@@ -19,6 +19,9 @@ type (
 	Histogram = sqlite.Histogram
 )
 
+// FileTime is the layout of an instant in the name of a file.
+const FileTime = "20060102T150405Z"
+
 // SQLiteVersion is the version of the SQLite library within, for example 3.53.4.
 const SQLiteVersion = sqlite.LibraryVersion
 
@@ -58,6 +61,10 @@ func (d *DB) write(ctx context.Context, by Actor, run func(*Tx) error, audited b
 	}
 	return err
 }
+
+// Engine is the engine under the store, for the packages under db. What they write
+// goes through Write.
+func (d *DB) Engine() *sqlite.DB { return d.engine }
 
 // Path is the absolute path of the data file.
 func (d *DB) Path() string { return d.engine.Path() }

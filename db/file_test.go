@@ -111,7 +111,7 @@ func TestRefusedFiles(t *testing.T) {
 		}, "not a govsvc data file"},
 		"no database": {func(t *testing.T, path string) {
 			t.Helper()
-			write(t, path, strings.Repeat("This is a letter, and not a database.\n", 100))
+			testkit.WriteFile(t, path, strings.Repeat("This is a letter, and not a database.\n", 100))
 		}, "is not a govsvc data file"},
 		"a folder": {func(t *testing.T, path string) {
 			t.Helper()
@@ -139,13 +139,6 @@ func TestRefusedFiles(t *testing.T) {
 	}
 	if _, err := os.Stat(path); err == nil {
 		t.Error("it was made")
-	}
-}
-
-func write(t *testing.T, path, text string) {
-	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
 	}
 }
 

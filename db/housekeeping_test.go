@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 	"govsvc/internal/testkit"
 )
 
@@ -63,7 +64,7 @@ func TestGiveBack(t *testing.T) {
 	if err := addRisk(context.Background(), store, by, "after"); err != nil {
 		t.Error(err)
 	}
-	if faults, err := store.Faults(t.Context(), true); len(faults) > 0 || err != nil {
+	if faults, err := backup.New(store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
 		t.Error(faults, err)
 	}
 }

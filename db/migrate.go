@@ -53,7 +53,7 @@ func (d *DB) upgrade(ctx context.Context, file *sqlite.DB) error {
 		if err != nil || have == want { // somebody else was sooner
 			return err
 		}
-		if have == 0 || d.options.copied {
+		if have == 0 || d.options.IsCopy {
 			return d.up(ctx, pool, have, want)
 		}
 		return d.copyBefore(ctx, file, have, func() error { return d.up(ctx, pool, have, want) })
@@ -80,7 +80,7 @@ var errForeign = errors.New("is not a govsvc data file")
 // copyBefore keeps the file as it is before a change, if the change can be
 // made, under a name that tells its version; see Restore for the way back.
 func (d *DB) copyBefore(ctx context.Context, file *sqlite.DB, version int, change func() error) error {
-	path := sqlite.UnusedPath(fmt.Sprintf("%s.v%d-%s", file.Path(), version, d.Now().Format(fileTime)))
+	path := sqlite.UnusedPath(fmt.Sprintf("%s.v%d-%s", file.Path(), version, d.Now().Format(FileTime)))
 	return sqlite.WithPartial(path, func(partial string) error {
 		if err := file.CopyTo(ctx, partial); err != nil {
 			return fmt.Errorf("copy before the migration: %w", err)
@@ -170,6 +170,16 @@ func versions(ctx context.Context, file *sqlite.DB) (have, want int, err error) 
 	}
 	have, err = version(ctx, file)
 	return have, want, err
+}
+
+// KnownVersion is Version for a file that this program knows. It refuses a file of a
+// newer program.
+func (d *DB) KnownVersion(ctx context.Context) (int, error) {
+	have, want, err := d.Versions(ctx)
+	if err == nil && have > want {
+		err = newer(have, want)
+	}
+	return have, err
 }
 
 // newer refuses a file of a version that is to come.

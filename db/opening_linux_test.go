@@ -25,7 +25,7 @@ func TestCutOpening(t *testing.T) {
 	}{
 		"older, power cut": {older, func(journal []ioDone, n int) map[string][]byte { return powerCut(journal, n, random, true) }, true},
 		"older, killed":    {older, killed, true},
-		"empty, killed":    {func(t *testing.T, path string) { t.Helper(); write(t, path, "") }, killed, false},
+		"empty, killed":    {func(t *testing.T, path string) { t.Helper(); testkit.WriteFile(t, path, "") }, killed, false},
 	} {
 		path := newPath(t)
 		row.before(t, path)
@@ -39,7 +39,7 @@ func TestCutOpening(t *testing.T) {
 			left := newPath(t)
 			for file, content := range row.cut(d.journal, n) {
 				if content != nil {
-					write(t, filepath.Join(filepath.Dir(left), file), string(content))
+					testkit.WriteFile(t, filepath.Join(filepath.Dir(left), file), string(content))
 				}
 			}
 			store, err := db.Open(t.Context(), optionsFor(left))

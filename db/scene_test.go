@@ -69,3 +69,8 @@ func subscribe(t testing.TB, path string) {
 	testkit.ExecSQL(t, path, `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
 		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '')`)
 }
+
+// optionsFor are the options of a file whose clock stands at noon.
+func optionsFor(path string) db.Options {
+	return db.Options{Path: path, Now: func() time.Time { return at }}
+}

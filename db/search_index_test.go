@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 	"govsvc/internal/testkit"
 )
 
@@ -92,7 +93,7 @@ func TestSearch_EqualsScan(t *testing.T) {
 	if faults, err := r.store.SearchFaults(t.Context()); len(faults) > 0 || err != nil {
 		t.Error(faults, err)
 	}
-	if faults, err := r.store.Faults(t.Context(), true); len(faults) > 0 || err != nil {
+	if faults, err := backup.New(r.store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
 		t.Error(faults, err)
 	}
 }
@@ -209,7 +210,7 @@ func TestSearch_UsesIndex(t *testing.T) {
 	}
 	testkit.ExecSQL(t, path, "UPDATE search_index_data SET block = x'00' WHERE id > 10")
 	store = handle(t, path, 0)
-	if faults, err := store.Faults(t.Context(), true); err != nil || !strings.Contains(fmt.Sprint(faults), "search_index") {
+	if faults, err := backup.New(store).Faults(t.Context(), true); err != nil || !strings.Contains(fmt.Sprint(faults), "search_index") {
 		t.Errorf("faults %q, %v", faults, err)
 	}
 }

@@ -5,7 +5,6 @@ import (
 	"compress/gzip"
 	"flag"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"strings"
@@ -16,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
@@ -43,13 +43,13 @@ func TestUpgrade(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			path := newPath(t)
-			unpack(t, file, path)
+			testkit.Unpack(t, file, path)
 			before := testkit.CountSQL(t, path, "SELECT risk_id FROM risks")
 			store := handle(t, path, time.Minute)
 			if diff := cmp.Diff(want, schemaOf(t, path)); diff != "" {
 				t.Fatalf("a migrated file of %s must equal a new one: add a migration and leave the earlier ones as they are (-want +got):\n%s", version, diff)
 			}
-			if faults, err := store.Faults(t.Context(), true); len(faults) > 0 || err != nil {
+			if faults, err := backup.New(store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
 				t.Error(faults, err)
 			}
 			if diff := cmp.Diff(before, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
@@ -74,7 +74,7 @@ func wayBack(t *testing.T, path string) {
 		t.Errorf("copies %v, %v", copies, err)
 	}
 	for _, copied := range copies {
-		if _, err := db.Restore(t.Context(), copied, optionsFor(newPath(t)), false); err != nil {
+		if _, err := backup.Restore(t.Context(), copied, optionsFor(newPath(t)), db.Actor{}, false); err != nil {
 			t.Error(err)
 		}
 	}
@@ -98,23 +98,6 @@ func newSchema(t *testing.T) map[string]int {
 func schemaOf(t *testing.T, path string) map[string]int {
 	t.Helper()
 	return testkit.CountSQL(t, path, "SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
-}
-
-func unpack(t *testing.T, from, to string) {
-	t.Helper()
-	packed, err := os.ReadFile(from)
-	if err != nil {
-		t.Fatal(err)
-	}
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	if err != nil {
-		t.Fatal(err)
-	}
-	text, err := io.ReadAll(reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, to, string(text))
 }
 
 // keepVersion packs a file of the present version that has a little of every
@@ -156,7 +139,7 @@ func keepVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	copied := newPath(t)
-	if _, err := store.Backup(t.Context(), copied, false); err != nil {
+	if _, err := backup.New(store).Make(t.Context(), copied, false); err != nil {
 		t.Fatal(err)
 	}
 	text, err := os.ReadFile(copied)

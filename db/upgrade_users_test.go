@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/auth"
+	"govsvc/db/backup"
 	"govsvc/internal/testkit"
 )
 
@@ -15,7 +16,7 @@ import (
 func TestUpgrade_Users(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	unpack(t, "testdata/versions/v16.db.gz", path)
+	testkit.Unpack(t, "testdata/versions/v16.db.gz", path)
 	const stamp = "2026-10-01T12:00:00.000Z"
 	for _, statement := range []string{
 		`INSERT INTO organisations (id, name, plan, subscription, created_at, updated_at) VALUES ('o2', 'acme', 'business', 'active', '` + stamp + `', '` + stamp + `') RETURNING id`,
@@ -48,7 +49,7 @@ func TestUpgrade_Users(t *testing.T) {
 	if err != nil || !ada.SecondFactor || ada.RecoveryCodes != 3 || ada.Role != auth.Admin {
 		t.Errorf("ada is %+v, %v", ada, err)
 	}
-	if faults, err := store.Faults(t.Context(), true); len(faults) > 0 || err != nil {
+	if faults, err := backup.New(store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
 		t.Error(faults, err)
 	}
 }

@@ -10,6 +10,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/backup"
 )
 
 // TestSettings changes plan and subscription as `govsvc orgs set` does.
@@ -64,19 +65,19 @@ func TestStatus(t *testing.T) {
 	g.wants(g.get("/status"), 200, "<code>govsvc.db</code>", "0123abc", db.SQLiteVersion, "go1.", "6,000 a minute and address", "16 MiB",
 		"nothing waits", "No backup is recorded", `<a href="/risks">Risk</a>`, "2 hours", "!"+filepath.Dir(s.path), "!are late", "!ran out of attempts")
 
-	backup := filepath.Join(t.TempDir(), "copy.db")
-	made, err := s.store.Backup(t.Context(), backup, false)
+	path := filepath.Join(t.TempDir(), "copy.db")
+	made, err := backup.New(s.store).Make(t.Context(), path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.store.NoteBackup(t.Context(), db.Actor{ID: "system"}, made); err != nil {
+	if err := backup.New(s.store).Record(t.Context(), db.Actor{ID: "system"}, made); err != nil {
 		t.Fatal(err)
 	}
-	g.wants(g.get("/status"), 200, "<code>copy.db</code>", "!No backup is recorded", "!"+filepath.Dir(backup))
+	g.wants(g.get("/status"), 200, "<code>copy.db</code>", "!No backup is recorded", "!"+filepath.Dir(path))
 
 	s.clock.advance(time.Minute)
 	folder := filepath.Join(t.TempDir(), "no such folder")
-	if _, _, err := s.store.BackUpWhenDue(t.Context(), db.BackupPlan{Folder: folder, Every: time.Hour, Keep: 1}); err == nil {
+	if _, _, err := backup.New(s.store).MakeDue(t.Context(), backup.Schedule{Folder: folder, Every: time.Hour, Keep: 1}); err == nil {
 		t.Fatal("a backup into a folder that is not there")
 	}
 	g.wants(g.get("/status"), 200, "<code>copy.db</code>", "The last backup failed", "!"+filepath.Dir(folder), "!"+os.TempDir())

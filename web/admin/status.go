@@ -8,6 +8,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/backup"
 	"govsvc/web/page"
 	"govsvc/web/records"
 	"govsvc/web/ui"
@@ -40,7 +41,7 @@ func ShowStatus(r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	last, err := r.Store.LastBackup(r.Context())
+	last, err := backup.New(r.Store).Last(r.Context())
 	if err != nil {
 		return err
 	}
@@ -98,7 +99,7 @@ func lateDeliveries(r *page.Request, file db.Status) string {
 }
 
 // backupFacts tell of the last backup, and of a later one that failed.
-func backupFacts(last db.LastBackup) ([]ui.Fact, *failedBackup) {
+func backupFacts(last backup.Attempts) ([]ui.Fact, *failedBackup) {
 	var facts []ui.Fact
 	if made := last.Made; made != nil {
 		facts = []ui.Fact{

@@ -1,4 +1,4 @@
-package db_test
+package backup_test
 
 import (
 	"os"
@@ -10,13 +10,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/backup"
+	"govsvc/internal/testkit"
 )
 
 // TestBackUpWhenDue: the folder tells what is due, over restarts too; of its own
 // backups the newest are kept, and nothing else is touched.
 func TestBackUpWhenDue(t *testing.T) {
 	t.Parallel()
-	path, now := newPath(t), at
+	path, now := newPath(t), testkit.Start
 	open := func() *db.DB {
 		t.Helper()
 		store, err := db.Open(t.Context(), db.Options{Path: path, Now: func() time.Time { return now }})
@@ -25,12 +27,12 @@ func TestBackUpWhenDue(t *testing.T) {
 		}
 		return store
 	}
-	plan := db.BackupPlan{Folder: filepath.Join(t.TempDir(), "backups"), Every: 24 * time.Hour, Keep: 2}
+	plan := backup.Schedule{Folder: filepath.Join(t.TempDir(), "backups"), Every: 24 * time.Hour, Keep: 2}
 	if err := plan.Prepare(); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"govsvc-notes.db", "other-20200101T000000Z.db", "govsvc-20200101T000000Z.txt"} {
-		write(t, filepath.Join(plan.Folder, name), "somebody's")
+		testkit.WriteFile(t, filepath.Join(plan.Folder, name), "somebody's")
 	}
 	others := []string{"govsvc-20200101T000000Z.txt", "govsvc-notes.db", "other-20200101T000000Z.db"}
 	steps := []struct {
@@ -52,7 +54,7 @@ func TestBackUpWhenDue(t *testing.T) {
 	for _, step := range steps {
 		now = now.Add(step.advance)
 		store := open()
-		made, next, err := store.BackUpWhenDue(t.Context(), plan)
+		made, next, err := backup.New(store).MakeDue(t.Context(), plan)
 		if err != nil {
 			t.Fatalf("%s: %v", step.about, err)
 		}
@@ -64,7 +66,7 @@ func TestBackUpWhenDue(t *testing.T) {
 			t.Errorf("%s: made %q, next in %v", step.about, name, next.Sub(now))
 		}
 		want := append(append([]string{others[0]}, step.own...), others[1:]...)
-		if diff := cmp.Diff(want, entries(t, plan.Folder)); diff != "" {
+		if diff := cmp.Diff(want, testkit.FileNames(t, plan.Folder)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", step.about, diff)
 		}
 		if err := store.Close(); err != nil {
@@ -72,12 +74,12 @@ func TestBackUpWhenDue(t *testing.T) {
 		}
 	}
 	for at, want := range map[time.Time]string{now: "govsvc-20261001T120000Z.db", now.Add(-time.Hour): "govsvc-20260930T120000Z.db", now.Add(-48 * time.Hour): "govsvc-20261001T120000Z.db"} {
-		newest, err := db.NewestBackup(plan.Folder, path, at)
+		newest, err := backup.Newest(plan.Folder, path, at)
 		if err != nil || filepath.Base(newest) != want {
 			t.Errorf("newest at %v: %s, %v", at, newest, err)
 		}
 	}
-	if _, err := db.NewestBackup(plan.Folder, "/data/elsewhere.db", now); err == nil || !strings.Contains(err.Error(), "holds no backup of elsewhere.db") {
+	if _, err := backup.Newest(plan.Folder, "/data/elsewhere.db", now); err == nil || !strings.Contains(err.Error(), "holds no backup of elsewhere.db") {
 		t.Error(err)
 	}
 }
@@ -86,14 +88,14 @@ func TestBackUpWhenDue(t *testing.T) {
 // no older backup.
 func TestFailedBackups(t *testing.T) {
 	t.Parallel()
-	now := at
+	now := testkit.Start
 	store, err := db.Open(t.Context(), db.Options{Path: newPath(t), Now: func() time.Time { return now }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close() //nolint:errcheck // of the test
-	plan := db.BackupPlan{Folder: t.TempDir(), Every: time.Hour, Keep: 1}
-	if _, _, err := store.BackUpWhenDue(t.Context(), plan); err != nil {
+	plan := backup.Schedule{Folder: t.TempDir(), Every: time.Hour, Keep: 1}
+	if _, _, err := backup.New(store).MakeDue(t.Context(), plan); err != nil {
 		t.Fatal(err)
 	}
 	away := plan.Folder + ".away"
@@ -101,30 +103,30 @@ func TestFailedBackups(t *testing.T) {
 		t.Fatal(err)
 	}
 	now = now.Add(2 * time.Hour)
-	if made, _, err := store.BackUpWhenDue(t.Context(), plan); made != nil || err == nil {
+	if made, _, err := backup.New(store).MakeDue(t.Context(), plan); made != nil || err == nil {
 		t.Errorf("made %v in a folder that is gone, %v", made, err)
 	}
-	last, err := store.LastBackup(t.Context())
+	last, err := backup.New(store).Last(t.Context())
 	if err != nil || last.Made == nil || last.Failed == nil || last.Failed.At != db.Timestamp(now) || !strings.Contains(last.Failed.Error, plan.Folder) {
 		t.Errorf("%+v, %v", last, err)
 	}
-	if got := entries(t, away); len(got) != 1 {
+	if got := testkit.FileNames(t, away); len(got) != 1 {
 		t.Errorf("the older backup: %v", got)
 	}
 	if err := os.Rename(away, plan.Folder); err != nil {
 		t.Fatal(err)
 	}
 	now = now.Add(-time.Hour) // by a clock that was set back meanwhile
-	if made, _, err := store.BackUpWhenDue(t.Context(), plan); made == nil || err != nil {
+	if made, _, err := backup.New(store).MakeDue(t.Context(), plan); made == nil || err != nil {
 		t.Errorf("made %v, %v", made, err)
 	}
-	if last, err := store.LastBackup(t.Context()); err != nil || last.Failed != nil {
+	if last, err := backup.New(store).Last(t.Context()); err != nil || last.Failed != nil {
 		t.Errorf("still told as failed: %+v, %v", last.Failed, err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
-	write(t, file, "x")
+	testkit.WriteFile(t, file, "x")
 	for folder, want := range map[string]string{file: "is no folder", filepath.Join(away, "b"): "no such file or directory"} {
-		if err := (db.BackupPlan{Folder: folder}).Prepare(); err == nil || !strings.Contains(err.Error(), want) {
+		if err := (backup.Schedule{Folder: folder}).Prepare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", folder, err, want)
 		}
 	}

@@ -1,4 +1,4 @@
-package db
+package backup
 
 import (
 	"cmp"
@@ -10,27 +10,28 @@ import (
 	"path/filepath"
 	"slices"
 
+	"govsvc/db"
 	"govsvc/db/sqlite"
 )
 
-// Restored is what a restore did.
+// Restored is the result of a restore.
 type Restored struct {
 	Path string `json:"path"`
 	From string `json:"from"`
-	// Kept is where the file that was replaced is now; "" where there was none.
+	// Kept is the new path of the file that was replaced; "" if there was none.
 	Kept    string     `json:"kept"`
 	Version int        `json:"version"`    // of the tables of the backup
 	Logs    []AuditLog `json:"audit_logs"` // of the backup
 }
 
-// Restore puts a backup in the place of the data file that options name. The
-// backup is read whole first, and refused unless it is sound and of no newer
-// version; one of an older version is migrated. It stays as it is. A data file
-// that is there is refused or, with replace, kept beside: as one file, with all
-// that was committed. It must be in nobody's use. Whatever ends the restore
-// early, the data file is either the former or the restored one, whole. Each
-// organisation's audit log tells of it.
-func Restore(ctx context.Context, from string, options Options, replace bool) (Restored, error) {
+// Restore replaces the data file that the options name by a backup. It first reads the
+// whole backup, which must be sound and of no newer version. It copies the backup,
+// migrates the copy, and adds an event to each audit log.
+//
+// A data file that exists is refused or, with replace, kept beside the new one: as one
+// file, with everything that was committed. No process may have it open. However the
+// restore ends, the data file is either the former file or the restored one.
+func Restore(ctx context.Context, from string, options db.Options, by db.Actor, replace bool) (Restored, error) {
 	path, err := sqlite.Resolve(options.Path)
 	if err != nil {
 		return Restored{}, err
@@ -38,10 +39,10 @@ func Restore(ctx context.Context, from string, options Options, replace bool) (R
 	if from, err = sqlite.Resolve(from); err != nil {
 		return Restored{}, err
 	}
-	if err := mayReplace(from, path, replace); err != nil {
+	if err := checkRestore(from, path, replace); err != nil {
 		return Restored{}, err
 	}
-	found, err := examine(ctx, from, nil)
+	found, err := examineFile(ctx, from, nil)
 	if err != nil {
 		return Restored{}, fmt.Errorf("nothing was restored: %w", err)
 	}
@@ -50,24 +51,25 @@ func Restore(ctx context.Context, from string, options Options, replace bool) (R
 		if err := copyBackup(ctx, from, partial); err != nil {
 			return err
 		}
-		place := restoreTarget{path: path, options: options}
+		target := restoreTarget{path: path}
 		if replace {
-			if err := place.name(); err != nil {
+			if err := target.chooseName(options.Now); err != nil {
 				return err
 			}
 		}
 		options.Path = partial
-		if err := complete(ctx, options, done, place.kept); err != nil {
+		if err := finishCopy(ctx, options, by, done, target.kept); err != nil {
 			return err
 		}
 		sqlite.CopyOwner(partial, path)
-		done.Kept, err = place.put(ctx, partial)
+		done.Kept, err = target.put(ctx, partial)
 		return err
 	})
 	return done, err
 }
 
-func mayReplace(from, path string, replace bool) error {
+// checkRestore refuses files that Restore must not read or replace.
+func checkRestore(from, path string, replace bool) error {
 	backup, err := os.Stat(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -88,7 +90,7 @@ func mayReplace(from, path string, replace bool) error {
 	switch {
 	case os.SameFile(backup, present):
 		return fmt.Errorf("%s is the data file itself; give a backup of it", from)
-	case sqlite.IsForeign(path, applicationID):
+	case db.IsForeign(path):
 		return fmt.Errorf("%s is another program's; give another path with --db", path)
 	case !replace:
 		return fmt.Errorf("the data file %s is there already; nothing was restored: with --force the backup takes its place, and it is kept beside", path)
@@ -96,45 +98,38 @@ func mayReplace(from, path string, replace bool) error {
 	return nil
 }
 
-// copyBackup copies a file that was examined, with what is in the log beside
-// it, if there is one.
+// copyBackup copies a backup, with the log beside it if there is one.
 func copyBackup(ctx context.Context, from, to string) (err error) {
-	backup, err := openBackup(ctx, from)
+	backup, err := db.OpenCopy(ctx, from)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, backup.Close()) }()
-	return backup.engine.CopyTo(ctx, to)
+	return backup.Engine().CopyTo(ctx, to)
 }
 
-// restorer is the actor of a restore. It is the system where none is named.
-func restorer(options Options) Actor {
-	by := options.RestoredBy
+// finishCopy migrates the copy of a backup and adds an event to its audit logs. It
+// refuses a copy that does not hold what was examined.
+func finishCopy(ctx context.Context, options db.Options, by db.Actor, done Restored, kept string) error {
+	options.MustExist, options.IsCopy = true, true
 	by.ID = cmp.Or(by.ID, "system")
-	return by
-}
-
-// complete migrates a copy of a backup and has its audit logs tell what it is.
-// The copy must hold what was examined.
-func complete(ctx context.Context, options Options, done Restored, kept string) error {
-	options.MustExist, options.copied = true, true
-	file, err := Open(ctx, options)
+	file, err := db.Open(ctx, options)
 	if err != nil {
 		return err
 	}
-	found, err := file.examine(ctx, nil)
+	found, err := examine(ctx, file, nil)
 	if err == nil && !slices.Equal(found.logs, done.Logs) {
 		err = errors.New("the copy of the backup is not what the backup is; try again")
 	}
 	if err == nil {
-		err = file.Write(ctx, restorer(options), func(tx *Tx) error {
-			return tx.auditAll(func(org Org) AuditEvent {
+		err = file.Write(ctx, by, func(tx *db.Tx) error {
+			return auditAll(tx, func(org db.Org) db.AuditEvent {
 				at := slices.IndexFunc(done.Logs, func(l AuditLog) bool { return l.Org == org })
-				metadata := Metadata{"file": filepath.Base(done.From), "events": done.Logs[at].Events, "head": done.Logs[at].Head}
+				metadata := db.Metadata{"file": filepath.Base(done.From), "events": done.Logs[at].Events, "head": done.Logs[at].Head}
 				if kept != "" {
 					metadata["kept"] = filepath.Base(kept)
 				}
-				return AuditEvent{Action: "file.restored", Category: System, Severity: SeverityRestore, Metadata: metadata}
+				return db.AuditEvent{Action: "file.restored", Category: db.System, Severity: db.SeverityRestore, Metadata: metadata}
 			})
 		})
 	}

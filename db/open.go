@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"slices"
-	"strings"
 
 	"govsvc/db/sqlite"
 )
@@ -55,10 +53,11 @@ func (d *DB) openToRead(ctx context.Context, path string, access sqlite.Access) 
 	return unreadable(err)
 }
 
-var errDamaged = errors.New("is damaged")
+// ErrDamaged is part of the errors that say what to do about a damaged file.
+var ErrDamaged = errors.New("is damaged")
 
 // untold tells whether err is of damage and does not say so itself.
-func untold(err error) bool { return sqlite.IsCorrupt(err) && !errors.Is(err, errDamaged) }
+func untold(err error) bool { return sqlite.IsCorrupt(err) && !errors.Is(err, ErrDamaged) }
 
 // unreadable says what to do about a file that is too damaged for what was
 // wanted, or not for this user, unless err says so already.
@@ -67,7 +66,7 @@ func unreadable(err error) error {
 	case barred(err):
 		return toldBarred(err)
 	case untold(err):
-		return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", errDamaged, err)
+		return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", ErrDamaged, err)
 	}
 	return err
 }
@@ -106,108 +105,19 @@ func (d *DB) Explain(err error) error {
 	return fmt.Errorf("%s: %w", d.Path(), unreadable(err))
 }
 
-// examined is what was found in a sound file.
-type examined struct {
-	bytes   int64
-	version int
-	logs    []AuditLog
-}
-
-// examine reads all of a file that nobody writes and refuses it unless it is
-// ours, of no newer version, whole, and its audit logs are sound and lead to the
-// heads given.
-func examine(ctx context.Context, path string, heads map[Org]string) (found examined, err error) {
-	file, err := openBackup(ctx, path)
-	if err != nil {
-		return found, err
-	}
-	defer func() { err = errors.Join(err, file.Close()) }()
-	return file.examine(ctx, heads)
-}
-
-// openBackup opens a file that nobody is to write.
-func openBackup(ctx context.Context, path string) (*DB, error) {
+// OpenCopy opens a file that no process is to write, such as a backup, as OpenToRead
+// does. It changes nothing beside the file.
+func OpenCopy(ctx context.Context, path string) (*DB, error) {
 	path, err := sqlite.Resolve(path)
 	if err != nil {
 		return nil, err
 	}
 	access := sqlite.Immutable
 	if _, err := os.Stat(path + "-wal"); err == nil {
-		access = sqlite.ReadOnly // a part of it is in there, and somebody may write after all
+		access = sqlite.ReadOnly // the log has a part of it, and a process may write it after all
 	}
 	return openToRead(ctx, path, access)
 }
 
-func (d *DB) examine(ctx context.Context, heads map[Org]string) (found examined, err error) {
-	info, err := os.Stat(d.Path())
-	if err != nil {
-		return found, err
-	}
-	found.bytes = info.Size()
-	faults, err := d.Faults(ctx, true)
-	if err == nil && len(faults) > 0 {
-		err = fmt.Errorf("it is damaged: %s", strings.Join(faults, "; "))
-	}
-	if err != nil {
-		return found, err
-	}
-	var want int
-	if found.version, want, err = d.Versions(ctx); err != nil {
-		return found, err
-	}
-	if found.version > want {
-		return found, newer(found.version, want)
-	}
-	orgs, err := d.Orgs.ListWithRemoved(ctx)
-	if err != nil {
-		return found, err
-	}
-	for _, org := range orgs {
-		check, err := d.Audit.Check(ctx, org.Org, heads[org.Org])
-		switch {
-		case err != nil:
-			return found, err
-		case check.Broken != nil:
-			return found, fmt.Errorf("the audit log of %q is broken at event %d", org.Name, check.Broken.Position)
-		case heads[org.Org] != "" && !check.Known:
-			return found, fmt.Errorf("the audit log of %q lacks what it held", org.Name)
-		}
-		found.logs = append(found.logs, AuditLog{org.Org, org.Name, check.Events, check.Head})
-	}
-	for org := range heads {
-		if !slices.ContainsFunc(found.logs, func(l AuditLog) bool { return l.Org == org }) {
-			return found, errors.New("an organisation is missing")
-		}
-	}
-	return found, nil
-}
-
-// mostFaults bounds the faults of a file that are told.
-const mostFaults = 20
-
-// Faults are what SQLite finds wrong with the file's structure and references;
-// none if it is sound. It takes time in proportion to the file; full compares
-// each index with its table, too.
-func (d *DB) Faults(ctx context.Context, full bool) ([]string, error) {
-	pragma := "quick_check"
-	if full {
-		pragma = "integrity_check"
-	}
-	var faults []string
-	add := func(row Scanner) error {
-		var fault string
-		err := row.Scan(&fault)
-		if fault != "ok" && err == nil {
-			faults = append(faults, fault)
-		}
-		return err
-	}
-	err := d.engine.Bulk.Each(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, mostFaults))
-	if err == nil && len(faults) == 0 {
-		err = d.engine.Bulk.Each(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
-	}
-	if sqlite.IsCorrupt(err) { // so much that it can't be listed
-		return append(faults, err.Error()), nil
-	}
-	return faults, storeError(err)
-}
+// IsForeign reports whether a file is an SQLite file of another program.
+func IsForeign(path string) bool { return sqlite.IsForeign(path, applicationID) }

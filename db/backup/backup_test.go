@@ -1,4 +1,4 @@
-package db_test
+package backup_test
 
 import (
 	"context"
@@ -14,52 +14,39 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 	"govsvc/internal/testkit"
 )
-
-// entries are the names in a folder, hidden ones too.
-func entries(t testing.TB, folder string) []string {
-	t.Helper()
-	list, err := os.ReadDir(folder)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, entry := range list {
-		names = append(names, entry.Name())
-	}
-	return names
-}
 
 // TestBackup: the copy is a file of its own that holds all that the file held,
 // and both the file and its audit logs remember it.
 func TestBackup(t *testing.T) {
 	t.Parallel()
-	_, store, org := logged(t, 5)
-	if err := addRisk(t.Context(), store, db.Actor{Org: org, ID: "system"}, "kept"); err != nil {
+	_, store := withAuditLogs(t, 5)
+	if err := addRisk(t.Context(), store, "kept"); err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
 	path := filepath.Join(folder, "copy.db")
-	made, err := store.Backup(t.Context(), path, false)
+	made, err := backup.New(store).Make(t.Context(), path, false)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := store.NoteBackup(t.Context(), db.Actor{ID: "system"}, made); err != nil {
+	if err := backup.New(store).Record(t.Context(), db.Actor{ID: "system"}, made); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"copy.db"}, entries(t, folder)); diff != "" {
+	if diff := cmp.Diff([]string{"copy.db"}, testkit.FileNames(t, folder)); diff != "" {
 		t.Errorf("in the folder (-want +got):\n%s", diff)
 	}
 	info, err := os.Stat(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if info.Size() != made.Bytes || info.Mode().Perm() != 0o600 || made.Path != path || made.At != db.Timestamp(at) {
+	if info.Size() != made.Bytes || info.Mode().Perm() != 0o600 || made.Path != path || made.At != db.Timestamp(testkit.Start) {
 		t.Errorf("%d bytes, mode %o, told as %+v", info.Size(), info.Mode().Perm(), made)
 	}
-	last, err := store.LastBackup(t.Context())
-	want := db.LastBackup{Made: &db.BackupNote{At: made.At, Path: path, Bytes: made.Bytes}}
+	last, err := backup.New(store).Last(t.Context())
+	want := backup.Attempts{Made: &backup.Attempt{At: made.At, Path: path, Bytes: made.Bytes}}
 	if diff := cmp.Diff(want, last); diff != "" || err != nil {
 		t.Errorf("%v, remembered (-want +got):\n%s", err, diff)
 	}
@@ -69,8 +56,8 @@ func TestBackup(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want the backup's own event behind its %d", log.Name, check, err, log.Events)
 		}
 	}
-	copied := handle(t, path, time.Minute)
-	if got := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); got["kept"] != 1 {
+	copied := open(t, path)
+	if got := risks(t, path); got["kept"] != 1 {
 		t.Errorf("the copy holds %v", got)
 	}
 	for _, log := range made.Logs {
@@ -84,10 +71,10 @@ func TestBackup(t *testing.T) {
 func TestRefusedBackup(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	store := handle(t, path, time.Minute)
+	store := open(t, path)
 	folder := t.TempDir()
 	there := filepath.Join(folder, "there")
-	write(t, there, "something else")
+	testkit.WriteFile(t, there, "something else")
 	link := filepath.Join(folder, "link")
 	if err := os.Link(path, link); err != nil {
 		t.Fatal(err)
@@ -105,7 +92,7 @@ func TestRefusedBackup(t *testing.T) {
 		{os.DevNull, true, "is no ordinary file"},
 		{filepath.Join(folder, "none", "x"), false, "there is no folder " + filepath.Join(folder, "none") + "; make it, or name another folder"},
 	} {
-		_, err := store.Backup(t.Context(), row.path, row.replace)
+		_, err := backup.New(store).Make(t.Context(), row.path, row.replace)
 		if err == nil || !strings.Contains(err.Error(), row.want) {
 			t.Errorf("%s: %v, want %q", row.path, err, row.want)
 		}
@@ -113,13 +100,13 @@ func TestRefusedBackup(t *testing.T) {
 	if text, err := os.ReadFile(there); err != nil || string(text) != "something else" {
 		t.Errorf("what was there is now %q, %v", text, err)
 	}
-	if _, err := store.Backup(t.Context(), there, true); err != nil {
+	if _, err := backup.New(store).Make(t.Context(), there, true); err != nil {
 		t.Error(err)
 	}
-	if got := entries(t, folder); !slices.Equal(got, []string{"link", "there"}) {
+	if got := testkit.FileNames(t, folder); !slices.Equal(got, []string{"link", "there"}) {
 		t.Errorf("left: %v", got)
 	}
-	handle(t, there, time.Minute)
+	open(t, there)
 }
 
 // TestBackupWhileWritten copies the file again and again while several write:
@@ -128,8 +115,8 @@ func TestRefusedBackup(t *testing.T) {
 func TestBackupWhileWritten(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	by := operator(t, store)
+	store := open(t, path)
+	org := defaultOrg(t, store).Org
 	var mutex sync.Mutex
 	var acknowledged []string
 	ctx, stop := context.WithCancel(t.Context())
@@ -138,7 +125,7 @@ func TestBackupWhileWritten(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				name := fmt.Sprintf("W%d-%d", w, i)
-				if err := addRisk(context.WithoutCancel(ctx), store, by, name); err != nil {
+				if err := addRisk(context.WithoutCancel(ctx), store, name); err != nil {
 					t.Error(err)
 					return
 				}
@@ -154,11 +141,11 @@ func TestBackupWhileWritten(t *testing.T) {
 		before := slices.Clone(acknowledged)
 		mutex.Unlock()
 		copied := filepath.Join(folder, fmt.Sprint(i))
-		made, err := store.Backup(t.Context(), copied, false)
+		made, err := backup.New(store).Make(t.Context(), copied, false)
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := testkit.CountSQL(t, copied, "SELECT risk_id FROM risks")
+		held := risks(t, copied)
 		for _, name := range before {
 			if held[name] != 1 {
 				t.Errorf("copy %d lacks %s, which was stored before", i, name)
@@ -167,7 +154,7 @@ func TestBackupWhileWritten(t *testing.T) {
 		if made.Logs[0].Events != len(held) {
 			t.Errorf("copy %d has %d events of %d risks", i, made.Logs[0].Events, len(held))
 		}
-		if check, err := store.Audit.Check(t.Context(), by.Org, made.Logs[0].Head); err != nil || !check.Known {
+		if check, err := store.Audit.Check(t.Context(), org, made.Logs[0].Head); err != nil || !check.Known {
 			t.Errorf("copy %d: the live log does not lead to its head: %+v, %v", i, check, err)
 		}
 	}
@@ -195,17 +182,17 @@ func TestBackupOfDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path, store, _ := logged(t, 9)
+			path, store := withAuditLogs(t, 9)
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
 			damage(t, path)
 			folder := t.TempDir()
-			_, err := handle(t, path, time.Minute).Backup(t.Context(), filepath.Join(folder, "copy"), false)
+			_, err := backup.New(open(t, path)).Make(t.Context(), filepath.Join(folder, "copy"), false)
 			if err == nil {
 				t.Error("a copy was made")
 			}
-			if got := entries(t, folder); len(got) > 0 {
+			if got := testkit.FileNames(t, folder); len(got) > 0 {
 				t.Errorf("left: %v", got)
 			}
 			t.Log(err)
@@ -237,27 +224,27 @@ func damagePage(t *testing.T, path, name string) {
 // what a killed one left goes when nobody can be writing it any more.
 func TestInterruptedBackup(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), time.Minute)
+	store := open(t, newPath(t))
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, err := store.Backup(ctx, filepath.Join(folder, "copy"), false); err == nil {
+	if _, err := backup.New(store).Make(ctx, filepath.Join(folder, "copy"), false); err == nil {
 		t.Error("made although cancelled")
 	}
 	old, young, other := filepath.Join(folder, ".copy.partial-1"), filepath.Join(folder, ".copy.partial-2"), filepath.Join(folder, ".other.partial-1")
 	for _, path := range []string{old, young, other} {
-		write(t, path, "half")
+		testkit.WriteFile(t, path, "half")
 	}
 	for _, path := range []string{old, other} {
 		if err := os.Chtimes(path, time.Time{}, time.Now().Add(-2*time.Hour)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := store.Backup(t.Context(), filepath.Join(folder, "copy"), false); err != nil {
+	if _, err := backup.New(store).Make(t.Context(), filepath.Join(folder, "copy"), false); err != nil {
 		t.Error(err)
 	}
 	want := []string{".copy.partial-2", ".other.partial-1", "copy"}
-	if diff := cmp.Diff(want, entries(t, folder)); diff != "" {
+	if diff := cmp.Diff(want, testkit.FileNames(t, folder)); diff != "" {
 		t.Errorf("in the folder (-want +got):\n%s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package db
+package backup
 
 import (
 	"context"
@@ -7,9 +7,11 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+
+	"govsvc/db"
 )
 
-// Rehearsal is what a restore into a temporary place came to.
+// Rehearsal is the result of a restore into a temporary folder.
 type Rehearsal struct {
 	Backup  string       `json:"backup"`
 	Version int          `json:"version"` // of the tables of the backup
@@ -17,33 +19,32 @@ type Rehearsal struct {
 	Logs    []LogMatch   `json:"audit_logs"`
 }
 
-// TableCount is how many rows a table has in the restored file and in the live
-// one; Live is nil where there is no live file, or no such table in it.
+// TableCount is how many rows a table has in the restored file and in the live one.
+// Live is nil if there is no live file, or if that has no such table.
 type TableCount struct {
 	Table    string `json:"table"`
 	Restored int    `json:"restored"`
 	Live     *int   `json:"live"`
 }
 
-// LogMatch compares an organisation's audit log in a backup with the live one.
-// After is how many events the live one has gained since; nil where there is
-// nothing to compare with.
+// LogMatch compares an organisation's audit log in a backup with the live one. After
+// is how many events the live one has gained since; nil without a live file.
 type LogMatch struct {
 	AuditLog
 	After *int `json:"after"`
 }
 
-// Rehearse restores a backup into a temporary folder, which is removed at the
-// end, and compares: the restored file must hold as many rows as the backup,
-// and each live audit log must go on where the backup's ends. The live file, if
-// there is one, is only read.
+// Rehearse restores a backup into a temporary folder, which it removes at the end. The
+// restored file must have as many rows as the backup, and each live audit log must
+// continue where the backup's ends. Rehearse only reads the live file, which may not
+// exist.
 func Rehearse(ctx context.Context, backup, live string) (done Rehearsal, err error) {
 	folder, err := os.MkdirTemp("", "govsvc-rehearsal-") // mode 0700
 	if err != nil {
 		return done, fmt.Errorf("no temporary folder: %w; set TMPDIR to one with room for two copies", err)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	restored, err := Restore(ctx, backup, Options{Path: filepath.Join(folder, "govsvc.db")}, false)
+	restored, err := Restore(ctx, backup, db.Options{Path: filepath.Join(folder, "govsvc.db")}, db.Actor{}, false)
 	if err != nil {
 		return done, err
 	}
@@ -55,25 +56,25 @@ func Rehearse(ctx context.Context, backup, live string) (done Rehearsal, err err
 		done.Logs = append(done.Logs, LogMatch{AuditLog: log})
 	}
 	if _, err := os.Stat(live); err != nil {
-		return done, nil //nolint:nilerr // nothing to compare with, which the result shows
+		return done, nil //nolint:nilerr // without a live file, the result has no live counts
 	}
 	return done, done.compare(ctx, live)
 }
 
-// compare finds the rows of the backup in the restored file.
+// compare checks that the restored file has the rows of the backup.
 func (r *Restored) compare(ctx context.Context) ([]TableCount, error) {
-	before, err := countsOf(ctx, r.From)
+	before, err := countFile(ctx, r.From)
 	if err != nil {
 		return nil, err
 	}
-	after, err := countsOf(ctx, r.Path)
+	after, err := countFile(ctx, r.Path)
 	if err != nil {
 		return nil, err
 	}
 	for _, had := range before {
 		at := slices.IndexFunc(after, func(c TableCount) bool { return c.Table == had.Table })
 		switch {
-		case had.Table == "audit_events": // has the restore's own events, too; its hashes were checked
+		case had.Table == "audit_events": // has the restore's own events; its hashes were checked
 		case had.Table == "goose_db_version": // grows with each migration
 		case at < 0 && had.Restored > 0:
 			return nil, fmt.Errorf("the table %s of the backup is not in the restored file", had.Table)
@@ -84,14 +85,14 @@ func (r *Restored) compare(ctx context.Context) ([]TableCount, error) {
 	return before, nil
 }
 
-// compare adds what the live file holds.
+// compare adds the counts of the live file and checks its audit logs.
 func (r *Rehearsal) compare(ctx context.Context, path string) (err error) {
-	live, err := OpenToRead(ctx, path)
+	live, err := db.OpenToRead(ctx, path)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, live.Close()) }()
-	counts, err := live.counts(ctx)
+	counts, err := countRows(ctx, live)
 	if err != nil {
 		return err
 	}
@@ -117,20 +118,20 @@ func (r *Rehearsal) compare(ctx context.Context, path string) (err error) {
 	return nil
 }
 
-func countsOf(ctx context.Context, path string) (counts []TableCount, err error) {
-	file, err := openBackup(ctx, path)
+func countFile(ctx context.Context, path string) (counts []TableCount, err error) {
+	file, err := db.OpenCopy(ctx, path)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, file.Close()) }()
-	return file.counts(ctx)
+	return countRows(ctx, file)
 }
 
-// counts are the rows of each table of the program's, by its name. The search
-// index is left out: it holds no data of its own.
-func (d *DB) counts(ctx context.Context) ([]TableCount, error) {
+// countRows counts the rows of each table of the program. It leaves out the search
+// index, which has no data of its own.
+func countRows(ctx context.Context, file *db.DB) ([]TableCount, error) {
 	var counts []TableCount
-	err := d.Each(ctx, func(row Scanner) error {
+	err := file.Each(ctx, func(row db.Scanner) error {
 		var c TableCount
 		err := row.Scan(&c.Table)
 		counts = append(counts, c)
@@ -139,8 +140,8 @@ func (d *DB) counts(ctx context.Context) ([]TableCount, error) {
 		AND name NOT LIKE 'search\_%' ESCAPE '\' ORDER BY name`)
 	for i := range counts {
 		if err == nil {
-			err = d.Row(ctx, fmt.Sprintf(`SELECT count(*) FROM "%s"`, counts[i].Table)).Scan(&counts[i].Restored)
+			err = file.Row(ctx, fmt.Sprintf(`SELECT count(*) FROM "%s"`, counts[i].Table)).Scan(&counts[i].Restored)
 		}
 	}
-	return counts, storeError(err)
+	return counts, db.StoreError(err)
 }

@@ -1,4 +1,4 @@
-package db_test
+package backup_test
 
 import (
 	"io/fs"
@@ -7,9 +7,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"govsvc/db"
+	"govsvc/db/backup"
 	"govsvc/internal/testkit"
 )
 
@@ -29,21 +29,21 @@ func TestLinkedFile(t *testing.T) {
 	t.Parallel()
 	path, _ := backedUp(t)
 	link := linked(t, path)
-	store := handle(t, link, time.Minute)
-	if err := addRisk(t.Context(), store, operator(t, store), "after the backup"); err != nil {
+	store := open(t, link)
+	if err := addRisk(t.Context(), store, "after the backup"); err != nil {
 		t.Fatal(err)
 	}
 	if store.Path() != path || store.LogSize() == 0 {
 		t.Errorf("opened %s with a log of %d bytes", store.Path(), store.LogSize())
 	}
-	if _, err := store.Backup(t.Context(), path+"-wal", true); err == nil || !strings.Contains(err.Error(), "is the data file in use") {
+	if _, err := backup.New(store).Make(t.Context(), path+"-wal", true); err == nil || !strings.Contains(err.Error(), "is the data file in use") {
 		t.Errorf("a backup in the place of the log: %v", err)
 	}
 	copied := newPath(t)
-	if _, err := db.Restore(t.Context(), link, optionsFor(copied), false); err != nil {
+	if _, err := backup.Restore(t.Context(), link, options(copied), db.Actor{}, false); err != nil {
 		t.Fatal(err)
 	}
-	if got := testkit.CountSQL(t, copied, "SELECT risk_id FROM risks"); got["after the backup"] != 1 {
+	if got := risks(t, copied); got["after the backup"] != 1 {
 		t.Errorf("restored through the link: %v", got)
 	}
 }
@@ -52,18 +52,18 @@ func TestLinkedFile(t *testing.T) {
 // stays.
 func TestRestoreOverLink(t *testing.T) {
 	t.Parallel()
-	path, backup := backedUp(t)
-	later(t, path)
+	path, saved := backedUp(t)
+	addRiskAndKill(t, path)
 	link := linked(t, path)
-	done, err := db.Restore(t.Context(), backup, optionsFor(link), true)
+	done, err := backup.Restore(t.Context(), saved, options(link), db.Actor{}, true)
 	if err != nil || done.Path != path || done.Kept != path+".before-restore-20261001T120000Z" {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if got := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(got) != 1 {
+	if got := risks(t, path); len(got) != 1 {
 		t.Errorf("restored: %v", got)
 	}
-	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 || len(entries(t, filepath.Dir(link))) != 1 {
-		t.Errorf("beside the link: %v, %v", entries(t, filepath.Dir(link)), err)
+	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 || len(testkit.FileNames(t, filepath.Dir(link))) != 1 {
+		t.Errorf("beside the link: %v, %v", testkit.FileNames(t, filepath.Dir(link)), err)
 	}
 }
 
@@ -71,7 +71,7 @@ func TestRestoreOverLink(t *testing.T) {
 // wherever a file is wanted; a pipe would be waited for.
 func TestNoOrdinaryFile(t *testing.T) {
 	t.Parallel()
-	path, backup := backedUp(t)
+	path, saved := backedUp(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(pipe, 0o600); err != nil {
 		t.Fatal(err)
@@ -81,10 +81,16 @@ func TestNoOrdinaryFile(t *testing.T) {
 		pipe: "is no ordinary file; give another path", t.TempDir(): "is a folder, not a data file; give another path", nowhere: "is a link to what is not there",
 	} {
 		for name, use := range map[string]func() error{
-			"open":         func() error { _, err := db.Open(t.Context(), db.Options{Path: given}); return err },
-			"read":         func() error { _, err := db.OpenToRead(t.Context(), given); return err },
-			"restore":      func() error { _, err := db.Restore(t.Context(), given, optionsFor(path), true); return err },
-			"restore over": func() error { _, err := db.Restore(t.Context(), backup, optionsFor(given), true); return err },
+			"open": func() error { _, err := db.Open(t.Context(), db.Options{Path: given}); return err },
+			"read": func() error { _, err := db.OpenToRead(t.Context(), given); return err },
+			"restore": func() error {
+				_, err := backup.Restore(t.Context(), given, options(path), db.Actor{}, true)
+				return err
+			},
+			"restore over": func() error {
+				_, err := backup.Restore(t.Context(), saved, options(given), db.Actor{}, true)
+				return err
+			},
 		} {
 			if err := use(); err == nil || !strings.Contains(err.Error(), given) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %s: %v, want %q", name, given, err, want)

@@ -1,4 +1,4 @@
-package db
+package backup
 
 import (
 	"context"
@@ -7,33 +7,34 @@ import (
 	"path/filepath"
 	"runtime"
 	"slices"
+
+	"govsvc/db"
 )
 
-// Exposed is a file that holds the data and that other users of the system can
-// read or write.
+// Exposed is a file with data that other users of the system can read or write.
 type Exposed struct {
 	Path string
 	Mode fs.FileMode // its permissions
 }
 
-// Exposed lists the files of the store that other users can read or write: the
-// data file, what stands beside it (the log, its index, copies), and the backups
-// in the folder of the last one. It is empty on Windows, which has no such modes.
-func (d *DB) Exposed(ctx context.Context) ([]Exposed, error) {
+// Exposed lists the files that other users can read or write: the data file, the files
+// beside it (log, index, copies), and the backups in the folder of the last one. It is
+// empty on Windows, which has no such permissions.
+func (s *Service) Exposed(ctx context.Context) ([]Exposed, error) {
 	if runtime.GOOS == "windows" {
 		return nil, nil
 	}
-	paths, err := filepath.Glob(globbed(d.Path()) + "*")
+	paths, err := filepath.Glob(escapeGlob(s.store.Path()) + "*")
 	if err != nil {
 		return nil, err
 	}
-	last, err := d.LastBackup(ctx)
-	if err != nil && !LacksSchema(err) {
+	last, err := s.Last(ctx)
+	if err != nil && !db.LacksSchema(err) {
 		return nil, err
 	}
 	if last.Made != nil {
 		folder := filepath.Dir(last.Made.Path)
-		backups, err := filepath.Glob(filepath.Join(globbed(folder), globbed(stem(d.Path()))+"-*"))
+		backups, err := filepath.Glob(filepath.Join(escapeGlob(folder), escapeGlob(fileStem(s.store.Path()))+"-*"))
 		if err != nil {
 			return nil, err
 		}
@@ -44,7 +45,7 @@ func (d *DB) Exposed(ctx context.Context) ([]Exposed, error) {
 	for _, path := range slices.Compact(paths) {
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() {
-			continue // removed meanwhile, or of another kind
+			continue // removed meanwhile, or not a regular file
 		}
 		if info.Mode().Perm()&0o077 != 0 {
 			list = append(list, Exposed{path, info.Mode().Perm()})

@@ -1,4 +1,4 @@
-package db
+package backup
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 
 	"github.com/pressly/goose/v3"
 
-	"govsvc/db/sqlite"
+	"govsvc/db"
 	"govsvc/migrations"
 )
 
@@ -25,20 +25,17 @@ const schemaQuery = `SELECT type, name, coalesce(sql, '') FROM sqlite_schema
 // SchemaFaults compares the tables, indexes, triggers and views of the file with
 // those that the migrations make, up to the file's version. It returns one line
 // for each object that is missing, differs or is not expected.
-func (d *DB) SchemaFaults(ctx context.Context) ([]string, error) {
-	have, want, err := d.Versions(ctx)
+func (s *Service) SchemaFaults(ctx context.Context) ([]string, error) {
+	have, err := s.store.KnownVersion(ctx)
 	if err != nil {
 		return nil, err
-	}
-	if have > want {
-		return nil, newer(have, want)
 	}
 	expected, err := expectedSchema(ctx, have)
 	if err != nil {
 		return nil, fmt.Errorf("the expected schema of version %d: %w", have, err)
 	}
 	present := map[object]string{}
-	if err := d.Each(ctx, intoSchema(present), schemaQuery); err != nil {
+	if err := s.store.Each(ctx, intoSchema(present), schemaQuery); err != nil {
 		return nil, err
 	}
 	var faults []string
@@ -60,8 +57,8 @@ func (d *DB) SchemaFaults(ctx context.Context) ([]string, error) {
 	return faults, nil
 }
 
-func intoSchema(schema map[object]string) func(Scanner) error {
-	return func(row Scanner) error {
+func intoSchema(schema map[object]string) func(db.Scanner) error {
+	return func(row db.Scanner) error {
 		var o object
 		var text string
 		err := row.Scan(&o.kind, &o.name, &text)
@@ -99,7 +96,3 @@ func expectedSchema(ctx context.Context, version int) (schema map[object]string,
 	}
 	return schema, rows.Err()
 }
-
-// LacksSchema reports whether an error says that the file has no such table or
-// column. A file of an older version can lack them.
-func LacksSchema(err error) bool { return sqlite.LacksSchema(err) }
