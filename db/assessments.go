@@ -17,7 +17,7 @@ func assessmentWritten(tx *Tx, w writtenRecord) error {
 	var scorecard []byte
 	var verdict *string
 	err := tx.Row(`SELECT scorecard, verdict FROM assessments a WHERE seq = ?
-		AND NOT EXISTS (SELECT 1 FROM assessments b WHERE b.org_id = a.org_id AND b.completed_at > a.completed_at)`, w.seq).
+		AND NOT EXISTS (SELECT 1 FROM assessments b WHERE b.org_id = a.org_id AND b.completed_at > a.completed_at)`, w.row.seq).
 		Scan(&scorecard, &verdict)
 	if older, err := absent(err); older || err != nil {
 		return storeError(err)
@@ -27,7 +27,7 @@ func assessmentWritten(tx *Tx, w writtenRecord) error {
 	}
 	var previous *string
 	err = tx.Row(`SELECT verdict FROM assessments WHERE org_id = ? AND seq <> ?
-		ORDER BY completed_at DESC LIMIT 1`, tx.Org, w.seq).Scan(&previous)
+		ORDER BY completed_at DESC LIMIT 1`, tx.Org, w.row.seq).Scan(&previous)
 	if first, err := absent(err); first || err != nil || equal(previous, verdict) {
 		return storeError(err)
 	}

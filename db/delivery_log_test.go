@@ -37,8 +37,8 @@ func (p *post) subscribe(t *testing.T, path string) string {
 	t.Helper()
 	id := ""
 	err := p.Write(t.Context(), db.Actor{Org: p.org.Org, ID: "system"}, func(tx *db.Tx) error {
-		resource, _, err := tx.CreateSubscription(db.Record{"url": "https://example.com/" + path})
-		id = ids(t, [][]byte{resource})[0]
+		made, _, err := tx.CreateSubscription(db.Record{"url": "https://example.com/" + path})
+		id = made.ID
 		return err
 	})
 	if err != nil {

@@ -14,7 +14,7 @@ func init() {
 	roadmaps.hooks = hooks{
 		normalize: keepMilestonesCount,
 		afterWrite: func(tx *Tx, w writtenRecord) error {
-			tx.touchRoadmap(w.id)
+			tx.touchRoadmap(w.row.id)
 			return nil
 		},
 	}

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"bytes"
 	"context"
 	"encoding/base64"
 	"encoding/json"
@@ -86,58 +85,44 @@ func (tx *Tx) roomForSubscription() error {
 
 // CreateSubscription makes a webhook subscription and returns it with its
 // signing secret, which is not to be seen again.
-func (tx *Tx) CreateSubscription(record Record) (text []byte, secret string, err error) {
+func (tx *Tx) CreateSubscription(record Record) (made Object, secret string, err error) {
 	if err := tx.roomForSubscription(); err != nil {
-		return nil, "", err
+		return made, "", err
 	}
 	tx.receiverSets = nil
 	if secret, err = tx.newSecret(); err != nil {
-		return nil, "", err
+		return made, "", err
 	}
 	record["secret"], record["created_via"] = secret, "dashboard"
 	if tx.API {
 		record["created_via"] = "api"
 	}
 	defer delete(record, "secret")
-	made, _, err := tx.insert(webhookSubscriptions, record, nil)
+	row, _, err := tx.insert(webhookSubscriptions, record, nil)
 	if err != nil {
-		return nil, "", err
+		return made, "", err
 	}
-	if text, err = tx.resource(webhookSubscriptions, made.seq); err != nil {
-		return nil, "", err
+	if row, err = tx.readBySeq(webhookSubscriptions, row.seq); err != nil {
+		return made, "", err
 	}
-	changes, err := subscriptionChanges(nil, text)
-	if err != nil {
-		return nil, "", err
-	}
-	return text, secret, tx.auditSubscription("created", made.id, Metadata{"changes": changes})
+	changes := subscriptionChanges(storedRow{}, row)
+	return Object{row.id, row.object}, secret, tx.auditSubscription("created", row.id, Metadata{"changes": changes})
 }
 
 // UpdateSubscription changes the members of a subscription that are present.
 // What was queued before a pause goes out after it.
-func (tx *Tx) UpdateSubscription(id string, record Record) ([]byte, error) {
-	known, err := tx.subscription(id)
-	if err != nil {
-		return nil, err
+func (tx *Tx) UpdateSubscription(id string, record Record) (Object, error) {
+	before, after, err := tx.modify(webhookSubscriptions, id, func(storedRow) (Record, error) { return record, nil })
+	if err != nil || after.seq == 0 {
+		return Object{before.id, before.object}, err
 	}
-	outcome, err := tx.replace(webhookSubscriptions, known, record)
-	if err != nil || outcome == Unchanged {
-		return known.resource, err
-	}
-	after, err := tx.subscription(id)
-	if err != nil {
-		return nil, err
-	}
-	changes, err := subscriptionChanges(known.resource, after.resource)
-	if err != nil {
-		return nil, err
-	}
+	changes := subscriptionChanges(before, after)
 	tx.receiverSets = nil
 	_, resumed := changes["active"]
 	if resumed {
 		tx.wakeDeliveries()
 	}
-	return after.resource, tx.auditSubscription("updated", id, Metadata{"changes": changes})
+	return Object{after.id, after.object}, tx.auditSubscription("updated", id, Metadata{"changes": changes})
 }
 
 // DeleteSubscription removes a subscription with its deliveries: those that
@@ -151,11 +136,7 @@ func (tx *Tx) DeleteSubscription(id string) error {
 		return err
 	}
 	tx.receiverSets = nil
-	changes, err := subscriptionChanges(known.resource, nil)
-	if err != nil {
-		return err
-	}
-	return tx.auditSubscription("deleted", id, Metadata{"changes": changes})
+	return tx.auditSubscription("deleted", id, Metadata{"changes": subscriptionChanges(known, storedRow{})})
 }
 
 // RotateSecret gives a subscription a new signing secret and returns it. The
@@ -186,7 +167,9 @@ func (tx *Tx) AuditPing(subscription, delivery, event, outcome string) error {
 		Metadata{"delivery_id": delivery, "event_id": event, "outcome": outcome})
 }
 
-func (tx *Tx) subscription(id string) (storedRow, error) { return tx.byID(webhookSubscriptions, id) }
+func (tx *Tx) subscription(id string) (storedRow, error) {
+	return tx.readByID(webhookSubscriptions, id)
+}
 
 func (tx *Tx) auditSubscription(verb, id string, detail Metadata) error {
 	return tx.auditWebhook("webhook_subscription", verb, "webhook_subscription", id, detail)
@@ -202,25 +185,16 @@ func (tx *Tx) auditWebhook(object, verb, recordType, id string, detail Metadata)
 	})
 }
 
-// subscriptionChanges compares a subscription as the API shows it before and
-// after a change, so without its secret; nil is one that is not there.
-func subscriptionChanges(before, after []byte) (Changes, error) {
-	was, is := map[string]any{}, map[string]any{}
-	for text, into := range map[*[]byte]*map[string]any{&before: &was, &after: &is} {
-		if *text == nil {
-			continue
-		}
-		if err := json.NewDecoder(bytes.NewReader(*text)).Decode(into); err != nil {
-			return nil, err
-		}
-	}
+// subscriptionChanges compares the members of a subscription before and after a
+// change, so without its secret. A zero row is one that does not exist.
+func subscriptionChanges(before, after storedRow) Changes {
 	changes := Changes{}
 	for _, member := range []string{"url", "description", "event_types", "active", "created_via"} {
-		if !reflect.DeepEqual(was[member], is[member]) {
-			changes[member] = Change{From: was[member], To: is[member]}
+		if from, to := before.members[member], after.members[member]; !reflect.DeepEqual(from, to) {
+			changes[member] = Change{From: from, To: to}
 		}
 	}
-	return changes, nil
+	return changes
 }
 
 // SubscriptionHealth is a subscription at a glance, for its operator.

@@ -316,9 +316,8 @@ func TestSandboxHooks(t *testing.T) {
 	sandbox := serve(t).store
 	var id string
 	err := sandbox.Write(t.Context(), by(t, sandbox, db.DefaultOrganisation), func(tx *db.Tx) error {
-		resource, _, err := tx.CreateSubscription(db.Record{"url": "https://hooks.nowhere.example/x"})
-		var made struct{ ID string }
-		id = func() string { _ = json.Unmarshal(resource, &made); return made.ID }()
+		made, _, err := tx.CreateSubscription(db.Record{"url": "https://hooks.nowhere.example/x"})
+		id = made.ID
 		return err
 	})
 	if err != nil {

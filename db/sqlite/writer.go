@@ -52,6 +52,14 @@ func (d *DB) Write(ctx context.Context, run func(*Tx) error) error {
 	return d.writer.enter(&writeRequest{ctx: ctx, run: run})
 }
 
+// TraceWrites calls fn with each statement of the write transactions, before it
+// runs. Tests use it; nil ends it.
+func (d *DB) TraceWrites(fn func(query string)) {
+	d.writer.working.Lock()
+	defer d.writer.working.Unlock()
+	d.writer.conn.trace = fn
+}
+
 func (w *writer) open(ctx context.Context, d *DB) error {
 	w.db, w.stats = d, newWriterStats()
 	return w.connect(ctx)

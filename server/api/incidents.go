@@ -4,7 +4,7 @@ import (
 	"context"
 	"strings"
 
-	"govsvc/db"
+	"govsvc/db/resource"
 )
 
 // CreateIncident declares an incident (specification, Incident writes).
@@ -12,9 +12,7 @@ func CreateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
 	if err := oneLineTitle(in); err != nil {
 		return Answer{}, err
 	}
-	return c.write(ctx, 201, "incident", func(tx *db.Tx) ([]byte, error) {
-		return tx.CreateIncident(in.record(nil))
-	})
+	return create(resource.Incident)(ctx, c, in)
 }
 
 // UpdateIncident changes an incident; a change of its status goes on its
@@ -23,9 +21,7 @@ func UpdateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
 	if err := oneLineTitle(in); err != nil {
 		return Answer{}, err
 	}
-	return c.write(ctx, 200, "incident", func(tx *db.Tx) ([]byte, error) {
-		return tx.UpdateIncident(in.ID, in.record(nil))
-	})
+	return update(resource.Incident)(ctx, c, in)
 }
 
 // lineEnds are what Unicode takes for the end of a line.

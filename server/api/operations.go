@@ -9,13 +9,9 @@ var lists = map[string]*resource.Resource{}
 var operations = map[string]Operation{
 	"listAuditEvents": ListAuditEvents,
 
-	"createRisk":        CreateRisk,
-	"updateRisk":        UpdateRisk,
 	"createIncident":    CreateIncident,
 	"updateIncident":    UpdateIncident,
 	"createKpiCheckins": CreateKpiCheckins,
-	"createVendor":      CreateVendor,
-	"updateVendor":      UpdateVendor,
 
 	"createWebhookSubscription": CreateWebhookSubscription,
 	"updateWebhookSubscription": UpdateWebhookSubscription,
@@ -30,6 +26,12 @@ func init() {
 		}
 		if id := r.Current.Operation; id != "" {
 			operations[id] = current(r)
+		}
+		if id := r.Create; id != "" && operations[id] == nil {
+			operations[id] = create(r)
+		}
+		if id := r.Update; id != "" && operations[id] == nil {
+			operations[id] = update(r)
 		}
 	}
 }

@@ -85,7 +85,7 @@ func Save(ctx context.Context, c *Caller, object, id string, body map[string]any
 	case r == resource.KPICheckin:
 		return saveCheckin(ctx, c, body)
 	case r.Create == "":
-		return saveRecord(ctx, c, object, id, body)
+		return saveRecord(ctx, c, r, id, body)
 	case id == "":
 		answer, err := Submit(ctx, c, r.Create, "", body)
 		if err != nil {
@@ -145,8 +145,8 @@ func ofPoint(err error) error {
 
 // saveRecord saves a record that the API only reads: the whole record, as it
 // will be, must be one that an import takes.
-func saveRecord(ctx context.Context, c *Caller, object, id string, body map[string]any) (string, error) {
-	fields := FormFields(c.Document, object, id != "")
+func saveRecord(ctx context.Context, c *Caller, r *resource.Resource, id string, body map[string]any) (string, error) {
+	fields := FormFields(c.Document, r.Type, id != "")
 	for _, member := range slices.Sorted(maps.Keys(body)) {
 		if fieldOf(fields, member) < 0 {
 			return "", invalid(member, fmt.Sprintf("%.50q is not a known member", member))
@@ -155,13 +155,13 @@ func saveRecord(ctx context.Context, c *Caller, object, id string, body map[stri
 	whole := Record{}
 	if id != "" {
 		var err error
-		if whole, err = ReadRecord(ctx, c, object, id); err != nil {
+		if whole, err = ReadRecord(ctx, c, r.Type, id); err != nil {
 			return "", err
 		}
 	}
 	maps.Copy(whole, body)
-	whole["object"] = object
-	members, err := checked(c.Document.Record(object), whole)
+	whole["object"] = r.Type
+	members, err := checked(c.Document.Record(r.Type), whole)
 	if err != nil {
 		return "", err
 	}
@@ -169,11 +169,16 @@ func saveRecord(ctx context.Context, c *Caller, object, id string, body map[stri
 	for member := range body {
 		record[member] = members[member]
 	}
-	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
-		id, err = tx.Save(object, id, record)
+	var saved db.Object
+	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) (err error) {
+		if id == "" {
+			saved, err = tx.Create(r, record)
+		} else {
+			saved, err = tx.Update(r, id, record)
+		}
 		return err
 	})
-	return id, err
+	return saved.ID, err
 }
 
 // Notification is word to an authority about an incident.

@@ -23,11 +23,11 @@ func CreateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer
 		return Answer{}, err
 	}
 	return c.writeOnce(ctx, 201, "webhook_subscription", func(tx *db.Tx) (shown, kept []byte, err error) {
-		resource, secret, err := tx.CreateSubscription(in.record(nil))
+		made, secret, err := tx.CreateSubscription(in.record(nil))
 		if err != nil {
 			return nil, nil, err
 		}
-		return withSecret(resource, `"`+secret+`"`), withSecret(resource, "null"), nil
+		return withSecret(made.JSON, `"`+secret+`"`), withSecret(made.JSON, "null"), nil
 	})
 }
 
@@ -46,7 +46,8 @@ func UpdateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer
 		return Answer{}, err
 	}
 	return c.write(ctx, 200, "webhook_subscription", func(tx *db.Tx) ([]byte, error) {
-		return tx.UpdateSubscription(in.ID, in.record(nil))
+		changed, err := tx.UpdateSubscription(in.ID, in.record(nil))
+		return changed.JSON, err
 	})
 }
 

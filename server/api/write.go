@@ -4,7 +4,28 @@ import (
 	"context"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 )
+
+// create makes the operation that creates a record of a resource.
+func create(r *resource.Resource) Operation {
+	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
+		return c.write(ctx, 201, r.Type, func(tx *db.Tx) ([]byte, error) {
+			made, err := tx.Create(r, in.record(nil))
+			return made.JSON, err
+		})
+	}
+}
+
+// update makes the operation that changes a record of a resource.
+func update(r *resource.Resource) Operation {
+	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
+		return c.write(ctx, 200, r.Type, func(tx *db.Tx) ([]byte, error) {
+			changed, err := tx.Update(r, in.ID, in.record(nil))
+			return changed.JSON, err
+		})
+	}
+}
 
 // write runs a change and stores, with it, its answer for the request's
 // idempotency key.

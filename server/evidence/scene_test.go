@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/evidence"
 )
 
@@ -156,7 +157,7 @@ func filled(t testing.TB) *store {
 		if err != nil {
 			return err
 		}
-		_, err = tx.UpdateRisk(risk, db.Record{"severity": "MEDIUM", "severity_change_reason": "Retrained and tested on the July sample"})
+		_, err = tx.Update(resource.Risk, risk, db.Record{"severity": "MEDIUM", "severity_change_reason": "Retrained and tested on the July sample"})
 		return err
 	})
 	return s
