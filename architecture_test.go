@@ -40,45 +40,47 @@ var rooms = map[string][]string{
 	"db":              {"db/fair", "db/resource", "db/sqlite", "migrations"},
 	"db/auth":         {"db", "db/fair", "db/sqlite"},
 	"db/backup":       {"db", "db/sqlite", "migrations"},
+	"db/dashboard":    {"db", "db/delivery", "db/resource", "db/sqlite"},
+	"db/delivery":     {"db"},
 	"db/fair":         {},
 	"db/resource":     {},
 	"db/sqlite":       {},
 	"migrations":      {},
 	"sandbox":         {"db", "db/resource", "server/openapi", "server/transfer"},
-	"server":          {"db", "db/auth", "db/fair", "db/resource", "server/*"},
-	"server/api":      {"db", "db/resource", "server/openapi", "server/webhook"},
+	"server":          {"db", "db/auth", "db/delivery", "db/fair", "db/resource", "server/*"},
+	"server/api":      {"db", "db/dashboard", "db/delivery", "db/resource", "server/openapi", "server/webhook"},
 	"server/evidence": {"db"},
 	"server/limit":    {},
 	"server/mcp":      {"server/api", "server/openapi"},
-	"server/metrics":  {"db"},
+	"server/metrics":  {"db", "db/delivery"},
 	"server/openapi":  {"db/resource"},
 	"server/siem":     {},
 	"server/transfer": {"db", "db/resource", "server/openapi"},
-	"server/webhook":  {"db"},
+	"server/webhook":  {"db", "db/delivery"},
 	"web":             {"db", "db/auth", "server/api", "server/evidence", "server/limit", "server/openapi", "web/*"},
 	"web/account":     {"db", "db/auth", "web/page", "web/ui"},
-	"web/admin":       {"db", "db/auth", "db/backup", "server/api", "web/page", "web/records", "web/ui"},
+	"web/admin":       {"db", "db/auth", "db/backup", "db/dashboard", "server/api", "web/page", "web/records", "web/ui"},
 	"web/data":        {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/transfer", "web/page", "web/records", "web/ui"},
 	"web/overview":    {"db/auth", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
 	"web/page":        {"db", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},
 	"web/records":     {"db", "db/auth", "db/resource", "server/api", "server/openapi", "server/transfer", "web/page", "web/ui"},
 	"web/ui":          {},
 
-	"web/integrations": {"db", "db/auth", "server/api", "server/openapi", "server/webhook", "web/page", "web/ui"},
+	"web/integrations": {"db", "db/auth", "db/delivery", "server/api", "server/openapi", "server/webhook", "web/page", "web/ui"},
 
 	"server/certificates": {},
 	"server/listener":     {"server/limit"},
 	"server/memlimit":     {},
 	"internal/testkit":    {"server/openapi"},
 
-	"server/webhook/receiver": {"db", "server/webhook"},
+	"server/webhook/receiver": {"db", "db/delivery", "server/webhook"},
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "db/auth", "db/backup", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
+var noHTTP = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store is where SQL and its drivers live.
-var store = []string{"db", "db/auth", "db/backup", "db/sqlite", "migrations"}
+var store = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/sqlite", "migrations"}
 
 // fences keep packages of others, and what lies below them, out of some rooms
 // (out) or inside some (in). Tests are free.

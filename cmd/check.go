@@ -12,6 +12,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/backup"
+	"govsvc/db/delivery"
 )
 
 // Bounds of `govsvc check`.
@@ -239,7 +240,7 @@ func checkLogs(ctx context.Context, store *db.DB, _ checkOptions) (string, error
 }
 
 func checkDeliveries(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
-	n, oldest, err := store.Stuck(ctx, store.Now().Add(-maxDeliveryDelay))
+	n, oldest, err := delivery.Stuck(ctx, store, store.Now().Add(-maxDeliveryDelay))
 	switch {
 	case err != nil:
 		return "", err

@@ -208,7 +208,7 @@ func (b *browsing) cursor(way string, p position) string {
 	default:
 		text = "t" + text
 	}
-	return b.db.encodeCursor(b.list, b.org, way+text, p.id)
+	return b.db.Cursors.Encode(b.list, b.org, way+text, p.id)
 }
 
 // start finds the place that a cursor names.
@@ -216,7 +216,7 @@ func (b *browsing) start(cursor string) error {
 	if cursor == "" {
 		return nil
 	}
-	sealed, id, err := b.db.decodeCursor(b.list, b.org, cursor)
+	sealed, id, err := b.db.Cursors.Decode(b.list, b.org, cursor)
 	if err != nil {
 		return err
 	}
@@ -346,7 +346,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 	query := "SELECT r.record FROM " + b.Table + " t CROSS JOIN " + object + "_records r ON r.org_id = t.org_id AND r.id = t.id WHERE t.seq = ? AND t.org_id = ?"
 	for _, seq := range found {
 		var record []byte
-		none, err := absent(d.engine.Bulk.Row(ctx, query, seq, org.Org).Scan(&record))
+		none, err := Absent(d.engine.Bulk.Row(ctx, query, seq, org.Org).Scan(&record))
 		if err == nil && !none {
 			err = each(record)
 		}
@@ -365,7 +365,7 @@ func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, er
 	}
 	var record []byte
 	err := d.Row(ctx, "SELECT record FROM "+object+"_records WHERE org_id = ? AND id = ?", org, id).Scan(&record)
-	if none, err := absent(err); none {
+	if none, err := Absent(err); none {
 		return nil, &Error{Code: NotFound, Message: "no " + object + " with this id in this organisation"}
 	} else if err != nil {
 		return nil, storeError(err)

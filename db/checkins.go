@@ -109,7 +109,7 @@ func (k keyResults) find(index int, draft CheckinDraft) (*keyResult, error) {
 		err := k.tx.Row("SELECT seq, id, code, measurement_frequency FROM kpis WHERE org_id = ? AND "+column+" = ?", k.tx.Org, name).
 			Scan(&known.seq, &known.id, &known.code, &known.frequency)
 		at := fmt.Sprintf("checkins[%d].%s", index, param)
-		if none, err := absent(err); none {
+		if none, err := Absent(err); none {
 			return nil, &Error{Code: NotFound, Param: at, Message: at + " names no key result of this organisation"}
 		} else if err != nil {
 			return nil, storeError(err)

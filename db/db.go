@@ -56,6 +56,7 @@ type DB struct {
 	Audit       Audit
 	Evidence    Evidence
 	Idempotency Idempotency
+	Cursors     Cursors
 
 	options Options
 	engine  *sqlite.DB
@@ -64,11 +65,9 @@ type DB struct {
 
 	searches searches
 
-	// expandedOrg is the organisation whose events were expanded last. The writer
-	// guards it, as it guards the statements below.
-	expandedOrg int64
-	columnSets  map[columnSetKey]*columnSet // see put.go
-	finders     map[*storedResource]string  // see amend.go
+	// The writer guards these statements.
+	columnSets map[columnSetKey]*columnSet // see put.go
+	finders    map[*storedResource]string  // see amend.go
 
 	queued queued
 
@@ -113,6 +112,7 @@ func closed(options Options) *DB {
 	}
 	d.queued = make(queued, 1)
 	d.Keys, d.Usage, d.Orgs, d.Audit, d.Evidence, d.Idempotency = newKeys(d), Usage{d}, Orgs{d}, Audit{d}, Evidence{d}, Idempotency{d, new(responseCache)}
+	d.Cursors = Cursors{d}
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}
@@ -162,6 +162,9 @@ func (d *DB) Wait() time.Duration { return d.options.Wait }
 
 // Now is the time by the store's clock, in UTC.
 func (d *DB) Now() time.Time { return d.now().UTC() }
+
+// NewID makes the id of a new row.
+func (d *DB) NewID() string { return d.newID() }
 
 // RandomBytes returns n bytes for a secret, from Options.Random.
 func (d *DB) RandomBytes(n int) ([]byte, error) {

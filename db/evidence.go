@@ -129,7 +129,7 @@ func (e Evidence) List(ctx context.Context, org Org) ([]EvidencePack, error) {
 // one piece at a time, and holds no connection while w takes it.
 func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) (EvidencePack, error) {
 	pack, err := scanEvidencePack(e.db.Row(ctx, evidencePacks+" AND id = ?", by.Org, id))
-	if none, err := absent(err); none {
+	if none, err := Absent(err); none {
 		return pack.EvidencePack, &Error{Code: NotFound, Message: fmt.Sprintf("no evidence pack %s in this organisation; `govsvc evidence list` shows them", id)}
 	} else if err != nil {
 		return pack.EvidencePack, storeError(err)

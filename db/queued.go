@@ -15,9 +15,9 @@ func (q queued) tell() {
 // It serves one delivery loop.
 func (d *DB) Queued() <-chan struct{} { return d.queued }
 
-// wakeDeliveries wakes the delivery loop after the commit of a change that made
+// WakeDeliveries wakes the delivery loop after the commit of a change that made
 // deliveries due.
-func (tx *Tx) wakeDeliveries() {
+func (tx *Tx) WakeDeliveries() {
 	if !tx.woken {
 		tx.woken = true
 		tx.AfterCommit(tx.db.queued.tell)

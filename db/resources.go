@@ -86,7 +86,7 @@ func (d *DB) RecordMembers(r *resource.Resource) []string {
 // record.
 func (d *DB) Current(ctx context.Context, org Organisation, r *resource.Resource) ([]byte, error) {
 	var text []byte
-	if _, err := absent(d.Row(ctx, stored(r).selectCurrent, org.Org).Scan(&text)); err != nil {
+	if _, err := Absent(d.Row(ctx, stored(r).selectCurrent, org.Org).Scan(&text)); err != nil {
 		return nil, storeError(err)
 	}
 	return text, nil

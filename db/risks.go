@@ -66,7 +66,7 @@ func riskWritten(tx *Tx, w writtenRecord) error {
 	if before.Severity == after.Severity && before.ResidualSeverity == after.ResidualSeverity {
 		return nil
 	}
-	if set, err := tx.receiverSet(EventRiskSeverityChanged); err != nil || set == 0 {
+	if set, err := receiverSet(tx, EventRiskSeverityChanged); err != nil || set == 0 {
 		return err // without receivers, the record is not read
 	}
 	object, err := tx.objectOf(w)
@@ -84,7 +84,7 @@ func (tx *Tx) riskCreated(w writtenRecord) error {
 			tx.riskNumber = max(tx.riskNumber, n)
 		}
 	}
-	if set, err := tx.receiverSet(EventRiskCreated); err != nil || set == 0 {
+	if set, err := receiverSet(tx, EventRiskCreated); err != nil || set == 0 {
 		return err // without receivers, the record is not read
 	}
 	object, err := tx.objectOf(w)

@@ -203,7 +203,7 @@ func (d *DB) SearchFaults(ctx context.Context) ([]string, error) {
 // start and the end of their texts.
 func (d *DB) searchLacks(ctx context.Context, r *resource.Resource) (int, error) {
 	var progress int64
-	none, err := absent(d.engine.Bulk.Row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", r.SearchNumber).Scan(&progress))
+	none, err := Absent(d.engine.Bulk.Row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", r.SearchNumber).Scan(&progress))
 	if none {
 		err = errors.New("search_progress lacks a row")
 	}

@@ -80,7 +80,7 @@ func (tx *Tx) keepSignalID(record Record, asOf any) error {
 	var taken int
 	err := tx.Row("SELECT 1 FROM signals WHERE org_id = ? AND id = ? AND signal_type = ? AND as_of <> ?",
 		tx.Org, record["id"], record["signal_type"], asOf).Scan(&taken)
-	if free, err := absent(err); free || err != nil {
+	if free, err := Absent(err); free || err != nil {
 		return storeError(err)
 	}
 	delete(record, "id")

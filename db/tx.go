@@ -84,8 +84,8 @@ func (tx *Tx) complete() error {
 	return tx.storeEvents()
 }
 
-// absent turns the lack of a row into false.
-func absent(err error) (bool, error) {
+// Absent turns the lack of a row into false.
+func Absent(err error) (bool, error) {
 	if err == sqlite.ErrNoRows { //nolint:errorlint // never wrapped by Scan
 		return true, nil
 	}

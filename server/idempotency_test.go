@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server"
 )
 
@@ -193,7 +194,9 @@ type panicking struct{}
 
 func (panicking) CheckURL(context.Context, string) error { panic("a defect") }
 
-func (panicking) Send(context.Context, db.Receiver, string, db.Message) db.Attempt { panic("a defect") }
+func (panicking) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
+	panic("a defect")
+}
 
 // TestInFlight: while a request is being done, its key is refused to all
 // others; afterwards it is replayed.

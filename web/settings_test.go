@@ -11,6 +11,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/db/backup"
+	"govsvc/db/delivery"
 )
 
 // TestSettings changes plan and subscription as `govsvc orgs set` does.
@@ -94,7 +95,7 @@ func TestStatusOfDeliveries(t *testing.T) {
 	g.wants(g.get("/status"), 200, `<dd class="kind-number">3</dd>`, "!are late")
 	s.clock.advance(10 * time.Minute)
 	g.wants(g.get("/status"), 200, "Deliveries of webhooks are late: the oldest has been due for 10 minutes.")
-	if _, err := s.store.Round(t.Context(), db.Round{Expand: true}); err != nil {
+	if _, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.fill("UPDATE deliveries SET state = 'dead'")

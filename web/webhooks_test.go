@@ -11,8 +11,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -28,10 +28,10 @@ func (g *guest) subscribe(url string, pairs ...string) (path, secret string) {
 }
 
 // subscriptionsNow are those of the default organisation, newest first.
-func (s *scene) subscriptionsNow() []db.SubscriptionHealth {
+func (s *scene) subscriptionsNow() []delivery.SubscriptionSummary {
 	s.t.Helper()
-	var list []db.SubscriptionHealth
-	err := s.store.SubscriptionsHealth(s.t.Context(), s.by().Org, func(h db.SubscriptionHealth) error { list = append(list, h); return nil })
+	var list []delivery.SubscriptionSummary
+	err := delivery.EachSubscription(s.t.Context(), s.store, s.by().Org, func(h delivery.SubscriptionSummary) error { list = append(list, h); return nil })
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -279,12 +279,12 @@ func TestFullQueue(t *testing.T) {
 	g := s.as(auth.Admin)
 	path, _ := g.subscribe(newReceiver(t, 200, "").URL)
 	s.raise("risk.created", 1)
-	if _, err := s.store.Round(t.Context(), db.Round{Expand: true}); err != nil {
+	if _, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true}); err != nil {
 		t.Fatal(err)
 	}
 	s.fill("UPDATE delivery_queues SET queued = 10000")
 	s.raise("risk.created", 1)
-	if _, err := s.store.Round(t.Context(), db.Round{Expand: true}); err != nil {
+	if _, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true}); err != nil {
 		t.Fatal(err)
 	}
 	const reason = "The queue of the subscription was full"
@@ -302,7 +302,7 @@ func TestFullQueue(t *testing.T) {
 // deadLetter is the id of the only dead letter.
 func (s *scene) deadLetter() (id string) {
 	s.t.Helper()
-	if err := s.store.DeadLetters(s.t.Context(), s.by().Org, func(l db.DeadLetter) error { id = l.ID; return nil }); err != nil {
+	if err := delivery.EachDeadLetter(s.t.Context(), s.store, s.by().Org, func(l delivery.DeadLetter) error { id = l.ID; return nil }); err != nil {
 		s.t.Fatal(err)
 	}
 	return id

@@ -3,6 +3,7 @@ package testkit
 import (
 	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -50,4 +51,27 @@ func CountSQL(t testing.TB, path, query string) map[string]int {
 		t.Fatal(err)
 	}
 	return count
+}
+
+// ExplainSQL returns the plan of a query on a data file, one step a line.
+func ExplainSQL(t testing.TB, path, query string, args ...any) string {
+	t.Helper()
+	rows, err := OpenSQL(t, path).QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&plan, detail)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/api"
 )
 
@@ -19,8 +20,8 @@ func (doorkeeper) CheckURL(_ context.Context, url string) error {
 	return nil
 }
 
-func (doorkeeper) Send(context.Context, db.Receiver, string, db.Message) db.Attempt {
-	return db.Attempt{Status: 204}
+func (doorkeeper) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
+	return delivery.Attempt{Status: 204}
 }
 
 // TestSubmit drives an operation of the API from a form, as a person.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // Receivers is the way to the endpoints that webhooks are sent to.
@@ -12,7 +13,7 @@ type Receivers interface {
 	// CheckURL refuses a URL that deliveries may not go to, naming `url`.
 	CheckURL(ctx context.Context, url string) error
 	// Send makes one attempt to deliver a message.
-	Send(ctx context.Context, to db.Receiver, delivery string, m db.Message) db.Attempt
+	Send(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message) delivery.Attempt
 }
 
 // CreateWebhookSubscription registers an endpoint; its answer holds the signing
@@ -39,7 +40,7 @@ func withSecret(resource []byte, secret string) []byte {
 
 // UpdateWebhookSubscription changes an endpoint, pauses or resumes it.
 func UpdateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
-	if _, err := c.Store.Receiver(ctx, c.Organisation.Org, in.ID); err != nil {
+	if _, err := delivery.FindReceiver(ctx, c.Store, c.Organisation.Org, in.ID); err != nil {
 		return Answer{}, err
 	}
 	if err := c.checkURL(ctx, in.Body); err != nil {
@@ -93,22 +94,22 @@ type testDelivery struct {
 // is carried through though the caller may have gone: a crash between frees the
 // key (contract, section 4).
 func TestWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
-	to, err := c.Store.Receiver(ctx, c.Organisation.Org, in.ID)
+	to, err := delivery.FindReceiver(ctx, c.Store, c.Organisation.Org, in.ID)
 	if err != nil {
 		return Answer{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	delivery, message := c.Store.Ping(to.Subscription)
-	attempt := c.Receivers.Send(ctx, to, delivery, message)
+	deliveryID, message := delivery.NewPing(c.Store, to.Subscription)
+	attempt := c.Receivers.Send(ctx, to, deliveryID, message)
 	report := testDelivery{
-		Object: "webhook_test_delivery", ID: delivery, EventID: message.ID, EventType: message.Type,
+		Object: "webhook_test_delivery", ID: deliveryID, EventID: message.ID, EventType: message.Type,
 		Outcome: Outcome(attempt), Delivered: attempt.Delivered(),
 	}
 	if attempt.Status > 0 {
 		report.Status = &attempt.Status
 	}
 	return c.write(ctx, 200, report.Object, func(tx *db.Tx) ([]byte, error) {
-		if err := tx.AuditPing(in.ID, delivery, message.ID, report.Outcome); err != nil {
+		if err := tx.AuditPing(in.ID, deliveryID, message.ID, report.Outcome); err != nil {
 			return nil, err
 		}
 		return EncodeJSON(report)
@@ -117,7 +118,7 @@ func TestWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, 
 
 // Outcome names what came of an attempt: delivered, rejected, blocked or
 // unreachable.
-func Outcome(a db.Attempt) string {
+func Outcome(a delivery.Attempt) string {
 	switch {
 	case a.Delivered():
 		return "delivered"

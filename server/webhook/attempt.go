@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // start begins the attempts that the queue has places for.
@@ -68,51 +69,51 @@ func (d *Deliverer) tell() {
 // that is gone, or another process's by now. A paused receiver gets nothing:
 // what was claimed waits. It returns the hosts that the delivery counts for, and
 // whether the rate of one of them is used up; then nothing was sent.
-func (d *Deliverer) attempt(ctx context.Context, s started) (settled *db.Settlement, hosts []string, limited bool) {
-	delivery := s.delivery
-	to, err := d.Store.ReceiverOf(ctx, delivery.DeliveryKey)
+func (d *Deliverer) attempt(ctx context.Context, s started) (settled *delivery.Settlement, hosts []string, limited bool) {
+	claimed := s.delivery
+	to, err := delivery.ReceiverOfClaim(ctx, d.Store, claimed.ClaimKey)
 	switch {
 	case db.Is(err, db.NotFound):
 		return nil, s.paid, false
 	case err != nil:
-		d.Logger.Warn("webhooks: receiver not read", "delivery_id", delivery.ID, "error", err)
-		return &db.Settlement{DeliveryKey: delivery.DeliveryKey, State: db.Pending, DueAt: d.Store.Now().Add(againAfter)}, s.paid, false
+		d.Logger.Warn("webhooks: receiver not read", "delivery_id", claimed.ID, "error", err)
+		return &delivery.Settlement{ClaimKey: claimed.ClaimKey, State: delivery.Pending, DueAt: d.Store.Now().Add(againAfter)}, s.paid, false
 	case !to.Active:
-		return &db.Settlement{DeliveryKey: delivery.DeliveryKey, State: db.Pending, DueAt: d.Store.Now()}, s.paid, false
+		return &delivery.Settlement{ClaimKey: claimed.ClaimKey, State: delivery.Pending, DueAt: d.Store.Now()}, s.paid, false
 	}
 	hosts = d.Sender.hostsOf(ctx, to.URL)
 	unpaid := slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return slices.Contains(s.paid, host) })
 	if !d.Sender.rates.take(unpaid) {
 		return nil, hosts, true
 	}
-	a, limited := d.Sender.attempt(context.WithValue(ctx, paidHosts{}, hosts), to, delivery.ID, delivery.Message)
+	a, limited := d.Sender.attempt(context.WithValue(ctx, paidHosts{}, hosts), to, claimed.ID, claimed.Message)
 	if limited {
 		return nil, d.Sender.hostsOf(ctx, to.URL), true
 	}
-	outcome := after(d.Schedule, delivery.Attempts, &a, d.Chance(), d.Store.Now())
+	outcome := after(d.Schedule, claimed.Attempts, &a, d.Chance(), d.Store.Now())
 	if ctx.Err() != nil && a.Status == 0 { // cut off by us: not the receiver's failure
-		outcome = db.Settlement{Attempt: &a, State: db.Pending, DueAt: d.Store.Now()}
+		outcome = delivery.Settlement{Attempt: &a, State: delivery.Pending, DueAt: d.Store.Now()}
 	}
-	outcome.DeliveryKey = delivery.DeliveryKey
-	d.log(ctx, to, delivery, outcome)
+	outcome.ClaimKey = claimed.ClaimKey
+	d.log(ctx, to, claimed, outcome)
 	return &outcome, hosts, false
 }
 
 // log tells of an attempt; of what was signed, with what and where it went, it
 // holds nothing.
-func (d *Deliverer) log(ctx context.Context, to db.Receiver, delivery db.Delivery, s db.Settlement) {
+func (d *Deliverer) log(ctx context.Context, to delivery.Receiver, claimed delivery.Delivery, s delivery.Settlement) {
 	level, message := slog.LevelDebug, "webhook delivered"
 	switch s.State {
-	case db.Pending:
+	case delivery.Pending:
 		level, message = slog.LevelInfo, "webhook not delivered; it will be sent again"
-	case db.Dead:
+	case delivery.Dead:
 		level, message = slog.LevelWarn, "webhook is a dead letter"
-	case db.Delivered:
+	case delivery.Delivered:
 	}
 	if !d.Logger.Enabled(ctx, level) { // what is not told is not to be put together
 		return
 	}
-	d.Logger.Log(ctx, level, message, "subscription_id", to.Subscription, "delivery_id", delivery.ID,
-		"event_id", delivery.Message.ID, "type", delivery.Message.Type, "attempt", delivery.Attempts+1,
+	d.Logger.Log(ctx, level, message, "subscription_id", to.Subscription, "delivery_id", claimed.ID,
+		"event_id", claimed.Message.ID, "type", claimed.Message.Type, "attempt", claimed.Attempts+1,
 		"status", s.Attempt.Status, "error", s.Attempt.Error, "duration", s.Attempt.Duration)
 }

@@ -3,7 +3,7 @@ package webhook
 import (
 	"iter"
 
-	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // due notes which receivers have deliveries due.
@@ -22,7 +22,7 @@ func (q *queue) due(seqs []int64) {
 }
 
 // take hands over what is to be settled.
-func (q *queue) take() []db.Settlement {
+func (q *queue) take() []delivery.Settlement {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	settled := q.settled
@@ -31,13 +31,13 @@ func (q *queue) take() []db.Settlement {
 }
 
 // claims chooses what to claim.
-func (q *queue) claims() []db.Claim {
+func (q *queue) claims() []delivery.Claim {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if q.closed {
 		return nil
 	}
-	var claims []db.Claim
+	var claims []delivery.Claim
 	room, slowRoom := q.workers*ahead-q.waiting, q.slowest()-q.slow
 	byRate := q.roomByRate()
 	for r := range q.inTurn() {
@@ -54,7 +54,7 @@ func (q *queue) claims() []db.Claim {
 		if n <= 0 {
 			continue
 		}
-		claims = append(claims, db.Claim{Subscription: r.seq, Limit: n})
+		claims = append(claims, delivery.Claim{Subscription: r.seq, Limit: n})
 		byRate.use(r.hosts, n)
 		room -= n
 		if !r.brisk {
@@ -158,14 +158,14 @@ func (q *queue) countDropped(n int) {
 }
 
 // putBack returns settlements that are not stored yet.
-func (q *queue) putBack(settled []db.Settlement) {
+func (q *queue) putBack(settled []delivery.Settlement) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	q.settled = append(settled, q.settled...)
 }
 
 // add takes in what the claims gave.
-func (q *queue) add(claims []db.Claim, claimed []db.Delivery) {
+func (q *queue) add(claims []delivery.Claim, claimed []delivery.Delivery) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	for _, d := range claimed {

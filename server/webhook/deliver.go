@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // Config is what a delivery loop is made of.
@@ -66,6 +67,7 @@ type Deliverer struct {
 	next     time.Time   // when the next delivery becomes due, as far as is known
 
 	unexpanded bool      // events wait for their deliveries to be made
+	lastOrg    int64     // the organisation whose events were expanded last
 	backlog    int       // rounds in a row that left events unexpanded
 	unseen     bool      // a look for due deliveries was put off until nextLook
 	nextLook   time.Time // by the machine's clock
@@ -89,7 +91,7 @@ func NewDeliverer(c Config) *Deliverer {
 		c.Grace = 5 * time.Second
 	}
 	if c.KeepLogs == nil {
-		kept := db.LogKept
+		kept := delivery.LogRetention
 		c.KeepLogs = &kept
 	}
 	if c.Chance == nil {
@@ -176,7 +178,7 @@ func (d *Deliverer) work(ctx context.Context, loop func(attempts context.Context
 	if len(settled) == 0 {
 		return nil
 	}
-	_, err := d.Store.Deliver(context.WithoutCancel(ctx), settled, nil, lease)
+	_, err := delivery.SettleAndClaim(context.WithoutCancel(ctx), d.Store, settled, nil, lease)
 	return err
 }
 
@@ -190,10 +192,10 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 		}
 	}
 	settled := d.queue.take()
-	round := db.Round{Settled: settled, Expand: d.unexpanded, Lease: lease}
+	round := delivery.Round{Settled: settled, Expand: d.unexpanded, LastOrg: d.lastOrg, Lease: lease}
 	if d.unexpanded {
 		due++
-		round.Claims = func(fresh []int64) []db.Claim {
+		round.Claims = func(fresh []int64) []delivery.Claim {
 			d.queue.due(fresh)
 			return d.queue.claims()
 		}
@@ -203,17 +205,17 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 			d.start(attempts) // what waited for the rate of a host
 			return due, nil
 		}
-		round.Claims = func([]int64) []db.Claim { return claims }
+		round.Claims = func([]int64) []delivery.Claim { return claims }
 	}
 	began := time.Now()
-	result, err := d.Store.Round(ctx, round)
+	result, err := delivery.RunRound(ctx, d.Store, round)
 	if err != nil {
 		d.queue.putBack(settled)
 		return due, err
 	}
 	d.queue.putBack(settled[result.Settled:])
 	d.queue.add(result.Claims, result.Claimed)
-	d.unexpanded = result.Unexpanded
+	d.unexpanded, d.lastOrg = result.Unexpanded, result.LastOrg
 	d.drop(result.Dropped)
 	d.start(attempts)
 	if result.More {
@@ -226,7 +228,7 @@ func (d *Deliverer) step(ctx, attempts context.Context, look bool) (due int, err
 // yield leaves the writer to others for as long as the round took, if they wait
 // for it or many events are unexpanded. Another process can take the lock of the
 // file only between two rounds, and its wait is not known here.
-func (d *Deliverer) yield(result db.RoundResult, took time.Duration) {
+func (d *Deliverer) yield(result delivery.RoundResult, took time.Duration) {
 	if d.backlog++; !result.Unexpanded {
 		d.backlog = 0
 	}
@@ -239,7 +241,7 @@ func (d *Deliverer) yield(result db.RoundResult, took time.Duration) {
 // entry for each subscription with a queue. It takes at most a tenth of the
 // loop's time: with thousands of queues it is put off for a while.
 func (d *Deliverer) look(ctx context.Context) (due int, err error) {
-	if d.unexpanded, err = d.Store.HasUnexpanded(ctx); err != nil {
+	if d.unexpanded, err = delivery.HasUnexpanded(ctx, d.Store); err != nil {
 		return 0, err
 	}
 	began := time.Now()
@@ -247,7 +249,7 @@ func (d *Deliverer) look(ctx context.Context) (due int, err error) {
 		d.unseen = true
 		return 1, nil
 	}
-	seqs, next, err := d.Store.DueSubscriptions(ctx)
+	seqs, next, err := delivery.DueSubscriptions(ctx, d.Store)
 	if err != nil {
 		return 0, err
 	}
@@ -265,7 +267,7 @@ func (d *Deliverer) drop(n int) {
 	d.queue.countDropped(n)
 	d.dropped += n
 	if now := time.Now(); d.dropped > 0 && now.Sub(d.loggedDrop) >= time.Minute {
-		d.Logger.Warn("webhooks: queues are full; their oldest deliveries became dead letters", "deliveries", d.dropped, "limit", db.QueueLimit)
+		d.Logger.Warn("webhooks: queues are full; their oldest deliveries became dead letters", "deliveries", d.dropped, "limit", delivery.QueueLimit)
 		d.dropped, d.loggedDrop = 0, now
 	}
 }
@@ -301,7 +303,7 @@ func (d *Deliverer) passed() bool { return !d.next.IsZero() && !d.Store.Now().Be
 
 // requeueAfterClockChange delivers now what a clock that was ahead has put off.
 func (d *Deliverer) requeueAfterClockChange(ctx context.Context) {
-	n, err := d.Store.RequeueAfterClockChange(ctx)
+	n, err := delivery.RequeueAfterClockChange(ctx, d.Store)
 	switch {
 	case err != nil && ctx.Err() == nil:
 		d.Logger.Warn("webhooks: not known yet whether the clock was set back", "error", err)
@@ -312,7 +314,7 @@ func (d *Deliverer) requeueAfterClockChange(ctx context.Context) {
 
 func (d *Deliverer) sweep(ctx context.Context) {
 	d.queue.forget()
-	if err := d.Store.SweepDeliveries(ctx, *d.KeepLogs); err != nil {
+	if err := delivery.Sweep(ctx, d.Store, *d.KeepLogs); err != nil {
 		d.Logger.Warn("webhooks: old deliveries not removed yet", "error", err)
 	}
 }

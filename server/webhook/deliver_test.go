@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -162,7 +163,7 @@ func TestRetryAfter(t *testing.T) {
 		}).URL)
 		s.raise(t, 1)
 		s.deliver(t)
-		if _, next, err := s.store.DueSubscriptions(t.Context()); err != nil || next.Sub(now) != want {
+		if _, next, err := delivery.DueSubscriptions(t.Context(), s.store); err != nil || next.Sub(now) != want {
 			t.Errorf("Retry-After %q: next after %v, want %v (%v)", header, next.Sub(now), want, err)
 		}
 	}
@@ -201,10 +202,10 @@ func TestReplay(t *testing.T) {
 	if len(dead) != 3 {
 		t.Fatalf("%d dead letters", len(dead))
 	}
-	if _, err := s.store.ReplayDeadLetters(t.Context(), s.by(t), dead[0].ID, "unknown"); !db.Is(err, db.NotFound) {
+	if _, err := delivery.Replay(t.Context(), s.store, s.by(t), dead[0].ID, "unknown"); !db.Is(err, db.NotFound) {
 		t.Errorf("an unknown id: %v", err)
 	}
-	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t), dead[0].ID); n != 1 || err != nil {
+	if n, err := delivery.Replay(t.Context(), s.store, s.by(t), dead[0].ID); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	before := len(r.got())
@@ -214,17 +215,17 @@ func TestReplay(t *testing.T) {
 	if got := r.ids()[before:]; !slices.Equal(got, []string{dead[0].EventID, dead[0].EventID}) {
 		t.Errorf("replayed %v, want %s twice", got, dead[0].EventID)
 	}
-	if n, err := s.store.DiscardDeadLetters(t.Context(), s.by(t), dead[1].ID); n != 1 || err != nil {
+	if n, err := delivery.Discard(t.Context(), s.store, s.by(t), dead[1].ID); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	well.Store(true)
-	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t)); n != 2 || err != nil {
+	if n, err := delivery.Replay(t.Context(), s.store, s.by(t)); n != 2 || err != nil {
 		t.Fatal(n, err)
 	}
 	if total := s.deliver(t); total.Delivered != 2 || len(s.deadLetters(t)) != 0 {
 		t.Errorf("got %+v", total)
 	}
-	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t)); n != 0 || err != nil {
+	if n, err := delivery.Replay(t.Context(), s.store, s.by(t)); n != 0 || err != nil {
 		t.Error(n, err)
 	}
 }
@@ -247,10 +248,10 @@ func TestLog(t *testing.T) {
 		t.Fatalf("got %+v", health)
 	}
 	s.clock.advance(29 * 24 * time.Hour)
-	keep := db.LogKept
+	keep := delivery.LogRetention
 	sweep := func(want ...bool) {
 		t.Helper()
-		if err := s.store.SweepDeliveries(t.Context(), keep); err != nil {
+		if err := delivery.Sweep(t.Context(), s.store, keep); err != nil {
 			t.Fatal(err)
 		}
 		for i, h := range s.health(t) {
@@ -265,7 +266,7 @@ func TestLog(t *testing.T) {
 	if dead := s.deadLetters(t); len(dead) != 2 {
 		t.Error("a dead letter was swept")
 	}
-	if n, err := s.store.DiscardDeadLetters(t.Context(), s.by(t)); n != 2 || err != nil {
+	if n, err := delivery.Discard(t.Context(), s.store, s.by(t)); n != 2 || err != nil {
 		t.Error(n, err)
 	}
 	sweep(false, false)

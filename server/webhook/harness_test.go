@@ -20,6 +20,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -244,7 +245,7 @@ func (s *scene) raise(t testing.TB, n int) {
 func (s *scene) expand(t testing.TB) {
 	t.Helper()
 	for more := true; more; {
-		result, err := s.store.Round(t.Context(), db.Round{Expand: true})
+		result, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,20 +279,20 @@ func (s *scene) run(t testing.TB) (stop func()) {
 	return stop
 }
 
-func (s *scene) deadLetters(t testing.TB) []db.DeadLetter {
+func (s *scene) deadLetters(t testing.TB) []delivery.DeadLetter {
 	t.Helper()
-	var list []db.DeadLetter
-	err := s.store.DeadLetters(t.Context(), s.by(t).Org, func(l db.DeadLetter) error { list = append(list, l); return nil })
+	var list []delivery.DeadLetter
+	err := delivery.EachDeadLetter(t.Context(), s.store, s.by(t).Org, func(l delivery.DeadLetter) error { list = append(list, l); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-func (s *scene) health(t testing.TB) []db.SubscriptionHealth {
+func (s *scene) health(t testing.TB) []delivery.SubscriptionSummary {
 	t.Helper()
-	var list []db.SubscriptionHealth
-	err := s.store.SubscriptionsHealth(t.Context(), s.by(t).Org, func(h db.SubscriptionHealth) error { list = append(list, h); return nil })
+	var list []delivery.SubscriptionSummary
+	err := delivery.EachSubscription(t.Context(), s.store, s.by(t).Org, func(h delivery.SubscriptionSummary) error { list = append(list, h); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

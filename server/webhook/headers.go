@@ -18,12 +18,12 @@ func Agent(version string) string {
 
 // Headers are those of an attempt at an instant, but for its signatures: what
 // they say can be told again at any time, without a secret.
-func Headers(agent, delivery string, m db.Message, at time.Time) http.Header {
+func Headers(agent, deliveryID string, m db.Message, at time.Time) http.Header {
 	return http.Header{
 		"Content-Type":  {"application/json"},
 		"User-Agent":    {agent},
 		HeaderEvent:     {m.Type},
-		HeaderDelivery:  {delivery},
+		HeaderDelivery:  {deliveryID},
 		HeaderID:        {m.ID},
 		HeaderTimestamp: {strconv.FormatInt(at.Unix(), 10)},
 	}

@@ -5,7 +5,7 @@ import (
 	"sync"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // The bounds of the loop, unless its Config has others.
@@ -44,7 +44,7 @@ type queue struct {
 	running   int
 	slow      int // of them, to receivers that are not brisk
 	waiting   int
-	settled   []db.Settlement
+	settled   []delivery.Settlement
 	closed    bool
 	totals    Totals
 }
@@ -59,7 +59,7 @@ type Totals struct {
 // receiver is the subscription that deliveries go to.
 type receiver struct {
 	seq     int64
-	waiting []db.Delivery // claimed, not started
+	waiting []delivery.Delivery // claimed, not started
 	running int
 	window  int  // how many may be under way
 	brisk   bool // it acknowledged the last one, and soon
@@ -72,7 +72,7 @@ type receiver struct {
 // started is a delivery whose attempt begins.
 type started struct {
 	to       *receiver
-	delivery db.Delivery
+	delivery delivery.Delivery
 	slow     bool
 	paid     []string // the hosts whose tokens it has
 }
@@ -167,15 +167,15 @@ func (q *queue) may(r *receiver) bool {
 }
 
 // release gives a delivery back as it was: it is due now.
-func (q *queue) release(r *receiver, d db.Delivery, now time.Time) {
+func (q *queue) release(r *receiver, d delivery.Delivery, now time.Time) {
 	r.more = true
-	q.settled = append(q.settled, db.Settlement{DeliveryKey: d.DeliveryKey, State: db.Pending, DueAt: now})
+	q.settled = append(q.settled, delivery.Settlement{ClaimKey: d.ClaimKey, State: delivery.Pending, DueAt: now})
 }
 
 // finish takes in how an attempt ended, and learns from it; nothing is settled
 // where the delivery is gone. It tells whether the loop is wanted: while a
 // receiver has enough waiting, its outcomes are stored many at a time.
-func (q *queue) finish(s started, outcome *db.Settlement, hosts []string) (wanting bool) {
+func (q *queue) finish(s started, outcome *delivery.Settlement, hosts []string) (wanting bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	r := s.to
@@ -201,11 +201,11 @@ func (q *queue) finish(s started, outcome *db.Settlement, hosts []string) (wanti
 	return q.low(r)
 }
 
-func (q *queue) count(outcome *db.Settlement) {
+func (q *queue) count(outcome *delivery.Settlement) {
 	switch {
-	case outcome.State == db.Delivered:
+	case outcome.State == delivery.Delivered:
 		q.totals.Delivered++
-	case outcome.State == db.Dead:
+	case outcome.State == delivery.Dead:
 		q.totals.Dead++
 	case outcome.Counts:
 		q.totals.Failed++

@@ -3,7 +3,7 @@ package webhook
 import (
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // DefaultSchedule are the waits between the ten attempts (contract, "Events").
@@ -18,17 +18,17 @@ const jitter = 0.2
 
 // after decides what becomes of a delivery after an attempt; failed counts the
 // attempts before it, chance lies in [0, 1).
-func after(schedule []time.Duration, failed int, a *db.Attempt, chance float64, now time.Time) db.Settlement {
-	s := db.Settlement{Attempt: a, Counts: true}
+func after(schedule []time.Duration, failed int, a *delivery.Attempt, chance float64, now time.Time) delivery.Settlement {
+	s := delivery.Settlement{Attempt: a, Counts: true}
 	switch {
 	case a.Delivered():
-		s.State = db.Delivered
+		s.State = delivery.Delivered
 	case a.Blocked || failed >= len(schedule):
-		s.State = db.Dead
+		s.State = delivery.Dead
 	default:
 		step := schedule[failed]
 		wait := step + time.Duration(chance*jitter*float64(step))
-		s.State, s.DueAt = db.Pending, now.Add(max(wait, min(a.RetryAfter, 2*step)))
+		s.State, s.DueAt = delivery.Pending, now.Add(max(wait, min(a.RetryAfter, 2*step)))
 	}
 	return s
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // Bounds of an attempt (contract, "Events").
@@ -38,19 +39,19 @@ func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 // the body is signed anew, and the receiver's answer is told. Any 2xx is an
 // acknowledgement. It does not wait for the rate of the receiving host: the test
 // operation is limited by the requests that a key may make.
-func (s *Sender) Send(ctx context.Context, to db.Receiver, delivery string, m db.Message) db.Attempt {
-	a, _ := s.attempt(ctx, to, delivery, m)
+func (s *Sender) Send(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message) delivery.Attempt {
+	a, _ := s.attempt(ctx, to, deliveryID, m)
 	return a
 }
 
 // attempt is Send. It reports limited, and has sent nothing, if the connection
 // would lead to a host whose rate is used up; see paidHosts.
-func (s *Sender) attempt(ctx context.Context, to db.Receiver, delivery string, m db.Message) (a db.Attempt, limited bool) {
+func (s *Sender) attempt(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message) (a delivery.Attempt, limited bool) {
 	began := time.Now()
-	a = db.Attempt{At: s.now()}
+	a = delivery.Attempt{At: s.now()}
 	ctx, cancel := context.WithTimeout(ctx, AttemptTimeout)
 	defer cancel()
-	if err := s.send(ctx, cancel, to, delivery, m, &a); err != nil {
+	if err := s.send(ctx, cancel, to, deliveryID, m, &a); err != nil {
 		a.Error = reason(ctx, err)
 		a.Blocked = errors.Is(err, errBlocked) || refusedURL(err)
 		limited = errors.Is(err, errLimited)
@@ -59,8 +60,8 @@ func (s *Sender) attempt(ctx context.Context, to db.Receiver, delivery string, m
 	return a, limited
 }
 
-func (s *Sender) send(ctx context.Context, cancel func(), to db.Receiver, delivery string, m db.Message, a *db.Attempt) error {
-	request, err := s.request(ctx, to, delivery, m, a.At)
+func (s *Sender) send(ctx context.Context, cancel func(), to delivery.Receiver, deliveryID string, m db.Message, a *delivery.Attempt) error {
+	request, err := s.request(ctx, to, deliveryID, m, a.At)
 	if err != nil {
 		return err
 	}
@@ -87,7 +88,7 @@ func (s *Sender) send(ctx context.Context, cancel func(), to db.Receiver, delive
 // errNoStatus: net/http takes any three digits.
 var errNoStatus = errors.New("the answer's status is none of HTTP's")
 
-func (s *Sender) request(ctx context.Context, to db.Receiver, delivery string, m db.Message, at time.Time) (*http.Request, error) {
+func (s *Sender) request(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message, at time.Time) (*http.Request, error) {
 	t, err := parseURL(to.URL)
 	if err != nil {
 		return nil, err
@@ -100,7 +101,7 @@ func (s *Sender) request(ctx context.Context, to db.Receiver, delivery string, m
 	if err != nil {
 		return nil, err
 	}
-	request.Header = Headers(s.agent, delivery, m, at)
+	request.Header = Headers(s.agent, deliveryID, m, at)
 	maps.Copy(request.Header, signed)
 	// Not sent: it allows the transport to repeat a request whose kept
 	// connection the receiver had just closed.

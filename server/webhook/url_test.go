@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -56,7 +57,7 @@ func TestHostileURLs(t *testing.T) {
 	for _, url := range urls {
 		refused(t, "sender", url, sender.CheckURL(t.Context(), url))
 		refused(t, "sandbox", url, webhook.Simulator{}.CheckURL(t.Context(), url))
-		attempt := sender.Send(t.Context(), db.Receiver{URL: url, Secrets: []string{"whsec_AAAA"}}, "d", db.Message{ID: "evt_1"})
+		attempt := sender.Send(t.Context(), delivery.Receiver{URL: url, Secrets: []string{"whsec_AAAA"}}, "d", db.Message{ID: "evt_1"})
 		if !attempt.Blocked || attempt.Status != 0 {
 			t.Errorf("%q was not blocked when sent to: %+v", url, attempt)
 		}

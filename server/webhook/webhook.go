@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // SenderConfig says how receivers are reached.
@@ -126,6 +127,6 @@ func (s Simulator) CheckURL(ctx context.Context, url string) error {
 }
 
 // Send answers as a receiver that is well.
-func (s Simulator) Send(context.Context, db.Receiver, string, db.Message) db.Attempt {
-	return db.Attempt{Status: 200}
+func (s Simulator) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
+	return delivery.Attempt{Status: 200}
 }

@@ -9,6 +9,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/db/backup"
+	"govsvc/db/dashboard"
 	"govsvc/web/page"
 	"govsvc/web/records"
 	"govsvc/web/ui"
@@ -37,7 +38,7 @@ const lateness = 2 * time.Minute
 
 // ShowStatus shows how the service and its file are doing.
 func ShowStatus(r *page.Request) error {
-	file, err := r.Store.Status(r.Context())
+	file, err := dashboard.ReadStatus(r.Context(), r.Store)
 	if err != nil {
 		return err
 	}
@@ -81,7 +82,7 @@ func ShowStatus(r *page.Request) error {
 	return r.Render("status", "Status", data)
 }
 
-func freePages(file db.Status) string {
+func freePages(file dashboard.Status) string {
 	if file.Pages == 0 {
 		return ui.FormatNumber(file.FreePages)
 	}
@@ -89,7 +90,7 @@ func freePages(file db.Status) string {
 }
 
 // lateDeliveries says how late deliveries are, if they are.
-func lateDeliveries(r *page.Request, file db.Status) string {
+func lateDeliveries(r *page.Request, file dashboard.Status) string {
 	if due, _, ok := ui.ParseTime(file.OldestDue); ok {
 		if behind := r.Store.Now().Sub(due); behind > lateness {
 			return "Deliveries of webhooks are late: the oldest has been due for " + ui.FormatDuration(behind) + "."
@@ -132,7 +133,7 @@ func limitFacts(r *page.Request) []ui.Fact {
 }
 
 // countTable lists how many records of each type the file holds.
-func countTable(file db.Status) ui.Table {
+func countTable(file dashboard.Status) ui.Table {
 	table := ui.Table{Caption: "Records in the file", Columns: []ui.Column{{Label: "Type"}, {Label: "Records", Kind: ui.Number}}}
 	for _, c := range file.Counts {
 		table.Rows = append(table.Rows, ui.Row{Href: records.ListPath(c.Object), Cells: []any{ui.Humanize(c.Object), c.Count}})

@@ -7,6 +7,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/delivery"
 	"govsvc/web/page"
 	"govsvc/web/ui"
 )
@@ -25,7 +26,7 @@ type lettersData struct {
 
 // letter is a dead letter as the page shows it.
 type letter struct {
-	db.LoggedDelivery
+	delivery.Logged
 	Path    string
 	Outcome string
 	Chosen  bool
@@ -57,12 +58,12 @@ func loadDeadLetters(r *page.Request) (*lettersData, error) {
 	}
 	const path = "/webhooks/deadletters"
 	cursor := r.HTTP.URL.Query().Get("cursor")
-	result, err := r.Store.Deliveries(r.Context(), r.Session.Organisation, db.DeliveryQuery{State: db.Dead, Cursor: cursor, Limit: deliveriesOnPage})
+	result, err := delivery.List(r.Context(), r.Store, r.Session.Organisation, delivery.Query{State: delivery.Dead, Cursor: cursor, Limit: deliveriesOnPage})
 	if err != nil {
 		return nil, err
 	}
 	for _, d := range result.Deliveries {
-		data.Letters = append(data.Letters, letter{LoggedDelivery: d, Path: deliveryPath(d), Outcome: outcomeOf(d)})
+		data.Letters = append(data.Letters, letter{Logged: d, Path: deliveryPath(d), Outcome: outcomeOf(d)})
 	}
 	data.Pager = ui.Pager{Shown: len(data.Letters), Total: data.Total, One: "dead letter", Many: "dead letters"}
 	if result.Next != "" {
@@ -85,16 +86,16 @@ func receivers(all []subscription) (n int) {
 }
 
 // lettersChange replays or discards dead letters.
-type lettersChange func(ctx context.Context, by db.Actor, ids ...string) (int, error)
+type lettersChange func(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int, error)
 
 // ReplayDeadLetters puts the chosen dead letters back.
 func ReplayDeadLetters(r *page.Request) error {
-	return changeDeadLetters(r, r.Store.ReplayDeadLetters, "will be sent again.", r.Value("next"))
+	return changeDeadLetters(r, delivery.Replay, "will be sent again.", r.Value("next"))
 }
 
 // DiscardDeadLetters removes the chosen dead letters for good.
 func DiscardDeadLetters(r *page.Request) error {
-	return changeDeadLetters(r, r.Store.DiscardDeadLetters, "discarded.", "")
+	return changeDeadLetters(r, delivery.Discard, "discarded.", "")
 }
 
 // changeDeadLetters changes the dead letters that the form chose: the one whose
@@ -109,7 +110,7 @@ func changeDeadLetters(r *page.Request, change lettersChange, said, next string)
 	if len(chosen) == 0 {
 		return renderDeadLetters(r, http.StatusUnprocessableEntity, "Choose at least one dead letter.", nil)
 	}
-	n, err := change(r.Context(), r.Actor(), chosen...)
+	n, err := change(r.Context(), r.Store, r.Actor(), chosen...)
 	if db.Is(err, db.NotFound) {
 		return renderDeadLetters(r, http.StatusConflict, "Nothing was done: some of those chosen are no dead letters any more. This is the list as it is now.", chosen)
 	}
@@ -138,7 +139,7 @@ func renderDeadLetters(r *page.Request, status int, fault string, chosen []strin
 
 // ReplayAllDeadLetters puts all dead letters of the organisation back.
 func ReplayAllDeadLetters(r *page.Request) error {
-	n, err := r.Store.ReplayDeadLetters(r.Context(), r.Actor())
+	n, err := delivery.Replay(r.Context(), r.Store, r.Actor())
 	if err != nil {
 		return err
 	}

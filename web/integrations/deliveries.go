@@ -13,6 +13,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 	"govsvc/web/page"
 	"govsvc/web/ui"
@@ -20,15 +21,15 @@ import (
 
 // deliveryStates are those that the log can be filtered by.
 var deliveryStates = []ui.Option{
-	{Value: string(db.Delivered), Label: "Delivered"}, {Value: string(db.Pending), Label: "Waiting"}, {Value: string(db.Dead), Label: "Dead letters"},
+	{Value: string(delivery.Delivered), Label: "Delivered"}, {Value: string(delivery.Pending), Label: "Waiting"}, {Value: string(delivery.Dead), Label: "Dead letters"},
 }
 
 // addDeliveries adds a page of a subscription's deliveries to its page.
 func addDeliveries(r *page.Request, data *webhookData) error {
 	asked := r.HTTP.URL.Query()
 	id, state := data.Subscription.ID, asked.Get("state")
-	result, err := r.Store.Deliveries(r.Context(), r.Session.Organisation, db.DeliveryQuery{
-		Subscription: id, State: db.DeliveryState(state), Cursor: asked.Get("cursor"), Limit: deliveriesOnPage,
+	result, err := delivery.List(r.Context(), r.Store, r.Session.Organisation, delivery.Query{
+		Subscription: id, State: delivery.State(state), Cursor: asked.Get("cursor"), Limit: deliveriesOnPage,
 	})
 	if err != nil {
 		return err
@@ -70,19 +71,19 @@ func addDeliveries(r *page.Request, data *webhookData) error {
 	return nil
 }
 
-func deliveryPath(d db.LoggedDelivery) string {
+func deliveryPath(d delivery.Logged) string {
 	return ui.Path("webhooks", d.SubscriptionID, "deliveries", d.Number)
 }
 
 // deliveryState tells deliveries that failed and are tried again from those
 // that have not been tried.
-func deliveryState(d db.LoggedDelivery) string {
+func deliveryState(d delivery.Logged) string {
 	switch {
-	case d.State == db.Dead:
+	case d.State == delivery.Dead:
 		return "dead_letter"
-	case d.State == db.Pending && d.Attempts > 0:
+	case d.State == delivery.Pending && d.Attempts > 0:
 		return "retrying"
-	case d.State == db.Pending:
+	case d.State == delivery.Pending:
 		return "waiting"
 	}
 	return string(d.State)
@@ -90,15 +91,15 @@ func deliveryState(d db.LoggedDelivery) string {
 
 // outcomeOf is why a delivery left a full queue, or else the outcome of its last
 // attempt.
-func outcomeOf(d db.LoggedDelivery) string {
+func outcomeOf(d delivery.Logged) string {
 	if d.Reason != nil {
 		return *d.Reason
 	}
 	return outcome(d.LastStatus, d.LastError)
 }
 
-func nextAttempt(d db.LoggedDelivery) *string {
-	if d.State != db.Pending {
+func nextAttempt(d delivery.Logged) *string {
+	if d.State != delivery.Pending {
 		return nil
 	}
 	return d.DueAt
@@ -106,7 +107,7 @@ func nextAttempt(d db.LoggedDelivery) *string {
 
 // deliveryData is what a delivery's page shows.
 type deliveryData struct {
-	Delivery db.DeliveryDetail
+	Delivery delivery.Detail
 	Dead     bool
 	Back     string // path of the subscription
 	Facts    []ui.Fact
@@ -121,7 +122,7 @@ type deliveryData struct {
 
 // shownAttempt is an attempt as its delivery's page shows it.
 type shownAttempt struct {
-	db.DeliveryAttempt
+	delivery.LoggedAttempt
 	Outcome string // in a few words
 	Good    bool
 	Took    string
@@ -135,16 +136,16 @@ func ShowDelivery(r *page.Request) error {
 	if err != nil {
 		return &page.NotFound
 	}
-	detail, err := r.Store.Delivery(r.Context(), r.Session.Organisation.Org, r.PathValue("id"), number)
+	detail, err := delivery.Get(r.Context(), r.Store, r.Session.Organisation.Org, r.PathValue("id"), number)
 	if err != nil {
 		return err
 	}
-	here := deliveryPath(detail.LoggedDelivery)
+	here := deliveryPath(detail.Logged)
 	data := deliveryData{
-		Delivery: detail, Dead: detail.State == db.Dead, MayChange: r.May(auth.Administer), Back: ui.Path("webhooks", detail.SubscriptionID),
+		Delivery: detail, Dead: detail.State == delivery.Dead, MayChange: r.May(auth.Administer), Back: ui.Path("webhooks", detail.SubscriptionID),
 		Exact: string(detail.Body), Body: indented(detail.Body),
 		Facts: []ui.Fact{
-			{Label: "State", Kind: ui.Badge, Value: deliveryState(detail.LoggedDelivery)},
+			{Label: "State", Kind: ui.Badge, Value: deliveryState(detail.Logged)},
 			{Label: "Receiver", Value: detail.URL, Href: ui.Path("webhooks", detail.SubscriptionID)},
 			{Label: "Event", Kind: ui.Code, Value: detail.EventID},
 			{Label: "Raised", Kind: ui.Time, Value: detail.EventAt},
@@ -157,7 +158,7 @@ func ShowDelivery(r *page.Request) error {
 			Ask: "The receiver never gets this event, and its log goes too.",
 		},
 	}
-	if next := nextAttempt(detail.LoggedDelivery); next != nil {
+	if next := nextAttempt(detail.Logged); next != nil {
 		data.Facts = append(data.Facts, ui.Fact{Label: "Next attempt", Kind: ui.Time, Value: next})
 	}
 	if detail.Reason != nil {
@@ -172,10 +173,10 @@ func ShowDelivery(r *page.Request) error {
 	return r.Render("delivery", detail.EventType, data)
 }
 
-func newAttempt(r *page.Request, detail db.DeliveryDetail, attempt db.DeliveryAttempt) shownAttempt {
+func newAttempt(r *page.Request, detail delivery.Detail, attempt delivery.LoggedAttempt) shownAttempt {
 	return shownAttempt{
-		DeliveryAttempt: attempt, Outcome: outcome(attempt.Status, attempt.Error), Took: ui.FormatMilliseconds(attempt.DurationMS),
-		Good:    attempt.Status != nil && db.Attempt{Status: *attempt.Status}.Delivered(),
+		LoggedAttempt: attempt, Outcome: outcome(attempt.Status, attempt.Error), Took: ui.FormatMilliseconds(attempt.DurationMS),
+		Good:    attempt.Status != nil && delivery.Attempt{Status: *attempt.Status}.Delivered(),
 		Request: attemptRequest(r, detail, attempt),
 	}
 }
@@ -183,7 +184,7 @@ func newAttempt(r *page.Request, detail db.DeliveryDetail, attempt db.DeliveryAt
 // attemptRequest is an attempt's request but for its body: what it said is made again
 // from the event and the subscription, of which the log keeps no copy.
 // Signatures are not shown.
-func attemptRequest(r *page.Request, detail db.DeliveryDetail, attempt db.DeliveryAttempt) string {
+func attemptRequest(r *page.Request, detail delivery.Detail, attempt delivery.LoggedAttempt) string {
 	to, err := url.Parse(detail.URL)
 	if err != nil {
 		return ""

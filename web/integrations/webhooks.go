@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strconv"
 
-	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/db/delivery"
 	"govsvc/server/api"
 	"govsvc/web/page"
 	"govsvc/web/ui"
@@ -20,10 +20,10 @@ const deliveriesOnPage = 50
 
 // subscription is a webhook subscription as its pages show it.
 type subscription struct {
-	db.SubscriptionHealth
+	delivery.SubscriptionSummary
 	Types  []string // that it wants; none are all
 	State  string   // active, failing or paused
-	Lately db.DeliveryHealth
+	Lately delivery.Health
 }
 
 // Name is what the subscription is called: its description or, without one,
@@ -69,7 +69,7 @@ func ListWebhooks(r *page.Request) error {
 	data.Pager.One, data.Pager.Many = "webhook", "webhooks"
 	for i := range data.Subscriptions {
 		s := &data.Subscriptions[i]
-		if s.Lately, err = r.Store.DeliveryHealth(r.Context(), r.Session.Organisation.Org, s.ID); err != nil {
+		if s.Lately, err = delivery.ReadHealth(r.Context(), r.Store, r.Session.Organisation.Org, s.ID); err != nil {
 			return err
 		}
 	}
@@ -80,12 +80,12 @@ func ListWebhooks(r *page.Request) error {
 // lately.
 func loadSubscriptions(r *page.Request) ([]subscription, error) {
 	var all []subscription
-	err := r.Store.SubscriptionsHealth(r.Context(), r.Session.Organisation.Org, func(h db.SubscriptionHealth) error {
-		s := subscription{SubscriptionHealth: h, State: "active"}
+	err := delivery.EachSubscription(r.Context(), r.Store, r.Session.Organisation.Org, func(h delivery.SubscriptionSummary) error {
+		s := subscription{SubscriptionSummary: h, State: "active"}
 		switch {
 		case !h.Active:
 			s.State = "paused"
-		case h.LastError != nil || h.LastStatus != nil && !(db.Attempt{Status: *h.LastStatus}).Delivered():
+		case h.LastError != nil || h.LastStatus != nil && !(delivery.Attempt{Status: *h.LastStatus}).Delivered():
 			s.State = "failing"
 		}
 		all = append(all, s)
@@ -106,7 +106,7 @@ func loadSubscription(r *page.Request) (subscription, error) {
 		return subscription{}, &page.NotFound
 	}
 	s := all[i]
-	s.Lately, err = r.Store.DeliveryHealth(r.Context(), r.Session.Organisation.Org, s.ID)
+	s.Lately, err = delivery.ReadHealth(r.Context(), r.Store, r.Session.Organisation.Org, s.ID)
 	return s, err
 }
 

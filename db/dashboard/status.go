@@ -1,8 +1,12 @@
-package db
+// Package dashboard reads what the dashboard shows beside records: the state of an
+// organisation and of the data file.
+package dashboard
 
 import (
 	"context"
 
+	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/db/resource"
 )
 
@@ -30,28 +34,28 @@ type RecordCount struct {
 	Count  int64  `json:"count"`
 }
 
-// Status looks at the file as a whole.
-func (d *DB) Status(ctx context.Context) (Status, error) {
-	s := Status{Path: d.Path()}
+// ReadStatus reads the state of the file, of all organisations together.
+func ReadStatus(ctx context.Context, store *db.DB) (Status, error) {
+	s := Status{Path: store.Path()}
 	var err error
-	if s.Size, s.WALSize, err = d.Sizes(); err != nil {
+	if s.Size, s.WALSize, err = store.Sizes(); err != nil {
 		return s, err
 	}
-	err = d.engine.Bulk.Row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),
+	err = store.Bulk().Row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),
 		(SELECT freelist_count FROM pragma_freelist_count), (SELECT count(*) FROM audit_events)`).
 		Scan(&s.PageSize, &s.Pages, &s.FreePages, &s.AuditEvents)
 	if err != nil {
-		return s, storeError(err)
+		return s, db.StoreError(err)
 	}
-	var q QueueStats
-	if q, s.OldestDue, err = d.queueAt(ctx, d.Now()); err != nil {
+	stats, err := delivery.ReadStats(ctx, store)
+	if err != nil {
 		return s, err
 	}
-	s.Queued, s.DeadLetters = int(q.Due+q.Later), int(q.Dead)
+	s.Queued, s.OldestDue, s.DeadLetters = int(stats.Due+stats.Later), stats.OldestDue, int(stats.Dead)
 	for _, r := range resource.Records() {
 		c := RecordCount{Object: r.Type}
-		if err := d.engine.Bulk.Row(ctx, "SELECT count(*) FROM "+r.Table).Scan(&c.Count); err != nil {
-			return s, storeError(err)
+		if err := store.Bulk().Row(ctx, "SELECT count(*) FROM "+r.Table).Scan(&c.Count); err != nil {
+			return s, db.StoreError(err)
 		}
 		s.Counts = append(s.Counts, c)
 	}

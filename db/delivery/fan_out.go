@@ -1,9 +1,11 @@
-package db
+package delivery
 
 import (
 	"context"
 	"fmt"
 	"slices"
+
+	"govsvc/db"
 )
 
 // QueueLimit bounds the deliveries that are queued for one subscription. A
@@ -26,39 +28,41 @@ const (
 )
 
 // HasUnexpanded reports whether an event waits for its deliveries to be made.
-func (d *DB) HasUnexpanded(ctx context.Context) (bool, error) {
+func HasUnexpanded(ctx context.Context, store *db.DB) (bool, error) {
 	var is bool
-	err := d.engine.Frequent.Row(ctx, "SELECT EXISTS (SELECT 1 FROM fan_outs)").Scan(&is)
-	return is, storeError(err)
+	err := store.Frequent().Row(ctx, "SELECT EXISTS (SELECT 1 FROM fan_outs)").Scan(&is)
+	return is, db.StoreError(err)
 }
 
 // expansion is what one transaction did about unexpanded events.
 type expansion struct {
 	fresh   []int64 // subscriptions that were given deliveries
 	dropped int     // deliveries that left a full queue
+	org     int64   // the organisation that was served last
 	more    bool
 }
 
 // expand makes deliveries of unexpanded events, in the order of the events of an
-// organisation and with the organisations in turn, until spent reports that the
-// time is over.
-func (tx *Tx) expand(spent func() bool) (x expansion, err error) {
+// organisation and with the organisations in turn, from the one that follows after,
+// until spent reports that the time is over.
+func expand(tx *db.Tx, after int64, spent func() bool) (x expansion, err error) {
+	x.org = after
 	for {
-		org, found, err := tx.nextToExpand()
+		org, found, err := nextToExpand(tx, x.org)
 		if err != nil || !found {
 			return x, err
 		}
-		fresh, err := tx.expandSome(org)
+		fresh, err := expandSome(tx, org)
 		if err != nil {
 			return x, err
 		}
 		x.fresh = append(x.fresh, fresh...)
-		dropped, err := tx.shortenQueues(fresh)
+		dropped, err := shortenQueues(tx, fresh)
 		if err != nil {
 			return x, err
 		}
 		x.dropped += dropped
-		tx.db.expandedOrg = org
+		x.org = org
 		if spent() {
 			x.more = true
 			return x, nil
@@ -68,12 +72,12 @@ func (tx *Tx) expand(spent func() bool) (x expansion, err error) {
 
 // nextToExpand finds the organisation with unexpanded events that comes after the
 // one that was served last.
-func (tx *Tx) nextToExpand() (org int64, found bool, err error) {
-	for _, after := range []int64{tx.db.expandedOrg, 0} {
+func nextToExpand(tx *db.Tx, last int64) (org int64, found bool, err error) {
+	for _, after := range []int64{last, 0} {
 		err = tx.Row("SELECT org_id FROM fan_outs WHERE org_id > ? ORDER BY org_id LIMIT 1", after).Scan(&org)
-		none, err := absent(err)
+		none, err := db.Absent(err)
 		if err != nil {
-			return org, false, storeError(err)
+			return org, false, db.StoreError(err)
 		}
 		if !none {
 			return org, true, nil
@@ -93,9 +97,9 @@ type missing struct {
 // expandSome makes the next deliveries of an organisation, those of its oldest
 // events first, and returns their subscriptions. It ends the fan-outs of which
 // all deliveries exist.
-func (tx *Tx) expandSome(org int64) (fresh []int64, err error) {
+func expandSome(tx *db.Tx, org int64) (fresh []int64, err error) {
 	var list []missing
-	err = tx.Each(func(row Scanner) error {
+	err = tx.Each(func(row db.Scanner) error {
 		var m missing
 		err := row.Scan(&m.event, &m.subscription, &m.at)
 		list = append(list, m)
@@ -131,12 +135,12 @@ func (tx *Tx) expandSome(org int64) (fresh []int64, err error) {
 
 // shortenQueues makes dead letters of the oldest deliveries of those of the
 // subscriptions whose queues are too long.
-func (tx *Tx) shortenQueues(subscriptions []int64) (dropped int, err error) {
+func shortenQueues(tx *db.Tx, subscriptions []int64) (dropped int, err error) {
 	slices.Sort(subscriptions)
 	for _, seq := range slices.Compact(subscriptions) {
 		var queued int64
 		if err := tx.Row("SELECT queued FROM delivery_queues WHERE subscription_seq = ?", seq).Scan(&queued); err != nil {
-			return dropped, storeError(err)
+			return dropped, db.StoreError(err)
 		}
 		if queued <= QueueLimit {
 			continue
@@ -156,12 +160,12 @@ func (tx *Tx) shortenQueues(subscriptions []int64) (dropped int, err error) {
 // removeFormerSets removes members of a former receiver set to which no fan-out
 // refers, and the set itself after its last member. It reports whether there
 // was one.
-func (tx *Tx) removeFormerSets() (bool, error) {
+func removeFormerSets(tx *db.Tx) (bool, error) {
 	var set int64
 	err := tx.Row(`SELECT seq FROM receiver_sets s WHERE current = 0
 		AND NOT EXISTS (SELECT 1 FROM fan_outs f WHERE f.set_seq = s.seq) LIMIT 1`).Scan(&set)
-	if none, err := absent(err); none || err != nil {
-		return false, storeError(err)
+	if none, err := db.Absent(err); none || err != nil {
+		return false, db.StoreError(err)
 	}
 	n, err := tx.Exec(`DELETE FROM receiver_set_members WHERE set_seq = ?1 AND subscription_seq IN
 		(SELECT subscription_seq FROM receiver_set_members WHERE set_seq = ?1 ORDER BY subscription_seq LIMIT ?2 + 0)`, set, formerMembersAtOnce)

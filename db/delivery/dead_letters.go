@@ -1,8 +1,10 @@
-package db
+package delivery
 
 import (
 	"context"
 	"fmt"
+
+	"govsvc/db"
 )
 
 // DeadLetter is a delivery that ran out of attempts, that left a full queue, or
@@ -25,10 +27,10 @@ type DeadLetter struct {
 	Reason *string `json:"reason"`
 }
 
-// DeadLetters calls each with every dead letter of the organisation, oldest
+// EachDeadLetter calls each with every dead letter of the organisation, oldest
 // event first.
-func (d *DB) DeadLetters(ctx context.Context, org Org, each func(DeadLetter) error) error {
-	return d.Each(ctx, func(row Scanner) error {
+func EachDeadLetter(ctx context.Context, store *db.DB, org db.Org, each func(DeadLetter) error) error {
+	return store.Each(ctx, func(row db.Scanner) error {
 		var l DeadLetter
 		if err := row.Scan(&l.ID, &l.SubscriptionID, &l.URL, &l.EventID, &l.EventType, &l.EventAt, &l.Attempts, &l.DiedAt,
 			&l.LastStatus, &l.LastError, &l.LastAnswer, &l.Reason); err != nil {
@@ -42,23 +44,23 @@ func (d *DB) DeadLetters(ctx context.Context, org Org, each func(DeadLetter) err
 		WHERE s.org_id = ? ORDER BY d.event_seq, d.subscription_seq`, org)
 }
 
-// ReplayDeadLetters puts dead letters back with a fresh set of attempts and the
+// Replay puts dead letters back with a fresh set of attempts and the
 // same event id: those with the ids, all or none of them, or those of the whole
 // organisation where no id is given. It returns how many. A replay never makes a
 // queue longer than QueueLimit: where all are meant, the oldest that fit are
 // replayed and the others stay dead letters.
-func (d *DB) ReplayDeadLetters(ctx context.Context, by Actor, ids ...string) (int, error) {
+func Replay(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int, error) {
 	if len(ids) > 0 {
-		err := d.Write(ctx, by, func(tx *Tx) error {
-			if err := tx.deadLetters("replayed", replay+deadOfID, ids); err != nil {
+		err := store.Write(ctx, by, func(tx *db.Tx) error {
+			if err := changeDeadLetters(tx, "replayed", replay+deadOfID, ids); err != nil {
 				return err
 			}
-			return tx.refuseLongQueues()
+			return refuseLongQueues(tx)
 		})
 		return ifStored(len(ids), err)
 	}
 	var subscriptions []int64
-	err := d.Each(ctx, func(row Scanner) error {
+	err := store.Each(ctx, func(row db.Scanner) error {
 		var seq int64
 		err := row.Scan(&seq)
 		subscriptions = append(subscriptions, seq)
@@ -68,9 +70,9 @@ func (d *DB) ReplayDeadLetters(ctx context.Context, by Actor, ids ...string) (in
 	total := 0
 	for err == nil && len(subscriptions) > 0 {
 		var n, done int
-		err = d.Write(ctx, by, func(tx *Tx) error {
+		err = store.Write(ctx, by, func(tx *db.Tx) error {
 			var err error
-			n, done, err = tx.replaySome(subscriptions)
+			n, done, err = replaySome(tx, subscriptions)
 			return err
 		})
 		if err == nil {
@@ -80,18 +82,22 @@ func (d *DB) ReplayDeadLetters(ctx context.Context, by Actor, ids ...string) (in
 	return total, err
 }
 
+// replayedAtOnce bounds how many dead letters one transaction changes, so that it
+// delays no other writer for long.
+const replayedAtOnce = 1000
+
 // replaySome replays at most sweepAtOnce dead letters of subscriptions, as far as
 // their queues have room. It returns how many, and how many of the subscriptions
 // have no further one to replay.
-func (tx *Tx) replaySome(subscriptions []int64) (n, done int, err error) {
+func replaySome(tx *db.Tx, subscriptions []int64) (n, done int, err error) {
 	for _, seq := range subscriptions {
 		moved, err := tx.Exec(replay+`SELECT event_seq, subscription_seq FROM deliveries WHERE subscription_seq = ?1 AND state = 'dead'
 			ORDER BY event_seq LIMIT max(0, min(?3, ?4 - coalesce((SELECT queued FROM delivery_queues WHERE subscription_seq = ?1), 0))))`,
-			seq, tx.At(), sweepAtOnce-n, QueueLimit)
+			seq, tx.At(), replayedAtOnce-n, QueueLimit)
 		if err != nil {
 			return n, done, err
 		}
-		if n += int(moved); n == sweepAtOnce {
+		if n += int(moved); n == replayedAtOnce {
 			break
 		}
 		done++
@@ -99,30 +105,30 @@ func (tx *Tx) replaySome(subscriptions []int64) (n, done int, err error) {
 	if n == 0 {
 		return 0, done, nil
 	}
-	tx.wakeDeliveries()
-	return n, done, tx.auditWebhook("webhook_delivery", "replayed", "", "", Metadata{"deliveries": n})
+	tx.WakeDeliveries()
+	return n, done, tx.AuditWebhook("webhook_delivery", "replayed", "", "", db.Metadata{"deliveries": n})
 }
 
-// DiscardDeadLetters removes dead letters for good; ids as in
+// Discard removes dead letters for good; ids as in
 // ReplayDeadLetters.
-func (d *DB) DiscardDeadLetters(ctx context.Context, by Actor, ids ...string) (int, error) {
+func Discard(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int, error) {
 	if len(ids) > 0 {
-		err := d.Write(ctx, by, func(tx *Tx) error { return tx.deadLetters("discarded", discard+deadOfID, ids) })
+		err := store.Write(ctx, by, func(tx *db.Tx) error { return changeDeadLetters(tx, "discarded", discard+deadOfID, ids) })
 		return ifStored(len(ids), err)
 	}
 	total := 0
 	for {
 		var n int64
-		err := d.Write(ctx, by, func(tx *Tx) error {
+		err := store.Write(ctx, by, func(tx *db.Tx) error {
 			var err error
-			n, err = tx.Exec(discard+deadAny, tx.Org, tx.At(), sweepAtOnce)
+			n, err = tx.Exec(discard+deadAny, tx.Org, tx.At(), replayedAtOnce)
 			if err != nil || n == 0 {
 				return err
 			}
-			return tx.auditWebhook("webhook_delivery", "discarded", "", "", Metadata{"deliveries": n})
+			return tx.AuditWebhook("webhook_delivery", "discarded", "", "", db.Metadata{"deliveries": n})
 		})
 		total += int(n)
-		if err != nil || n < sweepAtOnce {
+		if err != nil || n < replayedAtOnce {
 			return total, err
 		}
 	}
@@ -145,32 +151,32 @@ const (
 	deadAny  = deadOfOrg + " ORDER BY d.event_seq LIMIT ?3 + 0)"
 )
 
-// deadLetters changes the dead letters with the ids and records each in the audit
+// changeDeadLetters changes the dead letters with the ids and records each in the audit
 // log.
-func (tx *Tx) deadLetters(verb, change string, ids []string) error {
+func changeDeadLetters(tx *db.Tx, verb, change string, ids []string) error {
 	for _, id := range ids {
 		n, err := tx.Exec(change, tx.Org, tx.At(), id)
 		if err != nil {
 			return err
 		}
 		if n == 0 {
-			return &Error{Code: NotFound, Param: "id", Message: fmt.Sprintf("no dead letter %s in this organisation; `govsvc deadletters list` shows them", id)}
+			return &db.Error{Code: db.NotFound, Param: "id", Message: fmt.Sprintf("no dead letter %s in this organisation; `govsvc deadletters list` shows them", id)}
 		}
-		if err := tx.auditWebhook("webhook_delivery", verb, "webhook_delivery", id, nil); err != nil {
+		if err := tx.AuditWebhook("webhook_delivery", verb, "webhook_delivery", id, nil); err != nil {
 			return err
 		}
 	}
-	tx.wakeDeliveries()
+	tx.WakeDeliveries()
 	return nil
 }
 
 // refuseLongQueues refuses a replay that made a queue longer than the limit.
-func (tx *Tx) refuseLongQueues() error {
+func refuseLongQueues(tx *db.Tx) error {
 	var full bool
 	err := tx.Row(`SELECT EXISTS (SELECT 1 FROM webhook_subscriptions s JOIN delivery_queues q ON q.subscription_seq = s.seq
 		WHERE s.org_id = ? AND q.queued > ? + 0)`, tx.Org, QueueLimit).Scan(&full)
 	if err == nil && full {
-		return &Error{Code: Conflict, Message: fmt.Sprintf("The queue of the subscription is full: %d deliveries wait in it. Replay the dead letter after some of them are delivered.", QueueLimit)}
+		return &db.Error{Code: db.Conflict, Message: fmt.Sprintf("The queue of the subscription is full: %d deliveries wait in it. Replay the dead letter after some of them are delivered.", QueueLimit)}
 	}
-	return storeError(err)
+	return db.StoreError(err)
 }

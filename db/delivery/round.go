@@ -1,8 +1,13 @@
-package db
+// Package delivery holds the deliveries of events to webhook receivers: the rounds of
+// the delivery loop, the log of attempts, and dead letters. Package db writes the
+// events into the outbox; see db.Tx.Enqueue.
+package delivery
 
 import (
 	"context"
 	"time"
+
+	"govsvc/db"
 )
 
 // Round is one transaction of the delivery loop. It first stores what attempts
@@ -11,6 +16,9 @@ type Round struct {
 	Settled []Settlement
 	// Expand asks for the deliveries of unexpanded events.
 	Expand bool
+	// LastOrg is RoundResult.LastOrg of the round before, 0 in the first one. The
+	// next organisation is served first.
+	LastOrg int64
 	// Claims chooses what to claim. It is given the subscriptions for which
 	// deliveries were made in this round, and may be called more than once. Nil
 	// claims nothing.
@@ -32,6 +40,8 @@ type RoundResult struct {
 	Contended bool
 	// Unexpanded reports that events still wait for their deliveries.
 	Unexpanded bool
+	// LastOrg is the organisation whose events were expanded last.
+	LastOrg int64
 }
 
 // roundShare bounds one part of a round, in time since its begin. The part ends after
@@ -44,13 +54,13 @@ var (
 	claimShare  = roundShare{1500 * time.Microsecond, 8 * time.Millisecond}
 )
 
-// Round runs a transaction of the delivery loop. No other process is given a
+// RunRound runs a transaction of the delivery loop. No other process is given a
 // claimed delivery before its lease ends. Of each subscription those that fell
 // due first are claimed.
-func (d *DB) Round(ctx context.Context, r Round) (RoundResult, error) {
+func RunRound(ctx context.Context, store *db.DB, r Round) (RoundResult, error) {
 	var result RoundResult
-	err := d.Maintain(ctx, func(tx *Tx) error {
-		result = RoundResult{}
+	err := store.Maintain(ctx, func(tx *db.Tx) error {
+		result = RoundResult{LastOrg: r.LastOrg}
 		began := time.Now() // the machine's time, whatever the clock of the file
 		spent := func(of roundShare) func() bool {
 			return func() bool {
@@ -63,32 +73,32 @@ func (d *DB) Round(ctx context.Context, r Round) (RoundResult, error) {
 				return waits || passed >= of.whole
 			}
 		}
-		if err := tx.settleSome(r.Settled, &result, spent(settleShare)); err != nil {
+		if err := settleSome(tx, r.Settled, &result, spent(settleShare)); err != nil {
 			return err
 		}
 		var fresh []int64
 		if r.Expand {
-			x, err := tx.expand(spent(expandShare))
+			x, err := expand(tx, r.LastOrg, spent(expandShare))
 			if err != nil {
 				return err
 			}
-			fresh, result.Dropped, result.Unexpanded = x.fresh, x.dropped, x.more
+			fresh, result.Dropped, result.Unexpanded, result.LastOrg = x.fresh, x.dropped, x.more, x.org
 			result.More = result.More || x.more
-			if _, err := tx.removeFormerSets(); err != nil {
+			if _, err := removeFormerSets(tx); err != nil {
 				return err
 			}
 		}
 		if r.Claims == nil {
 			return nil
 		}
-		return tx.claimSome(r.Claims(fresh), tx.now.Add(r.Lease), &result, spent(claimShare))
+		return claimSome(tx, r.Claims(fresh), tx.Now().Add(r.Lease), &result, spent(claimShare))
 	})
 	return result, err
 }
 
-func (tx *Tx) settleSome(settled []Settlement, result *RoundResult, spent func() bool) error {
+func settleSome(tx *db.Tx, settled []Settlement, result *RoundResult, spent func() bool) error {
 	for _, s := range settled {
-		if err := tx.settle(s); err != nil {
+		if err := settle(tx, s); err != nil {
 			return err
 		}
 		if result.Settled++; spent() {
@@ -99,9 +109,9 @@ func (tx *Tx) settleSome(settled []Settlement, result *RoundResult, spent func()
 	return nil
 }
 
-func (tx *Tx) claimSome(claims []Claim, until time.Time, result *RoundResult, spent func() bool) error {
+func claimSome(tx *db.Tx, claims []Claim, until time.Time, result *RoundResult, spent func() bool) error {
 	for i, c := range claims {
-		claimed, err := tx.claim(c, until)
+		claimed, err := claim(tx, c, until)
 		if err != nil {
 			return err
 		}
@@ -114,12 +124,12 @@ func (tx *Tx) claimSome(claims []Claim, until time.Time, result *RoundResult, sp
 	return nil
 }
 
-// Deliver ends claims and makes new ones, all of them, in as many rounds as that
+// SettleAndClaim ends claims and makes new ones, all of them, in as many rounds as that
 // takes.
-func (d *DB) Deliver(ctx context.Context, settled []Settlement, claims []Claim, lease time.Duration) ([]Delivery, error) {
+func SettleAndClaim(ctx context.Context, store *db.DB, settled []Settlement, claims []Claim, lease time.Duration) ([]Delivery, error) {
 	var claimed []Delivery
 	for {
-		result, err := d.Round(ctx, Round{Settled: settled, Claims: func([]int64) []Claim { return claims }, Lease: lease})
+		result, err := RunRound(ctx, store, Round{Settled: settled, Claims: func([]int64) []Claim { return claims }, Lease: lease})
 		if err != nil {
 			return claimed, err
 		}

@@ -1,4 +1,4 @@
-package db
+package delivery
 
 import (
 	"bytes"
@@ -6,20 +6,22 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"govsvc/db"
 )
 
 // DeliveryKey names a delivery and the claim under which a process holds it.
-type DeliveryKey struct {
+type ClaimKey struct {
 	Event, Subscription int64
 	Lease               int64
 }
 
 // Delivery is one that was claimed: the claimant alone sends it until then.
 type Delivery struct {
-	DeliveryKey
+	ClaimKey
 	ID       string
 	Attempts int // already made, since the start or the last replay
-	Message  Message
+	Message  db.Message
 	Until    time.Time // when the lease ends
 }
 
@@ -38,20 +40,20 @@ type Attempt struct {
 func (a Attempt) Delivered() bool { return a.Status >= 200 && a.Status < 300 }
 
 // DeliveryState says what becomes of a delivery.
-type DeliveryState string
+type State string
 
 // The states of deliveries.
 const (
-	Pending   DeliveryState = "pending"
-	Delivered DeliveryState = "delivered"
-	Dead      DeliveryState = "dead"
+	Pending   State = "pending"
+	Delivered State = "delivered"
+	Dead      State = "dead"
 )
 
 // Settlement ends a claim.
 type Settlement struct {
-	DeliveryKey
+	ClaimKey
 	Attempt *Attempt // to be logged; nil where none was made
-	State   DeliveryState
+	State   State
 	Counts  bool      // whether the attempt counts towards the schedule
 	DueAt   time.Time // of a pending one
 }
@@ -66,9 +68,9 @@ type Claim struct {
 // returns when the next of the others will be; zero if none will. It reads one
 // entry of an index for each subscription with a queue, however long that is.
 // Deliveries that are not expanded yet are not counted; see HasUnexpanded.
-func (d *DB) DueSubscriptions(ctx context.Context) (due []int64, next time.Time, err error) {
-	now, first := Timestamp(d.Now()), ""
-	err = d.Each(ctx, func(row Scanner) error {
+func DueSubscriptions(ctx context.Context, store *db.DB) (due []int64, next time.Time, err error) {
+	now, first := db.Timestamp(store.Now()), ""
+	err = store.Each(ctx, func(row db.Scanner) error {
 		var seq int64
 		var at *string
 		if err := row.Scan(&seq, &at); err != nil || at == nil {
@@ -84,7 +86,7 @@ func (d *DB) DueSubscriptions(ctx context.Context) (due []int64, next time.Time,
 	}, `SELECT q.subscription_seq, (SELECT min(due_at) FROM deliveries d WHERE d.subscription_seq = q.subscription_seq AND d.state = 'pending')
 		FROM delivery_queues q CROSS JOIN webhook_subscriptions s ON s.seq = q.subscription_seq WHERE q.queued > 0 AND s.active = 1`)
 	if err == nil && first != "" {
-		next, err = ParseTimestamp(first)
+		next, err = db.ParseTimestamp(first)
 	}
 	return due, next, err
 }
@@ -94,10 +96,10 @@ func (d *DB) DueSubscriptions(ctx context.Context) (due []int64, next time.Time,
 // is logged all the same. A delivery whose subscription was deleted meanwhile
 // is gone, and all is well. A delivery that left a full queue while it was sent
 // is delivered if the receiver acknowledged it.
-func (tx *Tx) settle(s Settlement) error {
+func settle(tx *db.Tx, s Settlement) error {
 	var due any
 	if s.State == Pending {
-		due = Timestamp(s.DueAt)
+		due = db.Timestamp(s.DueAt)
 	}
 	moved, err := tx.Exec(`UPDATE deliveries SET state = ?4, due_at = ?5, attempts = attempts + ?6, updated_at = ?7, reason = NULL
 		WHERE event_seq = ?1 AND subscription_seq = ?2 AND (state = 'pending' AND (lease = ?3 OR ?4 = 'delivered')
@@ -110,13 +112,13 @@ func (tx *Tx) settle(s Settlement) error {
 		var there bool
 		err := tx.Row("SELECT EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ? AND subscription_seq = ?)", s.Event, s.Subscription).Scan(&there)
 		if err != nil || !there {
-			return storeError(err)
+			return db.StoreError(err)
 		}
 	}
-	return tx.logAttempt(s)
+	return logAttempt(tx, s)
 }
 
-func (tx *Tx) logAttempt(s Settlement) error {
+func logAttempt(tx *db.Tx, s Settlement) error {
 	a := s.Attempt
 	var status, failure, answer any
 	if a.Status > 0 {
@@ -127,7 +129,7 @@ func (tx *Tx) logAttempt(s Settlement) error {
 	}
 	_, err := tx.Exec(`INSERT INTO delivery_attempts (event_seq, subscription_seq, number, at, duration_ms, status, error, answer)
 		VALUES (?1, ?2, 1 + coalesce((SELECT max(number) FROM delivery_attempts WHERE event_seq = ?1 AND subscription_seq = ?2), 0), ?3, ?4, ?5, ?6, ?7)`,
-		s.Event, s.Subscription, Timestamp(a.At), a.Duration.Milliseconds(), status, failure, answer)
+		s.Event, s.Subscription, db.Timestamp(a.At), a.Duration.Milliseconds(), status, failure, answer)
 	return err
 }
 
@@ -138,11 +140,11 @@ func printable(answer []byte) string {
 
 // claim takes the next due deliveries of a subscription. It reads and then
 // moves them: with RETURNING, SQLite makes a table and a journal a statement.
-func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
+func claim(tx *db.Tx, c Claim, until time.Time) ([]Delivery, error) {
 	var claimed []Delivery
 	var due string
-	err := tx.Each(func(row Scanner) error {
-		d := Delivery{DeliveryKey: DeliveryKey{Subscription: c.Subscription}, Until: until}
+	err := tx.Each(func(row db.Scanner) error {
+		d := Delivery{ClaimKey: ClaimKey{Subscription: c.Subscription}, Until: until}
 		err := row.Scan(&d.Event, &d.Lease, &d.ID, &d.Attempts, &due, &d.Message.ID, &d.Message.Type, &d.Message.Body)
 		claimed = append(claimed, d)
 		return err
@@ -159,7 +161,7 @@ func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
 	// clock was ahead; see HastenDeliveries
 	_, err = tx.Exec(`UPDATE deliveries SET due_at = ?4, lease = lease + 1, updated_at = ?5
 		WHERE subscription_seq = ?1 AND state = 'pending' AND (due_at, event_seq) <= (?2, ?3)`,
-		c.Subscription, due, last, Timestamp(until), tx.At())
+		c.Subscription, due, last, db.Timestamp(until), tx.At())
 	slices.SortFunc(claimed, func(a, b Delivery) int { return int(a.Event - b.Event) })
 	return claimed, err
 }
@@ -167,15 +169,15 @@ func (tx *Tx) claim(c Claim, until time.Time) ([]Delivery, error) {
 // RequeueAfterClockChange makes due now what was put off or claimed while the clock was
 // ahead: it would wait until the clock is there again, which may be years. It
 // returns how many those are. What was claimed since is left alone.
-func (d *DB) RequeueAfterClockChange(ctx context.Context) (n int64, err error) {
+func RequeueAfterClockChange(ctx context.Context, store *db.DB) (n int64, err error) {
 	const ahead = ` FROM deliveries WHERE state = 'pending' AND subscription_seq IN (SELECT seq FROM webhook_subscriptions)
 		AND due_at > ?1 AND updated_at > ?1 AND due_at >= updated_at`
-	now := Timestamp(d.Now())
-	if err := d.Row(ctx, "SELECT EXISTS (SELECT 1"+ahead+")", now).Scan(&n); err != nil || n == 0 {
-		return 0, storeError(err)
+	now := db.Timestamp(store.Now())
+	if err := store.Row(ctx, "SELECT EXISTS (SELECT 1"+ahead+")", now).Scan(&n); err != nil || n == 0 {
+		return 0, db.StoreError(err)
 	}
-	err = d.Maintain(ctx, func(tx *Tx) error {
-		tx.wakeDeliveries()
+	err = store.Maintain(ctx, func(tx *db.Tx) error {
+		tx.WakeDeliveries()
 		n, err = tx.Exec("UPDATE deliveries SET due_at = ?1, updated_at = ?1 WHERE (event_seq, subscription_seq) IN (SELECT event_seq, subscription_seq"+ahead+")", tx.At())
 		return err
 	})
@@ -184,26 +186,26 @@ func (d *DB) RequeueAfterClockChange(ctx context.Context) (n int64, err error) {
 
 // LogKept is how long the log of a delivered event is kept (contract,
 // "Events").
-const LogKept = 30 * 24 * time.Hour
+const LogRetention = 30 * 24 * time.Hour
 
 // sweptEvents bounds how many events one transaction of a sweep looks at: each
 // has as many deliveries as there are subscriptions.
 const sweptEvents = 100
 
-// SweepDeliveries removes what was delivered longer ago than keep, with its log,
+// Sweep removes what was delivered longer ago than keep, with its log,
 // and the events that no delivery is left of. Dead letters stay.
-func (d *DB) SweepDeliveries(ctx context.Context, keep time.Duration) error {
+func Sweep(ctx context.Context, store *db.DB, keep time.Duration) error {
 	after := int64(0)
 	for {
 		last := int64(0)
-		err := d.Maintain(ctx, func(tx *Tx) error {
-			old := Timestamp(tx.now.Add(-keep))
+		err := store.Maintain(ctx, func(tx *db.Tx) error {
+			old := db.Timestamp(tx.Now().Add(-keep))
 			// The next few events, as far as they are old: what is younger comes
 			// behind them, and is not looked through.
 			err := tx.Row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq, created_at FROM events WHERE seq > ? ORDER BY seq LIMIT ? + 0) WHERE created_at < ?`,
 				after, sweptEvents, old).Scan(&last)
 			if err != nil || last == 0 {
-				return storeError(err)
+				return db.StoreError(err)
 			}
 			if _, err := tx.Exec(`DELETE FROM deliveries WHERE event_seq > ? AND event_seq <= ? AND state = 'delivered' AND updated_at < ?`,
 				after, last, old); err != nil {
