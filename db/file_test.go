@@ -5,7 +5,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -17,28 +16,6 @@ import (
 	"govsvc/internal/testkit"
 	"govsvc/migrations"
 )
-
-// TestFileMode: the file and what SQLite keeps beside it are their owner's.
-func TestFileMode(t *testing.T) {
-	t.Parallel()
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows has no such modes")
-	}
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	if err := addRisk(t.Context(), store, operator(t, store), "R"); err != nil {
-		t.Fatal(err)
-	}
-	for _, end := range []string{"", "-wal", "-shm"} {
-		info, err := os.Stat(path + end)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if mode := info.Mode().Perm(); mode != 0o600 {
-			t.Errorf("%s has mode %o", end, mode)
-		}
-	}
-}
 
 // TestSchemaOfOldShells: the schema uses no ORDER BY inside an aggregate, for
 // an sqlite3 before 3.44, which many systems still have, would call the whole

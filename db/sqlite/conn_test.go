@@ -6,41 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// newFile opens a new file with a table of numbers.
-func newFile(t testing.TB) *DB {
-	t.Helper()
-	return openFile(t, Options{Path: filepath.Join(t.TempDir(), "test.db"), Wait: time.Minute})
-}
-
-func openFile(t testing.TB, options Options) *DB {
-	t.Helper()
-	options.ApplicationID, options.Prepare = 0x74657374, createTable
-	d, err := Open(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
-
-func createTable(ctx context.Context, d *DB) error {
-	return d.Write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec("CREATE TABLE IF NOT EXISTS numbers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT")
-		return err
-	})
-}
 
 func openConn(t *testing.T) (*DB, *conn) {
 	t.Helper()
