@@ -10,7 +10,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// write changes the data file without a command, which would take longer.
+// write changes the data file without a command, which is faster.
 func (c *cli) write(change func(*db.Tx) error) {
 	c.t.Helper()
 	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
@@ -27,7 +27,7 @@ func (c *cli) write(change func(*db.Tx) error) {
 	}
 }
 
-// alter runs statements on the data file behind the program's back.
+// alter runs statements on the data file without the program.
 func (c *cli) alter(statements ...string) {
 	c.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])
@@ -45,7 +45,7 @@ func (c *cli) alter(statements ...string) {
 	}
 }
 
-// passwords can't be flags, so a user is added with one on stdin.
+// addUser adds a user. The password is on stdin, because it can't be a flag.
 func (c *cli) addUser(name, role string, more ...string) string {
 	c.t.Helper()
 	o := c.runOn(password+"\n", append([]string{"users", "add", name, "--role", role}, more...)...)
@@ -57,7 +57,7 @@ func (c *cli) addUser(name, role string, more ...string) string {
 
 const password = "plain tulips at noon"
 
-// subscribe makes a subscription, and returns its id and secret.
+// subscribe creates a subscription and returns its id and secret.
 func (c *cli) subscribe(url string) (id, secret string) {
 	c.t.Helper()
 	var made db.Object
@@ -68,7 +68,7 @@ func (c *cli) subscribe(url string) (id, secret string) {
 	return made.ID, secret
 }
 
-// raise raises events.
+// raise raises a number of events.
 func (c *cli) raise(times int) {
 	c.t.Helper()
 	c.write(func(tx *db.Tx) error {

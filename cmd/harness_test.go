@@ -13,7 +13,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// cli runs commands on a data file of its own. It is the harness of most tests of
+// cli runs commands on a new data file. It is the harness of most tests of
 // this package.
 type cli struct {
 	t   *testing.T
@@ -27,7 +27,7 @@ func newCLI(t *testing.T) *cli {
 	return &cli{t, dir, map[string]string{"GOVSVC_DB": filepath.Join(dir, "govsvc.db")}}
 }
 
-// outcome is the outcome of one run.
+// outcome is the result of one run.
 type outcome struct {
 	status         int
 	stdout, stderr string

@@ -72,7 +72,7 @@ func standardSignature(key []byte, id, seconds string, body []byte) string {
 func standardKey(secret string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil || len(key) == 0 {
-		return nil, errors.New("a signing secret is whsec_ and base64; give it as it was shown")
+		return nil, errors.New("a signing secret is whsec_ and base64; copy it unchanged")
 	}
 	return key, nil
 }
