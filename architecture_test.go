@@ -71,7 +71,7 @@ var rooms = map[string][]string{
 	"server/certificates": {},
 	"server/listener":     {"server/limit"},
 	"server/memlimit":     {},
-	"internal/testkit":    {"server/openapi"},
+	"internal/testkit":    {"db", "sandbox", "server/openapi", "server/transfer"},
 
 	"server/webhook/receiver": {"db", "db/delivery", "server/webhook"},
 }

@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
@@ -33,4 +34,16 @@ func EventSchema(t testing.TB, event string) *openapi.Schema {
 		t.Fatalf("the document has no schema of the event %s", event)
 	}
 	return schema
+}
+
+// Object decodes a JSON object. A number keeps its text, as in the bodies of requests.
+func Object(t testing.TB, text string) map[string]any {
+	t.Helper()
+	var members map[string]any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&members); err != nil {
+		t.Fatalf("%v: %.200s", err, text)
+	}
+	return members
 }

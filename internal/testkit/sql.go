@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
 	"strings"
@@ -30,25 +31,37 @@ func ExecSQL(t testing.TB, path string, statements ...string) {
 	}
 }
 
-// CountSQL runs a query of one column on a data file beside the store. It returns how
-// many rows have each value.
-func CountSQL(t testing.TB, path, query string) map[string]int {
+// QuerySQL runs a query of one column on a data file beside the store and returns the
+// values as texts. It also works in the cleanup of a test.
+func QuerySQL(t testing.TB, path, query string) []string {
 	t.Helper()
-	rows, err := OpenSQL(t, path).QueryContext(t.Context(), query)
+	file := OpenSQL(t, path)
+	defer file.Close() //nolint:errcheck // the result was read
+	rows, err := file.QueryContext(context.WithoutCancel(t.Context()), query)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	count := map[string]int{}
+	values := []string{}
 	for rows.Next() {
 		var value string
 		if err := rows.Scan(&value); err != nil {
 			t.Fatal(err)
 		}
-		count[value]++
+		values = append(values, value)
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
+	}
+	return values
+}
+
+// CountSQL is QuerySQL, and returns how many rows have each value.
+func CountSQL(t testing.TB, path, query string) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for _, value := range QuerySQL(t, path, query) {
+		count[value]++
 	}
 	return count
 }
@@ -74,4 +87,12 @@ func ExplainSQL(t testing.TB, path, query string, args ...any) string {
 		t.Fatal(err)
 	}
 	return plan.String()
+}
+
+// Subscribe adds a webhook subscription for all events. The store enqueues no events
+// without one.
+func Subscribe(t testing.TB, path string) {
+	t.Helper()
+	ExecSQL(t, path, `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '')`)
 }
