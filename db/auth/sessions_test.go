@@ -194,7 +194,7 @@ func TestSessions_SwitchOrganisation(t *testing.T) {
 	f.org = s.Organisation
 	f.wantEvents(
 		3, // organisation.created, user.added, user.signed_in
-		`user.organisation_entered data_access 1:  on user  {"from":"`+f.defaultOrg().ID+`"}`,
+		`user.organisation_entered data_access 1:  on user  {"from":"`+testkit.DefaultOrg(t, f.store).ID+`"}`,
 		`user.signed_in authentication 3:  on user  null`,
 	)
 	if err := f.Sessions.SignOut(ctx, s); err != nil {

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/transfer"
 )
 
@@ -223,9 +224,9 @@ func TestTemplateIsEnough(t *testing.T) {
 	s.put(anyRoadmap, anyKPI)
 	samples := map[string]string{"target_value": "1", "period_start": "2026-01-01", "value": "1", "key_result_code": "K", "build_buy_borrow": `"{""build"":1,""buy"":0,""borrow"":0}"`}
 	for _, object := range resource.Types() {
-		columns := transfer.Template(document(t), object)
+		columns := transfer.Template(testkit.Document(t), object)
 		cells := make([]string, len(columns))
-		for _, p := range document(t).Record(object).Properties() {
+		for _, p := range testkit.Document(t).Record(object).Properties() {
 			at := slices.Index(columns, p.Name)
 			switch {
 			case at < 0 || !p.Required && p.Name != "incident_key":

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/transfer"
 )
 
@@ -137,7 +138,7 @@ func TestCancel(t *testing.T) {
 				}))
 				return io.NopCloser(half), nil
 			}}
-			_, err := transfer.Import(ctx, s.DB, document(t), s.by, []transfer.Source{source}, transfer.Options{})
+			_, err := transfer.Import(ctx, s.DB, testkit.Document(t), s.by, []transfer.Source{source}, transfer.Options{})
 			if !errors.Is(err, context.Canceled) || opened != opening {
 				t.Errorf("%v after %d openings", err, opened)
 			}

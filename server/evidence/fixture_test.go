@@ -4,26 +4,19 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
-	"os"
-	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/evidence"
 )
 
-// filing is when all of these tests' packs are filed.
-var filing = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
-
-// store is a data file of one organisation.
+// store is a data file with one organisation.
 type store struct {
 	t testing.TB
 	*db.DB
@@ -31,67 +24,24 @@ type store struct {
 	by  db.Actor
 }
 
-// counting makes ids that count up from a number.
-func counting(from int) func() string {
-	return func() string {
+// options make the content of a data file predictable: the clock always shows
+// testkit.Start, and ids count up from a number.
+func options(from int) db.Options {
+	newID := func() string {
 		from++
 		return fmt.Sprintf("01990000-0000-7000-8000-%012d", from)
 	}
+	return db.Options{Now: testkit.NewClock(testkit.Start).Now, NewID: newID, Random: testkit.Zeros{}}
 }
 
-// options of files in which time stands still and ids count up, so that two of
-// them come to the same bytes.
-func options(path string, from int) db.Options {
-	return db.Options{Path: path, Now: func() time.Time { return filing }, NewID: counting(from), Random: zeros{}}
-}
-
-// emptyFile is a data file without records: a copy of it costs a tenth of one
-// that is made.
-var emptyFile = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "govsvc-test-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }()
-	path := filepath.Join(dir, "govsvc.db")
-	file, err := db.Open(context.Background(), options(path, 0))
-	if err == nil {
-		err = file.Close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
+var emptyFile = testkit.NewTemplate(options(0), func(context.Context, *db.DB) (struct{}, error) { return struct{}{}, nil })
 
 func newStore(t testing.TB) *store {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "govsvc.db")
-	empty, err := emptyFile()
-	if err == nil {
-		err = os.WriteFile(path, empty, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := db.Open(t.Context(), options(path, 1000))
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	org, err := file.Orgs.ByName(t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &store{t, file, org, db.Actor{Org: org.Org, ID: "system"}}
-}
-
-// zeros never ends.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
+	options := options(1000)
+	options.Path, _ = emptyFile.Copy(t)
+	file := testkit.OpenStore(t, options)
+	return &store{t, file, testkit.DefaultOrg(t, file), testkit.Operator(t, file)}
 }
 
 // put writes records of the data format, one a line.
@@ -99,12 +49,7 @@ func (s *store) put(lines string) {
 	s.t.Helper()
 	s.write(func(tx *db.Tx) error {
 		for line := range strings.Lines(strings.TrimSpace(lines)) {
-			record := db.Record{}
-			decoder := json.NewDecoder(strings.NewReader(line))
-			decoder.UseNumber()
-			if err := decoder.Decode(&record); err != nil {
-				return err
-			}
+			record := testkit.Object(s.t, line)
 			object := record["object"].(string)
 			delete(record, "object")
 			if _, err := tx.Put(object, record); err != nil {
@@ -184,19 +129,10 @@ func (s *store) file(draft evidence.Draft) (db.EvidencePack, []byte) {
 	return pack, archive.Bytes()
 }
 
-// behind reads one text of the data file behind the store's back.
-func (s *store) behind(query string) string {
+// value returns the value that a query of the data file finds.
+func (s *store) value(query string) string {
 	s.t.Helper()
-	file, err := sql.Open("sqlite", s.Path())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer file.Close()
-	var text string
-	if err := file.QueryRowContext(s.t.Context(), query).Scan(&text); err != nil {
-		s.t.Fatal(err)
-	}
-	return text
+	return testkit.QuerySQL(s.t, s.Path(), query)[0]
 }
 
 func verify(ctx context.Context, archive []byte) (*evidence.Verified, error) {
