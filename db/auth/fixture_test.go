@@ -12,6 +12,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 const (
@@ -34,9 +35,9 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, clock: testkit.NewClock(testkit.Start), path: testkit.EmptyFile(t)}
+	f := &fixture{t: t, clock: testkit.NewClock(testkit.Start), path: testdb.EmptyFile(t)}
 	f.reopen()
-	f.org = testkit.DefaultOrg(t, f.store)
+	f.org = testdb.DefaultOrg(t, f.store)
 	return f
 }
 
@@ -55,7 +56,7 @@ func (f *fixture) reopen() {
 // open opens the file as another process does.
 func (f *fixture) open() (*db.DB, *auth.Service) {
 	f.t.Helper()
-	store := testkit.OpenStore(f.t, db.Options{Path: f.path, Now: f.clock.Now})
+	store := testdb.Open(f.t, db.Options{Path: f.path, Now: f.clock.Now})
 	service := auth.New(store)
 	f.t.Cleanup(service.Close)
 	return store, service

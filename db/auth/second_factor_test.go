@@ -18,6 +18,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // authenticator is an authenticator app (RFC 6238).
@@ -121,7 +122,7 @@ func TestSecondFactor_Vectors(t *testing.T) {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
 			clock := testkit.NewClock(time.Unix(second, 0))
-			service := auth.New(testkit.OpenStore(t, db.Options{Now: clock.Now, Random: &repeated{text: "12345678901234567890"}}))
+			service := auth.New(testdb.Open(t, db.Options{Now: clock.Now, Random: &repeated{text: "12345678901234567890"}}))
 			if _, err := service.Users.CreateFirst(t.Context(), db.Actor{}, "ada", rightPassword); err != nil {
 				t.Fatal(err)
 			}

@@ -10,12 +10,13 @@ import (
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // openService opens the services over an empty file. Its clock always shows testkit.Start.
 func openService(t testing.TB) *Service {
 	t.Helper()
-	s := New(testkit.OpenStore(t, db.Options{}))
+	s := New(testdb.Open(t, db.Options{}))
 	t.Cleanup(s.Close)
 	return s
 }

@@ -9,13 +9,13 @@ import (
 	"govsvc/server/openapi"
 )
 
-var load = sync.OnceValues(openapi.Load)
+// LoadDocument returns the compiled OpenAPI document, which all tests of a process share.
+var LoadDocument = sync.OnceValues(openapi.Load)
 
-// Document returns the compiled OpenAPI document, which all tests of a process
-// share.
+// Document is LoadDocument, and fails the test instead of returning an error.
 func Document(t testing.TB) *openapi.Document {
 	t.Helper()
-	document, err := load()
+	document, err := LoadDocument()
 	if err != nil {
 		t.Fatal(err)
 	}

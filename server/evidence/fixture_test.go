@@ -13,6 +13,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/server/evidence"
 )
 
@@ -34,14 +35,14 @@ func options(from int) db.Options {
 	return db.Options{Now: testkit.NewClock(testkit.Start).Now, NewID: newID, Random: testkit.Zeros{}}
 }
 
-var emptyFile = testkit.NewTemplate(options(0), func(context.Context, *db.DB) (struct{}, error) { return struct{}{}, nil })
+var emptyFile = testdb.NewTemplate(options(0), func(context.Context, *db.DB) (struct{}, error) { return struct{}{}, nil })
 
 func newStore(t testing.TB) *store {
 	t.Helper()
 	options := options(1000)
 	options.Path, _ = emptyFile.Copy(t)
-	file := testkit.OpenStore(t, options)
-	return &store{t, file, testkit.DefaultOrg(t, file), testkit.Operator(t, file)}
+	file := testdb.Open(t, options)
+	return &store{t, file, testdb.DefaultOrg(t, file), testdb.Operator(t, file)}
 }
 
 // put writes records of the data format, one a line.

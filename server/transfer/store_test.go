@@ -12,6 +12,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/server/transfer"
 )
 
@@ -24,8 +25,8 @@ type store struct {
 
 func newStore(t testing.TB) *store {
 	t.Helper()
-	file := testkit.OpenStore(t, db.Options{})
-	return &store{t, file, testkit.Operator(t, file)}
+	file := testdb.Open(t, db.Options{})
+	return &store{t, file, testdb.Operator(t, file)}
 }
 
 func (s *store) try(options transfer.Options, sources ...transfer.Source) (transfer.Report, error) {

@@ -1,4 +1,6 @@
-package testkit
+// Package testdb gives tests data files and stores. It is apart from package testkit,
+// which the tests of the packages below db also import.
+package testdb
 
 import (
 	"context"
@@ -10,6 +12,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server/transfer"
 )
@@ -60,18 +63,19 @@ func (f *Template[T]) Copy(t testing.TB) (path string, result T) {
 	if f.err != nil {
 		t.Fatal(f.err)
 	}
-	path = NewPath(t)
+	path = testkit.NewPath(t)
 	if err := os.WriteFile(path, f.content, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	return path, f.result
 }
 
-var emptyFile = NewTemplate(db.Options{Now: NewClock(Start).Now}, func(context.Context, *db.DB) (struct{}, error) {
+var emptyFile = NewTemplate(db.Options{Now: testkit.NewClock(testkit.Start).Now}, func(context.Context, *db.DB) (struct{}, error) {
 	return struct{}{}, nil
 })
 
-// EmptyFile returns the path of a data file without records, which was made at Start. All
+// EmptyFile returns the path of a data file without records, which was made at
+// testkit.Start. All
 // these files have the same secrets: a cursor of one is valid in the others.
 func EmptyFile(t testing.TB) string {
 	t.Helper()
@@ -79,7 +83,7 @@ func EmptyFile(t testing.TB) string {
 	return path
 }
 
-var demoFile = NewTemplate(db.Options{Now: NewClock(Start).Now}, func(ctx context.Context, store *db.DB) (struct{}, error) {
+var demoFile = NewTemplate(db.Options{Now: testkit.NewClock(testkit.Start).Now}, func(ctx context.Context, store *db.DB) (struct{}, error) {
 	return struct{}{}, AddDemo(ctx, store)
 })
 
@@ -94,7 +98,7 @@ func DemoFile(t testing.TB) string {
 // AddDemo imports the records of the demonstration organisation into the default
 // organisation.
 func AddDemo(ctx context.Context, store *db.DB) error {
-	document, err := load()
+	document, err := testkit.LoadDocument()
 	if err != nil {
 		return err
 	}
@@ -107,22 +111,16 @@ func AddDemo(ctx context.Context, store *db.DB) error {
 	return err
 }
 
-// NewPath returns the path of a data file that does not exist yet.
-func NewPath(t testing.TB) string {
-	t.Helper()
-	return filepath.Join(t.TempDir(), "govsvc.db")
-}
-
-// OpenStore opens a data file and closes it when the test ends. The default path is that
-// of an EmptyFile. The default clock always shows Start. By default a write waits a
+// Open opens a data file and closes it when the test ends. The default path is that
+// of an EmptyFile. The default clock always shows testkit.Start. By default a write waits a
 // minute for other writers.
-func OpenStore(t testing.TB, options db.Options) *db.DB {
+func Open(t testing.TB, options db.Options) *db.DB {
 	t.Helper()
 	if options.Path == "" {
 		options.Path = EmptyFile(t)
 	}
 	if options.Now == nil {
-		options.Now = NewClock(Start).Now
+		options.Now = testkit.NewClock(testkit.Start).Now
 	}
 	if options.Wait == 0 {
 		options.Wait = time.Minute
