@@ -59,9 +59,9 @@ var rooms = map[string][]string{
 	"server/webhook":  {"db", "db/delivery"},
 	"web":             {"db", "db/auth", "server/api", "server/evidence", "server/limit", "server/openapi", "web/*"},
 	"web/account":     {"db", "db/auth", "web/page", "web/ui"},
-	"web/admin":       {"db", "db/auth", "db/backup", "db/dashboard", "server/api", "web/page", "web/records", "web/ui"},
+	"web/admin":       {"db", "db/auth", "db/backup", "db/dashboard", "db/resource", "server/api", "web/page", "web/records", "web/ui"},
 	"web/data":        {"db", "db/auth", "db/resource", "server/api", "server/evidence", "server/transfer", "web/page", "web/records", "web/ui"},
-	"web/overview":    {"db/auth", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
+	"web/overview":    {"db/auth", "db/resource", "server/api", "server/openapi", "web/page", "web/records", "web/ui"},
 	"web/page":        {"db", "db/auth", "server/api", "server/limit", "server/openapi", "server/transfer", "web/ui"},
 	"web/records":     {"db", "db/auth", "db/resource", "server/api", "server/openapi", "server/transfer", "web/page", "web/ui"},
 	"web/ui":          {},
@@ -78,7 +78,7 @@ var rooms = map[string][]string{
 }
 
 // noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
-var noHTTP = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
+var noHTTP = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/resource", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store is where SQL and its drivers live.
 var store = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/sqlite", "migrations"}

@@ -13,7 +13,7 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestBrowserRecordPages looks at the list and at a record of each family.
+// TestBrowserRecordPages looks at the list and at a record of each resource.
 func TestBrowserRecordPages(t *testing.T) {
 	s := newScene(t)
 	b := newBrowser(t, s).as(auth.Editor)

@@ -9,35 +9,29 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
-	"govsvc/server/api"
-	"govsvc/web/records"
+	"govsvc/db/resource"
 	"govsvc/web/ui"
 )
 
-// TestNounsAreFamilies: there are pages for each family, with the forms that it
-// has.
-func TestNounsAreFamilies(t *testing.T) {
+// TestRecordRoutes checks that each resource has its pages, with the forms that
+// its descriptor allows and no others.
+func TestRecordRoutes(t *testing.T) {
 	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
+	have := map[string]bool{}
+	for _, route := range routes() {
+		have[route.Method+" "+route.Path] = true
 	}
-	pages := map[string]*records.Pages{}
-	for _, n := range resourcePages() {
-		pages[n.Object] = n
-	}
-	for _, f := range api.Families(doc) {
-		n, ok := pages[f.Type]
-		if !ok {
-			t.Errorf("%s has no pages", f.Type)
+	for _, res := range resource.Pages() {
+		base := res.Page.Base
+		for route, want := range map[string]bool{
+			"GET " + res.Page.List: true, "GET " + base + ".csv": true, "GET " + base + "/{id}": true,
+			"GET " + base + "/new": res.Addable, "POST " + base: res.Addable,
+			"GET " + base + "/{id}/edit": res.Editable, "POST " + base + "/{id}": res.Editable,
+		} {
+			if have[route] != want {
+				t.Errorf("%s: the route %s exists: %v, want %v", res.Type, route, have[route], want)
+			}
 		}
-		if n.Addable != f.Addable || n.Editable != f.Editable {
-			t.Errorf("%s: adds %v, changes %v, want %v, %v", f.Type, n.Addable, n.Editable, f.Addable, f.Editable)
-		}
-		delete(pages, f.Type)
-	}
-	for object := range pages {
-		t.Errorf("%s has pages and is no family", object)
 	}
 }
 
@@ -47,25 +41,25 @@ func TestLists(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	first := regexp.MustCompile(`<th scope="row"[^>]*><a href="([^"]+)"`)
-	for _, n := range resourcePages() {
+	for _, res := range resource.Pages() {
 		for _, role := range []auth.Role{auth.Viewer, auth.Editor} {
 			g := s.as(role)
-			list := g.get(n.ListPath)
-			g.wants(list, 200, "<caption", `<nav class="pager"`, `name="q"`, n.BasePath+".csv")
-			if add := strings.Contains(list.body, n.BasePath+`/new"`); add != (n.Addable && role == auth.Editor) {
-				t.Errorf("%s, %s: a button to add: %v", n.Object, role, add)
+			list := g.get(res.Page.List)
+			g.wants(list, 200, "<caption", `<nav class="pager"`, `name="q"`, res.Page.Base+".csv")
+			if add := strings.Contains(list.body, res.Page.Base+`/new"`); add != (res.Addable && role == auth.Editor) {
+				t.Errorf("%s, %s: a button to add: %v", res.Type, role, add)
 			}
 			match := first.FindStringSubmatch(list.body)
 			if match == nil {
-				t.Errorf("%s: no link to a record in\n%.2000s", n.Object, list.body)
+				t.Errorf("%s: no link to a record in\n%.2000s", res.Type, list.body)
 				continue
 			}
 			record := g.get(match[1])
-			g.wants(record, 200, "Details", "History", `href="`+n.ListPath+`"`)
-			if change := strings.Contains(record.body, `/edit"`); change != (n.Editable && role == auth.Editor) {
-				t.Errorf("%s, %s: a button to change: %v", n.Object, role, change)
+			g.wants(record, 200, "Details", "History", `href="`+res.Page.List+`"`)
+			if change := strings.Contains(record.body, `/edit"`); change != (res.Editable && role == auth.Editor) {
+				t.Errorf("%s, %s: a button to change: %v", res.Type, role, change)
 			}
-			if n.Editable && role == auth.Editor {
+			if res.Editable && role == auth.Editor {
 				g.wants(g.get(match[1]+"/edit"), 200, `action="`+match[1]+`"`)
 			}
 		}
@@ -138,13 +132,13 @@ func TestListView(t *testing.T) {
 func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
-	for _, n := range resourcePages() {
-		s.as(auth.Viewer).wants(s.as(auth.Viewer).get(n.ListPath), 200, "yet</p>", "!/import\"><", "!"+n.BasePath+"/new")
+	for _, res := range resource.Pages() {
+		s.as(auth.Viewer).wants(s.as(auth.Viewer).get(res.Page.List), 200, "yet</p>", "!/import\"><", "!"+res.Page.Base+"/new")
 		want := `href="/import"`
-		if n.Addable {
-			want = `href="` + n.BasePath + `/new"`
+		if res.Addable {
+			want = `href="` + res.Page.Base + `/new"`
 		}
-		s.as(auth.Editor).wants(s.as(auth.Editor).get(n.ListPath), 200, "yet</p>", want)
+		s.as(auth.Editor).wants(s.as(auth.Editor).get(res.Page.List), 200, "yet</p>", want)
 	}
 }
 
@@ -176,12 +170,12 @@ func TestHostileRecords(t *testing.T) {
 	s.load(hostileRecords()...)
 	g := s.as(auth.Editor)
 	links := regexp.MustCompile(`href="(/[^"]+)"`)
-	for _, n := range resourcePages() {
-		list := g.get(n.ListPath)
-		wantHarmless(t, n.ListPath, list)
+	for _, res := range resource.Pages() {
+		list := g.get(res.Page.List)
+		wantHarmless(t, res.Page.List, list)
 		g.wants(list, 200, "&lt;script&gt;")
 		for _, match := range links.FindAllStringSubmatch(list.body, -1) {
-			if path := html.UnescapeString(match[1]); strings.HasPrefix(path, n.BasePath+"/0") {
+			if path := html.UnescapeString(match[1]); strings.HasPrefix(path, res.Page.Base+"/0") {
 				r := g.get(path)
 				g.wants(r, 200, "&lt;script&gt;")
 				wantHarmless(t, path, r)

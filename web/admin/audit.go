@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/web/page"
 	"govsvc/web/records"
@@ -182,12 +183,15 @@ func actorOptions(r *page.Request, asked string) ([]ui.Option, error) {
 	return list, nil
 }
 
-// otherTypes are what events are about beside the nouns that have pages.
-var otherTypes = []string{"kpi_checkin", "evidence_pack", "api_key", "webhook_subscription", "user", "organisation", "import"}
+// otherTypes are the types that events can be about, beside the resources.
+var otherTypes = []string{"evidence_pack", "api_key", "user", "organisation", "import"}
 
 // recordTypes are those that events can be about.
 func recordTypes(asked string) []ui.Option {
-	types := append(records.Types(), otherTypes...)
+	types := slices.Clone(otherTypes)
+	for _, res := range resource.All() {
+		types = append(types, res.Type)
+	}
 	if asked != "" && !slices.Contains(types, asked) {
 		types = append(types, asked)
 	}

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
 	"govsvc/web/records"
@@ -54,13 +55,9 @@ func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.H
 
 // riskLevels returns the values of a filter of risks in the document.
 func riskLevels(document *openapi.Document, filter string) []string {
-	for _, family := range api.Families(document) {
-		at := slices.IndexFunc(family.Filters, func(f api.Filter) bool { return f.Name == filter })
-		if family.Type == "risk" && at >= 0 {
-			return slices.Clone(family.Filters[at].Values)
-		}
-	}
-	return nil
+	filters := api.Filters(document, resource.Risk)
+	at := slices.IndexFunc(filters, func(f api.Filter) bool { return f.Name == filter })
+	return slices.Clone(filters[at].Values)
 }
 
 // riskPath is the list of open risks of a severity, and of a likelihood if that

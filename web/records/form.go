@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
 	"govsvc/web/page"
@@ -20,13 +21,13 @@ import (
 const MaxForm = 1 << 20
 
 // recordForm is the form that adds a record (current is nil) or changes one.
-func recordForm(r *page.Request, n *noun, current api.Record) *ui.Form {
-	form := &ui.Form{Action: n.base, Submit: "Add the " + n.one, Cancel: n.list, Hidden: map[string]string{}}
+func recordForm(r *page.Request, res *resource.Resource, current api.Record) *ui.Form {
+	form := &ui.Form{Action: res.Page.Base, Submit: "Add the " + res.Singular, Cancel: res.Page.List, Hidden: map[string]string{}}
 	if current != nil {
-		at := Path(n.object, ui.Text(current["id"]))
+		at := Path(res.Type, ui.Text(current["id"]))
 		form.Action, form.Submit, form.Cancel = at, "Save", at
 	}
-	for _, field := range api.FormFields(r.Document, n.object, current != nil) {
+	for _, field := range api.FormFields(r.Document, res.Type, current != nil) {
 		f := formField(field, current)
 		switch {
 		case f.Name == "severity_change_reason":
@@ -134,12 +135,12 @@ func hint(description string) string {
 }
 
 // renderForm shows a form about a record, or about one to be added.
-func renderForm(r *page.Request, status int, n *noun, current api.Record, title string, form *ui.Form) error {
-	data := ui.FormPage{Title: title, Crumbs: n.crumbs(), Form: form}
+func renderForm(r *page.Request, status int, res *resource.Resource, current api.Record, title string, form *ui.Form) error {
+	data := ui.FormPage{Title: title, Crumbs: crumbs(res), Form: form}
 	if current != nil {
-		data.Crumbs = append(data.Crumbs, ui.Link{Label: ui.Truncate(n.nameOf(current), 60), Path: Path(n.object, ui.Text(current["id"]))})
+		data.Crumbs = append(data.Crumbs, ui.Link{Label: ui.Truncate(nameOf(res, current), 60), Path: Path(res.Type, ui.Text(current["id"]))})
 	}
-	if n.object == "risk" && current == nil {
+	if res.Type == "risk" && current == nil {
 		data.Notice = "Its untreated baseline is set from severity and likelihood. The residual severity is rated later, once something is done about it."
 	}
 	return r.RenderStatus(status, "form-page", title, data)
@@ -147,7 +148,7 @@ func renderForm(r *page.Request, status int, n *noun, current api.Record, title 
 
 // renderFormError shows a form again, with what was sent and all that is wrong with it
 // beside its fields. An error that is not the user's comes back.
-func renderFormError(r *page.Request, form *ui.Form, err error, n *noun, current api.Record, title string) error {
+func renderFormError(r *page.Request, form *ui.Form, err error, res *resource.Resource, current api.Record, title string) error {
 	form.Fill(r.HTTP.PostForm)
 	for name := range form.Hidden {
 		if sent := r.HTTP.PostForm.Get(name); sent != "" {
@@ -158,63 +159,63 @@ func renderFormError(r *page.Request, form *ui.Form, err error, n *noun, current
 		for _, fault := range faults {
 			form.SetError(ui.FieldName(fault.Param), ui.Sentence(fault.Message))
 		}
-		return renderForm(r, http.StatusUnprocessableEntity, n, current, title, form)
+		return renderForm(r, http.StatusUnprocessableEntity, res, current, title, form)
 	}
 	status, err := page.SetFormError(form, err)
 	if err != nil {
 		return err
 	}
-	return renderForm(r, status, n, current, title, form)
+	return renderForm(r, status, res, current, title, form)
 }
 
 // New shows the form that adds a record.
 func (p *Pages) New(r *page.Request) error {
-	if refused := unavailable(r, p.family); refused != nil {
+	if refused := unavailable(r, p.Resource); refused != nil {
 		return p.List(r)
 	}
-	return renderForm(r, http.StatusOK, p.noun, nil, "Add "+ui.WithArticle(p.one), recordForm(r, p.noun, nil))
+	return renderForm(r, http.StatusOK, p.Resource, nil, "Add "+ui.WithArticle(p.Resource.Singular), recordForm(r, p.Resource, nil))
 }
 
 // Create adds a record.
 func (p *Pages) Create(r *page.Request) error {
-	body, err := api.FormBody(api.FormFields(r.Document, p.object, false), r.HTTP.PostForm, nil)
+	body, err := api.FormBody(api.FormFields(r.Document, p.Resource.Type, false), r.HTTP.PostForm, nil)
 	id := ""
 	if err == nil {
-		id, err = api.Save(r.Context(), r.Caller, p.object, "", body)
+		id, err = api.Save(r.Context(), r.Caller, p.Resource.Type, "", body)
 	}
 	if err != nil {
-		return renderFormError(r, recordForm(r, p.noun, nil), err, p.noun, nil, "Add "+ui.WithArticle(p.one))
+		return renderFormError(r, recordForm(r, p.Resource, nil), err, p.Resource, nil, "Add "+ui.WithArticle(p.Resource.Singular))
 	}
-	return r.RedirectWithMessage(Path(p.object, id), "The "+p.one+" has been added.")
+	return r.RedirectWithMessage(Path(p.Resource.Type, id), "The "+p.Resource.Singular+" has been added.")
 }
 
 // Edit shows the form that changes a record.
 func (p *Pages) Edit(r *page.Request) error {
-	current, err := readRecord(r, p.noun)
+	current, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
 	}
-	return renderForm(r, http.StatusOK, p.noun, current, "Change the "+p.one, recordForm(r, p.noun, current))
+	return renderForm(r, http.StatusOK, p.Resource, current, "Change the "+p.Resource.Singular, recordForm(r, p.Resource, current))
 }
 
 // Update changes what of a record the user has changed in its form.
 func (p *Pages) Update(r *page.Request) error {
-	current, err := readRecord(r, p.noun)
+	current, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
 	}
 	id := ui.Text(current["id"])
-	body, err := api.FormBody(api.FormFields(r.Document, p.object, true), touched(r.HTTP.PostForm), current)
+	body, err := api.FormBody(api.FormFields(r.Document, p.Resource.Type, true), touched(r.HTTP.PostForm), current)
 	switch {
 	case err == nil && len(body) == 0:
-		return r.RedirectWithMessage(Path(p.object, id), "Nothing was changed.")
+		return r.RedirectWithMessage(Path(p.Resource.Type, id), "Nothing was changed.")
 	case err == nil:
-		id, err = api.Save(r.Context(), r.Caller, p.object, id, body)
+		id, err = api.Save(r.Context(), r.Caller, p.Resource.Type, id, body)
 	}
 	if err != nil {
-		return renderFormError(r, recordForm(r, p.noun, current), err, p.noun, current, "Change the "+p.one)
+		return renderFormError(r, recordForm(r, p.Resource, current), err, p.Resource, current, "Change the "+p.Resource.Singular)
 	}
-	return r.RedirectWithMessage(Path(p.object, id), "The "+p.one+" has been changed.")
+	return r.RedirectWithMessage(Path(p.Resource.Type, id), "The "+p.Resource.Singular+" has been changed.")
 }
 
 // ReasonField is the field for the reason of an import.

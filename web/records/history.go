@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/web/page"
 	"govsvc/web/ui"
@@ -26,8 +27,8 @@ type change struct {
 
 // loadHistory is what the audit log tells of a record, newest first, or why it
 // tells nothing.
-func loadHistory(r *page.Request, n *noun, record api.Record) (changes []change, unknown string, err error) {
-	events, err := api.History(r.Context(), r.Caller, n.object, ui.Text(record["id"]))
+func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (changes []change, unknown string, err error) {
+	events, err := api.History(r.Context(), r.Caller, res.Type, ui.Text(record["id"]))
 	var refused *api.Error
 	switch {
 	case errors.As(err, &refused) && refused.Code == api.TierRequired:

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/web/page"
 	"govsvc/web/ui"
@@ -77,18 +78,18 @@ const minutes = "2006-01-02T15:04"
 
 // NewNotification shows the form that records that an authority was told.
 func NewNotification(r *page.Request) error {
-	n := nounOf("incident")
-	incident, err := readRecord(r, n)
+	res := resource.Incident
+	incident, err := readRecord(r, res)
 	if err != nil {
 		return err
 	}
-	return renderForm(r, http.StatusOK, n, incident, "Record a notification", notificationForm(incident, r.Store.Now()))
+	return renderForm(r, http.StatusOK, res, incident, "Record a notification", notificationForm(incident, r.Store.Now()))
 }
 
 // CreateNotification stops an incident's clock.
 func CreateNotification(r *page.Request) error {
-	n := nounOf("incident")
-	incident, err := readRecord(r, n)
+	res := resource.Incident
+	incident, err := readRecord(r, res)
 	if err != nil {
 		return err
 	}
@@ -102,7 +103,7 @@ func CreateNotification(r *page.Request) error {
 		err = api.NotifyIncident(r.Context(), r.Caller, ui.Text(incident["id"]), api.Notification{At: at, To: r.Value("to"), Reference: r.Value("reference")})
 	}
 	if err != nil {
-		return renderFormError(r, notificationForm(incident, r.Store.Now()), err, n, incident, "Record a notification")
+		return renderFormError(r, notificationForm(incident, r.Store.Now()), err, res, incident, "Record a notification")
 	}
 	return r.RedirectWithMessage(Path("incident", ui.Text(incident["id"])), "The notification has been recorded.")
 }

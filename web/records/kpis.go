@@ -3,6 +3,7 @@ package records
 import (
 	"net/http"
 
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/web/page"
 	"govsvc/web/ui"
@@ -72,17 +73,17 @@ func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
 
 // NewCheckin shows the form.
 func NewCheckin(r *page.Request) error {
-	kpi, err := readRecord(r, nounOf("kpi"))
+	kpi, err := readRecord(r, resource.KPI)
 	if err != nil {
 		return err
 	}
-	return renderForm(r, http.StatusOK, nounOf("kpi"), kpi, "Add a check-in", checkinForm(r, kpi))
+	return renderForm(r, http.StatusOK, resource.KPI, kpi, "Add a check-in", checkinForm(r, kpi))
 }
 
 // CreateCheckin records the value of a period.
 func CreateCheckin(r *page.Request) error {
-	n := nounOf("kpi")
-	kpi, err := readRecord(r, n)
+	res := resource.KPI
+	kpi, err := readRecord(r, res)
 	if err != nil {
 		return err
 	}
@@ -94,7 +95,7 @@ func CreateCheckin(r *page.Request) error {
 		_, err = api.Save(r.Context(), r.Caller, "kpi_checkin", "", body)
 	}
 	if err != nil {
-		return renderFormError(r, form, err, n, kpi, "Add a check-in")
+		return renderFormError(r, form, err, res, kpi, "Add a check-in")
 	}
 	return r.RedirectWithMessage(Path("kpi", ui.Text(kpi["id"])), "The check-in has been recorded.")
 }

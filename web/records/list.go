@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
 	"govsvc/web/page"
@@ -36,57 +37,60 @@ type currentVersion struct {
 	At                         any
 }
 
-// List shows a page of a family's records.
+// List shows a page of the records.
 func (p *Pages) List(r *page.Request) error {
-	data := recordsData{Title: p.title, Tabs: p.tabs()}
-	if refused := unavailable(r, p.family); refused != nil {
+	res := p.Resource
+	data := recordsData{Title: res.Page.Title, Tabs: tabs(res)}
+	if refused := unavailable(r, res); refused != nil {
 		data.Table.Empty = *refused
-		return r.RenderStatus(http.StatusForbidden, "records", p.title, data)
+		return r.RenderStatus(http.StatusForbidden, "records", data.Title, data)
 	}
-	view := viewOf(r, p.family)
-	result, err := api.Browse(r.Context(), r.Caller, p.object, view)
+	filters := api.Filters(r.Document, res)
+	view := viewOf(r, filters)
+	result, err := api.Browse(r.Context(), r.Caller, res.Type, view)
 	if err != nil {
 		return err
 	}
-	if data.Current, err = loadCurrentVersion(r, p.noun); err != nil {
+	if data.Current, err = loadCurrentVersion(r, res); err != nil {
 		return err
 	}
-	if p.adds && r.May(auth.WriteRecords) {
-		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(p.one), Path: p.base + "/new", Primary: true}}
+	if res.Addable && r.May(auth.WriteRecords) {
+		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(res.Singular), Path: res.Page.Base + "/new", Primary: true}}
 	}
-	data.Filters = filterBar(p.noun, p.family, view)
-	data.Table = p.table(p.family, view, result.Records)
-	data.Table.Empty = emptyList(r, p.noun, data.Filters.Active)
-	data.Pager = ui.Pager{Shown: len(result.Records), Total: result.Total, More: result.More, One: p.one, Many: p.many}
+	data.Filters = filterBar(res, filters, view)
+	data.Table = table(res, api.Columns(r.Document, res), view, result.Records)
+	data.Table.Empty = emptyList(r, res, data.Filters.Active)
+	data.Pager = ui.Pager{Shown: len(result.Records), Total: result.Total, More: result.More, One: res.Singular, Many: res.Plural}
 	if result.Previous != "" {
-		data.Pager.Previous = viewPath(p.list, view, "cursor", result.Previous)
+		data.Pager.Previous = viewPath(res.Page.List, view, "cursor", result.Previous)
 	}
 	if result.Next != "" {
-		data.Pager.Next = viewPath(p.list, view, "cursor", result.Next)
+		data.Pager.Next = viewPath(res.Page.List, view, "cursor", result.Next)
 	}
-	return r.Render("records", p.title, data)
+	return r.Render("records", data.Title, data)
 }
 
-// unavailable is what stands where the plan has no such family; nil if it has.
-func unavailable(r *page.Request, family api.Family) *ui.Empty {
-	if family.Feature == "" || slices.Contains(r.Caller.Entitlements.Features, family.Feature) {
+// unavailable returns what the list shows if the plan does not include the
+// resource; nil if it does.
+func unavailable(r *page.Request, res *resource.Resource) *ui.Empty {
+	if res.Feature == "" || slices.Contains(r.Caller.Entitlements.Features, res.Feature) {
 		return nil
 	}
 	return &ui.Empty{
-		Title:  ui.Capitalize(family.Plural) + " are not part of this organisation's plan",
+		Title:  ui.Capitalize(res.Plural) + " are not part of this organisation's plan",
 		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". What was recorded under another plan is kept, and is here again once the plan includes it.",
 	}
 }
 
-// viewOf is what the address asks for.
-func viewOf(r *page.Request, family api.Family) api.View {
-	asked := r.HTTP.URL.Query()
+// viewOf returns what the address asks for.
+func viewOf(r *page.Request, filters []api.Filter) api.View {
+	query := r.HTTP.URL.Query()
 	view := api.View{
-		Filters: map[string]string{}, Search: strings.TrimSpace(asked.Get("q")), Sort: asked.Get("sort"),
-		Cursor: asked.Get("cursor"), Limit: recordsPage,
+		Filters: map[string]string{}, Search: strings.TrimSpace(query.Get("q")), Sort: query.Get("sort"),
+		Cursor: query.Get("cursor"), Limit: recordsPage,
 	}
-	for _, filter := range family.Filters {
-		if value := strings.TrimSpace(asked.Get(filter.Name)); value != "" {
+	for _, filter := range filters {
+		if value := strings.TrimSpace(query.Get(filter.Name)); value != "" {
 			view.Filters[filter.Name] = value
 		}
 	}
@@ -104,15 +108,15 @@ func viewPath(path string, view api.View, further ...any) string {
 }
 
 // filterBar is the bar above a list.
-func filterBar(n *noun, family api.Family, view api.View) ui.Filters {
+func filterBar(res *resource.Resource, filters []api.Filter, view api.View) ui.Filters {
 	bar := ui.Filters{
-		Action: n.list, Search: &ui.Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
-		Active: view.Search != "" || len(view.Filters) > 0, CSV: viewPath(n.base+".csv", view),
+		Action: res.Page.List, Search: &ui.Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
+		Active: view.Search != "" || len(view.Filters) > 0, CSV: viewPath(res.Page.Base+".csv", view),
 	}
 	if view.Sort != "" {
 		bar.Hidden["sort"] = view.Sort
 	}
-	for _, filter := range family.Filters {
+	for _, filter := range filters {
 		bar.Fields = append(bar.Fields, filterField(filter, view.Filters[filter.Name]))
 	}
 	return bar
@@ -138,22 +142,21 @@ func filterField(filter api.Filter, value string) *ui.Field {
 	return field
 }
 
-// table is a page of the list. What a record is called comes first and leads to
-// its page.
-func (n *noun) table(family api.Family, view api.View, records []api.Record) ui.Table {
-	table := ui.Table{Caption: ui.Capitalize(n.many)}
-	columns := n.columns(family)
+// table is a page of the list. The first column has the name of a record, with its
+// key below it, and leads to its page.
+func table(res *resource.Resource, columns []api.Column, view api.View, records []api.Record) ui.Table {
+	table := ui.Table{Caption: ui.Capitalize(res.Plural)}
 	for _, column := range columns {
-		table.Columns = append(table.Columns, n.heading(column, view))
+		table.Columns = append(table.Columns, heading(res, column, view))
 	}
 	for _, record := range records {
-		row := ui.Row{Href: n.base + ui.Path(record["id"])}
-		if len(n.names) > 1 && ui.Text(record[n.names[0]]) != "" {
-			row.Under = ui.Text(record[n.names[1]])
+		row := ui.Row{Href: res.Page.Base + ui.Path(record["id"])}
+		if len(res.Page.Names) > 1 && ui.Text(record[res.Page.Names[0]]) != "" {
+			row.Under = ui.Text(record[res.Page.Names[1]])
 		}
 		for i, column := range columns {
 			if i == 0 {
-				row.Cells = append(row.Cells, n.nameOf(record))
+				row.Cells = append(row.Cells, nameOf(res, record))
 				continue
 			}
 			value := shown(column.Field, record)
@@ -168,23 +171,9 @@ func (n *noun) table(family api.Family, view api.View, records []api.Record) ui.
 	return table
 }
 
-// columns puts the one that records are called by first. Their key stands below
-// it, which leaves more room.
-func (n *noun) columns(family api.Family) []api.Column {
-	columns := slices.DeleteFunc(slices.Clone(family.Columns), func(c api.Column) bool {
-		return slices.Contains(n.names[1:], c.Name) || slices.Contains(n.spares, c.Name)
-	})
-	at := slices.IndexFunc(columns, func(c api.Column) bool { return c.Name == n.names[0] })
-	if at > 0 {
-		first := columns[at]
-		columns = slices.Insert(slices.Delete(columns, at, at+1), 0, first)
-	}
-	return columns
-}
-
 // heading is the head of a column, with the way to sort by it: first as people
 // mostly want it, the gravest and the latest on top, then the other way round.
-func (n *noun) heading(column api.Column, view api.View) ui.Column {
+func heading(res *resource.Resource, column api.Column, view api.View) ui.Column {
 	head := ui.Column{Label: Label(column.Name), Kind: kindOf(column.Field)}
 	if !column.Sorts {
 		return head
@@ -200,61 +189,61 @@ func (n *noun) heading(column api.Column, view api.View) ui.Column {
 	if down {
 		view.Sort = "-" + column.Name
 	}
-	head.Sort = viewPath(n.list, view)
+	head.Sort = viewPath(res.Page.List, view)
 	return head
 }
 
 // emptyList stands where a list is empty, and says what to do next.
-func emptyList(r *page.Request, n *noun, filtered bool) ui.Empty {
+func emptyList(r *page.Request, res *resource.Resource, filtered bool) ui.Empty {
 	if filtered {
 		return ui.Empty{
-			Title: "No " + n.one + " fits these filters", Advice: "Take some of them away, or look for other words.",
-			Action: &ui.Action{Label: "Clear the filters", Path: n.list},
+			Title: "No " + res.Singular + " fits these filters", Advice: "Take some of them away, or look for other words.",
+			Action: &ui.Action{Label: "Clear the filters", Path: res.Page.List},
 		}
 	}
-	empty := ui.Empty{Title: "No " + n.many + " yet", Advice: n.origin}
+	empty := ui.Empty{Title: "No " + res.Plural + " yet", Advice: res.Page.Empty}
 	switch {
 	case !r.May(auth.WriteRecords):
-	case n.adds:
-		empty.Action = &ui.Action{Label: "Add " + ui.WithArticle(n.one), Path: n.base + "/new", Primary: true}
+	case res.Addable:
+		empty.Action = &ui.Action{Label: "Add " + ui.WithArticle(res.Singular), Path: res.Page.Base + "/new", Primary: true}
 	default:
 		empty.Action = &ui.Action{Label: "Import a file", Path: "/import", Primary: true}
 	}
 	return empty
 }
 
-// tabs lead to the lists that share a title; none where there is but one.
-func (n *noun) tabs() []ui.Link {
-	if n.tab == "" {
+// tabs lead to the lists that share a title; none where there is one list.
+func tabs(res *resource.Resource) []ui.Link {
+	if res.Page.Tab == "" {
 		return nil
 	}
 	var tabs []ui.Link
-	for _, other := range nouns {
-		if other.title == n.title {
-			tabs = append(tabs, ui.Link{Label: other.tab, Path: other.list, Here: other == n})
+	for _, other := range resource.Pages() {
+		if other.Page.Title == res.Page.Title {
+			tabs = append(tabs, ui.Link{Label: other.Page.Tab, Path: other.Page.List, Here: other == res})
 		}
 	}
 	return tabs
 }
 
-// loadCurrentVersion reads the latest version of what the list's records belong
-// to; nil if there is none.
-func loadCurrentVersion(r *page.Request, n *noun) (*currentVersion, error) {
-	of, ok := versions[n.object]
-	if !ok {
+// loadCurrentVersion reads the latest version that the list's records belong to;
+// nil if there is none.
+func loadCurrentVersion(r *page.Request, res *resource.Resource) (*currentVersion, error) {
+	versions := res.Page.VersionOf
+	if versions == nil {
 		return nil, nil //nolint:nilnil // most lists have no versions
 	}
-	result, err := api.Browse(r.Context(), r.Caller, of.object, api.View{Limit: 1})
+	result, err := api.Browse(r.Context(), r.Caller, versions.Type, api.View{Limit: 1})
 	if err != nil || len(result.Records) == 0 {
 		return nil, err
 	}
-	record, whole := result.Records[0], nounOf(of.object)
+	latest := result.Records[0]
 	current := &currentVersion{
-		Name: whole.titleOf(record), Path: Path(of.object, ui.Text(record["id"])),
-		Summary: ui.Text(record["executive_summary"]), At: record["generated_at"],
+		Name: titleOf(versions, latest), Path: Path(versions.Type, ui.Text(latest["id"])),
+		Summary: ui.Text(latest["executive_summary"]), At: latest["generated_at"],
 	}
-	if of.state != "" {
-		current.State = ui.Text(record[of.state])
+	if versions.Page.State != "" {
+		current.State = ui.Text(latest[versions.Page.State])
 	}
 	return current, nil
 }
@@ -262,13 +251,13 @@ func loadCurrentVersion(r *page.Request, n *noun) (*currentVersion, error) {
 // Export answers with all records of a view as CSV, which can be imported
 // again.
 func (p *Pages) Export(r *page.Request) error {
-	view := viewOf(r, p.family)
-	sent := r.NewDownload(strings.ReplaceAll(p.object, "_", "-")+".csv", "text/csv; charset=utf-8", 0)
-	sheet, err := transfer.NewSheetWriter(r.Document, p.object, sent)
+	view := viewOf(r, api.Filters(r.Document, p.Resource))
+	sent := r.NewDownload(strings.ReplaceAll(p.Resource.Type, "_", "-")+".csv", "text/csv; charset=utf-8", 0)
+	sheet, err := transfer.NewSheetWriter(r.Document, p.Resource.Type, sent)
 	if err != nil {
 		return err
 	}
-	err = api.ExportView(r.Context(), r.Caller, p.object, view, sheet.Write)
+	err = api.ExportView(r.Context(), r.Caller, p.Resource.Type, view, sheet.Write)
 	if err == nil {
 		err = sheet.Flush()
 	}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
 	"govsvc/web/page"
@@ -41,64 +42,64 @@ var badges = []string{
 
 // Show shows a record, with all that is known of it.
 func (p *Pages) Show(r *page.Request) error {
-	record, err := readRecord(r, p.noun)
+	record, err := readRecord(r, p.Resource)
 	if err != nil {
 		return err
 	}
-	data := recordData{Name: p.titleOf(record), Crumbs: p.crumbs(), Actions: recordActions(r, p.noun, record)}
+	data := recordData{Name: titleOf(p.Resource, record), Crumbs: crumbs(p.Resource), Actions: recordActions(r, p.Resource, record)}
 	for _, member := range badges {
 		if ui.Text(record[member]) != "" {
 			data.Badges = append(data.Badges, record[member])
 		}
 	}
-	p.tell(&data, r.Document.Fields(p.object), record)
-	if err := addRelated(r, p.noun, record, &data); err != nil {
+	tell(p.Resource, &data, r.Document.Fields(p.Resource.Type), record)
+	if err := addRelated(r, p.Resource, record, &data); err != nil {
 		return err
 	}
-	if data.History, data.Unknown, err = loadHistory(r, p.noun, record); err != nil {
+	if data.History, data.Unknown, err = loadHistory(r, p.Resource, record); err != nil {
 		return err
 	}
 	return r.Render("record", data.Name, data)
 }
 
 // readRecord reads the record of the address.
-func readRecord(r *page.Request, n *noun) (api.Record, error) {
-	return api.ReadRecord(r.Context(), r.Caller, n.object, strings.ToLower(r.PathValue("id")))
+func readRecord(r *page.Request, res *resource.Resource) (api.Record, error) {
+	return api.ReadRecord(r.Context(), r.Caller, res.Type, strings.ToLower(r.PathValue("id")))
 }
 
 // crumbs lead to the list.
-func (n *noun) crumbs() []ui.Link {
-	if n.tab == "" {
-		return []ui.Link{{Label: n.title, Path: n.list}}
+func crumbs(res *resource.Resource) []ui.Link {
+	if res.Page.Tab == "" {
+		return []ui.Link{{Label: res.Page.Title, Path: res.Page.List}}
 	}
-	return []ui.Link{{Label: n.title, Path: n.tabs()[0].Path}, {Label: n.tab, Path: n.list}}
+	return []ui.Link{{Label: res.Page.Title, Path: tabs(res)[0].Path}, {Label: res.Page.Tab, Path: res.Page.List}}
 }
 
 // recordActions are what the user may do with the record.
-func recordActions(r *page.Request, n *noun, record api.Record) []ui.Action {
+func recordActions(r *page.Request, res *resource.Resource, record api.Record) []ui.Action {
 	if !r.May(auth.WriteRecords) {
 		return nil
 	}
 	var actions []ui.Action
-	at := Path(n.object, ui.Text(record["id"]))
-	switch n.object {
+	at := Path(res.Type, ui.Text(record["id"]))
+	switch res.Type {
 	case "incident":
 		actions = append(actions, ui.Action{Label: "Record a notification", Path: at + "/notification", Primary: record["notified_at"] == nil && record["notification_required"] == true})
 	case "kpi":
 		actions = append(actions, ui.Action{Label: "Add a check-in", Path: at + "/checkins/new", Primary: true})
 	}
-	if n.changes {
+	if res.Editable {
 		actions = append(actions, ui.Action{Label: "Change", Path: at + "/edit"})
 	}
 	return actions
 }
 
 // tell sorts a record's members into facts, long texts and tables.
-func (n *noun) tell(data *recordData, fields []openapi.Field, record api.Record) {
+func tell(res *resource.Resource, data *recordData, fields []openapi.Field, record api.Record) {
 	var states, stamps []ui.Fact
 	for _, field := range fields {
 		value, there := record[field.Name]
-		if !there || field.Name == "object" || field.Name == n.names[0] && ui.Text(value) == data.Name {
+		if !there || field.Name == "object" || field.Name == res.Page.Names[0] && ui.Text(value) == data.Name {
 			continue
 		}
 		fact := ui.Fact{Label: Label(field.Name), Kind: kindOf(field), Value: shown(field, record)}
@@ -140,7 +141,7 @@ func neighbour(member string, record api.Record) string {
 	case "roadmap_id", "roadmap_version":
 		return Path("roadmap", ui.Text(record["roadmap_id"]))
 	case "regime_id", "regime_name":
-		return ui.WithQuery(nounOf("obligation").list, "regime_id", record["regime_id"])
+		return ui.WithQuery(resource.Obligation.Page.List, "regime_id", record["regime_id"])
 	}
 	return ""
 }
@@ -194,8 +195,8 @@ func portion(field openapi.Field, value any) any {
 }
 
 // addRelated adds what other tables hold of a record.
-func addRelated(r *page.Request, n *noun, record api.Record, data *recordData) (err error) {
-	switch n.object {
+func addRelated(r *page.Request, res *resource.Resource, record api.Record, data *recordData) (err error) {
+	switch res.Type {
 	case "risk":
 		return addRatings(r, record, data)
 	case "incident":
