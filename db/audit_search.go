@@ -64,7 +64,7 @@ func (a Audit) Search(ctx context.Context, org Organisation, q AuditSearch) (Aud
 		return found, storeError(err)
 	}
 	var found AuditSearchResult
-	err := a.db.search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {
+	err := a.db.Search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {
 		found, err = a.searchSpan(ctx, pool, q, span)
 		return err
 	})

@@ -51,7 +51,7 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 		return page, storeError(err)
 	}
 	var page BrowsePage
-	err = d.search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) error {
+	err = d.Search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) error {
 		page, err = b.browse(ctx, pool, q)
 		return err
 	})

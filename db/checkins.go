@@ -23,8 +23,8 @@ type Checkin struct {
 	CreatedAt     string  `json:"created_at"`
 }
 
-// periodJSON is a check-in c as it stands with its key result.
-const periodJSON = `json_object('object', 'kpi_checkin', 'id', c.id, 'value', c.value, 'period_start', c.period_start,
+// CheckinJSON is a check-in c as it stands with its key result.
+const CheckinJSON = `json_object('object', 'kpi_checkin', 'id', c.id, 'value', c.value, 'period_start', c.period_start,
 	'source', c.source, 'evidence_ref', c.evidence_ref, 'note', c.note, 'created_at', c.created_at, 'updated_at', c.updated_at)`
 
 // CheckinDraft is a data point to record. It names its key result by id, by

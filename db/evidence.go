@@ -38,7 +38,7 @@ var evidence = []struct{ item, query string }{
 		WHERE k.org_id = ?1 ORDER BY k.created_at, k.id`},
 	{"incidents", "SELECT record FROM incident_records WHERE org_id = ?1 ORDER BY created_at, id"},
 	{"kpis", `SELECT json_set(r.record, '$.checkins', json((
-			SELECT json_group_array(` + periodJSON + ` ORDER BY c.period_start)
+			SELECT json_group_array(` + CheckinJSON + ` ORDER BY c.period_start)
 			FROM kpi_checkins c WHERE c.kpi_seq = k.seq)))
 		FROM kpis k JOIN kpi_records r ON r.org_id = k.org_id AND r.id = k.id
 		WHERE k.org_id = ?1 ORDER BY k.created_at, k.id`},

@@ -34,13 +34,6 @@ func (d *DB) Row(ctx context.Context, query string, args ...any) Scanner {
 	return d.engine.Lookups.Row(ctx, query, args...)
 }
 
-// Frequent is the pool for statements of bounded time that run all the time. It and
-// Bulk are for the packages below db.
-func (d *DB) Frequent() *sqlite.Pool { return d.engine.Frequent }
-
-// Bulk is the pool for reads of whole tables.
-func (d *DB) Bulk() *sqlite.Pool { return d.engine.Bulk }
-
 // Each calls fn for each row that the query gives in the pool of bounded lookups;
 // see sqlite.Pool.Each.
 func (d *DB) Each(ctx context.Context, fn func(Scanner) error, query string, args ...any) error {

@@ -7,8 +7,8 @@ import (
 	"govsvc/db/resource"
 )
 
-// historyKept is how many events of a record its history goes back.
-const historyKept = 200
+// historyLimit is how many events of a record its history goes back.
+const historyLimit = 200
 
 // historyBytes bounds the events of a history. Only events of older versions,
 // which held whole texts, are so long that it has fewer of them.
@@ -20,7 +20,7 @@ func (a Audit) History(ctx context.Context, org Organisation, object, id string)
 		return a.kpiHistory(ctx, org.Org, id)
 	}
 	found, err := a.Search(ctx, org, AuditSearch{
-		ResourceType: object, ResourceID: id, Limit: historyKept, Size: PageSize{Most: historyBytes},
+		ResourceType: object, ResourceID: id, Limit: historyLimit, Size: PageSize{Most: historyBytes},
 	})
 	return found.Events, err
 }
@@ -38,7 +38,7 @@ func (a Audit) kpiHistory(ctx context.Context, org Org, id string) ([][]byte, er
 		WHERE org_id = ?1 AND event ->> 'resource_type' IN ('kpi', 'kpi_checkin') AND resource_id IN (
 			SELECT id FROM kpis WHERE org_id = ?1 AND id = ?2
 			UNION ALL SELECT c.id FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq WHERE k.org_id = ?1 AND k.id = ?2)
-		ORDER BY seq DESC LIMIT ?3`, org, id, historyKept)
+		ORDER BY seq DESC LIMIT ?3`, org, id, historyLimit)
 	return all, err
 }
 
@@ -63,12 +63,12 @@ func (d *DB) Reratings(ctx context.Context, org Org, risk string) ([]Rerating, e
 		all = append(all, r)
 		return json.Unmarshal(after, &all[len(all)-1].After)
 	}, `SELECT e.at, e.actor, e.reason, e.before, e.after FROM risks r JOIN severity_evidence e ON e.risk_seq = r.seq
-		WHERE r.org_id = ? AND r.id = ? ORDER BY e.seq DESC LIMIT ?`, org, risk, historyKept)
+		WHERE r.org_id = ? AND r.id = ? ORDER BY e.seq DESC LIMIT ?`, org, risk, historyLimit)
 	return all, err
 }
 
-// checkinsKept is how many periods the history of a key result goes back.
-const checkinsKept = 500
+// checkinLimit is how many periods the history of a key result goes back.
+const checkinLimit = 500
 
 // CheckinHistory reads the check-ins of the latest periods of a key result, as
 // JSON, oldest first.
@@ -80,9 +80,9 @@ func (d *DB) CheckinHistory(ctx context.Context, org Org, kpi string) ([][]byte,
 		all = append(all, checkin)
 		return err
 	}, `SELECT record FROM (
-			SELECT c.period_start, `+periodJSON+` AS record
+			SELECT c.period_start, `+CheckinJSON+` AS record
 			FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq
 			WHERE k.org_id = ? AND k.id = ? ORDER BY c.period_start DESC LIMIT ?)
-		ORDER BY period_start`, org, kpi, checkinsKept)
+		ORDER BY period_start`, org, kpi, checkinLimit)
 	return all, err
 }

@@ -86,7 +86,7 @@ type Renewal struct {
 // the data, so that it runs as a search of the user.
 func (d *DB) Overview(ctx context.Context, org Organisation, user string) (Overview, error) {
 	var o Overview
-	err := d.search(ctx, user, func(ctx context.Context, pool *sqlite.Pool) error {
+	err := d.Search(ctx, user, func(ctx context.Context, pool *sqlite.Pool) error {
 		r := overviewReader{d, pool}
 		for _, part := range []func(context.Context, Org, *Overview) error{
 			r.recentAssessments, r.openRiskCounts, r.incidentClocks, r.openIncidentCounts, r.activeKpis,

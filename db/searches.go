@@ -32,10 +32,10 @@ type searchQueue struct {
 	count int           // searches that run or wait
 }
 
-// search runs a read in the search pool: with the other searches of the user in
+// Search runs a read in the search pool: with the other searches of the user in
 // turn, and within the bound of time. It is stopped when ctx ends. "" is no
 // user and waits for connections alone.
-func (d *DB) search(ctx context.Context, user string, run func(context.Context, *sqlite.Pool) error) error {
+func (d *DB) Search(ctx context.Context, user string, run func(context.Context, *sqlite.Pool) error) error {
 	bounded, cancel := context.WithTimeout(ctx, d.options.SearchTime)
 	defer cancel()
 	leave, err := d.searches.enter(bounded, user)

@@ -41,7 +41,7 @@ func ReadStatus(ctx context.Context, store *db.DB) (Status, error) {
 	if s.Size, s.WALSize, err = store.Sizes(); err != nil {
 		return s, err
 	}
-	err = store.Bulk().Row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),
+	err = store.Engine().Bulk.Row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),
 		(SELECT freelist_count FROM pragma_freelist_count), (SELECT count(*) FROM audit_events)`).
 		Scan(&s.PageSize, &s.Pages, &s.FreePages, &s.AuditEvents)
 	if err != nil {
@@ -54,7 +54,7 @@ func ReadStatus(ctx context.Context, store *db.DB) (Status, error) {
 	s.Queued, s.OldestDue, s.DeadLetters = int(stats.Due+stats.Later), stats.OldestDue, int(stats.Dead)
 	for _, r := range resource.Records() {
 		c := RecordCount{Object: r.Type}
-		if err := store.Bulk().Row(ctx, "SELECT count(*) FROM "+r.Table).Scan(&c.Count); err != nil {
+		if err := store.Engine().Bulk.Row(ctx, "SELECT count(*) FROM "+r.Table).Scan(&c.Count); err != nil {
 			return s, db.StoreError(err)
 		}
 		s.Counts = append(s.Counts, c)

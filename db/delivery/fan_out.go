@@ -30,7 +30,7 @@ const (
 // HasUnexpanded reports whether an event waits for its deliveries to be made.
 func HasUnexpanded(ctx context.Context, store *db.DB) (bool, error) {
 	var is bool
-	err := store.Frequent().Row(ctx, "SELECT EXISTS (SELECT 1 FROM fan_outs)").Scan(&is)
+	err := store.Engine().Frequent.Row(ctx, "SELECT EXISTS (SELECT 1 FROM fan_outs)").Scan(&is)
 	return is, db.StoreError(err)
 }
 

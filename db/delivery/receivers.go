@@ -33,7 +33,7 @@ func ReceiverOfClaim(ctx context.Context, store *db.DB, k ClaimKey) (Receiver, e
 func readReceiver(ctx context.Context, store *db.DB, which string, args ...any) (Receiver, error) {
 	var id, url, secret, former, until string
 	var active bool
-	err := store.Frequent().Row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
+	err := store.Engine().Frequent.Row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
 		Scan(&id, &url, &secret, &former, &until, &active)
 	if none, err := db.Absent(err); none {
 		return Receiver{}, errNoSubscription

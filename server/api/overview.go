@@ -84,7 +84,7 @@ func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
 // attained adds to a key result how much of its target it has reached.
 func attained(k db.KpiState) KpiState {
 	state := KpiState{KpiState: k}
-	if share, known := db.Attainment(k.Direction, k.Baseline, k.Target, k.Current); known {
+	if share, known := attainedShare(k.Direction, k.Baseline, k.Target, k.Current); known {
 		state.Attainment = &share
 	}
 	return state

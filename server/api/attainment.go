@@ -1,8 +1,8 @@
-package db
+package api
 
 import "math"
 
-// Attainment is how much of its target a key result has reached, from 0 to 1;
+// attainedShare is how much of its target a key result has reached, from 0 to 1;
 // false before it has a value.
 //
 //   - increase: 1 from the target on. Below it, the way from the baseline to the
@@ -14,7 +14,7 @@ import "math"
 //   - maintain: 1 at the target, and less by the distance from it, to either
 //     side, relative to it: 95 and 105 of 100 are 0.95. A target of 0 is met or
 //     missed. The baseline does not count.
-func Attainment(direction string, baseline *float64, target float64, value *float64) (float64, bool) {
+func attainedShare(direction string, baseline *float64, target float64, value *float64) (float64, bool) {
 	if value == nil {
 		return 0, false
 	}

@@ -1,10 +1,8 @@
-package db_test
+package api
 
 import (
 	"math"
 	"testing"
-
-	"govsvc/db"
 )
 
 func TestAttainment(t *testing.T) {
@@ -57,11 +55,11 @@ func TestAttainment(t *testing.T) {
 		if b, given := row.baseline.(float64); given {
 			baseline = &b
 		}
-		got, known := db.Attainment(row.direction, baseline, row.target, &row.value)
+		got, known := attainedShare(row.direction, baseline, row.target, &row.value)
 		if !known || math.Abs(got-row.want) > 1e-9 {
 			t.Errorf("%s from %v to %v, at %v: %v, %v, want %v", row.direction, row.baseline, row.target, row.value, got, known, row.want)
 		}
-		if got, known := db.Attainment(row.direction, baseline, row.target, nil); known || got != 0 {
+		if got, known := attainedShare(row.direction, baseline, row.target, nil); known || got != 0 {
 			t.Errorf("%s without a value: %v, %v", row.direction, got, known)
 		}
 	}
