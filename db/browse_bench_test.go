@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/dashboard"
 )
 
 // large is a file with n risks that differ as those of a real register do, and
@@ -108,7 +109,7 @@ func BenchmarkOverview(b *testing.B) {
 		}
 	})
 	for b.Loop() {
-		if _, err := store.Overview(b.Context(), org, ""); err != nil {
+		if _, err := dashboard.ReadOverview(b.Context(), store, org, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

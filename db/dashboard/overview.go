@@ -1,9 +1,10 @@
-package db
+package dashboard
 
 import (
 	"context"
 	"time"
 
+	"govsvc/db"
 	"govsvc/db/sqlite"
 )
 
@@ -81,14 +82,14 @@ type Renewal struct {
 	ID, Name, Status, ContractEnd string
 }
 
-// Overview reads the state of an organisation. Each part comes from an index of
+// ReadOverview reads the state of an organisation. Each part comes from an index of
 // its own, so that it is quick with a hundred thousand risks. Its time grows with
 // the data, so that it runs as a search of the user.
-func (d *DB) Overview(ctx context.Context, org Organisation, user string) (Overview, error) {
+func ReadOverview(ctx context.Context, store *db.DB, org db.Organisation, user string) (Overview, error) {
 	var o Overview
-	err := d.Search(ctx, user, func(ctx context.Context, pool *sqlite.Pool) error {
-		r := overviewReader{d, pool}
-		for _, part := range []func(context.Context, Org, *Overview) error{
+	err := store.Search(ctx, user, func(ctx context.Context, pool *sqlite.Pool) error {
+		r := overviewReader{store, pool}
+		for _, part := range []func(context.Context, db.Org, *Overview) error{
 			r.recentAssessments, r.openRiskCounts, r.incidentClocks, r.openIncidentCounts, r.activeKpis,
 			r.regimeCounts, r.vendorBandCounts, r.renewals, r.recentEvents,
 		} {
@@ -103,12 +104,12 @@ func (d *DB) Overview(ctx context.Context, org Organisation, user string) (Overv
 
 // overviewReader reads the parts of an overview.
 type overviewReader struct {
-	db *DB
+	db *db.DB
 	*sqlite.Pool
 }
 
-func (d overviewReader) recentAssessments(ctx context.Context, org Org, o *Overview) error {
-	return d.Each(ctx, func(row Scanner) error {
+func (d overviewReader) recentAssessments(ctx context.Context, org db.Org, o *Overview) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var a Assessment
 		err := row.Scan(&a.ID, &a.OverallScore, &a.AdjustedScore, &a.Verdict, &a.Confidence, &a.CompletedAt)
 		o.Assessments = append([]Assessment{a}, o.Assessments...)
@@ -120,8 +121,8 @@ func (d overviewReader) recentAssessments(ctx context.Context, org Org, o *Overv
 const openRisks = `SELECT coalesce(severity, ''), coalesce(likelihood, ''), count(*) FROM risks
 	WHERE org_id = ? AND status IN ('Open', 'InProgress') GROUP BY severity, likelihood`
 
-func (d overviewReader) openRiskCounts(ctx context.Context, org Org, o *Overview) error {
-	return d.Each(ctx, func(row Scanner) error {
+func (d overviewReader) openRiskCounts(ctx context.Context, org db.Org, o *Overview) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var c RiskCount
 		err := row.Scan(&c.Severity, &c.Likelihood, &c.Count)
 		o.Risks = append(o.Risks, c)
@@ -131,11 +132,11 @@ func (d overviewReader) openRiskCounts(ctx context.Context, org Org, o *Overview
 
 const runningClocks = ` FROM incidents WHERE org_id = ? AND notification_required = 1 AND notified_at IS NULL AND status <> 'closed'`
 
-func (d overviewReader) incidentClocks(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) incidentClocks(ctx context.Context, org db.Org, o *Overview) error {
 	if err := d.Row(ctx, "SELECT count(*)"+runningClocks, org).Scan(&o.Incidents.Running); err != nil {
-		return storeError(err)
+		return db.StoreError(err)
 	}
-	return d.Each(ctx, func(row Scanner) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var c IncidentClock
 		err := row.Scan(&c.ID, &c.Title, &c.Severity, &c.Status, &c.Deadline)
 		o.Incidents.Clocks = append(o.Incidents.Clocks, c)
@@ -147,9 +148,9 @@ func (d overviewReader) incidentClocks(ctx context.Context, org Org, o *Overview
 const openIncidents = `SELECT severity, count(*) FROM incidents
 	WHERE org_id = ? AND (status = 'open' OR status = 'investigating' OR status = 'contained') GROUP BY severity`
 
-func (d overviewReader) openIncidentCounts(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) openIncidentCounts(ctx context.Context, org db.Org, o *Overview) error {
 	o.Incidents.BySeverity = map[string]int{}
-	return d.Each(ctx, func(row Scanner) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var severity string
 		var count int
 		err := row.Scan(&severity, &count)
@@ -159,11 +160,11 @@ func (d overviewReader) openIncidentCounts(ctx context.Context, org Org, o *Over
 	}, openIncidents, org)
 }
 
-func (d overviewReader) activeKpis(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) activeKpis(ctx context.Context, org db.Org, o *Overview) error {
 	if err := d.Row(ctx, "SELECT count(*) FROM kpis WHERE org_id = ? AND status = 'active'", org).Scan(&o.ActiveKpis); err != nil {
-		return storeError(err)
+		return db.StoreError(err)
 	}
-	return d.Each(ctx, func(row Scanner) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var k KpiState
 		err := row.Scan(&k.ID, &k.Code, &k.Statement, &k.MetricName, &k.Unit, &k.Direction, &k.Baseline, &k.Target, &k.Current, &k.CurrentAsOf)
 		o.Kpis = append(o.Kpis, k)
@@ -173,8 +174,8 @@ func (d overviewReader) activeKpis(ctx context.Context, org Org, o *Overview) er
 		ORDER BY code`, org)
 }
 
-func (d overviewReader) regimeCounts(ctx context.Context, org Org, o *Overview) error {
-	return d.Each(ctx, func(row Scanner) error {
+func (d overviewReader) regimeCounts(ctx context.Context, org db.Org, o *Overview) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var id, name, status string
 		var count int
 		if err := row.Scan(&id, &status, &count, &name); err != nil {
@@ -199,8 +200,8 @@ func (d overviewReader) regimeCounts(ctx context.Context, org Org, o *Overview) 
 const vendorBands = `SELECT initial_risk_band, count(*) FROM vendors WHERE org_id = ? AND status <> 'exited' GROUP BY initial_risk_band
 	ORDER BY CASE initial_risk_band WHEN 'CRITICAL' THEN 1 WHEN 'HIGH' THEN 2 WHEN 'MEDIUM' THEN 3 ELSE 4 END`
 
-func (d overviewReader) vendorBandCounts(ctx context.Context, org Org, o *Overview) error {
-	return d.Each(ctx, func(row Scanner) error {
+func (d overviewReader) vendorBandCounts(ctx context.Context, org db.Org, o *Overview) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var b BandCount
 		err := row.Scan(&b.Band, &b.Count)
 		o.Vendors = append(o.Vendors, b)
@@ -210,13 +211,13 @@ func (d overviewReader) vendorBandCounts(ctx context.Context, org Org, o *Overvi
 
 const ending = " FROM vendors WHERE org_id = ? AND status <> 'exited' AND contract_end BETWEEN ? AND ?"
 
-func (d overviewReader) renewals(ctx context.Context, org Org, o *Overview) error {
+func (d overviewReader) renewals(ctx context.Context, org db.Org, o *Overview) error {
 	today := d.db.Now().Format(time.DateOnly)
 	last := d.db.Now().Add(RenewalsAhead).Format(time.DateOnly)
 	if err := d.Row(ctx, "SELECT count(*)"+ending, org, today, last).Scan(&o.RenewalsDue); err != nil {
-		return storeError(err)
+		return db.StoreError(err)
 	}
-	return d.Each(ctx, func(row Scanner) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var r Renewal
 		err := row.Scan(&r.ID, &r.Name, &r.Status, &r.ContractEnd)
 		o.Renewals = append(o.Renewals, r)
@@ -228,8 +229,8 @@ func (d overviewReader) renewals(ctx context.Context, org Org, o *Overview) erro
 // no room for them. An import is one, not each of its records. It looks at a
 // bounded number of events; a quotation mark in a text has a backslash before it,
 // so that no text is taken for the member.
-func (d overviewReader) recentEvents(ctx context.Context, org Org, o *Overview) error {
-	return d.Each(ctx, func(row Scanner) error {
+func (d overviewReader) recentEvents(ctx context.Context, org db.Org, o *Overview) error {
+	return d.Each(ctx, func(row db.Scanner) error {
 		var event []byte
 		err := row.Scan(&event)
 		o.Recent = append(o.Recent, event)

@@ -1,9 +1,10 @@
-package db
+package dashboard
 
 import (
 	"context"
 	"encoding/json"
 
+	"govsvc/db"
 	"govsvc/db/resource"
 )
 
@@ -14,22 +15,22 @@ const historyLimit = 200
 // which held whole texts, are so long that it has fewer of them.
 const historyBytes = 1 << 20
 
-// History reads the latest audit events of a record, newest first, as JSON.
-func (a Audit) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
+// RecordHistory reads the latest audit events of a record, newest first, as JSON.
+func RecordHistory(ctx context.Context, store *db.DB, org db.Organisation, object, id string) ([][]byte, error) {
 	if object == resource.KPI.Type {
-		return a.kpiHistory(ctx, org.Org, id)
+		return kpiHistory(ctx, store, org.Org, id)
 	}
-	found, err := a.Search(ctx, org, AuditSearch{
-		ResourceType: object, ResourceID: id, Limit: historyLimit, Size: PageSize{Most: historyBytes},
+	found, err := store.Audit.Search(ctx, org, db.AuditSearch{
+		ResourceType: object, ResourceID: id, Limit: historyLimit, Size: db.PageSize{Most: historyBytes},
 	})
 	return found.Events, err
 }
 
 // kpiHistory reads the latest events of a key result and of its check-ins,
 // which have no page of their own.
-func (a Audit) kpiHistory(ctx context.Context, org Org, id string) ([][]byte, error) {
+func kpiHistory(ctx context.Context, store *db.DB, org db.Org, id string) ([][]byte, error) {
 	var all [][]byte
-	err := a.db.Each(ctx, func(row Scanner) error {
+	err := store.Each(ctx, func(row db.Scanner) error {
 		var event []byte
 		err := row.Scan(&event)
 		all = append(all, event)
@@ -45,13 +46,13 @@ func (a Audit) kpiHistory(ctx context.Context, org Org, id string) ([][]byte, er
 // Rerating is a change of a risk's rating with the reason that was given.
 type Rerating struct {
 	At, Actor, Reason string
-	Before, After     Rating
+	Before, After     db.Rating
 }
 
 // Reratings reads why a risk was re-rated, newest first.
-func (d *DB) Reratings(ctx context.Context, org Org, risk string) ([]Rerating, error) {
+func Reratings(ctx context.Context, store *db.DB, org db.Org, risk string) ([]Rerating, error) {
 	var all []Rerating
-	err := d.Each(ctx, func(row Scanner) error {
+	err := store.Each(ctx, func(row db.Scanner) error {
 		var r Rerating
 		var before, after []byte
 		if err := row.Scan(&r.At, &r.Actor, &r.Reason, &before, &after); err != nil {
@@ -72,15 +73,15 @@ const checkinLimit = 500
 
 // CheckinHistory reads the check-ins of the latest periods of a key result, as
 // JSON, oldest first.
-func (d *DB) CheckinHistory(ctx context.Context, org Org, kpi string) ([][]byte, error) {
+func CheckinHistory(ctx context.Context, store *db.DB, org db.Org, kpi string) ([][]byte, error) {
 	var all [][]byte
-	err := d.Each(ctx, func(row Scanner) error {
+	err := store.Each(ctx, func(row db.Scanner) error {
 		var checkin []byte
 		err := row.Scan(&checkin)
 		all = append(all, checkin)
 		return err
 	}, `SELECT record FROM (
-			SELECT c.period_start, `+CheckinJSON+` AS record
+			SELECT c.period_start, `+db.CheckinJSON+` AS record
 			FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq
 			WHERE k.org_id = ? AND k.id = ? ORDER BY c.period_start DESC LIMIT ?)
 		ORDER BY period_start`, org, kpi, checkinLimit)
