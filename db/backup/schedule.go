@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -41,6 +42,33 @@ func (s Schedule) Prepare() error {
 		return err
 	}
 	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+// Pauses of Run.
+const (
+	longestPause = time.Minute // because clocks are set, and machines sleep
+	retryPause   = 5 * time.Minute
+)
+
+// Run makes backups that are due until ctx ends. It logs each of them and each failure.
+func (s *Service) Run(ctx context.Context, schedule Schedule, logger *slog.Logger) {
+	for ctx.Err() == nil {
+		made, next, err := s.MakeDue(ctx, schedule)
+		pause := min(next.Sub(s.store.Now()), longestPause)
+		switch {
+		case made != nil && err != nil:
+			logger.Warn("backup made, but a step after it failed", "file", made.Path, "error", err)
+		case made != nil:
+			logger.Info("backup made", "file", made.Path, "bytes", made.Bytes)
+		case err != nil && ctx.Err() == nil:
+			logger.Error("backup failed; trying again", "folder", schedule.Folder, "after", retryPause, "error", err)
+			pause = retryPause
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // MakeDue makes a backup if the newest one in the folder is as old as the interval. It
