@@ -15,6 +15,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
@@ -51,11 +52,11 @@ func TestLease(t *testing.T) {
 	if len(lost) != 2 {
 		t.Fatalf("%d claimed", len(lost))
 	}
-	s.clock.advance(leaseOfClaims - time.Millisecond)
+	s.clock.Advance(leaseOfClaims - time.Millisecond)
 	if s.deliver(t); len(r.got()) != 0 {
 		t.Error("sent while the lease holds")
 	}
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	if s.deliver(t); len(r.got()) != 2 {
 		t.Errorf("%d sent after the lease", len(r.got()))
 	}
@@ -72,7 +73,7 @@ func TestLease(t *testing.T) {
 	if _, now, _ := delivery.DueSubscriptions(t.Context(), s.store); !now.Equal(next) {
 		t.Errorf("a late failure moved the next attempt from %v to %v", next, now)
 	}
-	s.clock.advance(10 * time.Second)
+	s.clock.Advance(10 * time.Second)
 	if s.deliver(t); len(r.got()) != 3 {
 		t.Errorf("%d sent, want the one that nobody has delivered", len(r.got()))
 	}
@@ -224,7 +225,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	later := &clock{now: time.Now().Add(leaseOfClaims + time.Second)}
+	later := testkit.NewClock(time.Now().Add(leaseOfClaims + time.Second))
 	after := sceneOver(t, s.path, later)
 	after.deliver(t)
 	ids := r.ids()

@@ -98,16 +98,16 @@ func TestSchedule(t *testing.T) {
 			if exact < wait || exact > wait*12/10 {
 				t.Fatalf("wait %v is out of bounds", exact)
 			}
-			s.clock.advance(exact - 5*time.Millisecond)
+			s.clock.Advance(exact - 5*time.Millisecond)
 			if s.deliver(t); len(r.got()) != i+1 {
 				t.Fatalf("attempt %d came before its time", i+2)
 			}
-			s.clock.advance(10 * time.Millisecond)
+			s.clock.Advance(10 * time.Millisecond)
 			if s.deliver(t); len(r.got()) != i+2 {
 				t.Fatalf("attempt %d did not come after %v", i+2, exact)
 			}
 		}
-		s.clock.advance(1000 * time.Hour)
+		s.clock.Advance(1000 * time.Hour)
 		if total := s.deliver(t); total != (webhook.Totals{}) || len(r.got()) != 10 {
 			t.Errorf("%d attempts", len(r.got()))
 		}
@@ -132,7 +132,7 @@ func TestOwnSchedule(t *testing.T) {
 		if s.deliver(t); len(r.got()) != want+1 {
 			t.Fatalf("%d attempts, want %d", len(r.got()), want+1)
 		}
-		s.clock.advance(2 * time.Second)
+		s.clock.Advance(2 * time.Second)
 	}
 	if len(s.deadLetters(t)) != 1 {
 		t.Error("no dead letter")
@@ -196,7 +196,7 @@ func TestReplay(t *testing.T) {
 	s.subscribe(t, r.URL)
 	s.raise(t, 3)
 	s.deliver(t)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.deliver(t)
 	dead := s.deadLetters(t)
 	if len(dead) != 3 {
@@ -210,7 +210,7 @@ func TestReplay(t *testing.T) {
 	}
 	before := len(r.got())
 	s.deliver(t) // fails again, and has one more
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.deliver(t)
 	if got := r.ids()[before:]; !slices.Equal(got, []string{dead[0].EventID, dead[0].EventID}) {
 		t.Errorf("replayed %v, want %s twice", got, dead[0].EventID)
@@ -241,13 +241,13 @@ func TestLog(t *testing.T) {
 	s.subscribe(t, newReceiver(t, status(500)).URL)
 	s.raise(t, 2)
 	s.deliver(t)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.deliver(t)
 	health := s.health(t)
 	if len(health) != 2 || health[0].LastStatus == nil || *health[0].LastStatus != 200 || health[1].Dead != 2 || health[1].Queued != 0 {
 		t.Fatalf("got %+v", health)
 	}
-	s.clock.advance(29 * 24 * time.Hour)
+	s.clock.Advance(29 * 24 * time.Hour)
 	keep := delivery.LogRetention
 	sweep := func(want ...bool) {
 		t.Helper()
@@ -297,7 +297,7 @@ func TestChangedElsewhere(t *testing.T) {
 		if got := []int{len(first.got()), len(second.got())}; !slices.Equal(got, want) {
 			t.Errorf("arrivals %v, want %v", got, want)
 		}
-		c.advance(100 * time.Hour)
+		c.Advance(100 * time.Hour)
 	}
 	update := func(change db.Record) {
 		t.Helper()

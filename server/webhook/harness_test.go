@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -21,28 +20,11 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
-// clock stands still until a test moves it.
-type clock struct {
-	mutex sync.Mutex
-	now   time.Time
-}
-
-func newClock() *clock { return &clock{now: time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)} }
-
-func (c *clock) Now() time.Time {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.now = c.now.Add(d)
-}
+func newClock() *testkit.Clock { return testkit.NewClock(testkit.Start) }
 
 // arrival is a request that a receiver got.
 type arrival struct {
@@ -146,36 +128,19 @@ func newSender(t testing.TB, set ...func(*webhook.SenderConfig)) *webhook.Sender
 // scene is a data file with a delivery loop, and what it logs.
 type scene struct {
 	store *db.DB
-	clock *clock
-	log   *transcript
+	clock *testkit.Clock
+	log   *testkit.LogBuffer
 	loop  *webhook.Deliverer
 	path  string
 }
 
-type transcript struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (l *transcript) Write(p []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *transcript) String() string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.String()
-}
-
 // newScene has an injected clock and no jitter; a nil clock is the real one.
-func newScene(t testing.TB, c *clock, set ...func(*webhook.Config)) *scene {
+func newScene(t testing.TB, c *testkit.Clock, set ...func(*webhook.Config)) *scene {
 	t.Helper()
 	return sceneOver(t, filepath.Join(t.TempDir(), "govsvc.db"), c, set...)
 }
 
-func sceneOver(t testing.TB, path string, c *clock, set ...func(*webhook.Config)) *scene {
+func sceneOver(t testing.TB, path string, c *testkit.Clock, set ...func(*webhook.Config)) *scene {
 	t.Helper()
 	now := time.Now
 	if c != nil {
@@ -186,7 +151,7 @@ func sceneOver(t testing.TB, path string, c *clock, set ...func(*webhook.Config)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s := &scene{store: store, clock: c, log: &transcript{}, path: path}
+	s := &scene{store: store, clock: c, log: &testkit.LogBuffer{}, path: path}
 	config := webhook.Config{
 		Store:  store,
 		Sender: newSender(t, func(c *webhook.SenderConfig) { c.Now = now }),

@@ -133,7 +133,7 @@ func TestLookupFails(t *testing.T) {
 			t.Errorf("%v: %+v, want one that is tried again", failure, total)
 		}
 		mended.Store(true)
-		clock.advance(5 * time.Second)
+		clock.Advance(5 * time.Second)
 		if total := s.deliver(t); total != (webhook.Totals{Delivered: 1}) || len(r.got()) != 1 {
 			t.Errorf("%v: mended: %+v, %d arrived", failure, total, len(r.got()))
 		}
