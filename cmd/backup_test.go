@@ -46,7 +46,7 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("backup prints no %q:\n%s", want, text)
 		}
 	}
-	if got := c.refused(1, "backup", file); !strings.Contains(got, file+" is there already; name another file, or replace it with --force") {
+	if got := c.refused(1, "backup", file); !strings.Contains(got, file+" already exists; name another file, or replace it with --force") {
 		t.Error(got)
 	}
 	made := runJSON[backup](c, "backup", "--force", file)
@@ -136,7 +136,7 @@ func TestServe_MakesBackups(t *testing.T) {
 	if got := c.must("restore", "--rehearse", folder); !strings.Contains(got, list()[1]+": can be restored\n") {
 		t.Error(got)
 	}
-	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--backup-dir", c.env["GOVSVC_DB"]); !strings.Contains(got, "--backup-dir: "+c.env["GOVSVC_DB"]+" is no folder") {
+	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--backup-dir", c.env["GOVSVC_DB"]); !strings.Contains(got, "--backup-dir: "+c.env["GOVSVC_DB"]+" is not a folder") {
 		t.Error(got)
 	}
 }

@@ -38,7 +38,7 @@ func TestCheck(t *testing.T) {
 	}{
 		"all well":      {nil, nil, "", ""},
 		"all well, all": {nil, []string{"--full"}, "", ""},
-		"a reference":   {[]string{"INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')"}, nil, "integrity", "1 rows of api_keys refer to what is not there; keep it"},
+		"a reference":   {[]string{"INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')"}, nil, "integrity", "1 rows of api_keys refer to rows that do not exist; keep it"},
 		"an index":      {[]string{"PRAGMA writable_schema = 1", "UPDATE sqlite_schema SET sql = replace(sql, 'created_at', 'id') WHERE name = 'api_keys_by_org'"}, []string{"--full"}, "integrity+schema", "api_keys_by_org"},
 		"older":         {[]string{"DELETE FROM goose_db_version WHERE version_id > 15"}, nil, "version", "this file is of an older version (15; this program's is "},
 		"older tables":  {[]string{"DELETE FROM goose_db_version WHERE version_id > 14", "DROP TABLE backups"}, nil, "version", "migrates it and keeps a copy"},
@@ -115,7 +115,7 @@ func TestCheck_InUse(t *testing.T) {
 	with := *c
 	with.env = map[string]string{"GOVSVC_DB": bare}
 	with.alter(fmt.Sprintf("PRAGMA application_id = %d", 0x67767376))
-	if got := c.refused(1, "check", "--db", bare); !strings.Contains(got, bare+": holds no tables; of a data file in use, `govsvc backup` makes a copy") {
+	if got := c.refused(1, "check", "--db", bare); !strings.Contains(got, bare+": has no tables; copy a data file in use with `govsvc backup`") {
 		t.Error(got)
 	}
 	found := runJSON[healthy](c, "check", "--full")

@@ -184,7 +184,7 @@ func TestOneShotFlags(t *testing.T) {
 	c.must("orgs", "create", "acme")
 	there := c.file("there.db", "mine")
 	c.env["GOVSVC_FORCE"] = "true"
-	if got := c.refused(1, "backup", there); !strings.Contains(got, "is there already") || c.read(there) != "mine" {
+	if got := c.refused(1, "backup", there); !strings.Contains(got, "already exists") || c.read(there) != "mine" {
 		t.Error(got)
 	}
 	help := c.must("backup", "--help")

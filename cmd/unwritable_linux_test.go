@@ -141,8 +141,8 @@ func TestUnreadableFile(t *testing.T) {
 				t.Errorf("%s of a file of mode %v: %v: %s", command, mode, err, said)
 			}
 			line := string(said)
-			if !strings.HasPrefix(line, "govsvc: "+path+": this user may not use it: ") || !strings.Contains(line, cause) ||
-				!strings.HasSuffix(line, "; run as the user whose file it is, or let this one write the file and its folder\n") || strings.Count(line, "\n") != 1 {
+			if !strings.HasPrefix(line, "govsvc: "+path+": this user is not allowed to use it: ") || !strings.Contains(line, cause) ||
+				!strings.HasSuffix(line, "; run as the owner of the file, or let this user write the file and its folder\n") || strings.Count(line, "\n") != 1 {
 				t.Errorf("%s of a file of mode %v: %s", command, mode, line)
 			}
 		}

@@ -3,7 +3,6 @@ package db
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
@@ -259,7 +258,7 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 	more, taken := false, 0
 	err := b.pool.EachUncached(ctx, func(row Scanner) error {
 		var p position
-		var record sql.RawBytes
+		var record sqlite.RawBytes
 		if err := row.Scan(&p.key, &p.id, &record); err != nil {
 			return err
 		}

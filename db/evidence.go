@@ -2,9 +2,10 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
+
+	"govsvc/db/sqlite"
 )
 
 // EvidencePack is a filed pack as it is listed (contract, section 6).
@@ -63,8 +64,8 @@ func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, e
 		if e.item != item {
 			continue
 		}
-		var record sql.RawBytes
-		return s.rows(ctx, func(row Scanner) error {
+		var record sqlite.RawBytes
+		return s.Each(ctx, func(row Scanner) error {
 			if err := row.Scan(&record); err != nil {
 				return storeError(err)
 			}
@@ -78,7 +79,7 @@ func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, e
 // its present posture name.
 func (s *Snapshot) Regimes(ctx context.Context, org Org) ([]string, error) {
 	var ids []string
-	err := s.rows(ctx, func(row Scanner) error {
+	err := s.Each(ctx, func(row Scanner) error {
 		var id string
 		err := row.Scan(&id)
 		ids = append(ids, id)

@@ -84,13 +84,13 @@ func TestRefusedBackup(t *testing.T) {
 		replace bool
 		want    string
 	}{
-		{there, false, there + " is there already; name another file, or replace it with --force"},
+		{there, false, there + " already exists; name another file, or replace it with --force"},
 		{folder, true, folder + " is a folder; name a file in it"},
 		{path, true, "is the data file in use; name another one"},
 		{path + "-wal", true, "is the data file in use; name another one"},
 		{link, true, "is the data file in use; name another one"},
-		{os.DevNull, true, "is no ordinary file"},
-		{filepath.Join(folder, "none", "x"), false, "there is no folder " + filepath.Join(folder, "none") + "; make it, or name another folder"},
+		{os.DevNull, true, "is not a regular file"},
+		{filepath.Join(folder, "none", "x"), false, "the folder " + filepath.Join(folder, "none") + " does not exist; create it, or name another folder"},
 	} {
 		_, err := backup.New(store).Make(t.Context(), row.path, row.replace)
 		if err == nil || !strings.Contains(err.Error(), row.want) {

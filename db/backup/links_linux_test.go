@@ -78,7 +78,7 @@ func TestNoOrdinaryFile(t *testing.T) {
 	}
 	nowhere := linked(t, filepath.Join(t.TempDir(), "gone.db"))
 	for given, want := range map[string]string{
-		pipe: "is no ordinary file; give another path", t.TempDir(): "is a folder, not a data file; give another path", nowhere: "is a link to what is not there",
+		pipe: "is not a regular file; give another path", t.TempDir(): "is a folder, not a data file; give another path", nowhere: "is a link to a file that does not exist",
 	} {
 		for name, use := range map[string]func() error{
 			"open": func() error { _, err := db.Open(t.Context(), db.Options{Path: given}); return err },

@@ -110,7 +110,7 @@ func (t *restoreTarget) lock(ctx context.Context) (release func(), err error) {
 	}
 	release, err = sqlite.Lock(ctx, t.path)
 	if errors.Is(err, sqlite.ErrInUse) {
-		err = fmt.Errorf("%w; stop `govsvc serve` and what else works on it, and try again", err)
+		err = fmt.Errorf("%w; stop `govsvc serve` and other programs that use it, and try again", err)
 	}
 	return release, err
 }

@@ -28,7 +28,7 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	addRiskAndKill(t, path)
-	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, false); err == nil || !strings.Contains(err.Error(), "is there already; nothing was restored: with --force") {
+	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, false); err == nil || !strings.Contains(err.Error(), "already exists; nothing was restored: with --force") {
 		t.Errorf("without force: %v", err)
 	}
 	done, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true)
@@ -197,7 +197,7 @@ func TestRestoreBesideNewFile(t *testing.T) {
 		}
 		return testkit.Start
 	}
-	if _, err := backup.Restore(t.Context(), saved, options, db.Actor{}, false); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := backup.Restore(t.Context(), saved, options, db.Actor{}, false); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("restored: %v", err)
 	}
 	if got := risks(t, path); len(got) != 1 {
@@ -253,7 +253,7 @@ func TestForeignPlace(t *testing.T) {
 	_, saved := backedUp(t)
 	path := newPath(t)
 	testkit.ExecSQL(t, path, "CREATE TABLE theirs (x)")
-	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true); err == nil || !strings.Contains(err.Error(), "is another program's") {
+	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true); err == nil || !strings.Contains(err.Error(), "is a file of another program") {
 		t.Error(err)
 	}
 }
@@ -334,7 +334,7 @@ func TestRehearse(t *testing.T) {
 		t.Error(err)
 	}
 	other, _ := backedUp(t)
-	if _, err := backup.Rehearse(t.Context(), saved, other); err == nil || !strings.Contains(err.Error(), "does not go on from the backup's last event") {
+	if _, err := backup.Rehearse(t.Context(), saved, other); err == nil || !strings.Contains(err.Error(), "does not continue from the backup's last event") {
 		t.Errorf("another file's backup: %v", err)
 	}
 	alone, err := backup.Rehearse(t.Context(), saved, newPath(t))

@@ -32,7 +32,7 @@ func (s Schedule) Prepare() error {
 		err = nil
 	}
 	if info, unknown := os.Stat(s.Folder); err == nil && unknown == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", s.Folder)
+		err = fmt.Errorf("%s is not a folder", s.Folder)
 	}
 	if err != nil {
 		return err
@@ -152,7 +152,7 @@ func Newest(folder, path string, now time.Time) (string, error) {
 	stem := fileStem(path)
 	files, err := scheduled(folder, stem, now)
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s holds no backup of %s: none is named like %s-20260912T083000Z.db", folder, filepath.Base(path), stem)
+		err = fmt.Errorf("%s has no backup of %s: none is named like %s-20260912T083000Z.db", folder, filepath.Base(path), stem)
 	}
 	if err != nil {
 		return "", err

@@ -79,7 +79,7 @@ func TestBackUpWhenDue(t *testing.T) {
 			t.Errorf("newest at %v: %s, %v", at, newest, err)
 		}
 	}
-	if _, err := backup.Newest(plan.Folder, "/data/elsewhere.db", now); err == nil || !strings.Contains(err.Error(), "holds no backup of elsewhere.db") {
+	if _, err := backup.Newest(plan.Folder, "/data/elsewhere.db", now); err == nil || !strings.Contains(err.Error(), "has no backup of elsewhere.db") {
 		t.Error(err)
 	}
 }
@@ -125,7 +125,7 @@ func TestFailedBackups(t *testing.T) {
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	testkit.WriteFile(t, file, "x")
-	for folder, want := range map[string]string{file: "is no folder", filepath.Join(away, "b"): "no such file or directory"} {
+	for folder, want := range map[string]string{file: "is not a folder", filepath.Join(away, "b"): "no such file or directory"} {
 		if err := (backup.Schedule{Folder: folder}).Prepare(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%s: %v, want %q", folder, err, want)
 		}

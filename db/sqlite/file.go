@@ -24,7 +24,7 @@ func Resolve(path string) (string, error) {
 	}
 	target, err := filepath.EvalSymlinks(absolute)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s: is a link to what is not there; mend it, or give another path", path)
+		err = fmt.Errorf("%s: is a link to a file that does not exist; fix it, or give another path", path)
 	}
 	return target, err
 }
@@ -35,7 +35,7 @@ func RequireRegular(info fs.FileInfo) error {
 	case info.IsDir():
 		return notRegular("is a folder, not a data file")
 	case !info.Mode().IsRegular():
-		return notRegular("is no ordinary file")
+		return notRegular("is not a regular file")
 	}
 	return nil
 }
