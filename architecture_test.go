@@ -37,13 +37,14 @@ const (
 var rooms = map[string][]string{
 	".":               {"cmd"},
 	"cmd":             {"*", "*/*", "*/*/*"},
-	"db":              {"db/fair", "db/resource", "db/sqlite", "migrations"},
+	"db":              {"db/fair", "db/resource", "db/search", "db/sqlite", "migrations"},
 	"db/auth":         {"db", "db/fair", "db/sqlite"},
 	"db/backup":       {"db", "db/sqlite", "migrations"},
 	"db/dashboard":    {"db", "db/delivery", "db/resource", "db/sqlite"},
 	"db/delivery":     {"db"},
 	"db/fair":         {},
 	"db/resource":     {},
+	"db/search":       {"db/resource", "db/sqlite"},
 	"db/sqlite":       {},
 	"migrations":      {},
 	"sandbox":         {"db", "db/resource", "server/openapi", "server/transfer"},
@@ -81,7 +82,7 @@ var rooms = map[string][]string{
 var noHTTP = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/resource", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
 // store is where SQL and its drivers live.
-var store = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/sqlite", "migrations"}
+var store = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/search", "db/sqlite", "migrations"}
 
 // fences keep packages of others, and what lies below them, out of some rooms
 // (out) or inside some (in). Tests are free.

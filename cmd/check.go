@@ -176,7 +176,7 @@ func printCheckReport(w io.Writer, found checkReport) error {
 func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, error) {
 	faults, err := backup.New(store).Faults(ctx, o.full)
 	if err == nil && len(faults) == 0 && o.full {
-		faults, err = store.SearchFaults(ctx)
+		faults, err = store.SearchIndex.Faults(ctx)
 		if db.LacksSchema(err) { // checkSchema reports it, unless the file is of an older version
 			err = nil
 		}

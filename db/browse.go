@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"govsvc/db/search"
 	"govsvc/db/sqlite"
 )
 
@@ -178,7 +179,7 @@ func (b *browsing) filter(name string, values []string) error {
 // search looks for a word in all texts, in each of its spellings.
 func (b *browsing) search(word string) {
 	var places []string
-	for _, form := range spellings(word) {
+	for _, form := range search.Spellings(word) {
 		number := b.argument(pattern(form))
 		for _, text := range b.Searched {
 			places = append(places, text+" LIKE "+number+` ESCAPE '\'`)
@@ -311,9 +312,15 @@ func (b *browsing) count(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// argument adds an argument and returns its name in the statement.
+func (b *browsing) argument(value any) string {
+	b.args = append(b.args, value)
+	return "?" + strconv.Itoa(len(b.args))
+}
+
 // source is the table, or the candidates of the search index in it.
 func (b *browsing) source() string {
-	if candidates := b.candidates(); candidates != "" {
+	if candidates := search.Candidates(b.Resource, int64(b.org.Org), b.words, b.argument); candidates != "" {
 		return "(" + candidates + ") CROSS JOIN " + b.Table + " ON seq = place"
 	}
 	return b.Table

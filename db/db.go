@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"govsvc/db/fair"
+	"govsvc/db/search"
 	"govsvc/db/sqlite"
 )
 
@@ -55,6 +56,7 @@ type DB struct {
 	Evidence    Evidence
 	Idempotency Idempotency
 	Cursors     Cursors
+	SearchIndex search.Index
 
 	options Options
 	engine  *sqlite.DB
@@ -139,6 +141,7 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 	case err != nil:
 		return explainPermission(storeError(err))
 	}
+	d.SearchIndex = search.NewIndex(d.engine)
 	if d.columns, d.defaults, err = d.tableColumns(ctx); err != nil {
 		return err
 	}

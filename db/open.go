@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 
+	"govsvc/db/search"
 	"govsvc/db/sqlite"
 )
 
@@ -45,6 +46,7 @@ func (d *DB) openToRead(ctx context.Context, path string, access sqlite.Access) 
 	case err != nil:
 		return err
 	}
+	d.SearchIndex = search.NewIndex(d.engine)
 	err = d.Row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
 	if errors.Is(err, sqlite.ErrNoRows) {
 		return errors.New("has no tables; copy a data file in use with `govsvc backup`, which includes the write-ahead log beside it")

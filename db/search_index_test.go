@@ -78,19 +78,19 @@ func TestSearch_EqualsScan(t *testing.T) {
 	for range 40 {
 		switch r.random.IntN(8) {
 		case 0:
-			must(t, r.store.UpdateSearchIndex(t.Context()))
+			must(t, r.store.SearchIndex.Update(t.Context()))
 		case 1:
 			r.store = handle(t, path, 0) // another process
 		case 2:
-			must(t, r.store.RebuildSearchIndex(t.Context()))
+			must(t, r.store.SearchIndex.Rebuild(t.Context()))
 		default:
 			r.write(1 + r.random.IntN(12))
 		}
 		r.compare()
 	}
-	must(t, r.store.UpdateSearchIndex(t.Context()))
+	must(t, r.store.SearchIndex.Update(t.Context()))
 	r.compare()
-	if faults, err := r.store.SearchFaults(t.Context()); len(faults) > 0 || err != nil {
+	if faults, err := r.store.SearchIndex.Faults(t.Context()); len(faults) > 0 || err != nil {
 		t.Error(faults, err)
 	}
 	if faults, err := backup.New(r.store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
@@ -189,7 +189,7 @@ func riskIDs(t *testing.T, records [][]byte) []string {
 func TestSearch_UsesIndex(t *testing.T) {
 	t.Parallel()
 	path, store, org := demo(t)
-	must(t, store.UpdateSearchIndex(t.Context()))
+	must(t, store.SearchIndex.Update(t.Context()))
 	found := func() int {
 		return browse(t, store, org, "risk", db.BrowseQuery{Words: []string{"claims"}, Limit: 5}).Total
 	}
@@ -201,10 +201,10 @@ func TestSearch_UsesIndex(t *testing.T) {
 	if got := found(); got != 0 {
 		t.Errorf("the index is empty, and %d risks are found", got)
 	}
-	if faults, err := store.SearchFaults(t.Context()); err != nil || !strings.Contains(fmt.Sprint(faults), "the search index lacks") {
+	if faults, err := store.SearchIndex.Faults(t.Context()); err != nil || !strings.Contains(fmt.Sprint(faults), "the search index lacks") {
 		t.Errorf("faults %q, %v", faults, err)
 	}
-	must(t, store.RebuildSearchIndex(t.Context()))
+	must(t, store.SearchIndex.Rebuild(t.Context()))
 	if got := found(); got != want {
 		t.Errorf("rebuilt, %d are found, want %d", got, want)
 	}
@@ -223,7 +223,7 @@ func TestSearch_RemovedRecords(t *testing.T) {
 	store := handle(t, path, 0)
 	by := operator(t, store)
 	must(t, addRisk(t.Context(), store, by, "former"))
-	must(t, store.UpdateSearchIndex(t.Context()))
+	must(t, store.SearchIndex.Update(t.Context()))
 	testkit.ExecSQL(t, path, "DELETE FROM risks")
 	must(t, addRisk(t.Context(), store, by, "latter"))
 	for range 2 {
@@ -232,6 +232,6 @@ func TestSearch_RemovedRecords(t *testing.T) {
 				t.Errorf("%s: %d, want %d", word, got, want)
 			}
 		}
-		must(t, store.UpdateSearchIndex(t.Context()))
+		must(t, store.SearchIndex.Update(t.Context()))
 	}
 }

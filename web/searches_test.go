@@ -223,7 +223,7 @@ func TestSearchAttack(t *testing.T) {
 	s := newScene(t)
 	fillRisks(s, size)
 	started := time.Now()
-	if err := s.store.UpdateSearchIndex(t.Context()); err != nil {
+	if err := s.store.SearchIndex.Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d risks indexed in %s", size, time.Since(started))

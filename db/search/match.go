@@ -1,18 +1,21 @@
-package db
+// Package search is the search index of records. The index holds the trigrams of the
+// texts of each record, and no texts
+// (doc/decisions/0006-a-search-index-in-the-background.md). A query of it returns
+// candidates: every record that holds the words, and some that hold their trigrams
+// elsewhere. The conditions of the caller decide.
+package search
 
 import (
 	"strconv"
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"govsvc/db/resource"
 )
 
-// The search index holds the trigrams of the texts of each record, and no texts
-// (doc/decisions/0006-a-search-index-in-the-background.md). A query of it gives
-// candidates: every record that holds the words, and some that hold their
-// trigrams elsewhere. The conditions on the record decide.
-
-// The parts of a place: search number << kindShift + organisation << orgShift + seq.
+// The index refers to a record by its place, a number that consists of
+// search number << kindShift + organisation << orgShift + seq.
 const (
 	kindShift = 58
 	orgShift  = 34
@@ -21,11 +24,11 @@ const (
 // placeBase is the place before the first record of a type in an organisation.
 // The records of an organisation lie together, so that a query passes over those
 // of others.
-func placeBase(kind int64, org Org) int64 { return kind<<kindShift + int64(org)<<orgShift }
+func placeBase(kind int64, org int64) int64 { return kind<<kindShift + org<<orgShift }
 
-// trigramsPerWord bounds how many trigrams of a word are looked up. More of them
+// maxTrigrams bounds how many trigrams of a word are looked up. More of them
 // hardly exclude more records.
-const trigramsPerWord = 16
+const maxTrigrams = 16
 
 // matchExpression is the query of the index for records that may hold all of the
 // words; "" where no word is long enough. The tokenizer folds case: by
@@ -34,7 +37,7 @@ func matchExpression(words []string) string {
 	var all []string
 	for _, word := range words {
 		var forms []string
-		for _, form := range spellings(word) {
+		for _, form := range Spellings(word) {
 			grams := trigrams(form)
 			if grams == nil { // too short: other records may hold it
 				forms = nil
@@ -60,7 +63,7 @@ func trigrams(text string) []string {
 	if last < 0 {
 		return nil
 	}
-	count := min(last+1, trigramsPerWord)
+	count := min(last+1, maxTrigrams)
 	grams := make([]string, count)
 	for i := range grams {
 		at := 0
@@ -72,10 +75,10 @@ func trigrams(text string) []string {
 	return grams
 }
 
-// spellings are the forms in which a word is looked for. SQLite compares ASCII
+// Spellings are the forms in which a word is looked for. SQLite compares ASCII
 // letters alone without their case, so that a word with others is looked for as
 // it was given, in small and capital letters, and with a capital first letter.
-func spellings(word string) []string {
+func Spellings(word string) []string {
 	forms := []string{word}
 	if !strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) || !utf8.ValidString(word) {
 		return forms
@@ -90,26 +93,22 @@ func spellings(word string) []string {
 	return forms
 }
 
-// candidates is a query for the seqs of all records that the words may be in, or
-// "" where the index does not help: those that it gives, those that changed
-// since they were added to it, and those that are not in it yet.
-func (b *browsing) candidates() string {
-	match := matchExpression(b.words)
-	if b.SearchNumber == 0 || match == "" {
+// Candidates returns a query for the seqs, as place, of all records of an organisation
+// that may hold the words: those that the index returns, those that changed since they
+// were added to it, and those that are not in it yet. It returns "" if the index does
+// not help. The function argument adds an argument to the statement and returns its
+// name; ?1 is the organisation.
+func Candidates(r *resource.Resource, org int64, words []string, argument func(any) string) string {
+	match := matchExpression(words)
+	if r.SearchNumber == 0 || match == "" {
 		return ""
 	}
-	// a record is in one of three parts, so that it is found once
-	text, from := b.argument(match), b.argument(placeBase(b.SearchNumber, b.org.Org))
-	progress := "(SELECT seq FROM search_progress WHERE kind = " + strconv.FormatInt(b.SearchNumber, 10) + ")"
+	// A record is in one of three parts, so that it is found once.
+	text, from := argument(match), argument(placeBase(r.SearchNumber, org))
+	progress := "(SELECT seq FROM search_progress WHERE kind = " + strconv.FormatInt(r.SearchNumber, 10) + ")"
 	within := " BETWEEN " + from + " AND " + from + " + " + progress
 	return "SELECT rowid - " + from + " AS place FROM search_index WHERE search_index MATCH " + text +
 		" AND rowid" + within + " AND NOT EXISTS (SELECT 1 FROM search_changes c WHERE c.place = search_index.rowid)" +
 		" UNION ALL SELECT place - " + from + " FROM search_changes WHERE place" + within +
-		" UNION ALL SELECT seq FROM " + b.Table + " WHERE +org_id = ?1 AND seq > " + progress
-}
-
-// argument adds an argument and returns how the statement names it.
-func (b *browsing) argument(value any) string {
-	b.args = append(b.args, value)
-	return "?" + strconv.Itoa(len(b.args))
+		" UNION ALL SELECT seq FROM " + r.Table + " WHERE +org_id = ?1 AND seq > " + progress
 }
