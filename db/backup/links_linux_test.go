@@ -13,7 +13,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// linked is a symbolic link to a file, in a folder of its own.
+// linked is a symbolic link to a file, in another folder.
 func linked(t *testing.T, to string) string {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), "link.db")
@@ -23,9 +23,9 @@ func linked(t *testing.T, to string) string {
 	return link
 }
 
-// TestLinkedFile: through a symbolic link, too, the log beside the file is seen,
-// spared by a backup, and part of what is restored.
-func TestLinkedFile(t *testing.T) {
+// TestLink opens, copies and restores a file through a symbolic link. The log beside the
+// file belongs to it.
+func TestLink(t *testing.T) {
 	t.Parallel()
 	path, _ := backedUp(t)
 	link := linked(t, path)
@@ -37,7 +37,7 @@ func TestLinkedFile(t *testing.T) {
 		t.Errorf("opened %s with a log of %d bytes", store.Path(), store.LogSize())
 	}
 	if _, err := backup.New(store).Make(t.Context(), path+"-wal", true); err == nil || !strings.Contains(err.Error(), "is the data file in use") {
-		t.Errorf("a backup in the place of the log: %v", err)
+		t.Errorf("a backup to the path of the log: %v", err)
 	}
 	copied := newPath(t)
 	if _, err := backup.Restore(t.Context(), link, options(copied), db.Actor{}, false); err != nil {
@@ -48,9 +48,8 @@ func TestLinkedFile(t *testing.T) {
 	}
 }
 
-// TestRestoreOverLink replaces the file that a link leads to, and the link
-// stays.
-func TestRestoreOverLink(t *testing.T) {
+// TestRestore_Link replaces the target of a link, and keeps the link.
+func TestRestore_Link(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
 	addRiskAndKill(t, path)
@@ -67,9 +66,9 @@ func TestRestoreOverLink(t *testing.T) {
 	}
 }
 
-// TestNoOrdinaryFile: what is no file, or a link to none, is refused at once,
-// wherever a file is wanted; a pipe would be waited for.
-func TestNoOrdinaryFile(t *testing.T) {
+// TestNotRegular refuses a pipe, a folder and a link without a target immediately.
+// Opening a pipe would wait for a writer.
+func TestNotRegular(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
 	pipe := filepath.Join(t.TempDir(), "pipe")

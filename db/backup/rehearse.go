@@ -128,7 +128,7 @@ func countFile(ctx context.Context, path string) (counts []TableCount, err error
 }
 
 // countRows counts the rows of each table of the program. It leaves out the search
-// index, which has no data of its own.
+// index, which is derived from the other tables.
 func countRows(ctx context.Context, file *db.DB) ([]TableCount, error) {
 	var counts []TableCount
 	err := file.Each(ctx, func(row db.Scanner) error {

@@ -18,8 +18,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestRestore puts a backup in the place of a file that a killed process left:
-// that one is kept, with all that was committed, and each audit log tells.
+// TestRestore replaces a file that a killed process left. The former file is kept, with
+// everything that was committed, and each audit log has an event.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
@@ -37,7 +37,7 @@ func TestRestore(t *testing.T) {
 	}
 	kept := path + ".before-restore-20261001T120000Z"
 	if done.Kept != kept || done.Path != path || done.From != saved || len(done.Logs) != 1 || done.Logs[0].Events != 1 {
-		t.Errorf("told as %+v", done)
+		t.Errorf("reported as %+v", done)
 	}
 	if diff := cmp.Diff([]string{"govsvc.db", filepath.Base(kept)}, testkit.FileNames(t, filepath.Dir(path))); diff != "" {
 		t.Errorf("in the folder (-want +got):\n%s", diff)
@@ -49,7 +49,7 @@ func TestRestore(t *testing.T) {
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s holds %q, want %q", file, got, want)
+			t.Errorf("%s has %q, want %q", file, got, want)
 		}
 	}
 	restored := open(t, path)
@@ -74,8 +74,8 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreTwice keeps each file that was replaced.
-func TestRestoreTwice(t *testing.T) {
+// TestRestore_Twice keeps each file that was replaced.
+func TestRestore_Twice(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
 	for _, want := range []string{"", "-2", "-3"} {
@@ -86,13 +86,13 @@ func TestRestoreTwice(t *testing.T) {
 	}
 	fresh := newPath(t)
 	if done, err := backup.Restore(t.Context(), saved, options(fresh), db.Actor{}, false); err != nil || done.Kept != "" {
-		t.Errorf("where nothing was: %+v, %v", done, err)
+		t.Errorf("without a present file: %+v, %v", done, err)
 	}
 	open(t, fresh)
 }
 
-// TestRefusedRestore: what is no sound backup of ours changes nothing.
-func TestRefusedRestore(t *testing.T) {
+// TestRestore_Refused changes nothing if the backup is not sound.
+func TestRestore_Refused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		spoil func(t *testing.T, path, saved string) string // the file to restore
@@ -160,16 +160,15 @@ func TestRefusedRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreInUse: a file is not taken away from under who has it open, also
-// if it has done nothing for long.
-func TestRestoreInUse(t *testing.T) {
+// TestRestore_InUse replaces no file that a process has open, even if it is idle.
+func TestRestore_InUse(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
 	store := open(t, path)
 	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true); err == nil || !strings.Contains(err.Error(), "is in use by another process; stop `govsvc serve`") {
 		t.Error(err)
 	}
-	if err := addRisk(t.Context(), store, "still mine"); err != nil {
+	if err := addRisk(t.Context(), store, "still written"); err != nil {
 		t.Error(err)
 	}
 	if err := store.Close(); err != nil {
@@ -180,9 +179,9 @@ func TestRestoreInUse(t *testing.T) {
 	}
 }
 
-// TestRestoreBesideNewFile: a file that is made while a backup is read stays,
-// and so does the log beside it.
-func TestRestoreBesideNewFile(t *testing.T) {
+// TestRestore_NewFile keeps a file that another process creates during the restore, and
+// the log beside it.
+func TestRestore_NewFile(t *testing.T) {
 	t.Parallel()
 	_, saved := backedUp(t)
 	path := newPath(t)
@@ -191,7 +190,7 @@ func TestRestoreBesideNewFile(t *testing.T) {
 	options.Now = func() time.Time {
 		if made == nil {
 			made = open(t, path)
-			if err := addRisk(t.Context(), made, "meanwhile"); err != nil {
+			if err := addRisk(t.Context(), made, "during the restore"); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -208,9 +207,9 @@ func TestRestoreBesideNewFile(t *testing.T) {
 	}
 }
 
-// TestRestoreOverDamage: what is left of a file that can't be opened any more
-// is kept, the log beside it too, which must never meet the restored file.
-func TestRestoreOverDamage(t *testing.T) {
+// TestRestore_DamagedTarget keeps a file that can no longer be opened, and the log beside
+// it. The log must not be applied to the restored file.
+func TestRestore_DamagedTarget(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		damage func(path string) error
@@ -236,7 +235,7 @@ func TestRestoreOverDamage(t *testing.T) {
 			}
 			for i, end := range row.left {
 				if !strings.HasSuffix(kept[i], end) {
-					t.Errorf("kept %s, want one with the end %q", kept[i], end)
+					t.Errorf("kept %s, want the suffix %q", kept[i], end)
 				}
 			}
 			if got := risks(t, path); len(got) != 1 || got["in the backup"] != 1 {
@@ -246,9 +245,8 @@ func TestRestoreOverDamage(t *testing.T) {
 	}
 }
 
-// TestForeignPlace: another program's file is not taken for ours, whatever is
-// said about force.
-func TestForeignPlace(t *testing.T) {
+// TestRestore_Foreign replaces no file of another program, even with force.
+func TestRestore_Foreign(t *testing.T) {
 	t.Parallel()
 	_, saved := backedUp(t)
 	path := newPath(t)
@@ -258,8 +256,8 @@ func TestForeignPlace(t *testing.T) {
 	}
 }
 
-// TestKilledRestore begins where a restore was killed between its last steps.
-func TestKilledRestore(t *testing.T) {
+// TestRestore_Killed begins after a restore was killed between its last steps.
+func TestRestore_Killed(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
 	folder, base := filepath.Split(path)
@@ -278,9 +276,9 @@ func TestKilledRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreCopyBeforeMigration: the copy made before a migration is a backup
-// of an older version, which this program restores and migrates.
-func TestRestoreCopyBeforeMigration(t *testing.T) {
+// TestRestore_OlderVersion restores the copy that was made before a migration, and
+// migrates it.
+func TestRestore_OlderVersion(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	testkit.Unpack(t, filepath.Join("..", "testdata", "versions", "v16.db.gz"), path)
@@ -313,7 +311,7 @@ func TestRestoreCopyBeforeMigration(t *testing.T) {
 	}
 }
 
-// TestRehearse restores into a temporary place, and compares with the live file.
+// TestRehearse restores into a temporary folder, and compares with the live file.
 func TestRehearse(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)

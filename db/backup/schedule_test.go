@@ -14,9 +14,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestBackUpWhenDue: the folder tells what is due, over restarts too; of its own
-// backups the newest are kept, and nothing else is touched.
-func TestBackUpWhenDue(t *testing.T) {
+// TestMakeDue decides by the folder what is due, also after a restart. It keeps the
+// newest of its backups, and all other files.
+func TestMakeDue(t *testing.T) {
 	t.Parallel()
 	path, now := newPath(t), testkit.Start
 	open := func() *db.DB {
@@ -32,7 +32,7 @@ func TestBackUpWhenDue(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"govsvc-notes.db", "other-20200101T000000Z.db", "govsvc-20200101T000000Z.txt"} {
-		testkit.WriteFile(t, filepath.Join(plan.Folder, name), "somebody's")
+		testkit.WriteFile(t, filepath.Join(plan.Folder, name), "another file")
 	}
 	others := []string{"govsvc-20200101T000000Z.txt", "govsvc-notes.db", "other-20200101T000000Z.db"}
 	steps := []struct {
@@ -46,9 +46,9 @@ func TestBackUpWhenDue(t *testing.T) {
 		{"not due", time.Hour, "", 23 * time.Hour, []string{"govsvc-20261001T120000Z.db"}},
 		{"due", 23 * time.Hour, "govsvc-20261002T120000Z.db", 24 * time.Hour, []string{"govsvc-20261001T120000Z.db", "govsvc-20261002T120000Z.db"}},
 		{"long overdue", 72 * time.Hour, "govsvc-20261005T120000Z.db", 24 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261005T120000Z.db"}},
-		{"the clock is set back: the newest is of a time to come, and holds up nothing", -60 * time.Hour, "", 12 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261005T120000Z.db"}},
+		{"the clock is set back: the newest has a time in the future, and delays nothing", -60 * time.Hour, "", 12 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261005T120000Z.db"}},
 		{"due by the new time", 12 * time.Hour, "govsvc-20261003T120000Z.db", 24 * time.Hour, []string{"govsvc-20261002T120000Z.db", "govsvc-20261003T120000Z.db"}},
-		{"the clock is set back before all of them", -72 * time.Hour, "govsvc-20260930T120000Z.db", 24 * time.Hour, []string{"govsvc-20260930T120000Z.db", "govsvc-20261003T120000Z.db"}},
+		{"the clock is set back before all backups", -72 * time.Hour, "govsvc-20260930T120000Z.db", 24 * time.Hour, []string{"govsvc-20260930T120000Z.db", "govsvc-20261003T120000Z.db"}},
 		{"once more", 24 * time.Hour, "govsvc-20261001T120000Z.db", 24 * time.Hour, []string{"govsvc-20260930T120000Z.db", "govsvc-20261001T120000Z.db"}},
 	}
 	for _, step := range steps {
@@ -84,9 +84,9 @@ func TestBackUpWhenDue(t *testing.T) {
 	}
 }
 
-// TestFailedBackups: a failure is remembered until a backup is made, and removes
-// no older backup.
-func TestFailedBackups(t *testing.T) {
+// TestMakeDue_Failed records a failure until a backup is made. It removes no older
+// backup.
+func TestMakeDue_Failed(t *testing.T) {
 	t.Parallel()
 	now := testkit.Start
 	store, err := db.Open(t.Context(), db.Options{Path: newPath(t), Now: func() time.Time { return now }})
@@ -104,7 +104,7 @@ func TestFailedBackups(t *testing.T) {
 	}
 	now = now.Add(2 * time.Hour)
 	if made, _, err := backup.New(store).MakeDue(t.Context(), plan); made != nil || err == nil {
-		t.Errorf("made %v in a folder that is gone, %v", made, err)
+		t.Errorf("made %v in a folder that does not exist, %v", made, err)
 	}
 	last, err := backup.New(store).Last(t.Context())
 	if err != nil || last.Made == nil || last.Failed == nil || last.Failed.At != db.Timestamp(now) || !strings.Contains(last.Failed.Error, plan.Folder) {
@@ -116,12 +116,12 @@ func TestFailedBackups(t *testing.T) {
 	if err := os.Rename(away, plan.Folder); err != nil {
 		t.Fatal(err)
 	}
-	now = now.Add(-time.Hour) // by a clock that was set back meanwhile
+	now = now.Add(-time.Hour) // the clock was set back
 	if made, _, err := backup.New(store).MakeDue(t.Context(), plan); made == nil || err != nil {
 		t.Errorf("made %v, %v", made, err)
 	}
 	if last, err := backup.New(store).Last(t.Context()); err != nil || last.Failed != nil {
-		t.Errorf("still told as failed: %+v, %v", last.Failed, err)
+		t.Errorf("still recorded as failed: %+v, %v", last.Failed, err)
 	}
 	file := filepath.Join(t.TempDir(), "file")
 	testkit.WriteFile(t, file, "x")

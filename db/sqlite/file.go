@@ -129,8 +129,8 @@ func fileSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// CopyTo writes a consistent copy of the file into an empty file. Writers go on
-// meanwhile; the log beside the file cannot be emptied until CopyTo ends.
+// CopyTo writes a consistent copy of the file into an empty file. Writers continue. The
+// log beside the file cannot be emptied until CopyTo ends.
 func (d *DB) CopyTo(ctx context.Context, path string) error {
 	c, err := d.connect(ctx, "ro")
 	if err != nil {

@@ -230,7 +230,7 @@ func (w *writer) take() []*writeRequest {
 }
 
 // transact runs all waiting requests in one transaction. It takes the lock of the
-// file before the requests, so that those that arrive meanwhile are part of the
+// file before the requests, so that those that arrive before it are part of the
 // batch, and of its failure if the lock cannot be taken.
 func (w *writer) transact() []*writeRequest {
 	w.working.Lock()
