@@ -18,14 +18,14 @@ import (
 	"govsvc/internal/testkit"
 )
 
-var faultEvery = flag.Int("fault.every", 61, "of how many points TestDiskFaults lets one fail; 1 is all of them")
+var faultEvery = flag.Int("fault.every", 61, "the distance of the points at which TestWrite_DiskFaults lets the disk fail; 1 is every point")
 
-// faults are what a disk may answer.
+// faults are failures of a disk.
 var faults = []struct {
 	name string
 	kind ioKind
 	code int32
-	most int // points from one to the next: there are few of some kinds
+	most int // largest distance of two points; some kinds have few
 }{
 	{"full", ioWrite, sqlite3.SQLITE_FULL, 61},
 	{"write", ioWrite, sqlite3.SQLITE_IOERR_WRITE, 61},
@@ -34,11 +34,10 @@ var faults = []struct {
 	{"truncate", ioTruncate, sqlite3.SQLITE_IOERR_TRUNCATE, 1},
 }
 
-// TestDiskFaults lets the disk fail at one point after the other of a stretch of
-// work, once or until it is mended: what fails is told as Unavailable, what was
-// acknowledged stays, and after it all goes on, with the same handle and with a
-// new one.
-func TestDiskFaults(t *testing.T) {
+// TestWrite_DiskFaults lets the disk fail at one point of the same work after the other,
+// once or until it is repaired. A failure is reported as Unavailable, and what was
+// acknowledged is stored. Afterwards the same store and a new one work.
+func TestWrite_DiskFaults(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	store := handle(t, path, time.Minute)
@@ -66,7 +65,7 @@ func TestDiskFaults(t *testing.T) {
 					n += every
 				}
 				if n == first && !t.Failed() {
-					t.Errorf("there is no point %d: nothing has failed, and nothing was shown", first)
+					t.Errorf("there is no point %d: nothing has failed", first)
 				}
 				t.Logf("from point %d to %d, every %d", first, n, every)
 			})
@@ -74,8 +73,8 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// faultyWork works on a copy of a file, of which the nth thing of a kind fails,
-// and tells whether it came that far.
+// faultyWork works on a copy of a file. The nth operation of a kind fails. It reports
+// whether the work came that far.
 func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, lasting bool) (reached bool) {
 	t.Helper()
 	path := newPath(t)
@@ -87,7 +86,7 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // closed below where that says something
+	defer store.Close() //nolint:errcheck // closed below where the error matters
 	by, org := operator(t, store), defaultOrg(t, store)
 	count := 0
 	d.setFail(func(k ioKind, _ string) int32 {
@@ -132,28 +131,28 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 		}
 	}
 	d.setFail(nil)
-	work("R-mended", addRisk(t.Context(), store, by, "R-mended"))
-	if acknowledged[len(acknowledged)-1] != "R-mended" {
-		t.Errorf("point %d: it can't be written although the disk is mended", n)
+	work("R-repaired", addRisk(t.Context(), store, by, "R-repaired"))
+	if acknowledged[len(acknowledged)-1] != "R-repaired" {
+		t.Errorf("point %d: it can't be written although the disk is repaired", n)
 	}
 	if err := listed(t, store, org); err != nil {
-		t.Errorf("point %d: it can't be read although the disk is mended: %v", n, err)
+		t.Errorf("point %d: it can't be read although the disk is repaired: %v", n, err)
 	}
-	for _, wrong := range append(notWhole(t, store, path, acknowledged), thereAfterAll(t, path, refused)...) {
+	for _, wrong := range append(notWhole(t, store, path, acknowledged), storedThoughRefused(t, path, refused)...) {
 		t.Errorf("point %d: %s", n, wrong)
 	}
 	if err := store.Close(); err != nil {
 		t.Errorf("point %d: %v", n, err)
 	}
-	for _, wrong := range append(notWhole(t, handle(t, path, time.Minute), path, acknowledged), thereAfterAll(t, path, refused)...) {
+	for _, wrong := range append(notWhole(t, handle(t, path, time.Minute), path, acknowledged), storedThoughRefused(t, path, refused)...) {
 		t.Errorf("point %d, opened anew: %s", n, wrong)
 	}
 	return reached
 }
 
-// thereAfterAll says which risks are stored although their writers were told
-// that nothing was done.
-func thereAfterAll(t *testing.T, path string, refused []string) (faults []string) {
+// storedThoughRefused lists the risks that are stored although their writers got
+// Unavailable.
+func storedThoughRefused(t *testing.T, path string, refused []string) (faults []string) {
 	t.Helper()
 	file := testkit.OpenSQL(t, path)
 	defer file.Close() //nolint:errcheck // read only
@@ -161,7 +160,7 @@ func thereAfterAll(t *testing.T, path string, refused []string) (faults []string
 		var there bool
 		err := file.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT 1 FROM risks WHERE risk_id = ?)", name).Scan(&there)
 		if err != nil || there {
-			faults = append(faults, fmt.Sprintf("%s was refused and is there: %v, %v", name, there, err))
+			faults = append(faults, fmt.Sprintf("%s was refused and is stored: %v, %v", name, there, err))
 		}
 	}
 	return faults

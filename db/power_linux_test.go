@@ -19,12 +19,11 @@ import (
 
 var powerCuts = flag.Int("power.cuts", 8, "how many power cuts TestPowerCut makes")
 
-// sector is the least part of a write that a disk does or does not do.
+// sector is the part of a write that a disk does completely or not at all.
 const sector = 512
 
-// image is what is on a disk after a power cut: of each file what was synced,
-// and of what was written since some sectors as they were written, some as they
-// were before, and some as nobody wrote them.
+// image is the content of a disk after a power cut. Each file has what was synced. The
+// sectors that were written later are complete, unchanged or damaged.
 type image struct {
 	random *rand.Rand
 	synced map[string][]byte // nil: no such file
@@ -84,7 +83,7 @@ func (m *image) unlink() {
 	}
 }
 
-// fate is what becomes of a sector.
+// fate is the state of a sector after a power cut.
 type fate int
 
 const (
@@ -93,8 +92,7 @@ const (
 	trash
 )
 
-// settle does what was done to a file since its last sync, as far as its fate
-// is.
+// settle repeats the operations on a file since its last sync, by the fate of each.
 func (m *image) settle(file string, next func() fate) []byte {
 	content := slices.Clone(m.synced[file])
 	for _, one := range m.since[file] {
@@ -109,7 +107,7 @@ func (m *image) settle(file string, next func() fate) []byte {
 			}
 		case ioWrite:
 			content = m.write(content, one, next)
-		default: // neither reads nor syncs are here
+		default: // reads and syncs are not kept
 		}
 	}
 	delete(m.since, file)
@@ -144,8 +142,8 @@ func resized(content []byte, size int64) []byte {
 	return append(content, make([]byte, size-int64(len(content)))...)
 }
 
-// worked is the journal of a file that several writers wrote to, checkpoints
-// among them: what was acknowledged is marked.
+// worked is the journal of a file during writes and checkpoints. Marks show what was
+// acknowledged.
 func worked(t *testing.T) []ioDone {
 	t.Helper()
 	path := newPath(t)
@@ -178,8 +176,7 @@ func worked(t *testing.T) []ioDone {
 	return d.journal
 }
 
-// diskWith is the disk of a folder in which a file is already, and has been for
-// long.
+// diskWith is the disk of a folder with a file that was synced long ago.
 func diskWith(t *testing.T, path string) *disk {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -192,9 +189,9 @@ func diskWith(t *testing.T, path string) *disk {
 	return d
 }
 
-// TestPowerCut cuts the power at any moment of a file's life, with what was
-// written since the last sync there, not there or garbled, sector by sector:
-// whatever was acknowledged is there, whole, and the file can be used.
+// TestPowerCut cuts the power at any moment of a file's use. The sectors written since the
+// last sync are complete, unchanged or damaged. Everything that was acknowledged is
+// stored, and the file can be used.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -210,9 +207,9 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestPowerCutBites: a disk that says that it has synced and has not is found
-// out, or TestPowerCut would find nothing.
-func TestPowerCutBites(t *testing.T) {
+// TestPowerCut_Detects proves that the checks of TestPowerCut work: they detect a disk that
+// reports a sync that it has not done.
+func TestPowerCut_Detects(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
 	journal := worked(t)
@@ -224,7 +221,7 @@ func TestPowerCutBites(t *testing.T) {
 	t.Error("the syncs were ignored, and nothing was lost")
 }
 
-// afterCut opens what a power cut leaves, and says what is wrong with it.
+// afterCut opens the files that a power cut leaves, and lists their faults.
 func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest bool) (faults []string) {
 	t.Helper()
 	path := newPath(t)
@@ -239,7 +236,7 @@ func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest b
 	if err != nil {
 		return []string{err.Error()}
 	}
-	defer store.Close() //nolint:errcheck // it was looked at
+	defer store.Close() //nolint:errcheck // it was only read
 	by := operator(t, store)
 	var acknowledged []string
 	for _, one := range journal[:n] {
@@ -254,9 +251,9 @@ func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest b
 	return append(faults, notWhole(t, store, path, append(acknowledged, "afterwards"))...)
 }
 
-// notWhole says what is wrong with a file: what was acknowledged is to be
-// there, what is there is to have its audit event and its event for the
-// subscription, and the file and its audit log are to be sound.
+// notWhole lists the faults of a file. Each acknowledged risk must be stored. Each stored
+// risk must have its audit event and its outbox event. The file and its audit log must be
+// sound.
 func notWhole(t *testing.T, store *db.DB, path string, acknowledged []string) (faults []string) {
 	t.Helper()
 	file := testkit.OpenSQL(t, path)

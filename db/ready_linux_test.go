@@ -10,8 +10,8 @@ import (
 	"govsvc/db"
 )
 
-// TestReady probes a file: the disk is asked now and then, and once more after
-// a write has failed; between that no kept page is lost by a probe.
+// TestReady probes a file. A probe writes to the disk every 30 seconds, and after a failed
+// write. The other probes keep cached pages valid.
 func TestReady(t *testing.T) {
 	t.Parallel()
 	path, now := newPath(t), at
@@ -40,7 +40,7 @@ func TestReady(t *testing.T) {
 		}
 	}
 	ready("at first", true, true)
-	ready("at once again", true, false)
+	ready("immediately again", true, false)
 	now = now.Add(29 * time.Second)
 	ready("soon again", true, false)
 	now = now.Add(time.Second)
@@ -51,15 +51,15 @@ func TestReady(t *testing.T) {
 		}
 		return 0
 	})
-	ready("before anybody has noticed", true, false)
+	ready("before a write has failed", true, false)
 	if err := addRisk(t.Context(), store, operator(t, store), "R"); err == nil {
 		t.Error("a full disk took a write")
 	}
 	ready("full", false, false)
 	ready("still full", false, false)
 	d.setFail(nil)
-	ready("mended", true, true)
-	ready("mended, again", true, false)
+	ready("repaired", true, true)
+	ready("repaired, again", true, false)
 	now = now.Add(-time.Hour)
 	ready("when the clock was set back", true, true)
 }

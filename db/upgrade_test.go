@@ -66,7 +66,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// wayBack restores the copy that was made before a migration to another path.
+// wayBack restores, to another path, the copy that was made before a migration.
 func wayBack(t *testing.T, path string) {
 	t.Helper()
 	copies, err := filepath.Glob(path + ".v*")
@@ -80,8 +80,8 @@ func wayBack(t *testing.T, path string) {
 	}
 }
 
-// made is the schema of a new file, read once: to make a file takes longer than
-// most tests.
+// made is the schema of a new file. It is read once, because creating a file takes longer
+// than most tests.
 var made struct {
 	once   sync.Once
 	schema map[string]int
@@ -100,8 +100,8 @@ func schemaOf(t *testing.T, path string) map[string]int {
 	return testkit.CountSQL(t, path, "SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
 }
 
-// keepVersion packs a file of the present version that has a little of every
-// kind of data, unless one is kept already.
+// keepVersion packs a file of the present version with some data of every kind, unless
+// there is one.
 func keepVersion(t *testing.T) {
 	t.Helper()
 	ids := 0
@@ -162,7 +162,7 @@ func keepVersion(t *testing.T) {
 	}
 }
 
-// zeros is no source of chance.
+// zeros is a source of zeros.
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) {

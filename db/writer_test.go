@@ -18,10 +18,10 @@ import (
 
 var errRefused = errors.New("refused by the test")
 
-// TestManyWriters writes from many goroutines through two handles on one file.
-// Some changes fail, panic, or tell the audit log nothing; each that was
-// acknowledged is there with its audit event, of the others nothing is.
-func TestManyWriters(t *testing.T) {
+// TestWrite_Concurrent writes from many goroutines through two stores of one file. Some
+// changes fail, panic or have no audit event. Each acknowledged change is stored with its
+// events, and nothing of the others is.
+func TestWrite_Concurrent(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	stores := []*db.DB{handle(t, path, time.Minute), handle(t, path, time.Minute)}
@@ -64,7 +64,7 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// outcome brings one change, of one of five kinds, through the door.
+// outcome writes a change of one of five kinds.
 func outcome(store *db.DB, by db.Actor, name string, kind int) (panicked any, err error) {
 	defer func() { panicked = recover() }()
 	return nil, store.Write(context.Background(), by, func(tx *db.Tx) error {
@@ -86,9 +86,9 @@ func outcome(store *db.DB, by db.Actor, name string, kind int) (panicked any, er
 func unexpected(err error, panicked any, kind int) string {
 	switch {
 	case kind == 1 && !errors.Is(err, errRefused):
-		return fmt.Sprint("the failure is told as ", err)
+		return fmt.Sprint("the failure is reported as ", err)
 	case kind == 2 && !strings.HasPrefix(fmt.Sprint(panicked), "a panic of"):
-		return fmt.Sprint("the panic is told as ", panicked)
+		return fmt.Sprint("the panic is reported as ", panicked)
 	case kind == 3 && (err == nil || !strings.Contains(err.Error(), "no audit event")):
 		return fmt.Sprint("a change without an audit event: ", err)
 	case (kind == 0 || kind == 4) && err != nil:
@@ -97,9 +97,9 @@ func unexpected(err error, panicked any, kind int) string {
 	return ""
 }
 
-// TestSameChange writes the very same record from everywhere: one is created,
+// TestWrite_SameRecord writes the same record from many goroutines. One creates it, and
 // the others change nothing.
-func TestSameChange(t *testing.T) {
+func TestWrite_SameRecord(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	stores := []*db.DB{handle(t, path, time.Minute), handle(t, path, time.Minute)}
@@ -129,9 +129,9 @@ func TestSameChange(t *testing.T) {
 	}
 }
 
-// TestLockedFile holds the write lock as another process past the bound: a
-// write is Unavailable and does nothing, reads go on, and after it all is well.
-func TestLockedFile(t *testing.T) {
+// TestWrite_Locked holds the write lock of another process beyond the bound. Writes are
+// Unavailable and store nothing, and reads continue. Afterwards writes succeed.
+func TestWrite_Locked(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	store := handle(t, path, time.Second)
@@ -203,4 +203,102 @@ func TestReady_BesideLongReads(t *testing.T) {
 	if !errors.Is(err, context.DeadlineExceeded) {
 		t.Errorf("got %v, want that the third read waits", err)
 	}
+}
+
+// TestWrite_Unaudited refuses a change that writes without an audit event. A change that
+// writes nothing needs none.
+func TestWrite_Unaudited(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store := handle(t, path, 0)
+	by := operator(t, store)
+	put := func(tx *db.Tx) error { return putUnaudited(tx, "R") }
+	if err := store.Write(t.Context(), by, put); err == nil || !strings.Contains(err.Error(), "no audit event") {
+		t.Errorf("unaudited: %v", err)
+	}
+	if stored := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(stored) > 0 {
+		t.Errorf("stored: %v", stored)
+	}
+	if err := addRisk(t.Context(), store, by, "R"); err != nil {
+		t.Fatal(err)
+	}
+	for what, run := range map[string]func(*db.Tx) error{"nothing": func(*db.Tx) error { return nil }, "the same again": put} {
+		if err := store.Write(t.Context(), by, run); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
+// TestWrite_WaitBound bounds the wait for other writes, of this process or another.
+func TestWrite_WaitBound(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	store, other := handle(t, path, 100*time.Millisecond), handle(t, path, time.Minute)
+	by := operator(t, store)
+	for i, holder := range []*db.DB{store, other} {
+		release := hold(t, holder, by)
+		began := time.Now()
+		err := addRisk(t.Context(), store, by, "none")
+		if took := time.Since(began); !db.Is(err, db.Unavailable) || took < 90*time.Millisecond || took > 10*time.Second {
+			t.Errorf("behind writer %d: %v after %v", i, err, took)
+		}
+		release()
+		if err := addRisk(t.Context(), store, by, fmt.Sprint("after ", i)); err != nil {
+			t.Errorf("after writer %d: %v", i, err)
+		}
+	}
+	if stored := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(stored) != 2 || stored["none"] > 0 {
+		t.Errorf("stored: %v", stored)
+	}
+}
+
+// hold keeps the write transaction of a store open until release.
+func hold(t *testing.T, store *db.DB, by db.Actor) (release func()) {
+	t.Helper()
+	inside, leave, done := make(chan bool), make(chan bool), make(chan error)
+	go func() {
+		done <- store.Write(context.Background(), by, func(*db.Tx) error {
+			close(inside)
+			<-leave
+			return nil
+		})
+	}()
+	<-inside
+	return func() {
+		close(leave)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestWrite_Fair lets a writer that comes rarely succeed among writers that never pause.
+func TestWrite_Fair(t *testing.T) {
+	t.Parallel()
+	store := handle(t, newPath(t), 10*time.Second)
+	by := operator(t, store)
+	stop := make(chan bool)
+	var busy sync.WaitGroup
+	for writer := range 32 {
+		busy.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := addRisk(context.Background(), store, by, fmt.Sprint("busy ", writer, " ", i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	for i := range 10 {
+		if err := addRisk(t.Context(), store, by, fmt.Sprint("rare ", i)); err != nil {
+			t.Error(err)
+		}
+	}
+	close(stop)
+	busy.Wait()
 }

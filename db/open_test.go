@@ -17,10 +17,9 @@ import (
 	"govsvc/migrations"
 )
 
-// TestSchemaOfOldShells: the schema uses no ORDER BY inside an aggregate, for
-// an sqlite3 before 3.44, which many systems still have, would call the whole
-// file malformed.
-func TestSchemaOfOldShells(t *testing.T) {
+// TestSchema_OldShells finds no ORDER BY inside an aggregate. To an sqlite3 before 3.44,
+// which many systems have, the whole file would be malformed.
+func TestSchema_OldShells(t *testing.T) {
 	t.Parallel()
 	inAggregate := regexp.MustCompile(`(?is)(group_array|group_object|group_concat)\((?:[^()]|\([^()]*\))*ORDER\s+BY`)
 	names, err := fs.Glob(migrations.Files, "*.sql")
@@ -38,8 +37,8 @@ func TestSchemaOfOldShells(t *testing.T) {
 	}
 }
 
-// TestReopen finds again what was written, its secrets included.
-func TestReopen(t *testing.T) {
+// TestOpen_Again opens a file again. Its records, keys and cursors are still valid.
+func TestOpen_Again(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	first := handle(t, path, time.Minute)
@@ -70,8 +69,8 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestRefusedFiles opens what is not ours to open.
-func TestRefusedFiles(t *testing.T) {
+// TestOpen_Refused opens files of other programs and of newer versions.
+func TestOpen_Refused(t *testing.T) {
 	t.Parallel()
 	for name, file := range map[string]struct {
 		make func(t *testing.T, path string)
@@ -119,9 +118,8 @@ func TestRefusedFiles(t *testing.T) {
 	}
 }
 
-// TestCopyBeforeMigration makes a file look older than it is: it is copied
-// beside itself before it is migrated.
-func TestCopyBeforeMigration(t *testing.T) {
+// TestMigrate_Copies opens an older file. A copy is made before the migration.
+func TestMigrate_Copies(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	older(t, path)

@@ -22,8 +22,7 @@ func older(t *testing.T, path string) {
 	testkit.Unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
 }
 
-// former leaves the log of a file that is gone: its maker was killed, and the
-// file alone removed.
+// former leaves the log of a removed file, as after a killed process.
 func former(t *testing.T, path string) {
 	t.Helper()
 	store := handle(t, path, time.Minute)
@@ -38,9 +37,9 @@ func former(t *testing.T, path string) {
 	testkit.WriteFile(t, path+"-wal", string(log))
 }
 
-// TestOpenedAtOnce opens a file that has to be made, or migrated, several times
-// at once: it is done once, and all of them work on the same file.
-func TestOpenedAtOnce(t *testing.T) {
+// TestOpen_Concurrent opens a file several times at once. One of them creates or migrates
+// it, and all of them use the same file.
+func TestOpen_Concurrent(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		before func(t *testing.T, path string)
@@ -76,7 +75,7 @@ func TestOpenedAtOnce(t *testing.T) {
 				}
 				for _, store := range stores {
 					if _, ok := store.Keys.Parse(key); !ok {
-						t.Error("a key of one of them is not the others'")
+						t.Error("a key of one store is not valid in another")
 					}
 					_ = store.Close()
 				}
@@ -90,9 +89,8 @@ func TestOpenedAtOnce(t *testing.T) {
 	}
 }
 
-// TestFailedMigration: a migration that can't be made leaves the file as it was,
-// and no copy of it.
-func TestFailedMigration(t *testing.T) {
+// TestMigrate_Fails leaves the file as it was, and no copy of it.
+func TestMigrate_Fails(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	older(t, path)
@@ -113,9 +111,8 @@ func TestFailedMigration(t *testing.T) {
 	}
 }
 
-// TestMigrationWaits: who can't migrate a file since another process writes to
-// it says so, in the end.
-func TestMigrationWaits(t *testing.T) {
+// TestMigrate_Locked reports, after a while, that another process keeps writing.
+func TestMigrate_Locked(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	older(t, path)
@@ -135,7 +132,7 @@ func TestMigrationWaits(t *testing.T) {
 	sound(t, path)
 }
 
-// sound checks that a file is what a new one or a migrated one is to be.
+// sound checks a new or a migrated file.
 func sound(t *testing.T, path string) {
 	t.Helper()
 	store := handle(t, path, time.Minute)
@@ -159,8 +156,8 @@ func sound(t *testing.T, path string) {
 	}
 }
 
-// beside are the copies made before a migration, and what else is in the folder
-// of a file that is closed.
+// beside returns the copies that were made before a migration, and the other files in
+// the folder of a closed file.
 func beside(t *testing.T, path string) (copies, left []string) {
 	t.Helper()
 	for _, name := range testkit.FileNames(t, filepath.Dir(path)) {

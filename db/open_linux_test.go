@@ -10,10 +10,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestCutOpening kills who opens a file, or cuts the power, at any moment of a
-// migration and of the making of a file in the place of an empty one: who opens
-// it next has it whole.
-func TestCutOpening(t *testing.T) {
+// TestOpen_Interrupted kills a process, or cuts the power, at any moment of a migration or
+// of the creation of a file over an empty one. The next process opens a sound file.
+func TestOpen_Interrupted(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d cuts (more with -power.cuts)", seed, *powerCuts)
@@ -50,14 +49,14 @@ func TestCutOpening(t *testing.T) {
 			_ = store.Close()
 			sound(t, left)
 			if row.risks && len(testkit.CountSQL(t, left, "SELECT risk_id FROM risks")) < 10 {
-				t.Errorf("%s, at %d of %d: risks are gone", name, n, len(d.journal))
+				t.Errorf("%s, at %d of %d: risks are lost", name, n, len(d.journal))
 			}
 		}
 	}
 }
 
-// killed is what a process leaves that is killed after the first n entries of
-// a journal: all that the system has taken.
+// killed is what a process leaves that is killed after the first n entries of a journal:
+// everything that it has passed to the system.
 func killed(journal []ioDone, n int) map[string][]byte {
 	m := image{nil, map[string][]byte{}, map[string][]ioDone{}}
 	for _, one := range journal[:n] {
