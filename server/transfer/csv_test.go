@@ -93,7 +93,7 @@ func TestCSV(t *testing.T) {
 				s := newStore(t)
 				report, err := s.try(transfer.Options{Type: row.object}, transfer.Source{Name: "x.csv", Open: open})
 				if err != nil || report.Records != len(row.want) {
-					t.Fatalf("%d records, %v %+v", report.Records, err, report.Faults)
+					t.Fatalf("%d records, %v %+v", report.Records, err, report.Errors)
 				}
 				got := s.members(row.object, strings.Fields(row.members)...)
 				slices.Sort(got)
@@ -187,14 +187,14 @@ func TestCSVRoundTrip(t *testing.T) {
 			t.Parallel()
 			first, second := newStore(t), newStore(t)
 			if report, err := first.try(transfer.Options{}, transfer.Bytes("x.ndjson", []byte(text))); err != nil {
-				t.Fatal(err, report.Faults)
+				t.Fatal(err, report.Errors)
 			}
 			var tables []transfer.Source
 			for _, object := range resource.Types() {
 				tables = append(tables, transfer.Bytes(object+".csv", []byte(first.exportAs(transfer.CSV, object))))
 			}
 			if report, err := second.try(transfer.Options{}, tables...); err != nil {
-				t.Fatal(err, report.Faults)
+				t.Fatal(err, report.Errors)
 			}
 			if diff := cmp.Diff(first.export(), second.export()); diff != "" {
 				t.Errorf("the records differ (-exported +imported):\n%s", diff)
@@ -244,7 +244,7 @@ func TestTemplateIsEnough(t *testing.T) {
 		}
 		text := strings.Join(columns, ";") + "\n" + strings.Join(cells, ";") + "\n"
 		if report, err := s.try(transfer.Options{Type: object}, transfer.Bytes("x.csv", []byte(text))); err != nil || report.Records != 1 {
-			t.Errorf("%s: %v %+v\n%s", object, err, report.Faults, text)
+			t.Errorf("%s: %v %+v\n%s", object, err, report.Errors, text)
 		}
 	}
 }

@@ -180,7 +180,7 @@ func TestBrokenSources(t *testing.T) {
 			"is another the second time", func(n int) (io.Reader, error) {
 				return strings.NewReader(good + strings.Repeat("\nnonsense", n-1)), nil
 			},
-			"x.ndjson, line 2: the record is not valid JSON (at its byte 1); nothing was imported: mend it and import again",
+			"x.ndjson, line 2: the record is not valid JSON (at its byte 1); nothing was imported: fix it and import again",
 		},
 	}
 	for _, row := range rows {

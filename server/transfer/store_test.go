@@ -38,7 +38,7 @@ func (s *store) put(records ...string) transfer.Report {
 	s.t.Helper()
 	report, err := s.try(transfer.Options{}, lines(records...))
 	if err != nil {
-		s.t.Fatalf("%v %v", err, report.Faults)
+		s.t.Fatalf("%v %v", err, report.Errors)
 	}
 	return report
 }

@@ -172,7 +172,7 @@ func (i *Imports) Check(r *page.Request) error {
 	options := file.options
 	options.DryRun, options.Preview = true, true
 	report, err := i.run(r, file, options)
-	var refused *transfer.Refused
+	var refused *transfer.RefusedError
 	if err != nil && !errors.As(err, &refused) {
 		return renderImportError(r, form, err)
 	}
@@ -256,11 +256,11 @@ func renderImportError(r *page.Request, form *ui.Form, err error) error {
 }
 
 // shownReport is a check's report for people.
-func shownReport(name string, report transfer.Report, refused *transfer.Refused) *importReport {
+func shownReport(name string, report transfer.Report, refused *transfer.RefusedError) *importReport {
 	shown := &importReport{Name: name, Records: report.Records}
 	if refused != nil {
 		shown.Faults = refused.Total
-		listed := report.Faults[:min(len(report.Faults), errorsOnPage)]
+		listed := report.Errors[:min(len(report.Errors), errorsOnPage)]
 		shown.More = refused.Total - len(listed)
 		shown.Table = ui.Table{
 			Caption: "What is wrong with " + name,
@@ -293,7 +293,7 @@ func (i *Imports) Import(r *page.Request) error {
 	options := file.options
 	options.Expect = file.report.Preview.Digest
 	if file.report.Preview.LacksReason > 0 {
-		reason, wrong := transfer.CheckedReason(r.Value(records.ReasonField))
+		reason, wrong := transfer.CheckReason(r.Value(records.ReasonField))
 		if wrong != "" {
 			data := newPreviewData(file, r.HTTP.URL.Path)
 			data.Report.Import.Fill(r.HTTP.PostForm).SetError(records.ReasonField, ui.Sentence("The reason "+wrong))
@@ -312,9 +312,9 @@ func (i *Imports) Import(r *page.Request) error {
 	}()
 	r.ExtendDeadlines(answerTimeout)
 	report, err := i.run(r, file, options)
-	var refused *transfer.Refused
+	var refused *transfer.RefusedError
 	switch {
-	case errors.Is(err, transfer.ErrMoved):
+	case errors.Is(err, transfer.ErrStalePreview):
 		kept = true
 		path := i.keep(r, file, report)
 		data := newPreviewData(file, path)

@@ -70,7 +70,7 @@ func confirmForm(report transfer.Report, path string) *ui.Form {
 	if n := report.Preview.LacksReason; n > 0 {
 		form.Fields = append(form.Fields, &ui.Field{
 			Name: records.ReasonField, Label: records.Label(records.ReasonField), Type: "textarea", Required: true,
-			MinLength: transfer.ReasonLeast, MaxLength: transfer.ReasonMost,
+			MinLength: transfer.MinReason, MaxLength: transfer.MaxReason,
 			Hint: "For the " + ui.Plural(n, "change", "changes") + " above without a reason. At least 20 characters; it is kept as evidence with the values before and after.",
 		})
 	}

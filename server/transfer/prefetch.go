@@ -2,12 +2,12 @@ package transfer
 
 import "context"
 
-// batchSize is how many records change hands at once.
+// batchSize is how many records a batch has.
 const batchSize = 128
 
-// ahead calls each with every entry that read gives, while read, in a
-// goroutine of its own, prepares the next ones.
-func ahead(ctx context.Context, read func(context.Context, func(*entry) error) error, each func(*entry) error) (err error) {
+// prefetch calls each with every entry of read. At the same time a goroutine reads the
+// next ones.
+func prefetch(ctx context.Context, read func(context.Context, func(*entry) error) error, each func(*entry) error) (err error) {
 	ctx, cancel := context.WithCancel(ctx)
 	batches, ended := make(chan []entry, 2), make(chan error, 1)
 	go func() {

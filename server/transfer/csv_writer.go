@@ -12,33 +12,33 @@ import (
 	"govsvc/server/openapi"
 )
 
-// reasonMember is a member of risks that is read and not exported: it belongs
-// to one change.
+// reasonMember is a member of risks that is imported and not exported, because it
+// belongs to one change.
 const reasonMember = "severity_change_reason"
 
-// rows makes the rows of a type's CSV.
-type rows struct {
+// csvWriter encodes the rows of a type's CSV.
+type csvWriter struct {
 	names   []string
 	columns []*column
-	places  map[string]int
-	values  []jsontext.Value // of the record at hand, by place
+	index   map[string]int
+	values  []jsontext.Value // of the present record, by column
 	line    []byte
-	guarded bool // texts that begin like formulas are; see SheetWriter
+	guarded bool // every formula gets a guard; see SheetWriter
 }
 
-func newRows(document *openapi.Document, object string) *rows {
+func newCSVWriter(document *openapi.Document, object string) *csvWriter {
 	of := &resourceSchema{Resource: resource.Find(object), schema: document.Record(object)}
 	names := slices.DeleteFunc(Columns(document, object), func(name string) bool { return name == reasonMember })
-	r := &rows{names: names, places: map[string]int{}}
+	r := &csvWriter{names: names, index: map[string]int{}}
 	r.values = make([]jsontext.Value, len(r.names))
 	for i, name := range r.names {
-		r.columns, r.places[name] = append(r.columns, of.column(name)), i
+		r.columns, r.index[name] = append(r.columns, of.column(name)), i
 	}
 	return r
 }
 
-// row makes a row of a record; it is valid until the next.
-func (r *rows) row(record []byte) ([]byte, error) {
+// encode returns the row of a record. It is valid until the next call.
+func (r *csvWriter) encode(record []byte) ([]byte, error) {
 	for i := range r.values {
 		r.values[i] = r.values[i][:0]
 	}
@@ -49,7 +49,7 @@ func (r *rows) row(record []byte) ([]byte, error) {
 		if name, err = decoder.ReadToken(); err != nil {
 			break
 		}
-		place, known := r.places[name.String()]
+		place, known := r.index[name.String()]
 		if !known {
 			return nil, fmt.Errorf("no column for the member %s", name.String())
 		}
@@ -70,7 +70,7 @@ func (r *rows) row(record []byte) ([]byte, error) {
 	return r.line, err
 }
 
-// appendCell appends the cell of a member's value, which is valid JSON.
+// appendCell appends the cell of a member's value, valid JSON.
 func (c *column) appendCell(to []byte, value jsontext.Value, guarded bool) []byte {
 	text := []byte(value)
 	switch value.Kind() {
@@ -81,17 +81,17 @@ func (c *column) appendCell(to []byte, value jsontext.Value, guarded bool) []byt
 		if len(text) == 0 {
 			return append(to, `""`...)
 		}
-		text = guardedText(text, guarded)
+		text = addGuard(text, guarded)
 	case jsontext.KindBeginArray:
-		if joined, ok := joinTexts(value); ok && c.texts {
-			text = guardedText(joined, guarded)
+		if joined, ok := joinTexts(value); ok && c.isTextArray {
+			text = addGuard(joined, guarded)
 		}
 	default: // as in JSON
 	}
 	return appendQuoted(to, text)
 }
 
-// joinTexts joins an array's texts, unless they would be read otherwise.
+// joinTexts joins the texts of an array, unless Import would read others.
 func joinTexts(value jsontext.Value) (joined []byte, ok bool) {
 	decoder := jsontext.NewDecoder(bytes.NewReader(value))
 	_, _ = decoder.ReadToken()
@@ -112,7 +112,7 @@ func joinTexts(value jsontext.Value) (joined []byte, ok bool) {
 	return joined, len(joined) > 0 && decoder.PeekKind() == jsontext.KindEndArray
 }
 
-// appendQuoted appends a text, in quotes where it needs them (RFC 4180).
+// appendQuoted appends a text, in quotation marks if it needs them (RFC 4180).
 func appendQuoted(to, text []byte) []byte {
 	if !bytes.ContainsAny(text, ",\"\r\n") && bytes.Equal(text, bytes.TrimSpace(text)) {
 		return append(to, text...)

@@ -8,30 +8,30 @@ import (
 	"slices"
 )
 
-// separators are what may stand between the cells of a row.
+// separators are the separators of cells that are recognised.
 const separators = ",;\t"
 
-// cells reads the rows of CSV (RFC 4180). Unlike encoding/csv it bounds what a
-// row takes, tells a quoted empty cell from an empty one and leaves the line
-// ends inside quotes as they are, so that a text comes back as it was exported.
-// A line ends in LF, CRLF or CR.
-type cells struct {
+// csvReader reads the rows of CSV (RFC 4180). Unlike encoding/csv it limits the
+// memory of a row, distinguishes a quoted empty cell from an empty one, and keeps
+// the line ends inside quotes, so that an import reads what was exported
+// (doc/decisions/0012). A line ends in LF, CRLF or CR.
+type csvReader struct {
 	in        *bufio.Reader
 	separator byte
-	line      int    // that is read next
-	text      []byte // of the row, cell behind cell
-	ends      []int  // of the cells in the text
-	quoted    []bool // the cells that stood in quotes
+	line      int    // the number of the next line
+	text      []byte // the cells of the row, concatenated
+	ends      []int  // where each cell ends in text
+	quoted    []bool // whether each cell was in quotation marks
 }
 
-// broken is a row that can't be told into cells. What follows its first line
-// is read.
-type broken struct {
-	cell   int // from 0; below 0 if it is none in particular
+// csvError is the error of a row with invalid syntax. Reading continues after its
+// first line.
+type csvError struct {
+	column int // from 0; negative if the error is not about one
 	reason string
 }
 
-func (b broken) Error() string { return b.reason }
+func (b csvError) Error() string { return b.reason }
 
 var (
 	errUnclosed = errors.New("has no closing quotation mark")
@@ -39,9 +39,8 @@ var (
 	errInside   = errors.New("has a quotation mark in it: put the text in quotation marks and double those inside")
 )
 
-// next reads a row, of which blank ones are passed over, and returns the line
-// that it begins on.
-func (c *cells) next() (line int, err error) {
+// next reads a row and returns its first line. It skips blank rows.
+func (c *csvReader) next() (line int, err error) {
 	for {
 		line = c.line
 		if err = c.read(); err != nil || len(c.text) > 0 || slices.Contains(c.quoted, true) {
@@ -50,8 +49,8 @@ func (c *cells) next() (line int, err error) {
 	}
 }
 
-// cell is a cell of the row read last.
-func (c *cells) cell(i int) []byte {
+// cell returns a cell of the last row.
+func (c *csvReader) cell(i int) []byte {
 	begin := 0
 	if i > 0 {
 		begin = c.ends[i-1]
@@ -59,8 +58,8 @@ func (c *cells) cell(i int) []byte {
 	return c.text[begin:c.ends[i]]
 }
 
-// read reads a row, blank or not; io.EOF if there is none.
-func (c *cells) read() error {
+// read reads a row, blank or not. Its error is io.EOF at the end.
+func (c *csvReader) read() error {
 	c.text, c.ends, c.quoted = c.text[:0], c.ends[:0], c.quoted[:0]
 	if _, err := c.in.Peek(1); err != nil {
 		return err
@@ -69,35 +68,35 @@ func (c *cells) read() error {
 		quoted, more, err := c.readCell()
 		switch {
 		case errors.Is(err, errUnclosed):
-			return broken{len(c.ends), err.Error()}
+			return csvError{len(c.ends), err.Error()}
 		case errors.Is(err, errAfter) || errors.Is(err, errInside):
-			if end := c.passOver(); end != nil {
+			if end := c.skipLine(); end != nil {
 				return end
 			}
-			return broken{len(c.ends), err.Error()}
+			return csvError{len(c.ends), err.Error()}
 		case err != nil:
 			return err
 		}
-		if c.room() {
+		if c.hasRoom() {
 			c.ends, c.quoted = append(c.ends, len(c.text)), append(c.quoted, quoted)
 		}
 		if !more {
 			break
 		}
 	}
-	if !c.room() {
-		return broken{-1, string(tooLong)}
+	if !c.hasRoom() {
+		return csvError{-1, string(tooLong)}
 	}
 	return nil
 }
 
-// room tells whether the row may still grow. One that is too long is read to
-// its end and not kept.
-func (c *cells) room() bool { return len(c.text)+len(c.ends) <= maxRecord }
+// hasRoom reports whether the row is below the maximum size. A larger row is read
+// to its end but not stored.
+func (c *csvReader) hasRoom() bool { return len(c.text)+len(c.ends) <= maxRecord }
 
-// readCell reads a cell and the separator, the line's end or the end of the
-// input behind it; more tells the first from the others.
-func (c *cells) readCell() (quoted, more bool, err error) {
+// readCell reads a cell and what ends it: a separator, a line end or the end of
+// the input. more is true for a separator.
+func (c *csvReader) readCell() (quoted, more bool, err error) {
 	b, err := c.in.ReadByte()
 	if quoted = err == nil && b == '"'; quoted {
 		if err = c.readQuoted(); err == nil {
@@ -124,8 +123,8 @@ func (c *cells) readCell() (quoted, more bool, err error) {
 	return quoted, false, err
 }
 
-// readQuoted reads a cell behind its first quotation mark up to its last.
-func (c *cells) readQuoted() error {
+// readQuoted reads a cell after its opening quotation mark up to the closing one.
+func (c *csvReader) readQuoted() error {
 	for {
 		b, err := c.in.ReadByte()
 		if errors.Is(err, io.EOF) {
@@ -140,7 +139,7 @@ func (c *cells) readQuoted() error {
 			if err != nil || next[0] != '"' {
 				return nil //nolint:nilerr // it comes again with the next byte
 			}
-			_, _ = c.in.Discard(1) // it is there
+			_, _ = c.in.Discard(1) // Peek has read it
 		case '\n':
 			c.line++
 		case '\r':
@@ -152,14 +151,14 @@ func (c *cells) readQuoted() error {
 	}
 }
 
-func (c *cells) keep(b byte) {
-	if c.room() {
+func (c *csvReader) keep(b byte) {
+	if c.hasRoom() {
 		c.text = append(c.text, b)
 	}
 }
 
-// endLine reads the rest of a line's end.
-func (c *cells) endLine(b byte) error {
+// endLine reads the rest of a line end.
+func (c *csvReader) endLine(b byte) error {
 	c.line++
 	if b == '\n' {
 		return nil
@@ -171,8 +170,8 @@ func (c *cells) endLine(b byte) error {
 	return nil
 }
 
-// passOver reads to the end of a line.
-func (c *cells) passOver() error {
+// skipLine reads to the end of a line.
+func (c *csvReader) skipLine() error {
 	for {
 		switch b, err := c.in.ReadByte(); {
 		case errors.Is(err, io.EOF):
@@ -185,8 +184,8 @@ func (c *cells) passOver() error {
 	}
 }
 
-// firstLine is the beginning of the input up to its first line's end, if that
-// is as near as a header's.
+// firstLine returns the first line of the input, or as much of it as the buffer
+// holds.
 func firstLine(in *bufio.Reader) []byte {
 	for size := 1 << 10; ; size *= 2 {
 		start, err := in.Peek(min(size, in.Size()))
@@ -199,8 +198,8 @@ func firstLine(in *bufio.Reader) []byte {
 	}
 }
 
-// separatorOf finds the separator in a header: the first that stands outside
-// quotes, since no field's name has any.
+// separatorOf returns the separator of a header. It is the first one outside
+// quotation marks, since no name of a member has one.
 func separatorOf(header []byte) byte {
 	quoted := false
 	for _, b := range header {
@@ -213,8 +212,8 @@ func separatorOf(header []byte) byte {
 	return separators[0]
 }
 
-// looksLikeTable tells CSV that names its types by its header.
-func looksLikeTable(in *bufio.Reader) bool {
+// isCSV reports whether the input starts like CSV with a column "object".
+func isCSV(in *bufio.Reader) bool {
 	header := firstLine(in)
 	if start := bytes.TrimLeft(header, space); len(start) > 0 && (start[0] == '{' || start[0] == '[') {
 		return false

@@ -32,7 +32,7 @@ func TestSheet(t *testing.T) {
 	}
 	first := newStore(t)
 	if report, err := first.try(transfer.Options{}, transfer.Bytes("x.ndjson", []byte(strings.Join(append(lines, lists...), "\n")))); err != nil {
-		t.Fatal(err, report.Faults)
+		t.Fatal(err, report.Errors)
 	}
 	for _, object := range []string{"risk", "assessment"} {
 		var sheet bytes.Buffer
@@ -54,7 +54,7 @@ func TestSheet(t *testing.T) {
 		for about, table := range map[string]string{"sheet": sheet.String(), "export": first.exportAs(transfer.CSV, object)} {
 			second := newStore(t)
 			if report, err := second.try(transfer.Options{Type: object}, transfer.Bytes("x.csv", []byte(table))); err != nil {
-				t.Fatal(err, report.Faults)
+				t.Fatal(err, report.Errors)
 			}
 			if diff := cmp.Diff(first.export(object), second.export(object)); diff != "" {
 				t.Errorf("%s of %s (-stored +imported):\n%s", about, object, diff)
