@@ -111,15 +111,15 @@ func (p *child) checkRun(file *sql.DB, o commandRun) {
 
 // checkDeliveries checks that webhooks marked as delivered have arrived, and
 // that all others are still queued.
-func (p *child) checkDeliveries(file *sql.DB, h *crashReceiver) {
+func (p *child) checkDeliveries(h *crashReceiver) {
 	p.t.Helper()
-	if n := h.missing(p.strings(file, "SELECT e.id FROM deliveries d JOIN events e ON e.seq = d.event_seq WHERE d.state = 'delivered'")); n > 0 {
+	if n := h.missing(testkit.QuerySQL(p.t, p.env["GOVSVC_DB"], "SELECT e.id FROM deliveries d JOIN events e ON e.seq = d.event_seq WHERE d.state = 'delivered'")); n > 0 {
 		p.t.Errorf("%d events are marked as delivered and never arrived", n)
 	}
-	if lost := p.strings(file, `SELECT id FROM events e WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_seq = e.seq
+	if lost := testkit.QuerySQL(p.t, p.env["GOVSVC_DB"], `SELECT id FROM events e WHERE NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_seq = e.seq
 		AND (d.state = 'delivered' OR d.state = 'pending' AND d.due_at IS NOT NULL))
 		AND NOT EXISTS (SELECT 1 FROM unexpanded_deliveries u WHERE u.event_seq = e.seq)`); len(lost) > 0 {
-		p.t.Errorf("%d events are neither delivered nor to be", len(lost))
+		p.t.Errorf("%d events are neither delivered nor queued", len(lost))
 	}
 }
 
@@ -128,40 +128,13 @@ func (p *child) checkDeliveries(file *sql.DB, h *crashReceiver) {
 func (p *child) deliverAll(h *crashReceiver) {
 	p.t.Helper()
 	h.setRefusing(false)
-	file, err := sql.Open("sqlite", "file:"+p.env["GOVSVC_DB"]+"?_pragma=busy_timeout(10000)")
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer file.Close() //nolint:errcheck // each statement is checked
 	var events []string
 	testkit.Eventually(p.t, func() bool {
 		// The claims of a killed process would only expire in half a minute.
-		if _, err := file.ExecContext(p.t.Context(), "UPDATE deliveries SET due_at = '2026' WHERE state = 'pending' AND due_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+16 seconds')"); err != nil {
-			p.t.Fatal(err)
-		}
-		events = p.strings(file, "SELECT id FROM events")
+		p.alter("UPDATE deliveries SET due_at = '2026' WHERE state = 'pending' AND due_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+16 seconds')")
+		events = testkit.QuerySQL(p.t, p.env["GOVSVC_DB"], "SELECT id FROM events")
 		return h.missing(events) == 0
 	}, "all events to arrive; log:\n%s", p.stderr)
-	p.checkDeliveries(file, h)
+	p.checkDeliveries(h)
 	p.t.Logf("%d webhooks arrived", len(events))
-}
-
-func (p *child) strings(file *sql.DB, query string) (all []string) {
-	p.t.Helper()
-	rows, err := file.QueryContext(p.t.Context(), query)
-	if err != nil {
-		p.t.Fatal(err)
-	}
-	defer rows.Close()
-	for rows.Next() {
-		var one string
-		if err := rows.Scan(&one); err != nil {
-			p.t.Fatal(err)
-		}
-		all = append(all, one)
-	}
-	if err := rows.Err(); err != nil {
-		p.t.Fatal(err)
-	}
-	return all
 }

@@ -112,7 +112,7 @@ func TestCrash(t *testing.T) {
 			}
 			p.checkRun(file, o)
 		}
-		p.checkDeliveries(file, receiver)
+		p.checkDeliveries(receiver)
 		_ = file.Close()
 		c.must("check")
 	}

@@ -1,7 +1,6 @@
 package cmd_test
 
 import (
-	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -30,19 +29,7 @@ func (c *cli) write(change func(*db.Tx) error) {
 // alter runs statements on the data file without the program.
 func (c *cli) alter(statements ...string) {
 	c.t.Helper()
-	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	file.SetMaxOpenConns(1)
-	for _, statement := range statements {
-		if _, err := file.ExecContext(c.t.Context(), statement); err != nil {
-			c.t.Fatalf("%s: %v", statement, err)
-		}
-	}
-	if err := file.Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.ExecSQL(c.t, c.env["GOVSVC_DB"], statements...)
 }
 
 // addUser adds a user. The password is on stdin, because it can't be a flag.

@@ -85,7 +85,7 @@ func (c *cli) refused(status int, args ...string) string {
 func (c *cli) file(name, text string) string {
 	c.t.Helper()
 	path := filepath.Join(c.dir, name)
-	must(c.t, os.WriteFile(path, []byte(text), 0o600))
+	testkit.WriteFile(c.t, path, text)
 	return path
 }
 
@@ -106,13 +106,7 @@ func (c *cli) files() string {
 // filesIn are the names in a folder.
 func filesIn(t *testing.T, folder string) string {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
-	must(t, err)
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return strings.Join(names, " ")
+	return strings.Join(testkit.FileNames(t, folder), " ")
 }
 
 // newFolder makes an empty folder, for TMPDIR.

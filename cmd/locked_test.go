@@ -1,9 +1,10 @@
 package cmd_test
 
 import (
-	"database/sql"
 	"os/exec"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 // TestServe_FileLockedByAnotherProcess holds the file's lock for longer than a
@@ -15,24 +16,15 @@ func TestServe_FileLockedByAnotherProcess(t *testing.T) {
 	c := newCLI(t)
 	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", "write:risks,read:risks"), func(*exec.Cmd) {})
 	p.want("before", newRisk("before"), 201)
-	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"]+"?_pragma=busy_timeout(10000)&_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer file.Close()
-	held, err := file.BeginTx(t.Context(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	held, err := testkit.OpenSQL(t, c.env["GOVSVC_DB"]).BeginTx(t.Context(), nil)
+	must(t, err)
 	p.want("locked", newRisk("late"), 503)
 	p.want("locked, a read", crashWrite{method: "GET", path: "/risks"}, 200)
-	if err := held.Rollback(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, held.Rollback())
 	p.want("released", newRisk("late"), 201)
 	p.want("released, again", newRisk("late"), 201)
 	p.checkTables()
-	if n := len(p.strings(file, "SELECT id FROM risks")); n != 2 {
+	if n := len(testkit.QuerySQL(t, c.env["GOVSVC_DB"], "SELECT id FROM risks")); n != 2 {
 		t.Errorf("%d risks, want 2", n)
 	}
 	_ = p.Process.Kill()

@@ -1,9 +1,6 @@
 package cmd_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,19 +8,15 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"govsvc/internal/testkit"
 )
 
 // useVersion16 makes the data file one of schema version 16. Its webhooks are
 // paused, because the test has no receiver for them.
 func useVersion16(c *cli) {
 	c.t.Helper()
-	packed, err := os.ReadFile(filepath.Join("..", "db", "testdata", "versions", "v16.db.gz"))
-	must(c.t, err)
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	must(c.t, err)
-	text, err := io.ReadAll(reader)
-	must(c.t, err)
-	must(c.t, os.WriteFile(c.env["GOVSVC_DB"], text, 0o600))
+	testkit.Unpack(c.t, filepath.Join("..", "db", "testdata", "versions", "v16.db.gz"), c.env["GOVSVC_DB"])
 	c.alter("UPDATE webhook_subscriptions SET active = 0")
 }
 

@@ -19,11 +19,12 @@ func OpenSQL(t testing.TB, path string) *sql.DB {
 	return file
 }
 
-// ExecSQL runs statements on a data file beside the store.
+// ExecSQL runs statements on a data file beside the store, on one connection.
 func ExecSQL(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	file := OpenSQL(t, path)
 	defer file.Close() //nolint:errcheck // each statement was checked
+	file.SetMaxOpenConns(1)
 	for _, statement := range statements {
 		if _, err := file.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(fmt.Errorf("%s: %w", statement, err))
