@@ -55,7 +55,7 @@ var rooms = map[string][]string{
 	"server/mcp":      {"server/api", "server/openapi"},
 	"server/metrics":  {"db", "db/delivery"},
 	"server/openapi":  {"db/resource"},
-	"server/siem":     {},
+	"server/siem":     {"db"},
 	"server/transfer": {"db", "db/resource", "server/openapi"},
 	"server/webhook":  {"db", "db/delivery"},
 	"web":             {"db", "db/auth", "server/api", "server/evidence", "server/limit", "server/openapi", "web/*"},

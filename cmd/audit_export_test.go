@@ -153,8 +153,8 @@ func TestAuditExport_RefusesCursor(t *testing.T) {
 	c.must("audit", "export", "--org", "acme", "--cursor-file", cursor)
 	before := c.must("audit", "verify")
 	for name, row := range map[string]struct{ text, want string }{
-		"another organisation": {c.read(cursor), `holds a cursor of another data file or organisation (it names "acme")`},
-		"altered":              {strings.Replace(c.read(cursor), `"cursor":"`, `"cursor":"A`, 1), "holds a cursor of another"},
+		"another organisation": {c.read(cursor), `has a cursor of another data file or organisation (it names "acme")`},
+		"altered":              {strings.Replace(c.read(cursor), `"cursor":"`, `"cursor":"A`, 1), "has a cursor of another"},
 		"text":                 {"hello", "is not a cursor file; name another file, or remove it to start over"},
 		"no cursor":            {"{}", "is not a cursor file"},
 	} {
