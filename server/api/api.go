@@ -17,7 +17,7 @@ import (
 )
 
 // Operation is what an operation of the document does.
-type Operation func(ctx context.Context, c *Caller, in Input) (Answer, error)
+type Operation func(ctx context.Context, c *Caller, in Input) (Response, error)
 
 // Input is an operation's input, checked against the document.
 type Input struct {
@@ -60,8 +60,8 @@ func (in Input) record(defaults db.Record) db.Record {
 	return record
 }
 
-// Answer is a success, ready to be sent.
-type Answer struct {
+// Response is a success, ready to be sent.
+type Response struct {
 	Status      int
 	ContentType string
 	Body        []byte

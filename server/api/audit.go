@@ -10,14 +10,14 @@ import (
 // ListAuditEvents reads the audit log, oldest first, for a collector that
 // keeps the last cursor (specification, GET /audit). Every pull is audited, and
 // one that can't be is refused.
-func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Response, error) {
 	q := db.AuditQuery{Cursor: in.Query.String("cursor"), Limit: in.Query.Int("limit")}
 	var err error
 	if q.Since, err = instant(in.Query, "since"); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if q.Until, err = instant(in.Query, "until"); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	var page db.AuditPage
 	err = in.sized(ctx, func(size db.PageSize) (err error) {
@@ -26,7 +26,7 @@ func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Answer, error) {
 		return err
 	})
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	format := in.Query.String("format")
 	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
@@ -36,13 +36,13 @@ func ListAuditEvents(ctx context.Context, c *Caller, in Input) (Answer, error) {
 		})
 	})
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if format == "ndjson" {
-		return Answer{Status: 200, ContentType: NDJSON, Body: lines(page.Events), NextCursor: page.Next}, nil
+		return Response{Status: 200, ContentType: NDJSON, Body: lines(page.Events), NextCursor: page.Next}, nil
 	}
 	rows := bytes.Join(page.Events, []byte{','})
-	return Answer{Status: 200, ContentType: JSON, Body: listEnvelope(rows, page.HasMore, page.Next)}, nil
+	return Response{Status: 200, ContentType: JSON, Body: listEnvelope(rows, page.HasMore, page.Next)}, nil
 }
 
 // lines is one event a line.

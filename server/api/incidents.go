@@ -8,18 +8,18 @@ import (
 )
 
 // CreateIncident declares an incident (specification, Incident writes).
-func CreateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func CreateIncident(ctx context.Context, c *Caller, in Input) (Response, error) {
 	if err := oneLineTitle(in); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	return create(resource.Incident)(ctx, c, in)
 }
 
 // UpdateIncident changes an incident; a change of its status goes on its
 // timeline.
-func UpdateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func UpdateIncident(ctx context.Context, c *Caller, in Input) (Response, error) {
 	if err := oneLineTitle(in); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	return update(resource.Incident)(ctx, c, in)
 }

@@ -18,10 +18,10 @@ type checkinBatch struct {
 
 // CreateKpiCheckins records a batch of data points, all or none
 // (specification, POST /kpis/checkins).
-func CreateKpiCheckins(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func CreateKpiCheckins(ctx context.Context, c *Caller, in Input) (Response, error) {
 	drafts, err := checkinDrafts(in.Body)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	return c.write(ctx, 201, "kpi_checkin_batch", func(tx *db.Tx) ([]byte, error) {
 		recorded, err := tx.RecordCheckins(drafts)

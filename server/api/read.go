@@ -12,7 +12,7 @@ import (
 
 // list makes the operation that pages through the records of a resource.
 func list(r *resource.Resource) Operation {
-	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
+	return func(ctx context.Context, c *Caller, in Input) (Response, error) {
 		q := db.ListQuery{Limit: in.Query.Int("limit"), Cursor: in.Query.String("cursor"), Filters: map[string]string{}}
 		for parameter := range r.List.Filters {
 			if value := in.Query.String(parameter); value != "" {
@@ -21,7 +21,7 @@ func list(r *resource.Resource) Operation {
 		}
 		var err error
 		if q.UpdatedSince, err = instant(in.Query, "updated_since"); err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 		var page db.Page
 		err = in.sized(ctx, func(size db.PageSize) (err error) {
@@ -30,16 +30,16 @@ func list(r *resource.Resource) Operation {
 			return err
 		})
 		if err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
-		return Answer{Status: 200, ContentType: JSON, Body: listEnvelope(page.Rows, page.HasMore, page.Next)}, nil
+		return Response{Status: 200, ContentType: JSON, Body: listEnvelope(page.Rows, page.HasMore, page.Next)}, nil
 	}
 }
 
 // current makes the operation that reads the current object of a resource. Its
 // data is null when the organisation has none yet.
 func current(r *resource.Resource) Operation {
-	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
+	return func(ctx context.Context, c *Caller, in Input) (Response, error) {
 		var object []byte
 		err := in.sized(ctx, func(size db.PageSize) (err error) {
 			object, err = c.Store.Current(ctx, c.Organisation, r)
@@ -49,9 +49,9 @@ func current(r *resource.Resource) Operation {
 			return err
 		})
 		if err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
-		return Answer{Status: 200, ContentType: JSON, Body: objectEnvelope(r.Current.Object, object)}, nil
+		return Response{Status: 200, ContentType: JSON, Body: objectEnvelope(r.Current.Object, object)}, nil
 	}
 }
 

@@ -31,22 +31,22 @@ func (f Faults) Unwrap() error { return &f[0] }
 // against the document, with Faults for an error, and runs the operation on the
 // record with the id, if it is about one. Pages check the caller's role; here
 // the plan is checked.
-func Submit(ctx context.Context, c *Caller, operation, id string, body map[string]any) (Answer, error) {
+func Submit(ctx context.Context, c *Caller, operation, id string, body map[string]any) (Response, error) {
 	if c.Document == nil {
-		return Answer{}, errNoDocument
+		return Response{}, errNoDocument
 	}
 	op, run := c.Document.Operation(operation), operations[operation]
 	if op == nil || run == nil {
-		return Answer{}, fmt.Errorf("no operation %q", operation)
+		return Response{}, fmt.Errorf("no operation %q", operation)
 	}
 	if err := c.permitFeature(op.Feature); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	in := Input{ID: strings.ToLower(id), Body: body}
 	if op.Body != nil && (body != nil || !op.BodyOptional) {
 		var err error
 		if in.Body, err = checked(op.Body, body); err != nil {
-			return Answer{}, err
+			return Response{}, err
 		}
 	}
 	return run(ctx, c, in)
@@ -98,7 +98,7 @@ func Save(ctx context.Context, c *Caller, object, id string, body map[string]any
 }
 
 // madeID is the id of the record in an answer.
-func madeID(answer Answer) (string, error) {
+func madeID(answer Response) (string, error) {
 	var envelope struct{ Data struct{ ID string } }
 	err := json.Unmarshal(answer.Body, &envelope)
 	return envelope.Data.ID, err

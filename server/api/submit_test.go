@@ -29,7 +29,7 @@ func TestSubmit(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)
 	d.Receivers = doorkeeper{}
-	submit := func(operation, id, body string) (api.Answer, error) {
+	submit := func(operation, id, body string) (api.Response, error) {
 		var members map[string]any
 		if body != "" {
 			members = object(t, body)

@@ -19,9 +19,9 @@ type Receivers interface {
 // CreateWebhookSubscription registers an endpoint; its answer holds the signing
 // secret, a replay of it does not (specification, Webhook subscription
 // endpoints).
-func CreateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func CreateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Response, error) {
 	if err := c.checkURL(ctx, in.Body); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	return c.writeOnce(ctx, 201, "webhook_subscription", func(tx *db.Tx) (shown, kept []byte, err error) {
 		made, secret, err := tx.CreateSubscription(in.record(nil))
@@ -39,12 +39,12 @@ func withSecret(resource []byte, secret string) []byte {
 }
 
 // UpdateWebhookSubscription changes an endpoint, pauses or resumes it.
-func UpdateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func UpdateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Response, error) {
 	if _, err := delivery.FindReceiver(ctx, c.Store, c.Organisation.Org, in.ID); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	if err := c.checkURL(ctx, in.Body); err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	return c.write(ctx, 200, "webhook_subscription", func(tx *db.Tx) ([]byte, error) {
 		changed, err := tx.UpdateSubscription(in.ID, in.record(nil))
@@ -69,7 +69,7 @@ type subscriptionDeleted struct {
 }
 
 // DeleteWebhookSubscription removes an endpoint and its queued deliveries.
-func DeleteWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func DeleteWebhookSubscription(ctx context.Context, c *Caller, in Input) (Response, error) {
 	return c.write(ctx, 200, "webhook_subscription_deleted", func(tx *db.Tx) ([]byte, error) {
 		if err := tx.DeleteSubscription(in.ID); err != nil {
 			return nil, err
@@ -93,10 +93,10 @@ type testDelivery struct {
 // on a paused subscription too. Its record is written after the attempt, which
 // is carried through though the caller may have gone: a crash between frees the
 // key (contract, section 4).
-func TestWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func TestWebhookSubscription(ctx context.Context, c *Caller, in Input) (Response, error) {
 	to, err := delivery.FindReceiver(ctx, c.Store, c.Organisation.Org, in.ID)
 	if err != nil {
-		return Answer{}, err
+		return Response{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
 	deliveryID, message := delivery.NewPing(c.Store, to.Subscription)

@@ -252,7 +252,7 @@ func TestWebhook(r *page.Request) error {
 }
 
 // answered reads the resource that an operation answered with.
-func answered[T any](answer api.Answer) (T, error) {
+func answered[T any](answer api.Response) (T, error) {
 	var envelope struct {
 		Data T `json:"data"`
 	}
