@@ -88,7 +88,7 @@ func (req *request) run(op *route) (api.Response, error) {
 	if err != nil {
 		return api.Response{}, err
 	}
-	return op.run(req.r.Context(), req.caller, in)
+	return encoded(op.run(req.r.Context(), req.caller, in))
 }
 
 // answerRead answers a read, from the cache if the file has not changed since.
@@ -128,7 +128,15 @@ func (req *request) answerRead(op *route) (api.Response, error) {
 func (req *request) runRead(run api.Operation, in api.Input) (api.Response, error) {
 	ctx, cancel := context.WithTimeout(req.r.Context(), req.server.Deadline)
 	defer cancel()
-	return run(ctx, req.caller, in)
+	return encoded(run(ctx, req.caller, in))
+}
+
+// encoded is the response to a request whose operation has returned.
+func encoded(result api.Result, err error) (api.Response, error) {
+	if err != nil {
+		return api.Response{}, err
+	}
+	return result.Response(), nil
 }
 
 // checkVersion refuses a request for another version of the API.

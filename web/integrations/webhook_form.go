@@ -1,7 +1,7 @@
 package integrations
 
 import (
-	"encoding/json"
+	"errors"
 	"maps"
 	"reflect"
 
@@ -74,18 +74,13 @@ func webhookBody(r *page.Request) map[string]any {
 
 // checkedInput checks a body as the API does, by the schema of its operation.
 func checkedInput(r *page.Request, operation string, body map[string]any) (api.Input, error) {
-	encoded, err := json.Marshal(body)
-	if err != nil {
-		return api.Input{}, err
-	}
-	value, faults := r.Document.Operation(operation).Body.Decode(encoded)
-	if len(faults) > 0 {
+	members, err := api.CheckBody(r.Document.Operation(operation).Body, body)
+	if faults, ok := errors.AsType[api.Faults](err); ok {
 		fault := faults[0]
 		fault.Param = ui.FieldName(fault.Param)
 		return api.Input{}, &fault
 	}
-	members, _ := value.(map[string]any) // the document has only objects as bodies
-	return api.Input{ID: r.PathValue("id"), Body: members}, nil
+	return api.Input{ID: r.PathValue("id"), Body: members}, err
 }
 
 // CreateWebhook makes a subscription and leads to its secret.
@@ -97,15 +92,12 @@ func CreateWebhook(r *page.Request) error {
 	if err != nil {
 		return renderWebhookError(r, addWebhookForm(form), err)
 	}
-	answer, err := api.CreateWebhookSubscription(r.Context(), r.Caller, in)
+	made, err := api.CreateWebhookSubscription(r.Context(), r.Caller, in)
 	if err != nil {
 		return renderWebhookError(r, addWebhookForm(form), err)
 	}
-	made, err := answered[shownSecret](answer)
-	if err != nil {
-		return err
-	}
-	return redirectToSecret(r, made)
+	url, _ := in.Body["url"].(string)
+	return redirectToSecret(r, shownSecret{ID: made.ID, URL: url, Secret: made.Secret})
 }
 
 func renderWebhookError(r *page.Request, data webhookFormData, err error) error {
@@ -155,12 +147,10 @@ func UpdateWebhook(r *page.Request) error {
 
 // shownSecret is a signing secret and whose it is.
 type shownSecret struct {
-	ID     string `json:"id"`
-	URL    string `json:"url"`
-	Secret string `json:"secret"`
+	ID, URL, Secret string
 	// of a rotation
-	Rotated bool   `json:"-"`
-	Until   string `json:"-"` // the former one signs beside it until then; "" if it has ended
+	Rotated bool
+	Until   string // the former one signs beside it until then; "" if it has ended
 }
 
 // redirectToSecret leads to the page that shows a signing secret, once.

@@ -216,13 +216,8 @@ func DeleteWebhook(r *page.Request) error {
 	return r.RedirectWithMessage("/webhooks", "The webhook is deleted.")
 }
 
-// pinged is what came of a test.
-type pinged struct {
-	Outcome   string `json:"outcome"`
-	Delivered bool   `json:"delivered"`
-	Status    *int   `json:"response_status_code"`
-	EventID   string `json:"event_id"`
-}
+// pinged is the result of a test.
+type pinged struct{ api.Delivery }
 
 // Says is the outcome in a sentence, with what to do.
 func (p pinged) Says() string {
@@ -240,22 +235,9 @@ func (p pinged) Says() string {
 // TestWebhook sends a ping to the receiver and waits for what comes of it.
 func TestWebhook(r *page.Request) error {
 	id := r.PathValue("id")
-	answer, err := api.TestWebhookSubscription(r.Context(), r.Caller, api.Input{ID: id})
+	test, err := api.TestWebhookSubscription(r.Context(), r.Caller, api.Input{ID: id})
 	if err != nil {
 		return err
 	}
-	ping, err := answered[pinged](answer)
-	if err != nil {
-		return err
-	}
-	return r.RedirectOnce(ui.Path("webhooks", id), ping)
-}
-
-// answered reads the resource that an operation answered with.
-func answered[T any](answer api.Response) (T, error) {
-	var envelope struct {
-		Data T `json:"data"`
-	}
-	err := json.Unmarshal(answer.Body, &envelope)
-	return envelope.Data, err
+	return r.RedirectOnce(ui.Path("webhooks", id), pinged{test.Delivery})
 }
