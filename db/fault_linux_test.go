@@ -9,13 +9,13 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 var faultEvery = flag.Int("fault.every", 61, "the distance of the points at which TestWrite_DiskFaults lets the disk fail; 1 is every point")
@@ -39,11 +39,11 @@ var faults = []struct {
 // acknowledged is stored. Afterwards the same store and a new one work.
 func TestWrite_DiskFaults(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	subscribe(t, path)
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	testdb.Subscribe(t, path)
 	for i := range 30 {
-		if err := addRisk(t.Context(), store, operator(t, store), fmt.Sprintf("R-before-%d", i)); err != nil {
+		if err := testdb.AddRisk(t.Context(), store, fmt.Sprintf("R-before-%d", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -77,17 +77,17 @@ func TestWrite_DiskFaults(t *testing.T) {
 // whether the work came that far.
 func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, lasting bool) (reached bool) {
 	t.Helper()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	if err := os.WriteFile(path, template, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d := newDisk(t, filepath.Dir(path))
-	store, err := db.Open(t.Context(), db.Options{Path: path, Now: func() time.Time { return at }})
+	store, err := db.Open(t.Context(), testdb.Options(path))
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer store.Close() //nolint:errcheck // closed below where the error matters
-	by, org := operator(t, store), defaultOrg(t, store)
+	org := testdb.DefaultOrg(t, store)
 	count := 0
 	d.setFail(func(k ioKind, _ string) int32 {
 		if k != kind {
@@ -115,13 +115,13 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 	}
 	for i := range 6 {
 		name := fmt.Sprintf("R-%d", i)
-		work(name, addRisk(t.Context(), store, by, name))
+		work(name, testdb.AddRisk(t.Context(), store, name))
 	}
 	var group sync.WaitGroup
 	for i := range 4 { // which share transactions
 		group.Go(func() {
 			name := fmt.Sprintf("R-together-%d", i)
-			work(name, addRisk(context.Background(), store, by, name))
+			work(name, testdb.AddRisk(context.Background(), store, name))
 		})
 	}
 	group.Wait()
@@ -131,7 +131,7 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 		}
 	}
 	d.setFail(nil)
-	work("R-repaired", addRisk(t.Context(), store, by, "R-repaired"))
+	work("R-repaired", testdb.AddRisk(t.Context(), store, "R-repaired"))
 	if acknowledged[len(acknowledged)-1] != "R-repaired" {
 		t.Errorf("point %d: it can't be written although the disk is repaired", n)
 	}
@@ -144,7 +144,7 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 	if err := store.Close(); err != nil {
 		t.Errorf("point %d: %v", n, err)
 	}
-	for _, wrong := range append(notWhole(t, handle(t, path, time.Minute), path, acknowledged), storedThoughRefused(t, path, refused)...) {
+	for _, wrong := range append(notWhole(t, open(t, path), path, acknowledged), storedThoughRefused(t, path, refused)...) {
 		t.Errorf("point %d, opened anew: %s", n, wrong)
 	}
 	return reached

@@ -1,18 +1,18 @@
 package db
 
 import (
-	"path/filepath"
 	"testing"
-	"time"
+
+	"govsvc/internal/testkit"
 )
 
-// noon is the time of the clocks of these tests.
-var noon = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+// EmptyFile is testdb.EmptyFile. Package testdb imports this one.
+var EmptyFile func(testing.TB) string
 
-// opened opens a new file at noon.
+// opened opens an empty data file. Its clock always shows testkit.Start.
 func opened(t testing.TB) *DB {
 	t.Helper()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return noon }})
+	d, err := Open(t.Context(), Options{Path: EmptyFile(t), Now: testkit.NewClock(testkit.Start).Now})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,6 +14,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // older puts a data file of schema version 16 at a path.
@@ -25,7 +26,7 @@ func older(t *testing.T, path string) {
 // former leaves the log of a removed file, as after a killed process.
 func former(t *testing.T, path string) {
 	t.Helper()
-	store := handle(t, path, time.Minute)
+	store := open(t, path)
 	testkit.ExecSQL(t, path, "UPDATE organisations SET name = 'former'")
 	log, err := os.ReadFile(path + "-wal")
 	if err == nil {
@@ -53,14 +54,14 @@ func TestOpen_Concurrent(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for range 5 {
-				path := newPath(t)
+				path := testkit.NewPath(t)
 				row.before(t, path)
 				stores := make([]*db.DB, 6)
 				var group sync.WaitGroup
 				for i := range stores {
 					group.Go(func() {
 						var err error
-						if stores[i], err = db.Open(t.Context(), optionsFor(path)); err != nil {
+						if stores[i], err = db.Open(t.Context(), testdb.Options(path)); err != nil {
 							t.Error(err)
 						}
 					})
@@ -69,7 +70,7 @@ func TestOpen_Concurrent(t *testing.T) {
 				if t.Failed() {
 					return
 				}
-				_, key, err := stores[0].Keys.Mint(t.Context(), operator(t, stores[0]), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+				_, key, err := stores[0].Keys.Mint(t.Context(), testdb.Operator(t, stores[0]), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
 				if err != nil {
 					t.Error(err)
 				}
@@ -92,12 +93,12 @@ func TestOpen_Concurrent(t *testing.T) {
 // TestMigrate_Fails leaves the file as it was, and no copy of it.
 func TestMigrate_Fails(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	older(t, path)
 	testkit.ExecSQL(t, path, "ALTER TABLE sessions ADD COLUMN address TEXT", "PRAGMA journal_mode = WAL")
 	before := schemaOf(t, path)
 	for range 2 {
-		if _, err := db.Open(t.Context(), optionsFor(path)); err == nil || !strings.Contains(err.Error(), "migrate from version ") || strings.Contains(err.Error(), "\n") {
+		if _, err := db.Open(t.Context(), testdb.Options(path)); err == nil || !strings.Contains(err.Error(), "migrate from version ") || strings.Contains(err.Error(), "\n") {
 			t.Errorf("opened: %v", err)
 		}
 	}
@@ -114,14 +115,14 @@ func TestMigrate_Fails(t *testing.T) {
 // TestMigrate_Locked reports, after a while, that another process keeps writing.
 func TestMigrate_Locked(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	older(t, path)
 	testkit.ExecSQL(t, path, "PRAGMA journal_mode = WAL")
 	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
-	options := optionsFor(path)
+	options := testdb.Options(path)
 	options.Wait = time.Millisecond
 	if _, err := db.Open(t.Context(), options); err == nil || !strings.Contains(err.Error(), "another process keeps writing to it") {
 		t.Errorf("opened: %v", err)
@@ -135,9 +136,9 @@ func TestMigrate_Locked(t *testing.T) {
 // sound checks a new or a migrated file.
 func sound(t *testing.T, path string) {
 	t.Helper()
-	store := handle(t, path, time.Minute)
+	store := open(t, path)
 	defer store.Close() //nolint:errcheck // of the test
-	if diff := cmp.Diff(newSchema(t), schemaOf(t, path)); diff != "" {
+	if diff := cmp.Diff(schemaOf(t, testdb.EmptyFile(t)), schemaOf(t, path)); diff != "" {
 		t.Errorf("tables (-want +got):\n%s", diff)
 	}
 	if faults, err := backup.New(store).Faults(t.Context(), true); len(faults) > 0 || err != nil {

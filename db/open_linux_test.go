@@ -8,6 +8,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // TestOpen_Interrupted kills a process, or cuts the power, at any moment of a migration or
@@ -26,29 +27,29 @@ func TestOpen_Interrupted(t *testing.T) {
 		"older, killed":    {older, killed, true},
 		"empty, killed":    {func(t *testing.T, path string) { t.Helper(); testkit.WriteFile(t, path, "") }, killed, false},
 	} {
-		path := newPath(t)
+		path := testkit.NewPath(t)
 		row.before(t, path)
 		d := diskWith(t, path)
 		begun := len(d.journal)
-		if err := handle(t, path, time.Minute).Close(); err != nil {
+		if err := open(t, path).Close(); err != nil {
 			t.Fatal(err)
 		}
 		for range *powerCuts {
 			n := begun + random.IntN(len(d.journal)-begun+1)
-			left := newPath(t)
+			left := testkit.NewPath(t)
 			for file, content := range row.cut(d.journal, n) {
 				if content != nil {
 					testkit.WriteFile(t, filepath.Join(filepath.Dir(left), file), string(content))
 				}
 			}
-			store, err := db.Open(t.Context(), optionsFor(left))
+			store, err := db.Open(t.Context(), testdb.Options(left))
 			if err != nil {
 				t.Errorf("%s, at %d of %d: %v", name, n, len(d.journal), err)
 				continue
 			}
 			_ = store.Close()
 			sound(t, left)
-			if row.risks && len(testkit.CountSQL(t, left, "SELECT risk_id FROM risks")) < 10 {
+			if row.risks && len(testdb.Risks(t, left)) < 10 {
 				t.Errorf("%s, at %d of %d: risks are lost", name, n, len(d.journal))
 			}
 		}

@@ -7,13 +7,13 @@ import (
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/migrations"
 )
 
@@ -40,18 +40,18 @@ func TestSchema_OldShells(t *testing.T) {
 // TestOpen_Again opens a file again. Its records, keys and cursors are still valid.
 func TestOpen_Again(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	first := handle(t, path, time.Minute)
-	_, key, err := first.Keys.Mint(t.Context(), operator(t, first), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+	path := testdb.EmptyFile(t)
+	first := open(t, path)
+	_, key, err := first.Keys.Mint(t.Context(), testdb.Operator(t, first), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"a", "b"} {
-		if err := addRisk(t.Context(), first, operator(t, first), name); err != nil {
+		if err := testdb.AddRisk(t.Context(), first, name); err != nil {
 			t.Fatal(err)
 		}
 	}
-	org := defaultOrg(t, first)
+	org := testdb.DefaultOrg(t, first)
 	page, err := first.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -59,7 +59,7 @@ func TestOpen_Again(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again := handle(t, path, time.Minute)
+	again := open(t, path)
 	if _, ok := again.Keys.Parse(key); !ok {
 		t.Error("a key of the file is refused")
 	}
@@ -78,7 +78,7 @@ func TestOpen_Refused(t *testing.T) {
 	}{
 		"newer": {func(t *testing.T, path string) {
 			t.Helper()
-			_ = handle(t, path, time.Minute).Close()
+			_ = open(t, path).Close()
 			testkit.ExecSQL(t, path, "INSERT INTO goose_db_version (version_id, is_applied) VALUES (9999, 1)", "PRAGMA wal_checkpoint(TRUNCATE)")
 		}, "newer govsvc"},
 		"foreign": {func(t *testing.T, path string) {
@@ -98,7 +98,7 @@ func TestOpen_Refused(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path := newPath(t)
+			path := testkit.NewPath(t)
 			file.make(t, path)
 			store, err := db.Open(t.Context(), db.Options{Path: path})
 			if err == nil {
@@ -109,7 +109,7 @@ func TestOpen_Refused(t *testing.T) {
 			}
 		})
 	}
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	if _, err := db.Open(t.Context(), db.Options{Path: path, MustExist: true}); err == nil || !strings.Contains(err.Error(), "no such file") {
 		t.Errorf("a file that must exist: %v", err)
 	}
@@ -121,10 +121,10 @@ func TestOpen_Refused(t *testing.T) {
 // TestMigrate_Copies opens an older file. A copy is made before the migration.
 func TestMigrate_Copies(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	older(t, path)
-	before := testkit.CountSQL(t, path, "SELECT risk_id FROM risks")
-	migrated := handle(t, path, time.Minute)
+	before := testdb.Risks(t, path)
+	migrated := open(t, path)
 	if got, err := migrated.Version(t.Context()); err != nil || got <= 16 {
 		t.Errorf("version %d, %v", got, err)
 	}
@@ -137,7 +137,7 @@ func TestMigrate_Copies(t *testing.T) {
 		t.Errorf("the copy has mode %v, %v", info.Mode(), err)
 	}
 	for _, file := range []string{path, copies[0]} {
-		if diff := cmp.Diff(before, testkit.CountSQL(t, file, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
+		if diff := cmp.Diff(before, testdb.Risks(t, file)); diff != "" || len(before) < 10 {
 			t.Errorf("%s (-want +got):\n%s", file, diff)
 		}
 	}

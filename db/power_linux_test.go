@@ -15,6 +15,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 var powerCuts = flag.Int("power.cuts", 8, "how many power cuts TestPowerCut makes")
@@ -146,21 +147,17 @@ func resized(content []byte, size int64) []byte {
 // acknowledged.
 func worked(t *testing.T) []ioDone {
 	t.Helper()
-	path := newPath(t)
-	if err := handle(t, path, time.Minute).Close(); err != nil {
-		t.Fatal(err)
-	}
+	path := testdb.EmptyFile(t)
 	d := diskWith(t, path)
-	store := handle(t, path, time.Minute)
-	by := operator(t, store)
-	subscribe(t, path)
+	store := open(t, path)
+	testdb.Subscribe(t, path)
 	d.note("begun")
 	var group sync.WaitGroup
 	for writer := range 4 {
 		group.Go(func() {
 			for i := range 30 {
 				name := fmt.Sprintf("R-%d-%02d", writer, i)
-				if err := addRisk(context.Background(), store, by, name); err != nil {
+				if err := testdb.AddRisk(context.Background(), store, name); err != nil {
 					t.Error(err)
 				}
 				d.note(name)
@@ -224,7 +221,7 @@ func TestPowerCut_Detects(t *testing.T) {
 // afterCut opens the files that a power cut leaves, and lists their faults.
 func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest bool) (faults []string) {
 	t.Helper()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	for file, content := range powerCut(journal, n, random, honest) {
 		if content != nil {
 			if err := os.WriteFile(filepath.Join(filepath.Dir(path), file), content, 0o600); err != nil {
@@ -232,12 +229,13 @@ func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest b
 			}
 		}
 	}
-	store, err := db.Open(t.Context(), db.Options{Path: path, MustExist: true, Now: func() time.Time { return at }})
+	existing := testdb.Options(path)
+	existing.MustExist = true
+	store, err := db.Open(t.Context(), existing)
 	if err != nil {
 		return []string{err.Error()}
 	}
 	defer store.Close() //nolint:errcheck // it was only read
-	by := operator(t, store)
 	var acknowledged []string
 	for _, one := range journal[:n] {
 		if one.mark != "" && one.mark != "begun" {
@@ -245,7 +243,7 @@ func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest b
 		}
 	}
 	faults = notWhole(t, store, path, acknowledged)
-	if err := addRisk(t.Context(), store, by, "afterwards"); err != nil {
+	if err := testdb.AddRisk(t.Context(), store, "afterwards"); err != nil {
 		faults = append(faults, "a write afterwards: "+err.Error())
 	}
 	return append(faults, notWhole(t, store, path, append(acknowledged, "afterwards"))...)
@@ -297,7 +295,7 @@ func notWhole(t *testing.T, store *db.DB, path string, acknowledged []string) (f
 	if got := list("PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok" {
 		faults = append(faults, fmt.Sprint("integrity: ", got))
 	}
-	if _, broken, err := store.Audit.Verify(t.Context(), defaultOrg(t, store).Org); err != nil || broken != nil {
+	if _, broken, err := store.Audit.Verify(t.Context(), testdb.DefaultOrg(t, store).Org); err != nil || broken != nil {
 		faults = append(faults, fmt.Sprint("audit log: ", broken, err))
 	}
 	return faults

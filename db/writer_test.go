@@ -14,6 +14,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 var errRefused = errors.New("refused by the test")
@@ -23,10 +24,10 @@ var errRefused = errors.New("refused by the test")
 // events, and nothing of the others is.
 func TestWrite_Concurrent(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	stores := []*db.DB{handle(t, path, time.Minute), handle(t, path, time.Minute)}
-	by := operator(t, stores[0])
-	subscribe(t, path)
+	path := testdb.EmptyFile(t)
+	stores := []*db.DB{open(t, path), open(t, path)}
+	by := testdb.Operator(t, stores[0])
+	testdb.Subscribe(t, path)
 	var done sync.WaitGroup
 	var mutex sync.Mutex
 	want := map[string]int{}
@@ -48,7 +49,7 @@ func TestWrite_Concurrent(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if diff := cmp.Diff(want, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
+	if diff := cmp.Diff(want, testdb.Risks(t, path)); diff != "" {
 		t.Errorf("risks (-acknowledged +stored):\n%s", diff)
 	}
 	audited := testkit.CountSQL(t, path, "SELECT substr(action, 6) FROM audit_events WHERE action LIKE 'risk R-%'")
@@ -70,16 +71,16 @@ func outcome(store *db.DB, by db.Actor, name string, kind int) (panicked any, er
 	return nil, store.Write(context.Background(), by, func(tx *db.Tx) error {
 		switch kind {
 		case 1: // fails after it has written
-			return errors.Join(putRisk(tx, name), errRefused)
+			return errors.Join(testdb.PutRisk(tx, name), errRefused)
 		case 2:
-			if err := putRisk(tx, name); err != nil {
+			if err := testdb.PutRisk(tx, name); err != nil {
 				return err
 			}
 			panic("a panic of " + name)
 		case 3:
-			return putUnaudited(tx, name)
+			return testdb.PutUnaudited(tx, name)
 		}
-		return putRisk(tx, name)
+		return testdb.PutRisk(tx, name)
 	})
 }
 
@@ -101,9 +102,9 @@ func unexpected(err error, panicked any, kind int) string {
 // the others change nothing.
 func TestWrite_SameRecord(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	stores := []*db.DB{handle(t, path, time.Minute), handle(t, path, time.Minute)}
-	by := operator(t, stores[0])
+	path := testdb.EmptyFile(t)
+	stores := []*db.DB{open(t, path), open(t, path)}
+	by := testdb.Operator(t, stores[0])
 	var done sync.WaitGroup
 	outcomes := make(chan db.Outcome, 40)
 	for i := range cap(outcomes) {
@@ -133,10 +134,9 @@ func TestWrite_SameRecord(t *testing.T) {
 // Unavailable and store nothing, and reads continue. Afterwards writes succeed.
 func TestWrite_Locked(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Second)
-	by := operator(t, store)
-	if err := addRisk(t.Context(), store, by, "before"); err != nil {
+	path := testdb.EmptyFile(t)
+	store := testdb.Open(t, db.Options{Path: path, Wait: time.Second})
+	if err := testdb.AddRisk(t.Context(), store, "before"); err != nil {
 		t.Fatal(err)
 	}
 	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
@@ -146,13 +146,13 @@ func TestWrite_Locked(t *testing.T) {
 	var done sync.WaitGroup
 	for i := range 8 {
 		done.Go(func() {
-			if err := addRisk(t.Context(), store, by, fmt.Sprint("locked out ", i)); !db.Is(err, db.Unavailable) {
+			if err := testdb.AddRisk(t.Context(), store, fmt.Sprint("locked out ", i)); !db.Is(err, db.Unavailable) {
 				t.Errorf("while locked: %v", err)
 			}
 		})
 	}
 	for range 20 {
-		page, err := store.List(t.Context(), defaultOrg(t, store), resource.Risk, db.ListQuery{Limit: 5})
+		page, err := store.List(t.Context(), testdb.DefaultOrg(t, store), resource.Risk, db.ListQuery{Limit: 5})
 		if err != nil || !strings.Contains(page.Rows, `"before"`) {
 			t.Errorf("a read while locked: %s, %v", page.Rows, err)
 		}
@@ -164,10 +164,10 @@ func TestWrite_Locked(t *testing.T) {
 	if err := other.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if err := addRisk(t.Context(), store, by, "after"); err != nil {
+	if err := testdb.AddRisk(t.Context(), store, "after"); err != nil {
 		t.Errorf("after the lock: %v", err)
 	}
-	if diff := cmp.Diff(map[string]int{"before": 1, "after": 1}, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"before": 1, "after": 1}, testdb.Risks(t, path)); diff != "" {
 		t.Errorf("(-want +stored):\n%s", diff)
 	}
 	if err := store.Ready(t.Context()); err != nil {
@@ -179,7 +179,7 @@ func TestWrite_Locked(t *testing.T) {
 // probe uses another pool and does not wait for them.
 func TestReady_BesideLongReads(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), time.Minute)
+	store := newStore(t)
 	var hold func(more int) error
 	hold = func(more int) error {
 		return store.Snapshot(t.Context(), func(*db.Snapshot) error {
@@ -209,17 +209,17 @@ func TestReady_BesideLongReads(t *testing.T) {
 // writes nothing needs none.
 func TestWrite_Unaudited(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, 0)
-	by := operator(t, store)
-	put := func(tx *db.Tx) error { return putUnaudited(tx, "R") }
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	by := testdb.Operator(t, store)
+	put := func(tx *db.Tx) error { return testdb.PutUnaudited(tx, "R") }
 	if err := store.Write(t.Context(), by, put); err == nil || !strings.Contains(err.Error(), "no audit event") {
 		t.Errorf("unaudited: %v", err)
 	}
-	if stored := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(stored) > 0 {
+	if stored := testdb.Risks(t, path); len(stored) > 0 {
 		t.Errorf("stored: %v", stored)
 	}
-	if err := addRisk(t.Context(), store, by, "R"); err != nil {
+	if err := testdb.AddRisk(t.Context(), store, "R"); err != nil {
 		t.Fatal(err)
 	}
 	for what, run := range map[string]func(*db.Tx) error{"nothing": func(*db.Tx) error { return nil }, "the same again": put} {
@@ -232,22 +232,22 @@ func TestWrite_Unaudited(t *testing.T) {
 // TestWrite_WaitBound bounds the wait for other writes, of this process or another.
 func TestWrite_WaitBound(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store, other := handle(t, path, 100*time.Millisecond), handle(t, path, time.Minute)
-	by := operator(t, store)
+	path := testdb.EmptyFile(t)
+	store, other := testdb.Open(t, db.Options{Path: path, Wait: 100 * time.Millisecond}), open(t, path)
+	by := testdb.Operator(t, store)
 	for i, holder := range []*db.DB{store, other} {
 		release := hold(t, holder, by)
 		began := time.Now()
-		err := addRisk(t.Context(), store, by, "none")
+		err := testdb.AddRisk(t.Context(), store, "none")
 		if took := time.Since(began); !db.Is(err, db.Unavailable) || took < 90*time.Millisecond || took > 10*time.Second {
 			t.Errorf("behind writer %d: %v after %v", i, err, took)
 		}
 		release()
-		if err := addRisk(t.Context(), store, by, fmt.Sprint("after ", i)); err != nil {
+		if err := testdb.AddRisk(t.Context(), store, fmt.Sprint("after ", i)); err != nil {
 			t.Errorf("after writer %d: %v", i, err)
 		}
 	}
-	if stored := testkit.CountSQL(t, path, "SELECT risk_id FROM risks"); len(stored) != 2 || stored["none"] > 0 {
+	if stored := testdb.Risks(t, path); len(stored) != 2 || stored["none"] > 0 {
 		t.Errorf("stored: %v", stored)
 	}
 }
@@ -275,8 +275,7 @@ func hold(t *testing.T, store *db.DB, by db.Actor) (release func()) {
 // TestWrite_Fair lets a writer that comes rarely succeed among writers that never pause.
 func TestWrite_Fair(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), 10*time.Second)
-	by := operator(t, store)
+	store := testdb.Open(t, db.Options{Wait: 10 * time.Second})
 	stop := make(chan bool)
 	var busy sync.WaitGroup
 	for writer := range 32 {
@@ -287,7 +286,7 @@ func TestWrite_Fair(t *testing.T) {
 					return
 				default:
 				}
-				if err := addRisk(context.Background(), store, by, fmt.Sprint("busy ", writer, " ", i)); err != nil {
+				if err := testdb.AddRisk(context.Background(), store, fmt.Sprint("busy ", writer, " ", i)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -295,7 +294,7 @@ func TestWrite_Fair(t *testing.T) {
 		})
 	}
 	for i := range 10 {
-		if err := addRisk(t.Context(), store, by, fmt.Sprint("rare ", i)); err != nil {
+		if err := testdb.AddRisk(t.Context(), store, fmt.Sprint("rare ", i)); err != nil {
 			t.Error(err)
 		}
 	}

@@ -16,14 +16,15 @@ import (
 	"govsvc/db"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // TestMake copies a file. The copy is complete, and the file and its audit logs record
 // it.
 func TestMake(t *testing.T) {
 	t.Parallel()
-	_, store := withAuditLogs(t, 5)
-	if err := addRisk(t.Context(), store, "kept"); err != nil {
+	store := testdb.OpenWithEvents(t, 5)
+	if err := testdb.AddRisk(t.Context(), store, "kept"); err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
@@ -57,7 +58,7 @@ func TestMake(t *testing.T) {
 		}
 	}
 	copied := open(t, path)
-	if got := risks(t, path); got["kept"] != 1 {
+	if got := testdb.Risks(t, path); got["kept"] != 1 {
 		t.Errorf("the copy has %v", got)
 	}
 	for _, log := range made.Logs {
@@ -70,7 +71,7 @@ func TestMake(t *testing.T) {
 // TestMake_Refused writes to no path where an unexpected file is.
 func TestMake_Refused(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testdb.EmptyFile(t)
 	store := open(t, path)
 	folder := t.TempDir()
 	there := filepath.Join(folder, "there")
@@ -114,9 +115,9 @@ func TestMake_Refused(t *testing.T) {
 // where the copy's ends.
 func TestMake_DuringWrites(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testdb.EmptyFile(t)
 	store := open(t, path)
-	org := defaultOrg(t, store).Org
+	org := testdb.DefaultOrg(t, store).Org
 	var mutex sync.Mutex
 	var acknowledged []string
 	ctx, stop := context.WithCancel(t.Context())
@@ -125,7 +126,7 @@ func TestMake_DuringWrites(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				name := fmt.Sprintf("W%d-%d", w, i)
-				if err := addRisk(context.WithoutCancel(ctx), store, name); err != nil {
+				if err := testdb.AddRisk(context.WithoutCancel(ctx), store, name); err != nil {
 					t.Error(err)
 					return
 				}
@@ -145,7 +146,7 @@ func TestMake_DuringWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := risks(t, copied)
+		held := testdb.Risks(t, copied)
 		for _, name := range before {
 			if held[name] != 1 {
 				t.Errorf("copy %d lacks %s, which was stored before", i, name)
@@ -182,7 +183,8 @@ func TestMake_Damage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path, store := withAuditLogs(t, 9)
+			store := testdb.OpenWithEvents(t, 9)
+			path := store.Path()
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -224,7 +226,7 @@ func damagePage(t *testing.T, path, name string) {
 // it is old.
 func TestMake_Cancelled(t *testing.T) {
 	t.Parallel()
-	store := open(t, newPath(t))
+	store := testdb.Open(t, db.Options{})
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

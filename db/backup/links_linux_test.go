@@ -11,6 +11,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // linked is a symbolic link to a file, in another folder.
@@ -30,7 +31,7 @@ func TestLink(t *testing.T) {
 	path, _ := backedUp(t)
 	link := linked(t, path)
 	store := open(t, link)
-	if err := addRisk(t.Context(), store, "after the backup"); err != nil {
+	if err := testdb.AddRisk(t.Context(), store, "after the backup"); err != nil {
 		t.Fatal(err)
 	}
 	if store.Path() != path || store.LogSize() == 0 {
@@ -39,11 +40,11 @@ func TestLink(t *testing.T) {
 	if _, err := backup.New(store).Make(t.Context(), path+"-wal", true); err == nil || !strings.Contains(err.Error(), "is the data file in use") {
 		t.Errorf("a backup to the path of the log: %v", err)
 	}
-	copied := newPath(t)
-	if _, err := backup.Restore(t.Context(), link, options(copied), db.Actor{}, false); err != nil {
+	copied := testkit.NewPath(t)
+	if _, err := restore(t, link, copied, false); err != nil {
 		t.Fatal(err)
 	}
-	if got := risks(t, copied); got["after the backup"] != 1 {
+	if got := testdb.Risks(t, copied); got["after the backup"] != 1 {
 		t.Errorf("restored through the link: %v", got)
 	}
 }
@@ -54,11 +55,11 @@ func TestRestore_Link(t *testing.T) {
 	path, saved := backedUp(t)
 	addRiskAndKill(t, path)
 	link := linked(t, path)
-	done, err := backup.Restore(t.Context(), saved, options(link), db.Actor{}, true)
+	done, err := restore(t, saved, link, true)
 	if err != nil || done.Path != path || done.Kept != path+".before-restore-20261001T120000Z" {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if got := risks(t, path); len(got) != 1 {
+	if got := testdb.Risks(t, path); len(got) != 1 {
 		t.Errorf("restored: %v", got)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 || len(testkit.FileNames(t, filepath.Dir(link))) != 1 {
@@ -80,16 +81,10 @@ func TestNotRegular(t *testing.T) {
 		pipe: "is not a regular file; give another path", t.TempDir(): "is a folder, not a data file; give another path", nowhere: "is a link to a file that does not exist",
 	} {
 		for name, use := range map[string]func() error{
-			"open": func() error { _, err := db.Open(t.Context(), db.Options{Path: given}); return err },
-			"read": func() error { _, err := db.OpenToRead(t.Context(), given); return err },
-			"restore": func() error {
-				_, err := backup.Restore(t.Context(), given, options(path), db.Actor{}, true)
-				return err
-			},
-			"restore over": func() error {
-				_, err := backup.Restore(t.Context(), saved, options(given), db.Actor{}, true)
-				return err
-			},
+			"open":         func() error { _, err := db.Open(t.Context(), db.Options{Path: given}); return err },
+			"read":         func() error { _, err := db.OpenToRead(t.Context(), given); return err },
+			"restore":      func() error { _, err := restore(t, given, path, true); return err },
+			"restore over": func() error { _, err := restore(t, saved, given, true); return err },
 		} {
 			if err := use(); err == nil || !strings.Contains(err.Error(), given) || !strings.Contains(err.Error(), want) {
 				t.Errorf("%s %s: %v, want %q", name, given, err, want)

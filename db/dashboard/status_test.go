@@ -2,7 +2,6 @@ package dashboard_test
 
 import (
 	"fmt"
-	"path/filepath"
 	"testing"
 	"time"
 
@@ -11,6 +10,7 @@ import (
 	"govsvc/db/delivery"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // TestReadStatus checks the state of a file with three risks and two subscriptions:
@@ -18,11 +18,7 @@ import (
 // subscription is paused.
 func TestReadStatus(t *testing.T) {
 	t.Parallel()
-	store, err := db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: testkit.NewClock(testkit.Start).Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
+	store := testdb.Open(t, db.Options{})
 	write := func(change func(*db.Tx) error) {
 		t.Helper()
 		if err := store.Write(t.Context(), db.Actor{Org: 1, ID: "system"}, change); err != nil {
@@ -38,10 +34,7 @@ func TestReadStatus(t *testing.T) {
 	}
 	for i := range 3 {
 		write(func(tx *db.Tx) error {
-			if _, err := tx.Put("risk", db.Record{"risk_id": fmt.Sprint(i), "description": "a risk that is put by a test", "severity": "HIGH", "likelihood": "RARE"}); err != nil {
-				return err
-			}
-			return tx.Audit(db.AuditEvent{Action: "risk.put", Category: db.DataChange, Severity: db.SeverityWrite})
+			return testdb.PutRisk(tx, fmt.Sprint(i))
 		})
 	}
 	due := testkit.Start.Add(time.Hour)

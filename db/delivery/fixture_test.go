@@ -1,13 +1,13 @@
 package delivery_test
 
 import (
-	"path/filepath"
 	"testing"
 	"time"
 
 	"govsvc/db"
 	"govsvc/db/delivery"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // fixture is a data file with subscriptions. Its clock starts at testkit.Start.
@@ -20,15 +20,8 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	f := &fixture{clock: testkit.NewClock(testkit.Start)}
-	var err error
-	f.DB, err = db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: f.clock.Now})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = f.Close() })
-	if f.org, err = f.Orgs.ByName(t.Context(), db.DefaultOrganisation); err != nil {
-		t.Fatal(err)
-	}
+	f.DB = testdb.Open(t, db.Options{Now: f.clock.Now})
+	f.org = testdb.DefaultOrg(t, f.DB)
 	return f
 }
 
@@ -46,17 +39,12 @@ func (f *fixture) subscribe(t *testing.T, path string) string {
 	return made.ID
 }
 
-// raise enqueues one event for each name, a minute after the one before.
+// raise adds a risk for each name, a minute after the one before, which enqueues an event.
 func (f *fixture) raise(t *testing.T, names ...string) {
 	t.Helper()
 	for _, name := range names {
 		f.clock.Advance(time.Minute)
-		f.change(t, func(tx *db.Tx) error {
-			if _, err := tx.Put("risk", db.Record{"risk_id": name, "description": "a risk that is put by a test", "severity": "HIGH", "likelihood": "RARE"}); err != nil {
-				return err
-			}
-			return tx.Audit(db.AuditEvent{Action: "risk " + name, Category: db.DataChange, Severity: db.SeverityWrite})
-		})
+		f.change(t, func(tx *db.Tx) error { return testdb.PutRisk(tx, name) })
 	}
 }
 

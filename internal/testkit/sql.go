@@ -89,11 +89,3 @@ func ExplainSQL(t testing.TB, path, query string, args ...any) string {
 	}
 	return plan.String()
 }
-
-// Subscribe adds a webhook subscription for all events. The store enqueues no events
-// without one.
-func Subscribe(t testing.TB, path string) {
-	t.Helper()
-	ExecSQL(t, path, `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
-		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '')`)
-}

@@ -16,6 +16,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/server/evidence"
 )
 
@@ -119,7 +120,7 @@ func hash(text string) string {
 func TestFiled(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
-	testkit.Subscribe(t, s.Path())
+	testdb.Subscribe(t, s.Path())
 	pack, archive := s.file(evidence.Draft{})
 	if pack.Size != int64(len(archive)) {
 		t.Errorf("size %d, want %d", pack.Size, len(archive))

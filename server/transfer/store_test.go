@@ -86,7 +86,7 @@ func (s *store) contents() string {
 // subscribe adds a subscription, without which no event is raised.
 func (s *store) subscribe() {
 	s.t.Helper()
-	testkit.Subscribe(s.t, s.Path())
+	testdb.Subscribe(s.t, s.Path())
 }
 
 // events lists the outbox, oldest first.

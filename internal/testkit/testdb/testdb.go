@@ -3,8 +3,10 @@
 package testdb
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"sync"
@@ -70,7 +72,7 @@ func (f *Template[T]) Copy(t testing.TB) (path string, result T) {
 	return path, f.result
 }
 
-var emptyFile = NewTemplate(db.Options{Now: testkit.NewClock(testkit.Start).Now}, func(context.Context, *db.DB) (struct{}, error) {
+var emptyFile = NewTemplate(Options(""), func(context.Context, *db.DB) (struct{}, error) {
 	return struct{}{}, nil
 })
 
@@ -83,7 +85,7 @@ func EmptyFile(t testing.TB) string {
 	return path
 }
 
-var demoFile = NewTemplate(db.Options{Now: testkit.NewClock(testkit.Start).Now}, func(ctx context.Context, store *db.DB) (struct{}, error) {
+var demoFile = NewTemplate(Options(""), func(ctx context.Context, store *db.DB) (struct{}, error) {
 	return struct{}{}, AddDemo(ctx, store)
 })
 
@@ -111,20 +113,24 @@ func AddDemo(ctx context.Context, store *db.DB) error {
 	return err
 }
 
-// Open opens a data file and closes it when the test ends. The default path is that
-// of an EmptyFile. The default clock always shows testkit.Start. By default a write waits a
-// minute for other writers.
+// Options returns options for a data file: a clock that always shows testkit.Start, and a
+// minute that a write waits for other writers.
+func Options(path string) db.Options {
+	return db.Options{Path: path, Now: testkit.NewClock(testkit.Start).Now, Wait: time.Minute}
+}
+
+// Open opens a data file and closes it when the test ends. The default path is that of an
+// EmptyFile. The defaults of the clock and of the wait are those of Options.
 func Open(t testing.TB, options db.Options) *db.DB {
 	t.Helper()
 	if options.Path == "" {
 		options.Path = EmptyFile(t)
 	}
+	defaults := Options(options.Path)
 	if options.Now == nil {
-		options.Now = testkit.NewClock(testkit.Start).Now
+		options.Now = defaults.Now
 	}
-	if options.Wait == 0 {
-		options.Wait = time.Minute
-	}
+	options.Wait = cmp.Or(options.Wait, defaults.Wait)
 	store, err := db.Open(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
@@ -151,4 +157,68 @@ func DefaultOrg(t testing.TB, store *db.DB) db.Organisation {
 func Operator(t testing.TB, store *db.DB) db.Actor {
 	t.Helper()
 	return db.Actor{Org: DefaultOrg(t, store).Org, ID: "system"}
+}
+
+// PutRisk writes a risk with this risk_id, and its audit event.
+func PutRisk(tx *db.Tx, riskID string) error {
+	if err := PutUnaudited(tx, riskID); err != nil {
+		return err
+	}
+	return tx.Audit(db.AuditEvent{Action: "risk " + riskID, Category: db.DataChange, Severity: db.SeverityWrite})
+}
+
+// PutUnaudited writes a risk without an audit event, which the store refuses to commit.
+func PutUnaudited(tx *db.Tx, riskID string) error {
+	_, err := tx.Put("risk", db.Record{"risk_id": riskID, "description": "A risk that a test has put.", "severity": "HIGH", "likelihood": "RARE"})
+	return err
+}
+
+// defaultOrg is the first row of every data file.
+const defaultOrg = 1
+
+// AddRisk calls PutRisk in a transaction of its own, in the default organisation. It
+// reads nothing before.
+func AddRisk(ctx context.Context, store *db.DB, riskID string) error {
+	return store.Write(ctx, db.Actor{Org: defaultOrg, ID: "system"}, func(tx *db.Tx) error { return PutRisk(tx, riskID) })
+}
+
+// Risks returns how many risks of a data file have each risk_id.
+func Risks(t testing.TB, path string) map[string]int {
+	t.Helper()
+	return testkit.CountSQL(t, path, "SELECT risk_id FROM risks")
+}
+
+// Subscribe adds a webhook subscription for all events. The store enqueues no events
+// without one.
+func Subscribe(t testing.TB, path string) {
+	t.Helper()
+	testkit.ExecSQL(t, path, `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '')`)
+}
+
+// OpenWithEvents opens a data file with two organisations. The audit log of the default
+// one has n events, e1 to en. That of the other one has events between them.
+func OpenWithEvents(t testing.TB, n int) *db.DB {
+	t.Helper()
+	store := Open(t, db.Options{})
+	other, err := store.Orgs.Create(t.Context(), db.Actor{ID: "system"}, "other", db.Enterprise)
+	if err != nil {
+		t.Fatal(err)
+	}
+	add := func(by db.Actor, action string) {
+		err := store.Write(t.Context(), by, func(tx *db.Tx) error {
+			return tx.Audit(db.AuditEvent{Action: action, Category: db.System})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range n {
+		action := fmt.Sprintf("e%d", i+1)
+		add(db.Actor{Org: defaultOrg, ID: "a"}, action)
+		if i%2 == 1 {
+			add(db.Actor{Org: other.Org, ID: "b"}, action)
+		}
+	}
+	return store
 }

@@ -6,14 +6,15 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit/testdb"
 )
 
-// TestAuditEvents_LargePage checks that a page that turns out to be large holds
-// no events. Its caller waits for memory then, beside many others.
+// TestAuditEvents_LargePage checks that a page that turns out to be large holds no events,
+// because its caller must wait for memory then.
 func TestAuditEvents_LargePage(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), 0)
-	org := defaultOrg(t, store)
+	store := newStore(t)
+	org := testdb.DefaultOrg(t, store)
 	err := store.Write(t.Context(), db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
 		for range 10 {
 			event := db.AuditEvent{Action: "e", Category: db.System, Metadata: db.Metadata{"text": strings.Repeat("x", 1000)}}
@@ -28,9 +29,9 @@ func TestAuditEvents_LargePage(t *testing.T) {
 	}
 	page, err := store.Audit.Events(t.Context(), org, db.AuditQuery{Limit: 10, Size: db.PageSize{Small: 5000}})
 	if !errors.Is(err, db.ErrLargePage) {
-		t.Fatalf("the error is %v", err)
+		t.Fatalf("got %v, want ErrLargePage", err)
 	}
 	if len(page.Events) != 0 {
-		t.Errorf("the page holds %d events while its caller waits", len(page.Events))
+		t.Errorf("got %d events, want none", len(page.Events))
 	}
 }
