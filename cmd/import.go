@@ -113,7 +113,7 @@ func checkReason(c *cobra.Command, options *transfer.Options) error {
 	if !c.Flags().Changed("reason") && options.Reason == "" {
 		return nil
 	}
-	reason, wrong := transfer.CheckReason(options.Reason)
+	reason, wrong := transfer.CheckedReason(options.Reason)
 	if wrong != "" {
 		return usageErrorf("--reason %s%s", wrong, helpHint(c))
 	}
@@ -196,7 +196,7 @@ func openSources(ctx context.Context, a *app, paths []string) (sources []transfe
 
 // printImport prints the result of an import, or its errors.
 func printImport(a *app, report transfer.Report, err error) error {
-	var refused *transfer.RefusedError
+	var refused *transfer.Refused
 	faulty := errors.As(err, &refused)
 	if err != nil && !faulty {
 		return err
@@ -219,15 +219,15 @@ func printImport(a *app, report transfer.Report, err error) error {
 }
 
 // refuseImport lists the errors, unless the JSON report has them.
-func refuseImport(a *app, report transfer.Report, refused *transfer.RefusedError) error {
+func refuseImport(a *app, report transfer.Report, refused *transfer.Refused) error {
 	if !a.json {
-		for _, fault := range report.Errors {
+		for _, fault := range report.Faults {
 			a.note("%s", oneLine(formatRowError(fault)))
 		}
 	}
 	switch {
-	case report.MoreErrors > 0:
-		return fmt.Errorf("%d errors, the first %d of them listed; nothing was imported: fix them and import again", refused.Total, len(report.Errors))
+	case report.MoreFaults > 0:
+		return fmt.Errorf("%d errors, the first %d of them listed; nothing was imported: fix them and import again", refused.Total, len(report.Faults))
 	case refused.Total > 1:
 		return fmt.Errorf("%d errors; nothing was imported: fix them and import again", refused.Total)
 	}
@@ -236,7 +236,7 @@ func refuseImport(a *app, report transfer.Report, refused *transfer.RefusedError
 
 // formatRowError formats an error as FILE:LINE: MEMBER: REASON. A reason that starts
 // with the member's name does not repeat it.
-func formatRowError(f transfer.ValidationError) string {
+func formatRowError(f transfer.Fault) string {
 	place := f.Source + ":" + strconv.Itoa(f.Line) + ": "
 	if f.Member == "" {
 		return place + f.Reason

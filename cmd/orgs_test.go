@@ -11,9 +11,8 @@ type shownOrg struct {
 	AuditLog string `json:"audit_log"`
 }
 
-// TestOrgsRename checks that everything that belongs to an organisation
-// remains.
-func TestOrgsRename(t *testing.T) {
+// TestRenameOrganisation checks that all that belongs to an organisation stays.
+func TestRenameOrganisation(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	made := runJSON[shownOrg](c, "orgs", "create", "acme")
@@ -57,9 +56,9 @@ func TestOrgsRename(t *testing.T) {
 	}
 }
 
-// TestOrgsRemove checks what prevents a removal. The audit log of a removed
-// organisation remains intact, also in a backup and after a restore.
-func TestOrgsRemove(t *testing.T) {
+// TestRemoveOrganisation checks what keeps an organisation, and that the audit
+// log of a removed one stays sound, also in a backup and after a restore.
+func TestRemoveOrganisation(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	made := runJSON[shownOrg](c, "orgs", "create", "acme")

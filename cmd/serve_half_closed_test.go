@@ -12,8 +12,7 @@ import (
 	"time"
 )
 
-// closeWrite closes the sending side of a connection, for TLS with
-// close_notify.
+// closeWrite ends the sending side of a connection: of TLS by close_notify.
 func closeWrite(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
@@ -21,9 +20,9 @@ func closeWrite(t *testing.T, conn net.Conn) {
 	}
 }
 
-// TestServe_HalfClosed checks that a client that closes its sending side after
-// its requests gets all responses.
-func TestServe_HalfClosed(t *testing.T) {
+// TestHalfClosed: a client that closes its sending side after its requests gets
+// the response to each of them.
+func TestHalfClosed(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve("--demo")
@@ -63,7 +62,7 @@ func TestServe_HalfClosed(t *testing.T) {
 			_, _ = io.WriteString(conn, row.text)
 			closeWrite(t, conn)
 			if i%2 == 0 && row.url == secure.url {
-				closeWrite(t, under) // also closes the TCP connection
+				closeWrite(t, under) // the end of the TCP connection, too
 			}
 			wantStatuses(t, conn, row.want)
 			_ = conn.Close()
@@ -95,9 +94,9 @@ func wantStatuses(t *testing.T, conn net.Conn, want []int) {
 	}
 }
 
-// TestServe_HalfClosedBody checks that a client that closes its sending side
-// within a body gets an error immediately.
-func TestServe_HalfClosedBody(t *testing.T) {
+// TestHalfClosedBody: a client that closes its sending side within a body is
+// told so at once.
+func TestHalfClosedBody(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()

@@ -12,7 +12,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
-	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -26,7 +25,7 @@ type webhookFlags struct {
 }
 
 func newWebhookFlags() webhookFlags {
-	keep, rate := delivery.LogRetention, webhookRate
+	keep, rate := db.LogKept, webhookRate
 	return webhookFlags{waits: waitList{webhook.DefaultSchedule}, rate: &rate, keep: &keep}
 }
 

@@ -13,14 +13,24 @@ import (
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
-	"govsvc/internal/testkit/testdb"
+	"govsvc/sandbox"
+	"govsvc/server/openapi"
+	"govsvc/server/transfer"
 )
 
-// demo opens a data file with the demonstration organisation.
-func demo(t testing.TB) (*db.DB, db.Organisation) {
+// demo is a file with the demonstration organisation.
+func demo(t testing.TB) (string, *db.DB, db.Organisation) {
 	t.Helper()
-	store := open(t, testdb.DemoFile(t))
-	return store, testdb.DefaultOrg(t, store)
+	document, err := openapi.Load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := newPath(t)
+	store := handle(t, path, 0)
+	if _, err := transfer.Import(t.Context(), store, document, operator(t, store), []transfer.Source{sandbox.Demo()}, transfer.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	return path, store, defaultOrg(t, store)
 }
 
 // browsed are the types that are browsed.
@@ -68,7 +78,7 @@ func everyID(t testing.TB, store *db.DB, org db.Organisation, object string, q d
 // end and back, and must meet every record once, in one order.
 func TestBrowseWalks(t *testing.T) {
 	t.Parallel()
-	store, org := demo(t)
+	_, store, org := demo(t)
 	types := browsed()
 	if len(types) != 13 {
 		t.Fatalf("%d types are browsed: %v", len(types), types)
@@ -121,7 +131,7 @@ func TestBrowseWalks(t *testing.T) {
 // TestBrowseOrders checks orders of risks against the records themselves.
 func TestBrowseOrders(t *testing.T) {
 	t.Parallel()
-	store, org := demo(t)
+	_, store, org := demo(t)
 	rank := []string{"", "LOW", "MEDIUM", "HIGH", "CRITICAL"}
 	text := func(r db.Record, member string) string { s, _ := r[member].(string); return s }
 	number := func(r db.Record, member string) float64 {
@@ -165,8 +175,8 @@ func folded(s string) string {
 // TestBrowseFinds is about filters and words.
 func TestBrowseFinds(t *testing.T) {
 	t.Parallel()
-	store := newStore(t)
-	org := testdb.DefaultOrg(t, store)
+	store := handle(t, newPath(t), 0)
+	org := defaultOrg(t, store)
 	for i, record := range []db.Record{
 		{"title": "Discount of 100% given", "severity": "HIGH", "status": "Open", "owner_name": "Ada"},
 		{"title": "Prompt injection", "description": "Customers' mails hold instructions.", "severity": "HIGH", "status": "InProgress"},
@@ -237,9 +247,9 @@ func TestBrowseFinds(t *testing.T) {
 // page, and what is counted has an end.
 func TestBrowseMany(t *testing.T) {
 	t.Parallel()
-	path := testdb.EmptyFile(t)
-	store := open(t, path)
-	org := testdb.DefaultOrg(t, store)
+	path := newPath(t)
+	store := handle(t, path, 0)
+	org := defaultOrg(t, store)
 	testkit.ExecSQL(t, path, fmt.Sprintf(`INSERT INTO risks (org_id, id, risk_id, title, description, severity, likelihood, created_at, updated_at)
 		WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		SELECT 1, printf('%%05d', i), i, 'Risk ' || i, 'number ' || i, iif(i %% 7 < 2, 'HIGH', 'LOW'),
@@ -283,8 +293,8 @@ func TestBrowseMany(t *testing.T) {
 // hide another, and the way back to the start shows them.
 func TestBrowseStable(t *testing.T) {
 	t.Parallel()
-	store := newStore(t)
-	org := testdb.DefaultOrg(t, store)
+	store := handle(t, newPath(t), 0)
+	org := defaultOrg(t, store)
 	risk := func(day, n int) {
 		put(t, store, "risk", n, func(i int) db.Record {
 			return db.Record{"risk_id": fmt.Sprintf("%d-%d", day, i), "description": "d", "created_at": fmt.Sprintf("2026-03-%02dT00:00:00.000Z", day)}
@@ -311,8 +321,8 @@ func TestBrowseStable(t *testing.T) {
 // TestBrowseRefuses: other lists' cursors, and what there is not.
 func TestBrowseRefuses(t *testing.T) {
 	t.Parallel()
-	store, org := demo(t)
-	other, err := store.Orgs.Create(t.Context(), testdb.Operator(t, store), "other", db.Enterprise)
+	_, store, org := demo(t)
+	other, err := store.Orgs.Create(t.Context(), operator(t, store), "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}

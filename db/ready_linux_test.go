@@ -8,17 +8,19 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"govsvc/db"
-	"govsvc/internal/testkit"
-	"govsvc/internal/testkit/testdb"
 )
 
-// TestReady probes a file. A probe writes to the disk every 30 seconds, and after a failed
-// write. The other probes keep cached pages valid.
+// TestReady probes a file: the disk is asked now and then, and once more after
+// a write has failed; between that no kept page is lost by a probe.
 func TestReady(t *testing.T) {
 	t.Parallel()
-	path, clock := testkit.NewPath(t), testkit.NewClock(testkit.Start)
+	path, now := newPath(t), at
 	d := newDisk(t, filepath.Dir(path))
-	store := testdb.Open(t, db.Options{Path: path, Now: clock.Now})
+	store, err := db.Open(t.Context(), db.Options{Path: path, Now: func() time.Time { return now }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer store.Close() //nolint:errcheck // of the test
 	generation := func() int64 {
 		t.Helper()
 		n, err := store.DataVersion(t.Context())
@@ -38,10 +40,10 @@ func TestReady(t *testing.T) {
 		}
 	}
 	ready("at first", true, true)
-	ready("immediately again", true, false)
-	clock.Advance(29 * time.Second)
+	ready("at once again", true, false)
+	now = now.Add(29 * time.Second)
 	ready("soon again", true, false)
-	clock.Advance(time.Second)
+	now = now.Add(time.Second)
 	ready("later", true, true)
 	d.setFail(func(kind ioKind, _ string) int32 {
 		if kind == ioWrite {
@@ -49,15 +51,15 @@ func TestReady(t *testing.T) {
 		}
 		return 0
 	})
-	ready("before a write has failed", true, false)
-	if err := testdb.AddRisk(t.Context(), store, "R"); err == nil {
+	ready("before anybody has noticed", true, false)
+	if err := addRisk(t.Context(), store, operator(t, store), "R"); err == nil {
 		t.Error("a full disk took a write")
 	}
 	ready("full", false, false)
 	ready("still full", false, false)
 	d.setFail(nil)
-	ready("repaired", true, true)
-	ready("repaired, again", true, false)
-	clock.Advance(-time.Hour)
+	ready("mended", true, true)
+	ready("mended, again", true, false)
+	now = now.Add(-time.Hour)
 	ready("when the clock was set back", true, true)
 }

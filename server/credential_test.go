@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"govsvc/db"
-	"govsvc/internal/testkit"
 )
 
 // TestCredentialForms presents a good key in every form, and none at all.
@@ -145,9 +144,9 @@ func TestEndedKeys(t *testing.T) {
 
 	expires := start.Add(time.Hour)
 	_, plain = s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, ExpiresAt: &expires})
-	s.clock.Advance(time.Hour - time.Millisecond)
+	s.clock.advance(time.Hour - time.Millisecond)
 	s.get(t, "/risks", plain)
-	s.clock.Advance(time.Millisecond)
+	s.clock.advance(time.Millisecond)
 	denied(t, s, plain)
 	s.restart(t)
 	denied(t, s, plain)
@@ -165,7 +164,7 @@ func TestRotatedKey(t *testing.T) {
 	}
 	s.get(t, "/risks", oldPlain)
 	s.get(t, "/risks", newPlain)
-	s.clock.Advance(time.Hour)
+	s.clock.advance(time.Hour)
 	denied(t, s, oldPlain)
 	s.get(t, "/risks", newPlain)
 }
@@ -220,7 +219,7 @@ func TestFormerKeys(t *testing.T) {
 // through another handle on the file: the next request knows.
 func TestChangesByAnotherProcess(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), testkit.NewClock(start)
+	path, c := empty(t), &clock{now: start}
 	s := serveFile(t, path, c)
 	outside := openStore(t, path, c)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:incidents"}})

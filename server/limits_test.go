@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"govsvc/db"
-	"govsvc/internal/testkit"
 )
 
 // limits are the headers of a rate limit: a minute, remaining, seconds until
@@ -43,11 +42,11 @@ func TestBucket(t *testing.T) {
 		wait("12", limits(5, 0, 60, day)), // a refusal costs nothing
 		{path: "/risks", key: other, has: limits(5, 4, 12, day)},
 	})
-	s.clock.Advance(11*time.Second + 999*time.Millisecond)
+	s.clock.advance(11*time.Second + 999*time.Millisecond)
 	s.ask(t, wait("1", limits(5, 0, 60, day)))
-	s.clock.Advance(time.Millisecond)
+	s.clock.advance(time.Millisecond)
 	s.ask(t, row{path: "/risks", key: key, has: limits(5, 0, 72, day)})
-	s.clock.Advance(time.Hour)
+	s.clock.advance(time.Hour)
 	s.ask(t, row{path: "/risks", key: key, has: limits(5, 4, 3600+24, day)})
 }
 
@@ -71,7 +70,7 @@ func TestRefusalsBeforeTheLimit(t *testing.T) {
 // last of 24 hours and the slot that they are counted in.
 func TestDayCap(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), testkit.NewClock(start)
+	path, c := empty(t), &clock{now: start}
 	s := serveFile(t, path, c)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(60), PerDay: new(3)})
 	s.ask(t, row{path: "/risks", key: key, has: limits(60, 2, 1, 3)}) // the day's rest, which is less than the bucket's
@@ -91,10 +90,10 @@ func TestDayCap(t *testing.T) {
 	if used := lastUse(t, again.store, made); used != stored(start) {
 		t.Errorf("the last use is kept as %q", used)
 	}
-	c.Advance(24*time.Hour + slot*time.Second - time.Second)
+	c.advance(24*time.Hour + slot*time.Second - time.Second)
 	spent.has = []string{"Retry-After: 1\r"}
 	again.ask(t, spent)
-	c.Advance(time.Second)
+	c.advance(time.Second)
 	again.ask(t, row{path: "/risks", key: key, has: []string{"X-Ratelimit-Remaining: 2\r"}})
 }
 
@@ -168,7 +167,7 @@ func TestAddressLimit(t *testing.T) {
 		s.ask(t, r)
 	}
 	s.get(t, "/risks", key)
-	s.clock.Advance(10 * time.Second)
+	s.clock.advance(10 * time.Second)
 	s.ask(t, row{path: "/risks", status: 401, code: "missing_credential"})
 	s.ask(t, row{path: "/", status: 429, code: "rate_limit_exceeded"})
 }

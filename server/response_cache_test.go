@@ -14,7 +14,6 @@ import (
 	"testing"
 
 	"govsvc/db"
-	"govsvc/internal/testkit"
 	"govsvc/server"
 )
 
@@ -95,7 +94,7 @@ func anotherProcess(t *testing.T, path string) func(n int) {
 
 // writeWhenAsked is what the other process does.
 func writeWhenAsked(t *testing.T, path string) {
-	store := openStore(t, path, testkit.NewClock(start))
+	store := openStore(t, path, &clock{now: start})
 	asked := bufio.NewScanner(os.Stdin)
 	for asked.Scan() {
 		n, err := strconv.Atoi(asked.Text())

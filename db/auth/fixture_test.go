@@ -4,15 +4,16 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/internal/testkit"
-	"govsvc/internal/testkit/testdb"
 )
 
 const (
@@ -35,9 +36,9 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, clock: testkit.NewClock(testkit.Start), path: testdb.EmptyFile(t)}
+	f := &fixture{t: t, clock: testkit.NewClock(testkit.Start), path: filepath.Join(t.TempDir(), "govsvc.db")}
 	f.reopen()
-	f.org = testdb.DefaultOrg(t, f.store)
+	f.org = f.defaultOrg()
 	return f
 }
 
@@ -56,10 +57,25 @@ func (f *fixture) reopen() {
 // open opens the file as another process does.
 func (f *fixture) open() (*db.DB, *auth.Service) {
 	f.t.Helper()
-	store := testdb.Open(f.t, db.Options{Path: f.path, Now: f.clock.Now})
+	store, err := db.Open(f.t.Context(), db.Options{Path: f.path, Wait: time.Minute, Now: f.clock.Now})
+	if err != nil {
+		f.t.Fatal(err)
+	}
 	service := auth.New(store)
-	f.t.Cleanup(service.Close)
+	f.t.Cleanup(func() {
+		service.Close()
+		_ = store.Close()
+	})
 	return store, service
+}
+
+func (f *fixture) defaultOrg() db.Organisation {
+	f.t.Helper()
+	org, err := f.store.Orgs.ByName(f.t.Context(), db.DefaultOrganisation)
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return org
 }
 
 // addUser adds a user with rightPassword to the default organisation.

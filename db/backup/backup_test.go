@@ -16,15 +16,14 @@ import (
 	"govsvc/db"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
-	"govsvc/internal/testkit/testdb"
 )
 
-// TestMake copies a file. The copy is complete, and the file and its audit logs record
-// it.
-func TestMake(t *testing.T) {
+// TestBackup: the copy is a file of its own that holds all that the file held,
+// and both the file and its audit logs remember it.
+func TestBackup(t *testing.T) {
 	t.Parallel()
-	store := testdb.OpenWithEvents(t, 5)
-	if err := testdb.AddRisk(t.Context(), store, "kept"); err != nil {
+	_, store := withAuditLogs(t, 5)
+	if err := addRisk(t.Context(), store, "kept"); err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
@@ -44,22 +43,22 @@ func TestMake(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Size() != made.Bytes || info.Mode().Perm() != 0o600 || made.Path != path || made.At != db.Timestamp(testkit.Start) {
-		t.Errorf("%d bytes, mode %o, reported as %+v", info.Size(), info.Mode().Perm(), made)
+		t.Errorf("%d bytes, mode %o, told as %+v", info.Size(), info.Mode().Perm(), made)
 	}
 	last, err := backup.New(store).Last(t.Context())
 	want := backup.Attempts{Made: &backup.Attempt{At: made.At, Path: path, Bytes: made.Bytes}}
 	if diff := cmp.Diff(want, last); diff != "" || err != nil {
-		t.Errorf("%v, recorded (-want +got):\n%s", err, diff)
+		t.Errorf("%v, remembered (-want +got):\n%s", err, diff)
 	}
 	for _, log := range made.Logs {
 		check, err := store.Audit.Check(t.Context(), log.Org, log.Head)
 		if err != nil || check.Broken != nil || !check.Known || check.After != 1 || check.Events != log.Events+1 {
-			t.Errorf("%s: %+v, %v, want the event of the backup after its %d", log.Name, check, err, log.Events)
+			t.Errorf("%s: %+v, %v, want the backup's own event behind its %d", log.Name, check, err, log.Events)
 		}
 	}
 	copied := open(t, path)
-	if got := testdb.Risks(t, path); got["kept"] != 1 {
-		t.Errorf("the copy has %v", got)
+	if got := risks(t, path); got["kept"] != 1 {
+		t.Errorf("the copy holds %v", got)
 	}
 	for _, log := range made.Logs {
 		if sound, broken, err := copied.Audit.Verify(t.Context(), log.Org); sound != log.Events || broken != nil || err != nil {
@@ -68,10 +67,10 @@ func TestMake(t *testing.T) {
 	}
 }
 
-// TestMake_Refused writes to no path where an unexpected file is.
-func TestMake_Refused(t *testing.T) {
+// TestRefusedBackup: nothing is written where something is that was not meant.
+func TestRefusedBackup(t *testing.T) {
 	t.Parallel()
-	path := testdb.EmptyFile(t)
+	path := newPath(t)
 	store := open(t, path)
 	folder := t.TempDir()
 	there := filepath.Join(folder, "there")
@@ -85,13 +84,13 @@ func TestMake_Refused(t *testing.T) {
 		replace bool
 		want    string
 	}{
-		{there, false, there + " already exists; name another file, or replace it with --force"},
+		{there, false, there + " is there already; name another file, or replace it with --force"},
 		{folder, true, folder + " is a folder; name a file in it"},
 		{path, true, "is the data file in use; name another one"},
 		{path + "-wal", true, "is the data file in use; name another one"},
 		{link, true, "is the data file in use; name another one"},
-		{os.DevNull, true, "is not a regular file"},
-		{filepath.Join(folder, "none", "x"), false, "the folder " + filepath.Join(folder, "none") + " does not exist; create it, or name another folder"},
+		{os.DevNull, true, "is no ordinary file"},
+		{filepath.Join(folder, "none", "x"), false, "there is no folder " + filepath.Join(folder, "none") + "; make it, or name another folder"},
 	} {
 		_, err := backup.New(store).Make(t.Context(), row.path, row.replace)
 		if err == nil || !strings.Contains(err.Error(), row.want) {
@@ -99,7 +98,7 @@ func TestMake_Refused(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(there); err != nil || string(text) != "something else" {
-		t.Errorf("the present file is now %q, %v", text, err)
+		t.Errorf("what was there is now %q, %v", text, err)
 	}
 	if _, err := backup.New(store).Make(t.Context(), there, true); err != nil {
 		t.Error(err)
@@ -110,14 +109,14 @@ func TestMake_Refused(t *testing.T) {
 	open(t, there)
 }
 
-// TestMake_DuringWrites copies a file several times while others write to it. Each copy
-// is sound and has everything that was acknowledged before. The live audit log continues
-// where the copy's ends.
-func TestMake_DuringWrites(t *testing.T) {
+// TestBackupWhileWritten copies the file again and again while several write:
+// each copy is whole, has all that was acknowledged before it was begun, and the
+// live log goes on where its log ends.
+func TestBackupWhileWritten(t *testing.T) {
 	t.Parallel()
-	path := testdb.EmptyFile(t)
+	path := newPath(t)
 	store := open(t, path)
-	org := testdb.DefaultOrg(t, store).Org
+	org := defaultOrg(t, store).Org
 	var mutex sync.Mutex
 	var acknowledged []string
 	ctx, stop := context.WithCancel(t.Context())
@@ -126,7 +125,7 @@ func TestMake_DuringWrites(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				name := fmt.Sprintf("W%d-%d", w, i)
-				if err := testdb.AddRisk(context.WithoutCancel(ctx), store, name); err != nil {
+				if err := addRisk(context.WithoutCancel(ctx), store, name); err != nil {
 					t.Error(err)
 					return
 				}
@@ -146,7 +145,7 @@ func TestMake_DuringWrites(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := testdb.Risks(t, copied)
+		held := risks(t, copied)
 		for _, name := range before {
 			if held[name] != 1 {
 				t.Errorf("copy %d lacks %s, which was stored before", i, name)
@@ -164,8 +163,8 @@ func TestMake_DuringWrites(t *testing.T) {
 	t.Logf("%d writes", len(acknowledged))
 }
 
-// TestMake_Damage makes no copy of a damaged file.
-func TestMake_Damage(t *testing.T) {
+// TestBackupOfDamage: a damaged file gives no copy.
+func TestBackupOfDamage(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"a page": func(t *testing.T, path string) {
@@ -183,8 +182,7 @@ func TestMake_Damage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			store := testdb.OpenWithEvents(t, 9)
-			path := store.Path()
+			path, store := withAuditLogs(t, 9)
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -222,11 +220,11 @@ func damagePage(t *testing.T, path, name string) {
 	}
 }
 
-// TestMake_Cancelled leaves no file. The partial file of a killed process is removed when
-// it is old.
-func TestMake_Cancelled(t *testing.T) {
+// TestInterruptedBackup: a backup that is cancelled leaves nothing behind, and
+// what a killed one left goes when nobody can be writing it any more.
+func TestInterruptedBackup(t *testing.T) {
 	t.Parallel()
-	store := testdb.Open(t, db.Options{})
+	store := open(t, newPath(t))
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

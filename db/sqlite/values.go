@@ -1,6 +1,7 @@
 package sqlite
 
 import (
+	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"reflect"
@@ -12,9 +13,6 @@ type Scanner interface {
 	// where it fits without a change: nothing is rounded, cut or read as zero.
 	Scan(into ...any) error
 }
-
-// RawBytes is a text or bytes that the next Scan into the variable overwrites.
-type RawBytes []byte
 
 // Values are the columns of a row.
 type Values []driver.Value
@@ -50,7 +48,7 @@ func store(value driver.Value, into any) bool {
 		}
 	case *[]byte:
 		return storeBytes(value, into)
-	case *RawBytes:
+	case *sql.RawBytes: // valid until the next Scan into it
 		switch value := value.(type) {
 		case string:
 			*into = append((*into)[:0], value...)

@@ -4,7 +4,6 @@ import (
 	"compress/gzip"
 	"io"
 	"os"
-	"path/filepath"
 	"testing"
 )
 
@@ -47,10 +46,4 @@ func Unpack(t testing.TB, from, to string) {
 		t.Fatal(err)
 	}
 	WriteFile(t, to, string(text))
-}
-
-// NewPath returns the path of a data file that does not exist yet.
-func NewPath(t testing.TB) string {
-	t.Helper()
-	return filepath.Join(t.TempDir(), "govsvc.db")
 }

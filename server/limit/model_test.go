@@ -4,7 +4,6 @@ import (
 	"math/big"
 	"time"
 
-	"govsvc/internal/testkit"
 	"govsvc/server/limit"
 )
 
@@ -19,12 +18,12 @@ type model struct {
 	allowed []time.Duration
 }
 
-func newModel(c *testkit.Clock) *model { return &model{wall: c.Now()} }
+func newModel(c *clock) *model { return &model{wall: c.now()} }
 
 // advance reads the clock, as each call of the Limiter does.
-func (m *model) advance(c *testkit.Clock) {
-	m.time += max(0, c.Now().Sub(m.wall))
-	m.wall = c.Now()
+func (m *model) advance(c *clock) {
+	m.time += max(0, c.now().Sub(m.wall))
+	m.wall = c.now()
 }
 
 func rat(n, d int64) *big.Rat { return big.NewRat(n, d) }

@@ -14,20 +14,20 @@ const (
 	StageWrite Stage = "write"
 )
 
-// Progress is the progress of a stage of an import.
+// Progress is how far a stage of an import is.
 type Progress struct {
 	Stage   Stage
-	Bytes   int64 // read so far
-	Total   int64 // to read
+	Bytes   int64 // read so far, of
+	Total   int64
 	Records int
 }
 
 const (
 	progressInterval = 100 * time.Millisecond
-	progressStep     = 64 << 10 // maximum of bytes read at once
+	progressStep     = 64 << 10 // bytes read at once, so that it moves steadily
 )
 
-// meter reports progress at most once in an interval, and at the end of a stage.
+// meter reports progress, at most once an interval and at the end of a stage.
 type meter struct {
 	call    func(Progress)
 	last    time.Time
@@ -46,27 +46,27 @@ func (m *meter) advance(n int) {
 	}
 	if now := time.Now(); now.Sub(m.last) >= progressInterval {
 		m.last = now
-		m.report()
+		m.tell()
 	}
 }
 
 func (m *meter) finish() {
 	if m.call != nil {
-		m.report()
+		m.tell()
 	}
 }
 
-func (m *meter) report() {
+func (m *meter) tell() {
 	m.call(Progress{Stage: m.stage, Bytes: m.bytes, Total: max(m.total, m.bytes), Records: m.records})
 }
 
-// meteredReader is a reader that reports progress.
-type meteredReader struct {
+// metered is a source whose reading moves the meter.
+type metered struct {
 	in    io.Reader
 	meter *meter
 }
 
-func (m *meteredReader) Read(p []byte) (int, error) {
+func (m *metered) Read(p []byte) (int, error) {
 	n, err := m.in.Read(p[:min(len(p), progressStep)])
 	m.meter.advance(n)
 	return n, err

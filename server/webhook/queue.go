@@ -5,112 +5,113 @@ import (
 	"sync"
 	"time"
 
-	"govsvc/db/delivery"
+	"govsvc/db"
 )
 
-// The default limits of the loop.
+// The bounds of the loop, unless its Config has others.
 const (
-	workers     = 256 // attempts in progress
-	perReceiver = 4   // attempts in progress to one subscription
+	workers     = 256 // attempts under way, in all
+	perReceiver = 4   // to one subscription
 )
 
 const (
-	// prefetch is how many deliveries are claimed for each attempt that may be in
-	// progress to a healthy receiver, so that the next one need not wait for the
-	// disk. deepPrefetch is the number for a fast receiver while there are few
-	// receivers, so that one commit stores many outcomes.
-	prefetch, deepPrefetch = 8, 4 * prefetch
-	// healthyWithin is the longest response time of a healthy receiver.
-	healthyWithin = 2 * time.Second
-	// fastWithin is the longest response time of a fast receiver.
-	fastWithin = 50 * time.Millisecond
+	// ahead is how many deliveries are claimed for each that may be under way
+	// to a receiver that is brisk, so that its next one need not wait for the
+	// disk; farAhead is that for a quick one while there are few receivers, so
+	// that a commit is shared by many outcomes.
+	ahead, farAhead = 8, 4 * ahead
+	// briskly is how soon a receiver answers that shows no sign of trouble.
+	briskly = 2 * time.Second
+	// quickly is how soon one does that is given many ahead.
+	quickly = 50 * time.Millisecond
 )
 
-// queue has the claimed deliveries. It decides which one starts next, so that no
-// receiver delays another.
+// queue holds what was claimed: it decides whose delivery starts next, so that
+// no receiver holds up another.
 //
-// A receiver starts with one attempt at a time, and gets more as it acknowledges.
-// After a failed or slow attempt it is unhealthy. All unhealthy receivers share
-// half of the workers, so that the other half is always free for healthy ones.
+// A receiver starts with one attempt at a time, and gets more as it
+// acknowledges. One whose last attempt failed, or took long, is not brisk:
+// those share half of the places among themselves, so that the other half is
+// always there for the brisk, however many are dead.
 type queue struct {
 	workers, perReceiver int
 	rates                *hostRates // nil is no limit
 
 	mutex     sync.Mutex
 	receivers map[int64]*receiver
-	order     []*receiver // served round robin
+	order     []*receiver // whose turn it is goes round
 	turn      int
 	running   int
-	unhealthy int // the part of running to unhealthy receivers
+	slow      int // of them, to receivers that are not brisk
 	waiting   int
-	settled   []delivery.Settlement
+	settled   []db.Settlement
 	closed    bool
 	totals    Totals
 }
 
-// Totals counts the outcomes of a loop.
+// Totals counts what a loop did.
 type Totals struct {
 	Delivered int `json:"delivered"` // acknowledged
-	Failed    int `json:"failed"`    // attempts that failed and will be repeated
+	Failed    int `json:"failed"`    // attempts that were not, and will be repeated
 	Dead      int `json:"dead"`      // deliveries that became dead letters
 }
 
-// receiver is a subscription as a destination of deliveries.
+// receiver is the subscription that deliveries go to.
 type receiver struct {
-	seq         int64
-	waiting     []delivery.Delivery // claimed, not started
-	running     int
-	window      int  // the maximum of running
-	healthy     bool // it acknowledged the last delivery within healthyWithin
-	fast        bool // it acknowledged the last delivery within fastWithin
-	mayHaveMore bool // the file may have more due deliveries
-	// hosts are the hosts that its last delivery counted for; nil before the first.
+	seq     int64
+	waiting []db.Delivery // claimed, not started
+	running int
+	window  int  // how many may be under way
+	brisk   bool // it acknowledged the last one, and soon
+	quick   bool // so soon that many may wait for it
+	more    bool // more may be due
+	// hosts are those that its last delivery counted for, nil before the first.
 	hosts []string
 }
 
-// startedDelivery is a delivery whose attempt starts.
-type startedDelivery struct {
-	to        *receiver
-	delivery  delivery.Delivery
-	unhealthy bool
-	charged   []string // the hosts that the delivery took a token of
+// started is a delivery whose attempt begins.
+type started struct {
+	to       *receiver
+	delivery db.Delivery
+	slow     bool
+	paid     []string // the hosts whose tokens it has
 }
 
-func (q *queue) maxUnhealthy() int { return max(1, q.workers/2) }
+func (q *queue) slowest() int { return max(1, q.workers/2) }
 
-// startResult is the result of start.
-type startResult struct {
-	deliveries []startedDelivery
-	released   bool          // there is an outcome to store
-	retryIn    time.Duration // until the rate of a host allows more; 0 if no rate is used up
+// beginning is what start chose.
+type beginning struct {
+	list     []started
+	gaveBack bool          // something is to be settled
+	again    time.Duration // until a host's rate lets more begin; 0 if none is used up
 }
 
-// start chooses the deliveries whose attempts start now. One whose lease would
-// expire during the attempt is released. One to a host whose rate is used up
-// waits, without a worker.
-func (q *queue) start(now time.Time) (b startResult) {
+// start chooses the deliveries whose attempts begin now. One whose lease would
+// end before its attempt does is given back, which is to be settled. One to a
+// host whose rate is used up waits, without a worker.
+func (q *queue) start(now time.Time) (b beginning) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if q.waiting == 0 || q.closed {
 		return b
 	}
-	for r := range q.roundRobin() {
+	for r := range q.inTurn() {
 		if q.waiting == 0 || q.running == q.workers {
 			break
 		}
-		q.startReceiver(r, now, &b)
+		q.startOf(r, now, &b)
 	}
 	return b
 }
 
-// startReceiver starts deliveries to one receiver.
-func (q *queue) startReceiver(r *receiver, now time.Time, b *startResult) {
-	for len(r.waiting) > 0 && q.canStart(r) {
+// startOf begins what may begin of one receiver.
+func (q *queue) startOf(r *receiver, now time.Time, b *beginning) {
+	for len(r.waiting) > 0 && q.may(r) {
 		d := r.waiting[0]
 		lasts := d.Until.Sub(now) >= AttemptTimeout+leaseMargin
 		if lasts && !q.rates.take(r.hosts) {
-			if wait := max(time.Millisecond, q.rates.wait(r.hosts)); b.retryIn == 0 || wait < b.retryIn {
-				b.retryIn = wait
+			if wait := max(time.Millisecond, q.rates.wait(r.hosts)); b.again == 0 || wait < b.again {
+				b.again = wait
 			}
 			return
 		}
@@ -118,31 +119,31 @@ func (q *queue) startReceiver(r *receiver, now time.Time, b *startResult) {
 		q.waiting--
 		if !lasts {
 			q.release(r, d, now)
-			b.released = true
+			b.gaveBack = true
 			continue
 		}
 		r.running++
 		q.running++
-		if !r.healthy {
-			q.unhealthy++
+		if !r.brisk {
+			q.slow++
 		}
-		b.deliveries = append(b.deliveries, startedDelivery{r, d, !r.healthy, r.hosts})
+		b.list = append(b.list, started{r, d, !r.brisk, r.hosts})
 	}
 }
 
-// requeue returns a delivery to the queue, because the rate of its hosts is used
-// up. It waits in memory if it can start soon, or else it is released.
-func (q *queue) requeue(s startedDelivery, hosts []string, now time.Time) (released bool) {
+// takeBack returns to the queue a delivery that did not begin, because the rate of its hosts
+// is used up. It waits in memory if it can begin soon.
+func (q *queue) takeBack(s started, hosts []string, now time.Time) (gaveBack bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	r := s.to
 	r.running--
 	q.running--
-	if s.unhealthy {
-		q.unhealthy--
+	if s.slow {
+		q.slow--
 	}
 	r.hosts = hosts
-	if q.closed || q.waitingForHosts(hosts) >= q.rates.maxAhead() {
+	if q.closed || q.waitingFor(hosts) >= q.rates.ahead() {
 		q.release(r, s.delivery, now)
 		return true
 	}
@@ -151,8 +152,8 @@ func (q *queue) requeue(s startedDelivery, hosts []string, now time.Time) (relea
 	return false
 }
 
-// waitingForHosts returns how many deliveries in memory wait for one of the hosts.
-func (q *queue) waitingForHosts(hosts []string) (n int) {
+// waitingFor counts the deliveries in memory that wait for one of the hosts.
+func (q *queue) waitingFor(hosts []string) (n int) {
 	for _, r := range q.order {
 		if len(r.waiting) > 0 && slices.ContainsFunc(r.hosts, func(host string) bool { return slices.Contains(hosts, host) }) {
 			n += len(r.waiting)
@@ -161,28 +162,28 @@ func (q *queue) waitingForHosts(hosts []string) (n int) {
 	return n
 }
 
-func (q *queue) canStart(r *receiver) bool {
-	return r.running < r.window && q.running < q.workers && (r.healthy || q.unhealthy < q.maxUnhealthy())
+func (q *queue) may(r *receiver) bool {
+	return r.running < r.window && q.running < q.workers && (r.brisk || q.slow < q.slowest())
 }
 
-// release gives up a claimed delivery. It is due now.
-func (q *queue) release(r *receiver, d delivery.Delivery, now time.Time) {
-	r.mayHaveMore = true
-	q.settled = append(q.settled, delivery.Settlement{ClaimKey: d.ClaimKey, State: delivery.Pending, DueAt: now})
+// release gives a delivery back as it was: it is due now.
+func (q *queue) release(r *receiver, d db.Delivery, now time.Time) {
+	r.more = true
+	q.settled = append(q.settled, db.Settlement{DeliveryKey: d.DeliveryKey, State: db.Pending, DueAt: now})
 }
 
-// finish records the outcome of an attempt and adapts to the receiver. A nil
-// outcome is of a delivery that no longer exists. It reports whether to wake the
-// loop: while a receiver has enough waiting, its outcomes are stored in batches.
-func (q *queue) finish(s startedDelivery, outcome *delivery.Settlement, hosts []string) (wake bool) {
+// finish takes in how an attempt ended, and learns from it; nothing is settled
+// where the delivery is gone. It tells whether the loop is wanted: while a
+// receiver has enough waiting, its outcomes are stored many at a time.
+func (q *queue) finish(s started, outcome *db.Settlement, hosts []string) (wanting bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	r := s.to
 	r.hosts = hosts
 	r.running--
 	q.running--
-	if s.unhealthy {
-		q.unhealthy--
+	if s.slow {
+		q.slow--
 	}
 	if outcome == nil {
 		return true
@@ -190,42 +191,42 @@ func (q *queue) finish(s startedDelivery, outcome *delivery.Settlement, hosts []
 	q.settled = append(q.settled, *outcome)
 	switch {
 	case outcome.Attempt == nil:
-		r.mayHaveMore = false // paused; resuming it wakes the loop
+		r.more = false // paused; its resumption will be told
 	case outcome.Attempt.Delivered():
-		r.window, r.healthy, r.fast = min(2*r.window, q.perReceiver), outcome.Attempt.Duration < healthyWithin, outcome.Attempt.Duration < fastWithin
+		r.window, r.brisk, r.quick = min(2*r.window, q.perReceiver), outcome.Attempt.Duration < briskly, outcome.Attempt.Duration < quickly
 	default:
-		r.window, r.healthy, r.fast = 1, false, false
+		r.window, r.brisk, r.quick = 1, false, false
 	}
 	q.count(outcome)
-	return q.needsMore(r)
+	return q.low(r)
 }
 
-func (q *queue) count(outcome *delivery.Settlement) {
+func (q *queue) count(outcome *db.Settlement) {
 	switch {
-	case outcome.State == delivery.Delivered:
+	case outcome.State == db.Delivered:
 		q.totals.Delivered++
-	case outcome.State == delivery.Dead:
+	case outcome.State == db.Dead:
 		q.totals.Dead++
 	case outcome.Counts:
 		q.totals.Failed++
 	}
 }
 
-// hasSettled reports whether there are outcomes to store.
-func (q *queue) hasSettled() bool {
+// unsettled tells that outcomes are yet to be stored.
+func (q *queue) unsettled() bool {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	return len(q.settled) > 0
 }
 
-// idle reports whether nothing is running, waiting or to be stored.
+// idle tells that nothing is under way and nothing is left to be settled.
 func (q *queue) idle() bool {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	return q.running+q.waiting+len(q.settled) == 0
 }
 
-// close releases the waiting deliveries. Nothing starts after it.
+// close starts nothing more and gives back what waits.
 func (q *queue) close(now time.Time) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -239,21 +240,21 @@ func (q *queue) close(now time.Time) {
 	q.waiting = 0
 }
 
-// open reopens a closed queue.
+// open lets a queue that was closed start again.
 func (q *queue) open() {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	q.closed = false
 }
 
-// removeIdle removes the receivers without deliveries, because their subscription
-// may be deleted.
-func (q *queue) removeIdle() {
+// forget drops the receivers of which nothing is known to be due: a
+// subscription may be gone.
+func (q *queue) forget() {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	kept := q.order[:0]
 	for _, r := range q.order {
-		if r.running+len(r.waiting) > 0 || r.mayHaveMore {
+		if r.running+len(r.waiting) > 0 || r.more {
 			kept = append(kept, r)
 			continue
 		}

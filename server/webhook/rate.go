@@ -11,37 +11,37 @@ import (
 )
 
 const (
-	// hostBurst: a burst is this fraction of a second's deliveries. The sustained rate
-	// is lower by as much, so that no second has more.
+	// hostBurst is the part of a second's deliveries that may go out together.
+	// The sustained rate is lower by as much, so that no second has more.
 	hostBurst = 20
-	// namesKept and hostsKept are the maximum numbers of cached names and hosts.
+	// namesKept and hostsKept bound what is remembered of hosts.
 	namesKept, hostsKept = 4096, 16384
-	// nameFresh is how long the addresses of a name are cached.
+	// nameFresh is how long the addresses of a name are taken as known.
 	nameFresh = 30 * time.Second
-	// addressesCounted is the maximum number of addresses of a name that count.
+	// addressesCounted bounds the addresses of a name that are counted.
 	addressesCounted = 8
 )
 
-// hostRates limits the deliveries to one receiving host. A host is the name in the
-// URL and each address that the name resolves to. Names with the same address
-// share its rate, and so do the addresses of one name. IPv6 addresses of one /64
-// network count as one. A nil hostRates has no limit.
+// hostRates limits the deliveries to one receiving host. A host is the name in
+// the URL and each address that the name leads to: many names of one address
+// share its rate, and so do many addresses of one name. IPv6 addresses of one
+// /64 network count as one. A nil hostRates has no limit.
 type hostRates struct {
 	perSecond int
-	now       func() time.Time // the clock of the machine, which tests replace
+	now       func() time.Time // the machine's clock, which tests replace
 
 	mutex sync.Mutex
 	hosts map[string]*rate.Limiter
 	names map[string]knownName
 }
 
-// knownName is the last resolution of a name.
+// knownName is where a name led when it was looked up last.
 type knownName struct {
 	addresses []string // as keys of hosts
 	at        time.Time
 }
 
-// newHostRates returns limits of that many deliveries a second; 0 is no limit.
+// newHostRates limits to a number of deliveries a second; 0 is no limit.
 func newHostRates(perSecond int, now func() time.Time) *hostRates {
 	if perSecond <= 0 {
 		return nil
@@ -64,8 +64,8 @@ func (h *hostRates) limiter(host string) *rate.Limiter {
 	return l
 }
 
-// forgetIdle removes the token buckets that are full. A new bucket has the same
-// state.
+// forgetIdle removes the token buckets that are full, which a new one replaces
+// without loss.
 func (h *hostRates) forgetIdle() {
 	now := h.now()
 	for host, l := range h.hosts {
@@ -94,7 +94,7 @@ func (h *hostRates) take(hosts []string) bool {
 	return true
 }
 
-// wait returns the time until each host has a token.
+// wait returns how long it takes until each host has a token.
 func (h *hostRates) wait(hosts []string) (longest time.Duration) {
 	if h == nil {
 		return 0
@@ -110,26 +110,25 @@ func (h *hostRates) wait(hosts []string) (longest time.Duration) {
 	return longest
 }
 
-// capacity returns how many deliveries a host allows now and within the next tenth
-// of a second.
-func (h *hostRates) capacity(host string) int {
+// soon returns how many deliveries a host may be sent at once and within the
+// next tenth of a second.
+func (h *hostRates) soon(host string) int {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return int(h.limiter(host).TokensAt(h.now())) + h.maxAhead()
+	return int(h.limiter(host).TokensAt(h.now())) + h.ahead()
 }
 
-// maxAhead returns how many deliveries to a host may be in memory beyond its
-// tokens.
-func (h *hostRates) maxAhead() int { return max(1, h.perSecond/10) }
+// ahead is how many deliveries to a host may be held beyond its tokens.
+func (h *hostRates) ahead() int { return max(1, h.perSecond/10) }
 
-// learn caches the addresses of a name.
+// learn remembers where a name leads.
 func (h *hostRates) learn(name string, addresses []netip.Addr) []string {
 	if h == nil {
 		return nil
 	}
 	var keys []string
 	for _, address := range addresses[:min(len(addresses), addressesCounted)] {
-		if key := hostKey(address); !slices.Contains(keys, key) {
+		if key := addressKey(address); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -157,8 +156,8 @@ func (h *hostRates) known(name string) (addresses []string, fresh bool) {
 	return known.addresses, is && h.now().Sub(known.at) < nameFresh
 }
 
-// hostKey returns the key of the host at an address.
-func hostKey(address netip.Addr) string {
+// addressKey names the host at an address.
+func addressKey(address netip.Addr) string {
 	address = address.Unmap()
 	if address.Is6() {
 		if network, err := address.WithZone("").Prefix(64); err == nil {
@@ -168,8 +167,8 @@ func hostKey(address netip.Addr) string {
 	return address.String()
 }
 
-// hostsOf lists the hosts that a delivery to a URL counts for. It resolves the name
-// unless it is cached. If that fails, the name alone counts.
+// hostsOf lists the hosts that a delivery to a URL counts for. It looks the name
+// up unless that was done lately. Without a usable answer it is the name alone.
 func (s *Sender) hostsOf(ctx context.Context, url string) []string {
 	if s.rates == nil {
 		return nil
@@ -179,7 +178,7 @@ func (s *Sender) hostsOf(ctx context.Context, url string) []string {
 	case err != nil:
 		return nil
 	case t.address.IsValid():
-		return []string{hostKey(t.address)}
+		return []string{addressKey(t.address)}
 	}
 	hosts := []string{"name " + t.host}
 	addresses, fresh := s.rates.known(t.host)
@@ -193,18 +192,18 @@ func (s *Sender) hostsOf(ctx context.Context, url string) []string {
 	return append(hosts, addresses...)
 }
 
-// chargedHosts is the context key of the hosts that the delivery took a token of.
-// The dialler reads it.
-type chargedHosts struct{}
+// paidHosts is the key of the context under which the dialler finds the hosts
+// whose tokens a delivery has.
+type paidHosts struct{}
 
-// admit takes a token of an address before a connection to it, unless the delivery
-// has one already or is not limited.
+// admit takes a token of an address about to be dialled, unless the delivery has
+// one, or is not limited.
 func (h *hostRates) admit(ctx context.Context, address netip.Addr) error {
-	paid, limited := ctx.Value(chargedHosts{}).([]string)
+	paid, limited := ctx.Value(paidHosts{}).([]string)
 	if h == nil || !limited {
 		return nil
 	}
-	if key := hostKey(address); !slices.Contains(paid, key) && !h.take([]string{key}) {
+	if key := addressKey(address); !slices.Contains(paid, key) && !h.take([]string{key}) {
 		return errLimited
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Package receiver is a webhook receiver for development: it verifies what
-// arrives, shows or forwards it, and has its own certificate authority.
+// arrives, shows or forwards it, and has a certificate authority of its own.
 package receiver
 
 import (

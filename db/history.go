@@ -1,0 +1,88 @@
+package db
+
+import (
+	"context"
+	"encoding/json"
+
+	"govsvc/db/resource"
+)
+
+// historyKept is how many events of a record its history goes back.
+const historyKept = 200
+
+// historyBytes bounds the events of a history. Only events of older versions,
+// which held whole texts, are so long that it has fewer of them.
+const historyBytes = 1 << 20
+
+// History reads the latest audit events of a record, newest first, as JSON.
+func (a Audit) History(ctx context.Context, org Organisation, object, id string) ([][]byte, error) {
+	if object == resource.KPI.Type {
+		return a.kpiHistory(ctx, org.Org, id)
+	}
+	found, err := a.Search(ctx, org, AuditSearch{
+		ResourceType: object, ResourceID: id, Limit: historyKept, Size: PageSize{Most: historyBytes},
+	})
+	return found.Events, err
+}
+
+// kpiHistory reads the latest events of a key result and of its check-ins,
+// which have no page of their own.
+func (a Audit) kpiHistory(ctx context.Context, org Org, id string) ([][]byte, error) {
+	var all [][]byte
+	err := a.db.Each(ctx, func(row Scanner) error {
+		var event []byte
+		err := row.Scan(&event)
+		all = append(all, event)
+		return err
+	}, `SELECT event FROM audit_events INDEXED BY audit_events_by_resource
+		WHERE org_id = ?1 AND event ->> 'resource_type' IN ('kpi', 'kpi_checkin') AND resource_id IN (
+			SELECT id FROM kpis WHERE org_id = ?1 AND id = ?2
+			UNION ALL SELECT c.id FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq WHERE k.org_id = ?1 AND k.id = ?2)
+		ORDER BY seq DESC LIMIT ?3`, org, id, historyKept)
+	return all, err
+}
+
+// Rerating is a change of a risk's rating with the reason that was given.
+type Rerating struct {
+	At, Actor, Reason string
+	Before, After     Rating
+}
+
+// Reratings reads why a risk was re-rated, newest first.
+func (d *DB) Reratings(ctx context.Context, org Org, risk string) ([]Rerating, error) {
+	var all []Rerating
+	err := d.Each(ctx, func(row Scanner) error {
+		var r Rerating
+		var before, after []byte
+		if err := row.Scan(&r.At, &r.Actor, &r.Reason, &before, &after); err != nil {
+			return err
+		}
+		if err := json.Unmarshal(before, &r.Before); err != nil {
+			return err
+		}
+		all = append(all, r)
+		return json.Unmarshal(after, &all[len(all)-1].After)
+	}, `SELECT e.at, e.actor, e.reason, e.before, e.after FROM risks r JOIN severity_evidence e ON e.risk_seq = r.seq
+		WHERE r.org_id = ? AND r.id = ? ORDER BY e.seq DESC LIMIT ?`, org, risk, historyKept)
+	return all, err
+}
+
+// checkinsKept is how many periods the history of a key result goes back.
+const checkinsKept = 500
+
+// CheckinHistory reads the check-ins of the latest periods of a key result, as
+// JSON, oldest first.
+func (d *DB) CheckinHistory(ctx context.Context, org Org, kpi string) ([][]byte, error) {
+	var all [][]byte
+	err := d.Each(ctx, func(row Scanner) error {
+		var checkin []byte
+		err := row.Scan(&checkin)
+		all = append(all, checkin)
+		return err
+	}, `SELECT record FROM (
+			SELECT c.period_start, `+periodJSON+` AS record
+			FROM kpis k JOIN kpi_checkins c ON c.kpi_seq = k.seq
+			WHERE k.org_id = ? AND k.id = ? ORDER BY c.period_start DESC LIMIT ?)
+		ORDER BY period_start`, org, kpi, checkinsKept)
+	return all, err
+}
