@@ -1,7 +1,6 @@
 package cmd
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -24,14 +23,7 @@ const (
 	formatOCSF   siemFormat = "ocsf"
 )
 
-const (
-	// followEvery is how often --follow looks for new events.
-	followEvery = 250 * time.Millisecond
-	// auditPage is how many events are written together.
-	auditPage = 1000
-)
-
-// auditExport is the state of an export: its flags and how far it has come.
+// auditExport are the flags of audit export, and the log that it exports.
 type auditExport struct {
 	format       siemFormat
 	since, until string
@@ -39,13 +31,8 @@ type auditExport struct {
 	follow       bool
 	out          string
 
-	store  *db.DB
-	org    db.Organisation
-	encode func([]byte) ([]byte, error)
-	cursor auditCursor
-	log    *auditFile // nil unless events are appended to a file
-	from   string     // the hash before the first event written
-	chain  db.AuditChain
+	store *db.DB
+	org   db.Organisation
 }
 
 func newAuditExportCommand(a *app) *cobra.Command {
@@ -102,62 +89,88 @@ export prints on stderr the head that "audit verify --file" checks.`,
 }
 
 func runAuditExport(ctx context.Context, a *app, e *auditExport) (err error) {
-	source := siem.Source{Version: programVersion().Version, OrganisationID: e.org.ID, OrganisationName: e.org.Name}
-	e.encode = map[siemFormat]func([]byte) ([]byte, error){
-		formatNDJSON: func(event []byte) ([]byte, error) { return event, nil },
-		formatCEF:    source.CEF,
-		formatOCSF:   source.OCSF,
-	}[e.format]
 	if err := e.checkFiles(); err != nil {
 		return err
 	}
-	if err := e.resume(ctx); err != nil {
+	cursor, err := e.resume(ctx)
+	if err != nil {
 		return err
 	}
-	resumed := e.cursor.Cursor != ""
-	if err := e.recordAudit(ctx, a.actor(e.org.Org)); err != nil {
+	resumed := cursor.Cursor != ""
+	if err := e.recordAudit(ctx, a.actor(e.org.Org), resumed); err != nil {
 		return err
+	}
+	export := siem.Export{
+		Store: e.store, Org: e.org, Encode: e.encoder(), Cursor: cursor.Cursor, Since: e.since, Until: e.until, Follow: e.follow,
+	}
+	var appended *auditFile // nil unless events are appended to a file
+	if e.cursorFile != "" {
+		export.Save = func(next string) error { return e.saveCursor(next, appended) }
 	}
 	switch {
 	case e.out == "" || e.out == "-":
-		err = e.run(ctx, a.stdout)
+		err = export.Run(ctx, a.stdout)
 	case e.cursorFile == "" && !e.follow:
-		err = writeFile(e.store, e.out, func(w io.Writer) error { return e.run(ctx, w) })
+		err = writeFile(e.store, e.out, func(w io.Writer) error { return export.Run(ctx, w) })
 	default:
-		if e.log, err = openAuditFile(e.out, e.cursor); err != nil {
+		if appended, err = openAuditFile(e.out, cursor); err != nil {
 			return err
 		}
-		err = errors.Join(e.run(ctx, e.log), e.log.file.Close())
+		err = errors.Join(export.Run(ctx, appended), appended.file.Close())
 	}
 	if err == nil && e.format == formatNDJSON && !e.follow && !resumed {
-		a.note("%s", e.summary())
+		a.note("%s", export.Summary())
 	}
 	return err
+}
+
+// encoder returns the encoder of the format.
+func (e *auditExport) encoder() func(event []byte) ([]byte, error) {
+	source := siem.Source{Version: programVersion().Version, OrganisationID: e.org.ID, OrganisationName: e.org.Name}
+	switch e.format {
+	case formatCEF:
+		return source.CEF
+	case formatOCSF:
+		return source.OCSF
+	case formatNDJSON:
+	}
+	return func(event []byte) ([]byte, error) { return event, nil }
 }
 
 // resume reads the cursor file. It refuses the cursor of another log.
-func (e *auditExport) resume(ctx context.Context) error {
+func (e *auditExport) resume(ctx context.Context) (cursor auditCursor, err error) {
 	if e.cursorFile == "" {
-		return nil
+		return cursor, nil
 	}
-	var err error
-	if e.cursor, err = readCursor(e.cursorFile); err != nil {
-		return err
+	if cursor, err = readCursor(e.cursorFile); err != nil {
+		return cursor, err
 	}
-	if err := checkReplaceable(e.cursorFile); err != nil || e.cursor.Cursor == "" {
-		return err
+	if err := checkReplaceable(e.cursorFile); err != nil || cursor.Cursor == "" {
+		return cursor, err
 	}
-	_, err = e.store.Audit.Events(ctx, e.org, db.AuditQuery{Cursor: e.cursor.Cursor, Limit: 1})
+	_, err = e.store.Audit.Events(ctx, e.org, db.AuditQuery{Cursor: cursor.Cursor, Limit: 1})
 	if db.Is(err, db.InvalidCursor) {
-		return fmt.Errorf("--cursor-file: %s holds a cursor of another data file or organisation (it names %q); give another, or remove it to start over",
-			e.cursorFile, e.cursor.Organisation)
+		return cursor, fmt.Errorf("--cursor-file: %s has a cursor of another data file or organisation (it names %q); name another file, or remove it to start over",
+			e.cursorFile, cursor.Organisation)
 	}
-	return err
+	return cursor, err
+}
+
+// saveCursor stores the cursor after a page. appended is the file of the events, or
+// nil.
+func (e *auditExport) saveCursor(next string, appended *auditFile) error {
+	cursor := auditCursor{Organisation: e.org.Name, Cursor: next}
+	if appended != nil {
+		if err := appended.sync(&cursor); err != nil {
+			return fmt.Errorf("--out: %w", err)
+		}
+	}
+	return cursor.write(e.cursorFile)
 }
 
 // recordAudit records the export in the log before any event is written.
-func (e *auditExport) recordAudit(ctx context.Context, by db.Actor) error {
-	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": e.cursor.Cursor != ""}
+func (e *auditExport) recordAudit(ctx context.Context, by db.Actor, resumed bool) error {
+	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": resumed}
 	if e.since != "" {
 		metadata["since"] = e.since
 	}
@@ -167,93 +180,6 @@ func (e *auditExport) recordAudit(ctx context.Context, by db.Actor) error {
 	return e.store.Write(ctx, by, func(tx *db.Tx) error {
 		return tx.Audit(db.AuditEvent{Action: "audit.exported", Category: db.Export, Severity: db.SeverityRead, Metadata: metadata})
 	})
-}
-
-// run writes page after page until the last one or, with --follow, until ctx ends.
-func (e *auditExport) run(ctx context.Context, w io.Writer) error {
-	query := db.AuditQuery{Cursor: e.cursor.Cursor, Limit: auditPage, Since: e.since, Until: e.until}
-	tick := time.NewTicker(followEvery)
-	defer tick.Stop()
-	for {
-		page, err := e.store.Audit.Events(ctx, e.org, query)
-		if err != nil {
-			if e.follow && ctx.Err() != nil {
-				return nil
-			}
-			return err
-		}
-		if len(page.Events) > 0 {
-			if err := e.write(ctx, w, page); err != nil {
-				return err
-			}
-			query.Cursor = page.Next
-		}
-		if page.HasMore {
-			continue
-		}
-		if !e.follow {
-			return nil
-		}
-		select {
-		case <-ctx.Done():
-			return nil
-		case <-tick.C:
-		}
-	}
-}
-
-// write writes a page, and then the cursor after it.
-func (e *auditExport) write(ctx context.Context, w io.Writer, page db.AuditPage) error {
-	if err := e.noteStart(ctx, page); err != nil {
-		return err
-	}
-	var lines bytes.Buffer
-	for _, event := range page.Events {
-		line, err := e.encode(event)
-		if err != nil {
-			return err
-		}
-		lines.Write(line)
-		lines.WriteByte('\n')
-		e.chain.Add(event)
-	}
-	if _, err := w.Write(lines.Bytes()); err != nil {
-		return fmt.Errorf("can't write the events: %w", err)
-	}
-	if e.cursorFile == "" {
-		return nil
-	}
-	e.cursor = auditCursor{Organisation: e.org.Name, Cursor: page.Next}
-	if e.log != nil {
-		if err := e.log.sync(&e.cursor); err != nil {
-			return fmt.Errorf("--out: %w", err)
-		}
-	}
-	return e.cursor.write(e.cursorFile)
-}
-
-// noteStart notes the hash before the first event that is written.
-func (e *auditExport) noteStart(ctx context.Context, page db.AuditPage) error {
-	if e.from != "" {
-		return nil
-	}
-	var err error
-	if e.from, err = e.store.Audit.HashBefore(context.WithoutCancel(ctx), e.org.Org, page); err != nil {
-		return err
-	}
-	e.chain, err = db.AuditChainFrom(e.from)
-	return err
-}
-
-// summary is what a later check of the file needs.
-func (e *auditExport) summary() string {
-	switch {
-	case e.from == "":
-		return "no events to export"
-	case e.from == new(db.AuditChain).Head():
-		return fmt.Sprintf("%d events exported, head %s", e.chain.Events(), e.chain.Head())
-	}
-	return fmt.Sprintf("%d events exported, from %s, head %s", e.chain.Events(), e.from, e.chain.Head())
 }
 
 // parseInstant parses a date, which means midnight UTC, or an RFC 3339 timestamp.

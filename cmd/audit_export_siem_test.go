@@ -7,10 +7,10 @@ import (
 	"testing"
 )
 
-// TestAuditExport_TellsWritesApart makes, changes and deletes records through the
-// API and reads the log as a SIEM does. Each event names the client's address,
-// and a creation, an update and a deletion are different activities.
-func TestAuditExport_TellsWritesApart(t *testing.T) {
+// TestAuditExport_DistinguishesWrites creates, changes and deletes records
+// through the API and reads the log as a SIEM does. Each event names the
+// client's address, and the three writes are different activities.
+func TestAuditExport_DistinguishesWrites(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--webhook-allow", "127.0.0.0/8")

@@ -18,7 +18,7 @@ import (
 	"govsvc/db"
 )
 
-// actions are those of exported events, "x" for an export.
+// actions are the actions of exported events, with "x" for an export.
 func actions(t *testing.T, lines string) string {
 	t.Helper()
 	var all []string
@@ -44,7 +44,7 @@ func TestAuditExport(t *testing.T) {
 		t.Errorf("stderr %q", o.stderr)
 	}
 	out := filepath.Join(c.dir, "audit.ndjson")
-	for range 2 { // it is written anew
+	for range 2 { // the second run replaces the file
 		c.must("audit", "export", "--out", out)
 	}
 	if got, want := actions(t, c.read(out)), "e1 e2 e3 x x x"; got != want {
@@ -67,9 +67,9 @@ func TestAuditExport(t *testing.T) {
 	}
 }
 
-// TestAuditExportResumes: with a cursor file each event stands in the file
-// once, whatever became of the runs before.
-func TestAuditExportResumes(t *testing.T) {
+// TestAuditExport_Resumes checks that with a cursor file the output has each
+// event once, also after failed runs.
+func TestAuditExport_Resumes(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	store := newAuditedStore(c, 2)
@@ -87,7 +87,8 @@ func TestAuditExportResumes(t *testing.T) {
 		t.Errorf("second: got %s, want %s", got, want)
 	}
 
-	// killed after a part of what it wrote, before the cursor was
+	// The run was killed after it wrote some events and before it stored the
+	// cursor.
 	log(t, store, "e4", "e5")
 	noted := c.read(cursor)
 	export()
@@ -100,7 +101,7 @@ func TestAuditExportResumes(t *testing.T) {
 		t.Errorf("after a kill: got %s, want %s", got, want)
 	}
 
-	// the file was rotated away
+	// The file was rotated.
 	if err := os.Remove(out); err != nil {
 		t.Fatal(err)
 	}
@@ -116,10 +117,10 @@ func TestAuditExportResumes(t *testing.T) {
 	}
 }
 
-// broken takes some bytes and then no more.
-type broken struct{ left int }
+// brokenWriter accepts some bytes and then fails.
+type brokenWriter struct{ left int }
 
-func (b *broken) Write(p []byte) (int, error) {
+func (b *brokenWriter) Write(p []byte) (int, error) {
 	n := min(len(p), b.left)
 	if b.left -= n; n < len(p) {
 		return n, errors.New("broken pipe")
@@ -127,13 +128,14 @@ func (b *broken) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestAuditExportUnwritten: the cursor stays in front of what was not written.
-func TestAuditExportUnwritten(t *testing.T) {
+// TestAuditExport_WriteFails checks that the cursor does not pass events that
+// were not written.
+func TestAuditExport_WriteFails(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	newAuditedStore(c, 3)
 	cursor := filepath.Join(c.dir, "cursor.json")
-	status := cmd.Run(t.Context(), []string{"audit", "export", "--cursor-file", cursor}, nil, &broken{300}, io.Discard, c.lookup)
+	status := cmd.Run(t.Context(), []string{"audit", "export", "--cursor-file", cursor}, nil, &brokenWriter{300}, io.Discard, c.lookup)
 	if status != 1 || exists(cursor) {
 		t.Errorf("status %d, a cursor: %v", status, exists(cursor))
 	}
@@ -142,7 +144,7 @@ func TestAuditExportUnwritten(t *testing.T) {
 	}
 }
 
-func TestAuditExportRefusesCursor(t *testing.T) {
+func TestAuditExport_RefusesCursor(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	newAuditedStore(c, 1)
@@ -151,8 +153,8 @@ func TestAuditExportRefusesCursor(t *testing.T) {
 	c.must("audit", "export", "--org", "acme", "--cursor-file", cursor)
 	before := c.must("audit", "verify")
 	for name, row := range map[string]struct{ text, want string }{
-		"another organisation": {c.read(cursor), `holds a cursor of another data file or organisation (it names "acme")`},
-		"altered":              {strings.Replace(c.read(cursor), `"cursor":"`, `"cursor":"A`, 1), "holds a cursor of another"},
+		"another organisation": {c.read(cursor), `has a cursor of another data file or organisation (it names "acme")`},
+		"altered":              {strings.Replace(c.read(cursor), `"cursor":"`, `"cursor":"A`, 1), "has a cursor of another"},
 		"text":                 {"hello", "is not a cursor file; name another file, or remove it to start over"},
 		"no cursor":            {"{}", "is not a cursor file"},
 	} {
@@ -179,8 +181,8 @@ func TestAuditExportRefusesCursor(t *testing.T) {
 	}
 }
 
-// newSocket makes what stands for a pipe, where reading would wait, and a device,
-// which would be replaced.
+// newSocket makes a socket. It represents a pipe, where reading would block,
+// and a device, which must not be replaced.
 func newSocket(c *cli) string {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "socket")
@@ -192,8 +194,9 @@ func newSocket(c *cli) string {
 	return path
 }
 
-// TestAuditExportKeepsLink: a cursor that a link leads to is kept there.
-func TestAuditExportKeepsLink(t *testing.T) {
+// TestAuditExport_KeepsLink checks that the cursor is stored in the target of a
+// link.
+func TestAuditExport_KeepsLink(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	newAuditedStore(c, 1)
@@ -207,9 +210,9 @@ func TestAuditExportKeepsLink(t *testing.T) {
 	}
 }
 
-// TestAuditExportFollows: what another process commits comes within a second,
-// and a signal ends it in order.
-func TestAuditExportFollows(t *testing.T) {
+// TestAuditExport_Follows checks that an event of another process appears
+// within a second, and that a signal ends the export with status 0.
+func TestAuditExport_Follows(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	store := newAuditedStore(c, 2)
@@ -244,7 +247,7 @@ func TestAuditExportFollows(t *testing.T) {
 			t.Errorf("got %s, want %s", got, action)
 		}
 	}
-	time.Sleep(600 * time.Millisecond) // some polls, none of which is audited
+	time.Sleep(600 * time.Millisecond) // polls are not audited
 	stop()
 	select {
 	case status := <-ended:
@@ -260,7 +263,7 @@ func TestAuditExportFollows(t *testing.T) {
 	}
 }
 
-func TestAuditExportFollowsIntoFile(t *testing.T) {
+func TestAuditExport_FollowsIntoFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	newAuditedStore(c, 2)
@@ -280,8 +283,9 @@ func TestAuditExportFollowsIntoFile(t *testing.T) {
 	}
 }
 
-// TestAuditHead: truncation, and a log written anew, show against a head.
-func TestAuditHead(t *testing.T) {
+// TestAuditVerify_Head checks that a head reveals a log that was cut off or
+// rewritten.
+func TestAuditVerify_Head(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	store := newAuditedStore(c, 3)
@@ -306,10 +310,10 @@ func TestAuditHead(t *testing.T) {
 	}
 
 	whole := strings.SplitAfter(strings.TrimSuffix(c.read(out), "\n"), "\n") // e1 e2 e3 x
-	c.env["GOVSVC_DB"] = filepath.Join(c.dir, "none.db")                     // offline from here
+	c.env["GOVSVC_DB"] = filepath.Join(c.dir, "none.db")                     // without a data file
 	for name, row := range map[string]struct {
 		lines []string
-		want  string // "" is sound
+		want  string // "" is intact
 	}{
 		"whole":        {whole, ""},
 		"to the head":  {whole[:3], ""},
@@ -342,8 +346,8 @@ func TestAuditHead(t *testing.T) {
 	c.refused(1, "audit", "verify", "--file", "none.ndjson", "--head", head)
 }
 
-// TestAuditHeadFrom checks a file that starts later than the log.
-func TestAuditHeadFrom(t *testing.T) {
+// TestAuditVerify_From checks a file that starts later than the log.
+func TestAuditVerify_From(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	store := newAuditedStore(c, 2)

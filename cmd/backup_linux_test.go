@@ -11,22 +11,22 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// mountSmallDisk mounts a disk with room for so much; "" where this machine lets
-// nobody mount one.
+// mountSmallDisk mounts a disk of a size. It returns "" if this machine does
+// not allow that.
 func mountSmallDisk(c *cli, size string) string {
 	c.t.Helper()
 	disk := c.t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size="+size); err != nil {
-		c.t.Logf("no disk of its own to fill: %v", err)
+		c.t.Logf("this machine can't mount a disk: %v", err)
 		return ""
 	}
 	c.t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	return disk
 }
 
-// TestBackupOnFullDisk: a backup that finds no room leaves none of it, harms
-// neither an older one nor the server, and is told.
-func TestBackupOnFullDisk(t *testing.T) {
+// TestBackup_FullDisk checks that a backup without enough space fails, leaves
+// no file, and harms neither an older backup nor the server.
+func TestBackup_FullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	disk := mountSmallDisk(c, "256k")
@@ -52,8 +52,9 @@ func TestBackupOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestRestoreOnFullDisk: a restore that finds no room changes nothing.
-func TestRestoreOnFullDisk(t *testing.T) {
+// TestRestore_FullDisk checks that a restore without enough space changes
+// nothing.
+func TestRestore_FullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	disk := mountSmallDisk(c, "1m")
@@ -77,9 +78,9 @@ func TestRestoreOnFullDisk(t *testing.T) {
 	}
 }
 
-// TestRestoreOverDamageInUse: not even a file that can't be read any more is
-// taken away from under a server that has it open.
-func TestRestoreOverDamageInUse(t *testing.T) {
+// TestRestore_DamagedFileInUse checks that even an unreadable data file is not
+// replaced while a server has it open.
+func TestRestore_DamagedFileInUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	key := c.must("keys", "mint", "--name", "n", "--scope", "write:risks")

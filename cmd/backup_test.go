@@ -13,7 +13,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// backup is what `backup --json` and `restore --json` print.
+// backup is the result of `backup --json` and `restore --json`.
 type backup struct {
 	Path, Kept string
 	Bytes      int64
@@ -31,7 +31,7 @@ type backup struct {
 }
 
 // TestBackupAndRestore goes through a loss: a backup of a file in use, a
-// rehearsal, the refusals, the restore, and what the audit log says of it.
+// rehearsal, the refusals, the restore, and the audit log of it.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -46,7 +46,7 @@ func TestBackupAndRestore(t *testing.T) {
 			t.Errorf("backup prints no %q:\n%s", want, text)
 		}
 	}
-	if got := c.refused(1, "backup", file); !strings.Contains(got, file+" is there already; name another file, or replace it with --force") {
+	if got := c.refused(1, "backup", file); !strings.Contains(got, file+" already exists; name another file, or replace it with --force") {
 		t.Error(got)
 	}
 	made := runJSON[backup](c, "backup", "--force", file)
@@ -75,7 +75,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if got := c.must("restore", "--rehearse", file); !strings.Contains(got, file+": can be restored\n") || !strings.Contains(got, "\nrisks ") {
 		t.Error(got)
 	}
-	_ = p.Process.Kill() // the log beside the file is left
+	_ = p.Process.Kill() // the write-ahead log remains
 	_ = p.Wait()
 
 	done := runJSON[backup](c, "restore", "--force", file)
@@ -93,15 +93,16 @@ func TestBackupAndRestore(t *testing.T) {
 	for _, log := range done.Logs {
 		c.must("audit", "verify", "--org", log.Org, "--head", log.Head)
 		if got := c.must("audit", "export", "--org", log.Org); !strings.Contains(got, `"action":"file.restored","category":"system"`) {
-			t.Errorf("the log of %s tells of no restore: %s", log.Org, got)
+			t.Errorf("the log of %s has no restore: %s", log.Org, got)
 		}
 	}
 	c.must("check", "--full")
 }
 
-// TestServeMakesBackups: a server makes the first at once and, started again,
-// none before it is due; a folder that is no good is told before it serves.
-func TestServeMakesBackups(t *testing.T) {
+// TestServe_MakesBackups checks that a server makes the first backup
+// immediately and, after a restart, none before it is due. An unusable folder
+// is reported before it serves.
+func TestServe_MakesBackups(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	folder := filepath.Join(c.dir, "backups")
@@ -113,7 +114,7 @@ func TestServeMakesBackups(t *testing.T) {
 		return made
 	}
 	s := c.serve("--backup-dir", folder, "--log-format", "json")
-	testkit.Eventually(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup made"`) }, "the first backup to be told")
+	testkit.Eventually(t, func() bool { return strings.Contains(s.stderr.String(), `"msg":"backup made"`) }, "the first backup in the log")
 	s.end()
 	s = c.serve("--backup-dir", folder)
 	s.end()
@@ -124,7 +125,7 @@ func TestServeMakesBackups(t *testing.T) {
 	testkit.Eventually(t, func() bool {
 		now := list()
 		return len(now) == 2 && now[0] != list()[0] || strings.Count(s.stderr.String(), "backup made") > 2
-	}, "the oldest to give way")
+	}, "the removal of the oldest backup")
 	s.end()
 	if got := list(); len(got) != 2 {
 		t.Errorf("backups %v", got)
@@ -135,15 +136,15 @@ func TestServeMakesBackups(t *testing.T) {
 	if got := c.must("restore", "--rehearse", folder); !strings.Contains(got, list()[1]+": can be restored\n") {
 		t.Error(got)
 	}
-	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--backup-dir", c.env["GOVSVC_DB"]); !strings.Contains(got, "--backup-dir: "+c.env["GOVSVC_DB"]+" is no folder") {
+	if got := c.refused(1, "serve", "--addr", "127.0.0.1:0", "--backup-dir", c.env["GOVSVC_DB"]); !strings.Contains(got, "--backup-dir: "+c.env["GOVSVC_DB"]+" is not a folder") {
 		t.Error(got)
 	}
 }
 
-// TestKilledBackup kills backups at different moments while a server writes.
-// There is never a file under the final name that is not a whole backup, and the
-// server takes no harm.
-func TestKilledBackup(t *testing.T) {
+// TestBackup_Killed kills backups at different moments while a server writes. A
+// file with the final name is always a complete backup, and the server is not
+// affected.
+func TestBackup_Killed(t *testing.T) {
 	t.Parallel()
 	program, err := program()
 	if err != nil {
@@ -165,23 +166,24 @@ func TestKilledBackup(t *testing.T) {
 		time.Sleep(delay)
 		_ = run.Process.Kill()
 		_ = run.Wait()
-		p.want("meanwhile", newRisk(fmt.Sprint("during ", delay)), 201)
+		p.want("during the backup", newRisk(fmt.Sprint("during ", delay)), 201)
 		if exists(file) {
 			whole++
 			c.must("restore", file, "--db", filepath.Join(c.dir, fmt.Sprint("restored-", whole)))
 			must(t, os.Remove(file))
 		}
 	}
-	p.whole()
+	p.checkTables()
 	status, _, _ := p.send(http.DefaultClient, newRisk("after"))
 	if status != 201 {
 		t.Error(status)
 	}
 }
 
-// TestKilledRestore kills restores at different moments: the data file is always
-// a whole one, the former or the restored, and the former is never lost.
-func TestKilledRestore(t *testing.T) {
+// TestRestore_Killed kills restores at different moments. The data file is
+// always complete, either the former or the restored one, and the former is
+// never lost.
+func TestRestore_Killed(t *testing.T) {
 	t.Parallel()
 	program, err := program()
 	if err != nil {
@@ -226,8 +228,8 @@ func TestKilledRestore(t *testing.T) {
 	}
 }
 
-// TestRestore_NeedsNamedFile refuses to make a data file that nobody named. It
-// changes the working directory and so is not parallel.
+// TestRestore_NeedsNamedFile checks that restore does not make an unnamed data
+// file. It changes the working directory and so is not parallel.
 func TestRestore_NeedsNamedFile(t *testing.T) {
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -247,7 +249,7 @@ func TestRestore_NeedsNamedFile(t *testing.T) {
 		t.Error("it made a data file")
 	}
 	c.must("restore", copied, "--db", "govsvc.db")
-	c.must("restore", copied, "--force") // one exists
+	c.must("restore", copied, "--force") // the file exists
 	c.must("restore", copied, "--config", c.file("config.yaml", "db: other.db\n"))
 	if !exists("other.db") {
 		t.Error("the file that the configuration names was not made")

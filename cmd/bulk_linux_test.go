@@ -16,10 +16,10 @@ import (
 
 var writing = regexp.MustCompile(`writing, [1-9][0-9,]* rows, [1-9][0-9,]* rows/s +\d+%`)
 
-// TestInterruptBulk interrupts an import that is writing, at a terminal, while
-// another process has the file open: nothing is left of it. The same import is
-// then done, and its log emptied, too.
-func TestInterruptBulk(t *testing.T) {
+// TestImport_Interrupted interrupts an import that is writing, at a terminal,
+// while another process has the file open. Nothing of it remains. Then the same
+// import succeeds and empties the write-ahead log.
+func TestImport_Interrupted(t *testing.T) {
 	t.Parallel()
 	path, err := program()
 	if err != nil {
@@ -41,12 +41,12 @@ func TestInterruptBulk(t *testing.T) {
 		}
 		return risks, events
 	}
-	count() // opens the file, so that nobody else is the last to close it
+	count() // keeps the file open, so that the import is not the last to close it
 	const rows = 12_000
 	var text strings.Builder
 	text.WriteString("risk_id,description,severity\n")
 	for i := range rows {
-		fmt.Fprintf(&text, "RISK-%06d,%s,HIGH\n", i, strings.Repeat("Nobody is told in time. ", 20))
+		fmt.Fprintf(&text, "RISK-%06d,%s,HIGH\n", i, strings.Repeat("The exposure is reported late. ", 20))
 	}
 	file := c.file("risks.csv", text.String())
 
@@ -62,7 +62,7 @@ func TestInterruptBulk(t *testing.T) {
 		shown, read := &testkit.LogBuffer{}, make(chan bool)
 		go func() {
 			defer close(read)
-			_, _ = io.Copy(shown, screen) // ends as the program does
+			_, _ = io.Copy(shown, screen) // ends with the program
 		}()
 		during(p, shown)
 		var failed *exec.ExitError

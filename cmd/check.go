@@ -12,6 +12,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/backup"
+	"govsvc/db/delivery"
 )
 
 // Bounds of `govsvc check`.
@@ -175,7 +176,7 @@ func printCheckReport(w io.Writer, found checkReport) error {
 func checkIntegrity(ctx context.Context, store *db.DB, o checkOptions) (string, error) {
 	faults, err := backup.New(store).Faults(ctx, o.full)
 	if err == nil && len(faults) == 0 && o.full {
-		faults, err = store.SearchFaults(ctx)
+		faults, err = store.SearchIndex.Faults(ctx)
 		if db.LacksSchema(err) { // checkSchema reports it, unless the file is of an older version
 			err = nil
 		}
@@ -239,7 +240,7 @@ func checkLogs(ctx context.Context, store *db.DB, _ checkOptions) (string, error
 }
 
 func checkDeliveries(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
-	n, oldest, err := store.Stuck(ctx, store.Now().Add(-maxDeliveryDelay))
+	n, oldest, err := delivery.Stuck(ctx, store, store.Now().Add(-maxDeliveryDelay))
 	switch {
 	case err != nil:
 		return "", err

@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// healthy is what `check --json` prints.
+// healthy is the result of `check --json`.
 type healthy struct {
 	OK     bool
 	Checks []struct {
@@ -25,20 +25,20 @@ type healthy struct {
 	}
 }
 
-// TestCheck makes one thing after another unwell: that check fails, says what to
-// do, and no other does.
+// TestCheck damages the file in different ways. The check for that fails and
+// says what to do, and the others do not fail.
 func TestCheck(t *testing.T) {
 	t.Parallel()
 	const longAgo = "'2020-01-01T00:00:00.000Z'"
 	for name, row := range map[string]struct {
 		statements []string
 		args       []string
-		fails      string // the names of the checks, with a + between; "" if none does
-		want       string // in its detail
+		fails      string // the names of the checks, joined by +; "" if none fails
+		want       string // in the detail
 	}{
 		"all well":      {nil, nil, "", ""},
 		"all well, all": {nil, []string{"--full"}, "", ""},
-		"a reference":   {[]string{"INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')"}, nil, "integrity", "1 rows of api_keys refer to what is not there; keep it"},
+		"a reference":   {[]string{"INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at) VALUES (77, 'k', 'n', 'live', 'p', zeroblob(16), zeroblob(32), '[]', '')"}, nil, "integrity", "1 rows of api_keys refer to rows that do not exist; keep it"},
 		"an index":      {[]string{"PRAGMA writable_schema = 1", "UPDATE sqlite_schema SET sql = replace(sql, 'created_at', 'id') WHERE name = 'api_keys_by_org'"}, []string{"--full"}, "integrity+schema", "api_keys_by_org"},
 		"older":         {[]string{"DELETE FROM goose_db_version WHERE version_id > 15"}, nil, "version", "this file is of an older version (15; this program's is "},
 		"older tables":  {[]string{"DELETE FROM goose_db_version WHERE version_id > 14", "DROP TABLE backups"}, nil, "version", "migrates it and keeps a copy"},
@@ -102,9 +102,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheckInUse: the file is checked while it is served, as JSON too, and none
-// is made where none is.
-func TestCheckInUse(t *testing.T) {
+// TestCheck_InUse checks a file that a server uses, also with --json. Without a
+// file none is made.
+func TestCheck_InUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	if got := c.refused(1, "check"); !strings.Contains(got, "no such file") || exists(c.env["GOVSVC_DB"]) {
@@ -115,7 +115,7 @@ func TestCheckInUse(t *testing.T) {
 	with := *c
 	with.env = map[string]string{"GOVSVC_DB": bare}
 	with.alter(fmt.Sprintf("PRAGMA application_id = %d", 0x67767376))
-	if got := c.refused(1, "check", "--db", bare); !strings.Contains(got, bare+": holds no tables; of a data file in use, `govsvc backup` makes a copy") {
+	if got := c.refused(1, "check", "--db", bare); !strings.Contains(got, bare+": has no tables; copy a data file in use with `govsvc backup`") {
 		t.Error(got)
 	}
 	found := runJSON[healthy](c, "check", "--full")
@@ -125,8 +125,8 @@ func TestCheckInUse(t *testing.T) {
 	s.end()
 }
 
-// TestCheck_Warns checks what is a warning: no known backup, an older file that
-// lacks a table, and files that others can read. The exit status stays 0.
+// TestCheck_Warns covers the warnings: no known backup, an older file that
+// lacks a table, and files that others can read. The exit status is 0.
 func TestCheck_Warns(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -140,7 +140,7 @@ func TestCheck_Warns(t *testing.T) {
 				t.Errorf("%+v", check)
 			}
 			if check.Status == "warning" {
-				// SQLite keeps these beside the file while the check reads it
+				// SQLite has these files during the check
 				beside := strings.NewReplacer(", "+c.env["GOVSVC_DB"]+"-shm (mode 0640)", "", ", "+c.env["GOVSVC_DB"]+"-wal (mode 0640)", "")
 				got = append(got, check.Name+": "+beside.Replace(check.Detail))
 			}
@@ -194,8 +194,8 @@ func TestCheck_OlderFile(t *testing.T) {
 	}
 }
 
-// TestDamagedFile: whatever a command does with a file that is damaged, it says
-// which file that is and what to do.
+// TestDamagedFile checks that every command that uses a damaged file names that
+// file and says what to do.
 func TestDamagedFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -7,8 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCompletion checks what a shell is offered for commands and for the values
-// of flags.
+// TestCompletion checks the completions of commands and of the values of flags.
 func TestCompletion(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

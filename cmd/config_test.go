@@ -12,14 +12,14 @@ import (
 	"govsvc/cmd"
 )
 
-// printedConfig is what `serve --print-config --json` prints.
+// printedConfig is the result of `serve --print-config --json`.
 type printedConfig map[string]struct {
 	Value        any
 	Source, From string
 }
 
-// TestConfigFile_IsRefused covers what a configuration file must not hold. Each
-// row is one line of error that names the line of the file.
+// TestConfigFile_IsRefused covers invalid configuration files. Each row is an
+// error of one line that names the line of the file.
 func TestConfigFile_IsRefused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct{ text, want string }{
@@ -58,8 +58,9 @@ func TestConfigFile_IsRefused(t *testing.T) {
 	}
 }
 
-// TestConfigFile_Precedence checks that a flag wins over the environment, and
-// the environment over the file, and that --print-config names each source.
+// TestConfigFile_Precedence checks that a flag has priority over the
+// environment, and the environment over the file, and that --print-config names
+// each source.
 func TestConfigFile_Precedence(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -106,8 +107,8 @@ plan: business # of orgs create
 	}
 }
 
-// TestPrintConfig_IsAConfigFile feeds the printed YAML back: the same settings
-// hold, now from the file. A password in a URL is not printed.
+// TestPrintConfig_IsAConfigFile uses the printed YAML as a configuration file
+// and gets the same settings. A password in a URL is not printed.
 func TestPrintConfig_IsAConfigFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -175,14 +176,15 @@ govsvc: warning: no flag is set by GOVSVC_WEBHOOKALLOW; did you mean GOVSVC_WEBH
 	}
 }
 
-// TestOneShotFlags checks that the environment can't force a backup over a file.
+// TestOneShotFlags checks that the environment can't make a backup replace a
+// file.
 func TestOneShotFlags(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
 	there := c.file("there.db", "mine")
 	c.env["GOVSVC_FORCE"] = "true"
-	if got := c.refused(1, "backup", there); !strings.Contains(got, "is there already") || c.read(there) != "mine" {
+	if got := c.refused(1, "backup", there); !strings.Contains(got, "already exists") || c.read(there) != "mine" {
 		t.Error(got)
 	}
 	help := c.must("backup", "--help")
@@ -191,7 +193,7 @@ func TestOneShotFlags(t *testing.T) {
 	}
 }
 
-// TestLogLevel checks that each level leaves out what is below it.
+// TestLogLevel checks that each level omits lower levels.
 func TestLogLevel(t *testing.T) {
 	t.Parallel()
 	for level, serving := range map[string]bool{"info": true, "debug": true, "warn": false, "error": false} {

@@ -20,14 +20,14 @@ import (
 
 var crashRounds = flag.Int("crash.rounds", 3, "how often TestCrash kills the server")
 
-// deed is a write under an Idempotency-Key of its own, and the answer that
-// acknowledged it, if one did.
-type deed struct {
-	method, path, body, once, answer string
+// crashWrite is a write with its own Idempotency-Key, and the response that
+// acknowledged it, if any.
+type crashWrite struct {
+	method, path, body, idempotencyKey, response string
 }
 
-// send sends a deed; status 0 is no answer.
-func (p *child) send(client *http.Client, d deed) (status int, body, replayed string) {
+// send sends a write. The status is 0 without a response.
+func (p *child) send(client *http.Client, d crashWrite) (status int, body, replayed string) {
 	r, err := http.NewRequestWithContext(p.t.Context(), d.method, p.api+d.path, strings.NewReader(d.body))
 	if err != nil {
 		p.t.Error(err)
@@ -35,7 +35,7 @@ func (p *child) send(client *http.Client, d deed) (status int, body, replayed st
 	}
 	r.Header.Set("Authorization", "Bearer "+p.key)
 	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("Idempotency-Key", d.once)
+	r.Header.Set("Idempotency-Key", d.idempotencyKey)
 	response, err := client.Do(r)
 	if err != nil {
 		return 0, "", ""
@@ -48,13 +48,13 @@ func (p *child) send(client *http.Client, d deed) (status int, body, replayed st
 	return response.StatusCode, string(text), response.Header.Get("Idempotency-Replayed")
 }
 
-// newRisk is a new risk under an Idempotency-Key.
-func newRisk(once string) deed {
-	return deed{method: "POST", path: "/risks", once: once, body: `{"title":"` + once + `","description":"A risk that needs its place.","severity":"HIGH","likelihood":"RARE"}`}
+// newRisk creates a risk with an Idempotency-Key.
+func newRisk(once string) crashWrite {
+	return crashWrite{method: "POST", path: "/risks", idempotencyKey: once, body: `{"title":"` + once + `","description":"A risk that needs its place.","severity":"HIGH","likelihood":"RARE"}`}
 }
 
-// want sends a deed and compares the status.
-func (p *child) want(about string, d deed, status int) {
+// want sends a write and compares the status.
+func (p *child) want(about string, d crashWrite, status int) {
 	p.t.Helper()
 	got, body, _ := p.send(http.DefaultClient, d)
 	if got != status || status == 503 && !strings.Contains(body, `"service_unavailable"`) {
@@ -62,24 +62,23 @@ func (p *child) want(about string, d deed, status int) {
 	}
 }
 
-// pick makes a deed of a random kind.
-func pick(random *rand.Rand, once, risk string) deed {
+// randomWrite makes a write of a random kind.
+func randomWrite(random *rand.Rand, once, risk string) crashWrite {
 	switch random.IntN(4) {
 	case 0:
-		return deed{method: "POST", path: "/vendor/inventory", once: once, body: `{"vendor_key":"` + once + `","vendor_name":"N","category":"C","initial_risk_band":"LOW"}`}
+		return crashWrite{method: "POST", path: "/vendor/inventory", idempotencyKey: once, body: `{"vendor_key":"` + once + `","vendor_name":"N","category":"C","initial_risk_band":"LOW"}`}
 	case 1:
 		severity := []string{"LOW", "MEDIUM", "HIGH", "CRITICAL"}[random.IntN(4)]
-		return deed{method: "PATCH", path: "/risks/" + risk, once: once, body: `{"title":"` + once + `","severity":"` + severity + `","severity_change_reason":"a reason for every change"}`}
+		return crashWrite{method: "PATCH", path: "/risks/" + risk, idempotencyKey: once, body: `{"title":"` + once + `","severity":"` + severity + `","severity_change_reason":"a reason for every change"}`}
 	}
 	return newRisk(once)
 }
 
-// TestCrash kills the server while several connections write, webhooks are
-// delivered and commands of another process write, again and again, the command
-// with it. After each restart every acknowledged write is there with its audit
-// event, its outbox row and its replay, what was not acknowledged can be
-// repeated, there is no half of any, no webhook was lost, and `govsvc check` is
-// content.
+// TestCrash repeatedly kills the server while connections write, webhooks are
+// delivered and commands of another process write, and kills the command with
+// it. After each restart every acknowledged write has its audit event, its
+// outbox row and its replay. Other writes can be repeated. No write is stored
+// partly, no webhook is lost, and `govsvc check` succeeds.
 func TestCrash(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -87,9 +86,9 @@ func TestCrash(t *testing.T) {
 	random := rand.New(rand.NewPCG(seed, 0))
 	c := newCLI(t)
 	key := c.must("keys", "mint", "--name", "n", "--scope", "write:risks,write:vendor", "--rpm", "1000000", "--rpd", "10000000")
-	receiver := &hook{taken: map[string]bool{}, refuse: true}
+	receiver := &crashReceiver{acknowledged: map[string]bool{}, refuse: true}
 	listening, ca := newReceiver(c, receiver.ServeHTTP)
-	c.subscribe(listening.URL) // without which no event is raised
+	c.subscribe(listening.URL) // without a subscription no event is raised
 	delivering := func(run *exec.Cmd) { run.Args = append(run.Args, reaching(ca)...) }
 	p := c.child(key, delivering)
 	_, made, _ := p.send(http.DefaultClient, newRisk("first"))
@@ -100,20 +99,20 @@ func TestCrash(t *testing.T) {
 		deeds, orders := p.writeUntilKilled(random, round, risk)
 		p = c.child(key, delivering)
 		for i := range deeds {
-			if deeds[i].answer != "" {
+			if deeds[i].response != "" {
 				acknowledged++
 			}
-			p.again(deeds[i])
+			p.repeat(deeds[i])
 		}
-		p.whole()
-		file := p.behind()
+		p.checkTables()
+		file := p.openReadOnly()
 		for _, o := range orders {
 			if o.done {
 				obeyed++
 			}
-			p.obeyed(file, o)
+			p.checkRun(file, o)
 		}
-		p.delivered(file, receiver)
+		p.checkDeliveries(receiver)
 		_ = file.Close()
 		c.must("check")
 	}
@@ -128,16 +127,17 @@ func TestCrash(t *testing.T) {
 }
 
 // writeUntilKilled writes from several connections and by commands, kills the
-// server and the command at a random moment, and returns what was sent and run.
-func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all []deed, orders []order) {
+// server and the command at a random moment, and returns the writes and the
+// runs.
+func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all []crashWrite, orders []commandRun) {
 	p.t.Helper()
 	const connections = 6
-	sent := make([][]deed, connections)
+	sent := make([][]crashWrite, connections)
 	seeds := random.Perm(connections)
 	var group sync.WaitGroup
 	ctx, kill := context.WithCancel(p.t.Context())
 	defer kill()
-	group.Go(func() { orders = p.command(ctx, round) })
+	group.Go(func() { orders = p.runCommands(ctx, round) })
 	var answered atomic.Int64
 	for connection := range connections {
 		own := rand.New(rand.NewPCG(uint64(round), uint64(seeds[connection])))
@@ -145,12 +145,12 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 			client := &http.Client{Transport: &http.Transport{}}
 			defer client.CloseIdleConnections()
 			for i := 0; ; i++ {
-				d := pick(own, fmt.Sprintf("r%d-%d-%d", round, connection, i), risk)
+				d := randomWrite(own, fmt.Sprintf("r%d-%d-%d", round, connection, i), risk)
 				status, body, _ := p.send(client, d)
 				if status >= 400 {
 					p.t.Errorf("%s %s: %d %s", d.method, d.path, status, body)
 				}
-				d.answer = body
+				d.response = body
 				sent[connection] = append(sent[connection], d)
 				if status == 0 {
 					return
@@ -159,12 +159,12 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 			}
 		})
 	}
-	// A moment that is told by what was done: in none that a clock tells is
-	// there much to lose on a machine that is busy.
+	// The moment depends on the number of writes. At a moment by the clock a
+	// busy machine may have written almost nothing.
 	enough := random.Int64N(60)
 	testkit.Eventually(p.t, func() bool { return answered.Load() >= enough }, "%d writes to be answered; log:\n%s", enough, p.stderr)
 	time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
-	if random.IntN(2) == 0 { // either may go first
+	if random.IntN(2) == 0 { // either may be killed first
 		kill()
 	}
 	_ = p.Process.Kill()
@@ -177,21 +177,21 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 	return all, orders
 }
 
-// again repeats a deed: what was acknowledged is replayed as it was answered,
-// the rest is done or replayed now.
-func (p *child) again(d deed) {
+// repeat repeats a write. An acknowledged write is replayed with the same
+// response. Others are done or replayed now.
+func (p *child) repeat(d crashWrite) {
 	p.t.Helper()
 	status, body, replayed := p.send(http.DefaultClient, d)
 	switch {
 	case status != 200 && status != 201:
-		p.t.Errorf("%s %s %s again: %d %s", d.method, d.path, d.once, status, body)
-	case d.answer != "" && (body != d.answer || replayed != "true"):
-		p.t.Errorf("%s %s %s again: replayed %q %s, want %s", d.method, d.path, d.once, replayed, body, d.answer)
+		p.t.Errorf("%s %s %s again: %d %s", d.method, d.path, d.idempotencyKey, status, body)
+	case d.response != "" && (body != d.response || replayed != "true"):
+		p.t.Errorf("%s %s %s again: replayed %q %s, want %s", d.method, d.path, d.idempotencyKey, replayed, body, d.response)
 	}
 }
 
-// behind is the data file behind the server's back, to be read.
-func (p *child) behind() *sql.DB {
+// openReadOnly opens the data file for reading while the server runs.
+func (p *child) openReadOnly() *sql.DB {
 	p.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+p.env["GOVSVC_DB"]+"?mode=ro&_pragma=busy_timeout(10000)")
 	if err != nil {
@@ -200,18 +200,18 @@ func (p *child) behind() *sql.DB {
 	return file
 }
 
-// whole compares the tables that one write touches: each record, audit event,
-// outbox row and kept answer has its counterparts.
-func (p *child) whole() {
+// checkTables compares the tables that one write changes. Each record, audit
+// event, outbox row and stored response has its counterparts.
+func (p *child) checkTables() {
 	p.t.Helper()
-	file := p.behind()
+	file := p.openReadOnly()
 	defer file.Close() //nolint:errcheck // read only
-	// nobody is told of the events where nobody subscribed
-	const told = "risks WHERE EXISTS (SELECT 1 FROM webhook_subscriptions)"
+	// Only risks that were created while a subscription existed have an event.
+	const announced = "risks WHERE EXISTS (SELECT 1 FROM webhook_subscriptions)"
 	for about, query := range map[string]string{
-		"risks without their created event":            `SELECT count(*) FROM (SELECT id FROM ` + told + ` EXCEPT SELECT body ->> '$.data.risk.id' FROM events WHERE type = 'risk.created')`,
-		"created events that are not of one risk each": `SELECT abs((SELECT count(*) FROM ` + told + `) - (SELECT count(*) FROM events WHERE type = 'risk.created'))`,
-		// an import has one for all of its records
+		"risks without their created event":            `SELECT count(*) FROM (SELECT id FROM ` + announced + ` EXCEPT SELECT body ->> '$.data.risk.id' FROM events WHERE type = 'risk.created')`,
+		"created events that are not of one risk each": `SELECT abs((SELECT count(*) FROM ` + announced + `) - (SELECT count(*) FROM events WHERE type = 'risk.created'))`,
+		// The event of an import covers all its records.
 		"records without their audit event": `SELECT count(*) FROM (SELECT id FROM risks WHERE risk_id NOT LIKE 'IMP-%' UNION SELECT id FROM vendors EXCEPT SELECT resource_id FROM audit_events
 			WHERE coalesce(event ->> '$.metadata.changes.risk_id', event ->> '$.metadata.changes.vendor_key') IS NOT NULL)`,
 		"kept answers without their record":  `SELECT count(*) FROM idempotency_records WHERE answer ->> '$.data.id' NOT IN (SELECT id FROM risks UNION ALL SELECT id FROM vendors)`,

@@ -30,11 +30,11 @@ discarded, or their subscription is deleted.`,
 // changeDeadLetters changes the dead letters with these ids, or all of them without
 // ids, and prints how many.
 func changeDeadLetters(ctx context.Context, a *app, verb string, ids []string,
-	change func(*db.DB, context.Context, db.Actor, ...string) (int, error),
+	change func(context.Context, *db.DB, db.Actor, ...string) (int, error),
 ) error {
 	ids = slices.Compact(slices.Sorted(slices.Values(ids)))
 	return a.withOrg(ctx, mustExist, func(store *db.DB, org db.Organisation) error {
-		n, err := change(store, ctx, a.actor(org.Org), ids...)
+		n, err := change(ctx, store, a.actor(org.Org), ids...)
 		if err != nil {
 			return err
 		}

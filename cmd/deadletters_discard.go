@@ -3,7 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 func newDeadLettersDiscardCommand(a *app) *cobra.Command {
@@ -19,7 +19,7 @@ With --json an object: discarded, the number of them.`,
   govsvc deadletters list --json | jq -r '.[].id' | xargs govsvc deadletters discard`,
 		Args: arguments("ID..."),
 		RunE: func(c *cobra.Command, ids []string) error {
-			return changeDeadLetters(c.Context(), a, "discarded", ids, (*db.DB).DiscardDeadLetters)
+			return changeDeadLetters(c.Context(), a, "discarded", ids, delivery.Discard)
 		},
 	}
 }

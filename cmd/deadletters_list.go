@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 func newDeadLettersListCommand(a *app) *cobra.Command {
@@ -35,8 +36,8 @@ null.`,
 }
 
 func runDeadLettersList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
-	letters, rows := []db.DeadLetter{}, [][]string{}
-	err := store.DeadLetters(ctx, org.Org, func(l db.DeadLetter) error {
+	letters, rows := []delivery.DeadLetter{}, [][]string{}
+	err := delivery.EachDeadLetter(ctx, store, org.Org, func(l delivery.DeadLetter) error {
 		letters = append(letters, l)
 		rows = append(rows, []string{
 			l.ID, l.EventType, l.EventID, l.EventAt, l.SubscriptionID, l.URL,
@@ -53,7 +54,7 @@ func runDeadLettersList(ctx context.Context, a *app, store *db.DB, org db.Organi
 }
 
 // deadLetterCause says why a delivery is a dead letter.
-func deadLetterCause(l db.DeadLetter) string {
+func deadLetterCause(l delivery.DeadLetter) string {
 	if l.Reason != nil {
 		return *l.Reason
 	}

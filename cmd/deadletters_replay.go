@@ -3,7 +3,7 @@ package cmd
 import (
 	"github.com/spf13/cobra"
 
-	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 func newDeadLettersReplayCommand(a *app) *cobra.Command {
@@ -31,7 +31,7 @@ With --json an object: replayed, the number of them.`,
 			case !all && len(ids) == 0:
 				return usageErrorf("ID is missing; give ids of dead letters or --all%s", helpHint(c))
 			}
-			return changeDeadLetters(c.Context(), a, "replayed", ids, (*db.DB).ReplayDeadLetters)
+			return changeDeadLetters(c.Context(), a, "replayed", ids, delivery.Replay)
 		},
 	}
 	c.Flags().BoolVar(&all, "all", false, "replay all dead letters of the organisation")

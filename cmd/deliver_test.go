@@ -12,7 +12,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-func TestDeliverOnce(t *testing.T) {
+func TestDeliver_Once(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, url, ca := c.listen("--ca", c.dir+"/ca.pem")
@@ -43,7 +43,8 @@ func TestDeliverOnce(t *testing.T) {
 	}
 }
 
-// TestDeadLetters: a delivery runs out of attempts, is put back, and arrives.
+// TestDeadLetters checks that a delivery that ran out of attempts can be
+// replayed and arrives.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -101,9 +102,9 @@ func TestDeadLetters(t *testing.T) {
 	serving.end(syscall.SIGTERM)
 }
 
-// TestDeliverySignal: a delivery that is under way when the signal comes is
-// recorded.
-func TestDeliverySignal(t *testing.T) {
+// TestDeliver_Signal checks that a delivery under way is recorded when a signal
+// arrives.
+func TestDeliver_Signal(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"serve", "deliver"} {
 		c := newCLI(t)
@@ -135,8 +136,8 @@ func TestDeliverySignal(t *testing.T) {
 	}
 }
 
-// TestWebhookRate delivers more than the rate of one receiving host allows at
-// once. The flag and the environment variable set the rate.
+// TestWebhookRate delivers more webhooks than the rate of one receiving host
+// allows. The flag and the environment variable set the rate.
 func TestWebhookRate(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -157,7 +158,7 @@ func TestWebhookRate(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", name, got, want)
 		}
 		delete(c.env, "GOVSVC_WEBHOOK_RATE")
-		// at 10 a second, 20 take two seconds
+		// At 10 a second, 20 deliveries take two seconds.
 		if took := arrivals[len(arrivals)-1].Sub(arrivals[0]); len(arrivals) != 20 || took < time.Second {
 			t.Errorf("%s: %d arrived within %v", name, len(arrivals), took)
 		}
@@ -169,8 +170,9 @@ func TestWebhookRate(t *testing.T) {
 	}
 }
 
-// TestKeysMintHelp says what manage:webhooks gives access to.
-func TestKeysMintHelp(t *testing.T) {
+// TestKeysMint_Help checks that the help describes the access of
+// manage:webhooks.
+func TestKeysMint_Help(t *testing.T) {
 	t.Parallel()
 	help := strings.Join(strings.Fields(newCLI(t).must("keys", "mint", "--help")), " ")
 	if want := "manage:webhooks alone lets a key receive the records that events carry"; !strings.Contains(help, want) {

@@ -50,7 +50,7 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
-func TestEvidenceVerifyRefuses(t *testing.T) {
+func TestEvidenceVerify_Refuses(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -94,7 +94,7 @@ func TestEvidenceVerifyRefuses(t *testing.T) {
 	}
 }
 
-func TestEvidenceRefused(t *testing.T) {
+func TestEvidence_Refused(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")

@@ -10,7 +10,7 @@ import (
 )
 
 // TestGuide checks that the program has the flags and variables that the
-// documentation and the files for the installation name.
+// documentation and the deployment files name.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -81,7 +81,7 @@ func TestCommandLinePage(t *testing.T) {
 }
 
 // TestInlineCommands checks that each command in the text of the documentation
-// exists and has the flags that it is shown with.
+// exists and has the flags shown with it.
 func TestInlineCommands(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

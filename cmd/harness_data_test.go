@@ -1,7 +1,6 @@
 package cmd_test
 
 import (
-	"database/sql"
 	"fmt"
 	"strings"
 	"testing"
@@ -10,7 +9,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// write changes the data file without a command, which would take longer.
+// write changes the data file without a command, which is faster.
 func (c *cli) write(change func(*db.Tx) error) {
 	c.t.Helper()
 	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
@@ -27,25 +26,13 @@ func (c *cli) write(change func(*db.Tx) error) {
 	}
 }
 
-// alter runs statements on the data file behind the program's back.
+// alter runs statements on the data file without the program.
 func (c *cli) alter(statements ...string) {
 	c.t.Helper()
-	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])
-	if err != nil {
-		c.t.Fatal(err)
-	}
-	file.SetMaxOpenConns(1)
-	for _, statement := range statements {
-		if _, err := file.ExecContext(c.t.Context(), statement); err != nil {
-			c.t.Fatalf("%s: %v", statement, err)
-		}
-	}
-	if err := file.Close(); err != nil {
-		c.t.Fatal(err)
-	}
+	testkit.ExecSQL(c.t, c.env["GOVSVC_DB"], statements...)
 }
 
-// passwords can't be flags, so a user is added with one on stdin.
+// addUser adds a user. The password is on stdin, because it can't be a flag.
 func (c *cli) addUser(name, role string, more ...string) string {
 	c.t.Helper()
 	o := c.runOn(password+"\n", append([]string{"users", "add", name, "--role", role}, more...)...)
@@ -57,18 +44,18 @@ func (c *cli) addUser(name, role string, more ...string) string {
 
 const password = "plain tulips at noon"
 
-// subscribe makes a subscription, and returns its id and secret.
+// subscribe creates a subscription and returns its id and secret.
 func (c *cli) subscribe(url string) (id, secret string) {
 	c.t.Helper()
-	var made []byte
+	var made db.Object
 	c.write(func(tx *db.Tx) (err error) {
 		made, secret, err = tx.CreateSubscription(db.Record{"url": url, "active": true, "event_types": []any{}})
 		return err
 	})
-	return decode[struct{ ID string }](c.t, string(made)).ID, secret
+	return made.ID, secret
 }
 
-// raise raises events.
+// raise raises a number of events.
 func (c *cli) raise(times int) {
 	c.t.Helper()
 	c.write(func(tx *db.Tx) error {

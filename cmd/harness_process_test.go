@@ -14,13 +14,14 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// output is what a running command prints.
+// output is the output of a running command.
 type output struct {
 	t              *testing.T
 	stdout, stderr *testkit.LogBuffer
 }
 
-// line waits for a line of stdout that begins like this, and returns its rest.
+// line waits for a line of stdout with a prefix and returns the rest of the
+// line.
 func (s *output) line(prefix string) string {
 	s.t.Helper()
 	rest, ok := "", false
@@ -35,7 +36,7 @@ func (s *output) line(prefix string) string {
 	return rest
 }
 
-// has waits until stdout has a text so many times.
+// has waits until stdout has a text a number of times.
 func (s *output) has(text string, times int) {
 	s.t.Helper()
 	testkit.Eventually(s.t, func() bool { return strings.Count(s.stdout.String(), text) >= times }, "%q %d times on stdout; stderr: %s", text, times, s.stderr)
@@ -44,7 +45,7 @@ func (s *output) has(text string, times int) {
 // background is a command that runs in this process until it is stopped.
 type background struct {
 	output
-	stop  func() // what a signal does
+	stop  func() // does what a signal does
 	ended chan int
 }
 
@@ -107,7 +108,7 @@ func (c *cli) start(prepare func(*exec.Cmd), args ...string) *process {
 	return p
 }
 
-// execute starts the program with a folder of its own for temporary files.
+// execute starts the program with a folder for temporary files.
 func (c *cli) execute(tmp string, args ...string) *process {
 	c.t.Helper()
 	return c.start(func(p *exec.Cmd) { p.Env = append(p.Env, "TMPDIR="+tmp) }, args...)
@@ -129,37 +130,37 @@ func (c *cli) deliverable(ca string, flags ...string) (p *process, url string) {
 	return p, p.line("listening on ")
 }
 
-// listen starts a receiver, and returns where it is reached and whom to trust.
+// listen starts a receiver. It returns its URL and the file of its authority.
 func (c *cli) listen(flags ...string) (s *background, url, ca string) {
 	c.t.Helper()
 	s = c.begin(append([]string{"webhooks", "listen"}, flags...)...)
 	return s, s.line("listening on "), s.line("trust ")
 }
 
-// reaching are the flags of serve and deliver that let them reach a receiver
-// on loopback.
+// reaching are the flags that let serve and deliver reach a receiver on
+// loopback.
 func reaching(ca string) []string {
 	return []string{"--webhook-allow", "127.0.0.0/8", "--webhook-ca", ca}
 }
 
-// child is the program itself as a server, on the data file of a test.
+// child is a process of the program that serves the data file of a test.
 type child struct {
 	*cli
 	*process
 	api, key string
 }
 
-// child starts the program; prepare may change how.
+// child starts a server; prepare may change how.
 func (c *cli) child(key string, prepare func(*exec.Cmd)) *child {
 	c.t.Helper()
 	p := c.start(prepare, "serve", "--addr", "127.0.0.1:0")
 	return &child{c, p, p.line("listening on ") + "/api/v1", strings.TrimSpace(key)}
 }
 
-// builds is the folder of the program, for what only a process can show.
+// builds is the folder of the program, for tests that need a process.
 var builds string
 
-// program builds it once, if a test asks for it.
+// program builds the program once, when the first test needs it.
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builds, "govsvc")
 	build := exec.Command("go", "build", "-o", path, "govsvc") //nolint:noctx // outlives the test that asks first

@@ -13,7 +13,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// cli runs commands on a data file of its own. It is the harness of most tests of
+// cli runs commands on a new data file. It is the harness of most tests of
 // this package.
 type cli struct {
 	t   *testing.T
@@ -27,7 +27,7 @@ func newCLI(t *testing.T) *cli {
 	return &cli{t, dir, map[string]string{"GOVSVC_DB": filepath.Join(dir, "govsvc.db")}}
 }
 
-// outcome is the outcome of one run.
+// outcome is the result of one run.
 type outcome struct {
 	status         int
 	stdout, stderr string
@@ -85,7 +85,7 @@ func (c *cli) refused(status int, args ...string) string {
 func (c *cli) file(name, text string) string {
 	c.t.Helper()
 	path := filepath.Join(c.dir, name)
-	must(c.t, os.WriteFile(path, []byte(text), 0o600))
+	testkit.WriteFile(c.t, path, text)
 	return path
 }
 
@@ -106,13 +106,7 @@ func (c *cli) files() string {
 // filesIn are the names in a folder.
 func filesIn(t *testing.T, folder string) string {
 	t.Helper()
-	entries, err := os.ReadDir(folder)
-	must(t, err)
-	var names []string
-	for _, entry := range entries {
-		names = append(names, entry.Name())
-	}
-	return strings.Join(names, " ")
+	return strings.Join(testkit.FileNames(t, folder), " ")
 }
 
 // newFolder makes an empty folder, for TMPDIR.

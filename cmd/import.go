@@ -113,7 +113,7 @@ func checkReason(c *cobra.Command, options *transfer.Options) error {
 	if !c.Flags().Changed("reason") && options.Reason == "" {
 		return nil
 	}
-	reason, wrong := transfer.CheckedReason(options.Reason)
+	reason, wrong := transfer.CheckReason(options.Reason)
 	if wrong != "" {
 		return usageErrorf("--reason %s%s", wrong, helpHint(c))
 	}
@@ -196,7 +196,7 @@ func openSources(ctx context.Context, a *app, paths []string) (sources []transfe
 
 // printImport prints the result of an import, or its errors.
 func printImport(a *app, report transfer.Report, err error) error {
-	var refused *transfer.Refused
+	var refused *transfer.RefusedError
 	faulty := errors.As(err, &refused)
 	if err != nil && !faulty {
 		return err
@@ -219,15 +219,15 @@ func printImport(a *app, report transfer.Report, err error) error {
 }
 
 // refuseImport lists the errors, unless the JSON report has them.
-func refuseImport(a *app, report transfer.Report, refused *transfer.Refused) error {
+func refuseImport(a *app, report transfer.Report, refused *transfer.RefusedError) error {
 	if !a.json {
-		for _, fault := range report.Faults {
+		for _, fault := range report.Errors {
 			a.note("%s", oneLine(formatRowError(fault)))
 		}
 	}
 	switch {
-	case report.MoreFaults > 0:
-		return fmt.Errorf("%d errors, the first %d of them listed; nothing was imported: fix them and import again", refused.Total, len(report.Faults))
+	case report.MoreErrors > 0:
+		return fmt.Errorf("%d errors, the first %d of them listed; nothing was imported: fix them and import again", refused.Total, len(report.Errors))
 	case refused.Total > 1:
 		return fmt.Errorf("%d errors; nothing was imported: fix them and import again", refused.Total)
 	}
@@ -236,7 +236,7 @@ func refuseImport(a *app, report transfer.Report, refused *transfer.Refused) err
 
 // formatRowError formats an error as FILE:LINE: MEMBER: REASON. A reason that starts
 // with the member's name does not repeat it.
-func formatRowError(f transfer.Fault) string {
+func formatRowError(f transfer.ValidationError) string {
 	place := f.Source + ":" + strconv.Itoa(f.Line) + ": "
 	if f.Member == "" {
 		return place + f.Reason

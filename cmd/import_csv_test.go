@@ -9,7 +9,7 @@ import (
 	"govsvc/db/resource"
 )
 
-func TestTemplates(t *testing.T) {
+func TestImport_Template(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	var all strings.Builder
@@ -23,7 +23,7 @@ func TestTemplates(t *testing.T) {
 	}
 }
 
-func TestImportCSV(t *testing.T) {
+func TestImport_CSV(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -49,7 +49,7 @@ func TestImportCSV(t *testing.T) {
 	}
 }
 
-func TestExportCSV(t *testing.T) {
+func TestExport_CSV(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -66,8 +66,9 @@ func TestExportCSV(t *testing.T) {
 	}
 }
 
-// TestExportByName: what is written is what its name says, and is imported.
-func TestExportByName(t *testing.T) {
+// TestExport_FormatFromName checks that the name of the file determines the
+// format, and that import reads the file.
+func TestExport_FormatFromName(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -89,7 +90,7 @@ func TestExportByName(t *testing.T) {
 	}
 }
 
-func TestFormatsThatDoNotFit(t *testing.T) {
+func TestImport_RefusesFormats(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	lines, table := c.file("x.ndjson", signals), c.file("x.csv", "signal_type\n")

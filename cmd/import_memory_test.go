@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestCollectLess is inside the package and not parallel: the percentage is that
-// of the process.
+// TestCollectLess is an internal test and not parallel, because the percentage
+// is that of the process.
 func TestCollectLess(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(90))
 	percent := func() int {

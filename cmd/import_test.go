@@ -41,7 +41,7 @@ func TestImport(t *testing.T) {
 	golden(t, "import.json", c.must("import", "--json", path, c.file("more.json", "["+strings.Replace(strings.Split(signals, "\n")[1], "usage", "cost", 1)+"]")))
 }
 
-func TestImportFaults(t *testing.T) {
+func TestImport_Errors(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -61,7 +61,7 @@ func TestImportFaults(t *testing.T) {
 	}
 }
 
-func TestDryRun(t *testing.T) {
+func TestImport_DryRun(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -74,9 +74,9 @@ func TestDryRun(t *testing.T) {
 	}
 }
 
-// TestImportReason: the command needs no reason, and records the one it is given
-// with each change.
-func TestImportReason(t *testing.T) {
+// TestImport_Reason checks that a reason is optional and recorded with each
+// change.
+func TestImport_Reason(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	risk := func(name, severity, title string) string {
@@ -84,7 +84,7 @@ func TestImportReason(t *testing.T) {
 	}
 	const reason = "Agreed in the risk committee of June"
 	c.must("import", risk("a.ndjson", "CRITICAL", "a"))
-	c.must("import", risk("b.ndjson", "HIGH", "a")) // the operator may
+	c.must("import", risk("b.ndjson", "HIGH", "a")) // the command line may do this
 	for _, bad := range []string{"too short", "", strings.Repeat("x", 1001), "a reason\x1b[31m with an escape in it"} {
 		if got := c.refused(2, "import", "--reason", bad, risk("c.ndjson", "LOW", "a")); !strings.Contains(got, "--reason must ") {
 			t.Errorf("%q: %s", bad, got)
@@ -120,7 +120,7 @@ func TestImportReason(t *testing.T) {
 	}
 }
 
-func TestImportRefused(t *testing.T) {
+func TestKeysImport_Refused(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	for _, row := range []struct {
@@ -168,7 +168,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-func TestExportToFile(t *testing.T) {
+func TestExport_ToFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -209,8 +209,9 @@ func TestExportToFile(t *testing.T) {
 	}
 }
 
-// TestOutIsNotTheDataFile: no command writes over the file it reads.
-func TestOutIsNotTheDataFile(t *testing.T) {
+// TestOut_RefusesDataFile checks that no command overwrites the data file that
+// it reads.
+func TestOut_RefusesDataFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -219,7 +220,7 @@ func TestOutIsNotTheDataFile(t *testing.T) {
 	if err := json.Unmarshal([]byte(c.must("evidence", "list", "--json")), &packs); err != nil || len(packs) != 1 {
 		t.Fatalf("%v, %v", packs, err)
 	}
-	newAuditedStore(c, 1) // the store stays open, so that SQLite's other files stand beside it
+	newAuditedStore(c, 1) // the store remains open, so that SQLite's other files exist
 	before, data := c.must("audit", "verify"), c.env["GOVSVC_DB"]
 	symbolic, hard := filepath.Join(c.dir, "symbolic"), filepath.Join(c.dir, "hard")
 	if err := errors.Join(os.Symlink(data, symbolic), os.Link(data, hard)); err != nil {

@@ -12,7 +12,7 @@ type minted struct {
 	ExpiresAt       *string `json:"expires_at"`
 }
 
-func TestMint(t *testing.T) {
+func TestKeysMint(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	o := c.run("keys", "mint", "--name", "reports\x1b[31m", "--scope", "read:all,read:all", "--scope", "write:risks")
@@ -28,10 +28,10 @@ func TestMint(t *testing.T) {
 	}
 }
 
-func TestKeysJSON(t *testing.T) {
+func TestKeys_JSON(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	golden(t, "keys_list_empty.json", emptyList(c))
+	golden(t, "keys_list_empty.json", emptyKeysList(c))
 	live := c.must("keys", "mint", "--name", "reports", "--scope", "read:all", "--scope", "write:risks", "--json")
 	golden(t, "keys_mint.json", live)
 	golden(t, "keys_mint_test.json", c.must("keys", "mint", "--name", "try", "--scope", "read:risks", "--test",
@@ -41,13 +41,13 @@ func TestKeysJSON(t *testing.T) {
 	golden(t, "keys_list.txt", regexp.MustCompile(` +`).ReplaceAllString(c.must("keys", "list"), " "))
 }
 
-// emptyList lists the keys of an organisation without any.
-func emptyList(c *cli) string {
+// emptyKeysList lists the keys of an organisation without keys.
+func emptyKeysList(c *cli) string {
 	c.must("orgs", "create", "empty")
 	return c.must("keys", "list", "--org", "empty", "--json")
 }
 
-func TestExpires(t *testing.T) {
+func TestKeysMint_Expires(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"2999-01-31":                "2999-01-31T00:00:00.000Z",
@@ -62,14 +62,14 @@ func TestExpires(t *testing.T) {
 	}
 }
 
-func TestRevoke(t *testing.T) {
+func TestKeysRevoke(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	k := decode[minted](t, c.must("keys", "mint", "--name", "n", "--scope", "read:all", "--json"))
 	if got := settled(c.must("keys", "revoke", k.Prefix)); got != "revoked <id> (<live prefix>, n)\n" {
 		t.Errorf("stdout %q", got)
 	}
-	c.must("keys", "revoke", k.ID) // again, which changes nothing
+	c.must("keys", "revoke", k.ID) // the second time changes nothing
 	c.must("orgs", "create", "acme")
 	for _, args := range [][]string{
 		{"keys", "revoke", "nothing"},
@@ -83,12 +83,12 @@ func TestRevoke(t *testing.T) {
 	if got := c.refused(1, "keys", "rotate", k.ID); !strings.Contains(got, "revoked or expired already") {
 		t.Errorf("rotating a revoked key: %s", got)
 	}
-	if got := c.refused(1, "keys", "list", "--org", "nobody"); !strings.Contains(got, `no organisation is named "nobody"; `+"`govsvc orgs list`") {
+	if got := c.refused(1, "keys", "list", "--org", "zoe"); !strings.Contains(got, `no organisation is named "zoe"; `+"`govsvc orgs list`") {
 		t.Errorf("another organisation: %s", got)
 	}
 }
 
-func TestRotate(t *testing.T) {
+func TestKeysRotate(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		flags []string
@@ -112,7 +112,7 @@ func TestRotate(t *testing.T) {
 	}
 }
 
-func TestImportKey(t *testing.T) {
+func TestKeysImport(t *testing.T) {
 	t.Parallel()
 	const key = "gov_live_abcdefghijklmnopqrstuvwxyz"
 	for _, row := range []struct{ name, stdin, want string }{
@@ -163,12 +163,13 @@ func TestOrgs(t *testing.T) {
 	if got := c.refused(1, "orgs", "create", "acme"); !strings.Contains(got, `an organisation named "acme" exists already`) {
 		t.Error(got)
 	}
-	if got := c.refused(1, "orgs", "set", "nobody", "--plan", "starter"); !strings.Contains(got, `no organisation is named "nobody"`) {
+	if got := c.refused(1, "orgs", "set", "zoe", "--plan", "starter"); !strings.Contains(got, `no organisation is named "zoe"`) {
 		t.Error(got)
 	}
 }
 
-// TestKeysList_ShowsLastUse uses a key and finds the time of that in the list.
+// TestKeysList_ShowsLastUse checks that the list has the time at which a key
+// was used.
 func TestKeysList_ShowsLastUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

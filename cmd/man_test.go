@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestManual: each command has a page with its flags, of macros that man knows,
-// and the same in every run.
+// TestManual checks that each command has a page with its flags, that the pages
+// use only known macros, and that every run writes the same pages.
 func TestManual(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -39,7 +39,7 @@ func TestManual(t *testing.T) {
 		command := strings.Split(strings.TrimSuffix(page.Name(), ".1"), "-")[1:]
 		for _, flag := range regexp.MustCompile(`(?m)^ +(?:-h, )?--([a-z0-9.-]+)`).FindAllStringSubmatch(c.must(append(command, "--help")...), -1) {
 			if !strings.Contains(text, `\-\-`+strings.ReplaceAll(flag[1], "-", `\-`)+`\fR`) {
-				t.Errorf("%s does not tell of --%s", page.Name(), flag[1])
+				t.Errorf("%s has no --%s", page.Name(), flag[1])
 			}
 		}
 	}

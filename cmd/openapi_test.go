@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestOpenAPI_30: --3.0 prints a document of that version, about the service
-// that the flags name.
+// TestOpenAPI_30 checks that --3.0 prints a document of that version with the
+// service that the flags name.
 func TestOpenAPI_30(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -28,9 +28,9 @@ func TestOpenAPI_30(t *testing.T) {
 	}
 }
 
-// TestImportSchema: --schema prints the JSON Schema of one type, which the
-// records of an export meet in form.
-func TestImportSchema(t *testing.T) {
+// TestImport_Schema checks that --schema prints the JSON Schema of one type,
+// and that exported records have the form that it describes.
+func TestImport_Schema(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	for _, object := range []string{"risk", "incident", "kpi_checkin"} {

@@ -1,9 +1,6 @@
 package cmd_test
 
 import (
-	"bytes"
-	"compress/gzip"
-	"io"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -11,24 +8,20 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"govsvc/internal/testkit"
 )
 
-// useVersion16 makes the data file one of schema version 16. Its webhooks are paused,
-// because their receiver does not belong to the test.
+// useVersion16 makes the data file one of schema version 16. Its webhooks are
+// paused, because the test has no receiver for them.
 func useVersion16(c *cli) {
 	c.t.Helper()
-	packed, err := os.ReadFile(filepath.Join("..", "db", "testdata", "versions", "v16.db.gz"))
-	must(c.t, err)
-	reader, err := gzip.NewReader(bytes.NewReader(packed))
-	must(c.t, err)
-	text, err := io.ReadAll(reader)
-	must(c.t, err)
-	must(c.t, os.WriteFile(c.env["GOVSVC_DB"], text, 0o600))
+	testkit.Unpack(c.t, filepath.Join("..", "db", "testdata", "versions", "v16.db.gz"), c.env["GOVSVC_DB"])
 	c.alter("UPDATE webhook_subscriptions SET active = 0")
 }
 
-// wantOpenedOnce checks that the data file was made or migrated once, and whole, and that
-// nothing is left beside it but the copies made before the migration.
+// wantOpenedOnce checks that the data file was made or migrated completely and
+// only once. Only the copies from before the migration remain beside it.
 func wantOpenedOnce(c *cli, keys, copies int) {
 	c.t.Helper()
 	names := c.files()
@@ -40,7 +33,7 @@ func wantOpenedOnce(c *cli, keys, copies int) {
 	}
 	c.must("check", "--full")
 	p := child{cli: c}
-	file := p.behind()
+	file := p.openReadOnly()
 	defer file.Close() //nolint:errcheck // read only
 	for query, want := range map[string]int{
 		"SELECT count(*) FROM organisations WHERE name = 'default'":                   1,
@@ -55,14 +48,14 @@ func wantOpenedOnce(c *cli, keys, copies int) {
 	}
 }
 
-// TestOpenedAtOnce starts several programs at once on a file that is not there,
-// and on one of an older version: all of them do what they are to do.
-func TestOpenedAtOnce(t *testing.T) {
+// TestOpen_Concurrently starts several programs at the same time without a
+// file, and with one of an older version. All of them succeed.
+func TestOpen_Concurrently(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		rounds, copies int
 		before         func(*cli)
-		beside         []string // what is started beside a server and two commands
+		beside         []string // started together with a server and two commands
 	}{
 		"new":   {10, 0, func(*cli) {}, []string{"orgs", "create", "acme"}},
 		"older": {3, 1, useVersion16, []string{"deliver", "--once"}},
@@ -88,7 +81,7 @@ func TestOpenedAtOnce(t *testing.T) {
 				for _, minted := range others[1:] {
 					key := regexp.MustCompile(`gds_live_\w+`).FindString(minted.stdout.String())
 					if status, body := c.get(url+"/api/v1/risks", key); status != 200 {
-						t.Errorf("a key that was minted meanwhile: %d %s", status, body)
+						t.Errorf("a key that was minted at the same time: %d %s", status, body)
 					}
 				}
 				server.end(os.Interrupt)
@@ -98,16 +91,15 @@ func TestOpenedAtOnce(t *testing.T) {
 	}
 }
 
-// TestKilledOpening kills the program at a random moment while it makes a file,
-// or migrates one, and starts it again: the next one finds nothing that it can't
-// go on from.
-func TestKilledOpening(t *testing.T) {
+// TestOpen_Killed kills the program at a random moment while it makes or
+// migrates a file. The next start succeeds.
+func TestOpen_Killed(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d rounds (more with -crash.rounds)", seed, *crashRounds)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for _, before := range []func(*cli){func(*cli) {}, useVersion16} {
-		took := time.Second // of the one before, which was not killed
+		took := time.Second // duration of the previous start, which was not killed
 		for range *crashRounds {
 			c := newCLI(t)
 			before(c)

@@ -11,8 +11,9 @@ type shownOrg struct {
 	AuditLog string `json:"audit_log"`
 }
 
-// TestRenameOrganisation checks that all that belongs to an organisation stays.
-func TestRenameOrganisation(t *testing.T) {
+// TestOrgsRename checks that everything that belongs to an organisation
+// remains.
+func TestOrgsRename(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	made := runJSON[shownOrg](c, "orgs", "create", "acme")
@@ -56,9 +57,9 @@ func TestRenameOrganisation(t *testing.T) {
 	}
 }
 
-// TestRemoveOrganisation checks what keeps an organisation, and that the audit
-// log of a removed one stays sound, also in a backup and after a restore.
-func TestRemoveOrganisation(t *testing.T) {
+// TestOrgsRemove checks what prevents a removal. The audit log of a removed
+// organisation remains intact, also in a backup and after a restore.
+func TestOrgsRemove(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	made := runJSON[shownOrg](c, "orgs", "create", "acme")

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestErrors_NameTheFile checks that an error about a file names it, without the
-// system call that failed, and says what to do where no flag does.
+// TestErrors_NameTheFile checks that an error about a file names the file but
+// not the system call, and says what to do if no flag is named.
 func TestErrors_NameTheFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

@@ -7,9 +7,10 @@ import (
 	"testing"
 )
 
-// TestSandboxLeftovers kills a sandbox and a server whose test keys have one. The
-// next start of either removes what they left, and nothing of one that lives.
-func TestSandboxLeftovers(t *testing.T) {
+// TestSandbox_RemovesLeftovers kills a sandbox and a server with the data set
+// of test keys. The next start of either removes their files, but no files of a
+// running process.
+func TestSandbox_RemovesLeftovers(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	tmp := newFolder(c, "tmp")

@@ -9,7 +9,8 @@ import (
 	"testing"
 )
 
-// TestSandbox: the printed key works at the printed address, and nothing stays.
+// TestSandbox checks that the printed key works at the printed address, and
+// that no file remains.
 func TestSandbox(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
@@ -53,8 +54,8 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// TestSandboxEndsEarly: nothing stays after an error, either.
-func TestSandboxEndsEarly(t *testing.T) {
+// TestSandbox_EndsEarly checks that no file remains after an error.
+func TestSandbox_EndsEarly(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -80,7 +81,7 @@ func TestSandboxEndsEarly(t *testing.T) {
 	wantEmpty(t, c.dir+"/tmp")
 }
 
-func TestSandboxJSON(t *testing.T) {
+func TestSandbox_JSON(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.execute(os.TempDir(), "sandbox", "--json", "--log-format", "json")

@@ -41,45 +41,18 @@ func (b *backupFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// Pauses of the loop that makes backups.
-const (
-	longestPause = time.Minute // because clocks are set, and machines sleep
-	pauseAfter   = 5 * time.Minute
-)
-
 // work returns work that makes the backups until its context ends; nil without
 // --backup-dir.
 func (b *backupFlags) work(store *db.DB, logger *slog.Logger) (func(context.Context) error, error) {
 	if b.folder == "" {
 		return nil, nil
 	}
-	plan := backup.Schedule{Folder: b.folder, Every: b.every, Keep: *b.keep}
-	if err := plan.Prepare(); err != nil {
+	schedule := backup.Schedule{Folder: b.folder, Every: b.every, Keep: *b.keep}
+	if err := schedule.Prepare(); err != nil {
 		return nil, fmt.Errorf("--backup-dir: %w", err)
 	}
 	return func(ctx context.Context) error {
-		makeBackups(ctx, store, plan, logger)
+		backup.New(store).Run(ctx, schedule, logger)
 		return nil
 	}, nil
-}
-
-// makeBackups makes backups until ctx ends.
-func makeBackups(ctx context.Context, store *db.DB, plan backup.Schedule, logger *slog.Logger) {
-	for ctx.Err() == nil {
-		made, next, err := backup.New(store).MakeDue(ctx, plan)
-		pause := min(next.Sub(store.Now()), longestPause)
-		switch {
-		case made != nil && err != nil:
-			logger.Warn("backup made, but a step after it failed", "file", made.Path, "error", err)
-		case made != nil:
-			logger.Info("backup made", "file", made.Path, "bytes", made.Bytes)
-		case err != nil && ctx.Err() == nil:
-			logger.Error("backup failed; trying again", "folder", plan.Folder, "after", pauseAfter, "error", err)
-			pause = pauseAfter
-		}
-		select {
-		case <-time.After(pause):
-		case <-ctx.Done():
-		}
-	}
 }

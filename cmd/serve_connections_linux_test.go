@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// open counts the connections that the server has not ended, once there are no
-// more than most: ends take a moment to arrive.
-func open(conns []net.Conn, most int) int {
+// countOpen counts the connections that the server has not closed. It waits
+// until there are at most so many, because closing takes a moment.
+func countOpen(conns []net.Conn, most int) int {
 	left := len(conns)
 	for try := 0; try < 200 && left > most; try++ {
 		left = 0
@@ -32,10 +32,10 @@ func open(conns []net.Conn, most int) int {
 
 var slowConnections = flag.Int("slow.connections", 512, "how many slow clients there are, eight for each place")
 
-// TestSlowClients: clients that open ever more connections and never end a
-// request's head, from one address and from many, neither shut others out nor
-// take more places than there are.
-func TestSlowClients(t *testing.T) {
+// TestServe_SlowClients opens more and more connections that never complete the
+// head of a request, from one address and from many. Other clients are still
+// served, and the limits hold.
+func TestServe_SlowClients(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	most := *slowConnections / 8
@@ -50,7 +50,8 @@ func TestSlowClients(t *testing.T) {
 		}
 		conn := c.dial(s.url, from)
 		slow = append(slow, conn)
-		// some say nothing, some begin a request; one that gave way already can't be written to
+		// Some send nothing, some a part of a request. A displaced one can't be
+		// written to.
 		if i%3 > 0 {
 			_, _ = io.WriteString(conn, "GET /healthz HTTP/1.1\r\nHost: x\r\nX-Slow: "[:40-i%3])
 		}
@@ -60,24 +61,24 @@ func TestSlowClients(t *testing.T) {
 			}
 		}
 	}
-	if left := open(slow, most); left > most || left < perAddress {
+	if left := countOpen(slow, most); left > most || left < perAddress {
 		t.Errorf("%d slow connections are left of %d, want %d at most", left, len(slow), most)
 	}
-	if left := open(slow[:4*most], perAddress); left > perAddress {
+	if left := countOpen(slow[:4*most], perAddress); left > perAddress {
 		t.Errorf("%d are left from one address, want %d at most", left, perAddress)
 	}
 	if status := c.ask(client, s.url+"/readyz", "").status; status != 200 {
 		t.Errorf("at the end: %d", status)
 	}
-	for _, conn := range slow { // else the server gives them some seconds at its end
+	for _, conn := range slow { // otherwise the server waits some seconds for them at its end
 		_ = conn.Close()
 	}
 	s.end()
 }
 
-// TestSlowBodies: the body of a request that is refused, or that has no use for
-// one, is not waited for as others are.
-func TestSlowBodies(t *testing.T) {
+// TestServe_SlowBodies checks that the server does not wait as long as usual
+// for the body of a refused request, or for a body that it ignores.
+func TestServe_SlowBodies(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--max-connections", "8")
@@ -92,7 +93,7 @@ func TestSlowBodies(t *testing.T) {
 		{"GET /healthz HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 200 "},
 	} {
 		conn := c.dial(s.url, "127.0.0.1")
-		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // less than the time for a body
+		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // less than the timeout of a body
 		_, _ = io.WriteString(conn, row.head+"Host: x\r\n\r\n")
 		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), row.want) {
 			t.Errorf("%.60q: got %.60q, %v, want %s", row.head, answer, err, row.want)
@@ -101,22 +102,22 @@ func TestSlowBodies(t *testing.T) {
 	s.end()
 }
 
-// TestSlowBodiesGiveWay: connections on which a body does not come that anybody
-// may begin shut nobody out.
-func TestSlowBodiesGiveWay(t *testing.T) {
+// TestServe_SlowBodiesAreDisplaced checks that connections without a key whose
+// bodies do not arrive do not keep others from being served.
+func TestServe_SlowBodiesAreDisplaced(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	for _, path := range []string{"/api/v1/risks", "/signin"} {
-		s := c.serve("--max-connections", "8") // two from an address
+		s := c.serve("--max-connections", "8") // two for each address
 		var slow []net.Conn
 		for i := range 24 {
 			conn := c.dial(s.url, "127.0.0."+strconv.Itoa(10+i%8))
 			slow = append(slow, conn)
-			// one that gave way already can't be written to
+			// A displaced connection can't be written to.
 			_, _ = io.WriteString(conn, "POST "+path+" HTTP/1.1\r\nHost: x\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n")
 		}
 		var answer []byte
-		for try := 0; try < 1000 && len(answer) == 0; try++ { // the heads have to be read first
+		for try := 0; try < 1000 && len(answer) == 0; try++ { // until the server has read the heads
 			time.Sleep(10 * time.Millisecond)
 			conn := c.dial(s.url, "127.0.0.2")
 			_, _ = io.WriteString(conn, "GET /healthz HTTP/1.0\r\n\r\n")
@@ -125,19 +126,19 @@ func TestSlowBodiesGiveWay(t *testing.T) {
 		if !strings.HasPrefix(string(answer), "HTTP/1.0 200 ") {
 			t.Errorf("%s: a new client got %.60q", path, answer)
 		}
-		for _, conn := range slow { // else the server waits for them at its end
+		for _, conn := range slow { // otherwise the server waits for them at its end
 			_ = conn.Close()
 		}
 		s.end()
 	}
 }
 
-// TestBusyConnectionsStay: a request under way is not given up for a new
-// connection; that one is closed.
-func TestBusyConnectionsStay(t *testing.T) {
+// TestServe_ActiveConnectionsRemain checks that a new connection does not
+// displace one with a request under way. The new one is closed.
+func TestServe_ActiveConnectionsRemain(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	s := c.serve("--max-connections", "4") // one from an address
+	s := c.serve("--max-connections", "4") // one for each address
 	request := beginPostRisk(c, s.url)
 	if response, err := http.Get(s.url + "/healthz"); err == nil { //nolint:noctx // closed at once
 		_ = response.Body.Close()
@@ -158,8 +159,8 @@ func TestBusyConnectionsStay(t *testing.T) {
 	s.end()
 }
 
-// TestLongHeads: a request's head has a bound.
-func TestLongHeads(t *testing.T) {
+// TestServe_LongHeads checks the limit of a request's head.
+func TestServe_LongHeads(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()

@@ -11,9 +11,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestFirstAdmin opens the link that serve prints where there is no user yet,
-// and makes the first with it.
-func TestFirstAdmin(t *testing.T) {
+// TestServe_FirstAdmin opens the link that serve prints while no user exists,
+// and creates the first user with it.
+func TestServe_FirstAdmin(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	link, s := serveFirstLink(c)
@@ -49,26 +49,26 @@ func TestFirstAdmin(t *testing.T) {
 	s.end()
 }
 
-// TestFirstLinkOfDomain: the link leads to the domain, at the port at which its
-// authority has to find it, and not to the one that listens behind.
-func TestFirstLinkOfDomain(t *testing.T) {
+// TestServe_FirstLinkOfDomain checks that the link has the domain and no port.
+func TestServe_FirstLinkOfDomain(t *testing.T) {
 	t.Parallel()
 	link, s := serveFirstLink(newCLI(t), "--domain", "gov.example.com", "--acme-directory", "https://127.0.0.1:1/dir")
 	if !strings.HasPrefix(link, "https://gov.example.com/setup?token=") {
 		t.Error(link)
 	}
-	// what asks the authority can't be stopped, and writes to the test's folder
+	// The request to the authority can't be stopped, and writes to the test's
+	// folder.
 	testkit.Eventually(t, func() bool { return strings.Contains(s.stderr.String(), "no certificate yet") }, "the authority to be asked; log: %s", s.stderr)
 	s.end()
 }
 
-// serveFirstLink starts a server and returns the link of its second line, "" if
-// there is none.
+// serveFirstLink starts a server and returns the link in its second line, or ""
+// if there is none.
 func serveFirstLink(c *cli, flags ...string) (link string, s *background) {
 	c.t.Helper()
 	s = c.begin(append([]string{"serve", "--addr", "127.0.0.1:0"}, flags...)...)
 	s.line("listening on ")
-	_, second, _ := strings.Cut(s.stdout.String(), "\n") // both lines are one write
+	_, second, _ := strings.Cut(s.stdout.String(), "\n") // both lines are written together
 	link, ok := strings.CutPrefix(strings.TrimSuffix(second, "\n"), "first admin: ")
 	if second != "" && !ok {
 		c.t.Fatalf("second line %q", second)

@@ -12,7 +12,8 @@ import (
 	"time"
 )
 
-// closeWrite ends the sending side of a connection: of TLS by close_notify.
+// closeWrite closes the sending side of a connection, for TLS with
+// close_notify.
 func closeWrite(t *testing.T, conn net.Conn) {
 	t.Helper()
 	if err := conn.(interface{ CloseWrite() error }).CloseWrite(); err != nil {
@@ -20,9 +21,9 @@ func closeWrite(t *testing.T, conn net.Conn) {
 	}
 }
 
-// TestHalfClosed: a client that closes its sending side after its requests gets
-// the response to each of them.
-func TestHalfClosed(t *testing.T) {
+// TestServe_HalfClosed checks that a client that closes its sending side after
+// its requests gets all responses.
+func TestServe_HalfClosed(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve("--demo")
@@ -62,7 +63,7 @@ func TestHalfClosed(t *testing.T) {
 			_, _ = io.WriteString(conn, row.text)
 			closeWrite(t, conn)
 			if i%2 == 0 && row.url == secure.url {
-				closeWrite(t, under) // the end of the TCP connection, too
+				closeWrite(t, under) // also closes the TCP connection
 			}
 			wantStatuses(t, conn, row.want)
 			_ = conn.Close()
@@ -94,9 +95,9 @@ func wantStatuses(t *testing.T, conn net.Conn, want []int) {
 	}
 }
 
-// TestHalfClosedBody: a client that closes its sending side within a body is
-// told so at once.
-func TestHalfClosedBody(t *testing.T) {
+// TestServe_HalfClosedBody checks that a client that closes its sending side
+// within a body gets an error immediately.
+func TestServe_HalfClosedBody(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()

@@ -10,10 +10,9 @@ import (
 	"testing"
 )
 
-// TestLargeBodies checks that a caller who sends many large bodies at once does
-// not fill the memory. Each body takes more than ten times its size while it is
-// decoded.
-func TestLargeBodies(t *testing.T) {
+// TestServe_LargeBodies checks that many large bodies at the same time do not
+// fill the memory. Decoding a body takes more than ten times its size.
+func TestServe_LargeBodies(t *testing.T) {
 	t.Parallel()
 	bodies := 40
 	if *unreadFull {
@@ -27,7 +26,7 @@ func TestLargeBodies(t *testing.T) {
 	body := `{"checkins":[` + strings.Repeat("{},", 174_000) + `{}]}`
 	host := strings.TrimSuffix(strings.TrimPrefix(p.api, "http://"), "/api/v1")
 	var conns []net.Conn
-	last := make(chan struct{}) // closed when the last bytes are sent, so that all are decoded at once
+	last := make(chan struct{}) // closed to send the last bytes, so that all bodies are decoded at the same time
 	for i := range bodies {
 		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", host)
 		if err != nil {
@@ -37,7 +36,7 @@ func TestLargeBodies(t *testing.T) {
 		head := fmt.Sprintf("POST /api/v1/kpis/checkins HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\n"+
 			"Content-Type: application/json\r\nIdempotency-Key: %d\r\nContent-Length: %d\r\n\r\n", key, i, len(body))
 		go func() {
-			_, _ = io.WriteString(conn, head+body[:len(body)-1]) // the server may refuse it before its end, as below
+			_, _ = io.WriteString(conn, head+body[:len(body)-1]) // the server may refuse it early; so below
 			<-last
 			_, _ = io.WriteString(conn, body[len(body)-1:])
 		}()
@@ -53,8 +52,8 @@ func TestLargeBodies(t *testing.T) {
 	}
 	after := peakMemory(t, p.Process.Pid)
 	t.Logf("resident at most: %d MB at the start, %d MB after %d large bodies", start, after, bodies)
-	if after > mostResident {
-		t.Errorf("resident memory reached %d MB, want at most %d", after, mostResident)
+	if after > maxResident {
+		t.Errorf("resident memory reached %d MB, want at most %d", after, maxResident)
 	}
 	_ = p.Process.Signal(os.Interrupt)
 	_ = p.Wait()

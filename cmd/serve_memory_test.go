@@ -10,9 +10,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestSoftMemory checks that serve gives the garbage collector a limit that
-// depends on the memory for answers, unless GOMEMLIMIT sets another.
-func TestSoftMemory(t *testing.T) {
+// TestServe_MemoryLimit checks that the garbage collector's limit depends on
+// the memory for cached responses, unless GOMEMLIMIT is set.
+func TestServe_MemoryLimit(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string

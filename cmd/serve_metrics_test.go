@@ -13,7 +13,7 @@ import (
 	"time"
 )
 
-// serveMetrics is a server whose metrics can be read.
+// serveMetrics starts a server with metrics and returns their URL.
 func serveMetrics(c *cli, flags ...string) (s *server, metricsURL string) {
 	c.t.Helper()
 	s = c.serve(append([]string{"--metrics-addr", "127.0.0.1:0", "--log-format", "json"}, flags...)...)
@@ -24,10 +24,10 @@ func serveMetrics(c *cli, flags ...string) (s *server, metricsURL string) {
 	return s, at[1]
 }
 
-// series are samples, by their name with its labels.
+// series are samples by name and labels.
 type series map[string]float64
 
-// readMetrics reads them.
+// readMetrics reads the metrics.
 func readMetrics(c *cli, url string) series {
 	c.t.Helper()
 	status, text := c.get(url, "")
@@ -123,15 +123,15 @@ func TestMetrics(t *testing.T) {
 	}
 }
 
-// TestMetricsNamed: the dashboard and the alert rules ask for nothing that
-// there is not.
-func TestMetricsNamed(t *testing.T) {
+// TestMetrics_AreNamed checks that the dashboard and the alert rules only use
+// existing metrics.
+func TestMetrics_AreNamed(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	certFile, keyFile, certificate := newKeyPair(c, "served", 1)
 	s, url := serveMetrics(c, "--tls-cert", certFile, "--tls-key", keyFile)
 	c.ask(trusting(certificate), s.url+"/healthz", "")
-	known := map[string]bool{"up": true} // of Prometheus itself
+	known := map[string]bool{"up": true} // a metric of Prometheus itself
 	for name := range readMetrics(c, url) {
 		name, _, _ = strings.Cut(name, "{")
 		known[name] = true
@@ -156,7 +156,7 @@ func TestMetricsNamed(t *testing.T) {
 	}
 }
 
-// expressions are the lines of a file that ask for metrics.
+// expressions are the lines of a file that query metrics.
 func expressions(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -172,9 +172,9 @@ func expressions(t *testing.T, path string) []string {
 	})
 }
 
-// TestAlertsExplained checks that doc/monitoring.md has a section for each alert,
-// and that the alert's runbook leads to it.
-func TestAlertsExplained(t *testing.T) {
+// TestAlerts_AreExplained checks that doc/monitoring.md has a section for each
+// alert, and that the alert's runbook links to it.
+func TestAlerts_AreExplained(t *testing.T) {
 	t.Parallel()
 	rules, err := os.ReadFile("../doc/deploy/alerts.yaml")
 	if err != nil {
@@ -198,7 +198,7 @@ func TestAlertsExplained(t *testing.T) {
 	}
 }
 
-func TestMetricsRefused(t *testing.T) {
+func TestMetrics_Refused(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	if got := c.refused(2, "serve", "--addr", "127.0.0.1:0", "--metrics-addr", ":9090"); !strings.Contains(got, "--metrics-addr :9090 can be reached from other machines") ||
@@ -214,7 +214,7 @@ func TestMetricsRefused(t *testing.T) {
 		t.Error(got)
 	}
 	if got := c.refused(1, append(taken, "--backup-dir", c.file("file", ""))...); !strings.Contains(got, "--backup-dir: ") {
-		t.Errorf("it listened for readers of metrics before the rest was sound: %s", got)
+		t.Errorf("it listened for metrics before a later step failed: %s", got)
 	}
 	if status, _ := c.get(s.url+"/metrics", ""); status != 404 {
 		t.Errorf("metrics on the service's own address: %d", status)
@@ -222,7 +222,7 @@ func TestMetricsRefused(t *testing.T) {
 	s.end()
 }
 
-// TestAccessLog: a line for each request, without what is secret.
+// TestAccessLog checks that each request has a line without secrets.
 func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

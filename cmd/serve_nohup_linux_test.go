@@ -11,11 +11,12 @@ import (
 	"testing"
 )
 
-// TestNohup: a command that was started under nohup outlives its terminal, and
-// ends in order when it is told to; another one ends with its terminal.
-func TestNohup(t *testing.T) {
+// TestServe_Nohup checks that a command under nohup survives its terminal and
+// ends with status 0 on a signal. Without nohup it ends with its terminal.
+func TestServe_Nohup(t *testing.T) {
 	t.Parallel()
-	// under nohup the tests would hand on that the signal is ignored
+	// If the tests run under nohup, the child would inherit that the signal is
+	// ignored.
 	hangups := make(chan os.Signal, 1)
 	signal.Notify(hangups, syscall.SIGHUP)
 	defer signal.Stop(hangups)
@@ -33,7 +34,7 @@ func TestNohup(t *testing.T) {
 		}
 		must(t, p.Process.Signal(syscall.SIGHUP))
 		if ignored {
-			p.want("without a terminal", deed{method: "GET", path: "/"}, 200)
+			p.want("without a terminal", crashWrite{method: "GET", path: "/"}, 200)
 			must(t, p.Process.Signal(syscall.SIGTERM))
 		}
 		if err := p.Wait(); err != nil {

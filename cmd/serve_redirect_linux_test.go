@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// wantLog waits until the log of a server has a match, and returns its groups.
+// wantLog waits until the log of a server matches, and returns the groups.
 func (s *server) wantLog(t *testing.T, pattern string) []string {
 	t.Helper()
 	for range 1000 {
@@ -24,13 +24,13 @@ func (s *server) wantLog(t *testing.T, pattern string) []string {
 // domainFlags serve a domain whose authority can't be reached.
 var domainFlags = []string{"--domain", "gov.example.com,www.example.com", "--acme-directory", "https://127.0.0.1:1/directory"}
 
-// bothTried is in the log when the authority was asked for both certificates. It
-// writes into the folder of the data file until then.
+// bothTried matches the log after requests for both certificates. Until then
+// the server writes to the folder of the data file.
 const bothTried = `(?s)no certificate yet.*no certificate yet`
 
-// TestRedirect: with --domain, plain HTTP is redirected to https at one of the
-// domains, and nothing else is served.
-func TestRedirect(t *testing.T) {
+// TestServe_Redirect checks that plain HTTP is redirected to https at one of
+// the domains with --domain, and that nothing else is served.
+func TestServe_Redirect(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "read:risks"))
@@ -64,20 +64,20 @@ func TestRedirect(t *testing.T) {
 			t.Errorf("%q: %v %s", row.request, response.Header, text)
 		}
 	}
-	var held []net.Conn // two from an address, as at the main one
+	var held []net.Conn // two for each address, as on the main listener
 	for range 6 {
 		held = append(held, c.dial(url, "127.0.0.1"))
 	}
-	if left := open(held, 2); left > 2 {
+	if left := countOpen(held, 2); left > 2 {
 		t.Errorf("%d connections of an address are open, want 2", left)
 	}
 	s.wantLog(t, bothTried)
 	s.end()
 }
 
-// TestNoRedirect: the redirect can be turned off, and an address that is in use
-// is a warning that says what to do.
-func TestNoRedirect(t *testing.T) {
+// TestServe_NoRedirect checks that the redirect can be turned off, and that an
+// address in use is a warning that says what to do.
+func TestServe_NoRedirect(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve(append(domainFlags, "--redirect-addr", "off")...)

@@ -12,8 +12,8 @@ import (
 	"time"
 )
 
-// send writes text to a server and reads the response, over TLS if its URL says
-// so.
+// send writes text to a server and reads the response, over TLS for an https
+// URL.
 func send(t *testing.T, url, text string) (*http.Response, string) {
 	t.Helper()
 	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", url[strings.Index(url, "//")+2:])
@@ -62,9 +62,9 @@ var unreadable = []struct {
 	{"Expect", "POST /api/v1/risks HTTP/1.1\r\nHost: x\r\nExpect: 200-ok\r\nContent-Length: 2\r\n\r\n{}", 417, "100-continue"},
 }
 
-// TestRefusedBeforeRouting: requests that never reach a handler are refused with
-// the error envelope and the headers of all responses.
-func TestRefusedBeforeRouting(t *testing.T) {
+// TestServe_RefusesBeforeRouting checks that requests that never reach a
+// handler get the error envelope and the headers of all responses.
+func TestServe_RefusesBeforeRouting(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve("--access-log")
@@ -114,9 +114,9 @@ func wantRefusal(t *testing.T, name string, response *http.Response, body string
 	}
 }
 
-// TestRefusedInAPipeline: a malformed request behind a good one is refused after
-// the response to the good one.
-func TestRefusedInAPipeline(t *testing.T) {
+// TestServe_RefusesInPipeline checks that a malformed request after a valid one
+// is refused after the response to the valid one.
+func TestServe_RefusesInPipeline(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()
@@ -139,8 +139,9 @@ func TestRefusedInAPipeline(t *testing.T) {
 	s.end()
 }
 
-// TestRefusedCount: requests that can't be read count for their address.
-func TestRefusedCount(t *testing.T) {
+// TestServe_RefusalsAreCounted checks that unreadable requests count for their
+// address.
+func TestServe_RefusalsAreCounted(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--anonymous-rpm", "3")
@@ -157,9 +158,9 @@ func TestRefusedCount(t *testing.T) {
 	s.end()
 }
 
-// TestBadHandshakes: 3,000 handshakes that fail make few lines of the log, which
-// have their number.
-func TestBadHandshakes(t *testing.T) {
+// TestServe_FailedHandshakes checks that 3,000 failed handshakes make few lines
+// in the log, and that these have the number.
+func TestServe_FailedHandshakes(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, _ := serveTLS(c, "--log-format", "json")
@@ -197,8 +198,9 @@ func TestBadHandshakes(t *testing.T) {
 	}
 }
 
-// TestLongHeadsOfStreams: HTTP/2 has the same bound of a request's head.
-func TestLongHeadsOfStreams(t *testing.T) {
+// TestServe_LongHeadsOfStreams checks that HTTP/2 has the same limit of a
+// request's head.
+func TestServe_LongHeadsOfStreams(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, client := serveTLS(c)
@@ -218,7 +220,7 @@ func TestLongHeadsOfStreams(t *testing.T) {
 			t.Errorf("a head of %d bytes: HTTP/%d %d, want %d", size, response.ProtoMajor, response.StatusCode, want)
 		}
 		if want == 431 {
-			response.Close = true // HTTP/2 has no such thing
+			response.Close = true // HTTP/2 has no Connection header
 			wantRefusal(t, "long head", response, string(body), 431, "32 KB")
 		}
 	}

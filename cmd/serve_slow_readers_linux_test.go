@@ -29,8 +29,8 @@ func largestStaticFile(c *cli, client *http.Client, url string) string {
 	return path
 }
 
-// slowReader opens a connection, sends four requests and reads nothing. A
-// connection that the server closes is replaced soon.
+// slowReader opens a connection, sends four requests and reads nothing. It
+// replaces a connection that the server closes.
 func slowReader(ctx context.Context, url, from, path string, opened *atomic.Int64) {
 	for ctx.Err() == nil {
 		conn := dialFrom(ctx, url, from)
@@ -40,7 +40,7 @@ func slowReader(ctx context.Context, url, from, path string, opened *atomic.Int6
 		}
 		opened.Add(1)
 		_, err := io.WriteString(conn, strings.Repeat("GET "+path+" HTTP/1.1\r\nHost: x\r\n\r\n", 4))
-		for err == nil && ctx.Err() == nil { // writing shows the end of the connection without reading from it
+		for err == nil && ctx.Err() == nil { // a write fails after the end of the connection
 			time.Sleep(200 * time.Millisecond)
 			_, err = io.WriteString(conn, "\r")
 		}
@@ -48,8 +48,7 @@ func slowReader(ctx context.Context, url, from, path string, opened *atomic.Int6
 	}
 }
 
-// answered counts the probes from an address that are answered within the time
-// given.
+// answered counts the probes from an address that are answered within a time.
 func answered(ctx context.Context, url, from string, probes int, within time.Duration) int {
 	got := 0
 	for range probes {
@@ -68,10 +67,10 @@ func answered(ctx context.Context, url, from string, probes int, within time.Dur
 	return got
 }
 
-// TestSlowReaders: five addresses take all connections, request the largest
-// file four times on each and read nothing. Requests from another address are
-// answered.
-func TestSlowReaders(t *testing.T) {
+// TestServe_SlowReaders has five addresses take all connections, request the
+// largest file four times on each and read nothing. Requests from another
+// address are still answered.
+func TestServe_SlowReaders(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--max-connections", strconv.Itoa(*slowReaders))
@@ -88,7 +87,7 @@ func TestSlowReaders(t *testing.T) {
 	for opened.Load() < int64(*slowReaders) {
 		time.Sleep(10 * time.Millisecond)
 	}
-	time.Sleep(time.Second) // until their responses no longer fit the buffers of the system
+	time.Sleep(time.Second) // until their responses fill the buffers of the system
 	const probes = 55
 	got := answered(ctx, s.url, "127.0.0.9", probes, 5*time.Second)
 	t.Logf("%d of %d requests were answered; the attackers opened %d connections; resident memory %s", got, probes, opened.Load(), residentMemory())
@@ -100,7 +99,8 @@ func TestSlowReaders(t *testing.T) {
 	s.end()
 }
 
-// residentMemory is that of this process, which holds server and attackers.
+// residentMemory is the memory of this process, with the server and the
+// attackers.
 func residentMemory() string {
 	status, _ := os.ReadFile("/proc/self/status")
 	return regexp.MustCompile(`VmRSS:\s+(.*)`).FindString(string(status))

@@ -15,7 +15,7 @@ import (
 	"golang.org/x/net/http2/hpack"
 )
 
-// rawStreams is a connection of HTTP/2 whose frames the test writes itself.
+// rawStreams is a connection of HTTP/2 whose frames the test writes.
 type rawStreams struct {
 	conn   net.Conn
 	framer *http2.Framer
@@ -24,8 +24,8 @@ type rawStreams struct {
 	next   uint32
 }
 
-// newRawStreams connects from an address and never opens a window: a response
-// may have window bytes of each stream, and the server gets no more credit.
+// newRawStreams connects from an address and never opens a window. A response
+// may send window bytes of each stream, and no more.
 func newRawStreams(c *cli, url, from string, window uint32) *rawStreams {
 	c.t.Helper()
 	under := dialFrom(c.t.Context(), url, from)
@@ -47,20 +47,20 @@ func newRawStreams(c *cli, url, from string, window uint32) *rawStreams {
 	return r
 }
 
-// get begins a request on a stream of its own.
+// get begins a request on a new stream.
 func (r *rawStreams) get(path string, fields ...string) (stream uint32, err error) {
 	r.block.Reset()
 	fields = append([]string{":method", "GET", ":scheme", "https", ":authority", "x", ":path", path}, fields...)
 	for i := 0; i < len(fields); i += 2 {
-		_ = r.header.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]}) // a buffer takes everything
+		_ = r.header.WriteField(hpack.HeaderField{Name: fields[i], Value: fields[i+1]}) // a buffer accepts every write
 	}
 	stream = r.next
 	r.next += 2
 	return stream, r.framer.WriteHeaders(http2.HeadersFrameParam{StreamID: stream, BlockFragment: r.block.Bytes(), EndStream: true, EndHeaders: true})
 }
 
-// ended reads frames until each of the streams has been reset or the connection
-// ends, and returns how many were reset.
+// ended reads frames until each of the streams was reset or the connection
+// ended. It returns how many were reset.
 func (r *rawStreams) ended(streams int) (reset int, err error) {
 	for reset < streams {
 		frame, err := r.framer.ReadFrame()
@@ -79,9 +79,9 @@ func (r *rawStreams) ended(streams int) (reset int, err error) {
 	return reset, nil
 }
 
-// TestMinimumProgress: a response that its client does not take ends long
-// before the minute that a response may take.
-func TestMinimumProgress(t *testing.T) {
+// TestServe_MinimumProgress checks that a response that its client does not
+// read ends long before the minute that a response may take.
+func TestServe_MinimumProgress(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve()
@@ -111,9 +111,9 @@ func TestMinimumProgress(t *testing.T) {
 	secure.end()
 }
 
-// TestSlowDownload: a client that takes a large response slowly, but steadily,
-// gets all of it.
-func TestSlowDownload(t *testing.T) {
+// TestServe_SlowDownload checks that a client that reads a large response
+// slowly but steadily gets all of it.
+func TestServe_SlowDownload(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()
@@ -139,9 +139,9 @@ func TestSlowDownload(t *testing.T) {
 	s.end()
 }
 
-// TestSlowStreams: connections of HTTP/2 whose streams wait for a window that
-// never opens yield to new connections.
-func TestSlowStreams(t *testing.T) {
+// TestServe_SlowStreams checks that new connections displace connections of
+// HTTP/2 whose streams wait for a window.
+func TestServe_SlowStreams(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	const most = 20
@@ -158,7 +158,7 @@ func TestSlowStreams(t *testing.T) {
 				_, _ = streams.get(path) // the connection may have been displaced
 			}
 		}
-		time.Sleep(3 * time.Second) // until the server has seen that they wait
+		time.Sleep(3 * time.Second) // until the server has noticed that they wait
 		client.Timeout = 5 * time.Second
 		got := 0
 		for range 10 {
@@ -177,9 +177,9 @@ func TestSlowStreams(t *testing.T) {
 	s.end()
 }
 
-// TestRapidReset: one connection that opens and resets streams as fast as it
-// can does not keep others from being answered.
-func TestRapidReset(t *testing.T) {
+// TestServe_RapidReset checks that a connection that opens and resets streams
+// as fast as possible does not keep others from being answered.
+func TestServe_RapidReset(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, client := serveTLS(c)

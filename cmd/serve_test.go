@@ -56,7 +56,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-func TestServeDemoOnData(t *testing.T) {
+func TestServe_DemoOnData(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -71,7 +71,7 @@ func TestServeDemoOnData(t *testing.T) {
 	}
 }
 
-func TestServeBaseURL(t *testing.T) {
+func TestServe_BaseURL(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--base-url", "https://gov.example.com/", "--trusted-proxy", "10.0.0.0/8,::1", "--anonymous-rpm", "0")
@@ -81,7 +81,7 @@ func TestServeBaseURL(t *testing.T) {
 	s.end()
 }
 
-func TestServeAddressInUse(t *testing.T) {
+func TestServe_AddressInUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()
@@ -93,8 +93,8 @@ func TestServeAddressInUse(t *testing.T) {
 	s.end()
 }
 
-// TestOpenAPI: the command prints what the server serves, with the address and
-// the contact of the service.
+// TestOpenAPI checks that the command prints the document that the server
+// serves, with the address and the contact of the service.
 func TestOpenAPI(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -122,9 +122,9 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// TestSignal: a request that runs when the signal comes is answered, and new
-// connections are refused meanwhile.
-func TestSignal(t *testing.T) {
+// TestServe_Signal checks that a request that runs when a signal arrives is
+// answered, and that new connections are refused.
+func TestServe_Signal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)
@@ -147,7 +147,7 @@ func TestSignal(t *testing.T) {
 	}
 }
 
-func TestSecondSignal(t *testing.T) {
+func TestServe_SecondSignal(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	p := c.execute(os.TempDir(), "serve", "--addr", "127.0.0.1:0")

@@ -47,9 +47,9 @@ func TestTLS(t *testing.T) {
 	s.end()
 }
 
-// TestTLSReload: the next handshake after the files changed has the new
-// certificate, and the old one stays while they do not fit.
-func TestTLSReload(t *testing.T) {
+// TestTLS_Reload checks that the first handshake after the files changed has
+// the new certificate. While the files do not match, the former one remains.
+func TestTLS_Reload(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	certFile, keyFile, first := newKeyPair(c, "served", 1)
@@ -84,7 +84,7 @@ func TestTLSReload(t *testing.T) {
 	}
 }
 
-func TestTLSRefused(t *testing.T) {
+func TestTLS_Refused(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	certFile, keyFile, _ := newKeyPair(c, "a", 1)
@@ -117,9 +117,9 @@ func TestTLSRefused(t *testing.T) {
 	}
 }
 
-// TestPlainRefused: keys never cross a network in the clear unless somebody
-// says so.
-func TestPlainRefused(t *testing.T) {
+// TestServe_RefusesPlain checks that keys do not cross a network unencrypted
+// without --insecure.
+func TestServe_RefusesPlain(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:8080", "[2001:db8::1]:8080"} {
 		c := newCLI(t)

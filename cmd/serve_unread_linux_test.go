@@ -17,11 +17,11 @@ import (
 
 var unreadFull = flag.Bool("unread.full", false, "run the attack of unread responses in full size")
 
-// mostResident is how much memory the server may ever have resident under the
-// attacks of this file, in MB (doc/security.md).
-const mostResident = 256
+// maxResident is how much memory the server may have resident under the attacks
+// of this file, in MB (doc/security.md).
+const maxResident = 256
 
-// peakMemory is the most memory that a process has had resident, in MB.
+// peakMemory is the largest resident memory that a process has had, in MB.
 func peakMemory(t testing.TB, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
@@ -67,9 +67,9 @@ func largeRisks(n int) string {
 	return text.String()
 }
 
-// TestUnreadResponses: a caller that asks for many large responses and reads
-// none neither fills the memory nor makes another caller wait.
-func TestUnreadResponses(t *testing.T) {
+// TestServe_UnreadResponses checks that a caller that requests many large
+// responses and reads none neither fills the memory nor delays another caller.
+func TestServe_UnreadResponses(t *testing.T) {
 	t.Parallel()
 	patches, events, audits, lists := 20, 60, 12, 40
 	if *unreadFull {
@@ -80,7 +80,7 @@ func TestUnreadResponses(t *testing.T) {
 	const rates = "--rpm=1000000"
 	attacker := strings.TrimSpace(c.must("keys", "mint", "--name", "attacker", "--scope", "read:all,read:audit,write:risks", rates))
 	other := strings.TrimSpace(c.must("keys", "mint", "--name", "other", "--scope", "read:all", rates))
-	// events as versions before stored them
+	// Events in the form that earlier versions stored.
 	c.write(func(tx *db.Tx) error {
 		for range events {
 			err := tx.Audit(db.AuditEvent{Action: "e", Category: db.System, Metadata: db.Metadata{"text": strings.Repeat("€", 40_000)}})
@@ -96,7 +96,7 @@ func TestUnreadResponses(t *testing.T) {
 	id, _, _ = strings.Cut(id, `"`)
 	for i := range patches {
 		body := fmt.Sprintf(`{"mitigation_action":"%d %s"}`, i, strings.Repeat("€", 19_900))
-		p.want("a change", deed{method: "PATCH", path: "/risks/" + id, once: fmt.Sprint(i), body: body}, 200)
+		p.want("a change", crashWrite{method: "PATCH", path: "/risks/" + id, idempotencyKey: fmt.Sprint(i), body: body}, 200)
 	}
 	start := peakMemory(t, p.Process.Pid)
 	var conns []net.Conn
@@ -111,8 +111,8 @@ func TestUnreadResponses(t *testing.T) {
 	p.answers(other)
 	after := peakMemory(t, p.Process.Pid)
 	t.Logf("resident at most: %d MB at the start, %d MB after %d unread audit pages, %d MB after %d unread lists", start, afterAudit, audits, after, lists)
-	if after > mostResident {
-		t.Errorf("resident memory reached %d MB, want at most %d", after, mostResident)
+	if after > maxResident {
+		t.Errorf("resident memory reached %d MB, want at most %d", after, maxResident)
 	}
 	for _, conn := range conns {
 		_ = conn.Close()
@@ -129,14 +129,14 @@ func (p *child) fetch(path, key string) (status int, body string, took time.Dura
 	return status, body, time.Since(began)
 }
 
-// answers reads with another key while the attack goes on, for long enough that
-// the responses of the attack are made.
+// answers reads with another key during the attack, until the responses of the
+// attack are made.
 func (p *child) answers(key string) {
 	p.t.Helper()
 	for range 6 {
 		time.Sleep(250 * time.Millisecond)
 		for _, path := range []string{"/risks?limit=1", "/risks?limit=100"} {
-			// well below the time that a waiting response is given up after
+			// Well below the time after which a waiting response is aborted.
 			if status, body, took := p.fetch(path, key); status != 200 || took > 8*time.Second {
 				p.t.Errorf("another caller's GET %s: %d after %v: %.300s", path, status, took, body)
 			}

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestUnchanged runs each command that changes something twice. The second time
-// it changes nothing, and the audit log gains no event.
+// TestUnchanged runs each command that changes something twice. The second run
+// changes nothing, and the audit log gets no event.
 func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -15,7 +15,7 @@ func TestUnchanged(t *testing.T) {
 	prefix := key[:len("gds_live_")+12]
 	log := func() (events string) {
 		for line := range strings.Lines(c.must("audit", "export") + c.must("audit", "export", "--org", "acme")) {
-			if !strings.Contains(line, "audit.exported") { // of this test
+			if !strings.Contains(line, "audit.exported") { // the export of this test
 				events += line
 			}
 		}

@@ -13,31 +13,32 @@ import (
 	"unsafe"
 )
 
-// The ways a file becomes impossible to write that only a process of its own
-// can show: a full disk, a limit on the size of files, a file that its user
-// may only read. In each a write is a 503 that did nothing, reads go on, and
-// the same request with the same key goes through when the cause is gone.
+// These tests need a process: a full disk, a limit on the size of files, and a
+// file that its user may only read. In each case a write gets 503 and changes
+// nothing, and reads continue. When the cause is gone, the same request with
+// the same key succeeds.
 
-// refuses checks that the server reads and does not write.
+// refuses checks that the server reads and refuses to write.
 func (p *child) refuses(about string) {
 	p.t.Helper()
 	for range 3 {
 		p.want(about, newRisk("refused"), 503)
 	}
-	p.want(about+", a read", deed{method: "GET", path: "/risks"}, 200)
-	p.want(about+", an audited read", deed{method: "GET", path: "/audit"}, 503)
-	p.want(about+", a bad request", deed{method: "POST", path: "/risks", once: "x", body: `{}`}, 400)
+	p.want(about+", a read", crashWrite{method: "GET", path: "/risks"}, 200)
+	p.want(about+", an audited read", crashWrite{method: "GET", path: "/audit"}, 503)
+	p.want(about+", a bad request", crashWrite{method: "POST", path: "/risks", idempotencyKey: "x", body: `{}`}, 400)
 	if status, _ := p.get(strings.TrimSuffix(p.api, "/api/v1")+"/readyz", ""); status != 503 {
 		p.t.Errorf("%s: ready: %d", about, status)
 	}
 }
 
-// recovers checks that what was refused is done now, once, and nothing else.
+// recovers checks that the refused writes now succeed, once, and that nothing
+// else was written.
 func (p *child) recovers(about string, before ...string) {
 	p.t.Helper()
 	p.want(about+", afterwards", newRisk("refused"), 201)
 	p.want(about+", again", newRisk("refused"), 201)
-	p.whole()
+	p.checkTables()
 	var titles []string
 	for line := range strings.Lines(p.must("export", "--type", "risk")) {
 		_, title, _ := strings.Cut(line, `"title":"`)
@@ -56,9 +57,9 @@ func (p *child) recovers(about string, before ...string) {
 
 const unwritableScopes = "write:risks,read:risks,read:audit"
 
-// TestFileSizeLimit: writes fail as on a full disk when the process may write
-// no further into its files.
-func TestFileSizeLimit(t *testing.T) {
+// TestServe_FileSizeLimit limits the size of the files that the process may
+// write. Writes fail as on a full disk.
+func TestServe_FileSizeLimit(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
@@ -69,7 +70,7 @@ func TestFileSizeLimit(t *testing.T) {
 	p.recovers("limited", "before")
 }
 
-// limitFiles sets the size up to which a process may write files.
+// limitFiles limits the size of the files that a process may write.
 func limitFiles(t *testing.T, pid int, size uint64) {
 	t.Helper()
 	limit := syscall.Rlimit{Cur: size, Max: ^uint64(0)}
@@ -78,14 +79,14 @@ func limitFiles(t *testing.T, pid int, size uint64) {
 	}
 }
 
-// TestFullDisk fills a small disk. Where this machine lets nobody mount one,
-// TestFileSizeLimit stands for it.
-func TestFullDisk(t *testing.T) {
+// TestServe_FullDisk fills a small disk. On a machine without permission to
+// mount one, TestServe_FileSizeLimit covers the same.
+func TestServe_FullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	disk := t.TempDir()
 	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {
-		t.Logf("no disk of its own to fill: %v", err)
+		t.Logf("this machine can't mount a disk: %v", err)
 		return
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
@@ -97,7 +98,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatalf("the disk is not full: %v", err)
 	}
 	before := []string{"before"}
-	for i := 0; ; i++ { // what is left of the log's last block
+	for i := 0; ; i++ { // fills the rest of the log's last block
 		once := fmt.Sprint("last-", i)
 		if status, _, _ := p.send(http.DefaultClient, newRisk(once)); status != 201 {
 			break
@@ -111,9 +112,9 @@ func TestFullDisk(t *testing.T) {
 	p.recovers("full", before...)
 }
 
-// TestBarred runs commands on a file that another user keeps for itself: they
-// say so, and what to do, and leave nothing beside the file.
-func TestBarred(t *testing.T) {
+// TestUnreadableFile runs commands on a file of another user. They say what is
+// wrong and what to do, and leave nothing beside the file.
+func TestUnreadableFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path := c.env["GOVSVC_DB"]
@@ -140,8 +141,8 @@ func TestBarred(t *testing.T) {
 				t.Errorf("%s of a file of mode %v: %v: %s", command, mode, err, said)
 			}
 			line := string(said)
-			if !strings.HasPrefix(line, "govsvc: "+path+": this user may not use it: ") || !strings.Contains(line, cause) ||
-				!strings.HasSuffix(line, "; run as the user whose file it is, or let this one write the file and its folder\n") || strings.Count(line, "\n") != 1 {
+			if !strings.HasPrefix(line, "govsvc: "+path+": this user is not allowed to use it: ") || !strings.Contains(line, cause) ||
+				!strings.HasSuffix(line, "; run as the owner of the file, or let this user write the file and its folder\n") || strings.Count(line, "\n") != 1 {
 				t.Errorf("%s of a file of mode %v: %s", command, mode, line)
 			}
 		}
@@ -151,9 +152,9 @@ func TestBarred(t *testing.T) {
 	}
 }
 
-// TestReadOnlyFile starts on a file that the server's user may only read. The
-// user is another one where root runs the test, whom no mode stops.
-func TestReadOnlyFile(t *testing.T) {
+// TestServe_ReadOnlyFile starts on a file that the server's user may only read.
+// If root runs the test, the server runs as another user.
+func TestServe_ReadOnlyFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path, user := c.env["GOVSVC_DB"], func(*exec.Cmd) {}

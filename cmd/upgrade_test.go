@@ -16,7 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The credentials in the file of an older version.
+// These credentials are in the file of an older version.
 const (
 	olderKey      = "gov_live_writer-0123456789abcdefgh"
 	olderSpentKey = "gov_live_spent0-0123456789abcdefgh"
@@ -24,16 +24,16 @@ const (
 	olderRisk     = `{"title":"Drift","description":"The model drifts away from its data.","severity":"HIGH","likelihood":"LIKELY"}`
 )
 
-// olderFile is what a test needs of a file of schema version 16 in which every
-// table has rows.
+// olderFile has what a test needs of a file of schema version 16 with rows in
+// every table.
 type olderFile struct {
 	pack, packID string // a filed evidence pack
 	answer       string // to the POST of olderRisk, with the Idempotency-Key older
 	session      string // the token of a session
 }
 
-// newUsedFile makes the data file one of schema version 16 that was in use. The rows
-// with hashes come from a file of this version.
+// newUsedFile makes the data file one of schema version 16 with rows in every
+// table. The rows with hashes come from a file of this version.
 func newUsedFile(c *cli, receiver string) (f olderFile) {
 	c.t.Helper()
 	source := newCLI(c.t)
@@ -84,8 +84,8 @@ func newUsedFile(c *cli, receiver string) (f olderFile) {
 	return f
 }
 
-// fileContents are the rows of all tables, each with the columns that it has here.
-// Where they are given, only these tables and columns are read.
+// fileContents are the rows of all tables with their columns. If columns are
+// given, only these tables and columns are read.
 func fileContents(c *cli, of map[string]string) (columns map[string]string, rows map[string][]string) {
 	c.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])
@@ -123,7 +123,7 @@ func fileContents(c *cli, of map[string]string) (columns map[string]string, rows
 }
 
 // TestUpgrade_InUse migrates a file of version 16 that has rows in every table.
-// No row is lost or changed, and what each of them is for still works.
+// No row is lost or changed, and every feature still works with its rows.
 func TestUpgrade_InUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -170,8 +170,8 @@ func TestUpgrade_InUse(t *testing.T) {
 	}
 }
 
-// wantOldSession checks that a session of an older version goes on, and that it
-// takes a password before a change of keys.
+// wantOldSession checks that a session of an older version continues, and that
+// it needs the password before a change of keys.
 func wantOldSession(c *cli, base, token string) {
 	c.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}

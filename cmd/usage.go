@@ -13,7 +13,7 @@ import (
 )
 
 // usageTemplate is cobra's template with wrapped flags. A group of commands has no
-// usage line of its own, because it does nothing by itself.
+// usage line, because it does nothing by itself.
 const usageTemplate = `Usage:{{if .HasAvailableSubCommands}}
   {{.CommandPath}} COMMAND [flags]{{else}}
   {{.UseLine}}{{end}}{{if .HasExample}}

@@ -10,7 +10,8 @@ import (
 const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:roadmap, read:compliance, read:vendor, " +
 	"read:talent, read:incidents, read:kpis, read:audit, "
 
-// TestWrongUsage: each row is one line of error and status 2, with nothing done.
+// TestWrongUsage has wrong command lines. Each is an error of one line with
+// status 2, and changes nothing.
 func TestWrongUsage(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ line, want string }{
@@ -135,7 +136,7 @@ func TestWrongUsage(t *testing.T) {
 		{"serve --base-url gov.example.com", "--base-url: \"gov.example.com\" is not an address like https://"},
 		{"serve --base-url https://gov.example.com/api", "--base-url: "},
 		{"serve --base-url https://gov.example.com?a", "--base-url: "},
-		{"serve --contact nobody", "--contact: \"nobody\" is neither an e-mail address like api@example.com nor a URL like https://example.com/help"},
+		{"serve --contact zoe", "--contact: \"zoe\" is neither an e-mail address like api@example.com nor a URL like https://example.com/help"},
 		{"openapi --contact ftp://example.com", "--contact: "},
 		{"serve --anonymous-rpm -1", "--anonymous-rpm: \"-1\" is not a whole number from 0 "},
 		{"serve --webhook-rate -1", "--webhook-rate: \"-1\" is not a whole number from 0 "},
@@ -168,8 +169,8 @@ func TestWrongUsage(t *testing.T) {
 		{"webhooks rotate-secret a --overlap 1d", "--overlap: \"1d\" is not a length of time like 24h"},
 		{"webhooks listen x", "unexpected argument \"x\""},
 		{"webhooks listen --addr 9443", "--addr: \"9443\" is not HOST:PORT"},
-		{"webhooks listen --secret hush", "--secret: a signing secret is whsec_ and base64; give it as it was shown; see"},
-		{"webhooks listen --secret whsec_hush!", "--secret: a signing secret is whsec_ and base64; give it as it was shown; see"},
+		{"webhooks listen --secret hush", "--secret: a signing secret is whsec_ and base64; copy it unchanged; see"},
+		{"webhooks listen --secret whsec_hush!", "--secret: a signing secret is whsec_ and base64; copy it unchanged; see"},
 		{"webhooks listen --secret whsec_", "--secret: a signing secret is whsec_ and base64"},
 		{"webhooks listen --forward-to localhost:3000", "--forward-to: \"localhost:3000\" is not a URL like http://localhost:3000/hook"},
 		{"webhooks listen --forward-to ftp://localhost/", "--forward-to: \"ftp://localhost/\" is not a URL like"},
@@ -199,14 +200,15 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-func TestOrganisationWithoutName(t *testing.T) {
+func TestOrgs_WithoutName(t *testing.T) {
 	t.Parallel()
 	if got, want := newCLI(t).refused(2, "orgs", "create", " "), "an organisation's name has 1 to 200 characters"; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-// TestMissingFile: what only reads or needs what is there makes no file.
+// TestMissingFile checks that commands that need an existing data file make
+// none.
 func TestMissingFile(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{

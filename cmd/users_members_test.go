@@ -15,14 +15,14 @@ type shownMember struct {
 // String is the name, the role and the memberships.
 func (m shownMember) String() string { return fmt.Sprint(m.Name, " ", m.Role, " ", m.Organisations) }
 
-// TestUsers_Organisations checks that a user has a role in each organisation, and
-// that the operator may do without an admin.
+// TestUsers_Organisations checks that a user has a role in each organisation,
+// and that the command line can remove the last admin.
 func TestUsers_Organisations(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
 	c.addUser("ada", "admin")
-	// no password is read for a user that exists
+	// No password is read for a user that exists.
 	for _, row := range []struct {
 		want string
 		args string

@@ -20,7 +20,7 @@ import (
 	"govsvc/cmd"
 )
 
-// newTerminal makes a terminal, and the end at which somebody sits.
+// newTerminal makes a terminal and the end at which the user types.
 func newTerminal(t *testing.T) (terminal, hands *os.File) {
 	t.Helper()
 	hands, err := os.OpenFile("/dev/ptmx", os.O_RDWR|syscall.O_NOCTTY, 0)
@@ -45,7 +45,7 @@ func control(t *testing.T, file *os.File, request uintptr, value *uint32) {
 	}
 }
 
-// hides tells whether the terminal hides what is typed.
+// hides reports whether the terminal hides what is typed.
 func hides(t *testing.T, terminal *os.File, before *term.State) bool {
 	t.Helper()
 	now, err := term.GetState(int(terminal.Fd()))
@@ -55,7 +55,7 @@ func hides(t *testing.T, terminal *os.File, before *term.State) bool {
 	return err == nil && *now != *before
 }
 
-// prompts counts what is asked.
+// prompts counts the prompts.
 type prompts struct {
 	bytes.Buffer
 	count atomic.Int32
@@ -68,7 +68,7 @@ func (p *prompts) Write(text []byte) (int, error) {
 	return p.Buffer.Write(text)
 }
 
-// answer types a line after each prompt, once the terminal hides it.
+// answer types a line after each prompt, when the terminal hides it.
 func (p *prompts) answer(ctx context.Context, t *testing.T, terminal, hands *os.File, before *term.State, lines []string) {
 	t.Helper()
 	for i, line := range lines {
@@ -79,8 +79,9 @@ func (p *prompts) answer(ctx context.Context, t *testing.T, terminal, hands *os.
 	}
 }
 
-// TestPasswordAtATerminal: a password is asked for twice, and not shown.
-func TestPasswordAtATerminal(t *testing.T) {
+// TestPassword_AtTerminal checks that the command prompts for a password twice
+// and does not show it.
+func TestPassword_AtTerminal(t *testing.T) {
 	t.Parallel()
 	const asked = "Password for ada: \nThe same again: \n"
 	for _, row := range []struct {
@@ -117,9 +118,9 @@ func TestPasswordAtATerminal(t *testing.T) {
 	}
 }
 
-// TestInterruptAtATerminal: a terminal that was left while it hid what is
-// typed shows it again.
-func TestInterruptAtATerminal(t *testing.T) {
+// TestPassword_Interrupted checks that the terminal shows typed text again
+// after an interrupt.
+func TestPassword_Interrupted(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	terminal, _ := newTerminal(t)

@@ -41,7 +41,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-func TestRefusedUsers(t *testing.T) {
+func TestUsers_Refused(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.addUser("ada", "admin")
@@ -63,10 +63,10 @@ func TestRefusedUsers(t *testing.T) {
 		{"short\r\n", "users|passwd|ada", 1, "a password has at least 12 characters"},
 		{"password1234", "users|add|bob|--role|viewer", 1, "this password is easy to guess"},
 		{"ada ada ada ada", "users|passwd|ada", 1, "this password is easy to guess"},
-		{password, "users|passwd|nobody", 1, `no user is named "nobody"; ` + "`govsvc users list` shows them"},
-		{"", "users|set|nobody|--role|admin", 1, `no user is named "nobody"`},
-		{"", "users|remove|nobody", 1, `no user is named "nobody"`},
-		{"", "users|reset-second-factor|nobody", 1, `no user is named "nobody"`},
+		{password, "users|passwd|zoe", 1, `no user is named "zoe"; ` + "`govsvc users list` shows them"},
+		{"", "users|set|zoe|--role|admin", 1, `no user is named "zoe"`},
+		{"", "users|remove|zoe", 1, `no user is named "zoe"`},
+		{"", "users|reset-second-factor|zoe", 1, `no user is named "zoe"`},
 		{"", "users|set|ada|--role|viewer|--org|acme", 1, `"ada" is not a member of "acme"; ` + "`govsvc users list --all-orgs` shows"},
 		{"", "users|remove|ada|--org|acme", 1, `"ada" is not a member of "acme"`},
 		{"", "users|list|--org|nowhere", 1, `no organisation is named "nowhere"`},

@@ -19,8 +19,8 @@ import (
 )
 
 // TestVersion_Licenses checks that the printed licences are those of govsvc and
-// of every module that is linked in on any promised platform. With -update it
-// writes licenses/modules.txt.
+// of every module linked in on any supported platform. With -update it writes
+// licenses/modules.txt.
 func TestVersion_Licenses(t *testing.T) {
 	t.Parallel()
 	own, err := os.ReadFile(filepath.Join("..", "LICENSE"))
@@ -59,7 +59,7 @@ func TestVersion_Licenses(t *testing.T) {
 // module is a Go module that is linked into the program.
 type module struct{ Path, Version, Dir string }
 
-// linkedModules lists the modules in the programs of all promised platforms.
+// linkedModules lists the modules in the programs of all supported platforms.
 func linkedModules(t *testing.T) map[string]module {
 	t.Helper()
 	modules := map[string]module{}
@@ -80,8 +80,8 @@ func linkedModules(t *testing.T) map[string]module {
 
 var licenseName = regexp.MustCompile(`(?i)^(licen[sc]e|notice|copying|patents)([.-].*)?$`)
 
-// moduleLicenses is the text of modules.txt: each text once, below the names of
-// the modules that have it.
+// moduleLicenses is the text of modules.txt. It has each text once, below the
+// names of the modules that have it.
 func moduleLicenses(t *testing.T, modules map[string]module) string {
 	t.Helper()
 	byText, texts := map[string][]string{}, []string{}
@@ -130,7 +130,7 @@ func licenseText(t *testing.T, folder string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// swaggerVersion is that of the Swagger UI in the module that embeds it.
+// swaggerVersion is the version of the Swagger UI in the module that embeds it.
 func swaggerVersion(t *testing.T, m module) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.Dir, "Makefile"))

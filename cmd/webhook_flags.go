@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -25,7 +26,7 @@ type webhookFlags struct {
 }
 
 func newWebhookFlags() webhookFlags {
-	keep, rate := db.LogKept, webhookRate
+	keep, rate := delivery.LogRetention, webhookRate
 	return webhookFlags{waits: waitList{webhook.DefaultSchedule}, rate: &rate, keep: &keep}
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 func newWebhooksListCommand(a *app) *cobra.Command {
@@ -36,8 +37,8 @@ null. Secrets are never listed.`,
 }
 
 func runWebhooksList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
-	subscriptions, rows := []db.SubscriptionHealth{}, [][]string{}
-	err := store.SubscriptionsHealth(ctx, org.Org, func(h db.SubscriptionHealth) error {
+	subscriptions, rows := []delivery.SubscriptionSummary{}, [][]string{}
+	err := delivery.EachSubscription(ctx, store, org.Org, func(h delivery.SubscriptionSummary) error {
 		var types []string
 		if err := json.Unmarshal(h.EventTypes, &types); err != nil {
 			return err

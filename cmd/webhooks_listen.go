@@ -70,7 +70,7 @@ reached, or null), forwarded_to (or null), status (of the response) and body.`,
 	}
 	flags := c.Flags()
 	flags.Var(textValue{&o.addr, "HOST:PORT", parseAddress}, "addr", "the address to listen on; port 0 picks a free one")
-	flags.Var(textValue{&o.secret, "SECRET", parseSecret}, "secret", "verify with this signing secret (whsec_...), exactly as it was shown")
+	flags.Var(textValue{&o.secret, "SECRET", parseSecret}, "secret", "verify with this signing secret (whsec_...)")
 	flags.Var(textValue{&o.forwardTo, "URL", parseForwardTarget}, "forward-to", "forward webhooks to this http or https URL")
 	flags.StringVar(&o.authority, "ca", "", "keep the certificate authority and its key in `FILE`, which is made if it does not exist")
 	a.jsonFlag(c)

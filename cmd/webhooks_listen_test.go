@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestListen(t *testing.T) {
+func TestWebhooksListen(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, url, ca := c.listen()
@@ -56,9 +56,9 @@ func TestListen(t *testing.T) {
 	}
 }
 
-// TestForward: what is sent on is what came, and what comes back is what was
-// answered.
-func TestForward(t *testing.T) {
+// TestWebhooksListen_Forwards checks that a webhook is forwarded unchanged, and
+// that the sender gets the target's response.
+func TestWebhooksListen_Forwards(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	var seen atomic.Pointer[http.Request]
@@ -112,8 +112,9 @@ func TestForward(t *testing.T) {
 	}
 }
 
-// TestAuthority: an authority that is kept serves again.
-func TestAuthority(t *testing.T) {
+// TestWebhooksListen_KeepsAuthority checks that a stored authority is used
+// again.
+func TestWebhooksListen_KeepsAuthority(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path := c.dir + "/ca.pem"
@@ -141,8 +142,9 @@ func TestAuthority(t *testing.T) {
 	}
 }
 
-// TestListenSignal: a signal ends the receiver in order and nothing stays.
-func TestListenSignal(t *testing.T) {
+// TestWebhooksListen_Signal checks that a signal ends the receiver with status
+// 0 and that no file remains.
+func TestWebhooksListen_Signal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)

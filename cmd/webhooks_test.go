@@ -12,8 +12,8 @@ import (
 
 var newSecret = regexp.MustCompile(`^whsec_[0-9A-Za-z+/]{43}=\n$`)
 
-// TestWebhooks is an integrator's first hour: a subscription made through the
-// API, an event that arrives, and a secret that is rotated under way.
+// TestWebhooks is the first hour of an integrator: a subscription made through
+// the API, an event that arrives, and the rotation of the secret.
 func TestWebhooks(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -59,10 +59,10 @@ func TestWebhooks(t *testing.T) {
 	latter.end()
 	s.end(syscall.SIGTERM)
 
-	told := s.stderr.String() + c.must("webhooks", "list") + c.must("webhooks", "list", "--json") + c.must("export") + latter.stderr.String()
+	printed := s.stderr.String() + c.must("webhooks", "list") + c.must("webhooks", "list", "--json") + c.must("export") + latter.stderr.String()
 	for _, secret := range []string{subscription.Secret, strings.TrimSpace(rotated.stdout), again.Secret} {
-		if strings.Contains(told, secret) {
-			t.Errorf("%s is told in %s", secret, told)
+		if strings.Contains(printed, secret) {
+			t.Errorf("%s is shown in %s", secret, printed)
 		}
 	}
 }
@@ -87,7 +87,7 @@ func TestWebhooksList(t *testing.T) {
 	}
 }
 
-// line is what `webhooks listen --json` prints of a webhook.
+// line is a webhook as `webhooks listen --json` prints it.
 type line struct {
 	Type, Signature, Problem string
 	EventID                  string `json:"event_id"`
@@ -97,7 +97,7 @@ type line struct {
 	Body                     json.RawMessage
 }
 
-// lines are those printed so far, less the first.
+// lines are the lines printed so far, except the first.
 func (s *background) lines() []line {
 	s.t.Helper()
 	var list []line
@@ -110,8 +110,8 @@ func (s *background) lines() []line {
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// TestTrigger sends a sample of each type to a receiver.
-func TestTrigger(t *testing.T) {
+// TestWebhooksTrigger sends a sample of each type to a receiver.
+func TestWebhooksTrigger(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.begin("webhooks", "listen", "--json", "--secret", secret)
@@ -151,7 +151,7 @@ func TestTrigger(t *testing.T) {
 	}
 }
 
-func TestTriggerFails(t *testing.T) {
+func TestWebhooksTrigger_Fails(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, url, ca := c.listen("--secret", secret)
@@ -160,7 +160,7 @@ func TestTriggerFails(t *testing.T) {
 		{"by name", strings.Replace(url, "127.0.0.1", "localhost", 1), secret, ca, "delivered: 200 in ", ""},
 		{"another secret", url, "whsec_AAAA", ca, "rejected: 401 in ", "govsvc: not delivered: the receiver returned status 401 instead of 2xx\n"},
 		{"an authority that is not trusted", url, secret, "", "unreachable in ", "certificate signed by unknown authority; name the authority of the receiver's certificate with --webhook-ca\n"},
-		{"nobody there", "https://127.0.0.1:1/", secret, ca, "unreachable in ", "refused; check that the receiver runs and is reachable from here\n"},
+		{"no receiver", "https://127.0.0.1:1/", secret, ca, "unreachable in ", "refused; check that the receiver runs and is reachable from here\n"},
 		{"a private address", "https://10.0.0.1/", secret, ca, "blocked in ", "the receiver's address is not public; use a public address or a loopback address\n"},
 		{"metadata", "https://169.254.169.254/", secret, ca, "blocked in ", "the receiver's address is not public"},
 	} {
@@ -178,7 +178,7 @@ func TestTriggerFails(t *testing.T) {
 				t.Errorf("got %+v, want %+v", o, row)
 			}
 			if strings.Contains(o.stdout+o.stderr, row.secret) {
-				t.Errorf("it tells the secret: %+v", o)
+				t.Errorf("it shows the secret: %+v", o)
 			}
 		})
 	}

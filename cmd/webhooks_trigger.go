@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
@@ -95,13 +96,13 @@ func runWebhooksTrigger(ctx context.Context, a *app, kind string, o triggerOptio
 	types := document.EventTypes()
 	sample := types[slices.IndexFunc(types, func(t openapi.EventType) bool { return t.Name == kind })].Sample
 	message := db.NewMessage(db.NewID(), kind, time.Now(), sample)
-	delivery := db.NewID()
-	attempt := sender.Send(ctx, db.Receiver{URL: o.url, Secrets: []string{o.secret}, Active: true}, delivery, message)
+	deliveryID := db.NewID()
+	attempt := sender.Send(ctx, delivery.Receiver{URL: o.url, Secrets: []string{o.secret}, Active: true}, deliveryID, message)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	result := triggerResult{
-		EventID: message.ID, DeliveryID: delivery, Type: kind, URL: o.url,
+		EventID: message.ID, DeliveryID: deliveryID, Type: kind, URL: o.url,
 		Outcome: api.Outcome(attempt), Delivered: attempt.Delivered(), Duration: attempt.Duration.Milliseconds(),
 		Answer: strings.ToValidUTF8(string(attempt.Answer), "\ufffd"),
 	}
@@ -127,7 +128,7 @@ func (t triggerResult) write(w io.Writer) error {
 }
 
 // deliveryError says why an attempt failed and what to do; nil if it succeeded.
-func deliveryError(attempt db.Attempt) error {
+func deliveryError(attempt delivery.Attempt) error {
 	switch {
 	case attempt.Delivered():
 		return nil

@@ -57,7 +57,7 @@ func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResul
 	} else if err != nil {
 		return done, err
 	}
-	return done, r.written(tx, writtenRecord{resource: r, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known, changes: changes})
+	return done, r.written(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: known, row: storedRow{seq: known.seq, id: known.id}})
 }
 
 // sameValue compares what a column is to hold with what it holds, as SQLite's
@@ -97,14 +97,14 @@ func sameWhole(whole int64, held driver.Value) bool {
 
 // readRow reads a row: its seq, its id and the values of its columns. A row that
 // is not there is NotFound.
-func (tx *Tx) readRow(query string, args ...any) (storedRow, error) {
+func (tx *Tx) readRow(r *storedResource, query string, args ...any) (storedRow, error) {
 	row, err := tx.First(query, args...)
 	if err != nil {
 		return storedRow{}, storeError(err)
 	}
 	seq, _ := row[0].(int64)
 	id, _ := row[1].(string)
-	return storedRow{seq: seq, id: id, values: row[2:]}, nil
+	return storedRow{seq: seq, id: id, columns: tx.db.columns[r.Table], values: row[2:]}, nil
 }
 
 // finder is the statement that reads a row by its natural key.
@@ -121,20 +121,6 @@ func (tx *Tx) finder(r *storedResource) string {
 // selectRow is the beginning of a statement for readRow.
 func (d *DB) selectRow(r *storedResource) string {
 	return "SELECT seq, id, " + strings.Join(d.columns[r.Table], ", ") + " FROM " + r.Table
-}
-
-// value is that of a column of the row; nil for NULL and where no row was read.
-func (s storedRow) value(d *DB, table, column string) any {
-	if s.values == nil {
-		return nil
-	}
-	return s.values[slices.Index(d.columns[table], column)]
-}
-
-// text is the text that a column of the row has; "" where it has none.
-func (s storedRow) text(d *DB, table, column string) string {
-	text, _ := s.value(d, table, column).(string)
-	return text
 }
 
 // tableColumns reads the columns of each table, the generated ones aside, and what

@@ -17,9 +17,9 @@ func assessmentWritten(tx *Tx, w writtenRecord) error {
 	var scorecard []byte
 	var verdict *string
 	err := tx.Row(`SELECT scorecard, verdict FROM assessments a WHERE seq = ?
-		AND NOT EXISTS (SELECT 1 FROM assessments b WHERE b.org_id = a.org_id AND b.completed_at > a.completed_at)`, w.seq).
+		AND NOT EXISTS (SELECT 1 FROM assessments b WHERE b.org_id = a.org_id AND b.completed_at > a.completed_at)`, w.row.seq).
 		Scan(&scorecard, &verdict)
-	if older, err := absent(err); older || err != nil {
+	if older, err := Absent(err); older || err != nil {
 		return storeError(err)
 	}
 	if err := tx.Enqueue(EventAssessmentCompleted, scorecardData{Scorecard: scorecard}); err != nil {
@@ -27,8 +27,8 @@ func assessmentWritten(tx *Tx, w writtenRecord) error {
 	}
 	var previous *string
 	err = tx.Row(`SELECT verdict FROM assessments WHERE org_id = ? AND seq <> ?
-		ORDER BY completed_at DESC LIMIT 1`, tx.Org, w.seq).Scan(&previous)
-	if first, err := absent(err); first || err != nil || equal(previous, verdict) {
+		ORDER BY completed_at DESC LIMIT 1`, tx.Org, w.row.seq).Scan(&previous)
+	if first, err := Absent(err); first || err != nil || equal(previous, verdict) {
 		return storeError(err)
 	}
 	return tx.Enqueue(EventVerdictChanged, verdictData{scorecardData{Scorecard: scorecard}, previous})

@@ -196,7 +196,7 @@ func (tx *Tx) auditHead() (*auditHead, error) {
 	head := &auditHead{}
 	var hash []byte
 	err := tx.Row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&hash, &head.time)
-	if none, err := absent(err); err != nil {
+	if none, err := Absent(err); err != nil {
 		return nil, storeError(err)
 	} else if !none {
 		head.chain.head = [sha256.Size]byte(hash)
@@ -323,7 +323,7 @@ func (a Audit) Events(ctx context.Context, org Organisation, q AuditQuery) (Audi
 		return AuditPage{}, err // a caller may wait for memory now, so that it gets no events to hold
 	}
 	if len(page.Events) > 0 {
-		page.Next = a.db.encodeCursor(auditList, org, fmt.Sprint(after), "")
+		page.Next = a.db.Cursors.Encode(auditList, org, fmt.Sprint(after), "")
 	}
 	return page, nil
 }

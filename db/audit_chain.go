@@ -116,7 +116,7 @@ func (c *AuditCheck) See(head string) {
 func (a Audit) HashBefore(ctx context.Context, org Org, page AuditPage) (string, error) {
 	var hash []byte
 	err := a.db.Row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
-	if none, err := absent(err); none || err != nil {
+	if none, err := Absent(err); none || err != nil {
 		return new(AuditChain).Head(), storeError(err)
 	}
 	return hex.EncodeToString(hash), nil

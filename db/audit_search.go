@@ -46,7 +46,7 @@ const searchList = "audit search"
 func (a Audit) Search(ctx context.Context, org Organisation, q AuditSearch) (AuditSearchResult, error) {
 	before := int64(1) << 62
 	if q.Cursor != "" {
-		sealed, _, err := a.db.decodeCursor(searchList, org, q.Cursor)
+		sealed, _, err := a.db.Cursors.Decode(searchList, org, q.Cursor)
 		if err != nil {
 			return AuditSearchResult{}, err
 		}
@@ -64,7 +64,7 @@ func (a Audit) Search(ctx context.Context, org Organisation, q AuditSearch) (Aud
 		return found, storeError(err)
 	}
 	var found AuditSearchResult
-	err := a.db.search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {
+	err := a.db.Search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {
 		found, err = a.searchSpan(ctx, pool, q, span)
 		return err
 	})
@@ -103,7 +103,7 @@ func (a Audit) searchSpan(ctx context.Context, pool *sqlite.Pool, q AuditSearch,
 		seq, found.SearchedTo, err = span.searchedTo(ctx, pool)
 	}
 	if err == nil && (more || found.SearchedTo != "") {
-		found.Next = a.db.encodeCursor(searchList, span.org, strconv.FormatInt(seq, 10), "")
+		found.Next = a.db.Cursors.Encode(searchList, span.org, strconv.FormatInt(seq, 10), "")
 	}
 	return found, err
 }

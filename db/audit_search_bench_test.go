@@ -5,14 +5,15 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit/testdb"
 )
 
 // BenchmarkSearchAudit searches a log of 200,000 events.
 func BenchmarkSearchAudit(b *testing.B) {
-	store := handle(b, newPath(b), 0)
-	org := defaultOrg(b, store)
+	store := newStore(b)
+	org := testdb.DefaultOrg(b, store)
 	for start := range 20 {
-		by := operator(b, store)
+		by := testdb.Operator(b, store)
 		by.ID = fmt.Sprintf("key:01993e0a-52c0-7c3e-9d2b-6f1f0c7a4b%02d", start)
 		err := store.Write(b.Context(), by, func(tx *db.Tx) error {
 			for i := range 10_000 {

@@ -12,6 +12,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // told is an audit event as read back.
@@ -35,8 +36,8 @@ func tellings(t testing.TB, events [][]byte) []told {
 // TestSearchAudit compares searches with what a look at each event gives.
 func TestSearchAudit(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), 0)
-	org := defaultOrg(t, store)
+	store := newStore(t)
+	org := testdb.DefaultOrg(t, store)
 	actors := []string{"system", "key:1", "key:11", `o"bert\`, "zoë<b>"}
 	for i := range 60 {
 		by := db.Actor{Org: org.Org, ID: actors[i%5], API: i%3 == 0}
@@ -128,9 +129,9 @@ func TestSearchAudit(t *testing.T) {
 // far it came, and the next one goes on from there.
 func TestSearchAuditBounded(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, 0)
-	org := defaultOrg(t, store)
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	org := testdb.DefaultOrg(t, store)
 	const n = 60_000
 	start := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	testkit.ExecSQL(t, path, fmt.Sprintf(`INSERT INTO audit_events (org_id, event, hash)

@@ -3,12 +3,12 @@ package db
 import (
 	"bytes"
 	"context"
-	"database/sql"
 	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 
+	"govsvc/db/search"
 	"govsvc/db/sqlite"
 )
 
@@ -51,7 +51,7 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 		return page, storeError(err)
 	}
 	var page BrowsePage
-	err = d.search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) error {
+	err = d.Search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) error {
 		page, err = b.browse(ctx, pool, q)
 		return err
 	})
@@ -179,7 +179,7 @@ func (b *browsing) filter(name string, values []string) error {
 // search looks for a word in all texts, in each of its spellings.
 func (b *browsing) search(word string) {
 	var places []string
-	for _, form := range spellings(word) {
+	for _, form := range search.Spellings(word) {
 		number := b.argument(pattern(form))
 		for _, text := range b.Searched {
 			places = append(places, text+" LIKE "+number+` ESCAPE '\'`)
@@ -208,7 +208,7 @@ func (b *browsing) cursor(way string, p position) string {
 	default:
 		text = "t" + text
 	}
-	return b.db.encodeCursor(b.list, b.org, way+text, p.id)
+	return b.db.Cursors.Encode(b.list, b.org, way+text, p.id)
 }
 
 // start finds the place that a cursor names.
@@ -216,7 +216,7 @@ func (b *browsing) start(cursor string) error {
 	if cursor == "" {
 		return nil
 	}
-	sealed, id, err := b.db.decodeCursor(b.list, b.org, cursor)
+	sealed, id, err := b.db.Cursors.Decode(b.list, b.org, cursor)
 	if err != nil {
 		return err
 	}
@@ -259,7 +259,7 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 	more, taken := false, 0
 	err := b.pool.EachUncached(ctx, func(row Scanner) error {
 		var p position
-		var record sql.RawBytes
+		var record sqlite.RawBytes
 		if err := row.Scan(&p.key, &p.id, &record); err != nil {
 			return err
 		}
@@ -312,9 +312,15 @@ func (b *browsing) count(ctx context.Context) (n int, err error) {
 	return n, err
 }
 
+// argument adds an argument and returns its name in the statement.
+func (b *browsing) argument(value any) string {
+	b.args = append(b.args, value)
+	return "?" + strconv.Itoa(len(b.args))
+}
+
 // source is the table, or the candidates of the search index in it.
 func (b *browsing) source() string {
-	if candidates := b.candidates(); candidates != "" {
+	if candidates := search.Candidates(b.Resource, int64(b.org.Org), b.words, b.argument); candidates != "" {
 		return "(" + candidates + ") CROSS JOIN " + b.Table + " ON seq = place"
 	}
 	return b.Table
@@ -346,7 +352,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 	query := "SELECT r.record FROM " + b.Table + " t CROSS JOIN " + object + "_records r ON r.org_id = t.org_id AND r.id = t.id WHERE t.seq = ? AND t.org_id = ?"
 	for _, seq := range found {
 		var record []byte
-		none, err := absent(d.engine.Bulk.Row(ctx, query, seq, org.Org).Scan(&record))
+		none, err := Absent(d.engine.Bulk.Row(ctx, query, seq, org.Org).Scan(&record))
 		if err == nil && !none {
 			err = each(record)
 		}
@@ -365,7 +371,7 @@ func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, er
 	}
 	var record []byte
 	err := d.Row(ctx, "SELECT record FROM "+object+"_records WHERE org_id = ? AND id = ?", org, id).Scan(&record)
-	if none, err := absent(err); none {
+	if none, err := Absent(err); none {
 		return nil, &Error{Code: NotFound, Message: "no " + object + " with this id in this organisation"}
 	} else if err != nil {
 		return nil, storeError(err)

@@ -6,14 +6,16 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/dashboard"
+	"govsvc/internal/testkit/testdb"
 )
 
 // large is a file with n risks that differ as those of a real register do, and
 // some of everything else that a page of the dashboard adds up.
 func large(t testing.TB, n int) (*db.DB, db.Organisation) {
 	t.Helper()
-	store := handle(t, newPath(t), 0)
-	org := defaultOrg(t, store)
+	store := newStore(t)
+	org := testdb.DefaultOrg(t, store)
 	severities := []any{"CRITICAL", "HIGH", "MEDIUM", "LOW", nil}
 	likelihoods := []any{"RARE", "UNLIKELY", "POSSIBLE", "LIKELY", "ALMOST_CERTAIN", nil}
 	statuses := []any{"Open", "InProgress", "Mitigated", "Accepted", "Closed"}
@@ -36,7 +38,7 @@ func large(t testing.TB, n int) (*db.DB, db.Organisation) {
 // put puts records in one change.
 func put(t testing.TB, store *db.DB, object string, n int, record func(i int) db.Record) {
 	t.Helper()
-	err := store.Write(t.Context(), operator(t, store), func(tx *db.Tx) error {
+	err := store.Write(t.Context(), testdb.Operator(t, store), func(tx *db.Tx) error {
 		for i := range n {
 			if _, err := tx.Put(object, record(i)); err != nil {
 				return err
@@ -108,7 +110,7 @@ func BenchmarkOverview(b *testing.B) {
 		}
 	})
 	for b.Loop() {
-		if _, err := store.Overview(b.Context(), org, ""); err != nil {
+		if _, err := dashboard.ReadOverview(b.Context(), store, org, ""); err != nil {
 			b.Fatal(err)
 		}
 	}

@@ -13,24 +13,14 @@ import (
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
-	"govsvc/sandbox"
-	"govsvc/server/openapi"
-	"govsvc/server/transfer"
+	"govsvc/internal/testkit/testdb"
 )
 
-// demo is a file with the demonstration organisation.
-func demo(t testing.TB) (string, *db.DB, db.Organisation) {
+// demo opens a data file with the demonstration organisation.
+func demo(t testing.TB) (*db.DB, db.Organisation) {
 	t.Helper()
-	document, err := openapi.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	path := newPath(t)
-	store := handle(t, path, 0)
-	if _, err := transfer.Import(t.Context(), store, document, operator(t, store), []transfer.Source{sandbox.Demo()}, transfer.Options{}); err != nil {
-		t.Fatal(err)
-	}
-	return path, store, defaultOrg(t, store)
+	store := open(t, testdb.DemoFile(t))
+	return store, testdb.DefaultOrg(t, store)
 }
 
 // browsed are the types that are browsed.
@@ -78,7 +68,7 @@ func everyID(t testing.TB, store *db.DB, org db.Organisation, object string, q d
 // end and back, and must meet every record once, in one order.
 func TestBrowseWalks(t *testing.T) {
 	t.Parallel()
-	_, store, org := demo(t)
+	store, org := demo(t)
 	types := browsed()
 	if len(types) != 13 {
 		t.Fatalf("%d types are browsed: %v", len(types), types)
@@ -131,7 +121,7 @@ func TestBrowseWalks(t *testing.T) {
 // TestBrowseOrders checks orders of risks against the records themselves.
 func TestBrowseOrders(t *testing.T) {
 	t.Parallel()
-	_, store, org := demo(t)
+	store, org := demo(t)
 	rank := []string{"", "LOW", "MEDIUM", "HIGH", "CRITICAL"}
 	text := func(r db.Record, member string) string { s, _ := r[member].(string); return s }
 	number := func(r db.Record, member string) float64 {
@@ -175,8 +165,8 @@ func folded(s string) string {
 // TestBrowseFinds is about filters and words.
 func TestBrowseFinds(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), 0)
-	org := defaultOrg(t, store)
+	store := newStore(t)
+	org := testdb.DefaultOrg(t, store)
 	for i, record := range []db.Record{
 		{"title": "Discount of 100% given", "severity": "HIGH", "status": "Open", "owner_name": "Ada"},
 		{"title": "Prompt injection", "description": "Customers' mails hold instructions.", "severity": "HIGH", "status": "InProgress"},
@@ -247,9 +237,9 @@ func TestBrowseFinds(t *testing.T) {
 // page, and what is counted has an end.
 func TestBrowseMany(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, 0)
-	org := defaultOrg(t, store)
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	org := testdb.DefaultOrg(t, store)
 	testkit.ExecSQL(t, path, fmt.Sprintf(`INSERT INTO risks (org_id, id, risk_id, title, description, severity, likelihood, created_at, updated_at)
 		WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		SELECT 1, printf('%%05d', i), i, 'Risk ' || i, 'number ' || i, iif(i %% 7 < 2, 'HIGH', 'LOW'),
@@ -293,8 +283,8 @@ func TestBrowseMany(t *testing.T) {
 // hide another, and the way back to the start shows them.
 func TestBrowseStable(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), 0)
-	org := defaultOrg(t, store)
+	store := newStore(t)
+	org := testdb.DefaultOrg(t, store)
 	risk := func(day, n int) {
 		put(t, store, "risk", n, func(i int) db.Record {
 			return db.Record{"risk_id": fmt.Sprintf("%d-%d", day, i), "description": "d", "created_at": fmt.Sprintf("2026-03-%02dT00:00:00.000Z", day)}
@@ -321,8 +311,8 @@ func TestBrowseStable(t *testing.T) {
 // TestBrowseRefuses: other lists' cursors, and what there is not.
 func TestBrowseRefuses(t *testing.T) {
 	t.Parallel()
-	_, store, org := demo(t)
-	other, err := store.Orgs.Create(t.Context(), operator(t, store), "other", db.Enterprise)
+	store, org := demo(t)
+	other, err := store.Orgs.Create(t.Context(), testdb.Operator(t, store), "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}

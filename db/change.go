@@ -5,89 +5,173 @@ import (
 	"encoding/json"
 	"maps"
 	"reflect"
+	"strings"
+
+	"govsvc/db/resource"
 )
 
-// create makes a record, unless one has the same natural key (fresh is false
-// then), and tells the audit log of every member that it was given.
-func (tx *Tx) create(r *storedResource, record Record) (made storedRow, fresh bool, err error) {
-	made, fresh, err = tx.insert(r, record, r.Key)
-	if err != nil || !fresh {
+// Object is a record that was created or changed.
+type Object struct {
+	ID   string
+	JSON []byte // as the API returns it
+}
+
+// Create makes a record, as the API and the dashboard do, and audits the members
+// that it was given. A record with the same natural key is a Conflict.
+func (tx *Tx) Create(of *resource.Resource, record Record) (Object, error) {
+	r := stored(of)
+	if r.create == nil {
+		return created(tx.createRecord(r, record))
+	}
+	return created(r.create(tx, r, record))
+}
+
+func created(row storedRow, err error) (Object, error) { return Object{row.id, row.object}, err }
+
+// Update sets the members of a record that are present and differ, and audits
+// each. The members of the natural key can't change.
+func (tx *Tx) Update(of *resource.Resource, id string, record Record) (Object, error) {
+	r := stored(of)
+	if r.update == nil {
+		return created(tx.updateRecord(r, id, record))
+	}
+	return created(r.update(tx, r, id, record))
+}
+
+// createRecord is the general way of Create.
+func (tx *Tx) createRecord(r *storedResource, record Record) (storedRow, error) {
+	if r.normalize != nil {
+		if err := r.normalize(tx, record); err != nil {
+			return storedRow{}, err
+		}
+	}
+	made, isNew, err := tx.createUnless(r, record, r.Key)
+	if err == nil && !isNew {
+		key := r.Key[len(r.Key)-1]
+		err = &Error{Code: Conflict, Param: key, Message: withArticle(r.Singular) + " with this " + key + " already exists"}
+	}
+	return made, err
+}
+
+func withArticle(noun string) string {
+	if strings.ContainsAny(noun[:1], "aeio") {
+		return "an " + noun
+	}
+	return "a " + noun
+}
+
+// createUnless makes a record and audits it. It is not new where unless, a unique
+// set of columns, names another record.
+func (tx *Tx) createUnless(r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
+	made, isNew, err = tx.insert(r, record, unless)
+	if err != nil || !isNew {
 		return made, false, err
 	}
-	if err := r.written(tx, writtenRecord{resource: r, outcome: Created, seq: made.seq, id: made.id, record: record}); err != nil {
+	if made, err = tx.readBySeq(r, made.seq); err != nil {
 		return made, true, err
 	}
-	if made.resource, err = tx.resource(r, made.seq); err != nil {
+	if err := r.written(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made}); err != nil {
 		return made, true, err
 	}
-	return made, true, tx.auditDifference(r, "created", made.id, nil, nil)
+	return made, true, tx.auditDifference(r, "created", storedRow{}, made, nil)
 }
 
-// update changes the members of the record with an id that are present and
-// differ, and tells the audit log of each and of what more the caller changed.
-// It returns the record as it is now.
-func (tx *Tx) update(r *storedResource, id string, record Record, more Changes) (storedRow, error) {
-	known, err := tx.byID(r, id)
-	if err != nil {
-		return known, err
-	}
-	before, err := tx.members(r, id)
-	if err != nil {
-		return known, err
-	}
-	outcome, err := tx.replace(r, known, record)
-	if err != nil || outcome == Unchanged && len(more) == 0 {
-		return known, err
-	}
-	if err := tx.auditDifference(r, "updated", id, before, more); err != nil {
-		return known, err
-	}
-	return tx.byID(r, id)
+// updateRecord is the general way of Update.
+func (tx *Tx) updateRecord(r *storedResource, id string, record Record) (storedRow, error) {
+	return tx.update(r, id, nil, func(before storedRow) (Record, error) {
+		for _, member := range r.Key {
+			if err := keepMember(record, before, member); err != nil {
+				return nil, err
+			}
+			record[member] = before.value(member) // hooks read it
+		}
+		return record, nil
+	})
 }
 
-// byID finds a record of the organisation; NotFound where there is none.
-func (tx *Tx) byID(r *storedResource, id string) (storedRow, error) {
+// keepMember refuses a change of a member that identifies the record.
+func keepMember(record Record, before storedRow, member string) error {
+	if value, given := record[member]; given && value != before.value(member) {
+		return &Error{Code: Invalid, Param: member, Message: member + " can't be changed, because it identifies the record; create a new record instead"}
+	}
+	return nil
+}
+
+// update changes the record with an id and audits what differs, with further
+// changes of the caller; see modify.
+func (tx *Tx) update(r *storedResource, id string, further Changes, change func(before storedRow) (Record, error)) (storedRow, error) {
+	before, after, err := tx.modify(r, id, change)
+	if err != nil || after.seq == 0 && len(further) == 0 {
+		return before, err
+	}
+	if after.seq == 0 {
+		after = before
+	}
+	return after, tx.auditDifference(r, "updated", before, after, further)
+}
+
+// modify reads a record once, sets the members that change returns and that
+// differ, and reads it again, since SQLite computes its JSON. change writes
+// nothing. after is zero where nothing differed.
+func (tx *Tx) modify(r *storedResource, id string, change func(before storedRow) (Record, error)) (before, after storedRow, err error) {
+	if before, err = tx.readByID(r, id); err != nil {
+		return before, after, err
+	}
+	record, err := change(before)
+	if err != nil {
+		return before, after, err
+	}
+	outcome, err := tx.replace(r, before.seq, record)
+	if err != nil || outcome == Unchanged {
+		return before, after, err
+	}
+	if after, err = tx.readBySeq(r, before.seq); err != nil {
+		return before, after, err
+	}
+	return before, after, r.written(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: after})
+}
+
+// readByID reads a record of the organisation; NotFound where there is none.
+func (tx *Tx) readByID(r *storedResource, id string) (storedRow, error) {
+	row, err := tx.readRecord(r, "org_id = ? AND id = ?", tx.Org, id)
+	if Is(err, NotFound) {
+		err = &Error{Code: NotFound, Message: "no " + r.Type + " with this id in this organisation"}
+	}
+	return row, err
+}
+
+func (tx *Tx) readBySeq(r *storedResource, seq int64) (storedRow, error) {
+	return tx.readRecord(r, "seq = ?", seq)
+}
+
+// readRecord reads a record with all of its members; NotFound where there is none.
+func (tx *Tx) readRecord(r *storedResource, where string, args ...any) (storedRow, error) {
 	var s storedRow
-	err := tx.Row("SELECT seq, id, resource FROM "+r.Table+" WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&s.seq, &s.id, &s.resource)
-	if none, err := absent(err); none {
-		return s, &Error{Code: NotFound, Message: "no " + r.Type + " with this id in this organisation"}
-	} else if err != nil {
+	var members []byte
+	if err := tx.Row(r.selectRecord+where, args...).Scan(&s.seq, &s.id, &s.object, &members); err != nil {
 		return s, storeError(err)
 	}
-	return s, nil
-}
-
-// members reads all members of a record, those that the API does not show too.
-func (tx *Tx) members(r *storedResource, id string) (map[string]any, error) {
-	var text []byte
-	err := tx.Row("SELECT record FROM "+r.Type+"_records WHERE org_id = ? AND id = ?", tx.Org, id).Scan(&text)
-	if err != nil {
-		return nil, storeError(err)
+	if members == nil {
+		return s, nil
 	}
-	var members map[string]any
-	decoder := json.NewDecoder(bytes.NewReader(text))
+	decoder := json.NewDecoder(bytes.NewReader(members))
 	decoder.UseNumber() // a double would round large numbers
-	err = decoder.Decode(&members)
-	return members, err
+	return s, decoder.Decode(&s.members)
 }
 
-// auditDifference tells the audit log what of a record is not as it was before;
-// nil is a record that was not there.
-func (tx *Tx) auditDifference(r *storedResource, verb, id string, before map[string]any, more Changes) error {
-	after, err := tx.members(r, id)
-	if err != nil {
-		return err
-	}
+// auditDifference appends the audit event of a record that was created, where
+// before is zero, or changed.
+func (tx *Tx) auditDifference(r *storedResource, verb string, before, after storedRow, further Changes) error {
 	changes := Changes{}
-	maps.Copy(changes, more)
-	for member, value := range after {
+	maps.Copy(changes, further)
+	for member, value := range after.members {
 		switch member {
 		case "object", "id", "created_at", "updated_at", "timeline":
 			continue
 		}
-		if !reflect.DeepEqual(before[member], value) {
-			changes[member] = Change{From: before[member], To: value}
+		if !reflect.DeepEqual(before.members[member], value) {
+			changes[member] = Change{From: before.members[member], To: value}
 		}
 	}
-	return tx.AuditChange(r.Type, verb, id, changes)
+	return tx.AuditChange(r.Type, verb, after.id, changes)
 }

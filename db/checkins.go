@@ -23,8 +23,8 @@ type Checkin struct {
 	CreatedAt     string  `json:"created_at"`
 }
 
-// periodJSON is a check-in c as it stands with its key result.
-const periodJSON = `json_object('object', 'kpi_checkin', 'id', c.id, 'value', c.value, 'period_start', c.period_start,
+// CheckinJSON is a check-in c as it stands with its key result.
+const CheckinJSON = `json_object('object', 'kpi_checkin', 'id', c.id, 'value', c.value, 'period_start', c.period_start,
 	'source', c.source, 'evidence_ref', c.evidence_ref, 'note', c.note, 'created_at', c.created_at, 'updated_at', c.updated_at)`
 
 // CheckinDraft is a data point to record. It names its key result by id, by
@@ -109,7 +109,7 @@ func (k keyResults) find(index int, draft CheckinDraft) (*keyResult, error) {
 		err := k.tx.Row("SELECT seq, id, code, measurement_frequency FROM kpis WHERE org_id = ? AND "+column+" = ?", k.tx.Org, name).
 			Scan(&known.seq, &known.id, &known.code, &known.frequency)
 		at := fmt.Sprintf("checkins[%d].%s", index, param)
-		if none, err := absent(err); none {
+		if none, err := Absent(err); none {
 			return nil, &Error{Code: NotFound, Param: at, Message: at + " names no key result of this organisation"}
 		} else if err != nil {
 			return nil, storeError(err)

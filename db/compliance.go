@@ -35,17 +35,17 @@ func postureWritten(tx *Tx, w writtenRecord) error {
 		return nil
 	}
 	var now, before posture
-	text, err := tx.resource(w.resource, w.seq)
+	object, err := tx.objectOf(w)
 	if err != nil {
 		return err
 	}
-	if err := json.Unmarshal(text, &now); err != nil {
+	if err := json.Unmarshal(object, &now); err != nil {
 		return err
 	}
 	var previous []byte
 	err = tx.Row(`SELECT resource FROM compliance_postures WHERE org_id = ? AND seq <> ?
-		ORDER BY version_number DESC LIMIT 1`, tx.Org, w.seq).Scan(&previous)
-	if first, err := absent(err); first || err != nil {
+		ORDER BY version_number DESC LIMIT 1`, tx.Org, w.row.seq).Scan(&previous)
+	if first, err := Absent(err); first || err != nil {
 		return storeError(err)
 	}
 	if err := json.Unmarshal(previous, &before); err != nil || before.Version > now.Version {

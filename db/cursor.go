@@ -26,15 +26,18 @@ var ErrCursor = &Error{
 	Message: "cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over",
 }
 
-// encodeCursor makes a cursor.
-func (d *DB) encodeCursor(list string, org Organisation, order, id string) string {
+// Cursors is the service that encodes and checks the cursors of lists.
+type Cursors struct{ db *DB }
+
+// Encode makes a cursor.
+func (c Cursors) Encode(list string, org Organisation, order, id string) string {
 	position := order + "\x00" + id
-	return base64.RawURLEncoding.EncodeToString(append(d.tag(list, org, position), position...))
+	return base64.RawURLEncoding.EncodeToString(append(c.tag(list, org, position), position...))
 }
 
-// decodeCursor reads a cursor back, or refuses it as one that seal did not make for
+// Decode reads a cursor back, or refuses it as one that seal did not make for
 // this list and organisation.
-func (d *DB) decodeCursor(list string, org Organisation, cursor string) (order, id string, err error) {
+func (c Cursors) Decode(list string, org Organisation, cursor string) (order, id string, err error) {
 	invalid := ErrCursor
 	if len(cursor) > maxCursor || strings.ContainsAny(cursor, "\r\n") { // the decoder would skip line breaks
 		return "", "", invalid
@@ -44,21 +47,21 @@ func (d *DB) decodeCursor(list string, org Organisation, cursor string) (order, 
 		return "", "", invalid
 	}
 	position := string(raw[cursorTag:])
-	if !hmac.Equal(raw[:cursorTag], d.tag(list, org, position)) {
+	if !hmac.Equal(raw[:cursorTag], c.tag(list, org, position)) {
 		return "", "", invalid
 	}
 	end := strings.LastIndexByte(position, 0) // ids have no such byte, keys that people choose may
 	return position[:end], position[end+1:], nil
 }
 
-func (d *DB) tag(list string, org Organisation, position string) []byte {
-	mac := hmac.New(sha256.New, d.secrets.cursor)
+func (c Cursors) tag(list string, org Organisation, position string) []byte {
+	mac := hmac.New(sha256.New, c.db.secrets.cursor)
 	mac.Write([]byte(list + "\x00" + org.ID + "\x00" + position))
 	return mac.Sum(nil)[:cursorTag]
 }
 
 func (a Audit) decodeCursor(org Organisation, cursor string) (int64, error) {
-	order, _, err := a.db.decodeCursor(auditList, org, cursor)
+	order, _, err := a.db.Cursors.Decode(auditList, org, cursor)
 	if err != nil {
 		return 0, err
 	}

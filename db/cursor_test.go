@@ -10,6 +10,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit/testdb"
 )
 
 // TestCursorsHoldAnyKey pages through lists whose place is a key that people
@@ -17,8 +18,8 @@ import (
 // once.
 func TestCursorsHoldAnyKey(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), 0)
-	org := defaultOrg(t, store)
+	store := newStore(t)
+	org := testdb.DefaultOrg(t, store)
 	want := []string{
 		"a", "a\x00b", "a\x00c", "a\x1eb", "a\x1fb", "a\nb", `a"\b`, strings.Repeat("x", 200), strings.Repeat("名", 200), strings.Repeat("😀", 200),
 	}

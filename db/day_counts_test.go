@@ -15,14 +15,14 @@ import (
 // the last of these minutes, so that none ends before 24 hours have passed.
 func TestUpgradeDayCounts(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	testkit.Unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
 	start := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC).Unix()
 	_, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), "INSERT INTO limiter_counts (subject, slot, requests) VALUES ('k', ?, 7), ('k', ?, 8)", start, start+300)
 	if err != nil {
 		t.Fatal(err)
 	}
-	counts, err := handle(t, path, time.Minute).Usage.RequestCounts(t.Context(), start)
+	counts, err := open(t, path).Usage.RequestCounts(t.Context(), start)
 	if err != nil {
 		t.Fatal(err)
 	}

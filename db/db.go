@@ -1,8 +1,6 @@
-// Package db is the store: one SQLite file, opened once for writing and in a
-// small pool for reading. All SQL of the program lives here and in package
-// migrations. Every change goes through one door (see Write), which stores
-// with it its audit event, its outbox events and its idempotent answer, or
-// nothing at all.
+// Package db is the store of records in one SQLite file. Every change goes through
+// DB.Write. Its audit event, its outbox events and its idempotent response commit with
+// it, or nothing does.
 package db
 
 import (
@@ -14,32 +12,33 @@ import (
 	"io/fs"
 	"time"
 
+	"govsvc/db/fair"
+	"govsvc/db/search"
 	"govsvc/db/sqlite"
 )
 
-// applicationID marks the file as ours ("gvsv"), so that another program's
-// SQLite file is refused and not migrated.
+// applicationID marks the program's files ("gvsv"), so that an SQLite file of another
+// program is refused.
 const applicationID = 0x67767376
 
 // Options says which file to open, and how.
 type Options struct {
 	// Path of the data file.
 	Path string
-	// MustExist refuses to make a new file.
+	// MustExist refuses to create a file.
 	MustExist bool
-	// Wait bounds how long a write waits for its turn, be it behind other
-	// writers of this process or behind another process; past it the write
-	// fails with Unavailable. 0 is five seconds.
+	// Wait bounds how long a write waits for other writes of this process or of
+	// another one. After that the write fails with Unavailable. 0 is five seconds.
 	Wait time.Duration
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 	// NewID makes the ids of new rows; nil makes UUIDv7 from Now.
 	NewID func() string
-	// Random is where secrets come from; nil is crypto/rand.
+	// Random is the source of secrets; nil is crypto/rand.
 	Random io.Reader
 
-	// SearchTime bounds a search, its waiting included; past it the search fails
-	// with SearchTimeout. 0 is ten seconds.
+	// SearchTime bounds a search, with its wait. After that the search fails with
+	// SearchTimeout. 0 is ten seconds.
 	SearchTime time.Duration
 	// IsCopy says that the file is a copy, so that it is not copied again before a
 	// migration.
@@ -56,30 +55,30 @@ type DB struct {
 	Audit       Audit
 	Evidence    Evidence
 	Idempotency Idempotency
+	Cursors     Cursors
+	SearchIndex search.Index
 
 	options Options
 	engine  *sqlite.DB
 	now     func() time.Time
 	newID   func() string
 
-	searches searches
+	searches *fair.PerUser
 
-	// expandedOrg is the organisation whose events were expanded last. The writer
-	// guards it, as it guards the statements below.
-	expandedOrg int64
-	columnSets  map[columnSetKey]*columnSet // see put.go
-	finders     map[*storedResource]string  // see amend.go
+	// The writer guards these statements.
+	columnSets map[columnSetKey]*columnSet // see put.go
+	finders    map[*storedResource]string  // see amend.go
 
-	queued queued
+	due chan struct{} // see WakeDeliveries
 
-	// columns of each table that can be written, by name; see put.go
+	// columns are those of each table that can be written; see put.go.
 	columns map[string][]string
-	// defaults are what the tables give columns that an insert leaves out, as
-	// members of records; see amend.go
+	// defaults are the values, as members of records, of columns that an insert leaves
+	// out; see amend.go.
 	defaults map[string]map[string]any
 	secrets  secrets
 
-	proof proof // that the file takes what is written
+	probe probe // see Ready
 }
 
 // Open opens the file. It creates or migrates the file first where needed. The
@@ -91,12 +90,12 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	}
 	d := closed(options)
 	if err := d.open(ctx, path); err != nil {
-		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, unreadable(err)), d.Close())
+		return nil, errors.Join(fmt.Errorf("%s: %w", options.Path, withAdvice(err)), d.Close())
 	}
 	return d, nil
 }
 
-// closed is the store of a file that is yet to be opened.
+// closed is a store whose file is not open yet.
 func closed(options Options) *DB {
 	d := &DB{options: options, now: options.Now, newID: options.NewID}
 	if d.options.Wait == 0 {
@@ -111,8 +110,9 @@ func closed(options Options) *DB {
 	if d.newID == nil {
 		d.newID = idSource(d.now)
 	}
-	d.queued = make(queued, 1)
+	d.due, d.searches = make(chan struct{}, 1), fair.NewPerUser(maxWaitingSearches)
 	d.Keys, d.Usage, d.Orgs, d.Audit, d.Evidence, d.Idempotency = newKeys(d), Usage{d}, Orgs{d}, Audit{d}, Evidence{d}, Idempotency{d, new(responseCache)}
+	d.Cursors = Cursors{d}
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}
@@ -135,12 +135,13 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 	case errors.Is(err, sqlite.ErrNotRegular):
 		return fmt.Errorf("%w; give another path with --db", err)
 	case d.options.MustExist && errors.Is(err, fs.ErrNotExist):
-		return errors.New("no such file; give the data file with --db, or make one with `govsvc serve`")
+		return errors.New("no such file; give the data file with --db, or create one with `govsvc serve`")
 	case migration != nil:
 		return err
 	case err != nil:
-		return denied(storeError(err))
+		return explainPermission(storeError(err))
 	}
+	d.SearchIndex = search.NewIndex(d.engine)
 	if d.columns, d.defaults, err = d.tableColumns(ctx); err != nil {
 		return err
 	}
@@ -162,6 +163,9 @@ func (d *DB) Wait() time.Duration { return d.options.Wait }
 
 // Now is the time by the store's clock, in UTC.
 func (d *DB) Now() time.Time { return d.now().UTC() }
+
+// NewID makes the id of a new row.
+func (d *DB) NewID() string { return d.newID() }
 
 // RandomBytes returns n bytes for a secret, from Options.Random.
 func (d *DB) RandomBytes(n int) ([]byte, error) {

@@ -6,11 +6,11 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit/testdb"
 )
 
 // TestLongChanges: the audit log keeps a value of more than 2,048 bytes as its
@@ -18,8 +18,8 @@ import (
 // whole elsewhere, and the log verifies.
 func TestLongChanges(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), time.Minute)
-	by := operator(t, store)
+	store := newStore(t)
+	by := testdb.Operator(t, store)
 	digest := func(text string) any {
 		sum := sha256.Sum256([]byte(text))
 		return map[string]any{"length": float64(len(text)), "sha256": hex.EncodeToString(sum[:])}
@@ -39,7 +39,7 @@ func TestLongChanges(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	found, err := store.Audit.Search(t.Context(), defaultOrg(t, store), db.AuditSearch{ResourceID: "id", Limit: 1})
+	found, err := store.Audit.Search(t.Context(), testdb.DefaultOrg(t, store), db.AuditSearch{ResourceID: "id", Limit: 1})
 	if err != nil || len(found.Events) != 1 {
 		t.Fatal(len(found.Events), err)
 	}

@@ -12,12 +12,12 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// The disk of a test: a layer between SQLite and the system that keeps a
-// journal of what is written to the files of a folder, and lets it fail. It is
-// SQLite's own VFS with a few methods in front, the default one of this test
-// binary from the first use on; files of other folders never meet it.
+// The disk of a test is a layer between SQLite and the system. It keeps a journal of the
+// writes to the files of a folder, and can let them fail. It wraps some methods of
+// SQLite's VFS, and is the default VFS of the test binary after its first use. Files of
+// other folders do not use it.
 
-// ioKind is what SQLite asks of a file.
+// ioKind is the kind of an operation on a file.
 type ioKind int
 
 const (
@@ -28,7 +28,7 @@ const (
 	ioDelete
 )
 
-// ioDone is one thing that was done to a file, or a mark of the test's among them.
+// ioDone is an operation on a file, or a mark of the test.
 type ioDone struct {
 	kind ioKind
 	file string // its name within the folder
@@ -36,26 +36,26 @@ type ioDone struct {
 	data []byte
 	// folder: the folder was synced with it, too
 	folder bool
-	mark   string // what the test noted instead
+	mark   string // of the test; the other fields are empty
 }
 
-// disk is where a test's file lies.
+// disk is the disk of a folder.
 type disk struct {
 	mutex   sync.Mutex
 	journal []ioDone
-	// fail is asked before each thing; other than 0 it is the error that SQLite
-	// is told. Of a write that fails, the first half is on the disk.
+	// fail is called before each operation. A result other than 0 is the error that
+	// SQLite gets. Half of a write that fails is on the disk.
 	fail func(kind ioKind, file string) int32
 }
 
-// note puts a mark into the journal.
+// note adds a mark to the journal.
 func (d *disk) note(mark string) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.journal = append(d.journal, ioDone{mark: mark})
 }
 
-// do does one thing to a file of the disk.
+// do runs an operation on a file of the disk.
 func (d *disk) do(one ioDone, really func() int32) int32 {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
@@ -71,14 +71,14 @@ func (d *disk) do(one ioDone, really func() int32) int32 {
 	return code
 }
 
-// setFail sets what fails from here on.
+// setFail sets which operations fail from now on.
 func (d *disk) setFail(fail func(ioKind, string) int32) {
 	d.mutex.Lock()
 	defer d.mutex.Unlock()
 	d.fail = fail
 }
 
-// newDisk is the disk of a folder.
+// newDisk makes the disk of a folder.
 func newDisk(t testing.TB, folder string) *disk {
 	t.Helper()
 	mountOnce()
@@ -91,7 +91,7 @@ func newDisk(t testing.TB, folder string) *disk {
 var (
 	disks   sync.Map // folder → *disk
 	handles sync.Map // SQLite's file → *handleOnDisk
-	methods sync.Map // SQLite's methods → ours in front of them
+	methods sync.Map // SQLite's methods → the wrapping ones
 	system  *sqlite3.Tsqlite3_vfs
 )
 
@@ -105,13 +105,13 @@ type handleOnDisk struct {
 	first atomic.Bool
 }
 
-// as takes a word of SQLite's for what it points to, be it a struct or code.
+// as converts a word of SQLite to the struct or the function that it points to.
 func as[T any](word uintptr) T { return *(*T)(unsafe.Pointer(&word)) }
 
-// wordOf is the word by which SQLite calls a function.
+// wordOf converts a function to the word by which SQLite calls it.
 func wordOf[F any](function F) uintptr { return *(*uintptr)(unsafe.Pointer(&function)) }
 
-// inC makes room for a T where SQLite's own memory is, for good.
+// inC allocates a T in SQLite's memory. It is never freed.
 func inC[T any](tls *libc.TLS) *T {
 	var sized T
 	return as[*T](sqlite3.Xsqlite3_malloc(tls, int32(unsafe.Sizeof(sized))))
@@ -142,7 +142,7 @@ var mountOnce = sync.OnceFunc(func() {
 	}
 })
 
-// diskOf finds the disk of a file, nil if no test watches it.
+// diskOf finds the disk of a file; nil if it has none.
 func diskOf(path uintptr) (*disk, string) {
 	if path == 0 {
 		return nil, "" // a temporary file

@@ -8,14 +8,14 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// Code tells the kinds of failure that a caller of the store can act on.
+// Code is the kind of a failure that a caller of the store can act on.
 type Code int
 
 // The codes of Error.
 const (
 	// NotFound: no such record in this organisation.
 	NotFound Code = iota + 1
-	// Conflict: a record with this natural key or id is there already.
+	// Conflict: a record with this natural key or id already exists.
 	Conflict
 	// Invalid: the value of Param does not fit what is stored.
 	Invalid
@@ -23,35 +23,35 @@ const (
 	InvalidCursor
 	// KeyReused: the idempotency key belongs to another request.
 	KeyReused
-	// InFlight: the same request is being done by somebody else.
+	// InFlight: another caller runs the same request.
 	InFlight
-	// Unavailable: the file can't be read or written now. Nothing was done; the
-	// same call may go through later.
+	// Unavailable: the file cannot be read or written now. Nothing was done; the same
+	// call may succeed later.
 	Unavailable
 	// Unauthenticated: name, password or code is wrong, or the session has ended.
 	Unauthenticated
-	// CodeNeeded: the password is right, and a code of the second factor is
-	// wanted too.
+	// CodeNeeded: the password is right, and a code of the second factor is required.
 	CodeNeeded
-	// Throttled: too many wrong tries; RetryAfter says how long to wait.
+	// Throttled: too many failed attempts; RetryAfter says how long to wait.
 	Throttled
 	// Busy: too many callers wait for the same work; RetryAfter says how long to
 	// wait. Nothing was done.
 	Busy
 	// SearchTimeout: a search took too long and was stopped.
 	SearchTimeout
-	// SearchBusy: too many searches of the same user wait for their turn.
+	// SearchBusy: too many searches of the same user wait.
 	SearchBusy
 )
 
-// Error is a failure that the store's caller can act on. Any other error is a
-// defect or a broken file.
+// Error is a failure that a caller of the store can act on. Any other error is a defect
+// of the program or a damaged file.
 type Error struct {
 	Code    Code
 	Param   string // the member at fault, if one is
 	Message string // for the user: what was wrong and what to do
 	Err     error  // the cause, for the log
-	// RetryAfter is how long to wait before the next try; Throttled and Busy only.
+	// RetryAfter is how long to wait before the next attempt, after Throttled, Busy or
+	// SearchBusy.
 	RetryAfter time.Duration
 }
 
@@ -65,7 +65,7 @@ func (e *Error) Error() string {
 // Unwrap is the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Is tells whether err is an Error with this code.
+// Is reports whether err is an Error with this code.
 func Is(err error, code Code) bool {
 	var e *Error
 	return errors.As(err, &e) && e.Code == code
@@ -80,7 +80,7 @@ func LacksSchema(err error) bool { return sqlite.LacksSchema(err) }
 // used. Other errors are returned unchanged.
 func StoreError(err error) error { return storeError(err) }
 
-// storeError gives an error of the driver its meaning.
+// storeError is StoreError, and short enough for its many callers.
 func storeError(err error) error {
 	var known *Error
 	switch {

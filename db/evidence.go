@@ -2,9 +2,10 @@ package db
 
 import (
 	"context"
-	"database/sql"
 	"fmt"
 	"io"
+
+	"govsvc/db/sqlite"
 )
 
 // EvidencePack is a filed pack as it is listed (contract, section 6).
@@ -38,7 +39,7 @@ var evidence = []struct{ item, query string }{
 		WHERE k.org_id = ?1 ORDER BY k.created_at, k.id`},
 	{"incidents", "SELECT record FROM incident_records WHERE org_id = ?1 ORDER BY created_at, id"},
 	{"kpis", `SELECT json_set(r.record, '$.checkins', json((
-			SELECT json_group_array(` + periodJSON + ` ORDER BY c.period_start)
+			SELECT json_group_array(` + CheckinJSON + ` ORDER BY c.period_start)
 			FROM kpi_checkins c WHERE c.kpi_seq = k.seq)))
 		FROM kpis k JOIN kpi_records r ON r.org_id = k.org_id AND r.id = k.id
 		WHERE k.org_id = ?1 ORDER BY k.created_at, k.id`},
@@ -63,8 +64,8 @@ func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, e
 		if e.item != item {
 			continue
 		}
-		var record sql.RawBytes
-		return s.rows(ctx, func(row Scanner) error {
+		var record sqlite.RawBytes
+		return s.Each(ctx, func(row Scanner) error {
 			if err := row.Scan(&record); err != nil {
 				return storeError(err)
 			}
@@ -78,7 +79,7 @@ func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, e
 // its present posture name.
 func (s *Snapshot) Regimes(ctx context.Context, org Org) ([]string, error) {
 	var ids []string
-	err := s.rows(ctx, func(row Scanner) error {
+	err := s.Each(ctx, func(row Scanner) error {
 		var id string
 		err := row.Scan(&id)
 		ids = append(ids, id)
@@ -129,7 +130,7 @@ func (e Evidence) List(ctx context.Context, org Org) ([]EvidencePack, error) {
 // one piece at a time, and holds no connection while w takes it.
 func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) (EvidencePack, error) {
 	pack, err := scanEvidencePack(e.db.Row(ctx, evidencePacks+" AND id = ?", by.Org, id))
-	if none, err := absent(err); none {
+	if none, err := Absent(err); none {
 		return pack.EvidencePack, &Error{Code: NotFound, Message: fmt.Sprintf("no evidence pack %s in this organisation; `govsvc evidence list` shows them", id)}
 	} else if err != nil {
 		return pack.EvidencePack, storeError(err)

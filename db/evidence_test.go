@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit/testdb"
 )
 
 // filePack files a pack with these bytes for its archive.
@@ -32,8 +33,8 @@ func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
 // are: each of these takes its first bytes once all have begun.
 func TestSlowExports(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), time.Minute)
-	by := operator(t, store)
+	store := newStore(t)
+	by := testdb.Operator(t, store)
 	archive := bytes.Repeat([]byte("0123456789abcdef"), 3<<20/2/16)
 	pack := filePack(t, store, by, archive)
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)

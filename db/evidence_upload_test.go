@@ -10,6 +10,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // packRows counts the rows that belong to packs.
@@ -26,9 +27,9 @@ func packRows(t *testing.T, path string) (packs, uploads, pieces int) {
 // the pack before it is complete.
 func TestFileEvidence_LetsOthersWrite(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	by := operator(t, store)
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	by := testdb.Operator(t, store)
 	archive := bytes.Repeat([]byte("0123456789abcdef"), 1<<20/16)
 	pack := store.Evidence.NewPack(by, "A pack")
 	err := store.Evidence.File(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
@@ -36,7 +37,7 @@ func TestFileEvidence_LetsOthersWrite(t *testing.T) {
 			if _, err := w.Write(archive); err != nil {
 				return err
 			}
-			if err := addRisk(t.Context(), store, by, name); err != nil {
+			if err := testdb.AddRisk(t.Context(), store, name); err != nil {
 				return err
 			}
 			list, err := store.Evidence.List(t.Context(), by.Org)
@@ -60,16 +61,13 @@ func TestFileEvidence_LetsOthersWrite(t *testing.T) {
 // stored is removed, a filed pack stays, and one under way too.
 func TestFileEvidence_LeavesNothing(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	now := at
-	store, err := db.Open(t.Context(), db.Options{Path: path, Now: func() time.Time { return now }})
-	must(t, err)
-	t.Cleanup(func() { _ = store.Close() })
-	by := operator(t, store)
+	path, clock := testdb.EmptyFile(t), testkit.NewClock(testkit.Start)
+	store := testdb.Open(t, db.Options{Path: path, Now: clock.Now})
+	by := testdb.Operator(t, store)
 	piece := bytes.Repeat([]byte{1}, 1<<20)
 	pack := store.Evidence.NewPack(by, "A pack")
 	broken := errors.New("the disk is gone")
-	err = store.Evidence.File(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
+	err := store.Evidence.File(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
 		_, err := w.Write(piece)
 		return errors.Join(err, broken)
 	})
@@ -89,7 +87,7 @@ func TestFileEvidence_LeavesNothing(t *testing.T) {
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 2 || pieces != 21 {
 		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
-	now = now.Add(time.Hour)
+	clock.Advance(time.Hour)
 	must(t, store.Evidence.SweepUploads(t.Context()))
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 1 || pieces != 1 {
 		t.Errorf("later: %d packs, %d uploads, %d pieces", packs, uploads, pieces)
@@ -99,9 +97,9 @@ func TestFileEvidence_LeavesNothing(t *testing.T) {
 // TestFileEvidence_RemovedMeanwhile does not file a pack whose pieces are gone.
 func TestFileEvidence_RemovedMeanwhile(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	by := operator(t, store)
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	by := testdb.Operator(t, store)
 	pack := store.Evidence.NewPack(by, "A pack")
 	err := store.Evidence.File(t.Context(), by, &pack, []byte("{}"), func(w io.Writer) error {
 		_, err := w.Write(bytes.Repeat([]byte{1}, 2<<20))
@@ -119,14 +117,41 @@ func TestFileEvidence_RemovedMeanwhile(t *testing.T) {
 // TestExportEvidence_FormerForm exports a pack that an earlier version stored.
 func TestExportEvidence_FormerForm(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
 	testkit.ExecSQL(t, path, `INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by)
 			VALUES (1, 'x', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system')`,
 		"INSERT INTO evidence_chunks (pack_seq, number, bytes) VALUES (1, 0, x'414243'), (1, 1, x'44')")
 	var got bytes.Buffer
-	pack, err := store.Evidence.Export(t.Context(), operator(t, store), "x", &got)
+	pack, err := store.Evidence.Export(t.Context(), testdb.Operator(t, store), "x", &got)
 	if err != nil || got.String() != "ABCD" || pack.Size != 4 {
 		t.Errorf("%q, %+v, %v", got.String(), pack, err)
+	}
+}
+
+// TestEvidenceNeverChanges checks that the data file refuses changes of a pack and of its
+// bytes.
+func TestEvidenceNeverChanges(t *testing.T) {
+	t.Parallel()
+	path := testdb.EmptyFile(t)
+	testkit.ExecSQL(
+		t, path,
+		`INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by)
+			VALUES (1, 'x', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system')`,
+		"INSERT INTO evidence_chunks (pack_seq, number, bytes) VALUES (1, 0, x'00')",
+		"INSERT INTO evidence_uploads (written_at) VALUES ('2026')",
+		"INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (1, 0, x'00')",
+		`INSERT INTO evidence_packs (org_id, id, title, item_count, manifest, manifest_sha256, filed_at, filed_by, upload_seq)
+			VALUES (1, 'y', 't', 0, '{}', hex(zeroblob(32)), '2026', 'system', 1)`,
+	)
+	for _, statement := range []string{
+		"UPDATE evidence_packs SET title = 'u'", "UPDATE evidence_chunks SET bytes = x'01'",
+		"DELETE FROM evidence_packs", "DELETE FROM evidence_chunks",
+		"UPDATE evidence_pieces SET bytes = x'01'", "DELETE FROM evidence_pieces", "DELETE FROM evidence_uploads",
+		"INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (1, 1, x'00')",
+	} {
+		if _, err := testkit.OpenSQL(t, path).ExecContext(t.Context(), statement); err == nil || !strings.Contains(err.Error(), "a filed evidence pack is") {
+			t.Errorf("%s: got %v, want a refusal", statement, err)
+		}
 	}
 }

@@ -9,23 +9,23 @@ import (
 	"path/filepath"
 	"sync"
 	"testing"
-	"time"
 
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
-var faultEvery = flag.Int("fault.every", 61, "of how many points TestDiskFaults lets one fail; 1 is all of them")
+var faultEvery = flag.Int("fault.every", 61, "the distance of the points at which TestWrite_DiskFaults lets the disk fail; 1 is every point")
 
-// faults are what a disk may answer.
+// faults are failures of a disk.
 var faults = []struct {
 	name string
 	kind ioKind
 	code int32
-	most int // points from one to the next: there are few of some kinds
+	most int // largest distance of two points; some kinds have few
 }{
 	{"full", ioWrite, sqlite3.SQLITE_FULL, 61},
 	{"write", ioWrite, sqlite3.SQLITE_IOERR_WRITE, 61},
@@ -34,17 +34,16 @@ var faults = []struct {
 	{"truncate", ioTruncate, sqlite3.SQLITE_IOERR_TRUNCATE, 1},
 }
 
-// TestDiskFaults lets the disk fail at one point after the other of a stretch of
-// work, once or until it is mended: what fails is told as Unavailable, what was
-// acknowledged stays, and after it all goes on, with the same handle and with a
-// new one.
-func TestDiskFaults(t *testing.T) {
+// TestWrite_DiskFaults lets the disk fail at one point of the same work after the other,
+// once or until it is repaired. A failure is reported as Unavailable, and what was
+// acknowledged is stored. Afterwards the same store and a new one work.
+func TestWrite_DiskFaults(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	subscribe(t, path)
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	testdb.Subscribe(t, path)
 	for i := range 30 {
-		if err := addRisk(t.Context(), store, operator(t, store), fmt.Sprintf("R-before-%d", i)); err != nil {
+		if err := testdb.AddRisk(t.Context(), store, fmt.Sprintf("R-before-%d", i)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -66,7 +65,7 @@ func TestDiskFaults(t *testing.T) {
 					n += every
 				}
 				if n == first && !t.Failed() {
-					t.Errorf("there is no point %d: nothing has failed, and nothing was shown", first)
+					t.Errorf("there is no point %d: nothing has failed", first)
 				}
 				t.Logf("from point %d to %d, every %d", first, n, every)
 			})
@@ -74,21 +73,21 @@ func TestDiskFaults(t *testing.T) {
 	}
 }
 
-// faultyWork works on a copy of a file, of which the nth thing of a kind fails,
-// and tells whether it came that far.
+// faultyWork works on a copy of a file. The nth operation of a kind fails. It reports
+// whether the work came that far.
 func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, lasting bool) (reached bool) {
 	t.Helper()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	if err := os.WriteFile(path, template, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	d := newDisk(t, filepath.Dir(path))
-	store, err := db.Open(t.Context(), db.Options{Path: path, Now: func() time.Time { return at }})
+	store, err := db.Open(t.Context(), testdb.Options(path))
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer store.Close() //nolint:errcheck // closed below where that says something
-	by, org := operator(t, store), defaultOrg(t, store)
+	defer store.Close() //nolint:errcheck // closed below where the error matters
+	org := testdb.DefaultOrg(t, store)
 	count := 0
 	d.setFail(func(k ioKind, _ string) int32 {
 		if k != kind {
@@ -116,13 +115,13 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 	}
 	for i := range 6 {
 		name := fmt.Sprintf("R-%d", i)
-		work(name, addRisk(t.Context(), store, by, name))
+		work(name, testdb.AddRisk(t.Context(), store, name))
 	}
 	var group sync.WaitGroup
 	for i := range 4 { // which share transactions
 		group.Go(func() {
 			name := fmt.Sprintf("R-together-%d", i)
-			work(name, addRisk(context.Background(), store, by, name))
+			work(name, testdb.AddRisk(context.Background(), store, name))
 		})
 	}
 	group.Wait()
@@ -132,28 +131,28 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 		}
 	}
 	d.setFail(nil)
-	work("R-mended", addRisk(t.Context(), store, by, "R-mended"))
-	if acknowledged[len(acknowledged)-1] != "R-mended" {
-		t.Errorf("point %d: it can't be written although the disk is mended", n)
+	work("R-repaired", testdb.AddRisk(t.Context(), store, "R-repaired"))
+	if acknowledged[len(acknowledged)-1] != "R-repaired" {
+		t.Errorf("point %d: it can't be written although the disk is repaired", n)
 	}
 	if err := listed(t, store, org); err != nil {
-		t.Errorf("point %d: it can't be read although the disk is mended: %v", n, err)
+		t.Errorf("point %d: it can't be read although the disk is repaired: %v", n, err)
 	}
-	for _, wrong := range append(notWhole(t, store, path, acknowledged), thereAfterAll(t, path, refused)...) {
+	for _, wrong := range append(notWhole(t, store, path, acknowledged), storedThoughRefused(t, path, refused)...) {
 		t.Errorf("point %d: %s", n, wrong)
 	}
 	if err := store.Close(); err != nil {
 		t.Errorf("point %d: %v", n, err)
 	}
-	for _, wrong := range append(notWhole(t, handle(t, path, time.Minute), path, acknowledged), thereAfterAll(t, path, refused)...) {
+	for _, wrong := range append(notWhole(t, open(t, path), path, acknowledged), storedThoughRefused(t, path, refused)...) {
 		t.Errorf("point %d, opened anew: %s", n, wrong)
 	}
 	return reached
 }
 
-// thereAfterAll says which risks are stored although their writers were told
-// that nothing was done.
-func thereAfterAll(t *testing.T, path string, refused []string) (faults []string) {
+// storedThoughRefused lists the risks that are stored although their writers got
+// Unavailable.
+func storedThoughRefused(t *testing.T, path string, refused []string) (faults []string) {
 	t.Helper()
 	file := testkit.OpenSQL(t, path)
 	defer file.Close() //nolint:errcheck // read only
@@ -161,7 +160,7 @@ func thereAfterAll(t *testing.T, path string, refused []string) (faults []string
 		var there bool
 		err := file.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT 1 FROM risks WHERE risk_id = ?)", name).Scan(&there)
 		if err != nil || there {
-			faults = append(faults, fmt.Sprintf("%s was refused and is there: %v, %v", name, there, err))
+			faults = append(faults, fmt.Sprintf("%s was refused and is stored: %v, %v", name, there, err))
 		}
 	}
 	return faults

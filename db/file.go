@@ -3,14 +3,14 @@ package db
 import (
 	"context"
 	"io/fs"
+	"sync"
+	"time"
 
 	"govsvc/db/sqlite"
 )
 
 // Types of the engine that the callers of the store use.
 type (
-	// Scanner is one row of a result, or the error that came instead of it.
-	Scanner = sqlite.Scanner
 	// Watch reports commits to the file by any process.
 	Watch = sqlite.Watch
 	// WriteStats describes the write transactions since the file was opened.
@@ -28,40 +28,6 @@ const SQLiteVersion = sqlite.LibraryVersion
 // FreeSpace is how many bytes can still be written to the disk that holds path.
 func FreeSpace(path string) (int64, error) { return sqlite.FreeSpace(path) }
 
-// Row reads one row in the pool of bounded lookups. Its Scan returns
-// sqlite.ErrNoRows if there is none.
-func (d *DB) Row(ctx context.Context, query string, args ...any) Scanner {
-	return d.engine.Lookups.Row(ctx, query, args...)
-}
-
-// Each calls fn for each row that the query gives in the pool of bounded lookups;
-// see sqlite.Pool.Each.
-func (d *DB) Each(ctx context.Context, fn func(Scanner) error, query string, args ...any) error {
-	return storeError(d.engine.Lookups.Each(ctx, fn, query, args...))
-}
-
-// Write runs a change in the write transaction. What run does is stored whole
-// or, if it or the store fails, not at all; on nil it is on disk. A change that
-// writes without an audit event is refused. Unavailable means that nothing was
-// done and that the call may be repeated.
-func (d *DB) Write(ctx context.Context, by Actor, run func(*Tx) error) error {
-	return d.write(ctx, by, run, true)
-}
-
-// Maintain runs a change that no caller of the service asked for. It needs no audit
-// event.
-func (d *DB) Maintain(ctx context.Context, run func(*Tx) error) error {
-	return d.write(ctx, Actor{}, run, false)
-}
-
-func (d *DB) write(ctx context.Context, by Actor, run func(*Tx) error, audited bool) error {
-	err := d.engine.Write(ctx, func(of *sqlite.Tx) error { return d.newTx(of, by).run(run, audited) })
-	if sqlite.IsTransient(err) {
-		return storeError(err)
-	}
-	return err
-}
-
 // Engine is the engine under the store, for the packages under db. What they write
 // goes through Write.
 func (d *DB) Engine() *sqlite.DB { return d.engine }
@@ -69,8 +35,8 @@ func (d *DB) Engine() *sqlite.DB { return d.engine }
 // Path is the absolute path of the data file.
 func (d *DB) Path() string { return d.engine.Path() }
 
-// Freeze makes every later write leave the file as it was, once its answer has
-// been computed: how the sandbox keeps its data set.
+// Freeze makes every later write leave the file as it was. Its caller gets the result
+// that it would get otherwise. The sandbox keeps its data set in this way.
 func (d *DB) Freeze() { d.engine.Freeze() }
 
 // Owns reports whether a file, by any of its names, is the data file or one of
@@ -111,4 +77,51 @@ func (d *DB) DataVersion(ctx context.Context) (int64, error) {
 func (d *DB) Watch(ctx context.Context) (*Watch, error) {
 	w, err := d.engine.Watch(ctx)
 	return w, storeError(err)
+}
+
+// probe remembers the last readiness probe that wrote to the disk.
+type probe struct {
+	mutex  sync.Mutex
+	at     time.Time // zero: there was none, or the last one failed
+	failed uint64    // failed transactions at that time
+}
+
+// probeInterval is how long Ready trusts a probe that wrote. Like every commit, such a
+// probe ends the validity of all cached pages, and probes come every few seconds.
+const probeInterval = 30 * time.Second
+
+// Ready reports whether the file can be read and written now. It waits for either no
+// longer than a write does. It takes the write lock each time. It writes to the disk
+// if the last such probe is 30 seconds old, or if a write has failed since.
+func (d *DB) Ready(ctx context.Context) error {
+	var one int
+	read, cancel := context.WithTimeout(ctx, d.options.Wait)
+	defer cancel()
+	if err := d.Row(read, "SELECT 1").Scan(&one); err != nil {
+		return storeError(err)
+	}
+	p := &d.probe
+	p.mutex.Lock()
+	defer p.mutex.Unlock()
+	failed, age := d.WriteStats().Failed, d.now().Sub(p.at)
+	trusted := failed == p.failed && age >= 0 && age < probeInterval
+	err := d.Maintain(ctx, func(tx *Tx) error {
+		if trusted {
+			return nil
+		}
+		// An update that changes nothing would write no page, and would not detect a
+		// full disk.
+		if _, err := tx.Exec("INSERT INTO limiter_counts (subject, slot, requests) VALUES ('ready', 0, 0)"); err != nil {
+			return err
+		}
+		_, err := tx.Exec("DELETE FROM limiter_counts WHERE subject = 'ready'")
+		return err
+	})
+	switch {
+	case err != nil:
+		p.at = time.Time{}
+	case !trusted:
+		p.at, p.failed = d.now(), failed
+	}
+	return err
 }

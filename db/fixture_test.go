@@ -1,25 +1,22 @@
-package db
+package db_test
 
 import (
-	"path/filepath"
 	"testing"
-	"time"
+
+	"govsvc/db"
+	"govsvc/internal/testkit/testdb"
 )
 
-// noon is where the clocks of these tests begin.
-var noon = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
+func init() { db.EmptyFile = testdb.EmptyFile }
 
-// opened is a new file at noon, for tests that look inside.
-func opened(t testing.TB) *DB {
+// newStore opens an empty data file.
+func newStore(t testing.TB) *db.DB {
 	t.Helper()
-	d, err := Open(t.Context(), Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return noon }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
+	return testdb.Open(t, db.Options{})
+}
+
+// open opens the data file at a path. Two stores of one file are like two processes.
+func open(t testing.TB, path string) *db.DB {
+	t.Helper()
+	return testdb.Open(t, db.Options{Path: path})
 }

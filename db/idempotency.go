@@ -45,7 +45,7 @@ func (i Idempotency) Response(ctx context.Context, k IdempotencyKey) (*Idempoten
 	var answer IdempotentResponse
 	err := i.db.Row(ctx, "SELECT request, status, answer FROM idempotency_records WHERE org_id = ? AND key = ? AND created_at > ?",
 		k.Org, k.Key, Timestamp(i.db.Now().Add(-IdempotencyRetention))).Scan(&request, &answer.Status, &answer.Body)
-	if none, err := absent(err); none || err != nil {
+	if none, err := Absent(err); none || err != nil {
 		return nil, storeError(err)
 	}
 	if !bytes.Equal(request, k.Request[:]) {

@@ -1,7 +1,6 @@
 package db
 
 import (
-	"encoding/json"
 	"slices"
 	"time"
 
@@ -12,7 +11,10 @@ import (
 var incidents = stored(resource.Incident)
 
 func init() {
-	incidents.hooks = hooks{put: putIncident, find: (*Tx).findIncident, afterWrite: incidentWritten}
+	incidents.hooks = hooks{
+		onInsert: startClock, put: putIncident, find: (*Tx).findIncident, afterWrite: incidentWritten,
+		create: createIncident, update: updateIncident,
+	}
 }
 
 // notificationPeriod is how long after its declaration an incident that needs
@@ -31,7 +33,7 @@ func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if !tx.first(r, known.seq) {
 		return PutResult{Outcome: Repeated, ID: known.id}, nil
 	}
-	tx.keepDeadline(known, record)
+	completeDeadline(known, record, true)
 	done, err := tx.amend(r, known, record)
 	timeline, given := record["timeline"].([]any)
 	if err != nil || !given {
@@ -70,25 +72,41 @@ func (tx *Tx) importIncident(r *storedResource, record Record) (PutResult, error
 	} else {
 		err = tx.startTimeline(made.seq)
 	}
-	if err != nil {
-		return done, err
-	}
-	return done, tx.startClock(made.seq, done.Changes)
+	return done, err
 }
 
-// keepDeadline drops an empty deadline from a record of a known incident that
-// needs a notification: the clock has set one, and would again.
-func (tx *Tx) keepDeadline(known storedRow, record Record) {
-	if deadline, given := record["notification_deadline"]; !given || deadline != nil {
-		return
+// startClock gives a new incident that needs a notification its deadline, if the
+// record has none: 72 hours after the declaration (contract, section 4).
+func startClock(tx *Tx, record Record) Record {
+	if record["notification_required"] != true || record["notification_deadline"] != nil {
+		return nil
 	}
+	return Record{"notification_deadline": deadlineAfter(tx.stamp(record, "created_at"))}
+}
+
+// completeDeadline does the same for a change of an incident. An empty deadline
+// becomes the one that the clock sets or, with keep, leaves the stored one as it
+// is.
+func completeDeadline(before storedRow, record Record, keep bool) {
 	required, given := record["notification_required"].(bool)
 	if !given {
-		required = known.value(tx.db, "incidents", "notification_required") == int64(1)
+		required = before.flag("notification_required")
 	}
-	if required {
+	deadline, given := record["notification_deadline"]
+	switch {
+	case !required || deadline != nil:
+	case before.text("notification_deadline") != "" && (keep || !given):
 		delete(record, "notification_deadline")
+	default:
+		record["notification_deadline"] = deadlineAfter(before.text("created_at"))
 	}
+}
+
+// deadlineAfter is the deadline of an incident that was declared at a stored
+// instant.
+func deadlineAfter(declared string) string {
+	at, _ := ParseTimestamp(declared) // the store wrote it
+	return Timestamp(at.Add(notificationPeriod))
 }
 
 func (tx *Tx) findIncident(r *storedResource, record Record) (storedRow, error) {
@@ -99,7 +117,7 @@ func (tx *Tx) findIncident(r *storedResource, record Record) (storedRow, error) 
 	}
 	columns := tx.db.selectRow(r)
 	err := tx.Each(func(row Scanner) error {
-		s := storedRow{values: slices.Clone(row.(sqlite.Values)[2:])}
+		s := storedRow{columns: tx.db.columns[r.Table], values: slices.Clone(row.(sqlite.Values)[2:])}
 		err := row.(sqlite.Values)[:2].Scan(&s.seq, &s.id)
 		found = append(found, s)
 		return err
@@ -114,30 +132,17 @@ func (tx *Tx) findIncident(r *storedResource, record Record) (storedRow, error) 
 }
 
 // incidentWritten logs a change of status, unless the record brings a timeline
-// of its own, and starts the notification clock if it is needed now.
+// of its own.
 func incidentWritten(tx *Tx, w writtenRecord) error {
-	before, err := tx.statusOf(w.before)
-	if err != nil {
-		return err
-	}
+	before := w.before.text("status")
 	_, own := w.record["timeline"]
 	if after, given := w.record["status"]; given && !own && before != after {
 		if _, err := tx.Exec("INSERT INTO incident_timeline (incident_seq, at, status, actor) VALUES (?, ?, ?, ?)",
-			w.seq, tx.At(), after, tx.ID); err != nil {
+			w.row.seq, tx.At(), after, tx.ID); err != nil {
 			return err
 		}
 	}
-	return tx.startClock(w.seq, w.changes)
-}
-
-// statusOf is the status that an incident had when it was read.
-func (tx *Tx) statusOf(known storedRow) (string, error) {
-	if known.values != nil {
-		return known.text(tx.db, "incidents", "status"), nil
-	}
-	var before struct{ Status string }
-	err := json.Unmarshal(known.resource, &before)
-	return before.Status, err
+	return nil
 }
 
 // startTimeline logs the declaration.
@@ -206,81 +211,79 @@ func equalRows(a, b [][4]any) bool {
 	return true
 }
 
-// startClock gives an incident that needs a notification its deadline, if it
-// has none: 72 hours after the declaration (contract, section 4). It adds the
-// deadline to the changes of an import, which are nil outside of one.
-func (tx *Tx) startClock(incident int64, changes Changes) error {
-	var declared string
-	err := tx.Row("SELECT created_at FROM incidents WHERE seq = ? AND notification_required AND notification_deadline IS NULL", incident).Scan(&declared)
-	if running, err := absent(err); running || err != nil {
-		return storeError(err)
-	}
-	at, err := ParseTimestamp(declared)
+// createIncident declares an incident and starts its timeline.
+func createIncident(tx *Tx, r *storedResource, record Record) (storedRow, error) {
+	made, _, err := tx.insert(r, record, nil)
 	if err != nil {
-		return err
-	}
-	deadline := Timestamp(at.Add(notificationPeriod))
-	if changes != nil {
-		changes["notification_deadline"] = Change{From: changes["notification_deadline"].From, To: deadline}
-	}
-	_, err = tx.Exec("UPDATE incidents SET notification_deadline = ? WHERE seq = ?", deadline, incident)
-	return err
-}
-
-// CreateIncident declares an incident and starts its timeline and its
-// notification clock.
-func (tx *Tx) CreateIncident(record Record) ([]byte, error) {
-	made, _, err := tx.insert(incidents, record, nil)
-	if err != nil {
-		return nil, err
+		return made, err
 	}
 	if err := tx.startTimeline(made.seq); err != nil {
-		return nil, err
+		return made, err
 	}
-	if err := tx.startClock(made.seq, nil); err != nil {
-		return nil, err
+	if made, err = tx.readBySeq(r, made.seq); err != nil {
+		return made, err
 	}
-	if err := tx.auditDifference(incidents, "created", made.id, nil, nil); err != nil {
-		return nil, err
-	}
-	now, err := tx.byID(incidents, made.id)
-	return now.resource, err
+	return made, tx.auditDifference(r, "created", storedRow{}, made, nil)
 }
 
-// UpdateIncident changes an incident, and logs a change of its status on its
+// updateIncident changes an incident. A change of its status goes on its
 // timeline.
-func (tx *Tx) UpdateIncident(id string, record Record) ([]byte, error) {
-	if err := tx.clearDeadline(id, record); err != nil {
-		return nil, err
-	}
-	changed, err := tx.update(incidents, id, record, nil)
-	return changed.resource, err
+func updateIncident(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
+	return tx.update(r, id, nil, func(before storedRow) (Record, error) {
+		completeDeadline(before, record, false)
+		return record, nil
+	})
 }
 
-// clearDeadline makes an empty deadline, where a notification is required, the
-// one that the clock sets: so a change that clears nothing is none.
-func (tx *Tx) clearDeadline(id string, record Record) error {
-	if deadline, given := record["notification_deadline"]; !given || deadline != nil {
-		return nil
-	}
-	known, err := tx.byID(incidents, id)
+// Notification is a report of an incident to an authority.
+type Notification struct {
+	At        time.Time
+	To        string
+	Reference string // the authority's; "" if it gave none
+}
+
+// minute is the length of a timestamp up to the minute.
+const minute = len("2006-01-02T15:04")
+
+// NotifyIncident records that an authority was notified of an incident, with an
+// entry on its timeline. The latest notification counts, the timeline keeps all.
+func (tx *Tx) NotifyIncident(id string, n Notification) error {
+	before, err := tx.readByID(incidents, id)
 	if err != nil {
 		return err
 	}
-	var now struct {
-		Required bool   `json:"notification_required"`
-		Declared string `json:"created_at"`
+	at, declared := Timestamp(n.At), before.text("created_at")
+	switch {
+	case at > tx.At():
+		return &Error{Code: Invalid, Param: "at", Message: "at must not be in the future"}
+	case at[:minute] < declared[:minute]: // forms have minutes
+		return &Error{Code: Invalid, Param: "at", Message: "at must not be before the incident was declared, " + declared}
 	}
-	if err := json.Unmarshal(known.resource, &now); err != nil {
+	note := "Notified " + n.To + " on " + at
+	if n.Reference != "" {
+		note += ", reference " + n.Reference
+	}
+	if repeated, err := tx.notifiedBefore(before.seq, at, note); repeated || err != nil {
 		return err
 	}
-	if required, given := record["notification_required"].(bool); given {
-		now.Required = required
+	if _, err := tx.Exec("UPDATE incidents SET notified_at = ?, updated_at = ? WHERE seq = ?", at, tx.At(), before.seq); err != nil {
+		return err
 	}
-	if !now.Required {
-		return nil
+	changes := Changes{"notified_at": {From: before.value("notified_at"), To: at}, "notified": {To: n.To}}
+	if n.Reference != "" {
+		changes["reference"] = Change{To: n.Reference}
 	}
-	at, err := ParseTimestamp(now.Declared)
-	record["notification_deadline"] = Timestamp(at.Add(notificationPeriod))
-	return err
+	if _, err := tx.Exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
+		before.seq, tx.At(), before.text("status"), note, tx.ID); err != nil {
+		return err
+	}
+	return tx.AuditChange(incidents.Type, "notified", id, changes)
+}
+
+// notifiedBefore reports whether the latest notification of an incident is the same.
+func (tx *Tx) notifiedBefore(incident int64, at, note string) (same bool, err error) {
+	err = tx.Row(`SELECT EXISTS (SELECT 1 FROM incidents i WHERE i.seq = ?1 AND i.notified_at = ?2 AND ?3 = (
+		SELECT note FROM incident_timeline t WHERE t.incident_seq = i.seq AND t.note LIKE 'Notified %' ORDER BY t.seq DESC LIMIT 1))`,
+		incident, at, note).Scan(&same)
+	return same, storeError(err)
 }

@@ -355,7 +355,7 @@ func (s Keys) ByPrefix(ctx context.Context, prefix string) ([]*StoredKey, error)
 // ByID reads a key as it is now; nil if there is none.
 func (s Keys) ByID(ctx context.Context, id string) (*StoredKey, error) {
 	k, err := scanStoredKey(s.db.engine.Frequent.Row(ctx, storedKeyQuery+"k.id = ?", id))
-	if none, err := absent(err); none || err != nil {
+	if none, err := Absent(err); none || err != nil {
 		return nil, storeError(err)
 	}
 	return k, nil

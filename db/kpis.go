@@ -122,7 +122,7 @@ func (tx *Tx) findPeriod(record Record) (period, error) {
 	row, err := tx.First(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
 		FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
 		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"])
-	if none, err := absent(err); err != nil {
+	if none, err := Absent(err); err != nil {
 		return period{}, storeError(err)
 	} else if none {
 		return period{}, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}

@@ -68,7 +68,7 @@ func (d *DB) listing(org Organisation, r *storedResource, q ListQuery) (listing,
 		add(r.List.Filters[parameter]+" = ?", q.Filters[parameter])
 	}
 	if q.Cursor != "" {
-		order, id, err := d.decodeCursor(r.List.Name, org, q.Cursor)
+		order, id, err := d.Cursors.Decode(r.List.Name, org, q.Cursor)
 		if err != nil {
 			return listing{}, err
 		}
@@ -122,7 +122,7 @@ func (l listing) page(resources, positions string, limit int, err error) (Page, 
 				return Page{}, err
 			}
 		}
-		page.Next = l.db.encodeCursor(l.List.Name, l.org, order, id)
+		page.Next = l.db.Cursors.Encode(l.List.Name, l.org, order, id)
 	}
 	return page, nil
 }

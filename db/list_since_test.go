@@ -14,6 +14,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 )
 
 // budgets that lists of some sixty rows cross, each in another way.
@@ -96,9 +97,9 @@ func putMany(t *testing.T, d *DB, org Organisation, c *storedResource) {
 		for parameter, values := range filterValues[c.List.Name] {
 			r[c.List.Filters[parameter]] = values[random.IntN(len(values))]
 		}
-		r["created_at"] = noon.Add(time.Duration(random.IntN(12)) * time.Hour).Format(time.RFC3339Nano)
+		r["created_at"] = testkit.Start.Add(time.Duration(random.IntN(12)) * time.Hour).Format(time.RFC3339Nano)
 		if c == stored(resource.Assessment) {
-			r["completed_at"] = noon.Add(time.Duration(random.IntN(1<<20)) * time.Second).Format(time.RFC3339Nano)
+			r["completed_at"] = testkit.Start.Add(time.Duration(random.IntN(1<<20)) * time.Second).Format(time.RFC3339Nano)
 		}
 		records = append(records, r)
 		beside := Record{}

@@ -13,17 +13,16 @@ import (
 	"govsvc/migrations"
 )
 
-// patience is how much longer than a write an opening waits for its turn:
+// migrationWait is how much longer than a write a migration waits for other writes:
 // another process may be copying and migrating a large file.
-const patience = 60
+const migrationWait = 60
 
-// migrate brings the file to this program's version, unless it is of that
-// version. All of it is one transaction: of several processes that open the
-// file at once one does it, and the others find it done; whoever is killed
-// meanwhile leaves the file as it was.
+// migrate migrates the file to the version of this program, in one transaction. If
+// several processes open the file at once, one of them migrates it. A process that is
+// killed during the migration leaves the file as it was.
 func (d *DB) migrate(ctx context.Context, file *sqlite.DB) error {
-	for until := time.Now().Add(patience * d.options.Wait); ; {
-		have, want, err := older(ctx, file)
+	for until := time.Now().Add(migrationWait * d.options.Wait); ; {
+		have, want, err := checkVersion(ctx, file)
 		if err != nil || have == want {
 			return err
 		}
@@ -31,26 +30,26 @@ func (d *DB) migrate(ctx context.Context, file *sqlite.DB) error {
 			return err
 		}
 		if time.Now().After(until) {
-			return fmt.Errorf("is of version %d and must become %d, but another process keeps writing to it (%w); stop that, and try again", have, want, err)
+			return fmt.Errorf("has version %d and must be migrated to version %d, but another process keeps writing to it (%w); stop that process, and try again", have, want, err)
 		}
 	}
 }
 
-// older tells the file's version and this program's, which may not be the lower
-// one.
-func older(ctx context.Context, file *sqlite.DB) (have, want int, err error) {
+// checkVersion returns the versions of the file and of this program. It refuses a file
+// of a newer program.
+func checkVersion(ctx context.Context, file *sqlite.DB) (have, want int, err error) {
 	have, want, err = versions(ctx, file)
 	if err == nil && have > want {
-		err = newer(have, want)
+		err = newerFile(have, want)
 	}
 	return have, want, err
 }
 
-// upgrade holds the write lock from the look at the file's version to the end.
+// upgrade checks the version again and migrates the file, under the write lock.
 func (d *DB) upgrade(ctx context.Context, file *sqlite.DB) error {
 	return file.SingleTx(ctx, func(pool *sql.DB) error {
-		have, want, err := older(ctx, file)
-		if err != nil || have == want { // somebody else was sooner
+		have, want, err := checkVersion(ctx, file)
+		if err != nil || have == want { // another process was faster
 			return err
 		}
 		if have == 0 || d.options.IsCopy {
@@ -60,7 +59,7 @@ func (d *DB) upgrade(ctx context.Context, file *sqlite.DB) error {
 	})
 }
 
-// up makes the tables what they are in this version, and fills a new file.
+// up runs the migrations, and fills a new file.
 func (d *DB) up(ctx context.Context, pool *sql.DB, have, want int) error {
 	provider, err := goose.NewProvider(goose.DialectSQLite3, pool, migrations.Files)
 	if err != nil {
@@ -77,8 +76,8 @@ func (d *DB) up(ctx context.Context, pool *sql.DB, have, want int) error {
 
 var errForeign = errors.New("is not a govsvc data file")
 
-// copyBefore keeps the file as it is before a change, if the change can be
-// made, under a name that tells its version; see Restore for the way back.
+// copyBefore copies the file before a change, if the change succeeds, to a name with
+// the file's version. Package backup can restore the copy.
 func (d *DB) copyBefore(ctx context.Context, file *sqlite.DB, version int, change func() error) error {
 	path := sqlite.UnusedPath(fmt.Sprintf("%s.v%d-%s", file.Path(), version, d.Now().Format(FileTime)))
 	return sqlite.WithPartial(path, func(partial string) error {
@@ -92,7 +91,7 @@ func (d *DB) copyBefore(ctx context.Context, file *sqlite.DB, version int, chang
 	})
 }
 
-// seed gives a new file its secrets and its one organisation.
+// seed gives a new file its secrets and the default organisation.
 func (d *DB) seed(ctx context.Context, pool *sql.DB) error {
 	for _, name := range []string{"cursor", "key_tag"} {
 		secret, err := d.RandomBytes(32)
@@ -109,7 +108,7 @@ func (d *DB) seed(ctx context.Context, pool *sql.DB) error {
 	return err
 }
 
-// secrets authenticate what the file gives out.
+// secrets authenticate cursors and keys.
 type secrets struct{ cursor, keyTag []byte }
 
 func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
@@ -134,7 +133,7 @@ func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
 	return s, err
 }
 
-// Version is the version of the file's tables; 0 where there are none yet.
+// Version is the version of the file's tables; 0 if there are none yet.
 func (d *DB) Version(ctx context.Context) (int, error) {
 	version, err := version(ctx, d.engine)
 	return version, storeError(err)
@@ -150,7 +149,7 @@ func version(ctx context.Context, file *sqlite.DB) (int, error) {
 	return version, err
 }
 
-// Versions tells the version of the file's tables and of this program's.
+// Versions returns the versions of the file's tables and of this program.
 func (d *DB) Versions(ctx context.Context) (have, want int, err error) {
 	have, want, err = versions(ctx, d.engine)
 	return have, want, storeError(err)
@@ -175,15 +174,11 @@ func versions(ctx context.Context, file *sqlite.DB) (have, want int, err error) 
 // KnownVersion is Version for a file that this program knows. It refuses a file of a
 // newer program.
 func (d *DB) KnownVersion(ctx context.Context) (int, error) {
-	have, want, err := d.Versions(ctx)
-	if err == nil && have > want {
-		err = newer(have, want)
-	}
-	return have, err
+	have, _, err := checkVersion(ctx, d.engine)
+	return have, storeError(err)
 }
 
-// newer refuses a file of a version that is to come.
-func newer(have, want int) error {
+func newerFile(have, want int) error {
 	return fmt.Errorf("it was made by a newer govsvc (its version is %d, this program knows up to %d); "+
 		"use the newer program, or restore a backup made before the upgrade", have, want)
 }

@@ -7,13 +7,13 @@ import (
 	"io/fs"
 	"os"
 
+	"govsvc/db/search"
 	"govsvc/db/sqlite"
 )
 
-// OpenToRead opens a file for the methods that look at it as a whole, and not
-// for pages of lists, whose cursors need the file's secrets. It makes nothing,
-// migrates nothing and writes nothing, so that the file may be of an older
-// version, in use by others, or damaged.
+// OpenToRead opens a file for methods that read it as a whole, and not for pages of
+// lists, whose cursors need the file's secrets. It creates, migrates and writes
+// nothing. The file may have an older version, be in use, or be damaged.
 func OpenToRead(ctx context.Context, path string) (*DB, error) {
 	return openToRead(ctx, path, sqlite.QueryOnly)
 }
@@ -42,67 +42,68 @@ func (d *DB) openToRead(ctx context.Context, path string, access sqlite.Access) 
 	case errors.Is(err, sqlite.ErrForeign):
 		return errForeign
 	case err != nil && access == sqlite.QueryOnly:
-		return denied(err)
+		return explainPermission(err)
 	case err != nil:
 		return err
 	}
+	d.SearchIndex = search.NewIndex(d.engine)
 	err = d.Row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
 	if errors.Is(err, sqlite.ErrNoRows) {
-		return errors.New("holds no tables; of a data file in use, `govsvc backup` makes a copy with all that is in the log beside it")
+		return errors.New("has no tables; copy a data file in use with `govsvc backup`, which includes the write-ahead log beside it")
 	}
-	return unreadable(err)
+	return withAdvice(err)
 }
 
 // ErrDamaged is part of the errors that say what to do about a damaged file.
 var ErrDamaged = errors.New("is damaged")
 
-// untold tells whether err is of damage and does not say so itself.
-func untold(err error) bool { return sqlite.IsCorrupt(err) && !errors.Is(err, ErrDamaged) }
+// isUnexplainedDamage reports whether err is of a damaged file and has no advice yet.
+func isUnexplainedDamage(err error) bool { return sqlite.IsCorrupt(err) && !errors.Is(err, ErrDamaged) }
 
-// unreadable says what to do about a file that is too damaged for what was
-// wanted, or not for this user, unless err says so already.
-func unreadable(err error) error {
+// withAdvice says what to do about a damaged file, or one that this user is not allowed
+// to use, unless err says so already.
+func withAdvice(err error) error {
 	switch {
-	case barred(err):
-		return toldBarred(err)
-	case untold(err):
+	case isUnexplainedDenial(err):
+		return explainDenial(err)
+	case isUnexplainedDamage(err):
 		return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", ErrDamaged, err)
 	}
 	return err
 }
 
-var errBarred = errors.New("this user may not use it")
+var errDenied = errors.New("this user is not allowed to use it")
 
-// barred tells whether SQLite was let read the file alone, and err does not say
-// so itself. One that was moved away is another matter.
-func barred(err error) bool {
-	return sqlite.IsDenied(err) && !errors.Is(err, errBarred)
+// isUnexplainedDenial reports whether SQLite could only read the file, and err has no
+// advice yet.
+func isUnexplainedDenial(err error) bool {
+	return sqlite.IsDenied(err) && !errors.Is(err, errDenied)
 }
 
-// denied is an error of opening a data file.
-func denied(err error) error {
+// explainPermission is explainDenial for errors of the system.
+func explainPermission(err error) error {
 	if errors.Is(err, fs.ErrPermission) {
-		return toldBarred(err)
+		return explainDenial(err)
 	}
 	return err
 }
 
-// toldBarred says what to do where the system lets this user not use the file.
-func toldBarred(err error) error {
+// explainDenial says what to do if the system does not allow this user to use the file.
+func explainDenial(err error) error {
 	var known *Error
 	if errors.As(err, &known) && known.Err != nil {
-		err = known.Err // without "right now": it stays so
+		err = known.Err // without "right now", because the denial stays
 	}
-	return fmt.Errorf("%w: %w; run as the user whose file it is, or let this one write the file and its folder", errBarred, err)
+	return fmt.Errorf("%w: %w; run as the owner of the file, or let this user write the file and its folder", errDenied, err)
 }
 
-// Explain says which file is damaged or not for this user, and what to do, where
-// err is of that and does not say so itself.
+// Explain adds the path and what to do to an error of a damaged file, or of one that
+// this user is not allowed to use.
 func (d *DB) Explain(err error) error {
-	if !untold(err) && !barred(err) {
+	if !isUnexplainedDamage(err) && !isUnexplainedDenial(err) {
 		return err
 	}
-	return fmt.Errorf("%s: %w", d.Path(), unreadable(err))
+	return fmt.Errorf("%s: %w", d.Path(), withAdvice(err))
 }
 
 // OpenCopy opens a file that no process is to write, such as a backup, as OpenToRead

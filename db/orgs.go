@@ -123,7 +123,7 @@ func (s Orgs) ByNameWithRemoved(ctx context.Context, name string) (Organisation,
 
 func (s Orgs) byName(ctx context.Context, name, and string) (Organisation, error) {
 	o, err := scanOrganisation(s.db.Row(ctx, "SELECT "+organisationColumns+" FROM organisations WHERE name = ?"+and, name))
-	if missing, err := absent(err); missing || err != nil {
+	if missing, err := Absent(err); missing || err != nil {
 		if missing {
 			return o, NoOrganisation(name)
 		}
@@ -186,7 +186,7 @@ func (s Orgs) SetPlan(ctx context.Context, by Actor, name string, plan Plan, sub
 		return before, err
 	}
 	if !slices.Contains(Subscriptions(), subscription) {
-		return before, oneOf("subscription", Subscriptions())
+		return before, NotOneOf("subscription", Subscriptions())
 	}
 	after := before
 	err = s.db.Write(ctx, by, func(tx *Tx) error {
@@ -236,13 +236,13 @@ func organisationExists(name string) error {
 
 func knownPlan(plan Plan) error {
 	if !slices.Contains(Plans(), plan) {
-		return oneOf("plan", Plans())
+		return NotOneOf("plan", Plans())
 	}
 	return nil
 }
 
-// oneOf is the error for a value that is not one of the allowed ones.
-func oneOf[T ~string](param string, allowed []T) error {
+// NotOneOf is the error for a value that is not one of the allowed ones.
+func NotOneOf[T ~string](param string, allowed []T) error {
 	names := make([]string, len(allowed))
 	for i, name := range allowed {
 		names[i] = string(name)

@@ -23,7 +23,7 @@ func (s Orgs) Rename(ctx context.Context, by Actor, name, to string) (Organisati
 		var err error
 		after, err = scanOrganisation(tx.Returning(`UPDATE organisations SET name = ?, updated_at = ?
 			WHERE seq = ? AND removed_at IS NULL RETURNING `+organisationColumns, to, tx.At(), before.Org))
-		switch none, err := absent(err); {
+		switch none, err := Absent(err); {
 		case none:
 			return NoOrganisation(name)
 		case sqlite.IsUnique(err):

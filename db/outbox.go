@@ -57,7 +57,7 @@ func NewMessage(uuid, kind string, at time.Time, data any) Message {
 // loop makes the deliveries afterwards. An event without receivers is not
 // written.
 func (tx *Tx) Enqueue(kind string, data any) error {
-	set, err := tx.receiverSet(kind)
+	set, err := receiverSet(tx, kind)
 	if err != nil || set == 0 {
 		return err
 	}
@@ -70,21 +70,21 @@ func (tx *Tx) Enqueue(kind string, data any) error {
 	if _, err := tx.Exec("INSERT INTO fan_outs (org_id, event_seq, set_seq) VALUES (?, ?, ?)", tx.Org, seq, set); err != nil {
 		return err
 	}
-	tx.wakeDeliveries()
+	tx.WakeDeliveries()
 	return nil
 }
 
 // receiverSet returns the organisation's current receiver set of a type of
 // event, and makes it if the subscriptions changed since the last event of the
 // type. It returns 0 if no active subscription matches.
-func (tx *Tx) receiverSet(kind string) (int64, error) {
+func receiverSet(tx *Tx, kind string) (int64, error) {
 	if set, known := tx.receiverSets[kind]; known {
 		return set, nil
 	}
 	var set int64
 	err := tx.Row("SELECT seq FROM receiver_sets WHERE org_id = ? AND type = ? AND current = 1", tx.Org, kind).Scan(&set)
-	if none, failure := absent(err); none {
-		set, err = tx.newReceiverSet(kind)
+	if none, failure := Absent(err); none {
+		set, err = newReceiverSet(tx, kind)
 	} else {
 		err = storeError(failure)
 	}
@@ -101,7 +101,7 @@ func (tx *Tx) receiverSet(kind string) (int64, error) {
 const matchingSubscriptions = ` FROM webhook_subscriptions WHERE org_id = ? AND active = 1
 	AND (event_types = '[]' OR EXISTS (SELECT 1 FROM json_each(event_types) WHERE value = ?))`
 
-func (tx *Tx) newReceiverSet(kind string) (int64, error) {
+func newReceiverSet(tx *Tx, kind string) (int64, error) {
 	var matches bool
 	if err := tx.Row("SELECT EXISTS (SELECT 1"+matchingSubscriptions+")", tx.Org, kind).Scan(&matches); err != nil || !matches {
 		return 0, storeError(err)

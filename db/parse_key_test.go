@@ -4,22 +4,23 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // FuzzParseKey: of the current form only what this file made is a key; of the
 // former ones all that is long enough. The prefix never shows the secret.
 func FuzzParseKey(f *testing.F) {
-	store, other := handle(f, newPath(f), time.Minute), handle(f, newPath(f), time.Minute)
+	store, other := newStore(f), open(f, testkit.NewPath(f)) // files with different secrets
 	made := map[string]string{}
 	for _, kind := range []string{db.LiveKey, db.TestKey} {
-		_, key, err := store.Keys.Mint(f.Context(), operator(f, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
+		_, key, err := store.Keys.Mint(f.Context(), testdb.Operator(f, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
 		if err != nil {
 			f.Fatal(err)
 		}
-		_, foreign, err := other.Keys.Mint(f.Context(), operator(f, other), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
+		_, foreign, err := other.Keys.Mint(f.Context(), testdb.Operator(f, other), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:all"}})
 		if err != nil {
 			f.Fatal(err)
 		}
@@ -51,11 +52,11 @@ func FuzzParseKey(f *testing.F) {
 // TestMintedKeys are of the form of the contract, and never alike.
 func TestMintedKeys(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), time.Minute)
+	store := newStore(t)
 	seen := map[string]bool{}
 	for range 5 {
 		for _, kind := range []string{db.LiveKey, db.TestKey} {
-			made, key, err := store.Keys.Mint(t.Context(), operator(t, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:kpis"}})
+			made, key, err := store.Keys.Mint(t.Context(), testdb.Operator(t, store), db.KeyDraft{Name: "n", Kind: kind, Scopes: []string{"read:kpis"}})
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -23,7 +23,7 @@ func TestPlans(t *testing.T) {
 	const instant = "2026-10-01T12:00:00.000Z"
 	for _, c := range collections {
 		for _, filters := range subsets(sortedKeys(c.List.Filters)) {
-			for _, cursor := range []string{"", d.encodeCursor(c.List.Name, org, instant, "x")} {
+			for _, cursor := range []string{"", d.Cursors.Encode(c.List.Name, org, instant, "x")} {
 				l, err := d.listing(org, c, ListQuery{Limit: 25, Cursor: cursor, Filters: filters})
 				if err != nil {
 					t.Fatal(err)

@@ -15,16 +15,16 @@ import (
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 var powerCuts = flag.Int("power.cuts", 8, "how many power cuts TestPowerCut makes")
 
-// sector is the least part of a write that a disk does or does not do.
+// sector is the part of a write that a disk does completely or not at all.
 const sector = 512
 
-// image is what is on a disk after a power cut: of each file what was synced,
-// and of what was written since some sectors as they were written, some as they
-// were before, and some as nobody wrote them.
+// image is the content of a disk after a power cut. Each file has what was synced. The
+// sectors that were written later are complete, unchanged or damaged.
 type image struct {
 	random *rand.Rand
 	synced map[string][]byte // nil: no such file
@@ -84,7 +84,7 @@ func (m *image) unlink() {
 	}
 }
 
-// fate is what becomes of a sector.
+// fate is the state of a sector after a power cut.
 type fate int
 
 const (
@@ -93,8 +93,7 @@ const (
 	trash
 )
 
-// settle does what was done to a file since its last sync, as far as its fate
-// is.
+// settle repeats the operations on a file since its last sync, by the fate of each.
 func (m *image) settle(file string, next func() fate) []byte {
 	content := slices.Clone(m.synced[file])
 	for _, one := range m.since[file] {
@@ -109,7 +108,7 @@ func (m *image) settle(file string, next func() fate) []byte {
 			}
 		case ioWrite:
 			content = m.write(content, one, next)
-		default: // neither reads nor syncs are here
+		default: // reads and syncs are not kept
 		}
 	}
 	delete(m.since, file)
@@ -144,25 +143,21 @@ func resized(content []byte, size int64) []byte {
 	return append(content, make([]byte, size-int64(len(content)))...)
 }
 
-// worked is the journal of a file that several writers wrote to, checkpoints
-// among them: what was acknowledged is marked.
+// worked is the journal of a file during writes and checkpoints. Marks show what was
+// acknowledged.
 func worked(t *testing.T) []ioDone {
 	t.Helper()
-	path := newPath(t)
-	if err := handle(t, path, time.Minute).Close(); err != nil {
-		t.Fatal(err)
-	}
+	path := testdb.EmptyFile(t)
 	d := diskWith(t, path)
-	store := handle(t, path, time.Minute)
-	by := operator(t, store)
-	subscribe(t, path)
+	store := open(t, path)
+	testdb.Subscribe(t, path)
 	d.note("begun")
 	var group sync.WaitGroup
 	for writer := range 4 {
 		group.Go(func() {
 			for i := range 30 {
 				name := fmt.Sprintf("R-%d-%02d", writer, i)
-				if err := addRisk(context.Background(), store, by, name); err != nil {
+				if err := testdb.AddRisk(context.Background(), store, name); err != nil {
 					t.Error(err)
 				}
 				d.note(name)
@@ -178,8 +173,7 @@ func worked(t *testing.T) []ioDone {
 	return d.journal
 }
 
-// diskWith is the disk of a folder in which a file is already, and has been for
-// long.
+// diskWith is the disk of a folder with a file that was synced long ago.
 func diskWith(t *testing.T, path string) *disk {
 	t.Helper()
 	content, err := os.ReadFile(path)
@@ -192,9 +186,9 @@ func diskWith(t *testing.T, path string) *disk {
 	return d
 }
 
-// TestPowerCut cuts the power at any moment of a file's life, with what was
-// written since the last sync there, not there or garbled, sector by sector:
-// whatever was acknowledged is there, whole, and the file can be used.
+// TestPowerCut cuts the power at any moment of a file's use. The sectors written since the
+// last sync are complete, unchanged or damaged. Everything that was acknowledged is
+// stored, and the file can be used.
 func TestPowerCut(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
@@ -210,9 +204,9 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestPowerCutBites: a disk that says that it has synced and has not is found
-// out, or TestPowerCut would find nothing.
-func TestPowerCutBites(t *testing.T) {
+// TestPowerCut_Detects proves that the checks of TestPowerCut work: they detect a disk that
+// reports a sync that it has not done.
+func TestPowerCut_Detects(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(1, 1))
 	journal := worked(t)
@@ -224,10 +218,10 @@ func TestPowerCutBites(t *testing.T) {
 	t.Error("the syncs were ignored, and nothing was lost")
 }
 
-// afterCut opens what a power cut leaves, and says what is wrong with it.
+// afterCut opens the files that a power cut leaves, and lists their faults.
 func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest bool) (faults []string) {
 	t.Helper()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	for file, content := range powerCut(journal, n, random, honest) {
 		if content != nil {
 			if err := os.WriteFile(filepath.Join(filepath.Dir(path), file), content, 0o600); err != nil {
@@ -235,12 +229,13 @@ func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest b
 			}
 		}
 	}
-	store, err := db.Open(t.Context(), db.Options{Path: path, MustExist: true, Now: func() time.Time { return at }})
+	existing := testdb.Options(path)
+	existing.MustExist = true
+	store, err := db.Open(t.Context(), existing)
 	if err != nil {
 		return []string{err.Error()}
 	}
-	defer store.Close() //nolint:errcheck // it was looked at
-	by := operator(t, store)
+	defer store.Close() //nolint:errcheck // it was only read
 	var acknowledged []string
 	for _, one := range journal[:n] {
 		if one.mark != "" && one.mark != "begun" {
@@ -248,15 +243,15 @@ func afterCut(t *testing.T, journal []ioDone, n int, random *rand.Rand, honest b
 		}
 	}
 	faults = notWhole(t, store, path, acknowledged)
-	if err := addRisk(t.Context(), store, by, "afterwards"); err != nil {
+	if err := testdb.AddRisk(t.Context(), store, "afterwards"); err != nil {
 		faults = append(faults, "a write afterwards: "+err.Error())
 	}
 	return append(faults, notWhole(t, store, path, append(acknowledged, "afterwards"))...)
 }
 
-// notWhole says what is wrong with a file: what was acknowledged is to be
-// there, what is there is to have its audit event and its event for the
-// subscription, and the file and its audit log are to be sound.
+// notWhole lists the faults of a file. Each acknowledged risk must be stored. Each stored
+// risk must have its audit event and its outbox event. The file and its audit log must be
+// sound.
 func notWhole(t *testing.T, store *db.DB, path string, acknowledged []string) (faults []string) {
 	t.Helper()
 	file := testkit.OpenSQL(t, path)
@@ -300,7 +295,7 @@ func notWhole(t *testing.T, store *db.DB, path string, acknowledged []string) (f
 	if got := list("PRAGMA integrity_check"); len(got) != 1 || got[0] != "ok" {
 		faults = append(faults, fmt.Sprint("integrity: ", got))
 	}
-	if _, broken, err := store.Audit.Verify(t.Context(), defaultOrg(t, store).Org); err != nil || broken != nil {
+	if _, broken, err := store.Audit.Verify(t.Context(), testdb.DefaultOrg(t, store).Org); err != nil || broken != nil {
 		faults = append(faults, fmt.Sprint("audit log: ", broken, err))
 	}
 	return faults

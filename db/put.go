@@ -2,7 +2,6 @@ package db
 
 import (
 	"bytes"
-	"database/sql/driver"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -30,15 +29,13 @@ const (
 	Repeated
 )
 
-// writtenRecord is a record that Put created or updated.
+// writtenRecord is a record that was created or updated.
 type writtenRecord struct {
 	resource *storedResource
 	outcome  Outcome
-	seq      int64
-	id       string
-	record   Record
-	before   storedRow // as it was; empty when it was created
-	changes  Changes   // of an import, which may be added to; may be nil
+	record   Record    // what was written
+	before   storedRow // zero if the record was created
+	row      storedRow // as it is now; after an import, its seq and id alone
 }
 
 // Put writes a record under its natural key: it is made if it is new, and
@@ -79,11 +76,11 @@ func (tx *Tx) putRecord(r *storedResource, record Record) (PutResult, error) {
 		}
 		tx.knew[r] = false
 	}
-	made, fresh, err := tx.insert(r, record, r.Key)
+	made, isNew, err := tx.insert(r, record, r.Key)
 	if err != nil {
 		return PutResult{}, err
 	}
-	if !fresh {
+	if !isNew {
 		if tx.knew == nil {
 			tx.knew = map[*storedResource]bool{}
 		}
@@ -96,7 +93,7 @@ func (tx *Tx) putRecord(r *storedResource, record Record) (PutResult, error) {
 	}
 	tx.first(r, made.seq)
 	return PutResult{Outcome: Created, ID: made.id, Changes: made.changes},
-		r.written(tx, writtenRecord{resource: r, outcome: Created, seq: made.seq, id: made.id, record: record, changes: made.changes})
+		r.written(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made})
 }
 
 // putKnown changes a record that was there before the import.
@@ -107,18 +104,9 @@ func (tx *Tx) putKnown(r *storedResource, known storedRow, record Record) (PutRe
 	return tx.amend(r, known, record)
 }
 
-// storedRow is a row that a record was found in.
-type storedRow struct {
-	seq      int64
-	id       string
-	resource []byte         // as JSON; nil where the values were read instead
-	values   []driver.Value // of the table's columns in the order of tableColumns; may be nil
-	changes  Changes        // what an import gave a new record; see Import.created
-}
-
-// insert makes the record, and does not read its resource; it is not fresh
-// where unless, a unique set of columns, names one that is there already.
-func (tx *Tx) insert(r *storedResource, record Record, unless []string) (made storedRow, fresh bool, err error) {
+// insert adds a row and does not read it. The row is not new where unless, a unique
+// set of columns, names another one.
+func (tx *Tx) insert(r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
 	if r.onInsert != nil {
 		born := r.onInsert(tx, record)
 		maps.Copy(record, born)
@@ -152,10 +140,13 @@ func (tx *Tx) insert(r *storedResource, record Record, unless []string) (made st
 	return made, made.seq != 0, storeError(err)
 }
 
-// resource reads what the API shows of a row.
-func (tx *Tx) resource(r *storedResource, seq int64) (resource []byte, err error) {
-	err = tx.Row("SELECT resource FROM "+r.Table+" WHERE seq = ?", seq).Scan(&resource)
-	return resource, storeError(err)
+// objectOf returns a record that was written as the API returns it.
+func (tx *Tx) objectOf(w writtenRecord) (object []byte, err error) {
+	if w.row.object != nil {
+		return w.row.object, nil
+	}
+	err = tx.Row("SELECT resource FROM "+w.resource.Table+" WHERE seq = ?", w.row.seq).Scan(&object)
+	return object, storeError(err)
 }
 
 // find reads the row with the record's natural key, with the values of its
@@ -173,20 +164,20 @@ func (tx *Tx) find(r *storedResource, record Record) (storedRow, error) {
 		}
 		args = append(args, value)
 	}
-	return tx.readRow(tx.finder(r), args...)
+	return tx.readRow(r, tx.finder(r), args...)
 }
 
 // replace sets the members that are present and differ. An updated_at that the
 // record brings counts only if it is later than the one stored: a row that
 // changes now under an old stamp would be missed by those who ask for what
 // changed since.
-func (tx *Tx) replace(r *storedResource, known storedRow, record Record) (Outcome, error) {
+func (tx *Tx) replace(r *storedResource, seq int64, record Record) (Outcome, error) {
 	set := tx.columnsSet(r, record)
 	if len(set.names) == 0 {
 		return Unchanged, nil
 	}
 	args := make([]any, 0, 3+len(set.names))
-	args, err := set.values(append(args, known.seq, tx.stamp(record, "updated_at"), tx.At()), record)
+	args, err := set.values(append(args, seq, tx.stamp(record, "updated_at"), tx.At()), record)
 	if err != nil {
 		return Unchanged, err
 	}
@@ -197,7 +188,7 @@ func (tx *Tx) replace(r *storedResource, known storedRow, record Record) (Outcom
 	if err != nil || changed == 0 {
 		return Unchanged, err
 	}
-	return Updated, r.written(tx, writtenRecord{resource: r, outcome: Updated, seq: known.seq, id: known.id, record: record, before: known})
+	return Updated, nil
 }
 
 // stamp is a record's own timestamp, or the instant of the change.

@@ -5,9 +5,8 @@ import (
 	"testing"
 )
 
-// TestManyMembers puts records with all choices of their members, as an import
-// may.
-func TestManyMembers(t *testing.T) {
+// TestPut_ManyMemberSets puts records with every set of some members, as an import may.
+func TestPut_ManyMemberSets(t *testing.T) {
 	t.Parallel()
 	d := opened(t)
 	org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)

@@ -1,7 +1,5 @@
 package db
 
-import "encoding/json"
-
 // Rating is what decides how grave a risk is, "" where it is not rated.
 type Rating struct {
 	Severity         string `json:"severity"`
@@ -41,27 +39,12 @@ func NeedsReason(before, after Rating) bool {
 	return settles && (before.Severity == "CRITICAL" || after.Severity == "CRITICAL")
 }
 
-// ratingOf is the rating of a risk whose row was read.
-func (tx *Tx) ratingOf(s storedRow) Rating {
-	if s.values == nil {
-		var r Rating
-		_ = json.Unmarshal(s.resource, &r) // the store made it
-		return r
+// rating is how a risk is rated in its row.
+func (s *storedRow) rating() Rating {
+	return Rating{
+		Severity: s.text("severity"), ResidualSeverity: s.text("residual_severity"),
+		Likelihood: s.text("likelihood"), Status: s.text("status"),
 	}
-	var r Rating
-	for i, column := range tx.db.columns["risks"] {
-		switch column {
-		case "severity":
-			r.Severity, _ = s.values[i].(string)
-		case "residual_severity":
-			r.ResidualSeverity, _ = s.values[i].(string)
-		case "likelihood":
-			r.Likelihood, _ = s.values[i].(string)
-		case "status":
-			r.Status, _ = s.values[i].(string)
-		}
-	}
-	return r
 }
 
 // recordReason keeps the reason for a change of a risk's rating as evidence,
@@ -72,15 +55,15 @@ func (tx *Tx) recordReason(risk int64, reason string, before, after Rating) erro
 	return err
 }
 
-// riskChanging applies the rule of severity_change_reason to a risk that an
+// importedReason applies the rule of severity_change_reason to a risk that an
 // import changes, and keeps the reason as evidence. The record's own reason
 // counts before that of the import.
-func riskChanging(tx *Tx, known storedRow, record Record, changes Changes) error {
+func importedReason(tx *Tx, known storedRow, record Record, changes Changes) error {
 	im := tx.importing
 	if im == nil {
 		return nil
 	}
-	before := tx.ratingOf(known)
+	before := known.rating()
 	after := before.With(record)
 	reason, _ := record[reasonMember].(string)
 	if reason == "" {

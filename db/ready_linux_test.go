@@ -8,19 +8,17 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
-// TestReady probes a file: the disk is asked now and then, and once more after
-// a write has failed; between that no kept page is lost by a probe.
+// TestReady probes a file. A probe writes to the disk every 30 seconds, and after a failed
+// write. The other probes keep cached pages valid.
 func TestReady(t *testing.T) {
 	t.Parallel()
-	path, now := newPath(t), at
+	path, clock := testkit.NewPath(t), testkit.NewClock(testkit.Start)
 	d := newDisk(t, filepath.Dir(path))
-	store, err := db.Open(t.Context(), db.Options{Path: path, Now: func() time.Time { return now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer store.Close() //nolint:errcheck // of the test
+	store := testdb.Open(t, db.Options{Path: path, Now: clock.Now})
 	generation := func() int64 {
 		t.Helper()
 		n, err := store.DataVersion(t.Context())
@@ -40,10 +38,10 @@ func TestReady(t *testing.T) {
 		}
 	}
 	ready("at first", true, true)
-	ready("at once again", true, false)
-	now = now.Add(29 * time.Second)
+	ready("immediately again", true, false)
+	clock.Advance(29 * time.Second)
 	ready("soon again", true, false)
-	now = now.Add(time.Second)
+	clock.Advance(time.Second)
 	ready("later", true, true)
 	d.setFail(func(kind ioKind, _ string) int32 {
 		if kind == ioWrite {
@@ -51,15 +49,15 @@ func TestReady(t *testing.T) {
 		}
 		return 0
 	})
-	ready("before anybody has noticed", true, false)
-	if err := addRisk(t.Context(), store, operator(t, store), "R"); err == nil {
+	ready("before a write has failed", true, false)
+	if err := testdb.AddRisk(t.Context(), store, "R"); err == nil {
 		t.Error("a full disk took a write")
 	}
 	ready("full", false, false)
 	ready("still full", false, false)
 	d.setFail(nil)
-	ready("mended", true, true)
-	ready("mended, again", true, false)
-	now = now.Add(-time.Hour)
+	ready("repaired", true, true)
+	ready("repaired, again", true, false)
+	clock.Advance(-time.Hour)
 	ready("when the clock was set back", true, true)
 }

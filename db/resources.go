@@ -17,6 +17,7 @@ type storedResource struct {
 	*resource.Resource
 	hooks
 	selectCurrent string // the statement of Current; "" without one
+	selectRecord  string // the start of the statement of readRecord
 }
 
 // hooks are the behaviour of one resource. Each may be nil.
@@ -32,7 +33,10 @@ type hooks struct {
 	beforeUpdate func(*Tx, storedRow, Record, Changes) error
 	// afterWrite is called after a record was created or updated.
 	afterWrite func(*Tx, writtenRecord) error
-	// put and find replace the general way.
+	// create and update replace the general way of Tx.Create and Tx.Update.
+	create func(*Tx, *storedResource, Record) (storedRow, error)
+	update func(tx *Tx, r *storedResource, id string, record Record) (storedRow, error)
+	// put and find replace the general way of an import.
 	put  func(*Tx, *storedResource, Record) (PutResult, error)
 	find func(*Tx, *storedResource, Record) (storedRow, error)
 }
@@ -48,6 +52,11 @@ func newStoredResources() map[string]*storedResource {
 		if r.Current.Operation != "" {
 			s.selectCurrent = "SELECT " + r.Current.Column + " FROM " + r.Table + " WHERE org_id = ? ORDER BY " + r.List.OrderBy + " DESC LIMIT 1"
 		}
+		members := "resource"
+		if r.ImportOrder > 0 {
+			members = "(SELECT record FROM " + r.Type + "_records r WHERE r.org_id = t.org_id AND r.id = t.id)"
+		}
+		s.selectRecord = "SELECT seq, id, resource, " + members + " FROM " + r.Table + " t WHERE "
 		all[r.Type] = s
 	}
 	return all
@@ -77,7 +86,7 @@ func (d *DB) RecordMembers(r *resource.Resource) []string {
 // record.
 func (d *DB) Current(ctx context.Context, org Organisation, r *resource.Resource) ([]byte, error) {
 	var text []byte
-	if _, err := absent(d.Row(ctx, stored(r).selectCurrent, org.Org).Scan(&text)); err != nil {
+	if _, err := Absent(d.Row(ctx, stored(r).selectCurrent, org.Org).Scan(&text)); err != nil {
 		return nil, storeError(err)
 	}
 	return text, nil

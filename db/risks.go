@@ -18,8 +18,10 @@ func init() {
 			likelihood, _ := record["likelihood"].(string)
 			return Record{"untreated_baseline": orNull(UntreatedBaseline(severity, likelihood))}
 		},
-		beforeUpdate: riskChanging,
+		beforeUpdate: importedReason,
 		afterWrite:   riskWritten,
+		create:       createRisk,
+		update:       updateRisk,
 	}
 }
 
@@ -54,27 +56,26 @@ func UntreatedBaseline(severity, likelihood string) string {
 	return ""
 }
 
-// riskWritten raises risk.created and risk.severity_changed.
+// riskWritten enqueues risk.created and risk.severity_changed.
 func riskWritten(tx *Tx, w writtenRecord) error {
 	if w.outcome == Created {
 		return tx.riskCreated(w)
 	}
-	before := tx.ratingOf(w.before)
+	before := w.before.rating()
 	after := before.With(w.record)
 	if before.Severity == after.Severity && before.ResidualSeverity == after.ResidualSeverity {
 		return nil
 	}
-	const kind = EventRiskSeverityChanged
-	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
-		return err
+	if set, err := receiverSet(tx, EventRiskSeverityChanged); err != nil || set == 0 {
+		return err // without receivers, the record is not read
 	}
-	text, err := tx.resource(w.resource, w.seq)
+	object, err := tx.objectOf(w)
 	if err != nil {
 		return err
 	}
-	reason, _ := w.record["severity_change_reason"].(string)
+	reason, _ := w.record[reasonMember].(string)
 	previous := ratings{orNull(before.Severity), orNull(before.ResidualSeverity)}
-	return tx.Enqueue(kind, severityData{riskData{Risk: text}, previous, orNull(reason)})
+	return tx.Enqueue(EventRiskSeverityChanged, severityData{riskData{Risk: object}, previous, orNull(reason)})
 }
 
 func (tx *Tx) riskCreated(w writtenRecord) error {
@@ -83,15 +84,14 @@ func (tx *Tx) riskCreated(w writtenRecord) error {
 			tx.riskNumber = max(tx.riskNumber, n)
 		}
 	}
-	const kind = EventRiskCreated
-	if set, err := tx.receiverSet(kind); err != nil || set == 0 {
-		return err // an import of many reads none of them back
+	if set, err := receiverSet(tx, EventRiskCreated); err != nil || set == 0 {
+		return err // without receivers, the record is not read
 	}
-	text, err := tx.resource(w.resource, w.seq)
+	object, err := tx.objectOf(w)
 	if err != nil {
 		return err
 	}
-	return tx.Enqueue(kind, riskData{Risk: text})
+	return tx.Enqueue(EventRiskCreated, riskData{Risk: object})
 }
 
 // ratings are a risk's inherent and residual severity.
@@ -119,55 +119,44 @@ func (tx *Tx) countRisks() error {
 	return err
 }
 
-// CreateRisk adds an open risk to the register under the next reference.
-func (tx *Tx) CreateRisk(record Record) ([]byte, error) {
+// createRisk adds an open risk to the register under the next reference.
+func createRisk(tx *Tx, r *storedResource, record Record) (storedRow, error) {
+	if _, given := record["dimension"]; !given {
+		record["dimension"] = "OTHER"
+	}
+	record["status"], record["source"] = "Open", "user_added"
 	for {
 		var n int
 		err := tx.Returning("UPDATE organisations SET last_risk_number = last_risk_number + 1 WHERE seq = ? RETURNING last_risk_number", tx.Org).Scan(&n)
 		if err != nil {
-			return nil, storeError(err)
+			return storedRow{}, storeError(err)
 		}
 		record["risk_id"] = fmt.Sprintf("RISK-%04d", n)
-		made, fresh, err := tx.create(risks, record)
-		if err != nil || fresh {
-			return made.resource, err
+		made, isNew, err := tx.createUnless(r, record, r.Key)
+		if err != nil || isNew {
+			return made, err
 		}
 	}
 }
 
-// RiskRating reads how a risk is rated now.
-func (tx *Tx) RiskRating(id string) (Rating, error) {
-	var r Rating
-	err := tx.Row(`SELECT coalesce(severity, ''), coalesce(residual_severity, ''), coalesce(likelihood, ''), status
-		FROM risks WHERE org_id = ? AND id = ?`, tx.Org, id).Scan(&r.Severity, &r.ResidualSeverity, &r.Likelihood, &r.Status)
-	if none, err := absent(err); none || err != nil {
-		if none {
-			return r, &Error{Code: NotFound, Message: "no risk with this id in this organisation"}
+// updateRisk changes a risk. A change that needs a reason and has none is
+// refused (specification, States, rule 2). The reason is kept as evidence.
+func updateRisk(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
+	reason, _ := record[reasonMember].(string)
+	var further Changes
+	if reason != "" {
+		further = Changes{reasonMember: {To: reason}}
+	}
+	var before Rating
+	after, err := tx.update(r, id, further, func(row storedRow) (Record, error) {
+		before = row.rating()
+		if reason == "" && NeedsReason(before, before.With(record)) {
+			return nil, errLacksReason
 		}
-		return r, storeError(err)
+		return record, nil
+	})
+	if err != nil || reason == "" {
+		return after, err
 	}
-	return r, nil
-}
-
-// UpdateRisk changes a risk. Its severity_change_reason, where the record gives
-// one, is kept as evidence with who, when, before and after.
-func (tx *Tx) UpdateRisk(id string, record Record) ([]byte, error) {
-	before, err := tx.RiskRating(id)
-	if err != nil {
-		return nil, err
-	}
-	reason, _ := record["severity_change_reason"].(string)
-	if reason == "" {
-		changed, err := tx.update(risks, id, record, nil)
-		return changed.resource, err
-	}
-	changed, err := tx.update(risks, id, record, Changes{"severity_change_reason": {To: reason}})
-	if err != nil {
-		return nil, err
-	}
-	after, err := tx.RiskRating(id)
-	if err != nil {
-		return nil, err
-	}
-	return changed.resource, tx.recordReason(changed.seq, reason, before, after)
+	return after, tx.recordReason(after.seq, reason, before, after.rating())
 }

@@ -14,7 +14,7 @@ func init() {
 	roadmaps.hooks = hooks{
 		normalize: keepMilestonesCount,
 		afterWrite: func(tx *Tx, w writtenRecord) error {
-			tx.touchRoadmap(w.id)
+			tx.touchRoadmap(w.row.id)
 			return nil
 		},
 	}
@@ -72,7 +72,7 @@ func findRoadmap(tx *Tx, record Record) error {
 	var id string
 	var found int64
 	err := tx.Row(query, args...).Scan(&id, &found)
-	if none, err := absent(err); err != nil {
+	if none, err := Absent(err); err != nil {
 		return storeError(err)
 	} else if none && given {
 		return &Error{Code: Invalid, Param: "roadmap_version", Message: fmt.Sprintf("there is no roadmap of version %v; import it first", version)}

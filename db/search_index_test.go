@@ -12,6 +12,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // syllables are of several scripts, with signs that the query language of the
@@ -65,32 +66,32 @@ type register struct {
 func TestSearch_EqualsScan(t *testing.T) {
 	t.Parallel()
 	random := rand.New(rand.NewPCG(15, 4))
-	path := newPath(t)
-	store := handle(t, path, 0)
-	other, err := store.Orgs.Create(t.Context(), operator(t, store), "other", db.Enterprise)
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	other, err := store.Orgs.Create(t.Context(), testdb.Operator(t, store), "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &register{
-		t: t, random: random, path: path, store: store, orgs: []db.Organisation{defaultOrg(t, store), other},
+		t: t, random: random, path: path, store: store, orgs: []db.Organisation{testdb.DefaultOrg(t, store), other},
 		texts: []map[string][]string{{}, {}},
 	}
 	for range 40 {
 		switch r.random.IntN(8) {
 		case 0:
-			must(t, r.store.UpdateSearchIndex(t.Context()))
+			must(t, r.store.SearchIndex.Update(t.Context()))
 		case 1:
-			r.store = handle(t, path, 0) // another process
+			r.store = open(t, path) // another process
 		case 2:
-			must(t, r.store.RebuildSearchIndex(t.Context()))
+			must(t, r.store.SearchIndex.Rebuild(t.Context()))
 		default:
 			r.write(1 + r.random.IntN(12))
 		}
 		r.compare()
 	}
-	must(t, r.store.UpdateSearchIndex(t.Context()))
+	must(t, r.store.SearchIndex.Update(t.Context()))
 	r.compare()
-	if faults, err := r.store.SearchFaults(t.Context()); len(faults) > 0 || err != nil {
+	if faults, err := r.store.SearchIndex.Faults(t.Context()); len(faults) > 0 || err != nil {
 		t.Error(faults, err)
 	}
 	if faults, err := backup.New(r.store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
@@ -188,8 +189,8 @@ func riskIDs(t *testing.T, records [][]byte) []string {
 // check reports it. A rebuild repairs it, and damage is repaired by itself.
 func TestSearch_UsesIndex(t *testing.T) {
 	t.Parallel()
-	path, store, org := demo(t)
-	must(t, store.UpdateSearchIndex(t.Context()))
+	store, org := demo(t)
+	must(t, store.SearchIndex.Update(t.Context()))
 	found := func() int {
 		return browse(t, store, org, "risk", db.BrowseQuery{Words: []string{"claims"}, Limit: 5}).Total
 	}
@@ -197,19 +198,19 @@ func TestSearch_UsesIndex(t *testing.T) {
 	if want == 0 {
 		t.Fatal("nothing is found")
 	}
-	testkit.ExecSQL(t, path, "INSERT INTO search_index (search_index) VALUES ('delete-all')")
+	testkit.ExecSQL(t, store.Path(), "INSERT INTO search_index (search_index) VALUES ('delete-all')")
 	if got := found(); got != 0 {
 		t.Errorf("the index is empty, and %d risks are found", got)
 	}
-	if faults, err := store.SearchFaults(t.Context()); err != nil || !strings.Contains(fmt.Sprint(faults), "the search index lacks") {
+	if faults, err := store.SearchIndex.Faults(t.Context()); err != nil || !strings.Contains(fmt.Sprint(faults), "the search index lacks") {
 		t.Errorf("faults %q, %v", faults, err)
 	}
-	must(t, store.RebuildSearchIndex(t.Context()))
+	must(t, store.SearchIndex.Rebuild(t.Context()))
 	if got := found(); got != want {
 		t.Errorf("rebuilt, %d are found, want %d", got, want)
 	}
-	testkit.ExecSQL(t, path, "UPDATE search_index_data SET block = x'00' WHERE id > 10")
-	store = handle(t, path, 0)
+	testkit.ExecSQL(t, store.Path(), "UPDATE search_index_data SET block = x'00' WHERE id > 10")
+	store = open(t, store.Path())
 	if faults, err := backup.New(store).Faults(t.Context(), true); err != nil || !strings.Contains(fmt.Sprint(faults), "search_index") {
 		t.Errorf("faults %q, %v", faults, err)
 	}
@@ -219,19 +220,18 @@ func TestSearch_UsesIndex(t *testing.T) {
 // one that gets its number is found.
 func TestSearch_RemovedRecords(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, 0)
-	by := operator(t, store)
-	must(t, addRisk(t.Context(), store, by, "former"))
-	must(t, store.UpdateSearchIndex(t.Context()))
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	must(t, testdb.AddRisk(t.Context(), store, "former"))
+	must(t, store.SearchIndex.Update(t.Context()))
 	testkit.ExecSQL(t, path, "DELETE FROM risks")
-	must(t, addRisk(t.Context(), store, by, "latter"))
+	must(t, testdb.AddRisk(t.Context(), store, "latter"))
 	for range 2 {
 		for word, want := range map[string]int{"former": 0, "latter": 1} {
-			if got := browse(t, store, defaultOrg(t, store), "risk", db.BrowseQuery{Words: []string{word}, Limit: 5}).Total; got != want {
+			if got := browse(t, store, testdb.DefaultOrg(t, store), "risk", db.BrowseQuery{Words: []string{word}, Limit: 5}).Total; got != want {
 				t.Errorf("%s: %d, want %d", word, got, want)
 			}
 		}
-		must(t, store.UpdateSearchIndex(t.Context()))
+		must(t, store.SearchIndex.Update(t.Context()))
 	}
 }

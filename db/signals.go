@@ -1,6 +1,7 @@
 package db
 
 import (
+	"maps"
 	"reflect"
 	"slices"
 
@@ -10,7 +11,7 @@ import (
 var signals = stored(resource.Signal)
 
 func init() {
-	signals.hooks = hooks{listed: "current = 1", put: putSignal}
+	signals.hooks = hooks{listed: "current = 1", put: putSignal, create: createSignal, update: updateSignal}
 }
 
 // putSignal keeps the values of a type as a history in which the one with the
@@ -21,11 +22,11 @@ func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if err != nil {
 		return PutResult{}, err
 	}
-	present, err := tx.readRow(tx.db.selectRow(r)+" WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
+	present, err := tx.readRow(r, tx.db.selectRow(r)+" WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
 	if err != nil && !Is(err, NotFound) {
 		return PutResult{}, err
 	}
-	current := present.text(tx.db, r.Table, "as_of")
+	current := present.text("as_of")
 	if err := tx.keepSignalID(record, asOf); err != nil {
 		return PutResult{}, err
 	}
@@ -79,7 +80,7 @@ func (tx *Tx) keepSignalID(record Record, asOf any) error {
 	var taken int
 	err := tx.Row("SELECT 1 FROM signals WHERE org_id = ? AND id = ? AND signal_type = ? AND as_of <> ?",
 		tx.Org, record["id"], record["signal_type"], asOf).Scan(&taken)
-	if free, err := absent(err); free || err != nil {
+	if free, err := Absent(err); free || err != nil {
 		return storeError(err)
 	}
 	delete(record, "id")
@@ -93,4 +94,70 @@ func (tx *Tx) known(r *storedResource, record Record) (bool, error) {
 		return false, nil
 	}
 	return err == nil, err
+}
+
+// createSignal adds a value of a signal, which supersedes the type's present one,
+// or corrects that one where it is of the same instant.
+func createSignal(tx *Tx, r *storedResource, record Record) (storedRow, error) {
+	present, err := tx.readRecord(r, "org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
+	if err != nil && !Is(err, NotFound) {
+		return present, err
+	}
+	return tx.saveSignal(r, present, record)
+}
+
+// updateSignal does the same for the type of a present value. Members that are
+// not given stay as they are.
+func updateSignal(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
+	present, err := tx.readByID(r, id)
+	switch {
+	case err != nil:
+		return present, err
+	case present.members == nil:
+		return present, &Error{Code: Conflict, Message: "this value was superseded; look at the present one"}
+	}
+	if err := keepMember(record, present, "signal_type"); err != nil {
+		return present, err
+	}
+	whole := maps.Clone(present.members)
+	maps.Copy(whole, record)
+	for _, member := range []string{"object", "id", "created_at", "updated_at"} {
+		delete(whole, member)
+	}
+	maps.Copy(record, whole)
+	return tx.saveSignal(r, present, record)
+}
+
+// saveSignal puts a value that is not older than the present one; present is zero
+// if there is none.
+func (tx *Tx) saveSignal(r *storedResource, present storedRow, record Record) (storedRow, error) {
+	verb := "created"
+	if present.seq != 0 {
+		verb = "updated"
+		if err := laterThan(present, record); err != nil {
+			return present, err
+		}
+	}
+	done, err := putSignal(tx, r, record)
+	if err != nil || done.Outcome == Unchanged {
+		return present, err
+	}
+	now, err := tx.readByID(r, done.ID)
+	if err != nil {
+		return now, err
+	}
+	return now, tx.auditDifference(r, verb, present, now, nil)
+}
+
+// laterThan refuses a value from before the present one: it would only become
+// part of the history.
+func laterThan(present storedRow, record Record) error {
+	asOf, err := signals.columnValue("as_of", record["as_of"])
+	if err != nil {
+		return err
+	}
+	if present := present.text("as_of"); asOf.(string) < present {
+		return &Error{Code: Invalid, Param: "as_of", Message: "as_of must not be before that of the present value, " + present}
+	}
+	return nil
 }

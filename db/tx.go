@@ -1,13 +1,14 @@
 package db
 
 import (
+	"context"
 	"fmt"
 	"time"
 
 	"govsvc/db/sqlite"
 )
 
-// Actor says who changes the file, for the audit log.
+// Actor is who changes the file, for the audit log.
 type Actor struct {
 	Org       Org
 	ID        string // key:<id>, a user's id, or system
@@ -20,7 +21,7 @@ type Actor struct {
 	Reason  string // why, as given at the command line
 }
 
-// Tx is a change under way. It is used by one goroutine, inside Write.
+// Tx is a change under way. One goroutine uses it, inside Write.
 type Tx struct {
 	*sqlite.Tx
 	Actor
@@ -30,7 +31,7 @@ type Tx struct {
 	at      string    // the same, as stored
 	exempt  int64     // changed rows that need no audit event
 	audited bool
-	woken   bool // the delivery loop is told after the commit
+	woken   bool // the delivery loop is woken after the commit
 
 	// receiverSets caches receiverSet by the type of event. A change of the
 	// subscriptions within the transaction clears it.
@@ -53,6 +54,27 @@ func (tx *Tx) Now() time.Time { return tx.now }
 // NewID makes the id of a new row.
 func (tx *Tx) NewID() string { return tx.db.newID() }
 
+// Write runs a change in the write transaction. If run returns nil and the commit
+// succeeds, the change is on disk. Otherwise nothing of it is stored. A change that
+// writes without an audit event is refused. After Unavailable, the call may be repeated.
+func (d *DB) Write(ctx context.Context, by Actor, run func(*Tx) error) error {
+	return d.write(ctx, by, run, true)
+}
+
+// Maintain runs a change that no caller of the service asked for. It needs no audit
+// event.
+func (d *DB) Maintain(ctx context.Context, run func(*Tx) error) error {
+	return d.write(ctx, Actor{}, run, false)
+}
+
+func (d *DB) write(ctx context.Context, by Actor, run func(*Tx) error, audited bool) error {
+	err := d.engine.Write(ctx, func(of *sqlite.Tx) error { return d.newTx(of, by).run(run, audited) })
+	if sqlite.IsTransient(err) {
+		return storeError(err)
+	}
+	return err
+}
+
 func (d *DB) newTx(of *sqlite.Tx, by Actor) *Tx {
 	now := d.Now().Truncate(time.Millisecond)
 	return &Tx{Tx: of, db: d, Actor: by, now: now, at: Timestamp(now)}
@@ -73,7 +95,7 @@ func (tx *Tx) run(change func(*Tx) error, audited bool) error {
 	return nil
 }
 
-// complete writes what is told once for the whole change.
+// complete writes what the change writes once, at its end.
 func (tx *Tx) complete() error {
 	if err := tx.countRisks(); err != nil {
 		return err
@@ -84,8 +106,30 @@ func (tx *Tx) complete() error {
 	return tx.storeEvents()
 }
 
-// absent turns the lack of a row into false.
-func absent(err error) (bool, error) {
+// WakeDeliveries wakes the delivery loop after the commit of a change that made
+// deliveries due.
+func (tx *Tx) WakeDeliveries() {
+	if !tx.woken {
+		tx.woken = true
+		tx.AfterCommit(tx.db.wakeDeliveries)
+	}
+}
+
+// wakeDeliveries does not wait: the channel keeps one value for the delivery loop.
+func (d *DB) wakeDeliveries() {
+	select {
+	case d.due <- struct{}{}:
+	default:
+	}
+}
+
+// Queued receives a value after commits through this DB that made deliveries due. It
+// serves one delivery loop.
+func (d *DB) Queued() <-chan struct{} { return d.due }
+
+// Absent reports whether err means that a query returned no row. It returns all other
+// errors.
+func Absent(err error) (bool, error) {
 	if err == sqlite.ErrNoRows { //nolint:errorlint // never wrapped by Scan
 		return true, nil
 	}

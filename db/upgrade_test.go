@@ -8,15 +8,14 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
@@ -37,28 +36,28 @@ func TestUpgrade(t *testing.T) {
 	if err != nil || len(files) == 0 {
 		t.Fatal("no files of earlier versions", err)
 	}
-	want := newSchema(t)
+	want := schemaOf(t, testdb.EmptyFile(t))
 	for _, file := range files {
 		version := strings.TrimSuffix(filepath.Base(file), ".db.gz")
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
-			path := newPath(t)
+			path := testkit.NewPath(t)
 			testkit.Unpack(t, file, path)
-			before := testkit.CountSQL(t, path, "SELECT risk_id FROM risks")
-			store := handle(t, path, time.Minute)
+			before := testdb.Risks(t, path)
+			store := open(t, path)
 			if diff := cmp.Diff(want, schemaOf(t, path)); diff != "" {
 				t.Fatalf("a migrated file of %s must equal a new one: add a migration and leave the earlier ones as they are (-want +got):\n%s", version, diff)
 			}
 			if faults, err := backup.New(store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
 				t.Error(faults, err)
 			}
-			if diff := cmp.Diff(before, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" || len(before) < 10 {
+			if diff := cmp.Diff(before, testdb.Risks(t, path)); diff != "" || len(before) < 10 {
 				t.Errorf("%d risks (-before +after):\n%s", len(before), diff)
 			}
-			if sound, broken, err := store.Audit.Verify(t.Context(), defaultOrg(t, store).Org); sound == 0 || broken != nil || err != nil {
+			if sound, broken, err := store.Audit.Verify(t.Context(), testdb.DefaultOrg(t, store).Org); sound == 0 || broken != nil || err != nil {
 				t.Errorf("the audit log: %d sound, %v, %v", sound, broken, err)
 			}
-			if err := addRisk(t.Context(), store, operator(t, store), "after"); err != nil {
+			if err := testdb.AddRisk(t.Context(), store, "after"); err != nil {
 				t.Error(err)
 			}
 			wayBack(t, path)
@@ -66,7 +65,7 @@ func TestUpgrade(t *testing.T) {
 	}
 }
 
-// wayBack restores the copy that was made before a migration to another path.
+// wayBack restores, to another path, the copy that was made before a migration.
 func wayBack(t *testing.T, path string) {
 	t.Helper()
 	copies, err := filepath.Glob(path + ".v*")
@@ -74,24 +73,10 @@ func wayBack(t *testing.T, path string) {
 		t.Errorf("copies %v, %v", copies, err)
 	}
 	for _, copied := range copies {
-		if _, err := backup.Restore(t.Context(), copied, optionsFor(newPath(t)), db.Actor{}, false); err != nil {
+		if _, err := backup.Restore(t.Context(), copied, testdb.Options(testkit.NewPath(t)), db.Actor{}, false); err != nil {
 			t.Error(err)
 		}
 	}
-}
-
-// made is the schema of a new file, read once: to make a file takes longer than
-// most tests.
-var made struct {
-	once   sync.Once
-	schema map[string]int
-}
-
-// newSchema is the schema of a new file.
-func newSchema(t *testing.T) map[string]int {
-	t.Helper()
-	made.once.Do(func() { made.schema = schemaOf(t, handle(t, newPath(t), time.Minute).Path()) })
-	return made.schema
 }
 
 // schemaOf is the text of a file's tables, indexes, triggers and views.
@@ -100,13 +85,13 @@ func schemaOf(t *testing.T, path string) map[string]int {
 	return testkit.CountSQL(t, path, "SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")
 }
 
-// keepVersion packs a file of the present version that has a little of every
-// kind of data, unless one is kept already.
+// keepVersion packs a file of the present version with some data of every kind, unless
+// there is one.
 func keepVersion(t *testing.T) {
 	t.Helper()
 	ids := 0
 	store, err := db.Open(t.Context(), db.Options{
-		Path: newPath(t), Now: func() time.Time { return at }, Random: zeros{},
+		Path: testkit.NewPath(t), Now: testkit.NewClock(testkit.Start).Now, Random: testkit.Zeros{},
 		NewID: func() string { ids++; return fmt.Sprintf("00000000-0000-7000-8000-%012d", ids) },
 	})
 	if err != nil {
@@ -125,7 +110,7 @@ func keepVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	by := operator(t, store)
+	by := testdb.Operator(t, store)
 	if err := store.Write(t.Context(), by, func(tx *db.Tx) error {
 		_, _, err := tx.CreateSubscription(db.Record{"url": "https://siem.example.com/hooks", "active": true, "description": nil, "event_types": []any{"risk.created"}})
 		return err
@@ -138,7 +123,7 @@ func keepVersion(t *testing.T) {
 	if _, _, err := store.Keys.Mint(t.Context(), by, db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}}); err != nil {
 		t.Fatal(err)
 	}
-	copied := newPath(t)
+	copied := testkit.NewPath(t)
 	if _, err := backup.New(store).Make(t.Context(), copied, false); err != nil {
 		t.Fatal(err)
 	}
@@ -160,12 +145,4 @@ func keepVersion(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// zeros is no source of chance.
-type zeros struct{}
-
-func (zeros) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
 }

@@ -2,7 +2,6 @@ package db_test
 
 import (
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -15,7 +14,7 @@ import (
 // roles in every organisation, their sessions, recovery codes and second factor.
 func TestUpgrade_Users(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	testkit.Unpack(t, "testdata/versions/v16.db.gz", path)
 	const stamp = "2026-10-01T12:00:00.000Z"
 	for _, statement := range []string{
@@ -33,7 +32,7 @@ func TestUpgrade_Users(t *testing.T) {
 	}
 	before := testkit.CountSQL(t, path, "SELECT hex(hash) FROM recovery_codes")
 	sessions := testkit.CountSQL(t, path, "SELECT hex(token_hash) || org_id FROM sessions")
-	store := handle(t, path, time.Minute)
+	store := open(t, path)
 	want := map[string]int{"ada acme admin": 1, "ada default admin": 1, "bob acme viewer": 1, "bob default viewer": 1}
 	got := testkit.CountSQL(t, path, `SELECT u.name || ' ' || o.name || ' ' || m.role FROM memberships m JOIN users u ON u.seq = m.user_seq JOIN organisations o ON o.seq = m.org_id`)
 	if diff := cmp.Diff(want, got); diff != "" {

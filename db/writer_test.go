@@ -14,19 +14,20 @@ import (
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 var errRefused = errors.New("refused by the test")
 
-// TestManyWriters writes from many goroutines through two handles on one file.
-// Some changes fail, panic, or tell the audit log nothing; each that was
-// acknowledged is there with its audit event, of the others nothing is.
-func TestManyWriters(t *testing.T) {
+// TestWrite_Concurrent writes from many goroutines through two stores of one file. Some
+// changes fail, panic or have no audit event. Each acknowledged change is stored with its
+// events, and nothing of the others is.
+func TestWrite_Concurrent(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	stores := []*db.DB{handle(t, path, time.Minute), handle(t, path, time.Minute)}
-	by := operator(t, stores[0])
-	subscribe(t, path)
+	path := testdb.EmptyFile(t)
+	stores := []*db.DB{open(t, path), open(t, path)}
+	by := testdb.Operator(t, stores[0])
+	testdb.Subscribe(t, path)
 	var done sync.WaitGroup
 	var mutex sync.Mutex
 	want := map[string]int{}
@@ -48,7 +49,7 @@ func TestManyWriters(t *testing.T) {
 		})
 	}
 	done.Wait()
-	if diff := cmp.Diff(want, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
+	if diff := cmp.Diff(want, testdb.Risks(t, path)); diff != "" {
 		t.Errorf("risks (-acknowledged +stored):\n%s", diff)
 	}
 	audited := testkit.CountSQL(t, path, "SELECT substr(action, 6) FROM audit_events WHERE action LIKE 'risk R-%'")
@@ -64,31 +65,31 @@ func TestManyWriters(t *testing.T) {
 	}
 }
 
-// outcome brings one change, of one of five kinds, through the door.
+// outcome writes a change of one of five kinds.
 func outcome(store *db.DB, by db.Actor, name string, kind int) (panicked any, err error) {
 	defer func() { panicked = recover() }()
 	return nil, store.Write(context.Background(), by, func(tx *db.Tx) error {
 		switch kind {
 		case 1: // fails after it has written
-			return errors.Join(putRisk(tx, name), errRefused)
+			return errors.Join(testdb.PutRisk(tx, name), errRefused)
 		case 2:
-			if err := putRisk(tx, name); err != nil {
+			if err := testdb.PutRisk(tx, name); err != nil {
 				return err
 			}
 			panic("a panic of " + name)
 		case 3:
-			return putUnaudited(tx, name)
+			return testdb.PutUnaudited(tx, name)
 		}
-		return putRisk(tx, name)
+		return testdb.PutRisk(tx, name)
 	})
 }
 
 func unexpected(err error, panicked any, kind int) string {
 	switch {
 	case kind == 1 && !errors.Is(err, errRefused):
-		return fmt.Sprint("the failure is told as ", err)
+		return fmt.Sprint("the failure is reported as ", err)
 	case kind == 2 && !strings.HasPrefix(fmt.Sprint(panicked), "a panic of"):
-		return fmt.Sprint("the panic is told as ", panicked)
+		return fmt.Sprint("the panic is reported as ", panicked)
 	case kind == 3 && (err == nil || !strings.Contains(err.Error(), "no audit event")):
 		return fmt.Sprint("a change without an audit event: ", err)
 	case (kind == 0 || kind == 4) && err != nil:
@@ -97,13 +98,13 @@ func unexpected(err error, panicked any, kind int) string {
 	return ""
 }
 
-// TestSameChange writes the very same record from everywhere: one is created,
+// TestWrite_SameRecord writes the same record from many goroutines. One creates it, and
 // the others change nothing.
-func TestSameChange(t *testing.T) {
+func TestWrite_SameRecord(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	stores := []*db.DB{handle(t, path, time.Minute), handle(t, path, time.Minute)}
-	by := operator(t, stores[0])
+	path := testdb.EmptyFile(t)
+	stores := []*db.DB{open(t, path), open(t, path)}
+	by := testdb.Operator(t, stores[0])
 	var done sync.WaitGroup
 	outcomes := make(chan db.Outcome, 40)
 	for i := range cap(outcomes) {
@@ -129,65 +130,13 @@ func TestSameChange(t *testing.T) {
 	}
 }
 
-// TestCancelledWriters cancels writers that wait for their turn: they leave
-// nothing, and hold up nobody.
-func TestCancelledWriters(t *testing.T) {
+// TestWrite_Locked holds the write lock of another process beyond the bound. Writes are
+// Unavailable and store nothing, and reads continue. Afterwards writes succeed.
+func TestWrite_Locked(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	by := operator(t, store)
-	inside, release := make(chan bool), make(chan bool)
-	var done sync.WaitGroup
-	done.Go(func() {
-		err := store.Write(context.Background(), by, func(tx *db.Tx) error {
-			close(inside)
-			<-release
-			return putRisk(tx, "first")
-		})
-		if err != nil {
-			t.Error(err)
-		}
-	})
-	<-inside
-	ended, end := context.WithCancel(t.Context())
-	end()
-	for i := range 5 {
-		done.Go(func() {
-			if err := addRisk(context.Background(), store, by, fmt.Sprint("kept ", i)); err != nil {
-				t.Error(err)
-			}
-		})
-		if err := addRisk(ended, store, by, fmt.Sprint("ended ", i)); !errors.Is(err, context.Canceled) {
-			t.Errorf("cancelled before: %v", err)
-		}
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	late := make(chan error, 1)
-	done.Go(func() { late <- addRisk(ctx, store, by, "cancelled late") })
-	time.Sleep(20 * time.Millisecond) // so that it waits; it must fail either way
-	cancel()
-	if err := <-late; !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled while it waited: %v", err)
-	}
-	close(release)
-	done.Wait()
-	want := map[string]int{"first": 1}
-	for i := range 5 {
-		want[fmt.Sprint("kept ", i)] = 1
-	}
-	if diff := cmp.Diff(want, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
-		t.Errorf("(-want +stored):\n%s", diff)
-	}
-}
-
-// TestLockedFile holds the write lock as another process past the bound: a
-// write is Unavailable and does nothing, reads go on, and after it all is well.
-func TestLockedFile(t *testing.T) {
-	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Second)
-	by := operator(t, store)
-	if err := addRisk(t.Context(), store, by, "before"); err != nil {
+	path := testdb.EmptyFile(t)
+	store := testdb.Open(t, db.Options{Path: path, Wait: time.Second})
+	if err := testdb.AddRisk(t.Context(), store, "before"); err != nil {
 		t.Fatal(err)
 	}
 	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
@@ -197,13 +146,13 @@ func TestLockedFile(t *testing.T) {
 	var done sync.WaitGroup
 	for i := range 8 {
 		done.Go(func() {
-			if err := addRisk(t.Context(), store, by, fmt.Sprint("locked out ", i)); !db.Is(err, db.Unavailable) {
+			if err := testdb.AddRisk(t.Context(), store, fmt.Sprint("locked out ", i)); !db.Is(err, db.Unavailable) {
 				t.Errorf("while locked: %v", err)
 			}
 		})
 	}
 	for range 20 {
-		page, err := store.List(t.Context(), defaultOrg(t, store), resource.Risk, db.ListQuery{Limit: 5})
+		page, err := store.List(t.Context(), testdb.DefaultOrg(t, store), resource.Risk, db.ListQuery{Limit: 5})
 		if err != nil || !strings.Contains(page.Rows, `"before"`) {
 			t.Errorf("a read while locked: %s, %v", page.Rows, err)
 		}
@@ -215,10 +164,10 @@ func TestLockedFile(t *testing.T) {
 	if err := other.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	if err := addRisk(t.Context(), store, by, "after"); err != nil {
+	if err := testdb.AddRisk(t.Context(), store, "after"); err != nil {
 		t.Errorf("after the lock: %v", err)
 	}
-	if diff := cmp.Diff(map[string]int{"before": 1, "after": 1}, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
+	if diff := cmp.Diff(map[string]int{"before": 1, "after": 1}, testdb.Risks(t, path)); diff != "" {
 		t.Errorf("(-want +stored):\n%s", diff)
 	}
 	if err := store.Ready(t.Context()); err != nil {
@@ -230,7 +179,7 @@ func TestLockedFile(t *testing.T) {
 // probe uses another pool and does not wait for them.
 func TestReady_BesideLongReads(t *testing.T) {
 	t.Parallel()
-	store := handle(t, newPath(t), time.Minute)
+	store := newStore(t)
 	var hold func(more int) error
 	hold = func(more int) error {
 		return store.Snapshot(t.Context(), func(*db.Snapshot) error {
@@ -256,71 +205,99 @@ func TestReady_BesideLongReads(t *testing.T) {
 	}
 }
 
-// TestBriefLock waits for another process that is done within the bound.
-func TestBriefLock(t *testing.T) {
+// TestWrite_Unaudited refuses a change that writes without an audit event. A change that
+// writes nothing needs none.
+func TestWrite_Unaudited(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	by := operator(t, store)
-	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
-	if err != nil {
+	path := testdb.EmptyFile(t)
+	store := open(t, path)
+	by := testdb.Operator(t, store)
+	put := func(tx *db.Tx) error { return testdb.PutUnaudited(tx, "R") }
+	if err := store.Write(t.Context(), by, put); err == nil || !strings.Contains(err.Error(), "no audit event") {
+		t.Errorf("unaudited: %v", err)
+	}
+	if stored := testdb.Risks(t, path); len(stored) > 0 {
+		t.Errorf("stored: %v", stored)
+	}
+	if err := testdb.AddRisk(t.Context(), store, "R"); err != nil {
 		t.Fatal(err)
 	}
-	time.AfterFunc(50*time.Millisecond, func() { _ = other.Rollback() })
-	if err := addRisk(t.Context(), store, by, "patient"); err != nil {
-		t.Error(err)
+	for what, run := range map[string]func(*db.Tx) error{"nothing": func(*db.Tx) error { return nil }, "the same again": put} {
+		if err := store.Write(t.Context(), by, run); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
 	}
 }
 
-// TestReadersSeeCommits: another handle sees a change at once, and a reader
-// inside a change sees nothing of it.
-func TestReadersSeeCommits(t *testing.T) {
+// TestWrite_WaitBound bounds the wait for other writes, of this process or another.
+func TestWrite_WaitBound(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	writer, reader := handle(t, path, time.Minute), handle(t, path, time.Minute)
-	by, org := operator(t, writer), defaultOrg(t, writer)
-	shown := func(name string) bool {
-		page, err := reader.List(context.Background(), org, resource.Risk, db.ListQuery{Limit: 100})
-		if err != nil {
+	path := testdb.EmptyFile(t)
+	store, other := testdb.Open(t, db.Options{Path: path, Wait: 100 * time.Millisecond}), open(t, path)
+	by := testdb.Operator(t, store)
+	for i, holder := range []*db.DB{store, other} {
+		release := hold(t, holder, by)
+		began := time.Now()
+		err := testdb.AddRisk(t.Context(), store, "none")
+		if took := time.Since(began); !db.Is(err, db.Unavailable) || took < 90*time.Millisecond || took > 10*time.Second {
+			t.Errorf("behind writer %d: %v after %v", i, err, took)
+		}
+		release()
+		if err := testdb.AddRisk(t.Context(), store, fmt.Sprint("after ", i)); err != nil {
+			t.Errorf("after writer %d: %v", i, err)
+		}
+	}
+	if stored := testdb.Risks(t, path); len(stored) != 2 || stored["none"] > 0 {
+		t.Errorf("stored: %v", stored)
+	}
+}
+
+// hold keeps the write transaction of a store open until release.
+func hold(t *testing.T, store *db.DB, by db.Actor) (release func()) {
+	t.Helper()
+	inside, leave, done := make(chan bool), make(chan bool), make(chan error)
+	go func() {
+		done <- store.Write(context.Background(), by, func(*db.Tx) error {
+			close(inside)
+			<-leave
+			return nil
+		})
+	}()
+	<-inside
+	return func() {
+		close(leave)
+		if err := <-done; err != nil {
 			t.Error(err)
 		}
-		return strings.Contains(page.Rows, `"`+name+`"`)
-	}
-	for i := range 20 {
-		name := fmt.Sprint("R-", i)
-		err := writer.Write(t.Context(), by, func(tx *db.Tx) error {
-			err := putRisk(tx, name)
-			if shown(name) {
-				t.Errorf("%s is shown before it is committed", name)
-			}
-			return err
-		})
-		if err != nil || !shown(name) {
-			t.Errorf("%s is not shown once it is committed: %v", name, err)
-		}
 	}
 }
 
-// TestFrozen computes answers and keeps nothing.
-func TestFrozen(t *testing.T) {
+// TestWrite_Fair lets a writer that comes rarely succeed among writers that never pause.
+func TestWrite_Fair(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
-	store := handle(t, path, time.Minute)
-	by := operator(t, store)
-	if err := addRisk(t.Context(), store, by, "kept"); err != nil {
-		t.Fatal(err)
-	}
-	store.Freeze()
-	var done sync.WaitGroup
-	for i := range 10 {
-		done.Go(func() {
-			if err := addRisk(t.Context(), store, by, fmt.Sprint("gone ", i)); err != nil {
-				t.Error(err)
+	store := testdb.Open(t, db.Options{Wait: 10 * time.Second})
+	stop := make(chan bool)
+	var busy sync.WaitGroup
+	for writer := range 32 {
+		busy.Go(func() {
+			for i := 0; ; i++ {
+				select {
+				case <-stop:
+					return
+				default:
+				}
+				if err := testdb.AddRisk(context.Background(), store, fmt.Sprint("busy ", writer, " ", i)); err != nil {
+					t.Error(err)
+					return
+				}
 			}
 		})
 	}
-	done.Wait()
-	if diff := cmp.Diff(map[string]int{"kept": 1}, testkit.CountSQL(t, path, "SELECT risk_id FROM risks")); diff != "" {
-		t.Errorf("(-want +stored):\n%s", diff)
+	for i := range 10 {
+		if err := testdb.AddRisk(t.Context(), store, fmt.Sprint("rare ", i)); err != nil {
+			t.Error(err)
+		}
 	}
+	close(stop)
+	busy.Wait()
 }

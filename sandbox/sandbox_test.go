@@ -271,13 +271,13 @@ func TestNothingStays(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 3 {
-		var made []byte
+		var made db.Object
 		err := s.Write(t.Context(), db.Actor{Org: org.Org, ID: "key:x", API: true}, func(tx *db.Tx) error {
-			made, err = tx.CreateVendor(db.Record{"vendor_key": "k", "vendor_name": "n", "category": "c", "initial_risk_band": "LOW"})
+			made, err = tx.Create(resource.Vendor, db.Record{"vendor_key": "k", "vendor_name": "n", "category": "c", "initial_risk_band": "LOW"})
 			return err
 		})
-		if err != nil || !strings.Contains(string(made), `"vendor_key":"k"`) {
-			t.Fatalf("%s, %v", made, err)
+		if err != nil || !strings.Contains(string(made.JSON), `"vendor_key":"k"`) {
+			t.Fatalf("%s, %v", made.JSON, err)
 		}
 	}
 	after, err := json.Marshal(shown(t, s))

@@ -24,7 +24,7 @@ func note(t testing.TB, s *service, org string, actions ...string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		s.clock.advance(time.Hour)
+		s.clock.Advance(time.Hour)
 	}
 }
 
@@ -33,10 +33,10 @@ func note(t testing.TB, s *service, org string, actions ...string) {
 // The organisation was made a day before start.
 func collector(t testing.TB, s *service, name string, n int) (id, key string) {
 	t.Helper()
-	s.clock.advance(-24 * time.Hour)
+	s.clock.Advance(-24 * time.Hour)
 	organisation(t, s.store, name)
 	made, key := s.mint(t, name, db.KeyDraft{Scopes: []string{"read:audit"}, PerMinute: new(10_000)})
-	s.clock.advance(24 * time.Hour)
+	s.clock.Advance(24 * time.Hour)
 	for i := range n {
 		note(t, s, name, fmt.Sprintf("e%d", i))
 	}
@@ -207,7 +207,7 @@ func TestAuditOrder(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := collector(t, s, "acme", 2)
-	s.clock.advance(-48 * time.Hour)
+	s.clock.Advance(-48 * time.Hour)
 	note(t, s, "acme", "back", "on")
 	p := s.get(t, "/audit?since="+stored(start), key).page(t)
 	if diff := cmp.Diff([]string{"e0", "e1", "back", "on"}, p.values("action")); diff != "" {

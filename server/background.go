@@ -68,7 +68,7 @@ func (s *Server) updateIndex(ctx context.Context) {
 	defer tick.Stop()
 	reported := false
 	for {
-		err := s.Store.UpdateSearchIndex(ctx)
+		err := s.Store.SearchIndex.Update(ctx)
 		switch {
 		case err == nil:
 			reported = false

@@ -24,7 +24,7 @@ func BenchmarkCheckins(b *testing.B) {
 			}
 			points[i] = fmt.Sprintf(`"key_result_code":%q,"value":%d.5,"period_start":%q`, codes[i%len(codes)], i, day.Format(time.DateOnly))
 		}
-		d.clock.advance(time.Second)
+		d.clock.Advance(time.Second)
 		w := httptest.NewRecorder()
 		d.server.ServeHTTP(w, d.request(b, batch(points...)))
 		if w.Code != http.StatusCreated {

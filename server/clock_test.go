@@ -27,7 +27,7 @@ func TestClockSteps(t *testing.T) {
 	var pulled []string
 	cursor := ""
 	for i, step := range steps {
-		s.clock.advance(step)
+		s.clock.Advance(step)
 		about := fmt.Sprintf("step %d of %v", i, step)
 		w := write{name: about, path: "/risks", once: about, status: 201, body: `{"title":"A risk","description":"A risk of a clock that is set.","severity":"LOW","likelihood":"RARE"}`}
 		made, _ := d.tell(t, w)["id"].(string)
@@ -73,7 +73,7 @@ func TestClockSteps(t *testing.T) {
 		if !refused {
 			t.Errorf("%s: a key of 3 a minute has more", about)
 		}
-		s.clock.advance(time.Minute)
+		s.clock.Advance(time.Minute)
 		s.get(t, "/risks", few)
 	}
 	if sound, broken, err := s.store.Audit.Verify(t.Context(), organisation(t, s.store, db.DefaultOrganisation).Org); err != nil || broken != nil || sound < len(steps) {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestCredentialForms presents a good key in every form, and none at all.
@@ -144,9 +145,9 @@ func TestEndedKeys(t *testing.T) {
 
 	expires := start.Add(time.Hour)
 	_, plain = s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, ExpiresAt: &expires})
-	s.clock.advance(time.Hour - time.Millisecond)
+	s.clock.Advance(time.Hour - time.Millisecond)
 	s.get(t, "/risks", plain)
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	denied(t, s, plain)
 	s.restart(t)
 	denied(t, s, plain)
@@ -164,7 +165,7 @@ func TestRotatedKey(t *testing.T) {
 	}
 	s.get(t, "/risks", oldPlain)
 	s.get(t, "/risks", newPlain)
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	denied(t, s, oldPlain)
 	s.get(t, "/risks", newPlain)
 }
@@ -219,7 +220,7 @@ func TestFormerKeys(t *testing.T) {
 // through another handle on the file: the next request knows.
 func TestChangesByAnotherProcess(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), &clock{now: start}
+	path, c := empty(t), testkit.NewClock(start)
 	s := serveFile(t, path, c)
 	outside := openStore(t, path, c)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:incidents"}})

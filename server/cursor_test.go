@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // fill puts n samples of each list's type into an organisation.
@@ -128,7 +129,7 @@ func TestCursorSurvives(t *testing.T) {
 	fill(t, s.store, db.DefaultOrganisation, 5)
 	key := s.key(t, "read:all")
 	first := s.get(t, "/risks?limit=2", key).page(t)
-	again := serveFile(t, s.store.Path(), &clock{now: start.AddDate(5, 0, 0)})
+	again := serveFile(t, s.store.Path(), testkit.NewClock(start.AddDate(5, 0, 0)))
 	for query, want := range map[string]string{
 		"":                          "S risk 2 S risk 1 S risk 0",
 		"&limit=1":                  "S risk 2",
@@ -159,7 +160,7 @@ func FuzzCursor(f *testing.F) {
 		f.Add(altered)
 	}
 	f.Fuzz(func(t *testing.T, cursor string) {
-		s.clock.advance(time.Minute) // its bucket is full again
+		s.clock.Advance(time.Minute) // its bucket is full again
 		for path, good := range issued {
 			r := row{path: path + "?limit=1&cursor=" + url.QueryEscape(cursor), key: key}
 			switch cursor {

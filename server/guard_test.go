@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 )
@@ -44,7 +45,7 @@ func TestGuard(t *testing.T) {
 	}
 	t.Cleanup(func() { _ = box.Close() })
 	path := filepath.Join(t.TempDir(), "live.db")
-	s := serveFile(t, path, &clock{now: start}, withSandbox(func() (*db.DB, error) { return box.DB, nil }))
+	s := serveFile(t, path, testkit.NewClock(start), withSandbox(func() (*db.DB, error) { return box.DB, nil }))
 	load(t, s.store, db.DefaultOrganisation, family("CANARY", start))
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{
 		Name: "CANARY", Kind: db.TestKey, Scopes: append(readScopes, otherScopes...), PerMinute: new(10_000),

@@ -1,7 +1,6 @@
 package server_test
 
 import (
-	"bytes"
 	"context"
 	"database/sql"
 	"errors"
@@ -14,6 +13,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server"
 	"govsvc/server/openapi"
 )
@@ -30,50 +30,14 @@ func document(t testing.TB) *openapi.Document {
 	return d
 }
 
-// clock is the time of a service; it stands still until a test moves it.
-type clock struct {
-	mutex sync.Mutex
-	now   time.Time
-}
-
-func (c *clock) Now() time.Time {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.now = c.now.Add(d)
-}
-
-// start is where every clock starts: later than any fixture.
-var start = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
-
-// transcript keeps what a service logs.
-type transcript struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (l *transcript) Write(p []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *transcript) String() string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.String()
-}
+// start is when the clocks of tests start.
+var start = testkit.Start
 
 // service is a server on loopback over a data file of its own.
 type service struct {
 	store  *db.DB
-	clock  *clock
-	log    *transcript
+	clock  *testkit.Clock
+	log    *testkit.LogBuffer
 	config server.Config
 	server *server.Server
 	url    string              // of the API
@@ -98,15 +62,15 @@ func serveFixtures(t testing.TB, settings ...setting) *service {
 func serveCopy(t testing.TB, of func() (template, error), settings []setting) *service {
 	t.Helper()
 	path, keys := copied(t, of)
-	s := serveFile(t, path, &clock{now: start}, settings...)
+	s := serveFile(t, path, testkit.NewClock(start), settings...)
 	s.spare = maps.Clone(keys)
 	return s
 }
 
 // serveFile starts a service over the file at path.
-func serveFile(t testing.TB, path string, c *clock, settings ...setting) *service {
+func serveFile(t testing.TB, path string, c *testkit.Clock, settings ...setting) *service {
 	t.Helper()
-	s := &service{store: openStore(t, path, c), clock: c, log: &transcript{}}
+	s := &service{store: openStore(t, path, c), clock: c, log: &testkit.LogBuffer{}}
 	s.config = server.Config{
 		Store: s.store, Document: document(t), BaseURL: "https://gov.example", CacheBytes: 1 << 20,
 		Sandbox: func() (*db.DB, error) { return nil, errors.New("this test has no sandbox") },
@@ -123,7 +87,7 @@ func serveFile(t testing.TB, path string, c *clock, settings ...setting) *servic
 // the file when it is locked.
 func serveHasty(t testing.TB) *service {
 	t.Helper()
-	path, c := empty(t), &clock{now: start}
+	path, c := empty(t), testkit.NewClock(start)
 	return serveFile(t, path, c, withStore(openHasty(t, path, c, 50*time.Millisecond)))
 }
 
@@ -139,14 +103,14 @@ func (s *service) restart(t testing.TB) {
 	s.server, s.url = made, listening.URL+server.Base
 }
 
-func openStore(t testing.TB, path string, c *clock) *db.DB {
+func openStore(t testing.TB, path string, c *testkit.Clock) *db.DB {
 	t.Helper()
 	return openHasty(t, path, c, 0)
 }
 
 // openHasty opens a store whose writes wait no longer than this for a file that
 // is locked; 0 is the usual time.
-func openHasty(t testing.TB, path string, c *clock, wait time.Duration) *db.DB {
+func openHasty(t testing.TB, path string, c *testkit.Clock, wait time.Duration) *db.DB {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: wait})
 	if err != nil {

@@ -40,7 +40,7 @@ func FuzzHeaders(f *testing.F) {
 		for _, asked := range []struct{ method, path, body string }{
 			{"GET", "/risks?limit=1", ""}, {"POST", "/risks", goodRisk}, {"POST", mcpPath, `{"jsonrpc":"2.0","id":1,"method":"ping"}`},
 		} {
-			s.clock.advance(time.Minute) // no limit stops it
+			s.clock.Advance(time.Minute) // no limit stops it
 			r := httptest.NewRequestWithContext(t.Context(), asked.method, server.Base+asked.path, strings.NewReader(asked.body))
 			r.Header = header.Clone()
 			w := httptest.NewRecorder()

@@ -50,7 +50,7 @@ func (f *inFlightKeys) end(k inFlightKey) {
 // replay returns the stored response to a repeated request. For a new one it
 // returns nil and sets the caller's idempotency key, under which the operation
 // stores its response. The request is in progress until done is called.
-func (req *request) replay(op *route, body []byte) (replay *api.Answer, done func(), err error) {
+func (req *request) replay(op *route, body []byte) (replay *api.Response, done func(), err error) {
 	done = func() {}
 	key, err := req.idempotencyKey(op)
 	if err != nil || key == "" {
@@ -76,7 +76,7 @@ func (req *request) replay(op *route, body []byte) (replay *api.Answer, done fun
 	}
 	if stored != nil {
 		req.w.Header().Set("Idempotency-Replayed", "true")
-		return &api.Answer{Status: stored.Status, ContentType: api.JSON, Body: stored.Body}, done, nil
+		return &api.Response{Status: stored.Status, ContentType: api.JSON, Body: stored.Body}, done, nil
 	}
 	req.caller.Idempotency = &k
 	return nil, func() { req.server.inFlight.end(flight) }, nil

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server"
 )
 
@@ -193,7 +194,9 @@ type panicking struct{}
 
 func (panicking) CheckURL(context.Context, string) error { panic("a defect") }
 
-func (panicking) Send(context.Context, db.Receiver, string, db.Message) db.Attempt { panic("a defect") }
+func (panicking) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
+	panic("a defect")
+}
 
 // TestInFlight: while a request is being done, its key is refused to all
 // others; afterwards it is replayed.
@@ -293,14 +296,14 @@ func TestReplayWindow(t *testing.T) {
 	d := openDesk(t)
 	w := write{path: "/risks", body: goodRisk, once: "k", status: 201}
 	first := d.send(t, w)
-	d.clock.advance(24*time.Hour - time.Millisecond)
+	d.clock.Advance(24*time.Hour - time.Millisecond)
 	if err := d.store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	d.service = serveFile(t, d.path, d.clock)
 	w.replayed = true
 	d.sameAgain(t, w, first)
-	d.clock.advance(time.Millisecond)
+	d.clock.Advance(time.Millisecond)
 	w.replayed = false
 	again := d.send(t, w)
 	d.check(t, w, again)
@@ -309,7 +312,7 @@ func TestReplayWindow(t *testing.T) {
 	}
 	w.replayed = true
 	d.sameAgain(t, w, again)
-	d.clock.advance(24 * time.Hour)
+	d.clock.Advance(24 * time.Hour)
 	w.replayed, w.path, w.body = false, "/incidents", goodIncident // the key is free
 	d.tell(t, w)
 }
@@ -321,7 +324,7 @@ func TestSweep(t *testing.T) {
 	for range 3 {
 		d.id(t, "/risks", goodRisk)
 	}
-	d.clock.advance(24 * time.Hour)
+	d.clock.Advance(24 * time.Hour)
 	d.tell(t, write{path: "/risks", body: goodRisk, once: "young", status: 201})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)

@@ -35,7 +35,7 @@ type indexOperation struct {
 	Summary     string `json:"summary"`
 }
 
-func (s *Server) index() (api.Answer, error) {
+func (s *Server) index() (api.Response, error) {
 	page := index{
 		Object: "api_index", APIVersion: db.APIVersion, SupportedVersions: []string{db.APIVersion},
 		OpenAPIURL: s.BaseURL + Base + "/openapi.json",

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // limits are the headers of a rate limit: a minute, remaining, seconds until
@@ -42,11 +43,11 @@ func TestBucket(t *testing.T) {
 		wait("12", limits(5, 0, 60, day)), // a refusal costs nothing
 		{path: "/risks", key: other, has: limits(5, 4, 12, day)},
 	})
-	s.clock.advance(11*time.Second + 999*time.Millisecond)
+	s.clock.Advance(11*time.Second + 999*time.Millisecond)
 	s.ask(t, wait("1", limits(5, 0, 60, day)))
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	s.ask(t, row{path: "/risks", key: key, has: limits(5, 0, 72, day)})
-	s.clock.advance(time.Hour)
+	s.clock.Advance(time.Hour)
 	s.ask(t, row{path: "/risks", key: key, has: limits(5, 4, 3600+24, day)})
 }
 
@@ -70,7 +71,7 @@ func TestRefusalsBeforeTheLimit(t *testing.T) {
 // last of 24 hours and the slot that they are counted in.
 func TestDayCap(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), &clock{now: start}
+	path, c := empty(t), testkit.NewClock(start)
 	s := serveFile(t, path, c)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(60), PerDay: new(3)})
 	s.ask(t, row{path: "/risks", key: key, has: limits(60, 2, 1, 3)}) // the day's rest, which is less than the bucket's
@@ -90,10 +91,10 @@ func TestDayCap(t *testing.T) {
 	if used := lastUse(t, again.store, made); used != stored(start) {
 		t.Errorf("the last use is kept as %q", used)
 	}
-	c.advance(24*time.Hour + slot*time.Second - time.Second)
+	c.Advance(24*time.Hour + slot*time.Second - time.Second)
 	spent.has = []string{"Retry-After: 1\r"}
 	again.ask(t, spent)
-	c.advance(time.Second)
+	c.Advance(time.Second)
 	again.ask(t, row{path: "/risks", key: key, has: []string{"X-Ratelimit-Remaining: 2\r"}})
 }
 
@@ -167,7 +168,7 @@ func TestAddressLimit(t *testing.T) {
 		s.ask(t, r)
 	}
 	s.get(t, "/risks", key)
-	s.clock.advance(10 * time.Second)
+	s.clock.Advance(10 * time.Second)
 	s.ask(t, row{path: "/risks", status: 401, code: "missing_credential"})
 	s.ask(t, row{path: "/", status: 429, code: "rate_limit_exceeded"})
 }

@@ -66,7 +66,7 @@ func FuzzList(f *testing.F) {
 		}
 		want := shown(l, rows[l.path], query, instant)
 		for range 4 {
-			s.clock.advance(time.Minute) // no limit stops it
+			s.clock.Advance(time.Minute) // no limit stops it
 			got := s.get(t, l.path+"?"+query.Encode(), key).page(t)
 			page := want[:min(size, len(want))]
 			if diff := gocmp.Diff(page, got.values("id"), equateEmpty); diff != "" {

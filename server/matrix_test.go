@@ -264,7 +264,7 @@ func (m *matrix) call(t *testing.T, tool string, r right, kind string) {
 // of a plan stops it.
 func (m *matrix) send(t *testing.T, method, path, body, kind string) answer {
 	t.Helper()
-	m.clock.advance(time.Second)
+	m.clock.Advance(time.Second)
 	m.asked++
 	r := httptest.NewRequestWithContext(t.Context(), method, server.Base+path, strings.NewReader(body))
 	r.Header.Set("Authorization", "Bearer "+m.keys[kind])

@@ -16,21 +16,21 @@ import (
 // have the order that MCP clients rely on: origin, credential, limit, media
 // type, version, size, message. A 400 has the form of JSON-RPC; any other
 // refusal is the API's error envelope (contract, MCP tools).
-func (req *request) callMcp(op *route) (api.Answer, error) {
+func (req *request) callMcp(op *route) (api.Response, error) {
 	if err := req.server.mcpOrigins.Check(req.r.Header.Values("Origin")); err != nil {
 		if limited := req.limitAddress(); limited != nil {
-			return api.Answer{}, limited
+			return api.Response{}, limited
 		}
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	if err := req.admit(); err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	if err := req.checkVersion(); err != nil {
 		return refuseMessage(err)
 	}
 	if err := req.checkMediaType(op); err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	message, err := req.readMessage(op)
 	if err == nil {
@@ -41,7 +41,7 @@ func (req *request) callMcp(op *route) (api.Answer, error) {
 	}
 	body := req.server.mcp.Answer(message, req.callTool)
 	if body == nil {
-		return api.Answer{Status: http.StatusAccepted}, nil
+		return api.Response{Status: http.StatusAccepted}, nil
 	}
 	return jsonAnswer(http.StatusOK, body), nil
 }
@@ -62,20 +62,20 @@ func (req *request) readMessage(op *route) (message mcp.Message, err error) {
 
 // refuseMessage gives a refusal that is a 400 the form of JSON-RPC, with a null
 // id. It returns any other error unchanged.
-func refuseMessage(err error) (api.Answer, error) {
+func refuseMessage(err error) (api.Response, error) {
 	var problem *mcp.Error
 	if !errors.As(err, &problem) {
 		refusal := api.Refusal(err)
 		if errorStatuses[refusal.Code].status != http.StatusBadRequest {
-			return api.Answer{}, err
+			return api.Response{}, err
 		}
 		problem = mcp.NewError(mcp.CodeInvalidRequest, refusal)
 	}
 	return jsonAnswer(http.StatusBadRequest, problem.Response(nil)), nil
 }
 
-func jsonAnswer(status int, body []byte) api.Answer {
-	return api.Answer{Status: status, ContentType: api.JSON, Body: body}
+func jsonAnswer(status int, body []byte) api.Response {
+	return api.Response{Status: status, ContentType: api.JSON, Body: body}
 }
 
 // toolPageBytes is where a page of a tool ends early: its result holds the page
@@ -120,7 +120,7 @@ func (req *request) callTool(tool *mcp.Tool, arguments []byte) ([]byte, *mcp.Err
 		return req.toolFailure(err), nil
 	}
 	result := mcp.ToolResult(answer.Body)
-	req.server.cache.Put(req.dataVersion, key, &cachedResponse{Answer: api.Answer{Body: result}})
+	req.server.cache.Put(req.dataVersion, key, &cachedResponse{Response: api.Response{Body: result}})
 	return result, nil
 }
 

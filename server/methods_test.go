@@ -130,7 +130,7 @@ func TestHealth(t *testing.T) {
 	path := s.store.Path()
 	health := func(ready int) {
 		t.Helper()
-		s.clock.advance(time.Second) // what it found is believed for as long
+		s.clock.Advance(time.Second) // what it found is believed for as long
 		for page, want := range map[string]int{"/healthz": 200, "/readyz": ready} {
 			request, err := http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(s.url, "/api/v1")+page, nil)
 			if err != nil {

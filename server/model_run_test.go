@@ -36,7 +36,7 @@ type made struct{ id, set string }
 func (r *run) do(s step) error {
 	switch verb, rest, _ := strings.Cut(s.Do, " "); verb {
 	case "clock":
-		r.clock.advance(time.Duration(s.N) * time.Millisecond)
+		r.clock.Advance(time.Duration(s.N) * time.Millisecond)
 		r.w.now = r.clock.Now()
 		return nil
 	case "import":

@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server"
 )
@@ -113,7 +114,7 @@ var modelFile = sync.OnceValues(func() (f modelTemplate, err error) {
 // numbers.
 func prepareModel(path string) ([]byte, []holder, error) {
 	ctx := context.Background()
-	store, err := db.Open(ctx, db.Options{Path: path, Now: (&clock{now: start}).Now})
+	store, err := db.Open(ctx, db.Options{Path: path, Now: testkit.NewClock(start).Now})
 	if err != nil {
 		return nil, nil, err
 	}
@@ -187,7 +188,7 @@ func newRun(t *testing.T) *run {
 		t.Fatal(err)
 	}
 	quiet := func(c *server.Config) { c.Logger = slog.New(slog.DiscardHandler) }
-	s := serveFile(t, path, &clock{now: start}, withHooks(t), quiet, withSandbox(func() (*db.DB, error) { return box.DB, nil }))
+	s := serveFile(t, path, testkit.NewClock(start), withHooks(t), quiet, withSandbox(func() (*db.DB, error) { return box.DB, nil }))
 	r := &run{service: s, t: t, file: raw(t, path), once: t.Name() + " ", records: map[string][]made{}}
 	r.w = newWorld(t, s, box.DB)
 	for _, k := range f.keys {

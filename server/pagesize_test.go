@@ -64,7 +64,7 @@ func TestPagesEndEarly(t *testing.T) {
 	s := largeRecords(t)
 	key := s.key(t, "read:all", "read:audit")
 	until := "&until=" + url.QueryEscape(stored(start.Add(time.Hour)))
-	s.clock.advance(2 * time.Hour) // so that the pulls of this test are not part of it
+	s.clock.Advance(2 * time.Hour) // so that the pulls of this test are not part of it
 	for _, row := range []struct{ path, member string }{
 		{"/risks?", "risk_id"},
 		{"/risks?updated_since=2020-01-01&", "risk_id"},
@@ -105,7 +105,7 @@ func TestLinesEndEarly(t *testing.T) {
 	s := largeRecords(t)
 	key := s.key(t, "read:audit")
 	until := "&until=" + url.QueryEscape(stored(start.Add(time.Hour)))
-	s.clock.advance(2 * time.Hour)
+	s.clock.Advance(2 * time.Hour)
 	var got []string
 	for cursor, i := "", 0; i < 10; i++ {
 		a := s.get(t, "/audit?format=ndjson&limit=1000"+until+cursor, key)
@@ -213,7 +213,7 @@ func TestRequestsInProgress(t *testing.T) {
 	for range 255 {
 		conns = append(conns, begin())
 	}
-	s.clock.advance(time.Minute)
+	s.clock.Advance(time.Minute)
 	s.get(t, "/risks", key) // the 256th, at most
 	conns = append(conns, begin())
 	refused := row{path: "/risks", key: key, status: 429, code: "rate_limit_exceeded", has: []string{"Retry-After: 1\r"}}

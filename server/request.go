@@ -50,23 +50,23 @@ func (s *Server) serve(w http.ResponseWriter, r *http.Request, op *route) {
 
 // run checks a request in the order of the contract (section 2) and runs the
 // operation.
-func (req *request) run(op *route) (api.Answer, error) {
+func (req *request) run(op *route) (api.Response, error) {
 	if op.custom != nil {
 		return op.custom(req, op)
 	}
 	if op.Public {
 		if err := req.limitAddress(); err != nil {
-			return api.Answer{}, err
+			return api.Response{}, err
 		}
 	} else if err := req.admit(); err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	if err := req.checkVersion(); err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	if !op.Public {
 		if err := req.caller.Permit(op.Operation); err != nil {
-			return api.Answer{}, err
+			return api.Response{}, err
 		}
 	}
 	if op.Method == http.MethodGet {
@@ -74,11 +74,11 @@ func (req *request) run(op *route) (api.Answer, error) {
 	}
 	body, err := req.readBody(op)
 	if err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	replay, done, err := req.replay(op, body)
 	if err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	if replay != nil {
 		return *replay, nil
@@ -86,31 +86,31 @@ func (req *request) run(op *route) (api.Answer, error) {
 	defer done()
 	in, err := req.bind(op, body)
 	if err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
-	return op.run(req.r.Context(), req.caller, in)
+	return encoded(op.run(req.r.Context(), req.caller, in))
 }
 
 // answerRead answers a read, from the cache if the file has not changed since.
-func (req *request) answerRead(op *route) (api.Answer, error) {
+func (req *request) answerRead(op *route) (api.Response, error) {
 	key := cacheKey{op: op.Operation, query: req.r.URL.RawQuery}
 	useCache := cacheable(op.Operation)
 	if useCache {
 		key.org, key.test = req.caller.Organisation.Org, req.caller.Test
 		if req.read = req.server.cache.Get(req.dataVersion, key); req.read != nil {
-			return req.read.Answer, req.reserve(int64(len(req.read.Body)))
+			return req.read.Response, req.reserve(int64(len(req.read.Body)))
 		}
 	}
 	in, err := req.bind(op, nil)
 	if err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	if op.fixed != nil {
 		req.read = op.fixed
-		return req.read.Answer, nil
+		return req.read.Response, nil
 	}
 	if err := req.reserve(limit.SmallResponse); err != nil {
-		return api.Answer{}, err
+		return api.Response{}, err
 	}
 	in.Large = req.reserveLarge
 	answer, err := req.runRead(op.run, in)
@@ -125,10 +125,18 @@ func (req *request) answerRead(op *route) (api.Answer, error) {
 }
 
 // runRead runs a read within the deadline of reads.
-func (req *request) runRead(run api.Operation, in api.Input) (api.Answer, error) {
+func (req *request) runRead(run api.Operation, in api.Input) (api.Response, error) {
 	ctx, cancel := context.WithTimeout(req.r.Context(), req.server.Deadline)
 	defer cancel()
-	return run(ctx, req.caller, in)
+	return encoded(run(ctx, req.caller, in))
+}
+
+// encoded is the response to a request whose operation has returned.
+func encoded(result api.Result, err error) (api.Response, error) {
+	if err != nil {
+		return api.Response{}, err
+	}
+	return result.Response(), nil
 }
 
 // checkVersion refuses a request for another version of the API.

@@ -27,9 +27,9 @@ const minCompress = 1400
 
 // send sends a success. Reads have a strong ETag, a hash of the bytes, which
 // differs between encodings.
-func (req *request) send(answer api.Answer) {
+func (req *request) send(answer api.Response) {
 	if req.read != nil {
-		answer = req.read.Answer
+		answer = req.read.Response
 	} else {
 		answer.Body = slices.Clip(answer.Body) // a stored response can be shared
 		answer = withNewline(answer)
@@ -77,7 +77,7 @@ func (req *request) send(answer api.Answer) {
 
 // withNewline appends a line feed to a JSON body, for clients that print or
 // append it line by line. Entity tag, length and compression include it.
-func withNewline(answer api.Answer) api.Answer {
+func withNewline(answer api.Response) api.Response {
 	if answer.ContentType == api.JSON {
 		answer.Body = append(answer.Body, '\n')
 	}

@@ -43,15 +43,15 @@ type cacheKey struct {
 // cachedResponse is a response with its entity tag and its compressed form,
 // which are computed once.
 type cachedResponse struct {
-	api.Answer
+	api.Response
 	tag    string
 	zip    sync.Once
 	zipped []byte
 }
 
-func newCachedResponse(answer api.Answer) *cachedResponse {
+func newCachedResponse(answer api.Response) *cachedResponse {
 	answer = withNewline(answer)
-	return &cachedResponse{Answer: answer, tag: entityTag(answer.Body)}
+	return &cachedResponse{Response: answer, tag: entityTag(answer.Body)}
 }
 
 // compressed returns the body in gzip.

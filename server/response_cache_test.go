@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server"
 )
 
@@ -94,7 +95,7 @@ func anotherProcess(t *testing.T, path string) func(n int) {
 
 // writeWhenAsked is what the other process does.
 func writeWhenAsked(t *testing.T, path string) {
-	store := openStore(t, path, &clock{now: start})
+	store := openStore(t, path, testkit.NewClock(start))
 	asked := bufio.NewScanner(os.Stdin)
 	for asked.Scan() {
 		n, err := strconv.Atoi(asked.Text())

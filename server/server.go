@@ -217,7 +217,7 @@ type route struct {
 	fixed *cachedResponse
 	// custom handles an operation whose checks have another order; nil is the usual
 	// order.
-	custom func(*request, *route) (api.Answer, error)
+	custom func(*request, *route) (api.Response, error)
 }
 
 // routes mounts the paths of the document, the health checks and the pages.

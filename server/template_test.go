@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // template is a data file to copy, with keys to use. To migrate a file, to fill
@@ -51,7 +52,7 @@ func prepare(records []db.Record, keys []db.KeyDraft) (made template, err error)
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
 	path, ctx := filepath.Join(folder, "govsvc.db"), context.Background()
-	store, err := db.Open(ctx, db.Options{Path: path, Now: (&clock{now: start}).Now})
+	store, err := db.Open(ctx, db.Options{Path: path, Now: testkit.NewClock(start).Now})
 	if err != nil {
 		return made, err
 	}
@@ -112,5 +113,5 @@ func empty(t testing.TB) string {
 // another is a store over a file with secrets of its own, which no copy has.
 func another(t testing.TB) *db.DB {
 	t.Helper()
-	return openStore(t, filepath.Join(t.TempDir(), "another.db"), &clock{now: start})
+	return openStore(t, filepath.Join(t.TempDir(), "another.db"), testkit.NewClock(start))
 }

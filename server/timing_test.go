@@ -89,7 +89,7 @@ func TestTimingOfKeys(t *testing.T) {
 	key := s.key(t, "read:risks")
 	s.get(t, "/risks", key) // so that it is known by its digest
 	_, other := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, ExpiresAt: new(s.clock.Now().Add(time.Hour))})
-	s.clock.advance(2 * time.Hour)
+	s.clock.Advance(2 * time.Hour)
 	id, secret, tag := len("gds_live_")+12, len("gds_live_")+44, 8
 	guesses := []*guess{
 		{name: "random in every part", make: func(int) string { return "gds_live_" + random(52) }},
@@ -158,7 +158,7 @@ func TestTimingOfSignIn(t *testing.T) {
 		{name: "no name", make: func(int) string { return "" }},
 	}
 	take(guesses, max(2, *timingRounds), func(name string) {
-		s.clock.advance(time.Hour) // past the bounds on tries
+		s.clock.Advance(time.Hour) // past the bounds on tries
 		_, _, err := people.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: name, Password: "wrong", Address: "192.0.2.1"})
 		if !db.Is(err, db.Unauthenticated) {
 			t.Errorf("%q: %v", name, err)

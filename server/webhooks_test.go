@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server"
 	"govsvc/server/webhook"
 )
@@ -305,7 +306,7 @@ func TestOutcomes(t *testing.T) {
 		method: "POST", path: hooks + "/" + id + "/test", idempotency: "b1", status: 200,
 		has: []string{`"outcome":"blocked"`, `"response_status_code":null`},
 	})
-	if due, _, err := s.store.DueSubscriptions(t.Context()); err != nil || len(due) != 0 {
+	if due, _, err := delivery.DueSubscriptions(t.Context(), s.store); err != nil || len(due) != 0 {
 		t.Error("a test queued something", due, err)
 	}
 }
@@ -316,9 +317,8 @@ func TestSandboxHooks(t *testing.T) {
 	sandbox := serve(t).store
 	var id string
 	err := sandbox.Write(t.Context(), by(t, sandbox, db.DefaultOrganisation), func(tx *db.Tx) error {
-		resource, _, err := tx.CreateSubscription(db.Record{"url": "https://hooks.nowhere.example/x"})
-		var made struct{ ID string }
-		id = func() string { _ = json.Unmarshal(resource, &made); return made.ID }()
+		made, _, err := tx.CreateSubscription(db.Record{"url": "https://hooks.nowhere.example/x"})
+		id = made.ID
 		return err
 	})
 	if err != nil {

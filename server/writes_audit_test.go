@@ -17,7 +17,7 @@ func TestNothingChanged(t *testing.T) {
 	risk := "/risks/" + d.id(t, "/risks", `{"title":"T","description":"A description of enough length.","severity":"HIGH","likelihood":"LIKELY","target_date":"2026-12-31"}`)
 	incident := "/incidents/" + d.id(t, "/incidents", `{"title":"T","notification_required":true,"notification_deadline":"2026-10-03T00:00:00Z"}`)
 	vendor := "/vendor/inventory/" + d.id(t, "/vendor/inventory", strings.Replace(vendorBody("v"), "}", `,"annual_cost_usd":100}`, 1))
-	d.clock.advance(time.Hour)
+	d.clock.Advance(time.Hour)
 	for path, bodies := range map[string][]string{
 		risk: {
 			`{}`, `{"title":"T"}`, `{"severity":"HIGH","likelihood":"LIKELY","status":"Open"}`, `{"residual_severity":null,"owner_name":null}`,
@@ -53,7 +53,7 @@ func TestRepeatedCheckins(t *testing.T) {
 	d, _ := kpiDesk(t)
 	const m, q = `"key_result_code":"M","value":82.5,"period_start":"2026-09-01","note":"N"`, `"key_result_code":"Q","value":7`
 	d.tell(t, batch(m, q))
-	d.clock.advance(time.Hour)
+	d.clock.Advance(time.Hour)
 	before := d.cells(t, "SELECT code, updated_at FROM kpis ORDER BY seq")
 	for _, w := range []write{batch(m, q), batch(q), batch(m, m), batch(`"key_result_code":"Q","value":7.0,"source":"api"`)} {
 		const data = "SELECT (SELECT count(*) FROM audit_events), (SELECT group_concat(updated_at || value) FROM kpi_checkins), (SELECT group_concat(updated_at) FROM kpis)"

@@ -82,7 +82,7 @@ func benchmarkWrites(b *testing.B, writers int) {
 	for range writers {
 		group.Go(func() {
 			for i := range next {
-				d.clock.advance(time.Millisecond) // no limit stops it
+				d.clock.Advance(time.Millisecond) // no limit stops it
 				took[i] = post()
 			}
 		})

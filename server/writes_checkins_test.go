@@ -104,7 +104,7 @@ func TestDefaultPeriod(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		d.clock.advance(at.Sub(d.clock.Now()))
+		d.clock.Advance(at.Sub(d.clock.Now()))
 		list := points(t, d.tell(t, batch(`"key_result_code":"W","value":1`, `"key_result_code":"M","value":1`, `"key_result_code":"Q","value":1`, `"key_result_code":"A","value":1`)))
 		for i, want := range []string{row.w, row.m, row.q, row.a} {
 			if list[i]["period_start"] != want {
@@ -186,7 +186,7 @@ func TestReplacedPoints(t *testing.T) {
 	if first[0]["id"] != first[1]["id"] || first[0]["value"] != json.Number("1") || first[1]["value"] != json.Number("2") {
 		t.Errorf("in one batch: %v", first)
 	}
-	d.clock.advance(time.Minute)
+	d.clock.Advance(time.Minute)
 	second := points(t, d.tell(t, batch(`"key_result_code":"M","value":3,"period_start":"2026-09-01"`)))
 	if second[0]["id"] != first[0]["id"] || second[0]["created_at"] != stored(start) {
 		t.Errorf("across: %v, want the id and the creation of %v", second[0], first[0])
@@ -212,7 +212,7 @@ func TestLatestPeriod(t *testing.T) {
 		{`"key_result_code":"M","value":1,"period_start":"2027-01-01T00:00:00+01:00"`, "1", "2026-12-31"}, // the date in UTC
 		{`"key_result_code":"M","value":99,"period_start":"9999-12-31"`, "99", "9999-12-31"},
 	} {
-		d.clock.advance(time.Second)
+		d.clock.Advance(time.Second)
 		d.tell(t, batch(step.points))
 		d.holds(t, step.points, current, "M|"+step.value+"|"+step.asOf+"T00:00:00.000Z|"+stored(d.clock.Now()))
 	}

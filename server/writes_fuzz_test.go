@@ -26,7 +26,7 @@ func FuzzBody(f *testing.F) {
 	sent := 0
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sent++
-		d.clock.advance(time.Minute) // no limit stops it
+		d.clock.Advance(time.Minute) // no limit stops it
 		w := write{path: "/risks", body: string(body), once: fmt.Sprint("fuzz ", sent)}
 		first := d.send(t, w)
 		checkFuzzed(t, first, body)

@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -51,10 +52,10 @@ func openDesk(t testing.TB, settings ...setting) *desk {
 }
 
 // newDesk is a data file with a key, and the clock that both were made by.
-func newDesk(t testing.TB) (path string, c *clock, key string) {
+func newDesk(t testing.TB) (path string, c *testkit.Clock, key string) {
 	t.Helper()
 	path, keys := copied(t, deskFile)
-	return path, &clock{now: start}, keys[db.LiveKey][0]
+	return path, testkit.NewClock(start), keys[db.LiveKey][0]
 }
 
 // keysUsed makes the Idempotency-Keys of tests that don't choose one.

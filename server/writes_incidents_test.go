@@ -56,7 +56,7 @@ func TestIncidentTimeline(t *testing.T) {
 		{`{"status":"open"}`, "open", true}, // transitions are free
 		{`{"description":null,"owner":null}`, "", true},
 	} {
-		d.clock.advance(time.Second)
+		d.clock.Advance(time.Second)
 		now := stored(d.clock.Now())
 		before := d.cells(t, "SELECT updated_at FROM incidents")
 		got := d.tell(t, write{method: "PATCH", path: path, body: step.body})
@@ -124,7 +124,7 @@ func TestNotificationClock(t *testing.T) {
 		{`{"title":"T"}`, []string{`{"notification_deadline":null}`}, nil, false},
 	} {
 		now := d.tell(t, write{path: "/incidents", body: row.create, status: 201})
-		d.clock.advance(24 * time.Hour)
+		d.clock.Advance(24 * time.Hour)
 		for i, change := range row.changes {
 			before := d.cells(t, "SELECT count(*) FROM audit_events")
 			now = d.tell(t, write{method: "PATCH", path: "/incidents/" + now["id"].(string), body: change})
@@ -141,6 +141,6 @@ func TestNotificationClock(t *testing.T) {
 		if diff := cmp.Diff(d.get(t, "/incidents", d.key).page(t).Data[:1], []map[string]any{now}); diff != "" {
 			t.Errorf("the list differs from the answer:\n%s", diff)
 		}
-		d.clock.advance(-24 * time.Hour)
+		d.clock.Advance(-24 * time.Hour)
 	}
 }

@@ -195,10 +195,10 @@ func TestSeverityEvidence(t *testing.T) {
 	d := openDesk(t)
 	path := "/risks/" + d.id(t, "/risks", goodRisk)
 	actor := d.cells(t, "SELECT 'key:' || id FROM api_keys")
-	d.clock.advance(1_500_000_000)
+	d.clock.Advance(1_500_000_000)
 	first := stored(d.clock.Now())
 	d.tell(t, write{method: "PATCH", path: path, body: `{"severity":"LOW","residual_gap_reason":"A standing gap","severity_change_reason":"The exposure was ☂ overestimated."}`})
-	d.clock.advance(1_000_000_000)
+	d.clock.Advance(1_000_000_000)
 	d.tell(t, write{method: "PATCH", path: path, body: `{"residual_gap_reason":"A standing gap","severity_change_reason":"Given though none was needed"}`})
 	d.holds(t, "evidence", "SELECT at, actor, reason, before, after FROM severity_evidence e JOIN risks r ON r.seq = risk_seq WHERE r.id = '"+path[7:]+"' ORDER BY e.seq",
 		first+"|"+actor+`|The exposure was ☂ overestimated.|{"severity":"HIGH","residual_severity":"","likelihood":"LIKELY","status":"Open"}|{"severity":"LOW","residual_severity":"","likelihood":"LIKELY","status":"Open"}`,

@@ -115,7 +115,7 @@ func sandboxReplay(t *testing.T, d *desk, acme string) {
 		reused.key = key
 		d.tell(t, reused)
 	}
-	d.clock.advance(24 * time.Hour)
+	d.clock.Advance(24 * time.Hour)
 	reused.key, reused.status, reused.code, reused.param = d.key, 201, "", ""
 	d.tell(t, reused)
 }

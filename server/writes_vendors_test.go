@@ -73,11 +73,11 @@ func TestUpdateVendor(t *testing.T) {
 	id := d.id(t, "/vendor/inventory", vendorBody("v"))
 	path := "/vendor/inventory/" + id
 	const stand = "SELECT status, contract_start, contract_end, renewal_owner_role, annual_cost_usd, notes, updated_at FROM vendors"
-	d.clock.advance(time.Second)
+	d.clock.Advance(time.Second)
 	first := stored(d.clock.Now())
 	d.tell(t, write{method: "PATCH", path: path, body: `{"status":"exited","contract_start":"2026-01-01","contract_end":"2026-12-31","renewal_owner_role":"R","annual_cost_usd":0,"notes":"N"}`})
 	d.holds(t, "set", stand, "exited|2026-01-01|2026-12-31|R|0|N|"+first)
-	d.clock.advance(time.Second)
+	d.clock.Advance(time.Second)
 	got := d.tell(t, write{method: "PATCH", path: path, body: `{"contract_end":null,"annual_cost_usd":null,"notes":null,"contract_start":null,"renewal_owner_role":null}`})
 	d.holds(t, "cleared", stand, "exited|<nil>|<nil>|<nil>|<nil>|<nil>|"+stored(d.clock.Now()))
 	if diff := cmp.Diff(d.get(t, "/vendor/inventory", d.key).page(t).Data, []map[string]any{got}); diff != "" {

@@ -23,11 +23,11 @@ func TestBrowserOverview(t *testing.T) {
 	s = newScene(t, setting{data: noRecords})
 	b = newBrowser(t, s).as(auth.Admin)
 	b.open("/")
-	b.wants("No records yet", "Create API key")
+	b.wants("There is nothing to show yet", "Mint a key")
 	b.look("overview-nothing")
 }
 
-// TestBrowserClocks: a clock running on in the page, with the words of the server.
+// TestBrowserClocks: a clock runs on in the page, with the words of the server.
 func TestBrowserClocks(t *testing.T) {
 	s := newScene(t)
 	b := newBrowser(t, s).as(auth.Viewer)

@@ -2,6 +2,7 @@ package web
 
 import (
 	"govsvc/web/page"
+	"govsvc/web/records"
 	"govsvc/web/ui"
 )
 
@@ -9,17 +10,7 @@ import (
 // that the role permits.
 var navigation = []page.NavGroup{
 	{Links: []ui.Link{{Label: "Overview", Path: "/"}}},
-	{Heading: "Records", Links: []ui.Link{
-		{Label: "Assessments", Path: "/assessments"},
-		{Label: "Risks", Path: "/risks"},
-		{Label: "Signals", Path: "/signals"},
-		{Label: "Roadmap", Path: "/roadmap"},
-		{Label: "Compliance", Path: "/compliance"},
-		{Label: "Vendors", Path: "/vendors"},
-		{Label: "Talent", Path: "/talent"},
-		{Label: "Incidents", Path: "/incidents"},
-		{Label: "KPIs", Path: "/kpis"},
-	}},
+	{Heading: "Records", Links: records.Navigation()},
 	{Heading: "Data", Links: []ui.Link{
 		{Label: "Evidence", Path: "/evidence"},
 		{Label: "Import", Path: "/import"},

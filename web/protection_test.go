@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 )
 
 // TestRoutersRedirects are protected like pages, and lead nowhere else.
@@ -44,8 +45,8 @@ func TestElsewhere(t *testing.T) {
 		g.wants(g.get(path), 404, "!Review")
 	}
 	ids := map[string]string{}
-	for _, n := range resourcePages() {
-		ids[n.Page.Base] = s.find(n.Type, "")["id"].(string)
+	for _, res := range resource.Pages() {
+		ids[res.Page.Base] = s.find(res.Type, "")["id"].(string)
 	}
 	asked := 0
 	for _, route := range routes() {

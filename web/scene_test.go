@@ -30,7 +30,6 @@ import (
 	"govsvc/server/webhook"
 	"govsvc/web"
 	"govsvc/web/account"
-	"govsvc/web/records"
 )
 
 // scene is the whole service on loopback, dashboard and API, over a data file
@@ -135,15 +134,6 @@ func routes() []web.PageRoute {
 		panic(err)
 	}
 	return web.Routes(doc)
-}
-
-// resourcePages lists the pages of all resources.
-func resourcePages() []*records.Pages {
-	doc, err := document()
-	if err != nil {
-		panic(err)
-	}
-	return records.All(doc)
 }
 
 // prepared is a data file to copy: to migrate and fill one, and to hash its

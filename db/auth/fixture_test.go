@@ -4,16 +4,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 const (
@@ -36,9 +35,9 @@ type fixture struct {
 
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
-	f := &fixture{t: t, clock: testkit.NewClock(testkit.Start), path: filepath.Join(t.TempDir(), "govsvc.db")}
+	f := &fixture{t: t, clock: testkit.NewClock(testkit.Start), path: testdb.EmptyFile(t)}
 	f.reopen()
-	f.org = f.defaultOrg()
+	f.org = testdb.DefaultOrg(t, f.store)
 	return f
 }
 
@@ -57,25 +56,10 @@ func (f *fixture) reopen() {
 // open opens the file as another process does.
 func (f *fixture) open() (*db.DB, *auth.Service) {
 	f.t.Helper()
-	store, err := db.Open(f.t.Context(), db.Options{Path: f.path, Wait: time.Minute, Now: f.clock.Now})
-	if err != nil {
-		f.t.Fatal(err)
-	}
+	store := testdb.Open(f.t, db.Options{Path: f.path, Now: f.clock.Now})
 	service := auth.New(store)
-	f.t.Cleanup(func() {
-		service.Close()
-		_ = store.Close()
-	})
+	f.t.Cleanup(service.Close)
 	return store, service
-}
-
-func (f *fixture) defaultOrg() db.Organisation {
-	f.t.Helper()
-	org, err := f.store.Orgs.ByName(f.t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		f.t.Fatal(err)
-	}
-	return org
 }
 
 // addUser adds a user with rightPassword to the default organisation.

@@ -7,7 +7,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"net/url"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"sync"
@@ -19,6 +18,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // authenticator is an authenticator app (RFC 6238).
@@ -121,15 +121,8 @@ func TestSecondFactor_Vectors(t *testing.T) {
 	} {
 		t.Run(code, func(t *testing.T) {
 			t.Parallel()
-			store, err := db.Open(t.Context(), db.Options{
-				Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return time.Unix(second, 0) },
-				Random: &repeated{text: "12345678901234567890"},
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-			t.Cleanup(func() { _ = store.Close() })
-			service := auth.New(store)
+			clock := testkit.NewClock(time.Unix(second, 0))
+			service := auth.New(testdb.Open(t, db.Options{Now: clock.Now, Random: &repeated{text: "12345678901234567890"}}))
 			if _, err := service.Users.CreateFirst(t.Context(), db.Actor{}, "ada", rightPassword); err != nil {
 				t.Fatal(err)
 			}

@@ -8,6 +8,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/auth"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // countSessions returns how many sessions the file has.
@@ -194,7 +195,7 @@ func TestSessions_SwitchOrganisation(t *testing.T) {
 	f.org = s.Organisation
 	f.wantEvents(
 		3, // organisation.created, user.added, user.signed_in
-		`user.organisation_entered data_access 1:  on user  {"from":"`+f.defaultOrg().ID+`"}`,
+		`user.organisation_entered data_access 1:  on user  {"from":"`+testdb.DefaultOrg(t, f.store).ID+`"}`,
 		`user.signed_in authentication 3:  on user  null`,
 	)
 	if err := f.Sessions.SignOut(ctx, s); err != nil {

@@ -4,29 +4,20 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
-// openService opens the services over a new file. Its clock always shows testkit.Start.
+// openService opens the services over an empty file. Its clock always shows testkit.Start.
 func openService(t testing.TB) *Service {
 	t.Helper()
-	store, err := db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db"), Now: func() time.Time { return testkit.Start }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s := New(store)
-	t.Cleanup(func() {
-		s.Close()
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	s := New(testdb.Open(t, db.Options{}))
+	t.Cleanup(s.Close)
 	return s
 }
 

@@ -61,7 +61,7 @@ func (s *Service) Make(ctx context.Context, path string, replace bool) (Backup, 
 		}
 		found, err := examineFile(ctx, partial, heads)
 		if err != nil {
-			return fmt.Errorf("the copy was not sound, and was removed: %w; `govsvc check --full` looks at the data file itself", err)
+			return fmt.Errorf("the copy was damaged, and was removed: %w; check the data file with `govsvc check --full`", err)
 		}
 		made.Bytes, made.Version, made.Logs = found.bytes, found.version, found.logs
 		return sqlite.Publish(partial, path, replace)
@@ -74,7 +74,7 @@ func explainDamage(err error) error {
 	if !sqlite.IsCorrupt(err) {
 		return err
 	}
-	return fmt.Errorf("the data file %w, and no copy was made: %w; `govsvc check --full` tells where, `govsvc restore` puts back an earlier backup", db.ErrDamaged, err)
+	return fmt.Errorf("the data file %w, and no copy was made: %w; find the damage with `govsvc check --full`, or restore an earlier backup with `govsvc restore`", db.ErrDamaged, err)
 }
 
 // checkTarget refuses a path that Make must not write to.
@@ -88,7 +88,7 @@ func (s *Service) checkTarget(path string, replace bool) error {
 	case info.IsDir():
 		return fmt.Errorf("%s is a folder; name a file in it", path)
 	case !info.Mode().IsRegular():
-		return fmt.Errorf("%s is no ordinary file; name another one", path)
+		return fmt.Errorf("%s is not a regular file; name another one", path)
 	}
 	if s.store.Owns(info) {
 		return fmt.Errorf("%s is the data file in use; name another one", path)

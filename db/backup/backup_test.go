@@ -16,14 +16,15 @@ import (
 	"govsvc/db"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
-// TestBackup: the copy is a file of its own that holds all that the file held,
-// and both the file and its audit logs remember it.
-func TestBackup(t *testing.T) {
+// TestMake copies a file. The copy is complete, and the file and its audit logs record
+// it.
+func TestMake(t *testing.T) {
 	t.Parallel()
-	_, store := withAuditLogs(t, 5)
-	if err := addRisk(t.Context(), store, "kept"); err != nil {
+	store := testdb.OpenWithEvents(t, 5)
+	if err := testdb.AddRisk(t.Context(), store, "kept"); err != nil {
 		t.Fatal(err)
 	}
 	folder := t.TempDir()
@@ -43,22 +44,22 @@ func TestBackup(t *testing.T) {
 		t.Fatal(err)
 	}
 	if info.Size() != made.Bytes || info.Mode().Perm() != 0o600 || made.Path != path || made.At != db.Timestamp(testkit.Start) {
-		t.Errorf("%d bytes, mode %o, told as %+v", info.Size(), info.Mode().Perm(), made)
+		t.Errorf("%d bytes, mode %o, reported as %+v", info.Size(), info.Mode().Perm(), made)
 	}
 	last, err := backup.New(store).Last(t.Context())
 	want := backup.Attempts{Made: &backup.Attempt{At: made.At, Path: path, Bytes: made.Bytes}}
 	if diff := cmp.Diff(want, last); diff != "" || err != nil {
-		t.Errorf("%v, remembered (-want +got):\n%s", err, diff)
+		t.Errorf("%v, recorded (-want +got):\n%s", err, diff)
 	}
 	for _, log := range made.Logs {
 		check, err := store.Audit.Check(t.Context(), log.Org, log.Head)
 		if err != nil || check.Broken != nil || !check.Known || check.After != 1 || check.Events != log.Events+1 {
-			t.Errorf("%s: %+v, %v, want the backup's own event behind its %d", log.Name, check, err, log.Events)
+			t.Errorf("%s: %+v, %v, want the event of the backup after its %d", log.Name, check, err, log.Events)
 		}
 	}
 	copied := open(t, path)
-	if got := risks(t, path); got["kept"] != 1 {
-		t.Errorf("the copy holds %v", got)
+	if got := testdb.Risks(t, path); got["kept"] != 1 {
+		t.Errorf("the copy has %v", got)
 	}
 	for _, log := range made.Logs {
 		if sound, broken, err := copied.Audit.Verify(t.Context(), log.Org); sound != log.Events || broken != nil || err != nil {
@@ -67,10 +68,10 @@ func TestBackup(t *testing.T) {
 	}
 }
 
-// TestRefusedBackup: nothing is written where something is that was not meant.
-func TestRefusedBackup(t *testing.T) {
+// TestMake_Refused writes to no path where an unexpected file is.
+func TestMake_Refused(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testdb.EmptyFile(t)
 	store := open(t, path)
 	folder := t.TempDir()
 	there := filepath.Join(folder, "there")
@@ -84,13 +85,13 @@ func TestRefusedBackup(t *testing.T) {
 		replace bool
 		want    string
 	}{
-		{there, false, there + " is there already; name another file, or replace it with --force"},
+		{there, false, there + " already exists; name another file, or replace it with --force"},
 		{folder, true, folder + " is a folder; name a file in it"},
 		{path, true, "is the data file in use; name another one"},
 		{path + "-wal", true, "is the data file in use; name another one"},
 		{link, true, "is the data file in use; name another one"},
-		{os.DevNull, true, "is no ordinary file"},
-		{filepath.Join(folder, "none", "x"), false, "there is no folder " + filepath.Join(folder, "none") + "; make it, or name another folder"},
+		{os.DevNull, true, "is not a regular file"},
+		{filepath.Join(folder, "none", "x"), false, "the folder " + filepath.Join(folder, "none") + " does not exist; create it, or name another folder"},
 	} {
 		_, err := backup.New(store).Make(t.Context(), row.path, row.replace)
 		if err == nil || !strings.Contains(err.Error(), row.want) {
@@ -98,7 +99,7 @@ func TestRefusedBackup(t *testing.T) {
 		}
 	}
 	if text, err := os.ReadFile(there); err != nil || string(text) != "something else" {
-		t.Errorf("what was there is now %q, %v", text, err)
+		t.Errorf("the present file is now %q, %v", text, err)
 	}
 	if _, err := backup.New(store).Make(t.Context(), there, true); err != nil {
 		t.Error(err)
@@ -109,14 +110,14 @@ func TestRefusedBackup(t *testing.T) {
 	open(t, there)
 }
 
-// TestBackupWhileWritten copies the file again and again while several write:
-// each copy is whole, has all that was acknowledged before it was begun, and the
-// live log goes on where its log ends.
-func TestBackupWhileWritten(t *testing.T) {
+// TestMake_DuringWrites copies a file several times while others write to it. Each copy
+// is sound and has everything that was acknowledged before. The live audit log continues
+// where the copy's ends.
+func TestMake_DuringWrites(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testdb.EmptyFile(t)
 	store := open(t, path)
-	org := defaultOrg(t, store).Org
+	org := testdb.DefaultOrg(t, store).Org
 	var mutex sync.Mutex
 	var acknowledged []string
 	ctx, stop := context.WithCancel(t.Context())
@@ -125,7 +126,7 @@ func TestBackupWhileWritten(t *testing.T) {
 		writers.Go(func() {
 			for i := 0; ctx.Err() == nil; i++ {
 				name := fmt.Sprintf("W%d-%d", w, i)
-				if err := addRisk(context.WithoutCancel(ctx), store, name); err != nil {
+				if err := testdb.AddRisk(context.WithoutCancel(ctx), store, name); err != nil {
 					t.Error(err)
 					return
 				}
@@ -145,7 +146,7 @@ func TestBackupWhileWritten(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		held := risks(t, copied)
+		held := testdb.Risks(t, copied)
 		for _, name := range before {
 			if held[name] != 1 {
 				t.Errorf("copy %d lacks %s, which was stored before", i, name)
@@ -163,8 +164,8 @@ func TestBackupWhileWritten(t *testing.T) {
 	t.Logf("%d writes", len(acknowledged))
 }
 
-// TestBackupOfDamage: a damaged file gives no copy.
-func TestBackupOfDamage(t *testing.T) {
+// TestMake_Damage makes no copy of a damaged file.
+func TestMake_Damage(t *testing.T) {
 	t.Parallel()
 	for name, damage := range map[string]func(t *testing.T, path string){
 		"a page": func(t *testing.T, path string) {
@@ -182,7 +183,8 @@ func TestBackupOfDamage(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			path, store := withAuditLogs(t, 9)
+			store := testdb.OpenWithEvents(t, 9)
+			path := store.Path()
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}
@@ -220,11 +222,11 @@ func damagePage(t *testing.T, path, name string) {
 	}
 }
 
-// TestInterruptedBackup: a backup that is cancelled leaves nothing behind, and
-// what a killed one left goes when nobody can be writing it any more.
-func TestInterruptedBackup(t *testing.T) {
+// TestMake_Cancelled leaves no file. The partial file of a killed process is removed when
+// it is old.
+func TestMake_Cancelled(t *testing.T) {
 	t.Parallel()
-	store := open(t, newPath(t))
+	store := testdb.Open(t, db.Options{})
 	folder := t.TempDir()
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -45,7 +45,7 @@ func (s *Service) Exposed(ctx context.Context) ([]Exposed, error) {
 	for _, path := range slices.Compact(paths) {
 		info, err := os.Stat(path)
 		if err != nil || !info.Mode().IsRegular() {
-			continue // removed meanwhile, or not a regular file
+			continue // removed since, or not a regular file
 		}
 		if info.Mode().Perm()&0o077 != 0 {
 			list = append(list, Exposed{path, info.Mode().Perm()})

@@ -59,7 +59,7 @@ func examine(ctx context.Context, file *db.DB, heads map[db.Org]string) (found e
 		case check.Broken != nil:
 			return found, fmt.Errorf("the audit log of %q is broken at event %d", org.Name, check.Broken.Position)
 		case heads[org.Org] != "" && !check.Known:
-			return found, fmt.Errorf("the audit log of %q lacks what it held", org.Name)
+			return found, fmt.Errorf("the audit log of %q lacks events that it had", org.Name)
 		}
 		found.logs = append(found.logs, AuditLog{org.Org, org.Name, check.Events, check.Head})
 	}
@@ -94,7 +94,7 @@ func (s *Service) Faults(ctx context.Context, full bool) ([]string, error) {
 	bulk := s.store.Engine().Bulk
 	err := bulk.Each(ctx, add, fmt.Sprintf("PRAGMA %s(%d)", pragma, maxFaults))
 	if err == nil && len(faults) == 0 {
-		err = bulk.Each(ctx, add, `SELECT format('%d rows of %s refer to what is not there', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
+		err = bulk.Each(ctx, add, `SELECT format('%d rows of %s refer to rows that do not exist', count(*), "table") FROM pragma_foreign_key_check GROUP BY "table"`)
 	}
 	if sqlite.IsCorrupt(err) { // so much damage that SQLite cannot list it
 		return append(faults, err.Error()), nil

@@ -110,7 +110,7 @@ func (r *Rehearsal) compare(ctx context.Context, path string) (err error) {
 			return err
 		}
 		if !check.Known {
-			return fmt.Errorf("the live audit log of %q does not go on from the backup's last event (number %d, head %s): "+
+			return fmt.Errorf("the live audit log of %q does not continue from the backup's last event (number %d, head %s): "+
 				"the backup is another file's, or one of the two was altered; see `govsvc audit verify`", log.Name, log.Events, log.Head)
 		}
 		log.After = &check.After
@@ -128,7 +128,7 @@ func countFile(ctx context.Context, path string) (counts []TableCount, err error
 }
 
 // countRows counts the rows of each table of the program. It leaves out the search
-// index, which has no data of its own.
+// index, which is derived from the other tables.
 func countRows(ctx context.Context, file *db.DB) ([]TableCount, error) {
 	var counts []TableCount
 	err := file.Each(ctx, func(row db.Scanner) error {

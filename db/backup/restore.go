@@ -73,7 +73,7 @@ func checkRestore(from, path string, replace bool) error {
 	backup, err := os.Stat(from)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
-		return fmt.Errorf("%s: no such file; give the backup that is to be restored", from)
+		return fmt.Errorf("%s: no such file; give the backup to restore", from)
 	case err != nil:
 		return err
 	}
@@ -91,9 +91,9 @@ func checkRestore(from, path string, replace bool) error {
 	case os.SameFile(backup, present):
 		return fmt.Errorf("%s is the data file itself; give a backup of it", from)
 	case db.IsForeign(path):
-		return fmt.Errorf("%s is another program's; give another path with --db", path)
+		return fmt.Errorf("%s is a file of another program; give another path with --db", path)
 	case !replace:
-		return fmt.Errorf("the data file %s is there already; nothing was restored: with --force the backup takes its place, and it is kept beside", path)
+		return fmt.Errorf("the data file %s already exists; nothing was restored: with --force the backup replaces it, and it is kept under another name", path)
 	}
 	return nil
 }
@@ -119,7 +119,7 @@ func finishCopy(ctx context.Context, options db.Options, by db.Actor, done Resto
 	}
 	found, err := examine(ctx, file, nil)
 	if err == nil && !slices.Equal(found.logs, done.Logs) {
-		err = errors.New("the copy of the backup is not what the backup is; try again")
+		err = errors.New("the copy differs from the backup; try again")
 	}
 	if err == nil {
 		err = file.Write(ctx, by, func(tx *db.Tx) error {

@@ -85,7 +85,7 @@ func (t *restoreTarget) put(ctx context.Context, complete string) (kept string, 
 	}
 	defer release()
 	if _, err := os.Lstat(t.path); err == nil && t.kept == "" {
-		return "", sqlite.Exists(t.path) // created meanwhile, with the files beside it
+		return "", sqlite.Exists(t.path) // another process created it, and the files beside it
 	}
 	if err := t.keepPresent(); err != nil {
 		return "", err
@@ -110,7 +110,7 @@ func (t *restoreTarget) lock(ctx context.Context) (release func(), err error) {
 	}
 	release, err = sqlite.Lock(ctx, t.path)
 	if errors.Is(err, sqlite.ErrInUse) {
-		err = fmt.Errorf("%w; stop `govsvc serve` and what else works on it, and try again", err)
+		err = fmt.Errorf("%w; stop `govsvc serve` and other programs that use it, and try again", err)
 	}
 	return release, err
 }
@@ -138,8 +138,8 @@ func (t *restoreTarget) keepPresent() error {
 	return sqlite.SyncFolder(filepath.Dir(t.path))
 }
 
-// leftoverName is the path whose -wal and -journal keep what was left beside the
-// present or the removed file.
+// leftoverName is the path, without suffix, for the log and the journal of the present
+// or the removed file.
 func (t *restoreTarget) leftoverName() string {
 	if t.kept != "" {
 		return t.kept

@@ -16,10 +16,11 @@ import (
 	"govsvc/db"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
-// TestRestore puts a backup in the place of a file that a killed process left:
-// that one is kept, with all that was committed, and each audit log tells.
+// TestRestore replaces a file that a killed process left. The former file is kept, with
+// everything that was committed, and each audit log has an event.
 func TestRestore(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
@@ -28,28 +29,28 @@ func TestRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	addRiskAndKill(t, path)
-	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, false); err == nil || !strings.Contains(err.Error(), "is there already; nothing was restored: with --force") {
+	if _, err := restore(t, saved, path, false); err == nil || !strings.Contains(err.Error(), "already exists; nothing was restored: with --force") {
 		t.Errorf("without force: %v", err)
 	}
-	done, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true)
+	done, err := restore(t, saved, path, true)
 	if err != nil {
 		t.Fatal(err)
 	}
 	kept := path + ".before-restore-20261001T120000Z"
 	if done.Kept != kept || done.Path != path || done.From != saved || len(done.Logs) != 1 || done.Logs[0].Events != 1 {
-		t.Errorf("told as %+v", done)
+		t.Errorf("reported as %+v", done)
 	}
 	if diff := cmp.Diff([]string{"govsvc.db", filepath.Base(kept)}, testkit.FileNames(t, filepath.Dir(path))); diff != "" {
 		t.Errorf("in the folder (-want +got):\n%s", diff)
 	}
 	for file, want := range map[string][]string{path: {"in the backup"}, kept: {"after the backup", "in the backup"}} {
 		var got []string
-		for name := range risks(t, file) {
+		for name := range testdb.Risks(t, file) {
 			got = append(got, name)
 		}
 		slices.Sort(got)
 		if !slices.Equal(got, want) {
-			t.Errorf("%s holds %q, want %q", file, got, want)
+			t.Errorf("%s has %q, want %q", file, got, want)
 		}
 	}
 	restored := open(t, path)
@@ -57,7 +58,7 @@ func TestRestore(t *testing.T) {
 	if err != nil || !check.Known || check.After != 1 || check.Broken != nil {
 		t.Errorf("the log of the restored file: %+v, %v", check, err)
 	}
-	page, err := restored.Audit.Events(t.Context(), defaultOrg(t, restored), db.AuditQuery{Limit: 10})
+	page, err := restored.Audit.Events(t.Context(), testdb.DefaultOrg(t, restored), db.AuditQuery{Limit: 10})
 	if err != nil || len(page.Events) != 2 {
 		t.Fatal(len(page.Events), err)
 	}
@@ -74,25 +75,25 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreTwice keeps each file that was replaced.
-func TestRestoreTwice(t *testing.T) {
+// TestRestore_Twice keeps each file that was replaced.
+func TestRestore_Twice(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
 	for _, want := range []string{"", "-2", "-3"} {
-		done, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true)
+		done, err := restore(t, saved, path, true)
 		if err != nil || done.Kept != path+".before-restore-20261001T120000Z"+want {
 			t.Errorf("kept as %s, %v", done.Kept, err)
 		}
 	}
-	fresh := newPath(t)
-	if done, err := backup.Restore(t.Context(), saved, options(fresh), db.Actor{}, false); err != nil || done.Kept != "" {
-		t.Errorf("where nothing was: %+v, %v", done, err)
+	fresh := testkit.NewPath(t)
+	if done, err := restore(t, saved, fresh, false); err != nil || done.Kept != "" {
+		t.Errorf("without a present file: %+v, %v", done, err)
 	}
 	open(t, fresh)
 }
 
-// TestRefusedRestore: what is no sound backup of ours changes nothing.
-func TestRefusedRestore(t *testing.T) {
+// TestRestore_Refused changes nothing if the backup is not sound.
+func TestRestore_Refused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		spoil func(t *testing.T, path, saved string) string // the file to restore
@@ -146,7 +147,7 @@ func TestRefusedRestore(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			_, err = backup.Restore(t.Context(), from, options(path), db.Actor{}, true)
+			_, err = restore(t, from, path, true)
 			if err == nil || !strings.Contains(err.Error(), row.want) {
 				t.Errorf("%v, want %q", err, row.want)
 			}
@@ -160,47 +161,46 @@ func TestRefusedRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreInUse: a file is not taken away from under who has it open, also
-// if it has done nothing for long.
-func TestRestoreInUse(t *testing.T) {
+// TestRestore_InUse replaces no file that a process has open, even if it is idle.
+func TestRestore_InUse(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
 	store := open(t, path)
-	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true); err == nil || !strings.Contains(err.Error(), "is in use by another process; stop `govsvc serve`") {
+	if _, err := restore(t, saved, path, true); err == nil || !strings.Contains(err.Error(), "is in use by another process; stop `govsvc serve`") {
 		t.Error(err)
 	}
-	if err := addRisk(t.Context(), store, "still mine"); err != nil {
+	if err := testdb.AddRisk(t.Context(), store, "still written"); err != nil {
 		t.Error(err)
 	}
 	if err := store.Close(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true); err != nil {
+	if _, err := restore(t, saved, path, true); err != nil {
 		t.Error(err)
 	}
 }
 
-// TestRestoreBesideNewFile: a file that is made while a backup is read stays,
-// and so does the log beside it.
-func TestRestoreBesideNewFile(t *testing.T) {
+// TestRestore_NewFile keeps a file that another process creates during the restore, and
+// the log beside it.
+func TestRestore_NewFile(t *testing.T) {
 	t.Parallel()
 	_, saved := backedUp(t)
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	var made *db.DB
-	options := options(path)
+	options := testdb.Options(path)
 	options.Now = func() time.Time {
 		if made == nil {
 			made = open(t, path)
-			if err := addRisk(t.Context(), made, "meanwhile"); err != nil {
+			if err := testdb.AddRisk(t.Context(), made, "during the restore"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		return testkit.Start
 	}
-	if _, err := backup.Restore(t.Context(), saved, options, db.Actor{}, false); err == nil || !strings.Contains(err.Error(), "is there already") {
+	if _, err := backup.Restore(t.Context(), saved, options, db.Actor{}, false); err == nil || !strings.Contains(err.Error(), "already exists") {
 		t.Errorf("restored: %v", err)
 	}
-	if got := risks(t, path); len(got) != 1 {
+	if got := testdb.Risks(t, path); len(got) != 1 {
 		t.Errorf("the new file's risks are %v", got)
 	}
 	if got := strings.Join(testkit.FileNames(t, filepath.Dir(path)), " "); got != "govsvc.db govsvc.db-shm govsvc.db-wal" {
@@ -208,9 +208,9 @@ func TestRestoreBesideNewFile(t *testing.T) {
 	}
 }
 
-// TestRestoreOverDamage: what is left of a file that can't be opened any more
-// is kept, the log beside it too, which must never meet the restored file.
-func TestRestoreOverDamage(t *testing.T) {
+// TestRestore_DamagedTarget keeps a file that can no longer be opened, and the log beside
+// it. The log must not be applied to the restored file.
+func TestRestore_DamagedTarget(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		damage func(path string) error
@@ -227,7 +227,7 @@ func TestRestoreOverDamage(t *testing.T) {
 			if err := row.damage(path); err != nil {
 				t.Fatal(err)
 			}
-			if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true); err != nil {
+			if _, err := restore(t, saved, path, true); err != nil {
 				t.Fatal(err)
 			}
 			kept, err := filepath.Glob(path + ".before-restore*")
@@ -236,30 +236,29 @@ func TestRestoreOverDamage(t *testing.T) {
 			}
 			for i, end := range row.left {
 				if !strings.HasSuffix(kept[i], end) {
-					t.Errorf("kept %s, want one with the end %q", kept[i], end)
+					t.Errorf("kept %s, want the suffix %q", kept[i], end)
 				}
 			}
-			if got := risks(t, path); len(got) != 1 || got["in the backup"] != 1 {
+			if got := testdb.Risks(t, path); len(got) != 1 || got["in the backup"] != 1 {
 				t.Errorf("restored: %v", got)
 			}
 		})
 	}
 }
 
-// TestForeignPlace: another program's file is not taken for ours, whatever is
-// said about force.
-func TestForeignPlace(t *testing.T) {
+// TestRestore_Foreign replaces no file of another program, even with force.
+func TestRestore_Foreign(t *testing.T) {
 	t.Parallel()
 	_, saved := backedUp(t)
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	testkit.ExecSQL(t, path, "CREATE TABLE theirs (x)")
-	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true); err == nil || !strings.Contains(err.Error(), "is another program's") {
+	if _, err := restore(t, saved, path, true); err == nil || !strings.Contains(err.Error(), "is a file of another program") {
 		t.Error(err)
 	}
 }
 
-// TestKilledRestore begins where a restore was killed between its last steps.
-func TestKilledRestore(t *testing.T) {
+// TestRestore_Killed begins after a restore was killed between its last steps.
+func TestRestore_Killed(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
 	folder, base := filepath.Split(path)
@@ -269,7 +268,7 @@ func TestKilledRestore(t *testing.T) {
 	}
 	replaced := folder + "." + base + ".before-restore-20260202T000000Z"
 	testkit.WriteFile(t, replaced, "the former file") // after it
-	if _, err := backup.Restore(t.Context(), saved, options(path), db.Actor{}, true); err != nil {
+	if _, err := restore(t, saved, path, true); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{base, base + ".before-restore-20260202T000000Z", base + ".before-restore-20261001T120000Z"}
@@ -278,13 +277,13 @@ func TestKilledRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreCopyBeforeMigration: the copy made before a migration is a backup
-// of an older version, which this program restores and migrates.
-func TestRestoreCopyBeforeMigration(t *testing.T) {
+// TestRestore_OlderVersion restores the copy that was made before a migration, and
+// migrates it.
+func TestRestore_OlderVersion(t *testing.T) {
 	t.Parallel()
-	path := newPath(t)
+	path := testkit.NewPath(t)
 	testkit.Unpack(t, filepath.Join("..", "testdata", "versions", "v16.db.gz"), path)
-	before := risks(t, path)
+	before := testdb.Risks(t, path)
 	migrated := open(t, path)
 	version, err := migrated.Version(t.Context())
 	if err != nil {
@@ -297,7 +296,7 @@ func TestRestoreCopyBeforeMigration(t *testing.T) {
 	if err != nil || len(copies) != 1 {
 		t.Fatal(copies, err)
 	}
-	done, err := backup.Restore(t.Context(), copies[0], options(path), db.Actor{}, true)
+	done, err := restore(t, copies[0], path, true)
 	if err != nil || done.Version != 16 {
 		t.Fatalf("%+v, %v", done, err)
 	}
@@ -308,12 +307,12 @@ func TestRestoreCopyBeforeMigration(t *testing.T) {
 	if got, err := again.Version(t.Context()); got != version || err != nil {
 		t.Errorf("version %d, %v", got, err)
 	}
-	if diff := cmp.Diff(before, risks(t, path)); diff != "" || len(before) < 10 {
+	if diff := cmp.Diff(before, testdb.Risks(t, path)); diff != "" || len(before) < 10 {
 		t.Errorf("restored (-want +got):\n%s", diff)
 	}
 }
 
-// TestRehearse restores into a temporary place, and compares with the live file.
+// TestRehearse restores into a temporary folder, and compares with the live file.
 func TestRehearse(t *testing.T) {
 	t.Parallel()
 	path, saved := backedUp(t)
@@ -330,18 +329,19 @@ func TestRehearse(t *testing.T) {
 	if c := done.Tables[at]; c.Restored != 1 || c.Live == nil || *c.Live != 2 {
 		t.Errorf("risks: %+v", c)
 	}
-	if err := addRisk(t.Context(), live, "still served"); err != nil {
+	if err := testdb.AddRisk(t.Context(), live, "still served"); err != nil {
 		t.Error(err)
 	}
 	other, _ := backedUp(t)
-	if _, err := backup.Rehearse(t.Context(), saved, other); err == nil || !strings.Contains(err.Error(), "does not go on from the backup's last event") {
+	if _, err := backup.Rehearse(t.Context(), saved, other); err == nil || !strings.Contains(err.Error(), "does not continue from the backup's last event") {
 		t.Errorf("another file's backup: %v", err)
 	}
-	alone, err := backup.Rehearse(t.Context(), saved, newPath(t))
+	missing := testkit.NewPath(t)
+	alone, err := backup.Rehearse(t.Context(), saved, missing)
 	if err != nil || alone.Logs[0].After != nil {
 		t.Errorf("without a live file: %+v, %v", alone.Logs, err)
 	}
-	if _, err := os.Stat(newPath(t)); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Stat(missing); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("a rehearsal made a data file")
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"slices"
@@ -31,7 +32,7 @@ func (s Schedule) Prepare() error {
 		err = nil
 	}
 	if info, unknown := os.Stat(s.Folder); err == nil && unknown == nil && !info.IsDir() {
-		err = fmt.Errorf("%s is no folder", s.Folder)
+		err = fmt.Errorf("%s is not a folder", s.Folder)
 	}
 	if err != nil {
 		return err
@@ -41,6 +42,33 @@ func (s Schedule) Prepare() error {
 		return err
 	}
 	return errors.Join(file.Close(), os.Remove(file.Name()))
+}
+
+// Pauses of Run.
+const (
+	longestPause = time.Minute // because clocks are set, and machines sleep
+	retryPause   = 5 * time.Minute
+)
+
+// Run makes backups that are due until ctx ends. It logs each of them and each failure.
+func (s *Service) Run(ctx context.Context, schedule Schedule, logger *slog.Logger) {
+	for ctx.Err() == nil {
+		made, next, err := s.MakeDue(ctx, schedule)
+		pause := min(next.Sub(s.store.Now()), longestPause)
+		switch {
+		case made != nil && err != nil:
+			logger.Warn("backup made, but a step after it failed", "file", made.Path, "error", err)
+		case made != nil:
+			logger.Info("backup made", "file", made.Path, "bytes", made.Bytes)
+		case err != nil && ctx.Err() == nil:
+			logger.Error("backup failed; trying again", "folder", schedule.Folder, "after", retryPause, "error", err)
+			pause = retryPause
+		}
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
+	}
 }
 
 // MakeDue makes a backup if the newest one in the folder is as old as the interval. It
@@ -124,7 +152,7 @@ func Newest(folder, path string, now time.Time) (string, error) {
 	stem := fileStem(path)
 	files, err := scheduled(folder, stem, now)
 	if err == nil && len(files) == 0 {
-		err = fmt.Errorf("%s holds no backup of %s: none is named like %s-20260912T083000Z.db", folder, filepath.Base(path), stem)
+		err = fmt.Errorf("%s has no backup of %s: none is named like %s-20260912T083000Z.db", folder, filepath.Base(path), stem)
 	}
 	if err != nil {
 		return "", err

@@ -17,8 +17,8 @@ import (
 // object is a table, index, trigger or view of a file.
 type object struct{ kind, name string }
 
-// schemaQuery reads the objects of a file. SQLite's own are left out, and so are
-// the tables that Litestream adds.
+// schemaQuery reads the objects of a file. It leaves out those of SQLite, and the tables
+// that Litestream adds.
 const schemaQuery = `SELECT type, name, coalesce(sql, '') FROM sqlite_schema
 	WHERE name NOT LIKE 'sqlite\_%' ESCAPE '\' AND name NOT LIKE '\_litestream\_%' ESCAPE '\'`
 
@@ -67,15 +67,15 @@ func intoSchema(schema map[object]string) func(db.Scanner) error {
 	}
 }
 
-// expectedSchema is the schema of a version, from a file in memory that the
-// migrations fill.
+// expectedSchema is the schema of a version. It runs the migrations on a database in
+// memory.
 func expectedSchema(ctx context.Context, version int) (schema map[object]string, err error) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, pool.Close()) }()
-	pool.SetMaxOpenConns(1) // each connection has a file of its own
+	pool.SetMaxOpenConns(1) // each connection has another file
 	provider, err := goose.NewProvider(goose.DialectSQLite3, pool, migrations.Files)
 	if err != nil {
 		return nil, err

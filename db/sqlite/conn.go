@@ -22,6 +22,7 @@ type conn struct {
 	reading    int                   // results that are being read
 	arguments  []driver.NamedValue   // of the statement about to run
 	failed     bool                  // a statement failed; a new connection may do better
+	trace      func(query string)    // nil unless a test watches the statements
 }
 
 // maxStatements bounds the cached statements of a connection, of about 20 KB
@@ -189,6 +190,9 @@ func (c *conn) prepare(query string, args []any, cached bool) (*statement, []dri
 	values, err := c.bind(query, args)
 	if err != nil {
 		return nil, nil, err
+	}
+	if c.trace != nil {
+		c.trace(query)
 	}
 	known := c.statements[query]
 	if known != nil && !known.reading {

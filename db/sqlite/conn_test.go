@@ -6,41 +6,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 )
-
-// newFile opens a new file with a table of numbers.
-func newFile(t testing.TB) *DB {
-	t.Helper()
-	return openFile(t, Options{Path: filepath.Join(t.TempDir(), "test.db"), Wait: time.Minute})
-}
-
-func openFile(t testing.TB, options Options) *DB {
-	t.Helper()
-	options.ApplicationID, options.Prepare = 0x74657374, createTable
-	d, err := Open(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	return d
-}
-
-func createTable(ctx context.Context, d *DB) error {
-	return d.Write(ctx, func(tx *Tx) error {
-		_, err := tx.Exec("CREATE TABLE IF NOT EXISTS numbers (number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE) STRICT")
-		return err
-	})
-}
 
 func openConn(t *testing.T) (*DB, *conn) {
 	t.Helper()
@@ -68,15 +39,14 @@ func databaseSQL(t *testing.T, d *DB) *sql.DB {
 	return pool
 }
 
-// number and name are types of a caller, as columns are often read into.
+// number and name are types that a caller reads columns into.
 type (
 	number int64
 	name   string
 )
 
-// TestArguments: what is given to a statement, and what is read from it, are
-// those that database/sql gives and reads.
-func TestArguments(t *testing.T) {
+// TestConn_Arguments binds and reads the same values as database/sql.
+func TestConn_Arguments(t *testing.T) {
 	t.Parallel()
 	d, conn := openConn(t)
 	reference := databaseSQL(t, d)
@@ -87,7 +57,7 @@ func TestArguments(t *testing.T) {
 		[]byte{},
 		[]byte{0, 255},
 		json.RawMessage("{}"), json.Number("12"), number(9), name("n"),
-		time.Second, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), // as text of the driver's
+		time.Second, time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), // the driver stores texts
 		uint64(1) << 63,
 		[]string{"a"},
 		map[string]any{},
@@ -107,8 +77,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestScan: a value is read as database/sql reads it, or refused; none becomes
-// another one.
+// TestScan reads a value as database/sql does, or refuses it. No value changes.
 func TestScan(t *testing.T) {
 	t.Parallel()
 	d, conn := openConn(t)
@@ -120,7 +89,7 @@ func TestScan(t *testing.T) {
 		"number": func() any { return new(number) }, "name": func() any { return new(name) }, "float": func() any { return new(float64) },
 		"*float": func() any { return new(*float64) },
 	}
-	// of each value, where it fits; the rest is refused
+	// the types that each value fits; the others are refused
 	for value, fits := range map[string]string{
 		"NULL":  "bytes any *string *int *float",
 		"'a'":   "string bytes any *string name",
@@ -156,13 +125,13 @@ func TestScan(t *testing.T) {
 		t.Error("a row of two columns is read as one")
 	}
 	if err := conn.Row("SELECT 1").Scan(1); err == nil {
-		t.Error("a value is read into what is no pointer")
+		t.Error("a value is read into a type that is no pointer")
 	}
 }
 
-// TestStatementsEnd: however the reading of a result ends, its statement can be
-// run again, and holds up neither a commit nor the emptying of the log.
-func TestStatementsEnd(t *testing.T) {
+// TestConn_StatementEnds ends the reading of a result in different ways. The statement
+// can run again, and blocks neither a commit nor a checkpoint.
+func TestConn_StatementEnds(t *testing.T) {
 	t.Parallel()
 	d, conn := openConn(t)
 	const numbers, one = "SELECT value FROM json_each('[1, 2, 3]')", "SELECT count(*) FROM numbers WHERE number > ?"
@@ -211,9 +180,9 @@ func TestStatementsEnd(t *testing.T) {
 	}
 }
 
-// TestStatementsFail: a statement that fails, when it is prepared, run or read,
-// says so, and can be run again.
-func TestStatementsFail(t *testing.T) {
+// TestConn_StatementFails reports a failure in preparing, running or reading a
+// statement. The statement can run again.
+func TestConn_StatementFails(t *testing.T) {
 	t.Parallel()
 	_, conn := openConn(t)
 	for _, query := range []string{
@@ -240,9 +209,9 @@ func TestStatementsFail(t *testing.T) {
 	}
 }
 
-// TestStatementsBounded: of statements in many forms few are kept, and none is
-// let go while its result is being read.
-func TestStatementsBounded(t *testing.T) {
+// TestConn_CacheBound bounds the cached statements. None is closed while its result is
+// being read.
+func TestConn_CacheBound(t *testing.T) {
 	t.Parallel()
 	_, conn := openConn(t)
 	ask := func(n int) {
@@ -267,6 +236,6 @@ func TestStatementsBounded(t *testing.T) {
 		ask(-n)
 	}
 	if got := len(conn.statements); got > maxStatements {
-		t.Errorf("%d statements are kept", got)
+		t.Errorf("%d statements are cached", got)
 	}
 }

@@ -32,7 +32,7 @@ func isLocked(path string) bool {
 }
 
 // CopyOwner gives a new file the owner of the file that it will replace, or of the
-// folder. It does so for root only, who may restore the file of a service.
+// folder. It does so for root only: root can restore the file of a service.
 func CopyOwner(file, path string) {
 	if os.Geteuid() != 0 {
 		return

@@ -22,7 +22,7 @@ var (
 	// ErrForeign is returned for a file that is another program's or no SQLite file.
 	ErrForeign = errors.New("is not a file of this program")
 	// ErrReplaced is returned if the file was replaced while Open opened it.
-	ErrReplaced = errors.New("was replaced while it was being opened; start again")
+	ErrReplaced = errors.New("was replaced while it was being opened; try again")
 	// ErrInUse is returned by Lock if another process has the file open.
 	ErrInUse = errors.New("is in use by another process")
 	// ErrNotRegular matches the errors of RequireRegular.

@@ -24,7 +24,7 @@ func Resolve(path string) (string, error) {
 	}
 	target, err := filepath.EvalSymlinks(absolute)
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("%s: is a link to what is not there; mend it, or give another path", path)
+		err = fmt.Errorf("%s: is a link to a file that does not exist; fix it, or give another path", path)
 	}
 	return target, err
 }
@@ -35,7 +35,7 @@ func RequireRegular(info fs.FileInfo) error {
 	case info.IsDir():
 		return notRegular("is a folder, not a data file")
 	case !info.Mode().IsRegular():
-		return notRegular("is no ordinary file")
+		return notRegular("is not a regular file")
 	}
 	return nil
 }
@@ -129,8 +129,8 @@ func fileSize(path string) (int64, error) {
 	return info.Size(), nil
 }
 
-// CopyTo writes a consistent copy of the file into an empty file. Writers go on
-// meanwhile; the log beside the file cannot be emptied until CopyTo ends.
+// CopyTo writes a consistent copy of the file into an empty file. Writers continue. The
+// log beside the file cannot be emptied until CopyTo ends.
 func (d *DB) CopyTo(ctx context.Context, path string) error {
 	c, err := d.connect(ctx, "ro")
 	if err != nil {

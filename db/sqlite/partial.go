@@ -49,9 +49,9 @@ func CreatePartial(path string) (*os.File, error) {
 	file, err := os.CreateTemp(folder, "."+base+partialMark+"*") // mode 0600
 	var cause *fs.PathError
 	if errors.Is(err, fs.ErrNotExist) {
-		err = fmt.Errorf("there is no folder %s; make it, or name another folder", filepath.Dir(path))
+		err = fmt.Errorf("the folder %s does not exist; create it, or name another folder", filepath.Dir(path))
 	} else if errors.As(err, &cause) { // without the temporary name
-		err = fmt.Errorf("no file can be made in the folder %s: %w; name another folder, or mend that", filepath.Dir(path), cause.Err)
+		err = fmt.Errorf("cannot create a file in the folder %s: %w; fix that, or name another folder", filepath.Dir(path), cause.Err)
 	}
 	return file, err
 }
@@ -74,7 +74,7 @@ func RemoveStalePartials(folder, prefix string) {
 }
 
 // ErrExists is returned by Publish if a file has the name.
-var ErrExists = errors.New("is there already; name another file, or replace it with --force")
+var ErrExists = errors.New("already exists; name another file, or replace it with --force")
 
 // Exists is ErrExists with the path of the file.
 func Exists(path string) error { return fmt.Errorf("%s %w", path, ErrExists) }

@@ -1,7 +1,6 @@
 package sqlite
 
 import (
-	"database/sql"
 	"database/sql/driver"
 	"fmt"
 	"reflect"
@@ -13,6 +12,9 @@ type Scanner interface {
 	// where it fits without a change: nothing is rounded, cut or read as zero.
 	Scan(into ...any) error
 }
+
+// RawBytes is a text or bytes that the next Scan into the variable overwrites.
+type RawBytes []byte
 
 // Values are the columns of a row.
 type Values []driver.Value
@@ -48,7 +50,7 @@ func store(value driver.Value, into any) bool {
 		}
 	case *[]byte:
 		return storeBytes(value, into)
-	case *sql.RawBytes: // valid until the next Scan into it
+	case *RawBytes:
 		switch value := value.(type) {
 		case string:
 			*into = append((*into)[:0], value...)

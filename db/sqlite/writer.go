@@ -52,6 +52,14 @@ func (d *DB) Write(ctx context.Context, run func(*Tx) error) error {
 	return d.writer.enter(&writeRequest{ctx: ctx, run: run})
 }
 
+// TraceWrites calls fn with each statement of the write transactions, before it
+// runs. Tests use it; nil ends it.
+func (d *DB) TraceWrites(fn func(query string)) {
+	d.writer.working.Lock()
+	defer d.writer.working.Unlock()
+	d.writer.conn.trace = fn
+}
+
 func (w *writer) open(ctx context.Context, d *DB) error {
 	w.db, w.stats = d, newWriterStats()
 	return w.connect(ctx)
@@ -222,7 +230,7 @@ func (w *writer) take() []*writeRequest {
 }
 
 // transact runs all waiting requests in one transaction. It takes the lock of the
-// file before the requests, so that those that arrive meanwhile are part of the
+// file before the requests, so that those that arrive before it are part of the
 // batch, and of its failure if the lock cannot be taken.
 func (w *writer) transact() []*writeRequest {
 	w.working.Lock()

@@ -1,10 +1,17 @@
 package sqlite
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"runtime"
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/internal/testkit"
 )
 
 // waiting is how many requests wait for the next batch.
@@ -12,13 +19,6 @@ func (d *DB) waiting() int {
 	d.writer.mutex.Lock()
 	defer d.writer.mutex.Unlock()
 	return len(d.writer.waiting)
-}
-
-func insert(name string) func(*Tx) error {
-	return func(tx *Tx) error {
-		_, err := tx.Insert("INSERT INTO numbers (name) VALUES (?)", name)
-		return err
-	}
 }
 
 // TestWrite_BatchFails lets a batch fail after one of its requests was refused. What
@@ -104,5 +104,215 @@ func TestTx_AfterCommit(t *testing.T) {
 	}
 	if len(called) != 2 || called["one"] != 1 || called["three"] != 1 {
 		t.Errorf("called: %v", called)
+	}
+}
+
+// TestWrite_Cancelled cancels requests that wait. They store nothing and do not delay
+// the others.
+func TestWrite_Cancelled(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	d := openPath(t, path, time.Minute)
+	inside, release := make(chan bool), make(chan bool)
+	var done sync.WaitGroup
+	done.Go(func() {
+		err := d.Write(context.Background(), func(tx *Tx) error {
+			close(inside)
+			<-release
+			return insert("first")(tx)
+		})
+		if err != nil {
+			t.Error(err)
+		}
+	})
+	<-inside
+	ended, end := context.WithCancel(t.Context())
+	end()
+	for i := range 5 {
+		done.Go(func() {
+			if err := add(context.Background(), d, fmt.Sprint("kept ", i)); err != nil {
+				t.Error(err)
+			}
+		})
+		if err := add(ended, d, fmt.Sprint("ended ", i)); !errors.Is(err, context.Canceled) {
+			t.Errorf("cancelled before: %v", err)
+		}
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	late := make(chan error, 1)
+	done.Go(func() { late <- add(ctx, d, "cancelled late") })
+	time.Sleep(20 * time.Millisecond) // so that it waits; it must fail either way
+	cancel()
+	if err := <-late; !errors.Is(err, context.Canceled) {
+		t.Errorf("cancelled while it waited: %v", err)
+	}
+	close(release)
+	done.Wait()
+	want := map[string]int{"first": 1}
+	for i := range 5 {
+		want[fmt.Sprint("kept ", i)] = 1
+	}
+	if diff := cmp.Diff(want, stored(t, path)); diff != "" {
+		t.Errorf("(-want +stored):\n%s", diff)
+	}
+}
+
+// TestWrite_ShortLock waits for another process that releases the lock within the bound.
+func TestWrite_ShortLock(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	d := openPath(t, path, time.Minute)
+	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	time.AfterFunc(50*time.Millisecond, func() { _ = other.Rollback() })
+	if err := add(t.Context(), d, "patient"); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestWrite_Waits bounds the wait for a request of this process, and for another
+// process.
+func TestWrite_Waits(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	d, other := openPath(t, path, 100*time.Millisecond), openPath(t, path, time.Minute)
+	for i, holder := range []*DB{d, other} {
+		inside, leave, done := make(chan bool), make(chan bool), make(chan error)
+		go func() {
+			done <- holder.Write(context.Background(), func(*Tx) error {
+				close(inside)
+				<-leave
+				return nil
+			})
+		}()
+		<-inside
+		began := time.Now()
+		err := add(t.Context(), d, "none")
+		if took := time.Since(began); !IsTransient(err) || errors.Is(err, ErrWriterBusy) != (holder == d) || took < 90*time.Millisecond || took > 10*time.Second {
+			t.Errorf("behind writer %d: %v after %v", i, err, took)
+		}
+		close(leave)
+		if err := <-done; err != nil {
+			t.Error(err)
+		}
+		if err := add(t.Context(), d, fmt.Sprint("after ", i)); err != nil {
+			t.Errorf("after writer %d: %v", i, err)
+		}
+	}
+	if diff := cmp.Diff(map[string]int{"after 0": 1, "after 1": 1}, stored(t, path)); diff != "" {
+		t.Errorf("(-want +stored):\n%s", diff)
+	}
+}
+
+// TestWrite_Panics passes a panic to the goroutine that made the request. The others
+// of its batch succeed.
+func TestWrite_Panics(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	d := openPath(t, path, time.Minute)
+	var done sync.WaitGroup
+	err := d.Write(t.Context(), func(*Tx) error {
+		for i := range 3 {
+			done.Go(func() {
+				defer func() {
+					if panicked := recover(); (panicked != nil) != (i == 1) {
+						t.Errorf("request %d: panicked with %v", i, panicked)
+					}
+				}()
+				err := d.Write(t.Context(), func(tx *Tx) error {
+					if err := insert(fmt.Sprint(i))(tx); err != nil {
+						return err
+					}
+					if i == 1 {
+						panic("of the test")
+					}
+					return nil
+				})
+				if err != nil {
+					t.Errorf("request %d: %v", i, err)
+				}
+			})
+			for d.waiting() <= i {
+				runtime.Gosched()
+			}
+		}
+		return nil
+	})
+	done.Wait()
+	if diff := cmp.Diff(map[string]int{"0": 1, "2": 1}, stored(t, path)); diff != "" || err != nil {
+		t.Errorf("%v (-want +stored):\n%s", err, diff)
+	}
+}
+
+// TestWrite_SeenByReaders reads in another process. It sees a commit immediately, and
+// nothing of a transaction under way.
+func TestWrite_SeenByReaders(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	writer, reader := openPath(t, path, time.Minute), openPath(t, path, time.Minute)
+	for _, pool := range []*Pool{reader.Frequent, reader.Lookups, reader.Searches, reader.Bulk} {
+		for i := range 5 {
+			name := fmt.Sprintf("%p %d", pool, i)
+			isStored := func() (found bool) {
+				if err := pool.Row(t.Context(), "SELECT EXISTS (SELECT 1 FROM numbers WHERE name = ?)", name).Scan(&found); err != nil {
+					t.Error(err)
+				}
+				return found
+			}
+			err := writer.Write(t.Context(), func(tx *Tx) error {
+				err := insert(name)(tx)
+				if isStored() {
+					t.Error("a row is seen before its commit")
+				}
+				return err
+			})
+			if err != nil || !isStored() {
+				t.Errorf("a row is not seen after its commit: %v", err)
+			}
+		}
+	}
+}
+
+// TestFreeze runs requests and stores nothing.
+func TestFreeze(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	d := openPath(t, path, time.Minute)
+	if err := add(t.Context(), d, "kept"); err != nil {
+		t.Fatal(err)
+	}
+	d.Freeze()
+	var done sync.WaitGroup
+	for i := range 10 {
+		done.Go(func() {
+			if err := add(t.Context(), d, fmt.Sprint("gone ", i)); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	done.Wait()
+	if diff := cmp.Diff(map[string]int{"kept": 1}, stored(t, path)); diff != "" || !d.Frozen() {
+		t.Errorf("(-want +stored):\n%s", diff)
+	}
+}
+
+// TestWriteStats counts committed requests and failed transactions.
+func TestWriteStats(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	before := d.WriteStats()
+	for _, name := range []string{"a", "b"} {
+		if err := add(t.Context(), d, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := add(t.Context(), d, "a"); !IsUnique(err) { // the request fails, not the transaction
+		t.Error(err)
+	}
+	after := d.WriteStats()
+	if after.Changes.Sum-before.Changes.Sum != 2 || after.Changes.Counts[0]-before.Changes.Counts[0] != 2 || after.Failed != before.Failed || after.Seconds.Sum <= before.Seconds.Sum {
+		t.Errorf("before %+v, after %+v", before, after)
 	}
 }

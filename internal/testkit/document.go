@@ -1,6 +1,7 @@
 package testkit
 
 import (
+	"encoding/json"
 	"strings"
 	"sync"
 	"testing"
@@ -8,13 +9,13 @@ import (
 	"govsvc/server/openapi"
 )
 
-var load = sync.OnceValues(openapi.Load)
+// LoadDocument returns the compiled OpenAPI document, which all tests of a process share.
+var LoadDocument = sync.OnceValues(openapi.Load)
 
-// Document returns the compiled OpenAPI document, which all tests of a process
-// share.
+// Document is LoadDocument, and fails the test instead of returning an error.
 func Document(t testing.TB) *openapi.Document {
 	t.Helper()
-	document, err := load()
+	document, err := LoadDocument()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -33,4 +34,16 @@ func EventSchema(t testing.TB, event string) *openapi.Schema {
 		t.Fatalf("the document has no schema of the event %s", event)
 	}
 	return schema
+}
+
+// Object decodes a JSON object. A number keeps its text, as in the bodies of requests.
+func Object(t testing.TB, text string) map[string]any {
+	t.Helper()
+	var members map[string]any
+	decoder := json.NewDecoder(strings.NewReader(text))
+	decoder.UseNumber()
+	if err := decoder.Decode(&members); err != nil {
+		t.Fatalf("%v: %.200s", err, text)
+	}
+	return members
 }

@@ -4,6 +4,7 @@ import (
 	"compress/gzip"
 	"io"
 	"os"
+	"path/filepath"
 	"testing"
 )
 
@@ -46,4 +47,10 @@ func Unpack(t testing.TB, from, to string) {
 		t.Fatal(err)
 	}
 	WriteFile(t, to, string(text))
+}
+
+// NewPath returns the path of a data file that does not exist yet.
+func NewPath(t testing.TB) string {
+	t.Helper()
+	return filepath.Join(t.TempDir(), "govsvc.db")
 }

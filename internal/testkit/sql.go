@@ -1,8 +1,10 @@
 package testkit
 
 import (
+	"context"
 	"database/sql"
 	"fmt"
+	"strings"
 	"testing"
 )
 
@@ -17,11 +19,12 @@ func OpenSQL(t testing.TB, path string) *sql.DB {
 	return file
 }
 
-// ExecSQL runs statements on a data file beside the store.
+// ExecSQL runs statements on a data file beside the store, on one connection.
 func ExecSQL(t testing.TB, path string, statements ...string) {
 	t.Helper()
 	file := OpenSQL(t, path)
 	defer file.Close() //nolint:errcheck // each statement was checked
+	file.SetMaxOpenConns(1)
 	for _, statement := range statements {
 		if _, err := file.ExecContext(t.Context(), statement); err != nil {
 			t.Fatal(fmt.Errorf("%s: %w", statement, err))
@@ -29,25 +32,60 @@ func ExecSQL(t testing.TB, path string, statements ...string) {
 	}
 }
 
-// CountSQL runs a query of one column on a data file beside the store. It returns how
-// many rows have each value.
-func CountSQL(t testing.TB, path, query string) map[string]int {
+// QuerySQL runs a query of one column on a data file beside the store and returns the
+// values as texts. It also works in the cleanup of a test.
+func QuerySQL(t testing.TB, path, query string) []string {
 	t.Helper()
-	rows, err := OpenSQL(t, path).QueryContext(t.Context(), query)
+	file := OpenSQL(t, path)
+	defer file.Close() //nolint:errcheck // the result was read
+	rows, err := file.QueryContext(context.WithoutCancel(t.Context()), query)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer rows.Close()
-	count := map[string]int{}
+	values := []string{}
 	for rows.Next() {
 		var value string
 		if err := rows.Scan(&value); err != nil {
 			t.Fatal(err)
 		}
-		count[value]++
+		values = append(values, value)
 	}
 	if err := rows.Err(); err != nil {
 		t.Fatal(err)
 	}
+	return values
+}
+
+// CountSQL is QuerySQL, and returns how many rows have each value.
+func CountSQL(t testing.TB, path, query string) map[string]int {
+	t.Helper()
+	count := map[string]int{}
+	for _, value := range QuerySQL(t, path, query) {
+		count[value]++
+	}
 	return count
+}
+
+// ExplainSQL returns the plan of a query on a data file, one step a line.
+func ExplainSQL(t testing.TB, path, query string, args ...any) string {
+	t.Helper()
+	rows, err := OpenSQL(t, path).QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer rows.Close()
+	var plan strings.Builder
+	for rows.Next() {
+		var id, parent, unused int
+		var detail string
+		if err := rows.Scan(&id, &parent, &unused, &detail); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Fprintln(&plan, detail)
+	}
+	if err := rows.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return plan.String()
 }

@@ -1,4 +1,4 @@
-// Package testkit is what the tests of several packages share: a clock that
+// Package testkit is what the tests of several packages share: data files, a clock that
 // stands still, a buffer for logs, golden files and waiting. Only tests import it.
 package testkit
 
@@ -77,6 +77,15 @@ func (b *LogBuffer) Reset() {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.text.Reset()
+}
+
+// Zeros is a reader of endless zero bytes, in place of random ones.
+type Zeros struct{}
+
+// Read fills p with zeros.
+func (Zeros) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 // patience is how long Eventually waits.

@@ -17,7 +17,7 @@ import (
 )
 
 // Operation is what an operation of the document does.
-type Operation func(ctx context.Context, c *Caller, in Input) (Answer, error)
+type Operation func(ctx context.Context, c *Caller, in Input) (Result, error)
 
 // Input is an operation's input, checked against the document.
 type Input struct {
@@ -52,27 +52,12 @@ func (in Input) sized(ctx context.Context, read func(db.PageSize) error) error {
 	return err
 }
 
-// record is the body as a record to be stored, over defaults.
-func (in Input) record(defaults db.Record) db.Record {
+// record is the body as a record to be stored.
+func (in Input) record() db.Record {
 	record := db.Record{}
-	maps.Copy(record, defaults)
 	maps.Copy(record, in.Body)
 	return record
 }
-
-// Answer is a success, ready to be sent.
-type Answer struct {
-	Status      int
-	ContentType string
-	Body        []byte
-	NextCursor  string // sent as X-Next-Cursor where the body has no place for it
-}
-
-// Media types of answers.
-const (
-	JSON   = "application/json"
-	NDJSON = "application/x-ndjson"
-)
 
 // Caller is who calls an operation, and on which data.
 type Caller struct {
@@ -149,49 +134,3 @@ func (u *ScopeUses) note(place int) {
 
 // Bits has a bit set for each place that was noted, the lowest for the first.
 func (u *ScopeUses) Bits() uint64 { return u.bits.Load() }
-
-// Bind pairs the document's operations with their functions. It fails where
-// one side names what the other does not have, so that they can't drift apart.
-func Bind(document *openapi.Document) (map[string]Operation, error) {
-	for _, op := range document.Operations {
-		_, bound := operations[op.ID]
-		if !bound && !slices.Contains(transport, op.ID) {
-			return nil, fmt.Errorf("operation %s of the document has no function", op.ID)
-		}
-		if err := checkFilters(op); err != nil {
-			return nil, err
-		}
-	}
-	for id := range operations {
-		if document.Operation(id) == nil {
-			return nil, fmt.Errorf("function %s has no operation in the document", id)
-		}
-	}
-	return operations, nil
-}
-
-// checkFilters makes sure that a list's parameters are those that its resource
-// can be filtered by.
-func checkFilters(op *openapi.Operation) error {
-	r := lists[op.ID]
-	if r == nil {
-		return nil
-	}
-	want := []string{"cursor", "limit"}
-	for parameter := range r.List.Filters {
-		want = append(want, parameter)
-	}
-	if r.List.UpdatedSince {
-		want = append(want, "updated_since")
-	}
-	var have []string
-	for _, p := range op.Parameters {
-		have = append(have, p.Name)
-	}
-	slices.Sort(want)
-	slices.Sort(have)
-	if !slices.Equal(want, have) {
-		return fmt.Errorf("operation %s has parameters %v in the document, its list takes %v", op.ID, have, want)
-	}
-	return nil
-}

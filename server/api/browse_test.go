@@ -357,7 +357,7 @@ func TestSheetOfView(t *testing.T) {
 	put := `{"object":"roadmap","version_number":99,"generated_at":"2026-09-30T00:00:00Z","framework_blend":{"R&D <1>":0.5},"phases":[]}`
 	by := db.Actor{Org: d.Organisation.Org, ID: "system"}
 	if report, err := transfer.Import(d.ctx, d.Store, d.Document, by, []transfer.Source{transfer.Bytes("x.ndjson", []byte(put))}, transfer.Options{}); err != nil {
-		t.Fatal(err, report.Faults)
+		t.Fatal(err, report.Errors)
 	}
 	var sheet strings.Builder
 	out, err := transfer.NewSheetWriter(d.Document, "roadmap", &sheet)

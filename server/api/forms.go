@@ -8,7 +8,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
@@ -150,7 +149,7 @@ func same(f openapi.Field, value, before any) bool {
 }
 
 // Attainment is how much of its target the record of a key result has reached,
-// from 0 to 1; nil before it has a value. See db.Attainment.
+// from 0 to 1; nil before it has a value. See attainedShare.
 func Attainment(kpi Record) *float64 {
 	target, known := float(kpi["target_value"])
 	if !known {
@@ -164,7 +163,7 @@ func Attainment(kpi Record) *float64 {
 		current = &value
 	}
 	direction, _ := kpi["direction"].(string)
-	share, known := db.Attainment(direction, baseline, target, current)
+	share, known := attainedShare(direction, baseline, target, current)
 	if !known {
 		return nil
 	}

@@ -2,42 +2,57 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"strings"
+	"time"
+	"unicode/utf8"
 
 	"govsvc/db"
+	"govsvc/db/resource"
+	"govsvc/server/openapi"
 )
 
-// CreateIncident declares an incident (specification, Incident writes).
-func CreateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
-	if err := oneLineTitle(in); err != nil {
-		return Answer{}, err
-	}
-	return c.write(ctx, 201, "incident", func(tx *db.Tx) ([]byte, error) {
-		return tx.CreateIncident(in.record(nil))
-	})
-}
-
-// UpdateIncident changes an incident; a change of its status goes on its
-// timeline.
-func UpdateIncident(ctx context.Context, c *Caller, in Input) (Answer, error) {
-	if err := oneLineTitle(in); err != nil {
-		return Answer{}, err
-	}
-	return c.write(ctx, 200, "incident", func(tx *db.Tx) ([]byte, error) {
-		return tx.UpdateIncident(in.ID, in.record(nil))
-	})
-}
-
-// lineEnds are what Unicode takes for the end of a line.
+// lineEnds are the characters that end a line in Unicode.
 const lineEnds = "\n\v\f\r\u0085\u2028\u2029"
 
-// oneLineTitle holds a title to one line (specification, Incident writes). The
-// pieces mark such a title with x-one-line, and the published document has a
-// pattern for it.
-func oneLineTitle(in Input) error {
-	title, _ := in.Body["title"].(string)
-	if strings.ContainsAny(strings.TrimSpace(title), lineEnds) {
-		return invalid("title", "title must be one line")
+// Notification is a report of an incident to an authority.
+type Notification struct {
+	At        time.Time
+	To        string // one line of at most 500 characters
+	Reference string // the same; "" if the authority gave none
+}
+
+// notificationMost bounds the texts of a notification in characters.
+const notificationMost = 500
+
+// NotifyIncident records that an authority was notified of an incident: it sets
+// notified_at and adds an entry to the timeline. It may be repeated: the latest
+// notification counts, the timeline keeps all. A ValidationError names at, to or
+// reference.
+func NotifyIncident(ctx context.Context, c *Caller, id string, n Notification) error {
+	if err := c.permitFeature(resource.Incident.Feature); err != nil {
+		return err
 	}
-	return nil
+	n.To, n.Reference = strings.TrimSpace(n.To), strings.TrimSpace(n.Reference)
+	var faults Faults
+	add := func(param, text string) {
+		faults = append(faults, openapi.ValidationError{Param: param, Message: param + " " + text})
+	}
+	if n.At.IsZero() {
+		add("at", "is required")
+	}
+	if n.To == "" {
+		add("to", "is required")
+	}
+	for _, text := range [][2]string{{"to", n.To}, {"reference", n.Reference}} {
+		if !utf8.ValidString(text[1]) || utf8.RuneCountInString(text[1]) > notificationMost || strings.ContainsAny(text[1], "\x00"+lineEnds) {
+			add(text[0], fmt.Sprintf("must be one line of at most %d characters", notificationMost))
+		}
+	}
+	if faults != nil {
+		return faults
+	}
+	return c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
+		return tx.NotifyIncident(id, db.Notification(n))
+	})
 }

@@ -6,10 +6,19 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
 
-// checkinBatch is the answer to a batch of check-ins.
+func init() { register(resource.KPICheckin.Create, CreateKpiCheckins) }
+
+// CheckinBatch is a batch of check-ins that was recorded.
+type CheckinBatch struct {
+	Object
+	Checkins []db.Checkin
+}
+
+// checkinBatch is a CheckinBatch as the API returns it.
 type checkinBatch struct {
 	Object   string       `json:"object"`
 	Accepted int          `json:"accepted"`
@@ -18,17 +27,18 @@ type checkinBatch struct {
 
 // CreateKpiCheckins records a batch of data points, all or none
 // (specification, POST /kpis/checkins).
-func CreateKpiCheckins(ctx context.Context, c *Caller, in Input) (Answer, error) {
+func CreateKpiCheckins(ctx context.Context, c *Caller, in Input) (CheckinBatch, error) {
+	batch := CheckinBatch{Object: Object{Status: 201, Type: "kpi_checkin_batch"}}
 	drafts, err := checkinDrafts(in.Body)
 	if err != nil {
-		return Answer{}, err
+		return batch, err
 	}
-	return c.write(ctx, 201, "kpi_checkin_batch", func(tx *db.Tx) ([]byte, error) {
-		recorded, err := tx.RecordCheckins(drafts)
-		if err != nil {
-			return nil, err
+	return write(ctx, c, func(tx *db.Tx) (CheckinBatch, error) {
+		if batch.Checkins, err = tx.RecordCheckins(drafts); err != nil {
+			return batch, err
 		}
-		return EncodeJSON(checkinBatch{"kpi_checkin_batch", len(recorded), recorded})
+		batch.JSON, err = EncodeJSON(checkinBatch{batch.Type, len(batch.Checkins), batch.Checkins})
+		return batch, err
 	})
 }
 

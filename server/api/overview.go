@@ -4,7 +4,7 @@ import (
 	"context"
 	"slices"
 
-	"govsvc/db"
+	"govsvc/db/dashboard"
 )
 
 // OverviewPage is the state of an organisation at a glance.
@@ -26,24 +26,24 @@ type OverviewPage struct {
 // The parts of the overview; see package db.
 type (
 	// Assessment is a completed assessment; nil is not known.
-	Assessment = db.Assessment
+	Assessment = dashboard.Assessment
 	// RiskCount is how many open risks have a severity and a likelihood.
-	RiskCount = db.RiskCount
+	RiskCount = dashboard.RiskCount
 	// IncidentState is about open incidents and running clocks.
-	IncidentState = db.IncidentState
+	IncidentState = dashboard.IncidentState
 	// IncidentClock is an incident whose authority waits for a notification.
-	IncidentClock = db.IncidentClock
+	IncidentClock = dashboard.IncidentClock
 	// RegimeCount is how many obligations of a regime are in each status.
-	RegimeCount = db.RegimeCount
+	RegimeCount = dashboard.RegimeCount
 	// BandCount is how many vendors are in a risk band.
-	BandCount = db.BandCount
+	BandCount = dashboard.BandCount
 	// Renewal is a vendor whose contract ends soon.
-	Renewal = db.Renewal
+	Renewal = dashboard.Renewal
 )
 
 // KpiState is a key result and how much of its target it has reached.
 type KpiState struct {
-	db.KpiState
+	dashboard.KpiState
 	Attainment *float64 // from 0 to 1; nil before it has a value
 }
 
@@ -52,7 +52,7 @@ const recentEvents = 15
 
 // Overview reads the state of the caller's organisation.
 func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
-	state, err := c.Store.Overview(ctx, c.Organisation, c.ActorID)
+	state, err := dashboard.ReadOverview(ctx, c.Store, c.Organisation, c.ActorID)
 	if err != nil {
 		return OverviewPage{}, err
 	}
@@ -82,9 +82,9 @@ func Overview(ctx context.Context, c *Caller) (OverviewPage, error) {
 }
 
 // attained adds to a key result how much of its target it has reached.
-func attained(k db.KpiState) KpiState {
+func attained(k dashboard.KpiState) KpiState {
 	state := KpiState{KpiState: k}
-	if share, known := db.Attainment(k.Direction, k.Baseline, k.Target, k.Current); known {
+	if share, known := attainedShare(k.Direction, k.Baseline, k.Target, k.Current); known {
 		state.Attainment = &share
 	}
 	return state

@@ -2,7 +2,6 @@ package api
 
 import (
 	"context"
-	"strconv"
 	"time"
 
 	"govsvc/db"
@@ -12,7 +11,7 @@ import (
 
 // list makes the operation that pages through the records of a resource.
 func list(r *resource.Resource) Operation {
-	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
+	return func(ctx context.Context, c *Caller, in Input) (Result, error) {
 		q := db.ListQuery{Limit: in.Query.Int("limit"), Cursor: in.Query.String("cursor"), Filters: map[string]string{}}
 		for parameter := range r.List.Filters {
 			if value := in.Query.String(parameter); value != "" {
@@ -21,7 +20,7 @@ func list(r *resource.Resource) Operation {
 		}
 		var err error
 		if q.UpdatedSince, err = instant(in.Query, "updated_since"); err != nil {
-			return Answer{}, err
+			return nil, err
 		}
 		var page db.Page
 		err = in.sized(ctx, func(size db.PageSize) (err error) {
@@ -29,29 +28,23 @@ func list(r *resource.Resource) Operation {
 			page, err = c.Store.List(ctx, c.Organisation, r, q)
 			return err
 		})
-		if err != nil {
-			return Answer{}, err
-		}
-		return Answer{Status: 200, ContentType: JSON, Body: listEnvelope(page.Rows, page.HasMore, page.Next)}, nil
+		return Page(page), err
 	}
 }
 
-// current makes the operation that reads the current object of a resource. Its
-// data is null when the organisation has none yet.
+// current makes the operation that reads the current object of a resource. The
+// object is null if the organisation has none yet.
 func current(r *resource.Resource) Operation {
-	return func(ctx context.Context, c *Caller, in Input) (Answer, error) {
-		var object []byte
+	return func(ctx context.Context, c *Caller, in Input) (Result, error) {
+		object := Object{Status: 200, Type: r.Current.Object}
 		err := in.sized(ctx, func(size db.PageSize) (err error) {
-			object, err = c.Store.Current(ctx, c.Organisation, r)
-			if err == nil && size.Small > 0 && len(object) > size.Small {
-				object, err = nil, db.ErrLargePage
+			object.JSON, err = c.Store.Current(ctx, c.Organisation, r)
+			if err == nil && size.Small > 0 && len(object.JSON) > size.Small {
+				object.JSON, err = nil, db.ErrLargePage
 			}
 			return err
 		})
-		if err != nil {
-			return Answer{}, err
-		}
-		return Answer{Status: 200, ContentType: JSON, Body: objectEnvelope(r.Current.Object, object)}, nil
+		return object, err
 	}
 }
 
@@ -79,36 +72,4 @@ func parseInstant(name, text string) (string, error) {
 		next = next.Add(-time.Millisecond)
 	}
 	return db.Timestamp(next), nil
-}
-
-// The envelopes of the specification. Rows come as JSON from the store, so the
-// page is put together, not encoded.
-
-const listStart = `{"object":"list","api_version":"` + db.APIVersion + `","data":[`
-
-func listEnvelope[Text string | []byte](rows Text, more bool, next string) []byte {
-	body := make([]byte, 0, len(listStart)+len(rows)+len(next)+48)
-	body = append(body, listStart...)
-	body = append(body, rows...)
-	body = append(body, `],"has_more":`...)
-	body = strconv.AppendBool(body, more)
-	body = append(body, `,"next_cursor":`...)
-	if next == "" {
-		return append(body, "null}"...)
-	}
-	body = append(body, '"')
-	body = append(body, next...) // base64url, which needs no escaping
-	return append(body, `"}`...)
-}
-
-func objectEnvelope(object string, data []byte) []byte {
-	if data == nil {
-		data = []byte("null")
-	}
-	body := make([]byte, 0, len(data)+len(object)+96)
-	body = append(body, `{"object":"`...)
-	body = append(body, object...)
-	body = append(body, `","api_version":"`+db.APIVersion+`","data":`...)
-	body = append(body, data...)
-	return append(body, `,"has_more":false,"next_cursor":null}`...)
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/db/dashboard"
 )
 
 // ReadRecord reads one record of a resource.
@@ -45,7 +46,7 @@ func History(ctx context.Context, c *Caller, object, id string) ([]AuditEvent, e
 	if _, err := c.withPages(object); err != nil {
 		return nil, err
 	}
-	events, err := c.Store.Audit.History(ctx, c.Organisation, object, id)
+	events, err := dashboard.RecordHistory(ctx, c.Store, c.Organisation, object, id)
 	if err != nil {
 		return nil, err
 	}
@@ -108,17 +109,17 @@ func (e *AuditEvent) takeChanges() {
 }
 
 // Rerating is a change of a risk's rating with the reason that was given.
-type Rerating = db.Rerating
+type Rerating = dashboard.Rerating
 
 // RiskEvidence reads why a risk was re-rated, newest first.
 func RiskEvidence(ctx context.Context, c *Caller, id string) ([]Rerating, error) {
-	return c.Store.Reratings(ctx, c.Organisation.Org, id)
+	return dashboard.Reratings(ctx, c.Store, c.Organisation.Org, id)
 }
 
 // CheckinHistory reads the check-ins of a key result by period, oldest first:
 // those of the latest 500.
 func CheckinHistory(ctx context.Context, c *Caller, kpiID string) ([]Record, error) {
-	checkins, err := c.Store.CheckinHistory(ctx, c.Organisation.Org, kpiID)
+	checkins, err := dashboard.CheckinHistory(ctx, c.Store, c.Organisation.Org, kpiID)
 	if err != nil {
 		return nil, err
 	}

@@ -207,11 +207,11 @@ func TestSaveRefuses(t *testing.T) {
 		{"risk", unknown, `{"title":"x"}`, "not_found : no risk with this id in this organisation"},
 		{"incident", made["incident"], `{"title":"two\nlines"}`, "invalid_parameter title: title must be one line"},
 		{"incident", made["incident"], `{"notified_at":"2026-10-01T12:00:00Z"}`, "invalid_parameter notified_at: notified_at is not a known member"},
-		{"vendor", "", good["vendor"], "resource_conflict vendor_key: a vendor with this vendor_key is in the inventory already; change it with PATCH"},
-		{"obligation", "", good["obligation"], "resource_conflict obligation_key: an obligation with this obligation_key is there already"},
-		{"milestone", "", good["milestone"], "resource_conflict milestone_key: a milestone with this milestone_key is there already"},
-		{"assessment", "", good["assessment"], "resource_conflict completed_at: an assessment with this completed_at is there already"},
-		{"assessment", made["assessment"], `{"verdict":"CRISIS"}`, `method_not_allowed : records of type "assessment" can't be made or changed so`},
+		{"vendor", "", good["vendor"], "resource_conflict vendor_key: a vendor with this vendor_key already exists"},
+		{"obligation", "", good["obligation"], "resource_conflict obligation_key: an obligation with this obligation_key already exists"},
+		{"milestone", "", good["milestone"], "resource_conflict milestone_key: a milestone with this milestone_key already exists"},
+		{"assessment", "", good["assessment"], "resource_conflict completed_at: an assessment with this completed_at already exists"},
+		{"assessment", made["assessment"], `{"verdict":"CRISIS"}`, `method_not_allowed : records of type "assessment" can't be created or changed in this way`},
 		{"obligation", made["obligation"], `{"obligation_key":"o-2"}`, `invalid_parameter obligation_key: "obligation_key" is not a known member`},
 		{"obligation", made["obligation"], `{"id":"` + unknown + `"}`, `invalid_parameter id: "id" is not a known member`},
 		{"obligation", made["obligation"], `{"status":"done"}`, "invalid_parameter status: status must be one of not_started, in_progress, compliant, at_risk, non_compliant, not_applicable"},
@@ -222,8 +222,8 @@ func TestSaveRefuses(t *testing.T) {
 		{"signal", made["signal"], `{"signal_type":"other"}`, `invalid_parameter signal_type: "signal_type" is not a known member`},
 		{"signal", made["signal"], `{"as_of":"2026-09-29T10:00:00Z"}`, "invalid_parameter as_of: as_of must not be before that of the present value, 2026-09-30T10:00:00.000Z"},
 		{"signal", unknown, `{"rag":"RED"}`, "not_found : no signal with this id in this organisation"},
-		{"kpi", "", `{}`, `method_not_allowed : records of type "kpi" can't be made or changed so`},
-		{"user", "", `{}`, `method_not_allowed : records of type "user" can't be made or changed so`},
+		{"kpi", "", `{}`, `method_not_allowed : records of type "kpi" can't be created or changed in this way`},
+		{"user", "", `{}`, `method_not_allowed : records of type "user" can't be created or changed in this way`},
 	} {
 		before := d.trail(t, 1)[0]
 		_, err := api.Save(d.ctx, d.Caller, row.object, row.id, object(t, row.body))

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/sandbox"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
@@ -136,17 +137,17 @@ func (d *desk) raised(t testing.TB) func() []string {
 	}
 	seen := 0
 	return func() []string {
-		_, err := d.Store.Round(d.ctx, db.Round{Expand: true})
+		_, err := delivery.RunRound(d.ctx, d.Store, delivery.Round{Expand: true})
 		if err != nil {
 			t.Fatal(err)
 		}
-		claimed, err := d.Store.Deliver(d.ctx, nil, []db.Claim{{Subscription: 1, Limit: 1000}}, 0)
+		claimed, err := delivery.SettleAndClaim(d.ctx, d.Store, nil, []delivery.Claim{{Subscription: 1, Limit: 1000}}, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
 		var types []string
-		for _, delivery := range claimed[seen:] {
-			types = append(types, delivery.Message.Type)
+		for _, d := range claimed[seen:] {
+			types = append(types, d.Message.Type)
 		}
 		seen = len(claimed)
 		return types

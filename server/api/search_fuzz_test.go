@@ -45,7 +45,7 @@ func FuzzSearch(f *testing.F) {
 			if err != nil || !holdsRisk(page.Records, "FUZZ") {
 				t.Fatalf("%q, indexed %t: %d records, %v", text, indexed, len(page.Records), err)
 			}
-			if err := d.Store.UpdateSearchIndex(t.Context()); err != nil {
+			if err := d.Store.SearchIndex.Update(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/api"
 )
 
@@ -19,8 +20,8 @@ func (doorkeeper) CheckURL(_ context.Context, url string) error {
 	return nil
 }
 
-func (doorkeeper) Send(context.Context, db.Receiver, string, db.Message) db.Attempt {
-	return db.Attempt{Status: 204}
+func (doorkeeper) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
+	return delivery.Attempt{Status: 204}
 }
 
 // TestSubmit drives an operation of the API from a form, as a person.
@@ -28,7 +29,7 @@ func TestSubmit(t *testing.T) {
 	t.Parallel()
 	d := openDesk(t)
 	d.Receivers = doorkeeper{}
-	submit := func(operation, id, body string) (api.Answer, error) {
+	submit := func(operation, id, body string) (api.Result, error) {
 		var members map[string]any
 		if body != "" {
 			members = object(t, body)
@@ -39,10 +40,13 @@ func TestSubmit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := object(t, string(made.Body))["data"].(map[string]any)
+	data := object(t, string(made.Response().Body))["data"].(map[string]any)
 	id, secret := data["id"].(string), data["secret"].(string)
 	if !strings.HasPrefix(secret, "whsec_") || data["created_via"] != "dashboard" {
-		t.Errorf("%s", made.Body)
+		t.Errorf("%v", data)
+	}
+	if typed := made.(api.NewSubscription); typed.ID != id || typed.Secret != secret || typed.Type != "webhook_subscription" {
+		t.Errorf("%+v, want id %s", typed, id)
 	}
 	if told := d.trail(t, 1)[0]; !strings.HasPrefix(told, "ada webhook_subscription.created webhook_subscription "+id) || strings.Contains(told, secret) {
 		t.Errorf("the audit log: %s", told)

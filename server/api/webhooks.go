@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
+	"govsvc/db/resource"
 )
 
 // Receivers is the way to the endpoints that webhooks are sent to.
@@ -12,46 +14,65 @@ type Receivers interface {
 	// CheckURL refuses a URL that deliveries may not go to, naming `url`.
 	CheckURL(ctx context.Context, url string) error
 	// Send makes one attempt to deliver a message.
-	Send(ctx context.Context, to db.Receiver, delivery string, m db.Message) db.Attempt
+	Send(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message) delivery.Attempt
 }
 
-// CreateWebhookSubscription registers an endpoint; its answer holds the signing
-// secret, a replay of it does not (specification, Webhook subscription
-// endpoints).
-func CreateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
-	if err := c.checkURL(ctx, in.Body); err != nil {
-		return Answer{}, err
+func init() {
+	register("createWebhookSubscription", CreateWebhookSubscription)
+	register("updateWebhookSubscription", UpdateWebhookSubscription)
+	register("deleteWebhookSubscription", DeleteWebhookSubscription)
+	register("testWebhookSubscription", TestWebhookSubscription)
+}
+
+// NewSubscription is a webhook subscription that was created.
+type NewSubscription struct {
+	Object
+	Secret string // signs the deliveries; it is not returned again
+}
+
+// Response adds the secret to the subscription; null if there is none.
+func (s NewSubscription) Response() Response {
+	secret := "null"
+	if s.Secret != "" {
+		secret = `"` + s.Secret + `"` // needs no escaping
 	}
-	return c.writeOnce(ctx, 201, "webhook_subscription", func(tx *db.Tx) (shown, kept []byte, err error) {
-		resource, secret, err := tx.CreateSubscription(in.record(nil))
-		if err != nil {
-			return nil, nil, err
-		}
-		return withSecret(resource, `"`+secret+`"`), withSecret(resource, "null"), nil
-	})
+	object := s.Object
+	object.JSON = append(slices.Clone(s.JSON[:len(s.JSON)-1]), `,"secret":`+secret+`}`...)
+	return object.Response()
 }
 
-// withSecret adds the last member to a subscription. A secret needs no
-// escaping.
-func withSecret(resource []byte, secret string) []byte {
-	return append(slices.Clone(resource[:len(resource)-1]), `,"secret":`+secret+`}`...)
+// Replayed returns the subscription without its secret.
+func (s NewSubscription) Replayed() Result { return NewSubscription{s.Object, ""} }
+
+// CreateWebhookSubscription registers an endpoint. The response contains the
+// signing secret, a replay of it does not (specification, Webhook subscription
+// endpoints).
+func CreateWebhookSubscription(ctx context.Context, c *Caller, in Input) (NewSubscription, error) {
+	if err := c.checkURL(ctx, in.Body); err != nil {
+		return NewSubscription{}, err
+	}
+	return write(ctx, c, func(tx *db.Tx) (NewSubscription, error) {
+		made, secret, err := tx.CreateSubscription(in.record())
+		return NewSubscription{Object{201, resource.WebhookSubscription.Type, made.ID, made.JSON}, secret}, err
+	})
 }
 
 // UpdateWebhookSubscription changes an endpoint, pauses or resumes it.
-func UpdateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
-	if _, err := c.Store.Receiver(ctx, c.Organisation.Org, in.ID); err != nil {
-		return Answer{}, err
+func UpdateWebhookSubscription(ctx context.Context, c *Caller, in Input) (Object, error) {
+	if _, err := delivery.FindReceiver(ctx, c.Store, c.Organisation.Org, in.ID); err != nil {
+		return Object{}, err
 	}
 	if err := c.checkURL(ctx, in.Body); err != nil {
-		return Answer{}, err
+		return Object{}, err
 	}
-	return c.write(ctx, 200, "webhook_subscription", func(tx *db.Tx) ([]byte, error) {
-		return tx.UpdateSubscription(in.ID, in.record(nil))
+	return write(ctx, c, func(tx *db.Tx) (Object, error) {
+		changed, err := tx.UpdateSubscription(in.ID, in.record())
+		return Object{200, resource.WebhookSubscription.Type, changed.ID, changed.JSON}, err
 	})
 }
 
-// checkURL checks a url, where the body has one, before the write begins:
-// names are looked up, which must hold up no other writer.
+// checkURL checks the url of a body, if it has one, before the write begins,
+// because it looks up the host's name and other writers must not wait for that.
 func (c *Caller) checkURL(ctx context.Context, body map[string]any) error {
 	url, given := body["url"].(string)
 	if !given {
@@ -60,63 +81,74 @@ func (c *Caller) checkURL(ctx context.Context, body map[string]any) error {
 	return c.Receivers.CheckURL(ctx, url)
 }
 
-type subscriptionDeleted struct {
+// deletedSubscription is a subscription that was deleted, as the API returns it.
+type deletedSubscription struct {
 	Object  string `json:"object"`
 	ID      string `json:"id"`
 	Deleted bool   `json:"deleted"`
 }
 
 // DeleteWebhookSubscription removes an endpoint and its queued deliveries.
-func DeleteWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
-	return c.write(ctx, 200, "webhook_subscription_deleted", func(tx *db.Tx) ([]byte, error) {
-		if err := tx.DeleteSubscription(in.ID); err != nil {
-			return nil, err
+func DeleteWebhookSubscription(ctx context.Context, c *Caller, in Input) (Object, error) {
+	return write(ctx, c, func(tx *db.Tx) (Object, error) {
+		deleted := Object{Status: 200, Type: "webhook_subscription_deleted", ID: in.ID}
+		err := tx.DeleteSubscription(in.ID)
+		if err == nil {
+			deleted.JSON, err = EncodeJSON(deletedSubscription{deleted.Type, in.ID, true})
 		}
-		return EncodeJSON(subscriptionDeleted{"webhook_subscription_deleted", in.ID, true})
+		return deleted, err
 	})
 }
 
-// testDelivery is the answer of the test operation.
-type testDelivery struct {
+// TestDelivery is the attempt to deliver a ping.
+type TestDelivery struct {
+	Object
+	Delivery Delivery
+}
+
+// Delivery is a TestDelivery as the API returns it.
+type Delivery struct {
 	Object    string `json:"object"`
 	ID        string `json:"id"`
 	EventID   string `json:"event_id"`
 	EventType string `json:"event_type"`
-	Outcome   string `json:"outcome"`
+	Outcome   string `json:"outcome"` // see Outcome
 	Delivered bool   `json:"delivered"`
-	Status    *int   `json:"response_status_code"`
+	Status    *int   `json:"response_status_code"` // of the receiver; nil if it did not respond
 }
 
-// TestWebhookSubscription sends one ping through the real delivery path, once,
-// on a paused subscription too. Its record is written after the attempt, which
-// is carried through though the caller may have gone: a crash between frees the
-// key (contract, section 4).
-func TestWebhookSubscription(ctx context.Context, c *Caller, in Input) (Answer, error) {
-	to, err := c.Store.Receiver(ctx, c.Organisation.Org, in.ID)
+// TestWebhookSubscription sends one ping the way deliveries are sent, once, on a
+// paused subscription too. The attempt is recorded after it was made. It is not
+// cancelled with the caller. A crash between the two frees the idempotency key
+// (contract, section 4).
+func TestWebhookSubscription(ctx context.Context, c *Caller, in Input) (TestDelivery, error) {
+	to, err := delivery.FindReceiver(ctx, c.Store, c.Organisation.Org, in.ID)
 	if err != nil {
-		return Answer{}, err
+		return TestDelivery{}, err
 	}
 	ctx = context.WithoutCancel(ctx)
-	delivery, message := c.Store.Ping(to.Subscription)
-	attempt := c.Receivers.Send(ctx, to, delivery, message)
-	report := testDelivery{
-		Object: "webhook_test_delivery", ID: delivery, EventID: message.ID, EventType: message.Type,
+	deliveryID, message := delivery.NewPing(c.Store, to.Subscription)
+	attempt := c.Receivers.Send(ctx, to, deliveryID, message)
+	test := TestDelivery{Object: Object{Status: 200, Type: "webhook_test_delivery", ID: deliveryID}}
+	test.Delivery = Delivery{
+		Object: test.Type, ID: deliveryID, EventID: message.ID, EventType: message.Type,
 		Outcome: Outcome(attempt), Delivered: attempt.Delivered(),
 	}
 	if attempt.Status > 0 {
-		report.Status = &attempt.Status
+		test.Delivery.Status = &attempt.Status
 	}
-	return c.write(ctx, 200, report.Object, func(tx *db.Tx) ([]byte, error) {
-		if err := tx.AuditPing(in.ID, delivery, message.ID, report.Outcome); err != nil {
-			return nil, err
+	return write(ctx, c, func(tx *db.Tx) (TestDelivery, error) {
+		err := tx.AuditPing(in.ID, deliveryID, message.ID, test.Delivery.Outcome)
+		if err == nil {
+			test.JSON, err = EncodeJSON(test.Delivery)
 		}
-		return EncodeJSON(report)
+		return test, err
 	})
 }
 
-// Outcome names what came of an attempt: delivered, rejected, blocked or
+// Outcome names the outcome of an attempt: delivered, rejected, blocked or
 // unreachable.
-func Outcome(a db.Attempt) string {
+func Outcome(a delivery.Attempt) string {
 	switch {
 	case a.Delivered():
 		return "delivered"

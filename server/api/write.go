@@ -4,31 +4,47 @@ import (
 	"context"
 
 	"govsvc/db"
+	"govsvc/db/resource"
 )
 
-// write runs a change and stores, with it, its answer for the request's
-// idempotency key.
-func (c *Caller) write(ctx context.Context, status int, object string, change func(*db.Tx) ([]byte, error)) (Answer, error) {
-	return c.writeOnce(ctx, status, object, func(tx *db.Tx) (shown, kept []byte, err error) {
-		resource, err := change(tx)
-		return resource, resource, err
-	})
+// create makes the operation that creates a record of a resource.
+func create(r *resource.Resource) Operation {
+	return func(ctx context.Context, c *Caller, in Input) (Result, error) {
+		return write(ctx, c, func(tx *db.Tx) (Object, error) {
+			made, err := tx.Create(r, in.record())
+			return Object{201, r.Type, made.ID, made.JSON}, err
+		})
+	}
 }
 
-// writeOnce is a write whose answer shows what a replay must not: the replay
-// gets what is kept.
-func (c *Caller) writeOnce(ctx context.Context, status int, object string, change func(*db.Tx) (shown, kept []byte, err error)) (Answer, error) {
-	var answer Answer
-	err := c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
-		shown, kept, err := change(tx)
-		if err != nil {
+// update makes the operation that changes a record of a resource.
+func update(r *resource.Resource) Operation {
+	return func(ctx context.Context, c *Caller, in Input) (Result, error) {
+		return write(ctx, c, func(tx *db.Tx) (Object, error) {
+			changed, err := tx.Update(r, in.ID, in.record())
+			return Object{200, r.Type, changed.ID, changed.JSON}, err
+		})
+	}
+}
+
+// write runs a change. It stores the response with it, if the request has an
+// idempotency key.
+func write[R Result](ctx context.Context, c *Caller, change func(*db.Tx) (R, error)) (R, error) {
+	var result R
+	err := c.Store.Write(ctx, c.actor(), func(tx *db.Tx) (err error) {
+		if result, err = change(tx); err != nil || c.Idempotency == nil {
 			return err
 		}
-		answer = Answer{Status: status, ContentType: JSON, Body: objectEnvelope(object, shown)}
-		if c.Idempotency == nil {
-			return nil
-		}
-		return tx.StoreResponse(*c.Idempotency, db.IdempotentResponse{Status: status, Body: objectEnvelope(object, kept)})
+		stored := replayed(result).Response()
+		return tx.StoreResponse(*c.Idempotency, db.IdempotentResponse{Status: stored.Status, Body: stored.Body})
 	})
-	return answer, err
+	return result, err
+}
+
+// replayed returns what a repetition of the request gets.
+func replayed(result Result) Result {
+	if once, ok := result.(interface{ Replayed() Result }); ok {
+		return once.Replayed()
+	}
+	return result
 }

@@ -15,6 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/server/evidence"
 )
 
@@ -118,8 +120,7 @@ func hash(text string) string {
 func TestFiled(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
-	s.behind(`INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
-		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '') RETURNING id`)
+	testdb.Subscribe(t, s.Path())
 	pack, archive := s.file(evidence.Draft{})
 	if pack.Size != int64(len(archive)) {
 		t.Errorf("size %d, want %d", pack.Size, len(archive))
@@ -132,7 +133,7 @@ func TestFiled(t *testing.T) {
 		Type string
 		Data map[string]any
 	}
-	if err := json.Unmarshal([]byte(s.behind("SELECT body FROM events WHERE type LIKE 'evidence%'")), &event); err != nil {
+	if err := json.Unmarshal([]byte(s.value("SELECT body FROM events WHERE type LIKE 'evidence%'")), &event); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]any{
@@ -143,10 +144,10 @@ func TestFiled(t *testing.T) {
 	}
 	const filed = `SELECT group_concat(event ->> 'action' || ' ' || (event ->> 'category') || ' ' || (event ->> 'severity') || ' ' || (event ->> 'resource_id'), ';')
 		FROM audit_events WHERE event ->> 'resource_type' = 'evidence_pack'`
-	if got, want := s.behind(filed), "evidence_pack.filed data_change 3 "+pack.ID+";evidence_pack.exported export 1 "+pack.ID; got != want {
+	if got, want := s.value(filed), "evidence_pack.filed data_change 3 "+pack.ID+";evidence_pack.exported export 1 "+pack.ID; got != want {
 		t.Errorf("audit log: got %s, want %s", got, want)
 	}
-	if s.behind("SELECT manifest FROM evidence_packs") != string(manifestOf(t, archive)) {
+	if s.value("SELECT manifest FROM evidence_packs") != string(manifestOf(t, archive)) {
 		t.Error("the manifest in the file is not that in the zip")
 	}
 	if _, err := s.Evidence.Export(t.Context(), s.by, "0199", io.Discard); !db.Is(err, db.NotFound) {
@@ -210,12 +211,12 @@ func TestRegime(t *testing.T) {
 func TestRefused(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
-	before := s.behind("SELECT count(*) FROM audit_events")
+	before := s.value("SELECT count(*) FROM audit_events")
 	broken := evidence.Attachment{Name: "x", Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(io.MultiReader(strings.NewReader("half"), failing{})), nil
 	}}
 	sized := func(name string, n int64) evidence.Attachment {
-		return evidence.Attachment{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(zeros{}, n)), nil }}
+		return evidence.Attachment{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(io.LimitReader(testkit.Zeros{}, n)), nil }}
 	}
 	for name, row := range map[string]struct {
 		draft evidence.Draft
@@ -242,10 +243,10 @@ func TestRefused(t *testing.T) {
 			}
 		})
 	}
-	if after := s.behind("SELECT count(*) FROM audit_events"); after != before {
+	if after := s.value("SELECT count(*) FROM audit_events"); after != before {
 		t.Errorf("%s audit events, want %s", after, before)
 	}
-	if n := s.behind("SELECT (SELECT count(*) FROM evidence_packs) + (SELECT count(*) FROM evidence_pieces) + (SELECT count(*) FROM evidence_uploads)"); n != "0" {
+	if n := s.value("SELECT (SELECT count(*) FROM evidence_packs) + (SELECT count(*) FROM evidence_pieces) + (SELECT count(*) FROM evidence_uploads)"); n != "0" {
 		t.Errorf("%s rows of packs", n)
 	}
 }
@@ -272,7 +273,7 @@ func TestLarge(t *testing.T) {
 	if _, err := verify(t.Context(), archive); err != nil {
 		t.Error(err)
 	}
-	if n := s.behind("SELECT count(*) FROM evidence_pieces"); n != "3" {
+	if n := s.value("SELECT count(*) FROM evidence_pieces"); n != "3" {
 		t.Errorf("%s chunks, want 3", n)
 	}
 }

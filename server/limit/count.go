@@ -6,22 +6,22 @@ import (
 	"time"
 )
 
-// Count is a number of requests of a subject in one minute: what is saved
-// for the day to survive a restart. Counts of one subject and slot add up.
+// Count is the number of requests of a subject in one minute. Counts are saved so
+// that the day survives a restart. Counts of one subject and slot add up.
 type Count struct {
 	Subject  string
 	Slot     int64 // start of the minute, in Unix seconds
 	Requests int
 }
 
-// tolerance is how far readings of the wall clock and of monotonic time may lie
-// apart and still mean the same slot.
+// tolerance is the maximum difference between wall clock and monotonic time at
+// which both still mean the same slot.
 const tolerance = time.Second / 2
 
-// Unsaved returns the requests counted since the last call, for the caller to
-// add to those saved, ordered by subject and slot. It forgets them: counts that
-// could not be saved go back by Restore. Requests older than 24 hours are left
-// out, and those of subjects that share a bucket for want of room.
+// Unsaved returns the requests counted since the last call, ordered by subject and
+// slot, for the caller to add to the saved ones. If that fails, the caller returns
+// them with Restore. Requests older than 24 hours are left out, and so are those
+// of subjects that share a bucket because the Limiter is full.
 func (l *Limiter) Unsaved() []Count {
 	l.mu.Lock()
 	counts := l.restored
@@ -33,8 +33,8 @@ func (l *Limiter) Unsaved() []Count {
 	return merge(counts)
 }
 
-// Restore gives back counts of Unsaved that could not be saved. The next
-// Unsaved returns them again.
+// Restore takes back counts of Unsaved that could not be saved. The next Unsaved
+// returns them again.
 func (l *Limiter) Restore(counts []Count) {
 	oldest := l.now().Add(-window - slotWidth).Unix()
 	l.mu.Lock()
@@ -47,10 +47,9 @@ func (l *Limiter) Restore(counts []Count) {
 	l.restored = merge(l.restored) // so that it stays small while saving fails
 }
 
-// Load counts what was saved before, at the start. Counts that are no longer
-// within 24 hours are ignored. Those of a future slot, saved before the clock
-// was set back, count as of now. No count is refused for want of room: Load may
-// hold more subjects than the Limiter's capacity.
+// Load adds saved counts at the start. Counts older than 24 hours are ignored.
+// Those of a future slot, saved before the clock was set back, count as of now.
+// Load may add more subjects than the Limiter's capacity.
 func (l *Limiter) Load(counts []Count) {
 	for _, c := range counts {
 		if c.Requests > 0 {
@@ -63,7 +62,7 @@ func (s *shard) unsaved(counts []Count) []Count {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.advance()
-	for _, sub := range s.ring {
+	for _, sub := range s.list {
 		if !sub.day.dirty {
 			continue
 		}
@@ -85,25 +84,26 @@ func (s *shard) load(c Count) {
 	defer s.mu.Unlock()
 	s.advance()
 	start := s.time - max(0, s.last.Sub(time.Unix(c.Slot, 0)))
-	// A start between two slots, after the clock was set, counts as the later.
+	// After a change of the clock a start may be between two slots. The later one
+	// counts.
 	loaded := slot{index: min(slotAt(start+slotWidth-tolerance), slotAt(s.time))}
 	if loaded.end() <= s.time {
 		return
 	}
-	sub := s.held[c.Subject]
+	sub := s.subjects[c.Subject]
 	if sub == nil {
-		sub = s.hold(c.Subject)
+		sub = s.add(c.Subject)
 	}
 	sub.day.load(loaded.index, c.Requests)
 }
 
-// wall turns the shard's time into Unix seconds. It goes by the age, which
-// stays true when the wall clock is set.
+// wall converts the shard's time to Unix seconds. It uses the age, which a change
+// of the wall clock does not affect.
 func (s *shard) wall(at time.Duration) int64 {
 	return s.last.Add(at - s.time + tolerance).Unix()
 }
 
-// merge orders counts and adds up those of the same subject and slot.
+// merge sorts counts and adds up those of the same subject and slot.
 func merge(counts []Count) []Count {
 	slices.SortFunc(counts, func(a, b Count) int {
 		return cmp.Or(cmp.Compare(a.Subject, b.Subject), cmp.Compare(a.Slot, b.Slot))

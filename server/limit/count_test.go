@@ -44,8 +44,8 @@ var fiveADay = limit.Rate{PerDay: 5}
 func TestUnsaved(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	start := clock.now().Unix()
-	limiter := limit.New(clock.now, 10)
+	start := clock.Now().Unix()
+	limiter := limit.New(clock.Now, 10)
 	expect := func(what string, want []limit.Count) {
 		t.Helper()
 		if diff := cmp.Diff(want, limiter.Unsaved(), cmpopts.EquateEmpty()); diff != "" {
@@ -55,9 +55,9 @@ func TestUnsaved(t *testing.T) {
 	ask(limiter, "b", 100, fiveADay)
 	ask(limiter, "a", 2, fiveADay)
 	ask(limiter, "uncounted", 2, limit.Rate{PerMinute: 10})
-	clock.move(59 * time.Second)
+	clock.Advance(59 * time.Second)
 	ask(limiter, "a", 1, fiveADay)
-	clock.move(time.Second)
+	clock.Advance(time.Second)
 	ask(limiter, "a", 1, fiveADay)
 	first := []limit.Count{{"a", start, 3}, {"a", start + 60, 1}, {"b", start, 5}}
 	expect("the first time", first)
@@ -69,18 +69,18 @@ func TestUnsaved(t *testing.T) {
 	expect("restored, with new ones", []limit.Count{{"a", start, 3}, {"a", start + 60, 2}, {"b", start, 6}})
 
 	limiter.Restore(first)
-	clock.move(24*time.Hour + time.Minute)
+	clock.Advance(24*time.Hour + time.Minute)
 	limiter.Restore(first)
 	expect("older than a day when restored", []limit.Count{{"a", start, 3}, {"a", start + 60, 1}, {"b", start, 5}})
 
 	ask(limiter, "a", 1, fiveADay)
-	clock.move(25 * time.Hour)
+	clock.Advance(25 * time.Hour)
 	expect("older than a day", nil)
 }
 
 func TestLoad(t *testing.T) {
 	t.Parallel()
-	start := newClock().now().Unix()
+	start := newClock().Now().Unix()
 	const day = 24 * 60 * 60
 	for name, row := range map[string]struct {
 		counts    []limit.Count
@@ -104,8 +104,8 @@ func TestLoad(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock := newClock()
-			clock.move(24 * time.Second)
-			limiter := limit.New(clock.now, 10)
+			clock.Advance(24 * time.Second)
+			limiter := limit.New(clock.Now, 10)
 			limiter.Load(row.counts)
 			d := limiter.Peek("a", fiveADay)
 			if d.Remaining != row.remaining || d.RetryAfter != row.retry {
@@ -121,8 +121,8 @@ func TestLoad(t *testing.T) {
 func TestLoadMoreThanCapacity(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	limiter := limit.New(clock.now, 1)
-	limiter.Load([]limit.Count{{"a", clock.now().Unix(), 5}, {"b", clock.now().Unix(), 4}})
+	limiter := limit.New(clock.Now, 1)
+	limiter.Load([]limit.Count{{"a", clock.Now().Unix(), 5}, {"b", clock.Now().Unix(), 4}})
 	if got := ask(limiter, "a", 9, fiveADay); got != 0 {
 		t.Errorf("a: %d allowed, want 0", got)
 	}
@@ -136,17 +136,17 @@ func TestLoadMoreThanCapacity(t *testing.T) {
 func TestSetBack(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	limiter := limit.New(clock.now, 10)
+	limiter := limit.New(clock.Now, 10)
 	ask(limiter, "a", 2, fiveADay)
-	clock.move(10 * time.Minute)
+	clock.Advance(10 * time.Minute)
 	limiter.Peek("a", fiveADay)
-	clock.move(-time.Hour - 90*time.Second)
+	clock.Advance(-time.Hour - 90*time.Second)
 	counts := limiter.Unsaved()
-	want := []limit.Count{{"a", newClock().now().Add(-time.Hour - 90*time.Second).Unix(), 2}}
+	want := []limit.Count{{"a", newClock().Now().Add(-time.Hour - 90*time.Second).Unix(), 2}}
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Errorf("Unsaved (-want +got):\n%s", diff)
 	}
-	restarted := limit.New(clock.now, 10)
+	restarted := limit.New(clock.Now, 10)
 	restarted.Load(counts)
 	before := limiter.Peek("a", limit.Rate{PerDay: 2}).RetryAfter
 	after := restarted.Peek("a", limit.Rate{PerDay: 2}).RetryAfter
@@ -160,16 +160,16 @@ func TestSetBack(t *testing.T) {
 func TestSetBackALittle(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	limiter := limit.New(clock.now, 10)
+	limiter := limit.New(clock.Now, 10)
 	ask(limiter, "a", 1, fiveADay)
-	clock.move(-time.Millisecond)
+	clock.Advance(-time.Millisecond)
 	counts := limiter.Unsaved()
-	if diff := cmp.Diff([]limit.Count{{"a", newClock().now().Unix(), 1}}, counts); diff != "" {
+	if diff := cmp.Diff([]limit.Count{{"a", newClock().Now().Unix(), 1}}, counts); diff != "" {
 		t.Errorf("Unsaved (-want +got):\n%s", diff)
 	}
-	clock.move(time.Second)
-	restarted := limit.New(clock.now, 10)
-	clock.move(time.Millisecond)
+	clock.Advance(time.Second)
+	restarted := limit.New(clock.Now, 10)
+	clock.Advance(time.Millisecond)
 	restarted.Load(counts)
 	want := 24*time.Hour + time.Minute - time.Second
 	if got := restarted.Peek("a", limit.Rate{PerDay: 1}).RetryAfter; got != want {
@@ -184,8 +184,8 @@ func TestRestarts(t *testing.T) {
 	rng := random(t)
 	for range *roundsFlag {
 		clock := newClock()
-		clock.move(time.Duration(rng.Int64N(int64(time.Hour))))
-		limiter := limit.New(clock.now, 10)
+		clock.Advance(time.Duration(rng.Int64N(int64(time.Hour))))
+		limiter := limit.New(clock.Now, 10)
 		saved := disk{}
 		rate := limit.Rate{PerDay: 50}
 		var elapsed time.Duration
@@ -193,7 +193,7 @@ func TestRestarts(t *testing.T) {
 		var unsaved int // of allowed, the last ones
 		for range 200 {
 			d := time.Duration(rng.Int64N(int64(time.Hour)))
-			clock.move(d)
+			clock.Advance(d)
 			elapsed += d
 			for range ask(limiter, "a", rng.IntN(9), rate) {
 				allowed = append(allowed, elapsed)
@@ -206,12 +206,12 @@ func TestRestarts(t *testing.T) {
 			case 2:
 				limiter.Restore(limiter.Unsaved())
 			case 3:
-				limiter = limit.New(clock.now, 10)
+				limiter = limit.New(clock.Now, 10)
 				limiter.Load(saved.counts())
 				allowed = allowed[:len(allowed)-unsaved]
 				unsaved = 0
 			}
-			if left := remaining(rate, allowed, elapsed, clock.now()); limiter.Peek("a", rate).Remaining != left {
+			if left := remaining(rate, allowed, elapsed, clock.Now()); limiter.Peek("a", rate).Remaining != left {
 				t.Fatalf("remaining %d, want %d", limiter.Peek("a", rate).Remaining, left)
 			}
 		}

@@ -17,7 +17,7 @@ import (
 func TestFlood(t *testing.T) {
 	const capacity, addresses = 20_000, 1_000_000
 	clock := newClock()
-	limiter := limit.New(clock.now, capacity)
+	limiter := limit.New(clock.Now, capacity)
 	rate := limit.Rate{PerMinute: 600}
 	before := heap()
 	allowed := 0
@@ -31,7 +31,7 @@ func TestFlood(t *testing.T) {
 	allowed = 0
 	for i := range addresses / 5 {
 		if i%(capacity/2) == 0 {
-			clock.move(100 * time.Millisecond)
+			clock.Advance(100 * time.Millisecond)
 		}
 		allowed += ask(limiter, "10.1."+strconv.Itoa(i), 1, rate)
 	}
@@ -67,7 +67,7 @@ func TestNoAllocation(t *testing.T) {
 func TestOverflow(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	limiter := limit.New(clock.now, 2)
+	limiter := limit.New(clock.Now, 2)
 	minute, day := limit.Rate{PerMinute: 3}, limit.Rate{PerMinute: 3, PerDay: 3}
 	expect := func(subject string, rate limit.Rate, n, want int) {
 		t.Helper()
@@ -84,11 +84,11 @@ func TestOverflow(t *testing.T) {
 	expect("address", minute, 9, 2)
 	expect("key", day, 9, 1)
 
-	clock.move(time.Minute)
+	clock.Advance(time.Minute)
 	expect("new", day, 3, 3)   // in the room of address
 	expect("other", day, 3, 0) // the shared day is spent
 	expect("key", day, 1, 0)
-	clock.move(24*time.Hour + time.Minute)
+	clock.Advance(24*time.Hour + time.Minute)
 	expect("other", day, 9, 3)
 	expect("third", day, 9, 3)
 	expect("key", day, 9, 3) // shared again
@@ -105,7 +105,7 @@ func TestConcurrent(t *testing.T) {
 	t.Parallel()
 	const workers, each = 8, 2000
 	clock := newClock()
-	limiter := limit.New(clock.now, 10_000)
+	limiter := limit.New(clock.Now, 10_000)
 	rate := limit.Rate{PerMinute: 700, PerDay: 1000}
 	var allowed, saved atomic.Int64
 	var group sync.WaitGroup

@@ -3,34 +3,18 @@ package limit_test
 import (
 	"fmt"
 	"math"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/limit"
 )
 
-// clock is set by hand. It has no monotonic time, so that a step back shows.
-type clock struct {
-	mu sync.Mutex
-	at time.Time
-}
-
-// newClock stands at the beginning of a minute.
-func newClock() *clock { return &clock{at: time.Date(2026, 9, 12, 8, 30, 0, 0, time.UTC)} }
-
-func (c *clock) now() time.Time {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.at
-}
-
-func (c *clock) move(d time.Duration) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.at = c.at.Add(d)
+// newClock returns a clock at the start of a minute.
+func newClock() *testkit.Clock {
+	return testkit.NewClock(time.Date(2026, 9, 12, 8, 30, 0, 0, time.UTC))
 }
 
 const none = math.MaxInt32
@@ -157,7 +141,7 @@ func TestAllow(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			clock := newClock()
-			limiter := limit.New(clock.now, 100)
+			limiter := limit.New(clock.Now, 100)
 			for i, want := range steps {
 				if diff := cmp.Diff(want, want.play(clock, limiter), cmp.AllowUnexported(step{})); diff != "" {
 					t.Errorf("step %d (-want +got):\n%s", i, diff)
@@ -167,8 +151,8 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-func (s step) play(clock *clock, limiter *limit.Limiter) step {
-	clock.move(s.move)
+func (s step) play(clock *testkit.Clock, limiter *limit.Limiter) step {
+	clock.Advance(s.move)
 	got := step{move: s.move, rate: s.rate, ask: s.ask}
 	for range s.ask {
 		if limiter.Allow("a", s.rate).Allowed {
@@ -176,7 +160,7 @@ func (s step) play(clock *clock, limiter *limit.Limiter) step {
 		}
 	}
 	d := limiter.Peek("a", s.rate)
-	got.remaining, got.retry, got.full = d.Remaining, d.RetryAfter, d.Reset.Sub(clock.now())
+	got.remaining, got.retry, got.full = d.Remaining, d.RetryAfter, d.Reset.Sub(clock.Now())
 	return got
 }
 
@@ -195,11 +179,11 @@ func TestDecision(t *testing.T) {
 		t.Run(fmt.Sprint(row.rate), func(t *testing.T) {
 			t.Parallel()
 			clock := newClock()
-			row.want.Reset = clock.now()
+			row.want.Reset = clock.Now()
 			if row.want.Limit == 120 {
-				row.want.Reset = clock.now().Add(time.Second / 2)
+				row.want.Reset = clock.Now().Add(time.Second / 2)
 			}
-			if diff := cmp.Diff(row.want, limit.New(clock.now, 1).Allow("a", row.rate)); diff != "" {
+			if diff := cmp.Diff(row.want, limit.New(clock.Now, 1).Allow("a", row.rate)); diff != "" {
 				t.Errorf("Allow (-want +got):\n%s", diff)
 			}
 		})
@@ -209,14 +193,14 @@ func TestDecision(t *testing.T) {
 func TestPeekTakesNothing(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	limiter := limit.New(clock.now, 1)
+	limiter := limit.New(clock.Now, 1)
 	rate := limit.Rate{PerMinute: 3, PerDay: 3}
 	for range 100 {
 		limiter.Peek("a", rate)
 		limiter.Peek("b", limit.Rate{PerMinute: 1, PerDay: 1})
 		limiter.Peek("a", limit.Rate{PerMinute: 1, PerDay: 1})
 	}
-	want := limit.Decision{Allowed: true, Limit: 3, Remaining: 3, Day: 3, Reset: clock.now()}
+	want := limit.Decision{Allowed: true, Limit: 3, Remaining: 3, Day: 3, Reset: clock.Now()}
 	if diff := cmp.Diff(want, limiter.Peek("a", rate)); diff != "" {
 		t.Errorf("Peek (-want +got):\n%s", diff)
 	}
@@ -228,7 +212,7 @@ func TestPeekTakesNothing(t *testing.T) {
 func TestSubjectsAreApart(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
-	limiter := limit.New(clock.now, 10_000)
+	limiter := limit.New(clock.Now, 10_000)
 	rate := limit.Rate{PerMinute: 2, PerDay: 3}
 	for i := range 1000 {
 		name := fmt.Sprint(i)

@@ -4,6 +4,7 @@ import (
 	"math/big"
 	"time"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/limit"
 )
 
@@ -18,12 +19,12 @@ type model struct {
 	allowed []time.Duration
 }
 
-func newModel(c *clock) *model { return &model{wall: c.now()} }
+func newModel(c *testkit.Clock) *model { return &model{wall: c.Now()} }
 
 // advance reads the clock, as each call of the Limiter does.
-func (m *model) advance(c *clock) {
-	m.time += max(0, c.now().Sub(m.wall))
-	m.wall = c.now()
+func (m *model) advance(c *testkit.Clock) {
+	m.time += max(0, c.Now().Sub(m.wall))
+	m.wall = c.Now()
 }
 
 func rat(n, d int64) *big.Rat { return big.NewRat(n, d) }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/limit"
 )
 
@@ -52,7 +53,7 @@ func randomRate(rng *rand.Rand) limit.Rate {
 // pair is a Limiter and its model, one for each subject, under one clock.
 type pair struct {
 	t       *testing.T
-	clock   *clock
+	clock   *testkit.Clock
 	limiter *limit.Limiter
 	models  map[string]*model
 	rates   map[string]limit.Rate
@@ -61,13 +62,13 @@ type pair struct {
 func newPair(t *testing.T) *pair {
 	c := newClock()
 	models := map[string]*model{"a": newModel(c), "b": newModel(c), "c": newModel(c)}
-	return &pair{t, c, limit.New(c.now, 5000), models, map[string]limit.Rate{}}
+	return &pair{t, c, limit.New(c.Now, 5000), models, map[string]limit.Rate{}}
 }
 
 // move lets all see each position of the clock. A step back is known only to
 // those who saw the time before it.
 func (p *pair) move(d time.Duration) {
-	p.clock.move(d)
+	p.clock.Advance(d)
 	for name, m := range p.models {
 		p.limiter.Peek(name, limit.Rate{})
 		m.advance(p.clock)
@@ -129,14 +130,14 @@ func TestBounds(t *testing.T) {
 	rng := random(t)
 	for range *roundsFlag {
 		clock := newClock()
-		clock.move(time.Duration(rng.Int64N(int64(time.Hour))))
-		limiter := limit.New(clock.now, 1)
+		clock.Advance(time.Duration(rng.Int64N(int64(time.Hour))))
+		limiter := limit.New(clock.Now, 1)
 		rate := limit.Rate{PerMinute: 1 + rng.IntN(60), PerDay: 1 + rng.IntN(200)}
 		var elapsed time.Duration
 		var allowed []time.Duration
 		for range 500 {
 			d := jump(rng)
-			clock.move(d)
+			clock.Advance(d)
 			elapsed += max(0, d)
 			for range 1 + rng.IntN(10) {
 				if limiter.Allow("a", rate).Allowed {

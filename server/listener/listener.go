@@ -75,7 +75,7 @@ func Listen(ctx context.Context, address string, limits Limits) (*Listener, erro
 }
 
 // HostPort is where clients can reach the listener. The host is the one bound
-// or, where that stands for all addresses, the one given to Listen.
+// or, if that means all addresses, the one passed to Listen.
 func (l *Listener) HostPort() string {
 	bound, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {

@@ -25,7 +25,7 @@ const (
 // Serve has ended.
 const shutdownTimeout = 20 * time.Second
 
-// Service is a handler with work of its own between requests. Run finishes that
+// Service is a handler that also works between requests. Run finishes that
 // work and returns when its context ends.
 type Service interface {
 	http.Handler
@@ -76,7 +76,7 @@ func (l *Listener) serve(web *http.Server, secure *tls.Config, refuse refusal, w
 		l.Listener = coalesceWrites(l.Listener)
 		return web.Serve(http1Listener{l, refuse})
 	}
-	// Without coalesceWrites: TLS writes records of its own size.
+	// Without coalesceWrites: TLS splits writes into records.
 	handshakes := newTLSListener(l, secure, w, refuse)
 	defer handshakes.Close() //nolint:errcheck // closed by the server already
 	web.TLSConfig = handshakes.config

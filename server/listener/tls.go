@@ -19,7 +19,7 @@ const (
 )
 
 // tlsListener performs the TLS handshakes of its connections before Accept
-// returns them. Package net/http would log each failure in a line of its own, and
+// returns them. Package net/http would log each failure in a separate line, and
 // hide its replies of HTTP/1 under the encryption.
 type tlsListener struct {
 	net.Listener

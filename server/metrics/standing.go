@@ -7,6 +7,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
 // patience bounds how long a reader of the metrics waits for the data file.
@@ -93,7 +94,7 @@ func (s standing) dataFile(gauge func(*prometheus.Desc, float64, ...string)) {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	q, failure := s.Store.QueueStats(ctx)
+	q, failure := delivery.ReadStats(ctx, s.Store)
 	if failure == nil {
 		gauge(queue, float64(q.Due), "due")
 		gauge(queue, float64(q.Later), "later")

@@ -108,6 +108,9 @@ func (c *validator) checkString(r *rule, s string, at *location) {
 	if r.minLength > 0 && utf8.RuneCountInString(strings.TrimSpace(s)) < r.minLength {
 		c.addError(at, atLeast(r.minLength, "character"))
 	}
+	if r.oneLine && strings.ContainsAny(strings.TrimSpace(s), lineEndings) {
+		c.addError(at, "must be one line")
+	}
 	if r.maxLength > 0 && len(s) > r.maxLength && utf8.RuneCountInString(s) > r.maxLength {
 		c.addError(at, fmt.Sprintf("must have at most %d characters", r.maxLength))
 	}
@@ -132,6 +135,9 @@ func (r *rule) mustText() string {
 	}
 	return "must be " + r.expected
 }
+
+// lineEndings are the characters that end a line in Unicode.
+const lineEndings = "\n\v\f\r\u0085\u2028\u2029"
 
 func atLeast(n int, noun string) string {
 	if n == 1 {

@@ -117,6 +117,8 @@ func (c *compiler) keyword(r *rule, key string, value *yaml.Node) (err error) {
 		r.anyOf, err = c.alternatives(value)
 	case "oneOf":
 		r.oneOf, err = c.alternatives(value)
+	case "x-one-line":
+		r.oneLine = value.Value == "true"
 	case "x-must":
 		r.must = value.Value
 	case "description":

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -36,6 +38,63 @@ func (s *Schema) Decode(data []byte) (any, []ValidationError) {
 		return nil, errs
 	}
 	return v, nil
+}
+
+// Check validates a value that was not decoded from JSON, such as the fields of a
+// form. It consists of the types that Decode returns. Check returns a copy, in
+// which whole numbers have their plain form.
+func (s *Schema) Check(v any) (any, []ValidationError) {
+	c := validator{subject: s.subject}
+	v, err := c.copied(v, nil, 0)
+	if err == nil {
+		c.check(s.rule, v, nil)
+	}
+	if c.errs != nil {
+		return nil, c.errs
+	}
+	return v, nil
+}
+
+// copied copies a value and records the errors that Decode finds in JSON.
+func (c *validator) copied(v any, at *location, depth int) (_ any, err error) {
+	switch v := v.(type) {
+	case string:
+		return c.text(v, at), nil
+	case json.Number:
+		return c.number(v, at), nil
+	case []any:
+		if depth == maxDepth {
+			return nil, c.tooDeep(at)
+		}
+		items := make([]any, len(v))
+		here := location{parent: at, item: true}
+		for i, item := range v {
+			here.index = i
+			if items[i], err = c.copied(item, &here, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return items, nil
+	case map[string]any:
+		if depth == maxDepth {
+			return nil, c.tooDeep(at)
+		}
+		members := make(map[string]any, len(v))
+		here := location{parent: at}
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			here.name = name
+			if members[name], err = c.copied(v[name], &here, depth+1); err != nil {
+				return nil, err
+			}
+		}
+		return members, nil
+	}
+	return v, nil
+}
+
+func (c *validator) tooDeep(at *location) error {
+	c.addError(at, fmt.Sprintf("must not be nested more than %d levels deep", maxDepth))
+	return errStop
 }
 
 func (s *Schema) validate(v any) []ValidationError {
@@ -82,8 +141,7 @@ func (d *decoder) value(at *location, depth int) (any, error) {
 	switch kind := d.in.PeekKind(); kind {
 	case '{', '[':
 		if depth == maxDepth {
-			d.addError(at, fmt.Sprintf("must not be nested more than %d levels deep", maxDepth))
-			return nil, errStop
+			return nil, d.tooDeep(at)
 		}
 		if _, err := d.in.ReadToken(); err != nil {
 			return nil, d.syntax(at, err)
@@ -104,7 +162,7 @@ func (d *decoder) value(at *location, depth int) (any, error) {
 func (d *decoder) scalar(raw []byte, at *location) any {
 	switch raw[0] {
 	case '"':
-		return d.text(raw, at)
+		return d.stringValue(raw, at)
 	case 'n':
 		return nil
 	case 't':
@@ -112,25 +170,32 @@ func (d *decoder) scalar(raw []byte, at *location) any {
 	case 'f':
 		return false
 	default:
-		return d.number(raw, at)
+		return d.number(json.Number(raw), at)
 	}
 }
 
-func (d *decoder) number(raw []byte, at *location) any {
-	n := json.Number(raw)
-	if len(raw) > maxNumber {
-		d.addError(at, fmt.Sprintf("must be a number of at most %d characters", maxNumber))
+func (c *validator) number(n json.Number, at *location) any {
+	if len(n) > maxNumber {
+		c.addError(at, fmt.Sprintf("must be a number of at most %d characters", maxNumber))
 		return json.Number("0")
 	}
 	if _, err := strconv.ParseFloat(string(n), 64); err != nil {
-		d.addError(at, "must be a finite number that a double holds")
+		c.addError(at, "must be a finite number that a double holds")
 		return json.Number("0")
 	}
 	return n
 }
 
-// text returns a string in an interface. An interned string needs no allocation.
-func (d *decoder) text(raw []byte, at *location) any {
+func (c *validator) text(s string, at *location) string {
+	if strings.IndexByte(s, 0) >= 0 {
+		c.addError(at, "must not hold the NUL character")
+	}
+	return s
+}
+
+// stringValue returns a string in an interface. An interned string needs no
+// allocation.
+func (d *decoder) stringValue(raw []byte, at *location) any {
 	inner := raw[1 : len(raw)-1]
 	if word, ok := d.interned[string(inner)]; ok {
 		return word
@@ -139,11 +204,7 @@ func (d *decoder) text(raw []byte, at *location) any {
 		return string(inner)
 	}
 	unquoted, _ := jsontext.AppendUnquote(nil, raw) // valid: it has been read
-	s := string(unquoted)
-	if strings.IndexByte(s, 0) >= 0 {
-		d.addError(at, "must not hold the NUL character")
-	}
-	return s
+	return d.text(string(unquoted), at)
 }
 
 func (d *decoder) object(at *location, depth int) (any, error) {
@@ -158,7 +219,7 @@ func (d *decoder) object(at *location, depth int) (any, error) {
 		if err != nil {
 			return nil, d.syntax(at, err)
 		}
-		name := d.text(raw, at).(string)
+		name := d.stringValue(raw, at).(string)
 		here.name = name
 		if _, twice := members[name]; twice {
 			d.addError(&here, "is given twice")

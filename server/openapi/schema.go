@@ -69,9 +69,10 @@ type rule struct {
 	closed     bool
 	additional *rule
 
-	anyOf []*rule
-	oneOf []*rule
-	must  string // x-must: the message if anyOf or the pattern fails
+	anyOf   []*rule
+	oneOf   []*rule
+	oneLine bool   // x-one-line: a text without line ends, those around it aside
+	must    string // x-must: the message if anyOf or the pattern fails
 
 	// for forms; see fields.go
 	description, defaultText, formatName string

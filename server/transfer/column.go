@@ -13,20 +13,21 @@ import (
 	"govsvc/server/openapi"
 )
 
-// column is a member of a record type, and how it stands in a cell of CSV:
+// column is a member of a record type. Its cells have these forms:
 //
-//   - a text as it is, a number or true and false as in JSON; an apostrophe
-//     before what a spreadsheet takes for a formula is not of the text;
-//   - an array of texts as the texts with ";" between them, or as JSON where
-//     that would not give the same array back;
-//   - other arrays and objects as JSON;
-//   - null, or the lack of a member that can't be null, as an empty cell. A text
-//     that is empty stands in quotes.
+//   - A text has no quotation marks of JSON. An apostrophe before a formula of a
+//     spreadsheet is not a part of the text.
+//   - Numbers, true and false are as in JSON.
+//   - An array of texts is the texts with ";" between them, or JSON if that would
+//     not give the same array.
+//   - Other arrays and objects are JSON.
+//   - An empty cell is null or, if the member can't be null, no member. An empty text
+//     is a pair of quotation marks.
 type column struct {
 	openapi.Property
-	texts   bool   // an array of texts
-	blank   bool   // a text that may be empty
-	instant string // what it takes, if it is a date or a timestamp
+	isTextArray bool
+	allowsEmpty bool   // a text that may be empty
+	dateForm    string // of a date or a timestamp, for messages; "" for others
 }
 
 const (
@@ -34,8 +35,8 @@ const (
 	anyTimestamp = "a timestamp such as 2026-12-31T08:30:00Z"
 )
 
-// columns finds out, once, how the members of a type stand in cells. What the
-// schema does not tell of a member it tells of samples.
+// columns returns the columns of the type. It validates samples for what the
+// schema does not say directly, once.
 func (r *resourceSchema) columns() []column {
 	if r.cells != nil {
 		return r.cells
@@ -44,36 +45,36 @@ func (r *resourceSchema) columns() []column {
 		c := column{Property: p}
 		switch {
 		case p.Type == "array":
-			c.texts = r.admits(p.Name, `["x"]`)
+			c.isTextArray = r.admits(p.Name, `["x"]`)
 		case p.Type == "string" && p.Enum == nil && r.admits(p.Name, `"x"`):
-			c.blank = r.admits(p.Name, `""`)
+			c.allowsEmpty = r.admits(p.Name, `""`)
 		case p.Type == "string" && r.admits(p.Name, `"2026-12-31"`):
-			c.instant = anyDate
+			c.dateForm = anyDate
 		case p.Type == "string" && r.admits(p.Name, `"2026-12-31T08:30:00Z"`):
-			c.instant = anyTimestamp
+			c.dateForm = anyTimestamp
 		}
 		r.cells = append(r.cells, c)
 	}
 	return r.cells
 }
 
-// admits tells whether a member may have a value.
+// admits reports whether a value is valid for a member.
 func (r *resourceSchema) admits(member, value string) bool {
-	_, faults := r.schema.Decode([]byte(`{"` + member + `":` + value + `}`))
-	return !slices.ContainsFunc(faults, func(f openapi.ValidationError) bool {
+	_, errs := r.schema.Decode([]byte(`{"` + member + `":` + value + `}`))
+	return !slices.ContainsFunc(errs, func(f openapi.ValidationError) bool {
 		name, _, _ := strings.Cut(f.Param, "[")
 		return name == member
 	})
 }
 
-// appendJSON appends what a cell holds. absent is a cell that gives the record
-// no such member.
-func (c *column) appendJSON(to, cell []byte, quoted bool) (json []byte, absent bool, fault string) {
-	if c.Type != "string" || c.Enum != nil || c.instant != "" {
+// appendJSON appends the value of a cell. absent is true if the record has no such
+// member.
+func (c *column) appendJSON(to, cell []byte, quoted bool) (json []byte, absent bool, problem string) {
+	if c.Type != "string" || c.Enum != nil || c.dateForm != "" {
 		cell = bytes.TrimSpace(cell)
 	}
 	switch {
-	case len(cell) == 0 && c.blank && quoted:
+	case len(cell) == 0 && c.allowsEmpty && quoted:
 		return append(to, `""`...), false, ""
 	case len(cell) == 0 && c.Nullable:
 		return append(to, "null"...), false, ""
@@ -91,16 +92,16 @@ func (c *column) appendJSON(to, cell []byte, quoted bool) (json []byte, absent b
 		}
 		return to, false, "must be true or false"
 	case "string":
-		if c.instant != "" {
-			if fault := spreadsheetDate(string(cell), c.instant); fault != "" {
-				return to, false, fault
+		if c.dateForm != "" {
+			if problem := spreadsheetDate(string(cell), c.dateForm); problem != "" {
+				return to, false, problem
 			}
 		}
-		to, _ = jsontext.AppendQuote(to, unguarded(cell)) // its only error is for what is not UTF-8
+		to, _ = jsontext.AppendQuote(to, removeGuard(cell)) // its only error is invalid UTF-8
 		return to, false, ""
 	}
-	if c.texts && cell[0] != '[' {
-		return appendTexts(to, unguarded(cell))
+	if c.isTextArray && cell[0] != '[' {
+		return appendTexts(to, removeGuard(cell))
 	}
 	if value := jsontext.Value(cell); !value.IsValid(jsontext.AllowDuplicateNames(true)) {
 		sample := `{"name":"value"}`
@@ -112,7 +113,7 @@ func (c *column) appendJSON(to, cell []byte, quoted bool) (json []byte, absent b
 	return append(to, cell...), false, ""
 }
 
-func (c *column) appendNumber(to, cell []byte) (json []byte, absent bool, fault string) {
+func (c *column) appendNumber(to, cell []byte) (json []byte, absent bool, problem string) {
 	if number := jsontext.Value(cell); (cell[0] == '-' || cell[0] >= '0' && cell[0] <= '9') && number.IsValid() {
 		return append(to, cell...), false, ""
 	}
@@ -126,7 +127,7 @@ func (c *column) appendNumber(to, cell []byte) (json []byte, absent bool, fault 
 	return to, false, "must be " + sample + ", with nothing around or inside it"
 }
 
-func appendTexts(to, cell []byte) (json []byte, absent bool, fault string) {
+func appendTexts(to, cell []byte) (json []byte, absent bool, problem string) {
 	to = append(to, '[')
 	n := 0
 	for text := range bytes.SplitSeq(cell, []byte{';'}) {
@@ -142,14 +143,14 @@ func appendTexts(to, cell []byte) (json []byte, absent bool, fault string) {
 }
 
 // The forms in which spreadsheets save dates: 31.12.2026, 12/31/26,
-// 2026-12-31 00:00:00, 31-Dec-2026; and 46387, the number of a day.
+// 2026-12-31 00:00:00, 31-Dec-2026, and 46387, the number of a day.
 var (
 	shownDate = regexp.MustCompile(`^\d{1,4}[./ -]+(\d{1,2}|\pL{3,9})[./ -]+\d{1,4}([ ,].*)?$`)
 	dayNumber = regexp.MustCompile(`^\d{1,6}([.,]\d+)?$`)
 )
 
-// spreadsheetDate says what is wrong with a date that is as spreadsheets have
-// them; the schema says it of others.
+// spreadsheetDate returns what is wrong with a date in the form of a spreadsheet.
+// Errors of other dates come from the schema.
 func spreadsheetDate(cell, want string) string {
 	if _, err := openapi.ParseInstant(cell); err == nil {
 		return ""
@@ -167,15 +168,14 @@ func spreadsheetDate(cell, want string) string {
 	return ""
 }
 
-// ignored are members that a record may have and that Import reads nothing
-// from (contract, section 5).
+// ignored are the members that Import accepts and ignores (contract, section 5).
 var ignored = []string{"object", "api_version", "roadmap_id", "key_result_id"}
 
-// bookkeeping are the members that a person need not fill in.
-var bookkeeping = []string{"id", "created_at", "updated_at"}
+// automatic are the members that the program fills in.
+var automatic = []string{"id", "created_at", "updated_at"}
 
-// Columns lists the members of a record type in the order of its CSV: the type
-// and the id, the natural key, what is required, the rest and the stamps.
+// Columns lists the members of a record type in the order of its CSV: type, id,
+// natural key, required members, other members, timestamps.
 func Columns(document *openapi.Document, object string) []string {
 	rank := func(p openapi.Property) int {
 		switch key := document.RecordKey(object); {
@@ -196,17 +196,16 @@ func Columns(document *openapi.Document, object string) []string {
 	slices.SortStableFunc(all, func(a, b openapi.Property) int { return rank(a) - rank(b) })
 	var names []string
 	for _, p := range all {
-		if p.Name != "api_version" { // no export has it
+		if p.Name != "api_version" { // it is not exported
 			names = append(names, p.Name)
 		}
 	}
 	return names
 }
 
-// Template lists the columns that a person fills in: those without which the
-// import does as well are left out.
+// Template lists the columns that a person fills in.
 func Template(document *openapi.Document, object string) []string {
 	return slices.DeleteFunc(Columns(document, object), func(name string) bool {
-		return slices.Contains(ignored, name) || slices.Contains(bookkeeping, name)
+		return slices.Contains(ignored, name) || slices.Contains(automatic, name)
 	})
 }

@@ -125,7 +125,7 @@ func TestFaultsThatFollowInCSV(t *testing.T) {
 	kpis := transfer.Bytes("kpis.csv", []byte("object,code,statement,metric_name,unit,direction,measurement_frequency,status\nkpi,K,s,m,%,increase,monthly,active\n"))
 	checkins := transfer.Bytes("checkins.csv", []byte("object,key_result_code,period_start,value\nkpi_checkin,K,2026-01-01,1\n"))
 	report, err := s.try(transfer.Options{}, kpis, checkins)
-	if err == nil || len(report.Faults) != 1 || report.Faults[0].Member != "target_value" || report.Faults[0].Source != "kpis.csv" {
-		t.Errorf("%+v, %v", report.Faults, err)
+	if err == nil || len(report.Errors) != 1 || report.Errors[0].Member != "target_value" || report.Errors[0].Source != "kpis.csv" {
+		t.Errorf("%+v, %v", report.Errors, err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/transfer"
 )
 
@@ -92,7 +93,7 @@ func TestCSV(t *testing.T) {
 				s := newStore(t)
 				report, err := s.try(transfer.Options{Type: row.object}, transfer.Source{Name: "x.csv", Open: open})
 				if err != nil || report.Records != len(row.want) {
-					t.Fatalf("%d records, %v %+v", report.Records, err, report.Faults)
+					t.Fatalf("%d records, %v %+v", report.Records, err, report.Errors)
 				}
 				got := s.members(row.object, strings.Fields(row.members)...)
 				slices.Sort(got)
@@ -186,14 +187,14 @@ func TestCSVRoundTrip(t *testing.T) {
 			t.Parallel()
 			first, second := newStore(t), newStore(t)
 			if report, err := first.try(transfer.Options{}, transfer.Bytes("x.ndjson", []byte(text))); err != nil {
-				t.Fatal(err, report.Faults)
+				t.Fatal(err, report.Errors)
 			}
 			var tables []transfer.Source
 			for _, object := range resource.Types() {
 				tables = append(tables, transfer.Bytes(object+".csv", []byte(first.exportAs(transfer.CSV, object))))
 			}
 			if report, err := second.try(transfer.Options{}, tables...); err != nil {
-				t.Fatal(err, report.Faults)
+				t.Fatal(err, report.Errors)
 			}
 			if diff := cmp.Diff(first.export(), second.export()); diff != "" {
 				t.Errorf("the records differ (-exported +imported):\n%s", diff)
@@ -223,9 +224,9 @@ func TestTemplateIsEnough(t *testing.T) {
 	s.put(anyRoadmap, anyKPI)
 	samples := map[string]string{"target_value": "1", "period_start": "2026-01-01", "value": "1", "key_result_code": "K", "build_buy_borrow": `"{""build"":1,""buy"":0,""borrow"":0}"`}
 	for _, object := range resource.Types() {
-		columns := transfer.Template(document(t), object)
+		columns := transfer.Template(testkit.Document(t), object)
 		cells := make([]string, len(columns))
-		for _, p := range document(t).Record(object).Properties() {
+		for _, p := range testkit.Document(t).Record(object).Properties() {
 			at := slices.Index(columns, p.Name)
 			switch {
 			case at < 0 || !p.Required && p.Name != "incident_key":
@@ -243,7 +244,7 @@ func TestTemplateIsEnough(t *testing.T) {
 		}
 		text := strings.Join(columns, ";") + "\n" + strings.Join(cells, ";") + "\n"
 		if report, err := s.try(transfer.Options{Type: object}, transfer.Bytes("x.csv", []byte(text))); err != nil || report.Records != 1 {
-			t.Errorf("%s: %v %+v\n%s", object, err, report.Faults, text)
+			t.Errorf("%s: %v %+v\n%s", object, err, report.Errors, text)
 		}
 	}
 }

@@ -200,7 +200,7 @@ func TestNoEventsOfDryRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := transfer.Report{Records: 5, DryRun: true, Faults: []transfer.Fault{}, Types: []transfer.Count{
+	want := transfer.Report{Records: 5, DryRun: true, Errors: []transfer.ValidationError{}, Types: []transfer.Count{
 		{Type: "risk", Created: 1, Updated: 1, Unchanged: 1}, {Type: "roadmap", Created: 1}, {Type: "milestone", Created: 1},
 	}}
 	if diff := cmp.Diff(want, report); diff != "" {

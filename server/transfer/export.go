@@ -14,18 +14,17 @@ import (
 	"govsvc/server/openapi"
 )
 
-// Export writes an organisation's records of the types, all if none is named,
-// in the order that Import needs, and returns how many of each it wrote. NDJSON
-// and JSON, one array, hold any number of types; CSV holds one: a header row,
-// commas and LF, each text as it is. What is written belongs together, whatever
-// is written to the file meanwhile. The audit log is told when all has been
-// written; an export that can't be audited fails.
+// Export writes the records of an organisation and returns how many of each type.
+// No types are all types. They are in the order that Import needs. NDJSON and
+// JSON, one array, have any number of types. CSV has one type: a header row,
+// commas and LF. The records are of one snapshot. At the end the export is
+// audited; if that fails, the export fails.
 func Export(ctx context.Context, store *db.DB, document *openapi.Document, by db.Actor, org db.Org, types []string, format Format, w io.Writer) (map[string]int, error) {
-	all, err := exported(types)
+	all, err := exportOrder(types)
 	if err != nil {
 		return nil, err
 	}
-	f := frame{end: "\n", line: func(record []byte) ([]byte, error) { return record, nil }}
+	f := encoding{end: "\n", line: func(record []byte) ([]byte, error) { return record, nil }}
 	switch format {
 	case NDJSON:
 	case JSON:
@@ -34,23 +33,23 @@ func Export(ctx context.Context, store *db.DB, document *openapi.Document, by db
 		if len(all) != 1 {
 			return nil, errors.New("a CSV file holds one type")
 		}
-		table := newRows(document, all[0])
-		f.open, f.end, f.line = strings.Join(table.names, ",")+"\n", "", table.row
+		table := newCSVWriter(document, all[0])
+		f.open, f.end, f.line = strings.Join(table.names, ",")+"\n", "", table.encode
 	default:
 		return nil, noFormat(format)
 	}
 	return export(ctx, store, by, org, all, f, bufio.NewWriterSize(w, 64<<10))
 }
 
-// frame is what a format puts around records.
-type frame struct {
+// encoding is how a format encodes a list of records.
+type encoding struct {
 	open, between, end, close string
 	line                      func(record []byte) ([]byte, error)
 }
 
-func export(ctx context.Context, store *db.DB, by db.Actor, org db.Org, types []string, f frame, out *bufio.Writer) (map[string]int, error) {
+func export(ctx context.Context, store *db.DB, by db.Actor, org db.Org, types []string, f encoding, out *bufio.Writer) (map[string]int, error) {
 	written, between := map[string]int{}, ""
-	_, _ = out.WriteString(f.open) // an error comes again, as do those below
+	_, _ = out.WriteString(f.open) // Flush returns the error, also of those below
 	each := func(record []byte) error {
 		line, err := f.line(record)
 		if err != nil {
@@ -91,8 +90,8 @@ func export(ctx context.Context, store *db.DB, by db.Actor, org db.Org, types []
 	})
 }
 
-// exported puts the types in the order of import, each once.
-func exported(types []string) ([]string, error) {
+// exportOrder returns the types in the order of an import, each once.
+func exportOrder(types []string) ([]string, error) {
 	all := resource.Types()
 	for _, object := range types {
 		if !slices.Contains(all, object) {

@@ -45,18 +45,18 @@ func untouched(t *testing.T) *store {
 func (s *store) refuse(t *testing.T, name, text string, options transfer.Options) []found {
 	t.Helper()
 	report, err := s.try(options, transfer.Bytes(name, []byte(text)))
-	var refusal *transfer.Refused
+	var refusal *transfer.RefusedError
 	if !errors.As(err, &refusal) {
 		t.Fatalf("the error is %v, want a refusal", err)
 	}
-	if refusal.Total != len(report.Faults)+report.MoreFaults || refusal.First != report.Faults[0] {
+	if refusal.Total != len(report.Errors)+report.MoreErrors || refusal.First != report.Errors[0] {
 		t.Errorf("%+v does not fit %+v", refusal, report)
 	}
 	if len(report.Types) != 0 {
 		t.Errorf("a refused import counts %v", report.Types)
 	}
 	faults := []found{}
-	for _, f := range report.Faults {
+	for _, f := range report.Errors {
 		if f.Source != name {
 			t.Errorf("the source is %q, want %q", f.Source, name)
 		}
@@ -247,10 +247,10 @@ func TestManyFaults(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	report, err := s.try(transfer.Options{}, lines(strings.Repeat("nonsense\n", 100_234)))
-	if err == nil || len(report.Faults) != 100_000 || report.MoreFaults != 234 || report.Records != 100_234 {
-		t.Errorf("%v, %d faults and %d more of %d", err, len(report.Faults), report.MoreFaults, report.Records)
+	if err == nil || len(report.Errors) != 100_000 || report.MoreErrors != 234 || report.Records != 100_234 {
+		t.Errorf("%v, %d faults and %d more of %d", err, len(report.Errors), report.MoreErrors, report.Records)
 	}
-	if want := "and 100233 more faults; nothing was imported"; !strings.Contains(fmt.Sprint(err), want) {
+	if want := "and 100233 more errors; nothing was imported"; !strings.Contains(fmt.Sprint(err), want) {
 		t.Errorf("%v: want %q in it", err, want)
 	}
 }
@@ -261,11 +261,11 @@ func TestFaultsNameTheirSource(t *testing.T) {
 	report, _ := s.try(transfer.Options{},
 		transfer.Bytes("dir/b.ndjson", []byte(good+"\n"+milestone(""))),
 		transfer.Bytes("a.json", []byte("[7]")))
-	want := []transfer.Fault{
+	want := []transfer.ValidationError{
 		{Source: "dir/b.ndjson", Line: 2, Type: "milestone", Member: "roadmap_version", Reason: "there is no roadmap yet; import one first"},
 		{Source: "a.json", Line: 1, Reason: "the record must be a JSON object"},
 	}
-	if diff := cmp.Diff(want, report.Faults); diff != "" {
+	if diff := cmp.Diff(want, report.Errors); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"govsvc/db/resource"
 )
 
-// Format is how records stand in a source.
+// Format is the format of a source.
 type Format string
 
 // The formats.
@@ -28,7 +28,7 @@ const (
 	CSV Format = "csv"
 )
 
-// formats tells how the names of sources tell theirs.
+// formats are the formats and the extensions of their files.
 var formats = []struct {
 	format     Format
 	extensions []string
@@ -47,7 +47,7 @@ func Formats() []string {
 	return names
 }
 
-// check refuses a format or a type that there is not; "" is to be found out.
+// check refuses an unknown format or type.
 func (o Options) check() error {
 	if o.Format != "" && !slices.Contains(Formats(), string(o.Format)) {
 		return noFormat(o.Format)
@@ -62,26 +62,26 @@ func noFormat(format Format) error {
 	return fmt.Errorf("no format %q; the formats are %s", format, strings.Join(Formats(), ", "))
 }
 
-// reader takes the records out of a source.
-type reader interface {
-	// next returns the line on which the next record starts and the record as
-	// JSON, valid until the next call. A refusal is a fault of the source, and
-	// reading may go on; so is a flawed, beside which there may be a record;
-	// io.EOF is the end.
+// recordReader reads the records of a source.
+type recordReader interface {
+	// next returns the line on which the next record starts and the record as JSON,
+	// valid until the next call. After a sourceError or a rowError reading may
+	// continue; with a rowError there may be a record. io.EOF is the end.
 	next() (line int, record []byte, err error)
 }
 
-// refusal says what keeps a part of a source from being a record.
-type refusal string
+// sourceError is an error in the syntax of a source.
+type sourceError string
 
-func (r refusal) Error() string { return string(r) }
+func (r sourceError) Error() string { return string(r) }
 
-// maxRecord bounds a record, and with it the memory of an import, in bytes.
+// maxRecord is the maximum size of a record in bytes. It limits the memory of an
+// import.
 const maxRecord = 1 << 20
 
-const tooLong = refusal("the record is longer than 1 MiB; nothing of that size is kept")
+const tooLong = sourceError("the record is longer than 1 MiB; nothing of that size is kept")
 
-// FormatOf tells how a source of that name is read; "" where its first bytes
+// FormatOf returns the format of a source of that name; "" if its first bytes
 // decide.
 func (o Options) FormatOf(name string) Format {
 	if o.Format != "" {
@@ -99,37 +99,36 @@ func (o Options) FormatOf(name string) Format {
 	return ""
 }
 
-// reader finds the format of a source and what reads it.
-func (im *importing) reader(in io.Reader, name string) (reader, error) {
-	// A whole line has room in the buffer, with its end, so no line is copied.
+// newReader makes the reader for the format of a source.
+func (im *importing) newReader(in io.Reader, name string) (recordReader, error) {
+	// The buffer holds the longest line with its end, so that no line is copied.
 	buffer := bufio.NewReaderSize(in, maxRecord+len("\r\n"))
-	start, err := buffer.Peek(longestMark)
+	start, err := buffer.Peek(longestSignature)
 	if err != nil && err != io.EOF { //nolint:errorlint // Peek gives it bare
 		return nil, err
 	}
-	if refused := foreign(start); refused != nil {
+	if refused := unsupported(start); refused != nil {
 		return refused, nil
 	}
 	if bytes.HasPrefix(start, []byte(byteOrderMark)) {
-		_, _ = buffer.Discard(len(byteOrderMark)) // it is there
+		_, _ = buffer.Discard(len(byteOrderMark)) // Peek has read it
 	}
 	format := im.options.FormatOf(name)
 	switch {
-	case format == CSV || format == "" && looksLikeTable(buffer):
-		return readTable(buffer, &im.schemas, im.options.Type), nil
-	case format == NDJSON || format == "" && looksLikeLines(buffer):
-		return readLines(buffer), nil
+	case format == CSV || format == "" && isCSV(buffer):
+		return newCSVRecords(buffer, &im.schemas, im.options.Type), nil
+	case format == NDJSON || format == "" && isNDJSON(buffer):
+		return newNDJSONReader(buffer), nil
 	}
-	return readValue(buffer), nil
+	return newJSONReader(buffer), nil
 }
 
 const byteOrderMark = "\ufeff"
 
-// marks are the first bytes of files that users take for text, and what to do
-// about each.
-var marks = []struct {
+// signatures are the first bytes of files that users mistake for text, with advice.
+var signatures = []struct {
 	start  string
-	advice refusal
+	advice sourceError
 }{
 	{"PK\x03\x04", `the file is a spreadsheet or another zip archive: save a spreadsheet as "CSV UTF-8"`},
 	{"\xd0\xcf\x11\xe0", `the file is a spreadsheet or document of an office program: save it as "CSV UTF-8"`},
@@ -138,23 +137,24 @@ var marks = []struct {
 	{"\xfe\xff", `the file is UTF-16: save it as UTF-8, a spreadsheet as "CSV UTF-8"`},
 }
 
-// longestMark is the length of the longest of marks, and of the byte order mark.
-const longestMark = 4
+// longestSignature is the length of the longest signature and of a byte order mark.
+const longestSignature = 4
 
-// foreign refuses a source that starts so and holds no text; nil if it may.
-func foreign(start []byte) reader {
-	for _, mark := range marks {
+// unsupported returns a reader that refuses a source which is not text; nil if it
+// may be text.
+func unsupported(start []byte) recordReader {
+	for _, mark := range signatures {
 		if bytes.HasPrefix(start, []byte(mark.start)) {
-			return &unread{mark.advice + notRead}
+			return &refusedSource{mark.advice + notRead}
 		}
 	}
 	return nil
 }
 
-// unread is a source that is refused as a whole.
-type unread struct{ why refusal }
+// refusedSource is a source that is refused as a whole.
+type refusedSource struct{ why sourceError }
 
-func (u *unread) next() (int, []byte, error) {
+func (u *refusedSource) next() (int, []byte, error) {
 	why := u.why
 	if u.why = ""; why == "" {
 		return 1, nil, io.EOF
@@ -162,10 +162,10 @@ func (u *unread) next() (int, []byte, error) {
 	return 1, nil, why
 }
 
-// looksLikeLines tells NDJSON from a JSON value by its first bytes: its first
-// line is an object of its own, and no envelope.
-func looksLikeLines(in *bufio.Reader) bool {
-	_, _ = in.Peek(1) // fills the buffer; an error comes again at the first read
+// isNDJSON reports whether the input is NDJSON and not one JSON value: its first
+// line is a whole object, and not an envelope.
+func isNDJSON(in *bufio.Reader) bool {
+	_, _ = in.Peek(1) // fills the buffer; the first read returns an error again
 	start, _ := in.Peek(in.Buffered())
 	start = bytes.TrimLeft(start, space)
 	line, _, ended := bytes.Cut(start, []byte("\n"))
@@ -184,6 +184,6 @@ func looksLikeLines(in *bufio.Reader) bool {
 		}
 	}
 	_, err = decoder.ReadToken()
-	// A line that ends inside its object is the first of a value over many.
+	// A line that ends inside its object is the first line of a longer value.
 	return err == nil || !ended || !unfinished(err)
 }

@@ -42,11 +42,11 @@ func FuzzImport(f *testing.F) {
 			}
 			return
 		}
-		var refusal *transfer.Refused
-		if !errors.As(err, &refusal) || len(report.Faults) == 0 {
+		var refusal *transfer.RefusedError
+		if !errors.As(err, &refusal) || len(report.Errors) == 0 {
 			t.Fatalf("%v with %+v", err, report)
 		}
-		for _, fault := range report.Faults {
+		for _, fault := range report.Errors {
 			if fault.Line < 1 || fault.Reason == "" || strings.ContainsRune(fault.Reason, '\n') {
 				t.Errorf("%+v", fault)
 			}
@@ -91,11 +91,11 @@ func FuzzCSV(f *testing.F) {
 			}
 			return
 		}
-		var refusal *transfer.Refused
-		if !errors.As(err, &refusal) || len(report.Faults) == 0 {
+		var refusal *transfer.RefusedError
+		if !errors.As(err, &refusal) || len(report.Errors) == 0 {
 			t.Fatalf("%v with %+v", err, report)
 		}
-		for _, fault := range report.Faults {
+		for _, fault := range report.Errors {
 			if fault.Line < 1 || fault.Reason == "" || !utf8.ValidString(fault.Member+fault.Reason) {
 				t.Errorf("%+v", fault)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/transfer"
 )
 
@@ -137,7 +138,7 @@ func TestCancel(t *testing.T) {
 				}))
 				return io.NopCloser(half), nil
 			}}
-			_, err := transfer.Import(ctx, s.DB, document(t), s.by, []transfer.Source{source}, transfer.Options{})
+			_, err := transfer.Import(ctx, s.DB, testkit.Document(t), s.by, []transfer.Source{source}, transfer.Options{})
 			if !errors.Is(err, context.Canceled) || opened != opening {
 				t.Errorf("%v after %d openings", err, opened)
 			}
@@ -179,7 +180,7 @@ func TestBrokenSources(t *testing.T) {
 			"is another the second time", func(n int) (io.Reader, error) {
 				return strings.NewReader(good + strings.Repeat("\nnonsense", n-1)), nil
 			},
-			"x.ndjson, line 2: the record is not valid JSON (at its byte 1); nothing was imported: mend it and import again",
+			"x.ndjson, line 2: the record is not valid JSON (at its byte 1); nothing was imported: fix it and import again",
 		},
 	}
 	for _, row := range rows {

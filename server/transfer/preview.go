@@ -17,7 +17,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// Bounds of a preview, so that one takes a few hundred KB at most.
+// Limits of a preview. It takes at most a few hundred KB.
 const (
 	previewChanged = 200 // changed records that are shown in full
 	previewCreated = 100 // new records
@@ -28,11 +28,10 @@ const (
 
 // Preview is what an import does to each record.
 type Preview struct {
-	// Digest tells whether another run does the same: pass it to
-	// Options.Expect.
+	// Digest identifies what the import does, for Options.Expect.
 	Digest string
-	// Lacking are changed risks that need a reason and have none, Changed the
-	// other changed records and Created the new ones: the first of each.
+	// Lacking are changed risks that need a reason and have none, Changed are the
+	// other changed records, and Created are new ones: the first of each.
 	Lacking, Changed, Created []Difference
 	// LacksReason is how many risks need a reason and have none.
 	LacksReason int
@@ -47,28 +46,27 @@ type Difference struct {
 	Changes []MemberChange
 }
 
-// MemberChange is a member before and after; "" is none. Long values are
-// shortened.
+// MemberChange is a member before and after the import; "" is none. Long values
+// are shortened.
 type MemberChange struct{ Member, From, To string }
 
-// ErrMoved is the error of an import that would not do what its preview showed,
-// because the data has changed since. The report has the preview of what it
-// would do now.
-var ErrMoved = errors.New("the data has changed since the preview")
+// ErrStalePreview is the error of an import whose preview is out of date, because
+// the data has changed since. The report has a new preview.
+var ErrStalePreview = errors.New("the data has changed since the preview")
 
-// preview collects the differences of an import under way.
+// preview collects the differences of an import.
 type preview struct {
 	Preview
 	document *openapi.Document
 	sum      hash.Hash
-	bytes    int // that the listed differences take
+	bytes    int // size of the listed differences
 }
 
 func newPreview(document *openapi.Document) *preview {
 	return &preview{document: document, sum: sha256.New()}
 }
 
-// add notes what became of a record.
+// add adds the outcome of a record.
 func (p *preview) add(e *entry, done db.PutResult) {
 	if done.Outcome != db.Created && done.Outcome != db.Updated {
 		return
@@ -98,9 +96,9 @@ func (p *preview) add(e *entry, done db.PutResult) {
 	*list = append(*list, one)
 }
 
-// digest takes in what a run does with a record. It leaves out what differs
-// from run to run though the data is the same: ids that are made, and times
-// that follow the clock. The reason is asked for after the preview.
+// digest adds what the import does with a record to the digest. It leaves out new
+// ids and times, which differ between two runs with the same data, and the reason,
+// which is given after the preview.
 func (p *preview) digest(e *entry, done db.PutResult, names []string) {
 	text := fmt.Appendf(nil, "%d %d %s %d", e.order, e.line, e.resource.Type, done.Outcome)
 	for _, name := range names {
@@ -117,7 +115,7 @@ func (p *preview) digest(e *entry, done db.PutResult, names []string) {
 }
 
 func appendJSON(to []byte, value any) []byte {
-	text, _ := json.Marshal(value) // it came from JSON, or goes to it
+	text, _ := json.Marshal(value) // values of records can always be encoded
 	return append(append(to, ' '), text...)
 }
 
@@ -126,7 +124,7 @@ func (p *preview) report() *Preview {
 	return &p.Preview
 }
 
-// name is the natural key of a record in words.
+// name returns the natural key of a record as text.
 func (p *preview) name(e *entry) string {
 	var parts []string
 	for _, member := range p.document.RecordKey(e.resource.Type) {
@@ -137,7 +135,7 @@ func (p *preview) name(e *entry) string {
 	return cmp.Or(strings.Join(parts, " "), e.resource.Type)
 }
 
-// shortValue is a value as text, cut where it is long.
+// shortValue returns a value as text, shortened if it is long.
 func shortValue(value any) string {
 	var text string
 	switch value := value.(type) {

@@ -14,20 +14,20 @@ const (
 	StageWrite Stage = "write"
 )
 
-// Progress is how far a stage of an import is.
+// Progress is the progress of a stage of an import.
 type Progress struct {
 	Stage   Stage
-	Bytes   int64 // read so far, of
-	Total   int64
+	Bytes   int64 // read so far
+	Total   int64 // to read
 	Records int
 }
 
 const (
 	progressInterval = 100 * time.Millisecond
-	progressStep     = 64 << 10 // bytes read at once, so that it moves steadily
+	progressStep     = 64 << 10 // maximum of bytes read at once
 )
 
-// meter reports progress, at most once an interval and at the end of a stage.
+// meter reports progress at most once in an interval, and at the end of a stage.
 type meter struct {
 	call    func(Progress)
 	last    time.Time
@@ -46,27 +46,27 @@ func (m *meter) advance(n int) {
 	}
 	if now := time.Now(); now.Sub(m.last) >= progressInterval {
 		m.last = now
-		m.tell()
+		m.report()
 	}
 }
 
 func (m *meter) finish() {
 	if m.call != nil {
-		m.tell()
+		m.report()
 	}
 }
 
-func (m *meter) tell() {
+func (m *meter) report() {
 	m.call(Progress{Stage: m.stage, Bytes: m.bytes, Total: max(m.total, m.bytes), Records: m.records})
 }
 
-// metered is a source whose reading moves the meter.
-type metered struct {
+// meteredReader is a reader that reports progress.
+type meteredReader struct {
 	in    io.Reader
 	meter *meter
 }
 
-func (m *metered) Read(p []byte) (int, error) {
+func (m *meteredReader) Read(p []byte) (int, error) {
 	n, err := m.in.Read(p[:min(len(p), progressStep)])
 	m.meter.advance(n)
 	return n, err

@@ -8,39 +8,39 @@ import (
 	"govsvc/db"
 )
 
-// repeats are the faults of records that came before in the same import, by the
-// row that both are meant for: as places in the list of faults.
-type repeats map[place][]int
+// repeats are the errors of records that are twice in an import, as indexes in the
+// list of errors, by the row of both.
+type repeats map[recordKey][]int
 
-type place struct {
+type recordKey struct {
 	object string
 	row    int64
 }
 
-// repeated notes a record that came before. Where that was is not kept for each
-// record, but found out where it is needed.
+// repeated records an error for a record that is twice in the import. The line of
+// the first one is not stored for every record; findRepeated finds it.
 func (im *importing) repeated(tx *db.Tx, e *entry) error {
 	row, err := tx.Find(e.resource.Type, e.record)
 	if err != nil {
 		return err
 	}
-	e.faults = wrong("", "repeats an earlier record")
-	at := len(im.faults.listed)
-	if im.faults.add(e); at == len(im.faults.listed) {
-		return nil // more than are listed
+	e.errs = validationErrors("", "repeats an earlier record")
+	at := len(im.errs.listed)
+	if im.errs.add(e); at == len(im.errs.listed) {
+		return nil // the list of errors is full
 	}
 	if im.repeats == nil {
 		im.repeats = repeats{}
 	}
-	of := place{e.resource.Type, row}
+	of := recordKey{e.resource.Type, row}
 	im.repeats[of] = append(im.repeats[of], at)
 	return nil
 }
 
 var errAllFound = errors.New("all found")
 
-// findRepeated reads the sources once more, up to the last of the records that
-// others repeat, to say in the faults where they are.
+// findRepeated reads the sources again and adds the lines of the repeated records
+// to the errors. It stops when all are found.
 func (im *importing) findRepeated(ctx context.Context, tx *db.Tx) error {
 	if len(im.repeats) == 0 {
 		return nil
@@ -58,10 +58,10 @@ func (im *importing) findRepeated(ctx context.Context, tx *db.Tx) error {
 		if err != nil {
 			return err
 		}
-		of := place{e.resource.Type, row}
+		of := recordKey{e.resource.Type, row}
 		for _, at := range im.repeats[of] {
-			fault := &im.faults.listed[at]
-			fault.Reason = repeatsLine(e, fault.order)
+			repetition := &im.errs.listed[at]
+			repetition.Reason = repeatsLine(e, repetition.order)
 		}
 		if delete(im.repeats, of); len(im.repeats) == 0 {
 			return errAllFound
@@ -74,7 +74,8 @@ func (im *importing) findRepeated(ctx context.Context, tx *db.Tx) error {
 	return err
 }
 
-// repeatsLine says which record a fault of the source of an order repeats.
+// repeatsLine returns the reason for an error: which record is repeated. order is
+// the source of the repetition.
 func repeatsLine(e *entry, order int) string {
 	line := fmt.Sprintf("line %d", e.line)
 	if e.order != order {

@@ -108,11 +108,11 @@ func TestRepeatsOfSources(t *testing.T) {
 	if err == nil {
 		t.Error("two sources with one record are taken")
 	}
-	want := []transfer.Fault{
+	want := []transfer.ValidationError{
 		{Source: "b.csv", Line: 3, Type: "risk", Reason: repeats("line 2 of a.ndjson")},
 		{Source: "b.csv", Line: 4, Type: "risk", Reason: repeats("line 2")},
 	}
-	if diff := cmp.Diff(want, report.Faults); diff != "" {
+	if diff := cmp.Diff(want, report.Errors); diff != "" {
 		t.Errorf("faults (-want +got):\n%s", diff)
 	}
 }
@@ -127,10 +127,10 @@ func TestManyRepeats(t *testing.T) {
 	}
 	source := func(name string) transfer.Source { return transfer.Bytes(name, []byte(text)) }
 	report, err := s.try(transfer.Options{}, source("a.ndjson"), source("b.ndjson"))
-	if err == nil || len(report.Faults) != 1_500 || report.MoreFaults != 0 {
-		t.Fatal(err, len(report.Faults), report.MoreFaults)
+	if err == nil || len(report.Errors) != 1_500 || report.MoreErrors != 0 {
+		t.Fatal(err, len(report.Errors), report.MoreErrors)
 	}
-	for i, fault := range report.Faults {
+	for i, fault := range report.Errors {
 		if want := repeats(fmt.Sprintf("line %d of a.ndjson", i+1)); fault.Reason != want || fault.Line != i+1 {
 			t.Fatalf("%v, want %s", fault, want)
 		}

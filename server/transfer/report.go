@@ -12,24 +12,23 @@ import (
 	"govsvc/server/openapi"
 )
 
-// Report is what an import did, or why it did nothing.
+// Report is the result of an import.
 type Report struct {
-	// Records is how many were read, the faulty ones among them.
+	// Records is how many were read, including invalid ones.
 	Records int  `json:"records"`
 	DryRun  bool `json:"dry_run"`
-	// Types in the order of db.RecordTypes, those that were met; empty where
-	// nothing was written.
+	// Types are the types of the records, in the order of an import; empty if nothing
+	// was written.
 	Types []Count `json:"types"`
-	// Faults in the order of the sources; the first of them where there are
-	// very many.
-	Faults []Fault `json:"faults"`
-	// MoreFaults is how many are not listed.
-	MoreFaults int `json:"more_faults"`
-	// Preview is nil where none was asked for, or where there are faults.
+	// Errors are in the order of the sources. Beyond a limit they are only counted.
+	Errors []ValidationError `json:"faults"`
+	// MoreErrors is how many errors are not listed.
+	MoreErrors int `json:"more_faults"`
+	// Preview is nil if none was wanted or there are errors.
 	Preview *Preview `json:"-"`
 }
 
-// Count is what became of the records of a type.
+// Count counts the records of a type by outcome.
 type Count struct {
 	Type      string `json:"type"`
 	Created   int    `json:"created"`
@@ -37,44 +36,44 @@ type Count struct {
 	Unchanged int    `json:"unchanged"`
 }
 
-// Fault is one thing wrong with a source.
-type Fault struct {
+// ValidationError is one error of a source.
+type ValidationError struct {
 	Source string `json:"source"`
-	// Line is where the record starts, from 1.
+	// Line is the line on which the record starts, from 1.
 	Line int `json:"line"`
-	// Type and Member are empty where they are not known.
+	// Type and Member are empty if they are unknown.
 	Type   string `json:"type,omitempty"`
 	Member string `json:"member,omitempty"`
 	Reason string `json:"reason"`
 }
 
-// String is the fault as one line for the terminal.
-func (f Fault) String() string {
+// String returns the error as one line for the terminal.
+func (f ValidationError) String() string {
 	return fmt.Sprintf("%s, line %d: %s", f.Source, f.Line, f.Reason)
 }
 
-// Refused is the error of an import that wrote nothing because of faults; the
-// report lists them.
-type Refused struct {
-	First Fault
+// RefusedError is the error of an import that wrote nothing because of validation
+// errors. The report lists them.
+type RefusedError struct {
+	First ValidationError
 	Total int
 }
 
-func (r *Refused) Error() string {
+func (r *RefusedError) Error() string {
 	if r.Total == 1 {
-		return r.First.String() + "; nothing was imported: mend it and import again"
+		return r.First.String() + "; nothing was imported: fix it and import again"
 	}
-	more := "1 more fault"
+	more := "1 more error"
 	if r.Total > 2 {
-		more = fmt.Sprintf("%d more faults", r.Total-1)
+		more = fmt.Sprintf("%d more errors", r.Total-1)
 	}
-	return fmt.Sprintf("%s, and %s; nothing was imported: mend them and import again", r.First, more)
+	return fmt.Sprintf("%s, and %s; nothing was imported: fix them and import again", r.First, more)
 }
 
 func (im *importing) report() Report {
-	r := Report{Records: im.records, DryRun: im.options.DryRun, Types: []Count{}, Faults: im.faults.sorted()}
-	r.MoreFaults = im.faults.total - len(r.Faults)
-	if im.faults.total == 0 {
+	r := Report{Records: im.records, DryRun: im.options.DryRun, Types: []Count{}, Errors: im.errs.sorted()}
+	r.MoreErrors = im.errs.total - len(r.Errors)
+	if im.errs.total == 0 {
 		r.Types = im.tally.counts()
 		if im.preview != nil {
 			r.Preview = im.preview.report()
@@ -99,7 +98,7 @@ func (t tally) add(object string, outcome db.Outcome) {
 		count.Updated++
 	case db.Unchanged:
 		count.Unchanged++
-	case db.Repeated: // a fault
+	case db.Repeated: // an error
 	}
 }
 
@@ -121,51 +120,51 @@ func (t tally) metadata() map[string]map[string]int {
 	return types
 }
 
-// mostFaults bounds how many faults are kept, which is all of any file that
-// somebody would mend by hand (contract, section 5); the rest is counted.
-const mostFaults = 100_000
+// maxErrors is how many errors are listed (contract, section 5: every error). A file
+// with more is not fixed by hand; the rest is counted.
+const maxErrors = 100_000
 
-// faults are what was found wrong so far.
-type faults struct {
-	total  int
-	listed []listed
-	broken map[reference]bool
+// errorList are the errors found so far.
+type errorList struct {
+	total   int
+	listed  []listedError
+	invalid map[reference]bool
 }
 
-type listed struct {
-	Fault
+type listedError struct {
+	ValidationError
 	order int // of the source
 }
 
-// reference is a record by the value of the member that others refer to it with.
+// reference identifies a record by the member that others refer to it with.
 type reference struct {
 	to    *resource.Resource
 	value string
 }
 
-func (f *faults) full() bool { return len(f.listed) == mostFaults }
+func (l *errorList) full() bool { return len(l.listed) == maxErrors }
 
-// add notes the faults of an entry, if it has any.
-func (f *faults) add(e *entry) {
-	for _, fault := range e.faults {
-		f.total++
-		if f.full() {
+// add adds the errors of an entry.
+func (l *errorList) add(e *entry) {
+	for _, invalid := range e.errs {
+		l.total++
+		if l.full() {
 			continue
 		}
-		one := listed{order: e.order, Fault: Fault{Source: e.source.Name, Line: e.line, Member: fault.Param, Reason: fault.Message}}
+		one := listedError{order: e.order, ValidationError: ValidationError{Source: e.source.Name, Line: e.line, Member: invalid.Param, Reason: invalid.Message}}
 		if e.resource != nil {
 			one.Type = e.resource.Type
 		}
-		f.listed = append(f.listed, one)
+		l.listed = append(l.listed, one)
 	}
-	if e.record == nil && e.resource != nil && !f.full() {
-		f.remember(e)
+	if e.record == nil && e.resource != nil && !l.full() {
+		l.rememberInvalid(e)
 	}
 }
 
-// remember notes that a faulty record could not be written, lest those that
-// refer to it are called faulty too.
-func (f *faults) remember(e *entry) {
+// rememberInvalid records a reference to an invalid record, so that the records
+// that refer to it are not reported, too.
+func (l *errorList) rememberInvalid(e *entry) {
 	for _, other := range resource.Records() {
 		to := other.Reference
 		if to.To != e.resource.Resource {
@@ -175,51 +174,51 @@ func (f *faults) remember(e *entry) {
 		if members == nil {
 			decoder := json.NewDecoder(bytes.NewReader(e.text))
 			decoder.UseNumber()
-			_ = decoder.Decode(&members) // as much of it as can be read
+			_ = decoder.Decode(&members) // the valid part of it
 		}
-		if f.broken == nil {
-			f.broken = map[reference]bool{}
+		if l.invalid == nil {
+			l.invalid = map[reference]bool{}
 		}
-		f.broken[reference{to: to.To}] = true
-		f.broken[reference{to.To, fmt.Sprint(members[to.By])}] = true
+		l.invalid[reference{to: to.To}] = true
+		l.invalid[reference{to.To, fmt.Sprint(members[to.By])}] = true
 	}
 }
 
-// follow tells whether the store refused an entry, for a member, because the
-// record that it refers to is faulty itself.
-func (f *faults) follow(e *entry, member string) bool {
+// isConsequence reports whether the store refused a member of an entry because the
+// record that it refers to is invalid.
+func (l *errorList) isConsequence(e *entry, member string) bool {
 	to := e.resource.Reference
 	if to.To == nil || to.Member != member {
 		return false
 	}
 	value, given := e.record[to.Member]
 	if !given {
-		return f.broken[reference{to: to.To}]
+		return l.invalid[reference{to: to.To}]
 	}
-	return f.broken[reference{to.To, fmt.Sprint(value)}]
+	return l.invalid[reference{to.To, fmt.Sprint(value)}]
 }
 
-// sorted lists the faults in the order of the sources.
-func (f *faults) sorted() []Fault {
-	slices.SortStableFunc(f.listed, func(a, b listed) int {
+// sorted lists the errors in the order of the sources.
+func (l *errorList) sorted() []ValidationError {
+	slices.SortStableFunc(l.listed, func(a, b listedError) int {
 		return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.Line, b.Line))
 	})
-	all := make([]Fault, len(f.listed))
-	for i, one := range f.listed {
-		all[i] = one.Fault
+	all := make([]ValidationError, len(l.listed))
+	for i, one := range l.listed {
+		all[i] = one.ValidationError
 	}
 	return all
 }
 
-func (f *faults) refusal() error { return &Refused{First: f.sorted()[0], Total: f.total} }
+func (l *errorList) refusal() error { return &RefusedError{First: l.sorted()[0], Total: l.total} }
 
-// entry is one record of a source, or what is wrong with it.
+// entry is one record of a source, or its errors.
 type entry struct {
 	source   *Source
 	order    int // of the source
 	line     int
-	resource *resourceSchema // nil where it is not known
+	resource *resourceSchema // nil if it is unknown
 	text     []byte
-	record   db.Record // nil where there are faults
-	faults   []openapi.ValidationError
+	record   db.Record // nil if there are errors
+	errs     []openapi.ValidationError
 }

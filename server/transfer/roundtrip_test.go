@@ -48,7 +48,7 @@ func roundTrip(t *testing.T, source transfer.Source) {
 	t.Helper()
 	first, second := newStore(t), newStore(t)
 	if report, err := first.try(transfer.Options{}, source); err != nil {
-		t.Fatal(err, report.Faults)
+		t.Fatal(err, report.Errors)
 	}
 	exported, events := first.export(), len(first.events())
 

@@ -7,13 +7,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 )
 
 // TestSchemasFitTables holds the records of the document against what the store
 // keeps, so that neither has a member that the other does not know of.
 func TestSchemasFitTables(t *testing.T) {
 	t.Parallel()
-	s, d := newStore(t), document(t)
+	s, d := newStore(t), testkit.Document(t)
 	if diff := cmp.Diff(resource.Types(), d.RecordTypes()); diff != "" {
 		t.Fatalf("types (-store +document):\n%s", diff)
 	}
@@ -53,8 +54,8 @@ func TestKeysFit(t *testing.T) {
 		"kpi": {"code"}, "kpi_checkin": {"key_result_code", "period_start"}, "incident": {"id", "incident_key"},
 	}
 	got := map[string][]string{}
-	for _, object := range document(t).RecordTypes() {
-		got[object] = document(t).RecordKey(object)
+	for _, object := range testkit.Document(t).RecordTypes() {
+		got[object] = testkit.Document(t).RecordKey(object)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("natural keys (-contract +document):\n%s", diff)

@@ -13,14 +13,14 @@ import (
 	"govsvc/server/openapi"
 )
 
-// resourceSchema is a resource and what its records must be like.
+// resourceSchema is a resource with the schema of its records.
 type resourceSchema struct {
 	*resource.Resource
 	schema *openapi.Schema
-	cells  []column // once columns has been called
+	cells  []column // nil until columns is called
 }
 
-// column finds a member; nil if there is none of that name.
+// column returns the column of a member; nil if there is none of that name.
 func (r *resourceSchema) column(name string) *column {
 	all := r.columns()
 	for i := range all {
@@ -31,28 +31,28 @@ func (r *resourceSchema) column(name string) *column {
 	return nil
 }
 
-// schemas finds a record's schema by the name that the record gives its type.
+// schemas finds the schema of a record by the name of its type.
 type schemas struct {
 	document *openapi.Document
-	known    map[string]*resourceSchema // by the names met so far that are types
+	known    map[string]*resourceSchema // by name, an alias or not
 }
 
-// decode reads a record's text into the entry, or what is wrong with it.
+// decode sets the record of the entry, or its errors.
 func (s *schemas) decode(e *entry, text []byte) {
 	e.text = text
-	object, faults := objectOf(text)
-	if faults == nil {
+	object, errs := objectOf(text)
+	if errs == nil {
 		if e.resource = s.find(object); e.resource == nil {
-			faults = s.unknown(object)
+			errs = s.unknown(object)
 		}
 	}
-	if faults != nil {
-		e.faults = faults
+	if errs != nil {
+		e.errs = errs
 		return
 	}
-	value, faults := e.resource.schema.Decode(text)
-	if e.faults = faults; faults == nil {
-		e.record = value.(map[string]any) // the schemas of records are objects'
+	value, errs := e.resource.schema.Decode(text)
+	if e.errs = errs; errs == nil {
+		e.record = value.(map[string]any) // every schema of records is of an object
 	}
 }
 
@@ -77,7 +77,7 @@ func (s *schemas) unknown(object []byte) []openapi.ValidationError {
 	return []openapi.ValidationError{{Param: "object", Message: message}}
 }
 
-// objectOf finds the name of a record's type without decoding the record.
+// objectOf returns the name of a record's type without decoding the record.
 func objectOf(text []byte) ([]byte, []openapi.ValidationError) {
 	if object := leadingObject(text); object != nil {
 		return object, nil
@@ -85,7 +85,7 @@ func objectOf(text []byte) ([]byte, []openapi.ValidationError) {
 	return searchedObject(text)
 }
 
-// leadingObject finds it where it usually is, as the first member.
+// leadingObject returns the name if it is the first member, as usual.
 func leadingObject(text []byte) []byte {
 	for _, token := range []string{"{", `"object"`, ":", `"`} {
 		var found bool
@@ -100,15 +100,15 @@ func leadingObject(text []byte) []byte {
 	return text[:end]
 }
 
-// searchedObject finds it among all members. The decoding that follows refuses
-// what is passed over here, a member given twice among it.
+// searchedObject searches all members for the name. It skips errors of other
+// members, because the decoding that follows reports them.
 func searchedObject(text []byte) ([]byte, []openapi.ValidationError) {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(text), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	if decoder.PeekKind() != '{' {
 		if err := decoder.SkipValue(); err != nil {
 			return nil, notJSON(err)
 		}
-		return nil, wrong("", "the record must be a JSON object")
+		return nil, validationErrors("", "the record must be a JSON object")
 	}
 	_, err := decoder.ReadToken()
 	for err == nil && decoder.PeekKind() == '"' {
@@ -118,7 +118,7 @@ func searchedObject(text []byte) ([]byte, []openapi.ValidationError) {
 			continue
 		}
 		if kind := decoder.PeekKind(); kind != '"' && kind != 0 {
-			return nil, wrong("object", "object must be a string")
+			return nil, validationErrors("object", "object must be a string")
 		}
 		object, err := decoder.ReadToken()
 		if err != nil {
@@ -132,10 +132,10 @@ func searchedObject(text []byte) ([]byte, []openapi.ValidationError) {
 	if err != nil {
 		return nil, notJSON(err)
 	}
-	return nil, wrong("object", "object is required: it names the record's type")
+	return nil, validationErrors("object", "object is required: it names the record's type")
 }
 
-func wrong(member, reason string) []openapi.ValidationError {
+func validationErrors(member, reason string) []openapi.ValidationError {
 	return []openapi.ValidationError{{Param: member, Message: reason}}
 }
 
@@ -144,8 +144,8 @@ func notJSON(err error) []openapi.ValidationError {
 	if bad, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
 		reason = fmt.Sprintf("%s (at its byte %d)", reason, bad.ByteOffset)
 	}
-	return wrong("", reason)
+	return validationErrors("", reason)
 }
 
-// unfinished tells whether JSON ends before its value does.
+// unfinished reports whether the error is that the JSON ends too early.
 func unfinished(err error) bool { return errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) }

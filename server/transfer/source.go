@@ -13,7 +13,7 @@ import (
 
 // Source is an input that is read twice.
 type Source struct {
-	// Name is shown in faults; its extension may tell the format.
+	// Name is shown in errors. Its extension may determine the format.
 	Name string
 	// Size in bytes, for the progress.
 	Size int64
@@ -21,8 +21,8 @@ type Source struct {
 	Open func() (io.ReadCloser, error)
 }
 
-// base is the name without its folders, which are nobody's business.
-func (s *Source) base() string { return filepath.Base(s.Name) }
+// baseName returns the name without its folders, which are not logged.
+func (s *Source) baseName() string { return filepath.Base(s.Name) }
 
 func totalSize(sources []Source) int64 {
 	total := int64(0)
@@ -32,12 +32,12 @@ func totalSize(sources []Source) int64 {
 	return total
 }
 
-// StandardInput names the source that "-" stands for.
+// StandardInput is the name of the source "-".
 const StandardInput = "standard input"
 
-// Open finds the source that an argument of the command line names: a file or,
-// for "-", what is read from stdin. What can't be read twice, such as a pipe,
-// is kept in a temporary file until release is called.
+// Open returns the source that an argument of the command line names: a file or,
+// for "-", standard input. A source that can't be read twice, such as a pipe, is
+// copied to a temporary file, which release removes.
 func Open(ctx context.Context, path string, stdin io.Reader) (source Source, release func() error, err error) {
 	if path == "-" {
 		return Spool(ctx, StandardInput, stdin)
@@ -45,7 +45,7 @@ func Open(ctx context.Context, path string, stdin io.Reader) (source Source, rel
 	info, err := os.Stat(path)
 	switch {
 	case err != nil:
-		return Source{}, nil, unreadable(path, err)
+		return Source{}, nil, readError(path, err)
 	case info.IsDir():
 		return Source{}, nil, fmt.Errorf("%s is a folder; name the files in it", path)
 	case info.Mode().IsRegular():
@@ -53,7 +53,7 @@ func Open(ctx context.Context, path string, stdin io.Reader) (source Source, rel
 	}
 	pipe, err := os.Open(path) //nolint:gosec // the operator names the files to read
 	if err != nil {
-		return Source{}, nil, unreadable(path, err)
+		return Source{}, nil, readError(path, err)
 	}
 	defer pipe.Close() //nolint:errcheck // only read
 	return Spool(ctx, path, pipe)
@@ -64,14 +64,14 @@ func File(path string, size int64) Source {
 	return Source{Name: path, Size: size, Open: func() (io.ReadCloser, error) {
 		file, err := os.Open(path) //nolint:gosec // the operator names the files to read
 		if err != nil {
-			return nil, unreadable(path, err)
+			return nil, readError(path, err)
 		}
 		return file, nil
 	}}
 }
 
-// unreadable says in one line which file can't be read, and why.
-func unreadable(path string, err error) error {
+// readError returns an error of one line for a file that can't be read.
+func readError(path string, err error) error {
 	var cause *fs.PathError
 	if errors.As(err, &cause) {
 		err = cause.Err
@@ -86,9 +86,8 @@ func Bytes(name string, text []byte) Source {
 	}}
 }
 
-// Spool reads all of in, which may be endless as far as ctx lets it, into a
-// temporary file that only its owner can read and that has no name any more,
-// so that nothing is left of it after a crash.
+// Spool copies in to a temporary file until ctx ends. Only the owner can read the
+// file. It is removed while it is open, so that a crash leaves nothing.
 func Spool(ctx context.Context, name string, in io.Reader) (source Source, release func() error, err error) {
 	file, err := os.CreateTemp("", "govsvc-import-*") // mode 0600
 	if err != nil {
@@ -97,7 +96,7 @@ func Spool(ctx context.Context, name string, in io.Reader) (source Source, relea
 	unlinked := os.Remove(file.Name()) == nil
 	release = func() error {
 		err := file.Close()
-		if !unlinked { // a system where open files keep their names
+		if !unlinked { // on Windows an open file can't be removed
 			err = errors.Join(err, os.Remove(file.Name()))
 		}
 		return err
@@ -110,7 +109,7 @@ func Spool(ctx context.Context, name string, in io.Reader) (source Source, relea
 	return Source{Name: name, Size: size, Open: open}, release, nil
 }
 
-// copyAll gives up waiting for in, which may be a terminal, when ctx ends.
+// copyAll copies in, which may be a terminal, until ctx ends.
 func copyAll(ctx context.Context, out io.Writer, in io.Reader) (int64, error) {
 	var size int64
 	copied := make(chan error, 1)

@@ -2,52 +2,19 @@ package transfer_test
 
 import (
 	"bytes"
-	"context"
-	"database/sql"
 	"encoding/json"
 	"io"
 	"os"
 	"path/filepath"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"govsvc/db"
 	"govsvc/db/resource"
-	"govsvc/server/openapi"
+	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/server/transfer"
 )
-
-var loadDocument = sync.OnceValues(openapi.Load)
-
-func document(t testing.TB) *openapi.Document {
-	t.Helper()
-	d, err := loadDocument()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-// emptyFile is a data file without records: a copy of it costs a tenth of one
-// that is made.
-var emptyFile = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "govsvc-test-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // the system tidies what is left
-	path := filepath.Join(dir, "govsvc.db")
-	file, err := db.Open(context.Background(), db.Options{Path: path})
-	if err == nil {
-		err = file.Close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
 
 // store is a fresh data file with what a test does to it.
 type store struct {
@@ -58,32 +25,12 @@ type store struct {
 
 func newStore(t testing.TB) *store {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), "govsvc.db")
-	empty, err := emptyFile()
-	if err == nil {
-		err = os.WriteFile(path, empty, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	file, err := db.Open(t.Context(), db.Options{Path: path, Wait: time.Minute})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := file.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	org, err := file.Orgs.ByName(t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return &store{t, file, db.Actor{Org: org.Org, ID: "system"}}
+	file := testdb.Open(t, db.Options{})
+	return &store{t, file, testdb.Operator(t, file)}
 }
 
 func (s *store) try(options transfer.Options, sources ...transfer.Source) (transfer.Report, error) {
-	return transfer.Import(s.t.Context(), s.DB, document(s.t), s.by, sources, options)
+	return transfer.Import(s.t.Context(), s.DB, testkit.Document(s.t), s.by, sources, options)
 }
 
 // put imports records, one an argument, that must be good.
@@ -91,7 +38,7 @@ func (s *store) put(records ...string) transfer.Report {
 	s.t.Helper()
 	report, err := s.try(transfer.Options{}, lines(records...))
 	if err != nil {
-		s.t.Fatalf("%v %v", err, report.Faults)
+		s.t.Fatalf("%v %v", err, report.Errors)
 	}
 	return report
 }
@@ -115,38 +62,13 @@ func (s *store) exportAs(format transfer.Format, types ...string) string {
 }
 
 func (s *store) exportTo(w io.Writer, format transfer.Format, types ...string) (map[string]int, error) {
-	return transfer.Export(s.t.Context(), s.DB, document(s.t), s.by, s.by.Org, types, format, w)
+	return transfer.Export(s.t.Context(), s.DB, testkit.Document(s.t), s.by, s.by.Org, types, format, w)
 }
 
-// query reads a column of texts straight from the file, or writes there.
+// query returns the values of a query of one column.
 func (s *store) query(query string) []string {
 	s.t.Helper()
-	file, err := sql.Open("sqlite", s.Path())
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer func() {
-		if err := file.Close(); err != nil {
-			s.t.Error(err)
-		}
-	}()
-	rows, err := file.QueryContext(context.WithoutCancel(s.t.Context()), query) // in a cleanup, too
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	defer rows.Close()
-	texts := []string{}
-	for rows.Next() {
-		var text string
-		if err := rows.Scan(&text); err != nil {
-			s.t.Fatal(err)
-		}
-		texts = append(texts, text)
-	}
-	if err := rows.Err(); err != nil {
-		s.t.Fatal(err)
-	}
-	return texts
+	return testkit.QuerySQL(s.t, s.Path(), query)
 }
 
 // contents is all that an import may change, as text.
@@ -161,11 +83,10 @@ func (s *store) contents() string {
 	return strings.Join(s.query(strings.Join(tables, " UNION ALL ")), "\n")
 }
 
-// subscribe makes a subscription, without which no event is raised.
+// subscribe adds a subscription, without which no event is raised.
 func (s *store) subscribe() {
 	s.t.Helper()
-	s.query(`INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
-		VALUES (1, 'x', 'https://hook.example', 'api', 's', '', '') RETURNING id`)
+	testdb.Subscribe(s.t, s.Path())
 }
 
 // events lists the outbox, oldest first.

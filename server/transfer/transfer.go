@@ -1,7 +1,7 @@
-// Package transfer moves an organisation's records in and out of the data file
-// in the data format (contract, section 5): Import reads NDJSON, JSON arrays,
-// the API's envelopes and CSV, all or nothing; Export writes NDJSON,
-// JSON or CSV that Import reads and finds unchanged.
+// Package transfer imports and exports an organisation's records in the data
+// format (contract, section 5). Import reads NDJSON, JSON arrays, the API's
+// envelopes and CSV, all or nothing. Export writes NDJSON, JSON or CSV; an import
+// of that changes nothing.
 package transfer
 
 import (
@@ -16,63 +16,62 @@ import (
 	"govsvc/server/openapi"
 )
 
-// Options of an import. The zero value imports what the sources' names say.
+// Options of an import.
 type Options struct {
-	// Format of all sources; "" takes it from a source's name or, where that
-	// does not tell, from its first bytes.
+	// Format of all sources; "" takes it from the extension of a source's name or,
+	// without a known one, from its first bytes.
 	Format Format
-	// Type is that of the rows of sources in CSV, and makes a source CSV whose
-	// name does not tell; "" takes each row's from its column "object".
+	// Type of the rows of sources in CSV; "" takes it from the column "object". With a
+	// Type, a source without a known extension is CSV.
 	Type string
-	// DryRun does all of the import and then takes it back.
+	// DryRun does the whole import and then rolls it back.
 	DryRun bool
 	// Reason is recorded with each change; see db.ImportRules.
 	Reason string
 	// RequireReasons refuses changes of risks that need a reason and have none.
 	RequireReasons bool
-	// Preview keeps a Preview of a dry run in the report.
+	// Preview adds a Preview to the report of a dry run.
 	Preview bool
-	// Expect is the digest of a preview. An import that would do something else,
-	// or lacks a reason, writes nothing. Its error is ErrMoved, and the report has a
-	// new preview. "" expects nothing.
+	// Expect is the digest of a preview. An import that would do something else, or
+	// lacks a reason, writes nothing. Its error is ErrStalePreview, and the report has
+	// a new preview. "" expects nothing.
 	Expect string
-	// OneEvent writes one audit event for the whole import, and none for its
-	// records: for data that comes with the program.
+	// OneEvent writes one audit event for the whole import and none for its records.
+	// It is for data that is a part of the program.
 	OneEvent bool
-	// Progress, if not nil, is called from time to time, by one goroutine at a
-	// time.
+	// Progress, if not nil, is called regularly, by one goroutine at a time.
 	Progress func(Progress)
 }
 
-// importing is an import under way. Its first pass validates all sources
-// without holding the file; its second writes them in one change.
+// importing is the state of an import. Its first pass validates all sources
+// without a transaction. Its second pass writes them in one.
 type importing struct {
 	store    *db.DB
 	schemas  schemas
-	by       db.Actor
+	actor    db.Actor
 	sources  []Source
 	options  Options
 	progress meter
-	faults   faults
+	errs     errorList
 	repeats  repeats
-	doomed   bool // the first pass found faults
+	invalid  bool // the first pass found errors
 	tally    tally
 	records  int
 	into     *db.Import // of the second pass
-	preview  *preview   // nil where none was asked for
+	preview  *preview   // nil if none is wanted
 }
 
-// Import writes the records of all sources, in their order, into the by's
-// organisation: all of them or, where anything is wrong with any, none. Then
-// the error is a *Refused and the report lists the faults. A ctx that is
-// cancelled on the way leaves nothing behind.
+// Import writes the records of all sources, in their order, into the organisation
+// of by: all of them or, if any is invalid, none. Then the error is a
+// *RefusedError and the report lists the errors. If ctx is cancelled, nothing is
+// written.
 func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db.Actor, sources []Source, options Options) (Report, error) {
 	if err := options.check(); err != nil {
 		return Report{}, err
 	}
 	im := &importing{
 		store: store, schemas: schemas{document: document, known: map[string]*resourceSchema{}},
-		by: by, sources: sources, options: options, tally: tally{},
+		actor: by, sources: sources, options: options, tally: tally{},
 		progress: meter{call: options.Progress, total: totalSize(sources)},
 	}
 	if options.DryRun && options.Preview || options.Expect != "" {
@@ -89,25 +88,25 @@ func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db
 func (im *importing) check(ctx context.Context) error {
 	im.progress.start(StageCheck)
 	err := im.read(ctx, func(e *entry) error {
-		im.faults.add(e)
+		im.errs.add(e)
 		return nil
 	})
 	im.records = im.progress.records
 	return err
 }
 
-// errTakenBack undoes a change that went as it should.
-var errTakenBack = errors.New("taken back")
+// errRollback rolls back a successful transaction.
+var errRollback = errors.New("taken back")
 
-// write is the second pass. It also runs where the first found faults, to find
-// those that only the store knows, and is taken back then.
+// write is the second pass. It also runs after errors in the first one, to find
+// those that only the store knows. Then it is rolled back.
 func (im *importing) write(ctx context.Context) error {
-	im.doomed = im.faults.total > 0
-	if im.faults.full() {
-		return im.faults.refusal()
+	im.invalid = im.errs.total > 0
+	if im.errs.full() {
+		return im.errs.refusal()
 	}
 	im.progress.start(StageWrite)
-	err := im.store.Write(ctx, im.by, func(tx *db.Tx) error {
+	err := im.store.Write(ctx, im.actor, func(tx *db.Tx) error {
 		im.into = tx.NewImport(db.ImportRules{
 			Reason: im.options.Reason, RequireReasons: im.options.RequireReasons,
 			Preview: im.preview != nil, OneEvent: im.options.OneEvent,
@@ -119,37 +118,37 @@ func (im *importing) write(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if im.options.DryRun || im.faults.total > 0 {
-			return errTakenBack
+		if im.options.DryRun || im.errs.total > 0 {
+			return errRollback
 		}
 		if im.preview != nil && (im.preview.LacksReason > 0 || im.preview.report().Digest != im.options.Expect) {
-			return ErrMoved
+			return ErrStalePreview
 		}
 		return im.audit()
 	})
 	switch {
 	case ctx.Err() != nil && err != nil:
 		return ctx.Err()
-	case im.doomed || errors.Is(err, errTakenBack) && im.faults.total > 0:
-		return im.faults.refusal()
-	case errors.Is(err, errTakenBack):
+	case im.invalid || errors.Is(err, errRollback) && im.errs.total > 0:
+		return im.errs.refusal()
+	case errors.Is(err, errRollback):
 		return nil
 	}
 	return err
 }
 
-// put writes the sources' records while the next ones are being read.
+// put writes the records while a goroutine reads the next ones.
 func (im *importing) put(ctx context.Context, tx *db.Tx) error {
-	return ahead(ctx, im.read, func(e *entry) error {
+	return prefetch(ctx, im.read, func(e *entry) error {
 		if e.record == nil {
-			if !im.doomed { // the source is not what was checked
-				im.faults.add(e)
+			if !im.invalid { // the source has changed since the first pass
+				im.errs.add(e)
 			}
 			return nil
 		}
 		done, err := im.into.Put(e.resource.Type, e.record)
 		if err != nil {
-			return im.refused(e, err)
+			return im.storeRefused(e, err)
 		}
 		if done.Outcome == db.Repeated {
 			return im.repeated(tx, e)
@@ -162,30 +161,32 @@ func (im *importing) put(ctx context.Context, tx *db.Tx) error {
 	})
 }
 
-// refused notes a fault that the store found; any other error ends the import.
-func (im *importing) refused(e *entry, err error) error {
-	var fault *db.Error
-	if !errors.As(err, &fault) || fault.Code != db.Invalid && fault.Code != db.Conflict && fault.Code != db.NotFound {
+// storeRefused records a validation error of the store. Any other error ends the
+// import.
+func (im *importing) storeRefused(e *entry, err error) error {
+	var refused *db.Error
+	if !errors.As(err, &refused) || refused.Code != db.Invalid && refused.Code != db.Conflict && refused.Code != db.NotFound {
 		return fmt.Errorf("%s, line %d: %w", e.source.Name, e.line, err)
 	}
-	if !im.faults.follow(e, fault.Param) {
-		e.faults = wrong(fault.Param, fault.Message)
-		im.faults.add(e)
+	if !im.errs.isConsequence(e, refused.Param) {
+		e.errs = validationErrors(refused.Param, refused.Message)
+		im.errs.add(e)
 	}
 	return nil
 }
 
-// audit writes the event of the import itself: how much and from where. The
-// events of its records stand before it.
+// audit writes the event of the import itself, with the numbers of records and the
+// names of the sources. It follows the events of the records.
 func (im *importing) audit() error {
 	names := make([]string, len(im.sources))
 	for i, source := range im.sources {
-		names[i] = source.base()
+		names[i] = source.baseName()
 	}
 	return im.into.Complete(db.Metadata{"records": im.records, "types": im.tally.metadata(), "sources": names})
 }
 
-// read calls each with every record of the sources, valid during the call.
+// read calls each with every record of the sources. The entry is valid during the
+// call.
 func (im *importing) read(ctx context.Context, each func(*entry) error) error {
 	for i := range im.sources {
 		if err := im.readSource(ctx, &im.sources[i], i, each); err != nil {
@@ -202,9 +203,9 @@ func (im *importing) readSource(ctx context.Context, source *Source, at int, eac
 		return err
 	}
 	defer func() { err = cmp.Or(err, file.Close()) }()
-	in, err := im.reader(&metered{file, &im.progress}, source.Name)
+	in, err := im.newReader(&meteredReader{file, &im.progress}, source.Name)
 	if err != nil {
-		return unreadable(source.Name, err)
+		return readError(source.Name, err)
 	}
 	for {
 		if err := ctx.Err(); err != nil {
@@ -212,17 +213,17 @@ func (im *importing) readSource(ctx context.Context, source *Source, at int, eac
 		}
 		line, text, err := in.next()
 		e := entry{source: source, order: at, line: line}
-		refused, isFault := errors.AsType[refusal](err)
-		flaws, isFlawed := errors.AsType[*flawed](err)
+		invalidSource, isSourceError := errors.AsType[sourceError](err)
+		invalidRow, isRowError := errors.AsType[*rowError](err)
 		switch {
-		case isFault:
-			e.faults = wrong("", string(refused))
-		case isFlawed:
-			im.decodeFlawed(&e, text, flaws)
+		case isSourceError:
+			e.errs = validationErrors("", string(invalidSource))
+		case isRowError:
+			im.decodeRow(&e, text, invalidRow)
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:
-			return unreadable(source.Name, err)
+			return readError(source.Name, err)
 		default:
 			im.schemas.decode(&e, text)
 			im.progress.records++
@@ -233,20 +234,20 @@ func (im *importing) readSource(ctx context.Context, source *Source, at int, eac
 	}
 }
 
-// decodeFlawed decodes what a flawed row leaves of a record, to find all that is
-// wrong with it at once.
-func (im *importing) decodeFlawed(e *entry, text []byte, flaws *flawed) {
+// decodeRow decodes the valid part of an invalid row, so that all errors of the row
+// are reported at once.
+func (im *importing) decodeRow(e *entry, text []byte, row *rowError) {
 	if text == nil {
-		e.faults = flaws.faults
+		e.errs = row.errs
 		return
 	}
 	im.schemas.decode(e, text)
 	im.progress.records++
 	e.record = nil
-	for _, fault := range e.faults {
-		if !slices.Contains(flaws.told, fault.Param) {
-			flaws.faults = append(flaws.faults, fault)
+	for _, invalid := range e.errs {
+		if !slices.Contains(row.reported, invalid.Param) {
+			row.errs = append(row.errs, invalid)
 		}
 	}
-	e.faults = flaws.faults
+	e.errs = row.errs
 }

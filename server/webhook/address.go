@@ -2,10 +2,10 @@ package webhook
 
 import "net/netip"
 
-// private are the ranges that no delivery may reach: all that IANA's registries
-// of special-purpose addresses (RFC 6890 and its successors) do not hold for
-// the public Internet, ranges that carry an IPv4 address inside among them:
-// what a gateway makes of one can't be seen from here.
+// private are the ranges that are refused: those of IANA's registries of
+// special-purpose addresses that are not globally reachable (RFC 6890 and its
+// successors). Ranges that embed an IPv4 address are refused, too, because a
+// gateway may translate them to any address.
 var private = prefixes(
 	"0.0.0.0/8",         // this network
 	"10.0.0.0/8",        // private use
@@ -33,10 +33,10 @@ var private = prefixes(
 	"3fff::/20",         // documentation
 )
 
-// global is what of IPv6 is public at all. Outside it lie the unspecified
-// address, loopback, the IPv4-compatible and -mapped ones, NAT64 (64:ff9b::/96
-// and 64:ff9b:1::/48), discard, segment routing, unique-local, link-local,
-// site-local, multicast, and what was never assigned.
+// global is the public range of IPv6. It excludes the unspecified address,
+// loopback, IPv4-compatible and -mapped addresses, NAT64 (64:ff9b::/96 and
+// 64:ff9b:1::/48), discard, segment routing, unique-local, link-local, site-local,
+// multicast and unassigned ranges.
 var global = netip.MustParsePrefix("2000::/3")
 
 func prefixes(texts ...string) []netip.Prefix {
@@ -47,11 +47,11 @@ func prefixes(texts ...string) []netip.Prefix {
 	return list
 }
 
-// Loopback is what an integrator's own machine is allowed with: `govsvc
-// sandbox` and `govsvc webhooks trigger`.
+// Loopback are the addresses of the same machine, which `govsvc sandbox` and
+// `govsvc webhooks trigger` allow.
 var Loopback = prefixes("127.0.0.0/8", "::1/128")
 
-// Public tells whether an address belongs to the public Internet.
+// Public reports whether an address is on the public Internet.
 func Public(address netip.Addr) bool {
 	if !address.IsValid() || address.Zone() != "" || address.Is6() && !global.Contains(address) {
 		return false

@@ -7,112 +7,140 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
-// start begins the attempts that the queue has places for.
+// start starts the attempts that the queue allows.
 func (d *Deliverer) start(ctx context.Context) {
 	b := d.queue.start(d.Store.Now())
-	for _, s := range b.list {
-		d.attempts.Go(func() { d.carry(ctx, s) })
+	for _, s := range b.deliveries {
+		d.attempts.Go(func() { d.deliver(ctx, s) })
 	}
-	d.after(b)
+	d.wakeFor(b)
 }
 
-// after wakes the loop for what start left to do.
-func (d *Deliverer) after(b beginning) {
-	if b.gaveBack {
-		d.tell()
+// wakeFor wakes the loop, now or in time, for what start could not do.
+func (d *Deliverer) wakeFor(b startResult) {
+	if b.released {
+		d.wakeUp()
 	}
-	if b.again > 0 && d.timed.CompareAndSwap(false, true) {
-		time.AfterFunc(b.again, func() {
-			d.timed.Store(false)
-			d.tell()
+	if b.retryIn > 0 && d.timerSet.CompareAndSwap(false, true) {
+		time.AfterFunc(b.retryIn, func() {
+			d.timerSet.Store(false)
+			d.wakeUp()
 		})
 	}
 }
 
-// carry makes an attempt and goes on with the next that its end made place for:
-// a goroutine that is new would have to make room for its calls first.
-func (d *Deliverer) carry(ctx context.Context, s started) {
+// deliver makes an attempt and continues with the next one. It reuses its
+// goroutine, because a new one would have to grow its stack first.
+func (d *Deliverer) deliver(ctx context.Context, s startedDelivery) {
 	for {
-		var wanting bool
+		var wake bool
 		if settled, hosts, limited := d.attempt(ctx, s); limited {
-			wanting = d.queue.takeBack(s, hosts, d.Store.Now())
+			wake = d.queue.requeue(s, hosts, d.Store.Now())
 		} else {
-			wanting = d.queue.finish(s, settled, hosts)
+			wake = d.queue.finish(s, settled, hosts)
 		}
 		b := d.queue.start(d.Store.Now())
-		if wanting {
-			d.tell()
+		if wake {
+			d.wakeUp()
 		}
-		d.after(b)
-		if len(b.list) == 0 {
+		d.wakeFor(b)
+		if len(b.deliveries) == 0 {
 			return
 		}
-		s = b.list[0]
-		for _, other := range b.list[1:] {
-			d.attempts.Go(func() { d.carry(ctx, other) })
+		s = b.deliveries[0]
+		for _, other := range b.deliveries[1:] {
+			d.attempts.Go(func() { d.deliver(ctx, other) })
 		}
 	}
 }
 
-// tell wakes the loop.
-func (d *Deliverer) tell() {
+// wakeUp wakes the loop.
+func (d *Deliverer) wakeUp() {
 	select {
-	case d.finished <- struct{}{}:
+	case d.wake <- struct{}{}:
 	default:
 	}
 }
 
-// attempt sends one delivery to where its subscription leads now; nil is one
-// that is gone, or another process's by now. A paused receiver gets nothing:
-// what was claimed waits. It returns the hosts that the delivery counts for, and
-// whether the rate of one of them is used up; then nothing was sent.
-func (d *Deliverer) attempt(ctx context.Context, s started) (settled *db.Settlement, hosts []string, limited bool) {
-	delivery := s.delivery
-	to, err := d.Store.ReceiverOf(ctx, delivery.DeliveryKey)
+// attempt sends one delivery to the present URL of its subscription. It returns
+// nil if the delivery is gone or belongs to another process. For a paused receiver
+// it sends nothing and releases the delivery. It also returns the hosts that the
+// delivery counts for. limited is true, and nothing is sent, if the rate of one of
+// them is used up.
+func (d *Deliverer) attempt(ctx context.Context, s startedDelivery) (settled *delivery.Settlement, hosts []string, limited bool) {
+	claimed := s.delivery
+	to, err := delivery.ReceiverOfClaim(ctx, d.Store, claimed.ClaimKey)
 	switch {
 	case db.Is(err, db.NotFound):
-		return nil, s.paid, false
+		return nil, s.charged, false
 	case err != nil:
-		d.Logger.Warn("webhooks: receiver not read", "delivery_id", delivery.ID, "error", err)
-		return &db.Settlement{DeliveryKey: delivery.DeliveryKey, State: db.Pending, DueAt: d.Store.Now().Add(againAfter)}, s.paid, false
+		d.Logger.Warn("webhooks: reading the receiver failed; it is tried again", "delivery_id", claimed.ID, "error", err)
+		return &delivery.Settlement{ClaimKey: claimed.ClaimKey, State: delivery.Pending, DueAt: d.Store.Now().Add(retryDelay)}, s.charged, false
 	case !to.Active:
-		return &db.Settlement{DeliveryKey: delivery.DeliveryKey, State: db.Pending, DueAt: d.Store.Now()}, s.paid, false
+		return &delivery.Settlement{ClaimKey: claimed.ClaimKey, State: delivery.Pending, DueAt: d.Store.Now()}, s.charged, false
 	}
 	hosts = d.Sender.hostsOf(ctx, to.URL)
-	unpaid := slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return slices.Contains(s.paid, host) })
+	unpaid := slices.DeleteFunc(slices.Clone(hosts), func(host string) bool { return slices.Contains(s.charged, host) })
 	if !d.Sender.rates.take(unpaid) {
 		return nil, hosts, true
 	}
-	a, limited := d.Sender.attempt(context.WithValue(ctx, paidHosts{}, hosts), to, delivery.ID, delivery.Message)
+	a, limited := d.Sender.attempt(context.WithValue(ctx, chargedHosts{}, hosts), to, claimed.ID, claimed.Message)
 	if limited {
 		return nil, d.Sender.hostsOf(ctx, to.URL), true
 	}
-	outcome := after(d.Schedule, delivery.Attempts, &a, d.Chance(), d.Store.Now())
-	if ctx.Err() != nil && a.Status == 0 { // cut off by us: not the receiver's failure
-		outcome = db.Settlement{Attempt: &a, State: db.Pending, DueAt: d.Store.Now()}
+	outcome := settlementOf(d.Schedule, claimed.Attempts, &a, d.Chance(), d.Store.Now())
+	if ctx.Err() != nil && a.Status == 0 { // cancelled by this process: not a failure of the receiver
+		outcome = delivery.Settlement{Attempt: &a, State: delivery.Pending, DueAt: d.Store.Now()}
 	}
-	outcome.DeliveryKey = delivery.DeliveryKey
-	d.log(ctx, to, delivery, outcome)
+	outcome.ClaimKey = claimed.ClaimKey
+	d.logAttempt(ctx, to, claimed, outcome)
 	return &outcome, hosts, false
 }
 
-// log tells of an attempt; of what was signed, with what and where it went, it
-// holds nothing.
-func (d *Deliverer) log(ctx context.Context, to db.Receiver, delivery db.Delivery, s db.Settlement) {
+// logAttempt logs an attempt, without body, secret and URL.
+func (d *Deliverer) logAttempt(ctx context.Context, to delivery.Receiver, claimed delivery.Delivery, s delivery.Settlement) {
 	level, message := slog.LevelDebug, "webhook delivered"
 	switch s.State {
-	case db.Pending:
-		level, message = slog.LevelInfo, "webhook not delivered; it will be sent again"
-	case db.Dead:
+	case delivery.Pending:
+		level, message = slog.LevelInfo, "webhook not delivered; it is sent again later"
+	case delivery.Dead:
 		level, message = slog.LevelWarn, "webhook is a dead letter"
-	case db.Delivered:
+	case delivery.Delivered:
 	}
-	if !d.Logger.Enabled(ctx, level) { // what is not told is not to be put together
+	if !d.Logger.Enabled(ctx, level) { // saves the allocations of the arguments
 		return
 	}
-	d.Logger.Log(ctx, level, message, "subscription_id", to.Subscription, "delivery_id", delivery.ID,
-		"event_id", delivery.Message.ID, "type", delivery.Message.Type, "attempt", delivery.Attempts+1,
+	d.Logger.Log(ctx, level, message, "subscription_id", to.Subscription, "delivery_id", claimed.ID,
+		"event_id", claimed.Message.ID, "type", claimed.Message.Type, "attempt", claimed.Attempts+1,
 		"status", s.Attempt.Status, "error", s.Attempt.Error, "duration", s.Attempt.Duration)
+}
+
+// DefaultSchedule are the waits between the ten attempts (contract, "Events").
+var DefaultSchedule = []time.Duration{
+	5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
+	10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
+}
+
+// jitter is the maximum part by which a wait is lengthened, so that deliveries
+// that fail together are not repeated together.
+const jitter = 0.2
+
+// settlementOf returns the outcome of an attempt. failed is the number of attempts
+// before it; chance, in [0, 1), gives the jitter.
+func settlementOf(schedule []time.Duration, failed int, a *delivery.Attempt, chance float64, now time.Time) delivery.Settlement {
+	s := delivery.Settlement{Attempt: a, Counts: true}
+	switch {
+	case a.Delivered():
+		s.State = delivery.Delivered
+	case a.Blocked || failed >= len(schedule):
+		s.State = delivery.Dead
+	default:
+		step := schedule[failed]
+		wait := step + time.Duration(chance*jitter*float64(step))
+		s.State, s.DueAt = delivery.Pending, now.Add(max(wait, min(a.RetryAfter, 2*step)))
+	}
+	return s
 }

@@ -3,11 +3,11 @@ package webhook
 import (
 	"iter"
 
-	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
-// due notes which receivers have deliveries due.
-func (q *queue) due(seqs []int64) {
+// markDue records which receivers have due deliveries.
+func (q *queue) markDue(seqs []int64) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	for _, seq := range seqs {
@@ -17,12 +17,12 @@ func (q *queue) due(seqs []int64) {
 			q.receivers[seq] = r
 			q.order = append(q.order, r)
 		}
-		r.more = true
+		r.mayHaveMore = true
 	}
 }
 
-// take hands over what is to be settled.
-func (q *queue) take() []db.Settlement {
+// takeSettled returns the outcomes that are not stored yet.
+func (q *queue) takeSettled() []delivery.Settlement {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	settled := q.settled
@@ -30,114 +30,115 @@ func (q *queue) take() []db.Settlement {
 	return settled
 }
 
-// claims chooses what to claim.
-func (q *queue) claims() []db.Claim {
+// claims chooses how many deliveries to claim for each receiver.
+func (q *queue) claims() []delivery.Claim {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if q.closed {
 		return nil
 	}
-	var claims []db.Claim
-	room, slowRoom := q.workers*ahead-q.waiting, q.slowest()-q.slow
-	byRate := q.roomByRate()
-	for r := range q.inTurn() {
-		n := min(q.room(r), room)
+	var claims []delivery.Claim
+	slots, unhealthySlots := q.workers*prefetch-q.waiting, q.maxUnhealthy()-q.unhealthy
+	hosts := q.hostCapacity()
+	for r := range q.roundRobin() {
+		n := min(q.freeSlots(r), slots)
 		if n > 0 {
-			n = byRate.least(r.hosts, n)
+			n = hosts.limit(r.hosts, n)
 		}
-		if !r.brisk {
-			if byRate.least(r.hosts, 1) > 0 { // what waits for a rate takes no place
-				slowRoom -= min(len(r.waiting), max(0, r.window-r.running)) // the others wait for these
+		if !r.healthy {
+			if hosts.limit(r.hosts, 1) > 0 { // deliveries that wait for a rate take no slot
+				unhealthySlots -= min(len(r.waiting), max(0, r.window-r.running))
 			}
-			n = min(n, slowRoom)
+			n = min(n, unhealthySlots)
 		}
 		if n <= 0 {
 			continue
 		}
-		claims = append(claims, db.Claim{Subscription: r.seq, Limit: n})
-		byRate.use(r.hosts, n)
-		room -= n
-		if !r.brisk {
-			slowRoom -= n
+		claims = append(claims, delivery.Claim{Subscription: r.seq, Limit: n})
+		hosts.take(r.hosts, n)
+		slots -= n
+		if !r.healthy {
+			unhealthySlots -= n
 		}
 	}
 	return claims
 }
 
-// hostRoom is how many further deliveries to a host may be held in memory: what
-// waits for a rate must not take the room of the other hosts.
-type hostRoom struct {
+// hostCapacity is how many more deliveries to a host may be in memory. Those that
+// wait for the rate of their host must not take the slots of other hosts.
+type hostCapacity struct {
 	rates *hostRates
-	rooms map[string]int
+	free  map[string]int
 }
 
-// roomByRate counts what waits already.
-func (q *queue) roomByRate() hostRoom {
-	h := hostRoom{q.rates, map[string]int{}}
+// hostCapacity counts the waiting deliveries.
+func (q *queue) hostCapacity() hostCapacity {
+	h := hostCapacity{q.rates, map[string]int{}}
 	for _, r := range q.order {
 		if len(r.waiting) > 0 {
-			h.use(r.hosts, len(r.waiting))
+			h.take(r.hosts, len(r.waiting))
 		}
 	}
 	return h
 }
 
-func (h hostRoom) of(host string) int {
-	n, known := h.rooms[host]
+func (h hostCapacity) freeOf(host string) int {
+	n, known := h.free[host]
 	if !known {
-		n = h.rates.soon(host)
-		h.rooms[host] = n
+		n = h.rates.capacity(host)
+		h.free[host] = n
 	}
 	return n
 }
 
-// least is how many of n deliveries the hosts have room for.
-func (h hostRoom) least(hosts []string, n int) int {
+// limit returns for how many of n deliveries the hosts have slots.
+func (h hostCapacity) limit(hosts []string, n int) int {
 	if h.rates == nil {
 		return n
 	}
 	for _, host := range hosts {
-		n = min(n, h.of(host))
+		n = min(n, h.freeOf(host))
 	}
 	return n
 }
 
-// use takes room of the hosts.
-func (h hostRoom) use(hosts []string, n int) {
+// take takes slots of the hosts.
+func (h hostCapacity) take(hosts []string, n int) {
 	if h.rates == nil {
 		return
 	}
 	for _, host := range hosts {
-		h.rooms[host] = h.of(host) - n
+		h.free[host] = h.freeOf(host) - n
 	}
 }
 
-// room is how many deliveries a receiver can be given to wait: few at a time
-// are not worth a claim.
-func (q *queue) room(r *receiver) int {
-	if !r.more || !q.low(r) {
+// freeSlots returns how many deliveries to claim for a receiver; 0 if they would be
+// too few for a claim.
+func (q *queue) freeSlots(r *receiver) int {
+	if !r.mayHaveMore || !q.needsMore(r) {
 		return 0
 	}
-	return q.share(r) - r.running - len(r.waiting)
+	return q.maxHeld(r) - r.running - len(r.waiting)
 }
 
-// low tells that half of what may wait for a receiver is gone.
-func (q *queue) low(r *receiver) bool { return len(r.waiting) <= q.share(r)/2 }
+// needsMore reports whether at most half of the receiver's slots are used.
+func (q *queue) needsMore(r *receiver) bool { return len(r.waiting) <= q.maxHeld(r)/2 }
 
-// share is how many deliveries to a receiver may be held, those under way too.
-func (q *queue) share(r *receiver) int {
+// maxHeld returns how many deliveries to a receiver may be in memory, running ones
+// included.
+func (q *queue) maxHeld(r *receiver) int {
 	switch {
-	case !r.brisk:
+	case !r.healthy:
 		return r.window
-	case !r.quick:
-		return q.perReceiver * ahead
+	case !r.fast:
+		return q.perReceiver * prefetch
 	}
-	fair := q.workers * ahead / 2 / len(q.order) // the other half is for who comes, or has more
-	return min(max(fair, q.perReceiver*ahead), q.perReceiver*farAhead)
+	fair := q.workers * prefetch / 2 / len(q.order) // the other half is for new receivers
+	return min(max(fair, q.perReceiver*prefetch), q.perReceiver*deepPrefetch)
 }
 
-// inTurn are the receivers, another one first each time.
-func (q *queue) inTurn() iter.Seq[*receiver] {
+// roundRobin iterates over the receivers and starts with another one each time.
+func (q *queue) roundRobin() iter.Seq[*receiver] {
 	if len(q.order) > 0 {
 		q.turn = (q.turn + 1) % len(q.order)
 	}
@@ -157,15 +158,15 @@ func (q *queue) countDropped(n int) {
 	q.totals.Dead += n
 }
 
-// putBack returns settlements that are not stored yet.
-func (q *queue) putBack(settled []db.Settlement) {
+// restoreSettled takes back outcomes that could not be stored.
+func (q *queue) restoreSettled(settled []delivery.Settlement) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	q.settled = append(settled, q.settled...)
 }
 
-// add takes in what the claims gave.
-func (q *queue) add(claims []db.Claim, claimed []db.Delivery) {
+// addClaimed adds the deliveries that were claimed.
+func (q *queue) addClaimed(claims []delivery.Claim, claimed []delivery.Delivery) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	for _, d := range claimed {
@@ -178,6 +179,6 @@ func (q *queue) add(claims []db.Claim, claimed []db.Delivery) {
 		got[d.Subscription]++
 	}
 	for _, c := range claims {
-		q.receivers[c.Subscription].more = got[c.Subscription] == c.Limit
+		q.receivers[c.Subscription].mayHaveMore = got[c.Subscription] == c.Limit
 	}
 }

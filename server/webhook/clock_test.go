@@ -20,13 +20,13 @@ func TestClockSetBack(t *testing.T) {
 		}
 	})
 	s.subscribe(t, r.URL)
-	s.clock.advance(years)
+	s.clock.Advance(years)
 	s.raise(t, 2)
 	if s.deliver(t); len(r.got()) != 2 {
 		t.Fatalf("%d attempts while the clock is ahead", len(r.got()))
 	}
 	s.raise(t, 1)
-	s.clock.advance(-years)
+	s.clock.Advance(-years)
 	if s.deliver(t); len(r.got()) != 5 {
 		t.Errorf("%d attempts after the clock was set back, want 5", len(r.got()))
 	}
@@ -34,7 +34,7 @@ func TestClockSetBack(t *testing.T) {
 	if s.deliver(t); len(r.got()) != 5 {
 		t.Errorf("%d attempts before the wait of 5 s or more is over", len(r.got()))
 	}
-	s.clock.advance(time.Hour) // past the second wait of those that were tried before
+	s.clock.Advance(time.Hour) // past the second wait of those that were tried before
 	if total := s.deliver(t); total.Delivered != 3 {
 		t.Errorf("got %+v, want 3 delivered", total)
 	}
@@ -53,11 +53,11 @@ func TestClockSetBackAfterACrash(t *testing.T) {
 	r := newReceiver(t, nil)
 	s.subscribe(t, r.URL)
 	s.raise(t, 2)
-	s.clock.advance(years)
+	s.clock.Advance(years)
 	if held := s.claim(t); len(held) != 2 {
 		t.Fatalf("%d deliveries claimed, want 2", len(held))
 	}
-	s.clock.advance(-years)
+	s.clock.Advance(-years)
 	if s.deliver(t); len(r.got()) != 2 {
 		t.Errorf("%d of 2 arrived after the clock was set back", len(r.got()))
 	}
@@ -78,7 +78,7 @@ func TestClockSetForward(t *testing.T) {
 	s.raise(t, 3)
 	s.deliver(t)
 	s.raise(t, 3)
-	s.clock.advance(10 * 365 * 24 * time.Hour)
+	s.clock.Advance(10 * 365 * 24 * time.Hour)
 	if total := s.deliver(t); total.Delivered != 3 || len(r.got()) != 6 {
 		t.Errorf("%+v, %d arrived", total, len(r.got()))
 	}

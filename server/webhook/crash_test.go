@@ -14,24 +14,26 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
 const leaseOfClaims = 30 * time.Second
 
 // claim takes what is due and sends none of it, as a process that is killed.
-func (s *scene) claim(t testing.TB) []db.Delivery {
+func (s *scene) claim(t testing.TB) []delivery.Delivery {
 	t.Helper()
 	s.expand(t)
-	due, _, err := s.store.DueSubscriptions(t.Context())
+	due, _, err := delivery.DueSubscriptions(t.Context(), s.store)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var claims []db.Claim
+	var claims []delivery.Claim
 	for _, seq := range due {
-		claims = append(claims, db.Claim{Subscription: seq, Limit: 100})
+		claims = append(claims, delivery.Claim{Subscription: seq, Limit: 100})
 	}
-	claimed, err := s.store.Deliver(t.Context(), nil, claims, leaseOfClaims)
+	claimed, err := delivery.SettleAndClaim(t.Context(), s.store, nil, claims, leaseOfClaims)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -50,28 +52,28 @@ func TestLease(t *testing.T) {
 	if len(lost) != 2 {
 		t.Fatalf("%d claimed", len(lost))
 	}
-	s.clock.advance(leaseOfClaims - time.Millisecond)
+	s.clock.Advance(leaseOfClaims - time.Millisecond)
 	if s.deliver(t); len(r.got()) != 0 {
 		t.Error("sent while the lease holds")
 	}
-	s.clock.advance(time.Millisecond)
+	s.clock.Advance(time.Millisecond)
 	if s.deliver(t); len(r.got()) != 2 {
 		t.Errorf("%d sent after the lease", len(r.got()))
 	}
-	_, next, _ := s.store.DueSubscriptions(t.Context())
-	late := func(i int, state db.DeliveryState, status int) db.Settlement {
-		return db.Settlement{
-			DeliveryKey: lost[i].DeliveryKey, State: state, Counts: true, DueAt: s.clock.Now(),
-			Attempt: &db.Attempt{At: s.clock.Now(), Status: status},
+	_, next, _ := delivery.DueSubscriptions(t.Context(), s.store)
+	late := func(i int, state delivery.State, status int) delivery.Settlement {
+		return delivery.Settlement{
+			ClaimKey: lost[i].ClaimKey, State: state, Counts: true, DueAt: s.clock.Now(),
+			Attempt: &delivery.Attempt{At: s.clock.Now(), Status: status},
 		}
 	}
-	if _, err := s.store.Deliver(t.Context(), []db.Settlement{late(0, db.Pending, 500), late(1, db.Delivered, 200)}, nil, leaseOfClaims); err != nil {
+	if _, err := delivery.SettleAndClaim(t.Context(), s.store, []delivery.Settlement{late(0, delivery.Pending, 500), late(1, delivery.Delivered, 200)}, nil, leaseOfClaims); err != nil {
 		t.Fatal(err)
 	}
-	if _, now, _ := s.store.DueSubscriptions(t.Context()); !now.Equal(next) {
+	if _, now, _ := delivery.DueSubscriptions(t.Context(), s.store); !now.Equal(next) {
 		t.Errorf("a late failure moved the next attempt from %v to %v", next, now)
 	}
-	s.clock.advance(10 * time.Second)
+	s.clock.Advance(10 * time.Second)
 	if s.deliver(t); len(r.got()) != 3 {
 		t.Errorf("%d sent, want the one that nobody has delivered", len(r.got()))
 	}
@@ -223,7 +225,7 @@ func TestKill(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = child.Wait()
-	later := &clock{now: time.Now().Add(leaseOfClaims + time.Second)}
+	later := testkit.NewClock(time.Now().Add(leaseOfClaims + time.Second))
 	after := sceneOver(t, s.path, later)
 	after.deliver(t)
 	ids := r.ids()

@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -97,16 +98,16 @@ func TestSchedule(t *testing.T) {
 			if exact < wait || exact > wait*12/10 {
 				t.Fatalf("wait %v is out of bounds", exact)
 			}
-			s.clock.advance(exact - 5*time.Millisecond)
+			s.clock.Advance(exact - 5*time.Millisecond)
 			if s.deliver(t); len(r.got()) != i+1 {
 				t.Fatalf("attempt %d came before its time", i+2)
 			}
-			s.clock.advance(10 * time.Millisecond)
+			s.clock.Advance(10 * time.Millisecond)
 			if s.deliver(t); len(r.got()) != i+2 {
 				t.Fatalf("attempt %d did not come after %v", i+2, exact)
 			}
 		}
-		s.clock.advance(1000 * time.Hour)
+		s.clock.Advance(1000 * time.Hour)
 		if total := s.deliver(t); total != (webhook.Totals{}) || len(r.got()) != 10 {
 			t.Errorf("%d attempts", len(r.got()))
 		}
@@ -131,7 +132,7 @@ func TestOwnSchedule(t *testing.T) {
 		if s.deliver(t); len(r.got()) != want+1 {
 			t.Fatalf("%d attempts, want %d", len(r.got()), want+1)
 		}
-		s.clock.advance(2 * time.Second)
+		s.clock.Advance(2 * time.Second)
 	}
 	if len(s.deadLetters(t)) != 1 {
 		t.Error("no dead letter")
@@ -162,7 +163,7 @@ func TestRetryAfter(t *testing.T) {
 		}).URL)
 		s.raise(t, 1)
 		s.deliver(t)
-		if _, next, err := s.store.DueSubscriptions(t.Context()); err != nil || next.Sub(now) != want {
+		if _, next, err := delivery.DueSubscriptions(t.Context(), s.store); err != nil || next.Sub(now) != want {
 			t.Errorf("Retry-After %q: next after %v, want %v (%v)", header, next.Sub(now), want, err)
 		}
 	}
@@ -195,36 +196,36 @@ func TestReplay(t *testing.T) {
 	s.subscribe(t, r.URL)
 	s.raise(t, 3)
 	s.deliver(t)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.deliver(t)
 	dead := s.deadLetters(t)
 	if len(dead) != 3 {
 		t.Fatalf("%d dead letters", len(dead))
 	}
-	if _, err := s.store.ReplayDeadLetters(t.Context(), s.by(t), dead[0].ID, "unknown"); !db.Is(err, db.NotFound) {
+	if _, err := delivery.Replay(t.Context(), s.store, s.by(t), dead[0].ID, "unknown"); !db.Is(err, db.NotFound) {
 		t.Errorf("an unknown id: %v", err)
 	}
-	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t), dead[0].ID); n != 1 || err != nil {
+	if n, err := delivery.Replay(t.Context(), s.store, s.by(t), dead[0].ID); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	before := len(r.got())
 	s.deliver(t) // fails again, and has one more
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.deliver(t)
 	if got := r.ids()[before:]; !slices.Equal(got, []string{dead[0].EventID, dead[0].EventID}) {
 		t.Errorf("replayed %v, want %s twice", got, dead[0].EventID)
 	}
-	if n, err := s.store.DiscardDeadLetters(t.Context(), s.by(t), dead[1].ID); n != 1 || err != nil {
+	if n, err := delivery.Discard(t.Context(), s.store, s.by(t), dead[1].ID); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
 	well.Store(true)
-	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t)); n != 2 || err != nil {
+	if n, err := delivery.Replay(t.Context(), s.store, s.by(t)); n != 2 || err != nil {
 		t.Fatal(n, err)
 	}
 	if total := s.deliver(t); total.Delivered != 2 || len(s.deadLetters(t)) != 0 {
 		t.Errorf("got %+v", total)
 	}
-	if n, err := s.store.ReplayDeadLetters(t.Context(), s.by(t)); n != 0 || err != nil {
+	if n, err := delivery.Replay(t.Context(), s.store, s.by(t)); n != 0 || err != nil {
 		t.Error(n, err)
 	}
 }
@@ -240,17 +241,17 @@ func TestLog(t *testing.T) {
 	s.subscribe(t, newReceiver(t, status(500)).URL)
 	s.raise(t, 2)
 	s.deliver(t)
-	s.clock.advance(time.Second)
+	s.clock.Advance(time.Second)
 	s.deliver(t)
 	health := s.health(t)
 	if len(health) != 2 || health[0].LastStatus == nil || *health[0].LastStatus != 200 || health[1].Dead != 2 || health[1].Queued != 0 {
 		t.Fatalf("got %+v", health)
 	}
-	s.clock.advance(29 * 24 * time.Hour)
-	keep := db.LogKept
+	s.clock.Advance(29 * 24 * time.Hour)
+	keep := delivery.LogRetention
 	sweep := func(want ...bool) {
 		t.Helper()
-		if err := s.store.SweepDeliveries(t.Context(), keep); err != nil {
+		if err := delivery.Sweep(t.Context(), s.store, keep); err != nil {
 			t.Fatal(err)
 		}
 		for i, h := range s.health(t) {
@@ -265,7 +266,7 @@ func TestLog(t *testing.T) {
 	if dead := s.deadLetters(t); len(dead) != 2 {
 		t.Error("a dead letter was swept")
 	}
-	if n, err := s.store.DiscardDeadLetters(t.Context(), s.by(t)); n != 2 || err != nil {
+	if n, err := delivery.Discard(t.Context(), s.store, s.by(t)); n != 2 || err != nil {
 		t.Error(n, err)
 	}
 	sweep(false, false)
@@ -296,7 +297,7 @@ func TestChangedElsewhere(t *testing.T) {
 		if got := []int{len(first.got()), len(second.got())}; !slices.Equal(got, want) {
 			t.Errorf("arrivals %v, want %v", got, want)
 		}
-		c.advance(100 * time.Hour)
+		c.Advance(100 * time.Hour)
 	}
 	update := func(change db.Record) {
 		t.Helper()

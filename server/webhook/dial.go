@@ -15,16 +15,16 @@ import (
 	"govsvc/db"
 )
 
-// Resolver looks host names up; *net.Resolver is one.
+// Resolver resolves host names; *net.Resolver is one.
 type Resolver interface {
 	LookupNetIP(ctx context.Context, network, host string) ([]netip.Addr, error)
 }
 
-// Bounds of a connection; those of the whole attempt come first.
+// Limits of a connection. Those of the whole attempt also apply.
 const (
-	dialTimeout    = 5 * time.Second // of one address, so that the next has a chance
+	dialTimeout    = 5 * time.Second // of one address, so that the next one is tried
 	idleTimeout    = 20 * time.Second
-	maxIdle        = workers // to one host, too: many subscriptions may lead there
+	maxIdle        = workers // also to one host, which many subscriptions may name
 	maxHeaderBytes = 16 << 10
 )
 
@@ -34,7 +34,7 @@ var (
 	errNoSuch  = errors.New("the receiver's name has no address")
 )
 
-// guard decides which addresses may be reached.
+// guard decides which addresses connections may be made to.
 type guard struct {
 	allow    []netip.Prefix
 	resolver Resolver
@@ -46,9 +46,9 @@ func (g *guard) permits(address netip.Addr) bool {
 	return Public(address) || within(g.allow, address)
 }
 
-// resolve finds the addresses of a target. All of them must be permitted, and
-// those of a local name lie in the operator's own network: a name with one
-// address of each kind is a trick.
+// resolve returns the addresses of a target. All of them must be permitted, and
+// those of a local name must be in the operator's own network. A name with a
+// public and a private address is refused, because it is an attack.
 func (g *guard) resolve(ctx context.Context, t target) ([]netip.Addr, error) {
 	addresses := []netip.Addr{t.address}
 	if !t.address.IsValid() {
@@ -80,11 +80,11 @@ func (g *guard) lookup(ctx context.Context, host string) ([]netip.Addr, error) {
 	return addresses, err
 }
 
-// transport makes connections that are guarded, and nothing else: no proxy,
-// no redirect, no cookie, no compressed answer.
+// transport returns a transport whose connections are checked. It supports no
+// proxy, redirect, cookie or compressed response.
 func (g *guard) transport(trust *tls.Config) *http.Transport {
 	return &http.Transport{
-		Proxy:                  nil, // one could reach what we may not
+		Proxy:                  nil, // a proxy could connect to private addresses
 		DialContext:            g.dial,
 		TLSClientConfig:        trust,
 		TLSHandshakeTimeout:    2 * dialTimeout,
@@ -97,17 +97,16 @@ func (g *guard) transport(trust *tls.Config) *http.Transport {
 	}
 }
 
-// onlyHTTP1: a connection carries one delivery at a time, so that a receiver
-// that stalls holds up that one alone.
+// onlyHTTP1 disables HTTP/2. A connection has one delivery at a time, so that a
+// receiver that stalls delays only that one.
 func onlyHTTP1() *http.Protocols {
 	var p http.Protocols
 	p.SetHTTP1(true)
 	return &p
 }
 
-// dial connects to a host of a URL that was parsed before. It resolves the
-// name itself and hands the very address it checked to the kernel; the last
-// check is of what the kernel was handed.
+// dial connects to the host of a parsed URL. It resolves the name and connects to
+// the address that it checked. The last check is of the address of the socket.
 func (g *guard) dial(ctx context.Context, network, hostPort string) (net.Conn, error) {
 	host, port, err := net.SplitHostPort(hostPort)
 	if err != nil {
@@ -140,12 +139,12 @@ func (g *guard) dial(ctx context.Context, network, hostPort string) (net.Conn, e
 }
 
 func portNumber(text string) uint16 {
-	n, _ := strconv.ParseUint(text, 10, 16) // checked before; nothing listens at 0
+	n, _ := strconv.ParseUint(text, 10, 16) // parseURL has checked it
 	return uint16(n)
 }
 
-// control refuses a socket whose address is not permitted, whatever was decided
-// before about its name.
+// control refuses a socket whose address is not permitted. It is the last check
+// before the connection.
 func (g *guard) control(_, address string, _ syscall.RawConn) error {
 	socket, err := netip.ParseAddrPort(address)
 	if err != nil || !g.permits(socket.Addr()) {
@@ -154,16 +153,16 @@ func (g *guard) control(_, address string, _ syscall.RawConn) error {
 	return nil
 }
 
-// checked says to the API's caller why a URL was refused, without telling what
-// a name of the operator's network resolves to.
+// checked turns an error of resolve into a message for the caller of the API. It
+// does not reveal what a name of the operator's network resolves to.
 func checked(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, errBlocked):
-		return refused("url must lead to a public address: localhost, private, loopback, link-local and metadata addresses are refused")
+		return invalidURL("url must lead to a public address: localhost, private, loopback, link-local and metadata addresses are refused")
 	case errors.Is(err, errNoSuch):
-		return refused("url must hold a host name that resolves to a public address; this one does not resolve")
+		return invalidURL("url must hold a host name that resolves to a public address; this one does not resolve")
 	}
 	return &db.Error{Code: db.Unavailable, Param: "url", Message: "the host name of url can't be looked up right now; nothing was done", Err: err}
 }

@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite" // the driver, for what the store does not allow
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -80,7 +81,7 @@ func TestFanOut_BoundsRounds(t *testing.T) {
 		if round > 2 {
 			t.Fatal("the second organisation had no delivery after two rounds")
 		}
-		result, err := s.store.Round(t.Context(), db.Round{Expand: true})
+		result, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true})
 		if err != nil {
 			t.Fatal(err)
 		}

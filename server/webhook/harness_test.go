@@ -1,7 +1,6 @@
 package webhook_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/pem"
 	"errors"
@@ -20,28 +19,12 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
-// clock stands still until a test moves it.
-type clock struct {
-	mutex sync.Mutex
-	now   time.Time
-}
-
-func newClock() *clock { return &clock{now: time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)} }
-
-func (c *clock) Now() time.Time {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	return c.now
-}
-
-func (c *clock) advance(d time.Duration) {
-	c.mutex.Lock()
-	defer c.mutex.Unlock()
-	c.now = c.now.Add(d)
-}
+func newClock() *testkit.Clock { return testkit.NewClock(testkit.Start) }
 
 // arrival is a request that a receiver got.
 type arrival struct {
@@ -145,36 +128,19 @@ func newSender(t testing.TB, set ...func(*webhook.SenderConfig)) *webhook.Sender
 // scene is a data file with a delivery loop, and what it logs.
 type scene struct {
 	store *db.DB
-	clock *clock
-	log   *transcript
+	clock *testkit.Clock
+	log   *testkit.LogBuffer
 	loop  *webhook.Deliverer
 	path  string
 }
 
-type transcript struct {
-	mutex sync.Mutex
-	text  bytes.Buffer
-}
-
-func (l *transcript) Write(p []byte) (int, error) {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.Write(p)
-}
-
-func (l *transcript) String() string {
-	l.mutex.Lock()
-	defer l.mutex.Unlock()
-	return l.text.String()
-}
-
 // newScene has an injected clock and no jitter; a nil clock is the real one.
-func newScene(t testing.TB, c *clock, set ...func(*webhook.Config)) *scene {
+func newScene(t testing.TB, c *testkit.Clock, set ...func(*webhook.Config)) *scene {
 	t.Helper()
 	return sceneOver(t, filepath.Join(t.TempDir(), "govsvc.db"), c, set...)
 }
 
-func sceneOver(t testing.TB, path string, c *clock, set ...func(*webhook.Config)) *scene {
+func sceneOver(t testing.TB, path string, c *testkit.Clock, set ...func(*webhook.Config)) *scene {
 	t.Helper()
 	now := time.Now
 	if c != nil {
@@ -185,7 +151,7 @@ func sceneOver(t testing.TB, path string, c *clock, set ...func(*webhook.Config)
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s := &scene{store: store, clock: c, log: &transcript{}, path: path}
+	s := &scene{store: store, clock: c, log: &testkit.LogBuffer{}, path: path}
 	config := webhook.Config{
 		Store:  store,
 		Sender: newSender(t, func(c *webhook.SenderConfig) { c.Now = now }),
@@ -244,7 +210,7 @@ func (s *scene) raise(t testing.TB, n int) {
 func (s *scene) expand(t testing.TB) {
 	t.Helper()
 	for more := true; more; {
-		result, err := s.store.Round(t.Context(), db.Round{Expand: true})
+		result, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -278,20 +244,20 @@ func (s *scene) run(t testing.TB) (stop func()) {
 	return stop
 }
 
-func (s *scene) deadLetters(t testing.TB) []db.DeadLetter {
+func (s *scene) deadLetters(t testing.TB) []delivery.DeadLetter {
 	t.Helper()
-	var list []db.DeadLetter
-	err := s.store.DeadLetters(t.Context(), s.by(t).Org, func(l db.DeadLetter) error { list = append(list, l); return nil })
+	var list []delivery.DeadLetter
+	err := delivery.EachDeadLetter(t.Context(), s.store, s.by(t).Org, func(l delivery.DeadLetter) error { list = append(list, l); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}
 	return list
 }
 
-func (s *scene) health(t testing.TB) []db.SubscriptionHealth {
+func (s *scene) health(t testing.TB) []delivery.SubscriptionSummary {
 	t.Helper()
-	var list []db.SubscriptionHealth
-	err := s.store.SubscriptionsHealth(t.Context(), s.by(t).Org, func(h db.SubscriptionHealth) error { list = append(list, h); return nil })
+	var list []delivery.SubscriptionSummary
+	err := delivery.EachSubscription(t.Context(), s.store, s.by(t).Org, func(h delivery.SubscriptionSummary) error { list = append(list, h); return nil })
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,113 +5,112 @@ import (
 	"sync"
 	"time"
 
-	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
-// The bounds of the loop, unless its Config has others.
+// The default limits of the loop.
 const (
-	workers     = 256 // attempts under way, in all
-	perReceiver = 4   // to one subscription
+	workers     = 256 // attempts in progress
+	perReceiver = 4   // attempts in progress to one subscription
 )
 
 const (
-	// ahead is how many deliveries are claimed for each that may be under way
-	// to a receiver that is brisk, so that its next one need not wait for the
-	// disk; farAhead is that for a quick one while there are few receivers, so
-	// that a commit is shared by many outcomes.
-	ahead, farAhead = 8, 4 * ahead
-	// briskly is how soon a receiver answers that shows no sign of trouble.
-	briskly = 2 * time.Second
-	// quickly is how soon one does that is given many ahead.
-	quickly = 50 * time.Millisecond
+	// prefetch is how many deliveries are claimed for each attempt that may be in
+	// progress to a healthy receiver, so that the next one need not wait for the
+	// disk. deepPrefetch is the number for a fast receiver while there are few
+	// receivers, so that one commit stores many outcomes.
+	prefetch, deepPrefetch = 8, 4 * prefetch
+	// healthyWithin is the longest response time of a healthy receiver.
+	healthyWithin = 2 * time.Second
+	// fastWithin is the longest response time of a fast receiver.
+	fastWithin = 50 * time.Millisecond
 )
 
-// queue holds what was claimed: it decides whose delivery starts next, so that
-// no receiver holds up another.
+// queue has the claimed deliveries. It decides which one starts next, so that no
+// receiver delays another.
 //
-// A receiver starts with one attempt at a time, and gets more as it
-// acknowledges. One whose last attempt failed, or took long, is not brisk:
-// those share half of the places among themselves, so that the other half is
-// always there for the brisk, however many are dead.
+// A receiver starts with one attempt at a time, and gets more as it acknowledges.
+// After a failed or slow attempt it is unhealthy. All unhealthy receivers share
+// half of the workers, so that the other half is always free for healthy ones.
 type queue struct {
 	workers, perReceiver int
 	rates                *hostRates // nil is no limit
 
 	mutex     sync.Mutex
 	receivers map[int64]*receiver
-	order     []*receiver // whose turn it is goes round
+	order     []*receiver // served round robin
 	turn      int
 	running   int
-	slow      int // of them, to receivers that are not brisk
+	unhealthy int // the part of running to unhealthy receivers
 	waiting   int
-	settled   []db.Settlement
+	settled   []delivery.Settlement
 	closed    bool
 	totals    Totals
 }
 
-// Totals counts what a loop did.
+// Totals counts the outcomes of a loop.
 type Totals struct {
 	Delivered int `json:"delivered"` // acknowledged
-	Failed    int `json:"failed"`    // attempts that were not, and will be repeated
+	Failed    int `json:"failed"`    // attempts that failed and will be repeated
 	Dead      int `json:"dead"`      // deliveries that became dead letters
 }
 
-// receiver is the subscription that deliveries go to.
+// receiver is a subscription as a destination of deliveries.
 type receiver struct {
-	seq     int64
-	waiting []db.Delivery // claimed, not started
-	running int
-	window  int  // how many may be under way
-	brisk   bool // it acknowledged the last one, and soon
-	quick   bool // so soon that many may wait for it
-	more    bool // more may be due
-	// hosts are those that its last delivery counted for, nil before the first.
+	seq         int64
+	waiting     []delivery.Delivery // claimed, not started
+	running     int
+	window      int  // the maximum of running
+	healthy     bool // it acknowledged the last delivery within healthyWithin
+	fast        bool // it acknowledged the last delivery within fastWithin
+	mayHaveMore bool // the file may have more due deliveries
+	// hosts are the hosts that its last delivery counted for; nil before the first.
 	hosts []string
 }
 
-// started is a delivery whose attempt begins.
-type started struct {
-	to       *receiver
-	delivery db.Delivery
-	slow     bool
-	paid     []string // the hosts whose tokens it has
+// startedDelivery is a delivery whose attempt starts.
+type startedDelivery struct {
+	to        *receiver
+	delivery  delivery.Delivery
+	unhealthy bool
+	charged   []string // the hosts that the delivery took a token of
 }
 
-func (q *queue) slowest() int { return max(1, q.workers/2) }
+func (q *queue) maxUnhealthy() int { return max(1, q.workers/2) }
 
-// beginning is what start chose.
-type beginning struct {
-	list     []started
-	gaveBack bool          // something is to be settled
-	again    time.Duration // until a host's rate lets more begin; 0 if none is used up
+// startResult is the result of start.
+type startResult struct {
+	deliveries []startedDelivery
+	released   bool          // there is an outcome to store
+	retryIn    time.Duration // until the rate of a host allows more; 0 if no rate is used up
 }
 
-// start chooses the deliveries whose attempts begin now. One whose lease would
-// end before its attempt does is given back, which is to be settled. One to a
-// host whose rate is used up waits, without a worker.
-func (q *queue) start(now time.Time) (b beginning) {
+// start chooses the deliveries whose attempts start now. One whose lease would
+// expire during the attempt is released. One to a host whose rate is used up
+// waits, without a worker.
+func (q *queue) start(now time.Time) (b startResult) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	if q.waiting == 0 || q.closed {
 		return b
 	}
-	for r := range q.inTurn() {
+	for r := range q.roundRobin() {
 		if q.waiting == 0 || q.running == q.workers {
 			break
 		}
-		q.startOf(r, now, &b)
+		q.startReceiver(r, now, &b)
 	}
 	return b
 }
 
-// startOf begins what may begin of one receiver.
-func (q *queue) startOf(r *receiver, now time.Time, b *beginning) {
-	for len(r.waiting) > 0 && q.may(r) {
+// startReceiver starts deliveries to one receiver.
+func (q *queue) startReceiver(r *receiver, now time.Time, b *startResult) {
+	for len(r.waiting) > 0 && q.canStart(r) {
 		d := r.waiting[0]
 		lasts := d.Until.Sub(now) >= AttemptTimeout+leaseMargin
 		if lasts && !q.rates.take(r.hosts) {
-			if wait := max(time.Millisecond, q.rates.wait(r.hosts)); b.again == 0 || wait < b.again {
-				b.again = wait
+			if wait := max(time.Millisecond, q.rates.wait(r.hosts)); b.retryIn == 0 || wait < b.retryIn {
+				b.retryIn = wait
 			}
 			return
 		}
@@ -119,31 +118,31 @@ func (q *queue) startOf(r *receiver, now time.Time, b *beginning) {
 		q.waiting--
 		if !lasts {
 			q.release(r, d, now)
-			b.gaveBack = true
+			b.released = true
 			continue
 		}
 		r.running++
 		q.running++
-		if !r.brisk {
-			q.slow++
+		if !r.healthy {
+			q.unhealthy++
 		}
-		b.list = append(b.list, started{r, d, !r.brisk, r.hosts})
+		b.deliveries = append(b.deliveries, startedDelivery{r, d, !r.healthy, r.hosts})
 	}
 }
 
-// takeBack returns to the queue a delivery that did not begin, because the rate of its hosts
-// is used up. It waits in memory if it can begin soon.
-func (q *queue) takeBack(s started, hosts []string, now time.Time) (gaveBack bool) {
+// requeue returns a delivery to the queue, because the rate of its hosts is used
+// up. It waits in memory if it can start soon, or else it is released.
+func (q *queue) requeue(s startedDelivery, hosts []string, now time.Time) (released bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	r := s.to
 	r.running--
 	q.running--
-	if s.slow {
-		q.slow--
+	if s.unhealthy {
+		q.unhealthy--
 	}
 	r.hosts = hosts
-	if q.closed || q.waitingFor(hosts) >= q.rates.ahead() {
+	if q.closed || q.waitingForHosts(hosts) >= q.rates.maxAhead() {
 		q.release(r, s.delivery, now)
 		return true
 	}
@@ -152,8 +151,8 @@ func (q *queue) takeBack(s started, hosts []string, now time.Time) (gaveBack boo
 	return false
 }
 
-// waitingFor counts the deliveries in memory that wait for one of the hosts.
-func (q *queue) waitingFor(hosts []string) (n int) {
+// waitingForHosts returns how many deliveries in memory wait for one of the hosts.
+func (q *queue) waitingForHosts(hosts []string) (n int) {
 	for _, r := range q.order {
 		if len(r.waiting) > 0 && slices.ContainsFunc(r.hosts, func(host string) bool { return slices.Contains(hosts, host) }) {
 			n += len(r.waiting)
@@ -162,28 +161,28 @@ func (q *queue) waitingFor(hosts []string) (n int) {
 	return n
 }
 
-func (q *queue) may(r *receiver) bool {
-	return r.running < r.window && q.running < q.workers && (r.brisk || q.slow < q.slowest())
+func (q *queue) canStart(r *receiver) bool {
+	return r.running < r.window && q.running < q.workers && (r.healthy || q.unhealthy < q.maxUnhealthy())
 }
 
-// release gives a delivery back as it was: it is due now.
-func (q *queue) release(r *receiver, d db.Delivery, now time.Time) {
-	r.more = true
-	q.settled = append(q.settled, db.Settlement{DeliveryKey: d.DeliveryKey, State: db.Pending, DueAt: now})
+// release gives up a claimed delivery. It is due now.
+func (q *queue) release(r *receiver, d delivery.Delivery, now time.Time) {
+	r.mayHaveMore = true
+	q.settled = append(q.settled, delivery.Settlement{ClaimKey: d.ClaimKey, State: delivery.Pending, DueAt: now})
 }
 
-// finish takes in how an attempt ended, and learns from it; nothing is settled
-// where the delivery is gone. It tells whether the loop is wanted: while a
-// receiver has enough waiting, its outcomes are stored many at a time.
-func (q *queue) finish(s started, outcome *db.Settlement, hosts []string) (wanting bool) {
+// finish records the outcome of an attempt and adapts to the receiver. A nil
+// outcome is of a delivery that no longer exists. It reports whether to wake the
+// loop: while a receiver has enough waiting, its outcomes are stored in batches.
+func (q *queue) finish(s startedDelivery, outcome *delivery.Settlement, hosts []string) (wake bool) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	r := s.to
 	r.hosts = hosts
 	r.running--
 	q.running--
-	if s.slow {
-		q.slow--
+	if s.unhealthy {
+		q.unhealthy--
 	}
 	if outcome == nil {
 		return true
@@ -191,42 +190,42 @@ func (q *queue) finish(s started, outcome *db.Settlement, hosts []string) (wanti
 	q.settled = append(q.settled, *outcome)
 	switch {
 	case outcome.Attempt == nil:
-		r.more = false // paused; its resumption will be told
+		r.mayHaveMore = false // paused; resuming it wakes the loop
 	case outcome.Attempt.Delivered():
-		r.window, r.brisk, r.quick = min(2*r.window, q.perReceiver), outcome.Attempt.Duration < briskly, outcome.Attempt.Duration < quickly
+		r.window, r.healthy, r.fast = min(2*r.window, q.perReceiver), outcome.Attempt.Duration < healthyWithin, outcome.Attempt.Duration < fastWithin
 	default:
-		r.window, r.brisk, r.quick = 1, false, false
+		r.window, r.healthy, r.fast = 1, false, false
 	}
 	q.count(outcome)
-	return q.low(r)
+	return q.needsMore(r)
 }
 
-func (q *queue) count(outcome *db.Settlement) {
+func (q *queue) count(outcome *delivery.Settlement) {
 	switch {
-	case outcome.State == db.Delivered:
+	case outcome.State == delivery.Delivered:
 		q.totals.Delivered++
-	case outcome.State == db.Dead:
+	case outcome.State == delivery.Dead:
 		q.totals.Dead++
 	case outcome.Counts:
 		q.totals.Failed++
 	}
 }
 
-// unsettled tells that outcomes are yet to be stored.
-func (q *queue) unsettled() bool {
+// hasSettled reports whether there are outcomes to store.
+func (q *queue) hasSettled() bool {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	return len(q.settled) > 0
 }
 
-// idle tells that nothing is under way and nothing is left to be settled.
+// idle reports whether nothing is running, waiting or to be stored.
 func (q *queue) idle() bool {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	return q.running+q.waiting+len(q.settled) == 0
 }
 
-// close starts nothing more and gives back what waits.
+// close releases the waiting deliveries. Nothing starts after it.
 func (q *queue) close(now time.Time) {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
@@ -240,21 +239,21 @@ func (q *queue) close(now time.Time) {
 	q.waiting = 0
 }
 
-// open lets a queue that was closed start again.
+// open reopens a closed queue.
 func (q *queue) open() {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	q.closed = false
 }
 
-// forget drops the receivers of which nothing is known to be due: a
-// subscription may be gone.
-func (q *queue) forget() {
+// removeIdle removes the receivers without deliveries, because their subscription
+// may be deleted.
+func (q *queue) removeIdle() {
 	q.mutex.Lock()
 	defer q.mutex.Unlock()
 	kept := q.order[:0]
 	for _, r := range q.order {
-		if r.running+len(r.waiting) > 0 || r.more {
+		if r.running+len(r.waiting) > 0 || r.mayHaveMore {
 			kept = append(kept, r)
 			continue
 		}

@@ -11,37 +11,37 @@ import (
 )
 
 const (
-	// hostBurst is the part of a second's deliveries that may go out together.
-	// The sustained rate is lower by as much, so that no second has more.
+	// hostBurst: a burst is this fraction of a second's deliveries. The sustained rate
+	// is lower by as much, so that no second has more.
 	hostBurst = 20
-	// namesKept and hostsKept bound what is remembered of hosts.
+	// namesKept and hostsKept are the maximum numbers of cached names and hosts.
 	namesKept, hostsKept = 4096, 16384
-	// nameFresh is how long the addresses of a name are taken as known.
+	// nameFresh is how long the addresses of a name are cached.
 	nameFresh = 30 * time.Second
-	// addressesCounted bounds the addresses of a name that are counted.
+	// addressesCounted is the maximum number of addresses of a name that count.
 	addressesCounted = 8
 )
 
-// hostRates limits the deliveries to one receiving host. A host is the name in
-// the URL and each address that the name leads to: many names of one address
-// share its rate, and so do many addresses of one name. IPv6 addresses of one
-// /64 network count as one. A nil hostRates has no limit.
+// hostRates limits the deliveries to one receiving host. A host is the name in the
+// URL and each address that the name resolves to. Names with the same address
+// share its rate, and so do the addresses of one name. IPv6 addresses of one /64
+// network count as one. A nil hostRates has no limit.
 type hostRates struct {
 	perSecond int
-	now       func() time.Time // the machine's clock, which tests replace
+	now       func() time.Time // the clock of the machine, which tests replace
 
 	mutex sync.Mutex
 	hosts map[string]*rate.Limiter
 	names map[string]knownName
 }
 
-// knownName is where a name led when it was looked up last.
+// knownName is the last resolution of a name.
 type knownName struct {
 	addresses []string // as keys of hosts
 	at        time.Time
 }
 
-// newHostRates limits to a number of deliveries a second; 0 is no limit.
+// newHostRates returns limits of that many deliveries a second; 0 is no limit.
 func newHostRates(perSecond int, now func() time.Time) *hostRates {
 	if perSecond <= 0 {
 		return nil
@@ -64,8 +64,8 @@ func (h *hostRates) limiter(host string) *rate.Limiter {
 	return l
 }
 
-// forgetIdle removes the token buckets that are full, which a new one replaces
-// without loss.
+// forgetIdle removes the token buckets that are full. A new bucket has the same
+// state.
 func (h *hostRates) forgetIdle() {
 	now := h.now()
 	for host, l := range h.hosts {
@@ -94,7 +94,7 @@ func (h *hostRates) take(hosts []string) bool {
 	return true
 }
 
-// wait returns how long it takes until each host has a token.
+// wait returns the time until each host has a token.
 func (h *hostRates) wait(hosts []string) (longest time.Duration) {
 	if h == nil {
 		return 0
@@ -110,25 +110,26 @@ func (h *hostRates) wait(hosts []string) (longest time.Duration) {
 	return longest
 }
 
-// soon returns how many deliveries a host may be sent at once and within the
-// next tenth of a second.
-func (h *hostRates) soon(host string) int {
+// capacity returns how many deliveries a host allows now and within the next tenth
+// of a second.
+func (h *hostRates) capacity(host string) int {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	return int(h.limiter(host).TokensAt(h.now())) + h.ahead()
+	return int(h.limiter(host).TokensAt(h.now())) + h.maxAhead()
 }
 
-// ahead is how many deliveries to a host may be held beyond its tokens.
-func (h *hostRates) ahead() int { return max(1, h.perSecond/10) }
+// maxAhead returns how many deliveries to a host may be in memory beyond its
+// tokens.
+func (h *hostRates) maxAhead() int { return max(1, h.perSecond/10) }
 
-// learn remembers where a name leads.
+// learn caches the addresses of a name.
 func (h *hostRates) learn(name string, addresses []netip.Addr) []string {
 	if h == nil {
 		return nil
 	}
 	var keys []string
 	for _, address := range addresses[:min(len(addresses), addressesCounted)] {
-		if key := addressKey(address); !slices.Contains(keys, key) {
+		if key := hostKey(address); !slices.Contains(keys, key) {
 			keys = append(keys, key)
 		}
 	}
@@ -156,8 +157,8 @@ func (h *hostRates) known(name string) (addresses []string, fresh bool) {
 	return known.addresses, is && h.now().Sub(known.at) < nameFresh
 }
 
-// addressKey names the host at an address.
-func addressKey(address netip.Addr) string {
+// hostKey returns the key of the host at an address.
+func hostKey(address netip.Addr) string {
 	address = address.Unmap()
 	if address.Is6() {
 		if network, err := address.WithZone("").Prefix(64); err == nil {
@@ -167,8 +168,8 @@ func addressKey(address netip.Addr) string {
 	return address.String()
 }
 
-// hostsOf lists the hosts that a delivery to a URL counts for. It looks the name
-// up unless that was done lately. Without a usable answer it is the name alone.
+// hostsOf lists the hosts that a delivery to a URL counts for. It resolves the name
+// unless it is cached. If that fails, the name alone counts.
 func (s *Sender) hostsOf(ctx context.Context, url string) []string {
 	if s.rates == nil {
 		return nil
@@ -178,7 +179,7 @@ func (s *Sender) hostsOf(ctx context.Context, url string) []string {
 	case err != nil:
 		return nil
 	case t.address.IsValid():
-		return []string{addressKey(t.address)}
+		return []string{hostKey(t.address)}
 	}
 	hosts := []string{"name " + t.host}
 	addresses, fresh := s.rates.known(t.host)
@@ -192,18 +193,18 @@ func (s *Sender) hostsOf(ctx context.Context, url string) []string {
 	return append(hosts, addresses...)
 }
 
-// paidHosts is the key of the context under which the dialler finds the hosts
-// whose tokens a delivery has.
-type paidHosts struct{}
+// chargedHosts is the context key of the hosts that the delivery took a token of.
+// The dialler reads it.
+type chargedHosts struct{}
 
-// admit takes a token of an address about to be dialled, unless the delivery has
-// one, or is not limited.
+// admit takes a token of an address before a connection to it, unless the delivery
+// has one already or is not limited.
 func (h *hostRates) admit(ctx context.Context, address netip.Addr) error {
-	paid, limited := ctx.Value(paidHosts{}).([]string)
+	paid, limited := ctx.Value(chargedHosts{}).([]string)
 	if h == nil || !limited {
 		return nil
 	}
-	if key := addressKey(address); !slices.Contains(paid, key) && !h.take([]string{key}) {
+	if key := hostKey(address); !slices.Contains(paid, key) && !h.take([]string{key}) {
 		return errLimited
 	}
 	return nil

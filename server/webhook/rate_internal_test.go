@@ -81,7 +81,7 @@ func TestAddressKey(t *testing.T) {
 	for address, want := range map[string]string{
 		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",
 	} {
-		if got := addressKey(netip.MustParseAddr(address)); got != want {
+		if got := hostKey(netip.MustParseAddr(address)); got != want {
 			t.Errorf("%s: got %s, want %s", address, got, want)
 		}
 	}

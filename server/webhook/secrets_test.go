@@ -41,7 +41,7 @@ func TestRotation(t *testing.T) {
 	if first, _, _ := strings.Cut(r.got()[1].header.Get("X-Service-Signature"), ","); first != ours(second, r.got()[1].body) {
 		t.Error("the new secret's signature is not the first")
 	}
-	s.clock.advance(24 * time.Hour)
+	s.clock.Advance(24 * time.Hour)
 	last(map[string]bool{old: false, second: true})
 	third := rotate(0)
 	last(map[string]bool{old: false, second: false, third: true})

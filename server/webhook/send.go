@@ -12,17 +12,18 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
-// Bounds of an attempt (contract, "Events").
+// Limits of an attempt (contract, "Events").
 const (
-	AttemptTimeout = 15 * time.Second // the whole of it
-	answerKept     = 1 << 10
-	answerRead     = 64 << 10 // so that the connection can serve again
-	answerTimeout  = 2 * time.Second
+	AttemptTimeout      = 15 * time.Second // for the whole attempt
+	keptResponseBytes   = 1 << 10
+	readResponseBytes   = 64 << 10 // of a longer response the connection is closed
+	responseBodyTimeout = 2 * time.Second
 )
 
-// Sender brings messages to receivers. It may be used by many goroutines.
+// Sender sends messages to receivers. It is safe for concurrent use.
 type Sender struct {
 	agent     string
 	now       func() time.Time
@@ -31,40 +32,39 @@ type Sender struct {
 	transport *http.Transport
 }
 
-// Close drops the connections that are kept for the next delivery.
+// Close closes the idle connections.
 func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
-// Send makes one attempt to deliver a message: the address is checked again,
-// the body is signed anew, and the receiver's answer is told. Any 2xx is an
-// acknowledgement. It does not wait for the rate of the receiving host: the test
-// operation is limited by the requests that a key may make.
-func (s *Sender) Send(ctx context.Context, to db.Receiver, delivery string, m db.Message) db.Attempt {
-	a, _ := s.attempt(ctx, to, delivery, m)
+// Send makes one attempt to deliver a message. It checks the address again and
+// signs the body. Any 2xx is an acknowledgement. The rate of the receiving host
+// does not apply, because the rate limit of the key limits the test operation.
+func (s *Sender) Send(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message) delivery.Attempt {
+	a, _ := s.attempt(ctx, to, deliveryID, m)
 	return a
 }
 
-// attempt is Send. It reports limited, and has sent nothing, if the connection
-// would lead to a host whose rate is used up; see paidHosts.
-func (s *Sender) attempt(ctx context.Context, to db.Receiver, delivery string, m db.Message) (a db.Attempt, limited bool) {
+// attempt is Send with the rate limit of hosts; see chargedHosts. limited is true,
+// and nothing is sent, if the rate of the address is used up.
+func (s *Sender) attempt(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message) (a delivery.Attempt, limited bool) {
 	began := time.Now()
-	a = db.Attempt{At: s.now()}
+	a = delivery.Attempt{At: s.now()}
 	ctx, cancel := context.WithTimeout(ctx, AttemptTimeout)
 	defer cancel()
-	if err := s.send(ctx, cancel, to, delivery, m, &a); err != nil {
-		a.Error = reason(ctx, err)
-		a.Blocked = errors.Is(err, errBlocked) || refusedURL(err)
+	if err := s.send(ctx, cancel, to, deliveryID, m, &a); err != nil {
+		a.Error = failureText(ctx, err)
+		a.Blocked = errors.Is(err, errBlocked) || isInvalidURL(err)
 		limited = errors.Is(err, errLimited)
 	}
 	a.Duration = time.Since(began)
 	return a, limited
 }
 
-func (s *Sender) send(ctx context.Context, cancel func(), to db.Receiver, delivery string, m db.Message, a *db.Attempt) error {
-	request, err := s.request(ctx, to, delivery, m, a.At)
+func (s *Sender) send(ctx context.Context, cancel func(), to delivery.Receiver, deliveryID string, m db.Message, a *delivery.Attempt) error {
+	request, err := s.request(ctx, to, deliveryID, m, a.At)
 	if err != nil {
 		return err
 	}
-	// Not a Client, which would follow redirects.
+	// A Client would follow redirects.
 	response, err := s.transport.RoundTrip(request)
 	if err != nil {
 		return err
@@ -75,19 +75,19 @@ func (s *Sender) send(ctx context.Context, cancel func(), to db.Receiver, delive
 	}
 	a.Status = response.StatusCode
 	a.RetryAfter = retryAfter(response.Header.Get("Retry-After"), a.At)
-	// The status is the answer. A body that trickles must not hold the place.
-	slow := time.AfterFunc(answerTimeout, cancel)
+	// The status decides. A slow body must not occupy the worker.
+	slow := time.AfterFunc(responseBodyTimeout, cancel)
 	defer slow.Stop()
-	body := io.LimitReader(response.Body, answerRead)
-	a.Answer, _ = io.ReadAll(io.LimitReader(body, answerKept))
+	body := io.LimitReader(response.Body, readResponseBytes)
+	a.Answer, _ = io.ReadAll(io.LimitReader(body, keptResponseBytes))
 	_, _ = io.Copy(io.Discard, body)
 	return nil
 }
 
-// errNoStatus: net/http takes any three digits.
+// errNoStatus is the error of a status below 100, which net/http accepts.
 var errNoStatus = errors.New("the answer's status is none of HTTP's")
 
-func (s *Sender) request(ctx context.Context, to db.Receiver, delivery string, m db.Message, at time.Time) (*http.Request, error) {
+func (s *Sender) request(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message, at time.Time) (*http.Request, error) {
 	t, err := parseURL(to.URL)
 	if err != nil {
 		return nil, err
@@ -100,19 +100,19 @@ func (s *Sender) request(ctx context.Context, to db.Receiver, delivery string, m
 	if err != nil {
 		return nil, err
 	}
-	request.Header = Headers(s.agent, delivery, m, at)
+	request.Header = Headers(s.agent, deliveryID, m, at)
 	maps.Copy(request.Header, signed)
-	// Not sent: it allows the transport to repeat a request whose kept
-	// connection the receiver had just closed.
+	// This header is not sent. It allows the transport to repeat a request on another
+	// connection if the receiver has just closed the idle one.
 	request.Header["Idempotency-Key"] = nil
 	return request, nil
 }
 
-// refusedURL tells a URL that was good when it was stored and is not any more.
-func refusedURL(err error) bool { return db.Is(err, db.Invalid) }
+// isInvalidURL reports whether the URL, valid when it was stored, is invalid now.
+func isInvalidURL(err error) bool { return db.Is(err, db.Invalid) }
 
-// reason says in one line why there was no answer.
-func reason(ctx context.Context, err error) string {
+// failureText describes in one line why there was no response.
+func failureText(ctx context.Context, err error) string {
 	var network *net.OpError
 	switch {
 	case errors.Is(ctx.Err(), context.DeadlineExceeded):
@@ -126,7 +126,7 @@ func reason(ctx context.Context, err error) string {
 	return text[:min(len(text), 500)]
 }
 
-// retryAfter reads how long a receiver asks to be left alone, 0 if it does not.
+// retryAfter parses the header Retry-After; 0 if it is absent or invalid.
 func retryAfter(header string, now time.Time) time.Duration {
 	if seconds, err := strconv.ParseUint(header, 10, 31); err == nil {
 		return time.Duration(seconds) * time.Second //nolint:gosec // 31 bits

@@ -14,14 +14,15 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
 const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // of the published vector
 
-func send(t testing.TB, sender *webhook.Sender, url string) db.Attempt {
+func send(t testing.TB, sender *webhook.Sender, url string) delivery.Attempt {
 	t.Helper()
-	return sender.Send(t.Context(), db.Receiver{URL: url, Secrets: []string{testSecret}}, "a-delivery",
+	return sender.Send(t.Context(), delivery.Receiver{URL: url, Secrets: []string{testSecret}}, "a-delivery",
 		db.Message{ID: "evt_1", Type: "ping", Body: []byte(`{"id":"evt_1"}`)})
 }
 

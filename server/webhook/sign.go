@@ -19,21 +19,21 @@ const (
 	HeaderSignature = "X-Service-Signature"
 	HeaderEvent     = "X-Service-Event"
 	HeaderDelivery  = "X-Service-Delivery"
-	// Those of Standard Webhooks.
+	// The headers of Standard Webhooks.
 	HeaderID                = "Webhook-Id"
 	HeaderTimestamp         = "Webhook-Timestamp"
 	HeaderStandardSignature = "Webhook-Signature"
 )
 
-// secretPrefix marks a signing secret; base64 follows.
+// secretPrefix starts a signing secret; base64 follows.
 const secretPrefix = "whsec_"
 
-// Tolerance is how far the time of a delivery may be from that of the receiver,
-// as Standard Webhooks recommends.
+// Tolerance is the maximum difference between the time of a delivery and the clock
+// of the receiver, as Standard Webhooks recommends.
 const Tolerance = 5 * time.Minute
 
-// Sign makes the headers that authenticate a delivery with each of the
-// secrets, the newest first.
+// Sign returns the headers that authenticate a delivery, with each of the secrets,
+// the newest first.
 func Sign(secrets []string, m db.Message, at time.Time) (http.Header, error) {
 	ours, standard := make([]string, len(secrets)), make([]string, len(secrets))
 	seconds := strconv.FormatInt(at.Unix(), 10)
@@ -53,15 +53,15 @@ func Sign(secrets []string, m db.Message, at time.Time) (http.Header, error) {
 	}, nil
 }
 
-// signature is keyed with the bytes of the secret as it is shown.
+// signature returns the HMAC whose key is the secret as text.
 func signature(secret string, body []byte) string {
 	mac := hmac.New(sha256.New, []byte(secret))
 	mac.Write(body)
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// standardSignature is that of Standard Webhooks, keyed with what the secret's
-// base64 stands for.
+// standardSignature returns the signature of Standard Webhooks. Its key is the
+// decoded secret.
 func standardSignature(key []byte, id, seconds string, body []byte) string {
 	mac := hmac.New(sha256.New, key)
 	mac.Write([]byte(id + "." + seconds + "."))
@@ -72,23 +72,22 @@ func standardSignature(key []byte, id, seconds string, body []byte) string {
 func standardKey(secret string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil || len(key) == 0 {
-		return nil, errors.New("a signing secret is whsec_ and base64; give it as it was shown")
+		return nil, errors.New("a signing secret is whsec_ and base64; copy it unchanged")
 	}
 	return key, nil
 }
 
-// Verify checks what a receiver got, as a receiver should: both signatures and
-// the time.
+// Verify checks a delivery as a receiver should: both signatures and the time.
 func Verify(secret string, headers http.Header, body []byte, now time.Time) error {
 	key, err := standardKey(secret)
 	if err != nil {
 		return err
 	}
-	if !among(signature(secret, body), headers.Get(HeaderSignature), ",") {
+	if !containsSignature(signature(secret, body), headers.Get(HeaderSignature), ",") {
 		return errors.New(HeaderSignature + " does not fit the body and the secret")
 	}
 	seconds := headers.Get(HeaderTimestamp)
-	if !among(standardSignature(key, headers.Get(HeaderID), seconds, body), headers.Get(HeaderStandardSignature), " ") {
+	if !containsSignature(standardSignature(key, headers.Get(HeaderID), seconds, body), headers.Get(HeaderStandardSignature), " ") {
 		return errors.New("webhook-signature does not fit the body, its id, its time and the secret")
 	}
 	unix, err := strconv.ParseInt(seconds, 10, 64)
@@ -101,11 +100,32 @@ func Verify(secret string, headers http.Header, body []byte, now time.Time) erro
 	return nil
 }
 
-// among tells in constant time whether a signature is one of those sent.
-func among(want, sent, separator string) bool {
+// containsSignature reports in constant time whether a header has a signature.
+func containsSignature(want, sent, separator string) bool {
 	found := false
 	for one := range strings.SplitSeq(sent, separator) {
 		found = hmac.Equal([]byte(want), []byte(one)) || found
 	}
 	return found
+}
+
+// Agent returns the User-Agent of a version of the program.
+func Agent(version string) string {
+	if version == "" {
+		return "govsvc"
+	}
+	return "govsvc/" + version
+}
+
+// Headers returns the headers of an attempt without its signatures. The log of
+// deliveries shows them, for which no secret is needed.
+func Headers(agent, deliveryID string, m db.Message, at time.Time) http.Header {
+	return http.Header{
+		"Content-Type":  {"application/json"},
+		"User-Agent":    {agent},
+		HeaderEvent:     {m.Type},
+		HeaderDelivery:  {deliveryID},
+		HeaderID:        {m.ID},
+		HeaderTimestamp: {strconv.FormatInt(at.Unix(), 10)},
+	}
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -146,7 +147,7 @@ func TestStorm(t *testing.T) {
 func (s *scene) backlogCosts(t *testing.T) {
 	t.Helper()
 	began := time.Now()
-	if _, _, err := s.store.DueSubscriptions(t.Context()); err != nil {
+	if _, _, err := delivery.DueSubscriptions(t.Context(), s.store); err != nil {
 		t.Fatal(err)
 	}
 	asked := time.Since(began)

@@ -9,39 +9,39 @@ import (
 	"govsvc/db"
 )
 
-// target is a receiver's URL, taken apart.
+// target is a parsed URL of a receiver.
 type target struct {
 	url     *url.URL
 	host    string     // in lower case, without a trailing dot
-	address netip.Addr // where the host is one
+	address netip.Addr // invalid if the host is a name
 	local   bool       // the host is a name of a machine or network, not of the Internet
 }
 
-// longestURL bounds a URL. Servers take no longer request line.
+// longestURL is the maximum length of a URL. Servers refuse longer request lines.
 const longestURL = 8000
 
-// parseURL reads a receiver's URL as strictly as it will be dialled: what two
-// parsers may read in two ways is refused.
+// parseURL parses a receiver's URL strictly. It refuses what two parsers may read
+// differently.
 func parseURL(text string) (target, error) {
 	var t target
 	if len(text) > longestURL {
-		return t, refused("url is too long; it may have %d characters", longestURL)
+		return t, invalidURL("url is too long; it may have %d characters", longestURL)
 	}
 	for _, c := range text {
 		if c <= ' ' || c == 0x7f || c == '\\' {
-			return t, refused("url must not hold spaces, control characters or backslashes")
+			return t, invalidURL("url must not hold spaces, control characters or backslashes")
 		}
 	}
 	u, err := url.Parse(text)
 	if err != nil {
-		return t, refused("url is not a well-formed URL")
+		return t, invalidURL("url is not a well-formed URL")
 	}
 	t.url = u
 	switch {
 	case u.Scheme != "https" || u.Opaque != "":
-		return t, refused("url must be an https URL, such as https://example.com/hooks")
+		return t, invalidURL("url must be an https URL, such as https://example.com/hooks")
 	case u.User != nil:
-		return t, refused("url must not hold a user name or password; the signature authenticates deliveries")
+		return t, invalidURL("url must not hold a user name or password; the signature authenticates deliveries")
 	}
 	if err := checkPort(u); err != nil {
 		return t, err
@@ -49,28 +49,27 @@ func parseURL(text string) (target, error) {
 	return t, t.readHost()
 }
 
-// checkPort takes the ports of the URL standard, but for 0, which can't be
-// dialled.
+// checkPort accepts the ports of the URL standard except 0.
 func checkPort(u *url.URL) error {
 	port := u.Port()
 	if port == "" {
 		return nil
 	}
 	if n, err := strconv.ParseUint(port, 10, 16); err != nil || n == 0 {
-		return refused("url must have a port from 1 to 65535, or none for 443")
+		return invalidURL("url must have a port from 1 to 65535, or none for 443")
 	}
 	return nil
 }
 
-// readHost tells addresses from names. A host that the URL standard would read
-// as a number (2130706433, 0x7f.1, 0177.0.0.1) must be a plain address.
+// readHost parses the host, an address or a name. A host that is a number in the
+// URL standard (2130706433, 0x7f.1, 0177.0.0.1) must be a plain address.
 func (t *target) readHost() error {
 	written := t.url.Host
 	t.host = strings.TrimSuffix(strings.ToLower(t.url.Hostname()), ".")
 	if strings.HasPrefix(written, "[") {
 		address, err := netip.ParseAddr(t.host)
 		if err != nil || !address.Is6() || address.Zone() != "" || strings.ContainsRune(t.url.Hostname(), '%') {
-			return refused("url must hold an IPv6 address in its plain form, without a zone")
+			return invalidURL("url must hold an IPv6 address in its plain form, without a zone")
 		}
 		t.address = address
 		return nil
@@ -80,10 +79,10 @@ func (t *target) readHost() error {
 		return nil
 	}
 	if endsInNumber(t.host) {
-		return refused("url must hold an IPv4 address as four decimal numbers, or a host name")
+		return invalidURL("url must hold an IPv4 address as four decimal numbers, or a host name")
 	}
 	if !isName(t.host) {
-		return refused("url must hold a host name of ASCII letters, digits and hyphens; write an international one in its xn-- form")
+		return invalidURL("url must hold a host name of ASCII letters, digits and hyphens; write an international one in its xn-- form")
 	}
 	t.local = isLocal(t.host)
 	return nil
@@ -111,8 +110,8 @@ func isName(host string) bool {
 	return true
 }
 
-// localZones are the top-level names that stand for a machine or a network, and
-// names of the metadata services of clouds that resolve to public addresses.
+// localZones are the top-level names of machines and local networks, and names of
+// the metadata services of clouds that resolve to public addresses.
 var localZones = []string{
 	"localhost", "local", "localdomain", "internal", "intranet", "private", "corp", "home", "lan", "home.arpa", "invalid", "onion",
 	"metadata.packet.net", "metadata.platformequinix.com", "metadata.tencentyun.com", "metadata.azure.com",
@@ -130,5 +129,5 @@ func isLocal(host string) bool {
 	return false
 }
 
-// refused is the answer to a URL that deliveries may not go to.
-func refused(format string, args ...any) error { return refusal(db.Invalid, format, args...) }
+// invalidURL returns the error for a URL that is not allowed as a receiver.
+func invalidURL(format string, args ...any) error { return urlError(db.Invalid, format, args...) }

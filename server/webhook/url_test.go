@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
 
@@ -56,7 +57,7 @@ func TestHostileURLs(t *testing.T) {
 	for _, url := range urls {
 		refused(t, "sender", url, sender.CheckURL(t.Context(), url))
 		refused(t, "sandbox", url, webhook.Simulator{}.CheckURL(t.Context(), url))
-		attempt := sender.Send(t.Context(), db.Receiver{URL: url, Secrets: []string{"whsec_AAAA"}}, "d", db.Message{ID: "evt_1"})
+		attempt := sender.Send(t.Context(), delivery.Receiver{URL: url, Secrets: []string{"whsec_AAAA"}}, "d", db.Message{ID: "evt_1"})
 		if !attempt.Blocked || attempt.Status != 0 {
 			t.Errorf("%q was not blocked when sent to: %+v", url, attempt)
 		}
@@ -132,7 +133,7 @@ func TestLookupFails(t *testing.T) {
 			t.Errorf("%v: %+v, want one that is tried again", failure, total)
 		}
 		mended.Store(true)
-		clock.advance(5 * time.Second)
+		clock.Advance(5 * time.Second)
 		if total := s.deliver(t); total != (webhook.Totals{Delivered: 1}) || len(r.got()) != 1 {
 			t.Errorf("%v: mended: %+v, %d arrived", failure, total, len(r.got()))
 		}

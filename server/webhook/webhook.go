@@ -1,8 +1,7 @@
-// Package webhook brings events to the receivers that subscribed to them: it
-// decides which addresses may be reached (address.go, url.go, dial.go), signs
-// (sign.go), sends (send.go), and runs the loop that delivers what is queued,
-// attempt after attempt (deliver.go, queue.go, schedule.go). What it builds on
-// is the contract's section "Events".
+// Package webhook delivers events to the receivers that subscribed to them
+// (contract, "Events"). It checks addresses (address.go, url.go, dial.go), signs
+// (sign.go) and sends (send.go). Its loop delivers the queue of the data file
+// (deliver.go, claim.go, queue.go, attempt.go, rate.go).
 package webhook
 
 import (
@@ -16,28 +15,28 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/delivery"
 )
 
-// SenderConfig says how receivers are reached.
+// SenderConfig configures a Sender.
 type SenderConfig struct {
 	// Version is the program's, for User-Agent.
 	Version string
-	// Allow are addresses that may be reached although they are not public
-	// (--webhook-allow). It admits names of the operator's network, too.
+	// Allow are addresses that are allowed although they are not public
+	// (--webhook-allow). It allows names of the operator's network, too.
 	Allow []netip.Prefix
-	// Roots are further roots for receivers' certificates, in PEM
-	// (--webhook-ca).
+	// Roots are further root certificates for receivers, in PEM (--webhook-ca).
 	Roots []byte
-	// Rate is how many deliveries a second the loop makes to one receiving host
+	// Rate is the maximum of deliveries a second from the loop to one receiving host
 	// (--webhook-rate); 0 is no limit.
 	Rate int
-	// Resolver looks names up; nil is the system's.
+	// Resolver resolves names; nil is the system's.
 	Resolver Resolver
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
 
-// NewSender makes the way to receivers.
+// NewSender makes a Sender.
 func NewSender(c SenderConfig) (*Sender, error) {
 	rates := newHostRates(c.Rate, time.Now)
 	s := &Sender{agent: Agent(c.Version), now: c.Now, rates: rates, guard: guard{resolver: c.Resolver, rates: rates}}
@@ -48,9 +47,9 @@ func NewSender(c SenderConfig) (*Sender, error) {
 		s.guard.resolver = net.DefaultResolver
 	}
 	for _, prefix := range c.Allow {
-		s.guard.allow = append(s.guard.allow, plain(prefix))
+		s.guard.allow = append(s.guard.allow, unmapPrefix(prefix))
 	}
-	roots, err := trusted(c.Roots)
+	roots, err := rootPool(c.Roots)
 	if err != nil {
 		return nil, err
 	}
@@ -58,16 +57,17 @@ func NewSender(c SenderConfig) (*Sender, error) {
 	return s, nil
 }
 
-// plain writes a range of IPv4-mapped addresses as the IPv4 range it is.
-func plain(p netip.Prefix) netip.Prefix {
+// unmapPrefix converts a range of IPv4-mapped addresses to the IPv4 range.
+func unmapPrefix(p netip.Prefix) netip.Prefix {
 	if p.Addr().Is4In6() && p.Bits() >= 96 {
 		return netip.PrefixFrom(p.Addr().Unmap(), p.Bits()-96)
 	}
 	return p
 }
 
-// trusted are the system's roots and further ones; nil is the system's alone.
-func trusted(further []byte) (*x509.CertPool, error) {
+// rootPool returns the system's root certificates and further ones; nil is the
+// system's alone.
+func rootPool(further []byte) (*x509.CertPool, error) {
 	if len(further) == 0 {
 		return nil, nil
 	}
@@ -81,11 +81,11 @@ func trusted(further []byte) (*x509.CertPool, error) {
 	return roots, nil
 }
 
-// resolveTimeout bounds the look-up for a check of a URL.
+// resolveTimeout is the time limit for resolving a name in the check of a URL.
 const resolveTimeout = 5 * time.Second
 
-// CheckURL refuses a URL that deliveries may not go to (specification, Webhook
-// subscription endpoints). It dials nothing.
+// CheckURL refuses a URL that is not allowed as a receiver (specification, Webhook
+// subscription endpoints). It resolves the name but does not connect.
 func (s *Sender) CheckURL(ctx context.Context, url string) error {
 	t, err := parseURL(url)
 	if err != nil {
@@ -97,18 +97,18 @@ func (s *Sender) CheckURL(ctx context.Context, url string) error {
 	return checked(err)
 }
 
-func refusal(code db.Code, format string, args ...any) error {
+func urlError(code db.Code, format string, args ...any) error {
 	return &db.Error{Code: code, Param: "url", Message: fmt.Sprintf(format, args...)}
 }
 
-// Simulator stands in for a Sender where no network may be reached: the
-// sandbox's (contract, "Sandbox"). What would be sent is delivered.
+// Simulator replaces a Sender in the sandbox, which uses no network (contract,
+// "Sandbox"). Every delivery succeeds.
 type Simulator struct {
-	// Allow is that of SenderConfig.
+	// Allow is as in SenderConfig.
 	Allow []netip.Prefix
 }
 
-// CheckURL refuses what can be refused without a look-up.
+// CheckURL refuses a URL that is not allowed, without resolving its name.
 func (s Simulator) CheckURL(ctx context.Context, url string) error {
 	t, err := parseURL(url)
 	if err != nil {
@@ -118,14 +118,14 @@ func (s Simulator) CheckURL(ctx context.Context, url string) error {
 		return nil
 	}
 	if !t.address.IsValid() && len(s.Allow) > 0 {
-		return nil // a name of the operator's network, which is not looked up
+		return nil // a name of the operator's network, which is not resolved
 	}
 	g := guard{allow: s.Allow}
 	_, err = g.resolve(ctx, t)
 	return checked(err)
 }
 
-// Send answers as a receiver that is well.
-func (s Simulator) Send(context.Context, db.Receiver, string, db.Message) db.Attempt {
-	return db.Attempt{Status: 200}
+// Send returns a successful attempt.
+func (s Simulator) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
+	return delivery.Attempt{Status: 200}
 }

@@ -21,7 +21,8 @@ import (
 	"govsvc/web/ui"
 )
 
-// Bounds of an import through the dashboard. The command line imports larger files.
+// Bounds of an import through the dashboard. Larger files go through the
+// command line.
 const (
 	MaxImport          = 64 << 20         // bytes of a file
 	checkedFor         = 15 * time.Minute // time between the check and the import of a file
@@ -33,35 +34,35 @@ const (
 	errorsOnPage       = 200
 )
 
-// checkedImport is a checked file that waits for its import.
+// checkedImport is a file that has been checked and waits for its import.
 type checkedImport struct {
 	page.File
 	options transfer.Options
-	user    string // owner
+	user    string // whom it waits for
 	org     db.Org
 	report  transfer.Report
 	ends    time.Time
 }
 
-// importData is the argument of the page "Import".
+// importData is what the page of imports shows.
 type importData struct {
 	Form      *ui.Form
 	Templates []ui.Link
 	Report    *importReport
 }
 
-// importReport is the result of the check of a file.
+// importReport is what the check of a file has found.
 type importReport struct {
-	Name        string
-	Records     int
-	Errors      int
-	Table       ui.Table // of counts, or of errors
-	More        int      // errors without a row
-	Changes     bool     // the import would write something
-	Preview     []previewPart
-	DataChanged bool // the data changed after the last preview
-	Import      *ui.Form
-	Ends        string // time when the checked file expires
+	Name    string
+	Records int
+	Faults  int
+	Table   ui.Table // of counts, or of faults
+	More    int      // faults that are not listed
+	Changes bool     // there is something to write
+	Preview []previewPart
+	Moved   bool // the data has changed since an earlier preview
+	Import  *ui.Form
+	Ends    string // until when the file is kept
 }
 
 // Imports has the pages that check and import files. One file is checked or
@@ -105,21 +106,21 @@ func (i *Imports) run(r *page.Request, file *checkedImport, options transfer.Opt
 	return report, err
 }
 
-// importForm returns the form for a file.
+// importForm asks for a file.
 func importForm() *ui.Form {
-	return &ui.Form{Action: "/import", Submit: "Check file", Uploads: true, Fields: []*ui.Field{
+	return &ui.Form{Action: "/import", Submit: "Check the file", Uploads: true, Fields: []*ui.Field{
 		{
-			Name: "type", Label: "Record type", Type: "select", Options: ui.Options(resource.Types()...),
-			Hint: "For CSV files without the column “object”. Records of other files contain their type.",
+			Name: "type", Label: "Type of the rows", Type: "select", Options: ui.Options(resource.Types()...),
+			Hint: "For CSV without a column “object”. Other files name the type of each record themselves.",
 		},
 		{
 			Name: "file", Label: "File", Type: "file", Required: true, Accept: ".ndjson,.jsonl,.json,.csv,.tsv",
-			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. You see a preview before anything is written.", ui.FormatMegabytes(MaxImport)),
+			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", ui.FormatMegabytes(MaxImport)),
 		},
 	}}
 }
 
-// Show is the page "Import".
+// Show shows the form for a file.
 func (i *Imports) Show(r *page.Request) error {
 	return r.Render("import", "Import", newImportData(importForm()))
 }
@@ -132,7 +133,7 @@ func newImportData(form *ui.Form) importData {
 	return data
 }
 
-// Template sends a CSV file with the header row of a type.
+// Template answers with a CSV that has the header row alone.
 func (i *Imports) Template(r *page.Request) error {
 	object, ok := strings.CutSuffix(r.PathValue("file"), ".csv")
 	if !ok || !slices.Contains(resource.Types(), object) {
@@ -140,12 +141,12 @@ func (i *Imports) Template(r *page.Request) error {
 	}
 	file := r.NewDownload(object+".csv", "text/csv; charset=utf-8", 0)
 	out := csv.NewWriter(file)
-	_ = out.Write(transfer.Template(r.Document, object)) // Error returns the error
+	_ = out.Write(transfer.Template(r.Document, object)) // Error tells
 	out.Flush()
 	return file.End(out.Error())
 }
 
-// Check checks a file and redirects to the preview of its import.
+// Check takes a file and says what its import would do.
 func (i *Imports) Check(r *page.Request) error {
 	values, files, err := r.Upload("file", 1)
 	kept := false
@@ -156,7 +157,7 @@ func (i *Imports) Check(r *page.Request) error {
 	}()
 	var large *page.Problem
 	if errors.As(err, &large) && large.Status == http.StatusRequestEntityTooLarge {
-		large.Advice = "A file of at most " + ui.FormatMegabytes(MaxImport) + " can be imported here. On the machine of the service, govsvc import accepts larger files."
+		large.Advice = "A file of at most " + ui.FormatMegabytes(MaxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
 	}
 	if err != nil {
 		return err
@@ -171,37 +172,37 @@ func (i *Imports) Check(r *page.Request) error {
 	options := file.options
 	options.DryRun, options.Preview = true, true
 	report, err := i.run(r, file, options)
-	var refused *transfer.Refused
+	var refused *transfer.RefusedError
 	if err != nil && !errors.As(err, &refused) {
 		return renderImportError(r, form, err)
 	}
 	if refused != nil {
 		data := newImportData(form)
-		data.Report = newImportReport(file.Name, report, refused)
+		data.Report = shownReport(file.Name, report, refused)
 		return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 	}
 	kept = true
 	return r.Redirect(i.keep(r, file, report))
 }
 
-// keep stores a checked file with its preview, and returns the path of the preview.
+// keep keeps a checked file with its preview, and returns its path.
 func (i *Imports) keep(r *page.Request, file *checkedImport, report transfer.Report) string {
 	file.report, file.ends = report, r.Store.Now().Add(checkedFor)
 	i.checked.MakeRoom(checkedFilesOfUser, func(c *checkedImport) bool { return c.user == file.user })
 	return "/import" + ui.Path(i.checked.Put(file))
 }
 
-// checkedFile returns the checked file of the ticket in the URL.
+// checkedFile is the file that has been checked under the address's ticket.
 func (i *Imports) checkedFile(r *page.Request) (*checkedImport, error) {
 	file, ok := i.checked.Peek(r.PathValue("ticket"))
 	if !ok || file.user != r.Session.User.ID || file.org != r.Session.Organisation.Org {
-		return nil, &page.Problem{Status: http.StatusGone, Title: "This preview has expired", Advice: "A checked file is kept for 15 minutes and for one import. Check the file again."}
+		return nil, &page.Problem{Status: http.StatusGone, Title: "This check is over", Advice: "A checked file is kept for 15 minutes and for one import. Check the file again, and import it then."}
 	}
 	return file, nil
 }
 
-// Preview shows the effect of the import of a checked file, with the button that
-// imports it.
+// Preview shows what the import of a checked file would do, and the
+// button that does it.
 func (i *Imports) Preview(r *page.Request) error {
 	file, err := i.checkedFile(r)
 	if err != nil {
@@ -210,19 +211,19 @@ func (i *Imports) Preview(r *page.Request) error {
 	return r.Render("import", "Import", newPreviewData(file, r.HTTP.URL.Path))
 }
 
-// newPreviewData shows a checked file. path is that of its import.
+// newPreviewData shows a checked file, with the form at the path that imports it.
 func newPreviewData(file *checkedImport, path string) importData {
 	data := newImportData(importForm())
-	data.Report = newImportReport(file.Name, file.report, nil)
+	data.Report = shownReport(file.Name, file.report, nil)
 	data.Report.Ends = db.Timestamp(file.ends)
 	data.Report.Preview = previewParts(file.report)
 	if data.Report.Changes {
-		data.Report.Import = importButton(file.report, path)
+		data.Report.Import = confirmForm(file.report, path)
 	}
 	return data
 }
 
-// readImport returns the uploaded file with the options of its import.
+// readImport is the file of the form and how it is to be read.
 func readImport(r *page.Request, values map[string]string, files []page.File) (*checkedImport, error) {
 	invalid := func(param, message string) error {
 		return &api.Error{Code: api.InvalidParameter, Param: param, Message: message}
@@ -234,18 +235,18 @@ func readImport(r *page.Request, values map[string]string, files []page.File) (*
 	case files[0].Size == 0:
 		return nil, invalid("file", "this file is empty")
 	case object != "" && !slices.Contains(resource.Types(), object):
-		return nil, invalid("type", "choose a type of the list")
+		return nil, invalid("type", "choose one of the types")
 	}
 	file := &checkedImport{File: files[0], user: r.Session.User.ID, org: r.Session.Organisation.Org}
 	file.options.RequireReasons = true
-	// records of formats other than CSV contain their type
+	// the type is about CSV alone: of other files each record has its own
 	if format := file.options.FormatOf(file.Name); format == transfer.CSV || format == "" && object != "" {
 		file.options.Type = object
 	}
 	return file, nil
 }
 
-// renderImportError shows the form again with an error.
+// renderImportError shows the form again, with what is wrong with the file.
 func renderImportError(r *page.Request, form *ui.Form, err error) error {
 	status, err := page.SetFormError(form, err)
 	if err != nil {
@@ -254,35 +255,36 @@ func renderImportError(r *page.Request, form *ui.Form, err error) error {
 	return r.RenderStatus(status, "import", "Import", newImportData(form))
 }
 
-// newImportReport formats the report of a check.
-func newImportReport(name string, report transfer.Report, refused *transfer.Refused) *importReport {
-	view := &importReport{Name: name, Records: report.Records}
+// shownReport is a check's report for people.
+func shownReport(name string, report transfer.Report, refused *transfer.RefusedError) *importReport {
+	shown := &importReport{Name: name, Records: report.Records}
 	if refused != nil {
-		view.Errors = refused.Total
-		listed := report.Faults[:min(len(report.Faults), errorsOnPage)]
-		view.More = refused.Total - len(listed)
-		view.Table = ui.Table{
-			Caption: "Errors in " + name,
-			Columns: []ui.Column{{Label: "Line"}, {Label: "Type"}, {Label: "Column", Kind: ui.Code}, {Label: "Reason", Kind: ui.Long}},
+		shown.Faults = refused.Total
+		listed := report.Errors[:min(len(report.Errors), errorsOnPage)]
+		shown.More = refused.Total - len(listed)
+		shown.Table = ui.Table{
+			Caption: "What is wrong with " + name,
+			Columns: []ui.Column{{Label: "Line"}, {Label: "Type"}, {Label: "Member", Kind: ui.Code}, {Label: "Reason", Kind: ui.Long}},
 		}
 		for _, fault := range listed {
 			reason := ui.Sentence(strings.TrimPrefix(fault.Reason, fault.Member+" "))
-			view.Table.Rows = append(view.Table.Rows, ui.Row{Cells: []any{fault.Line, ui.Humanize(fault.Type), fault.Member, reason}})
+			shown.Table.Rows = append(shown.Table.Rows, ui.Row{Cells: []any{fault.Line, ui.Humanize(fault.Type), fault.Member, reason}})
 		}
-		return view
+		return shown
 	}
-	view.Table = ui.Table{
-		Caption: "Effect of the import of " + name,
-		Columns: []ui.Column{{Label: "Type"}, {Label: "New", Kind: ui.Number}, {Label: "Changed", Kind: ui.Number}, {Label: "Unchanged", Kind: ui.Number}},
+	shown.Table = ui.Table{
+		Caption: "What the import of " + name + " would do",
+		Columns: []ui.Column{{Label: "Type"}, {Label: "New", Kind: ui.Number}, {Label: "Changed", Kind: ui.Number}, {Label: "As they are", Kind: ui.Number}},
 	}
 	for _, count := range report.Types {
-		view.Changes = view.Changes || count.Created+count.Updated > 0
-		view.Table.Rows = append(view.Table.Rows, ui.Row{Cells: []any{ui.Humanize(count.Type), count.Created, count.Updated, count.Unchanged}})
+		shown.Changes = shown.Changes || count.Created+count.Updated > 0
+		shown.Table.Rows = append(shown.Table.Rows, ui.Row{Cells: []any{ui.Humanize(count.Type), count.Created, count.Updated, count.Unchanged}})
 	}
-	return view
+	return shown
 }
 
-// Import imports the checked bytes, with exactly the effect of the preview.
+// Import imports the very bytes that were checked, with the effect that
+// the preview showed.
 func (i *Imports) Import(r *page.Request) error {
 	file, err := i.checkedFile(r)
 	if err != nil {
@@ -291,15 +293,15 @@ func (i *Imports) Import(r *page.Request) error {
 	options := file.options
 	options.Expect = file.report.Preview.Digest
 	if file.report.Preview.LacksReason > 0 {
-		reason, invalid := transfer.CheckedReason(r.Value(records.ReasonField))
-		if invalid != "" {
+		reason, wrong := transfer.CheckReason(r.Value(records.ReasonField))
+		if wrong != "" {
 			data := newPreviewData(file, r.HTTP.URL.Path)
-			data.Report.Import.Fill(r.HTTP.PostForm).SetError(records.ReasonField, ui.Sentence("The reason "+invalid))
+			data.Report.Import.Fill(r.HTTP.PostForm).SetError(records.ReasonField, ui.Sentence("The reason "+wrong))
 			return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 		}
 		options.Reason = reason
 	}
-	if _, ok := i.checked.Take(r.PathValue("ticket")); !ok { // a second request with the same ticket
+	if _, ok := i.checked.Take(r.PathValue("ticket")); !ok { // sent twice
 		return r.Redirect("/import")
 	}
 	kept := false
@@ -310,32 +312,32 @@ func (i *Imports) Import(r *page.Request) error {
 	}()
 	r.ExtendDeadlines(answerTimeout)
 	report, err := i.run(r, file, options)
-	var refused *transfer.Refused
+	var refused *transfer.RefusedError
 	switch {
-	case errors.Is(err, transfer.ErrMoved):
+	case errors.Is(err, transfer.ErrStalePreview):
 		kept = true
 		path := i.keep(r, file, report)
 		data := newPreviewData(file, path)
-		data.Report.DataChanged = true
+		data.Report.Moved = true
 		if data.Report.Import != nil {
 			data.Report.Import.Fill(r.HTTP.PostForm)
 		}
 		return r.RenderStatus(http.StatusConflict, "import", "Import", data)
-	case errors.As(err, &refused): // the data changed after the check
+	case errors.As(err, &refused): // what is stored has changed since the check
 		data := newImportData(importForm())
-		data.Report = newImportReport(file.Name, report, refused)
+		data.Report = shownReport(file.Name, report, refused)
 		return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 	case err != nil:
 		return err
 	}
-	return r.RedirectWithMessage("/import", "Imported "+ui.Plural(report.Records, "record", "records")+" from "+file.Name+": "+summary(report)+".")
+	return r.RedirectWithMessage("/import", "Imported "+ui.Plural(report.Records, "record", "records")+" from "+file.Name+": "+counted(report)+".")
 }
 
-// summary counts the changes of an import.
-func summary(report transfer.Report) string {
+// counted sums a report up in a few words.
+func counted(report transfer.Report) string {
 	var created, updated, unchanged int
 	for _, count := range report.Types {
 		created, updated, unchanged = created+count.Created, updated+count.Updated, unchanged+count.Unchanged
 	}
-	return fmt.Sprintf("%s new, %s changed, %s unchanged", ui.FormatNumber(created), ui.FormatNumber(updated), ui.FormatNumber(unchanged))
+	return fmt.Sprintf("%s new, %s changed, %s as they were", ui.FormatNumber(created), ui.FormatNumber(updated), ui.FormatNumber(unchanged))
 }

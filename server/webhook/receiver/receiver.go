@@ -1,5 +1,5 @@
 // Package receiver is a webhook receiver for development: it verifies what
-// arrives, shows or forwards it, and has a certificate authority of its own.
+// arrives, shows or forwards it, and has its own certificate authority.
 package receiver
 
 import (

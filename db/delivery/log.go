@@ -1,0 +1,163 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+	"slices"
+	"strconv"
+
+	"govsvc/db"
+)
+
+// LoggedDelivery is an event on its way to a subscription, for its operator.
+type Logged struct {
+	ID             string `json:"id"`
+	Number         int64  `json:"number"` // the event's within the file: finds the delivery again
+	SubscriptionID string `json:"subscription_id"`
+	URL            string `json:"url"`
+	EventID        string `json:"event_id"`
+	EventType      string `json:"event_type"`
+	EventAt        string `json:"event_created_at"`
+
+	State     State   `json:"state"`
+	Attempts  int     `json:"attempts"` // made, replays included
+	DueAt     *string `json:"due_at"`   // of a pending one: when it is to be tried next
+	UpdatedAt string  `json:"updated_at"`
+	// Of the last attempt; nil before the first.
+	LastAttemptAt *string `json:"last_attempt_at"`
+	LastStatus    *int    `json:"last_status"`
+	LastError     *string `json:"last_error"`
+	// Reason is why it became a dead letter without a last attempt; nil otherwise.
+	Reason *string `json:"reason"`
+}
+
+// DeliveryAttempt is one attempt of a delivery, as logged.
+type LoggedAttempt struct {
+	Number     int     `json:"number"` // from 1
+	At         string  `json:"at"`
+	DurationMS int     `json:"duration_ms"`
+	Status     *int    `json:"status"` // the receiver's; nil where it did not answer
+	Error      *string `json:"error"`  // why it did not
+	Answer     *string `json:"answer"` // its first 1 KB
+}
+
+// DeliveryDetail is a delivery with all of its attempts, oldest first, and the
+// exact body that is signed and sent.
+type Detail struct {
+	Logged
+	Body json.RawMessage `json:"body"`
+	Log  []LoggedAttempt `json:"log"`
+}
+
+// DeliveryQuery asks for deliveries, newest event first.
+type Query struct {
+	Subscription string // its id; "" is every one, for the dead alone
+	State        State  // "" is all
+	Cursor       string
+	Limit        int
+}
+
+// DeliveryPage is one page of deliveries.
+type Page struct {
+	Deliveries []Logged
+	Next       string // cursor; "" on the last page
+}
+
+const deliveriesList = "deliveries"
+
+const loggedDelivery = `d.id, d.event_seq, s.id, s.url, e.id, e.type, e.created_at, d.state, coalesce(a.number, 0), d.due_at, d.updated_at,
+	a.at, a.status, a.error, d.reason`
+
+const loggedJoins = ` JOIN webhook_subscriptions s ON s.seq = d.subscription_seq JOIN events e ON e.seq = d.event_seq` + lastAttempt
+
+// lastAttempt joins the last attempt a of each delivery d, if one was made.
+const lastAttempt = ` LEFT JOIN delivery_attempts a ON a.event_seq = d.event_seq AND a.subscription_seq = d.subscription_seq
+	AND a.number = (SELECT max(number) FROM delivery_attempts m WHERE m.event_seq = d.event_seq AND m.subscription_seq = d.subscription_seq)`
+
+func scanLogged(row db.Scanner, more ...any) (Logged, error) {
+	var l Logged
+	err := row.Scan(append([]any{
+		&l.ID, &l.Number, &l.SubscriptionID, &l.URL, &l.EventID, &l.EventType, &l.EventAt, &l.State, &l.Attempts, &l.DueAt, &l.UpdatedAt,
+		&l.LastAttemptAt, &l.LastStatus, &l.LastError, &l.Reason,
+	}, more...)...)
+	return l, err
+}
+
+// List reads a page of a subscription's deliveries, or of the dead
+// letters of all subscriptions of the organisation.
+func List(ctx context.Context, store *db.DB, org db.Organisation, q Query) (Page, error) {
+	var page Page
+	if q.Subscription == "" {
+		q.State = Dead
+	}
+	if states := []State{"", Pending, Delivered, Dead}; !slices.Contains(states, q.State) {
+		return page, db.NotOneOf("state", states[1:])
+	}
+	list := deliveriesList + " " + q.Subscription + " " + string(q.State)
+	before, of := int64(1)<<62, int64(0)
+	if q.Cursor != "" {
+		event, subscription, err := store.Cursors.Decode(list, org, q.Cursor)
+		if err != nil {
+			return page, err
+		}
+		if before, err = strconv.ParseInt(event, 10, 64); err != nil {
+			return page, err
+		}
+		if of, err = strconv.ParseInt(subscription, 10, 64); err != nil {
+			return page, err
+		}
+	}
+	query, args := q.statement(org.Org, before, of)
+	var last [2]int64
+	err := store.Each(ctx, func(row db.Scanner) error {
+		if len(page.Deliveries) == q.Limit {
+			page.Next = store.Cursors.Encode(list, org, strconv.FormatInt(last[0], 10), strconv.FormatInt(last[1], 10))
+			return nil
+		}
+		l, err := scanLogged(row, &last[1])
+		last[0] = l.Number
+		page.Deliveries = append(page.Deliveries, l)
+		return err
+	}, query, args...)
+	return page, err
+}
+
+// statement picks the deliveries of a page from an index in its order.
+func (q Query) statement(org db.Org, before, of int64) (string, []any) {
+	where, args := "subscription_seq = (SELECT seq FROM webhook_subscriptions WHERE org_id = ? AND id = ?) AND event_seq < ?", []any{org, q.Subscription, before}
+	if q.Subscription == "" {
+		where, args = "subscription_seq IN (SELECT seq FROM webhook_subscriptions WHERE org_id = ?) AND (event_seq, subscription_seq) < (?, ?)", []any{org, before, of}
+	}
+	if q.State != "" {
+		where += " AND state = '" + string(q.State) + "'" // a literal lets a partial index serve
+	}
+	return "SELECT " + loggedDelivery + `, d.subscription_seq FROM (SELECT event_seq, subscription_seq FROM deliveries
+			WHERE ` + where + ` ORDER BY event_seq DESC, subscription_seq DESC LIMIT ?) p
+		JOIN deliveries d ON d.event_seq = p.event_seq AND d.subscription_seq = p.subscription_seq` + loggedJoins +
+		" ORDER BY p.event_seq DESC, p.subscription_seq DESC", append(args, q.Limit+1)
+}
+
+// Get reads a delivery of a subscription by the number of its event, with
+// every attempt.
+func Get(ctx context.Context, store *db.DB, org db.Org, subscription string, number int64) (Detail, error) {
+	var detail Detail
+	var body string
+	var err error
+	detail.Logged, err = scanLogged(store.Row(ctx, "SELECT "+loggedDelivery+`, e.body FROM deliveries d`+loggedJoins+`
+		WHERE s.org_id = ? AND s.id = ? AND d.event_seq = ?`, org, subscription, number), &body)
+	if none, err := db.Absent(err); none {
+		return detail, &db.Error{Code: db.NotFound, Message: "no such delivery of this subscription; those that arrived are kept for 30 days"}
+	} else if err != nil {
+		return detail, db.StoreError(err)
+	}
+	detail.Body = json.RawMessage(body)
+	err = store.Each(ctx, func(row db.Scanner) error {
+		var a LoggedAttempt
+		err := row.Scan(&a.Number, &a.At, &a.DurationMS, &a.Status, &a.Error, &a.Answer)
+		detail.Log = append(detail.Log, a)
+		return err
+	}, `SELECT a.number, a.at, a.duration_ms, a.status, a.error, a.answer FROM webhook_subscriptions s
+		JOIN delivery_attempts a ON a.event_seq = ?3 AND a.subscription_seq = s.seq
+		WHERE s.org_id = ?1 AND s.id = ?2 ORDER BY a.number`, org, subscription, number)
+	return detail, err
+}

@@ -1,0 +1,100 @@
+package delivery
+
+import (
+	"context"
+	"encoding/json"
+
+	"govsvc/db"
+)
+
+// Receiver is where a subscription's deliveries go, and what signs them.
+type Receiver struct {
+	Subscription string // its id
+	URL          string
+	Secrets      []string // new first; two while a rotation's overlap lasts
+	Active       bool
+}
+
+var errNoSubscription = &db.Error{Code: db.NotFound, Message: "no webhook_subscription with this id in this organisation"}
+
+// FindReceiver finds the receiver of a subscription of the organisation.
+func FindReceiver(ctx context.Context, store *db.DB, org db.Org, id string) (Receiver, error) {
+	return readReceiver(ctx, store, "org_id = ? AND id = ?", org, id)
+}
+
+// ReceiverOfClaim finds where a claimed delivery goes now; NotFound where the claim
+// has ended. A subscription alone does not tell: a deleted one's number may be
+// that of the next.
+func ReceiverOfClaim(ctx context.Context, store *db.DB, k ClaimKey) (Receiver, error) {
+	return readReceiver(ctx, store, "seq = ?1 AND EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ?2 AND subscription_seq = ?1 AND state = 'pending' AND lease = ?3)",
+		k.Subscription, k.Event, k.Lease)
+}
+
+func readReceiver(ctx context.Context, store *db.DB, which string, args ...any) (Receiver, error) {
+	var id, url, secret, former, until string
+	var active bool
+	err := store.Engine().Frequent.Row(ctx, "SELECT id, url, secret, coalesce(former_secret, ''), coalesce(former_until, ''), active FROM webhook_subscriptions WHERE "+which, args...).
+		Scan(&id, &url, &secret, &former, &until, &active)
+	if none, err := db.Absent(err); none {
+		return Receiver{}, errNoSubscription
+	} else if err != nil {
+		return Receiver{}, db.StoreError(err)
+	}
+	r := Receiver{id, url, []string{secret}, active}
+	if former != "" && until > db.Timestamp(store.Now()) {
+		r.Secrets = append(r.Secrets, former)
+	}
+	return r, nil
+}
+
+// NewPing makes the event of the test operation, and an id for its delivery. It
+// is not in the outbox: nobody sends it again.
+func NewPing(store *db.DB, subscription string) (delivery string, m db.Message) {
+	data := struct {
+		SubscriptionID string `json:"subscription_id"`
+	}{subscription}
+	return store.NewID(), db.NewMessage(store.NewID(), db.EventPing, store.Now(), data)
+}
+
+// SubscriptionSummary is a subscription at a glance, for its operator.
+type SubscriptionSummary struct {
+	ID          string          `json:"id"`
+	URL         string          `json:"url"`
+	Description *string         `json:"description"`
+	EventTypes  json.RawMessage `json:"event_types"`
+	Active      bool            `json:"active"`
+	CreatedVia  string          `json:"created_via"`
+	CreatedAt   string          `json:"created_at"`
+	UpdatedAt   string          `json:"updated_at"`
+	Queued      int             `json:"queued"`       // deliveries that wait for their next attempt
+	Dead        int             `json:"dead_letters"` // that ran out of attempts
+	// The last attempt of the newest delivery that had one; null before.
+	LastAttemptAt *string `json:"last_attempt_at"`
+	LastStatus    *int    `json:"last_status"`
+	LastError     *string `json:"last_error"`
+}
+
+// EachSubscription calls each with every subscription of the organisation,
+// oldest first.
+func EachSubscription(ctx context.Context, store *db.DB, org db.Org, each func(SubscriptionSummary) error) error {
+	return store.Each(ctx, func(row db.Scanner) error {
+		var h SubscriptionSummary
+		var types string
+		if err := row.Scan(&h.ID, &h.URL, &h.Description, &types, &h.Active, &h.CreatedVia, &h.CreatedAt, &h.UpdatedAt,
+			&h.Queued, &h.Dead, &h.LastAttemptAt, &h.LastStatus, &h.LastError); err != nil {
+			return err
+		}
+		h.EventTypes = json.RawMessage(types)
+		return each(h)
+	}, `SELECT s.id, s.url, s.description, s.event_types, s.active, s.created_via, s.created_at, s.updated_at,
+		coalesce((SELECT queued FROM delivery_queues q WHERE q.subscription_seq = s.seq), 0)
+			+ (SELECT count(*) FROM unexpanded_deliveries u WHERE u.subscription_seq = s.seq),
+		(SELECT count(*) FROM deliveries d WHERE d.subscription_seq = s.seq AND d.state = 'dead'), a.at, a.status, a.error
+		FROM webhook_subscriptions s
+		LEFT JOIN delivery_attempts a ON a.subscription_seq = s.seq AND a.event_seq = (SELECT d.event_seq FROM deliveries d
+				WHERE d.subscription_seq = s.seq AND EXISTS (SELECT 1 FROM delivery_attempts e
+					WHERE e.event_seq = d.event_seq AND e.subscription_seq = d.subscription_seq)
+				ORDER BY d.event_seq DESC LIMIT 1)
+			AND a.number = (SELECT max(number) FROM delivery_attempts m WHERE m.event_seq = a.event_seq AND m.subscription_seq = a.subscription_seq)
+		WHERE s.org_id = ? ORDER BY s.created_at, s.id`, org)
+}

@@ -1,0 +1,174 @@
+package db_test
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"govsvc/db"
+	"govsvc/db/backup"
+	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
+)
+
+// older puts a data file of schema version 16 at a path.
+func older(t *testing.T, path string) {
+	t.Helper()
+	testkit.Unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
+}
+
+// former leaves the log of a removed file, as after a killed process.
+func former(t *testing.T, path string) {
+	t.Helper()
+	store := open(t, path)
+	testkit.ExecSQL(t, path, "UPDATE organisations SET name = 'former'")
+	log, err := os.ReadFile(path + "-wal")
+	if err == nil {
+		err = errors.Join(store.Close(), os.Remove(path))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	testkit.WriteFile(t, path+"-wal", string(log))
+}
+
+// TestOpen_Concurrent opens a file several times at once. One of them creates or migrates
+// it, and all of them use the same file.
+func TestOpen_Concurrent(t *testing.T) {
+	t.Parallel()
+	for name, row := range map[string]struct {
+		before func(t *testing.T, path string)
+		copies int
+	}{
+		"new":                     {func(*testing.T, string) {}, 0},
+		"empty":                   {func(t *testing.T, path string) { t.Helper(); testkit.WriteFile(t, path, "") }, 0},
+		"older":                   {older, 1},
+		"new beside a former log": {former, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			for range 5 {
+				path := testkit.NewPath(t)
+				row.before(t, path)
+				stores := make([]*db.DB, 6)
+				var group sync.WaitGroup
+				for i := range stores {
+					group.Go(func() {
+						var err error
+						if stores[i], err = db.Open(t.Context(), testdb.Options(path)); err != nil {
+							t.Error(err)
+						}
+					})
+				}
+				group.Wait()
+				if t.Failed() {
+					return
+				}
+				_, key, err := stores[0].Keys.Mint(t.Context(), testdb.Operator(t, stores[0]), db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+				if err != nil {
+					t.Error(err)
+				}
+				for _, store := range stores {
+					if _, ok := store.Keys.Parse(key); !ok {
+						t.Error("a key of one store is not valid in another")
+					}
+					_ = store.Close()
+				}
+				copies, left := beside(t, path)
+				if len(copies) != row.copies || len(left) > 0 {
+					t.Errorf("copies %v, left %v", copies, left)
+				}
+				sound(t, path)
+			}
+		})
+	}
+}
+
+// TestMigrate_Fails leaves the file as it was, and no copy of it.
+func TestMigrate_Fails(t *testing.T) {
+	t.Parallel()
+	path := testkit.NewPath(t)
+	older(t, path)
+	testkit.ExecSQL(t, path, "ALTER TABLE sessions ADD COLUMN address TEXT", "PRAGMA journal_mode = WAL")
+	before := schemaOf(t, path)
+	for range 2 {
+		if _, err := db.Open(t.Context(), testdb.Options(path)); err == nil || !strings.Contains(err.Error(), "migrate from version ") || strings.Contains(err.Error(), "\n") {
+			t.Errorf("opened: %v", err)
+		}
+	}
+	if diff := cmp.Diff(before, schemaOf(t, path)); diff != "" {
+		t.Errorf("(-before +after):\n%s", diff)
+	}
+	for _, name := range testkit.FileNames(t, filepath.Dir(path)) {
+		if strings.Contains(name, ".v") {
+			t.Errorf("left: %s", name)
+		}
+	}
+}
+
+// TestMigrate_Locked reports, after a while, that another process keeps writing.
+func TestMigrate_Locked(t *testing.T) {
+	t.Parallel()
+	path := testkit.NewPath(t)
+	older(t, path)
+	testkit.ExecSQL(t, path, "PRAGMA journal_mode = WAL")
+	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	options := testdb.Options(path)
+	options.Wait = time.Millisecond
+	if _, err := db.Open(t.Context(), options); err == nil || !strings.Contains(err.Error(), "another process keeps writing to it") {
+		t.Errorf("opened: %v", err)
+	}
+	if err := other.Rollback(); err != nil {
+		t.Fatal(err)
+	}
+	sound(t, path)
+}
+
+// sound checks a new or a migrated file.
+func sound(t *testing.T, path string) {
+	t.Helper()
+	store := open(t, path)
+	defer store.Close() //nolint:errcheck // of the test
+	if diff := cmp.Diff(schemaOf(t, testdb.EmptyFile(t)), schemaOf(t, path)); diff != "" {
+		t.Errorf("tables (-want +got):\n%s", diff)
+	}
+	if faults, err := backup.New(store).Faults(t.Context(), true); len(faults) > 0 || err != nil {
+		t.Error(faults, err)
+	}
+	for query, want := range map[string]map[string]int{
+		"SELECT name FROM organisations": {"default": 1},
+		"SELECT name FROM secrets":       {"cursor": 1, "key_tag": 1},
+		"PRAGMA auto_vacuum":             {"2": 1},
+		"PRAGMA journal_mode":            {"wal": 1},
+		"SELECT version_id FROM goose_db_version GROUP BY 1 HAVING count(*) > 1": {},
+	} {
+		if diff := cmp.Diff(want, testkit.CountSQL(t, path, query)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", query, diff)
+		}
+	}
+}
+
+// beside returns the copies that were made before a migration, and the other files in
+// the folder of a closed file.
+func beside(t *testing.T, path string) (copies, left []string) {
+	t.Helper()
+	for _, name := range testkit.FileNames(t, filepath.Dir(path)) {
+		switch {
+		case name == filepath.Base(path):
+		case strings.HasPrefix(name, filepath.Base(path)+".v"):
+			copies = append(copies, name)
+		default:
+			left = append(left, name)
+		}
+	}
+	return copies, left
+}

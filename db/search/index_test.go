@@ -1,0 +1,85 @@
+package search_test
+
+import (
+	"context"
+	"fmt"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"govsvc/db"
+	"govsvc/db/search"
+)
+
+func open(t *testing.T) *db.DB {
+	t.Helper()
+	store, err := db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = store.Close() })
+	return store
+}
+
+// TestSearchTriggers checks that the triggers of the file watch the texts that
+// are searched, and number the types as the program does.
+func TestSearchTriggers(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	if len(search.Resources) == 0 {
+		t.Fatal("no resource is in the search index")
+	}
+	for _, r := range search.Resources {
+		var text string
+		if err := store.Row(t.Context(), "SELECT sql FROM sqlite_schema WHERE name = ?", r.Table+"_search_changed").Scan(&text); err != nil {
+			t.Fatal(r.Type, err)
+		}
+		list := func(before string) string { return before + strings.Join(r.Searched, ", "+before) }
+		for _, part := range []string{
+			"AFTER UPDATE OF " + list("") + " ON " + r.Table + "\n", "(" + list("new.") + ")", "(" + list("old.") + ")",
+			fmt.Sprintf("VALUES ((%d << %d) + (new.org_id << %d) + new.seq)", r.SearchNumber, search.KindShift, search.OrgShift),
+		} {
+			if !strings.Contains(text, part) {
+				t.Errorf("%s: the trigger lacks %q:\n%s", r.Type, part, text)
+			}
+		}
+	}
+}
+
+// TestUpdate_Rests checks that other writers have their turn while
+// the index is filled, and that its work is bounded and ends.
+func TestUpdate_Rests(t *testing.T) {
+	t.Parallel()
+	store := open(t)
+	err := store.Write(t.Context(), db.Actor{Org: 1, ID: "system"}, func(tx *db.Tx) error {
+		for i := range 3 * search.MaxRecords {
+			if _, err := tx.Put("risk", db.Record{"risk_id": fmt.Sprint("R", i), "description": strings.Repeat("a text ", 20)}); err != nil {
+				return err
+			}
+		}
+		return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange})
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := store.WriteStats().Changes
+	if err := store.SearchIndex.Update(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	after := store.WriteStats().Changes
+	transactions := uint64(0)
+	for i := range after.Counts {
+		transactions += after.Counts[i] - before.Counts[i]
+	}
+	if transactions < 3 {
+		t.Errorf("%d transactions for %d records, want at least 3", transactions, 3*search.MaxRecords)
+	}
+	if behind, err := search.IsBehind(t.Context(), store.SearchIndex); behind || err != nil {
+		t.Error(behind, err)
+	}
+	ended, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := store.SearchIndex.Update(ended); err == nil {
+		t.Error("it ran after its context ended")
+	}
+}

@@ -1,0 +1,185 @@
+package sqlite
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+)
+
+const threeNumbers = "SELECT value FROM json_each('[1, 2, 3]')"
+
+// TestPool_Each ends at an error of the function, and at ErrStop without one.
+func TestPool_Each(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	refused := errors.New("refused by the test")
+	for _, row := range []struct {
+		name      string
+		err, want error
+	}{{"an error", refused, refused}, {"stop", ErrStop, nil}} {
+		for _, each := range []func(context.Context, func(Scanner) error, string, ...any) error{d.Lookups.Each, d.Searches.Each, d.Bulk.EachUncached} {
+			read := 0
+			err := each(t.Context(), func(row1 Scanner) error {
+				if err := row1.Scan(&read); err != nil || read < 2 {
+					return err
+				}
+				return row.err
+			}, threeNumbers)
+			if err != row.want || read != 2 { //nolint:errorlint // must not be wrapped
+				t.Errorf("%s: %d rows, %v", row.name, read, err)
+			}
+		}
+	}
+	if n := len(d.Lookups.idle); n != 1 {
+		t.Errorf("%d idle connections, want the same one for all", n)
+	}
+}
+
+// TestPool_Failure closes a connection on which a statement failed or fn panicked.
+func TestPool_Failure(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	for name, use := range map[string]func(){
+		"a statement": func() {
+			if err := d.Bulk.Row(t.Context(), "SELECT abs(-9223372036854775808)").Scan(new(any)); err == nil {
+				t.Error("no error")
+			}
+		},
+		"a panic": func() {
+			defer func() { _ = recover() }()
+			_ = d.Bulk.Each(t.Context(), func(Scanner) error { panic("of the test") }, threeNumbers)
+		},
+	} {
+		use()
+		if n := len(d.Bulk.idle); n != 0 {
+			t.Errorf("%s: %d connections are kept", name, n)
+		}
+		if err := d.Bulk.Row(t.Context(), "SELECT 1").Scan(new(int)); err != nil {
+			t.Errorf("%s: the next read: %v", name, err)
+		}
+	}
+}
+
+// TestPool_Interrupt ends a long statement with its context, and a wait for a
+// connection.
+func TestPool_Interrupt(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	const endless = "WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n) SELECT max(i) FROM n"
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	if err := d.Searches.Row(ctx, endless).Scan(new(int)); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("got %v", err)
+	}
+	ctx, cancel = context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	var hold func(more int) error
+	hold = func(more int) error {
+		return d.Bulk.Snapshot(ctx, func(*Snapshot) error {
+			if more == 0 {
+				return nil
+			}
+			return hold(more - 1)
+		})
+	}
+	if err := hold(bulkAtOnce); !errors.Is(err, context.DeadlineExceeded) {
+		t.Errorf("one read too many: %v", err)
+	}
+	ctx, cancel = context.WithCancel(t.Context())
+	read := 0
+	err := d.Lookups.Each(ctx, func(Scanner) error {
+		read++
+		cancel()
+		return nil
+	}, threeNumbers)
+	if !errors.Is(err, context.Canceled) || read != 1 {
+		t.Errorf("%d rows, %v", read, err)
+	}
+}
+
+// TestPool_RowWithin bounds the length of a text, and only for its own query.
+func TestPool_RowWithin(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	const query = "SELECT replace(hex(zeroblob(?)), '00', 'x')"
+	for _, row := range []struct {
+		length int
+		ok     bool
+	}{{400, true}, {5000, false}, {400, true}} {
+		var text string
+		found, ok := d.Frequent.RowWithin(t.Context(), 1000, query, row.length)
+		if ok != row.ok {
+			t.Errorf("%d bytes: %v", row.length, ok)
+		}
+		if ok {
+			if err := found.Scan(&text); err != nil || text != strings.Repeat("x", row.length) {
+				t.Errorf("%d bytes: %q, %v", row.length, text, err)
+			}
+		}
+	}
+	if err := d.Frequent.Row(t.Context(), query, 5000).Scan(new(string)); err != nil {
+		t.Error(err)
+	}
+	if found, ok := d.Frequent.RowWithin(t.Context(), 1000, "SELECT nothing"); !ok || found.Scan(new(any)) == nil {
+		t.Error("no error of a wrong query")
+	}
+}
+
+// TestPool_Snapshot sees the state at its first query. The same query may run within
+// itself.
+func TestPool_Snapshot(t *testing.T) {
+	t.Parallel()
+	d := newFile(t)
+	for _, name := range []string{"a", "b"} {
+		if err := add(t.Context(), d, name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	read := 0
+	err := d.Bulk.Snapshot(t.Context(), func(s *Snapshot) error {
+		const query = "SELECT name FROM numbers"
+		return s.Each(t.Context(), func(Scanner) error {
+			if err := add(t.Context(), d, strings.Repeat("c", read+1)); err != nil {
+				return err
+			}
+			return s.Each(t.Context(), func(Scanner) error { read++; return nil }, query)
+		}, query)
+	})
+	if err != nil || read != 4 {
+		t.Errorf("%d rows, want 2 for each of 2: %v", read, err)
+	}
+	if n := len(stored(t, d.Path())); n != 4 {
+		t.Errorf("%d rows are stored", n)
+	}
+}
+
+// TestDataVersion grows with a commit of this process or of another one.
+func TestDataVersion(t *testing.T) {
+	t.Parallel()
+	path := newPath(t)
+	d, other := openPath(t, path, time.Minute), openPath(t, path, time.Minute)
+	version := func() int64 {
+		t.Helper()
+		n, err := d.DataVersion(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	last := version()
+	if again := version(); again != last {
+		t.Errorf("%d became %d without a commit", last, again)
+	}
+	for i, writer := range []*DB{d, other} {
+		if err := add(t.Context(), writer, strings.Repeat("x", i+1)); err != nil {
+			t.Fatal(err)
+		}
+		if now := version(); now <= last {
+			t.Errorf("writer %d: %d became %d", i, last, now)
+		} else {
+			last = now
+		}
+	}
+}
