@@ -1,9 +1,12 @@
 package openapi
 
 import (
+	"cmp"
 	"embed"
 	"fmt"
 	"io/fs"
+	"slices"
+	"strconv"
 
 	"go.yaml.in/yaml/v3"
 )
@@ -11,45 +14,68 @@ import (
 //go:embed *.yaml
 var files embed.FS
 
-// pieces are the files of the document in the order in which it shows them.
-var pieces = []string{
-	"document", "index", "scores", "risks", "signals", "roadmap", "compliance", "vendor",
-	"talent", "incidents", "kpis", "audit", "webhooks", "mcp",
-}
-
 // depths is how many levels below a top-level member the pieces are merged: one
 // if the entries are its members, two for components, which have sections.
 var depths = map[string]int{
 	"paths": 1, "components": 2, "x-types": 1, "x-records": 1, "x-events": 1,
 }
 
-// merged parses the pieces and merges them.
+// piece is a file of the document.
+type piece struct {
+	name  string
+	order int // x-order: the place of the piece in the document
+	root  *yaml.Node
+}
+
+// merged parses the pieces and merges them in their order.
 func merged(files fs.FS) (*yaml.Node, error) {
-	doc := object()
-	for _, name := range pieces {
-		data, err := fs.ReadFile(files, name+".yaml")
-		if err != nil {
-			return nil, err
+	names, err := fs.Glob(files, "*.yaml")
+	if err != nil {
+		return nil, err
+	}
+	pieces := make([]piece, len(names))
+	for i, name := range names {
+		if pieces[i], err = parsePiece(files, name); err != nil {
+			return nil, fmt.Errorf("%s: %w", name, err)
 		}
-		if err := mergePiece(doc, data); err != nil {
-			return nil, fmt.Errorf("%s.yaml: %w", name, err)
+	}
+	slices.SortFunc(pieces, func(a, b piece) int { return cmp.Or(cmp.Compare(a.order, b.order), cmp.Compare(a.name, b.name)) })
+	doc := object()
+	for _, p := range pieces {
+		if err := mergePiece(doc, p.root); err != nil {
+			return nil, fmt.Errorf("%s: %w", p.name, err)
 		}
 	}
 	return doc, nil
 }
 
-func mergePiece(doc *yaml.Node, data []byte) error {
+func parsePiece(files fs.FS, name string) (piece, error) {
+	p := piece{name: name}
+	data, err := fs.ReadFile(files, name)
+	if err != nil {
+		return p, err
+	}
 	var file yaml.Node
 	if err := yaml.Unmarshal(data, &file); err != nil {
-		return err
+		return p, err
 	}
 	if len(file.Content) != 1 || file.Content[0].Kind != yaml.MappingNode {
-		return fmt.Errorf("is not one mapping")
+		return p, fmt.Errorf("is not one mapping")
 	}
-	if err := checkPlain(file.Content[0]); err != nil {
-		return err
+	p.root = file.Content[0]
+	if err := checkPlain(p.root); err != nil {
+		return p, err
 	}
-	for key, value := range pairs(file.Content[0]) {
+	order := take(p.root, "x-order")
+	if order == nil {
+		return p, fmt.Errorf("has no x-order, the place of its paths in the document")
+	}
+	p.order, err = strconv.Atoi(order.Value)
+	return p, err
+}
+
+func mergePiece(doc, root *yaml.Node) error {
+	for key, value := range pairs(root) {
 		if key == "tags" {
 			if child(doc, key) == nil {
 				set(doc, key, list())

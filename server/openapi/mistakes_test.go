@@ -30,6 +30,7 @@ func TestMistakes(t *testing.T) {
 		{"risks.yaml", "key: [risk_id]", "key: [risk]", "has no member risk"},
 		{"risks.yaml", "of: Risk", "of: Hazard", "unknown schema"},
 		{"risks.yaml", "{x-type: risk-status, description: The status of the treatment.}", "{x-type: risk-status}", "has no description"},
+		{"risks.yaml", "x-order: 40\n", "", "has no x-order"},
 		{"signals.yaml", "  /signals:", "  /risks:", "defined twice"},
 		{"signals.yaml", "    Signal:", "    Risk:", "Risk is defined twice"},
 		{"signals.yaml", "      summary: List signals", "      summary: A\n      summary: B", "summary is given twice"},
