@@ -101,7 +101,7 @@ func flood(ctx context.Context, out io.Writer, b *bench) error {
 			{"unknown id", wrong, func(n int) string { return fmt.Sprintf("gov_live_%024d", n) }},
 			{"the first characters of a former key", wrong, func(n int) string { return fmt.Sprintf("%s%016d", former[:20], n) }},
 		} {
-			var alone, beside []result
+			var alone, during []result
 			for range b.rounds {
 				r, err := load(ctx, server.address, 1, b.period, good)
 				if err != nil {
@@ -123,9 +123,9 @@ func flood(ctx context.Context, out io.Writer, b *bench) error {
 				if err != nil {
 					return fmt.Errorf("the valid caller was refused during %s: %w", kind.name, err)
 				}
-				beside = append(beside, r)
+				during = append(during, r)
 			}
-			one, two := median(alone), median(beside)
+			one, two := median(alone), median(during)
 			fmt.Fprintf(out, "| %s | %s | %s | %s | %s |\n", kind.name, rounded(one.p50), rounded(two.p50), rounded(one.p99), rounded(two.p99))
 		}
 		return server.reportResident(out)

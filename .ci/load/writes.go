@@ -57,17 +57,17 @@ func writes(ctx context.Context, out io.Writer, b *bench) error {
 			fmt.Fprintf(out, ", and %s that are added to each sync on both sides", delay)
 		}
 		fmt.Fprint(out, ".\n\n")
-		if err := b.writesBesideMutex(ctx, out, commit+delay); err != nil {
+		if err := b.compareWithMutex(ctx, out, commit+delay); err != nil {
 			return err
 		}
 	}
 	b.syncDelay = 0
 	return b.withServer(ctx, b.sizes[0], "read:all,write:risks", func(server *process, key string) error {
-		return b.readsBesideWrites(ctx, out, server, key)
+		return b.readsDuringWrites(ctx, out, server, key)
 	})
 }
 
-func (b *bench) writesBesideMutex(ctx context.Context, out io.Writer, commit time.Duration) error {
+func (b *bench) compareWithMutex(ctx context.Context, out io.Writer, commit time.Duration) error {
 	return b.withServer(ctx, b.sizes[0], "read:all,write:risks", func(server *process, key string) error {
 		copied := filepath.Join(b.folder, fmt.Sprintf("mutex-%s.db", b.syncDelay))
 		if _, err := b.govsvc(ctx, "import", "--db", copied, b.records(b.sizes[0])); err != nil {
@@ -96,10 +96,10 @@ func (b *bench) writesBesideMutex(ctx context.Context, out io.Writer, commit tim
 	})
 }
 
-// readsBesideWrites requests a page on 4 connections, alone and while others write
+// readsDuringWrites requests a page on 4 connections, alone and while others write
 // 200 risks a second.
-func (b *bench) readsBesideWrites(ctx context.Context, out io.Writer, server *process, key string) error {
-	var alone, beside []result
+func (b *bench) readsDuringWrites(ctx context.Context, out io.Writer, server *process, key string) error {
+	var alone, during []result
 	for range b.rounds {
 		r, err := load(ctx, server.address, 4, b.period, get(page, key))
 		if err != nil {
@@ -121,9 +121,9 @@ func (b *bench) readsBesideWrites(ctx context.Context, out io.Writer, server *pr
 		if group.Wait(); failed != nil {
 			return failed
 		}
-		beside = append(beside, r)
+		during = append(during, r)
 	}
-	one, two := median(alone), median(beside)
+	one, two := median(alone), median(during)
 	_, err := fmt.Fprintf(out, "Readers of the first page on 4 connections: %.0f/s alone, %.0f/s (%.2f) while 200 risks a second are written. Each write invalidates all responses in memory.\n\n",
 		one.rate, two.rate, two.rate/one.rate)
 	return err
