@@ -2,11 +2,15 @@ package cmd
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
+	"fmt"
+	"log/slog"
 
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/server/listener"
 )
 
 // fileNeed says whether a command can make the data file.
@@ -76,4 +80,64 @@ func (a *app) jsonFlag(commands ...*cobra.Command) {
 	for _, c := range commands {
 		c.Flags().BoolVar(&a.json, "json", false, "print the result as one JSON value, for scripts")
 	}
+}
+
+// Formats of the log.
+const (
+	logText = "text"
+	logJSON = "json"
+)
+
+// logLevels are the values of --log-level.
+var logLevels = map[string]slog.Level{
+	"debug": slog.LevelDebug, "info": slog.LevelInfo, "warn": slog.LevelWarn, "error": slog.LevelError,
+}
+
+// logFlags are the flags about the log on stderr.
+type logFlags struct{ format, level string }
+
+func newLogFlags() logFlags { return logFlags{logText, "info"} }
+
+// add adds them to a command that runs until it is stopped.
+func (l *logFlags) add(c *cobra.Command) {
+	c.Flags().Var(choiceValue[string]{&l.format, []string{logText, logJSON}, "FORMAT"}, "log-format", "format of the log on stderr: text or json")
+	c.Flags().Var(choiceValue[string]{&l.level, []string{"debug", "info", "warn", "error"}, "LEVEL"}, "log-level", "lowest level that is logged: debug, info, warn or error")
+}
+
+func (a *app) logger(l logFlags) *slog.Logger {
+	options := &slog.HandlerOptions{Level: logLevels[l.level]}
+	if l.format == logJSON {
+		return slog.New(slog.NewJSONHandler(a.stderr, options))
+	}
+	return slog.New(slog.NewTextHandler(a.stderr, options))
+}
+
+// listen opens the address that a flag names.
+func listen(ctx context.Context, flag, addr string, limits listener.Limits) (*listener.Listener, error) {
+	l, err := listener.Listen(ctx, addr, limits)
+	if err != nil {
+		return nil, cannotListen(flag, addr, err)
+	}
+	return l, nil
+}
+
+func cannotListen(flag, addr string, err error) error {
+	return fmt.Errorf("can't listen on %s: %w; choose another address with %s", addr, err, flag)
+}
+
+// urlOf is the URL under which clients reach a listener.
+func urlOf(l *listener.Listener, secure *tls.Config) string {
+	if secure == nil {
+		return "http://" + l.HostPort()
+	}
+	return "https://" + l.HostPort()
+}
+
+// unlessInterrupted is err, or nil if err only reports that a signal arrived before
+// the command was ready.
+func unlessInterrupted(ctx context.Context, err error) error {
+	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
+		return nil
+	}
+	return err
 }
