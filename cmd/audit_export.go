@@ -14,7 +14,7 @@ import (
 	"govsvc/server/siem"
 )
 
-// siemFormat is a form in which audit events are written.
+// siemFormat is a format of audit events.
 type siemFormat string
 
 const (

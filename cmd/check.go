@@ -81,14 +81,14 @@ type checkResult struct {
 	Detail string `json:"detail"`
 }
 
-// The values of a finding's status.
+// Values of the status of a check.
 const (
 	statusOK      = "ok"
 	statusWarning = "warning"
 	statusFailed  = "failed"
 )
 
-// checkWarning is a finding that needs attention and is not a failure.
+// checkWarning is an error that needs attention but is not a failure.
 type checkWarning string
 
 func (w checkWarning) Error() string { return string(w) }

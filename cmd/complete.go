@@ -46,7 +46,7 @@ func registerCompletions(a *app, c *cobra.Command) {
 			return
 		}
 		if err := c.RegisterFlagCompletionFunc(f.Name, complete); err != nil {
-			panic(err) // a flag of two commands
+			panic(err) // a flag was registered twice
 		}
 	})
 	for _, below := range c.Commands() {

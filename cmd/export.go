@@ -64,8 +64,8 @@ type exportOptions struct {
 	out    string
 }
 
-// check finds the format and refuses what does not go together: a file that
-// import would read as another format than it holds, above all.
+// check determines the format and refuses flags that exclude each other. Above all
+// it refuses a file that import would read as another format.
 func (o *exportOptions) check(c *cobra.Command, json bool) error {
 	if json && o.format != "" {
 		return usageErrorf("--json writes one JSON array: use it without --format%s", helpHint(c))

@@ -68,7 +68,7 @@ func keyDraftFlags(c *cobra.Command, draft *db.KeyDraft) {
 	markRequired(c, "name", "scope")
 }
 
-// mintedKey is what minting shows, and shows once (contract, section 1).
+// mintedKey is the result of minting, which is shown once (contract, section 1).
 type mintedKey struct {
 	ID        string   `json:"id"`
 	Key       string   `json:"key"`

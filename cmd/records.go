@@ -23,7 +23,7 @@ func formats() []transfer.Format {
 	return all
 }
 
-// typesText lists the types on lines of their own.
+// typesText lists the types on several lines.
 func typesText() string { return wrapNames(resource.Types()) }
 
 // checkRecordType refuses a text that is not the name of a type.

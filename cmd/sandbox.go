@@ -60,8 +60,8 @@ key, scopes and try.`,
 	return c
 }
 
-// runSandbox runs the sandbox on a data file that holds its key and nothing
-// else, in a folder that goes with it.
+// runSandbox runs the sandbox on a data file that has only its key, in a folder that is
+// removed at the end.
 func runSandbox(ctx context.Context, a *app, o sandboxOptions) (err error) {
 	document, err := a.document()
 	if err != nil {

@@ -155,7 +155,7 @@ func (f *tlsFlags) redirect(ctx context.Context, o serveOptions, source certific
 	}
 	addr := f.redirectAddr
 	if addr == "" {
-		host, _, _ := net.SplitHostPort(o.addr) // serve listens on it already
+		host, _, _ := net.SplitHostPort(o.addr) // valid, because serve listens on it
 		addr = net.JoinHostPort(host, "80")
 	}
 	l, err := listen(ctx, "--redirect-addr", addr, o.limits())

@@ -45,7 +45,7 @@ Users turn on a second factor in the dashboard.`,
 	users.AddCommand(list)
 	users.AddCommand(changing...)
 	for _, c := range append(changing, list) {
-		if name := c.Name(); name != "passwd" && name != "reset-second-factor" { // which are about the account
+		if name := c.Name(); name != "passwd" && name != "reset-second-factor" { // these two change the account, not a membership
 			a.orgFlag(c)
 		}
 	}
