@@ -1,13 +1,9 @@
 package db
 
 import (
-	"context"
 	"crypto/sha256"
-	"fmt"
 	"reflect"
 	"strings"
-
-	"govsvc/db/sqlite"
 )
 
 // Category routes an audit event in a SIEM (contract, section 4).
@@ -244,86 +240,4 @@ func orNull(s string) *string {
 		return nil
 	}
 	return &s
-}
-
-// Audit is the service that reads audit logs. Tx.Audit appends to them.
-type Audit struct{ db *DB }
-
-// AuditQuery asks for events oldest first. Since is ignored after a cursor;
-// both bounds are stored timestamps, or empty.
-type AuditQuery struct {
-	Cursor string
-	Limit  int
-	Since  string // at or after it
-	Until  string // strictly before it
-	Size   PageSize
-}
-
-// AuditPage is one page of the log.
-type AuditPage struct {
-	Events  [][]byte // each an audit_event as JSON
-	HasMore bool
-	// Next goes on behind the last event seen so far; empty if none ever was.
-	Next string
-
-	first int64 // the number of the first event
-}
-
-// auditList names the log in its cursors.
-const auditList = "audit"
-
-// auditPage turns the bounds in time into bounds of seq, which is the order:
-// time never runs backwards in the log.
-const auditPage = `SELECT seq, event FROM audit_events WHERE org_id = ?1
-	AND seq > ?2
-	AND seq >= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time >= ?3 ORDER BY time, seq LIMIT 1), 9e18)
-	AND seq <= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0)
-	ORDER BY seq LIMIT ?5 + 0`
-
-// Events reads a page of an organisation's log (specification, GET /audit).
-func (a Audit) Events(ctx context.Context, org Organisation, q AuditQuery) (AuditPage, error) {
-	page := AuditPage{Next: q.Cursor}
-	after := int64(0)
-	if q.Cursor != "" {
-		var err error
-		if after, err = a.decodeCursor(org, q.Cursor); err != nil {
-			return page, err
-		}
-		q.Since = ""
-	}
-	until := q.Until
-	if until == "" {
-		until = "~" // behind every timestamp
-	}
-	taken := 0
-	err := a.db.Each(ctx, func(row Scanner) error {
-		var seq int64
-		var event []byte
-		if len(page.Events) == q.Limit {
-			page.HasMore = true
-			return sqlite.ErrStop
-		}
-		if err := row.Scan(&seq, &event); err != nil {
-			return err
-		}
-		taken += len(event) + len(",")
-		switch {
-		case q.Size.Small > 0 && taken > q.Size.Small:
-			return ErrLargePage
-		case len(page.Events) == 0:
-			page.first = seq
-		case taken > q.Size.most():
-			page.HasMore = true
-			return sqlite.ErrStop
-		}
-		after, page.Events = seq, append(page.Events, event)
-		return nil
-	}, auditPage, org.Org, after, q.Since, until, q.Limit+1)
-	if err != nil {
-		return AuditPage{}, err // a caller may wait for memory now, so that it gets no events to hold
-	}
-	if len(page.Events) > 0 {
-		page.Next = a.db.Cursors.Encode(auditList, org, fmt.Sprint(after), "")
-	}
-	return page, nil
 }

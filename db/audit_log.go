@@ -1,0 +1,343 @@
+package db
+
+import (
+	"context"
+	"encoding/hex"
+	"fmt"
+	"strconv"
+
+	"govsvc/db/sqlite"
+)
+
+// Audit is the service that reads audit logs. Tx.Audit appends to them.
+type Audit struct{ db *DB }
+
+// AuditQuery asks for events oldest first. Since is ignored after a cursor;
+// both bounds are stored timestamps, or empty.
+type AuditQuery struct {
+	Cursor string
+	Limit  int
+	Since  string // at or after it
+	Until  string // strictly before it
+	Size   PageSize
+}
+
+// AuditPage is one page of the log.
+type AuditPage struct {
+	Events  [][]byte // each an audit_event as JSON
+	HasMore bool
+	// Next goes on behind the last event seen so far; empty if none ever was.
+	Next string
+
+	first int64 // the number of the first event
+}
+
+// auditList names the log in its cursors.
+const auditList = "audit"
+
+// auditPage turns the bounds in time into bounds of seq, which is the order:
+// time never runs backwards in the log.
+const auditPage = `SELECT seq, event FROM audit_events WHERE org_id = ?1
+	AND seq > ?2
+	AND seq >= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time >= ?3 ORDER BY time, seq LIMIT 1), 9e18)
+	AND seq <= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0)
+	ORDER BY seq LIMIT ?5 + 0`
+
+// Events reads a page of an organisation's log (specification, GET /audit).
+func (a Audit) Events(ctx context.Context, org Organisation, q AuditQuery) (AuditPage, error) {
+	page := AuditPage{Next: q.Cursor}
+	after := int64(0)
+	if q.Cursor != "" {
+		var err error
+		if after, err = a.decodeCursor(org, q.Cursor); err != nil {
+			return page, err
+		}
+		q.Since = ""
+	}
+	until := q.Until
+	if until == "" {
+		until = "~" // behind every timestamp
+	}
+	taken := 0
+	err := a.db.Each(ctx, func(row Scanner) error {
+		var seq int64
+		var event []byte
+		if len(page.Events) == q.Limit {
+			page.HasMore = true
+			return sqlite.ErrStop
+		}
+		if err := row.Scan(&seq, &event); err != nil {
+			return err
+		}
+		taken += len(event) + len(",")
+		switch {
+		case q.Size.Small > 0 && taken > q.Size.Small:
+			return ErrLargePage
+		case len(page.Events) == 0:
+			page.first = seq
+		case taken > q.Size.most():
+			page.HasMore = true
+			return sqlite.ErrStop
+		}
+		after, page.Events = seq, append(page.Events, event)
+		return nil
+	}, auditPage, org.Org, after, q.Since, until, q.Limit+1)
+	if err != nil {
+		return AuditPage{}, err // a caller may wait for memory now, so that it gets no events to hold
+	}
+	if len(page.Events) > 0 {
+		page.Next = a.db.Cursors.Encode(auditList, org, fmt.Sprint(after), "")
+	}
+	return page, nil
+}
+
+func (a Audit) decodeCursor(org Organisation, cursor string) (int64, error) {
+	order, _, err := a.db.Cursors.Decode(auditList, org, cursor)
+	if err != nil {
+		return 0, err
+	}
+	return strconv.ParseInt(order, 10, 64)
+}
+
+// Broken is the first event of a log that does not fit the one before it.
+type Broken struct {
+	Position int    `json:"position"` // 1 is the oldest event
+	ID       string `json:"id"`       // "" where it is gone, or has none any more
+	Time     string `json:"time"`
+	Gone     bool   `json:"-"` // it and all that followed it were removed
+}
+
+// AuditCheck is what a walk along a log found.
+type AuditCheck struct {
+	Events int     // that are sound
+	Head   string  // the hash of the last of them
+	Broken *Broken // nil if all are sound
+	// Known tells whether the head that was asked for is that of a sound event,
+	// and After how many sound ones follow it.
+	Known bool
+	After int
+}
+
+// Verify walks an organisation's log from its start and returns how many
+// events are sound and the first that was altered, or whose predecessor was
+// altered or removed; nil if all is sound. Where the end of the log is gone,
+// Broken says so.
+func (a Audit) Verify(ctx context.Context, org Org) (int, *Broken, error) {
+	check, err := a.Check(ctx, org, "")
+	return check.Events, check.Broken, err
+}
+
+// Check is VerifyAudit that also gives the head of the log, and looks for
+// one that was noted earlier: a log that was cut off no longer leads to it, nor
+// does one that was written anew. "" looks for none.
+func (a Audit) Check(ctx context.Context, org Org, head string) (AuditCheck, error) {
+	var chain AuditChain
+	check, last := AuditCheck{Head: chain.Head()}, int64(0)
+	check.See(head)
+	err := a.db.engine.Bulk.Each(ctx, func(row Scanner) error {
+		var event, hash []byte
+		var b Broken
+		if check.Broken != nil {
+			return nil
+		}
+		if err := row.Scan(&last, &event, &hash, &b.ID, &b.Time); err != nil {
+			return err
+		}
+		if chain.Add(event); string(hash) != string(chain.head[:]) {
+			b.Position = check.Events + 1
+			check.Broken = &b
+			return nil
+		}
+		check.Events, check.Head = chain.Events(), chain.Head()
+		check.See(head)
+		return nil
+	}, "SELECT seq, event, hash, coalesce(event ->> 'id', ''), coalesce(time, '') FROM audit_events WHERE org_id = ? ORDER BY seq", org)
+	if err == nil && check.Broken == nil {
+		check.Broken, err = a.lostEnd(ctx, last, check.Events)
+	}
+	return check, storeError(err)
+}
+
+// See notes whether the head is where a walk has come to.
+func (c *AuditCheck) See(head string) {
+	switch {
+	case c.Head == head:
+		c.Known = true
+	case c.Known:
+		c.After++
+	}
+}
+
+// HashBefore is the hash of the event before the first of a page, from
+// which a chain of the page's events goes on.
+func (a Audit) HashBefore(ctx context.Context, org Org, page AuditPage) (string, error) {
+	var hash []byte
+	err := a.db.Row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
+	if none, err := Absent(err); none || err != nil {
+		return new(AuditChain).Head(), storeError(err)
+	}
+	return hex.EncodeToString(hash), nil
+}
+
+// lostEnd looks for events removed from behind the last one of a log, which no
+// hash can tell. The numbers of events are given out without a gap and never
+// again; whose a lost one was is not known, so it counts against every log
+// that ended before it.
+func (a Audit) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error) {
+	var lost bool
+	err := a.db.engine.Bulk.Row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
+		(SELECT count(*) FROM audit_events WHERE seq > ?1)`, last).Scan(&lost)
+	if err != nil || !lost {
+		return nil, storeError(err)
+	}
+	return &Broken{Position: sound + 1, Gone: true}, nil
+}
+
+// AuditSearch asks for events newest first. What is empty does not count; the
+// bounds are stored timestamps.
+type AuditSearch struct {
+	Since        string // at or after it
+	Until        string // strictly before it
+	Actor        string
+	Action       string
+	ActionPrefix string
+	ResourceType string
+	ResourceID   string
+	Cursor       string
+	Limit        int
+	Size         PageSize // Small does not count
+	User         string   // who asks: one user's searches run one at a time; "" is not bounded
+}
+
+// AuditSearchResult is one page of a search.
+type AuditSearchResult struct {
+	Events [][]byte // each an audit_event as JSON
+	Next   string   // cursor; "" where the log has nothing older that could be found
+	// SearchedTo is the time of the oldest event that the page looked at, where
+	// it looked at as many as it may and there are more; "" otherwise.
+	SearchedTo string
+}
+
+// searchedEvents bounds how many events one page looks at. There is no index
+// of who did what: each would cost every write.
+const searchedEvents = 50_000
+
+// searchList names the log in the cursors of searches.
+const searchList = "audit search"
+
+// Search reads a page of what a search finds in an organisation's log. A
+// page looks at a bounded number of events, so that it may find few of them or
+// none and still have a next one.
+func (a Audit) Search(ctx context.Context, org Organisation, q AuditSearch) (AuditSearchResult, error) {
+	before := int64(1) << 62
+	if q.Cursor != "" {
+		sealed, _, err := a.db.Cursors.Decode(searchList, org, q.Cursor)
+		if err != nil {
+			return AuditSearchResult{}, err
+		}
+		if before, err = strconv.ParseInt(sealed, 10, 64); err != nil {
+			return AuditSearchResult{}, err
+		}
+	}
+	until := q.Until
+	if until == "" {
+		until = "~" // behind every timestamp
+	}
+	span := auditSpan{org, before, q.Since, until}
+	if q.ResourceID != "" { // an index leads to its events
+		found, err := a.searchSpan(ctx, a.db.engine.Lookups, q, span)
+		return found, storeError(err)
+	}
+	var found AuditSearchResult
+	err := a.db.Search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {
+		found, err = a.searchSpan(ctx, pool, q, span)
+		return err
+	})
+	return found, err
+}
+
+// auditSpan bounds the events that a page looks at.
+type auditSpan struct {
+	org          Organisation
+	before       int64 // strictly before this event
+	since, until string
+}
+
+func (a Audit) searchSpan(ctx context.Context, pool *sqlite.Pool, q AuditSearch, span auditSpan) (AuditSearchResult, error) {
+	var found AuditSearchResult
+	more, seq := false, int64(0)
+	query, args := q.statement([]any{span.org.Org, span.before, span.since, span.until, searchedEvents, q.Limit + 1})
+	taken := 0
+	err := pool.EachUncached(ctx, func(row Scanner) error {
+		var at int64
+		var event []byte
+		if err := row.Scan(&at, &event); err != nil {
+			return err
+		}
+		taken += len(event)
+		if more = len(found.Events) == q.Limit || len(found.Events) > 0 && taken > q.Size.most(); more {
+			return sqlite.ErrStop
+		}
+		seq, found.Events = at, append(found.Events, event)
+		return nil
+	}, query, args...)
+	if err != nil {
+		return found, err
+	}
+	if !more && q.ResourceID == "" {
+		seq, found.SearchedTo, err = span.searchedTo(ctx, pool)
+	}
+	if err == nil && (more || found.SearchedTo != "") {
+		found.Next = a.db.Cursors.Encode(searchList, span.org, strconv.FormatInt(seq, 10), "")
+	}
+	return found, err
+}
+
+// searchedSpan are the events that a page may look at: seq is the order, and
+// time never runs backwards in the log. SQLite makes use of one bound a side.
+const searchedSpan = ` FROM audit_events WHERE org_id = ?1
+	AND seq >= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time >= ?3 ORDER BY time, seq LIMIT 1), 9e18)
+	AND seq <= min(?2 - 1, coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0))
+	ORDER BY seq DESC`
+
+// statement finds the events in the last ones of the span or, where the record
+// is known, among its own; and what its conditions compare with.
+func (q AuditSearch) statement(args []any) (string, []any) {
+	query := "SELECT seq, event FROM (SELECT seq, event" + searchedSpan + " LIMIT ?5) WHERE 1"
+	if q.ResourceID != "" {
+		query = `SELECT seq, event FROM audit_events INDEXED BY audit_events_by_resource
+			WHERE resource_id = ?7 AND org_id = ?1 AND seq < ?2 AND time >= ?3 AND time < ?4`
+		args = append(args, q.ResourceID)
+	}
+	// Looking for a text is ten times as fast as reading JSON, which then
+	// happens where it is worth it.
+	member := func(name, value, end, condition string) {
+		if value == "" {
+			return
+		}
+		text, number := compact(value), len(args)
+		args = append(args, `"`+name+`":`+text[:len(text)-1]+end, value)
+		query += fmt.Sprintf(" AND instr(event, ?%d) AND "+condition, number+1, number+2)
+	}
+	const whole = `"`
+	member("actor", q.Actor, whole, "event ->> 'actor' = ?%d")
+	member("action", q.Action, whole, "event ->> 'action' = ?%d")
+	member("action", q.ActionPrefix, "", "substr(event ->> 'action', 1, length(?%[2]d)) = ?%[2]d")
+	member("resource_type", q.ResourceType, whole, "event ->> 'resource_type' = ?%d")
+	return query + " ORDER BY seq DESC LIMIT ?6", args
+}
+
+// searchedTo is the last event that a page may look at, if older ones follow.
+func (s auditSpan) searchedTo(ctx context.Context, pool *sqlite.Pool) (seq int64, time string, err error) {
+	looked := 0
+	err = pool.Each(ctx, func(row Scanner) error {
+		if looked++; looked == 2 { // there is an older one
+			return nil
+		}
+		return row.Scan(&seq, &time)
+	}, "SELECT seq, time"+searchedSpan+" LIMIT 2 OFFSET ?5", s.org.Org, s.before, s.since, s.until, searchedEvents-1)
+	if looked < 2 {
+		time = ""
+	}
+	return seq, time, err
+}
