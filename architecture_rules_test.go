@@ -37,7 +37,7 @@ func TestLawsBite(t *testing.T) {
 	const api = "// Package api holds the operations.\npackage api\n\n"
 	long := func(lines int) string { return "func long() {\n" + strings.Repeat("_ = 1\n", lines-2) + "}\n" }
 	rows := []struct{ law, path, text, want string }{
-		{"imports", "db/risks.go", "package db\n\nimport _ \"govsvc/server/api\"\n", "db/risks.go:3: db imports govsvc/server/api: it may import db/fair, db/resource, db/search, db/sqlite, migrations of ours; move"},
+		{"imports", "db/risks.go", "package db\n\nimport _ \"govsvc/server/api\"\n", "db/risks.go:3: db imports govsvc/server/api: it may import db/audit, db/fair, db/resource, db/search, db/sqlite, migrations of ours; move"},
 		{"imports", "server/api/x.go", "package api\n\nimport _ \"govsvc/server\"\n", "server/api imports govsvc/server:"},
 		{"imports", "server/api/x.go", "package api\n\nimport _ \"govsvc/sandbox\"\n", "server/api imports govsvc/sandbox:"},
 		{"imports", "server/limit/x.go", "package limit\n\nimport _ \"govsvc/db\"\n", "it may import nothing of ours"},

@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"govsvc/db/audit"
+
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
@@ -170,7 +172,7 @@ func (e *auditExport) saveCursor(next string, appended *auditFile) error {
 
 // recordAudit records the export in the log before any event is written.
 func (e *auditExport) recordAudit(ctx context.Context, by db.Actor, resumed bool) error {
-	metadata := db.Metadata{"format": e.format, "follow": e.follow, "resumed": resumed}
+	metadata := audit.Metadata{"format": e.format, "follow": e.follow, "resumed": resumed}
 	if e.since != "" {
 		metadata["since"] = e.since
 	}
@@ -178,7 +180,7 @@ func (e *auditExport) recordAudit(ctx context.Context, by db.Actor, resumed bool
 		metadata["until"] = e.until
 	}
 	return e.store.Write(ctx, by, func(tx *db.Tx) error {
-		return tx.Audit(db.AuditEvent{Action: "audit.exported", Category: db.Export, Severity: db.SeverityRead, Metadata: metadata})
+		return tx.Audit(audit.Event{Action: "audit.exported", Category: audit.Export, Severity: audit.SeverityRead, Metadata: metadata})
 	})
 }
 

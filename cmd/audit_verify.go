@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // auditVerify are the flags of audit verify.
@@ -156,10 +157,10 @@ func runAuditVerifyFile(ctx context.Context, a *app, v auditVerify) error {
 		defer file.Close() //nolint:errcheck // it was read
 		in = file
 	}
-	var chain db.AuditChain
+	var chain audit.Chain
 	if v.from != "" {
 		var err error
-		if chain, err = db.AuditChainFrom(v.from); err != nil {
+		if chain, err = audit.ChainFrom(v.from); err != nil {
 			return err
 		}
 	}
@@ -187,7 +188,7 @@ func startHint(from string) string {
 }
 
 // checkChain computes the hashes of a file's lines.
-func checkChain(ctx context.Context, in io.Reader, chain db.AuditChain, head string) (db.AuditCheck, error) {
+func checkChain(ctx context.Context, in io.Reader, chain audit.Chain, head string) (db.AuditCheck, error) {
 	check := db.AuditCheck{Head: chain.Head()}
 	check.See(head)
 	lines := bufio.NewScanner(in)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit"
 )
 
@@ -64,7 +65,7 @@ func (c *cli) raise(times int) {
 				return err
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "risk.created", Category: db.DataChange, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "risk.created", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 }
 
@@ -122,7 +123,7 @@ func log(t *testing.T, store *db.DB, actions ...string) {
 	}
 	for _, action := range actions {
 		err := store.Write(t.Context(), db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
-			return tx.Audit(db.AuditEvent{Action: action, Category: db.System})
+			return tx.Audit(audit.Event{Action: action, Category: audit.System})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 var unreadFull = flag.Bool("unread.full", false, "run the attack of unread responses in full size")
@@ -83,7 +84,7 @@ func TestServe_UnreadResponses(t *testing.T) {
 	// Events in the form that earlier versions stored.
 	c.write(func(tx *db.Tx) error {
 		for range events {
-			err := tx.Audit(db.AuditEvent{Action: "e", Category: db.System, Metadata: db.Metadata{"text": strings.Repeat("€", 40_000)}})
+			err := tx.Audit(audit.Event{Action: "e", Category: audit.System, Metadata: audit.Metadata{"text": strings.Repeat("€", 40_000)}})
 			if err != nil {
 				return err
 			}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"govsvc/db/audit"
 	"govsvc/db/sqlite"
 )
 
@@ -16,7 +17,7 @@ func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResul
 	done := PutResult{ID: known.id}
 	columns := tx.db.columns[r.Table]
 	differ := Record{}
-	var changes Changes
+	var changes audit.Changes
 	for i, column := range columns {
 		given, present := record[column]
 		if !present || !settable(column) {
@@ -31,10 +32,10 @@ func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResul
 		}
 		differ[column] = given
 		if changes == nil {
-			changes = Changes{}
+			changes = audit.Changes{}
 		}
 		if !slices.Contains(r.Internal, column) {
-			changes[column] = Change{From: r.memberValue(column, known.values[i]), To: r.memberValue(column, value)}
+			changes[column] = audit.Change{From: r.memberValue(column, known.values[i]), To: r.memberValue(column, value)}
 		}
 	}
 	if len(differ) == 0 {

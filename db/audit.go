@@ -1,106 +1,32 @@
 package db
 
 import (
-	"crypto/sha256"
-	"reflect"
 	"strings"
+
+	"govsvc/db/audit"
 )
-
-// Category routes an audit event in a SIEM (contract, section 4).
-type Category string
-
-// The categories.
-const (
-	Authentication Category = "authentication"
-	Authorization  Category = "authorization"
-	DataAccess     Category = "data_access"
-	DataChange     Category = "data_change"
-	Configuration  Category = "configuration"
-	KeyManagement  Category = "key_management"
-	Webhook        Category = "webhook"
-	Export         Category = "export"
-	System         Category = "system"
-)
-
-// Severities of audit events on the CEF scale of 0 to 10 (contract, section 4).
-const (
-	SeverityRead     = 1
-	SeverityWrite    = 3
-	SeveritySettings = 5
-	SeverityRefused  = 5
-	SeverityKeys     = 6
-	SeverityRestore  = 8
-)
-
-// AuditEvent is what a change tells the audit log of itself; the log adds id,
-// time and actor. It never holds a secret.
-type AuditEvent struct {
-	Action       string
-	Category     Category
-	ResourceType string // "" if no one record was acted on
-	ResourceID   string
-	Severity     int
-	Metadata     Metadata
-}
-
-// Metadata is an event's detail.
-type Metadata map[string]any
-
-// Change is a field's value before and after. The log stores values longer than
-// 2 KB as a Digest.
-type Change struct {
-	From any `json:"from"`
-	To   any `json:"to"`
-}
-
-// Changes are the fields that a change moved, by name.
-type Changes map[string]Change
-
-// moved leaves out the fields that are as they were.
-func (c Changes) moved() Changes {
-	for name, change := range c {
-		if reflect.DeepEqual(change.From, change.To) {
-			delete(c, name)
-		}
-	}
-	return c
-}
-
-// auditEvent is an event as it is served, stored and hashed.
-type auditEvent struct {
-	Object       string   `json:"object"`
-	ID           string   `json:"id"`
-	Time         string   `json:"time"`
-	Actor        string   `json:"actor"`
-	Action       string   `json:"action"`
-	Category     Category `json:"category"`
-	ResourceType *string  `json:"resource_type"`
-	ResourceID   *string  `json:"resource_id"`
-	Severity     int      `json:"severity"`
-	Metadata     Metadata `json:"metadata,omitempty"`
-}
 
 // Audit appends an event to the organisation's log, in the same transaction.
 // Its time is never earlier than that of the event before, whatever the clock
 // does, so that a collector can rely on the order.
-func (tx *Tx) Audit(e AuditEvent) error {
+func (tx *Tx) Audit(e audit.Event) error {
 	head, err := tx.auditHead()
 	if err != nil {
 		return err
 	}
-	if changes, ok := e.Metadata["changes"].(Changes); ok {
-		e.Metadata["changes"] = changes.digested()
+	if changes, ok := e.Metadata["changes"].(audit.Changes); ok {
+		e.Metadata["changes"] = changes.Digested()
 	}
 	e.Metadata = tx.origin(e.Metadata)
-	event := auditEvent{
+	event := audit.Entry{
 		Object: "audit_event", ID: tx.NewID(), Time: max(head.time, tx.At()), Actor: tx.ID,
 		Action: e.Action, Category: e.Category, ResourceType: orNull(e.ResourceType), ResourceID: orNull(e.ResourceID),
 		Severity: e.Severity, Metadata: e.Metadata,
 	}
-	tx.eventText = event.appendJSON(tx.eventText[:0])
+	tx.eventText = event.AppendJSON(tx.eventText[:0])
 	chain := head.chain
 	chain.Add(tx.eventText)
-	if err := tx.appendEvent(string(tx.eventText), chain.head); err != nil {
+	if err := tx.appendEvent(string(tx.eventText), chain.Sum()); err != nil {
 		return err
 	}
 	head.chain, head.time = chain, max(head.time, tx.At())
@@ -109,13 +35,13 @@ func (tx *Tx) Audit(e AuditEvent) error {
 }
 
 // origin adds where a change came from to the metadata of its event.
-func (by *Actor) origin(m Metadata) Metadata {
+func (by *Actor) origin(m audit.Metadata) audit.Metadata {
 	add := func(name, value string) {
 		if value == "" {
 			return
 		}
 		if m == nil {
-			m = Metadata{}
+			m = audit.Metadata{}
 		}
 		m[name] = value
 	}
@@ -146,7 +72,7 @@ var (
 
 // appendEvent stores an event. Those of an import wait for each other; see
 // storeEvents.
-func (tx *Tx) appendEvent(event string, hash [sha256.Size]byte) error {
+func (tx *Tx) appendEvent(event string, hash audit.Sum) error {
 	if tx.importing == nil {
 		_, err := tx.Exec(insertEvent, tx.Org, event, hash[:])
 		return err
@@ -178,7 +104,7 @@ func (tx *Tx) storeEvents() error {
 
 // auditHead is the last event of an organisation's log.
 type auditHead struct {
-	chain AuditChain
+	chain audit.Chain
 	time  string
 }
 
@@ -195,7 +121,7 @@ func (tx *Tx) auditHead() (*auditHead, error) {
 	if none, err := Absent(err); err != nil {
 		return nil, storeError(err)
 	} else if !none {
-		head.chain.head = [sha256.Size]byte(hash)
+		head.chain = audit.ChainAfter(audit.Sum(hash))
 	}
 	if tx.logs == nil {
 		tx.logs = map[Org]*auditHead{}
@@ -206,14 +132,14 @@ func (tx *Tx) auditHead() (*auditHead, error) {
 
 // AuditChange appends the event of a record that was made or changed:
 // api.write.risk through the API, risk.updated from elsewhere.
-func (tx *Tx) AuditChange(object, verb, id string, changes Changes) error {
-	return tx.auditChange(object, verb, id, Metadata{"changes": changes})
+func (tx *Tx) AuditChange(object, verb, id string, changes audit.Changes) error {
+	return tx.auditChange(object, verb, id, audit.Metadata{"changes": changes})
 }
 
-func (tx *Tx) auditChange(object, verb, id string, metadata Metadata) error {
+func (tx *Tx) auditChange(object, verb, id string, metadata audit.Metadata) error {
 	action, metadata := tx.writeAction(object, verb, metadata)
-	return tx.Audit(AuditEvent{
-		Action: action, Category: DataChange, Severity: SeverityWrite,
+	return tx.Audit(audit.Event{
+		Action: action, Category: audit.DataChange, Severity: audit.SeverityWrite,
 		ResourceType: object, ResourceID: id, Metadata: metadata,
 	})
 }
@@ -224,12 +150,12 @@ var operations = map[string]string{"created": "create", "updated": "update", "de
 
 // writeAction returns the action of a write: object.verb, or api.write.object
 // through the API. The metadata of an API write names the operation.
-func (tx *Tx) writeAction(object, verb string, metadata Metadata) (string, Metadata) {
+func (tx *Tx) writeAction(object, verb string, metadata audit.Metadata) (string, audit.Metadata) {
 	if !tx.API {
 		return object + "." + verb, metadata
 	}
 	if metadata == nil {
-		metadata = Metadata{}
+		metadata = audit.Metadata{}
 	}
 	metadata["operation"] = operations[verb]
 	return "api.write." + object, metadata

@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"govsvc/db/audit"
+
 	"govsvc/db"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
@@ -18,7 +20,7 @@ func TestAuditChain(t *testing.T) {
 	if err != nil || whole.Events != 9 || whole.Broken != nil || whole.Known {
 		t.Fatalf("got %+v, %v, want 9 valid events", whole, err)
 	}
-	var chain db.AuditChain
+	var chain audit.Chain
 	query := db.AuditQuery{Limit: 4}
 	for more := true; more; {
 		page, err := store.Audit.Events(t.Context(), org, query)
@@ -43,12 +45,12 @@ func TestAuditChain(t *testing.T) {
 	if check, err := store.Audit.Check(t.Context(), org.Org, strings.Repeat("0a", 32)); err != nil || check.Known || check.Broken != nil {
 		t.Errorf("an unknown head: got %+v, %v", check, err)
 	}
-	next, err := db.AuditChainFrom(whole.Head)
+	next, err := audit.ChainFrom(whole.Head)
 	if err != nil || next.Head() != whole.Head {
 		t.Errorf("continued: got head %s, %v, want %s", next.Head(), err, whole.Head)
 	}
 	for _, hash := range []string{"", "0a", whole.Head + "00", "x" + whole.Head[1:]} {
-		if _, err := db.AuditChainFrom(hash); err == nil {
+		if _, err := audit.ChainFrom(hash); err == nil {
 			t.Errorf("%q: got no error for a text that is not a hash", hash)
 		}
 	}

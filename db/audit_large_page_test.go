@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"govsvc/db/audit"
+
 	"govsvc/db"
 	"govsvc/internal/testkit/testdb"
 )
@@ -17,7 +19,7 @@ func TestAuditEvents_LargePage(t *testing.T) {
 	org := testdb.DefaultOrg(t, store)
 	err := store.Write(t.Context(), db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
 		for range 10 {
-			event := db.AuditEvent{Action: "e", Category: db.System, Metadata: db.Metadata{"text": strings.Repeat("x", 1000)}}
+			event := audit.Event{Action: "e", Category: audit.System, Metadata: audit.Metadata{"text": strings.Repeat("x", 1000)}}
 			if err := tx.Audit(event); err != nil {
 				return err
 			}

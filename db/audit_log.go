@@ -1,11 +1,13 @@
 package db
 
 import (
+	"bytes"
 	"context"
 	"encoding/hex"
 	"fmt"
 	"strconv"
 
+	"govsvc/db/audit"
 	"govsvc/db/sqlite"
 )
 
@@ -131,7 +133,7 @@ func (a Audit) Verify(ctx context.Context, org Org) (int, *Broken, error) {
 // one that was noted earlier: a log that was cut off no longer leads to it, nor
 // does one that was written anew. "" looks for none.
 func (a Audit) Check(ctx context.Context, org Org, head string) (AuditCheck, error) {
-	var chain AuditChain
+	var chain audit.Chain
 	check, last := AuditCheck{Head: chain.Head()}, int64(0)
 	check.See(head)
 	err := a.db.engine.Bulk.Each(ctx, func(row Scanner) error {
@@ -143,7 +145,8 @@ func (a Audit) Check(ctx context.Context, org Org, head string) (AuditCheck, err
 		if err := row.Scan(&last, &event, &hash, &b.ID, &b.Time); err != nil {
 			return err
 		}
-		if chain.Add(event); string(hash) != string(chain.head[:]) {
+		chain.Add(event)
+		if sum := chain.Sum(); !bytes.Equal(hash, sum[:]) {
 			b.Position = check.Events + 1
 			check.Broken = &b
 			return nil
@@ -174,7 +177,7 @@ func (a Audit) HashBefore(ctx context.Context, org Org, page AuditPage) (string,
 	var hash []byte
 	err := a.db.Row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
 	if none, err := Absent(err); none || err != nil {
-		return new(AuditChain).Head(), storeError(err)
+		return new(audit.Chain).Head(), storeError(err)
 	}
 	return hex.EncodeToString(hash), nil
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"testing"
 
+	"govsvc/db/audit"
+
 	"govsvc/db"
 	"govsvc/internal/testkit/testdb"
 )
@@ -17,7 +19,7 @@ func BenchmarkSearchAudit(b *testing.B) {
 		by.ID = fmt.Sprintf("key:01993e0a-52c0-7c3e-9d2b-6f1f0c7a4b%02d", start)
 		err := store.Write(b.Context(), by, func(tx *db.Tx) error {
 			for i := range 10_000 {
-				changes := db.Changes{"status": {From: "Open", To: "InProgress"}, "owner_name": {To: "Head of Customer Care"}}
+				changes := audit.Changes{"status": {From: "Open", To: "InProgress"}, "owner_name": {To: "Head of Customer Care"}}
 				if err := tx.AuditChange("risk", "updated", fmt.Sprint(start, "-", i%1000), changes); err != nil {
 					return err
 				}

@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
 )
@@ -43,13 +44,13 @@ func TestSearchAudit(t *testing.T) {
 		by := db.Actor{Org: org.Org, ID: actors[i%5], API: i%3 == 0}
 		err := store.Write(t.Context(), by, func(tx *db.Tx) error {
 			if i%7 == 0 { // an event whose metadata reads like another event
-				return tx.Audit(db.AuditEvent{
-					Action: "import.completed", Category: db.DataChange, Severity: db.SeverityWrite,
-					Metadata: db.Metadata{"actor": "key:1", "action": "risk.updated", "resource_type": "risk"},
+				return tx.Audit(audit.Event{
+					Action: "import.completed", Category: audit.DataChange, Severity: audit.SeverityWrite,
+					Metadata: audit.Metadata{"actor": "key:1", "action": "risk.updated", "resource_type": "risk"},
 				})
 			}
 			object := []string{"risk", "vendor"}[i%2]
-			return tx.AuditChange(object, []string{"created", "updated"}[i%4/2], fmt.Sprint("id", i%6), db.Changes{})
+			return tx.AuditChange(object, []string{"created", "updated"}[i%4/2], fmt.Sprint("id", i%6), audit.Changes{})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -60,7 +61,7 @@ func TestSearchAudit(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := store.Write(t.Context(), db.Actor{Org: other.Org, ID: "system"}, func(tx *db.Tx) error {
-		return tx.AuditChange("risk", "created", "id1", db.Changes{})
+		return tx.AuditChange("risk", "created", "id1", audit.Changes{})
 	}); err != nil {
 		t.Fatal(err)
 	}

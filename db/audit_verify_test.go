@@ -7,6 +7,8 @@ import (
 	"sync"
 	"testing"
 
+	"govsvc/db/audit"
+
 	"govsvc/db"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
@@ -93,7 +95,7 @@ func TestAudit_AfterRollbacks(t *testing.T) {
 	path, org := store.Path(), testdb.DefaultOrg(t, store).Org
 	fail := func(action string) {
 		err := store.Write(context.Background(), db.Actor{Org: org, ID: "a"}, func(tx *db.Tx) error {
-			return errors.Join(tx.Audit(db.AuditEvent{Action: action}), errRefused)
+			return errors.Join(tx.Audit(audit.Event{Action: action}), errRefused)
 		})
 		if !errors.Is(err, errRefused) {
 			t.Error(err)
@@ -126,7 +128,7 @@ func TestAudit_BesideRollbacks(t *testing.T) {
 			refuse := i%3 > 0
 			err := store.Write(context.Background(), db.Actor{Org: org, ID: "a"}, func(tx *db.Tx) error {
 				for n := range 3 {
-					if err := tx.Audit(db.AuditEvent{Action: fmt.Sprint(i, " ", n)}); err != nil {
+					if err := tx.Audit(audit.Event{Action: fmt.Sprint(i, " ", n)}); err != nil {
 						return err
 					}
 				}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/dashboard"
 	"govsvc/internal/testkit/testdb"
 )
@@ -44,7 +45,7 @@ func put(t testing.TB, store *db.DB, object string, n int, record func(i int) db
 				return err
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "put", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 	if err != nil {
 		t.Fatal(err)

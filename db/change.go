@@ -7,6 +7,7 @@ import (
 	"reflect"
 	"strings"
 
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 )
 
@@ -99,7 +100,7 @@ func keepMember(record Record, before storedRow, member string) error {
 
 // update changes the record with an id and audits what differs, with further
 // changes of the caller; see modify.
-func (tx *Tx) update(r *storedResource, id string, further Changes, change func(before storedRow) (Record, error)) (storedRow, error) {
+func (tx *Tx) update(r *storedResource, id string, further audit.Changes, change func(before storedRow) (Record, error)) (storedRow, error) {
 	before, after, err := tx.modify(r, id, change)
 	if err != nil || after.seq == 0 && len(further) == 0 {
 		return before, err
@@ -161,8 +162,8 @@ func (tx *Tx) readRecord(r *storedResource, where string, args ...any) (storedRo
 
 // auditDifference appends the audit event of a record that was created, where
 // before is zero, or changed.
-func (tx *Tx) auditDifference(r *storedResource, verb string, before, after storedRow, further Changes) error {
-	changes := Changes{}
+func (tx *Tx) auditDifference(r *storedResource, verb string, before, after storedRow, further audit.Changes) error {
+	changes := audit.Changes{}
 	maps.Copy(changes, further)
 	for member, value := range after.members {
 		switch member {
@@ -170,7 +171,7 @@ func (tx *Tx) auditDifference(r *storedResource, verb string, before, after stor
 			continue
 		}
 		if !reflect.DeepEqual(before.members[member], value) {
-			changes[member] = Change{From: before.members[member], To: value}
+			changes[member] = audit.Change{From: before.members[member], To: value}
 		}
 	}
 	return tx.AuditChange(r.Type, verb, after.id, changes)

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"govsvc/db/audit"
 )
 
 // Checkin is a data point of a key result, as recorded.
@@ -63,9 +65,9 @@ func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
 			return nil, err
 		}
 	}
-	action, metadata := tx.writeAction("kpi_checkin", "created", Metadata{"accepted": len(recorded), "changes": changes})
-	return recorded, tx.Audit(AuditEvent{
-		Action: action, Category: DataChange, Severity: SeverityWrite,
+	action, metadata := tx.writeAction("kpi_checkin", "created", audit.Metadata{"accepted": len(recorded), "changes": changes})
+	return recorded, tx.Audit(audit.Event{
+		Action: action, Category: audit.DataChange, Severity: audit.SeverityWrite,
 		ResourceType: "kpi_checkin", Metadata: metadata,
 	})
 }
@@ -139,7 +141,7 @@ type checkinPlace struct {
 //
 // A point that repeats what is stored writes nothing; moved are the key results
 // of the others.
-func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (changes Changes, moved map[int64]bool, err error) {
+func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (changes audit.Changes, moved map[int64]bool, err error) {
 	last := make(map[checkinPlace]int, len(points))
 	for i := range points {
 		last[checkinPlace{of[i].seq, points[i].PeriodStart}] = i
@@ -148,7 +150,7 @@ func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (changes Change
 	if err != nil {
 		return nil, nil, err
 	}
-	changes, moved = make(Changes, len(last)), map[int64]bool{}
+	changes, moved = make(audit.Changes, len(last)), map[int64]bool{}
 	var args []any
 	for i := range points {
 		c, place := &points[i], checkinPlace{of[i].seq, points[i].PeriodStart}
@@ -160,7 +162,7 @@ func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (changes Change
 		c.ID, c.CreatedAt = before.ID, before.CreatedAt
 		if last[place] == i && !c.repeats(before) {
 			moved[place.kpi] = true
-			changes[c.KeyResultCode+" "+c.PeriodStart] = Change{From: before.Value, To: c.Value}
+			changes[c.KeyResultCode+" "+c.PeriodStart] = audit.Change{From: before.Value, To: c.Value}
 			args = append(args, place.kpi, c.ID, place.period, c.Value, c.Source, c.EvidenceRef, c.Note, c.CreatedAt, tx.At())
 		}
 	}

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"govsvc/db/audit"
+
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
@@ -31,7 +33,7 @@ func TestLongChanges(t *testing.T) {
 		t.Fatal(err)
 	}
 	err = store.Write(t.Context(), by, func(tx *db.Tx) error {
-		return tx.AuditChange("risk", "updated", "id", db.Changes{
+		return tx.AuditChange("risk", "updated", "id", audit.Changes{
 			"short": {From: nil, To: short}, "long": {From: short, To: long}, "pointer": {From: &long, To: true},
 			"list": {From: []any{"a"}, To: list}, "number": {From: 1, To: 2.5},
 		})

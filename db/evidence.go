@@ -10,6 +10,7 @@ import (
 	"io"
 	"time"
 
+	"govsvc/db/audit"
 	"govsvc/db/sqlite"
 )
 
@@ -141,7 +142,7 @@ func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) 
 		return pack.EvidencePack, storeError(err)
 	}
 	err = e.db.Write(ctx, by, func(tx *Tx) error {
-		return tx.Audit(AuditEvent{Action: "evidence_pack.exported", Category: Export, Severity: SeverityRead, ResourceType: "evidence_pack", ResourceID: id})
+		return tx.Audit(audit.Event{Action: "evidence_pack.exported", Category: audit.Export, Severity: audit.SeverityRead, ResourceType: "evidence_pack", ResourceID: id})
 	})
 	if err != nil {
 		return pack.EvidencePack, err
@@ -239,9 +240,9 @@ func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload *eviden
 	if err != nil {
 		return storeError(err)
 	}
-	err = tx.Audit(AuditEvent{
-		Action: "evidence_pack.filed", Category: DataChange, Severity: SeverityWrite, ResourceType: "evidence_pack", ResourceID: pack.ID,
-		Metadata: Metadata{"title": pack.Title, "regime_id": pack.RegimeID, "item_count": pack.ItemCount, "manifest_sha256": pack.ManifestSHA256},
+	err = tx.Audit(audit.Event{
+		Action: "evidence_pack.filed", Category: audit.DataChange, Severity: audit.SeverityWrite, ResourceType: "evidence_pack", ResourceID: pack.ID,
+		Metadata: audit.Metadata{"title": pack.Title, "regime_id": pack.RegimeID, "item_count": pack.ItemCount, "manifest_sha256": pack.ManifestSHA256},
 	})
 	if err != nil {
 		return err

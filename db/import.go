@@ -1,6 +1,10 @@
 package db
 
-import "encoding/json"
+import (
+	"encoding/json"
+
+	"govsvc/db/audit"
+)
 
 // ImportRules say how an import is audited, and whether reasons are needed.
 type ImportRules struct {
@@ -24,7 +28,7 @@ type PutResult struct {
 	// Changes are the members that a record was given or that have changed, in
 	// the form of the audit log. nil outside of an Import, and for a new record
 	// outside of a preview.
-	Changes Changes
+	Changes audit.Changes
 	// LacksReason: the change needs a reason, and neither the record nor the
 	// import has one. Only in a preview.
 	LacksReason bool
@@ -62,7 +66,7 @@ func (im *Import) Put(object string, record Record) (PutResult, error) {
 	if im.rules.OneEvent {
 		return done, nil
 	}
-	verb, metadata := "updated", Metadata{"changes": done.Changes}
+	verb, metadata := "updated", audit.Metadata{"changes": done.Changes}
 	if done.Outcome == Created {
 		verb = "created"
 		if done.Changes == nil {
@@ -79,15 +83,15 @@ var errLacksReason = &Error{
 }
 
 // Complete appends the event of the import itself, behind those of its records.
-func (im *Import) Complete(metadata Metadata) error {
-	return im.tx.Audit(AuditEvent{
-		Action: "import.completed", Category: DataChange, Severity: SeverityWrite,
+func (im *Import) Complete(metadata audit.Metadata) error {
+	return im.tx.Audit(audit.Event{
+		Action: "import.completed", Category: audit.DataChange, Severity: audit.SeverityWrite,
 		ResourceType: "import", ResourceID: im.ID, Metadata: im.metadata(metadata),
 	})
 }
 
 // metadata adds what all events of the import have.
-func (im *Import) metadata(m Metadata) Metadata {
+func (im *Import) metadata(m audit.Metadata) audit.Metadata {
 	m["import_id"] = im.ID
 	if im.rules.Reason != "" {
 		m["reason"] = im.rules.Reason

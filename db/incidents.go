@@ -4,6 +4,7 @@ import (
 	"slices"
 	"time"
 
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 	"govsvc/db/sqlite"
 )
@@ -44,7 +45,7 @@ func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 		return done, err
 	}
 	if done.Outcome == Unchanged {
-		done.Outcome, done.Changes = Updated, Changes{}
+		done.Outcome, done.Changes = Updated, audit.Changes{}
 		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, tx.stamp(record, "updated_at"), tx.At()); err != nil {
 			return done, err
 		}
@@ -63,7 +64,7 @@ func (tx *Tx) importIncident(r *storedResource, record Record) (PutResult, error
 	tx.first(r, made.seq)
 	done := PutResult{Outcome: Created, ID: made.id, Changes: made.changes}
 	if timeline, given := record["timeline"].([]any); given {
-		var change Change
+		var change audit.Change
 		var moved bool
 		change, moved, err = tx.setTimeline(made.seq, timeline)
 		if done.Changes != nil && moved {
@@ -154,7 +155,7 @@ func (tx *Tx) startTimeline(incident int64) error {
 
 // setTimeline makes an incident's timeline the one given, if it is another, and
 // returns what it changed.
-func (tx *Tx) setTimeline(incident int64, timeline []any) (change Change, moved bool, err error) {
+func (tx *Tx) setTimeline(incident int64, timeline []any) (change audit.Change, moved bool, err error) {
 	entries := make([][4]any, len(timeline))
 	for i, value := range timeline {
 		entry := value.(map[string]any)
@@ -183,7 +184,7 @@ func (tx *Tx) setTimeline(incident int64, timeline []any) (change Change, moved 
 			return change, false, err
 		}
 	}
-	return Change{From: timelineSteps(known), To: timelineSteps(entries)}, true, nil
+	return audit.Change{From: timelineSteps(known), To: timelineSteps(entries)}, true, nil
 }
 
 // timelineSteps are the entries of a timeline as members of a record; nil for
@@ -269,9 +270,9 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 	if _, err := tx.Exec("UPDATE incidents SET notified_at = ?, updated_at = ? WHERE seq = ?", at, tx.At(), before.seq); err != nil {
 		return err
 	}
-	changes := Changes{"notified_at": {From: before.value("notified_at"), To: at}, "notified": {To: n.To}}
+	changes := audit.Changes{"notified_at": {From: before.value("notified_at"), To: at}, "notified": {To: n.To}}
 	if n.Reference != "" {
-		changes["reference"] = Change{To: n.Reference}
+		changes["reference"] = audit.Change{To: n.Reference}
 	}
 	if _, err := tx.Exec("INSERT INTO incident_timeline (incident_seq, at, status, note, actor) VALUES (?, ?, ?, ?, ?)",
 		before.seq, tx.At(), before.text("status"), note, tx.ID); err != nil {

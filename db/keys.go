@@ -11,6 +11,8 @@ import (
 	"strings"
 	"time"
 
+	"govsvc/db/audit"
+
 	"golang.org/x/crypto/scrypt"
 )
 
@@ -229,12 +231,12 @@ func insertKey(tx *Tx, draft KeyDraft, prefix string, salt, hash []byte) (Key, e
 }
 
 func auditNewKey(tx *Tx, action string, k Key) error {
-	return auditKey(tx, action, k, Metadata{"name": k.Name, "kind": k.Kind, "scopes": k.Scopes, "expires_at": k.ExpiresAt})
+	return auditKey(tx, action, k, audit.Metadata{"name": k.Name, "kind": k.Kind, "scopes": k.Scopes, "expires_at": k.ExpiresAt})
 }
 
-func auditKey(tx *Tx, action string, k Key, metadata Metadata) error {
-	return tx.Audit(AuditEvent{
-		Action: action, Category: KeyManagement, Severity: SeverityKeys,
+func auditKey(tx *Tx, action string, k Key, metadata audit.Metadata) error {
+	return tx.Audit(audit.Event{
+		Action: action, Category: audit.KeyManagement, Severity: audit.SeverityKeys,
 		ResourceType: "api_key", ResourceID: k.ID, Metadata: metadata,
 	})
 }
@@ -304,7 +306,7 @@ func (s Keys) Rotate(ctx context.Context, by Actor, idOrPrefix string, overlap t
 		if changed == 0 {
 			return &Error{Code: Conflict, Message: "this key is revoked or expired already; mint a new one with `govsvc keys mint`"}
 		}
-		return auditKey(tx, "key.rotated", old, Metadata{"successor": successor.ID, "expires_at": until})
+		return auditKey(tx, "key.rotated", old, audit.Metadata{"successor": successor.ID, "expires_at": until})
 	})
 }
 

@@ -3,6 +3,7 @@ package db
 import (
 	"crypto/sha256"
 
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 )
 
@@ -74,19 +75,19 @@ func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if source == "" {
 		source = "import"
 	}
-	done := PutResult{Outcome: Updated, ID: at.id, Changes: Changes{}}
+	done := PutResult{Outcome: Updated, ID: at.id, Changes: audit.Changes{}}
 	point := map[string]any{"value": value, "source": source, "evidence_ref": record["evidence_ref"], "note": record["note"]}
 	if at.seq == 0 {
 		done.Outcome = Created
 		if done.ID, _ = record["id"].(string); done.ID == "" {
 			done.ID = tx.NewID()
 		}
-		done.Changes["key_result_id"], done.Changes["key_result_code"] = Change{To: at.kpiID}, Change{To: record["key_result_code"]}
-		done.Changes["period_start"] = Change{To: record["period_start"]}
+		done.Changes["key_result_id"], done.Changes["key_result_code"] = audit.Change{To: at.kpiID}, audit.Change{To: record["key_result_code"]}
+		done.Changes["period_start"] = audit.Change{To: record["period_start"]}
 	}
 	for member, given := range point {
 		if !sameValue(given, at.point[member]) {
-			done.Changes[member] = Change{From: at.point[member], To: given}
+			done.Changes[member] = audit.Change{From: at.point[member], To: given}
 		}
 	}
 	if len(done.Changes) == 0 {

@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"testing"
+
+	"govsvc/db/audit"
 )
 
 var sinceRisks = flag.Int("since.risks", 100_000, "risks in the register of BenchmarkSince")
@@ -77,7 +79,7 @@ func putRisks(b *testing.B, d *DB, org Organisation, n int) {
 					return err
 				}
 			}
-			return tx.Audit(AuditEvent{Action: "test", Category: DataChange, Severity: SeverityWrite})
+			return tx.Audit(audit.Event{Action: "test", Category: audit.DataChange, Severity: audit.SeverityWrite})
 		})
 		if err != nil {
 			b.Fatal(err)

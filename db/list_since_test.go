@@ -13,6 +13,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
 )
@@ -124,7 +125,7 @@ func putMany(t *testing.T, d *DB, org Organisation, c *storedResource) {
 				return fmt.Errorf("%v: %w", r, err)
 			}
 		}
-		return tx.Audit(AuditEvent{Action: "test", Category: DataChange, Severity: SeverityWrite})
+		return tx.Audit(audit.Event{Action: "test", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@ package db
 import (
 	"slices"
 	"strings"
+
+	"govsvc/db/audit"
 )
 
 // newMember is a member of the new records that have the same columns.
@@ -22,7 +24,7 @@ const (
 // created keeps what the event of a new record says of its members. The changes
 // are nil, and only the JSON is made, where nothing else needs them: most imports
 // are of new records.
-func (im *Import) created(r *storedResource, record Record, set *columnSet, values []any) Changes {
+func (im *Import) created(r *storedResource, record Record, set *columnSet, values []any) audit.Changes {
 	if set.members == nil {
 		set.members = im.tx.newMembers(r, set)
 	}
@@ -41,7 +43,7 @@ func (im *Import) created(r *storedResource, record Record, set *columnSet, valu
 func (tx *Tx) newMembers(r *storedResource, set *columnSet) []newMember {
 	var all []newMember
 	add := func(name string, at int, value any) {
-		begin := string(appendText(nil, name)) + `:{"from":null,"to":`
+		begin := string(audit.AppendText(nil, name)) + `:{"from":null,"to":`
 		all = append(all, newMember{name, begin, at, value})
 	}
 	for i, column := range set.names {
@@ -75,11 +77,11 @@ func (s *columnSet) valueIn(m *newMember, record Record, values []any) (value an
 
 // given returns the members of a new record as changes. values are those of the
 // set's columns.
-func (s *columnSet) given(record Record, values []any) Changes {
-	changes := make(Changes, len(s.members))
+func (s *columnSet) given(record Record, values []any) audit.Changes {
+	changes := make(audit.Changes, len(s.members))
 	for i := range s.members {
 		if value, listed := s.valueIn(&s.members[i], record, values); listed {
-			changes[s.members[i].name] = Change{To: value}
+			changes[s.members[i].name] = audit.Change{To: value}
 		}
 	}
 	return changes
@@ -93,11 +95,11 @@ func (s *columnSet) appendGiven(to []byte, record Record, values []any) []byte {
 		if !listed {
 			continue
 		}
-		if long := digest(value); long != nil {
+		if long := audit.DigestOf(value); long != nil {
 			value = long
 		}
 		to = append(append(to, separator), s.members[i].begin...)
-		to = append(appendValue(to, value), '}')
+		to = append(audit.AppendValue(to, value), '}')
 		separator = ','
 	}
 	if separator == '{' {

@@ -8,6 +8,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
+	"govsvc/db/audit"
 	"govsvc/db/sqlite"
 )
 
@@ -155,9 +156,9 @@ func (s Orgs) Create(ctx context.Context, by Actor, name string, plan Plan, then
 			return storeError(err)
 		}
 		tx.Org = made.Org
-		err = tx.Audit(AuditEvent{
-			Action: "organisation.created", Category: Configuration, Severity: SeveritySettings,
-			ResourceType: "organisation", ResourceID: made.ID, Metadata: Metadata{"name": name, "plan": plan},
+		err = tx.Audit(audit.Event{
+			Action: "organisation.created", Category: audit.Configuration, Severity: audit.SeveritySettings,
+			ResourceType: "organisation", ResourceID: made.ID, Metadata: audit.Metadata{"name": name, "plan": plan},
 		})
 		for _, more := range then {
 			if err == nil {
@@ -204,11 +205,11 @@ func (s Orgs) SetPlan(ctx context.Context, by Actor, name string, plan Plan, sub
 			return storeError(err)
 		}
 		tx.Org = before.Org
-		return tx.Audit(AuditEvent{
-			Action: "organisation.updated", Category: Configuration, Severity: SeveritySettings,
-			ResourceType: "organisation", ResourceID: before.ID, Metadata: Metadata{"changes": Changes{
-				"plan": {before.Plan, after.Plan}, "subscription": {before.Subscription, after.Subscription},
-			}.moved()},
+		return tx.Audit(audit.Event{
+			Action: "organisation.updated", Category: audit.Configuration, Severity: audit.SeveritySettings,
+			ResourceType: "organisation", ResourceID: before.ID, Metadata: audit.Metadata{"changes": audit.Changes{
+				"plan": {From: before.Plan, To: after.Plan}, "subscription": {From: before.Subscription, To: after.Subscription},
+			}.Moved()},
 		})
 	})
 	return after, err
@@ -274,9 +275,9 @@ func (s Orgs) Rename(ctx context.Context, by Actor, name, to string) (Organisati
 			return storeError(err)
 		}
 		tx.Org = before.Org
-		return tx.Audit(AuditEvent{
-			Action: "organisation.updated", Category: Configuration, Severity: SeveritySettings,
-			ResourceType: "organisation", ResourceID: before.ID, Metadata: Metadata{"changes": Changes{"name": {name, to}}},
+		return tx.Audit(audit.Event{
+			Action: "organisation.updated", Category: audit.Configuration, Severity: audit.SeveritySettings,
+			ResourceType: "organisation", ResourceID: before.ID, Metadata: audit.Metadata{"changes": audit.Changes{"name": {From: name, To: to}}},
 		})
 	})
 	return after, err
@@ -334,9 +335,9 @@ func (s Orgs) Remove(ctx context.Context, by Actor, name string, endMemberships 
 		if err := endMemberships(tx); err != nil {
 			return err
 		}
-		return tx.Audit(AuditEvent{
-			Action: "organisation.removed", Category: Configuration, Severity: SeveritySettings,
-			ResourceType: "organisation", ResourceID: org.ID, Metadata: Metadata{"name": name},
+		return tx.Audit(audit.Event{
+			Action: "organisation.removed", Category: audit.Configuration, Severity: audit.SeveritySettings,
+			ResourceType: "organisation", ResourceID: org.ID, Metadata: audit.Metadata{"name": name},
 		})
 	})
 	return removed, err

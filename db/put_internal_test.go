@@ -3,6 +3,8 @@ package db
 import (
 	"fmt"
 	"testing"
+
+	"govsvc/db/audit"
 )
 
 // TestPut_ManyMemberSets puts records with every set of some members, as an import may.
@@ -29,7 +31,7 @@ func TestPut_ManyMemberSets(t *testing.T) {
 				return fmt.Errorf("%v: %v, %w", r, made, err)
 			}
 		}
-		return tx.Audit(AuditEvent{Action: "test", Category: DataChange, Severity: SeverityWrite})
+		return tx.Audit(audit.Event{Action: "test", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // emptyFile is a data file without records: a copy of it costs a tenth of one
@@ -85,7 +86,7 @@ func (s *putStore) put(text string) (outcome db.Outcome, err error) {
 		if outcome, err = tx.Put(record["object"].(string), record); err != nil {
 			return err
 		}
-		return tx.Audit(db.AuditEvent{Action: "import.completed", Category: db.DataChange, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "import.completed", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 	return outcome, err
 }

@@ -1,5 +1,7 @@
 package db
 
+import "govsvc/db/audit"
+
 // Rating is what decides how grave a risk is, "" where it is not rated.
 type Rating struct {
 	Severity         string `json:"severity"`
@@ -58,7 +60,7 @@ func (tx *Tx) recordReason(risk int64, reason string, before, after Rating) erro
 // importedReason applies the rule of severity_change_reason to a risk that an
 // import changes, and keeps the reason as evidence. The record's own reason
 // counts before that of the import.
-func importedReason(tx *Tx, known storedRow, record Record, changes Changes) error {
+func importedReason(tx *Tx, known storedRow, record Record, changes audit.Changes) error {
 	im := tx.importing
 	if im == nil {
 		return nil
@@ -81,7 +83,7 @@ func importedReason(tx *Tx, known storedRow, record Record, changes Changes) err
 		return nil
 	}
 	record[reasonMember] = reason // for subscribers
-	changes[reasonMember] = Change{To: reason}
+	changes[reasonMember] = audit.Change{To: reason}
 	return tx.recordReason(known.seq, reason, before, after)
 }
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 )
 
@@ -30,7 +31,7 @@ type hooks struct {
 	onInsert func(*Tx, Record) Record
 	// beforeUpdate is called before an import changes a stored record, with the
 	// members that differ. It may add to them.
-	beforeUpdate func(*Tx, storedRow, Record, Changes) error
+	beforeUpdate func(*Tx, storedRow, Record, audit.Changes) error
 	// afterWrite is called after a record was created or updated.
 	afterWrite func(*Tx, writtenRecord) error
 	// create and update replace the general way of Tx.Create and Tx.Update.

@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 )
 
@@ -143,9 +144,9 @@ func createRisk(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 // refused (specification, States, rule 2). The reason is kept as evidence.
 func updateRisk(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
 	reason, _ := record[reasonMember].(string)
-	var further Changes
+	var further audit.Changes
 	if reason != "" {
-		further = Changes{reasonMember: {To: reason}}
+		further = audit.Changes{reasonMember: {To: reason}}
 	}
 	var before Rating
 	after, err := tx.update(r, id, further, func(row storedRow) (Record, error) {

@@ -3,6 +3,8 @@ package db
 import (
 	"database/sql/driver"
 	"slices"
+
+	"govsvc/db/audit"
 )
 
 // storedRow is a row of a resource. It was read with all members, by readRecord,
@@ -14,7 +16,7 @@ type storedRow struct {
 	members map[string]any // nil where the values were read, and for a superseded signal
 	columns []string
 	values  []driver.Value // of columns
-	changes Changes        // what an import gave a new record; see Import.created
+	changes audit.Changes  // what an import gave a new record; see Import.created
 }
 
 // value returns a member, or the value of its column; nil for null.

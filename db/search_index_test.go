@@ -10,6 +10,7 @@ import (
 	"unicode"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/backup"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
@@ -122,7 +123,7 @@ func (r *register) write(n int) {
 				r.texts[at][id] = texts
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "put", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 	must(r.t, err)
 }

@@ -5,6 +5,7 @@ import (
 	"reflect"
 	"slices"
 
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 )
 
@@ -57,13 +58,13 @@ func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 
 // superseded is how a new row, whose members are given, differs from the one
 // whose place it takes.
-func (tx *Tx) superseded(r *storedResource, before storedRow, given Changes) Changes {
-	changes := Changes{}
+func (tx *Tx) superseded(r *storedResource, before storedRow, given audit.Changes) audit.Changes {
+	changes := audit.Changes{}
 	for i, column := range tx.db.columns[r.Table] {
 		if !settable(column) || slices.Contains(r.Internal, column) {
 			continue
 		}
-		change := Change{From: r.memberValue(column, before.values[i]), To: given[column].To}
+		change := audit.Change{From: r.memberValue(column, before.values[i]), To: given[column].To}
 		if !reflect.DeepEqual(change.From, change.To) {
 			changes[column] = change
 		}

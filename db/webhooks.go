@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"time"
 
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 )
 
@@ -55,7 +56,7 @@ func (tx *Tx) CreateSubscription(record Record) (made Object, secret string, err
 		return made, "", err
 	}
 	changes := subscriptionChanges(storedRow{}, row)
-	return Object{row.id, row.object}, secret, auditSubscription(tx, "created", row.id, Metadata{"changes": changes})
+	return Object{row.id, row.object}, secret, auditSubscription(tx, "created", row.id, audit.Metadata{"changes": changes})
 }
 
 // UpdateSubscription changes the members of a subscription that are present.
@@ -71,7 +72,7 @@ func (tx *Tx) UpdateSubscription(id string, record Record) (Object, error) {
 	if resumed {
 		tx.WakeDeliveries()
 	}
-	return Object{after.id, after.object}, auditSubscription(tx, "updated", id, Metadata{"changes": changes})
+	return Object{after.id, after.object}, auditSubscription(tx, "updated", id, audit.Metadata{"changes": changes})
 }
 
 // DeleteSubscription removes a subscription with its deliveries: those that
@@ -85,7 +86,7 @@ func (tx *Tx) DeleteSubscription(id string) error {
 		return err
 	}
 	tx.receiverSets = nil
-	return auditSubscription(tx, "deleted", id, Metadata{"changes": subscriptionChanges(known, storedRow{})})
+	return auditSubscription(tx, "deleted", id, audit.Metadata{"changes": subscriptionChanges(known, storedRow{})})
 }
 
 // RotateSecret gives a subscription a new signing secret and returns it. The
@@ -107,40 +108,40 @@ func (tx *Tx) RotateSecret(id string, overlap time.Duration) (secret string, for
 		known.seq, Timestamp(formerUntil), secret, tx.At()); err != nil {
 		return "", time.Time{}, err
 	}
-	return secret, formerUntil, auditSubscription(tx, "secret_rotated", id, Metadata{"former_until": Timestamp(formerUntil)})
+	return secret, formerUntil, auditSubscription(tx, "secret_rotated", id, audit.Metadata{"former_until": Timestamp(formerUntil)})
 }
 
 // AuditPing tells the audit log of a test of a subscription and its outcome.
 func (tx *Tx) AuditPing(subscription, delivery, event, outcome string) error {
 	return tx.AuditWebhook("webhook_test_delivery", "created", "webhook_subscription", subscription,
-		Metadata{"delivery_id": delivery, "event_id": event, "outcome": outcome})
+		audit.Metadata{"delivery_id": delivery, "event_id": event, "outcome": outcome})
 }
 
 func findSubscription(tx *Tx, id string) (storedRow, error) {
 	return tx.readByID(webhookSubscriptions, id)
 }
 
-func auditSubscription(tx *Tx, verb, id string, detail Metadata) error {
+func auditSubscription(tx *Tx, verb, id string, detail audit.Metadata) error {
 	return tx.AuditWebhook("webhook_subscription", verb, "webhook_subscription", id, detail)
 }
 
 // AuditWebhook appends the event of what was done to an object, for the record
 // that it belongs to.
-func (tx *Tx) AuditWebhook(object, verb, recordType, id string, detail Metadata) error {
+func (tx *Tx) AuditWebhook(object, verb, recordType, id string, detail audit.Metadata) error {
 	action, detail := tx.writeAction(object, verb, detail)
-	return tx.Audit(AuditEvent{
-		Action: action, Category: Webhook, Severity: SeverityWrite,
+	return tx.Audit(audit.Event{
+		Action: action, Category: audit.Webhook, Severity: audit.SeverityWrite,
 		ResourceType: recordType, ResourceID: id, Metadata: detail,
 	})
 }
 
 // subscriptionChanges compares the members of a subscription before and after a
 // change, so without its secret. A zero row is one that does not exist.
-func subscriptionChanges(before, after storedRow) Changes {
-	changes := Changes{}
+func subscriptionChanges(before, after storedRow) audit.Changes {
+	changes := audit.Changes{}
 	for _, member := range []string{"url", "description", "event_types", "active", "created_via"} {
 		if from, to := before.members[member], after.members[member]; !reflect.DeepEqual(from, to) {
-			changes[member] = Change{From: from, To: to}
+			changes[member] = audit.Change{From: from, To: to}
 		}
 	}
 	return changes

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
@@ -112,7 +113,7 @@ func TestWrite_SameRecord(t *testing.T) {
 			err := stores[i%2].Write(context.Background(), by, func(tx *db.Tx) error {
 				made, err := tx.Put("risk", db.Record{"risk_id": "R", "description": "the same for all"})
 				outcomes <- made
-				return errors.Join(err, tx.Audit(db.AuditEvent{Action: "put"}))
+				return errors.Join(err, tx.Audit(audit.Event{Action: "put"}))
 			})
 			if err != nil {
 				t.Error(err)

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
 )
@@ -133,20 +134,20 @@ func subscriptions() []db.Record {
 // auditTrail adds an event of each category to the log, as the live service
 // writes them.
 func auditTrail(tx *db.Tx) error {
-	for _, e := range []db.AuditEvent{
-		{Action: "user.signed_in", Category: db.Authentication, Severity: db.SeverityRead, ResourceType: "user", ResourceID: own(1)},
-		{Action: "user.sign_in_refused", Category: db.Authentication, Severity: db.SeverityRefused},
-		{Action: "api.read.audit", Category: db.DataAccess, Severity: db.SeverityRead, Metadata: db.Metadata{"events": 3, "format": "json"}},
+	for _, e := range []audit.Event{
+		{Action: "user.signed_in", Category: audit.Authentication, Severity: audit.SeverityRead, ResourceType: "user", ResourceID: own(1)},
+		{Action: "user.sign_in_refused", Category: audit.Authentication, Severity: audit.SeverityRefused},
+		{Action: "api.read.audit", Category: audit.DataAccess, Severity: audit.SeverityRead, Metadata: audit.Metadata{"events": 3, "format": "json"}},
 		{
-			Action: "risk.updated", Category: db.DataChange, Severity: db.SeverityWrite, ResourceType: "risk", ResourceID: own(201),
-			Metadata: db.Metadata{"changes": db.Changes{"status": {From: "Open", To: "InProgress"}}},
+			Action: "risk.updated", Category: audit.DataChange, Severity: audit.SeverityWrite, ResourceType: "risk", ResourceID: own(201),
+			Metadata: audit.Metadata{"changes": audit.Changes{"status": {From: "Open", To: "InProgress"}}},
 		},
-		{Action: "page.refused", Category: db.Authorization, Severity: db.SeverityRefused},
-		{Action: "organisation.updated", Category: db.Configuration, Severity: db.SeveritySettings, ResourceType: "organisation"},
-		{Action: "key.minted", Category: db.KeyManagement, Severity: db.SeverityKeys, ResourceType: "api_key", ResourceID: own(2)},
-		{Action: "webhook_subscription.created", Category: db.Webhook, Severity: db.SeverityWrite, ResourceType: "webhook_subscription", ResourceID: own(1601)},
-		{Action: "export.completed", Category: db.Export, Severity: db.SeverityRead},
-		{Action: "file.restored", Category: db.System, Severity: db.SeverityRestore},
+		{Action: "page.refused", Category: audit.Authorization, Severity: audit.SeverityRefused},
+		{Action: "organisation.updated", Category: audit.Configuration, Severity: audit.SeveritySettings, ResourceType: "organisation"},
+		{Action: "key.minted", Category: audit.KeyManagement, Severity: audit.SeverityKeys, ResourceType: "api_key", ResourceID: own(2)},
+		{Action: "webhook_subscription.created", Category: audit.Webhook, Severity: audit.SeverityWrite, ResourceType: "webhook_subscription", ResourceID: own(1601)},
+		{Action: "export.completed", Category: audit.Export, Severity: audit.SeverityRead},
+		{Action: "file.restored", Category: audit.System, Severity: audit.SeverityRestore},
 	} {
 		if err := tx.Audit(e); err != nil {
 			return err

@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // note appends events to the log of an organisation, an hour apart.
@@ -19,7 +20,7 @@ func note(t testing.TB, s *service, org string, actions ...string) {
 	t.Helper()
 	for _, action := range actions {
 		err := s.store.Write(t.Context(), by(t, s.store, org), func(tx *db.Tx) error {
-			return tx.Audit(db.AuditEvent{Action: action, Category: db.DataChange, Severity: db.SeverityWrite})
+			return tx.Audit(audit.Event{Action: action, Category: audit.DataChange, Severity: audit.SeverityWrite})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -185,7 +186,7 @@ func TestAuditLimit(t *testing.T) {
 	_, key := collector(t, s, "acme", 0)
 	err := s.store.Write(t.Context(), by(t, s.store, "acme"), func(tx *db.Tx) error {
 		for range 1200 {
-			if err := tx.Audit(db.AuditEvent{Action: "e", Category: db.System}); err != nil {
+			if err := tx.Audit(audit.Event{Action: "e", Category: audit.System}); err != nil {
 				return err
 			}
 		}

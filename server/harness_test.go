@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit"
 	"govsvc/server"
 	"govsvc/server/openapi"
@@ -245,7 +246,7 @@ func audited(ctx context.Context, store *db.DB, by db.Actor, run func(*db.Tx) er
 		if err := run(tx); err != nil {
 			return err
 		}
-		return tx.Audit(db.AuditEvent{Action: "test.changed", Category: db.DataChange, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "test.changed", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/server"
 )
 
@@ -29,7 +30,7 @@ func BenchmarkPage(b *testing.B) {
 						return err
 					}
 				}
-				return tx.Audit(db.AuditEvent{Action: "data.imported", Category: db.DataChange, Severity: db.SeverityWrite, ResourceType: "risk"})
+				return tx.Audit(audit.Event{Action: "data.imported", Category: audit.DataChange, Severity: audit.SeverityWrite, ResourceType: "risk"})
 			})
 			if err != nil {
 				b.Fatal(err)

@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // mostOfPage is what a page may take: 4 MB of records, and the envelope.
@@ -44,7 +45,7 @@ func largeRecordsWith(t *testing.T, settings ...setting) *service {
 			if i == 30 {
 				size = 5 << 20 / 3
 			}
-			if err := tx.Audit(db.AuditEvent{Action: fmt.Sprintf("e%02d", i), Category: db.System, Metadata: db.Metadata{"text": strings.Repeat("€", size)}}); err != nil {
+			if err := tx.Audit(audit.Event{Action: fmt.Sprintf("e%02d", i), Category: audit.System, Metadata: audit.Metadata{"text": strings.Repeat("€", size)}}); err != nil {
 				return err
 			}
 		}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/auth"
 	"govsvc/server"
 	"govsvc/web"
@@ -22,10 +23,10 @@ func logged(t *testing.T) (s *scene, risk string, key db.Key) {
 	t.Helper()
 	s = newScene(t)
 	risk, key = s.find("risk", "claims")["id"].(string), s.mint(db.KeyDraft{Name: "Reporting", Kind: db.LiveKey, Scopes: []string{"read:all"}})
-	tell := func(actor, action string, category db.Category, object, id string, metadata db.Metadata) {
+	tell := func(actor, action string, category audit.Category, object, id string, metadata audit.Metadata) {
 		t.Helper()
 		err := s.store.Write(t.Context(), db.Actor{Org: s.by().Org, ID: actor}, func(tx *db.Tx) error {
-			return tx.Audit(db.AuditEvent{Action: action, Category: category, Severity: db.SeverityWrite, ResourceType: object, ResourceID: id, Metadata: metadata})
+			return tx.Audit(audit.Event{Action: action, Category: category, Severity: audit.SeverityWrite, ResourceType: object, ResourceID: id, Metadata: metadata})
 		})
 		if err != nil {
 			t.Fatal(err)
@@ -33,12 +34,12 @@ func logged(t *testing.T) (s *scene, risk string, key db.Key) {
 	}
 	for i := range 5 {
 		s.clock.advance(10 * time.Minute)
-		tell(s.user("editor").ID, "risk.updated", db.DataChange, "risk", risk, db.Metadata{
-			"changes": db.Changes{"severity": {From: fmt.Sprint("S", i), To: "CRITICAL"}, "owner_name": {From: "Ada", To: nil}},
+		tell(s.user("editor").ID, "risk.updated", audit.DataChange, "risk", risk, audit.Metadata{
+			"changes": audit.Changes{"severity": {From: fmt.Sprint("S", i), To: "CRITICAL"}, "owner_name": {From: "Ada", To: nil}},
 		})
 	}
-	tell("key:"+key.ID, "api.write.vendor", db.DataChange, "vendor", "0190d6a1-0000-7000-8000-000000000000", nil)
-	tell("", "user.sign_in_refused", db.Authentication, "", "", db.Metadata{"address": hostile})
+	tell("key:"+key.ID, "api.write.vendor", audit.DataChange, "vendor", "0190d6a1-0000-7000-8000-000000000000", nil)
+	tell("", "user.sign_in_refused", audit.Authentication, "", "", audit.Metadata{"address": hostile})
 	return s, risk, key
 }
 
@@ -113,7 +114,7 @@ func TestAuditPages(t *testing.T) {
 	const n = 120
 	for i := range n {
 		err := s.store.Write(t.Context(), s.by(), func(tx *db.Tx) error {
-			return tx.Audit(db.AuditEvent{Action: "test.counted", Category: db.System, Severity: db.SeverityRead, Metadata: db.Metadata{"number": i}})
+			return tx.Audit(audit.Event{Action: "test.counted", Category: audit.System, Severity: audit.SeverityRead, Metadata: audit.Metadata{"number": i}})
 		})
 		if err != nil {
 			t.Fatal(err)

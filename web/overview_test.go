@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/auth"
 )
 
@@ -162,13 +163,13 @@ func TestHappenings(t *testing.T) {
 	s := newScene(t)
 	risk := s.find("risk", "claims")["id"].(string)
 	err := s.store.Write(t.Context(), db.Actor{Org: s.by().Org, ID: s.user("editor").ID}, func(tx *db.Tx) error {
-		if err := tx.Audit(db.AuditEvent{
-			Action: "risk.updated", Category: db.DataChange, Severity: db.SeverityWrite, ResourceType: "risk", ResourceID: risk,
-			Metadata: db.Metadata{"changes": db.Changes{"severity": {From: "HIGH", To: "LOW"}, "owner_name": {From: "Ada", To: nil}}},
+		if err := tx.Audit(audit.Event{
+			Action: "risk.updated", Category: audit.DataChange, Severity: audit.SeverityWrite, ResourceType: "risk", ResourceID: risk,
+			Metadata: audit.Metadata{"changes": audit.Changes{"severity": {From: "HIGH", To: "LOW"}, "owner_name": {From: "Ada", To: nil}}},
 		}); err != nil {
 			return err
 		}
-		return tx.Audit(db.AuditEvent{Action: "user.signed_in", Category: db.Authentication, Severity: db.SeverityRead})
+		return tx.Audit(audit.Event{Action: "user.signed_in", Category: audit.Authentication, Severity: audit.SeverityRead})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/server/webhook"
 )
 
@@ -108,7 +109,7 @@ func (s *scene) raise(kind string, n int) {
 				return err
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "test.raised", Category: audit.System, Severity: audit.SeverityWrite})
 	})
 	if err != nil {
 		s.t.Fatal(err)

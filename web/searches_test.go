@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/auth"
 	"govsvc/server/limit"
 )
@@ -248,7 +249,7 @@ func fillRisks(s *scene, size int) {
 					return err
 				}
 			}
-			return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange, Severity: db.SeverityWrite})
+			return tx.Audit(audit.Event{Action: "put", Category: audit.DataChange, Severity: audit.SeverityWrite})
 		})
 		if err != nil {
 			s.t.Fatal(err)

@@ -5,6 +5,7 @@ import (
 	"maps"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // writeAccount runs a change of an account, which belongs to the whole file. Its audit
@@ -29,8 +30,8 @@ func defaultOrg(tx *db.Tx) (db.Org, error) {
 }
 
 // userEvent returns the audit event of a change of a user.
-func userEvent(verb string, category db.Category, severity int, id string, metadata db.Metadata) db.AuditEvent {
-	return db.AuditEvent{
+func userEvent(verb string, category audit.Category, severity int, id string, metadata audit.Metadata) audit.Event {
+	return audit.Event{
 		Action: "user." + verb, Category: category, Severity: severity,
 		ResourceType: "user", ResourceID: id, Metadata: metadata,
 	}
@@ -39,9 +40,9 @@ func userEvent(verb string, category db.Category, severity int, id string, metad
 // auditUser appends an event about a user to the log of the change's organisation. An
 // event of authentication concerns the account, so it is in the log of each organisation
 // of the user.
-func auditUser(tx *db.Tx, verb string, category db.Category, severity int, id string, metadata db.Metadata) error {
+func auditUser(tx *db.Tx, verb string, category audit.Category, severity int, id string, metadata audit.Metadata) error {
 	event := userEvent(verb, category, severity, id, metadata)
-	if category != db.Authentication || id == "" {
+	if category != audit.Authentication || id == "" {
 		return tx.Audit(event)
 	}
 	orgs, err := organisationsOf(tx, id)
@@ -55,7 +56,7 @@ func auditUser(tx *db.Tx, verb string, category db.Category, severity int, id st
 }
 
 // auditIn appends an event to the logs of several organisations.
-func auditIn(tx *db.Tx, orgs []db.Org, event db.AuditEvent) error {
+func auditIn(tx *db.Tx, orgs []db.Org, event audit.Event) error {
 	org := tx.Org
 	defer func() { tx.Org = org }()
 	metadata := event.Metadata

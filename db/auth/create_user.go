@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/sqlite"
 )
 
@@ -74,7 +75,7 @@ func (u *Users) create(ctx context.Context, by db.Actor, name string, role Role,
 		if made, err = memberByID(tx, id); err != nil {
 			return err
 		}
-		return auditIn(tx, orgs, userEvent("created", db.Authorization, db.SeverityKeys, id, db.Metadata{"name": name, "role": role}))
+		return auditIn(tx, orgs, userEvent("created", audit.Authorization, audit.SeverityKeys, id, audit.Metadata{"name": name, "role": role}))
 	})
 	return made, err
 }

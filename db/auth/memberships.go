@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/sqlite"
 )
 
@@ -39,8 +40,8 @@ func (m *Memberships) Add(ctx context.Context, by db.Actor, name string, role Ro
 		if added, err = memberByID(tx, account.ID); err != nil {
 			return err
 		}
-		return auditUser(tx, "added", db.Authorization, db.SeverityKeys, account.ID, db.Metadata{
-			"name": account.Name, "changes": db.Changes{"role": {From: nil, To: role}},
+		return auditUser(tx, "added", audit.Authorization, audit.SeverityKeys, account.ID, audit.Metadata{
+			"name": account.Name, "changes": audit.Changes{"role": {From: nil, To: role}},
 		})
 	})
 	return added, err
@@ -68,7 +69,7 @@ func (m *Memberships) SetRole(ctx context.Context, by db.Actor, id string, role 
 		if u, err = memberByID(tx, id); err != nil {
 			return err
 		}
-		return auditUser(tx, "role_changed", db.Authorization, db.SeverityKeys, id, db.Metadata{"changes": db.Changes{"role": {From: before.Role, To: role}}})
+		return auditUser(tx, "role_changed", audit.Authorization, audit.SeverityKeys, id, audit.Metadata{"changes": audit.Changes{"role": {From: before.Role, To: role}}})
 	})
 	return u, err
 }
@@ -148,7 +149,7 @@ func endMembership(tx *db.Tx, u User, last bool) error {
 			return err
 		}
 	}
-	return auditUser(tx, "removed", db.Authorization, db.SeverityKeys, u.ID, db.Metadata{
-		"name": u.Name, "changes": db.Changes{"role": {From: u.Role, To: nil}}, "account_removed": last,
+	return auditUser(tx, "removed", audit.Authorization, audit.SeverityKeys, u.ID, audit.Metadata{
+		"name": u.Name, "changes": audit.Changes{"role": {From: u.Role, To: nil}}, "account_removed": last,
 	})
 }

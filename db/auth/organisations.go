@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // organisationColumns are those of an organisation o, in the order of
@@ -41,7 +42,7 @@ func (m *Memberships) CreateOrganisation(ctx context.Context, by db.Actor, name 
 		if err != nil {
 			return err
 		}
-		return auditUser(tx, "added", db.Authorization, db.SeverityKeys, u.ID, db.Metadata{"name": u.Name, "changes": db.Changes{"role": {From: nil, To: Admin}}})
+		return auditUser(tx, "added", audit.Authorization, audit.SeverityKeys, u.ID, audit.Metadata{"name": u.Name, "changes": audit.Changes{"role": {From: nil, To: Admin}}})
 	})
 }
 

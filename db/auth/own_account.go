@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // Account changes the account of the signed-in user.
@@ -76,7 +77,7 @@ func (a *Account) Confirm(ctx context.Context, by db.Actor, session Session, sec
 		if _, err := tx.Exec("UPDATE sessions SET confirmed_at = ? WHERE token_hash = ?", tx.At(), []byte(session.hash)); err != nil {
 			return err
 		}
-		return auditUser(tx, "confirmed", db.Authentication, db.SeverityWrite, session.User.ID, db.Metadata{"method": method})
+		return auditUser(tx, "confirmed", audit.Authentication, audit.SeverityWrite, session.User.ID, audit.Metadata{"method": method})
 	}
 	if session.User.SecondFactor {
 		err := a.changeWithCode(ctx, session, secret, func(tx *db.Tx, _ int64) error { return confirm(tx, "code") })
@@ -117,7 +118,7 @@ func forParam(err error, from, to string) error {
 // refusal.
 func (a *Account) auditRefusal(ctx context.Context, by db.Actor, session Session, reason string, refusal *db.Error) error {
 	err := writeAccount(context.WithoutCancel(ctx), a.store, by, func(tx *db.Tx) error {
-		return auditUser(tx, "check_refused", db.Authentication, db.SeverityRefused, session.User.ID, db.Metadata{"reason": reason})
+		return auditUser(tx, "check_refused", audit.Authentication, audit.SeverityRefused, session.User.ID, audit.Metadata{"reason": reason})
 	})
 	if err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // recoveryCodeCount is how many recovery codes a user has.
@@ -23,7 +24,7 @@ func (a *Account) NewRecoveryCodes(ctx context.Context, session Session, code st
 		if err := storeRecoveryCodes(tx, seq, texts); err != nil {
 			return err
 		}
-		return auditUser(tx, "recovery_codes_made", db.Authentication, db.SeveritySettings, session.User.ID, nil)
+		return auditUser(tx, "recovery_codes_made", audit.Authentication, audit.SeveritySettings, session.User.ID, nil)
 	})
 	if err != nil {
 		return nil, err

@@ -6,6 +6,7 @@ import (
 	"net/url"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // base32NoPadding encodes secrets for apps, and recovery codes.
@@ -111,7 +112,7 @@ func turnOnSecondFactor(tx *db.Tx, s Session, seq int64, secret []byte, step int
 	if err != nil {
 		return err
 	}
-	return auditUser(tx, "second_factor_added", db.Authentication, db.SeveritySettings, s.User.ID, db.Metadata{"sessions_ended": ended})
+	return auditUser(tx, "second_factor_added", audit.Authentication, audit.SeveritySettings, s.User.ID, audit.Metadata{"sessions_ended": ended})
 }
 
 // RemoveSecondFactor turns off the second factor of the session's user after a code of
@@ -169,7 +170,7 @@ func removeSecondFactor(tx *db.Tx, seq int64, userID string, keep Session) error
 	if err != nil {
 		return err
 	}
-	return auditUser(tx, "second_factor_removed", db.Authentication, db.SeveritySettings, userID, db.Metadata{"sessions_ended": ended})
+	return auditUser(tx, "second_factor_removed", audit.Authentication, audit.SeveritySettings, userID, audit.Metadata{"sessions_ended": ended})
 }
 
 // changeWithCode runs a change for the session's user if the code is right. A wrong code

@@ -5,6 +5,7 @@ import (
 	"encoding/base64"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // Sessions starts, finds and ends the sessions of users.
@@ -64,7 +65,7 @@ func (s *Sessions) SwitchOrganisation(ctx context.Context, session Session, name
 		if _, err := tx.Exec("UPDATE sessions SET org_id = ? WHERE token_hash = ?", org.Org, []byte(session.hash)); err != nil {
 			return err
 		}
-		return auditUser(tx, "organisation_entered", db.DataAccess, db.SeverityRead, session.User.ID, db.Metadata{"from": session.Organisation.ID})
+		return auditUser(tx, "organisation_entered", audit.DataAccess, audit.SeverityRead, session.User.ID, audit.Metadata{"from": session.Organisation.ID})
 	})
 }
 

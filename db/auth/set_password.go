@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // errOwnAccount makes users change their own accounts through Account, which asks for
@@ -52,5 +53,5 @@ func setPassword(tx *db.Tx, stored credentials, next password, keep Session) err
 	if err != nil {
 		return err
 	}
-	return auditUser(tx, "password_changed", db.Authentication, db.SeveritySettings, stored.id, db.Metadata{"sessions_ended": ended})
+	return auditUser(tx, "password_changed", audit.Authentication, audit.SeveritySettings, stored.id, audit.Metadata{"sessions_ended": ended})
 }

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/fair"
 )
 
@@ -130,7 +131,7 @@ func (s *Sessions) finishSignIn(ctx context.Context, a SignInAttempt, known cred
 		}
 		if reason != "" {
 			refusal = refusals[reason]
-			return auditUser(tx, "sign_in_refused", db.Authentication, db.SeverityRefused, known.id, signInMetadata(a, "reason", reason))
+			return auditUser(tx, "sign_in_refused", audit.Authentication, audit.SeverityRefused, known.id, signInMetadata(a, "reason", reason))
 		}
 		if _, err := tx.Exec("UPDATE users SET last_sign_in_at = ? WHERE seq = ?", tx.At(), known.seq); err != nil {
 			return err
@@ -141,12 +142,12 @@ func (s *Sessions) finishSignIn(ctx context.Context, a SignInAttempt, known cred
 		}
 		if len(orgs) == 0 {
 			refusal = errNoMembership
-			return auditUser(tx, "sign_in_refused", db.Authentication, db.SeverityRefused, known.id, signInMetadata(a, "reason", noMembership))
+			return auditUser(tx, "sign_in_refused", audit.Authentication, audit.SeverityRefused, known.id, signInMetadata(a, "reason", noMembership))
 		}
 		if session, err = insertSession(tx, known.seq, orgs[0], hash, SessionDetails{Address: a.Address, Browser: a.Browser}); err != nil {
 			return err
 		}
-		return auditUser(tx, "signed_in", db.Authentication, db.SeverityWrite, known.id, signInMetadata(a, "second_factor", factor))
+		return auditUser(tx, "signed_in", audit.Authentication, audit.SeverityWrite, known.id, signInMetadata(a, "second_factor", factor))
 	})
 	return session, refusal, err
 }
@@ -203,8 +204,8 @@ func truncate(text string, limit int) string {
 	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }
 
-func signInMetadata(a SignInAttempt, name, value string) db.Metadata {
-	metadata := db.Metadata{}
+func signInMetadata(a SignInAttempt, name, value string) audit.Metadata {
+	metadata := audit.Metadata{}
 	if value != "" {
 		metadata[name] = value
 	}

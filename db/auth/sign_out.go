@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // SignOut ends the session. It does nothing if the session has ended already.
@@ -13,7 +14,7 @@ func (s *Sessions) SignOut(ctx context.Context, session Session) error {
 		if err != nil || ended == 0 {
 			return err
 		}
-		return auditUser(tx, "signed_out", db.Authentication, db.SeverityWrite, session.User.ID, nil)
+		return auditUser(tx, "signed_out", audit.Authentication, audit.SeverityWrite, session.User.ID, nil)
 	})
 }
 
@@ -31,7 +32,7 @@ func (s *Sessions) SignOutEverywhere(ctx context.Context, by db.Actor, userID st
 		if err != nil || ended == 0 {
 			return err
 		}
-		return auditUser(tx, "signed_out", db.Authentication, db.SeverityWrite, userID, db.Metadata{"sessions_ended": ended})
+		return auditUser(tx, "signed_out", audit.Authentication, audit.SeverityWrite, userID, audit.Metadata{"sessions_ended": ended})
 	})
 }
 
@@ -77,8 +78,8 @@ func (s *Sessions) endSessions(ctx context.Context, session Session, selected fu
 				continue
 			}
 			ended++
-			metadata := db.Metadata{"started_at": other.CreatedAt, "session_address": other.Address, "browser": other.Browser}
-			if err := auditUser(tx, "session_ended", db.Authentication, db.SeverityWrite, session.User.ID, metadata); err != nil {
+			metadata := audit.Metadata{"started_at": other.CreatedAt, "session_address": other.Address, "browser": other.Browser}
+			if err := auditUser(tx, "session_ended", audit.Authentication, audit.SeverityWrite, session.User.ID, metadata); err != nil {
 				return err
 			}
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // Users manages the accounts for the dashboard.
@@ -148,7 +149,7 @@ func (u *Users) Remove(ctx context.Context, by db.Actor, id string) error {
 		if removed == 0 {
 			return errNoUser
 		}
-		return auditUser(tx, "removed", db.Authorization, db.SeverityKeys, id, db.Metadata{"account_removed": true})
+		return auditUser(tx, "removed", audit.Authorization, audit.SeverityKeys, id, audit.Metadata{"account_removed": true})
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // Attempts are the last attempts to make a backup.
@@ -51,14 +52,14 @@ func (s *Service) Record(ctx context.Context, by db.Actor, made Backup) error {
 		if err := recordAttempt(tx, outcomeMade, Attempt{At: made.At, Path: made.Path, Bytes: made.Bytes}); err != nil {
 			return err
 		}
-		return auditAll(tx, func(org db.Org) db.AuditEvent {
-			metadata := db.Metadata{"file": filepath.Base(made.Path)}
+		return auditAll(tx, func(org db.Org) audit.Event {
+			metadata := audit.Metadata{"file": filepath.Base(made.Path)}
 			for _, log := range made.Logs {
 				if log.Org == org {
 					metadata["events"], metadata["head"] = log.Events, log.Head
 				}
 			}
-			return db.AuditEvent{Action: "file.backed_up", Category: db.Export, Severity: db.SeverityRead, Metadata: metadata}
+			return audit.Event{Action: "file.backed_up", Category: audit.Export, Severity: audit.SeverityRead, Metadata: metadata}
 		})
 	})
 }
@@ -82,7 +83,7 @@ func recordAttempt(tx *db.Tx, outcome string, a Attempt) error {
 }
 
 // auditAll adds an event to the audit log of every organisation.
-func auditAll(tx *db.Tx, event func(db.Org) db.AuditEvent) error {
+func auditAll(tx *db.Tx, event func(db.Org) audit.Event) error {
 	var orgs []db.Org
 	err := tx.Each(func(row db.Scanner) error {
 		var org db.Org

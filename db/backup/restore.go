@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/sqlite"
 )
 
@@ -123,13 +124,13 @@ func finishCopy(ctx context.Context, options db.Options, by db.Actor, done Resto
 	}
 	if err == nil {
 		err = file.Write(ctx, by, func(tx *db.Tx) error {
-			return auditAll(tx, func(org db.Org) db.AuditEvent {
+			return auditAll(tx, func(org db.Org) audit.Event {
 				at := slices.IndexFunc(done.Logs, func(l AuditLog) bool { return l.Org == org })
-				metadata := db.Metadata{"file": filepath.Base(done.From), "events": done.Logs[at].Events, "head": done.Logs[at].Head}
+				metadata := audit.Metadata{"file": filepath.Base(done.From), "events": done.Logs[at].Events, "head": done.Logs[at].Head}
 				if kept != "" {
 					metadata["kept"] = filepath.Base(kept)
 				}
-				return db.AuditEvent{Action: "file.restored", Category: db.System, Severity: db.SeverityRestore, Metadata: metadata}
+				return audit.Event{Action: "file.restored", Category: audit.System, Severity: audit.SeverityRestore, Metadata: metadata}
 			})
 		})
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // DeadLetter is a delivery that ran out of attempts, that left a full queue, or
@@ -106,7 +107,7 @@ func replaySome(tx *db.Tx, subscriptions []int64) (n, done int, err error) {
 		return 0, done, nil
 	}
 	tx.WakeDeliveries()
-	return n, done, tx.AuditWebhook("webhook_delivery", "replayed", "", "", db.Metadata{"deliveries": n})
+	return n, done, tx.AuditWebhook("webhook_delivery", "replayed", "", "", audit.Metadata{"deliveries": n})
 }
 
 // Discard removes dead letters for good; ids as in
@@ -125,7 +126,7 @@ func Discard(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int
 			if err != nil || n == 0 {
 				return err
 			}
-			return tx.AuditWebhook("webhook_delivery", "discarded", "", "", db.Metadata{"deliveries": n})
+			return tx.AuditWebhook("webhook_delivery", "discarded", "", "", audit.Metadata{"deliveries": n})
 		})
 		total += int(n)
 		if err != nil || n < replayedAtOnce {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/auth"
 	"govsvc/db/dashboard"
 	"govsvc/db/delivery"
@@ -145,7 +146,7 @@ func TestQueueLimit(t *testing.T) {
 				return err
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "test.raised", Category: audit.System, Severity: audit.SeverityWrite})
 	})
 	f.expand(t)
 	dead := f.dead(t)
@@ -231,7 +232,7 @@ func TestFanOut_RemovedOrganisation(t *testing.T) {
 		if err := tx.Enqueue("risk.created", map[string]any{}); err != nil {
 			return err
 		}
-		return tx.Audit(db.AuditEvent{Action: "e", Category: db.System})
+		return tx.Audit(audit.Event{Action: "e", Category: audit.System})
 	})
 	f.remove(t, a)
 	if _, err := auth.New(f.DB).Memberships.RemoveOrganisation(t.Context(), by, "acme"); err != nil {

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/search"
 )
 
@@ -57,7 +58,7 @@ func TestUpdate_Rests(t *testing.T) {
 				return err
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange})
+		return tx.Audit(audit.Event{Action: "put", Category: audit.DataChange})
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -3,6 +3,8 @@ package api
 import (
 	"context"
 
+	"govsvc/db/audit"
+
 	"govsvc/db"
 )
 
@@ -32,9 +34,9 @@ func ListAuditEvents(ctx context.Context, c *Caller, in Input) (AuditPage, error
 	format := in.Query.String("format")
 	page.Lines = format == "ndjson"
 	return page, c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
-		return tx.Audit(db.AuditEvent{
-			Action: "api.read.audit", Category: db.DataAccess, Severity: db.SeverityRead,
-			Metadata: db.Metadata{"events": len(page.Events), "format": format},
+		return tx.Audit(audit.Event{
+			Action: "api.read.audit", Category: audit.DataAccess, Severity: audit.SeverityRead,
+			Metadata: audit.Metadata{"events": len(page.Events), "format": format},
 		})
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"unicode/utf8"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // AuditSearch asks for events of the audit log. What is zero does not count.
@@ -51,9 +52,9 @@ func SearchAudit(ctx context.Context, c *Caller, s AuditSearch) (AuditSearchPage
 		return page, err
 	}
 	err = c.Store.Write(ctx, c.actor(), func(tx *db.Tx) error {
-		return tx.Audit(db.AuditEvent{
-			Action: "audit.searched", Category: db.DataAccess, Severity: db.SeverityRead,
-			Metadata: db.Metadata{"events": len(found.Events)},
+		return tx.Audit(audit.Event{
+			Action: "audit.searched", Category: audit.DataAccess, Severity: audit.SeverityRead,
+			Metadata: audit.Metadata{"events": len(found.Events)},
 		})
 	})
 	if err != nil {

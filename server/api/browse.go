@@ -12,6 +12,7 @@ import (
 	"unicode/utf8"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 )
 
@@ -87,9 +88,9 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 	}
 	// the reader may have gone, with most of it
 	return errors.Join(err, c.Store.Write(context.WithoutCancel(ctx), c.actor(), func(tx *db.Tx) error {
-		return tx.Audit(db.AuditEvent{
-			Action: action, Category: db.Export, Severity: db.SeverityRead,
-			Metadata: db.Metadata{"types": map[string]int{object: count}, "filters": v.Filters, "search": v.Search},
+		return tx.Audit(audit.Event{
+			Action: action, Category: audit.Export, Severity: audit.SeverityRead,
+			Metadata: audit.Metadata{"types": map[string]int{object: count}, "filters": v.Filters, "search": v.Search},
 		})
 	}))
 }

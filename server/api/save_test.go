@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/server/api"
 )
 
@@ -40,7 +41,7 @@ func openOffice(t testing.TB) *desk {
 				return err
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "put", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 	if err != nil {
 		t.Fatal(err)

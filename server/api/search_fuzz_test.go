@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/server/api"
 )
 
@@ -35,7 +36,7 @@ func FuzzSearch(f *testing.F) {
 			if _, err := tx.Put("risk", db.Record{"risk_id": "FUZZ", "description": text}); err != nil {
 				return err
 			}
-			return tx.Audit(db.AuditEvent{Action: "put", Category: db.DataChange})
+			return tx.Audit(audit.Event{Action: "put", Category: audit.DataChange})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
@@ -57,7 +58,7 @@ func (s *store) put(lines string) {
 				return fmt.Errorf("%s: %w", line, err)
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "import.completed", Category: db.DataChange, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "import.completed", Category: audit.DataChange, Severity: audit.SeverityWrite})
 	})
 }
 

@@ -7,6 +7,8 @@ import (
 	"io"
 	"time"
 
+	"govsvc/db/audit"
+
 	"govsvc/db"
 )
 
@@ -30,7 +32,7 @@ type Export struct {
 	Save func(cursor string) error
 
 	from  string // the hash before the first event written
-	chain db.AuditChain
+	chain audit.Chain
 }
 
 // Run writes the events, page after page.
@@ -99,7 +101,7 @@ func (e *Export) noteStart(ctx context.Context, page db.AuditPage) error {
 	if e.from, err = e.Store.Audit.HashBefore(context.WithoutCancel(ctx), e.Org.Org, page); err != nil {
 		return err
 	}
-	e.chain, err = db.AuditChainFrom(e.from)
+	e.chain, err = audit.ChainFrom(e.from)
 	return err
 }
 
@@ -109,7 +111,7 @@ func (e *Export) Summary() string {
 	switch {
 	case e.from == "":
 		return "no events to export"
-	case e.from == new(db.AuditChain).Head():
+	case e.from == new(audit.Chain).Head():
 		return fmt.Sprintf("%d events exported, head %s", e.chain.Events(), e.chain.Head())
 	}
 	return fmt.Sprintf("%d events exported, from %s, head %s", e.chain.Events(), e.from, e.chain.Head())

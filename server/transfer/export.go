@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/resource"
 	"govsvc/server/openapi"
 )
@@ -83,9 +84,9 @@ func export(ctx context.Context, store *db.DB, by db.Actor, org db.Org, types []
 	}
 	by.Org = org
 	return written, store.Write(ctx, by, func(tx *db.Tx) error {
-		return tx.Audit(db.AuditEvent{
-			Action: "export.completed", Category: db.Export, Severity: db.SeverityRead,
-			Metadata: db.Metadata{"types": written},
+		return tx.Audit(audit.Event{
+			Action: "export.completed", Category: audit.Export, Severity: audit.SeverityRead,
+			Metadata: audit.Metadata{"types": written},
 		})
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"slices"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/server/openapi"
 )
 
@@ -182,7 +183,7 @@ func (im *importing) audit() error {
 	for i, source := range im.sources {
 		names[i] = source.baseName()
 	}
-	return im.into.Complete(db.Metadata{"records": im.records, "types": im.tally.metadata(), "sources": names})
+	return im.into.Complete(audit.Metadata{"records": im.records, "types": im.tally.metadata(), "sources": names})
 }
 
 // read calls each with every record of the sources. The entry is valid during the

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/delivery"
 	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
@@ -141,7 +142,7 @@ func TestWakeUpWhileBusy(t *testing.T) {
 		if err := tx.Enqueue("verdict.changed", map[string]any{}); err != nil {
 			return err
 		}
-		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "test.raised", Category: audit.System, Severity: audit.SeverityWrite})
 	})
 	eventually(t, 60*time.Second, "the other's event arrives", func() bool { return len(quiet.got()) == 1 })
 	if n := len(busy.got()); n == backlog {

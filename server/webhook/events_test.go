@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit"
 )
 
@@ -77,5 +78,5 @@ func put(tx *db.Tx, records string) error {
 			return err
 		}
 	}
-	return tx.Audit(db.AuditEvent{Action: "test.imported", Category: db.DataChange, Severity: db.SeverityWrite})
+	return tx.Audit(audit.Event{Action: "test.imported", Category: audit.DataChange, Severity: audit.SeverityWrite})
 }

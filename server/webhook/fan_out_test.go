@@ -13,6 +13,7 @@ import (
 	_ "modernc.org/sqlite" // the driver, for what the store does not allow
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
@@ -56,7 +57,7 @@ func (s *scene) raiseBy(t testing.TB, by db.Actor) time.Duration {
 		if err := tx.Enqueue("risk.created", map[string]any{"risk": map[string]any{"n": 1}}); err != nil {
 			return err
 		}
-		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "test.raised", Category: audit.System, Severity: audit.SeverityWrite})
 	})
 	if err != nil {
 		t.Error(err)

@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/delivery"
 	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
@@ -202,7 +203,7 @@ func (s *scene) raise(t testing.TB, n int) {
 				return err
 			}
 		}
-		return tx.Audit(db.AuditEvent{Action: "test.raised", Category: db.System, Severity: db.SeverityWrite})
+		return tx.Audit(audit.Event{Action: "test.raised", Category: audit.System, Severity: audit.SeverityWrite})
 	})
 }
 

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/delivery"
 	"govsvc/server/webhook"
 )
@@ -152,7 +153,7 @@ func (s *scene) backlogCosts(t *testing.T) {
 	}
 	asked := time.Since(began)
 	s.write(t, func(tx *db.Tx) error {
-		return tx.Audit(db.AuditEvent{Action: "test.measured", Category: db.System, Severity: db.SeverityRead})
+		return tx.Audit(audit.Event{Action: "test.measured", Category: audit.System, Severity: audit.SeverityRead})
 	})
 	t.Logf("who is due: %v", asked)
 	if asked > 100*time.Millisecond {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/web/page"
 	"govsvc/web/ui"
 )
@@ -80,7 +81,7 @@ func (v *Verification) Verify(r *page.Request) error {
 	}
 	head := strings.ToLower(r.Value("head"))
 	if head != "" {
-		if _, err := db.AuditChainFrom(head); err != nil {
+		if _, err := audit.ChainFrom(head); err != nil {
 			refused := &db.Error{Code: db.Invalid, Param: "head", Message: "a head is a hash of 64 hexadecimal digits; leave the field empty if you have noted none"}
 			return r.RenderRefused(data.Form, refused, "audit-verify", "Verify the audit log", data)
 		}

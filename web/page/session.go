@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/db/auth"
 	"govsvc/server/api"
 )
@@ -85,9 +86,9 @@ func (s *Server) logRefusal(r *Request, reason string, refusal error) error {
 		return refusal
 	}
 	err := s.Store.Write(r.Context(), r.Actor(), func(tx *db.Tx) error {
-		return tx.Audit(db.AuditEvent{
-			Action: "page.refused", Category: db.Authorization, Severity: db.SeverityRefused,
-			Metadata: db.Metadata{"page": r.route.Pattern, "reason": reason},
+		return tx.Audit(audit.Event{
+			Action: "page.refused", Category: audit.Authorization, Severity: audit.SeverityRefused,
+			Metadata: audit.Metadata{"page": r.route.Pattern, "reason": reason},
 		})
 	})
 	if err != nil {

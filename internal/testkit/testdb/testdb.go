@@ -13,6 +13,8 @@ import (
 	"testing"
 	"time"
 
+	"govsvc/db/audit"
+
 	"govsvc/db"
 	"govsvc/internal/testkit"
 	"govsvc/sandbox"
@@ -164,7 +166,7 @@ func PutRisk(tx *db.Tx, riskID string) error {
 	if err := PutUnaudited(tx, riskID); err != nil {
 		return err
 	}
-	return tx.Audit(db.AuditEvent{Action: "risk " + riskID, Category: db.DataChange, Severity: db.SeverityWrite})
+	return tx.Audit(audit.Event{Action: "risk " + riskID, Category: audit.DataChange, Severity: audit.SeverityWrite})
 }
 
 // PutUnaudited writes a risk without an audit event, which the store refuses to commit.
@@ -207,7 +209,7 @@ func OpenWithEvents(t testing.TB, n int) *db.DB {
 	}
 	add := func(by db.Actor, action string) {
 		err := store.Write(t.Context(), by, func(tx *db.Tx) error {
-			return tx.Audit(db.AuditEvent{Action: action, Category: db.System})
+			return tx.Audit(audit.Event{Action: action, Category: audit.System})
 		})
 		if err != nil {
 			t.Fatal(err)

@@ -1,4 +1,4 @@
-package db
+package audit
 
 import (
 	"crypto/sha256"
@@ -8,8 +8,8 @@ import (
 )
 
 // longestChange is the size in bytes from which a value before or after a change
-// is stored in the audit log as a digest. Without it two events hold each long
-// text twice, for ever.
+// is stored in the audit log as a digest. Without it two events store each long text
+// twice, forever.
 const longestChange = 2048
 
 // Digest stands in the audit log for a value that is too long for it: a text, or
@@ -19,12 +19,12 @@ type Digest struct {
 	SHA256 string `json:"sha256"` // in lower-case hex
 }
 
-// digested returns the changes with digests of the long values. Most changes
+// Digested returns the changes with digests of the long values. Most changes
 // have none and are returned as they are.
-func (c Changes) digested() Changes {
+func (c Changes) Digested() Changes {
 	var short Changes
 	for member, change := range c {
-		from, to := digest(change.From), digest(change.To)
+		from, to := DigestOf(change.From), DigestOf(change.To)
 		if from == nil && to == nil {
 			continue
 		}
@@ -45,8 +45,8 @@ func (c Changes) digested() Changes {
 	return short
 }
 
-// digest returns the digest of a long value, nil of any other.
-func digest(value any) *Digest {
+// DigestOf returns the digest of a long value, nil of any other.
+func DigestOf(value any) *Digest {
 	var text string
 	switch value := value.(type) {
 	case string:
@@ -58,7 +58,7 @@ func digest(value any) *Digest {
 	case json.RawMessage:
 		text = string(value)
 	case map[string]any, []any, []string:
-		text = compact(value)
+		text = encode(value)
 	}
 	if len(text) <= longestChange {
 		return nil
