@@ -138,9 +138,9 @@ func runCheck(ctx context.Context, a *app, o checkOptions) error {
 	if err != nil {
 		return err
 	}
-	found := checkReport{OK: true, Path: store.Path()}
+	found := checkReport{OK: true, Path: store.File.Path()}
 	bad, older := 0, false
-	if have, want, err := store.Versions(ctx); err == nil {
+	if have, want, err := store.File.Versions(ctx); err == nil {
 		older = have < want
 	}
 	for _, check := range checks {
@@ -204,7 +204,7 @@ func checkSchema(ctx context.Context, store *db.DB, _ checkOptions) (string, err
 }
 
 func checkVersion(ctx context.Context, store *db.DB, _ checkOptions) (string, error) {
-	have, want, err := store.Versions(ctx)
+	have, want, err := store.File.Versions(ctx)
 	switch {
 	case err != nil:
 		return "", err
@@ -253,13 +253,13 @@ func checkDeliveries(ctx context.Context, store *db.DB, _ checkOptions) (string,
 }
 
 func checkSpace(_ context.Context, store *db.DB, _ checkOptions) (string, error) {
-	free, err := db.FreeSpace(store.Path())
+	free, err := db.FreeSpace(store.File.Path())
 	if err != nil {
 		return "", err
 	}
-	log := store.LogSize()
-	text := fmt.Sprintf("%s free; the file has %s, the write-ahead log %s", formatSize(free), formatSize(store.Size()), formatSize(log))
-	if free < max(minFreeSpace, store.Size()) {
+	log := store.File.LogSize()
+	text := fmt.Sprintf("%s free; the file has %s, the write-ahead log %s", formatSize(free), formatSize(store.File.Size()), formatSize(log))
+	if free < max(minFreeSpace, store.File.Size()) {
 		return "", fmt.Errorf("%s: free some space, or an upgrade and then writes will fail", text)
 	}
 	return text, nil

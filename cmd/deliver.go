@@ -65,7 +65,7 @@ func runDeliver(ctx context.Context, a *app, o deliverOptions) error {
 		if o.once {
 			return deliverOnce(ctx, a, deliverer)
 		}
-		logger.Info("delivering", "db", store.Path(), "version", programVersion().Version)
+		logger.Info("delivering", "db", store.File.Path(), "version", programVersion().Version)
 		err := deliverer.Run(ctx)
 		return errors.Join(err, printTotals(a, deliverer.Totals()))
 	})

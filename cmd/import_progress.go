@@ -91,6 +91,6 @@ func (b *bar) clear() {
 // While a server has the file open, SQLite would keep the log at its size.
 func emptyLog(ctx context.Context, store *db.DB, sources []transfer.Source) {
 	if sizeOf(sources) >= minProgressBytes {
-		_ = store.Checkpoint(context.WithoutCancel(ctx)) // an error does not affect the import
+		_ = store.File.Checkpoint(context.WithoutCancel(ctx)) // an error does not affect the import
 	}
 }

@@ -22,7 +22,7 @@ func checkOutput(store *db.DB, flag, path string) (info fs.FileInfo, err error) 
 		return nil, fmt.Errorf("%s: %w", flag, err)
 	case info.IsDir():
 		return nil, fmt.Errorf("%s: %s is a folder; name a file in it", flag, path)
-	case store.Owns(info):
+	case store.File.Owns(info):
 		return nil, fmt.Errorf("%s: %s is the data file in use; name another file", flag, path)
 	}
 	return info, nil

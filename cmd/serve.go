@@ -140,7 +140,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 	} else if len(exposed) > 0 {
 		logger.Warn(exposedText(exposed))
 	}
-	source, err := o.tls.certificates(store.Path(), logger)
+	source, err := o.tls.certificates(store.File.Path(), logger)
 	if err != nil {
 		return err
 	}
@@ -185,7 +185,7 @@ func serveOn(ctx context.Context, a *app, l *listener.Listener, store *db.DB, do
 		group.Go(func() error { return work(ctx) })
 	}
 	group.Go(func() error {
-		logger.Info("serving", "address", url, "db", store.Path(), "version", programVersion().Version)
+		logger.Info("serving", "address", url, "db", store.File.Path(), "version", programVersion().Version)
 		fmt.Fprint(a.stdout, "listening on "+url+"\n"+firstLink)
 		var service listener.Service = handler
 		if source.TLS != nil {

@@ -17,7 +17,7 @@ import (
 func loadDemo(ctx context.Context, a *app, store *db.DB, document *openapi.Document) error {
 	org, err := store.Orgs.ByName(ctx, db.DefaultOrganisation)
 	if db.Is(err, db.NotFound) { // it was renamed
-		a.note("%s has no organisation %q: the demonstration data is not loaded", oneLine(store.Path()), db.DefaultOrganisation)
+		a.note("%s has no organisation %q: the demonstration data is not loaded", oneLine(store.File.Path()), db.DefaultOrganisation)
 		return nil
 	}
 	if err != nil {
@@ -28,7 +28,7 @@ func loadDemo(ctx context.Context, a *app, store *db.DB, document *openapi.Docum
 		return err
 	}
 	if full {
-		a.note("%s already has records: the demonstration data is not loaded", oneLine(store.Path()))
+		a.note("%s already has records: the demonstration data is not loaded", oneLine(store.File.Path()))
 		return nil
 	}
 	report, err := transfer.Import(ctx, store, document, a.actor(org.Org),

@@ -38,7 +38,7 @@ func (a *app) withStore(ctx context.Context, need fileNeed, run func(*db.DB) err
 	if err != nil {
 		return err
 	}
-	return errors.Join(store.Explain(run(store)), store.Close())
+	return errors.Join(store.File.Explain(run(store)), store.Close())
 }
 
 // withOrg runs a command on one organisation of the data file. A file that is made

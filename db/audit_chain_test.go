@@ -67,7 +67,7 @@ func TestAudit_CheckShowsTruncation(t *testing.T) {
 		t.Fatal(err)
 	}
 	testkit.ExecSQL(
-		t, store.Path(),
+		t, store.File.Path(),
 		"DROP TRIGGER audit_events_never_go",
 		"DELETE FROM audit_events WHERE seq > 6",
 		"UPDATE sqlite_sequence SET seq = 6 WHERE name = 'audit_events'",

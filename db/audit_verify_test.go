@@ -18,7 +18,7 @@ import (
 func verifyAudit(t *testing.T, store *db.DB, org db.Org, events int) {
 	t.Helper()
 	if sound, broken, err := store.Audit.Verify(t.Context(), org); sound != events || broken != nil || err != nil {
-		t.Errorf("the audit log of %s: got %d valid events, broken %v, %v, want %d valid ones", store.Path(), sound, broken, err, events)
+		t.Errorf("the audit log of %s: got %d valid events, broken %v, %v, want %d valid ones", store.File.Path(), sound, broken, err, events)
 	}
 }
 
@@ -53,7 +53,7 @@ func TestAudit_Verify(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := testdb.OpenWithEvents(t, 9)
-			testkit.ExecSQL(t, store.Path(), "DROP TRIGGER audit_events_never_change", "DROP TRIGGER audit_events_never_go", row.statement)
+			testkit.ExecSQL(t, store.File.Path(), "DROP TRIGGER audit_events_never_change", "DROP TRIGGER audit_events_never_go", row.statement)
 			sound, broken, err := store.Audit.Verify(t.Context(), testdb.DefaultOrg(t, store).Org)
 			if err != nil {
 				t.Fatal(err)
@@ -75,7 +75,7 @@ func TestAudit_Verify(t *testing.T) {
 // TestAudit_Triggers checks that the data file refuses changes of its audit log.
 func TestAudit_Triggers(t *testing.T) {
 	t.Parallel()
-	path := testdb.OpenWithEvents(t, 2).Path()
+	path := testdb.OpenWithEvents(t, 2).File.Path()
 	for _, statement := range []string{
 		"UPDATE audit_events SET event = event", "DELETE FROM audit_events", "DELETE FROM audit_events WHERE seq = 1",
 		"UPDATE audit_events SET hash = zeroblob(32) WHERE seq = 2",
@@ -92,7 +92,7 @@ func TestAudit_Triggers(t *testing.T) {
 func TestAudit_AfterRollbacks(t *testing.T) {
 	t.Parallel()
 	store := testdb.OpenWithEvents(t, 3)
-	path, org := store.Path(), testdb.DefaultOrg(t, store).Org
+	path, org := store.File.Path(), testdb.DefaultOrg(t, store).Org
 	fail := func(action string) {
 		err := store.Write(context.Background(), db.Actor{Org: org, ID: "a"}, func(tx *db.Tx) error {
 			return errors.Join(tx.Audit(audit.Event{Action: action}), errRefused)

@@ -47,8 +47,10 @@ type Options struct {
 
 // DB is an open data file. Its methods may be called from many goroutines.
 type DB struct {
-	// Services for records that the program keeps about itself.
+	// File is the service for the data file. The others are for records that the program
+	// keeps about itself.
 
+	File        File
 	Keys        Keys
 	Usage       Usage
 	Orgs        Orgs
@@ -112,7 +114,7 @@ func closed(options Options) *DB {
 	}
 	d.due, d.searches = make(chan struct{}, 1), fair.NewPerUser(maxWaitingSearches)
 	d.Keys, d.Usage, d.Orgs, d.Audit, d.Evidence, d.Idempotency = newKeys(d), Usage{d}, Orgs{d}, Audit{d}, Evidence{d}, Idempotency{d, new(responseCache)}
-	d.Cursors = Cursors{d}
+	d.Cursors, d.File = Cursors{d}, File{d}
 	if d.options.Random == nil {
 		d.options.Random = rand.Reader
 	}
@@ -121,12 +123,12 @@ func closed(options Options) *DB {
 }
 
 func (d *DB) open(ctx context.Context, path string) (err error) {
-	var migration error
+	var migrated error
 	d.engine, err = sqlite.Open(ctx, sqlite.Options{
 		Path: path, ApplicationID: applicationID, MustExist: d.options.MustExist, Wait: d.options.Wait, Now: d.Now,
 		Prepare: func(ctx context.Context, file *sqlite.DB) error {
-			migration = d.migrate(ctx, file)
-			return migration
+			migrated = migration{d, file}.run(ctx)
+			return migrated
 		},
 	})
 	switch {
@@ -136,7 +138,7 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 		return fmt.Errorf("%w; give another path with --db", err)
 	case d.options.MustExist && errors.Is(err, fs.ErrNotExist):
 		return errors.New("no such file; give the data file with --db, or create one with `govsvc serve`")
-	case migration != nil:
+	case migrated != nil:
 		return err
 	case err != nil:
 		return explainPermission(storeError(err))

@@ -125,7 +125,7 @@ func faultyWork(t *testing.T, template []byte, kind ioKind, code int32, n int, l
 		})
 	}
 	group.Wait()
-	for _, err := range []error{store.Checkpoint(t.Context()), listed(t, store, org)} {
+	for _, err := range []error{store.File.Checkpoint(t.Context()), listed(t, store, org)} {
 		if err != nil && !db.Is(err, db.Unavailable) {
 			t.Errorf("point %d: %v, want Unavailable", n, err)
 		}

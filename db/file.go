@@ -32,50 +32,53 @@ func FreeSpace(path string) (int64, error) { return sqlite.FreeSpace(path) }
 // goes through Write.
 func (d *DB) Engine() *sqlite.DB { return d.engine }
 
+// File is the service for the data file: its size, its log and its state.
+type File struct{ db *DB }
+
 // Path is the absolute path of the data file.
-func (d *DB) Path() string { return d.engine.Path() }
+func (f File) Path() string { return f.db.engine.Path() }
 
 // Freeze makes every later write leave the file as it was. Its caller gets the result
 // that it would get otherwise. The sandbox keeps its data set in this way.
-func (d *DB) Freeze() { d.engine.Freeze() }
+func (f File) Freeze() { f.db.engine.Freeze() }
 
 // Owns reports whether a file, by any of its names, is the data file or one of
 // those that SQLite keeps beside it.
-func (d *DB) Owns(file fs.FileInfo) bool { return d.engine.Owns(file) }
+func (f File) Owns(file fs.FileInfo) bool { return f.db.engine.Owns(file) }
 
 // LogSize is the size in bytes of the write-ahead log beside the file.
-func (d *DB) LogSize() int64 { return d.engine.LogSize() }
+func (f File) LogSize() int64 { return f.db.engine.LogSize() }
 
 // Size is the size of the file in bytes, without the log beside it.
-func (d *DB) Size() int64 { return d.engine.Size() }
+func (f File) Size() int64 { return f.db.engine.Size() }
 
 // Sizes returns the sizes in bytes of the file and of the log beside it.
-func (d *DB) Sizes() (file, log int64, err error) { return d.engine.Sizes() }
+func (f File) Sizes() (file, log int64, err error) { return f.db.engine.Sizes() }
 
 // WriteStats returns the counts of write transactions up to now.
-func (d *DB) WriteStats() WriteStats { return d.engine.WriteStats() }
+func (f File) WriteStats() WriteStats { return f.db.engine.WriteStats() }
 
 // Checkpoint empties the log beside the file, as far as readers and other writers
 // allow it.
-func (d *DB) Checkpoint(ctx context.Context) error { return storeError(d.engine.Checkpoint(ctx)) }
+func (f File) Checkpoint(ctx context.Context) error { return storeError(f.db.engine.Checkpoint(ctx)) }
 
 // GiveBack returns free space within the file to the disk, and how many bytes.
-func (d *DB) GiveBack(ctx context.Context) (bytes int64, err error) {
-	bytes, err = d.engine.GiveBack(ctx)
+func (f File) GiveBack(ctx context.Context) (bytes int64, err error) {
+	bytes, err = f.db.engine.GiveBack(ctx)
 	return bytes, storeError(err)
 }
 
 // DataVersion is a number that grows with every commit to the file, by this
 // process or another. What was read while it had a value is valid as long as it
 // has that value. It takes a few microseconds.
-func (d *DB) DataVersion(ctx context.Context) (int64, error) {
-	n, err := d.engine.DataVersion(ctx)
+func (f File) DataVersion(ctx context.Context) (int64, error) {
+	n, err := f.db.engine.DataVersion(ctx)
 	return n, storeError(err)
 }
 
 // Watch starts to watch the file for commits of any process.
-func (d *DB) Watch(ctx context.Context) (*Watch, error) {
-	w, err := d.engine.Watch(ctx)
+func (f File) Watch(ctx context.Context) (*Watch, error) {
+	w, err := f.db.engine.Watch(ctx)
 	return w, storeError(err)
 }
 
@@ -93,19 +96,19 @@ const probeInterval = 30 * time.Second
 // Ready reports whether the file can be read and written now. It waits for either no
 // longer than a write does. It takes the write lock each time. It writes to the disk
 // if the last such probe is 30 seconds old, or if a write has failed since.
-func (d *DB) Ready(ctx context.Context) error {
+func (f File) Ready(ctx context.Context) error {
 	var one int
-	read, cancel := context.WithTimeout(ctx, d.options.Wait)
+	read, cancel := context.WithTimeout(ctx, f.db.options.Wait)
 	defer cancel()
-	if err := d.Row(read, "SELECT 1").Scan(&one); err != nil {
+	if err := f.db.Row(read, "SELECT 1").Scan(&one); err != nil {
 		return storeError(err)
 	}
-	p := &d.probe
+	p := &f.db.probe
 	p.mutex.Lock()
 	defer p.mutex.Unlock()
-	failed, age := d.WriteStats().Failed, d.now().Sub(p.at)
+	failed, age := f.WriteStats().Failed, f.db.now().Sub(p.at)
 	trusted := failed == p.failed && age >= 0 && age < probeInterval
-	err := d.Maintain(ctx, func(tx *Tx) error {
+	err := f.db.Maintain(ctx, func(tx *Tx) error {
 		if trusted {
 			return nil
 		}
@@ -121,7 +124,7 @@ func (d *DB) Ready(ctx context.Context) error {
 	case err != nil:
 		p.at = time.Time{}
 	case !trusted:
-		p.at, p.failed = d.now(), failed
+		p.at, p.failed = f.db.now(), failed
 	}
 	return err
 }

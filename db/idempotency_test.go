@@ -78,7 +78,7 @@ func TestIdempotency_Retention(t *testing.T) {
 	for _, frozen := range []bool{false, true} {
 		s := newResponseStore(t, testdb.EmptyFile(t))
 		if frozen {
-			s.Freeze()
+			s.File.Freeze()
 		}
 		if err := s.write("k", "a", "first"); err != nil {
 			t.Fatal(err)
@@ -132,7 +132,7 @@ func TestIdempotency_FrozenLimit(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ responses, size, kept int }{{10_003, 1, 10_000}, {40, 1 << 20, 32}} {
 		s := newResponseStore(t, testdb.EmptyFile(t))
-		s.Freeze()
+		s.File.Freeze()
 		s.writeResponses(row.responses, "", make([]byte, row.size))
 		first := row.responses - row.kept
 		for i, want := range map[int]bool{0: false, first - 1: false, first: true, row.responses - 1: true} {

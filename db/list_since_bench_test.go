@@ -22,7 +22,7 @@ func BenchmarkSince(b *testing.B) {
 		b.Fatal(err)
 	}
 	putRisks(b, d, org, *sinceRisks)
-	file, err := sql.Open("sqlite", "file:"+d.Path()+"?_pragma=busy_timeout(10000)")
+	file, err := sql.Open("sqlite", "file:"+d.File.Path()+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		b.Fatal(err)
 	}

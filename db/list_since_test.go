@@ -226,7 +226,7 @@ func lines(t *testing.T, d *DB, c *storedResource) []line {
 func changeThose(t *testing.T, d *DB, c *storedResource, lies func(n, all int) bool) {
 	t.Helper()
 	all := lines(t, d, c)
-	file, err := sql.Open("sqlite", "file:"+d.Path()+"?_pragma=busy_timeout(10000)")
+	file, err := sql.Open("sqlite", "file:"+d.File.Path()+"?_pragma=busy_timeout(10000)")
 	if err != nil {
 		t.Fatal(err)
 	}

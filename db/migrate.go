@@ -17,16 +17,22 @@ import (
 // another process may be copying and migrating a large file.
 const migrationWait = 60
 
-// migrate migrates the file to the version of this program, in one transaction. If
-// several processes open the file at once, one of them migrates it. A process that is
-// killed during the migration leaves the file as it was.
-func (d *DB) migrate(ctx context.Context, file *sqlite.DB) error {
-	for until := time.Now().Add(migrationWait * d.options.Wait); ; {
-		have, want, err := checkVersion(ctx, file)
+// migration migrates a file of a store.
+type migration struct {
+	db   *DB
+	file *sqlite.DB
+}
+
+// run migrates the file to the version of this program, in one transaction. If several
+// processes open the file at once, one of them migrates it. A process that is killed
+// during the migration leaves the file as it was.
+func (m migration) run(ctx context.Context) error {
+	for until := time.Now().Add(migrationWait * m.db.options.Wait); ; {
+		have, want, err := checkVersion(ctx, m.file)
 		if err != nil || have == want {
 			return err
 		}
-		if err = d.upgrade(ctx, file); !sqlite.IsBusy(err) {
+		if err = m.upgrade(ctx); !sqlite.IsBusy(err) {
 			return err
 		}
 		if time.Now().After(until) {
@@ -35,32 +41,22 @@ func (d *DB) migrate(ctx context.Context, file *sqlite.DB) error {
 	}
 }
 
-// checkVersion returns the versions of the file and of this program. It refuses a file
-// of a newer program.
-func checkVersion(ctx context.Context, file *sqlite.DB) (have, want int, err error) {
-	have, want, err = versions(ctx, file)
-	if err == nil && have > want {
-		err = newerFile(have, want)
-	}
-	return have, want, err
-}
-
 // upgrade checks the version again and migrates the file, under the write lock.
-func (d *DB) upgrade(ctx context.Context, file *sqlite.DB) error {
-	return file.SingleTx(ctx, func(pool *sql.DB) error {
-		have, want, err := checkVersion(ctx, file)
+func (m migration) upgrade(ctx context.Context) error {
+	return m.file.SingleTx(ctx, func(pool *sql.DB) error {
+		have, want, err := checkVersion(ctx, m.file)
 		if err != nil || have == want { // another process was faster
 			return err
 		}
-		if have == 0 || d.options.IsCopy {
-			return d.up(ctx, pool, have, want)
+		if have == 0 || m.db.options.IsCopy {
+			return m.up(ctx, pool, have, want)
 		}
-		return d.copyBefore(ctx, file, have, func() error { return d.up(ctx, pool, have, want) })
+		return m.copyBefore(ctx, have, func() error { return m.up(ctx, pool, have, want) })
 	})
 }
 
 // up runs the migrations, and fills a new file.
-func (d *DB) up(ctx context.Context, pool *sql.DB, have, want int) error {
+func (m migration) up(ctx context.Context, pool *sql.DB, have, want int) error {
 	provider, err := goose.NewProvider(goose.DialectSQLite3, pool, migrations.Files)
 	if err != nil {
 		return err
@@ -71,17 +67,15 @@ func (d *DB) up(ctx context.Context, pool *sql.DB, have, want int) error {
 	if have > 0 {
 		return nil
 	}
-	return d.seed(ctx, pool)
+	return m.seed(ctx, pool)
 }
-
-var errForeign = errors.New("is not a govsvc data file")
 
 // copyBefore copies the file before a change, if the change succeeds, to a name with
 // the file's version. Package backup can restore the copy.
-func (d *DB) copyBefore(ctx context.Context, file *sqlite.DB, version int, change func() error) error {
-	path := sqlite.UnusedPath(fmt.Sprintf("%s.v%d-%s", file.Path(), version, d.Now().Format(FileTime)))
+func (m migration) copyBefore(ctx context.Context, version int, change func() error) error {
+	path := sqlite.UnusedPath(fmt.Sprintf("%s.v%d-%s", m.file.Path(), version, m.db.Now().Format(FileTime)))
 	return sqlite.WithPartial(path, func(partial string) error {
-		if err := file.CopyTo(ctx, partial); err != nil {
+		if err := m.file.CopyTo(ctx, partial); err != nil {
 			return fmt.Errorf("copy before the migration: %w", err)
 		}
 		if err := change(); err != nil {
@@ -92,9 +86,9 @@ func (d *DB) copyBefore(ctx context.Context, file *sqlite.DB, version int, chang
 }
 
 // seed gives a new file its secrets and the default organisation.
-func (d *DB) seed(ctx context.Context, pool *sql.DB) error {
+func (m migration) seed(ctx context.Context, pool *sql.DB) error {
 	for _, name := range []string{"cursor", "key_tag"} {
-		secret, err := d.RandomBytes(32)
+		secret, err := m.db.RandomBytes(32)
 		if err != nil {
 			return err
 		}
@@ -102,9 +96,9 @@ func (d *DB) seed(ctx context.Context, pool *sql.DB) error {
 			return err
 		}
 	}
-	at := Timestamp(d.Now())
+	at := Timestamp(m.db.Now())
 	_, err := pool.ExecContext(ctx, "INSERT INTO organisations (id, name, plan, subscription, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?)",
-		d.newID(), DefaultOrganisation, Enterprise, Active, at, at)
+		m.db.newID(), DefaultOrganisation, Enterprise, Active, at, at)
 	return err
 }
 
@@ -134,8 +128,8 @@ func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
 }
 
 // Version is the version of the file's tables; 0 if there are none yet.
-func (d *DB) Version(ctx context.Context) (int, error) {
-	version, err := version(ctx, d.engine)
+func (f File) Version(ctx context.Context) (int, error) {
+	version, err := version(ctx, f.db.engine)
 	return version, storeError(err)
 }
 
@@ -150,8 +144,8 @@ func version(ctx context.Context, file *sqlite.DB) (int, error) {
 }
 
 // Versions returns the versions of the file's tables and of this program.
-func (d *DB) Versions(ctx context.Context) (have, want int, err error) {
-	have, want, err = versions(ctx, d.engine)
+func (f File) Versions(ctx context.Context) (have, want int, err error) {
+	have, want, err = versions(ctx, f.db.engine)
 	return have, want, storeError(err)
 }
 
@@ -173,9 +167,19 @@ func versions(ctx context.Context, file *sqlite.DB) (have, want int, err error) 
 
 // KnownVersion is Version for a file that this program knows. It refuses a file of a
 // newer program.
-func (d *DB) KnownVersion(ctx context.Context) (int, error) {
-	have, _, err := checkVersion(ctx, d.engine)
+func (f File) KnownVersion(ctx context.Context) (int, error) {
+	have, _, err := checkVersion(ctx, f.db.engine)
 	return have, storeError(err)
+}
+
+// checkVersion returns the versions of the file and of this program. It refuses a file
+// of a newer program.
+func checkVersion(ctx context.Context, file *sqlite.DB) (have, want int, err error) {
+	have, want, err = versions(ctx, file)
+	if err == nil && have > want {
+		err = newerFile(have, want)
+	}
+	return have, want, err
 }
 
 func newerFile(have, want int) error {

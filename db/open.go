@@ -60,6 +60,8 @@ var ErrDamaged = errors.New("is damaged")
 // isUnexplainedDamage reports whether err is of a damaged file and has no advice yet.
 func isUnexplainedDamage(err error) bool { return sqlite.IsCorrupt(err) && !errors.Is(err, ErrDamaged) }
 
+var errForeign = errors.New("is not a govsvc data file")
+
 // withAdvice says what to do about a damaged file, or one that this user is not allowed
 // to use, unless err says so already.
 func withAdvice(err error) error {
@@ -99,11 +101,11 @@ func explainDenial(err error) error {
 
 // Explain adds the path and what to do to an error of a damaged file, or of one that
 // this user is not allowed to use.
-func (d *DB) Explain(err error) error {
+func (f File) Explain(err error) error {
 	if !isUnexplainedDamage(err) && !isUnexplainedDenial(err) {
 		return err
 	}
-	return fmt.Errorf("%s: %w", d.Path(), withAdvice(err))
+	return fmt.Errorf("%s: %w", f.Path(), withAdvice(err))
 }
 
 // OpenCopy opens a file that no process is to write, such as a backup, as OpenToRead

@@ -125,7 +125,7 @@ func TestMigrate_Copies(t *testing.T) {
 	older(t, path)
 	before := testdb.Risks(t, path)
 	migrated := open(t, path)
-	if got, err := migrated.Version(t.Context()); err != nil || got <= 16 {
+	if got, err := migrated.File.Version(t.Context()); err != nil || got <= 16 {
 		t.Errorf("version %d, %v", got, err)
 	}
 	copies, err := filepath.Glob(path + ".v*")

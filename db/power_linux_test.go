@@ -162,7 +162,7 @@ func worked(t *testing.T) []ioDone {
 				}
 				d.note(name)
 				if i%12 == 4+writer {
-					if err := store.Checkpoint(context.Background()); err != nil {
+					if err := store.File.Checkpoint(context.Background()); err != nil {
 						t.Error(err)
 					}
 				}

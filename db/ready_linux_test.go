@@ -21,7 +21,7 @@ func TestReady(t *testing.T) {
 	store := testdb.Open(t, db.Options{Path: path, Now: clock.Now})
 	generation := func() int64 {
 		t.Helper()
-		n, err := store.DataVersion(t.Context())
+		n, err := store.File.DataVersion(t.Context())
 		if err != nil {
 			t.Error(err)
 		}
@@ -30,7 +30,7 @@ func TestReady(t *testing.T) {
 	ready := func(about string, want, commits bool) {
 		t.Helper()
 		before := generation()
-		if err := store.Ready(t.Context()); (err == nil) != want {
+		if err := store.File.Ready(t.Context()); (err == nil) != want {
 			t.Errorf("%s: %v, want ready %v", about, err, want)
 		}
 		if committed := generation() != before; committed != commits {

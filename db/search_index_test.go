@@ -199,7 +199,7 @@ func TestSearch_UsesIndex(t *testing.T) {
 	if want == 0 {
 		t.Fatal("nothing is found")
 	}
-	testkit.ExecSQL(t, store.Path(), "INSERT INTO search_index (search_index) VALUES ('delete-all')")
+	testkit.ExecSQL(t, store.File.Path(), "INSERT INTO search_index (search_index) VALUES ('delete-all')")
 	if got := found(); got != 0 {
 		t.Errorf("the index is empty, and %d risks are found", got)
 	}
@@ -210,8 +210,8 @@ func TestSearch_UsesIndex(t *testing.T) {
 	if got := found(); got != want {
 		t.Errorf("rebuilt, %d are found, want %d", got, want)
 	}
-	testkit.ExecSQL(t, store.Path(), "UPDATE search_index_data SET block = x'00' WHERE id > 10")
-	store = open(t, store.Path())
+	testkit.ExecSQL(t, store.File.Path(), "UPDATE search_index_data SET block = x'00' WHERE id > 10")
+	store = open(t, store.File.Path())
 	if faults, err := backup.New(store).Faults(t.Context(), true); err != nil || !strings.Contains(fmt.Sprint(faults), "search_index") {
 		t.Errorf("faults %q, %v", faults, err)
 	}

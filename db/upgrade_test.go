@@ -98,7 +98,7 @@ func keepVersion(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer store.Close() //nolint:errcheck // of the test
-	version, err := store.Version(t.Context())
+	version, err := store.File.Version(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -159,7 +159,7 @@ func TestWrite_Locked(t *testing.T) {
 		}
 	}
 	done.Wait()
-	if err := store.Ready(t.Context()); err == nil {
+	if err := store.File.Ready(t.Context()); err == nil {
 		t.Error("ready while it can't be written")
 	}
 	if err := other.Rollback(); err != nil {
@@ -171,7 +171,7 @@ func TestWrite_Locked(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"before": 1, "after": 1}, testdb.Risks(t, path)); diff != "" {
 		t.Errorf("(-want +stored):\n%s", diff)
 	}
-	if err := store.Ready(t.Context()); err != nil {
+	if err := store.File.Ready(t.Context()); err != nil {
 		t.Errorf("not ready: %v", err)
 	}
 }
@@ -187,7 +187,7 @@ func TestReady_BesideLongReads(t *testing.T) {
 			if more > 1 {
 				return hold(more - 1)
 			}
-			return store.Ready(t.Context())
+			return store.File.Ready(t.Context())
 		})
 	}
 	if err := hold(2); err != nil {

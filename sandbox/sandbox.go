@@ -66,7 +66,7 @@ func Open(ctx context.Context, document *openapi.Document) (*Sandbox, error) {
 	if err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
-	s.Freeze()
+	s.File.Freeze()
 	return s, nil
 }
 

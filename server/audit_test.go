@@ -229,7 +229,7 @@ func TestAuditPullMustBeAudited(t *testing.T) {
 	s := serveHasty(t)
 	key := s.key(t, "read:audit", "read:risks")
 	s.get(t, "/audit", key)
-	release := lock(t, s.store.Path())
+	release := lock(t, s.store.File.Path())
 	s.ask(t, row{path: "/audit", key: key, status: 503, code: "service_unavailable", not: []string{"key.minted", "locked", "SQL"}})
 	s.get(t, "/risks", key)
 	release()

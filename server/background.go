@@ -96,7 +96,7 @@ func (s *Server) sweep(ctx context.Context) {
 	if err := s.Store.Evidence.SweepUploads(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("removing unfinished evidence packs failed; it is tried again", "error", err)
 	}
-	if _, err := s.Store.GiveBack(ctx); err != nil && ctx.Err() == nil {
+	if _, err := s.Store.File.GiveBack(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("returning free space to the disk failed; it is tried again", "error", err)
 	}
 }
@@ -105,10 +105,10 @@ func (s *Server) sweep(ctx context.Context) {
 // returns the earliest time of the next checkpoint.
 func (s *Server) limitWAL(ctx context.Context, next time.Time) time.Time {
 	now := time.Now()
-	if s.Store.LogSize() <= walLimit || now.Before(next) {
+	if s.Store.File.LogSize() <= walLimit || now.Before(next) {
 		return next
 	}
-	if err := s.Store.Checkpoint(ctx); err != nil && ctx.Err() == nil {
+	if err := s.Store.File.Checkpoint(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("the checkpoint of the write-ahead log failed; it is tried again", "error", err)
 	}
 	return now.Add(checkpointInterval)

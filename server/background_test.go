@@ -11,13 +11,13 @@ import (
 func TestLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	if err := os.Truncate(s.store.Path()+"-wal", 80_000_000); err != nil { // its end means nothing to SQLite
+	if err := os.Truncate(s.store.File.Path()+"-wal", 80_000_000); err != nil { // its end means nothing to SQLite
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.server.Run(ctx) }()
-	eventually(t, "the log is emptied", func() bool { return s.store.LogSize() == 0 })
+	eventually(t, "the log is emptied", func() bool { return s.store.File.LogSize() == 0 })
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -194,7 +194,7 @@ func (req *request) credential() (*db.StoredKey, error) {
 		return nil, &api.Error{Code: api.MissingCredential, Message: "send the API key as `Authorization: Bearer <API_KEY>`"}
 	}
 	// without a data version the key is read for every request
-	if version, err := req.server.Store.DataVersion(req.r.Context()); err == nil {
+	if version, err := req.server.Store.File.DataVersion(req.r.Context()); err == nil {
 		req.dataVersion = version
 	}
 	key, err := req.server.verifier.verify(req.r.Context(), presented, req.dataVersion, req.address, req.chargeGuess)

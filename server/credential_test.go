@@ -131,7 +131,7 @@ func TestEndedKeys(t *testing.T) {
 
 	gone, plain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
 	s.get(t, "/risks", plain)
-	if _, err := raw(t, s.store.Path()).ExecContext(t.Context(), "DELETE FROM api_keys WHERE id = ?", gone.ID); err != nil {
+	if _, err := raw(t, s.store.File.Path()).ExecContext(t.Context(), "DELETE FROM api_keys WHERE id = ?", gone.ID); err != nil {
 		t.Fatal(err)
 	}
 	denied(t, s, plain)
@@ -271,7 +271,7 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 	places := map[string][]byte{"the listing": shown, "the log": []byte(s.log.String()), "the audit log": s.get(t, "/audit", minted).body}
 	for _, end := range []string{"", "-wal"} {
-		if places["the file"+end], err = os.ReadFile(s.store.Path() + end); err != nil {
+		if places["the file"+end], err = os.ReadFile(s.store.File.Path() + end); err != nil {
 			t.Fatal(err)
 		}
 	}

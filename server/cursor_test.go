@@ -129,7 +129,7 @@ func TestCursorSurvives(t *testing.T) {
 	fill(t, s.store, db.DefaultOrganisation, 5)
 	key := s.key(t, "read:all")
 	first := s.get(t, "/risks?limit=2", key).page(t)
-	again := serveFile(t, s.store.Path(), testkit.NewClock(start.AddDate(5, 0, 0)))
+	again := serveFile(t, s.store.File.Path(), testkit.NewClock(start.AddDate(5, 0, 0)))
 	for query, want := range map[string]string{
 		"":                          "S risk 2 S risk 1 S risk 0",
 		"&limit=1":                  "S risk 2",

@@ -204,7 +204,7 @@ func (s *service) redraft(t testing.TB, plain string, org db.Organisation, draft
 		expires = new(stored(*draft.ExpiresAt))
 	}
 	prefix := plain[:len("gds_live_")+12]
-	_, err := raw(t, s.store.Path()).ExecContext(t.Context(),
+	_, err := raw(t, s.store.File.Path()).ExecContext(t.Context(),
 		"UPDATE api_keys SET org_id = ?, name = ?, scopes = ?, per_minute = ?, per_day = ?, expires_at = ? WHERE prefix = ?",
 		org.Org, draft.Name, `["`+strings.Join(draft.Scopes, `", "`)+`"]`, draft.PerMinute, draft.PerDay, expires, prefix)
 	if err != nil {

@@ -48,7 +48,7 @@ func (c *readiness) check(ctx context.Context, store *db.DB) error {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	if age := store.Now().Sub(c.checked); age < 0 || age >= readinessTTL {
-		c.err = store.Ready(ctx)
+		c.err = store.File.Ready(ctx)
 		c.checked = store.Now()
 	}
 	return c.err

@@ -37,7 +37,7 @@ func TestUnusedScopes(t *testing.T) {
 	unused("read:all", "write:risks", "read:signals")
 	s.get(t, "/kpis", key) // which read:all lets it
 	unused("write:risks", "read:signals")
-	release := lock(t, s.store.Path())
+	release := lock(t, s.store.File.Path())
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_signals","arguments":{}}}`
 	if r := s.request(t, "POST", mcpPath, key, call, "Accept: application/json, text/event-stream"); r.status != 200 {
 		t.Errorf("over MCP: %+v", r)

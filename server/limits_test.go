@@ -120,7 +120,7 @@ func TestCountsAreKept(t *testing.T) {
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerDay: new(2)})
 	s.get(t, "/risks", key)
 	s.get(t, "/risks", key)
-	release := lock(t, s.store.Path())
+	release := lock(t, s.store.File.Path())
 	if err := s.tryFlush(t); !db.Is(err, db.Unavailable) {
 		t.Errorf("flushed into a locked file: %v", err)
 	}

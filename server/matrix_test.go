@@ -61,7 +61,7 @@ type matrix struct {
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	s := serve(t, withSandbox(openSandbox(t)), func(c *server.Config) { c.Receivers = webhook.Simulator{} })
-	m := &matrix{service: s, org: organisation(t, s.store, db.DefaultOrganisation), file: raw(t, s.store.Path()), keys: map[string]string{}}
+	m := &matrix{service: s, org: organisation(t, s.store, db.DefaultOrganisation), file: raw(t, s.store.File.Path()), keys: map[string]string{}}
 	load(t, s.store, db.DefaultOrganisation, family("OWN", start))
 	load(t, s.store, "acme", family("THEIRS", start))
 	for _, kind := range []string{db.LiveKey, db.TestKey} {

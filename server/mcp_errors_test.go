@@ -134,7 +134,7 @@ func TestMCPFailedRead(t *testing.T) {
 	t.Parallel()
 	s := stageEmpty(t)
 	key := s.key(t, "read:all")
-	if _, err := raw(t, s.store.Path()).ExecContext(t.Context(), "ALTER TABLE risks RENAME TO gone"); err != nil {
+	if _, err := raw(t, s.store.File.Path()).ExecContext(t.Context(), "ALTER TABLE risks RENAME TO gone"); err != nil {
 		t.Fatal(err)
 	}
 	got := s.post(t, key, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks"}}`)

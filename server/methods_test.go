@@ -127,7 +127,7 @@ func golden(t testing.TB, name string, body []byte) {
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	s := serveHasty(t)
-	path := s.store.Path()
+	path := s.store.File.Path()
 	health := func(ready int) {
 		t.Helper()
 		s.clock.Advance(time.Second) // what it found is believed for as long

@@ -214,7 +214,7 @@ func newWorld(t *testing.T, s *service, box *db.DB) *world {
 			for _, record := range fixtures(t) {
 				d.put(record["object"].(string), plain[thing](record), sandboxNow)
 			}
-			for _, text := range column(t, raw(t, box.Path()), "SELECT resource FROM webhook_subscriptions") {
+			for _, text := range column(t, raw(t, box.File.Path()), "SELECT resource FROM webhook_subscriptions") {
 				var r thing
 				if err := json.Unmarshal([]byte(text), &r); err != nil {
 					t.Fatal(err)

@@ -30,8 +30,8 @@ func TestNothingStale(t *testing.T) {
 	key := s.key(t, "read:risks")
 	writers := []func(n int){
 		func(n int) { load(t, s.store, db.DefaultOrganisation, []db.Record{sample("risk", "K", n, start)}) },
-		anotherProcess(t, s.store.Path()),
-		anotherProcess(t, s.store.Path()),
+		anotherProcess(t, s.store.File.Path()),
+		anotherProcess(t, s.store.File.Path()),
 	}
 	var group sync.WaitGroup
 	var committed atomic.Int64

@@ -23,7 +23,7 @@ func TestWalks(t *testing.T) {
 			t.Parallel()
 			s := serve(t)
 			key := s.key(t, "read:all")
-			w := &walk{list: l, service: s, random: rand.New(rand.NewPCG(1, uint64(i))), writer: openStore(t, s.store.Path(), s.clock)}
+			w := &walk{list: l, service: s, random: rand.New(rand.NewPCG(1, uint64(i))), writer: openStore(t, s.store.File.Path(), s.clock)}
 			if l.object == "milestone" {
 				load(t, s.store, db.DefaultOrganisation, []db.Record{sample("roadmap", "R", 1, start)})
 			}

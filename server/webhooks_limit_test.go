@@ -27,7 +27,7 @@ func TestSubscriptionLimit(t *testing.T) {
 	key := s.key(t, "manage:webhooks")
 	_, foreign := s.mint(t, "acme", db.KeyDraft{Scopes: []string{"manage:webhooks"}})
 	org := organisation(t, s.store, db.DefaultOrganisation).Org
-	subscribeMany(t, raw(t, s.store.Path()), org, db.SubscriptionLimit-1, "https://127.0.0.1:1/")
+	subscribeMany(t, raw(t, s.store.File.Path()), org, db.SubscriptionLimit-1, "https://127.0.0.1:1/")
 	body := `{"url":"https://127.0.0.1:1/"}`
 	last := s.do(t, key, create("last", body)).text("id")
 	refused := call{
@@ -41,13 +41,13 @@ func TestSubscriptionLimit(t *testing.T) {
 	s.do(t, key, call{method: "DELETE", path: hooks + "/" + last, status: 200})
 	s.do(t, key, create("more", body))
 	// an organisation with more keeps them
-	if _, err := raw(t, s.store.Path()).ExecContext(t.Context(), `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+	if _, err := raw(t, s.store.File.Path()).ExecContext(t.Context(), `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
 		SELECT org_id, '1' || substr(id, 2), url, created_via, secret, created_at, updated_at FROM webhook_subscriptions WHERE org_id = ?`, org); err != nil {
 		t.Fatal(err)
 	}
 	refused.idempotency = "again"
 	s.do(t, key, refused)
-	if got := column(t, raw(t, s.store.Path()), fmt.Sprintf("SELECT count(*) FROM webhook_subscriptions WHERE org_id = %d", org)); got[0] != "500" {
+	if got := column(t, raw(t, s.store.File.Path()), fmt.Sprintf("SELECT count(*) FROM webhook_subscriptions WHERE org_id = %d", org)); got[0] != "500" {
 		t.Errorf("%s subscriptions, want 500", got)
 	}
 }

@@ -324,7 +324,7 @@ func TestSandboxHooks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	sandbox.Freeze()
+	sandbox.File.Freeze()
 	s := serve(t, withHooks(t), withSandbox(func() (*db.DB, error) { return sandbox, nil }))
 	receiver := newHook(t, 500)
 	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"manage:webhooks"}})

@@ -90,7 +90,7 @@ func (s *Service) checkTarget(path string, replace bool) error {
 	case !info.Mode().IsRegular():
 		return fmt.Errorf("%s is not a regular file; name another one", path)
 	}
-	if s.store.Owns(info) {
+	if s.store.File.Owns(info) {
 		return fmt.Errorf("%s is the data file in use; name another one", path)
 	}
 	if !replace {

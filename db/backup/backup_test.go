@@ -184,7 +184,7 @@ func TestMake_Damage(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			store := testdb.OpenWithEvents(t, 9)
-			path := store.Path()
+			path := store.File.Path()
 			if err := store.Close(); err != nil {
 				t.Fatal(err)
 			}

@@ -24,7 +24,7 @@ func (s *Service) Exposed(ctx context.Context) ([]Exposed, error) {
 	if runtime.GOOS == "windows" {
 		return nil, nil
 	}
-	paths, err := filepath.Glob(escapeGlob(s.store.Path()) + "*")
+	paths, err := filepath.Glob(escapeGlob(s.store.File.Path()) + "*")
 	if err != nil {
 		return nil, err
 	}
@@ -34,7 +34,7 @@ func (s *Service) Exposed(ctx context.Context) ([]Exposed, error) {
 	}
 	if last.Made != nil {
 		folder := filepath.Dir(last.Made.Path)
-		backups, err := filepath.Glob(filepath.Join(escapeGlob(folder), escapeGlob(fileStem(s.store.Path()))+"-*"))
+		backups, err := filepath.Glob(filepath.Join(escapeGlob(folder), escapeGlob(fileStem(s.store.File.Path()))+"-*"))
 		if err != nil {
 			return nil, err
 		}

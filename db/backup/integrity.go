@@ -32,7 +32,7 @@ func examineFile(ctx context.Context, path string, heads map[db.Org]string) (fou
 // examine reads a whole file. It refuses the file unless it is of no newer version,
 // its structure is sound, and each audit log is sound and leads to the given head.
 func examine(ctx context.Context, file *db.DB, heads map[db.Org]string) (found examined, err error) {
-	info, err := os.Stat(file.Path())
+	info, err := os.Stat(file.File.Path())
 	if err != nil {
 		return found, err
 	}
@@ -44,7 +44,7 @@ func examine(ctx context.Context, file *db.DB, heads map[db.Org]string) (found e
 	if err != nil {
 		return found, err
 	}
-	if found.version, err = file.KnownVersion(ctx); err != nil {
+	if found.version, err = file.File.KnownVersion(ctx); err != nil {
 		return found, err
 	}
 	orgs, err := file.Orgs.ListWithRemoved(ctx)

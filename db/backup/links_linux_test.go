@@ -34,8 +34,8 @@ func TestLink(t *testing.T) {
 	if err := testdb.AddRisk(t.Context(), store, "after the backup"); err != nil {
 		t.Fatal(err)
 	}
-	if store.Path() != path || store.LogSize() == 0 {
-		t.Errorf("opened %s with a log of %d bytes", store.Path(), store.LogSize())
+	if store.File.Path() != path || store.File.LogSize() == 0 {
+		t.Errorf("opened %s with a log of %d bytes", store.File.Path(), store.File.LogSize())
 	}
 	if _, err := backup.New(store).Make(t.Context(), path+"-wal", true); err == nil || !strings.Contains(err.Error(), "is the data file in use") {
 		t.Errorf("a backup to the path of the log: %v", err)

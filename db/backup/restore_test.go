@@ -285,7 +285,7 @@ func TestRestore_OlderVersion(t *testing.T) {
 	testkit.Unpack(t, filepath.Join("..", "testdata", "versions", "v16.db.gz"), path)
 	before := testdb.Risks(t, path)
 	migrated := open(t, path)
-	version, err := migrated.Version(t.Context())
+	version, err := migrated.File.Version(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -304,7 +304,7 @@ func TestRestore_OlderVersion(t *testing.T) {
 		t.Errorf("left: %v", testkit.FileNames(t, filepath.Dir(path)))
 	}
 	again := open(t, path)
-	if got, err := again.Version(t.Context()); got != version || err != nil {
+	if got, err := again.File.Version(t.Context()); got != version || err != nil {
 		t.Errorf("version %d, %v", got, err)
 	}
 	if diff := cmp.Diff(before, testdb.Risks(t, path)); diff != "" || len(before) < 10 {

@@ -75,7 +75,7 @@ func (s *Service) Run(ctx context.Context, schedule Schedule, logger *slog.Logge
 // then removes the oldest backups beyond those to keep. It returns the backup, nil if
 // none was due, and when the next one is due.
 func (s *Service) MakeDue(ctx context.Context, schedule Schedule) (made *Backup, next time.Time, err error) {
-	now, stem := s.store.Now(), fileStem(s.store.Path())
+	now, stem := s.store.Now(), fileStem(s.store.File.Path())
 	present, err := scheduled(schedule.Folder, stem, now)
 	if err != nil {
 		return nil, now, s.fail(ctx, schedule.Folder, err)

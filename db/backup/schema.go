@@ -26,7 +26,7 @@ const schemaQuery = `SELECT type, name, coalesce(sql, '') FROM sqlite_schema
 // those that the migrations make, up to the file's version. It returns one line
 // for each object that is missing, differs or is not expected.
 func (s *Service) SchemaFaults(ctx context.Context) ([]string, error) {
-	have, err := s.store.KnownVersion(ctx)
+	have, err := s.store.File.KnownVersion(ctx)
 	if err != nil {
 		return nil, err
 	}

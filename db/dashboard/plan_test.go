@@ -28,7 +28,7 @@ func TestOverviewPlans(t *testing.T) {
 		"running clocks": {"SELECT id" + runningClocks + " ORDER BY notification_deadline, seq LIMIT 10", []any{1}, "incidents_clocks (org_id=?)"},
 		"renewals":       {"SELECT id" + ending + " ORDER BY contract_end, seq LIMIT 10", []any{1, "", ""}, "vendors_by_contract_end (org_id=? AND contract_end>? AND contract_end<?)"},
 	} {
-		plan := testkit.ExplainSQL(t, store.Path(), row.query, row.args...)
+		plan := testkit.ExplainSQL(t, store.File.Path(), row.query, row.args...)
 		if !strings.Contains(plan, row.want) || strings.Contains(plan, "TEMP B-TREE") {
 			t.Errorf("the plan of %s is\n%s", name, plan)
 		}

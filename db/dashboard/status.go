@@ -36,9 +36,9 @@ type RecordCount struct {
 
 // ReadStatus reads the state of the file, of all organisations together.
 func ReadStatus(ctx context.Context, store *db.DB) (Status, error) {
-	s := Status{Path: store.Path()}
+	s := Status{Path: store.File.Path()}
 	var err error
-	if s.Size, s.WALSize, err = store.Sizes(); err != nil {
+	if s.Size, s.WALSize, err = store.File.Sizes(); err != nil {
 		return s, err
 	}
 	err = store.Engine().Bulk.Row(ctx, `SELECT (SELECT page_size FROM pragma_page_size), (SELECT page_count FROM pragma_page_count),

@@ -48,7 +48,7 @@ func TestReadStatus(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if s.Path != store.Path() || s.Size == 0 || s.Size%s.PageSize != 0 || s.WALSize == 0 || s.Pages < 50 || s.FreePages < 0 {
+	if s.Path != store.File.Path() || s.Size == 0 || s.Size%s.PageSize != 0 || s.WALSize == 0 || s.Pages < 50 || s.FreePages < 0 {
 		t.Errorf("the file: %+v", s)
 	}
 	if s.Queued != 1 || s.OldestDue == nil || *s.OldestDue != db.Timestamp(due) || s.DeadLetters != 2 || s.AuditEvents != 6 {

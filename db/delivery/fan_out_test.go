@@ -201,7 +201,7 @@ func TestQueueLimit_KeepsDelivered(t *testing.T) {
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(len(claimed), err)
 	}
-	testkit.ExecSQL(t, f.Path(), "UPDATE delivery_queues SET queued = 10000")
+	testkit.ExecSQL(t, f.File.Path(), "UPDATE delivery_queues SET queued = 10000")
 	f.raise(t, "2")
 	f.expand(t)
 	if dead := f.dead(t); len(dead) != 1 {

@@ -106,7 +106,7 @@ func (f *fixture) remove(t *testing.T, id string) {
 // counted is the number of rows that a query counts.
 func (f *fixture) counted(t *testing.T, query string) string {
 	t.Helper()
-	for text := range testkit.CountSQL(t, f.Path(), query) {
+	for text := range testkit.CountSQL(t, f.File.Path(), query) {
 		return text
 	}
 	return ""

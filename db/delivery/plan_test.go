@@ -26,7 +26,7 @@ func TestLogPlans(t *testing.T) {
 		{Query{Subscription: "x", State: Dead, Limit: 10}, "deliveries_dead (subscription_seq=? AND event_seq<?)"},
 	} {
 		query, args := row.query.statement(1, 2, 3)
-		plan := testkit.ExplainSQL(t, store.Path(), query, args...)
+		plan := testkit.ExplainSQL(t, store.File.Path(), query, args...)
 		if !strings.Contains(plan, row.want) || strings.Contains(plan, "TEMP B-TREE") {
 			t.Errorf("the plan of %+v is\n%s", row.query, plan)
 		}

@@ -63,11 +63,11 @@ func TestUpdate_Rests(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	before := store.WriteStats().Changes
+	before := store.File.WriteStats().Changes
 	if err := store.SearchIndex.Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	after := store.WriteStats().Changes
+	after := store.File.WriteStats().Changes
 	transactions := uint64(0)
 	for i := range after.Counts {
 		transactions += after.Counts[i] - before.Counts[i]

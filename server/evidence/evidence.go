@@ -67,7 +67,7 @@ func File(ctx context.Context, store *db.DB, by db.Actor, org db.Organisation, d
 	if err := items.flush(); err != nil {
 		return filed, err
 	}
-	schema, err := store.Version(ctx)
+	schema, err := store.File.Version(ctx)
 	if err != nil {
 		return filed, err
 	}

@@ -87,7 +87,7 @@ func checkManifest(t *testing.T, s *store, pack db.EvidencePack, names []string,
 	if err := json.Unmarshal([]byte(files["manifest.json"]), &got); err != nil {
 		t.Fatal(err)
 	}
-	schema, err := s.Version(t.Context())
+	schema, err := s.File.Version(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -120,7 +120,7 @@ func hash(text string) string {
 func TestFiled(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
-	testdb.Subscribe(t, s.Path())
+	testdb.Subscribe(t, s.File.Path())
 	pack, archive := s.file(evidence.Draft{})
 	if pack.Size != int64(len(archive)) {
 		t.Errorf("size %d, want %d", pack.Size, len(archive))

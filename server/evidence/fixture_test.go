@@ -134,7 +134,7 @@ func (s *store) file(draft evidence.Draft) (db.EvidencePack, []byte) {
 // value returns the value that a query of the data file finds.
 func (s *store) value(query string) string {
 	s.t.Helper()
-	return testkit.QuerySQL(s.t, s.Path(), query)[0]
+	return testkit.QuerySQL(s.t, s.File.Path(), query)[0]
 }
 
 func verify(ctx context.Context, archive []byte) (*evidence.Verified, error) {

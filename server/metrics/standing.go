@@ -63,7 +63,7 @@ func (s standing) Collect(to chan<- prometheus.Metric) {
 	}
 	gauge(build, 1, s.Build.Version, s.Build.Commit, s.Build.Go, s.Build.SQLite)
 	s.dataFile(gauge)
-	writes := s.Store.WriteStats()
+	writes := s.Store.File.WriteStats()
 	to <- histogram(batches, writes.Changes)
 	to <- histogram(seconds, writes.Seconds)
 	counter(failed, float64(writes.Failed))
@@ -87,7 +87,7 @@ func (s standing) Collect(to chan<- prometheus.Metric) {
 }
 
 func (s standing) dataFile(gauge func(*prometheus.Desc, float64, ...string)) {
-	file, wal, err := s.Store.Sizes()
+	file, wal, err := s.Store.File.Sizes()
 	if err == nil {
 		gauge(fileBytes, float64(file))
 		gauge(walBytes, float64(wal))

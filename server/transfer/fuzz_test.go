@@ -29,7 +29,7 @@ func FuzzImport(f *testing.F) {
 		f.Add([]byte(seed), uint8(0))
 	}
 	s := newStore(f)
-	commits := commitCounter(f, s.Path())
+	commits := commitCounter(f, s.File.Path())
 	formats := append([]string{""}, transfer.Formats()...)
 	f.Fuzz(func(t *testing.T, text []byte, format uint8) {
 		s := &store{t, s.DB, s.by}
@@ -73,7 +73,7 @@ func FuzzCSV(f *testing.F) {
 	add("incident", "incident_key,title,notification_required,timeline\nI,t,TRUE,\"[{\"\"at\"\":\"\"2026-01-01T00:00:00Z\"\",\"\"status\"\":\"\"open\"\"}]\"\n")
 	add("assessment", "completed_at,methodology_version,frameworks_applied\n2026-01-01T00:00:00Z,1,\"a;b\"\n2026-01-02T00:00:00Z,1,[]\n")
 	s := newStore(f)
-	commits := commitCounter(f, s.Path())
+	commits := commitCounter(f, s.File.Path())
 	f.Fuzz(func(t *testing.T, text []byte, object uint8) {
 		s := &store{t, s.DB, s.by}
 		before := commits(t)

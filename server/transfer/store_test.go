@@ -68,7 +68,7 @@ func (s *store) exportTo(w io.Writer, format transfer.Format, types ...string) (
 // query returns the values of a query of one column.
 func (s *store) query(query string) []string {
 	s.t.Helper()
-	return testkit.QuerySQL(s.t, s.Path(), query)
+	return testkit.QuerySQL(s.t, s.File.Path(), query)
 }
 
 // contents is all that an import may change, as text.
@@ -86,7 +86,7 @@ func (s *store) contents() string {
 // subscribe adds a subscription, without which no event is raised.
 func (s *store) subscribe() {
 	s.t.Helper()
-	testdb.Subscribe(s.t, s.Path())
+	testdb.Subscribe(s.t, s.File.Path())
 }
 
 // events lists the outbox, oldest first.

@@ -109,7 +109,7 @@ func NewDeliverer(c Config) *Deliverer {
 // progress, at most Grace, and stores their outcomes. It fails only if it can't
 // start or can't store the last outcomes.
 func (d *Deliverer) Run(ctx context.Context) error {
-	watch, err := d.Store.Watch(ctx)
+	watch, err := d.Store.File.Watch(ctx)
 	if err != nil {
 		return err
 	}

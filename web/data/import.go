@@ -95,7 +95,7 @@ func (i *Imports) run(r *page.Request, file *checkedImport, options transfer.Opt
 	}
 	defer func() { <-i.turn }()
 	if file.Size >= largeImport { // its error does not change the result of the import
-		defer func() { _ = r.Store.Checkpoint(context.WithoutCancel(ctx)) }()
+		defer func() { _ = r.Store.File.Checkpoint(context.WithoutCancel(ctx)) }()
 	}
 	alone, cancel := context.WithTimeoutCause(ctx, i.Timeout, errImportTimeout)
 	defer cancel()
