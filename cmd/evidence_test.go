@@ -80,7 +80,7 @@ func TestEvidenceVerify_Refuses(t *testing.T) {
 		t.Errorf("a name that steers the terminal: %q", got)
 	}
 	for name, want := range map[string]string{
-		c.file("x.zip", "hello"):         "x.zip: is not a whole zip archive",
+		c.file("x.zip", "hello"):         "x.zip: is not a complete zip archive",
 		c.dir:                            " is not a file",
 		newSocket(c):                     "socket is not a file",
 		filepath.Join(c.dir, "none.zip"): "none.zip: no such file or directory",

@@ -41,11 +41,11 @@ or path and reason). It is also printed if the check fails.`,
 
 // packResult is the result of the check of a pack.
 type packResult struct {
-	File           string             `json:"file"`
-	Intact         bool               `json:"intact"`
-	ManifestSHA256 *string            `json:"manifest_sha256"`
-	Manifest       *evidence.Manifest `json:"manifest"`
-	Fault          *evidence.Fault    `json:"fault"`
+	File           string                      `json:"file"`
+	Intact         bool                        `json:"intact"`
+	ManifestSHA256 *string                     `json:"manifest_sha256"`
+	Manifest       *evidence.Manifest          `json:"manifest"`
+	Fault          *evidence.VerificationError `json:"fault"`
 }
 
 func runEvidenceVerify(ctx context.Context, a *app, path, sha256 string) error {
@@ -64,7 +64,7 @@ func runEvidenceVerify(ctx context.Context, a *app, path, sha256 string) error {
 		found.ManifestSHA256, found.Manifest = &pack.ManifestSHA256, &pack.Manifest
 		if sha256 != "" && sha256 != pack.ManifestSHA256 {
 			found.Intact = false
-			err = &evidence.Fault{Path: "manifest.json", Reason: fmt.Sprintf("its SHA-256 is %s, not %s: this is a different pack, or a forged one", pack.ManifestSHA256, sha256)}
+			err = &evidence.VerificationError{Path: "manifest.json", Reason: fmt.Sprintf("its SHA-256 is %s, not %s: this is a different pack, or a forged one", pack.ManifestSHA256, sha256)}
 		}
 	}
 	if err != nil {

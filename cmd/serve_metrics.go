@@ -61,7 +61,7 @@ func (o observed) metrics() *metrics.Metrics {
 			return metrics.Attempts{Delivered: t.Delivered, Failed: t.Failed, Dead: t.Dead}
 		},
 		Certificates: o.source.Expiry,
-		Problem:      func(err error) { o.logger.Warn("metrics: the data file can't be read", "error", err) },
+		OnError:      func(err error) { o.logger.Warn("metrics: the data file can't be read", "error", err) },
 	}
 	for _, op := range o.document.Operations {
 		c.Operations = append(c.Operations, op.ID)

@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// Folder is a temporary folder that its process holds: a lock on a file in it
-// lives as long as the process, however that ends.
+// Folder is a temporary folder of this process. The process has a lock on a file in
+// it, which the system releases when the process ends.
 type Folder struct {
 	Path string
 	lock *os.File
@@ -25,8 +25,8 @@ var leftover = regexp.MustCompile(`^` + folderPrefix + `(key-)?[0-9]{1,20}$`)
 // lockName is the locked file in a folder.
 const lockName = "lock"
 
-// NewFolder makes a folder that Remove removes. One that a killed process leaves
-// is removed by RemoveLeftovers of another process.
+// NewFolder makes a folder. Remove removes it, or RemoveLeftovers of another process
+// if this one is killed.
 func NewFolder() (*Folder, error) {
 	for {
 		path, err := os.MkdirTemp("", folderPrefix)
@@ -35,7 +35,7 @@ func NewFolder() (*Folder, error) {
 		}
 		lock, err := os.OpenFile(filepath.Join(path, lockName), os.O_CREATE|os.O_RDWR, 0o600) //nolint:gosec // in a folder of ours
 		switch {
-		case errors.Is(err, os.ErrNotExist): // RemoveLeftovers of another process was faster
+		case errors.Is(err, os.ErrNotExist): // RemoveLeftovers of another process has removed it
 			continue
 		case err != nil:
 			return nil, errors.Join(err, os.RemoveAll(path))
@@ -50,7 +50,7 @@ func NewFolder() (*Folder, error) {
 	}
 }
 
-// exists tells whether the locked file still is in the folder.
+// exists reports whether the locked file is still in the folder.
 func (f *Folder) exists() bool {
 	held, err := f.lock.Stat()
 	if err != nil {
@@ -60,20 +60,19 @@ func (f *Folder) exists() bool {
 	return err == nil && os.SameFile(held, found)
 }
 
-// Remove removes the folder with all that is in it, and ends the lock.
+// Remove removes the folder with its files, and releases the lock.
 func (f *Folder) Remove() error {
-	// Windows removes no file that is open
+	// Windows does not remove open files
 	return errors.Join(f.lock.Close(), os.RemoveAll(f.Path))
 }
 
-// abandonedAfter is the age from which an empty folder without a lock counts as
-// left behind: its process was killed before it made the lock.
+// abandonedAfter is the age at which an empty folder without a lock is abandoned:
+// its process was killed before it made the lock.
 const abandonedAfter = time.Hour
 
-// RemoveLeftovers removes the temporary folders of sandboxes whose processes have
-// ended without removing them. It touches folders of this user alone whose names
-// and locks are those of NewFolder, and follows no symbolic link. What can't be
-// removed stays.
+// RemoveLeftovers removes the temporary folders of sandboxes whose processes ended
+// without removing them. It only removes folders of this user with the names and
+// locks of NewFolder, and follows no symbolic links. It ignores errors.
 func RemoveLeftovers() {
 	temporary, err := os.OpenRoot(os.TempDir())
 	if err != nil {

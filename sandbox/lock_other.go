@@ -4,10 +4,9 @@ package sandbox
 
 import "os"
 
-// lockFile takes no lock: nothing left behind is removed on these systems, whose
-// temporary folders belong to one user.
+// lockFile takes no lock, because on these systems RemoveLeftovers removes nothing.
 func lockFile(*os.File) bool { return true }
 
-// ownedByUser keeps RemoveLeftovers from removing anything, because it could not
-// tell who uses it.
+// ownedByUser returns false, because without locks it is unknown whether a folder
+// is in use.
 func ownedByUser(os.FileInfo) bool { return false }

@@ -25,12 +25,12 @@ const (
 	directoryEnd    = 22
 )
 
-// earliest is the first date that a zip can tell, the same in every pack.
-const earliest = 1<<5 | 1 // 1980-01-01, MS-DOS
+// zipDate is the date of all files in every pack, the earliest that a zip can have.
+const zipDate = 1<<5 | 1 // 1980-01-01, MS-DOS
 
-// encode writes the one form of the archive with these files: stored, in this
-// order, all metadata fixed, neither extra fields nor comments. Version 1 of
-// the manifest stands for this form; it must never change.
+// encode writes the archive with these files in its only form: not compressed, in
+// this order, with fixed metadata, without extra fields and comments. This form is
+// version 1 of the manifest and must never change.
 func encode(ctx context.Context, w io.Writer, members []member) error {
 	archive := zip.NewWriter(w)
 	for _, m := range members {
@@ -51,7 +51,7 @@ func encodeMember(archive *zip.Writer, m member) (err error) {
 		CreatorVersion: 3<<8 | 20, ReaderVersion: 20, ExternalAttrs: 0o100644 << 16, // a file of Unix
 		Flags: 1 << 11, // the name is UTF-8
 	}
-	header.ModifiedDate = earliest //nolint:staticcheck // CreateRaw writes this one
+	header.ModifiedDate = zipDate //nolint:staticcheck // CreateRaw writes this one
 	w, err := archive.CreateRaw(header)
 	if err != nil {
 		return err
@@ -68,9 +68,9 @@ func encodeMember(archive *zip.Writer, m member) (err error) {
 	return err
 }
 
-// whereabouts says what stands at a byte of the archive with these files: the
-// path, "" for none, and which part of it.
-func whereabouts(members []member, at int64) (path, part string) {
+// locate returns what is at a byte of the archive with these files: the path, ""
+// for none, and the part of it.
+func locate(members []member, at int64) (path, part string) {
 	for _, m := range members {
 		if at < localHeader+int64(len(m.Path)) {
 			return m.Path, "its zip header is"
@@ -88,7 +88,7 @@ func whereabouts(members []member, at int64) (path, part string) {
 	return "", "the end of the zip's directory is"
 }
 
-// encodedSize is how long the archive with these files is.
+// encodedSize returns the size of the archive with these files.
 func encodedSize(members []member) int64 {
 	size := int64(directoryEnd)
 	for _, m := range members {

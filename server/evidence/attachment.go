@@ -12,18 +12,18 @@ import (
 	"unicode/utf8"
 )
 
-// attachmentFolder holds the attached files in a pack.
+// attachmentFolder is the folder of the attached files in a pack.
 const attachmentFolder = "attachments/"
 
-// maxName is the greatest length in bytes of an attachment's name.
+// maxName is the maximum length of an attachment's name in bytes.
 const maxName = 200
 
-// attach keeps the attached files, ordered by name.
+// attach adds the attached files, ordered by name.
 func (s *spool) attach(files []Attachment) error {
 	if len(files) > MaxAttachments {
 		return invalid("attachments", "a pack has at most %d attachments", MaxAttachments)
 	}
-	names := map[string]string{} // as a system sees it that ignores case → as given
+	names := map[string]string{} // the name in one case, for systems that ignore case → as given
 	files = slices.Clone(files)
 	for i := range files {
 		given := files[i].Name
@@ -49,7 +49,7 @@ func (s *spool) attachOne(file Attachment) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, from.Close()) }()
-	limit := min(MaxAttachment, MaxAttached-s.size) // nothing else is in the spool yet
+	limit := min(MaxAttachment, MaxAttached-s.size) // attachments are added first
 	err = s.add(attachmentFolder+file.Name, limit, func(w io.Writer) error {
 		_, err := io.Copy(w, from)
 		return err
@@ -65,9 +65,9 @@ func (s *spool) attachOne(file Attachment) (err error) {
 	return nil
 }
 
-// SafeName is the name that an attached file has in a pack: the last element of
-// its path, of letters, digits and a few signs, and so that no system takes it
-// for a path, a device, an option or a hidden file.
+// SafeName returns the name of an attached file in a pack: the last element of its
+// path, with letters, digits and a few signs. On no system is it a path, a device,
+// an option or a hidden file.
 func SafeName(name string) string {
 	name = name[strings.LastIndexAny(name, `/\`)+1:]
 	name = strings.Map(func(r rune) rune {
@@ -82,13 +82,13 @@ func SafeName(name string) string {
 	}
 	base, _, _ := strings.Cut(strings.ToUpper(name), ".")
 	first, _ := utf8.DecodeRuneInString(name)
-	if name == "" || strings.ContainsRune(".- ", first) || unicode.Is(unicode.M, first) || device(strings.TrimRight(base, " ")) {
+	if name == "" || strings.ContainsRune(".- ", first) || unicode.Is(unicode.M, first) || isDevice(strings.TrimRight(base, " ")) {
 		name = "_" + name
 	}
 	return name
 }
 
-// shorten cuts a long name in front of its extension.
+// shorten shortens a long name and keeps its extension.
 func shorten(name string) string {
 	if len(name) <= maxName {
 		return name
@@ -104,9 +104,8 @@ func shorten(name string) string {
 	return name + extension
 }
 
-// device tells the names that Windows keeps for devices, whatever follows the
-// dot.
-func device(base string) bool {
+// isDevice reports whether Windows reserves a name for a device.
+func isDevice(base string) bool {
 	switch base {
 	case "CON", "PRN", "AUX", "NUL":
 		return true

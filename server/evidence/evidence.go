@@ -1,9 +1,8 @@
-// Package evidence assembles an organisation's evidence into packs and checks
-// them (contract, section 6). A pack is one zip: manifest.json, which lists
-// every other file with its size and SHA-256, and those files. The manifest is
-// canonical JSON (RFC 8785), so its own SHA-256 stands for the whole pack. The
-// zip has one form only, without compression: whatever byte of it is changed,
-// Verify tells, with nothing at hand but the zip.
+// Package evidence files evidence packs of an organisation and verifies them
+// (contract, section 6). A pack is a zip with manifest.json, which lists every
+// other file with its size and SHA-256, and those files. The manifest is canonical
+// JSON (RFC 8785), so its SHA-256 identifies the whole pack. The zip has one form,
+// without compression. Verify needs the zip alone to find any changed byte.
 package evidence
 
 import (
@@ -23,13 +22,13 @@ const (
 	MaxAttachment  = 64 << 20  // one attached file
 	MaxAttached    = 256 << 20 // all attached files
 	MaxAttachments = 1000
-	MaxPack        = 2 << 30 // all items; below what a plain zip can hold
+	MaxPack        = 2 << 30 // all items; below the limit of a zip without Zip64
 )
 
-// MaxTitle is a title's greatest length in characters.
+// MaxTitle is the maximum length of a title in characters.
 const MaxTitle = 2000
 
-// Draft says what to file.
+// Draft is a pack to be filed.
 type Draft struct {
 	Title       string
 	RegimeID    string // the obligations of this regime alone; "" is all
@@ -37,16 +36,15 @@ type Draft struct {
 	Program     string // the version of govsvc, for the manifest
 }
 
-// Attachment is a file to put into a pack. Its name is made safe; see SafeName.
+// Attachment is a file for a pack. SafeName changes its name.
 type Attachment struct {
 	Name string
 	Open func() (io.ReadCloser, error)
 }
 
-// File assembles a pack in one read snapshot and files it. The items go through
-// a temporary file, not through memory, and from there into the data file in
-// short transactions. A draft that can't be filed is a
-// *db.Error with code Invalid.
+// File assembles a pack from one read snapshot and files it. The items are written
+// to a temporary file, and from there to the data file in short transactions. The
+// error of an invalid draft is a *db.Error with code Invalid.
 func File(ctx context.Context, store *db.DB, by db.Actor, org db.Organisation, draft Draft) (db.EvidencePack, error) {
 	var filed db.EvidencePack
 	draft.Title = strings.TrimSpace(draft.Title)
@@ -115,13 +113,13 @@ func (s *spool) assemble(ctx context.Context, from *db.Snapshot, org db.Org, reg
 			return err
 		}
 	}
-	// before the attachments, which were read first
+	// the attachments were read first, and come last
 	s.members = slices.Concat(s.members[first:], s.members[:first])
 	return nil
 }
 
-// recordList writes records as a JSON array, one record a line, or a single one
-// as it is and null where there is none.
+// recordList writes records as a JSON array, one record a line. A single record is
+// written without an array; without one it is null.
 type recordList struct {
 	w      io.Writer
 	single bool

@@ -22,7 +22,7 @@ const (
 	maxManifest = 4 << 20
 )
 
-// Manifest says what a pack holds.
+// Manifest lists the content of a pack.
 type Manifest struct {
 	Object       string       `json:"object"` // evidence_manifest
 	APIVersion   string       `json:"api_version"`
@@ -49,14 +49,14 @@ type Item struct {
 	SHA256 string `json:"sha256"`
 }
 
-// Versions are those of what made the pack.
+// Versions are the versions of the formats and of the program that made the pack.
 type Versions struct {
 	Manifest int    `json:"manifest"` // the form of the manifest and of the zip
 	Govsvc   string `json:"govsvc"`
 	Schema   int    `json:"schema"` // of the data file
 }
 
-// Canonical brings a JSON text into the form of RFC 8785.
+// Canonical returns a JSON text in the form of RFC 8785.
 func Canonical(text []byte) ([]byte, error) {
 	value := jsontext.Value(bytes.Clone(text))
 	err := value.Canonicalize()
@@ -74,7 +74,7 @@ func (m *Manifest) canonical() ([]byte, error) {
 	return text, err
 }
 
-// readManifest reads the text of a manifest that nobody vouches for.
+// readManifest decodes and checks a manifest from an untrusted source.
 func readManifest(text []byte) (*Manifest, error) {
 	canonical, err := Canonical(text)
 	if err != nil {
@@ -129,7 +129,7 @@ func isSHA256(text string) bool {
 	return err == nil && len(raw) == 32 && strings.ToLower(text) == text
 }
 
-// manifestMember is the manifest as the first file of the archive.
+// manifestMember returns the manifest as the first file of the archive.
 func manifestMember(text []byte) member {
 	m := member{Item: Item{Path: manifestPath, Size: int64(len(text))}, crc: checksum(text)}
 	m.open = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(text)), nil }

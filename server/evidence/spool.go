@@ -11,7 +11,7 @@ import (
 	"os"
 )
 
-// spool keeps the items of a pack in a temporary file until the pack is filed.
+// spool has the items of a pack in a temporary file until the pack is filed.
 type spool struct {
 	file    *os.File
 	buffer  *bufio.Writer
@@ -24,14 +24,14 @@ func newSpool() (*spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Where the system lets an open file go, nothing stays behind even if this
+	// Removing the open file, where the system allows it, leaves nothing even if this
 	// process is killed.
 	_ = os.Remove(file.Name())
 	return &spool{file: file, buffer: bufio.NewWriterSize(file, 64<<10)}, nil
 }
 
 func (s *spool) close() {
-	_ = s.file.Close() // nobody needs it any more
+	_ = s.file.Close() // it is removed
 	_ = os.Remove(s.file.Name())
 }
 
@@ -39,11 +39,11 @@ func (s *spool) flush() error { return s.buffer.Flush() }
 
 var errTooLarge = errors.New("too large")
 
-// add keeps what write writes as an item. It fails with errTooLarge past the
+// add adds the output of write as an item. Its error is errTooLarge beyond the
 // limit.
 func (s *spool) add(path string, limit int64, write func(io.Writer) error) error {
 	sum, crc := sha256.New(), crc32.NewIEEE()
-	w := &limited{w: io.MultiWriter(s.buffer, sum, crc), left: min(limit, MaxPack-s.size)}
+	w := &limitedWriter{w: io.MultiWriter(s.buffer, sum, crc), left: min(limit, MaxPack-s.size)}
 	start := s.size
 	err := write(w)
 	s.size += w.written
@@ -63,7 +63,7 @@ func (s *spool) add(path string, limit int64, write func(io.Writer) error) error
 	return nil
 }
 
-// list is the items as the manifest lists them.
+// list returns the items for the manifest.
 func (s *spool) list() []Item {
 	items := make([]Item, len(s.members))
 	for i, m := range s.members {
@@ -72,13 +72,13 @@ func (s *spool) list() []Item {
 	return items
 }
 
-// limited passes on what fits.
-type limited struct {
+// limitedWriter passes on what fits.
+type limitedWriter struct {
 	w             io.Writer
 	left, written int64
 }
 
-func (l *limited) Write(p []byte) (int, error) {
+func (l *limitedWriter) Write(p []byte) (int, error) {
 	if int64(len(p)) > l.left {
 		return 0, errTooLarge
 	}

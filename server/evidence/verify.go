@@ -15,30 +15,30 @@ import (
 	"math"
 )
 
-// Fault is the first thing in an archive that is not as it was filed.
-type Fault struct {
-	Path   string `json:"path"` // the file; "" where it is the archive itself
+// VerificationError is the first thing in an archive that is not as it was filed.
+type VerificationError struct {
+	Path   string `json:"path"` // the file; "" for the archive itself
 	Reason string `json:"reason"`
 }
 
-func (f *Fault) Error() string {
+func (f *VerificationError) Error() string {
 	if f.Path == "" {
 		return f.Reason
 	}
 	return f.Path + ": " + f.Reason
 }
 
-func fault(path, format string, args ...any) error {
-	return &Fault{path, fmt.Sprintf(format, args...)}
+func verificationError(path, format string, args ...any) error {
+	return &VerificationError{path, fmt.Sprintf(format, args...)}
 }
 
-// Verified is a pack of which every byte is as it was filed.
+// Verified is a pack that has not changed since it was filed.
 type Verified struct {
 	Manifest
 	ManifestSHA256 string
 }
 
-// maxArchive is the size of the largest pack: items, manifest and zip records.
+// maxArchive is the maximum size of a pack: items, manifest and zip records.
 const maxArchive = MaxPack + 2*maxManifest
 
 // Verify checks every byte of an archive against its manifest: that the
@@ -51,7 +51,7 @@ const maxArchive = MaxPack + 2*maxManifest
 // its ManifestSHA256, compared with the one noted when it was filed.
 func Verify(ctx context.Context, archive io.ReaderAt, size int64) (*Verified, error) {
 	if size > maxArchive {
-		return nil, fault("", "is larger than any pack")
+		return nil, verificationError("", "is larger than any pack")
 	}
 	files, err := openArchive(archive, size)
 	if err != nil {
@@ -73,32 +73,32 @@ func Verify(ctx context.Context, archive io.ReaderAt, size int64) (*Verified, er
 		members = append(members, m)
 	}
 	if len(files.order) > len(members) {
-		return nil, files.surplus(members)
+		return nil, files.unlisted(members)
 	}
 	sum := sha256.Sum256(text)
 	return &Verified{*manifest, hex.EncodeToString(sum[:])}, compare(ctx, archive, size, members)
 }
 
-// contents are an archive's files by name, and in the order of its directory.
-type contents struct {
+// archiveFiles are an archive's files by name, and in the order of its directory.
+type archiveFiles struct {
 	named map[string]*zip.File
 	order []string
 }
 
-func openArchive(archive io.ReaderAt, size int64) (*contents, error) {
-	in := &bounded{archive, maxDirectory}
+func openArchive(archive io.ReaderAt, size int64) (*archiveFiles, error) {
+	in := &limitedReaderAt{archive, maxDirectory}
 	reader, err := zip.NewReader(in, size)
-	in.left = math.MaxInt64 // from here on the manifest says how much to read
+	in.left = math.MaxInt64 // the sizes in the manifest limit the rest
 	if errors.Is(err, errTooLarge) {
-		return nil, fault("", "holds more files than any pack")
+		return nil, verificationError("", "has more files than any pack")
 	}
 	if err != nil && !errors.Is(err, zip.ErrInsecurePath) { // names are checked against the manifest
-		return nil, fault("", "is not a whole zip archive: %v; it was cut off, damaged or is something else", err)
+		return nil, verificationError("", "is not a complete zip archive: %v; check that this is the pack and copy it again", err)
 	}
-	c := &contents{named: make(map[string]*zip.File, len(reader.File))}
+	c := &archiveFiles{named: make(map[string]*zip.File, len(reader.File))}
 	for _, file := range reader.File {
 		if c.named[file.Name] != nil {
-			return nil, fault(file.Name, "stands in the archive twice")
+			return nil, verificationError(file.Name, "is in the archive twice")
 		}
 		c.named[file.Name] = file
 		c.order = append(c.order, file.Name)
@@ -106,17 +106,17 @@ func openArchive(archive io.ReaderAt, size int64) (*contents, error) {
 	return c, nil
 }
 
-// maxDirectory bounds what is read, and kept, of the list of a zip's files. In a
-// pack each has a longer entry in the manifest; the rest is for finding the list.
+// maxDirectory is the maximum size of the zip's directory. In a pack each file has
+// a longer entry in the manifest. The rest is for the search of the directory.
 const maxDirectory = maxManifest + 256<<10
 
-// bounded gives up what is left, and then no more.
-type bounded struct {
+// limitedReaderAt gives up what is left, and then no more.
+type limitedReaderAt struct {
 	from io.ReaderAt
 	left int64
 }
 
-func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
+func (b *limitedReaderAt) ReadAt(p []byte, at int64) (int, error) {
 	if b.left -= int64(len(p)); b.left < 0 {
 		return 0, errTooLarge
 	}
@@ -124,24 +124,24 @@ func (b *bounded) ReadAt(p []byte, at int64) (int, error) {
 }
 
 // manifest reads the manifest and its text.
-func (c *contents) manifest() ([]byte, *Manifest, error) {
+func (c *archiveFiles) manifest() ([]byte, *Manifest, error) {
 	file := c.named[manifestPath]
 	if file == nil {
-		return nil, nil, fault(manifestPath, "is missing: this is no evidence pack")
+		return nil, nil, verificationError(manifestPath, "is missing: this is not an evidence pack")
 	}
 	var text bytes.Buffer
-	err := unpack(file, &limited{w: &text, left: maxManifest})
+	err := unpack(file, &limitedWriter{w: &text, left: maxManifest})
 	if err != nil {
-		return nil, nil, fault(manifestPath, "can't be read: %v", err)
+		return nil, nil, verificationError(manifestPath, "can't be read: %v", err)
 	}
 	manifest, err := readManifest(text.Bytes())
 	if err != nil {
-		return nil, nil, fault(manifestPath, "%v", err)
+		return nil, nil, verificationError(manifestPath, "%v", err)
 	}
 	return text.Bytes(), manifest, nil
 }
 
-// unpack writes what a file holds.
+// unpack writes the content of a file.
 func unpack(file *zip.File, w io.Writer) (err error) {
 	if file.Flags&1 != 0 {
 		return errors.New("it is encrypted")
@@ -151,78 +151,78 @@ func unpack(file *zip.File, w io.Writer) (err error) {
 		return err
 	}
 	defer func() { err = cmp.Or(err, from.Close()) }()
-	_, err = io.Copy(w, from) //nolint:gosec // w is limited to what was filed
+	_, err = io.Copy(w, from) //nolint:gosec // w limits the size to that of the manifest
 	return err
 }
 
-// item checks a file against what the manifest says of it.
-func (c *contents) item(item Item) (member, error) {
+// item compares a file with its entry in the manifest.
+func (c *archiveFiles) item(item Item) (member, error) {
 	file := c.named[item.Path]
 	if file == nil {
-		return member{}, fault(item.Path, "is missing")
+		return member{}, verificationError(item.Path, "is missing")
 	}
 	sum, crc := sha256.New(), crc32.NewIEEE()
-	w := &limited{w: io.MultiWriter(sum, crc), left: item.Size}
+	w := &limitedWriter{w: io.MultiWriter(sum, crc), left: item.Size}
 	err := unpack(file, w)
 	if errors.Is(err, errTooLarge) {
-		return member{}, fault(item.Path, "is longer than the %d bytes that were filed", item.Size)
+		return member{}, verificationError(item.Path, "is longer than the %d bytes that were filed", item.Size)
 	}
-	if err != nil && !errors.Is(err, zip.ErrChecksum) { // which the hash tells better
-		return member{}, fault(item.Path, "can't be read: %v", err)
+	if err != nil && !errors.Is(err, zip.ErrChecksum) { // the hash reports it better
+		return member{}, verificationError(item.Path, "can't be read: %v", err)
 	}
 	if w.left > 0 {
-		return member{}, fault(item.Path, "has %d bytes; %d were filed", w.written, item.Size)
+		return member{}, verificationError(item.Path, "has %d bytes; %d were filed", w.written, item.Size)
 	}
 	if got := hex.EncodeToString(sum.Sum(nil)); got != item.SHA256 {
-		return member{}, fault(item.Path, "differs from what was filed: its SHA-256 is %s, the manifest has %s", got, item.SHA256)
+		return member{}, verificationError(item.Path, "differs from what was filed: its SHA-256 is %s, the manifest has %s", got, item.SHA256)
 	}
 	if err != nil {
-		return member{}, fault(item.Path, "is as it was filed, but its checksum in the zip is not")
+		return member{}, verificationError(item.Path, "is as it was filed, but its checksum in the zip is not")
 	}
 	return member{Item: item, crc: crc.Sum32(), open: file.Open}, nil
 }
 
-// surplus names the first file that the manifest does not list.
-func (c *contents) surplus(members []member) error {
+// unlisted returns the error for the first file that the manifest does not list.
+func (c *archiveFiles) unlisted(members []member) error {
 	listed := map[string]bool{}
 	for _, m := range members {
 		listed[m.Path] = true
 	}
 	for _, name := range c.order {
 		if !listed[name] {
-			return fault(name, "is not in the manifest: it was added after the pack was filed")
+			return verificationError(name, "is not in the manifest: it was added after the pack was filed")
 		}
 	}
 	return nil
 }
 
-// compare checks that the archive is, byte for byte, the one with these files.
+// compare checks that the archive is, byte for byte, the encoding of these files.
 func compare(ctx context.Context, archive io.ReaderAt, size int64, members []member) error {
-	c := &comparison{filed: bufio.NewReaderSize(io.NewSectionReader(archive, 0, size), 64<<10)}
+	c := &comparingWriter{filed: bufio.NewReaderSize(io.NewSectionReader(archive, 0, size), 64<<10)}
 	err := encode(ctx, c, members)
 	switch {
 	case errors.Is(err, errDiffers):
-		path, part := whereabouts(members, c.at)
-		return fault(path, "%s not as filed (byte %d of the archive); its items are, so the zip was packed anew or added to", part, c.at)
+		path, part := locate(members, c.at)
+		return verificationError(path, "%s not as filed (byte %d of the archive); its items are, so the zip was packed anew or added to", part, c.at)
 	case err != nil:
 		return err
 	case encodedSize(members) < size:
-		return fault("", "%d bytes were added behind the end of the zip", size-encodedSize(members))
+		return verificationError("", "%d bytes were added behind the end of the zip", size-encodedSize(members))
 	}
 	return nil
 }
 
 var errDiffers = errors.New("differs")
 
-// comparison reads what is written to it elsewhere, too, and fails where the
+// comparingWriter reads what is written to it elsewhere, too, and fails where the
 // two part.
-type comparison struct {
+type comparingWriter struct {
 	filed io.Reader
 	at    int64 // how far they agree
 	block [4096]byte
 }
 
-func (c *comparison) Write(p []byte) (int, error) {
+func (c *comparingWriter) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
 		n, err := io.ReadFull(c.filed, c.block[:min(len(rest), len(c.block))])
 		for i, b := range c.block[:n] {

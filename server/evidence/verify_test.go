@@ -47,7 +47,7 @@ func TestVerifyEveryByte(t *testing.T) {
 	_, archive := newStore(t).file(evidence.Draft{Attachments: []evidence.Attachment{attached("note.txt", "note\n")}})
 	refused := func(what string, at int, altered []byte) {
 		t.Helper()
-		var fault *evidence.Fault
+		var fault *evidence.VerificationError
 		if _, err := verify(t.Context(), altered); !errors.As(err, &fault) || fault.Reason == "" {
 			t.Errorf("byte %d of %d %s: got %v, want a fault", at, len(archive), what, err)
 		}
@@ -196,7 +196,7 @@ func TestVerifyRepacked(t *testing.T) {
 			p.files = maps.Clone(p.files)
 			row.change(t, p)
 			_, err := verify(t.Context(), p.zip(t))
-			var fault *evidence.Fault
+			var fault *evidence.VerificationError
 			if !errors.As(err, &fault) || fault.Path != row.path || !strings.Contains(fault.Reason, row.want) {
 				t.Errorf("got %v, want %s: … %s", err, row.path, row.want)
 			}
@@ -219,13 +219,13 @@ func TestVerifyAround(t *testing.T) {
 		"prepended": {"MZ" + archive, "byte 0 of the archive"},
 		"appended":  {archive + "\n", "1 bytes were added behind"},
 		"again":     {archive + archive, "bytes were added behind"},
-		"empty":     {"", "is not a whole zip archive"},
-		"text":      {"hello", "is not a whole zip archive"},
-		"half":      {archive[:len(archive)/2], "is not a whole zip archive"},
+		"empty":     {"", "is not a complete zip archive"},
+		"text":      {"hello", "is not a complete zip archive"},
+		"half":      {archive[:len(archive)/2], "is not a complete zip archive"},
 		"a crowd":   {string(crowd.zip(t)), "more files than any pack"},
 	} {
 		_, err := verify(t.Context(), []byte(row.archive))
-		var fault *evidence.Fault
+		var fault *evidence.VerificationError
 		if !errors.As(err, &fault) || !strings.Contains(fault.Reason, row.want) {
 			t.Errorf("%s: got %v, want %s", name, err, row.want)
 		}
@@ -241,7 +241,7 @@ func FuzzVerify(f *testing.F) {
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		got, err := verify(t.Context(), archive)
 		if err != nil {
-			var fault *evidence.Fault
+			var fault *evidence.VerificationError
 			if !errors.As(err, &fault) {
 				t.Errorf("not a fault: %v", err)
 			}

@@ -1,6 +1,6 @@
-// Package metrics counts what the service does, in the form of Prometheus. What
-// happens on every request is counted where it happens, with counters found
-// beforehand; the rest is asked for when somebody reads the metrics.
+// Package metrics has the Prometheus metrics of the service. Requests are counted
+// as they happen, with counters that are looked up once. All other metrics are
+// collected in a scrape.
 package metrics
 
 import (
@@ -16,53 +16,53 @@ import (
 	"govsvc/db"
 )
 
-// What requests are counted as that reach no operation of the API.
+// Names for requests that reach no operation of the API.
 const (
-	None   = "none"   // a path of the API at which there is nothing
+	None   = "none"   // an unknown path of the API
 	Health = "health" // /healthz and /readyz
 	Page   = "page"   // everything else
 )
 
-// Limited says for whom a request was refused by a limit.
+// Limited is the kind of subject that a limit refused.
 type Limited int
 
-// The subjects of limits.
+// The kinds of subjects of limits.
 const (
 	Key Limited = iota
 	Address
 )
 
-// Build says what the program is made of.
+// Build has the versions of the program and its parts.
 type Build struct{ Version, Commit, Go, SQLite string }
 
-// Connections says how those of the listener stand.
+// Connections is the state of the listener's connections.
 type Connections struct {
 	Open      int
-	Displaced int64 // closed to make room, as no request was under way on them
-	Refused   int64 // closed at once, as there was no room
+	Displaced int64 // idle ones that were closed to make room
+	Refused   int64 // new ones that were closed because there was no room
 }
 
-// Attempts says how the attempts of the delivery loop ended so far.
+// Attempts counts the outcomes of the delivery loop.
 type Attempts struct {
 	Delivered, Failed int
 	Dead              int // deliveries that became dead letters
 }
 
-// Config is what the metrics are about. A function that is nil is of something
-// that this process does not do.
+// Config has the sources of the metrics. A function is nil if the process does not
+// have that part.
 type Config struct {
 	Store       *db.DB
 	Build       Build
 	Operations  []string // the operations of the API
 	Connections func() Connections
 	Attempts    func() Attempts
-	// Certificates tells when those in use end, by name.
+	// Certificates returns when the certificates in use expire, by name.
 	Certificates func() map[string]time.Time
-	// Problem is told of what can't be found out.
-	Problem func(error)
+	// OnError is called with errors of a scrape.
+	OnError func(error)
 }
 
-// Metrics are those of one process. A nil one counts nothing.
+// Metrics are the metrics of one process. A nil *Metrics counts nothing.
 type Metrics struct {
 	registry   *prometheus.Registry
 	operations map[string]*Operation
@@ -91,12 +91,12 @@ func New(c Config) *Metrics {
 	for _, name := range append([]string{None, Health, Page}, c.Operations...) {
 		m.operations[name] = &Operation{name: name, requests: requests, duration: durations.WithLabelValues(name)}
 	}
-	m.registry.MustRegister(requests, durations, limited, newStanding(c),
+	m.registry.MustRegister(requests, durations, limited, newCollector(c),
 		collectors.NewGoCollector(), collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
 }
 
-// Operation finds where the requests of an operation are counted.
+// Operation returns the counters of an operation.
 func (m *Metrics) Operation(name string) *Operation {
 	if m == nil {
 		return nil
@@ -114,12 +114,12 @@ func (m *Metrics) Refused(whose Limited) {
 	}
 }
 
-// Handler answers with the metrics.
+// Handler serves the metrics.
 func (m *Metrics) Handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
 }
 
-// statuses bounds what is counted apart: statuses have three digits.
+// statuses is the number of statuses that are counted separately.
 const statuses = 600
 
 // Operation counts the requests of one operation.
@@ -130,13 +130,13 @@ type Operation struct {
 	counters [statuses]atomic.Pointer[prometheus.Counter] // found when first needed
 }
 
-// Done counts a request that was answered.
+// Done counts a response.
 func (o *Operation) Done(status int, took time.Duration) {
 	if o == nil {
 		return
 	}
 	if status < 100 || status >= statuses {
-		status = 0 // none that HTTP has
+		status = 0 // not a status of HTTP
 	}
 	counter := o.counters[status].Load()
 	if counter == nil {

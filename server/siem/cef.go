@@ -11,10 +11,10 @@ import (
 	"unicode/utf8"
 )
 
-// maxCustom is the greatest length of a custom string of CEF in characters.
+// maxCustom is the maximum length of a custom string of CEF in characters.
 const maxCustom = 4000
 
-// CEF writes an audit event, as JSON, as a line of CEF version 0 in UTF-8,
+// CEF encodes an audit event, given as JSON, as a line of CEF version 0 in UTF-8,
 // without its line end. The mapping:
 //
 //	signature id, name  action; the same in words
@@ -25,15 +25,15 @@ const maxCustom = 4000
 //	suser, suid         actor; the id of the key or the user in it
 //	src                 the client's IPv4 address
 //	c6a2                the client's IPv6 address, labelled Source IPv6 Address
-//	outcome             failure for what was refused, success for all else
+//	outcome             failure if the action was refused or failed, or else success
 //	msg                 what happened, in a sentence
 //	cs1, cs2            resource_type, resource_id
 //	cs3                 the organisation's name
 //	cs4                 the request's id
-//	cs5                 metadata as JSON of at most 4000 characters: what does not
-//	                    fit is left out, and the member truncated is true
+//	cs5                 metadata as JSON of at most 4000 characters; the rest is left
+//	                    out, and the member truncated is true
 //
-// What an event does not have is left out, its label too.
+// Absent members are left out, with their labels.
 func (s Source) CEF(text []byte) ([]byte, error) {
 	e, err := parse(text)
 	if err != nil {
@@ -104,8 +104,8 @@ func (x *extension) custom(number int, label, value string) {
 	x.add(key+"Label", label)
 }
 
-// EscapeCEFHeader escapes a field of the header, which is one line: | and \ get
-// a backslash, control characters become spaces.
+// EscapeCEFHeader escapes a field of the header. | and \ get a backslash, and
+// control characters become spaces, because the header is one line.
 func EscapeCEFHeader(text string) string {
 	return strings.Map(func(r rune) rune {
 		if breaks(r) {
@@ -115,9 +115,9 @@ func EscapeCEFHeader(text string) string {
 	}, strings.NewReplacer(`\`, `\\`, `|`, `\|`).Replace(strings.ToValidUTF8(text, "\uFFFD")))
 }
 
-// EscapeCEFExtension escapes a value of the extension: \ and = get a backslash,
-// line feed and carriage return become \n and \r, other control characters and
-// Unicode's line separators a space.
+// EscapeCEFExtension escapes a value of the extension. \ and = get a backslash.
+// Line feed and carriage return become \n and \r. Other control characters and
+// Unicode's line separators become spaces.
 func EscapeCEFExtension(text string) string {
 	text = strings.NewReplacer(`\`, `\\`, `=`, `\=`, "\n", `\n`, "\r", `\r`).Replace(strings.ToValidUTF8(text, "\uFFFD"))
 	return strings.Map(func(r rune) rune {
@@ -128,11 +128,11 @@ func EscapeCEFExtension(text string) string {
 	}, text)
 }
 
-// breaks tells what some reader of lines would take for a line's end, or a
-// terminal for a command.
+// breaks reports whether a character is a line end for some readers, or a command
+// for a terminal.
 func breaks(r rune) bool { return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' }
 
-// source adds the client's address. CEF has a key of its own for IPv6.
+// source adds the client's address. CEF has a separate key for IPv6.
 func (x *extension) source(text string) {
 	address, err := netip.ParseAddr(text)
 	if err != nil {
@@ -146,9 +146,9 @@ func (x *extension) source(text string) {
 	x.add("c6a2Label", "Source IPv6 Address")
 }
 
-// fit encodes metadata as a JSON object of at most limit characters. A larger
-// object loses what does not fit and gains "truncated": true. Small members are
-// kept first; of the member changes, the small changes.
+// fit encodes metadata as a JSON object of at most limit characters. From a larger
+// object it removes members and adds "truncated": true. Small members are kept
+// first, and in the member changes small changes.
 func fit(metadata map[string]any, limit int) (string, error) {
 	whole, err := compact(metadata)
 	if err != nil || utf8.RuneCount(whole) <= limit {
@@ -172,8 +172,8 @@ func fit(metadata map[string]any, limit int) (string, error) {
 	return string(text), err
 }
 
-// keepSmall copies members to kept, the smallest first, as long as their
-// encoded form has room. It returns the room that is left.
+// keepSmall copies members to kept, the smallest first, until their encoding is
+// too long. It returns how many characters are left.
 func keepSmall(kept, members map[string]any, room int) (int, error) {
 	type member struct {
 		name string

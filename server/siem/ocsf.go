@@ -1,6 +1,6 @@
 package siem
 
-// OCSFVersion is the version of the schema that OCSF writes.
+// OCSFVersion is the version of the schema of OCSF.
 const OCSFVersion = "1.3.0"
 
 // The class of all events: API Activity, of the category Application Activity.
@@ -75,8 +75,8 @@ type named struct {
 	Name string `json:"name"`
 }
 
-// endpoint has an address or, where none is known, a name: the schema requires
-// one of them.
+// endpoint has an address or, if it is unknown, a name. The schema requires one of
+// them.
 type endpoint struct {
 	IP   string `json:"ip,omitempty"`
 	Name string `json:"name,omitempty"`
@@ -119,11 +119,11 @@ var severities = [11]choice{
 	{5, "Critical"},
 }
 
-// OCSF writes an audit event, as JSON, as an event of class 6003, API Activity,
-// of OCSF 1.3.0, without a line end. What the class has no attribute for is in
-// unmapped: category, the severity on the CEF scale, and the metadata apart from
-// the request's id and the client's address. An event without an address, such
-// as one of the command line, has the src_endpoint "unknown".
+// OCSF encodes an audit event, given as JSON, as an event of class 6003, API
+// Activity, of OCSF 1.3.0, without a line end. Members without an attribute in the
+// class are in unmapped: category, severity on the CEF scale, and metadata except
+// the request's id and the client's address. An event without an address, such as
+// one of the command line, has the src_endpoint "unknown".
 func (s Source) OCSF(text []byte) ([]byte, error) {
 	e, err := parse(text)
 	if err != nil {
@@ -184,7 +184,7 @@ func (e *event) source() endpoint {
 	return endpoint{Name: "unknown"}
 }
 
-// resources is the record acted on. The schema wants a name or an id of it.
+// resources returns the record of the event. The schema requires a name or an id.
 func (e *event) resources() []resource {
 	switch kind, id := orEmpty(e.ResourceType), orEmpty(e.ResourceID); {
 	case id != "":

@@ -1,6 +1,6 @@
-// Package siem writes audit events in the formats that security systems read:
+// Package siem encodes audit events for security systems, one line an event, in
 // CEF (ArcSight Common Event Format) and OCSF (Open Cybersecurity Schema
-// Framework), one line an event.
+// Framework).
 package siem
 
 import (
@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// Source is what all events of a log have in common.
+// Source has the fields that all events of a log share.
 type Source struct {
 	Version          string // of govsvc
 	OrganisationID   string
@@ -49,19 +49,19 @@ func parse(text []byte) (*event, error) {
 	return e, nil
 }
 
-// keyID is the id of the API key that acted, if one did.
+// keyID returns the id of the API key that acted; false if the actor is no key.
 func (e *event) keyID() (string, bool) { return strings.CutPrefix(e.Actor, "key:") }
 
-// system is the actor where no user and no key acted.
+// system is the actor if neither a user nor a key acted.
 const system = "system"
 
-// requestID is the API's id of the request that did it, or "".
+// requestID returns the id of the API request of the event, or "".
 func (e *event) requestID() string {
 	id, _ := e.Metadata["request_id"].(string)
 	return id
 }
 
-// address is the network address of the client, or "".
+// address returns the network address of the client, or "".
 func (e *event) address() string {
 	text, _ := e.Metadata["address"].(string)
 	if _, err := netip.ParseAddr(text); err != nil {
@@ -70,13 +70,13 @@ func (e *event) address() string {
 	return text
 }
 
-// failed tells the events of what was tried and refused.
+// failed reports whether the event is of a refused or failed attempt.
 func (e *event) failed() bool {
 	return strings.HasSuffix(e.Action, "refused") || strings.HasSuffix(e.Action, "failed")
 }
 
-// verb is what was done: of a write through the API the operation that its
-// metadata names, of any other event the verb in its action.
+// verb returns what was done. For a write through the API it is the operation in
+// the metadata, for any other event the verb in the action.
 func (e *event) verb() string {
 	words := strings.Split(e.Action, ".")
 	if words[0] == "api" && len(words) > 1 {
@@ -88,7 +88,7 @@ func (e *event) verb() string {
 	return words[len(words)-1]
 }
 
-// message says in a sentence what happened.
+// message returns a sentence about the event.
 func (e *event) message() string {
 	text := e.Action + " by " + e.Actor
 	if e.ResourceType != nil {
@@ -107,7 +107,7 @@ func orEmpty(s *string) string {
 	return *s
 }
 
-// compact encodes what came as JSON.
+// compact encodes a value that was decoded from JSON.
 func compact(v any) ([]byte, error) {
 	var text strings.Builder
 	encoder := json.NewEncoder(&text)
