@@ -16,11 +16,7 @@ var sinceRisks = flag.Int("since.risks", 100_000, "risks in the register of Benc
 //
 //	go test ./db -run '^$' -bench Since -since.risks 1000000
 func BenchmarkSince(b *testing.B) {
-	d := opened(b)
-	org, err := d.Orgs.ByName(b.Context(), DefaultOrganisation)
-	if err != nil {
-		b.Fatal(err)
-	}
+	d, org := opened(b)
 	putRisks(b, d, org, *sinceRisks)
 	file, err := sql.Open("sqlite", "file:"+d.File.Path()+"?_pragma=busy_timeout(10000)")
 	if err != nil {

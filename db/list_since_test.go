@@ -37,11 +37,7 @@ func TestListSince(t *testing.T) {
 	for _, c := range collections {
 		t.Run(c.List.Name, func(t *testing.T) {
 			t.Parallel()
-			d := opened(t)
-			org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)
-			if err != nil {
-				t.Fatal(err)
-			}
+			d, org := opened(t)
 			putMany(t, d, org, c)
 			for place, lies := range places {
 				changeThose(t, d, c, lies)

@@ -10,16 +10,12 @@ import (
 // TestPut_ManyMemberSets puts records with every set of some members, as an import may.
 func TestPut_ManyMemberSets(t *testing.T) {
 	t.Parallel()
-	d := opened(t)
-	org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, org := opened(t)
 	members := []string{
 		"dimension", "financial_exposure_max", "financial_exposure_min", "likelihood", "mitigation_action",
 		"owner_name", "residual_gap_reason", "residual_severity", "severity", "target_date", "title",
 	}
-	err = d.Write(t.Context(), Actor{Org: org.Org, ID: "system"}, func(tx *Tx) error {
+	err := d.Write(t.Context(), Actor{Org: org.Org, ID: "system"}, func(tx *Tx) error {
 		for choice := range 1 << len(members) {
 			r := Record{"risk_id": fmt.Sprint("R-", choice), "description": "d"}
 			for n, member := range members {

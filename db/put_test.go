@@ -4,11 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -16,72 +13,30 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/audit"
+	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
-// emptyFile is a data file without records: a copy of it costs a tenth of one
-// that is made.
-var emptyFile = sync.OnceValues(func() ([]byte, error) {
-	dir, err := os.MkdirTemp("", "govsvc-test-")
-	if err != nil {
-		return nil, err
-	}
-	defer func() { _ = os.RemoveAll(dir) }() // the system tidies what is left
-	path := filepath.Join(dir, "govsvc.db")
-	file, err := db.Open(context.Background(), db.Options{Path: path})
-	if err == nil {
-		err = file.Close()
-	}
-	if err != nil {
-		return nil, err
-	}
-	return os.ReadFile(path)
-})
-
-// putStore is a fresh file with a clock that stands until it is set.
+// putStore is an empty data file. Its clock starts at 12:00 on 1 June 2026.
 type putStore struct {
 	*testing.T
 	*db.DB
-	by  db.Actor
-	now time.Time
+	by    db.Actor
+	clock *testkit.Clock
 }
 
 func newPutStore(t *testing.T) *putStore {
 	t.Helper()
-	s := &putStore{T: t, now: time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC)}
-	path := filepath.Join(t.TempDir(), "govsvc.db")
-	empty, err := emptyFile()
-	if err == nil {
-		err = os.WriteFile(path, empty, 0o600)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.DB, err = db.Open(t.Context(), db.Options{Path: path, Wait: time.Minute, Now: func() time.Time { return s.now }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
-	org, err := s.Orgs.ByName(t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.by = db.Actor{Org: org.Org, ID: "system"}
+	s := &putStore{T: t, clock: testkit.NewClock(time.Date(2026, 6, 1, 12, 0, 0, 0, time.UTC))}
+	s.DB = testdb.Open(t, db.Options{Now: s.clock.Now})
+	s.by = testdb.Operator(t, s.DB)
 	return s
 }
 
 // put writes one record, as an import of it alone would.
 func (s *putStore) put(text string) (outcome db.Outcome, err error) {
 	s.Helper()
-	decoder := json.NewDecoder(strings.NewReader(text))
-	decoder.UseNumber()
-	var record db.Record
-	if err := decoder.Decode(&record); err != nil {
-		s.Fatal(err)
-	}
+	record := testkit.Object(s, text)
 	err = s.Write(context.Background(), s.by, func(tx *db.Tx) error {
 		if outcome, err = tx.Put(record["object"].(string), record); err != nil {
 			return err
@@ -345,7 +300,7 @@ func TestPut(t *testing.T) {
 				if outcome, err := s.put(step.record); err != nil || outcome != step.outcome {
 					t.Errorf("step %d: outcome %d, want %d; %v", i+1, outcome, step.outcome, err)
 				}
-				s.now = s.now.Add(time.Hour)
+				s.clock.Advance(time.Hour)
 			}
 			if diff := cmp.Diff(row.want, s.records(row.object, strings.Fields(row.members)...)); diff != "" {
 				t.Errorf("%s (-want +got):\n%s", row.object, diff)

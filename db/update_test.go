@@ -11,11 +11,7 @@ import (
 // before the change, and once after it, since SQLite computes the JSON.
 func TestUpdate_Selects(t *testing.T) {
 	t.Parallel()
-	d := opened(t)
-	org, err := d.Orgs.ByName(t.Context(), DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	d, org := opened(t)
 	by := Actor{Org: org.Org, ID: "ada", API: true}
 	write := func(change func(*Tx) error) {
 		t.Helper()

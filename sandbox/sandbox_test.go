@@ -10,6 +10,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
@@ -25,11 +26,7 @@ func open(t *testing.T) (*sandbox.Sandbox, *openapi.Document) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := s.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.CloseAfter(t, s.Close)
 	return s, document
 }
 

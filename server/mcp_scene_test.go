@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server"
 )
@@ -41,11 +42,7 @@ func openSandbox(t testing.TB) func() (*db.DB, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Cleanup(func() {
-			if err := set.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		testkit.CloseAfter(t, set.Close)
 		return set.DB, nil
 	})
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // bearer adds a key to the requests of a client.
@@ -33,11 +34,7 @@ func (s *mcpScene) connect(t *testing.T, key string) *mcp.ClientSession {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := session.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.CloseAfter(t, session.Close)
 	return session
 }
 

@@ -22,6 +22,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server"
 	"govsvc/server/limit"
@@ -115,11 +116,7 @@ func openSandbox(t testing.TB) func() (*db.DB, error) {
 		if err != nil {
 			return nil, err
 		}
-		t.Cleanup(func() {
-			if err := set.Close(); err != nil {
-				t.Error(err)
-			}
-		})
+		testkit.CloseAfter(t, set.Close)
 		return set.DB, nil
 	}
 }

@@ -3,30 +3,20 @@ package search_test
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"strings"
 	"testing"
 
 	"govsvc/db"
 	"govsvc/db/audit"
 	"govsvc/db/search"
+	"govsvc/internal/testkit/testdb"
 )
-
-func open(t *testing.T) *db.DB {
-	t.Helper()
-	store, err := db.Open(t.Context(), db.Options{Path: filepath.Join(t.TempDir(), "govsvc.db")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = store.Close() })
-	return store
-}
 
 // TestSearchTriggers checks that the triggers of the file watch the texts that
 // are searched, and number the types as the program does.
 func TestSearchTriggers(t *testing.T) {
 	t.Parallel()
-	store := open(t)
+	store := testdb.Open(t, db.Options{})
 	if len(search.Resources) == 0 {
 		t.Fatal("no resource is in the search index")
 	}
@@ -51,7 +41,7 @@ func TestSearchTriggers(t *testing.T) {
 // the index is filled, and that its work is bounded and ends.
 func TestUpdate_Rests(t *testing.T) {
 	t.Parallel()
-	store := open(t)
+	store := testdb.Open(t, db.Options{})
 	err := store.Write(t.Context(), db.Actor{Org: 1, ID: "system"}, func(tx *db.Tx) error {
 		for i := range 3 * search.MaxRecords {
 			if _, err := tx.Put("risk", db.Record{"risk_id": fmt.Sprint("R", i), "description": strings.Repeat("a text ", 20)}); err != nil {

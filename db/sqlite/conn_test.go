@@ -11,6 +11,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"govsvc/internal/testkit"
 )
 
 func openConn(t *testing.T) (*DB, *conn) {
@@ -20,11 +22,7 @@ func openConn(t *testing.T) (*DB, *conn) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := c.close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.CloseAfter(t, c.close)
 	return d, c
 }
 

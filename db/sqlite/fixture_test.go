@@ -43,11 +43,7 @@ func openPath(t testing.TB, path string, wait time.Duration) *DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := d.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.CloseAfter(t, d.Close)
 	return d
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	"fmt"
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -88,4 +89,20 @@ func ExplainSQL(t testing.TB, path, query string, args ...any) string {
 		t.Fatal(err)
 	}
 	return plan.String()
+}
+
+var scanned = regexp.MustCompile(`SCAN (\w+)`)
+
+// CheckPlan reports an error unless the plan of a query contains a text and neither scans
+// a table nor sorts. It may scan the rows of a co-routine.
+func CheckPlan(t testing.TB, path, want, query string, args ...any) {
+	t.Helper()
+	plan := ExplainSQL(t, path, query, args...)
+	good := strings.Contains(plan, want) && !strings.Contains(plan, "TEMP B-TREE")
+	for _, scan := range scanned.FindAllStringSubmatch(plan, -1) {
+		good = good && strings.Contains(plan, "CO-ROUTINE "+scan[1]+"\n")
+	}
+	if !good {
+		t.Errorf("got the plan\n%swant %q, no scan and no sort, for\n%s", plan, want, query)
+	}
 }

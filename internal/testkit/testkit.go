@@ -79,6 +79,17 @@ func (b *LogBuffer) Reset() {
 	b.text.Reset()
 }
 
+// CloseAfter calls a function that closes something when the test ends, and reports its
+// error.
+func CloseAfter(t testing.TB, shut func() error) {
+	t.Helper()
+	t.Cleanup(func() {
+		if err := shut(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // Zeros is a reader of endless zero bytes, in place of random ones.
 type Zeros struct{}
 

@@ -11,6 +11,7 @@ import (
 	"unicode/utf8"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/transfer"
 )
 
@@ -137,11 +138,7 @@ func commitCounter(t testing.TB, path string) func(testing.TB) (version int) {
 		t.Fatal(err)
 	}
 	file.SetMaxOpenConns(1) // the number is that of a connection
-	t.Cleanup(func() {
-		if err := file.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.CloseAfter(t, file.Close)
 	return func(t testing.TB) (version int) {
 		t.Helper()
 		if err := file.QueryRowContext(t.Context(), "PRAGMA data_version").Scan(&version); err != nil {

@@ -281,11 +281,7 @@ func TestSpoolEnds(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	in, end := io.Pipe()
-	t.Cleanup(func() {
-		if err := end.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.CloseAfter(t, end.Close)
 	cancel()
 	if _, _, err := transfer.Open(ctx, "-", in); !errors.Is(err, context.Canceled) {
 		t.Error(err)

@@ -137,11 +137,7 @@ func Open(t testing.TB, options db.Options) *db.DB {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() {
-		if err := store.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	testkit.CloseAfter(t, store.Close)
 	return store
 }
 
