@@ -13,7 +13,7 @@ import (
 
 // amend gives a known record the members that are present and differ. It reads
 // nothing: the row's values come with it. See replace for updated_at.
-func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResult, error) {
+func amend(tx *Tx, r *storedResource, known storedRow, record Record) (PutResult, error) {
 	done := PutResult{ID: known.id}
 	columns := tx.db.columns[r.Table]
 	differ := Record{}
@@ -47,9 +47,9 @@ func (tx *Tx) amend(r *storedResource, known storedRow, record Record) (PutResul
 			return done, err
 		}
 	}
-	set := tx.columnsSet(r, differ)
+	set := columnSetOf(tx, r, differ)
 	args := make([]any, 0, 3+len(set.names))
-	args, err := set.values(append(args, known.seq, tx.stamp(record, "updated_at"), tx.At()), differ)
+	args, err := set.values(append(args, known.seq, stampOf(tx, record, "updated_at"), tx.At()), differ)
 	if err != nil {
 		return done, err
 	}
@@ -98,7 +98,7 @@ func sameWhole(whole int64, held driver.Value) bool {
 
 // readRow reads a row: its seq, its id and the values of its columns. A row that
 // is not there is NotFound.
-func (tx *Tx) readRow(r *storedResource, query string, args ...any) (storedRow, error) {
+func readRow(tx *Tx, r *storedResource, query string, args ...any) (storedRow, error) {
 	row, err := tx.First(query, args...)
 	if err != nil {
 		return storedRow{}, storeError(err)
@@ -108,26 +108,26 @@ func (tx *Tx) readRow(r *storedResource, query string, args ...any) (storedRow, 
 	return storedRow{seq: seq, id: id, columns: tx.db.columns[r.Table], values: row[2:]}, nil
 }
 
-// finder is the statement that reads a row by its natural key.
-func (tx *Tx) finder(r *storedResource) string {
+// findStatement is the statement that reads a row by its natural key.
+func findStatement(tx *Tx, r *storedResource) string {
 	finders := tx.db.finders
 	query := finders[r]
 	if query == "" {
-		query = tx.db.selectRow(r) + " WHERE org_id = ? AND " + strings.Join(r.Key, " = ? AND ") + " = ?"
+		query = selectRow(tx.db, r) + " WHERE org_id = ? AND " + strings.Join(r.Key, " = ? AND ") + " = ?"
 		finders[r] = query
 	}
 	return query
 }
 
 // selectRow is the beginning of a statement for readRow.
-func (d *DB) selectRow(r *storedResource) string {
+func selectRow(d *DB, r *storedResource) string {
 	return "SELECT seq, id, " + strings.Join(d.columns[r.Table], ", ") + " FROM " + r.Table
 }
 
 // tableColumns reads the columns of each table, the generated ones aside, and what
 // the tables of resources store by default for a member that a record may leave
 // out.
-func (d *DB) tableColumns(ctx context.Context) (columns map[string][]string, defaults map[string]map[string]any, err error) {
+func tableColumns(ctx context.Context, d *DB) (columns map[string][]string, defaults map[string]map[string]any, err error) {
 	columns, defaults = map[string][]string{}, map[string]map[string]any{}
 	resources := map[string]*storedResource{} // by table
 	for _, r := range storedResources {

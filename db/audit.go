@@ -10,7 +10,7 @@ import (
 // Its time is never earlier than that of the event before, whatever the clock
 // does, so that a collector can rely on the order.
 func (tx *Tx) Audit(e audit.Event) error {
-	head, err := tx.auditHead()
+	head, err := readAuditHead(tx)
 	if err != nil {
 		return err
 	}
@@ -26,7 +26,7 @@ func (tx *Tx) Audit(e audit.Event) error {
 	tx.eventText = event.AppendJSON(tx.eventText[:0])
 	chain := head.chain
 	chain.Add(tx.eventText)
-	if err := tx.appendEvent(string(tx.eventText), chain.Sum()); err != nil {
+	if err := appendEvent(tx, string(tx.eventText), chain.Sum()); err != nil {
 		return err
 	}
 	head.chain, head.time = chain, max(head.time, tx.At())
@@ -72,7 +72,7 @@ var (
 
 // appendEvent stores an event. Those of an import wait for each other; see
 // storeEvents.
-func (tx *Tx) appendEvent(event string, hash audit.Sum) error {
+func appendEvent(tx *Tx, event string, hash audit.Sum) error {
 	if tx.importing == nil {
 		_, err := tx.Exec(insertEvent, tx.Org, event, hash[:])
 		return err
@@ -89,7 +89,7 @@ func (tx *Tx) appendEvent(event string, hash audit.Sum) error {
 
 // storeEvents stores the events of an import that still wait. It is called
 // before the change ends.
-func (tx *Tx) storeEvents() error {
+func storeEvents(tx *Tx) error {
 	if tx.importing == nil {
 		return nil
 	}
@@ -108,10 +108,10 @@ type auditHead struct {
 	time  string
 }
 
-// auditHead reads the head of the log once a change, and not once an event. A
+// readAuditHead reads the head of the log once a change, and not once an event. A
 // change is stored whole or taken back whole, and nothing else writes to the
 // log before it ends, so what Audit then keeps in memory is what is stored.
-func (tx *Tx) auditHead() (*auditHead, error) {
+func readAuditHead(tx *Tx) (*auditHead, error) {
 	if head := tx.logs[tx.Org]; head != nil {
 		return head, nil
 	}
@@ -133,11 +133,11 @@ func (tx *Tx) auditHead() (*auditHead, error) {
 // AuditChange appends the event of a record that was made or changed:
 // api.write.risk through the API, risk.updated from elsewhere.
 func (tx *Tx) AuditChange(object, verb, id string, changes audit.Changes) error {
-	return tx.auditChange(object, verb, id, audit.Metadata{"changes": changes})
+	return auditWrite(tx, object, verb, id, audit.Metadata{"changes": changes})
 }
 
-func (tx *Tx) auditChange(object, verb, id string, metadata audit.Metadata) error {
-	action, metadata := tx.writeAction(object, verb, metadata)
+func auditWrite(tx *Tx, object, verb, id string, metadata audit.Metadata) error {
+	action, metadata := writeAction(tx, object, verb, metadata)
 	return tx.Audit(audit.Event{
 		Action: action, Category: audit.DataChange, Severity: audit.SeverityWrite,
 		ResourceType: object, ResourceID: id, Metadata: metadata,
@@ -150,7 +150,7 @@ var operations = map[string]string{"created": "create", "updated": "update", "de
 
 // writeAction returns the action of a write: object.verb, or api.write.object
 // through the API. The metadata of an API write names the operation.
-func (tx *Tx) writeAction(object, verb string, metadata audit.Metadata) (string, audit.Metadata) {
+func writeAction(tx *Tx, object, verb string, metadata audit.Metadata) (string, audit.Metadata) {
 	if !tx.API {
 		return object + "." + verb, metadata
 	}

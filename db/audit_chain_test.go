@@ -4,9 +4,8 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db/audit"
-
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
 )

@@ -5,9 +5,8 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db/audit"
-
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit/testdb"
 )
 

@@ -4,9 +4,8 @@ import (
 	"fmt"
 	"testing"
 
-	"govsvc/db/audit"
-
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit/testdb"
 )
 

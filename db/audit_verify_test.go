@@ -7,9 +7,8 @@ import (
 	"sync"
 	"testing"
 
-	"govsvc/db/audit"
-
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
 )

@@ -39,7 +39,7 @@ const CountedRecords = 10_000
 // Browse reads a page. Its place is that of a record, not a count: records that
 // come meanwhile neither repeat nor hide another.
 func (d *DB) Browse(ctx context.Context, org Organisation, object string, q BrowseQuery) (BrowsePage, error) {
-	b, err := d.browsing(org, object, q)
+	b, err := newBrowsing(d, org, object, q)
 	if err != nil {
 		return BrowsePage{}, err
 	}
@@ -116,7 +116,7 @@ type position struct {
 	id  string
 }
 
-func (d *DB) browsing(org Organisation, object string, q BrowseQuery) (*browsing, error) {
+func newBrowsing(d *DB, org Organisation, object string, q BrowseQuery) (*browsing, error) {
 	r, err := findResource(object)
 	if err != nil {
 		return nil, err
@@ -330,7 +330,7 @@ func (b *browsing) source() string {
 // limit. It holds no connection while each runs, so that a slow reader delays
 // only itself. A record that was removed meanwhile is left out.
 func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q BrowseQuery, each func([]byte) error) error {
-	b, err := d.browsing(org, object, q)
+	b, err := newBrowsing(d, org, object, q)
 	if err != nil {
 		return err
 	}

@@ -16,7 +16,7 @@ func TestBrowsePlans(t *testing.T) {
 	d, org := opened(t)
 	for _, r := range resource.Pages() {
 		for _, place := range []string{"", forwards, backwards} {
-			b, err := d.browsing(org, r.Type, BrowseQuery{})
+			b, err := newBrowsing(d, org, r.Type, BrowseQuery{})
 			if err != nil {
 				t.Fatal(err)
 			}

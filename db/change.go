@@ -22,7 +22,7 @@ type Object struct {
 func (tx *Tx) Create(of *resource.Resource, record Record) (Object, error) {
 	r := stored(of)
 	if r.create == nil {
-		return created(tx.createRecord(r, record))
+		return created(createRecord(tx, r, record))
 	}
 	return created(r.create(tx, r, record))
 }
@@ -34,19 +34,19 @@ func created(row storedRow, err error) (Object, error) { return Object{row.id, r
 func (tx *Tx) Update(of *resource.Resource, id string, record Record) (Object, error) {
 	r := stored(of)
 	if r.update == nil {
-		return created(tx.updateRecord(r, id, record))
+		return created(updateRecord(tx, r, id, record))
 	}
 	return created(r.update(tx, r, id, record))
 }
 
 // createRecord is the general way of Create.
-func (tx *Tx) createRecord(r *storedResource, record Record) (storedRow, error) {
+func createRecord(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	if r.normalize != nil {
 		if err := r.normalize(tx, record); err != nil {
 			return storedRow{}, err
 		}
 	}
-	made, isNew, err := tx.createUnless(r, record, r.Key)
+	made, isNew, err := createUnless(tx, r, record, r.Key)
 	if err == nil && !isNew {
 		key := r.Key[len(r.Key)-1]
 		err = &Error{Code: Conflict, Param: key, Message: withArticle(r.Singular) + " with this " + key + " already exists"}
@@ -63,23 +63,23 @@ func withArticle(noun string) string {
 
 // createUnless makes a record and audits it. It is not new where unless, a unique
 // set of columns, names another record.
-func (tx *Tx) createUnless(r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
-	made, isNew, err = tx.insert(r, record, unless)
+func createUnless(tx *Tx, r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
+	made, isNew, err = insertRow(tx, r, record, unless)
 	if err != nil || !isNew {
 		return made, false, err
 	}
-	if made, err = tx.readBySeq(r, made.seq); err != nil {
+	if made, err = readBySeq(tx, r, made.seq); err != nil {
 		return made, true, err
 	}
 	if err := r.written(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made}); err != nil {
 		return made, true, err
 	}
-	return made, true, tx.auditDifference(r, "created", storedRow{}, made, nil)
+	return made, true, auditDifference(tx, r, "created", storedRow{}, made, nil)
 }
 
 // updateRecord is the general way of Update.
-func (tx *Tx) updateRecord(r *storedResource, id string, record Record) (storedRow, error) {
-	return tx.update(r, id, nil, func(before storedRow) (Record, error) {
+func updateRecord(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
+	return updateWith(tx, r, id, nil, func(before storedRow) (Record, error) {
 		for _, member := range r.Key {
 			if err := keepMember(record, before, member); err != nil {
 				return nil, err
@@ -98,55 +98,55 @@ func keepMember(record Record, before storedRow, member string) error {
 	return nil
 }
 
-// update changes the record with an id and audits what differs, with further
+// updateWith changes the record with an id and audits what differs, with further
 // changes of the caller; see modify.
-func (tx *Tx) update(r *storedResource, id string, further audit.Changes, change func(before storedRow) (Record, error)) (storedRow, error) {
-	before, after, err := tx.modify(r, id, change)
+func updateWith(tx *Tx, r *storedResource, id string, further audit.Changes, change func(before storedRow) (Record, error)) (storedRow, error) {
+	before, after, err := modifyRow(tx, r, id, change)
 	if err != nil || after.seq == 0 && len(further) == 0 {
 		return before, err
 	}
 	if after.seq == 0 {
 		after = before
 	}
-	return after, tx.auditDifference(r, "updated", before, after, further)
+	return after, auditDifference(tx, r, "updated", before, after, further)
 }
 
-// modify reads a record once, sets the members that change returns and that
+// modifyRow reads a record once, sets the members that change returns and that
 // differ, and reads it again, since SQLite computes its JSON. change writes
 // nothing. after is zero where nothing differed.
-func (tx *Tx) modify(r *storedResource, id string, change func(before storedRow) (Record, error)) (before, after storedRow, err error) {
-	if before, err = tx.readByID(r, id); err != nil {
+func modifyRow(tx *Tx, r *storedResource, id string, change func(before storedRow) (Record, error)) (before, after storedRow, err error) {
+	if before, err = readByID(tx, r, id); err != nil {
 		return before, after, err
 	}
 	record, err := change(before)
 	if err != nil {
 		return before, after, err
 	}
-	outcome, err := tx.replace(r, before.seq, record)
+	outcome, err := replaceMembers(tx, r, before.seq, record)
 	if err != nil || outcome == Unchanged {
 		return before, after, err
 	}
-	if after, err = tx.readBySeq(r, before.seq); err != nil {
+	if after, err = readBySeq(tx, r, before.seq); err != nil {
 		return before, after, err
 	}
 	return before, after, r.written(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: after})
 }
 
 // readByID reads a record of the organisation; NotFound where there is none.
-func (tx *Tx) readByID(r *storedResource, id string) (storedRow, error) {
-	row, err := tx.readRecord(r, "org_id = ? AND id = ?", tx.Org, id)
+func readByID(tx *Tx, r *storedResource, id string) (storedRow, error) {
+	row, err := readRecord(tx, r, "org_id = ? AND id = ?", tx.Org, id)
 	if Is(err, NotFound) {
 		err = &Error{Code: NotFound, Message: "no " + r.Type + " with this id in this organisation"}
 	}
 	return row, err
 }
 
-func (tx *Tx) readBySeq(r *storedResource, seq int64) (storedRow, error) {
-	return tx.readRecord(r, "seq = ?", seq)
+func readBySeq(tx *Tx, r *storedResource, seq int64) (storedRow, error) {
+	return readRecord(tx, r, "seq = ?", seq)
 }
 
 // readRecord reads a record with all of its members; NotFound where there is none.
-func (tx *Tx) readRecord(r *storedResource, where string, args ...any) (storedRow, error) {
+func readRecord(tx *Tx, r *storedResource, where string, args ...any) (storedRow, error) {
 	var s storedRow
 	var members []byte
 	if err := tx.Row(r.selectRecord+where, args...).Scan(&s.seq, &s.id, &s.object, &members); err != nil {
@@ -162,7 +162,7 @@ func (tx *Tx) readRecord(r *storedResource, where string, args ...any) (storedRo
 
 // auditDifference appends the audit event of a record that was created, where
 // before is zero, or changed.
-func (tx *Tx) auditDifference(r *storedResource, verb string, before, after storedRow, further audit.Changes) error {
+func auditDifference(tx *Tx, r *storedResource, verb string, before, after storedRow, further audit.Changes) error {
 	changes := audit.Changes{}
 	maps.Copy(changes, further)
 	for member, value := range after.members {

@@ -56,16 +56,16 @@ func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
 			return nil, err
 		}
 	}
-	changes, moved, err := tx.replaceCheckins(recorded, of)
+	changes, moved, err := replaceCheckins(tx, recorded, of)
 	if err != nil || len(changes) == 0 {
 		return recorded, err
 	}
 	for _, seq := range slices.Sorted(maps.Keys(moved)) {
-		if err := tx.followLatestPeriod(seq, tx.At()); err != nil {
+		if err := followLatestPeriod(tx, seq, tx.At()); err != nil {
 			return nil, err
 		}
 	}
-	action, metadata := tx.writeAction("kpi_checkin", "created", audit.Metadata{"accepted": len(recorded), "changes": changes})
+	action, metadata := writeAction(tx, "kpi_checkin", "created", audit.Metadata{"accepted": len(recorded), "changes": changes})
 	return recorded, tx.Audit(audit.Event{
 		Action: action, Category: audit.DataChange, Severity: audit.SeverityWrite,
 		ResourceType: "kpi_checkin", Metadata: metadata,
@@ -141,12 +141,12 @@ type checkinPlace struct {
 //
 // A point that repeats what is stored writes nothing; moved are the key results
 // of the others.
-func (tx *Tx) replaceCheckins(points []Checkin, of []*keyResult) (changes audit.Changes, moved map[int64]bool, err error) {
+func replaceCheckins(tx *Tx, points []Checkin, of []*keyResult) (changes audit.Changes, moved map[int64]bool, err error) {
 	last := make(map[checkinPlace]int, len(points))
 	for i := range points {
 		last[checkinPlace{of[i].seq, points[i].PeriodStart}] = i
 	}
-	known, err := tx.checkinsAt(last)
+	known, err := readCheckinsAt(tx, last)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -199,9 +199,9 @@ func upsertCheckin(rows int) string {
 			evidence_ref = excluded.evidence_ref, note = excluded.note, updated_at = excluded.updated_at`
 }
 
-// checkinsAt reads the value, id and age of those places that have a point. They
+// readCheckinsAt reads the value, id and age of those places that have a point. They
 // are asked for by key result: SQLite parses a text for each, not for each place.
-func (tx *Tx) checkinsAt(places map[checkinPlace]int) (map[checkinPlace]Checkin, error) {
+func readCheckinsAt(tx *Tx, places map[checkinPlace]int) (map[checkinPlace]Checkin, error) {
 	asked := map[int64][]string{}
 	for place := range places {
 		asked[place.kpi] = append(asked[place.kpi], place.period)

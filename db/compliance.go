@@ -35,7 +35,7 @@ func postureWritten(tx *Tx, w writtenRecord) error {
 		return nil
 	}
 	var now, before posture
-	object, err := tx.objectOf(w)
+	object, err := readObject(tx, w)
 	if err != nil {
 		return err
 	}

@@ -144,7 +144,7 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 		return explainPermission(storeError(err))
 	}
 	d.SearchIndex = search.NewIndex(d.engine)
-	if d.columns, d.defaults, err = d.tableColumns(ctx); err != nil {
+	if d.columns, d.defaults, err = tableColumns(ctx, d); err != nil {
 		return err
 	}
 	d.secrets, err = d.fileSecrets(ctx)

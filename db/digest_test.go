@@ -7,11 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db/audit"
-
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit/testdb"
 )
 

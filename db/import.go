@@ -56,7 +56,7 @@ func (tx *Tx) NewImport(rules ImportRules) *Import {
 // Put writes a record as Tx.Put does, with its audit event.
 func (im *Import) Put(object string, record Record) (PutResult, error) {
 	im.lacksReason = false
-	done, err := im.tx.put(object, record)
+	done, err := putObject(im.tx, object, record)
 	if err != nil || done.Outcome != Created && done.Outcome != Updated {
 		return done, err
 	}
@@ -73,7 +73,7 @@ func (im *Import) Put(object string, record Record) (PutResult, error) {
 			metadata["changes"] = json.RawMessage(im.newChanges)
 		}
 	}
-	return done, im.tx.auditChange(object, verb, done.ID, im.metadata(metadata))
+	return done, auditWrite(im.tx, object, verb, done.ID, im.metadata(metadata))
 }
 
 var errLacksReason = &Error{

@@ -13,7 +13,7 @@ var incidents = stored(resource.Incident)
 
 func init() {
 	incidents.hooks = hooks{
-		onInsert: startClock, put: putIncident, find: (*Tx).findIncident, afterWrite: incidentWritten,
+		onInsert: startClock, put: putIncident, find: findIncident, afterWrite: incidentWritten,
 		create: createIncident, update: updateIncident,
 	}
 }
@@ -24,29 +24,29 @@ const notificationPeriod = 72 * time.Hour
 
 // putIncident finds an incident by its id or its key, and keeps its timeline.
 func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
-	known, err := tx.findIncident(r, record)
+	known, err := findIncident(tx, r, record)
 	if err != nil {
 		return PutResult{}, err
 	}
 	if known.seq == 0 {
-		return tx.importIncident(r, record)
+		return importIncident(tx, r, record)
 	}
-	if !tx.first(r, known.seq) {
+	if !isFirstPut(tx, r, known.seq) {
 		return PutResult{Outcome: Repeated, ID: known.id}, nil
 	}
 	completeDeadline(known, record, true)
-	done, err := tx.amend(r, known, record)
+	done, err := amend(tx, r, known, record)
 	timeline, given := record["timeline"].([]any)
 	if err != nil || !given {
 		return done, err
 	}
-	change, moved, err := tx.setTimeline(known.seq, timeline)
+	change, moved, err := setTimeline(tx, known.seq, timeline)
 	if err != nil || !moved {
 		return done, err
 	}
 	if done.Outcome == Unchanged {
 		done.Outcome, done.Changes = Updated, audit.Changes{}
-		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, tx.stamp(record, "updated_at"), tx.At()); err != nil {
+		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, stampOf(tx, record, "updated_at"), tx.At()); err != nil {
 			return done, err
 		}
 	}
@@ -56,22 +56,22 @@ func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 
 // importIncident makes an incident, with the timeline that its record gives or
 // one that starts with the declaration.
-func (tx *Tx) importIncident(r *storedResource, record Record) (PutResult, error) {
-	made, _, err := tx.insert(r, record, nil)
+func importIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
+	made, _, err := insertRow(tx, r, record, nil)
 	if err != nil {
 		return PutResult{}, err
 	}
-	tx.first(r, made.seq)
+	isFirstPut(tx, r, made.seq)
 	done := PutResult{Outcome: Created, ID: made.id, Changes: made.changes}
 	if timeline, given := record["timeline"].([]any); given {
 		var change audit.Change
 		var moved bool
-		change, moved, err = tx.setTimeline(made.seq, timeline)
+		change, moved, err = setTimeline(tx, made.seq, timeline)
 		if done.Changes != nil && moved {
 			done.Changes["timeline"] = change
 		}
 	} else {
-		err = tx.startTimeline(made.seq)
+		err = startTimeline(tx, made.seq)
 	}
 	return done, err
 }
@@ -82,7 +82,7 @@ func startClock(tx *Tx, record Record) Record {
 	if record["notification_required"] != true || record["notification_deadline"] != nil {
 		return nil
 	}
-	return Record{"notification_deadline": deadlineAfter(tx.stamp(record, "created_at"))}
+	return Record{"notification_deadline": deadlineAfter(stampOf(tx, record, "created_at"))}
 }
 
 // completeDeadline does the same for a change of an incident. An empty deadline
@@ -110,13 +110,13 @@ func deadlineAfter(declared string) string {
 	return Timestamp(at.Add(notificationPeriod))
 }
 
-func (tx *Tx) findIncident(r *storedResource, record Record) (storedRow, error) {
+func findIncident(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	var found []storedRow
 	id, key := record["id"], record["incident_key"]
 	if id == nil && key == nil {
 		return storedRow{}, &Error{Code: Invalid, Param: "incident_key", Message: "incident_key or id is required: without one the incident can't be found again"}
 	}
-	columns := tx.db.selectRow(r)
+	columns := selectRow(tx.db, r)
 	err := tx.Each(func(row Scanner) error {
 		s := storedRow{columns: tx.db.columns[r.Table], values: slices.Clone(row.(sqlite.Values)[2:])}
 		err := row.(sqlite.Values)[:2].Scan(&s.seq, &s.id)
@@ -147,7 +147,7 @@ func incidentWritten(tx *Tx, w writtenRecord) error {
 }
 
 // startTimeline logs the declaration.
-func (tx *Tx) startTimeline(incident int64) error {
+func startTimeline(tx *Tx, incident int64) error {
 	_, err := tx.Exec(`INSERT INTO incident_timeline (incident_seq, at, status, note, actor)
 		SELECT seq, created_at, status, 'Incident declared', ? FROM incidents WHERE seq = ?`, tx.ID, incident)
 	return err
@@ -155,7 +155,7 @@ func (tx *Tx) startTimeline(incident int64) error {
 
 // setTimeline makes an incident's timeline the one given, if it is another, and
 // returns what it changed.
-func (tx *Tx) setTimeline(incident int64, timeline []any) (change audit.Change, moved bool, err error) {
+func setTimeline(tx *Tx, incident int64, timeline []any) (change audit.Change, moved bool, err error) {
 	entries := make([][4]any, len(timeline))
 	for i, value := range timeline {
 		entry := value.(map[string]any)
@@ -214,23 +214,23 @@ func equalRows(a, b [][4]any) bool {
 
 // createIncident declares an incident and starts its timeline.
 func createIncident(tx *Tx, r *storedResource, record Record) (storedRow, error) {
-	made, _, err := tx.insert(r, record, nil)
+	made, _, err := insertRow(tx, r, record, nil)
 	if err != nil {
 		return made, err
 	}
-	if err := tx.startTimeline(made.seq); err != nil {
+	if err := startTimeline(tx, made.seq); err != nil {
 		return made, err
 	}
-	if made, err = tx.readBySeq(r, made.seq); err != nil {
+	if made, err = readBySeq(tx, r, made.seq); err != nil {
 		return made, err
 	}
-	return made, tx.auditDifference(r, "created", storedRow{}, made, nil)
+	return made, auditDifference(tx, r, "created", storedRow{}, made, nil)
 }
 
 // updateIncident changes an incident. A change of its status goes on its
 // timeline.
 func updateIncident(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
-	return tx.update(r, id, nil, func(before storedRow) (Record, error) {
+	return updateWith(tx, r, id, nil, func(before storedRow) (Record, error) {
 		completeDeadline(before, record, false)
 		return record, nil
 	})
@@ -249,7 +249,7 @@ const minute = len("2006-01-02T15:04")
 // NotifyIncident records that an authority was notified of an incident, with an
 // entry on its timeline. The latest notification counts, the timeline keeps all.
 func (tx *Tx) NotifyIncident(id string, n Notification) error {
-	before, err := tx.readByID(incidents, id)
+	before, err := readByID(tx, incidents, id)
 	if err != nil {
 		return err
 	}
@@ -264,7 +264,7 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 	if n.Reference != "" {
 		note += ", reference " + n.Reference
 	}
-	if repeated, err := tx.notifiedBefore(before.seq, at, note); repeated || err != nil {
+	if repeated, err := notifiedBefore(tx, before.seq, at, note); repeated || err != nil {
 		return err
 	}
 	if _, err := tx.Exec("UPDATE incidents SET notified_at = ?, updated_at = ? WHERE seq = ?", at, tx.At(), before.seq); err != nil {
@@ -282,7 +282,7 @@ func (tx *Tx) NotifyIncident(id string, n Notification) error {
 }
 
 // notifiedBefore reports whether the latest notification of an incident is the same.
-func (tx *Tx) notifiedBefore(incident int64, at, note string) (same bool, err error) {
+func notifiedBefore(tx *Tx, incident int64, at, note string) (same bool, err error) {
 	err = tx.Row(`SELECT EXISTS (SELECT 1 FROM incidents i WHERE i.seq = ?1 AND i.notified_at = ?2 AND ?3 = (
 		SELECT note FROM incident_timeline t WHERE t.incident_seq = i.seq AND t.note LIKE 'Notified %' ORDER BY t.seq DESC LIMIT 1))`,
 		incident, at, note).Scan(&same)

@@ -11,9 +11,9 @@ import (
 	"strings"
 	"time"
 
-	"govsvc/db/audit"
-
 	"golang.org/x/crypto/scrypt"
+
+	"govsvc/db/audit"
 )
 
 // A key is gds_live_ or gds_test_, 12 characters that identify it, 32 secret

@@ -24,7 +24,7 @@ func init() {
 var kpiCheckins = stored(resource.KPICheckin)
 
 func init() {
-	kpiCheckins.hooks = hooks{put: putCheckin, find: (*Tx).findCheckin}
+	kpiCheckins.hooks = hooks{put: putCheckin, find: findCheckin}
 }
 
 // objectiveOf derives an objective's id from a key result's code: a UUIDv8
@@ -60,11 +60,11 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 
 // putCheckin records a value for a period of a key result.
 func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
-	at, err := tx.findPeriod(record)
+	at, err := findPeriod(tx, record)
 	if err != nil {
 		return PutResult{}, err
 	}
-	if at.seq != 0 && !tx.first(r, at.seq) {
+	if at.seq != 0 && !isFirstPut(tx, r, at.seq) {
 		return PutResult{Outcome: Repeated, ID: at.id}, nil
 	}
 	value, err := r.columnValue("value", record["value"])
@@ -94,18 +94,18 @@ func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 		return PutResult{ID: at.id}, nil
 	}
 	var seq int64
-	updated := tx.stamp(record, "updated_at")
+	updated := stampOf(tx, record, "updated_at")
 	err = tx.Returning(`INSERT INTO kpi_checkins (kpi_seq, id, period_start, value, source, evidence_ref, note, created_at, updated_at)
 		VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9)
 		ON CONFLICT (kpi_seq, period_start) DO UPDATE
 		SET value = ?4, source = ?5, evidence_ref = ?6, note = ?7, updated_at = iif(?9 > updated_at, ?9, ?10)
 		RETURNING seq, updated_at`, at.kpi, done.ID, record["period_start"], value, source, record["evidence_ref"], record["note"],
-		tx.stamp(record, "created_at"), updated, tx.At()).Scan(&seq, &updated)
+		stampOf(tx, record, "created_at"), updated, tx.At()).Scan(&seq, &updated)
 	if err != nil {
 		return PutResult{}, storeError(err)
 	}
-	tx.first(r, seq)
-	return done, tx.followLatestPeriod(at.kpi, updated)
+	isFirstPut(tx, r, seq)
+	return done, followLatestPeriod(tx, at.kpi, updated)
 }
 
 // period is where a check-in belongs: its key result and, if that has one
@@ -119,7 +119,7 @@ type period struct {
 }
 
 // findPeriod finds the key result of a check-in and its value of that period.
-func (tx *Tx) findPeriod(record Record) (period, error) {
+func findPeriod(tx *Tx, record Record) (period, error) {
 	row, err := tx.First(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
 		FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
 		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"])
@@ -132,14 +132,14 @@ func (tx *Tx) findPeriod(record Record) (period, error) {
 	return at, row[:4].Scan(&at.kpi, &at.kpiID, &at.seq, &at.id)
 }
 
-func (tx *Tx) findCheckin(_ *storedResource, record Record) (storedRow, error) {
-	at, err := tx.findPeriod(record)
+func findCheckin(tx *Tx, _ *storedResource, record Record) (storedRow, error) {
+	at, err := findPeriod(tx, record)
 	return storedRow{seq: at.seq, id: at.id}, err
 }
 
 // followLatestPeriod makes a key result's current value that of its latest
 // period, unless it knows of a later one, and notes when it got an actual.
-func (tx *Tx) followLatestPeriod(kpi int64, at string) error {
+func followLatestPeriod(tx *Tx, kpi int64, at string) error {
 	_, err := tx.Exec(`UPDATE kpis SET
 			(current_value, current_as_of) = (SELECT c.value, c.as_of FROM (
 				SELECT value, period_start || 'T00:00:00.000Z' AS as_of FROM kpi_checkins

@@ -28,7 +28,7 @@ type Page struct {
 // List reads a page. Pages go by the position of the last row seen, not by
 // count, so that rows added meanwhile neither repeat nor hide another.
 func (d *DB) List(ctx context.Context, org Organisation, r *resource.Resource, q ListQuery) (Page, error) {
-	l, err := d.listing(org, stored(r), q)
+	l, err := newListing(d, org, stored(r), q)
 	if err != nil {
 		return Page{}, err
 	}
@@ -36,7 +36,7 @@ func (d *DB) List(ctx context.Context, org Organisation, r *resource.Resource, q
 		return l.since(ctx, q.UpdatedSince, usual)
 	}
 	query, args := l.all()
-	return l.page(l.db.readPage(ctx, query, args, l.limit, l.size))
+	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
 }
 
 // listing is a page being looked for.
@@ -51,9 +51,9 @@ type listing struct {
 	size    PageSize
 }
 
-// listing has just the conditions asked for: a statement with all of them made
+// newListing has just the conditions asked for: a statement with all of them made
 // optional would serve none from an index.
-func (d *DB) listing(org Organisation, r *storedResource, q ListQuery) (listing, error) {
+func newListing(d *DB, org Organisation, r *storedResource, q ListQuery) (listing, error) {
 	var where strings.Builder
 	where.WriteString(" WHERE org_id = ?")
 	args := []any{org.Org}

@@ -54,7 +54,7 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 		few = changed <= most
 	}
 	query, args := l.found(instant)
-	return l.page(l.db.readPage(ctx, query, args, l.limit, l.size))
+	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
 }
 
 // changed counts the list's rows that were changed since an instant, up to one
@@ -91,7 +91,7 @@ func (l listing) walk(ctx context.Context, instant string, passed int) (page Pag
 		passed = max(1, passed/(filteredPass*l.filters*l.filters))
 	}
 	query, args := l.along(instant, passed)
-	resources, positions, limit, err := l.db.readPage(ctx, query, args, l.limit, l.size)
+	resources, positions, limit, err := readPage(ctx, l.db, query, args, l.limit, l.size)
 	if strings.HasSuffix(positions, more) {
 		return Page{}, false, nil
 	}

@@ -43,7 +43,7 @@ func BenchmarkSince(b *testing.B) {
 			{"both", map[string]string{"severity": "LOW", "status": "Open"}},
 		} {
 			b.Run(fmt.Sprintf("changed=%d/filter=%s", changed, by.name), func(b *testing.B) {
-				l, err := d.listing(org, risks, ListQuery{Limit: 25, Filters: by.filters})
+				l, err := newListing(d, org, risks, ListQuery{Limit: 25, Filters: by.filters})
 				if err != nil {
 					b.Fatal(err)
 				}

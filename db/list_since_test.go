@@ -265,7 +265,7 @@ func walkThrough(t *testing.T, d *DB, org Organisation, c *storedResource, q Lis
 	t.Helper()
 	found := []string{}
 	for {
-		l, err := d.listing(org, c, q)
+		l, err := newListing(d, org, c, q)
 		if err != nil {
 			t.Fatal(err)
 		}

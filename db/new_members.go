@@ -26,7 +26,7 @@ const (
 // are of new records.
 func (im *Import) created(r *storedResource, record Record, set *columnSet, values []any) audit.Changes {
 	if set.members == nil {
-		set.members = im.tx.newMembers(r, set)
+		set.members = newMembers(im.tx, r, set)
 	}
 	if r.put != nil || im.rules.Preview {
 		return set.given(record, values)
@@ -40,7 +40,7 @@ func (im *Import) created(r *storedResource, record Record, set *columnSet, valu
 
 // newMembers lists the members of a new record by name, those that the table
 // sets by default among them.
-func (tx *Tx) newMembers(r *storedResource, set *columnSet) []newMember {
+func newMembers(tx *Tx, r *storedResource, set *columnSet) []newMember {
 	var all []newMember
 	add := func(name string, at int, value any) {
 		begin := string(audit.AppendText(nil, name)) + `:{"from":null,"to":`

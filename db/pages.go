@@ -52,7 +52,7 @@ func (s PageSize) most() int {
 // and where each stands, as joinedRows makes them; "" where there are no rows.
 // A page that would be too large has fewer rows: the limit that then holds is
 // returned, the one given if all rows were read.
-func (d *DB) readPage(ctx context.Context, query string, args []any, limit int, size PageSize) (resources, positions string, held int, err error) {
+func readPage(ctx context.Context, d *DB, query string, args []any, limit int, size PageSize) (resources, positions string, held int, err error) {
 	longest := size.most()
 	if size.Small > 0 {
 		longest = min(longest, size.Small)
@@ -70,12 +70,12 @@ func (d *DB) readPage(ctx context.Context, query string, args []any, limit int, 
 	case size.Small > 0:
 		return "", "", 0, ErrLargePage
 	}
-	return d.readRows(ctx, query, args, limit, size.most())
+	return readRows(ctx, d, query, args, limit, size.most())
 }
 
 // readRows is readPage row by row, for a page that is too large to be joined by
 // SQLite. It reads one row beyond those that fit, so that the page has more.
-func (d *DB) readRows(ctx context.Context, query string, args []any, limit, most int) (resources, positions string, held int, err error) {
+func readRows(ctx context.Context, d *DB, query string, args []any, limit, most int) (resources, positions string, held int, err error) {
 	var texts, places strings.Builder
 	rows := 0
 	err = d.engine.Frequent.Each(ctx, func(row Scanner) error {

@@ -19,9 +19,9 @@ func (s rowSet) add(seq int64) bool {
 	return fresh
 }
 
-// first notes that a record is put into a row, and tells whether it is the
+// isFirstPut notes that a record is put into a row, and tells whether it is the
 // first of the change.
-func (tx *Tx) first(r *storedResource, seq int64) bool {
+func isFirstPut(tx *Tx, r *storedResource, seq int64) bool {
 	rows := tx.placed[r]
 	if rows == nil {
 		if tx.placed == nil {
@@ -46,7 +46,7 @@ func (tx *Tx) Find(object string, record Record) (row int64, err error) {
 	}
 	var known storedRow
 	if err == nil {
-		known, err = tx.find(r, record)
+		known, err = findRow(tx, r, record)
 	}
 	if Is(err, NotFound) || Is(err, Invalid) {
 		return 0, nil

@@ -19,7 +19,7 @@ func TestPlans(t *testing.T) {
 	for _, c := range collections {
 		for _, filters := range subsets(sortedKeys(c.List.Filters)) {
 			for _, cursor := range []string{"", d.Cursors.Encode(c.List.Name, org, instant, "x")} {
-				l, err := d.listing(org, c, ListQuery{Limit: 25, Cursor: cursor, Filters: filters})
+				l, err := newListing(d, org, c, ListQuery{Limit: 25, Cursor: cursor, Filters: filters})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -44,11 +44,11 @@ type writtenRecord struct {
 // raised, where all is as it was. Put writes no audit event; see Import for
 // records that have one each.
 func (tx *Tx) Put(object string, record Record) (Outcome, error) {
-	done, err := tx.put(object, record)
+	done, err := putObject(tx, object, record)
 	return done.Outcome, err
 }
 
-func (tx *Tx) put(object string, record Record) (PutResult, error) {
+func putObject(tx *Tx, object string, record Record) (PutResult, error) {
 	r, err := findResource(object)
 	if err != nil {
 		return PutResult{}, err
@@ -56,27 +56,27 @@ func (tx *Tx) put(object string, record Record) (PutResult, error) {
 	if r.put != nil {
 		return r.put(tx, r, record)
 	}
-	return tx.putRecord(r, record)
+	return putRecord(tx, r, record)
 }
 
 // putRecord first does what the record before it needed: it looks for a known
 // record, or inserts a new one. Most files hold one or the other.
-func (tx *Tx) putRecord(r *storedResource, record Record) (PutResult, error) {
+func putRecord(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if r.normalize != nil {
 		if err := r.normalize(tx, record); err != nil {
 			return PutResult{}, err
 		}
 	}
 	if tx.knew[r] {
-		known, err := tx.find(r, record)
+		known, err := findRow(tx, r, record)
 		if err == nil {
-			return tx.putKnown(r, known, record)
+			return putKnown(tx, r, known, record)
 		} else if !Is(err, NotFound) {
 			return PutResult{}, err
 		}
 		tx.knew[r] = false
 	}
-	made, isNew, err := tx.insert(r, record, r.Key)
+	made, isNew, err := insertRow(tx, r, record, r.Key)
 	if err != nil {
 		return PutResult{}, err
 	}
@@ -85,28 +85,28 @@ func (tx *Tx) putRecord(r *storedResource, record Record) (PutResult, error) {
 			tx.knew = map[*storedResource]bool{}
 		}
 		tx.knew[r] = true
-		known, err := tx.find(r, record)
+		known, err := findRow(tx, r, record)
 		if err != nil {
 			return PutResult{}, err
 		}
-		return tx.putKnown(r, known, record)
+		return putKnown(tx, r, known, record)
 	}
-	tx.first(r, made.seq)
+	isFirstPut(tx, r, made.seq)
 	return PutResult{Outcome: Created, ID: made.id, Changes: made.changes},
 		r.written(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made})
 }
 
 // putKnown changes a record that was there before the import.
-func (tx *Tx) putKnown(r *storedResource, known storedRow, record Record) (PutResult, error) {
-	if !tx.first(r, known.seq) {
+func putKnown(tx *Tx, r *storedResource, known storedRow, record Record) (PutResult, error) {
+	if !isFirstPut(tx, r, known.seq) {
 		return PutResult{Outcome: Repeated, ID: known.id}, nil
 	}
-	return tx.amend(r, known, record)
+	return amend(tx, r, known, record)
 }
 
-// insert adds a row and does not read it. The row is not new where unless, a unique
+// insertRow adds a row and does not read it. The row is not new where unless, a unique
 // set of columns, names another one.
-func (tx *Tx) insert(r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
+func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
 	if r.onInsert != nil {
 		born := r.onInsert(tx, record)
 		maps.Copy(record, born)
@@ -120,9 +120,9 @@ func (tx *Tx) insert(r *storedResource, record Record, unless []string) (made st
 	if made.id == "" {
 		made.id = tx.NewID()
 	}
-	set := tx.columnsSet(r, record)
+	set := columnSetOf(tx, r, record)
 	args := make([]any, 0, 4+len(set.names))
-	args = append(args, tx.Org, made.id, tx.stamp(record, "created_at"), tx.stamp(record, "updated_at"))
+	args = append(args, tx.Org, made.id, stampOf(tx, record, "created_at"), stampOf(tx, record, "updated_at"))
 	if args, err = set.values(args, record); err != nil {
 		return made, false, err
 	}
@@ -140,8 +140,8 @@ func (tx *Tx) insert(r *storedResource, record Record, unless []string) (made st
 	return made, made.seq != 0, storeError(err)
 }
 
-// objectOf returns a record that was written as the API returns it.
-func (tx *Tx) objectOf(w writtenRecord) (object []byte, err error) {
+// readObject returns a record that was written as the API returns it.
+func readObject(tx *Tx, w writtenRecord) (object []byte, err error) {
 	if w.row.object != nil {
 		return w.row.object, nil
 	}
@@ -149,9 +149,9 @@ func (tx *Tx) objectOf(w writtenRecord) (object []byte, err error) {
 	return object, storeError(err)
 }
 
-// find reads the row with the record's natural key, with the values of its
+// findRow reads the row with the record's natural key, with the values of its
 // columns.
-func (tx *Tx) find(r *storedResource, record Record) (storedRow, error) {
+func findRow(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	if r.find != nil {
 		return r.find(tx, r, record)
 	}
@@ -164,20 +164,20 @@ func (tx *Tx) find(r *storedResource, record Record) (storedRow, error) {
 		}
 		args = append(args, value)
 	}
-	return tx.readRow(r, tx.finder(r), args...)
+	return readRow(tx, r, findStatement(tx, r), args...)
 }
 
-// replace sets the members that are present and differ. An updated_at that the
+// replaceMembers sets the members that are present and differ. An updated_at that the
 // record brings counts only if it is later than the one stored: a row that
 // changes now under an old stamp would be missed by those who ask for what
 // changed since.
-func (tx *Tx) replace(r *storedResource, seq int64, record Record) (Outcome, error) {
-	set := tx.columnsSet(r, record)
+func replaceMembers(tx *Tx, r *storedResource, seq int64, record Record) (Outcome, error) {
+	set := columnSetOf(tx, r, record)
 	if len(set.names) == 0 {
 		return Unchanged, nil
 	}
 	args := make([]any, 0, 3+len(set.names))
-	args, err := set.values(append(args, seq, tx.stamp(record, "updated_at"), tx.At()), record)
+	args, err := set.values(append(args, seq, stampOf(tx, record, "updated_at"), tx.At()), record)
 	if err != nil {
 		return Unchanged, err
 	}
@@ -191,8 +191,8 @@ func (tx *Tx) replace(r *storedResource, seq int64, record Record) (Outcome, err
 	return Updated, nil
 }
 
-// stamp is a record's own timestamp, or the instant of the change.
-func (tx *Tx) stamp(record Record, member string) string {
+// stampOf is a record's own timestamp, or the instant of the change.
+func stampOf(tx *Tx, record Record, member string) string {
 	if text, ok := record[member].(string); ok {
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
 			return Timestamp(at)
@@ -220,8 +220,8 @@ func settable(column string) bool {
 	return true
 }
 
-// columnsSet finds or makes the statements for the members that a record has.
-func (tx *Tx) columnsSet(r *storedResource, record Record) *columnSet {
+// columnSetOf finds or makes the statements for the members that a record has.
+func columnSetOf(tx *Tx, r *storedResource, record Record) *columnSet {
 	columns := tx.db.columns[r.Table]
 	mask := uint64(0)
 	for i, column := range columns {

@@ -51,7 +51,7 @@ func (s *storedRow) rating() Rating {
 
 // recordReason keeps the reason for a change of a risk's rating as evidence,
 // with who, when, before and after.
-func (tx *Tx) recordReason(risk int64, reason string, before, after Rating) error {
+func recordReason(tx *Tx, risk int64, reason string, before, after Rating) error {
 	_, err := tx.Exec("INSERT INTO severity_evidence (risk_seq, id, at, actor, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		risk, tx.NewID(), tx.At(), tx.ID, reason, compact(before), compact(after))
 	return err
@@ -84,7 +84,7 @@ func importedReason(tx *Tx, known storedRow, record Record, changes audit.Change
 	}
 	record[reasonMember] = reason // for subscribers
 	changes[reasonMember] = audit.Change{To: reason}
-	return tx.recordReason(known.seq, reason, before, after)
+	return recordReason(tx, known.seq, reason, before, after)
 }
 
 // reasonMember is a member of changes of risks, and no column.

@@ -60,7 +60,7 @@ func UntreatedBaseline(severity, likelihood string) string {
 // riskWritten enqueues risk.created and risk.severity_changed.
 func riskWritten(tx *Tx, w writtenRecord) error {
 	if w.outcome == Created {
-		return tx.riskCreated(w)
+		return riskCreated(tx, w)
 	}
 	before := w.before.rating()
 	after := before.With(w.record)
@@ -70,7 +70,7 @@ func riskWritten(tx *Tx, w writtenRecord) error {
 	if set, err := receiverSet(tx, EventRiskSeverityChanged); err != nil || set == 0 {
 		return err // without receivers, the record is not read
 	}
-	object, err := tx.objectOf(w)
+	object, err := readObject(tx, w)
 	if err != nil {
 		return err
 	}
@@ -79,7 +79,7 @@ func riskWritten(tx *Tx, w writtenRecord) error {
 	return tx.Enqueue(EventRiskSeverityChanged, severityData{riskData{Risk: object}, previous, orNull(reason)})
 }
 
-func (tx *Tx) riskCreated(w writtenRecord) error {
+func riskCreated(tx *Tx, w writtenRecord) error {
 	if digits, ok := strings.CutPrefix(w.record["risk_id"].(string), "RISK-"); ok {
 		if n, err := strconv.Atoi(digits); err == nil && len(digits) <= 9 {
 			tx.riskNumber = max(tx.riskNumber, n)
@@ -88,7 +88,7 @@ func (tx *Tx) riskCreated(w writtenRecord) error {
 	if set, err := receiverSet(tx, EventRiskCreated); err != nil || set == 0 {
 		return err // without receivers, the record is not read
 	}
-	object, err := tx.objectOf(w)
+	object, err := readObject(tx, w)
 	if err != nil {
 		return err
 	}
@@ -112,7 +112,7 @@ type severityData struct {
 }
 
 // countRisks lets the numbering go on behind the greatest imported number.
-func (tx *Tx) countRisks() error {
+func countRisks(tx *Tx) error {
 	if tx.riskNumber == 0 {
 		return nil
 	}
@@ -133,7 +133,7 @@ func createRisk(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 			return storedRow{}, storeError(err)
 		}
 		record["risk_id"] = fmt.Sprintf("RISK-%04d", n)
-		made, isNew, err := tx.createUnless(r, record, r.Key)
+		made, isNew, err := createUnless(tx, r, record, r.Key)
 		if err != nil || isNew {
 			return made, err
 		}
@@ -149,7 +149,7 @@ func updateRisk(tx *Tx, r *storedResource, id string, record Record) (storedRow,
 		further = audit.Changes{reasonMember: {To: reason}}
 	}
 	var before Rating
-	after, err := tx.update(r, id, further, func(row storedRow) (Record, error) {
+	after, err := updateWith(tx, r, id, further, func(row storedRow) (Record, error) {
 		before = row.rating()
 		if reason == "" && NeedsReason(before, before.With(record)) {
 			return nil, errLacksReason
@@ -159,5 +159,5 @@ func updateRisk(tx *Tx, r *storedResource, id string, record Record) (storedRow,
 	if err != nil || reason == "" {
 		return after, err
 	}
-	return after, tx.recordReason(after.seq, reason, before, after.rating())
+	return after, recordReason(tx, after.seq, reason, before, after.rating())
 }

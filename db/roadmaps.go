@@ -14,7 +14,7 @@ func init() {
 	roadmaps.hooks = hooks{
 		normalize: keepMilestonesCount,
 		afterWrite: func(tx *Tx, w writtenRecord) error {
-			tx.touchRoadmap(w.row.id)
+			touchRoadmap(tx, w.row.id)
 			return nil
 		},
 	}
@@ -27,7 +27,7 @@ func init() {
 		listed:    "roadmap_id = (SELECT id FROM roadmaps r WHERE r.org_id = ?1 ORDER BY version_number DESC LIMIT 1)",
 		normalize: findRoadmap,
 		afterWrite: func(tx *Tx, w writtenRecord) error {
-			tx.touchRoadmap(w.record["roadmap_id"].(string), w.record["milestone_key"].(string))
+			touchRoadmap(tx, w.record["roadmap_id"].(string), w.record["milestone_key"].(string))
 			return nil
 		},
 	}
@@ -83,7 +83,7 @@ func findRoadmap(tx *Tx, record Record) error {
 	return nil
 }
 
-func (tx *Tx) touchRoadmap(id string, milestones ...string) {
+func touchRoadmap(tx *Tx, id string, milestones ...string) {
 	if tx.roadmaps == nil {
 		tx.roadmaps = map[string][]string{}
 	}
@@ -98,7 +98,7 @@ type roadmapData struct {
 // enqueueRoadmapUpdate raises one roadmap.updated for all that a change did to the
 // active roadmap and its milestones, and keeps counts of milestones from
 // being less than there are.
-func (tx *Tx) enqueueRoadmapUpdate() error {
+func enqueueRoadmapUpdate(tx *Tx) error {
 	for _, id := range sortedKeys(tx.roadmaps) {
 		if _, err := tx.Exec(`UPDATE roadmaps SET milestones_count = max(coalesce(milestones_count, 0), n.n)
 			FROM (SELECT count(*) AS n FROM milestones WHERE org_id = ?1 AND roadmap_id = ?2) n

@@ -11,7 +11,7 @@ import (
 func TestSearchPlan(t *testing.T) {
 	t.Parallel()
 	d, org := opened(t)
-	b, err := d.browsing(org, "risk", BrowseQuery{Words: []string{"model", "x"}, Filters: map[string][]string{"status": {"Open"}}})
+	b, err := newBrowsing(d, org, "risk", BrowseQuery{Words: []string{"model", "x"}, Filters: map[string][]string{"status": {"Open"}}})
 	if err != nil {
 		t.Fatal(err)
 	}

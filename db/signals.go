@@ -23,19 +23,19 @@ func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if err != nil {
 		return PutResult{}, err
 	}
-	present, err := tx.readRow(r, tx.db.selectRow(r)+" WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
+	present, err := readRow(tx, r, selectRow(tx.db, r)+" WHERE org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
 	if err != nil && !Is(err, NotFound) {
 		return PutResult{}, err
 	}
 	current := present.text("as_of")
-	if err := tx.keepSignalID(record, asOf); err != nil {
+	if err := keepSignalID(tx, record, asOf); err != nil {
 		return PutResult{}, err
 	}
 	delete(record, "current") // ours to say
 	supersedes := false
 	switch later := asOf.(string); {
 	case later < current:
-		if known, err := tx.known(r, record); known || err != nil {
+		if known, err := isKnownSignal(tx, r, record); known || err != nil {
 			return PutResult{}, err
 		}
 		record["current"] = false
@@ -46,19 +46,19 @@ func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 			return PutResult{}, err
 		}
 	}
-	done, err := tx.putRecord(r, record)
+	done, err := putRecord(tx, r, record)
 	if current != "" && done.Outcome == Created {
 		done.Outcome = Updated
 		if supersedes && done.Changes != nil {
-			done.Changes = tx.superseded(r, present, done.Changes)
+			done.Changes = supersededChanges(tx, r, present, done.Changes)
 		}
 	}
 	return done, err
 }
 
-// superseded is how a new row, whose members are given, differs from the one
+// supersededChanges is how a new row, whose members are given, differs from the one
 // whose place it takes.
-func (tx *Tx) superseded(r *storedResource, before storedRow, given audit.Changes) audit.Changes {
+func supersededChanges(tx *Tx, r *storedResource, before storedRow, given audit.Changes) audit.Changes {
 	changes := audit.Changes{}
 	for i, column := range tx.db.columns[r.Table] {
 		if !settable(column) || slices.Contains(r.Internal, column) {
@@ -74,7 +74,7 @@ func (tx *Tx) superseded(r *storedResource, before storedRow, given audit.Change
 
 // keepSignalID drops an id that another value of the type has already: it keeps
 // it, and the new value gets one of its own.
-func (tx *Tx) keepSignalID(record Record, asOf any) error {
+func keepSignalID(tx *Tx, record Record, asOf any) error {
 	if record["id"] == nil {
 		return nil
 	}
@@ -88,9 +88,9 @@ func (tx *Tx) keepSignalID(record Record, asOf any) error {
 	return nil
 }
 
-// known tells whether the history has a value of this instant.
-func (tx *Tx) known(r *storedResource, record Record) (bool, error) {
-	_, err := tx.find(r, record)
+// isKnownSignal tells whether the history has a value of this instant.
+func isKnownSignal(tx *Tx, r *storedResource, record Record) (bool, error) {
+	_, err := findRow(tx, r, record)
 	if Is(err, NotFound) {
 		return false, nil
 	}
@@ -100,17 +100,17 @@ func (tx *Tx) known(r *storedResource, record Record) (bool, error) {
 // createSignal adds a value of a signal, which supersedes the type's present one,
 // or corrects that one where it is of the same instant.
 func createSignal(tx *Tx, r *storedResource, record Record) (storedRow, error) {
-	present, err := tx.readRecord(r, "org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
+	present, err := readRecord(tx, r, "org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
 	if err != nil && !Is(err, NotFound) {
 		return present, err
 	}
-	return tx.saveSignal(r, present, record)
+	return saveSignal(tx, r, present, record)
 }
 
 // updateSignal does the same for the type of a present value. Members that are
 // not given stay as they are.
 func updateSignal(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
-	present, err := tx.readByID(r, id)
+	present, err := readByID(tx, r, id)
 	switch {
 	case err != nil:
 		return present, err
@@ -126,12 +126,12 @@ func updateSignal(tx *Tx, r *storedResource, id string, record Record) (storedRo
 		delete(whole, member)
 	}
 	maps.Copy(record, whole)
-	return tx.saveSignal(r, present, record)
+	return saveSignal(tx, r, present, record)
 }
 
 // saveSignal puts a value that is not older than the present one; present is zero
 // if there is none.
-func (tx *Tx) saveSignal(r *storedResource, present storedRow, record Record) (storedRow, error) {
+func saveSignal(tx *Tx, r *storedResource, present storedRow, record Record) (storedRow, error) {
 	verb := "created"
 	if present.seq != 0 {
 		verb = "updated"
@@ -143,11 +143,11 @@ func (tx *Tx) saveSignal(r *storedResource, present storedRow, record Record) (s
 	if err != nil || done.Outcome == Unchanged {
 		return present, err
 	}
-	now, err := tx.readByID(r, done.ID)
+	now, err := readByID(tx, r, done.ID)
 	if err != nil {
 		return now, err
 	}
-	return now, tx.auditDifference(r, verb, present, now, nil)
+	return now, auditDifference(tx, r, verb, present, now, nil)
 }
 
 // laterThan refuses a value from before the present one: it would only become

@@ -68,14 +68,14 @@ func (d *DB) Maintain(ctx context.Context, run func(*Tx) error) error {
 }
 
 func (d *DB) write(ctx context.Context, by Actor, run func(*Tx) error, audited bool) error {
-	err := d.engine.Write(ctx, func(of *sqlite.Tx) error { return d.newTx(of, by).run(run, audited) })
+	err := d.engine.Write(ctx, func(of *sqlite.Tx) error { return newTx(d, of, by).run(run, audited) })
 	if sqlite.IsTransient(err) {
 		return storeError(err)
 	}
 	return err
 }
 
-func (d *DB) newTx(of *sqlite.Tx, by Actor) *Tx {
+func newTx(d *DB, of *sqlite.Tx, by Actor) *Tx {
 	now := d.Now().Truncate(time.Millisecond)
 	return &Tx{Tx: of, db: d, Actor: by, now: now, at: Timestamp(now)}
 }
@@ -97,13 +97,13 @@ func (tx *Tx) run(change func(*Tx) error, audited bool) error {
 
 // complete writes what the change writes once, at its end.
 func (tx *Tx) complete() error {
-	if err := tx.countRisks(); err != nil {
+	if err := countRisks(tx); err != nil {
 		return err
 	}
-	if err := tx.enqueueRoadmapUpdate(); err != nil {
+	if err := enqueueRoadmapUpdate(tx); err != nil {
 		return err
 	}
-	return tx.storeEvents()
+	return storeEvents(tx)
 }
 
 // WakeDeliveries wakes the delivery loop after the commit of a change that made

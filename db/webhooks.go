@@ -48,11 +48,11 @@ func (tx *Tx) CreateSubscription(record Record) (made Object, secret string, err
 		record["created_via"] = "api"
 	}
 	defer delete(record, "secret")
-	row, _, err := tx.insert(webhookSubscriptions, record, nil)
+	row, _, err := insertRow(tx, webhookSubscriptions, record, nil)
 	if err != nil {
 		return made, "", err
 	}
-	if row, err = tx.readBySeq(webhookSubscriptions, row.seq); err != nil {
+	if row, err = readBySeq(tx, webhookSubscriptions, row.seq); err != nil {
 		return made, "", err
 	}
 	changes := subscriptionChanges(storedRow{}, row)
@@ -62,7 +62,7 @@ func (tx *Tx) CreateSubscription(record Record) (made Object, secret string, err
 // UpdateSubscription changes the members of a subscription that are present.
 // What was queued before a pause goes out after it.
 func (tx *Tx) UpdateSubscription(id string, record Record) (Object, error) {
-	before, after, err := tx.modify(webhookSubscriptions, id, func(storedRow) (Record, error) { return record, nil })
+	before, after, err := modifyRow(tx, webhookSubscriptions, id, func(storedRow) (Record, error) { return record, nil })
 	if err != nil || after.seq == 0 {
 		return Object{before.id, before.object}, err
 	}
@@ -118,7 +118,7 @@ func (tx *Tx) AuditPing(subscription, delivery, event, outcome string) error {
 }
 
 func findSubscription(tx *Tx, id string) (storedRow, error) {
-	return tx.readByID(webhookSubscriptions, id)
+	return readByID(tx, webhookSubscriptions, id)
 }
 
 func auditSubscription(tx *Tx, verb, id string, detail audit.Metadata) error {
@@ -128,7 +128,7 @@ func auditSubscription(tx *Tx, verb, id string, detail audit.Metadata) error {
 // AuditWebhook appends the event of what was done to an object, for the record
 // that it belongs to.
 func (tx *Tx) AuditWebhook(object, verb, recordType, id string, detail audit.Metadata) error {
-	action, detail := tx.writeAction(object, verb, detail)
+	action, detail := writeAction(tx, object, verb, detail)
 	return tx.Audit(audit.Event{
 		Action: action, Category: audit.Webhook, Severity: audit.SeverityWrite,
 		ResourceType: recordType, ResourceID: id, Metadata: detail,
