@@ -23,7 +23,7 @@ func TestAttainment(t *testing.T) {
 		{"increase", -20.0, -10, -15, 0.5},
 		{"increase", nil, 80, 60, 0.75},
 		{"increase", nil, 80, -5, 0},
-		{"increase", 90.0, 80, 60, 0.75}, // a baseline beyond the target tells nothing
+		{"increase", 90.0, 80, 60, 0.75}, // a baseline beyond the target does not count
 		{"increase", 80.0, 80, 60, 0.75},
 		{"increase", nil, 0, -1, 0},
 		{"increase", nil, -10, -20, 0},

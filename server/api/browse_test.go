@@ -12,15 +12,16 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server/api"
 	"govsvc/server/transfer"
 )
 
-// TestBrowse is about what a page asks for; package db tests what it gets.
+// TestBrowse checks the queries of a page. Package db tests their results.
 func TestBrowse(t *testing.T) {
 	t.Parallel()
-	d := openDemo(t)
-	all, err := api.Browse(d.ctx, d.Caller, "risk", api.View{Limit: 200})
+	f := newDemoFixture(t)
+	all, err := api.Browse(f.ctx, f.Caller, "risk", api.View{Limit: 200})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -56,7 +57,7 @@ func TestBrowse(t *testing.T) {
 			return false
 		})},
 	} {
-		page, err := api.Browse(d.ctx, d.Caller, "risk", row.v)
+		page, err := api.Browse(f.ctx, f.Caller, "risk", row.v)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -66,9 +67,9 @@ func TestBrowse(t *testing.T) {
 	}
 }
 
-func TestBrowseRefuses(t *testing.T) {
+func TestBrowse_Refuses(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	f := newFixture(t)
 	for _, row := range []struct {
 		object string
 		v      api.View
@@ -90,48 +91,48 @@ func TestBrowseRefuses(t *testing.T) {
 		{"kpi_checkin", api.View{}, `not_found : there are no records of type "kpi_checkin"`},
 		{"users", api.View{}, `not_found : there are no records of type "users"`},
 	} {
-		_, err := api.Browse(d.ctx, d.Caller, row.object, row.v)
+		_, err := api.Browse(f.ctx, f.Caller, row.object, row.v)
 		if got := refusal(err); got != row.want {
 			t.Errorf("%s %+v:\n got %q\nwant %q", row.object, row.v, got, row.want)
 		}
 	}
 }
 
-// TestExportView: all of a view, in its order, and told to the audit log, as is
-// what went out of an export that ended half-way.
+// TestExportView checks that an export has all records of a view in its order. The audit log
+// records it, and so it does the part of an export that ended early.
 func TestExportView(t *testing.T) {
 	t.Parallel()
-	d := openDemo(t)
+	f := newDemoFixture(t)
 	v := api.View{Sort: "-title", Search: "a", Filters: map[string]string{"severity": "HIGH"}, Limit: 200}
-	page, err := api.Browse(d.ctx, d.Caller, "risk", v)
+	page, err := api.Browse(f.ctx, f.Caller, "risk", v)
 	if err != nil {
 		t.Fatal(err)
 	}
 	var got []api.Record
 	v.Limit = 1
-	err = api.ExportView(d.ctx, d.Caller, "risk", v, func(record []byte) error {
-		got = append(got, object(t, string(record)))
+	err = api.ExportView(f.ctx, f.Caller, "risk", v, func(record []byte) error {
+		got = append(got, testkit.Object(t, string(record)))
 		return nil
 	})
 	if diff := cmp.Diff(page.Records, got); err != nil || diff != "" || len(got) < 5 {
 		t.Errorf("%v (-page +export):\n%s", err, diff)
 	}
 	want := fmt.Sprintf(`ada export.completed   {"filters":{"severity":"HIGH"},"request_id":"req_1","search":"a","types":{"risk":%d}}`, len(got))
-	if told := d.trail(t, 1)[0]; told != want {
-		t.Errorf("the audit log: %s, want %s", told, want)
+	if entry := f.auditLog(t, 1)[0]; entry != want {
+		t.Errorf("got audit event %s, want %s", entry, want)
 	}
 	stop := errors.New("stop")
 	for _, row := range []struct {
-		last   int // record that the reader takes before it goes
+		last   int // record that the reader takes before it disconnects
 		err    error
 		action string
 	}{
-		{len(got), nil, "export.completed"}, // all has been read
-		{3, stop, "export.failed"},          // as by a browser whose download is cut off
+		{len(got), nil, "export.completed"}, // it has read all records
+		{3, stop, "export.failed"},          // the download of a browser was cancelled
 	} {
-		ctx, leave := context.WithCancel(d.ctx)
-		sent, before := 0, d.trail(t, 1)
-		err := api.ExportView(ctx, d.Caller, "risk", v, func([]byte) error {
+		ctx, leave := context.WithCancel(f.ctx)
+		sent, before := 0, f.auditLog(t, 1)
+		err := api.ExportView(ctx, f.Caller, "risk", v, func([]byte) error {
 			if sent++; sent == row.last {
 				leave()
 				return row.err
@@ -139,28 +140,28 @@ func TestExportView(t *testing.T) {
 			return nil
 		})
 		if !errors.Is(err, row.err) {
-			t.Errorf("%v, want %v", err, row.err)
+			t.Errorf("got %v, want %v", err, row.err)
 		}
-		told := d.trail(t, 2)
+		log := f.auditLog(t, 2)
 		want := fmt.Sprintf(`ada %s   {"filters":{"severity":"HIGH"},"request_id":"req_1","search":"a","types":{"risk":%d}}`, row.action, row.last)
-		if told[0] != want || told[1] != before[0] {
-			t.Errorf("the audit log ends with %q, want %s behind %s", told, want, before[0])
+		if log[0] != want || log[1] != before[0] {
+			t.Errorf("got last audit events %q, want %s after %s", log, want, before[0])
 		}
 	}
 }
 
-// TestOverview adds the demonstration's records up another way.
+// TestOverview compares the overview with counts of all records of the demonstration.
 func TestOverview(t *testing.T) {
 	t.Parallel()
-	d := openDemo(t)
+	f := newDemoFixture(t)
 	every := func(object string) []api.Record {
-		page, err := api.Browse(d.ctx, d.Caller, object, api.View{Limit: 200})
+		page, err := api.Browse(f.ctx, f.Caller, object, api.View{Limit: 200})
 		if err != nil || page.Next != "" {
 			t.Fatalf("%s: %v, next %q", object, err, page.Next)
 		}
 		return page.Records
 	}
-	page, err := api.Overview(d.ctx, d.Caller)
+	page, err := api.Overview(f.ctx, f.Caller)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,10 +175,10 @@ func TestOverview(t *testing.T) {
 		}
 		return counts
 	}
-	compare := func(about string, want, got map[string]int) {
+	compare := func(name string, want, got map[string]int) {
 		t.Helper()
 		if diff := cmp.Diff(want, got); diff != "" || len(want) == 0 {
-			t.Errorf("%s (-want +got):\n%s", about, diff)
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	risks := map[string]int{}
@@ -195,7 +196,7 @@ func TestOverview(t *testing.T) {
 			total += n
 		}
 		if total != regime.Total {
-			t.Errorf("%s: %d obligations, want %d", regime.RegimeID, regime.Total, total)
+			t.Errorf("%s: got %d obligations, want %d", regime.RegimeID, regime.Total, total)
 		}
 	}
 	compare("obligations", count(every("obligation"), func(r api.Record) (string, bool) {
@@ -225,26 +226,26 @@ func TestOverview(t *testing.T) {
 	scores := every("assessment")
 	if n := len(page.Assessments); page.Latest == nil || page.Latest.ID != scores[0]["id"] || *page.Latest.Verdict != scores[0]["verdict"] || n != min(12, len(scores)) ||
 		page.Assessments[0].CompletedAt >= page.Assessments[n-1].CompletedAt {
-		t.Errorf("assessments: %+v, latest %+v", page.Assessments, page.Latest)
+		t.Errorf("got assessments %+v, latest %+v", page.Assessments, page.Latest)
 	}
 	if len(page.Recent) != 1 || page.Recent[0].Action != "import.completed" {
-		t.Errorf("recent events: %+v", page.Recent)
+		t.Errorf("got recent events %+v", page.Recent)
 	}
 }
 
-// TestOverviewDates: clocks and renewals, soonest first and ten at most.
-func TestOverviewDates(t *testing.T) {
+// TestOverview_Dates checks that deadlines and renewals are sorted by date, ten at most.
+func TestOverview_Dates(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
-	empty, err := api.Overview(d.ctx, d.Caller)
+	f := newFixture(t)
+	empty, err := api.Overview(f.ctx, f.Caller)
 	if err != nil || empty.Latest != nil || empty.OpenRisks != 0 || empty.Incidents.Running != 0 {
-		t.Errorf("an empty file: %+v, %v", empty, err)
+		t.Errorf("an empty file: got %+v, %v", empty, err)
 	}
-	day := func(n int) string { return start.AddDate(0, 0, n).Format("2006-01-02") }
+	day := func(n int) string { return testkit.Start.AddDate(0, 0, n).Format("2006-01-02") }
 	for i, row := range []struct{ end, status string }{
 		{day(-1), "active"}, {day(0), "active"}, {day(90), "active"}, {day(91), "active"}, {day(5), "exited"}, {day(3), "negotiating"},
 	} {
-		d.save(t, "vendor", "", map[string]any{
+		f.save(t, "vendor", "", map[string]any{
 			"vendor_key": fmt.Sprint("v", i), "vendor_name": fmt.Sprint("v", i), "category": "C", "initial_risk_band": "LOW",
 			"status": row.status, "contract_end": row.end,
 		})
@@ -252,16 +253,16 @@ func TestOverviewDates(t *testing.T) {
 	ids := map[string]string{}
 	for i := range 14 {
 		name := fmt.Sprintf("i%02d", i)
-		ids[name] = d.save(t, "incident", "", map[string]any{
+		ids[name] = f.save(t, "incident", "", map[string]any{
 			"title": name, "notification_required": i != 13, "notification_deadline": fmt.Sprintf("2026-10-%02dT00:00:00Z", 20-i),
 		})
 	}
-	d.save(t, "incident", ids["i12"], map[string]any{"status": "closed"})
-	d.save(t, "incident", ids["i10"], map[string]any{"status": "resolved"}) // its clock goes on
-	if err := api.NotifyIncident(d.ctx, d.Caller, ids["i11"], api.Notification{At: start, To: "a"}); err != nil {
+	f.save(t, "incident", ids["i12"], map[string]any{"status": "closed"})
+	f.save(t, "incident", ids["i10"], map[string]any{"status": "resolved"}) // its deadline stays
+	if err := api.NotifyIncident(f.ctx, f.Caller, ids["i11"], api.Notification{At: testkit.Start, To: "a"}); err != nil {
 		t.Fatal(err)
 	}
-	page, err := api.Overview(d.ctx, d.Caller)
+	page, err := api.Overview(f.ctx, f.Caller)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -273,27 +274,28 @@ func TestOverviewDates(t *testing.T) {
 		clocks = append(clocks, c.Title)
 	}
 	if diff := cmp.Diff([]string{"v1 " + day(0), "v5 " + day(3), "v2 " + day(90)}, renewals); diff != "" || page.RenewalsDue != 3 {
-		t.Errorf("%d renewals (-want +got):\n%s", page.RenewalsDue, diff)
+		t.Errorf("got %d renewals (-want +got):\n%s", page.RenewalsDue, diff)
 	}
 	if diff := cmp.Diff(strings.Fields("i10 i09 i08 i07 i06 i05 i04 i03 i02 i01"), clocks); diff != "" || page.Incidents.Running != 11 || page.Incidents.Open != 12 {
-		t.Errorf("%d clocks of %d incidents (-want +got):\n%s", page.Incidents.Running, page.Incidents.Open, diff)
+		t.Errorf("got %d deadlines of %d incidents (-want +got):\n%s", page.Incidents.Running, page.Incidents.Open, diff)
 	}
 	if len(page.Recent) != 15 || page.Recent[0].Action != "incident.notified" {
-		t.Errorf("%d recent events: %+v", len(page.Recent), page.Recent)
+		t.Errorf("got %d recent events: %+v", len(page.Recent), page.Recent)
 	}
 }
 
-// TestSearchAudit: what a page asks for, and that asking is told.
+// TestSearchAudit checks the queries of the page of the audit log, and that each search is
+// recorded.
 func TestSearchAudit(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
-	for _, name := range slices.Sorted(maps.Keys(good)) {
+	f := newFixture(t)
+	for _, name := range slices.Sorted(maps.Keys(validBodies)) {
 		if name != "milestone" {
-			d.save(t, name, "", object(t, good[name]))
+			f.add(t, name)
 		}
 	}
 	search := func(s api.AuditSearch) (string, error) {
-		page, err := api.SearchAudit(d.ctx, d.Caller, s)
+		page, err := api.SearchAudit(f.ctx, f.Caller, s)
 		var actions []string
 		for _, e := range page.Events {
 			actions = append(actions, e.Action)
@@ -310,8 +312,8 @@ func TestSearchAudit(t *testing.T) {
 		{api.AuditSearch{Action: "risk"}, "", ""},
 		{api.AuditSearch{Actor: "ada", ResourceType: "incident"}, "incident.created", ""},
 		{api.AuditSearch{Action: "audit.*"}, strings.TrimSpace(strings.Repeat("audit.searched ", 5)), ""},
-		{api.AuditSearch{Until: start}, "", ""},
-		{api.AuditSearch{Since: start, Action: "vendor.*"}, "vendor.created", ""},
+		{api.AuditSearch{Until: testkit.Start}, "", ""},
+		{api.AuditSearch{Since: testkit.Start, Action: "vendor.*"}, "vendor.created", ""},
 		{api.AuditSearch{Limit: 201}, "", "invalid_parameter limit: limit must be from 1 to 200"},
 		{api.AuditSearch{Actor: strings.Repeat("x", 201)}, "", "invalid_parameter actor: actor must have at most 200 characters"},
 		{api.AuditSearch{Action: "\xff"}, "", "invalid_parameter action: action must have at most 200 characters"},
@@ -319,22 +321,22 @@ func TestSearchAudit(t *testing.T) {
 	} {
 		got, err := search(row.s)
 		if got != row.want || refusal(err) != row.err {
-			t.Errorf("%+v: %q, %q, want %q, %q", row.s, got, refusal(err), row.want, row.err)
+			t.Errorf("%+v: got %q, %q, want %q, %q", row.s, got, refusal(err), row.want, row.err)
 		}
 	}
-	if told := d.trail(t, 1)[0]; told != `ada audit.searched   {"events":1,"request_id":"req_1"}` {
-		t.Errorf("the audit log: %s", told)
+	if entry := f.auditLog(t, 1)[0]; entry != `ada audit.searched   {"events":1,"request_id":"req_1"}` {
+		t.Errorf("got audit event %s", entry)
 	}
 }
 
-// TestRiskEvidence: the reasons for a risk's ratings, newest first.
+// TestRiskEvidence checks the list of the reasons for ratings of a risk, newest first.
 func TestRiskEvidence(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
-	id := d.save(t, "risk", "", object(t, good["risk"]))
-	d.save(t, "risk", id, map[string]any{"severity": "MEDIUM", "severity_change_reason": "The first of two good reasons"})
-	d.save(t, "risk", id, map[string]any{"likelihood": "RARE", "severity_change_reason": "The second of two good reasons"})
-	got, err := api.RiskEvidence(d.ctx, d.Caller, id)
+	f := newFixture(t)
+	id := f.add(t, "risk")
+	f.save(t, "risk", id, map[string]any{"severity": "MEDIUM", "severity_change_reason": "The first of two good reasons"})
+	f.save(t, "risk", id, map[string]any{"likelihood": "RARE", "severity_change_reason": "The second of two good reasons"})
+	got, err := api.RiskEvidence(f.ctx, f.Caller, id)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -342,32 +344,32 @@ func TestRiskEvidence(t *testing.T) {
 		return db.Rating{Severity: severity, Likelihood: likelihood, Status: "Open"}
 	}
 	want := []api.Rerating{
-		{At: db.Timestamp(start), Actor: "ada", Reason: "The second of two good reasons", Before: rated("MEDIUM", "LIKELY"), After: rated("MEDIUM", "RARE")},
-		{At: db.Timestamp(start), Actor: "ada", Reason: "The first of two good reasons", Before: rated("HIGH", "LIKELY"), After: rated("MEDIUM", "LIKELY")},
+		{At: db.Timestamp(testkit.Start), Actor: "ada", Reason: "The second of two good reasons", Before: rated("MEDIUM", "LIKELY"), After: rated("MEDIUM", "RARE")},
+		{At: db.Timestamp(testkit.Start), Actor: "ada", Reason: "The first of two good reasons", Before: rated("HIGH", "LIKELY"), After: rated("MEDIUM", "LIKELY")},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
 
-// TestSheetOfView: free-form members stand in a sheet as they are stored.
-func TestSheetOfView(t *testing.T) {
+// TestExportView_Sheet checks that free-form members are in a sheet as they are stored.
+func TestExportView_Sheet(t *testing.T) {
 	t.Parallel()
-	d := openDemo(t)
+	f := newDemoFixture(t)
 	put := `{"object":"roadmap","version_number":99,"generated_at":"2026-09-30T00:00:00Z","framework_blend":{"R&D <1>":0.5},"phases":[]}`
-	by := db.Actor{Org: d.Organisation.Org, ID: "system"}
-	if report, err := transfer.Import(d.ctx, d.Store, d.Document, by, []transfer.Source{transfer.Bytes("x.ndjson", []byte(put))}, transfer.Options{}); err != nil {
+	by := f.operator()
+	if report, err := transfer.Import(f.ctx, f.Store, f.Document, by, []transfer.Source{transfer.Bytes("x.ndjson", []byte(put))}, transfer.Options{}); err != nil {
 		t.Fatal(err, report.Errors)
 	}
 	var sheet strings.Builder
-	out, err := transfer.NewSheetWriter(d.Document, "roadmap", &sheet)
+	out, err := transfer.NewSheetWriter(f.Document, "roadmap", &sheet)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(api.ExportView(d.ctx, d.Caller, "roadmap", api.View{}, out.Write), out.Flush()); err != nil {
+	if err := errors.Join(api.ExportView(f.ctx, f.Caller, "roadmap", api.View{}, out.Write), out.Flush()); err != nil {
 		t.Fatal(err)
 	}
 	if want := `,"{""R&D <1>"":0.5}",`; !strings.Contains(sheet.String(), want) {
-		t.Errorf("%s is missing in\n%s", want, sheet.String())
+		t.Errorf("got sheet\n%s\nwant %s in it", sheet.String(), want)
 	}
 }

@@ -10,16 +10,14 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/api"
 )
 
-// TestFormFields: which members a form asks for.
+// TestFormFields checks which members a form has.
 func TestFormFields(t *testing.T) {
 	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testkit.Document(t)
 	for _, row := range []struct {
 		object   string
 		changing bool
@@ -44,7 +42,7 @@ func TestFormFields(t *testing.T) {
 			names = append(names, f.Name)
 		}
 		want := strings.Fields(row.want)
-		slices.Sort(names) // the document's order is its own test's
+		slices.Sort(names) // package openapi tests the order
 		slices.Sort(want)
 		if diff := cmp.Diff(want, names, cmp.Transformer("none", func(s []string) string { return strings.Join(s, " ") })); diff != "" {
 			t.Errorf("%s, changing %v (-want +got):\n%s", row.object, row.changing, diff)
@@ -52,13 +50,10 @@ func TestFormFields(t *testing.T) {
 	}
 }
 
-// TestFormBody turns what browsers send into bodies.
+// TestFormBody checks the body that a submitted form becomes.
 func TestFormBody(t *testing.T) {
 	t.Parallel()
-	doc, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	doc := testkit.Document(t)
 	for _, row := range []struct {
 		object, form, current, want string // current "" is a new record
 	}{
@@ -98,54 +93,54 @@ func TestFormBody(t *testing.T) {
 		}
 		var current api.Record
 		if row.current != "" {
-			current = object(t, row.current)
+			current = testkit.Object(t, row.current)
 		}
 		body, err := api.FormBody(api.FormFields(doc, row.object, current != nil), values, current)
 		if err != nil {
-			t.Errorf("%s %s: %v", row.object, row.form, err)
+			t.Errorf("%s %s: got %v", row.object, row.form, err)
 			continue
 		}
-		if diff := cmp.Diff(object(t, row.want), body); diff != "" {
+		if diff := cmp.Diff(testkit.Object(t, row.want), body); diff != "" {
 			t.Errorf("%s %s on %s (-want +got):\n%s", row.object, row.form, row.current, diff)
 		}
 	}
-	_, err = api.FormBody(api.FormFields(doc, "risk", false), map[string][]string{"title": {"\xff"}, "description": {"\xfe"}}, nil)
+	_, err := api.FormBody(api.FormFields(doc, "risk", false), map[string][]string{"title": {"\xff"}, "description": {"\xfe"}}, nil)
 	if got := refusal(err); got != "invalid_parameter title: title must be valid UTF-8" {
-		t.Errorf("invalid UTF-8: %q", got)
+		t.Errorf("invalid UTF-8: got %q", got)
 	}
 }
 
-// TestFormRoundTrip: a form that sends back what it was given changes nothing.
+// TestFormRoundTrip checks that a form that is submitted unchanged changes nothing.
 func TestFormRoundTrip(t *testing.T) {
 	t.Parallel()
-	d := openDemo(t)
-	for _, f := range resource.Pages() {
-		if !f.Editable {
+	f := newDemoFixture(t)
+	for _, r := range resource.Pages() {
+		if !r.Editable {
 			continue
 		}
-		page, err := api.Browse(d.ctx, d.Caller, f.Type, api.View{Limit: 200})
+		page, err := api.Browse(f.ctx, f.Caller, r.Type, api.View{Limit: 200})
 		if err != nil {
 			t.Fatal(err)
 		}
-		fields := api.FormFields(d.Document, f.Type, true)
+		fields := api.FormFields(f.Document, r.Type, true)
 		for _, record := range page.Records {
 			values := map[string][]string{}
 			for _, field := range fields {
-				values[field.Name] = []string{shown(record[field.Name])}
+				values[field.Name] = []string{fieldValue(record[field.Name])}
 			}
 			body, err := api.FormBody(fields, values, record)
 			if err != nil {
 				t.Fatal(err)
 			}
 			if len(body) > 0 {
-				t.Errorf("%s %v: %v", f.Type, record, body)
+				t.Errorf("%s %v: got body %v, want none", r.Type, record, body)
 			}
 		}
 	}
 }
 
-// shown is a value as a field of a form shows it.
-func shown(value any) string {
+// fieldValue returns a value as a field of a form has it.
+func fieldValue(value any) string {
 	switch value := value.(type) {
 	case nil:
 		return ""

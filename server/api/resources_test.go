@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
 )
@@ -16,10 +17,7 @@ import (
 
 func eachResource(t *testing.T, check func(*testing.T, *openapi.Document, *resource.Resource)) {
 	t.Helper()
-	d, err := document()
-	if err != nil {
-		t.Fatal(err)
-	}
+	d := testkit.Document(t)
 	for _, r := range resource.Records() {
 		t.Run(r.Type, func(t *testing.T) {
 			t.Parallel()
@@ -199,23 +197,23 @@ func TestResources_Operations(t *testing.T) {
 // that has pages, and offers the forms that the descriptor names.
 func TestResources_Pages(t *testing.T) {
 	t.Parallel()
-	d := openDemo(t)
+	f := newDemoFixture(t)
 	for _, r := range resource.Pages() {
-		page, err := api.Browse(d.ctx, d.Caller, r.Type, api.View{Limit: 3})
+		page, err := api.Browse(f.ctx, f.Caller, r.Type, api.View{Limit: 3})
 		if err != nil || len(page.Records) == 0 {
 			t.Fatalf("%s: %v", r.Type, err)
 		}
 		id := page.Records[0]["id"].(string)
-		if diff := cmp.Diff(page.Records[0], d.read(t, r.Type, id)); diff != "" {
+		if diff := cmp.Diff(page.Records[0], f.read(t, r.Type, id)); diff != "" {
 			t.Errorf("%s in a list and alone:\n%s", r.Type, diff)
 		}
-		for _, c := range api.Columns(d.Document, r) {
+		for _, c := range api.Columns(f.Document, r) {
 			if _, ok := page.Records[0][c.Name]; !ok {
 				t.Errorf("%s: column %s is not in %v", r.Type, c.Name, page.Records[0])
 			}
 		}
 		for _, changing := range []bool{false, true} {
-			if fields := api.FormFields(d.Document, r.Type, changing); (fields != nil) != (changing && r.Editable || !changing && r.Addable) {
+			if fields := api.FormFields(f.Document, r.Type, changing); (fields != nil) != (changing && r.Editable || !changing && r.Addable) {
 				t.Errorf("%s: Addable %v, Editable %v, but fields %v", r.Type, r.Addable, r.Editable, fields)
 			}
 		}

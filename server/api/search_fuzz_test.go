@@ -10,8 +10,8 @@ import (
 	"govsvc/server/api"
 )
 
-// FuzzSearch searches for any text. It is refused with its reason, or it finds
-// the record whose description it is, before and after that is in the index.
+// FuzzSearch searches for any text. Either it is refused with a reason, or it finds the
+// record with this description, before and after the record is in the index.
 func FuzzSearch(f *testing.F) {
 	for _, seed := range []string{
 		"model drift", `"`, `a"b"c`, "AND OR NOT", "NEAR(a b)", "col:umn", "^abc*", "a%b_c\\", "\x00abc", "ab\xffcd", "風險", "ÜBER über", "İstanbul ſ K",
@@ -19,20 +19,20 @@ func FuzzSearch(f *testing.F) {
 	} {
 		f.Add(seed)
 	}
-	d := openDesk(f)
+	x := newFixture(f)
 	f.Fuzz(func(t *testing.T, text string) {
-		_, err := api.Browse(t.Context(), d.Caller, "risk", api.View{Search: text})
+		_, err := api.Browse(t.Context(), x.Caller, "risk", api.View{Search: text})
 		if err != nil {
 			var refusal *api.Error
 			if !errors.As(err, &refusal) || refusal.Code != api.InvalidParameter || refusal.Param != "search" {
-				t.Fatalf("%q: %v", text, err)
+				t.Fatalf("%q: got %v, want invalid_parameter search", text, err)
 			}
 			return
 		}
 		if strings.TrimSpace(text) == "" {
 			return
 		}
-		err = d.Store.Write(t.Context(), db.Actor{Org: d.Organisation.Org, ID: "system"}, func(tx *db.Tx) error {
+		err = x.Store.Write(t.Context(), x.operator(), func(tx *db.Tx) error {
 			if _, err := tx.Put("risk", db.Record{"risk_id": "FUZZ", "description": text}); err != nil {
 				return err
 			}
@@ -42,18 +42,18 @@ func FuzzSearch(f *testing.F) {
 			t.Fatal(err)
 		}
 		for _, indexed := range []bool{false, true} {
-			page, err := api.Browse(t.Context(), d.Caller, "risk", api.View{Search: text, Limit: 200})
-			if err != nil || !holdsRisk(page.Records, "FUZZ") {
-				t.Fatalf("%q, indexed %t: %d records, %v", text, indexed, len(page.Records), err)
+			page, err := api.Browse(t.Context(), x.Caller, "risk", api.View{Search: text, Limit: 200})
+			if err != nil || !hasRisk(page.Records, "FUZZ") {
+				t.Fatalf("%q, indexed %t: got %d records, %v without the risk", text, indexed, len(page.Records), err)
 			}
-			if err := d.Store.SearchIndex.Update(t.Context()); err != nil {
+			if err := x.Store.SearchIndex.Update(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
 	})
 }
 
-func holdsRisk(records []api.Record, id string) bool {
+func hasRisk(records []api.Record, id string) bool {
 	for _, record := range records {
 		if record["risk_id"] == id {
 			return true

@@ -7,49 +7,50 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/api"
 )
 
-// doorkeeper lets all through but one host.
-type doorkeeper struct{}
+// receivers accepts all URLs except those of one host.
+type receivers struct{}
 
-func (doorkeeper) CheckURL(_ context.Context, url string) error {
+func (receivers) CheckURL(_ context.Context, url string) error {
 	if strings.Contains(url, "forbidden") {
 		return &api.Error{Code: api.InvalidParameter, Param: "url", Message: "url must not lead there"}
 	}
 	return nil
 }
 
-func (doorkeeper) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
+func (receivers) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
 	return delivery.Attempt{Status: 204}
 }
 
-// TestSubmit drives an operation of the API from a form, as a person.
+// TestSubmit calls operations of the API as a form of the dashboard does.
 func TestSubmit(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
-	d.Receivers = doorkeeper{}
+	f := newFixture(t)
+	f.Receivers = receivers{}
 	submit := func(operation, id, body string) (api.Result, error) {
 		var members map[string]any
 		if body != "" {
-			members = object(t, body)
+			members = testkit.Object(t, body)
 		}
-		return api.Submit(d.ctx, d.Caller, operation, id, members)
+		return api.Submit(f.ctx, f.Caller, operation, id, members)
 	}
 	made, err := submit("createWebhookSubscription", "", `{"url":"https://example.com/hook","event_types":["risk.created"]}`)
 	if err != nil {
 		t.Fatal(err)
 	}
-	data := object(t, string(made.Response().Body))["data"].(map[string]any)
+	data := testkit.Object(t, string(made.Response().Body))["data"].(map[string]any)
 	id, secret := data["id"].(string), data["secret"].(string)
 	if !strings.HasPrefix(secret, "whsec_") || data["created_via"] != "dashboard" {
-		t.Errorf("%v", data)
+		t.Errorf("got %v", data)
 	}
 	if typed := made.(api.NewSubscription); typed.ID != id || typed.Secret != secret || typed.Type != "webhook_subscription" {
-		t.Errorf("%+v, want id %s", typed, id)
+		t.Errorf("got %+v, want id %s", typed, id)
 	}
-	if told := d.trail(t, 1)[0]; !strings.HasPrefix(told, "ada webhook_subscription.created webhook_subscription "+id) || strings.Contains(told, secret) {
-		t.Errorf("the audit log: %s", told)
+	if entry := f.auditLog(t, 1)[0]; !strings.HasPrefix(entry, "ada webhook_subscription.created webhook_subscription "+id) || strings.Contains(entry, secret) {
+		t.Errorf("got audit event %s, want one of %s without the secret", entry, id)
 	}
 	for _, row := range []struct{ operation, id, body, want string }{
 		{"updateWebhookSubscription", strings.ToUpper(id), `{"active":false}`, ""},
@@ -60,12 +61,12 @@ func TestSubmit(t *testing.T) {
 		{"deleteWebhookSubscription", id, "", "not_found : no webhook_subscription with this id in this organisation"},
 	} {
 		if _, err := submit(row.operation, row.id, row.body); refusal(err) != row.want {
-			t.Errorf("%s %s: %q, want %q", row.operation, row.body, refusal(err), row.want)
+			t.Errorf("%s %s: got %q, want %q", row.operation, row.body, refusal(err), row.want)
 		}
 	}
 	for _, operation := range []string{"getIndex", "callMcp", "nothing"} {
 		if _, err := submit(operation, "", ""); api.Refusal(err).Code != api.InternalError {
-			t.Errorf("%s: %v", operation, err)
+			t.Errorf("%s: got %v, want internal_error", operation, err)
 		}
 	}
 }
