@@ -23,7 +23,7 @@ func TestBrowserOverview(t *testing.T) {
 	s = newScene(t, setting{data: noRecords})
 	b = newBrowser(t, s).as(auth.Admin)
 	b.open("/")
-	b.wants("There is nothing to show yet", "Mint a key")
+	b.wants("No records yet", "Create API key")
 	b.look("overview-nothing")
 }
 

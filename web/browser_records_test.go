@@ -53,34 +53,34 @@ func TestBrowserRisk(t *testing.T) {
 	b.press("Add a risk")
 	b.look("risk-new")
 	b.fill("Title", "Chats train a model without consent")
-	if status := b.press("Add the risk"); status != 422 {
+	if status := b.press("Add risk"); status != 422 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("Description is required", "Severity is required", "3 fields need another look")
+	b.wants("Description is required", "Severity is required", "Fix 3 fields")
 	b.look("risk-new-refused")
 	b.fill("Description", "Customers' chats were used for fine-tuning without a legal basis.")
 	b.fill("Severity", "CRITICAL")
 	b.fill("Likelihood", "LIKELY")
 	b.fill("Due", "2026-12-31")
-	if status := b.press("Add the risk"); status != 200 {
+	if status := b.press("Add risk"); status != 200 {
 		t.Errorf("status %d", status)
 	}
 	b.wants("The risk has been added.", "Chats train a model without consent", "31 Dec 2026")
 	b.look("risk-added")
 
-	b.press("Change")
+	b.press("Edit")
 	b.fill("Severity", "MEDIUM")
-	if status := b.press("Save"); status != 422 {
+	if status := b.press("Save changes"); status != 422 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("severity_change_reason is required")
+	b.wants("Rating justification is required")
 	if focus := evaluate[string](b, "document.activeElement.name"); focus != "severity_change_reason" {
 		t.Errorf("the field at fault is not in focus, but %q", focus)
 	}
 	b.look("risk-lowered-refused")
-	b.fill("Reason for the change", "Consent is now asked for before each training run.")
-	b.press("Save")
-	b.wants("The risk has been changed.", "Why it was rated lower", "Severity critical → medium", "Consent is now asked for")
+	b.fill("Rating justification", "Consent is now asked for before each training run.")
+	b.press("Save changes")
+	b.wants("The changes have been saved.", "Rating justification", "Severity critical → medium", "Consent is now asked for")
 	b.look("risk-lowered")
 }
 
@@ -91,20 +91,20 @@ func TestBrowserImport(t *testing.T) {
 	b.open("/import")
 	b.look("import")
 	b.choose("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HUGE\nR-2,Two,,LOW\n")
-	b.fill("Type of the rows", "risk")
-	if status := b.press("Check the file"); status != 422 {
+	b.fill("Record type", "risk")
+	if status := b.press("Check file"); status != 422 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("risks.csv can't be imported yet", "2 faults in 2 records", "Must be one of")
+	b.wants("risks.csv can't be imported yet", "2 errors in 2 records", "Must be one of")
 	b.look("import-faults")
 	b.choose("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HIGH\nR-2,Two,What else may.,LOW\n")
-	if status := b.press("Check the file"); status != 200 {
+	if status := b.press("Check file"); status != 200 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("risks.csv is good", "Nothing has been written yet")
+	b.wants("risks.csv can be imported", "Nothing has been written yet")
 	b.look("import-good")
 	b.press("Import 2 records")
-	b.wants("Imported 2 records from risks.csv: 2 new, 0 changed, 0 as they were.")
+	b.wants("Imported 2 records from risks.csv: 2 new, 0 changed, 0 unchanged.")
 	b.look("imported")
 	b.open("/risks?q=happen")
 	b.wants("R-1")
@@ -116,11 +116,11 @@ func TestBrowserEvidence(t *testing.T) {
 	b := newBrowser(t, s).as(auth.Editor)
 	b.open("/evidence")
 	b.look("evidence-empty")
-	b.press("File a pack")
+	b.press("File pack")
 	b.look("evidence-new")
 	b.fill("Title", "Supervisory review, third quarter")
 	b.choose("Attachments", "policy.txt", "Our policy.")
-	if status := b.press("File the pack"); status != 200 {
+	if status := b.press("File pack"); status != 200 {
 		t.Errorf("status %d", status)
 	}
 	b.wants("The pack has been filed.", "govsvc evidence verify")
@@ -145,7 +145,7 @@ func TestBrowserStates(t *testing.T) {
 	b.look("incident-edit")
 	b.open(incident + "/notification")
 	b.look("notification")
-	b.fill("To whom", "Datatilsynet")
+	b.fill("Regulator", "Datatilsynet")
 	b.open("/risks?severity=CRITICAL&sort=-target_date&q=claims")
 	b.look("risks-filtered")
 	b.open("/risks?q=nothing-like-it")

@@ -25,7 +25,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	s := newScene(t, setting{data: nobodyYet})
 	b := newBrowser(t, s)
 	b.open("/")
-	b.wants("Nobody can sign in yet")
+	b.wants("There is no user yet")
 	b.look("signin-first")
 	if status := b.open("/setup?token=guessed"); status != 410 {
 		t.Errorf("status %d", status)
@@ -36,18 +36,18 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.look("setup")
 	b.fill("Name", "Ada Lovelace")
 	b.fill("Password", "short")
-	b.fill("The same again", "short")
-	if status := b.press("Make the admin and sign in"); status != 422 {
+	b.fill("Confirm password", "short")
+	if status := b.press("Create account and sign in"); status != 422 {
 		t.Errorf("status %d", status)
 	}
 	b.look("setup-refused")
 	b.fill("Password", password)
-	b.fill("The same again", password)
-	b.press("Make the admin and sign in")
+	b.fill("Confirm password", password)
+	b.press("Create account and sign in")
 	b.wants("Overview", "Ada Lovelace")
 	b.look("overview-empty")
 	b.open(s.link)
-	b.wants("This link has done its work")
+	b.wants("This link is used")
 
 	b.open("/account")
 	b.look("account")
@@ -55,15 +55,15 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.look("second-factor")
 	secret := evaluate[string](b, `document.querySelector(".copy code").textContent`)
 	b.fill("Code", "000000")
-	if status := b.press("Turn it on"); status != 422 {
+	if status := b.press("Turn on"); status != 422 {
 		t.Errorf("status %d", status)
 	}
 	b.fill("Code", totp(t, secret, s.clock.Now()))
-	b.press("Turn it on")
+	b.press("Turn on")
 	b.look("recovery-codes")
 	codes := strings.Fields(evaluate[string](b, `document.querySelector(".copy code").textContent`))
 	b.press("I have saved them")
-	b.wants("10 recovery codes are left")
+	b.wants("10 recovery codes left")
 	b.look("account-factor")
 
 	b.toggle("Ada Lovelace")
@@ -76,7 +76,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.look("signin-refused")
 	s.clock.advance(30 * time.Second)
 	b.signIn(password)
-	b.wants("Your account has a second factor, too")
+	b.wants("Now enter the code of your second factor")
 	b.look("signin-code")
 	b.fill("Code", totp(t, secret, s.clock.Now()))
 	b.press("Sign in")
@@ -88,7 +88,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.fill("Code", codes[0])
 	b.press("Sign in")
 	b.open("/account")
-	b.wants("9 recovery codes are left")
+	b.wants("9 recovery codes left")
 }
 
 // TestBrowserProblems looks at the pages about what can't be had.

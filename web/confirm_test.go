@@ -134,7 +134,7 @@ func TestConfirm_Code(t *testing.T) {
 	g := s.as(auth.Admin)
 	before := g.cookie("govsvc_session")
 	secret, r := g.secondFactor(t)
-	g.wants(g.leads(r, "/account/recovery-codes"), 200, "Save these now")
+	g.wants(g.leads(r, "/account/recovery-codes"), 200, "Save these codes now")
 	if after := g.cookie("govsvc_session"); after == before || after == "" {
 		t.Error("the session has the same token after a second factor was turned on")
 	}

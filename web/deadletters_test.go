@@ -55,9 +55,9 @@ func TestDeadLetters(t *testing.T) {
 	s.wantReplay(g.leads(g.post(page+"/replay", "only", ids[0], "id", ids[1]), page), 1)
 	s.wantReplay(g.leads(g.post(page+"/replay", "id", ids[1], "id", ids[2], "id", ids[2]), page), 2)
 	r = g.post(page+"/replay", "id", ids[3], "id", ids[2])
-	g.wants(r, 409, "Nothing was done", `value="`+ids[3]+`"`, "6 dead letters", "checked")
+	g.wants(r, 409, "Nothing was changed, because", `value="`+ids[3]+`"`, "6 dead letters", "checked")
 	r = g.post(page+"/discard", "id", ids[3], "id", hostile)
-	g.wants(r, 409, "Nothing was done")
+	g.wants(r, 409, "Nothing was changed, because")
 	wantHarmless(t, "refused", r)
 	g.wants(g.leads(g.post(page+"/discard", "id", ids[3], "id", ids[4]), page), 200, "2 dead letters discarded.")
 

@@ -51,10 +51,10 @@ func TestImportPreview(t *testing.T) {
 	g.wants(g.post(path), 410)
 	path = importAction.FindStringSubmatch(moved.body)[1]
 	s.load(riskLine("R-3", `,"title":"No part of the import"`))
-	g.wants(g.leads(g.post(path), "/import"), 200, "Imported 3 records from risks.ndjson: 1 new, 1 changed, 1 as they were.")
+	g.wants(g.leads(g.post(path), "/import"), 200, "Imported 3 records from risks.ndjson: 1 new, 1 changed, 1 unchanged.")
 
 	at := s.at("/risks", "risk", "R-1")
-	g.wants(g.get(at), 200, "Updated", "in the import of risks.ndjson", "<del>Edsger</del>", "<ins>Grace</ins>", "!/audit?")
+	g.wants(g.get(at), 200, "Updated", "imported from risks.ndjson", "<del>Edsger</del>", "<ins>Grace</ins>", "!/audit?")
 	admin := s.as(auth.Admin)
 	r := admin.get(at)
 	admin.wants(r, 200, ">risks.ndjson</a>")
@@ -153,5 +153,5 @@ func TestCheckinsInHistory(t *testing.T) {
 		`{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":1}`)
 	s.load(`{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":77}`)
 	g := s.as(auth.Viewer)
-	g.wants(g.get(s.at("/kpis", "kpi", "K")), 200, "Check-in created", "Check-in updated", "<ins>77</ins>", "<b>Created</b>", "in the import of scene.ndjson")
+	g.wants(g.get(s.at("/kpis", "kpi", "K")), 200, "Check-in created", "Check-in updated", "<ins>77</ins>", "<b>Created</b>", "imported from scene.ndjson")
 }

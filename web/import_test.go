@@ -48,7 +48,7 @@ func TestImport(t *testing.T) {
 
 	r := g.send("/import", file("risks.ndjson", goodRisks), "type", "vendor")
 	page := g.get(r.header.Get("Location"))
-	g.wants(page, 200, "risks.ndjson is good", "Import 2 records", "Nothing has been written yet")
+	g.wants(page, 200, "risks.ndjson can be imported", "Import 2 records", "Nothing has been written yet")
 	if now := risks(); now != before {
 		t.Errorf("%d risks before the import, want %d", now, before)
 	}
@@ -60,9 +60,9 @@ func TestImport(t *testing.T) {
 	}
 	subsidiary := s.as(auth.Editor)
 	subsidiary.leads(subsidiary.post("/organisation", "name", "subsidiary"), "/")
-	subsidiary.wants(subsidiary.post(ticket), 410, "This check is over")
+	subsidiary.wants(subsidiary.post(ticket), 410, "This preview has expired")
 	subsidiary.leads(subsidiary.post("/organisation", "name", "default"), "/")
-	g.wants(g.leads(g.post(ticket), "/import"), 200, "Imported 2 records from risks.ndjson: 2 new, 0 changed, 0 as they were.")
+	g.wants(g.leads(g.post(ticket), "/import"), 200, "Imported 2 records from risks.ndjson: 2 new, 0 changed, 0 unchanged.")
 	if now := risks(); now != before+2 {
 		t.Errorf("%d risks, want %d", now, before+2)
 	}
@@ -73,7 +73,7 @@ func TestImport(t *testing.T) {
 	}
 
 	r = g.send("/import", file("risks.ndjson", goodRisks))
-	g.wants(g.get(r.header.Get("Location")), 200, "has nothing new", "!Import 2 records")
+	g.wants(g.get(r.header.Get("Location")), 200, "has no changes", "!Import 2 records")
 
 	r = g.send("/import", file("more.ndjson", `{"object":"risk","risk_id":"R-3","description":"Late."}`))
 	s.clock.advance(15*time.Minute + time.Second)
@@ -157,7 +157,7 @@ func TestSheet(t *testing.T) {
 	if !strings.Contains(s.auditLog(), `"action":"export.completed"`) {
 		t.Error("the audit log tells of no export")
 	}
-	g.wants(g.get("/risks.csv?severity=HUGE"), 400, "could not be understood")
+	g.wants(g.get("/risks.csv?severity=HUGE"), 400, "request is not valid")
 }
 
 // reimport imports CSV, which must change nothing.
@@ -206,9 +206,9 @@ func TestEvidence(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.as(auth.Editor)
-	g.wants(g.get("/evidence"), 200, "No pack has been filed yet", `href="/evidence/new"`)
+	g.wants(g.get("/evidence"), 200, "No evidence packs yet", `href="/evidence/new"`)
 	s.as(auth.Viewer).wants(s.as(auth.Viewer).get("/evidence"), 200, "!/evidence/new")
-	g.wants(g.get("/evidence/new"), 200, `<option value="gdpr"`, "of 64\u00a0MB each and 256\u00a0MB together", " multiple", `enctype="multipart/form-data"`)
+	g.wants(g.get("/evidence/new"), 200, `<option value="gdpr"`, "of 64\u00a0MB each and 256\u00a0MB in total", " multiple", `enctype="multipart/form-data"`)
 
 	policy := []upload{{"attachments", "policy.txt", "Our policy."}, {"attachments", "minutes.txt", "The minutes."}}
 	g.wants(g.send("/evidence", policy, "title", "  ", "regime_id", "gdpr"), 422, `id="f-title-error"`, `<option value="gdpr" selected>`, "Choose the files again")
@@ -218,7 +218,7 @@ func TestEvidence(t *testing.T) {
 	for i := range 51 {
 		many = append(many, upload{"attachments", fmt.Sprintf("%d.txt", i), "x"})
 	}
-	g.wants(g.send("/evidence", many, "title", "Review"), 413, "more files")
+	g.wants(g.send("/evidence", many, "title", "Review"), 413, "too many files")
 
 	r := g.send("/evidence", policy, "title", "Review <b>", "regime_id", "gdpr")
 	at := r.header.Get("Location")

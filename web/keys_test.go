@@ -29,7 +29,7 @@ func TestKeyLife(t *testing.T) {
 	at := r.header.Get("Location")
 	made := g.leads(r, "/keys/made")
 	key := minted.FindString(made.body)
-	g.wants(made, 200, "it is shown this once", "curl -H &#39;Authorization: Bearer "+key+"&#39; &#39;"+s.url+"/api/v1/risks&#39;", "24 Dec 2026")
+	g.wants(made, 200, "It is shown once", "curl -H &#39;Authorization: Bearer "+key+"&#39; &#39;"+s.url+"/api/v1/risks&#39;", "24 Dec 2026")
 	g.wants(g.get(at), 200, "A key is shown once", "!"+key)
 	if used := s.call("GET", "/risks?limit=1", key, ""); used.status != 200 || used.header.Get("X-RateLimit-Limit") != "30" {
 		t.Errorf("%d %v", used.status, used.header)
@@ -43,12 +43,12 @@ func TestKeyLife(t *testing.T) {
 	}
 	g.wants(g.get("/keys"), 200, "Board report", keys[0].Prefix, "!"+key)
 	page := "/keys/" + keys[0].ID
-	g.wants(g.get(page), 200, "Board report", "List key results", "30", "1,000,000 (the plan&#39;s)", "!"+key)
+	g.wants(g.get(page), 200, "Board report", "List key results", "30", "1,000,000 (from the plan)", "!"+key)
 
 	g.wants(g.post(page+"/rotate", "overlap", "1y"), 422, "Choose one of the times.")
 	made = g.leads(g.post(page+"/rotate", "overlap", "1h"), "/keys/made")
 	successor := minted.FindString(made.body)
-	g.wants(made, 200, "The key before it works until", "1 Oct 2026, 13:00 UTC", "!"+key)
+	g.wants(made, 200, "The old key is valid until", "1 Oct 2026, 13:00 UTC", "!"+key)
 	for _, each := range []string{key, successor} {
 		if r := s.call("GET", "/risks?limit=1", each, ""); r.status != 200 {
 			t.Errorf("within the overlap: %d", r.status)
@@ -59,11 +59,11 @@ func TestKeyLife(t *testing.T) {
 	if r := s.call("GET", "/risks?limit=1", key, ""); r.status != 401 {
 		t.Errorf("after the overlap: %d", r.status)
 	}
-	g.wants(g.get(page), 200, "Expired", "!Mint the successor", "!/revoke")
-	g.wants(g.post(page+"/rotate", "overlap", "1h"), 409, "This key has ended already.")
+	g.wants(g.get(page), 200, "Expired", "!Create successor", "!/revoke")
+	g.wants(g.post(page+"/rotate", "overlap", "1h"), 409, "This key has already ended.")
 
 	page = "/keys/" + s.keysNow()[0].ID
-	g.wants(g.leads(g.post(page+"/revoke"), "/keys"), 200, "The key Board report is revoked.", "2 keys revoked or expired")
+	g.wants(g.leads(g.post(page+"/revoke"), "/keys"), 200, "The key Board report has been revoked.", "2 keys revoked or expired")
 	if r := s.call("GET", "/risks?limit=1", successor, ""); r.status != 401 {
 		t.Errorf("revoked: %d", r.status)
 	}
@@ -104,18 +104,18 @@ func TestMintRefused(t *testing.T) {
 		form  []string
 		want  string
 	}{
-		{"nothing", nil, "3 fields need another look"},
-		{"no name", []string{"name", " \t", "scope", "read:all", "kind", "live"}, "Give the key a name"},
+		{"nothing", nil, "Fix 3 fields"},
+		{"no name", []string{"name", " \t", "scope", "read:all", "kind", "live"}, "Enter a name, so that"},
 		{"a long name", []string{"name", strings.Repeat("ä", 201), "scope", "read:all", "kind", "live"}, "at most 200 characters"},
-		{"a NUL", []string{"name", "\x00x", "scope", "read:all", "kind", "live"}, "no line breaks or control characters"},
+		{"a NUL", []string{"name", "\x00x", "scope", "read:all", "kind", "live"}, "Remove line breaks and control characters"},
 		{"no scope", []string{"name", "x", "kind", "live"}, "Choose at least one scope."},
 		{"a strange scope", []string{"name", "x", "scope", "read:all", "scope", `"><script>alert(1)</script>`, "kind", "live"}, "There is no scope"},
 		{"a strange kind", []string{"name", "x", "scope", "read:all", "kind", "dead"}, "Choose live or test."},
-		{"no date", []string{"name", "x", "scope", "read:all", "kind", "live", "expires", "soon"}, "Give a date, such as"},
-		{"a past date", []string{"name", "x", "scope", "read:all", "kind", "live", "expires", "2026-10-01"}, "Give a date in the future."},
-		{"no number", []string{"name", "x", "scope", "read:all", "kind", "live", "rpm", "many"}, "Give a whole number from 1"},
-		{"zero", []string{"name", "x", "scope", "read:all", "kind", "live", "rpd", "0"}, "Give a whole number from 1"},
-		{"too much", []string{"name", "x", "scope", "read:all", "kind", "live", "rpm", "2147483648"}, "Give a whole number from 1"},
+		{"no date", []string{"name", "x", "scope", "read:all", "kind", "live", "expires", "soon"}, "Enter a date, such as"},
+		{"a past date", []string{"name", "x", "scope", "read:all", "kind", "live", "expires", "2026-10-01"}, "Enter a date in the future."},
+		{"no number", []string{"name", "x", "scope", "read:all", "kind", "live", "rpm", "many"}, "Enter a whole number from 1"},
+		{"zero", []string{"name", "x", "scope", "read:all", "kind", "live", "rpd", "0"}, "Enter a whole number from 1"},
+		{"too much", []string{"name", "x", "scope", "read:all", "kind", "live", "rpm", "2147483648"}, "Enter a whole number from 1"},
 	} {
 		r := g.post("/keys/new", row.form...)
 		g.wants(r, 422, row.want, "!<script>alert")
@@ -136,14 +136,14 @@ func TestKeysOfAnother(t *testing.T) {
 	g := s.as(auth.Admin)
 	g.wants(g.get("/keys/"+key.ID), 200)
 	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
-	g.wants(g.get("/keys"), 200, "No key works yet", "!Board report")
+	g.wants(g.get("/keys"), 200, "No API keys yet", "!Board report")
 	g.wants(g.get("/keys/"+key.ID), 404)
 	g.wants(g.post("/keys/"+key.ID+"/rotate", "overlap", "1h"), 404)
 	g.wants(g.post("/keys/"+key.ID+"/revoke"), 404)
 	if s.keysNow()[0].RevokedAt != nil {
 		t.Error("revoked from another organisation")
 	}
-	g.wants(g.get("/keys/new"), 200, "(not in the plan business)", "Instead of the plan&#39;s 600.")
+	g.wants(g.get("/keys/new"), 200, "(not in the plan business)", "Replaces the limit of the plan, 600.")
 }
 
 // TestKeyList: each state is told, hostile names are harmless, and ten thousand
@@ -206,7 +206,7 @@ func TestKeyTried(t *testing.T) {
 	s := newScene(t)
 	g := s.as(auth.Admin)
 	r := g.leads(g.post("/keys/new", "name", "writer", "scope", "write:kpis", "kind", "live"), "/keys/made")
-	g.wants(r, 200, "It may read nothing", "--json", "/api/v1/mcp")
+	g.wants(r, 200, "The key has no read access", "--json", "/api/v1/mcp")
 	if r := s.call(http.MethodPost, "/mcp", minted.FindString(r.body), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.status != 200 {
 		t.Errorf("%d %s", r.status, r.body)
 	}
@@ -226,7 +226,7 @@ func TestKeysOfPlan(t *testing.T) {
 	}{
 		{db.Starter, db.Active, "The plan starter does not include the API"},
 		{db.Business, db.PastDue, "The subscription is Past due"},
-		{db.Business, db.Active, "!every key is refused"},
+		{db.Business, db.Active, "!Every key is refused"},
 	} {
 		if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, row.plan, row.subscription); err != nil {
 			t.Fatal(err)

@@ -22,11 +22,11 @@ func TestOverview(t *testing.T) {
 	r := g.get("/")
 	g.wants(r, 200,
 		"Optimization", "71.3", `<title id="score-title">Overall score: 47.8 at 27 Nov 2024, 71.3 at 7 Oct 2026.</title>`, // assessment
-		"54 of 116 that apply", "EU AI Act (Regulation (EU) 2024/1689): 16 compliant, 15 in progress, 5 at risk, 1 non compliant, 7 not started.",
+		"54 of 116 applicable", "EU AI Act (Regulation (EU) 2024/1689): 16 compliant, 15 in progress, 5 at risk, 1 non compliant, 7 not started.",
 		"Claims agent sent settlement letters to former addresses", "51 days left", `data-now="2026-10-01T12:00:00.000Z"`,
 		"47.8\u00a0%, target 45\u00a0%", "0.81, target 0.85", "Import completed", "427 records", "Command line",
 		"Caduveo Medical Evidence Ltd", "60 days",
-		"!There is nothing to show yet", "!signed in", "!User created")
+		"!No records yet", "!signed in", "!User created")
 	if low, high := strings.Index(r.body, "Lowest selection-rate"), strings.Index(r.body, "Triage proposals changed"); low < 0 || high < low {
 		t.Errorf("the KPI furthest from its target is not the first: at %d and %d", low, high)
 	}
@@ -113,17 +113,17 @@ func TestOverviewEmpty(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, setting{data: noRecords})
 	for role, texts := range map[auth.Role][]string{
-		auth.Admin:  {"There is nothing to show yet", `href="/import"`, `href="/keys/new"`, "govsvc serve --demo"},
-		auth.Editor: {"There is nothing to show yet", `href="/import"`, `!href="/keys/new"`},
-		auth.Viewer: {"There is nothing to show yet", `!href="/import"`, `!href="/keys/new"`, "An editor or an admin can import a file"},
+		auth.Admin:  {"No records yet", `href="/import"`, `href="/keys/new"`, "govsvc serve --demo"},
+		auth.Editor: {"No records yet", `href="/import"`, `!href="/keys/new"`},
+		auth.Viewer: {"No records yet", `!href="/import"`, `!href="/keys/new"`, "Editors and admins can import a file"},
 	} {
 		g := s.as(role)
 		g.wants(g.get("/"), 200, texts...)
 	}
 	s.load(`{"object":"risk","risk_id":"R-1","title":"A risk","description":"Not rated.","status":"Open"}`)
 	g := s.as(auth.Viewer)
-	g.wants(g.get("/"), 200, "!There is nothing to show yet", "Not rated", "No assessment has been recorded.", "No incident is open.", "No authority waits",
-		"No KPI is active.", "No obligation has been recorded.", "No vendor is in the inventory.", "none apply")
+	g.wants(g.get("/"), 200, "!No records yet", "Not rated", "No assessments yet.", "No open incidents.", "No pending notifications",
+		"No active KPIs.", "No obligations yet.", "No vendors yet.", "none applicable")
 }
 
 // TestOverviewOfPlan: a plan without incidents shows none.

@@ -140,7 +140,7 @@ func TestAnotherOrigin(t *testing.T) {
 			g := s.as(auth.Admin)
 			g.header = header
 			r := g.ask(route)
-			if r.status != 403 || !strings.Contains(r.body, "That came from another site") {
+			if r.status != 403 || !strings.Contains(r.body, "The request came from another site") {
 				t.Errorf("%s, %s: %d", route.Path, about, r.status)
 			}
 			wantProtected(t, r)
@@ -220,11 +220,11 @@ func TestNoPage(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.guest()
-	g.wants(g.get("/nothing"), 404, "There is nothing here", "!Sign out")
-	g.wants(s.as(auth.Viewer).get("/nothing"), 404, "There is nothing here", "Sign out")
+	g.wants(g.get("/nothing"), 404, "Page not found", "!Sign out")
+	g.wants(s.as(auth.Viewer).get("/nothing"), 404, "Page not found", "Sign out")
 	g.wants(g.get("/static/style.css"), 404)
 	g.wants(g.get("/signin/"), 404)
-	g.wants(g.do(http.MethodPut, "/signin", "", ""), 405, "can&#39;t be done here")
+	g.wants(g.do(http.MethodPut, "/signin", "", ""), 405, "not possible here")
 	if allow := g.do(http.MethodDelete, "/signout", "", "").header.Get("Allow"); allow != "POST" {
 		t.Errorf("Allow: %q", allow)
 	}
@@ -267,7 +267,7 @@ func TestForms(t *testing.T) {
 		{"no type", "", "name=x", 415},
 		{"text", "text/plain", "name=x", 415},
 		{"an upload", "multipart/form-data; boundary=x", "--x--", 415},
-		{"garbled", form, "name=%zz", 400},
+		{"damaged", form, "name=%zz", 400},
 		{"not UTF-8", form, "name=%ff", 400},
 		{"large", form, "name=" + strings.Repeat("x", 64<<10), 413},
 		{"as large as may be", form, "name=" + strings.Repeat("x", 64<<10-len("name=")), 422},
@@ -339,7 +339,7 @@ func TestOrganisations(t *testing.T) {
 	g := s.as(auth.Viewer)
 	g.wants(g.get("/"), 200, `value="subsidiary"`)
 	r := g.leads(g.post("/organisation", "name", "subsidiary", "next", "//evil.example"), "/")
-	g.wants(r, 200, "You are working on subsidiary now.")
-	g.wants(g.get("/"), 200, "!You are working on")
+	g.wants(r, 200, "You are now working on subsidiary.")
+	g.wants(g.get("/"), 200, "!You are now working on")
 	g.wants(g.post("/organisation", "name", "another"), 404)
 }

@@ -26,7 +26,7 @@ func TestAddRecords(t *testing.T) {
 			base: "/risks", object: "risk", words: "Added here",
 			good:  []string{"title", "Added here", "description", "What may happen, and why it would.", "severity", "HIGH", "likelihood", "POSSIBLE", "owner_name", "", "target_date", "2027-01-31"},
 			bad:   []string{"title", "", "description", "too short", "target_date", "31.1.2027"},
-			wants: []string{`id="f-title-error">Title is required`, `id="f-description-error"`, `id="f-target_date-error"`, ">too short</textarea>", "3 fields need another look"},
+			wants: []string{`id="f-title-error">Title is required`, `id="f-description-error"`, `id="f-target_date-error"`, ">too short</textarea>", "Fix 3 fields"},
 			page:  []string{"Added here", "RISK-", "31 Jan 2027", "Created", "by editor"},
 		},
 		{
@@ -34,7 +34,7 @@ func TestAddRecords(t *testing.T) {
 			good:  []string{"title", "Wrong letters", "severity", "high", "notification_required", "true", "notification_deadline", ""},
 			bad:   []string{"title", " ", "notification_deadline", "soon"},
 			wants: []string{`id="f-title-error"`, `id="f-notification_deadline-error"`},
-			page:  []string{"An authority must be told within 72 hours", "Timeline"},
+			page:  []string{"Notify the regulator within 72 hours", "Timeline"},
 		},
 		{
 			base: "/vendors/inventory", object: "vendor", words: "acme-models",
@@ -76,7 +76,7 @@ func TestAddRecords(t *testing.T) {
 			g := s.as(auth.Editor)
 			g.wants(g.get(test.base+"/new"), 200, `action="`+test.base+`"`)
 			refused := g.post(test.base, slices.Concat(test.bad, without(test.good, test.bad))...)
-			g.wants(refused, 422, append(test.wants, "another look", `aria-invalid="true"`)...)
+			g.wants(refused, 422, append(test.wants, "Fix ", `aria-invalid="true"`)...)
 			r := g.post(test.base, test.good...)
 			at := s.at(test.base, test.object, test.words)
 			g.wants(g.leads(r, at), 200, append(test.page, "has been added.")...)
@@ -128,7 +128,7 @@ func TestChangeRecords(t *testing.T) {
 	} {
 		at := s.at(test.base, test.object, test.words)
 		before := s.find(test.object, test.words)
-		g.wants(g.leads(change(at, test.pairs...), at), 200, append(test.page, "has been changed.", "by editor")...)
+		g.wants(g.leads(change(at, test.pairs...), at), 200, append(test.page, "changes have been saved.", "by editor")...)
 		for member, value := range s.find(test.object, test.words) {
 			if member != "updated_at" && member != "timeline" && !slices.Contains(test.pairs, member) && text(value) != text(before[member]) {
 				t.Errorf("%s: %s is %v, was %v", test.object, member, value, before[member])
@@ -149,13 +149,13 @@ func TestRiskLowered(t *testing.T) {
 	g := s.as(auth.Editor)
 	at := s.at("/risks", "risk", "RISK-0040")
 	form := g.get(at + "/edit")
-	g.wants(form, 200, "Needed when the change lowers or clears", `<option value="CRITICAL" selected>`)
+	g.wants(form, 200, "Required if you lower or clear", `<option value="CRITICAL" selected>`)
 	was := hidden(form.body)
 	g.wants(g.post(at, append(was, "severity", "LOW", "severity_change_reason", "")...), 422,
 		`id="f-severity_change_reason-error"`, `aria-invalid="true"`, `<option value="LOW" selected>`)
 	g.wants(g.post(at, append(was, "severity", "LOW", "severity_change_reason", "too short")...), 422, ">too short</textarea>")
 	r := g.leads(g.post(at, append(was, "severity", "LOW", "severity_change_reason", reason)...), at)
-	g.wants(r, 200, "Why it was rated lower", "Severity critical → low", reason, "by editor")
+	g.wants(r, 200, "Rating justification", "Severity critical → low", reason, "by editor")
 }
 
 // TestTwoEditors: who changes one field does not undo what another changed
@@ -184,8 +184,8 @@ func TestNotification(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.as(auth.Editor)
-	g.post("/incidents", "title", "A clock runs", "severity", "high", "notification_required", "true")
-	at := s.at("/incidents", "incident", "clock runs")
+	g.post("/incidents", "title", "A clock running", "severity", "high", "notification_required", "true")
+	at := s.at("/incidents", "incident", "clock running")
 	g.wants(g.get(at), 200, "within 72 hours", at+"/notification")
 	later := func(hours time.Duration) {
 		t.Helper()
@@ -195,7 +195,7 @@ func TestNotification(t *testing.T) {
 	later(60)
 	g.wants(g.get(at), 200, "within 12 hours", `tone-high`)
 	later(20)
-	g.wants(g.get(at), 200, "passed 8 hours ago", `tone-critical`)
+	g.wants(g.get(at), 200, "overdue by 8 hours", `tone-critical`)
 
 	form := at + "/notification"
 	g.wants(g.get(form), 200, `value="2026-10-04T20:00"`, "In UTC")
@@ -205,7 +205,7 @@ func TestNotification(t *testing.T) {
 	g.wants(g.post(form, "at", "2026-09-01T00:00", "to", "Datatilsynet"), 422, "before the incident was declared")
 	g.wants(g.post(form, "at", "2026-10-04T19:00", "to", "two\nlines"), 422, "one line")
 	r := g.leads(g.post(form, "at", "2026-10-04T19:00", "to", "Datatilsynet", "reference", "2026-42"), at)
-	g.wants(r, 200, "An authority was told 7 hours after the deadline", "Notified Datatilsynet", "reference 2026-42", "Notified</b>", "by editor")
+	g.wants(r, 200, "The regulator was notified 7 hours after the deadline", "Notified Datatilsynet", "reference 2026-42", "Notified</b>", "by editor")
 }
 
 // TestNotificationRole: viewers see a notification and record none.

@@ -113,8 +113,8 @@ func TestListView(t *testing.T) {
 
 	g.wants(g.get("/risks?severity=CRITICAL&q=number"), 200, "30 risks", `<option value="CRITICAL" selected>`, `value="number"`, `href="/risks">Clear`)
 	g.wants(g.get("/risks?severity=CRITICAL,LOW&q=number"), 200, "60 risks", "Critical or Low")
-	g.wants(g.get("/risks?q=nothing-has-this-word"), 200, "No risk fits these filters", "Clear the filters", `!<nav class="pager"`)
-	g.wants(g.get("/risks?updated_since=2026-12-01"), 200, "No risk fits")
+	g.wants(g.get("/risks?q=nothing-has-this-word"), 200, "No matching risks", "Clear filters", `!<nav class="pager"`)
+	g.wants(g.get("/risks?updated_since=2026-12-01"), 200, "No matching risks")
 	sorted := g.get("/risks?sort=-title&q=number")
 	g.wants(sorted, 200, `aria-sort="descending"`, `href="/risks?q=number&amp;sort=title"`)
 	inOrder(t, sorted.body, "Risk number 99<", "Risk number 98<", "Risk number 97<")
@@ -122,9 +122,9 @@ func TestListView(t *testing.T) {
 	inOrder(t, sorted.body, `aria-sort="ascending"`, ">Low<", ">Low<")
 
 	for _, bad := range []string{"/risks?cursor=forged", "/risks?sort=password", "/risks?severity=HUGE", "/risks?q=" + strings.Repeat("x", 201)} {
-		g.wants(g.get(bad), 400, "could not be understood")
+		g.wants(g.get(bad), 400, "request is not valid")
 	}
-	g.wants(g.get("/risks/0190d6a1-0000-7000-8000-000000000000"), 404, "There is nothing here")
+	g.wants(g.get("/risks/0190d6a1-0000-7000-8000-000000000000"), 404, "Page not found")
 	g.wants(g.get("/risks?unknown=1"), 200)
 }
 
@@ -235,7 +235,7 @@ func TestOldRecordsAndNeighbours(t *testing.T) {
 	posture := g.get(s.at("/compliance/postures", "compliance_posture", "ISO/IEC internal audit"))
 	g.wants(posture, 200, `href="/compliance?regime_id=eu-ai-act"`)
 	g.wants(g.get("/compliance?regime_id=eu-ai-act"), 200, "EU AI Act", `value="eu-ai-act"`)
-	g.wants(g.get(s.at("/risks", "risk", "RISK-0001")), 200, "Why the residual risk is lower", "Quarterly network", "!severity_change_reason")
+	g.wants(g.get(s.at("/risks", "risk", "RISK-0001")), 200, "Residual risk justification", "Quarterly network", "!severity_change_reason")
 	g.wants(g.get(s.at("/vendors/inventory", "vendor", "norrhav-cloud")), 200, "DORA register", "Chief Information Officer", "1,480,000")
 	g.wants(g.do(http.MethodHead, "/risks", "", ""), 200)
 }

@@ -205,8 +205,8 @@ func TestUsers_OtherOrganisation(t *testing.T) {
 	}
 	boss.wants(add("grace", "purple lamp seven rivers"), 422, "f-name-error", "exists already in another organisation")
 	boss.wants(add("nobody", ""), 422, "f-password-error")
-	boss.wants(boss.leads(add("grace", ""), "/users"), 200, "The user Grace has been added and signs in with its own password.")
-	boss.wants(boss.get(at), 200, "also belongs to another organisation", fmt.Sprintf(`action="%s/role"`, at), "!Set another password", "!"+at+"/signout")
+	boss.wants(boss.leads(add("grace", ""), "/users"), 200, "The user Grace has been added and signs in with the present password.")
+	boss.wants(boss.get(at), 200, "also belongs to another organisation", fmt.Sprintf(`action="%s/role"`, at), "!Reset password", "!"+at+"/signout")
 	for _, path := range []string{"/password", "/second-factor/remove", "/signout"} {
 		boss.wants(boss.post(at+path, "password", "purple lamp seven rivers", "password-again", "purple lamp seven rivers"), 409)
 	}

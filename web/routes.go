@@ -21,7 +21,7 @@ func (s *Site) routes(config Config) []page.Route {
 	return slices.Concat(
 		[]page.Route{{Pattern: "GET /{$}", Needs: auth.ReadRecords, Handle: first.Show}},
 		signInRoutes(signIn), accountRoutes(), userRoutes(),
-		recordRoutes(records.All()), importRoutes(s.imports), evidenceRoutes(),
+		recordRoutes(records.All(config.Document)), importRoutes(s.imports), evidenceRoutes(),
 		keyRoutes(), webhookRoutes(), referenceRoutes(),
 		auditRoutes(s.verification), settingsRoutes(), statusRoutes(),
 	)
@@ -79,20 +79,20 @@ func recordRoutes(resources []*records.Pages) []page.Route {
 	var all []page.Route
 	for _, p := range resources {
 		all = append(all,
-			page.Route{Pattern: "GET " + p.Resource.Page.List, Needs: auth.ReadRecords, Handle: p.List},
-			page.Route{Pattern: "GET " + p.Resource.Page.Base + ".csv", Needs: auth.ReadRecords, Handle: p.Export, Download: true},
-			page.Route{Pattern: "GET " + p.Resource.Page.Base + "/{id}", Needs: auth.ReadRecords, Handle: p.Show},
+			page.Route{Pattern: "GET " + p.Page.List, Needs: auth.ReadRecords, Handle: p.List},
+			page.Route{Pattern: "GET " + p.Page.Base + ".csv", Needs: auth.ReadRecords, Handle: p.Export, Download: true},
+			page.Route{Pattern: "GET " + p.Page.Base + "/{id}", Needs: auth.ReadRecords, Handle: p.Show},
 		)
-		if p.Resource.Addable {
+		if p.Addable {
 			all = append(all,
-				page.Route{Pattern: "GET " + p.Resource.Page.Base + "/new", Needs: auth.WriteRecords, Handle: p.New},
-				page.Route{Pattern: "POST " + p.Resource.Page.Base, Needs: auth.WriteRecords, Handle: p.Create, MaxBody: records.MaxForm},
+				page.Route{Pattern: "GET " + p.Page.Base + "/new", Needs: auth.WriteRecords, Handle: p.New},
+				page.Route{Pattern: "POST " + p.Page.Base, Needs: auth.WriteRecords, Handle: p.Create, MaxBody: records.MaxForm},
 			)
 		}
-		if p.Resource.Editable {
+		if p.Editable {
 			all = append(all,
-				page.Route{Pattern: "GET " + p.Resource.Page.Base + "/{id}/edit", Needs: auth.WriteRecords, Handle: p.Edit},
-				page.Route{Pattern: "POST " + p.Resource.Page.Base + "/{id}", Needs: auth.WriteRecords, Handle: p.Update, MaxBody: records.MaxForm},
+				page.Route{Pattern: "GET " + p.Page.Base + "/{id}/edit", Needs: auth.WriteRecords, Handle: p.Edit},
+				page.Route{Pattern: "POST " + p.Page.Base + "/{id}", Needs: auth.WriteRecords, Handle: p.Update, MaxBody: records.MaxForm},
 			)
 		}
 	}

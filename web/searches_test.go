@@ -203,7 +203,7 @@ func TestDownloads_OneAtATime(t *testing.T) {
 	for until := time.Now().Add(time.Minute); second.status != http.StatusTooManyRequests && time.Now().Before(until); {
 		second = viewer.get("/risks.csv") // before the first one has begun, it is sent
 	}
-	viewer.wants(second, http.StatusTooManyRequests, "A download of yours is running", "One file at a time")
+	viewer.wants(second, http.StatusTooManyRequests, "You have a download in progress", "You can download one file at a time")
 	viewer.wants(viewer.get("/risks"), http.StatusOK)
 	editor.wants(editor.get("/risks.csv"), http.StatusOK, "risk_id")
 	cancel()

@@ -31,7 +31,7 @@ func TestSettings(t *testing.T) {
 	g.wants(change("business", ""), 422, "f-subscription-error", `<option value="business" selected>`)
 	g.wants(change(hostile, "active"), 422, "f-plan-error", "must be one of starter, professional, business, enterprise")
 	g.wants(change("business", "never"), 422, "f-subscription-error")
-	g.wants(g.leads(change("business", "past_due"), "/settings"), 200, "Plan and subscription have been changed.", "Business (yours)", "The subscription is not active: every key of default is refused")
+	g.wants(g.leads(change("business", "past_due"), "/settings"), 200, "Plan and subscription have been changed.", "Business (yours)", "The subscription is not active. Every key of default is refused")
 	g.wants(g.leads(change("starter", "active"), "/settings"), 200, "The plan starter does not include the API")
 	g.wants(g.get("/audit"), 403)
 	g.leads(change("enterprise", "active"), "/settings")
@@ -51,7 +51,7 @@ func TestNewOrganisation(t *testing.T) {
 	g.wants(add(strings.Repeat("x", 201), "business"), 422, "f-new-name-error")
 	g.wants(g.leads(add("Nordic", "professional"), "/settings"), 200, "The organisation Nordic has been added, with you as its admin.", `name="name" value="Nordic"`)
 	g.wants(g.leads(g.post("/organisation", "name", "Nordic", "next", "/settings"), "/settings"), 200, `<h2 id="organisation">Nordic</h2>`, "Professional (yours)")
-	g.wants(g.get("/"), 200, "There is nothing to show yet")
+	g.wants(g.get("/"), 200, "No records yet")
 	r := g.leads(add(hostile, "enterprise"), "/settings")
 	g.wants(r, 200, "&lt;script&gt;alert(1)")
 	wantHarmless(t, "/settings", r)
@@ -63,8 +63,8 @@ func TestStatus(t *testing.T) {
 	t.Parallel()
 	s := newScene(t)
 	g := s.as(auth.Admin)
-	g.wants(g.get("/status"), 200, "<code>govsvc.db</code>", "0123abc", db.SQLiteVersion, "go1.", "6,000 a minute and address", "16 MiB",
-		"nothing waits", "No backup is recorded", `<a href="/risks">Risk</a>`, "2 hours", "!"+filepath.Dir(s.path), "!are late", "!ran out of attempts")
+	g.wants(g.get("/status"), 200, "<code>govsvc.db</code>", "0123abc", db.SQLiteVersion, "go1.", "6,000 per minute and address", "16 MiB",
+		"Queue empty", "No backup is recorded", `<a href="/risks">Risk</a>`, "2 hours", "!"+filepath.Dir(s.path), "!are late", "!ran out of attempts")
 
 	path := filepath.Join(t.TempDir(), "copy.db")
 	made, err := backup.New(s.store).Make(t.Context(), path, false)
@@ -94,7 +94,7 @@ func TestStatusOfDeliveries(t *testing.T) {
 	s.raise("risk.created", 3)
 	g.wants(g.get("/status"), 200, `<dd class="kind-number">3</dd>`, "!are late")
 	s.clock.advance(10 * time.Minute)
-	g.wants(g.get("/status"), 200, "Deliveries of webhooks are late: the oldest has been due for 10 minutes.")
+	g.wants(g.get("/status"), 200, "Webhook deliveries are late. The oldest has been due for 10 minutes.")
 	if _, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true}); err != nil {
 		t.Fatal(err)
 	}

@@ -18,11 +18,11 @@ func TestFirstAdmin(t *testing.T) {
 	s := newScene(t, setting{data: nobodyYet})
 	_, token, _ := strings.Cut(s.link, "token=")
 	g := s.guest()
-	g.wants(g.leads(g.get("/"), "/signin"), 200, "Nobody can sign in yet")
+	g.wants(g.leads(g.get("/"), "/signin"), 200, "There is no user yet")
 	for _, path := range []string{"/setup", "/setup?token=", "/setup?token=" + token + "A", "/setup?token=" + strings.ToLower(token)} {
 		g.wants(g.get(path), 410, "This link does not work", "govsvc users add NAME --role admin", "!<input")
 	}
-	g.wants(g.get(s.link), 200, "Make the first admin")
+	g.wants(g.get(s.link), 200, "Create the first administrator")
 	fill := func(name, first, second string) reply {
 		return g.post("/setup", "token", token, "name", name, "password", first, "password-again", second)
 	}
@@ -39,7 +39,7 @@ func TestFirstAdmin(t *testing.T) {
 	}
 	// the link has done its work
 	g = s.guest()
-	g.wants(g.get(s.link), 410, "This link has done its work", "!<input")
+	g.wants(g.get(s.link), 410, "This link is used", "!<input")
 	g.wants(fill("eve", password, password), 410)
 }
 
@@ -92,8 +92,8 @@ func TestFirstLinkEnds(t *testing.T) {
 	}
 	_, token, _ = strings.Cut(s.link, "token=")
 	g = s.guest()
-	g.wants(g.get(s.link), 410, "There are users already")
-	g.wants(g.post("/setup", "token", token, "name", "eve", "password", password, "password-again", password), 410, "There are users already")
+	g.wants(g.get(s.link), 410, "The first administrator exists")
+	g.wants(g.post("/setup", "token", token, "name", "eve", "password", password, "password-again", password), 410, "The first administrator exists")
 }
 
 func TestSignIn(t *testing.T) {
@@ -277,13 +277,13 @@ func TestSecondFactor(t *testing.T) {
 	r := g.post("/account/second-factor", "code", totp(t, secret, s.clock.Now()))
 	at := r.header.Get("Location")
 	stolen := s.as(auth.Editor)
-	stolen.wants(stolen.get(at), 200, "shown once, when they are made")
+	stolen.wants(stolen.get(at), 200, "shown once, when they are created")
 	r = s.again(t, g, secret)
 	codes := strings.Fields(between(t, g.leads(r, "/account/recovery-codes").body, "<pre><code>", "</code>"))
 	if len(codes) != 10 {
 		t.Fatalf("%d codes", len(codes))
 	}
-	g.wants(g.get(r.header.Get("Location")), 200, "shown once, when they are made", "!"+codes[0])
+	g.wants(g.get(r.header.Get("Location")), 200, "shown once, when they are created", "!"+codes[0])
 	g.leads(g.get("/account/second-factor"), "/account")
 
 	// two steps now
@@ -295,10 +295,10 @@ func TestSecondFactor(t *testing.T) {
 		t.Error("a session before the second step")
 	}
 	g.wants(g.get("/account"), 303)
-	g.wants(g.post("/signin/code"), 422, "A code is needed.")
+	g.wants(g.post("/signin/code"), 422, "Enter a code.")
 	g.wants(g.post("/signin/code", "code", "000000"), 422, "This code is wrong")
 	s.clock.advance(time.Minute)
-	g.wants(g.leads(g.post("/signin/code", "code", totp(t, secret, s.clock.Now())), "/account"), 200, "10 recovery codes are left")
+	g.wants(g.leads(g.post("/signin/code", "code", totp(t, secret, s.clock.Now())), "/account"), 200, "10 recovery codes left")
 	if g.cookie("govsvc_signin") != "" {
 		t.Error("the ticket of the first step is still there")
 	}
@@ -307,11 +307,11 @@ func TestSecondFactor(t *testing.T) {
 	g = s.guest()
 	g.leads(g.post("/signin", "name", "viewer", "password", password), "/signin/code")
 	s.clock.advance(5 * time.Minute)
-	g.wants(g.leads(g.post("/signin/code", "code", codes[0]), "/signin"), 200, "That took too long")
+	g.wants(g.leads(g.post("/signin/code", "code", codes[0]), "/signin"), 200, "The sign-in took too long")
 
 	g.leads(g.post("/signin", "name", "viewer", "password", password), "/signin/code")
 	g.leads(g.post("/signin/code", "code", codes[0]), "/")
-	g.wants(g.post("/account/second-factor/remove", "code", codes[0]), 422, "<details class=\"more\" open><summary>Turn it off")
+	g.wants(g.post("/account/second-factor/remove", "code", codes[0]), 422, "<details class=\"more\" open><summary>Turn off")
 	g.wants(g.leads(g.post("/account/second-factor/remove", "code", codes[1]), "/account"), 200, "The second factor is off")
 }
 
@@ -328,7 +328,7 @@ func (g *guest) secondFactor(t *testing.T) (secret string, codes reply) {
 func (s *scene) again(t *testing.T, g *guest, secret string) reply {
 	t.Helper()
 	s.clock.advance(30 * time.Second)
-	g.wants(g.post("/account/recovery-codes", "code", "000000"), 422, "<details class=\"more\" open><summary>Make new recovery codes")
+	g.wants(g.post("/account/recovery-codes", "code", "000000"), 422, "<details class=\"more\" open><summary>Create new recovery codes")
 	return g.post("/account/recovery-codes", "code", totp(t, secret, s.clock.Now()))
 }
 

@@ -26,7 +26,7 @@ func TestStatic(t *testing.T) {
 			!regexp.MustCompile(`^/static/\w+\.[0-9a-f]{12}\.(css|js|svg)$`).MatchString(path) {
 			t.Errorf("%s: %d %v", path, r.status, r.header)
 		}
-		g.wants(g.get(strings.Replace(path, ".", ".0", 1)), 404, "There is nothing here")
+		g.wants(g.get(strings.Replace(path, ".", ".0", 1)), 404, "Page not found")
 	}
 	g.header.Set("Accept-Encoding", "gzip")
 	if r := g.get(paths[1][1]); r.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(r.body, "\x1f\x8b") || len(r.body) > 10_000 {

@@ -77,7 +77,7 @@ func TestUploadsAtOnce(t *testing.T) {
 	s := newScene(t, setting{data: noRecords})
 	g := s.as(auth.Editor)
 	held := []heldUpload{g.hold("/import"), g.hold("/evidence"), g.hold("/import")}
-	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 429, "You are sending other files already")
+	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 429, "You are already uploading other files")
 	g.wants(g.post("/risks", "title", "Meanwhile", "description", "What may happen, and why it would.", "severity", "HIGH", "likelihood", "POSSIBLE"), 303)
 	s.as(auth.Admin).wants(s.as(auth.Admin).send("/import", file("risks.ndjson", goodRisks)), 303)
 	for i, upload := range held {

@@ -30,9 +30,9 @@ func TestUsers(t *testing.T) {
 	grace.leads(grace.post("/signin", "name", "grace", "password", first), "/")
 	grace.wants(grace.get("/users"), 403)
 	at := "/users/" + s.user("Grace").ID
-	g.wants(g.get(at), 200, "Viewer", "Set another password", "signs in with the password alone")
+	g.wants(g.get(at), 200, "Viewer", "Reset password", "signs in with a password only")
 	g.wants(g.post(at+"/role", "role", "owner"), 422, "f-role-error")
-	g.wants(g.leads(g.post(at+"/role", "role", "admin"), at), 200, "Grace is an admin now.")
+	g.wants(g.leads(g.post(at+"/role", "role", "admin"), at), 200, "Grace is now an admin.")
 	grace.wants(grace.get("/users"), 200)
 
 	g.wants(g.post(at+"/password", "password", second, "password-again", first), 422, "f-password-again-error", "!"+second)
@@ -69,7 +69,7 @@ func TestLastAdmin(t *testing.T) {
 	g.wants(g.post(at+"/role", "role", "editor"), 422, "f-role-error", "is the last admin", `<option value="editor" selected>`)
 	g.wants(g.get(at), 200)
 	g.leads(g.post("/users/"+s.user("editor").ID+"/role", "role", "admin"), "/users/"+s.user("editor").ID)
-	g.wants(g.leads(g.post(at+"/role", "role", "viewer"), "/"), 200, "admin is a viewer now.")
+	g.wants(g.leads(g.post(at+"/role", "role", "viewer"), "/"), 200, "admin is now a viewer.")
 	g.wants(g.get("/users"), 403)
 }
 
@@ -80,7 +80,7 @@ func TestOwnUser(t *testing.T) {
 	s := newScene(t)
 	g := s.as(auth.Admin)
 	at := "/users/" + s.user("admin").ID
-	g.wants(g.get(at), 200, "This is you", "!Set another password")
+	g.wants(g.get(at), 200, "This is you", "!Reset password")
 	g.wants(g.post(at+"/password", "password", "a new password", "password-again", "a new password"), 409, "That is your own account")
 	g.wants(g.post(at+"/second-factor/remove"), 409, "That is your own account")
 	g.leads(g.post("/users/"+s.user("editor").ID+"/role", "role", "admin"), "/users/"+s.user("editor").ID)
@@ -104,8 +104,8 @@ func TestLostSecondFactor(t *testing.T) {
 	viewer.leads(r, "/account/recovery-codes")
 	g := s.as(auth.Admin)
 	at := "/users/" + s.user("viewer").ID
-	g.wants(g.get(at), 200, "A user who has lost the authenticator app")
-	g.wants(g.leads(g.post(at+"/second-factor/remove"), at), 200, "The second factor of viewer is off", "signs in with the password alone")
+	g.wants(g.get(at), 200, "if the user has lost the authenticator app")
+	g.wants(g.leads(g.post(at+"/second-factor/remove"), at), 200, "The second factor of viewer is off", "signs in with a password only")
 	back := s.guest()
 	back.leads(back.post("/signin", "name", "viewer", "password", password), "/")
 }

@@ -51,7 +51,7 @@ func TestWebhookLife(t *testing.T) {
 	at := r.header.Get("Location")
 	shown := g.leads(r, "/webhooks/secret")
 	secret := strings.ReplaceAll(signingSecret.FindString(shown.body), "&#43;", "+")
-	g.wants(shown, 200, "it is shown this once", receiver.URL)
+	g.wants(shown, 200, "It is shown once", receiver.URL)
 	g.wants(g.get(at), 200, "A signing secret is shown once", "!whsec_")
 	made := s.subscriptionsNow()[0]
 	if diff := cmp.Diff(`["risk.created","verdict.changed"]`, string(made.EventTypes)); diff != "" || !made.Active || made.CreatedVia != "dashboard" {
@@ -59,7 +59,7 @@ func TestWebhookLife(t *testing.T) {
 	}
 	path := "/webhooks/" + made.ID
 	g.wants(g.get("/webhooks"), 200, "Risk desk", receiver.URL, "!whsec_")
-	g.wants(g.get(path), 200, "risk.created, verdict.changed", "The dashboard", "Nothing has been sent yet", "!whsec_")
+	g.wants(g.get(path), 200, "risk.created, verdict.changed", "The dashboard", "No deliveries yet", "!whsec_")
 
 	g.wants(g.leads(g.post(path+"/test"), path), 200, "acknowledged the test with 200")
 	arrived := receiver.got()[0]
@@ -78,7 +78,7 @@ func TestWebhookLife(t *testing.T) {
 	g.wants(g.post(path+"/rotate-secret", "overlap", "forever"), 422, "Choose one of the times.")
 	shown = g.leads(g.post(path+"/rotate-secret", "overlap", "1h"), "/webhooks/secret")
 	second := strings.ReplaceAll(signingSecret.FindString(shown.body), "&#43;", "+")
-	g.wants(shown, 200, "The old secret signs beside it until", "13:00 UTC", "!"+secret)
+	g.wants(shown, 200, "The old secret is valid until", "13:00 UTC", "!"+secret)
 	g.leads(g.post(path+"/test"), path)
 	arrived = receiver.got()[1]
 	for _, each := range []string{secret, second} {
@@ -88,7 +88,7 @@ func TestWebhookLife(t *testing.T) {
 	}
 	g.wants(g.leads(g.post(path+"/rotate-secret", "overlap", "0s"), "/webhooks/secret"), 200, "The old secret has ended.")
 
-	g.wants(g.leads(g.post(path+"/delete"), "/webhooks"), 200, "The webhook is deleted.", "No webhooks yet")
+	g.wants(g.leads(g.post(path+"/delete"), "/webhooks"), 200, "The webhook has been deleted.", "No webhooks yet")
 	g.wants(g.get(path), 404)
 	for _, action := range []string{
 		"webhook_subscription.created", "webhook_test_delivery.created", "webhook_subscription.updated",
@@ -194,7 +194,7 @@ func TestDeliveryLog(t *testing.T) {
 	}
 	g.wants(g.get(strings.ReplaceAll(next[1], "&amp;", "&")), 200, "risk.created", "6 deliveries on this page", "Back to the newest")
 	g.wants(g.get(path+"?state=dead"), 200, "risk.created", "Dead letter", "!>verdict.changed</a>")
-	g.wants(g.get(path+"?state=pending"), 200, "No such deliveries")
+	g.wants(g.get(path+"?state=pending"), 200, "No matching deliveries")
 	g.wants(g.get(path+"?state=asleep"), 400)
 	g.wants(g.get(path+"?cursor=guessed"), 400)
 	wantHarmless(t, "list", g.get("/webhooks"))
@@ -231,7 +231,7 @@ func TestRequestAsSent(t *testing.T) {
 	sent := receiver.got()[0]
 	shown := http.Header{}
 	for line := range strings.Lines(page.body) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && sent.header.Get(name) != "" && !strings.Contains(value, "not kept") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && sent.header.Get(name) != "" && !strings.Contains(value, "not stored") {
 			shown.Set(name, value)
 		}
 	}

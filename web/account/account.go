@@ -14,34 +14,34 @@ import (
 	"govsvc/web/ui"
 )
 
-// accountData is what the page of the user's own account shows.
+// accountData is the argument of the page "Account".
 type accountData struct {
 	User     auth.User
 	Session  auth.Session
 	Sessions ui.Table
-	Others   *ui.Action // ends all other sessions; nil where there is none
+	Others   *ui.Action // ends all other sessions; nil if there are none
 	Password *ui.Form
-	Renew    *ui.Form
-	Remove   *ui.Form
+	Renew    *ui.Form // of recovery codes
+	Remove   *ui.Form // of the second factor
 }
 
-// factorData is what the page that sets up a second factor shows.
+// factorData is the argument of the page that sets up a second factor.
 type factorData struct {
-	*begunFactor
-	Form *ui.Form
+	*qrCode
+	Secret string // in groups of four characters, for typing
+	Form   *ui.Form
 }
 
-// begunFactor is what an authenticator app is told.
-type begunFactor struct {
-	Secret string // in groups of four, to be typed
-	Size   int    // of the picture, in modules
-	Path   string // of the picture's dark modules
+// qrCode is a QR code as an SVG path, which needs no image file and stays sharp.
+type qrCode struct {
+	Size int    // width and height in modules
+	Path string // of the dark modules
 }
 
-// recoveryData is what the page with new recovery codes shows, once.
+// recoveryData is the argument of the page that shows new recovery codes, once.
 type recoveryData struct{ Codes []string }
 
-// Show shows the user's own account.
+// Show is the page of the user's own account.
 func Show(r *page.Request) error {
 	data, err := loadAccount(r)
 	if err != nil {
@@ -57,7 +57,7 @@ func loadAccount(r *page.Request) (*accountData, error) {
 	}
 	data := &accountData{
 		User: r.Session.User, Session: r.Session, Sessions: sessionTable(r, all, true), Password: ownPasswordForm(),
-		Renew:  factorForm("renew-", "/account/recovery-codes", "Make new codes", "From your app. The codes made before stop working."),
+		Renew:  factorForm("renew-", "/account/recovery-codes", "Create new codes", "From your app. The earlier codes stop working."),
 		Remove: removeFactorForm(),
 	}
 	if len(all) > 1 {
@@ -66,18 +66,18 @@ func loadAccount(r *page.Request) (*accountData, error) {
 	return data, nil
 }
 
-// renderAccountError shows the account again with a fault in one of its forms.
-func renderAccountError(r *page.Request, fault error, form func(*accountData) *ui.Form) error {
+// renderAccountError shows the account again, with an error in one of its forms.
+func renderAccountError(r *page.Request, refusal error, form func(*accountData) *ui.Form) error {
 	data, err := loadAccount(r)
 	if err != nil {
 		return err
 	}
-	return r.RenderRefused(form(data), fault, "account", "Account", data)
+	return r.RenderRefused(form(data), refusal, "account", "Account", data)
 }
 
 func ownPasswordForm() *ui.Form {
 	return &ui.Form{
-		Action: "/account/password", Submit: "Change the password",
+		Action: "/account/password", Submit: "Change password",
 		Fields: []*ui.Field{
 			{Name: "current", Label: "Current password", Type: "password", Required: true, Autocomplete: "current-password"},
 			passwordField("next", "New password"),
@@ -93,13 +93,13 @@ func factorForm(prefix, action, submit, hint string) *ui.Form {
 }
 
 func removeFactorForm() *ui.Form {
-	form := factorForm("remove-", "/account/second-factor/remove", "Turn it off", "From your app, or a recovery code.")
+	form := factorForm("remove-", "/account/second-factor/remove", "Turn off", "From your app, or a recovery code.")
 	form.Danger = true
 	return form
 }
 
-// ChangePassword gives the user another password, renews the session and ends
-// the others.
+// ChangePassword changes the user's password, renews the session and ends the other
+// sessions.
 func ChangePassword(r *page.Request) error {
 	err := checkRepeated(r, "next")
 	token := ""
@@ -113,51 +113,52 @@ func ChangePassword(r *page.Request) error {
 	return backToAccount(r, "Your password has been changed, and other browsers have been signed out.")
 }
 
-// backToAccount leads back to the account with a message.
+// backToAccount redirects to the account with a message.
 func backToAccount(r *page.Request, message string) error {
 	return r.RedirectWithMessage("/account", message)
 }
 
-// ShowSecondFactor shows what an authenticator app needs, and the form that
-// confirms. Nothing is in force until a code shows that the app has it.
+// ShowSecondFactor shows a new secret for an authenticator app, and the form for its
+// first code. The second factor is on after ConfirmSecondFactor.
 func ShowSecondFactor(r *page.Request) error {
 	data, err := loadSecondFactor(r)
 	if err != nil {
-		return unlessSetUp(r, err)
+		return redirectIfSetUp(r, err)
 	}
 	return r.Render("second-factor", "Set up a second factor", data)
 }
 
-// unlessSetUp leads back to the account where a second factor is on already.
-func unlessSetUp(r *page.Request, err error) error {
+// redirectIfSetUp redirects to the account if a second factor is on already.
+func redirectIfSetUp(r *page.Request, err error) error {
 	if db.Is(err, db.Conflict) {
 		return backToAccount(r, page.Message(err))
 	}
 	return err
 }
 
-// loadSecondFactor shows the same secret for as long as the session lasts.
+// loadSecondFactor returns the same secret until the session ends.
 func loadSecondFactor(r *page.Request) (*factorData, error) {
 	factor, err := r.Auth.Account.BeginSecondFactor(r.Context(), r.Session)
 	if err != nil {
 		return nil, err
 	}
-	begun, err := newBegunFactor(factor)
+	code, err := drawQRCode(factor.URI)
 	if err != nil {
 		return nil, err
 	}
-	form := factorForm("", "/account/second-factor", "Turn it on", "The six digits that the app shows now.")
+	form := factorForm("", "/account/second-factor", "Turn on", "The six digits that the app shows now.")
 	form.Cancel = "/account"
-	return &factorData{begun, form}, nil
+	return &factorData{code, inGroups(factor.Secret), form}, nil
 }
 
-// ConfirmSecondFactor turns it on and leads to its recovery codes.
+// ConfirmSecondFactor turns the second factor on and redirects to its recovery
+// codes.
 func ConfirmSecondFactor(r *page.Request) error {
 	codes, token, err := r.Auth.Account.ConfirmSecondFactor(r.Context(), r.Session, r.Value("code"))
 	if err != nil {
-		data, begun := loadSecondFactor(r)
-		if begun != nil {
-			return unlessSetUp(r, begun)
+		data, failed := loadSecondFactor(r)
+		if failed != nil {
+			return redirectIfSetUp(r, failed)
 		}
 		return r.RenderRefused(data.Form, err, "second-factor", "Set up a second factor", data)
 	}
@@ -165,7 +166,7 @@ func ConfirmSecondFactor(r *page.Request) error {
 	return redirectToCodes(r, codes)
 }
 
-// redirectToCodes leads to the page that shows recovery codes, once.
+// redirectToCodes redirects to the page that shows recovery codes, once.
 func redirectToCodes(r *page.Request, codes []string) error {
 	return r.RedirectOnce("/account/recovery-codes", codes)
 }
@@ -176,7 +177,7 @@ func ShowRecoveryCodes(r *page.Request) error {
 	return r.Render("recovery-codes", "Recovery codes", recoveryData{codes})
 }
 
-// CreateRecoveryCodes makes other recovery codes.
+// CreateRecoveryCodes replaces the recovery codes.
 func CreateRecoveryCodes(r *page.Request) error {
 	codes, err := r.Auth.Account.NewRecoveryCodes(r.Context(), r.Session, r.Value("code"))
 	if err != nil {
@@ -192,10 +193,10 @@ func RemoveSecondFactor(r *page.Request) error {
 		return renderAccountError(r, err, func(data *accountData) *ui.Form { return data.Remove })
 	}
 	r.SetSession(token)
-	return backToAccount(r, "The second factor is off, and other browsers have been signed out. Your password alone signs you in.")
+	return backToAccount(r, "The second factor is off, and other browsers have been signed out. You now sign in with your password alone.")
 }
 
-// SignOutEverywhere ends all of the user's sessions, this one too.
+// SignOutEverywhere ends all sessions of the user, including this one.
 func SignOutEverywhere(r *page.Request) error {
 	if err := r.Auth.Sessions.SignOutEverywhere(r.Context(), r.Actor(), r.Session.User.ID); err != nil {
 		return err
@@ -203,14 +204,12 @@ func SignOutEverywhere(r *page.Request) error {
 	return redirectToSignIn(r, "You have signed out everywhere.")
 }
 
-// newBegunFactor draws the picture as one path of squares, so that it needs no
-// image file and stays sharp.
-func newBegunFactor(factor auth.SecondFactor) (*begunFactor, error) {
-	code, err := qr.Encode(factor.URI, qr.M)
+func drawQRCode(text string) (*qrCode, error) {
+	code, err := qr.Encode(text, qr.M)
 	if err != nil {
-		return nil, fmt.Errorf("the picture of a second factor: %w", err)
+		return nil, fmt.Errorf("draw the QR code of a second factor: %w", err)
 	}
-	const quiet = 4 // modules of white around it, as the standard wants
+	const quiet = 4 // modules of white margin, by the standard
 	var path strings.Builder
 	for y := range code.Size {
 		for x := range code.Size {
@@ -219,10 +218,11 @@ func newBegunFactor(factor auth.SecondFactor) (*begunFactor, error) {
 			}
 		}
 	}
-	return &begunFactor{Secret: grouped(factor.Secret), Size: code.Size + 2*quiet, Path: path.String()}, nil
+	return &qrCode{Size: code.Size + 2*quiet, Path: path.String()}, nil
 }
 
-func grouped(secret string) string {
+// inGroups separates groups of four characters.
+func inGroups(secret string) string {
 	var groups []string
 	for len(secret) > 4 {
 		groups, secret = append(groups, secret[:4]), secret[4:]

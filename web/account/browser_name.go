@@ -2,8 +2,8 @@ package account
 
 import "strings"
 
-// browsers are the products that a User-Agent header may name, the most
-// specific first: Edge and Opera also claim to be Chrome, and Chrome Safari.
+// browsers are the products in User-Agent headers, the most specific first: Edge
+// and Opera also name Chrome, and Chrome names Safari.
 var browsers = []struct{ token, name string }{
 	{"Edg/", "Edge"},
 	{"EdgA/", "Edge"},
@@ -32,8 +32,8 @@ var systems = []struct{ token, name string }{
 	{"Linux", "Linux"},
 }
 
-// browserName is a short name for a User-Agent header, such as "Firefox on
-// Linux". The header may hold anything; none of its text is in the name.
+// browserName returns a short name for a User-Agent header, such as "Firefox on
+// Linux". It contains no text of the header.
 func browserName(userAgent string) string {
 	name, system := "Unknown browser", ""
 	for _, browser := range browsers {

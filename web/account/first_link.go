@@ -9,11 +9,11 @@ import (
 	"time"
 )
 
-// FirstLinkLife is how long the link for making the first admin works.
+// FirstLinkLife is how long a FirstLink is valid.
 const FirstLinkLife = 30 * time.Minute
 
-// FirstLink lets whoever has its token make the first admin, once. Only a hash
-// of the token is held, in memory: a restart makes another.
+// FirstLink is a link that creates the first administrator, once. Memory has only
+// a hash of its token, so a restart makes a new link.
 type FirstLink struct {
 	now   func() time.Time
 	ends  time.Time
@@ -22,17 +22,17 @@ type FirstLink struct {
 	used  bool
 }
 
-// NewFirstLink makes a link that works from now on for FirstLinkLife.
+// NewFirstLink makes a link that is valid for FirstLinkLife.
 func NewFirstLink(now func() time.Time) (link *FirstLink, token string) {
 	token = rand.Text()
 	return &FirstLink{now: now, ends: now().Add(FirstLinkLife), hash: sha256.Sum256([]byte(token))}, token
 }
 
-// FirstLinkPath is the path of the link with a token.
+// FirstLinkPath returns the path of the link with a token.
 func FirstLinkPath(token string) string { return "/setup?token=" + url.QueryEscape(token) }
 
-// open tells whether the link can be used with the token.
-func (l *FirstLink) open(token string) bool {
+// valid reports whether the link can be used with the token.
+func (l *FirstLink) valid(token string) bool {
 	if l == nil {
 		return false
 	}
@@ -42,8 +42,8 @@ func (l *FirstLink) open(token string) bool {
 	return !l.used && l.now().Before(l.ends) && subtle.ConstantTimeCompare(hash[:], l.hash[:]) == 1
 }
 
-// use ends the link.
-func (l *FirstLink) use() {
+// invalidate ends the link.
+func (l *FirstLink) invalidate() {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
 	l.used = true

@@ -6,11 +6,11 @@ import (
 	"govsvc/web/page"
 )
 
-// SwitchOrganisation has the session work on another organisation.
+// SwitchOrganisation switches the session to another organisation.
 func SwitchOrganisation(r *page.Request) error {
 	name := r.RawValue("name")
 	if err := r.Auth.Sessions.SwitchOrganisation(r.Context(), r.Session, name); err != nil {
 		return err
 	}
-	return r.RedirectWithMessage(page.LocalPath(r.Value("next")), fmt.Sprintf("You are working on %s now.", name))
+	return r.RedirectWithMessage(page.LocalPath(r.Value("next")), fmt.Sprintf("You are now working on %s.", name))
 }

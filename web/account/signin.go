@@ -9,14 +9,14 @@ import (
 	"govsvc/web/ui"
 )
 
-// credentials are what somebody gave at the first step of a sign-in. Between
-// the steps they stay in the server's memory, never in a page or on the disk.
+// credentials are the input of the first step of a sign-in. Until the second step
+// they are in memory, never in a page or on disk.
 type credentials struct {
 	name, password string
-	next           string // where to go then
+	next           string // path after the sign-in
 }
 
-// pendingCookie has the ticket of a sign-in that waits for its code.
+// pendingCookie holds the ticket of a sign-in that waits for its code.
 const (
 	pendingCookie = "govsvc_signin"
 	pendingFor    = 5 * time.Minute
@@ -33,13 +33,11 @@ func NewSignIn(now func() time.Time, link *FirstLink) *SignIn {
 	return &SignIn{page.NewTickets[credentials](now, pendingFor, page.MaxTickets), link}
 }
 
-// signInData is what the sign-in shows.
+// signInData is the argument of the sign-in page.
 type signInData struct {
-	Form *ui.Form
-	// First tells that there is no user yet, and so nobody to sign in.
-	First bool
-	// Code tells that this is the second step.
-	Code bool
+	Form  *ui.Form
+	First bool // no user exists
+	Code  bool // this is the second step
 }
 
 func signInForm(next string) *ui.Form {
@@ -62,7 +60,7 @@ func codeForm() *ui.Form {
 	}
 }
 
-// Show shows the first step: name and password.
+// Show is the first step: name and password.
 func (s *SignIn) Show(r *page.Request) error {
 	next := page.LocalPath(r.HTTP.URL.Query().Get("next"))
 	if r.SignedIn() {
@@ -75,22 +73,22 @@ func (s *SignIn) Show(r *page.Request) error {
 	return r.Render("signin", "Sign in", signInData{Form: signInForm(next), First: !users})
 }
 
-// CheckPassword takes the first step.
+// CheckPassword completes the first step.
 func (s *SignIn) CheckPassword(r *page.Request) error {
-	given := credentials{name: r.Value("name"), password: r.RawValue("password"), next: page.LocalPath(r.Value("next"))}
-	err := signIn(r, given, "")
+	entered := credentials{name: r.Value("name"), password: r.RawValue("password"), next: page.LocalPath(r.Value("next"))}
+	err := signIn(r, entered, "")
 	if db.Is(err, db.CodeNeeded) {
-		r.SetCookie(pendingCookie, s.pending.Put(given), pendingFor)
+		r.SetCookie(pendingCookie, s.pending.Put(entered), pendingFor)
 		return r.Redirect("/signin/code")
 	}
 	if err != nil {
-		form := signInForm(given.next)
+		form := signInForm(entered.next)
 		return r.RenderRefused(form, err, "signin", "Sign in", signInData{Form: form})
 	}
-	return r.Redirect(given.next)
+	return r.Redirect(entered.next)
 }
 
-// ShowCode shows the second step: the code of the second factor.
+// ShowCode is the second step: the code of the second factor.
 func (s *SignIn) ShowCode(r *page.Request) error {
 	if _, waits := s.pending.Peek(r.Cookie(pendingCookie)); !waits {
 		return r.Redirect("/signin")
@@ -98,23 +96,23 @@ func (s *SignIn) ShowCode(r *page.Request) error {
 	return r.Render("signin", "Sign in: code", signInData{Form: codeForm(), Code: true})
 }
 
-// CheckCode takes the second step.
+// CheckCode completes the second step.
 func (s *SignIn) CheckCode(r *page.Request) error {
 	ticket := r.Cookie(pendingCookie)
-	given, waits := s.pending.Peek(ticket)
+	entered, waits := s.pending.Peek(ticket)
 	if !waits {
-		return r.RedirectWithMessage("/signin", "That took too long. Sign in again.")
+		return r.RedirectWithMessage("/signin", "The sign-in took too long. Sign in again.")
 	}
 	code := r.Value("code")
 	if code == "" {
-		return renderCodeError(r, &db.Error{Code: db.Invalid, Param: "code", Message: "a code is needed"})
+		return renderCodeError(r, &db.Error{Code: db.Invalid, Param: "code", Message: "enter a code"})
 	}
-	if err := signIn(r, given, code); err != nil {
+	if err := signIn(r, entered, code); err != nil {
 		return renderCodeError(r, err)
 	}
 	s.pending.Take(ticket)
 	r.ClearCookie(pendingCookie)
-	return r.Redirect(given.next)
+	return r.Redirect(entered.next)
 }
 
 func renderCodeError(r *page.Request, err error) error {
@@ -122,11 +120,10 @@ func renderCodeError(r *page.Request, err error) error {
 	return r.RenderRefused(form, err, "signin", "Sign in: code", signInData{Form: form, Code: true})
 }
 
-// signIn signs in and gives the browser its session. One that it had before
-// ends.
-func signIn(r *page.Request, given credentials, code string) error {
+// signIn starts a session and ends the session that the browser had before.
+func signIn(r *page.Request, entered credentials, code string) error {
 	token, _, err := r.Auth.Sessions.SignIn(r.Context(), auth.SignInAttempt{
-		Name: given.name, Password: given.password, Code: code, Address: r.ClientAddress(), Browser: r.HTTP.UserAgent(),
+		Name: entered.name, Password: entered.password, Code: code, Address: r.ClientAddress(), Browser: r.HTTP.UserAgent(),
 		RequestID: r.ID,
 	})
 	if err != nil {
@@ -141,7 +138,7 @@ func signIn(r *page.Request, given credentials, code string) error {
 	return nil
 }
 
-// SignOut ends the session.
+// SignOut ends the current session.
 func SignOut(r *page.Request) error {
 	if err := r.Auth.Sessions.SignOut(r.Context(), r.Session); err != nil {
 		return err
@@ -149,7 +146,7 @@ func SignOut(r *page.Request) error {
 	return redirectToSignIn(r, "You have signed out.")
 }
 
-// redirectToSignIn leads a user whose session has ended to the sign-in.
+// redirectToSignIn redirects to the sign-in after the end of the session.
 func redirectToSignIn(r *page.Request, message string) error {
 	r.ClearSession()
 	return r.RedirectWithMessage("/signin", message)

@@ -11,7 +11,7 @@ import (
 	"govsvc/web/ui"
 )
 
-// usersData is what the list of users shows.
+// usersData is the argument of the page "Users".
 type usersData struct {
 	Organisation string
 	MayChange    bool
@@ -19,7 +19,7 @@ type usersData struct {
 	Pager        ui.Pager
 }
 
-// usersOnPage bounds a page of the list of users.
+// usersOnPage is the number of users on a page of the list.
 const usersOnPage = 100
 
 // ListUsers lists the members of the organisation.
@@ -46,16 +46,16 @@ func factorState(u auth.User) string {
 	return "off"
 }
 
-// newUserData is what the page that adds a user shows.
+// newUserData is the argument of the page that adds a user.
 type newUserData struct{ Form *ui.Form }
 
 func newUserForm() *ui.Form {
 	password, again := passwordField("password", "First password"), repeatField("password")
-	password.Hint = passwordLength + "Give it to the user in a safe way. The user can change it under Account. " +
-		"Leave both fields empty for a user of another organisation: that user keeps its password."
+	password.Hint = passwordLength + "Send it to the user in a safe way. The user can change it under Account. " +
+		"Leave both fields empty for a user of another organisation, who keeps the present password."
 	password.Required, again.Required = false, false
-	return &ui.Form{Action: "/users/new", Submit: "Add the user", Cancel: "/users", Fields: []*ui.Field{
-		{Name: "name", Label: "Name", Hint: "The user signs in with it; an e-mail address will do.", Required: true, MaxLength: 200, Autofocus: true},
+	return &ui.Form{Action: "/users/new", Submit: "Add user", Cancel: "/users", Fields: []*ui.Field{
+		{Name: "name", Label: "Name", Hint: "The user signs in with this name. An e-mail address is fine.", Required: true, MaxLength: 200, Autofocus: true},
 		roleField(""),
 		password, again,
 	}}
@@ -64,7 +64,7 @@ func newUserForm() *ui.Form {
 func roleField(role auth.Role) *ui.Field {
 	return &ui.Field{
 		Name: "role", Label: "Role", Type: "select", Value: string(role), Options: ui.Options(auth.Roles()...), Required: true,
-		Hint: "Viewers read records. Editors also change them. Auditors read everything, with the audit log, and change nothing. Admins also change keys, webhooks, users and settings.",
+		Hint: "Viewers read records. Editors also change them. Auditors read everything, including the audit log, and change nothing. Admins also change keys, webhooks, users and settings.",
 	}
 }
 
@@ -73,47 +73,47 @@ func NewUser(r *page.Request) error {
 	return r.Render("user-new", "Add a user", newUserData{newUserForm()})
 }
 
-// CreateUser adds a user: a new one with a password, or without one a user of
+// CreateUser creates a user with a password. Without a password it adds a user of
 // another organisation.
 func CreateUser(r *page.Request) error {
 	name, role, plain := r.Value("name"), auth.Role(r.Value("role")), r.RawValue("password")
-	added, said := auth.User{}, " has been added and can sign in now."
+	added, outcome := auth.User{}, " has been added and can sign in now."
 	err := checkRepeated(r, "password")
 	switch {
 	case err != nil:
 	case plain != "":
 		added, err = r.Auth.Users.Create(r.Context(), r.Actor(), name, role, plain)
 	default:
-		said = " has been added and signs in with its own password."
+		outcome = " has been added and signs in with the present password."
 		if added, err = r.Auth.Memberships.Add(r.Context(), r.Actor(), name, role); db.Is(err, db.NotFound) {
-			added, err = r.Auth.Users.Create(r.Context(), r.Actor(), name, role, "") // which says what is missing
+			added, err = r.Auth.Users.Create(r.Context(), r.Actor(), name, role, "") // its error asks for the password
 		}
 	}
 	if err != nil {
 		form := newUserForm()
 		return r.RenderRefused(form, err, "user-new", "Add a user", newUserData{form})
 	}
-	return r.RedirectWithMessage("/users", "The user "+added.Name+said)
+	return r.RedirectWithMessage("/users", "The user "+added.Name+outcome)
 }
 
-// userData is what a user's page shows.
+// userData is the argument of the page of a user.
 type userData struct {
 	User         auth.User
 	Organisation string
-	Own          bool // it is the user who looks
-	MayChange    bool // the user who looks may change the membership
-	Managed      bool // and the account
-	Fault        string
+	Own          bool // the page is about the signed-in user
+	MayChange    bool // the signed-in user can change the membership
+	Managed      bool // the signed-in user can also change the account
+	Error        string
 	Facts        []ui.Fact
 	Role         *ui.Form
 	Password     *ui.Form
-	Factor       *ui.Action // nil where no second factor is on
+	Factor       *ui.Action // nil without a second factor
 	SignOut      ui.Action
 	Remove       ui.Action
 	Sessions     ui.Table
 }
 
-// ShowUser shows a user and what can be done about it.
+// ShowUser shows a user with its sessions and actions.
 func ShowUser(r *page.Request) error {
 	data, err := loadUser(r)
 	if err != nil {
@@ -143,9 +143,9 @@ func loadUser(r *page.Request) (*userData, error) {
 			{Label: "Added", Kind: ui.Time, Value: u.CreatedAt},
 			{Label: "Changed", Kind: ui.Time, Value: u.UpdatedAt},
 		},
-		Role: &ui.Form{Action: ui.Path("users", u.ID, "role"), Submit: "Change the role", Fields: []*ui.Field{roleField(u.Role)}},
+		Role: &ui.Form{Action: ui.Path("users", u.ID, "role"), Submit: "Change role", Fields: []*ui.Field{roleField(u.Role)}},
 		Password: &ui.Form{
-			Action: ui.Path("users", u.ID, "password"), Submit: "Set the password", Hidden: map[string]string{"username": u.Name},
+			Action: ui.Path("users", u.ID, "password"), Submit: "Reset password", Hidden: map[string]string{"username": u.Name},
 			Fields: []*ui.Field{passwordField("password", "New password"), repeatField("password")},
 		},
 		SignOut: ui.Action{
@@ -169,19 +169,19 @@ func loadUser(r *page.Request) (*userData, error) {
 	data.Sessions = sessionTable(r, sessions, false)
 	if u.SecondFactor {
 		data.Factor = &ui.Action{
-			Label: "Turn it off", Path: ui.Path("users", u.ID, "second-factor", "remove"), Post: true, Danger: true, About: "the second factor of " + u.Name,
-			Ask: "The password alone signs " + u.Name + " in then. Do this only if you are sure who asks for it.",
+			Label: "Turn off", Path: ui.Path("users", u.ID, "second-factor", "remove"), Post: true, Danger: true, About: "the second factor of " + u.Name,
+			Ask: u.Name + " then signs in with the password alone. Do this only if you are sure who asks for it.",
 		}
 	}
 	return data, nil
 }
 
-// backToUser leads back to a user's page with a message.
+// backToUser redirects to the page of a user with a message.
 func backToUser(r *page.Request, u auth.User, message string) error {
 	return r.RedirectWithMessage(ui.Path("users", u.ID), message)
 }
 
-// ChangeRole gives a user another role.
+// ChangeRole changes the role of a user.
 func ChangeRole(r *page.Request) error {
 	data, err := loadUser(r)
 	if err != nil {
@@ -191,39 +191,39 @@ func ChangeRole(r *page.Request) error {
 	if _, err := r.Auth.Memberships.SetRole(r.Context(), r.Actor(), data.User.ID, role); err != nil {
 		return r.RenderRefused(data.Role, err, "user-page", data.User.Name, data)
 	}
-	said := data.User.Name + " is " + ui.WithArticle(string(role)) + " now."
-	if data.Own && !role.May(auth.Administer) { // this page is closed to the user from now on
-		return r.RedirectWithMessage("/", said)
+	message := data.User.Name + " is now " + ui.WithArticle(string(role)) + "."
+	if data.Own && !role.May(auth.Administer) { // the user can no longer see this page
+		return r.RedirectWithMessage("/", message)
 	}
-	return backToUser(r, data.User, said)
+	return backToUser(r, data.User, message)
 }
 
-// notOwn refuses what would get around the checks of the user's own account:
-// a session that somebody else has got hold of must not do.
-func (d *userData) notOwn() error {
+// refuseOwn refuses changes of the signed-in user's own account. They need the
+// current password or a code, so that a stolen session is not enough.
+func (d *userData) refuseOwn() error {
 	if d.Own {
-		return &page.Problem{Status: http.StatusConflict, Title: "That is your own account", Advice: "Change your own password and second factor under Account, where you are asked for the ones of now."}
+		return &page.Problem{Status: http.StatusConflict, Title: "That is your own account", Advice: "Change your own password and second factor under Account, where you are asked for the current ones."}
 	}
 	return nil
 }
 
-// shared refuses a change of an account that also belongs to an organisation of
-// which the user who looks is not an admin.
-func (d *userData) shared() error {
+// refuseShared refuses changes of an account that also belongs to an organisation
+// where the signed-in user is not an admin.
+func (d *userData) refuseShared() error {
 	if !d.Managed {
 		return &page.Problem{
 			Status: http.StatusConflict, Title: "This user also belongs to another organisation",
-			Advice: "Only an admin of all of them can change the password and the second factor or end the sessions. The operator of the service can do it with `govsvc users`.",
+			Advice: "Only an admin of all its organisations can change the password and the second factor, and end the sessions. The operator of the service can do it with `govsvc users`.",
 		}
 	}
 	return nil
 }
 
-// ResetPassword gives a user another password.
+// ResetPassword sets a new password for a user.
 func ResetPassword(r *page.Request) error {
 	data, err := loadUser(r)
 	if err == nil {
-		err = cmp.Or(data.notOwn(), data.shared())
+		err = cmp.Or(data.refuseOwn(), data.refuseShared())
 	}
 	if err != nil {
 		return err
@@ -237,11 +237,11 @@ func ResetPassword(r *page.Request) error {
 	return backToUser(r, data.User, "The password of "+data.User.Name+" has been set, and all sessions have ended.")
 }
 
-// ResetSecondFactor turns off the second factor of a user who has lost it.
+// ResetSecondFactor turns off the second factor of a user, after its loss.
 func ResetSecondFactor(r *page.Request) error {
 	data, err := loadUser(r)
 	if err == nil {
-		err = cmp.Or(data.notOwn(), data.shared())
+		err = cmp.Or(data.refuseOwn(), data.refuseShared())
 	}
 	if err == nil {
 		err = r.Auth.Users.RemoveSecondFactor(r.Context(), r.Actor(), data.User.ID)
@@ -256,7 +256,7 @@ func ResetSecondFactor(r *page.Request) error {
 func SignOutUser(r *page.Request) error {
 	data, err := loadUser(r)
 	if err == nil {
-		err = data.shared()
+		err = data.refuseShared()
 	}
 	if err == nil {
 		err = r.Auth.Sessions.SignOutEverywhere(r.Context(), r.Actor(), data.User.ID)
@@ -270,7 +270,7 @@ func SignOutUser(r *page.Request) error {
 	return backToUser(r, data.User, data.User.Name+" has been signed out everywhere.")
 }
 
-// RemoveUser ends a user's membership, unless it is the last admin.
+// RemoveUser ends the membership of a user, except of the last admin.
 func RemoveUser(r *page.Request) error {
 	data, err := loadUser(r)
 	if err != nil {
@@ -282,11 +282,11 @@ func RemoveUser(r *page.Request) error {
 	}
 	switch {
 	case db.Is(err, db.Conflict):
-		data.Fault = page.Message(err)
+		data.Error = page.Message(err)
 		return r.RenderStatus(http.StatusConflict, "user-page", data.User.Name, data)
 	case err != nil:
 		return err
-	case data.Own && len(left) > 1: // the next page says so
+	case data.Own && len(left) > 1: // the overview reports it
 		return r.Redirect("/")
 	case data.Own:
 		return redirectToSignIn(r, "Your account has been removed.")

@@ -17,34 +17,34 @@ import (
 	"govsvc/web/ui"
 )
 
-// auditData is what the page of the audit log shows.
+// auditData is the argument of the page "Audit".
 type auditData struct {
-	Lacks    *ui.Empty // why there is no log; nil if there is one
-	Filters  ui.Filters
-	Events   []auditLine
-	Searched string // the time back to which the page looked, if there is more
-	Newest   string // the path of the first page; "" on that
-	Older    string // the path of the next one; "" on the last
-	Empty    ui.Empty
+	Unavailable *ui.Empty // why there is no log; nil if there is one
+	Filters     ui.Filters
+	Events      []auditLine
+	Searched    string // start of the searched time, if older events are not searched yet
+	Newest      string // path of the first page; "" on the first page
+	Older       string // path of the next page; "" on the last page
+	Empty       ui.Empty
 }
 
-// auditLine is an event as the page shows it.
+// auditLine is an event with what the page shows of it.
 type auditLine struct {
 	api.AuditEvent
 	Who, WhoPath       string
 	ActionPath         string
-	Record, RecordPath string // what it was done to, and the page of that
-	HistoryPath        string // all events about it
+	Record, RecordPath string // object of the action, and its page
+	HistoryPath        string // path of all events about the record
 	Fields             []records.FieldChange
 	Details            []ui.Fact
 }
 
 const auditPath = "/audit"
 
-// SearchAudit searches the audit log.
+// SearchAudit is the page of the audit log.
 func SearchAudit(r *page.Request) error {
-	if refused := auditUnavailable(r); refused != nil {
-		return r.RenderStatus(http.StatusForbidden, "audit", "Audit", auditData{Lacks: refused})
+	if reason := auditUnavailable(r); reason != nil {
+		return r.RenderStatus(http.StatusForbidden, "audit", "Audit", auditData{Unavailable: reason})
 	}
 	search, err := auditSearch(r)
 	if err != nil {
@@ -61,15 +61,15 @@ func SearchAudit(r *page.Request) error {
 	if data.Events, err = auditLines(r, result.Events); err != nil {
 		return err
 	}
-	data.Empty = ui.Empty{Title: "No event yet", Advice: "Everything that is read or changed leaves an event here."}
+	data.Empty = ui.Empty{Title: "No events yet", Advice: "Every access and every change is recorded here."}
 	if data.Filters.Active {
 		data.Empty = ui.Empty{
-			Title: "No event fits", Advice: "Take some of the filters away, or look at another time.",
-			Action: &ui.Action{Label: "Clear the filters", Path: auditPath},
+			Title: "No matching events", Advice: "Remove some filters, or search another time.",
+			Action: &ui.Action{Label: "Clear filters", Path: auditPath},
 		}
 	}
 	if result.Searched != "" {
-		data.Empty = ui.Empty{Title: "No event fits so far", Advice: "There are older events that have not been searched yet."}
+		data.Empty = ui.Empty{Title: "No matching events so far", Advice: "Older events have not been searched yet."}
 	}
 	pairs := []any{}
 	for _, name := range auditFilterNames {
@@ -84,26 +84,27 @@ func SearchAudit(r *page.Request) error {
 	return r.Render("audit", "Audit", data)
 }
 
-// auditUnavailable is what stands where the plan has no audit log; nil if it has.
+// auditUnavailable returns the text for plans without an audit log, and nil for
+// others.
 func auditUnavailable(r *page.Request) *ui.Empty {
 	if slices.Contains(r.Caller.Entitlements.Features, "audit") {
 		return nil
 	}
 	return &ui.Empty{
 		Title: "The audit log is not part of this organisation's plan",
-		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". What happens is logged all the same, and is here once the plan includes it." +
+		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". Events are recorded under every plan, and are shown once the plan includes the audit log." +
 			" On the machine, `govsvc audit export` and `govsvc audit verify` read it under every plan.",
-		Action: &ui.Action{Label: "To the settings", Path: "/settings"},
+		Action: &ui.Action{Label: "Open settings", Path: "/settings"},
 	}
 }
 
 // auditFilterNames are the parameters of a search.
 var auditFilterNames = []string{"since", "until", "actor", "action", "resource_type", "resource_id"}
 
-// lastYear is the last that timestamps can name: they are compared as texts.
+// lastYear is the last year of timestamps, which are compared as texts.
 const lastYear = 9999
 
-// auditSearch is what the address asks for.
+// auditSearch reads the search from the query parameters.
 func auditSearch(r *page.Request) (api.AuditSearch, error) {
 	search := api.AuditSearch{
 		Actor: r.Query("actor"), Action: r.Query("action"), ResourceType: r.Query("resource_type"), ResourceID: r.Query("resource_id"),
@@ -118,17 +119,17 @@ func auditSearch(r *page.Request) (api.AuditSearch, error) {
 		if !ok || at.Year() > lastYear {
 			return search, &api.Error{Code: api.InvalidParameter, Param: name, Message: name + " must be a date such as 2026-10-01, or a time such as 2026-10-01T08:30:00Z"}
 		}
-		if dayOnly && name == "until" { // the day is searched, too
+		if dayOnly && name == "until" { // includes the day
 			at = at.AddDate(0, 0, 1)
 		}
-		if at.Year() <= lastYear { // nothing is later: no bound
+		if at.Year() <= lastYear { // otherwise there is no bound
 			*bound = at
 		}
 	}
 	return search, nil
 }
 
-// auditFilters is the bar above the log.
+// auditFilters returns the filters above the log.
 func auditFilters(r *page.Request, search api.AuditSearch) (ui.Filters, error) {
 	actors, err := actorOptions(r, search.Actor)
 	if err != nil {
@@ -138,10 +139,10 @@ func auditFilters(r *page.Request, search api.AuditSearch) (ui.Filters, error) {
 	bar := ui.Filters{Action: auditPath, Fields: []*ui.Field{
 		{Name: "since", Label: "From day, UTC", Type: "date", Value: ui.DateInput(r.Query("since"))},
 		{Name: "until", Label: "To day, UTC", Type: "date", Value: ui.DateInput(r.Query("until"))},
-		{Name: "actor", Label: "Who", Value: search.Actor, Options: actors},
-		{Name: "action", Label: "Action, or risk.*", Type: "text", Value: search.Action, MaxLength: idLength},
-		{Name: "resource_type", Label: "Type of record", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
-		{Name: "resource_id", Label: "Id of record", Type: "text", Value: search.ResourceID, MaxLength: idLength},
+		{Name: "actor", Label: "Actor", Value: search.Actor, Options: actors},
+		{Name: "action", Label: "Action (e.g. risk.*)", Type: "text", Value: search.Action, MaxLength: idLength},
+		{Name: "resource_type", Label: "Record type", Value: search.ResourceType, Options: recordTypes(search.ResourceType)},
+		{Name: "resource_id", Label: "Record ID", Type: "text", Value: search.ResourceID, MaxLength: idLength},
 	}}
 	for _, name := range auditFilterNames {
 		bar.Active = bar.Active || r.Query(name) != ""
@@ -149,13 +150,12 @@ func auditFilters(r *page.Request, search api.AuditSearch) (ui.Filters, error) {
 	return bar, nil
 }
 
-// actorChoices bounds the keys to choose from; any actor can be chosen by
-// following its name in the log.
+// actorChoices bounds the keys in the list of actors. A link in the log leads to
+// the events of any other key.
 const actorChoices = 200
 
-// actorOptions are those whose events can be chosen: users, the command line,
-// the newest keys and whoever is asked for.
-func actorOptions(r *page.Request, asked string) ([]ui.Option, error) {
+// actorOptions lists users, the command line, the newest keys and the chosen actor.
+func actorOptions(r *page.Request, chosen string) ([]ui.Option, error) {
 	users, err := r.Auth.Users.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
 		return nil, err
@@ -173,33 +173,33 @@ func actorOptions(r *page.Request, asked string) ([]ui.Option, error) {
 	for _, key := range keys[:min(len(keys), actorChoices)] {
 		list = append(list, ui.Option{Value: "key:" + key.ID, Label: "Key " + key.Name + " (" + key.Prefix + "…)"})
 	}
-	if asked != "" && !slices.ContainsFunc(list, func(o ui.Option) bool { return o.Value == asked }) {
-		names, err := records.ActorNames(r, asked)
+	if chosen != "" && !slices.ContainsFunc(list, func(o ui.Option) bool { return o.Value == chosen }) {
+		names, err := records.ActorNames(r, chosen)
 		if err != nil {
 			return nil, err
 		}
-		list = append(list, ui.Option{Value: asked, Label: names[asked]})
+		list = append(list, ui.Option{Value: chosen, Label: names[chosen]})
 	}
 	return list, nil
 }
 
-// otherTypes are the types that events can be about, beside the resources.
+// otherTypes are the objects of events that are not resources.
 var otherTypes = []string{"evidence_pack", "api_key", "user", "organisation", "import"}
 
-// recordTypes are those that events can be about.
-func recordTypes(asked string) []ui.Option {
+// recordTypes lists the objects of events.
+func recordTypes(chosen string) []ui.Option {
 	types := slices.Clone(otherTypes)
 	for _, res := range resource.All() {
 		types = append(types, res.Type)
 	}
-	if asked != "" && !slices.Contains(types, asked) {
-		types = append(types, asked)
+	if chosen != "" && !slices.Contains(types, chosen) {
+		types = append(types, chosen)
 	}
 	slices.Sort(types)
 	return ui.Options(types...)
 }
 
-// auditLines makes events readable.
+// auditLines adds names and links to events.
 func auditLines(r *page.Request, events []api.AuditEvent) ([]auditLine, error) {
 	names, err := records.EventActors(r, events)
 	if err != nil {
@@ -212,7 +212,7 @@ func auditLines(r *page.Request, events []api.AuditEvent) ([]auditLine, error) {
 			ActionPath: ui.WithQuery(auditPath, "action", event.Action), Fields: records.Changes(event), Details: detailsOf(event),
 		}
 		if event.ResourceType != "" {
-			line.Record, line.RecordPath = ui.Humanize(event.ResourceType), subjectPath(event.ResourceType, event.ResourceID)
+			line.Record, line.RecordPath = ui.Humanize(event.ResourceType), objectPath(event.ResourceType, event.ResourceID)
 		}
 		if event.ResourceID != "" {
 			line.HistoryPath = ui.WithQuery(auditPath, "resource_type", event.ResourceType, "resource_id", event.ResourceID)
@@ -222,11 +222,11 @@ func auditLines(r *page.Request, events []api.AuditEvent) ([]auditLine, error) {
 	return lines, nil
 }
 
-// Refused tells whether the event is about something that was not allowed.
+// Refused reports whether the event is a refused action.
 func (l auditLine) Refused() bool { return strings.HasSuffix(l.Action, "refused") }
 
-// subjectPath is the page of what an event is about; "" where there is none.
-func subjectPath(object, id string) string {
+// objectPath returns the page of the object of an event, or "".
+func objectPath(object, id string) string {
 	if id == "" {
 		return ""
 	}
@@ -245,7 +245,7 @@ func subjectPath(object, id string) string {
 	return records.Path(object, id)
 }
 
-// detailsOf is the rest of what an event holds, by name.
+// detailsOf returns the metadata of an event, by name.
 func detailsOf(event api.AuditEvent) []ui.Fact {
 	var facts []ui.Fact
 	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {

@@ -9,12 +9,12 @@ import (
 	"govsvc/web/ui"
 )
 
-// settingsData is what the page of settings shows.
+// settingsData is the argument of the page "Settings".
 type settingsData struct {
 	Organisation  db.Organisation
 	Facts         []ui.Fact
 	Form          *ui.Form // plan and subscription
-	Closed        string
+	Closed        string   // why keys are refused; "" if they are not
 	Plans         ui.Table
 	Organisations ui.Table
 	Pager         ui.Pager
@@ -22,7 +22,7 @@ type settingsData struct {
 	MayChange     bool
 }
 
-// organisationsOnPage bounds a page of the list of organisations.
+// organisationsOnPage is the number of organisations on a page of the list.
 const organisationsOnPage = 100
 
 // ShowSettings shows the organisation, its plan and the user's other organisations.
@@ -46,7 +46,7 @@ func loadSettings(r *page.Request) (*settingsData, error) {
 			{Label: "Plan", Value: ui.Humanize(org.Plan)},
 			{Label: "Subscription", Kind: ui.Badge, Value: org.Subscription},
 			{Label: "Added", Kind: ui.Time, Value: org.CreatedAt},
-			{Label: "Id", Kind: ui.Code, Value: org.ID},
+			{Label: "ID", Kind: ui.Code, Value: org.ID},
 		},
 		Organisations: ui.Table{Caption: "Organisations and roles", Columns: []ui.Column{
 			{Label: "Name"}, {Label: "Plan"}, {Label: "Subscription", Kind: ui.Badge}, {Label: "Added", Kind: ui.Time},
@@ -57,33 +57,33 @@ func loadSettings(r *page.Request) (*settingsData, error) {
 	for _, o := range all {
 		row := ui.Row{Cells: []any{o.Name, ui.Humanize(o.Plan), o.Subscription, o.CreatedAt}}
 		if o.Org != org.Org {
-			row.Actions = []ui.Action{{Label: "Work on it", Path: "/organisation", Post: true, About: o.Name, Hidden: map[string]string{"name": o.Name, "next": "/settings"}}}
+			row.Actions = []ui.Action{{Label: "Switch to it", Path: "/organisation", Post: true, About: o.Name, Hidden: map[string]string{"name": o.Name, "next": "/settings"}}}
 		}
 		data.Organisations.Rows = append(data.Organisations.Rows, row)
 	}
 	return data, nil
 }
 
-// closed says why the organisation's keys are refused; "" if they are not.
+// closed returns why the keys of an organisation are refused, or "".
 func closed(org db.Organisation) string {
 	switch {
 	case !org.Plan.Entitlements().API:
-		return "The plan " + string(org.Plan) + " does not include the API: every key of " + org.Name + " is refused."
+		return "The plan " + string(org.Plan) + " does not include the API. Every key of " + org.Name + " is refused."
 	case org.Subscription != db.Active:
-		return "The subscription is not active: every key of " + org.Name + " is refused until it is."
+		return "The subscription is not active. Every key of " + org.Name + " is refused until it is."
 	}
 	return ""
 }
 
-// planTable shows what each plan gives.
+// planTable compares the plans.
 func planTable(current db.Plan) ui.Table {
 	table := ui.Table{Caption: "Plans", Columns: []ui.Column{
 		{Label: "Plan"},
 		{Label: "API", Kind: ui.Badge},
 		{Label: "Incidents", Kind: ui.Badge},
 		{Label: "Audit log", Kind: ui.Badge},
-		{Label: "Requests a minute", Kind: ui.Number},
-		{Label: "Requests in 24 hours", Kind: ui.Number},
+		{Label: "Requests per minute", Kind: ui.Number},
+		{Label: "Requests per 24 hours", Kind: ui.Number},
 	}}
 	included := func(is bool) string {
 		if is {
@@ -105,14 +105,14 @@ func planTable(current db.Plan) ui.Table {
 }
 
 func planForm(org db.Organisation) *ui.Form {
-	return &ui.Form{Action: "/settings", Submit: "Change them", Fields: []*ui.Field{
-		{Name: "plan", Label: "Plan", Type: "select", Value: string(org.Plan), Options: ui.Options(db.Plans()...), Required: true, Hint: "Decides what keys may do, and how often. It counts at once."},
-		{Name: "subscription", Label: "Subscription", Type: "select", Value: string(org.Subscription), Options: ui.Options(db.Subscriptions()...), Required: true, Hint: "Only an active one lets keys in."},
+	return &ui.Form{Action: "/settings", Submit: "Save changes", Fields: []*ui.Field{
+		{Name: "plan", Label: "Plan", Type: "select", Value: string(org.Plan), Options: ui.Options(db.Plans()...), Required: true, Hint: "Determines what keys can do, and how often. Takes effect immediately."},
+		{Name: "subscription", Label: "Subscription", Type: "select", Value: string(org.Subscription), Options: ui.Options(db.Subscriptions()...), Required: true, Hint: "Keys work only while it is active."},
 	}}
 }
 
 func organisationForm() *ui.Form {
-	return &ui.Form{Action: "/settings/organisations", Submit: "Add the organisation", Fields: []*ui.Field{
+	return &ui.Form{Action: "/settings/organisations", Submit: "Add organisation", Fields: []*ui.Field{
 		{Prefix: "new-", Name: "name", Label: "Name", Required: true, MaxLength: 200},
 		{Prefix: "new-", Name: "plan", Label: "Plan", Type: "select", Value: string(db.Enterprise), Options: ui.Options(db.Plans()...), Required: true},
 	}}
@@ -123,10 +123,10 @@ func ChangeSettings(r *page.Request) error {
 	org := r.Session.Organisation
 	plan, subscription := db.Plan(r.Value("plan")), db.Subscription(r.Value("subscription"))
 	if plan == org.Plan && subscription == org.Subscription {
-		return r.RedirectWithMessage("/settings", "Nothing was changed: both are as they were.")
+		return r.RedirectWithMessage("/settings", "Nothing was changed.")
 	}
 	var err error
-	switch { // the store leaves what is empty as it is
+	switch { // for the store, an empty value means no change
 	case plan == "":
 		err = &db.Error{Code: db.Invalid, Param: "plan", Message: "choose a plan"}
 	case subscription == "":
@@ -146,14 +146,14 @@ func CreateOrganisation(r *page.Request) error {
 	if err != nil {
 		return renderSettingsError(r, err, func(data *settingsData) *ui.Form { return data.Add })
 	}
-	return r.RedirectWithMessage("/settings", "The organisation "+made.Name+" has been added, with you as its admin. Choose it above to work on it.")
+	return r.RedirectWithMessage("/settings", "The organisation "+made.Name+" has been added, with you as its admin. Switch to it above.")
 }
 
-// renderSettingsError shows the page again with a fault in one of its forms.
-func renderSettingsError(r *page.Request, fault error, form func(*settingsData) *ui.Form) error {
+// renderSettingsError shows the page again, with an error in one of its forms.
+func renderSettingsError(r *page.Request, refusal error, form func(*settingsData) *ui.Form) error {
 	data, err := loadSettings(r)
 	if err != nil {
 		return err
 	}
-	return r.RenderRefused(form(data), fault, "settings", "Settings", data)
+	return r.RenderRefused(form(data), refusal, "settings", "Settings", data)
 }

@@ -15,28 +15,27 @@ import (
 	"govsvc/web/ui"
 )
 
-// statusData is what the page about the service shows.
+// statusData is the argument of the page "Status".
 type statusData struct {
 	Tiles   []ui.Tile
 	Program []ui.Fact
 	File    []ui.Fact
 	Queue   []ui.Fact
-	Late    string // how late deliveries are; "" if they are not
-	Dead    bool
+	Late    string // warning about late deliveries, or ""
+	Dead    bool   // there are dead letters
 	Backup  []ui.Fact
-	Failed  *failedBackup // since the last that was made
+	Failed  *failedBackup // later than the last backup; can be nil
 	Limits  []ui.Fact
 	Counts  ui.Table
 }
 
-// failedBackup is an attempt that made none.
+// failedBackup is an attempt to make a backup that failed.
 type failedBackup struct{ At, Why string }
 
-// lateness is how long deliveries may be due before the page says that they
-// are late.
-const lateness = 2 * time.Minute
+// lateAfter is how long a delivery is due before the page warns.
+const lateAfter = 2 * time.Minute
 
-// ShowStatus shows how the service and its file are doing.
+// ShowStatus is the page about the service and its data file.
 func ShowStatus(r *page.Request) error {
 	file, err := dashboard.ReadStatus(r.Context(), r.Store)
 	if err != nil {
@@ -57,7 +56,7 @@ func ShowStatus(r *page.Request) error {
 		File: []ui.Fact{
 			{Label: "Name", Kind: ui.Code, Value: filepath.Base(file.Path)},
 			{Label: "Size", Value: ui.FormatBytes(file.Size)},
-			{Label: "Writes beside it (WAL)", Value: ui.FormatBytes(file.WALSize)},
+			{Label: "Write-ahead log", Value: ui.FormatBytes(file.WALSize)},
 			{Label: "Pages", Value: ui.FormatNumber(file.Pages) + " of " + ui.FormatBytes(file.PageSize) + " each"},
 			{Label: "Free pages", Value: freePages(file)},
 		},
@@ -69,7 +68,7 @@ func ShowStatus(r *page.Request) error {
 		Dead: file.DeadLetters > 0, Limits: limitFacts(r), Counts: countTable(file),
 	}
 	if file.OldestDue == nil {
-		data.Queue[1] = ui.Fact{Label: "Oldest due", Value: "nothing waits"}
+		data.Queue[1] = ui.Fact{Label: "Oldest due", Value: "Queue empty"}
 	}
 	data.Late = lateDeliveries(r, file)
 	data.Backup, data.Failed = backupFacts(last)
@@ -89,52 +88,52 @@ func freePages(file dashboard.Status) string {
 	return ui.FormatNumber(file.FreePages) + " (" + ui.FormatPercent(file.FreePages*100/file.Pages) + ")"
 }
 
-// lateDeliveries says how late deliveries are, if they are.
+// lateDeliveries returns a warning if deliveries are late, or "".
 func lateDeliveries(r *page.Request, file dashboard.Status) string {
 	if due, _, ok := ui.ParseTime(file.OldestDue); ok {
-		if behind := r.Store.Now().Sub(due); behind > lateness {
-			return "Deliveries of webhooks are late: the oldest has been due for " + ui.FormatDuration(behind) + "."
+		if behind := r.Store.Now().Sub(due); behind > lateAfter {
+			return "Webhook deliveries are late. The oldest has been due for " + ui.FormatDuration(behind) + "."
 		}
 	}
 	return ""
 }
 
-// backupFacts tell of the last backup, and of a later one that failed.
+// backupFacts returns the last backup, and a later one that failed.
 func backupFacts(last backup.Attempts) ([]ui.Fact, *failedBackup) {
 	var facts []ui.Fact
 	if made := last.Made; made != nil {
 		facts = []ui.Fact{
-			{Label: "Made", Kind: ui.Time, Value: made.At}, {Label: "File", Kind: ui.Code, Value: filepath.Base(made.Path)}, {Label: "Size", Value: ui.FormatBytes(made.Bytes)},
+			{Label: "Created", Kind: ui.Time, Value: made.At}, {Label: "File", Kind: ui.Code, Value: filepath.Base(made.Path)}, {Label: "Size", Value: ui.FormatBytes(made.Bytes)},
 		}
 	}
 	failed := last.Failed
 	if failed == nil {
 		return facts, nil
 	}
-	// folders of the machine are nobody's business here
+	// users do not see the folders of the machine
 	return facts, &failedBackup{failed.At, strings.ReplaceAll(failed.Error, filepath.Dir(failed.Path)+string(filepath.Separator), "")}
 }
 
-// limitFacts are those in force, beside the plans'.
+// limitFacts returns the limits that do not depend on the plan.
 func limitFacts(r *page.Request) []ui.Fact {
 	anonymous, memory := "no limit", "none"
 	if r.Service.AnonymousPerMinute > 0 {
-		anonymous = ui.FormatNumber(r.Service.AnonymousPerMinute) + " a minute and address"
+		anonymous = ui.FormatNumber(r.Service.AnonymousPerMinute) + " per minute and address"
 	}
 	if r.Service.KeepAnswers > 0 {
 		memory = ui.FormatNumber(r.Service.KeepAnswers>>20) + " MiB"
 	}
 	return []ui.Fact{
 		{Label: "Requests without a valid key", Value: anonymous},
-		{Label: "Answers held in memory", Value: memory},
-		{Label: "A session ends when idle for", Value: ui.FormatDuration(auth.SessionIdle)},
-		{Label: "and at the latest after", Value: ui.FormatDuration(auth.SessionLife)},
+		{Label: "Response cache", Value: memory},
+		{Label: "Idle session ends after", Value: ui.FormatDuration(auth.SessionIdle)},
+		{Label: "Maximum session", Value: ui.FormatDuration(auth.SessionLife)},
 	}
 }
 
-// countTable lists how many records of each type the file holds.
+// countTable counts the records of each type in the data file.
 func countTable(file dashboard.Status) ui.Table {
-	table := ui.Table{Caption: "Records in the file", Columns: []ui.Column{{Label: "Type"}, {Label: "Records", Kind: ui.Number}}}
+	table := ui.Table{Caption: "Records in the data file", Columns: []ui.Column{{Label: "Type"}, {Label: "Records", Kind: ui.Number}}}
 	for _, c := range file.Counts {
 		table.Rows = append(table.Rows, ui.Row{Href: records.ListPath(c.Object), Cells: []any{ui.Humanize(c.Object), c.Count}})
 	}

@@ -12,15 +12,15 @@ import (
 	"govsvc/web/ui"
 )
 
-// verifyTime is how long a check of a whole log may take.
-const verifyTime = 10 * time.Minute
+// verifyTimeout bounds the verification of a log.
+const verifyTimeout = 10 * time.Minute
 
-// verifyData is what the page that checks the log shows.
+// verifyData is the argument of the page "Verify the audit log".
 type verifyData struct {
-	Lacks   *ui.Empty
-	Result  *verification // nil before a check
-	Form    *ui.Form
-	Command string
+	Unavailable *ui.Empty
+	Result      *verification // nil before a verification
+	Form        *ui.Form
+	Command     string
 }
 
 // Verification has the pages that verify the audit log. One verification runs at a
@@ -30,24 +30,24 @@ type Verification struct {
 	Running sync.Mutex
 }
 
-// verification is what a check of the log found.
+// verification is the result of a verification.
 type verification struct {
 	Organisation string
 	At           string
-	Asked        string // a head that was noted earlier; "" if none was given
+	Asked        string // head that the user noted earlier, or ""
 	Check        db.AuditCheck
 }
 
-// Intact tells whether the log is as it should be.
+// Intact reports whether no event was altered or removed.
 func (r verification) Intact() bool { return r.Check.Broken == nil && !r.Lost() }
 
-// Lost tells whether the log no longer leads to the head that was noted.
+// Lost reports whether the log does not contain the noted head.
 func (r verification) Lost() bool { return r.Asked != "" && !r.Check.Known }
 
-// Show shows the form that checks the log, and what the last check found.
+// Show is the form that starts a verification, with the result of the last one.
 func (v *Verification) Show(r *page.Request) error {
 	data := newVerifyData(r)
-	if data.Lacks != nil {
+	if data.Unavailable != nil {
 		return r.RenderStatus(http.StatusForbidden, "audit-verify", "Verify the audit log", data)
 	}
 	if result, ok := r.TakeOnce().(verification); ok {
@@ -57,40 +57,39 @@ func (v *Verification) Show(r *page.Request) error {
 }
 
 func newVerifyData(r *page.Request) *verifyData {
-	const digest = 64 // characters
+	const hashLength = 64 // characters
 	command := "govsvc audit verify"
 	if name := r.Session.Organisation.Name; name != db.DefaultOrganisation {
 		command += " --org " + ui.ShellQuote(name)
 	}
 	return &verifyData{
-		Lacks: auditUnavailable(r), Command: command + " --print-head",
+		Unavailable: auditUnavailable(r), Command: command + " --print-head",
 		Form: &ui.Form{Action: auditPath + "/verify", Submit: "Verify the chain", Cancel: auditPath, Fields: []*ui.Field{{
-			Name: "head", Label: "A head noted earlier", MaxLength: digest,
-			Hint: "The hash of what was once the last event. The log must still lead to it.",
+			Name: "head", Label: "Head noted earlier", MaxLength: hashLength,
+			Hint: "The hash of an event that was the last one. The log must still contain it.",
 		}}},
 	}
 }
 
-// Verify walks the organisation's log from its start, as `govsvc audit
-// verify` does. It only reads, and one check runs at a time: each keeps one of
-// the few connections for reading busy.
+// Verify verifies the log of the organisation from its start, as the command
+// `govsvc audit verify` does.
 func (v *Verification) Verify(r *page.Request) error {
 	data := newVerifyData(r)
-	if data.Lacks != nil {
+	if data.Unavailable != nil {
 		return r.RenderStatus(http.StatusForbidden, "audit-verify", "Verify the audit log", data)
 	}
 	head := strings.ToLower(r.Value("head"))
 	if head != "" {
 		if _, err := audit.ChainFrom(head); err != nil {
-			refused := &db.Error{Code: db.Invalid, Param: "head", Message: "a head is a hash of 64 hexadecimal digits; leave the field empty if you have noted none"}
+			refused := &db.Error{Code: db.Invalid, Param: "head", Message: "a head is a hash of 64 hexadecimal digits; leave the field empty if you have not noted one"}
 			return r.RenderRefused(data.Form, refused, "audit-verify", "Verify the audit log", data)
 		}
 	}
 	if !v.Running.TryLock() {
-		return &page.Problem{Status: http.StatusConflict, Title: "A check is under way", Advice: "The audit log is being verified already. Wait for that to end, and try again."}
+		return &page.Problem{Status: http.StatusConflict, Title: "A verification is in progress", Advice: "Another verification of the audit log is in progress. Wait until it is complete, then try again."}
 	}
 	defer v.Running.Unlock()
-	r.ExtendDeadlines(verifyTime)
+	r.ExtendDeadlines(verifyTimeout)
 	check, err := r.Store.Audit.Check(r.Context(), r.Session.Organisation.Org, head)
 	if err != nil {
 		return err

@@ -12,25 +12,25 @@ import (
 	"govsvc/web/ui"
 )
 
-// maxPackFiles bounds how many files are attached at once through the page.
+// maxPackFiles bounds the attachments of a pack.
 const maxPackFiles = 50
 
-// evidenceData is what the list of packs shows.
+// evidenceData is the argument of the page "Evidence".
 type evidenceData struct {
 	Actions []ui.Action
 	Table   ui.Table
 }
 
-// packData is what the page of a pack shows.
+// packData is the argument of the page of a pack.
 type packData struct {
 	Pack    db.EvidencePack
 	Crumbs  []ui.Link
 	Actions []ui.Action
 	Facts   []ui.Fact
-	Verify  string // the command that verifies it
+	Verify  string // command that verifies the pack
 }
 
-// ListPacks lists the packs.
+// ListPacks lists the evidence packs.
 func ListPacks(r *page.Request) error {
 	packs, err := r.Store.Evidence.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
@@ -38,14 +38,14 @@ func ListPacks(r *page.Request) error {
 	}
 	data := evidenceData{Table: ui.Table{
 		Caption: "Evidence packs",
-		Columns: []ui.Column{{Label: "Title"}, {Label: "Regime", Kind: ui.Code}, {Label: "Items", Kind: ui.Number}, {Label: "Size", Kind: ui.Number}, {Label: "Filed", Kind: ui.Time}, {Label: "By"}},
+		Columns: []ui.Column{{Label: "Title"}, {Label: "Regime", Kind: ui.Code}, {Label: "Items", Kind: ui.Number}, {Label: "Size", Kind: ui.Number}, {Label: "Filed", Kind: ui.Time}, {Label: "Filed by"}},
 		Empty: ui.Empty{
-			Title:  "No pack has been filed yet",
-			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and what you attach. It can be verified anywhere, years later.",
+			Title:  "No evidence packs yet",
+			Advice: "A pack is one file with the state of compliance at one time: posture, obligations, risks, incidents, KPIs and attachments. It can be verified anywhere, years later.",
 		},
 	}}
 	if r.May(auth.WriteRecords) {
-		data.Actions = []ui.Action{{Label: "File a pack", Path: "/evidence/new", Primary: true}}
+		data.Actions = []ui.Action{{Label: "File pack", Path: "/evidence/new", Primary: true}}
 		data.Table.Empty.Action = &data.Actions[0]
 	}
 	names, err := records.ActorNamesOf(r, packs, func(p db.EvidencePack) string { return p.FiledBy })
@@ -64,7 +64,7 @@ func ListPacks(r *page.Request) error {
 
 func packPath(pack db.EvidencePack) string { return ui.Path("evidence", pack.ID) + "/pack.zip" }
 
-// findPack finds the pack of the address.
+// findPack returns the pack of the URL.
 func findPack(r *page.Request) (db.EvidencePack, error) {
 	packs, err := r.Store.Evidence.List(r.Context(), r.Session.Organisation.Org)
 	if err != nil {
@@ -99,17 +99,17 @@ func ShowPack(r *page.Request) error {
 			{Label: "Items", Kind: ui.Number, Value: pack.ItemCount},
 			{Label: "Size", Value: ui.FormatBytes(pack.Size)},
 			{Label: "Filed", Kind: ui.Time, Value: pack.FiledAt},
-			{Label: "By", Value: names[pack.FiledBy]},
-			{Label: "Id", Kind: ui.Code, Value: pack.ID},
+			{Label: "Filed by", Value: names[pack.FiledBy]},
+			{Label: "ID", Kind: ui.Code, Value: pack.ID},
 		},
 		Verify: "govsvc evidence verify " + packName(pack) + " --sha256 " + pack.ManifestSHA256,
 	})
 }
 
-// packName is the name that a pack is saved under.
+// packName returns the file name of a pack.
 func packName(pack db.EvidencePack) string { return "evidence-" + pack.ID + ".zip" }
 
-// DownloadPack answers with a pack's zip.
+// DownloadPack sends the ZIP file of a pack.
 func DownloadPack(r *page.Request) error {
 	pack, err := findPack(r)
 	if err != nil {
@@ -120,7 +120,7 @@ func DownloadPack(r *page.Request) error {
 	return file.End(err)
 }
 
-// packForm asks what to file.
+// packForm returns the form for a new pack.
 func packForm(r *page.Request) (*ui.Form, error) {
 	var regimes []string
 	err := r.Store.Snapshot(r.Context(), func(s *db.Snapshot) (err error) {
@@ -130,11 +130,11 @@ func packForm(r *page.Request) (*ui.Form, error) {
 	if err != nil {
 		return nil, err
 	}
-	form := &ui.Form{Action: "/evidence", Submit: "File the pack", Cancel: "/evidence", Uploads: true, Fields: []*ui.Field{
-		{Name: "title", Label: "Title", Required: true, MaxLength: evidence.MaxTitle, Hint: "What the pack is for, such as “Supervisory review, third quarter”."},
+	form := &ui.Form{Action: "/evidence", Submit: "File pack", Cancel: "/evidence", Uploads: true, Fields: []*ui.Field{
+		{Name: "title", Label: "Title", Required: true, MaxLength: evidence.MaxTitle, Hint: "The purpose of the pack, such as “Supervisory review, third quarter”."},
 	}}
 	if len(regimes) > 0 {
-		regime := &ui.Field{Name: "regime_id", Label: "Regime", Type: "select", Hint: "None takes the obligations of all regimes."}
+		regime := &ui.Field{Name: "regime_id", Label: "Regime", Type: "select", Hint: "Choose none for the obligations of all regimes."}
 		for _, id := range regimes {
 			regime.Options = append(regime.Options, ui.Option{Value: id, Label: id})
 		}
@@ -142,12 +142,12 @@ func packForm(r *page.Request) (*ui.Form, error) {
 	}
 	form.Fields = append(form.Fields, &ui.Field{
 		Name: "attachments", Label: "Attachments", Type: "file", Multiple: true,
-		Hint: "Policies, minutes, reports: at most " + ui.Plural(maxPackFiles, "file", "files") + " of " + ui.FormatMegabytes(evidence.MaxAttachment) + " each and " + ui.FormatMegabytes(evidence.MaxAttached) + " together.",
+		Hint: "Policies, minutes, reports: at most " + ui.Plural(maxPackFiles, "file", "files") + " of " + ui.FormatMegabytes(evidence.MaxAttachment) + " each and " + ui.FormatMegabytes(evidence.MaxAttached) + " in total.",
 	})
 	return form, nil
 }
 
-// NewPack shows the form.
+// NewPack shows the form for a new pack.
 func NewPack(r *page.Request) error {
 	form, err := packForm(r)
 	if err != nil {
@@ -157,9 +157,9 @@ func NewPack(r *page.Request) error {
 }
 
 func renderPackForm(r *page.Request, status int, form *ui.Form) error {
-	return r.RenderStatus(status, "form-page", "File a pack", ui.FormPage{
-		Title: "File a pack", Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}}, Form: form,
-		Notice: "A pack holds, all of one instant, the present posture, the obligations, the risks with the reasons of their re-ratings, the incidents with their timelines and the KPIs with their check-ins. It is filed for good.",
+	return r.RenderStatus(status, "form-page", "File pack", ui.FormPage{
+		Title: "File pack", Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}}, Form: form,
+		Notice: "A pack contains the current posture, the obligations, the risks with their rating justifications, the incidents with their timelines, and the KPIs with their check-ins. All are of the same instant. A pack cannot be changed or deleted.",
 	})
 }
 
@@ -177,9 +177,9 @@ func FilePack(r *page.Request) error {
 	}
 	pack, err := evidence.File(r.Context(), r.Store, r.Actor(), r.Session.Organisation, draft)
 	if err != nil {
-		form, broken := packForm(r)
-		if broken != nil {
-			return broken
+		form, failed := packForm(r)
+		if failed != nil {
+			return failed
 		}
 		for _, field := range form.Fields {
 			field.Value = values[field.Name]
@@ -195,7 +195,7 @@ func renderPackError(r *page.Request, form *ui.Form, err error, attached bool) e
 		return err
 	}
 	if field := form.Field("attachments"); attached && field.Error == "" {
-		field.Hint += " Choose the files again: a browser does not keep them."
+		field.Hint += " Choose the files again, because browsers do not keep them."
 	}
 	return renderPackForm(r, status, form)
 }

@@ -21,8 +21,7 @@ import (
 	"govsvc/web/ui"
 )
 
-// Bounds of an import through the dashboard. Larger files go through the
-// command line.
+// Bounds of an import through the dashboard. The command line imports larger files.
 const (
 	MaxImport          = 64 << 20         // bytes of a file
 	checkedFor         = 15 * time.Minute // time between the check and the import of a file
@@ -34,35 +33,35 @@ const (
 	errorsOnPage       = 200
 )
 
-// checkedImport is a file that has been checked and waits for its import.
+// checkedImport is a checked file that waits for its import.
 type checkedImport struct {
 	page.File
 	options transfer.Options
-	user    string // whom it waits for
+	user    string // owner
 	org     db.Org
 	report  transfer.Report
 	ends    time.Time
 }
 
-// importData is what the page of imports shows.
+// importData is the argument of the page "Import".
 type importData struct {
 	Form      *ui.Form
 	Templates []ui.Link
 	Report    *importReport
 }
 
-// importReport is what the check of a file has found.
+// importReport is the result of the check of a file.
 type importReport struct {
-	Name    string
-	Records int
-	Faults  int
-	Table   ui.Table // of counts, or of faults
-	More    int      // faults that are not listed
-	Changes bool     // there is something to write
-	Preview []previewPart
-	Moved   bool // the data has changed since an earlier preview
-	Import  *ui.Form
-	Ends    string // until when the file is kept
+	Name        string
+	Records     int
+	Errors      int
+	Table       ui.Table // of counts, or of errors
+	More        int      // errors without a row
+	Changes     bool     // the import would write something
+	Preview     []previewPart
+	DataChanged bool // the data changed after the last preview
+	Import      *ui.Form
+	Ends        string // time when the checked file expires
 }
 
 // Imports has the pages that check and import files. One file is checked or
@@ -106,21 +105,21 @@ func (i *Imports) run(r *page.Request, file *checkedImport, options transfer.Opt
 	return report, err
 }
 
-// importForm asks for a file.
+// importForm returns the form for a file.
 func importForm() *ui.Form {
-	return &ui.Form{Action: "/import", Submit: "Check the file", Uploads: true, Fields: []*ui.Field{
+	return &ui.Form{Action: "/import", Submit: "Check file", Uploads: true, Fields: []*ui.Field{
 		{
-			Name: "type", Label: "Type of the rows", Type: "select", Options: ui.Options(resource.Types()...),
-			Hint: "For CSV without a column “object”. Other files name the type of each record themselves.",
+			Name: "type", Label: "Record type", Type: "select", Options: ui.Options(resource.Types()...),
+			Hint: "For CSV files without the column “object”. Records of other files contain their type.",
 		},
 		{
 			Name: "file", Label: "File", Type: "file", Required: true, Accept: ".ndjson,.jsonl,.json,.csv,.tsv",
-			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. Nothing is written before you have seen what it would do.", ui.FormatMegabytes(MaxImport)),
+			Hint: fmt.Sprintf("NDJSON, JSON or CSV, at most %s. You see a preview before anything is written.", ui.FormatMegabytes(MaxImport)),
 		},
 	}}
 }
 
-// Show shows the form for a file.
+// Show is the page "Import".
 func (i *Imports) Show(r *page.Request) error {
 	return r.Render("import", "Import", newImportData(importForm()))
 }
@@ -133,7 +132,7 @@ func newImportData(form *ui.Form) importData {
 	return data
 }
 
-// Template answers with a CSV that has the header row alone.
+// Template sends a CSV file with the header row of a type.
 func (i *Imports) Template(r *page.Request) error {
 	object, ok := strings.CutSuffix(r.PathValue("file"), ".csv")
 	if !ok || !slices.Contains(resource.Types(), object) {
@@ -141,12 +140,12 @@ func (i *Imports) Template(r *page.Request) error {
 	}
 	file := r.NewDownload(object+".csv", "text/csv; charset=utf-8", 0)
 	out := csv.NewWriter(file)
-	_ = out.Write(transfer.Template(r.Document, object)) // Error tells
+	_ = out.Write(transfer.Template(r.Document, object)) // Error returns the error
 	out.Flush()
 	return file.End(out.Error())
 }
 
-// Check takes a file and says what its import would do.
+// Check checks a file and redirects to the preview of its import.
 func (i *Imports) Check(r *page.Request) error {
 	values, files, err := r.Upload("file", 1)
 	kept := false
@@ -157,7 +156,7 @@ func (i *Imports) Check(r *page.Request) error {
 	}()
 	var large *page.Problem
 	if errors.As(err, &large) && large.Status == http.StatusRequestEntityTooLarge {
-		large.Advice = "A file of at most " + ui.FormatMegabytes(MaxImport) + " can be imported here. On the machine of the service, govsvc import takes larger ones."
+		large.Advice = "A file of at most " + ui.FormatMegabytes(MaxImport) + " can be imported here. On the machine of the service, govsvc import accepts larger files."
 	}
 	if err != nil {
 		return err
@@ -178,31 +177,31 @@ func (i *Imports) Check(r *page.Request) error {
 	}
 	if refused != nil {
 		data := newImportData(form)
-		data.Report = shownReport(file.Name, report, refused)
+		data.Report = newImportReport(file.Name, report, refused)
 		return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 	}
 	kept = true
 	return r.Redirect(i.keep(r, file, report))
 }
 
-// keep keeps a checked file with its preview, and returns its path.
+// keep stores a checked file with its preview, and returns the path of the preview.
 func (i *Imports) keep(r *page.Request, file *checkedImport, report transfer.Report) string {
 	file.report, file.ends = report, r.Store.Now().Add(checkedFor)
 	i.checked.MakeRoom(checkedFilesOfUser, func(c *checkedImport) bool { return c.user == file.user })
 	return "/import" + ui.Path(i.checked.Put(file))
 }
 
-// checkedFile is the file that has been checked under the address's ticket.
+// checkedFile returns the checked file of the ticket in the URL.
 func (i *Imports) checkedFile(r *page.Request) (*checkedImport, error) {
 	file, ok := i.checked.Peek(r.PathValue("ticket"))
 	if !ok || file.user != r.Session.User.ID || file.org != r.Session.Organisation.Org {
-		return nil, &page.Problem{Status: http.StatusGone, Title: "This check is over", Advice: "A checked file is kept for 15 minutes and for one import. Check the file again, and import it then."}
+		return nil, &page.Problem{Status: http.StatusGone, Title: "This preview has expired", Advice: "A checked file is kept for 15 minutes and for one import. Check the file again."}
 	}
 	return file, nil
 }
 
-// Preview shows what the import of a checked file would do, and the
-// button that does it.
+// Preview shows the effect of the import of a checked file, with the button that
+// imports it.
 func (i *Imports) Preview(r *page.Request) error {
 	file, err := i.checkedFile(r)
 	if err != nil {
@@ -211,19 +210,19 @@ func (i *Imports) Preview(r *page.Request) error {
 	return r.Render("import", "Import", newPreviewData(file, r.HTTP.URL.Path))
 }
 
-// newPreviewData shows a checked file, with the form at the path that imports it.
+// newPreviewData shows a checked file. path is that of its import.
 func newPreviewData(file *checkedImport, path string) importData {
 	data := newImportData(importForm())
-	data.Report = shownReport(file.Name, file.report, nil)
+	data.Report = newImportReport(file.Name, file.report, nil)
 	data.Report.Ends = db.Timestamp(file.ends)
 	data.Report.Preview = previewParts(file.report)
 	if data.Report.Changes {
-		data.Report.Import = confirmForm(file.report, path)
+		data.Report.Import = importButton(file.report, path)
 	}
 	return data
 }
 
-// readImport is the file of the form and how it is to be read.
+// readImport returns the uploaded file with the options of its import.
 func readImport(r *page.Request, values map[string]string, files []page.File) (*checkedImport, error) {
 	invalid := func(param, message string) error {
 		return &api.Error{Code: api.InvalidParameter, Param: param, Message: message}
@@ -235,18 +234,18 @@ func readImport(r *page.Request, values map[string]string, files []page.File) (*
 	case files[0].Size == 0:
 		return nil, invalid("file", "this file is empty")
 	case object != "" && !slices.Contains(resource.Types(), object):
-		return nil, invalid("type", "choose one of the types")
+		return nil, invalid("type", "choose a type of the list")
 	}
 	file := &checkedImport{File: files[0], user: r.Session.User.ID, org: r.Session.Organisation.Org}
 	file.options.RequireReasons = true
-	// the type is about CSV alone: of other files each record has its own
+	// records of formats other than CSV contain their type
 	if format := file.options.FormatOf(file.Name); format == transfer.CSV || format == "" && object != "" {
 		file.options.Type = object
 	}
 	return file, nil
 }
 
-// renderImportError shows the form again, with what is wrong with the file.
+// renderImportError shows the form again with an error.
 func renderImportError(r *page.Request, form *ui.Form, err error) error {
 	status, err := page.SetFormError(form, err)
 	if err != nil {
@@ -255,36 +254,35 @@ func renderImportError(r *page.Request, form *ui.Form, err error) error {
 	return r.RenderStatus(status, "import", "Import", newImportData(form))
 }
 
-// shownReport is a check's report for people.
-func shownReport(name string, report transfer.Report, refused *transfer.RefusedError) *importReport {
-	shown := &importReport{Name: name, Records: report.Records}
+// newImportReport formats the report of a check.
+func newImportReport(name string, report transfer.Report, refused *transfer.RefusedError) *importReport {
+	view := &importReport{Name: name, Records: report.Records}
 	if refused != nil {
-		shown.Faults = refused.Total
+		view.Errors = refused.Total
 		listed := report.Errors[:min(len(report.Errors), errorsOnPage)]
-		shown.More = refused.Total - len(listed)
-		shown.Table = ui.Table{
-			Caption: "What is wrong with " + name,
-			Columns: []ui.Column{{Label: "Line"}, {Label: "Type"}, {Label: "Member", Kind: ui.Code}, {Label: "Reason", Kind: ui.Long}},
+		view.More = refused.Total - len(listed)
+		view.Table = ui.Table{
+			Caption: "Errors in " + name,
+			Columns: []ui.Column{{Label: "Line"}, {Label: "Type"}, {Label: "Column", Kind: ui.Code}, {Label: "Reason", Kind: ui.Long}},
 		}
 		for _, fault := range listed {
 			reason := ui.Sentence(strings.TrimPrefix(fault.Reason, fault.Member+" "))
-			shown.Table.Rows = append(shown.Table.Rows, ui.Row{Cells: []any{fault.Line, ui.Humanize(fault.Type), fault.Member, reason}})
+			view.Table.Rows = append(view.Table.Rows, ui.Row{Cells: []any{fault.Line, ui.Humanize(fault.Type), fault.Member, reason}})
 		}
-		return shown
+		return view
 	}
-	shown.Table = ui.Table{
-		Caption: "What the import of " + name + " would do",
-		Columns: []ui.Column{{Label: "Type"}, {Label: "New", Kind: ui.Number}, {Label: "Changed", Kind: ui.Number}, {Label: "As they are", Kind: ui.Number}},
+	view.Table = ui.Table{
+		Caption: "Effect of the import of " + name,
+		Columns: []ui.Column{{Label: "Type"}, {Label: "New", Kind: ui.Number}, {Label: "Changed", Kind: ui.Number}, {Label: "Unchanged", Kind: ui.Number}},
 	}
 	for _, count := range report.Types {
-		shown.Changes = shown.Changes || count.Created+count.Updated > 0
-		shown.Table.Rows = append(shown.Table.Rows, ui.Row{Cells: []any{ui.Humanize(count.Type), count.Created, count.Updated, count.Unchanged}})
+		view.Changes = view.Changes || count.Created+count.Updated > 0
+		view.Table.Rows = append(view.Table.Rows, ui.Row{Cells: []any{ui.Humanize(count.Type), count.Created, count.Updated, count.Unchanged}})
 	}
-	return shown
+	return view
 }
 
-// Import imports the very bytes that were checked, with the effect that
-// the preview showed.
+// Import imports the checked bytes, with exactly the effect of the preview.
 func (i *Imports) Import(r *page.Request) error {
 	file, err := i.checkedFile(r)
 	if err != nil {
@@ -293,15 +291,15 @@ func (i *Imports) Import(r *page.Request) error {
 	options := file.options
 	options.Expect = file.report.Preview.Digest
 	if file.report.Preview.LacksReason > 0 {
-		reason, wrong := transfer.CheckReason(r.Value(records.ReasonField))
-		if wrong != "" {
+		reason, invalid := transfer.CheckReason(r.Value(records.ReasonField))
+		if invalid != "" {
 			data := newPreviewData(file, r.HTTP.URL.Path)
-			data.Report.Import.Fill(r.HTTP.PostForm).SetError(records.ReasonField, ui.Sentence("The reason "+wrong))
+			data.Report.Import.Fill(r.HTTP.PostForm).SetError(records.ReasonField, ui.Sentence("The reason "+invalid))
 			return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 		}
 		options.Reason = reason
 	}
-	if _, ok := i.checked.Take(r.PathValue("ticket")); !ok { // sent twice
+	if _, ok := i.checked.Take(r.PathValue("ticket")); !ok { // a second request with the same ticket
 		return r.Redirect("/import")
 	}
 	kept := false
@@ -318,26 +316,26 @@ func (i *Imports) Import(r *page.Request) error {
 		kept = true
 		path := i.keep(r, file, report)
 		data := newPreviewData(file, path)
-		data.Report.Moved = true
+		data.Report.DataChanged = true
 		if data.Report.Import != nil {
 			data.Report.Import.Fill(r.HTTP.PostForm)
 		}
 		return r.RenderStatus(http.StatusConflict, "import", "Import", data)
-	case errors.As(err, &refused): // what is stored has changed since the check
+	case errors.As(err, &refused): // the data changed after the check
 		data := newImportData(importForm())
-		data.Report = shownReport(file.Name, report, refused)
+		data.Report = newImportReport(file.Name, report, refused)
 		return r.RenderStatus(http.StatusUnprocessableEntity, "import", "Import", data)
 	case err != nil:
 		return err
 	}
-	return r.RedirectWithMessage("/import", "Imported "+ui.Plural(report.Records, "record", "records")+" from "+file.Name+": "+counted(report)+".")
+	return r.RedirectWithMessage("/import", "Imported "+ui.Plural(report.Records, "record", "records")+" from "+file.Name+": "+summary(report)+".")
 }
 
-// counted sums a report up in a few words.
-func counted(report transfer.Report) string {
+// summary counts the changes of an import.
+func summary(report transfer.Report) string {
 	var created, updated, unchanged int
 	for _, count := range report.Types {
 		created, updated, unchanged = created+count.Created, updated+count.Updated, unchanged+count.Unchanged
 	}
-	return fmt.Sprintf("%s new, %s changed, %s as they were", ui.FormatNumber(created), ui.FormatNumber(updated), ui.FormatNumber(unchanged))
+	return fmt.Sprintf("%s new, %s changed, %s unchanged", ui.FormatNumber(created), ui.FormatNumber(updated), ui.FormatNumber(unchanged))
 }

@@ -12,10 +12,10 @@ import (
 	"govsvc/web/ui"
 )
 
-// lettersData is what the page of dead letters shows.
-type lettersData struct {
-	Fault     string
-	Letters   []letter
+// deadLettersData is the argument of the page "Dead letters".
+type deadLettersData struct {
+	Error     string
+	Letters   []deadLetter
 	Total     int
 	ReplayAll ui.Action
 	Pager     ui.Pager
@@ -24,15 +24,15 @@ type lettersData struct {
 	MayChange bool
 }
 
-// letter is a dead letter as the page shows it.
-type letter struct {
+// deadLetter is a delivery that failed at its last attempt.
+type deadLetter struct {
 	delivery.Logged
-	Path    string
-	Outcome string
-	Chosen  bool
+	Path     string
+	Outcome  string
+	Selected bool
 }
 
-// ListDeadLetters lists the organisation's dead letters, newest event first.
+// ListDeadLetters lists the dead letters of the organisation, newest event first.
 func ListDeadLetters(r *page.Request) error {
 	data, err := loadDeadLetters(r)
 	if err != nil {
@@ -41,20 +41,20 @@ func ListDeadLetters(r *page.Request) error {
 	return r.Render("dead-letters", "Dead letters", data)
 }
 
-func loadDeadLetters(r *page.Request) (*lettersData, error) {
+func loadDeadLetters(r *page.Request) (*deadLettersData, error) {
 	all, err := loadSubscriptions(r)
 	if err != nil {
 		return nil, err
 	}
-	data := &lettersData{MayChange: r.May(auth.Administer), Empty: ui.Empty{
-		Title: "No dead letters", Advice: "What a receiver has not acknowledged after the last attempt waits here to be sent again.",
+	data := &deadLettersData{MayChange: r.May(auth.Administer), Empty: ui.Empty{
+		Title: "No dead letters", Advice: "Deliveries that fail at the last attempt are kept here. You can send them again.",
 	}}
 	for _, s := range all {
 		data.Total += s.Dead
 	}
 	data.ReplayAll = ui.Action{
 		Label: "Replay all", Path: "/webhooks/deadletters/replay-all", Post: true,
-		Ask: "Sends " + ui.Plural(data.Total, "event", "events") + " to " + ui.Plural(receivers(all), "receiver", "receivers") + " again, each with a fresh set of attempts.",
+		Ask: "Sends " + ui.Plural(data.Total, "event", "events") + " to " + ui.Plural(receivers(all), "receiver", "receivers") + " again, each with the full number of attempts.",
 	}
 	const path = "/webhooks/deadletters"
 	cursor := r.HTTP.URL.Query().Get("cursor")
@@ -63,7 +63,7 @@ func loadDeadLetters(r *page.Request) (*lettersData, error) {
 		return nil, err
 	}
 	for _, d := range result.Deliveries {
-		data.Letters = append(data.Letters, letter{Logged: d, Path: deliveryPath(d), Outcome: outcomeOf(d)})
+		data.Letters = append(data.Letters, deadLetter{Logged: d, Path: deliveryPath(d), Outcome: lastOutcome(d)})
 	}
 	data.Pager = ui.Pager{Shown: len(data.Letters), Total: data.Total, One: "dead letter", Many: "dead letters"}
 	if result.Next != "" {
@@ -75,7 +75,7 @@ func loadDeadLetters(r *page.Request) (*lettersData, error) {
 	return data, nil
 }
 
-// receivers counts the subscriptions that have dead letters.
+// receivers counts the subscriptions with dead letters.
 func receivers(all []subscription) (n int) {
 	for _, s := range all {
 		if s.Dead > 0 {
@@ -85,59 +85,58 @@ func receivers(all []subscription) (n int) {
 	return n
 }
 
-// lettersChange replays or discards dead letters.
-type lettersChange func(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int, error)
+// deadLetterChange replays or discards dead letters.
+type deadLetterChange func(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int, error)
 
-// ReplayDeadLetters puts the chosen dead letters back.
+// ReplayDeadLetters sends the selected dead letters again.
 func ReplayDeadLetters(r *page.Request) error {
 	return changeDeadLetters(r, delivery.Replay, "will be sent again.", r.Value("next"))
 }
 
-// DiscardDeadLetters removes the chosen dead letters for good.
+// DiscardDeadLetters removes the selected dead letters.
 func DiscardDeadLetters(r *page.Request) error {
 	return changeDeadLetters(r, delivery.Discard, "discarded.", "")
 }
 
-// changeDeadLetters changes the dead letters that the form chose: the one whose
-// button was pressed, or those that were ticked. Without one nothing is done;
-// to the store no id means all.
-func changeDeadLetters(r *page.Request, change lettersChange, said, next string) error {
-	chosen := r.HTTP.PostForm["id"]
+// changeDeadLetters changes the dead letter whose button was pressed, or the
+// selected ones. It needs at least one, because for the store no id means all.
+func changeDeadLetters(r *page.Request, change deadLetterChange, outcome, next string) error {
+	selected := r.HTTP.PostForm["id"]
 	if only := r.Value("only"); only != "" {
-		chosen = []string{only}
+		selected = []string{only}
 	}
-	chosen = slices.Compact(slices.Sorted(slices.Values(chosen)))
-	if len(chosen) == 0 {
-		return renderDeadLetters(r, http.StatusUnprocessableEntity, "Choose at least one dead letter.", nil)
+	selected = slices.Compact(slices.Sorted(slices.Values(selected)))
+	if len(selected) == 0 {
+		return renderDeadLetters(r, http.StatusUnprocessableEntity, "Select at least one dead letter.", nil)
 	}
-	n, err := change(r.Context(), r.Store, r.Actor(), chosen...)
+	n, err := change(r.Context(), r.Store, r.Actor(), selected...)
 	if db.Is(err, db.NotFound) {
-		return renderDeadLetters(r, http.StatusConflict, "Nothing was done: some of those chosen are no dead letters any more. This is the list as it is now.", chosen)
+		return renderDeadLetters(r, http.StatusConflict, "Nothing was changed, because some of the selected deliveries are no longer dead letters. The list is up to date now.", selected)
 	}
 	if err != nil {
 		return err
 	}
-	r.Flash(ui.Plural(n, "dead letter", "dead letters") + " " + said)
+	r.Flash(ui.Plural(n, "dead letter", "dead letters") + " " + outcome)
 	if next = page.LocalPath(next); next == "/" {
 		next = "/webhooks/deadletters"
 	}
 	return r.Redirect(next)
 }
 
-// renderDeadLetters shows the list with what went wrong and what was chosen.
-func renderDeadLetters(r *page.Request, status int, fault string, chosen []string) error {
+// renderDeadLetters shows the list with an error and the selection.
+func renderDeadLetters(r *page.Request, status int, message string, selected []string) error {
 	data, err := loadDeadLetters(r)
 	if err != nil {
 		return err
 	}
-	data.Fault = fault
+	data.Error = message
 	for i := range data.Letters {
-		data.Letters[i].Chosen = slices.Contains(chosen, data.Letters[i].ID)
+		data.Letters[i].Selected = slices.Contains(selected, data.Letters[i].ID)
 	}
 	return r.RenderStatus(status, "dead-letters", "Dead letters", data)
 }
 
-// ReplayAllDeadLetters puts all dead letters of the organisation back.
+// ReplayAllDeadLetters sends all dead letters of the organisation again.
 func ReplayAllDeadLetters(r *page.Request) error {
 	n, err := delivery.Replay(r.Context(), r.Store, r.Actor())
 	if err != nil {

@@ -19,17 +19,17 @@ import (
 	"govsvc/web/ui"
 )
 
-// deliveryStates are those that the log can be filtered by.
+// deliveryStates are the choices of the filter.
 var deliveryStates = []ui.Option{
 	{Value: string(delivery.Delivered), Label: "Delivered"}, {Value: string(delivery.Pending), Label: "Waiting"}, {Value: string(delivery.Dead), Label: "Dead letters"},
 }
 
-// addDeliveries adds a page of a subscription's deliveries to its page.
+// addDeliveries adds a page of deliveries to the page of a webhook.
 func addDeliveries(r *page.Request, data *webhookData) error {
-	asked := r.HTTP.URL.Query()
-	id, state := data.Subscription.ID, asked.Get("state")
+	parameters := r.HTTP.URL.Query()
+	id, state := data.Subscription.ID, parameters.Get("state")
 	result, err := delivery.List(r.Context(), r.Store, r.Session.Organisation, delivery.Query{
-		Subscription: id, State: delivery.State(state), Cursor: asked.Get("cursor"), Limit: deliveriesOnPage,
+		Subscription: id, State: delivery.State(state), Cursor: parameters.Get("cursor"), Limit: deliveriesOnPage,
 	})
 	if err != nil {
 		return err
@@ -47,25 +47,25 @@ func addDeliveries(r *page.Request, data *webhookData) error {
 			{Label: "State", Kind: ui.Badge},
 			{Label: "Attempts", Kind: ui.Number},
 			{Label: "Last attempt", Kind: ui.Time},
-			{Label: "Its outcome"},
+			{Label: "Last result"},
 			{Label: "Next attempt", Kind: ui.Time},
 		},
-		Empty: ui.Empty{Title: "Nothing has been sent yet", Advice: "Send a test to see whether the receiver answers. Tests are not in this list."},
+		Empty: ui.Empty{Title: "No deliveries yet", Advice: "Send a test to check that the receiver answers. This list does not contain tests."},
 	}
 	if state != "" {
-		data.Deliveries.Empty = ui.Empty{Title: "No such deliveries", Advice: "There are none in this state."}
+		data.Deliveries.Empty = ui.Empty{Title: "No matching deliveries", Advice: "There are no deliveries in this state."}
 	}
 	for _, d := range result.Deliveries {
 		data.Deliveries.Rows = append(data.Deliveries.Rows, ui.Row{
 			Href:  deliveryPath(d),
-			Cells: []any{d.EventType, d.EventAt, deliveryState(d), d.Attempts, d.LastAttemptAt, outcomeOf(d), nextAttempt(d)},
+			Cells: []any{d.EventType, d.EventAt, deliveryState(d), d.Attempts, d.LastAttemptAt, lastOutcome(d), nextAttempt(d)},
 		})
 	}
 	data.Pager = ui.Pager{Shown: len(result.Deliveries), One: "delivery", Many: "deliveries"}
 	if result.Next != "" {
 		data.Pager.Next = ui.WithQuery(path, "state", state, "cursor", result.Next)
 	}
-	if asked.Get("cursor") != "" {
+	if parameters.Get("cursor") != "" {
 		data.Newest = ui.WithQuery(path, "state", state)
 	}
 	return nil
@@ -75,8 +75,8 @@ func deliveryPath(d delivery.Logged) string {
 	return ui.Path("webhooks", d.SubscriptionID, "deliveries", d.Number)
 }
 
-// deliveryState tells deliveries that failed and are tried again from those
-// that have not been tried.
+// deliveryState distinguishes pending deliveries that failed before from those
+// without an attempt.
 func deliveryState(d delivery.Logged) string {
 	switch {
 	case d.State == delivery.Dead:
@@ -89,13 +89,13 @@ func deliveryState(d delivery.Logged) string {
 	return string(d.State)
 }
 
-// outcomeOf is why a delivery left a full queue, or else the outcome of its last
-// attempt.
-func outcomeOf(d delivery.Logged) string {
+// lastOutcome returns the result of the last attempt, or why a delivery left a full
+// queue.
+func lastOutcome(d delivery.Logged) string {
 	if d.Reason != nil {
 		return *d.Reason
 	}
-	return outcome(d.LastStatus, d.LastError)
+	return attemptOutcome(d.LastStatus, d.LastError)
 }
 
 func nextAttempt(d delivery.Logged) *string {
@@ -105,32 +105,31 @@ func nextAttempt(d delivery.Logged) *string {
 	return d.DueAt
 }
 
-// deliveryData is what a delivery's page shows.
+// deliveryData is the argument of the page of a delivery.
 type deliveryData struct {
-	Delivery delivery.Detail
-	Dead     bool
-	Back     string // path of the subscription
-	Facts    []ui.Fact
-	Attempts []shownAttempt // newest first
-	Body     string         // for people
-	Exact    string         // the bytes that are sent
-	Replay   ui.Action
-	Discard  ui.Action
-	// MayChange: the user may replay and discard it.
-	MayChange bool
+	Delivery  delivery.Detail
+	Dead      bool
+	Back      string // path of the subscription
+	Facts     []ui.Fact
+	Attempts  []attemptView // newest first
+	Body      string        // indented
+	Exact     string        // as sent
+	Replay    ui.Action
+	Discard   ui.Action
+	MayChange bool // the user can replay and discard the delivery
 }
 
-// shownAttempt is an attempt as its delivery's page shows it.
-type shownAttempt struct {
+// attemptView is an attempt with its result and request.
+type attemptView struct {
 	delivery.LoggedAttempt
-	Outcome string // in a few words
-	Good    bool
-	Took    string
-	Request string // line and headers
-	Open    bool
+	Outcome   string // in a few words
+	Succeeded bool
+	Duration  string
+	Request   string // line and headers
+	Open      bool
 }
 
-// ShowDelivery shows a delivery with every attempt.
+// ShowDelivery shows a delivery with all attempts.
 func ShowDelivery(r *page.Request) error {
 	number, err := strconv.ParseInt(r.PathValue("number"), 10, 64)
 	if err != nil {
@@ -143,7 +142,7 @@ func ShowDelivery(r *page.Request) error {
 	here := deliveryPath(detail.Logged)
 	data := deliveryData{
 		Delivery: detail, Dead: detail.State == delivery.Dead, MayChange: r.May(auth.Administer), Back: ui.Path("webhooks", detail.SubscriptionID),
-		Exact: string(detail.Body), Body: indented(detail.Body),
+		Exact: string(detail.Body), Body: indentJSON(detail.Body),
 		Facts: []ui.Fact{
 			{Label: "State", Kind: ui.Badge, Value: deliveryState(detail.Logged)},
 			{Label: "Receiver", Value: detail.URL, Href: ui.Path("webhooks", detail.SubscriptionID)},
@@ -155,7 +154,7 @@ func ShowDelivery(r *page.Request) error {
 		Replay: ui.Action{Label: "Replay", Path: "/webhooks/deadletters/replay", Post: true, Hidden: map[string]string{"only": detail.ID, "next": here}},
 		Discard: ui.Action{
 			Label: "Discard", Path: "/webhooks/deadletters/discard", Post: true, Danger: true, Hidden: map[string]string{"only": detail.ID},
-			Ask: "The receiver never gets this event, and its log goes too.",
+			Ask: "The receiver will not get this event. This also deletes its log.",
 		},
 	}
 	if next := nextAttempt(detail.Logged); next != nil {
@@ -173,23 +172,23 @@ func ShowDelivery(r *page.Request) error {
 	return r.Render("delivery", detail.EventType, data)
 }
 
-func newAttempt(r *page.Request, detail delivery.Detail, attempt delivery.LoggedAttempt) shownAttempt {
-	return shownAttempt{
-		LoggedAttempt: attempt, Outcome: outcome(attempt.Status, attempt.Error), Took: ui.FormatMilliseconds(attempt.DurationMS),
-		Good:    attempt.Status != nil && delivery.Attempt{Status: *attempt.Status}.Delivered(),
-		Request: attemptRequest(r, detail, attempt),
+func newAttempt(r *page.Request, detail delivery.Detail, attempt delivery.LoggedAttempt) attemptView {
+	return attemptView{
+		LoggedAttempt: attempt, Outcome: attemptOutcome(attempt.Status, attempt.Error), Duration: ui.FormatMilliseconds(attempt.DurationMS),
+		Succeeded: attempt.Status != nil && delivery.Attempt{Status: *attempt.Status}.Delivered(),
+		Request:   attemptRequest(r, detail, attempt),
 	}
 }
 
-// attemptRequest is an attempt's request but for its body: what it said is made again
-// from the event and the subscription, of which the log keeps no copy.
-// Signatures are not shown.
+// attemptRequest returns the request of an attempt without its body. The log has no
+// copy of it, so it is derived from the event and the subscription, without the
+// signatures.
 func attemptRequest(r *page.Request, detail delivery.Detail, attempt delivery.LoggedAttempt) string {
 	to, err := url.Parse(detail.URL)
 	if err != nil {
 		return ""
 	}
-	at, _ := time.Parse(time.RFC3339, attempt.At) // a timestamp of the store
+	at, _ := time.Parse(time.RFC3339, attempt.At) // timestamps of the store are valid
 	headers := webhook.Headers(webhook.Agent(r.Service.Version), detail.ID, db.Message{ID: detail.EventID, Type: detail.EventType, Body: detail.Body}, at)
 	var b strings.Builder
 	fmt.Fprintf(&b, "POST %s HTTP/1.1\nHost: %s\n", to.RequestURI(), to.Host)
@@ -198,13 +197,13 @@ func attemptRequest(r *page.Request, detail delivery.Detail, attempt delivery.Lo
 	}
 	fmt.Fprintf(&b, "Content-Length: %d\n", len(detail.Body))
 	for _, name := range []string{webhook.HeaderSignature, webhook.HeaderStandardSignature} {
-		fmt.Fprintf(&b, "%s: (not kept)\n", name)
+		fmt.Fprintf(&b, "%s: (not stored)\n", name)
 	}
 	return b.String()
 }
 
-// indented is JSON for people.
-func indented(body []byte) string {
+// indentJSON indents JSON. It returns other texts unchanged.
+func indentJSON(body []byte) string {
 	var b bytes.Buffer
 	if json.Indent(&b, body, "", "  ") != nil {
 		return string(body)

@@ -9,48 +9,48 @@ import (
 	"govsvc/web/ui"
 )
 
-// apiPath is where the API is below the service's address.
+// apiPath is the path of the API.
 const apiPath = "/api/v1"
 
-// mintedKey is a new key with its plain text.
-type mintedKey struct {
+// createdKey is a new key with its plain text.
+type createdKey struct {
 	db.Key
-	Plain    string
-	Former   string // the name of the key that it succeeds; "" if it is the first of its line
-	Overlaps bool   // the former one still works …
-	Until    string // … until then
+	Plain       string
+	Predecessor string // name of the key that it succeeds, or ""
+	Overlaps    bool   // the predecessor is valid …
+	Until       string // … until then
 }
 
-// madeData is what the page that shows a new key shows.
-type madeData struct {
-	Key  *mintedKey // nil where it has been shown
+// createdKeyData is the argument of the page that shows a new key.
+type createdKeyData struct {
+	Key  *createdKey // nil after the first request
 	Curl string
-	Ping bool // the line only asks whether the key is good
+	Ping bool // the command only checks the key
 }
 
-// redirectToCreatedKey leads to the page that shows a new key, once.
-func redirectToCreatedKey(r *page.Request, made mintedKey) error {
-	return r.RedirectOnce("/keys/made", made)
+// redirectToCreatedKey redirects to the page that shows a new key, once.
+func redirectToCreatedKey(r *page.Request, key createdKey) error {
+	return r.RedirectOnce("/keys/made", key)
 }
 
 // ShowCreatedKey shows a new key, once.
 func ShowCreatedKey(r *page.Request) error {
-	data := madeData{}
-	if made, ok := r.TakeOnce().(mintedKey); ok {
-		data.Key = &made
-		data.Curl, data.Ping = curlCommand(r, made)
+	data := createdKeyData{}
+	if key, ok := r.TakeOnce().(createdKey); ok {
+		data.Key = &key
+		data.Curl, data.Ping = curlCommand(r, key)
 	}
-	return r.Render("key-made", "The new key", data)
+	return r.Render("key-created", "New API key", data)
 }
 
-// curlCommand is a command that tries the key: on the first read that it may do, or
-// where it may do none by asking the MCP server, which takes every key.
-func curlCommand(r *page.Request, made mintedKey) (line string, ping bool) {
-	start := "curl -H 'Authorization: Bearer " + made.Plain + "' "
+// curlCommand returns a command that tries the key, on the first operation that it
+// can read. Without one, the command pings the MCP server, which accepts every key.
+func curlCommand(r *page.Request, key createdKey) (command string, ping bool) {
+	start := "curl -H 'Authorization: Bearer " + key.Plain + "' "
 	for _, op := range r.Document.Operations {
-		held := slices.Contains(made.Scopes, op.Scope) ||
-			slices.Contains(made.Scopes, readAll) && strings.HasPrefix(op.Scope, "read:") && op.Scope != readAudit
-		if op.Method != "GET" || !held || op.Feature != "" && !slices.Contains(r.Caller.Entitlements.Features, op.Feature) {
+		permitted := slices.Contains(key.Scopes, op.Scope) ||
+			slices.Contains(key.Scopes, readAll) && strings.HasPrefix(op.Scope, "read:") && op.Scope != readAudit
+		if op.Method != "GET" || !permitted || op.Feature != "" && !slices.Contains(r.Caller.Entitlements.Features, op.Feature) {
 			continue
 		}
 		return start + ui.ShellQuote(r.Service.BaseURL+apiPath+op.Path), false

@@ -13,34 +13,34 @@ import (
 	"govsvc/web/ui"
 )
 
-// How long before its end a key expires soon, and for how long after its making
-// it need not have been used.
 const (
-	keyEndsSoon = 14 * 24 * time.Hour
-	keyIsNew    = 7 * 24 * time.Hour
+	// expiresSoon is how long before its end a key is marked.
+	expiresSoon = 14 * 24 * time.Hour
+	// newKeyPeriod is how long a new key is not marked as never used.
+	newKeyPeriod = 7 * 24 * time.Hour
 )
 
-// keysOnPage bounds a page of the list of keys.
+// keysOnPage is the number of keys on a page of the list.
 const keysOnPage = 100
 
-// shownKey is a key as its pages show it.
-type shownKey struct {
+// keyView is a key with its state and use.
+type keyView struct {
 	db.Key
 	State     string   // active, expires_soon, expired or revoked
-	Ended     bool     // it is revoked or has expired
-	NeverUsed bool     // and is old enough that it should have been
-	Unused    []string // scopes that it holds and has never needed, once it was used
+	Ended     bool     // revoked or expired
+	NeverUsed bool     // for longer than newKeyPeriod
+	Unused    []string // scopes without use, if the key was used
 }
 
-// keysData is what the list of keys shows.
+// keysData is the argument of the page "Keys".
 type keysData struct {
 	Organisation db.Organisation
 	API          bool // the plan includes the API
-	Live         []shownKey
+	Live         []keyView
 	LivePager    ui.Pager
-	Ended        []shownKey
+	Ended        []keyView
 	EndedPager   ui.Pager
-	EndedOpen    bool // the disclosure with those that ended
+	EndedOpen    bool // the list of ended keys is open
 	Empty        ui.Empty
 	MayChange    bool
 }
@@ -58,20 +58,20 @@ func ListKeys(r *page.Request) error {
 	data := keysData{
 		Organisation: r.Session.Organisation, API: r.Caller.Entitlements.API,
 		Empty: ui.Empty{
-			Title: "No key works yet", Advice: "A key lets a program call the API. Give it the scopes that the program needs and no more.",
+			Title: "No API keys yet", Advice: "With an API key, a program can call the API. Give the key only the scopes that the program needs.",
 			Action: nil,
 		},
 		MayChange: r.May(auth.Administer),
 	}
 	if data.MayChange {
-		data.Empty.Action = &ui.Action{Label: "Mint a key", Path: "/keys/new"}
+		data.Empty.Action = &ui.Action{Label: "Create API key", Path: "/keys/new"}
 	}
 	for _, key := range all {
-		shown := newKeyView(r, key, unused[key.ID])
-		if shown.Ended {
-			data.Ended = append(data.Ended, shown)
+		view := newKeyView(r, key, unused[key.ID])
+		if view.Ended {
+			data.Ended = append(data.Ended, view)
 		} else {
-			data.Live = append(data.Live, shown)
+			data.Live = append(data.Live, view)
 		}
 	}
 	data.EndedOpen = r.HTTP.URL.Query().Has("ended")
@@ -80,42 +80,41 @@ func ListKeys(r *page.Request) error {
 	return r.Render("keys", "Keys", data)
 }
 
-// newKeyView is a key with how it stands now.
-func newKeyView(r *page.Request, key db.Key, unused []string) shownKey {
+// newKeyView determines the state of a key.
+func newKeyView(r *page.Request, key db.Key, unused []string) keyView {
 	now := r.Store.Now()
-	shown := shownKey{Key: key, State: "active", Ended: key.Ended(now)}
+	view := keyView{Key: key, State: "active", Ended: key.Ended(now)}
 	switch {
 	case key.RevokedAt != nil:
-		shown.State = "revoked"
-	case shown.Ended:
-		shown.State = "expired"
-	case key.Ended(now.Add(keyEndsSoon)):
-		shown.State = "expires_soon"
+		view.State = "revoked"
+	case view.Ended:
+		view.State = "expired"
+	case key.Ended(now.Add(expiresSoon)):
+		view.State = "expires_soon"
 	}
 	if key.LastUsedAt == nil {
-		shown.NeverUsed = key.CreatedAt < db.Timestamp(now.Add(-keyIsNew))
+		view.NeverUsed = key.CreatedAt < db.Timestamp(now.Add(-newKeyPeriod))
 	} else {
-		shown.Unused = unused
+		view.Unused = unused
 	}
-	return shown
+	return view
 }
 
-// paginateKeys is a page of keys, whose number the address has under a name.
-func paginateKeys(r *page.Request, list []shownKey, name string) ([]shownKey, ui.Pager) {
+// paginateKeys returns the page of keys whose number is the query parameter name.
+func paginateKeys(r *page.Request, list []keyView, name string) ([]keyView, ui.Pager) {
 	list, pager := ui.Paginate(list, keysOnPage, r.HTTP.URL.Query().Get(name), func(page int) string { return ui.WithQuery("/keys", name, page) })
 	pager.One, pager.Many = "key", "keys"
 	return list, pager
 }
 
-// keyData is what a key's page shows.
+// keyData is the argument of the page of a key.
 type keyData struct {
-	Key    shownKey
-	Facts  []ui.Fact
-	Scopes ui.Table
-	Rotate *ui.Form
-	Revoke ui.Action
-	// MayChange: the user may rotate and revoke it.
-	MayChange bool
+	Key       keyView
+	Facts     []ui.Fact
+	Scopes    ui.Table
+	Rotate    *ui.Form
+	Revoke    ui.Action
+	MayChange bool // the user can rotate and revoke the key
 }
 
 // ShowKey shows one key.
@@ -144,22 +143,22 @@ func loadKey(r *page.Request) (*keyData, error) {
 		Key: key, Facts: keyFacts(r, key), Scopes: keyScopes(r, key), Rotate: rotateForm(key), MayChange: r.May(auth.Administer),
 		Revoke: ui.Action{
 			Label: "Revoke", Path: ui.Path("keys", key.ID, "revoke"), Post: true, Danger: true,
-			Ask: "Programs that use this key are refused at once. It can't be brought back.", About: "the key " + key.Name,
+			Ask: "Programs that use this key are refused immediately. A revoked key cannot be restored.", About: "the key " + key.Name,
 		},
 	}, nil
 }
 
-func keyFacts(r *page.Request, key shownKey) []ui.Fact {
+func keyFacts(r *page.Request, key keyView) []ui.Fact {
 	terms := r.Caller.Entitlements
 	facts := []ui.Fact{
 		{Label: "State", Kind: ui.Badge, Value: key.State},
-		{Label: "Kind", Kind: ui.Badge, Value: key.Kind},
+		{Label: "Type", Kind: ui.Badge, Value: key.Kind},
 		{Label: "Starts with", Kind: ui.Code, Value: key.Prefix},
-		{Label: "Made", Kind: ui.Time, Value: key.CreatedAt},
-		orNever("Last used", key.LastUsedAt),
-		orNever("Expires", key.ExpiresAt),
-		{Label: "Requests a minute", Value: limitOf(key.PerMinute, terms.PerMinute)},
-		{Label: "Requests in 24 hours", Value: limitOf(key.PerDay, terms.PerDay)},
+		{Label: "Created", Kind: ui.Time, Value: key.CreatedAt},
+		timeFact("Last used", key.LastUsedAt),
+		timeFact("Expires", key.ExpiresAt),
+		{Label: "Requests per minute", Value: effectiveLimit(key.PerMinute, terms.PerMinute)},
+		{Label: "Requests per 24 hours", Value: effectiveLimit(key.PerDay, terms.PerDay)},
 	}
 	if key.RevokedAt != nil {
 		facts = slices.Insert(facts, 1, ui.Fact{Label: "Revoked", Kind: ui.Time, Value: key.RevokedAt})
@@ -167,27 +166,27 @@ func keyFacts(r *page.Request, key shownKey) []ui.Fact {
 	return facts
 }
 
-// orNever is a fact about an instant.
-func orNever(label string, at *string) ui.Fact {
+// timeFact returns a fact about an instant; nil stands for never.
+func timeFact(label string, at *string) ui.Fact {
 	if at == nil {
 		return ui.Fact{Label: label, Value: "Never"}
 	}
 	return ui.Fact{Label: label, Kind: ui.Time, Value: at}
 }
 
-// limitOf is a key's own limit, or that of the plan.
-func limitOf(own *int, plan int) string {
+// effectiveLimit returns the limit of a key, or that of its plan.
+func effectiveLimit(own *int, plan int) string {
 	if own != nil {
 		return ui.FormatNumber(*own)
 	}
-	return ui.FormatNumber(plan) + " (the plan's)"
+	return ui.FormatNumber(plan) + " (from the plan)"
 }
 
-// keyScopes lists what the key may do, and what of it it has never done.
-func keyScopes(r *page.Request, key shownKey) ui.Table {
+// keyScopes lists what the key allows and whether it was used.
+func keyScopes(r *page.Request, key keyView) ui.Table {
 	table := ui.Table{
 		Caption: "Scopes of this key",
-		Columns: []ui.Column{{Label: "Scope", Kind: ui.Code}, {Label: "Lets it", Kind: ui.Long}, {Label: "So far", Kind: ui.Badge}},
+		Columns: []ui.Column{{Label: "Scope", Kind: ui.Code}, {Label: "Allows", Kind: ui.Long}, {Label: "Usage", Kind: ui.Badge}},
 	}
 	for _, scope := range key.Scopes {
 		used := "used"
@@ -195,14 +194,14 @@ func keyScopes(r *page.Request, key shownKey) ui.Table {
 		case slices.Contains(key.Unused, scope) || key.NeverUsed:
 			used = "never_used"
 		case key.LastUsedAt == nil:
-			used = "not_yet"
+			used = "none"
 		}
 		table.Rows = append(table.Rows, ui.Row{Cells: []any{scope, scopeDescription(r, scope), used}})
 	}
 	return table
 }
 
-// RevokeKey ends a key at once.
+// RevokeKey revokes a key immediately.
 func RevokeKey(r *page.Request) error {
 	data, err := loadKey(r)
 	if err != nil {
@@ -211,16 +210,16 @@ func RevokeKey(r *page.Request) error {
 	if _, err := r.Store.Keys.Revoke(r.Context(), r.Actor(), data.Key.ID); err != nil {
 		return err
 	}
-	return r.RedirectWithMessage("/keys", "The key "+data.Key.Name+" is revoked. It is refused from now on.")
+	return r.RedirectWithMessage("/keys", "The key "+data.Key.Name+" has been revoked.")
 }
 
-// overlaps are how long what was rotated still works, as choices.
+// overlaps are the choices of how long a rotated key or secret remains valid.
 var overlaps = []ui.Option{
-	{Value: "0s", Label: "Not at all: it ends now"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "168h", Label: "7 days"},
+	{Value: "0s", Label: "Not at all"}, {Value: "1h", Label: "1 hour"}, {Value: "24h", Label: "24 hours"}, {Value: "168h", Label: "7 days"},
 }
 
-// overlap is the choice of the sent form.
-func overlap(r *page.Request) (time.Duration, error) {
+// chosenOverlap reads the choice from the sent form.
+func chosenOverlap(r *page.Request) (time.Duration, error) {
 	sent := r.Value("overlap")
 	if !slices.ContainsFunc(overlaps, func(o ui.Option) bool { return o.Value == sent }) {
 		return 0, &db.Error{Code: db.Invalid, Param: "overlap", Message: "choose one of the times"}
@@ -228,32 +227,32 @@ func overlap(r *page.Request) (time.Duration, error) {
 	return time.ParseDuration(sent)
 }
 
-func rotateForm(key shownKey) *ui.Form {
+func rotateForm(key keyView) *ui.Form {
 	return &ui.Form{
-		Action: ui.Path("keys", key.ID, "rotate"), Submit: "Mint the successor",
+		Action: ui.Path("keys", key.ID, "rotate"), Submit: "Create successor",
 		Fields: []*ui.Field{{
-			Name: "overlap", Label: "The old key still works for", Type: "select", Value: "24h", Options: overlaps, Required: true,
-			Hint: "Time to put the new key in its place.",
+			Name: "overlap", Label: "The old key remains valid for", Type: "select", Value: "24h", Options: overlaps, Required: true,
+			Hint: "Time to replace the old key in programs.",
 		}},
 	}
 }
 
-// RotateKey mints a key's successor and leads to where it is shown, once.
+// RotateKey creates the successor of a key, which is shown once.
 func RotateKey(r *page.Request) error {
 	data, err := loadKey(r)
 	if err != nil {
 		return err
 	}
 	if data.Key.Ended {
-		return page.NewProblem(http.StatusConflict, "This key has ended already. Mint a new one.")
+		return page.NewProblem(http.StatusConflict, "This key has already ended. Create a new one.")
 	}
-	overlap, err := overlap(r)
+	overlap, err := chosenOverlap(r)
 	if err != nil {
 		return r.RenderRefused(data.Rotate, err, "key", data.Key.Name, data)
 	}
-	made, plain, err := r.Store.Keys.Rotate(r.Context(), r.Actor(), data.Key.ID, overlap)
+	created, plain, err := r.Store.Keys.Rotate(r.Context(), r.Actor(), data.Key.ID, overlap)
 	if err != nil {
 		return err
 	}
-	return redirectToCreatedKey(r, mintedKey{Key: made, Plain: plain, Former: data.Key.Name, Until: db.Timestamp(r.Store.Now().Add(overlap)), Overlaps: overlap > 0})
+	return redirectToCreatedKey(r, createdKey{Key: created, Plain: plain, Predecessor: data.Key.Name, Until: db.Timestamp(r.Store.Now().Add(overlap)), Overlaps: overlap > 0})
 }

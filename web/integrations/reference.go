@@ -12,7 +12,7 @@ import (
 	"govsvc/web/page"
 )
 
-// referenceFiles are those of Swagger UI that the page needs.
+// referenceFiles are the files of Swagger UI that the page needs.
 var referenceFiles = []string{"swagger-ui.css", "swagger-ui-bundle.js"}
 
 // AddReferenceAssets adds the files of Swagger UI.
@@ -29,42 +29,42 @@ func AddReferenceAssets(assets *page.Assets) error {
 	return nil
 }
 
-// docsData is what the reference shows.
-type docsData struct {
-	Document string // its path
-	Key      string // a test key that was just minted, or ""
-	MayMint  bool
+// referenceData is the argument of the page "API reference".
+type referenceData struct {
+	Document  string // path of the OpenAPI document
+	Key       string // new test key, or ""
+	MayCreate bool
 }
 
-// ShowReference shows the embedded document as a reference that can be tried out on the
+// ShowReference is the reference of the API. Its operations can be tried on the
 // sandbox.
 func ShowReference(r *page.Request) error {
-	key, _ := r.TakeOnce().(docsKey)
-	return r.Render("docs", "API reference", docsData{
-		Document: apiPath + "/openapi.json", Key: string(key), MayMint: r.May(auth.Administer),
+	key, _ := r.TakeOnce().(referenceKey)
+	return r.Render("docs", "API reference", referenceData{
+		Document: apiPath + "/openapi.json", Key: string(key), MayCreate: r.May(auth.Administer),
 	})
 }
 
-// docsKey is the plaintext of a key for the reference, shown once.
-type docsKey string
+// referenceKey is the plain text of a test key for the reference, shown once.
+type referenceKey string
 
-// docsKeyFor is how long a key for the reference lasts.
-const docsKeyFor = time.Hour
+// referenceKeyLife is how long a referenceKey is valid.
+const referenceKeyLife = time.Hour
 
-// CreateReferenceKey mints a test key for trying the reference out: all of the
-// sandbox, none of the organisation's data.
+// CreateReferenceKey creates a test key for the reference. It has access to all of
+// the sandbox and to no data of the organisation.
 func CreateReferenceKey(r *page.Request) error {
-	expires := r.Store.Now().Add(docsKeyFor)
+	expires := r.Store.Now().Add(referenceKeyLife)
 	_, plain, err := r.Store.Keys.Mint(r.Context(), r.Actor(), db.KeyDraft{
-		Name: "API reference, " + r.Session.User.Name, Kind: db.TestKey, Scopes: docsScopes(), ExpiresAt: &expires,
+		Name: "API reference, " + r.Session.User.Name, Kind: db.TestKey, Scopes: referenceScopes(), ExpiresAt: &expires,
 	})
 	if err != nil {
 		return err
 	}
-	return r.RedirectOnce("/docs", docsKey(plain))
+	return r.RedirectOnce("/docs", referenceKey(plain))
 }
 
-// docsScopes are all scopes that an operation takes.
-func docsScopes() []string {
+// referenceScopes returns the scopes of all operations.
+func referenceScopes() []string {
 	return slices.DeleteFunc(openapi.Scopes(), func(scope string) bool { return scope == readAll })
 }

@@ -11,32 +11,33 @@ import (
 	"govsvc/web/ui"
 )
 
-// webhookFormData is what the pages that make and change a subscription show.
+// webhookFormData is the argument of the pages that add and edit a webhook.
 type webhookFormData struct {
-	Back  string // path of the page before
+	Back  string // path of the previous page
 	Title string
 	Form  *ui.Form
 }
 
-// NewWebhook shows the form that makes a subscription.
+// NewWebhook shows the form for a new webhook.
 func NewWebhook(r *page.Request) error {
 	data := addWebhookForm(webhookForm(r))
 	return r.Render("webhook-form", data.Title, data)
 }
 
+// addWebhookForm completes the form for a new webhook.
 func addWebhookForm(form *ui.Form) webhookFormData {
-	form.Action, form.Submit, form.Cancel = "/webhooks/new", "Add the webhook", "/webhooks"
+	form.Action, form.Submit, form.Cancel = "/webhooks/new", "Add webhook", "/webhooks"
 	form.Fields = append(form.Fields, &ui.Field{
-		Name: "paused", Label: "Start paused", Type: "switch", Hint: "Nothing but tests is delivered before you resume it.",
+		Name: "paused", Label: "Start paused", Type: "switch", Hint: "Until you resume it, only tests are delivered.",
 	})
 	return webhookFormData{Back: "/webhooks", Title: "Add a webhook", Form: form}
 }
 
-// webhookForm has the fields that making and changing share.
+// webhookForm returns the fields of both forms.
 func webhookForm(r *page.Request) *ui.Form {
 	events := &ui.Field{
 		Name: "event_types", Label: "Events", Type: "checks",
-		Hint: "Choose none to get every event, those to come in later versions too.",
+		Hint: "Choose none to receive all events, including those of later versions.",
 	}
 	for _, t := range r.Document.EventTypes() {
 		if t.Subscribable {
@@ -45,45 +46,44 @@ func webhookForm(r *page.Request) *ui.Form {
 	}
 	return &ui.Form{Fields: []*ui.Field{
 		{
-			Name: "url", Label: "URL of the receiver", Type: "url", InputMode: "url", Required: true, Autofocus: true,
-			Hint: "An https address that can be reached from here. Each event is POSTed to it as JSON, signed.",
+			Name: "url", Label: "Receiver URL", Type: "url", InputMode: "url", Required: true, Autofocus: true,
+			Hint: "An HTTPS address that the service can reach. Each event is sent to it as signed JSON.",
 		},
-		{Name: "description", Label: "Description", Hint: "What receives it, for the people who see this list.", MaxLength: 2000},
+		{Name: "description", Label: "Description", Hint: "What the receiver is, for people who see this list.", MaxLength: 2000},
 		events,
 	}}
 }
 
-// webhookMembers are those of a subscription that the form asks for, as the
-// API's operations take them.
+// webhookMembers returns the fields of the form as members of the API's operations.
 func webhookMembers(url, description string, types []string) map[string]any {
-	wanted := make([]any, len(types))
+	eventTypes := make([]any, len(types))
 	for i, name := range types {
-		wanted[i] = name
+		eventTypes[i] = name
 	}
-	members := map[string]any{"url": url, "description": nil, "event_types": wanted}
+	members := map[string]any{"url": url, "description": nil, "event_types": eventTypes}
 	if description != "" {
 		members["description"] = description
 	}
 	return members
 }
 
-// webhookBody is the body that the API's operation would get for the form.
+// webhookBody returns the sent form as the body of an operation.
 func webhookBody(r *page.Request) map[string]any {
 	return webhookMembers(r.Value("url"), r.Value("description"), r.HTTP.PostForm["event_types"])
 }
 
-// checkedInput checks a body as the API does, by the schema of its operation.
+// checkedInput validates a body by the schema of its operation, as the API does.
 func checkedInput(r *page.Request, operation string, body map[string]any) (api.Input, error) {
 	members, err := api.CheckBody(r.Document.Operation(operation).Body, body)
-	if faults, ok := errors.AsType[api.Faults](err); ok {
-		fault := faults[0]
-		fault.Param = ui.FieldName(fault.Param)
-		return api.Input{}, &fault
+	if invalid, ok := errors.AsType[api.Faults](err); ok {
+		first := invalid[0]
+		first.Param = ui.FieldName(first.Param)
+		return api.Input{}, &first
 	}
 	return api.Input{ID: r.PathValue("id"), Body: members}, err
 }
 
-// CreateWebhook makes a subscription and leads to its secret.
+// CreateWebhook adds a webhook and redirects to its secret.
 func CreateWebhook(r *page.Request) error {
 	form := webhookForm(r)
 	body := webhookBody(r)
@@ -92,19 +92,19 @@ func CreateWebhook(r *page.Request) error {
 	if err != nil {
 		return renderWebhookError(r, addWebhookForm(form), err)
 	}
-	made, err := api.CreateWebhookSubscription(r.Context(), r.Caller, in)
+	created, err := api.CreateWebhookSubscription(r.Context(), r.Caller, in)
 	if err != nil {
 		return renderWebhookError(r, addWebhookForm(form), err)
 	}
 	url, _ := in.Body["url"].(string)
-	return redirectToSecret(r, shownSecret{ID: made.ID, URL: url, Secret: made.Secret})
+	return redirectToSecret(r, newSecret{ID: created.ID, URL: url, Secret: created.Secret})
 }
 
 func renderWebhookError(r *page.Request, data webhookFormData, err error) error {
 	return r.RenderRefused(data.Form, err, "webhook-form", data.Title, data)
 }
 
-// EditWebhook shows the form that changes a subscription.
+// EditWebhook shows the form that changes a webhook.
 func EditWebhook(r *page.Request) error {
 	s, data, err := loadWebhookForm(r)
 	if err != nil {
@@ -123,11 +123,11 @@ func loadWebhookForm(r *page.Request) (subscription, webhookFormData, error) {
 	}
 	form := webhookForm(r)
 	back := ui.Path("webhooks", s.ID)
-	form.Action, form.Submit, form.Cancel = ui.Path("webhooks", s.ID, "change"), "Save", back
-	return s, webhookFormData{Back: back, Title: "Change the webhook", Form: form}, nil
+	form.Action, form.Submit, form.Cancel = ui.Path("webhooks", s.ID, "change"), "Save changes", back
+	return s, webhookFormData{Back: back, Title: "Edit webhook", Form: form}, nil
 }
 
-// UpdateWebhook changes a subscription. Only what differs from before is sent.
+// UpdateWebhook changes the fields of a webhook that differ from before.
 func UpdateWebhook(r *page.Request) error {
 	s, data, err := loadWebhookForm(r)
 	if err != nil {
@@ -145,49 +145,49 @@ func UpdateWebhook(r *page.Request) error {
 	return r.RedirectWithMessage(data.Back, "Saved.")
 }
 
-// shownSecret is a signing secret and whose it is.
-type shownSecret struct {
+// newSecret is a new signing secret of a webhook.
+type newSecret struct {
 	ID, URL, Secret string
-	// of a rotation
-	Rotated bool
-	Until   string // the former one signs beside it until then; "" if it has ended
+	// After a rotation, the old secret is valid until a time, or "" if it has ended.
+	IsRotation bool
+	Until      string
 }
 
-// redirectToSecret leads to the page that shows a signing secret, once.
-func redirectToSecret(r *page.Request, made shownSecret) error {
-	return r.RedirectOnce("/webhooks/secret", made)
+// redirectToSecret redirects to the page that shows a signing secret, once.
+func redirectToSecret(r *page.Request, secret newSecret) error {
+	return r.RedirectOnce("/webhooks/secret", secret)
 }
 
 // ShowSecret shows a signing secret, once.
 func ShowSecret(r *page.Request) error {
-	var data struct{ Made *shownSecret }
-	if made, ok := r.TakeOnce().(shownSecret); ok {
-		data.Made = &made
+	var data struct{ Secret *newSecret }
+	if secret, ok := r.TakeOnce().(newSecret); ok {
+		data.Secret = &secret
 	}
-	return r.Render("webhook-secret", "The signing secret", data)
+	return r.Render("webhook-secret", "Signing secret", data)
 }
 
 func rotateSecretForm(id string) *ui.Form {
 	return &ui.Form{
-		Action: ui.Path("webhooks", id, "rotate-secret"), Submit: "Make a new secret",
+		Action: ui.Path("webhooks", id, "rotate-secret"), Submit: "Create new secret",
 		Fields: []*ui.Field{{
-			Name: "overlap", Label: "The old secret still signs for", Type: "select", Value: "24h", Options: overlaps, Required: true,
-			Hint: "Deliveries carry both signatures until then, the new one first.",
+			Name: "overlap", Label: "The old secret remains valid for", Type: "select", Value: "24h", Options: overlaps, Required: true,
+			Hint: "Until then, deliveries have both signatures, the new one first.",
 		}},
 	}
 }
 
-// RotateSecret gives a subscription a new signing secret.
+// RotateSecret gives a webhook a new signing secret.
 func RotateSecret(r *page.Request) error {
 	data, err := loadWebhook(r)
 	if err != nil {
 		return err
 	}
-	overlap, err := overlap(r)
+	overlap, err := chosenOverlap(r)
 	if err != nil {
 		return r.RenderRefused(data.Rotate, err, "webhook", "Webhook", data)
 	}
-	made := shownSecret{ID: data.Subscription.ID, URL: data.Subscription.URL, Rotated: true}
+	made := newSecret{ID: data.Subscription.ID, URL: data.Subscription.URL, IsRotation: true}
 	err = r.Store.Write(r.Context(), r.Actor(), func(tx *db.Tx) error {
 		secret, until, err := tx.RotateSecret(made.ID, overlap)
 		made.Secret = secret

@@ -12,53 +12,53 @@ import (
 	"govsvc/web/ui"
 )
 
-// subscriptionsOnPage bounds a page of the list: the health of each is counted.
+// subscriptionsOnPage is the number of webhooks on a page of the list. Each needs a
+// query for its health.
 const subscriptionsOnPage = 25
 
-// deliveriesOnPage bounds a page of deliveries and of dead letters.
+// deliveriesOnPage is the number of deliveries or dead letters on a page.
 const deliveriesOnPage = 50
 
-// subscription is a webhook subscription as its pages show it.
+// subscription is a webhook subscription with its state and health.
 type subscription struct {
 	delivery.SubscriptionSummary
-	Types  []string // that it wants; none are all
+	Types  []string // event types; none means all
 	State  string   // active, failing or paused
-	Lately delivery.Health
+	Recent delivery.Health
 }
 
-// Name is what the subscription is called: its description or, without one,
-// its URL.
+// Name returns the description of the webhook or, without one, its URL.
 func (s subscription) Name() string {
 	if s.Description == nil {
 		return s.URL
 	}
-	return ui.Truncate(*s.Description, longestLabel)
+	return ui.Truncate(*s.Description, maxNameLength)
 }
 
-// longestLabel is how much of a description stands in a heading.
-const longestLabel = 80
+// maxNameLength bounds a description in a heading, in characters.
+const maxNameLength = 80
 
-// webhooksData is what the list of subscriptions shows.
+// webhooksData is the argument of the page "Webhooks".
 type webhooksData struct {
 	Subscriptions []subscription
 	Pager         ui.Pager
-	Dead          int // letters, of all subscriptions
+	Dead          int // dead letters of all subscriptions
 	Empty         ui.Empty
 	MayChange     bool
 }
 
-// ListWebhooks lists the organisation's subscriptions, newest first.
+// ListWebhooks lists the webhooks of the organisation, newest first.
 func ListWebhooks(r *page.Request) error {
 	all, err := loadSubscriptions(r)
 	if err != nil {
 		return err
 	}
 	data := webhooksData{MayChange: r.May(auth.Administer), Empty: ui.Empty{
-		Title: "No webhooks yet", Advice: "A webhook tells a program of yours at once what has changed here: a new risk, another verdict, a filed evidence pack.",
+		Title: "No webhooks yet", Advice: "A webhook sends events to your program as soon as they happen: a new risk, a changed verdict, a filed evidence pack.",
 		Action: nil,
 	}}
 	if data.MayChange {
-		data.Empty.Action = &ui.Action{Label: "Add a webhook", Path: "/webhooks/new"}
+		data.Empty.Action = &ui.Action{Label: "Add webhook", Path: "/webhooks/new"}
 	}
 	for _, s := range all {
 		data.Dead += s.Dead
@@ -69,15 +69,15 @@ func ListWebhooks(r *page.Request) error {
 	data.Pager.One, data.Pager.Many = "webhook", "webhooks"
 	for i := range data.Subscriptions {
 		s := &data.Subscriptions[i]
-		if s.Lately, err = delivery.ReadHealth(r.Context(), r.Store, r.Session.Organisation.Org, s.ID); err != nil {
+		if s.Recent, err = delivery.ReadHealth(r.Context(), r.Store, r.Session.Organisation.Org, s.ID); err != nil {
 			return err
 		}
 	}
 	return r.Render("webhooks", "Webhooks", data)
 }
 
-// loadSubscriptions reads the organisation's, newest first, without how they did
-// lately.
+// loadSubscriptions reads the subscriptions of the organisation, newest first,
+// without their recent health.
 func loadSubscriptions(r *page.Request) ([]subscription, error) {
 	var all []subscription
 	err := delivery.EachSubscription(r.Context(), r.Store, r.Session.Organisation.Org, func(h delivery.SubscriptionSummary) error {
@@ -95,7 +95,7 @@ func loadSubscriptions(r *page.Request) ([]subscription, error) {
 	return all, err
 }
 
-// loadSubscription reads the one that the address names.
+// loadSubscription reads the subscription of the URL.
 func loadSubscription(r *page.Request) (subscription, error) {
 	all, err := loadSubscriptions(r)
 	if err != nil {
@@ -106,27 +106,27 @@ func loadSubscription(r *page.Request) (subscription, error) {
 		return subscription{}, &page.NotFound
 	}
 	s := all[i]
-	s.Lately, err = delivery.ReadHealth(r.Context(), r.Store, r.Session.Organisation.Org, s.ID)
+	s.Recent, err = delivery.ReadHealth(r.Context(), r.Store, r.Session.Organisation.Org, s.ID)
 	return s, err
 }
 
-// webhookData is what a subscription's page shows.
+// webhookData is the argument of the page of a webhook.
 type webhookData struct {
 	Subscription subscription
 	Facts        []ui.Fact
-	Pause        ui.Action // or resume
+	Pause        ui.Action // or "Resume"
 	Test         ui.Action
 	Delete       ui.Action
 	Rotate       *ui.Form
-	Ping         *pinged // what came of a test, once
+	TestResult   *testResult // result of a test, shown once
 	Filters      ui.Filters
 	Deliveries   ui.Table
 	Pager        ui.Pager
-	Newest       string // path of the first page, where this is another
+	Newest       string // path of the first page; "" on the first page
 	MayChange    bool
 }
 
-// ShowWebhook shows one subscription with its deliveries.
+// ShowWebhook shows a webhook with its deliveries.
 func ShowWebhook(r *page.Request) error {
 	data, err := loadWebhook(r)
 	if err != nil {
@@ -143,17 +143,17 @@ func loadWebhook(r *page.Request) (*webhookData, error) {
 	data := &webhookData{
 		Subscription: s, Facts: subscriptionFacts(s), Rotate: rotateSecretForm(s.ID), MayChange: r.May(auth.Administer),
 		Pause: ui.Action{Label: "Pause", Path: ui.Path("webhooks", s.ID, "pause"), Post: true},
-		Test:  ui.Action{Label: "Send a test", Path: ui.Path("webhooks", s.ID, "test"), Post: true},
+		Test:  ui.Action{Label: "Send test", Path: ui.Path("webhooks", s.ID, "test"), Post: true},
 		Delete: ui.Action{
 			Label: "Delete", Path: ui.Path("webhooks", s.ID, "delete"), Post: true, Danger: true,
-			Ask: "Its deliveries go with it: those that wait, the dead letters and the log.",
+			Ask: "This also deletes its deliveries: waiting ones, dead letters and the log.",
 		},
 	}
 	if !s.Active {
 		data.Pause.Label, data.Pause.Path = "Resume", ui.Path("webhooks", s.ID, "resume")
 	}
-	if ping, ok := r.TakeOnce().(pinged); ok {
-		data.Ping = &ping
+	if result, ok := r.TakeOnce().(testResult); ok {
+		data.TestResult = &result
 	}
 	return data, addDeliveries(r, data)
 }
@@ -167,19 +167,19 @@ func subscriptionFacts(s subscription) []ui.Fact {
 		{Label: "State", Kind: ui.Badge, Value: s.State},
 		{Label: "URL", Value: s.URL},
 		{Label: "Events", Value: events},
-		{Label: "Made", Kind: ui.Time, Value: s.CreatedAt},
-		{Label: "Made with", Value: madeWith[s.CreatedVia]},
+		{Label: "Created", Kind: ui.Time, Value: s.CreatedAt},
+		{Label: "Created via", Value: createdVia[s.CreatedVia]},
 		{Label: "Changed", Kind: ui.Time, Value: s.UpdatedAt},
-		orNever("Last attempt", s.LastAttemptAt),
-		{Label: "Its outcome", Value: outcome(s.LastStatus, s.LastError)},
+		timeFact("Last attempt", s.LastAttemptAt),
+		{Label: "Last result", Value: attemptOutcome(s.LastStatus, s.LastError)},
 	}
 }
 
-// madeWith says where a subscription was made.
-var madeWith = map[string]string{"dashboard": "The dashboard", "api": "The API"}
+// createdVia maps the stored origin of a subscription to its label.
+var createdVia = map[string]string{"dashboard": "The dashboard", "api": "The API"}
 
-// outcome is what came of an attempt, in a few words.
-func outcome(status *int, failure *string) string {
+// attemptOutcome returns the result of an attempt in a few words.
+func attemptOutcome(status *int, failure *string) string {
 	switch {
 	case status != nil:
 		return "Answered " + strconv.Itoa(*status)
@@ -191,53 +191,53 @@ func outcome(status *int, failure *string) string {
 
 // PauseWebhook stops the deliveries of a subscription.
 func PauseWebhook(r *page.Request) error {
-	return setActive(r, false, "The webhook is paused. What is queued waits; what happens meanwhile is not queued.")
+	return setActive(r, false, "The webhook is paused. Queued deliveries wait. New events are not queued.")
 }
 
-// ResumeWebhook starts them again.
+// ResumeWebhook starts the deliveries of a subscription again.
 func ResumeWebhook(r *page.Request) error {
 	return setActive(r, true, "The webhook is active again.")
 }
 
-func setActive(r *page.Request, active bool, said string) error {
+func setActive(r *page.Request, active bool, message string) error {
 	id := r.PathValue("id")
 	_, err := api.UpdateWebhookSubscription(r.Context(), r.Caller, api.Input{ID: id, Body: map[string]any{"active": active}})
 	if err != nil {
 		return err
 	}
-	return r.RedirectWithMessage(ui.Path("webhooks", id), said)
+	return r.RedirectWithMessage(ui.Path("webhooks", id), message)
 }
 
-// DeleteWebhook removes a subscription with its deliveries.
+// DeleteWebhook deletes a webhook with its deliveries.
 func DeleteWebhook(r *page.Request) error {
 	if _, err := api.DeleteWebhookSubscription(r.Context(), r.Caller, api.Input{ID: r.PathValue("id")}); err != nil {
 		return err
 	}
-	return r.RedirectWithMessage("/webhooks", "The webhook is deleted.")
+	return r.RedirectWithMessage("/webhooks", "The webhook has been deleted.")
 }
 
-// pinged is the result of a test.
-type pinged struct{ api.Delivery }
+// testResult is the result of a test delivery.
+type testResult struct{ api.Delivery }
 
-// Says is the outcome in a sentence, with what to do.
-func (p pinged) Says() string {
-	switch p.Outcome {
+// Description returns the outcome in a sentence, with what to do.
+func (t testResult) Description() string {
+	switch t.Outcome {
 	case "delivered":
-		return "The receiver acknowledged the test with " + ui.Text(p.Status) + "."
+		return "The receiver acknowledged the test with " + ui.Text(t.Status) + "."
 	case "rejected":
-		return "The receiver answered the test with " + ui.Text(p.Status) + ", which is not a 2xx. See its own log for the reason."
+		return "The receiver answered the test with " + ui.Text(t.Status) + ", which is not a 2xx status. See the log of the receiver for the reason."
 	case "blocked":
-		return "The test was not sent: the receiver's address is not one that webhooks may reach."
+		return "The test was not sent. Webhooks are not allowed to reach the address of the receiver."
 	}
-	return "The receiver did not answer the test. Check that it runs, can be reached from here and has a valid certificate."
+	return "The receiver did not answer the test. Check that it runs, that the service can reach it, and that its certificate is valid."
 }
 
-// TestWebhook sends a ping to the receiver and waits for what comes of it.
+// TestWebhook sends a test event to the receiver and waits for the result.
 func TestWebhook(r *page.Request) error {
 	id := r.PathValue("id")
 	test, err := api.TestWebhookSubscription(r.Context(), r.Caller, api.Input{ID: id})
 	if err != nil {
 		return err
 	}
-	return r.RedirectOnce(ui.Path("webhooks", id), pinged{test.Delivery})
+	return r.RedirectOnce(ui.Path("webhooks", id), testResult{test.Delivery})
 }

@@ -12,8 +12,8 @@ import (
 	"govsvc/web/ui"
 )
 
-// obligationParts are the statuses of obligations that apply, in the order of
-// their bars.
+// obligationParts are the statuses of applicable obligations, in the order of the
+// parts of a bar.
 var obligationParts = []ui.BarPart{
 	{Label: "compliant", Tone: "good"},
 	{Label: "in_progress", Tone: "info"},
@@ -24,17 +24,17 @@ var obligationParts = []ui.BarPart{
 
 const notApplicable = "not_applicable"
 
-// regimeState are obligations by regime and status.
+// regimeState counts obligations by regime and status.
 type regimeState struct {
 	tile   ui.Tile
-	Stacks []ui.StackedBar
-	More   int // regimes that have no bar, but a row in the table
+	Bars   []ui.StackedBar
+	More   int // regimes without a bar, which are in the table only
 	Legend []ui.BarPart
 	Table  ui.Table
 }
 
-// regimesShown are those with a bar: the ones with most obligations.
-const regimesShown = 8
+// maxRegimes bounds the regimes with a bar: those with the most obligations.
+const maxRegimes = 8
 
 func regimeStateOf(regimes []api.RegimeCount) regimeState {
 	list := records.ListPath("obligation")
@@ -45,10 +45,10 @@ func regimeStateOf(regimes []api.RegimeCount) regimeState {
 	state.Table.Columns = append(state.Table.Columns, ui.Column{Label: ui.Humanize(notApplicable), Kind: ui.Number})
 	regimes = slices.Clone(regimes)
 	slices.SortStableFunc(regimes, func(a, b api.RegimeCount) int { return cmp.Compare(b.Total, a.Total) })
-	compliant, apply := 0, 0
+	compliant, applicable := 0, 0
 	for i, r := range regimes {
-		whole := r.Total - r.ByStatus[notApplicable]
-		compliant, apply = compliant+r.ByStatus["compliant"], apply+whole
+		total := r.Total - r.ByStatus[notApplicable]
+		compliant, applicable = compliant+r.ByStatus["compliant"], applicable+total
 		name := cmp.Or(strings.TrimSpace(r.RegimeName), r.RegimeID)
 		path := ui.WithQuery(list, "regime_id", r.RegimeID)
 		row := ui.Row{Href: path, Cells: []any{name}}
@@ -60,34 +60,34 @@ func regimeStateOf(regimes []api.RegimeCount) regimeState {
 		}
 		row.Cells = append(row.Cells, r.ByStatus[notApplicable])
 		state.Table.Rows = append(state.Table.Rows, row)
-		if i < regimesShown {
-			s := ui.NewStackedBar(fmt.Sprintf("regime-%d", i), name, path, parts, whole)
-			s.Note = ui.FormatNumber(r.ByStatus["compliant"]) + " of " + ui.FormatNumber(whole)
-			state.Stacks = append(state.Stacks, s)
+		if i < maxRegimes {
+			s := ui.NewStackedBar(fmt.Sprintf("regime-%d", i), name, path, parts, total)
+			s.Note = ui.FormatNumber(r.ByStatus["compliant"]) + " of " + ui.FormatNumber(total)
+			state.Bars = append(state.Bars, s)
 		}
 	}
 	all := slices.Clone(obligationParts)
 	for i := range all {
 		all[i].Label = ui.Humanize(all[i].Label)
 	}
-	state.More, state.Legend = len(regimes)-len(state.Stacks), ui.Legend(all, state.Stacks)
-	state.tile = ui.Tile{Label: "Obligations met", Path: ui.WithQuery(list, "status", "compliant"), Value: "–", Note: "none apply"}
-	if apply > 0 {
-		state.tile.Value = ui.FormatPercent(compliant * 100 / apply)
-		state.tile.Note = ui.FormatNumber(compliant) + " of " + ui.FormatNumber(apply) + " that apply"
+	state.More, state.Legend = len(regimes)-len(state.Bars), ui.Legend(all, state.Bars)
+	state.tile = ui.Tile{Label: "Obligations met", Path: ui.WithQuery(list, "status", "compliant"), Value: "–", Note: "none applicable"}
+	if applicable > 0 {
+		state.tile.Value = ui.FormatPercent(compliant * 100 / applicable)
+		state.tile.Note = ui.FormatNumber(compliant) + " of " + ui.FormatNumber(applicable) + " applicable"
 	}
 	return state
 }
 
-// vendorState are vendors by risk band, and contracts that end.
+// vendorState counts vendors by risk band, and lists contracts that end soon.
 type vendorState struct {
 	Bands    []bandRow
 	Renewals ui.Table
-	More     int // contracts that are not listed
+	More     int // contracts without a row
 	Path     string
 }
 
-// bandRow is how many vendors are in a risk band.
+// bandRow counts the vendors of a risk band.
 type bandRow struct {
 	Band, Path string
 	Count      int
@@ -102,13 +102,13 @@ func vendorStateOf(result api.OverviewPage, now time.Time) vendorState {
 	}
 	for _, b := range result.Vendors {
 		state.Bands = append(state.Bands, bandRow{
-			Band: b.Band, Count: b.Count, Path: ui.WithQuery(state.Path, "initial_risk_band", b.Band, "status", staying),
+			Band: b.Band, Count: b.Count, Path: ui.WithQuery(state.Path, "initial_risk_band", b.Band, "status", currentVendors),
 			Bar: ui.NewBar(ui.Tone(b.Band), float64(b.Count)/float64(most)),
 		})
 	}
 	state.Renewals = ui.Table{
-		Caption: "Contracts that end within 90 days",
-		Columns: []ui.Column{{Label: "Vendor"}, {Label: "Status", Kind: ui.Badge}, {Label: "Ends", Kind: ui.Time}, {Label: "In", Kind: ui.Number}},
+		Caption: "Contracts ending in 90 days",
+		Columns: []ui.Column{{Label: "Vendor"}, {Label: "Status", Kind: ui.Badge}, {Label: "Ends", Kind: ui.Time}, {Label: "Time left", Kind: ui.Number}},
 	}
 	for _, r := range result.Renewals {
 		row := ui.Row{Href: records.Path("vendor", r.ID), Cells: []any{r.Name, r.Status, r.ContractEnd, nil}}
@@ -124,5 +124,5 @@ func vendorStateOf(result api.OverviewPage, now time.Time) vendorState {
 	return state
 }
 
-// staying are the values of the filter for vendors that have not been left.
-const staying = "active,under_review,negotiating,sunsetting,blocked"
+// currentVendors are the filter values for vendors that are in use.
+const currentVendors = "active,under_review,negotiating,sunsetting,blocked"

@@ -12,11 +12,11 @@ import (
 	"govsvc/web/ui"
 )
 
-// openStatuses are the values of the filter for open risks.
+// openStatuses are the filter values for open risks.
 const openStatuses = "Open,InProgress"
 
-// riskHeatMap arranges the counts. Risks that are not rated have a row or a column
-// of their own, where there are any; no list can be narrowed to them.
+// riskHeatMap arranges the counts in a heat map. Unrated risks, if any, have a row or
+// a column without a link, because no filter selects them.
 func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.HeatMap {
 	count := map[[2]string]int{}
 	unrated := [2]bool{}
@@ -34,10 +34,10 @@ func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.H
 	}
 	heat := &ui.HeatMap{}
 	for _, likelihood := range columns {
-		heat.Columns = append(heat.Columns, levelWords(likelihood))
+		heat.Columns = append(heat.Columns, levelLabel(likelihood))
 	}
 	for _, severity := range rows {
-		row := ui.HeatRow{Label: levelWords(severity), Path: riskPath(severity, "")}
+		row := ui.HeatRow{Label: levelLabel(severity), Path: riskPath(severity, "")}
 		for _, likelihood := range columns {
 			n := count[[2]string{severity, likelihood}]
 			cell := ui.HeatCell{Count: n, Tone: ui.HeatTone(severities, likelihoods, severity, likelihood)}
@@ -45,7 +45,7 @@ func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.H
 				cell.Path = riskPath(severity, likelihood)
 			}
 			cell.Description = fmt.Sprintf("%s, severity %s, likelihood %s", ui.Plural(n, "open risk", "open risks"),
-				strings.ToLower(levelWords(severity)), strings.ToLower(levelWords(likelihood)))
+				strings.ToLower(levelLabel(severity)), strings.ToLower(levelLabel(likelihood)))
 			row.Cells = append(row.Cells, cell)
 		}
 		heat.Rows = append(heat.Rows, row)
@@ -57,11 +57,14 @@ func riskHeatMap(counts []api.RiskCount, severities, likelihoods []string) *ui.H
 func riskLevels(document *openapi.Document, filter string) []string {
 	filters := api.Filters(document, resource.Risk)
 	at := slices.IndexFunc(filters, func(f api.Filter) bool { return f.Name == filter })
+	if at < 0 {
+		return nil
+	}
 	return slices.Clone(filters[at].Values)
 }
 
-// riskPath is the list of open risks of a severity, and of a likelihood if that
-// is not "".
+// riskPath returns the list of open risks with a severity and, unless it is "", a
+// likelihood.
 func riskPath(severity, likelihood string) string {
 	if severity == "" {
 		return ""
@@ -69,7 +72,7 @@ func riskPath(severity, likelihood string) string {
 	return ui.WithQuery(records.ListPath("risk"), "severity", severity, "likelihood", likelihood, "status", openStatuses)
 }
 
-func levelWords(level string) string {
+func levelLabel(level string) string {
 	if level == "" {
 		return "Not rated"
 	}

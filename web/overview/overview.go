@@ -15,11 +15,11 @@ import (
 	"govsvc/web/ui"
 )
 
-// overviewData is what the first page shows. A part that is nil or empty has
-// nothing to show.
-type overviewData struct {
-	Now        time.Time // clocks run from it
-	Begin      *beginning
+// pageData is the argument of the page "Overview". Parts without content are nil or
+// empty.
+type pageData struct {
+	Now        time.Time // reference for clocks
+	FirstSteps *firstSteps
 	Tiles      []ui.Tile
 	Assessment *assessmentState
 	OpenRisks  int
@@ -28,19 +28,19 @@ type overviewData struct {
 	Kpis       kpiState
 	Regimes    regimeState
 	Vendors    vendorState
-	Happenings []happening
+	Activities []activity
 }
 
 // Page has the first page.
 type Page struct{ severities, likelihoods []string }
 
-// New reads the levels of the heat map from the document.
+// New reads the levels of risks from the document.
 func New(document *openapi.Document) *Page {
 	return &Page{riskLevels(document, "severity"), riskLevels(document, "likelihood")}
 }
 
-// beginning says what to do where there is nothing yet.
-type beginning struct{ Imports, Mints bool }
+// firstSteps are suggestions for an organisation without records.
+type firstSteps struct{ Import, CreateKeys bool }
 
 // Show is the first page.
 func (o *Page) Show(r *page.Request) error {
@@ -48,9 +48,9 @@ func (o *Page) Show(r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	data := overviewData{Now: r.Store.Now()}
-	if nothingYet(result) {
-		data.Begin = &beginning{r.May(auth.WriteRecords), r.May(auth.Administer)}
+	data := pageData{Now: r.Store.Now()}
+	if isEmpty(result) {
+		data.FirstSteps = &firstSteps{r.May(auth.WriteRecords), r.May(auth.Administer)}
 		return r.Render("overview", "Overview", data)
 	}
 	data.Assessment = assessmentStateOf(result.Assessments)
@@ -58,20 +58,20 @@ func (o *Page) Show(r *page.Request) error {
 	data.Incidents = incidentStateOf(result.Incidents, data.Now)
 	data.Kpis, data.Regimes, data.Vendors = kpiStateOf(result), regimeStateOf(result.Obligations), vendorStateOf(result, data.Now)
 	data.Tiles = data.tiles(result)
-	if data.Happenings, err = activities(r, result.Recent); err != nil {
+	if data.Activities, err = activities(r, result.Recent); err != nil {
 		return err
 	}
 	return r.Render("overview", "Overview", data)
 }
 
-// nothingYet tells whether the organisation has no record that counts here.
-func nothingYet(result api.OverviewPage) bool {
+// isEmpty reports whether the organisation has no records for this page.
+func isEmpty(result api.OverviewPage) bool {
 	return result.Latest == nil && result.OpenRisks == 0 && result.ActiveKpis == 0 && len(result.Obligations) == 0 && len(result.Vendors) == 0 &&
 		(result.Incidents == nil || result.Incidents.Open == 0 && result.Incidents.Running == 0) && len(result.Recent) == 0
 }
 
-// tiles are the figures at the top.
-func (d *overviewData) tiles(result api.OverviewPage) []ui.Tile {
+// tiles returns the figures at the top.
+func (d *pageData) tiles(result api.OverviewPage) []ui.Tile {
 	critical := 0
 	for _, c := range result.Risks {
 		if c.Severity == "CRITICAL" {
@@ -83,18 +83,18 @@ func (d *overviewData) tiles(result api.OverviewPage) []ui.Tile {
 		Value: ui.FormatNumber(result.OpenRisks), Note: ui.FormatNumber(critical) + " critical",
 	}}
 	if d.Incidents != nil {
-		t := ui.Tile{Label: "Open incidents", Path: d.Incidents.Path, Value: ui.FormatNumber(d.Incidents.Open), Note: ui.Plural(d.Incidents.Running, "clock runs", "clocks run")}
+		t := ui.Tile{Label: "Open incidents", Path: d.Incidents.Path, Value: ui.FormatNumber(d.Incidents.Open), Note: ui.Plural(d.Incidents.Running, "clock running", "clocks running")}
 		if overdue := d.Incidents.Overdue(); overdue > 0 {
 			t.Note, t.Urgent = ui.Plural(overdue, "notification overdue", "notifications overdue"), true
 		}
 		tiles = append(tiles, t)
 	}
 	return append(tiles, d.Kpis.tile, d.Regimes.tile, ui.Tile{
-		Label: "Contracts that end", Path: records.ListPath("vendor"), Value: ui.FormatNumber(result.RenewalsDue), Note: "within 90 days",
+		Label: "Contracts ending", Path: records.ListPath("vendor"), Value: ui.FormatNumber(result.RenewalsDue), Note: "in 90 days",
 	})
 }
 
-// assessmentState is the latest assessment and those before it.
+// assessmentState is the latest assessment with the trend of all assessments.
 type assessmentState struct {
 	Path    string
 	Verdict *string
@@ -124,7 +124,7 @@ func assessmentStateOf(all []api.Assessment) *assessmentState {
 		state.Scores = append(state.Scores, score{ui.FormatPercent(*latest.Confidence * 100), "confidence"})
 	}
 	var points []ui.Point
-	table := ui.Table{Caption: "Assessments, the latest first", Columns: []ui.Column{
+	table := ui.Table{Caption: "Assessments, latest first", Columns: []ui.Column{
 		{Label: "Completed"}, {Label: "Verdict", Kind: ui.Badge}, {Label: "Overall", Kind: ui.Number}, {Label: "Adjusted", Kind: ui.Number},
 	}}
 	for _, a := range all {
@@ -141,49 +141,49 @@ func assessmentStateOf(all []api.Assessment) *assessmentState {
 	return state
 }
 
-// kpiState are key results against their targets.
+// kpiState compares KPIs with their targets.
 type kpiState struct {
 	tile ui.Tile
 	Rows []kpiRow
-	More int // that are not listed
+	More int // KPIs without a row
 	Path string
 }
 
-// kpiRow is a key result and how much of its target it has reached.
+// kpiRow is a KPI with its attainment.
 type kpiRow struct {
 	Name, Path string
-	Now        string
+	Current    string
 	Target     string
-	Reached    string // "" before there is a value
+	Attainment string // "" without a value
 	Bar        ui.BarPart
 }
 
-// kpisShown are those that are listed: the ones furthest from their target.
-const kpisShown = 8
+// maxKpis bounds the rows: the KPIs that are furthest from their target.
+const maxKpis = 8
 
 func kpiStateOf(result api.OverviewPage) kpiState {
 	state := kpiState{Path: ui.WithQuery(records.ListPath("kpi"), "status", "active")}
 	reached := 0
 	list := slices.Clone(result.Kpis)
-	slices.SortStableFunc(list, func(a, b api.KpiState) int { return cmp.Compare(attained(a), attained(b)) })
+	slices.SortStableFunc(list, func(a, b api.KpiState) int { return cmp.Compare(attainmentOf(a), attainmentOf(b)) })
 	for _, k := range list {
-		if attained(k) == 1 {
+		if attainmentOf(k) == 1 {
 			reached++
 		}
-		if len(state.Rows) == kpisShown {
+		if len(state.Rows) == maxKpis {
 			continue
 		}
 		row := kpiRow{
-			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: records.Path("kpi", k.ID), Target: measured(k.Target, k.Unit), Bar: ui.BarPart{Tone: "info"},
+			Name: cmp.Or(strings.TrimSpace(k.MetricName), k.Code), Path: records.Path("kpi", k.ID), Target: formatValue(k.Target, k.Unit), Bar: ui.BarPart{Tone: "info"},
 		}
 		if k.Current != nil {
-			row.Now = measured(*k.Current, k.Unit)
+			row.Current = formatValue(*k.Current, k.Unit)
 		}
 		if k.Attainment != nil {
 			if *k.Attainment == 1 {
 				row.Bar.Tone = "good"
 			}
-			row.Reached, row.Bar = ui.FormatPercent(float64(int(*k.Attainment*100))), ui.NewBar(row.Bar.Tone, *k.Attainment)
+			row.Attainment, row.Bar = ui.FormatPercent(float64(int(*k.Attainment*100))), ui.NewBar(row.Bar.Tone, *k.Attainment)
 		}
 		state.Rows = append(state.Rows, row)
 	}
@@ -195,16 +195,16 @@ func kpiStateOf(result api.OverviewPage) kpiState {
 	return state
 }
 
-// measured is a value in its unit, if saying that tells anything.
-func measured(value float64, unit string) string {
+// formatValue formats a value with its unit, except units without meaning to readers.
+func formatValue(value float64, unit string) string {
 	if unit == "count" || unit == "ratio" || unit == "index" {
 		return ui.FormatNumber(value)
 	}
 	return ui.FormatUnit(value, unit)
 }
 
-// attained puts those without a value last.
-func attained(k api.KpiState) float64 {
+// attainmentOf returns the attainment for sorting. KPIs without a value are last.
+func attainmentOf(k api.KpiState) float64 {
 	if k.Attainment == nil {
 		return 2
 	}

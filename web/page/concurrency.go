@@ -19,7 +19,7 @@ const pageMemory = 4 << 20
 const sentMemory = 64 << 10
 
 var (
-	tooManyAtOnce = Problem{http.StatusTooManyRequests, "Too much at once", "Too many of your requests are in progress. Wait until they are through, then try again."}
+	tooManyAtOnce = Problem{http.StatusTooManyRequests, "Too much at once", "Too many of your requests are in progress. Wait until they are complete, then try again."}
 	noMemory      = Problem{http.StatusServiceUnavailable, "The service is busy", "Too many large responses are being sent. Try again in a moment."}
 )
 

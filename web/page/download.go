@@ -19,8 +19,8 @@ func (d *downloads) begin(user string) (end func(), err error) {
 	defer d.mutex.Unlock()
 	if d.users[user] {
 		return nil, &Problem{
-			http.StatusTooManyRequests, "A download of yours is running",
-			"One file at a time is sent to each user. Wait for it to end, or cancel it, and download this one again.",
+			http.StatusTooManyRequests, "You have a download in progress",
+			"You can download one file at a time. Wait for the other download or cancel it, then try again.",
 		}
 	}
 	d.users[user] = true

@@ -28,7 +28,7 @@ func readForm(r *Request) error {
 	}
 	mediaType, _, _ := mime.ParseMediaType(r.HTTP.Header.Get("Content-Type"))
 	if mediaType != "application/x-www-form-urlencoded" {
-		return NewProblem(http.StatusUnsupportedMediaType, "Use the page's own form.")
+		return NewProblem(http.StatusUnsupportedMediaType, "Use the form of the page.")
 	}
 	if err := r.HTTP.ParseForm(); err != nil {
 		return formProblem(err)
@@ -45,9 +45,9 @@ func readForm(r *Request) error {
 func formProblem(err error) *Problem {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
-		return NewProblem(http.StatusRequestEntityTooLarge, "What you sent has more bytes than this page takes. Send less of it.")
+		return NewProblem(http.StatusRequestEntityTooLarge, "The form has more bytes than this page accepts. Send less.")
 	}
-	return NewProblem(http.StatusBadRequest, "The form was cut off or garbled on its way. Go back and send it again.")
+	return NewProblem(http.StatusBadRequest, "The form is incomplete or damaged. Go back and send it again.")
 }
 
 // SetFormError puts a refusal at the field that it names, or above the form, and

@@ -29,9 +29,9 @@ func NewProblem(status int, advice string) *Problem {
 
 var (
 	// NotFound answers requests for a page or a record that does not exist.
-	NotFound = Problem{http.StatusNotFound, "There is nothing here", "The address is wrong, or what it led to has been removed."}
+	NotFound = Problem{http.StatusNotFound, "Page not found", "The address is wrong, or the record was removed."}
 
-	internalError = Problem{http.StatusInternalServerError, "Something went wrong on our side", "It has been logged. Try again; if it stays, report it with the id below."}
+	internalError = Problem{http.StatusInternalServerError, "Something went wrong on our side", "The error was logged. Try again. If it happens again, report it with the id below."}
 )
 
 // statusOf maps the refusals of operations to status codes. Others are internal
@@ -45,13 +45,13 @@ var statusOf = map[api.Code]int{
 }
 
 var titles = map[int]string{
-	http.StatusBadRequest:            "That could not be understood",
-	http.StatusForbidden:             "Not included",
-	http.StatusConflict:              "That does not fit what is there",
-	http.StatusRequestEntityTooLarge: "That is too large",
-	http.StatusUnsupportedMediaType:  "That is not a form",
-	http.StatusTooManyRequests:       "Too many tries",
-	http.StatusServiceUnavailable:    "The data file can't be used right now",
+	http.StatusBadRequest:            "The request is not valid",
+	http.StatusForbidden:             "Not available",
+	http.StatusConflict:              "This conflicts with the current data",
+	http.StatusRequestEntityTooLarge: "Too large",
+	http.StatusUnsupportedMediaType:  "Unsupported form",
+	http.StatusTooManyRequests:       "Too many attempts",
+	http.StatusServiceUnavailable:    "The data file is not available right now",
 }
 
 // fail answers with a page about the error. Internal errors are logged, and the

@@ -46,9 +46,9 @@ func (r *Request) RenderStatus(status int, name, title string, data any) error {
 		Title: title, Version: r.Service.Version,
 		Content: template.HTML(content.String()), //nolint:gosec // escaped by the template
 	}
-	layoutName := "gate"
+	layoutName := "public-layout"
 	if r.SignedIn() {
-		layoutName = "frame"
+		layoutName = "app-layout"
 		layout.User, layout.Organisation = r.Session.User, r.Session.Organisation
 		layout.Nav = r.server.navigation(r)
 		all, err := r.Auth.Memberships.Organisations(r.Context(), r.Session.User.ID)

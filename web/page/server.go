@@ -158,7 +158,7 @@ func (s *Server) methods(r *http.Request) []string {
 func (s *Server) noPage(r *Request) error {
 	if allow := s.methods(r.HTTP); len(allow) > 0 && !slices.Contains(allow, r.HTTP.Method) {
 		r.Writer.Header().Set("Allow", strings.Join(allow, ", "))
-		return &Problem{http.StatusMethodNotAllowed, "That can't be done here", "This address does not take such a request. Go back and use the page's own buttons."}
+		return &Problem{http.StatusMethodNotAllowed, "This action is not possible here", "This address does not accept such a request. Go back and use the buttons of the page."}
 	}
 	return &NotFound
 }

@@ -39,8 +39,8 @@ func (s *Server) authenticate(r *Request) error {
 func (s *Server) authorize(r *Request) (bool, error) {
 	if s.origin.Check(r.HTTP) != nil {
 		return false, s.logRefusal(r, "another origin", &Problem{
-			http.StatusForbidden, "That came from another site",
-			"A form of another site tried to act in your name, or this page's address has changed. Go back, reload the page and try again.",
+			http.StatusForbidden, "The request came from another site",
+			"A form of another site tried to act in your name, or the address of this page has changed. Go back, reload the page and try again.",
 		})
 	}
 	switch {

@@ -43,7 +43,7 @@ func (u *uploads) begin(user string) (end func(), err error) {
 	u.mutex.Lock()
 	defer u.mutex.Unlock()
 	if u.users[user] == uploadsAtOnce {
-		return nil, &Problem{http.StatusTooManyRequests, "Too much at once", "You are sending other files already. Wait until they are through."}
+		return nil, &Problem{http.StatusTooManyRequests, "Too much at once", "You are already uploading other files. Wait until they are complete."}
 	}
 	u.users[user]++
 	return func() {
@@ -62,7 +62,7 @@ func (r *Request) Upload(field string, limit int) (values map[string]string, fil
 	r.HTTP.Body = &slowBody{r.HTTP.Body, http.NewResponseController(r.Writer)}
 	parts, err := r.HTTP.MultipartReader()
 	if err != nil {
-		return nil, nil, NewProblem(http.StatusUnsupportedMediaType, "Use the page's own form.")
+		return nil, nil, NewProblem(http.StatusUnsupportedMediaType, "Use the form of the page.")
 	}
 	values = map[string]string{}
 	left := MaxForm
@@ -89,7 +89,7 @@ func (r *Request) Upload(field string, limit int) (values map[string]string, fil
 			values[part.FormName()] = strings.TrimSpace(strings.ToValidUTF8(string(text), "\ufffd"))
 		case part.FileName() == "":
 		case len(files) == limit:
-			return nil, files, NewProblem(http.StatusRequestEntityTooLarge, "These are more files than this page takes at once. Send fewer of them.")
+			return nil, files, NewProblem(http.StatusRequestEntityTooLarge, "There are too many files. Send fewer at once.")
 		default:
 			file, err := spool(r, part)
 			if err != nil {
@@ -109,7 +109,7 @@ func recheckSession(r *Request) error {
 	case err != nil:
 		return err
 	case session.Organisation.Org != r.Session.Organisation.Org:
-		return NewProblem(http.StatusConflict, "This session works on another organisation now. Nothing was stored. Switch back and upload the file again.")
+		return NewProblem(http.StatusConflict, "This session switched to another organisation. Nothing was stored. Switch back and upload the file again.")
 	case !session.User.Role.May(r.route.Needs):
 		r.Session.User.Role = session.User.Role // for the navigation of the error page
 		return r.server.forbid(r, session.User.Role)

@@ -8,11 +8,11 @@ import (
 	"govsvc/web/page"
 )
 
-// ActorNames names those whom the audit log knows by id: users, keys and the
-// service itself.
-func ActorNames(r *page.Request, list ...string) (map[string]string, error) {
+// ActorNames returns the names of actors of the audit log: users, keys and the
+// command line.
+func ActorNames(r *page.Request, actors ...string) (map[string]string, error) {
 	names := map[string]string{}
-	for _, actor := range list {
+	for _, actor := range actors {
 		names[actor] = actor
 	}
 	if _, ok := names["system"]; ok {
@@ -28,7 +28,7 @@ func ActorNames(r *page.Request, list ...string) (map[string]string, error) {
 		}
 	}
 	isKey := func(actor string) bool { return strings.HasPrefix(actor, "key:") }
-	if !slices.ContainsFunc(list, isKey) {
+	if !slices.ContainsFunc(actors, isKey) {
 		return names, nil
 	}
 	keys, err := r.Store.Keys.List(r.Context(), r.Session.Organisation.Org)
@@ -43,7 +43,7 @@ func ActorNames(r *page.Request, list ...string) (map[string]string, error) {
 	return names, nil
 }
 
-// ActorNamesOf names the actors of a list.
+// ActorNamesOf returns the names of the actors of a list.
 func ActorNamesOf[T any](r *page.Request, list []T, actor func(T) string) (map[string]string, error) {
 	all := make([]string, len(list))
 	for i, one := range list {
@@ -52,7 +52,7 @@ func ActorNamesOf[T any](r *page.Request, list []T, actor func(T) string) (map[s
 	return ActorNames(r, all...)
 }
 
-// EventActors names the actors of events.
+// EventActors returns the names of the actors of events.
 func EventActors(r *page.Request, events []api.AuditEvent) (map[string]string, error) {
 	return ActorNamesOf(r, events, func(event api.AuditEvent) string { return event.Actor })
 }

@@ -10,11 +10,11 @@ import (
 // FieldChange is a member before and after.
 type FieldChange struct{ Label, From, To string }
 
-// MaxValueLength bounds a value before or after in characters: whole texts stand
-// in the record.
+// MaxValueLength bounds a value in a FieldChange, in characters. The page of the
+// record has complete texts.
 const MaxValueLength = 240
 
-// Changes are the members that an event changed.
+// Changes returns the changed members of an event.
 func Changes(event api.AuditEvent) []FieldChange {
 	var list []FieldChange
 	for _, c := range event.Changes {
@@ -23,18 +23,18 @@ func Changes(event api.AuditEvent) []FieldChange {
 	return list
 }
 
-// ValueText is a value of a member in words. The audit log has a length and a
-// digest of a long one.
+// ValueText formats a value of a member. The audit log has only the length and a
+// digest of a long value.
 func ValueText(member string, value any) string {
 	if long, ok := value.(map[string]any); ok && len(long) == 2 && long["length"] != nil && long["sha256"] != nil {
 		return "Long text, " + ui.Text(long["length"]) + " bytes, SHA-256 " + ui.Text(long["sha256"])
 	}
-	said := ui.Text(value)
-	if _, _, ok := ui.ParseTime(said); ok {
-		return ui.FormatTime(said)
+	text := ui.Text(value)
+	if _, _, ok := ui.ParseTime(text); ok {
+		return ui.FormatTime(text)
 	}
 	if slices.Contains(badges, member) || member == "likelihood" || member == "residual_severity" {
-		said = ui.Humanize(said)
+		text = ui.Humanize(text)
 	}
-	return ui.Truncate(said, MaxValueLength)
+	return ui.Truncate(text, MaxValueLength)
 }

@@ -16,27 +16,27 @@ import (
 	"govsvc/web/ui"
 )
 
-// MaxForm bounds the form of a record in bytes: its longest texts, in any
-// script, as forms are encoded.
+// MaxForm bounds the form of a record in bytes. It has room for the longest texts in
+// any script, as forms encode them.
 const MaxForm = 1 << 20
 
-// recordForm is the form that adds a record (current is nil) or changes one.
+// recordForm returns the form that adds a record, if current is nil, or edits it.
 func recordForm(r *page.Request, res *resource.Resource, current api.Record) *ui.Form {
-	form := &ui.Form{Action: res.Page.Base, Submit: "Add the " + res.Singular, Cancel: res.Page.List, Hidden: map[string]string{}}
+	form := &ui.Form{Action: res.Page.Base, Submit: "Add " + res.Singular, Cancel: res.Page.List, Hidden: map[string]string{}}
 	if current != nil {
 		at := Path(res.Type, ui.Text(current["id"]))
-		form.Action, form.Submit, form.Cancel = at, "Save", at
+		form.Action, form.Submit, form.Cancel = at, "Save changes", at
 	}
 	for _, field := range api.FormFields(r.Document, res.Type, current != nil) {
 		f := formField(field, current)
 		switch {
 		case f.Name == "severity_change_reason":
-			f.Hint = "Needed when the change lowers or clears a severity or the likelihood, or closes, accepts or mitigates a critical risk. " +
-				"At least 20 characters; it is kept as evidence with the values before and after."
+			f.Hint = "Required if you lower or clear a severity or the likelihood, or close, accept or mitigate a critical risk. " +
+				"At least 20 characters. It is kept as evidence, with the values before and after."
 		case f.Name == "roadmap_version":
-			f.Hint = "Leave it empty for the latest one."
+			f.Hint = "Leave it empty for the latest version."
 		case f.Name == "notification_deadline":
-			f.Hint = "In UTC. Where an authority must be told, leave it empty for 72 hours after the declaration."
+			f.Hint = "In UTC. If a notification is required, leave it empty for 72 hours after the declaration."
 		case f.Name == "as_of" && current == nil:
 			f.Value = r.Store.Now().UTC().Format(minutes)
 		}
@@ -48,9 +48,9 @@ func recordForm(r *page.Request, res *resource.Resource, current api.Record) *ui
 	return form
 }
 
-// wasPrefix names the hidden field with the digest of what a field held when
-// the form was shown. What the user left alone is not sent on, so that two
-// people who change different fields don't undo each other's work.
+// wasPrefix is the name prefix of hidden fields with the digest of the original
+// value of a field. Unchanged fields are not written, so that two people can edit
+// different fields of a record at the same time.
 const wasPrefix = "was-"
 
 func digest(value string) string {
@@ -58,8 +58,8 @@ func digest(value string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// touched is what of a sent form the user has changed.
-func touched(sent url.Values) url.Values {
+// changedFields returns the fields of a sent form that the user changed.
+func changedFields(sent url.Values) url.Values {
 	changed := url.Values{}
 	for name, values := range sent {
 		was := sent.Get(wasPrefix + name)
@@ -71,7 +71,7 @@ func touched(sent url.Values) url.Values {
 	return changed
 }
 
-// formField is a member as a form asks for it, with what it holds now.
+// formField returns the field for a member, with its current value.
 func formField(field openapi.Field, current api.Record) *ui.Field {
 	value := current[field.Name]
 	f := &ui.Field{
@@ -94,7 +94,7 @@ func formField(field openapi.Field, current api.Record) *ui.Field {
 	case field.Type == "number" || field.Type == "integer":
 		f.InputMode = "decimal"
 	case field.Type == "array":
-		f.Type, f.Hint = "textarea", f.Hint+" One a line."
+		f.Type, f.Hint = "textarea", f.Hint+" One per line."
 		f.Value = strings.Join(texts(value), "\n")
 	case field.Format == "date":
 		f.Type = "date"
@@ -109,14 +109,14 @@ func formField(field openapi.Field, current api.Record) *ui.Field {
 	return f
 }
 
-// Texts that the document bounds otherwise than people write them: short are
-// those of a line, long those of several.
+// The length limits of the document do not always match the usual length of a text.
+// short lists members with one line, long those with several lines.
 var (
 	short = map[string]bool{"category": true, "ai_role": true, "owner_role": true, "renewal_owner_role": true, "affected_systems": true, "jurisdictions": true}
 	long  = map[string]bool{"note": true, "notes": true}
 )
 
-// texts are those of an array.
+// texts returns the values of an array as texts.
 func texts(value any) []string {
 	items, _ := value.([]any)
 	list := make([]string, len(items))
@@ -126,22 +126,22 @@ func texts(value any) []string {
 	return list
 }
 
-// hint is a member's description in the document, without what concerns
-// programs alone.
+// hint returns the description of a member in the document, without the parts for
+// programs.
 func hint(description string) string {
 	description, _, _ = strings.Cut(description, "; null ")
 	description = strings.TrimSpace(strings.ReplaceAll(description, "`", ""))
 	return ui.Sentence(description)
 }
 
-// renderForm shows a form about a record, or about one to be added.
+// renderForm shows the form of a record. current is nil for a new record.
 func renderForm(r *page.Request, status int, res *resource.Resource, current api.Record, title string, form *ui.Form) error {
-	data := ui.FormPage{Title: title, Crumbs: crumbs(res), Form: form}
+	data := ui.FormPage{Title: title, Crumbs: breadcrumbs(res), Form: form}
 	if current != nil {
 		data.Crumbs = append(data.Crumbs, ui.Link{Label: ui.Truncate(nameOf(res, current), 60), Path: Path(res.Type, ui.Text(current["id"]))})
 	}
-	if res.Type == "risk" && current == nil {
-		data.Notice = "Its untreated baseline is set from severity and likelihood. The residual severity is rated later, once something is done about it."
+	if res == resource.Risk && current == nil {
+		data.Notice = "The untreated baseline is set from severity and likelihood. Rate the residual severity later, once the risk is treated."
 	}
 	return r.RenderStatus(status, "form-page", title, data)
 }
@@ -155,38 +155,50 @@ func renderFormError(r *page.Request, form *ui.Form, err error, res *resource.Re
 			form.Hidden[name] = sent
 		}
 	}
-	if faults, ok := errors.AsType[api.Faults](err); ok {
-		for _, fault := range faults {
+	if invalid, ok := errors.AsType[api.Faults](err); ok {
+		for _, fault := range invalid {
 			form.SetError(ui.FieldName(fault.Param), ui.Sentence(fault.Message))
 		}
+		useLabels(form)
 		return renderForm(r, http.StatusUnprocessableEntity, res, current, title, form)
 	}
 	status, err := page.SetFormError(form, err)
 	if err != nil {
 		return err
 	}
+	useLabels(form)
 	return renderForm(r, status, res, current, title, form)
+}
+
+// useLabels replaces the name of a member at the start of its error by its label.
+func useLabels(form *ui.Form) {
+	for _, field := range form.Fields {
+		first, rest, _ := strings.Cut(field.Error, " ")
+		if strings.EqualFold(first, field.Name) {
+			field.Error = field.Label + " " + rest
+		}
+	}
 }
 
 // New shows the form that adds a record.
 func (p *Pages) New(r *page.Request) error {
-	if refused := unavailable(r, p.Resource); refused != nil {
+	if reason := unavailable(r, p.Resource); reason != nil {
 		return p.List(r)
 	}
-	return renderForm(r, http.StatusOK, p.Resource, nil, "Add "+ui.WithArticle(p.Resource.Singular), recordForm(r, p.Resource, nil))
+	return renderForm(r, http.StatusOK, p.Resource, nil, "Add "+ui.WithArticle(p.Singular), recordForm(r, p.Resource, nil))
 }
 
 // Create adds a record.
 func (p *Pages) Create(r *page.Request) error {
-	body, err := api.FormBody(api.FormFields(r.Document, p.Resource.Type, false), r.HTTP.PostForm, nil)
+	body, err := api.FormBody(api.FormFields(r.Document, p.Type, false), r.HTTP.PostForm, nil)
 	id := ""
 	if err == nil {
-		id, err = api.Save(r.Context(), r.Caller, p.Resource.Type, "", body)
+		id, err = api.Save(r.Context(), r.Caller, p.Type, "", body)
 	}
 	if err != nil {
-		return renderFormError(r, recordForm(r, p.Resource, nil), err, p.Resource, nil, "Add "+ui.WithArticle(p.Resource.Singular))
+		return renderFormError(r, recordForm(r, p.Resource, nil), err, p.Resource, nil, "Add "+ui.WithArticle(p.Singular))
 	}
-	return r.RedirectWithMessage(Path(p.Resource.Type, id), "The "+p.Resource.Singular+" has been added.")
+	return r.RedirectWithMessage(Path(p.Type, id), "The "+p.Singular+" has been added.")
 }
 
 // Edit shows the form that changes a record.
@@ -195,7 +207,7 @@ func (p *Pages) Edit(r *page.Request) error {
 	if err != nil {
 		return err
 	}
-	return renderForm(r, http.StatusOK, p.Resource, current, "Change the "+p.Resource.Singular, recordForm(r, p.Resource, current))
+	return renderForm(r, http.StatusOK, p.Resource, current, "Edit "+p.Singular, recordForm(r, p.Resource, current))
 }
 
 // Update changes what of a record the user has changed in its form.
@@ -205,18 +217,18 @@ func (p *Pages) Update(r *page.Request) error {
 		return err
 	}
 	id := ui.Text(current["id"])
-	body, err := api.FormBody(api.FormFields(r.Document, p.Resource.Type, true), touched(r.HTTP.PostForm), current)
+	body, err := api.FormBody(api.FormFields(r.Document, p.Type, true), changedFields(r.HTTP.PostForm), current)
 	switch {
 	case err == nil && len(body) == 0:
-		return r.RedirectWithMessage(Path(p.Resource.Type, id), "Nothing was changed.")
+		return r.RedirectWithMessage(Path(p.Type, id), "Nothing was changed.")
 	case err == nil:
-		id, err = api.Save(r.Context(), r.Caller, p.Resource.Type, id, body)
+		id, err = api.Save(r.Context(), r.Caller, p.Type, id, body)
 	}
 	if err != nil {
-		return renderFormError(r, recordForm(r, p.Resource, current), err, p.Resource, current, "Change the "+p.Resource.Singular)
+		return renderFormError(r, recordForm(r, p.Resource, current), err, p.Resource, current, "Edit "+p.Singular)
 	}
-	return r.RedirectWithMessage(Path(p.Resource.Type, id), "The "+p.Resource.Singular+" has been changed.")
+	return r.RedirectWithMessage(Path(p.Type, id), "The changes have been saved.")
 }
 
-// ReasonField is the field for the reason of an import.
+// ReasonField is the member with the reason for a lower rating.
 const ReasonField = "severity_change_reason"

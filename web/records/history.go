@@ -14,20 +14,20 @@ import (
 	"govsvc/web/ui"
 )
 
-// change is an event of a record's history as its page shows it.
+// change is an event of the history of a record.
 type change struct {
 	At     string
-	Who    string
-	What   string
+	Actor  string
+	Action string
 	Fields []FieldChange
-	// Import is the name of the file that an import took the change from, and
-	// ImportPath the event of that import; "" for none.
+	// Import is the name of the imported file with the change, and ImportPath the
+	// event of that import. They are "" for other changes.
 	Import, ImportPath string
 }
 
-// loadHistory is what the audit log tells of a record, newest first, or why it
-// tells nothing.
-func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (changes []change, unknown string, err error) {
+// loadHistory reads the changes of a record from the audit log, newest first, or
+// returns why there are none.
+func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (changes []change, none string, err error) {
 	events, err := api.History(r.Context(), r.Caller, res.Type, ui.Text(record["id"]))
 	var refused *api.Error
 	switch {
@@ -36,7 +36,7 @@ func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (ch
 	case err != nil:
 		return nil, "", err
 	case len(events) == 0:
-		return nil, "Nothing here yet. Imports by earlier versions were logged as a whole.", nil
+		return nil, "No changes recorded. Earlier versions recorded an import as one event.", nil
 	}
 	names, err := EventActors(r, events)
 	if err != nil {
@@ -47,7 +47,7 @@ func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (ch
 		return nil, "", err
 	}
 	for _, event := range events {
-		one := change{At: event.Time, Who: names[event.Actor], What: deed(event.Action), Fields: fieldChanges(event)}
+		one := change{At: event.Time, Actor: names[event.Actor], Action: actionText(event.Action), Fields: fieldChanges(event)}
 		if id := ui.Text(event.Metadata["import_id"]); id != "" {
 			one.Import = cmp.Or(files[id], "a file")
 			if r.May(auth.ReadOversight) {
@@ -59,9 +59,9 @@ func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (ch
 	return changes, "", nil
 }
 
-// deed is an action of the audit log about one record: risk.updated, and
-// api.write.risk where a program did it.
-func deed(action string) string {
+// actionText describes an action of the audit log about one record: risk.updated, or
+// api.write.risk for a write through the API.
+func actionText(action string) string {
 	if object, ok := strings.CutPrefix(action, "api.write."); ok {
 		return "Written through the API (" + strings.ReplaceAll(object, "_", " ") + ")"
 	}
@@ -72,14 +72,14 @@ func deed(action string) string {
 	return ui.Humanize(verb)
 }
 
-// fieldChanges are the members that an event changed, and why.
+// fieldChanges returns the changed members of an event, and the reason.
 func fieldChanges(event api.AuditEvent) []FieldChange {
 	list := Changes(event)
 	for _, name := range slices.Sorted(maps.Keys(event.Metadata)) {
-		if said := event.Metadata[name]; name == "reason" && slices.ContainsFunc(event.Changes, func(c api.FieldChange) bool {
-			return c.Field == ReasonField && c.To == said
+		if reason := event.Metadata[name]; name == "reason" && slices.ContainsFunc(event.Changes, func(c api.FieldChange) bool {
+			return c.Field == ReasonField && c.To == reason
 		}) {
-			continue // it is the reason of the import, and among the changes
+			continue // the reason of an import is also a changed member
 		}
 		if name == "reason" || name == "severity_change_reason" {
 			list = append(list, FieldChange{Label: "Reason", To: ui.Truncate(ui.Text(event.Metadata[name]), MaxValueLength)})

@@ -9,8 +9,8 @@ import (
 	"govsvc/web/ui"
 )
 
-// addCheckins adds a key result's course: a picture with its target, and a table
-// of all check-ins.
+// addCheckins adds a chart of the values of a KPI with its target, and a table of all
+// check-ins.
 func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 	checkins, err := api.CheckinHistory(r.Context(), r.Caller, ui.Text(record["id"]))
 	if err != nil {
@@ -31,7 +31,7 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 		}})
 	}
 	if len(points) == 0 {
-		table.Empty = ui.Empty{Title: "No check-ins yet", Advice: "A check-in is the value of one period. The first one starts the picture."}
+		table.Empty = ui.Empty{Title: "No check-ins yet", Advice: "A check-in is the value of one period. The chart starts with the first one."}
 	}
 	var target *float64
 	if value, ok := ui.Float(record["target_value"]); ok {
@@ -39,7 +39,7 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 	}
 	data.Chart = ui.NewLineChart("course", ui.Text(record["metric_name"])+", "+unit, "Period from", "Value, "+unit, points, target)
 	if data.Chart != nil {
-		data.Chart.Table = ui.Table{} // the check-ins stand below
+		data.Chart.Table = ui.Table{} // the table of check-ins has the same values
 	}
 	if share := api.Attainment(record); share != nil {
 		data.Facts = append([]ui.Fact{{Label: "Attainment", Kind: ui.Percent, Value: *share * 100}}, data.Facts...)
@@ -48,13 +48,13 @@ func addCheckins(r *page.Request, record api.Record, data *recordData) error {
 	return nil
 }
 
-// checkinForm is the form for a check-in of a key result.
+// checkinForm returns the form for a check-in of a KPI.
 func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
 	at := Path("kpi", ui.Text(kpi["id"]))
-	form := &ui.Form{Action: at + "/checkins", Submit: "Add the check-in", Cancel: at}
+	form := &ui.Form{Action: at + "/checkins", Submit: "Add check-in", Cancel: at}
 	for _, field := range api.FormFields(r.Document, "kpi_checkin", false) {
 		if field.Name == "key_result_id" || field.Name == "key_result_code" {
-			continue // the page's own
+			continue // the KPI of the page
 		}
 		f := formField(field, nil)
 		switch f.Name {
@@ -62,7 +62,7 @@ func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
 			f.Hint = "In " + ui.Text(kpi["unit"]) + ". The target is " + ui.FormatNumber(kpi["target_value"]) + "."
 		case "period_start":
 			f.Type = "date"
-			f.Hint = "The first day of the period. Leave it empty for the present one. A value that is there for the period is replaced."
+			f.Hint = "The first day of the period. Leave it empty for the current one. An existing value of the period is replaced."
 		case "source":
 			f.Value = "manual"
 		}
@@ -71,13 +71,13 @@ func checkinForm(r *page.Request, kpi api.Record) *ui.Form {
 	return form
 }
 
-// NewCheckin shows the form.
+// NewCheckin shows the form for a check-in.
 func NewCheckin(r *page.Request) error {
 	kpi, err := readRecord(r, resource.KPI)
 	if err != nil {
 		return err
 	}
-	return renderForm(r, http.StatusOK, resource.KPI, kpi, "Add a check-in", checkinForm(r, kpi))
+	return renderForm(r, http.StatusOK, resource.KPI, kpi, "Add check-in", checkinForm(r, kpi))
 }
 
 // CreateCheckin records the value of a period.
@@ -95,7 +95,7 @@ func CreateCheckin(r *page.Request) error {
 		_, err = api.Save(r.Context(), r.Caller, "kpi_checkin", "", body)
 	}
 	if err != nil {
-		return renderFormError(r, form, err, res, kpi, "Add a check-in")
+		return renderFormError(r, form, err, res, kpi, "Add check-in")
 	}
 	return r.RedirectWithMessage(Path("kpi", ui.Text(kpi["id"])), "The check-in has been recorded.")
 }

@@ -7,32 +7,32 @@ import (
 	"govsvc/web/ui"
 )
 
-// labels are the members whose names say it less well than people do.
+// labels has the labels of members whose name does not make one.
 var labels = map[string]string{
-	"id": "Id", "object": "Type", "as_of": "As of", "q": "Search",
+	"id": "ID", "object": "Type", "as_of": "As of", "q": "Search",
 	"completed_at": "Completed", "created_at": "Added", "updated_at": "Last changed", "updated_since": "Changed since",
-	"generated_at": "Made", "current_as_of": "Since",
-	"methodology_version": "Method", "frameworks_applied": "Frameworks",
+	"generated_at": "Created", "current_as_of": "As of",
+	"methodology_version": "Methodology", "frameworks_applied": "Frameworks",
 	"risk_id": "Reference", "residual_severity": "Residual", "owner_name": "Owner", "owner_role": "Owner", "target_date": "Due",
-	"financial_exposure_min": "Exposure from, USD", "financial_exposure_max": "Exposure to, USD",
-	"severity_change_reason": "Reason for the change", "residual_gap_reason": "Why the residual risk is lower", "mitigation_action": "Mitigation",
-	"signal_type": "Signal", "type": "Signal", "module_id": "Module", "numeric_value": "Value", "rag": "Band", "rag_status": "Band",
+	"financial_exposure_min": "Exposure from (USD)", "financial_exposure_max": "Exposure to (USD)",
+	"severity_change_reason": "Rating justification", "residual_gap_reason": "Residual risk justification", "mitigation_action": "Mitigation",
+	"signal_type": "Signal", "type": "Signal", "module_id": "Module", "numeric_value": "Value", "rag": "RAG", "rag_status": "RAG",
 	"version_number": "Version", "milestones_count": "Milestones", "milestone_key": "Key", "progress_pct": "Progress",
 	"roadmap_version": "Roadmap version", "roadmap_id": "Roadmap",
 	"obligation_key": "Key", "regime_id": "Regime", "regime_name": "Regime", "priority_band": "Priority",
 	"overall_posture": "Posture", "portfolio_posture": "Posture", "primary_jurisdictions": "Jurisdictions",
-	"vendor_key": "Key", "vendor_name": "Vendor", "ai_role": "Role of its AI", "initial_risk_band": "Risk",
-	"initial_recommendation": "Recommendation", "annual_cost_usd": "Cost a year, USD", "contract_start": "Contract from",
-	"contract_end": "Contract until", "renewal_owner_role": "Decides on renewal",
+	"vendor_key": "Key", "vendor_name": "Vendor", "ai_role": "AI use", "initial_risk_band": "Risk",
+	"initial_recommendation": "Recommendation", "annual_cost_usd": "Annual cost (USD)", "contract_start": "Contract starts",
+	"contract_end": "Contract ends", "renewal_owner_role": "Renewal owner",
 	"gap_key": "Key", "role_title": "Role", "function_area": "Area", "headcount_needed": "People", "recommended_path": "Path",
 	"overall_readiness": "Readiness", "build_buy_borrow": "Build, buy, borrow",
-	"incident_type": "Kind", "incident_key": "Key", "notification_required": "An authority must be told",
-	"notification_deadline": "To be told until", "notified_at": "Told",
+	"incident_type": "Type", "incident_key": "Key", "notification_required": "Regulator notification required",
+	"notification_deadline": "Notify by", "notified_at": "Notified",
 	"metric_name": "Measure", "baseline_value": "Baseline", "target_value": "Target", "current_value": "Value",
-	"measurement_frequency": "Measured", "evidence_ref": "Evidence", "period_start": "Period from", "objective_id": "Objective",
+	"measurement_frequency": "Frequency", "evidence_ref": "Evidence", "period_start": "Period from", "objective_id": "Objective",
 }
 
-// Label is a member's name for people.
+// Label returns the label of a member.
 func Label(member string) string {
 	if known, ok := labels[member]; ok {
 		return known
@@ -40,20 +40,19 @@ func Label(member string) string {
 	return ui.Humanize(member)
 }
 
-// hundredths are the numbers from 0 to 100 that are percentages; shares are
-// those from 0 to 1.
+// hundredths are percentages from 0 to 100, and shares are those from 0 to 1.
 var (
 	hundredths = map[string]bool{"progress_pct": true}
 	shares     = map[string]bool{"confidence": true, "completeness": true, "evidence_ratio": true, "framework_blend": true, "build_buy_borrow": true}
 )
 
-// ids are members that name another record, or a system's own name for one.
+// ids are members with the id or the key of a record.
 var ids = map[string]bool{
 	"id": true, "roadmap_id": true, "objective_id": true, "risk_id": true, "milestone_key": true, "obligation_key": true, "vendor_key": true,
 	"gap_key": true, "incident_key": true, "code": true, "regime_id": true, "key_result_code": true,
 }
 
-// kindOf is how a member's values are shown.
+// kindOf returns the kind of cell of a member.
 func kindOf(field openapi.Field) string {
 	switch {
 	case ids[field.Name]:
@@ -76,15 +75,15 @@ func kindOf(field openapi.Field) string {
 	return ui.PlainText
 }
 
-// shown is the value of a record's member as its kind of cell takes it.
-func shown(field openapi.Field, record map[string]any) any {
+// cellValue returns the value of a member for its kind of cell.
+func cellValue(field openapi.Field, record map[string]any) any {
 	value := record[field.Name]
 	if value == nil {
 		return nil
 	}
 	kind := kindOf(field)
 	switch field.Name {
-	case "current_as_of": // a period's first day, in no zone
+	case "current_as_of": // the first day of a period, without a time zone
 		day, _, _ := strings.Cut(ui.Text(value), "T")
 		return day
 	case "current_value", "target_value", "baseline_value":

@@ -17,10 +17,10 @@ import (
 	"govsvc/web/ui"
 )
 
-// recordsPage is how many records a page of a list holds.
-const recordsPage = 50
+// recordsOnPage is the number of records on a page of a list.
+const recordsOnPage = 50
 
-// recordsData is what the page of a list shows.
+// recordsData is the argument of the page of a list.
 type recordsData struct {
 	Title   string
 	Actions []ui.Action
@@ -31,74 +31,71 @@ type recordsData struct {
 	Pager   ui.Pager
 }
 
-// currentVersion sums up the version that the records of a list belong to.
+// currentVersion summarises the version that the records of a list belong to.
 type currentVersion struct {
 	Name, Path, State, Summary string
 	At                         any
 }
 
-// List shows a page of the records.
+// List is the list of the records.
 func (p *Pages) List(r *page.Request) error {
-	res := p.Resource
-	data := recordsData{Title: res.Page.Title, Tabs: tabs(res)}
-	if refused := unavailable(r, res); refused != nil {
-		data.Table.Empty = *refused
-		return r.RenderStatus(http.StatusForbidden, "records", data.Title, data)
+	data := recordsData{Title: p.Page.Title, Tabs: tabs(p.Resource)}
+	if reason := unavailable(r, p.Resource); reason != nil {
+		data.Table.Empty = *reason
+		return r.RenderStatus(http.StatusForbidden, "records", p.Page.Title, data)
 	}
-	filters := api.Filters(r.Document, res)
-	view := viewOf(r, filters)
-	result, err := api.Browse(r.Context(), r.Caller, res.Type, view)
+	view := p.view(r)
+	result, err := api.Browse(r.Context(), r.Caller, p.Type, view)
 	if err != nil {
 		return err
 	}
-	if data.Current, err = loadCurrentVersion(r, res); err != nil {
+	if data.Current, err = loadCurrentVersion(r, p.Resource); err != nil {
 		return err
 	}
-	if res.Addable && r.May(auth.WriteRecords) {
-		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(res.Singular), Path: res.Page.Base + "/new", Primary: true}}
+	if p.Addable && r.May(auth.WriteRecords) {
+		data.Actions = []ui.Action{{Label: "Add " + ui.WithArticle(p.Singular), Path: p.Page.Base + "/new", Primary: true}}
 	}
-	data.Filters = filterBar(res, filters, view)
-	data.Table = table(res, api.Columns(r.Document, res), view, result.Records)
-	data.Table.Empty = emptyList(r, res, data.Filters.Active)
-	data.Pager = ui.Pager{Shown: len(result.Records), Total: result.Total, More: result.More, One: res.Singular, Many: res.Plural}
+	data.Filters = p.filterBar(view)
+	data.Table = p.table(view, result.Records)
+	data.Table.Empty = p.emptyList(r, data.Filters.Active)
+	data.Pager = ui.Pager{Shown: len(result.Records), Total: result.Total, More: result.More, One: p.Singular, Many: p.Plural}
 	if result.Previous != "" {
-		data.Pager.Previous = viewPath(res.Page.List, view, "cursor", result.Previous)
+		data.Pager.Previous = viewPath(p.Page.List, view, "cursor", result.Previous)
 	}
 	if result.Next != "" {
-		data.Pager.Next = viewPath(res.Page.List, view, "cursor", result.Next)
+		data.Pager.Next = viewPath(p.Page.List, view, "cursor", result.Next)
 	}
-	return r.Render("records", data.Title, data)
+	return r.Render("records", p.Page.Title, data)
 }
 
-// unavailable returns what the list shows if the plan does not include the
-// resource; nil if it does.
+// unavailable returns the text for plans without the resource, and nil for others.
 func unavailable(r *page.Request, res *resource.Resource) *ui.Empty {
 	if res.Feature == "" || slices.Contains(r.Caller.Entitlements.Features, res.Feature) {
 		return nil
 	}
 	return &ui.Empty{
 		Title:  ui.Capitalize(res.Plural) + " are not part of this organisation's plan",
-		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". What was recorded under another plan is kept, and is here again once the plan includes it.",
+		Advice: "The plan is " + string(r.Session.Organisation.Plan) + ". Existing records are kept, and are shown once the plan includes them.",
 	}
 }
 
-// viewOf returns what the address asks for.
-func viewOf(r *page.Request, filters []api.Filter) api.View {
-	query := r.HTTP.URL.Query()
+// view reads the filters and the order from the query parameters.
+func (p *Pages) view(r *page.Request) api.View {
+	parameters := r.HTTP.URL.Query()
 	view := api.View{
-		Filters: map[string]string{}, Search: strings.TrimSpace(query.Get("q")), Sort: query.Get("sort"),
-		Cursor: query.Get("cursor"), Limit: recordsPage,
+		Filters: map[string]string{}, Search: strings.TrimSpace(parameters.Get("q")), Sort: parameters.Get("sort"),
+		Cursor: parameters.Get("cursor"), Limit: recordsOnPage,
 	}
-	for _, filter := range filters {
-		if value := strings.TrimSpace(query.Get(filter.Name)); value != "" {
+	for _, filter := range p.filters {
+		if value := strings.TrimSpace(parameters.Get(filter.Name)); value != "" {
 			view.Filters[filter.Name] = value
 		}
 	}
 	return view
 }
 
-// viewPath is the address of a view, with further parameters. The cursor is not
-// one of them by itself: another order or filter begins at the first page.
+// viewPath returns the URL of a view, with further parameters. It omits the cursor,
+// so that another order or filter begins at the first page.
 func viewPath(path string, view api.View, further ...any) string {
 	pairs := []any{"q", view.Search, "sort", view.Sort}
 	for _, name := range slices.Sorted(maps.Keys(view.Filters)) {
@@ -107,22 +104,22 @@ func viewPath(path string, view api.View, further ...any) string {
 	return ui.WithQuery(path, append(pairs, further...)...)
 }
 
-// filterBar is the bar above a list.
-func filterBar(res *resource.Resource, filters []api.Filter, view api.View) ui.Filters {
+// filterBar returns the filters above the list.
+func (p *Pages) filterBar(view api.View) ui.Filters {
 	bar := ui.Filters{
-		Action: res.Page.List, Search: &ui.Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
-		Active: view.Search != "" || len(view.Filters) > 0, CSV: viewPath(res.Page.Base+".csv", view),
+		Action: p.Page.List, Search: &ui.Field{Name: "q", Label: "Search", Value: view.Search}, Hidden: map[string]string{},
+		Active: view.Search != "" || len(view.Filters) > 0, CSV: viewPath(p.Page.Base+".csv", view),
 	}
 	if view.Sort != "" {
 		bar.Hidden["sort"] = view.Sort
 	}
-	for _, filter := range filters {
+	for _, filter := range p.filters {
 		bar.Fields = append(bar.Fields, filterField(filter, view.Filters[filter.Name]))
 	}
 	return bar
 }
 
-// filterField is what a filter is set with: a choice, a text or a date.
+// filterField returns the field of a filter: a choice, a text or a date.
 func filterField(filter api.Filter, value string) *ui.Field {
 	field := &ui.Field{Name: filter.Name, Label: Label(filter.Name), Value: value}
 	switch {
@@ -142,25 +139,21 @@ func filterField(filter api.Filter, value string) *ui.Field {
 	return field
 }
 
-// table is a page of the list. The first column has the name of a record, with its
-// key below it, and leads to its page.
-func table(res *resource.Resource, columns []api.Column, view api.View, records []api.Record) ui.Table {
-	table := ui.Table{Caption: ui.Capitalize(res.Plural)}
-	for _, column := range columns {
-		table.Columns = append(table.Columns, heading(res, column, view))
+// table returns the records of a page. The first column has the name of the record
+// and links to its page.
+func (p *Pages) table(view api.View, records []api.Record) ui.Table {
+	table, names := ui.Table{Caption: ui.Capitalize(p.Plural)}, p.Page.Names
+	for _, column := range p.columns {
+		table.Columns = append(table.Columns, p.heading(column, view))
 	}
 	for _, record := range records {
-		row := ui.Row{Href: res.Page.Base + ui.Path(record["id"])}
-		if len(res.Page.Names) > 1 && ui.Text(record[res.Page.Names[0]]) != "" {
-			row.Under = ui.Text(record[res.Page.Names[1]])
+		row := ui.Row{Href: p.Page.Base + ui.Path(record["id"]), Cells: []any{nameOf(p.Resource, record)}}
+		if len(names) > 1 && ui.Text(record[names[0]]) != "" {
+			row.Under = ui.Text(record[names[1]])
 		}
-		for i, column := range columns {
-			if i == 0 {
-				row.Cells = append(row.Cells, nameOf(res, record))
-				continue
-			}
-			value := shown(column.Field, record)
-			if column.Name == "regime_name" { // with its number, it would take the room of the rest
+		for _, column := range p.columns[1:] {
+			value := cellValue(column.Field, record)
+			if column.Name == "regime_name" { // without its number, which is too wide for a list
 				short, _, _ := strings.Cut(ui.Text(value), " (")
 				value = ui.Truncate(short, 24)
 			}
@@ -171,95 +164,80 @@ func table(res *resource.Resource, columns []api.Column, view api.View, records 
 	return table
 }
 
-// heading is the head of a column, with the way to sort by it: first as people
-// mostly want it, the gravest and the latest on top, then the other way round.
-func heading(res *resource.Resource, column api.Column, view api.View) ui.Column {
+// heading returns the head of a column, with the link that sorts by it. The first
+// click sorts values with a rank, numbers and times descending, texts ascending.
+func (p *Pages) heading(column api.Column, view api.View) ui.Column {
 	head := ui.Column{Label: Label(column.Name), Kind: kindOf(column.Field)}
 	if !column.Sorts {
 		return head
 	}
-	down := head.Kind != ui.PlainText && head.Kind != ui.Code && head.Kind != ui.Long
+	descending := head.Kind != ui.PlainText && head.Kind != ui.Code && head.Kind != ui.Long
 	switch view.Sort {
 	case column.Name:
-		head.Sorted, down = "ascending", true
+		head.Sorted, descending = "ascending", true
 	case "-" + column.Name:
-		head.Sorted, down = "descending", false
+		head.Sorted, descending = "descending", false
 	}
 	view.Sort = column.Name
-	if down {
+	if descending {
 		view.Sort = "-" + column.Name
 	}
-	head.Sort = viewPath(res.Page.List, view)
+	head.Sort = viewPath(p.Page.List, view)
 	return head
 }
 
-// emptyList stands where a list is empty, and says what to do next.
-func emptyList(r *page.Request, res *resource.Resource, filtered bool) ui.Empty {
+// emptyList returns the text of an empty list, with the first action.
+func (p *Pages) emptyList(r *page.Request, filtered bool) ui.Empty {
 	if filtered {
 		return ui.Empty{
-			Title: "No " + res.Singular + " fits these filters", Advice: "Take some of them away, or look for other words.",
-			Action: &ui.Action{Label: "Clear the filters", Path: res.Page.List},
+			Title: "No matching " + p.Plural, Advice: "Remove some filters, or search for other words.",
+			Action: &ui.Action{Label: "Clear filters", Path: p.Page.List},
 		}
 	}
-	empty := ui.Empty{Title: "No " + res.Plural + " yet", Advice: res.Page.Empty}
+	empty := ui.Empty{Title: "No " + p.Plural + " yet", Advice: p.Page.Empty}
 	switch {
 	case !r.May(auth.WriteRecords):
-	case res.Addable:
-		empty.Action = &ui.Action{Label: "Add " + ui.WithArticle(res.Singular), Path: res.Page.Base + "/new", Primary: true}
+	case p.Addable:
+		empty.Action = &ui.Action{Label: "Add " + ui.WithArticle(p.Singular), Path: p.Page.Base + "/new", Primary: true}
 	default:
 		empty.Action = &ui.Action{Label: "Import a file", Path: "/import", Primary: true}
 	}
 	return empty
 }
 
-// tabs lead to the lists that share a title; none where there is one list.
-func tabs(res *resource.Resource) []ui.Link {
-	if res.Page.Tab == "" {
-		return nil
-	}
-	var tabs []ui.Link
-	for _, other := range resource.Pages() {
-		if other.Page.Title == res.Page.Title {
-			tabs = append(tabs, ui.Link{Label: other.Page.Tab, Path: other.Page.List, Here: other == res})
-		}
-	}
-	return tabs
-}
-
-// loadCurrentVersion reads the latest version that the list's records belong to;
-// nil if there is none.
+// loadCurrentVersion reads the latest version that the records of a list belong to.
+// It returns nil if there is none.
 func loadCurrentVersion(r *page.Request, res *resource.Resource) (*currentVersion, error) {
-	versions := res.Page.VersionOf
-	if versions == nil {
-		return nil, nil //nolint:nilnil // most lists have no versions
+	version := res.Page.VersionOf
+	if version == nil {
+		return nil, nil //nolint:nilnil // most resources have no versions
 	}
-	result, err := api.Browse(r.Context(), r.Caller, versions.Type, api.View{Limit: 1})
+	result, err := api.Browse(r.Context(), r.Caller, version.Type, api.View{Limit: 1})
 	if err != nil || len(result.Records) == 0 {
 		return nil, err
 	}
-	latest := result.Records[0]
+	record := result.Records[0]
 	current := &currentVersion{
-		Name: titleOf(versions, latest), Path: Path(versions.Type, ui.Text(latest["id"])),
-		Summary: ui.Text(latest["executive_summary"]), At: latest["generated_at"],
+		Name: titleOf(version, record), Path: Path(version.Type, ui.Text(record["id"])),
+		Summary: ui.Text(record["executive_summary"]), At: record["generated_at"],
 	}
-	if versions.Page.State != "" {
-		current.State = ui.Text(latest[versions.Page.State])
+	if version.Page.State != "" {
+		current.State = ui.Text(record[version.Page.State])
 	}
 	return current, nil
 }
 
-// Export answers with all records of a view as CSV, which can be imported
-// again.
+// Export sends all records of a view as CSV, which can be imported again.
 func (p *Pages) Export(r *page.Request) error {
-	view := viewOf(r, api.Filters(r.Document, p.Resource))
-	sent := r.NewDownload(strings.ReplaceAll(p.Resource.Type, "_", "-")+".csv", "text/csv; charset=utf-8", 0)
-	sheet, err := transfer.NewSheetWriter(r.Document, p.Resource.Type, sent)
+	view := p.view(r)
+	download := r.NewDownload(strings.ReplaceAll(p.Type, "_", "-")+".csv", "text/csv; charset=utf-8", 0)
+	sheet, err := transfer.NewSheetWriter(r.Document, p.Type, download)
 	if err != nil {
 		return err
 	}
-	err = api.ExportView(r.Context(), r.Caller, p.Resource.Type, view, sheet.Write)
+	err = api.ExportView(r.Context(), r.Caller, p.Type, view, sheet.Write)
 	if err == nil {
 		err = sheet.Flush()
 	}
-	return sent.End(err)
+	return download.End(err)
 }

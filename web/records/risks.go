@@ -9,8 +9,7 @@ import (
 	"govsvc/web/ui"
 )
 
-// addRatings adds why a risk was re-rated: the evidence that its owner keeps for
-// those who ask.
+// addRatings adds the justifications of lower ratings, which are kept as evidence.
 func addRatings(r *page.Request, record api.Record, data *recordData) error {
 	reratings, err := api.RiskEvidence(r.Context(), r.Caller, ui.Text(record["id"]))
 	if err != nil || len(reratings) == 0 {
@@ -21,19 +20,19 @@ func addRatings(r *page.Request, record api.Record, data *recordData) error {
 		return err
 	}
 	table := ui.Table{
-		Caption: "Why it was rated lower", Shown: true,
-		Columns: []ui.Column{{Label: "When", Kind: ui.Time}, {Label: "Who"}, {Label: "Change"}, {Label: "Reason", Kind: ui.Long}},
+		Caption: "Rating justification", Shown: true,
+		Columns: []ui.Column{{Label: "When", Kind: ui.Time}, {Label: "Actor"}, {Label: "Change"}, {Label: "Reason", Kind: ui.Long}},
 	}
 	for _, one := range reratings {
-		table.Rows = append(table.Rows, ui.Row{Cells: []any{one.At, names[one.Actor], rerating(one.Before, one.After), one.Reason}})
+		table.Rows = append(table.Rows, ui.Row{Cells: []any{one.At, names[one.Actor], ratingChanges(one.Before, one.After), one.Reason}})
 	}
 	data.Tables = append(data.Tables, table)
 	return nil
 }
 
-// rerating says what of a rating has moved.
-func rerating(before, after db.Rating) string {
-	var moved []string
+// ratingChanges describes the differences of two ratings.
+func ratingChanges(before, after db.Rating) string {
+	var changes []string
 	for _, part := range []struct{ name, from, to string }{
 		{"Severity", before.Severity, after.Severity},
 		{"Residual", before.ResidualSeverity, after.ResidualSeverity},
@@ -41,10 +40,10 @@ func rerating(before, after db.Rating) string {
 		{"Status", before.Status, after.Status},
 	} {
 		if part.from != part.to {
-			moved = append(moved, part.name+" "+orNone(part.from)+" → "+orNone(part.to))
+			changes = append(changes, part.name+" "+orNone(part.from)+" → "+orNone(part.to))
 		}
 	}
-	return strings.Join(moved, ", ")
+	return strings.Join(changes, ", ")
 }
 
 func orNone(value string) string {

@@ -61,7 +61,7 @@ func indirect(value any) any {
 
 // acronyms keep their capitals in Humanize.
 var acronyms = map[string]string{
-	"ai": "AI", "api": "API", "id": "id", "url": "URL", "kpi": "KPI", "kpis": "KPIs", "rag": "RAG", "utc": "UTC", "eu": "EU", "mcp": "MCP",
+	"ai": "AI", "api": "API", "id": "ID", "url": "URL", "kpi": "KPI", "kpis": "KPIs", "rag": "RAG", "utc": "UTC", "eu": "EU", "mcp": "MCP",
 }
 
 // Humanize makes a value of an enumeration readable: IN_PROGRESS and InProgress
