@@ -101,7 +101,7 @@ func sameWhole(whole int64, held driver.Value) bool {
 func readRow(tx *Tx, r *storedResource, query string, args ...any) (storedRow, error) {
 	row, err := tx.First(query, args...)
 	if err != nil {
-		return storedRow{}, storeError(err)
+		return storedRow{}, StoreError(err)
 	}
 	seq, _ := row[0].(int64)
 	id, _ := row[1].(string)

@@ -20,7 +20,7 @@ func assessmentWritten(tx *Tx, w writtenRecord) error {
 		AND NOT EXISTS (SELECT 1 FROM assessments b WHERE b.org_id = a.org_id AND b.completed_at > a.completed_at)`, w.row.seq).
 		Scan(&scorecard, &verdict)
 	if older, err := Absent(err); older || err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	if err := tx.Enqueue(EventAssessmentCompleted, scorecardData{Scorecard: scorecard}); err != nil {
 		return err
@@ -29,7 +29,7 @@ func assessmentWritten(tx *Tx, w writtenRecord) error {
 	err = tx.Row(`SELECT verdict FROM assessments WHERE org_id = ? AND seq <> ?
 		ORDER BY completed_at DESC LIMIT 1`, tx.Org, w.row.seq).Scan(&previous)
 	if first, err := Absent(err); first || err != nil || equal(previous, verdict) {
-		return storeError(err)
+		return StoreError(err)
 	}
 	return tx.Enqueue(EventVerdictChanged, verdictData{scorecardData{Scorecard: scorecard}, previous})
 }

@@ -119,7 +119,7 @@ func readAuditHead(tx *Tx) (*auditHead, error) {
 	var hash []byte
 	err := tx.Row("SELECT hash, time FROM audit_events WHERE org_id = ? ORDER BY seq DESC LIMIT 1", tx.Org).Scan(&hash, &head.time)
 	if none, err := Absent(err); err != nil {
-		return nil, storeError(err)
+		return nil, StoreError(err)
 	} else if !none {
 		head.chain = audit.ChainAfter(audit.Sum(hash))
 	}

@@ -158,7 +158,7 @@ func (a Audit) Check(ctx context.Context, org Org, head string) (AuditCheck, err
 	if err == nil && check.Broken == nil {
 		check.Broken, err = a.lostEnd(ctx, last, check.Events)
 	}
-	return check, storeError(err)
+	return check, StoreError(err)
 }
 
 // See notes whether the head is where a walk has come to.
@@ -177,7 +177,7 @@ func (a Audit) HashBefore(ctx context.Context, org Org, page AuditPage) (string,
 	var hash []byte
 	err := a.db.Row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
 	if none, err := Absent(err); none || err != nil {
-		return new(audit.Chain).Head(), storeError(err)
+		return new(audit.Chain).Head(), StoreError(err)
 	}
 	return hex.EncodeToString(hash), nil
 }
@@ -191,7 +191,7 @@ func (a Audit) lostEnd(ctx context.Context, last int64, sound int) (*Broken, err
 	err := a.db.engine.Bulk.Row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
 		(SELECT count(*) FROM audit_events WHERE seq > ?1)`, last).Scan(&lost)
 	if err != nil || !lost {
-		return nil, storeError(err)
+		return nil, StoreError(err)
 	}
 	return &Broken{Position: sound + 1, Gone: true}, nil
 }
@@ -249,7 +249,7 @@ func (a Audit) Search(ctx context.Context, org Organisation, q AuditSearch) (Aud
 	span := auditSpan{org, before, q.Since, until}
 	if q.ResourceID != "" { // an index leads to its events
 		found, err := a.searchSpan(ctx, a.db.engine.Lookups, q, span)
-		return found, storeError(err)
+		return found, StoreError(err)
 	}
 	var found AuditSearchResult
 	err := a.db.Search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) (err error) {

@@ -48,7 +48,7 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 	}
 	if b.light(q) {
 		page, err := b.browse(ctx, d.engine.Lookups, q)
-		return page, storeError(err)
+		return page, StoreError(err)
 	}
 	var page BrowsePage
 	err = d.Search(ctx, q.User, func(ctx context.Context, pool *sqlite.Pool) error {
@@ -347,7 +347,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 		return err
 	}, "SELECT seq FROM "+source+" WHERE org_id = ?1"+b.where+" ORDER BY "+b.key+order+", id"+order, b.args...)
 	if err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	query := "SELECT r.record FROM " + b.Table + " t CROSS JOIN " + object + "_records r ON r.org_id = t.org_id AND r.id = t.id WHERE t.seq = ? AND t.org_id = ?"
 	for _, seq := range found {
@@ -357,7 +357,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 			err = each(record)
 		}
 		if err != nil {
-			return storeError(err)
+			return StoreError(err)
 		}
 	}
 	return nil
@@ -374,7 +374,7 @@ func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, er
 	if none, err := Absent(err); none {
 		return nil, &Error{Code: NotFound, Message: "no " + object + " with this id in this organisation"}
 	} else if err != nil {
-		return nil, storeError(err)
+		return nil, StoreError(err)
 	}
 	return record, nil
 }

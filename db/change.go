@@ -150,7 +150,7 @@ func readRecord(tx *Tx, r *storedResource, where string, args ...any) (storedRow
 	var s storedRow
 	var members []byte
 	if err := tx.Row(r.selectRecord+where, args...).Scan(&s.seq, &s.id, &s.object, &members); err != nil {
-		return s, storeError(err)
+		return s, StoreError(err)
 	}
 	if members == nil {
 		return s, nil

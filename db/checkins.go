@@ -114,7 +114,7 @@ func (k keyResults) find(index int, draft CheckinDraft) (*keyResult, error) {
 		if none, err := Absent(err); none {
 			return nil, &Error{Code: NotFound, Param: at, Message: at + " names no key result of this organisation"}
 		} else if err != nil {
-			return nil, storeError(err)
+			return nil, StoreError(err)
 		}
 		if other := k.bySeq[known.seq]; other != nil {
 			known = other // named by its id here, by its code there

@@ -46,7 +46,7 @@ func postureWritten(tx *Tx, w writtenRecord) error {
 	err = tx.Row(`SELECT resource FROM compliance_postures WHERE org_id = ? AND seq <> ?
 		ORDER BY version_number DESC LIMIT 1`, tx.Org, w.row.seq).Scan(&previous)
 	if first, err := Absent(err); first || err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	if err := json.Unmarshal(previous, &before); err != nil || before.Version > now.Version {
 		return err

@@ -141,7 +141,7 @@ func (d *DB) open(ctx context.Context, path string) (err error) {
 	case migrated != nil:
 		return err
 	case err != nil:
-		return explainPermission(storeError(err))
+		return explainPermission(StoreError(err))
 	}
 	d.SearchIndex = search.NewIndex(d.engine)
 	if d.columns, d.defaults, err = tableColumns(ctx, d); err != nil {

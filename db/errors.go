@@ -75,13 +75,10 @@ func Is(err error, code Code) bool {
 // column. A file of an older version can lack them.
 func LacksSchema(err error) bool { return sqlite.LacksSchema(err) }
 
-// StoreError gives an error of a read or a statement its meaning: an Error with
-// the code NotFound where there is no row, or Unavailable where the file can't be
-// used. Other errors are returned unchanged.
-func StoreError(err error) error { return storeError(err) }
-
-// storeError is StoreError, and short enough for its many callers.
-func storeError(err error) error {
+// StoreError gives an error of a read or a statement its meaning: an Error with the
+// code NotFound if there is no row, or Unavailable if the file can't be used. It
+// returns other errors unchanged.
+func StoreError(err error) error {
 	var known *Error
 	switch {
 	case err == nil, errors.As(err, &known), errors.Is(err, context.Canceled):

@@ -73,7 +73,7 @@ func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, e
 		var record sqlite.RawBytes
 		return s.Each(ctx, func(row Scanner) error {
 			if err := row.Scan(&record); err != nil {
-				return storeError(err)
+				return StoreError(err)
 			}
 			return each(record)
 		}, e.query, org, regime)
@@ -139,7 +139,7 @@ func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) 
 	if none, err := Absent(err); none {
 		return pack.EvidencePack, &Error{Code: NotFound, Message: fmt.Sprintf("no evidence pack %s in this organisation; `govsvc evidence list` shows them", id)}
 	} else if err != nil {
-		return pack.EvidencePack, storeError(err)
+		return pack.EvidencePack, StoreError(err)
 	}
 	err = e.db.Write(ctx, by, func(tx *Tx) error {
 		return tx.Audit(audit.Event{Action: "evidence_pack.exported", Category: audit.Export, Severity: audit.SeverityRead, ResourceType: "evidence_pack", ResourceID: id})
@@ -155,7 +155,7 @@ func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) 
 	for number := 0; written < pack.Size; number++ {
 		var chunk []byte
 		if err := e.db.engine.Bulk.Row(ctx, query, from, number).Scan(&chunk); err != nil {
-			return pack.EvidencePack, storeError(err)
+			return pack.EvidencePack, StoreError(err)
 		}
 		n, err := w.Write(chunk)
 		if err != nil {
@@ -228,7 +228,7 @@ func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload *eviden
 	var size int64
 	err := tx.Row("SELECT count(*), coalesce(sum(length(bytes)), 0) FROM evidence_pieces WHERE upload_seq = ?", upload.seq).Scan(&pieces, &size)
 	if err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	if pieces != upload.number || size != upload.size {
 		return unavailable(errors.New("the pieces of the pack were removed before it was filed"))
@@ -238,7 +238,7 @@ func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload *eviden
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)`,
 		tx.Org, pack.ID, pack.Title, pack.RegimeID, pack.ItemCount, manifest, pack.ManifestSHA256, pack.FiledAt, pack.FiledBy, upload.seq, size)
 	if err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	err = tx.Audit(audit.Event{
 		Action: "evidence_pack.filed", Category: audit.DataChange, Severity: audit.SeverityWrite, ResourceType: "evidence_pack", ResourceID: pack.ID,
@@ -264,7 +264,7 @@ func (u *evidenceUpload) begin() error {
 	return u.retry(func() error {
 		return u.db.Maintain(u.ctx, func(tx *Tx) (err error) {
 			u.seq, err = tx.Insert("INSERT INTO evidence_uploads (written_at) VALUES (?)", tx.At())
-			return storeError(err)
+			return StoreError(err)
 		})
 	})
 }
@@ -348,7 +348,7 @@ func (e Evidence) removeUpload(ctx context.Context, seq int64) error {
 			var filed bool
 			if err := tx.Row("SELECT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = ?)", seq).Scan(&filed); err != nil || filed {
 				gone = filed
-				return storeError(err)
+				return StoreError(err)
 			}
 			removed, err := tx.Exec("DELETE FROM evidence_pieces WHERE upload_seq = ?1 AND number IN (SELECT number FROM evidence_pieces WHERE upload_seq = ?1 LIMIT ?2)",
 				seq, piecesRemoved)

@@ -60,12 +60,12 @@ func (f File) WriteStats() WriteStats { return f.db.engine.WriteStats() }
 
 // Checkpoint empties the log beside the file, as far as readers and other writers
 // allow it.
-func (f File) Checkpoint(ctx context.Context) error { return storeError(f.db.engine.Checkpoint(ctx)) }
+func (f File) Checkpoint(ctx context.Context) error { return StoreError(f.db.engine.Checkpoint(ctx)) }
 
 // GiveBack returns free space within the file to the disk, and how many bytes.
 func (f File) GiveBack(ctx context.Context) (bytes int64, err error) {
 	bytes, err = f.db.engine.GiveBack(ctx)
-	return bytes, storeError(err)
+	return bytes, StoreError(err)
 }
 
 // DataVersion is a number that grows with every commit to the file, by this
@@ -73,13 +73,13 @@ func (f File) GiveBack(ctx context.Context) (bytes int64, err error) {
 // has that value. It takes a few microseconds.
 func (f File) DataVersion(ctx context.Context) (int64, error) {
 	n, err := f.db.engine.DataVersion(ctx)
-	return n, storeError(err)
+	return n, StoreError(err)
 }
 
 // Watch starts to watch the file for commits of any process.
 func (f File) Watch(ctx context.Context) (*Watch, error) {
 	w, err := f.db.engine.Watch(ctx)
-	return w, storeError(err)
+	return w, StoreError(err)
 }
 
 // probe remembers the last readiness probe that wrote to the disk.
@@ -101,7 +101,7 @@ func (f File) Ready(ctx context.Context) error {
 	read, cancel := context.WithTimeout(ctx, f.db.options.Wait)
 	defer cancel()
 	if err := f.db.Row(read, "SELECT 1").Scan(&one); err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	p := &f.db.probe
 	p.mutex.Lock()

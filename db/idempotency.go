@@ -46,7 +46,7 @@ func (i Idempotency) Response(ctx context.Context, k IdempotencyKey) (*Idempoten
 	err := i.db.Row(ctx, "SELECT request, status, answer FROM idempotency_records WHERE org_id = ? AND key = ? AND created_at > ?",
 		k.Org, k.Key, Timestamp(i.db.Now().Add(-IdempotencyRetention))).Scan(&request, &answer.Status, &answer.Body)
 	if none, err := Absent(err); none || err != nil {
-		return nil, storeError(err)
+		return nil, StoreError(err)
 	}
 	if !bytes.Equal(request, k.Request[:]) {
 		return nil, errKeyReused

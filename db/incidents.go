@@ -286,5 +286,5 @@ func notifiedBefore(tx *Tx, incident int64, at, note string) (same bool, err err
 	err = tx.Row(`SELECT EXISTS (SELECT 1 FROM incidents i WHERE i.seq = ?1 AND i.notified_at = ?2 AND ?3 = (
 		SELECT note FROM incident_timeline t WHERE t.incident_seq = i.seq AND t.note LIKE 'Notified %' ORDER BY t.seq DESC LIMIT 1))`,
 		incident, at, note).Scan(&same)
-	return same, storeError(err)
+	return same, StoreError(err)
 }

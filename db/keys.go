@@ -227,7 +227,7 @@ func insertKey(tx *Tx, draft KeyDraft, prefix string, salt, hash []byte) (Key, e
 		VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING `+keyColumns,
 		tx.Org, tx.NewID(), draft.Name, draft.Kind, prefix, salt, hash, compact(draft.Scopes),
 		draft.PerMinute, draft.PerDay, tx.At(), expires))
-	return made, storeError(err)
+	return made, StoreError(err)
 }
 
 func auditNewKey(tx *Tx, action string, k Key) error {
@@ -358,7 +358,7 @@ func (s Keys) ByPrefix(ctx context.Context, prefix string) ([]*StoredKey, error)
 func (s Keys) ByID(ctx context.Context, id string) (*StoredKey, error) {
 	k, err := scanStoredKey(s.db.engine.Frequent.Row(ctx, storedKeyQuery+"k.id = ?", id))
 	if none, err := Absent(err); none || err != nil {
-		return nil, storeError(err)
+		return nil, StoreError(err)
 	}
 	return k, nil
 }

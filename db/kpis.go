@@ -44,7 +44,7 @@ func keepLatestPeriod(tx *Tx, record Record) error {
 	err := tx.Row(`SELECT max(c.period_start) FROM kpi_checkins c JOIN kpis k ON k.seq = c.kpi_seq
 		WHERE k.org_id = ? AND k.code = ?`, tx.Org, record["code"]).Scan(&latest)
 	if err != nil || latest == nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	value, err := kpis.columnValue("current_as_of", record["current_as_of"])
 	if err != nil {
@@ -102,7 +102,7 @@ func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 		RETURNING seq, updated_at`, at.kpi, done.ID, record["period_start"], value, source, record["evidence_ref"], record["note"],
 		stampOf(tx, record, "created_at"), updated, tx.At()).Scan(&seq, &updated)
 	if err != nil {
-		return PutResult{}, storeError(err)
+		return PutResult{}, StoreError(err)
 	}
 	isFirstPut(tx, r, seq)
 	return done, followLatestPeriod(tx, at.kpi, updated)
@@ -124,7 +124,7 @@ func findPeriod(tx *Tx, record Record) (period, error) {
 		FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
 		WHERE k.org_id = ?1 AND k.code = ?2`, tx.Org, record["key_result_code"], record["period_start"])
 	if none, err := Absent(err); err != nil {
-		return period{}, storeError(err)
+		return period{}, StoreError(err)
 	} else if none {
 		return period{}, &Error{Code: Invalid, Param: "key_result_code", Message: "no key result has this code; import the kpi first"}
 	}

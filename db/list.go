@@ -111,7 +111,7 @@ func (l listing) with(more ...any) []any { return slices.Concat(l.args, more) }
 // page makes a page of what was read.
 func (l listing) page(resources, positions string, limit int, err error) (Page, error) {
 	if err != nil {
-		return Page{}, storeError(err)
+		return Page{}, StoreError(err)
 	}
 	var page Page
 	var order, id string

@@ -62,7 +62,7 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 func (l listing) changed(ctx context.Context, instant string, most int) (changed, all int, err error) {
 	query, args := l.count(instant, most+1)
 	err = l.db.Row(ctx, query, args...).Scan(&changed, &all)
-	return changed, all, storeError(err)
+	return changed, all, StoreError(err)
 }
 
 func (l listing) count(instant string, most int) (string, []any) {

@@ -130,7 +130,7 @@ func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
 // Version is the version of the file's tables; 0 if there are none yet.
 func (f File) Version(ctx context.Context) (int, error) {
 	version, err := version(ctx, f.db.engine)
-	return version, storeError(err)
+	return version, StoreError(err)
 }
 
 func version(ctx context.Context, file *sqlite.DB) (int, error) {
@@ -146,7 +146,7 @@ func version(ctx context.Context, file *sqlite.DB) (int, error) {
 // Versions returns the versions of the file's tables and of this program.
 func (f File) Versions(ctx context.Context) (have, want int, err error) {
 	have, want, err = versions(ctx, f.db.engine)
-	return have, want, storeError(err)
+	return have, want, StoreError(err)
 }
 
 func versions(ctx context.Context, file *sqlite.DB) (have, want int, err error) {
@@ -169,7 +169,7 @@ func versions(ctx context.Context, file *sqlite.DB) (have, want int, err error) 
 // newer program.
 func (f File) KnownVersion(ctx context.Context) (int, error) {
 	have, _, err := checkVersion(ctx, f.db.engine)
-	return have, storeError(err)
+	return have, StoreError(err)
 }
 
 // checkVersion returns the versions of the file and of this program. It refuses a file

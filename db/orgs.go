@@ -128,7 +128,7 @@ func (s Orgs) byName(ctx context.Context, name, and string) (Organisation, error
 		if missing {
 			return o, NoOrganisation(name)
 		}
-		return o, storeError(err)
+		return o, StoreError(err)
 	}
 	return o, nil
 }
@@ -153,7 +153,7 @@ func (s Orgs) Create(ctx context.Context, by Actor, name string, plan Plan, then
 			return organisationExists(name)
 		}
 		if err != nil {
-			return storeError(err)
+			return StoreError(err)
 		}
 		tx.Org = made.Org
 		err = tx.Audit(audit.Event{
@@ -193,7 +193,7 @@ func (s Orgs) SetPlan(ctx context.Context, by Actor, name string, plan Plan, sub
 	err = s.db.Write(ctx, by, func(tx *Tx) error {
 		present, err := scanOrganisation(tx.Row("SELECT "+organisationColumns+" FROM organisations WHERE seq = ?", before.Org))
 		if err != nil {
-			return storeError(err)
+			return StoreError(err)
 		}
 		if after = present; plan == present.Plan && subscription == present.Subscription {
 			return nil
@@ -202,7 +202,7 @@ func (s Orgs) SetPlan(ctx context.Context, by Actor, name string, plan Plan, sub
 		after, err = scanOrganisation(tx.Returning(`UPDATE organisations SET plan = ?, subscription = ?, updated_at = ?
 			WHERE seq = ? RETURNING `+organisationColumns, plan, subscription, tx.At(), before.Org))
 		if err != nil {
-			return storeError(err)
+			return StoreError(err)
 		}
 		tx.Org = before.Org
 		return tx.Audit(audit.Event{
@@ -272,7 +272,7 @@ func (s Orgs) Rename(ctx context.Context, by Actor, name, to string) (Organisati
 		case sqlite.IsUnique(err):
 			return organisationExists(to)
 		case err != nil:
-			return storeError(err)
+			return StoreError(err)
 		}
 		tx.Org = before.Org
 		return tx.Audit(audit.Event{
@@ -326,7 +326,7 @@ func (s Orgs) Remove(ctx context.Context, by Actor, name string, endMemberships 
 		}
 		var others bool
 		if err := tx.Row("SELECT EXISTS (SELECT 1 FROM organisations WHERE removed_at IS NULL)").Scan(&others); err != nil {
-			return storeError(err)
+			return StoreError(err)
 		}
 		if !others {
 			return &Error{Code: Conflict, Message: fmt.Sprintf("%q is the last organisation of the file and can't be removed", name)}
@@ -375,7 +375,7 @@ func belongings(tx *Tx, org Org) ([]string, error) {
 		}
 		var n int
 		if err := tx.Row(count, org).Scan(&n); err != nil {
-			return nil, storeError(err)
+			return nil, StoreError(err)
 		}
 		if n > 0 {
 			has = append(has, fmt.Sprintf("%d %s", n, thing))
@@ -387,5 +387,5 @@ func belongings(tx *Tx, org Org) ([]string, error) {
 	if alone > 0 {
 		has = append(has, fmt.Sprintf("%d users of no other organisation", alone))
 	}
-	return has, storeError(err)
+	return has, StoreError(err)
 }

@@ -65,7 +65,7 @@ func (tx *Tx) Enqueue(kind string, data any) error {
 	seq, err := tx.Insert("INSERT INTO events (org_id, id, type, body, created_at) VALUES (?, ?, ?, ?, ?)",
 		tx.Org, m.ID, kind, string(m.Body), tx.At())
 	if err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	if _, err := tx.Exec("INSERT INTO fan_outs (org_id, event_seq, set_seq) VALUES (?, ?, ?)", tx.Org, seq, set); err != nil {
 		return err
@@ -86,7 +86,7 @@ func receiverSet(tx *Tx, kind string) (int64, error) {
 	if none, failure := Absent(err); none {
 		set, err = newReceiverSet(tx, kind)
 	} else {
-		err = storeError(failure)
+		err = StoreError(failure)
 	}
 	if err != nil {
 		return 0, err
@@ -104,11 +104,11 @@ const matchingSubscriptions = ` FROM webhook_subscriptions WHERE org_id = ? AND 
 func newReceiverSet(tx *Tx, kind string) (int64, error) {
 	var matches bool
 	if err := tx.Row("SELECT EXISTS (SELECT 1"+matchingSubscriptions+")", tx.Org, kind).Scan(&matches); err != nil || !matches {
-		return 0, storeError(err)
+		return 0, StoreError(err)
 	}
 	set, err := tx.Insert("INSERT INTO receiver_sets (org_id, type) VALUES (?, ?)", tx.Org, kind)
 	if err != nil {
-		return 0, storeError(err)
+		return 0, StoreError(err)
 	}
 	_, err = tx.Exec("INSERT INTO receiver_set_members (set_seq, subscription_seq) SELECT ?, seq"+matchingSubscriptions, set, tx.Org, kind)
 	return set, err

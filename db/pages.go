@@ -95,7 +95,7 @@ func readRows(ctx context.Context, d *DB, query string, args []any, limit, most 
 		}
 		return nil
 	}, "SELECT position || '\x1f' || id || '\x1f' || octet_length(resource), resource FROM ("+query+")", args...)
-	return texts.String(), places.String(), limit, storeError(err)
+	return texts.String(), places.String(), limit, StoreError(err)
 }
 
 // cut takes from what was read the row beyond the limit, if there is one, and

@@ -137,7 +137,7 @@ func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made 
 	if tx.importing != nil && made.seq != 0 && err == nil {
 		made.changes = tx.importing.created(r, record, set, args[4:])
 	}
-	return made, made.seq != 0, storeError(err)
+	return made, made.seq != 0, StoreError(err)
 }
 
 // readObject returns a record that was written as the API returns it.
@@ -146,7 +146,7 @@ func readObject(tx *Tx, w writtenRecord) (object []byte, err error) {
 		return w.row.object, nil
 	}
 	err = tx.Row("SELECT resource FROM "+w.resource.Table+" WHERE seq = ?", w.row.seq).Scan(&object)
-	return object, storeError(err)
+	return object, StoreError(err)
 }
 
 // findRow reads the row with the record's natural key, with the values of its

@@ -22,7 +22,7 @@ func (d *DB) Row(ctx context.Context, query string, args ...any) Scanner {
 // Each calls fn for each row of a query in the pool of bounded lookups; see
 // sqlite.Pool.Each.
 func (d *DB) Each(ctx context.Context, fn func(Scanner) error, query string, args ...any) error {
-	return storeError(d.engine.Lookups.Each(ctx, fn, query, args...))
+	return StoreError(d.engine.Lookups.Each(ctx, fn, query, args...))
 }
 
 // Bounds of searches.
@@ -54,7 +54,7 @@ func (d *DB) Search(ctx context.Context, user string, run func(context.Context, 
 		return &Error{Code: SearchTimeout, Err: err, Message: fmt.Sprintf("the search was stopped after %s; "+
 			"search for a longer or rarer word, set a filter, or sort by the default order", d.options.SearchTime)}
 	}
-	return storeError(err)
+	return StoreError(err)
 }
 
 // Snapshot is the file at one instant: all reads through it see the same state. One
@@ -72,12 +72,12 @@ func (d *DB) Snapshot(ctx context.Context, read func(*Snapshot) error) error {
 	if failed != nil {
 		return failed
 	}
-	return storeError(err)
+	return StoreError(err)
 }
 
 // Each calls fn for each row of a query; see sqlite.Pool.Each.
 func (s *Snapshot) Each(ctx context.Context, fn func(Scanner) error, query string, args ...any) error {
-	return storeError(s.snapshot.Each(ctx, fn, query, args...))
+	return StoreError(s.snapshot.Each(ctx, fn, query, args...))
 }
 
 // Records calls each with every record of a type, as JSON, oldest first. It has what
@@ -90,7 +90,7 @@ func (s *Snapshot) Records(ctx context.Context, org Org, object string, each fun
 	var record sqlite.RawBytes
 	return s.Each(ctx, func(row Scanner) error {
 		if err := row.Scan(&record); err != nil {
-			return storeError(err)
+			return StoreError(err)
 		}
 		return each(record)
 	}, "SELECT record FROM "+r.Type+"_records WHERE org_id = ? ORDER BY created_at, id", org)

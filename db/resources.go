@@ -88,7 +88,7 @@ func (d *DB) RecordMembers(r *resource.Resource) []string {
 func (d *DB) Current(ctx context.Context, org Organisation, r *resource.Resource) ([]byte, error) {
 	var text []byte
 	if _, err := Absent(d.Row(ctx, stored(r).selectCurrent, org.Org).Scan(&text)); err != nil {
-		return nil, storeError(err)
+		return nil, StoreError(err)
 	}
 	return text, nil
 }

@@ -130,7 +130,7 @@ func createRisk(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 		var n int
 		err := tx.Returning("UPDATE organisations SET last_risk_number = last_risk_number + 1 WHERE seq = ? RETURNING last_risk_number", tx.Org).Scan(&n)
 		if err != nil {
-			return storedRow{}, storeError(err)
+			return storedRow{}, StoreError(err)
 		}
 		record["risk_id"] = fmt.Sprintf("RISK-%04d", n)
 		made, isNew, err := createUnless(tx, r, record, r.Key)

@@ -54,7 +54,7 @@ func keepMilestonesCount(tx *Tx, record Record) error {
 	if more {
 		delete(record, "milestones_count")
 	}
-	return storeError(err)
+	return StoreError(err)
 }
 
 // findRoadmap replaces roadmap_version, by default the active one's, with the
@@ -73,7 +73,7 @@ func findRoadmap(tx *Tx, record Record) error {
 	var found int64
 	err := tx.Row(query, args...).Scan(&id, &found)
 	if none, err := Absent(err); err != nil {
-		return storeError(err)
+		return StoreError(err)
 	} else if none && given {
 		return &Error{Code: Invalid, Param: "roadmap_version", Message: fmt.Sprintf("there is no roadmap of version %v; import it first", version)}
 	} else if none {
@@ -113,7 +113,7 @@ func enqueueRoadmapUpdate(tx *Tx) error {
 	var text []byte
 	err := tx.Row("SELECT id, resource FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", tx.Org).Scan(&id, &text)
 	if err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	changed, active := tx.roadmaps[id]
 	if !active {

@@ -82,7 +82,7 @@ func keepSignalID(tx *Tx, record Record, asOf any) error {
 	err := tx.Row("SELECT 1 FROM signals WHERE org_id = ? AND id = ? AND signal_type = ? AND as_of <> ?",
 		tx.Org, record["id"], record["signal_type"], asOf).Scan(&taken)
 	if free, err := Absent(err); free || err != nil {
-		return storeError(err)
+		return StoreError(err)
 	}
 	delete(record, "id")
 	return nil

@@ -70,7 +70,7 @@ func (d *DB) Maintain(ctx context.Context, run func(*Tx) error) error {
 func (d *DB) write(ctx context.Context, by Actor, run func(*Tx) error, audited bool) error {
 	err := d.engine.Write(ctx, func(of *sqlite.Tx) error { return newTx(d, of, by).run(run, audited) })
 	if sqlite.IsTransient(err) {
-		return storeError(err)
+		return StoreError(err)
 	}
 	return err
 }

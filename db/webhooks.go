@@ -30,7 +30,7 @@ func refuseMoreSubscriptions(tx *Tx) error {
 	if err == nil && count >= SubscriptionLimit {
 		return &Error{Code: Conflict, Message: fmt.Sprintf("The organisation has %d webhook subscriptions, which is the limit. Delete one that is not needed before adding another.", SubscriptionLimit)}
 	}
-	return storeError(err)
+	return StoreError(err)
 }
 
 // CreateSubscription makes a webhook subscription and returns it with its
