@@ -44,7 +44,7 @@ func BenchmarkOneUnlimited(b *testing.B) { benchmark(b, 1, limit.Rate{PerDay: 1 
 func BenchmarkThousand(b *testing.B)     { benchmark(b, 1000, benchRate) }
 func Benchmark50000(b *testing.B)        { benchmark(b, 50_000, benchRate) }
 
-// BenchmarkFlood is a new address each time in a Limiter full of busy ones.
+// BenchmarkFlood uses a new address each time. The Limiter is full of busy ones.
 func BenchmarkFlood(b *testing.B) {
 	limiter := limit.New(time.Now, 10_000)
 	b.ReportAllocs()
@@ -53,7 +53,7 @@ func BenchmarkFlood(b *testing.B) {
 	}
 }
 
-// BenchmarkUnsaved is a save with 50,000 subjects known, none of them new.
+// BenchmarkUnsaved saves 50,000 subjects without new requests.
 func BenchmarkUnsaved(b *testing.B) {
 	limiter := limit.New(time.Now, 100_000)
 	for i := range 50_000 {

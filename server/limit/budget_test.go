@@ -11,31 +11,31 @@ import (
 
 const mega = 1 << 20
 
-// reserve takes a reservation that must be granted at once.
+// reserve makes a reservation that must be granted immediately.
 func reserve(t *testing.T, b *limit.Budget, caller string, bytes int64) *limit.Reservation {
 	t.Helper()
 	r, err := b.Reserve(t.Context(), caller, bytes)
 	if err != nil {
-		t.Fatalf("%s, %d bytes: %v", caller, bytes, err)
+		t.Fatalf("%s, %d bytes: got %v", caller, bytes, err)
 	}
 	return &r
 }
 
-// refuse takes a reservation that must wait until it is given up.
+// refuse makes a reservation that must wait until it is refused.
 func refuse(t *testing.T, b *limit.Budget, caller string, bytes int64) {
 	t.Helper()
 	if r, err := b.Reserve(t.Context(), caller, bytes); !errors.Is(err, limit.ErrNoMemory) {
 		r.Release()
-		t.Fatalf("%s got %d bytes (%v), want %v", caller, bytes, err, limit.ErrNoMemory)
+		t.Fatalf("%s, %d bytes: got %v, want %v", caller, bytes, err, limit.ErrNoMemory)
 	}
 }
 
-// TestBudgetShares: a caller takes a part of what is free and leaves room for
-// others, however many reservations it asks for.
-func TestBudgetShares(t *testing.T) {
+// TestBudget_Shares checks that a caller with many reservations gets a part of the free
+// bytes and leaves the rest to others.
+func TestBudget_Shares(t *testing.T) {
 	t.Parallel()
 	b := limit.NewBudget(64*mega, 20*time.Millisecond)
-	for range 4 { // a fifth, 20 MB in all, is half of the 40 that are then free and not spared
+	for range 4 { // with a fifth one, 20 MB are half of the 40 MB that are free and not kept for small ones
 		reserve(t, b, "greedy", 4*mega)
 	}
 	held := reserve(t, b, "greedy", 4*mega)
@@ -45,13 +45,13 @@ func TestBudgetShares(t *testing.T) {
 	refuse(t, b, "fourth", 24*mega)
 	reserve(t, b, "fourth", limit.SmallResponse)
 	held.Release()
-	held.Release() // once more does no harm
+	held.Release() // a second call has no effect
 	other.Settle(mega)
 	reserve(t, b, "fifth", 12*mega)
 }
 
-// TestBudgetSmall: large reservations leave the last eighth to small ones.
-func TestBudgetSmall(t *testing.T) {
+// TestBudget_Small checks that large reservations leave the last eighth to small ones.
+func TestBudget_Small(t *testing.T) {
 	t.Parallel()
 	b := limit.NewBudget(64*mega, 20*time.Millisecond)
 	for _, caller := range []string{"a", "b", "c", "d", "e", "f", "g"} {
@@ -63,8 +63,8 @@ func TestBudgetSmall(t *testing.T) {
 	}
 }
 
-// TestBudgetLarge: what is larger than the whole is served alone.
-func TestBudgetLarge(t *testing.T) {
+// TestBudget_Large checks that a reservation larger than the budget is granted alone.
+func TestBudget_Large(t *testing.T) {
 	t.Parallel()
 	b := limit.NewBudget(64*mega, 20*time.Millisecond)
 	whole := reserve(t, b, "a", 1000*mega)
@@ -73,9 +73,8 @@ func TestBudgetLarge(t *testing.T) {
 	reserve(t, b, "b", 1000*mega)
 }
 
-// TestBudgetTurns: callers that wait are served in turn, one reservation each,
-// and one that can't be served holds up no other.
-func TestBudgetTurns(t *testing.T) {
+// TestBudget_Turns checks that waiting callers are served in turn, one reservation each.
+func TestBudget_Turns(t *testing.T) {
 	t.Parallel()
 	b := limit.NewBudget(64*mega, time.Minute)
 	first := reserve(t, b, "first", 50*mega)
@@ -95,19 +94,20 @@ func TestBudgetTurns(t *testing.T) {
 			time.Sleep(time.Millisecond)
 		}
 	}
-	// each of them needs the whole, so that one is served after the other
+	// each needs the whole budget, so that they are served one after the other
 	for _, caller := range []string{"crowd", "crowd", "crowd", "lone"} {
 		wait(caller, 56*mega)
 	}
 	first.Release()
 	got := []string{<-served, <-served, <-served, <-served}
 	if got[0] != "crowd" || got[1] != "lone" {
-		t.Errorf("served %v, want the lone caller second", got)
+		t.Errorf("got the order %v, want the lone caller second", got)
 	}
 }
 
-// TestBudgetExchange: a reservation is given up while another size is waited for.
-func TestBudgetExchange(t *testing.T) {
+// TestBudget_Exchange checks that a reservation is released while it waits for another
+// size.
+func TestBudget_Exchange(t *testing.T) {
 	t.Parallel()
 	b := limit.NewBudget(64*mega, 20*time.Millisecond)
 	r := reserve(t, b, "a", limit.SmallResponse)
@@ -123,7 +123,7 @@ func TestBudgetExchange(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := b.Reserve(ctx, "b", mega); !errors.Is(err, context.Canceled) {
-		t.Errorf("a caller that has gone got %v", err)
+		t.Errorf("a caller that disconnected: got %v", err)
 	}
 	r.Release()
 	reserve(t, b, "b", 56*mega)
@@ -135,14 +135,14 @@ func TestInProgress(t *testing.T) {
 	p := limit.NewInProgress(2)
 	for i, want := range []bool{true, true, false, false} {
 		if got := p.Begin("a"); got != want {
-			t.Errorf("request %d: %v, want %v", i, got, want)
+			t.Errorf("request %d: got %v, want %v", i, got, want)
 		}
 	}
 	if !p.Begin("b") {
-		t.Error("another subject was refused")
+		t.Error("got a refusal of another subject")
 	}
 	p.End("a")
 	if !p.Begin("a") || p.Begin("a") {
-		t.Error("one request has ended: one more may begin")
+		t.Error("after the end of a request: want exactly one more")
 	}
 }

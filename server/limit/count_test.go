@@ -11,10 +11,10 @@ import (
 	"govsvc/server/limit"
 )
 
-// disk is what a process leaves to the next.
-type disk map[limit.Count]int
+// savedCounts is what a process saves for the next one.
+type savedCounts map[limit.Count]int
 
-func (d disk) save(counts []limit.Count) {
+func (d savedCounts) save(counts []limit.Count) {
 	for _, c := range counts {
 		n := c.Requests
 		c.Requests = 0
@@ -22,7 +22,7 @@ func (d disk) save(counts []limit.Count) {
 	}
 }
 
-func (d disk) counts() (counts []limit.Count) {
+func (d savedCounts) counts() (counts []limit.Count) {
 	for c, n := range d {
 		c.Requests = n
 		counts = append(counts, c)
@@ -30,6 +30,7 @@ func (d disk) counts() (counts []limit.Count) {
 	return counts
 }
 
+// ask makes n requests of a subject and returns how many are allowed.
 func ask(limiter *limit.Limiter, subject string, n int, rate limit.Rate) (allowed int) {
 	for range n {
 		if limiter.Allow(subject, rate).Allowed {
@@ -46,10 +47,10 @@ func TestUnsaved(t *testing.T) {
 	clock := newClock()
 	start := clock.Now().Unix()
 	limiter := limit.New(clock.Now, 10)
-	expect := func(what string, want []limit.Count) {
+	expect := func(name string, want []limit.Count) {
 		t.Helper()
 		if diff := cmp.Diff(want, limiter.Unsaved(), cmpopts.EquateEmpty()); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", what, diff)
+			t.Errorf("%s (-want +got):\n%s", name, diff)
 		}
 	}
 	ask(limiter, "b", 100, fiveADay)
@@ -61,12 +62,12 @@ func TestUnsaved(t *testing.T) {
 	ask(limiter, "a", 1, fiveADay)
 	first := []limit.Count{{"a", start, 3}, {"a", start + 60, 1}, {"b", start, 5}}
 	expect("the first time", first)
-	expect("once cleared", nil)
+	expect("after the counts were taken", nil)
 
 	ask(limiter, "a", 1, fiveADay)
 	limiter.Restore(first)
 	limiter.Restore([]limit.Count{{"b", start, 1}})
-	expect("restored, with new ones", []limit.Count{{"a", start, 3}, {"a", start + 60, 2}, {"b", start, 6}})
+	expect("restored counts and new ones", []limit.Count{{"a", start, 3}, {"a", start + 60, 2}, {"b", start, 6}})
 
 	limiter.Restore(first)
 	clock.Advance(24*time.Hour + time.Minute)
@@ -87,19 +88,19 @@ func TestLoad(t *testing.T) {
 		remaining int
 		retry     time.Duration
 	}{
-		"this slot":          {[]limit.Count{{"a", start, 2}}, 3, 0},
-		"added up":           {[]limit.Count{{"a", start, 2}, {"a", start - 60, 1}, {"a", start, 1}}, 1, 0},
-		"of another":         {[]limit.Count{{"b", start, 5}}, 5, 0},
-		"more than allowed":  {[]limit.Count{{"a", start, 500}}, 0, 24*time.Hour + 36*time.Second},
-		"at the edge":        {[]limit.Count{{"a", start - day, 5}}, 0, 36 * time.Second},
-		"past the edge":      {[]limit.Count{{"a", start - day - 60, 5}}, 5, 0},
-		"within this slot":   {[]limit.Count{{"a", start + 12, 5}}, 0, 24*time.Hour + 36*time.Second},
-		"between two slots":  {[]limit.Count{{"a", start - day - 59, 5}}, 0, 36 * time.Second},
-		"in the future":      {[]limit.Count{{"a", start + 400*day, 5}}, 0, 24*time.Hour + 36*time.Second},
-		"in no time at all":  {[]limit.Count{{"a", math.MinInt64, 5}, {"a", 0, 5}}, 5, 0},
-		"in no time to come": {[]limit.Count{{"a", 1 << 50, 5}}, 0, 24*time.Hour + 36*time.Second},
-		"nothing":            {[]limit.Count{{"a", start, 0}, {"a", start, -3}}, 5, 0},
-		"too many to count":  {[]limit.Count{{"a", start, math.MaxInt}, {"a", start - 60, math.MaxInt}}, 0, 24*time.Hour + 36*time.Second},
+		"this slot":              {[]limit.Count{{"a", start, 2}}, 3, 0},
+		"added up":               {[]limit.Count{{"a", start, 2}, {"a", start - 60, 1}, {"a", start, 1}}, 1, 0},
+		"of another subject":     {[]limit.Count{{"b", start, 5}}, 5, 0},
+		"more than allowed":      {[]limit.Count{{"a", start, 500}}, 0, 24*time.Hour + 36*time.Second},
+		"at the end of a day":    {[]limit.Count{{"a", start - day, 5}}, 0, 36 * time.Second},
+		"after the end of a day": {[]limit.Count{{"a", start - day - 60, 5}}, 5, 0},
+		"within this slot":       {[]limit.Count{{"a", start + 12, 5}}, 0, 24*time.Hour + 36*time.Second},
+		"between two slots":      {[]limit.Count{{"a", start - day - 59, 5}}, 0, 36 * time.Second},
+		"in the future":          {[]limit.Count{{"a", start + 400*day, 5}}, 0, 24*time.Hour + 36*time.Second},
+		"far in the past":        {[]limit.Count{{"a", math.MinInt64, 5}, {"a", 0, 5}}, 5, 0},
+		"far in the future":      {[]limit.Count{{"a", 1 << 50, 5}}, 0, 24*time.Hour + 36*time.Second},
+		"nothing":                {[]limit.Count{{"a", start, 0}, {"a", start, -3}}, 5, 0},
+		"too many to count":      {[]limit.Count{{"a", start, math.MaxInt}, {"a", start - 60, math.MaxInt}}, 0, 24*time.Hour + 36*time.Second},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -109,31 +110,31 @@ func TestLoad(t *testing.T) {
 			limiter.Load(row.counts)
 			d := limiter.Peek("a", fiveADay)
 			if d.Remaining != row.remaining || d.RetryAfter != row.retry {
-				t.Errorf("remaining %d, retry after %v; want %d, %v", d.Remaining, d.RetryAfter, row.remaining, row.retry)
+				t.Errorf("got %d remaining, retry after %v, want %d, %v", d.Remaining, d.RetryAfter, row.remaining, row.retry)
 			}
 			if got := limiter.Unsaved(); len(got) != 0 {
-				t.Errorf("loaded counts are unsaved: %v", got)
+				t.Errorf("got unsaved counts %v after Load, want none", got)
 			}
 		})
 	}
 }
 
-func TestLoadMoreThanCapacity(t *testing.T) {
+func TestLoad_OverCapacity(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	limiter := limit.New(clock.Now, 1)
 	limiter.Load([]limit.Count{{"a", clock.Now().Unix(), 5}, {"b", clock.Now().Unix(), 4}})
 	if got := ask(limiter, "a", 9, fiveADay); got != 0 {
-		t.Errorf("a: %d allowed, want 0", got)
+		t.Errorf("subject a: got %d allowed, want 0", got)
 	}
 	if got := ask(limiter, "b", 9, fiveADay); got != 1 {
-		t.Errorf("b: %d allowed, want 1", got)
+		t.Errorf("subject b: got %d allowed, want 1", got)
 	}
 }
 
-// TestSetBack saves under a clock that is an hour fast, sets it right, saves
-// again and restarts: the requests keep their age.
-func TestSetBack(t *testing.T) {
+// TestUnsaved_ClockSetBack counts requests by a clock that is an hour fast, sets the clock
+// back and restarts. The requests keep their age.
+func TestUnsaved_ClockSetBack(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	limiter := limit.New(clock.Now, 10)
@@ -151,13 +152,13 @@ func TestSetBack(t *testing.T) {
 	before := limiter.Peek("a", limit.Rate{PerDay: 2}).RetryAfter
 	after := restarted.Peek("a", limit.Rate{PerDay: 2}).RetryAfter
 	if before != 23*time.Hour+51*time.Minute || after < before || after > before+time.Minute {
-		t.Errorf("wait %v before the restart, %v after", before, after)
+		t.Errorf("got the wait %v before the restart and %v after it", before, after)
 	}
 }
 
-// TestSetBackALittle is what two readings of one clock differ by: the slot stays
-// the same, saved and loaded.
-func TestSetBackALittle(t *testing.T) {
+// TestUnsaved_ClockSetBackSlightly checks that a count stays in its slot if the clock goes
+// back by a millisecond.
+func TestUnsaved_ClockSetBackSlightly(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	limiter := limit.New(clock.Now, 10)
@@ -173,24 +174,24 @@ func TestSetBackALittle(t *testing.T) {
 	restarted.Load(counts)
 	want := 24*time.Hour + time.Minute - time.Second
 	if got := restarted.Peek("a", limit.Rate{PerDay: 1}).RetryAfter; got != want {
-		t.Errorf("wait %v after the restart, want %v", got, want)
+		t.Errorf("got the wait %v after the restart, want %v", got, want)
 	}
 }
 
-// TestRestarts kills the process again and again, with saves before that fail
-// or not. A kill loses what was counted since the last save and nothing else.
-func TestRestarts(t *testing.T) {
+// TestLoad_Restarts restarts a limiter many times, with saves between that succeed or fail.
+// A restart loses the requests since the last save and nothing else.
+func TestLoad_Restarts(t *testing.T) {
 	t.Parallel()
 	rng := random(t)
 	for range *roundsFlag {
 		clock := newClock()
 		clock.Advance(time.Duration(rng.Int64N(int64(time.Hour))))
 		limiter := limit.New(clock.Now, 10)
-		saved := disk{}
+		saved := savedCounts{}
 		rate := limit.Rate{PerDay: 50}
 		var elapsed time.Duration
 		var allowed []time.Duration
-		var unsaved int // of allowed, the last ones
+		var unsaved int // how many of the last allowed ones are not saved
 		for range 200 {
 			d := time.Duration(rng.Int64N(int64(time.Hour)))
 			clock.Advance(d)
@@ -212,13 +213,13 @@ func TestRestarts(t *testing.T) {
 				unsaved = 0
 			}
 			if left := remaining(rate, allowed, elapsed, clock.Now()); limiter.Peek("a", rate).Remaining != left {
-				t.Fatalf("remaining %d, want %d", limiter.Peek("a", rate).Remaining, left)
+				t.Fatalf("got %d remaining, want %d", limiter.Peek("a", rate).Remaining, left)
 			}
 		}
 	}
 }
 
-// remaining is what allowed, in time elapsed until now, leaves of the day.
+// remaining returns how many requests of the day are left after the allowed ones.
 func remaining(rate limit.Rate, allowed []time.Duration, elapsed time.Duration, now time.Time) int {
 	left := rate.PerDay
 	for _, at := range allowed {

@@ -12,9 +12,9 @@ import (
 	"govsvc/server/limit"
 )
 
-// TestFlood is not parallel, since it reads the size of the heap. A million
-// addresses come at once; then others, slowly enough for the former to go idle.
-func TestFlood(t *testing.T) {
+// TestAllow_Flood makes requests of a million addresses at once, and then of others, slowly
+// enough that the first ones become idle. It is not parallel, because it measures the heap.
+func TestAllow_Flood(t *testing.T) {
 	const capacity, addresses = 20_000, 1_000_000
 	clock := newClock()
 	limiter := limit.New(clock.Now, capacity)
@@ -24,9 +24,9 @@ func TestFlood(t *testing.T) {
 	for i := range addresses {
 		allowed += ask(limiter, "10.0."+strconv.Itoa(i), 1, rate)
 	}
-	// The last shard fills later than the first; strangers share one bucket.
+	// The last shard fills later than the first. New subjects share one bucket then.
 	if allowed < capacity*9/10 || allowed > capacity+rate.PerMinute {
-		t.Errorf("%d allowed of a busy flood, want about %d", allowed, capacity+rate.PerMinute)
+		t.Errorf("got %d allowed of busy addresses, want about %d", allowed, capacity+rate.PerMinute)
 	}
 	allowed = 0
 	for i := range addresses / 5 {
@@ -36,10 +36,10 @@ func TestFlood(t *testing.T) {
 		allowed += ask(limiter, "10.1."+strconv.Itoa(i), 1, rate)
 	}
 	if allowed != addresses/5 {
-		t.Errorf("%d allowed of a flood that goes idle, want all", allowed)
+		t.Errorf("got %d allowed while addresses become idle, want all", allowed)
 	}
 	if grown := heap() - before; grown > capacity*400 {
-		t.Errorf("heap grew by %d bytes, %d a subject", grown, grown/capacity)
+		t.Errorf("the heap grew by %d bytes, %d a subject", grown, grown/capacity)
 	}
 	runtime.KeepAlive(limiter)
 }
@@ -51,20 +51,21 @@ func heap() int64 {
 	return int64(stats.HeapAlloc)
 }
 
-// TestNoAllocation is not parallel, since it counts the process's allocations.
-func TestNoAllocation(t *testing.T) {
+// TestAllow_Allocates checks that a decision allocates no memory. It is not parallel,
+// because it counts the allocations of the process.
+func TestAllow_Allocates(t *testing.T) {
 	limiter := limit.New(time.Now, 10)
 	for _, rate := range []limit.Rate{{PerMinute: 600, PerDay: 1_000_000}, {PerMinute: 1, PerDay: 1}} {
 		limiter.Allow("a", rate)
 		if got := testing.AllocsPerRun(1000, func() { limiter.Allow("a", rate); limiter.Peek("a", rate) }); got != 0 {
-			t.Errorf("%v allocations at %v", got, rate)
+			t.Errorf("got %v allocations at %v, want none", got, rate)
 		}
 	}
 }
 
-// TestOverflow fills a Limiter of two. The newcomers share one bucket and day
-// until those known are idle, and the known keep their own.
-func TestOverflow(t *testing.T) {
+// TestAllow_OverCapacity fills a Limiter of two subjects. New subjects share one bucket and
+// day until a known one is idle. The known ones keep their own.
+func TestAllow_OverCapacity(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	limiter := limit.New(clock.Now, 2)
@@ -73,7 +74,7 @@ func TestOverflow(t *testing.T) {
 		t.Helper()
 		peeked := limiter.Peek(subject, rate).Remaining
 		if got := ask(limiter, subject, n, rate); got != want || peeked < want {
-			t.Errorf("%s: %d allowed of %d after a Peek of %d, want %d", subject, got, n, peeked, want)
+			t.Errorf("%s: got %d allowed of %d after a Peek of %d, want %d", subject, got, n, peeked, want)
 		}
 	}
 	expect("address", minute, 1, 1)
@@ -85,23 +86,23 @@ func TestOverflow(t *testing.T) {
 	expect("key", day, 9, 1)
 
 	clock.Advance(time.Minute)
-	expect("new", day, 3, 3)   // in the room of address
-	expect("other", day, 3, 0) // the shared day is spent
+	expect("new", day, 3, 3)   // replaces "address"
+	expect("other", day, 3, 0) // the shared day is used up
 	expect("key", day, 1, 0)
 	clock.Advance(24*time.Hour + time.Minute)
 	expect("other", day, 9, 3)
 	expect("third", day, 9, 3)
-	expect("key", day, 9, 3) // shared again
+	expect("key", day, 9, 3) // shares the day again
 	for _, c := range limiter.Unsaved() {
 		if c.Subject == "" {
-			t.Errorf("the shared day is to be saved: %v", c)
+			t.Errorf("got unsaved count %v of the shared day", c)
 		}
 	}
 }
 
-// TestConcurrent lets all ask while counts are saved, some in vain: not one
-// request too many is allowed, not one that was is lost.
-func TestConcurrent(t *testing.T) {
+// TestAllow_Concurrent makes requests while counts are saved, some without success. No
+// request over the limit is allowed, and no allowed one is lost.
+func TestAllow_Concurrent(t *testing.T) {
 	t.Parallel()
 	const workers, each = 8, 2000
 	clock := newClock()
@@ -126,7 +127,7 @@ func TestConcurrent(t *testing.T) {
 	group.Wait()
 	saved.Add(total(limiter.Unsaved()))
 	if got, want := allowed.Load(), int64(5*rate.PerMinute); got != want || saved.Load() != want {
-		t.Errorf("%d allowed, %d saved, want %d of each", got, saved.Load(), want)
+		t.Errorf("got %d allowed and %d saved, want %d of each", got, saved.Load(), want)
 	}
 }
 

@@ -19,15 +19,15 @@ func newClock() *testkit.Clock {
 
 const none = math.MaxInt32
 
-// step moves the clock, asks so many times for subject a, and states how many
-// were allowed and what the last answer and a Peek after it read.
+// step advances the clock and makes requests of subject a. It states how many are allowed,
+// and what a Peek returns after them.
 type step struct {
-	move      time.Duration
+	move      time.Duration // of the clock
 	rate      limit.Rate
-	ask       int
+	ask       int // requests
 	allowed   int
 	remaining int
-	full      time.Duration // from now to Reset
+	full      time.Duration // until Reset
 	retry     time.Duration // of the Peek
 }
 
@@ -50,12 +50,12 @@ func TestAllow(t *testing.T) {
 			{rate: both, ask: 100, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
 			{move: time.Minute, rate: minute, ask: 60, allowed: 60, full: time.Minute, retry: time.Second},
 		},
-		"idle for long fills no further than capacity": {
+		"a long pause fills the bucket to its capacity only": {
 			{rate: minute, ask: 1, allowed: 1, remaining: 59, full: time.Second},
 			{move: year, rate: minute, ask: 0, remaining: 60},
 			{rate: minute, ask: 100, allowed: 60, full: time.Minute, retry: time.Second},
 		},
-		"a rate that does not divide waits to the nanosecond above": {
+		"the wait of a rate that does not divide is rounded up to the nanosecond": {
 			{rate: limit.Rate{PerMinute: 7}, ask: 7, allowed: 7, full: time.Minute, retry: 8571428572},
 			{move: 8571428571, rate: limit.Rate{PerMinute: 7}, ask: 1, full: 51428571429, retry: 1},
 			{move: 1, rate: limit.Rate{PerMinute: 7}, ask: 1, allowed: 1, full: time.Minute, retry: 8571428571},
@@ -76,52 +76,52 @@ func TestAllow(t *testing.T) {
 			},
 			{move: 2 * time.Minute, rate: limit.Rate{PerMinute: 100_000_000}, ask: 0, remaining: 100_000_000},
 		},
-		"the day is the lesser": {
+		"the limit of the day is lower": {
 			{rate: both, ask: 3, allowed: 3, remaining: 2, full: 3 * time.Second},
 			{move: time.Minute, rate: both, ask: 0, remaining: 2},
 		},
-		"the day without a bucket": {
+		"a limit of the day alone": {
 			{rate: limit.Rate{PerDay: 5}, ask: 6, allowed: 5, retry: day + time.Minute},
 		},
-		"the day rolls slot by slot": {
+		"the day moves slot by slot": {
 			{rate: both, ask: 2, allowed: 2, remaining: 3, full: 2 * time.Second},
 			{move: 12*time.Hour + 12*time.Second, rate: both, ask: 4, allowed: 3, full: 3 * time.Second, retry: 12*time.Hour + 48*time.Second},
 			{move: 12*time.Hour + 48*time.Second - 1, rate: both, ask: 1, retry: 1},
 			{move: 1, rate: both, ask: 3, allowed: 2, full: 2 * time.Second, retry: 12 * time.Hour},
 			{move: 12 * time.Hour, rate: both, ask: 0, remaining: 3},
 		},
-		"a clock set back gains nothing and goes on from there": {
+		"a clock that is set back gives no request and continues from there": {
 			{rate: minute, ask: 60, allowed: 60, full: time.Minute, retry: time.Second},
 			{move: -year, rate: minute, ask: 1, full: time.Minute, retry: time.Second},
 			{move: time.Second, rate: minute, ask: 2, allowed: 1, full: time.Minute, retry: time.Second},
 		},
-		"a day goes on when the clock is set back": {
+		"the day continues when the clock is set back": {
 			{rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
 			{move: time.Hour, rate: both, ask: 1, retry: 23*time.Hour + time.Minute},
 			{move: -10 * year, rate: both, ask: 1, retry: 23*time.Hour + time.Minute},
 			{move: 23*time.Hour + time.Minute, rate: both, ask: 1, allowed: 1, remaining: 4, full: time.Second},
 		},
-		"slots lie on the wall clock after a long step": {
+		"slots start at full minutes after a long pause": {
 			{move: 10*year + 24*time.Second, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + 36*time.Second},
 		},
-		"steps of centuries do not overflow": {
+		"centuries do not overflow": {
 			{rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
 			{move: 290 * year, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
 			{move: 290 * year, rate: both, ask: 5, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
 			{move: -290 * year, rate: both, ask: 1, retry: day + time.Minute, full: 5 * time.Second},
 			{move: -290 * year, rate: both, ask: 1, retry: day + time.Minute, full: 5 * time.Second},
 		},
-		"a lower plan cuts at once": {
+		"a lower rate applies immediately": {
 			{rate: limit.Rate{PerMinute: 600}, ask: 100, allowed: 100, remaining: 500, full: 10 * time.Second},
 			{rate: minute, ask: 0, remaining: 60},
 			{rate: minute, ask: 100, allowed: 60, full: time.Minute, retry: time.Second},
 		},
-		"a higher plan fills in time and gives no burst": {
+		"a higher rate does not fill the bucket": {
 			{rate: minute, ask: 60, allowed: 60, full: time.Minute, retry: time.Second},
 			{rate: limit.Rate{PerMinute: 600}, ask: 1, full: time.Minute, retry: 100 * time.Millisecond},
 			{move: time.Second, rate: limit.Rate{PerMinute: 600}, ask: 11, allowed: 10, full: time.Minute, retry: 100 * time.Millisecond},
 		},
-		"to and fro between plans gains nothing": {
+		"switching between rates gives no request": {
 			{rate: limit.Rate{PerMinute: 600}, ask: 600, allowed: 600, full: time.Minute, retry: 100 * time.Millisecond},
 			{rate: minute, ask: 1, full: time.Minute, retry: time.Second},
 			{rate: limit.Rate{PerMinute: 600}, ask: 1, full: time.Minute, retry: 100 * time.Millisecond},
@@ -130,7 +130,7 @@ func TestAllow(t *testing.T) {
 			{ask: 1000, allowed: 1000, remaining: none},
 			{rate: both, ask: 6, allowed: 5, full: 5 * time.Second, retry: day + time.Minute},
 		},
-		"a lower day cuts at once and waits for as many slots as it takes": {
+		"a lower limit of the day applies immediately and waits for as many slots as needed": {
 			{rate: limit.Rate{PerDay: 10}, ask: 4, allowed: 4, remaining: 6},
 			{move: time.Hour, rate: limit.Rate{PerDay: 10}, ask: 4, allowed: 4, remaining: 2},
 			{rate: limit.Rate{PerDay: 5}, ask: 1, retry: 23*time.Hour + time.Minute},
@@ -143,7 +143,7 @@ func TestAllow(t *testing.T) {
 			clock := newClock()
 			limiter := limit.New(clock.Now, 100)
 			for i, want := range steps {
-				if diff := cmp.Diff(want, want.play(clock, limiter), cmp.AllowUnexported(step{})); diff != "" {
+				if diff := cmp.Diff(want, want.run(clock, limiter), cmp.AllowUnexported(step{})); diff != "" {
 					t.Errorf("step %d (-want +got):\n%s", i, diff)
 				}
 			}
@@ -151,14 +151,9 @@ func TestAllow(t *testing.T) {
 	}
 }
 
-func (s step) play(clock *testkit.Clock, limiter *limit.Limiter) step {
+func (s step) run(clock *testkit.Clock, limiter *limit.Limiter) step {
 	clock.Advance(s.move)
-	got := step{move: s.move, rate: s.rate, ask: s.ask}
-	for range s.ask {
-		if limiter.Allow("a", s.rate).Allowed {
-			got.allowed++
-		}
-	}
+	got := step{move: s.move, rate: s.rate, ask: s.ask, allowed: ask(limiter, "a", s.ask, s.rate)}
 	d := limiter.Peek("a", s.rate)
 	got.remaining, got.retry, got.full = d.Remaining, d.RetryAfter, d.Reset.Sub(clock.Now())
 	return got
@@ -190,7 +185,7 @@ func TestDecision(t *testing.T) {
 	}
 }
 
-func TestPeekTakesNothing(t *testing.T) {
+func TestPeek_TakesNothing(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	limiter := limit.New(clock.Now, 1)
@@ -205,11 +200,11 @@ func TestPeekTakesNothing(t *testing.T) {
 		t.Errorf("Peek (-want +got):\n%s", diff)
 	}
 	if got := limiter.Unsaved(); len(got) != 0 {
-		t.Errorf("Unsaved after Peek: %v", got)
+		t.Errorf("got unsaved counts %v after Peek, want none", got)
 	}
 }
 
-func TestSubjectsAreApart(t *testing.T) {
+func TestAllow_CountsEachSubject(t *testing.T) {
 	t.Parallel()
 	clock := newClock()
 	limiter := limit.New(clock.Now, 10_000)
@@ -218,7 +213,7 @@ func TestSubjectsAreApart(t *testing.T) {
 		name := fmt.Sprint(i)
 		for n, want := range []bool{true, true, false} {
 			if got := limiter.Allow(name, rate).Allowed; got != want {
-				t.Fatalf("subject %s, request %d: allowed %t, want %t", name, n, got, want)
+				t.Fatalf("subject %s, request %d: got %t, want %t", name, n, got, want)
 			}
 		}
 	}

@@ -8,12 +8,12 @@ import (
 	"govsvc/server/limit"
 )
 
-// model is the plain, slow form of one subject: fractions for the bucket and a
-// list of all allowed requests for the day.
+// model is a simple and slow limiter of one subject: fractions for the bucket and a list of
+// all allowed requests for the day.
 type model struct {
 	wall    time.Time
-	time    time.Duration // since the beginning of a minute; never back
-	tokens  *big.Rat      // nil is no limit
+	time    time.Duration // since the beginning of a minute; it never decreases
+	tokens  *big.Rat      // nil without a limit
 	rate    int           // a minute, at the last Allow
 	at      time.Duration
 	allowed []time.Duration
@@ -36,7 +36,8 @@ func least(a, b *big.Rat) *big.Rat {
 	return b
 }
 
-// filled is the bucket at rate, had the slower of the two rates held so far.
+// filled returns the tokens of the bucket, filled at the slower of the last and the given
+// rate.
 func (m *model) filled(rate int) *big.Rat {
 	if rate == 0 {
 		return nil
@@ -53,7 +54,7 @@ func leaves(at time.Duration) time.Duration {
 	return at.Truncate(time.Minute) + time.Minute + 24*time.Hour
 }
 
-// after counts the requests that are in the day still when d has passed.
+// after counts the requests that are still in the day after d.
 func (m *model) after(d time.Duration) (n int) {
 	for _, at := range m.allowed {
 		if leaves(at) > m.time+d {
@@ -72,16 +73,16 @@ func (m *model) dayWait(perDay int) time.Duration {
 			return d
 		}
 	}
-	panic("a day that never ends")
+	panic("the day does not end")
 }
 
-// until is the time that tokens take to become n, rounded up.
+// until returns the time until there are n tokens, rounded up.
 func until(tokens *big.Rat, n, rate int64) time.Duration {
-	lack := new(big.Rat).Sub(rat(n, 1), tokens)
-	if lack.Sign() <= 0 {
+	missing := new(big.Rat).Sub(rat(n, 1), tokens)
+	if missing.Sign() <= 0 {
 		return 0
 	}
-	nanos := lack.Mul(lack, rat(int64(time.Minute), rate))
+	nanos := missing.Mul(missing, rat(int64(time.Minute), rate))
 	up := new(big.Int).Add(nanos.Num(), new(big.Int).Sub(nanos.Denom(), big.NewInt(1)))
 	return time.Duration(up.Div(up, nanos.Denom()).Int64())
 }

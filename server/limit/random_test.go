@@ -18,7 +18,7 @@ var (
 	roundsFlag = flag.Int("rounds", 30, "rounds of each random test: go test ./server/limit -rounds 1000")
 )
 
-// random is a generator whose seed shows where a test fails.
+// random returns a generator. It logs the seed, so that a failure can be repeated.
 func random(t *testing.T) *rand.Rand {
 	seed := *seedFlag
 	if seed == 0 {
@@ -28,7 +28,7 @@ func random(t *testing.T) *rand.Rand {
 	return rand.New(rand.NewPCG(seed, 0))
 }
 
-// jump is a random step of the clock, of any size and now and then back.
+// jump returns a random step of the clock. Every tenth step is backward.
 func jump(rng *rand.Rand) time.Duration {
 	sizes := []time.Duration{
 		0, 0, 0, 100, time.Millisecond, time.Second, time.Second, 10 * time.Second,
@@ -50,7 +50,7 @@ func randomRate(rng *rand.Rand) limit.Rate {
 	}
 }
 
-// pair is a Limiter and its model, one for each subject, under one clock.
+// pair is a Limiter and a model for each subject, with one clock.
 type pair struct {
 	t       *testing.T
 	clock   *testkit.Clock
@@ -65,8 +65,8 @@ func newPair(t *testing.T) *pair {
 	return &pair{t, c, limit.New(c.Now, 5000), models, map[string]limit.Rate{}}
 }
 
-// move lets all see each position of the clock. A step back is known only to
-// those who saw the time before it.
+// move advances the clock and lets the Limiter and the models read it, because a step
+// backward is only visible to a reader of the time before it.
 func (p *pair) move(d time.Duration) {
 	p.clock.Advance(d)
 	for name, m := range p.models {
@@ -89,21 +89,21 @@ func (p *pair) ask(name string, take bool) limit.Decision {
 	return got
 }
 
-// outwait tries the promised wait to the nanosecond.
-func (p *pair) outwait(name string, wait time.Duration) {
+// waitOut checks RetryAfter to the nanosecond.
+func (p *pair) waitOut(name string, wait time.Duration) {
 	p.t.Helper()
 	p.move(wait - 1)
 	if p.ask(name, false).Allowed {
-		p.t.Fatal("allowed before RetryAfter")
+		p.t.Fatal("got allowed before RetryAfter")
 	}
 	p.move(1)
 	if !p.ask(name, true).Allowed {
-		p.t.Fatal("refused after RetryAfter")
+		p.t.Fatal("got refused after RetryAfter")
 	}
 }
 
-// TestModel compares each answer of random sequences with the model's.
-func TestModel(t *testing.T) {
+// TestAllow_EqualsModel compares each decision of random sequences with that of the model.
+func TestAllow_EqualsModel(t *testing.T) {
 	t.Parallel()
 	rng := random(t)
 	for range *roundsFlag {
@@ -116,16 +116,15 @@ func TestModel(t *testing.T) {
 			}
 			p.ask(name, false)
 			if d := p.ask(name, true); !d.Allowed && rng.IntN(3) == 0 {
-				p.outwait(name, d.RetryAfter)
+				p.waitOut(name, d.RetryAfter)
 			}
 		}
 	}
 }
 
-// TestBounds checks the promise itself, with no model of how it is kept: in any
-// interval no more than capacity + elapsed*rate, in any 24 hours no more than
-// PerDay.
-func TestBounds(t *testing.T) {
+// TestAllow_Bounds checks the contract itself, without a model: in any interval at most
+// capacity + elapsed*rate requests are allowed, in any 24 hours at most PerDay.
+func TestAllow_Bounds(t *testing.T) {
 	t.Parallel()
 	rng := random(t)
 	for range *roundsFlag {
@@ -152,7 +151,7 @@ func TestBounds(t *testing.T) {
 func checkBounds(t *testing.T, rate limit.Rate, allowed []time.Duration) {
 	t.Helper()
 	if !slices.IsSorted(allowed) || len(allowed) == 0 {
-		t.Fatalf("%d requests, out of order or none", len(allowed))
+		t.Fatalf("got %d requests, want some in order", len(allowed))
 	}
 	for i, from := range allowed {
 		day := 0
@@ -162,11 +161,11 @@ func checkBounds(t *testing.T, rate limit.Rate, allowed []time.Duration) {
 			}
 			capacity := int64(rate.PerMinute) * (int64(time.Minute) + int64(min(to-from, 1e6*time.Minute)))
 			if int64(n+1)*int64(time.Minute) > capacity {
-				t.Fatalf("%d requests from %v to %v at %v", n+1, from, to, rate)
+				t.Fatalf("got %d requests from %v to %v at %v", n+1, from, to, rate)
 			}
 		}
 		if day > rate.PerDay {
-			t.Fatalf("%d requests in 24 h from %v at %v", day, from, rate)
+			t.Fatalf("got %d requests in 24 h from %v at %v", day, from, rate)
 		}
 	}
 }

@@ -9,17 +9,18 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/siem"
 )
 
 func TestCEF(t *testing.T) {
 	t.Parallel()
-	golden(t, "events.cef", written(t, source.CEF))
+	testkit.Golden(t, "events.cef", string(encodeAll(t, source.CEF)))
 }
 
-// TestEscapeCEF: the rules of the white paper "Common Event Format", section
-// "Character Encoding": | and \ in the header, \, = and line ends in the
-// extension, and nothing else.
+// TestEscapeCEF checks the rules of the white paper "Common Event Format", section
+// "Character Encoding": | and \ are escaped in the header; \, = and line ends in the
+// extension.
 func TestEscapeCEF(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ text, header, extension string }{
@@ -49,9 +50,9 @@ func TestEscapeCEF(t *testing.T) {
 	}
 }
 
-// parseCEF is a reader of its own: the seven fields of the header, which end at
-// a | without a backslash, and then keys, which end at a = without one. A value
-// goes up to the space before the next key.
+// parseCEF reads a line independently of the program. The seven fields of the header end at
+// a | without a backslash. Keys end at a = without one, and a value at the space before the
+// next key.
 func parseCEF(line string) (header []string, extension map[string]string, err error) {
 	rest, found := strings.CutPrefix(line, "CEF:")
 	if !found {
@@ -72,7 +73,7 @@ func parseCEF(line string) (header []string, extension map[string]string, err er
 			field.WriteByte(rest[0])
 			rest = rest[1:]
 		case c == '\\':
-			return nil, nil, fmt.Errorf("a bare backslash in front of %q", rest)
+			return nil, nil, fmt.Errorf("a single backslash before %q", rest)
 		default:
 			field.WriteByte(c)
 		}
@@ -111,16 +112,16 @@ func parseExtension(text string) (map[string]string, error) {
 	return values, nil
 }
 
-// TestCEFReadsBack: a reader finds in each line what the event said.
-func TestCEFReadsBack(t *testing.T) {
+// TestCEF_Parses checks that each line can be parsed and has the values of its event.
+func TestCEF_Parses(t *testing.T) {
 	t.Parallel()
-	for line := range strings.Lines(string(written(t, source.CEF))) {
+	for line := range strings.Lines(string(encodeAll(t, source.CEF))) {
 		header, extension, err := parseCEF(strings.TrimSuffix(line, "\n"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		if header[0] != "0" || header[1] != "govsvc" || header[3] != "v1.2.3" || header[4] != extension["act"] || extension["cs3"] != source.OrganisationName {
-			t.Errorf("%q %q", header, extension)
+			t.Errorf("got header %q, extension %q", header, extension)
 		}
 		for key := range extension {
 			if number, custom := strings.CutPrefix(key, "cs"); custom && len(number) == 1 && extension[key+"Label"] == "" {
@@ -128,7 +129,7 @@ func TestCEFReadsBack(t *testing.T) {
 			}
 		}
 	}
-	_, extension, err := parseCEF(strings.Split(string(written(t, source.CEF)), "\n")[0])
+	_, extension, err := parseCEF(strings.Split(string(encodeAll(t, source.CEF)), "\n")[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -136,7 +137,7 @@ func TestCEFReadsBack(t *testing.T) {
 		Changes map[string]struct{ To any }
 	}
 	if err := json.Unmarshal([]byte(extension["cs5"]), &metadata); err != nil || metadata.Changes["title"].To != "a=b\\c | \"d\"\nnext" {
-		t.Errorf("metadata %s, %v", extension["cs5"], err)
+		t.Errorf("got metadata %s, %v", extension["cs5"], err)
 	}
 	for key, want := range map[string]string{
 		"rt": "1789201800000", "suser": "key:01990000-0000-7000-8000-000000000002", "suid": "01990000-0000-7000-8000-000000000002",
@@ -148,9 +149,9 @@ func TestCEFReadsBack(t *testing.T) {
 	}
 }
 
-// TestCEFTruncatesMetadata checks that metadata over 4000 characters stays valid
+// TestCEF_TruncatesMetadata checks that metadata over 4000 characters stays valid
 // JSON, keeps what fits, and says that it was truncated.
-func TestCEFTruncatesMetadata(t *testing.T) {
+func TestCEF_TruncatesMetadata(t *testing.T) {
 	t.Parallel()
 	long := strings.Repeat("ü=", 2500)
 	for name, row := range map[string]struct {
@@ -195,7 +196,7 @@ func TestCEFTruncatesMetadata(t *testing.T) {
 		}
 		var got map[string]any
 		if err := json.Unmarshal([]byte(extension["cs5"]), &got); err != nil || utf8.RuneCountInString(extension["cs5"]) > 4000 {
-			t.Errorf("%s: %d characters, %v", name, utf8.RuneCountInString(extension["cs5"]), err)
+			t.Errorf("%s: got %d characters, %v", name, utf8.RuneCountInString(extension["cs5"]), err)
 		}
 		if diff := cmp.Diff(row.want, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", name, diff)
@@ -203,8 +204,7 @@ func TestCEFTruncatesMetadata(t *testing.T) {
 	}
 }
 
-// FuzzCEF: whatever stands in an event, its line is one line, and the reader
-// above finds the texts in it.
+// FuzzCEF checks that every event becomes a single line in which parseCEF finds the texts.
 func FuzzCEF(f *testing.F) {
 	for _, text := range []string{"", "a|b=c", `\`, `\\|`, "x=1 act=forged", "line\nCEF:0|forged", " lead and trail ", "\u2028", "\xff"} {
 		f.Add(text, text)
@@ -222,13 +222,13 @@ func FuzzCEF(f *testing.F) {
 			t.Fatal(err)
 		}
 		if strings.ContainsAny(string(line), "\n\r\u0085\u2028\u2029\x00\x1b") || !utf8.Valid(line) {
-			t.Fatalf("not a line: %q", line)
+			t.Fatalf("got %q, want one line", line)
 		}
 		header, extension, err := parseCEF(string(line))
 		if err != nil {
 			t.Fatalf("%v in %q", err, line)
 		}
-		// what json.Marshal and the rules above make of the texts
+		// json.Marshal and the rules above replace some characters
 		action, value = string([]rune(action)), string([]rune(value))
 		spaced := func(text string, keep string) string {
 			return strings.Map(func(r rune) rune {
@@ -239,10 +239,10 @@ func FuzzCEF(f *testing.F) {
 			}, text)
 		}
 		if len(header) != 7 || header[4] != spaced(action, "") || extension["act"] != spaced(action, "\n\r") {
-			t.Errorf("action %q: header %q, extension %q", action, header, extension)
+			t.Errorf("action %q: got header %q, extension %q", action, header, extension)
 		}
 		if extension["suser"] != spaced(value, "\n\r") || extension["cs1"] != spaced(value, "\n\r") {
-			t.Errorf("value %q: extension %q", value, extension)
+			t.Errorf("value %q: got extension %q", value, extension)
 		}
 	})
 }

@@ -7,27 +7,28 @@ import (
 	"strings"
 	"testing"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/siem"
 )
 
 func TestOCSF(t *testing.T) {
 	t.Parallel()
-	golden(t, "events.ocsf", written(t, source.OCSF))
+	testkit.Golden(t, "events.ocsf", string(encodeAll(t, source.OCSF)))
 }
 
-// object is what the schema says of an object of OCSF 1.3.0, as far as our
-// events have it: github.com/ocsf/ocsf-schema at tag 1.3.0, events/base_event,
-// includes/classification and includes/occurrence, events/application/api (uid
-// 3 in category 6) and objects/*, dictionary for types and enumerations.
+// object has the rules of an object of OCSF 1.3.0 for the attributes that our events have.
+// They are from github.com/ocsf/ocsf-schema, tag 1.3.0: events/base_event,
+// includes/classification, includes/occurrence, events/application/api (uid 3 in category
+// 6), objects/*, and dictionary for types and enumerations.
 type object struct {
 	required   []string
 	atLeastOne []string            // the schema's constraint
 	members    map[string]string   // attribute → its type: a name below, "object", or an object's
-	enums      map[string][]string // attribute → caption by id, "" where there is none
-	captions   map[string]string   // attribute of an enumeration → that of its caption
+	enums      map[string][]string // attribute → caption by id; "" without one
+	captions   map[string]string   // attribute of an enumeration → attribute of its caption
 }
 
-// other stands for the id 99, whose caption is the source's own.
+// other is the id of values with a caption that the source chooses.
 const other = 99
 
 var schema = map[string]object{
@@ -87,13 +88,13 @@ var schema = map[string]object{
 	},
 }
 
-// TestOCSFSchema holds every event against the table above.
-func TestOCSFSchema(t *testing.T) {
+// TestOCSF_Schema checks every event with the rules above.
+func TestOCSF_Schema(t *testing.T) {
 	t.Parallel()
 	if siem.OCSFVersion != "1.3.0" {
-		t.Errorf("version %s, but the table is of 1.3.0", siem.OCSFVersion)
+		t.Errorf("got version %s, want that of the rules, 1.3.0", siem.OCSFVersion)
 	}
-	for line := range strings.Lines(string(written(t, source.OCSF))) {
+	for line := range strings.Lines(string(encodeAll(t, source.OCSF))) {
 		var event map[string]any
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
 			t.Fatal(err)
@@ -101,13 +102,13 @@ func TestOCSFSchema(t *testing.T) {
 		checkObject(t, "api_activity", event)
 		activity, _ := event["activity_id"].(float64)
 		if event["category_uid"] != 6.0 || event["class_uid"] != 6003.0 || event["type_uid"] != 6003*100+activity {
-			t.Errorf("category %v, class %v, type %v of activity %v", event["category_uid"], event["class_uid"], event["type_uid"], activity)
+			t.Errorf("got category %v, class %v, type %v of activity %v", event["category_uid"], event["class_uid"], event["type_uid"], activity)
 		}
 		if version := event["metadata"].(map[string]any)["version"]; version != siem.OCSFVersion {
-			t.Errorf("version %v", version)
+			t.Errorf("got version %v, want %v", version, siem.OCSFVersion)
 		}
 		if event["time"].(float64) < 1.7e12 {
-			t.Errorf("time %v is not in milliseconds", event["time"])
+			t.Errorf("got time %v, want milliseconds", event["time"])
 		}
 	}
 }
@@ -117,7 +118,7 @@ func checkObject(t *testing.T, kind string, value map[string]any) {
 	rules, has := schema[kind], func(name string) bool { return value[name] != nil && value[name] != "" }
 	for _, name := range rules.required {
 		if !has(name) {
-			t.Errorf("%s lacks %s: %v", kind, name, value)
+			t.Errorf("%s has no %s: %v", kind, name, value)
 		}
 	}
 	if len(rules.atLeastOne) > 0 && !slices.ContainsFunc(rules.atLeastOne, has) {
@@ -165,13 +166,13 @@ func checkAttribute(t *testing.T, name, kind string, value any) {
 		}
 	}
 	if !fits {
-		t.Errorf("%s is %v; the schema has it as %q (\"\" is not at all)", name, value, kind)
+		t.Errorf("%s is %v, want the type %q of the schema (\"\" if it has no such attribute)", name, value, kind)
 	}
 }
 
-// TestOCSFMapping: the activity of each verb, the severity of each step of the
-// CEF scale, and what has no place of its own.
-func TestOCSFMapping(t *testing.T) {
+// TestOCSF_Mapping checks the activity of each verb, the severity of each value of the CEF
+// scale, and the members without an attribute.
+func TestOCSF_Mapping(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ from, to, want string }{
 		{"risk.updated", "risk.updated", `"activity_id":3,"activity_name":"Update"`},

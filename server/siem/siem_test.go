@@ -4,13 +4,12 @@ import (
 	"bytes"
 	"testing"
 
-	"govsvc/internal/testkit"
 	"govsvc/server/siem"
 )
 
 var source = siem.Source{Version: "v1.2.3", OrganisationID: "01990000-0000-7000-8000-000000000001", OrganisationName: "A|B = C"}
 
-// events are one of each kind: what the goldens are made of.
+// events has one event of each kind, for the golden files.
 var events = []string{
 	`{"object":"audit_event","id":"01990000-0000-7000-8000-00000000000a","time":"2026-09-12T08:30:00.000Z","actor":"key:01990000-0000-7000-8000-000000000002","action":"api.write.risk","category":"data_change","resource_type":"risk","resource_id":"01990000-0000-7000-8000-000000000003","severity":3,"metadata":{"changes":{"title":{"from":null,"to":"a=b\\c | \"d\"\nnext"},"financial_exposure_max":{"from":null,"to":12345678901234567890}},"request_id":"req_1"}}`,
 	`{"object":"audit_event","id":"01990000-0000-7000-8000-00000000000b","time":"2026-09-12T08:30:00.001Z","actor":"system","action":"risk.updated","category":"data_change","resource_type":"risk","resource_id":"01990000-0000-7000-8000-000000000003","severity":3,"metadata":{"changes":{}}}`,
@@ -24,7 +23,8 @@ var events = []string{
 	`{"object":"audit_event","id":"01990000-0000-7000-8000-000000000013","time":"2026-09-12T08:30:08.000Z","actor":"key:01990000-0000-7000-8000-000000000002","action":"api.write.webhook_subscription","category":"webhook","resource_type":"webhook_subscription","resource_id":"01990000-0000-7000-8000-000000000005","severity":3,"metadata":{"address":"not an address","operation":"delete"}}`,
 }
 
-func written(t *testing.T, encode func([]byte) ([]byte, error)) []byte {
+// encodeAll encodes all events, one a line.
+func encodeAll(t *testing.T, encode func([]byte) ([]byte, error)) []byte {
 	t.Helper()
 	var lines bytes.Buffer
 	for _, event := range events {
@@ -37,17 +37,12 @@ func written(t *testing.T, encode func([]byte) ([]byte, error)) []byte {
 	return lines.Bytes()
 }
 
-func golden(t *testing.T, name string, got []byte) {
-	t.Helper()
-	testkit.Golden(t, name, string(got))
-}
-
 func TestNotAnEvent(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{``, `[]`, `{"id":"x"}`, `{"id":"x","time":"yesterday"}`} {
 		for name, encode := range map[string]func([]byte) ([]byte, error){"cef": source.CEF, "ocsf": source.OCSF} {
 			if line, err := encode([]byte(text)); err == nil {
-				t.Errorf("%s: %q became %s", name, text, line)
+				t.Errorf("%s: got %s for %q, want an error", name, line, text)
 			}
 		}
 	}
