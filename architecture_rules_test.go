@@ -6,9 +6,9 @@ import (
 	"testing/fstest"
 )
 
-// lawful is a small repository that keeps every law, with the near misses that
-// must not be taken for breaches.
-func lawful() fstest.MapFS {
+// validTree returns a small repository that follows every rule. It has cases that are
+// similar to violations but are none.
+func validTree() fstest.MapFS {
 	files := map[string]string{
 		".ci/run":               "true\n",
 		".gitignore":            "# left by a build or a run\n/govsvc\n/*.db\nnode_modules/\n",
@@ -31,29 +31,29 @@ func lawful() fstest.MapFS {
 	return repo
 }
 
-// TestLawsBite plants a breach of each law and expects to be told of it.
-func TestLawsBite(t *testing.T) {
+// TestArchitecture_FindsViolations adds a violation of each rule to a valid repository.
+func TestArchitecture_FindsViolations(t *testing.T) {
 	t.Parallel()
 	const api = "// Package api holds the operations.\npackage api\n\n"
 	long := func(lines int) string { return "func long() {\n" + strings.Repeat("_ = 1\n", lines-2) + "}\n" }
-	rows := []struct{ law, path, text, want string }{
-		{"imports", "db/risks.go", "package db\n\nimport _ \"govsvc/server/api\"\n", "db/risks.go:3: db imports govsvc/server/api: it may import db/audit, db/fair, db/resource, db/search, db/sqlite, migrations of ours; move"},
+	rows := []struct{ rule, path, text, want string }{
+		{"imports", "db/risks.go", "package db\n\nimport _ \"govsvc/server/api\"\n", "db/risks.go:3: db imports govsvc/server/api: it may import db/audit, db/fair, db/resource, db/search, db/sqlite, migrations of this module; move"},
 		{"imports", "server/api/x.go", "package api\n\nimport _ \"govsvc/server\"\n", "server/api imports govsvc/server:"},
 		{"imports", "server/api/x.go", "package api\n\nimport _ \"govsvc/sandbox\"\n", "server/api imports govsvc/sandbox:"},
-		{"imports", "server/limit/x.go", "package limit\n\nimport _ \"govsvc/db\"\n", "it may import nothing of ours"},
+		{"imports", "server/limit/x.go", "package limit\n\nimport _ \"govsvc/db\"\n", "it may import nothing of this module"},
 		{"imports", "server/x.go", "package server\n\nimport _ \"govsvc/web\"\n", "server imports govsvc/web:"},
 		{"imports", "server/x.go", "package server\n\nimport _ \"govsvc/cmd\"\n", "server imports govsvc/cmd:"},
 		{"imports", "web/x.go", "package web\n\nimport _ \"govsvc/server\"\n", "web imports govsvc/server:"},
 		{"imports", "cmd/x.go", "package cmd\n\nimport _ \"govsvc/internal/testkit\"\n", "cmd imports govsvc/internal/testkit: only tests may import it"},
 		{"imports", "x.go", "package main\n\nimport _ \"govsvc/db\"\n", ". imports govsvc/db:"},
 		{"imports", "db/x_test.go", "package db\n\nimport _ \"govsvc/cmd\"\n", "db imports govsvc/cmd:"},
-		{"imports", "server/queue/x.go", "package queue\n", "server/queue is not in the table rooms"},
+		{"imports", "server/queue/x.go", "package queue\n", "server/queue is not in the table allowedImports"},
 		{"imports", "db/x.go", "package db\n\nimport _ \"net/http/httptest\"\n", "db imports net/http/httptest: keep HTTP in"},
 		{"imports", "server/transfer/x.go", "package transfer\n\nimport _ \"net/http\"\n", "server/transfer imports net/http:"},
 		{"imports", "cmd/x.go", "package cmd\n\nimport _ \"database/sql\"\n", "cmd imports database/sql: add a method to db"},
 		{"imports", "server/x.go", "package server\n\nimport _ \"modernc.org/sqlite/lib\"\n", "server imports modernc.org/sqlite/lib:"},
 		{"imports", "sandbox/x.go", "package sandbox\n\nimport _ \"github.com/pressly/goose/v3\"\n", "sandbox imports github.com/pressly/goose/v3:"},
-		{"sql", "cmd/x.go", "package cmd\n\nconst q = `\n\tSELECT id\n\tFROM risks`\n", "cmd/x.go:3: a statement of SQL"},
+		{"sql", "cmd/x.go", "package cmd\n\nconst q = `\n\tSELECT id\n\tFROM risks`\n", "cmd/x.go:3: an SQL statement"},
 		{"sql", "web/x.go", "package web\n\nconst q = \"insert or ignore into risks values (1)\"\n", "web/x.go:3:"},
 		{"sql", "web/x.go", "package web\n\nfunc f() { g(\"UPDATE risks SET a = 1\") }\n", "web/x.go:3:"},
 		{"sql", "sandbox/x.go", "package sandbox\n\nconst q = \"DELETE FROM risks\"\n", "sandbox/x.go:3:"},
@@ -79,39 +79,39 @@ func TestLawsBite(t *testing.T) {
 		{"doc comments", "server/api/x.go", api + "var a, B int\n", "B has no doc comment"},
 		{"function size", "server/api/x.go", api + long(81), "server/api/x.go:4: long has 81 lines, over 80"},
 		{"function size", "server/api/x.go", api + "var f = " + strings.Replace(long(90), " long", "", 1), "a function literal has 90 lines"},
-		{"top level", "notes.txt", "", "notes.txt: not one of the names"},
-		{"top level", "tools/x.go", "package x\n", "tools: not one of the names"},
+		{"top level", "notes.txt", "", "notes.txt: not a name of the table topLevel"},
+		{"top level", "tools/x.go", "package x\n", "tools: not a name of the table topLevel"},
 	}
 
-	proven, check := map[string]bool{}, map[string]func(*tree) []string{}
+	tested, check := map[string]bool{}, map[string]func(*tree) []string{}
 	for _, row := range rows {
-		proven[row.law] = true
+		tested[row.rule] = true
 	}
-	clean, err := readTree(lawful())
+	clean, err := readTree(validTree())
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, law := range laws {
-		check[law.name] = law.check
-		for _, breach := range law.check(clean) {
-			t.Errorf("%s: told of a breach where none is: %s", law.name, breach)
+	for _, rule := range rules {
+		check[rule.name] = rule.check
+		for _, violation := range rule.check(clean) {
+			t.Errorf("%s: got a violation in the valid repository: %s", rule.name, violation)
 		}
-		if !proven[law.name] {
-			t.Errorf("%s: no row plants a breach of this law: add one", law.name)
+		if !tested[rule.name] {
+			t.Errorf("%s: no row has a violation of this rule; add one", rule.name)
 		}
 	}
 	for _, row := range rows {
-		t.Run(row.law+" "+row.path, func(t *testing.T) {
+		t.Run(row.rule+" "+row.path, func(t *testing.T) {
 			t.Parallel()
-			files := lawful()
+			files := validTree()
 			files[row.path] = &fstest.MapFile{Data: []byte(row.text)}
-			planted, err := readTree(files)
+			invalid, err := readTree(files)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got := check[row.law](planted)
+			got := check[row.rule](invalid)
 			if len(got) != 1 || !strings.Contains(got[0], row.want) {
-				t.Errorf("got %q, want one breach with %q in it", got, row.want)
+				t.Errorf("got %q, want one violation with %q in it", got, row.want)
 			}
 		})
 	}

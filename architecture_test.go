@@ -1,8 +1,9 @@
-// Package main_test keeps the laws of the repository: who may import whom,
-// where SQL may stand, what a file may weigh and what it must say. It reads the
-// files themselves, so a law holds for code behind build tags too.
+// Package main_test checks the architecture of the repository: which package may import
+// which, where SQL is allowed, how long a file may be, which comments and names it must
+// have. It reads the files themselves, so that the rules also apply to code behind build
+// tags.
 //
-// A law is a table below. Widen a table only in a commit that says why.
+// The rules are the tables below. Change a table only in a commit that says why.
 package main_test
 
 import (
@@ -26,15 +27,15 @@ import (
 
 const module = "govsvc"
 
-// Limits in lines. The aims, 250 and 40, are the reader's to keep.
+// Limits in lines. Aim at 250 and 40.
 const (
 	maxFileLines = 500
 	maxFuncLines = 80
 )
 
-// rooms names, for each package, those of ours that it may import. "*" stands
-// for one name. Tests may import any room but cmd: they set scenes.
-var rooms = map[string][]string{
+// allowedImports lists, for each package, the packages of this module that it may import.
+// "*" matches one name. Tests may import all packages except cmd.
+var allowedImports = map[string][]string{
 	".":               {"cmd"},
 	"cmd":             {"*", "*/*", "*/*/*"},
 	"db":              {"db/audit", "db/fair", "db/resource", "db/search", "db/sqlite", "migrations"},
@@ -79,83 +80,83 @@ var rooms = map[string][]string{
 	"server/webhook/receiver": {"db", "db/delivery", "server/webhook"},
 }
 
-// noHTTP are the rooms that work for every caller: HTTP, MCP, pages, commands.
+// noHTTP are the packages that work for every caller: HTTP, MCP, pages, commands.
 var noHTTP = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/resource", "db/sqlite", "server/api", "server/evidence", "server/mcp", "server/openapi", "server/siem", "server/transfer", "web/ui"}
 
-// store is where SQL and its drivers live.
+// store are the packages with SQL and its drivers.
 var store = []string{"db", "db/auth", "db/backup", "db/dashboard", "db/delivery", "db/search", "db/sqlite", "migrations"}
 
-// fences keep packages of others, and what lies below them, out of some rooms
-// (out) or inside some (in). Tests are free.
-var fences = []struct {
+// restrictedImports are packages of other modules, and the packages below them, that some
+// packages must not import (out) or that only some may import (in). Tests may import them.
+var restrictedImports = []struct {
 	imports string
 	out, in []string
-	mend    string
+	fix     string
 }{
-	{imports: "net/http", out: noHTTP, mend: "keep HTTP in server, server/webhook, web or cmd, and pass plain values in"},
-	{imports: "database/sql", in: slices.Concat(store, []string{testkit}), mend: "add a method to db and call that"},
-	{imports: "modernc.org/sqlite", in: []string{"db/sqlite"}, mend: "let db/sqlite open the file and name its errors"},
-	{imports: "github.com/prometheus", in: []string{"server/metrics"}, mend: "count through server/metrics"},
-	{imports: "github.com/pressly/goose", in: store, mend: "let db migrate when it opens the file"},
+	{imports: "net/http", out: noHTTP, fix: "keep HTTP in server, server/webhook, web or cmd, and pass plain values in"},
+	{imports: "database/sql", in: slices.Concat(store, []string{testkit}), fix: "add a method to db and call that"},
+	{imports: "modernc.org/sqlite", in: []string{"db/sqlite"}, fix: "let db/sqlite open the file and name its errors"},
+	{imports: "github.com/prometheus", in: []string{"server/metrics"}, fix: "count through server/metrics"},
+	{imports: "github.com/pressly/goose", in: store, fix: "let db migrate when it opens the file"},
 }
 
-// statement tells a literal that is SQL from a sentence that starts alike.
+// statement matches a literal that is SQL, but not a sentence that begins like one.
 var statement = regexp.MustCompile(`^\s*(?:` +
 	`SELECT\s|select\s[^A-Z]*\sfrom\s|WITH\s+\w+.*\sAS\s*\(|PRAGMA\s|pragma\s|` +
 	`(?i:INSERT\s+(OR\s+\w+\s+)?INTO\s|UPDATE\s+\S+\s+SET\s)|(?:DELETE\s+FROM|delete from)\s)`)
 
-// top lists what may stand at the top of the repository, beside names that
-// start with a dot and those .gitignore anchors there.
-var top = strings.Fields(`main.go cmd internal server db sandbox migrations web go.mod go.sum doc architecture_test.go architecture_rules_test.go readme_test.go
+// topLevel lists the names at the top of the repository, except those that begin with a dot
+// and those that .gitignore has.
+var topLevel = strings.Fields(`main.go cmd internal server db sandbox migrations web go.mod go.sum doc architecture_test.go architecture_rules_test.go readme_test.go
 	README.md CONTRIBUTING.md CHANGELOG.md SECURITY.md LICENSE Makefile`)
 
-// conventional are methods whose contract is their interface's, as in revive.
+// conventional are methods with the contract of their interface, as in revive.
 var conventional = strings.Fields("Error Unwrap String Read Write ServeHTTP Len Less Swap")
 
-// vague are names that say nothing about what is inside.
-var vague = strings.Fields("util utils helper helpers common misc")
+// vagueNames do not say what a file or package contains.
+var vagueNames = strings.Fields("util utils helper helpers common misc")
 
-// weighed are the kinds of file that have a limit of lines.
-var weighed = strings.Fields(".go .css .yaml .html")
+// limitedFiles are the suffixes of files with a limit of lines.
+var limitedFiles = strings.Fields(".go .css .yaml .html")
 
-// laws are checked one by one; check returns a line for each breach.
-var laws = []struct {
+// rules are checked one by one. check returns a line for each violation.
+var rules = []struct {
 	name  string
-	mend  string
+	fix   string
 	check func(*tree) []string
 }{
 	{"imports", "", checkImports},
-	{"sql", "move the statement into db, a file a noun, and call a method", checkSQL},
-	{"file size", "split the file by noun or by step", checkFileSize},
-	{"package comment", "say above the package clause of one file, as Package NAME …, what the package is for", checkPackageComment},
-	{"names", "name it after the noun or the verb it is about", checkNames},
+	{"sql", "move the statement into db and call a function there", checkSQL},
+	{"file size", "split the file by resource or by step", checkFileSize},
+	{"package comment", "say what the package is for above the package clause of one file: Package NAME …", checkPackageComment},
+	{"names", "name it after the resource or the operation", checkNames},
 	{"doc comments", "say the contract above the declaration, or make the name unexported", checkDocComments},
-	{"function size", "give its steps names of their own", checkFuncSize},
-	{"top level", "move it into a room, doc or a dot folder, or git-ignore what a build or a run leaves", checkTop},
+	{"function size", "make its steps functions", checkFuncSize},
+	{"top level", "move it into a package, doc or a dot folder, or let .gitignore name it", checkTop},
 }
 
-func TestLaws(t *testing.T) {
+func TestArchitecture(t *testing.T) {
 	t.Parallel()
 	repo, err := readTree(os.DirFS("."))
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, law := range laws {
-		t.Run(law.name, func(t *testing.T) {
+	for _, rule := range rules {
+		t.Run(rule.name, func(t *testing.T) {
 			t.Parallel()
-			for _, breach := range law.check(repo) {
-				if law.mend != "" {
-					breach += ": " + law.mend
+			for _, violation := range rule.check(repo) {
+				if rule.fix != "" {
+					violation += ": " + rule.fix
 				}
-				t.Error(breach)
+				t.Error(violation)
 			}
 		})
 	}
 }
 
-// tree is what the laws look at.
+// tree is what the rules check.
 type tree struct {
-	top     []string // the names at the top, less those that git ignores
+	top     []string // the names at the top, except those that git ignores
 	sources []*source
 	fset    *token.FileSet
 }
@@ -164,10 +165,10 @@ type source struct {
 	path, dir string
 	test      bool
 	lines     int
-	syntax    *ast.File // nil where the file is not Go
+	syntax    *ast.File // nil if the file is not Go
 }
 
-// readTree reads what git would keep, less dot folders and what the go command
+// readTree reads the files that git would keep, except dot folders and what the go command
 // skips.
 func readTree(fsys fs.FS) (*tree, error) {
 	ignored, err := fs.ReadFile(fsys, ".gitignore")
@@ -179,7 +180,7 @@ func readTree(fsys fs.FS) (*tree, error) {
 		if err != nil || name == "." {
 			return err
 		}
-		if passedOver(name, string(ignored)) {
+		if skipped(name, string(ignored)) {
 			if entry.IsDir() {
 				return fs.SkipDir
 			}
@@ -196,7 +197,7 @@ func readTree(fsys fs.FS) (*tree, error) {
 	return t, err
 }
 
-func passedOver(name, ignored string) bool {
+func skipped(name, ignored string) bool {
 	base := path.Base(name)
 	if base[0] == '.' || base[0] == '_' || base == "testdata" || base == "node_modules" {
 		return true
@@ -227,7 +228,7 @@ func (t *tree) add(fsys fs.FS, name string) error {
 	return err
 }
 
-// code yields the Go files, tests only if asked for.
+// code returns the Go files. It returns tests only on request.
 func (t *tree) code(tests bool) []*source {
 	return slices.DeleteFunc(slices.Clone(t.sources), func(s *source) bool {
 		return s.syntax == nil || s.test && !tests
@@ -239,51 +240,51 @@ func (t *tree) at(n ast.Node) string {
 	return fmt.Sprintf("%s:%d", p.Filename, p.Line)
 }
 
-func checkImports(t *tree) (breaches []string) {
+func checkImports(t *tree) (violations []string) {
 	for _, s := range t.code(true) {
-		if _, known := rooms[s.dir]; !known {
-			breaches = append(breaches, fmt.Sprintf("%s: the package %s is not in the table rooms of architecture_test.go", s.path, s.dir))
+		if _, known := allowedImports[s.dir]; !known {
+			violations = append(violations, fmt.Sprintf("%s: the package %s is not in the table allowedImports of architecture_test.go", s.path, s.dir))
 			continue
 		}
 		for _, spec := range s.syntax.Imports {
 			name, _ := strconv.Unquote(spec.Path.Value)
 			if why := refusal(s, name); why != "" {
-				breaches = append(breaches, fmt.Sprintf("%s: %s imports %s: %s", t.at(spec), s.dir, name, why))
+				violations = append(violations, fmt.Sprintf("%s: %s imports %s: %s", t.at(spec), s.dir, name, why))
 			}
 		}
 	}
-	return breaches
+	return violations
 }
 
-// testkit and the packages below it are for tests alone.
+// testkit and the packages below it are for tests only.
 const testkit = "internal/testkit"
 
 // under reports whether a package is another one or lies below it.
 func under(dir, ancestor string) bool { return dir == ancestor || strings.HasPrefix(dir, ancestor+"/") }
 
-// refusal says why a file may not import the named package; "" is a consent.
+// refusal says why a file may not import a package. It returns "" if it may.
 func refusal(s *source, name string) string {
-	if room, ours := strings.CutPrefix(name, module+"/"); ours {
-		permits := func(pattern string) bool { hit, _ := path.Match(pattern, room); return hit }
-		if under(room, testkit) && !s.test && !under(s.dir, testkit) {
+	if dir, ours := strings.CutPrefix(name, module+"/"); ours {
+		permits := func(pattern string) bool { hit, _ := path.Match(pattern, dir); return hit }
+		if under(dir, testkit) && !s.test && !under(s.dir, testkit) {
 			return "only tests may import it"
 		}
-		if room == s.dir || s.test && room != "cmd" || slices.ContainsFunc(rooms[s.dir], permits) {
+		if dir == s.dir || s.test && dir != "cmd" || slices.ContainsFunc(allowedImports[s.dir], permits) {
 			return ""
 		}
-		return "it may import " + cmp.Or(strings.Join(rooms[s.dir], ", "), "nothing") +
-			" of ours; move the code to a room that may, or let cmd pass the value in"
+		return "it may import " + cmp.Or(strings.Join(allowedImports[s.dir], ", "), "nothing") +
+			" of this module; move the code to a package that may, or let cmd pass the value in"
 	}
-	for _, f := range fences {
+	for _, f := range restrictedImports {
 		within := under(name, f.imports)
 		if within && !s.test && (slices.Contains(f.out, s.dir) || f.in != nil && !slices.Contains(f.in, s.dir)) {
-			return f.mend
+			return f.fix
 		}
 	}
 	return ""
 }
 
-func checkSQL(t *tree) (breaches []string) {
+func checkSQL(t *tree) (violations []string) {
 	for _, s := range t.code(false) {
 		if slices.Contains(store, s.dir) || under(s.dir, testkit) {
 			continue
@@ -291,59 +292,59 @@ func checkSQL(t *tree) (breaches []string) {
 		ast.Inspect(s.syntax, func(n ast.Node) bool {
 			if lit, ok := n.(*ast.BasicLit); ok && lit.Kind == token.STRING {
 				if text, _ := strconv.Unquote(lit.Value); statement.MatchString(text) {
-					breaches = append(breaches, t.at(lit)+": a statement of SQL outside db and migrations")
+					violations = append(violations, t.at(lit)+": an SQL statement outside db and migrations")
 				}
 			}
 			return true
 		})
 	}
-	return breaches
+	return violations
 }
 
-func checkFileSize(t *tree) (breaches []string) {
+func checkFileSize(t *tree) (violations []string) {
 	for _, s := range t.sources {
-		if slices.Contains(weighed, path.Ext(s.path)) && s.lines > maxFileLines {
-			breaches = append(breaches, fmt.Sprintf("%s: %d lines, over %d", s.path, s.lines, maxFileLines))
+		if slices.Contains(limitedFiles, path.Ext(s.path)) && s.lines > maxFileLines {
+			violations = append(violations, fmt.Sprintf("%s: %d lines, over %d", s.path, s.lines, maxFileLines))
 		}
 	}
-	return breaches
+	return violations
 }
 
-func checkPackageComment(t *tree) (breaches []string) {
-	said, names := map[string]bool{}, map[string]string{}
+func checkPackageComment(t *tree) (violations []string) {
+	described, names := map[string]bool{}, map[string]string{}
 	for _, s := range t.code(false) {
 		name := s.syntax.Name.Name
 		names[s.dir] = name
 		doc := s.syntax.Doc.Text()
 		if strings.HasPrefix(doc, "Package "+name+" ") || name == "main" && strings.HasPrefix(doc, "Command "+module+" ") {
-			said[s.dir] = true
+			described[s.dir] = true
 		}
 	}
 	for _, dir := range slices.Sorted(maps.Keys(names)) {
-		if !said[dir] {
-			breaches = append(breaches, fmt.Sprintf("%s: package %s has no package comment", dir, names[dir]))
+		if !described[dir] {
+			violations = append(violations, fmt.Sprintf("%s: package %s has no package comment", dir, names[dir]))
 		}
 	}
-	return breaches
+	return violations
 }
 
-func checkNames(t *tree) (breaches []string) {
+func checkNames(t *tree) (violations []string) {
 	for _, s := range t.sources {
 		named := strings.ToLower(s.path)
 		if s.syntax != nil {
 			named += "/" + s.syntax.Name.Name
 		}
 		words := strings.FieldsFunc(named, func(r rune) bool { return strings.ContainsRune("/_-.", r) })
-		if i := slices.IndexFunc(words, func(w string) bool { return slices.Contains(vague, w) }); i >= 0 {
-			breaches = append(breaches, fmt.Sprintf("%s: named %s", s.path, words[i]))
+		if i := slices.IndexFunc(words, func(w string) bool { return slices.Contains(vagueNames, w) }); i >= 0 {
+			violations = append(violations, fmt.Sprintf("%s: named %s", s.path, words[i]))
 		}
 	}
-	return breaches
+	return violations
 }
 
-func checkDocComments(t *tree) (breaches []string) {
+func checkDocComments(t *tree) (violations []string) {
 	report := func(n ast.Node, name string) {
-		breaches = append(breaches, fmt.Sprintf("%s: %s has no doc comment", t.at(n), name))
+		violations = append(violations, fmt.Sprintf("%s: %s has no doc comment", t.at(n), name))
 	}
 	for _, s := range t.code(false) {
 		if s.syntax.Name.Name == "main" {
@@ -352,8 +353,8 @@ func checkDocComments(t *tree) (breaches []string) {
 		for _, decl := range s.syntax.Decls {
 			switch d := decl.(type) {
 			case *ast.FuncDecl:
-				told := d.Doc != nil || d.Recv != nil && slices.Contains(conventional, d.Name.Name)
-				if name, exported := funcName(d); exported && !told {
+				documented := d.Doc != nil || d.Recv != nil && slices.Contains(conventional, d.Name.Name)
+				if name, exported := funcName(d); exported && !documented {
 					report(d, name)
 				}
 			case *ast.GenDecl:
@@ -365,11 +366,11 @@ func checkDocComments(t *tree) (breaches []string) {
 			}
 		}
 	}
-	return breaches
+	return violations
 }
 
-// funcName also says whether others can call it: a method needs an exported
-// receiver as well.
+// funcName also reports whether other packages can call a function. A method needs an
+// exported receiver, too.
 func funcName(d *ast.FuncDecl) (name string, exported bool) {
 	if d.Recv == nil {
 		return d.Name.Name, d.Name.IsExported()
@@ -378,8 +379,8 @@ func funcName(d *ast.FuncDecl) (name string, exported bool) {
 	return recv + "." + d.Name.Name, ast.IsExported(recv) && d.Name.IsExported()
 }
 
-// undocumented lists a spec's exported names without a comment. The comment of
-// a group speaks for its constants and variables, not for its types.
+// undocumented returns the exported names of a spec without a comment. The comment of a
+// group is valid for its constants and variables, not for its types.
 func undocumented(d *ast.GenDecl, spec ast.Spec) []*ast.Ident {
 	var names []*ast.Ident
 	documented := d.Doc != nil
@@ -394,7 +395,7 @@ func undocumented(d *ast.GenDecl, spec ast.Spec) []*ast.Ident {
 	return slices.DeleteFunc(slices.Clone(names), func(n *ast.Ident) bool { return documented || !n.IsExported() })
 }
 
-func checkFuncSize(t *tree) (breaches []string) {
+func checkFuncSize(t *tree) (violations []string) {
 	for _, s := range t.code(false) {
 		ast.Inspect(s.syntax, func(n ast.Node) bool {
 			name := "a function literal"
@@ -407,19 +408,19 @@ func checkFuncSize(t *tree) (breaches []string) {
 			}
 			lines := t.fset.Position(n.End()).Line - t.fset.Position(n.Pos()).Line + 1
 			if lines > maxFuncLines {
-				breaches = append(breaches, fmt.Sprintf("%s: %s has %d lines, over %d", t.at(n), name, lines, maxFuncLines))
+				violations = append(violations, fmt.Sprintf("%s: %s has %d lines, over %d", t.at(n), name, lines, maxFuncLines))
 			}
 			return true
 		})
 	}
-	return breaches
+	return violations
 }
 
-func checkTop(t *tree) (breaches []string) {
+func checkTop(t *tree) (violations []string) {
 	for _, name := range t.top {
-		if !slices.Contains(top, name) {
-			breaches = append(breaches, name+": not one of the names that stand at the top")
+		if !slices.Contains(topLevel, name) {
+			violations = append(violations, name+": not a name of the table topLevel")
 		}
 	}
-	return breaches
+	return violations
 }
