@@ -9,11 +9,13 @@ import (
 	"testing"
 	"time"
 
+	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 )
 
-// TestRemoveLeftovers removes folders whose lock nobody holds, and nothing else.
-func TestRemoveLeftovers(t *testing.T) { // not parallel: it sets TMPDIR
+// TestRemoveLeftovers checks that folders whose lock no process holds are removed, and
+// nothing else. It is not parallel, because it sets TMPDIR.
+func TestRemoveLeftovers(t *testing.T) {
 	tmp, elsewhere := t.TempDir(), t.TempDir()
 	t.Setenv("TMPDIR", tmp)
 	live, err := sandbox.NewFolder()
@@ -65,29 +67,16 @@ func TestRemoveLeftovers(t *testing.T) { // not parallel: it sets TMPDIR
 	stay = append(stay, "govsvc-sandbox-9")
 	sandbox.RemoveLeftovers()
 	slices.Sort(stay)
-	if left := list(t, tmp); !slices.Equal(left, stay) {
-		t.Errorf("left are %v, want %v", left, stay)
+	if left := testkit.FileNames(t, tmp); !slices.Equal(left, stay) {
+		t.Errorf("got %v, want %v", left, stay)
 	}
-	if left := list(t, filepath.Join(elsewhere, "target")); len(left) != 2 {
-		t.Errorf("of the target of a link are left %v", left)
+	if left := testkit.FileNames(t, filepath.Join(elsewhere, "target")); len(left) != 2 {
+		t.Errorf("got %v in the target of a link, want 2 files", left)
 	}
 	if err := live.Remove(); err != nil {
 		t.Fatal(err)
 	}
-	if slices.Contains(list(t, tmp), filepath.Base(live.Path)) {
-		t.Error("Remove left the folder")
+	if slices.Contains(testkit.FileNames(t, tmp), filepath.Base(live.Path)) {
+		t.Error("got the folder after Remove")
 	}
-}
-
-func list(t *testing.T, path string) []string {
-	t.Helper()
-	entries, err := os.ReadDir(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	names := make([]string, len(entries))
-	for i, entry := range entries {
-		names[i] = entry.Name()
-	}
-	return names
 }

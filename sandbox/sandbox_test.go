@@ -11,32 +11,28 @@ import (
 	"govsvc/db"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/sandbox"
 	"govsvc/server/openapi"
 	"govsvc/server/transfer"
 )
 
-func open(t *testing.T) (*sandbox.Sandbox, *openapi.Document) {
+// open opens a sandbox and closes it when the test ends.
+func open(t *testing.T) *sandbox.Sandbox {
 	t.Helper()
-	document, err := openapi.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := sandbox.Open(t.Context(), document)
+	s, err := sandbox.Open(t.Context(), testkit.Document(t))
 	if err != nil {
 		t.Fatal(err)
 	}
 	testkit.CloseAfter(t, s.Close)
-	return s, document
+	return s
 }
 
-// shown is every resource that the sandbox's lists and current objects show.
-func shown(t *testing.T, s *sandbox.Sandbox) map[string][]map[string]any {
+// readAll returns all objects of the lists, the current objects and the audit log of a
+// sandbox, by their type.
+func readAll(t *testing.T, s *sandbox.Sandbox) map[string][]map[string]any {
 	t.Helper()
-	org, err := s.Orgs.ByName(t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	org := testdb.DefaultOrg(t, s.DB)
 	all := map[string][]map[string]any{}
 	add := func(text []byte, err error) {
 		if err != nil {
@@ -80,17 +76,17 @@ var schemaOf = map[string]string{
 	"webhook_subscription": "WebhookSubscription", "audit_event": "AuditEvent",
 }
 
-// TestFixtures: enough rows of every type, valid, marked, in the reserved range,
-// with every value of every enumeration and every nullable member both ways.
+// TestFixtures checks that each type has enough rows, which are valid and marked. Every value
+// of an enumeration occurs, and every nullable member is null and set.
 func TestFixtures(t *testing.T) {
 	t.Parallel()
-	s, document := open(t)
+	s, document := open(t), testkit.Document(t)
 	least := map[string]int{"risk": 60, "scorecard": 1, "roadmap": 1, "compliance_posture": 1, "vendor_portfolio": 1, "talent_readiness": 1}
-	all := shown(t, s)
+	all := readAll(t, s)
 	for object, name := range schemaOf {
 		rows, schema := all[object], document.Schema(name)
 		if want := max(3, least[object]); len(rows) < want && least[object] != 1 {
-			t.Errorf("%s has %d rows, want %d", object, len(rows), want)
+			t.Errorf("%s: got %d rows, want %d", object, len(rows), want)
 		}
 		for _, row := range rows {
 			text, err := json.Marshal(row)
@@ -107,20 +103,20 @@ func TestFixtures(t *testing.T) {
 				t.Fatal(err)
 			}
 			if again, err := json.Marshal(decode(t, text)); err != nil || string(again) != string(marked) {
-				t.Errorf("a human-readable text is not marked:\n%s\n%s", again, marked)
+				t.Errorf("got %s, want the marker in each human-readable text:\n%s", again, marked)
 			}
 		}
 		if least[object] != 1 && object != "audit_event" {
-			covered(t, object, schema, rows)
+			checkValues(t, object, schema, rows)
 		}
 	}
 }
 
-// TestCodesAreNotMarked: a string to which the published document gives an
-// enumeration, a pattern or a format has no marker (contract, Sandbox).
-func TestCodesAreNotMarked(t *testing.T) {
+// TestFixtures_CodesNotMarked checks that a string has no marker if the published document
+// has an enumeration, a pattern or a format for it (contract, Sandbox).
+func TestFixtures_CodesNotMarked(t *testing.T) {
 	t.Parallel()
-	s, document := open(t)
+	s, document := open(t), testkit.Document(t)
 	var published struct {
 		Components struct {
 			Schemas map[string]any `json:"schemas"`
@@ -130,7 +126,7 @@ func TestCodesAreNotMarked(t *testing.T) {
 		t.Fatal(err)
 	}
 	checked := map[string]bool{}
-	for object, rows := range shown(t, s) {
+	for object, rows := range readAll(t, s) {
 		for _, row := range rows {
 			marked := codesMarked(object, published.Components.Schemas[schemaOf[object]], row, checked)
 			if len(marked) > 0 {
@@ -148,8 +144,8 @@ func TestCodesAreNotMarked(t *testing.T) {
 	}
 }
 
-// codesMarked returns the places of the codes in a value that have the marker,
-// and notes each place that it looked at.
+// codesMarked returns the places of the codes in a value that have the marker. It adds each
+// place to checked.
 func codesMarked(place string, schema, value any, checked map[string]bool) (marked []string) {
 	s, _ := schema.(map[string]any)
 	switch value := value.(type) {
@@ -186,7 +182,9 @@ func decode(t *testing.T, text []byte) any {
 	return value
 }
 
-func covered(t *testing.T, object string, schema *openapi.Schema, rows []map[string]any) {
+// checkValues checks that the rows have every value of an enumeration, and that each nullable
+// member is null and set.
+func checkValues(t *testing.T, object string, schema *openapi.Schema, rows []map[string]any) {
 	t.Helper()
 	for _, p := range schema.Properties() {
 		if !p.Required || p.Name == "api_version" {
@@ -201,21 +199,21 @@ func covered(t *testing.T, object string, schema *openapi.Schema, rows []map[str
 			}
 		}
 		if !set || p.Nullable && !null {
-			t.Errorf("%s.%s is not both null and set", object, p.Name)
+			t.Errorf("%s.%s: null %v, set %v, want both", object, p.Name, null, set)
 		}
 		for _, value := range p.Enum {
 			if !slices.Contains(values, value) {
-				t.Errorf("%s.%s is never %s", object, p.Name, value)
+				t.Errorf("%s.%s: no row has the value %s", object, p.Name, value)
 			}
 		}
 	}
 }
 
-// TestReservedRange: every uuid that the sandbox shows is in the all-zero range.
-func TestReservedRange(t *testing.T) {
+// TestFixtures_ReservedRange checks that every UUID is in the range of zeros.
+func TestFixtures_ReservedRange(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
-	text, err := json.Marshal(shown(t, s))
+	s := open(t)
+	text, err := json.Marshal(readAll(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -228,19 +226,15 @@ func TestReservedRange(t *testing.T) {
 	}
 }
 
-// TestFixed: two sandboxes show the same, to the byte, cursors included.
-func TestFixed(t *testing.T) {
+// TestOpen_Deterministic checks that two sandboxes are equal to the byte, with their cursors.
+func TestOpen_Deterministic(t *testing.T) {
 	t.Parallel()
-	one, _ := open(t)
-	two, _ := open(t)
+	one, two := open(t), open(t)
 	for _, limit := range []int{1, 7, 100} {
 		var pages [2]db.Page
 		for i, s := range []*sandbox.Sandbox{one, two} {
-			org, err := s.Orgs.ByName(t.Context(), db.DefaultOrganisation)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if pages[i], err = s.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: limit}); err != nil {
+			var err error
+			if pages[i], err = s.List(t.Context(), testdb.DefaultOrg(t, s.DB), resource.Risk, db.ListQuery{Limit: limit}); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -248,25 +242,22 @@ func TestFixed(t *testing.T) {
 			t.Errorf("two sandboxes differ at limit %d", limit)
 		}
 	}
-	a, errA := json.Marshal(shown(t, one))
-	b, errB := json.Marshal(shown(t, two))
+	a, errA := json.Marshal(readAll(t, one))
+	b, errB := json.Marshal(readAll(t, two))
 	if errA != nil || errB != nil || string(a) != string(b) {
 		t.Error("two sandboxes differ")
 	}
 }
 
-// TestNothingStays: what is written is answered and forgotten.
-func TestNothingStays(t *testing.T) {
+// TestOpen_KeepsNothing checks that a write gets its response and is rolled back.
+func TestOpen_KeepsNothing(t *testing.T) {
 	t.Parallel()
-	s, _ := open(t)
-	before, err := json.Marshal(shown(t, s))
+	s := open(t)
+	before, err := json.Marshal(readAll(t, s))
 	if err != nil {
 		t.Fatal(err)
 	}
-	org, err := s.Orgs.ByName(t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	org := testdb.DefaultOrg(t, s.DB)
 	for range 3 {
 		var made db.Object
 		err := s.Write(t.Context(), db.Actor{Org: org.Org, ID: "key:x", API: true}, func(tx *db.Tx) error {
@@ -274,37 +265,25 @@ func TestNothingStays(t *testing.T) {
 			return err
 		})
 		if err != nil || !strings.Contains(string(made.JSON), `"vendor_key":"k"`) {
-			t.Fatalf("%s, %v", made.JSON, err)
+			t.Fatalf("got %s, %v, want the vendor", made.JSON, err)
 		}
 	}
-	after, err := json.Marshal(shown(t, s))
+	after, err := json.Marshal(readAll(t, s))
 	if err != nil || string(before) != string(after) {
-		t.Error("a write stayed")
+		t.Error("got a change of the data after writes")
 	}
 }
 
-// TestDemo: the demonstration data loads, and is worth looking at.
+// TestDemo checks that the demonstration data can be imported and has enough records.
 func TestDemo(t *testing.T) {
 	t.Parallel()
-	document, err := openapi.Load()
-	if err != nil {
-		t.Fatal(err)
-	}
-	store, err := db.Open(t.Context(), db.Options{Path: t.TempDir() + "/demo.db"})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer func() { _ = store.Close() }()
-	org, err := store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
-	report, err := transfer.Import(t.Context(), store, document, db.Actor{Org: org.Org, ID: "system"},
+	store := testdb.Open(t, db.Options{})
+	report, err := transfer.Import(t.Context(), store, testkit.Document(t), testdb.Operator(t, store),
 		[]transfer.Source{sandbox.Demo()}, transfer.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if report.Records < 400 {
-		t.Errorf("the demonstration has %d records", report.Records)
+		t.Errorf("got %d records, want at least 400", report.Records)
 	}
 }

@@ -20,7 +20,7 @@ import (
 	"govsvc/server/evidence"
 )
 
-// unzip reads an archive as any other program does.
+// unzip reads an archive with the standard library.
 func unzip(t *testing.T, archive []byte) (names []string, files map[string]string) {
 	t.Helper()
 	reader, err := zip.NewReader(bytes.NewReader(archive), int64(len(archive)))
@@ -67,7 +67,7 @@ func TestFile(t *testing.T) {
 		for _, part := range parts {
 			_, after, found := strings.Cut(rest, part)
 			if !found {
-				t.Errorf("%s has no %s, in this order:\n%s", name, part, files[name])
+				t.Errorf("%s: got\n%s\nwant %s at this position", name, files[name], part)
 			}
 			rest = after
 		}
@@ -76,7 +76,7 @@ func TestFile(t *testing.T) {
 		}
 	}
 	if strings.Contains(files["posture.json"], "Version 1.") {
-		t.Error("posture.json holds an old posture")
+		t.Error("posture.json has a replaced posture")
 	}
 	checkManifest(t, s, pack, names, files)
 }
@@ -107,7 +107,7 @@ func checkManifest(t *testing.T, s *store, pack db.EvidencePack, names []string,
 		t.Errorf("the manifest is not canonical: %v", err)
 	}
 	if pack.ManifestSHA256 != hash(files["manifest.json"]) || pack.ItemCount != len(names)-1 {
-		t.Errorf("the pack %+v is not that of the manifest", pack)
+		t.Errorf("got pack %+v, want that of the manifest", pack)
 	}
 }
 
@@ -116,14 +116,15 @@ func hash(text string) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// TestFiled: what is told of a pack, and where.
-func TestFiled(t *testing.T) {
+// TestFile_Reports checks the list of packs, the webhook event and the audit log after a
+// pack is filed.
+func TestFile_Reports(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
 	testdb.Subscribe(t, s.File.Path())
 	pack, archive := s.file(evidence.Draft{})
 	if pack.Size != int64(len(archive)) {
-		t.Errorf("size %d, want %d", pack.Size, len(archive))
+		t.Errorf("got size %d, want %d", pack.Size, len(archive))
 	}
 	packs, err := s.Evidence.List(t.Context(), s.org.Org)
 	if diff := cmp.Diff([]db.EvidencePack{pack}, packs); diff != "" || err != nil {
@@ -148,17 +149,17 @@ func TestFiled(t *testing.T) {
 		t.Errorf("audit log: got %s, want %s", got, want)
 	}
 	if s.value("SELECT manifest FROM evidence_packs") != string(manifestOf(t, archive)) {
-		t.Error("the manifest in the file is not that in the zip")
+		t.Error("the manifest in the data file differs from that in the archive")
 	}
 	if _, err := s.Evidence.Export(t.Context(), s.by, "0199", io.Discard); !db.Is(err, db.NotFound) {
-		t.Errorf("export of no pack: %v", err)
+		t.Errorf("export of an unknown pack: got %v", err)
 	}
 	other, err := s.Orgs.Create(t.Context(), s.by, "other", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
 	}
 	if _, err := s.Evidence.Export(t.Context(), db.Actor{Org: other.Org, ID: "system"}, pack.ID, io.Discard); !db.Is(err, db.NotFound) {
-		t.Errorf("export of another organisation's pack: %v", err)
+		t.Errorf("export of another organisation's pack: got %v", err)
 	}
 }
 
@@ -168,8 +169,8 @@ func manifestOf(t *testing.T, archive []byte) []byte {
 	return []byte(files["manifest.json"])
 }
 
-// TestDeterministic: the same data make the same bytes.
-func TestDeterministic(t *testing.T) {
+// TestFile_Deterministic checks that the same data make the same bytes.
+func TestFile_Deterministic(t *testing.T) {
 	t.Parallel()
 	draft := evidence.Draft{Attachments: []evidence.Attachment{attached("b", "2"), attached("a", "1")}}
 	_, first := filled(t).file(draft)
@@ -179,36 +180,36 @@ func TestDeterministic(t *testing.T) {
 	}
 }
 
-func TestFileEmpty(t *testing.T) {
+func TestFile_EmptyDataFile(t *testing.T) {
 	t.Parallel()
 	_, archive := newStore(t).file(evidence.Draft{})
 	_, files := unzip(t, archive)
 	if files["posture.json"] != "null\n" || files["risks.json"] != "[]\n" {
-		t.Errorf("posture %q, risks %q", files["posture.json"], files["risks.json"])
+		t.Errorf("got posture %q, risks %q", files["posture.json"], files["risks.json"])
 	}
 	if _, err := verify(t.Context(), archive); err != nil {
 		t.Error(err)
 	}
 }
 
-func TestRegime(t *testing.T) {
+func TestFile_Regime(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
 	pack, archive := s.file(evidence.Draft{RegimeID: "eu-ai-act"})
 	_, files := unzip(t, archive)
 	if got := files["obligations.json"]; !strings.Contains(got, "O-1") || strings.Contains(got, "O-2") {
-		t.Errorf("obligations %s", got)
+		t.Errorf("got obligations %s, want O-1 alone", got)
 	}
 	if !strings.Contains(files["manifest.json"], `"regime_id":"eu-ai-act"`) || *pack.RegimeID != "eu-ai-act" {
-		t.Errorf("the regime is not named in %s", files["manifest.json"])
+		t.Errorf("got manifest %s, want the regime", files["manifest.json"])
 	}
 	if _, archive = s.file(evidence.Draft{RegimeID: "gdpr"}); !strings.Contains(string(archive), "[]\n") {
-		t.Error("a regime that only the posture names has no empty list")
+		t.Error("a regime that only the posture names: want an empty list")
 	}
 }
 
-// TestRefused: a draft that can't be filed leaves nothing.
-func TestRefused(t *testing.T) {
+// TestFile_RefusesDraft checks that a draft that can't be filed leaves nothing.
+func TestFile_RefusesDraft(t *testing.T) {
 	t.Parallel()
 	s := filled(t)
 	before := s.value("SELECT count(*) FROM audit_events")
@@ -244,15 +245,15 @@ func TestRefused(t *testing.T) {
 		})
 	}
 	if after := s.value("SELECT count(*) FROM audit_events"); after != before {
-		t.Errorf("%s audit events, want %s", after, before)
+		t.Errorf("got %s audit events, want %s", after, before)
 	}
 	if n := s.value("SELECT (SELECT count(*) FROM evidence_packs) + (SELECT count(*) FROM evidence_pieces) + (SELECT count(*) FROM evidence_uploads)"); n != "0" {
-		t.Errorf("%s rows of packs", n)
+		t.Errorf("got %s rows of packs, want 0", n)
 	}
 }
 
-// TestNoRegimes: a file that names none has none to list.
-func TestNoRegimes(t *testing.T) {
+// TestFile_NoRegimes checks the message if no record names a regime.
+func TestFile_NoRegimes(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	_, err := evidence.File(t.Context(), s.DB, s.by, s.org, evidence.Draft{Title: "t", RegimeID: "x"})
@@ -265,8 +266,8 @@ type failing struct{}
 
 func (failing) Read([]byte) (int, error) { return 0, errors.New("the disk is gone") }
 
-// TestLarge: more than a chunk of the store, and a pack that is never changed.
-func TestLarge(t *testing.T) {
+// TestFile_Large files a pack of several pieces.
+func TestFile_Large(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	_, archive := s.file(evidence.Draft{Attachments: []evidence.Attachment{attached("large", strings.Repeat("0123456789", 300_000))}})
@@ -274,7 +275,7 @@ func TestLarge(t *testing.T) {
 		t.Error(err)
 	}
 	if n := s.value("SELECT count(*) FROM evidence_pieces"); n != "3" {
-		t.Errorf("%s chunks, want 3", n)
+		t.Errorf("got %s pieces, want 3", n)
 	}
 }
 
@@ -321,13 +322,13 @@ func TestSafeName(t *testing.T) {
 			t.Errorf("%q: got %q, want %q", given, got, want)
 		}
 		if again := evidence.SafeName(got); again != got {
-			t.Errorf("%q: a safe name is made %q", got, again)
+			t.Errorf("%q: got %q for a safe name, want it unchanged", got, again)
 		}
 	}
 }
 
-// TestHostileNames files a pack with every hostile name and verifies it.
-func TestHostileNames(t *testing.T) {
+// TestFile_HostileNames files a pack with hostile names of attachments and verifies it.
+func TestFile_HostileNames(t *testing.T) {
 	t.Parallel()
 	var files []evidence.Attachment
 	for _, name := range []string{"../../up", `..\..\back`, "/etc/abs", "nul\x00l", "line\nfeed", "C:drive", "x\xff", "manifest.json", ".", "aux"} {
@@ -340,7 +341,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	for _, item := range pack.Items {
 		if rest, in := strings.CutPrefix(item.Path, "attachments/"); in && (!filepath.IsLocal(rest) || strings.ContainsAny(rest, "/\\:\x00\n")) {
-			t.Errorf("path %q", item.Path)
+			t.Errorf("got path %q, want a local one", item.Path)
 		}
 	}
 }

@@ -83,7 +83,7 @@ const (
 `
 )
 
-// filled is a store with something of everything.
+// filled returns a store with records of every type that a pack has.
 func filled(t testing.TB) *store {
 	t.Helper()
 	s := newStore(t)
@@ -110,12 +110,12 @@ func filled(t testing.TB) *store {
 	return s
 }
 
-// attached is a file to attach.
+// attached returns an attachment.
 func attached(name, text string) evidence.Attachment {
 	return evidence.Attachment{Name: name, Open: func() (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(text)), nil }}
 }
 
-// file files a pack and takes its zip out.
+// file files a pack and returns it with its archive.
 func (s *store) file(draft evidence.Draft) (db.EvidencePack, []byte) {
 	s.t.Helper()
 	draft.Title = cmp.Or(draft.Title, "Q3 audit")

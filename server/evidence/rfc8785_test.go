@@ -11,9 +11,9 @@ import (
 	"govsvc/server/evidence"
 )
 
-// TestCanonicalRFC8785 holds the canonical form against the RFC: the object of
-// its section 3.2.2, the order of its section 3.2.3.
-func TestCanonicalRFC8785(t *testing.T) {
+// TestCanonical_RFC8785 checks the examples of the RFC: the object of section 3.2.2 and the
+// order of section 3.2.3.
+func TestCanonical_RFC8785(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"sample", "sorting"} {
 		want := read(t, "testdata/rfc8785/"+name+".canonical.json")
@@ -22,14 +22,14 @@ func TestCanonicalRFC8785(t *testing.T) {
 			t.Errorf("%s: got  %q, %v\nwant %q", name, got, err, want)
 		}
 		if again, err := evidence.Canonical(want); err != nil || string(again) != string(want) {
-			t.Errorf("%s: the canonical form of the canonical form is %q, %v", name, again, err)
+			t.Errorf("%s: got %q, %v for the canonical form, want it unchanged", name, again, err)
 		}
 	}
 }
 
-// TestCanonicalNumbers holds them against the RFC's appendix B: the bits of a
-// double and what becomes of it.
-func TestCanonicalNumbers(t *testing.T) {
+// TestCanonical_Numbers checks the examples of appendix B: the bits of a double and its
+// canonical form.
+func TestCanonical_Numbers(t *testing.T) {
 	t.Parallel()
 	rows := 0
 	for line := range strings.Lines(string(read(t, "testdata/rfc8785/numbers.txt"))) {
@@ -45,16 +45,17 @@ func TestCanonicalNumbers(t *testing.T) {
 		rows++
 	}
 	if rows != 24 {
-		t.Errorf("%d rows, want the RFC's 24 numbers", rows)
+		t.Errorf("got %d rows, want the 24 numbers of the RFC", rows)
 	}
 }
 
-// TestNotCanonical: what is no I-JSON has no canonical form (section 3.1).
-func TestNotCanonical(t *testing.T) {
+// TestCanonical_RefusesText checks that a text that is not I-JSON has no canonical form
+// (section 3.1).
+func TestCanonical_RefusesText(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{`{"a":1,"a":2}`, `{"a":1,"\u0061":2}`, `"\ud800"`, "\"\xff\"", `NaN`, `{} {}`, ``, `{"a":01}`, `[1,]`} {
 		if got, err := evidence.Canonical([]byte(text)); err == nil {
-			t.Errorf("%q became %q", text, got)
+			t.Errorf("%q: got %q, want an error", text, got)
 		}
 	}
 }

@@ -18,10 +18,9 @@ import (
 	"govsvc/server/evidence"
 )
 
-// TestVerifyKept verifies a pack that was filed when this form of packs was
-// new. It must stay sound for ever: write it anew only with a new version of
-// the manifest.
-func TestVerifyKept(t *testing.T) {
+// TestVerify_Golden verifies a pack that an earlier version filed. It must remain valid.
+// Update the file only with a new version of the manifest.
+func TestVerify_Golden(t *testing.T) {
 	t.Parallel()
 	const path, sum = "testdata/pack.zip", "testdata/pack.sha256"
 	if testkit.Update() {
@@ -41,15 +40,15 @@ func TestVerifyKept(t *testing.T) {
 	}
 }
 
-// TestVerifyEveryByte: none can be changed, taken away or added.
-func TestVerifyEveryByte(t *testing.T) {
+// TestVerify_EveryByte checks that no byte can be changed, removed or added.
+func TestVerify_EveryByte(t *testing.T) {
 	t.Parallel()
 	_, archive := newStore(t).file(evidence.Draft{Attachments: []evidence.Attachment{attached("note.txt", "note\n")}})
-	refused := func(what string, at int, altered []byte) {
+	refused := func(change string, at int, altered []byte) {
 		t.Helper()
 		var fault *evidence.VerificationError
 		if _, err := verify(t.Context(), altered); !errors.As(err, &fault) || fault.Reason == "" {
-			t.Errorf("byte %d of %d %s: got %v, want a fault", at, len(archive), what, err)
+			t.Errorf("byte %d of %d %s: got %v, want a fault", at, len(archive), change, err)
 		}
 	}
 	for at := range archive {
@@ -59,12 +58,12 @@ func TestVerifyEveryByte(t *testing.T) {
 		if at%29 == 0 {
 			refused("removed", at, slices.Delete(bytes.Clone(archive), at, at+1))
 			refused("doubled", at, slices.Insert(bytes.Clone(archive), at, archive[at]))
-			refused("and all that follows cut off", at, archive[:at])
+			refused("and the rest removed", at, archive[:at])
 		}
 	}
 }
 
-// pack is an archive in the making, in any form.
+// pack is an archive that a test changes.
 type pack struct {
 	order   []string
 	files   map[string]string
@@ -73,8 +72,8 @@ type pack struct {
 	change  func(*zip.FileHeader)
 }
 
-// opened takes a pack apart.
-func opened(t *testing.T, archive []byte) *pack {
+// openPack reads a pack.
+func openPack(t *testing.T, archive []byte) *pack {
 	t.Helper()
 	p := &pack{}
 	p.order, p.files = unzip(t, archive)
@@ -135,9 +134,9 @@ func (p *pack) edit(t *testing.T, change func(*evidence.Manifest)) {
 	p.files["manifest.json"] = string(text)
 }
 
-// TestVerifyRepacked: whoever can use a zip program can change a pack. The
-// first file that differs is named.
-func TestVerifyRepacked(t *testing.T) {
+// TestVerify_Changed changes a pack as a zip program can. The error names the first file that
+// differs.
+func TestVerify_Changed(t *testing.T) {
 	t.Parallel()
 	archive := read(t, "testdata/pack.zip")
 	edit := func(change func(*evidence.Manifest)) func(*testing.T, *pack) {
@@ -160,7 +159,7 @@ func TestVerifyRepacked(t *testing.T) {
 		"removed":          {func(_ *testing.T, p *pack) { p.remove("incidents.json") }, "incidents.json", "is missing"},
 		"added":            {func(_ *testing.T, p *pack) { p.add("extra.txt", "") }, "extra.txt", "not in the manifest"},
 		"a folder":         {func(_ *testing.T, p *pack) { p.add("attachments/", "") }, "attachments/", "not in the manifest"},
-		"slipped":          {func(_ *testing.T, p *pack) { p.add("../../evil", "") }, "../../evil", "not in the manifest"},
+		"path traversal":   {func(_ *testing.T, p *pack) { p.add("../../evil", "") }, "../../evil", "not in the manifest"},
 		"renamed":          {func(_ *testing.T, p *pack) { p.remove("kpis.json"); p.add("KPIs.json", p.files["kpis.json"]) }, "kpis.json", "is missing"},
 		"twice":            {func(_ *testing.T, p *pack) { p.add("risks.json", "[]") }, "risks.json", "twice"},
 		"the manifest too": {func(_ *testing.T, p *pack) { p.add("manifest.json", "{}") }, "manifest.json", "twice"},
@@ -172,27 +171,27 @@ func TestVerifyRepacked(t *testing.T) {
 		"a double member": {func(_ *testing.T, p *pack) {
 			p.files["manifest.json"] = strings.Replace(p.files["manifest.json"], `"title"`, `"title":"x","title"`, 1)
 		}, "manifest.json", "duplicate"},
-		"encrypted":       {func(_ *testing.T, p *pack) { p.change = func(h *zip.FileHeader) { h.Flags |= 1 } }, "manifest.json", "encrypted"},
-		"newer":           {edit(func(m *evidence.Manifest) { m.Versions.Manifest = 2 }), "manifest.json", "newer"},
-		"unlisted":        {edit(func(m *evidence.Manifest) { m.Items = m.Items[1:] }), "posture.json", "not in the manifest"},
-		"listed twice":    {edit(func(m *evidence.Manifest) { m.Items[1] = m.Items[0] }), "manifest.json", "lists posture.json twice"},
-		"listed itself":   {edit(func(m *evidence.Manifest) { m.Items[0].Path = "manifest.json" }), "manifest.json", "lists manifest.json twice"},
-		"a path up":       {edit(func(m *evidence.Manifest) { m.Items[0].Path = "../x" }), "manifest.json", `lists "../x", which is no path`},
-		"a path back":     {edit(func(m *evidence.Manifest) { m.Items[0].Path = `a\b` }), "manifest.json", "no path"},
-		"a path, bent":    {edit(func(m *evidence.Manifest) { m.Items[0].Path = "a\u202eb" }), "manifest.json", "no path"},
-		"a size":          {edit(func(m *evidence.Manifest) { m.Items[0].Size++ }), "posture.json", "bytes; "},
-		"a size below 0":  {edit(func(m *evidence.Manifest) { m.Items[0].Size = -1 }), "manifest.json", "size that no pack has"},
-		"a vast size":     {edit(func(m *evidence.Manifest) { m.Items[0].Size = 1 << 52 }), "manifest.json", "size that no pack has"},
-		"a hash":          {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = hash("") }), "risks.json", "SHA-256"},
-		"no hash":         {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = "" }), "manifest.json", "no SHA-256"},
-		"a hash, upper":   {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = strings.ToUpper(m.Items[2].SHA256) }), "manifest.json", "no SHA-256"},
-		"the title":       {edit(func(m *evidence.Manifest) { m.Title = "Another" }), "manifest.json", "packed anew"},
-		"a bomb":          {func(_ *testing.T, p *pack) { p.method, p.files["risks.json"] = zip.Deflate, bomb }, "risks.json", "longer than the"},
-		"a bomb manifest": {func(_ *testing.T, p *pack) { p.method, p.files["manifest.json"] = zip.Deflate, bomb }, "manifest.json", "too large"},
+		"encrypted":                       {func(_ *testing.T, p *pack) { p.change = func(h *zip.FileHeader) { h.Flags |= 1 } }, "manifest.json", "encrypted"},
+		"newer":                           {edit(func(m *evidence.Manifest) { m.Versions.Manifest = 2 }), "manifest.json", "newer"},
+		"unlisted":                        {edit(func(m *evidence.Manifest) { m.Items = m.Items[1:] }), "posture.json", "not in the manifest"},
+		"listed twice":                    {edit(func(m *evidence.Manifest) { m.Items[1] = m.Items[0] }), "manifest.json", "lists posture.json twice"},
+		"listed itself":                   {edit(func(m *evidence.Manifest) { m.Items[0].Path = "manifest.json" }), "manifest.json", "lists manifest.json twice"},
+		"a path up":                       {edit(func(m *evidence.Manifest) { m.Items[0].Path = "../x" }), "manifest.json", `lists "../x", which is no path`},
+		"a path back":                     {edit(func(m *evidence.Manifest) { m.Items[0].Path = `a\b` }), "manifest.json", "no path"},
+		"a path with a control character": {edit(func(m *evidence.Manifest) { m.Items[0].Path = "a\u202eb" }), "manifest.json", "no path"},
+		"a size":                          {edit(func(m *evidence.Manifest) { m.Items[0].Size++ }), "posture.json", "bytes; "},
+		"a size below 0":                  {edit(func(m *evidence.Manifest) { m.Items[0].Size = -1 }), "manifest.json", "size that no pack has"},
+		"a vast size":                     {edit(func(m *evidence.Manifest) { m.Items[0].Size = 1 << 52 }), "manifest.json", "size that no pack has"},
+		"a hash":                          {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = hash("") }), "risks.json", "SHA-256"},
+		"no hash":                         {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = "" }), "manifest.json", "no SHA-256"},
+		"a hash, upper":                   {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = strings.ToUpper(m.Items[2].SHA256) }), "manifest.json", "no SHA-256"},
+		"the title":                       {edit(func(m *evidence.Manifest) { m.Title = "Another" }), "manifest.json", "packed anew"},
+		"a bomb":                          {func(_ *testing.T, p *pack) { p.method, p.files["risks.json"] = zip.Deflate, bomb }, "risks.json", "longer than the"},
+		"a bomb manifest":                 {func(_ *testing.T, p *pack) { p.method, p.files["manifest.json"] = zip.Deflate, bomb }, "manifest.json", "too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			p := opened(t, archive)
+			p := openPack(t, archive)
 			p.files = maps.Clone(p.files)
 			row.change(t, p)
 			_, err := verify(t.Context(), p.zip(t))
@@ -204,25 +203,25 @@ func TestVerifyRepacked(t *testing.T) {
 	}
 }
 
-// bomb is small once it is compressed.
+// bomb is a long text that compresses to few bytes.
 var bomb = strings.Repeat("\x00", 16<<20)
 
-// TestVerifyAround: what stands around a pack that is itself as it was filed.
-func TestVerifyAround(t *testing.T) {
+// TestVerify_AddedBytes adds bytes before and after an unchanged pack.
+func TestVerify_AddedBytes(t *testing.T) {
 	t.Parallel()
 	archive := string(read(t, "testdata/pack.zip"))
-	crowd := &pack{files: map[string]string{}}
+	many := &pack{files: map[string]string{}}
 	for i := range 60_000 {
-		crowd.add(fmt.Sprintf("%050d", i), "")
+		many.add(fmt.Sprintf("%050d", i), "")
 	}
 	for name, row := range map[string]struct{ archive, want string }{
-		"prepended": {"MZ" + archive, "byte 0 of the archive"},
-		"appended":  {archive + "\n", "1 bytes were added behind"},
-		"again":     {archive + archive, "bytes were added behind"},
-		"empty":     {"", "is not a complete zip archive"},
-		"text":      {"hello", "is not a complete zip archive"},
-		"half":      {archive[:len(archive)/2], "is not a complete zip archive"},
-		"a crowd":   {string(crowd.zip(t)), "more files than any pack"},
+		"prepended":  {"MZ" + archive, "byte 0 of the archive"},
+		"appended":   {archive + "\n", "1 bytes were added behind"},
+		"again":      {archive + archive, "bytes were added behind"},
+		"empty":      {"", "is not a complete zip archive"},
+		"text":       {"hello", "is not a complete zip archive"},
+		"half":       {archive[:len(archive)/2], "is not a complete zip archive"},
+		"many files": {string(many.zip(t)), "more files than any pack"},
 	} {
 		_, err := verify(t.Context(), []byte(row.archive))
 		var fault *evidence.VerificationError
@@ -232,24 +231,24 @@ func TestVerifyAround(t *testing.T) {
 	}
 }
 
-// FuzzVerify: nothing but a pack is a pack, and nothing brings Verify down.
+// FuzzVerify checks that Verify accepts only packs and that no archive makes it panic.
 func FuzzVerify(f *testing.F) {
-	kept := read(f, "testdata/pack.zip")
-	f.Add(kept)
-	f.Add(kept[:len(kept)-1])
+	golden := read(f, "testdata/pack.zip")
+	f.Add(golden)
+	f.Add(golden[:len(golden)-1])
 	f.Add([]byte("PK\x05\x06" + strings.Repeat("\x00", 18)))
 	f.Fuzz(func(t *testing.T, archive []byte) {
 		got, err := verify(t.Context(), archive)
 		if err != nil {
 			var fault *evidence.VerificationError
 			if !errors.As(err, &fault) {
-				t.Errorf("not a fault: %v", err)
+				t.Errorf("got %v, want a fault", err)
 			}
 			return
 		}
 		_, files := unzip(t, archive)
 		if hash(files["manifest.json"]) != got.ManifestSHA256 || len(files) != len(got.Items)+1 {
-			t.Errorf("accepted: %+v", got)
+			t.Errorf("got %+v, want an error", got)
 		}
 	})
 }
