@@ -7,11 +7,10 @@ import (
 	"io"
 	"time"
 
-	"govsvc/db/audit"
-
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/server/openapi"
 	"govsvc/server/siem"
 )

@@ -3,9 +3,8 @@ package api
 import (
 	"context"
 
-	"govsvc/db/audit"
-
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 func init() { register("listAuditEvents", ListAuditEvents) }

@@ -7,9 +7,8 @@ import (
 	"io"
 	"time"
 
-	"govsvc/db/audit"
-
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 const (

@@ -13,9 +13,8 @@ import (
 	"testing"
 	"time"
 
-	"govsvc/db/audit"
-
 	"govsvc/db"
+	"govsvc/db/audit"
 	"govsvc/internal/testkit"
 	"govsvc/sandbox"
 	"govsvc/server/transfer"
