@@ -99,8 +99,8 @@ func explainDenial(err error) error {
 	return fmt.Errorf("%w: %w; run as the owner of the file, or let this user write the file and its folder", errDenied, err)
 }
 
-// Explain adds the path and what to do to an error of a damaged file, or of one that
-// this user is not allowed to use.
+// Explain adds the path and what to do to an error of a damaged file. It does the same
+// if this user is not allowed to use the file.
 func (f File) Explain(err error) error {
 	if !isUnexplainedDamage(err) && !isUnexplainedDenial(err) {
 		return err

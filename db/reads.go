@@ -34,8 +34,8 @@ const (
 )
 
 // Search runs a read whose time grows with the data, in the pool for searches. It
-// bounds the time, and runs the searches of one user one after the other, so that
-// many searches by one user delay that user only. The user "" is not bounded.
+// bounds the time. It runs the searches of one user one after the other, so that they
+// delay that user only. The user "" is not bounded.
 func (d *DB) Search(ctx context.Context, user string, run func(context.Context, *sqlite.Pool) error) error {
 	bounded, cancel := context.WithTimeout(ctx, d.options.SearchTime)
 	defer cancel()

@@ -29,8 +29,8 @@ func examineFile(ctx context.Context, path string, heads map[db.Org]string) (fou
 	return examine(ctx, file, heads)
 }
 
-// examine reads a whole file. It refuses the file unless it is of no newer version,
-// its structure is sound, and each audit log is sound and leads to the given head.
+// examine reads a whole file. It refuses a file of a newer version and a damaged file.
+// Each audit log must be sound and must contain the event with the given head.
 func examine(ctx context.Context, file *db.DB, heads map[db.Org]string) (found examined, err error) {
 	info, err := os.Stat(file.File.Path())
 	if err != nil {

@@ -6,9 +6,9 @@ import (
 	"sync"
 )
 
-// background is the context of statements that are not interrupted: those of the
-// writer, where an interrupt would end the transaction of other requests, and
-// short reads, where watching a context takes a good part of the time.
+// background is the context of statements that are not interrupted. An interrupt of the
+// writer would end the transaction of other requests. For short reads, watching a
+// context takes a good part of the time.
 var background = context.Background()
 
 // Pool is a bounded number of connections for reading, with their cached
@@ -28,8 +28,8 @@ func newPool(dsn string, size int, interruptible bool) *Pool {
 	return &Pool{dsn: dsn, interruptible: interruptible, slots: make(chan struct{}, size)}
 }
 
-// Row reads the first row of a query. Its Scan returns ErrNoRows if there is none.
-// Without an interruptible pool, the context counts for the wait only.
+// Row reads the first row of a query. Its Scan returns ErrNoRows if there is none. If the
+// pool is not interruptible, ctx bounds only the wait for a connection.
 func (p *Pool) Row(ctx context.Context, query string, args ...any) Scanner {
 	var row Values
 	err := p.use(ctx, func(c *conn) (err error) {
@@ -42,8 +42,8 @@ func (p *Pool) Row(ctx context.Context, query string, args ...any) Scanner {
 	return row
 }
 
-// RowWithin is Row for a query whose texts must not be longer than so many bytes.
-// ok is false if one is.
+// RowWithin is Row with a limit on the length of texts in bytes. ok is false if the
+// query makes or reads a longer text.
 func (p *Pool) RowWithin(ctx context.Context, bytes int, query string, args ...any) (row Scanner, ok bool) {
 	var found Values
 	err := p.use(ctx, func(c *conn) (err error) {

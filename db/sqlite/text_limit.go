@@ -15,8 +15,8 @@ func (c *conn) limitText(bytes int) error {
 	return c.note(err)
 }
 
-// rowWithin is first for a query whose texts must not be longer than so many
-// bytes. ok is false if one is.
+// rowWithin is first with a limit on the length of texts in bytes. ok is false if the
+// query makes or reads a longer text.
 func (c *conn) rowWithin(bytes int, query string, args []any) (row Values, ok bool, err error) {
 	if err := c.limitText(bytes); err != nil {
 		return nil, false, err

@@ -229,9 +229,9 @@ func (w *writer) take() []*writeRequest {
 	return batch
 }
 
-// transact runs all waiting requests in one transaction. It takes the lock of the
-// file before the requests, so that those that arrive before it are part of the
-// batch, and of its failure if the lock cannot be taken.
+// transact runs all waiting requests in one transaction. It takes the lock of the file
+// first and the requests then. So requests that arrive during the wait for the lock are
+// part of the batch, and fail with it if the lock cannot be taken.
 func (w *writer) transact() []*writeRequest {
 	w.working.Lock()
 	defer w.working.Unlock()

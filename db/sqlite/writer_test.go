@@ -21,9 +21,9 @@ func (d *DB) waiting() int {
 	return len(d.writer.waiting)
 }
 
-// TestWrite_BatchFails lets a batch fail after one of its requests was refused. What
-// refused it may have been written by another request of the batch, so that every
-// request reports the failure of the batch, and the refused one can be repeated.
+// TestWrite_BatchFails lets a batch fail after one of its requests was refused. Another
+// request of the batch may have written what refused it. So every request reports the
+// failure of the batch, and the refused one can be repeated.
 func TestWrite_BatchFails(t *testing.T) {
 	t.Parallel()
 	d := newFile(t)
