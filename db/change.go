@@ -1,8 +1,6 @@
 package db
 
 import (
-	"bytes"
-	"encoding/json"
 	"maps"
 	"reflect"
 	"strings"
@@ -71,7 +69,7 @@ func createUnless(tx *Tx, r *storedResource, record Record, unless []string) (ma
 	if made, err = readBySeq(tx, r, made.seq); err != nil {
 		return made, true, err
 	}
-	if err := r.written(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made}); err != nil {
+	if err := r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made}); err != nil {
 		return made, true, err
 	}
 	return made, true, auditDifference(tx, r, "created", storedRow{}, made, nil)
@@ -129,35 +127,7 @@ func modifyRow(tx *Tx, r *storedResource, id string, change func(before storedRo
 	if after, err = readBySeq(tx, r, before.seq); err != nil {
 		return before, after, err
 	}
-	return before, after, r.written(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: after})
-}
-
-// readByID reads a record of the organisation; NotFound where there is none.
-func readByID(tx *Tx, r *storedResource, id string) (storedRow, error) {
-	row, err := readRecord(tx, r, "org_id = ? AND id = ?", tx.Org, id)
-	if Is(err, NotFound) {
-		err = &Error{Code: NotFound, Message: "no " + r.Type + " with this id in this organisation"}
-	}
-	return row, err
-}
-
-func readBySeq(tx *Tx, r *storedResource, seq int64) (storedRow, error) {
-	return readRecord(tx, r, "seq = ?", seq)
-}
-
-// readRecord reads a record with all of its members; NotFound where there is none.
-func readRecord(tx *Tx, r *storedResource, where string, args ...any) (storedRow, error) {
-	var s storedRow
-	var members []byte
-	if err := tx.Row(r.selectRecord+where, args...).Scan(&s.seq, &s.id, &s.object, &members); err != nil {
-		return s, StoreError(err)
-	}
-	if members == nil {
-		return s, nil
-	}
-	decoder := json.NewDecoder(bytes.NewReader(members))
-	decoder.UseNumber() // a double would round large numbers
-	return s, decoder.Decode(&s.members)
+	return before, after, r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: after})
 }
 
 // auditDifference appends the audit event of a record that was created, where

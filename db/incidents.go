@@ -35,7 +35,7 @@ func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 		return PutResult{Outcome: Repeated, ID: known.id}, nil
 	}
 	completeDeadline(known, record, true)
-	done, err := amend(tx, r, known, record)
+	done, err := putMembers(tx, r, known, record)
 	timeline, given := record["timeline"].([]any)
 	if err != nil || !given {
 		return done, err

@@ -115,7 +115,7 @@ func (l listing) page(resources, positions string, limit int, err error) (Page, 
 	}
 	var page Page
 	var order, id string
-	page.Rows, page.HasMore, order, id = cut(resources, positions, limit)
+	page.Rows, page.HasMore, order, id = cutPage(resources, positions, limit)
 	if page.HasMore {
 		if l.List.Ascending {
 			if err := json.Unmarshal([]byte(order), &order); err != nil {
@@ -125,4 +125,111 @@ func (l listing) page(resources, positions string, limit int, err error) (Page, 
 		page.Next = l.db.Cursors.Encode(l.List.Name, l.org, order, id)
 	}
 	return page, nil
+}
+
+// Rows changed since an instant are found in one of two ways: along the list,
+// where a page is soon full if many were changed, or along the index of changes,
+// which holds what orders and filters the list, and sorted. How many were
+// changed is counted, but not where in the list they lie. So the list is walked
+// for some rows first, and where the page is not full by then, what is worth
+// that many rows' walk is sorted instead; if that is not enough, the walk goes
+// further. Either way at most some times the better one's time is taken.
+
+// budget says how far each way goes before the other one is tried.
+type budget struct {
+	few    int // changed rows that may be sorted at first
+	passed int // rows that are passed by then
+	many   int // changed rows that may be sorted after that
+}
+
+// usual was measured: to pass a row by takes about as long as to sort one.
+var usual = budget{few: 1_000, passed: 8_192, many: 65_536}
+
+// filteredPass is how many times as long it takes to pass a row that a filter
+// gives: its index does not tell when a row was changed. Of two filters an index
+// serves one, and rows that it gives and the other one refuses are not counted.
+const filteredPass = 16
+
+// since reads a page of the rows changed at or after an instant.
+func (l listing) since(ctx context.Context, instant string, b budget) (Page, error) {
+	changed, all, err := l.changed(ctx, instant, b.few)
+	if err != nil {
+		return Page{}, err
+	}
+	// spread evenly, they fill a page of 25 after 25·all/changed rows
+	few := changed <= b.few && changed*changed <= 25*all
+	// where lookups make a walk dear, sorting is tried more often and goes further
+	further, worth := 64, 2
+	if l.filters > 0 {
+		further, worth = 8, 8
+	}
+	for passed := b.passed; !few; passed *= further {
+		page, whole, err := l.walk(ctx, instant, passed)
+		if whole || err != nil {
+			return page, err
+		}
+		most := max(b.many, worth*passed)
+		if changed, _, err = l.changed(ctx, instant, most); err != nil {
+			return Page{}, err
+		}
+		few = changed <= most
+	}
+	query, args := l.found(instant)
+	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
+}
+
+// changed counts the list's rows that were changed since an instant, up to one
+// beyond the most that matter, and tells about how many rows there are in all.
+func (l listing) changed(ctx context.Context, instant string, most int) (changed, all int, err error) {
+	query, args := l.count(instant, most+1)
+	err = l.db.Row(ctx, query, args...).Scan(&changed, &all)
+	return changed, all, StoreError(err)
+}
+
+func (l listing) count(instant string, most int) (string, []any) {
+	where := " WHERE org_id = ? AND updated_at >= ?"
+	if l.listed != "" {
+		where += " AND " + l.listed
+	}
+	return "SELECT (SELECT count(*) FROM (SELECT 1 FROM " + l.byChange() + where + limited + ")), " +
+		"(SELECT coalesce(max(seq), 0) FROM " + l.Table + ")", []any{l.org.Org, instant, most}
+}
+
+// byChange is the table, to be read by when its rows changed.
+func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table + "_by_updated" }
+
+// found is the statement of the page that sorts the rows changed since an
+// instant.
+func (l listing) found(instant string) (string, []any) {
+	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq FROM " + l.byChange() + l.where +
+		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " USING (seq)", l.with(instant, l.limit+1)
+}
+
+// walk reads a page along the list and passes no more than so many rows. The
+// page is whole where it is full by then or the list at its end.
+func (l listing) walk(ctx context.Context, instant string, passed int) (page Page, whole bool, err error) {
+	if l.filters > 0 {
+		passed = max(1, passed/(filteredPass*l.filters*l.filters))
+	}
+	query, args := l.along(instant, passed)
+	resources, positions, limit, err := readPage(ctx, l.db, query, args, l.limit, l.size)
+	if strings.HasSuffix(positions, more) {
+		return Page{}, false, nil
+	}
+	page, err = l.page(resources, positions, limit, err)
+	return page, true, err
+}
+
+// more is where the row of a walk stands, after the others, that tells of rows
+// beyond those it may pass.
+const more = string(fieldEnd) + string(fieldEnd) + "0"
+
+// along is the statement of a walk. Rows are passed as they are asked for, so
+// that it ends with the page; whether any are beyond is asked if it does not.
+func (l listing) along(instant string, passed int) (string, []any) {
+	list := " FROM " + l.Table + l.where + l.sorted()
+	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq, updated_at AS changed" + list + limited +
+			") CROSS JOIN " + l.Table + " USING (seq) WHERE changed >= ?" +
+			" UNION ALL SELECT '', '', '' FROM (SELECT 1" + list + " LIMIT 1 OFFSET ? + 0)" + limited,
+		slices.Concat(l.with(passed, instant), l.with(passed, l.limit+1))
 }

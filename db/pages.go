@@ -98,9 +98,9 @@ func readRows(ctx context.Context, d *DB, query string, args []any, limit, most 
 	return texts.String(), places.String(), limit, StoreError(err)
 }
 
-// cut takes from what was read the row beyond the limit, if there is one, and
+// cutPage takes from what was read the row beyond the limit, if there is one, and
 // tells the position of the last row that stays.
-func cut(resources, positions string, limit int) (rows string, more bool, order, id string) {
+func cutPage(resources, positions string, limit int) (rows string, more bool, order, id string) {
 	if strings.Count(positions, string(rowEnd)) < limit {
 		return resources, false, "", ""
 	}

@@ -1,14 +1,11 @@
 package db
 
 import (
-	"bytes"
-	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
+	"govsvc/db/audit"
 	"govsvc/db/sqlite"
 )
 
@@ -67,41 +64,91 @@ func putRecord(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 			return PutResult{}, err
 		}
 	}
-	if tx.knew[r] {
+	if tx.lastExisted[r] {
 		known, err := findRow(tx, r, record)
 		if err == nil {
-			return putKnown(tx, r, known, record)
+			return putExisting(tx, r, known, record)
 		} else if !Is(err, NotFound) {
 			return PutResult{}, err
 		}
-		tx.knew[r] = false
+		tx.lastExisted[r] = false
 	}
 	made, isNew, err := insertRow(tx, r, record, r.Key)
 	if err != nil {
 		return PutResult{}, err
 	}
 	if !isNew {
-		if tx.knew == nil {
-			tx.knew = map[*storedResource]bool{}
+		if tx.lastExisted == nil {
+			tx.lastExisted = map[*storedResource]bool{}
 		}
-		tx.knew[r] = true
+		tx.lastExisted[r] = true
 		known, err := findRow(tx, r, record)
 		if err != nil {
 			return PutResult{}, err
 		}
-		return putKnown(tx, r, known, record)
+		return putExisting(tx, r, known, record)
 	}
 	isFirstPut(tx, r, made.seq)
 	return PutResult{Outcome: Created, ID: made.id, Changes: made.changes},
-		r.written(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made})
+		r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made})
 }
 
-// putKnown changes a record that was there before the import.
-func putKnown(tx *Tx, r *storedResource, known storedRow, record Record) (PutResult, error) {
+// putExisting changes a record that was there before the import.
+func putExisting(tx *Tx, r *storedResource, known storedRow, record Record) (PutResult, error) {
 	if !isFirstPut(tx, r, known.seq) {
 		return PutResult{Outcome: Repeated, ID: known.id}, nil
 	}
-	return amend(tx, r, known, record)
+	return putMembers(tx, r, known, record)
+}
+
+// putMembers gives a known record the members that are present and differ. It reads
+// nothing: the row's values come with it. See replace for updated_at.
+func putMembers(tx *Tx, r *storedResource, known storedRow, record Record) (PutResult, error) {
+	done := PutResult{ID: known.id}
+	columns := tx.db.columns[r.Table]
+	differ := Record{}
+	var changes audit.Changes
+	for i, column := range columns {
+		given, present := record[column]
+		if !present || !settable(column) {
+			continue
+		}
+		value, err := r.columnValue(column, given)
+		if err != nil {
+			return done, err
+		}
+		if sameValue(value, known.values[i]) {
+			continue
+		}
+		differ[column] = given
+		if changes == nil {
+			changes = audit.Changes{}
+		}
+		if !slices.Contains(r.Internal, column) {
+			changes[column] = audit.Change{From: r.memberValue(column, known.values[i]), To: r.memberValue(column, value)}
+		}
+	}
+	if len(differ) == 0 {
+		return done, nil
+	}
+	done.Outcome, done.Changes = Updated, changes
+	if r.beforeUpdate != nil {
+		if err := r.beforeUpdate(tx, known, record, changes); err != nil {
+			return done, err
+		}
+	}
+	set := columnSetOf(tx, r, differ)
+	args := make([]any, 0, 3+len(set.names))
+	args, err := set.values(append(args, known.seq, stampOf(tx, record, "updated_at"), tx.At()), differ)
+	if err != nil {
+		return done, err
+	}
+	if _, err = tx.Exec(set.update, args...); sqlite.IsUnique(err) {
+		return done, &Error{Code: Invalid, Message: "this " + r.Type + " would take the key of another"}
+	} else if err != nil {
+		return done, err
+	}
+	return done, r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: known, row: storedRow{seq: known.seq, id: known.id}})
 }
 
 // insertRow adds a row and does not read it. The row is not new where unless, a unique
@@ -138,15 +185,6 @@ func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made 
 		made.changes = tx.importing.created(r, record, set, args[4:])
 	}
 	return made, made.seq != 0, StoreError(err)
-}
-
-// readObject returns a record that was written as the API returns it.
-func readObject(tx *Tx, w writtenRecord) (object []byte, err error) {
-	if w.row.object != nil {
-		return w.row.object, nil
-	}
-	err = tx.Row("SELECT resource FROM "+w.resource.Table+" WHERE seq = ?", w.row.seq).Scan(&object)
-	return object, StoreError(err)
 }
 
 // findRow reads the row with the record's natural key, with the values of its
@@ -201,113 +239,58 @@ func stampOf(tx *Tx, record Record, member string) string {
 	return tx.At()
 }
 
-// columnSet is the statements for records that have the same members.
-type columnSet struct {
-	resource *storedResource
-	names    []string
-	// insertUnless inserts where the natural key is free
-	insert, insertUnless, update string
-	members                      []newMember // nil until it is needed
-}
+// rowSet holds rows of a table, a bit each: those of an import stand close
+// together, whether they are new or known, so millions take little memory.
+type rowSet map[int64]*[rowsPerPage / 64]uint64
 
-// settable tells the columns that a record's members go to from those that the
-// store sets.
-func settable(column string) bool {
-	switch column {
-	case "seq", "org_id", "id", "created_at", "updated_at":
-		return false
+const rowsPerPage = 1024
+
+// add tells whether the row was not in the set before.
+func (s rowSet) add(seq int64) bool {
+	page := s[seq/rowsPerPage]
+	if page == nil {
+		page = new([rowsPerPage / 64]uint64)
+		s[seq/rowsPerPage] = page
 	}
-	return true
+	word, bit := &page[seq%rowsPerPage/64], uint64(1)<<(seq%64)
+	fresh := *word&bit == 0
+	*word |= bit
+	return fresh
 }
 
-// columnSetOf finds or makes the statements for the members that a record has.
-func columnSetOf(tx *Tx, r *storedResource, record Record) *columnSet {
-	columns := tx.db.columns[r.Table]
-	mask := uint64(0)
-	for i, column := range columns {
-		if _, present := record[column]; present && settable(column) {
-			mask |= 1 << i
+// isFirstPut notes that a record is put into a row, and tells whether it is the
+// first of the change.
+func isFirstPut(tx *Tx, r *storedResource, seq int64) bool {
+	rows := tx.putRows[r]
+	if rows == nil {
+		if tx.putRows == nil {
+			tx.putRows = map[*storedResource]rowSet{}
 		}
+		rows = rowSet{}
+		tx.putRows[r] = rows
 	}
-	sets := tx.db.columnSets
-	key := columnSetKey{r.Table, mask}
-	if known := sets[key]; known != nil {
-		return known
-	}
-	if len(sets) >= maxColumnSets {
-		clear(sets)
-	}
-	set := &columnSet{resource: r}
-	for i, column := range columns {
-		if mask&(1<<i) != 0 {
-			set.names = append(set.names, column)
-		}
-	}
-	set.prepare()
-	sets[key] = set
-	return set
+	return rows.add(seq)
 }
 
-// maxColumnSets bounds the column sets that are kept.
-const maxColumnSets = 1000
-
-type columnSetKey struct {
-	table string
-	mask  uint64
-}
-
-func (s *columnSet) prepare() {
-	r := s.resource
-	names, marks, assigns, numbers := "", "", make([]string, len(s.names)), make([]string, len(s.names))
-	for i, name := range s.names {
-		names += ", " + name
-		marks += ", ?"
-		numbers[i] = fmt.Sprintf("?%d", i+4)
-		assigns[i] = name + " = " + numbers[i]
-	}
-	s.insert = "INSERT INTO " + r.Table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ")"
-	s.insertUnless = s.insert + " ON CONFLICT (org_id, " + strings.Join(r.Key, ", ") + ") DO NOTHING"
-	s.update = "UPDATE " + r.Table + " SET updated_at = iif(?2 > updated_at, ?2, ?3), " + strings.Join(assigns, ", ") +
-		" WHERE seq = ?1 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ")"
-}
-
-// values appends the columns' values to args.
-func (s *columnSet) values(args []any, record Record) ([]any, error) {
-	for _, name := range s.names {
-		value, err := s.resource.columnValue(name, record[name])
-		if err != nil {
-			return nil, err
-		}
-		args = append(args, value)
-	}
-	return args, nil
-}
-
-// number keeps whole numbers whole, so that 100 does not come back as 100.0.
-func number(column string, n json.Number) (any, error) {
-	if whole, err := n.Int64(); err == nil {
-		return whole, nil
-	}
-	float, err := n.Float64()
+// Find tells the row that Put writes a record to, by its natural key; 0 where
+// there is none, be it because Put would refuse the record. Rows of different
+// types may have the same number.
+func (tx *Tx) Find(object string, record Record) (row int64, err error) {
+	r, err := findResource(object)
 	if err != nil {
-		return nil, &Error{Code: Invalid, Param: column, Message: column + " is outside the range of numbers"}
+		return 0, err
 	}
-	if whole := int64(float); float > -1<<53 && float < 1<<53 && float64(whole) == float {
-		return whole, nil
+	if r.normalize != nil {
+		err = r.normalize(tx, record)
 	}
-	return float, nil
-}
-
-// compact encodes values that can be encoded: what came as JSON, and what the
-// store itself made.
-func compact(v any) string {
-	var text bytes.Buffer
-	encoder := json.NewEncoder(&text)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(v); err != nil {
-		panic(err)
+	var known storedRow
+	if err == nil {
+		known, err = findRow(tx, r, record)
 	}
-	return strings.TrimSuffix(text.String(), "\n")
+	if Is(err, NotFound) || Is(err, Invalid) {
+		return 0, nil
+	}
+	return known.seq, err
 }
 
 func sortedKeys[V any](m map[string]V) []string {

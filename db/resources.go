@@ -2,11 +2,9 @@ package db
 
 import (
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"govsvc/db/audit"
 	"govsvc/db/resource"
@@ -93,53 +91,9 @@ func (d *DB) Current(ctx context.Context, org Organisation, r *resource.Resource
 	return text, nil
 }
 
-func (r *storedResource) written(tx *Tx, w writtenRecord) error {
+func (r *storedResource) runAfterWrite(tx *Tx, w writtenRecord) error {
 	if r.afterWrite == nil {
 		return nil
 	}
 	return r.afterWrite(tx, w)
-}
-
-// columnValue returns what a column stores for a member's value.
-func (r *storedResource) columnValue(column string, value any) (any, error) {
-	switch value := value.(type) {
-	case string:
-		if slices.Contains(r.Instants, column) {
-			at, err := time.Parse(time.RFC3339, value)
-			if err != nil {
-				return nil, &Error{Code: Invalid, Param: column, Message: column + " must be an RFC 3339 timestamp"}
-			}
-			return Timestamp(at), nil
-		}
-		return value, nil
-	case bool:
-		if value {
-			return 1, nil
-		}
-		return 0, nil
-	case json.Number:
-		return number(column, value)
-	case map[string]any, []any:
-		return compact(value), nil
-	}
-	return value, nil
-}
-
-// memberValue returns the member's value that a column stores.
-func (r *storedResource) memberValue(column string, value any) any {
-	switch value := value.(type) {
-	case string:
-		if slices.Contains(r.JSON, column) {
-			return json.RawMessage(value)
-		}
-	case int:
-		if slices.Contains(r.Booleans, column) {
-			return value != 0
-		}
-	case int64:
-		if slices.Contains(r.Booleans, column) {
-			return value != 0
-		}
-	}
-	return value
 }

@@ -25,12 +25,12 @@ func TestColumnSet_AppendGiven(t *testing.T) {
 		"long":  {long, "text", nil, nil, `["` + long + `"]`, 0, "Open"},
 	} {
 		record := Record{"roadmap_version": json.Number("7")}
-		got := set.appendGiven(nil, record, values)
-		if want := set.given(record, values).Digested().AppendJSON(nil); string(got) != string(want) || !json.Valid(got) {
+		got := set.appendChanges(nil, record, values)
+		if want := set.changes(record, values).Digested().AppendJSON(nil); string(got) != string(want) || !json.Valid(got) {
 			t.Errorf("%s:\n got %s\nwant %s", name, got, want)
 		}
 	}
-	if got := string((&columnSet{}).appendGiven(nil, nil, nil)); got != "{}" {
+	if got := string((&columnSet{}).appendChanges(nil, nil, nil)); got != "{}" {
 		t.Errorf("no members: got %s", got)
 	}
 }
