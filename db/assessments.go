@@ -8,8 +8,8 @@ import (
 
 func init() { stored(resource.Assessment).hooks = hooks{afterWrite: assessmentWritten} }
 
-// assessmentWritten raises assessment.completed for one that is newer than all
-// others, and verdict.changed where its verdict is another than theirs.
+// assessmentWritten enqueues assessment.completed for an assessment that is newer
+// than all others, and verdict.changed if its verdict differs from the one before.
 func assessmentWritten(tx *Tx, w writtenRecord) error {
 	if w.outcome != Created {
 		return nil

@@ -12,12 +12,12 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// BrowseQuery asks for a page of the records of a type, as people look at them.
+// BrowseQuery asks for a page of the dashboard's list of a resource.
 type BrowseQuery struct {
-	Filters      map[string][]string // by names of Resource.ListFilters: one of the values
-	UpdatedSince string              // a stored timestamp: rows made or changed at or after it
-	Words        []string            // that the record's texts must all hold, in either case
-	User         string              // who asks: one user's searches run one at a time; "" is not bounded
+	Filters      map[string][]string // by names of Resource.ListFilters: the record has one of the values
+	UpdatedSince string              // a stored timestamp: rows created or changed at or after it
+	Words        []string            // each is in one of the record's texts, in either case
+	User         string              // runs one search at a time; "" has no such bound
 	Sort         string              // one of Resource.SortNames, "-" before it for the greatest first; "" is the API's order
 	Cursor       string              // Next or Previous of a page of the same type and sort
 	Limit        int
@@ -29,15 +29,15 @@ type BrowsePage struct {
 	Records  [][]byte // with all of their members, as JSON
 	Next     string   // cursors; "" where there is no such page
 	Previous string
-	Total    int  // records that the query gives, up to CountedRecords
+	Total    int  // the number of records, up to CountedRecords
 	More     bool // there are more
 }
 
-// CountedRecords bounds how far the records of a query are counted.
+// CountedRecords bounds the count of the records of a query.
 const CountedRecords = 10_000
 
-// Browse reads a page. Its place is that of a record, not a count: records that
-// come meanwhile neither repeat nor hide another.
+// Browse reads a page by keyset pagination: records that are added between two pages
+// repeat or hide no other record.
 func (d *DB) Browse(ctx context.Context, org Organisation, object string, q BrowseQuery) (BrowsePage, error) {
 	b, err := newBrowsing(d, org, object, q)
 	if err != nil {
@@ -58,7 +58,7 @@ func (d *DB) Browse(ctx context.Context, org Organisation, object string, q Brow
 	return page, err
 }
 
-// light tells whether an index serves the query, so that its time does not grow
+// light reports whether an index serves the query, so that its time does not grow
 // with the data. Other queries run as searches.
 func (b *browsing) light(q BrowseQuery) bool {
 	if len(q.Words) > 0 || q.Sort != "" || q.UpdatedSince != "" || len(q.Filters) > 1 {
@@ -83,7 +83,7 @@ func (b *browsing) browse(ctx context.Context, pool *sqlite.Pool, q BrowseQuery)
 		return page, err
 	}
 	if b.back && page.Previous == "" && len(page.Records) < q.Limit {
-		// the way back ended in the middle of a page: show the first one whole
+		// going back ended in the middle of the first page: read all of it
 		b.place, b.back = position{}, false
 		if page, err = b.page(ctx, q.Limit, q.Size.most()); err != nil {
 			return page, err
@@ -93,17 +93,17 @@ func (b *browsing) browse(ctx context.Context, pool *sqlite.Pool, q BrowseQuery)
 	return page, nil
 }
 
-// browsing is a query under way.
+// browsing is a query that is being run.
 type browsing struct {
 	db    *DB
 	pool  *sqlite.Pool
 	org   Organisation
 	words []string
 	*storedResource
-	list  string // names the order in its cursors
+	list  string // identifies the order in its cursors
 	key   string // what the order compares
 	down  bool
-	where string // conditions and what they compare with; ?1 is the organisation
+	where string // conditions with their arguments; ?1 is the organisation
 	args  []any
 
 	place position // where the page starts; zero at the end of the list
@@ -171,12 +171,12 @@ func (b *browsing) filter(name string, values []string) error {
 	for i, value := range values {
 		args[i] = value
 	}
-	// an index of several values has not the order of the list: rather pass over rows
+	// with several values, an index does not have the order of the list: use none
 	b.add("+"+column+" IN (?"+strings.Repeat(", ?", max(len(values)-1, 0))+")", args...)
 	return nil
 }
 
-// search looks for a word in all texts, in each of its spellings.
+// search adds the condition that a text contains the word in one of its spellings.
 func (b *browsing) search(word string) {
 	var places []string
 	for _, form := range search.Spellings(word) {
@@ -192,7 +192,7 @@ var escapeLike = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
 
 func pattern(word string) string { return "%" + escapeLike.Replace(word) + "%" }
 
-// Cursors of this list hold the way, the place's type and the place.
+// The cursors of this list contain the direction, the type of the key and the key.
 const (
 	forwards  = "f"
 	backwards = "b"
@@ -211,7 +211,7 @@ func (b *browsing) cursor(way string, p position) string {
 	return b.db.Cursors.Encode(b.list, b.org, way+text, p.id)
 }
 
-// start finds the place that a cursor names.
+// start sets the place and the direction from a cursor.
 func (b *browsing) start(cursor string) error {
 	if cursor == "" {
 		return nil
@@ -220,7 +220,7 @@ func (b *browsing) start(cursor string) error {
 	if err != nil {
 		return err
 	}
-	text := sealed[2:] // unseal gives only what cursor made
+	text := sealed[2:] // only cursor made it
 	b.back, b.place.id = sealed[:1] == backwards, id
 	switch sealed[1] {
 	case 'i':
@@ -233,8 +233,8 @@ func (b *browsing) start(cursor string) error {
 	return err
 }
 
-// statement reads the records behind the place or, backwards, before it, and
-// one more than the limit.
+// statement reads the records after the place or, backwards, before it: one more
+// than the limit.
 func (b *browsing) statement(limit int) (string, []any) {
 	order, beyond := "", ">"
 	if b.down != b.back {
@@ -245,8 +245,8 @@ func (b *browsing) statement(limit int) (string, []any) {
 		where += " AND (" + b.key + ", id) " + beyond + " (?, ?)"
 		args = append(args, b.place.key, b.place.id)
 	}
-	// Materialized, the search happens in the first step of the statement, which
-	// the end of the context interrupts.
+	// MATERIALIZED puts the search into the first step of the statement, which the
+	// end of the context interrupts.
 	return "WITH p AS MATERIALIZED (SELECT " + b.key + " AS key, id FROM " + b.Table + " WHERE org_id = ?1" + where +
 		" ORDER BY 1" + order + ", id" + order + " LIMIT ?) SELECT p.key, p.id, r.record FROM p CROSS JOIN " +
 		b.Type + "_records r ON r.org_id = ?1 AND r.id = p.id ORDER BY p.key" + order + ", p.id" + order, append(args, limit+1)
@@ -289,10 +289,9 @@ func (b *browsing) page(ctx context.Context, limit, most int) (BrowsePage, error
 	return page, nil
 }
 
-// count counts the records of the query, wherever the page starts, up to one
-// more than is shown. The records that a search finds take the place of its
-// conditions, so that the search happens once. Where there are more, a page is
-// soon full along the order of the list.
+// count counts all records of the query, up to CountedRecords and one more. The
+// records that a search finds replace its conditions, so that the search runs once.
+// If there are more, a page along the order of the list is soon full.
 func (b *browsing) count(ctx context.Context) (n int, err error) {
 	if len(b.words) == 0 {
 		query := "SELECT count(*) FROM (SELECT 1 FROM " + b.Table + " WHERE org_id = ?1" + b.where + " LIMIT ?)"
@@ -300,8 +299,8 @@ func (b *browsing) count(ctx context.Context) (n int, err error) {
 		return n, err
 	}
 	args := len(b.args)
-	// One row for all of them: the search happens in the first step of the
-	// statement, which the end of the context interrupts.
+	// With one row for all of them, the search is in the first step of the statement,
+	// which the end of the context interrupts.
 	query := "SELECT count(*), json_group_array(seq) FROM (SELECT seq FROM " + b.source() + " WHERE org_id = ?1" + b.where + " LIMIT ?)"
 	var found string
 	err = b.pool.EachUncached(ctx, func(row Scanner) error { return row.Scan(&n, &found) }, query, append(slices.Clone(b.args), CountedRecords+1)...)
@@ -326,9 +325,9 @@ func (b *browsing) source() string {
 	return b.Table
 }
 
-// EachBrowsed calls each with every record of a query, whatever its cursor and
-// limit. It holds no connection while each runs, so that a slow reader delays
-// only itself. A record that was removed meanwhile is left out.
+// EachBrowsed calls each with every record of a query, regardless of its cursor and
+// limit. It uses no connection while each runs, so that a slow reader delays only
+// itself. It leaves out a record that was removed before it was read.
 func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q BrowseQuery, each func([]byte) error) error {
 	b, err := newBrowsing(d, org, object, q)
 	if err != nil {
@@ -363,7 +362,7 @@ func (d *DB) EachBrowsed(ctx context.Context, org Organisation, object string, q
 	return nil
 }
 
-// Record reads a record with all of its members, as JSON; NotFound where the
+// Record reads a record with all of its members, as JSON; NotFound if the
 // organisation has none with this id.
 func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, error) {
 	if _, err := findResource(object); err != nil {

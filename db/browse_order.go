@@ -8,11 +8,11 @@ import (
 	"govsvc/db/resource"
 )
 
-// sortedText is how many characters of a text count for its place; rows with
-// the same go by id. The key of a place is in every cursor, which is short.
+// sortedText is the number of characters of a text that an order compares. Rows with
+// the same characters are ordered by id. The bound keeps cursors short.
 const sortedText = 60
 
-// sortKey is the expression that an order compares. It is never null.
+// sortKey returns the expression that an order compares. It is never null.
 func sortKey(s resource.Sort) string {
 	switch s.Kind {
 	case resource.SortText:

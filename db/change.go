@@ -15,8 +15,8 @@ type Object struct {
 	JSON []byte // as the API returns it
 }
 
-// Create makes a record, as the API and the dashboard do, and audits the members
-// that it was given. A record with the same natural key is a Conflict.
+// Create creates a record for the API or the dashboard, and audits its members. A
+// record with the same natural key is a Conflict.
 func (tx *Tx) Create(of *resource.Resource, record Record) (Object, error) {
 	r := stored(of)
 	if r.create == nil {
@@ -59,8 +59,8 @@ func withArticle(noun string) string {
 	return "a " + noun
 }
 
-// createUnless makes a record and audits it. It is not new where unless, a unique
-// set of columns, names another record.
+// createUnless creates a record and audits it. isNew is false if unless, a unique
+// set of columns, identifies another record.
 func createUnless(tx *Tx, r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
 	made, isNew, err = insertRow(tx, r, record, unless)
 	if err != nil || !isNew {
@@ -96,8 +96,8 @@ func keepMember(record Record, before storedRow, member string) error {
 	return nil
 }
 
-// updateWith changes the record with an id and audits what differs, with further
-// changes of the caller; see modify.
+// updateWith changes the record with an id and audits the members that differ, with
+// further changes of the caller; see modifyRow.
 func updateWith(tx *Tx, r *storedResource, id string, further audit.Changes, change func(before storedRow) (Record, error)) (storedRow, error) {
 	before, after, err := modifyRow(tx, r, id, change)
 	if err != nil || after.seq == 0 && len(further) == 0 {
@@ -109,9 +109,9 @@ func updateWith(tx *Tx, r *storedResource, id string, further audit.Changes, cha
 	return after, auditDifference(tx, r, "updated", before, after, further)
 }
 
-// modifyRow reads a record once, sets the members that change returns and that
-// differ, and reads it again, since SQLite computes its JSON. change writes
-// nothing. after is zero where nothing differed.
+// modifyRow reads a record once, sets those of the members that change returns that
+// differ, and reads it again, because SQLite computes its JSON. change must not
+// write. after is zero if nothing differed.
 func modifyRow(tx *Tx, r *storedResource, id string, change func(before storedRow) (Record, error)) (before, after storedRow, err error) {
 	if before, err = readByID(tx, r, id); err != nil {
 		return before, after, err

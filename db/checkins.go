@@ -11,7 +11,7 @@ import (
 	"govsvc/db/audit"
 )
 
-// Checkin is a data point of a key result, as recorded.
+// Checkin is a recorded data point of a key result.
 type Checkin struct {
 	Object        string  `json:"object"`
 	ID            string  `json:"id"`
@@ -25,11 +25,11 @@ type Checkin struct {
 	CreatedAt     string  `json:"created_at"`
 }
 
-// CheckinJSON is a check-in c as it stands with its key result.
+// CheckinJSON is the JSON of a check-in c on the page of its key result.
 const CheckinJSON = `json_object('object', 'kpi_checkin', 'id', c.id, 'value', c.value, 'period_start', c.period_start,
 	'source', c.source, 'evidence_ref', c.evidence_ref, 'note', c.note, 'created_at', c.created_at, 'updated_at', c.updated_at)`
 
-// CheckinDraft is a data point to record. It names its key result by id, by
+// CheckinDraft is a data point to record. It identifies its key result by id, by
 // code, or by both.
 type CheckinDraft struct {
 	KeyResultID   string
@@ -41,9 +41,9 @@ type CheckinDraft struct {
 	Note          *string
 }
 
-// RecordCheckins records data points in their order: a later one for the same
-// period replaces the earlier, and the current value of each key result
-// follows its latest period. A point that does not fit refuses them all.
+// RecordCheckins records data points in their order. A later one for the same
+// period replaces the earlier one. The current value of each key result is that of
+// its latest period. If one point is invalid, none is recorded.
 func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
 	recorded, of := make([]Checkin, len(drafts)), make([]*keyResult, len(drafts))
 	results := keyResults{tx: tx, byName: map[string]*keyResult{}, bySeq: map[int64]*keyResult{}}
@@ -72,7 +72,7 @@ func (tx *Tx) RecordCheckins(drafts []CheckinDraft) ([]Checkin, error) {
 	})
 }
 
-// of completes a draft as a point of its key result.
+// of returns the draft as a point of its key result.
 func (draft CheckinDraft) of(kpi *keyResult, now time.Time) (Checkin, error) {
 	c := Checkin{
 		Object: "kpi_checkin", KeyResultID: kpi.id, KeyResultCode: kpi.code, PeriodStart: draft.PeriodStart,
@@ -86,7 +86,7 @@ func (draft CheckinDraft) of(kpi *keyResult, now time.Time) (Checkin, error) {
 	return c, err
 }
 
-// keyResult is a KPI that a batch of check-ins names.
+// keyResult is a KPI that a batch of check-ins refers to.
 type keyResult struct {
 	seq                 int64
 	id, code, frequency string
@@ -95,7 +95,7 @@ type keyResult struct {
 // keyResults finds the key results of a batch, each once.
 type keyResults struct {
 	tx     *Tx
-	byName map[string]*keyResult // as named, by id or by code
+	byName map[string]*keyResult // by id or by code, as in the batch
 	bySeq  map[int64]*keyResult
 }
 
@@ -117,7 +117,7 @@ func (k keyResults) find(index int, draft CheckinDraft) (*keyResult, error) {
 			return nil, StoreError(err)
 		}
 		if other := k.bySeq[known.seq]; other != nil {
-			known = other // named by its id here, by its code there
+			known = other // the batch has its id and its code
 		}
 		k.byName[param+name], k.bySeq[known.seq] = known, known
 	}
@@ -128,19 +128,19 @@ func (k keyResults) find(index int, draft CheckinDraft) (*keyResult, error) {
 	return known, nil
 }
 
-// checkinPlace is where one value is kept: a later point replaces it.
+// checkinPlace identifies one value: a later point for the same place replaces it.
 type checkinPlace struct {
 	kpi    int64
 	period string
 }
 
-// replaceCheckins writes the last point of each place, gives every point the id
-// and the age of its place, and returns what has changed by place. All places
-// are read by one statement, and many are written by one: a batch of 500 would
-// spend most of its time between statements.
+// replaceCheckins writes the last point of each place, gives every point the id and
+// the creation time of its place, and returns the changes by place. One statement
+// reads all places, and one writes many, because a batch of 500 would spend most of
+// its time between statements.
 //
-// A point that repeats what is stored writes nothing; moved are the key results
-// of the others.
+// A point that equals the stored one is not written; moved are the key results of
+// the others.
 func replaceCheckins(tx *Tx, points []Checkin, of []*keyResult) (changes audit.Changes, moved map[int64]bool, err error) {
 	last := make(map[checkinPlace]int, len(points))
 	for i := range points {
@@ -180,16 +180,16 @@ func replaceCheckins(tx *Tx, points []Checkin, of []*keyResult) (changes audit.C
 	return changes, moved, nil
 }
 
-// repeats tells whether a point says what is stored. One that is new has no value
+// repeats reports whether a point equals the stored one. A new one has no value
 // before.
 func (c *Checkin) repeats(before Checkin) bool {
 	return c.Value == before.Value && c.Source == before.Source && equal(c.EvidenceRef, before.EvidenceRef) && equal(c.Note, before.Note)
 }
 
-// checkinsAtOnce is how many points one statement writes.
+// checkinsAtOnce is the number of points that one statement writes.
 const checkinsAtOnce = 50
 
-// upsertCheckins writes as many points as its index says.
+// upsertCheckins are the statements by the number of points that they write.
 var upsertCheckins = map[int]string{1: upsertCheckin(1), checkinsAtOnce: upsertCheckin(checkinsAtOnce)}
 
 func upsertCheckin(rows int) string {
@@ -199,8 +199,8 @@ func upsertCheckin(rows int) string {
 			evidence_ref = excluded.evidence_ref, note = excluded.note, updated_at = excluded.updated_at`
 }
 
-// readCheckinsAt reads the value, id and age of those places that have a point. They
-// are asked for by key result: SQLite parses a text for each, not for each place.
+// readCheckinsAt reads the points of the places that have one. The query has one text
+// for each key result, which SQLite parses faster than one for each place.
 func readCheckinsAt(tx *Tx, places map[checkinPlace]int) (map[checkinPlace]Checkin, error) {
 	asked := map[int64][]string{}
 	for place := range places {
@@ -219,8 +219,8 @@ func readCheckinsAt(tx *Tx, places map[checkinPlace]int) (map[checkinPlace]Check
 	return known, err
 }
 
-// PeriodStart is the first day of the period of a frequency that an instant
-// lies in: weeks start on Monday, quarters in January, April, July and October.
+// PeriodStart returns the first day of the period that an instant is in. Weeks
+// start on Monday, quarters in January, April, July and October.
 func PeriodStart(frequency string, at time.Time) string {
 	at = at.UTC()
 	year, month, day := at.Date()

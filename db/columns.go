@@ -56,7 +56,7 @@ func (r *storedResource) memberValue(column string, value any) any {
 	return value
 }
 
-// number keeps whole numbers whole, so that 100 does not come back as 100.0.
+// number stores whole numbers as integers, so that 100 is not returned as 100.0.
 func number(column string, n json.Number) (any, error) {
 	if whole, err := n.Int64(); err == nil {
 		return whole, nil
@@ -71,8 +71,7 @@ func number(column string, n json.Number) (any, error) {
 	return float, nil
 }
 
-// compact encodes values that can be encoded: what came as JSON, and what the
-// store itself made.
+// compact encodes a value that was decoded from JSON or that the store created.
 func compact(v any) string {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)
@@ -83,52 +82,51 @@ func compact(v any) string {
 	return strings.TrimSuffix(text.String(), "\n")
 }
 
-// sameValue compares what a column is to hold with what it holds, as SQLite's
-// IS does.
-func sameValue(given any, held driver.Value) bool {
+// sameValue compares a value with the one that a column stores, as SQLite's IS does.
+func sameValue(given any, stored driver.Value) bool {
 	switch given := given.(type) {
 	case nil:
-		return held == nil
+		return stored == nil
 	case string:
-		text, ok := held.(string)
+		text, ok := stored.(string)
 		return ok && text == given
 	case int:
-		return sameWhole(int64(given), held)
+		return sameInteger(int64(given), stored)
 	case int64:
-		return sameWhole(given, held)
+		return sameInteger(given, stored)
 	case float64:
-		switch held := held.(type) {
+		switch stored := stored.(type) {
 		case float64:
-			return given == held
+			return given == stored
 		case int64:
-			return sameWhole(held, given)
+			return sameInteger(stored, given)
 		}
 	}
 	return false
 }
 
-func sameWhole(whole int64, held driver.Value) bool {
-	switch held := held.(type) {
+func sameInteger(given int64, stored driver.Value) bool {
+	switch stored := stored.(type) {
 	case int64:
-		return whole == held
+		return given == stored
 	case float64:
-		const limit = 1 << 63 // outside of it there is no int64 to compare with
-		return held >= -limit && held < limit && float64(int64(held)) == held && int64(held) == whole
+		const limit = 1 << 63 // int64 has no values beyond it
+		return stored >= -limit && stored < limit && float64(int64(stored)) == stored && int64(stored) == given
 	}
 	return false
 }
 
-// columnSet is the statements for records that have the same members.
+// columnSet has the statements for records with the same members.
 type columnSet struct {
 	resource *storedResource
 	names    []string
-	// insertUnless inserts where the natural key is free
+	// insertUnless inserts nothing if the natural key exists
 	insert, insertUnless, update string
 	members                      []newMember // nil until it is needed
 }
 
-// settable tells the columns that a record's members go to from those that the
-// store sets.
+// settable reports whether a record's member sets the column. The others are set by
+// the store.
 func settable(column string) bool {
 	switch column {
 	case "seq", "org_id", "id", "created_at", "updated_at":
@@ -137,7 +135,7 @@ func settable(column string) bool {
 	return true
 }
 
-// columnSetOf finds or makes the statements for the members that a record has.
+// columnSetOf returns the statements for the members that a record has.
 func columnSetOf(tx *Tx, r *storedResource, record Record) *columnSet {
 	columns := tx.db.columns[r.Table]
 	mask := uint64(0)
@@ -148,8 +146,8 @@ func columnSetOf(tx *Tx, r *storedResource, record Record) *columnSet {
 	}
 	sets := tx.db.columnSets
 	key := columnSetKey{r.Table, mask}
-	if known := sets[key]; known != nil {
-		return known
+	if set := sets[key]; set != nil {
+		return set
 	}
 	if len(sets) >= maxColumnSets {
 		clear(sets)

@@ -8,7 +8,7 @@ import (
 
 func init() { stored(resource.CompliancePosture).hooks = hooks{afterWrite: postureWritten} }
 
-// posture is what of a compliance posture can move.
+// posture has the members of a compliance posture that an event compares.
 type posture struct {
 	ID      string `json:"id"`
 	Version int64  `json:"version_number"`
@@ -28,8 +28,8 @@ type postureData struct {
 	Current   string  `json:"current"`
 }
 
-// postureWritten raises compliance.posture_changed, once for each movement
-// between a posture newer than all others and the one before it.
+// postureWritten enqueues compliance.posture_changed for each difference between a
+// posture that is newer than all others and the one before it.
 func postureWritten(tx *Tx, w writtenRecord) error {
 	if w.outcome != Created {
 		return nil
@@ -59,7 +59,7 @@ func postureWritten(tx *Tx, w writtenRecord) error {
 	return nil
 }
 
-// movements lists what moved: overall first, then each regime that both have.
+// movements lists the differences: overall first, then each regime that both have.
 func movements(before, now posture) []postureData {
 	var moved []postureData
 	add := func(scope string, regime *string, from, to string) {

@@ -8,22 +8,22 @@ import (
 	"govsvc/db/audit"
 )
 
-// ImportRules say how an import is audited, and whether reasons are needed.
+// ImportRules are the rules for audit events and reasons of an import.
 type ImportRules struct {
-	// Reason is recorded with each change; "" where none was given. It is also
-	// the severity_change_reason of the risks whose record has none: of those
-	// that need one and, without RequireReasons, of all that are re-rated.
+	// Reason is recorded with each change; "" if none was given. It is also the
+	// severity_change_reason of the risks whose record has none: of those that need
+	// one and, without RequireReasons, of all that are re-rated.
 	Reason string
 	// RequireReasons refuses a change of a risk that needs a reason and has none
 	// (specification, States, rule 2).
 	RequireReasons bool
-	// Preview reports a missing reason in Written, and does not refuse it.
+	// Preview reports a missing reason in PutResult, and does not refuse it.
 	Preview bool
 	// OneEvent leaves out the events of the records.
 	OneEvent bool
 }
 
-// PutResult says what an import did with a record.
+// PutResult is the result of an import for one record.
 type PutResult struct {
 	Outcome Outcome
 	ID      string // of the record; a signal that is superseded gets a new one
@@ -36,19 +36,19 @@ type PutResult struct {
 	LacksReason bool
 }
 
-// Import is an import under way in a change. Each record that it creates or
-// changes has an audit event of its own, which names the import.
+// Import is an import in a transaction. Each record that it creates or changes has
+// an audit event, which contains the id of the import.
 type Import struct {
 	ID string
 
 	tx          *Tx
 	rules       ImportRules
-	lacksReason bool   // the record at hand needs a reason and has none
-	newChanges  []byte // of the new record at hand, as JSON
+	lacksReason bool   // the current record needs a reason and has none
+	newChanges  []byte // of the current record, if it is new, as JSON
 	events      []any  // arguments for audit events that wait to be stored together
 }
 
-// NewImport starts an import; a change has at most one.
+// NewImport starts an import; a transaction has at most one.
 func (tx *Tx) NewImport(rules ImportRules) *Import {
 	im := &Import{ID: tx.NewID(), tx: tx, rules: rules}
 	tx.importing = im
@@ -84,7 +84,7 @@ var errLacksReason = &Error{
 		"this change lowers or clears a severity or a likelihood, or closes, accepts or mitigates a CRITICAL risk",
 }
 
-// Complete appends the event of the import itself, behind those of its records.
+// Complete appends the event of the import itself, after those of its records.
 func (im *Import) Complete(metadata audit.Metadata) error {
 	return im.tx.Audit(audit.Event{
 		Action: "import.completed", Category: audit.DataChange, Severity: audit.SeverityWrite,
@@ -92,7 +92,7 @@ func (im *Import) Complete(metadata audit.Metadata) error {
 	})
 }
 
-// metadata adds what all events of the import have.
+// metadata adds the members that all events of the import have.
 func (im *Import) metadata(m audit.Metadata) audit.Metadata {
 	m["import_id"] = im.ID
 	if im.rules.Reason != "" {
@@ -101,23 +101,23 @@ func (im *Import) metadata(m audit.Metadata) audit.Metadata {
 	return m
 }
 
-// newMember is a member of the new records that have the same columns.
+// newMember is a member of new records with the same columns.
 type newMember struct {
 	name  string
-	begin string // of its change in an audit event, up to the value
-	at    int    // its place in the values of the set, or one of the following
+	begin string // the start of its change in an audit event, before the value
+	at    int    // the index of its value in the values of the set, or a constant below
 	value any    // of a default
 }
 
-// The places of members that are no columns of the set.
+// The values of newMember.at for members that are not columns of the set.
 const (
 	atDefault = -1
 	atDerived = -2
 )
 
-// created keeps what the event of a new record says of its members. The changes
-// are nil, and only the JSON is made, where nothing else needs them: most imports
-// are of new records.
+// created prepares the changes of a new record for its audit event. If only the
+// event needs them, it makes the JSON directly and returns nil, because most
+// imports have many new records.
 func (im *Import) created(r *storedResource, record Record, set *columnSet, values []any) audit.Changes {
 	if set.members == nil {
 		set.members = newMembers(im.tx, r, set)
@@ -132,8 +132,8 @@ func (im *Import) created(r *storedResource, record Record, set *columnSet, valu
 	return nil
 }
 
-// newMembers lists the members of a new record by name, those that the table
-// sets by default among them.
+// newMembers lists the members of a new record by name, including those that the
+// table sets by default.
 func newMembers(tx *Tx, r *storedResource, set *columnSet) []newMember {
 	var all []newMember
 	add := func(name string, at int, value any) {
@@ -157,8 +157,8 @@ func newMembers(tx *Tx, r *storedResource, set *columnSet) []newMember {
 	return all
 }
 
-// valueIn returns a member's value in a new record, and whether it is listed
-// among the changes: null is not, as in the API's events.
+// valueIn returns a member's value in a new record, and whether the changes list it.
+// They do not list null, as in the API's events.
 func (s *columnSet) valueIn(m *newMember, record Record, values []any) (value any, listed bool) {
 	switch m.at {
 	case atDefault:
@@ -170,7 +170,7 @@ func (s *columnSet) valueIn(m *newMember, record Record, values []any) (value an
 }
 
 // changes returns the members of a new record as changes. values are those of the
-// set's columns.
+// columns of the set.
 func (s *columnSet) changes(record Record, values []any) audit.Changes {
 	changes := make(audit.Changes, len(s.members))
 	for i := range s.members {
@@ -181,7 +181,7 @@ func (s *columnSet) changes(record Record, values []any) audit.Changes {
 	return changes
 }
 
-// appendChanges appends the JSON that the audit log stores of the same changes.
+// appendChanges appends the same changes as the JSON that the audit log stores.
 func (s *columnSet) appendChanges(to []byte, record Record, values []any) []byte {
 	separator := byte('{')
 	for i := range s.members {

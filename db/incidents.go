@@ -18,35 +18,36 @@ func init() {
 	}
 }
 
-// notificationPeriod is how long after its declaration an incident that needs
-// a notification may go without one, where no deadline is given.
+// notificationPeriod is the time from the declaration of an incident to the deadline
+// of its notification, if the record has no deadline.
 const notificationPeriod = 72 * time.Hour
 
-// putIncident finds an incident by its id or its key, and keeps its timeline.
+// putIncident finds an incident by its id or its key, and writes it with its
+// timeline.
 func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
-	known, err := findIncident(tx, r, record)
+	existing, err := findIncident(tx, r, record)
 	if err != nil {
 		return PutResult{}, err
 	}
-	if known.seq == 0 {
+	if existing.seq == 0 {
 		return importIncident(tx, r, record)
 	}
-	if !isFirstPut(tx, r, known.seq) {
-		return PutResult{Outcome: Repeated, ID: known.id}, nil
+	if !isFirstPut(tx, r, existing.seq) {
+		return PutResult{Outcome: Repeated, ID: existing.id}, nil
 	}
-	completeDeadline(known, record, true)
-	done, err := putMembers(tx, r, known, record)
+	completeDeadline(existing, record, true)
+	done, err := putMembers(tx, r, existing, record)
 	timeline, given := record["timeline"].([]any)
 	if err != nil || !given {
 		return done, err
 	}
-	change, moved, err := setTimeline(tx, known.seq, timeline)
+	change, moved, err := setTimeline(tx, existing.seq, timeline)
 	if err != nil || !moved {
 		return done, err
 	}
 	if done.Outcome == Unchanged {
 		done.Outcome, done.Changes = Updated, audit.Changes{}
-		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", known.seq, stampOf(tx, record, "updated_at"), tx.At()); err != nil {
+		if _, err := tx.Exec("UPDATE incidents SET updated_at = iif(?2 > updated_at, ?2, ?3) WHERE seq = ?1", existing.seq, stampOf(tx, record, "updated_at"), tx.At()); err != nil {
 			return done, err
 		}
 	}
@@ -54,8 +55,8 @@ func putIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	return done, nil
 }
 
-// importIncident makes an incident, with the timeline that its record gives or
-// one that starts with the declaration.
+// importIncident creates an incident with the timeline of its record or, without
+// one, a timeline that starts with the declaration.
 func importIncident(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	made, _, err := insertRow(tx, r, record, nil)
 	if err != nil {
@@ -85,9 +86,9 @@ func startClock(tx *Tx, record Record) Record {
 	return Record{"notification_deadline": deadlineAfter(stampOf(tx, record, "created_at"))}
 }
 
-// completeDeadline does the same for a change of an incident. An empty deadline
-// becomes the one that the clock sets or, with keep, leaves the stored one as it
-// is.
+// completeDeadline does the same for a change of an incident. An empty deadline in
+// the record becomes 72 hours after the declaration or, with keep, leaves a stored
+// deadline unchanged.
 func completeDeadline(before storedRow, record Record, keep bool) {
 	required, given := record["notification_required"].(bool)
 	if !given {
@@ -103,8 +104,8 @@ func completeDeadline(before storedRow, record Record, keep bool) {
 	}
 }
 
-// deadlineAfter is the deadline of an incident that was declared at a stored
-// instant.
+// deadlineAfter returns the deadline of an incident by the stored instant of its
+// declaration.
 func deadlineAfter(declared string) string {
 	at, _ := ParseTimestamp(declared) // the store wrote it
 	return Timestamp(at.Add(notificationPeriod))
@@ -132,8 +133,8 @@ func findIncident(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	return found[0], nil
 }
 
-// incidentWritten logs a change of status, unless the record brings a timeline
-// of its own.
+// incidentWritten adds a change of status to the timeline, unless the record
+// contains a timeline.
 func incidentWritten(tx *Tx, w writtenRecord) error {
 	before := w.before.text("status")
 	_, own := w.record["timeline"]
@@ -146,15 +147,15 @@ func incidentWritten(tx *Tx, w writtenRecord) error {
 	return nil
 }
 
-// startTimeline logs the declaration.
+// startTimeline adds the declaration to the timeline.
 func startTimeline(tx *Tx, incident int64) error {
 	_, err := tx.Exec(`INSERT INTO incident_timeline (incident_seq, at, status, note, actor)
 		SELECT seq, created_at, status, 'Incident declared', ? FROM incidents WHERE seq = ?`, tx.ID, incident)
 	return err
 }
 
-// setTimeline makes an incident's timeline the one given, if it is another, and
-// returns what it changed.
+// setTimeline replaces the timeline of an incident if it differs, and returns the
+// change.
 func setTimeline(tx *Tx, incident int64, timeline []any) (change audit.Change, moved bool, err error) {
 	entries := make([][4]any, len(timeline))
 	for i, value := range timeline {
@@ -165,14 +166,14 @@ func setTimeline(tx *Tx, incident int64, timeline []any) (change audit.Change, m
 		}
 		entries[i] = [4]any{Timestamp(at), entry["status"], entry["note"], entry["actor"]}
 	}
-	var known [][4]any
+	var before [][4]any
 	err = tx.Each(func(row Scanner) error {
 		var e [4]any
 		err := row.Scan(&e[0], &e[1], &e[2], &e[3])
-		known = append(known, e)
+		before = append(before, e)
 		return err
 	}, "SELECT at, status, note, actor FROM incident_timeline WHERE incident_seq = ? ORDER BY seq", incident)
-	if err != nil || equalRows(known, entries) {
+	if err != nil || equalRows(before, entries) {
 		return change, false, err
 	}
 	if _, err := tx.Exec("DELETE FROM incident_timeline WHERE incident_seq = ?", incident); err != nil {
@@ -184,10 +185,10 @@ func setTimeline(tx *Tx, incident int64, timeline []any) (change audit.Change, m
 			return change, false, err
 		}
 	}
-	return audit.Change{From: timelineSteps(known), To: timelineSteps(entries)}, true, nil
+	return audit.Change{From: timelineSteps(before), To: timelineSteps(entries)}, true, nil
 }
 
-// timelineSteps are the entries of a timeline as members of a record; nil for
+// timelineSteps returns the entries of a timeline as members of a record; nil for
 // none.
 func timelineSteps(entries [][4]any) any {
 	if len(entries) == 0 {

@@ -27,8 +27,8 @@ func init() {
 	kpiCheckins.hooks = hooks{put: putCheckin, find: findCheckin}
 }
 
-// objectiveOf derives an objective's id from a key result's code: a UUIDv8
-// (RFC 9562, section 5.8) of its hash.
+// objectiveOf derives the id of an objective from the code of a key result: a
+// UUIDv8 (RFC 9562, section 5.8) of its hash.
 func objectiveOf(code string) string {
 	sum := sha256.Sum256([]byte("govsvc objective " + code))
 	b := [16]byte(sum[:16])
@@ -37,8 +37,8 @@ func objectiveOf(code string) string {
 	return formatUUID(b)
 }
 
-// keepLatestPeriod drops a record's current value where check-ins say it as
-// well: it follows the latest period.
+// keepLatestPeriod removes the current value from a record if the latest check-in
+// already determines it.
 func keepLatestPeriod(tx *Tx, record Record) error {
 	var latest *string
 	err := tx.Row(`SELECT max(c.period_start) FROM kpi_checkins c JOIN kpis k ON k.seq = c.kpi_seq
@@ -108,17 +108,16 @@ func putCheckin(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	return done, followLatestPeriod(tx, at.kpi, updated)
 }
 
-// period is where a check-in belongs: its key result and, if that has one
-// already, its value of the period.
+// period is the key result of a check-in and its value of the period, if it has one.
 type period struct {
 	kpi   int64
 	kpiID string
-	seq   int64 // of the check-in; 0 where there is none yet
+	seq   int64 // of the check-in; 0 if there is none
 	id    string
 	point map[string]any // its members that may change
 }
 
-// findPeriod finds the key result of a check-in and its value of that period.
+// findPeriod finds the key result of a check-in and its value of the period.
 func findPeriod(tx *Tx, record Record) (period, error) {
 	row, err := tx.First(`SELECT k.seq, k.id, coalesce(c.seq, 0), coalesce(c.id, ''), c.value, c.source, c.evidence_ref, c.note
 		FROM kpis k LEFT JOIN kpi_checkins c ON c.kpi_seq = k.seq AND c.period_start = ?3
@@ -137,8 +136,8 @@ func findCheckin(tx *Tx, _ *storedResource, record Record) (storedRow, error) {
 	return storedRow{seq: at.seq, id: at.id}, err
 }
 
-// followLatestPeriod makes a key result's current value that of its latest
-// period, unless it knows of a later one, and notes when it got an actual.
+// followLatestPeriod sets the current value of a key result to that of its latest
+// period, unless it has one of a later period, and the time of its change.
 func followLatestPeriod(tx *Tx, kpi int64, at string) error {
 	_, err := tx.Exec(`UPDATE kpis SET
 			(current_value, current_as_of) = (SELECT c.value, c.as_of FROM (

@@ -13,20 +13,20 @@ import (
 type ListQuery struct {
 	Cursor       string
 	Limit        int
-	UpdatedSince string            // a stored timestamp: rows made or changed at or after it
+	UpdatedSince string            // a stored timestamp: rows created or changed at or after it
 	Filters      map[string]string // query parameter → value
 	Size         PageSize
 }
 
 // Page is one page of a list.
 type Page struct {
-	Rows    string // the resources as JSON, commas between them
+	Rows    string // the objects as JSON, with commas between them
 	HasMore bool
 	Next    string // the cursor of the next page; "" on the last
 }
 
-// List reads a page. Pages go by the position of the last row seen, not by
-// count, so that rows added meanwhile neither repeat nor hide another.
+// List reads a page by keyset pagination: a page starts after the last row of the
+// page before. Rows that are added between two pages repeat or hide no other row.
 func (d *DB) List(ctx context.Context, org Organisation, r *resource.Resource, q ListQuery) (Page, error) {
 	l, err := newListing(d, org, stored(r), q)
 	if err != nil {
@@ -39,7 +39,7 @@ func (d *DB) List(ctx context.Context, org Organisation, r *resource.Resource, q
 	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
 }
 
-// listing is a page being looked for.
+// listing is the query for one page.
 type listing struct {
 	*storedResource
 	db      *DB
@@ -81,18 +81,18 @@ func newListing(d *DB, org Organisation, r *storedResource, q ListQuery) (listin
 	return listing{r, d, org, q.Limit, len(q.Filters), where.String(), args, q.Size}, nil
 }
 
-// all is the statement of a page whose rows may have changed at any time.
+// all is the statement of a page without updated_since.
 func (l listing) all() (string, []any) {
 	return "SELECT " + l.position() + " AS position, id, resource FROM " + l.Table + l.where + l.sorted() + limited, l.with(l.limit + 1)
 }
 
-// limited is written so because a bare variable would have the statement
-// planned anew at each run.
+// limited adds 0 to the variable. With a bare variable, SQLite would plan the
+// statement again at each run.
 const limited = " LIMIT ? + 0"
 
-// position is what a cursor keeps of a row, beside its id.
+// position is what a cursor has of a row, beside its id.
 func (l listing) position() string {
-	if l.List.Ascending { // a key that people choose: any character may be in it
+	if l.List.Ascending { // a key that users choose, with any characters
 		return "json_quote(" + l.List.OrderBy + ")"
 	}
 	return l.List.OrderBy
@@ -105,17 +105,17 @@ func (l listing) sorted() string {
 	return " ORDER BY " + l.List.OrderBy + " DESC, id DESC"
 }
 
-// with are the arguments of the conditions and those that follow.
+// with returns the arguments of the conditions and further ones.
 func (l listing) with(more ...any) []any { return slices.Concat(l.args, more) }
 
-// page makes a page of what was read.
-func (l listing) page(resources, positions string, limit int, err error) (Page, error) {
+// page returns the page that readPage has read.
+func (l listing) page(objects, positions string, limit int, err error) (Page, error) {
 	if err != nil {
 		return Page{}, StoreError(err)
 	}
 	var page Page
 	var order, id string
-	page.Rows, page.HasMore, order, id = cutPage(resources, positions, limit)
+	page.Rows, page.HasMore, order, id = cutPage(objects, positions, limit)
 	if page.HasMore {
 		if l.List.Ascending {
 			if err := json.Unmarshal([]byte(order), &order); err != nil {
@@ -127,27 +127,31 @@ func (l listing) page(resources, positions string, limit int, err error) (Page, 
 	return page, nil
 }
 
-// Rows changed since an instant are found in one of two ways: along the list,
-// where a page is soon full if many were changed, or along the index of changes,
-// which holds what orders and filters the list, and sorted. How many were
-// changed is counted, but not where in the list they lie. So the list is walked
-// for some rows first, and where the page is not full by then, what is worth
-// that many rows' walk is sorted instead; if that is not enough, the walk goes
-// further. Either way at most some times the better one's time is taken.
+// The rows changed since an instant are found in one of two ways:
+//
+//   - a walk along the list, which soon fills a page if many rows were changed;
+//   - a sort of the rows in the index of changes, which has the columns that order
+//     and filter the list.
+//
+// The number of changed rows is counted, but their places in the list are not
+// known. So the list is walked for some rows first. If the page is not full then
+// and the sort costs no more than the walk did, the rows are sorted. Otherwise the
+// walk continues. Either way takes a few times the time of the better one at most.
 
-// budget says how far each way goes before the other one is tried.
+// budget bounds each way before the other one is tried.
 type budget struct {
-	few    int // changed rows that may be sorted at first
-	passed int // rows that are passed by then
-	many   int // changed rows that may be sorted after that
+	few    int // changed rows that are sorted at once
+	passed int // rows that the first walk passes
+	many   int // changed rows that are sorted after the first walk
 }
 
-// usual was measured: to pass a row by takes about as long as to sort one.
+// usual was measured: passing a row takes about as long as sorting one.
 var usual = budget{few: 1_000, passed: 8_192, many: 65_536}
 
-// filteredPass is how many times as long it takes to pass a row that a filter
-// gives: its index does not tell when a row was changed. Of two filters an index
-// serves one, and rows that it gives and the other one refuses are not counted.
+// filteredPass is the cost of passing a row of a filtered list, relative to one of
+// the whole list: the index of the filter does not have the time of the change. Of
+// two filters, an index serves one. Rows that only the other filter excludes are
+// not counted.
 const filteredPass = 16
 
 // since reads a page of the rows changed at or after an instant.
@@ -156,16 +160,16 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 	if err != nil {
 		return Page{}, err
 	}
-	// spread evenly, they fill a page of 25 after 25·all/changed rows
+	// if they are spread evenly, they fill a page of 25 after 25·all/changed rows
 	few := changed <= b.few && changed*changed <= 25*all
-	// where lookups make a walk dear, sorting is tried more often and goes further
+	// if lookups make a walk expensive, sorting is tried more often and with more rows
 	further, worth := 64, 2
 	if l.filters > 0 {
 		further, worth = 8, 8
 	}
 	for passed := b.passed; !few; passed *= further {
-		page, whole, err := l.walk(ctx, instant, passed)
-		if whole || err != nil {
+		page, complete, err := l.walk(ctx, instant, passed)
+		if complete || err != nil {
 			return page, err
 		}
 		most := max(b.many, worth*passed)
@@ -178,8 +182,8 @@ func (l listing) since(ctx context.Context, instant string, b budget) (Page, err
 	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
 }
 
-// changed counts the list's rows that were changed since an instant, up to one
-// beyond the most that matter, and tells about how many rows there are in all.
+// changed counts the list's rows that were changed since an instant, up to most
+// and one more, and estimates the number of all rows.
 func (l listing) changed(ctx context.Context, instant string, most int) (changed, all int, err error) {
 	query, args := l.count(instant, most+1)
 	err = l.db.Row(ctx, query, args...).Scan(&changed, &all)
@@ -195,37 +199,36 @@ func (l listing) count(instant string, most int) (string, []any) {
 		"(SELECT coalesce(max(seq), 0) FROM " + l.Table + ")", []any{l.org.Org, instant, most}
 }
 
-// byChange is the table, to be read by when its rows changed.
+// byChange is the table, read along the index of changes.
 func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table + "_by_updated" }
 
-// found is the statement of the page that sorts the rows changed since an
-// instant.
+// found is the statement that sorts the rows changed since an instant.
 func (l listing) found(instant string) (string, []any) {
 	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq FROM " + l.byChange() + l.where +
 		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " USING (seq)", l.with(instant, l.limit+1)
 }
 
-// walk reads a page along the list and passes no more than so many rows. The
-// page is whole where it is full by then or the list at its end.
-func (l listing) walk(ctx context.Context, instant string, passed int) (page Page, whole bool, err error) {
+// walk reads a page along the list and passes at most so many rows. The page is
+// complete if it is full or the list ended.
+func (l listing) walk(ctx context.Context, instant string, passed int) (page Page, complete bool, err error) {
 	if l.filters > 0 {
 		passed = max(1, passed/(filteredPass*l.filters*l.filters))
 	}
 	query, args := l.along(instant, passed)
-	resources, positions, limit, err := readPage(ctx, l.db, query, args, l.limit, l.size)
+	objects, positions, limit, err := readPage(ctx, l.db, query, args, l.limit, l.size)
 	if strings.HasSuffix(positions, more) {
 		return Page{}, false, nil
 	}
-	page, err = l.page(resources, positions, limit, err)
+	page, err = l.page(objects, positions, limit, err)
 	return page, true, err
 }
 
-// more is where the row of a walk stands, after the others, that tells of rows
-// beyond those it may pass.
+// more is the last position of a walk if there are rows beyond those that it may
+// pass.
 const more = string(fieldEnd) + string(fieldEnd) + "0"
 
-// along is the statement of a walk. Rows are passed as they are asked for, so
-// that it ends with the page; whether any are beyond is asked if it does not.
+// along is the statement of a walk. SQLite passes rows on demand, so that the walk
+// ends with the page. It looks for rows beyond only if the page is not full.
 func (l listing) along(instant string, passed int) (string, []any) {
 	list := " FROM " + l.Table + l.where + l.sorted()
 	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq, updated_at AS changed" + list + limited +

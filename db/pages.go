@@ -12,16 +12,16 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// What is beside the rows of a page is told apart by what stands neither in JSON
-// text, where control characters are escaped, nor in instants and ids.
+// Separators of the positions of a page. They occur neither in JSON, which escapes
+// control characters, nor in instants and ids.
 const (
 	rowEnd   = '\x1e'
 	fieldEnd = '\x1f'
 )
 
-// joinedRows makes one row of all that a query for position, id and resource
-// gives: the resources, and where each stands and how many bytes it takes.
-// SQLite joins rows in the order in which they come.
+// joinedRows joins the rows of a query for position, id and resource into one: the
+// objects, and for each its position, its id and its size in bytes. SQLite joins
+// rows in the order of the query.
 func joinedRows(query string) string {
 	return "SELECT group_concat(resource, ','), group_concat(position || '\x1f' || id || '\x1f' || octet_length(resource), '\x1e') FROM (" + query + ")"
 }
@@ -30,15 +30,15 @@ func joinedRows(query string) string {
 // (contract, section 2).
 const PageBytes = 4 << 20
 
-// ErrLargePage is returned instead of a page that takes more bytes than the
-// caller wants to take without having reserved them.
-var ErrLargePage = errors.New("the page is larger than what was asked for")
+// ErrLargePage is returned instead of a page that is larger than PageSize.Small.
+// The caller reserves memory and asks again.
+var ErrLargePage = errors.New("the page is larger than the caller allows")
 
-// PageSize bounds the bytes that the records of a page take. One record is
-// always returned, whatever its size.
+// PageSize bounds the size of a page in bytes. A page has at least one record,
+// whatever its size.
 type PageSize struct {
 	Most  int // a page ends early when it reaches them; 0 is PageBytes
-	Small int // a page that takes more is an ErrLargePage; 0 is no bound
+	Small int // a page that is larger is an ErrLargePage; 0 is no bound
 }
 
 func (s PageSize) most() int {
@@ -48,49 +48,48 @@ func (s PageSize) most() int {
 	return PageBytes
 }
 
-// readPage runs a query for position, id and resource and returns the resources
-// and where each stands, as joinedRows makes them; "" where there are no rows.
-// A page that would be too large has fewer rows: the limit that then holds is
-// returned, the one given if all rows were read.
-func readPage(ctx context.Context, d *DB, query string, args []any, limit int, size PageSize) (resources, positions string, held int, err error) {
+// readPage runs a query for position, id and resource, and returns the objects and
+// their positions as joinedRows joins them; "" without rows. A page that would be
+// too large has fewer rows: rows is the limit that was applied.
+func readPage(ctx context.Context, d *DB, query string, args []any, limit int, size PageSize) (objects, positions string, rows int, err error) {
 	longest := size.most()
 	if size.Small > 0 {
 		longest = min(longest, size.Small)
 	}
-	var row [2]any // an aggregate gives one, also of nothing
+	var row [2]any // an aggregate returns one row, also of none
 	joined, ok := d.engine.Frequent.RowWithin(ctx, longest, joinedRows(query), args...)
 	if ok {
 		err = joined.Scan(&row[0], &row[1])
 	}
 	switch {
 	case ok:
-		resources, _ = row[0].(string)
+		objects, _ = row[0].(string)
 		positions, _ = row[1].(string)
-		return resources, positions, limit, err
+		return objects, positions, limit, err
 	case size.Small > 0:
 		return "", "", 0, ErrLargePage
 	}
 	return readRows(ctx, d, query, args, limit, size.most())
 }
 
-// readRows is readPage row by row, for a page that is too large to be joined by
-// SQLite. It reads one row beyond those that fit, so that the page has more.
-func readRows(ctx context.Context, d *DB, query string, args []any, limit, most int) (resources, positions string, held int, err error) {
+// readRows is readPage row by row, for a page that is too large for SQLite to join.
+// It reads one row beyond those that fit, which shows that there are more.
+func readRows(ctx context.Context, d *DB, query string, args []any, limit, most int) (objects, positions string, rows int, err error) {
 	var texts, places strings.Builder
-	rows := 0
+	read := 0
 	err = d.engine.Frequent.Each(ctx, func(row Scanner) error {
-		var place, resource string
-		if err := row.Scan(&place, &resource); err != nil {
+		var place, object string
+		if err := row.Scan(&place, &object); err != nil {
 			return err
 		}
-		if rows > 0 {
+		if read > 0 {
 			texts.WriteByte(',')
 			places.WriteByte(rowEnd)
 		}
-		texts.WriteString(resource)
+		texts.WriteString(object)
 		places.WriteString(place)
-		if rows++; rows > 1 && rows <= limit && texts.Len() > most {
-			limit = rows - 1
+		if read++; read > 1 && read <= limit && texts.Len() > most {
+			limit = read - 1
 			return sqlite.ErrStop
 		}
 		return nil
@@ -98,11 +97,11 @@ func readRows(ctx context.Context, d *DB, query string, args []any, limit, most 
 	return texts.String(), places.String(), limit, StoreError(err)
 }
 
-// cutPage takes from what was read the row beyond the limit, if there is one, and
-// tells the position of the last row that stays.
-func cutPage(resources, positions string, limit int) (rows string, more bool, order, id string) {
+// cutPage removes the row beyond the limit, if there is one, and returns the
+// position of the last row that stays.
+func cutPage(objects, positions string, limit int) (rows string, more bool, order, id string) {
 	if strings.Count(positions, string(rowEnd)) < limit {
-		return resources, false, "", ""
+		return objects, false, "", ""
 	}
 	positions, beyond := cutLast(positions, rowEnd)
 	_, size := cutLast(beyond, fieldEnd)
@@ -110,44 +109,44 @@ func cutPage(resources, positions string, limit int) (rows string, more bool, or
 	_, last := cutLast(positions, rowEnd)
 	last, _ = cutLast(last, fieldEnd)
 	order, id, _ = strings.Cut(last, string(fieldEnd))
-	return resources[:len(resources)-bytes-len(",")], true, order, id
+	return objects[:len(objects)-bytes-len(",")], true, order, id
 }
 
-// cutLast cuts a text around the last end; what stands before none is "".
+// cutLast cuts a text around the last end. Without one, before is "".
 func cutLast(text string, end byte) (before, after string) {
 	at := strings.LastIndexByte(text, end)
 	return text[:max(0, at)], text[at+1:]
 }
 
-// A cursor is a position in a list of an organisation: the order's value and
-// the id of the last row given out. It is authenticated with a secret of the
-// file, so that none is accepted but those that this list gave out, and stays
-// valid as long as the file does.
+// A cursor is a position in a list of an organisation: the order's value and the
+// id of the last row of a page. It is authenticated with a secret of the file, so
+// that a list accepts only the cursors that it issued. It is valid as long as the
+// file exists.
 
 // cursorTag is the length of a cursor's authentication in bytes.
 const cursorTag = 16
 
-// maxCursor bounds a cursor's text. The longest of ours hold a key of 200
+// maxCursor bounds the text of a cursor. The longest ones contain a key of 200
 // characters, of four bytes each.
 const maxCursor = 2048
 
 // ErrCursor refuses a cursor that the list did not issue.
 var ErrCursor = &Error{
 	Code: InvalidCursor, Param: "cursor",
-	Message: "cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over",
+	Message: "cursor was not issued by this list; use a next_cursor without changes, or leave it out to start over",
 }
 
 // Cursors is the service that encodes and checks the cursors of lists.
 type Cursors struct{ db *DB }
 
-// Encode makes a cursor.
+// Encode encodes a position as a cursor.
 func (c Cursors) Encode(list string, org Organisation, order, id string) string {
 	position := order + "\x00" + id
 	return base64.RawURLEncoding.EncodeToString(append(c.tag(list, org, position), position...))
 }
 
-// Decode reads a cursor back, or refuses it as one that seal did not make for
-// this list and organisation.
+// Decode returns the position of a cursor. It refuses a cursor that Encode did not
+// make for this list and organisation.
 func (c Cursors) Decode(list string, org Organisation, cursor string) (order, id string, err error) {
 	invalid := ErrCursor
 	if len(cursor) > maxCursor || strings.ContainsAny(cursor, "\r\n") { // the decoder would skip line breaks
@@ -161,7 +160,7 @@ func (c Cursors) Decode(list string, org Organisation, cursor string) (order, id
 	if !hmac.Equal(raw[:cursorTag], c.tag(list, org, position)) {
 		return "", "", invalid
 	}
-	end := strings.LastIndexByte(position, 0) // ids have no such byte, keys that people choose may
+	end := strings.LastIndexByte(position, 0) // ids have no such byte, keys that users choose may
 	return position[:end], position[end+1:], nil
 }
 

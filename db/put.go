@@ -9,11 +9,11 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// Record is one record of the data format (contract, section 5), checked
-// against its schema: member to value, numbers as json.Number.
+// Record is a record of the data format (contract, section 5) that was checked
+// against its schema. Numbers are json.Number.
 type Record map[string]any
 
-// Outcome says what Put did with a record.
+// Outcome is the result of Put.
 type Outcome int
 
 // The outcomes of Put.
@@ -21,8 +21,8 @@ const (
 	Unchanged Outcome = iota
 	Created
 	Updated
-	// Repeated is a record that the same change has put before. Nothing is
-	// written: which of the two counts can't be known.
+	// Repeated is a record that the same transaction has put before. It is not
+	// written, because it is not known which of the two is right.
 	Repeated
 )
 
@@ -35,11 +35,10 @@ type writtenRecord struct {
 	row      storedRow // as it is now; after an import, its seq and id alone
 }
 
-// Put writes a record under its natural key: it is made if it is new, and
-// otherwise the members that are present replace those stored. `id` and
-// `created_at` count for a new record only. Nothing is written, and nothing
-// raised, where all is as it was. Put writes no audit event; see Import for
-// records that have one each.
+// Put creates a record or, if one with its natural key exists, sets the members that
+// are present and differ. `id` and `created_at` count for a new record only. If
+// nothing differs, nothing is written and no event is enqueued. Put writes no audit
+// event; see Import for one for each record.
 func (tx *Tx) Put(object string, record Record) (Outcome, error) {
 	done, err := putObject(tx, object, record)
 	return done.Outcome, err
@@ -56,8 +55,8 @@ func putObject(tx *Tx, object string, record Record) (PutResult, error) {
 	return putRecord(tx, r, record)
 }
 
-// putRecord first does what the record before it needed: it looks for a known
-// record, or inserts a new one. Most files hold one or the other.
+// putRecord first tries what the record before it needed: to find an existing
+// record, or to insert a new one. The records of most imports all need the same.
 func putRecord(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if r.normalize != nil {
 		if err := r.normalize(tx, record); err != nil {
@@ -65,9 +64,9 @@ func putRecord(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 		}
 	}
 	if tx.lastExisted[r] {
-		known, err := findRow(tx, r, record)
+		existing, err := findRow(tx, r, record)
 		if err == nil {
-			return putExisting(tx, r, known, record)
+			return putExisting(tx, r, existing, record)
 		} else if !Is(err, NotFound) {
 			return PutResult{}, err
 		}
@@ -82,29 +81,29 @@ func putRecord(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 			tx.lastExisted = map[*storedResource]bool{}
 		}
 		tx.lastExisted[r] = true
-		known, err := findRow(tx, r, record)
+		existing, err := findRow(tx, r, record)
 		if err != nil {
 			return PutResult{}, err
 		}
-		return putExisting(tx, r, known, record)
+		return putExisting(tx, r, existing, record)
 	}
 	isFirstPut(tx, r, made.seq)
 	return PutResult{Outcome: Created, ID: made.id, Changes: made.changes},
 		r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made})
 }
 
-// putExisting changes a record that was there before the import.
-func putExisting(tx *Tx, r *storedResource, known storedRow, record Record) (PutResult, error) {
-	if !isFirstPut(tx, r, known.seq) {
-		return PutResult{Outcome: Repeated, ID: known.id}, nil
+// putExisting changes a record that existed before the import.
+func putExisting(tx *Tx, r *storedResource, existing storedRow, record Record) (PutResult, error) {
+	if !isFirstPut(tx, r, existing.seq) {
+		return PutResult{Outcome: Repeated, ID: existing.id}, nil
 	}
-	return putMembers(tx, r, known, record)
+	return putMembers(tx, r, existing, record)
 }
 
-// putMembers gives a known record the members that are present and differ. It reads
-// nothing: the row's values come with it. See replace for updated_at.
-func putMembers(tx *Tx, r *storedResource, known storedRow, record Record) (PutResult, error) {
-	done := PutResult{ID: known.id}
+// putMembers sets the members that are present and differ from the values of the
+// row. See replaceMembers for updated_at.
+func putMembers(tx *Tx, r *storedResource, before storedRow, record Record) (PutResult, error) {
+	done := PutResult{ID: before.id}
 	columns := tx.db.columns[r.Table]
 	differ := Record{}
 	var changes audit.Changes
@@ -117,7 +116,7 @@ func putMembers(tx *Tx, r *storedResource, known storedRow, record Record) (PutR
 		if err != nil {
 			return done, err
 		}
-		if sameValue(value, known.values[i]) {
+		if sameValue(value, before.values[i]) {
 			continue
 		}
 		differ[column] = given
@@ -125,7 +124,7 @@ func putMembers(tx *Tx, r *storedResource, known storedRow, record Record) (PutR
 			changes = audit.Changes{}
 		}
 		if !slices.Contains(r.Internal, column) {
-			changes[column] = audit.Change{From: r.memberValue(column, known.values[i]), To: r.memberValue(column, value)}
+			changes[column] = audit.Change{From: r.memberValue(column, before.values[i]), To: r.memberValue(column, value)}
 		}
 	}
 	if len(differ) == 0 {
@@ -133,32 +132,32 @@ func putMembers(tx *Tx, r *storedResource, known storedRow, record Record) (PutR
 	}
 	done.Outcome, done.Changes = Updated, changes
 	if r.beforeUpdate != nil {
-		if err := r.beforeUpdate(tx, known, record, changes); err != nil {
+		if err := r.beforeUpdate(tx, before, record, changes); err != nil {
 			return done, err
 		}
 	}
 	set := columnSetOf(tx, r, differ)
 	args := make([]any, 0, 3+len(set.names))
-	args, err := set.values(append(args, known.seq, stampOf(tx, record, "updated_at"), tx.At()), differ)
+	args, err := set.values(append(args, before.seq, stampOf(tx, record, "updated_at"), tx.At()), differ)
 	if err != nil {
 		return done, err
 	}
 	if _, err = tx.Exec(set.update, args...); sqlite.IsUnique(err) {
-		return done, &Error{Code: Invalid, Message: "this " + r.Type + " would take the key of another"}
+		return done, &Error{Code: Invalid, Message: "another " + r.Type + " has this key"}
 	} else if err != nil {
 		return done, err
 	}
-	return done, r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: known, row: storedRow{seq: known.seq, id: known.id}})
+	return done, r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: storedRow{seq: before.seq, id: before.id}})
 }
 
-// insertRow adds a row and does not read it. The row is not new where unless, a unique
-// set of columns, names another one.
+// insertRow adds a row and does not read it. isNew is false if unless, a unique set
+// of columns, identifies another row.
 func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
 	if r.onInsert != nil {
-		born := r.onInsert(tx, record)
-		maps.Copy(record, born)
+		added := r.onInsert(tx, record)
+		maps.Copy(record, added)
 		defer func() {
-			for member := range born {
+			for member := range added {
 				delete(record, member)
 			}
 		}()
@@ -179,7 +178,7 @@ func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made 
 	}
 	made.seq, err = tx.Insert(query, args...)
 	if sqlite.IsUnique(err) {
-		return made, false, &Error{Code: Invalid, Param: "id", Message: "id is that of another " + r.Type + " already"}
+		return made, false, &Error{Code: Invalid, Param: "id", Message: "id belongs to another " + r.Type}
 	}
 	if tx.importing != nil && made.seq != 0 && err == nil {
 		made.changes = tx.importing.created(r, record, set, args[4:])
@@ -187,8 +186,7 @@ func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made 
 	return made, made.seq != 0, StoreError(err)
 }
 
-// findRow reads the row with the record's natural key, with the values of its
-// columns.
+// findRow reads the row with the record's natural key, with the values of its columns.
 func findRow(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	if r.find != nil {
 		return r.find(tx, r, record)
@@ -205,10 +203,10 @@ func findRow(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	return readRow(tx, r, findStatement(tx, r), args...)
 }
 
-// replaceMembers sets the members that are present and differ. An updated_at that the
-// record brings counts only if it is later than the one stored: a row that
-// changes now under an old stamp would be missed by those who ask for what
-// changed since.
+// replaceMembers sets the members that are present and differ. The record's own
+// updated_at counts only if it is later than the stored one: a query for the
+// records changed since an instant would miss a row that changes now with an
+// earlier updated_at.
 func replaceMembers(tx *Tx, r *storedResource, seq int64, record Record) (Outcome, error) {
 	set := columnSetOf(tx, r, record)
 	if len(set.names) == 0 {
@@ -221,7 +219,7 @@ func replaceMembers(tx *Tx, r *storedResource, seq int64, record Record) (Outcom
 	}
 	changed, err := tx.Exec(set.update, args...)
 	if sqlite.IsUnique(err) {
-		return Unchanged, &Error{Code: Invalid, Message: "this " + r.Type + " would take the key of another"}
+		return Unchanged, &Error{Code: Invalid, Message: "another " + r.Type + " has this key"}
 	}
 	if err != nil || changed == 0 {
 		return Unchanged, err
@@ -229,7 +227,7 @@ func replaceMembers(tx *Tx, r *storedResource, seq int64, record Record) (Outcom
 	return Updated, nil
 }
 
-// stampOf is a record's own timestamp, or the instant of the change.
+// stampOf returns a record's own timestamp, or the instant of the transaction.
 func stampOf(tx *Tx, record Record, member string) string {
 	if text, ok := record[member].(string); ok {
 		if at, err := time.Parse(time.RFC3339, text); err == nil {
@@ -239,13 +237,13 @@ func stampOf(tx *Tx, record Record, member string) string {
 	return tx.At()
 }
 
-// rowSet holds rows of a table, a bit each: those of an import stand close
-// together, whether they are new or known, so millions take little memory.
+// rowSet is a set of rows, with a bit for each. The rows of an import are close
+// together in the table, so that millions of them need little memory.
 type rowSet map[int64]*[rowsPerPage / 64]uint64
 
 const rowsPerPage = 1024
 
-// add tells whether the row was not in the set before.
+// add adds a row and reports whether it was not in the set before.
 func (s rowSet) add(seq int64) bool {
 	page := s[seq/rowsPerPage]
 	if page == nil {
@@ -253,13 +251,13 @@ func (s rowSet) add(seq int64) bool {
 		s[seq/rowsPerPage] = page
 	}
 	word, bit := &page[seq%rowsPerPage/64], uint64(1)<<(seq%64)
-	fresh := *word&bit == 0
+	isNew := *word&bit == 0
 	*word |= bit
-	return fresh
+	return isNew
 }
 
-// isFirstPut notes that a record is put into a row, and tells whether it is the
-// first of the change.
+// isFirstPut records that the transaction puts a record into a row, and reports
+// whether it is the first one.
 func isFirstPut(tx *Tx, r *storedResource, seq int64) bool {
 	rows := tx.putRows[r]
 	if rows == nil {
@@ -272,9 +270,8 @@ func isFirstPut(tx *Tx, r *storedResource, seq int64) bool {
 	return rows.add(seq)
 }
 
-// Find tells the row that Put writes a record to, by its natural key; 0 where
-// there is none, be it because Put would refuse the record. Rows of different
-// types may have the same number.
+// Find returns the row that Put writes a record to; 0 if there is none, also because
+// Put would refuse the record. Rows of different types may have the same number.
 func (tx *Tx) Find(object string, record Record) (row int64, err error) {
 	r, err := findResource(object)
 	if err != nil {
@@ -283,14 +280,14 @@ func (tx *Tx) Find(object string, record Record) (row int64, err error) {
 	if r.normalize != nil {
 		err = r.normalize(tx, record)
 	}
-	var known storedRow
+	var existing storedRow
 	if err == nil {
-		known, err = findRow(tx, r, record)
+		existing, err = findRow(tx, r, record)
 	}
 	if Is(err, NotFound) || Is(err, Invalid) {
 		return 0, nil
 	}
-	return known.seq, err
+	return existing.seq, err
 }
 
 func sortedKeys[V any](m map[string]V) []string {

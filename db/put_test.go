@@ -321,7 +321,7 @@ func TestPutRefuses(t *testing.T) {
 			"the id of another",
 			[]string{vendor + `,"id":` + oneID + `}`},
 			strings.Replace(vendor, `"V"`, `"W"`, 1) + `,"id":` + oneID + `}`,
-			"id", "id is that of another vendor already",
+			"id", "id belongs to another vendor",
 		},
 		{
 			"the key of another",

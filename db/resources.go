@@ -72,7 +72,7 @@ func findResource(object string) (*storedResource, error) {
 	return s, nil
 }
 
-// RecordMembers lists the members of a resource that the store keeps.
+// RecordMembers lists the members of a resource that are columns.
 func (d *DB) RecordMembers(r *resource.Resource) []string {
 	members := slices.DeleteFunc(slices.Clone(d.columns[r.Table]), func(c string) bool {
 		return c == "seq" || c == "org_id" || strings.HasSuffix(c, "_seq")

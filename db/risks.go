@@ -26,8 +26,8 @@ func init() {
 	}
 }
 
-// rank is the place of a severity or a likelihood in its order, from 1; 0 is
-// none (contract, section 4).
+// rank numbers the severities and the likelihoods from 1, least first. An unknown
+// one is 0 (contract, section 4).
 var rank = ranks(resource.Severities, resource.Likelihoods)
 
 func ranks(scales ...[]string) map[string]int {
@@ -40,9 +40,9 @@ func ranks(scales ...[]string) map[string]int {
 	return places
 }
 
-// UntreatedBaseline is the severity of a risk before any treatment: the
-// product of the ranks of severity and likelihood, banded; "" where one of
-// them is not known.
+// UntreatedBaseline returns the severity of a risk before any treatment: the band
+// of the product of the ranks of severity and likelihood. It is "" if one of them
+// is not known.
 func UntreatedBaseline(severity, likelihood string) string {
 	switch product := rank[severity] * rank[likelihood]; {
 	case product >= 15:
@@ -111,7 +111,7 @@ type severityData struct {
 	Reason   *string `json:"reason"`
 }
 
-// countRisks lets the numbering go on behind the greatest imported number.
+// countRisks continues the numbering after the greatest imported number.
 func countRisks(tx *Tx) error {
 	if tx.riskNumber == 0 {
 		return nil
@@ -120,7 +120,7 @@ func countRisks(tx *Tx) error {
 	return err
 }
 
-// createRisk adds an open risk to the register under the next reference.
+// createRisk adds an open risk to the register with the next reference.
 func createRisk(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	if _, given := record["dimension"]; !given {
 		record["dimension"] = "OTHER"
@@ -162,7 +162,7 @@ func updateRisk(tx *Tx, r *storedResource, id string, record Record) (storedRow,
 	return after, recordReason(tx, after.seq, reason, before, after.rating())
 }
 
-// Rating is what decides how grave a risk is, "" where it is not rated.
+// Rating has the members that say how severe a risk is; "" if it is not rated.
 type Rating struct {
 	Severity         string `json:"severity"`
 	ResidualSeverity string `json:"residual_severity"`
@@ -170,11 +170,10 @@ type Rating struct {
 	Status           string `json:"status"`
 }
 
-// Severer tells whether severity or likelihood a ranks above b; "" ranks below
-// all.
+// Severer reports whether severity or likelihood a ranks above b. "" ranks below all.
 func Severer(a, b string) bool { return rank[a] > rank[b] }
 
-// With is the rating after a change of a risk's members; null is "".
+// With returns the rating after a change of a risk's members. null is "".
 func (r Rating) With(change map[string]any) Rating {
 	for member, field := range map[string]*string{
 		"severity": &r.Severity, "residual_severity": &r.ResidualSeverity, "likelihood": &r.Likelihood, "status": &r.Status,
@@ -186,10 +185,10 @@ func (r Rating) With(change map[string]any) Rating {
 	return r
 }
 
-// NeedsReason reports whether a change of a risk's rating must be explained
-// (specification, States, rule 2): it lowers or clears a severity or the
-// likelihood, or it closes, accepts or mitigates a risk whose inherent severity
-// is CRITICAL before or after it.
+// NeedsReason reports whether a change of a risk's rating needs a reason
+// (specification, States, rule 2). That is a change that lowers or clears a severity
+// or the likelihood. It is also one that closes, accepts or mitigates a risk whose
+// inherent severity is CRITICAL before or after it.
 func NeedsReason(before, after Rating) bool {
 	if Severer(before.Severity, after.Severity) ||
 		Severer(before.ResidualSeverity, after.ResidualSeverity) ||
@@ -201,7 +200,7 @@ func NeedsReason(before, after Rating) bool {
 	return settles && (before.Severity == "CRITICAL" || after.Severity == "CRITICAL")
 }
 
-// rating is how a risk is rated in its row.
+// rating returns the rating of a risk.
 func (s *storedRow) rating() Rating {
 	return Rating{
 		Severity: s.text("severity"), ResidualSeverity: s.text("residual_severity"),
@@ -209,8 +208,8 @@ func (s *storedRow) rating() Rating {
 	}
 }
 
-// recordReason keeps the reason for a change of a risk's rating as evidence,
-// with who, when, before and after.
+// recordReason stores the reason for a change of a risk's rating as evidence, with
+// the actor, the time and the ratings before and after.
 func recordReason(tx *Tx, risk int64, reason string, before, after Rating) error {
 	_, err := tx.Exec("INSERT INTO severity_evidence (risk_seq, id, at, actor, reason, before, after) VALUES (?, ?, ?, ?, ?, ?, ?)",
 		risk, tx.NewID(), tx.At(), tx.ID, reason, compact(before), compact(after))
@@ -218,14 +217,14 @@ func recordReason(tx *Tx, risk int64, reason string, before, after Rating) error
 }
 
 // importedReason applies the rule of severity_change_reason to a risk that an
-// import changes, and keeps the reason as evidence. The record's own reason
-// counts before that of the import.
-func importedReason(tx *Tx, known storedRow, record Record, changes audit.Changes) error {
+// import changes, and stores the reason as evidence. The record's reason has
+// precedence over that of the import.
+func importedReason(tx *Tx, row storedRow, record Record, changes audit.Changes) error {
 	im := tx.importing
 	if im == nil {
 		return nil
 	}
-	before := known.rating()
+	before := row.rating()
 	after := before.With(record)
 	reason, _ := record[reasonMember].(string)
 	if reason == "" {
@@ -242,10 +241,10 @@ func importedReason(tx *Tx, known storedRow, record Record, changes audit.Change
 	if reason == "" {
 		return nil
 	}
-	record[reasonMember] = reason // for subscribers
+	record[reasonMember] = reason // for the event
 	changes[reasonMember] = audit.Change{To: reason}
-	return recordReason(tx, known.seq, reason, before, after)
+	return recordReason(tx, row.seq, reason, before, after)
 }
 
-// reasonMember is a member of changes of risks, and no column.
+// reasonMember is a member of changes of risks. It is not a column.
 const reasonMember = "severity_change_reason"

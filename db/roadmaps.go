@@ -33,8 +33,8 @@ func init() {
 	}
 }
 
-// keepMilestonesCount drops a record's count of milestones where there are more
-// of them: raiseRoadmap has seen to it, and would again.
+// keepMilestonesCount removes the count of milestones from a record if there are more
+// milestones. enqueueRoadmapUpdate has set the count and would set it again.
 func keepMilestonesCount(tx *Tx, record Record) error {
 	given, present := record["milestones_count"]
 	if !present {
@@ -57,8 +57,8 @@ func keepMilestonesCount(tx *Tx, record Record) error {
 	return StoreError(err)
 }
 
-// findRoadmap replaces roadmap_version, by default the active one's, with the
-// roadmap's id.
+// findRoadmap completes roadmap_version, by default the active one, and sets
+// roadmap_id.
 func findRoadmap(tx *Tx, record Record) error {
 	version, given := record["roadmap_version"]
 	query, args := "SELECT id, version_number FROM roadmaps WHERE org_id = ? ORDER BY version_number DESC LIMIT 1", []any{tx.Org}
@@ -95,9 +95,9 @@ type roadmapData struct {
 	ChangedMilestones []string        `json:"changed_milestones"`
 }
 
-// enqueueRoadmapUpdate raises one roadmap.updated for all that a change did to the
-// active roadmap and its milestones, and keeps counts of milestones from
-// being less than there are.
+// enqueueRoadmapUpdate enqueues one roadmap.updated for all changes of a transaction
+// to the active roadmap and its milestones. It raises the counts of milestones that
+// are too small.
 func enqueueRoadmapUpdate(tx *Tx) error {
 	for _, id := range sortedKeys(tx.roadmaps) {
 		if _, err := tx.Exec(`UPDATE roadmaps SET milestones_count = max(coalesce(milestones_count, 0), n.n)

@@ -42,7 +42,7 @@ func (s *storedRow) flag(member string) bool {
 	return value == true || value == int64(1)
 }
 
-// readByID reads a record of the organisation; NotFound where there is none.
+// readByID reads a record of the organisation; NotFound if there is none.
 func readByID(tx *Tx, r *storedResource, id string) (storedRow, error) {
 	row, err := readRecord(tx, r, "org_id = ? AND id = ?", tx.Org, id)
 	if Is(err, NotFound) {
@@ -55,7 +55,7 @@ func readBySeq(tx *Tx, r *storedResource, seq int64) (storedRow, error) {
 	return readRecord(tx, r, "seq = ?", seq)
 }
 
-// readRecord reads a record with all of its members; NotFound where there is none.
+// readRecord reads a record with all of its members; NotFound if there is none.
 func readRecord(tx *Tx, r *storedResource, where string, args ...any) (storedRow, error) {
 	var s storedRow
 	var members []byte
@@ -70,8 +70,7 @@ func readRecord(tx *Tx, r *storedResource, where string, args ...any) (storedRow
 	return s, decoder.Decode(&s.members)
 }
 
-// readRow reads a row: its seq, its id and the values of its columns. A row that
-// is not there is NotFound.
+// readRow reads a row with the values of its columns; NotFound if there is none.
 func readRow(tx *Tx, r *storedResource, query string, args ...any) (storedRow, error) {
 	row, err := tx.First(query, args...)
 	if err != nil {
@@ -82,7 +81,7 @@ func readRow(tx *Tx, r *storedResource, query string, args ...any) (storedRow, e
 	return storedRow{seq: seq, id: id, columns: tx.db.columns[r.Table], values: row[2:]}, nil
 }
 
-// findStatement is the statement that reads a row by its natural key.
+// findStatement returns the statement that reads a row by its natural key.
 func findStatement(tx *Tx, r *storedResource) string {
 	finders := tx.db.finders
 	query := finders[r]
@@ -93,7 +92,7 @@ func findStatement(tx *Tx, r *storedResource) string {
 	return query
 }
 
-// selectRow is the beginning of a statement for readRow.
+// selectRow returns the start of a statement for readRow.
 func selectRow(d *DB, r *storedResource) string {
 	return "SELECT seq, id, " + strings.Join(d.columns[r.Table], ", ") + " FROM " + r.Table
 }

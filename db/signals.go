@@ -15,9 +15,8 @@ func init() {
 	signals.hooks = hooks{listed: "current = 1", put: putSignal, create: createSignal, update: updateSignal}
 }
 
-// putSignal keeps the values of a type as a history in which the one with the
-// latest as_of is current. A value that supersedes another one is a change of
-// the signal.
+// putSignal stores the values of a type as a history. The one with the latest as_of
+// is current. A value that supersedes another one is a change of the signal.
 func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	asOf, err := r.columnValue("as_of", record["as_of"])
 	if err != nil {
@@ -31,7 +30,7 @@ func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	if err := keepSignalID(tx, record, asOf); err != nil {
 		return PutResult{}, err
 	}
-	delete(record, "current") // ours to say
+	delete(record, "current") // only the store sets it
 	supersedes := false
 	switch later := asOf.(string); {
 	case later < current:
@@ -56,8 +55,8 @@ func putSignal(tx *Tx, r *storedResource, record Record) (PutResult, error) {
 	return done, err
 }
 
-// supersededChanges is how a new row, whose members are given, differs from the one
-// whose place it takes.
+// supersededChanges returns how a new row, whose members are given, differs from the
+// one that it replaces.
 func supersededChanges(tx *Tx, r *storedResource, before storedRow, given audit.Changes) audit.Changes {
 	changes := audit.Changes{}
 	for i, column := range tx.db.columns[r.Table] {
@@ -72,8 +71,8 @@ func supersededChanges(tx *Tx, r *storedResource, before storedRow, given audit.
 	return changes
 }
 
-// keepSignalID drops an id that another value of the type has already: it keeps
-// it, and the new value gets one of its own.
+// keepSignalID removes the id from a record if another value of the type has it. The
+// new value then gets a new id.
 func keepSignalID(tx *Tx, record Record, asOf any) error {
 	if record["id"] == nil {
 		return nil
@@ -88,7 +87,7 @@ func keepSignalID(tx *Tx, record Record, asOf any) error {
 	return nil
 }
 
-// isKnownSignal tells whether the history has a value of this instant.
+// isKnownSignal reports whether the history has a value of this instant.
 func isKnownSignal(tx *Tx, r *storedResource, record Record) (bool, error) {
 	_, err := findRow(tx, r, record)
 	if Is(err, NotFound) {
@@ -97,8 +96,8 @@ func isKnownSignal(tx *Tx, r *storedResource, record Record) (bool, error) {
 	return err == nil, err
 }
 
-// createSignal adds a value of a signal, which supersedes the type's present one,
-// or corrects that one where it is of the same instant.
+// createSignal adds a value of a signal. It supersedes the present value of the
+// type, or corrects it if it is of the same instant.
 func createSignal(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	present, err := readRecord(tx, r, "org_id = ? AND signal_type = ? AND current = 1", tx.Org, record["signal_type"])
 	if err != nil && !Is(err, NotFound) {

@@ -38,8 +38,8 @@ type Tx struct {
 	receiverSets map[string]int64
 	roadmaps     map[string][]string        // ids of changed roadmaps → keys of changed milestones
 	riskNumber   int                        // the greatest number of an imported RISK-0001
-	putRows       map[*storedResource]rowSet // what was put
-	lastExisted         map[*storedResource]bool   // the record put last was known before
+	putRows      map[*storedResource]rowSet // what was put
+	lastExisted  map[*storedResource]bool   // the record put last was known before
 	importing    *Import                    // nil outside of an import
 	logs         map[Org]*auditHead         // the ends of audit logs, once read
 	eventText    []byte                     // of the last audit event; its memory is used again

@@ -33,8 +33,8 @@ func refuseMoreSubscriptions(tx *Tx) error {
 	return StoreError(err)
 }
 
-// CreateSubscription makes a webhook subscription and returns it with its
-// signing secret, which is not to be seen again.
+// CreateSubscription creates a webhook subscription and returns it with its signing
+// secret, which no later call returns.
 func (tx *Tx) CreateSubscription(record Record) (made Object, secret string, err error) {
 	if err := refuseMoreSubscriptions(tx); err != nil {
 		return made, "", err
@@ -59,8 +59,8 @@ func (tx *Tx) CreateSubscription(record Record) (made Object, secret string, err
 	return Object{row.id, row.object}, secret, auditSubscription(tx, "created", row.id, audit.Metadata{"changes": changes})
 }
 
-// UpdateSubscription changes the members of a subscription that are present.
-// What was queued before a pause goes out after it.
+// UpdateSubscription sets the members of a subscription that are present. Deliveries
+// that were queued before a pause are sent after it.
 func (tx *Tx) UpdateSubscription(id string, record Record) (Object, error) {
 	before, after, err := modifyRow(tx, webhookSubscriptions, id, func(storedRow) (Record, error) { return record, nil })
 	if err != nil || after.seq == 0 {
@@ -75,25 +75,25 @@ func (tx *Tx) UpdateSubscription(id string, record Record) (Object, error) {
 	return Object{after.id, after.object}, auditSubscription(tx, "updated", id, audit.Metadata{"changes": changes})
 }
 
-// DeleteSubscription removes a subscription with its deliveries: those that
-// are queued, its dead letters and its log.
+// DeleteSubscription removes a subscription with its queued deliveries, its dead
+// letters and its log.
 func (tx *Tx) DeleteSubscription(id string) error {
-	known, err := findSubscription(tx, id)
+	existing, err := findSubscription(tx, id)
 	if err != nil {
 		return err
 	}
-	if _, err := tx.Exec("DELETE FROM webhook_subscriptions WHERE seq = ?", known.seq); err != nil {
+	if _, err := tx.Exec("DELETE FROM webhook_subscriptions WHERE seq = ?", existing.seq); err != nil {
 		return err
 	}
 	tx.receiverSets = nil
-	return auditSubscription(tx, "deleted", id, audit.Metadata{"changes": subscriptionChanges(known, storedRow{})})
+	return auditSubscription(tx, "deleted", id, audit.Metadata{"changes": subscriptionChanges(existing, storedRow{})})
 }
 
-// RotateSecret gives a subscription a new signing secret and returns it. The
-// old one signs beside it until the overlap has passed; one that was rotated
-// out before does so no longer.
+// RotateSecret gives a subscription a new signing secret and returns it. The old
+// secret signs deliveries as well until the overlap has passed. A secret from before
+// the old one no longer does.
 func (tx *Tx) RotateSecret(id string, overlap time.Duration) (secret string, formerUntil time.Time, err error) {
-	known, err := findSubscription(tx, id)
+	existing, err := findSubscription(tx, id)
 	if err != nil {
 		return "", time.Time{}, err
 	}
@@ -105,13 +105,13 @@ func (tx *Tx) RotateSecret(id string, overlap time.Duration) (secret string, for
 	}
 	formerUntil = tx.now.Add(overlap)
 	if _, err := tx.Exec("UPDATE webhook_subscriptions SET former_secret = iif(?2 > ?4, secret, NULL), former_until = iif(?2 > ?4, ?2, NULL), secret = ?3, updated_at = ?4 WHERE seq = ?1",
-		known.seq, Timestamp(formerUntil), secret, tx.At()); err != nil {
+		existing.seq, Timestamp(formerUntil), secret, tx.At()); err != nil {
 		return "", time.Time{}, err
 	}
 	return secret, formerUntil, auditSubscription(tx, "secret_rotated", id, audit.Metadata{"former_until": Timestamp(formerUntil)})
 }
 
-// AuditPing tells the audit log of a test of a subscription and its outcome.
+// AuditPing appends the event of a test of a subscription and its outcome.
 func (tx *Tx) AuditPing(subscription, delivery, event, outcome string) error {
 	return tx.AuditWebhook("webhook_test_delivery", "created", "webhook_subscription", subscription,
 		audit.Metadata{"delivery_id": delivery, "event_id": event, "outcome": outcome})
@@ -125,8 +125,8 @@ func auditSubscription(tx *Tx, verb, id string, detail audit.Metadata) error {
 	return tx.AuditWebhook("webhook_subscription", verb, "webhook_subscription", id, detail)
 }
 
-// AuditWebhook appends the event of what was done to an object, for the record
-// that it belongs to.
+// AuditWebhook appends the event of a change of an object to the audit log of the
+// record that it belongs to.
 func (tx *Tx) AuditWebhook(object, verb, recordType, id string, detail audit.Metadata) error {
 	action, detail := writeAction(tx, object, verb, detail)
 	return tx.Audit(audit.Event{
@@ -135,8 +135,8 @@ func (tx *Tx) AuditWebhook(object, verb, recordType, id string, detail audit.Met
 	})
 }
 
-// subscriptionChanges compares the members of a subscription before and after a
-// change, so without its secret. A zero row is one that does not exist.
+// subscriptionChanges compares the members of a subscription, without its secret,
+// before and after a change. A zero row is one that does not exist.
 func subscriptionChanges(before, after storedRow) audit.Changes {
 	changes := audit.Changes{}
 	for _, member := range []string{"url", "description", "event_types", "active", "created_via"} {

@@ -80,7 +80,7 @@ func TestBrowse_Refuses(t *testing.T) {
 		{"risk", api.View{Search: strings.Repeat("é", 201)}, "invalid_parameter search: search must have at most 200 characters"},
 		{"risk", api.View{Search: "\xff"}, "invalid_parameter search: search must have at most 200 characters"},
 		{"risk", api.View{Search: "a b c d e f g h i"}, "invalid_parameter search: search must have at most 8 words"},
-		{"risk", api.View{Cursor: "x"}, "invalid_cursor cursor: cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over"},
+		{"risk", api.View{Cursor: "x"}, "invalid_cursor cursor: cursor was not issued by this list; use a next_cursor without changes, or leave it out to start over"},
 		{"milestone", api.View{Sort: "x"}, "invalid_parameter sort: sort must be one of created_at, updated_at, milestone_key, title, phase, sequence, status, rag_status, " +
 			"progress_pct, owner_role, target_date, with - before it for the greatest first"},
 		{"risk", api.View{Filters: map[string]string{"owner": "x"}}, `invalid_parameter owner: "owner" is not a filter of this list`},
@@ -317,7 +317,7 @@ func TestSearchAudit(t *testing.T) {
 		{api.AuditSearch{Limit: 201}, "", "invalid_parameter limit: limit must be from 1 to 200"},
 		{api.AuditSearch{Actor: strings.Repeat("x", 201)}, "", "invalid_parameter actor: actor must have at most 200 characters"},
 		{api.AuditSearch{Action: "\xff"}, "", "invalid_parameter action: action must have at most 200 characters"},
-		{api.AuditSearch{Cursor: "x"}, "", "invalid_cursor cursor: cursor was not issued by this list; use a next_cursor as it was returned, or leave it out to start over"},
+		{api.AuditSearch{Cursor: "x"}, "", "invalid_cursor cursor: cursor was not issued by this list; use a next_cursor without changes, or leave it out to start over"},
 	} {
 		got, err := search(row.s)
 		if got != row.want || refusal(err) != row.err {

@@ -149,7 +149,7 @@ func TestFaultsOfLines(t *testing.T) {
 		{
 			"an id twice", `{"object":"risk","risk_id":"A","description":"d","id":"01993e0a-52c0-7c3e-9d2b-6f1f0c7a4b11"}` + "\n" +
 				`{"object":"risk","risk_id":"B","description":"d","id":"01993e0a-52c0-7c3e-9d2b-6f1f0c7a4b11"}`,
-			[]found{{2, "risk", "id", "id is that of another risk already"}},
+			[]found{{2, "risk", "id", "id belongs to another risk"}},
 		},
 		{
 			"faults of both passes, in order", milestone("") + "\n" + good + "\nnonsense\n" + milestone("") + "\n",
