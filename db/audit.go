@@ -6,9 +6,9 @@ import (
 	"govsvc/db/audit"
 )
 
-// Audit appends an event to the organisation's log, in the same transaction.
-// Its time is never earlier than that of the event before, whatever the clock
-// does, so that a collector can rely on the order.
+// Audit appends an event to the log of the organisation, in the same transaction. The time
+// of an event is never before that of the previous event, even if the clock is set back, so
+// that collectors can rely on the order.
 func (tx *Tx) Audit(e audit.Event) error {
 	head, err := readAuditHead(tx)
 	if err != nil {
@@ -34,7 +34,7 @@ func (tx *Tx) Audit(e audit.Event) error {
 	return nil
 }
 
-// origin adds where a change came from to the metadata of its event.
+// origin adds the origin of a change to the metadata of its event.
 func (by *Actor) origin(m audit.Metadata) audit.Metadata {
 	add := func(name, value string) {
 		if value == "" {
@@ -53,16 +53,16 @@ func (by *Actor) origin(m audit.Metadata) audit.Metadata {
 	return m
 }
 
-// longestAddress bounds in bytes what an event has of a client's address.
+// longestAddress bounds the address of a client in an event, in bytes.
 const longestAddress = 64
 
-// shortened returns the first bytes of a text from outside, at most so many.
-func shortened(text string, most int) string {
-	return strings.ToValidUTF8(text[:min(len(text), most)], "")
+// shortened returns at most the first bytes of a text.
+func shortened(text string, limit int) string {
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }
 
-// eventsAtOnce is how many events of an import one statement writes: each
-// statement reads and writes the table's sequence number.
+// eventsAtOnce is how many events of an import one statement writes. Every statement reads
+// and writes the sequence number of the table.
 const eventsAtOnce = 32
 
 var (
@@ -70,7 +70,7 @@ var (
 	insertEvents = insertEvent + strings.Repeat(", (?, ?, ?)", eventsAtOnce-1)
 )
 
-// appendEvent stores an event. Those of an import wait for each other; see
+// appendEvent stores an event. An import collects events and stores them together; see
 // storeEvents.
 func appendEvent(tx *Tx, event string, hash audit.Sum) error {
 	if tx.importing == nil {
@@ -87,8 +87,7 @@ func appendEvent(tx *Tx, event string, hash audit.Sum) error {
 	return err
 }
 
-// storeEvents stores the events of an import that still wait. It is called
-// before the change ends.
+// storeEvents stores the remaining events of an import, at the end of the change.
 func storeEvents(tx *Tx) error {
 	if tx.importing == nil {
 		return nil
@@ -102,15 +101,14 @@ func storeEvents(tx *Tx) error {
 	return nil
 }
 
-// auditHead is the last event of an organisation's log.
+// auditHead is the last event of the log of an organisation.
 type auditHead struct {
 	chain audit.Chain
 	time  string
 }
 
-// readAuditHead reads the head of the log once a change, and not once an event. A
-// change is stored whole or taken back whole, and nothing else writes to the
-// log before it ends, so what Audit then keeps in memory is what is stored.
+// readAuditHead reads the head of the log once for a change. Audit then keeps it up to
+// date. Nothing else writes to the log before the change commits or rolls back.
 func readAuditHead(tx *Tx) (*auditHead, error) {
 	if head := tx.logs[tx.Org]; head != nil {
 		return head, nil
@@ -130,8 +128,8 @@ func readAuditHead(tx *Tx) (*auditHead, error) {
 	return head, nil
 }
 
-// AuditChange appends the event of a record that was made or changed:
-// api.write.risk through the API, risk.updated from elsewhere.
+// AuditChange appends the event of a record that was created or changed. Its action is
+// api.write.risk through the API, for example, and risk.updated otherwise.
 func (tx *Tx) AuditChange(object, verb, id string, changes audit.Changes) error {
 	return auditWrite(tx, object, verb, id, audit.Metadata{"changes": changes})
 }
@@ -144,8 +142,8 @@ func auditWrite(tx *Tx, object, verb, id string, metadata audit.Metadata) error 
 	})
 }
 
-// operations names the verbs of writes through the API, whose action is the
-// same for all of them.
+// operations are the operations of writes through the API, by verb. The action of these
+// events has no verb.
 var operations = map[string]string{"created": "create", "updated": "update", "deleted": "delete"}
 
 // writeAction returns the action of a write: object.verb, or api.write.object

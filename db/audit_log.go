@@ -14,8 +14,8 @@ import (
 // Audit is the service that reads audit logs. Tx.Audit appends to them.
 type Audit struct{ db *DB }
 
-// AuditQuery asks for events oldest first. Since is ignored after a cursor;
-// both bounds are stored timestamps, or empty.
+// AuditQuery selects events, oldest first. Since is ignored with a cursor. Both bounds are
+// stored timestamps, or empty.
 type AuditQuery struct {
 	Cursor string
 	Limit  int
@@ -28,24 +28,24 @@ type AuditQuery struct {
 type AuditPage struct {
 	Events  [][]byte // each an audit_event as JSON
 	HasMore bool
-	// Next goes on behind the last event seen so far; empty if none ever was.
+	// Next is the cursor after the last event; empty if the log has no event yet.
 	Next string
 
-	first int64 // the number of the first event
+	first int64 // number of the first event
 }
 
-// auditList names the log in its cursors.
+// auditList is the name of the log in cursors.
 const auditList = "audit"
 
-// auditPage turns the bounds in time into bounds of seq, which is the order:
-// time never runs backwards in the log.
+// auditPage converts the bounds of time into bounds of seq, the order of the log, in which
+// time never decreases.
 const auditPage = `SELECT seq, event FROM audit_events WHERE org_id = ?1
 	AND seq > ?2
 	AND seq >= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time >= ?3 ORDER BY time, seq LIMIT 1), 9e18)
 	AND seq <= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0)
 	ORDER BY seq LIMIT ?5 + 0`
 
-// Events reads a page of an organisation's log (specification, GET /audit).
+// Events reads a page of the log of an organisation (specification, GET /audit).
 func (a Audit) Events(ctx context.Context, org Organisation, q AuditQuery) (AuditPage, error) {
 	page := AuditPage{Next: q.Cursor}
 	after := int64(0)
@@ -58,7 +58,7 @@ func (a Audit) Events(ctx context.Context, org Organisation, q AuditQuery) (Audi
 	}
 	until := q.Until
 	if until == "" {
-		until = "~" // behind every timestamp
+		until = "~" // sorts after every timestamp
 	}
 	taken := 0
 	err := a.db.Each(ctx, func(row Scanner) error {
@@ -85,7 +85,7 @@ func (a Audit) Events(ctx context.Context, org Organisation, q AuditQuery) (Audi
 		return nil
 	}, auditPage, org.Org, after, q.Since, until, q.Limit+1)
 	if err != nil {
-		return AuditPage{}, err // a caller may wait for memory now, so that it gets no events to hold
+		return AuditPage{}, err // without events, because the caller may wait for memory now
 	}
 	if len(page.Events) > 0 {
 		page.Next = a.db.Cursors.Encode(auditList, org, fmt.Sprint(after), "")
@@ -101,37 +101,36 @@ func (a Audit) decodeCursor(org Organisation, cursor string) (int64, error) {
 	return strconv.ParseInt(order, 10, 64)
 }
 
-// Broken is the first event of a log that does not fit the one before it.
+// Broken is the first event of a log whose hash does not follow from the event before.
 type Broken struct {
 	Position int    `json:"position"` // 1 is the oldest event
-	ID       string `json:"id"`       // "" where it is gone, or has none any more
+	ID       string `json:"id"`       // "" if the event was removed, or its id
 	Time     string `json:"time"`
-	Gone     bool   `json:"-"` // it and all that followed it were removed
+	Gone     bool   `json:"-"` // this event and all later ones were removed
 }
 
-// AuditCheck is what a walk along a log found.
+// AuditCheck is the result of the verification of a log.
 type AuditCheck struct {
-	Events int     // that are sound
-	Head   string  // the hash of the last of them
-	Broken *Broken // nil if all are sound
-	// Known tells whether the head that was asked for is that of a sound event,
-	// and After how many sound ones follow it.
+	Events int     // that are intact
+	Head   string  // the hash of the last intact event
+	Broken *Broken // nil if all are intact
+	// Known reports that the given head is the hash of an intact event. After is how many
+	// intact events follow it.
 	Known bool
 	After int
 }
 
-// Verify walks an organisation's log from its start and returns how many
-// events are sound and the first that was altered, or whose predecessor was
-// altered or removed; nil if all is sound. Where the end of the log is gone,
-// Broken says so.
+// Verify reads the log of an organisation from its start. It returns how many events are
+// intact. Broken is the first event that was altered, or that follows one that was altered
+// or removed; nil if all are intact. It also reports a removed end of the log.
 func (a Audit) Verify(ctx context.Context, org Org) (int, *Broken, error) {
 	check, err := a.Check(ctx, org, "")
 	return check.Events, check.Broken, err
 }
 
-// Check is VerifyAudit that also gives the head of the log, and looks for
-// one that was noted earlier: a log that was cut off no longer leads to it, nor
-// does one that was written anew. "" looks for none.
+// Check verifies a log as Verify does, and returns its head. It also looks for a head that
+// was noted earlier, unless head is "". A log that was truncated or rewritten no longer has
+// that head.
 func (a Audit) Check(ctx context.Context, org Org, head string) (AuditCheck, error) {
 	var chain audit.Chain
 	check, last := AuditCheck{Head: chain.Head()}, int64(0)
@@ -161,7 +160,7 @@ func (a Audit) Check(ctx context.Context, org Org, head string) (AuditCheck, err
 	return check, StoreError(err)
 }
 
-// See notes whether the head is where a walk has come to.
+// See compares the head of the log up to here with a noted one.
 func (c *AuditCheck) See(head string) {
 	switch {
 	case c.Head == head:
@@ -171,8 +170,8 @@ func (c *AuditCheck) See(head string) {
 	}
 }
 
-// HashBefore is the hash of the event before the first of a page, from
-// which a chain of the page's events goes on.
+// HashBefore returns the hash of the event before a page. The chain of the events of the
+// page continues from it.
 func (a Audit) HashBefore(ctx context.Context, org Org, page AuditPage) (string, error) {
 	var hash []byte
 	err := a.db.Row(ctx, "SELECT hash FROM audit_events WHERE org_id = ? AND seq < ? ORDER BY seq DESC LIMIT 1", org, page.first).Scan(&hash)
@@ -182,22 +181,21 @@ func (a Audit) HashBefore(ctx context.Context, org Org, page AuditPage) (string,
 	return hex.EncodeToString(hash), nil
 }
 
-// lostEnd looks for events removed from behind the last one of a log, which no
-// hash can tell. The numbers of events are given out without a gap and never
-// again; whose a lost one was is not known, so it counts against every log
-// that ended before it.
-func (a Audit) lostEnd(ctx context.Context, last int64, sound int) (*Broken, error) {
+// lostEnd looks for events that were removed from the end of a log, which no hash can
+// show. The numbers of events have no gap and are never reused. The organisation of a
+// missing number is unknown, so that it counts for every log that ends before it.
+func (a Audit) lostEnd(ctx context.Context, last int64, intact int) (*Broken, error) {
 	var lost bool
 	err := a.db.engine.Bulk.Row(ctx, `SELECT coalesce((SELECT seq FROM sqlite_sequence WHERE name = 'audit_events'), 0) - ?1 >
 		(SELECT count(*) FROM audit_events WHERE seq > ?1)`, last).Scan(&lost)
 	if err != nil || !lost {
 		return nil, StoreError(err)
 	}
-	return &Broken{Position: sound + 1, Gone: true}, nil
+	return &Broken{Position: intact + 1, Gone: true}, nil
 }
 
-// AuditSearch asks for events newest first. What is empty does not count; the
-// bounds are stored timestamps.
+// AuditSearch selects events, newest first. Empty conditions are ignored. The bounds are
+// stored timestamps.
 type AuditSearch struct {
 	Since        string // at or after it
 	Until        string // strictly before it
@@ -208,46 +206,45 @@ type AuditSearch struct {
 	ResourceID   string
 	Cursor       string
 	Limit        int
-	Size         PageSize // Small does not count
-	User         string   // who asks: one user's searches run one at a time; "" is not bounded
+	Size         PageSize // Small is ignored
+	User         string   // whose searches run one after the other; "" has no bound
 }
 
 // AuditSearchResult is one page of a search.
 type AuditSearchResult struct {
 	Events [][]byte // each an audit_event as JSON
-	Next   string   // cursor; "" where the log has nothing older that could be found
-	// SearchedTo is the time of the oldest event that the page looked at, where
-	// it looked at as many as it may and there are more; "" otherwise.
+	Next   string   // cursor; "" if no older event is left to search
+	// SearchedTo is the time of the oldest event that was searched, if the search reached
+	// its bound and older events are left; "" otherwise.
 	SearchedTo string
 }
 
-// searchedEvents bounds how many events one page looks at. There is no index
-// of who did what: each would cost every write.
+// searchedEvents bounds how many events one page searches. Actors and actions have no
+// index, because each index would slow down every write.
 const searchedEvents = 50_000
 
-// searchList names the log in the cursors of searches.
+// searchList is the name of the log in the cursors of searches.
 const searchList = "audit search"
 
-// Search reads a page of what a search finds in an organisation's log. A
-// page looks at a bounded number of events, so that it may find few of them or
-// none and still have a next one.
+// Search reads a page of the events that match. A page searches a bounded number of events,
+// so that it may have few events or none and still have a next page.
 func (a Audit) Search(ctx context.Context, org Organisation, q AuditSearch) (AuditSearchResult, error) {
 	before := int64(1) << 62
 	if q.Cursor != "" {
-		sealed, _, err := a.db.Cursors.Decode(searchList, org, q.Cursor)
+		text, _, err := a.db.Cursors.Decode(searchList, org, q.Cursor)
 		if err != nil {
 			return AuditSearchResult{}, err
 		}
-		if before, err = strconv.ParseInt(sealed, 10, 64); err != nil {
+		if before, err = strconv.ParseInt(text, 10, 64); err != nil {
 			return AuditSearchResult{}, err
 		}
 	}
 	until := q.Until
 	if until == "" {
-		until = "~" // behind every timestamp
+		until = "~" // sorts after every timestamp
 	}
 	span := auditSpan{org, before, q.Since, until}
-	if q.ResourceID != "" { // an index leads to its events
+	if q.ResourceID != "" { // an index finds the events of a record
 		found, err := a.searchSpan(ctx, a.db.engine.Lookups, q, span)
 		return found, StoreError(err)
 	}
@@ -259,7 +256,7 @@ func (a Audit) Search(ctx context.Context, org Organisation, q AuditSearch) (Aud
 	return found, err
 }
 
-// auditSpan bounds the events that a page looks at.
+// auditSpan bounds the events that a page searches.
 type auditSpan struct {
 	org          Organisation
 	before       int64 // strictly before this event
@@ -296,15 +293,15 @@ func (a Audit) searchSpan(ctx context.Context, pool *sqlite.Pool, q AuditSearch,
 	return found, err
 }
 
-// searchedSpan are the events that a page may look at: seq is the order, and
-// time never runs backwards in the log. SQLite makes use of one bound a side.
+// searchedSpan selects the events of a span by seq, the order of the log, in which time
+// never decreases. SQLite uses one bound for each side.
 const searchedSpan = ` FROM audit_events WHERE org_id = ?1
 	AND seq >= coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time >= ?3 ORDER BY time, seq LIMIT 1), 9e18)
 	AND seq <= min(?2 - 1, coalesce((SELECT seq FROM audit_events WHERE org_id = ?1 AND time < ?4 ORDER BY time DESC, seq DESC LIMIT 1), 0))
 	ORDER BY seq DESC`
 
-// statement finds the events in the last ones of the span or, where the record
-// is known, among its own; and what its conditions compare with.
+// statement returns a statement that finds the events among the last ones of the span, or
+// among those of a record, and its arguments.
 func (q AuditSearch) statement(args []any) (string, []any) {
 	query := "SELECT seq, event FROM (SELECT seq, event" + searchedSpan + " LIMIT ?5) WHERE 1"
 	if q.ResourceID != "" {
@@ -312,8 +309,8 @@ func (q AuditSearch) statement(args []any) (string, []any) {
 			WHERE resource_id = ?7 AND org_id = ?1 AND seq < ?2 AND time >= ?3 AND time < ?4`
 		args = append(args, q.ResourceID)
 	}
-	// Looking for a text is ten times as fast as reading JSON, which then
-	// happens where it is worth it.
+	// The search for a text is ten times as fast as parsing JSON, which then runs for few
+	// events.
 	member := func(name, value, end, condition string) {
 		if value == "" {
 			return
@@ -330,11 +327,11 @@ func (q AuditSearch) statement(args []any) (string, []any) {
 	return query + " ORDER BY seq DESC LIMIT ?6", args
 }
 
-// searchedTo is the last event that a page may look at, if older ones follow.
+// searchedTo returns the last event that a page may search, if older ones follow.
 func (s auditSpan) searchedTo(ctx context.Context, pool *sqlite.Pool) (seq int64, time string, err error) {
 	looked := 0
 	err = pool.Each(ctx, func(row Scanner) error {
-		if looked++; looked == 2 { // there is an older one
+		if looked++; looked == 2 { // an older event exists
 			return nil
 		}
 		return row.Scan(&seq, &time)

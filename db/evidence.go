@@ -14,7 +14,7 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// EvidencePack is a filed pack as it is listed (contract, section 6).
+// EvidencePack is a filed pack (contract, section 6).
 type EvidencePack struct {
 	Object         string  `json:"object"` // evidence_pack
 	ID             string  `json:"id"`
@@ -30,8 +30,8 @@ type EvidencePack struct {
 // Evidence is the service for evidence packs.
 type Evidence struct{ db *DB }
 
-// evidence is what goes into a pack: for each item, in the order of a pack, the
-// query of its records. ?1 is the organisation, ?2 the regime or "".
+// evidence lists the items of a pack in its order, each with the query of its records. ?1
+// is the organisation, ?2 the regime or "".
 var evidence = []struct{ item, query string }{
 	{"posture", `SELECT record FROM compliance_posture_records WHERE org_id = ?1
 		AND id = (SELECT id FROM compliance_postures WHERE org_id = ?1 ORDER BY version_number DESC LIMIT 1)`},
@@ -51,7 +51,7 @@ var evidence = []struct{ item, query string }{
 		WHERE k.org_id = ?1 ORDER BY k.created_at, k.id`},
 }
 
-// EvidenceItems names what is evidence, in the order of a pack: the present
+// EvidenceItems returns the names of the items of a pack in its order: the current
 // compliance posture, the obligations, and so on.
 func EvidenceItems() []string {
 	names := make([]string, len(evidence))
@@ -61,10 +61,9 @@ func EvidenceItems() []string {
 	return names
 }
 
-// Evidence calls each with every record of an item, as JSON, oldest first: the
-// obligations of the regime alone if one is named, risks with their
-// severity_evidence, key results with their checkins. The bytes are valid
-// during the call.
+// Evidence calls each with every record of an item, as JSON, oldest first. Risks have their
+// severity_evidence, and key results have their checkins. With a regime it returns only
+// the obligations of that regime. The bytes are valid during the call.
 func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, each func([]byte) error) error {
 	for _, e := range evidence {
 		if e.item != item {
@@ -81,8 +80,8 @@ func (s *Snapshot) Evidence(ctx context.Context, org Org, item, regime string, e
 	return fmt.Errorf("no evidence is named %q", item)
 }
 
-// Regimes lists the ids of the regimes that the organisation's obligations or
-// its present posture name.
+// Regimes returns the ids of the regimes in the obligations and the current posture of an
+// organisation.
 func (s *Snapshot) Regimes(ctx context.Context, org Org) ([]string, error) {
 	var ids []string
 	err := s.Each(ctx, func(row Scanner) error {
@@ -98,8 +97,8 @@ func (s *Snapshot) Regimes(ctx context.Context, org Org) ([]string, error) {
 	return ids, err
 }
 
-// NewPack gives a pack that is about to be filed its id, its instant and
-// its author, which the manifest names.
+// NewPack returns a pack with the id, the instant and the author, which the manifest
+// contains.
 func (e Evidence) NewPack(by Actor, title string) EvidencePack {
 	return EvidencePack{Object: "evidence_pack", ID: e.db.newID(), Title: title, FiledAt: Timestamp(e.db.Now()), FiledBy: by.ID}
 }
@@ -108,7 +107,7 @@ const evidencePacks = `SELECT seq, coalesce(upload_seq, 0), id, title, regime_id
 	coalesce(size, (SELECT sum(length(bytes)) FROM evidence_chunks WHERE pack_seq = seq), 0)
 	FROM evidence_packs WHERE org_id = ?`
 
-// storedPack says where the zip of a pack is.
+// storedPack is a pack with the place of its zip.
 type storedPack struct {
 	EvidencePack
 	seq, upload int64 // upload is 0 in packs of earlier versions
@@ -120,7 +119,7 @@ func scanEvidencePack(row Scanner) (p storedPack, err error) {
 	return p, err
 }
 
-// List lists an organisation's packs, newest first.
+// List returns the packs of an organisation, newest first.
 func (e Evidence) List(ctx context.Context, org Org) ([]EvidencePack, error) {
 	list := []EvidencePack{}
 	err := e.db.Each(ctx, func(row Scanner) error {
@@ -131,9 +130,9 @@ func (e Evidence) List(ctx context.Context, org Org) ([]EvidencePack, error) {
 	return list, err
 }
 
-// Export writes a pack's zip to w and returns the pack. The audit event
-// is stored first: a pack that can't be audited does not leave the file. It reads
-// one piece at a time, and holds no connection while w takes it.
+// Export writes the zip of a pack to w and returns the pack. It stores the audit event
+// first, so that a pack is not exported without one. It reads one piece at a time, and
+// holds no connection while it writes to w.
 func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) (EvidencePack, error) {
 	pack, err := scanEvidencePack(e.db.Row(ctx, evidencePacks+" AND id = ?", by.Org, id))
 	if none, err := Absent(err); none {
@@ -166,25 +165,24 @@ func (e Evidence) Export(ctx context.Context, by Actor, id string, w io.Writer) 
 	return pack.EvidencePack, nil
 }
 
-// Bounds of storing a pack.
+// Bounds of the upload of a pack.
 const (
-	// evidencePiece is the size in bytes of the pieces that an archive is stored
-	// in, each in a transaction of its own.
-	evidencePiece = 1 << 20
-	// evidenceWait bounds how long a piece waits for its transaction while other
-	// writers keep the file busy.
-	evidenceWait = time.Minute
-	// evidenceRest bounds the rest after a piece, which is as long as the piece
-	// took.
-	evidenceRest = 20 * time.Millisecond
-	// evidenceAbandoned is how long an upload may store nothing before
-	// SweepEvidence removes it.
-	evidenceAbandoned = 10 * time.Minute
+	// pieceSize is the size in bytes of the pieces of an archive. Each piece is stored in
+	// a separate transaction.
+	pieceSize = 1 << 20
+	// pieceWait bounds how long a piece waits for its transaction while other writers
+	// keep the file busy.
+	pieceWait = time.Minute
+	// pauseLimit bounds the pause after a piece, which is as long as its transaction.
+	pauseLimit = 20 * time.Millisecond
+	// abandonedAfter is how long an upload may store nothing before SweepUploads removes
+	// it.
+	abandonedAfter = 10 * time.Minute
 	// piecesRemoved bounds the pieces that one transaction removes.
 	piecesRemoved = 8
 )
 
-// packData is what the event of a filed pack contains.
+// packData is the data of the event of a filed pack.
 type packData struct {
 	PackID         string `json:"pack_id"`
 	Title          string `json:"title"`
@@ -193,11 +191,11 @@ type packData struct {
 	FiledAt        string `json:"filed_at"`
 }
 
-// File stores the zip that archive writes, files the pack with its
-// canonical manifest and raises evidence.pack_filed. It completes the pack with
-// the manifest's hash and the size. The zip is stored in pieces, between which
-// other writers have their turn. Nobody sees the pack before its last
-// transaction, which stores the pack, its audit event and its event.
+// File stores the zip that archive writes, files the pack with its canonical manifest and
+// enqueues evidence.pack_filed. It sets the hash of the manifest and the size of the pack.
+// It stores the zip in pieces, so that other writers can write between them. The last
+// transaction stores the pack, its audit event and its event. Before it the pack is not
+// visible.
 func (e Evidence) File(ctx context.Context, by Actor, pack *EvidencePack, manifest []byte, archive func(io.Writer) error) error {
 	sum := sha256.Sum256(manifest)
 	pack.ManifestSHA256 = hex.EncodeToString(sum[:])
@@ -216,13 +214,13 @@ func (e Evidence) File(ctx context.Context, by Actor, pack *EvidencePack, manife
 		})
 	}
 	if err != nil && upload.seq != 0 {
-		// SweepEvidence removes what this does not
+		// SweepUploads removes the upload if this fails.
 		err = errors.Join(err, e.removeUpload(context.WithoutCancel(ctx), upload.seq))
 	}
 	return err
 }
 
-// publishEvidence files a pack whose zip is stored.
+// publishEvidence files a pack after its zip was stored.
 func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload *evidenceUpload) error {
 	var pieces int
 	var size int64
@@ -250,14 +248,14 @@ func publishEvidence(tx *Tx, pack *EvidencePack, manifest string, upload *eviden
 	return tx.Enqueue(EventEvidencePackFiled, packData{pack.ID, pack.Title, pack.ItemCount, pack.ManifestSHA256, pack.FiledAt})
 }
 
-// evidenceUpload stores what is written to it in pieces.
+// evidenceUpload is a writer that stores in pieces.
 type evidenceUpload struct {
 	ctx    context.Context
 	db     *DB
 	seq    int64
 	number int
 	size   int64
-	held   bytes.Buffer
+	buffer bytes.Buffer
 }
 
 func (u *evidenceUpload) begin() error {
@@ -271,9 +269,9 @@ func (u *evidenceUpload) begin() error {
 
 func (u *evidenceUpload) Write(p []byte) (int, error) {
 	for rest := p; len(rest) > 0; {
-		n := min(len(rest), evidencePiece-u.held.Len())
-		u.held.Write(rest[:n])
-		if rest = rest[n:]; u.held.Len() == evidencePiece {
+		n := min(len(rest), pieceSize-u.buffer.Len())
+		u.buffer.Write(rest[:n])
+		if rest = rest[n:]; u.buffer.Len() == pieceSize {
 			if err := u.flush(); err != nil {
 				return 0, err
 			}
@@ -283,7 +281,7 @@ func (u *evidenceUpload) Write(p []byte) (int, error) {
 }
 
 func (u *evidenceUpload) flush() error {
-	if u.held.Len() == 0 {
+	if u.buffer.Len() == 0 {
 		return nil
 	}
 	started := time.Now()
@@ -292,7 +290,7 @@ func (u *evidenceUpload) flush() error {
 			if _, err := tx.Exec("UPDATE evidence_uploads SET written_at = ? WHERE seq = ?", tx.At(), u.seq); err != nil {
 				return err
 			}
-			_, err := tx.Exec("INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (?, ?, ?)", u.seq, u.number, u.held.Bytes())
+			_, err := tx.Exec("INSERT INTO evidence_pieces (upload_seq, number, bytes) VALUES (?, ?, ?)", u.seq, u.number, u.buffer.Bytes())
 			return err
 		})
 	})
@@ -300,19 +298,19 @@ func (u *evidenceUpload) flush() error {
 		return err
 	}
 	u.number++
-	u.size += int64(u.held.Len())
-	u.held.Reset()
-	// Another process that waits for the lock looks for it now and then.
+	u.size += int64(u.buffer.Len())
+	u.buffer.Reset()
+	// Another process that waits for the lock polls it.
 	select {
-	case <-time.After(min(time.Since(started), evidenceRest)):
+	case <-time.After(min(time.Since(started), pauseLimit)):
 	case <-u.ctx.Done():
 	}
 	return nil
 }
 
-// retry repeats a transaction that other writers kept waiting for too long.
+// retry repeats a transaction that timed out while other writers kept the file busy.
 func (u *evidenceUpload) retry(write func() error) error {
-	for until := time.Now().Add(evidenceWait); ; {
+	for until := time.Now().Add(pieceWait); ; {
 		err := write()
 		if !errors.Is(err, sqlite.ErrWriterBusy) && !sqlite.IsBusy(err) || time.Now().After(until) || u.ctx.Err() != nil {
 			return err
@@ -320,8 +318,8 @@ func (u *evidenceUpload) retry(write func() error) error {
 	}
 }
 
-// SweepUploads removes what is left of packs that were not filed: of a process
-// that was killed, for example.
+// SweepUploads removes the pieces of packs that were not filed, for example by a process
+// that was killed.
 func (e Evidence) SweepUploads(ctx context.Context) error {
 	var left []int64
 	err := e.db.Each(ctx, func(row Scanner) error {
@@ -330,7 +328,7 @@ func (e Evidence) SweepUploads(ctx context.Context) error {
 		left = append(left, seq)
 		return err
 	}, `SELECT seq FROM evidence_uploads u WHERE written_at < ?
-		AND NOT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = u.seq)`, Timestamp(e.db.Now().Add(-evidenceAbandoned)))
+		AND NOT EXISTS (SELECT 1 FROM evidence_packs WHERE upload_seq = u.seq)`, Timestamp(e.db.Now().Add(-abandonedAfter)))
 	for _, seq := range left {
 		if err == nil {
 			err = e.removeUpload(ctx, seq)
@@ -339,8 +337,8 @@ func (e Evidence) SweepUploads(ctx context.Context) error {
 	return err
 }
 
-// removeUpload removes the pieces of a pack that is not filed, a few in each
-// transaction, and then their upload. A filed pack stays.
+// removeUpload removes the pieces of a pack that was not filed, a few in each transaction,
+// and then the upload. It keeps the pieces of a filed pack.
 func (e Evidence) removeUpload(ctx context.Context, seq int64) error {
 	for {
 		gone := false

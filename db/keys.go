@@ -2,61 +2,30 @@ package db
 
 import (
 	"context"
-	"crypto/hmac"
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
-	"encoding/binary"
 	"encoding/json"
-	"strings"
 	"time"
 
-	"golang.org/x/crypto/scrypt"
-
 	"govsvc/db/audit"
+	"govsvc/db/fair"
 )
 
-// A key is gds_live_ or gds_test_, 12 characters that identify it, 32 secret
-// ones and a tag of 8 (contract, section 3). The tag is made with a secret of
-// the file, so that a mistyped or forged key is refused without a lookup.
-const (
-	livePrefix       = "gds_live_"
-	testPrefix       = "gds_test_"
-	formerLivePrefix = "gov_live_"
-	formerTestPrefix = "gov_test_"
-
-	identifying = 12
-	secretPart  = 32
-	tagPart     = 8
-	// of a former key, whose form is not ours, this much identifies it
-	formerIdentifying = 8
-	formerMinimum     = 24  // characters behind the prefix
-	keyMaximum        = 512 // bytes of any key
-)
-
-// The cost of a key's hash: 34 MB and some 50 ms.
-const (
-	scryptN, scryptR, scryptP = 32768, 8, 1
-	hashLength                = 32
-)
-
-const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
-
-// The kinds of key.
+// The kinds of keys.
 const (
 	LiveKey = "live"
 	TestKey = "test"
 )
 
-// Key is an API key as it may be shown: all but the secret.
+// Key is an API key without its secret.
 type Key struct {
 	Org        Org      `json:"-"`
 	ID         string   `json:"id"`
-	Prefix     string   `json:"prefix"` // the key up to its identifying part
+	Prefix     string   `json:"prefix"` // the key up to and with its identifying part
 	Name       string   `json:"name"`
 	Kind       string   `json:"kind"`
 	Scopes     []string `json:"scopes"`
-	PerMinute  *int     `json:"rpm"` // overrides of the plan's limits
+	PerMinute  *int     `json:"rpm"` // overrides of the limits of the plan
 	PerDay     *int     `json:"rpd"`
 	CreatedAt  string   `json:"created_at"`
 	ExpiresAt  *string  `json:"expires_at"`
@@ -64,11 +33,11 @@ type Key struct {
 	LastUsedAt *string  `json:"last_used_at"`
 }
 
-// KeyNameLimit is how many characters a key's name may have.
+// KeyNameLimit bounds the name of a key, in characters.
 const KeyNameLimit = 200
 
-// KeyDraft is what a new key is to be. The caller checks that its name has 1 to
-// KeyNameLimit characters, and that its scopes are known ones.
+// KeyDraft describes a new key. The caller checks that its name has 1 to KeyNameLimit
+// characters, and that its scopes exist.
 type KeyDraft struct {
 	Name      string
 	Kind      string
@@ -78,76 +47,23 @@ type KeyDraft struct {
 	PerDay    *int
 }
 
-// ParsedKey is a presented key whose form and tag are right; whether it was
-// ever minted is another question.
-type ParsedKey struct {
-	Kind   string
-	Prefix string // finds its row
-	Tagged bool   // of the current form: only this file can have made it
+// Keys is the service for API keys. It limits the hashes that run at the same time.
+// Keys of the current form can't be guessed. They have a separate queue, so that they
+// do not wait behind guesses at keys of a former form.
+type Keys struct {
+	db              *DB
+	current, former *fair.Semaphore
 }
 
-// Parse checks the form and the tag of a presented key. It reads nothing.
-func (s Keys) Parse(key string) (ParsedKey, bool) {
-	var p ParsedKey
-	if len(key) > keyMaximum {
-		return p, false
+func newKeys(d *DB) Keys {
+	return Keys{
+		db:      d,
+		current: fair.NewSemaphore(currentKeysAtOnce, waitingPerPrefix, waitingKeys),
+		former:  fair.NewSemaphore(formerKeysAtOnce, waitingPerPrefix, waitingKeys),
 	}
-	for _, form := range []struct{ prefix, kind string }{
-		{livePrefix, LiveKey}, {testPrefix, TestKey}, {formerLivePrefix, LiveKey}, {formerTestPrefix, TestKey},
-	} {
-		rest, ok := strings.CutPrefix(key, form.prefix)
-		if !ok {
-			continue
-		}
-		p.Kind = form.kind
-		if strings.HasPrefix(form.prefix, "gov_") {
-			if len(rest) < formerMinimum {
-				return p, false
-			}
-			p.Prefix = form.prefix + rest[:formerIdentifying]
-			return p, true
-		}
-		if len(rest) != identifying+secretPart+tagPart {
-			return p, false
-		}
-		p.Prefix, p.Tagged = form.prefix+rest[:identifying], true
-		untagged := key[:len(key)-tagPart]
-		return p, subtle.ConstantTimeCompare([]byte(s.tag(untagged)), []byte(key[len(key)-tagPart:])) == 1
-	}
-	return p, false
 }
 
-func (s Keys) tag(untagged string) string {
-	mac := hmac.New(sha256.New, s.db.secrets.keyTag)
-	mac.Write([]byte(untagged))
-	n := binary.BigEndian.Uint64(mac.Sum(nil))
-	tag := make([]byte, tagPart)
-	for i := range tag {
-		tag[i] = base62[n%62]
-		n /= 62
-	}
-	return string(tag)
-}
-
-// randomText is n characters, each of 62 with the same chance.
-func randomText(n int) string {
-	text, buffer := make([]byte, 0, n), make([]byte, n)
-	for len(text) < n {
-		rand.Read(buffer) //nolint:errcheck // never fails; see its documentation
-		for _, b := range buffer {
-			if b < 4*62 && len(text) < n {
-				text = append(text, base62[b%62])
-			}
-		}
-	}
-	return string(text)
-}
-
-func hashKey(key string, salt []byte) ([]byte, error) {
-	return scrypt.Key([]byte(key), salt, scryptN, scryptR, scryptP, hashLength)
-}
-
-// Mint makes a key and returns it in plain text, for the only time.
+// Mint creates a key and returns its plain text, which is not stored.
 func (s Keys) Mint(ctx context.Context, by Actor, draft KeyDraft) (Key, string, error) {
 	return s.mint(ctx, by, draft, func(tx *Tx, made Key) error { return auditNewKey(tx, "key.minted", made) })
 }
@@ -163,7 +79,7 @@ func (s Keys) mint(ctx context.Context, by Actor, draft KeyDraft, then func(*Tx,
 	return made, plain, err
 }
 
-// Import stores the hash of a key that was minted elsewhere.
+// Import stores the hash of a key that another program minted.
 func (s Keys) Import(ctx context.Context, by Actor, draft KeyDraft, plain string) (Key, error) {
 	parsed, ok := s.Parse(plain)
 	if !ok {
@@ -241,7 +157,7 @@ func auditKey(tx *Tx, action string, k Key, metadata audit.Metadata) error {
 	})
 }
 
-// List lists an organisation's keys, newest first, revoked ones included.
+// List returns the keys of an organisation, newest first, with revoked ones.
 func (s Keys) List(ctx context.Context, org Org) ([]Key, error) {
 	list := []Key{}
 	err := s.db.Each(ctx, func(row Scanner) error {
@@ -271,7 +187,7 @@ func (s Keys) find(ctx context.Context, org Org, idOrPrefix string) (Key, error)
 	return found[0], nil
 }
 
-// Revoke ends a key at once. Revoking one that is revoked changes nothing.
+// Revoke revokes a key immediately. It does nothing if the key is revoked already.
 func (s Keys) Revoke(ctx context.Context, by Actor, idOrPrefix string) (Key, error) {
 	k, err := s.find(ctx, by.Org, idOrPrefix)
 	if err != nil || k.RevokedAt != nil {
@@ -288,8 +204,8 @@ func (s Keys) Revoke(ctx context.Context, by Actor, idOrPrefix string) (Key, err
 	return k, err
 }
 
-// Rotate mints a successor with the same name, kind, scopes and limits, and
-// lets the old key expire after the overlap, if it would not end sooner.
+// Rotate mints a successor with the same name, kind, scopes and limits. The old key expires
+// after the overlap, or at its own expiry if that is earlier.
 func (s Keys) Rotate(ctx context.Context, by Actor, idOrPrefix string, overlap time.Duration) (Key, string, error) {
 	old, err := s.find(ctx, by.Org, idOrPrefix)
 	if err != nil {
@@ -310,19 +226,19 @@ func (s Keys) Rotate(ctx context.Context, by Actor, idOrPrefix string, overlap t
 	})
 }
 
-// Ended tells whether the key is revoked or expired at an instant.
+// Ended reports whether the key is revoked, or expired at an instant.
 func (k Key) Ended(at time.Time) bool {
 	return k.RevokedAt != nil || k.ExpiresAt != nil && *k.ExpiresAt <= Timestamp(at)
 }
 
-// StoredKey is a key with its hash and the terms it works under now.
+// StoredKey is a key with its hash and its organisation.
 type StoredKey struct {
 	Key
 	Organisation Organisation
 	salt, hash   []byte
 }
 
-// Matches tells whether the plain text is this key's. It takes some 50 ms and
+// Matches reports whether the plain text is that of this key. It takes about 50 ms and
 // 34 MB.
 func (k *StoredKey) Matches(plain string) (bool, error) {
 	hash, err := hashKey(plain, k.salt)
@@ -342,8 +258,7 @@ func scanStoredKey(row Scanner) (*StoredKey, error) {
 	return k, err
 }
 
-// ByPrefix finds the keys that a presented one may be; former keys can
-// share a prefix.
+// ByPrefix returns the keys with this prefix. Keys of a former form can have the same one.
 func (s Keys) ByPrefix(ctx context.Context, prefix string) ([]*StoredKey, error) {
 	var found []*StoredKey
 	err := s.db.Each(ctx, func(row Scanner) error {
@@ -354,7 +269,7 @@ func (s Keys) ByPrefix(ctx context.Context, prefix string) ([]*StoredKey, error)
 	return found, err
 }
 
-// ByID reads a key as it is now; nil if there is none.
+// ByID reads a key; nil if there is none.
 func (s Keys) ByID(ctx context.Context, id string) (*StoredKey, error) {
 	k, err := scanStoredKey(s.db.engine.Frequent.Row(ctx, storedKeyQuery+"k.id = ?", id))
 	if none, err := Absent(err); none || err != nil {

@@ -79,7 +79,7 @@ type Organisation struct {
 	UpdatedAt    string       `json:"updated_at"`
 }
 
-// Orgs manages organisations.
+// Orgs is the service for organisations.
 type Orgs struct{ db *DB }
 
 const organisationColumns = "seq, id, name, plan, subscription, created_at, updated_at"

@@ -25,11 +25,11 @@ func EventTypes() []string {
 	}
 }
 
-// APIVersion is the version that answers and events carry.
+// APIVersion is the version of the API in responses and events.
 const APIVersion = "2026-09-12"
 
-// Message is an event as receivers get it: the id that they tell repetitions
-// by, and the exact bytes that are signed and sent.
+// Message is an event for receivers: the id by which they recognise repetitions, and the
+// exact bytes that are signed and sent.
 type Message struct {
 	ID   string
 	Type string
@@ -46,16 +46,15 @@ type event struct {
 	Data       any    `json:"data"`
 }
 
-// NewMessage puts an event into its envelope. Data must be encodable.
+// NewMessage encodes an event with its envelope. It panics if data can't be encoded.
 func NewMessage(uuid, kind string, at time.Time, data any) Message {
 	id := "evt_" + strings.ReplaceAll(uuid, "-", "")
 	return Message{id, kind, []byte(compact(event{id, "event", kind, APIVersion, Timestamp(at), data}))}
 }
 
-// Enqueue writes an event into the outbox, with the receiver set that decides
-// which subscriptions receive it. Both commit with the change. The delivery
-// loop makes the deliveries afterwards. An event without receivers is not
-// written.
+// Enqueue writes an event to the outbox, with the receiver set that determines the
+// subscriptions that receive it. Both commit with the change. The delivery loop makes the
+// deliveries afterwards. Enqueue writes nothing if no subscription matches.
 func (tx *Tx) Enqueue(kind string, data any) error {
 	set, err := receiverSet(tx, kind)
 	if err != nil || set == 0 {

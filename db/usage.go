@@ -5,17 +5,17 @@ import (
 	"encoding/json"
 )
 
-// KeyUse is what a key was used for since that was last stored.
+// KeyUse is the use of a key since its last use was stored.
 type KeyUse struct {
-	At     string   // the last time, as a timestamp
-	Scopes []string // that it had not been seen to need before
+	At     string   // a timestamp
+	Scopes []string // that it used for the first time
 }
 
-// Usage is the service for what requests used: keys, scopes and the rate limits.
+// Usage is the service for the use of keys, scopes and rate limits by requests.
 type Usage struct{ db *DB }
 
-// RecordKeyUses notes when keys, by their ids, were last used, and which of their
-// scopes were needed.
+// RecordKeyUses stores when keys were last used, and which of their scopes they used. It
+// takes the uses by the ids of the keys.
 func (u Usage) RecordKeyUses(ctx context.Context, used map[string]KeyUse) error {
 	return u.db.Maintain(ctx, func(tx *Tx) error {
 		for _, id := range sortedKeys(used) {
@@ -33,8 +33,8 @@ func (u Usage) RecordKeyUses(ctx context.Context, used map[string]KeyUse) error 
 	})
 }
 
-// UnusedScopes tells, by the ids of the organisation's keys, which of its
-// scopes a key never needed. A key without an entry needed them all.
+// UnusedScopes returns the scopes that the keys of an organisation never used, by the ids
+// of the keys. A key without an entry used all of its scopes.
 func (u Usage) UnusedScopes(ctx context.Context, org Org) (map[string][]string, error) {
 	unused := map[string][]string{}
 	err := u.db.Each(ctx, func(row Scanner) error {
@@ -53,16 +53,16 @@ func (u Usage) UnusedScopes(ctx context.Context, org Org) (map[string][]string, 
 	return unused, err
 }
 
-// RequestCount is how many requests a limiter's subject made in a slot of
-// time; Slot is its start in Unix seconds.
+// RequestCount is the number of requests of a subject of the rate limiter in a slot of
+// time. Slot is its start in Unix seconds.
 type RequestCount struct {
 	Subject  string
 	Slot     int64
 	Requests int
 }
 
-// AddRequestCounts adds to what is stored and forgets slots that started
-// before `since`.
+// AddRequestCounts adds to the stored counts and removes those of slots that started before
+// since.
 func (u Usage) AddRequestCounts(ctx context.Context, counts []RequestCount, since int64) error {
 	return u.db.Maintain(ctx, func(tx *Tx) error {
 		for _, c := range counts {
@@ -76,7 +76,7 @@ func (u Usage) AddRequestCounts(ctx context.Context, counts []RequestCount, sinc
 	})
 }
 
-// RequestCounts reads the counts of slots that started at or after `since`.
+// RequestCounts reads the counts of slots that started at or after since.
 func (u Usage) RequestCounts(ctx context.Context, since int64) ([]RequestCount, error) {
 	var counts []RequestCount
 	err := u.db.Each(ctx, func(row Scanner) error {

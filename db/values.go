@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// idSource makes UUIDv7 (RFC 9562): 48 bits of milliseconds, then a counter
-// that keeps ids of one process in order within a millisecond (section 6.2,
-// method 1), then random bits. Ordered ids keep the indexes' newest page hot.
+// idSource returns a function that makes UUIDv7 (RFC 9562): 48 bits of milliseconds, a
+// counter that orders the ids of one process within a millisecond (section 6.2, method 1),
+// and random bits. With ordered ids, new entries of an index go to the same page.
 func idSource(now func() time.Time) func() string {
 	var (
 		mutex   sync.Mutex
@@ -38,7 +38,7 @@ func idSource(now func() time.Time) func() string {
 	}
 }
 
-// NewID makes an id for what is kept in no file.
+// NewID makes an id for a value that is not stored in a file.
 func NewID() string { return idSource(time.Now)() }
 
 func formatUUID(b [16]byte) string {
@@ -52,12 +52,12 @@ func formatUUID(b [16]byte) string {
 	return string(s[:])
 }
 
-// timestamp is the one form of an instant in the file and the API: RFC 3339 in
-// UTC with milliseconds. Its texts sort as the instants do.
+// timestamp is the layout of instants in the file and the API: RFC 3339 in UTC with
+// milliseconds. The texts have the order of the instants.
 const timestamp = "2006-01-02T15:04:05.000Z"
 
-// Timestamp formats an instant as it is stored and shown.
+// Timestamp formats an instant for the file and the API.
 func Timestamp(t time.Time) string { return t.UTC().Format(timestamp) }
 
-// ParseTimestamp reads what Timestamp wrote.
+// ParseTimestamp parses the result of Timestamp.
 func ParseTimestamp(s string) (time.Time, error) { return time.Parse(timestamp, s) }

@@ -12,15 +12,15 @@ import (
 // twice, forever.
 const longestChange = 2048
 
-// Digest stands in the audit log for a value that is too long for it: a text, or
-// the JSON of a value of another type.
+// Digest replaces a value that is too long for the audit log: a text, or the JSON of a
+// value of another type.
 type Digest struct {
 	Length int    `json:"length"` // in bytes of UTF-8
 	SHA256 string `json:"sha256"` // in lower-case hex
 }
 
-// Digested returns the changes with digests of the long values. Most changes
-// have none and are returned as they are.
+// Digested returns the changes with digests in place of long values. Without long values
+// it returns the same map.
 func (c Changes) Digested() Changes {
 	var short Changes
 	for member, change := range c {
@@ -45,7 +45,7 @@ func (c Changes) Digested() Changes {
 	return short
 }
 
-// DigestOf returns the digest of a long value, nil of any other.
+// DigestOf returns the digest of a long value, and nil for any other.
 func DigestOf(value any) *Digest {
 	var text string
 	switch value := value.(type) {

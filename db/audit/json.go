@@ -11,9 +11,9 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// AppendJSON appends the text of an event that is stored, served and hashed, as
-// encoding/json writes the struct. An import writes one for each record, so
-// nothing that each event has is encoded by reflection.
+// AppendJSON appends the JSON of an event, the same as encoding/json. An import writes an
+// event for each record, so that the members of every event are encoded without
+// reflection.
 func (e *Entry) AppendJSON(to []byte) []byte {
 	member := func(name, value string) {
 		to = AppendText(append(append(append(to, ",\""...), name...), "\":"...), value)
@@ -40,7 +40,7 @@ func (e *Entry) AppendJSON(to []byte) []byte {
 	return append(to, '}')
 }
 
-// AppendJSON appends the metadata by name.
+// AppendJSON appends the metadata in the order of the names.
 func (m Metadata) AppendJSON(to []byte) []byte {
 	to = append(to, '{')
 	var buffer [16]string
@@ -58,7 +58,7 @@ func (m Metadata) AppendJSON(to []byte) []byte {
 	return append(to, '}')
 }
 
-// AppendJSON appends the changes by name.
+// AppendJSON appends the changes in the order of the members.
 func (c Changes) AppendJSON(to []byte) []byte {
 	var buffer [32]string
 	to = append(to, '{')
@@ -86,7 +86,7 @@ func AppendValue(to []byte, value any) []byte {
 	case int64:
 		return strconv.AppendInt(to, value, 10)
 	case float64:
-		if size := math.Abs(value); size >= 1e-6 && size < 1e21 { // encoding/json gives others an exponent
+		if size := math.Abs(value); size >= 1e-6 && size < 1e21 { // encoding/json writes others with an exponent
 			return strconv.AppendFloat(to, value, 'f', -1, 64)
 		}
 	case json.RawMessage:
@@ -100,7 +100,7 @@ func AppendText(to []byte, text string) []byte {
 	if !utf8.ValidString(text) {
 		return append(to, encode(text)...)
 	}
-	to, _ = jsontext.AppendQuote(to, text) // its only error is for what is not UTF-8
+	to, _ = jsontext.AppendQuote(to, text) // its only error is for invalid UTF-8
 	return to
 }
 

@@ -8,11 +8,11 @@ import (
 	"govsvc/db/resource"
 )
 
-// historyLimit is how many events of a record its history goes back.
+// historyLimit bounds the events of the history of a record.
 const historyLimit = 200
 
-// historyBytes bounds the events of a history. Only events of older versions,
-// which held whole texts, are so long that it has fewer of them.
+// historyBytes bounds the size of a history. Only events of older versions, which had
+// whole texts, are so long that a history has fewer than historyLimit.
 const historyBytes = 1 << 20
 
 // RecordHistory reads the latest audit events of a record, newest first, as JSON.
@@ -26,8 +26,8 @@ func RecordHistory(ctx context.Context, store *db.DB, org db.Organisation, objec
 	return found.Events, err
 }
 
-// kpiHistory reads the latest events of a key result and of its check-ins,
-// which have no page of their own.
+// kpiHistory reads the latest events of a key result and of its check-ins, which are
+// shown on the page of the key result.
 func kpiHistory(ctx context.Context, store *db.DB, org db.Org, id string) ([][]byte, error) {
 	var all [][]byte
 	err := store.Each(ctx, func(row db.Scanner) error {
@@ -43,13 +43,13 @@ func kpiHistory(ctx context.Context, store *db.DB, org db.Org, id string) ([][]b
 	return all, err
 }
 
-// Rerating is a change of a risk's rating with the reason that was given.
+// Rerating is a change of the rating of a risk, with the reason.
 type Rerating struct {
 	At, Actor, Reason string
 	Before, After     db.Rating
 }
 
-// Reratings reads why a risk was re-rated, newest first.
+// Reratings reads the changes of the rating of a risk, newest first.
 func Reratings(ctx context.Context, store *db.DB, org db.Org, risk string) ([]Rerating, error) {
 	var all []Rerating
 	err := store.Each(ctx, func(row db.Scanner) error {
@@ -68,11 +68,11 @@ func Reratings(ctx context.Context, store *db.DB, org db.Org, risk string) ([]Re
 	return all, err
 }
 
-// checkinLimit is how many periods the history of a key result goes back.
+// checkinLimit bounds the periods in the history of a key result.
 const checkinLimit = 500
 
-// CheckinHistory reads the check-ins of the latest periods of a key result, as
-// JSON, oldest first.
+// CheckinHistory reads the check-ins of the latest periods of a key result, as JSON,
+// oldest first.
 func CheckinHistory(ctx context.Context, store *db.DB, org db.Org, kpi string) ([][]byte, error) {
 	var all [][]byte
 	err := store.Each(ctx, func(row db.Scanner) error {

@@ -8,24 +8,24 @@ import (
 	"govsvc/db/sqlite"
 )
 
-// Overview is the state of an organisation at a glance.
+// Overview is the state of an organisation.
 type Overview struct {
 	Assessments []Assessment // the latest, oldest first, at most 12
 	Risks       []RiskCount  // that are Open or InProgress
 	Incidents   IncidentState
-	Kpis        []KpiState // that are active: the newest 50, by code
+	Kpis        []KpiState // the newest 50 active ones, by code
 	ActiveKpis  int
 	Obligations []RegimeCount // at most 50 regimes, by id
-	Vendors     []BandCount   // that are not exited
+	Vendors     []BandCount   // without exited ones
 	Renewals    []Renewal     // that are due within RenewalsAhead, soonest first, at most 10
-	RenewalsDue int           // all of them
+	RenewalsDue int           // the number of all renewals within RenewalsAhead
 	Recent      [][]byte      // the latest changes of records, audit events as JSON, newest first, at most 25
 }
 
-// RenewalsAhead is how far the overview looks ahead for contracts that end.
+// RenewalsAhead is the period of the renewals in the overview.
 const RenewalsAhead = 90 * 24 * time.Hour
 
-// Assessment is a completed assessment; nil is not known.
+// Assessment is a completed assessment. Unknown values are nil.
 type Assessment struct {
 	ID            string
 	OverallScore  *float64
@@ -35,28 +35,28 @@ type Assessment struct {
 	CompletedAt   string
 }
 
-// RiskCount is how many open risks have a severity and a likelihood, "" where
-// they are not rated.
+// RiskCount is the number of open risks with a severity and a likelihood; "" for risks
+// without a rating.
 type RiskCount struct {
 	Severity, Likelihood string
 	Count                int
 }
 
-// IncidentState is about open incidents, those before resolved, and about the
-// clocks of incidents that are not closed.
+// IncidentState counts open incidents, which are those before resolved, and the running
+// notification clocks of incidents that are not closed.
 type IncidentState struct {
 	Open       int
 	BySeverity map[string]int
 	Clocks     []IncidentClock // soonest deadline first, at most 10
-	Running    int             // all clocks
+	Running    int             // the number of all clocks
 }
 
-// IncidentClock is an incident whose authority waits for a notification.
+// IncidentClock is an incident with a required notification that was not sent yet.
 type IncidentClock struct {
 	ID, Title, Severity, Status, Deadline string
 }
 
-// KpiState is a key result and its values; nil is not known.
+// KpiState is a key result with its values. Unknown values are nil.
 type KpiState struct {
 	ID, Code, Statement, MetricName, Unit, Direction string
 	Baseline, Current                                *float64
@@ -64,14 +64,14 @@ type KpiState struct {
 	CurrentAsOf                                      *string
 }
 
-// RegimeCount is how many obligations of a regime are in each status.
+// RegimeCount counts the obligations of a regime by status.
 type RegimeCount struct {
 	RegimeID, RegimeName string
 	ByStatus             map[string]int
 	Total                int
 }
 
-// BandCount is how many vendors are in a risk band.
+// BandCount counts the vendors of a risk band.
 type BandCount struct {
 	Band  string
 	Count int
@@ -82,9 +82,9 @@ type Renewal struct {
 	ID, Name, Status, ContractEnd string
 }
 
-// ReadOverview reads the state of an organisation. Each part comes from an index of
-// its own, so that it is quick with a hundred thousand risks. Its time grows with
-// the data, so that it runs as a search of the user.
+// ReadOverview reads the state of an organisation. Each part has an index, so that the
+// overview is fast with a hundred thousand risks. It runs as a search of the user, because
+// its time grows with the data.
 func ReadOverview(ctx context.Context, store *db.DB, org db.Organisation, user string) (Overview, error) {
 	var o Overview
 	err := store.Search(ctx, user, func(ctx context.Context, pool *sqlite.Pool) error {
@@ -144,7 +144,7 @@ func (d overviewReader) incidentClocks(ctx context.Context, org db.Org, o *Overv
 	}, "SELECT id, title, severity, status, notification_deadline"+runningClocks+" ORDER BY notification_deadline, seq LIMIT 10", org)
 }
 
-// openIncidents has the words of the index incidents_open.
+// openIncidents has the condition of the index incidents_open, so that SQLite uses it.
 const openIncidents = `SELECT severity, count(*) FROM incidents
 	WHERE org_id = ? AND (status = 'open' OR status = 'investigating' OR status = 'contained') GROUP BY severity`
 
@@ -225,10 +225,9 @@ func (d overviewReader) renewals(ctx context.Context, org db.Org, o *Overview) e
 	}, "SELECT id, vendor_name, status, contract_end"+ending+" ORDER BY contract_end, seq LIMIT 10", org, today, last)
 }
 
-// recentEvents are changes of records: who reads, and who signs in, would leave
-// no room for them. An import is one, not each of its records. It looks at a
-// bounded number of events; a quotation mark in a text has a backslash before it,
-// so that no text is taken for the member.
+// recentEvents reads changes of records, without reads and sign-ins, which are far more
+// frequent. An import counts as one change. It searches a bounded number of events. A
+// quotation mark within a text has a backslash, so that no text matches a member.
 func (d overviewReader) recentEvents(ctx context.Context, org db.Org, o *Overview) error {
 	return d.Each(ctx, func(row db.Scanner) error {
 		var event []byte

@@ -1,5 +1,5 @@
-// Package dashboard reads what the dashboard shows beside records: the state of an
-// organisation and of the data file.
+// Package dashboard reads what the dashboard shows in addition to records: the state of
+// an organisation and of the data file, and the history of a record.
 package dashboard
 
 import (
@@ -10,25 +10,24 @@ import (
 	"govsvc/db/resource"
 )
 
-// Status is how the data file is doing.
+// Status is the state of the data file.
 type Status struct {
 	Path      string        `json:"path"`
 	Size      int64         `json:"size"`     // of the file in bytes
-	WALSize   int64         `json:"wal_size"` // of the log of writes beside it
+	WALSize   int64         `json:"wal_size"` // of the write-ahead log
 	PageSize  int64         `json:"page_size"`
 	Pages     int64         `json:"pages"`
-	FreePages int64         `json:"free_pages"` // that the file has and does not use
-	Counts    []RecordCount `json:"counts"`     // in the order of the data format, all organisations together
-	// Deliveries of active subscriptions that wait, and when the first of them
-	// is due; nil if none waits.
+	FreePages int64         `json:"free_pages"` // that are not in use
+	Counts    []RecordCount `json:"counts"`     // in the order of the data format, of all organisations
+	// Queued counts the deliveries of active subscriptions that wait. OldestDue is when
+	// the first of them is due; nil if none waits.
 	Queued      int     `json:"queued"`
 	OldestDue   *string `json:"oldest_due"`
 	DeadLetters int     `json:"dead_letters"`
 	AuditEvents int64   `json:"audit_events"`
 }
 
-// RecordCount is how many records of a type there are; of signals, their
-// history too.
+// RecordCount is the number of records of a type. Signals are counted with their history.
 type RecordCount struct {
 	Object string `json:"object"`
 	Count  int64  `json:"count"`

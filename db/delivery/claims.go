@@ -10,36 +10,37 @@ import (
 	"govsvc/db"
 )
 
-// DeliveryKey names a delivery and the claim under which a process holds it.
+// ClaimKey names a delivery and the claim of the process that sends it.
 type ClaimKey struct {
 	Event, Subscription int64
 	Lease               int64
 }
 
-// Delivery is one that was claimed: the claimant alone sends it until then.
+// Delivery is a claimed delivery. Only the process that claimed it sends it until the
+// lease ends.
 type Delivery struct {
 	ClaimKey
 	ID       string
-	Attempts int // already made, since the start or the last replay
+	Attempts int // that were made, since the start or the last replay
 	Message  db.Message
 	Until    time.Time // when the lease ends
 }
 
-// Attempt is how a receiver took a delivery (contract, "Events").
+// Attempt is the result of sending a delivery once (contract, "Events").
 type Attempt struct {
 	At         time.Time
 	Duration   time.Duration
-	Status     int           // the receiver's, 0 where it did not answer
-	Error      string        // why it did not
-	Answer     []byte        // its first bytes
-	Blocked    bool          // its address is not one that deliveries may go to
-	RetryAfter time.Duration // what it asked for
+	Status     int           // of the response; 0 without a response
+	Error      string        // why there is no response
+	Answer     []byte        // the first bytes of the response
+	Blocked    bool          // deliveries may not go to the address of the receiver
+	RetryAfter time.Duration // as the receiver asked
 }
 
-// Delivered tells whether the receiver acknowledged.
+// Delivered reports whether the receiver acknowledged the delivery.
 func (a Attempt) Delivered() bool { return a.Status >= 200 && a.Status < 300 }
 
-// DeliveryState says what becomes of a delivery.
+// State is the state of a delivery.
 type State string
 
 // The states of deliveries.
@@ -52,10 +53,10 @@ const (
 // Settlement ends a claim.
 type Settlement struct {
 	ClaimKey
-	Attempt *Attempt // to be logged; nil where none was made
+	Attempt *Attempt // for the log; nil if none was made
 	State   State
-	Counts  bool      // whether the attempt counts towards the schedule
-	DueAt   time.Time // of a pending one
+	Counts  bool      // the attempt counts towards the schedule
+	DueAt   time.Time // of a pending delivery
 }
 
 // Claim asks for due deliveries of a subscription.
@@ -64,10 +65,10 @@ type Claim struct {
 	Limit        int
 }
 
-// DueSubscriptions lists the active subscriptions that have deliveries due, and
-// returns when the next of the others will be; zero if none will. It reads one
-// entry of an index for each subscription with a queue, however long that is.
-// Deliveries that are not expanded yet are not counted; see HasUnexpanded.
+// DueSubscriptions lists the active subscriptions with due deliveries. It also returns
+// when the next delivery of the other subscriptions is due; zero if there is none. It
+// reads one entry of an index for each subscription with a queue. It does not count the
+// deliveries of unexpanded events; see HasUnexpanded.
 func DueSubscriptions(ctx context.Context, store *db.DB) (due []int64, next time.Time, err error) {
 	now, first := db.Timestamp(store.Now()), ""
 	err = store.Each(ctx, func(row db.Scanner) error {
@@ -91,11 +92,11 @@ func DueSubscriptions(ctx context.Context, store *db.DB) (due []int64, next time
 	return due, next, err
 }
 
-// settle moves a delivery on and logs its attempt. What was learned under a
-// lease that has ended counts only if it is that the receiver has the event; it
-// is logged all the same. A delivery whose subscription was deleted meanwhile
-// is gone, and all is well. A delivery that left a full queue while it was sent
-// is delivered if the receiver acknowledged it.
+// settle sets the state of a delivery and logs its attempt. The result of an attempt
+// whose lease has ended counts only if the receiver acknowledged the delivery; it is
+// logged in any case. A delivery whose subscription was deleted no longer exists, which
+// is not an error. A delivery that left a full queue while it was sent becomes delivered
+// if the receiver acknowledged it.
 func settle(tx *db.Tx, s Settlement) error {
 	var due any
 	if s.State == Pending {
@@ -109,9 +110,9 @@ func settle(tx *db.Tx, s Settlement) error {
 		return err
 	}
 	if moved == 0 {
-		var there bool
-		err := tx.Row("SELECT EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ? AND subscription_seq = ?)", s.Event, s.Subscription).Scan(&there)
-		if err != nil || !there {
+		var exists bool
+		err := tx.Row("SELECT EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ? AND subscription_seq = ?)", s.Event, s.Subscription).Scan(&exists)
+		if err != nil || !exists {
 			return db.StoreError(err)
 		}
 	}
@@ -133,13 +134,13 @@ func logAttempt(tx *db.Tx, s Settlement) error {
 	return err
 }
 
-// printable is what a receiver answered, as text.
+// printable returns a response as text.
 func printable(answer []byte) string {
 	return strings.ToValidUTF8(string(bytes.ReplaceAll(answer, []byte{0}, []byte("\ufffd"))), "\ufffd")
 }
 
-// claim takes the next due deliveries of a subscription. It reads and then
-// moves them: with RETURNING, SQLite makes a table and a journal a statement.
+// claim claims the next due deliveries of a subscription. It reads and then updates
+// them: with RETURNING, SQLite creates a table and a journal for each statement.
 func claim(tx *db.Tx, c Claim, until time.Time) ([]Delivery, error) {
 	var claimed []Delivery
 	var due string
@@ -157,8 +158,8 @@ func claim(tx *db.Tx, c Claim, until time.Time) ([]Delivery, error) {
 		return nil, err
 	}
 	last := claimed[len(claimed)-1].Event
-	// when it was claimed says of a claim that outlived its process whether the
-	// clock was ahead; see HastenDeliveries
+	// RequeueAfterClockChange reads from updated_at whether the clock was ahead when the
+	// delivery was claimed.
 	_, err = tx.Exec(`UPDATE deliveries SET due_at = ?4, lease = lease + 1, updated_at = ?5
 		WHERE subscription_seq = ?1 AND state = 'pending' AND (due_at, event_seq) <= (?2, ?3)`,
 		c.Subscription, due, last, db.Timestamp(until), tx.At())
@@ -166,9 +167,10 @@ func claim(tx *db.Tx, c Claim, until time.Time) ([]Delivery, error) {
 	return claimed, err
 }
 
-// RequeueAfterClockChange makes due now what was put off or claimed while the clock was
-// ahead: it would wait until the clock is there again, which may be years. It
-// returns how many those are. What was claimed since is left alone.
+// RequeueAfterClockChange makes deliveries due now that were postponed or claimed while
+// the clock was ahead. Otherwise they would wait until the clock shows that time again,
+// which may take years. It returns their number. It does not change what was claimed
+// since.
 func RequeueAfterClockChange(ctx context.Context, store *db.DB) (n int64, err error) {
 	const ahead = ` FROM deliveries WHERE state = 'pending' AND subscription_seq IN (SELECT seq FROM webhook_subscriptions)
 		AND due_at > ?1 AND updated_at > ?1 AND due_at >= updated_at`
@@ -184,24 +186,22 @@ func RequeueAfterClockChange(ctx context.Context, store *db.DB) (n int64, err er
 	return n, err
 }
 
-// LogKept is how long the log of a delivered event is kept (contract,
-// "Events").
+// LogRetention is how long the log of a delivered event is kept (contract, "Events").
 const LogRetention = 30 * 24 * time.Hour
 
-// sweptEvents bounds how many events one transaction of a sweep looks at: each
-// has as many deliveries as there are subscriptions.
+// sweptEvents bounds how many events one transaction of a sweep reads. Each event has as
+// many deliveries as there are subscriptions.
 const sweptEvents = 100
 
-// Sweep removes what was delivered longer ago than keep, with its log,
-// and the events that no delivery is left of. Dead letters stay.
+// Sweep removes deliveries that arrived longer ago than keep, with their log, and events
+// without deliveries. It keeps dead letters.
 func Sweep(ctx context.Context, store *db.DB, keep time.Duration) error {
 	after := int64(0)
 	for {
 		last := int64(0)
 		err := store.Maintain(ctx, func(tx *db.Tx) error {
 			old := db.Timestamp(tx.Now().Add(-keep))
-			// The next few events, as far as they are old: what is younger comes
-			// behind them, and is not looked through.
+			// The next few old events. Younger events come after them and are not read.
 			err := tx.Row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq, created_at FROM events WHERE seq > ? ORDER BY seq LIMIT ? + 0) WHERE created_at < ?`,
 				after, sweptEvents, old).Scan(&last)
 			if err != nil || last == 0 {

@@ -8,8 +8,8 @@ import (
 	"govsvc/db/audit"
 )
 
-// DeadLetter is a delivery that ran out of attempts, that left a full queue, or
-// whose receiver's address is not allowed (contract, "Events").
+// DeadLetter is a delivery that failed in all of its attempts, that left a full queue, or
+// whose receiver has an address that is not allowed (contract, "Events").
 type DeadLetter struct {
 	ID             string `json:"id"`
 	SubscriptionID string `json:"subscription_id"`
@@ -23,13 +23,13 @@ type DeadLetter struct {
 	LastStatus *int    `json:"last_status"`
 	LastError  *string `json:"last_error"`
 	LastAnswer *string `json:"last_answer"`
-	// Reason is why the delivery left the queue without a last attempt; nil if
-	// it ran out of attempts or its address is not allowed.
+	// Reason is why the delivery left the queue before its last attempt; nil if all
+	// attempts failed or the address is not allowed.
 	Reason *string `json:"reason"`
 }
 
-// EachDeadLetter calls each with every dead letter of the organisation, oldest
-// event first.
+// EachDeadLetter calls each with every dead letter of the organisation, oldest event
+// first.
 func EachDeadLetter(ctx context.Context, store *db.DB, org db.Org, each func(DeadLetter) error) error {
 	return store.Each(ctx, func(row db.Scanner) error {
 		var l DeadLetter
@@ -45,11 +45,10 @@ func EachDeadLetter(ctx context.Context, store *db.DB, org db.Org, each func(Dea
 		WHERE s.org_id = ? ORDER BY d.event_seq, d.subscription_seq`, org)
 }
 
-// Replay puts dead letters back with a fresh set of attempts and the
-// same event id: those with the ids, all or none of them, or those of the whole
-// organisation where no id is given. It returns how many. A replay never makes a
-// queue longer than QueueLimit: where all are meant, the oldest that fit are
-// replayed and the others stay dead letters.
+// Replay queues dead letters again, with the same event id and all attempts. With ids it
+// replays these dead letters, or none of them if one can't be replayed. Without ids it
+// replays those of the whole organisation. It returns their number. No queue becomes
+// longer than QueueLimit: without ids, the oldest dead letters that fit are replayed.
 func Replay(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int, error) {
 	if len(ids) > 0 {
 		err := store.Write(ctx, by, func(tx *db.Tx) error {
@@ -58,7 +57,10 @@ func Replay(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int,
 			}
 			return refuseLongQueues(tx)
 		})
-		return ifStored(len(ids), err)
+		if err != nil {
+			return 0, err
+		}
+		return len(ids), nil
 	}
 	var subscriptions []int64
 	err := store.Each(ctx, func(row db.Scanner) error {
@@ -87,9 +89,9 @@ func Replay(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int,
 // delays no other writer for long.
 const replayedAtOnce = 1000
 
-// replaySome replays at most sweepAtOnce dead letters of subscriptions, as far as
-// their queues have room. It returns how many, and how many of the subscriptions
-// have no further one to replay.
+// replaySome replays at most replayedAtOnce dead letters of subscriptions, as far as
+// their queues have room. It returns their number, and the number of subscriptions that
+// have no more to replay.
 func replaySome(tx *db.Tx, subscriptions []int64) (n, done int, err error) {
 	for _, seq := range subscriptions {
 		moved, err := tx.Exec(replay+`SELECT event_seq, subscription_seq FROM deliveries WHERE subscription_seq = ?1 AND state = 'dead'
@@ -110,12 +112,14 @@ func replaySome(tx *db.Tx, subscriptions []int64) (n, done int, err error) {
 	return n, done, tx.AuditWebhook("webhook_delivery", "replayed", "", "", audit.Metadata{"deliveries": n})
 }
 
-// Discard removes dead letters for good; ids as in
-// ReplayDeadLetters.
+// Discard removes dead letters. It takes ids as Replay does.
 func Discard(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int, error) {
 	if len(ids) > 0 {
 		err := store.Write(ctx, by, func(tx *db.Tx) error { return changeDeadLetters(tx, "discarded", discard+deadOfID, ids) })
-		return ifStored(len(ids), err)
+		if err != nil {
+			return 0, err
+		}
+		return len(ids), nil
 	}
 	total := 0
 	for {
@@ -135,13 +139,6 @@ func Discard(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int
 	}
 }
 
-func ifStored(n int, err error) (int, error) {
-	if err != nil {
-		return 0, err
-	}
-	return n, nil
-}
-
 const (
 	replay = `UPDATE deliveries SET state = 'pending', attempts = 0, due_at = ?2, updated_at = ?2, reason = NULL
 		WHERE (event_seq, subscription_seq) IN (`
@@ -152,8 +149,7 @@ const (
 	deadAny  = deadOfOrg + " ORDER BY d.event_seq LIMIT ?3 + 0)"
 )
 
-// changeDeadLetters changes the dead letters with the ids and records each in the audit
-// log.
+// changeDeadLetters changes the dead letters with the ids and audits each change.
 func changeDeadLetters(tx *db.Tx, verb, change string, ids []string) error {
 	for _, id := range ids {
 		n, err := tx.Exec(change, tx.Org, tx.At(), id)
@@ -171,7 +167,7 @@ func changeDeadLetters(tx *db.Tx, verb, change string, ids []string) error {
 	return nil
 }
 
-// refuseLongQueues refuses a replay that made a queue longer than the limit.
+// refuseLongQueues refuses a replay that makes a queue longer than the limit.
 func refuseLongQueues(tx *db.Tx) error {
 	var full bool
 	err := tx.Row(`SELECT EXISTS (SELECT 1 FROM webhook_subscriptions s JOIN delivery_queues q ON q.subscription_seq = s.seq

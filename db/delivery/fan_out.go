@@ -8,19 +8,19 @@ import (
 	"govsvc/db"
 )
 
-// QueueLimit bounds the deliveries that are queued for one subscription. A
-// further one makes a dead letter of the oldest.
+// QueueLimit bounds the deliveries that are queued for one subscription. A further one
+// makes the oldest a dead letter.
 const QueueLimit = 10_000
 
 // queueFull is the reason of a dead letter that left a full queue.
 var queueFull = fmt.Sprintf("The queue of the subscription was full: %d newer deliveries were waiting.", QueueLimit)
 
 const (
-	// expandedAtOnce bounds the deliveries that are made for an organisation
-	// before the next organisation has its turn.
+	// expandedAtOnce bounds the deliveries that are made for one organisation before
+	// those of the next organisation.
 	expandedAtOnce = 16
-	// droppedAtOnce bounds the dead letters that one delivery makes. There is
-	// more than one only if the queue was longer than the limit before.
+	// droppedAtOnce bounds the dead letters that one delivery makes. It makes more than
+	// one only if the queue was longer than the limit before.
 	droppedAtOnce = 100
 	// formerMembersAtOnce bounds the members of former receiver sets that one
 	// transaction removes.
@@ -34,17 +34,17 @@ func HasUnexpanded(ctx context.Context, store *db.DB) (bool, error) {
 	return is, db.StoreError(err)
 }
 
-// expansion is what one transaction did about unexpanded events.
+// expansion is the result of expanding events in one transaction.
 type expansion struct {
-	fresh   []int64 // subscriptions that were given deliveries
+	fresh   []int64 // subscriptions with new deliveries
 	dropped int     // deliveries that left a full queue
 	org     int64   // the organisation that was served last
 	more    bool
 }
 
-// expand makes deliveries of unexpanded events, in the order of the events of an
-// organisation and with the organisations in turn, from the one that follows after,
-// until spent reports that the time is over.
+// expand makes deliveries of unexpanded events until spent reports that the time is over.
+// The events of an organisation come in their order. The organisations take turns,
+// starting with the one that follows after.
 func expand(tx *db.Tx, after int64, spent func() bool) (x expansion, err error) {
 	x.org = after
 	for {
@@ -70,8 +70,8 @@ func expand(tx *db.Tx, after int64, spent func() bool) (x expansion, err error) 
 	}
 }
 
-// nextToExpand finds the organisation with unexpanded events that comes after the
-// one that was served last.
+// nextToExpand finds the organisation with unexpanded events that follows the one that
+// was served last.
 func nextToExpand(tx *db.Tx, last int64) (org int64, found bool, err error) {
 	for _, after := range []int64{last, 0} {
 		err = tx.Row("SELECT org_id FROM fan_outs WHERE org_id > ? ORDER BY org_id LIMIT 1", after).Scan(&org)
@@ -86,7 +86,7 @@ func nextToExpand(tx *db.Tx, last int64) (org int64, found bool, err error) {
 	return org, false, nil
 }
 
-// missing is a delivery to be made. Without a subscription it stands for an event
+// missing is a delivery that does not exist yet. Without a subscription it is an event
 // all of whose deliveries exist.
 type missing struct {
 	event        int64
@@ -94,9 +94,9 @@ type missing struct {
 	at           string
 }
 
-// expandSome makes the next deliveries of an organisation, those of its oldest
-// events first, and returns their subscriptions. It ends the fan-outs of which
-// all deliveries exist.
+// expandSome makes the next deliveries of an organisation, those of its oldest events
+// first, and returns their subscriptions. It removes the fan-outs whose deliveries all
+// exist.
 func expandSome(tx *db.Tx, org int64) (fresh []int64, err error) {
 	var list []missing
 	err = tx.Each(func(row db.Scanner) error {
@@ -114,7 +114,7 @@ func expandSome(tx *db.Tx, org int64) (fresh []int64, err error) {
 		if m.subscription == nil {
 			continue
 		}
-		// An event from a time when the clock was ahead is due now.
+		// An event that was enqueued while the clock was ahead is due now.
 		if _, err := tx.Exec(`INSERT INTO deliveries (event_seq, subscription_seq, id, due_at, created_at, updated_at)
 			VALUES (?1, ?2, ?3, ?4, ?4, ?4)`, m.event, *m.subscription, tx.NewID(), min(m.at, tx.At())); err != nil {
 			return nil, err
@@ -123,7 +123,7 @@ func expandSome(tx *db.Tx, org int64) (fresh []int64, err error) {
 	}
 	last := list[len(list)-1]
 	done := last.event
-	if len(list) == expandedAtOnce && last.subscription != nil { // there may be more of the last one
+	if len(list) == expandedAtOnce && last.subscription != nil { // the last event may have more deliveries
 		done--
 		if _, err := tx.Exec("UPDATE fan_outs SET done = ?3 WHERE org_id = ?1 AND event_seq = ?2", org, last.event, *last.subscription); err != nil {
 			return nil, err
@@ -133,8 +133,8 @@ func expandSome(tx *db.Tx, org int64) (fresh []int64, err error) {
 	return fresh, err
 }
 
-// shortenQueues makes dead letters of the oldest deliveries of those of the
-// subscriptions whose queues are too long.
+// shortenQueues makes the oldest deliveries dead letters where the queue of a
+// subscription is too long.
 func shortenQueues(tx *db.Tx, subscriptions []int64) (dropped int, err error) {
 	slices.Sort(subscriptions)
 	for _, seq := range slices.Compact(subscriptions) {
@@ -157,9 +157,8 @@ func shortenQueues(tx *db.Tx, subscriptions []int64) (dropped int, err error) {
 	return dropped, nil
 }
 
-// removeFormerSets removes members of a former receiver set to which no fan-out
-// refers, and the set itself after its last member. It reports whether there
-// was one.
+// removeFormerSets removes members of a former receiver set that no fan-out refers to,
+// and the set itself after its last member. It reports whether there was one.
 func removeFormerSets(tx *db.Tx) (bool, error) {
 	var set int64
 	err := tx.Row(`SELECT seq FROM receiver_sets s WHERE current = 0

@@ -17,7 +17,7 @@ import (
 
 // TestFanOut_Receivers checks which subscriptions receive an event whose
 // deliveries are made later: those that were active and matched when it was
-// raised, except those deleted since.
+// enqueued, except those deleted since.
 func TestFanOut_Receivers(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
@@ -84,7 +84,7 @@ func TestFanOut_Receivers(t *testing.T) {
 	}
 }
 
-// TestFanOut_CountsUnexpanded checks that what waits for its deliveries counts as
+// TestFanOut_CountsUnexpanded checks that the deliveries of unexpanded events count as
 // queued everywhere.
 func TestFanOut_CountsUnexpanded(t *testing.T) {
 	t.Parallel()
@@ -113,8 +113,8 @@ func TestFanOut_CountsUnexpanded(t *testing.T) {
 	}
 }
 
-// TestFanOut_RemovesFormerSets checks that receiver sets do not pile up with
-// changes of the subscriptions.
+// TestFanOut_RemovesFormerSets checks that receiver sets are removed after the
+// subscriptions changed.
 func TestFanOut_RemovesFormerSets(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
@@ -133,8 +133,8 @@ func TestFanOut_RemovesFormerSets(t *testing.T) {
 	}
 }
 
-// TestQueueLimit fills a queue: the oldest deliveries become dead letters with a
-// reason, and a replay goes as far as the queue has room.
+// TestQueueLimit fills a queue. The oldest deliveries become dead letters with a reason. A
+// replay replays as many as the queue has room for.
 func TestQueueLimit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -25,7 +25,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// actor is the operator, who works on the organisation.
+// actor is the operator.
 func (f *fixture) actor() db.Actor { return db.Actor{Org: f.org.Org, ID: "system"} }
 
 // subscribe adds a subscription and returns its id.
@@ -60,8 +60,8 @@ func (f *fixture) expand(t *testing.T) {
 	}
 }
 
-// settle claims all that is due, and ends each claim as how says by the number
-// of the event within its subscription, from 1.
+// settle claims all due deliveries and ends each claim. The function how returns the
+// result by the subscription and the number of the event within it, from 1.
 func (f *fixture) settle(t *testing.T, how func(subscription int64, n int) (delivery.State, delivery.Attempt)) {
 	t.Helper()
 	f.expand(t)
@@ -103,7 +103,7 @@ func (f *fixture) remove(t *testing.T, id string) {
 	f.change(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
 }
 
-// counted is the number of rows that a query counts.
+// counted returns the result of a query that counts rows.
 func (f *fixture) counted(t *testing.T, query string) string {
 	t.Helper()
 	for text := range testkit.CountSQL(t, f.File.Path(), query) {
@@ -112,7 +112,8 @@ func (f *fixture) counted(t *testing.T, query string) string {
 	return ""
 }
 
-// queuedOf is what is queued for each subscription, by the last part of its URL.
+// queuedOf returns the number of queued deliveries of each subscription, by the last part
+// of its URL.
 func (f *fixture) queuedOf(t *testing.T) map[string]int {
 	t.Helper()
 	queued := map[string]int{}

@@ -7,25 +7,25 @@ import (
 	"govsvc/db"
 )
 
-// Health is how a subscription's deliveries went lately: those of the
-// last 24 hours, the newest RecentDeliveries at most.
+// Health counts the deliveries of a subscription in the last 24 hours, at most the newest
+// RecentLimit.
 type Health struct {
 	Delivered int
 	Dead      int
-	Pending   int // that wait for an attempt, the first or a further one
-	Retrying  int // of them, those that were tried already
-	More      bool
-	// OldestPending is when the event was raised that has waited longest, of all
-	// that wait; nil if none does.
+	Pending   int  // that wait for an attempt
+	Retrying  int  // pending ones with a failed attempt
+	More      bool // there are more than RecentLimit
+	// OldestPending is when the event of the oldest pending delivery was enqueued; nil if
+	// none is pending.
 	OldestPending *string
-	// LastSuccess is when one arrived last, of the newest RecentDeliveries.
+	// LastSuccess is when the last delivery arrived, of the newest RecentLimit.
 	LastSuccess *string
 }
 
-// RecentDeliveries bounds how many deliveries a subscription's health goes by.
+// RecentLimit bounds how many deliveries the health of a subscription counts.
 const RecentLimit = 10_000
 
-// ReadHealth reads how a subscription of the organisation does.
+// ReadHealth reads the health of a subscription of the organisation.
 func ReadHealth(ctx context.Context, store *db.DB, org db.Org, subscription string) (Health, error) {
 	var h Health
 	var seq int64
@@ -62,11 +62,11 @@ func ReadHealth(ctx context.Context, store *db.DB, org db.Org, subscription stri
 	return h, db.StoreError(err)
 }
 
-// Stats says how deliveries stand, of all organisations.
+// Stats counts the deliveries of all organisations.
 type Stats struct {
-	Due    int64 // to be claimed now
-	Later  int64 // under way, or waiting for their next attempt
-	Paused int64 // waiting for their subscription to be resumed
+	Due    int64 // that can be claimed now
+	Later  int64 // in flight, or waiting for their next attempt
+	Paused int64 // until their subscription is resumed
 	Dead   int64 // dead letters
 	// OldestDue is when the first delivery of an active subscription is due; nil if
 	// none waits. Oldest is how long ago that is; 0 if it is not due yet.
@@ -74,8 +74,8 @@ type Stats struct {
 	Oldest    time.Duration
 }
 
-// ReadStats counts the deliveries, those of unexpanded events included. It
-// reads an entry of an index for each that is pending or dead.
+// ReadStats counts the deliveries, with those of unexpanded events. It reads an entry of
+// an index for each pending or dead delivery.
 func ReadStats(ctx context.Context, store *db.DB) (Stats, error) {
 	now := store.Now()
 	var s Stats
@@ -93,9 +93,8 @@ func ReadStats(ctx context.Context, store *db.DB) (Stats, error) {
 	return s, err
 }
 
-// Stuck counts the deliveries to active subscriptions that nobody has claimed
-// although they fell due before an instant, and tells when the oldest of them
-// did.
+// Stuck counts the deliveries to active subscriptions that were due before an instant and
+// that no process has claimed. It also returns when the oldest of them was due.
 func Stuck(ctx context.Context, store *db.DB, before time.Time) (deliveries int, oldest string, err error) {
 	err = store.Row(ctx, `SELECT count(*), coalesce(min(d.due_at), '') FROM webhook_subscriptions s
 		JOIN (SELECT subscription_seq, due_at FROM deliveries WHERE state = 'pending' AND due_at < ?1

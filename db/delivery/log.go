@@ -9,10 +9,10 @@ import (
 	"govsvc/db"
 )
 
-// LoggedDelivery is an event on its way to a subscription, for its operator.
+// Logged is the delivery of an event to a subscription, as operators see it.
 type Logged struct {
 	ID             string `json:"id"`
-	Number         int64  `json:"number"` // the event's within the file: finds the delivery again
+	Number         int64  `json:"number"` // of the event within the file; see Get
 	SubscriptionID string `json:"subscription_id"`
 	URL            string `json:"url"`
 	EventID        string `json:"event_id"`
@@ -20,44 +20,44 @@ type Logged struct {
 	EventAt        string `json:"event_created_at"`
 
 	State     State   `json:"state"`
-	Attempts  int     `json:"attempts"` // made, replays included
-	DueAt     *string `json:"due_at"`   // of a pending one: when it is to be tried next
+	Attempts  int     `json:"attempts"` // that were made, also before a replay
+	DueAt     *string `json:"due_at"`   // of a pending delivery: the time of its next attempt
 	UpdatedAt string  `json:"updated_at"`
 	// Of the last attempt; nil before the first.
 	LastAttemptAt *string `json:"last_attempt_at"`
 	LastStatus    *int    `json:"last_status"`
 	LastError     *string `json:"last_error"`
-	// Reason is why it became a dead letter without a last attempt; nil otherwise.
+	// Reason is why it became a dead letter before its last attempt; nil otherwise.
 	Reason *string `json:"reason"`
 }
 
-// DeliveryAttempt is one attempt of a delivery, as logged.
+// LoggedAttempt is one attempt of a delivery.
 type LoggedAttempt struct {
 	Number     int     `json:"number"` // from 1
 	At         string  `json:"at"`
 	DurationMS int     `json:"duration_ms"`
-	Status     *int    `json:"status"` // the receiver's; nil where it did not answer
-	Error      *string `json:"error"`  // why it did not
-	Answer     *string `json:"answer"` // its first 1 KB
+	Status     *int    `json:"status"` // of the response; nil without a response
+	Error      *string `json:"error"`  // why there is no response
+	Answer     *string `json:"answer"` // the first 1 KB of the response
 }
 
-// DeliveryDetail is a delivery with all of its attempts, oldest first, and the
-// exact body that is signed and sent.
+// Detail is a delivery with all of its attempts, oldest first, and the exact body that is
+// signed and sent.
 type Detail struct {
 	Logged
 	Body json.RawMessage `json:"body"`
 	Log  []LoggedAttempt `json:"log"`
 }
 
-// DeliveryQuery asks for deliveries, newest event first.
+// Query selects deliveries, newest event first.
 type Query struct {
-	Subscription string // its id; "" is every one, for the dead alone
-	State        State  // "" is all
+	Subscription string // its id; "" selects the dead letters of all subscriptions
+	State        State  // "" selects all
 	Cursor       string
 	Limit        int
 }
 
-// DeliveryPage is one page of deliveries.
+// Page is one page of deliveries.
 type Page struct {
 	Deliveries []Logged
 	Next       string // cursor; "" on the last page
@@ -83,8 +83,8 @@ func scanLogged(row db.Scanner, more ...any) (Logged, error) {
 	return l, err
 }
 
-// List reads a page of a subscription's deliveries, or of the dead
-// letters of all subscriptions of the organisation.
+// List reads a page of the deliveries of a subscription, or of the dead letters of all
+// subscriptions of the organisation.
 func List(ctx context.Context, store *db.DB, org db.Organisation, q Query) (Page, error) {
 	var page Page
 	if q.Subscription == "" {
@@ -122,14 +122,14 @@ func List(ctx context.Context, store *db.DB, org db.Organisation, q Query) (Page
 	return page, err
 }
 
-// statement picks the deliveries of a page from an index in its order.
+// statement finds the deliveries of a page in an index that has their order.
 func (q Query) statement(org db.Org, before, of int64) (string, []any) {
 	where, args := "subscription_seq = (SELECT seq FROM webhook_subscriptions WHERE org_id = ? AND id = ?) AND event_seq < ?", []any{org, q.Subscription, before}
 	if q.Subscription == "" {
 		where, args = "subscription_seq IN (SELECT seq FROM webhook_subscriptions WHERE org_id = ?) AND (event_seq, subscription_seq) < (?, ?)", []any{org, before, of}
 	}
 	if q.State != "" {
-		where += " AND state = '" + string(q.State) + "'" // a literal lets a partial index serve
+		where += " AND state = '" + string(q.State) + "'" // a literal, so that SQLite uses a partial index
 	}
 	return "SELECT " + loggedDelivery + `, d.subscription_seq FROM (SELECT event_seq, subscription_seq FROM deliveries
 			WHERE ` + where + ` ORDER BY event_seq DESC, subscription_seq DESC LIMIT ?) p
@@ -137,8 +137,7 @@ func (q Query) statement(org db.Org, before, of int64) (string, []any) {
 		" ORDER BY p.event_seq DESC, p.subscription_seq DESC", append(args, q.Limit+1)
 }
 
-// Get reads a delivery of a subscription by the number of its event, with
-// every attempt.
+// Get reads a delivery of a subscription, with all attempts, by the number of its event.
 func Get(ctx context.Context, store *db.DB, org db.Org, subscription string, number int64) (Detail, error) {
 	var detail Detail
 	var body string

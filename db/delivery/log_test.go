@@ -14,8 +14,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// briefs is a line for each delivery of all pages.
-func (f *fixture) briefs(t *testing.T, q delivery.Query) []string {
+// summaries returns a line for each delivery of all pages.
+func (f *fixture) summaries(t *testing.T, q delivery.Query) []string {
 	t.Helper()
 	var lines []string
 	for q.Limit = 2; ; {
@@ -39,14 +39,15 @@ func (f *fixture) briefs(t *testing.T, q delivery.Query) []string {
 	}
 }
 
-// TestDeliveryLog follows deliveries from the event on: what lists, details and
-// health tell of them.
-func TestDeliveryLog(t *testing.T) {
+// TestList follows deliveries from their events on. It checks the pages of the log, the
+// details of a delivery and the health of subscriptions.
+func TestList(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a, b := f.subscribe(t, "a"), f.subscribe(t, "b")
 	f.raise(t, "1", "2", "3", "4", "5")
-	// of a: the first three arrive, the fourth dies, the fifth waits; of b: all die
+	// Of a, the first three arrive, the fourth becomes a dead letter and the fifth waits.
+	// Of b, all become dead letters.
 	f.settle(t, func(subscription int64, n int) (delivery.State, delivery.Attempt) {
 		switch {
 		case subscription == 2:
@@ -75,9 +76,9 @@ func TestDeliveryLog(t *testing.T) {
 		{delivery.Query{Subscription: a, State: delivery.Delivered}, keep(ofA, "delivered")},
 		{delivery.Query{Subscription: b, State: delivery.Dead}, keep(dead, " b ")},
 		{delivery.Query{}, dead},
-		{delivery.Query{Subscription: "nobody's"}, nil},
+		{delivery.Query{Subscription: "unknown"}, nil},
 	} {
-		if diff := cmp.Diff(row.want, f.briefs(t, row.q)); diff != "" {
+		if diff := cmp.Diff(row.want, f.summaries(t, row.q)); diff != "" {
 			t.Errorf("%+v (-want +got):\n%s", row.q, diff)
 		}
 	}

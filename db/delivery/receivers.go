@@ -7,11 +7,12 @@ import (
 	"govsvc/db"
 )
 
-// Receiver is where a subscription's deliveries go, and what signs them.
+// Receiver is the destination of the deliveries of a subscription, with the secrets that
+// sign them.
 type Receiver struct {
 	Subscription string // its id
 	URL          string
-	Secrets      []string // new first; two while a rotation's overlap lasts
+	Secrets      []string // the newest first; two during the overlap of a rotation
 	Active       bool
 }
 
@@ -22,9 +23,9 @@ func FindReceiver(ctx context.Context, store *db.DB, org db.Org, id string) (Rec
 	return readReceiver(ctx, store, "org_id = ? AND id = ?", org, id)
 }
 
-// ReceiverOfClaim finds where a claimed delivery goes now; NotFound where the claim
-// has ended. A subscription alone does not tell: a deleted one's number may be
-// that of the next.
+// ReceiverOfClaim finds the receiver of a claimed delivery; NotFound if the claim has
+// ended. The number of the subscription is not enough, since a later subscription can have
+// the number of a deleted one.
 func ReceiverOfClaim(ctx context.Context, store *db.DB, k ClaimKey) (Receiver, error) {
 	return readReceiver(ctx, store, "seq = ?1 AND EXISTS (SELECT 1 FROM deliveries WHERE event_seq = ?2 AND subscription_seq = ?1 AND state = 'pending' AND lease = ?3)",
 		k.Subscription, k.Event, k.Lease)
@@ -47,8 +48,8 @@ func readReceiver(ctx context.Context, store *db.DB, which string, args ...any) 
 	return r, nil
 }
 
-// NewPing makes the event of the test operation, and an id for its delivery. It
-// is not in the outbox: nobody sends it again.
+// NewPing makes the event of the test operation, and an id for its delivery. The event is
+// not written to the outbox, so that it is sent once.
 func NewPing(store *db.DB, subscription string) (delivery string, m db.Message) {
 	data := struct {
 		SubscriptionID string `json:"subscription_id"`
@@ -56,7 +57,7 @@ func NewPing(store *db.DB, subscription string) (delivery string, m db.Message) 
 	return store.NewID(), db.NewMessage(store.NewID(), db.EventPing, store.Now(), data)
 }
 
-// SubscriptionSummary is a subscription at a glance, for its operator.
+// SubscriptionSummary is a subscription with the state of its deliveries.
 type SubscriptionSummary struct {
 	ID          string          `json:"id"`
 	URL         string          `json:"url"`
@@ -66,16 +67,15 @@ type SubscriptionSummary struct {
 	CreatedVia  string          `json:"created_via"`
 	CreatedAt   string          `json:"created_at"`
 	UpdatedAt   string          `json:"updated_at"`
-	Queued      int             `json:"queued"`       // deliveries that wait for their next attempt
-	Dead        int             `json:"dead_letters"` // that ran out of attempts
-	// The last attempt of the newest delivery that had one; null before.
+	Queued      int             `json:"queued"` // deliveries that wait for their next attempt
+	Dead        int             `json:"dead_letters"`
+	// Of the newest delivery with an attempt; nil before the first attempt.
 	LastAttemptAt *string `json:"last_attempt_at"`
 	LastStatus    *int    `json:"last_status"`
 	LastError     *string `json:"last_error"`
 }
 
-// EachSubscription calls each with every subscription of the organisation,
-// oldest first.
+// EachSubscription calls each with every subscription of the organisation, oldest first.
 func EachSubscription(ctx context.Context, store *db.DB, org db.Org, each func(SubscriptionSummary) error) error {
 	return store.Each(ctx, func(row db.Scanner) error {
 		var h SubscriptionSummary

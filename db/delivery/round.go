@@ -10,8 +10,8 @@ import (
 	"govsvc/db"
 )
 
-// Round is one transaction of the delivery loop. It first stores what attempts
-// came to, then makes the deliveries of unexpanded events, and then claims.
+// Round is one transaction of the delivery loop. It stores the results of attempts, makes
+// the deliveries of unexpanded events and claims due deliveries, in this order.
 type Round struct {
 	Settled []Settlement
 	// Expand asks for the deliveries of unexpanded events.
@@ -19,22 +19,21 @@ type Round struct {
 	// LastOrg is RoundResult.LastOrg of the round before, 0 in the first one. The
 	// next organisation is served first.
 	LastOrg int64
-	// Claims chooses what to claim. It is given the subscriptions for which
-	// deliveries were made in this round, and may be called more than once. Nil
-	// claims nothing.
+	// Claims chooses what to claim. Its argument is the subscriptions with deliveries that
+	// this round made. It may be called more than once. Nil claims nothing.
 	Claims func(fresh []int64) []Claim
-	// Lease is how long a claim holds.
+	// Lease is the duration of a claim.
 	Lease time.Duration
 }
 
-// RoundResult is what a round did. A round ends early, because other writers
-// wait for it; each of its three parts makes some progress all the same.
+// RoundResult is the result of a round. A round ends early if other writers wait. Each of
+// its three parts does some work in any case.
 type RoundResult struct {
-	Settled int        // how many of the settlements were stored, from the first on
-	Claims  []Claim    // those that were made
+	Settled int        // how many settlements were stored, starting with the first
+	Claims  []Claim    // those that were carried out
 	Claimed []Delivery // in the order of their events within a subscription
 	Dropped int        // deliveries that left a full queue as dead letters
-	// More reports that the round ended before its work.
+	// More reports that the round ended before its work was done.
 	More bool
 	// Contended reports that a caller waited for the writer.
 	Contended bool
@@ -44,9 +43,9 @@ type RoundResult struct {
 	LastOrg int64
 }
 
-// roundShare bounds one part of a round, in time since its begin. The part ends after
-// whole in any case, and after least if a caller waits for the writer.
-type roundShare struct{ least, whole time.Duration }
+// roundShare bounds one part of a round by the time since the round began. The part ends
+// after max in any case, and after min if a caller waits for the writer.
+type roundShare struct{ min, max time.Duration }
 
 var (
 	settleShare = roundShare{500 * time.Microsecond, 3 * time.Millisecond}
@@ -54,23 +53,23 @@ var (
 	claimShare  = roundShare{1500 * time.Microsecond, 8 * time.Millisecond}
 )
 
-// RunRound runs a transaction of the delivery loop. No other process is given a
-// claimed delivery before its lease ends. Of each subscription those that fell
-// due first are claimed.
+// RunRound runs a transaction of the delivery loop. No other process can claim a claimed
+// delivery before its lease ends. It claims the deliveries of a subscription in the order
+// in which they were due.
 func RunRound(ctx context.Context, store *db.DB, r Round) (RoundResult, error) {
 	var result RoundResult
 	err := store.Maintain(ctx, func(tx *db.Tx) error {
 		result = RoundResult{LastOrg: r.LastOrg}
-		began := time.Now() // the machine's time, whatever the clock of the file
+		began := time.Now() // by the clock of the machine, not of the store
 		spent := func(of roundShare) func() bool {
 			return func() bool {
 				passed := time.Since(began)
-				if passed < of.least {
+				if passed < of.min {
 					return false
 				}
 				waits := tx.Contended()
 				result.Contended = result.Contended || waits
-				return waits || passed >= of.whole
+				return waits || passed >= of.max
 			}
 		}
 		if err := settleSome(tx, r.Settled, &result, spent(settleShare)); err != nil {
@@ -124,8 +123,7 @@ func claimSome(tx *db.Tx, claims []Claim, until time.Time, result *RoundResult, 
 	return nil
 }
 
-// SettleAndClaim ends claims and makes new ones, all of them, in as many rounds as that
-// takes.
+// SettleAndClaim ends claims and makes new ones, in as many rounds as are needed.
 func SettleAndClaim(ctx context.Context, store *db.DB, settled []Settlement, claims []Claim, lease time.Duration) ([]Delivery, error) {
 	var claimed []Delivery
 	for {

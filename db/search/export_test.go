@@ -2,7 +2,7 @@ package search
 
 import "context"
 
-// What the tests compare with the tables of package db, which imports this package.
+// The tests are outside this package, because package db imports it.
 const (
 	KindShift  = kindShift
 	OrgShift   = orgShift

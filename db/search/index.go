@@ -14,14 +14,14 @@ import (
 
 // Bounds of one transaction that adds records to the search index.
 const (
-	// maxDuration is how long a transaction may add records. One record more
-	// may take a few milliseconds.
+	// maxDuration is how long a transaction adds records. The last record may take a
+	// few milliseconds more.
 	maxDuration = 10 * time.Millisecond
 	// maxRecords bounds the records of a transaction.
 	maxRecords = 1000
 )
 
-// resources are those of the search index.
+// resources are the resources that the index holds.
 var resources = slices.DeleteFunc(resource.All(), func(r *resource.Resource) bool { return r.SearchNumber == 0 })
 
 // Index is the search index of an open file.
@@ -59,7 +59,7 @@ func (i Index) Update(ctx context.Context) error {
 // isBehind reports whether the index lacks a record or a change.
 func (i Index) isBehind(ctx context.Context) (behind bool, err error) {
 	if i.file.Frozen() {
-		return false, nil // nothing can be added
+		return false, nil // a frozen file stores nothing
 	}
 	query := "SELECT EXISTS (SELECT 1 FROM search_changes)"
 	for _, r := range resources {
@@ -90,9 +90,9 @@ func empty(tx *sqlite.Tx) error {
 	return nil
 }
 
-// addSome adds records for a bounded time: changed ones first, then new ones.
-// SQLite writes the index in large parts where rowids ascend, so that the
-// records of a type and an organisation come in the order of their seqs.
+// addSome adds records for a bounded time, changed ones first. SQLite writes the index in
+// large parts if rowids ascend. That is why the records of a type and an organisation come
+// in the order of their seqs.
 func addSome(tx *sqlite.Tx) error {
 	until := time.Now().Add(maxDuration)
 	places, err := readNumbers(tx, "SELECT place FROM search_changes ORDER BY place LIMIT ?", maxRecords)
@@ -168,9 +168,9 @@ func indexedTexts(r *resource.Resource) string {
 		r.SearchNumber, kindShift, orgShift, strings.Join(r.Searched, ", "), r.Table)
 }
 
-// addRow adds a row of indexedTexts to the index, or replaces its entry. A
-// statement of one row: before one that inserts a SELECT, SQLite would write out
-// what the index has gathered.
+// addRow adds a row of indexedTexts to the index, or replaces its entry. It adds one row a
+// statement, because SQLite writes the collected part of the index before a statement that
+// inserts the rows of a SELECT.
 func addRow(tx *sqlite.Tx, row sqlite.Scanner, seq *int64) error {
 	var place int64
 	var text string
@@ -204,8 +204,8 @@ func (i Index) Faults(ctx context.Context) ([]string, error) {
 	return faults, nil
 }
 
-// countLacking counts the records of a sample that the index does not find by the
-// start and the end of their texts.
+// countLacking counts the records of a sample that the index does not find by the start
+// and the end of their texts.
 func (i Index) countLacking(ctx context.Context, r *resource.Resource) (int, error) {
 	var progress int64
 	err := i.file.Bulk.Row(ctx, "SELECT seq FROM search_progress WHERE kind = ?", r.SearchNumber).Scan(&progress)

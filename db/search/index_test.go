@@ -12,9 +12,9 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// TestSearchTriggers checks that the triggers of the file watch the texts that
-// are searched, and number the types as the program does.
-func TestSearchTriggers(t *testing.T) {
+// TestTriggers checks that the triggers of the tables cover the searched columns and use
+// the search numbers of the resources.
+func TestTriggers(t *testing.T) {
 	t.Parallel()
 	store := testdb.Open(t, db.Options{})
 	if len(search.Resources) == 0 {
@@ -37,9 +37,9 @@ func TestSearchTriggers(t *testing.T) {
 	}
 }
 
-// TestUpdate_Rests checks that other writers have their turn while
-// the index is filled, and that its work is bounded and ends.
-func TestUpdate_Rests(t *testing.T) {
+// TestUpdate_SmallTransactions checks that the index is filled in several transactions,
+// is complete at the end, and that Update stops when its context ends.
+func TestUpdate_SmallTransactions(t *testing.T) {
 	t.Parallel()
 	store := testdb.Open(t, db.Options{})
 	err := store.Write(t.Context(), db.Actor{Org: 1, ID: "system"}, func(tx *db.Tx) error {
@@ -71,6 +71,6 @@ func TestUpdate_Rests(t *testing.T) {
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	if err := store.SearchIndex.Update(ended); err == nil {
-		t.Error("it ran after its context ended")
+		t.Error("got no error after the context ended")
 	}
 }

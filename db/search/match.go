@@ -21,25 +21,24 @@ const (
 	orgShift  = 34
 )
 
-// placeBase is the place before the first record of a type in an organisation.
-// The records of an organisation lie together, so that a query passes over those
-// of others.
+// placeBase is the place before the first record of a type in an organisation. The places
+// of an organisation are contiguous, so that a query skips the records of others.
 func placeBase(kind int64, org int64) int64 { return kind<<kindShift + org<<orgShift }
 
-// maxTrigrams bounds how many trigrams of a word are looked up. More of them
-// hardly exclude more records.
+// maxTrigrams bounds how many trigrams of a word are looked up. More trigrams hardly
+// exclude more records.
 const maxTrigrams = 16
 
-// matchExpression is the query of the index for records that may hold all of the
-// words; "" where no word is long enough. The tokenizer folds case: by
-// Unicode's simple rules, which cover those of search.
+// matchExpression returns the query of the index for records that may hold all of the
+// words; "" if no word is long enough. The tokenizer folds case by the simple rules of
+// Unicode, which match all forms of Spellings.
 func matchExpression(words []string) string {
 	var all []string
 	for _, word := range words {
 		var forms []string
 		for _, form := range Spellings(word) {
 			grams := trigrams(form)
-			if grams == nil { // too short: other records may hold it
+			if grams == nil { // too short to exclude a record
 				forms = nil
 				break
 			}
@@ -52,8 +51,9 @@ func matchExpression(words []string) string {
 	return strings.Join(all, " AND ")
 }
 
-// trigrams are the quoted trigrams of a text, evenly chosen where there are many;
-// nil where it has none, or characters that the index does not hold as they are.
+// trigrams returns the quoted trigrams of a text, and an even selection of them if there
+// are many. It returns nil if the text is too short or has characters that the index does
+// not store unchanged.
 func trigrams(text string) []string {
 	if !utf8.ValidString(text) || strings.ContainsRune(text, 0) {
 		return nil
@@ -75,9 +75,9 @@ func trigrams(text string) []string {
 	return grams
 }
 
-// Spellings are the forms in which a word is looked for. SQLite compares ASCII
-// letters alone without their case, so that a word with others is looked for as
-// it was given, in small and capital letters, and with a capital first letter.
+// Spellings returns the forms in which a word is searched. SQLite ignores the case of ASCII
+// letters only. A word with other letters is searched as given, in lower case, in upper
+// case and with a capital first letter.
 func Spellings(word string) []string {
 	forms := []string{word}
 	if !strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) || !utf8.ValidString(word) {
