@@ -16,16 +16,16 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// told is an audit event as read back.
-type told struct {
+// auditEvent has the members of an audit event that a search can filter.
+type auditEvent struct {
 	ID, Time, Actor, Action string
 	ResourceType            *string `json:"resource_type"`
 	ResourceID              *string `json:"resource_id"`
 }
 
-func tellings(t testing.TB, events [][]byte) []told {
+func decodeEvents(t testing.TB, events [][]byte) []auditEvent {
 	t.Helper()
-	list := make([]told, len(events))
+	list := make([]auditEvent, len(events))
 	for i, text := range events {
 		if err := json.Unmarshal(text, &list[i]); err != nil {
 			t.Fatal(err)
@@ -34,8 +34,8 @@ func tellings(t testing.TB, events [][]byte) []told {
 	return list
 }
 
-// TestSearchAudit compares searches with what a look at each event gives.
-func TestSearchAudit(t *testing.T) {
+// TestAudit_Search compares searches with a scan of all events.
+func TestAudit_Search(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	org := testdb.DefaultOrg(t, store)
@@ -43,7 +43,7 @@ func TestSearchAudit(t *testing.T) {
 	for i := range 60 {
 		by := db.Actor{Org: org.Org, ID: actors[i%5], API: i%3 == 0}
 		err := store.Write(t.Context(), by, func(tx *db.Tx) error {
-			if i%7 == 0 { // an event whose metadata reads like another event
+			if i%7 == 0 { // its metadata looks like another event
 				return tx.Audit(audit.Event{
 					Action: "import.completed", Category: audit.DataChange, Severity: audit.SeverityWrite,
 					Metadata: audit.Metadata{"actor": "key:1", "action": "risk.updated", "resource_type": "risk"},
@@ -69,7 +69,7 @@ func TestSearchAudit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	log := tellings(t, page.Events)
+	log := decodeEvents(t, page.Events)
 	slices.Reverse(log)
 	is := func(s *string, want string) bool { return want == "" || s != nil && *s == want }
 	for _, q := range []db.AuditSearch{
@@ -78,7 +78,7 @@ func TestSearchAudit(t *testing.T) {
 		{Actor: "key:1"},
 		{Actor: `o"bert\`},
 		{Actor: "zoë<b>"},
-		{Actor: "nobody"},
+		{Actor: "unknown"},
 		{Action: "risk.updated"},
 		{Action: "risk"},
 		{ActionPrefix: "risk."},
@@ -94,22 +94,22 @@ func TestSearchAudit(t *testing.T) {
 		{Since: "2026-10-02", ResourceID: "id1"},
 		{Since: "2026-09-30", Until: "2026-10-02", Actor: "system"},
 	} {
-		var want []told
+		var want []auditEvent
 		for _, e := range log {
 			if (q.Actor == "" || e.Actor == q.Actor) && (q.Action == "" || e.Action == q.Action) && strings.HasPrefix(e.Action, q.ActionPrefix) &&
 				is(e.ResourceType, q.ResourceType) && is(e.ResourceID, q.ResourceID) && e.Time >= q.Since && (q.Until == "" || e.Time < q.Until) {
 				want = append(want, e)
 			}
 		}
-		var got []told
+		var got []auditEvent
 		for q.Limit = 7; ; {
 			page, err := store.Audit.Search(t.Context(), org, q)
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, tellings(t, page.Events)...)
+			got = append(got, decodeEvents(t, page.Events)...)
 			if page.SearchedTo != "" {
-				t.Errorf("%+v looked back to %s alone", q, page.SearchedTo)
+				t.Errorf("%+v: got SearchedTo %s, want a search of the whole log", q, page.SearchedTo)
 			}
 			if q.Cursor = page.Next; q.Cursor == "" {
 				break
@@ -121,14 +121,14 @@ func TestSearchAudit(t *testing.T) {
 	}
 	for _, cursor := range []string{"x", page.Next} {
 		if _, err := store.Audit.Search(t.Context(), org, db.AuditSearch{Limit: 7, Cursor: cursor}); !db.Is(err, db.InvalidCursor) {
-			t.Errorf("cursor %q: %v", cursor, err)
+			t.Errorf("cursor %q: got %v, want InvalidCursor", cursor, err)
 		}
 	}
 }
 
-// TestSearchAuditBounded: a page looks at a bounded number of events, says how
-// far it came, and the next one goes on from there.
-func TestSearchAuditBounded(t *testing.T) {
+// TestAudit_SearchBounded checks that a page reads a limited number of events and returns
+// the time up to which it searched. The next page continues there.
+func TestAudit_SearchBounded(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
 	store := open(t, path)
@@ -154,10 +154,10 @@ func TestSearchAuditBounded(t *testing.T) {
 		}
 	}
 	if diff := gocmp.Diff([]string{`{"id":59000`, `{"id":5`}, found); diff != "" {
-		t.Errorf("found (-want +got):\n%s", diff)
+		t.Errorf("events (-want +got):\n%s", diff)
 	}
-	at := func(i int) string { return db.Timestamp(start.Add(time.Duration(i) * time.Second)) }
-	if diff := gocmp.Diff([]string{at(n - 50_000 + 1), ""}, searched); diff != "" {
-		t.Errorf("looked back to (-want +got):\n%s", diff)
+	timeOf := func(i int) string { return db.Timestamp(start.Add(time.Duration(i) * time.Second)) }
+	if diff := gocmp.Diff([]string{timeOf(n - 50_000 + 1), ""}, searched); diff != "" {
+		t.Errorf("searched to (-want +got):\n%s", diff)
 	}
 }

@@ -11,9 +11,8 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// large is a file with n risks that differ as those of a real register do, and
-// some of everything else that a page of the dashboard adds up.
-func large(t testing.TB, n int) (*db.DB, db.Organisation) {
+// openLarge opens a data file with n risks whose values differ as in a real register.
+func openLarge(t testing.TB, n int) (*db.DB, db.Organisation) {
 	t.Helper()
 	store := newStore(t)
 	org := testdb.DefaultOrg(t, store)
@@ -25,7 +24,7 @@ func large(t testing.TB, n int) (*db.DB, db.Organisation) {
 			i += start
 			return db.Record{
 				"risk_id": fmt.Sprintf("RISK-%06d", i), "title": fmt.Sprintf("Risk %d of system %d", i, i%977),
-				"description": fmt.Sprintf("What may happen number %d, told in a sentence or two of the usual length, with a cause and an effect.", i),
+				"description": fmt.Sprintf("What may happen number %d, in one or two sentences of the usual length, with a cause and an effect.", i),
 				"severity":    severities[i%5], "likelihood": likelihoods[i%6], "status": statuses[i%7%5],
 				"owner_name": fmt.Sprintf("Owner %d", i%53), "dimension": "OTHER",
 				"mitigation_action": "Something is being done about it, step by step.",
@@ -36,7 +35,7 @@ func large(t testing.TB, n int) (*db.DB, db.Organisation) {
 	return store, org
 }
 
-// put puts records in one change.
+// put writes n records in one transaction.
 func put(t testing.TB, store *db.DB, object string, n int, record func(i int) db.Record) {
 	t.Helper()
 	err := store.Write(t.Context(), testdb.Operator(t, store), func(tx *db.Tx) error {
@@ -54,7 +53,7 @@ func put(t testing.TB, store *db.DB, object string, n int, record func(i int) db
 
 // BenchmarkBrowse reads pages of 100,000 risks.
 func BenchmarkBrowse(b *testing.B) {
-	store, org := large(b, 100_000)
+	store, org := openLarge(b, 100_000)
 	middle := func(sort string) string {
 		page, err := store.Browse(context.Background(), org, "risk", db.BrowseQuery{Limit: 5000, Sort: sort})
 		if err != nil {
@@ -95,7 +94,7 @@ func BenchmarkBrowse(b *testing.B) {
 // BenchmarkOverview adds up a file of 100,000 risks and as many vendors and
 // obligations.
 func BenchmarkOverview(b *testing.B) {
-	store, org := large(b, 100_000)
+	store, org := openLarge(b, 100_000)
 	bands := []any{"CRITICAL", "HIGH", "MEDIUM", "LOW"}
 	statuses := []any{"not_started", "in_progress", "compliant", "at_risk", "non_compliant", "not_applicable"}
 	put(b, store, "vendor", 100_000, func(i int) db.Record {

@@ -23,8 +23,8 @@ func demo(t testing.TB) (*db.DB, db.Organisation) {
 	return store, testdb.DefaultOrg(t, store)
 }
 
-// browsed are the types that are browsed.
-func browsed() []string {
+// browsableTypes returns the types of records that pages list.
+func browsableTypes() []string {
 	return slices.DeleteFunc(resource.Types(), func(object string) bool { return resource.Find(object).Sorts == nil })
 }
 
@@ -37,7 +37,7 @@ func browse(t testing.TB, store *db.DB, org db.Organisation, object string, q db
 	return page
 }
 
-// ids are the ids of records.
+// ids returns the ids of records.
 func ids(t testing.TB, records [][]byte) []string {
 	t.Helper()
 	list := make([]string, len(records))
@@ -51,7 +51,8 @@ func ids(t testing.TB, records [][]byte) []string {
 	return list
 }
 
-func everyID(t testing.TB, store *db.DB, org db.Organisation, object string, q db.BrowseQuery) []string {
+// allIDs returns the ids of all records that a query finds, as an export does.
+func allIDs(t testing.TB, store *db.DB, org db.Organisation, object string, q db.BrowseQuery) []string {
 	t.Helper()
 	var all [][]byte
 	err := store.EachBrowsed(t.Context(), org, object, q, func(record []byte) error {
@@ -64,37 +65,37 @@ func everyID(t testing.TB, store *db.DB, org db.Organisation, object string, q d
 	return ids(t, all)
 }
 
-// TestBrowseWalks goes through each family in each order, page by page to the
-// end and back, and must meet every record once, in one order.
-func TestBrowseWalks(t *testing.T) {
+// TestBrowse_Pages reads the pages of each type in each order to the end and back. Every
+// record occurs once, in the same order.
+func TestBrowse_Pages(t *testing.T) {
 	t.Parallel()
 	store, org := demo(t)
-	types := browsed()
+	types := browsableTypes()
 	if len(types) != 13 {
-		t.Fatalf("%d types are browsed: %v", len(types), types)
+		t.Fatalf("got types %v, want 13", types)
 	}
 	for _, object := range types {
 		sorts := []string{""}
 		for _, name := range resource.Find(object).SortNames() {
 			sorts = append(sorts, name, "-"+name)
 		}
-		all := everyID(t, store, org, object, db.BrowseQuery{})
+		all := allIDs(t, store, org, object, db.BrowseQuery{})
 		slices.Sort(all)
 		for _, sort := range sorts {
-			want := everyID(t, store, org, object, db.BrowseQuery{Sort: sort})
+			want := allIDs(t, store, org, object, db.BrowseQuery{Sort: sort})
 			if same := slices.Sorted(slices.Values(want)); !slices.Equal(all, same) || len(all) == 0 {
-				t.Errorf("%s by %q: %d records, want %d", object, sort, len(want), len(all))
+				t.Errorf("%s by %q: got %d records, want %d", object, sort, len(want), len(all))
 			}
-			var there, back []string
+			var forward, back []string
 			limit := max(2, len(all)/4)
 			page := browse(t, store, org, object, db.BrowseQuery{Sort: sort, Limit: limit})
 			if page.Previous != "" || page.Total != len(all) || page.More {
-				t.Errorf("%s by %q: the first page has previous %q, total %d, more %v", object, sort, page.Previous, page.Total, page.More)
+				t.Errorf("%s by %q: got a first page with previous %q, total %d, more %v", object, sort, page.Previous, page.Total, page.More)
 			}
-			there = append(there, ids(t, page.Records)...)
+			forward = append(forward, ids(t, page.Records)...)
 			for page.Next != "" {
 				page = browse(t, store, org, object, db.BrowseQuery{Sort: sort, Limit: limit, Cursor: page.Next})
-				there = append(there, ids(t, page.Records)...)
+				forward = append(forward, ids(t, page.Records)...)
 			}
 			back = ids(t, page.Records)
 			for page.Previous != "" {
@@ -102,8 +103,8 @@ func TestBrowseWalks(t *testing.T) {
 				if found := ids(t, page.Records); len(found) > 0 && !slices.Contains(back, found[0]) {
 					back = append(found, back...)
 				} else if page.Previous != "" {
-					t.Fatalf("%s by %q: a page back repeats %v", object, sort, found)
-				} else { // the first page again, whole
+					t.Fatalf("%s by %q: got %v again on a page back", object, sort, found)
+				} else { // the first page again, with all its records
 					for _, id := range slices.Backward(found) {
 						if !slices.Contains(back, id) {
 							back = append([]string{id}, back...)
@@ -111,15 +112,15 @@ func TestBrowseWalks(t *testing.T) {
 					}
 				}
 			}
-			if !slices.Equal(there, want) || !slices.Equal(back, want) {
-				t.Errorf("%s by %q:\nthere %v\nback  %v\nwant  %v", object, sort, there, back, want)
+			if !slices.Equal(forward, want) || !slices.Equal(back, want) {
+				t.Errorf("%s by %q:\ngot forward %v\ngot back    %v\nwant        %v", object, sort, forward, back, want)
 			}
 		}
 	}
 }
 
-// TestBrowseOrders checks orders of risks against the records themselves.
-func TestBrowseOrders(t *testing.T) {
+// TestBrowse_Orders compares orders of risks with the values of the records.
+func TestBrowse_Orders(t *testing.T) {
 	t.Parallel()
 	store, org := demo(t)
 	rank := []string{"", "LOW", "MEDIUM", "HIGH", "CRITICAL"}
@@ -162,8 +163,8 @@ func folded(s string) string {
 	return strings.ToLower(string(runes[:min(len(runes), 60)]))
 }
 
-// TestBrowseFinds is about filters and words.
-func TestBrowseFinds(t *testing.T) {
+// TestBrowse_Finds checks filters and words.
+func TestBrowse_Finds(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	org := testdb.DefaultOrg(t, store)
@@ -227,15 +228,15 @@ func TestBrowseFinds(t *testing.T) {
 			}
 			slices.Sort(found)
 			if got := strings.Join(found, " "); got != row.want || page.Total != len(found) {
-				t.Errorf("%q by %q in the order %q: %q, total %d, want %q", row.words, row.filters, sort, got, page.Total, row.want)
+				t.Errorf("%q by %q in the order %q: got %q, total %d, want %q", row.words, row.filters, sort, got, page.Total, row.want)
 			}
 		}
 	}
 }
 
-// TestBrowseMany: a search that finds more than are gathered still goes page by
-// page, and what is counted has an end.
-func TestBrowseMany(t *testing.T) {
+// TestBrowse_Many checks that a search with more results than are sorted in memory still has
+// pages, and that counting ends at a limit.
+func TestBrowse_Many(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
 	store := open(t, path)
@@ -251,7 +252,7 @@ func TestBrowseMany(t *testing.T) {
 	}{
 		{db.BrowseQuery{}, db.CountedRecords, true},
 		{db.BrowseQuery{Words: []string{"risk"}}, db.CountedRecords, true},
-		{db.BrowseQuery{Words: []string{"7"}, Sort: "title"}, 3444, false}, // too many to be gathered
+		{db.BrowseQuery{Words: []string{"7"}, Sort: "title"}, 3444, false}, // too many to sort in memory
 		{db.BrowseQuery{Words: []string{"number", "77"}, Sort: "-title"}, 280, false},
 		{db.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}}, Sort: "likelihood"}, 2871, false},
 	} {
@@ -260,7 +261,7 @@ func TestBrowseMany(t *testing.T) {
 		row.q.Limit = 100
 		page := browse(t, store, org, "risk", row.q)
 		if page.Total != row.total || page.More != row.more {
-			t.Errorf("%+v: total %d, more %v, want %d, %v", row.q, page.Total, page.More, row.total, row.more)
+			t.Errorf("%+v: got total %d, more %v, want %d, %v", row.q, page.Total, page.More, row.total, row.more)
 		}
 		got := ids(t, page.Records)
 		for len(got) < len(want) {
@@ -279,9 +280,9 @@ func TestBrowseMany(t *testing.T) {
 	}
 }
 
-// TestBrowseStable: records that come while somebody reads neither repeat nor
-// hide another, and the way back to the start shows them.
-func TestBrowseStable(t *testing.T) {
+// TestBrowse_Stable checks that new records neither repeat nor hide others on the next pages.
+// The way back to the start has them.
+func TestBrowse_Stable(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	org := testdb.DefaultOrg(t, store)
@@ -296,7 +297,7 @@ func TestBrowseStable(t *testing.T) {
 	risk(3, 2)
 	second := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Cursor: first.Next})
 	if all := slices.Concat(ids(t, first.Records), ids(t, second.Records)); len(slices.Compact(slices.Sorted(slices.Values(all)))) != 6 || second.Next != "" {
-		t.Errorf("two pages of three: %v, next %q", all, second.Next)
+		t.Errorf("two pages of three: got %v, next %q", all, second.Next)
 	}
 	back := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Cursor: second.Previous})
 	if diff := gocmp.Diff(ids(t, first.Records), ids(t, back.Records)); diff != "" || back.Previous == "" {
@@ -308,8 +309,8 @@ func TestBrowseStable(t *testing.T) {
 	}
 }
 
-// TestBrowseRefuses: other lists' cursors, and what there is not.
-func TestBrowseRefuses(t *testing.T) {
+// TestBrowse_Refuses checks cursors of other lists, and unknown orders, filters and types.
+func TestBrowse_Refuses(t *testing.T) {
 	t.Parallel()
 	store, org := demo(t)
 	other, err := store.Orgs.Create(t.Context(), testdb.Operator(t, store), "other", db.Enterprise)
@@ -343,19 +344,19 @@ func TestBrowseRefuses(t *testing.T) {
 		row.q.Limit = 3
 		_, err := store.Browse(t.Context(), row.org, row.object, row.q)
 		if known, _ := err.(*db.Error); known == nil || known.Code != row.code || known.Param != row.param { //nolint:errorlint // not wrapped
-			t.Errorf("%s %+v: %v", row.object, row.q, err)
+			t.Errorf("%s %+v: got %v, want code %d of %s", row.object, row.q, err, row.code, row.param)
 		}
 	}
 	if page := browse(t, store, other, "risk", db.BrowseQuery{Limit: 3}); len(page.Records) != 0 || page.Total != 0 || page.Next != "" {
-		t.Errorf("another organisation sees %+v", page)
+		t.Errorf("another organisation: got %+v, want no records", page)
 	}
 	for _, object := range []string{"kpi_checkin", "webhook_subscription", "x"} {
 		if _, err := store.Browse(t.Context(), org, object, db.BrowseQuery{Limit: 3}); err == nil {
-			t.Errorf("%s is browsed", object)
+			t.Errorf("%s: got no error", object)
 		}
 	}
-	id := everyID(t, store, org, "risk", db.BrowseQuery{})[0]
+	id := allIDs(t, store, org, "risk", db.BrowseQuery{})[0]
 	if _, err := store.Record(t.Context(), other.Org, "risk", id); !db.Is(err, db.NotFound) {
-		t.Errorf("another organisation's record: %v", err)
+		t.Errorf("a record of another organisation: got %v, want NotFound", err)
 	}
 }

@@ -13,10 +13,9 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// TestCursorsHoldAnyKey pages through lists whose place is a key that people
-// choose: whatever characters it has, and however long it is, each record comes
-// once.
-func TestCursorsHoldAnyKey(t *testing.T) {
+// TestCursor_AnyKey reads pages of lists that are ordered by a natural key. Each record
+// occurs once, for keys with any characters and of any length.
+func TestCursor_AnyKey(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	org := testdb.DefaultOrg(t, store)
@@ -38,7 +37,7 @@ func TestCursorsHoldAnyKey(t *testing.T) {
 		for cursor, pages := "", 0; pages == 0 || cursor != "" && pages <= len(want); pages++ {
 			page, err := store.List(t.Context(), org, resource.Signal, db.ListQuery{Limit: limit, Cursor: cursor})
 			if err != nil {
-				t.Fatalf("signals, %d a page, behind %q: %v", limit, listed, err)
+				t.Fatalf("signals, %d a page, after %q: %v", limit, listed, err)
 			}
 			var signals []struct {
 				Type string `json:"signal_type"`

@@ -11,9 +11,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestUpgradeDayCounts: counts of five minutes, as version 16 stored them, move to
-// the last of these minutes, so that none ends before 24 hours have passed.
-func TestUpgradeDayCounts(t *testing.T) {
+// TestUpgrade_DayCounts migrates counts of five minutes, which version 16 stored. They move
+// to the last of these minutes, so that none ends before 24 hours have passed.
+func TestUpgrade_DayCounts(t *testing.T) {
 	t.Parallel()
 	path := testkit.NewPath(t)
 	testkit.Unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)

@@ -11,7 +11,7 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// filePack files a pack with these bytes for its archive.
+// filePack files a pack with an archive.
 func filePack(t *testing.T, store *db.DB, by db.Actor, archive []byte) db.EvidencePack {
 	t.Helper()
 	pack := store.Evidence.NewPack(by, "A pack")
@@ -29,9 +29,9 @@ type writerFunc func([]byte) (int, error)
 
 func (w writerFunc) Write(p []byte) (int, error) { return w(p) }
 
-// TestSlowExports: who takes a pack slowly holds up nobody, however many they
-// are: each of these takes its first bytes once all have begun.
-func TestSlowExports(t *testing.T) {
+// TestEvidence_SlowExports checks that slow exports do not delay others: each one reads its
+// first bytes after all have begun.
+func TestEvidence_SlowExports(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	by := testdb.Operator(t, store)
@@ -49,7 +49,7 @@ func TestSlowExports(t *testing.T) {
 			return got.Write(p)
 		}))
 		if err != nil || !bytes.Equal(got.Bytes(), archive) {
-			t.Errorf("%d bytes of %d: %v", got.Len(), len(archive), err)
+			t.Errorf("got %d bytes of %d: %v", got.Len(), len(archive), err)
 		}
 	}
 	export(4)

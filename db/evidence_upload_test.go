@@ -22,10 +22,9 @@ func packRows(t *testing.T, path string) (packs, uploads, pieces int) {
 	return packs, uploads, pieces
 }
 
-// TestFileEvidence_LetsOthersWrite writes risks while a pack is stored, from
-// within its archive: the file is not locked between its pieces, and nobody sees
-// the pack before it is complete.
-func TestFileEvidence_LetsOthersWrite(t *testing.T) {
+// TestEvidence_FileLetsOthersWrite writes risks while a pack is stored. The data file is not
+// locked between the pieces, and the pack is not listed before it is complete.
+func TestEvidence_FileLetsOthersWrite(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
 	store := open(t, path)
@@ -42,24 +41,24 @@ func TestFileEvidence_LetsOthersWrite(t *testing.T) {
 			}
 			list, err := store.Evidence.List(t.Context(), by.Org)
 			if err != nil || len(list) != 0 {
-				t.Errorf("an unfinished pack is listed: %v, %v", list, err)
+				t.Errorf("got list %v, %v, want no incomplete pack", list, err)
 			}
 		}
 		return nil
 	})
 	must(t, err)
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 1 || pieces != 3 {
-		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
+		t.Errorf("got %d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
 	var got bytes.Buffer
 	if _, err := store.Evidence.Export(t.Context(), by, pack.ID, &got); err != nil || !bytes.Equal(got.Bytes(), bytes.Repeat(archive, 3)) {
-		t.Errorf("exported %d bytes, %v", got.Len(), err)
+		t.Errorf("got %d exported bytes, %v", got.Len(), err)
 	}
 }
 
-// TestFileEvidence_LeavesNothing fails half-way, and is killed half-way: what was
-// stored is removed, a filed pack stays, and one under way too.
-func TestFileEvidence_LeavesNothing(t *testing.T) {
+// TestEvidence_FileLeavesNothing checks that the pieces of a pack are removed if its filing
+// fails or its process is killed. Filed packs and running uploads stay.
+func TestEvidence_FileLeavesNothing(t *testing.T) {
 	t.Parallel()
 	path, clock := testdb.EmptyFile(t), testkit.NewClock(testkit.Start)
 	store := testdb.Open(t, db.Options{Path: path, Now: clock.Now})
@@ -75,27 +74,27 @@ func TestFileEvidence_LeavesNothing(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if packs, uploads, pieces := packRows(t, path); packs+uploads+pieces != 0 {
-		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
+		t.Errorf("got %d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
 	filePack(t, store, by, piece)
-	// a process that was killed a while ago, and one at work
+	// an upload of a killed process, and a running one
 	testkit.ExecSQL(t, path, "INSERT INTO evidence_uploads (written_at) VALUES ('2026-10-01T11:30:00.000Z'), ('2026-10-01T11:59:00.000Z')",
 		`WITH RECURSIVE n (i) AS (SELECT 0 UNION ALL SELECT i + 1 FROM n WHERE i < 19)
 			INSERT INTO evidence_pieces (upload_seq, number, bytes) SELECT seq, i, x'00' FROM evidence_uploads, n
 			WHERE seq NOT IN (SELECT upload_seq FROM evidence_packs)`)
 	must(t, store.Evidence.SweepUploads(t.Context()))
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 2 || pieces != 21 {
-		t.Errorf("%d packs, %d uploads, %d pieces", packs, uploads, pieces)
+		t.Errorf("got %d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
 	clock.Advance(time.Hour)
 	must(t, store.Evidence.SweepUploads(t.Context()))
 	if packs, uploads, pieces := packRows(t, path); packs != 1 || uploads != 1 || pieces != 1 {
-		t.Errorf("later: %d packs, %d uploads, %d pieces", packs, uploads, pieces)
+		t.Errorf("later: got %d packs, %d uploads, %d pieces", packs, uploads, pieces)
 	}
 }
 
-// TestFileEvidence_RemovedMeanwhile does not file a pack whose pieces are gone.
-func TestFileEvidence_RemovedMeanwhile(t *testing.T) {
+// TestEvidence_FileWithoutPieces checks that a pack is not filed if its pieces were removed.
+func TestEvidence_FileWithoutPieces(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
 	store := open(t, path)
@@ -110,12 +109,12 @@ func TestFileEvidence_RemovedMeanwhile(t *testing.T) {
 		t.Errorf("got %v", err)
 	}
 	if packs, _, _ := packRows(t, path); packs != 0 {
-		t.Errorf("%d packs", packs)
+		t.Errorf("got %d packs, want 0", packs)
 	}
 }
 
-// TestExportEvidence_FormerForm exports a pack that an earlier version stored.
-func TestExportEvidence_FormerForm(t *testing.T) {
+// TestEvidence_ExportChunks exports a pack that an earlier version stored in chunks.
+func TestEvidence_ExportChunks(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
 	store := open(t, path)
@@ -125,13 +124,13 @@ func TestExportEvidence_FormerForm(t *testing.T) {
 	var got bytes.Buffer
 	pack, err := store.Evidence.Export(t.Context(), testdb.Operator(t, store), "x", &got)
 	if err != nil || got.String() != "ABCD" || pack.Size != 4 {
-		t.Errorf("%q, %+v, %v", got.String(), pack, err)
+		t.Errorf("got %q, %+v, %v", got.String(), pack, err)
 	}
 }
 
-// TestEvidenceNeverChanges checks that the data file refuses changes of a pack and of its
+// TestEvidence_Triggers checks that the data file refuses changes of a pack and of its
 // bytes.
-func TestEvidenceNeverChanges(t *testing.T) {
+func TestEvidence_Triggers(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
 	testkit.ExecSQL(

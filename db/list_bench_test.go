@@ -11,8 +11,8 @@ import (
 
 var sinceRisks = flag.Int("since.risks", 100_000, "risks in the register of BenchmarkSince")
 
-// BenchmarkSince reads a page of the risks changed since an instant, where all
-// that were changed lie beyond the newer half of the register.
+// BenchmarkSince reads a page of the risks changed since an instant. All of them are in the
+// older half of the register.
 //
 //	go test ./db -run '^$' -bench Since -since.risks 1000000
 func BenchmarkSince(b *testing.B) {
@@ -67,7 +67,7 @@ func putRisks(b *testing.B, d *DB, org Organisation, n int) {
 			for until := min(n, i+10_000); i < until; i++ {
 				if _, err := tx.Put("risk", Record{
 					"risk_id": fmt.Sprintf("LOAD-%07d", i), "title": "Drift", "likelihood": "POSSIBLE",
-					"description": "The scoring model drifts from the population it was trained on, and nobody is told.",
+					"description": "The scoring model drifts from the population it was trained on, and the owners do not notice.",
 					"severity":    severities[i%len(severities)], "status": statuses[i%len(statuses)],
 					"created_at": fmt.Sprintf("2026-01-%02dT%02d:%02d:%02d.%03dZ", 1+i/86_400_000, i/3_600_000%24, i/60_000%60, i/1000%60, i%1000),
 					"updated_at": before,

@@ -18,7 +18,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// budgets that lists of some sixty rows cross, each in another way.
+// budgets make lists of sixty rows choose each way to read them.
 var budgets = map[string]budget{
 	"usual":                 usual,
 	"sorted":                {few: 1000, passed: 1},
@@ -29,9 +29,9 @@ var budgets = map[string]budget{
 	"sorted at some length": {few: 5, passed: 3, many: 8},
 }
 
-// TestListSince pages through each list by each filter, where the rows that were
-// changed since an instant lie at one end, in the middle or all over, and finds
-// those that Go finds, whichever way they are looked for.
+// TestListSince reads the pages of each list by each filter. The rows that were changed since
+// an instant are at one end, in the middle or everywhere. Each way to read a list finds the
+// rows that a scan finds.
 func TestListSince(t *testing.T) {
 	t.Parallel()
 	for _, c := range collections {
@@ -40,7 +40,7 @@ func TestListSince(t *testing.T) {
 			d, org := opened(t)
 			putMany(t, d, org, c)
 			for place, lies := range places {
-				changeThose(t, d, c, lies)
+				markChanged(t, d, c, lies)
 				for _, filters := range chosen(c) {
 					want := since(t, d, c, filters)
 					for name, b := range budgets {
@@ -48,7 +48,7 @@ func TestListSince(t *testing.T) {
 							if limit == 1 && len(want) > 20 {
 								continue // many pages
 							}
-							got := walkThrough(t, d, org, c, ListQuery{Limit: limit, Filters: filters}, b)
+							got := readPages(t, d, org, c, ListQuery{Limit: limit, Filters: filters}, b)
 							if diff := gocmp.Diff(want, got); diff != "" {
 								t.Fatalf("changed %s, by %v, %s, %d a page (-want +got):\n%s", place, filters, name, limit, diff)
 							}
@@ -62,11 +62,11 @@ func TestListSince(t *testing.T) {
 
 const (
 	before = "2026-09-01T00:00:00.000Z" // changed too long ago
-	edge   = "2026-09-02T00:00:00.000Z" // changed just at the instant asked for
+	edge   = "2026-09-02T00:00:00.000Z" // changed exactly at the requested instant
 	after  = "2026-09-03T00:00:00.000Z"
 )
 
-// places say which rows of a list were changed: the nth of so many.
+// places decide which rows of a list were changed, by number.
 var places = map[string]func(n, all int) bool{
 	"nowhere":        func(_, _ int) bool { return false },
 	"everywhere":     func(_, _ int) bool { return true },
@@ -77,8 +77,8 @@ var places = map[string]func(n, all int) bool{
 	"all over":       func(n, _ int) bool { return n%9 == 4 },
 }
 
-// putMany puts sixty rows, of which some were made at the same instant, and
-// rows beside the list where the table has any.
+// putMany puts sixty rows, some of them created at the same instant. It also puts rows that
+// are in the table but not in the list.
 func putMany(t *testing.T, d *DB, org Organisation, c *storedResource) {
 	t.Helper()
 	random := rand.New(rand.NewPCG(1, 2))
@@ -99,19 +99,19 @@ func putMany(t *testing.T, d *DB, org Organisation, c *storedResource) {
 			r["completed_at"] = testkit.Start.Add(time.Duration(random.IntN(1<<20)) * time.Second).Format(time.RFC3339Nano)
 		}
 		records = append(records, r)
-		beside := Record{}
+		unlisted := Record{}
 		for member, value := range r {
-			beside[member] = value
+			unlisted[member] = value
 		}
 		switch c {
 		case signals:
-			beside["as_of"] = "2020-01-01T00:00:00Z" // superseded
+			unlisted["as_of"] = "2020-01-01T00:00:00Z" // superseded
 		case milestones:
-			beside["roadmap_version"] = json.Number("1")
+			unlisted["roadmap_version"] = json.Number("1")
 		default:
 			continue
 		}
-		records = append(records, beside)
+		records = append(records, unlisted)
 	}
 	err := d.Write(t.Context(), Actor{Org: org.Org, ID: "system"}, func(tx *Tx) error {
 		for _, r := range records {
@@ -128,7 +128,7 @@ func putMany(t *testing.T, d *DB, org Organisation, c *storedResource) {
 	}
 }
 
-// rows of each list, # for a number.
+// rows has a row of each list. # is replaced by a number.
 var rows = map[string]string{
 	"scores":      `{"object":"assessment","verdict":"CRISIS","methodology_version":"1","overall_score":null}`,
 	"risks":       `{"object":"risk","risk_id":"R-#","description":"d","likelihood":"LIKELY"}`,
@@ -141,7 +141,7 @@ var rows = map[string]string{
 	"kpis":        `{"object":"kpi","code":"K-#","statement":"s","metric_name":"m","unit":"u","direction":"increase","measurement_frequency":"weekly","target_value":1}`,
 }
 
-// filterValues are what the rows have for a filter.
+// filterValues are the values of the rows for each filter.
 var filterValues = map[string]map[string][]string{
 	"risks":       {"severity": {"HIGH", "LOW"}, "status": {"Open", "Closed", "Accepted"}},
 	"milestones":  {"status": {"blocked", "completed"}},
@@ -152,7 +152,7 @@ var filterValues = map[string]map[string][]string{
 	"kpis":        {"status": {"active", "draft"}},
 }
 
-// chosen are the filters to ask by: each one's first value, the others not.
+// chosen returns all combinations of filters, with the first value of each.
 func chosen(c *storedResource) []map[string]string {
 	values := map[string]string{"type": "S \"007\x1f", "code": "K-007"}
 	for parameter, some := range filterValues[c.List.Name] {
@@ -167,14 +167,14 @@ func chosen(c *storedResource) []map[string]string {
 	return all
 }
 
-// line is a row of the table of a list.
+// line is a row of a list.
 type line struct {
 	seq                int
 	order, id, updated string
 	filtered           map[string]string
 }
 
-// lines are the rows of a list in its order, sorted by Go.
+// lines returns the rows of a list in its order, sorted by Go.
 func lines(t *testing.T, d *DB, c *storedResource) []line {
 	t.Helper()
 	columns := "seq, " + c.List.OrderBy + ", id, updated_at"
@@ -212,14 +212,14 @@ func lines(t *testing.T, d *DB, c *storedResource) []line {
 		return cmp.Or(cmp.Compare(b.order, a.order), cmp.Compare(b.id, a.id))
 	})
 	if len(all) != 60 {
-		t.Fatalf("%d rows", len(all))
+		t.Fatalf("got %d rows, want 60", len(all))
 	}
 	return all
 }
 
-// changeThose says of some rows that they were changed, and of no others; those
-// beside the list were.
-func changeThose(t *testing.T, d *DB, c *storedResource, lies func(n, all int) bool) {
+// markChanged sets the time of change of the rows of a list: a recent one for those that lies
+// selects and for unlisted rows, an old one for the others.
+func markChanged(t *testing.T, d *DB, c *storedResource, lies func(n, all int) bool) {
 	t.Helper()
 	all := lines(t, d, c)
 	file, err := sql.Open("sqlite", "file:"+d.File.Path()+"?_pragma=busy_timeout(10000)")
@@ -243,8 +243,7 @@ func changeThose(t *testing.T, d *DB, c *storedResource, lies func(n, all int) b
 	}
 }
 
-// since are the ids of the rows changed since the edge that the filters let
-// through.
+// since returns the ids of the rows that match the filters and were changed since the edge.
 func since(t *testing.T, d *DB, c *storedResource, filters map[string]string) []string {
 	t.Helper()
 	found := []string{}
@@ -260,8 +259,8 @@ func since(t *testing.T, d *DB, c *storedResource, filters map[string]string) []
 	return found
 }
 
-// walkThrough reads all pages of a query since the edge, within a budget.
-func walkThrough(t *testing.T, d *DB, org Organisation, c *storedResource, q ListQuery, b budget) []string {
+// readPages reads all pages of a query since the edge, within a budget.
+func readPages(t *testing.T, d *DB, org Organisation, c *storedResource, q ListQuery, b budget) []string {
 	t.Helper()
 	found := []string{}
 	for {
@@ -278,7 +277,7 @@ func walkThrough(t *testing.T, d *DB, org Organisation, c *storedResource, q Lis
 			t.Fatal(err, page.Rows)
 		}
 		if page.HasMore != (page.Next != "") || len(resources) > q.Limit || page.HasMore && len(resources) < q.Limit {
-			t.Fatalf("%d of %d rows, more %v, next %q", len(resources), q.Limit, page.HasMore, page.Next)
+			t.Fatalf("got %d of %d rows, more %v, next %q", len(resources), q.Limit, page.HasMore, page.Next)
 		}
 		for _, r := range resources {
 			found = append(found, r.ID)

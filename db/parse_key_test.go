@@ -10,8 +10,9 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// FuzzParseKey: of the current form only what this file made is a key; of the
-// former ones all that is long enough. The prefix never shows the secret.
+// FuzzParseKey checks which texts are keys: in the current format only keys of this data
+// file, in earlier formats every text that is long enough. The prefix never contains the
+// secret.
 func FuzzParseKey(f *testing.F) {
 	store, other := newStore(f), open(f, testkit.NewPath(f)) // files with different secrets
 	made := map[string]string{}
@@ -41,16 +42,16 @@ func FuzzParseKey(f *testing.F) {
 			}
 		}
 		if ok != (kind != "") {
-			t.Fatalf("%q is a key: %v", key, ok)
+			t.Fatalf("%q: got %v for a key of the kind %q", key, ok, kind)
 		}
 		if ok && (parsed.Kind != kind || !strings.HasPrefix(key, parsed.Prefix) || len(key)-len(parsed.Prefix) < 16 || parsed.Tagged != (made[key] != "")) {
-			t.Fatalf("%q is parsed as %+v", key, parsed)
+			t.Fatalf("%q: got %+v", key, parsed)
 		}
 	})
 }
 
-// TestMintedKeys are of the form of the contract, and never alike.
-func TestMintedKeys(t *testing.T) {
+// TestKeys_Mint checks that keys have the format of the contract and are different.
+func TestKeys_Mint(t *testing.T) {
 	t.Parallel()
 	store := newStore(t)
 	seen := map[string]bool{}
@@ -62,17 +63,17 @@ func TestMintedKeys(t *testing.T) {
 			}
 			rest, ok := strings.CutPrefix(key, "gds_"+kind+"_")
 			if !ok || len(rest) != 52 || strings.Trim(rest, "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz") != "" || made.Prefix != key[:21] {
-				t.Errorf("key %q, prefix %q", key, made.Prefix)
+				t.Errorf("got key %q, prefix %q", key, made.Prefix)
 			}
 			for _, part := range []string{rest[:12], rest[12:44], rest[44:]} {
 				if seen[part] {
-					t.Errorf("%q comes twice", part)
+					t.Errorf("got %q twice", part)
 				}
 				seen[part] = true
 			}
 			shown, err := json.Marshal(made)
 			if err != nil || strings.Contains(string(shown), rest[12:44]) {
-				t.Errorf("the key is shown as %s, %v", shown, err)
+				t.Errorf("got %s, %v, want JSON without the secret", shown, err)
 			}
 		}
 	}

@@ -33,6 +33,6 @@ func TestPut_ManyMemberSets(t *testing.T) {
 		t.Fatal(err)
 	}
 	if sets := len(d.columnSets); sets > maxColumnSets {
-		t.Errorf("%d sets of columns are kept", sets)
+		t.Errorf("got %d sets of columns, want at most %d", sets, maxColumnSets)
 	}
 }

@@ -31,9 +31,9 @@ func randomText(random *rand.Rand, most int) string {
 	return text.String()
 }
 
-// holds is the rule of a search, without an index: one of the texts has the word
-// in one of its spellings, and ASCII letters are equal in either case.
-func holds(texts []string, word string) bool {
+// matches is the rule of a search, without an index: one of the texts has the word in one of
+// its spellings, and the case of ASCII letters does not count.
+func matches(texts []string, word string) bool {
 	forms := []string{word}
 	if strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) {
 		lower := []rune(strings.ToLower(word))
@@ -52,7 +52,7 @@ func holds(texts []string, word string) bool {
 	})
 }
 
-// register is what two organisations should find.
+// register has the texts that two organisations should find.
 type register struct {
 	t      *testing.T
 	random *rand.Rand
@@ -144,7 +144,7 @@ func (r *register) compare() {
 		}
 		var want []string
 		for id, texts := range r.texts[at] {
-			if !slices.ContainsFunc(words, func(word string) bool { return !holds(texts, word) }) {
+			if !slices.ContainsFunc(words, func(word string) bool { return !matches(texts, word) }) {
 				want = append(want, id)
 			}
 		}
@@ -158,7 +158,7 @@ func (r *register) compare() {
 		must(r.t, err)
 		slices.Sort(want)
 		if sheet := riskIDs(r.t, exported); !slices.Equal(got, want) || !slices.Equal(sheet, want) || page.Total != len(want) {
-			r.t.Fatalf("%q finds %q, exports %q, total %d, want %q", words, got, sheet, page.Total, want)
+			r.t.Fatalf("%q: got %q, exported %q, total %d, want %q", words, got, sheet, page.Total, want)
 		}
 	}
 }
@@ -186,8 +186,8 @@ func riskIDs(t *testing.T, records [][]byte) []string {
 	return all
 }
 
-// TestSearch_UsesIndex empties the index: what it held is not found, and the
-// check reports it. A rebuild repairs it, and damage is repaired by itself.
+// TestSearch_UsesIndex empties the index. Its records are not found, and the check reports
+// it. A rebuild repairs it.
 func TestSearch_UsesIndex(t *testing.T) {
 	t.Parallel()
 	store, org := demo(t)
@@ -197,40 +197,40 @@ func TestSearch_UsesIndex(t *testing.T) {
 	}
 	want := found()
 	if want == 0 {
-		t.Fatal("nothing is found")
+		t.Fatal("got no risk")
 	}
 	testkit.ExecSQL(t, store.File.Path(), "INSERT INTO search_index (search_index) VALUES ('delete-all')")
 	if got := found(); got != 0 {
-		t.Errorf("the index is empty, and %d risks are found", got)
+		t.Errorf("got %d risks with an empty index, want 0", got)
 	}
 	if faults, err := store.SearchIndex.Faults(t.Context()); err != nil || !strings.Contains(fmt.Sprint(faults), "the search index lacks") {
-		t.Errorf("faults %q, %v", faults, err)
+		t.Errorf("got faults %q, %v", faults, err)
 	}
 	must(t, store.SearchIndex.Rebuild(t.Context()))
 	if got := found(); got != want {
-		t.Errorf("rebuilt, %d are found, want %d", got, want)
+		t.Errorf("got %d risks after the rebuild, want %d", got, want)
 	}
 	testkit.ExecSQL(t, store.File.Path(), "UPDATE search_index_data SET block = x'00' WHERE id > 10")
 	store = open(t, store.File.Path())
 	if faults, err := backup.New(store).Faults(t.Context(), true); err != nil || !strings.Contains(fmt.Sprint(faults), "search_index") {
-		t.Errorf("faults %q, %v", faults, err)
+		t.Errorf("got faults %q, %v", faults, err)
 	}
 }
 
-// TestSearch_RemovedRecords removes a record behind the store's back: another
-// one that gets its number is found.
+// TestSearch_RemovedRecords removes a record with SQL. Another record that gets its number is
+// found.
 func TestSearch_RemovedRecords(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)
 	store := open(t, path)
-	must(t, testdb.AddRisk(t.Context(), store, "former"))
+	must(t, testdb.AddRisk(t.Context(), store, "removed"))
 	must(t, store.SearchIndex.Update(t.Context()))
 	testkit.ExecSQL(t, path, "DELETE FROM risks")
-	must(t, testdb.AddRisk(t.Context(), store, "latter"))
+	must(t, testdb.AddRisk(t.Context(), store, "added"))
 	for range 2 {
-		for word, want := range map[string]int{"former": 0, "latter": 1} {
+		for word, want := range map[string]int{"removed": 0, "added": 1} {
 			if got := browse(t, store, testdb.DefaultOrg(t, store), "risk", db.BrowseQuery{Words: []string{word}, Limit: 5}).Total; got != want {
-				t.Errorf("%s: %d, want %d", word, got, want)
+				t.Errorf("%s: got %d risks, want %d", word, got, want)
 			}
 		}
 		must(t, store.SearchIndex.Update(t.Context()))
