@@ -11,21 +11,19 @@ import (
 	"govsvc/db"
 	"govsvc/db/audit"
 	"govsvc/db/auth"
-	"govsvc/server"
-	"govsvc/web"
 )
 
 var auditActions = regexp.MustCompile(`<code>([a-z_.]+)</code></a>`)
 
-// logged is a scene whose log has known events: five by the editor on a risk,
+// harnessWithEvents is a scene whose log has known events: five by the editor on a risk,
 // an hour apart, then one by a key and one by nobody.
-func logged(t *testing.T) (s *scene, risk string, key db.Key) {
+func harnessWithEvents(t *testing.T) (h *harness, risk string, key db.Key) {
 	t.Helper()
-	s = newScene(t)
-	risk, key = s.find("risk", "claims")["id"].(string), s.mint(db.KeyDraft{Name: "Reporting", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+	h = newHarness(t)
+	risk, key = h.find("risk", "claims")["id"].(string), h.createKey(db.KeyDraft{Name: "Reporting", Kind: db.LiveKey, Scopes: []string{"read:all"}})
 	tell := func(actor, action string, category audit.Category, object, id string, metadata audit.Metadata) {
 		t.Helper()
-		err := s.store.Write(t.Context(), db.Actor{Org: s.by().Org, ID: actor}, func(tx *db.Tx) error {
+		err := h.store.Write(t.Context(), db.Actor{Org: h.by().Org, ID: actor}, func(tx *db.Tx) error {
 			return tx.Audit(audit.Event{Action: action, Category: category, Severity: audit.SeverityWrite, ResourceType: object, ResourceID: id, Metadata: metadata})
 		})
 		if err != nil {
@@ -33,22 +31,22 @@ func logged(t *testing.T) (s *scene, risk string, key db.Key) {
 		}
 	}
 	for i := range 5 {
-		s.clock.advance(10 * time.Minute)
-		tell(s.user("editor").ID, "risk.updated", audit.DataChange, "risk", risk, audit.Metadata{
+		h.clock.Advance(10 * time.Minute)
+		tell(h.user("editor").ID, "risk.updated", audit.DataChange, "risk", risk, audit.Metadata{
 			"changes": audit.Changes{"severity": {From: fmt.Sprint("S", i), To: "CRITICAL"}, "owner_name": {From: "Ada", To: nil}},
 		})
 	}
 	tell("key:"+key.ID, "api.write.vendor", audit.DataChange, "vendor", "0190d6a1-0000-7000-8000-000000000000", nil)
 	tell("", "user.sign_in_refused", audit.Authentication, "", "", audit.Metadata{"address": hostile})
-	return s, risk, key
+	return h, risk, key
 }
 
 // TestAudit searches the log by each of its filters.
 func TestAudit(t *testing.T) {
 	t.Parallel()
-	s, risk, key := logged(t)
-	g := s.as(auth.Admin)
-	editor := s.user("editor").ID
+	h, risk, key := harnessWithEvents(t)
+	c := h.as(auth.Admin)
+	editor := h.user("editor").ID
 	for _, test := range []struct {
 		about, query string
 		want         string // actions, newest first
@@ -68,7 +66,7 @@ func TestAudit(t *testing.T) {
 		{"by all", "actor=" + editor + "&action=risk.*&resource_type=risk&resource_id=" + risk + "&since=2026-10-01T12:45:00Z", "risk.updated"},
 		{"by what there is not", "actor=nobody", ""},
 	} {
-		r := g.get("/audit?" + test.query)
+		r := c.get("/audit?" + test.query)
 		var got []string
 		for _, action := range auditActions.FindAllStringSubmatch(r.body, -1) {
 			got = append(got, action[1])
@@ -77,53 +75,53 @@ func TestAudit(t *testing.T) {
 			t.Errorf("%s: %d %v, want %s", test.about, r.status, got, test.want)
 		}
 		if test.want == "" {
-			g.wants(r, 200, "No matching events", "Clear filters")
+			c.expect(r, 200, "No matching events", "Clear filters")
 		}
 	}
-	if !s.audited("audit.searched", auth.Admin) {
+	if !h.hasAuditEvent("audit.searched", auth.Admin) {
 		t.Error("the log does not tell of the search")
 	}
-	g.wants(g.get("/audit?since=yesterday"), 400, "must be a date such as")
-	g.wants(g.get("/audit?since=9999-12-31T23:00:00-02:00"), 400, "must be a date such as")
-	g.wants(g.get("/audit?cursor=x"), 400)
-	g.wants(g.get("/audit?actor="+strings.Repeat("x", 201)), 400, "at most 200 characters")
+	c.expect(c.get("/audit?since=yesterday"), 400, "must be a date such as")
+	c.expect(c.get("/audit?since=9999-12-31T23:00:00-02:00"), 400, "must be a date such as")
+	c.expect(c.get("/audit?cursor=x"), 400)
+	c.expect(c.get("/audit?actor="+strings.Repeat("x", 201)), 400, "at most 200 characters")
 }
 
 // TestAuditLines: an event says who did what to which record, and from what to
 // what.
 func TestAuditLines(t *testing.T) {
 	t.Parallel()
-	s, risk, key := logged(t)
-	g := s.as(auth.Admin)
-	r := g.get("/audit?action=risk.updated&since=2026-10-01T12:45:00Z")
-	g.wants(r, 200, "2 changes", "<del>S4</del> → <ins>Critical</ins>", `<del>Ada</del> → <span class="muted">cleared</span>`, `<a href="/risks/`+risk+`">Risk</a>`,
+	h, risk, key := harnessWithEvents(t)
+	c := h.as(auth.Admin)
+	r := c.get("/audit?action=risk.updated&since=2026-10-01T12:45:00Z")
+	c.expect(r, 200, "2 changes", "<del>S4</del> → <ins>Critical</ins>", `<del>Ada</del> → <span class="muted">cleared</span>`, `<a href="/risks/`+risk+`">Risk</a>`,
 		`>editor</a>`, `resource_id=`+risk, "Data change, severity 3 of 10")
-	g.wants(g.get("/audit?actor=key:"+key.ID), 200, "Key Reporting</a>", `<option value="key:`+key.ID+`" selected>Key Reporting (`+key.Prefix+"…)</option>",
+	c.expect(c.get("/audit?actor=key:"+key.ID), 200, "Key Reporting</a>", `<option value="key:`+key.ID+`" selected>Key Reporting (`+key.Prefix+"…)</option>",
 		`<a href="/vendors/inventory/0190d6a1-0000-7000-8000-000000000000">Vendor</a>`)
-	r = g.get("/audit")
-	g.wants(r, 200, "unknown</span>", "Refused", `value="system">Command line</option>`, "!No event")
-	wantHarmless(t, "/audit", r)
-	wantHarmless(t, "/audit", g.get("/audit?"+strings.NewReplacer("{", "%7B", "}", "%7D", "<", "%3C", ">", "%3E", `"`, "%22", " ", "+").Replace("actor="+hostile+"&action="+hostile+"&resource_type="+hostile+"&resource_id="+hostile)))
-	g.wants(g.get("/audit?actor=gone"), 200, `<option value="gone" selected>gone</option>`)
+	r = c.get("/audit")
+	c.expect(r, 200, "unknown</span>", "Refused", `value="system">Command line</option>`, "!No event")
+	expectEscaped(t, "/audit", r)
+	expectEscaped(t, "/audit", c.get("/audit?"+strings.NewReplacer("{", "%7B", "}", "%7D", "<", "%3C", ">", "%3E", `"`, "%22", " ", "+").Replace("actor="+hostile+"&action="+hostile+"&resource_type="+hostile+"&resource_id="+hostile)))
+	c.expect(c.get("/audit?actor=gone"), 200, `<option value="gone" selected>gone</option>`)
 }
 
 // TestAuditPages leads through the log, newest first, and keeps the filters.
 func TestAuditPages(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	const n = 120
 	for i := range n {
-		err := s.store.Write(t.Context(), s.by(), func(tx *db.Tx) error {
+		err := h.store.Write(t.Context(), h.by(), func(tx *db.Tx) error {
 			return tx.Audit(audit.Event{Action: "test.counted", Category: audit.System, Severity: audit.SeverityRead, Metadata: audit.Metadata{"number": i}})
 		})
 		if err != nil {
 			t.Fatal(err)
 		}
 	}
-	g := s.as(auth.Admin)
+	c := h.as(auth.Admin)
 	path, want := "/audit?action=test.*", n-1
 	for pages := 0; path != ""; pages++ {
-		r := g.get(path)
+		r := c.get(path)
 		if got := strings.Contains(r.body, "Back to the newest"); got != (pages > 0) {
 			t.Errorf("page %d has a link to the newest: %v", pages, got)
 		}
@@ -146,13 +144,13 @@ func TestAuditPages(t *testing.T) {
 // TestAuditOfPlan: a plan without the audit log shows none of it.
 func TestAuditOfPlan(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, db.Business, ""); err != nil {
+	h := newHarness(t)
+	if _, err := h.store.Orgs.SetPlan(t.Context(), h.by(), db.DefaultOrganisation, db.Business, ""); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(auth.Admin)
-	for _, r := range []reply{g.get("/audit"), g.get("/audit/verify"), g.post("/audit/verify")} {
-		g.wants(r, 403, "The audit log is not part of this organisation&#39;s plan", "!organisation.updated", "!Verify the chain")
+	c := h.as(auth.Admin)
+	for _, r := range []response{c.get("/audit"), c.get("/audit/verify"), c.post("/audit/verify")} {
+		c.expect(r, 403, "The audit log is not part of this organisation&#39;s plan", "!organisation.updated", "!Verify the chain")
 	}
 }
 
@@ -160,67 +158,66 @@ func TestAuditOfPlan(t *testing.T) {
 // where it is.
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
-	s, risk, _ := logged(t)
-	g := s.as(auth.Admin)
-	g.wants(g.get("/audit/verify"), 200, "Verify the chain", "govsvc audit verify --print-head", "!intact")
-	at := g.post("/audit/verify").header.Get("Location")
-	r := g.get(at)
-	check, err := s.store.Audit.Check(t.Context(), s.by().Org, "")
+	h, risk, _ := harnessWithEvents(t)
+	c := h.as(auth.Admin)
+	c.expect(c.get("/audit/verify"), 200, "Verify the chain", "govsvc audit verify --print-head", "!intact")
+	at := c.post("/audit/verify").header.Get("Location")
+	r := c.get(at)
+	check, err := h.store.Audit.Check(t.Context(), h.by().Org, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	g.wants(r, 200, "The audit log is intact", fmt.Sprintf("All %d events of default", check.Events), check.Head)
-	g.wants(g.get(at), 200, "!The audit log is intact")
-	s.as(auth.Editor).wants(s.as(auth.Editor).get(at), 403)
+	c.expect(r, 200, "The audit log is intact", fmt.Sprintf("All %d events of default", check.Events), check.Head)
+	c.expect(c.get(at), 200, "!The audit log is intact")
+	h.as(auth.Editor).expect(h.as(auth.Editor).get(at), 403)
 
-	g.get("/audit") // one event more
-	g.wants(g.leads(g.post("/audit/verify", "head", " "+strings.ToUpper(check.Head)), "/audit/verify"), 200, "contains the head that you noted, with ", " after it")
-	g.wants(g.leads(g.post("/audit/verify", "head", strings.Repeat("0a", 32)), "/audit/verify"), 200, "does not contain that head", "!is intact")
-	g.wants(g.post("/audit/verify", "head", hostile), 422, "f-head-error", "64 hexadecimal digits")
+	c.get("/audit") // one event more
+	c.expect(c.follow(c.post("/audit/verify", "head", " "+strings.ToUpper(check.Head)), "/audit/verify"), 200, "contains the head that you noted, with ", " after it")
+	c.expect(c.follow(c.post("/audit/verify", "head", strings.Repeat("0a", 32)), "/audit/verify"), 200, "does not contain that head", "!is intact")
+	c.expect(c.post("/audit/verify", "head", hostile), 422, "f-head-error", "64 hexadecimal digits")
 
-	s.fill("DROP TRIGGER audit_events_never_change")
-	s.fill(`UPDATE audit_events SET event = replace(event, '"S2"', '"S9"') WHERE event LIKE '%"S2"%' AND resource_id = ?`, risk)
+	h.execSQL("DROP TRIGGER audit_events_never_change")
+	h.execSQL(`UPDATE audit_events SET event = replace(event, '"S2"', '"S9"') WHERE event LIKE '%"S2"%' AND resource_id = ?`, risk)
 	var position int
 	var forged string
-	for i, event := range strings.Split(s.auditLog(), "\n") {
+	for i, event := range strings.Split(h.auditLog(), "\n") {
 		if strings.Contains(event, `"S9"`) {
 			position, forged = i+1, between(t, event, `"id":"`, `"`)
 		}
 	}
-	r = g.leads(g.post("/audit/verify"), "/audit/verify")
-	g.wants(r, 200, "The audit log is broken", fmt.Sprintf("Event %d or the event before it was altered", position), forged, fmt.Sprintf("%d events before are unaltered", position-1), "!intact")
+	r = c.follow(c.post("/audit/verify"), "/audit/verify")
+	c.expect(r, 200, "The audit log is broken", fmt.Sprintf("Event %d or the event before it was altered", position), forged, fmt.Sprintf("%d events before are unaltered", position-1), "!intact")
 }
 
 // TestVerifyShortened: events that are gone from the end are told.
 func TestVerifyShortened(t *testing.T) {
 	t.Parallel()
-	s, _, _ := logged(t)
-	g := s.as(auth.Admin)
-	s.fill("DROP TRIGGER audit_events_never_go")
-	s.fill("DELETE FROM audit_events WHERE seq > (SELECT max(seq) - 3 FROM audit_events)")
-	g.wants(g.leads(g.post("/audit/verify"), "/audit/verify"), 200, "The audit log is broken", "are missing")
+	h, _, _ := harnessWithEvents(t)
+	c := h.as(auth.Admin)
+	h.execSQL("DROP TRIGGER audit_events_never_go")
+	h.execSQL("DELETE FROM audit_events WHERE seq > (SELECT max(seq) - 3 FROM audit_events)")
+	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is broken", "are missing")
 }
 
 // TestVerifyElsewhere checks the log of the organisation that is worked on.
 func TestVerifyElsewhere(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	if _, err := s.auth.Memberships.CreateOrganisation(t.Context(), db.Actor{ID: s.user("admin").ID}, "it's ours", db.Enterprise); err != nil {
+	h := newHarness(t)
+	if _, err := h.auth.Memberships.CreateOrganisation(t.Context(), db.Actor{ID: h.user("admin").ID}, "it's ours", db.Enterprise); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(auth.Admin)
-	g.leads(g.post("/organisation", "name", "it's ours"), "/")
-	g.wants(g.leads(g.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact", "All 3 events of it&#39;s ours", `--org &#39;it&#39;\&#39;&#39;s ours&#39; --print-head`)
+	c := h.as(auth.Admin)
+	c.follow(c.post("/organisation", "name", "it's ours"), "/")
+	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact", "All 3 events of it&#39;s ours", `--org &#39;it&#39;\&#39;&#39;s ours&#39; --print-head`)
 }
 
 // TestVerifyOnce: one check at a time keeps the others' pages quick.
 func TestVerifyOnce(t *testing.T) {
 	t.Parallel()
-	var site *web.Site
-	s := newScene(t, setting{wrap: func(made *web.Site) server.Pages { site = made; return made }})
-	g := s.as(auth.Admin)
-	release := site.HoldVerification()
-	g.wants(g.post("/audit/verify"), 409, "A verification is in progress")
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	release := h.site.HoldVerification()
+	c.expect(c.post("/audit/verify"), 409, "A verification is in progress")
 	release()
-	g.leads(g.post("/audit/verify"), "/audit/verify")
+	c.follow(c.post("/audit/verify"), "/audit/verify")
 }

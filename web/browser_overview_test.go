@@ -14,23 +14,23 @@ import (
 // TestBrowserOverview looks at the first page with the demonstration data and
 // without any.
 func TestBrowserOverview(t *testing.T) {
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Admin)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Admin)
 	b.open("/")
-	b.wants("Open risks by severity and likelihood", "Notification clocks", "KPIs against target")
-	b.look("overview")
+	b.expect("Open risks by severity and likelihood", "Notification clocks", "KPIs against target")
+	b.checkPage("overview")
 
-	s = newScene(t, setting{data: noRecords})
-	b = newBrowser(t, s).as(auth.Admin)
+	h = newHarness(t, options{data: usersOnly})
+	b = newBrowser(t, h).as(auth.Admin)
 	b.open("/")
-	b.wants("No records yet", "Create API key")
-	b.look("overview-nothing")
+	b.expect("No records yet", "Create API key")
+	b.checkPage("overview-nothing")
 }
 
 // TestBrowserClocks: a clock runs on in the page, with the words of the server.
 func TestBrowserClocks(t *testing.T) {
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Viewer)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Viewer)
 	b.open("/")
 	evaluate[bool](b, `(() => { const now = Date.now(); Date.now = () => now; return true; })()`)
 	for _, left := range []time.Duration{

@@ -15,8 +15,8 @@ import (
 
 // TestBrowserRecordPages looks at the list and at a record of each resource.
 func TestBrowserRecordPages(t *testing.T) {
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Editor)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Editor)
 	for _, page := range []struct{ list, name string }{
 		{"/assessments", "assessments"},
 		{"/risks", "risks"},
@@ -35,29 +35,29 @@ func TestBrowserRecordPages(t *testing.T) {
 		if status := b.open(page.list); status != 200 {
 			t.Errorf("%s: status %d", page.list, status)
 		}
-		b.look(page.name)
+		b.checkPage(page.name)
 		first := evaluate[string](b, `document.querySelector("tbody th a").getAttribute("href")`)
 		if status := b.open(first); status != 200 {
 			t.Errorf("%s: status %d", first, status)
 		}
-		b.look(page.name + "-record")
+		b.checkPage(page.name + "-record")
 	}
 }
 
 // TestBrowserRisk adds a risk and lowers it: without a reason, which is
 // refused beside the field, and then with one.
 func TestBrowserRisk(t *testing.T) {
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Editor)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Editor)
 	b.open("/risks")
 	b.press("Add a risk")
-	b.look("risk-new")
+	b.checkPage("risk-new")
 	b.fill("Title", "Chats train a model without consent")
 	if status := b.press("Add risk"); status != 422 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("Description is required", "Severity is required", "Fix 3 fields")
-	b.look("risk-new-refused")
+	b.expect("Description is required", "Severity is required", "Fix 3 fields")
+	b.checkPage("risk-new-refused")
 	b.fill("Description", "Customers' chats were used for fine-tuning without a legal basis.")
 	b.fill("Severity", "CRITICAL")
 	b.fill("Likelihood", "LIKELY")
@@ -65,111 +65,111 @@ func TestBrowserRisk(t *testing.T) {
 	if status := b.press("Add risk"); status != 200 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("The risk has been added.", "Chats train a model without consent", "31 Dec 2026")
-	b.look("risk-added")
+	b.expect("The risk has been added.", "Chats train a model without consent", "31 Dec 2026")
+	b.checkPage("risk-added")
 
 	b.press("Edit")
 	b.fill("Severity", "MEDIUM")
 	if status := b.press("Save changes"); status != 422 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("Rating justification is required")
+	b.expect("Rating justification is required")
 	if focus := evaluate[string](b, "document.activeElement.name"); focus != "severity_change_reason" {
 		t.Errorf("the field at fault is not in focus, but %q", focus)
 	}
-	b.look("risk-lowered-refused")
+	b.checkPage("risk-lowered-refused")
 	b.fill("Rating justification", "Consent is now asked for before each training run.")
 	b.press("Save changes")
-	b.wants("The changes have been saved.", "Rating justification", "Severity critical → medium", "Consent is now asked for")
-	b.look("risk-lowered")
+	b.expect("The changes have been saved.", "Rating justification", "Severity critical → medium", "Consent is now asked for")
+	b.checkPage("risk-lowered")
 }
 
 // TestBrowserImport imports a file with faults, and then one without.
 func TestBrowserImport(t *testing.T) {
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Editor)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Editor)
 	b.open("/import")
-	b.look("import")
-	b.choose("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HUGE\nR-2,Two,,LOW\n")
+	b.checkPage("import")
+	b.chooseFile("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HUGE\nR-2,Two,,LOW\n")
 	b.fill("Record type", "risk")
 	if status := b.press("Check file"); status != 422 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("risks.csv can't be imported yet", "2 errors in 2 records", "Must be one of")
-	b.look("import-faults")
-	b.choose("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HIGH\nR-2,Two,What else may.,LOW\n")
+	b.expect("risks.csv can't be imported yet", "2 errors in 2 records", "Must be one of")
+	b.checkPage("import-faults")
+	b.chooseFile("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HIGH\nR-2,Two,What else may.,LOW\n")
 	if status := b.press("Check file"); status != 200 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("risks.csv can be imported", "Nothing has been written yet")
-	b.look("import-good")
+	b.expect("risks.csv can be imported", "Nothing has been written yet")
+	b.checkPage("import-good")
 	b.press("Import 2 records")
-	b.wants("Imported 2 records from risks.csv: 2 new, 0 changed, 0 unchanged.")
-	b.look("imported")
+	b.expect("Imported 2 records from risks.csv: 2 new, 0 changed, 0 unchanged.")
+	b.checkPage("imported")
 	b.open("/risks?q=happen")
-	b.wants("R-1")
+	b.expect("R-1")
 }
 
 // TestBrowserEvidence files a pack.
 func TestBrowserEvidence(t *testing.T) {
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Editor)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Editor)
 	b.open("/evidence")
-	b.look("evidence-empty")
+	b.checkPage("evidence-empty")
 	b.press("File pack")
-	b.look("evidence-new")
+	b.checkPage("evidence-new")
 	b.fill("Title", "Supervisory review, third quarter")
-	b.choose("Attachments", "policy.txt", "Our policy.")
+	b.chooseFile("Attachments", "policy.txt", "Our policy.")
 	if status := b.press("File pack"); status != 200 {
 		t.Errorf("status %d", status)
 	}
-	b.wants("The pack has been filed.", "govsvc evidence verify")
-	b.look("evidence-pack")
+	b.expect("The pack has been filed.", "govsvc evidence verify")
+	b.checkPage("evidence-pack")
 	b.open("/evidence")
-	b.look("evidence")
+	b.checkPage("evidence")
 }
 
 // TestBrowserStates looks at what the lists and records of the demonstration
 // do not show by themselves.
 func TestBrowserStates(t *testing.T) {
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Editor)
-	b.open(s.at("/kpis", "kpi", "KR-INV-01"))
-	b.look("kpi-course")
-	b.open(s.at("/kpis", "kpi", "KR-INV-01") + "/checkins/new")
-	b.look("checkin-new")
-	incident := s.at("/incidents", "incident", "settlement letters")
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Editor)
+	b.open(h.pathOf("/kpis", "kpi", "KR-INV-01"))
+	b.checkPage("kpi-course")
+	b.open(h.pathOf("/kpis", "kpi", "KR-INV-01") + "/checkins/new")
+	b.checkPage("checkin-new")
+	incident := h.pathOf("/incidents", "incident", "settlement letters")
 	b.open(incident)
-	b.look("incident-clock")
+	b.checkPage("incident-clock")
 	b.open(incident + "/edit")
-	b.look("incident-edit")
+	b.checkPage("incident-edit")
 	b.open(incident + "/notification")
-	b.look("notification")
+	b.checkPage("notification")
 	b.fill("Regulator", "Datatilsynet")
 	b.open("/risks?severity=CRITICAL&sort=-target_date&q=claims")
-	b.look("risks-filtered")
+	b.checkPage("risks-filtered")
 	b.open("/risks?q=nothing-like-it")
-	b.look("risks-none")
-	s.manyRisks(120)
+	b.checkPage("risks-none")
+	h.importRisks(120)
 	b.open("/risks")
-	b.wants("160 risks")
+	b.expect("160 risks")
 	b.press("Next")
 	b.press("Previous")
-	if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
+	if _, err := h.store.Orgs.SetPlan(t.Context(), h.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
 		t.Fatal(err)
 	}
 	if status := b.open("/incidents"); status != 403 {
 		t.Errorf("status %d", status)
 	}
-	b.look("incidents-lacking")
+	b.checkPage("incidents-lacking")
 }
 
-// choose chooses a file for the field with a label.
-func (b *browser) choose(label, name, content string) {
+// chooseFile chooses a file for the field with a label.
+func (b *browser) chooseFile(label, name, content string) {
 	b.t.Helper()
 	path := filepath.Join(b.t.TempDir(), name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 		b.t.Fatal(err)
 	}
-	b.call(chromedp.SetUploadFiles(b.control(label), []string{path}))
+	b.call(chromedp.SetUploadFiles(b.element(label), []string{path}))
 }

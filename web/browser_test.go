@@ -16,71 +16,72 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"govsvc/db/auth"
+	"govsvc/internal/testkit/testdb"
 )
 
 // TestBrowserFirstAdmin is the way in on the first day: the link, the second
 // factor, a sign-in with it, another with a recovery code.
 func TestBrowserFirstAdmin(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: nobodyYet})
-	b := newBrowser(t, s)
+	h := newHarness(t, options{data: noData})
+	b := newBrowser(t, h)
 	b.open("/")
-	b.wants("There is no user yet")
-	b.look("signin-first")
+	b.expect("There is no user yet")
+	b.checkPage("signin-first")
 	if status := b.open("/setup?token=guessed"); status != 410 {
 		t.Errorf("status %d", status)
 	}
-	b.look("setup-gone")
+	b.checkPage("setup-gone")
 
-	b.open(s.link)
-	b.look("setup")
+	b.open(h.setupLink)
+	b.checkPage("setup")
 	b.fill("Name", "Ada Lovelace")
 	b.fill("Password", "short")
 	b.fill("Confirm password", "short")
 	if status := b.press("Create account and sign in"); status != 422 {
 		t.Errorf("status %d", status)
 	}
-	b.look("setup-refused")
+	b.checkPage("setup-refused")
 	b.fill("Password", password)
 	b.fill("Confirm password", password)
 	b.press("Create account and sign in")
-	b.wants("Overview", "Ada Lovelace")
-	b.look("overview-empty")
-	b.open(s.link)
-	b.wants("This link is used")
+	b.expect("Overview", "Ada Lovelace")
+	b.checkPage("overview-empty")
+	b.open(h.setupLink)
+	b.expect("This link is used")
 
 	b.open("/account")
-	b.look("account")
+	b.checkPage("account")
 	b.press("Set up a second factor")
-	b.look("second-factor")
+	b.checkPage("second-factor")
 	secret := evaluate[string](b, `document.querySelector(".copy code").textContent`)
 	b.fill("Code", "000000")
 	if status := b.press("Turn on"); status != 422 {
 		t.Errorf("status %d", status)
 	}
-	b.fill("Code", totp(t, secret, s.clock.Now()))
+	b.fill("Code", totp(t, secret, h.clock.Now()))
 	b.press("Turn on")
-	b.look("recovery-codes")
+	b.checkPage("recovery-codes")
 	codes := strings.Fields(evaluate[string](b, `document.querySelector(".copy code").textContent`))
 	b.press("I have saved them")
-	b.wants("10 recovery codes left")
-	b.look("account-factor")
+	b.expect("10 recovery codes left")
+	b.checkPage("account-factor")
 
 	b.toggle("Ada Lovelace")
-	b.look("user-menu")
+	b.checkPage("user-menu")
 	b.press("Sign out")
-	b.wants("You have signed out.")
-	b.look("signin")
+	b.expect("You have signed out.")
+	b.checkPage("signin")
 	b.signIn("wrong password")
-	b.wants("The name or the password is wrong.")
-	b.look("signin-refused")
-	s.clock.advance(30 * time.Second)
+	b.expect("The name or the password is wrong.")
+	b.checkPage("signin-refused")
+	h.clock.Advance(30 * time.Second)
 	b.signIn(password)
-	b.wants("Now enter the code of your second factor")
-	b.look("signin-code")
-	b.fill("Code", totp(t, secret, s.clock.Now()))
+	b.expect("Now enter the code of your second factor")
+	b.checkPage("signin-code")
+	b.fill("Code", totp(t, secret, h.clock.Now()))
 	b.press("Sign in")
-	b.wants("Overview")
+	b.expect("Overview")
 
 	b.open("/account")
 	b.press("Sign out everywhere")
@@ -88,29 +89,29 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.fill("Code", codes[0])
 	b.press("Sign in")
 	b.open("/account")
-	b.wants("9 recovery codes left")
+	b.expect("9 recovery codes left")
 }
 
 // TestBrowserProblems looks at the pages about what can't be had.
 func TestBrowserProblems(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	b := newBrowser(t, s)
+	h := newHarness(t)
+	b := newBrowser(t, h)
 	if status := b.open("/nothing"); status != http.StatusNotFound {
 		t.Errorf("status %d", status)
 	}
-	b.look("not-found-guest")
+	b.checkPage("not-found-guest")
 	b.as(auth.Viewer)
 	b.open("/nothing")
-	b.look("not-found")
+	b.checkPage("not-found")
 }
 
 // TestBrowserMenus: menus close on Escape and on a click elsewhere, and give
 // the focus back.
 func TestBrowserMenus(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Viewer)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Viewer)
 	b.open("/account")
 	const open = `document.querySelectorAll("details[data-menu][open]").length`
 	b.toggle("viewer")
@@ -128,7 +129,7 @@ func TestBrowserMenus(t *testing.T) {
 	}
 	b.narrow()
 	b.toggle("Menu")
-	b.picture("menu-narrow")
+	b.saveScreenshot("menu-narrow")
 	b.press("Overview")
 	if at := b.path(); at != "/" {
 		t.Errorf("at %s", at)
@@ -139,14 +140,14 @@ func TestBrowserMenus(t *testing.T) {
 // content, and never to where no focus can be seen.
 func TestBrowserKeyboard(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Admin)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Admin)
 	b.open("/account")
 	b.call(chromedp.KeyEvent(kb.Tab))
 	if got := evaluate[string](b, "document.activeElement.innerText"); got != "Skip to the content" {
 		t.Fatalf("the first is %q", got)
 	}
-	b.picture("skip")
+	b.saveScreenshot("skip")
 	for range 60 {
 		b.call(chromedp.KeyEvent(kb.Tab))
 		if evaluate[bool](b, "document.activeElement === document.body") {
@@ -163,14 +164,14 @@ func TestBrowserKeyboard(t *testing.T) {
 // title.
 func TestBrowserZone(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	b := newBrowser(t, s).as(auth.Admin)
+	h := newHarness(t)
+	b := newBrowser(t, h).as(auth.Admin)
 	b.call(func(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 		_, err := cdp.Call(ctx, t, emulation.SetTimezoneOverride, emulation.SetTimezoneOverrideParams{TimezoneID: "Asia/Kolkata"})
 		return chromedp.Void{}, err
 	})
 	b.open("/account")
-	b.wants("1 Oct 2026, 17:30")
+	b.expect("1 Oct 2026, 17:30")
 	if title := evaluate[string](b, `document.querySelector("time").title`); title != "1 Oct 2026, 12:00 UTC" {
 		t.Errorf("title %q", title)
 	}
@@ -189,25 +190,25 @@ func (b *browser) signIn(password string) {
 // an empty organisation.
 func TestBrowserPages(t *testing.T) {
 	t.Parallel()
-	for name, data := range map[string]func() (prepared, error){"demo": demo, "empty": noRecords} {
+	for name, data := range map[string]*testdb.Template[tokens]{"demo": demoData, "empty": usersOnly} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, setting{data: data})
-			b, g := newBrowser(t, s).as(auth.Admin), s.as(auth.Admin)
+			h := newHarness(t, options{data: data})
+			b, c := newBrowser(t, h).as(auth.Admin), h.as(auth.Admin)
 			for _, route := range routes() {
-				path := address(route)
-				if route.Method != http.MethodGet || route.Needs == "" || strings.Contains(path, nowhere) ||
-					!strings.HasPrefix(g.get(path).header.Get("Content-Type"), "text/html") {
+				path := pathWithID(route)
+				if route.Method != http.MethodGet || route.Needs == "" || strings.Contains(path, unknownID) ||
+					!strings.HasPrefix(c.get(path).header.Get("Content-Type"), "text/html") {
 					continue
 				}
 				if status := b.open(path); status != http.StatusOK {
 					t.Errorf("%s: %d", path, status)
 				}
 				picture := name + "-" + cmp.Or(strings.ReplaceAll(path[1:], "/", "-"), "overview")
-				b.look(picture)
+				b.checkPage(picture)
 				if record := evaluate[string](b, `document.querySelector("main tbody th a")?.getAttribute("href") ?? ""`); record != "" {
 					b.open(record)
-					b.look(picture + "-record")
+					b.checkPage(picture + "-record")
 				}
 			}
 		})

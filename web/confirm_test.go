@@ -48,22 +48,22 @@ func TestRoutes_Proof(t *testing.T) {
 // ten minutes, and does nothing before it is given.
 func TestConfirm_EveryPage(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	s.clock.advance(auth.ConfirmedFor)
-	g := s.as(auth.Admin)
-	before := s.auditLog()
+	h := newHarness(t)
+	h.clock.Advance(auth.ConfirmedFor)
+	c := h.as(auth.Admin)
+	before := h.auditLog()
 	for _, route := range routes() {
 		if !route.Fresh {
 			continue
 		}
-		r := g.ask(route)
+		r := c.request(route)
 		if route.Method == http.MethodPost {
-			g.wants(r, 403, "<h1>Confirm it is you</h1>", `name="confirm-secret" type="password"`, `action="`+address(route)+`"`)
+			c.expect(r, 403, "<h1>Confirm it is you</h1>", `name="confirm-secret" type="password"`, `action="`+pathWithID(route)+`"`)
 		} else {
-			wantRedirect(t, route.Path, r, "/account/confirm")
+			expectRedirect(t, route.Path, r, "/account/confirm")
 		}
 	}
-	if s.auditLog() != before {
+	if h.auditLog() != before {
 		t.Error("something was done without a fresh proof")
 	}
 }
@@ -72,33 +72,33 @@ func TestConfirm_EveryPage(t *testing.T) {
 // proof, secrets excepted.
 func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	g.wants(g.get("/keys/new"), 200)
-	s.clock.advance(auth.ConfirmedFor)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	c.expect(c.get("/keys/new"), 200)
+	h.clock.Advance(auth.ConfirmedFor)
 	mint := []string{"name", `a "key"`, "kind", "live", "scope", "read:risks", "scope", "read:kpis", "rpm", "", "rpd", "", "expires", ""}
-	r := g.post("/keys/new", mint...)
-	g.wants(r, 403, `<input type="hidden" name="name" value="a &#34;key&#34;">`,
+	r := c.post("/keys/new", mint...)
+	c.expect(r, 403, `<input type="hidden" name="name" value="a &#34;key&#34;">`,
 		`name="scope" value="read:risks"`, `name="scope" value="read:kpis"`, `action="/keys/new"`, `href="/keys"`)
-	g.wants(g.post("/keys/new", append(mint, "confirm-secret", "")...), 422, "Enter the password.", `name="scope" value="read:kpis"`)
-	g.wants(g.post("/keys/new", append(mint, "confirm-secret", "not "+password)...), 422, "This is not your password.", "f-confirm-secret-error", "!not "+password)
-	if keys, err := s.store.Keys.List(t.Context(), s.by().Org); err != nil || len(keys) != 0 {
+	c.expect(c.post("/keys/new", append(mint, "confirm-secret", "")...), 422, "Enter the password.", `name="scope" value="read:kpis"`)
+	c.expect(c.post("/keys/new", append(mint, "confirm-secret", "not "+password)...), 422, "This is not your password.", "f-confirm-secret-error", "!not "+password)
+	if keys, err := h.store.Keys.List(t.Context(), h.by().Org); err != nil || len(keys) != 0 {
 		t.Fatalf("%d keys, %v", len(keys), err)
 	}
-	g.wants(g.leads(g.post("/keys/new", append(mint, "confirm-secret", password)...), "/keys/made"), 200, "gds_live_")
-	g.wants(g.get("/keys/new"), 200) // the proof counts for the next page, too
+	c.expect(c.follow(c.post("/keys/new", append(mint, "confirm-secret", password)...), "/keys/made"), 200, "gds_live_")
+	c.expect(c.get("/keys/new"), 200) // the proof counts for the next page, too
 
-	s.clock.advance(auth.ConfirmedFor)
-	r = g.post("/users/new", "name", "grace", "role", "viewer", "password", "plain tulips at noon", "password-again", "plain tulips at noon")
-	g.wants(r, 403, `name="name" value="grace"`, "!tulips")
-	r = g.post("/users/new", "name", "grace", "role", "viewer", "confirm-secret", password)
-	g.wants(r, 422, "<h1>Add a user</h1>", `value="grace"`, "A password is needed.")
+	h.clock.Advance(auth.ConfirmedFor)
+	r = c.post("/users/new", "name", "grace", "role", "viewer", "password", "plain tulips at noon", "password-again", "plain tulips at noon")
+	c.expect(r, 403, `name="name" value="grace"`, "!tulips")
+	r = c.post("/users/new", "name", "grace", "role", "viewer", "confirm-secret", password)
+	c.expect(r, 422, "<h1>Add a user</h1>", `value="grace"`, "A password is needed.")
 	for _, action := range []string{"user.confirmed", "user.check_refused"} {
-		if !s.audited(action, auth.Admin) {
+		if !h.hasAuditEvent(action, auth.Admin) {
 			t.Errorf("the audit log has no %s", action)
 		}
 	}
-	if log := s.auditLog(); !strings.Contains(log, `"address":"127.0.0.1"`) || strings.Contains(log, password) {
+	if log := h.auditLog(); !strings.Contains(log, `"address":"127.0.0.1"`) || strings.Contains(log, password) {
 		t.Errorf("the audit log lacks the address, or has a password:\n%s", log)
 	}
 }
@@ -107,20 +107,20 @@ func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 // no other site does.
 func TestConfirm_ThenThePage(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	g.leads(g.get("/account/confirm?next=/users/new"), "/users/new") // nothing to prove yet
-	s.clock.advance(auth.ConfirmedFor)
-	g.wants(g.leads(g.get("/users/new?x=1"), "/account/confirm"), 200, `name="next" value="/users/new?x=1"`, `href="/users"`)
-	g.wants(g.post("/account/confirm", "next", "/users/new?x=1", "confirm-secret", "wrong"), 422, `name="next" value="/users/new?x=1"`, "This is not your password.")
-	g.wants(g.leads(g.post("/account/confirm", "next", "/users/new?x=1", "confirm-secret", password), "/users/new"), 200, "<h1>Add a user</h1>")
-	s.clock.advance(auth.ConfirmedFor)
-	g.leads(g.post("/account/confirm", "next", "//evil.example", "confirm-secret", password), "/")
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	c.follow(c.get("/account/confirm?next=/users/new"), "/users/new") // nothing to prove yet
+	h.clock.Advance(auth.ConfirmedFor)
+	c.expect(c.follow(c.get("/users/new?x=1"), "/account/confirm"), 200, `name="next" value="/users/new?x=1"`, `href="/users"`)
+	c.expect(c.post("/account/confirm", "next", "/users/new?x=1", "confirm-secret", "wrong"), 422, `name="next" value="/users/new?x=1"`, "This is not your password.")
+	c.expect(c.follow(c.post("/account/confirm", "next", "/users/new?x=1", "confirm-secret", password), "/users/new"), 200, "<h1>Add a user</h1>")
+	h.clock.Advance(auth.ConfirmedFor)
+	c.follow(c.post("/account/confirm", "next", "//evil.example", "confirm-secret", password), "/")
 	for range 4 { // and the one above
-		g.wants(g.post("/account/confirm", "confirm-secret", "wrong"), 422)
+		c.expect(c.post("/account/confirm", "confirm-secret", "wrong"), 422)
 	}
-	r := g.post("/account/confirm", "confirm-secret", password)
-	g.wants(r, 429, "Too many failed attempts")
+	r := c.post("/account/confirm", "confirm-secret", password)
+	c.expect(r, 429, "Too many failed attempts")
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
@@ -130,66 +130,66 @@ func TestConfirm_ThenThePage(t *testing.T) {
 // password is not.
 func TestConfirm_Code(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	before := g.cookie("govsvc_session")
-	secret, r := g.secondFactor(t)
-	g.wants(g.leads(r, "/account/recovery-codes"), 200, "Save these codes now")
-	if after := g.cookie("govsvc_session"); after == before || after == "" {
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	before := c.cookie("govsvc_session")
+	secret, r := c.secondFactor(t)
+	c.expect(c.follow(r, "/account/recovery-codes"), 200, "Save these codes now")
+	if after := c.cookie("govsvc_session"); after == before || after == "" {
 		t.Error("the session has the same token after a second factor was turned on")
 	}
-	s.clock.advance(auth.ConfirmedFor)
-	g.wants(g.post("/settings", "plan", "business", "subscription", "active"), 403, `<label for="f-confirm-secret">Code</label>`, `value="business"`)
-	g.wants(g.post("/settings", "plan", "business", "subscription", "active", "confirm-secret", password), 422, "This code is wrong")
-	code := totp(t, secret, s.clock.Now())
-	g.wants(g.leads(g.post("/settings", "plan", "business", "subscription", "active", "confirm-secret", code), "/settings"), 200, "Plan and subscription have been changed.")
+	h.clock.Advance(auth.ConfirmedFor)
+	c.expect(c.post("/settings", "plan", "business", "subscription", "active"), 403, `<label for="f-confirm-secret">Code</label>`, `value="business"`)
+	c.expect(c.post("/settings", "plan", "business", "subscription", "active", "confirm-secret", password), 422, "This code is wrong")
+	code := totp(t, secret, h.clock.Now())
+	c.expect(c.follow(c.post("/settings", "plan", "business", "subscription", "active", "confirm-secret", code), "/settings"), 200, "Plan and subscription have been changed.")
 }
 
 // TestSessions: the account lists the user's sessions, ends one or all others,
 // and a new password renews the session and ends the others.
 func TestSessions(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	firefox := "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
-	var guests []*guest
+	var guests []*client
 	for i, browser := range []string{firefox, "<script>alert(1)</script>", strings.Repeat("x", 5000)} {
-		s.clock.advance(time.Second)
-		g := s.guest()
-		g.header.Set("User-Agent", browser)
-		g.leads(g.post("/signin", "name", "editor", "password", password), "/")
-		guests = append(guests, g)
+		h.clock.Advance(time.Second)
+		c := h.anonymous()
+		c.header.Set("User-Agent", browser)
+		c.follow(c.post("/signin", "name", "editor", "password", password), "/")
+		guests = append(guests, c)
 		if i == 0 {
-			g.wants(g.get("/account"), 200, "Firefox on Linux", "this browser", "127.0.0.1")
+			c.expect(c.get("/account"), 200, "Firefox on Linux", "this browser", "127.0.0.1")
 		}
 	}
-	g := guests[0]
-	r := g.get("/account")
-	g.wants(r, 200, "Unknown browser", "End all other sessions", "!<script>alert")
+	c := guests[0]
+	r := c.get("/account")
+	c.expect(r, 200, "Unknown browser", "End all other sessions", "!<script>alert")
 	end := between(t, r.body, `action="/account/sessions/`, `"`)
-	g.wants(g.leads(g.post("/account/sessions/"+end), "/account"), 200, "The session has ended.")
-	g.wants(g.leads(g.post("/account/sessions/"+end), "/account"), 200, "This session has ended already.")
+	c.expect(c.follow(c.post("/account/sessions/"+end), "/account"), 200, "The session has ended.")
+	c.expect(c.follow(c.post("/account/sessions/"+end), "/account"), 200, "This session has ended already.")
 	if code := guests[2].get("/account").status; code != http.StatusSeeOther {
 		t.Errorf("the ended session answers %d", code)
 	}
-	guests[1].wants(guests[1].get("/account"), 200)
-	g.wants(g.leads(g.post("/account/sessions/end-others"), "/account"), 200, "All other sessions have ended.", "!End all other sessions")
-	guests[1].wants(guests[1].get("/account"), 303)
+	guests[1].expect(guests[1].get("/account"), 200)
+	c.expect(c.follow(c.post("/account/sessions/end-others"), "/account"), 200, "All other sessions have ended.", "!End all other sessions")
+	guests[1].expect(guests[1].get("/account"), 303)
 
-	guests[1].leads(guests[1].post("/signin", "name", "editor", "password", password), "/")
-	before := g.cookie("govsvc_session")
-	g.wants(g.leads(g.post("/account/password", "current", password, "next", "plain tulips at noon", "next-again", "plain tulips at noon"), "/account"), 200, "other browsers have been signed out")
-	if after := g.cookie("govsvc_session"); after == before || after == "" {
+	guests[1].follow(guests[1].post("/signin", "name", "editor", "password", password), "/")
+	before := c.cookie("govsvc_session")
+	c.expect(c.follow(c.post("/account/password", "current", password, "next", "plain tulips at noon", "next-again", "plain tulips at noon"), "/account"), 200, "other browsers have been signed out")
+	if after := c.cookie("govsvc_session"); after == before || after == "" {
 		t.Error("the session has the same token after a change of the password")
 	}
-	guests[1].wants(guests[1].get("/account"), 303)
-	stolen := s.guest()
+	guests[1].expect(guests[1].get("/account"), 303)
+	stolen := h.anonymous()
 	stolen.setCookie("govsvc_session", before)
-	stolen.wants(stolen.get("/account"), 303)
-	log := s.auditLog()
+	stolen.expect(stolen.get("/account"), 303)
+	log := h.auditLog()
 	if n := strings.Count(log, `"action":"user.session_ended"`); n < 2 || strings.Contains(log, strings.Repeat("x", 301)) {
 		t.Errorf("%d sessions were ended in the audit log:\n%.3000s", n, log)
 	}
 
-	admin := s.as(auth.Admin)
-	admin.wants(admin.get("/users/"+s.user("editor").ID), 200, "Firefox on Linux", "Sessions", "Sign out everywhere")
+	admin := h.as(auth.Admin)
+	admin.expect(admin.get("/users/"+h.user("editor").ID), 200, "Firefox on Linux", "Sessions", "Sign out everywhere")
 }

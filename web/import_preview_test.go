@@ -12,12 +12,12 @@ import (
 
 var importAction = regexp.MustCompile(`action="(/import/[^"]+)"`)
 
-// checked sends a file to be checked and returns the page of its preview, and
+// checkImport sends a file to be checked and returns the page of its preview, and
 // the path that imports it.
-func (g *guest) checked(name, content string) (page reply, path string) {
-	g.t.Helper()
-	r := g.send("/import", file(name, content))
-	page = g.get(r.header.Get("Location"))
+func (c *client) checkImport(name, content string) (page response, path string) {
+	c.t.Helper()
+	r := c.upload("/import", oneFile(name, content))
+	page = c.get(r.header.Get("Location"))
 	if found := importAction.FindStringSubmatch(page.body); found != nil {
 		path = found[1]
 	}
@@ -32,38 +32,38 @@ func riskLine(id, members string) string {
 // what was shown.
 func TestImportPreview(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: noRecords})
-	s.load(riskLine("R-1", `,"severity":"LOW","owner_name":"Ada"`), riskLine("R-2", `,"title":"Same"`), riskLine("R-3", ""))
-	g := s.as(auth.Editor)
+	h := newHarness(t, options{data: usersOnly})
+	h.importRecords(riskLine("R-1", `,"severity":"LOW","owner_name":"Ada"`), riskLine("R-2", `,"title":"Same"`), riskLine("R-3", ""))
+	c := h.as(auth.Editor)
 	content := riskLine("R-1", `,"severity":"HIGH","owner_name":"Grace","mitigation_action":"`+strings.Repeat("x", 5000)+`"`) +
 		riskLine("R-2", `,"title":"Same"`) + riskLine("R-9", `,"title":"Brand <new>"`)
-	page, path := g.checked("risks.ndjson", content)
-	g.wants(page, 200, "Changed records", ">R-1</a>", "<del>Ada</del>", "<ins>Grace</ins>", "<del>Low</del>", "<ins>High</ins>",
+	page, path := c.checkImport("risks.ndjson", content)
+	c.expect(page, 200, "Changed records", ">R-1</a>", "<del>Ada</del>", "<ins>Grace</ins>", "<del>Low</del>", "<ins>High</ins>",
 		"New records", "R-9", "Brand &lt;new&gt;", "!>Same<", "!Changes that need a reason", "!"+strings.Repeat("x", 300), strings.Repeat("x", 200)+"…",
 		"!<textarea")
 
-	s.load(riskLine("R-1", `,"owner_name":"Edsger"`))
-	moved := g.post(path)
-	g.wants(moved, 409, "The data has changed since the last preview", "<del>Edsger</del>", "<ins>Grace</ins>")
-	if log := s.auditLog(); strings.Contains(log, "Brand <new>") {
+	h.importRecords(riskLine("R-1", `,"owner_name":"Edsger"`))
+	moved := c.post(path)
+	c.expect(moved, 409, "The data has changed since the last preview", "<del>Edsger</del>", "<ins>Grace</ins>")
+	if log := h.auditLog(); strings.Contains(log, "Brand <new>") {
 		t.Error("something was written")
 	}
-	g.wants(g.post(path), 410)
+	c.expect(c.post(path), 410)
 	path = importAction.FindStringSubmatch(moved.body)[1]
-	s.load(riskLine("R-3", `,"title":"No part of the import"`))
-	g.wants(g.leads(g.post(path), "/import"), 200, "Imported 3 records from risks.ndjson: 1 new, 1 changed, 1 unchanged.")
+	h.importRecords(riskLine("R-3", `,"title":"No part of the import"`))
+	c.expect(c.follow(c.post(path), "/import"), 200, "Imported 3 records from risks.ndjson: 1 new, 1 changed, 1 unchanged.")
 
-	at := s.at("/risks", "risk", "R-1")
-	g.wants(g.get(at), 200, "Updated", "imported from risks.ndjson", "<del>Edsger</del>", "<ins>Grace</ins>", "!/audit?")
-	admin := s.as(auth.Admin)
+	at := h.pathOf("/risks", "risk", "R-1")
+	c.expect(c.get(at), 200, "Updated", "imported from risks.ndjson", "<del>Edsger</del>", "<ins>Grace</ins>", "!/audit?")
+	admin := h.as(auth.Admin)
 	r := admin.get(at)
-	admin.wants(r, 200, ">risks.ndjson</a>")
+	admin.expect(r, 200, ">risks.ndjson</a>")
 	link := regexp.MustCompile(`href="(/audit\?[^"]*resource_type=import)"`).FindStringSubmatch(r.body)
 	if link == nil {
 		t.Fatal("no link to the import")
 	}
-	admin.wants(admin.get(strings.ReplaceAll(link[1], "&amp;", "&")), 200, "import.completed", "risks.ndjson")
-	admin.wants(admin.get("/"), 200, "!risk.updated")
+	admin.expect(admin.get(strings.ReplaceAll(link[1], "&amp;", "&")), 200, "import.completed", "risks.ndjson")
+	admin.expect(admin.get("/"), 200, "!risk.updated")
 }
 
 // TestImportAsksForAReason: an import that makes a risk look less grave is
@@ -71,23 +71,23 @@ func TestImportPreview(t *testing.T) {
 func TestImportAsksForAReason(t *testing.T) {
 	t.Parallel()
 	const reason = "The model was withdrawn from production in June"
-	s := newScene(t, setting{data: noRecords})
-	s.load(riskLine("R-1", `,"severity":"CRITICAL"`), riskLine("R-2", `,"severity":"CRITICAL"`), riskLine("R-3", `,"likelihood":"LIKELY"`), riskLine("R-4", `,"severity":"LOW"`))
-	g := s.as(auth.Editor)
+	h := newHarness(t, options{data: usersOnly})
+	h.importRecords(riskLine("R-1", `,"severity":"CRITICAL"`), riskLine("R-2", `,"severity":"CRITICAL"`), riskLine("R-3", `,"likelihood":"LIKELY"`), riskLine("R-4", `,"severity":"LOW"`))
+	c := h.as(auth.Editor)
 	content := riskLine("R-1", `,"severity":"LOW"`) + riskLine("R-2", `,"status":"Closed"`) +
 		riskLine("R-3", `,"likelihood":null,"severity_change_reason":"Its own reason, as the row has it"`) + riskLine("R-4", `,"severity":"HIGH"`)
-	page, path := g.checked("risks.ndjson", content)
-	g.wants(page, 200, "Changes that need a reason", `<textarea id="f-severity_change_reason"`, "For the 2 changes above", "Changed records", "R-4")
+	page, path := c.checkImport("risks.ndjson", content)
+	c.expect(page, 200, "Changes that need a reason", `<textarea id="f-severity_change_reason"`, "For the 2 changes above", "Changed records", "R-4")
 	for _, bad := range []string{"", "too short", strings.Repeat(" ", 30), strings.Repeat("x", 1001)} {
-		g.wants(g.post(path, "severity_change_reason", bad), 422, `id="f-severity_change_reason-error"`, "Changes that need a reason")
+		c.expect(c.post(path, "severity_change_reason", bad), 422, `id="f-severity_change_reason-error"`, "Changes that need a reason")
 	}
-	if log := s.auditLog(); strings.Contains(log, "risk.updated") {
+	if log := h.auditLog(); strings.Contains(log, "risk.updated") {
 		t.Fatal("it was imported without a reason")
 	}
-	g.wants(g.leads(g.post(path, "severity_change_reason", reason), "/import"), 200, "Imported 4 records")
+	c.expect(c.follow(c.post(path, "severity_change_reason", reason), "/import"), 200, "Imported 4 records")
 
 	got := map[string]string{}
-	for _, line := range strings.Split(strings.TrimSpace(s.auditLog()), "\n") {
+	for _, line := range strings.Split(strings.TrimSpace(h.auditLog()), "\n") {
 		var event struct {
 			Action   string
 			Metadata struct{ Changes map[string]struct{ To any } }
@@ -106,52 +106,52 @@ func TestImportAsksForAReason(t *testing.T) {
 	if fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("reasons of the changes %v, want %v", got, want)
 	}
-	g.wants(g.get(s.at("/risks", "risk", "R-1")), 200, reason, "Critical")
-	g.wants(g.get(s.at("/risks", "risk", "R-3")), 200, "Its own reason")
+	c.expect(c.get(h.pathOf("/risks", "risk", "R-1")), 200, reason, "Critical")
+	c.expect(c.get(h.pathOf("/risks", "risk", "R-3")), 200, "Its own reason")
 
 	// The rule holds for what the data has become since the preview.
-	s.load(riskLine("R-4", `,"severity":"LOW"`))
-	page, path = g.checked("risks.ndjson", riskLine("R-4", `,"severity":"MEDIUM"`))
-	g.wants(page, 200, "!<textarea")
-	s.load(riskLine("R-4", `,"severity":"CRITICAL"`))
-	g.wants(g.post(path), 409, "Changes that need a reason", "<textarea")
+	h.importRecords(riskLine("R-4", `,"severity":"LOW"`))
+	page, path = c.checkImport("risks.ndjson", riskLine("R-4", `,"severity":"MEDIUM"`))
+	c.expect(page, 200, "!<textarea")
+	h.importRecords(riskLine("R-4", `,"severity":"CRITICAL"`))
+	c.expect(c.post(path), 409, "Changes that need a reason", "<textarea")
 }
 
 // TestImportPreviewIsBounded: a preview of many records lists some of them, and
 // a user's checked files don't push out those of others.
 func TestImportPreviewIsBounded(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: noRecords})
+	h := newHarness(t, options{data: usersOnly})
 	var before, after strings.Builder
 	for i := range 1000 {
 		before.WriteString(riskLine(fmt.Sprint("R-", i), `,"title":"before"`))
 		after.WriteString(riskLine(fmt.Sprint("R-", i), `,"title":"after"`))
 		after.WriteString(riskLine(fmt.Sprint("N-", i), ""))
 	}
-	s.load(strings.TrimSpace(before.String()))
-	other := s.as(auth.Admin)
-	theirs := other.send("/import", file("risks.ndjson", riskLine("X", ""))).header.Get("Location")
-	g := s.as(auth.Editor)
-	page, path := g.checked("risks.ndjson", after.String())
-	g.wants(page, 200, "And 800 more records, not listed", "And 900 more records, not listed")
+	h.importRecords(strings.TrimSpace(before.String()))
+	other := h.as(auth.Admin)
+	theirs := other.upload("/import", oneFile("risks.ndjson", riskLine("X", ""))).header.Get("Location")
+	c := h.as(auth.Editor)
+	page, path := c.checkImport("risks.ndjson", after.String())
+	c.expect(page, 200, "And 800 more records, not listed", "And 900 more records, not listed")
 	if n := strings.Count(page.body, "<ins>after</ins>"); n != 200 {
 		t.Errorf("%d changed records are listed, want 200", n)
 	}
 	for i := range 8 {
-		g.wants(g.send("/import", file("risks.ndjson", riskLine(fmt.Sprint("Y-", i), ""))), 303)
+		c.expect(c.upload("/import", oneFile("risks.ndjson", riskLine(fmt.Sprint("Y-", i), ""))), 303)
 	}
-	g.wants(g.get(path), 410)
-	other.wants(other.get(theirs), 200, "Import 1 record")
+	c.expect(c.get(path), 410)
+	other.expect(other.get(theirs), 200, "Import 1 record")
 }
 
 // TestCheckinsInHistory: a key result's history has the check-ins that an import
 // brought.
 func TestCheckinsInHistory(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: noRecords})
-	s.load(`{"object":"kpi","code":"K","statement":"s","metric_name":"m","unit":"%","direction":"increase","target_value":9,"measurement_frequency":"monthly","status":"active"}`,
+	h := newHarness(t, options{data: usersOnly})
+	h.importRecords(`{"object":"kpi","code":"K","statement":"s","metric_name":"m","unit":"%","direction":"increase","target_value":9,"measurement_frequency":"monthly","status":"active"}`,
 		`{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":1}`)
-	s.load(`{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":77}`)
-	g := s.as(auth.Viewer)
-	g.wants(g.get(s.at("/kpis", "kpi", "K")), 200, "Check-in created", "Check-in updated", "<ins>77</ins>", "<b>Created</b>", "imported from scene.ndjson")
+	h.importRecords(`{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":77}`)
+	c := h.as(auth.Viewer)
+	c.expect(c.get(h.pathOf("/kpis", "kpi", "K")), 200, "Check-in created", "Check-in updated", "<ins>77</ins>", "<b>Created</b>", "imported from scene.ndjson")
 }

@@ -16,63 +16,63 @@ import (
 	"govsvc/db/auth"
 )
 
-// minted is a key in plain text, as a page shows it.
-var minted = regexp.MustCompile(`gds_(?:live|test)_[0-9A-Za-z]{52}`)
+// plainKey is a key in plain text, as a page shows it.
+var plainKey = regexp.MustCompile(`gds_(?:live|test)_[0-9A-Za-z]{52}`)
 
 // TestKeyLife: a key is minted, shown once, works, is rotated and revoked, and
 // the audit log names the user.
 func TestKeyLife(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	r := g.post("/keys/new", "name", "Board report", "scope", "read:risks", "scope", "read:kpis", "kind", "live", "expires", "2026-12-24", "rpm", "30", "rpd", "")
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	r := c.post("/keys/new", "name", "Board report", "scope", "read:risks", "scope", "read:kpis", "kind", "live", "expires", "2026-12-24", "rpm", "30", "rpd", "")
 	at := r.header.Get("Location")
-	made := g.leads(r, "/keys/made")
-	key := minted.FindString(made.body)
-	g.wants(made, 200, "It is shown once", "curl -H &#39;Authorization: Bearer "+key+"&#39; &#39;"+s.url+"/api/v1/risks&#39;", "24 Dec 2026")
-	g.wants(g.get(at), 200, "A key is shown once", "!"+key)
-	if used := s.call("GET", "/risks?limit=1", key, ""); used.status != 200 || used.header.Get("X-RateLimit-Limit") != "30" {
+	made := c.follow(r, "/keys/made")
+	key := plainKey.FindString(made.body)
+	c.expect(made, 200, "It is shown once", "curl -H &#39;Authorization: Bearer "+key+"&#39; &#39;"+h.url+"/api/v1/risks&#39;", "24 Dec 2026")
+	c.expect(c.get(at), 200, "A key is shown once", "!"+key)
+	if used := h.callAPI("GET", "/risks?limit=1", key, ""); used.status != 200 || used.header.Get("X-RateLimit-Limit") != "30" {
 		t.Errorf("%d %v", used.status, used.header)
 	}
-	if refused := s.call("GET", "/signals", key, ""); refused.status != 403 {
+	if refused := h.callAPI("GET", "/signals", key, ""); refused.status != 403 {
 		t.Errorf("a scope that it lacks: %d", refused.status)
 	}
-	keys := s.keysNow()
+	keys := h.keys()
 	if diff := cmp.Diff([]string{"read:risks", "read:kpis"}, keys[0].Scopes); diff != "" {
 		t.Error(diff)
 	}
-	g.wants(g.get("/keys"), 200, "Board report", keys[0].Prefix, "!"+key)
+	c.expect(c.get("/keys"), 200, "Board report", keys[0].Prefix, "!"+key)
 	page := "/keys/" + keys[0].ID
-	g.wants(g.get(page), 200, "Board report", "List key results", "30", "1,000,000 (from the plan)", "!"+key)
+	c.expect(c.get(page), 200, "Board report", "List key results", "30", "1,000,000 (from the plan)", "!"+key)
 
-	g.wants(g.post(page+"/rotate", "overlap", "1y"), 422, "Choose one of the times.")
-	made = g.leads(g.post(page+"/rotate", "overlap", "1h"), "/keys/made")
-	successor := minted.FindString(made.body)
-	g.wants(made, 200, "The old key is valid until", "1 Oct 2026, 13:00 UTC", "!"+key)
+	c.expect(c.post(page+"/rotate", "overlap", "1y"), 422, "Choose one of the times.")
+	made = c.follow(c.post(page+"/rotate", "overlap", "1h"), "/keys/made")
+	successor := plainKey.FindString(made.body)
+	c.expect(made, 200, "The old key is valid until", "1 Oct 2026, 13:00 UTC", "!"+key)
 	for _, each := range []string{key, successor} {
-		if r := s.call("GET", "/risks?limit=1", each, ""); r.status != 200 {
+		if r := h.callAPI("GET", "/risks?limit=1", each, ""); r.status != 200 {
 			t.Errorf("within the overlap: %d", r.status)
 		}
 	}
-	s.clock.advance(time.Hour)
-	g.leads(g.post("/account/confirm", "next", page, "confirm-secret", password), page)
-	if r := s.call("GET", "/risks?limit=1", key, ""); r.status != 401 {
+	h.clock.Advance(time.Hour)
+	c.follow(c.post("/account/confirm", "next", page, "confirm-secret", password), page)
+	if r := h.callAPI("GET", "/risks?limit=1", key, ""); r.status != 401 {
 		t.Errorf("after the overlap: %d", r.status)
 	}
-	g.wants(g.get(page), 200, "Expired", "!Create successor", "!/revoke")
-	g.wants(g.post(page+"/rotate", "overlap", "1h"), 409, "This key has already ended.")
+	c.expect(c.get(page), 200, "Expired", "!Create successor", "!/revoke")
+	c.expect(c.post(page+"/rotate", "overlap", "1h"), 409, "This key has already ended.")
 
-	page = "/keys/" + s.keysNow()[0].ID
-	g.wants(g.leads(g.post(page+"/revoke"), "/keys"), 200, "The key Board report has been revoked.", "2 keys revoked or expired")
-	if r := s.call("GET", "/risks?limit=1", successor, ""); r.status != 401 {
+	page = "/keys/" + h.keys()[0].ID
+	c.expect(c.follow(c.post(page+"/revoke"), "/keys"), 200, "The key Board report has been revoked.", "2 keys revoked or expired")
+	if r := h.callAPI("GET", "/risks?limit=1", successor, ""); r.status != 401 {
 		t.Errorf("revoked: %d", r.status)
 	}
 	for _, action := range []string{"key.minted", "key.rotated", "key.revoked"} {
-		if !s.audited(action, auth.Admin) {
+		if !h.hasAuditEvent(action, auth.Admin) {
 			t.Errorf("no %s of the user in the audit log", action)
 		}
 	}
-	if log := s.auditLog() + s.log.String(); strings.Contains(log, key) || strings.Contains(log, successor) {
+	if log := h.auditLog() + h.log.String(); strings.Contains(log, key) || strings.Contains(log, successor) {
 		t.Error("a key stands in a log")
 	}
 }
@@ -80,16 +80,16 @@ func TestKeyLife(t *testing.T) {
 // TestKeyOnceForOneUser: what was minted is shown to no other user.
 func TestKeyOnceForOneUser(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	if _, err := s.auth.Users.Create(t.Context(), db.Actor{ID: "system"}, "other", auth.Admin, password); err != nil {
+	h := newHarness(t)
+	if _, err := h.auth.Users.Create(t.Context(), db.Actor{ID: "system"}, "other", auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
-	other := s.guest()
-	other.leads(other.post("/signin", "name", "other", "password", password), "/")
-	at := s.as(auth.Admin).post("/keys/new", "name", "x", "scope", "read:all", "kind", "test").header.Get("Location")
+	other := h.anonymous()
+	other.follow(other.post("/signin", "name", "other", "password", password), "/")
+	at := h.as(auth.Admin).post("/keys/new", "name", "x", "scope", "read:all", "kind", "test").header.Get("Location")
 	r := other.get(at)
-	other.wants(r, 200, "A key is shown once")
-	if found := minted.FindString(r.body); found != "" {
+	other.expect(r, 200, "A key is shown once")
+	if found := plainKey.FindString(r.body); found != "" {
 		t.Error("another user saw the key")
 	}
 }
@@ -97,8 +97,8 @@ func TestKeyOnceForOneUser(t *testing.T) {
 // TestMintRefused: nothing is minted, and the form says beside the field why.
 func TestMintRefused(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	for _, row := range []struct {
 		about string
 		form  []string
@@ -117,13 +117,13 @@ func TestMintRefused(t *testing.T) {
 		{"zero", []string{"name", "x", "scope", "read:all", "kind", "live", "rpd", "0"}, "Enter a whole number from 1"},
 		{"too much", []string{"name", "x", "scope", "read:all", "kind", "live", "rpm", "2147483648"}, "Enter a whole number from 1"},
 	} {
-		r := g.post("/keys/new", row.form...)
-		g.wants(r, 422, row.want, "!<script>alert")
+		r := c.post("/keys/new", row.form...)
+		c.expect(r, 422, row.want, "!<script>alert")
 		if slices.Contains(row.form, "read:all") && !strings.Contains(r.body, `value="read:all" checked`) {
 			t.Errorf("%s: the chosen scope is lost", row.about)
 		}
 	}
-	if keys := s.keysNow(); len(keys) != 0 {
+	if keys := h.keys(); len(keys) != 0 {
 		t.Errorf("minted all the same: %+v", keys)
 	}
 }
@@ -131,71 +131,71 @@ func TestMintRefused(t *testing.T) {
 // TestKeysOfAnother: an organisation's keys are shown and changed in it alone.
 func TestKeysOfAnother(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	key := s.mint(db.KeyDraft{Name: "Board report", Kind: db.LiveKey, Scopes: []string{"read:all"}})
-	g := s.as(auth.Admin)
-	g.wants(g.get("/keys/"+key.ID), 200)
-	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
-	g.wants(g.get("/keys"), 200, "No API keys yet", "!Board report")
-	g.wants(g.get("/keys/"+key.ID), 404)
-	g.wants(g.post("/keys/"+key.ID+"/rotate", "overlap", "1h"), 404)
-	g.wants(g.post("/keys/"+key.ID+"/revoke"), 404)
-	if s.keysNow()[0].RevokedAt != nil {
+	h := newHarness(t)
+	key := h.createKey(db.KeyDraft{Name: "Board report", Kind: db.LiveKey, Scopes: []string{"read:all"}})
+	c := h.as(auth.Admin)
+	c.expect(c.get("/keys/"+key.ID), 200)
+	c.follow(c.post("/organisation", "name", "subsidiary"), "/")
+	c.expect(c.get("/keys"), 200, "No API keys yet", "!Board report")
+	c.expect(c.get("/keys/"+key.ID), 404)
+	c.expect(c.post("/keys/"+key.ID+"/rotate", "overlap", "1h"), 404)
+	c.expect(c.post("/keys/"+key.ID+"/revoke"), 404)
+	if h.keys()[0].RevokedAt != nil {
 		t.Error("revoked from another organisation")
 	}
-	g.wants(g.get("/keys/new"), 200, "(not in the plan business)", "Replaces the limit of the plan, 600.")
+	c.expect(c.get("/keys/new"), 200, "(not in the plan business)", "Replaces the limit of the plan, 600.")
 }
 
 // TestKeyList: each state is told, hostile names are harmless, and ten thousand
 // keys come in pages.
 func TestKeyList(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	s.manyKeys()
-	g.wants(g.get("/keys"), 200, "Expires soon", "never used: read:risks", "2 keys revoked or expired", "Revoked", "Expired", "!Never used")
-	s.clock.advance(8 * 24 * time.Hour)
-	g = s.guest()
-	g.leads(g.post("/signin", "name", "admin", "password", password), "/")
-	g.wants(g.get("/keys"), 200, "Never used")
-	hostileKey := s.mint(db.KeyDraft{Name: hostile, Kind: db.LiveKey, Scopes: []string{"write:risks"}})
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	h.createManyKeys()
+	c.expect(c.get("/keys"), 200, "Expires soon", "never used: read:risks", "2 keys revoked or expired", "Revoked", "Expired", "!Never used")
+	h.clock.Advance(8 * 24 * time.Hour)
+	c = h.anonymous()
+	c.follow(c.post("/signin", "name", "admin", "password", password), "/")
+	c.expect(c.get("/keys"), 200, "Never used")
+	hostileKey := h.createKey(db.KeyDraft{Name: hostile, Kind: db.LiveKey, Scopes: []string{"write:risks"}})
 	for _, path := range []string{"/keys", "/keys/" + hostileKey.ID} {
-		wantHarmless(t, path, g.get(path))
+		expectEscaped(t, path, c.get(path))
 	}
-	wantHarmless(t, "made", g.leads(g.post("/keys/new", "name", hostile, "scope", "write:risks", "kind", "live"), "/keys/made"))
-	wantHarmless(t, "revoked", g.leads(g.post("/keys/"+hostileKey.ID+"/revoke"), "/keys"))
-	s.copyKeys(100)
-	r := g.get("/keys")
-	g.wants(r, 200, "103 keys", `href="/keys?page=2"`)
+	expectEscaped(t, "made", c.follow(c.post("/keys/new", "name", hostile, "scope", "write:risks", "kind", "live"), "/keys/made"))
+	expectEscaped(t, "revoked", c.follow(c.post("/keys/"+hostileKey.ID+"/revoke"), "/keys"))
+	h.copyKeys(100)
+	r := c.get("/keys")
+	c.expect(r, 200, "103 keys", `href="/keys?page=2"`)
 	if n := strings.Count(r.body, ">many</a>"); n != 100 {
 		t.Errorf("%d on the first page", n)
 	}
-	r = g.get("/keys?page=2")
-	g.wants(r, 200, `href="/keys?page=1"`, "Warehouse export")
+	r = c.get("/keys?page=2")
+	c.expect(r, 200, `href="/keys?page=1"`, "Warehouse export")
 	for _, page := range []string{"0", "-1", "99999999999999999999", "x", "3"} {
-		g.wants(g.get("/keys?page="+page), 200, "103 keys")
+		c.expect(c.get("/keys?page="+page), 200, "103 keys")
 	}
 }
 
 // copyKeys adds n keys named many, without the time that hashes take.
-func (s *scene) copyKeys(n int) {
-	s.t.Helper()
-	s.fill(`WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < ?)
+func (h *harness) copyKeys(n int) {
+	h.t.Helper()
+	h.execSQL(`WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < ?)
 		INSERT INTO api_keys (org_id, id, name, kind, prefix, salt, hash, scopes, created_at)
 		SELECT k.org_id, lower(hex(randomblob(16))), 'many', k.kind, k.prefix, k.salt, k.hash, k.scopes, '2026-10-09T13:00:00.000Z'
 		FROM copies, (SELECT * FROM api_keys LIMIT 1) k`, n)
 }
 
-// fill runs a statement beside the store.
-func (s *scene) fill(statement string, args ...any) {
-	s.t.Helper()
-	file, err := sql.Open("sqlite", "file:"+s.path+"?_pragma=busy_timeout(10000)")
+// execSQL runs a statement beside the store.
+func (h *harness) execSQL(statement string, args ...any) {
+	h.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(10000)")
 	if err == nil {
-		_, err = file.ExecContext(s.t.Context(), statement, args...)
+		_, err = file.ExecContext(h.t.Context(), statement, args...)
 		err = errors.Join(err, file.Close())
 	}
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
@@ -203,22 +203,22 @@ func (s *scene) fill(statement string, args ...any) {
 // it is good, and the line is right.
 func TestKeyTried(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	r := g.leads(g.post("/keys/new", "name", "writer", "scope", "write:kpis", "kind", "live"), "/keys/made")
-	g.wants(r, 200, "The key has no read access", "--json", "/api/v1/mcp")
-	if r := s.call(http.MethodPost, "/mcp", minted.FindString(r.body), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.status != 200 {
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	r := c.follow(c.post("/keys/new", "name", "writer", "scope", "write:kpis", "kind", "live"), "/keys/made")
+	c.expect(r, 200, "The key has no read access", "--json", "/api/v1/mcp")
+	if r := h.callAPI(http.MethodPost, "/mcp", plainKey.FindString(r.body), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.status != 200 {
 		t.Errorf("%d %s", r.status, r.body)
 	}
-	g.wants(g.leads(g.post("/keys/new", "name", "hooks", "scope", "manage:webhooks", "kind", "live"), "/keys/made"), 200, "/api/v1/webhooks/subscriptions")
-	g.wants(g.leads(g.post("/keys/new", "name", "all", "scope", "read:all", "kind", "live"), "/keys/made"), 200, "Try it", "!/api/v1/audit")
+	c.expect(c.follow(c.post("/keys/new", "name", "hooks", "scope", "manage:webhooks", "kind", "live"), "/keys/made"), 200, "/api/v1/webhooks/subscriptions")
+	c.expect(c.follow(c.post("/keys/new", "name", "all", "scope", "read:all", "kind", "live"), "/keys/made"), 200, "Try it", "!/api/v1/audit")
 }
 
 // TestKeysOfPlan: where no key is let in, the list says so.
 func TestKeysOfPlan(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	for _, row := range []struct {
 		plan         db.Plan
 		subscription db.Subscription
@@ -228,28 +228,28 @@ func TestKeysOfPlan(t *testing.T) {
 		{db.Business, db.PastDue, "The subscription is Past due"},
 		{db.Business, db.Active, "!Every key is refused"},
 	} {
-		if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, row.plan, row.subscription); err != nil {
+		if _, err := h.store.Orgs.SetPlan(t.Context(), h.by(), db.DefaultOrganisation, row.plan, row.subscription); err != nil {
 			t.Fatal(err)
 		}
-		g.wants(g.get("/keys"), 200, row.want)
+		c.expect(c.get("/keys"), 200, row.want)
 	}
 }
 
-// keysNow are the keys of the default organisation, newest first.
-func (s *scene) keysNow() []db.Key {
-	s.t.Helper()
-	keys, err := s.store.Keys.List(s.t.Context(), s.by().Org)
+// keys are the keys of the default organisation, newest first.
+func (h *harness) keys() []db.Key {
+	h.t.Helper()
+	keys, err := h.store.Keys.List(h.t.Context(), h.by().Org)
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return keys
 }
 
-// audited tells whether the audit log has an action of a role's user.
-func (s *scene) audited(action string, role auth.Role) bool {
-	s.t.Helper()
-	user := s.user(string(role))
-	for event := range strings.Lines(s.auditLog()) {
+// hasAuditEvent tells whether the audit log has an action of a role's user.
+func (h *harness) hasAuditEvent(action string, role auth.Role) bool {
+	h.t.Helper()
+	user := h.user(string(role))
+	for event := range strings.Lines(h.auditLog()) {
 		if strings.Contains(event, `"action":"`+action+`"`) && strings.Contains(event, `"actor":"`+user.ID+`"`) {
 			return true
 		}
@@ -261,9 +261,9 @@ func (s *scene) audited(action string, role auth.Role) bool {
 // records.
 func TestKeyForm_WebhooksRead(t *testing.T) {
 	t.Parallel()
-	g := newScene(t).as(auth.Admin)
-	page := g.get("/keys/new")
-	g.wants(page, 200, "The key receives the records that events carry, such as risks, scorecards and roadmaps, even without a read scope.")
+	c := newHarness(t).as(auth.Admin)
+	page := c.get("/keys/new")
+	c.expect(page, 200, "The key receives the records that events carry, such as risks, scorecards and roadmaps, even without a read scope.")
 	at := strings.Index(page.body, `value="manage:webhooks"`)
 	said := strings.Index(page.body, "The key receives the records")
 	if at < 0 || said < at || strings.Contains(page.body[at:said], "</label>") {

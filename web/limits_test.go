@@ -13,36 +13,36 @@ import (
 // pages need and one for downloads, each by itself.
 func TestAddressLimits(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{trusted: "127.0.0.0/8", perMinute: 6})
-	g := s.as(auth.Admin)
-	style := regexp.MustCompile(`/static/[^"]+`).FindString(s.guest().get("/signin").body)
+	h := newHarness(t, options{trusted: "127.0.0.0/8", perMinute: 6})
+	c := h.as(auth.Admin)
+	style := regexp.MustCompile(`/static/[^"]+`).FindString(h.anonymous().get("/signin").body)
 	for i, row := range []struct{ path, contentType, text string }{
 		{"/risks", "text/html; charset=utf-8", "Too many requests"},
 		{"/no-such-page", "text/html; charset=utf-8", "Too many requests"},
 		{style, "text/plain; charset=utf-8", "Too many requests"},
 		{"/risks.csv", "text/html; charset=utf-8", "too many downloads"},
 	} {
-		g.header.Set("X-Forwarded-For", "192.0.2."+string(rune('1'+i)))
+		c.header.Set("X-Forwarded-For", "192.0.2."+string(rune('1'+i)))
 		for request := range 6 {
-			if r := g.get(row.path); r.status == 429 {
+			if r := c.get(row.path); r.status == 429 {
 				t.Fatalf("%s: request %d of 6 got 429", row.path, request+1)
 			}
 		}
-		refused := g.get(row.path)
+		refused := c.get(row.path)
 		if refused.status != 429 || refused.header.Get("Content-Type") != row.contentType || !strings.Contains(refused.body, row.text) || refused.header.Get("Retry-After") != "10" {
 			t.Errorf("%s: %d %v %.300s, want 429", row.path, refused.status, refused.header, refused.body)
 		}
-		g.header.Set("X-Forwarded-For", "192.0.2.9")
-		if other := g.get(row.path); other.status == 429 {
+		c.header.Set("X-Forwarded-For", "192.0.2.9")
+		if other := c.get(row.path); other.status == 429 {
 			t.Errorf("%s: another address got 429", row.path)
 		}
 	}
-	g.header.Set("X-Forwarded-For", "192.0.2.1")
-	if r := g.get(style); r.status != 200 {
+	c.header.Set("X-Forwarded-For", "192.0.2.1")
+	if r := c.get(style); r.status != 200 {
 		t.Errorf("a file: %d after too many pages, want 200", r.status)
 	}
-	s.clock.advance(10 * time.Second)
-	if r := g.get("/risks"); r.status != 200 {
+	h.clock.Advance(10 * time.Second)
+	if r := c.get("/risks"); r.status != 200 {
 		t.Errorf("a page: %d after Retry-After, want 200", r.status)
 	}
 }

@@ -17,13 +17,13 @@ import (
 // and the pages together have every record once, both ways.
 func TestLargeRecordsPage(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	var lines []string
 	for i := range 60 {
 		lines = append(lines, fmt.Sprintf(`{"object":"risk","risk_id":"LARGE-%02d","title":"Large one","description":%q,"severity":"LOW","status":"Open"}`, i, strings.Repeat("€", 19_000)))
 	}
-	s.load(lines...)
-	g := s.as(auth.Viewer)
+	h.importRecords(lines...)
+	c := h.as(auth.Viewer)
 	name := regexp.MustCompile(`LARGE-[0-9]{2}`)
 	link := func(page, label string) string {
 		found := regexp.MustCompile(`href="([^"]*cursor=[^"]*)"[^>]*>[^<]*` + label).FindStringSubmatch(page)
@@ -34,7 +34,7 @@ func TestLargeRecordsPage(t *testing.T) {
 	}
 	seen, pages := map[string]bool{}, []string{}
 	for path := "/risks?q=large"; path != "" && len(pages) < 20; {
-		r := g.get(path)
+		r := c.get(path)
 		if r.status != 200 {
 			t.Fatalf("%s: %d", path, r.status)
 		}
@@ -57,18 +57,18 @@ func TestLargeRecordsPage(t *testing.T) {
 	if len(seen) != 60 || len(pages) < 3 {
 		t.Errorf("%d records on %d pages, want 60", len(seen), len(pages))
 	}
-	g.wants(g.get(link(g.get(pages[2]).body, "Previous")), 200, "LARGE-")
+	c.expect(c.get(link(c.get(pages[2]).body, "Previous")), 200, "LARGE-")
 }
 
 // TestProblemPages_HoldNoMemory requests pages that fail until their size alone
 // would fill the budget. Each gives back what it held.
 func TestProblemPages_HoldNoMemory(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{responses: limit.NewBudget(6<<20, time.Second), perMinute: 100_000})
-	g := s.as(auth.Viewer)
+	h := newHarness(t, options{responses: limit.NewBudget(6<<20, time.Second), perMinute: 100_000})
+	c := h.as(auth.Viewer)
 	sent := 0
 	for range 600 {
-		r := g.get("/risks/00000000-0000-7000-8000-00000000dead")
+		r := c.get("/risks/00000000-0000-7000-8000-00000000dead")
 		if r.status != 404 {
 			t.Fatalf("got status %d after %d bytes of pages, want 404", r.status, sent)
 		}
@@ -77,21 +77,21 @@ func TestProblemPages_HoldNoMemory(t *testing.T) {
 	if sent < 1<<20 {
 		t.Errorf("the pages took only %d bytes", sent)
 	}
-	g.wants(g.get("/risks"), 200)
+	c.expect(c.get("/risks"), 200)
 }
 
 // TestRequestsInProgress: 32 requests of a user may be in progress; a further one
 // is refused until one of them has ended. Other users are not concerned.
 func TestRequestsInProgress(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g, other := s.as(auth.Editor), s.as(auth.Viewer)
-	host := strings.TrimPrefix(s.url, "http://")
+	h := newHarness(t)
+	c, other := h.as(auth.Editor), h.as(auth.Viewer)
+	host := strings.TrimPrefix(h.url, "http://")
 	var conns []net.Conn
 	for range 32 {
 		conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", host)
 		if err == nil {
-			_, err = io.WriteString(conn, "POST /risks HTTP/1.1\r\nHost: "+host+"\r\nCookie: govsvc_session="+g.cookie("govsvc_session")+
+			_, err = io.WriteString(conn, "POST /risks HTTP/1.1\r\nHost: "+host+"\r\nCookie: govsvc_session="+c.cookie("govsvc_session")+
 				"\r\nContent-Type: application/x-www-form-urlencoded\r\nContent-Length: 1000\r\n\r\n")
 		}
 		if err != nil {
@@ -99,22 +99,22 @@ func TestRequestsInProgress(t *testing.T) {
 		}
 		conns = append(conns, conn)
 	}
-	status := func(want int) (r reply) {
+	status := func(want int) (r response) {
 		t.Helper()
 		for try := 0; try < 500 && r.status != want; try++ {
-			r = g.get("/account")
+			r = c.get("/account")
 			time.Sleep(10 * time.Millisecond)
 		}
 		return r
 	}
 	r := status(429)
-	g.wants(r, 429, "Too much at once")
+	c.expect(r, 429, "Too much at once")
 	if r.header.Get("Retry-After") != "1" {
 		t.Errorf("Retry-After %q, want 1", r.header.Get("Retry-After"))
 	}
-	other.wants(other.get("/account"), 200)
+	other.expect(other.get("/account"), 200)
 	for _, conn := range conns {
 		_ = conn.Close()
 	}
-	g.wants(status(200), 200)
+	c.expect(status(200), 200)
 }

@@ -13,10 +13,10 @@ import (
 	"govsvc/web"
 )
 
-// fuzzed are the pages and actions that FuzzPages asks for: all but those that
+// fuzzedRoutes are the pages and actions that FuzzPages asks for: all but those that
 // end the session, and those that would look the fuzzer's names up, whose forms
 // are read as the others' are (FuzzURL has their addresses).
-func fuzzed() []web.PageRoute {
+func fuzzedRoutes() []web.PageRoute {
 	return slices.DeleteFunc(routes(), func(r web.PageRoute) bool {
 		apart := slices.ContainsFunc([]string{"/webhooks", "/account", "/signout", "/setup"}, func(path string) bool { return strings.HasPrefix(r.Path, path) })
 		return r.Method == http.MethodPost && apart
@@ -27,8 +27,8 @@ func fuzzed() []web.PageRoute {
 // or upload and any further cookies: the answer is a page of the site, whose
 // redirects lead to the site, and nothing that was sent has become markup.
 func FuzzPages(f *testing.F) {
-	routes := fuzzed()
-	s := newScene(f)
+	routes := fuzzedRoutes()
+	h := newHarness(f)
 	add := func(method, path, id, query, form string) {
 		at := slices.IndexFunc(routes, func(r web.PageRoute) bool { return r.Method == method && r.Path == path })
 		if at < 0 {
@@ -36,8 +36,8 @@ func FuzzPages(f *testing.F) {
 		}
 		f.Add(uint8(at), id, query, form, false, "govsvc_flash=PHhzcz4")
 	}
-	risk, _ := s.find("risk", "")["id"].(string)
-	kpi, _ := s.find("kpi", "")["id"].(string)
+	risk, _ := h.find("risk", "")["id"].(string)
+	kpi, _ := h.find("kpi", "")["id"].(string)
 	add("GET", "/risks", "", "q=%3Cxss%3E&severity=HIGH&sort=title&page=2", "")
 	add("GET", "/risks", "", "after=x&before=%ff&cursor=AAAA&page=-1&sort=%00", "")
 	add("GET", "/risks/{id}", risk, "", "")
@@ -63,19 +63,19 @@ func FuzzPages(f *testing.F) {
 	f.Fuzz(func(t *testing.T, which uint8, id, query, form string, upload bool, cookies string) {
 		route := routes[int(which)%len(routes)]
 		r := httptest.NewRequestWithContext(t.Context(), route.Method, "/", strings.NewReader(form))
-		r.URL = &url.URL{Path: strings.ReplaceAll(address(route), nowhere, id), RawQuery: query}
+		r.URL = &url.URL{Path: strings.ReplaceAll(pathWithID(route), unknownID, id), RawQuery: query}
 		r.RequestURI = r.URL.RequestURI()
 		r.Header.Set("Sec-Fetch-Site", "same-origin")
-		r.Header.Set("Cookie", "govsvc_session="+s.tokens[auth.Admin]+"; "+cookies)
+		r.Header.Set("Cookie", "govsvc_session="+h.tokens[auth.Admin]+"; "+cookies)
 		r.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 		if upload {
 			r.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 		}
 		w := httptest.NewRecorder()
-		s.server.Config.Handler.ServeHTTP(w, r)
+		h.server.Config.Handler.ServeHTTP(w, r)
 		about := []any{route.Method, r.RequestURI, form, w.Code}
 		if w.Code >= 500 {
-			t.Errorf("%q: %.2000s", about, s.log)
+			t.Errorf("%q: %.2000s", about, h.log)
 		}
 		if to := w.Header().Get("Location"); to != "" && (!strings.HasPrefix(to, "/") || strings.HasPrefix(to, "//") || strings.HasPrefix(to, "/\\")) {
 			t.Errorf("%q leads to %q", about, to)

@@ -10,22 +10,22 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/auth"
-	"govsvc/server"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/web"
 	"govsvc/web/page"
 	"govsvc/web/ui"
 )
 
-// nowhere is the id of no record.
-const nowhere = "0190d6a1-0000-7000-8000-000000000000"
+// unknownID is the id of no record.
+const unknownID = "0190d6a1-0000-7000-8000-000000000000"
 
-// address is a path of a route: a record that is not there takes the place of
+// pathWithID is a path of a route: a record that is not there takes the place of
 // what stands in braces.
-func address(r web.PageRoute) string {
+func pathWithID(r web.PageRoute) string {
 	parts := strings.Split(strings.TrimSuffix(r.Path, "{$}"), "/")
 	for i, part := range parts {
 		if strings.HasPrefix(part, "{") {
-			parts[i] = nowhere
+			parts[i] = unknownID
 		}
 	}
 	return strings.Join(parts, "/")
@@ -34,13 +34,13 @@ func address(r web.PageRoute) string {
 // roles are those of a scene, and "" for somebody who has not signed in.
 func roles() []auth.Role { return append(auth.Roles(), "") }
 
-// ask makes the request of a route, without a form's content.
-func (g *guest) ask(r web.PageRoute) reply {
-	g.t.Helper()
+// request makes the request of a route, without a form's content.
+func (c *client) request(r web.PageRoute) response {
+	c.t.Helper()
 	if r.Method == http.MethodPost {
-		return g.post(address(r))
+		return c.post(pathWithID(r))
 	}
-	return g.do(r.Method, address(r), "", "")
+	return c.do(r.Method, pathWithID(r), "", "")
 }
 
 // TestEveryRoute asks for each page and action with each role: who has it gets
@@ -48,36 +48,36 @@ func (g *guest) ask(r web.PageRoute) reply {
 // signed in is led to the sign-in.
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	for _, route := range routes() {
 		over := false
 		for _, role := range slices.Backward(roles()) {
-			before := s.refusals()
-			r := s.as(role).ask(route)
+			before := h.refusals()
+			r := h.as(role).request(route)
 			about := fmt.Sprintf("%s %s, %q", route.Method, route.Path, role)
 			switch {
 			case route.Needs != "" && role == "":
-				wantRedirect(t, about, r, "/signin")
+				expectRedirect(t, about, r, "/signin")
 			case route.Needs != "" && route.Needs != page.SignedIn && !role.May(route.Needs):
 				if r.status != 403 || !strings.Contains(r.body, "Your role does not include this") {
 					t.Errorf("%s: %d, want 403:\n%.1000s", about, r.status, r.body)
 				}
-				if now := s.refusals(); now != before+1 {
+				if now := h.refusals(); now != before+1 {
 					t.Errorf("%s: %d refusals in the audit log, want %d", about, now, before+1)
 				}
 			case r.status == 403 || r.status >= 500 || route.Needs != "" && strings.HasPrefix(r.header.Get("Location"), "/signin?"):
 				t.Errorf("%s: %d to %q:\n%.1000s", about, r.status, r.header.Get("Location"), r.body)
 			}
-			wantProtected(t, r)
+			expectSecurityHeaders(t, r)
 			over = over || strings.HasPrefix(r.header.Get("Set-Cookie"), "govsvc_session=;")
 		}
 		if over { // it signed people out
-			s = newScene(t)
+			h = newHarness(t)
 		}
 	}
 }
 
-func wantRedirect(t *testing.T, about string, r reply, to string) {
+func expectRedirect(t *testing.T, about string, r response, to string) {
 	t.Helper()
 	at := r.header.Get("Location")
 	if path, _, _ := strings.Cut(at, "?"); r.status != 303 || path != to {
@@ -85,8 +85,8 @@ func wantRedirect(t *testing.T, about string, r reply, to string) {
 	}
 }
 
-// wantProtected checks the headers that every page has.
-func wantProtected(t *testing.T, r reply) {
+// expectSecurityHeaders checks the headers that every page has.
+func expectSecurityHeaders(t *testing.T, r response) {
 	t.Helper()
 	for name, want := range map[string]string{
 		"Content-Security-Policy": "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; " +
@@ -106,14 +106,14 @@ func wantProtected(t *testing.T, r reply) {
 }
 
 // refusals counts the refused pages in the audit log.
-func (s *scene) refusals() int { return strings.Count(s.auditLog(), `"action":"page.refused"`) }
+func (h *harness) refusals() int { return strings.Count(h.auditLog(), `"action":"page.refused"`) }
 
 // auditLog is the log of the default organisation.
-func (s *scene) auditLog() string {
-	s.t.Helper()
-	page, err := s.store.Audit.Events(s.t.Context(), s.org(), db.AuditQuery{Limit: 1000})
+func (h *harness) auditLog() string {
+	h.t.Helper()
+	page, err := h.store.Audit.Events(h.t.Context(), h.org(), db.AuditQuery{Limit: 1000})
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	var log strings.Builder
 	for _, event := range page.Events {
@@ -126,7 +126,7 @@ func (s *scene) auditLog() string {
 // the browser has signed in.
 func TestAnotherOrigin(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	for _, route := range routes() {
 		if route.Method == http.MethodGet {
 			continue
@@ -137,19 +137,19 @@ func TestAnotherOrigin(t *testing.T) {
 			"a foreign origin": {"Origin": {"https://evil.example"}},
 			"a null origin":    {"Origin": {"null"}},
 		} {
-			g := s.as(auth.Admin)
-			g.header = header
-			r := g.ask(route)
+			c := h.as(auth.Admin)
+			c.header = header
+			r := c.request(route)
 			if r.status != 403 || !strings.Contains(r.body, "The request came from another site") {
 				t.Errorf("%s, %s: %d", route.Path, about, r.status)
 			}
-			wantProtected(t, r)
+			expectSecurityHeaders(t, r)
 		}
 	}
-	if got := s.as(auth.Admin).get("/"); got.status != 200 {
+	if got := h.as(auth.Admin).get("/"); got.status != 200 {
 		t.Errorf("the session has ended: %d", got.status)
 	}
-	if !strings.Contains(s.auditLog(), `"page":"POST /signout","reason":"another origin"`) {
+	if !strings.Contains(h.auditLog(), `"page":"POST /signout","reason":"another origin"`) {
 		t.Error("the audit log does not tell of it")
 	}
 }
@@ -158,20 +158,20 @@ func TestAnotherOrigin(t *testing.T) {
 // and on an empty organisation.
 func TestEveryPageRenders(t *testing.T) {
 	t.Parallel()
-	for name, data := range map[string]func() (prepared, error){"demo": demo, "empty": noRecords} {
-		s := newScene(t, setting{data: data})
-		g := s.as(auth.Admin)
+	for name, data := range map[string]*testdb.Template[tokens]{"demo": demoData, "empty": usersOnly} {
+		h := newHarness(t, options{data: data})
+		c := h.as(auth.Admin)
 		for _, route := range routes() {
 			if route.Method != http.MethodGet || strings.Contains(route.Path, "{") && route.Path != "/{$}" || route.Needs == "" ||
 				route.Path == "/account/confirm" { // leads on where nothing is to be confirmed
 				continue
 			}
-			r := g.get(address(route))
+			r := c.get(pathWithID(route))
 			if r.status != 200 || !strings.Contains(r.header.Get("Content-Type"), "text/html") && !strings.Contains(r.header.Get("Content-Disposition"), "attachment") {
 				t.Errorf("%s, %s: %d %s:\n%.2000s", name, route.Path, r.status, r.header.Get("Location"), r.body)
 			}
 		}
-		if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+		if log := h.log.String(); strings.Contains(log, "level=ERROR") {
 			t.Errorf("%s:\n%s", name, log)
 		}
 	}
@@ -183,30 +183,30 @@ const hostile = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}ja
 // TestHostileNames: names are shown as they are, on every page.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	by := db.Actor{ID: "system"}
-	if _, err := s.auth.Users.Create(t.Context(), by, hostile, auth.Admin, password); err != nil {
+	if _, err := h.auth.Users.Create(t.Context(), by, hostile, auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
-	by.ID = s.user(hostile).ID
-	if _, err := s.auth.Memberships.CreateOrganisation(t.Context(), by, hostile, db.Enterprise); err != nil {
+	by.ID = h.user(hostile).ID
+	if _, err := h.auth.Memberships.CreateOrganisation(t.Context(), by, hostile, db.Enterprise); err != nil {
 		t.Fatal(err)
 	}
-	g := s.guest()
-	g.leads(g.post("/signin", "name", hostile, "password", password), "/")
-	g.leads(g.post("/organisation", "name", hostile), "/")
+	c := h.anonymous()
+	c.follow(c.post("/signin", "name", hostile, "password", password), "/")
+	c.follow(c.post("/organisation", "name", hostile), "/")
 	for _, route := range routes() {
 		if route.Method == http.MethodGet && route.Needs != "" {
-			wantHarmless(t, route.Path, g.get(address(route)))
+			expectEscaped(t, route.Path, c.get(pathWithID(route)))
 		}
 	}
-	g = s.guest()
-	wantHarmless(t, "sign-in", g.post("/signin", "name", hostile, "password", hostile, "next", hostile))
-	wantHarmless(t, "sign-in", g.get("/signin?next="+ui.WithQuery("", "next", hostile)[len("?next="):]))
-	wantHarmless(t, "nothing", g.get("/"+ui.Path(hostile)[1:]))
+	c = h.anonymous()
+	expectEscaped(t, "sign-in", c.post("/signin", "name", hostile, "password", hostile, "next", hostile))
+	expectEscaped(t, "sign-in", c.get("/signin?next="+ui.WithQuery("", "next", hostile)[len("?next="):]))
+	expectEscaped(t, "nothing", c.get("/"+ui.Path(hostile)[1:]))
 }
 
-func wantHarmless(t *testing.T, what string, r reply) {
+func expectEscaped(t *testing.T, what string, r response) {
 	t.Helper()
 	for _, bad := range []string{"<script>alert", "<img", `onerror=alert(2)>`, `href="javascript:`} {
 		if strings.Contains(r.body, bad) {
@@ -218,33 +218,33 @@ func wantHarmless(t *testing.T, what string, r reply) {
 // TestNoPage: browsers get a page about it, programs the envelope.
 func TestNoPage(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.guest()
-	g.wants(g.get("/nothing"), 404, "Page not found", "!Sign out")
-	g.wants(s.as(auth.Viewer).get("/nothing"), 404, "Page not found", "Sign out")
-	g.wants(g.get("/static/style.css"), 404)
-	g.wants(g.get("/signin/"), 404)
-	g.wants(g.do(http.MethodPut, "/signin", "", ""), 405, "not possible here")
-	if allow := g.do(http.MethodDelete, "/signout", "", "").header.Get("Allow"); allow != "POST" {
+	h := newHarness(t)
+	c := h.anonymous()
+	c.expect(c.get("/nothing"), 404, "Page not found", "!Sign out")
+	c.expect(h.as(auth.Viewer).get("/nothing"), 404, "Page not found", "Sign out")
+	c.expect(c.get("/static/style.css"), 404)
+	c.expect(c.get("/signin/"), 404)
+	c.expect(c.do(http.MethodPut, "/signin", "", ""), 405, "not possible here")
+	if allow := c.do(http.MethodDelete, "/signout", "", "").header.Get("Allow"); allow != "POST" {
 		t.Errorf("Allow: %q", allow)
 	}
-	g.wants(g.get("/api/v1/nothing"), 404, `"code":"not_found"`)
-	g.wants(g.get("/.well-known/nothing"), 404, `"code":"not_found"`)
-	g.wants(g.get("/healthz"), 200, "ok")
-	g.header = http.Header{"Accept": {"application/json"}}
-	g.wants(g.get("/nothing"), 404, `"code":"not_found"`)
-	g.wants(g.get("/signin"), 200, "<h1>Sign in</h1>")
-	g.header = http.Header{}
-	g.wants(g.get("/nothing"), 404, `"code":"not_found"`)
+	c.expect(c.get("/api/v1/nothing"), 404, `"code":"not_found"`)
+	c.expect(c.get("/.well-known/nothing"), 404, `"code":"not_found"`)
+	c.expect(c.get("/healthz"), 200, "ok")
+	c.header = http.Header{"Accept": {"application/json"}}
+	c.expect(c.get("/nothing"), 404, `"code":"not_found"`)
+	c.expect(c.get("/signin"), 200, "<h1>Sign in</h1>")
+	c.header = http.Header{}
+	c.expect(c.get("/nothing"), 404, `"code":"not_found"`)
 }
 
 // TestHead answers as GET does, without the page.
 func TestHead(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	for _, path := range []string{"/", "/account", "/signin", "/nothing"} {
-		get, head := g.get(path), g.do(http.MethodHead, path, "", "")
+		get, head := c.get(path), c.do(http.MethodHead, path, "", "")
 		if head.status != get.status || head.body != "" || head.header.Get("Content-Type") != get.header.Get("Content-Type") {
 			t.Errorf("%s: %d %q, want %d without a body", path, head.status, head.header, get.status)
 		}
@@ -257,7 +257,7 @@ func TestHead(t *testing.T) {
 // TestForms refuses what is no form, and what is too large for one.
 func TestForms(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	const form = "application/x-www-form-urlencoded"
 	for _, test := range []struct {
 		about, contentType, body string
@@ -274,7 +274,7 @@ func TestForms(t *testing.T) {
 		{"with a charset", form + "; charset=utf-8", "name=x", 422},
 		{"empty", form, "", 422},
 	} {
-		if r := s.guest().do(http.MethodPost, "/signin", test.contentType, test.body); r.status != test.status {
+		if r := h.anonymous().do(http.MethodPost, "/signin", test.contentType, test.body); r.status != test.status {
 			t.Errorf("%s: %d, want %d", test.about, r.status, test.status)
 		}
 	}
@@ -284,33 +284,32 @@ func TestForms(t *testing.T) {
 // request's id.
 func TestBreakdown(t *testing.T) {
 	t.Parallel()
-	var site *web.Site
-	s := newScene(t, setting{wrap: func(made *web.Site) server.Pages { site = made; return made }})
-	site.Handle(page.Route{Pattern: "GET /panic", Needs: page.Public, Handle: func(*page.Request) error { panic("a secret") }})
-	s.server.Config.Handler = site
-	r := s.as(auth.Admin).get("/panic")
-	s.guest().wants(r, 500, "Something went wrong on our side", r.header.Get("X-Request-Id"), "!a secret")
-	wantProtected(t, r)
+	h := newHarness(t)
+	h.site.Handle(page.Route{Pattern: "GET /panic", Needs: page.Public, Handle: func(*page.Request) error { panic("a secret") }})
+	h.server.Config.Handler = h.site
+	r := h.as(auth.Admin).get("/panic")
+	h.anonymous().expect(r, 500, "Something went wrong on our side", r.header.Get("X-Request-Id"), "!a secret")
+	expectSecurityHeaders(t, r)
 	for _, want := range []string{"a secret", r.header.Get("X-Request-Id"), "pages_test.go"} {
-		if !strings.Contains(s.log.String(), want) {
-			t.Errorf("want %q in the log:\n%s", want, s.log)
+		if !strings.Contains(h.log.String(), want) {
+			t.Errorf("want %q in the log:\n%s", want, h.log)
 		}
 	}
 
-	s = newScene(t)
-	g := s.as(auth.Admin)
-	if err := s.store.Close(); err != nil {
+	h = newHarness(t)
+	c := h.as(auth.Admin)
+	if err := h.store.Close(); err != nil {
 		t.Fatal(err)
 	}
 	misplaced := "gds_live_" + strings.Repeat("A", 52)
 	for _, path := range []string{"/", "/keys/" + misplaced, "/" + misplaced} {
-		r = g.get(path)
-		g.wants(r, 500, r.header.Get("X-Request-Id"), "!sql")
-		if !strings.Contains(s.log.String(), fmt.Sprintf("request_id=%s", r.header.Get("X-Request-Id"))) {
-			t.Errorf("%s: log:\n%s", path, s.log)
+		r = c.get(path)
+		c.expect(r, 500, r.header.Get("X-Request-Id"), "!sql")
+		if !strings.Contains(h.log.String(), fmt.Sprintf("request_id=%s", r.header.Get("X-Request-Id"))) {
+			t.Errorf("%s: log:\n%s", path, h.log)
 		}
 	}
-	if log := s.log.String(); strings.Contains(log, misplaced) || !strings.Contains(log, "GET /keys/{id}") {
+	if log := h.log.String(); strings.Contains(log, misplaced) || !strings.Contains(log, "GET /keys/{id}") {
 		t.Errorf("a key that was put into a path stands in the log, or the page does not:\n%s", log)
 	}
 }
@@ -318,12 +317,12 @@ func TestBreakdown(t *testing.T) {
 // TestNavigation shows what there is, to who may use it.
 func TestNavigation(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	for _, role := range auth.Roles() {
-		page := s.as(role).get("/account").body
+		page := h.as(role).get("/account").body
 		for _, path := range web.Navigation() {
 			want := slices.ContainsFunc(routes(), func(r web.PageRoute) bool {
-				return r.Method == "GET" && address(r) == path && (r.Needs == "" || role.May(r.Needs))
+				return r.Method == "GET" && pathWithID(r) == path && (r.Needs == "" || role.May(r.Needs))
 			})
 			if got := strings.Contains(page, `<li><a href="`+path+`"`); got != want {
 				t.Errorf("%s: a link to %s: %v, want %v", role, path, got, want)
@@ -335,11 +334,11 @@ func TestNavigation(t *testing.T) {
 // TestOrganisations: a session works on one organisation at a time.
 func TestOrganisations(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Viewer)
-	g.wants(g.get("/"), 200, `value="subsidiary"`)
-	r := g.leads(g.post("/organisation", "name", "subsidiary", "next", "//evil.example"), "/")
-	g.wants(r, 200, "You are now working on subsidiary.")
-	g.wants(g.get("/"), 200, "!You are now working on")
-	g.wants(g.post("/organisation", "name", "another"), 404)
+	h := newHarness(t)
+	c := h.as(auth.Viewer)
+	c.expect(c.get("/"), 200, `value="subsidiary"`)
+	r := c.follow(c.post("/organisation", "name", "subsidiary", "next", "//evil.example"), "/")
+	c.expect(r, 200, "You are now working on subsidiary.")
+	c.expect(c.get("/"), 200, "!You are now working on")
+	c.expect(c.post("/organisation", "name", "another"), 404)
 }

@@ -12,7 +12,7 @@ import (
 // TestRoutersRedirects are protected like pages, and lead nowhere else.
 func TestRoutersRedirects(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	for path, want := range map[string]string{
 		"//signin":                         "/signin",
 		"//evil.example/..//signin":        "/signin",
@@ -20,7 +20,7 @@ func TestRoutersRedirects(t *testing.T) {
 		"/signin/..//evil.example/../keys": "/keys",
 		"//evil.example":                   "",
 	} {
-		r := s.as(auth.Admin).get(path)
+		r := h.as(auth.Admin).get(path)
 		if at := r.header.Get("Location"); at != want && (want != "" || strings.HasPrefix(at, "//")) {
 			t.Errorf("%s leads to %q, want %q", path, at, want)
 		}
@@ -36,17 +36,17 @@ func TestRoutersRedirects(t *testing.T) {
 // and for changing, whatever the role.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	pack := g.send("/evidence", nil, "title", "Review").header.Get("Location")
-	before := string(s.export())
-	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	pack := c.upload("/evidence", nil, "title", "Review").header.Get("Location")
+	before := string(h.export())
+	c.follow(c.post("/organisation", "name", "subsidiary"), "/")
 	for _, path := range []string{pack, pack + "/pack.zip"} {
-		g.wants(g.get(path), 404, "!Review")
+		c.expect(c.get(path), 404, "!Review")
 	}
 	ids := map[string]string{}
 	for _, res := range resource.Pages() {
-		ids[res.Page.Base] = s.find(res.Type, "")["id"].(string)
+		ids[res.Page.Base] = h.find(res.Type, "")["id"].(string)
 	}
 	asked := 0
 	for _, route := range routes() {
@@ -57,9 +57,9 @@ func TestElsewhere(t *testing.T) {
 		}
 		asked++
 		path := base + "/" + id + rest
-		r := g.get(path)
+		r := c.get(path)
 		if route.Method == http.MethodPost {
-			r = g.post(path, "title", "Taken over", "description", "Taken over.", "name", "x", "value", "1")
+			r = c.post(path, "title", "Taken over", "description", "Taken over.", "name", "x", "value", "1")
 		}
 		if r.status != 404 {
 			t.Errorf("%s %s: %d\n%.1000s", route.Method, route.Path, r.status, r.body)
@@ -68,7 +68,7 @@ func TestElsewhere(t *testing.T) {
 	if asked < len(ids) {
 		t.Errorf("%d routes of %d families", asked, len(ids))
 	}
-	if string(s.export()) != before {
+	if string(h.export()) != before {
 		t.Error("written from another organisation")
 	}
 }
@@ -76,20 +76,20 @@ func TestElsewhere(t *testing.T) {
 // TestDownloads are saved, never shown as pages of this origin.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Editor)
-	paths := []string{g.send("/evidence", nil, "title", "Review").header.Get("Location") + "/pack.zip", "/import/templates/risk.csv"}
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	paths := []string{c.upload("/evidence", nil, "title", "Review").header.Get("Location") + "/pack.zip", "/import/templates/risk.csv"}
 	for _, route := range routes() {
 		if strings.HasSuffix(route.Path, ".csv") {
 			paths = append(paths, route.Path)
 		}
 	}
 	for _, path := range paths {
-		r := g.get(path)
+		r := c.get(path)
 		if r.status != 200 || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment; filename=") || strings.Contains(r.header.Get("Content-Type"), "html") {
 			t.Errorf("%s: %d %q", path, r.status, r.header)
 		}
-		wantProtected(t, r)
+		expectSecurityHeaders(t, r)
 	}
 }
 
@@ -97,32 +97,32 @@ func TestDownloads(t *testing.T) {
 // shown, and in the names of downloads.
 func TestHostileEntries(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusOK, hostile)
-	made := g.post("/keys/new", "name", hostile, "scope", "read:all", "kind", "live")
-	wantHarmless(t, "key", g.leads(made, "/keys/made"))
-	made = g.post("/webhooks/new", "url", receiver.URL+"/?a='&b=(c)", "description", hostile)
-	wantHarmless(t, "secret", g.leads(made, "/webhooks/secret"))
-	hook := "/webhooks/" + s.subscriptionsNow()[0].ID
-	wantHarmless(t, "test", g.leads(g.post(hook+"/test"), hook))
-	attached := []upload{{"attachments", hostile + "\r\nX-Injected: 1\r\n.html", hostile}, {"attachments", "../../etc/passwd", "x"}}
-	made = g.send("/evidence", attached, "title", hostile)
+	made := c.post("/keys/new", "name", hostile, "scope", "read:all", "kind", "live")
+	expectEscaped(t, "key", c.follow(made, "/keys/made"))
+	made = c.post("/webhooks/new", "url", receiver.URL+"/?a='&b=(c)", "description", hostile)
+	expectEscaped(t, "secret", c.follow(made, "/webhooks/secret"))
+	hook := "/webhooks/" + h.subscriptions()[0].ID
+	expectEscaped(t, "test", c.follow(c.post(hook+"/test"), hook))
+	attached := []uploadedFile{{"attachments", hostile + "\r\nX-Injected: 1\r\n.html", hostile}, {"attachments", "../../etc/passwd", "x"}}
+	made = c.upload("/evidence", attached, "title", hostile)
 	pack := made.header.Get("Location")
-	wantHarmless(t, "pack", g.leads(made, pack))
-	download := g.get(pack + "/pack.zip")
+	expectEscaped(t, "pack", c.follow(made, pack))
+	download := c.get(pack + "/pack.zip")
 	if strings.Contains(download.header.Get("Content-Disposition"), "script") || download.header.Get("X-Injected") != "" || strings.Contains(download.body, "../") {
 		t.Errorf("%q", download.header)
 	}
 	for _, path := range []string{"/", "/keys", "/webhooks", hook, hook + "/change", "/evidence", "/audit", "/settings", "/status", "/docs"} {
-		wantHarmless(t, path, g.get(path))
+		expectEscaped(t, path, c.get(path))
 	}
-	g.setCookie("govsvc_flash", "PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg")
-	r := g.get("/account")
-	wantHarmless(t, "flash", r)
-	g.wants(r, 200, "&lt;script&gt;alert(1)")
-	g.wants(g.post("/settings/organisations", "name", "two\nlines", "plan", "starter"), 422, "no line breaks")
-	for line := range strings.Lines(s.log.String()) {
+	c.setCookie("govsvc_flash", "PHNjcmlwdD5hbGVydCgxKTwvc2NyaXB0Pg")
+	r := c.get("/account")
+	expectEscaped(t, "flash", r)
+	c.expect(r, 200, "&lt;script&gt;alert(1)")
+	c.expect(c.post("/settings/organisations", "name", "two\nlines", "plan", "starter"), 422, "no line breaks")
+	for line := range strings.Lines(h.log.String()) {
 		if !strings.HasPrefix(line, "time=") {
 			t.Errorf("a line of the log that is none: %s", line)
 		}
@@ -133,11 +133,11 @@ func TestHostileEntries(t *testing.T) {
 // the event, and the service's own log tells that one is missing.
 func TestRefusalUntold(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	s.fill("CREATE TRIGGER audit_full BEFORE INSERT ON audit_events BEGIN SELECT raise(ABORT, 'no room'); END")
-	r := s.as(auth.Viewer).get("/users")
-	s.guest().wants(r, 403, "Your role does not include this", "!no room")
-	if log := s.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, r.header.Get("X-Request-Id")) || !strings.Contains(log, "GET /users") {
+	h := newHarness(t)
+	h.execSQL("CREATE TRIGGER audit_full BEFORE INSERT ON audit_events BEGIN SELECT raise(ABORT, 'no room'); END")
+	r := h.as(auth.Viewer).get("/users")
+	h.anonymous().expect(r, 403, "Your role does not include this", "!no room")
+	if log := h.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, r.header.Get("X-Request-Id")) || !strings.Contains(log, "GET /users") {
 		t.Errorf("the log tells nothing of it:\n%s", log)
 	}
 }

@@ -14,7 +14,7 @@ const reason = "The supplier has been changed and the data is deleted."
 // TestAddRecords adds a record through each form, after it was refused.
 func TestAddRecords(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	for _, test := range []struct {
 		base, object, words string
 		good                []string // names and values
@@ -73,21 +73,21 @@ func TestAddRecords(t *testing.T) {
 		},
 	} {
 		t.Run(test.object, func(*testing.T) {
-			g := s.as(auth.Editor)
-			g.wants(g.get(test.base+"/new"), 200, `action="`+test.base+`"`)
-			refused := g.post(test.base, slices.Concat(test.bad, without(test.good, test.bad))...)
-			g.wants(refused, 422, append(test.wants, "Fix ", `aria-invalid="true"`)...)
-			r := g.post(test.base, test.good...)
-			at := s.at(test.base, test.object, test.words)
-			g.wants(g.leads(r, at), 200, append(test.page, "has been added.")...)
-			s.as(auth.Viewer).wants(s.as(auth.Viewer).post(test.base, test.good...), 403, "Your role does not include this")
+			c := h.as(auth.Editor)
+			c.expect(c.get(test.base+"/new"), 200, `action="`+test.base+`"`)
+			refused := c.post(test.base, slices.Concat(test.bad, without(test.good, test.bad))...)
+			c.expect(refused, 422, append(test.wants, "Fix ", `aria-invalid="true"`)...)
+			r := c.post(test.base, test.good...)
+			at := h.pathOf(test.base, test.object, test.words)
+			c.expect(c.follow(r, at), 200, append(test.page, "has been added.")...)
+			h.as(auth.Viewer).expect(h.as(auth.Viewer).post(test.base, test.good...), 403, "Your role does not include this")
 			if test.object != "risk" && test.object != "incident" && test.object != "signal" {
-				again := g.post(test.base, test.good...)
-				g.wants(again, 422, "already")
+				again := c.post(test.base, test.good...)
+				c.expect(again, 422, "already")
 			}
 		})
 	}
-	if log := s.auditLog(); !strings.Contains(log, `"action":"risk.created"`) || strings.Contains(log, `"action":"api.`) {
+	if log := h.auditLog(); !strings.Contains(log, `"action":"risk.created"`) || strings.Contains(log, `"action":"api.`) {
 		t.Errorf("the audit log:\n%s", log)
 	}
 }
@@ -109,11 +109,11 @@ func without(pairs, others []string) (left []string) {
 // TestChangeRecords changes what may be changed, and nothing else.
 func TestChangeRecords(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Editor)
-	change := func(at string, pairs ...string) reply {
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	change := func(at string, pairs ...string) response {
 		t.Helper()
-		return g.post(at, slices.Concat(pairs, hidden(g.get(at+"/edit").body))...)
+		return c.post(at, slices.Concat(pairs, hiddenFields(c.get(at+"/edit").body))...)
 	}
 	for _, test := range []struct {
 		base, object, words string
@@ -126,54 +126,54 @@ func TestChangeRecords(t *testing.T) {
 		{"/incidents", "incident", "chatbot", []string{"status", "post_review"}, []string{"Post review"}},
 		{"/risks", "risk", "RISK-0001", []string{"owner_name", "Chief Risk Officer"}, []string{"Chief Risk Officer", "<del>Head of AI Governance</del>", "Updated"}},
 	} {
-		at := s.at(test.base, test.object, test.words)
-		before := s.find(test.object, test.words)
-		g.wants(g.leads(change(at, test.pairs...), at), 200, append(test.page, "changes have been saved.", "by editor")...)
-		for member, value := range s.find(test.object, test.words) {
+		at := h.pathOf(test.base, test.object, test.words)
+		before := h.find(test.object, test.words)
+		c.expect(c.follow(change(at, test.pairs...), at), 200, append(test.page, "changes have been saved.", "by editor")...)
+		for member, value := range h.find(test.object, test.words) {
 			if member != "updated_at" && member != "timeline" && !slices.Contains(test.pairs, member) && text(value) != text(before[member]) {
 				t.Errorf("%s: %s is %v, was %v", test.object, member, value, before[member])
 			}
 		}
-		g.wants(g.leads(change(at), at), 200, "Nothing was changed.")
+		c.expect(c.follow(change(at), at), 200, "Nothing was changed.")
 	}
-	g.wants(g.get("/risks/0190d6a1-0000-7000-8000-000000000000/edit"), 404)
-	g.wants(g.post("/risks/0190d6a1-0000-7000-8000-000000000000", "title", "x"), 404)
-	kpi := s.at("/kpis", "kpi", "KR-INV-01")
-	g.wants(g.post(kpi, "status", "retired"), 405)
+	c.expect(c.get("/risks/0190d6a1-0000-7000-8000-000000000000/edit"), 404)
+	c.expect(c.post("/risks/0190d6a1-0000-7000-8000-000000000000", "title", "x"), 404)
+	kpi := h.pathOf("/kpis", "kpi", "KR-INV-01")
+	c.expect(c.post(kpi, "status", "retired"), 405)
 }
 
 // TestRiskLowered: a lower rating takes a reason, and keeps it as evidence.
 func TestRiskLowered(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Editor)
-	at := s.at("/risks", "risk", "RISK-0040")
-	form := g.get(at + "/edit")
-	g.wants(form, 200, "Required if you lower or clear", `<option value="CRITICAL" selected>`)
-	was := hidden(form.body)
-	g.wants(g.post(at, append(was, "severity", "LOW", "severity_change_reason", "")...), 422,
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	at := h.pathOf("/risks", "risk", "RISK-0040")
+	form := c.get(at + "/edit")
+	c.expect(form, 200, "Required if you lower or clear", `<option value="CRITICAL" selected>`)
+	was := hiddenFields(form.body)
+	c.expect(c.post(at, append(was, "severity", "LOW", "severity_change_reason", "")...), 422,
 		`id="f-severity_change_reason-error"`, `aria-invalid="true"`, `<option value="LOW" selected>`)
-	g.wants(g.post(at, append(was, "severity", "LOW", "severity_change_reason", "too short")...), 422, ">too short</textarea>")
-	r := g.leads(g.post(at, append(was, "severity", "LOW", "severity_change_reason", reason)...), at)
-	g.wants(r, 200, "Rating justification", "Severity critical → low", reason, "by editor")
+	c.expect(c.post(at, append(was, "severity", "LOW", "severity_change_reason", "too short")...), 422, ">too short</textarea>")
+	r := c.follow(c.post(at, append(was, "severity", "LOW", "severity_change_reason", reason)...), at)
+	c.expect(r, 200, "Rating justification", "Severity critical → low", reason, "by editor")
 }
 
 // TestTwoEditors: who changes one field does not undo what another changed
 // meanwhile.
 func TestTwoEditors(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	one, two := s.as(auth.Editor), s.as(auth.Admin)
-	at := s.at("/risks", "risk", "RISK-0040")
-	whole := func(form reply, pairs ...string) []string {
+	h := newHarness(t)
+	one, two := h.as(auth.Editor), h.as(auth.Admin)
+	at := h.pathOf("/risks", "risk", "RISK-0040")
+	whole := func(form response, pairs ...string) []string {
 		return slices.Concat(pairs, without([]string{
 			"title", "Agent letters reach former addresses", "owner_name", "Head of Claims Operations", "severity", "CRITICAL",
-		}, pairs), hidden(form.body))
+		}, pairs), hiddenFields(form.body))
 	}
 	form := one.get(at + "/edit")
-	two.leads(two.post(at, whole(two.get(at+"/edit"), "owner_name", "The other one")...), at)
-	one.leads(one.post(at, whole(form, "title", "Letters go astray")...), at)
-	risk := s.find("risk", "RISK-0040")
+	two.follow(two.post(at, whole(two.get(at+"/edit"), "owner_name", "The other one")...), at)
+	one.follow(one.post(at, whole(form, "title", "Letters go astray")...), at)
+	risk := h.find("risk", "RISK-0040")
 	if risk["owner_name"] != "The other one" || risk["title"] != "Letters go astray" {
 		t.Errorf("%v", risk)
 	}
@@ -182,58 +182,58 @@ func TestTwoEditors(t *testing.T) {
 // TestNotification stops an incident's clock.
 func TestNotification(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Editor)
-	g.post("/incidents", "title", "A clock running", "severity", "high", "notification_required", "true")
-	at := s.at("/incidents", "incident", "clock running")
-	g.wants(g.get(at), 200, "within 72 hours", at+"/notification")
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	c.post("/incidents", "title", "A clock running", "severity", "high", "notification_required", "true")
+	at := h.pathOf("/incidents", "incident", "clock running")
+	c.expect(c.get(at), 200, "within 72 hours", at+"/notification")
 	later := func(hours time.Duration) {
 		t.Helper()
-		s.clock.advance(hours * time.Hour) // the session ends meanwhile
-		g.leads(g.post("/signin", "name", "editor", "password", password), "/")
+		h.clock.Advance(hours * time.Hour) // the session ends meanwhile
+		c.follow(c.post("/signin", "name", "editor", "password", password), "/")
 	}
 	later(60)
-	g.wants(g.get(at), 200, "within 12 hours", `tone-high`)
+	c.expect(c.get(at), 200, "within 12 hours", `tone-high`)
 	later(20)
-	g.wants(g.get(at), 200, "overdue by 8 hours", `tone-critical`)
+	c.expect(c.get(at), 200, "overdue by 8 hours", `tone-critical`)
 
 	form := at + "/notification"
-	g.wants(g.get(form), 200, `value="2026-10-04T20:00"`, "In UTC")
-	g.wants(g.post(form, "at", "", "to", ""), 422, `id="f-at-error"`, `id="f-to-error"`)
-	g.wants(g.post(form, "at", "yesterday", "to", "Datatilsynet"), 422, `id="f-at-error"`, `value="Datatilsynet"`)
-	g.wants(g.post(form, "at", "2026-10-04T21:00", "to", "Datatilsynet"), 422, "future")
-	g.wants(g.post(form, "at", "2026-09-01T00:00", "to", "Datatilsynet"), 422, "before the incident was declared")
-	g.wants(g.post(form, "at", "2026-10-04T19:00", "to", "two\nlines"), 422, "one line")
-	r := g.leads(g.post(form, "at", "2026-10-04T19:00", "to", "Datatilsynet", "reference", "2026-42"), at)
-	g.wants(r, 200, "The regulator was notified 7 hours after the deadline", "Notified Datatilsynet", "reference 2026-42", "Notified</b>", "by editor")
+	c.expect(c.get(form), 200, `value="2026-10-04T20:00"`, "In UTC")
+	c.expect(c.post(form, "at", "", "to", ""), 422, `id="f-at-error"`, `id="f-to-error"`)
+	c.expect(c.post(form, "at", "yesterday", "to", "Datatilsynet"), 422, `id="f-at-error"`, `value="Datatilsynet"`)
+	c.expect(c.post(form, "at", "2026-10-04T21:00", "to", "Datatilsynet"), 422, "future")
+	c.expect(c.post(form, "at", "2026-09-01T00:00", "to", "Datatilsynet"), 422, "before the incident was declared")
+	c.expect(c.post(form, "at", "2026-10-04T19:00", "to", "two\nlines"), 422, "one line")
+	r := c.follow(c.post(form, "at", "2026-10-04T19:00", "to", "Datatilsynet", "reference", "2026-42"), at)
+	c.expect(r, 200, "The regulator was notified 7 hours after the deadline", "Notified Datatilsynet", "reference 2026-42", "Notified</b>", "by editor")
 }
 
 // TestNotificationRole: viewers see a notification and record none.
 func TestNotificationRole(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g, at := s.as(auth.Viewer), s.at("/incidents", "incident", "chatbot")
-	g.wants(g.get(at), 200, "before the deadline", "!/notification")
-	g.wants(g.post(at+"/notification", "at", "2026-10-01T10:00", "to", "x"), 403)
+	h := newHarness(t)
+	c, at := h.as(auth.Viewer), h.pathOf("/incidents", "incident", "chatbot")
+	c.expect(c.get(at), 200, "before the deadline", "!/notification")
+	c.expect(c.post(at+"/notification", "at", "2026-10-01T10:00", "to", "x"), 403)
 }
 
 // TestCheckins shows a key result's course and adds to it.
 func TestCheckins(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Editor)
-	at := s.at("/kpis", "kpi", "KR-INV-01")
-	g.wants(g.get(at), 200, `<svg class="plot"`, "Target 98", "Attainment", "42 systems known", "AI-REG-2025-11", at+"/checkins/new")
-	s.as(auth.Viewer).wants(s.as(auth.Viewer).get(at), 200, "!"+at+"/checkins/new")
-	form := g.get(at + "/checkins/new")
-	g.wants(form, 200, "In %. The target is 98.", `value="manual"`, "!key_result")
-	g.wants(g.post(at+"/checkins", "value", "", "source", "manual"), 422, `id="f-value-error"`)
-	g.wants(g.post(at+"/checkins", "value", "high", "period_start", "2026-10-01"), 422, `id="f-value-error"`, `value="high"`)
-	r := g.leads(g.post(at+"/checkins", "value", "99.25", "period_start", "2026-10-01", "source", "manual", "note", "Counted by hand.", "key_result_code", "KR-LIT-01"), at)
-	g.wants(r, 200, "The check-in has been recorded.", "99.25", "Counted by hand.")
-	if kpi := s.find("kpi", "KR-LIT-01"); text(kpi["current_value"]) == "99.25" {
+	h := newHarness(t)
+	c := h.as(auth.Editor)
+	at := h.pathOf("/kpis", "kpi", "KR-INV-01")
+	c.expect(c.get(at), 200, `<svg class="plot"`, "Target 98", "Attainment", "42 systems known", "AI-REG-2025-11", at+"/checkins/new")
+	h.as(auth.Viewer).expect(h.as(auth.Viewer).get(at), 200, "!"+at+"/checkins/new")
+	form := c.get(at + "/checkins/new")
+	c.expect(form, 200, "In %. The target is 98.", `value="manual"`, "!key_result")
+	c.expect(c.post(at+"/checkins", "value", "", "source", "manual"), 422, `id="f-value-error"`)
+	c.expect(c.post(at+"/checkins", "value", "high", "period_start", "2026-10-01"), 422, `id="f-value-error"`, `value="high"`)
+	r := c.follow(c.post(at+"/checkins", "value", "99.25", "period_start", "2026-10-01", "source", "manual", "note", "Counted by hand.", "key_result_code", "KR-LIT-01"), at)
+	c.expect(r, 200, "The check-in has been recorded.", "99.25", "Counted by hand.")
+	if kpi := h.find("kpi", "KR-LIT-01"); text(kpi["current_value"]) == "99.25" {
 		t.Error("the form named another key result")
 	}
-	s.as(auth.Viewer).wants(s.as(auth.Viewer).post(at+"/checkins", "value", "1"), 403)
-	g.wants(g.get(s.at("/kpis", "kpi", "KR-AGT-01")), 200, "No check-ins yet", `!<svg class="plot"`)
+	h.as(auth.Viewer).expect(h.as(auth.Viewer).post(at+"/checkins", "value", "1"), 403)
+	c.expect(c.get(h.pathOf("/kpis", "kpi", "KR-AGT-01")), 200, "No check-ins yet", `!<svg class="plot"`)
 }

@@ -39,13 +39,13 @@ func TestRecordRoutes(t *testing.T) {
 // sees them.
 func TestLists(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
+	h := newHarness(t)
 	first := regexp.MustCompile(`<th scope="row"[^>]*><a href="([^"]+)"`)
 	for _, res := range resource.Pages() {
 		for _, role := range []auth.Role{auth.Viewer, auth.Editor} {
-			g := s.as(role)
-			list := g.get(res.Page.List)
-			g.wants(list, 200, "<caption", `<nav class="pager"`, `name="q"`, res.Page.Base+".csv")
+			c := h.as(role)
+			list := c.get(res.Page.List)
+			c.expect(list, 200, "<caption", `<nav class="pager"`, `name="q"`, res.Page.Base+".csv")
 			if add := strings.Contains(list.body, res.Page.Base+`/new"`); add != (res.Addable && role == auth.Editor) {
 				t.Errorf("%s, %s: a button to add: %v", res.Type, role, add)
 			}
@@ -54,13 +54,13 @@ func TestLists(t *testing.T) {
 				t.Errorf("%s: no link to a record in\n%.2000s", res.Type, list.body)
 				continue
 			}
-			record := g.get(match[1])
-			g.wants(record, 200, "Details", "History", `href="`+res.Page.List+`"`)
+			record := c.get(match[1])
+			c.expect(record, 200, "Details", "History", `href="`+res.Page.List+`"`)
 			if change := strings.Contains(record.body, `/edit"`); change != (res.Editable && role == auth.Editor) {
 				t.Errorf("%s, %s: a button to change: %v", res.Type, role, change)
 			}
 			if res.Editable && role == auth.Editor {
-				g.wants(g.get(match[1]+"/edit"), 200, `action="`+match[1]+`"`)
+				c.expect(c.get(match[1]+"/edit"), 200, `action="`+match[1]+`"`)
 			}
 		}
 	}
@@ -70,17 +70,17 @@ func TestLists(t *testing.T) {
 // back.
 func TestListView(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	s.manyRisks(120)
-	g := s.as(auth.Viewer)
+	h := newHarness(t)
+	h.importRisks(120)
+	c := h.as(auth.Viewer)
 
-	r := g.get("/risks")
-	g.wants(r, 200, "160 risks", `rel="next"`, `!rel="prev"`)
-	if n := rows(r.body); n != 50 {
+	r := c.get("/risks")
+	c.expect(r, 200, "160 risks", `rel="next"`, `!rel="prev"`)
+	if n := countRows(r.body); n != 50 {
 		t.Errorf("%d rows, want 50", n)
 	}
 	seen, pages := map[string]bool{}, []string{"/risks"}
-	link := func(r reply, rel string) string {
+	link := func(r response, rel string) string {
 		match := regexp.MustCompile(`rel="` + rel + `" href="([^"]+)"`).FindStringSubmatch(r.body)
 		if match == nil {
 			return ""
@@ -99,98 +99,98 @@ func TestListView(t *testing.T) {
 			break
 		}
 		pages = append(pages, next)
-		r = g.get(next)
+		r = c.get(next)
 	}
 	if len(seen) != 160 || len(pages) != 4 {
 		t.Errorf("%d risks on %d pages, want 160 on 4", len(seen), len(pages))
 	}
 	for range 3 {
-		if r = g.get(link(r, "prev")); r.status != 200 {
+		if r = c.get(link(r, "prev")); r.status != 200 {
 			t.Fatalf("the way back: %d", r.status)
 		}
 	}
-	g.wants(r, 200, `rel="next"`, `!rel="prev"`)
+	c.expect(r, 200, `rel="next"`, `!rel="prev"`)
 
-	g.wants(g.get("/risks?severity=CRITICAL&q=number"), 200, "30 risks", `<option value="CRITICAL" selected>`, `value="number"`, `href="/risks">Clear`)
-	g.wants(g.get("/risks?severity=CRITICAL,LOW&q=number"), 200, "60 risks", "Critical or Low")
-	g.wants(g.get("/risks?q=nothing-has-this-word"), 200, "No matching risks", "Clear filters", `!<nav class="pager"`)
-	g.wants(g.get("/risks?updated_since=2026-12-01"), 200, "No matching risks")
-	sorted := g.get("/risks?sort=-title&q=number")
-	g.wants(sorted, 200, `aria-sort="descending"`, `href="/risks?q=number&amp;sort=title"`)
-	inOrder(t, sorted.body, "Risk number 99<", "Risk number 98<", "Risk number 97<")
-	sorted = g.get("/risks?sort=severity&q=number")
-	inOrder(t, sorted.body, `aria-sort="ascending"`, ">Low<", ">Low<")
+	c.expect(c.get("/risks?severity=CRITICAL&q=number"), 200, "30 risks", `<option value="CRITICAL" selected>`, `value="number"`, `href="/risks">Clear`)
+	c.expect(c.get("/risks?severity=CRITICAL,LOW&q=number"), 200, "60 risks", "Critical or Low")
+	c.expect(c.get("/risks?q=nothing-has-this-word"), 200, "No matching risks", "Clear filters", `!<nav class="pager"`)
+	c.expect(c.get("/risks?updated_since=2026-12-01"), 200, "No matching risks")
+	sorted := c.get("/risks?sort=-title&q=number")
+	c.expect(sorted, 200, `aria-sort="descending"`, `href="/risks?q=number&amp;sort=title"`)
+	expectOrder(t, sorted.body, "Risk number 99<", "Risk number 98<", "Risk number 97<")
+	sorted = c.get("/risks?sort=severity&q=number")
+	expectOrder(t, sorted.body, `aria-sort="ascending"`, ">Low<", ">Low<")
 
 	for _, bad := range []string{"/risks?cursor=forged", "/risks?sort=password", "/risks?severity=HUGE", "/risks?q=" + strings.Repeat("x", 201)} {
-		g.wants(g.get(bad), 400, "request is not valid")
+		c.expect(c.get(bad), 400, "request is not valid")
 	}
-	g.wants(g.get("/risks/0190d6a1-0000-7000-8000-000000000000"), 404, "Page not found")
-	g.wants(g.get("/risks?unknown=1"), 200)
+	c.expect(c.get("/risks/0190d6a1-0000-7000-8000-000000000000"), 404, "Page not found")
+	c.expect(c.get("/risks?unknown=1"), 200)
 }
 
 // TestEmptyLists say what to do next, to those who may.
 func TestEmptyLists(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: noRecords})
+	h := newHarness(t, options{data: usersOnly})
 	for _, res := range resource.Pages() {
-		s.as(auth.Viewer).wants(s.as(auth.Viewer).get(res.Page.List), 200, "yet</p>", "!/import\"><", "!"+res.Page.Base+"/new")
+		h.as(auth.Viewer).expect(h.as(auth.Viewer).get(res.Page.List), 200, "yet</p>", "!/import\"><", "!"+res.Page.Base+"/new")
 		want := `href="/import"`
 		if res.Addable {
 			want = `href="` + res.Page.Base + `/new"`
 		}
-		s.as(auth.Editor).wants(s.as(auth.Editor).get(res.Page.List), 200, "yet</p>", want)
+		h.as(auth.Editor).expect(h.as(auth.Editor).get(res.Page.List), 200, "yet</p>", want)
 	}
 }
 
 // TestPlanWithoutIncidents says calmly what the plan lacks.
 func TestPlanWithoutIncidents(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	incident := s.at("/incidents", "incident", "chatbot")
-	if _, err := s.store.Orgs.SetPlan(t.Context(), s.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
+	h := newHarness(t)
+	incident := h.pathOf("/incidents", "incident", "chatbot")
+	if _, err := h.store.Orgs.SetPlan(t.Context(), h.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(auth.Editor)
+	c := h.as(auth.Editor)
 	const lacks = "not part of this organisation&#39;s plan"
-	g.wants(g.get("/incidents"), 403, "Incidents are "+lacks, "professional", `!name="q"`)
-	g.wants(g.get("/incidents/new"), 403, lacks)
+	c.expect(c.get("/incidents"), 403, "Incidents are "+lacks, "professional", `!name="q"`)
+	c.expect(c.get("/incidents/new"), 403, lacks)
 	for _, path := range []string{incident, incident + "/edit", incident + "/notification", "/incidents.csv"} {
-		g.wants(g.get(path), 403, "!chatbot")
+		c.expect(c.get(path), 403, "!chatbot")
 	}
-	g.wants(g.post("/incidents", "title", "An incident"), 403)
-	risk := g.get(s.at("/risks", "risk", "register"))
-	g.wants(risk, 200)
+	c.expect(c.post("/incidents", "title", "An incident"), 403)
+	risk := c.get(h.pathOf("/risks", "risk", "register"))
+	c.expect(risk, 200)
 }
 
 // TestHostileRecords: whatever records hold is shown as text, in each list,
 // record, form and search.
 func TestHostileRecords(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: noRecords})
-	s.load(hostileRecords()...)
-	g := s.as(auth.Editor)
+	h := newHarness(t, options{data: usersOnly})
+	h.importRecords(hostileRecords()...)
+	c := h.as(auth.Editor)
 	links := regexp.MustCompile(`href="(/[^"]+)"`)
 	for _, res := range resource.Pages() {
-		list := g.get(res.Page.List)
-		wantHarmless(t, res.Page.List, list)
-		g.wants(list, 200, "&lt;script&gt;")
+		list := c.get(res.Page.List)
+		expectEscaped(t, res.Page.List, list)
+		c.expect(list, 200, "&lt;script&gt;")
 		for _, match := range links.FindAllStringSubmatch(list.body, -1) {
 			if path := html.UnescapeString(match[1]); strings.HasPrefix(path, res.Page.Base+"/0") {
-				r := g.get(path)
-				g.wants(r, 200, "&lt;script&gt;")
-				wantHarmless(t, path, r)
+				r := c.get(path)
+				c.expect(r, 200, "&lt;script&gt;")
+				expectEscaped(t, path, r)
 				for _, form := range []string{"/edit", "/notification", "/checkins/new"} {
-					wantHarmless(t, path+form, g.get(path+form))
+					expectEscaped(t, path+form, c.get(path+form))
 				}
 			}
 		}
 	}
-	wantHarmless(t, "search", g.get(ui.WithQuery("/risks", "q", hostile)))
-	wantHarmless(t, "filter", g.get(ui.WithQuery("/signals", "type", hostile)))
-	wantHarmless(t, "form", g.post("/risks", "title", hostile, "severity", hostile, "description", hostile, "target_date", hostile))
-	wantHarmless(t, "upload", g.send("/import", []upload{{"file", hostile + ".json", `{"object":"` + strings.ReplaceAll(hostile, `"`, `\"`) + `"}`}}, "type", hostile))
-	wantHarmless(t, "pack", g.send("/evidence", nil, "title", " ", "regime_id", hostile))
-	if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+	expectEscaped(t, "search", c.get(ui.WithQuery("/risks", "q", hostile)))
+	expectEscaped(t, "filter", c.get(ui.WithQuery("/signals", "type", hostile)))
+	expectEscaped(t, "form", c.post("/risks", "title", hostile, "severity", hostile, "description", hostile, "target_date", hostile))
+	expectEscaped(t, "upload", c.upload("/import", []uploadedFile{{"file", hostile + ".json", `{"object":"` + strings.ReplaceAll(hostile, `"`, `\"`) + `"}`}}, "type", hostile))
+	expectEscaped(t, "pack", c.upload("/evidence", nil, "title", " ", "regime_id", hostile))
+	if log := h.log.String(); strings.Contains(log, "level=ERROR") {
 		t.Error(log)
 	}
 }
@@ -225,17 +225,17 @@ func hostileRecords() []string {
 // TestOldRecordsAndNeighbours: records lead to what they belong to.
 func TestOldRecordsAndNeighbours(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Viewer)
-	milestone := s.find("milestone", "incident-drill")
+	h := newHarness(t)
+	c := h.as(auth.Viewer)
+	milestone := h.find("milestone", "incident-drill")
 	roadmap := "/roadmap/versions/" + milestone["roadmap_id"].(string)
-	g.wants(g.get("/roadmap/milestones/"+milestone["id"].(string)), 200, `href="`+roadmap+`"`, "Incident drill")
-	g.wants(g.get(roadmap), 200, "Phases", "Framework blend", "NIST AI RMF")
-	g.wants(g.get("/roadmap"), 200, `href="`+roadmap+`"`, `aria-current="page">Milestones`)
-	posture := g.get(s.at("/compliance/postures", "compliance_posture", "ISO/IEC internal audit"))
-	g.wants(posture, 200, `href="/compliance?regime_id=eu-ai-act"`)
-	g.wants(g.get("/compliance?regime_id=eu-ai-act"), 200, "EU AI Act", `value="eu-ai-act"`)
-	g.wants(g.get(s.at("/risks", "risk", "RISK-0001")), 200, "Residual risk justification", "Quarterly network", "!severity_change_reason")
-	g.wants(g.get(s.at("/vendors/inventory", "vendor", "norrhav-cloud")), 200, "DORA register", "Chief Information Officer", "1,480,000")
-	g.wants(g.do(http.MethodHead, "/risks", "", ""), 200)
+	c.expect(c.get("/roadmap/milestones/"+milestone["id"].(string)), 200, `href="`+roadmap+`"`, "Incident drill")
+	c.expect(c.get(roadmap), 200, "Phases", "Framework blend", "NIST AI RMF")
+	c.expect(c.get("/roadmap"), 200, `href="`+roadmap+`"`, `aria-current="page">Milestones`)
+	posture := c.get(h.pathOf("/compliance/postures", "compliance_posture", "ISO/IEC internal audit"))
+	c.expect(posture, 200, `href="/compliance?regime_id=eu-ai-act"`)
+	c.expect(c.get("/compliance?regime_id=eu-ai-act"), 200, "EU AI Act", `value="eu-ai-act"`)
+	c.expect(c.get(h.pathOf("/risks", "risk", "RISK-0001")), 200, "Residual risk justification", "Quarterly network", "!severity_change_reason")
+	c.expect(c.get(h.pathOf("/vendors/inventory", "vendor", "norrhav-cloud")), 200, "DORA register", "Chief Information Officer", "1,480,000")
+	c.expect(c.do(http.MethodHead, "/risks", "", ""), 200)
 }

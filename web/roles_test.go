@@ -38,8 +38,8 @@ var pagesOf = map[auth.Permission][]string{
 	},
 }
 
-// mayOpen says whether a role opens a page, from pagesOf and the contract alone.
-func mayOpen(role auth.Role, name string) bool {
+// roleMayOpen says whether a role opens a page, from pagesOf and the contract alone.
+func roleMayOpen(role auth.Role, name string) bool {
 	open := map[auth.Role][]auth.Permission{
 		"admin": {auth.WriteRecords, auth.ReadOversight, auth.Administer}, "editor": {auth.WriteRecords}, "auditor": {auth.ReadOversight},
 	}
@@ -82,66 +82,66 @@ func TestRoles_EveryPage(t *testing.T) {
 			}
 		}
 	}
-	s := newScene(t)
+	h := newHarness(t)
 	for _, route := range routes() {
 		name := pageName(route)
 		if route.Needs == "" || strings.HasPrefix(name, "POST /account/s") || name == "POST /signout" || name == "POST /users/{id}/signout" {
 			continue // open to all, or it ends the session that asks
 		}
 		for _, role := range auth.Roles() {
-			r := s.as(role).ask(route)
-			if got, want := r.status != 403, mayOpen(role, name); got != want {
+			r := h.as(role).request(route)
+			if got, want := r.status != 403, roleMayOpen(role, name); got != want {
 				t.Errorf("%s, %s: status %d, want it open: %v", role, name, r.status, want)
 			}
 		}
 	}
 
 	// the admin becomes a viewer of the subsidiary, and works on it
-	s = newScene(t)
-	org, err := s.store.Orgs.ByName(t.Context(), "subsidiary")
+	h = newHarness(t)
+	org, err := h.store.Orgs.ByName(t.Context(), "subsidiary")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.auth.Memberships.SetRole(t.Context(), db.Actor{Org: org.Org, ID: "system"}, s.user("admin").ID, auth.Viewer); err != nil {
+	if _, err := h.auth.Memberships.SetRole(t.Context(), db.Actor{Org: org.Org, ID: "system"}, h.user("admin").ID, auth.Viewer); err != nil {
 		t.Fatal(err)
 	}
-	g := s.as(auth.Admin)
-	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
-	s.everyPage("a viewer here, an admin elsewhere", g, func(name string) bool { return mayOpen("viewer", name) })
+	c := h.as(auth.Admin)
+	c.follow(c.post("/organisation", "name", "subsidiary"), "/")
+	h.checkPages("a viewer here, an admin elsewhere", c, func(name string) bool { return roleMayOpen("viewer", name) })
 
 	// the membership of the subsidiary ends, then the other one
-	if err := s.auth.Memberships.Remove(t.Context(), db.Actor{Org: org.Org, ID: "system"}, s.user("admin").ID); err != nil {
+	if err := h.auth.Memberships.Remove(t.Context(), db.Actor{Org: org.Org, ID: "system"}, h.user("admin").ID); err != nil {
 		t.Fatal(err)
 	}
-	g.wants(g.get("/risks"), 403, "You are no longer a member of this organisation", `value="default"`)
-	s.everyPage("no member here", g, func(name string) bool { return name == "POST /organisation" })
-	s.endMemberships()
-	g.wants(g.get("/risks"), 403, "You are no longer a member of this organisation", `!value="default"`)
-	s.everyPage("no member at all", g, func(name string) bool { return name == "POST /organisation" })
-	g.wants(g.post("/organisation", "name", "default"), 404)
-	g.leads(g.post("/signout"), "/signin")
-	g.wants(g.post("/signin", "name", "admin", "password", password), 422, "not a member of an organisation")
+	c.expect(c.get("/risks"), 403, "You are no longer a member of this organisation", `value="default"`)
+	h.checkPages("no member here", c, func(name string) bool { return name == "POST /organisation" })
+	h.endMemberships()
+	c.expect(c.get("/risks"), 403, "You are no longer a member of this organisation", `!value="default"`)
+	h.checkPages("no member at all", c, func(name string) bool { return name == "POST /organisation" })
+	c.expect(c.post("/organisation", "name", "default"), 404)
+	c.follow(c.post("/signout"), "/signin")
+	c.expect(c.post("/signin", "name", "admin", "password", password), 422, "not a member of an organisation")
 }
 
-// everyPage asks for every page with one session, and compares which are open.
-func (s *scene) everyPage(about string, g *guest, open func(name string) bool) {
-	s.t.Helper()
+// checkPages asks for every page with one session, and compares which are open.
+func (h *harness) checkPages(about string, c *client, open func(name string) bool) {
+	h.t.Helper()
 	for _, route := range routes() {
 		name := pageName(route)
 		if route.Needs == "" || strings.HasPrefix(name, "POST /account/s") || name == "POST /signout" {
 			continue
 		}
-		r := g.ask(route)
+		r := c.request(route)
 		if got, want := r.status != 403, open(name); got != want {
-			s.t.Errorf("%s, %s: status %d, want it open: %v", about, name, r.status, want)
+			h.t.Errorf("%s, %s: status %d, want it open: %v", about, name, r.status, want)
 		}
 	}
 }
 
 // endMemberships removes all memberships without the rules of the store.
-func (s *scene) endMemberships() {
-	s.t.Helper()
-	file, err := sql.Open("sqlite", "file:"+s.path+"?_pragma=busy_timeout(10000)")
+func (h *harness) endMemberships() {
+	h.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(10000)")
 	if err == nil {
 		_, err = file.ExecContext(context.Background(), "DELETE FROM memberships")
 	}
@@ -149,7 +149,7 @@ func (s *scene) endMemberships() {
 		err = file.Close()
 	}
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
@@ -157,68 +157,68 @@ func (s *scene) endMemberships() {
 // anything, and that no page shows a link that it may not follow.
 func TestRoles_Auditor(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	admin, g := s.as(auth.Admin), s.as(auth.Auditor)
-	at := admin.leads(admin.post("/keys/new", "name", "reporting", "scope", "read:all", "kind", "live"), "/keys/made")
-	admin.wants(at, 200, "gds_live_")
-	keys, err := s.store.Keys.List(t.Context(), s.org().Org)
+	h := newHarness(t)
+	admin, c := h.as(auth.Admin), h.as(auth.Auditor)
+	at := admin.follow(admin.post("/keys/new", "name", "reporting", "scope", "read:all", "kind", "live"), "/keys/made")
+	admin.expect(at, 200, "gds_live_")
+	keys, err := h.store.Keys.List(t.Context(), h.org().Org)
 	if err != nil || len(keys) != 1 {
 		t.Fatal(keys, err)
 	}
 	for _, path := range []string{
 		"/", "/audit", "/audit/verify", "/keys", "/keys/" + keys[0].ID, "/webhooks", "/webhooks/deadletters", "/settings",
-		"/users", "/users/" + s.user("editor").ID, "/evidence", "/status", "/risks", "/account",
+		"/users", "/users/" + h.user("editor").ID, "/evidence", "/status", "/risks", "/account",
 	} {
-		r := g.get(path)
-		g.wants(r, 200, "!/keys/new", "!/webhooks/new", "!/users/new", "!/import\"", "!/evidence/new", "!/rotate\"", "!/revoke\"",
+		r := c.get(path)
+		c.expect(r, 200, "!/keys/new", "!/webhooks/new", "!/users/new", "!/import\"", "!/evidence/new", "!/rotate\"", "!/revoke\"",
 			"!/remove\" method", "!action=\"/settings", "!action=\"/users", "!action=\"/keys", "!action=\"/webhooks/deadletters/")
 	}
-	g.wants(g.leads(g.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact")
+	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact")
 }
 
 // TestUsers_OtherOrganisation adds a user of another organisation: it keeps its
 // password, and an admin of one organisation does not change its account.
 func TestUsers_OtherOrganisation(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	org, err := s.store.Orgs.ByName(t.Context(), "subsidiary")
+	h := newHarness(t)
+	org, err := h.store.Orgs.ByName(t.Context(), "subsidiary")
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.auth.Users.Create(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "Grace", auth.Admin, password); err != nil {
+	if _, err := h.auth.Users.Create(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "Grace", auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
-	boss := s.guest() // an admin of default alone
-	if _, err := s.auth.Users.Create(t.Context(), s.by(), "boss", auth.Admin, password); err != nil {
+	boss := h.anonymous() // an admin of default alone
+	if _, err := h.auth.Users.Create(t.Context(), h.by(), "boss", auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
-	boss.leads(boss.post("/signin", "name", "boss", "password", password), "/")
-	at := "/users/" + s.user("Grace").ID
-	boss.wants(boss.get("/users"), 200, "!>Grace</a>")
-	boss.wants(boss.get(at), 404)
-	boss.wants(boss.get("/settings"), 200, "!subsidiary")
+	boss.follow(boss.post("/signin", "name", "boss", "password", password), "/")
+	at := "/users/" + h.user("Grace").ID
+	boss.expect(boss.get("/users"), 200, "!>Grace</a>")
+	boss.expect(boss.get(at), 404)
+	boss.expect(boss.get("/settings"), 200, "!subsidiary")
 	for _, path := range []string{"/password", "/second-factor/remove", "/signout", "/role", "/remove"} {
-		boss.wants(boss.post(at+path, "password", password, "password-again", password, "role", "viewer"), 404)
+		boss.expect(boss.post(at+path, "password", password, "password-again", password, "role", "viewer"), 404)
 	}
-	add := func(name, plain string) reply {
+	add := func(name, plain string) response {
 		return boss.post("/users/new", "name", name, "role", "auditor", "password", plain, "password-again", plain)
 	}
-	boss.wants(add("grace", "purple lamp seven rivers"), 422, "f-name-error", "exists already in another organisation")
-	boss.wants(add("nobody", ""), 422, "f-password-error")
-	boss.wants(boss.leads(add("grace", ""), "/users"), 200, "The user Grace has been added and signs in with the present password.")
-	boss.wants(boss.get(at), 200, "also belongs to another organisation", fmt.Sprintf(`action="%s/role"`, at), "!Reset password", "!"+at+"/signout")
+	boss.expect(add("grace", "purple lamp seven rivers"), 422, "f-name-error", "exists already in another organisation")
+	boss.expect(add("nobody", ""), 422, "f-password-error")
+	boss.expect(boss.follow(add("grace", ""), "/users"), 200, "The user Grace has been added and signs in with the present password.")
+	boss.expect(boss.get(at), 200, "also belongs to another organisation", fmt.Sprintf(`action="%s/role"`, at), "!Reset password", "!"+at+"/signout")
 	for _, path := range []string{"/password", "/second-factor/remove", "/signout"} {
-		boss.wants(boss.post(at+path, "password", "purple lamp seven rivers", "password-again", "purple lamp seven rivers"), 409)
+		boss.expect(boss.post(at+path, "password", "purple lamp seven rivers", "password-again", "purple lamp seven rivers"), 409)
 	}
-	grace := s.guest()
-	grace.leads(grace.post("/signin", "name", "grace", "password", password), "/")
-	grace.wants(grace.get("/audit"), 200)
-	grace.wants(grace.get("/risks/new"), 403, "Only admins and editors can do this. Your role is auditor.")
-	boss.leads(boss.post(at+"/remove"), "/users")
-	grace.wants(grace.get("/audit"), 403, "You are no longer a member of this organisation")
-	grace.leads(grace.post("/organisation", "name", "subsidiary"), "/")
-	grace.wants(grace.get("/users"), 200)
-	if !strings.Contains(s.auditLog(), `"action":"user.added"`) {
+	grace := h.anonymous()
+	grace.follow(grace.post("/signin", "name", "grace", "password", password), "/")
+	grace.expect(grace.get("/audit"), 200)
+	grace.expect(grace.get("/risks/new"), 403, "Only admins and editors can do this. Your role is auditor.")
+	boss.follow(boss.post(at+"/remove"), "/users")
+	grace.expect(grace.get("/audit"), 403, "You are no longer a member of this organisation")
+	grace.follow(grace.post("/organisation", "name", "subsidiary"), "/")
+	grace.expect(grace.get("/users"), 200)
+	if !strings.Contains(h.auditLog(), `"action":"user.added"`) {
 		t.Error("the audit log does not tell of user.added")
 	}
 }

@@ -23,11 +23,11 @@ import (
 
 // endlessSearches makes every list of vendors take for ever, like a search of a
 // file that is very large.
-func endlessSearches(s *scene) {
-	s.t.Helper()
-	file, err := sql.Open("sqlite", "file:"+s.path+"?_pragma=busy_timeout(10000)")
+func endlessSearches(h *harness) {
+	h.t.Helper()
+	file, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(10000)")
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	defer file.Close()
 	for _, statement := range []string{
@@ -36,40 +36,40 @@ func endlessSearches(s *scene) {
 			(WITH RECURSIVE c (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM c WHERE n < 1000000000000000) SELECT max(n) FROM c)) AS record
 			FROM vendors`,
 	} {
-		if _, err := file.ExecContext(s.t.Context(), statement); err != nil {
-			s.t.Fatal(err)
+		if _, err := file.ExecContext(h.t.Context(), statement); err != nil {
+			h.t.Fatal(err)
 		}
 	}
 }
 
 // search sends a request in the background until ctx ends.
-func (g *guest) search(ctx context.Context, path string) (int, string, error) {
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, g.url+path, nil)
+func (c *client) search(ctx context.Context, path string) (int, string, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, c.url+path, nil)
 	if err != nil {
 		return 0, "", err
 	}
-	request.Header = g.header.Clone()
-	response, err := g.client.Do(request)
+	request.Header = c.header.Clone()
+	resp, err := c.http.Do(request)
 	if err != nil {
 		return 0, "", err
 	}
-	defer response.Body.Close()
-	body, err := io.ReadAll(response.Body)
-	return response.StatusCode, string(body), err
+	defer resp.Body.Close()
+	body, err := io.ReadAll(resp.Body)
+	return resp.StatusCode, string(body), err
 }
 
-// probes are what must be answered whatever is searched for.
-func probes(s *scene) map[string]func() (int, string, error) {
-	_, key, err := s.store.Keys.Mint(s.t.Context(), db.Actor{Org: 1, ID: "system"}, db.KeyDraft{
+// otherWork are what must be answered whatever is searched for.
+func otherWork(h *harness) map[string]func() (int, string, error) {
+	_, key, err := h.store.Keys.Mint(h.t.Context(), db.Actor{Org: 1, ID: "system"}, db.KeyDraft{
 		Name: "probe", Scopes: []string{"read:risks", "write:risks"}, Kind: db.LiveKey,
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	send := func(method, path, contentType, body string) (int, string, error) {
-		ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+		ctx, cancel := context.WithTimeout(h.t.Context(), 30*time.Second)
 		defer cancel()
-		request, err := http.NewRequestWithContext(ctx, method, s.url+path, strings.NewReader(body))
+		request, err := http.NewRequestWithContext(ctx, method, h.url+path, strings.NewReader(body))
 		if err != nil {
 			return 0, "", err
 		}
@@ -79,15 +79,15 @@ func probes(s *scene) map[string]func() (int, string, error) {
 		}
 		request.Header.Set("Content-Type", contentType)
 		request.Header.Set("Sec-Fetch-Site", "same-origin")
-		client := *s.server.Client()
+		client := *h.server.Client()
 		client.CheckRedirect = func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
-		response, err := client.Do(request)
+		resp, err := client.Do(request)
 		if err != nil {
 			return 0, "", err
 		}
-		defer response.Body.Close()
-		text, err := io.ReadAll(response.Body)
-		return response.StatusCode, string(text), err
+		defer resp.Body.Close()
+		text, err := io.ReadAll(resp.Body)
+		return resp.StatusCode, string(text), err
 	}
 	const risk = `{"title":"A probe of the service","description":"A risk that is created while others search.","severity":"LOW","likelihood":"RARE","dimension":"OTHER"}`
 	return map[string]func() (int, string, error){
@@ -104,8 +104,8 @@ func probes(s *scene) map[string]func() (int, string, error) {
 // Readiness, a sign-in, a read and a write of the API are answered.
 func TestSearches_DelayNobodyElse(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	endlessSearches(s)
+	h := newHarness(t)
+	endlessSearches(h)
 	ctx, cancel := context.WithCancel(t.Context())
 	var searching sync.WaitGroup
 	defer searching.Wait()
@@ -114,14 +114,14 @@ func TestSearches_DelayNobodyElse(t *testing.T) {
 	for i := range 10 {
 		searching.Go(func() {
 			sent <- struct{}{}
-			_, _, _ = s.as(auth.Viewer).search(ctx, "/vendors?q="+"ae"[i%2:i%2+1]) // ends with ctx
+			_, _, _ = h.as(auth.Viewer).search(ctx, "/vendors?q="+"ae"[i%2:i%2+1]) // ends with ctx
 		})
 	}
 	for range 10 {
 		<-sent
 	}
 	time.Sleep(300 * time.Millisecond) // where they are slower to begin, the test finds less
-	for about, probe := range probes(s) {
+	for about, probe := range otherWork(h) {
 		want, _, _ := strings.Cut(about, " ")
 		if status, body, err := probe(); err != nil || strconv.Itoa(status) != want {
 			t.Errorf("%s: status %d, %v: %.300s", about, status, err, body)
@@ -135,32 +135,32 @@ func TestSearches_Stop(t *testing.T) {
 	t.Parallel()
 	t.Run("deadline", func(t *testing.T) {
 		t.Parallel()
-		s := newScene(t, setting{searchTime: 200 * time.Millisecond})
-		endlessSearches(s)
-		g := s.as(auth.Viewer)
-		g.wants(g.get("/vendors?q=a"), http.StatusServiceUnavailable, "The search took too long", "stopped after 200ms", "longer or rarer word")
+		h := newHarness(t, options{searchTime: 200 * time.Millisecond})
+		endlessSearches(h)
+		c := h.as(auth.Viewer)
+		c.expect(c.get("/vendors?q=a"), http.StatusServiceUnavailable, "The search took too long", "stopped after 200ms", "longer or rarer word")
 	})
 	t.Run("client leaves", func(t *testing.T) {
 		t.Parallel()
-		s := newScene(t, setting{searchTime: time.Hour})
-		endlessSearches(s)
-		g := s.as(auth.Viewer)
+		h := newHarness(t, options{searchTime: time.Hour})
+		endlessSearches(h)
+		c := h.as(auth.Viewer)
 		for range 3 { // more than there are connections for searches
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
-			if _, _, err := g.search(ctx, "/vendors?q=a"); !errors.Is(err, context.DeadlineExceeded) {
+			if _, _, err := c.search(ctx, "/vendors?q=a"); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("the search ended: %v", err)
 			}
 			cancel()
 		}
-		g.wants(g.get("/risks?q=a"), http.StatusOK)
-		if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+		c.expect(c.get("/risks?q=a"), http.StatusOK)
+		if log := h.log.String(); strings.Contains(log, "level=ERROR") {
 			t.Errorf("an error is logged for a client that left: %s", log)
 		}
 	})
 	t.Run("many of one user", func(t *testing.T) {
 		t.Parallel()
-		s := newScene(t, setting{searchTime: time.Hour, responses: limit.NewBudget(1<<30, 0)}) // room for all that wait
-		endlessSearches(s)
+		h := newHarness(t, options{searchTime: time.Hour, responses: limit.NewBudget(1<<30, 0)}) // room for all that wait
+		endlessSearches(h)
 		ctx, cancel := context.WithCancel(t.Context())
 		var searching sync.WaitGroup
 		defer searching.Wait()
@@ -169,7 +169,7 @@ func TestSearches_Stop(t *testing.T) {
 		refused := make(chan string, all)
 		for range all {
 			searching.Go(func() {
-				if status, body, err := s.as(auth.Viewer).search(ctx, "/vendors?q=a"); err == nil {
+				if status, body, err := h.as(auth.Viewer).search(ctx, "/vendors?q=a"); err == nil {
 					refused <- fmt.Sprint(status, body)
 				}
 			})
@@ -179,8 +179,8 @@ func TestSearches_Stop(t *testing.T) {
 				t.Errorf("got %.500s", answer)
 			}
 		}
-		g := s.as(auth.Editor) // another user has a connection of the pool
-		g.wants(g.get("/risks?q=a"), http.StatusOK)
+		c := h.as(auth.Editor) // another user has a connection of the pool
+		c.expect(c.get("/risks?q=a"), http.StatusOK)
 	})
 }
 
@@ -188,30 +188,30 @@ func TestSearches_Stop(t *testing.T) {
 // else's.
 func TestDownloads_OneAtATime(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	endlessSearches(s)
+	h := newHarness(t)
+	endlessSearches(h)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
 		for ctx.Err() == nil { // it may be refused because of the other one
-			_, _, _ = s.as(auth.Viewer).search(ctx, "/vendors/inventory.csv")
+			_, _, _ = h.as(auth.Viewer).search(ctx, "/vendors/inventory.csv")
 		}
 	}()
-	viewer, editor := s.as(auth.Viewer), s.as(auth.Editor)
-	var second reply
+	viewer, editor := h.as(auth.Viewer), h.as(auth.Editor)
+	var second response
 	for until := time.Now().Add(time.Minute); second.status != http.StatusTooManyRequests && time.Now().Before(until); {
 		second = viewer.get("/risks.csv") // before the first one has begun, it is sent
 	}
-	viewer.wants(second, http.StatusTooManyRequests, "You have a download in progress", "You can download one file at a time")
-	viewer.wants(viewer.get("/risks"), http.StatusOK)
-	editor.wants(editor.get("/risks.csv"), http.StatusOK, "risk_id")
+	viewer.expect(second, http.StatusTooManyRequests, "You have a download in progress", "You can download one file at a time")
+	viewer.expect(viewer.get("/risks"), http.StatusOK)
+	editor.expect(editor.get("/risks.csv"), http.StatusOK, "risk_id")
 	cancel()
 	<-ended
 	for until := time.Now().Add(time.Minute); second.status != http.StatusOK && time.Now().Before(until); {
 		second = viewer.get("/risks.csv")
 	}
-	viewer.wants(second, http.StatusOK, "risk_id")
+	viewer.expect(second, http.StatusOK, "risk_id")
 }
 
 // TestSearchAttack searches a large register ten at a time and reports how long
@@ -221,21 +221,21 @@ func TestSearchAttack(t *testing.T) {
 	if size == 0 {
 		size = 5000
 	}
-	s := newScene(t)
-	fillRisks(s, size)
+	h := newHarness(t)
+	fillRisks(h, size)
 	started := time.Now()
-	if err := s.store.SearchIndex.Update(t.Context()); err != nil {
+	if err := h.store.SearchIndex.Update(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	t.Logf("%d risks indexed in %s", size, time.Since(started))
-	attackSearches(s)
+	attackSearches(h)
 }
 
 // fillRisks adds risks to the register.
-func fillRisks(s *scene, size int) {
+func fillRisks(h *harness, size int) {
 	words := strings.Fields("model bias training vendor drift scoring customer explanation approval regulator logging oversight chatbot privacy contract")
 	for done := 0; done < size; done += 5000 {
-		err := s.store.Write(s.t.Context(), db.Actor{Org: 1, ID: "system"}, func(tx *db.Tx) error {
+		err := h.store.Write(h.t.Context(), db.Actor{Org: 1, ID: "system"}, func(tx *db.Tx) error {
 			for i := done; i < min(done+5000, size); i++ {
 				var text []string
 				for j := range 30 {
@@ -252,15 +252,15 @@ func fillRisks(s *scene, size int) {
 			return tx.Audit(audit.Event{Action: "put", Category: audit.DataChange, Severity: audit.SeverityWrite})
 		})
 		if err != nil {
-			s.t.Fatal(err)
+			h.t.Fatal(err)
 		}
 	}
 }
 
 // attackSearches runs ten searches of a viewer at once, again and again, beside
 // the probes.
-func attackSearches(s *scene) {
-	ctx, cancel := context.WithCancel(s.t.Context())
+func attackSearches(h *harness) {
+	ctx, cancel := context.WithCancel(h.t.Context())
 	defer cancel()
 	var searching sync.WaitGroup
 	defer searching.Wait()
@@ -271,9 +271,9 @@ func attackSearches(s *scene) {
 		searching.Go(func() {
 			for ctx.Err() == nil {
 				started := time.Now()
-				status, body, err := s.as(auth.Viewer).search(ctx, "/risks?q="+[]string{"model+nowhere", "nothing+here", "zq", "customer", "drift+case"}[i%5])
+				status, body, err := h.as(auth.Viewer).search(ctx, "/risks?q="+[]string{"model+nowhere", "nothing+here", "zq", "customer", "drift+case"}[i%5])
 				if err == nil && status != http.StatusOK {
-					s.t.Errorf("a search: %d %.300s", status, body)
+					h.t.Errorf("a search: %d %.300s", status, body)
 				}
 				mutex.Lock()
 				took = append(took, time.Since(started))
@@ -281,23 +281,23 @@ func attackSearches(s *scene) {
 			}
 		})
 	}
-	for about, probe := range probes(s) {
+	for about, probe := range otherWork(h) {
 		want, _, _ := strings.Cut(about, " ")
 		var times []time.Duration
 		for range 5 {
 			started := time.Now()
 			if status, body, err := probe(); err != nil || strconv.Itoa(status) != want {
-				s.t.Errorf("%s: status %d, %v: %.300s", about, status, err, body)
+				h.t.Errorf("%s: status %d, %v: %.300s", about, status, err, body)
 			}
 			times = append(times, time.Since(started))
 		}
 		slices.Sort(times)
-		s.t.Logf("%s: median %s, longest %s", about, times[2], times[4])
+		h.t.Logf("%s: median %s, longest %s", about, times[2], times[4])
 	}
 	mutex.Lock()
 	defer mutex.Unlock()
 	slices.Sort(took)
 	if len(took) > 0 {
-		s.t.Logf("%d searches: median %s, longest %s", len(took), took[len(took)/2], took[len(took)-1])
+		h.t.Logf("%d searches: median %s, longest %s", len(took), took[len(took)/2], took[len(took)-1])
 	}
 }

@@ -15,53 +15,53 @@ import (
 
 func TestFirstAdmin(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: nobodyYet})
-	_, token, _ := strings.Cut(s.link, "token=")
-	g := s.guest()
-	g.wants(g.leads(g.get("/"), "/signin"), 200, "There is no user yet")
+	h := newHarness(t, options{data: noData})
+	_, token, _ := strings.Cut(h.setupLink, "token=")
+	c := h.anonymous()
+	c.expect(c.follow(c.get("/"), "/signin"), 200, "There is no user yet")
 	for _, path := range []string{"/setup", "/setup?token=", "/setup?token=" + token + "A", "/setup?token=" + strings.ToLower(token)} {
-		g.wants(g.get(path), 410, "This link does not work", "govsvc users add NAME --role admin", "!<input")
+		c.expect(c.get(path), 410, "This link does not work", "govsvc users add NAME --role admin", "!<input")
 	}
-	g.wants(g.get(s.link), 200, "Create the first administrator")
-	fill := func(name, first, second string) reply {
-		return g.post("/setup", "token", token, "name", name, "password", first, "password-again", second)
+	c.expect(c.get(h.setupLink), 200, "Create the first administrator")
+	fill := func(name, first, second string) response {
+		return c.post("/setup", "token", token, "name", name, "password", first, "password-again", second)
 	}
-	g.wants(fill("", password, password), 422, "name has 1 to 200 characters", "!"+password)
-	g.wants(fill("ada", "short", "short"), 422, "12", `value="ada"`)
-	g.wants(fill("ada", password, "another password"), 422, "The two passwords differ.", "!"+password)
-	g.wants(g.post("/setup", "token", "guessed", "name", "ada", "password", password, "password-again", password), 410)
-	if made, err := s.auth.Users.Any(t.Context()); made || err != nil {
+	c.expect(fill("", password, password), 422, "name has 1 to 200 characters", "!"+password)
+	c.expect(fill("ada", "short", "short"), 422, "12", `value="ada"`)
+	c.expect(fill("ada", password, "another password"), 422, "The two passwords differ.", "!"+password)
+	c.expect(c.post("/setup", "token", "guessed", "name", "ada", "password", password, "password-again", password), 410)
+	if made, err := h.auth.Users.Any(t.Context()); made || err != nil {
 		t.Fatalf("a refused form made a user: %v", err)
 	}
-	g.wants(g.leads(fill("ada", password, password), "/"), 200, "Overview", "ada")
-	if user, err := s.auth.Users.ByName(t.Context(), 0, "ada"); err != nil || user.Role != auth.Admin {
+	c.expect(c.follow(fill("ada", password, password), "/"), 200, "Overview", "ada")
+	if user, err := h.auth.Users.ByName(t.Context(), 0, "ada"); err != nil || user.Role != auth.Admin {
 		t.Errorf("%v, %v", user, err)
 	}
 	// the link has done its work
-	g = s.guest()
-	g.wants(g.get(s.link), 410, "This link is used", "!<input")
-	g.wants(fill("eve", password, password), 410)
+	c = h.anonymous()
+	c.expect(c.get(h.setupLink), 410, "This link is used", "!<input")
+	c.expect(fill("eve", password, password), 410)
 }
 
 // TestSignIn_AuditNamesRequest checks that the events of a sign-in, refused or
 // not, and of the first administrator name the request that they belong to.
 func TestSignIn_AuditNamesRequest(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: nobodyYet})
-	_, token, _ := strings.Cut(s.link, "token=")
-	g := s.guest()
+	h := newHarness(t, options{data: noData})
+	_, token, _ := strings.Cut(h.setupLink, "token=")
+	c := h.anonymous()
 	for _, test := range []struct {
-		answer  reply
+		answer  response
 		actions []string
 	}{
-		{g.post("/setup", "token", token, "name", "ada", "password", password, "password-again", password), []string{"user.created", "user.signed_in"}},
-		{g.post("/signin", "name", "ada", "password", "a wrong password"), []string{"user.sign_in_refused"}},
-		{g.post("/signin", "name", "nobody", "password", "a wrong password"), []string{"user.sign_in_refused"}},
-		{s.guest().post("/signin", "name", "ada", "password", password), []string{"user.signed_in"}},
+		{c.post("/setup", "token", token, "name", "ada", "password", password, "password-again", password), []string{"user.created", "user.signed_in"}},
+		{c.post("/signin", "name", "ada", "password", "a wrong password"), []string{"user.sign_in_refused"}},
+		{c.post("/signin", "name", "nobody", "password", "a wrong password"), []string{"user.sign_in_refused"}},
+		{h.anonymous().post("/signin", "name", "ada", "password", password), []string{"user.signed_in"}},
 	} {
 		id := test.answer.header.Get("X-Request-Id")
 		var named []string
-		for event := range strings.Lines(s.auditLog()) {
+		for event := range strings.Lines(h.auditLog()) {
 			if strings.Contains(event, `"request_id":"`+id+`"`) {
 				_, action, _ := strings.Cut(event, `"action":"`)
 				action, _, _ = strings.Cut(action, `"`)
@@ -76,55 +76,55 @@ func TestSignIn_AuditNamesRequest(t *testing.T) {
 
 func TestFirstLinkEnds(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: nobodyYet})
-	_, token, _ := strings.Cut(s.link, "token=")
-	g := s.guest()
-	s.clock.advance(account.FirstLinkLife - time.Second)
-	g.wants(g.get(s.link), 200)
-	s.clock.advance(time.Second)
-	g.wants(g.get(s.link), 410, "This link does not work")
-	g.wants(g.post("/setup", "token", token, "name", "ada", "password", password, "password-again", password), 410)
+	h := newHarness(t, options{data: noData})
+	_, token, _ := strings.Cut(h.setupLink, "token=")
+	c := h.anonymous()
+	h.clock.Advance(account.FirstLinkLife - time.Second)
+	c.expect(c.get(h.setupLink), 200)
+	h.clock.Advance(time.Second)
+	c.expect(c.get(h.setupLink), 410, "This link does not work")
+	c.expect(c.post("/setup", "token", token, "name", "ada", "password", password, "password-again", password), 410)
 
 	// somebody else was faster, with the command line
-	s = newScene(t, setting{data: nobodyYet})
-	if _, err := s.auth.Users.Create(t.Context(), db.Actor{ID: "system"}, "ada", auth.Viewer, password); err != nil {
+	h = newHarness(t, options{data: noData})
+	if _, err := h.auth.Users.Create(t.Context(), db.Actor{ID: "system"}, "ada", auth.Viewer, password); err != nil {
 		t.Fatal(err)
 	}
-	_, token, _ = strings.Cut(s.link, "token=")
-	g = s.guest()
-	g.wants(g.get(s.link), 410, "The first administrator exists")
-	g.wants(g.post("/setup", "token", token, "name", "eve", "password", password, "password-again", password), 410, "The first administrator exists")
+	_, token, _ = strings.Cut(h.setupLink, "token=")
+	c = h.anonymous()
+	c.expect(c.get(h.setupLink), 410, "The first administrator exists")
+	c.expect(c.post("/setup", "token", token, "name", "eve", "password", password, "password-again", password), 410, "The first administrator exists")
 }
 
 func TestSignIn(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.guest()
-	g.wants(g.get("/account?x=1"), 303)
-	g.wants(g.leads(g.get("/account?x=1"), "/signin?next=%2Faccount%3Fx%3D1"), 200, `name="next" value="/account?x=1"`)
-	unknown := g.post("/signin", "name", "nobody", "password", password)
-	wrong := g.post("/signin", "name", "viewer", "password", "not "+password)
-	g.wants(wrong, 422, "The name or the password is wrong.", "!"+password)
+	h := newHarness(t)
+	c := h.anonymous()
+	c.expect(c.get("/account?x=1"), 303)
+	c.expect(c.follow(c.get("/account?x=1"), "/signin?next=%2Faccount%3Fx%3D1"), 200, `name="next" value="/account?x=1"`)
+	unknown := c.post("/signin", "name", "nobody", "password", password)
+	wrong := c.post("/signin", "name", "viewer", "password", "not "+password)
+	c.expect(wrong, 422, "The name or the password is wrong.", "!"+password)
 	if strings.ReplaceAll(wrong.body, "viewer", "nobody") != unknown.body {
 		t.Errorf("the page tells who has an account:\n%s\n%s", wrong.body, unknown.body)
 	}
-	g.wants(g.leads(g.post("/signin", "name", "Viewer", "password", password, "next", "/account?x=1"), "/account?x=1"), 200, "<h1>Account</h1>")
-	g.leads(g.get("/signin?next=%2Faccount"), "/account")
-	first := g.cookie("govsvc_session")
+	c.expect(c.follow(c.post("/signin", "name", "Viewer", "password", password, "next", "/account?x=1"), "/account?x=1"), 200, "<h1>Account</h1>")
+	c.follow(c.get("/signin?next=%2Faccount"), "/account")
+	first := c.cookie("govsvc_session")
 
 	// another sign-in ends the session before
-	g.leads(g.post("/signin", "name", "editor", "password", password), "/")
-	if _, err := s.auth.Sessions.ByToken(t.Context(), first); !db.Is(err, db.Unauthenticated) {
+	c.follow(c.post("/signin", "name", "editor", "password", password), "/")
+	if _, err := h.auth.Sessions.ByToken(t.Context(), first); !db.Is(err, db.Unauthenticated) {
 		t.Errorf("the session before: %v", err)
 	}
 
-	before := g.cookie("govsvc_session")
-	g.wants(g.leads(g.post("/signout"), "/signin"), 200, "You have signed out.")
-	if g.cookie("govsvc_session") != "" {
+	before := c.cookie("govsvc_session")
+	c.expect(c.follow(c.post("/signout"), "/signin"), 200, "You have signed out.")
+	if c.cookie("govsvc_session") != "" {
 		t.Error("the cookie is still there")
 	}
-	g.setCookie("govsvc_session", before)
-	g.wants(g.get("/"), 303)
+	c.setCookie("govsvc_session", before)
+	c.expect(c.get("/"), 303)
 }
 
 func TestNext(t *testing.T) {
@@ -151,10 +151,10 @@ func TestNext(t *testing.T) {
 			t.Errorf("%q leads to %q, want %q", next, got, want)
 		}
 	}
-	s := newScene(t)
-	g := s.guest()
-	g.leads(g.post("/signin", "name", "viewer", "password", password, "next", "//evil.example/"), "/")
-	g.leads(g.get("/signin?next=https%3A%2F%2Fevil.example%2F"), "/")
+	h := newHarness(t)
+	c := h.anonymous()
+	c.follow(c.post("/signin", "name", "viewer", "password", password, "next", "//evil.example/"), "/")
+	c.follow(c.get("/signin?next=https%3A%2F%2Fevil.example%2F"), "/")
 }
 
 // TestCookies: no script reads them, no other site's form sends them, and over
@@ -163,26 +163,26 @@ func TestCookies(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name    string
-		setting setting
+		setting options
 		proto   string
 		secure  bool
 	}{
-		{"plain", setting{}, "", false},
-		{"TLS", setting{tls: true}, "", true},
-		{"behind a trusted proxy", setting{trusted: "127.0.0.0/8"}, "https", true},
-		{"behind two", setting{trusted: "127.0.0.0/8"}, "https, http", true},
-		{"behind a trusted proxy, plain", setting{trusted: "127.0.0.0/8"}, "http", false},
-		{"what a client claims", setting{}, "https", false},
-		{"another proxy is trusted", setting{trusted: "10.0.0.0/8"}, "https", false},
+		{"plain", options{}, "", false},
+		{"TLS", options{tls: true}, "", true},
+		{"behind a trusted proxy", options{trusted: "127.0.0.0/8"}, "https", true},
+		{"behind two", options{trusted: "127.0.0.0/8"}, "https, http", true},
+		{"behind a trusted proxy, plain", options{trusted: "127.0.0.0/8"}, "http", false},
+		{"what a client claims", options{}, "https", false},
+		{"another proxy is trusted", options{trusted: "10.0.0.0/8"}, "https", false},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, test.setting)
-			g := s.guest()
+			h := newHarness(t, test.setting)
+			c := h.anonymous()
 			if test.proto != "" {
-				g.header.Set("X-Forwarded-Proto", test.proto)
+				c.header.Set("X-Forwarded-Proto", test.proto)
 			}
-			r := g.post("/signin", "name", "viewer", "password", password)
+			r := c.post("/signin", "name", "viewer", "password", password)
 			want := "govsvc_session="
 			if test.secure {
 				want = "__Host-govsvc_session="
@@ -201,135 +201,135 @@ func TestCookies(t *testing.T) {
 // have set, counts for nothing.
 func TestForeignCookie(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{tls: true})
-	g := s.guest()
-	g.setCookie("govsvc_session", s.tokens[auth.Admin])
-	g.wants(g.get("/"), 303)
-	g.header.Set("Cookie", "__Host-govsvc_session="+s.tokens[auth.Admin])
-	g.wants(g.get("/"), 200)
+	h := newHarness(t, options{tls: true})
+	c := h.anonymous()
+	c.setCookie("govsvc_session", h.tokens[auth.Admin])
+	c.expect(c.get("/"), 303)
+	c.header.Set("Cookie", "__Host-govsvc_session="+h.tokens[auth.Admin])
+	c.expect(c.get("/"), 200)
 }
 
 // TestSessionEnds by itself, by a removed user, and everywhere at once.
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	idle := s.as(auth.Viewer)
-	idle.wants(idle.get("/"), 200)
-	s.clock.advance(auth.SessionIdle + time.Minute)
+	h := newHarness(t)
+	idle := h.as(auth.Viewer)
+	idle.expect(idle.get("/"), 200)
+	h.clock.Advance(auth.SessionIdle + time.Minute)
 	r := idle.get("/account")
-	idle.wants(idle.leads(r, "/signin"), 200)
+	idle.expect(idle.follow(r, "/signin"), 200)
 	if set := r.header.Get("Set-Cookie"); !strings.Contains(set, "govsvc_session=;") || !strings.Contains(set, "Max-Age=0") {
 		t.Errorf("the cookie of an ended session stays: %q", set)
 	}
 
-	s = newScene(t)
-	g, other := s.as(auth.Editor), s.guest()
-	other.leads(other.post("/signin", "name", "editor", "password", password), "/")
-	g.wants(g.leads(g.post("/account/signout-everywhere"), "/signin"), 200, "You have signed out everywhere.")
-	other.wants(other.get("/"), 303)
-	g = s.as(auth.Viewer)
-	g.wants(g.get("/"), 200)
-	if err := s.auth.Users.Remove(t.Context(), db.Actor{ID: "system"}, s.user("viewer").ID); err != nil {
+	h = newHarness(t)
+	c, other := h.as(auth.Editor), h.anonymous()
+	other.follow(other.post("/signin", "name", "editor", "password", password), "/")
+	c.expect(c.follow(c.post("/account/signout-everywhere"), "/signin"), 200, "You have signed out everywhere.")
+	other.expect(other.get("/"), 303)
+	c = h.as(auth.Viewer)
+	c.expect(c.get("/"), 200)
+	if err := h.auth.Users.Remove(t.Context(), db.Actor{ID: "system"}, h.user("viewer").ID); err != nil {
 		t.Fatal(err)
 	}
-	g.wants(g.get("/"), 303)
+	c.expect(c.get("/"), 303)
 }
 
 // TestRoleChanges hold from the next request on.
 func TestRoleChanges(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Viewer)
-	if _, err := s.auth.Memberships.SetRole(t.Context(), db.Actor{ID: "system"}, s.user("viewer").ID, auth.Editor); err != nil {
+	h := newHarness(t)
+	c := h.as(auth.Viewer)
+	if _, err := h.auth.Memberships.SetRole(t.Context(), db.Actor{ID: "system"}, h.user("viewer").ID, auth.Editor); err != nil {
 		t.Fatal(err)
 	}
-	g.wants(g.get("/account"), 200, "<dd>Editor</dd>")
+	c.expect(c.get("/account"), 200, "<dd>Editor</dd>")
 }
 
 func TestThrottle(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.guest()
-	var r reply
+	h := newHarness(t)
+	c := h.anonymous()
+	var r response
 	for range 100 {
-		if r = g.post("/signin", "name", "viewer", "password", "wrong password"); r.status != 422 {
+		if r = c.post("/signin", "name", "viewer", "password", "wrong password"); r.status != 422 {
 			break
 		}
 	}
-	g.wants(r, 429, `role="alert"`, `value="viewer"`)
+	c.expect(r, 429, `role="alert"`, `value="viewer"`)
 	if r.header.Get("Retry-After") == "" {
 		t.Error("no Retry-After")
 	}
-	g.wants(g.post("/signin", "name", "viewer", "password", password), 429)
-	s.clock.advance(24 * time.Hour)
-	g.leads(g.post("/signin", "name", "viewer", "password", password), "/")
+	c.expect(c.post("/signin", "name", "viewer", "password", password), 429)
+	h.clock.Advance(24 * time.Hour)
+	c.follow(c.post("/signin", "name", "viewer", "password", password), "/")
 }
 
 func TestSecondFactor(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Viewer)
-	g.wants(g.get("/account"), 200, "Set up a second factor")
-	page := g.get("/account/second-factor")
-	g.wants(page, 200, `role="img"`)
+	h := newHarness(t)
+	c := h.as(auth.Viewer)
+	c.expect(c.get("/account"), 200, "Set up a second factor")
+	page := c.get("/account/second-factor")
+	c.expect(page, 200, `role="img"`)
 	secret := between(t, page.body, `<div class="copy"><pre><code>`, "</code>")
-	g.wants(g.post("/account/second-factor", "code", "000000"), 422, "not the current code", secret)
-	r := g.post("/account/second-factor", "code", totp(t, secret, s.clock.Now()))
+	c.expect(c.post("/account/second-factor", "code", "000000"), 422, "not the current code", secret)
+	r := c.post("/account/second-factor", "code", totp(t, secret, h.clock.Now()))
 	at := r.header.Get("Location")
-	stolen := s.as(auth.Editor)
-	stolen.wants(stolen.get(at), 200, "shown once, when they are created")
-	r = s.again(t, g, secret)
-	codes := strings.Fields(between(t, g.leads(r, "/account/recovery-codes").body, "<pre><code>", "</code>"))
+	stolen := h.as(auth.Editor)
+	stolen.expect(stolen.get(at), 200, "shown once, when they are created")
+	r = h.signInWithCode(t, c, secret)
+	codes := strings.Fields(between(t, c.follow(r, "/account/recovery-codes").body, "<pre><code>", "</code>"))
 	if len(codes) != 10 {
 		t.Fatalf("%d codes", len(codes))
 	}
-	g.wants(g.get(r.header.Get("Location")), 200, "shown once, when they are created", "!"+codes[0])
-	g.leads(g.get("/account/second-factor"), "/account")
+	c.expect(c.get(r.header.Get("Location")), 200, "shown once, when they are created", "!"+codes[0])
+	c.follow(c.get("/account/second-factor"), "/account")
 
 	// two steps now
-	g = s.guest()
-	g.leads(g.get("/signin/code"), "/signin")
-	g.wants(g.leads(g.post("/signin", "name", "viewer", "password", password, "next", "/account"), "/signin/code"), 200,
+	c = h.anonymous()
+	c.follow(c.get("/signin/code"), "/signin")
+	c.expect(c.follow(c.post("/signin", "name", "viewer", "password", password, "next", "/account"), "/signin/code"), 200,
 		"one-time-code", "!"+password, "!govsvc_session")
-	if g.cookie("govsvc_session") != "" {
+	if c.cookie("govsvc_session") != "" {
 		t.Error("a session before the second step")
 	}
-	g.wants(g.get("/account"), 303)
-	g.wants(g.post("/signin/code"), 422, "Enter a code.")
-	g.wants(g.post("/signin/code", "code", "000000"), 422, "This code is wrong")
-	s.clock.advance(time.Minute)
-	g.wants(g.leads(g.post("/signin/code", "code", totp(t, secret, s.clock.Now())), "/account"), 200, "10 recovery codes left")
-	if g.cookie("govsvc_signin") != "" {
+	c.expect(c.get("/account"), 303)
+	c.expect(c.post("/signin/code"), 422, "Enter a code.")
+	c.expect(c.post("/signin/code", "code", "000000"), 422, "This code is wrong")
+	h.clock.Advance(time.Minute)
+	c.expect(c.follow(c.post("/signin/code", "code", totp(t, secret, h.clock.Now())), "/account"), 200, "10 recovery codes left")
+	if c.cookie("govsvc_signin") != "" {
 		t.Error("the ticket of the first step is still there")
 	}
 
 	// a first step is good for five minutes
-	g = s.guest()
-	g.leads(g.post("/signin", "name", "viewer", "password", password), "/signin/code")
-	s.clock.advance(5 * time.Minute)
-	g.wants(g.leads(g.post("/signin/code", "code", codes[0]), "/signin"), 200, "The sign-in took too long")
+	c = h.anonymous()
+	c.follow(c.post("/signin", "name", "viewer", "password", password), "/signin/code")
+	h.clock.Advance(5 * time.Minute)
+	c.expect(c.follow(c.post("/signin/code", "code", codes[0]), "/signin"), 200, "The sign-in took too long")
 
-	g.leads(g.post("/signin", "name", "viewer", "password", password), "/signin/code")
-	g.leads(g.post("/signin/code", "code", codes[0]), "/")
-	g.wants(g.post("/account/second-factor/remove", "code", codes[0]), 422, "<details class=\"more\" open><summary>Turn off")
-	g.wants(g.leads(g.post("/account/second-factor/remove", "code", codes[1]), "/account"), 200, "The second factor is off")
+	c.follow(c.post("/signin", "name", "viewer", "password", password), "/signin/code")
+	c.follow(c.post("/signin/code", "code", codes[0]), "/")
+	c.expect(c.post("/account/second-factor/remove", "code", codes[0]), 422, "<details class=\"more\" open><summary>Turn off")
+	c.expect(c.follow(c.post("/account/second-factor/remove", "code", codes[1]), "/account"), 200, "The second factor is off")
 }
 
 // secondFactor turns the user's on. It returns the secret, and the answer that
 // leads to the recovery codes.
-func (g *guest) secondFactor(t *testing.T) (secret string, codes reply) {
+func (c *client) secondFactor(t *testing.T) (secret string, codes response) {
 	t.Helper()
-	secret = between(t, g.get("/account/second-factor").body, `<div class="copy"><pre><code>`, "</code>")
-	return secret, g.post("/account/second-factor", "code", totp(t, secret, g.clock.Now()))
+	secret = between(t, c.get("/account/second-factor").body, `<div class="copy"><pre><code>`, "</code>")
+	return secret, c.post("/account/second-factor", "code", totp(t, secret, c.clock.Now()))
 }
 
-// again makes new recovery codes: those that were made before were lost to
+// signInWithCode makes new recovery codes: those that were made before were lost to
 // somebody else's look at them.
-func (s *scene) again(t *testing.T, g *guest, secret string) reply {
+func (h *harness) signInWithCode(t *testing.T, c *client, secret string) response {
 	t.Helper()
-	s.clock.advance(30 * time.Second)
-	g.wants(g.post("/account/recovery-codes", "code", "000000"), 422, "<details class=\"more\" open><summary>Create new recovery codes")
-	return g.post("/account/recovery-codes", "code", totp(t, secret, s.clock.Now()))
+	h.clock.Advance(30 * time.Second)
+	c.expect(c.post("/account/recovery-codes", "code", "000000"), 422, "<details class=\"more\" open><summary>Create new recovery codes")
+	return c.post("/account/recovery-codes", "code", totp(t, secret, h.clock.Now()))
 }
 
 func between(t *testing.T, text, before, after string) string {
@@ -344,28 +344,28 @@ func between(t *testing.T, text, before, after string) string {
 
 func TestOwnPassword(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g, other := s.as(auth.Viewer), s.guest()
-	other.leads(other.post("/signin", "name", "viewer", "password", password), "/")
-	change := func(current, next, again string) reply {
-		return g.post("/account/password", "current", current, "next", next, "next-again", again)
+	h := newHarness(t)
+	c, other := h.as(auth.Viewer), h.anonymous()
+	other.follow(other.post("/signin", "name", "viewer", "password", password), "/")
+	change := func(current, next, again string) response {
+		return c.post("/account/password", "current", current, "next", next, "next-again", again)
 	}
 	const next = "another horse entirely"
-	g.wants(change("wrong password", next, next), 422, "f-current-error", "!"+next)
-	g.wants(change(password, "short", "short"), 422, "f-next-error")
-	g.wants(change(password, next, next+"!"), 422, "The two passwords differ.")
-	other.wants(other.get("/"), 200)
-	g.wants(g.leads(change(password, next, next), "/account"), 200, "Your password has been changed")
-	other.wants(other.get("/"), 303)
-	g.leads(g.post("/signin", "name", "viewer", "password", next), "/")
+	c.expect(change("wrong password", next, next), 422, "f-current-error", "!"+next)
+	c.expect(change(password, "short", "short"), 422, "f-next-error")
+	c.expect(change(password, next, next+"!"), 422, "The two passwords differ.")
+	other.expect(other.get("/"), 200)
+	c.expect(c.follow(change(password, next, next), "/account"), 200, "Your password has been changed")
+	other.expect(other.get("/"), 303)
+	c.follow(c.post("/signin", "name", "viewer", "password", next), "/")
 }
 
 // TestMethodsOfSignOut: a link or a picture signs nobody out.
 func TestMethodsOfSignOut(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Viewer)
-	g.wants(g.get("/signout"), 405)
-	g.wants(g.do(http.MethodHead, "/signout", "", ""), 405)
-	g.wants(g.get("/"), 200)
+	h := newHarness(t)
+	c := h.as(auth.Viewer)
+	c.expect(c.get("/signout"), 405)
+	c.expect(c.do(http.MethodHead, "/signout", "", ""), 405)
+	c.expect(c.get("/"), 200)
 }

@@ -13,27 +13,27 @@ import (
 // changes with them.
 func TestStatic(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.guest()
-	paths := regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`).FindAllStringSubmatch(s.as(auth.Viewer).get("/").body, -1)
+	h := newHarness(t)
+	c := h.anonymous()
+	paths := regexp.MustCompile(`(?:href|src)="(/static/[^"]+)"`).FindAllStringSubmatch(h.as(auth.Viewer).get("/").body, -1)
 	if len(paths) < 3 {
 		t.Fatalf("found only %v", paths)
 	}
 	for _, match := range paths {
 		path := match[1]
-		r := g.get(path)
+		r := c.get(path)
 		if r.status != 200 || r.header.Get("Cache-Control") != "public, max-age=31536000, immutable" || r.header.Get("X-Content-Type-Options") != "nosniff" ||
 			!regexp.MustCompile(`^/static/\w+\.[0-9a-f]{12}\.(css|js|svg)$`).MatchString(path) {
 			t.Errorf("%s: %d %v", path, r.status, r.header)
 		}
-		g.wants(g.get(strings.Replace(path, ".", ".0", 1)), 404, "Page not found")
+		c.expect(c.get(strings.Replace(path, ".", ".0", 1)), 404, "Page not found")
 	}
-	g.header.Set("Accept-Encoding", "gzip")
-	if r := g.get(paths[1][1]); r.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(r.body, "\x1f\x8b") || len(r.body) > 10_000 {
+	c.header.Set("Accept-Encoding", "gzip")
+	if r := c.get(paths[1][1]); r.header.Get("Content-Encoding") != "gzip" || !strings.HasPrefix(r.body, "\x1f\x8b") || len(r.body) > 10_000 {
 		t.Errorf("%v, %d bytes", r.header, len(r.body))
 	}
-	g.header.Set("Accept-Encoding", "identity")
-	if r := g.get(paths[1][1]); r.header.Get("Content-Encoding") != "" || !strings.Contains(r.body, ":root") {
+	c.header.Set("Accept-Encoding", "identity")
+	if r := c.get(paths[1][1]); r.header.Get("Content-Encoding") != "" || !strings.Contains(r.body, ":root") {
 		t.Errorf("%v, %.100s", r.header, r.body)
 	}
 }

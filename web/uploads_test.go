@@ -10,46 +10,44 @@ import (
 	"time"
 
 	"govsvc/db/auth"
-	"govsvc/server"
-	"govsvc/web"
 )
 
-// heldUpload is an upload that stands still: the server has let it in and waits for
+// startedUpload is an upload that stands still: the server has let it in and waits for
 // its files.
-type heldUpload struct {
-	answer chan reply
+type startedUpload struct {
+	answer chan response
 	goOn   func()
 }
 
-// hold begins an upload and returns when the server wants its body.
-func (g *guest) hold(path string) heldUpload {
-	g.t.Helper()
+// startUpload begins an upload and returns when the server wants its body.
+func (c *client) startUpload(path string) startedUpload {
+	c.t.Helper()
 	rest, body := io.Pipe()
 	wanted := make(chan struct{})
-	request, err := http.NewRequestWithContext(g.t.Context(), http.MethodPost, g.url+path, &asked{Reader: rest, wanted: wanted})
+	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, c.url+path, &countedReader{Reader: rest, wanted: wanted})
 	if err != nil {
-		g.t.Fatal(err)
+		c.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "multipart/form-data; boundary=x")
 	request.Header.Set("Expect", "100-continue") // which the server answers with when it reads
-	request.Header.Set("Cookie", "govsvc_session="+g.cookie("govsvc_session"))
+	request.Header.Set("Cookie", "govsvc_session="+c.cookie("govsvc_session"))
 	transport := &http.Transport{ExpectContinueTimeout: time.Hour}
-	held := heldUpload{answer: make(chan reply, 1), goOn: sync.OnceFunc(func() {
+	held := startedUpload{answer: make(chan response, 1), goOn: sync.OnceFunc(func() {
 		_, _ = body.Write([]byte("--x\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nHeld\r\n--x--\r\n")) // the server may have closed
 		_ = body.Close()
 	})}
 	var all sync.WaitGroup
 	all.Go(func() {
-		response, err := transport.RoundTrip(request)
+		resp, err := transport.RoundTrip(request)
 		if err != nil {
-			held.answer <- reply{body: err.Error()}
+			held.answer <- response{body: err.Error()}
 			return
 		}
-		defer response.Body.Close()
-		text, _ := io.ReadAll(response.Body)
-		held.answer <- reply{response.StatusCode, response.Header, string(text)}
+		defer resp.Body.Close()
+		text, _ := io.ReadAll(resp.Body)
+		held.answer <- response{resp.StatusCode, resp.Header, string(text)}
 	})
-	g.t.Cleanup(func() { _ = rest.Close(); all.Wait(); transport.CloseIdleConnections() })
+	c.t.Cleanup(func() { _ = rest.Close(); all.Wait(); transport.CloseIdleConnections() })
 	select {
 	case <-wanted:
 	case r := <-held.answer:
@@ -58,14 +56,14 @@ func (g *guest) hold(path string) heldUpload {
 	return held
 }
 
-// asked tells when somebody wants to read.
-type asked struct {
+// countedReader tells when somebody wants to read.
+type countedReader struct {
 	io.Reader
 	once   sync.Once
 	wanted chan struct{}
 }
 
-func (a *asked) Read(p []byte) (int, error) {
+func (a *countedReader) Read(p []byte) (int, error) {
 	a.once.Do(func() { close(a.wanted) })
 	return a.Reader.Read(p)
 }
@@ -74,19 +72,19 @@ func (a *asked) Read(p []byte) (int, error) {
 // meanwhile; others have their own.
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: noRecords})
-	g := s.as(auth.Editor)
-	held := []heldUpload{g.hold("/import"), g.hold("/evidence"), g.hold("/import")}
-	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 429, "You are already uploading other files")
-	g.wants(g.post("/risks", "title", "Meanwhile", "description", "What may happen, and why it would.", "severity", "HIGH", "likelihood", "POSSIBLE"), 303)
-	s.as(auth.Admin).wants(s.as(auth.Admin).send("/import", file("risks.ndjson", goodRisks)), 303)
+	h := newHarness(t, options{data: usersOnly})
+	c := h.as(auth.Editor)
+	held := []startedUpload{c.startUpload("/import"), c.startUpload("/evidence"), c.startUpload("/import")}
+	c.expect(c.upload("/import", oneFile("risks.ndjson", goodRisks)), 429, "You are already uploading other files")
+	c.expect(c.post("/risks", "title", "Meanwhile", "description", "What may happen, and why it would.", "severity", "HIGH", "likelihood", "POSSIBLE"), 303)
+	h.as(auth.Admin).expect(h.as(auth.Admin).upload("/import", oneFile("risks.ndjson", goodRisks)), 303)
 	for i, upload := range held {
 		upload.goOn()
 		if r := <-upload.answer; r.status != 422 && r.status != 303 {
 			t.Errorf("%d: %d\n%.1000s", i, r.status, r.body)
 		}
 	}
-	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 303)
+	c.expect(c.upload("/import", oneFile("risks.ndjson", goodRisks)), 303)
 }
 
 // TestUploadOutlivesNobody: an upload that was begun counts for nothing once
@@ -94,27 +92,27 @@ func TestUploadsAtOnce(t *testing.T) {
 func TestUploadOutlivesNobody(t *testing.T) {
 	t.Parallel()
 	for about, row := range map[string]struct {
-		change func(*scene, auth.User) error
+		change func(*harness, auth.User) error
 		status int
 	}{
-		"removed": {func(s *scene, u auth.User) error { return s.auth.Users.Remove(s.t.Context(), s.by(), u.ID) }, 303},
-		"signed out": {func(s *scene, u auth.User) error {
-			return s.auth.Sessions.SignOutEverywhere(s.t.Context(), s.by(), u.ID)
+		"removed": {func(h *harness, u auth.User) error { return h.auth.Users.Remove(h.t.Context(), h.by(), u.ID) }, 303},
+		"signed out": {func(h *harness, u auth.User) error {
+			return h.auth.Sessions.SignOutEverywhere(h.t.Context(), h.by(), u.ID)
 		}, 303},
-		"another one": {func(s *scene, u auth.User) error {
-			return s.auth.Users.SetPassword(s.t.Context(), s.by(), u.ID, "another horse entirely")
+		"another one": {func(h *harness, u auth.User) error {
+			return h.auth.Users.SetPassword(h.t.Context(), h.by(), u.ID, "another horse entirely")
 		}, 303},
-		"demoted": {func(s *scene, u auth.User) error {
-			_, err := s.auth.Memberships.SetRole(s.t.Context(), s.by(), u.ID, auth.Viewer)
+		"demoted": {func(h *harness, u auth.User) error {
+			_, err := h.auth.Memberships.SetRole(h.t.Context(), h.by(), u.ID, auth.Viewer)
 			return err
 		}, 403},
-		"nothing": {func(*scene, auth.User) error { return nil }, 303},
+		"nothing": {func(*harness, auth.User) error { return nil }, 303},
 	} {
 		t.Run(about, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, setting{data: noRecords})
-			upload := s.as(auth.Editor).hold("/evidence")
-			if err := row.change(s, s.user("editor")); err != nil {
+			h := newHarness(t, options{data: usersOnly})
+			upload := h.as(auth.Editor).startUpload("/evidence")
+			if err := row.change(h, h.user("editor")); err != nil {
 				t.Fatal(err)
 			}
 			upload.goOn()
@@ -123,7 +121,7 @@ func TestUploadOutlivesNobody(t *testing.T) {
 			if r.status != row.status || filed != (about == "nothing") {
 				t.Errorf("%d to %q:\n%.1000s", r.status, r.header.Get("Location"), r.body)
 			}
-			packs, err := s.store.Evidence.List(t.Context(), s.by().Org)
+			packs, err := h.store.Evidence.List(t.Context(), h.by().Org)
 			if err != nil || len(packs) > 0 != filed {
 				t.Errorf("%d packs, %v", len(packs), err)
 			}
@@ -135,8 +133,8 @@ func TestUploadOutlivesNobody(t *testing.T) {
 // may weigh.
 func TestUploadTexts(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, setting{data: noRecords})
-	g := s.as(auth.Editor)
+	h := newHarness(t, options{data: usersOnly})
+	c := h.as(auth.Editor)
 	many := func(n int, name, value string) (pairs []string) {
 		for i := range n {
 			pairs = append(pairs, name+strconv.Itoa(i), value)
@@ -150,28 +148,27 @@ func TestUploadTexts(t *testing.T) {
 			"many parts":      many(400, "t", ""),
 			"a long name":     {strings.Repeat("n", 70<<10), "x"},
 		} {
-			if r := g.send(path, nil, pairs...); r.status != 413 {
+			if r := c.upload(path, nil, pairs...); r.status != 413 {
 				t.Errorf("%s, %s: %d\n%.1000s", path, about, r.status, r.body)
 			}
 		}
-		g.wants(g.send(path, nil, many(20, "t", strings.Repeat("x", 2000))...), 422)
+		c.expect(c.upload(path, nil, many(20, "t", strings.Repeat("x", 2000))...), 422)
 	}
 }
 
 // TestLongImport: an import may not hold others up for long.
 func TestLongImport(t *testing.T) {
 	t.Parallel()
-	var site *web.Site
-	s := newScene(t, setting{data: noRecords, wrap: func(made *web.Site) server.Pages { site = made; return made }})
-	g := s.as(auth.Editor)
-	checked := g.send("/import", file("risks.ndjson", goodRisks)).header.Get("Location")
-	site.SetImportTimeout(0)
-	g.wants(g.send("/import", file("risks.ndjson", goodRisks)), 413, "This file takes too long")
-	g.wants(g.post(checked), 413, "nothing of it was written")
-	if risks := string(s.export("risk")); risks != "" {
+	h := newHarness(t, options{data: usersOnly})
+	c := h.as(auth.Editor)
+	checked := c.upload("/import", oneFile("risks.ndjson", goodRisks)).header.Get("Location")
+	h.site.SetImportTimeout(0)
+	c.expect(c.upload("/import", oneFile("risks.ndjson", goodRisks)), 413, "This file takes too long")
+	c.expect(c.post(checked), 413, "nothing of it was written")
+	if risks := string(h.export("risk")); risks != "" {
 		t.Errorf("written all the same:\n%s", risks)
 	}
-	if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+	if log := h.log.String(); strings.Contains(log, "level=ERROR") {
 		t.Error(log)
 	}
 }

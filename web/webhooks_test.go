@@ -20,20 +20,20 @@ import (
 var signingSecret = regexp.MustCompile(`whsec_[0-9A-Za-z+/&#;]+=*`)
 
 // subscribe makes a webhook through its page and returns its path and secret.
-func (g *guest) subscribe(url string, pairs ...string) (path, secret string) {
-	g.t.Helper()
-	r := g.leads(g.post("/webhooks/new", append([]string{"url", url}, pairs...)...), "/webhooks/secret")
+func (c *client) subscribe(url string, pairs ...string) (path, secret string) {
+	c.t.Helper()
+	r := c.follow(c.post("/webhooks/new", append([]string{"url", url}, pairs...)...), "/webhooks/secret")
 	secret = strings.NewReplacer("&#43;", "+").Replace(signingSecret.FindString(r.body))
-	return "/webhooks/" + g.subscriptionsNow()[0].ID, secret
+	return "/webhooks/" + c.subscriptions()[0].ID, secret
 }
 
-// subscriptionsNow are those of the default organisation, newest first.
-func (s *scene) subscriptionsNow() []delivery.SubscriptionSummary {
-	s.t.Helper()
+// subscriptions are those of the default organisation, newest first.
+func (h *harness) subscriptions() []delivery.SubscriptionSummary {
+	h.t.Helper()
 	var list []delivery.SubscriptionSummary
-	err := delivery.EachSubscription(s.t.Context(), s.store, s.by().Org, func(h delivery.SubscriptionSummary) error { list = append(list, h); return nil })
+	err := delivery.EachSubscription(h.t.Context(), h.store, h.by().Org, func(summary delivery.SubscriptionSummary) error { list = append(list, summary); return nil })
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	slices.Reverse(list)
 	return list
@@ -44,61 +44,61 @@ func (s *scene) subscriptionsNow() []delivery.SubscriptionSummary {
 // user.
 func TestWebhookLife(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusOK, "thanks")
-	r := g.post("/webhooks/new", "url", receiver.URL, "description", "Risk desk", "event_types", "risk.created", "event_types", "verdict.changed")
+	r := c.post("/webhooks/new", "url", receiver.URL, "description", "Risk desk", "event_types", "risk.created", "event_types", "verdict.changed")
 	at := r.header.Get("Location")
-	shown := g.leads(r, "/webhooks/secret")
+	shown := c.follow(r, "/webhooks/secret")
 	secret := strings.ReplaceAll(signingSecret.FindString(shown.body), "&#43;", "+")
-	g.wants(shown, 200, "It is shown once", receiver.URL)
-	g.wants(g.get(at), 200, "A signing secret is shown once", "!whsec_")
-	made := s.subscriptionsNow()[0]
+	c.expect(shown, 200, "It is shown once", receiver.URL)
+	c.expect(c.get(at), 200, "A signing secret is shown once", "!whsec_")
+	made := h.subscriptions()[0]
 	if diff := cmp.Diff(`["risk.created","verdict.changed"]`, string(made.EventTypes)); diff != "" || !made.Active || made.CreatedVia != "dashboard" {
 		t.Errorf("%s%+v", diff, made)
 	}
 	path := "/webhooks/" + made.ID
-	g.wants(g.get("/webhooks"), 200, "Risk desk", receiver.URL, "!whsec_")
-	g.wants(g.get(path), 200, "risk.created, verdict.changed", "The dashboard", "No deliveries yet", "!whsec_")
+	c.expect(c.get("/webhooks"), 200, "Risk desk", receiver.URL, "!whsec_")
+	c.expect(c.get(path), 200, "risk.created, verdict.changed", "The dashboard", "No deliveries yet", "!whsec_")
 
-	g.wants(g.leads(g.post(path+"/test"), path), 200, "acknowledged the test with 200")
-	arrived := receiver.got()[0]
-	if err := webhook.Verify(secret, arrived.header, []byte(arrived.body), s.clock.Now()); err != nil {
+	c.expect(c.follow(c.post(path+"/test"), path), 200, "acknowledged the test with 200")
+	arrived := receiver.received()[0]
+	if err := webhook.Verify(secret, arrived.header, []byte(arrived.body), h.clock.Now()); err != nil {
 		t.Error(err)
 	}
 
-	g.wants(g.get(path+"/change"), 200, `value="Risk desk"`, `value="risk.created" checked`, `value="risk.severity_changed">`)
-	g.wants(g.leads(g.post(path+"/change", "url", receiver.URL+"/new", "description", ""), path), 200, "Saved.", receiver.URL+"/new", "!Risk desk")
-	if now := s.subscriptionsNow()[0]; now.Description != nil || string(now.EventTypes) != "[]" {
+	c.expect(c.get(path+"/change"), 200, `value="Risk desk"`, `value="risk.created" checked`, `value="risk.severity_changed">`)
+	c.expect(c.follow(c.post(path+"/change", "url", receiver.URL+"/new", "description", ""), path), 200, "Saved.", receiver.URL+"/new", "!Risk desk")
+	if now := h.subscriptions()[0]; now.Description != nil || string(now.EventTypes) != "[]" {
 		t.Errorf("%+v", now)
 	}
-	g.wants(g.leads(g.post(path+"/pause"), path), 200, "The webhook is paused.", "Paused", path+"/resume")
-	g.wants(g.leads(g.post(path+"/resume"), path), 200, "Active", path+"/pause")
+	c.expect(c.follow(c.post(path+"/pause"), path), 200, "The webhook is paused.", "Paused", path+"/resume")
+	c.expect(c.follow(c.post(path+"/resume"), path), 200, "Active", path+"/pause")
 
-	g.wants(g.post(path+"/rotate-secret", "overlap", "forever"), 422, "Choose one of the times.")
-	shown = g.leads(g.post(path+"/rotate-secret", "overlap", "1h"), "/webhooks/secret")
+	c.expect(c.post(path+"/rotate-secret", "overlap", "forever"), 422, "Choose one of the times.")
+	shown = c.follow(c.post(path+"/rotate-secret", "overlap", "1h"), "/webhooks/secret")
 	second := strings.ReplaceAll(signingSecret.FindString(shown.body), "&#43;", "+")
-	g.wants(shown, 200, "The old secret is valid until", "13:00 UTC", "!"+secret)
-	g.leads(g.post(path+"/test"), path)
-	arrived = receiver.got()[1]
+	c.expect(shown, 200, "The old secret is valid until", "13:00 UTC", "!"+secret)
+	c.follow(c.post(path+"/test"), path)
+	arrived = receiver.received()[1]
 	for _, each := range []string{secret, second} {
-		if err := webhook.Verify(each, arrived.header, []byte(arrived.body), s.clock.Now()); err != nil {
+		if err := webhook.Verify(each, arrived.header, []byte(arrived.body), h.clock.Now()); err != nil {
 			t.Error(err)
 		}
 	}
-	g.wants(g.leads(g.post(path+"/rotate-secret", "overlap", "0s"), "/webhooks/secret"), 200, "The old secret has ended.")
+	c.expect(c.follow(c.post(path+"/rotate-secret", "overlap", "0s"), "/webhooks/secret"), 200, "The old secret has ended.")
 
-	g.wants(g.leads(g.post(path+"/delete"), "/webhooks"), 200, "The webhook has been deleted.", "No webhooks yet")
-	g.wants(g.get(path), 404)
+	c.expect(c.follow(c.post(path+"/delete"), "/webhooks"), 200, "The webhook has been deleted.", "No webhooks yet")
+	c.expect(c.get(path), 404)
 	for _, action := range []string{
 		"webhook_subscription.created", "webhook_test_delivery.created", "webhook_subscription.updated",
 		"webhook_subscription.secret_rotated", "webhook_subscription.deleted",
 	} {
-		if !s.audited(action, auth.Admin) {
+		if !h.hasAuditEvent(action, auth.Admin) {
 			t.Errorf("no %s of the user in the audit log", action)
 		}
 	}
-	if log := s.auditLog() + s.log.String(); strings.Contains(log, "whsec_") {
+	if log := h.auditLog() + h.log.String(); strings.Contains(log, "whsec_") {
 		t.Error("a secret stands in a log")
 	}
 }
@@ -107,10 +107,10 @@ func TestWebhookLife(t *testing.T) {
 // the field.
 func TestWebhookRefused(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	path, _ := g.subscribe("https://127.0.0.1/hooks", "description", "first", "paused", "true")
-	if s.subscriptionsNow()[0].Active {
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	path, _ := c.subscribe("https://127.0.0.1/hooks", "description", "first", "paused", "true")
+	if h.subscriptions()[0].Active {
 		t.Error("started paused, and is active")
 	}
 	for _, row := range []struct {
@@ -129,22 +129,22 @@ func TestWebhookRefused(t *testing.T) {
 		{"a NUL", []string{"url", "https://127.0.0.1/", "description", "a\x00b"}, "description"},
 	} {
 		for _, action := range []string{"/webhooks/new", path + "/change"} {
-			r := g.post(action, row.form...)
-			if g.wants(r, 422, row.want, `class="error"`); t.Failed() {
+			r := c.post(action, row.form...)
+			if c.expect(r, 422, row.want, `class="error"`); t.Failed() {
 				t.Fatalf("%s at %s", row.about, action)
 			}
 		}
 	}
-	all := s.subscriptionsNow()
+	all := h.subscriptions()
 	if len(all) != 1 || *all[0].Description != "first" {
 		t.Errorf("changed all the same: %+v", all)
 	}
-	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
-	g.wants(g.get("/webhooks"), 200, "No webhooks yet")
+	c.follow(c.post("/organisation", "name", "subsidiary"), "/")
+	c.expect(c.get("/webhooks"), 200, "No webhooks yet")
 	for _, action := range []string{"/change", "/pause", "/resume", "/test", "/rotate-secret", "/delete"} {
-		g.wants(g.post(path+action, "url", "https://127.0.0.1/", "overlap", "1h"), 404)
+		c.expect(c.post(path+action, "url", "https://127.0.0.1/", "overlap", "1h"), 404)
 	}
-	if len(s.subscriptionsNow()) != 1 {
+	if len(h.subscriptions()) != 1 {
 		t.Error("deleted from another organisation")
 	}
 }
@@ -152,8 +152,8 @@ func TestWebhookRefused(t *testing.T) {
 // TestWebhookTestOutcomes: each outcome of a test is told with what to do.
 func TestWebhookTestOutcomes(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	failing := newReceiver(t, http.StatusTeapot, "")
 	gone := newReceiver(t, http.StatusOK, "")
 	gone.Close()
@@ -161,11 +161,11 @@ func TestWebhookTestOutcomes(t *testing.T) {
 		failing.URL: "answered the test with 418, which is not a 2xx",
 		gone.URL:    "did not answer the test. Check that it runs",
 	} {
-		path, _ := g.subscribe(url)
-		r := g.post(path + "/test")
+		path, _ := c.subscribe(url)
+		r := c.post(path + "/test")
 		at := r.header.Get("Location")
-		g.wants(g.leads(r, path), 200, want, "tone-critical")
-		g.wants(g.get(at), 200, "!the test")
+		c.expect(c.follow(r, path), 200, want, "tone-critical")
+		c.expect(c.get(at), 200, "!the test")
 	}
 }
 
@@ -173,62 +173,62 @@ func TestWebhookTestOutcomes(t *testing.T) {
 // a page of each with every attempt; what receivers answer is harmless.
 func TestDeliveryLog(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusInternalServerError, "failed: "+hostile)
-	path, secret := g.subscribe(receiver.URL+"/a?b=c", "description", hostile)
-	s.raise("risk.created", 1)
-	g.wants(g.get(path), 200, "Waiting", "!Retrying")
-	if got := s.deliver(); got.Dead != 1 {
+	path, secret := c.subscribe(receiver.URL+"/a?b=c", "description", hostile)
+	h.emit("risk.created", 1)
+	c.expect(c.get(path), 200, "Waiting", "!Retrying")
+	if got := h.deliver(); got.Dead != 1 {
 		t.Fatalf("%+v", got)
 	}
-	receiver.say(http.StatusOK, "")
-	s.clock.advance(time.Minute)
-	s.raise("verdict.changed", 55)
-	s.deliver()
-	r := g.get(path)
-	g.wants(r, 200, "verdict.changed", "50 deliveries on this page", "Answered 200", "!whsec_")
+	receiver.setResponse(http.StatusOK, "")
+	h.clock.Advance(time.Minute)
+	h.emit("verdict.changed", 55)
+	h.deliver()
+	r := c.get(path)
+	c.expect(r, 200, "verdict.changed", "50 deliveries on this page", "Answered 200", "!whsec_")
 	next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(r.body)
 	if next == nil {
 		t.Fatalf("no further page:\n%s", r.body)
 	}
-	g.wants(g.get(strings.ReplaceAll(next[1], "&amp;", "&")), 200, "risk.created", "6 deliveries on this page", "Back to the newest")
-	g.wants(g.get(path+"?state=dead"), 200, "risk.created", "Dead letter", "!>verdict.changed</a>")
-	g.wants(g.get(path+"?state=pending"), 200, "No matching deliveries")
-	g.wants(g.get(path+"?state=asleep"), 400)
-	g.wants(g.get(path+"?cursor=guessed"), 400)
-	wantHarmless(t, "list", g.get("/webhooks"))
-	wantHarmless(t, "subscription", r)
+	c.expect(c.get(strings.ReplaceAll(next[1], "&amp;", "&")), 200, "risk.created", "6 deliveries on this page", "Back to the newest")
+	c.expect(c.get(path+"?state=dead"), 200, "risk.created", "Dead letter", "!>verdict.changed</a>")
+	c.expect(c.get(path+"?state=pending"), 200, "No matching deliveries")
+	c.expect(c.get(path+"?state=asleep"), 400)
+	c.expect(c.get(path+"?cursor=guessed"), 400)
+	expectEscaped(t, "list", c.get("/webhooks"))
+	expectEscaped(t, "subscription", r)
 
-	page := regexp.MustCompile(path + `/deliveries/\d+`).FindString(g.get(path + "?state=dead").body)
-	r = g.get(page)
-	sent := receiver.got()[0]
-	g.wants(r, 200, "Attempt 3", "Attempt 2", "Attempt 1", "Answered 500", "POST /a?b=c HTTP/1.1", "!whsec_",
+	page := regexp.MustCompile(path + `/deliveries/\d+`).FindString(c.get(path + "?state=dead").body)
+	r = c.get(page)
+	sent := receiver.received()[0]
+	c.expect(r, 200, "Attempt 3", "Attempt 2", "Attempt 1", "Answered 500", "POST /a?b=c HTTP/1.1", "!whsec_",
 		"Webhook-Timestamp: "+sent.header.Get("Webhook-Timestamp"), "User-Agent: "+sent.header.Get("User-Agent"),
 		"X-Service-Delivery: "+sent.header.Get("X-Service-Delivery"), "Content-Length: "+sent.header.Get("Content-Length"))
 	if strings.Contains(r.body, sent.header.Get("X-Service-Signature")) || strings.Contains(r.body, secret) {
 		t.Error("a signature or the secret is shown")
 	}
-	wantHarmless(t, "delivery", r)
+	expectEscaped(t, "delivery", r)
 	for _, wrong := range []string{path + "/deliveries/x", path + "/deliveries/999999", path + "/deliveries/99999999999999999999"} {
-		g.wants(g.get(wrong), 404)
+		c.expect(c.get(wrong), 404)
 	}
-	g.leads(g.post("/organisation", "name", "subsidiary"), "/")
-	g.wants(g.get(page), 404)
+	c.follow(c.post("/organisation", "name", "subsidiary"), "/")
+	c.expect(c.get(page), 404)
 }
 
 // TestRequestAsSent: the headers that a delivery's page shows are those that
 // were sent, less the signatures.
 func TestRequestAsSent(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusOK, "")
-	path, _ := g.subscribe(receiver.URL)
-	s.raise("risk.created", 1)
-	s.deliver()
-	page := g.get(regexp.MustCompile(path + `/deliveries/\d+`).FindString(g.get(path).body))
-	sent := receiver.got()[0]
+	path, _ := c.subscribe(receiver.URL)
+	h.emit("risk.created", 1)
+	h.deliver()
+	page := c.get(regexp.MustCompile(path + `/deliveries/\d+`).FindString(c.get(path).body))
+	sent := receiver.received()[0]
 	shown := http.Header{}
 	for line := range strings.Lines(page.body) {
 		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && sent.header.Get(name) != "" && !strings.Contains(value, "not stored") {
@@ -259,15 +259,15 @@ func unescaped(text string) string {
 // keeps what was typed.
 func TestWebhookLimit(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	s.fill(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	h.execSQL(`WITH RECURSIVE n (i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < 250)
 		INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
 		SELECT 1, printf('01993e0a-52c0-7c3e-8d2b-%012d', i), 'https://example.com', 'api', 's', '', '' FROM n`)
 	receiver := newReceiver(t, 200, "")
-	g.wants(g.post("/webhooks/new", "url", receiver.URL, "description", "One more"), 422,
+	c.expect(c.post("/webhooks/new", "url", receiver.URL, "description", "One more"), 422,
 		"The organisation has 250 webhook subscriptions, which is the limit.", receiver.URL, `value="One more"`)
-	if n := len(s.subscriptionsNow()); n != 250 {
+	if n := len(h.subscriptions()); n != 250 {
 		t.Errorf("%d webhooks, want 250", n)
 	}
 }
@@ -275,35 +275,35 @@ func TestWebhookLimit(t *testing.T) {
 // TestFullQueue shows why a delivery that left a full queue is a dead letter.
 func TestFullQueue(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
-	path, _ := g.subscribe(newReceiver(t, 200, "").URL)
-	s.raise("risk.created", 1)
-	if _, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true}); err != nil {
+	h := newHarness(t)
+	c := h.as(auth.Admin)
+	path, _ := c.subscribe(newReceiver(t, 200, "").URL)
+	h.emit("risk.created", 1)
+	if _, err := delivery.RunRound(t.Context(), h.store, delivery.Round{Expand: true}); err != nil {
 		t.Fatal(err)
 	}
-	s.fill("UPDATE delivery_queues SET queued = 10000")
-	s.raise("risk.created", 1)
-	if _, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true}); err != nil {
+	h.execSQL("UPDATE delivery_queues SET queued = 10000")
+	h.emit("risk.created", 1)
+	if _, err := delivery.RunRound(t.Context(), h.store, delivery.Round{Expand: true}); err != nil {
 		t.Fatal(err)
 	}
 	const reason = "The queue of the subscription was full"
-	g.wants(g.get("/webhooks/deadletters"), 200, reason)
-	page := g.get(path + "?state=dead")
-	g.wants(page, 200, reason)
+	c.expect(c.get("/webhooks/deadletters"), 200, reason)
+	page := c.get(path + "?state=dead")
+	c.expect(page, 200, reason)
 	dead := regexp.MustCompile(path + `/deliveries/\d+`).FindString(page.body)
-	g.wants(g.get(dead), 200, reason)
-	g.wants(g.get(path), 200, "waiting")
-	s.fill("UPDATE delivery_queues SET queued = 1")
-	g.post("/webhooks/deadletters/replay", "only", s.deadLetter(), "next", dead)
-	g.wants(g.get(dead), 200, "!"+reason)
+	c.expect(c.get(dead), 200, reason)
+	c.expect(c.get(path), 200, "waiting")
+	h.execSQL("UPDATE delivery_queues SET queued = 1")
+	c.post("/webhooks/deadletters/replay", "only", h.deadLetter(), "next", dead)
+	c.expect(c.get(dead), 200, "!"+reason)
 }
 
 // deadLetter is the id of the only dead letter.
-func (s *scene) deadLetter() (id string) {
-	s.t.Helper()
-	if err := delivery.EachDeadLetter(s.t.Context(), s.store, s.by().Org, func(l delivery.DeadLetter) error { id = l.ID; return nil }); err != nil {
-		s.t.Fatal(err)
+func (h *harness) deadLetter() (id string) {
+	h.t.Helper()
+	if err := delivery.EachDeadLetter(h.t.Context(), h.store, h.by().Org, func(l delivery.DeadLetter) error { id = l.ID; return nil }); err != nil {
+		h.t.Fatal(err)
 	}
 	return id
 }

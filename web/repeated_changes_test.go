@@ -15,13 +15,13 @@ import (
 // nothing: the audit log and the records, with their times, stay as they are.
 func TestUnchanged(t *testing.T) {
 	t.Parallel()
-	s := newScene(t)
-	g := s.as(auth.Admin)
+	h := newHarness(t)
+	c := h.as(auth.Admin)
 	receiver := newReceiver(t, http.StatusOK, "thanks")
-	hook, _ := g.subscribe(receiver.URL)
-	incident, kpi, risk := s.at("/incidents", "incident", "chatbot"), s.at("/kpis", "kpi", "KR-INV-01"), s.at("/risks", "risk", "RISK-0001")
-	viewer := "/users/" + s.user("viewer").ID
-	key := "/keys/" + s.mint(db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}}).ID
+	hook, _ := c.subscribe(receiver.URL)
+	incident, kpi, risk := h.pathOf("/incidents", "incident", "chatbot"), h.pathOf("/kpis", "kpi", "KR-INV-01"), h.pathOf("/risks", "risk", "RISK-0001")
+	viewer := "/users/" + h.user("viewer").ID
+	key := "/keys/" + h.createKey(db.KeyDraft{Name: "n", Kind: db.LiveKey, Scopes: []string{"read:all"}}).ID
 	for _, test := range []struct {
 		path  string
 		pairs []string
@@ -42,23 +42,23 @@ func TestUnchanged(t *testing.T) {
 		{incident, []string{"status", "post_review"}},
 		{incident + "/notification", []string{"at", "2026-10-01T11:00", "to", "Datatilsynet", "reference", "2026-42"}},
 		{kpi + "/checkins", []string{"value", "99.25", "period_start", "2026-10-01", "source", "manual", "note", "Counted."}},
-		{s.at("/vendors/inventory", "vendor", "norrhav-cloud"), []string{"notes", "Under review."}},
-		{s.at("/compliance/obligations", "obligation", "EUAIA-ART-4"), []string{"status", "at_risk"}},
-		{s.at("/roadmap/milestones", "milestone", "incident-drill"), []string{"status", "blocked"}},
+		{h.pathOf("/vendors/inventory", "vendor", "norrhav-cloud"), []string{"notes", "Under review."}},
+		{h.pathOf("/compliance/obligations", "obligation", "EUAIA-ART-4"), []string{"status", "at_risk"}},
+		{h.pathOf("/roadmap/milestones", "milestone", "incident-drill"), []string{"status", "blocked"}},
 	} {
-		send := func() reply {
-			return g.post(test.path, slices.Concat(test.pairs, hidden(g.get(test.path+"/edit").body))...)
+		send := func() response {
+			return c.post(test.path, slices.Concat(test.pairs, hiddenFields(c.get(test.path+"/edit").body))...)
 		}
 		if r := send(); r.status >= 400 && r.status != 409 {
 			t.Errorf("%s: %d %.300s", test.path, r.status, r.body)
 		}
-		records, log := string(s.export()), withoutExports(s.auditLog())
-		s.clock.advance(time.Minute)
+		records, log := string(h.export()), withoutExports(h.auditLog())
+		h.clock.Advance(time.Minute)
 		send()
-		if after := withoutExports(s.auditLog()); after != log {
+		if after := withoutExports(h.auditLog()); after != log {
 			t.Errorf("%s %v: the second time the log gained %s", test.path, test.pairs, strings.TrimPrefix(after, log))
 		}
-		if after := string(s.export()); after != records {
+		if after := string(h.export()); after != records {
 			t.Errorf("%s %v: the second time the records changed", test.path, test.pairs)
 		}
 	}

@@ -31,14 +31,14 @@ import (
 // the test if a page writes an error to the console, loads anything from
 // elsewhere, or breaks a rule of accessibility.
 type browser struct {
-	*scene
+	*harness
 	ctx   context.Context
 	mutex sync.Mutex
 	found []string // faults, told at the end
 }
 
-// patience bounds one step in a browser, on a busy machine.
-const patience = time.Minute
+// browserTimeout bounds one step in a browser, on a busy machine.
+const browserTimeout = time.Minute
 
 // chromium is the one browser that all tests have windows of; end ends it.
 var chromium struct {
@@ -83,7 +83,7 @@ func startChromium() {
 
 // newBrowser opens a window on a scene. Without Chromium the test is skipped,
 // except in CI.
-func newBrowser(t *testing.T, s *scene) *browser {
+func newBrowser(t *testing.T, h *harness) *browser {
 	t.Helper()
 	chromium.once.Do(startChromium)
 	if chromium.err != nil {
@@ -93,11 +93,11 @@ func newBrowser(t *testing.T, s *scene) *browser {
 		t.Skipf("the browser tests need Chromium on the path: %v", chromium.err)
 	}
 	ctx, cancel := chromedp.NewContext(chromium.ctx, chromedp.WithNewBrowserContext())
-	b := &browser{scene: s, ctx: ctx}
+	b := &browser{harness: h, ctx: ctx}
 	if err := chromedp.Do(ctx); err != nil {
 		t.Fatal(err)
 	}
-	if err := chromedp.Listen(ctx, b.hear); err != nil {
+	if err := chromedp.Listen(ctx, b.onEvent); err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
@@ -108,13 +108,13 @@ func newBrowser(t *testing.T, s *scene) *browser {
 			t.Error(fault)
 		}
 	})
-	b.call(listening)
+	b.call(attachListeners)
 	b.wide()
 	return b
 }
 
-// listening has the window tell of requests and of errors.
-func listening(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
+// attachListeners has the window tell of requests and of errors.
+func attachListeners(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	if _, err := cdp.Call(ctx, t, network.Enable, network.EnableParams{}); err != nil {
 		return chromedp.Void{}, err
 	}
@@ -122,32 +122,32 @@ func listening(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	return chromedp.Void{}, err
 }
 
-// hear looks at what happens in the window.
-func (b *browser) hear(event any) {
+// onEvent looks at what happens in the window.
+func (b *browser) onEvent(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		if at := e.Request.URL; !strings.HasPrefix(at, b.url+"/") && !strings.HasPrefix(at, "data:") && !strings.HasPrefix(at, "about:") {
-			b.fault("a request left the origin: %s (of %s)", at, e.DocumentURL)
+			b.report("a request left the origin: %s (of %s)", at, e.DocumentURL)
 		}
 	case *network.EventResponseReceived:
 		if e.Type != network.ResourceTypeDocument && e.Response.Status >= 400 {
-			b.fault("%s answered %v", e.Response.URL, e.Response.Status)
+			b.report("%s answered %v", e.Response.URL, e.Response.Status)
 		}
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
-			b.fault("console: %s (%s)", e.Entry.Text, e.Entry.URL)
+			b.report("console: %s (%s)", e.Entry.Text, e.Entry.URL)
 		}
 	case *runtime.EventConsoleAPICalled:
 		if e.Type == runtime.ConsoleAPICalledTypeError || e.Type == runtime.ConsoleAPICalledTypeWarning {
 			args, _ := json.Marshal(e.Args)
-			b.fault("console: %s", args)
+			b.report("console: %s", args)
 		}
 	case *runtime.EventExceptionThrown:
-		b.fault("script: %v", e.ExceptionDetails)
+		b.report("script: %v", e.ExceptionDetails)
 	}
 }
 
-func (b *browser) fault(format string, args ...any) {
+func (b *browser) report(format string, args ...any) {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()
 	b.found = append(b.found, fmt.Sprintf(format, args...))
@@ -156,7 +156,7 @@ func (b *browser) fault(format string, args ...any) {
 // call runs a step, or ends the test.
 func (b *browser) call(action chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 	defer cancel()
 	if err := chromedp.Do(ctx, action); err != nil {
 		b.t.Fatal(err)
@@ -182,13 +182,13 @@ func (b *browser) open(path string) int {
 // load runs a step that leads to another page, and waits for that.
 func (b *browser) load(step chromedp.Action[chromedp.Void]) int {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 	defer cancel()
-	response, err := chromedp.RunResponse(ctx, step)
+	resp, err := chromedp.RunResponse(ctx, step)
 	if err != nil {
 		b.t.Fatalf("%v; the page was\n%.2000s", err, b.text())
 	}
-	return int(response.Status)
+	return int(resp.Status)
 }
 
 // path is where the window is.
@@ -203,7 +203,7 @@ func (b *browser) path() string {
 // evaluate runs an expression in the page.
 func evaluate[T any](b *browser, expression string) T {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 	defer cancel()
 	value, err := chromedp.Run(ctx, chromedp.Evaluate[T](expression, chromedp.EvalAwaitPromise))
 	if err != nil {
@@ -215,8 +215,8 @@ func evaluate[T any](b *browser, expression string) T {
 // text is what the page says.
 func (b *browser) text() string { return evaluate[string](b, "document.body.innerText") }
 
-// wants checks what the page says, and does not say ("!…").
-func (b *browser) wants(texts ...string) {
+// expect checks what the page says, and does not say ("!…").
+func (b *browser) expect(texts ...string) {
 	b.t.Helper()
 	page := b.text()
 	for _, text := range texts {
@@ -226,9 +226,9 @@ func (b *browser) wants(texts ...string) {
 	}
 }
 
-// control finds what a person would use by its words: a field by its label, or
+// element finds what a person would use by its words: a field by its label, or
 // what can be clicked by its text. It returns a selector.
-func (b *browser) control(words string) chromedp.CSS {
+func (b *browser) element(words string) chromedp.CSS {
 	b.t.Helper()
 	name, _ := json.Marshal(words)
 	selector := evaluate[string](b, `(() => {
@@ -252,7 +252,7 @@ func (b *browser) control(words string) chromedp.CSS {
 // fill types into the field with a label, in the place of what is there.
 func (b *browser) fill(label, value string) {
 	b.t.Helper()
-	at := b.control(label)
+	at := b.element(label)
 	kind := evaluate[string](b, `(() => { const e = document.querySelector("`+string(at)+`"); return e.tagName + " " + e.type; })()`)
 	if !strings.HasPrefix(kind, "INPUT") || strings.Contains(kind, "date") {
 		b.call(chromedp.SetValue(at, value))
@@ -265,17 +265,17 @@ func (b *browser) fill(label, value string) {
 // toggle clicks what leads to no other page: a check box, a disclosure.
 func (b *browser) toggle(words string) {
 	b.t.Helper()
-	b.call(chromedp.Click(b.control(words)))
+	b.call(chromedp.Click(b.element(words)))
 }
 
 // press clicks what leads to another page and returns its status.
 func (b *browser) press(words string) int {
 	b.t.Helper()
-	return b.load(chromedp.Click(b.control(words)))
+	return b.load(chromedp.Click(b.element(words)))
 }
 
-// media has the page think of a colour scheme.
-func (b *browser) media(scheme string) {
+// setColourScheme has the page think of a colour scheme.
+func (b *browser) setColourScheme(scheme string) {
 	b.t.Helper()
 	b.call(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
 		_, err := cdp.Call(ctx, t, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{
@@ -288,19 +288,19 @@ func (b *browser) media(scheme string) {
 func (b *browser) wide()   { b.call(chromedp.EmulateViewport(1280, 800)) }
 func (b *browser) narrow() { b.call(chromedp.EmulateViewport(360, 740)) }
 
-// look checks the page as it is in light, dark and narrow: no broken rule of
+// checkPage checks the page as it is in light, dark and narrow: no broken rule of
 // accessibility, nothing beyond the right edge. With GOVSVC_SCREENSHOTS=FOLDER
 // it leaves pictures there.
-func (b *browser) look(name string) {
+func (b *browser) checkPage(name string) {
 	b.t.Helper()
-	defer b.media("light")
+	defer b.setColourScheme("light")
 	defer b.wide()
 	for _, way := range []string{"light", "dark", "narrow"} {
-		b.media(cmp.Or(strings.TrimPrefix(way, "narrow"), "light"))
+		b.setColourScheme(cmp.Or(strings.TrimPrefix(way, "narrow"), "light"))
 		if way == "narrow" {
 			b.narrow()
 		}
-		b.picture(name + "-" + way)
+		b.saveScreenshot(name + "-" + way)
 		b.axe(name + ", " + way)
 		if over := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
 			b.t.Errorf("%s, %s: the page is %d pixels wider than the window", name, way, over)
@@ -308,7 +308,7 @@ func (b *browser) look(name string) {
 	}
 }
 
-func (b *browser) picture(name string) {
+func (b *browser) saveScreenshot(name string) {
 	b.t.Helper()
 	folder := os.Getenv("GOVSVC_SCREENSHOTS")
 	if folder == "" {
@@ -319,7 +319,7 @@ func (b *browser) picture(name string) {
 	b.call(chromedp.EmulateViewport(size[0], size[1]))
 	defer b.call(chromedp.EmulateViewport(size[0], size[2]))
 	evaluate[bool](b, "scrollTo(0, 0), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
-	ctx, cancel := context.WithTimeout(b.ctx, patience)
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
 	defer cancel()
 	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
 	if err == nil {

@@ -30,29 +30,29 @@ func clientAt(host int) *http.Client {
 	}
 }
 
-// try signs in and returns the status, 0 where the client left first.
-func (s *scene) try(ctx context.Context, client *http.Client, name, password string) int {
-	s.t.Helper()
+// trySignIn signs in and returns the status, 0 where the client left first.
+func (h *harness) trySignIn(ctx context.Context, client *http.Client, name, password string) int {
+	h.t.Helper()
 	form := url.Values{"name": {name}, "password": {password}}
-	request, err := http.NewRequestWithContext(ctx, http.MethodPost, s.url+"/signin", strings.NewReader(form.Encode()))
+	request, err := http.NewRequestWithContext(ctx, http.MethodPost, h.url+"/signin", strings.NewReader(form.Encode()))
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
 	request.Header.Set("Sec-Fetch-Site", "same-origin")
-	response, err := client.Do(request)
+	resp, err := client.Do(request)
 	if errors.Is(err, context.Canceled) {
 		return 0
 	}
 	if err != nil {
-		s.t.Error(err)
+		h.t.Error(err)
 		return 0
 	}
-	_ = response.Body.Close()
-	if response.StatusCode == http.StatusServiceUnavailable && response.Header.Get("Retry-After") == "" {
-		s.t.Error("a 503 has no Retry-After")
+	_ = resp.Body.Close()
+	if resp.StatusCode == http.StatusServiceUnavailable && resp.Header.Get("Retry-After") == "" {
+		h.t.Error("a 503 has no Retry-After")
 	}
-	return response.StatusCode
+	return resp.StatusCode
 }
 
 // processorTime is what this process has used so far.
@@ -68,7 +68,7 @@ func processorTime(t *testing.T) time.Duration {
 // TestAttack_SignInBesideACrowd: a crowd signs in with wrong passwords from
 // several addresses. A user at another address is let in before most of it.
 func TestAttack_SignInBesideACrowd(t *testing.T) {
-	s := newScene(t)
+	h := newHarness(t)
 	connections, addresses := 40, 4
 	if fullAttack {
 		connections, addresses = 350, 14
@@ -84,7 +84,7 @@ func TestAttack_SignInBesideACrowd(t *testing.T) {
 		group.Go(func() {
 			for ctx.Err() == nil {
 				// each name is tried once, so that no name is throttled
-				if s.try(ctx, client, fmt.Sprint("nobody ", tries.Add(1)), password) == http.StatusUnprocessableEntity {
+				if h.trySignIn(ctx, client, fmt.Sprint("nobody ", tries.Add(1)), password) == http.StatusUnprocessableEntity {
 					answered.Add(1)
 					once.Do(func() { close(first) })
 				}
@@ -93,7 +93,7 @@ func TestAttack_SignInBesideACrowd(t *testing.T) {
 	}
 	<-first
 	before, begun := answered.Load(), time.Now()
-	status := s.try(t.Context(), clientAt(200), "admin", password)
+	status := h.trySignIn(t.Context(), clientAt(200), "admin", password)
 	took, between := time.Since(begun), answered.Load()-before
 	leave()
 	group.Wait()
@@ -107,7 +107,7 @@ func TestAttack_SignInBesideACrowd(t *testing.T) {
 	if fullAttack && took > 5*time.Second {
 		t.Errorf("the user waited %v, want at most 5s", took)
 	}
-	if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+	if log := h.log.String(); strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log has errors:\n%.2000s", log)
 	}
 }
@@ -115,26 +115,26 @@ func TestAttack_SignInBesideACrowd(t *testing.T) {
 // TestAttack_ClientsLeaveTheSignIn: sign-ins whose clients have left are not
 // hashed.
 func TestAttack_ClientsLeaveTheSignIn(t *testing.T) {
-	s := newScene(t)
+	h := newHarness(t)
 	clients := 60
 	if fullAttack {
 		clients = 350
 	}
-	s.try(t.Context(), clientAt(250), "nobody", password)
+	h.trySignIn(t.Context(), clientAt(250), "nobody", password)
 	before := processorTime(t)
-	s.try(t.Context(), clientAt(250), "nobody again", password)
+	h.trySignIn(t.Context(), clientAt(250), "nobody again", password)
 	one := processorTime(t) - before
 	before = processorTime(t)
 	ctx, leave := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	for i := range clients {
 		client := clientAt(10 + i%14)
-		group.Go(func() { s.try(ctx, client, fmt.Sprint("nobody ", i), password) })
+		group.Go(func() { h.trySignIn(ctx, client, fmt.Sprint("nobody ", i), password) })
 	}
 	time.Sleep(one)
 	leave()
 	group.Wait()
-	status := s.try(t.Context(), clientAt(200), "admin", password)
+	status := h.trySignIn(t.Context(), clientAt(200), "admin", password)
 	used := processorTime(t) - before
 	t.Logf("one sign-in takes %v; %d whose clients left took %v of processor time", one, clients, used)
 	if status != http.StatusSeeOther {
@@ -146,7 +146,7 @@ func TestAttack_ClientsLeaveTheSignIn(t *testing.T) {
 	if fullAttack && used > 5*time.Second {
 		t.Errorf("the sign-ins used %v of processor time, want at most 5s", used)
 	}
-	if log := s.log.String(); strings.Contains(log, "level=ERROR") {
+	if log := h.log.String(); strings.Contains(log, "level=ERROR") {
 		t.Errorf("the log has errors:\n%.2000s", log)
 	}
 }
@@ -154,7 +154,7 @@ func TestAttack_ClientsLeaveTheSignIn(t *testing.T) {
 // TestAttack_TooManySignInsWait: more sign-ins than may wait are refused at once
 // with the form and Retry-After, and a user at another address gets in.
 func TestAttack_TooManySignInsWait(t *testing.T) {
-	s := newScene(t)
+	h := newHarness(t)
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var group sync.WaitGroup
@@ -163,7 +163,7 @@ func TestAttack_TooManySignInsWait(t *testing.T) {
 	for i := range connections {
 		client := clientAt(10 + i%2)
 		group.Go(func() {
-			if s.try(ctx, client, fmt.Sprint("nobody ", i), password) == http.StatusServiceUnavailable {
+			if h.trySignIn(ctx, client, fmt.Sprint("nobody ", i), password) == http.StatusServiceUnavailable {
 				refused <- struct{}{}
 			}
 		})
@@ -175,7 +175,7 @@ func TestAttack_TooManySignInsWait(t *testing.T) {
 			t.Fatal("too few sign-ins are refused")
 		}
 	}
-	if status := s.try(t.Context(), clientAt(200), "admin", password); status != http.StatusSeeOther {
+	if status := h.trySignIn(t.Context(), clientAt(200), "admin", password); status != http.StatusSeeOther {
 		t.Errorf("got status %d for the user, want 303", status)
 	}
 	leave()

@@ -16,25 +16,25 @@ import (
 	"govsvc/server/webhook"
 )
 
-// receiver is an https endpoint on loopback. It answers as it is told, and
+// webhookReceiver is an https endpoint on loopback. It answers as it is told, and
 // keeps what it acknowledged.
-type receiver struct {
+type webhookReceiver struct {
 	*httptest.Server
 	mutex    sync.Mutex
 	status   int
 	answer   string
-	arrivals []arrival
+	arrivals []receivedRequest
 }
 
-// arrival is a request that a receiver got.
-type arrival struct {
+// receivedRequest is a request that a receiver got.
+type receivedRequest struct {
 	header http.Header
 	body   string
 }
 
-func newReceiver(t testing.TB, status int, answer string) *receiver {
+func newReceiver(t testing.TB, status int, answer string) *webhookReceiver {
 	t.Helper()
-	r := &receiver{status: status, answer: answer}
+	r := &webhookReceiver{status: status, answer: answer}
 	r.Server = httptest.NewUnstartedServer(r)
 	r.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	r.StartTLS()
@@ -42,26 +42,26 @@ func newReceiver(t testing.TB, status int, answer string) *receiver {
 	return r
 }
 
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
+func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
 	body, _ := io.ReadAll(request.Body)
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	r.arrivals = append(r.arrivals, arrival{request.Header.Clone(), string(body)})
+	r.arrivals = append(r.arrivals, receivedRequest{request.Header.Clone(), string(body)})
 	w.WriteHeader(r.status)
 	_, _ = io.WriteString(w, r.answer)
 }
 
-// say has it answer otherwise from now on.
-func (r *receiver) say(status int, answer string) {
+// setResponse has it answer otherwise from now on.
+func (r *webhookReceiver) setResponse(status int, answer string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
 	r.status, r.answer = status, answer
 }
 
-func (r *receiver) got() []arrival {
+func (r *webhookReceiver) received() []receivedRequest {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
-	return append([]arrival(nil), r.arrivals...)
+	return append([]receivedRequest(nil), r.arrivals...)
 }
 
 // receiverRoot is the certificate of every httptest server, in PEM.
@@ -74,36 +74,36 @@ var receiverRoot = sync.OnceValue(func() []byte {
 
 // deliver does the deliveries that are due, and what falls due meanwhile: three
 // attempts at once each, as the scene's clock stands still.
-func (s *scene) deliver() webhook.Totals {
-	s.t.Helper()
-	loop := webhook.NewDeliverer(webhook.Config{Store: s.store, Sender: s.sender, Schedule: []time.Duration{0, 0}})
-	total, err := loop.DeliverDue(s.t.Context())
+func (h *harness) deliver() webhook.Totals {
+	h.t.Helper()
+	loop := webhook.NewDeliverer(webhook.Config{Store: h.store, Sender: h.sender, Schedule: []time.Duration{0, 0}})
+	total, err := loop.DeliverDue(h.t.Context())
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return total
 }
 
 // org is the default organisation.
-func (s *scene) org() db.Organisation {
-	s.t.Helper()
-	org, err := s.store.Orgs.ByName(s.t.Context(), db.DefaultOrganisation)
+func (h *harness) org() db.Organisation {
+	h.t.Helper()
+	org, err := h.store.Orgs.ByName(h.t.Context(), db.DefaultOrganisation)
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return org
 }
 
 // by is who changes it beside the dashboard.
-func (s *scene) by() db.Actor {
-	s.t.Helper()
-	return db.Actor{Org: s.org().Org, ID: "system"}
+func (h *harness) by() db.Actor {
+	h.t.Helper()
+	return db.Actor{Org: h.org().Org, ID: "system"}
 }
 
-// raise raises n events of a type in the default organisation.
-func (s *scene) raise(kind string, n int) {
-	s.t.Helper()
-	err := s.store.Write(s.t.Context(), s.by(), func(tx *db.Tx) error {
+// emit raises n events of a type in the default organisation.
+func (h *harness) emit(kind string, n int) {
+	h.t.Helper()
+	err := h.store.Write(h.t.Context(), h.by(), func(tx *db.Tx) error {
 		for i := range n {
 			if err := tx.Enqueue(kind, map[string]any{"number": i, "text": hostile}); err != nil {
 				return err
@@ -112,30 +112,30 @@ func (s *scene) raise(kind string, n int) {
 		return tx.Audit(audit.Event{Action: "test.raised", Category: audit.System, Severity: audit.SeverityWrite})
 	})
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 }
 
-// call asks the API with a key.
-func (s *scene) call(method, path, key, body string) reply {
-	s.t.Helper()
-	request, err := http.NewRequestWithContext(s.t.Context(), method, s.url+"/api/v1"+path, strings.NewReader(body))
+// callAPI asks the API with a key.
+func (h *harness) callAPI(method, path, key, body string) response {
+	h.t.Helper()
+	request, err := http.NewRequestWithContext(h.t.Context(), method, h.url+"/api/v1"+path, strings.NewReader(body))
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	request.Header.Set("Authorization", "Bearer "+key)
 	if body != "" {
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Idempotency-Key", db.NewID())
 	}
-	response, err := s.server.Client().Do(request)
+	resp, err := h.server.Client().Do(request)
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	defer response.Body.Close()
-	text, err := io.ReadAll(response.Body)
+	defer resp.Body.Close()
+	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		s.t.Fatal(err)
+		h.t.Fatal(err)
 	}
-	return reply{response.StatusCode, response.Header, string(text)}
+	return response{resp.StatusCode, resp.Header, string(text)}
 }
