@@ -94,10 +94,10 @@ func TestSecure(t *testing.T) {
 // IPv6 client, although limits count its network.
 func TestAudit_FullAddress(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t, func(c *server.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
+	d := serveWrites(t, func(c *server.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")} })
 	for _, address := range []string{"2001:db8::ffff:2", "203.0.113.9"} {
-		w := write{path: "/risks", body: goodRisk, status: 201, header: header("X-Forwarded-For", address), once: address}
+		w := write{path: "/risks", body: goodRisk, status: 201, header: header("X-Forwarded-For", address), idempotencyKey: address}
 		d.check(t, w, d.send(t, w))
-		d.holds(t, address, "SELECT event ->> '$.metadata.address' FROM audit_events ORDER BY seq DESC LIMIT 1", address)
+		d.checkRows(t, address, "SELECT event ->> '$.metadata.address' FROM audit_events ORDER BY seq DESC LIMIT 1", address)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"govsvc/db/audit"
 )
 
-// note appends events to the log of an organisation, an hour apart.
-func note(t testing.TB, s *service, org string, actions ...string) {
+// addEvents appends events to the log of an organisation, an hour apart.
+func addEvents(t testing.TB, s *service, org string, actions ...string) {
 	t.Helper()
 	for _, action := range actions {
 		err := s.store.Write(t.Context(), by(t, s.store, org), func(tx *db.Tx) error {
@@ -29,17 +29,17 @@ func note(t testing.TB, s *service, org string, actions ...string) {
 	}
 }
 
-// collector is an organisation of its own with a log of events e0 to e(n-1),
+// auditKey is an organisation of its own with a log of events e0 to e(n-1),
 // an hour apart from start on, and a key.
 // The organisation was made a day before start.
-func collector(t testing.TB, s *service, name string, n int) (id, key string) {
+func auditKey(t testing.TB, s *service, name string, n int) (id, key string) {
 	t.Helper()
 	s.clock.Advance(-24 * time.Hour)
 	organisation(t, s.store, name)
 	made, key := s.mint(t, name, db.KeyDraft{Scopes: []string{"read:audit"}, PerMinute: new(10_000)})
 	s.clock.Advance(24 * time.Hour)
 	for i := range n {
-		note(t, s, name, fmt.Sprintf("e%d", i))
+		addEvents(t, s, name, fmt.Sprintf("e%d", i))
 	}
 	return made.ID, key
 }
@@ -48,7 +48,7 @@ func collector(t testing.TB, s *service, name string, n int) (id, key string) {
 func TestAuditPages(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	id, key := collector(t, s, "acme", 5)
+	id, key := auditKey(t, s, "acme", 5)
 	first := s.get(t, "/audit?limit=4", key)
 	second := s.get(t, "/audit?limit=4&cursor="+first.page(t).next(), key)
 	third := s.get(t, "/audit?cursor="+second.page(t).next(), key)
@@ -82,7 +82,7 @@ func TestAuditPages(t *testing.T) {
 func TestAuditCursor(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	_, key := collector(t, s, "acme", 3)
+	_, key := auditKey(t, s, "acme", 3)
 	ages := "&until=" + stored(start.AddDate(-1, 0, 0))
 	if p := s.get(t, "/audit?limit=5"+ages, key).page(t); p.NextCursor != nil || len(p.Data) != 0 || p.HasMore {
 		t.Errorf("before the first event: %v", p)
@@ -118,7 +118,7 @@ func TestAuditCursor(t *testing.T) {
 func TestAuditBounds(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	_, key := collector(t, s, "acme", 4) // e0 at 12:00 … e3 at 15:00
+	_, key := auditKey(t, s, "acme", 4) // e0 at 12:00 … e3 at 15:00
 	afterFirst := s.get(t, "/audit?limit=2", key).page(t).next()
 	at := func(hour int, more time.Duration) string {
 		return url.QueryEscape(stored(start.Add(time.Duration(hour)*time.Hour + more)))
@@ -153,7 +153,7 @@ func TestAuditBounds(t *testing.T) {
 func TestAuditLines(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	_, key := collector(t, s, "acme", 6)
+	_, key := auditKey(t, s, "acme", 6)
 	list := s.get(t, "/audit?limit=5", key)
 	lines := s.get(t, "/audit?limit=5&format=ndjson", key)
 	var events []json.RawMessage
@@ -183,7 +183,7 @@ func TestAuditLines(t *testing.T) {
 func TestAuditLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	_, key := collector(t, s, "acme", 0)
+	_, key := auditKey(t, s, "acme", 0)
 	err := s.store.Write(t.Context(), by(t, s.store, "acme"), func(tx *db.Tx) error {
 		for range 1200 {
 			if err := tx.Audit(audit.Event{Action: "e", Category: audit.System}); err != nil {
@@ -207,9 +207,9 @@ func TestAuditLimit(t *testing.T) {
 func TestAuditOrder(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	_, key := collector(t, s, "acme", 2)
+	_, key := auditKey(t, s, "acme", 2)
 	s.clock.Advance(-48 * time.Hour)
-	note(t, s, "acme", "back", "on")
+	addEvents(t, s, "acme", "back", "on")
 	p := s.get(t, "/audit?since="+stored(start), key).page(t)
 	if diff := cmp.Diff([]string{"e0", "e1", "back", "on"}, p.values("action")); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
@@ -226,7 +226,7 @@ func TestAuditOrder(t *testing.T) {
 // whereas other reads go on.
 func TestAuditPullMustBeAudited(t *testing.T) {
 	t.Parallel()
-	s := serveHasty(t)
+	s := serveWaiting(t)
 	key := s.key(t, "read:audit", "read:risks")
 	s.get(t, "/audit", key)
 	release := lock(t, s.store.File.Path())

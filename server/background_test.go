@@ -4,6 +4,8 @@ import (
 	"context"
 	"os"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 // TestLogIsBounded: a log beside the file that has grown large, as it does while
@@ -17,7 +19,7 @@ func TestLogIsBounded(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- s.server.Run(ctx) }()
-	eventually(t, "the log is emptied", func() bool { return s.store.File.LogSize() == 0 })
+	testkit.Eventually(t, func() bool { return s.store.File.LogSize() == 0 }, "the log is emptied")
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -25,7 +25,7 @@ func TestLargeBodiesWait(t *testing.T) {
 			t.Parallel()
 			const size = 4 << 20
 			var config server.Config
-			d := openDesk(t, func(c *server.Config) {
+			d := serveWrites(t, func(c *server.Config) {
 				c.Responses, c.Decoding = limit.NewBudget(size, 50*time.Millisecond), limit.NewBudget(size, 50*time.Millisecond)
 				config = *c
 			})
@@ -44,7 +44,7 @@ func TestLargeBodiesWait(t *testing.T) {
 				{path: "/risks", body: `{}`, status: 400, code: "invalid_parameter", param: "title"},
 			}
 			for _, w := range writes {
-				d.tell(t, w)
+				d.do(t, w)
 			}
 			if text := d.log.String(); strings.Contains(text, "level=ERROR") {
 				t.Errorf("anybody with a key can fill the log with errors:\n%s", text)
@@ -52,8 +52,8 @@ func TestLargeBodiesWait(t *testing.T) {
 			for i := range all {
 				all[i].Release()
 			}
-			d.tell(t, write{path: "/kpis/checkins", body: large, status: 400, code: "invalid_parameter", param: "checkins[0].note"})
-			d.tell(t, write{path: "/kpis/checkins", body: large, stream: true, status: 400, code: "invalid_parameter", param: "checkins[0].note"})
+			d.do(t, write{path: "/kpis/checkins", body: large, status: 400, code: "invalid_parameter", param: "checkins[0].note"})
+			d.do(t, write{path: "/kpis/checkins", body: large, stream: true, status: 400, code: "invalid_parameter", param: "checkins[0].note"})
 			whole, err := budget.Reserve(t.Context(), "another", size*7/8)
 			if err != nil {
 				t.Errorf("not all of the budget was given back: %v", err)

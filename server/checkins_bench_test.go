@@ -13,7 +13,7 @@ import (
 //
 //	go test ./server -run '^$' -bench Checkins -cpuprofile cpu.prof
 func BenchmarkCheckins(b *testing.B) {
-	d, _ := kpiDesk(b)
+	d, _ := serveKpis(b)
 	codes := []string{"W", "M", "Q", "A"}
 	day := time.Date(1000, 1, 1, 0, 0, 0, 0, time.UTC)
 	record := func() {

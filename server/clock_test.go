@@ -20,7 +20,7 @@ var steps = []time.Duration{
 // used up is free again a minute later by any clock.
 func TestClockSteps(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	s, key := d.service, d.key
 	_, few := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(3)})
 	written := map[string]bool{}
@@ -29,10 +29,10 @@ func TestClockSteps(t *testing.T) {
 	for i, step := range steps {
 		s.clock.Advance(step)
 		about := fmt.Sprintf("step %d of %v", i, step)
-		w := write{name: about, path: "/risks", once: about, status: 201, body: `{"title":"A risk","description":"A risk of a clock that is set.","severity":"LOW","likelihood":"RARE"}`}
-		made, _ := d.tell(t, w)["id"].(string)
+		w := write{name: about, path: "/risks", idempotencyKey: about, status: 201, body: `{"title":"A risk","description":"A risk of a clock that is set.","severity":"LOW","likelihood":"RARE"}`}
+		made, _ := d.do(t, w)["id"].(string)
 		w.replayed = true
-		again, _ := d.tell(t, w)["id"].(string)
+		again, _ := d.do(t, w)["id"].(string)
 		if made != again {
 			t.Errorf("%s: replayed as %s, was %s", about, again, made)
 		}

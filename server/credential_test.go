@@ -97,7 +97,7 @@ func TestMistypedKeys(t *testing.T) {
 		for i := range key {
 			for _, wrong := range []string{key[:i] + string(other(key[i])) + key[i+1:], key[:i], key[:i] + key[i+1:], swapAt(key, i)} {
 				if wrong != key {
-					denied(t, s, wrong)
+					checkDenied(t, s, wrong)
 				}
 			}
 		}
@@ -115,7 +115,7 @@ func swapAt(key string, i int) string {
 	return key[:i-1] + key[i:i+1] + key[i-1:i] + key[i+1:]
 }
 
-func denied(t *testing.T, s *service, key string) {
+func checkDenied(t *testing.T, s *service, key string) {
 	t.Helper()
 	if key = strings.TrimSpace(key); key != "" {
 		s.ask(t, row{name: "key " + key, path: "/risks", key: key, status: 401, code: "invalid_api_key", has: []string{"Service-Environment: live"}})
@@ -127,30 +127,30 @@ func denied(t *testing.T, s *service, key string) {
 func TestEndedKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	denied(t, s, (&service{store: another(t)}).key(t, "read:risks"))
+	checkDenied(t, s, (&service{store: another(t)}).key(t, "read:risks"))
 
 	gone, plain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
 	s.get(t, "/risks", plain)
-	if _, err := raw(t, s.store.File.Path()).ExecContext(t.Context(), "DELETE FROM api_keys WHERE id = ?", gone.ID); err != nil {
+	if _, err := testkit.OpenSQL(t, s.store.File.Path()).ExecContext(t.Context(), "DELETE FROM api_keys WHERE id = ?", gone.ID); err != nil {
 		t.Fatal(err)
 	}
-	denied(t, s, plain)
+	checkDenied(t, s, plain)
 
 	made, plain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
 	s.get(t, "/risks", plain)
 	if _, err := s.store.Keys.Revoke(t.Context(), by(t, s.store, db.DefaultOrganisation), made.Prefix); err != nil {
 		t.Fatal(err)
 	}
-	denied(t, s, plain)
+	checkDenied(t, s, plain)
 
 	expires := start.Add(time.Hour)
 	_, plain = s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, ExpiresAt: &expires})
 	s.clock.Advance(time.Hour - time.Millisecond)
 	s.get(t, "/risks", plain)
 	s.clock.Advance(time.Millisecond)
-	denied(t, s, plain)
+	checkDenied(t, s, plain)
 	s.restart(t)
-	denied(t, s, plain)
+	checkDenied(t, s, plain)
 }
 
 // TestRotatedKey: both keys work until the overlap ends, then the new one.
@@ -166,7 +166,7 @@ func TestRotatedKey(t *testing.T) {
 	s.get(t, "/risks", oldPlain)
 	s.get(t, "/risks", newPlain)
 	s.clock.Advance(time.Hour)
-	denied(t, s, oldPlain)
+	checkDenied(t, s, oldPlain)
 	s.get(t, "/risks", newPlain)
 }
 
@@ -204,7 +204,7 @@ func TestFormerKeys(t *testing.T) {
 	for _, wrong := range []string{
 		"gov_live_" + same + "3", "gov_live_" + same, "gov_test_" + same + "2", "gov_live_short", "gov_live_", "GOV_LIVE_" + same + "1",
 	} {
-		denied(t, s, wrong)
+		checkDenied(t, s, wrong)
 	}
 	for _, wrong := range []string{
 		"", "gov_live_" + strings.Repeat("x", 23), "gov_live_" + strings.Repeat("x", 600), "gov_demo_" + strings.Repeat("x", 30),
@@ -220,7 +220,7 @@ func TestFormerKeys(t *testing.T) {
 // through another handle on the file: the next request knows.
 func TestChangesByAnotherProcess(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), testkit.NewClock(start)
+	path, c := copyEmptyFile(t), testkit.NewClock(start)
 	s := serveFile(t, path, c)
 	outside := openStore(t, path, c)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:incidents"}})
@@ -237,7 +237,7 @@ func TestChangesByAnotherProcess(t *testing.T) {
 		{db.Business, db.PastDue, 403, "subscription_inactive"},
 		{db.Enterprise, db.Active, 200, ""},
 	} {
-		setTerms(t, outside, step.plan, step.subscription)
+		setPlanOf(t, outside, step.plan, step.subscription)
 		r.status, r.code = step.status, step.code
 		s.ask(t, r)
 	}

@@ -80,7 +80,7 @@ func TestAlteredCursors(t *testing.T) {
 	key := s.key(t, "read:all", "read:audit")
 	for _, path := range []string{"/risks", "/audit"} {
 		cursor := s.get(t, path+"?limit=1", key).page(t).next()
-		for about, altered := range alterations(cursor) {
+		for about, altered := range alteredCursors(cursor) {
 			s.ask(t, row{
 				name: path + " " + about, path: path + "?cursor=" + url.QueryEscape(altered), key: key,
 				status: 400, code: "invalid_cursor", param: "cursor",
@@ -89,8 +89,8 @@ func TestAlteredCursors(t *testing.T) {
 	}
 }
 
-// alterations are texts that look like a cursor and are not it.
-func alterations(cursor string) map[string]string {
+// alteredCursors are texts that look like a cursor and are not it.
+func alteredCursors(cursor string) map[string]string {
 	all := map[string]string{
 		"a word": "nonsense", "a number": "25", "an id": "00000000-0000-0000-0000-000000000201",
 		"doubled": cursor + cursor, "with padding": cursor + "=", "with a dot": cursor + ".",
@@ -156,7 +156,7 @@ func FuzzCursor(f *testing.F) {
 		issued[path] = s.get(f, path+"?limit=1", key).page(f).next()
 		f.Add(issued[path])
 	}
-	for _, altered := range alterations(issued["/audit"]) {
+	for _, altered := range alteredCursors(issued["/audit"]) {
 		f.Add(altered)
 	}
 	f.Fuzz(func(t *testing.T, cursor string) {

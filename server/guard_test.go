@@ -3,7 +3,6 @@ package server_test
 import (
 	"bytes"
 	"crypto/sha256"
-	"database/sql"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -39,7 +38,7 @@ var sandboxBodies = map[string]string{
 // that is added to the document joins by itself.
 func TestGuard(t *testing.T) {
 	t.Parallel()
-	box, err := sandbox.Open(t.Context(), document(t))
+	box, err := sandbox.Open(t.Context(), testkit.Document(t))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +50,7 @@ func TestGuard(t *testing.T) {
 		Name: "CANARY", Kind: db.TestKey, Scopes: append(readScopes, otherScopes...), PerMinute: new(10_000),
 	})
 	before := fingerprint(t, path)
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		first := s.try(t, op, key, "guard-"+op.ID)
 		if bytes.Contains(first.body, []byte("CANARY")) || strings.Contains(first.head, "CANARY") {
 			t.Errorf("%s shows live data: %.300s", op.ID, first.body)
@@ -76,14 +75,14 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-type tried struct {
+type attempt struct {
 	status int
 	head   string
 	body   []byte
 }
 
 // try sends an operation the example that the document gives for it.
-func (s *service) try(t *testing.T, op *openapi.Operation, key, idempotency string) tried {
+func (s *service) try(t *testing.T, op *openapi.Operation, key, idempotency string) attempt {
 	t.Helper()
 	path := op.Path
 	if strings.Contains(path, "{") {
@@ -120,7 +119,7 @@ func (s *service) try(t *testing.T, op *openapi.Operation, key, idempotency stri
 	if err := response.Header.Write(&head); err != nil {
 		t.Fatal(err)
 	}
-	return tried{response.StatusCode, head.String(), answer}
+	return attempt{response.StatusCode, head.String(), answer}
 }
 
 // example is the first example of an operation's body in the document.
@@ -144,14 +143,14 @@ func example(t *testing.T, op *openapi.Operation) string {
 	var raw struct {
 		Paths map[string]map[string]json.RawMessage `json:"paths"`
 	}
-	if err := json.Unmarshal(document(t).JSON(), &raw); err != nil {
+	if err := json.Unmarshal(testkit.Document(t).JSON(), &raw); err != nil {
 		t.Fatal(err)
 	}
 	own := raw.Paths[op.Path][strings.ToLower(op.Method)]
 	if err := json.Unmarshal(fmt.Appendf(nil, `{"Paths":{"p":{"m":%s}}}`, own), &served); err != nil {
 		t.Fatal(err)
 	}
-	if err := json.Unmarshal(document(t).JSON(), &struct {
+	if err := json.Unmarshal(testkit.Document(t).JSON(), &struct {
 		Components any `json:"components"`
 	}{&served.Components}); err != nil {
 		t.Fatal(err)
@@ -185,12 +184,11 @@ func withoutSecret(body []byte) []byte {
 // when keys were used.
 func fingerprint(t *testing.T, path string) [sha256.Size]byte {
 	t.Helper()
-	file := raw(t, path)
-	names := column(t, file, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('limiter_counts', 'sqlite_sequence') ORDER BY name")
+	names := testkit.QuerySQL(t, path, "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('limiter_counts', 'sqlite_sequence') ORDER BY name")
 	sum := sha256.New()
 	for _, name := range names {
-		columns := column(t, file, "SELECT name FROM pragma_table_info('"+name+"') WHERE name <> 'last_used_at' ORDER BY cid")
-		for _, row := range column(t, file, "SELECT json_array("+strings.Join(quoted(columns), ", ")+") FROM "+name+" ORDER BY 1") {
+		columns := testkit.QuerySQL(t, path, "SELECT name FROM pragma_table_info('"+name+"') WHERE name <> 'last_used_at' ORDER BY cid")
+		for _, row := range testkit.QuerySQL(t, path, "SELECT json_array("+strings.Join(quoted(columns), ", ")+") FROM "+name+" ORDER BY 1") {
 			fmt.Fprintln(sum, name, row)
 		}
 	}
@@ -203,25 +201,4 @@ func quoted(columns []string) []string {
 		out[i] = "CASE typeof(" + c + ") WHEN 'blob' THEN hex(" + c + ") ELSE " + c + " END"
 	}
 	return out
-}
-
-func column(t *testing.T, file *sql.DB, query string) []string {
-	t.Helper()
-	rows, err := file.QueryContext(t.Context(), query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer rows.Close()
-	var values []string
-	for rows.Next() {
-		var value string
-		if err := rows.Scan(&value); err != nil {
-			t.Fatal(err)
-		}
-		values = append(values, value)
-	}
-	if err := rows.Err(); err != nil {
-		t.Fatal(err)
-	}
-	return values
 }

@@ -2,34 +2,21 @@ package server_test
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"log/slog"
 	"maps"
 	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"govsvc/db"
 	"govsvc/db/audit"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/server"
 	"govsvc/server/openapi"
 )
-
-// loaded is the compiled document, the same for all tests.
-var loaded = sync.OnceValues(openapi.Load)
-
-func document(t testing.TB) *openapi.Document {
-	t.Helper()
-	d, err := loaded()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
 
 // start is when the clocks of tests start.
 var start = testkit.Start
@@ -60,9 +47,9 @@ func serveFixtures(t testing.TB, settings ...setting) *service {
 	return serveCopy(t, filledFile, settings)
 }
 
-func serveCopy(t testing.TB, of func() (template, error), settings []setting) *service {
+func serveCopy(t testing.TB, of *testdb.Template[keysByKind], settings []setting) *service {
 	t.Helper()
-	path, keys := copied(t, of)
+	path, keys := of.Copy(t)
 	s := serveFile(t, path, testkit.NewClock(start), settings...)
 	s.spare = maps.Clone(keys)
 	return s
@@ -73,7 +60,7 @@ func serveFile(t testing.TB, path string, c *testkit.Clock, settings ...setting)
 	t.Helper()
 	s := &service{store: openStore(t, path, c), clock: c, log: &testkit.LogBuffer{}}
 	s.config = server.Config{
-		Store: s.store, Document: document(t), BaseURL: "https://gov.example", CacheBytes: 1 << 20,
+		Store: s.store, Document: testkit.Document(t), BaseURL: "https://gov.example", CacheBytes: 1 << 20,
 		Sandbox: func() (*db.DB, error) { return nil, errors.New("this test has no sandbox") },
 		Logger:  slog.New(slog.NewTextHandler(s.log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	}
@@ -84,12 +71,12 @@ func serveFile(t testing.TB, path string, c *testkit.Clock, settings ...setting)
 	return s
 }
 
-// serveHasty starts a service over a file without data that hardly waits for
+// serveWaiting starts a service over a file without data that hardly waits for
 // the file when it is locked.
-func serveHasty(t testing.TB) *service {
+func serveWaiting(t testing.TB) *service {
 	t.Helper()
-	path, c := empty(t), testkit.NewClock(start)
-	return serveFile(t, path, c, withStore(openHasty(t, path, c, 50*time.Millisecond)))
+	path, c := copyEmptyFile(t), testkit.NewClock(start)
+	return serveFile(t, path, c, withStore(openWaiting(t, path, c, 50*time.Millisecond)))
 }
 
 // restart makes another server over the same file, as a new process would.
@@ -106,12 +93,12 @@ func (s *service) restart(t testing.TB) {
 
 func openStore(t testing.TB, path string, c *testkit.Clock) *db.DB {
 	t.Helper()
-	return openHasty(t, path, c, 0)
+	return openWaiting(t, path, c, 0)
 }
 
-// openHasty opens a store whose writes wait no longer than this for a file that
+// openWaiting opens a store whose writes wait no longer than this for a file that
 // is locked; 0 is the usual time.
-func openHasty(t testing.TB, path string, c *testkit.Clock, wait time.Duration) *db.DB {
+func openWaiting(t testing.TB, path string, c *testkit.Clock, wait time.Duration) *db.DB {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: wait})
 	if err != nil {
@@ -121,8 +108,8 @@ func openHasty(t testing.TB, path string, c *testkit.Clock, wait time.Duration) 
 	return store
 }
 
-// terms are those of an organisation that calls.
-type terms struct {
+// planTerms are those of an organisation that calls.
+type planTerms struct {
 	plan         db.Plan
 	subscription db.Subscription
 }
@@ -154,13 +141,13 @@ func by(t testing.TB, store *db.DB, name string) db.Actor {
 	return db.Actor{Org: organisation(t, store, name).Org, ID: "system"}
 }
 
-// terms sets the plan and the subscription of the default organisation.
-func (s *service) terms(t testing.TB, plan db.Plan, subscription db.Subscription) {
+// setPlan sets the plan and the subscription of the default organisation.
+func (s *service) setPlan(t testing.TB, plan db.Plan, subscription db.Subscription) {
 	t.Helper()
-	setTerms(t, s.store, plan, subscription)
+	setPlanOf(t, s.store, plan, subscription)
 }
 
-func setTerms(t testing.TB, store *db.DB, plan db.Plan, subscription db.Subscription) {
+func setPlanOf(t testing.TB, store *db.DB, plan db.Plan, subscription db.Subscription) {
 	t.Helper()
 	if _, err := store.Orgs.SetPlan(t.Context(), by(t, store, db.DefaultOrganisation), db.DefaultOrganisation, plan, subscription); err != nil {
 		t.Fatal(err)
@@ -204,7 +191,7 @@ func (s *service) redraft(t testing.TB, plain string, org db.Organisation, draft
 		expires = new(stored(*draft.ExpiresAt))
 	}
 	prefix := plain[:len("gds_live_")+12]
-	_, err := raw(t, s.store.File.Path()).ExecContext(t.Context(),
+	_, err := testkit.OpenSQL(t, s.store.File.Path()).ExecContext(t.Context(),
 		"UPDATE api_keys SET org_id = ?, name = ?, scopes = ?, per_minute = ?, per_day = ?, expires_at = ? WHERE prefix = ?",
 		org.Org, draft.Name, `["`+strings.Join(draft.Scopes, `", "`)+`"]`, draft.PerMinute, draft.PerDay, expires, prefix)
 	if err != nil {
@@ -232,7 +219,7 @@ var otherScopes = []string{
 func reads(t testing.TB) []*openapi.Operation {
 	t.Helper()
 	var list []*openapi.Operation
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Method == "GET" && !op.Public && op.Scope != "manage:webhooks" {
 			list = append(list, op)
 		}
@@ -254,21 +241,10 @@ func withStore(store *db.DB) setting {
 	return func(c *server.Config) { c.Store = store }
 }
 
-// raw is the data file behind the store's back.
-func raw(t testing.TB, path string) *sql.DB {
-	t.Helper()
-	file, err := sql.Open("sqlite", "file:"+path+"?_pragma=busy_timeout(10000)&_txlock=immediate")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = file.Close() })
-	return file
-}
-
 // lock holds the file's write lock as another process would, until release.
 func lock(t testing.TB, path string) (release func()) {
 	t.Helper()
-	tx, err := raw(t, path).BeginTx(t.Context(), nil)
+	tx, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -24,8 +24,8 @@ var fullAttack = os.Getenv("GOVSVC_ATTACK") == "full"
 // guessedKey is a key of a former prefix. Guesses share what identifies it.
 const guessedKey = "gov_live_guessed-by-everybody-and-held-by-one"
 
-// serveGuessed starts a service with guessedKey in its file.
-func serveGuessed(t *testing.T, settings ...setting) *service {
+// serveGuessedKey starts a service with guessedKey in its file.
+func serveGuessedKey(t *testing.T, settings ...setting) *service {
 	t.Helper()
 	s := serve(t, settings...)
 	if _, err := s.store.Keys.Import(t.Context(), by(t, s.store, db.DefaultOrganisation), draftFor("read:all"), guessedKey); err != nil {
@@ -34,15 +34,15 @@ func serveGuessed(t *testing.T, settings ...setting) *service {
 	return s
 }
 
-// clientAt is a client whose requests come from 127.0.0.<host>, each over a
+// clientFrom is a client whose requests come from 127.0.0.<host>, each over a
 // connection of its own.
-func clientAt(host int) *http.Client {
+func clientFrom(host int) *http.Client {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(host>>8), byte(host))}}
 	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
 }
 
-// present sends a key and returns the status, 0 where the client left first.
-func (s *service) present(ctx context.Context, t *testing.T, client *http.Client, key string) (status int, header http.Header) {
+// sendKey sends a key and returns the status, 0 where the client left first.
+func (s *service) sendKey(ctx context.Context, t *testing.T, client *http.Client, key string) (status int, header http.Header) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/risks", nil)
 	if err != nil {
@@ -77,12 +77,12 @@ func processorTime(t *testing.T) time.Duration {
 // hashTime is the processor time of one guess.
 func (s *service) hashTime(t *testing.T) time.Duration {
 	t.Helper()
-	client := clientAt(250)
-	s.present(t.Context(), t, client, wrongKey(-1)) // makes what is made once
+	client := clientFrom(250)
+	s.sendKey(t.Context(), t, client, wrongKey(-1)) // makes what is made once
 	const guesses = 3
 	before := processorTime(t)
 	for i := range guesses {
-		if status, _ := s.present(t.Context(), t, client, wrongKey(-2-i)); status != http.StatusUnauthorized {
+		if status, _ := s.sendKey(t.Context(), t, client, wrongKey(-2-i)); status != http.StatusUnauthorized {
 			t.Fatalf("got status %d, want 401", status)
 		}
 	}
@@ -93,7 +93,7 @@ func (s *service) hashTime(t *testing.T) time.Duration {
 // addresses. Its holder presents it for the first time from another address and
 // is answered before most of the crowd.
 func TestAttack_HolderOfAGuessedKey(t *testing.T) {
-	s := serveGuessed(t)
+	s := serveGuessedKey(t)
 	guesses, connections, addresses := 48, 24, 4
 	if fullAttack {
 		guesses, connections, addresses = 900, 350, 14
@@ -105,10 +105,10 @@ func TestAttack_HolderOfAGuessedKey(t *testing.T) {
 	var once sync.Once
 	var group sync.WaitGroup
 	for i := range connections {
-		client := clientAt(10 + i%addresses)
+		client := clientFrom(10 + i%addresses)
 		group.Go(func() {
 			for n := next.Add(1); n <= int64(guesses) && ctx.Err() == nil; n = next.Add(1) {
-				if status, _ := s.present(ctx, t, client, wrongKey(int(n))); status == http.StatusUnauthorized {
+				if status, _ := s.sendKey(ctx, t, client, wrongKey(int(n))); status == http.StatusUnauthorized {
 					answered.Add(1)
 					once.Do(func() { close(first) })
 				}
@@ -117,7 +117,7 @@ func TestAttack_HolderOfAGuessedKey(t *testing.T) {
 	}
 	<-first // the others wait by now
 	before, begun := answered.Load(), time.Now()
-	status, _ := s.present(t.Context(), t, clientAt(200), guessedKey)
+	status, _ := s.sendKey(t.Context(), t, clientFrom(200), guessedKey)
 	took, between := time.Since(begun), answered.Load()-before
 	leave()
 	group.Wait()
@@ -136,7 +136,7 @@ func TestAttack_HolderOfAGuessedKey(t *testing.T) {
 // TestAttack_GuessersLeave: guesses whose clients have left are not hashed, and
 // are no errors in the log.
 func TestAttack_GuessersLeave(t *testing.T) {
-	s := serveGuessed(t)
+	s := serveGuessedKey(t)
 	one := s.hashTime(t)
 	guesses := 30
 	if fullAttack {
@@ -146,14 +146,14 @@ func TestAttack_GuessersLeave(t *testing.T) {
 	ctx, leave := context.WithCancel(t.Context())
 	var group sync.WaitGroup
 	for i := range guesses {
-		client := clientAt(10 + i%10)
-		group.Go(func() { s.present(ctx, t, client, wrongKey(i)) })
+		client := clientFrom(10 + i%10)
+		group.Go(func() { s.sendKey(ctx, t, client, wrongKey(i)) })
 	}
 	time.Sleep(one) // some wait by now
 	leave()
 	group.Wait()
 	begun := time.Now()
-	status, _ := s.present(t.Context(), t, clientAt(200), guessedKey)
+	status, _ := s.sendKey(t.Context(), t, clientFrom(200), guessedKey)
 	took, used := time.Since(begun), processorTime(t)-before
 	t.Logf("one hash takes %v; %d guesses whose clients left took %v of processor time; the holder was answered with %d after %v", one, guesses, used, status, took)
 	if status != http.StatusOK {
@@ -174,15 +174,15 @@ func TestAttack_GuessersLeave(t *testing.T) {
 // requests without a valid key is refused before a hash.
 func TestAttack_GuessesCountBeforeTheHash(t *testing.T) {
 	const allowed, guesses = 5, 30
-	s := serveGuessed(t, withAnonymous(allowed))
+	s := serveGuessedKey(t, withAnonymous(allowed))
 	one := s.hashTime(t)
-	client := clientAt(10)
+	client := clientFrom(10)
 	before := processorTime(t)
 	var statuses sync.Map
 	var group sync.WaitGroup
 	for i := range guesses {
 		group.Go(func() {
-			status, header := s.present(t.Context(), t, client, wrongKey(i))
+			status, header := s.sendKey(t.Context(), t, client, wrongKey(i))
 			if status == http.StatusTooManyRequests && header.Get("Retry-After") == "" {
 				t.Error("a 429 has no Retry-After")
 			}
@@ -200,10 +200,10 @@ func TestAttack_GuessesCountBeforeTheHash(t *testing.T) {
 	if bound := guesses / 2 * one; used > bound {
 		t.Errorf("%d guesses with %d allowed used %v of processor time, want at most %v", guesses, allowed, used, bound)
 	}
-	if status, _ := s.present(t.Context(), t, clientAt(11), guessedKey); status != http.StatusOK {
+	if status, _ := s.sendKey(t.Context(), t, clientFrom(11), guessedKey); status != http.StatusOK {
 		t.Errorf("got status %d for the holder at another address, want 200", status)
 	}
-	if status, _ := s.present(t.Context(), t, client, guessedKey); status != http.StatusOK {
+	if status, _ := s.sendKey(t.Context(), t, client, guessedKey); status != http.StatusOK {
 		t.Errorf("got status %d for the verified key at the refused address, want 200", status)
 	}
 }
@@ -211,16 +211,16 @@ func TestAttack_GuessesCountBeforeTheHash(t *testing.T) {
 // TestAttack_TooManyGuessesWait: more guesses than may wait are refused at
 // once, and the holder at another address is still served.
 func TestAttack_TooManyGuessesWait(t *testing.T) {
-	s := serveGuessed(t)
+	s := serveGuessedKey(t)
 	const guesses = 80
 	ctx, leave := context.WithCancel(t.Context())
 	defer leave()
 	var group sync.WaitGroup
 	refused := make(chan string, guesses)
-	client := clientAt(10)
+	client := clientFrom(10)
 	for i := range guesses {
 		group.Go(func() {
-			if status, header := s.present(ctx, t, client, wrongKey(i)); status == http.StatusServiceUnavailable {
+			if status, header := s.sendKey(ctx, t, client, wrongKey(i)); status == http.StatusServiceUnavailable {
 				refused <- header.Get("Retry-After")
 			}
 		})
@@ -235,7 +235,7 @@ func TestAttack_TooManyGuessesWait(t *testing.T) {
 			t.Fatal("too few guesses are refused")
 		}
 	}
-	if status, _ := s.present(t.Context(), t, clientAt(200), guessedKey); status != http.StatusOK {
+	if status, _ := s.sendKey(t.Context(), t, clientFrom(200), guessedKey); status != http.StatusOK {
 		t.Errorf("got status %d for the holder, want 200", status)
 	}
 	leave()

@@ -11,6 +11,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server"
 )
 
@@ -20,23 +21,23 @@ const keyed = "Idempotency-Key"
 // printable ASCII characters.
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	posts := map[string]string{"/risks": goodRisk, "/incidents": goodIncident, "/vendor/inventory": vendorBody("v"), "/kpis/checkins": `{}`}
-	d.untouched(t, func() {
+	d.checkUnchanged(t, func() {
 		for path, body := range posts {
-			d.tell(t, write{path: path, body: body, header: header(keyed, ""), status: 400, code: "invalid_parameter", param: keyed})
+			d.do(t, write{path: path, body: body, header: header(keyed, ""), status: 400, code: "invalid_parameter", param: keyed})
 		}
 	})
 	risk := "/risks/" + d.id(t, "/risks", goodRisk)
 	for _, key := range []string{"x", "a b", "~", "!\"#$%&'()*+,-./:;<=>?@[\\]^_`{|}", strings.Repeat("k", 255)} {
-		d.tell(t, write{path: "/risks", body: goodRisk, once: key, status: 201})
-		d.tell(t, write{path: "/risks", body: goodRisk, once: key, status: 201, replayed: true})
+		d.do(t, write{path: "/risks", body: goodRisk, idempotencyKey: key, status: 201})
+		d.do(t, write{path: "/risks", body: goodRisk, idempotencyKey: key, status: 201, replayed: true})
 	}
-	d.untouched(t, func() {
+	d.checkUnchanged(t, func() {
 		for _, key := range []string{" ", "\t", "a\tb", "é", "☂", "\x80", strings.Repeat("k", 256), strings.Repeat("k", 5000)} {
 			for _, w := range []write{{path: "/risks", body: goodRisk}, {method: "PATCH", path: risk, body: `{"title":"x"}`}} {
-				w.once, w.status, w.code, w.param = key, 400, "invalid_parameter", keyed
-				d.tell(t, w)
+				w.idempotencyKey, w.status, w.code, w.param = key, 400, "invalid_parameter", keyed
+				d.do(t, w)
 			}
 		}
 		r := d.request(t, write{path: "/risks", body: goodRisk})
@@ -51,7 +52,7 @@ func TestIdempotencyKeys(t *testing.T) {
 		}
 	})
 	for range 2 { // without a key each is done
-		d.tell(t, write{method: "PATCH", path: risk, body: `{"title":"x"}`, header: header(keyed, "")})
+		d.do(t, write{method: "PATCH", path: risk, body: `{"title":"x"}`, header: header(keyed, "")})
 	}
 }
 
@@ -59,7 +60,7 @@ func TestIdempotencyKeys(t *testing.T) {
 // status, whatever has become of the record, by any key of the organisation.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	d, _ := kpiDesk(t)
+	d, _ := serveKpis(t)
 	_, other := d.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: writeScopes})
 	risk, incident := "/risks/"+d.id(t, "/risks", goodRisk), "/incidents/"+d.id(t, "/incidents", goodIncident)
 	vendor := "/vendor/inventory/" + d.id(t, "/vendor/inventory", vendorBody("v"))
@@ -75,7 +76,7 @@ func TestReplay(t *testing.T) {
 		batch(`"key_result_code":"M","value":1`),
 		batch(many),
 	} {
-		w.once = fmt.Sprint("key ", i)
+		w.idempotencyKey = fmt.Sprint("key ", i)
 		first := d.send(t, w)
 		d.check(t, w, first)
 		for _, undo := range []write{
@@ -83,10 +84,10 @@ func TestReplay(t *testing.T) {
 			{method: "PATCH", path: incident, body: `{"status":"open"}`},
 			{method: "PATCH", path: vendor, body: `{"status":"active"}`},
 		} {
-			d.tell(t, undo)
+			d.do(t, undo)
 		}
 		w.replayed = true
-		d.untouched(t, func() {
+		d.checkUnchanged(t, func() {
 			for _, key := range []string{d.key, other} {
 				w.key = key
 				d.sameAgain(t, w, first)
@@ -105,7 +106,7 @@ func TestReplay(t *testing.T) {
 }
 
 // sameAgain sends a write that is to be replayed as it was answered first.
-func (d *desk) sameAgain(t testing.TB, w write, first answer) {
+func (d *writeService) sameAgain(t testing.TB, w write, first answer) {
 	t.Helper()
 	again := d.send(t, w)
 	d.check(t, w, again)
@@ -117,17 +118,17 @@ func (d *desk) sameAgain(t testing.TB, w write, first answer) {
 // TestSameRequest: what counts as the same body, and what as another request.
 func TestSameRequest(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	id := d.id(t, "/risks", goodRisk)
 	other := d.id(t, "/risks", goodRisk)
 	const body = `{"vendor_key":"v","vendor_name":"é","category":"C","initial_risk_band":"LOW","annual_cost_usd":1000}`
-	d.tell(t, write{path: "/vendor/inventory", body: body, once: "k", status: 201})
-	d.tell(t, write{method: "PATCH", path: "/risks/" + id, body: `{}`, once: "p"})
+	d.do(t, write{path: "/vendor/inventory", body: body, idempotencyKey: "k", status: 201})
+	d.do(t, write{method: "PATCH", path: "/risks/" + id, body: `{}`, idempotencyKey: "p"})
 	reused := func(w write) write {
 		w.status, w.code, w.param = 409, "idempotency_key_reused", keyed
 		return w
 	}
-	d.untouched(t, func() {
+	d.checkUnchanged(t, func() {
 		for _, same := range []string{
 			` { "annual_cost_usd" : 1000 , "initial_risk_band":"LOW",
 				"category":"C", "vendor_name":"é","vendor_key":"v"} `,
@@ -135,25 +136,25 @@ func TestSameRequest(t *testing.T) {
 			strings.Replace(body, "1000", "1e3", 1), strings.Replace(body, "1000", "1000.0", 1),
 			strings.Replace(body, `"category"`, `"c\u0061tegory"`, 1),
 		} {
-			d.tell(t, write{path: "/vendor/inventory", body: same, once: "k", status: 201, replayed: true})
+			d.do(t, write{path: "/vendor/inventory", body: same, idempotencyKey: "k", status: 201, replayed: true})
 		}
 		for _, another := range []string{
 			strings.Replace(body, "LOW", "HIGH", 1), strings.Replace(body, "1000", "1001", 1), strings.Replace(body, `,"annual_cost_usd":1000`, "", 1),
 			strings.Replace(body, "1000", `"1000"`, 1), strings.Replace(body, "1000}", `1000,"notes":null}`, 1), strings.Replace(body, `"v"`, `"v "`, 1),
 			`{}`, "", "[" + body + "]", body + body, "{",
 		} {
-			d.tell(t, reused(write{path: "/vendor/inventory", body: another, once: "k"}))
+			d.do(t, reused(write{path: "/vendor/inventory", body: another, idempotencyKey: "k"}))
 		}
 		for _, w := range []write{
-			{path: "/risks", body: body, once: "k"},
-			{path: "/incidents", body: body, once: "k"},
-			{path: "/risks", body: `{}`, once: "p"},
-			{method: "PATCH", path: "/risks/" + other, body: `{}`, once: "p"},
-			{method: "PATCH", path: "/incidents/" + id, body: `{}`, once: "p"},
+			{path: "/risks", body: body, idempotencyKey: "k"},
+			{path: "/incidents", body: body, idempotencyKey: "k"},
+			{path: "/risks", body: `{}`, idempotencyKey: "p"},
+			{method: "PATCH", path: "/risks/" + other, body: `{}`, idempotencyKey: "p"},
+			{method: "PATCH", path: "/incidents/" + id, body: `{}`, idempotencyKey: "p"},
 		} {
-			d.tell(t, reused(w))
+			d.do(t, reused(w))
 		}
-		d.tell(t, write{method: "PATCH", path: "/risks/" + id, body: ` {}`, once: "p", replayed: true})
+		d.do(t, write{method: "PATCH", path: "/risks/" + id, body: ` {}`, idempotencyKey: "p", replayed: true})
 	})
 }
 
@@ -161,7 +162,7 @@ func TestSameRequest(t *testing.T) {
 // may use its key. Nor does a panic keep the key in flight.
 func TestRefusedLeavesNone(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t, func(c *server.Config) { c.Receivers = panicking{} })
+	d := serveWrites(t, func(c *server.Config) { c.Receivers = panickingWriter{} })
 	d.id(t, "/vendor/inventory", vendorBody("taken"))
 	critical := "/risks/" + d.id(t, "/risks", strings.Replace(goodRisk, "HIGH", "CRITICAL", 1))
 	hooks := d.service.key(t, "manage:webhooks")
@@ -176,25 +177,25 @@ func TestRefusedLeavesNone(t *testing.T) {
 		batch(`"key_result_code":"X","value":1`).refused(404, "not_found", "checkins[0].key_result_code"),
 		{path: "/webhooks/subscriptions", body: `{"url":"https://example.com"}`, key: hooks, status: 500, code: "internal_error"},
 	} {
-		w.once = fmt.Sprint("key ", i)
-		d.untouched(t, func() {
-			d.tell(t, w)
-			d.tell(t, w) // not in flight
+		w.idempotencyKey = fmt.Sprint("key ", i)
+		d.checkUnchanged(t, func() {
+			d.do(t, w)
+			d.do(t, w) // not in flight
 		})
-		good.once = w.once
-		d.tell(t, good)
+		good.idempotencyKey = w.idempotencyKey
+		d.do(t, good)
 	}
 	if log := d.log.String(); strings.Count(log, "msg=panic request_id=req_") != 2 {
 		t.Errorf("the panics are not logged:\n%s", log)
 	}
 }
 
-// panicking are receivers with a defect.
-type panicking struct{}
+// panickingWriter are receivers with a defect.
+type panickingWriter struct{}
 
-func (panicking) CheckURL(context.Context, string) error { panic("a defect") }
+func (panickingWriter) CheckURL(context.Context, string) error { panic("a defect") }
 
-func (panicking) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
+func (panickingWriter) Send(context.Context, delivery.Receiver, string, db.Message) delivery.Attempt {
 	panic("a defect")
 }
 
@@ -202,10 +203,10 @@ func (panicking) Send(context.Context, delivery.Receiver, string, db.Message) de
 // others; afterwards it is replayed.
 func TestInFlight(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	d.id(t, "/risks", goodRisk)
 	_, acme := d.mint(t, "acme", db.KeyDraft{Scopes: writeScopes})
-	slow := write{path: "/risks", body: goodRisk, once: "k", status: 201}
+	slow := write{path: "/risks", body: goodRisk, idempotencyKey: "k", status: 201}
 	release := lock(t, d.path)
 	answered := make(chan answer)
 	go func() {
@@ -217,10 +218,10 @@ func TestInFlight(t *testing.T) {
 	}()
 	refusal := slow
 	refusal.status, refusal.code, refusal.param = 409, "idempotency_in_flight", keyed
-	eventually(t, "the first request is under way", func() bool { return d.probe(t, refusal) == http.StatusConflict })
-	d.tell(t, refusal)
+	testkit.Eventually(t, func() bool { return d.probe(t, refusal) == http.StatusConflict }, "the first request is under way")
+	d.do(t, refusal)
 	refusal.path, refusal.body = "/incidents", goodIncident // whatever it is for
-	d.tell(t, refusal)
+	d.do(t, refusal)
 	foreign := make(chan answer)
 	go func() { w := slow; w.key = acme; foreign <- d.send(t, w) }()
 	release()
@@ -229,47 +230,35 @@ func TestInFlight(t *testing.T) {
 	d.check(t, slow, <-foreign)
 	slow.replayed = true
 	d.sameAgain(t, slow, first)
-	d.holds(t, "done once an organisation", "SELECT count(*) FROM risks", "3")
+	d.checkRows(t, "done once an organisation", "SELECT count(*) FROM risks", "3")
 }
 
 // probe sends a write with a body that is refused, so that it does not take the
 // place of the request it looks for.
-func (d *desk) probe(t testing.TB, w write) int {
+func (d *writeService) probe(t testing.TB, w write) int {
 	t.Helper()
 	w.body = `{}`
 	return d.send(t, w).status
-}
-
-// eventually waits for what another goroutine is about to do.
-func eventually(t testing.TB, what string, is func() bool) {
-	t.Helper()
-	for range 2000 {
-		if is() {
-			return
-		}
-		time.Sleep(5 * time.Millisecond)
-	}
-	t.Fatal("never: " + what)
 }
 
 // TestSameKeyAtOnce sends one request many times at once, through two servers
 // on the same file: it is done once, and every success is the same answer.
 func TestSameKeyAtOnce(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	d.subscribe(t, "[]")
-	twin := &desk{serveFile(t, d.path, d.clock), d.path, d.file, d.key}
+	twin := &writeService{serveFile(t, d.path, d.clock), d.path, d.file, d.key}
 	for round := range 5 {
 		answers := make([]answer, 16)
 		var group sync.WaitGroup
 		for i := range answers {
 			group.Go(func() {
-				at := []*desk{d, twin}[i%2]
-				answers[i] = at.send(t, write{path: "/risks", body: goodRisk, once: fmt.Sprint("round ", round)})
+				at := []*writeService{d, twin}[i%2]
+				answers[i] = at.send(t, write{path: "/risks", body: goodRisk, idempotencyKey: fmt.Sprint("round ", round)})
 			})
 		}
 		group.Wait()
-		last := d.send(t, write{path: "/risks", body: goodRisk, once: fmt.Sprint("round ", round)})
+		last := d.send(t, write{path: "/risks", body: goodRisk, idempotencyKey: fmt.Sprint("round ", round)})
 		fresh := 0
 		for _, a := range answers {
 			code, _ := a.fault()
@@ -286,15 +275,15 @@ func TestSameKeyAtOnce(t *testing.T) {
 			t.Errorf("round %d: done %d times", round, fresh)
 		}
 	}
-	d.holds(t, "risks, events, records", "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM events), (SELECT count(*) FROM idempotency_records)", "5|5|5")
-	d.sound(t, db.DefaultOrganisation)
+	d.checkRows(t, "risks, events, records", "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM events), (SELECT count(*) FROM idempotency_records)", "5|5|5")
+	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
 // TestReplayWindow: 24 hours by the service's clock, across a restart.
 func TestReplayWindow(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
-	w := write{path: "/risks", body: goodRisk, once: "k", status: 201}
+	d := serveWrites(t)
+	w := write{path: "/risks", body: goodRisk, idempotencyKey: "k", status: 201}
 	first := d.send(t, w)
 	d.clock.Advance(24*time.Hour - time.Millisecond)
 	if err := d.store.Close(); err != nil {
@@ -314,22 +303,22 @@ func TestReplayWindow(t *testing.T) {
 	d.sameAgain(t, w, again)
 	d.clock.Advance(24 * time.Hour)
 	w.replayed, w.path, w.body = false, "/incidents", goodIncident // the key is free
-	d.tell(t, w)
+	d.do(t, w)
 }
 
 // TestSweep: the server removes answers whose time is over, and no others.
 func TestSweep(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	for range 3 {
 		d.id(t, "/risks", goodRisk)
 	}
 	d.clock.Advance(24 * time.Hour)
-	d.tell(t, write{path: "/risks", body: goodRisk, once: "young", status: 201})
+	d.do(t, write{path: "/risks", body: goodRisk, idempotencyKey: "young", status: 201})
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- d.server.Run(ctx) }()
-	eventually(t, "old answers are gone", func() bool { return d.cells(t, "SELECT group_concat(key) FROM idempotency_records") == "young" })
+	testkit.Eventually(t, func() bool { return d.query(t, "SELECT group_concat(key) FROM idempotency_records") == "young" }, "old answers are gone")
 	stop()
 	if err := <-ended; err != nil {
 		t.Error(err)

@@ -12,7 +12,7 @@ import (
 // was let in, over HTTP or MCP, and after a restart still is.
 func TestUnusedScopes(t *testing.T) {
 	t.Parallel()
-	s := &mcpScene{serveHasty(t)}
+	s := &mcpService{serveWaiting(t)}
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks", "read:all", "write:risks", "read:signals"}})
 	idle, _ := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:kpis"}})
 	unused := func(want ...string) {

@@ -57,13 +57,13 @@ func TestRefusalsBeforeTheLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(2), PerDay: new(9)})
-	s.terms(t, db.Starter, db.Active)
+	s.setPlan(t, db.Starter, db.Active)
 	for range 3 {
 		s.ask(t, row{path: "/risks", key: key, status: 403, code: "tier_required", has: limits(2, 2, 0, 9)})
 	}
-	s.terms(t, db.Enterprise, db.Canceled)
+	s.setPlan(t, db.Enterprise, db.Canceled)
 	s.ask(t, row{path: "/risks", key: key, status: 403, code: "subscription_inactive", has: limits(2, 2, 0, 9)})
-	s.terms(t, db.Enterprise, db.Active)
+	s.setPlan(t, db.Enterprise, db.Active)
 	s.ask(t, row{path: "/risks", key: key, has: limits(2, 1, 30, 9)})
 }
 
@@ -71,7 +71,7 @@ func TestRefusalsBeforeTheLimit(t *testing.T) {
 // last of 24 hours and the slot that they are counted in.
 func TestDayCap(t *testing.T) {
 	t.Parallel()
-	path, c := empty(t), testkit.NewClock(start)
+	path, c := copyEmptyFile(t), testkit.NewClock(start)
 	s := serveFile(t, path, c)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(60), PerDay: new(3)})
 	s.ask(t, row{path: "/risks", key: key, has: limits(60, 2, 1, 3)}) // the day's rest, which is less than the bucket's
@@ -116,7 +116,7 @@ func (s *service) tryFlush(t testing.TB) error {
 // TestCountsAreKept flushes while the file is locked: nothing is lost.
 func TestCountsAreKept(t *testing.T) {
 	t.Parallel()
-	s := serveHasty(t)
+	s := serveWaiting(t)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerDay: new(2)})
 	s.get(t, "/risks", key)
 	s.get(t, "/risks", key)

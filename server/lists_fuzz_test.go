@@ -33,8 +33,8 @@ func FuzzList(f *testing.F) {
 	rows := map[string][]db.Record{}
 	random := rand.New(rand.NewPCG(1, 2))
 	for _, l := range lists {
-		rows[l.path] = manifold(l, random)
-		for org, records := range map[string][]db.Record{db.DefaultOrganisation: rows[l.path], "other": manifold(l, random)} {
+		rows[l.path] = similarRecords(l, random)
+		for org, records := range map[string][]db.Record{db.DefaultOrganisation: rows[l.path], "other": similarRecords(l, random)} {
 			organisation(f, s.store, org)
 			if l.object == "milestone" {
 				load(f, s.store, org, []db.Record{sample("roadmap", "R", 1, start)})
@@ -83,9 +83,9 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// manifold are records of a list with every value of every filter, of which
+// similarRecords are records of a list with every value of every filter, of which
 // many were made or changed at the same instant.
-func manifold(l list, random *rand.Rand) []db.Record {
+func similarRecords(l list, random *rand.Rand) []db.Record {
 	var records []db.Record
 	for n := range 120 {
 		made := start.Add(time.Duration(random.IntN(10)) * time.Hour)

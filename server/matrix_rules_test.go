@@ -7,10 +7,10 @@ import (
 	"govsvc/db"
 )
 
-// right is what the specification asks of a caller before an operation looks
+// permission is what the specification asks of a caller before an operation looks
 // at the request: written by hand from its tables, so that the document is
 // checked too.
-type right struct {
+type permission struct {
 	scope    string // "" where any key will do
 	feature  string // of the plan: "incidents", "audit" or ""
 	public   bool
@@ -20,9 +20,9 @@ type right struct {
 	required bool   // an Idempotency-Key is
 }
 
-// rights are the operations of the specification (sections Endpoints and
+// permissions are the operations of the specification (sections Endpoints and
 // Authentication; contract, Plans).
-var rights = map[string]right{
+var permissions = map[string]permission{
 	"GET /":                       {public: true, status: 200},
 	"GET /openapi.json":           {public: true, status: 200},
 	"GET /scores":                 {scope: "read:scores", status: 200},
@@ -73,42 +73,42 @@ var toolReads = map[string]string{
 	"list_incidents": "GET /incidents", "list_kpis": "GET /kpis",
 }
 
-// allowance is what a plan includes (contract, Plans).
-type allowance struct {
+// planLimits is what a plan includes (contract, Plans).
+type planLimits struct {
 	api         bool
 	features    []string
 	minute, day string // limits
 }
 
-var allowances = map[db.Plan]allowance{
+var plans = map[db.Plan]planLimits{
 	db.Starter:      {false, nil, "60", "1000"},
 	db.Professional: {true, nil, "120", "20000"},
 	db.Business:     {true, []string{"incidents"}, "600", "200000"},
 	db.Enterprise:   {true, []string{"incidents", "audit"}, "1200", "1000000"},
 }
 
-// standing is who asks: what its key and its organisation may do.
-type standing struct {
+// callerState is who asks: what its key and its organisation may do.
+type callerState struct {
 	scopes       []string
 	plan         db.Plan
 	subscription db.Subscription
 }
 
-// gate is the check of every authenticated request; "" lets it pass.
-func (s standing) gate() string {
+// admission is the check of every authenticated request; "" lets it pass.
+func (s callerState) admission() string {
 	switch {
 	case s.subscription != db.Active:
 		return "subscription_inactive"
-	case !allowances[s.plan].api:
+	case !plans[s.plan].api:
 		return "tier_required"
 	}
 	return ""
 }
 
 // permit is the check of an operation's feature and scope; "" lets it pass.
-func (s standing) permit(r right) string {
+func (s callerState) permit(r permission) string {
 	switch {
-	case r.feature != "" && !slices.Contains(allowances[s.plan].features, r.feature):
+	case r.feature != "" && !slices.Contains(plans[s.plan].features, r.feature):
 		return "tier_required"
 	case r.scope == "" || slices.Contains(s.scopes, r.scope):
 		return ""
@@ -118,12 +118,12 @@ func (s standing) permit(r right) string {
 	return "insufficient_scope"
 }
 
-// verdict is the status and the code of the whole answer.
-func (s standing) verdict(r right, theirs bool) (status int, code string) {
+// expected is the status and the code of the whole answer.
+func (s callerState) expected(r permission, theirs bool) (status int, code string) {
 	if r.public {
 		return r.status, ""
 	}
-	if code := s.gate(); code != "" {
+	if code := s.admission(); code != "" {
 		return 403, code
 	}
 	if code := s.permit(r); code != "" {

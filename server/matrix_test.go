@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server"
 	"govsvc/server/openapi"
 	"govsvc/server/webhook"
@@ -29,11 +30,11 @@ func TestAuthorisationMatrix(t *testing.T) {
 		sets = append(sets, []string{scope})
 	}
 	before := m.theirs(t)
-	for plan := range allowances {
+	for plan := range plans {
 		for _, subscription := range []db.Subscription{db.Active, db.PastDue, db.Canceled} {
-			m.terms(t, plan, subscription)
+			m.setPlan(t, plan, subscription)
 			for _, scopes := range sets {
-				m.standing = standing{scopes, plan, subscription}
+				m.callerState = callerState{scopes, plan, subscription}
 				for _, kind := range []string{db.LiveKey, db.TestKey} {
 					m.rescope(t, kind)
 					m.every(t, kind)
@@ -50,7 +51,7 @@ func TestAuthorisationMatrix(t *testing.T) {
 // matrix is a service with one key of each kind, which change their scopes.
 type matrix struct {
 	*service
-	standing
+	callerState
 	file             *sql.DB
 	keys             map[string]string // by kind
 	org              db.Organisation
@@ -61,7 +62,7 @@ type matrix struct {
 func newMatrix(t *testing.T) *matrix {
 	t.Helper()
 	s := serve(t, withSandbox(openSandbox(t)), func(c *server.Config) { c.Receivers = webhook.Simulator{} })
-	m := &matrix{service: s, org: organisation(t, s.store, db.DefaultOrganisation), file: raw(t, s.store.File.Path()), keys: map[string]string{}}
+	m := &matrix{service: s, org: organisation(t, s.store, db.DefaultOrganisation), file: testkit.OpenSQL(t, s.store.File.Path()), keys: map[string]string{}}
 	load(t, s.store, db.DefaultOrganisation, family("OWN", start))
 	load(t, s.store, "acme", family("THEIRS", start))
 	for _, kind := range []string{db.LiveKey, db.TestKey} {
@@ -81,7 +82,7 @@ var tableOf = map[string]string{"risks": "risks", "incidents": "incidents", "ven
 
 func (m *matrix) idIn(t *testing.T, table string, org db.Org) string {
 	t.Helper()
-	return column(t, m.file, fmt.Sprintf("SELECT id FROM %s WHERE org_id = %d ORDER BY seq DESC LIMIT 1", table, org))[0]
+	return testkit.QuerySQL(t, m.store.File.Path(), fmt.Sprintf("SELECT id FROM %s WHERE org_id = %d ORDER BY seq DESC LIMIT 1", table, org))[0]
 }
 
 // rescope gives a key the scopes of the standing, which no user can do.
@@ -111,7 +112,7 @@ func (m *matrix) subscribe(t *testing.T, org, id string) {
 // theirs is all that changes when the other organisation's data does.
 func (m *matrix) theirs(t *testing.T) string {
 	t.Helper()
-	return strings.Join(column(t, m.file,
+	return strings.Join(testkit.QuerySQL(t, m.store.File.Path(),
 		`SELECT json_array((SELECT count(*) FROM audit_events WHERE org_id = o.seq), (SELECT max(updated_at) FROM risks WHERE org_id = o.seq),
 		(SELECT max(updated_at) FROM incidents WHERE org_id = o.seq), (SELECT max(updated_at) FROM vendors WHERE org_id = o.seq),
 		(SELECT max(updated_at) FROM kpis WHERE org_id = o.seq), (SELECT active FROM webhook_subscriptions WHERE org_id = o.seq)) FROM organisations o WHERE name = 'acme'`), "\n")
@@ -120,12 +121,12 @@ func (m *matrix) theirs(t *testing.T) string {
 // every asks each operation and each tool.
 func (m *matrix) every(t *testing.T, kind string) {
 	t.Helper()
-	operations := document(t).Operations
-	if len(operations) != len(rights) {
-		t.Fatalf("%d operations in the document, %d in the table", len(operations), len(rights))
+	operations := testkit.Document(t).Operations
+	if len(operations) != len(permissions) {
+		t.Fatalf("%d operations in the document, %d in the table", len(operations), len(permissions))
 	}
 	for _, op := range operations {
-		r, known := rights[op.Method+" "+op.Path]
+		r, known := permissions[op.Method+" "+op.Path]
 		if !known {
 			t.Fatalf("the table has no %s %s", op.Method, op.Path)
 		}
@@ -143,21 +144,21 @@ func (m *matrix) every(t *testing.T, kind string) {
 			t.Errorf("%s %s tells a record of others from none: %q", op.Method, op.Path, told)
 		}
 	}
-	if m.gate() != "" {
+	if m.admission() != "" {
 		return // POST /mcp was refused, whatever the tool
 	}
 	for tool, read := range toolReads {
-		m.call(t, tool, rights[read], kind)
+		m.call(t, tool, permissions[read], kind)
 	}
 }
 
 // records are a record that the key may act on, and some that it may not: of
 // another organisation, of no one, of the other environment, and nonsense.
-func (m *matrix) records(t *testing.T, op *openapi.Operation, r right, kind string) (own string, others []string) {
+func (m *matrix) records(t *testing.T, op *openapi.Operation, r permission, kind string) (own string, others []string) {
 	t.Helper()
 	noun, sandbox := strings.Split(op.Path, "/")[1], recordOf[op.Path]
 	others = []string{m.foreign[noun]}
-	if status, _ := m.verdict(r, false); status != r.status {
+	if status, _ := m.expected(r, false); status != r.status {
 		return sandbox, others // none is looked for
 	}
 	if noun == "webhooks" && kind == db.LiveKey {
@@ -173,7 +174,7 @@ func (m *matrix) records(t *testing.T, op *openapi.Operation, r right, kind stri
 
 // ask sends one request and holds the answer against the rules. It returns the
 // message of a refusal.
-func (m *matrix) ask(t *testing.T, op *openapi.Operation, r right, kind, id string, theirs bool) string {
+func (m *matrix) ask(t *testing.T, op *openapi.Operation, r permission, kind, id string, theirs bool) string {
 	t.Helper()
 	body := r.body
 	if kind == db.TestKey && r.sandbox != "" {
@@ -185,7 +186,7 @@ func (m *matrix) ask(t *testing.T, op *openapi.Operation, r right, kind, id stri
 	path := strings.Replace(op.Path, "{id}", id, 1)
 	a := m.send(t, op.Method, path, body, kind)
 	about := fmt.Sprintf("%s %s with a %s key of %v, plan %s, %s", op.Method, path, kind, m.scopes, m.plan, m.subscription)
-	status, code := m.verdict(r, theirs)
+	status, code := m.expected(r, theirs)
 	got, param := a.fault()
 	if a.status != status || got != code || param != "" {
 		t.Errorf("%s: %d %s %s, want %d %s: %.300s", about, a.status, got, param, status, code, a.body)
@@ -210,10 +211,10 @@ func (m *matrix) ask(t *testing.T, op *openapi.Operation, r right, kind, id stri
 }
 
 // checkHeaders: the limits are those of the plan, and the environment is told.
-func (m *matrix) checkHeaders(t *testing.T, about string, a answer, r right, kind string) {
+func (m *matrix) checkHeaders(t *testing.T, about string, a answer, r permission, kind string) {
 	t.Helper()
 	faults := a.headerFaults()
-	if limits := allowances[m.plan]; !r.public && (a.header.Get("X-Ratelimit-Limit") != limits.minute || a.header.Get("X-Ratelimit-Limit-Day") != limits.day) {
+	if limits := plans[m.plan]; !r.public && (a.header.Get("X-Ratelimit-Limit") != limits.minute || a.header.Get("X-Ratelimit-Limit-Day") != limits.day) {
 		faults = append(faults, "the limits are not those of the plan")
 	}
 	if !r.public && a.header.Get("Service-Environment") != kind {
@@ -244,7 +245,7 @@ func (m *matrix) checkOwner(t *testing.T, about, body string, op *openapi.Operat
 }
 
 // call calls a tool: what the key may not read is a result with an error.
-func (m *matrix) call(t *testing.T, tool string, r right, kind string) {
+func (m *matrix) call(t *testing.T, tool string, r permission, kind string) {
 	t.Helper()
 	a := m.send(t, http.MethodPost, mcpPath, toolCall(tool, "{}"), kind)
 	about := fmt.Sprintf("%s with a %s key of %v, plan %s, %s", tool, kind, m.scopes, m.plan, m.subscription)
@@ -257,7 +258,7 @@ func (m *matrix) call(t *testing.T, tool string, r right, kind string) {
 	if result.IsError != (code != "") || len(result.Content) != 1 || !strings.Contains(result.Content[0].Text, code) || result.IsError != (result.Structured == nil) {
 		t.Errorf("%s: %.300s, want %q", about, a.body, code)
 	}
-	m.checkOwner(t, about, string(a.body), document(t).Operation("callMcp"), kind)
+	m.checkOwner(t, about, string(a.body), testkit.Document(t).Operation("callMcp"), kind)
 }
 
 // send sends a request to the handler, a second after the one before: no limit

@@ -18,11 +18,11 @@ import (
 func BenchmarkMCP(b *testing.B) {
 	for name, encoding := range map[string]string{"plain": "identity", "gzip": "gzip"} {
 		b.Run(name, func(b *testing.B) {
-			s := stage(b)
+			s := serveMCP(b)
 			// One that no limit stops, however long the run.
 			_, key := s.mint(b, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(100_000_000), PerDay: new(2_000_000_000)})
-			get := asking(b, s, http.MethodGet, "/risks", key, encoding, "")
-			call := asking(b, s, http.MethodPost, mcpPath, key, encoding, toolCall("list_risks", "{}"))
+			get := repeatRequests(b, s, http.MethodGet, "/risks", key, encoding, "")
+			call := repeatRequests(b, s, http.MethodPost, mcpPath, key, encoding, toolCall("list_risks", "{}"))
 			var gets, calls time.Duration
 			for b.Loop() {
 				gets += get(b)
@@ -36,15 +36,15 @@ func BenchmarkMCP(b *testing.B) {
 }
 
 const (
-	turn     = 64 // requests of one kind at a time
-	askers   = 8  // of them under way at once
-	eachTurn = turn / askers
+	burst     = 64 // requests of one kind at a time
+	clients   = 8  // of them under way at once
+	eachBurst = burst / clients
 )
 
-func rate(b *testing.B, spent time.Duration) float64 { return float64(b.N*turn) / spent.Seconds() }
+func rate(b *testing.B, spent time.Duration) float64 { return float64(b.N*burst) / spent.Seconds() }
 
-// asking makes a function that makes a turn of requests, and times it.
-func asking(b *testing.B, s *mcpScene, method, path, key, encoding, body string) func(*testing.B) time.Duration {
+// repeatRequests makes a function that makes a turn of requests, and times it.
+func repeatRequests(b *testing.B, s *mcpService, method, path, key, encoding, body string) func(*testing.B) time.Duration {
 	b.Helper()
 	var failed atomic.Bool
 	once := func() {
@@ -54,7 +54,7 @@ func asking(b *testing.B, s *mcpScene, method, path, key, encoding, body string)
 			return
 		}
 		r.Header = http.Header{"Authorization": {"Bearer " + key}, "Content-Type": {"application/json"}, "Accept-Encoding": {encoding}}
-		response, err := messenger.Do(r)
+		response, err := mcpClient.Do(r)
 		if err != nil {
 			failed.Store(true)
 			return
@@ -68,15 +68,15 @@ func asking(b *testing.B, s *mcpScene, method, path, key, encoding, body string)
 	return func(b *testing.B) time.Duration {
 		began := time.Now()
 		done := make(chan struct{})
-		for range askers {
+		for range clients {
 			go func() {
-				for range eachTurn {
+				for range eachBurst {
 					once()
 				}
 				done <- struct{}{}
 			}()
 		}
-		for range askers {
+		for range clients {
 			<-done
 		}
 		if failed.Load() {

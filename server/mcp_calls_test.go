@@ -11,6 +11,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -18,11 +19,11 @@ import (
 // answer is that of the GET, and meets the output schema.
 func TestMCPSameAsGet(t *testing.T) {
 	t.Parallel()
-	live := stage(t)
-	empty := stageEmpty(t)
+	live := serveMCP(t)
+	empty := serveEmptyMCP(t)
 	_, test := live.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"read:all"}, PerMinute: new(100_000)})
 	for name, from := range map[string]struct {
-		s   *mcpScene
+		s   *mcpService
 		key string
 	}{
 		"live": {live, live.key(t, "read:all")}, "test": {live, test}, "no data": {empty, empty.key(t, "read:all")},
@@ -43,7 +44,7 @@ func TestMCPSameAsGet(t *testing.T) {
 func operationsByTool(t testing.TB) map[string]*openapi.Operation {
 	t.Helper()
 	operations := map[string]*openapi.Operation{}
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Tool != nil {
 			operations[op.Tool.Name] = op
 		}
@@ -71,7 +72,7 @@ func argumentsFor(op *openapi.Operation) []map[string]any {
 	return all
 }
 
-func checkPages(t *testing.T, s *mcpScene, key string, op *openapi.Operation, schema *jsonschema.Schema, arguments map[string]any) {
+func checkPages(t *testing.T, s *mcpService, key string, op *openapi.Operation, schema *jsonschema.Schema, arguments map[string]any) {
 	t.Helper()
 	for range 100 {
 		encoded, err := json.Marshal(arguments)

@@ -6,12 +6,13 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // TestMCPSandbox: a test key works on the sandbox, and says so.
 func TestMCPSandbox(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"read:all"}})
 	got := s.post(t, key, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks"}}`)
 	if got.header.Get("Service-Environment") != "test" || !strings.Contains(got.body, "[SANDBOX]") || !strings.Contains(got.body, `"00000000-0000-0000-0000-`) {
@@ -27,7 +28,7 @@ func TestMCPSandbox(t *testing.T) {
 // and nothing of what was sent.
 func TestMCPBadCalls(t *testing.T) {
 	t.Parallel()
-	s := stage(t)
+	s := serveMCP(t)
 	key := s.key(t, "read:all")
 	other := s.call(t, key, "list_kpis", `{"limit":1}`)
 	var first struct {
@@ -96,7 +97,7 @@ func TestMCPBadCalls(t *testing.T) {
 // for the model.
 func TestMCPToolErrors(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	risks, none, all := s.key(t, "read:risks"), s.key(t, "write:risks", "manage:webhooks", "read:audit"), s.key(t, "read:all")
 	for name, op := range operationsByTool(t) {
 		checkToolError(t, s.call(t, none, name, `{}`), "insufficient_scope", op.Scope, "final")
@@ -105,7 +106,7 @@ func TestMCPToolErrors(t *testing.T) {
 	if got := s.call(t, risks, "list_risks", `{}`); got.IsError || got.Structured == nil {
 		t.Errorf("a key with the scope: %+v", got)
 	}
-	s.terms(t, db.Professional, db.Active)
+	s.setPlan(t, db.Professional, db.Active)
 	checkToolError(t, s.call(t, all, "list_incidents", `{}`), "tier_required", "professional", "final")
 	if got := s.call(t, all, "list_risks", `{}`); got.IsError {
 		t.Errorf("a plan without incidents: %+v", got)
@@ -132,9 +133,9 @@ func checkToolError(t *testing.T, got toolResult, want ...string) {
 // the data could not be read, and the log why.
 func TestMCPFailedRead(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	key := s.key(t, "read:all")
-	if _, err := raw(t, s.store.File.Path()).ExecContext(t.Context(), "ALTER TABLE risks RENAME TO gone"); err != nil {
+	if _, err := testkit.OpenSQL(t, s.store.File.Path()).ExecContext(t.Context(), "ALTER TABLE risks RENAME TO gone"); err != nil {
 		t.Fatal(err)
 	}
 	got := s.post(t, key, `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks"}}`)

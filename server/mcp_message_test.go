@@ -8,10 +8,10 @@ import (
 // TestMCPMessages checks what messages mean, all on one server.
 func TestMCPMessages(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	key := s.key(t, "read:risks")
-	for name, check := range map[string]func(*testing.T, *mcpScene, string){
-		"frames": mcpFrames, "received": mcpReceived, "ids": mcpIDs, "lenient": mcpLenient,
+	for name, check := range map[string]func(*testing.T, *mcpService, string){
+		"frames": mcpInvalidMessages, "received": mcpNotifications, "ids": mcpIDs, "lenient": mcpUnusualMessages,
 		"protocol version": mcpProtocolVersion, "initialize": mcpInitializes, "unknown method": mcpUnknownMethod,
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -21,8 +21,8 @@ func TestMCPMessages(t *testing.T) {
 	}
 }
 
-// mcpFrames sends what is no message: a 400 with id null.
-func mcpFrames(t *testing.T, s *mcpScene, key string) {
+// mcpInvalidMessages sends what is no message: a 400 with id null.
+func mcpInvalidMessages(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	rows := []struct {
 		name, body string
@@ -108,8 +108,8 @@ func mcpFrames(t *testing.T, s *mcpScene, key string) {
 
 func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
-// mcpReceived sends what needs no answer: a 202 without a body.
-func mcpReceived(t *testing.T, s *mcpScene, key string) {
+// mcpNotifications sends what needs no answer: a 202 without a body.
+func mcpNotifications(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	for _, body := range []string{
 		`{"jsonrpc":"2.0","method":"notifications/initialized"}`,
@@ -129,7 +129,7 @@ func mcpReceived(t *testing.T, s *mcpScene, key string) {
 }
 
 // mcpIDs: an id comes back byte for byte.
-func mcpIDs(t *testing.T, s *mcpScene, key string) {
+func mcpIDs(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	for _, id := range []string{
 		"0", "-0", "-1", "1", "9007199254740993", "123456789012345678901234567890", "-18446744073709551616",
@@ -148,8 +148,8 @@ func mcpIDs(t *testing.T, s *mcpScene, key string) {
 	}
 }
 
-// mcpLenient sends unusual messages that are good.
-func mcpLenient(t *testing.T, s *mcpScene, key string) {
+// mcpUnusualMessages sends unusual messages that are good.
+func mcpUnusualMessages(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	rows := []struct {
 		body    string

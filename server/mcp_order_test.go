@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server"
 )
 
@@ -22,7 +23,7 @@ const (
 // the order of checks is the one that is told.
 func TestMCPOrder(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	key := s.key(t, "read:all")
 	_, spent := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:all"}, PerMinute: new(1)})
 	if first := s.post(t, spent, ping); first.status != 200 {
@@ -84,7 +85,7 @@ func TestMCPOrder(t *testing.T) {
 }
 
 // checkCommon looks for what every answer carries.
-func checkCommon(t *testing.T, got reply) {
+func checkCommon(t *testing.T, got mcpResponse) {
 	t.Helper()
 	for _, name := range []string{
 		"X-Request-Id", "Service-Version", "Service-Environment", "X-RateLimit-Limit",
@@ -100,13 +101,13 @@ func checkCommon(t *testing.T, got reply) {
 }
 
 // checkRefusal looks at a refusal of the request as HTTP has it.
-func checkRefusal(t *testing.T, got reply, want string) {
+func checkRefusal(t *testing.T, got mcpResponse, want string) {
 	t.Helper()
 	var body refusal
 	if err := json.Unmarshal([]byte(got.body), &body); err != nil || body.Error.Code != want {
 		t.Errorf("want %s: %v %s", want, err, got.body)
 	}
-	if _, faults := document(t).Schema("Error").Decode([]byte(got.body)); faults != nil || body.Error.RequestID != got.header.Get("X-Request-Id") {
+	if _, faults := testkit.Document(t).Schema("Error").Decode([]byte(got.body)); faults != nil || body.Error.RequestID != got.header.Get("X-Request-Id") {
 		t.Errorf("the envelope is not right: %v %s", faults, got.body)
 	}
 	for status, header := range map[int]string{401: "WWW-Authenticate: Bearer", 405: "Allow: POST"} {
@@ -121,7 +122,7 @@ func checkRefusal(t *testing.T, got reply, want string) {
 }
 
 // checkRefusedMessage looks at a 400.
-func checkRefusedMessage(t *testing.T, got reply, code int) {
+func checkRefusedMessage(t *testing.T, got mcpResponse, code int) {
 	t.Helper()
 	response := got.rpc(t)
 	if response.Error == nil || response.Error.Code != code || string(response.ID) != "null" {
@@ -131,13 +132,13 @@ func checkRefusedMessage(t *testing.T, got reply, code int) {
 
 func TestMCPPlan(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	key := s.key(t, "read:all")
-	s.terms(t, db.Starter, db.Active)
+	s.setPlan(t, db.Starter, db.Active)
 	checkRefusal(t, s.post(t, key, ping, plainText), "tier_required")
-	s.terms(t, db.Enterprise, db.PastDue)
+	s.setPlan(t, db.Enterprise, db.PastDue)
 	checkRefusal(t, s.post(t, key, ping, plainText), "subscription_inactive")
-	s.terms(t, db.Enterprise, db.Active)
+	s.setPlan(t, db.Enterprise, db.Active)
 	if got := s.post(t, key, ping); got.status != 200 {
 		t.Error(got)
 	}
@@ -146,7 +147,7 @@ func TestMCPPlan(t *testing.T) {
 // TestMCPRate counts: a request of whatever content takes one from the key.
 func TestMCPRate(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:all"}, PerDay: new(5)})
 	for _, body := range []string{
 		ping, `{"jsonrpc":"2.0","method":"notifications/initialized"}`, "[",
@@ -162,7 +163,7 @@ func TestMCPRate(t *testing.T) {
 // TestMCPQuery: the operation takes no parameters, and says so of any.
 func TestMCPQuery(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	key := s.key(t, "read:all")
 	for query, status := range map[string]int{"": 200, "?": 200, "?limit=1": 400, "?limit=1&limit=1": 400, "?x": 400, "?%zz": 400} {
 		got := s.request(t, http.MethodPost, mcpPath+query, key, ping)
@@ -175,7 +176,7 @@ func TestMCPQuery(t *testing.T) {
 	}
 }
 
-func mcpProtocolVersion(t *testing.T, s *mcpScene, key string) {
+func mcpProtocolVersion(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	for _, version := range []string{"2025-06-18", "2025-03-26", "2024-11-05"} {
 		if got := s.post(t, key, ping, "MCP-Protocol-Version: "+version); got.status != 200 {
@@ -199,7 +200,7 @@ func mcpProtocolVersion(t *testing.T, s *mcpScene, key string) {
 // must be told plainly that there is none.
 func TestMCPWellKnown(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	s.url = strings.TrimSuffix(s.url, server.Base)
 	for _, path := range []string{
 		"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource" + server.Base + mcpPath,

@@ -11,13 +11,13 @@ func TestMCPOrigin(t *testing.T) {
 	t.Parallel()
 	const port = "8123"
 	const local = "http://127.0.0.1:" + port
-	byListener := stageEmpty(t, func(c *server.Config) {
+	byListener := serveEmptyMCP(t, func(c *server.Config) {
 		c.BaseURL, c.AllowOrigins = local, []string{"https://App.example:443/", "vscode-webview://abc"}
 	})
-	byName := stageEmpty(t, func(c *server.Config) { c.BaseURL = "https://gov.example" })
+	byName := serveEmptyMCP(t, func(c *server.Config) { c.BaseURL = "https://gov.example" })
 	host := strings.TrimSuffix(byName.url, server.Base)
 	rows := []struct {
-		s       *mcpScene
+		s       *mcpService
 		origin  string
 		allowed bool
 	}{
@@ -44,7 +44,7 @@ func TestMCPOrigin(t *testing.T) {
 		{byName, "http://localhost:" + port, false},
 		{byName, host, false}, // the name that Host has, too
 	}
-	keys := map[*mcpScene]string{byListener: byListener.key(t, "read:all"), byName: byName.key(t, "read:all")}
+	keys := map[*mcpService]string{byListener: byListener.key(t, "read:all"), byName: byName.key(t, "read:all")}
 	for _, row := range rows {
 		got := row.s.post(t, keys[row.s], ping, "Origin: "+row.origin)
 		if allowed := got.status == 200; allowed != row.allowed {
@@ -59,7 +59,7 @@ func TestMCPOrigin(t *testing.T) {
 // TestMCPOriginConfigured refuses to start with what can be no origin.
 func TestMCPOriginConfigured(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	for _, text := range []string{"*", "app.example", "https://app.example/path", "https://", "null", ""} {
 		config := s.config
 		config.AllowOrigins = []string{text}

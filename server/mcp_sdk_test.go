@@ -27,7 +27,7 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 
 // connect connects the official Go client with its defaults: it probes with a
 // newer protocol first and opens a stream, both of which are refused.
-func (s *mcpScene) connect(t *testing.T, key string) *mcp.ClientSession {
+func (s *mcpService) connect(t *testing.T, key string) *mcp.ClientSession {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
 		&mcp.StreamableClientTransport{Endpoint: s.url + mcpPath, HTTPClient: &http.Client{Transport: &bearer{key}}}, nil)
@@ -40,7 +40,7 @@ func (s *mcpScene) connect(t *testing.T, key string) *mcp.ClientSession {
 
 func TestMCPGoClient(t *testing.T) {
 	t.Parallel()
-	s := stage(t)
+	s := serveMCP(t)
 	key := s.key(t, "read:all")
 	session := s.connect(t, key)
 	hello := session.InitializeResult()
@@ -80,7 +80,7 @@ func TestMCPGoClient(t *testing.T) {
 // TestMCPGoClientPages pages through a list as the instructions say.
 func TestMCPGoClientPages(t *testing.T) {
 	t.Parallel()
-	s := stage(t)
+	s := serveMCP(t)
 	session := s.connect(t, s.key(t, "read:risks"))
 	var ids []string
 	arguments := map[string]any{"limit": 7, "status": "Open"}
@@ -106,7 +106,7 @@ func TestMCPGoClientPages(t *testing.T) {
 
 func TestMCPGoClientErrors(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	session := s.connect(t, s.key(t, "read:risks"))
 	for _, params := range []*mcp.CallToolParams{
 		{Name: "no_such_tool"},
@@ -132,9 +132,9 @@ func TestMCPGoClientErrors(t *testing.T) {
 // TestMCPGoClientRefused: a client without a good key does not connect.
 func TestMCPGoClientRefused(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	starter := s.key(t, "read:all")
-	s.terms(t, db.Starter, db.Active)
+	s.setPlan(t, db.Starter, db.Active)
 	for _, key := range []string{"gds_live_wrong", starter} {
 		_, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
 			&mcp.StreamableClientTransport{Endpoint: s.url + mcpPath, HTTPClient: &http.Client{Transport: &bearer{key}}}, nil)

@@ -13,7 +13,7 @@ import (
 var toolNames = strings.Fields(`list_scores get_scorecard list_risks list_signals get_roadmap list_milestones get_compliance
 	list_obligations get_vendor_portfolio list_vendors get_talent_readiness list_talent_gaps list_incidents list_kpis`)
 
-func mcpInitializes(t *testing.T, s *mcpScene, key string) {
+func mcpInitializes(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	for asked, want := range map[string]string{
 		"2025-06-18": "2025-06-18", "2025-03-26": "2025-03-26", "2024-11-05": "2024-11-05",
@@ -45,7 +45,7 @@ func mcpInitializes(t *testing.T, s *mcpScene, key string) {
 	}
 }
 
-func mcpUnknownMethod(t *testing.T, s *mcpScene, key string) {
+func mcpUnknownMethod(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	for _, method := range []string{"", "Ping", "tools", "tools/Call", "resources/list", "server/discover", "logging/setLevel", "rpc.x"} {
 		got := s.post(t, key, `{"jsonrpc":"2.0","id":7,"method":"`+method+`"}`)
@@ -64,7 +64,7 @@ type shownTool struct {
 	Annotations              map[string]any
 }
 
-func (s *mcpScene) tools(t testing.TB, key string) []shownTool {
+func (s *mcpService) tools(t testing.TB, key string) []shownTool {
 	t.Helper()
 	var list struct{ Tools []shownTool }
 	in := json.NewDecoder(strings.NewReader(string(s.post(t, key, `{"jsonrpc":"2.0","id":1,"method":"tools/list","params":{}}`).rpc(t).Result)))
@@ -77,7 +77,7 @@ func (s *mcpScene) tools(t testing.TB, key string) []shownTool {
 
 func TestMCPToolList(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	key := s.key(t, "write:risks") // of no use to any tool
 	var names []string
 	for _, tool := range s.tools(t, key) {

@@ -84,7 +84,7 @@ func TestIndex(t *testing.T) {
 	for _, o := range index.Operations {
 		listed[o.Method+" "+o.Path] = o.Scope
 	}
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Scope != "" && listed[op.Method+" "+op.Path] != op.Scope {
 			t.Errorf("%s %s is not in the index with its scope", op.Method, op.Path)
 		}
@@ -126,7 +126,7 @@ func golden(t testing.TB, name string, body []byte) {
 // and closed.
 func TestHealth(t *testing.T) {
 	t.Parallel()
-	s := serveHasty(t)
+	s := serveWaiting(t)
 	path := s.store.File.Path()
 	health := func(ready int) {
 		t.Helper()

@@ -7,31 +7,31 @@ import (
 	"time"
 )
 
-// enquiry is a request, as the service and the model both get it.
-type enquiry struct {
+// modelRequest is a request, as the service and the model both get it.
+type modelRequest struct {
 	operation string // "PATCH /risks/{id}"
 	id        string // of the record in the path
 	query     url.Values
 	body      string
 	once      string // the Idempotency-Key
 	flaw      string // "version", "media" or ""
-	key       *holder
+	key       *modelKey
 	mistyped  bool // the key was
 }
 
-func (q enquiry) method() string { m, _, _ := strings.Cut(q.operation, " "); return m }
+func (q modelRequest) method() string { m, _, _ := strings.Cut(q.operation, " "); return m }
 
-func (q enquiry) path() string {
+func (q modelRequest) path() string {
 	_, path, _ := strings.Cut(q.operation, " ")
 	return strings.Replace(path, "{id}", q.id, 1)
 }
 
 // answer is what the specification says of a request, in the order of checks of
 // the contract, section 2.
-func (w *world) answer(q enquiry) *expectation {
-	r := rights[q.operation]
+func (m *model) answer(q modelRequest) *expectation {
+	r := permissions[q.operation]
 	if !r.public {
-		if refusal := w.admit(q); refusal != nil {
+		if refusal := m.admit(q); refusal != nil {
 			return refusal
 		}
 	}
@@ -41,12 +41,12 @@ func (w *world) answer(q enquiry) *expectation {
 	if r.public {
 		return &expectation{status: 200}
 	}
-	if code := w.standing(q.key).permit(r); code != "" {
+	if code := m.standing(q.key).permit(r); code != "" {
 		return refuse(403, code, "")
 	}
-	d := w.set(q.key)
+	d := m.set(q.key)
 	if q.method() == "GET" {
-		return w.read(d, q.key, q.path(), q.query)
+		return m.read(d, q.key, q.path(), q.query)
 	}
 	if q.flaw == "media" && q.body != "" {
 		return refuse(415, "unsupported_media_type", "")
@@ -58,20 +58,20 @@ func (w *world) answer(q enquiry) *expectation {
 	if len(q.body) > limit {
 		return refuse(413, "payload_too_large", "")
 	}
-	return w.once(q, d, r)
+	return m.once(q, d, r)
 }
 
 // admit is the check of the credential, the organisation and the rate.
-func (w *world) admit(q enquiry) *expectation {
+func (m *model) admit(q modelRequest) *expectation {
 	k := q.key
 	switch {
 	case k == nil:
 		return refuse(401, "missing_credential", "")
-	case q.mistyped, k.revoked, !k.expires.IsZero() && !w.now.Before(k.expires):
+	case q.mistyped, k.revoked, !k.expires.IsZero() && !m.now.Before(k.expires):
 		return refuse(401, "invalid_api_key", "")
 	}
-	k.refill(w.now)
-	if code := w.standing(k).gate(); code != "" {
+	k.refill(m.now)
+	if code := m.standing(k).admission(); code != "" {
 		return refuse(403, code, "")
 	}
 	if k.remaining() < 1 {
@@ -82,7 +82,7 @@ func (w *world) admit(q enquiry) *expectation {
 }
 
 // once answers a write, from what was kept where its Idempotency-Key is known.
-func (w *world) once(q enquiry, d *dataset, r right) *expectation {
+func (m *model) once(q modelRequest, d *dataset, r permission) *expectation {
 	if q.once == "" && r.required {
 		return refuse(400, "invalid_parameter", "Idempotency-Key")
 	}
@@ -96,19 +96,19 @@ func (w *world) once(q enquiry, d *dataset, r right) *expectation {
 		request = q.method() + " " + q.path() + " {}"
 	}
 	place := q.key.org + " " + d.name + " " + q.once
-	if kept, known := w.kept[place]; known && q.once != "" && w.now.Sub(kept.at) < 24*time.Hour {
+	if kept, known := m.responses[place]; known && q.once != "" && m.now.Sub(kept.at) < 24*time.Hour {
 		if kept.request != request {
 			return refuse(409, "idempotency_key_reused", "Idempotency-Key")
 		}
 		e := plain[expectationData](kept.data)
 		return &expectation{status: kept.status, object: e.Object, data: e.Data, replayed: true}
 	}
-	e := w.done(q, d, body, malformed)
+	e := m.done(q, d, body, malformed)
 	if e.status < 300 && q.once != "" {
 		commit := e.commit
 		e.commit = func(id string) {
 			commit(id)
-			w.kept[place] = keptReply{request, e.status, expectationData{e.object, withoutSecretShown(e.data)}, w.now}
+			m.responses[place] = storedResponse{request, e.status, expectationData{e.object, withoutSecretShown(e.data)}, m.now}
 		}
 	}
 	return e
@@ -130,7 +130,7 @@ func withoutSecretShown(data any) any {
 }
 
 // done does a write whose Idempotency-Key is new.
-func (w *world) done(q enquiry, d *dataset, body map[string]any, malformed error) *expectation {
+func (m *model) done(q modelRequest, d *dataset, body map[string]any, malformed error) *expectation {
 	for name := range q.query {
 		return refuse(400, "invalid_parameter", name)
 	}
@@ -141,5 +141,5 @@ func (w *world) done(q enquiry, d *dataset, body map[string]any, malformed error
 	if faults := wrong(form, body, ""); len(faults) > 0 {
 		return refuse(400, "invalid_parameter", anyOf(faults))
 	}
-	return w.write(d, q.key, q.operation, q.id, body)
+	return m.write(d, q.key, q.operation, q.id, body)
 }

@@ -38,18 +38,18 @@ func argumentsOf(query url.Values) string {
 }
 
 // tool is the answer of a tool: that of the GET, in the form of MCP.
-func (w *world) tool(q enquiry, tool string) (*expectation, *rpcExpectation) {
-	if refusal := w.admit(q); refusal != nil {
+func (m *model) tool(q modelRequest, tool string) (*expectation, *rpcExpectation) {
+	if refusal := m.admit(q); refusal != nil {
 		return refusal, nil
 	}
 	if q.flaw == "version" {
 		return nil, &rpcExpectation{status: 400, code: -32600}
 	}
 	read := toolReads[tool]
-	if code := w.standing(q.key).permit(rights[read]); code != "" {
+	if code := m.standing(q.key).permit(permissions[read]); code != "" {
 		return nil, &rpcExpectation{status: 200, isError: code}
 	}
-	e := w.read(w.set(q.key), q.key, enquiry{operation: read}.path(), q.query)
+	e := m.read(m.set(q.key), q.key, modelRequest{operation: read}.path(), q.query)
 	if e.status == 400 {
 		return nil, &rpcExpectation{status: 200, code: -32602}
 	}

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // What the operator does between requests, and the whole visible state.
@@ -17,18 +18,18 @@ import (
 // put imports one record into an organisation.
 func (r *run) put(s step) error {
 	object := strings.TrimPrefix(s.Do, "import ")
-	d := r.w.sets[s.Org]
+	d := r.model.sets[s.Org]
 	if object == "milestone" && d.active("roadmap") == nil {
 		return nil
 	}
 	r.imported++
-	given := plain[thing](s.Body)
+	given := plain[modelRecord](s.Body)
 	given["id"] = fmt.Sprintf("01990000-0000-7000-8000-%012d", r.imported)
 	for member, value := range given {
 		if hours, relative := value.(string); relative && strings.HasPrefix(hours, "@hours ") {
 			var n int
 			_, _ = fmt.Sscan(hours[len("@hours "):], &n)
-			given[member] = stamp(r.w.now.Truncate(time.Hour).Add(time.Duration(n) * time.Hour))
+			given[member] = stamp(r.model.now.Truncate(time.Hour).Add(time.Duration(n) * time.Hour))
 		}
 	}
 	record := db.Record{"object": object}
@@ -43,7 +44,7 @@ func (r *run) put(s step) error {
 	if object == "kpi" && d.where("kpi", "code", given["code"]) == nil {
 		r.records["kpi"] = append(r.records["kpi"], made{given.text("id"), s.Org})
 	}
-	d.put(object, given, r.w.stamp())
+	d.put(object, given, r.model.stamp())
 	return r.learnLog(d)
 }
 
@@ -51,8 +52,8 @@ func (r *run) put(s step) error {
 // the specification leaves to the service.
 func (r *run) learnLog(d *dataset) error {
 	org := organisation(r.t, r.store, d.name)
-	for _, line := range column(r.t, r.file, fmt.Sprintf("SELECT event FROM audit_events WHERE org_id = %d ORDER BY seq LIMIT -1 OFFSET %d", org.Org, len(d.log))) {
-		var event thing
+	for _, line := range testkit.QuerySQL(r.t, r.store.File.Path(), fmt.Sprintf("SELECT event FROM audit_events WHERE org_id = %d ORDER BY seq LIMIT -1 OFFSET %d", org.Org, len(d.log))) {
+		var event modelRecord
 		if err := json.Unmarshal([]byte(line), &event); err != nil {
 			return err
 		}
@@ -62,20 +63,20 @@ func (r *run) learnLog(d *dataset) error {
 }
 
 func (r *run) setTerms(s step) error {
-	terms := standing{plan: db.Plan(s.Body["plan"].(string)), subscription: db.Subscription(s.Body["subscription"].(string))}
+	terms := callerState{plan: db.Plan(s.Body["plan"].(string)), subscription: db.Subscription(s.Body["subscription"].(string))}
 	if _, err := r.store.Orgs.SetPlan(r.t.Context(), by(r.t, r.store, s.Org), s.Org, terms.plan, terms.subscription); err != nil {
 		return err
 	}
-	r.w.terms[s.Org] = terms
-	return r.learnLog(r.w.sets[s.Org])
+	r.model.terms[s.Org] = terms
+	return r.learnLog(r.model.sets[s.Org])
 }
 
-func (r *run) revoke(k *holder) error {
+func (r *run) revoke(k *modelKey) error {
 	if _, err := r.store.Keys.Revoke(r.t.Context(), by(r.t, r.store, k.org), k.id); err != nil {
 		return err
 	}
 	k.revoked = true
-	return r.learnLog(r.w.sets[k.org])
+	return r.learnLog(r.model.sets[k.org])
 }
 
 // check compares all that can be seen: every list, page by page, the audit log
@@ -96,7 +97,7 @@ func (r *run) check(s step) error {
 			return fmt.Errorf("/audit of key %d: %w", who, err)
 		}
 	}
-	for name, d := range r.w.sets {
+	for name, d := range r.model.sets {
 		if err := r.behind(name, d); err != nil {
 			return err
 		}
@@ -106,13 +107,13 @@ func (r *run) check(s step) error {
 
 // walk reads a list to its end.
 func (r *run) walk(s step, path string) error {
-	set := r.w.set(r.w.keys[s.Who]).name
+	set := r.model.set(r.model.keys[s.Who]).name
 	for range 2000 {
-		before := len(r.w.cursors)
+		before := len(r.model.cursors)
 		if err := r.ask(s); err != nil {
 			return err
 		}
-		if len(r.w.cursors) == before || path == "/audit" && r.w.cursors[len(r.w.cursors)-1].seq >= len(r.w.sets[set].log)-1 {
+		if len(r.model.cursors) == before || path == "/audit" && r.model.cursors[len(r.model.cursors)-1].seq >= len(r.model.sets[set].log)-1 {
 			return nil
 		}
 		s.Query["cursor"] = "@0"
@@ -130,10 +131,10 @@ func (r *run) behind(name string, d *dataset) error {
 		return fmt.Errorf("the audit log of %s: %d sound of %d, then %v, %w", name, n, len(d.log), broken, err)
 	}
 	var hidden, hiddenVendors, values []string
-	for _, k := range d.things["risk"] {
+	for _, k := range d.records["risk"] {
 		hidden = append(hidden, plainJSON([]any{k["id"], k["title"], k["likelihood"], k["mitigation_action"], k["residual_gap_reason"], k["untreated_baseline"]}))
 	}
-	for _, v := range d.things["vendor"] {
+	for _, v := range d.records["vendor"] {
 		hiddenVendors = append(hiddenVendors, plainJSON([]any{v["id"], v["contract_start"], v["renewal_owner_role"], v["notes"]}))
 	}
 	for _, c := range d.checkins {
@@ -152,7 +153,7 @@ func (r *run) behind(name string, d *dataset) error {
 			JOIN events e ON e.seq = event_seq JOIN webhook_subscriptions s ON s.seq = subscription_seq
 			WHERE e.type LIKE 'risk.%%' AND s.org_id = %d`, d.deliveries},
 	} {
-		want, got := slices.Sorted(slices.Values(view.want)), column(r.t, r.file, fmt.Sprintf(view.query, org.Org))
+		want, got := slices.Sorted(slices.Values(view.want)), testkit.QuerySQL(r.t, r.store.File.Path(), fmt.Sprintf(view.query, org.Org))
 		slices.Sort(got)
 		for i := range got {
 			got[i] = canonical(got[i])

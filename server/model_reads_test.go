@@ -99,7 +99,7 @@ var currentOf = map[string][2]string{
 }
 
 // read is the answer to a GET whose caller may ask.
-func (w *world) read(d *dataset, k *holder, path string, query url.Values) *expectation {
+func (m *model) read(d *dataset, k *modelKey, path string, query url.Values) *expectation {
 	if c, isCurrent := currentOf[path]; isCurrent {
 		for name := range query {
 			return refuse(400, "invalid_parameter", name)
@@ -111,24 +111,24 @@ func (w *world) read(d *dataset, k *holder, path string, query url.Values) *expe
 		return e
 	}
 	if path == "/audit" {
-		return w.pull(d, k, query)
+		return m.pull(d, k, query)
 	}
-	return w.list(d, path, query)
+	return m.list(d, path, query)
 }
 
 // list is a page of a list, newest first.
-func (w *world) list(d *dataset, path string, query url.Values) *expectation {
+func (m *model) list(d *dataset, path string, query url.Values) *expectation {
 	c := catalogues[path]
-	limit, since, bad := w.bounds(c, query)
+	limit, since, bad := m.bounds(c, query)
 	if bad != "" {
 		return refuse(400, "invalid_parameter", bad)
 	}
-	after, known := w.mark(query, path, d)
+	after, known := m.mark(query, path, d)
 	if !known {
 		return refuse(400, "invalid_cursor", "cursor")
 	}
-	var rows []thing
-	for _, r := range d.things[c.stored] {
+	var rows []modelRecord
+	for _, r := range d.records[c.stored] {
 		if r.fits(c, query) && r.text("updated_at") >= since && (after == nil || c.behind(r, after)) && d.listed(c, r) {
 			rows = append(rows, r)
 		}
@@ -144,7 +144,7 @@ func (w *world) list(d *dataset, path string, query url.Values) *expectation {
 	e.learn = func(_ any, next string) (any, error) {
 		if e.more {
 			last := page[len(page)-1]
-			w.cursors = append(w.cursors, mark{token: next, list: path, set: d.name, order: last.text(c.order), id: last.text("id")})
+			m.cursors = append(m.cursors, issuedCursor{token: next, list: path, set: d.name, order: last.text(c.order), id: last.text("id")})
 		}
 		return data, nil
 	}
@@ -152,22 +152,22 @@ func (w *world) list(d *dataset, path string, query url.Values) *expectation {
 }
 
 // listed leaves the milestones of other roadmaps than the active one out.
-func (d *dataset) listed(c catalogue, r thing) bool {
+func (d *dataset) listed(c catalogue, r modelRecord) bool {
 	return c.object != "milestone" || r["roadmap_id"] == d.active("roadmap")["id"]
 }
 
-func (c catalogue) compare(a, b thing) int {
+func (c catalogue) compare(a, b modelRecord) int {
 	if c.object == "signal" {
 		return cmp.Compare(a.text(c.order), b.text(c.order))
 	}
 	return -cmp.Compare(a.text(c.order)+a.text("id"), b.text(c.order)+b.text("id"))
 }
 
-func (c catalogue) behind(r thing, m *mark) bool {
-	return c.compare(r, thing{c.order: m.order, "id": m.id}) > 0
+func (c catalogue) behind(r modelRecord, m *issuedCursor) bool {
+	return c.compare(r, modelRecord{c.order: m.order, "id": m.id}) > 0
 }
 
-func (r thing) fits(c catalogue, query url.Values) bool {
+func (r modelRecord) fits(c catalogue, query url.Values) bool {
 	for parameter, member := range c.filters {
 		if query.Has(parameter) && r[member] != query.Get(parameter) {
 			return false
@@ -177,7 +177,7 @@ func (r thing) fits(c catalogue, query url.Values) bool {
 }
 
 // bounds reads the parameters of a list; bad names the one at fault.
-func (w *world) bounds(c catalogue, query url.Values) (limit int, since, bad string) {
+func (m *model) bounds(c catalogue, query url.Values) (limit int, since, bad string) {
 	limit = 25
 	var faults []string
 	for name, values := range query {
@@ -224,12 +224,12 @@ func instantOf(text string) (string, bool) {
 }
 
 // mark finds the place that a query's cursor stands for; nil is the start.
-func (w *world) mark(query url.Values, list string, d *dataset) (*mark, bool) {
+func (m *model) mark(query url.Values, list string, d *dataset) (*issuedCursor, bool) {
 	token := query.Get("cursor")
 	if token == "" {
 		return nil, true
 	}
-	for _, m := range w.cursors {
+	for _, m := range m.cursors {
 		if m.token == token && m.list == list && m.set == d.name {
 			return &m, true
 		}
@@ -238,7 +238,7 @@ func (w *world) mark(query url.Values, list string, d *dataset) (*mark, bool) {
 }
 
 // pull is a page of the audit log, oldest first; it is audited itself.
-func (w *world) pull(d *dataset, k *holder, query url.Values) *expectation {
+func (m *model) pull(d *dataset, k *modelKey, query url.Values) *expectation {
 	limit, format := 100, "json"
 	bounds, faults := map[string]string{"since": "", "until": "~"}, []string{}
 	for name, values := range query {
@@ -261,7 +261,7 @@ func (w *world) pull(d *dataset, k *holder, query url.Values) *expectation {
 	if len(faults) > 0 {
 		return refuse(400, "invalid_parameter", anyOf(faults))
 	}
-	after, known := w.mark(query, "/audit", d)
+	after, known := m.mark(query, "/audit", d)
 	if !known {
 		return refuse(400, "invalid_cursor", "cursor")
 	}
@@ -269,10 +269,10 @@ func (w *world) pull(d *dataset, k *holder, query url.Values) *expectation {
 	if after != nil {
 		first, bounds["since"] = after.seq, ""
 	}
-	return w.pulled(d, k, format, first, limit, bounds, query.Get("cursor"))
+	return m.pulled(d, k, format, first, limit, bounds, query.Get("cursor"))
 }
 
-func (w *world) pulled(d *dataset, k *holder, format string, first, limit int, bounds map[string]string, from string) *expectation {
+func (m *model) pulled(d *dataset, k *modelKey, format string, first, limit int, bounds map[string]string, from string) *expectation {
 	rows, last, more := []any{}, first, false
 	for i, event := range d.log {
 		if at := event.text("time"); i < first || at < bounds["since"] || at >= bounds["until"] {
@@ -297,16 +297,16 @@ func (w *world) pulled(d *dataset, k *holder, format string, first, limit int, b
 		if next == "" {
 			return nil, fmt.Errorf("no cursor after %d events", len(rows))
 		}
-		w.cursors = append(w.cursors, mark{token: next, list: "/audit", set: d.name, seq: last})
+		m.cursors = append(m.cursors, issuedCursor{token: next, list: "/audit", set: d.name, seq: last})
 		got, _ := data.([]any)
 		for i := range min(len(rows), len(got)) {
-			rows[i] = w.learnEvent(rows[i].(map[string]any), got[i].(map[string]any))
+			rows[i] = m.learnEvent(rows[i].(map[string]any), got[i].(map[string]any))
 		}
 		return rows, nil
 	}
 	e.commit = func(request string) {
-		d.note(thing{
-			"time": w.stamp(), "actor": "key:" + k.id, "action": "api.read.audit", "category": "data_access",
+		d.audit(modelRecord{
+			"time": m.stamp(), "actor": "key:" + k.id, "action": "api.read.audit", "category": "data_access",
 			"resource_type": nil, "resource_id": nil, "severity": 1.0, "request": request,
 		})
 	}
@@ -315,11 +315,11 @@ func (w *world) pulled(d *dataset, k *holder, format string, first, limit int, b
 
 // learnEvent is an audit event as it must be shown. The service chose its id,
 // once, and its metadata must tell of the request and of what changed.
-func (w *world) learnEvent(event thing, shown map[string]any) map[string]any {
-	if id, _ := shown["id"].(string); event["id"] == nil && !w.seen[id] {
-		event["id"], w.seen[id] = id, true
+func (m *model) learnEvent(event modelRecord, shown map[string]any) map[string]any {
+	if id, _ := shown["id"].(string); event["id"] == nil && !m.seen[id] {
+		event["id"], m.seen[id] = id, true
 	}
-	out := thing{"object": "audit_event"}
+	out := modelRecord{"object": "audit_event"}
 	if told, has := event["metadata"]; has {
 		out["metadata"] = told
 	}

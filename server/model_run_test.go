@@ -20,13 +20,13 @@ import (
 // run is a service and the model of it, led through the same steps.
 type run struct {
 	*service
-	t        *testing.T
-	w        *world
-	file     *sql.DB // of the service, behind its back
-	once     string  // what makes the Idempotency-Keys of the run its own
-	records  map[string][]made
-	answers  map[int]int // by status
-	imported int
+	t         *testing.T
+	model     *model
+	file      *sql.DB // of the service, behind its back
+	keyPrefix string  // what makes the Idempotency-Keys of the run its own
+	records   map[string][]made
+	answers   map[int]int // by status
+	imported  int
 }
 
 // made is a record that was given out, in whichever data set.
@@ -37,18 +37,18 @@ func (r *run) do(s step) error {
 	switch verb, rest, _ := strings.Cut(s.Do, " "); verb {
 	case "clock":
 		r.clock.Advance(time.Duration(s.N) * time.Millisecond)
-		r.w.now = r.clock.Now()
+		r.model.now = r.clock.Now()
 		return nil
 	case "import":
 		return r.put(s)
 	case "terms":
 		return r.setTerms(s)
 	case "revoke":
-		return r.revoke(r.w.keys[s.Who])
+		return r.revoke(r.model.keys[s.Who])
 	case "restart":
 		r.restart(r.t)
-		for _, k := range r.w.keys {
-			k.level, k.at = int64(k.perMinute)*int64(time.Minute), r.w.now
+		for _, k := range r.model.keys {
+			k.level, k.at = int64(k.perMinute)*int64(time.Minute), r.model.now
 		}
 		return nil
 	case "check":
@@ -79,10 +79,10 @@ func (r *run) after(s step) error {
 	}
 	who := ofDefault
 	if s.Who >= 0 {
-		switch k := r.w.keys[s.Who]; {
+		switch k := r.model.keys[s.Who]; {
 		case k.test:
 			who = ofSandbox
-		case k.org == r.w.keys[ofAcme].org:
+		case k.org == r.model.keys[ofAcme].org:
 			who = ofAcme
 		}
 	}
@@ -92,17 +92,17 @@ func (r *run) after(s step) error {
 	return nil
 }
 
-// enquiry resolves what a step means now: its record, its cursor, its URL.
-func (r *run) enquiry(s step) enquiry {
-	q := enquiry{operation: s.Do, flaw: s.Flaw, query: url.Values{}, body: s.Raw}
+// request resolves what a step means now: its record, its cursor, its URL.
+func (r *run) request(s step) modelRequest {
+	q := modelRequest{operation: s.Do, flaw: s.Flaw, query: url.Values{}, body: s.Raw}
 	if s.Once != "" {
-		q.once = r.once + s.Once
+		q.once = r.keyPrefix + s.Once
 	}
 	if s.Who >= 0 {
-		q.key = r.w.keys[s.Who]
+		q.key = r.model.keys[s.Who]
 	}
 	if s.Who == mistyped {
-		q.key, q.mistyped = r.w.keys[0], true
+		q.key, q.mistyped = r.model.keys[0], true
 	}
 	for name, value := range s.Query {
 		if resolved := r.cursor(q, s, value); resolved != "" || value == "" {
@@ -127,7 +127,7 @@ func nounOfPath(operation string) string {
 
 // cursor resolves "@n", the n-th last cursor of this list and data set, "^n", of
 // this list and another data set, and "!n", of whichever.
-func (r *run) cursor(q enquiry, s step, value string) string {
+func (r *run) cursor(q modelRequest, s step, value string) string {
 	if !strings.HasPrefix(value, "@") && !strings.HasPrefix(value, "^") && !strings.HasPrefix(value, "!") {
 		return value
 	}
@@ -135,11 +135,11 @@ func (r *run) cursor(q enquiry, s step, value string) string {
 	_, _ = fmt.Sscan(value[1:], &n)
 	list := q.path()
 	if tool, called := strings.CutPrefix(s.Do, "tool "); called {
-		list = enquiry{operation: toolReads[tool]}.path()
+		list = modelRequest{operation: toolReads[tool]}.path()
 	}
 	var tokens []string
-	for _, m := range r.w.cursors {
-		if value[0] == '!' || q.key != nil && m.list == list && (m.set == r.w.set(q.key).name) == (value[0] == '@') {
+	for _, m := range r.model.cursors {
+		if value[0] == '!' || q.key != nil && m.list == list && (m.set == r.model.set(q.key).name) == (value[0] == '@') {
 			tokens = append(tokens, m.token)
 		}
 	}
@@ -154,7 +154,7 @@ const nobody = "01990000-0000-7000-8000-00000000dead"
 
 // record is the id of a record: mostly of the key's own data set, at times of
 // another, of none, or none at all.
-func (r *run) record(noun string, k *holder, pick int) string {
+func (r *run) record(noun string, k *modelKey, pick int) string {
 	list := r.records[noun]
 	switch {
 	case pick < 0 && pick%3 == 0:
@@ -162,7 +162,7 @@ func (r *run) record(noun string, k *holder, pick int) string {
 	case pick < 0 && pick%3 == -1:
 		return nobody
 	case k != nil && pick >= 0:
-		own := r.w.set(k).name
+		own := r.model.set(k).name
 		list = slices.DeleteFunc(slices.Clone(list), func(m made) bool { return m.set != own })
 	}
 	if len(list) == 0 {
@@ -173,9 +173,9 @@ func (r *run) record(noun string, k *holder, pick int) string {
 
 // body is a step's body with the names of the receivers and the ids of the key
 // results that it speaks of.
-func (r *run) body(s step, k *holder) string {
+func (r *run) body(s step, k *modelKey) string {
 	text := plainJSON(s.Body)
-	for place, address := range r.w.named() {
+	for place, address := range r.model.named() {
 		text = strings.ReplaceAll(text, `"`+place+`"`, `"`+address+`"`)
 	}
 	for n := range 4 {
@@ -185,9 +185,9 @@ func (r *run) body(s step, k *holder) string {
 }
 
 // named are the receivers: "@good" and the like → their URL.
-func (w *world) named() map[string]string {
+func (m *model) named() map[string]string {
 	names := map[string]string{}
-	for address, outcome := range w.urls {
+	for address, outcome := range m.urls {
 		names["@"+outcome] = address
 	}
 	return names
@@ -195,34 +195,34 @@ func (w *world) named() map[string]string {
 
 // ask sends a step's request and compares the answer with the model's.
 func (r *run) ask(s step) error {
-	q := r.enquiry(s)
+	q := r.request(s)
 	header := map[string]string{}
 	tag := ""
 	place := fmt.Sprint(s.Who, q.operation, q.query.Encode())
 	if s.Tag && q.key != nil && strings.HasPrefix(q.operation, "GET ") && q.operation != "GET /audit" {
-		tag = r.w.tags[place].tag
+		tag = r.model.tags[place].tag
 		header["If-None-Match"] = tag
 	}
 	a, err := r.send(q, s, header)
 	if err != nil {
 		return err
 	}
-	e := r.w.answer(q)
+	e := r.model.answer(q)
 	content := plainJSON([]any{e.data, e.more})
-	if e.status == 200 && tag != "" && r.w.tags[place].content == content {
+	if e.status == 200 && tag != "" && r.model.tags[place].content == content {
 		e = &expectation{status: 304}
 	}
 	if err := r.compare(q, e, a, s); err != nil {
 		return err
 	}
-	if a.status == 200 && !rights[q.operation].public {
-		r.w.tags[place] = tagged{a.header.Get("Etag"), content}
+	if a.status == 200 && !permissions[q.operation].public {
+		r.model.tags[place] = issuedTag{a.header.Get("Etag"), content}
 	}
 	return nil
 }
 
 // compare holds an answer against the model's, and lets the model go on.
-func (r *run) compare(q enquiry, e *expectation, a answer, s step) error {
+func (r *run) compare(q modelRequest, e *expectation, a answer, s step) error {
 	code, param := a.fault()
 	if a.status != e.status || code != e.code || param != e.param && e.param != anyParam {
 		return fmt.Errorf("%d %s of %q, want %d %s of %q: %.400s", a.status, code, param, e.status, e.code, e.param, a.body)
@@ -230,7 +230,7 @@ func (r *run) compare(q enquiry, e *expectation, a answer, s step) error {
 	if faults := r.headers(q, e, a, s); len(faults) > 0 {
 		return fmt.Errorf("%s: %v", strings.Join(faults, "; "), a.header)
 	}
-	if e.status < 300 && !rights[q.operation].public {
+	if e.status < 300 && !permissions[q.operation].public {
 		if err := r.compareData(q, e, a.body, a.header.Get("X-Next-Cursor")); err != nil {
 			return err
 		}
@@ -250,7 +250,7 @@ const replays = 0
 // anyParam is an error that may name whichever parameter.
 const anyParam = "*"
 
-func (r *run) headers(q enquiry, e *expectation, a answer, s step) []string {
+func (r *run) headers(q modelRequest, e *expectation, a answer, s step) []string {
 	faults := a.headerFaults()
 	must := func(ok bool, fault string) {
 		if !ok {
@@ -258,7 +258,7 @@ func (r *run) headers(q enquiry, e *expectation, a answer, s step) []string {
 		}
 	}
 	must((a.header.Get("Idempotency-Replayed") == "true") == e.replayed, fmt.Sprintf("replayed: want %v", e.replayed))
-	if q.key == nil || e.status == 401 || rights[q.operation].public {
+	if q.key == nil || e.status == 401 || permissions[q.operation].public {
 		return faults
 	}
 	must(a.header.Get("X-Ratelimit-Limit") == fmt.Sprint(q.key.perMinute), "another limit")
@@ -269,7 +269,7 @@ func (r *run) headers(q enquiry, e *expectation, a answer, s step) []string {
 }
 
 // compareData holds the envelope of a success against the model's.
-func (r *run) compareData(q enquiry, e *expectation, body []byte, nextHeader string) error {
+func (r *run) compareData(q modelRequest, e *expectation, body []byte, nextHeader string) error {
 	got, err := envelopeOf(e, body, nextHeader)
 	if err != nil {
 		return err
@@ -340,15 +340,15 @@ func unmark(value any) any {
 }
 
 // remember notes a record that was made, for later steps to speak of.
-func (r *run) remember(q enquiry, e *expectation) {
+func (r *run) remember(q modelRequest, e *expectation) {
 	if e.status == 201 && !e.replayed && !q.key.test && e.object != "kpi_checkin_batch" {
 		id := e.data.(map[string]any)["id"].(string)
-		r.records[e.object] = append(r.records[e.object], made{id, r.w.set(q.key).name})
+		r.records[e.object] = append(r.records[e.object], made{id, r.model.set(q.key).name})
 	}
 }
 
 // send sends a request.
-func (r *run) send(q enquiry, s step, header map[string]string) (answer, error) {
+func (r *run) send(q modelRequest, s step, header map[string]string) (answer, error) {
 	target := r.url + q.path()
 	if len(q.query) > 0 {
 		target += "?" + q.query.Encode()
@@ -393,7 +393,7 @@ func (r *run) send(q enquiry, s step, header map[string]string) (answer, error) 
 
 // tool calls a tool of MCP with a step's query.
 func (r *run) tool(s step, tool string) error {
-	q := r.enquiry(s)
+	q := r.request(s)
 	q.operation = "POST /mcp"
 	arguments := q.query
 	q.body, q.query = toolCall(tool, argumentsOf(arguments)), nil
@@ -402,7 +402,7 @@ func (r *run) tool(s step, tool string) error {
 		return err
 	}
 	q.query = arguments
-	refusal, e := r.w.tool(q, tool)
+	refusal, e := r.model.tool(q, tool)
 	if refusal != nil {
 		return r.compare(q, refusal, a, s)
 	}
@@ -417,13 +417,13 @@ func (r *run) tool(s step, tool string) error {
 // message sends one of the other messages of MCP.
 func (r *run) message(s step) error {
 	m := rpcMessages[int(s.N)%len(rpcMessages)]
-	q := r.enquiry(s)
+	q := r.request(s)
 	q.operation, q.body = "POST /mcp", m.body
 	a, err := r.send(q, s, nil)
 	if err != nil {
 		return err
 	}
-	if refusal := r.w.admit(q); refusal != nil {
+	if refusal := r.model.admit(q); refusal != nil {
 		return r.compare(q, refusal, a, s)
 	}
 	_, err = (&rpcExpectation{status: m.status, code: m.code}).structured(a)

@@ -12,39 +12,39 @@ import (
 // The model: what the specification says of the service, in plain maps and
 // slices. It knows nothing of the code.
 
-// thing is a record with all its members, those that the API does not show too.
-type thing map[string]any
+// modelRecord is a record with all its members, those that the API does not show too.
+type modelRecord map[string]any
 
-func (r thing) text(member string) string { s, _ := r[member].(string); return s }
+func (r modelRecord) text(member string) string { s, _ := r[member].(string); return s }
 
-// world is all that the service knows.
-type world struct {
-	now     time.Time
-	sets    map[string]*dataset // by organisation; "sandbox" is that of all test keys
-	terms   map[string]standing // by organisation
-	keys    []*holder
-	kept    map[string]keptReply // by organisation, environment and Idempotency-Key
-	cursors []mark
-	seen    map[string]bool // ids that were given out
-	tags    map[string]tagged
-	urls    map[string]string // what comes of a test, by the URLs that may be subscribed
+// model is all that the service knows.
+type model struct {
+	now       time.Time
+	sets      map[string]*dataset    // by organisation; "sandbox" is that of all test keys
+	terms     map[string]callerState // by organisation
+	keys      []*modelKey
+	responses map[string]storedResponse // by organisation, environment and Idempotency-Key
+	cursors   []issuedCursor
+	seen      map[string]bool // ids that were given out
+	tags      map[string]issuedTag
+	urls      map[string]string // what comes of a test, by the URLs that may be subscribed
 }
 
 // dataset is what one organisation, or the sandbox, has.
 type dataset struct {
 	name       string
-	frozen     bool               // the sandbox: a write changes nothing
-	things     map[string][]thing // by object, in the order they were made
-	checkins   []thing
-	log        []thing // audit events
+	frozen     bool                     // the sandbox: a write changes nothing
+	records    map[string][]modelRecord // by object, in the order they were made
+	checkins   []modelRecord
+	log        []modelRecord // audit events
 	riskNumber int
 	timeline   []string // of incidents: id and status
 	evidence   []string // of risks: id and reason
 	deliveries []string // subscription and type
 }
 
-// holder is an API key.
-type holder struct {
+// modelKey is an API key.
+type modelKey struct {
 	id, plain, org string
 	test           bool
 	scopes         []string
@@ -55,25 +55,25 @@ type holder struct {
 	at             time.Time
 }
 
-// keptReply is an answer that is replayed.
-type keptReply struct {
+// storedResponse is an answer that is replayed.
+type storedResponse struct {
 	request string
 	status  int
 	data    any
 	at      time.Time
 }
 
-// mark is a cursor that was given out, and the place it stands for.
-type mark struct {
+// issuedCursor is a cursor that was given out, and the place it stands for.
+type issuedCursor struct {
 	token, list, set string
 	order, id        string
 	seq              int // in the audit log
 }
 
-// tagged is an ETag and what it was given for.
-type tagged struct{ tag, content string }
+// issuedTag is an ETag and what it was given for.
+type issuedTag struct{ tag, content string }
 
-func (w *world) stamp() string { return stamp(w.now) }
+func (m *model) stamp() string { return stamp(m.now) }
 
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
@@ -81,28 +81,28 @@ func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.00
 const sandboxNow = "2026-09-12T12:00:00.000Z"
 
 // set is what a key works on.
-func (w *world) set(k *holder) *dataset {
+func (m *model) set(k *modelKey) *dataset {
 	if k.test {
-		return w.sets["sandbox"]
+		return m.sets["sandbox"]
 	}
-	return w.sets[k.org]
+	return m.sets[k.org]
 }
 
-func (w *world) standing(k *holder) standing {
-	s := w.terms[k.org]
+func (m *model) standing(k *modelKey) callerState {
+	s := m.terms[k.org]
 	s.scopes = k.scopes
 	return s
 }
 
 // refill brings a key's bucket to now: it holds perMinute requests and gains
 // a sixtieth of them each second.
-func (k *holder) refill(now time.Time) {
+func (k *modelKey) refill(now time.Time) {
 	full := int64(k.perMinute) * int64(time.Minute)
 	gained := int64(min(now.Sub(k.at), time.Minute)) * int64(k.perMinute)
 	k.level, k.at = min(full, k.level+gained), now
 }
 
-func (k *holder) remaining() int { return int(k.level / int64(time.Minute)) }
+func (k *modelKey) remaining() int { return int(k.level / int64(time.Minute)) }
 
 // visible are the members that the API shows, in the specification's tables.
 var visible = map[string]string{
@@ -125,7 +125,7 @@ var visible = map[string]string{
 }
 
 // show is a record as the API shows it.
-func (r thing) show(object string) map[string]any {
+func (r modelRecord) show(object string) map[string]any {
 	out := map[string]any{"object": object}
 	for _, member := range strings.Fields(visible[object]) {
 		out[member] = r[member]
@@ -134,8 +134,8 @@ func (r thing) show(object string) map[string]any {
 }
 
 // find is the record of an id; nil where the data set has none.
-func (d *dataset) find(object, id string) thing {
-	for _, r := range d.things[object] {
+func (d *dataset) find(object, id string) modelRecord {
+	for _, r := range d.records[object] {
 		if r.text("id") == id {
 			return r
 		}
@@ -144,8 +144,8 @@ func (d *dataset) find(object, id string) thing {
 }
 
 // where is the last record whose member has a value; nil where there is none.
-func (d *dataset) where(object, member string, value any) thing {
-	for _, r := range slices.Backward(d.things[object]) {
+func (d *dataset) where(object, member string, value any) modelRecord {
+	for _, r := range slices.Backward(d.records[object]) {
 		if r[member] == value {
 			return r
 		}
@@ -154,21 +154,21 @@ func (d *dataset) where(object, member string, value any) thing {
 }
 
 // add makes a record. A frozen data set stays as it is.
-func (d *dataset) add(object string, r thing) {
+func (d *dataset) add(object string, r modelRecord) {
 	if !d.frozen {
-		d.things[object] = append(d.things[object], r)
+		d.records[object] = append(d.records[object], r)
 	}
 }
 
-// note adds an event to the audit log.
-func (d *dataset) note(event thing) {
+// audit adds an event to the audit log.
+func (d *dataset) audit(event modelRecord) {
 	if !d.frozen {
 		d.log = append(d.log, event)
 	}
 }
 
 // wrote is the audit event of a write through the API.
-func wrote(object string, id any) thing {
+func wrote(object string, id any) modelRecord {
 	category := "data_change"
 	if strings.HasPrefix(object, "webhook") {
 		category = "webhook"
@@ -180,15 +180,15 @@ func wrote(object string, id any) thing {
 	case "webhook_test_delivery":
 		on = "webhook_subscription"
 	}
-	return thing{"action": "api.write." + noun, "category": category, "resource_type": on, "resource_id": id, "severity": 3.0}
+	return modelRecord{"action": "api.write." + noun, "category": category, "resource_type": on, "resource_id": id, "severity": 3.0}
 }
 
-// raise queues an event for each active subscription that wants it.
-func (d *dataset) raise(kind string) {
+// enqueue queues an event for each active subscription that wants it.
+func (d *dataset) enqueue(kind string) {
 	if d.frozen {
 		return
 	}
-	for _, s := range d.things["webhook_subscription"] {
+	for _, s := range d.records["webhook_subscription"] {
 		types, _ := s["event_types"].([]any)
 		if s["active"] == true && (len(types) == 0 || slices.Contains(types, any(kind))) {
 			d.deliveries = append(d.deliveries, s.text("id")+" "+kind)
@@ -197,7 +197,7 @@ func (d *dataset) raise(kind string) {
 }
 
 // change sets the members that are given and differ, and tells whether any did.
-func (r thing) change(given thing, at string) bool {
+func (r modelRecord) change(given modelRecord, at string) bool {
 	before := plainJSON(r)
 	maps.Copy(r, given)
 	if plainJSON(r) == before {
@@ -225,7 +225,7 @@ func plain[T any](value any) (out T) {
 
 // put is an import of one record (contract, section 5). Every member that the
 // API shows is given, and an id.
-func (d *dataset) put(object string, given thing, at string) {
+func (d *dataset) put(object string, given modelRecord, at string) {
 	given = maps.Clone(given)
 	for _, member := range []string{"created_at", "updated_at"} {
 		if given[member] == nil {
@@ -259,15 +259,15 @@ func (d *dataset) put(object string, given thing, at string) {
 	}
 	known := d.where(object, key, given[key])
 	if known == nil {
-		d.things[object] = append(d.things[object], given)
+		d.records[object] = append(d.records[object], given)
 		return
 	}
-	known.amend(given, at)
+	known.update(given, at)
 }
 
 // settled drops from an import what follows from other records that are known:
 // a roadmap's milestones are counted, a key result's value is its latest.
-func (d *dataset) settled(object string, given thing) {
+func (d *dataset) settled(object string, given modelRecord) {
 	if object == "kpi" {
 		if kpi := d.where("kpi", "code", given["code"]); kpi != nil && kpi["current_as_of"] != nil && given["current_as_of"] == nil {
 			delete(given, "current_value")
@@ -280,8 +280,8 @@ func (d *dataset) settled(object string, given thing) {
 	}
 }
 
-// amend is an import of a record that is there already.
-func (r thing) amend(given thing, at string) {
+// update is an import of a record that is there already.
+func (r modelRecord) update(given modelRecord, at string) {
 	for _, member := range []string{"id", "created_at", "updated_at"} {
 		delete(given, member)
 	}
@@ -289,24 +289,24 @@ func (r thing) amend(given thing, at string) {
 }
 
 // putSignal: the value with the latest as_of is the current one of its type.
-func (d *dataset) putSignal(given thing, at string) {
-	for i, known := range d.things["signal"] {
+func (d *dataset) putSignal(given modelRecord, at string) {
+	for i, known := range d.records["signal"] {
 		switch {
 		case known["signal_type"] != given["signal_type"] || known.text("as_of") > given.text("as_of"):
 		case known["as_of"] == given["as_of"]:
-			known.amend(given, at)
+			known.update(given, at)
 		default:
-			d.things["signal"][i] = given
+			d.records["signal"][i] = given
 		}
 		if known["signal_type"] == given["signal_type"] {
 			return
 		}
 	}
-	d.things["signal"] = append(d.things["signal"], given)
+	d.records["signal"] = append(d.records["signal"], given)
 }
 
 // putMilestone adds to the roadmap that the record names, or the active one.
-func (d *dataset) putMilestone(given thing, at string) {
+func (d *dataset) putMilestone(given modelRecord, at string) {
 	roadmap := d.active("roadmap")
 	if version, named := given["roadmap_version"]; named {
 		roadmap = d.where("roadmap", "version_number", version)
@@ -314,26 +314,26 @@ func (d *dataset) putMilestone(given thing, at string) {
 	delete(given, "roadmap_version")
 	given["roadmap_id"] = roadmap["id"]
 	count := 0.0
-	for _, known := range d.things["milestone"] {
+	for _, known := range d.records["milestone"] {
 		if known["roadmap_id"] != roadmap["id"] {
 			continue
 		}
 		count++
 		if known["milestone_key"] == given["milestone_key"] {
-			known.amend(given, at)
+			known.update(given, at)
 			return
 		}
 	}
-	d.things["milestone"] = append(d.things["milestone"], given)
+	d.records["milestone"] = append(d.records["milestone"], given)
 	if shown, _ := roadmap["milestones_count"].(float64); count+1 > shown {
 		roadmap["milestones_count"] = count + 1
 	}
 }
 
 // active is the record with the highest version, or the latest assessment.
-func (d *dataset) active(object string) thing {
-	var latest thing
-	for _, r := range d.things[object] {
+func (d *dataset) active(object string) modelRecord {
+	var latest modelRecord
+	for _, r := range d.records[object] {
 		if object == "assessment" && (latest == nil || r.text("completed_at") > latest.text("completed_at")) {
 			latest = r
 		} else if object != "assessment" && (latest == nil || r["version_number"].(float64) > latest["version_number"].(float64)) {
@@ -345,7 +345,7 @@ func (d *dataset) active(object string) thing {
 
 // putPeriod keeps one value a key result and period; the current value follows
 // the latest period.
-func (d *dataset) putPeriod(kpi, given thing) thing {
+func (d *dataset) putPeriod(kpi, given modelRecord) modelRecord {
 	for _, known := range d.checkins {
 		if known["key_result_code"] == kpi["code"] && known["period_start"] == given["period_start"] {
 			for _, member := range []string{"value", "source", "evidence_ref", "note"} {
@@ -361,7 +361,7 @@ func (d *dataset) putPeriod(kpi, given thing) thing {
 	return given
 }
 
-func (r thing) follow(checkin thing) {
+func (r modelRecord) follow(checkin modelRecord) {
 	if asOf := checkin.text("period_start") + "T00:00:00.000Z"; asOf >= r.text("current_as_of") {
 		r["current_value"], r["current_as_of"] = checkin["value"], asOf
 	}

@@ -45,19 +45,19 @@ const (
 	shortLived = 7
 )
 
-// maker makes steps.
-type maker struct {
+// generator makes steps.
+type generator struct {
 	*rand.Rand
 	writes []step // lately made, to be repeated
 }
 
-func (m *maker) one(of ...string) string { return of[m.IntN(len(of))] }
-func (m *maker) word(list string) string { return m.one(strings.Fields(list)...) }
+func (m *generator) one(of ...string) string { return of[m.IntN(len(of))] }
+func (m *generator) word(list string) string { return m.one(strings.Fields(list)...) }
 
 // in tells true once in n times.
-func (m *maker) in(n int) bool { return m.IntN(n) == 0 }
+func (m *generator) in(n int) bool { return m.IntN(n) == 0 }
 
-func (m *maker) next() step {
+func (m *generator) next() step {
 	switch n := m.IntN(1000); {
 	case n < 380:
 		return m.read()
@@ -86,7 +86,7 @@ func (m *maker) next() step {
 }
 
 // duration is a while in milliseconds: a moment mostly, at times hours.
-func (m *maker) duration() int64 {
+func (m *generator) duration() int64 {
 	switch m.IntN(10) {
 	case 0:
 		return int64(m.IntN(int(26 * time.Hour / time.Millisecond)))
@@ -96,7 +96,7 @@ func (m *maker) duration() int64 {
 	return int64(m.IntN(20_000))
 }
 
-func (m *maker) who() int {
+func (m *generator) who() int {
 	switch n := m.IntN(100); {
 	case n < 2:
 		return -1 - n
@@ -113,7 +113,7 @@ func (m *maker) who() int {
 }
 
 // read is a GET of a list, a current object or the log.
-func (m *maker) read() step {
+func (m *generator) read() step {
 	s := step{Who: m.who(), Query: map[string]string{}, Legacy: m.in(10), Tag: m.in(3)}
 	if m.in(40) {
 		s.Flaw = "version"
@@ -140,7 +140,7 @@ func (m *maker) read() step {
 }
 
 // filter fills a query for a list.
-func (m *maker) filter(query map[string]string, c catalogue) {
+func (m *generator) filter(query map[string]string, c catalogue) {
 	for _, name := range slices.Sorted(maps.Keys(c.filters)) {
 		values := c.values[name]
 		if values == "" {
@@ -158,7 +158,7 @@ func (m *maker) filter(query map[string]string, c catalogue) {
 }
 
 // optional sets a parameter once in n times; seldom to a bad value.
-func (m *maker) optional(query map[string]string, n int, name, value string, bad ...string) {
+func (m *generator) optional(query map[string]string, n int, name, value string, bad ...string) {
 	if !m.in(n) {
 		return
 	}
@@ -168,7 +168,7 @@ func (m *maker) optional(query map[string]string, n int, name, value string, bad
 	}
 }
 
-func (m *maker) cursor() string {
+func (m *generator) cursor() string {
 	if m.in(10) {
 		return fmt.Sprint(m.one("!", "^"), m.IntN(50))
 	}
@@ -176,7 +176,7 @@ func (m *maker) cursor() string {
 }
 
 // instant is a time about the start of the run, as a date at times.
-func (m *maker) instant() string {
+func (m *generator) instant() string {
 	at := start.Add(time.Duration(m.IntN(200)-20) * time.Hour)
 	switch m.IntN(3) {
 	case 0:
@@ -187,9 +187,9 @@ func (m *maker) instant() string {
 	return stamp(at.Add(time.Duration(m.IntN(1000)) * time.Millisecond))
 }
 
-func (m *maker) tool() step {
+func (m *generator) tool() step {
 	s := step{Do: "tool " + m.one(slices.Sorted(maps.Keys(toolReads))...), Who: m.who(), Query: map[string]string{}, Legacy: m.in(10)}
-	path := enquiry{operation: toolReads[strings.TrimPrefix(s.Do, "tool ")]}.path()
+	path := modelRequest{operation: toolReads[strings.TrimPrefix(s.Do, "tool ")]}.path()
 	if c, isList := catalogues[path]; isList {
 		m.filter(s.Query, c)
 	}
@@ -199,7 +199,7 @@ func (m *maker) tool() step {
 	return s
 }
 
-func (m *maker) terms() step {
+func (m *generator) terms() step {
 	plan, subscription := db.Enterprise, db.Active
 	if m.in(3) {
 		plan = []db.Plan{db.Starter, db.Professional, db.Business}[m.IntN(3)]

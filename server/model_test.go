@@ -3,13 +3,10 @@ package server_test
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"flag"
 	"fmt"
 	"log/slog"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -19,6 +16,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/sandbox"
 	"govsvc/server"
 )
@@ -38,13 +36,13 @@ func TestModel(t *testing.T) {
 	seed := seedOf(t)
 	statuses := map[int]int{}
 	for n := 0; n*perRun < *modelSteps; n++ {
-		m := &maker{Rand: rand.New(rand.NewPCG(seed, uint64(n)))}
+		m := &generator{Rand: rand.New(rand.NewPCG(seed, uint64(n)))}
 		var steps []step
 		for range min(perRun, *modelSteps-n*perRun) - 1 {
 			steps = append(steps, m.next())
 		}
 		steps = append(steps, step{Do: "check", N: 99})
-		at, fault := lead(t, steps, statuses)
+		at, fault := replaySteps(t, steps, statuses)
 		if fault != nil {
 			printShortest(t, steps[:at+1], fault)
 			return
@@ -53,8 +51,8 @@ func TestModel(t *testing.T) {
 	t.Logf("%d steps; %d replays; answers by status: %v", *modelSteps, statuses[replays], statuses)
 }
 
-// lead does the steps on a fresh service and a fresh model, until they differ.
-func lead(t *testing.T, steps []step, answers map[int]int) (at int, fault error) {
+// replaySteps does the steps on a fresh service and a fresh model, until they differ.
+func replaySteps(t *testing.T, steps []step, answers map[int]int) (at int, fault error) {
 	t.Helper()
 	t.Run(fmt.Sprint("run-", runs.Add(1)), func(t *testing.T) { // no #, which ends a path in SQLite's URLs
 		r := newRun(t)
@@ -79,7 +77,7 @@ func printShortest(t *testing.T, steps []step, fault error) {
 	for size := len(steps) / 2; size > 0 && tried < attempts; size /= 2 {
 		for from := 0; from+size < len(steps) && tried < attempts; tried++ { // the last one stays
 			shorter := slices.Delete(slices.Clone(steps), from, from+size)
-			if at, again := lead(t, shorter, map[int]int{}); again != nil {
+			if at, again := replaySteps(t, shorter, map[int]int{}); again != nil {
 				steps, fault = shorter[:at+1], again
 			} else {
 				from += size
@@ -93,36 +91,16 @@ func printShortest(t *testing.T, steps []step, fault error) {
 	t.Errorf("after %d steps (%d sequences tried): %v\n%s", len(steps), tried, fault, b.String())
 }
 
-type modelTemplate struct {
-	data []byte
-	keys []holder
-}
+// modelFile is the data file of every run, with two organisations. Its keys are in
+// the order of their numbers.
+var modelFile = testdb.NewTemplate(testdb.Options(""), prepareModel)
 
-// modelFile is the file that every run starts with a copy of: two
-// organisations, and the keys.
-var modelFile = sync.OnceValues(func() (f modelTemplate, err error) {
-	folder, err := os.MkdirTemp("", "govsvc-model-")
-	if err != nil {
-		return f, err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(folder)) }()
-	f.data, f.keys, err = prepareModel(filepath.Join(folder, "govsvc.db"))
-	return f, err
-})
-
-// prepareModel makes the file of the model. The keys are in the order of their
-// numbers.
-func prepareModel(path string) ([]byte, []holder, error) {
-	ctx := context.Background()
-	store, err := db.Open(ctx, db.Options{Path: path, Now: testkit.NewClock(start).Now})
-	if err != nil {
-		return nil, nil, err
-	}
+func prepareModel(ctx context.Context, store *db.DB) ([]modelKey, error) {
 	if _, err := store.Orgs.Create(ctx, db.Actor{ID: "system"}, "acme", db.Enterprise); err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	all := slices.Concat(readScopes, otherScopes)
-	keys := []holder{
+	keys := []modelKey{
 		{org: db.DefaultOrganisation, scopes: all},
 		{org: db.DefaultOrganisation, scopes: []string{"read:all", "manage:webhooks"}},
 		{org: db.DefaultOrganisation, scopes: []string{"read:risks", "write:incidents", "read:audit"}},
@@ -139,7 +117,7 @@ func prepareModel(path string) ([]byte, []holder, error) {
 		}
 		org, err := store.Orgs.ByName(ctx, k.org)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		draft := db.KeyDraft{Name: "model", Kind: db.LiveKey, Scopes: k.scopes, PerMinute: &k.perMinute, PerDay: new(1_000_000)}
 		if k.test {
@@ -150,20 +128,16 @@ func prepareModel(path string) ([]byte, []holder, error) {
 		}
 		made, plain, err := store.Keys.Mint(ctx, db.Actor{Org: org.Org, ID: "system"}, draft)
 		if err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 		k.id, k.plain, k.level, k.at = made.ID, plain, int64(k.perMinute)*int64(time.Minute), start
 	}
-	if err := errors.Join(checkpoint(ctx, path), store.Close()); err != nil {
-		return nil, nil, err
-	}
-	data, err := os.ReadFile(path)
-	return data, keys, err
+	return keys, nil
 }
 
 // modelBox is the sandbox of all runs: nothing changes it.
 var modelBox = sync.OnceValues(func() (*sandbox.Sandbox, error) {
-	d, err := loaded()
+	d, err := testkit.LoadDocument()
 	if err != nil {
 		return nil, err
 	}
@@ -175,51 +149,44 @@ var runs atomic.Int64
 
 func newRun(t *testing.T) *run {
 	t.Helper()
-	f, err := modelFile()
-	if err != nil {
-		t.Fatal(err)
-	}
+	path, keys := modelFile.Copy(t)
 	box, err := modelBox()
 	if err != nil {
 		t.Fatal(err)
 	}
-	path := filepath.Join(t.TempDir(), "govsvc.db")
-	if err := os.WriteFile(path, f.data, 0o600); err != nil {
-		t.Fatal(err)
-	}
 	quiet := func(c *server.Config) { c.Logger = slog.New(slog.DiscardHandler) }
 	s := serveFile(t, path, testkit.NewClock(start), withHooks(t), quiet, withSandbox(func() (*db.DB, error) { return box.DB, nil }))
-	r := &run{service: s, t: t, file: raw(t, path), once: t.Name() + " ", records: map[string][]made{}}
-	r.w = newWorld(t, s, box.DB)
-	for _, k := range f.keys {
-		r.w.keys = append(r.w.keys, &k)
+	r := &run{service: s, t: t, file: testkit.OpenSQL(t, path), keyPrefix: t.Name() + " ", records: map[string][]made{}}
+	r.model = newModel(t, s, box.DB)
+	for _, k := range keys {
+		r.model.keys = append(r.model.keys, &k)
 	}
 	for object := range visible {
-		for _, known := range r.w.sets["sandbox"].things[object] {
+		for _, known := range r.model.sets["sandbox"].records[object] {
 			r.records[object] = append(r.records[object], made{known.text("id"), "sandbox"})
 		}
 	}
 	return r
 }
 
-// newWorld is the model of a service that has just been started.
-func newWorld(t *testing.T, s *service, box *db.DB) *world {
+// newModel is the model of a service that has just been started.
+func newModel(t *testing.T, s *service, box *db.DB) *model {
 	t.Helper()
-	w := &world{now: start, sets: map[string]*dataset{}, terms: map[string]standing{}, kept: map[string]keptReply{}, seen: map[string]bool{}, tags: map[string]tagged{}}
-	w.urls = map[string]string{newHook(t, 200).URL: "delivered", newHook(t, 500).URL: "rejected", hangingUp(t): "unreachable"}
+	m := &model{now: start, sets: map[string]*dataset{}, terms: map[string]callerState{}, responses: map[string]storedResponse{}, seen: map[string]bool{}, tags: map[string]issuedTag{}}
+	m.urls = map[string]string{newHookReceiver(t, 200).URL: "delivered", newHookReceiver(t, 500).URL: "rejected", closingReceiver(t): "unreachable"}
 	for name, store := range map[string]*db.DB{db.DefaultOrganisation: s.store, "acme": s.store, "sandbox": box} {
-		d := &dataset{name: name, things: map[string][]thing{}}
-		w.sets[name], w.terms[name] = d, standing{plan: db.Enterprise, subscription: db.Active}
+		d := &dataset{name: name, records: map[string][]modelRecord{}}
+		m.sets[name], m.terms[name] = d, callerState{plan: db.Enterprise, subscription: db.Active}
 		if name == "sandbox" {
 			for _, record := range fixtures(t) {
-				d.put(record["object"].(string), plain[thing](record), sandboxNow)
+				d.put(record["object"].(string), plain[modelRecord](record), sandboxNow)
 			}
-			for _, text := range column(t, raw(t, box.File.Path()), "SELECT resource FROM webhook_subscriptions") {
-				var r thing
+			for _, text := range testkit.QuerySQL(t, box.File.Path(), "SELECT resource FROM webhook_subscriptions") {
+				var r modelRecord
 				if err := json.Unmarshal([]byte(text), &r); err != nil {
 					t.Fatal(err)
 				}
-				d.things["webhook_subscription"] = append(d.things["webhook_subscription"], r)
+				d.records["webhook_subscription"] = append(d.records["webhook_subscription"], r)
 			}
 			name, d.frozen = db.DefaultOrganisation, true
 		}
@@ -228,12 +195,12 @@ func newWorld(t *testing.T, s *service, box *db.DB) *world {
 			t.Fatal(err)
 		}
 		for _, line := range page.Events {
-			var event thing
+			var event modelRecord
 			if err := json.Unmarshal(line, &event); err != nil {
 				t.Fatal(err)
 			}
 			d.log = append(d.log, event)
 		}
 	}
-	return w
+	return m
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server"
 	"govsvc/server/metrics"
 )
@@ -36,7 +37,7 @@ func withMetrics(log bool) setting {
 // be it a success, a refusal, a body that is too long or a defect.
 func TestObservedAnswers(t *testing.T) {
 	t.Parallel()
-	defect := func(c *server.Config) { c.Receivers = panicking{} }
+	defect := func(c *server.Config) { c.Receivers = panickingWriter{} }
 	answers := map[bool][]string{}
 	for _, watched := range []bool{false, true} {
 		settings := []setting{defect}
@@ -75,7 +76,7 @@ func TestAccessLogBytes(t *testing.T) {
 	a := s.send(t, row{path: "/scorecard", key: key})
 	s.send(t, row{method: "HEAD", path: "/scorecard", key: key})
 	for _, want := range []string{fmt.Sprintf("method=GET path=/api/v1/scorecard status=200 bytes=%d ", len(a.sent)), "method=HEAD path=/api/v1/scorecard status=200 bytes=0 "} {
-		eventually(t, want, func() bool { return strings.Contains(s.log.String(), want) })
+		testkit.Eventually(t, func() bool { return strings.Contains(s.log.String(), want) }, want)
 	}
 }
 
@@ -139,7 +140,7 @@ func TestDeadline(t *testing.T) {
 	if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), `"service_unavailable"`) {
 		t.Errorf("%s %s", response.Status, body)
 	}
-	result := (&mcpScene{s}).call(t, key, "list_risks", "{}")
+	result := (&mcpService{s}).call(t, key, "list_risks", "{}")
 	if !result.IsError || !strings.HasPrefix(result.Content[0].Text, "service_unavailable: ") {
 		t.Errorf("over MCP: %.200s", result.Content[0].Text)
 	}

@@ -39,7 +39,7 @@ func BenchmarkPage(b *testing.B) {
 			r := httptest.NewRequestWithContext(b.Context(), http.MethodGet, server.Base+"/risks", nil)
 			r.Header.Set("Authorization", "Bearer "+key)
 			ask := func() {
-				w := &discarded{head: http.Header{}}
+				w := &discardWriter{head: http.Header{}}
 				s.server.ServeHTTP(w, r)
 				if w.status != http.StatusOK || w.size < 8000 {
 					b.Fatalf("status %d, %d bytes", w.status, w.size)
@@ -54,17 +54,17 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// discarded is an answer of which only the size is kept.
-type discarded struct {
+// discardWriter is an answer of which only the size is kept.
+type discardWriter struct {
 	head         http.Header
 	status, size int
 }
 
-func (d *discarded) Header() http.Header { return d.head }
+func (d *discardWriter) Header() http.Header { return d.head }
 
-func (d *discarded) WriteHeader(status int) { d.status = status }
+func (d *discardWriter) WriteHeader(status int) { d.status = status }
 
-func (d *discarded) Write(p []byte) (int, error) {
+func (d *discardWriter) Write(p []byte) (int, error) {
 	if d.status == 0 {
 		d.status = http.StatusOK
 	}

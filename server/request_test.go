@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -231,7 +232,7 @@ func (a answer) errorFaults(t testing.TB) []string {
 	if kind := a.header.Get("Content-Type"); kind != "application/json" {
 		faults = append(faults, "Content-Type "+kind)
 	}
-	_, broken := document(t).Schema("Error").Decode(a.body)
+	_, broken := testkit.Document(t).Schema("Error").Decode(a.body)
 	for _, b := range broken {
 		faults = append(faults, "error envelope: "+b.Message)
 	}
@@ -253,7 +254,7 @@ func operation(t testing.TB, r row) *openapi.Operation {
 	if path == "" {
 		path = "/"
 	}
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Path == path && op.Method == r.verb() {
 			return op
 		}
@@ -272,7 +273,7 @@ func (a answer) successFaults(t testing.TB, op *openapi.Operation) []string {
 	}
 	if a.header.Get("Content-Type") == "application/x-ndjson" {
 		for line := range bytes.Lines(a.body) {
-			_, broken := document(t).Schema("AuditEvent").Decode(line)
+			_, broken := testkit.Document(t).Schema("AuditEvent").Decode(line)
 			for _, b := range broken {
 				faults = append(faults, "line: "+b.Message)
 			}
@@ -308,7 +309,7 @@ func extraMembers(t testing.TB, op *openapi.Operation, value any) []string {
 	}
 	for _, record := range records {
 		for member := range record.(map[string]any) {
-			if !slices.Contains(document(t).Schema(name).Members(), member) {
+			if !slices.Contains(testkit.Document(t).Schema(name).Members(), member) {
 				faults = append(faults, "a "+name+" has the member "+member)
 			}
 		}

@@ -154,7 +154,7 @@ func TestKeptAnswersBound(t *testing.T) {
 // under that caller's own id, and ends with the next commit.
 func TestKeptToolResults(t *testing.T) {
 	t.Parallel()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	key := s.key(t, "read:risks")
 	_, none := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:kpis"}})
 	for n := range 3 {

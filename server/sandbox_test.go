@@ -49,9 +49,9 @@ func TestSandbox(t *testing.T) {
 		r.key, r.has = test, []string{"Service-Environment: test\r"}
 		s.ask(t, r)
 	}
-	s.terms(t, db.Professional, db.Active)
+	s.setPlan(t, db.Professional, db.Active)
 	s.ask(t, row{path: "/incidents", key: test, status: 403, code: "tier_required", has: []string{"Service-Environment: test\r"}})
-	s.terms(t, db.Professional, db.Canceled)
+	s.setPlan(t, db.Professional, db.Canceled)
 	s.ask(t, row{path: "/risks", key: test, status: 403, code: "subscription_inactive", has: []string{"Service-Environment: test\r"}})
 }
 

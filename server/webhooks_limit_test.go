@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // subscribeMany inserts subscriptions of an organisation into a data file.
@@ -27,27 +28,27 @@ func TestSubscriptionLimit(t *testing.T) {
 	key := s.key(t, "manage:webhooks")
 	_, foreign := s.mint(t, "acme", db.KeyDraft{Scopes: []string{"manage:webhooks"}})
 	org := organisation(t, s.store, db.DefaultOrganisation).Org
-	subscribeMany(t, raw(t, s.store.File.Path()), org, db.SubscriptionLimit-1, "https://127.0.0.1:1/")
+	subscribeMany(t, testkit.OpenSQL(t, s.store.File.Path()), org, db.SubscriptionLimit-1, "https://127.0.0.1:1/")
 	body := `{"url":"https://127.0.0.1:1/"}`
 	last := s.do(t, key, create("last", body)).text("id")
-	refused := call{
+	refused := subscriptionCall{
 		method: "POST", path: hooks, body: body, idempotency: "more", status: 409, code: "resource_conflict",
 		has: []string{"The organisation has 250 webhook subscriptions, which is the limit."},
 	}
 	s.do(t, key, refused)
-	s.do(t, key, call{method: "POST", path: hooks, body: body, idempotency: "last", status: 201, has: []string{last, "Idempotency-Replayed: true"}})
+	s.do(t, key, subscriptionCall{method: "POST", path: hooks, body: body, idempotency: "last", status: 201, has: []string{last, "Idempotency-Replayed: true"}})
 	s.do(t, foreign, create("f", body))
-	s.do(t, key, call{method: "PATCH", path: hooks + "/" + last, body: `{"active":false}`, status: 200})
-	s.do(t, key, call{method: "DELETE", path: hooks + "/" + last, status: 200})
+	s.do(t, key, subscriptionCall{method: "PATCH", path: hooks + "/" + last, body: `{"active":false}`, status: 200})
+	s.do(t, key, subscriptionCall{method: "DELETE", path: hooks + "/" + last, status: 200})
 	s.do(t, key, create("more", body))
 	// an organisation with more keeps them
-	if _, err := raw(t, s.store.File.Path()).ExecContext(t.Context(), `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
+	if _, err := testkit.OpenSQL(t, s.store.File.Path()).ExecContext(t.Context(), `INSERT INTO webhook_subscriptions (org_id, id, url, created_via, secret, created_at, updated_at)
 		SELECT org_id, '1' || substr(id, 2), url, created_via, secret, created_at, updated_at FROM webhook_subscriptions WHERE org_id = ?`, org); err != nil {
 		t.Fatal(err)
 	}
 	refused.idempotency = "again"
 	s.do(t, key, refused)
-	if got := column(t, raw(t, s.store.File.Path()), fmt.Sprintf("SELECT count(*) FROM webhook_subscriptions WHERE org_id = %d", org)); got[0] != "500" {
+	if got := testkit.QuerySQL(t, s.store.File.Path(), fmt.Sprintf("SELECT count(*) FROM webhook_subscriptions WHERE org_id = %d", org)); got[0] != "500" {
 		t.Errorf("%s subscriptions, want 500", got)
 	}
 }
@@ -56,7 +57,7 @@ func TestSubscriptionLimit(t *testing.T) {
 // in the organisation itself: neither adds rows to the write.
 func TestWriteMakesNoDeliveries(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	acme, err := d.store.Orgs.Create(t.Context(), db.Actor{ID: "system"}, "acme", db.Enterprise)
 	if err != nil {
 		t.Fatal(err)
@@ -66,8 +67,8 @@ func TestWriteMakesNoDeliveries(t *testing.T) {
 	const rows = `SELECT (SELECT count(*) FROM events) || ' ' || (SELECT count(*) FROM fan_outs) || ' ' || (SELECT count(*) FROM deliveries) || ' ' ||
 		(SELECT count(*) FROM receiver_set_members) || ' ' || (SELECT count(*) FROM unexpanded_deliveries)`
 	for _, want := range []string{"1 1 0 250 250", "2 2 0 250 500", "3 3 0 250 750"} {
-		d.tell(t, write{path: "/risks", body: goodRisk, status: 201})
-		d.holds(t, "events, fan-outs, deliveries, members and queued", rows, want)
+		d.do(t, write{path: "/risks", body: goodRisk, status: 201})
+		d.checkRows(t, "events, fan-outs, deliveries, members and queued", rows, want)
 	}
 }
 

@@ -16,13 +16,14 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server"
 	"govsvc/server/webhook"
 )
 
-// hook is an https receiver on loopback that keeps what arrives and answers
+// hookReceiver is an https receiver on loopback that keeps what arrives and answers
 // with a status.
-type hook struct {
+type hookReceiver struct {
 	*httptest.Server
 	mutex  sync.Mutex
 	status int
@@ -30,15 +31,15 @@ type hook struct {
 	header http.Header // of the last
 }
 
-func newHook(t testing.TB, status int) *hook {
+func newHookReceiver(t testing.TB, status int) *hookReceiver {
 	t.Helper()
-	h := &hook{status: status}
+	h := &hookReceiver{status: status}
 	h.Server = httptest.NewTLSServer(h)
 	t.Cleanup(h.Close)
 	return h
 }
 
-func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, _ := io.ReadAll(r.Body)
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
@@ -49,7 +50,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 // withHooks lets webhooks reach loopback, and trusts the receivers there.
 func withHooks(t testing.TB) setting {
 	t.Helper()
-	certificate := newHook(t, 200).Certificate()
+	certificate := newHookReceiver(t, 200).Certificate()
 	sender, err := webhook.NewSender(webhook.SenderConfig{
 		Allow: webhook.Loopback,
 		Roots: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}),
@@ -63,9 +64,9 @@ func withHooks(t testing.TB) setting {
 	}
 }
 
-// hangingUp is the URL of a receiver that ends each connection. The port of one
+// closingReceiver is the URL of a receiver that ends each connection. The port of one
 // that was closed may be another test's receiver soon.
-func hangingUp(t testing.TB) string {
+func closingReceiver(t testing.TB) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
 	if err != nil {
@@ -84,8 +85,8 @@ func hangingUp(t testing.TB) string {
 	return "https://" + listener.Addr().String()
 }
 
-// call is a request of a webhook operation, and what its answer must be.
-type call struct {
+// subscriptionCall is a request of a webhook operation, and what its answer must be.
+type subscriptionCall struct {
 	name, method, path, body, idempotency string
 	status                                int
 	code, param                           string
@@ -98,7 +99,7 @@ type data map[string]any
 func (d data) text(member string) string { text, _ := d[member].(string); return text }
 
 // do makes a call and checks its answer, against the document too.
-func (s *service) do(t testing.TB, key string, c call) data {
+func (s *service) do(t testing.TB, key string, c subscriptionCall) data {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), c.method, s.url+c.path, strings.NewReader(c.body))
 	if err != nil {
@@ -137,14 +138,14 @@ func (s *service) do(t testing.TB, key string, c call) data {
 	return s.checked(t, about, c, a)
 }
 
-func (s *service) checked(t testing.TB, about string, c call, a answer) data {
+func (s *service) checked(t testing.TB, about string, c subscriptionCall, a answer) data {
 	t.Helper()
 	id := map[string]string{"PATCH": "updateWebhookSubscription", "DELETE": "deleteWebhookSubscription", "GET": "listWebhookSubscriptions", "POST": "createWebhookSubscription"}[c.method]
 	if strings.HasSuffix(c.path, "/test") {
 		id = "testWebhookSubscription"
 	}
 	if a.status < 300 {
-		if _, faults := document(t).Operation(id).Response.Decode(a.body); len(faults) > 0 {
+		if _, faults := testkit.Document(t).Operation(id).Response.Decode(a.body); len(faults) > 0 {
 			t.Errorf("%s: %v: %s", about, faults, a.body)
 		}
 	}
@@ -158,8 +159,8 @@ func (s *service) checked(t testing.TB, about string, c call, a answer) data {
 
 const hooks = "/webhooks/subscriptions"
 
-func create(key, body string) call {
-	return call{method: "POST", path: hooks, body: body, idempotency: key, status: 201}
+func create(key, body string) subscriptionCall {
+	return subscriptionCall{method: "POST", path: hooks, body: body, idempotency: key, status: 201}
 }
 
 // TestSubscriptionLife makes, lists, changes, pauses, tests and removes a
@@ -168,7 +169,7 @@ func TestSubscriptionLife(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withHooks(t))
 	key := s.key(t, "manage:webhooks")
-	receiver := newHook(t, 200)
+	receiver := newHookReceiver(t, 200)
 	body := `{"url":"` + receiver.URL + `","event_types":["risk.created"],"description":"Risk desk"}`
 	first := create("k1", body)
 	made := s.do(t, key, first)
@@ -178,14 +179,14 @@ func TestSubscriptionLife(t *testing.T) {
 	}
 	first.has, first.not = []string{`"secret":null`, "Idempotency-Replayed: true", id}, []string{"whsec_"}
 	s.do(t, key, first)
-	s.do(t, key, call{method: "GET", path: hooks, status: 200, has: []string{id}, not: []string{"secret", "whsec_"}})
+	s.do(t, key, subscriptionCall{method: "GET", path: hooks, status: 200, has: []string{id}, not: []string{"secret", "whsec_"}})
 
 	path := hooks + "/" + id
-	s.do(t, key, call{
+	s.do(t, key, subscriptionCall{
 		method: "PATCH", path: path, body: `{"active":false,"description":null,"event_types":[]}`, status: 200,
 		has: []string{`"active":false`, `"description":null`, `"event_types":[]`}, not: []string{"secret"},
 	})
-	tested := s.do(t, key, call{
+	tested := s.do(t, key, subscriptionCall{
 		method: "POST", path: path + "/test", idempotency: "t1", status: 200,
 		has: []string{`"outcome":"delivered"`, `"delivered":true`, `"response_status_code":200`, `"event_type":"ping"`},
 	})
@@ -195,18 +196,18 @@ func TestSubscriptionLife(t *testing.T) {
 	if err := webhook.Verify(secret, receiver.header, []byte(receiver.bodies[0]), time.Now()); err != nil {
 		t.Error(err)
 	}
-	s.do(t, key, call{
+	s.do(t, key, subscriptionCall{
 		method: "POST", path: path + "/test", body: "{}", idempotency: "t1", status: 200,
 		has: []string{tested.text("id"), tested.text("event_id"), "Idempotency-Replayed: true"},
 	})
 	if len(receiver.bodies) != 1 {
 		t.Error("a replay sent another ping")
 	}
-	s.do(t, key, call{method: "DELETE", path: path, idempotency: "d1", status: 200, has: []string{`"deleted":true`, id, "webhook_subscription_deleted"}})
-	s.do(t, key, call{method: "DELETE", path: path, idempotency: "d1", status: 200, has: []string{"Idempotency-Replayed: true"}})
-	s.do(t, key, call{method: "DELETE", path: path, status: 404, code: "not_found"})
-	s.do(t, key, call{method: "PATCH", path: path, body: `{"active":true}`, status: 404, code: "not_found"})
-	s.do(t, key, call{method: "POST", path: path + "/test", idempotency: "t2", status: 404, code: "not_found"})
+	s.do(t, key, subscriptionCall{method: "DELETE", path: path, idempotency: "d1", status: 200, has: []string{`"deleted":true`, id, "webhook_subscription_deleted"}})
+	s.do(t, key, subscriptionCall{method: "DELETE", path: path, idempotency: "d1", status: 200, has: []string{"Idempotency-Replayed: true"}})
+	s.do(t, key, subscriptionCall{method: "DELETE", path: path, status: 404, code: "not_found"})
+	s.do(t, key, subscriptionCall{method: "PATCH", path: path, body: `{"active":true}`, status: 404, code: "not_found"})
+	s.do(t, key, subscriptionCall{method: "POST", path: path + "/test", idempotency: "t2", status: 404, code: "not_found"})
 	s.audited(t, id, secret)
 }
 
@@ -248,7 +249,7 @@ func TestSubscriptionRefusals(t *testing.T) {
 	key := s.key(t, "manage:webhooks")
 	id := s.do(t, key, create("k", `{"url":"https://127.0.0.1:1/"}`)).text("id")
 	_, foreign := s.mint(t, "acme", db.KeyDraft{Scopes: []string{"manage:webhooks"}})
-	for _, c := range []call{
+	for _, c := range []subscriptionCall{
 		{method: "POST", path: hooks, body: `{"url":"https://127.0.0.1:1/"}`, status: 400, code: "invalid_parameter", param: "Idempotency-Key"},
 		{method: "POST", path: hooks, body: `{}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "url"},
 		{method: "POST", path: hooks, body: `{"url":null}`, idempotency: "a", status: 400, code: "invalid_parameter", param: "url"},
@@ -267,7 +268,7 @@ func TestSubscriptionRefusals(t *testing.T) {
 	} {
 		s.do(t, key, c)
 	}
-	for _, c := range []call{
+	for _, c := range []subscriptionCall{
 		{name: "foreign", method: "PATCH", path: hooks + "/" + id, body: `{"url":"https://192.168.0.1/"}`, status: 404, code: "not_found"},
 		{name: "foreign", method: "DELETE", path: hooks + "/" + id, status: 404, code: "not_found"},
 		{name: "foreign", method: "POST", path: hooks + "/" + id + "/test", idempotency: "a", status: 404, code: "not_found"},
@@ -275,7 +276,7 @@ func TestSubscriptionRefusals(t *testing.T) {
 	} {
 		s.do(t, foreign, c)
 	}
-	s.do(t, s.key(t, append(readScopes, "read:all")...), call{method: "GET", path: hooks, status: 403, code: "insufficient_scope", has: []string{"manage:webhooks"}})
+	s.do(t, s.key(t, append(readScopes, "read:all")...), subscriptionCall{method: "GET", path: hooks, status: 403, code: "insufficient_scope", has: []string{"manage:webhooks"}})
 }
 
 // TestOutcomes is the test operation before each kind of receiver.
@@ -284,13 +285,13 @@ func TestOutcomes(t *testing.T) {
 	s := serve(t, withHooks(t))
 	key := s.key(t, "manage:webhooks")
 	for i, c := range []struct{ url, outcome, status string }{
-		{newHook(t, 204).URL, "delivered", "204"},
-		{newHook(t, 500).URL, "rejected", "500"},
-		{newHook(t, 302).URL, "rejected", "302"},
-		{hangingUp(t), "unreachable", "null"},
+		{newHookReceiver(t, 204).URL, "delivered", "204"},
+		{newHookReceiver(t, 500).URL, "rejected", "500"},
+		{newHookReceiver(t, 302).URL, "rejected", "302"},
+		{closingReceiver(t), "unreachable", "null"},
 	} {
 		id := s.do(t, key, create(fmt.Sprint("k", i), `{"url":"`+c.url+`","active":false}`)).text("id")
-		s.do(t, key, call{
+		s.do(t, key, subscriptionCall{
 			method: "POST", path: hooks + "/" + id + "/test", idempotency: fmt.Sprint("t", i), status: 200,
 			has: []string{`"outcome":"` + c.outcome + `"`, `"response_status_code":` + c.status, fmt.Sprintf(`"delivered":%v`, c.outcome == "delivered")},
 		})
@@ -302,7 +303,7 @@ func TestOutcomes(t *testing.T) {
 	}
 	s.config.Receivers = strict // the operator took the permission back
 	s.restart(t)
-	s.do(t, key, call{
+	s.do(t, key, subscriptionCall{
 		method: "POST", path: hooks + "/" + id + "/test", idempotency: "b1", status: 200,
 		has: []string{`"outcome":"blocked"`, `"response_status_code":null`},
 	})
@@ -326,21 +327,21 @@ func TestSandboxHooks(t *testing.T) {
 	}
 	sandbox.File.Freeze()
 	s := serve(t, withHooks(t), withSandbox(func() (*db.DB, error) { return sandbox, nil }))
-	receiver := newHook(t, 500)
+	receiver := newHookReceiver(t, 500)
 	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"manage:webhooks"}})
 	c := create("k", `{"url":"`+receiver.URL+`"}`)
 	s.do(t, test, c)
 	c.has, c.not = []string{`"secret":null`, "Idempotency-Replayed: true"}, []string{"whsec_"}
 	s.do(t, test, c)
 	s.do(t, test, create("l", `{"url":"https://unresolvable.example.com/"}`))
-	s.do(t, test, call{method: "POST", path: hooks, body: `{"url":"https://10.0.0.1/"}`, idempotency: "m", status: 400, code: "invalid_parameter", param: "url"})
-	s.do(t, test, call{
+	s.do(t, test, subscriptionCall{method: "POST", path: hooks, body: `{"url":"https://10.0.0.1/"}`, idempotency: "m", status: 400, code: "invalid_parameter", param: "url"})
+	s.do(t, test, subscriptionCall{
 		method: "POST", path: hooks + "/" + id + "/test", idempotency: "t", status: 200,
 		has: []string{`"outcome":"delivered"`, `"response_status_code":200`},
 	})
-	s.do(t, test, call{method: "PATCH", path: hooks + "/" + id, body: `{"active":false}`, status: 200, has: []string{`"active":false`}})
-	s.do(t, test, call{method: "DELETE", path: hooks + "/" + id, status: 200})
-	s.do(t, test, call{method: "GET", path: hooks, status: 200, has: []string{id, `"active":true`}, not: []string{receiver.URL}})
+	s.do(t, test, subscriptionCall{method: "PATCH", path: hooks + "/" + id, body: `{"active":false}`, status: 200, has: []string{`"active":false`}})
+	s.do(t, test, subscriptionCall{method: "DELETE", path: hooks + "/" + id, status: 200})
+	s.do(t, test, subscriptionCall{method: "GET", path: hooks, status: 200, has: []string{id, `"active":true`}, not: []string{receiver.URL}})
 	if len(receiver.bodies) != 0 {
 		t.Error("the sandbox reached the network")
 	}

@@ -13,7 +13,7 @@ import (
 // no trace; with a key, its answer is kept nevertheless.
 func TestNothingChanged(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	risk := "/risks/" + d.id(t, "/risks", `{"title":"T","description":"A description of enough length.","severity":"HIGH","likelihood":"LIKELY","target_date":"2026-12-31"}`)
 	incident := "/incidents/" + d.id(t, "/incidents", `{"title":"T","notification_required":true,"notification_deadline":"2026-10-03T00:00:00Z"}`)
 	vendor := "/vendor/inventory/" + d.id(t, "/vendor/inventory", strings.Replace(vendorBody("v"), "}", `,"annual_cost_usd":100}`, 1))
@@ -31,8 +31,8 @@ func TestNothingChanged(t *testing.T) {
 	} {
 		for i, body := range bodies {
 			w := write{method: "PATCH", path: path, body: body, header: header("Idempotency-Key", "")}
-			d.untouched(t, func() { d.tell(t, w) })
-			w.header, w.once = nil, fmt.Sprint(path[:8], i)
+			d.checkUnchanged(t, func() { d.do(t, w) })
+			w.header, w.idempotencyKey = nil, fmt.Sprint(path[:8], i)
 			first := d.send(t, w)
 			d.check(t, w, first)
 			w.replayed = true
@@ -43,32 +43,32 @@ func TestNothingChanged(t *testing.T) {
 			}
 		}
 	}
-	d.holds(t, "events", "SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'", "3")
+	d.checkRows(t, "events", "SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'", "3")
 }
 
 // TestRepeatedCheckins: a batch whose points are all stored already is a 201 and
 // leaves no trace. Of a batch that repeats some, the others alone are written.
 func TestRepeatedCheckins(t *testing.T) {
 	t.Parallel()
-	d, _ := kpiDesk(t)
+	d, _ := serveKpis(t)
 	const m, q = `"key_result_code":"M","value":82.5,"period_start":"2026-09-01","note":"N"`, `"key_result_code":"Q","value":7`
-	d.tell(t, batch(m, q))
+	d.do(t, batch(m, q))
 	d.clock.Advance(time.Hour)
-	before := d.cells(t, "SELECT code, updated_at FROM kpis ORDER BY seq")
+	before := d.query(t, "SELECT code, updated_at FROM kpis ORDER BY seq")
 	for _, w := range []write{batch(m, q), batch(q), batch(m, m), batch(`"key_result_code":"Q","value":7.0,"source":"api"`)} {
 		const data = "SELECT (SELECT count(*) FROM audit_events), (SELECT group_concat(updated_at || value) FROM kpi_checkins), (SELECT group_concat(updated_at) FROM kpis)"
-		was := d.cells(t, data)
-		d.tell(t, w)
-		if is := d.cells(t, data); is != was {
+		was := d.query(t, data)
+		d.do(t, w)
+		if is := d.query(t, data); is != was {
 			t.Errorf("%s: the file changed from %s to %s", w.about(), was, is)
 		}
 	}
-	d.tell(t, batch(m, `"key_result_code":"Q","value":8`))
-	after := d.cells(t, "SELECT code, updated_at FROM kpis ORDER BY seq")
+	d.do(t, batch(m, `"key_result_code":"Q","value":8`))
+	after := d.query(t, "SELECT code, updated_at FROM kpis ORDER BY seq")
 	if before == after || !strings.Contains(after, "M|"+stored(start)) {
 		t.Errorf("of two key results one has changed, the other at %s: %s", stored(start), after)
 	}
-	changes := d.cells(t, "SELECT json_extract(event, '$.metadata.changes') FROM audit_events WHERE action = 'api.write.kpi_checkin' ORDER BY seq DESC LIMIT 1")
+	changes := d.query(t, "SELECT json_extract(event, '$.metadata.changes') FROM audit_events WHERE action = 'api.write.kpi_checkin' ORDER BY seq DESC LIMIT 1")
 	if !strings.Contains(changes, "Q ") || strings.Contains(changes, "M ") {
 		t.Errorf("the event tells of %s, want the changed one alone", changes)
 	}
@@ -77,9 +77,9 @@ func TestRepeatedCheckins(t *testing.T) {
 // TestWriteAudit: one event a change, field by field, with who and what request.
 func TestWriteAudit(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	load(t, d.store, db.DefaultOrganisation, []db.Record{sample("kpi", "K", 1, start)})
-	actor := d.cells(t, "SELECT 'key:' || id FROM api_keys")
+	actor := d.query(t, "SELECT 'key:' || id FROM api_keys")
 	made := map[string]string{}
 	for _, step := range []struct {
 		write
@@ -129,7 +129,7 @@ func TestWriteAudit(t *testing.T) {
 		if step.method == "" {
 			step.path = strings.TrimSuffix(step.path, made[step.object])
 		}
-		before := d.cells(t, "SELECT count(*) FROM audit_events")
+		before := d.query(t, "SELECT count(*) FROM audit_events")
 		a := d.send(t, step.write)
 		record := d.check(t, step.write, a)
 		id := "<nil>"
@@ -137,12 +137,12 @@ func TestWriteAudit(t *testing.T) {
 			id = record["id"].(string)
 			made[step.object] = id
 		}
-		d.holds(t, step.about(), "SELECT count(*) - 1 FROM audit_events", before)
-		d.holds(t, step.about(), `SELECT time, actor, action, event ->> 'category', event ->> 'severity', event ->> 'resource_type', resource_id, event ->> '$.metadata.request_id'
+		d.checkRows(t, step.about(), "SELECT count(*) - 1 FROM audit_events", before)
+		d.checkRows(t, step.about(), `SELECT time, actor, action, event ->> 'category', event ->> 'severity', event ->> 'resource_type', resource_id, event ->> '$.metadata.request_id'
 			FROM audit_events ORDER BY seq DESC LIMIT 1`,
 			strings.Join([]string{stored(start), actor, "api.write." + step.object, "data_change", "3", step.object, id, a.header.Get("X-Request-Id")}, "|"))
 		want := strings.NewReplacer("\n", "", "\t", "").Replace(step.changes)
-		d.holds(t, step.about(), "SELECT event -> '$.metadata.changes' FROM audit_events ORDER BY seq DESC LIMIT 1", want)
+		d.checkRows(t, step.about(), "SELECT event -> '$.metadata.changes' FROM audit_events ORDER BY seq DESC LIMIT 1", want)
 	}
-	d.sound(t, db.DefaultOrganisation)
+	d.verifyAudit(t, db.DefaultOrganisation)
 }

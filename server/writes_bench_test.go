@@ -52,7 +52,7 @@ func benchmarkRaw(b *testing.B) {
 }
 
 func benchmarkWrites(b *testing.B, writers int) {
-	d := openDesk(b)
+	d := serveWrites(b)
 	pool := &http.Transport{MaxIdleConnsPerHost: writers}
 	defer pool.CloseIdleConnections()
 	post := func() time.Duration {

@@ -40,7 +40,7 @@ const (
 )
 
 // forms are the bodies of all writes, as the specification has them.
-func forms(t testing.TB, d *desk) []form {
+func forms(t testing.TB, d *writeService) []form {
 	t.Helper()
 	risk, incident := d.id(t, "/risks", goodRisk), d.id(t, "/incidents", goodIncident)
 	vendor := d.id(t, "/vendor/inventory", vendorBody("one"))
@@ -233,11 +233,11 @@ func (m member) fine() []string {
 // is refused by its name and changes nothing, and each kind of right one.
 func TestMembers(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	for _, f := range forms(t, d) {
 		status := map[string]int{"POST": 201, "PATCH": 200}[f.method]
-		d.tell(t, write{method: f.method, path: f.path, body: f.with("", "x"), status: status})
-		d.untouched(t, func() {
+		d.do(t, write{method: f.method, path: f.path, body: f.with("", "x"), status: status})
+		d.checkUnchanged(t, func() {
 			for _, m := range f.members {
 				w := write{method: f.method, path: f.path, status: 400, code: "invalid_parameter", param: f.within + m.name}
 				for _, value := range m.bad() {
@@ -245,10 +245,10 @@ func TestMembers(t *testing.T) {
 					if strings.Contains(value, "999") || strings.Contains(value, `ud800`) {
 						w.body = strings.Replace(f.with(m.name, `"HERE"`), `"HERE"`, value, 1) // no encoder lets it pass
 					}
-					d.tell(t, w)
+					d.do(t, w)
 				}
 				if w.body = f.with(m.name, ""); m.needed {
-					d.tell(t, w)
+					d.do(t, w)
 				}
 			}
 		})
@@ -258,17 +258,17 @@ func TestMembers(t *testing.T) {
 				if f.path == "/vendor/inventory" {
 					body = strings.Replace(body, `"fresh"`, fmt.Sprintf(`"%s %d"`, m.name, i), 1)
 				}
-				d.tell(t, write{method: f.method, path: f.path, body: body, status: status})
+				d.do(t, write{method: f.method, path: f.path, body: body, status: status})
 			}
 		}
 	}
-	d.sound(t, db.DefaultOrganisation)
+	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
 // TestBodies sends what is no object of known members, to every write.
 func TestBodies(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	for _, f := range forms(t, d) {
 		good, first := f.with("", "x"), f.members[0].name
 		inner := strings.TrimSuffix(strings.TrimPrefix(good, `{"checkins":[`), `]}`)
@@ -301,14 +301,14 @@ func TestBodies(t *testing.T) {
 			{name: "deep", body: deep, param: "x" + strings.Repeat("[0]", 31)},
 			{name: "a parameter", path: f.path + "?dry_run=1", body: good, param: "dry_run"},
 		}
-		d.untouched(t, func() {
+		d.checkUnchanged(t, func() {
 			for _, w := range rows {
 				w.method, w.status, w.code = f.method, 400, "invalid_parameter"
 				if w.path == "" {
 					w.path = f.path
 				}
 				w.not = []string{"\xff", "dry_run=1"}
-				d.tell(t, w)
+				d.do(t, w)
 			}
 		})
 	}
@@ -317,7 +317,7 @@ func TestBodies(t *testing.T) {
 // TestNotAccepted are members of the resources that no write takes.
 func TestNotAccepted(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	all := forms(t, d)
 	for i, names := range []string{
 		"status source risk_id residual_severity created_at untreated_baseline",
@@ -328,8 +328,8 @@ func TestNotAccepted(t *testing.T) {
 	} {
 		for name := range strings.FieldsSeq(names) {
 			f := all[i]
-			d.untouched(t, func() {
-				d.tell(t, write{method: f.method, path: f.path, body: f.with(name, `"x"`), status: 400, code: "invalid_parameter", param: f.within + name})
+			d.checkUnchanged(t, func() {
+				d.do(t, write{method: f.method, path: f.path, body: f.with(name, `"x"`), status: 400, code: "invalid_parameter", param: f.within + name})
 			})
 		}
 	}

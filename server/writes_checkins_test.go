@@ -14,11 +14,11 @@ import (
 	"govsvc/db"
 )
 
-// kpiDesk is a desk with a key result of each frequency, by code, another of
+// serveKpis is a desk with a key result of each frequency, by code, another of
 // an organisation acme, and the ids of them all.
-func kpiDesk(t testing.TB) (d *desk, ids map[string]string) {
+func serveKpis(t testing.TB) (d *writeService, ids map[string]string) {
 	t.Helper()
-	d, ids = openDesk(t), map[string]string{}
+	d, ids = serveWrites(t), map[string]string{}
 	kpi := func(code, frequency string) db.Record {
 		r := sample("kpi", code, 1, start.Add(-time.Hour))
 		r["code"], r["measurement_frequency"] = code, frequency
@@ -26,7 +26,7 @@ func kpiDesk(t testing.TB) (d *desk, ids map[string]string) {
 	}
 	load(t, d.store, db.DefaultOrganisation, []db.Record{kpi("W", "weekly"), kpi("M", "monthly"), kpi("Q", "quarterly"), kpi("A", "annual")})
 	load(t, d.store, "acme", []db.Record{kpi("M", "monthly"), kpi("FOREIGN", "monthly")})
-	for line := range strings.Lines(d.cells(t, "SELECT o.name || '/' || code, k.id FROM kpis k JOIN organisations o ON o.seq = org_id")) {
+	for line := range strings.Lines(d.query(t, "SELECT o.name || '/' || code, k.id FROM kpis k JOIN organisations o ON o.seq = org_id")) {
 		code, id, _ := strings.Cut(strings.TrimSpace(line), "|")
 		ids[strings.TrimPrefix(code, "default/")] = id
 	}
@@ -61,9 +61,9 @@ const current = "SELECT code, current_value, current_as_of, updated_at FROM kpis
 // defaults.
 func TestCheckins(t *testing.T) {
 	t.Parallel()
-	d, ids := kpiDesk(t)
+	d, ids := serveKpis(t)
 	now := stored(start)
-	got := d.tell(t, batch(
+	got := d.do(t, batch(
 		`"key_result_code":"M","value":82.5,"period_start":"2026-09-01","source":"manual","evidence_ref":"E","note":"N"`,
 		`"key_result_id":"`+strings.ToUpper(ids["Q"])+`","value":-1e2`,
 		`"key_result_id":"`+ids["W"]+`","key_result_code":"W","value":0,"period_start":"2026-09-30T23:30:00-02:00"`,
@@ -80,7 +80,7 @@ func TestCheckins(t *testing.T) {
 	if diff := cmp.Diff(want, list); diff != "" || got["object"] != "kpi_checkin_batch" || got["accepted"] != json.Number("3") {
 		t.Errorf("%v %v (-want +got):\n%s", got["object"], got["accepted"], diff)
 	}
-	d.holds(t, "current values", current, "M|82.5|2026-09-01T00:00:00.000Z|"+now, "Q|-100|2026-10-01T00:00:00.000Z|"+now, "W|0|2026-10-01T00:00:00.000Z|"+now)
+	d.checkRows(t, "current values", current, "M|82.5|2026-09-01T00:00:00.000Z|"+now, "Q|-100|2026-10-01T00:00:00.000Z|"+now, "W|0|2026-10-01T00:00:00.000Z|"+now)
 	if listed := d.get(t, "/kpis?code=M", d.key).page(t).Data[0]; listed["current_value"] != json.Number("82.5") || listed["updated_at"] != now {
 		t.Errorf("listed as %v", listed)
 	}
@@ -90,7 +90,7 @@ func TestCheckins(t *testing.T) {
 // the service's clock in UTC.
 func TestDefaultPeriod(t *testing.T) {
 	t.Parallel()
-	d, _ := kpiDesk(t)
+	d, _ := serveKpis(t)
 	for _, row := range []struct{ now, w, m, q, a string }{
 		{"2026-10-01T12:00:00Z", "2026-09-28", "2026-10-01", "2026-10-01", "2026-01-01"}, // a Thursday
 		{"2026-10-04T23:59:59Z", "2026-09-28", "2026-10-01", "2026-10-01", "2026-01-01"}, // a Sunday
@@ -105,7 +105,7 @@ func TestDefaultPeriod(t *testing.T) {
 			t.Fatal(err)
 		}
 		d.clock.Advance(at.Sub(d.clock.Now()))
-		list := points(t, d.tell(t, batch(`"key_result_code":"W","value":1`, `"key_result_code":"M","value":1`, `"key_result_code":"Q","value":1`, `"key_result_code":"A","value":1`)))
+		list := points(t, d.do(t, batch(`"key_result_code":"W","value":1`, `"key_result_code":"M","value":1`, `"key_result_code":"Q","value":1`, `"key_result_code":"A","value":1`)))
 		for i, want := range []string{row.w, row.m, row.q, row.a} {
 			if list[i]["period_start"] != want {
 				t.Errorf("at %s: %v, want %s", row.now, list[i], want)
@@ -117,26 +117,26 @@ func TestDefaultPeriod(t *testing.T) {
 // TestBatchSize: 1 to 500 points.
 func TestBatchSize(t *testing.T) {
 	t.Parallel()
-	d, _ := kpiDesk(t)
+	d, _ := serveKpis(t)
 	many := make([]string, 501)
 	for i := range many {
 		many[i] = fmt.Sprintf(`"key_result_code":"W","value":%d,"period_start":"%s"`, i, start.AddDate(0, 0, i-500).Format(time.DateOnly))
 	}
-	d.untouched(t, func() {
-		d.tell(t, write{path: "/kpis/checkins", body: `{"checkins":[]}`, status: 400, code: "invalid_parameter", param: "checkins"})
-		d.tell(t, batch(many...).refused(400, "invalid_parameter", "checkins"))
+	d.checkUnchanged(t, func() {
+		d.do(t, write{path: "/kpis/checkins", body: `{"checkins":[]}`, status: 400, code: "invalid_parameter", param: "checkins"})
+		d.do(t, batch(many...).refused(400, "invalid_parameter", "checkins"))
 	})
-	d.tell(t, batch(many[0]))
-	if got := d.tell(t, batch(many[:500]...)); got["accepted"] != json.Number("500") || len(points(t, got)) != 500 {
+	d.do(t, batch(many[0]))
+	if got := d.do(t, batch(many[:500]...)); got["accepted"] != json.Number("500") || len(points(t, got)) != 500 {
 		t.Errorf("accepted %v, %d entries", got["accepted"], len(points(t, got)))
 	}
-	d.holds(t, "kept", "SELECT count(*), sum(value), (SELECT count(*) FROM audit_events WHERE action = 'api.write.kpi_checkin') FROM kpi_checkins", "500|124750|2")
+	d.checkRows(t, "kept", "SELECT count(*), sum(value), (SELECT count(*) FROM audit_events WHERE action = 'api.write.kpi_checkin') FROM kpi_checkins", "500|124750|2")
 }
 
 // TestBadPoint: one bad point is named by its index, and nothing is written.
 func TestBadPoint(t *testing.T) {
 	t.Parallel()
-	d, ids := kpiDesk(t)
+	d, ids := serveKpis(t)
 	const good = `"key_result_code":"M","value":1`
 	for _, row := range []struct {
 		point  string
@@ -166,20 +166,20 @@ func TestBadPoint(t *testing.T) {
 		{`"key_result_id":"` + ids["M"] + `","key_result_code":"X","value":1`, 400, ".key_result_code"},
 	} {
 		code := map[int]string{400: "invalid_parameter", 404: "not_found"}[row.status]
-		d.untouched(t, func() {
-			d.tell(t, batch(row.point).refused(row.status, code, "checkins[0]"+row.param))
-			d.tell(t, batch(good, good, row.point, good).refused(row.status, code, "checkins[2]"+row.param))
+		d.checkUnchanged(t, func() {
+			d.do(t, batch(row.point).refused(row.status, code, "checkins[0]"+row.param))
+			d.do(t, batch(good, good, row.point, good).refused(row.status, code, "checkins[2]"+row.param))
 		})
 	}
-	d.holds(t, "nothing is kept", "SELECT count(*) FROM kpi_checkins", "0")
+	d.checkRows(t, "nothing is kept", "SELECT count(*) FROM kpi_checkins", "0")
 }
 
 // TestReplacedPoints: one value a key result and period, in one batch and
 // across; the later replaces the whole of the earlier.
 func TestReplacedPoints(t *testing.T) {
 	t.Parallel()
-	d, ids := kpiDesk(t)
-	first := points(t, d.tell(t, batch(
+	d, ids := serveKpis(t)
+	first := points(t, d.do(t, batch(
 		`"key_result_code":"M","value":1,"period_start":"2026-09-01","note":"N","evidence_ref":"E","source":"manual"`,
 		`"key_result_id":"`+ids["M"]+`","value":2,"period_start":"2026-09-01T10:00:00Z","note":"N2"`,
 	)))
@@ -187,20 +187,20 @@ func TestReplacedPoints(t *testing.T) {
 		t.Errorf("in one batch: %v", first)
 	}
 	d.clock.Advance(time.Minute)
-	second := points(t, d.tell(t, batch(`"key_result_code":"M","value":3,"period_start":"2026-09-01"`)))
+	second := points(t, d.do(t, batch(`"key_result_code":"M","value":3,"period_start":"2026-09-01"`)))
 	if second[0]["id"] != first[0]["id"] || second[0]["created_at"] != stored(start) {
 		t.Errorf("across: %v, want the id and the creation of %v", second[0], first[0])
 	}
-	d.holds(t, "kept", "SELECT value, period_start, source, evidence_ref, note, created_at, updated_at FROM kpi_checkins",
+	d.checkRows(t, "kept", "SELECT value, period_start, source, evidence_ref, note, created_at, updated_at FROM kpi_checkins",
 		"3|2026-09-01|api|<nil>|<nil>|"+stored(start)+"|"+stored(d.clock.Now()))
-	d.holds(t, "current", current, "M|3|2026-09-01T00:00:00.000Z|"+stored(d.clock.Now()))
+	d.checkRows(t, "current", current, "M|3|2026-09-01T00:00:00.000Z|"+stored(d.clock.Now()))
 }
 
 // TestLatestPeriod: current_value follows the latest period; a back-fill never
 // moves it backwards, and yet is a new actual.
 func TestLatestPeriod(t *testing.T) {
 	t.Parallel()
-	d, _ := kpiDesk(t)
+	d, _ := serveKpis(t)
 	for _, step := range []struct{ points, value, asOf string }{
 		{`"key_result_code":"M","value":5,"period_start":"2026-06-01"`, "5", "2026-06-01"},
 		{`"key_result_code":"M","value":4,"period_start":"2026-05-01"`, "5", "2026-06-01"},
@@ -213,8 +213,8 @@ func TestLatestPeriod(t *testing.T) {
 		{`"key_result_code":"M","value":99,"period_start":"9999-12-31"`, "99", "9999-12-31"},
 	} {
 		d.clock.Advance(time.Second)
-		d.tell(t, batch(step.points))
-		d.holds(t, step.points, current, "M|"+step.value+"|"+step.asOf+"T00:00:00.000Z|"+stored(d.clock.Now()))
+		d.do(t, batch(step.points))
+		d.checkRows(t, step.points, current, "M|"+step.value+"|"+step.asOf+"T00:00:00.000Z|"+stored(d.clock.Now()))
 	}
 }
 
@@ -222,7 +222,7 @@ func TestLatestPeriod(t *testing.T) {
 // order, the latest period's value stays.
 func TestLatestPeriodConcurrently(t *testing.T) {
 	t.Parallel()
-	d, _ := kpiDesk(t)
+	d, _ := serveKpis(t)
 	const seed = 7
 	days := rand.New(rand.NewPCG(seed, seed)).Perm(64)
 	var group sync.WaitGroup
@@ -230,12 +230,12 @@ func TestLatestPeriodConcurrently(t *testing.T) {
 		group.Go(func() {
 			for i := range 8 {
 				day := days[worker*8+i]
-				d.tell(t, batch(fmt.Sprintf(`"key_result_code":"W","value":%d,"period_start":"%s"`, day, start.AddDate(0, 0, day).Format(time.DateOnly))))
+				d.do(t, batch(fmt.Sprintf(`"key_result_code":"W","value":%d,"period_start":"%s"`, day, start.AddDate(0, 0, day).Format(time.DateOnly))))
 			}
 		})
 	}
 	group.Wait()
-	d.holds(t, "current", current, "W|63|"+stored(start.Truncate(24*time.Hour).AddDate(0, 0, 63))+"|"+stored(start))
-	d.holds(t, "points", "SELECT count(*), sum(value) FROM kpi_checkins", fmt.Sprintf("64|%d", 63*64/2))
-	d.sound(t, db.DefaultOrganisation)
+	d.checkRows(t, "current", current, "W|63|"+stored(start.Truncate(24*time.Hour).AddDate(0, 0, 63))+"|"+stored(start))
+	d.checkRows(t, "points", "SELECT count(*), sum(value) FROM kpi_checkins", fmt.Sprintf("64|%d", 63*64/2))
+	d.verifyAudit(t, db.DefaultOrganisation)
 }

@@ -22,12 +22,12 @@ func FuzzBody(f *testing.F) {
 	} {
 		f.Add([]byte(body))
 	}
-	d := openDesk(f)
+	d := serveWrites(f)
 	sent := 0
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sent++
 		d.clock.Advance(time.Minute) // no limit stops it
-		w := write{path: "/risks", body: string(body), once: fmt.Sprint("fuzz ", sent)}
+		w := write{path: "/risks", body: string(body), idempotencyKey: fmt.Sprint("fuzz ", sent)}
 		first := d.send(t, w)
 		checkFuzzed(t, first, body)
 		if again := d.send(t, w); again.status != first.status || again.status == 201 && string(again.sent) != string(first.sent) {

@@ -19,14 +19,14 @@ import (
 
 // write is one test of a write: a request, and what its answer must be.
 type write struct {
-	name   string
-	method string // POST by default
-	path   string
-	body   string
-	key    string            // the credential; the desk's by default
-	once   string            // the Idempotency-Key; a fresh one by default
-	header map[string]string // further headers; "" takes one away
-	stream bool              // without Content-Length
+	name           string
+	method         string // POST by default
+	path           string
+	body           string
+	key            string            // the credential; the desk's by default
+	idempotencyKey string            // the Idempotency-Key; a fresh one by default
+	header         map[string]string // further headers; "" takes one away
+	stream         bool              // without Content-Length
 
 	status      int // 200 by default
 	code, param string
@@ -34,8 +34,8 @@ type write struct {
 	has, not    []string
 }
 
-// desk is a service with a key that may write everything.
-type desk struct {
+// writeService is a service with a key that may write everything.
+type writeService struct {
 	*service
 	path string  // of the data file
 	file *sql.DB // the same, behind the store's back
@@ -45,16 +45,16 @@ type desk struct {
 // writeScopes are the scopes of the writes under test.
 var writeScopes = []string{"write:risks", "write:incidents", "write:kpis", "write:vendor"}
 
-func openDesk(t testing.TB, settings ...setting) *desk {
+func serveWrites(t testing.TB, settings ...setting) *writeService {
 	t.Helper()
-	path, c, key := newDesk(t)
-	return &desk{serveFile(t, path, c, settings...), path, raw(t, path), key}
+	path, c, key := newWriteFile(t)
+	return &writeService{serveFile(t, path, c, settings...), path, testkit.OpenSQL(t, path), key}
 }
 
-// newDesk is a data file with a key, and the clock that both were made by.
-func newDesk(t testing.TB) (path string, c *testkit.Clock, key string) {
+// newWriteFile is a data file with a key, and the clock that both were made by.
+func newWriteFile(t testing.TB) (path string, c *testkit.Clock, key string) {
 	t.Helper()
-	path, keys := copied(t, deskFile)
+	path, keys := writeFile.Copy(t)
 	return path, testkit.NewClock(start), keys[db.LiveKey][0]
 }
 
@@ -62,7 +62,7 @@ func newDesk(t testing.TB) (path string, c *testkit.Clock, key string) {
 var keysUsed atomic.Int64
 
 // request makes the request of a write.
-func (d *desk) request(t testing.TB, w write) *http.Request {
+func (d *writeService) request(t testing.TB, w write) *http.Request {
 	t.Helper()
 	var body io.Reader = strings.NewReader(w.body)
 	if w.stream {
@@ -72,7 +72,7 @@ func (d *desk) request(t testing.TB, w write) *http.Request {
 	if err != nil {
 		t.Fatal(err)
 	}
-	key, once := w.key, w.once
+	key, once := w.key, w.idempotencyKey
 	if key == "" {
 		key = d.key
 	}
@@ -107,7 +107,7 @@ func (w write) about() string {
 }
 
 // send sends a write and checks what every answer must have.
-func (d *desk) send(t testing.TB, w write) answer {
+func (d *writeService) send(t testing.TB, w write) answer {
 	t.Helper()
 	response, err := transport.RoundTrip(d.request(t, w))
 	if err != nil {
@@ -143,7 +143,7 @@ func writeOperation(t testing.TB, w write) *openapi.Operation {
 	if w.verb() == http.MethodPatch {
 		path = path[:strings.LastIndex(path, "/")] + "/{id}"
 	}
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Path == path && op.Method == w.verb() {
 			return op
 		}
@@ -151,13 +151,13 @@ func writeOperation(t testing.TB, w write) *openapi.Operation {
 	return nil
 }
 
-// tell sends a write, checks its answer and returns the record in it.
-func (d *desk) tell(t testing.TB, w write) db.Record {
+// do sends a write, checks its answer and returns the record in it.
+func (d *writeService) do(t testing.TB, w write) db.Record {
 	t.Helper()
 	return d.check(t, w, d.send(t, w))
 }
 
-func (d *desk) check(t testing.TB, w write, a answer) db.Record {
+func (d *writeService) check(t testing.TB, w write, a answer) db.Record {
 	t.Helper()
 	if want := max(w.status, 200); a.status != want {
 		t.Errorf("%s: status %d, want %d: %.400s", w.about(), a.status, want, a.body)
@@ -198,18 +198,18 @@ func (a answer) record() db.Record {
 }
 
 // id makes a record and returns its id.
-func (d *desk) id(t testing.TB, path, body string) string {
+func (d *writeService) id(t testing.TB, path, body string) string {
 	t.Helper()
-	id, _ := d.tell(t, write{path: path, body: body, status: 201})["id"].(string)
+	id, _ := d.do(t, write{path: path, body: body, status: 201})["id"].(string)
 	if id == "" {
 		t.Fatalf("POST %s %s gave no id", path, body)
 	}
 	return id
 }
 
-// cells is the result of a query, made of texts, a row a line and a cell a
+// query is the result of a query, made of texts, a row a line and a cell a
 // column between |.
-func (d *desk) cells(t testing.TB, query string, args ...any) string {
+func (d *writeService) query(t testing.TB, query string, args ...any) string {
 	t.Helper()
 	rows, err := d.file.QueryContext(t.Context(), query, args...)
 	if err != nil {
@@ -240,16 +240,16 @@ func (d *desk) cells(t testing.TB, query string, args ...any) string {
 	return strings.Join(lines, "\n")
 }
 
-// holds compares the result of a query with lines.
-func (d *desk) holds(t testing.TB, about, query string, want ...string) {
+// checkRows compares the result of a query with lines.
+func (d *writeService) checkRows(t testing.TB, about, query string, want ...string) {
 	t.Helper()
-	if diff := cmp.Diff(strings.Join(want, "\n"), d.cells(t, query)); diff != "" {
+	if diff := cmp.Diff(strings.Join(want, "\n"), d.query(t, query)); diff != "" {
 		t.Errorf("%s (-want +got):\n%s", about, diff)
 	}
 }
 
 // subscribe makes an active subscription to types of events, given as JSON.
-func (d *desk) subscribe(t testing.TB, types string) {
+func (d *writeService) subscribe(t testing.TB, types string) {
 	t.Helper()
 	if _, err := d.file.ExecContext(t.Context(), `INSERT INTO webhook_subscriptions (org_id, id, url, event_types, created_via, secret, created_at, updated_at)
 		VALUES (1, ?1, 'https://hook.example', ?1, 'api', 's', '', '')`, types); err != nil {
@@ -257,26 +257,26 @@ func (d *desk) subscribe(t testing.TB, types string) {
 	}
 }
 
-// everything is how many rows each table has that a write can touch, and the
+// tableCounts is how many rows each table has that a write can touch, and the
 // last change of each noun: what a refused write must leave alone.
-const everything = `SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM incident_timeline),
+const tableCounts = `SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM incident_timeline),
 	(SELECT count(*) FROM kpi_checkins), (SELECT count(*) FROM vendors), (SELECT count(*) FROM audit_events), (SELECT count(*) FROM events),
 	(SELECT count(*) FROM deliveries), (SELECT count(*) FROM fan_outs), (SELECT count(*) FROM idempotency_records), (SELECT count(*) FROM severity_evidence),
 	(SELECT last_risk_number FROM organisations WHERE name = 'default'), (SELECT max(updated_at) FROM kpis), (SELECT max(updated_at) FROM risks),
 	(SELECT max(updated_at) FROM incidents), (SELECT max(updated_at) FROM vendors)`
 
-// untouched runs what must change nothing in the file.
-func (d *desk) untouched(t testing.TB, run func()) {
+// checkUnchanged runs what must change nothing in the file.
+func (d *writeService) checkUnchanged(t testing.TB, run func()) {
 	t.Helper()
-	before := d.cells(t, everything)
+	before := d.query(t, tableCounts)
 	run()
-	if after := d.cells(t, everything); after != before {
+	if after := d.query(t, tableCounts); after != before {
 		t.Errorf("the file changed from %s to %s", before, after)
 	}
 }
 
-// sound verifies the audit chain of an organisation.
-func (d *desk) sound(t testing.TB, org string) {
+// verifyAudit verifies the audit chain of an organisation.
+func (d *writeService) verifyAudit(t testing.TB, org string) {
 	t.Helper()
 	if n, broken, err := d.store.Audit.Verify(t.Context(), organisation(t, d.store, org).Org); err != nil || broken != nil {
 		t.Errorf("audit log: %d sound, then %v, %v", n, broken, err)

@@ -14,10 +14,10 @@ const timeline = "SELECT at, status, note, actor LIKE 'key:%' FROM incident_time
 // TestCreateIncident: the defaults, and everything given.
 func TestCreateIncident(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	now := stored(start)
-	bare := d.tell(t, write{path: "/incidents", body: `{"title":"T"}`, status: 201})
-	full := d.tell(t, write{path: "/incidents", body: `{"title":"U","description":"D","incident_type":"bias_harm","severity":"critical","status":"contained",
+	bare := d.do(t, write{path: "/incidents", body: `{"title":"T"}`, status: 201})
+	full := d.do(t, write{path: "/incidents", body: `{"title":"U","description":"D","incident_type":"bias_harm","severity":"critical","status":"contained",
 		"affected_systems":"A","jurisdictions":"EU","owner":"O","notification_required":true,"notification_deadline":"2026-10-03T02:00:00+02:00"}`, status: 201})
 	want := []db.Record{
 		{
@@ -34,13 +34,13 @@ func TestCreateIncident(t *testing.T) {
 	if diff := cmp.Diff(want, []db.Record{bare, full}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	d.holds(t, "timelines", timeline, now+"|open|Incident declared|1", now+"|contained|Incident declared|1")
+	d.checkRows(t, "timelines", timeline, now+"|open|Incident declared|1", now+"|contained|Incident declared|1")
 }
 
 // TestIncidentTimeline: each change of status is on it, and nothing else.
 func TestIncidentTimeline(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	path := "/incidents/" + d.id(t, "/incidents", goodIncident)
 	lines := []string{stored(start) + "|open|Incident declared|1"}
 	for _, step := range []struct {
@@ -58,8 +58,8 @@ func TestIncidentTimeline(t *testing.T) {
 	} {
 		d.clock.Advance(time.Second)
 		now := stored(d.clock.Now())
-		before := d.cells(t, "SELECT updated_at FROM incidents")
-		got := d.tell(t, write{method: "PATCH", path: path, body: step.body})
+		before := d.query(t, "SELECT updated_at FROM incidents")
+		got := d.do(t, write{method: "PATCH", path: path, body: step.body})
 		if step.status != "" {
 			lines = append(lines, now+"|"+step.status+"|<nil>|1")
 		}
@@ -69,10 +69,10 @@ func TestIncidentTimeline(t *testing.T) {
 		if got["updated_at"] != now {
 			t.Errorf("%s: updated_at %v, want %s", step.body, got["updated_at"], now)
 		}
-		d.holds(t, step.body, timeline, lines...)
+		d.checkRows(t, step.body, timeline, lines...)
 	}
-	d.untouched(t, func() {
-		d.tell(t, write{method: "PATCH", path: path, body: `{"status":"contained","severity":"worst"}`, status: 400, code: "invalid_parameter", param: "severity"})
+	d.checkUnchanged(t, func() {
+		d.do(t, write{method: "PATCH", path: path, body: `{"status":"contained","severity":"worst"}`, status: 400, code: "invalid_parameter", param: "severity"})
 	})
 }
 
@@ -80,23 +80,23 @@ func TestIncidentTimeline(t *testing.T) {
 // it.
 func TestIncidentTitle(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	path := "/incidents/" + d.id(t, "/incidents", goodIncident)
 	for _, title := range []string{`a\nb`, `a\rb`, `a\r\nb`, `a\u2028b`, `a\u0085b`} {
 		body := `{"title":"` + title + `"}`
-		d.untouched(t, func() {
-			d.tell(t, write{path: "/incidents", body: body, status: 400, code: "invalid_parameter", param: "title"})
-			d.tell(t, write{method: "PATCH", path: path, body: body, status: 400, code: "invalid_parameter", param: "title"})
+		d.checkUnchanged(t, func() {
+			d.do(t, write{path: "/incidents", body: body, status: 400, code: "invalid_parameter", param: "title"})
+			d.do(t, write{method: "PATCH", path: path, body: body, status: 400, code: "invalid_parameter", param: "title"})
 		})
 	}
-	d.tell(t, write{path: "/incidents", body: `{"title":"a\tb\n"}`, status: 201})
+	d.do(t, write{path: "/incidents", body: `{"title":"a\tb\n"}`, status: 201})
 }
 
 // TestNotificationClock: 72 hours after the declaration, unless a deadline is
 // given.
 func TestNotificationClock(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	const declared, given = "2026-10-04T12:00:00.000Z", "2027-01-01T00:00:00.000Z"
 	for _, row := range []struct {
 		create  string
@@ -123,15 +123,15 @@ func TestNotificationClock(t *testing.T) {
 		{`{"title":"T","notification_required":true}`, []string{`{"notification_required":false,"notification_deadline":null}`, `{"notification_required":true}`}, declared, true},
 		{`{"title":"T"}`, []string{`{"notification_deadline":null}`}, nil, false},
 	} {
-		now := d.tell(t, write{path: "/incidents", body: row.create, status: 201})
+		now := d.do(t, write{path: "/incidents", body: row.create, status: 201})
 		d.clock.Advance(24 * time.Hour)
 		for i, change := range row.changes {
-			before := d.cells(t, "SELECT count(*) FROM audit_events")
-			now = d.tell(t, write{method: "PATCH", path: "/incidents/" + now["id"].(string), body: change})
+			before := d.query(t, "SELECT count(*) FROM audit_events")
+			now = d.do(t, write{method: "PATCH", path: "/incidents/" + now["id"].(string), body: change})
 			if moved := now["updated_at"] == stored(d.clock.Now()); i == len(row.changes)-1 && moved != row.moved {
 				t.Errorf("%s %v: moved %v", row.create, row.changes, moved)
 			}
-			if told := before != d.cells(t, "SELECT count(*) FROM audit_events"); i == len(row.changes)-1 && told != row.moved {
+			if told := before != d.query(t, "SELECT count(*) FROM audit_events"); i == len(row.changes)-1 && told != row.moved {
 				t.Errorf("%s %v: audited %v", row.create, row.changes, told)
 			}
 		}

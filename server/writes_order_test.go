@@ -12,16 +12,16 @@ import (
 // TestMediaTypes sends a body under right and wrong types.
 func TestMediaTypes(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	risk := "/risks/" + d.id(t, "/risks", goodRisk)
 	for _, kind := range []string{
 		"application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8", `application/json; charset="utf-8"`,
 		"Application/JSON", "application/json ; charset=utf-8", "application/json; profile=x",
 	} {
-		d.tell(t, write{name: kind, path: "/risks", body: goodRisk, header: header("Content-Type", kind), status: 201})
-		d.tell(t, write{name: kind, method: "PATCH", path: risk, body: `{}`, header: header("Content-Type", kind)})
+		d.do(t, write{name: kind, path: "/risks", body: goodRisk, header: header("Content-Type", kind), status: 201})
+		d.do(t, write{name: kind, method: "PATCH", path: risk, body: `{}`, header: header("Content-Type", kind)})
 	}
-	d.untouched(t, func() {
+	d.checkUnchanged(t, func() {
 		for _, h := range []map[string]string{
 			header("Content-Type", ""), header("Content-Type", "text/plain"), header("Content-Type", "application/x-www-form-urlencoded"),
 			header("Content-Type", "multipart/form-data; boundary=x"), header("Content-Type", "application/problem+json"),
@@ -33,7 +33,7 @@ func TestMediaTypes(t *testing.T) {
 		} {
 			for _, w := range []write{{path: "/risks", body: goodRisk}, {method: "PATCH", path: risk, body: `{}`}} {
 				w.name, w.header, w.status, w.code = fmt.Sprint(h), h, 415, "unsupported_media_type"
-				d.tell(t, w)
+				d.do(t, w)
 			}
 		}
 	})
@@ -43,7 +43,7 @@ func TestMediaTypes(t *testing.T) {
 // fault; with one it is.
 func TestNoMediaType(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	d.key = d.service.key(t, "manage:webhooks")
 	for _, kind := range []string{"application/x-www-form-urlencoded", "text/plain", "application/json"} {
 		nobody := row{
@@ -52,7 +52,7 @@ func TestNoMediaType(t *testing.T) {
 		}
 		d.ask(t, nobody)
 	}
-	d.tell(t, write{path: "/webhooks/subscriptions/x/test", body: "{}", header: header("Content-Type", "text/plain"), status: 415, code: "unsupported_media_type"})
+	d.do(t, write{path: "/webhooks/subscriptions/x/test", body: "{}", header: header("Content-Type", "text/plain"), status: 415, code: "unsupported_media_type"})
 }
 
 // padded is a body of just so many bytes.
@@ -62,7 +62,7 @@ func padded(body string, size int) string { return body + strings.Repeat(" ", si
 // their length.
 func TestSizes(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	load(t, d.store, db.DefaultOrganisation, []db.Record{sample("kpi", "K", 1, start)})
 	risk, incident := "/risks/"+d.id(t, "/risks", goodRisk), "/incidents/"+d.id(t, "/incidents", goodIncident)
 	vendor := "/vendor/inventory/" + d.id(t, "/vendor/inventory", vendorBody("v0"))
@@ -81,13 +81,13 @@ func TestSizes(t *testing.T) {
 		for i, stream := range []bool{false, true} {
 			good := w.write
 			good.stream, good.body = stream, padded(strings.Replace(w.body, "v%d", fmt.Sprint("v", i+1), 1), w.limit)
-			d.tell(t, good)
+			d.do(t, good)
 			long := good
 			long.body, long.status, long.code = good.body+" ", 413, "payload_too_large"
 			long.has = []string{fmt.Sprint(w.limit)}
-			d.untouched(t, func() { d.tell(t, long) })
+			d.checkUnchanged(t, func() { d.do(t, long) })
 			long.body = padded(good.body, 10*w.limit)
-			d.untouched(t, func() { d.tell(t, long) })
+			d.checkUnchanged(t, func() { d.do(t, long) })
 		}
 	}
 }
@@ -96,7 +96,7 @@ func TestSizes(t *testing.T) {
 // why it was refused, and is not just cut off. It runs alone: a body that is
 // refused has two seconds.
 func TestRefusedBodies(t *testing.T) {
-	d := openDesk(t)
+	d := serveWrites(t)
 	body := strings.Repeat(" ", 4<<20)
 	for name, key := range map[string]string{"401 Unauthorized": "nonsense", "413 Request Entity Too Large": d.key} {
 		for _, length := range []string{
@@ -119,11 +119,11 @@ func TestRefusedBodies(t *testing.T) {
 // checks the earlier one answers (contract, section 2).
 func TestWriteOrder(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	_, narrow := d.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"write:kpis"}})
 	_, spent := d.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: writeScopes, PerMinute: new(1)})
-	d.tell(t, write{path: "/risks", body: goodRisk, key: spent, status: 201})
-	d.tell(t, write{path: "/risks", body: goodRisk, once: "used", status: 201})
+	d.do(t, write{path: "/risks", body: goodRisk, key: spent, status: 201})
+	d.do(t, write{path: "/risks", body: goodRisk, idempotencyKey: "used", status: 201})
 	id := d.id(t, "/risks", goodRisk)
 	d.id(t, "/vendor/inventory", vendorBody("taken"))
 	const unknown = "/risks/01990000-0000-7000-8000-000000000000"
@@ -131,36 +131,36 @@ func TestWriteOrder(t *testing.T) {
 	oldForm := header("Service-Version", "2020-01-01", "Content-Type", "text/plain")
 	noKey := header("Idempotency-Key", "")
 	big := padded(goodRisk, 65_537)
-	good := terms{db.Enterprise, db.Active}
+	good := planTerms{db.Enterprise, db.Active}
 	for _, row := range []struct {
-		terms
+		planTerms
 		write
 	}{
-		{terms{db.Starter, db.Canceled}, write{name: "credential, then subscription", key: "nonsense", body: big, status: 401, code: "invalid_api_key"}},
-		{terms{db.Starter, db.PastDue}, write{name: "subscription, then rate", key: spent, status: 403, code: "subscription_inactive"}},
-		{terms{db.Starter, db.Active}, write{name: "plan, then rate", key: spent, status: 403, code: "tier_required"}},
+		{planTerms{db.Starter, db.Canceled}, write{name: "credential, then subscription", key: "nonsense", body: big, status: 401, code: "invalid_api_key"}},
+		{planTerms{db.Starter, db.PastDue}, write{name: "subscription, then rate", key: spent, status: 403, code: "subscription_inactive"}},
+		{planTerms{db.Starter, db.Active}, write{name: "plan, then rate", key: spent, status: 403, code: "tier_required"}},
 		{good, write{name: "rate, then version", key: spent, header: old, status: 429, code: "rate_limit_exceeded"}},
-		{terms{db.Professional, db.Active}, write{name: "version, then feature", path: "/incidents", header: old, status: 400, code: "unsupported_version", param: "Service-Version"}},
+		{planTerms{db.Professional, db.Active}, write{name: "version, then feature", path: "/incidents", header: old, status: 400, code: "unsupported_version", param: "Service-Version"}},
 		{good, write{name: "version, then scope", key: narrow, header: old, status: 400, code: "unsupported_version", param: "Service-Version"}},
-		{terms{db.Professional, db.Active}, write{name: "feature, then scope", path: "/incidents", key: narrow, status: 403, code: "tier_required"}},
-		{terms{db.Professional, db.Active}, write{name: "feature of a change", method: "PATCH", path: "/incidents/x", header: form, status: 403, code: "tier_required"}},
+		{planTerms{db.Professional, db.Active}, write{name: "feature, then scope", path: "/incidents", key: narrow, status: 403, code: "tier_required"}},
+		{planTerms{db.Professional, db.Active}, write{name: "feature of a change", method: "PATCH", path: "/incidents/x", header: form, status: 403, code: "tier_required"}},
 		{good, write{name: "scope, then media type", key: narrow, header: form, status: 403, code: "insufficient_scope", has: []string{"write:risks"}}},
 		{good, write{name: "version, then media type", header: oldForm, status: 400, code: "unsupported_version", param: "Service-Version"}},
 		{good, write{name: "media type, then size", body: big, header: form, status: 415, code: "unsupported_media_type"}},
 		{good, write{name: "media type, then key", header: header("Content-Type", "text/plain", "Idempotency-Key", ""), status: 415, code: "unsupported_media_type"}},
 		{good, write{name: "size, then key", body: big, header: noKey, status: 413, code: "payload_too_large"}},
-		{good, write{name: "size, then reuse", body: big, once: "used", status: 413, code: "payload_too_large"}},
+		{good, write{name: "size, then reuse", body: big, idempotencyKey: "used", status: 413, code: "payload_too_large"}},
 		{good, write{name: "key, then query", path: "/risks?x=1", header: noKey, status: 400, code: "invalid_parameter", param: "Idempotency-Key"}},
 		{good, write{name: "key, then body", body: `{}`, header: noKey, status: 400, code: "invalid_parameter", param: "Idempotency-Key"}},
-		{good, write{name: "reuse, then body", body: `nonsense`, once: "used", status: 409, code: "idempotency_key_reused", param: "Idempotency-Key"}},
-		{good, write{name: "reuse, then record", method: "PATCH", path: unknown, body: `{}`, once: "used", status: 409, code: "idempotency_key_reused", param: "Idempotency-Key"}},
+		{good, write{name: "reuse, then body", body: `nonsense`, idempotencyKey: "used", status: 409, code: "idempotency_key_reused", param: "Idempotency-Key"}},
+		{good, write{name: "reuse, then record", method: "PATCH", path: unknown, body: `{}`, idempotencyKey: "used", status: 409, code: "idempotency_key_reused", param: "Idempotency-Key"}},
 		{good, write{name: "query, then body", path: "/risks?x=1", body: `{}`, status: 400, code: "invalid_parameter", param: "x"}},
 		{good, write{name: "body, then record", method: "PATCH", path: unknown, body: `{"x":1}`, status: 400, code: "invalid_parameter", param: "x"}},
 		{good, write{name: "body, then a malformed id", method: "PATCH", path: "/risks/none", body: `{"x":1}`, status: 400, code: "invalid_parameter", param: "x"}},
 		{good, write{name: "record, then its rule", method: "PATCH", path: unknown, body: `{"status":"Closed"}`, status: 404, code: "not_found"}},
 		{good, write{name: "body, then conflict", path: "/vendor/inventory", body: strings.Replace(vendorBody("taken"), "LOW", "low", 1), status: 400, code: "invalid_parameter", param: "initial_risk_band"}},
 		{good, write{name: "conflict", path: "/vendor/inventory", body: vendorBody("taken"), status: 409, code: "resource_conflict", param: "vendor_key"}},
-		{good, write{name: "a replay, before the query", path: "/risks?x=1", body: goodRisk, once: "used", status: 201, replayed: true}},
+		{good, write{name: "a replay, before the query", path: "/risks?x=1", body: goodRisk, idempotencyKey: "used", status: 201, replayed: true}},
 		{good, write{name: "the rule of the record", method: "PATCH", path: "/risks/" + id, body: `{"severity":"LOW"}`, status: 400, code: "invalid_parameter", param: "severity_change_reason"}},
 	} {
 		if row.path == "" {
@@ -169,8 +169,8 @@ func TestWriteOrder(t *testing.T) {
 		if row.body == "" {
 			row.body = goodRisk
 		}
-		d.terms(t, row.plan, row.subscription)
-		d.untouched(t, func() { d.tell(t, row.write) })
+		d.setPlan(t, row.plan, row.subscription)
+		d.checkUnchanged(t, func() { d.do(t, row.write) })
 	}
 }
 
@@ -178,7 +178,7 @@ func TestWriteOrder(t *testing.T) {
 // are the same 404.
 func TestRecords(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	organisation(t, d.store, "acme")
 	_, acme := d.mint(t, "acme", db.KeyDraft{Scopes: writeScopes})
 	for path, body := range map[string]string{"/risks": goodRisk, "/incidents": goodIncident, "/vendor/inventory": vendorBody("v")} {
@@ -190,21 +190,21 @@ func TestRecords(t *testing.T) {
 		case "/incidents":
 			change.body = `{"status":"contained"}`
 		}
-		d.untouched(t, func() {
+		d.checkUnchanged(t, func() {
 			foreign := change
 			foreign.key, foreign.status, foreign.code = acme, 404, "not_found"
-			d.tell(t, foreign)
+			d.do(t, foreign)
 			for _, unknown := range []string{
 				"01990000-0000-7000-8000-000000000000", "none", "1", id + "0", id[:35], strings.ReplaceAll(id, "-", ""), "%7B" + id + "%7D", "%00", "%ff",
 				"'%20OR%201=1", "RISK-0001", "00000000-0000-0000-0000-000000000000",
 			} {
 				w := change
 				w.path, w.status, w.code = path+"/"+unknown, 404, "not_found"
-				d.tell(t, w)
+				d.do(t, w)
 			}
 		})
 		change.path = path + "/" + strings.ToUpper(id) // ids are case-insensitive (RFC 9562)
-		d.tell(t, change)
+		d.do(t, change)
 	}
-	d.sound(t, "acme")
+	d.verifyAudit(t, "acme")
 }

@@ -17,10 +17,10 @@ import (
 // file.
 func TestCreateRisk(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
-	full := d.tell(t, write{path: "/risks", body: `{"title":" A title ","description":"It may happen, and then\nit hurts.","severity":"CRITICAL",
+	d := serveWrites(t)
+	full := d.do(t, write{path: "/risks", body: `{"title":" A title ","description":"It may happen, and then\nit hurts.","severity":"CRITICAL",
 		"likelihood":"POSSIBLE","dimension":"DATA","mitigation_action":"Act","owner_name":"The owner","target_date":"2026-12-31"}`, status: 201})
-	bare := d.tell(t, write{path: "/risks", body: goodRisk, status: 201})
+	bare := d.do(t, write{path: "/risks", body: goodRisk, status: 201})
 	now := stored(start)
 	want := []db.Record{
 		{
@@ -41,14 +41,14 @@ func TestCreateRisk(t *testing.T) {
 	if diff := cmp.Diff(want, []db.Record{listed[1], listed[0]}); diff != "" {
 		t.Errorf("listed (-want +got):\n%s", diff)
 	}
-	d.holds(t, "what the API does not show", "SELECT title, likelihood, mitigation_action, residual_gap_reason, untreated_baseline, updated_at FROM risks ORDER BY seq",
+	d.checkRows(t, "what the API does not show", "SELECT title, likelihood, mitigation_action, residual_gap_reason, untreated_baseline, updated_at FROM risks ORDER BY seq",
 		" A title |POSSIBLE|Act|<nil>|HIGH|"+now, "T|LIKELY|<nil>|<nil>|HIGH|"+now)
 }
 
 // TestUntreatedBaseline reads the file: the ranks' product, banded.
 func TestUntreatedBaseline(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	want := map[string]string{ // by severity, RARE to ALMOST_CERTAIN
 		"LOW": "LOW LOW LOW MEDIUM MEDIUM", "MEDIUM": "LOW MEDIUM MEDIUM HIGH HIGH",
 		"HIGH": "LOW MEDIUM HIGH HIGH CRITICAL", "CRITICAL": "MEDIUM HIGH HIGH CRITICAL CRITICAL",
@@ -58,9 +58,9 @@ func TestUntreatedBaseline(t *testing.T) {
 			body := strings.Replace(strings.Replace(goodRisk, "HIGH", severity, 1), "LIKELY", likelihood, 1)
 			id := d.id(t, "/risks", body)
 			band := strings.Fields(bands)[i]
-			d.holds(t, severity+" "+likelihood, "SELECT untreated_baseline FROM risks WHERE id = '"+id+"'", band)
-			d.tell(t, write{method: "PATCH", path: "/risks/" + id, body: `{"severity":"LOW","likelihood":"RARE","severity_change_reason":` + goodReason + `}`})
-			d.holds(t, "treated", "SELECT untreated_baseline FROM risks WHERE id = '"+id+"'", band)
+			d.checkRows(t, severity+" "+likelihood, "SELECT untreated_baseline FROM risks WHERE id = '"+id+"'", band)
+			d.do(t, write{method: "PATCH", path: "/risks/" + id, body: `{"severity":"LOW","likelihood":"RARE","severity_change_reason":` + goodReason + `}`})
+			d.checkRows(t, "treated", "SELECT untreated_baseline FROM risks WHERE id = '"+id+"'", band)
 		}
 	}
 }
@@ -69,7 +69,7 @@ func TestUntreatedBaseline(t *testing.T) {
 // them: the numbers have neither gap nor twin, in each organisation.
 func TestRiskNumbers(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	_, acme := d.mint(t, "acme", db.KeyDraft{Scopes: writeScopes, PerMinute: new(100_000)})
 	const workers, each = 16, 8
 	var group sync.WaitGroup
@@ -80,9 +80,9 @@ func TestRiskNumbers(t *testing.T) {
 				if (worker+i)%2 == 0 {
 					w.key = acme
 				}
-				d.tell(t, w)
+				d.do(t, w)
 				w.body, w.status, w.code, w.param = strings.Replace(goodRisk, "HIGH", "high", 1), 400, "invalid_parameter", "severity"
-				d.tell(t, w)
+				d.do(t, w)
 			}
 		})
 	}
@@ -92,18 +92,18 @@ func TestRiskNumbers(t *testing.T) {
 		want = append(want, fmt.Sprintf("RISK-%04d", n+1))
 	}
 	for _, org := range []string{db.DefaultOrganisation, "acme"} {
-		d.holds(t, org, "SELECT risk_id FROM risks JOIN organisations o ON o.seq = org_id WHERE o.name = '"+org+"' ORDER BY risks.seq", want...)
-		d.sound(t, org)
+		d.checkRows(t, org, "SELECT risk_id FROM risks JOIN organisations o ON o.seq = org_id WHERE o.name = '"+org+"' ORDER BY risks.seq", want...)
+		d.verifyAudit(t, org)
 	}
 }
 
 // TestRiskNumbersAfterImport: the numbering goes on behind what was imported.
 func TestRiskNumbersAfterImport(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	next := func(want string) {
 		t.Helper()
-		if got := d.tell(t, write{path: "/risks", body: goodRisk, status: 201})["risk_id"]; got != want {
+		if got := d.do(t, write{path: "/risks", body: goodRisk, status: 201})["risk_id"]; got != want {
 			t.Errorf("risk_id %v, want %s", got, want)
 		}
 	}
@@ -141,7 +141,7 @@ type rerating struct {
 // combination is in api.TestNeedsReason.
 func TestSeverityChangeReason(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	for _, row := range []rerating{
 		{`{}`, `{"severity":"MEDIUM"}`, true},
 		{`{}`, `{"severity":"CRITICAL"}`, false},
@@ -169,22 +169,22 @@ func TestSeverityChangeReason(t *testing.T) {
 		{`{}`, `{"title":null,"owner_name":"x"}`, false},
 	} {
 		path := "/risks/" + d.id(t, "/risks", goodRisk)
-		d.tell(t, write{method: "PATCH", path: path, body: row.before})
+		d.do(t, write{method: "PATCH", path: path, body: row.before})
 		bare := write{name: "after " + row.before, method: "PATCH", path: path, body: row.change}
 		if !row.needed {
-			d.tell(t, bare)
+			d.do(t, bare)
 			continue
 		}
 		bare.status, bare.code, bare.param = 400, "invalid_parameter", "severity_change_reason"
-		d.untouched(t, func() {
-			d.tell(t, bare)
+		d.checkUnchanged(t, func() {
+			d.do(t, bare)
 			for _, reason := range []string{`null`, `""`, `"too short a reason"`, `"                    spaces                    "`} {
 				bad := bare
 				bad.body = strings.TrimSuffix(row.change, "}") + `,"severity_change_reason":` + reason + "}"
-				d.tell(t, bad)
+				d.do(t, bad)
 			}
 		})
-		d.tell(t, write{method: "PATCH", path: path, body: strings.TrimSuffix(row.change, "}") + `,"severity_change_reason":` + goodReason + "}"})
+		d.do(t, write{method: "PATCH", path: path, body: strings.TrimSuffix(row.change, "}") + `,"severity_change_reason":` + goodReason + "}"})
 	}
 }
 
@@ -192,23 +192,23 @@ func TestSeverityChangeReason(t *testing.T) {
 // after, and told to the audit log; residual_gap_reason is kept.
 func TestSeverityEvidence(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	path := "/risks/" + d.id(t, "/risks", goodRisk)
-	actor := d.cells(t, "SELECT 'key:' || id FROM api_keys")
+	actor := d.query(t, "SELECT 'key:' || id FROM api_keys")
 	d.clock.Advance(1_500_000_000)
 	first := stored(d.clock.Now())
-	d.tell(t, write{method: "PATCH", path: path, body: `{"severity":"LOW","residual_gap_reason":"A standing gap","severity_change_reason":"The exposure was ☂ overestimated."}`})
+	d.do(t, write{method: "PATCH", path: path, body: `{"severity":"LOW","residual_gap_reason":"A standing gap","severity_change_reason":"The exposure was ☂ overestimated."}`})
 	d.clock.Advance(1_000_000_000)
-	d.tell(t, write{method: "PATCH", path: path, body: `{"residual_gap_reason":"A standing gap","severity_change_reason":"Given though none was needed"}`})
-	d.holds(t, "evidence", "SELECT at, actor, reason, before, after FROM severity_evidence e JOIN risks r ON r.seq = risk_seq WHERE r.id = '"+path[7:]+"' ORDER BY e.seq",
+	d.do(t, write{method: "PATCH", path: path, body: `{"residual_gap_reason":"A standing gap","severity_change_reason":"Given though none was needed"}`})
+	d.checkRows(t, "evidence", "SELECT at, actor, reason, before, after FROM severity_evidence e JOIN risks r ON r.seq = risk_seq WHERE r.id = '"+path[7:]+"' ORDER BY e.seq",
 		first+"|"+actor+`|The exposure was ☂ overestimated.|{"severity":"HIGH","residual_severity":"","likelihood":"LIKELY","status":"Open"}|{"severity":"LOW","residual_severity":"","likelihood":"LIKELY","status":"Open"}`,
 		stored(d.clock.Now())+"|"+actor+`|Given though none was needed|{"severity":"LOW","residual_severity":"","likelihood":"LIKELY","status":"Open"}|{"severity":"LOW","residual_severity":"","likelihood":"LIKELY","status":"Open"}`)
-	d.holds(t, "the gap's reason, and when the risk itself changed", "SELECT residual_gap_reason, updated_at FROM risks", "A standing gap|"+first)
-	d.holds(t, "audit", "SELECT event -> '$.metadata.changes' FROM audit_events WHERE action = 'api.write.risk' ORDER BY seq DESC LIMIT 2",
+	d.checkRows(t, "the gap's reason, and when the risk itself changed", "SELECT residual_gap_reason, updated_at FROM risks", "A standing gap|"+first)
+	d.checkRows(t, "audit", "SELECT event -> '$.metadata.changes' FROM audit_events WHERE action = 'api.write.risk' ORDER BY seq DESC LIMIT 2",
 		`{"severity_change_reason":{"from":null,"to":"Given though none was needed"}}`,
 		`{"residual_gap_reason":{"from":null,"to":"A standing gap"},"severity":{"from":"HIGH","to":"LOW"},"severity_change_reason":{"from":null,"to":"The exposure was ☂ overestimated."}}`)
-	d.tell(t, write{method: "PATCH", path: path, body: `{"residual_gap_reason":null}`})
-	d.holds(t, "cleared", "SELECT residual_gap_reason FROM risks", "<nil>")
+	d.do(t, write{method: "PATCH", path: path, body: `{"residual_gap_reason":null}`})
+	d.checkRows(t, "cleared", "SELECT residual_gap_reason FROM risks", "<nil>")
 }
 
 // TestRiskEvents: the events' rows are there with the change, with a delivery
@@ -216,14 +216,14 @@ func TestSeverityEvidence(t *testing.T) {
 // where nobody wants them.
 func TestRiskEvents(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	d.subscribe(t, `["verdict.changed"]`)
-	d.tell(t, write{path: "/risks", body: goodRisk, status: 201})
-	d.holds(t, "nobody wants it", "SELECT count(*) FROM events", "0")
+	d.do(t, write{path: "/risks", body: goodRisk, status: 201})
+	d.checkRows(t, "nobody wants it", "SELECT count(*) FROM events", "0")
 	for _, types := range []string{"[]", `["risk.severity_changed"]`} {
 		d.subscribe(t, types)
 	}
-	made := d.tell(t, write{path: "/risks", body: goodRisk, status: 201})
+	made := d.do(t, write{path: "/risks", body: goodRisk, status: 201})
 	path := "/risks/" + made["id"].(string)
 	risk := func(severity, residual string) string {
 		text, _ := json.Marshal(made)
@@ -241,26 +241,26 @@ func TestRiskEvents(t *testing.T) {
 	}
 	for i, step := range steps {
 		if step.change != "" {
-			d.tell(t, write{method: "PATCH", path: path, body: step.change})
+			d.do(t, write{method: "PATCH", path: path, body: step.change})
 		}
 		last := min(i, 3) + 1
-		d.holds(t, step.change, "SELECT count(*) FROM events", fmt.Sprint(last))
+		d.checkRows(t, step.change, "SELECT count(*) FROM events", fmt.Sprint(last))
 		if step.kind == "" {
 			continue
 		}
-		d.holds(t, step.change, "SELECT type, body ->> 'type', body ->> 'id' = id, body ->> 'created_at' = created_at FROM events ORDER BY seq DESC LIMIT 1", step.kind+"|"+step.kind+"|1|1")
-		d.holds(t, step.change, "SELECT count(*) FROM unexpanded_deliveries WHERE event_seq = (SELECT max(seq) FROM events)", step.deliveries)
+		d.checkRows(t, step.change, "SELECT type, body ->> 'type', body ->> 'id' = id, body ->> 'created_at' = created_at FROM events ORDER BY seq DESC LIMIT 1", step.kind+"|"+step.kind+"|1|1")
+		d.checkRows(t, step.change, "SELECT count(*) FROM unexpanded_deliveries WHERE event_seq = (SELECT max(seq) FROM events)", step.deliveries)
 		var got event
-		if err := json.Unmarshal([]byte(d.cells(t, "SELECT body -> 'data' FROM events ORDER BY seq DESC LIMIT 1")), &got); err != nil {
+		if err := json.Unmarshal([]byte(d.query(t, "SELECT body -> 'data' FROM events ORDER BY seq DESC LIMIT 1")), &got); err != nil {
 			t.Fatal(err)
 		}
 		if !sameJSON(t, string(got.Risk), step.risk) || string(got.Previous) != step.previous || string(got.Reason) != step.reason {
 			t.Errorf("%s: data %s %s %s, want %v", step.change, got.Risk, got.Previous, got.Reason, step)
 		}
 	}
-	d.untouched(t, func() {
-		d.tell(t, write{path: "/risks", body: strings.Replace(goodRisk, "HIGH", "high", 1), status: http.StatusBadRequest, code: "invalid_parameter", param: "severity"})
-		d.tell(t, write{method: "PATCH", path: path, body: `{"status":"Open","likelihood":"RARE","severity":"X"}`, status: 400, code: "invalid_parameter", param: "severity"})
+	d.checkUnchanged(t, func() {
+		d.do(t, write{path: "/risks", body: strings.Replace(goodRisk, "HIGH", "high", 1), status: http.StatusBadRequest, code: "invalid_parameter", param: "severity"})
+		d.do(t, write{method: "PATCH", path: path, body: `{"status":"Open","likelihood":"RARE","severity":"X"}`, status: 400, code: "invalid_parameter", param: "severity"})
 	})
 }
 

@@ -10,10 +10,10 @@ import (
 	"govsvc/db"
 )
 
-// sandboxDesk is a desk whose default credential is a test key.
-func sandboxDesk(t testing.TB) (d *desk, acme string) {
+// serveSandboxWrites is a desk whose default credential is a test key.
+func serveSandboxWrites(t testing.TB) (d *writeService, acme string) {
 	t.Helper()
-	d = openDesk(t, withSandbox(openSandbox(t)))
+	d = serveWrites(t, withSandbox(openSandbox(t)))
 	draft := db.KeyDraft{Kind: db.TestKey, Scopes: append(writeScopes, "read:all"), PerMinute: new(100_000)}
 	_, acme = d.mint(t, "acme", draft)
 	_, d.key = d.mint(t, db.DefaultOrganisation, draft)
@@ -25,7 +25,7 @@ var reserved = regexp.MustCompile(`^00000000-0000-0000-0000-\d{12}$`)
 // TestSandboxWrites shares one sandbox, which takes a while to fill.
 func TestSandboxWrites(t *testing.T) {
 	t.Parallel()
-	d, acme := sandboxDesk(t)
+	d, acme := serveSandboxWrites(t)
 	t.Run("kept nowhere", func(t *testing.T) { sandboxWrites(t, d) })
 	t.Run("rule", func(t *testing.T) { sandboxRule(t, d) })
 	t.Run("replay", func(t *testing.T) { sandboxReplay(t, d, acme) })
@@ -34,7 +34,7 @@ func TestSandboxWrites(t *testing.T) {
 // sandboxWrites: validated in full, answered as live with ids of the
 // reserved range and marked texts, and nothing is kept, neither there nor in
 // the live file.
-func sandboxWrites(t *testing.T, d *desk) {
+func sandboxWrites(t *testing.T, d *writeService) {
 	t.Helper()
 	lists := func() (all string) {
 		for _, path := range []string{"/risks", "/incidents", "/kpis", "/vendor/inventory"} {
@@ -47,7 +47,7 @@ func sandboxWrites(t *testing.T, d *desk) {
 	risk, incident, kpi, vendor := first("/risks")["id"], first("/incidents")["id"], first("/kpis"), first("/vendor/inventory")
 	sourced := batch(fmt.Sprintf(`"key_result_id":"%s","value":1,"note":"N","source":"manual"`, kpi["id"]))
 	sourced.has = append(sourced.has, `"source":"manual"`, `"note":"[SANDBOX] N"`)
-	d.untouched(t, func() {
+	d.checkUnchanged(t, func() {
 		for range 2 { // the second time nothing is taken
 			for _, w := range []write{
 				{path: "/risks", body: goodRisk, status: 201, has: []string{`"description":"[SANDBOX] A description`, `"dimension":"OTHER"`, `"source":"user_added"`}},
@@ -75,7 +75,7 @@ func sandboxWrites(t *testing.T, d *desk) {
 			{path: "/risks", body: goodRisk, header: header(keyed, ""), status: 400, code: "invalid_parameter", param: keyed},
 		} {
 			w.has = []string{"Service-Environment: test\r"}
-			d.tell(t, w)
+			d.do(t, w)
 		}
 	})
 	if lists() != before {
@@ -84,38 +84,38 @@ func sandboxWrites(t *testing.T, d *desk) {
 }
 
 // sandboxRule: the rule of severity_change_reason holds there too.
-func sandboxRule(t *testing.T, d *desk) {
+func sandboxRule(t *testing.T, d *writeService) {
 	t.Helper()
 	page := d.get(t, "/risks?severity=CRITICAL&status=Open", d.key).page(t)
 	w := write{method: "PATCH", path: fmt.Sprint("/risks/", page.Data[0]["id"]), body: `{"status":"Closed"}`}
 	bad := w
 	bad.status, bad.code, bad.param = 400, "invalid_parameter", "severity_change_reason"
-	d.tell(t, bad)
+	d.do(t, bad)
 	w.body = `{"status":"Closed","severity_change_reason":` + goodReason + `}`
-	d.tell(t, w)
+	d.do(t, w)
 }
 
 // sandboxReplay: keys are those of an organisation and environment, for 24
 // hours by the service's clock.
-func sandboxReplay(t *testing.T, d *desk, acme string) {
+func sandboxReplay(t *testing.T, d *writeService, acme string) {
 	t.Helper()
 	live := d.service.key(t, writeScopes...)
-	w := write{path: "/risks", body: goodRisk, once: "k", status: 201}
+	w := write{path: "/risks", body: goodRisk, idempotencyKey: "k", status: 201}
 	first := d.send(t, w)
 	d.check(t, w, first)
 	again := w
 	again.replayed = true
 	d.sameAgain(t, again, first)
 	w.key = acme
-	d.tell(t, w)
+	d.do(t, w)
 	w.key = live
-	d.tell(t, w)
-	reused := write{path: "/incidents", body: goodIncident, once: "k", status: 409, code: "idempotency_key_reused", param: keyed}
+	d.do(t, w)
+	reused := write{path: "/incidents", body: goodIncident, idempotencyKey: "k", status: 409, code: "idempotency_key_reused", param: keyed}
 	for _, key := range []string{d.key, acme, live} {
 		reused.key = key
-		d.tell(t, reused)
+		d.do(t, reused)
 	}
 	d.clock.Advance(24 * time.Hour)
 	reused.key, reused.status, reused.code, reused.param = d.key, 201, "", ""
-	d.tell(t, reused)
+	d.do(t, reused)
 }

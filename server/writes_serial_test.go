@@ -31,39 +31,39 @@ func seedOf(t testing.TB) uint64 {
 	return seed
 }
 
-// deed is a write that was sent at least once, and all its answers.
-type deed struct {
+// sentWrite is a write that was sent at least once, and all its answers.
+type sentWrite struct {
 	write
 	mutex   sync.Mutex
 	answers []answer
 }
 
-// crowd sends random writes and repetitions of them from many goroutines.
-type crowd struct {
-	*desk
+// concurrentWrites sends random writes and repetitions of them from many goroutines.
+type concurrentWrites struct {
+	*writeService
 	risks []string // ids that PATCHes go to
-	deeds []*deed
+	deeds []*sentWrite
 }
 
-func newCrowd(t *testing.T, random *rand.Rand, n int) *crowd {
+func newConcurrentWrites(t *testing.T, random *rand.Rand, n int) *concurrentWrites {
 	t.Helper()
-	d, _ := kpiDesk(t)
-	c := &crowd{desk: d}
+	d, _ := serveKpis(t)
+	c := &concurrentWrites{writeService: d}
 	d.subscribe(t, "[]")
 	for range 3 {
 		c.risks = append(c.risks, d.id(t, "/risks", goodRisk))
 	}
 	for i := range n {
-		c.deeds = append(c.deeds, &deed{write: c.pick(random, i)})
+		c.deeds = append(c.deeds, &sentWrite{write: c.pick(random, i)})
 	}
 	return c
 }
 
 // pick makes the n-th deed: it marks the record, so that the file tells who
 // wrote last.
-func (c *crowd) pick(random *rand.Rand, n int) write {
+func (c *concurrentWrites) pick(random *rand.Rand, n int) write {
 	mark := fmt.Sprint("deed ", n)
-	w := write{once: mark}
+	w := write{idempotencyKey: mark}
 	switch random.IntN(5) {
 	case 0:
 		w.path, w.body = "/risks", strings.Replace(goodRisk, `"T"`, `"`+mark+`"`, 1)
@@ -88,8 +88,8 @@ func TestSerialOrder(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
 	random := rand.New(rand.NewPCG(seed, 0))
-	c := newCrowd(t, random, 150)
-	var plan []*deed
+	c := newConcurrentWrites(t, random, 150)
+	var plan []*sentWrite
 	for range 3 {
 		plan = append(plan, c.deeds...)
 	}
@@ -112,14 +112,14 @@ func TestSerialOrder(t *testing.T) {
 		t.Errorf("only %d of %d deeds were done", len(done), len(c.deeds))
 	}
 	c.replaySerially(t, done)
-	c.sound(t, db.DefaultOrganisation)
+	c.verifyAudit(t, db.DefaultOrganisation)
 }
 
 // acknowledged checks that every success of a deed is the same answer, and
 // given freshly once, and returns the deeds that were done, by request id.
-func (c *crowd) acknowledged(t *testing.T) map[string]*deed {
+func (c *concurrentWrites) acknowledged(t *testing.T) map[string]*sentWrite {
 	t.Helper()
-	done := map[string]*deed{}
+	done := map[string]*sentWrite{}
 	for _, deed := range c.deeds {
 		fresh, body := 0, []byte(nil)
 		for _, a := range deed.answers {
@@ -147,13 +147,13 @@ func (c *crowd) acknowledged(t *testing.T) map[string]*deed {
 
 // replaySerially does the deeds of the audit log one after another on a model,
 // and compares the model with the file.
-func (c *crowd) replaySerially(t *testing.T, done map[string]*deed) {
+func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWrite) {
 	t.Helper()
 	titles, severities, vendors, values, numbers, rated := map[string]string{}, map[string]string{}, []string{}, map[string]string{}, 3, 0
 	for _, id := range c.risks {
 		titles[id], severities[id] = "T", "HIGH"
 	}
-	log := c.cells(t, `SELECT event ->> '$.metadata.request_id', coalesce(resource_id, '') FROM audit_events WHERE action LIKE 'api.write.%' ORDER BY seq`)
+	log := c.query(t, `SELECT event ->> '$.metadata.request_id', coalesce(resource_id, '') FROM audit_events WHERE action LIKE 'api.write.%' ORDER BY seq`)
 	lines := strings.Split(log, "\n")[3:] // those of newCrowd aside
 	for _, line := range lines {
 		request, id, _ := strings.Cut(line, "|")
@@ -195,17 +195,17 @@ func (c *crowd) replaySerially(t *testing.T, done map[string]*deed) {
 	for request, deed := range done {
 		t.Errorf("%s was answered %s and is not in the log", deed.about(), request)
 	}
-	c.holds(t, "risks", "SELECT id, title, severity FROM risks ORDER BY id", sorted(titles, func(id string) string { return id + "|" + titles[id] + "|" + severities[id] })...)
-	c.holds(t, "values", "SELECT period_start, value FROM kpi_checkins ORDER BY period_start", sorted(values, func(period string) string { return period + "|" + values[period] })...)
-	c.holds(t, "vendors", "SELECT vendor_key FROM vendors ORDER BY seq", vendors...)
+	c.checkRows(t, "risks", "SELECT id, title, severity FROM risks ORDER BY id", sorted(titles, func(id string) string { return id + "|" + titles[id] + "|" + severities[id] })...)
+	c.checkRows(t, "values", "SELECT period_start, value FROM kpi_checkins ORDER BY period_start", sorted(values, func(period string) string { return period + "|" + values[period] })...)
+	c.checkRows(t, "vendors", "SELECT vendor_key FROM vendors ORDER BY seq", vendors...)
 	latest := slices.Max(append(sorted(values, func(period string) string { return period }), "0"))
-	c.holds(t, "current value", "SELECT current_value FROM kpis WHERE code = 'M' AND org_id = 1", values[latest])
-	c.holds(t, "events", "SELECT type, count(*) FROM events GROUP BY type ORDER BY type", fmt.Sprintf("risk.created|%d", numbers), fmt.Sprintf("risk.severity_changed|%d", rated))
-	c.holds(t, "kept answers", "SELECT count(*) FROM idempotency_records", fmt.Sprint(len(lines)+3))
+	c.checkRows(t, "current value", "SELECT current_value FROM kpis WHERE code = 'M' AND org_id = 1", values[latest])
+	c.checkRows(t, "events", "SELECT type, count(*) FROM events GROUP BY type ORDER BY type", fmt.Sprintf("risk.created|%d", numbers), fmt.Sprintf("risk.severity_changed|%d", rated))
+	c.checkRows(t, "kept answers", "SELECT count(*) FROM idempotency_records", fmt.Sprint(len(lines)+3))
 }
 
 // success is the answer that says that a deed was done.
-func (d *deed) success() []byte {
+func (d *sentWrite) success() []byte {
 	for _, a := range d.answers {
 		if a.status < 300 {
 			return a.sent

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
-// quickDesk is a desk whose writes wait no longer than this.
-func quickDesk(t testing.TB, wait time.Duration) *desk {
+// serveWritesWaiting is a desk whose writes wait no longer than this.
+func serveWritesWaiting(t testing.TB, wait time.Duration) *writeService {
 	t.Helper()
-	path, c, key := newDesk(t)
-	return &desk{serveFile(t, path, c, withStore(openHasty(t, path, c, wait))), path, raw(t, path), key}
+	path, c, key := newWriteFile(t)
+	return &writeService{serveFile(t, path, c, withStore(openWaiting(t, path, c, wait))), path, testkit.OpenSQL(t, path), key}
 }
 
 // unavailable is a write as it is answered while the file can't be written.
@@ -28,7 +29,7 @@ func (w write) unavailable() write {
 // same keys go through when the lock is gone.
 func TestLockedFile(t *testing.T) {
 	t.Parallel()
-	d := quickDesk(t, 50*time.Millisecond)
+	d := serveWritesWaiting(t, 50*time.Millisecond)
 	risk, incident := "/risks/"+d.id(t, "/risks", goodRisk), "/incidents/"+d.id(t, "/incidents", goodIncident)
 	vendor := "/vendor/inventory/" + d.id(t, "/vendor/inventory", vendorBody("v"))
 	load(t, d.store, db.DefaultOrganisation, []db.Record{sample("kpi", "K", 1, start)})
@@ -42,38 +43,38 @@ func TestLockedFile(t *testing.T) {
 		batch(`"key_result_code":"K kpi 1","value":1`),
 	}
 	for i := range writes {
-		writes[i].once = fmt.Sprint("key ", i)
+		writes[i].idempotencyKey = fmt.Sprint("key ", i)
 	}
 	release := lock(t, d.path)
-	d.untouched(t, func() {
+	d.checkUnchanged(t, func() {
 		for _, w := range writes {
-			d.tell(t, w.unavailable())
-			d.tell(t, w.unavailable()) // not in flight
+			d.do(t, w.unavailable())
+			d.do(t, w.unavailable()) // not in flight
 		}
 		d.get(t, "/risks", d.key)
 		d.get(t, "/kpis", d.key)
-		d.tell(t, write{path: "/risks", body: `{}`, status: 400, code: "invalid_parameter", param: "title"}) // before the write
+		d.do(t, write{path: "/risks", body: `{}`, status: 400, code: "invalid_parameter", param: "title"}) // before the write
 	})
 	release()
 	for _, w := range writes {
-		d.tell(t, w)
+		d.do(t, w)
 		w.replayed = true
-		d.tell(t, w)
+		d.do(t, w)
 	}
-	d.holds(t, "done once", "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM vendors), (SELECT count(*) FROM kpi_checkins)", "2|2|2|1")
-	d.sound(t, db.DefaultOrganisation)
+	d.checkRows(t, "done once", "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM vendors), (SELECT count(*) FROM kpi_checkins)", "2|2|2|1")
+	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
 // TestLockedFileCrowd: many writers at once all get their answer within about
 // the bound, and none has done anything.
 func TestLockedFileCrowd(t *testing.T) {
 	t.Parallel()
-	d := quickDesk(t, 100*time.Millisecond)
+	d := serveWritesWaiting(t, 100*time.Millisecond)
 	release := lock(t, d.path)
 	began := time.Now()
 	var group sync.WaitGroup
 	for range 64 {
-		group.Go(func() { d.tell(t, write{path: "/risks", body: goodRisk}.unavailable()) })
+		group.Go(func() { d.do(t, write{path: "/risks", body: goodRisk}.unavailable()) })
 	}
 	group.Wait()
 	if took := time.Since(began); took > 10*time.Second {
@@ -83,13 +84,13 @@ func TestLockedFileCrowd(t *testing.T) {
 	for range 3 {
 		d.id(t, "/risks", goodRisk)
 	}
-	d.holds(t, "numbers", "SELECT group_concat(risk_id) FROM risks", "RISK-0001,RISK-0002,RISK-0003")
+	d.checkRows(t, "numbers", "SELECT group_concat(risk_id) FROM risks", "RISK-0001,RISK-0002,RISK-0003")
 }
 
 // TestShortLock: a lock that ends within the bound only delays.
 func TestShortLock(t *testing.T) {
 	t.Parallel()
-	d := quickDesk(t, 20*time.Second)
+	d := serveWritesWaiting(t, 20*time.Second)
 	d.get(t, "/risks", d.key)
 	release := lock(t, d.path)
 	time.AfterFunc(200*time.Millisecond, release)

@@ -17,10 +17,10 @@ import (
 // show.
 func TestCreateVendor(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	now := stored(start)
-	bare := d.tell(t, write{path: "/vendor/inventory", body: vendorBody("one"), status: 201})
-	full := d.tell(t, write{path: "/vendor/inventory", body: `{"vendor_key":"Two 2","vendor_name":"N","category":"C","initial_risk_band":"HIGH","ai_role":"R",
+	bare := d.do(t, write{path: "/vendor/inventory", body: vendorBody("one"), status: 201})
+	full := d.do(t, write{path: "/vendor/inventory", body: `{"vendor_key":"Two 2","vendor_name":"N","category":"C","initial_risk_band":"HIGH","ai_role":"R",
 		"initial_recommendation":"consolidate","status":"blocked","contract_start":"2026-01-01","contract_end":"2027-12-31","annual_cost_usd":1200.5,
 		"renewal_owner_role":"CFO","notes":"L1\nL2"}`, status: 201})
 	want := []db.Record{
@@ -36,19 +36,19 @@ func TestCreateVendor(t *testing.T) {
 	if diff := cmp.Diff(want, []db.Record{bare, full}); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	d.holds(t, "kept", "SELECT contract_start, renewal_owner_role, notes FROM vendors ORDER BY seq", "<nil>|<nil>|<nil>", "2026-01-01|CFO|L1\nL2")
+	d.checkRows(t, "kept", "SELECT contract_start, renewal_owner_role, notes FROM vendors ORDER BY seq", "<nil>|<nil>|<nil>", "2026-01-01|CFO|L1\nL2")
 }
 
 // TestVendorKeys: one vendor a key and organisation, also when two come at once.
 func TestVendorKeys(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	_, acme := d.mint(t, "acme", db.KeyDraft{Scopes: writeScopes})
-	d.tell(t, write{path: "/vendor/inventory", body: vendorBody("k"), status: 201})
-	d.tell(t, write{path: "/vendor/inventory", body: vendorBody("K"), status: 201})
-	d.tell(t, write{path: "/vendor/inventory", body: vendorBody("k"), key: acme, status: 201})
+	d.do(t, write{path: "/vendor/inventory", body: vendorBody("k"), status: 201})
+	d.do(t, write{path: "/vendor/inventory", body: vendorBody("K"), status: 201})
+	d.do(t, write{path: "/vendor/inventory", body: vendorBody("k"), key: acme, status: 201})
 	taken := write{path: "/vendor/inventory", body: vendorBody("k"), status: 409, code: "resource_conflict", param: "vendor_key"}
-	d.untouched(t, func() { d.tell(t, taken) })
+	d.checkUnchanged(t, func() { d.do(t, taken) })
 	for round := range 10 {
 		made := make([]int, 8)
 		var group sync.WaitGroup
@@ -62,24 +62,24 @@ func TestVendorKeys(t *testing.T) {
 			t.Errorf("round %d: %s, want one 201 and seven 409", round, text)
 		}
 	}
-	d.holds(t, "vendors and their audit events", "SELECT (SELECT count(*) FROM vendors), (SELECT count(*) FROM audit_events WHERE action = 'api.write.vendor')", "13|13")
-	d.sound(t, db.DefaultOrganisation)
+	d.checkRows(t, "vendors and their audit events", "SELECT (SELECT count(*) FROM vendors), (SELECT count(*) FROM audit_events WHERE action = 'api.write.vendor')", "13|13")
+	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
 // TestUpdateVendor changes each field that a team owns, and clears it.
 func TestUpdateVendor(t *testing.T) {
 	t.Parallel()
-	d := openDesk(t)
+	d := serveWrites(t)
 	id := d.id(t, "/vendor/inventory", vendorBody("v"))
 	path := "/vendor/inventory/" + id
 	const stand = "SELECT status, contract_start, contract_end, renewal_owner_role, annual_cost_usd, notes, updated_at FROM vendors"
 	d.clock.Advance(time.Second)
 	first := stored(d.clock.Now())
-	d.tell(t, write{method: "PATCH", path: path, body: `{"status":"exited","contract_start":"2026-01-01","contract_end":"2026-12-31","renewal_owner_role":"R","annual_cost_usd":0,"notes":"N"}`})
-	d.holds(t, "set", stand, "exited|2026-01-01|2026-12-31|R|0|N|"+first)
+	d.do(t, write{method: "PATCH", path: path, body: `{"status":"exited","contract_start":"2026-01-01","contract_end":"2026-12-31","renewal_owner_role":"R","annual_cost_usd":0,"notes":"N"}`})
+	d.checkRows(t, "set", stand, "exited|2026-01-01|2026-12-31|R|0|N|"+first)
 	d.clock.Advance(time.Second)
-	got := d.tell(t, write{method: "PATCH", path: path, body: `{"contract_end":null,"annual_cost_usd":null,"notes":null,"contract_start":null,"renewal_owner_role":null}`})
-	d.holds(t, "cleared", stand, "exited|<nil>|<nil>|<nil>|<nil>|<nil>|"+stored(d.clock.Now()))
+	got := d.do(t, write{method: "PATCH", path: path, body: `{"contract_end":null,"annual_cost_usd":null,"notes":null,"contract_start":null,"renewal_owner_role":null}`})
+	d.checkRows(t, "cleared", stand, "exited|<nil>|<nil>|<nil>|<nil>|<nil>|"+stored(d.clock.Now()))
 	if diff := cmp.Diff(d.get(t, "/vendor/inventory", d.key).page(t).Data, []map[string]any{got}); diff != "" {
 		t.Errorf("the list differs from the answer:\n%s", diff)
 	}

@@ -4,6 +4,7 @@ import (
 	"net/url"
 	"testing"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -24,7 +25,7 @@ func BenchmarkLoad(b *testing.B) {
 
 // BenchmarkDecodeRecord is one line of an import.
 func BenchmarkDecodeRecord(b *testing.B) {
-	schema := document(b).Record("risk")
+	schema := testkit.Document(b).Record("risk")
 	line := []byte(riskLine)
 	b.ReportAllocs()
 	for b.Loop() {
@@ -35,7 +36,7 @@ func BenchmarkDecodeRecord(b *testing.B) {
 }
 
 func BenchmarkQuery(b *testing.B) {
-	op := document(b).Operation("listRisks")
+	op := testkit.Document(b).Operation("listRisks")
 	query := url.Values{"limit": {"50"}, "severity": {"HIGH"}}
 	b.ReportAllocs()
 	for b.Loop() {

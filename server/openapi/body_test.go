@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -134,7 +135,7 @@ func TestBodies(t *testing.T) {
 	} {
 		t.Run(row.schema, func(t *testing.T) {
 			t.Parallel()
-			checkFaults(t, document(t).Schema(row.schema), row)
+			checkFaults(t, testkit.Document(t).Schema(row.schema), row)
 		})
 	}
 }
@@ -172,7 +173,7 @@ func TestStrictJSON(t *testing.T) {
 		t.Run(row.in, func(t *testing.T) {
 			t.Parallel()
 			// All its members are optional: only the JSON can be at fault.
-			checkFaults(t, document(t).Schema("UpdateIncident"), row)
+			checkFaults(t, testkit.Document(t).Schema("UpdateIncident"), row)
 		})
 	}
 }
@@ -200,10 +201,10 @@ func TestExamples(t *testing.T) {
 			Schemas map[string]struct{ Examples []json.RawMessage }
 		}
 	}
-	if err := json.Unmarshal(document(t).JSON(), &doc); err != nil {
+	if err := json.Unmarshal(testkit.Document(t).JSON(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Body == nil {
 			continue
 		}
@@ -219,7 +220,7 @@ func TestExamples(t *testing.T) {
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	want := []string{"annual_cost_usd", "contract_end", "contract_start", "notes", "renewal_owner_role", "status"}
-	if diff := cmp.Diff(want, document(t).Operation("updateVendor").Body.Members()); diff != "" {
+	if diff := cmp.Diff(want, testkit.Document(t).Operation("updateVendor").Body.Members()); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)
 	}
 }
@@ -242,7 +243,7 @@ func TestProperties(t *testing.T) {
 		{Name: "updated_at", Type: "string"},
 		{Name: "api_version", Type: "string"},
 	}
-	if diff := cmp.Diff(want, document(t).Record("compliance_posture").Properties()); diff != "" {
+	if diff := cmp.Diff(want, testkit.Document(t).Record("compliance_posture").Properties()); diff != "" {
 		t.Errorf("properties (-want +got):\n%s", diff)
 	}
 }

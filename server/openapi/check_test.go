@@ -6,12 +6,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"govsvc/internal/testkit"
 )
 
 // TestCheck compares the validation of a value with that of its JSON.
 func TestCheck(t *testing.T) {
 	t.Parallel()
-	schema := document(t).Operation("createIncident").Body
+	schema := testkit.Document(t).Operation("createIncident").Body
 	nested := any("x")
 	for range 40 {
 		nested = []any{nested}
@@ -55,7 +57,7 @@ func TestCheck_Copies(t *testing.T) {
 		"object": "milestone", "milestone_key": "m", "title": "t", "phase": "p", "sequence": json.Number("1.0"),
 		"status": "blocked", "rag_status": "RED", "owner_role": "o",
 	}
-	got, errs := document(t).Record("milestone").Check(given)
+	got, errs := testkit.Document(t).Record("milestone").Check(given)
 	if errs != nil {
 		t.Fatal(errs)
 	}

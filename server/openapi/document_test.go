@@ -3,8 +3,6 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -52,7 +50,7 @@ func TestOperations(t *testing.T) {
 		"callMcp POST /mcp  200",
 	}
 	var got []string
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		status, _ := json.Marshal(op.Status)
 		line := strings.Join([]string{op.ID, op.Method, op.Path, op.Scope, string(status)}, " ")
 		if op.Tool != nil {
@@ -67,7 +65,7 @@ func TestOperations(t *testing.T) {
 
 func TestOperationAttributes(t *testing.T) {
 	t.Parallel()
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		var feature string
 		if strings.HasPrefix(op.Path, "/incidents") {
 			feature = "incidents"
@@ -101,7 +99,7 @@ func TestIdempotency(t *testing.T) {
 	want := map[string]openapi.Idempotency{
 		"POST": openapi.RequiredIdempotency, "PATCH": openapi.OptionalIdempotency, "DELETE": openapi.OptionalIdempotency,
 	}
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		expected := want[op.Method]
 		if op.ID == "callMcp" {
 			expected = openapi.NoIdempotency
@@ -125,7 +123,7 @@ func TestReturns(t *testing.T) {
 		"getIndex":                  {},
 		"callMcp":                   {},
 	} {
-		if diff := cmp.Diff(want, document(t).Operation(id).Returns); diff != "" {
+		if diff := cmp.Diff(want, testkit.Document(t).Operation(id).Returns); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", id, diff)
 		}
 	}
@@ -137,11 +135,11 @@ func TestReturns(t *testing.T) {
 func TestServedDocument(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
-	if err := json.Unmarshal(document(t).JSON(), &doc); err != nil {
+	if err := json.Unmarshal(testkit.Document(t).JSON(), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if doc["openapi"] != "3.1.0" || document(t).Version != "2026-09-12" {
-		t.Errorf("openapi %v, version %v", doc["openapi"], document(t).Version)
+	if doc["openapi"] != "3.1.0" || testkit.Document(t).Version != "2026-09-12" {
+		t.Errorf("openapi %v, version %v", doc["openapi"], testkit.Document(t).Version)
 	}
 	for key := range doc {
 		if !slices.Contains([]string{"openapi", "info", "externalDocs", "servers", "tags", "paths", "components", "webhooks"}, key) {
@@ -149,11 +147,11 @@ func TestServedDocument(t *testing.T) {
 		}
 	}
 	for _, shorthand := range []string{"x-type", "x-returns", "x-body", "x-optional", "x-must", "x-error", "x-public", "x-one-line"} {
-		if bytes.Contains(document(t).JSON(), []byte(`"`+shorthand+`"`)) {
+		if bytes.Contains(testkit.Document(t).JSON(), []byte(`"`+shorthand+`"`)) {
 			t.Errorf("%s is left in the document", shorthand)
 		}
 	}
-	for _, ref := range regexp.MustCompile(`"\$ref":"([^"]+)"`).FindAllSubmatch(document(t).JSON(), -1) {
+	for _, ref := range regexp.MustCompile(`"\$ref":"([^"]+)"`).FindAllSubmatch(testkit.Document(t).JSON(), -1) {
 		if at(doc, string(ref[1])) == nil {
 			t.Errorf("%s leads nowhere", ref[1])
 		}
@@ -188,23 +186,10 @@ func at(v any, ref string) any {
 func TestGolden(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
-	if err := json.Indent(&got, document(t).JSON(), "", "  "); err != nil {
+	if err := json.Indent(&got, testkit.Document(t).JSON(), "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	got.WriteByte('\n')
-	file := filepath.Join("testdata", "openapi.json")
-	if testkit.Update() {
-		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, got.Bytes()) {
-		t.Errorf("the document differs from %s; look at the difference with -update and git diff", file)
-	}
+	testkit.Golden(t, "openapi.json", got.String()+"\n")
 }
 
 // TestDeterministic loads twice: no map's order may show.
@@ -214,7 +199,7 @@ func TestDeterministic(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !bytes.Equal(document(t).JSON(), again.JSON()) {
+	if !bytes.Equal(testkit.Document(t).JSON(), again.JSON()) {
 		t.Error("two loads give two documents")
 	}
 }

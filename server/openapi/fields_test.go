@@ -6,13 +6,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
 // TestFields: what a form is told of a member is what the document says.
 func TestFields(t *testing.T) {
 	t.Parallel()
-	d := document(t)
+	d := testkit.Document(t)
 	for _, row := range []struct {
 		of   string
 		want openapi.Field

@@ -3,6 +3,7 @@ package openapi_test
 import (
 	"testing"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -48,7 +49,7 @@ func TestParseInstant(t *testing.T) {
 // TestDateFormat checks the format of a risk's target date.
 func TestDateFormat(t *testing.T) {
 	t.Parallel()
-	update := document(t).Schema("UpdateRisk")
+	update := testkit.Document(t).Schema("UpdateRisk")
 	for in, ok := range map[string]bool{
 		"2026-09-12": true, "0001-01-01": true, "9999-12-31": true,
 		"0000-12-31": false, "10000-01-01": false, "2026-13-01": false, "2026-09-12T00:00:00Z": false,

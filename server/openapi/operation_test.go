@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -72,7 +73,7 @@ func TestQuery(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := document(t).Operation(row.op).Query(query)
+			got, err := testkit.Document(t).Operation(row.op).Query(query)
 			checkBound(t, got, err, row.want, row.param, row.message)
 		})
 	}
@@ -100,7 +101,7 @@ func TestArguments(t *testing.T) {
 	} {
 		t.Run(row.op+row.raw, func(t *testing.T) {
 			t.Parallel()
-			got, err := document(t).Operation(row.op).Arguments([]byte(row.raw))
+			got, err := testkit.Document(t).Operation(row.op).Arguments([]byte(row.raw))
 			checkBound(t, got, err, row.want, row.param, row.message)
 		})
 	}

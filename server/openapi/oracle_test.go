@@ -18,6 +18,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -32,7 +33,7 @@ type oracle struct {
 
 func newOracle(t testing.TB) *oracle {
 	t.Helper()
-	served, err := jsonschema.UnmarshalJSON(bytes.NewReader(document(t).JSON()))
+	served, err := jsonschema.UnmarshalJSON(bytes.NewReader(testkit.Document(t).JSON()))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -53,7 +54,7 @@ func newOracle(t testing.TB) *oracle {
 		t.Fatal(err)
 	}
 	for i, object := range recordOrder {
-		record, err := jsonschema.UnmarshalJSON(bytes.NewReader(document(t).RecordSchema(object)))
+		record, err := jsonschema.UnmarshalJSON(bytes.NewReader(testkit.Document(t).RecordSchema(object)))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -86,7 +87,7 @@ func componentNames(t testing.TB) []string {
 			Schemas map[string]any
 		}
 	}
-	if err := json.Unmarshal(document(t).JSON(), &doc); err != nil {
+	if err := json.Unmarshal(testkit.Document(t).JSON(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	return slices.Sorted(maps.Keys(doc.Components.Schemas))
@@ -98,11 +99,11 @@ func TestSchemasCompile(t *testing.T) {
 	o := newOracle(t)
 	for _, name := range append(componentNames(t), recordNames()...) {
 		o.schema(t, name)
-		if document(t).Schema(name) == nil {
+		if testkit.Document(t).Schema(name) == nil {
 			t.Errorf("%s is not compiled", name)
 		}
 	}
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Tool == nil {
 			continue
 		}
@@ -137,7 +138,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add(uint8(1), []byte(riskLine))
 	f.Fuzz(func(t *testing.T, choice uint8, data []byte) {
 		name := names[int(choice)%len(names)]
-		schema := document(t).Schema(name)
+		schema := testkit.Document(t).Schema(name)
 		v, faults := schema.Decode(data)
 		if faults != nil {
 			checkRefusal(t, o.schema(t, name), data, faults)
@@ -180,7 +181,7 @@ func TestFuzzedBodies(t *testing.T) {
 	var served struct {
 		Paths map[string]map[string]json.RawMessage
 	}
-	if err := json.Unmarshal(document(t).JSON(), &served); err != nil {
+	if err := json.Unmarshal(testkit.Document(t).JSON(), &served); err != nil {
 		t.Fatal(err)
 	}
 	const component = `"$ref":"#/components/schemas/`
@@ -259,7 +260,7 @@ func FuzzQuery(f *testing.F) {
 		if err != nil {
 			return
 		}
-		for _, op := range document(t).Operations {
+		for _, op := range testkit.Document(t).Operations {
 			values, err := op.Query(query)
 			given, single := argumentsOf(op, query)
 			if schema := tools[op.ID]; schema != nil && (err == nil) != (single && schema.Validate(given) == nil) {
@@ -305,7 +306,7 @@ var plainNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 func toolSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	o, schemas := newOracle(t), map[string]*jsonschema.Schema{}
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Tool == nil {
 			continue
 		}
@@ -336,7 +337,7 @@ func FuzzArguments(f *testing.F) {
 	schemas := toolSchemas(f)
 	f.Fuzz(func(t *testing.T, which uint8, raw []byte) {
 		var tools []*openapi.Operation
-		for _, op := range document(t).Operations {
+		for _, op := range testkit.Document(t).Operations {
 			if op.Tool != nil {
 				tools = append(tools, op)
 			}

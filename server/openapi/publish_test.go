@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
 
@@ -17,7 +18,7 @@ import (
 func published(t testing.TB) map[string]any {
 	t.Helper()
 	var doc map[string]any
-	if err := json.Unmarshal(document(t).JSON(), &doc); err != nil {
+	if err := json.Unmarshal(testkit.Document(t).JSON(), &doc); err != nil {
 		t.Fatal(err)
 	}
 	return doc
@@ -75,14 +76,14 @@ func TestPublished_Service(t *testing.T) {
 		{"api@example.com", `"contact":{"email":"api@example.com"},"license":`},
 		{"https://example.com/help", `"contact":{"url":"https://example.com/help"},"license":`},
 	} {
-		got := string(document(t).Published(openapi.Service{BaseURL: "https://gov.example.com", Contact: row.contact}))
+		got := string(testkit.Document(t).Published(openapi.Service{BaseURL: "https://gov.example.com", Contact: row.contact}))
 		for _, want := range []string{row.want, `"servers":[{"url":"https://gov.example.com/api/v1",`, `"url":"https://gov.example.com/docs"`} {
 			if !strings.Contains(got, want) {
 				t.Errorf("%s: no %s in the document", row.contact, want)
 			}
 		}
 	}
-	if strings.Contains(string(document(t).JSON()), "example.com/help") {
+	if strings.Contains(string(testkit.Document(t).JSON()), "example.com/help") {
 		t.Error("the settings of one service show in the document of another")
 	}
 }
@@ -135,13 +136,13 @@ func TestPublished_Formats(t *testing.T) {
 	}
 	for number, fits := range map[string]bool{"9223372036854775807": true, "9223372036854775808": false, "1e300": false} {
 		line := strings.Replace(minimal["roadmap"], `"version_number":1`, `"version_number":`+number, 1)
-		if _, faults := document(t).Record("roadmap").Decode([]byte(line)); (len(faults) == 0) != fits {
+		if _, faults := testkit.Document(t).Record("roadmap").Decode([]byte(line)); (len(faults) == 0) != fits {
 			t.Errorf("int64 %s: got faults %v, want accepted %v", number, faults, fits)
 		}
 	}
 	for number, fits := range map[string]bool{"1.7976931348623157e308": true, "1e309": false} {
 		body := `{"checkins":[{"key_result_code":"A","value":` + number + `}]}`
-		if _, faults := document(t).Schema("CreateKpiCheckins").Decode([]byte(body)); (len(faults) == 0) != fits {
+		if _, faults := testkit.Document(t).Schema("CreateKpiCheckins").Decode([]byte(body)); (len(faults) == 0) != fits {
 			t.Errorf("double %s: got faults %v, want accepted %v", number, faults, fits)
 		}
 	}
@@ -204,7 +205,7 @@ func TestPublished_Texts(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		_, faults := document(t).Schema(row.schema).Decode(text)
+		_, faults := testkit.Document(t).Schema(row.schema).Decode(text)
 		said := o.schema(t, row.schema).Validate(body)
 		if (faults == nil) != row.want || (said == nil) != row.want {
 			t.Errorf("%s.%s %q: evaluator %v, published schema %v, want accepted %v", row.schema, row.member, row.value, faults, said, row.want)
@@ -251,7 +252,7 @@ func TestPublished_IdempotencyKey(t *testing.T) {
 func TestRecordSchemas(t *testing.T) {
 	t.Parallel()
 	for object, line := range minimal {
-		raw := document(t).RecordSchema(object)
+		raw := testkit.Document(t).RecordSchema(object)
 		var schema struct {
 			Schema string   `json:"$schema"`
 			Title  string   `json:"title"`
@@ -285,7 +286,7 @@ func TestRecordSchemas(t *testing.T) {
 			}
 		}
 	}
-	if document(t).RecordSchema("list") != nil {
+	if testkit.Document(t).RecordSchema("list") != nil {
 		t.Error("there is a schema of no type")
 	}
 }

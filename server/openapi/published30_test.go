@@ -3,8 +3,6 @@ package openapi_test
 import (
 	"bytes"
 	"encoding/json"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -18,7 +16,7 @@ import (
 // published30 is the rendition in OpenAPI 3.0.
 func published30(t *testing.T, s openapi.Service) []byte {
 	t.Helper()
-	text, err := document(t).Published30(s)
+	text, err := testkit.Document(t).Published30(s)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,26 +92,13 @@ func names(v any) (all []string) {
 // of 3.1 is not changed by making it.
 func TestPublished30_Golden(t *testing.T) {
 	t.Parallel()
-	before := document(t).JSON()
+	before := testkit.Document(t).JSON()
 	var got bytes.Buffer
 	if err := json.Indent(&got, published30(t, openapi.Service{}), "", "  "); err != nil {
 		t.Fatal(err)
 	}
-	got.WriteByte('\n')
-	file := filepath.Join("testdata", "openapi-3.0.json")
-	if testkit.Update() {
-		if err := os.WriteFile(file, got.Bytes(), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	want, err := os.ReadFile(file)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(want, got.Bytes()) {
-		t.Errorf("the rendition differs from %s; look at the difference with -update and git diff", file)
-	}
-	if !bytes.Equal(before, document(t).JSON()) {
+	testkit.Golden(t, "openapi-3.0.json", got.String()+"\n")
+	if !bytes.Equal(before, testkit.Document(t).JSON()) {
 		t.Error("making the rendition changed the document")
 	}
 }

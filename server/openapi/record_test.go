@@ -5,6 +5,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"govsvc/internal/testkit"
 )
 
 // minimal holds the shortest record of each object type.
@@ -34,7 +36,7 @@ func TestRecordTypes(t *testing.T) {
 		"assessment", "risk", "signal", "roadmap", "milestone", "compliance_posture", "obligation",
 		"vendor_portfolio", "vendor", "talent_readiness", "talent_gap", "kpi", "kpi_checkin", "incident",
 	}
-	d := document(t)
+	d := testkit.Document(t)
 	if diff := cmp.Diff(want, d.RecordTypes()); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)
 	}
@@ -55,7 +57,7 @@ func TestRecordTypes(t *testing.T) {
 func TestMinimalRecords(t *testing.T) {
 	t.Parallel()
 	for object, line := range minimal {
-		schema := document(t).Record(object)
+		schema := testkit.Document(t).Record(object)
 		v, faults := schema.Decode([]byte(line))
 		if faults != nil {
 			t.Errorf("%s: %v", object, faults)
@@ -129,7 +131,7 @@ func TestRecords(t *testing.T) {
 	} {
 		t.Run(row.schema, func(t *testing.T) {
 			t.Parallel()
-			checkFaults(t, document(t).Record(row.schema), row)
+			checkFaults(t, testkit.Document(t).Record(row.schema), row)
 		})
 	}
 }

@@ -7,11 +7,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"govsvc/internal/testkit"
 )
 
 func TestTools(t *testing.T) {
 	t.Parallel()
-	for _, op := range document(t).Operations {
+	for _, op := range testkit.Document(t).Operations {
 		if op.Tool == nil {
 			continue
 		}
@@ -42,7 +44,7 @@ func TestTools(t *testing.T) {
 
 func TestToolSchemas(t *testing.T) {
 	t.Parallel()
-	tool := document(t).Operation("listSignals").Tool
+	tool := testkit.Document(t).Operation("listSignals").Tool
 	want := `{"type":"object","properties":{` +
 		`"cursor":{"type":"string","minLength":1,"description":"The ` + "`next_cursor`" + ` of the previous page. Without it, the first page is returned."},` +
 		`"limit":{"type":"integer","minimum":1,"maximum":100,"default":25,"description":"The maximum number of objects on a page. A page ends early when it reaches 4 MB."},` +
@@ -75,7 +77,7 @@ func TestToolSchemas(t *testing.T) {
 		names = append(names, name)
 	}
 	slices.Sort(names)
-	if diff := cmp.Diff(document(t).Schema("Signal").Members(), names); diff != "" {
+	if diff := cmp.Diff(testkit.Document(t).Schema("Signal").Members(), names); diff != "" {
 		t.Errorf("members (-want +got):\n%s", diff)
 	}
 }

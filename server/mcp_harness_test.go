@@ -16,29 +16,29 @@ import (
 	"govsvc/server"
 )
 
-// mcpScene is a service with the fixtures as its live data, and the sandbox.
-type mcpScene struct{ *service }
+// mcpService is a service with the fixtures as its live data, and the sandbox.
+type mcpService struct{ *service }
 
-func stage(t testing.TB) *mcpScene {
+func serveMCP(t testing.TB) *mcpService {
 	t.Helper()
-	s := stageEmpty(t)
+	s := serveEmptyMCP(t)
 	load(t, s.store, db.DefaultOrganisation, fixtures(t))
 	return s
 }
 
-// stageEmpty is a service without live data.
-func stageEmpty(t testing.TB, settings ...setting) *mcpScene {
+// serveEmptyMCP is a service without live data.
+func serveEmptyMCP(t testing.TB, settings ...setting) *mcpService {
 	t.Helper()
 	common := []setting{
 		withAnonymous(6000), withSandbox(openSandbox(t)),
 		func(c *server.Config) { c.Version = "v1.2.3" },
 	}
-	return &mcpScene{serve(t, append(common, settings...)...)}
+	return &mcpService{serve(t, append(common, settings...)...)}
 }
 
 func openSandbox(t testing.TB) func() (*db.DB, error) {
 	return sync.OnceValues(func() (*db.DB, error) {
-		set, err := sandbox.Open(context.WithoutCancel(t.Context()), document(t))
+		set, err := sandbox.Open(context.WithoutCancel(t.Context()), testkit.Document(t))
 		if err != nil {
 			return nil, err
 		}
@@ -50,19 +50,19 @@ func openSandbox(t testing.TB) func() (*db.DB, error) {
 // mcpPath is below the base of the API.
 const mcpPath = "/mcp"
 
-// reply is an answer, read whole.
-type reply struct {
+// mcpResponse is an answer, read whole.
+type mcpResponse struct {
 	status int
 	header http.Header
 	body   string
 }
 
-// messenger has enough connections for a benchmark.
-var messenger = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
+// mcpClient has enough connections for a benchmark.
+var mcpClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
 // request makes a request of any method. Headers come as "Name: value"; one
 // without a value is not sent.
-func (s *mcpScene) request(t testing.TB, method, path, key, body string, headers ...string) reply {
+func (s *mcpService) request(t testing.TB, method, path, key, body string, headers ...string) mcpResponse {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
 	if err != nil {
@@ -81,7 +81,7 @@ func (s *mcpScene) request(t testing.TB, method, path, key, body string, headers
 			r.Header.Set(name, value)
 		}
 	}
-	response, err := messenger.Do(r)
+	response, err := mcpClient.Do(r)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,11 +97,11 @@ func (s *mcpScene) request(t testing.TB, method, path, key, body string, headers
 			t.Errorf("%s %s: the body does not end with a line feed: %.100q", method, path, text)
 		}
 	}
-	return reply{response.StatusCode, response.Header, plain}
+	return mcpResponse{response.StatusCode, response.Header, plain}
 }
 
 // post sends a message to the MCP server.
-func (s *mcpScene) post(t testing.TB, key, message string, headers ...string) reply {
+func (s *mcpService) post(t testing.TB, key, message string, headers ...string) mcpResponse {
 	t.Helper()
 	return s.request(t, http.MethodPost, mcpPath, key, message, headers...)
 }
@@ -123,7 +123,7 @@ type rpcResponse struct {
 
 // rpc reads a response of JSON-RPC, which has to be one as the document has it,
 // with no other member.
-func (r reply) rpc(t testing.TB) rpcResponse {
+func (r mcpResponse) rpc(t testing.TB) rpcResponse {
 	t.Helper()
 	var response rpcResponse
 	in := json.NewDecoder(strings.NewReader(r.body))
@@ -131,7 +131,7 @@ func (r reply) rpc(t testing.TB) rpcResponse {
 	if err := in.Decode(&response); err != nil || response.Version != "2.0" || (response.Error == nil) == (response.Result == nil) {
 		t.Fatalf("not a response of JSON-RPC (%v): %d %s", err, r.status, r.body)
 	}
-	if _, faults := document(t).Schema("McpResponse").Decode([]byte(r.body)); faults != nil {
+	if _, faults := testkit.Document(t).Schema("McpResponse").Decode([]byte(r.body)); faults != nil {
 		t.Errorf("the document says otherwise: %v: %s", faults, r.body)
 	}
 	return response
@@ -145,7 +145,7 @@ type toolResult struct {
 }
 
 // call calls a tool and expects a result.
-func (s *mcpScene) call(t testing.TB, key, tool, arguments string) toolResult {
+func (s *mcpService) call(t testing.TB, key, tool, arguments string) toolResult {
 	t.Helper()
 	response := s.post(t, key, toolCall(tool, arguments)).rpc(t)
 	if response.Error != nil {

@@ -23,7 +23,7 @@ func TestWalks(t *testing.T) {
 			t.Parallel()
 			s := serve(t)
 			key := s.key(t, "read:all")
-			w := &walk{list: l, service: s, random: rand.New(rand.NewPCG(1, uint64(i))), writer: openStore(t, s.store.File.Path(), s.clock)}
+			w := &pagination{list: l, service: s, random: rand.New(rand.NewPCG(1, uint64(i))), writer: openStore(t, s.store.File.Path(), s.clock)}
 			if l.object == "milestone" {
 				load(t, s.store, db.DefaultOrganisation, []db.Record{sample("roadmap", "R", 1, start)})
 			}
@@ -35,8 +35,8 @@ func TestWalks(t *testing.T) {
 	}
 }
 
-// walk is a list that grows while it is read.
-type walk struct {
+// pagination is a list that grows while it is read.
+type pagination struct {
 	list
 	*service
 	random *rand.Rand
@@ -46,7 +46,7 @@ type walk struct {
 
 // more makes n records: some far in the past, some newest, many at the same
 // instant.
-func (w *walk) more(n int) []db.Record {
+func (w *pagination) more(n int) []db.Record {
 	var records []db.Record
 	for range n {
 		at := start.Add(time.Duration(w.made) * time.Second)
@@ -66,7 +66,7 @@ func (w *walk) more(n int) []db.Record {
 }
 
 // check walks the list once while rows are added, filtered or not.
-func (w *walk) check(t *testing.T, key string, filtered bool) {
+func (w *pagination) check(t *testing.T, key string, filtered bool) {
 	t.Helper()
 	before := w.everything(t, key)
 	query := ""
@@ -115,7 +115,7 @@ func (w *walk) check(t *testing.T, key string, filtered bool) {
 }
 
 // everything is the ids of all rows now.
-func (w *walk) everything(t *testing.T, key string) []string {
+func (w *pagination) everything(t *testing.T, key string) []string {
 	t.Helper()
 	var ids []string
 	for cursor := ""; ; {
@@ -129,7 +129,7 @@ func (w *walk) everything(t *testing.T, key string) []string {
 }
 
 // add writes records one by one until it is stopped.
-func (w *walk) add(t *testing.T, records []db.Record, stop chan struct{}) {
+func (w *pagination) add(t *testing.T, records []db.Record, stop chan struct{}) {
 	org, err := w.writer.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
 		t.Error(err)

@@ -16,16 +16,16 @@ import (
 
 var timingRounds = flag.Int("timing.rounds", 0, "how often the timing tests take each time; 0: they look at the answers alone")
 
-// guess is something that is wrong, and what its refusal takes.
-type guess struct {
+// timingSample is something that is wrong, and what its refusal takes.
+type timingSample struct {
 	name string
 	make func(round int) string
 	took []time.Duration
 }
 
-// take tries all guesses in turns, each round in another order, so that what
+// measure tries all guesses in turns, each round in another order, so that what
 // slows the machine slows all alike.
-func take(guesses []*guess, rounds int, try func(string)) {
+func measure(guesses []*timingSample, rounds int, try func(string)) {
 	for round := range rounds {
 		order := rand.Perm(len(guesses))
 		for _, i := range order {
@@ -54,8 +54,8 @@ func advantage(a, b []time.Duration) float64 {
 // standard deviations), and what an observer gains nothing by.
 func chance(rounds int) float64 { return 0.03 + 4*math.Sqrt(1/(6*float64(rounds))) }
 
-// alike compares all guesses with the first.
-func alike(t *testing.T, guesses []*guess) {
+// checkTiming compares all guesses with the first.
+func checkTiming(t *testing.T, guesses []*timingSample) {
 	t.Helper()
 	if *timingRounds == 0 {
 		return
@@ -91,7 +91,7 @@ func TestTimingOfKeys(t *testing.T) {
 	_, other := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, ExpiresAt: new(s.clock.Now().Add(time.Hour))})
 	s.clock.Advance(2 * time.Hour)
 	id, secret, tag := len("gds_live_")+12, len("gds_live_")+44, 8
-	guesses := []*guess{
+	guesses := []*timingSample{
 		{name: "random in every part", make: func(int) string { return "gds_live_" + random(52) }},
 		{name: "the id of a key", make: func(int) string { return key[:id] + random(40) }},
 		{name: "the id and secret of a key", make: func(int) string { return key[:secret] + random(tag) }},
@@ -107,10 +107,10 @@ func TestTimingOfKeys(t *testing.T) {
 		{name: "the tag of a key", make: func(int) string { return "gds_live_" + random(44) + key[secret:] }},
 		{name: "of the sandbox", make: func(int) string { return "gds_test_" + random(52) }},
 	}
-	take(guesses, max(2, *timingRounds), func(key string) {
+	measure(guesses, max(2, *timingRounds), func(key string) {
 		s.ask(t, row{path: "/risks", key: key, status: 401, code: "invalid_api_key"})
 	})
-	alike(t, guesses)
+	checkTiming(t, guesses)
 }
 
 // TestTimingOfFormerKeys shows what the time of a key of a former form tells:
@@ -124,13 +124,13 @@ func TestTimingOfFormerKeys(t *testing.T) {
 	if _, err := s.store.Keys.Import(t.Context(), by(t, s.store, db.DefaultOrganisation), db.KeyDraft{Name: "former", Kind: db.LiveKey, Scopes: []string{"read:risks"}}, former); err != nil {
 		t.Fatal(err)
 	}
-	guesses := []*guess{
+	guesses := []*timingSample{
 		{name: "the beginning of a former key, all else wrong", make: func(int) string { return former[:len("gov_live_")+12] + random(28) }},
 		{name: "all of a former key but the last character", make: func(int) string { return former[:len(former)-1] + "_" }},
 		{name: "a beginning that no key has", make: func(int) string { return "gov_live_" + random(40) }},
 		{name: "all of a former key, and one more", make: func(int) string { return former + random(1) }},
 	}
-	take(guesses, max(2, *timingRounds/50), func(key string) {
+	measure(guesses, max(2, *timingRounds/50), func(key string) {
 		s.ask(t, row{path: "/risks", key: key, status: 401, code: "invalid_api_key"})
 	})
 	for _, g := range guesses {
@@ -150,19 +150,19 @@ func TestTimingOfSignIn(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	guesses := []*guess{
+	guesses := []*timingSample{
 		{name: "a user, a wrong password", make: func(int) string { return "ada" }},
 		{name: "another user, a wrong password", make: func(int) string { return "grace" }},
 		{name: "nobody", make: func(round int) string { return fmt.Sprintf("nobody-%d", round) }},
 		{name: "nobody, a long name", make: func(int) string { return strings.Repeat("nobody ", 20) }},
 		{name: "no name", make: func(int) string { return "" }},
 	}
-	take(guesses, max(2, *timingRounds), func(name string) {
+	measure(guesses, max(2, *timingRounds), func(name string) {
 		s.clock.Advance(time.Hour) // past the bounds on tries
 		_, _, err := people.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: name, Password: "wrong", Address: "192.0.2.1"})
 		if !db.Is(err, db.Unauthenticated) {
 			t.Errorf("%q: %v", name, err)
 		}
 	})
-	alike(t, guesses)
+	checkTiming(t, guesses)
 }

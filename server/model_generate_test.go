@@ -11,7 +11,7 @@ import (
 )
 
 // write makes a write: its body is in order mostly, and has one fault else.
-func (m *maker) write() step {
+func (m *generator) write() step {
 	operations := slices.Sorted(maps.Keys(bodyForms))
 	s := step{Do: m.one(operations...), Who: m.who(), Pick: m.IntN(40), Legacy: m.in(20)}
 	if m.in(6) {
@@ -48,7 +48,7 @@ func (m *maker) write() step {
 }
 
 // body fills a form: what is required, some of the rest, and a fault at times.
-func (m *maker) body(form map[string]rule) map[string]any {
+func (m *generator) body(form map[string]rule) map[string]any {
 	body := map[string]any{}
 	members := slices.Sorted(maps.Keys(form))
 	for _, member := range members {
@@ -82,7 +82,7 @@ func (m *maker) body(form map[string]rule) map[string]any {
 }
 
 // value is one that the rule of a member allows.
-func (m *maker) value(member string, r rule) any {
+func (m *generator) value(member string, r rule) any {
 	if r.null && m.in(4) {
 		return nil
 	}
@@ -123,14 +123,14 @@ func (m *maker) value(member string, r rule) any {
 	return strings.TrimSpace(m.one("a ", "né ", "☂ ", "<b> ", `"q" `)+fmt.Sprint(m.IntN(100))) + strings.Repeat("x", r.least)
 }
 
-func (m *maker) date() string {
+func (m *generator) date() string {
 	if m.in(40) {
 		return m.one("2026-02-30", "26-1-1", "tomorrow")
 	}
 	return start.AddDate(0, m.IntN(8)-6, m.IntN(3)).Format(time.DateOnly)
 }
 
-func (m *maker) types() []any {
+func (m *generator) types() []any {
 	types := []any{}
 	for range m.IntN(3) {
 		types = append(types, m.word(eventTypes))
@@ -141,7 +141,7 @@ func (m *maker) types() []any {
 	return types
 }
 
-func (m *maker) points() []any {
+func (m *generator) points() []any {
 	points := []any{}
 	for range m.IntN(4) + 1 {
 		p := m.body(point)
@@ -161,7 +161,7 @@ func (m *maker) points() []any {
 }
 
 // put makes an import of one record: a new one, or one that is known already.
-func (m *maker) put() step {
+func (m *generator) put() step {
 	imports := map[string]func() map[string]any{
 		"kpi": m.kpi, "assessment": m.assessment, "signal": m.signal, "roadmap": m.roadmap,
 		"milestone": m.milestone, "obligation": m.obligation, "talent_gap": m.gap,
@@ -171,9 +171,9 @@ func (m *maker) put() step {
 	return step{Do: "import " + object, Org: m.one(db.DefaultOrganisation, "acme"), Body: imports[object]()}
 }
 
-func (m *maker) text() string       { return fmt.Sprint("text ", m.IntN(5)) }
-func (m *maker) some(of ...any) any { return of[m.IntN(len(of))] }
-func (m *maker) version() map[string]any {
+func (m *generator) text() string       { return fmt.Sprint("text ", m.IntN(5)) }
+func (m *generator) some(of ...any) any { return of[m.IntN(len(of))] }
+func (m *generator) version() map[string]any {
 	return map[string]any{"version_number": m.IntN(8), "executive_summary": m.text(), "generated_at": fmt.Sprint("@hours ", m.IntN(9)-9)}
 }
 
@@ -182,7 +182,7 @@ func with(members map[string]any, more map[string]any) map[string]any {
 	return members
 }
 
-func (m *maker) kpi() map[string]any {
+func (m *generator) kpi() map[string]any {
 	return map[string]any{
 		"code": m.one("KR-1", "KR-2", "KR-3"), "objective_id": nobody, "statement": m.text(), "metric_name": m.text(), "unit": "%",
 		"direction": m.word("increase decrease maintain"), "baseline_value": m.some(nil, 1.5), "target_value": m.IntN(100),
@@ -191,7 +191,7 @@ func (m *maker) kpi() map[string]any {
 	}
 }
 
-func (m *maker) assessment() map[string]any {
+func (m *generator) assessment() map[string]any {
 	return map[string]any{
 		"overall_score": m.some(nil, 41.5, 80), "adjusted_score": nil, "verdict": m.some(nil, "CRISIS", "EXCELLENCE"), "confidence": 0.5,
 		"methodology_version": m.text(), "completed_at": fmt.Sprint("@hours ", -m.IntN(100)), "completeness": 1, "evidence_ratio": nil,
@@ -199,20 +199,20 @@ func (m *maker) assessment() map[string]any {
 	}
 }
 
-func (m *maker) signal() map[string]any {
+func (m *generator) signal() map[string]any {
 	return map[string]any{
 		"signal_type": m.word("drift bias usage cost"), "module_id": m.text(), "numeric_value": m.some(nil, 7.25), "rag": m.some(nil, "RED", "GREEN"),
 		"source_version": nil, "as_of": fmt.Sprint("@hours ", -m.IntN(5)),
 	}
 }
 
-func (m *maker) roadmap() map[string]any {
+func (m *generator) roadmap() map[string]any {
 	return with(m.version(), map[string]any{
 		"framework_blend": map[string]any{"NIST": 0.5}, "phases": []any{map[string]any{"phase": "P", "objective": m.text()}}, "milestones_count": nil,
 	})
 }
 
-func (m *maker) milestone() map[string]any {
+func (m *generator) milestone() map[string]any {
 	return map[string]any{
 		"milestone_key": fmt.Sprint("M-", m.IntN(20)), "title": m.text(), "phase": m.text(), "sequence": m.IntN(5),
 		"status": m.word("not_started in_progress blocked completed cancelled"), "rag_status": m.word("RED AMBER GREEN"),
@@ -220,14 +220,14 @@ func (m *maker) milestone() map[string]any {
 	}
 }
 
-func (m *maker) posture() map[string]any {
+func (m *generator) posture() map[string]any {
 	return with(m.version(), map[string]any{
 		"overall_posture": m.word("COMPLIANT NOT_ASSESSED"), "primary_jurisdictions": []any{m.text()},
 		"regimes": []any{map[string]any{"regime_id": "gdpr", "posture": "COMPLIANT", "open_obligations": m.IntN(5)}},
 	})
 }
 
-func (m *maker) obligation() map[string]any {
+func (m *generator) obligation() map[string]any {
 	return map[string]any{
 		"obligation_key": fmt.Sprint("O-", m.IntN(30)), "regime_id": m.word("gdpr eu-ai-act"), "regime_name": m.text(), "jurisdiction": m.text(),
 		"title": m.text(), "priority_band": m.word(riskLevels), "status": m.word("not_started in_progress compliant at_risk"),
@@ -235,20 +235,20 @@ func (m *maker) obligation() map[string]any {
 	}
 }
 
-func (m *maker) portfolio() map[string]any {
+func (m *generator) portfolio() map[string]any {
 	return with(m.version(), map[string]any{
 		"portfolio_posture": m.word("HEALTHY WATCH"), "cross_vendor_risks": []any{m.text()},
 		"recommended_actions": []any{map[string]any{"action": m.text(), "priority": "HIGH"}},
 	})
 }
 
-func (m *maker) readiness() map[string]any {
+func (m *generator) readiness() map[string]any {
 	return with(m.version(), map[string]any{
 		"overall_readiness": m.word("READY DEVELOPING"), "build_buy_borrow": map[string]any{"build": 1, "buy": 2.5, "borrow": 0},
 	})
 }
 
-func (m *maker) gap() map[string]any {
+func (m *generator) gap() map[string]any {
 	return map[string]any{
 		"gap_key": fmt.Sprint("G-", m.IntN(30)), "role_title": m.text(), "function_area": m.text(), "headcount_needed": m.IntN(9),
 		"priority_band": m.word(riskLevels), "recommended_path": m.word("build buy borrow"), "status": m.word("open in_progress filled deferred closed"),

@@ -9,7 +9,7 @@ import (
 // the escapes that JSON within HTML needs.
 func TestJSONKeepsAngleBrackets(t *testing.T) {
 	t.Parallel()
-	s, _ := kpiDesk(t)
+	s, _ := serveKpis(t)
 	key := s.service.key(t, "read:all", "read:audit")
 	escaped := func(about string, body []byte) {
 		t.Helper()
