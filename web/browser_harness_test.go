@@ -318,19 +318,26 @@ func (b *browser) saveScreenshot(name string) {
 	size := evaluate[[]int64](b, "[innerWidth, Math.max(innerHeight, document.documentElement.scrollHeight), innerHeight]")
 	b.call(chromedp.EmulateViewport(size[0], size[1]))
 	defer b.call(chromedp.EmulateViewport(size[0], size[2]))
-	evaluate[bool](b, "scrollTo(0, 0), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
-	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
-	defer cancel()
-	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	err := os.MkdirAll(folder, 0o755)
 	if err == nil {
-		err = os.MkdirAll(folder, 0o755)
-	}
-	if err == nil {
-		err = os.WriteFile(filepath.Join(folder, name+".png"), png, 0o600)
+		err = os.WriteFile(filepath.Join(folder, name+".png"), b.screenshot(), 0o600)
 	}
 	if err != nil {
 		b.t.Fatal(err)
 	}
+}
+
+// screenshot returns the window as a PNG.
+func (b *browser) screenshot() []byte {
+	b.t.Helper()
+	evaluate[bool](b, "scrollTo(0, 0), new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(() => done(true))))")
+	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
+	defer cancel()
+	png, err := chromedp.Run(ctx, chromedp.CaptureScreenshot())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	return png
 }
 
 // axeScript is the accessibility engine, which npm puts there for the checks.

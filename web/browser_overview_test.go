@@ -3,11 +3,15 @@
 package web_test
 
 import (
+	"bytes"
 	"fmt"
+	"image/png"
+	"os"
 	"testing"
 	"time"
 
 	"govsvc/db/auth"
+	"govsvc/internal/testkit"
 	"govsvc/web/ui"
 )
 
@@ -25,6 +29,41 @@ func TestBrowserOverview(t *testing.T) {
 	b.open("/")
 	b.expect("No records yet", "Create API key")
 	b.checkPage("overview-nothing")
+}
+
+// TestBrowserPicture: the README opens with a picture of the overview. The flag
+// -update makes it anew.
+func TestBrowserPicture(t *testing.T) {
+	const path, maxBytes = "../doc/dashboard.png", 300_000
+	b := newBrowser(t, newHarness(t)).as(auth.Admin)
+	b.open("/")
+	now := b.screenshot()
+	if len(now) > maxBytes {
+		t.Errorf("the picture has %d bytes, want at most %d", len(now), maxBytes)
+	}
+	if testkit.Update() {
+		if err := os.WriteFile(path, now, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	stored, err := os.ReadFile(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(stored) > maxBytes {
+		t.Errorf("%s has %d bytes, want at most %d", path, len(stored), maxBytes)
+	}
+	got, err := png.DecodeConfig(bytes.NewReader(stored))
+	if err != nil {
+		t.Fatalf("%s: %v", path, err)
+	}
+	want, err := png.DecodeConfig(bytes.NewReader(now))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Width != want.Width || got.Height != want.Height {
+		t.Errorf("%s is %d × %d, want %d × %d: run the browser tests with -update", path, got.Width, got.Height, want.Width, want.Height)
+	}
 }
 
 // TestBrowserClocks: a clock runs on in the page, with the words of the server.
