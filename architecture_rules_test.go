@@ -1,10 +1,103 @@
 package main_test
 
 import (
+	"cmp"
+	"fmt"
+	"go/ast"
+	"go/token"
+	"go/types"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
 )
+
+// identifierWord matches one word of a name in mixed caps.
+var identifierWord = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
+
+func checkWords(t *tree) (violations []string) {
+	check := func(where, name string) {
+		for _, word := range identifierWord.FindAllString(name, -1) {
+			if slices.Contains(bannedWords, strings.ToLower(word)) && !slices.Contains(wordAllowed, name) {
+				violations = append(violations, fmt.Sprintf("%s: %s has the word %s", where, name, strings.ToLower(word)))
+			}
+		}
+	}
+	for _, s := range t.sources {
+		check(s.path, path.Base(s.path))
+		if s.syntax == nil {
+			continue
+		}
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			var names []*ast.Ident
+			switch n := n.(type) {
+			case *ast.FuncDecl:
+				names = []*ast.Ident{n.Name}
+			case *ast.TypeSpec:
+				names = []*ast.Ident{n.Name}
+			case *ast.ValueSpec:
+				names = n.Names
+			case *ast.Field:
+				names = n.Names
+			case *ast.AssignStmt:
+				for _, left := range n.Lhs {
+					if ident, ok := left.(*ast.Ident); ok && n.Tok == token.DEFINE {
+						names = append(names, ident)
+					}
+				}
+			}
+			for _, ident := range names {
+				check(t.at(ident), ident.Name)
+			}
+			return true
+		})
+	}
+	return violations
+}
+
+func checkMethods(t *tree) (violations []string) {
+	count := map[string]int{}
+	for _, s := range t.sources {
+		if s.syntax == nil {
+			continue
+		}
+		for _, decl := range s.syntax.Decls {
+			if d, ok := decl.(*ast.FuncDecl); ok && d.Recv != nil {
+				count[s.dir+", "+s.syntax.Name.Name+"."+types.ExprString(receiverType(d))]++
+			}
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(count)) {
+		if count[name] > maxMethods {
+			violations = append(violations, fmt.Sprintf("%s has %d methods, the limit is %d", name, count[name], maxMethods))
+		}
+	}
+	return violations
+}
+
+// receiverType is the type of a method's receiver without its star.
+func receiverType(d *ast.FuncDecl) ast.Expr {
+	if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
+		return star.X
+	}
+	return d.Recv.List[0].Type
+}
+
+func checkFiles(t *tree) (violations []string) {
+	count := map[string]int{}
+	for _, s := range t.code(false) {
+		count[s.dir]++
+	}
+	for _, dir := range slices.Sorted(maps.Keys(count)) {
+		if limit := cmp.Or(moreFiles[dir], maxFiles); count[dir] > limit {
+			violations = append(violations, fmt.Sprintf("%s has %d files, the limit is %d", dir, count[dir], limit))
+		}
+	}
+	return violations
+}
 
 // validTree returns a small repository that follows every rule. It has cases that are
 // similar to violations but are none.
@@ -81,6 +174,11 @@ func TestArchitecture_FindsViolations(t *testing.T) {
 		{"function size", "server/api/x.go", api + "var f = " + strings.Replace(long(90), " long", "", 1), "a function literal has 90 lines"},
 		{"top level", "notes.txt", "", "notes.txt: not a name of the table topLevel"},
 		{"top level", "tools/x.go", "package x\n", "tools: not a name of the table topLevel"},
+		{"words", "db/x.go", "package db\n\nfunc newScene() {}\n", "db/x.go:3: newScene has the word scene"},
+		{"words", "db/x_test.go", "package db\n\nfunc f() { lawTable := 1; _ = lawTable }\n", "lawTable has the word law"},
+		{"words", "web/visit.go", "package web\n", "web/visit.go: visit.go has the word visit"},
+		{"files", "server/api/x.go", "package api\n", "server/api has 32 files, the limit is 30"},
+		{"methods", "server/api/x.go", "package api\n" + strings.Repeat("\nfunc (t *T) m() {}\n", 40), "server/api, api.T has 41 methods"},
 	}
 
 	tested, check := map[string]bool{}, map[string]func(*tree) []string{}
@@ -105,6 +203,11 @@ func TestArchitecture_FindsViolations(t *testing.T) {
 			t.Parallel()
 			files := validTree()
 			files[row.path] = &fstest.MapFile{Data: []byte(row.text)}
+			if row.rule == "files" {
+				for i := range maxFiles {
+					files[fmt.Sprintf("%s/x%d.go", path.Dir(row.path), i)] = &fstest.MapFile{Data: []byte(row.text)}
+				}
+			}
 			invalid, err := readTree(files)
 			if err != nil {
 				t.Fatal(err)

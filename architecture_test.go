@@ -33,6 +33,15 @@ const (
 	maxFuncLines = 80
 )
 
+// Limits of a type and of a package, tests aside. Package cmd has a file for each command.
+const (
+	maxMethods = 40
+	maxFiles   = 30
+)
+
+// moreFiles are the limits of packages that may have more files.
+var moreFiles = map[string]int{"cmd": 75, "db": 36}
+
 // allowedImports lists, for each package, the packages of this module that it may import.
 // "*" matches one name. Tests may import all packages except cmd.
 var allowedImports = map[string][]string{
@@ -116,6 +125,14 @@ var conventional = strings.Fields("Error Unwrap String Read Write ServeHTTP Len 
 // vagueNames do not say what a file or package contains.
 var vagueNames = strings.Fields("util utils helper helpers common misc")
 
+// bannedWords are the private metaphors that identifiers and file names once had. Standard
+// terms have taken their places.
+var bannedWords = strings.Fields(`birth brisk deed desk door entrance flawed guest hasten house law laws mend
+	noun nouns raise rhythm scene scenes seal stage tell tells told transcript unseal visit wanting world`)
+
+// wordAllowed are the identifiers in which a banned word is a term of a standard.
+var wordAllowed = strings.Fields("OpenWorld")
+
 // limitedFiles are the suffixes of files with a limit of lines.
 var limitedFiles = strings.Fields(".go .css .yaml .html")
 
@@ -130,6 +147,9 @@ var rules = []struct {
 	{"file size", "split the file by resource or by step", checkFileSize},
 	{"package comment", "say what the package is for above the package clause of one file: Package NAME …", checkPackageComment},
 	{"names", "name it after the resource or the operation", checkNames},
+	{"words", "use the field's standard term", checkWords},
+	{"methods", "make services of it, or functions", checkMethods},
+	{"files", "merge files of one subject, or make a package of them", checkFiles},
 	{"doc comments", "say the contract above the declaration, or make the name unexported", checkDocComments},
 	{"function size", "make its steps functions", checkFuncSize},
 	{"top level", "move it into a package, doc or a dot folder, or let .gitignore name it", checkTop},

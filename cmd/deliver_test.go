@@ -17,7 +17,7 @@ func TestDeliver_Once(t *testing.T) {
 	c := newCLI(t)
 	s, url, ca := c.listen("--ca", c.dir+"/ca.pem")
 	id, _ := c.subscribe(url)
-	c.raise(2)
+	c.enqueue(2)
 	once := func(flags ...string) string { return c.must(append([]string{"deliver", "--once"}, flags...)...) }
 	for _, row := range []struct{ what, got, want string }{
 		{"two", once(reaching(ca)...), "2 delivered, 0 failed and will be sent again, 0 new dead letters\n"},
@@ -30,14 +30,14 @@ func TestDeliver_Once(t *testing.T) {
 	s.has(" risk.created unverified\n", 2)
 	s.end()
 
-	c.raise(1)
+	c.enqueue(1)
 	if got, want := once(append(reaching(ca), "--webhook-schedule", "1h")...), "0 delivered, 1 failed and will be sent again, 0 new dead letters\n"; got != want {
 		t.Errorf("a dead receiver: %q, want %q", got, want)
 	}
 	if h := onlySubscription(c); h.Queued != 1 || h.LastStatus != nil || h.LastError == nil || !strings.Contains(*h.LastError, "connection refused") || h.ID != id {
 		t.Errorf("health %+v", h)
 	}
-	c.raise(1)
+	c.enqueue(1)
 	if got, want := once(), "0 delivered, 0 failed and will be sent again, 1 new dead letter\n"; got != want {
 		t.Errorf("an address that is not allowed: %q, want %q", got, want)
 	}
@@ -53,7 +53,7 @@ func TestDeadLetters(t *testing.T) {
 	s.end()
 	_, signing := c.subscribe(url)
 	serving, _ := c.deliverable(ca, "--webhook-schedule", "10ms,20ms")
-	c.raise(1)
+	c.enqueue(1)
 	testkit.Eventually(t, func() bool { return onlySubscription(c).DeadLetters == 1 }, "a dead letter")
 	type letter struct {
 		ID        string
@@ -87,7 +87,7 @@ func TestDeadLetters(t *testing.T) {
 	awaitAcknowledged(c)
 	s.end()
 
-	c.raise(2)
+	c.enqueue(2)
 	testkit.Eventually(t, func() bool { return onlySubscription(c).DeadLetters == 2 }, "two more")
 	if got := c.must("deadletters", "discard", letters()[0].ID, "--json"); got != "{\n  \"discarded\": 1\n}\n" {
 		t.Errorf("discarded: %q", got)
@@ -115,7 +115,7 @@ func TestDeliver_Signal(t *testing.T) {
 			w.WriteHeader(200)
 		})
 		c.subscribe(receiver.URL)
-		c.raise(1)
+		c.enqueue(1)
 		args := append([]string{command}, reaching(ca)...)
 		if command == "serve" {
 			args = append(args, "--addr", "127.0.0.1:0")
@@ -150,7 +150,7 @@ func TestWebhookRate(t *testing.T) {
 	})
 	c.subscribe(receiver.URL)
 	for name, flags := range map[string][]string{"flag": {"--webhook-rate", "10"}, "environment": nil} {
-		c.raise(20)
+		c.enqueue(20)
 		if flags == nil {
 			c.env["GOVSVC_WEBHOOK_RATE"] = "10"
 		}

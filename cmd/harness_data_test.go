@@ -56,8 +56,8 @@ func (c *cli) subscribe(url string) (id, secret string) {
 	return made.ID, secret
 }
 
-// raise raises a number of events.
-func (c *cli) raise(times int) {
+// enqueue raises a number of events.
+func (c *cli) enqueue(times int) {
 	c.t.Helper()
 	c.write(func(tx *db.Tx) error {
 		for range times {

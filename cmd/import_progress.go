@@ -18,12 +18,12 @@ import (
 // minProgressBytes is the size of the smallest import that shows a bar.
 const minProgressBytes = 4 << 20
 
-// bar shows the progress of an import: the stage, the number of records and their
+// bar shows the progress of an import: the phase, the number of records and their
 // rate, and the percentage of the bytes. Its zero value shows nothing.
 type bar struct {
 	shown *progressbar.ProgressBar
-	stage transfer.Stage
-	began time.Time // the stage
+	phase transfer.Phase
+	began time.Time // the phase
 }
 
 // newBar makes a bar for a long import at a terminal.
@@ -53,22 +53,22 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(file.Fd())) //nolint:gosec // a descriptor fits an int
 }
 
-var stageNames = map[transfer.Stage]string{transfer.StageCheck: "checking", transfer.StageWrite: "writing"}
+var phaseNames = map[transfer.Phase]string{transfer.PhaseCheck: "checking", transfer.PhaseWrite: "writing"}
 
 func (b *bar) show(p transfer.Progress) {
 	if b.shown == nil {
 		return
 	}
-	if b.stage != p.Stage {
-		b.stage, b.began = p.Stage, time.Now()
+	if b.phase != p.Phase {
+		b.phase, b.began = p.Phase, time.Now()
 		b.shown.Reset()
 	}
 	rate := 0.0
 	if took := time.Since(b.began).Seconds(); took > 0 {
 		rate = float64(p.Records) / took
 	}
-	b.shown.Describe(fmt.Sprintf("%s, %s rows, %s rows/s", stageNames[p.Stage], withCommas(p.Records), withCommas(int(rate))))
-	// At its maximum the bar would end before the second stage.
+	b.shown.Describe(fmt.Sprintf("%s, %s rows, %s rows/s", phaseNames[p.Phase], withCommas(p.Records), withCommas(int(rate))))
+	// At its maximum the bar would end before the second phase.
 	_ = b.shown.Set64(min(p.Bytes, b.shown.GetMax64()-1)) // a closed terminal does not stop the import
 }
 

@@ -43,7 +43,7 @@ func TestWebhooks(t *testing.T) {
 	awaitAcknowledged(c)
 	former.end()
 	latter, _, _ := c.listen("--addr", addr, "--ca", ca, "--secret", strings.TrimSpace(rotated.stdout))
-	c.raise(1)
+	c.enqueue(1)
 	latter.has(" risk.created verified\n", 1)
 	awaitAcknowledged(c)
 
@@ -54,7 +54,7 @@ func TestWebhooks(t *testing.T) {
 	if again.ID != subscription.ID || !newSecret.MatchString(again.Secret+"\n") || again.FormerUntil != nil {
 		t.Errorf("rotated without an overlap: %+v", again)
 	}
-	c.raise(1)
+	c.enqueue(1)
 	latter.has(" risk.created BAD SIGNATURE: X-Service-Signature does not fit", 1)
 	latter.end()
 	s.end(syscall.SIGTERM)

@@ -52,11 +52,11 @@ func createRecord(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	return made, err
 }
 
-func withArticle(noun string) string {
-	if strings.ContainsAny(noun[:1], "aeio") {
-		return "an " + noun
+func withArticle(name string) string {
+	if strings.ContainsAny(name[:1], "aeio") {
+		return "an " + name
 	}
-	return "a " + noun
+	return "a " + name
 }
 
 // createUnless creates a record and audits it. isNew is false if unless, a unique

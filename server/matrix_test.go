@@ -71,8 +71,8 @@ func newMatrix(t *testing.T) *matrix {
 	m.subscribe(t, db.DefaultOrganisation, "00000000-0000-7000-8000-000000000001")
 	m.subscribe(t, "acme", "00000000-0000-7000-8000-000000000002")
 	m.foreign = map[string]string{}
-	for noun, table := range tableOf {
-		m.foreign[noun] = m.idIn(t, table, organisation(t, s.store, "acme").Org)
+	for path, table := range tableOf {
+		m.foreign[path] = m.idIn(t, table, organisation(t, s.store, "acme").Org)
 	}
 	return m
 }
@@ -136,12 +136,12 @@ func (m *matrix) every(t *testing.T, kind string) {
 		}
 		own, others := m.records(t, op, r, kind)
 		m.ask(t, op, r, kind, own, false)
-		var told []string
+		var answers []string
 		for _, other := range others {
-			told = append(told, m.ask(t, op, r, kind, other, true))
+			answers = append(answers, m.ask(t, op, r, kind, other, true))
 		}
-		if len(slices.Compact(told)) != 1 {
-			t.Errorf("%s %s tells a record of others from none: %q", op.Method, op.Path, told)
+		if len(slices.Compact(answers)) != 1 {
+			t.Errorf("%s %s tells a record of others from none: %q", op.Method, op.Path, answers)
 		}
 	}
 	if m.admission() != "" {
@@ -156,16 +156,16 @@ func (m *matrix) every(t *testing.T, kind string) {
 // another organisation, of no one, of the other environment, and nonsense.
 func (m *matrix) records(t *testing.T, op *openapi.Operation, r permission, kind string) (own string, others []string) {
 	t.Helper()
-	noun, sandbox := strings.Split(op.Path, "/")[1], recordOf[op.Path]
-	others = []string{m.foreign[noun]}
+	path, sandbox := strings.Split(op.Path, "/")[1], recordOf[op.Path]
+	others = []string{m.foreign[path]}
 	if status, _ := m.expected(r, false); status != r.status {
 		return sandbox, others // none is looked for
 	}
-	if noun == "webhooks" && kind == db.LiveKey {
+	if path == "webhooks" && kind == db.LiveKey {
 		m.subscribe(t, db.DefaultOrganisation, fmt.Sprintf("00000000-0000-7000-9000-%012d", m.asked)) // it may be removed
 	}
 	others = append(others, "00000000-0000-7000-8000-00000000dead", "nonsense")
-	live := m.idIn(t, tableOf[noun], m.org.Org)
+	live := m.idIn(t, tableOf[path], m.org.Org)
 	if kind == db.TestKey {
 		return sandbox, append(others, live)
 	}
@@ -233,8 +233,8 @@ func (m *matrix) checkOwner(t *testing.T, about, body string, op *openapi.Operat
 		own, foreign = "00000000-0000-0000-0000-", []string{"THEIRS", "OWN"}
 	}
 	// what the matrix itself adds takes the first page of the nouns that it writes
-	noun := strings.Split(op.Path, "/")[1]
-	if reads := op.Method == http.MethodGet && strings.HasPrefix(op.Scope, "read:") && noun != "audit"; reads && tableOf[noun] == "" && !strings.Contains(body, own) {
+	path := strings.Split(op.Path, "/")[1]
+	if reads := op.Method == http.MethodGet && strings.HasPrefix(op.Scope, "read:") && path != "audit"; reads && tableOf[path] == "" && !strings.Contains(body, own) {
 		t.Errorf("%s shows nothing that is %s: %.300s", about, own, body)
 	}
 	for _, mark := range foreign {

@@ -320,8 +320,8 @@ func (m *model) learnEvent(event modelRecord, shown map[string]any) map[string]a
 		event["id"], m.seen[id] = id, true
 	}
 	out := modelRecord{"object": "audit_event"}
-	if told, has := event["metadata"]; has {
-		out["metadata"] = told
+	if metadata, has := event["metadata"]; has {
+		out["metadata"] = metadata
 	}
 	for _, member := range strings.Fields("id time actor action category resource_type resource_id severity") {
 		out[member] = event[member]
@@ -329,7 +329,7 @@ func (m *model) learnEvent(event modelRecord, shown map[string]any) map[string]a
 	metadata, _ := shown["metadata"].(map[string]any)
 	if request, made := event["request"]; made && metadata["request_id"] == request {
 		out["metadata"] = metadata
-		if changes, told := event["changes"]; told && plainJSON(changes) != plainJSON(metadata["changes"]) {
+		if changes, has := event["changes"]; has && plainJSON(changes) != plainJSON(metadata["changes"]) {
 			out["metadata"] = map[string]any{"changes": changes}
 		}
 	}

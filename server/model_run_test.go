@@ -110,7 +110,7 @@ func (r *run) request(s step) modelRequest {
 		}
 	}
 	if strings.Contains(s.Do, "{id}") {
-		q.id = r.record(nounOfPath(s.Do), q.key, s.Pick)
+		q.id = r.record(resourceOfPath(s.Do), q.key, s.Pick)
 	}
 	if s.Body != nil {
 		q.body = r.body(s, q.key)
@@ -121,7 +121,7 @@ func (r *run) request(s step) modelRequest {
 	return q
 }
 
-func nounOfPath(operation string) string {
+func resourceOfPath(operation string) string {
 	return map[string]string{"risks": "risk", "incidents": "incident", "vendor": "vendor", "webhooks": "webhook_subscription"}[strings.Split(operation, "/")[1]]
 }
 
@@ -154,8 +154,8 @@ const nobody = "01990000-0000-7000-8000-00000000dead"
 
 // record is the id of a record: mostly of the key's own data set, at times of
 // another, of none, or none at all.
-func (r *run) record(noun string, k *modelKey, pick int) string {
-	list := r.records[noun]
+func (r *run) record(object string, k *modelKey, pick int) string {
+	list := r.records[object]
 	switch {
 	case pick < 0 && pick%3 == 0:
 		return "nonsense"

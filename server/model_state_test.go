@@ -173,14 +173,14 @@ func wrote(object string, id any) modelRecord {
 	if strings.HasPrefix(object, "webhook") {
 		category = "webhook"
 	}
-	noun, on := object, object
+	path, on := object, object
 	switch object {
 	case "kpi_checkin_batch":
-		noun, on, id = "kpi_checkin", "kpi_checkin", nil
+		path, on, id = "kpi_checkin", "kpi_checkin", nil
 	case "webhook_test_delivery":
 		on = "webhook_subscription"
 	}
-	return modelRecord{"action": "api.write." + noun, "category": category, "resource_type": on, "resource_id": id, "severity": 3.0}
+	return modelRecord{"action": "api.write." + path, "category": category, "resource_type": on, "resource_id": id, "severity": 3.0}
 }
 
 // enqueue queues an event for each active subscription that wants it.

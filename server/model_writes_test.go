@@ -31,17 +31,17 @@ var writesOf = map[string]func(modelWrite) *expectation{
 // write is the answer to a write whose caller may do it and whose body is in
 // order.
 func (m *model) write(d *dataset, k *modelKey, operation, id string, body map[string]any) *expectation {
-	deed := modelWrite{m, d, k, id, maps.Clone(body), m.stamp()}
-	for member, value := range deed.body { // as they are kept
+	write := modelWrite{m, d, k, id, maps.Clone(body), m.stamp()}
+	for member, value := range write.body { // as they are kept
 		if text, isText := value.(string); isText && member == "notification_deadline" {
 			at, _ := time.Parse(time.RFC3339, text)
-			deed.body[member] = stamp(at)
+			write.body[member] = stamp(at)
 		}
 	}
 	if d.frozen {
-		deed.at = sandboxNow
+		write.at = sandboxNow
 	}
-	return writesOf[operation](deed)
+	return writesOf[operation](write)
 }
 
 // audited adds who, when and with which request to an event, and logs it.

@@ -131,8 +131,8 @@ func TestNotificationClock(t *testing.T) {
 			if moved := now["updated_at"] == stored(d.clock.Now()); i == len(row.changes)-1 && moved != row.moved {
 				t.Errorf("%s %v: moved %v", row.create, row.changes, moved)
 			}
-			if told := before != d.query(t, "SELECT count(*) FROM audit_events"); i == len(row.changes)-1 && told != row.moved {
-				t.Errorf("%s %v: audited %v", row.create, row.changes, told)
+			if audited := before != d.query(t, "SELECT count(*) FROM audit_events"); i == len(row.changes)-1 && audited != row.moved {
+				t.Errorf("%s %v: audited %v", row.create, row.changes, audited)
 			}
 		}
 		if now["notification_deadline"] != row.want {

@@ -41,8 +41,8 @@ type sentWrite struct {
 // concurrentWrites sends random writes and repetitions of them from many goroutines.
 type concurrentWrites struct {
 	*writeService
-	risks []string // ids that PATCHes go to
-	deeds []*sentWrite
+	risks  []string // ids that PATCHes go to
+	writes []*sentWrite
 }
 
 func newConcurrentWrites(t *testing.T, random *rand.Rand, n int) *concurrentWrites {
@@ -54,15 +54,15 @@ func newConcurrentWrites(t *testing.T, random *rand.Rand, n int) *concurrentWrit
 		c.risks = append(c.risks, d.id(t, "/risks", goodRisk))
 	}
 	for i := range n {
-		c.deeds = append(c.deeds, &sentWrite{write: c.pick(random, i)})
+		c.writes = append(c.writes, &sentWrite{write: c.pick(random, i)})
 	}
 	return c
 }
 
-// pick makes the n-th deed: it marks the record, so that the file tells who
+// pick makes the n-th write. It marks the record, so that the file shows who
 // wrote last.
 func (c *concurrentWrites) pick(random *rand.Rand, n int) write {
-	mark := fmt.Sprint("deed ", n)
+	mark := fmt.Sprint("write ", n)
 	w := write{idempotencyKey: mark}
 	switch random.IntN(5) {
 	case 0:
@@ -91,7 +91,7 @@ func TestSerialOrder(t *testing.T) {
 	c := newConcurrentWrites(t, random, 150)
 	var plan []*sentWrite
 	for range 3 {
-		plan = append(plan, c.deeds...)
+		plan = append(plan, c.writes...)
 	}
 	random.Shuffle(len(plan), func(i, j int) { plan[i], plan[j] = plan[j], plan[i] })
 	var group sync.WaitGroup
@@ -108,44 +108,44 @@ func TestSerialOrder(t *testing.T) {
 	}
 	group.Wait()
 	done := c.acknowledged(t)
-	if len(done) < len(c.deeds)/2 {
-		t.Errorf("only %d of %d deeds were done", len(done), len(c.deeds))
+	if len(done) < len(c.writes)/2 {
+		t.Errorf("only %d of %d writes were done", len(done), len(c.writes))
 	}
 	c.replaySerially(t, done)
 	c.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// acknowledged checks that every success of a deed is the same answer, and
-// given freshly once, and returns the deeds that were done, by request id.
+// acknowledged checks that every success of a write is the same answer, and
+// given freshly once, and returns the writes that were done, by request id.
 func (c *concurrentWrites) acknowledged(t *testing.T) map[string]*sentWrite {
 	t.Helper()
 	done := map[string]*sentWrite{}
-	for _, deed := range c.deeds {
+	for _, sent := range c.writes {
 		fresh, body := 0, []byte(nil)
-		for _, a := range deed.answers {
+		for _, a := range sent.answers {
 			// a busy machine may answer 503, which says that nothing was done
 			if a.status >= 500 && a.status != http.StatusServiceUnavailable {
-				t.Errorf("%s: %d %s", deed.about(), a.status, a.body)
+				t.Errorf("%s: %d %s", sent.about(), a.status, a.body)
 			}
 			if a.status >= 300 {
 				continue
 			}
 			if body != nil && !bytes.Equal(body, a.sent) {
-				t.Errorf("%s: two answers, %s and %s", deed.about(), body, a.sent)
+				t.Errorf("%s: two answers, %s and %s", sent.about(), body, a.sent)
 			}
 			if body = a.sent; a.header.Get("Idempotency-Replayed") == "" {
 				fresh++
-				done[a.header.Get("X-Request-Id")] = deed
+				done[a.header.Get("X-Request-Id")] = sent
 			}
 		}
 		if body != nil && fresh != 1 {
-			t.Errorf("%s: done %d times", deed.about(), fresh)
+			t.Errorf("%s: done %d times", sent.about(), fresh)
 		}
 	}
 	return done
 }
 
-// replaySerially does the deeds of the audit log one after another on a model,
+// replaySerially does the writes of the audit log one after another on a model,
 // and compares the model with the file.
 func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWrite) {
 	t.Helper()
@@ -157,8 +157,8 @@ func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWri
 	lines := strings.Split(log, "\n")[3:] // those of newCrowd aside
 	for _, line := range lines {
 		request, id, _ := strings.Cut(line, "|")
-		deed := done[request]
-		if deed == nil {
+		sent := done[request]
+		if sent == nil {
 			t.Errorf("the log tells of a change by %s that nobody was answered", request)
 			continue
 		}
@@ -171,29 +171,29 @@ func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWri
 				Period string `json:"period_start"`
 			}
 		}
-		if err := json.Unmarshal([]byte(deed.body), &body); err != nil {
+		if err := json.Unmarshal([]byte(sent.body), &body); err != nil {
 			t.Fatal(err)
 		}
 		switch {
-		case deed.path == "/risks":
+		case sent.path == "/risks":
 			numbers++
-			if want := fmt.Sprintf(`"risk_id":"RISK-%04d"`, numbers); !strings.Contains(string(deed.success()), want) {
-				t.Errorf("%s: %s, want %s", deed.about(), deed.success(), want)
+			if want := fmt.Sprintf(`"risk_id":"RISK-%04d"`, numbers); !strings.Contains(string(sent.success()), want) {
+				t.Errorf("%s: %s, want %s", sent.about(), sent.success(), want)
 			}
 			titles[id], severities[id] = body.Title, body.Severity
-		case deed.verb() == "PATCH":
+		case sent.verb() == "PATCH":
 			if severities[id] != body.Severity {
 				rated++
 			}
 			titles[id], severities[id] = body.Title, body.Severity
-		case deed.path == "/vendor/inventory":
+		case sent.path == "/vendor/inventory":
 			vendors = append(vendors, body.Key)
 		default:
 			values[body.Checkins[0].Period] = strconv.Itoa(body.Checkins[0].Value)
 		}
 	}
-	for request, deed := range done {
-		t.Errorf("%s was answered %s and is not in the log", deed.about(), request)
+	for request, sent := range done {
+		t.Errorf("%s was answered %s and is not in the log", sent.about(), request)
 	}
 	c.checkRows(t, "risks", "SELECT id, title, severity FROM risks ORDER BY id", sorted(titles, func(id string) string { return id + "|" + titles[id] + "|" + severities[id] })...)
 	c.checkRows(t, "values", "SELECT period_start, value FROM kpi_checkins ORDER BY period_start", sorted(values, func(period string) string { return period + "|" + values[period] })...)
@@ -204,7 +204,7 @@ func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWri
 	c.checkRows(t, "kept answers", "SELECT count(*) FROM idempotency_records", fmt.Sprint(len(lines)+3))
 }
 
-// success is the answer that says that a deed was done.
+// success is the answer that says that a write was done.
 func (d *sentWrite) success() []byte {
 	for _, a := range d.answers {
 		if a.status < 300 {

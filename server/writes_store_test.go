@@ -65,9 +65,9 @@ func TestLockedFile(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestLockedFileCrowd: many writers at once all get their answer within about
+// TestLockedFile_ManyWriters: many writers at once all get their answer within about
 // the bound, and none has done anything.
-func TestLockedFileCrowd(t *testing.T) {
+func TestLockedFile_ManyWriters(t *testing.T) {
 	t.Parallel()
 	d := serveWritesWaiting(t, 100*time.Millisecond)
 	release := lock(t, d.path)

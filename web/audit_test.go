@@ -21,7 +21,7 @@ func harnessWithEvents(t *testing.T) (h *harness, risk string, key db.Key) {
 	t.Helper()
 	h = newHarness(t)
 	risk, key = h.find("risk", "claims")["id"].(string), h.createKey(db.KeyDraft{Name: "Reporting", Kind: db.LiveKey, Scopes: []string{"read:all"}})
-	tell := func(actor, action string, category audit.Category, object, id string, metadata audit.Metadata) {
+	record := func(actor, action string, category audit.Category, object, id string, metadata audit.Metadata) {
 		t.Helper()
 		err := h.store.Write(t.Context(), db.Actor{Org: h.by().Org, ID: actor}, func(tx *db.Tx) error {
 			return tx.Audit(audit.Event{Action: action, Category: category, Severity: audit.SeverityWrite, ResourceType: object, ResourceID: id, Metadata: metadata})
@@ -32,12 +32,12 @@ func harnessWithEvents(t *testing.T) (h *harness, risk string, key db.Key) {
 	}
 	for i := range 5 {
 		h.clock.Advance(10 * time.Minute)
-		tell(h.user("editor").ID, "risk.updated", audit.DataChange, "risk", risk, audit.Metadata{
+		record(h.user("editor").ID, "risk.updated", audit.DataChange, "risk", risk, audit.Metadata{
 			"changes": audit.Changes{"severity": {From: fmt.Sprint("S", i), To: "CRITICAL"}, "owner_name": {From: "Ada", To: nil}},
 		})
 	}
-	tell("key:"+key.ID, "api.write.vendor", audit.DataChange, "vendor", "0190d6a1-0000-7000-8000-000000000000", nil)
-	tell("", "user.sign_in_refused", audit.Authentication, "", "", audit.Metadata{"address": hostile})
+	record("key:"+key.ID, "api.write.vendor", audit.DataChange, "vendor", "0190d6a1-0000-7000-8000-000000000000", nil)
+	record("", "user.sign_in_refused", audit.Authentication, "", "", audit.Metadata{"address": hostile})
 	return h, risk, key
 }
 

@@ -58,7 +58,7 @@ func TestFanOut_Receivers(t *testing.T) {
 			t.Parallel()
 			f := newFixture(t)
 			a, b := f.subscribe(t, "a"), f.subscribe(t, "b")
-			f.raise(t, "earlier") // makes a receiver set
+			f.enqueue(t, "earlier") // makes a receiver set
 			f.expand(t)
 			f.settle(t, func(int64, int) (delivery.State, delivery.Attempt) {
 				return delivery.Delivered, delivery.Attempt{Status: 200}
@@ -66,7 +66,7 @@ func TestFanOut_Receivers(t *testing.T) {
 			if row.before != nil {
 				row.before(f, t, a, b)
 			}
-			f.raise(t, "1")
+			f.enqueue(t, "1")
 			if got := f.counted(t, "SELECT count(*) FROM deliveries WHERE state = 'pending'"); got != "0" {
 				t.Errorf("the write made %s deliveries", got)
 			}
@@ -90,7 +90,7 @@ func TestFanOut_CountsUnexpanded(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a, b := f.subscribe(t, "a"), f.subscribe(t, "b")
-	f.raise(t, "1", "2", "3")
+	f.enqueue(t, "1", "2", "3")
 	f.update(t, b, db.Record{"active": false})
 	first := db.Timestamp(testkit.Start.Add(time.Minute))
 	for _, when := range []string{"before", "after"} {
@@ -120,12 +120,12 @@ func TestFanOut_RemovesFormerSets(t *testing.T) {
 	f := newFixture(t)
 	a := f.subscribe(t, "a")
 	for i := range 5 {
-		f.raise(t, fmt.Sprint(i))
+		f.enqueue(t, fmt.Sprint(i))
 		f.update(t, a, db.Record{"event_types": []any{[]string{"risk.created", "roadmap.updated"}[i%2], "risk.created"}})
 		f.expand(t)
 	}
 	for range 5 {
-		f.raise(t, "more")
+		f.enqueue(t, "more")
 		f.expand(t)
 	}
 	if got := f.counted(t, "SELECT (SELECT count(*) FROM receiver_sets) || ' ' || (SELECT count(*) FROM receiver_set_members) || ' ' || (SELECT count(*) FROM fan_outs)"); got != "1 1 0" {
@@ -195,14 +195,14 @@ func TestQueueLimit_KeepsDelivered(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	f.subscribe(t, "a")
-	f.raise(t, "1")
+	f.enqueue(t, "1")
 	f.expand(t)
 	claimed, err := delivery.SettleAndClaim(t.Context(), f.DB, nil, []delivery.Claim{{Subscription: 1, Limit: 1}}, time.Minute)
 	if err != nil || len(claimed) != 1 {
 		t.Fatal(len(claimed), err)
 	}
 	testkit.ExecSQL(t, f.File.Path(), "UPDATE delivery_queues SET queued = 10000")
-	f.raise(t, "2")
+	f.enqueue(t, "2")
 	f.expand(t)
 	if dead := f.dead(t); len(dead) != 1 {
 		t.Fatalf("%d dead letters, want 1", len(dead))

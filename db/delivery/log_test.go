@@ -45,7 +45,7 @@ func TestList(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	a, b := f.subscribe(t, "a"), f.subscribe(t, "b")
-	f.raise(t, "1", "2", "3", "4", "5")
+	f.enqueue(t, "1", "2", "3", "4", "5")
 	// Of a, the first three arrive, the fourth becomes a dead letter and the fifth waits.
 	// Of b, all become dead letters.
 	f.settle(t, func(subscription int64, n int) (delivery.State, delivery.Attempt) {
@@ -59,7 +59,7 @@ func TestList(t *testing.T) {
 		}
 		return delivery.Pending, delivery.Attempt{Error: "timeout"}
 	})
-	f.raise(t, "6")
+	f.enqueue(t, "6")
 	f.expand(t)
 	ofA := []string{"6 a pending 0", "5 a pending 1 timeout", "4 a dead 1 410", "3 a delivered 1 204", "2 a delivered 1 204", "1 a delivered 1 204"}
 	dead := []string{"5 b dead 1 no route", "4 b dead 1 no route", "4 a dead 1 410", "3 b dead 1 no route", "2 b dead 1 no route", "1 b dead 1 no route"}
@@ -141,12 +141,12 @@ func (f *fixture) checkHealth(t *testing.T, a, b string) {
 		t.Errorf("health of b (-want +got):\n%s", diff)
 	}
 	f.clock.Advance(25 * time.Hour)
-	f.raise(t, "7", "8")
+	f.enqueue(t, "7", "8")
 	raised := db.Timestamp(f.clock.Now().Add(-time.Minute))
 	f.settle(t, func(int64, int) (delivery.State, delivery.Attempt) {
 		return delivery.Pending, delivery.Attempt{Status: 500}
 	})
-	f.raise(t, "9")
+	f.enqueue(t, "9")
 	want := delivery.Health{Pending: 3, Retrying: 2, OldestPending: &raised, LastSuccess: &arrived}
 	if diff := cmp.Diff(want, health(a)); diff != "" {
 		t.Errorf("health of a a day later (-want +got):\n%s", diff)

@@ -139,11 +139,11 @@ func (r *rule) mustText() string {
 // lineEndings are the characters that end a line in Unicode.
 const lineEndings = "\n\v\f\r\u0085\u2028\u2029"
 
-func atLeast(n int, noun string) string {
+func atLeast(n int, unit string) string {
 	if n == 1 {
 		return "must not be empty"
 	}
-	return fmt.Sprintf("must have at least %d %ss", n, noun)
+	return fmt.Sprintf("must have at least %d %ss", n, unit)
 }
 
 func (c *validator) checkNumber(r *rule, n json.Number, at *location) {

@@ -100,7 +100,7 @@ func envelope(schemas *yaml.Node, shape, name string) (component, meaning string
 		return "", "", fmt.Errorf("x-returns: no schema %s", name)
 	}
 	kind := text(resource, "x-object")
-	noun := strings.ReplaceAll(kind, "_", " ")
+	words := strings.ReplaceAll(kind, "_", " ")
 	data := refTo("schemas", name)
 	switch shape {
 	case "list":
@@ -108,9 +108,9 @@ func envelope(schemas *yaml.Node, shape, name string) (component, meaning string
 		set(schemas, component, listEnvelope(data, meaning))
 		return component, meaning, nil
 	case "one":
-		component, meaning = name+"Envelope", "The "+noun+"."
+		component, meaning = name+"Envelope", "The "+words+"."
 	case "current":
-		component, meaning = name+"Envelope", "The current "+noun+". data is null if there is none yet."
+		component, meaning = name+"Envelope", "The current "+words+". data is null if there is none yet."
 		data = object("anyOf", list(data, object("type", "null")),
 			"description", "The object, or null if there is none yet.")
 	default:

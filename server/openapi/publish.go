@@ -100,48 +100,48 @@ func publishRecord(name string, schema *yaml.Node) (*yaml.Node, error) {
 	return own, failure
 }
 
-// walkSchemas calls visit for every schema of a document. request is true for
+// walkSchemas calls check for every schema of a document. request is true for
 // the schemas of what callers send: query parameters and closed objects.
-func walkSchemas(n *yaml.Node, visit func(schema *yaml.Node, request bool)) {
+func walkSchemas(n *yaml.Node, check func(schema *yaml.Node, request bool)) {
 	for key, value := range pairs(n) {
 		switch key {
 		case "schema":
-			walkSchema(value, text(n, "in") == "query", visit)
+			walkSchema(value, text(n, "in") == "query", check)
 		case "schemas":
 			for _, schema := range pairs(value) {
-				walkSchema(schema, false, visit)
+				walkSchema(schema, false, check)
 			}
 		case "example", "examples":
 		default:
-			walkSchemas(value, visit)
+			walkSchemas(value, check)
 		}
 	}
 	if n.Kind == yaml.SequenceNode {
 		for _, item := range n.Content {
-			walkSchemas(item, visit)
+			walkSchemas(item, check)
 		}
 	}
 }
 
-// walkSchema calls visit for a schema and for all schemas inside it.
-func walkSchema(n *yaml.Node, request bool, visit func(schema *yaml.Node, request bool)) {
+// walkSchema calls check for a schema and for all schemas inside it.
+func walkSchema(n *yaml.Node, request bool, check func(schema *yaml.Node, request bool)) {
 	if n.Kind != yaml.MappingNode {
 		return // additionalProperties: false
 	}
 	request = request || text(n, "additionalProperties") == "false"
-	visit(n, request)
+	check(n, request)
 	for _, property := range pairs(child(n, "properties")) {
-		walkSchema(property, request, visit)
+		walkSchema(property, request, check)
 	}
 	for _, key := range []string{"items", "additionalProperties"} {
 		if inner := child(n, key); inner != nil {
-			walkSchema(inner, request, visit)
+			walkSchema(inner, request, check)
 		}
 	}
 	for _, key := range []string{"anyOf", "oneOf", "allOf"} {
 		if alternatives := child(n, key); alternatives != nil {
 			for _, alternative := range alternatives.Content {
-				walkSchema(alternative, request, visit)
+				walkSchema(alternative, request, check)
 			}
 		}
 	}

@@ -28,8 +28,8 @@ func regime(id, posture string) string {
 	return fmt.Sprintf(`{"regime_id":%q,"posture":%q,"open_obligations":1}`, id, posture)
 }
 
-// told is an event in short: its type and what of its data matters.
-func told(event map[string]any) string {
+// summary is an event in short: its type and what of its data matters.
+func summary(event map[string]any) string {
 	data := event["data"].(map[string]any)
 	member := func(resource, name string) string { return fmt.Sprint(data[resource].(map[string]any)[name]) }
 	encoded := func(name string) string {
@@ -177,7 +177,7 @@ func TestEvents(t *testing.T) {
 			s.put(row.after...)
 			var got []string
 			for _, event := range s.events()[old:] {
-				got = append(got, told(event))
+				got = append(got, summary(event))
 			}
 			if diff := cmp.Diff(row.want, got); diff != "" {
 				t.Errorf("events (-want +got):\n%s", diff)

@@ -207,22 +207,22 @@ func TestProgress(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	text := []byte(manyRisks(800))
-	var told []transfer.Progress
-	options := transfer.Options{Progress: func(p transfer.Progress) { told = append(told, p) }}
+	var reported []transfer.Progress
+	options := transfer.Options{Progress: func(p transfer.Progress) { reported = append(reported, p) }}
 	if _, err := s.try(options, transfer.Bytes("x.ndjson", text)); err != nil {
 		t.Fatal(err)
 	}
-	ends := map[transfer.Stage]transfer.Progress{}
-	for i, p := range told {
-		if i > 0 && p.Stage == told[i-1].Stage && p.Bytes < told[i-1].Bytes || p.Bytes > p.Total {
-			t.Errorf("%+v after %+v", p, told[max(i-1, 0)])
+	ends := map[transfer.Phase]transfer.Progress{}
+	for i, p := range reported {
+		if i > 0 && p.Phase == reported[i-1].Phase && p.Bytes < reported[i-1].Bytes || p.Bytes > p.Total {
+			t.Errorf("%+v after %+v", p, reported[max(i-1, 0)])
 		}
-		ends[p.Stage] = p
+		ends[p.Phase] = p
 	}
 	all := int64(len(text))
-	want := map[transfer.Stage]transfer.Progress{
-		transfer.StageCheck: {Stage: transfer.StageCheck, Bytes: all, Total: all, Records: 800},
-		transfer.StageWrite: {Stage: transfer.StageWrite, Bytes: all, Total: all, Records: 800},
+	want := map[transfer.Phase]transfer.Progress{
+		transfer.PhaseCheck: {Phase: transfer.PhaseCheck, Bytes: all, Total: all, Records: 800},
+		transfer.PhaseWrite: {Phase: transfer.PhaseWrite, Bytes: all, Total: all, Records: 800},
 	}
 	if diff := cmp.Diff(want, ends); diff != "" {
 		t.Errorf("the ends of the stages (-want +got):\n%s", diff)

@@ -5,18 +5,18 @@ import (
 	"time"
 )
 
-// Stage is a part of an import.
-type Stage string
+// Phase is a part of an import.
+type Phase string
 
 // The stages, in order.
 const (
-	StageCheck Stage = "check"
-	StageWrite Stage = "write"
+	PhaseCheck Phase = "check"
+	PhaseWrite Phase = "write"
 )
 
-// Progress is the progress of a stage of an import.
+// Progress is the progress of a phase of an import.
 type Progress struct {
-	Stage   Stage
+	Phase   Phase
 	Bytes   int64 // read so far
 	Total   int64 // to read
 	Records int
@@ -27,17 +27,17 @@ const (
 	progressStep     = 64 << 10 // maximum of bytes read at once
 )
 
-// meter reports progress at most once in an interval, and at the end of a stage.
+// meter reports progress at most once in an interval, and at the end of a phase.
 type meter struct {
 	call    func(Progress)
 	last    time.Time
-	stage   Stage
+	phase   Phase
 	bytes   int64
 	total   int64
 	records int
 }
 
-func (m *meter) start(stage Stage) { m.stage, m.bytes, m.records = stage, 0, 0 }
+func (m *meter) start(phase Phase) { m.phase, m.bytes, m.records = phase, 0, 0 }
 
 func (m *meter) advance(n int) {
 	m.bytes += int64(n)
@@ -57,7 +57,7 @@ func (m *meter) finish() {
 }
 
 func (m *meter) report() {
-	m.call(Progress{Stage: m.stage, Bytes: m.bytes, Total: max(m.total, m.bytes), Records: m.records})
+	m.call(Progress{Phase: m.phase, Bytes: m.bytes, Total: max(m.total, m.bytes), Records: m.records})
 }
 
 // meteredReader is a reader that reports progress.

@@ -49,7 +49,7 @@ func (im *importing) findRepeated(ctx context.Context, tx *db.Tx) error {
 	for of := range im.repeats {
 		types[of.object] = true
 	}
-	im.progress.start(StageCheck)
+	im.progress.start(PhaseCheck)
 	err := im.read(ctx, func(e *entry) error {
 		if e.record == nil || !types[e.resource.Type] {
 			return nil

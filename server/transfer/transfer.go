@@ -87,7 +87,7 @@ func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db
 
 // check is the first pass.
 func (im *importing) check(ctx context.Context) error {
-	im.progress.start(StageCheck)
+	im.progress.start(PhaseCheck)
 	err := im.read(ctx, func(e *entry) error {
 		im.errs.add(e)
 		return nil
@@ -106,7 +106,7 @@ func (im *importing) write(ctx context.Context) error {
 	if im.errs.full() {
 		return im.errs.refusal()
 	}
-	im.progress.start(StageWrite)
+	im.progress.start(PhaseWrite)
 	err := im.store.Write(ctx, im.actor, func(tx *db.Tx) error {
 		im.into = tx.NewImport(db.ImportRules{
 			Reason: im.options.Reason, RequireReasons: im.options.RequireReasons,

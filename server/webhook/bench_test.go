@@ -23,11 +23,11 @@ import (
 func BenchmarkDeliveries(b *testing.B) {
 	for _, row := range []struct{ subscriptions, dead int }{{1, 0}, {10, 0}, {100, 0}, {10, 5}, {100, 50}} {
 		b.Run(fmt.Sprintf("subscriptions=%d/dead=%d", row.subscriptions, row.dead), func(b *testing.B) {
-			s := newScene(b, nil, func(c *webhook.Config) {
+			s := newHarness(b, nil, func(c *webhook.Config) {
 				c.Grace = time.Millisecond
 				c.Logger = slog.New(slog.NewTextHandler(io.Discard, nil)) // as serve has it
 			})
-			r := newCrowd(b)
+			r := newReceivers(b)
 			silent := raw(b, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 			for range row.dead {
 				s.subscribe(b, silent)
@@ -37,7 +37,7 @@ func BenchmarkDeliveries(b *testing.B) {
 				s.subscribe(b, fmt.Sprint(r.URL, "/", i))
 			}
 			events := max(1, b.N/healthy)
-			s.raiseMany(b, events)
+			s.enqueueMany(b, events)
 			b.ResetTimer()
 			stop := s.run(b)
 			eventually(b, time.Hour, "all delivered", func() bool { return r.complete(healthy, events) })
@@ -58,7 +58,7 @@ func BenchmarkDeliveries(b *testing.B) {
 func BenchmarkBare(b *testing.B) {
 	for _, subscriptions := range []int{1, 10, 100} {
 		b.Run(fmt.Sprintf("subscriptions=%d", subscriptions), func(b *testing.B) {
-			r := newCrowd(b)
+			r := newReceivers(b)
 			connections := min(4*subscriptions, 256)
 			client := r.Client()
 			client.Transport.(*http.Transport).MaxIdleConnsPerHost = connections
@@ -138,7 +138,7 @@ func (w *stopwatch) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 func BenchmarkLatency(b *testing.B) {
 	for _, row := range []struct{ subscriptions, dead int }{{1, 0}, {10, 0}, {100, 0}, {10, 5}, {100, 50}} {
 		b.Run(fmt.Sprintf("subscriptions=%d/dead=%d", row.subscriptions, row.dead), func(b *testing.B) {
-			s := newScene(b, nil, func(c *webhook.Config) { c.Grace = time.Millisecond })
+			s := newHarness(b, nil, func(c *webhook.Config) { c.Grace = time.Millisecond })
 			w := &stopwatch{arrived: make(chan bool, row.subscriptions)}
 			r := newReceiver(b, w.ServeHTTP)
 			silent := raw(b, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
@@ -152,7 +152,7 @@ func BenchmarkLatency(b *testing.B) {
 			stop := s.run(b)
 			defer stop()
 			one := func() {
-				s.raise(b, 1)
+				s.enqueue(b, 1)
 				w.mutex.Lock()
 				w.began = time.Now()
 				w.mutex.Unlock()

@@ -12,7 +12,7 @@ import (
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	const years = 5 * 365 * 24 * time.Hour
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	refusing := true
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		if refusing {
@@ -21,11 +21,11 @@ func TestClockSetBack(t *testing.T) {
 	})
 	s.subscribe(t, r.URL)
 	s.clock.Advance(years)
-	s.raise(t, 2)
+	s.enqueue(t, 2)
 	if s.deliver(t); len(r.got()) != 2 {
 		t.Fatalf("%d attempts while the clock is ahead", len(r.got()))
 	}
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	s.clock.Advance(-years)
 	if s.deliver(t); len(r.got()) != 5 {
 		t.Errorf("%d attempts after the clock was set back, want 5", len(r.got()))
@@ -49,10 +49,10 @@ func TestClockSetBack(t *testing.T) {
 func TestClockSetBackAfterACrash(t *testing.T) {
 	t.Parallel()
 	const years = 5 * 365 * 24 * time.Hour
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	r := newReceiver(t, nil)
 	s.subscribe(t, r.URL)
-	s.raise(t, 2)
+	s.enqueue(t, 2)
 	s.clock.Advance(years)
 	if held := s.claim(t); len(held) != 2 {
 		t.Fatalf("%d deliveries claimed, want 2", len(held))
@@ -61,7 +61,7 @@ func TestClockSetBackAfterACrash(t *testing.T) {
 	if s.deliver(t); len(r.got()) != 2 {
 		t.Errorf("%d of 2 arrived after the clock was set back", len(r.got()))
 	}
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	s.claim(t)
 	if s.deliver(t); len(r.got()) != 2 {
 		t.Error("what another process holds was delivered, though the clock is right")
@@ -72,12 +72,12 @@ func TestClockSetBackAfterACrash(t *testing.T) {
 // that was acknowledged.
 func TestClockSetForward(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	r := newReceiver(t, nil)
 	s.subscribe(t, r.URL)
-	s.raise(t, 3)
+	s.enqueue(t, 3)
 	s.deliver(t)
-	s.raise(t, 3)
+	s.enqueue(t, 3)
 	s.clock.Advance(10 * 365 * 24 * time.Hour)
 	if total := s.deliver(t); total.Delivered != 3 || len(r.got()) != 6 {
 		t.Errorf("%+v, %d arrived", total, len(r.got()))

@@ -23,7 +23,7 @@ import (
 const leaseOfClaims = 30 * time.Second
 
 // claim takes what is due and sends none of it, as a process that is killed.
-func (s *scene) claim(t testing.TB) []delivery.Delivery {
+func (s *harness) claim(t testing.TB) []delivery.Delivery {
 	t.Helper()
 	s.expand(t)
 	due, _, err := delivery.DueSubscriptions(t.Context(), s.store)
@@ -45,10 +45,10 @@ func (s *scene) claim(t testing.TB) []delivery.Delivery {
 // then sent; what it says after that counts only if it is good news.
 func TestLease(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	r := newReceiver(t, status(500))
 	s.subscribe(t, r.URL)
-	s.raise(t, 2)
+	s.enqueue(t, 2)
 	lost := s.claim(t)
 	if len(lost) != 2 {
 		t.Fatalf("%d claimed", len(lost))
@@ -83,8 +83,8 @@ func TestLease(t *testing.T) {
 // TestTwoLoops: two loops on one file share the work and send nothing twice.
 func TestTwoLoops(t *testing.T) {
 	t.Parallel()
-	a := newScene(t, nil)
-	b := sceneOver(t, a.path, nil)
+	a := newHarness(t, nil)
+	b := harnessOver(t, a.path, nil)
 	r := newReceiver(t, nil)
 	for range 3 {
 		a.subscribe(t, r.URL)
@@ -92,7 +92,7 @@ func TestTwoLoops(t *testing.T) {
 	a.run(t)
 	b.run(t)
 	for range 20 {
-		a.raise(t, 10)
+		a.enqueue(t, 10)
 	}
 	eventually(t, 20*time.Second, "all delivered", func() bool { return a.loop.Totals().Delivered+b.loop.Totals().Delivered >= 600 })
 	seen := map[string]bool{}
@@ -111,15 +111,15 @@ func TestTwoLoops(t *testing.T) {
 // TestWakeUp: a commit wakes the loop, be it of this process or of another.
 func TestWakeUp(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, nil)
-	other := sceneOver(t, s.path, nil)
+	s := newHarness(t, nil)
+	other := harnessOver(t, s.path, nil)
 	r := newReceiver(t, nil)
 	s.subscribe(t, r.URL)
 	s.run(t)
-	for i, from := range []*scene{s, other, s, other} {
+	for i, from := range []*harness{s, other, s, other} {
 		time.Sleep(100 * time.Millisecond)
 		began := time.Now()
-		from.raise(t, 1)
+		from.enqueue(t, 1)
 		eventually(t, 10*time.Second, "the event arrives", func() bool { return len(r.got()) > i })
 		t.Logf("%v after the write began", time.Since(began))
 	}
@@ -130,12 +130,12 @@ func TestWakeUp(t *testing.T) {
 func TestWakeUpWhileBusy(t *testing.T) {
 	t.Parallel()
 	const backlog = 3000
-	s := newScene(t, nil)
-	other := sceneOver(t, s.path, nil)
+	s := newHarness(t, nil)
+	other := harnessOver(t, s.path, nil)
 	busy, quiet := newReceiver(t, nil), newReceiver(t, nil)
 	s.subscribe(t, busy.URL, "risk.created")
 	s.subscribe(t, quiet.URL, "verdict.changed")
-	s.raise(t, backlog)
+	s.enqueue(t, backlog)
 	s.run(t)
 	eventually(t, 30*time.Second, "the first arrive", func() bool { return len(busy.got()) >= 100 })
 	other.write(t, func(tx *db.Tx) error {
@@ -167,9 +167,9 @@ func TestStop(t *testing.T) {
 			}
 		}
 	})
-	s := newScene(t, nil, func(c *webhook.Config) { c.Grace = 300 * time.Millisecond })
+	s := newHarness(t, nil, func(c *webhook.Config) { c.Grace = 300 * time.Millisecond })
 	s.subscribe(t, r.URL)
-	s.raise(t, 5)
+	s.enqueue(t, 5)
 	stop := s.run(t)
 	<-begun
 	time.AfterFunc(100*time.Millisecond, func() { release <- true }) // within grace
@@ -194,16 +194,16 @@ func TestStop(t *testing.T) {
 func TestKill(t *testing.T) {
 	t.Parallel()
 	if path := os.Getenv("GOVSVC_TEST_KILL"); path != "" {
-		s := sceneOver(t, path, nil)
+		s := harnessOver(t, path, nil)
 		_, _ = os.Stdout.WriteString("running\n")
 		_ = s.loop.Run(t.Context())
 		return
 	}
-	s := newScene(t, nil)
+	s := newHarness(t, nil)
 	arrived := make(chan bool, 1000)
 	r := newReceiver(t, func(http.ResponseWriter, *http.Request) { arrived <- true; time.Sleep(3 * time.Millisecond) })
 	s.subscribe(t, r.URL)
-	s.raise(t, 200)
+	s.enqueue(t, 200)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestKill$")
@@ -227,7 +227,7 @@ func TestKill(t *testing.T) {
 	}
 	_ = child.Wait()
 	later := testkit.NewClock(time.Now().Add(leaseOfClaims + time.Second))
-	after := sceneOver(t, s.path, later)
+	after := harnessOver(t, s.path, later)
 	after.deliver(t)
 	ids := r.ids()
 	slices.Sort(ids)

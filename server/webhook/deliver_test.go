@@ -21,10 +21,10 @@ import (
 // TestDelivery: what is raised arrives once, whole, signed, in order.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	r := newReceiver(t, nil)
 	_, secret := s.subscribe(t, r.URL)
-	s.raise(t, 20)
+	s.enqueue(t, 20)
 	if diff := cmp.Diff(webhook.Totals{Delivered: 20}, s.deliver(t)); diff != "" {
 		t.Error(diff)
 	}
@@ -50,7 +50,7 @@ func TestDelivery(t *testing.T) {
 // TestWhoGetsWhat: the types that were asked for, and nothing while paused.
 func TestWhoGetsWhat(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	all, some, others := newReceiver(t, nil), newReceiver(t, nil), newReceiver(t, nil)
 	id, _ := s.subscribe(t, all.URL)
 	s.subscribe(t, some.URL, "verdict.changed", "risk.created")
@@ -62,16 +62,16 @@ func TestWhoGetsWhat(t *testing.T) {
 			t.Errorf("arrivals %v, want %v", got, want)
 		}
 	}
-	s.raise(t, 2)
+	s.enqueue(t, 2)
 	counts(2, 2, 0)
-	s.raise(t, 1) // queued while active, delivered when resumed
+	s.enqueue(t, 1) // queued while active, delivered when resumed
 	s.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, db.Record{"active": false}); return err })
 	counts(2, 3, 0)
-	s.raise(t, 3) // not queued while paused
+	s.enqueue(t, 3) // not queued while paused
 	counts(2, 6, 0)
 	s.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, db.Record{"active": true}); return err })
 	counts(3, 6, 0)
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	s.write(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
 	counts(3, 7, 0)
 	if len(s.health(t)) != 2 {
@@ -88,10 +88,10 @@ func TestSchedule(t *testing.T) {
 		10 * time.Hour, 14 * time.Hour, 20 * time.Hour, 24 * time.Hour,
 	}
 	for _, chance := range []float64{0, 0.5, 0.999999} {
-		s := newScene(t, newClock(), func(c *webhook.Config) { c.Chance = func() float64 { return chance } })
+		s := newHarness(t, newClock(), func(c *webhook.Config) { c.Chance = func() float64 { return chance } })
 		r := newReceiver(t, status(500))
 		s.subscribe(t, r.URL)
-		s.raise(t, 1)
+		s.enqueue(t, 1)
 		s.deliver(t)
 		for i, wait := range waits {
 			exact := wait + time.Duration(chance*0.2*float64(wait))
@@ -124,10 +124,10 @@ func TestSchedule(t *testing.T) {
 // TestOwnSchedule is --webhook-schedule.
 func TestOwnSchedule(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second, 2 * time.Second} })
+	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second, 2 * time.Second} })
 	r := newReceiver(t, status(404))
 	s.subscribe(t, r.URL)
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	for want := range 3 {
 		if s.deliver(t); len(r.got()) != want+1 {
 			t.Fatalf("%d attempts, want %d", len(r.got()), want+1)
@@ -156,12 +156,12 @@ func TestRetryAfter(t *testing.T) {
 		now.Add(8 * time.Hour).Format(http.TimeFormat):    10 * time.Second,
 		now.Add(-8 * time.Second).Format(http.TimeFormat): 5 * time.Second,
 	} {
-		s := newScene(t, newClock())
+		s := newHarness(t, newClock())
 		s.subscribe(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", header)
 			w.WriteHeader(503)
 		}).URL)
-		s.raise(t, 1)
+		s.enqueue(t, 1)
 		s.deliver(t)
 		if _, next, err := delivery.DueSubscriptions(t.Context(), s.store); err != nil || next.Sub(now) != want {
 			t.Errorf("Retry-After %q: next after %v, want %v (%v)", header, next.Sub(now), want, err)
@@ -172,9 +172,9 @@ func TestRetryAfter(t *testing.T) {
 // TestBlockedDies: an address that is not allowed is not tried again.
 func TestBlockedDies(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	s.subscribe(t, "https://10.0.0.1/")
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	if total := s.deliver(t); total.Dead != 1 {
 		t.Errorf("got %+v", total)
 	}
@@ -186,7 +186,7 @@ func TestBlockedDies(t *testing.T) {
 // TestReplay gives a dead letter a fresh set of attempts under the same id.
 func TestReplay(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
+	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
 	var well atomic.Bool
 	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		if !well.Load() {
@@ -194,7 +194,7 @@ func TestReplay(t *testing.T) {
 		}
 	})
 	s.subscribe(t, r.URL)
-	s.raise(t, 3)
+	s.enqueue(t, 3)
 	s.deliver(t)
 	s.clock.Advance(time.Second)
 	s.deliver(t)
@@ -234,12 +234,12 @@ func TestReplay(t *testing.T) {
 // they are older than is wished.
 func TestLog(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
+	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
 	s.subscribe(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("a\x00b\xff" + strings.Repeat("é", 2000)))
 	}).URL)
 	s.subscribe(t, newReceiver(t, status(500)).URL)
-	s.raise(t, 2)
+	s.enqueue(t, 2)
 	s.deliver(t)
 	s.clock.Advance(time.Second)
 	s.deliver(t)
@@ -275,7 +275,7 @@ func TestLog(t *testing.T) {
 // TestNothingDue: nothing to deliver is no failure.
 func TestNothingDue(t *testing.T) {
 	t.Parallel()
-	s := sceneOver(t, filepath.Join(t.TempDir(), "empty.db"), newClock())
+	s := harnessOver(t, filepath.Join(t.TempDir(), "empty.db"), newClock())
 	if total := s.deliver(t); total != (webhook.Totals{}) {
 		t.Errorf("got %+v", total)
 	}
@@ -286,11 +286,11 @@ func TestNothingDue(t *testing.T) {
 func TestChangedElsewhere(t *testing.T) {
 	t.Parallel()
 	c := newClock()
-	s := newScene(t, c)
-	other := sceneOver(t, s.path, c)
+	s := newHarness(t, c)
+	other := harnessOver(t, s.path, c)
 	first, second := newReceiver(t, status(500)), newReceiver(t, status(500))
 	id, old := s.subscribe(t, first.URL)
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	next := func(want ...int) {
 		t.Helper()
 		s.deliver(t)
@@ -325,7 +325,7 @@ func TestChangedElsewhere(t *testing.T) {
 // goes to nobody, not to the one that is made next either.
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	wait := make(chan struct{})
 	free := sync.OnceFunc(func() { close(wait) })
 	defer free()
@@ -336,12 +336,12 @@ func TestDeletedMeanwhile(t *testing.T) {
 		}
 	}), newReceiver(t, nil)
 	id, _ := s.subscribe(t, first.URL)
-	s.raise(t, 12)
+	s.enqueue(t, 12)
 	s.run(t)
 	eventually(t, time.Minute, "two attempts wait for the receiver", func() bool { return len(first.got()) == 3 })
 	s.write(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
 	s.subscribe(t, second.URL)
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	free()
 	newest := func() bool {
 		return slices.ContainsFunc(second.got(), func(a arrival) bool { return bytes.Contains(a.body, []byte(`"n":0}`)) })

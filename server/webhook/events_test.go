@@ -15,7 +15,7 @@ import (
 // what the contract says, and what arrives is as the document says.
 func TestEveryEvent(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	r := newReceiver(t, nil)
 	s.subscribe(t, r.URL)
 	assessment := `{"object":"assessment","methodology_version":"1","frameworks_applied":[],`

@@ -26,7 +26,7 @@ var (
 
 // subscribeMany inserts subscriptions into the data file directly, because the
 // store refuses more than 250 for one organisation.
-func (s *scene) subscribeMany(t testing.TB, org db.Org, n int, url string) {
+func (s *harness) subscribeMany(t testing.TB, org db.Org, n int, url string) {
 	t.Helper()
 	file, err := sql.Open("sqlite", "file:"+s.path+"?_pragma=busy_timeout(10000)&_pragma=foreign_keys(1)")
 	if err != nil {
@@ -40,7 +40,7 @@ func (s *scene) subscribeMany(t testing.TB, org db.Org, n int, url string) {
 	}
 }
 
-func (s *scene) organisation(t testing.TB, name string) db.Actor {
+func (s *harness) organisation(t testing.TB, name string) db.Actor {
 	t.Helper()
 	o, err := s.store.Orgs.Create(t.Context(), db.Actor{ID: "system"}, name, db.Enterprise)
 	if err != nil {
@@ -49,8 +49,8 @@ func (s *scene) organisation(t testing.TB, name string) db.Actor {
 	return db.Actor{Org: o.Org, ID: "system"}
 }
 
-// raiseBy writes one change with one event and returns how long that took.
-func (s *scene) raiseBy(t testing.TB, by db.Actor) time.Duration {
+// enqueueBy writes one change with one event and returns how long that took.
+func (s *harness) enqueueBy(t testing.TB, by db.Actor) time.Duration {
 	t.Helper()
 	began := time.Now()
 	err := s.store.Write(t.Context(), by, func(tx *db.Tx) error {
@@ -70,14 +70,14 @@ func (s *scene) raiseBy(t testing.TB, by db.Actor) time.Duration {
 // second does not wait for the rest.
 func TestFanOut_BoundsRounds(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	attacker, victim := s.organisation(t, "attacker"), s.by(t)
 	s.subscribeMany(t, attacker.Org, 2000, "https://127.0.0.1:1/")
 	for range 20 {
-		s.raiseBy(t, attacker)
+		s.enqueueBy(t, attacker)
 	}
 	s.subscribe(t, "https://127.0.0.1:1/")
-	s.raiseBy(t, victim)
+	s.enqueueBy(t, victim)
 	for round := 1; s.queued(t, victim) == 0; round++ {
 		if round > 2 {
 			t.Fatal("the second organisation had no delivery after two rounds")
@@ -93,7 +93,7 @@ func TestFanOut_BoundsRounds(t *testing.T) {
 }
 
 // queued counts the deliveries of an organisation that are made and due.
-func (s *scene) queued(t testing.TB, by db.Actor) (n int) {
+func (s *harness) queued(t testing.TB, by db.Actor) (n int) {
 	t.Helper()
 	file, err := sql.Open("sqlite", "file:"+s.path)
 	if err != nil {
@@ -111,16 +111,16 @@ func (s *scene) queued(t testing.TB, by db.Actor) (n int) {
 func TestFanOut_SeveralProcesses(t *testing.T) {
 	t.Parallel()
 	const subscriptions, events = 40, 25
-	s := newScene(t, nil)
-	other := sceneOver(t, s.path, nil)
-	c := newCrowd(t)
+	s := newHarness(t, nil)
+	other := harnessOver(t, s.path, nil)
+	c := newReceivers(t)
 	for i := range subscriptions {
 		s.subscribe(t, fmt.Sprint(c.URL, "/", i))
 	}
 	s.run(t)
 	other.run(t)
 	for range events {
-		s.raise(t, 1)
+		s.enqueue(t, 1)
 	}
 	eventually(t, time.Minute, "all arrive", func() bool { return c.complete(subscriptions, events) })
 	if n := c.repeated(); n > 0 {
@@ -131,11 +131,11 @@ func TestFanOut_SeveralProcesses(t *testing.T) {
 // TestFanOutAttack measures the writes of one organisation while another one
 // with many subscriptions raises events and the loop delivers them.
 func TestFanOutAttack(t *testing.T) {
-	s := newScene(t, nil, func(c *webhook.Config) { c.Grace = 10 * time.Millisecond })
+	s := newHarness(t, nil, func(c *webhook.Config) { c.Grace = 10 * time.Millisecond })
 	attacker, victim := s.organisation(t, "attacker"), s.by(t)
 	sample := func(n int, more func() bool) (all []time.Duration) {
 		for i := 0; i < n || more != nil && more(); i++ {
-			all = append(all, s.raiseBy(t, victim))
+			all = append(all, s.enqueueBy(t, victim))
 			time.Sleep(2 * time.Millisecond)
 		}
 		slices.Sort(all)
@@ -149,7 +149,7 @@ func TestFanOutAttack(t *testing.T) {
 	go func() {
 		defer close(done)
 		for range *attackWrites {
-			s.raiseBy(t, attacker)
+			s.enqueueBy(t, attacker)
 		}
 	}()
 	attacked := sample(50, func() bool {

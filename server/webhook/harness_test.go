@@ -126,8 +126,8 @@ func newSender(t testing.TB, set ...func(*webhook.SenderConfig)) *webhook.Sender
 	return sender
 }
 
-// scene is a data file with a delivery loop, and what it logs.
-type scene struct {
+// harness is a data file with a delivery loop, and what it logs.
+type harness struct {
 	store *db.DB
 	clock *testkit.Clock
 	log   *testkit.LogBuffer
@@ -135,13 +135,13 @@ type scene struct {
 	path  string
 }
 
-// newScene has an injected clock and no jitter; a nil clock is the real one.
-func newScene(t testing.TB, c *testkit.Clock, set ...func(*webhook.Config)) *scene {
+// newHarness has an injected clock and no jitter; a nil clock is the real one.
+func newHarness(t testing.TB, c *testkit.Clock, set ...func(*webhook.Config)) *harness {
 	t.Helper()
-	return sceneOver(t, filepath.Join(t.TempDir(), "govsvc.db"), c, set...)
+	return harnessOver(t, filepath.Join(t.TempDir(), "govsvc.db"), c, set...)
 }
 
-func sceneOver(t testing.TB, path string, c *testkit.Clock, set ...func(*webhook.Config)) *scene {
+func harnessOver(t testing.TB, path string, c *testkit.Clock, set ...func(*webhook.Config)) *harness {
 	t.Helper()
 	now := time.Now
 	if c != nil {
@@ -152,7 +152,7 @@ func sceneOver(t testing.TB, path string, c *testkit.Clock, set ...func(*webhook
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = store.Close() })
-	s := &scene{store: store, clock: c, log: &testkit.LogBuffer{}, path: path}
+	s := &harness{store: store, clock: c, log: &testkit.LogBuffer{}, path: path}
 	config := webhook.Config{
 		Store:  store,
 		Sender: newSender(t, func(c *webhook.SenderConfig) { c.Now = now }),
@@ -166,7 +166,7 @@ func sceneOver(t testing.TB, path string, c *testkit.Clock, set ...func(*webhook
 	return s
 }
 
-func (s *scene) by(t testing.TB) db.Actor {
+func (s *harness) by(t testing.TB) db.Actor {
 	t.Helper()
 	org, err := s.store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {
@@ -175,7 +175,7 @@ func (s *scene) by(t testing.TB) db.Actor {
 	return db.Actor{Org: org.Org, ID: "system"}
 }
 
-func (s *scene) write(t testing.TB, run func(*db.Tx) error) {
+func (s *harness) write(t testing.TB, run func(*db.Tx) error) {
 	t.Helper()
 	if err := s.store.Write(t.Context(), s.by(t), run); err != nil {
 		t.Fatal(err)
@@ -183,7 +183,7 @@ func (s *scene) write(t testing.TB, run func(*db.Tx) error) {
 }
 
 // subscribe makes a subscription and returns its id and secret.
-func (s *scene) subscribe(t testing.TB, url string, types ...any) (id, secret string) {
+func (s *harness) subscribe(t testing.TB, url string, types ...any) (id, secret string) {
 	t.Helper()
 	s.write(t, func(tx *db.Tx) error {
 		id = fmt.Sprintf("01993e0a-52c0-7c3e-9d2b-%012x", time.Now().UnixNano()&0xffffffffffff)
@@ -194,8 +194,8 @@ func (s *scene) subscribe(t testing.TB, url string, types ...any) (id, secret st
 	return id, secret
 }
 
-// raise raises n events in one change.
-func (s *scene) raise(t testing.TB, n int) {
+// enqueue raises n events in one change.
+func (s *harness) enqueue(t testing.TB, n int) {
 	t.Helper()
 	s.write(t, func(tx *db.Tx) error {
 		for i := range n {
@@ -208,7 +208,7 @@ func (s *scene) raise(t testing.TB, n int) {
 }
 
 // expand makes the deliveries of all events.
-func (s *scene) expand(t testing.TB) {
+func (s *harness) expand(t testing.TB) {
 	t.Helper()
 	for more := true; more; {
 		result, err := delivery.RunRound(t.Context(), s.store, delivery.Round{Expand: true})
@@ -220,7 +220,7 @@ func (s *scene) expand(t testing.TB) {
 }
 
 // deliver does what is due.
-func (s *scene) deliver(t testing.TB) webhook.Totals {
+func (s *harness) deliver(t testing.TB) webhook.Totals {
 	t.Helper()
 	total, err := s.loop.DeliverDue(t.Context())
 	if err != nil {
@@ -230,7 +230,7 @@ func (s *scene) deliver(t testing.TB) webhook.Totals {
 }
 
 // run runs the loop until the returned function is called, or the test ends.
-func (s *scene) run(t testing.TB) (stop func()) {
+func (s *harness) run(t testing.TB) (stop func()) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	done := make(chan error, 1)
@@ -245,7 +245,7 @@ func (s *scene) run(t testing.TB) (stop func()) {
 	return stop
 }
 
-func (s *scene) deadLetters(t testing.TB) []delivery.DeadLetter {
+func (s *harness) deadLetters(t testing.TB) []delivery.DeadLetter {
 	t.Helper()
 	var list []delivery.DeadLetter
 	err := delivery.EachDeadLetter(t.Context(), s.store, s.by(t).Org, func(l delivery.DeadLetter) error { list = append(list, l); return nil })
@@ -255,7 +255,7 @@ func (s *scene) deadLetters(t testing.TB) []delivery.DeadLetter {
 	return list
 }
 
-func (s *scene) health(t testing.TB) []delivery.SubscriptionSummary {
+func (s *harness) health(t testing.TB) []delivery.SubscriptionSummary {
 	t.Helper()
 	var list []delivery.SubscriptionSummary
 	err := delivery.EachSubscription(t.Context(), s.store, s.by(t).Org, func(h delivery.SubscriptionSummary) error { list = append(list, h); return nil })

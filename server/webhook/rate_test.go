@@ -29,12 +29,12 @@ func TestRate(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			s := newScene(t, nil, func(c *webhook.Config) { c.Sender = newSender(t, withRate(rate, names)) })
+			s := newHarness(t, nil, func(c *webhook.Config) { c.Sender = newSender(t, withRate(rate, names)) })
 			r := newReceiver(t, nil)
 			for i := range subscriptions {
 				s.subscribe(t, strings.Replace(r.URL, "127.0.0.1", hosts[i%len(hosts)], 1))
 			}
-			s.raise(t, events)
+			s.enqueue(t, events)
 			if total := s.deliver(t); total != (webhook.Totals{Delivered: events * subscriptions}) {
 				t.Errorf("got %+v", total)
 			}
@@ -74,7 +74,7 @@ func TestRate_OtherHosts(t *testing.T) {
 	other.StartTLS()
 	t.Cleanup(func() { other.CloseClientConnections(); other.Close() })
 
-	s := newScene(t, nil, func(c *webhook.Config) {
+	s := newHarness(t, nil, func(c *webhook.Config) {
 		c.Sender = newSender(t, withRate(2, map[string]string{"example.com": "127.0.0.2"}))
 		c.Workers, c.Grace = 8, time.Second
 	})
@@ -82,13 +82,13 @@ func TestRate_OtherHosts(t *testing.T) {
 	for i := range 40 {
 		s.subscribe(t, fmt.Sprint(limited.URL, "/", i))
 	}
-	s.raise(t, 20)
+	s.enqueue(t, 20)
 	stop := s.run(t)
 	eventually(t, time.Minute, "the rate is used up", func() bool { return len(limited.got()) >= 3 })
 	_, port, _ := net.SplitHostPort(listener.Addr().String())
 	s.subscribe(t, "https://example.com:"+port)
 	before := len(limited.got())
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	eventually(t, time.Minute, "the other host has its event", func() bool { return len(other.got()) == 1 })
 	// the limited host has 840 deliveries to get, at 2 a second
 	if after := len(limited.got()); after-before > 100 {

@@ -13,7 +13,7 @@ import (
 // TestRotation signs with both secrets until the overlap ends.
 func TestRotation(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	r := newReceiver(t, nil)
 	id, old := s.subscribe(t, r.URL)
 	rotate := func(overlap time.Duration) (secret string) {
@@ -26,7 +26,7 @@ func TestRotation(t *testing.T) {
 	}
 	last := func(secrets map[string]bool) {
 		t.Helper()
-		s.raise(t, 1)
+		s.enqueue(t, 1)
 		s.deliver(t)
 		a := r.got()[len(r.got())-1]
 		for secret, want := range secrets {
@@ -65,11 +65,11 @@ func verify(a arrival, secret string) error {
 // nowhere else.
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
-	s := newScene(t, newClock())
+	s := newHarness(t, newClock())
 	id, secret := s.subscribe(t, newReceiver(t, status(500)).URL)
 	s.write(t, func(tx *db.Tx) error { _, _, err := tx.RotateSecret(id, time.Hour); return err })
 	s.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, db.Record{"description": "x"}); return err })
-	s.raise(t, 1)
+	s.enqueue(t, 1)
 	s.deliver(t)
 	org, err := s.store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
 	if err != nil {

@@ -23,17 +23,17 @@ import (
 // issue, and takes minutes.
 var stormEvents = flag.Int("storm.events", 200, "events that TestStorm sends to 50 subscriptions")
 
-// crowd is one receiver of many subscriptions, told apart by their path.
-type crowd struct {
+// receivers is one receiver of many subscriptions, told apart by their path.
+type receivers struct {
 	*httptest.Server
 	mutex  sync.Mutex
 	seen   map[string]map[string]int // path → event → arrivals
 	counts map[string]int            // path → distinct events
 }
 
-func newCrowd(t testing.TB) *crowd {
+func newReceivers(t testing.TB) *receivers {
 	t.Helper()
-	c := &crowd{seen: map[string]map[string]int{}, counts: map[string]int{}}
+	c := &receivers{seen: map[string]map[string]int{}, counts: map[string]int{}}
 	c.Server = httptest.NewUnstartedServer(c)
 	c.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
 	c.StartTLS()
@@ -41,7 +41,7 @@ func newCrowd(t testing.TB) *crowd {
 	return c
 }
 
-func (c *crowd) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
+func (c *receivers) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	_, _ = io.Copy(io.Discard, r.Body)
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -54,7 +54,7 @@ func (c *crowd) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 }
 
 // complete tells whether each of the paths got n events.
-func (c *crowd) complete(paths, n int) bool {
+func (c *receivers) complete(paths, n int) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	for i := range paths {
@@ -65,7 +65,7 @@ func (c *crowd) complete(paths, n int) bool {
 	return true
 }
 
-func (c *crowd) repeated() int {
+func (c *receivers) repeated() int {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
 	n := 0
@@ -93,11 +93,11 @@ func dead(t testing.TB) []string {
 	return []string{silent, mute, slow.URL}
 }
 
-// raiseMany raises n events in changes of a hundred.
-func (s *scene) raiseMany(t testing.TB, n int) {
+// enqueueMany enqueues n events in changes of a hundred.
+func (s *harness) enqueueMany(t testing.TB, n int) {
 	t.Helper()
 	for ; n > 0; n -= 100 {
-		s.raise(t, min(n, 100))
+		s.enqueue(t, min(n, 100))
 	}
 }
 
@@ -110,16 +110,16 @@ func TestStorm(t *testing.T) {
 	if testing.Short() {
 		events = 20
 	}
-	s := newScene(t, nil, func(c *webhook.Config) { c.Grace = 100 * time.Millisecond })
+	s := newHarness(t, nil, func(c *webhook.Config) { c.Grace = 100 * time.Millisecond })
 	for _, url := range dead(t) {
 		s.subscribe(t, url)
 	}
-	c := newCrowd(t)
+	c := newReceivers(t)
 	for i := range healthy {
 		s.subscribe(t, fmt.Sprint(c.URL, "/", i))
 	}
 	began := time.Now()
-	s.raiseMany(t, events)
+	s.enqueueMany(t, events)
 	raised := time.Since(began)
 	stop := s.run(t)
 	eventually(t, time.Minute+time.Duration(events)*500*time.Millisecond, "the healthy have their events", func() bool {
@@ -145,7 +145,7 @@ func TestStorm(t *testing.T) {
 }
 
 // backlogCosts measures what a long queue costs the loop's questions.
-func (s *scene) backlogCosts(t *testing.T) {
+func (s *harness) backlogCosts(t *testing.T) {
 	t.Helper()
 	began := time.Now()
 	if _, _, err := delivery.DueSubscriptions(t.Context(), s.store); err != nil {

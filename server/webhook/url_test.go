@@ -123,12 +123,12 @@ func TestLookupFails(t *testing.T) {
 			t.Errorf("%v: %v, want Unavailable", failure, err)
 		}
 		clock := newClock()
-		s := newScene(t, clock, func(c *webhook.Config) {
+		s := newHarness(t, clock, func(c *webhook.Config) {
 			c.Sender = newSender(t, func(c *webhook.SenderConfig) { c.Resolver, c.Now = names, clock.Now })
 		})
 		r := newReceiver(t, nil)
 		s.subscribe(t, strings.Replace(r.URL, "127.0.0.1", "example.com", 1))
-		s.raise(t, 1)
+		s.enqueue(t, 1)
 		if total := s.deliver(t); total != (webhook.Totals{Failed: 1}) {
 			t.Errorf("%v: %+v, want one that is tried again", failure, total)
 		}

@@ -150,12 +150,12 @@ func Truncate(s string, limit int) string {
 	return strings.TrimSpace(string([]rune(s)[:limit])) + "…"
 }
 
-// WithArticle puts "a" or "an" before a noun.
-func WithArticle(noun string) string {
-	if noun != "" && strings.ContainsRune("aeiou", rune(noun[0])) {
-		return "an " + noun
+// WithArticle puts "a" or "an" before a name.
+func WithArticle(name string) string {
+	if name != "" && strings.ContainsRune("aeiou", rune(name[0])) {
+		return "an " + name
 	}
-	return "a " + noun
+	return "a " + name
 }
 
 // ShellQuote quotes any text as one word of a shell command.
