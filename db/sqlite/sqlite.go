@@ -59,9 +59,9 @@ const (
 // DB is an open file. Its methods may be called from many goroutines.
 type DB struct {
 	// Frequent runs the few statements of bounded time that run all the time. A
-	// connection with many cached statements has no lookaside memory left, and ran
-	// such a statement 12 % slower when measured. A read that has begun is not
-	// interrupted.
+	// connection with many cached statements ran such a statement 12 % slower when
+	// measured, probably because no lookaside memory was left. A read that has begun is
+	// not interrupted.
 	Frequent *Pool
 	// Lookups runs other reads whose time is bounded. They are not interrupted either.
 	Lookups *Pool
