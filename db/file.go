@@ -38,8 +38,8 @@ type File struct{ db *DB }
 // Path is the absolute path of the data file.
 func (f File) Path() string { return f.db.engine.Path() }
 
-// Freeze makes every later write leave the file as it was. Its caller gets the result
-// that it would get otherwise. The sandbox keeps its data set in this way.
+// Freeze makes every later write leave the file unchanged. The caller of a write gets
+// its usual result. The sandbox keeps its data set in this way.
 func (f File) Freeze() { f.db.engine.Freeze() }
 
 // Owns reports whether a file, by any of its names, is the data file or one of

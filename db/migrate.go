@@ -25,7 +25,7 @@ type migration struct {
 
 // run migrates the file to the version of this program, in one transaction. If several
 // processes open the file at once, one of them migrates it. A process that is killed
-// during the migration leaves the file as it was.
+// during the migration leaves the file unchanged.
 func (m migration) run(ctx context.Context) error {
 	for until := time.Now().Add(migrationWait * m.db.options.Wait); ; {
 		have, want, err := checkVersion(ctx, m.file)

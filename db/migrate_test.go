@@ -90,7 +90,8 @@ func TestOpen_Concurrent(t *testing.T) {
 	}
 }
 
-// TestMigrate_Fails leaves the file as it was, and no copy of it.
+// TestMigrate_Fails checks that a failed migration leaves the file unchanged and no
+// copy of it.
 func TestMigrate_Fails(t *testing.T) {
 	t.Parallel()
 	path := testkit.NewPath(t)

@@ -79,8 +79,8 @@ const (
 	otherID   = `"01993e0a-52c0-7c3e-9d2b-000000000002"`
 )
 
-// TestPut puts records one after the other, an hour apart from 12:00 on, and
-// states what each did and what stands there then.
+// TestPut puts records one after the other, an hour apart from 12:00 on. It checks the
+// outcome of each put and the members that are stored at the end.
 func TestPut(t *testing.T) {
 	t.Parallel()
 	type step struct {
@@ -352,7 +352,8 @@ func TestPutRefuses(t *testing.T) {
 	}
 }
 
-// TestSnapshot reads twice what is changed in between.
+// TestSnapshot checks that two reads of a snapshot return the same, although a write
+// changes the record between them.
 func TestSnapshot(t *testing.T) {
 	t.Parallel()
 	s := newPutStore(t)

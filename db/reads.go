@@ -96,7 +96,7 @@ func (s *Snapshot) Records(ctx context.Context, org Org, object string, each fun
 	}, "SELECT record FROM "+r.Type+"_records WHERE org_id = ? ORDER BY created_at, id", org)
 }
 
-// Records reads one type in a snapshot of its own; see Snapshot.Records.
+// Records reads one type in a new snapshot; see Snapshot.Records.
 func (d *DB) Records(ctx context.Context, org Org, object string, each func([]byte) error) error {
 	return d.Snapshot(ctx, func(s *Snapshot) error { return s.Records(ctx, org, object, each) })
 }

@@ -10,8 +10,8 @@ import (
 	"govsvc/server"
 )
 
-// TestForwardedFor gives each address one request: the second of the same
-// client is refused, whatever it claims.
+// TestForwardedFor gives each address one request. The second request of the same
+// client is refused, whatever address its headers claim.
 func TestForwardedFor(t *testing.T) {
 	t.Parallel()
 	trusting := func(prefixes ...string) setting {
@@ -51,7 +51,8 @@ func TestForwardedFor(t *testing.T) {
 	}
 }
 
-// TestSecure tells who came over TLS; only a trusted proxy is believed.
+// TestSecure checks which requests count as sent over TLS. Only the header of a trusted
+// proxy counts.
 func TestSecure(t *testing.T) {
 	t.Parallel()
 	trusting := server.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}

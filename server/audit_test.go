@@ -29,9 +29,8 @@ func addEvents(t testing.TB, s *service, org string, actions ...string) {
 	}
 }
 
-// auditKey is an organisation of its own with a log of events e0 to e(n-1),
-// an hour apart from start on, and a key.
-// The organisation was made a day before start.
+// auditKey makes an organisation, a key of it and a log of events e0 to e(n-1). The
+// events are an hour apart from start on. The organisation was made a day before start.
 func auditKey(t testing.TB, s *service, name string, n int) (id, key string) {
 	t.Helper()
 	s.clock.Advance(-24 * time.Hour)
@@ -77,8 +76,8 @@ func TestAuditPages(t *testing.T) {
 	}
 }
 
-// TestAuditCursor: the cursor is null only before the first event was seen,
-// and an empty page gives back the one it was called with.
+// TestAuditCursor checks that the cursor is null only before the first event was
+// returned. An empty page returns the cursor of its request.
 func TestAuditCursor(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -203,7 +202,7 @@ func TestAuditLimit(t *testing.T) {
 	s.ask(t, row{path: "/audit?limit=1001", key: key, status: 400, code: "invalid_parameter", param: "limit"})
 }
 
-// TestAuditOrder holds the times in order although the clock is set back.
+// TestAuditOrder checks that the times stay in order although the clock is set back.
 func TestAuditOrder(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -222,8 +221,8 @@ func TestAuditOrder(t *testing.T) {
 	}
 }
 
-// TestAuditPullMustBeAudited refuses a pull while the file can't be written,
-// whereas other reads go on.
+// TestAuditPullMustBeAudited checks that a read of the audit log is refused while the
+// file can't be written. Other reads continue.
 func TestAuditPullMustBeAudited(t *testing.T) {
 	t.Parallel()
 	s := serveWaiting(t)

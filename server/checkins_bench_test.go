@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// BenchmarkCheckins records batches of 500 points without a network, each
-// point for a period of its own.
+// BenchmarkCheckins records batches of 500 points without a network, each point for a
+// different period.
 //
 //	go test ./server -run '^$' -bench Checkins -cpuprofile cpu.prof
 func BenchmarkCheckins(b *testing.B) {

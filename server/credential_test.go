@@ -65,7 +65,8 @@ func header(pairs ...string) map[string]string {
 	return h
 }
 
-// TestTwoAuthorizations sends the header twice: it can't be told which counts.
+// TestTwoAuthorizations sends the header twice. The request is refused, because either
+// value could be the intended one.
 func TestTwoAuthorizations(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -216,8 +217,8 @@ func TestFormerKeys(t *testing.T) {
 	}
 }
 
-// TestChangesByAnotherProcess revokes a key and changes plan and subscription
-// through another handle on the file: the next request knows.
+// TestChangesByAnotherProcess revokes a key and changes plan and subscription through
+// another handle on the file. The next request sees the change.
 func TestChangesByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	path, c := copyEmptyFile(t), testkit.NewClock(start)
@@ -289,9 +290,9 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 }
 
-// TestConcurrentFirstUse presents a new key by 64 callers at once, from an
-// address that wrong keys of each kind come from as well, until it has no
-// requests left for them: all callers are served.
+// TestConcurrentFirstUse presents a new key by 64 callers at once. Wrong keys of each
+// kind come from the same address until it has no requests left for them. All callers
+// with the new key are served.
 func TestConcurrentFirstUse(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(12))
@@ -319,9 +320,8 @@ func TestConcurrentFirstUse(t *testing.T) {
 	group.Wait()
 }
 
-// TestGuessesHoldUpNobodyElse guesses at one former key by many callers at
-// once: a second former key, presented for the first time, does not wait for
-// all of them.
+// TestGuessesHoldUpNobodyElse guesses at one former key by many callers at once. A
+// second former key, presented for the first time, does not wait for all of them.
 func TestGuessesHoldUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -16,15 +16,15 @@ import (
 
 var timingRounds = flag.Int("timing.rounds", 0, "how often the timing tests take each time; 0: they look at the answers alone")
 
-// timingSample is something that is wrong, and what its refusal takes.
+// timingSample is a kind of wrong credential, with the times that its refusals took.
 type timingSample struct {
 	name string
 	make func(round int) string
 	took []time.Duration
 }
 
-// measure tries all guesses in turns, each round in another order, so that what
-// slows the machine slows all alike.
+// measure tries all guesses in turn, each round in another order, so that a slow
+// machine affects all of them equally.
 func measure(guesses []*timingSample, rounds int, try func(string)) {
 	for round := range rounds {
 		order := rand.Perm(len(guesses))
@@ -37,8 +37,9 @@ func measure(guesses []*timingSample, rounds int, try func(string)) {
 	}
 }
 
-// advantage is how much more often than by chance somebody who compares one
-// time of each says rightly which is which: 0 is nothing, 0.5 is always.
+// advantage compares two lists of times. It is how much more often than by chance an
+// observer of one time of each assigns them correctly. It is from 0, which is no better
+// than chance, to 0.5, which is always.
 func advantage(a, b []time.Duration) float64 {
 	sorted := slices.Sorted(slices.Values(b))
 	sum := 0.0
@@ -50,8 +51,8 @@ func advantage(a, b []time.Duration) float64 {
 	return math.Abs(sum/float64(len(a)*len(b)) - 0.5)
 }
 
-// chance is an advantage that as few times show by chance hardly ever (four
-// standard deviations), and what an observer gains nothing by.
+// chance is the advantage that so few measurements hardly ever exceed by chance (four
+// standard deviations). An observer gains nothing from an advantage below it.
 func chance(rounds int) float64 { return 0.03 + 4*math.Sqrt(1/(6*float64(rounds))) }
 
 // checkTiming compares all guesses with the first.
@@ -66,12 +67,12 @@ func checkTiming(t *testing.T, guesses []*timingSample) {
 		t.Logf("%-50s p10 %9s  median %9s  p90 %9s  advantage %.3f (bound %.3f)", g.name,
 			took[len(took)/10], took[len(took)/2], took[len(took)*9/10], gained, chance(*timingRounds))
 		if gained > chance(*timingRounds) {
-			t.Errorf("%s can be told from %s by time", g.name, guesses[0].name)
+			t.Errorf("the time of %s differs from that of %s", g.name, guesses[0].name)
 		}
 	}
 }
 
-// random is n characters as keys have them.
+// random returns n random characters of the alphabet of keys.
 func random(n int) string {
 	const letters = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 	var b strings.Builder
@@ -81,8 +82,8 @@ func random(n int) string {
 	return b.String()
 }
 
-// TestTimingOfKeys: how long the refusal of a key takes does not tell what of
-// it was right, nor whether there is such a key.
+// TestTimingOfKeys checks that the duration of a refusal does not reveal which part of
+// a key was right, or whether the key exists.
 func TestTimingOfKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -113,10 +114,10 @@ func TestTimingOfKeys(t *testing.T) {
 	checkTiming(t, guesses)
 }
 
-// TestTimingOfFormerKeys shows what the time of a key of a former form tells:
-// it has no tag, so its beginning is looked up, and a hash taken if there is
-// one. It tells that a beginning is there, which lists of keys show; nothing of
-// the secret.
+// TestTimingOfFormerKeys shows what the duration of a refusal reveals about a key of a
+// former form. Such a key has no tag: the server looks up its beginning and takes a
+// hash if it exists. The duration reveals only that the beginning exists, which lists
+// of keys also show. It reveals nothing of the secret.
 func TestTimingOfFormerKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -139,8 +140,8 @@ func TestTimingOfFormerKeys(t *testing.T) {
 	}
 }
 
-// TestTimingOfSignIn: how long a refused sign-in takes does not tell whether
-// there is such a user.
+// TestTimingOfSignIn checks that the duration of a refused sign-in does not reveal
+// whether the user exists.
 func TestTimingOfSignIn(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

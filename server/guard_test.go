@@ -33,9 +33,9 @@ var sandboxBodies = map[string]string{
 	"callMcp":           `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks","arguments":{}}}`,
 }
 
-// TestGuard runs every operation of the document with a test key, beside live
-// data full of canaries: none comes back, and no live row changes. An operation
-// that is added to the document joins by itself.
+// TestGuard runs every operation of the document with a test key. The live data is full
+// of canary values: no answer contains one, and no live row changes. A new operation in
+// the document is tested automatically.
 func TestGuard(t *testing.T) {
 	t.Parallel()
 	box, err := sandbox.Open(t.Context(), testkit.Document(t))
@@ -62,7 +62,7 @@ func TestGuard(t *testing.T) {
 			continue
 		}
 		if !strings.Contains(first.head, "Service-Environment: test") {
-			t.Errorf("%s does not tell that it was the sandbox", op.ID)
+			t.Errorf("%s: the answer lacks the header Service-Environment: test", op.ID)
 		}
 		again := s.try(t, op, key, "guard-"+op.ID)
 		if !strings.Contains(again.head, "Idempotency-Replayed: true") || again.status != first.status ||

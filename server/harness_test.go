@@ -21,7 +21,7 @@ import (
 // start is when the clocks of tests start.
 var start = testkit.Start
 
-// service is a server on loopback over a data file of its own.
+// service is a server on loopback over a separate data file.
 type service struct {
 	store  *db.DB
 	clock  *testkit.Clock
@@ -182,8 +182,8 @@ func (s *service) mint(t testing.TB, org string, draft db.KeyDraft) (db.Key, str
 	return made, plain
 }
 
-// redraft makes a key another one in all but its secret, which no user can do:
-// a hash less to wait for.
+// redraft replaces all settings of a key except the secret, which no user can do. It
+// takes less time than a new key, which needs a hash.
 func (s *service) redraft(t testing.TB, plain string, org db.Organisation, draft db.KeyDraft) db.Key {
 	t.Helper()
 	var expires *string
@@ -227,7 +227,7 @@ func reads(t testing.TB) []*openapi.Operation {
 	return list
 }
 
-// audited runs a change that tells the audit log no more than that it was.
+// audited runs a change whose audit event has no details.
 func audited(ctx context.Context, store *db.DB, by db.Actor, run func(*db.Tx) error) error {
 	return store.Write(ctx, by, func(tx *db.Tx) error {
 		if err := run(tx); err != nil {

@@ -34,8 +34,8 @@ func serveGuessedKey(t *testing.T, settings ...setting) *service {
 	return s
 }
 
-// clientFrom is a client whose requests come from 127.0.0.<host>, each over a
-// connection of its own.
+// clientFrom returns a client whose requests come from 127.0.0.<host>, each over a new
+// connection.
 func clientFrom(host int) *http.Client {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(host>>8), byte(host))}}
 	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
@@ -64,7 +64,7 @@ func (s *service) sendKey(ctx context.Context, t *testing.T, client *http.Client
 // wrongKey is a guess with the prefix of guessedKey.
 func wrongKey(i int) string { return fmt.Sprintf("%s-not-%d", guessedKey, i) }
 
-// processorTime is what this process has used so far.
+// processorTime is the processor time that this process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage

@@ -105,7 +105,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// sameAgain sends a write that is to be replayed as it was answered first.
+// sameAgain repeats a write and checks that the answer is the first one, replayed.
 func (d *writeService) sameAgain(t testing.TB, w write, first answer) {
 	t.Helper()
 	again := d.send(t, w)
@@ -115,7 +115,8 @@ func (d *writeService) sameAgain(t testing.TB, w write, first answer) {
 	}
 }
 
-// TestSameRequest: what counts as the same body, and what as another request.
+// TestSameRequest checks which bodies count as the same request and which as another
+// one.
 func TestSameRequest(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -158,8 +159,8 @@ func TestSameRequest(t *testing.T) {
 	})
 }
 
-// TestRefusedLeavesNone: a refused request keeps nothing, so that a mended one
-// may use its key. Nor does a panic keep the key in flight.
+// TestRefusedLeavesNone checks that a refused request stores nothing, so that the
+// corrected request may use the same Idempotency-Key. A panic also releases the key.
 func TestRefusedLeavesNone(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t, func(c *server.Config) { c.Receivers = panickingWriter{} })

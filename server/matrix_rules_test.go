@@ -7,9 +7,9 @@ import (
 	"govsvc/db"
 )
 
-// permission is what the specification asks of a caller before an operation looks
-// at the request: written by hand from its tables, so that the document is
-// checked too.
+// permission is what the specification requires of a caller before an operation reads
+// the request. It is written by hand from the tables of the specification, so that the
+// test also checks the document.
 type permission struct {
 	scope    string // "" where any key will do
 	feature  string // of the plan: "incidents", "audit" or ""
@@ -63,7 +63,8 @@ var permissions = map[string]permission{
 	"POST /mcp": {status: 200, body: `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`},
 }
 
-// toolReads are the reads that the tools of MCP stand for (contract, MCP tools).
+// toolReads maps each MCP tool to the read operation that it runs (contract, MCP
+// tools).
 var toolReads = map[string]string{
 	"list_scores": "GET /scores", "get_scorecard": "GET /scorecard", "list_risks": "GET /risks",
 	"list_signals": "GET /signals", "get_roadmap": "GET /roadmap", "list_milestones": "GET /roadmap/milestones",
@@ -87,7 +88,7 @@ var plans = map[db.Plan]planLimits{
 	db.Enterprise:   {true, []string{"incidents", "audit"}, "1200", "1000000"},
 }
 
-// callerState is who asks: what its key and its organisation may do.
+// callerState is what the key and the organisation of a caller may do.
 type callerState struct {
 	scopes       []string
 	plan         db.Plan

@@ -18,10 +18,11 @@ import (
 	"govsvc/server/webhook"
 )
 
-// TestAuthorisationMatrix asks every operation of the document, and every tool
-// of MCP, with a live and a test key of each scope, of none and of all, under
-// each plan and in each state of the subscription, for records of its own and
-// of others. The answers are those of a table of rules of the test's own.
+// TestAuthorisationMatrix sends a request to every operation of the document and to
+// every MCP tool. It uses a live and a test key with each scope, with no scope and with
+// all scopes. It does so under each plan and in each state of the subscription, for
+// records of the key's organisation and of others. The expected answers come from a
+// separate table of rules in this test.
 func TestAuthorisationMatrix(t *testing.T) {
 	t.Parallel()
 	m := newMatrix(t)
@@ -77,7 +78,7 @@ func newMatrix(t *testing.T) *matrix {
 	return m
 }
 
-// tableOf is where the records stand that a path names by an id.
+// tableOf is the table of the records that a path names by an id.
 var tableOf = map[string]string{"risks": "risks", "incidents": "incidents", "vendor": "vendors", "webhooks": "webhook_subscriptions"}
 
 func (m *matrix) idIn(t *testing.T, table string, org db.Org) string {
@@ -85,7 +86,7 @@ func (m *matrix) idIn(t *testing.T, table string, org db.Org) string {
 	return testkit.QuerySQL(t, m.store.File.Path(), fmt.Sprintf("SELECT id FROM %s WHERE org_id = %d ORDER BY seq DESC LIMIT 1", table, org))[0]
 }
 
-// rescope gives a key the scopes of the standing, which no user can do.
+// rescope gives a key the scopes of a callerState, which no user can do.
 func (m *matrix) rescope(t *testing.T, kind string) {
 	t.Helper()
 	scopes, err := json.Marshal(append([]string{}, m.scopes...))
@@ -97,7 +98,7 @@ func (m *matrix) rescope(t *testing.T, kind string) {
 	}
 }
 
-// subscribe adds a subscription behind the API's back.
+// subscribe adds a subscription directly in the store, without the API.
 func (m *matrix) subscribe(t *testing.T, org, id string) {
 	t.Helper()
 	err := m.store.Write(t.Context(), by(t, m.store, org), func(tx *db.Tx) error {
@@ -141,7 +142,7 @@ func (m *matrix) every(t *testing.T, kind string) {
 			answers = append(answers, m.ask(t, op, r, kind, other, true))
 		}
 		if len(slices.Compact(answers)) != 1 {
-			t.Errorf("%s %s tells a record of others from none: %q", op.Method, op.Path, answers)
+			t.Errorf("%s %s answers differently for a foreign and a missing record: %q", op.Method, op.Path, answers)
 		}
 	}
 	if m.admission() != "" {
@@ -172,8 +173,8 @@ func (m *matrix) records(t *testing.T, op *openapi.Operation, r permission, kind
 	return live, append(others, sandbox)
 }
 
-// ask sends one request and holds the answer against the rules. It returns the
-// message of a refusal.
+// ask sends one request and compares the answer with the rules. It returns the message
+// of a refusal.
 func (m *matrix) ask(t *testing.T, op *openapi.Operation, r permission, kind, id string, theirs bool) string {
 	t.Helper()
 	body := r.body
@@ -210,7 +211,8 @@ func (m *matrix) ask(t *testing.T, op *openapi.Operation, r permission, kind, id
 	return ""
 }
 
-// checkHeaders: the limits are those of the plan, and the environment is told.
+// checkHeaders checks that the headers have the limits of the plan and the environment
+// of the key.
 func (m *matrix) checkHeaders(t *testing.T, about string, a answer, r permission, kind string) {
 	t.Helper()
 	faults := a.headerFaults()
@@ -225,7 +227,8 @@ func (m *matrix) checkHeaders(t *testing.T, about string, a answer, r permission
 	}
 }
 
-// checkOwner: what is shown is of the key's own organisation and environment.
+// checkOwner checks that an answer shows only data of the key's organisation and
+// environment.
 func (m *matrix) checkOwner(t *testing.T, about, body string, op *openapi.Operation, kind string) {
 	t.Helper()
 	own, foreign := "OWN", []string{"THEIRS", "[SANDBOX]"}
@@ -244,7 +247,7 @@ func (m *matrix) checkOwner(t *testing.T, about, body string, op *openapi.Operat
 	}
 }
 
-// call calls a tool: what the key may not read is a result with an error.
+// call calls a tool. Data that the key may not read is a result with an error.
 func (m *matrix) call(t *testing.T, tool string, r permission, kind string) {
 	t.Helper()
 	a := m.send(t, http.MethodPost, mcpPath, toolCall(tool, "{}"), kind)
@@ -261,8 +264,8 @@ func (m *matrix) call(t *testing.T, tool string, r permission, kind string) {
 	m.checkOwner(t, about, string(a.body), testkit.Document(t).Operation("callMcp"), kind)
 }
 
-// send sends a request to the handler, a second after the one before: no limit
-// of a plan stops it.
+// send sends a request to the handler, a second after the one before. No limit of a
+// plan is therefore reached.
 func (m *matrix) send(t *testing.T, method, path, body, kind string) answer {
 	t.Helper()
 	m.clock.Advance(time.Second)

@@ -24,8 +24,8 @@ func TestMCPSandbox(t *testing.T) {
 	}
 }
 
-// TestMCPBadCalls: what can't be understood is -32602, with what would be right
-// and nothing of what was sent.
+// TestMCPBadCalls checks that an invalid call is refused with -32602. The message
+// states the valid form and repeats nothing of the request.
 func TestMCPBadCalls(t *testing.T) {
 	t.Parallel()
 	s := serveMCP(t)
@@ -93,8 +93,8 @@ func TestMCPBadCalls(t *testing.T) {
 	}
 }
 
-// TestMCPToolErrors: what the caller may not see, or can't be read, is a result
-// for the model.
+// TestMCPToolErrors checks that data that is forbidden or can't be read is a tool
+// result with an error for the model.
 func TestMCPToolErrors(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
@@ -121,16 +121,16 @@ func checkToolError(t *testing.T, got toolResult, want ...string) {
 	}
 	for _, text := range want {
 		if !strings.Contains(got.Content[0].Text, text) {
-			t.Errorf("%q does not tell %q", got.Content[0].Text, text)
+			t.Errorf("%q does not contain %q", got.Content[0].Text, text)
 		}
 	}
 	if strings.Contains(got.Content[0].Text, "evil") {
-		t.Errorf("repeats what was sent: %q", got.Content[0].Text)
+		t.Errorf("the answer repeats the request: %q", got.Content[0].Text)
 	}
 }
 
-// TestMCPFailedRead breaks the file under the server: the model is told that
-// the data could not be read, and the log why.
+// TestMCPFailedRead breaks the file under the server. The answer says that the data
+// could not be read, and the log has the reason.
 func TestMCPFailedRead(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
@@ -145,7 +145,7 @@ func TestMCPFailedRead(t *testing.T) {
 	}
 	checkToolError(t, result, "internal_error", "could not be read", got.header.Get("X-Request-Id"))
 	if strings.Contains(got.body, "table") || strings.Contains(got.body, "SQL") {
-		t.Errorf("tells what is inside: %s", got.body)
+		t.Errorf("the answer reveals internal details: %s", got.body)
 	}
 	if logged := s.log.String(); !strings.Contains(logged, "no such table") || !strings.Contains(logged, got.header.Get("X-Request-Id")) {
 		t.Errorf("the log has: %s", logged)

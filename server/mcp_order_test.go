@@ -19,8 +19,8 @@ const (
 	newer       = "MCP-Protocol-Version: 2026-07-28"
 )
 
-// TestMCPOrder makes requests that break several rules at once: the first in
-// the order of checks is the one that is told.
+// TestMCPOrder makes requests that break several rules at once. The answer reports the
+// rule that is checked first.
 func TestMCPOrder(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
@@ -84,7 +84,7 @@ func TestMCPOrder(t *testing.T) {
 	}
 }
 
-// checkCommon looks for what every answer carries.
+// checkCommon checks what every answer must have.
 func checkCommon(t *testing.T, got mcpResponse) {
 	t.Helper()
 	for _, name := range []string{
@@ -100,7 +100,7 @@ func checkCommon(t *testing.T, got mcpResponse) {
 	}
 }
 
-// checkRefusal looks at a refusal of the request as HTTP has it.
+// checkRefusal checks a refusal of the HTTP request.
 func checkRefusal(t *testing.T, got mcpResponse, want string) {
 	t.Helper()
 	var body refusal
@@ -121,7 +121,7 @@ func checkRefusal(t *testing.T, got mcpResponse, want string) {
 	}
 }
 
-// checkRefusedMessage looks at a 400.
+// checkRefusedMessage checks a 400.
 func checkRefusedMessage(t *testing.T, got mcpResponse, code int) {
 	t.Helper()
 	response := got.rpc(t)
@@ -144,7 +144,8 @@ func TestMCPPlan(t *testing.T) {
 	}
 }
 
-// TestMCPRate counts: a request of whatever content takes one from the key.
+// TestMCPRate checks that every request, whatever its content, takes one from the limit
+// of the key.
 func TestMCPRate(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
@@ -160,7 +161,7 @@ func TestMCPRate(t *testing.T) {
 	checkRefusal(t, s.post(t, key, ping), "rate_limit_exceeded")
 }
 
-// TestMCPQuery: the operation takes no parameters, and says so of any.
+// TestMCPQuery checks that the operation refuses every query parameter.
 func TestMCPQuery(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
@@ -196,8 +197,8 @@ func mcpProtocolVersion(t *testing.T, s *mcpService, key string) {
 	}
 }
 
-// TestMCPWellKnown: clients look for OAuth metadata, with or without a key, and
-// must be told plainly that there is none.
+// TestMCPWellKnown checks that the paths of OAuth metadata answer 404, with or without
+// a key. Clients look for the metadata there.
 func TestMCPWellKnown(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

@@ -12,9 +12,9 @@ import (
 	"govsvc/server/limit"
 )
 
-// TestResponsesWait: a response that finds no room in the budget for too long is
-// a 503 with Retry-After, for a list as for a tool; a small one of another caller
-// is served meanwhile.
+// TestResponsesWait checks that a response gets a 503 with Retry-After if the budget
+// has no room for it for too long. This holds for a list and for a tool. A small
+// response of another caller is served at the same time.
 func TestResponsesWait(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(16<<20, 50*time.Millisecond)

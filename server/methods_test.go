@@ -41,7 +41,7 @@ func TestMethods(t *testing.T) {
 	s.ask(t, row{method: "HEAD", path: "/scores", status: 401})
 }
 
-// TestPaths asks for what is not there.
+// TestPaths checks that paths that do not exist answer 404.
 func TestPaths(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -55,7 +55,7 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestIndex holds the index against its golden file, at both of its paths.
+// TestIndex compares the index with its golden file, at both of its paths.
 func TestIndex(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -158,8 +158,8 @@ func TestHealth(t *testing.T) {
 	health(503)
 }
 
-// TestFailures makes the service fail: the caller learns no more than that,
-// and the log tells why.
+// TestFailures makes the service fail. The answer says only that it failed, and the log
+// has the reason.
 func TestFailures(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withSandbox(func() (*db.DB, error) { panic("INTERNAL detail") }))
@@ -177,7 +177,7 @@ func TestFailures(t *testing.T) {
 	s.get(t, "/", "")
 	log := s.log.String()
 	if !strings.Contains(log, "INTERNAL detail") || !strings.Contains(log, "database is closed") || !strings.Contains(log, "req_") {
-		t.Errorf("the log does not tell why:\n%s", log)
+		t.Errorf("the log does not have the reason:\n%s", log)
 	}
 	if strings.Contains(log, key[21:]) || strings.Contains(log, test[21:]) {
 		t.Error("the log holds a key")

@@ -202,8 +202,8 @@ func (m *model) bounds(c catalogue, query url.Values) (limit int, since, bad str
 	return limit, since, anyOf(faults)
 }
 
-// anyOf is the parameter that an error names: where several are at fault, which
-// of them is not said.
+// anyOf is the parameter that an error names. If several are invalid, the error may
+// name any of them.
 func anyOf(faults []string) string {
 	switch len(faults) {
 	case 0:
@@ -223,7 +223,7 @@ func instantOf(text string) (string, bool) {
 	return stamp(at), err == nil
 }
 
-// mark finds the place that a query's cursor stands for; nil is the start.
+// mark finds the position of a query's cursor; nil is the start.
 func (m *model) mark(query url.Values, list string, d *dataset) (*issuedCursor, bool) {
 	token := query.Get("cursor")
 	if token == "" {
@@ -313,8 +313,8 @@ func (m *model) pulled(d *dataset, k *modelKey, format string, first, limit int,
 	return e
 }
 
-// learnEvent is an audit event as it must be shown. The service chose its id,
-// once, and its metadata must tell of the request and of what changed.
+// learnEvent is an audit event as the API must show it. The service chooses an id that
+// it never uses again. The event's metadata must describe the request and the changes.
 func (m *model) learnEvent(event modelRecord, shown map[string]any) map[string]any {
 	if id, _ := shown["id"].(string); event["id"] == nil && !m.seen[id] {
 		event["id"], m.seen[id] = id, true

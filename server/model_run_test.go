@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run is a service and the model of it, led through the same steps.
+// run is a service and its model, which both do the same steps.
 type run struct {
 	*service
 	t         *testing.T
@@ -32,7 +32,7 @@ type run struct {
 // made is a record that was given out, in whichever data set.
 type made struct{ id, set string }
 
-// do does one step on both; an error tells where they differ.
+// do does one step on both. Its error reports where they differ.
 func (r *run) do(s step) error {
 	switch verb, rest, _ := strings.Cut(s.Do, " "); verb {
 	case "clock":
@@ -221,7 +221,7 @@ func (r *run) ask(s step) error {
 	return nil
 }
 
-// compare holds an answer against the model's, and lets the model go on.
+// compare compares an answer with the model's, and then commits the step in the model.
 func (r *run) compare(q modelRequest, e *expectation, a answer, s step) error {
 	code, param := a.fault()
 	if a.status != e.status || code != e.code || param != e.param && e.param != anyParam {
@@ -244,7 +244,7 @@ func (r *run) compare(q modelRequest, e *expectation, a answer, s step) error {
 	return nil
 }
 
-// replays stands among the statuses for the answers that were replayed.
+// replays is the key under which statuses counts the replayed answers.
 const replays = 0
 
 // anyParam is an error that may name whichever parameter.
@@ -268,7 +268,7 @@ func (r *run) headers(q modelRequest, e *expectation, a answer, s step) []string
 	return faults
 }
 
-// compareData holds the envelope of a success against the model's.
+// compareData compares the envelope of a success with the model's.
 func (r *run) compareData(q modelRequest, e *expectation, body []byte, nextHeader string) error {
 	got, err := envelopeOf(e, body, nextHeader)
 	if err != nil {

@@ -63,7 +63,7 @@ type storedResponse struct {
 	at      time.Time
 }
 
-// issuedCursor is a cursor that was given out, and the place it stands for.
+// issuedCursor is a cursor that the service has returned, and its position in the list.
 type issuedCursor struct {
 	token, list, set string
 	order, id        string
@@ -77,7 +77,7 @@ func (m *model) stamp() string { return stamp(m.now) }
 
 func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.000Z") }
 
-// sandboxNow is the instant at which the sandbox stands still.
+// sandboxNow is the instant that the clock of the sandbox always shows.
 const sandboxNow = "2026-09-12T12:00:00.000Z"
 
 // set is what a key works on.
@@ -196,7 +196,7 @@ func (d *dataset) enqueue(kind string) {
 	}
 }
 
-// change sets the members that are given and differ, and tells whether any did.
+// change sets the members that are given and differ, and reports whether any did.
 func (r modelRecord) change(given modelRecord, at string) bool {
 	before := plainJSON(r)
 	maps.Copy(r, given)
@@ -280,7 +280,7 @@ func (d *dataset) settled(object string, given modelRecord) {
 	}
 }
 
-// update is an import of a record that is there already.
+// update is an import of a record that already exists.
 func (r modelRecord) update(given modelRecord, at string) {
 	for _, member := range []string{"id", "created_at", "updated_at"} {
 		delete(given, member)

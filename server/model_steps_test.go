@@ -11,13 +11,13 @@ import (
 	"govsvc/db"
 )
 
-// step is one thing done to the service and to the model. It is plain data that
-// means the same wherever it stands in a sequence, so that a sequence stays one
-// when steps are left out: a record is named by its number among those known,
-// a cursor by how long ago it was given out.
+// step is one operation on the service and on the model. It is plain data and does not
+// depend on its position in a sequence. A sequence therefore stays valid when steps are
+// left out. A step names a record by its number among the known ones, and a cursor by
+// its age.
 type step struct {
 	Do     string            `json:",omitempty"` // an operation, "tool NAME", "message", "import OBJECT", "clock", "terms", "revoke", "restart" or "check"
-	Who    int               `json:",omitempty"` // the key's number; nobody's or mistyped
+	Who    int               `json:",omitempty"` // the key's number; also a key that does not exist or is mistyped
 	Query  map[string]string `json:",omitempty"` // "@n" is the n-th last cursor of the list, "^n" of another organisation's, "!n" of whichever
 	Pick   int               `json:",omitempty"` // which record; negative is none of the key's own
 	Body   map[string]any    `json:",omitempty"` // "@delivered" and the like are receivers, "@kpi n" a key result
@@ -54,7 +54,7 @@ type generator struct {
 func (m *generator) one(of ...string) string { return of[m.IntN(len(of))] }
 func (m *generator) word(list string) string { return m.one(strings.Fields(list)...) }
 
-// in tells true once in n times.
+// in returns true once in n times.
 func (m *generator) in(n int) bool { return m.IntN(n) == 0 }
 
 func (m *generator) next() step {

@@ -26,11 +26,11 @@ var modelSteps = flag.Int("model.steps", 2000, "how many steps TestModel does, 2
 // perRun is how many steps are done on one file.
 const perRun = 2000
 
-// TestModel leads the service and a model of the specification through the same
-// random steps: all operations, by several keys, with good and bad inputs, while
-// the operator imports and changes plans and time passes. Each answer must be
-// the model's. Where one is not, the shortest sequence found that shows it is
-// printed, with its seed.
+// TestModel runs the same random steps on the service and on a model of the
+// specification. Several keys call all operations, with good and bad inputs. In
+// between, the operator imports data and changes plans, and time passes. Each answer
+// must be the model's. If one is not, the test prints the shortest failing sequence
+// that it finds, with its seed.
 func TestModel(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
@@ -69,8 +69,8 @@ func replaySteps(t *testing.T, steps []step, answers map[int]int) (at int, fault
 // attempts bounds how many sequences are tried to find a shorter one.
 const attempts = 60
 
-// printShortest drops steps while the sequence still fails, ever fewer at once, and
-// prints what is left.
+// printShortest drops steps while the sequence still fails, fewer and fewer at once. It
+// prints the remaining steps.
 func printShortest(t *testing.T, steps []step, fault error) {
 	t.Helper()
 	tried := 0
@@ -144,7 +144,7 @@ var modelBox = sync.OnceValues(func() (*sandbox.Sandbox, error) {
 	return sandbox.Open(context.Background(), d)
 })
 
-// runs counts the runs, so that each has a name and Idempotency-Keys of its own.
+// runs counts the runs, so that each has a unique name and unique Idempotency-Keys.
 var runs atomic.Int64
 
 func newRun(t *testing.T) *run {

@@ -33,8 +33,8 @@ func withMetrics(log bool) setting {
 	}
 }
 
-// TestObservedAnswers: what watches a request changes nothing about its answer,
-// be it a success, a refusal, a body that is too long or a defect.
+// TestObservedAnswers checks that metrics and logs do not change an answer: a success,
+// a refusal, a body that is too long or a defect.
 func TestObservedAnswers(t *testing.T) {
 	t.Parallel()
 	defect := func(c *server.Config) { c.Receivers = panickingWriter{} }
@@ -80,8 +80,8 @@ func TestAccessLogBytes(t *testing.T) {
 	}
 }
 
-// exchanged sends a request as it stands and tells what of the answer does not
-// change from time to time, and whether the connection ends with it.
+// exchanged sends a request unchanged. It returns the parts of the answer that do not
+// depend on the time, and whether the connection ends with it.
 func exchanged(t *testing.T, url, request string) string {
 	t.Helper()
 	conn, err := new(net.Dialer).DialContext(t.Context(), "tcp", strings.TrimSuffix(strings.TrimPrefix(url, "http://"), server.Base))
@@ -120,8 +120,8 @@ func exchanged(t *testing.T, url, request string) string {
 	return strings.Join([]string{response.Status, strings.Join(headers, " "), response.Header.Get("ETag"), kept, map[bool]string{true: "closes"}[response.Close]}, "\n")
 }
 
-// TestDeadline: work for a read is bounded, over HTTP and MCP, and the caller
-// told to come again.
+// TestDeadline checks that the time of a read is bounded, over HTTP and MCP. The answer
+// asks the caller to try again.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, func(c *server.Config) { c.Deadline = 1 })
@@ -149,8 +149,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// BenchmarkObserved is a read that is answered from memory, without what
-// watches it and with.
+// BenchmarkObserved is a read that is answered from memory, with and without metrics
+// and logs.
 //
 //	go test ./server -run '^$' -bench Observed
 func BenchmarkObserved(b *testing.B) {

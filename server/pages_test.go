@@ -19,8 +19,8 @@ func (onePage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "the page for %s %s", r.Method, r.URL.Path)
 }
 
-// TestPages: what is beside the API is asked for what is not below its path;
-// where it has nothing, browsers hear so from it and programs from the server.
+// TestPages checks that the pages get every request outside the path of the API. For an
+// unknown path, the pages answer browsers and the server answers programs.
 func TestPages(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *server.Config) { c.Pages = onePage{} })

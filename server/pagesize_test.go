@@ -100,7 +100,7 @@ func TestPagesEndEarly(t *testing.T) {
 	}
 }
 
-// TestLinesEndEarly is the same for NDJSON, whose cursor stands in a header.
+// TestLinesEndEarly is the same for NDJSON, which has the cursor in a header.
 func TestLinesEndEarly(t *testing.T) {
 	t.Parallel()
 	s := largeRecords(t)

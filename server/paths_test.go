@@ -64,14 +64,15 @@ func TestSignalsWalk(t *testing.T) {
 	}
 }
 
-// TestOddParam: error.param is the name as it was sent.
+// TestOddParam checks that error.param is the name of the parameter, unchanged.
 func TestOddParam(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.ask(t, row{path: "/risks?limit[]=1", key: s.key(t, "read:all"), status: 400, code: "invalid_parameter", param: "limit[]"})
 }
 
-// TestKeyOffThePaths: a valid key counts where there is nothing, too.
+// TestKeyOffThePaths checks that a valid key is also accepted at a path that does not
+// exist.
 func TestKeyOffThePaths(t *testing.T) {
 	t.Parallel()
 	sandbox := serve(t).store

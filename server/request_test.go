@@ -36,7 +36,7 @@ type answer struct {
 	status int
 	header http.Header
 	body   []byte // decoded, where it was compressed
-	sent   []byte // as it was sent
+	sent   []byte // the bytes on the wire
 }
 
 // transport leaves compression to the tests.

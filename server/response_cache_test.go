@@ -18,8 +18,8 @@ import (
 	"govsvc/server"
 )
 
-// TestNothingStale reads from many goroutines while another process writes, and
-// this one, too: what was committed before a request is in its answer, always.
+// TestNothingStale reads from many goroutines while this process and another one write.
+// Each answer must have every change that was committed before its request.
 func TestNothingStale(t *testing.T) {
 	t.Parallel()
 	if path := os.Getenv("GOVSVC_TEST_STALE"); path != "" {
@@ -60,11 +60,11 @@ func TestNothingStale(t *testing.T) {
 	group.Wait()
 }
 
-// anotherProcess starts one on the same file, which writes a risk each time that
-// it is told to, and says when it is committed.
+// anotherProcess starts a second process on the same file. The returned function makes
+// it write a risk and returns after the commit.
 func anotherProcess(t *testing.T, path string) func(n int) {
 	t.Helper()
-	child := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestNothingStale$") // ends when it is told nothing more
+	child := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestNothingStale$") // ends when its standard input is closed
 	child.Env = append(os.Environ(), "GOVSVC_TEST_STALE="+path)
 	in, err := child.StdinPipe()
 	if err != nil {
@@ -93,7 +93,7 @@ func anotherProcess(t *testing.T, path string) func(n int) {
 	}
 }
 
-// writeWhenAsked is what the other process does.
+// writeWhenAsked is the main function of the other process.
 func writeWhenAsked(t *testing.T, path string) {
 	store := openStore(t, path, testkit.NewClock(start))
 	asked := bufio.NewScanner(os.Stdin)
@@ -107,8 +107,8 @@ func writeWhenAsked(t *testing.T, path string) {
 	}
 }
 
-// TestKeptAnswersApart: what is held for one question is not the answer to
-// another: of another organisation, another filter, another key.
+// TestKeptAnswersApart checks that a cached answer is not used for another request:
+// another organisation, another filter or another key.
 func TestKeptAnswersApart(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -128,8 +128,8 @@ func TestKeptAnswersApart(t *testing.T) {
 	}
 }
 
-// TestKeptAnswersBound: however many questions are asked, all are answered
-// right with memory for a few answers, and with none.
+// TestKeptAnswersBound checks that all of many different requests are answered
+// correctly, with a cache for a few answers and with none.
 func TestKeptAnswersBound(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int64{0, 4 << 10} {
@@ -150,8 +150,8 @@ func TestKeptAnswersBound(t *testing.T) {
 	}
 }
 
-// TestKeptToolResults: a tool's result that is held goes to the next caller
-// under that caller's own id, and ends with the next commit.
+// TestKeptToolResults checks that a cached tool result is sent to the next caller with
+// the id of that caller's message. The next commit makes it invalid.
 func TestKeptToolResults(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

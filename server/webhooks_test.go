@@ -211,7 +211,7 @@ func TestSubscriptionLife(t *testing.T) {
 	s.audited(t, id, secret)
 }
 
-// audited checks what the log tells of a subscription's life.
+// audited checks the audit events of a subscription, from its creation to its removal.
 func (s *service) audited(t testing.TB, id, secret string) {
 	t.Helper()
 	page, err := s.store.Audit.Events(t.Context(), organisation(t, s.store, db.DefaultOrganisation), db.AuditQuery{Limit: 100})
@@ -242,7 +242,7 @@ func (s *service) audited(t testing.TB, id, secret string) {
 	}
 }
 
-// TestSubscriptionRefusals: what a subscription may not be.
+// TestSubscriptionRefusals checks which subscriptions are refused.
 func TestSubscriptionRefusals(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withHooks(t))

@@ -9,8 +9,8 @@ import (
 	"govsvc/db"
 )
 
-// TestNothingChanged: a PATCH that says what is so already is a 200 and leaves
-// no trace; with a key, its answer is kept nevertheless.
+// TestNothingChanged checks that a PATCH with the stored values is a 200. It changes no
+// record and writes no audit event. With an Idempotency-Key, its answer is still stored.
 func TestNothingChanged(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -46,8 +46,9 @@ func TestNothingChanged(t *testing.T) {
 	d.checkRows(t, "events", "SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'", "3")
 }
 
-// TestRepeatedCheckins: a batch whose points are all stored already is a 201 and
-// leaves no trace. Of a batch that repeats some, the others alone are written.
+// TestRepeatedCheckins checks that a batch whose points are all stored already is a 201.
+// It changes no record and writes no audit event. If a batch repeats some points, only
+// the others are written.
 func TestRepeatedCheckins(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
@@ -70,11 +71,12 @@ func TestRepeatedCheckins(t *testing.T) {
 	}
 	changes := d.query(t, "SELECT json_extract(event, '$.metadata.changes') FROM audit_events WHERE action = 'api.write.kpi_checkin' ORDER BY seq DESC LIMIT 1")
 	if !strings.Contains(changes, "Q ") || strings.Contains(changes, "M ") {
-		t.Errorf("the event tells of %s, want the changed one alone", changes)
+		t.Errorf("the event has the changes %s, want only the changed key result", changes)
 	}
 }
 
-// TestWriteAudit: one event a change, field by field, with who and what request.
+// TestWriteAudit checks that each change has one audit event, with each field, the
+// actor and the request.
 func TestWriteAudit(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

@@ -65,8 +65,8 @@ func TestUntreatedBaseline(t *testing.T) {
 	}
 }
 
-// TestRiskNumbers creates risks from many goroutines, refused ones between
-// them: the numbers have neither gap nor twin, in each organisation.
+// TestRiskNumbers creates risks from many goroutines, with refused ones between them.
+// The numbers have no gaps and no duplicates, in each organisation.
 func TestRiskNumbers(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -97,7 +97,7 @@ func TestRiskNumbers(t *testing.T) {
 	}
 }
 
-// TestRiskNumbersAfterImport: the numbering goes on behind what was imported.
+// TestRiskNumbersAfterImport checks that new numbers follow the highest imported one.
 func TestRiskNumbersAfterImport(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -188,8 +188,9 @@ func TestSeverityChangeReason(t *testing.T) {
 	}
 }
 
-// TestSeverityEvidence: each accepted reason is kept with who, when, before and
-// after, and told to the audit log; residual_gap_reason is kept.
+// TestSeverityEvidence checks that each accepted reason is stored with the actor, the
+// time and the values before and after, and is in the audit log. residual_gap_reason is
+// stored too.
 func TestSeverityEvidence(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -211,9 +212,9 @@ func TestSeverityEvidence(t *testing.T) {
 	d.checkRows(t, "cleared", "SELECT residual_gap_reason FROM risks", "<nil>")
 }
 
-// TestRiskEvents: the events' rows are there with the change, with a delivery
-// for each subscription that wants them, and none for a change that failed nor
-// where nobody wants them.
+// TestRiskEvents checks that an event is stored with its change, with a delivery for
+// each matching subscription. A change that fails stores no event. A change without a
+// matching subscription stores none either.
 func TestRiskEvents(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -264,7 +265,7 @@ func TestRiskEvents(t *testing.T) {
 	})
 }
 
-// sameJSON tells whether two texts are the same value.
+// sameJSON reports whether two texts are the same value.
 func sameJSON(t testing.TB, a, b string) bool {
 	t.Helper()
 	var x, y any

@@ -59,8 +59,8 @@ func newConcurrentWrites(t *testing.T, random *rand.Rand, n int) *concurrentWrit
 	return c
 }
 
-// pick makes the n-th write. It marks the record, so that the file shows who
-// wrote last.
+// pick makes the n-th write. It marks the record, so that the file shows which write
+// was the last.
 func (c *concurrentWrites) pick(random *rand.Rand, n int) write {
 	mark := fmt.Sprint("write ", n)
 	w := write{idempotencyKey: mark}
@@ -115,8 +115,8 @@ func TestSerialOrder(t *testing.T) {
 	c.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// acknowledged checks that every success of a write is the same answer, and
-// given freshly once, and returns the writes that were done, by request id.
+// acknowledged checks that every success of a write is the same answer, and that
+// exactly one is not a replay. It returns the writes that were done, by request id.
 func (c *concurrentWrites) acknowledged(t *testing.T) map[string]*sentWrite {
 	t.Helper()
 	done := map[string]*sentWrite{}
@@ -159,7 +159,7 @@ func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWri
 		request, id, _ := strings.Cut(line, "|")
 		sent := done[request]
 		if sent == nil {
-			t.Errorf("the log tells of a change by %s that nobody was answered", request)
+			t.Errorf("the log has a change by %s, for which no client got a success", request)
 			continue
 		}
 		delete(done, request)

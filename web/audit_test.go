@@ -15,8 +15,9 @@ import (
 
 var auditActions = regexp.MustCompile(`<code>([a-z_.]+)</code></a>`)
 
-// harnessWithEvents is a scene whose log has known events: five by the editor on a risk,
-// an hour apart, then one by a key and one by nobody.
+// harnessWithEvents returns a harness whose audit log has known events. The editor
+// changes a risk five times, 10 minutes apart. Then follow one event by an API key
+// and one without an actor.
 func harnessWithEvents(t *testing.T) (h *harness, risk string, key db.Key) {
 	t.Helper()
 	h = newHarness(t)
@@ -64,7 +65,7 @@ func TestAudit(t *testing.T) {
 		{"by a day before", "until=2026-09-30", ""},
 		{"by a day after", "since=2026-10-02", ""},
 		{"by all", "actor=" + editor + "&action=risk.*&resource_type=risk&resource_id=" + risk + "&since=2026-10-01T12:45:00Z", "risk.updated"},
-		{"by what there is not", "actor=nobody", ""},
+		{"by an unknown actor", "actor=nobody", ""},
 	} {
 		r := c.get("/audit?" + test.query)
 		var got []string
@@ -79,7 +80,7 @@ func TestAudit(t *testing.T) {
 		}
 	}
 	if !h.hasAuditEvent("audit.searched", auth.Admin) {
-		t.Error("the log does not tell of the search")
+		t.Error("the audit log has no audit.searched event")
 	}
 	c.expect(c.get("/audit?since=yesterday"), 400, "must be a date such as")
 	c.expect(c.get("/audit?since=9999-12-31T23:00:00-02:00"), 400, "must be a date such as")
@@ -87,8 +88,8 @@ func TestAudit(t *testing.T) {
 	c.expect(c.get("/audit?actor="+strings.Repeat("x", 201)), 400, "at most 200 characters")
 }
 
-// TestAuditLines: an event says who did what to which record, and from what to
-// what.
+// TestAuditLines: each event shows the actor, the action, the record, and the old and
+// new values.
 func TestAuditLines(t *testing.T) {
 	t.Parallel()
 	h, risk, key := harnessWithEvents(t)
@@ -105,7 +106,8 @@ func TestAuditLines(t *testing.T) {
 	c.expect(c.get("/audit?actor=gone"), 200, `<option value="gone" selected>gone</option>`)
 }
 
-// TestAuditPages leads through the log, newest first, and keeps the filters.
+// TestAuditPages follows the page links through the log. Events are listed newest
+// first, and the links keep the filters.
 func TestAuditPages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -123,11 +125,11 @@ func TestAuditPages(t *testing.T) {
 	for pages := 0; path != ""; pages++ {
 		r := c.get(path)
 		if got := strings.Contains(r.body, "Back to the newest"); got != (pages > 0) {
-			t.Errorf("page %d has a link to the newest: %v", pages, got)
+			t.Errorf("page %d has a link to the newest events: %v", pages, got)
 		}
 		for _, found := range regexp.MustCompile(`<dt>Number</dt><dd>(\d+)</dd>`).FindAllStringSubmatch(r.body, -1) {
 			if found[1] != fmt.Sprint(want) {
-				t.Fatalf("got %s, want %d", found[1], want)
+				t.Fatalf("got event number %s, want %d", found[1], want)
 			}
 			want--
 		}
@@ -141,7 +143,7 @@ func TestAuditPages(t *testing.T) {
 	}
 }
 
-// TestAuditOfPlan: a plan without the audit log shows none of it.
+// TestAuditOfPlan: a plan that excludes the audit log has no access to its pages.
 func TestAuditOfPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -154,8 +156,8 @@ func TestAuditOfPlan(t *testing.T) {
 	}
 }
 
-// TestVerifyAudit: the page says that the log is whole, and of a forged event
-// where it is.
+// TestVerifyAudit: the page reports that the log is intact. After an event is
+// altered, the page reports the position of that event.
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
 	h, risk, _ := harnessWithEvents(t)
@@ -171,7 +173,7 @@ func TestVerifyAudit(t *testing.T) {
 	c.expect(c.get(at), 200, "!The audit log is intact")
 	h.as(auth.Editor).expect(h.as(auth.Editor).get(at), 403)
 
-	c.get("/audit") // one event more
+	c.get("/audit") // adds one event
 	c.expect(c.follow(c.post("/audit/verify", "head", " "+strings.ToUpper(check.Head)), "/audit/verify"), 200, "contains the head that you noted, with ", " after it")
 	c.expect(c.follow(c.post("/audit/verify", "head", strings.Repeat("0a", 32)), "/audit/verify"), 200, "does not contain that head", "!is intact")
 	c.expect(c.post("/audit/verify", "head", hostile), 422, "f-head-error", "64 hexadecimal digits")
@@ -189,7 +191,7 @@ func TestVerifyAudit(t *testing.T) {
 	c.expect(r, 200, "The audit log is broken", fmt.Sprintf("Event %d or the event before it was altered", position), forged, fmt.Sprintf("%d events before are unaltered", position-1), "!intact")
 }
 
-// TestVerifyShortened: events that are gone from the end are told.
+// TestVerifyShortened: the verification reports events that are missing at the end.
 func TestVerifyShortened(t *testing.T) {
 	t.Parallel()
 	h, _, _ := harnessWithEvents(t)
@@ -199,7 +201,7 @@ func TestVerifyShortened(t *testing.T) {
 	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is broken", "are missing")
 }
 
-// TestVerifyElsewhere checks the log of the organisation that is worked on.
+// TestVerifyElsewhere: the page verifies the log of the selected organisation.
 func TestVerifyElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -211,7 +213,7 @@ func TestVerifyElsewhere(t *testing.T) {
 	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact", "All 3 events of it&#39;s ours", `--org &#39;it&#39;\&#39;&#39;s ours&#39; --print-head`)
 }
 
-// TestVerifyOnce: one check at a time keeps the others' pages quick.
+// TestVerifyOnce: only one verification runs at a time, so that other pages stay fast.
 func TestVerifyOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -23,7 +23,7 @@ func TestBrowserUsers(t *testing.T) {
 	b.fill("First password", password)
 	b.fill("Confirm password", password+"!")
 	if status := b.press("Add user"); status != http.StatusUnprocessableEntity {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want http.StatusUnprocessableEntity", status)
 	}
 	b.expect("The two passwords differ.")
 	b.checkPage("user-new-refused")
@@ -44,7 +44,7 @@ func TestBrowserUsers(t *testing.T) {
 	b.checkPage("user-own")
 	b.toggle("Remove… the user admin")
 	if status := b.press("Remove"); status != http.StatusConflict {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want http.StatusConflict", status)
 	}
 	b.expect("is the last admin")
 	b.checkPage("user-last-admin")
@@ -76,7 +76,8 @@ func TestBrowserSettings(t *testing.T) {
 	b.checkPage("audit-of-plan")
 }
 
-// TestBrowserAudit searches the log and verifies it, sound and forged.
+// TestBrowserAudit searches the log. It verifies the log before and after an event is
+// altered.
 func TestBrowserAudit(t *testing.T) {
 	h, risk, _ := harnessWithEvents(t)
 	b := newBrowser(t, h).as(auth.Admin)
@@ -106,7 +107,8 @@ func TestBrowserAudit(t *testing.T) {
 	b.checkPage("audit-broken")
 }
 
-// TestBrowserStatus looks at a service that has something to tell.
+// TestBrowserStatus opens the status page of a healthy service, and of one with late
+// webhook deliveries.
 func TestBrowserStatus(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)
@@ -121,8 +123,8 @@ func TestBrowserStatus(t *testing.T) {
 	b.checkPage("status-late")
 }
 
-// TestBrowserConfirm: after ten minutes an action asks for the password and goes
-// on with what was typed. The account lists the sessions.
+// TestBrowserConfirm: after ten minutes an action asks for the password, then
+// continues with the values of its form. The account lists the sessions.
 func TestBrowserConfirm(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)
@@ -130,13 +132,13 @@ func TestBrowserConfirm(t *testing.T) {
 	h.clock.Advance(auth.ConfirmedFor)
 	b.fill("Plan", "business")
 	if status := b.press("Save changes"); status != http.StatusForbidden {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want http.StatusForbidden", status)
 	}
 	b.expect("Confirm it is you")
 	b.checkPage("confirm")
 	b.fill("Password", password+"!")
 	if status := b.press("Confirm"); status != http.StatusUnprocessableEntity {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want http.StatusUnprocessableEntity", status)
 	}
 	b.expect("This is not your password.")
 	b.checkPage("confirm-refused")

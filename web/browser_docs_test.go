@@ -9,8 +9,8 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestBrowserDocs reads the reference and tries an operation out on the
-// sandbox, with a key that was minted for it; a live key stays on the page.
+// TestBrowserDocs opens the API reference. It runs an operation on the sandbox with
+// a test key that the page creates.
 func TestBrowserDocs(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -28,12 +28,12 @@ func TestBrowserDocs(t *testing.T) {
 	evaluate[bool](b, `document.querySelector("#operations-risks-listRisks .execute").click(), true`)
 	waitFor(b, `document.querySelector("#operations-risks-listRisks .live-responses-table .response-col_status") !== null`)
 	if answer := evaluate[string](b, `document.querySelector("#operations-risks-listRisks .live-responses-table").innerText`); !strings.Contains(answer, "[SANDBOX]") {
-		t.Errorf("not of the sandbox: %s", answer)
+		t.Errorf("the response is not from the sandbox: %s", answer)
 	}
 	b.checkPage("docs-tried")
 }
 
-// waitFor waits until an expression of the page is true.
+// waitFor waits until a JavaScript expression is true in the page.
 func waitFor(b *browser, expression string) {
 	b.t.Helper()
 	evaluate[bool](b, `new Promise((done) => { const look = () => (`+expression+`) ? done(true) : setTimeout(look, 20); look() })`)

@@ -27,20 +27,22 @@ import (
 	"govsvc/db/auth"
 )
 
-// browser is a window of Chromium on a scene, with cookies of its own. It fails
-// the test if a page writes an error to the console, loads anything from
-// elsewhere, or breaks a rule of accessibility.
+// browser is a Chromium window for one harness, with separate cookies. It fails the
+// test if a page writes an error to the console or loads anything from another
+// origin. It also fails the test if a page breaks an accessibility rule.
 type browser struct {
 	*harness
 	ctx   context.Context
 	mutex sync.Mutex
-	found []string // faults, told at the end
+	found []string // errors, reported when the test ends
 }
 
-// browserTimeout bounds one step in a browser, on a busy machine.
+// browserTimeout limits the time of one step in a browser. It allows for a busy
+// machine.
 const browserTimeout = time.Minute
 
-// chromium is the one browser that all tests have windows of; end ends it.
+// chromium is the browser process that all tests share. TestMain stops it with the
+// cancel functions.
 var chromium struct {
 	once   sync.Once
 	ctx    context.Context
@@ -81,8 +83,8 @@ func startChromium() {
 	chromium.err = chromedp.Do(ctx)
 }
 
-// newBrowser opens a window on a scene. Without Chromium the test is skipped,
-// except in CI.
+// newBrowser opens a window for a harness. Without Chromium it skips the test. In CI
+// it fails the test instead.
 func newBrowser(t *testing.T, h *harness) *browser {
 	t.Helper()
 	chromium.once.Do(startChromium)
@@ -113,7 +115,7 @@ func newBrowser(t *testing.T, h *harness) *browser {
 	return b
 }
 
-// attachListeners has the window tell of requests and of errors.
+// attachListeners enables the events of the window for requests and log entries.
 func attachListeners(ctx context.Context, t *chromedp.Target) (chromedp.Void, error) {
 	if _, err := cdp.Call(ctx, t, network.Enable, network.EnableParams{}); err != nil {
 		return chromedp.Void{}, err
@@ -122,16 +124,17 @@ func attachListeners(ctx context.Context, t *chromedp.Target) (chromedp.Void, er
 	return chromedp.Void{}, err
 }
 
-// onEvent looks at what happens in the window.
+// onEvent reports requests to other origins, failed loads, and script and console
+// errors.
 func (b *browser) onEvent(event any) {
 	switch e := event.(type) {
 	case *network.EventRequestWillBeSent:
 		if at := e.Request.URL; !strings.HasPrefix(at, b.url+"/") && !strings.HasPrefix(at, "data:") && !strings.HasPrefix(at, "about:") {
-			b.report("a request left the origin: %s (of %s)", at, e.DocumentURL)
+			b.report("a request went to another origin: %s (from %s)", at, e.DocumentURL)
 		}
 	case *network.EventResponseReceived:
 		if e.Type != network.ResourceTypeDocument && e.Response.Status >= 400 {
-			b.report("%s answered %v", e.Response.URL, e.Response.Status)
+			b.report("%s returned status %v", e.Response.URL, e.Response.Status)
 		}
 	case *log.EventEntryAdded:
 		if e.Entry.Level == log.EntryLevelError && e.Entry.Source != log.EntrySourceNetwork {
@@ -153,7 +156,7 @@ func (b *browser) report(format string, args ...any) {
 	b.found = append(b.found, fmt.Sprintf(format, args...))
 }
 
-// call runs a step, or ends the test.
+// call runs a step. It ends the test if the step fails.
 func (b *browser) call(action chromedp.Action[chromedp.Void]) {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
@@ -163,7 +166,7 @@ func (b *browser) call(action chromedp.Action[chromedp.Void]) {
 	}
 }
 
-// as signs the window in with a role.
+// as signs the window in as the user with a role.
 func (b *browser) as(role auth.Role) *browser {
 	b.t.Helper()
 	b.call(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -173,13 +176,14 @@ func (b *browser) as(role auth.Role) *browser {
 	return b
 }
 
-// open goes to a path and returns the status.
+// open loads a path and returns the HTTP status.
 func (b *browser) open(path string) int {
 	b.t.Helper()
 	return b.load(chromedp.Navigate(b.url + path))
 }
 
-// load runs a step that leads to another page, and waits for that.
+// load runs a step that opens another page, waits for that page, and returns its HTTP
+// status.
 func (b *browser) load(step chromedp.Action[chromedp.Void]) int {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
@@ -191,7 +195,7 @@ func (b *browser) load(step chromedp.Action[chromedp.Void]) int {
 	return int(resp.Status)
 }
 
-// path is where the window is.
+// path returns the path of the current page.
 func (b *browser) path() string {
 	at, err := url.Parse(evaluate[string](b, "location.href"))
 	if err != nil {
@@ -200,7 +204,7 @@ func (b *browser) path() string {
 	return at.Path
 }
 
-// evaluate runs an expression in the page.
+// evaluate runs a JavaScript expression in the page and returns its value.
 func evaluate[T any](b *browser, expression string) T {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, browserTimeout)
@@ -212,10 +216,11 @@ func evaluate[T any](b *browser, expression string) T {
 	return value
 }
 
-// text is what the page says.
+// text returns the visible text of the page.
 func (b *browser) text() string { return evaluate[string](b, "document.body.innerText") }
 
-// expect checks what the page says, and does not say ("!…").
+// expect checks that the page contains each text. A text that starts with "!" must be
+// absent.
 func (b *browser) expect(texts ...string) {
 	b.t.Helper()
 	page := b.text()
@@ -226,15 +231,15 @@ func (b *browser) expect(texts ...string) {
 	}
 }
 
-// element finds what a person would use by its words: a field by its label, or
-// what can be clicked by its text. It returns a selector.
+// element finds a field by its label, or a button, link or summary by its text. It
+// returns a selector.
 func (b *browser) element(words string) chromedp.CSS {
 	b.t.Helper()
 	name, _ := json.Marshal(words)
 	selector := evaluate[string](b, `(() => {
 		const words = `+string(name)+`, plain = (text) => text.replace(/\s+/g, " ").trim();
 		const shown = (e) => e.checkVisibility();
-		// all that it says, or its first line: what stands below is a hint
+		// The text of an element, or its first line. The lines below are a hint.
 		const says = (e) => [plain(e.innerText), plain(e.innerText.trim().split("\n")[0])].some((said) => said === words || said === words + " (optional)");
 		let found = [...document.querySelectorAll("label")].filter(shown).filter(says).map((l) => l.control).find(Boolean);
 		found ??= [...document.querySelectorAll("button, a, summary")].filter(shown).find((e) => says(e) || e.getAttribute("aria-label") === words);
@@ -244,12 +249,12 @@ func (b *browser) element(words string) chromedp.CSS {
 		return "[data-found]";
 	})()`)
 	if selector == "" {
-		b.t.Fatalf("nothing is called %q in %s:\n%s", words, b.path(), b.text())
+		b.t.Fatalf("no element has the text %q in %s:\n%s", words, b.path(), b.text())
 	}
 	return chromedp.CSS(selector)
 }
 
-// fill types into the field with a label, in the place of what is there.
+// fill replaces the value of the field that has the label.
 func (b *browser) fill(label, value string) {
 	b.t.Helper()
 	at := b.element(label)
@@ -262,19 +267,19 @@ func (b *browser) fill(label, value string) {
 	b.call(chromedp.SendKeys(at, value))
 }
 
-// toggle clicks what leads to no other page: a check box, a disclosure.
+// toggle clicks an element that opens no other page, such as a check box.
 func (b *browser) toggle(words string) {
 	b.t.Helper()
 	b.call(chromedp.Click(b.element(words)))
 }
 
-// press clicks what leads to another page and returns its status.
+// press clicks an element that opens another page, and returns its HTTP status.
 func (b *browser) press(words string) int {
 	b.t.Helper()
 	return b.load(chromedp.Click(b.element(words)))
 }
 
-// setColourScheme has the page think of a colour scheme.
+// setColourScheme emulates the user's preference for a colour scheme.
 func (b *browser) setColourScheme(scheme string) {
 	b.t.Helper()
 	b.call(chromedp.Func(func(ctx context.Context, t *chromedp.Target) error {
@@ -288,9 +293,9 @@ func (b *browser) setColourScheme(scheme string) {
 func (b *browser) wide()   { b.call(chromedp.EmulateViewport(1280, 800)) }
 func (b *browser) narrow() { b.call(chromedp.EmulateViewport(360, 740)) }
 
-// checkPage checks the page as it is in light, dark and narrow: no broken rule of
-// accessibility, nothing beyond the right edge. With GOVSVC_SCREENSHOTS=FOLDER
-// it leaves pictures there.
+// checkPage checks the page in the light scheme, the dark scheme and a narrow window.
+// No accessibility rule may be broken, and nothing may extend beyond the right edge.
+// With GOVSVC_SCREENSHOTS=FOLDER it saves screenshots in that folder.
 func (b *browser) checkPage(name string) {
 	b.t.Helper()
 	defer b.setColourScheme("light")
@@ -314,7 +319,7 @@ func (b *browser) saveScreenshot(name string) {
 	if folder == "" {
 		return
 	}
-	// The window is made as tall as the page: what sticks to its edges stays there.
+	// The window becomes as tall as the page, so that fixed elements stay at its edges.
 	size := evaluate[[]int64](b, "[innerWidth, Math.max(innerHeight, document.documentElement.scrollHeight), innerHeight]")
 	b.call(chromedp.EmulateViewport(size[0], size[1]))
 	defer b.call(chromedp.EmulateViewport(size[0], size[2]))
@@ -340,14 +345,14 @@ func (b *browser) screenshot() []byte {
 	return png
 }
 
-// axeScript is the accessibility engine, which npm puts there for the checks.
+// axeScript reads axe-core, the accessibility engine that npm installs for the checks.
 var axeScript = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile("../.ci/browser/node_modules/axe-core/axe.min.js")
 })
 
-// axe checks the page's accessibility, that of Swagger UI aside, which is not
-// ours to mend. Without the engine it checks nothing,
-// except in CI.
+// axe checks the accessibility of the page. It excludes Swagger UI, which this project
+// does not maintain. Without axe-core it checks nothing. In CI it fails the test
+// instead.
 func (b *browser) axe(name string) {
 	b.t.Helper()
 	script, err := axeScript()

@@ -19,7 +19,7 @@ func TestBrowserKeys(t *testing.T) {
 	b.press("Create API key")
 	b.checkPage("key-new")
 	if status := b.press("Create API key"); status != 422 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 422", status)
 	}
 	b.expect("Enter a name, so that", "Choose at least one scope")
 	b.checkPage("key-new-refused")
@@ -32,7 +32,7 @@ func TestBrowserKeys(t *testing.T) {
 	b.checkPage("key-created")
 	key := evaluate[string](b, `document.querySelector(".copy code").textContent`)
 	if r := h.callAPI("GET", "/risks?limit=1", key, ""); r.status != 200 {
-		t.Errorf("the new key: %d %s", r.status, r.body)
+		t.Errorf("the new key: got status %d: %s", r.status, r.body)
 	}
 	b.open(b.path())
 	b.expect("A key is shown once", "!"+key)
@@ -53,10 +53,10 @@ func TestBrowserKeys(t *testing.T) {
 	b.press("I have saved it")
 	h.clock.Advance(time.Hour)
 	if r := h.callAPI("GET", "/risks?limit=1", key, ""); r.status != 401 {
-		t.Errorf("the old key after the overlap: %d %s", r.status, r.body)
+		t.Errorf("the old key after the overlap: got status %d: %s", r.status, r.body)
 	}
 	if r := h.callAPI("GET", "/risks?limit=1", successor, ""); r.status != 200 {
-		t.Errorf("the successor: %d %s", r.status, r.body)
+		t.Errorf("the successor: got status %d: %s", r.status, r.body)
 	}
 
 	b.open("/keys")
@@ -68,6 +68,6 @@ func TestBrowserKeys(t *testing.T) {
 	b.press("Confirm")
 	b.expect("The key Board report has been revoked.")
 	if r := h.callAPI("GET", "/risks?limit=1", successor, ""); r.status != 401 {
-		t.Errorf("the revoked key: %d %s", r.status, r.body)
+		t.Errorf("the revoked key: got status %d: %s", r.status, r.body)
 	}
 }

@@ -15,8 +15,8 @@ import (
 	"govsvc/web/ui"
 )
 
-// TestBrowserOverview looks at the first page with the demonstration data and
-// without any.
+// TestBrowserOverview opens the overview with the demonstration data and without any
+// records.
 func TestBrowserOverview(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)
@@ -31,8 +31,8 @@ func TestBrowserOverview(t *testing.T) {
 	b.checkPage("overview-nothing")
 }
 
-// TestBrowserPicture: the README opens with a picture of the overview. The flag
-// -update makes it anew.
+// TestBrowserPicture checks the size of the screenshot of the overview in the README.
+// The flag -update replaces the file.
 func TestBrowserPicture(t *testing.T) {
 	const path, maxBytes = "../doc/dashboard.png", 300_000
 	b := newBrowser(t, newHarness(t)).as(auth.Admin)
@@ -66,7 +66,8 @@ func TestBrowserPicture(t *testing.T) {
 	}
 }
 
-// TestBrowserClocks: a clock runs on in the page, with the words of the server.
+// TestBrowserClocks: the page's script updates a countdown with the same text that the
+// server writes.
 func TestBrowserClocks(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Viewer)

@@ -13,7 +13,7 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestBrowserRecordPages looks at the list and at a record of each resource.
+// TestBrowserRecordPages opens the list and one record of each resource.
 func TestBrowserRecordPages(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
@@ -33,19 +33,19 @@ func TestBrowserRecordPages(t *testing.T) {
 		{"/kpis", "kpis"},
 	} {
 		if status := b.open(page.list); status != 200 {
-			t.Errorf("%s: status %d", page.list, status)
+			t.Errorf("%s: got status %d, want 200", page.list, status)
 		}
 		b.checkPage(page.name)
 		first := evaluate[string](b, `document.querySelector("tbody th a").getAttribute("href")`)
 		if status := b.open(first); status != 200 {
-			t.Errorf("%s: status %d", first, status)
+			t.Errorf("%s: got status %d, want 200", first, status)
 		}
 		b.checkPage(page.name + "-record")
 	}
 }
 
-// TestBrowserRisk adds a risk and lowers it: without a reason, which is
-// refused beside the field, and then with one.
+// TestBrowserRisk adds a risk and lowers its severity. Without a reason the form shows
+// an error at the field. With a reason it saves the change.
 func TestBrowserRisk(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
@@ -54,7 +54,7 @@ func TestBrowserRisk(t *testing.T) {
 	b.checkPage("risk-new")
 	b.fill("Title", "Chats train a model without consent")
 	if status := b.press("Add risk"); status != 422 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 422", status)
 	}
 	b.expect("Description is required", "Severity is required", "Fix 3 fields")
 	b.checkPage("risk-new-refused")
@@ -63,7 +63,7 @@ func TestBrowserRisk(t *testing.T) {
 	b.fill("Likelihood", "LIKELY")
 	b.fill("Due", "2026-12-31")
 	if status := b.press("Add risk"); status != 200 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 200", status)
 	}
 	b.expect("The risk has been added.", "Chats train a model without consent", "31 Dec 2026")
 	b.checkPage("risk-added")
@@ -71,11 +71,11 @@ func TestBrowserRisk(t *testing.T) {
 	b.press("Edit")
 	b.fill("Severity", "MEDIUM")
 	if status := b.press("Save changes"); status != 422 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 422", status)
 	}
 	b.expect("Rating justification is required")
 	if focus := evaluate[string](b, "document.activeElement.name"); focus != "severity_change_reason" {
-		t.Errorf("the field at fault is not in focus, but %q", focus)
+		t.Errorf("the focus is on %q, want the field with the error", focus)
 	}
 	b.checkPage("risk-lowered-refused")
 	b.fill("Rating justification", "Consent is now asked for before each training run.")
@@ -84,7 +84,7 @@ func TestBrowserRisk(t *testing.T) {
 	b.checkPage("risk-lowered")
 }
 
-// TestBrowserImport imports a file with faults, and then one without.
+// TestBrowserImport imports a file with errors, and then one without errors.
 func TestBrowserImport(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
@@ -93,13 +93,13 @@ func TestBrowserImport(t *testing.T) {
 	b.chooseFile("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HUGE\nR-2,Two,,LOW\n")
 	b.fill("Record type", "risk")
 	if status := b.press("Check file"); status != 422 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 422", status)
 	}
 	b.expect("risks.csv can't be imported yet", "2 errors in 2 records", "Must be one of")
 	b.checkPage("import-faults")
 	b.chooseFile("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HIGH\nR-2,Two,What else may.,LOW\n")
 	if status := b.press("Check file"); status != 200 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 200", status)
 	}
 	b.expect("risks.csv can be imported", "Nothing has been written yet")
 	b.checkPage("import-good")
@@ -110,7 +110,7 @@ func TestBrowserImport(t *testing.T) {
 	b.expect("R-1")
 }
 
-// TestBrowserEvidence files a pack.
+// TestBrowserEvidence files an evidence pack.
 func TestBrowserEvidence(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
@@ -121,7 +121,7 @@ func TestBrowserEvidence(t *testing.T) {
 	b.fill("Title", "Supervisory review, third quarter")
 	b.chooseFile("Attachments", "policy.txt", "Our policy.")
 	if status := b.press("File pack"); status != 200 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 200", status)
 	}
 	b.expect("The pack has been filed.", "govsvc evidence verify")
 	b.checkPage("evidence-pack")
@@ -129,8 +129,8 @@ func TestBrowserEvidence(t *testing.T) {
 	b.checkPage("evidence")
 }
 
-// TestBrowserStates looks at what the lists and records of the demonstration
-// do not show by themselves.
+// TestBrowserStates opens pages in states that other browser tests do not reach, such
+// as filtered lists and secondary forms.
 func TestBrowserStates(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
@@ -159,7 +159,7 @@ func TestBrowserStates(t *testing.T) {
 		t.Fatal(err)
 	}
 	if status := b.open("/incidents"); status != 403 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 403", status)
 	}
 	b.checkPage("incidents-lacking")
 }

@@ -19,8 +19,8 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// TestBrowserFirstAdmin is the way in on the first day: the link, the second
-// factor, a sign-in with it, another with a recovery code.
+// TestBrowserFirstAdmin creates the first administrator from the setup link and turns
+// on a second factor. It signs in with a code and again with a recovery code.
 func TestBrowserFirstAdmin(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: noData})
@@ -29,7 +29,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.expect("There is no user yet")
 	b.checkPage("signin-first")
 	if status := b.open("/setup?token=guessed"); status != 410 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 410", status)
 	}
 	b.checkPage("setup-gone")
 
@@ -39,7 +39,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.fill("Password", "short")
 	b.fill("Confirm password", "short")
 	if status := b.press("Create account and sign in"); status != 422 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 422", status)
 	}
 	b.checkPage("setup-refused")
 	b.fill("Password", password)
@@ -57,7 +57,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	secret := evaluate[string](b, `document.querySelector(".copy code").textContent`)
 	b.fill("Code", "000000")
 	if status := b.press("Turn on"); status != 422 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 422", status)
 	}
 	b.fill("Code", totp(t, secret, h.clock.Now()))
 	b.press("Turn on")
@@ -92,13 +92,14 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.expect("9 recovery codes left")
 }
 
-// TestBrowserProblems looks at the pages about what can't be had.
+// TestBrowserProblems opens the error pages for unknown paths, signed out and signed
+// in.
 func TestBrowserProblems(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h)
 	if status := b.open("/nothing"); status != http.StatusNotFound {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 404", status)
 	}
 	b.checkPage("not-found-guest")
 	b.as(auth.Viewer)
@@ -106,8 +107,8 @@ func TestBrowserProblems(t *testing.T) {
 	b.checkPage("not-found")
 }
 
-// TestBrowserMenus: menus close on Escape and on a click elsewhere, and give
-// the focus back.
+// TestBrowserMenus: menus close on Escape and on a click elsewhere. Escape returns the
+// focus to the menu's button.
 func TestBrowserMenus(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -116,7 +117,7 @@ func TestBrowserMenus(t *testing.T) {
 	const open = `document.querySelectorAll("details[data-menu][open]").length`
 	b.toggle("viewer")
 	if n := evaluate[int](b, open); n != 1 {
-		t.Fatalf("%d menus are open", n)
+		t.Fatalf("%d menus are open, want 1", n)
 	}
 	b.call(chromedp.KeyEvent(kb.Escape))
 	if n := evaluate[int](b, open); n != 0 || evaluate[string](b, "document.activeElement.innerText.trim()") != "viewer" {
@@ -132,12 +133,12 @@ func TestBrowserMenus(t *testing.T) {
 	b.saveScreenshot("menu-narrow")
 	b.press("Overview")
 	if at := b.path(); at != "/" {
-		t.Errorf("at %s", at)
+		t.Errorf("got path %s, want /", at)
 	}
 }
 
-// TestBrowserKeyboard goes through a page with the tab key alone: first to the
-// content, and never to where no focus can be seen.
+// TestBrowserKeyboard moves through a page with the Tab key. The first element is the
+// link to the content, and every focused element is visibly marked.
 func TestBrowserKeyboard(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -145,7 +146,7 @@ func TestBrowserKeyboard(t *testing.T) {
 	b.open("/account")
 	b.call(chromedp.KeyEvent(kb.Tab))
 	if got := evaluate[string](b, "document.activeElement.innerText"); got != "Skip to the content" {
-		t.Fatalf("the first is %q", got)
+		t.Fatalf("the first focused element is %q, want the link to the content", got)
 	}
 	b.saveScreenshot("skip")
 	for range 60 {
@@ -154,14 +155,14 @@ func TestBrowserKeyboard(t *testing.T) {
 			return
 		}
 		if !evaluate[bool](b, `(() => { const s = getComputedStyle(document.activeElement); return document.activeElement.checkVisibility() && s.outlineStyle !== "none" && parseFloat(s.outlineWidth) >= 2; })()`) {
-			t.Errorf("no focus can be seen on %s", evaluate[string](b, "document.activeElement.outerHTML"))
+			t.Errorf("the focus is not visible on %s", evaluate[string](b, "document.activeElement.outerHTML"))
 		}
 	}
-	t.Error("the tab key does not come to an end")
+	t.Error("the focus did not leave the page after 60 presses of Tab")
 }
 
-// TestBrowserZone: instants are shown in the reader's zone, and in UTC in their
-// title.
+// TestBrowserZone: the page shows times in the user's time zone. The title of each
+// time has UTC.
 func TestBrowserZone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -173,11 +174,11 @@ func TestBrowserZone(t *testing.T) {
 	b.open("/account")
 	b.expect("1 Oct 2026, 17:30")
 	if title := evaluate[string](b, `document.querySelector("time").title`); title != "1 Oct 2026, 12:00 UTC" {
-		t.Errorf("title %q", title)
+		t.Errorf("got title %q, want the time in UTC", title)
 	}
 }
 
-// signIn fills in the first step.
+// signIn fills in and sends the form with the name and the password.
 func (b *browser) signIn(password string) {
 	b.t.Helper()
 	b.fill("Name", "ada lovelace")
@@ -185,9 +186,9 @@ func (b *browser) signIn(password string) {
 	b.press("Sign in")
 }
 
-// TestBrowserPages looks at every page that an admin can open without naming a
-// record, and at the first record that each of them leads to, on a full and on
-// an empty organisation.
+// TestBrowserPages opens every page that an admin can open without the ID of a record.
+// It also opens the first record that each page links to. It uses the demonstration
+// organisation and an empty one.
 func TestBrowserPages(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]*testdb.Template[tokens]{"demo": demoData, "empty": usersOnly} {
@@ -202,7 +203,7 @@ func TestBrowserPages(t *testing.T) {
 					continue
 				}
 				if status := b.open(path); status != http.StatusOK {
-					t.Errorf("%s: %d", path, status)
+					t.Errorf("%s: got status %d, want 200", path, status)
 				}
 				picture := name + "-" + cmp.Or(strings.ReplaceAll(path[1:], "/", "-"), "overview")
 				b.checkPage(picture)

@@ -10,8 +10,8 @@ import (
 	"govsvc/server/webhook"
 )
 
-// TestBrowserWebhooks: a webhook is made and tested, its receiver fails until
-// there are dead letters, mends, and gets them by a replay.
+// TestBrowserWebhooks creates and tests a webhook. Its receiver fails until there are
+// dead letters. Then the receiver recovers, and a replay delivers them.
 func TestBrowserWebhooks(t *testing.T) {
 	h := newHarness(t)
 	r := newReceiver(t, http.StatusServiceUnavailable, "<h1>Down for maintenance</h1>\nBack at noon. "+hostile)
@@ -23,7 +23,7 @@ func TestBrowserWebhooks(t *testing.T) {
 	b.checkPage("webhook-new")
 	b.fill("Receiver URL", "https://10.0.0.1/hooks")
 	if status := b.press("Add webhook"); status != 422 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 422", status)
 	}
 	b.checkPage("webhook-new-refused")
 	b.fill("Receiver URL", r.URL+"/hooks/risks?team=governance")
@@ -46,7 +46,7 @@ func TestBrowserWebhooks(t *testing.T) {
 	b.expect("Waiting")
 	b.checkPage("webhook-waiting")
 	if got := h.deliver(); got.Dead != 3 {
-		t.Fatalf("%+v, want three dead letters", got)
+		t.Fatalf("got %+v, want three dead letters", got)
 	}
 	b.open("/webhooks")
 	b.expect("Failing", "Dead letters (3)")
@@ -64,7 +64,7 @@ func TestBrowserWebhooks(t *testing.T) {
 	b.toggle("Discard selected…")
 	b.checkPage("deadletters-discard")
 	if status := b.press("Discard"); status != 422 {
-		t.Errorf("status %d", status)
+		t.Errorf("got status %d, want 422", status)
 	}
 	b.expect("Select at least one dead letter.")
 	b.checkPage("deadletters-refused")
@@ -74,7 +74,7 @@ func TestBrowserWebhooks(t *testing.T) {
 	b.expect("1 dead letter will be sent again.", "2 dead letters")
 	before := len(r.received())
 	if got := h.deliver(); got.Delivered != 1 || len(r.received()) != before+1 {
-		t.Errorf("%+v, %d arrivals after the replay", got, len(r.received())-before)
+		t.Errorf("got %+v and %d requests after the replay, want one delivery", got, len(r.received())-before)
 	}
 	last := r.received()[before]
 	if err := webhook.Verify(secret, last.header, []byte(last.body), h.clock.Now()); err != nil {

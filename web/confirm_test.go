@@ -9,12 +9,12 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestRoutes_Proof: every page that changes users, keys, roles, settings or a
-// second factor takes a proof of identity, and so does each form for it that
-// has a page of its own.
+// TestRoutes_Proof: every action that changes users, keys, roles, settings or a second
+// factor requires a proof of identity. A separate page for the action's form requires
+// it, too.
 func TestRoutes_Proof(t *testing.T) {
 	t.Parallel()
-	without := map[string]bool{ // of the groups below
+	without := map[string]bool{ // pages in the groups below that require no proof
 		"GET /account": true, "GET /account/confirm": true, "POST /account/confirm": true, "GET /account/recovery-codes": true,
 		"POST /account/signout-everywhere": true, "POST /account/sessions/{id}/end": true, "POST /account/sessions/end-others": true,
 		"GET /keys": true, "GET /keys/made": true, "GET /keys/{id}": true, "GET /settings": true, "GET /users": true,
@@ -33,19 +33,19 @@ func TestRoutes_Proof(t *testing.T) {
 			want = !without[name]
 		}
 		if got := route.Fresh || route.Own; got != want {
-			t.Errorf("%s: takes a proof: %v, want %v", name, got, want)
+			t.Errorf("%s: requires a proof: %v, want %v", name, got, want)
 		}
 		if want {
 			checked++
 		}
 	}
 	if checked < 20 {
-		t.Errorf("%d pages take a proof, want at least 20", checked)
+		t.Errorf("%d pages require a proof, want at least 20", checked)
 	}
 }
 
-// TestConfirm_EveryPage: each page that takes a fresh proof asks for it after
-// ten minutes, and does nothing before it is given.
+// TestConfirm_EveryPage: each page that requires a fresh proof asks for it after ten
+// minutes. It changes nothing before the user gives the proof.
 func TestConfirm_EveryPage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -64,12 +64,12 @@ func TestConfirm_EveryPage(t *testing.T) {
 		}
 	}
 	if h.auditLog() != before {
-		t.Error("something was done without a fresh proof")
+		t.Error("a page wrote to the audit log without a fresh proof")
 	}
 }
 
-// TestConfirm_KeepsWhatWasTyped: an action goes on with its values after the
-// proof, secrets excepted.
+// TestConfirm_KeepsWhatWasTyped: after the proof an action continues with the values of
+// its form, except secrets.
 func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -83,10 +83,10 @@ func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 	c.expect(c.post("/keys/new", append(mint, "confirm-secret", "")...), 422, "Enter the password.", `name="scope" value="read:kpis"`)
 	c.expect(c.post("/keys/new", append(mint, "confirm-secret", "not "+password)...), 422, "This is not your password.", "f-confirm-secret-error", "!not "+password)
 	if keys, err := h.store.Keys.List(t.Context(), h.by().Org); err != nil || len(keys) != 0 {
-		t.Fatalf("%d keys, %v", len(keys), err)
+		t.Fatalf("got %d keys, want none; error %v", len(keys), err)
 	}
 	c.expect(c.follow(c.post("/keys/new", append(mint, "confirm-secret", password)...), "/keys/made"), 200, "gds_live_")
-	c.expect(c.get("/keys/new"), 200) // the proof counts for the next page, too
+	c.expect(c.get("/keys/new"), 200) // the proof is valid for the next page, too
 
 	h.clock.Advance(auth.ConfirmedFor)
 	r = c.post("/users/new", "name", "grace", "role", "viewer", "password", "plain tulips at noon", "password-again", "plain tulips at noon")
@@ -99,35 +99,35 @@ func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 		}
 	}
 	if log := h.auditLog(); !strings.Contains(log, `"address":"127.0.0.1"`) || strings.Contains(log, password) {
-		t.Errorf("the audit log lacks the address, or has a password:\n%s", log)
+		t.Errorf("the audit log lacks the address, or contains a password:\n%s", log)
 	}
 }
 
-// TestConfirm_ThenThePage: the page that was asked for follows the proof, and
-// no other site does.
+// TestConfirm_ThenThePage: after the proof the user gets the requested page. An address
+// of another site is ignored.
 func TestConfirm_ThenThePage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
-	c.follow(c.get("/account/confirm?next=/users/new"), "/users/new") // nothing to prove yet
+	c.follow(c.get("/account/confirm?next=/users/new"), "/users/new") // the proof of the sign-in is still fresh
 	h.clock.Advance(auth.ConfirmedFor)
 	c.expect(c.follow(c.get("/users/new?x=1"), "/account/confirm"), 200, `name="next" value="/users/new?x=1"`, `href="/users"`)
 	c.expect(c.post("/account/confirm", "next", "/users/new?x=1", "confirm-secret", "wrong"), 422, `name="next" value="/users/new?x=1"`, "This is not your password.")
 	c.expect(c.follow(c.post("/account/confirm", "next", "/users/new?x=1", "confirm-secret", password), "/users/new"), 200, "<h1>Add a user</h1>")
 	h.clock.Advance(auth.ConfirmedFor)
 	c.follow(c.post("/account/confirm", "next", "//evil.example", "confirm-secret", password), "/")
-	for range 4 { // and the one above
+	for range 4 { // plus the failed attempt above
 		c.expect(c.post("/account/confirm", "confirm-secret", "wrong"), 422)
 	}
 	r := c.post("/account/confirm", "confirm-secret", password)
 	c.expect(r, 429, "Too many failed attempts")
 	if r.header.Get("Retry-After") == "" {
-		t.Error("no Retry-After")
+		t.Error("the response has no Retry-After header")
 	}
 }
 
-// TestConfirm_Code: where a second factor is on, its code is the proof and the
-// password is not.
+// TestConfirm_Code: for a user with a second factor, a code is the proof. The password
+// is refused.
 func TestConfirm_Code(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -136,7 +136,7 @@ func TestConfirm_Code(t *testing.T) {
 	secret, r := c.secondFactor(t)
 	c.expect(c.follow(r, "/account/recovery-codes"), 200, "Save these codes now")
 	if after := c.cookie("govsvc_session"); after == before || after == "" {
-		t.Error("the session has the same token after a second factor was turned on")
+		t.Error("got the same or no session token after a second factor was turned on")
 	}
 	h.clock.Advance(auth.ConfirmedFor)
 	c.expect(c.post("/settings", "plan", "business", "subscription", "active"), 403, `<label for="f-confirm-secret">Code</label>`, `value="business"`)
@@ -145,8 +145,8 @@ func TestConfirm_Code(t *testing.T) {
 	c.expect(c.follow(c.post("/settings", "plan", "business", "subscription", "active", "confirm-secret", code), "/settings"), 200, "Plan and subscription have been changed.")
 }
 
-// TestSessions: the account lists the user's sessions, ends one or all others,
-// and a new password renews the session and ends the others.
+// TestSessions: the account lists the user's sessions, and can end one of them or all
+// others. A new password renews the current session and ends the others.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -169,7 +169,7 @@ func TestSessions(t *testing.T) {
 	c.expect(c.follow(c.post("/account/sessions/"+end), "/account"), 200, "The session has ended.")
 	c.expect(c.follow(c.post("/account/sessions/"+end), "/account"), 200, "This session has ended already.")
 	if code := guests[2].get("/account").status; code != http.StatusSeeOther {
-		t.Errorf("the ended session answers %d", code)
+		t.Errorf("the ended session got status %d, want 303", code)
 	}
 	guests[1].expect(guests[1].get("/account"), 200)
 	c.expect(c.follow(c.post("/account/sessions/end-others"), "/account"), 200, "All other sessions have ended.", "!End all other sessions")
@@ -179,7 +179,7 @@ func TestSessions(t *testing.T) {
 	before := c.cookie("govsvc_session")
 	c.expect(c.follow(c.post("/account/password", "current", password, "next", "plain tulips at noon", "next-again", "plain tulips at noon"), "/account"), 200, "other browsers have been signed out")
 	if after := c.cookie("govsvc_session"); after == before || after == "" {
-		t.Error("the session has the same token after a change of the password")
+		t.Error("got the same or no session token after a change of the password")
 	}
 	guests[1].expect(guests[1].get("/account"), 303)
 	stolen := h.anonymous()
@@ -187,7 +187,7 @@ func TestSessions(t *testing.T) {
 	stolen.expect(stolen.get("/account"), 303)
 	log := h.auditLog()
 	if n := strings.Count(log, `"action":"user.session_ended"`); n < 2 || strings.Contains(log, strings.Repeat("x", 301)) {
-		t.Errorf("%d sessions were ended in the audit log:\n%.3000s", n, log)
+		t.Errorf("the audit log has %d user.session_ended events, or a value longer than 300 characters:\n%.3000s", n, log)
 	}
 
 	admin := h.as(auth.Admin)

@@ -10,8 +10,9 @@ import (
 	"govsvc/web"
 )
 
-// TestContrast holds the stylesheet's colours to WCAG 2.2 AA, in the light and
-// the dark scheme: 4.5 for text, 3 for what frames a field or draws a picture.
+// TestContrast checks that the colours of the stylesheet meet WCAG 2.2 AA in the light
+// and the dark scheme. The minimum is 4.5 for text, and 3 for field borders and
+// graphics.
 func TestContrast(t *testing.T) {
 	t.Parallel()
 	files, err := web.Files()
@@ -49,7 +50,7 @@ func TestContrast(t *testing.T) {
 	}
 }
 
-// contrast is the ratio of two colours (WCAG 2.2, relative luminance).
+// contrast returns the contrast ratio of two colours (WCAG 2.2, relative luminance).
 func contrast(t *testing.T, a, b string) float64 {
 	t.Helper()
 	x, y := luminance(t, a), luminance(t, b)
@@ -59,7 +60,7 @@ func contrast(t *testing.T, a, b string) float64 {
 func luminance(t *testing.T, colour string) float64 {
 	t.Helper()
 	if len(colour) != 7 {
-		t.Fatalf("no colour: %q", colour)
+		t.Fatalf("%q is not a colour", colour)
 	}
 	var sum float64
 	for i, weight := range []float64{0.2126, 0.7152, 0.0722} {

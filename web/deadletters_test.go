@@ -11,10 +11,10 @@ import (
 	"govsvc/server/webhook"
 )
 
-// deadLetterID is a dead letter's check box.
+// deadLetterID matches the check box of a dead letter.
 var deadLetterID = regexp.MustCompile(`name="id" value="([^"]+)"`)
 
-// deadLetterIDs are the ids of the dead letters on a page.
+// deadLetterIDs returns the IDs of the dead letters on a page.
 func deadLetterIDs(r response) (ids []string) {
 	for _, found := range deadLetterID.FindAllStringSubmatch(r.body, -1) {
 		ids = append(ids, found[1])
@@ -22,8 +22,8 @@ func deadLetterIDs(r response) (ids []string) {
 	return ids
 }
 
-// TestDeadLetters: replayed are the one, the chosen, or all; discarded the
-// chosen alone; and nothing where none was chosen.
+// TestDeadLetters: a replay sends one dead letter, the selected ones, or all of them
+// again. A discard removes the selected ones. Without a selection nothing changes.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -34,7 +34,7 @@ func TestDeadLetters(t *testing.T) {
 	c.expect(c.get(page), 200, "No dead letters")
 	h.emit("risk.created", 9)
 	if got := h.deliver(); got.Dead != 9 {
-		t.Fatalf("%+v", got)
+		t.Fatalf("got %+v, want 9 dead letters", got)
 	}
 	r := c.get(page)
 	ids := deadLetterIDs(r)
@@ -45,7 +45,7 @@ func TestDeadLetters(t *testing.T) {
 	for _, none := range [][]string{nil, {"id", ""}, {"only", ""}} {
 		for _, action := range []string{"/replay", "/discard"} {
 			if r := c.post(page+action, none...); r.status != 422 && r.status != 409 {
-				t.Errorf("%s of %q: %d", action, none, r.status)
+				t.Errorf("%s with %q: got status %d, want 422 or 409", action, none, r.status)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestDeadLetters(t *testing.T) {
 	c.expect(c.get(dead), 200, "Replay", "Discard")
 	c.expect(c.follow(c.post(page+"/replay", "only", ids[5], "next", "https://evil.example/"), page), 200, "1 dead letter will be sent again.")
 	if got := h.deliver(); got.Delivered != 1 {
-		t.Errorf("%+v", got)
+		t.Errorf("got %+v, want 1 delivered", got)
 	}
 	c.follow(c.post("/organisation", "name", "subsidiary"), "/")
 	c.expect(c.get(page), 200, "No dead letters")
@@ -77,23 +77,24 @@ func TestDeadLetters(t *testing.T) {
 	c.expect(c.get(dead), 200, "Delivered", "!Discard")
 	for _, action := range []string{"webhook_delivery.replayed", "webhook_delivery.discarded"} {
 		if !h.hasAuditEvent(action, auth.Admin) {
-			t.Errorf("no %s of the user in the audit log", action)
+			t.Errorf("the audit log has no %s event by the user", action)
 		}
 	}
 }
 
-// expectReplay delivers what a replay put back.
+// expectReplay delivers the waiting events after a replay, and checks that n are
+// delivered.
 func (h *harness) expectReplay(r response, n int) {
 	h.t.Helper()
 	if !strings.Contains(r.body, "will be sent again.") {
-		h.t.Errorf("no word of the replay:\n%.2000s", r.body)
+		h.t.Errorf("the page does not confirm the replay:\n%.2000s", r.body)
 	}
 	if got := h.deliver(); got != (webhook.Totals{Delivered: n}) {
-		h.t.Errorf("%+v, want %d delivered", got, n)
+		h.t.Errorf("got %+v, want %d delivered", got, n)
 	}
 }
 
-// TestDeadLetterPages: many come in pages.
+// TestDeadLetterPages: a long list of dead letters is split into pages.
 func TestDeadLetterPages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -106,12 +107,12 @@ func TestDeadLetterPages(t *testing.T) {
 	c.expect(r, 200, "60 dead letters")
 	next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(r.body)
 	if len(deadLetterIDs(r)) != 50 || next == nil {
-		t.Fatalf("%d on the first page, next %q", len(deadLetterIDs(r)), next)
+		t.Fatalf("the first page has %d dead letters and the next link %q, want 50 and a link", len(deadLetterIDs(r)), next)
 	}
 	r = c.get(strings.ReplaceAll(next[1], "&amp;", "&"))
 	c.expect(r, 200, "Back to the newest")
 	if n := len(deadLetterIDs(r)); n != 10 {
-		t.Errorf("%d on the second page", n)
+		t.Errorf("the second page has %d dead letters, want 10", n)
 	}
 	c.expect(c.get("/webhooks/deadletters?cursor=guessed"), 400)
 }

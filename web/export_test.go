@@ -11,14 +11,14 @@ import (
 	"govsvc/web/page"
 )
 
-// PageRoute is a line of the list of routes.
+// PageRoute is one route of the dashboard.
 type PageRoute struct {
 	Method, Path string
 	Needs        auth.Permission
-	Fresh, Own   bool // proof of identity
+	Fresh, Own   bool // the required proof of identity
 }
 
-// Routes lists all pages and actions.
+// Routes returns the routes of all pages and actions.
 func Routes(document *openapi.Document) []PageRoute {
 	var list []PageRoute
 	for _, route := range new(Site).routes(Config{Document: document}) {
@@ -28,17 +28,17 @@ func Routes(document *openapi.Document) []PageRoute {
 	return list
 }
 
-// SetImportTimeout bounds each import.
+// SetImportTimeout sets the maximum duration of each import.
 func (s *Site) SetImportTimeout(timeout time.Duration) { s.imports.Timeout = timeout }
 
-// HoldVerification keeps the verification of the audit log busy until release is
-// called.
+// HoldVerification simulates a running verification of the audit log until the caller
+// calls release.
 func (s *Site) HoldVerification() (release func()) {
 	s.verification.Running.Lock()
 	return s.verification.Running.Unlock
 }
 
-// Navigation lists the paths of the navigation.
+// Navigation returns the paths of the links in the navigation.
 func Navigation() (paths []string) {
 	for _, group := range navigation {
 		for _, link := range group.Links {
@@ -48,7 +48,7 @@ func Navigation() (paths []string) {
 	return paths
 }
 
-// Files returns the stylesheet, the scripts and the templates by their paths.
+// Files returns the texts of all static files and templates by path.
 func Files() (map[string]string, error) {
 	files := map[string]string{}
 	for _, from := range []embed.FS{staticFiles, templateFiles} {

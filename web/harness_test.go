@@ -26,11 +26,11 @@ import (
 	"govsvc/web/account"
 )
 
-// harness is the whole service on loopback, dashboard and API, over a data file of
-// its own with a user of each role. Its clock stands still.
+// harness runs the dashboard and the API on loopback. It has a separate data file with
+// a user of each role. Its clock moves only when a test advances it.
 type harness struct {
 	t         testing.TB
-	path      string // of the data file
+	path      string // path of the data file
 	store     *db.DB
 	auth      *auth.Service
 	clock     *testkit.Clock
@@ -43,23 +43,24 @@ type harness struct {
 	setupLink string               // path of the link for the first administrator, without users
 }
 
-// options are what differs between harnesses.
+// options configure a harness.
 type options struct {
 	data    *testdb.Template[tokens] // demoData by default
 	tls     bool
-	trusted string // network of proxies
-	// searchTime bounds searches; 0 is the default.
+	trusted string // network of the trusted proxies
+	// searchTime is the maximum duration of a search. 0 means the default.
 	searchTime time.Duration
-	// perMinute is the number of requests that an address can make; 0 is 6000.
+	// perMinute is the number of requests that an address can make in a minute. 0 means
+	// 6000.
 	perMinute int
-	// responses bounds the memory of responses; nil is the default.
+	// responses limits the memory of responses. nil means the default.
 	responses *limit.Budget
 }
 
-// password is that of all users of a harness. Their names are their roles.
+// password is the password of all users of a harness. Each user's name is the role.
 const password = "correct horse battery"
 
-// tokens are session tokens of the users.
+// tokens maps each role to the session token of its user.
 type tokens map[auth.Role]string
 
 var (
@@ -67,7 +68,7 @@ var (
 	noData = testdb.NewTemplate(testdb.Options(""), func(context.Context, *db.DB) (tokens, error) { return nil, nil }) //nolint:nilnil // no users
 	// usersOnly has the users and a second organisation.
 	usersOnly = testdb.NewTemplate(testdb.Options(""), addUsers)
-	// demoData has the demonstration organisation, too.
+	// demoData has the data of usersOnly and the demonstration records.
 	demoData = testdb.NewTemplate(testdb.Options(""), func(ctx context.Context, store *db.DB) (tokens, error) {
 		users, err := addUsers(ctx, store)
 		if err != nil {
@@ -77,7 +78,7 @@ var (
 	})
 )
 
-// addUsers adds a user of each role to two organisations, and signs them in.
+// addUsers adds a user of each role to two organisations and signs each user in.
 func addUsers(ctx context.Context, store *db.DB) (tokens, error) {
 	users := tokens{}
 	by, service := db.Actor{ID: "system"}, auth.New(store)
@@ -102,7 +103,7 @@ func addUsers(ctx context.Context, store *db.DB) (tokens, error) {
 	return users, nil
 }
 
-// routes lists all pages and actions.
+// routes returns the routes of all pages and actions.
 func routes() []web.PageRoute {
 	document, err := testkit.LoadDocument()
 	if err != nil {
@@ -136,7 +137,7 @@ func newHarness(t testing.TB, settings ...options) *harness {
 	return h
 }
 
-// serve starts the server in the way of `govsvc serve`.
+// serve starts the server with the same setup as `govsvc serve`.
 func (h *harness) serve(set options) {
 	h.t.Helper()
 	document := testkit.Document(h.t)
@@ -184,7 +185,7 @@ func (h *harness) serve(set options) {
 	h.t.Cleanup(h.server.Close)
 }
 
-// openSandbox returns the function that opens the data of test keys.
+// openSandbox returns the function that opens the data file for test keys.
 func openSandbox(t testing.TB) func() (*db.DB, error) {
 	return func() (*db.DB, error) {
 		document, err := testkit.LoadDocument()
@@ -200,14 +201,15 @@ func openSandbox(t testing.TB) func() (*db.DB, error) {
 	}
 }
 
-// client is a browser without script. It keeps cookies and does not follow redirects.
+// client is an HTTP client that runs no scripts. It keeps cookies and does not follow
+// redirects.
 type client struct {
 	*harness
 	http   *http.Client
-	header http.Header // of each request
+	header http.Header // sent with each request
 }
 
-// response is an answer of the service.
+// response is an HTTP response of the service.
 type response struct {
 	status int
 	header http.Header

@@ -12,8 +12,8 @@ import (
 
 var importAction = regexp.MustCompile(`action="(/import/[^"]+)"`)
 
-// checkImport sends a file to be checked and returns the page of its preview, and
-// the path that imports it.
+// checkImport uploads a file for a check. It returns the preview page and the path that
+// starts the import.
 func (c *client) checkImport(name, content string) (page response, path string) {
 	c.t.Helper()
 	r := c.upload("/import", oneFile(name, content))
@@ -28,8 +28,8 @@ func riskLine(id, members string) string {
 	return fmt.Sprintf(`{"object":"risk","risk_id":%q,"description":"What may happen."%s}`+"\n", id, members)
 }
 
-// TestImportPreview: the page shows what would change, and what is confirmed is
-// what was shown.
+// TestImportPreview: the page lists the changes of an import. If the data changes after
+// the preview, the import is refused and the page shows a new preview.
 func TestImportPreview(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -46,7 +46,7 @@ func TestImportPreview(t *testing.T) {
 	moved := c.post(path)
 	c.expect(moved, 409, "The data has changed since the last preview", "<del>Edsger</del>", "<ins>Grace</ins>")
 	if log := h.auditLog(); strings.Contains(log, "Brand <new>") {
-		t.Error("something was written")
+		t.Error("the refused import wrote a record")
 	}
 	c.expect(c.post(path), 410)
 	path = importAction.FindStringSubmatch(moved.body)[1]
@@ -60,14 +60,14 @@ func TestImportPreview(t *testing.T) {
 	admin.expect(r, 200, ">risks.ndjson</a>")
 	link := regexp.MustCompile(`href="(/audit\?[^"]*resource_type=import)"`).FindStringSubmatch(r.body)
 	if link == nil {
-		t.Fatal("no link to the import")
+		t.Fatal("the page has no link to the event of the import")
 	}
 	admin.expect(admin.get(strings.ReplaceAll(link[1], "&amp;", "&")), 200, "import.completed", "risks.ndjson")
 	admin.expect(admin.get("/"), 200, "!risk.updated")
 }
 
-// TestImportAsksForAReason: an import that makes a risk look less grave is
-// refused without one, however it is sent.
+// TestImportAsksForAReason: an import that lowers the rating of a risk or closes it
+// requires a reason.
 func TestImportAsksForAReason(t *testing.T) {
 	t.Parallel()
 	const reason = "The model was withdrawn from production in June"
@@ -82,7 +82,7 @@ func TestImportAsksForAReason(t *testing.T) {
 		c.expect(c.post(path, "severity_change_reason", bad), 422, `id="f-severity_change_reason-error"`, "Changes that need a reason")
 	}
 	if log := h.auditLog(); strings.Contains(log, "risk.updated") {
-		t.Fatal("it was imported without a reason")
+		t.Fatal("the file was imported without a reason")
 	}
 	c.expect(c.follow(c.post(path, "severity_change_reason", reason), "/import"), 200, "Imported 4 records")
 
@@ -104,12 +104,12 @@ func TestImportAsksForAReason(t *testing.T) {
 		"severity LOW": reason, "status Closed": reason, "likelihood <nil>": "Its own reason, as the row has it", "severity HIGH": "<nil>",
 	}
 	if fmt.Sprint(got) != fmt.Sprint(want) {
-		t.Errorf("reasons of the changes %v, want %v", got, want)
+		t.Errorf("got reasons %v, want %v", got, want)
 	}
 	c.expect(c.get(h.pathOf("/risks", "risk", "R-1")), 200, reason, "Critical")
 	c.expect(c.get(h.pathOf("/risks", "risk", "R-3")), 200, "Its own reason")
 
-	// The rule holds for what the data has become since the preview.
+	// The rule applies to the current data, which can differ from the data at the preview.
 	h.importRecords(riskLine("R-4", `,"severity":"LOW"`))
 	page, path = c.checkImport("risks.ndjson", riskLine("R-4", `,"severity":"MEDIUM"`))
 	c.expect(page, 200, "!<textarea")
@@ -117,8 +117,8 @@ func TestImportAsksForAReason(t *testing.T) {
 	c.expect(c.post(path), 409, "Changes that need a reason", "<textarea")
 }
 
-// TestImportPreviewIsBounded: a preview of many records lists some of them, and
-// a user's checked files don't push out those of others.
+// TestImportPreviewIsBounded: a preview lists a limited number of records. The checked
+// files of one user do not remove those of another user.
 func TestImportPreviewIsBounded(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -144,8 +144,7 @@ func TestImportPreviewIsBounded(t *testing.T) {
 	other.expect(other.get(theirs), 200, "Import 1 record")
 }
 
-// TestCheckinsInHistory: a key result's history has the check-ins that an import
-// brought.
+// TestCheckinsInHistory: the history of a key result includes imported check-ins.
 func TestCheckinsInHistory(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})

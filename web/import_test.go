@@ -25,8 +25,8 @@ const goodRisks = `{"object":"risk","risk_id":"R-1","title":"One","description":
 
 func oneFile(name, content string) []uploadedFile { return []uploadedFile{{"file", name, content}} }
 
-// TestImport checks a file, with faults and then without, and imports just
-// what was checked.
+// TestImport checks a file with errors and one without errors. Then it imports exactly
+// the checked file.
 func TestImport(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -51,12 +51,12 @@ func TestImport(t *testing.T) {
 	page := c.get(r.header.Get("Location"))
 	c.expect(page, 200, "risks.ndjson can be imported", "Import 2 records", "Nothing has been written yet")
 	if now := risks(); now != before {
-		t.Errorf("%d risks before the import, want %d", now, before)
+		t.Errorf("got %d risks before the import, want %d", now, before)
 	}
 	ticket := regexp.MustCompile(`action="(/import/[^"]+)"`).FindStringSubmatch(page.body)[1]
 	for _, other := range []*client{h.as(auth.Admin), h.as(auth.Viewer)} {
 		if r := other.post(ticket); r.status != 410 && r.status != 403 {
-			t.Errorf("somebody else's file: %d", r.status)
+			t.Errorf("another user imported the file: got status %d, want 410 or 403", r.status)
 		}
 	}
 	subsidiary := h.as(auth.Editor)
@@ -65,12 +65,12 @@ func TestImport(t *testing.T) {
 	subsidiary.follow(subsidiary.post("/organisation", "name", "default"), "/")
 	c.expect(c.follow(c.post(ticket), "/import"), 200, "Imported 2 records from risks.ndjson: 2 new, 0 changed, 0 unchanged.")
 	if now := risks(); now != before+2 {
-		t.Errorf("%d risks, want %d", now, before+2)
+		t.Errorf("got %d risks, want %d", now, before+2)
 	}
 	c.expect(c.post(ticket), 410)
 	log := h.auditLog()
 	if n := strings.Count(log, `"action":"import.completed"`); n != 2 || !strings.Contains(log, `"sources":["risks.ndjson"]`) || !strings.Contains(log, h.user("editor").ID+`","action":"import.completed"`) {
-		t.Errorf("the audit log tells of %d imports:\n%s", n, log)
+		t.Errorf("the audit log has %d import.completed events, want 2 with the file name and the user:\n%s", n, log)
 	}
 
 	r = c.upload("/import", oneFile("risks.ndjson", goodRisks))
@@ -82,7 +82,8 @@ func TestImport(t *testing.T) {
 	c.expect(h.as(auth.Viewer).upload("/import", oneFile("risks.ndjson", goodRisks)), 403)
 }
 
-// TestImportBounds: a file has a greatest size, and as many wait as may.
+// TestImportBounds: a file has a maximum size. When a user checks too many files, the
+// oldest one is removed.
 func TestImportBounds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -102,7 +103,7 @@ func TestImportBounds(t *testing.T) {
 	c.expect(c.upload("/import", oneFile("a/../../b\r\n\".ndjson", goodRisks)), 303)
 }
 
-// TestTemplates: each type's header can be filled in and imported.
+// TestTemplates: each resource has a CSV template that the import accepts.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -111,7 +112,7 @@ func TestTemplates(t *testing.T) {
 		r := c.get("/import/templates/" + object + ".csv")
 		c.expect(r, 200, "\n")
 		if got := r.header.Get("Content-Disposition"); got != `attachment; filename=`+object+`.csv` {
-			t.Errorf("%s: %q", object, got)
+			t.Errorf("%s: got Content-Disposition %q", object, got)
 		}
 		c.expect(c.upload("/import", oneFile(object+".csv", r.body), "type", object), 303)
 	}
@@ -119,8 +120,8 @@ func TestTemplates(t *testing.T) {
 	c.expect(c.get("/import/templates/risk"), 404)
 }
 
-// TestSheet: the CSV of a view can be imported again and changes nothing, and
-// no text of it is a formula to a spreadsheet.
+// TestSheet: the CSV of a list can be imported again without changes. A spreadsheet
+// reads none of its cells as a formula.
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -135,15 +136,15 @@ func TestSheet(t *testing.T) {
 		r := c.get(path)
 		c.expect(r, 200)
 		if kind := r.header.Get("Content-Type"); kind != "text/csv; charset=utf-8" || !strings.HasPrefix(r.header.Get("Content-Disposition"), "attachment; filename=") {
-			t.Errorf("%s: %q %q", path, kind, r.header.Get("Content-Disposition"))
+			t.Errorf("%s: got Content-Type %q and Content-Disposition %q", path, kind, r.header.Get("Content-Disposition"))
 		}
 		if begins := regexp.MustCompile(`(?m)(^|,)"?[=+@\t]`).FindString(r.body); begins != "" {
-			t.Errorf("%s: a cell begins like a formula (%q):\n%.3000s", path, begins, r.body)
+			t.Errorf("%s: a cell starts as a formula (%q):\n%.3000s", path, begins, r.body)
 		}
 		h.importCSV(r.body)
 	}
 	if after := string(h.export()); after != before {
-		t.Error("the records are not as they were")
+		t.Error("the import changed records")
 	}
 	sheet := c.get("/vendors/inventory.csv?q=sheet&sort=vendor_key").body
 	for _, want := range []string{`'=1+1,`, `,'+cmd|`, `,'-2,`, `,'@SUM(A1)`, `,''=quoted,`, `,'''=twice,`, `,'plain,`, ",5,"} {
@@ -152,16 +153,16 @@ func TestSheet(t *testing.T) {
 		}
 	}
 	expectOrder(t, sheet, "sheet-00", "sheet-01", "sheet-12")
-	if strings.Count(sheet, "\n") != 15 { // one text has a line end
-		t.Errorf("%d lines in\n%s", strings.Count(sheet, "\n"), sheet)
+	if strings.Count(sheet, "\n") != 15 { // one cell contains a line break
+		t.Errorf("got %d lines, want 15, in\n%s", strings.Count(sheet, "\n"), sheet)
 	}
 	if !strings.Contains(h.auditLog(), `"action":"export.completed"`) {
-		t.Error("the audit log tells of no export")
+		t.Error("the audit log has no export.completed event")
 	}
 	c.expect(c.get("/risks.csv?severity=HUGE"), 400, "request is not valid")
 }
 
-// importCSV imports CSV, which must change nothing.
+// importCSV imports CSV and reports an error if that changes a record.
 func (h *harness) importCSV(csv string) {
 	h.t.Helper()
 	doc := testkit.Document(h.t)
@@ -176,7 +177,7 @@ func (h *harness) importCSV(csv string) {
 	}
 }
 
-// export is all records of some types, or of all.
+// export returns the records of the given types as NDJSON, or of all types by default.
 func (h *harness) export(types ...string) []byte {
 	h.t.Helper()
 	doc := testkit.Document(h.t)
@@ -196,7 +197,7 @@ func (h *harness) user(name string) auth.User {
 	return user
 }
 
-// TestEvidence files a pack, with attachments, and takes it out.
+// TestEvidence files an evidence pack with attachments, then downloads and verifies it.
 func TestEvidence(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -225,14 +226,14 @@ func TestEvidence(t *testing.T) {
 	pack := h.as(auth.Viewer).get(at + "/pack.zip")
 	if pack.status != 200 || pack.header.Get("Content-Type") != "application/zip" || !strings.HasPrefix(pack.header.Get("Content-Disposition"), "attachment; filename=evidence-") ||
 		pack.header.Get("Content-Length") != fmt.Sprint(len(pack.body)) {
-		t.Fatalf("%d %v", pack.status, pack.header)
+		t.Fatalf("got status %d and header %v", pack.status, pack.header)
 	}
 	verified, err := evidence.Verify(t.Context(), strings.NewReader(pack.body), int64(len(pack.body)))
 	if err != nil {
 		t.Fatal(err)
 	}
 	if verified.FiledBy != h.user("editor").ID || !strings.Contains(page.body, verified.ManifestSHA256) {
-		t.Errorf("filed by %s with %s", verified.FiledBy, verified.ManifestSHA256)
+		t.Errorf("the pack was filed by %s, with the manifest hash %s", verified.FiledBy, verified.ManifestSHA256)
 	}
 	archive, err := zip.NewReader(strings.NewReader(pack.body), int64(len(pack.body)))
 	if err != nil {
@@ -243,7 +244,7 @@ func TestEvidence(t *testing.T) {
 		t.Fatal(err)
 	}
 	if text, _ := io.ReadAll(attached); string(text) != "Our policy." {
-		t.Errorf("%q", text)
+		t.Errorf("got attachment %q, want the uploaded text", text)
 	}
 	manifest, err := archive.Open("manifest.json")
 	if err != nil {
@@ -251,11 +252,11 @@ func TestEvidence(t *testing.T) {
 	}
 	text, _ := io.ReadAll(manifest)
 	if sum := sha256.Sum256(text); hex.EncodeToString(sum[:]) != verified.ManifestSHA256 {
-		t.Error("the manifest has another hash")
+		t.Error("the hash of the manifest differs from the verified hash")
 	}
 	c.expect(c.get("/evidence/0190d6a1-0000-7000-8000-000000000000"), 404)
 	c.expect(c.get("/evidence/0190d6a1-0000-7000-8000-000000000000/pack.zip"), 404)
 	if log := h.auditLog(); !strings.Contains(log, "evidence_pack.exported") || !strings.Contains(log, "evidence_pack.filed") {
-		t.Error("the audit log does not tell of it")
+		t.Error("the audit log lacks evidence_pack.filed or evidence_pack.exported")
 	}
 }

@@ -6,8 +6,8 @@ import (
 	"govsvc/db"
 )
 
-// createManyKeys adds keys of every state: used, never used, soon to expire, expired
-// and revoked.
+// createManyKeys adds keys in each state: used, never used, soon to expire, expired and
+// revoked.
 func (h *harness) createManyKeys() {
 	h.t.Helper()
 	soon, past := h.clock.Now().Add(4*24*time.Hour), h.clock.Now().Add(-time.Hour)
@@ -22,7 +22,8 @@ func (h *harness) createManyKeys() {
 	}
 }
 
-// createKey makes a key beside the dashboard. Those named after use have one.
+// createKey creates a key directly in the store. For some names of createManyKeys it
+// also revokes the key or records its use.
 func (h *harness) createKey(draft db.KeyDraft) db.Key {
 	h.t.Helper()
 	made, _, err := h.store.Keys.Mint(h.t.Context(), h.by(), draft)

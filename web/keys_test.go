@@ -16,10 +16,10 @@ import (
 	"govsvc/db/auth"
 )
 
-// plainKey is a key in plain text, as a page shows it.
+// plainKey matches an API key in plain text.
 var plainKey = regexp.MustCompile(`gds_(?:live|test)_[0-9A-Za-z]{52}`)
 
-// TestKeyLife: a key is minted, shown once, works, is rotated and revoked, and
+// TestKeyLife creates, uses, rotates and revokes a key. The page shows the key once, and
 // the audit log names the user.
 func TestKeyLife(t *testing.T) {
 	t.Parallel()
@@ -32,10 +32,10 @@ func TestKeyLife(t *testing.T) {
 	c.expect(made, 200, "It is shown once", "curl -H &#39;Authorization: Bearer "+key+"&#39; &#39;"+h.url+"/api/v1/risks&#39;", "24 Dec 2026")
 	c.expect(c.get(at), 200, "A key is shown once", "!"+key)
 	if used := h.callAPI("GET", "/risks?limit=1", key, ""); used.status != 200 || used.header.Get("X-RateLimit-Limit") != "30" {
-		t.Errorf("%d %v", used.status, used.header)
+		t.Errorf("got status %d and header %v", used.status, used.header)
 	}
 	if refused := h.callAPI("GET", "/signals", key, ""); refused.status != 403 {
-		t.Errorf("a scope that it lacks: %d", refused.status)
+		t.Errorf("a request outside the scopes of the key: got status %d, want 403", refused.status)
 	}
 	keys := h.keys()
 	if diff := cmp.Diff([]string{"read:risks", "read:kpis"}, keys[0].Scopes); diff != "" {
@@ -51,13 +51,13 @@ func TestKeyLife(t *testing.T) {
 	c.expect(made, 200, "The old key is valid until", "1 Oct 2026, 13:00 UTC", "!"+key)
 	for _, each := range []string{key, successor} {
 		if r := h.callAPI("GET", "/risks?limit=1", each, ""); r.status != 200 {
-			t.Errorf("within the overlap: %d", r.status)
+			t.Errorf("within the overlap: got status %d, want 200", r.status)
 		}
 	}
 	h.clock.Advance(time.Hour)
 	c.follow(c.post("/account/confirm", "next", page, "confirm-secret", password), page)
 	if r := h.callAPI("GET", "/risks?limit=1", key, ""); r.status != 401 {
-		t.Errorf("after the overlap: %d", r.status)
+		t.Errorf("after the overlap: got status %d, want 401", r.status)
 	}
 	c.expect(c.get(page), 200, "Expired", "!Create successor", "!/revoke")
 	c.expect(c.post(page+"/rotate", "overlap", "1h"), 409, "This key has already ended.")
@@ -65,19 +65,19 @@ func TestKeyLife(t *testing.T) {
 	page = "/keys/" + h.keys()[0].ID
 	c.expect(c.follow(c.post(page+"/revoke"), "/keys"), 200, "The key Board report has been revoked.", "2 keys revoked or expired")
 	if r := h.callAPI("GET", "/risks?limit=1", successor, ""); r.status != 401 {
-		t.Errorf("revoked: %d", r.status)
+		t.Errorf("the revoked key: got status %d, want 401", r.status)
 	}
 	for _, action := range []string{"key.minted", "key.rotated", "key.revoked"} {
 		if !h.hasAuditEvent(action, auth.Admin) {
-			t.Errorf("no %s of the user in the audit log", action)
+			t.Errorf("the audit log has no %s event by the user", action)
 		}
 	}
 	if log := h.auditLog() + h.log.String(); strings.Contains(log, key) || strings.Contains(log, successor) {
-		t.Error("a key stands in a log")
+		t.Error("a log contains a key in plain text")
 	}
 }
 
-// TestKeyOnceForOneUser: what was minted is shown to no other user.
+// TestKeyOnceForOneUser: the page shows a new key only to the user who created it.
 func TestKeyOnceForOneUser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -94,7 +94,7 @@ func TestKeyOnceForOneUser(t *testing.T) {
 	}
 }
 
-// TestMintRefused: nothing is minted, and the form says beside the field why.
+// TestMintRefused: an invalid form creates no key and shows the error at the field.
 func TestMintRefused(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -120,15 +120,15 @@ func TestMintRefused(t *testing.T) {
 		r := c.post("/keys/new", row.form...)
 		c.expect(r, 422, row.want, "!<script>alert")
 		if slices.Contains(row.form, "read:all") && !strings.Contains(r.body, `value="read:all" checked`) {
-			t.Errorf("%s: the chosen scope is lost", row.about)
+			t.Errorf("%s: the form lost the selected scope", row.about)
 		}
 	}
 	if keys := h.keys(); len(keys) != 0 {
-		t.Errorf("minted all the same: %+v", keys)
+		t.Errorf("got keys %+v, want none", keys)
 	}
 }
 
-// TestKeysOfAnother: an organisation's keys are shown and changed in it alone.
+// TestKeysOfAnother: the keys of an organisation are not accessible from another one.
 func TestKeysOfAnother(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -141,13 +141,13 @@ func TestKeysOfAnother(t *testing.T) {
 	c.expect(c.post("/keys/"+key.ID+"/rotate", "overlap", "1h"), 404)
 	c.expect(c.post("/keys/"+key.ID+"/revoke"), 404)
 	if h.keys()[0].RevokedAt != nil {
-		t.Error("revoked from another organisation")
+		t.Error("the key was revoked from another organisation")
 	}
 	c.expect(c.get("/keys/new"), 200, "(not in the plan business)", "Replaces the limit of the plan, 600.")
 }
 
-// TestKeyList: each state is told, hostile names are harmless, and ten thousand
-// keys come in pages.
+// TestKeyList: the list shows the state of each key and escapes names. A long list is
+// split into pages.
 func TestKeyList(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -168,7 +168,7 @@ func TestKeyList(t *testing.T) {
 	r := c.get("/keys")
 	c.expect(r, 200, "103 keys", `href="/keys?page=2"`)
 	if n := strings.Count(r.body, ">many</a>"); n != 100 {
-		t.Errorf("%d on the first page", n)
+		t.Errorf("the first page has %d keys, want 100", n)
 	}
 	r = c.get("/keys?page=2")
 	c.expect(r, 200, `href="/keys?page=1"`, "Warehouse export")
@@ -177,7 +177,8 @@ func TestKeyList(t *testing.T) {
 	}
 }
 
-// copyKeys adds n keys named many, without the time that hashes take.
+// copyKeys adds n keys with the name "many". It copies one hash, because computing each
+// hash is slow.
 func (h *harness) copyKeys(n int) {
 	h.t.Helper()
 	h.execSQL(`WITH RECURSIVE copies (n) AS (SELECT 1 UNION ALL SELECT n + 1 FROM copies WHERE n < ?)
@@ -186,7 +187,7 @@ func (h *harness) copyKeys(n int) {
 		FROM copies, (SELECT * FROM api_keys LIMIT 1) k`, n)
 }
 
-// execSQL runs a statement beside the store.
+// execSQL runs a statement on a separate connection, without the store.
 func (h *harness) execSQL(statement string, args ...any) {
 	h.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(10000)")
@@ -199,8 +200,8 @@ func (h *harness) execSQL(statement string, args ...any) {
 	}
 }
 
-// TestKeyTried: a key that may read nothing gets a line that only asks whether
-// it is good, and the line is right.
+// TestKeyTried: the page shows an example command that the scopes of the key allow. For
+// a key without read access, the command only checks the key.
 func TestKeyTried(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -208,13 +209,13 @@ func TestKeyTried(t *testing.T) {
 	r := c.follow(c.post("/keys/new", "name", "writer", "scope", "write:kpis", "kind", "live"), "/keys/made")
 	c.expect(r, 200, "The key has no read access", "--json", "/api/v1/mcp")
 	if r := h.callAPI(http.MethodPost, "/mcp", plainKey.FindString(r.body), `{"jsonrpc":"2.0","id":1,"method":"ping"}`); r.status != 200 {
-		t.Errorf("%d %s", r.status, r.body)
+		t.Errorf("got status %d, want 200: %s", r.status, r.body)
 	}
 	c.expect(c.follow(c.post("/keys/new", "name", "hooks", "scope", "manage:webhooks", "kind", "live"), "/keys/made"), 200, "/api/v1/webhooks/subscriptions")
 	c.expect(c.follow(c.post("/keys/new", "name", "all", "scope", "read:all", "kind", "live"), "/keys/made"), 200, "Try it", "!/api/v1/audit")
 }
 
-// TestKeysOfPlan: where no key is let in, the list says so.
+// TestKeysOfPlan: the list reports when the plan or the subscription blocks all keys.
 func TestKeysOfPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -235,7 +236,7 @@ func TestKeysOfPlan(t *testing.T) {
 	}
 }
 
-// keys are the keys of the default organisation, newest first.
+// keys returns the keys of the default organisation, newest first.
 func (h *harness) keys() []db.Key {
 	h.t.Helper()
 	keys, err := h.store.Keys.List(h.t.Context(), h.by().Org)
@@ -245,7 +246,7 @@ func (h *harness) keys() []db.Key {
 	return keys
 }
 
-// hasAuditEvent tells whether the audit log has an action of a role's user.
+// hasAuditEvent reports whether the audit log has an action by the user with a role.
 func (h *harness) hasAuditEvent(action string, role auth.Role) bool {
 	h.t.Helper()
 	user := h.user(string(role))
@@ -257,8 +258,8 @@ func (h *harness) hasAuditEvent(action string, role auth.Role) bool {
 	return false
 }
 
-// TestKeyForm_WebhooksRead: the form says at manage:webhooks that the key receives
-// records.
+// TestKeyForm_WebhooksRead: the form explains at the scope manage:webhooks that the key
+// receives records.
 func TestKeyForm_WebhooksRead(t *testing.T) {
 	t.Parallel()
 	c := newHarness(t).as(auth.Admin)
@@ -267,6 +268,6 @@ func TestKeyForm_WebhooksRead(t *testing.T) {
 	at := strings.Index(page.body, `value="manage:webhooks"`)
 	said := strings.Index(page.body, "The key receives the records")
 	if at < 0 || said < at || strings.Contains(page.body[at:said], "</label>") {
-		t.Error("it is not said at the scope manage:webhooks")
+		t.Error("the explanation is not at the scope manage:webhooks")
 	}
 }

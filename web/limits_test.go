@@ -9,8 +9,8 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestAddressLimits: an address has a limit for pages, one for the files that
-// pages need and one for downloads, each by itself.
+// TestAddressLimits: an address has separate rate limits for pages, static files and
+// downloads.
 func TestAddressLimits(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{trusted: "127.0.0.0/8", perMinute: 6})
@@ -30,7 +30,7 @@ func TestAddressLimits(t *testing.T) {
 		}
 		refused := c.get(row.path)
 		if refused.status != 429 || refused.header.Get("Content-Type") != row.contentType || !strings.Contains(refused.body, row.text) || refused.header.Get("Retry-After") != "10" {
-			t.Errorf("%s: %d %v %.300s, want 429", row.path, refused.status, refused.header, refused.body)
+			t.Errorf("%s: got status %d, header %v and body %.300s, want status 429", row.path, refused.status, refused.header, refused.body)
 		}
 		c.header.Set("X-Forwarded-For", "192.0.2.9")
 		if other := c.get(row.path); other.status == 429 {
@@ -39,10 +39,10 @@ func TestAddressLimits(t *testing.T) {
 	}
 	c.header.Set("X-Forwarded-For", "192.0.2.1")
 	if r := c.get(style); r.status != 200 {
-		t.Errorf("a file: %d after too many pages, want 200", r.status)
+		t.Errorf("got status %d for a static file after too many pages, want 200", r.status)
 	}
 	h.clock.Advance(10 * time.Second)
 	if r := c.get("/risks"); r.status != 200 {
-		t.Errorf("a page: %d after Retry-After, want 200", r.status)
+		t.Errorf("got status %d for a page after Retry-After, want 200", r.status)
 	}
 }

@@ -13,8 +13,8 @@ import (
 	"govsvc/server/limit"
 )
 
-// TestLargeRecordsPage: a page of a list ends early where its records are large,
-// and the pages together have every record once, both ways.
+// TestLargeRecordsPage: a page of a list has fewer records if they are large. Together
+// the pages contain every record once. The link to the previous page works, too.
 func TestLargeRecordsPage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -36,7 +36,7 @@ func TestLargeRecordsPage(t *testing.T) {
 	for path := "/risks?q=large"; path != "" && len(pages) < 20; {
 		r := c.get(path)
 		if r.status != 200 {
-			t.Fatalf("%s: %d", path, r.status)
+			t.Fatalf("%s: got status %d, want 200", path, r.status)
 		}
 		here := map[string]bool{}
 		for _, id := range name.FindAllString(r.body, -1) {
@@ -44,7 +44,7 @@ func TestLargeRecordsPage(t *testing.T) {
 		}
 		for id := range here {
 			if seen[id] {
-				t.Errorf("%s came on two pages", id)
+				t.Errorf("%s is on two pages", id)
 			}
 			seen[id] = true
 		}
@@ -55,13 +55,13 @@ func TestLargeRecordsPage(t *testing.T) {
 		path = link(r.body, "Next")
 	}
 	if len(seen) != 60 || len(pages) < 3 {
-		t.Errorf("%d records on %d pages, want 60", len(seen), len(pages))
+		t.Errorf("got %d records on %d pages, want 60 on at least 3", len(seen), len(pages))
 	}
 	c.expect(c.get(link(c.get(pages[2]).body, "Previous")), 200, "LARGE-")
 }
 
-// TestProblemPages_HoldNoMemory requests pages that fail until their size alone
-// would fill the budget. Each gives back what it held.
+// TestProblemPages_HoldNoMemory requests many error pages. Each of them must release
+// its part of the memory budget.
 func TestProblemPages_HoldNoMemory(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{responses: limit.NewBudget(6<<20, time.Second), perMinute: 100_000})
@@ -75,13 +75,13 @@ func TestProblemPages_HoldNoMemory(t *testing.T) {
 		sent += len(r.body)
 	}
 	if sent < 1<<20 {
-		t.Errorf("the pages took only %d bytes", sent)
+		t.Errorf("the pages have %d bytes in total, want at least 1 MiB", sent)
 	}
 	c.expect(c.get("/risks"), 200)
 }
 
-// TestRequestsInProgress: 32 requests of a user may be in progress; a further one
-// is refused until one of them has ended. Other users are not concerned.
+// TestRequestsInProgress: a user can have 32 requests in progress. A further request is
+// refused until one of them ends. Other users are not affected.
 func TestRequestsInProgress(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -110,7 +110,7 @@ func TestRequestsInProgress(t *testing.T) {
 	r := status(429)
 	c.expect(r, 429, "Too much at once")
 	if r.header.Get("Retry-After") != "1" {
-		t.Errorf("Retry-After %q, want 1", r.header.Get("Retry-After"))
+		t.Errorf("got Retry-After %q, want 1", r.header.Get("Retry-After"))
 	}
 	other.expect(other.get("/account"), 200)
 	for _, conn := range conns {

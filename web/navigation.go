@@ -6,7 +6,7 @@ import (
 	"govsvc/web/ui"
 )
 
-// navigation lists the links of the navigation. A user sees those of the routes
+// navigation lists the links of the navigation. A user sees the links to the routes
 // that the role permits.
 var navigation = []page.NavGroup{
 	{Links: []ui.Link{{Label: "Overview", Path: "/"}}},

@@ -15,7 +15,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestOverview shows the demonstration organisation at a glance.
+// TestOverview checks the overview of the demonstration organisation.
 func TestOverview(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -29,23 +29,23 @@ func TestOverview(t *testing.T) {
 		"Caduveo Medical Evidence Ltd", "60 days",
 		"!No records yet", "!signed in", "!User created")
 	if low, high := strings.Index(r.body, "Lowest selection-rate"), strings.Index(r.body, "Triage proposals changed"); low < 0 || high < low {
-		t.Errorf("the KPI furthest from its target is not the first: at %d and %d", low, high)
+		t.Errorf("the KPI furthest from its target is not the first: got positions %d and %d", low, high)
 	}
 	ids := map[string]bool{}
 	for _, id := range regexp.MustCompile(` id="([^"]*)"`).FindAllStringSubmatch(r.body, -1) {
 		if ids[id[1]] {
-			t.Errorf("two elements have the id %s", id[1])
+			t.Errorf("two elements have the ID %s", id[1])
 		}
 		ids[id[1]] = true
 	}
 	for _, id := range regexp.MustCompile(` aria-labelledby="([^"]*)"`).FindAllStringSubmatch(r.body, -1) {
 		if !ids[id[1]] {
-			t.Errorf("nothing has the id %s", id[1])
+			t.Errorf("no element has the ID %s", id[1])
 		}
 	}
 }
 
-// TestOverviewLinks: each number leads to a list of as many records.
+// TestOverviewLinks: each number links to a list with that number of records.
 func TestOverviewLinks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -53,37 +53,37 @@ func TestOverviewLinks(t *testing.T) {
 	page := c.get("/").body
 	cells := regexp.MustCompile(`<td class="tone-\w+"><a href="([^"]+)" aria-label="(\d+ open risks?), severity \w+, likelihood [^"]+">(\d+)</a></td>`).FindAllStringSubmatch(page, -1)
 	if len(cells) != 9 {
-		t.Fatalf("%d cells of the heat map lead to lists, want 9", len(cells))
+		t.Fatalf("%d cells of the heat map link to lists, want 9", len(cells))
 	}
 	counted := regexp.MustCompile(`<p class="muted">(\d+) \w+</p>`)
 	count := func(path string) string {
 		r := c.get(html.UnescapeString(path))
 		found := counted.FindStringSubmatch(r.body)
 		if r.status != http.StatusOK || found == nil {
-			t.Fatalf("%s: %d", path, r.status)
+			t.Fatalf("%s: got status %d and no count, want 200 and a count", path, r.status)
 		}
 		return found[1]
 	}
 	for _, cell := range cells {
 		if got := count(cell[1]); got != cell[3] {
-			t.Errorf("%s lists %s, want %s", cell[1], got, cell[2])
+			t.Errorf("%s lists %s records, want %s", cell[1], got, cell[2])
 		}
 	}
 	tiles := regexp.MustCompile(`<p class="tile-label"><a href="([^"]+)">Open (?:risks|incidents)</a></p><p class="tile-value">(\d+)</p>`).FindAllStringSubmatch(page, -1)
 	levels := regexp.MustCompile(`<li><a href="([^"]+)">(\d+)</a> <span class="badge`).FindAllStringSubmatch(page, -1)
 	bands := regexp.MustCompile(`<li><a href="(/vendors[^"]+)">.*?<span>(\d+)<span`).FindAllStringSubmatch(page, -1)
 	if len(tiles) != 2 || len(levels) != 3 || len(bands) != 4 {
-		t.Fatalf("%d tiles, %d severities of incidents and %d bands of vendors lead to lists", len(tiles), len(levels), len(bands))
+		t.Fatalf("got links at %d tiles, %d incident severities and %d vendor risk bands, want 2, 3 and 4", len(tiles), len(levels), len(bands))
 	}
 	for _, link := range append(append(tiles, levels...), bands...) {
 		if got := count(link[1]); got != link[2] {
-			t.Errorf("%s lists %s, want %s", link[1], got, link[2])
+			t.Errorf("%s lists %s records, want %s", link[1], got, link[2])
 		}
 	}
 }
 
-// TestClocks: what an authority must be told of counts down, and is marked once
-// it is overdue.
+// TestClocks: the overview counts down to each deadline for a notification of an
+// authority. It marks overdue notifications.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -108,8 +108,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestOverviewEmpty says what to do next, to who may do it, until there is
-// something.
+// TestOverviewEmpty: without records the overview shows the next steps that the user's
+// role allows.
 func TestOverviewEmpty(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -127,7 +127,7 @@ func TestOverviewEmpty(t *testing.T) {
 		"No active KPIs.", "No obligations yet.", "No vendors yet.", "none applicable")
 }
 
-// TestOverviewOfPlan: a plan without incidents shows none.
+// TestOverviewOfPlan: the overview hides incidents if the plan excludes them.
 func TestOverviewOfPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -138,7 +138,7 @@ func TestOverviewOfPlan(t *testing.T) {
 	c.expect(c.get("/"), 200, "Open risks by severity", "!Notification clocks", "!Open incidents", "!Claims agent sent")
 }
 
-// TestOverviewHostile: what records hold is text and nothing else.
+// TestOverviewHostile: the overview escapes the texts of records.
 func TestOverviewHostile(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -153,12 +153,13 @@ func TestOverviewHostile(t *testing.T) {
 	r := c.get("/")
 	c.expect(r, 200, html.EscapeString(hostile)[:30])
 	if n := strings.Count(r.body, "&lt;script&gt;alert(1)"); n < 5 {
-		t.Errorf("found the text %d times:\n%s", n, r.body)
+		t.Errorf("got the escaped text %d times, want at least 5:\n%s", n, r.body)
 	}
 	expectEscaped(t, "/", r)
 }
 
-// TestHappenings: what people and programs changed is told, with what it was.
+// TestHappenings: the overview lists recent changes to records, with the changed fields
+// and the user. It omits sign-ins.
 func TestHappenings(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -13,9 +13,9 @@ import (
 	"govsvc/web"
 )
 
-// fuzzedRoutes are the pages and actions that FuzzPages asks for: all but those that
-// end the session, and those that would look the fuzzer's names up, whose forms
-// are read as the others' are (FuzzURL has their addresses).
+// fuzzedRoutes are the pages and actions that FuzzPages requests. They
+// exclude actions that end the session or that would resolve a fuzzed host name.
+// FuzzURL checks those addresses.
 func fuzzedRoutes() []web.PageRoute {
 	return slices.DeleteFunc(routes(), func(r web.PageRoute) bool {
 		apart := slices.ContainsFunc([]string{"/webhooks", "/account", "/signout", "/setup"}, func(path string) bool { return strings.HasPrefix(r.Path, path) })
@@ -23,9 +23,9 @@ func fuzzedRoutes() []web.PageRoute {
 	})
 }
 
-// FuzzPages sends an admin's browser to any page with any record, query, form
-// or upload and any further cookies: the answer is a page of the site, whose
-// redirects lead to the site, and nothing that was sent has become markup.
+// FuzzPages sends any record, query, form, upload and further cookies to any page as
+// an admin. The answer is a page of the site, and redirects stay on the site. No part
+// of the input becomes markup.
 func FuzzPages(f *testing.F) {
 	routes := fuzzedRoutes()
 	h := newHarness(f)
@@ -41,7 +41,7 @@ func FuzzPages(f *testing.F) {
 	add("GET", "/risks", "", "q=%3Cxss%3E&severity=HIGH&sort=title&page=2", "")
 	add("GET", "/risks", "", "after=x&before=%ff&cursor=AAAA&page=-1&sort=%00", "")
 	add("GET", "/risks/{id}", risk, "", "")
-	f.Add(uint8(0), "", "", "", false, "govsvc_flash=00") // no UTF-8
+	f.Add(uint8(0), "", "", "", false, "govsvc_flash=00") // invalid UTF-8
 	add("GET", "/audit", "", "from=2026-10-01&until=x&actor=%3Cxss%3E&before=9223372036854775808", "")
 	add("POST", "/risks", "", "", "title=%3Cxss%3E&description=What+may+happen%2C+and+why.&severity=HIGH&likelihood=RARE&target_date=2027-01-31")
 	add("POST", "/risks/{id}", risk, "", "was-title=&title=%3Cxss%3E&target_date=31.1.2027")

@@ -19,8 +19,8 @@ import (
 // unknownID is the id of no record.
 const unknownID = "0190d6a1-0000-7000-8000-000000000000"
 
-// pathWithID is a path of a route: a record that is not there takes the place of
-// what stands in braces.
+// pathWithID returns the path of a route. The id of a record that does not exist
+// replaces each wildcard in braces.
 func pathWithID(r web.PageRoute) string {
 	parts := strings.Split(strings.TrimSuffix(r.Path, "{$}"), "/")
 	for i, part := range parts {
@@ -31,10 +31,10 @@ func pathWithID(r web.PageRoute) string {
 	return strings.Join(parts, "/")
 }
 
-// roles are those of a scene, and "" for somebody who has not signed in.
+// roles returns all roles, and "" for a client that has not signed in.
 func roles() []auth.Role { return append(auth.Roles(), "") }
 
-// request makes the request of a route, without a form's content.
+// request sends the request of a route, without the content of a form.
 func (c *client) request(r web.PageRoute) response {
 	c.t.Helper()
 	if r.Method == http.MethodPost {
@@ -43,9 +43,9 @@ func (c *client) request(r web.PageRoute) response {
 	return c.do(r.Method, pathWithID(r), "", "")
 }
 
-// TestEveryRoute asks for each page and action with each role: who has it gets
-// in, others are refused, which is told to the audit log, and who has not
-// signed in is led to the sign-in.
+// TestEveryRoute requests each page and action with each role. A role with the
+// permission gets the page. Other roles get 403, and the audit log records it.
+// A client that has not signed in is redirected to the sign-in.
 func TestEveryRoute(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -71,7 +71,7 @@ func TestEveryRoute(t *testing.T) {
 			expectSecurityHeaders(t, r)
 			over = over || strings.HasPrefix(r.header.Get("Set-Cookie"), "govsvc_session=;")
 		}
-		if over { // it signed people out
+		if over { // the request ended sessions
 			h = newHarness(t)
 		}
 	}
@@ -105,10 +105,10 @@ func expectSecurityHeaders(t *testing.T, r response) {
 	}
 }
 
-// refusals counts the refused pages in the audit log.
+// refusals returns the number of refused pages in the audit log.
 func (h *harness) refusals() int { return strings.Count(h.auditLog(), `"action":"page.refused"`) }
 
-// auditLog is the log of the default organisation.
+// auditLog returns the audit log of the default organisation.
 func (h *harness) auditLog() string {
 	h.t.Helper()
 	page, err := h.store.Audit.Events(h.t.Context(), h.org(), db.AuditQuery{Limit: 1000})
@@ -122,8 +122,8 @@ func (h *harness) auditLog() string {
 	return log.String()
 }
 
-// TestAnotherOrigin: an action that another site asks for is refused, whoever
-// the browser has signed in.
+// TestAnotherOrigin checks that an action that another site requests is refused, even
+// in the browser of an admin.
 func TestAnotherOrigin(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -150,12 +150,12 @@ func TestAnotherOrigin(t *testing.T) {
 		t.Errorf("the session has ended: %d", got.status)
 	}
 	if !strings.Contains(h.auditLog(), `"page":"POST /signout","reason":"another origin"`) {
-		t.Error("the audit log does not tell of it")
+		t.Error("the audit log has no event for the refused sign-out")
 	}
 }
 
-// TestEveryPageRenders opens each page without a record in its path, on a full
-// and on an empty organisation.
+// TestEveryPageRenders opens each page that has no record in its path, for an
+// organisation with records and for an empty one.
 func TestEveryPageRenders(t *testing.T) {
 	t.Parallel()
 	for name, data := range map[string]*testdb.Template[tokens]{"demo": demoData, "empty": usersOnly} {
@@ -163,7 +163,7 @@ func TestEveryPageRenders(t *testing.T) {
 		c := h.as(auth.Admin)
 		for _, route := range routes() {
 			if route.Method != http.MethodGet || strings.Contains(route.Path, "{") && route.Path != "/{$}" || route.Needs == "" ||
-				route.Path == "/account/confirm" { // leads on where nothing is to be confirmed
+				route.Path == "/account/confirm" { // redirects if nothing needs confirmation
 				continue
 			}
 			r := c.get(pathWithID(route))
@@ -177,10 +177,10 @@ func TestEveryPageRenders(t *testing.T) {
 	}
 }
 
-// hostile is a text that no page may take for anything but text.
+// hostile is a text with markup, which pages must escape.
 const hostile = `<script>alert(1)</script>"'><img src=x onerror=alert(2)>{{.}}javascript:alert(3)`
 
-// TestHostileNames: names are shown as they are, on every page.
+// TestHostileNames checks that every page escapes names.
 func TestHostileNames(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -215,7 +215,7 @@ func expectEscaped(t *testing.T, what string, r response) {
 	}
 }
 
-// TestNoPage: browsers get a page about it, programs the envelope.
+// TestNoPage checks that browsers get an error page, and programs the error envelope.
 func TestNoPage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -238,7 +238,7 @@ func TestNoPage(t *testing.T) {
 	c.expect(c.get("/nothing"), 404, `"code":"not_found"`)
 }
 
-// TestHead answers as GET does, without the page.
+// TestHead checks that HEAD gets the same headers as GET, without the body.
 func TestHead(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -254,7 +254,7 @@ func TestHead(t *testing.T) {
 	}
 }
 
-// TestForms refuses what is no form, and what is too large for one.
+// TestForms checks that invalid and oversized forms are refused.
 func TestForms(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -280,7 +280,7 @@ func TestForms(t *testing.T) {
 	}
 }
 
-// TestBreakdown: what went wrong is logged, and the page says no more than the
+// TestBreakdown checks that an internal error is logged. The page shows only the
 // request's id.
 func TestBreakdown(t *testing.T) {
 	t.Parallel()
@@ -310,11 +310,11 @@ func TestBreakdown(t *testing.T) {
 		}
 	}
 	if log := h.log.String(); strings.Contains(log, misplaced) || !strings.Contains(log, "GET /keys/{id}") {
-		t.Errorf("a key that was put into a path stands in the log, or the page does not:\n%s", log)
+		t.Errorf("the log contains the key from the path, or lacks the pattern of the route:\n%s", log)
 	}
 }
 
-// TestNavigation shows what there is, to who may use it.
+// TestNavigation checks that the navigation links exactly the pages that a role may open.
 func TestNavigation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -331,7 +331,7 @@ func TestNavigation(t *testing.T) {
 	}
 }
 
-// TestOrganisations: a session works on one organisation at a time.
+// TestOrganisations checks that a session works on one organisation at a time.
 func TestOrganisations(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

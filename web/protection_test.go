@@ -9,7 +9,8 @@ import (
 	"govsvc/db/resource"
 )
 
-// TestRoutersRedirects are protected like pages, and lead nowhere else.
+// TestRoutersRedirects checks that redirects of the router have the security headers
+// and stay on the site.
 func TestRoutersRedirects(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -32,8 +33,8 @@ func TestRoutersRedirects(t *testing.T) {
 	}
 }
 
-// TestElsewhere: what belongs to another organisation is not there, for reading
-// and for changing, whatever the role.
+// TestElsewhere checks that records of another organisation can't be read or changed,
+// with any role. The answer is that they do not exist.
 func TestElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -69,11 +70,11 @@ func TestElsewhere(t *testing.T) {
 		t.Errorf("%d routes of %d families", asked, len(ids))
 	}
 	if string(h.export()) != before {
-		t.Error("written from another organisation")
+		t.Error("a request from another organisation changed a record")
 	}
 }
 
-// TestDownloads are saved, never shown as pages of this origin.
+// TestDownloads checks that downloads are saved and never shown as pages of this origin.
 func TestDownloads(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -93,8 +94,8 @@ func TestDownloads(t *testing.T) {
 	}
 }
 
-// TestHostileEntries: what admins and editors name is text wherever it is
-// shown, and in the names of downloads.
+// TestHostileEntries checks that names entered by admins and editors are escaped on
+// every page and in the file names of downloads.
 func TestHostileEntries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -124,13 +125,13 @@ func TestHostileEntries(t *testing.T) {
 	c.expect(c.post("/settings/organisations", "name", "two\nlines", "plan", "starter"), 422, "no line breaks")
 	for line := range strings.Lines(h.log.String()) {
 		if !strings.HasPrefix(line, "time=") {
-			t.Errorf("a line of the log that is none: %s", line)
+			t.Errorf("the log has an injected line: %s", line)
 		}
 	}
 }
 
-// TestRefusalUntold: who is refused stays so where the audit log can't take
-// the event, and the service's own log tells that one is missing.
+// TestRefusalUntold checks that a request is still refused if the audit log can't
+// store the event. The service log then reports the missing event.
 func TestRefusalUntold(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -138,6 +139,6 @@ func TestRefusalUntold(t *testing.T) {
 	r := h.as(auth.Viewer).get("/users")
 	h.anonymous().expect(r, 403, "Your role does not include this", "!no room")
 	if log := h.log.String(); !strings.Contains(log, "level=ERROR") || !strings.Contains(log, r.header.Get("X-Request-Id")) || !strings.Contains(log, "GET /users") {
-		t.Errorf("the log tells nothing of it:\n%s", log)
+		t.Errorf("the log does not report the missing event:\n%s", log)
 	}
 }

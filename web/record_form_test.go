@@ -11,15 +11,15 @@ import (
 
 const reason = "The supplier has been changed and the data is deleted."
 
-// TestAddRecords adds a record through each form, after it was refused.
+// TestAddRecords adds a record with each form, after a refused attempt.
 func TestAddRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	for _, test := range []struct {
 		base, object, words string
 		good                []string // names and values
-		bad                 []string // instead of the good ones
-		wants               []string // beside the fields
+		bad                 []string // replace the good ones in the refused attempt
+		wants               []string // in addition to the fields
 		page                []string // of the record
 	}{
 		{
@@ -92,7 +92,7 @@ func TestAddRecords(t *testing.T) {
 	}
 }
 
-// without are the pairs whose names are not among others.
+// without returns the pairs whose names are not in others.
 func without(pairs, others []string) (left []string) {
 	for i := 0; i+1 < len(pairs); i += 2 {
 		taken := false
@@ -106,7 +106,7 @@ func without(pairs, others []string) (left []string) {
 	return left
 }
 
-// TestChangeRecords changes what may be changed, and nothing else.
+// TestChangeRecords checks that a form changes only the fields that it sends.
 func TestChangeRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -142,7 +142,8 @@ func TestChangeRecords(t *testing.T) {
 	c.expect(c.post(kpi, "status", "retired"), 405)
 }
 
-// TestRiskLowered: a lower rating takes a reason, and keeps it as evidence.
+// TestRiskLowered checks that a lower rating requires a reason, which is kept as
+// evidence.
 func TestRiskLowered(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -158,8 +159,8 @@ func TestRiskLowered(t *testing.T) {
 	c.expect(r, 200, "Rating justification", "Severity critical → low", reason, "by editor")
 }
 
-// TestTwoEditors: who changes one field does not undo what another changed
-// meanwhile.
+// TestTwoEditors checks that two editors can change different fields at the same
+// time. Neither undoes the change of the other.
 func TestTwoEditors(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -179,7 +180,7 @@ func TestTwoEditors(t *testing.T) {
 	}
 }
 
-// TestNotification stops an incident's clock.
+// TestNotification checks that a notification stops the deadline of an incident.
 func TestNotification(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -189,7 +190,7 @@ func TestNotification(t *testing.T) {
 	c.expect(c.get(at), 200, "within 72 hours", at+"/notification")
 	later := func(hours time.Duration) {
 		t.Helper()
-		h.clock.Advance(hours * time.Hour) // the session ends meanwhile
+		h.clock.Advance(hours * time.Hour) // the session expires
 		c.follow(c.post("/signin", "name", "editor", "password", password), "/")
 	}
 	later(60)
@@ -208,7 +209,7 @@ func TestNotification(t *testing.T) {
 	c.expect(r, 200, "The regulator was notified 7 hours after the deadline", "Notified Datatilsynet", "reference 2026-42", "Notified</b>", "by editor")
 }
 
-// TestNotificationRole: viewers see a notification and record none.
+// TestNotificationRole checks that viewers see a notification and can't record one.
 func TestNotificationRole(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -217,7 +218,7 @@ func TestNotificationRole(t *testing.T) {
 	c.expect(c.post(at+"/notification", "at", "2026-10-01T10:00", "to", "x"), 403)
 }
 
-// TestCheckins shows a key result's course and adds to it.
+// TestCheckins checks that the page of a key result shows its check-ins and adds one.
 func TestCheckins(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -232,7 +233,7 @@ func TestCheckins(t *testing.T) {
 	r := c.follow(c.post(at+"/checkins", "value", "99.25", "period_start", "2026-10-01", "source", "manual", "note", "Counted by hand.", "key_result_code", "KR-LIT-01"), at)
 	c.expect(r, 200, "The check-in has been recorded.", "99.25", "Counted by hand.")
 	if kpi := h.find("kpi", "KR-LIT-01"); text(kpi["current_value"]) == "99.25" {
-		t.Error("the form named another key result")
+		t.Error("the check-in was stored for another key result")
 	}
 	h.as(auth.Viewer).expect(h.as(auth.Viewer).post(at+"/checkins", "value", "1"), 403)
 	c.expect(c.get(h.pathOf("/kpis", "kpi", "KR-AGT-01")), 200, "No check-ins yet", `!<svg class="plot"`)

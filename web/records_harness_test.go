@@ -24,7 +24,7 @@ func (h *harness) importRecords(lines ...string) {
 	}
 }
 
-// importRisks adds risks RISK-9000 and up, the first ones graver.
+// importRisks adds risks from RISK-9000 on. The first ones are the most severe.
 func (h *harness) importRisks(n int) {
 	h.t.Helper()
 	var lines []string
@@ -35,7 +35,7 @@ func (h *harness) importRisks(n int) {
 	h.importRecords(lines...)
 }
 
-// find is the record of a type whose texts hold the words.
+// find returns the first record of a type that contains all the words.
 func (h *harness) find(object, words string) map[string]any {
 	h.t.Helper()
 	page, err := h.store.Browse(h.t.Context(), h.org(), object, db.BrowseQuery{Words: strings.Fields(words), Limit: 1})
@@ -52,13 +52,13 @@ func (h *harness) find(object, words string) map[string]any {
 	return record
 }
 
-// pathOf is the path of the record that find finds.
+// pathOf returns the path of the record that find returns.
 func (h *harness) pathOf(base, object, words string) string {
 	h.t.Helper()
 	return base + "/" + h.find(object, words)["id"].(string)
 }
 
-// hiddenFields lists the names and values of a form's hidden fields.
+// hiddenFields returns the names and values of a form's hidden fields.
 func hiddenFields(page string) (pairs []string) {
 	for _, match := range regexp.MustCompile(`<input type="hidden" name="(was-[^"]*)" value="([^"]*)">`).FindAllStringSubmatch(page, -1) {
 		pairs = append(pairs, match[1], match[2])
@@ -66,7 +66,7 @@ func hiddenFields(page string) (pairs []string) {
 	return pairs
 }
 
-// uploadedFile is a file that a guest sends.
+// uploadedFile is a file that a client uploads.
 type uploadedFile struct{ field, name, content string }
 
 // upload sends a form with files; the pairs are its other fields.
@@ -84,27 +84,27 @@ func (c *client) upload(path string, files []uploadedFile, pairs ...string) resp
 		if err != nil {
 			c.t.Fatal(err)
 		}
-		_, _ = part.Write([]byte(file.content)) // into memory
+		_, _ = part.Write([]byte(file.content)) // a write to memory can't fail
 	}
 	_ = form.Close()
 	return c.do("POST", path, form.FormDataContentType(), body.String())
 }
 
-// countRows counts the rows of a page's table.
+// countRows returns the number of rows of a page's table.
 func countRows(page string) int { return strings.Count(page, `<th scope="row"`) }
 
-// expectOrder checks that texts stand in a page one behind the other.
+// expectOrder checks that a page contains the texts in the given order.
 func expectOrder(t *testing.T, page string, texts ...string) {
 	t.Helper()
 	rest := page
 	for _, text := range texts {
 		_, after, found := strings.Cut(rest, text)
 		if !found {
-			t.Fatalf("%q is not behind what is before it in:\n%.4000s", text, page)
+			t.Fatalf("%q is missing after the text before it in:\n%.4000s", text, page)
 		}
 		rest = after
 	}
 }
 
-// text is a member's value as text.
+// text returns a member's value as text.
 func text(value any) string { return fmt.Sprint(value) }

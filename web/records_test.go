@@ -35,8 +35,7 @@ func TestRecordRoutes(t *testing.T) {
 	}
 }
 
-// TestLists opens each list and the first record that it leads to, as each role
-// sees them.
+// TestLists opens each list and the first record that it links to, with each role.
 func TestLists(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -66,8 +65,7 @@ func TestLists(t *testing.T) {
 	}
 }
 
-// TestListView filters, sorts, searches and goes through the pages, there and
-// back.
+// TestListView filters, sorts, searches and moves through the pages in both directions.
 func TestListView(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -90,7 +88,7 @@ func TestListView(t *testing.T) {
 	for {
 		for _, match := range regexp.MustCompile(`class="under">(RISK-\d+)`).FindAllStringSubmatch(r.body, -1) {
 			if seen[match[1]] {
-				t.Errorf("%s twice", match[1])
+				t.Errorf("%s is listed twice", match[1])
 			}
 			seen[match[1]] = true
 		}
@@ -106,7 +104,7 @@ func TestListView(t *testing.T) {
 	}
 	for range 3 {
 		if r = c.get(link(r, "prev")); r.status != 200 {
-			t.Fatalf("the way back: %d", r.status)
+			t.Fatalf("got status %d on the way back to the first page", r.status)
 		}
 	}
 	c.expect(r, 200, `rel="next"`, `!rel="prev"`)
@@ -128,7 +126,8 @@ func TestListView(t *testing.T) {
 	c.expect(c.get("/risks?unknown=1"), 200)
 }
 
-// TestEmptyLists say what to do next, to those who may.
+// TestEmptyLists checks that an empty list offers the first action to roles with the
+// permission.
 func TestEmptyLists(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -142,7 +141,7 @@ func TestEmptyLists(t *testing.T) {
 	}
 }
 
-// TestPlanWithoutIncidents says calmly what the plan lacks.
+// TestPlanWithoutIncidents checks that pages explain that the plan lacks incidents.
 func TestPlanWithoutIncidents(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -162,8 +161,8 @@ func TestPlanWithoutIncidents(t *testing.T) {
 	c.expect(risk, 200)
 }
 
-// TestHostileRecords: whatever records hold is shown as text, in each list,
-// record, form and search.
+// TestHostileRecords checks that every list, record, form and search escapes the
+// content of records.
 func TestHostileRecords(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -195,8 +194,8 @@ func TestHostileRecords(t *testing.T) {
 	}
 }
 
-// hostileRecords has one of each type, with the hostile text wherever a text
-// may stand.
+// hostileRecords returns one record of each type, with the hostile text in every
+// member that can hold text.
 func hostileRecords() []string {
 	text := strings.ReplaceAll(hostile, `"`, `\"`)
 	var lines []string
@@ -222,7 +221,7 @@ func hostileRecords() []string {
 	return lines
 }
 
-// TestOldRecordsAndNeighbours: records lead to what they belong to.
+// TestOldRecordsAndNeighbours checks that records link to the records that they belong to.
 func TestOldRecordsAndNeighbours(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -11,8 +11,8 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestUnchanged sends each form of a change twice. The second time it changes
-// nothing: the audit log and the records, with their times, stay as they are.
+// TestUnchanged sends each form of a change twice. The second request changes nothing:
+// the audit log, the records and their times stay the same.
 func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -56,15 +56,15 @@ func TestUnchanged(t *testing.T) {
 		h.clock.Advance(time.Minute)
 		send()
 		if after := withoutExports(h.auditLog()); after != log {
-			t.Errorf("%s %v: the second time the log gained %s", test.path, test.pairs, strings.TrimPrefix(after, log))
+			t.Errorf("%s %v: the second request added to the log: %s", test.path, test.pairs, strings.TrimPrefix(after, log))
 		}
 		if after := string(h.export()); after != records {
-			t.Errorf("%s %v: the second time the records changed", test.path, test.pairs)
+			t.Errorf("%s %v: the second request changed the records", test.path, test.pairs)
 		}
 	}
 }
 
-// withoutExports is a log without what the test itself adds.
+// withoutExports returns a log without the export events of the test itself.
 func withoutExports(log string) string {
 	var left strings.Builder
 	for line := range strings.Lines(log) {

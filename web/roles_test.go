@@ -12,8 +12,8 @@ import (
 	"govsvc/web"
 )
 
-// pagesOf lists the pages that only some roles may open, by path; "*" stands for
-// both methods. All other pages of signed-in users are for every role.
+// pagesOf lists the pages that only some roles may open, by path. "*" means
+// both methods. All other pages of signed-in users are open to every role.
 var pagesOf = map[auth.Permission][]string{
 	auth.WriteRecords: {
 		"/evidence/new", "POST /evidence", "/import", "POST /import", "/import/{ticket}", "POST /import/{ticket}", "/import/templates/{file}",
@@ -38,7 +38,7 @@ var pagesOf = map[auth.Permission][]string{
 	},
 }
 
-// roleMayOpen says whether a role opens a page, from pagesOf and the contract alone.
+// roleMayOpen reports whether a role may open a page, from pagesOf and the contract alone.
 func roleMayOpen(role auth.Role, name string) bool {
 	open := map[auth.Role][]auth.Permission{
 		"admin": {auth.WriteRecords, auth.ReadOversight, auth.Administer}, "editor": {auth.WriteRecords}, "auditor": {auth.ReadOversight},
@@ -59,7 +59,7 @@ func roleMayOpen(role auth.Role, name string) bool {
 	return role != ""
 }
 
-// pageName is the path of a route, with its method unless that is GET.
+// pageName returns the path of a route, with its method unless that is GET.
 func pageName(r web.PageRoute) string {
 	if r.Method == "GET" {
 		return r.Path
@@ -67,8 +67,8 @@ func pageName(r web.PageRoute) string {
 	return r.Method + " " + r.Path
 }
 
-// TestRoles_EveryPage asks for every page with each role, with no membership, and
-// with a session that works on an organisation in which its admin is a viewer.
+// TestRoles_EveryPage requests every page with each role and with no membership. One
+// session works on an organisation in which the admin is a viewer.
 func TestRoles_EveryPage(t *testing.T) {
 	t.Parallel()
 	known := map[string]bool{}
@@ -78,7 +78,7 @@ func TestRoles_EveryPage(t *testing.T) {
 	for _, names := range pagesOf {
 		for _, name := range names {
 			if !known[name] {
-				t.Errorf("there is no page %s", name)
+				t.Errorf("the page %s does not exist", name)
 			}
 		}
 	}
@@ -86,7 +86,7 @@ func TestRoles_EveryPage(t *testing.T) {
 	for _, route := range routes() {
 		name := pageName(route)
 		if route.Needs == "" || strings.HasPrefix(name, "POST /account/s") || name == "POST /signout" || name == "POST /users/{id}/signout" {
-			continue // open to all, or it ends the session that asks
+			continue // the page is public, or it ends the session
 		}
 		for _, role := range auth.Roles() {
 			r := h.as(role).request(route)
@@ -96,7 +96,7 @@ func TestRoles_EveryPage(t *testing.T) {
 		}
 	}
 
-	// the admin becomes a viewer of the subsidiary, and works on it
+	// The admin becomes a viewer of the subsidiary and works on it.
 	h = newHarness(t)
 	org, err := h.store.Orgs.ByName(t.Context(), "subsidiary")
 	if err != nil {
@@ -109,7 +109,7 @@ func TestRoles_EveryPage(t *testing.T) {
 	c.follow(c.post("/organisation", "name", "subsidiary"), "/")
 	h.checkPages("a viewer here, an admin elsewhere", c, func(name string) bool { return roleMayOpen("viewer", name) })
 
-	// the membership of the subsidiary ends, then the other one
+	// The membership of the subsidiary ends first, then the other one.
 	if err := h.auth.Memberships.Remove(t.Context(), db.Actor{Org: org.Org, ID: "system"}, h.user("admin").ID); err != nil {
 		t.Fatal(err)
 	}
@@ -123,7 +123,7 @@ func TestRoles_EveryPage(t *testing.T) {
 	c.expect(c.post("/signin", "name", "admin", "password", password), 422, "not a member of an organisation")
 }
 
-// checkPages asks for every page with one session, and compares which are open.
+// checkPages requests every page with one session and checks which of them are open.
 func (h *harness) checkPages(about string, c *client, open func(name string) bool) {
 	h.t.Helper()
 	for _, route := range routes() {
@@ -138,7 +138,7 @@ func (h *harness) checkPages(about string, c *client, open func(name string) boo
 	}
 }
 
-// endMemberships removes all memberships without the rules of the store.
+// endMemberships removes all memberships directly, without the checks of the store.
 func (h *harness) endMemberships() {
 	h.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(10000)")
@@ -153,8 +153,8 @@ func (h *harness) endMemberships() {
 	}
 }
 
-// TestRoles_Auditor checks that pages offer an auditor nothing that changes
-// anything, and that no page shows a link that it may not follow.
+// TestRoles_Auditor checks that pages offer an auditor no action that changes data,
+// and no link to a page that the role may not open.
 func TestRoles_Auditor(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -176,8 +176,8 @@ func TestRoles_Auditor(t *testing.T) {
 	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact")
 }
 
-// TestUsers_OtherOrganisation adds a user of another organisation: it keeps its
-// password, and an admin of one organisation does not change its account.
+// TestUsers_OtherOrganisation adds a user of another organisation. The user keeps the
+// password. An admin of one organisation can't change the account.
 func TestUsers_OtherOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -188,7 +188,7 @@ func TestUsers_OtherOrganisation(t *testing.T) {
 	if _, err := h.auth.Users.Create(t.Context(), db.Actor{Org: org.Org, ID: "system"}, "Grace", auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
-	boss := h.anonymous() // an admin of default alone
+	boss := h.anonymous() // an admin of only the default organisation
 	if _, err := h.auth.Users.Create(t.Context(), h.by(), "boss", auth.Admin, password); err != nil {
 		t.Fatal(err)
 	}
@@ -219,6 +219,6 @@ func TestUsers_OtherOrganisation(t *testing.T) {
 	grace.follow(grace.post("/organisation", "name", "subsidiary"), "/")
 	grace.expect(grace.get("/users"), 200)
 	if !strings.Contains(h.auditLog(), `"action":"user.added"`) {
-		t.Error("the audit log does not tell of user.added")
+		t.Error("the audit log has no event user.added")
 	}
 }

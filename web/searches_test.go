@@ -21,8 +21,8 @@ import (
 	"govsvc/server/limit"
 )
 
-// endlessSearches makes every list of vendors take for ever, like a search of a
-// file that is very large.
+// endlessSearches makes every list of vendors take forever, like a search of a very
+// large file.
 func endlessSearches(h *harness) {
 	h.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+h.path+"?_pragma=busy_timeout(10000)")
@@ -58,7 +58,7 @@ func (c *client) search(ctx context.Context, path string) (int, string, error) {
 	return resp.StatusCode, string(body), err
 }
 
-// otherWork are what must be answered whatever is searched for.
+// otherWork returns the requests that must be answered during any search.
 func otherWork(h *harness) map[string]func() (int, string, error) {
 	_, key, err := h.store.Keys.Mint(h.t.Context(), db.Actor{Org: 1, ID: "system"}, db.KeyDraft{
 		Name: "probe", Scopes: []string{"read:risks", "write:risks"}, Kind: db.LiveKey,
@@ -120,11 +120,11 @@ func TestSearches_DelayNobodyElse(t *testing.T) {
 	for range 10 {
 		<-sent
 	}
-	time.Sleep(300 * time.Millisecond) // where they are slower to begin, the test finds less
+	time.Sleep(300 * time.Millisecond) // if the searches start later, the test detects less
 	for about, probe := range otherWork(h) {
 		want, _, _ := strings.Cut(about, " ")
 		if status, body, err := probe(); err != nil || strconv.Itoa(status) != want {
-			t.Errorf("%s: status %d, %v: %.300s", about, status, err, body)
+			t.Errorf("%s: got status %d, %v: %.300s", about, status, err, body)
 		}
 	}
 }
@@ -184,8 +184,8 @@ func TestSearches_Stop(t *testing.T) {
 	})
 }
 
-// TestDownloads_OneAtATime refuses a second large file of a user, and nobody
-// else's.
+// TestDownloads_OneAtATime checks that a second large download of the same user is
+// refused, and that other users can still download.
 func TestDownloads_OneAtATime(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -214,8 +214,8 @@ func TestDownloads_OneAtATime(t *testing.T) {
 	viewer.expect(second, http.StatusOK, "risk_id")
 }
 
-// TestSearchAttack searches a large register ten at a time and reports how long
-// the others wait. GOVSVC_ATTACK_RISKS sets its size.
+// TestSearchAttack runs ten searches of a large register at a time. It reports how
+// long other requests wait. GOVSVC_ATTACK_RISKS sets the size of the register.
 func TestSearchAttack(t *testing.T) {
 	size, _ := strconv.Atoi(os.Getenv("GOVSVC_ATTACK_RISKS"))
 	if size == 0 {
@@ -257,8 +257,7 @@ func fillRisks(h *harness, size int) {
 	}
 }
 
-// attackSearches runs ten searches of a viewer at once, again and again, beside
-// the probes.
+// attackSearches repeats ten concurrent searches of a viewer while the probes run.
 func attackSearches(h *harness) {
 	ctx, cancel := context.WithCancel(h.t.Context())
 	defer cancel()

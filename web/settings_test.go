@@ -14,7 +14,7 @@ import (
 	"govsvc/db/delivery"
 )
 
-// TestSettings changes plan and subscription as `govsvc orgs set` does.
+// TestSettings changes plan and subscription, like `govsvc orgs set`.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -25,7 +25,7 @@ func TestSettings(t *testing.T) {
 	}
 	c.expect(c.follow(change("enterprise", "active"), "/settings"), 200, "Nothing was changed")
 	if h.hasAuditEvent("organisation.updated", auth.Admin) {
-		t.Error("the audit log tells of a change that was none")
+		t.Error("the audit log has an event although nothing changed")
 	}
 	c.expect(change("", "active"), 422, "f-plan-error")
 	c.expect(change("business", ""), 422, "f-subscription-error", `<option value="business" selected>`)
@@ -38,7 +38,7 @@ func TestSettings(t *testing.T) {
 	c.expect(c.get("/audit?action=organisation.updated"), 200, "<del>starter</del> → <ins>enterprise</ins>")
 }
 
-// TestNewOrganisation is made and worked on.
+// TestNewOrganisation creates an organisation and works on it.
 func TestNewOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -57,8 +57,8 @@ func TestNewOrganisation(t *testing.T) {
 	expectEscaped(t, "/settings", r)
 }
 
-// TestStatus tells how the service is doing, and of the machine no more than
-// the file's name.
+// TestStatus checks that the page shows the state of the service. It discloses file
+// names, but not the folders of the machine.
 func TestStatus(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -79,12 +79,12 @@ func TestStatus(t *testing.T) {
 	h.clock.Advance(time.Minute)
 	folder := filepath.Join(t.TempDir(), "no such folder")
 	if _, _, err := backup.New(h.store).MakeDue(t.Context(), backup.Schedule{Folder: folder, Every: time.Hour, Keep: 1}); err == nil {
-		t.Fatal("a backup into a folder that is not there")
+		t.Fatal("got no error for a backup into a folder that does not exist")
 	}
 	c.expect(c.get("/status"), 200, "<code>copy.db</code>", "The last backup failed", "!"+filepath.Dir(folder), "!"+os.TempDir())
 }
 
-// TestStatusOfDeliveries tells of those that are late, and of dead letters.
+// TestStatusOfDeliveries checks that the page reports late deliveries and dead letters.
 func TestStatusOfDeliveries(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

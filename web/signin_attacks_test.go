@@ -10,7 +10,8 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestFirstAdminRace: of several who have the link, one becomes the admin.
+// TestFirstAdminRace checks that only one of several clients with the setup link
+// becomes the admin.
 func TestFirstAdminRace(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: noData})
@@ -36,15 +37,15 @@ func TestFirstAdminRace(t *testing.T) {
 	}
 	users, err := h.auth.Users.ListAll(t.Context(), 0)
 	if err != nil || in != 1 || len(users) != 1 {
-		t.Errorf("%d got in, %d users, %v", in, len(users), err)
+		t.Errorf("%d clients signed in and %d users exist, want 1 and 1: %v", in, len(users), err)
 	}
 	if strings.Contains(h.log.String(), token) {
-		t.Error("the token stands in the log")
+		t.Error("the log contains the token")
 	}
 }
 
-// TestPlantedCookies: what was in the browser before counts for nothing after a
-// sign-in, and a sign-in never takes a session's name from outside.
+// TestPlantedCookies checks that cookies planted before a sign-in have no effect. A
+// sign-in always creates a new session token.
 func TestPlantedCookies(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -63,8 +64,8 @@ func TestPlantedCookies(t *testing.T) {
 	victim.expect(victim.get("/account"), 303)
 }
 
-// TestFirstStepAlone: the ticket of the first step opens nothing by itself,
-// counts once, and is worth nothing after another password.
+// TestFirstStepAlone checks that the ticket of the first sign-in step opens no page.
+// It is valid once, and a change of the password makes it invalid.
 func TestFirstStepAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -95,18 +96,18 @@ func TestFirstStepAlone(t *testing.T) {
 	}
 	third.expect(third.post("/signin/code", "code", codes[1]), 422, "!govsvc_session")
 	if third.cookie("govsvc_session") != "" {
-		t.Error("the former password let in")
+		t.Error("a sign-in that began with the former password succeeded")
 	}
 	for _, each := range []*client{first, second} {
 		each.expect(each.get("/"), 303)
 	}
 	if log := h.auditLog() + h.log.String(); strings.Contains(log, secret) || strings.Contains(log, codes[0]) || strings.Contains(log, code) || strings.Contains(log, ticket) {
-		t.Error("a secret stands in a log")
+		t.Error("a log contains a secret")
 	}
 }
 
-// TestCodesRunOut: who has the password alone has few tries at the code, on
-// whatever ticket and from wherever.
+// TestCodesRunOut checks that a client with only the password has few attempts at the
+// code. All tickets and addresses share the limit.
 func TestCodesRunOut(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{trusted: "127.0.0.0/8"})
@@ -130,7 +131,7 @@ func TestCodesRunOut(t *testing.T) {
 	}
 }
 
-// TestRoleTaken: a role that was taken away is gone at the next request, in
+// TestRoleTaken checks that a removed role has no effect from the next request on, in
 // every session.
 func TestRoleTaken(t *testing.T) {
 	t.Parallel()
@@ -148,6 +149,6 @@ func TestRoleTaken(t *testing.T) {
 		each.expect(each.get("/risks"), 200, "!/risks/new")
 	}
 	if string(h.export("risk")) != before {
-		t.Error("a viewer has written")
+		t.Error("a viewer changed a record")
 	}
 }

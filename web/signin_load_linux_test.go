@@ -16,12 +16,12 @@ import (
 	"time"
 )
 
-// fullAttack runs the attack tests at the size of the reports they answer:
+// fullAttack runs the attack tests at the size of the original reports:
 // GOVSVC_ATTACK=full go test ./server ./web -run Attack.
 var fullAttack = os.Getenv("GOVSVC_ATTACK") == "full"
 
-// clientAt is a client whose requests come from 127.0.0.<host>, each over a
-// connection of its own.
+// clientAt returns a client whose requests come from 127.0.0.<host>, with a separate
+// connection for each.
 func clientAt(host int) *http.Client {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, byte(host>>8), byte(host))}}
 	return &http.Client{
@@ -30,7 +30,7 @@ func clientAt(host int) *http.Client {
 	}
 }
 
-// trySignIn signs in and returns the status, 0 where the client left first.
+// trySignIn signs in and returns the status, or 0 if the client closed the connection.
 func (h *harness) trySignIn(ctx context.Context, client *http.Client, name, password string) int {
 	h.t.Helper()
 	form := url.Values{"name": {name}, "password": {password}}
@@ -55,7 +55,7 @@ func (h *harness) trySignIn(ctx context.Context, client *http.Client, name, pass
 	return resp.StatusCode
 }
 
-// processorTime is what this process has used so far.
+// processorTime returns the processor time that this process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -65,8 +65,8 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// TestAttack_SignInBesideACrowd: a crowd signs in with wrong passwords from
-// several addresses. A user at another address is let in before most of it.
+// TestAttack_SignInBesideACrowd signs in many clients with wrong passwords from
+// several addresses. A user at another address is answered before most of them.
 func TestAttack_SignInBesideACrowd(t *testing.T) {
 	h := newHarness(t)
 	connections, addresses := 40, 4
@@ -112,8 +112,8 @@ func TestAttack_SignInBesideACrowd(t *testing.T) {
 	}
 }
 
-// TestAttack_ClientsLeaveTheSignIn: sign-ins whose clients have left are not
-// hashed.
+// TestAttack_ClientsLeaveTheSignIn checks that the server does not hash the password
+// of a client that closed the connection.
 func TestAttack_ClientsLeaveTheSignIn(t *testing.T) {
 	h := newHarness(t)
 	clients := 60
@@ -151,8 +151,8 @@ func TestAttack_ClientsLeaveTheSignIn(t *testing.T) {
 	}
 }
 
-// TestAttack_TooManySignInsWait: more sign-ins than may wait are refused at once
-// with the form and Retry-After, and a user at another address gets in.
+// TestAttack_TooManySignInsWait checks that sign-ins beyond the queue limit get the
+// form and Retry-After immediately. A user at another address can sign in.
 func TestAttack_TooManySignInsWait(t *testing.T) {
 	h := newHarness(t)
 	ctx, leave := context.WithCancel(t.Context())

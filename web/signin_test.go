@@ -37,14 +37,14 @@ func TestFirstAdmin(t *testing.T) {
 	if user, err := h.auth.Users.ByName(t.Context(), 0, "ada"); err != nil || user.Role != auth.Admin {
 		t.Errorf("%v, %v", user, err)
 	}
-	// the link has done its work
+	// The link is valid only once.
 	c = h.anonymous()
 	c.expect(c.get(h.setupLink), 410, "This link is used", "!<input")
 	c.expect(fill("eve", password, password), 410)
 }
 
-// TestSignIn_AuditNamesRequest checks that the events of a sign-in, refused or
-// not, and of the first administrator name the request that they belong to.
+// TestSignIn_AuditNamesRequest checks that audit events name their request. The events
+// are those of accepted and refused sign-ins and of the first administrator.
 func TestSignIn_AuditNamesRequest(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: noData})
@@ -85,7 +85,7 @@ func TestFirstLinkEnds(t *testing.T) {
 	c.expect(c.get(h.setupLink), 410, "This link does not work")
 	c.expect(c.post("/setup", "token", token, "name", "ada", "password", password, "password-again", password), 410)
 
-	// somebody else was faster, with the command line
+	// The command line created the first user before the form was sent.
 	h = newHarness(t, options{data: noData})
 	if _, err := h.auth.Users.Create(t.Context(), db.Actor{ID: "system"}, "ada", auth.Viewer, password); err != nil {
 		t.Fatal(err)
@@ -106,22 +106,22 @@ func TestSignIn(t *testing.T) {
 	wrong := c.post("/signin", "name", "viewer", "password", "not "+password)
 	c.expect(wrong, 422, "The name or the password is wrong.", "!"+password)
 	if strings.ReplaceAll(wrong.body, "viewer", "nobody") != unknown.body {
-		t.Errorf("the page tells who has an account:\n%s\n%s", wrong.body, unknown.body)
+		t.Errorf("the page discloses whether an account exists:\n%s\n%s", wrong.body, unknown.body)
 	}
 	c.expect(c.follow(c.post("/signin", "name", "Viewer", "password", password, "next", "/account?x=1"), "/account?x=1"), 200, "<h1>Account</h1>")
 	c.follow(c.get("/signin?next=%2Faccount"), "/account")
 	first := c.cookie("govsvc_session")
 
-	// another sign-in ends the session before
+	// A second sign-in ends the previous session.
 	c.follow(c.post("/signin", "name", "editor", "password", password), "/")
 	if _, err := h.auth.Sessions.ByToken(t.Context(), first); !db.Is(err, db.Unauthenticated) {
-		t.Errorf("the session before: %v", err)
+		t.Errorf("the previous session: %v", err)
 	}
 
 	before := c.cookie("govsvc_session")
 	c.expect(c.follow(c.post("/signout"), "/signin"), 200, "You have signed out.")
 	if c.cookie("govsvc_session") != "" {
-		t.Error("the cookie is still there")
+		t.Error("the cookie still exists")
 	}
 	c.setCookie("govsvc_session", before)
 	c.expect(c.get("/"), 303)
@@ -157,8 +157,8 @@ func TestNext(t *testing.T) {
 	c.follow(c.get("/signin?next=https%3A%2F%2Fevil.example%2F"), "/")
 }
 
-// TestCookies: no script reads them, no other site's form sends them, and over
-// TLS nobody else sets them.
+// TestCookies checks that scripts can't read the cookies and that forms of other sites
+// don't send them. Over TLS, no other host can set them.
 func TestCookies(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -197,8 +197,8 @@ func TestCookies(t *testing.T) {
 	}
 }
 
-// TestForeignCookie: over TLS a cookie without __Host-, which a neighbour could
-// have set, counts for nothing.
+// TestForeignCookie checks that over TLS a cookie without the prefix __Host- has no
+// effect, because another host of the domain could have set it.
 func TestForeignCookie(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{tls: true})
@@ -209,7 +209,8 @@ func TestForeignCookie(t *testing.T) {
 	c.expect(c.get("/"), 200)
 }
 
-// TestSessionEnds by itself, by a removed user, and everywhere at once.
+// TestSessionEnds checks that a session ends by expiry, by the removal of its user, and
+// by a sign-out of all sessions.
 func TestSessionEnds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -235,7 +236,7 @@ func TestSessionEnds(t *testing.T) {
 	c.expect(c.get("/"), 303)
 }
 
-// TestRoleChanges hold from the next request on.
+// TestRoleChanges checks that a new role applies from the next request on.
 func TestRoleChanges(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -286,13 +287,13 @@ func TestSecondFactor(t *testing.T) {
 	c.expect(c.get(r.header.Get("Location")), 200, "shown once, when they are created", "!"+codes[0])
 	c.follow(c.get("/account/second-factor"), "/account")
 
-	// two steps now
+	// The sign-in now has two steps.
 	c = h.anonymous()
 	c.follow(c.get("/signin/code"), "/signin")
 	c.expect(c.follow(c.post("/signin", "name", "viewer", "password", password, "next", "/account"), "/signin/code"), 200,
 		"one-time-code", "!"+password, "!govsvc_session")
 	if c.cookie("govsvc_session") != "" {
-		t.Error("a session before the second step")
+		t.Error("the client has a session before the second step")
 	}
 	c.expect(c.get("/account"), 303)
 	c.expect(c.post("/signin/code"), 422, "Enter a code.")
@@ -300,10 +301,10 @@ func TestSecondFactor(t *testing.T) {
 	h.clock.Advance(time.Minute)
 	c.expect(c.follow(c.post("/signin/code", "code", totp(t, secret, h.clock.Now())), "/account"), 200, "10 recovery codes left")
 	if c.cookie("govsvc_signin") != "" {
-		t.Error("the ticket of the first step is still there")
+		t.Error("the ticket of the first step still exists")
 	}
 
-	// a first step is good for five minutes
+	// The first step is valid for five minutes.
 	c = h.anonymous()
 	c.follow(c.post("/signin", "name", "viewer", "password", password), "/signin/code")
 	h.clock.Advance(5 * time.Minute)
@@ -315,16 +316,16 @@ func TestSecondFactor(t *testing.T) {
 	c.expect(c.follow(c.post("/account/second-factor/remove", "code", codes[1]), "/account"), 200, "The second factor is off")
 }
 
-// secondFactor turns the user's on. It returns the secret, and the answer that
-// leads to the recovery codes.
+// secondFactor turns on the second factor of the user. It returns the secret and the
+// response that redirects to the recovery codes.
 func (c *client) secondFactor(t *testing.T) (secret string, codes response) {
 	t.Helper()
 	secret = between(t, c.get("/account/second-factor").body, `<div class="copy"><pre><code>`, "</code>")
 	return secret, c.post("/account/second-factor", "code", totp(t, secret, c.clock.Now()))
 }
 
-// signInWithCode makes new recovery codes: those that were made before were lost to
-// somebody else's look at them.
+// signInWithCode creates new recovery codes with a code of the authenticator app. A
+// wrong code is refused first.
 func (h *harness) signInWithCode(t *testing.T, c *client, secret string) response {
 	t.Helper()
 	h.clock.Advance(30 * time.Second)
@@ -360,7 +361,8 @@ func TestOwnPassword(t *testing.T) {
 	c.follow(c.post("/signin", "name", "viewer", "password", next), "/")
 }
 
-// TestMethodsOfSignOut: a link or a picture signs nobody out.
+// TestMethodsOfSignOut checks that a GET request, such as a link or an image, does not
+// sign out.
 func TestMethodsOfSignOut(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -9,8 +9,8 @@ import (
 	"govsvc/web"
 )
 
-// TestStatic: files that pages need are kept for good, under a name that
-// changes with them.
+// TestStatic checks that assets are cached permanently, under a name that changes with
+// their content.
 func TestStatic(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -38,8 +38,8 @@ func TestStatic(t *testing.T) {
 	}
 }
 
-// TestNothingInline: templates hold no script and no style of their own, which
-// the policy of the pages would stop.
+// TestNothingInline checks that templates contain no inline script or style, which the
+// content security policy would block.
 func TestNothingInline(t *testing.T) {
 	t.Parallel()
 	files, err := web.Files()

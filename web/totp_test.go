@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// totp is the code that an authenticator app shows (RFC 6238).
+// totp returns the code that an authenticator app shows (RFC 6238).
 func totp(t *testing.T, secret string, now time.Time) string {
 	t.Helper()
 	key, err := base32.StdEncoding.WithPadding(base32.NoPadding).DecodeString(strings.ReplaceAll(secret, " ", ""))

@@ -12,14 +12,14 @@ import (
 	"govsvc/db/auth"
 )
 
-// startedUpload is an upload that stands still: the server has let it in and waits for
+// startedUpload is an upload in progress. The server has accepted it and waits for
 // its files.
 type startedUpload struct {
 	answer chan response
 	goOn   func()
 }
 
-// startUpload begins an upload and returns when the server wants its body.
+// startUpload starts an upload and returns when the server reads its body.
 func (c *client) startUpload(path string) startedUpload {
 	c.t.Helper()
 	rest, body := io.Pipe()
@@ -29,11 +29,11 @@ func (c *client) startUpload(path string) startedUpload {
 		c.t.Fatal(err)
 	}
 	request.Header.Set("Content-Type", "multipart/form-data; boundary=x")
-	request.Header.Set("Expect", "100-continue") // which the server answers with when it reads
+	request.Header.Set("Expect", "100-continue") // the server sends 100 Continue when it reads the body
 	request.Header.Set("Cookie", "govsvc_session="+c.cookie("govsvc_session"))
 	transport := &http.Transport{ExpectContinueTimeout: time.Hour}
 	held := startedUpload{answer: make(chan response, 1), goOn: sync.OnceFunc(func() {
-		_, _ = body.Write([]byte("--x\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nHeld\r\n--x--\r\n")) // the server may have closed
+		_, _ = body.Write([]byte("--x\r\nContent-Disposition: form-data; name=\"title\"\r\n\r\nHeld\r\n--x--\r\n")) // the server may have closed the connection
 		_ = body.Close()
 	})}
 	var all sync.WaitGroup
@@ -56,7 +56,7 @@ func (c *client) startUpload(path string) startedUpload {
 	return held
 }
 
-// countedReader tells when somebody wants to read.
+// countedReader closes wanted at the first read.
 type countedReader struct {
 	io.Reader
 	once   sync.Once
@@ -68,8 +68,8 @@ func (a *countedReader) Read(p []byte) (int, error) {
 	return a.Reader.Read(p)
 }
 
-// TestUploadsAtOnce: a user has a few uploads at a time, and records are saved
-// meanwhile; others have their own.
+// TestUploadsAtOnce checks that a user can run only a few uploads at a time. The user
+// can still save records, and other users can upload.
 func TestUploadsAtOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -87,8 +87,8 @@ func TestUploadsAtOnce(t *testing.T) {
 	c.expect(c.upload("/import", oneFile("risks.ndjson", goodRisks)), 303)
 }
 
-// TestUploadOutlivesNobody: an upload that was begun counts for nothing once
-// its user may no longer make it.
+// TestUploadOutlivesNobody checks that an upload in progress has no effect if its user
+// loses the session or the permission.
 func TestUploadOutlivesNobody(t *testing.T) {
 	t.Parallel()
 	for about, row := range map[string]struct {
@@ -123,14 +123,14 @@ func TestUploadOutlivesNobody(t *testing.T) {
 			}
 			packs, err := h.store.Evidence.List(t.Context(), h.by().Org)
 			if err != nil || len(packs) > 0 != filed {
-				t.Errorf("%d packs, %v", len(packs), err)
+				t.Errorf("got %d packs, %v", len(packs), err)
 			}
 		})
 	}
 }
 
-// TestUploadTexts: what is no file is bounded like any form, whatever the files
-// may weigh.
+// TestUploadTexts checks that the text fields of an upload have the size limit of any
+// form, independent of the limit for files.
 func TestUploadTexts(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -156,7 +156,7 @@ func TestUploadTexts(t *testing.T) {
 	}
 }
 
-// TestLongImport: an import may not hold others up for long.
+// TestLongImport checks that an import is refused if it would block other writes for long.
 func TestLongImport(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -166,7 +166,7 @@ func TestLongImport(t *testing.T) {
 	c.expect(c.upload("/import", oneFile("risks.ndjson", goodRisks)), 413, "This file takes too long")
 	c.expect(c.post(checked), 413, "nothing of it was written")
 	if risks := string(h.export("risk")); risks != "" {
-		t.Errorf("written all the same:\n%s", risks)
+		t.Errorf("the refused import changed the records:\n%s", risks)
 	}
 	if log := h.log.String(); strings.Contains(log, "level=ERROR") {
 		t.Error(log)

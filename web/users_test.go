@@ -8,7 +8,7 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestUsers adds a user, who signs in and is then changed and removed.
+// TestUsers adds a user, who signs in. It then changes and removes the user.
 func TestUsers(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -51,15 +51,15 @@ func TestUsers(t *testing.T) {
 	c.expect(c.get(at), 404)
 	for _, action := range []string{"user.created", "user.role_changed", "user.password_changed", "user.signed_out", "user.removed"} {
 		if !h.hasAuditEvent(action, auth.Admin) {
-			t.Errorf("the audit log does not tell of %s", action)
+			t.Errorf("the audit log has no event %s", action)
 		}
 	}
 	if log := h.auditLog() + h.log.String(); strings.Contains(log, first) || strings.Contains(log, second) {
-		t.Error("a password is in a log")
+		t.Error("a log contains a password")
 	}
 }
 
-// TestLastAdmin can't be removed, nor be given another role.
+// TestLastAdmin checks that the last admin can't be removed or get another role.
 func TestLastAdmin(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -73,8 +73,8 @@ func TestLastAdmin(t *testing.T) {
 	c.expect(c.get("/users"), 403)
 }
 
-// TestOwnUser: the page of the user who looks leads to the account for what
-// that asks more for, and ends the session that it removes.
+// TestOwnUser checks an admin's page about their own user. Changes that need a further
+// proof are only possible in the account. Removal and sign-out end the own session.
 func TestOwnUser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -95,7 +95,7 @@ func TestOwnUser(t *testing.T) {
 	c.expect(c.get("/"), 303)
 }
 
-// TestLostSecondFactor is turned off by an admin.
+// TestLostSecondFactor checks that an admin can turn off a lost second factor.
 func TestLostSecondFactor(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -110,7 +110,7 @@ func TestLostSecondFactor(t *testing.T) {
 	back.follow(back.post("/signin", "name", "viewer", "password", password), "/")
 }
 
-// TestHostileUser: a user's name is text, where it stands in sentences, too.
+// TestHostileUser checks that the name of a user is escaped, including within sentences.
 func TestHostileUser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

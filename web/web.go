@@ -1,4 +1,4 @@
-// Package web is the dashboard: what an operator opens in a browser. Pages are
+// Package web is the dashboard that operators open in a browser. Pages are
 // rendered on the server from embedded templates and work without script. They
 // read and write through the functions of server/api and db.
 //
@@ -41,7 +41,7 @@ type Config struct {
 	Version, Commit string
 	// AnonymousPerMinute is the number of requests that an address can make
 	// without a valid key, 0 for no limit. Pages, assets and downloads have the
-	// same limit, each with a count of its own.
+	// same limit, with a separate count for each.
 	AnonymousPerMinute int
 	// KeepAnswers is the size of the API's response cache in bytes.
 	KeepAnswers int64
@@ -52,8 +52,8 @@ type Config struct {
 	Secure func(*http.Request) bool
 	// FirstLink creates the first admin; nil if users exist.
 	FirstLink *account.FirstLink
-	// Responses bounds the bytes that responses hold until they are sent. Nil
-	// stands for a budget of the default size.
+	// Responses limits the bytes that responses hold until they are sent. Nil means
+	// a budget of the default size.
 	Responses *limit.Budget
 }
 

@@ -16,8 +16,8 @@ import (
 	"govsvc/server/webhook"
 )
 
-// webhookReceiver is an https endpoint on loopback. It answers as it is told, and
-// keeps what it acknowledged.
+// webhookReceiver is an https endpoint on loopback. It sends a configured answer and
+// keeps the requests that it received.
 type webhookReceiver struct {
 	*httptest.Server
 	mutex    sync.Mutex
@@ -26,7 +26,7 @@ type webhookReceiver struct {
 	arrivals []receivedRequest
 }
 
-// receivedRequest is a request that a receiver got.
+// receivedRequest is a request that a receiver received.
 type receivedRequest struct {
 	header http.Header
 	body   string
@@ -51,7 +51,7 @@ func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request
 	_, _ = io.WriteString(w, r.answer)
 }
 
-// setResponse has it answer otherwise from now on.
+// setResponse sets the answer to all further requests.
 func (r *webhookReceiver) setResponse(status int, answer string) {
 	r.mutex.Lock()
 	defer r.mutex.Unlock()
@@ -64,7 +64,7 @@ func (r *webhookReceiver) received() []receivedRequest {
 	return append([]receivedRequest(nil), r.arrivals...)
 }
 
-// receiverRoot is the certificate of every httptest server, in PEM.
+// receiverRoot returns the certificate of every httptest server, in PEM.
 var receiverRoot = sync.OnceValue(func() []byte {
 	s := httptest.NewUnstartedServer(nil)
 	s.StartTLS()
@@ -72,8 +72,8 @@ var receiverRoot = sync.OnceValue(func() []byte {
 	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
 })
 
-// deliver does the deliveries that are due, and what falls due meanwhile: three
-// attempts at once each, as the scene's clock stands still.
+// deliver sends the due deliveries, with up to three attempts each. The retries are
+// due immediately, because the schedule has no waits and the clock does not advance.
 func (h *harness) deliver() webhook.Totals {
 	h.t.Helper()
 	loop := webhook.NewDeliverer(webhook.Config{Store: h.store, Sender: h.sender, Schedule: []time.Duration{0, 0}})
@@ -84,7 +84,7 @@ func (h *harness) deliver() webhook.Totals {
 	return total
 }
 
-// org is the default organisation.
+// org returns the default organisation.
 func (h *harness) org() db.Organisation {
 	h.t.Helper()
 	org, err := h.store.Orgs.ByName(h.t.Context(), db.DefaultOrganisation)
@@ -94,13 +94,13 @@ func (h *harness) org() db.Organisation {
 	return org
 }
 
-// by is who changes it beside the dashboard.
+// by returns the actor of changes that the tests make without the dashboard.
 func (h *harness) by() db.Actor {
 	h.t.Helper()
 	return db.Actor{Org: h.org().Org, ID: "system"}
 }
 
-// emit raises n events of a type in the default organisation.
+// emit enqueues n events of a type in the default organisation.
 func (h *harness) emit(kind string, n int) {
 	h.t.Helper()
 	err := h.store.Write(h.t.Context(), h.by(), func(tx *db.Tx) error {
@@ -116,7 +116,7 @@ func (h *harness) emit(kind string, n int) {
 	}
 }
 
-// callAPI asks the API with a key.
+// callAPI sends a request to the API with a key.
 func (h *harness) callAPI(method, path, key, body string) response {
 	h.t.Helper()
 	request, err := http.NewRequestWithContext(h.t.Context(), method, h.url+"/api/v1"+path, strings.NewReader(body))

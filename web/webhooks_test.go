@@ -16,10 +16,10 @@ import (
 	"govsvc/server/webhook"
 )
 
-// signingSecret is a webhook's secret, as a page shows it.
+// signingSecret matches a webhook's secret on a page.
 var signingSecret = regexp.MustCompile(`whsec_[0-9A-Za-z+/&#;]+=*`)
 
-// subscribe makes a webhook through its page and returns its path and secret.
+// subscribe creates a webhook through its page and returns its path and secret.
 func (c *client) subscribe(url string, pairs ...string) (path, secret string) {
 	c.t.Helper()
 	r := c.follow(c.post("/webhooks/new", append([]string{"url", url}, pairs...)...), "/webhooks/secret")
@@ -27,7 +27,7 @@ func (c *client) subscribe(url string, pairs ...string) (path, secret string) {
 	return "/webhooks/" + c.subscriptions()[0].ID, secret
 }
 
-// subscriptions are those of the default organisation, newest first.
+// subscriptions returns the webhooks of the default organisation, newest first.
 func (h *harness) subscriptions() []delivery.SubscriptionSummary {
 	h.t.Helper()
 	var list []delivery.SubscriptionSummary
@@ -39,9 +39,8 @@ func (h *harness) subscriptions() []delivery.SubscriptionSummary {
 	return list
 }
 
-// TestWebhookLife: a webhook is made, its secret shown once, tested, changed,
-// paused, resumed, its secret rotated, and deleted; the audit log names the
-// user.
+// TestWebhookLife creates, tests, changes, pauses, resumes and deletes a webhook. It
+// also rotates the secret, which is shown once. The audit log names the user.
 func TestWebhookLife(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -99,19 +98,19 @@ func TestWebhookLife(t *testing.T) {
 		}
 	}
 	if log := h.auditLog() + h.log.String(); strings.Contains(log, "whsec_") {
-		t.Error("a secret stands in a log")
+		t.Error("a log contains a secret")
 	}
 }
 
-// TestWebhookRefused: the rules are the API's, and the message stands beside
-// the field.
+// TestWebhookRefused checks that a form follows the rules of the API. The message is
+// shown at the field.
 func TestWebhookRefused(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
 	path, _ := c.subscribe("https://127.0.0.1/hooks", "description", "first", "paused", "true")
 	if h.subscriptions()[0].Active {
-		t.Error("started paused, and is active")
+		t.Error("the webhook was created paused, but is active")
 	}
 	for _, row := range []struct {
 		about string
@@ -137,7 +136,7 @@ func TestWebhookRefused(t *testing.T) {
 	}
 	all := h.subscriptions()
 	if len(all) != 1 || *all[0].Description != "first" {
-		t.Errorf("changed all the same: %+v", all)
+		t.Errorf("a refused form changed the webhooks: %+v", all)
 	}
 	c.follow(c.post("/organisation", "name", "subsidiary"), "/")
 	c.expect(c.get("/webhooks"), 200, "No webhooks yet")
@@ -145,11 +144,11 @@ func TestWebhookRefused(t *testing.T) {
 		c.expect(c.post(path+action, "url", "https://127.0.0.1/", "overlap", "1h"), 404)
 	}
 	if len(h.subscriptions()) != 1 {
-		t.Error("deleted from another organisation")
+		t.Error("a request from another organisation deleted the webhook")
 	}
 }
 
-// TestWebhookTestOutcomes: each outcome of a test is told with what to do.
+// TestWebhookTestOutcomes checks that each failed test is reported with its reason.
 func TestWebhookTestOutcomes(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -169,8 +168,8 @@ func TestWebhookTestOutcomes(t *testing.T) {
 	}
 }
 
-// TestDeliveryLog: the log has a line a delivery, pages, a filter by state, and
-// a page of each with every attempt; what receivers answer is harmless.
+// TestDeliveryLog checks the delivery log: one line per delivery, several pages, and a
+// filter by state. Each delivery has a page with every attempt. Answers are escaped.
 func TestDeliveryLog(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -190,7 +189,7 @@ func TestDeliveryLog(t *testing.T) {
 	c.expect(r, 200, "verdict.changed", "50 deliveries on this page", "Answered 200", "!whsec_")
 	next := regexp.MustCompile(`rel="next" href="([^"]+)"`).FindStringSubmatch(r.body)
 	if next == nil {
-		t.Fatalf("no further page:\n%s", r.body)
+		t.Fatalf("the log has no second page:\n%s", r.body)
 	}
 	c.expect(c.get(strings.ReplaceAll(next[1], "&amp;", "&")), 200, "risk.created", "6 deliveries on this page", "Back to the newest")
 	c.expect(c.get(path+"?state=dead"), 200, "risk.created", "Dead letter", "!>verdict.changed</a>")
@@ -207,7 +206,7 @@ func TestDeliveryLog(t *testing.T) {
 		"Webhook-Timestamp: "+sent.header.Get("Webhook-Timestamp"), "User-Agent: "+sent.header.Get("User-Agent"),
 		"X-Service-Delivery: "+sent.header.Get("X-Service-Delivery"), "Content-Length: "+sent.header.Get("Content-Length"))
 	if strings.Contains(r.body, sent.header.Get("X-Service-Signature")) || strings.Contains(r.body, secret) {
-		t.Error("a signature or the secret is shown")
+		t.Error("the page shows a signature or the secret")
 	}
 	expectEscaped(t, "delivery", r)
 	for _, wrong := range []string{path + "/deliveries/x", path + "/deliveries/999999", path + "/deliveries/99999999999999999999"} {
@@ -217,8 +216,8 @@ func TestDeliveryLog(t *testing.T) {
 	c.expect(c.get(page), 404)
 }
 
-// TestRequestAsSent: the headers that a delivery's page shows are those that
-// were sent, less the signatures.
+// TestRequestAsSent checks that the page of a delivery shows the headers that were
+// sent, without the signatures.
 func TestRequestAsSent(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -246,17 +245,17 @@ func TestRequestAsSent(t *testing.T) {
 		body = body || unescaped(text[1]) == sent.body
 	}
 	if !body || !json.Valid([]byte(sent.body)) {
-		t.Errorf("the exact body is not shown: %s", sent.body)
+		t.Errorf("the page does not show the exact body: %s", sent.body)
 	}
 }
 
-// unescaped is a page's text as it was before html/template escaped it.
+// unescaped returns a page's text without the escaping of html/template.
 func unescaped(text string) string {
 	return strings.NewReplacer("&#34;", `"`, "&#39;", "'", "&#43;", "+", "&lt;", "<", "&gt;", ">", "&amp;", "&").Replace(text)
 }
 
-// TestWebhookLimit refuses a webhook beyond the limit of an organisation, and
-// keeps what was typed.
+// TestWebhookLimit checks that a webhook beyond the limit of an organisation is
+// refused. The form keeps its values.
 func TestWebhookLimit(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -272,7 +271,8 @@ func TestWebhookLimit(t *testing.T) {
 	}
 }
 
-// TestFullQueue shows why a delivery that left a full queue is a dead letter.
+// TestFullQueue checks that the page explains why a full queue made a delivery a dead
+// letter.
 func TestFullQueue(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -299,7 +299,7 @@ func TestFullQueue(t *testing.T) {
 	c.expect(c.get(dead), 200, "!"+reason)
 }
 
-// deadLetter is the id of the only dead letter.
+// deadLetter returns the id of the only dead letter.
 func (h *harness) deadLetter() (id string) {
 	h.t.Helper()
 	if err := delivery.EachDeadLetter(h.t.Context(), h.store, h.by().Org, func(l delivery.DeadLetter) error { id = l.ID; return nil }); err != nil {

@@ -7,8 +7,8 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// TestOverviewPlans checks that SQLite reads each part of the overview through an
-// index of its own.
+// TestOverviewPlans checks that SQLite reads each part of the overview through a
+// separate index.
 func TestOverviewPlans(t *testing.T) {
 	t.Parallel()
 	path := testdb.EmptyFile(t)

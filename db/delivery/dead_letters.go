@@ -45,10 +45,11 @@ func EachDeadLetter(ctx context.Context, store *db.DB, org db.Org, each func(Dea
 		WHERE s.org_id = ? ORDER BY d.event_seq, d.subscription_seq`, org)
 }
 
-// Replay queues dead letters again, with the same event id and all attempts. With ids it
-// replays these dead letters, or none of them if one can't be replayed. Without ids it
-// replays those of the whole organisation. It returns their number. No queue becomes
-// longer than QueueLimit: without ids, the oldest dead letters that fit are replayed.
+// Replay queues dead letters again, with the same event id and all attempts. With ids
+// it replays exactly these dead letters; if one can't be replayed, it replays nothing.
+// Without ids it replays those of the whole organisation. It returns their number. No
+// queue becomes longer than QueueLimit: without ids, the oldest dead letters that fit
+// are replayed.
 func Replay(ctx context.Context, store *db.DB, by db.Actor, ids ...string) (int, error) {
 	if len(ids) > 0 {
 		err := store.Write(ctx, by, func(tx *db.Tx) error {

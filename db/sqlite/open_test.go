@@ -37,7 +37,8 @@ func TestOpen_Mode(t *testing.T) {
 	}
 }
 
-// TestOpen_Refused opens what is not a file of this program, and leaves it as it was.
+// TestOpen_Refused checks that Open refuses a path that has no file of this program, and
+// changes nothing there.
 func TestOpen_Refused(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {

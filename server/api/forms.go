@@ -43,19 +43,18 @@ func FormFields(document *openapi.Document, object string, changing bool) []open
 	return asked
 }
 
-// FormBody makes the body of what a form sent, for Save or Submit. The values
-// are those of a form's fields by name; the last of several counts.
+// FormBody returns the request body for the values of a form, for Save or Submit. The
+// values are keyed by field name; the last of several counts.
 //
-// What is empty clears a member that may be null, and leaves out any other,
-// unless current has a value there: then it is for the document to refuse. A
-// field that the form does not have is left out. Where a check box may be
-// unset, the form has a hidden field of the same name and "false" before it. An
-// array's items stand on lines of their own or between semicolons. A timestamp
-// without a zone, as a browser's date and time field sends it, is in UTC.
+// An empty value clears a member that may be null. Any other member is left out if its
+// value is empty, unless current has a value there: the document then refuses the empty
+// value. A value without a field in the form is left out. If a check box may be unset,
+// a hidden field of the same name with the value "false" comes before it. The items of
+// an array are on separate lines or separated by semicolons. A timestamp without a
+// zone, as a browser's date and time field sends it, is in UTC.
 //
-// current is the record that is changed, nil for a new one. What is as it was
-// is left out, so that two people who change different members don't undo each
-// other's work.
+// current is the record that is changed, nil for a new one. Unchanged values are left
+// out. Two people who change different members therefore don't undo each other's work.
 func FormBody(fields []openapi.Field, values map[string][]string, current Record) (map[string]any, error) {
 	body := map[string]any{}
 	var faults Faults
@@ -80,8 +79,8 @@ func FormBody(fields []openapi.Field, values map[string][]string, current Record
 	return body, nil
 }
 
-// formValue gives a text of a form the type of its field; what does not fit
-// stays a text, which the document refuses in its own words.
+// formValue converts a text of a form to the type of its field. A text that cannot be
+// converted stays a text, and the document refuses it with its message.
 func formValue(f openapi.Field, text string, before any) (value any, meant bool) {
 	plain := strings.TrimSpace(text)
 	if plain == "" && f.Type != "array" {
@@ -137,8 +136,8 @@ func withZone(text string) string {
 	return text + "Z"
 }
 
-// same tells whether a form left a value as it was; a timestamp of whole
-// minutes stands for any in the minute.
+// same reports whether a form left a value unchanged. A timestamp of whole minutes
+// equals any timestamp in that minute.
 func same(f openapi.Field, value, before any) bool {
 	text, _ := value.(string)
 	stored, _ := before.(string)

@@ -18,8 +18,8 @@ func register[R Result](id string, run func(context.Context, *Caller, Input) (R,
 	operations[id] = func(ctx context.Context, c *Caller, in Input) (Result, error) { return run(ctx, c, in) }
 }
 
-// The operations of resources come from the descriptors, unless a file registers
-// a function of its own.
+// The operations of resources come from the descriptors, unless a file registers a
+// function for the operation.
 func init() {
 	for _, r := range resource.All() {
 		for id, run := range map[string]Operation{

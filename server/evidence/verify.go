@@ -15,7 +15,7 @@ import (
 	"math"
 )
 
-// VerificationError is the first thing in an archive that is not as it was filed.
+// VerificationError is the first fault that Verify finds in an archive.
 type VerificationError struct {
 	Path   string `json:"path"` // the file; "" for the archive itself
 	Reason string `json:"reason"`
@@ -41,14 +41,15 @@ type Verified struct {
 // maxArchive is the maximum size of a pack: items, manifest and zip records.
 const maxArchive = MaxPack + 2*maxManifest
 
-// Verify checks every byte of an archive against its manifest: that the
-// manifest is canonical, that all its items are there with their size and hash
-// and nothing else is, and that the zip around them is the one that govsvc
-// writes. The error is a *Fault if the pack is not sound. Nothing is read
-// beyond the sizes of the manifest, whatever the zip promises.
+// Verify checks every byte of an archive against its manifest. The manifest must be
+// canonical. The archive must have exactly the items of the manifest, with their sizes
+// and hashes. The zip must be the one that govsvc writes. The error is a
+// *VerificationError if the pack is not valid. Verify reads no more than the sizes of
+// the manifest, even if the zip has larger ones.
 //
-// Who changes a pack can make a new manifest to fit: what vouches for a pack is
-// its ManifestSHA256, compared with the one noted when it was filed.
+// A person who changes a pack can also make a matching manifest. Only the
+// ManifestSHA256 proves that a pack is unchanged: compare it with the one that was noted
+// when the pack was filed.
 func Verify(ctx context.Context, archive io.ReaderAt, size int64) (*Verified, error) {
 	if size > maxArchive {
 		return nil, verificationError("", "is larger than any pack")
@@ -110,7 +111,7 @@ func openArchive(archive io.ReaderAt, size int64) (*archiveFiles, error) {
 // a longer entry in the manifest. The rest is for the search of the directory.
 const maxDirectory = maxManifest + 256<<10
 
-// limitedReaderAt gives up what is left, and then no more.
+// limitedReaderAt reads at most left bytes in total. Later reads return errTooLarge.
 type limitedReaderAt struct {
 	from io.ReaderAt
 	left int64
@@ -214,8 +215,8 @@ func compare(ctx context.Context, archive io.ReaderAt, size int64, members []mem
 
 var errDiffers = errors.New("differs")
 
-// comparingWriter reads what is written to it elsewhere, too, and fails where the
-// two part.
+// comparingWriter compares what is written to it with another reader. It fails at the
+// first difference.
 type comparingWriter struct {
 	filed io.Reader
 	at    int64 // how far they agree

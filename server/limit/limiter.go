@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// unlimited stands for no limit. Every real limit is less.
+// unlimited means no limit. Every real limit is less.
 const unlimited = math.MaxInt32
 
 // maxPerMinute is the largest limit whose bucket fits an int64; see token.

@@ -13,9 +13,9 @@ import (
 // Message is one JSON-RPC 2.0 message. Without an ID it needs no answer: it is a
 // notification, or the client's response to a request.
 type Message struct {
-	ID     []byte // as it was sent, byte for byte; nil without one
+	ID     []byte // the bytes of the id in the request; nil without one
 	Method string
-	Params map[string]jsontext.Value // the members of params as they were sent; nil without any
+	Params map[string]jsontext.Value // the members of params, unchanged; nil without any
 }
 
 // Limits on nested objects and arrays: what a message may have, and what

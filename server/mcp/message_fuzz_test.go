@@ -68,7 +68,7 @@ func checkMessage(t *testing.T, body []byte, got Message) {
 	}
 	exact := map[string]json.RawMessage{}
 	if err := json.Unmarshal(body, &exact); err != nil || !utf8.Valid(body) {
-		t.Fatalf("Decode accepted what is not JSON in UTF-8: %v", err)
+		t.Fatalf("Decode accepted a body that is not JSON in UTF-8: %v", err)
 	}
 	to := map[string]any{"jsonrpc": &want.Version, "id": &want.ID, "method": &want.Method}
 	_, isCall := exact["method"]

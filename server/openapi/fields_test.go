@@ -10,7 +10,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestFields: what a form is told of a member is what the document says.
+// TestFields checks that the fields of a form have the rules of the document.
 func TestFields(t *testing.T) {
 	t.Parallel()
 	d := testkit.Document(t)

@@ -88,8 +88,8 @@ func TestPublished_Service(t *testing.T) {
 	}
 }
 
-// TestPublished_Operations: code generators need an operationId of its own for
-// every operation, those of the webhooks included.
+// TestPublished_Operations checks that every operation, including the webhooks, has a
+// unique operationId. Code generators need it.
 func TestPublished_Operations(t *testing.T) {
 	t.Parallel()
 	doc := published(t)
@@ -167,8 +167,8 @@ func eachSchema(v any, look func(map[string]any)) {
 	}
 }
 
-// TestPublished_Texts holds the published patterns of texts against the
-// evaluator: both accept the same.
+// TestPublished_Texts checks that the published patterns of texts and the evaluator
+// accept the same texts.
 func TestPublished_Texts(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t)
@@ -248,7 +248,8 @@ func TestPublished_IdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestRecordSchemas: each stands alone, and names its type and natural key.
+// TestRecordSchemas checks that each schema needs no other one, and names its type and
+// natural key.
 func TestRecordSchemas(t *testing.T) {
 	t.Parallel()
 	for object, line := range minimal {

@@ -146,7 +146,7 @@ func TestEachRecordIsAudited(t *testing.T) {
 	}
 	is := members(t, before)
 	events := s.auditLog()
-	check(t, events[:len(events)-1], "created", nil, is, len(is)) // behind them stands the export
+	check(t, events[:len(events)-1], "created", nil, is, len(is)) // the last event is the export
 
 	var changed []string
 	done := map[string]bool{}

@@ -14,7 +14,7 @@ import (
 	"govsvc/server/transfer"
 )
 
-// manyRisks writes n risks of usual size.
+// manyRisks writes n risks of typical size.
 func manyRisks(n int) string {
 	var text strings.Builder
 	severities := []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"}
@@ -29,7 +29,7 @@ func manyRisks(n int) string {
 	return text.String()
 }
 
-// fileSource is a source that takes no memory.
+// fileSource is a source that reads a file and uses no memory for its content.
 func fileSource(t testing.TB, name, text string) transfer.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
@@ -39,7 +39,7 @@ func fileSource(t testing.TB, name, text string) transfer.Source {
 	return transfer.File(path, int64(len(text)))
 }
 
-// BenchmarkImport imports 100,000 risks, that are new or known, or checks them.
+// BenchmarkImport imports or checks 100,000 risks. The risks are new, or already exist.
 func BenchmarkImport(b *testing.B) {
 	const n = 100_000
 	risks := manyRisks(n)
@@ -99,8 +99,8 @@ func BenchmarkExport(b *testing.B) {
 	b.ReportMetric(float64(n*b.N)/b.Elapsed().Seconds(), "rows/s")
 }
 
-// watchHeap returns a function that tells how large the heap became, beside
-// what it was.
+// watchHeap returns a function that reports how much the heap grew at its peak,
+// in bytes.
 func watchHeap() func() uint64 {
 	var memory runtime.MemStats
 	runtime.GC()

@@ -117,8 +117,8 @@ func TestFaultsOfCSV(t *testing.T) {
 	}
 }
 
-// TestFaultsThatFollowInCSV tells of a KPI that lacks a column and not of the
-// check-ins that refer to it.
+// TestFaultsThatFollowInCSV checks that only the KPI without a required column is
+// reported. The check-ins that refer to this KPI add no further errors.
 func TestFaultsThatFollowInCSV(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)

@@ -122,7 +122,7 @@ func TestCSVOfManyTypes(t *testing.T) {
 	}
 }
 
-// TestCSVFormat tells CSV from the other formats by name, type and content.
+// TestCSVFormat checks that CSV is recognized by file name, type and content.
 func TestCSVFormat(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
@@ -148,14 +148,14 @@ func TestCSVFormat(t *testing.T) {
 	}
 }
 
-// odd has texts and lists that CSV could lose, and null beside what is empty.
+// odd has texts and lists that CSV could lose, and both null and empty values.
 func odd() []string {
 	records := []string{anyRoadmap, milestone(`,"target_date":null`), anyKPI}
 	for i, text := range []string{
 		"", " ", "  two ", "\t", "a\r\nb", "\r", "\n", `"`, `""`, `a "b", c`, ",", ";", "=1+1", "+1", "-1", "@x", "\u00a0x", "null", "true", "[]", "46022", "Ä日😀", "a\\b", "\u2028",
 	} {
-		blank, _ := json.Marshal(text)             // as many members may be
-		full, _ := json.Marshal(text + "." + text) // as others must be
+		blank, _ := json.Marshal(text)             // optional members may contain only white space
+		full, _ := json.Marshal(text + "." + text) // required members must contain other characters
 		records = append(records,
 			fmt.Sprintf(`{"object":"risk","risk_id":"R%d","description":%s,"title":null,"owner_name":%s,"mitigation_action":%[3]s}`, i, full, blank),
 			fmt.Sprintf(`{"object":"score","completed_at":"2026-01-01T00:%02d:00Z","methodology_version":"1","frameworks_applied":[%s]}`, i, full),

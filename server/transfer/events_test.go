@@ -28,7 +28,7 @@ func regime(id, posture string) string {
 	return fmt.Sprintf(`{"regime_id":%q,"posture":%q,"open_obligations":1}`, id, posture)
 }
 
-// summary is an event in short: its type and what of its data matters.
+// summary returns an event as a short text: its type and the relevant data.
 func summary(event map[string]any) string {
 	data := event["data"].(map[string]any)
 	member := func(resource, name string) string { return fmt.Sprint(data[resource].(map[string]any)[name]) }
@@ -63,8 +63,8 @@ func TestEvents(t *testing.T) {
 	}
 	rows := []struct {
 		name          string
-		before, after []string // imported one after the other
-		want          []string // raised by the second import
+		before, after []string // imported in this order
+		want          []string // enqueued by the second import
 	}{
 		{
 			"a first assessment", nil,
@@ -184,7 +184,7 @@ func TestEvents(t *testing.T) {
 			}
 			unchanged(t, s.put(row.after[len(row.after)-1]))
 			if more := len(s.events()) - old; more != len(row.want) {
-				t.Errorf("a second import of the last record raises %d", more-len(row.want))
+				t.Errorf("a second import of the last record enqueued %d events", more-len(row.want))
 			}
 		})
 	}

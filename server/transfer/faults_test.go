@@ -22,26 +22,26 @@ func milestone(members string) string {
 	return `{"object":"milestone","milestone_key":"m","title":"t","phase":"p","sequence":1,"status":"blocked","rag_status":"RED","owner_role":"o"` + members + `}`
 }
 
-// found is a fault as the rows below state it.
+// found is the part of an import error that the test tables compare.
 type found struct {
 	Line                 int
 	Type, Member, Reason string
 }
 
-// untouched is a store that must be as it was when the test ends.
+// untouched returns a store and checks at the end of the test that it is unchanged.
 func untouched(t *testing.T) *store {
 	t.Helper()
 	s := newStore(t)
 	before := s.contents()
 	t.Cleanup(func() {
 		if diff := cmp.Diff(before, s.contents()); diff != "" {
-			t.Errorf("a refused import wrote (-before +after):\n%s", diff)
+			t.Errorf("a refused import changed the store (-before +after):\n%s", diff)
 		}
 	})
 	return s
 }
 
-// refuse imports a text that must be refused.
+// refuse imports a text and requires that the import is refused.
 func (s *store) refuse(t *testing.T, name, text string, options transfer.Options) []found {
 	t.Helper()
 	report, err := s.try(options, transfer.Bytes(name, []byte(text)))
@@ -50,10 +50,10 @@ func (s *store) refuse(t *testing.T, name, text string, options transfer.Options
 		t.Fatalf("the error is %v, want a refusal", err)
 	}
 	if refusal.Total != len(report.Errors)+report.MoreErrors || refusal.First != report.Errors[0] {
-		t.Errorf("%+v does not fit %+v", refusal, report)
+		t.Errorf("the error %+v does not match the report %+v", refusal, report)
 	}
 	if len(report.Types) != 0 {
-		t.Errorf("a refused import counts %v", report.Types)
+		t.Errorf("a refused import reports the counts %v", report.Types)
 	}
 	faults := []found{}
 	for _, f := range report.Errors {
@@ -179,7 +179,7 @@ func TestFaultsOfLines(t *testing.T) {
 	}
 }
 
-// compareFaults takes a reason that ends in … as the beginning of one.
+// compareFaults compares two lists of errors. A reason that ends in … matches by prefix.
 func compareFaults(t *testing.T, want, got []found) {
 	t.Helper()
 	for i := range want {

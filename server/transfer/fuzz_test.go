@@ -15,9 +15,9 @@ import (
 	"govsvc/server/transfer"
 )
 
-// FuzzImport imports any bytes. It never panics and fails in no other way than
-// by faults, and then the file is as it was; what it took is exported and, when
-// imported again, found unchanged.
+// FuzzImport imports arbitrary bytes. An import never panics and fails only with
+// reported errors, which leave the store unchanged. The export of imported records
+// can be imported again without a change.
 func FuzzImport(f *testing.F) {
 	for _, seed := range []string{
 		good, "[" + good + "]", `{"object":"list","data":[` + good + `]}`, `{"object":"risk","data":` + good + `}`, "\ufeff" + good + "\r\n\n",
@@ -53,14 +53,14 @@ func FuzzImport(f *testing.F) {
 			}
 		}
 		if commits(t) != before {
-			t.Error("a refused import wrote")
+			t.Error("a refused import committed a change")
 		}
 	})
 }
 
-// FuzzCSV imports any bytes as CSV of any type. It never panics and fails in no
-// other way than by faults of a line; what it took holds as many records as
-// encoding/csv finds, and its tables are found unchanged and exported alike.
+// FuzzCSV imports arbitrary bytes as CSV of any type. An import never panics and
+// fails only with errors that name a line. An accepted file has as many records as
+// encoding/csv finds. A second import of the exported tables changes nothing.
 func FuzzCSV(f *testing.F) {
 	types := append([]string{""}, resource.Types()...)
 	add := func(object, text string) { f.Add([]byte(text), uint8(slices.Index(types, object))) } //nolint:gosec // a dozen types
@@ -102,13 +102,14 @@ func FuzzCSV(f *testing.F) {
 			}
 		}
 		if commits(t) != before {
-			t.Error("a refused import wrote")
+			t.Error("a refused import committed a change")
 		}
 	})
 }
 
-// rowsByTheLibrary counts the rows below the header that hold anything. It can't
-// tell where CR ends lines.
+// rowsByTheLibrary counts the rows below the header that have a value, with
+// encoding/csv. It returns false if the text contains CR, which encoding/csv does
+// not accept as the end of a line.
 func rowsByTheLibrary(text []byte) (n int, ok bool) {
 	text = bytes.TrimPrefix(text, []byte("\ufeff"))
 	if bytes.ContainsRune(text, '\r') {
@@ -129,15 +130,15 @@ func rowsByTheLibrary(text []byte) (n int, ok bool) {
 	return max(n-1, 0), err == nil
 }
 
-// commitCounter returns a number that is another one after each commit to the
-// file by others.
+// commitCounter returns a function that reads the data version of the file. The
+// version changes with each commit of another connection.
 func commitCounter(t testing.TB, path string) func(testing.TB) (version int) {
 	t.Helper()
 	file, err := sql.Open("sqlite", path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	file.SetMaxOpenConns(1) // the number is that of a connection
+	file.SetMaxOpenConns(1) // the data version belongs to one connection
 	testkit.CloseAfter(t, file.Close)
 	return func(t testing.TB) (version int) {
 		t.Helper()

@@ -10,26 +10,26 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestSchemasFitTables holds the records of the document against what the store
-// keeps, so that neither has a member that the other does not know of.
+// TestSchemasFitTables compares the records in the OpenAPI document with the members
+// that the store keeps. Both must have the same members.
 func TestSchemasFitTables(t *testing.T) {
 	t.Parallel()
 	s, d := newStore(t), testkit.Document(t)
 	if diff := cmp.Diff(resource.Types(), d.RecordTypes()); diff != "" {
 		t.Fatalf("types (-store +document):\n%s", diff)
 	}
-	// Members that a record may have and no column of its table has.
+	// Members of a record that are not columns of its table.
 	everywhere := []string{"object", "api_version"} // the type; ignored
 	further := map[string][]string{
 		"milestone":   {"roadmap_version"},                  // becomes roadmap_id
 		"kpi_checkin": {"key_result_code", "key_result_id"}, // finds the key result; ignored
-		"incident":    {"timeline"},                         // has a table of its own
+		"incident":    {"timeline"},                         // is stored in a separate table
 		"risk":        {"severity_change_reason"},           // becomes evidence
 	}
-	// Columns that are the store's own.
+	// Columns that only the store uses.
 	own := map[string][]string{
 		"risk":   {"untreated_baseline"}, // set when the risk enters the register
-		"signal": {"current"},            // tells the latest value from history
+		"signal": {"current"},            // marks the latest value
 	}
 	for _, object := range resource.Types() {
 		kept := slices.DeleteFunc(s.RecordMembers(resource.Find(object)), func(member string) bool { return slices.Contains(own[object], member) })
@@ -41,8 +41,8 @@ func TestSchemasFitTables(t *testing.T) {
 	}
 }
 
-// TestKeysFit holds the natural keys of the document against those by which the
-// store finds a record again: a record with another key is a new one.
+// TestKeysFit compares the natural keys in the OpenAPI document with the keys by
+// which the store finds a record. A record with a different key is a new record.
 func TestKeysFit(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{

@@ -14,8 +14,8 @@ import (
 	"govsvc/server/transfer"
 )
 
-// TestSheet writes texts for a spreadsheet, to which none is a formula, and
-// reads them back as they were. What Export writes is as it was, too.
+// TestSheet writes texts for a spreadsheet, where no cell may start a formula. An
+// import of the sheet or of the CSV export returns the original texts.
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	var lines, lists []string
@@ -49,7 +49,7 @@ func TestSheet(t *testing.T) {
 			t.Fatal(err)
 		}
 		if begins := regexp.MustCompile(`(?m)(^|,)"?[=+@\t\r-]`).FindString(sheet.String()); begins != "" {
-			t.Errorf("a cell begins like a formula (%q):\n%s", begins, sheet.String())
+			t.Errorf("a cell starts like a formula (%q):\n%s", begins, sheet.String())
 		}
 		for about, table := range map[string]string{"sheet": sheet.String(), "export": first.exportAs(transfer.CSV, object)} {
 			second := newStore(t)

@@ -14,9 +14,9 @@ import (
 	"govsvc/server/webhook"
 )
 
-// FuzzAnswer lets a receiver answer any bytes: an attempt has a status or an
-// error, keeps no more than the first of an answer, and waits no time that is
-// none.
+// FuzzAnswer lets a receiver answer with arbitrary bytes. An attempt then has either
+// a status or an error. It keeps at most the first 1024 bytes of the answer, and its
+// wait is never negative.
 func FuzzAnswer(f *testing.F) {
 	for _, seed := range []string{
 		"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", "HTTP/1.1 503 Busy\r\nRetry-After: 120\r\nContent-Length: 0\r\n\r\n",
@@ -42,15 +42,15 @@ func FuzzAnswer(f *testing.F) {
 		case (a.Status == 0) != (a.Error != ""), a.Blocked, a.Status < 0 || a.Status > 999:
 			t.Errorf("%q: %+v", text, a)
 		case len(a.Answer) > 1024 || len(a.Error) > 500:
-			t.Errorf("%q: %d bytes kept, of the error %d", text, len(a.Answer), len(a.Error))
+			t.Errorf("%q: kept %d bytes of the answer and %d of the error", text, len(a.Answer), len(a.Error))
 		case a.RetryAfter < 0:
-			t.Errorf("%q: waits %s", text, a.RetryAfter)
+			t.Errorf("%q: got the wait %s, want none below 0", text, a.RetryAfter)
 		}
 	})
 }
 
-// FuzzVerify presents any headers to a receiver: it takes those alone that are
-// signed, whatever stands beside.
+// FuzzVerify passes arbitrary headers to Verify. Verify accepts only headers with a
+// valid signature, which may be one of several.
 func FuzzVerify(f *testing.F) {
 	signed, err := webhook.Sign([]string{vector.secret}, vector.message, vector.at)
 	if err != nil {
@@ -79,15 +79,15 @@ func FuzzVerify(f *testing.F) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		// another time of the same minutes would need the secret
+		// Another time within the tolerance would need a signature made with the secret.
 		want := at == good[2] && holds(ours, ",", right.Get(names[0])) && holds(standard, " ", right.Get(names[3]))
 		if taken != want {
-			t.Errorf("taken %v, want %v: %q of %q", taken, want, header, body)
+			t.Errorf("accepted %v, want %v: headers %q, body %q", taken, want, header, body)
 		}
 	})
 }
 
-// holds tells whether a list has a member.
+// holds reports whether a list contains a member.
 func holds(list, separator, member string) bool {
 	return strings.Contains(separator+list+separator, separator+member+separator)
 }

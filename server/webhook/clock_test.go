@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// TestClockSetBack: what was raised, and what was put off, while the clock was
-// years ahead is delivered once it is set right, once each, not when the clock
-// gets there again; and what is to wait goes on waiting.
+// TestClockSetBack sets the clock back by years. Deliveries that were queued or
+// postponed before are then sent once, without a wait of years. A delivery that
+// failed still waits for its next attempt.
 func TestClockSetBack(t *testing.T) {
 	t.Parallel()
 	const years = 5 * 365 * 24 * time.Hour
@@ -43,9 +43,8 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestClockSetBackAfterACrash: what a process held while the clock was years
-// ahead, and did not live to settle, is nobody's for those years: it is
-// delivered once the clock is set right.
+// TestClockSetBackAfterACrash sets the clock back after a process claimed deliveries
+// and crashed. Their leases end years later, but they are sent immediately.
 func TestClockSetBackAfterACrash(t *testing.T) {
 	t.Parallel()
 	const years = 5 * 365 * 24 * time.Hour
@@ -64,12 +63,12 @@ func TestClockSetBackAfterACrash(t *testing.T) {
 	s.enqueue(t, 1)
 	s.claim(t)
 	if s.deliver(t); len(r.got()) != 2 {
-		t.Error("what another process holds was delivered, though the clock is right")
+		t.Error("a delivery that another process has claimed was sent during its lease")
 	}
 }
 
-// TestClockSetForward: a step forward loses nothing, and sends nothing twice
-// that was acknowledged.
+// TestClockSetForward sets the clock forward by years. No delivery is lost, and no
+// acknowledged delivery is sent again.
 func TestClockSetForward(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())

@@ -22,7 +22,7 @@ import (
 
 const leaseOfClaims = 30 * time.Second
 
-// claim takes what is due and sends none of it, as a process that is killed.
+// claim claims the due deliveries and sends none, like a process that is killed.
 func (s *harness) claim(t testing.TB) []delivery.Delivery {
 	t.Helper()
 	s.expand(t)
@@ -41,8 +41,8 @@ func (s *harness) claim(t testing.TB) []delivery.Delivery {
 	return claimed
 }
 
-// TestLease: what a dead process claimed is nobody's until its lease ends, and
-// then sent; what it says after that counts only if it is good news.
+// TestLease checks that deliveries of a crashed process are sent after its lease
+// ends. A late result of that process counts only if it is a success.
 func TestLease(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
@@ -55,11 +55,11 @@ func TestLease(t *testing.T) {
 	}
 	s.clock.Advance(leaseOfClaims - time.Millisecond)
 	if s.deliver(t); len(r.got()) != 0 {
-		t.Error("sent while the lease holds")
+		t.Error("a delivery was sent before its lease ended")
 	}
 	s.clock.Advance(time.Millisecond)
 	if s.deliver(t); len(r.got()) != 2 {
-		t.Errorf("%d sent after the lease", len(r.got()))
+		t.Errorf("got %d sent after the lease, want 2", len(r.got()))
 	}
 	_, next, _ := delivery.DueSubscriptions(t.Context(), s.store)
 	late := func(i int, state delivery.State, status int) delivery.Settlement {
@@ -76,11 +76,11 @@ func TestLease(t *testing.T) {
 	}
 	s.clock.Advance(10 * time.Second)
 	if s.deliver(t); len(r.got()) != 3 {
-		t.Errorf("%d sent, want the one that nobody has delivered", len(r.got()))
+		t.Errorf("got %d sent, want 3: one more attempt, of the delivery that was not acknowledged", len(r.got()))
 	}
 }
 
-// TestTwoLoops: two loops on one file share the work and send nothing twice.
+// TestTwoLoops checks that two loops on one file share the work and send nothing twice.
 func TestTwoLoops(t *testing.T) {
 	t.Parallel()
 	a := newHarness(t, nil)
@@ -104,11 +104,11 @@ func TestTwoLoops(t *testing.T) {
 		seen[id] = true
 	}
 	if len(seen) != 600 {
-		t.Errorf("%d arrived", len(seen))
+		t.Errorf("got %d deliveries, want 600", len(seen))
 	}
 }
 
-// TestWakeUp: a commit wakes the loop, be it of this process or of another.
+// TestWakeUp checks that a commit wakes the loop, whether this process or another wrote it.
 func TestWakeUp(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, nil)
@@ -125,8 +125,8 @@ func TestWakeUp(t *testing.T) {
 	}
 }
 
-// TestWakeUpWhileBusy: what another process raises for one receiver does not
-// wait until the loop has no more to do for another.
+// TestWakeUpWhileBusy checks that the loop sends an event that another process
+// enqueued before it finishes the backlog of another receiver.
 func TestWakeUpWhileBusy(t *testing.T) {
 	t.Parallel()
 	const backlog = 3000
@@ -150,8 +150,8 @@ func TestWakeUpWhileBusy(t *testing.T) {
 	}
 }
 
-// TestStop: attempts under way are recorded; what is cut off, and what waits,
-// is due at once.
+// TestStop checks that a stopped loop records the attempts that end within the grace
+// period. Interrupted and waiting deliveries are due immediately.
 func TestStop(t *testing.T) {
 	t.Parallel()
 	var stalled atomic.Bool
@@ -179,7 +179,7 @@ func TestStop(t *testing.T) {
 	}
 	stop = s.run(t)
 	<-begun
-	stop() // cut off
+	stop() // interrupts the attempt
 	if dead, health := s.deadLetters(t), s.health(t)[0]; len(dead) != 0 || health.Queued != 4 || !strings.Contains(*health.LastError, "interrupted") {
 		t.Errorf("%d dead, %+v", len(dead), health)
 	}
@@ -189,8 +189,8 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestKill kills a process with deliveries under way: another one delivers
-// every event.
+// TestKill kills a process during deliveries. A second process then delivers every
+// event.
 func TestKill(t *testing.T) {
 	t.Parallel()
 	if path := os.Getenv("GOVSVC_TEST_KILL"); path != "" {
@@ -235,7 +235,7 @@ func TestKill(t *testing.T) {
 		t.Errorf("%d of 200 events arrived", unique)
 	}
 	if again := len(ids) - 200; again > 40 {
-		t.Errorf("%d arrived twice, more than were under way", again)
+		t.Errorf("%d events arrived twice, more than were in progress", again)
 	}
 	if h := after.health(t)[0]; h.Queued != 0 || h.Dead != 0 {
 		t.Errorf("got %+v", h)

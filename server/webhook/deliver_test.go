@@ -18,7 +18,7 @@ import (
 	"govsvc/server/webhook"
 )
 
-// TestDelivery: what is raised arrives once, whole, signed, in order.
+// TestDelivery checks that each event arrives once, complete, signed and in order.
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
@@ -35,7 +35,7 @@ func TestDelivery(t *testing.T) {
 	ids := r.ids()
 	slices.Sort(ids)
 	if len(slices.Compact(ids)) != 20 {
-		t.Error("an event came twice")
+		t.Error("an event arrived twice")
 	}
 	for _, a := range got {
 		if err := verified(t, a, secret); err != nil {
@@ -47,7 +47,8 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestWhoGetsWhat: the types that were asked for, and nothing while paused.
+// TestWhoGetsWhat checks that a subscription gets only the types it selects, and
+// nothing while it is paused.
 func TestWhoGetsWhat(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
@@ -75,12 +76,12 @@ func TestWhoGetsWhat(t *testing.T) {
 	s.write(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
 	counts(3, 7, 0)
 	if len(s.health(t)) != 2 {
-		t.Error("the deleted subscription is still there")
+		t.Error("the deleted subscription still exists")
 	}
 }
 
-// TestSchedule walks the clock from the first attempt to the dead letter, with
-// the least, the usual and the greatest jitter.
+// TestSchedule moves the clock from the first attempt to the dead letter, with the
+// smallest, a medium and the largest jitter.
 func TestSchedule(t *testing.T) {
 	t.Parallel()
 	waits := []time.Duration{
@@ -100,11 +101,11 @@ func TestSchedule(t *testing.T) {
 			}
 			s.clock.Advance(exact - 5*time.Millisecond)
 			if s.deliver(t); len(r.got()) != i+1 {
-				t.Fatalf("attempt %d came before its time", i+2)
+				t.Fatalf("attempt %d was made before it was due", i+2)
 			}
 			s.clock.Advance(10 * time.Millisecond)
 			if s.deliver(t); len(r.got()) != i+2 {
-				t.Fatalf("attempt %d did not come after %v", i+2, exact)
+				t.Fatalf("attempt %d was not made after %v", i+2, exact)
 			}
 		}
 		s.clock.Advance(1000 * time.Hour)
@@ -121,7 +122,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestOwnSchedule is --webhook-schedule.
+// TestOwnSchedule checks the schedule that --webhook-schedule sets.
 func TestOwnSchedule(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second, 2 * time.Second} })
@@ -139,7 +140,8 @@ func TestOwnSchedule(t *testing.T) {
 	}
 }
 
-// TestRetryAfter lengthens a wait to at most twice the step, and shortens none.
+// TestRetryAfter checks that Retry-After extends a wait to at most twice the step,
+// and never shortens it.
 func TestRetryAfter(t *testing.T) {
 	t.Parallel()
 	now := newClock().Now()
@@ -169,7 +171,7 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestBlockedDies: an address that is not allowed is not tried again.
+// TestBlockedDies checks that a delivery to a blocked address is not tried again.
 func TestBlockedDies(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
@@ -230,8 +232,8 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestLog keeps each attempt, and forgets those of delivered events when
-// they are older than is wished.
+// TestLog checks that each attempt is kept. The attempts of delivered events are
+// removed after the configured time.
 func TestLog(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
@@ -256,7 +258,7 @@ func TestLog(t *testing.T) {
 		}
 		for i, h := range s.health(t) {
 			if (h.LastAttemptAt != nil) != want[i] {
-				t.Errorf("subscription %d: log kept %v", i, h.LastAttemptAt != nil)
+				t.Errorf("subscription %d: log kept: %v", i, h.LastAttemptAt != nil)
 			}
 		}
 	}
@@ -264,7 +266,7 @@ func TestLog(t *testing.T) {
 	keep = 28 * 24 * time.Hour
 	sweep(false, true)
 	if dead := s.deadLetters(t); len(dead) != 2 {
-		t.Error("a dead letter was swept")
+		t.Error("a dead letter was removed")
 	}
 	if n, err := delivery.Discard(t.Context(), s.store, s.by(t)); n != 2 || err != nil {
 		t.Error(n, err)
@@ -272,7 +274,7 @@ func TestLog(t *testing.T) {
 	sweep(false, false)
 }
 
-// TestNothingDue: nothing to deliver is no failure.
+// TestNothingDue checks that a round without due deliveries succeeds.
 func TestNothingDue(t *testing.T) {
 	t.Parallel()
 	s := harnessOver(t, filepath.Join(t.TempDir(), "empty.db"), newClock())
@@ -281,8 +283,8 @@ func TestNothingDue(t *testing.T) {
 	}
 }
 
-// TestChangedElsewhere: what another process does to a subscription is respected
-// by the next attempt, also of what was queued before.
+// TestChangedElsewhere checks that the next attempt uses the subscription as another
+// process changed it, including for deliveries that were already queued.
 func TestChangedElsewhere(t *testing.T) {
 	t.Parallel()
 	c := newClock()
@@ -311,7 +313,7 @@ func TestChangedElsewhere(t *testing.T) {
 	next(1, 2)
 	a := second.got()[1]
 	if got := a.header.Get("X-Service-Signature"); got != ours(secret, a.body) || got == ours(old, a.body) {
-		t.Error("not signed with the new secret alone")
+		t.Error("the delivery is not signed with only the new secret")
 	}
 	update(db.Record{"active": false})
 	next(1, 2)
@@ -321,8 +323,8 @@ func TestChangedElsewhere(t *testing.T) {
 	next(1, 3)
 }
 
-// TestDeletedMeanwhile: what was claimed for a subscription that is deleted then
-// goes to nobody, not to the one that is made next either.
+// TestDeletedMeanwhile deletes a subscription whose deliveries are already claimed.
+// They are not sent, neither to its receiver nor to the next new subscription.
 func TestDeletedMeanwhile(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())

@@ -18,7 +18,7 @@ import (
 	"govsvc/server/webhook"
 )
 
-const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // of the published vector
+const testSecret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw" // from the published test vector
 
 func send(t testing.TB, sender *webhook.Sender, url string) delivery.Attempt {
 	t.Helper()
@@ -26,7 +26,7 @@ func send(t testing.TB, sender *webhook.Sender, url string) delivery.Attempt {
 		db.Message{ID: "evt_1", Type: "ping", Body: []byte(`{"id":"evt_1"}`)})
 }
 
-// raw serves each connection with a function, without HTTP or TLS of its own.
+// raw serves each connection with a function, without HTTP or TLS.
 func raw(t testing.TB, serve func(net.Conn)) string {
 	t.Helper()
 	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed with the test
@@ -49,8 +49,8 @@ func raw(t testing.TB, serve func(net.Conn)) string {
 	return "https://" + listener.Addr().String() + "/"
 }
 
-// overTLS serves a connection that has been encrypted with a good certificate,
-// after the request's first bytes.
+// overTLS serves each connection with a function, after a TLS handshake with a valid
+// certificate and the first bytes of the request.
 func overTLS(t testing.TB, serve func(*tls.Conn)) string {
 	t.Helper()
 	good := httptest.NewUnstartedServer(nil)
@@ -68,7 +68,7 @@ func says(text string) func(*tls.Conn) {
 	return func(c *tls.Conn) { _, _ = c.Write([]byte(text)) }
 }
 
-// TestReceivers meets every kind of receiver.
+// TestReceivers sends to every kind of receiver.
 func TestReceivers(t *testing.T) {
 	t.Parallel()
 	oldTLS := httptest.NewUnstartedServer(http.NotFoundHandler())
@@ -132,7 +132,7 @@ func TestReceivers(t *testing.T) {
 	})
 }
 
-// TestUntrusted: a certificate is good only with --webhook-ca.
+// TestUntrusted checks that the certificate is trusted only with --webhook-ca.
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	sender := newSender(t, func(c *webhook.SenderConfig) { c.Roots = nil })
@@ -144,7 +144,7 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestHugeAnswer keeps 1 KB, and ends though the answer does not.
+// TestHugeAnswer checks that an endless answer ends the attempt, of which 1 KB is kept.
 func TestHugeAnswer(t *testing.T) {
 	t.Parallel()
 	endless := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -160,8 +160,8 @@ func TestHugeAnswer(t *testing.T) {
 	}
 }
 
-// TestTrickle: the status is the answer, a body that never ends does not hold
-// the place for long.
+// TestTrickle checks that the status decides the result. A body that never ends does
+// not delay the attempt for long.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
 	trickling := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
@@ -175,7 +175,7 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// TestNever: the whole attempt has 15 seconds.
+// TestNever checks that a whole attempt is limited to 15 seconds.
 func TestNever(t *testing.T) {
 	t.Parallel()
 	if testing.Short() {
@@ -195,8 +195,8 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// TestRebinding: the name is public when it is checked and private when it is
-// dialled, or the other way about.
+// TestRebinding checks DNS rebinding: the name has a public address when it is
+// checked, and a private address when it is dialled.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
 	inside := newReceiver(t, nil)
@@ -222,7 +222,7 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestProxy: what the environment says of proxies is not for us.
+// TestProxy checks that the sender ignores the proxy settings in the environment.
 func TestProxy(t *testing.T) {
 	proxy := newReceiver(t, nil)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
@@ -234,8 +234,8 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestKeptConnection is used again, and one that the receiver closed costs no
-// attempt.
+// TestKeptConnection checks that a connection that the receiver closed does not
+// fail an attempt.
 func TestKeptConnection(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)
@@ -248,7 +248,7 @@ func TestKeptConnection(t *testing.T) {
 	}
 }
 
-// TestHeaders are those of the contract.
+// TestHeaders checks that the sent headers match the contract.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
 	r := newReceiver(t, nil)

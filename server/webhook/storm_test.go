@@ -19,11 +19,11 @@ import (
 	"govsvc/server/webhook"
 )
 
-// stormEvents is how many events TestStorm raises; 10000 is the storm of the
-// issue, and takes minutes.
+// stormEvents is the number of events that TestStorm enqueues. A run with 10000, the
+// size in the issue, takes minutes.
 var stormEvents = flag.Int("storm.events", 200, "events that TestStorm sends to 50 subscriptions")
 
-// receivers is one receiver of many subscriptions, told apart by their path.
+// receivers is one server for many subscriptions, which differ in their path.
 type receivers struct {
 	*httptest.Server
 	mutex  sync.Mutex
@@ -53,7 +53,7 @@ func (c *receivers) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// complete tells whether each of the paths got n events.
+// complete reports whether each of the paths received n events.
 func (c *receivers) complete(paths, n int) bool {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -77,8 +77,8 @@ func (c *receivers) repeated() int {
 	return n
 }
 
-// dead are receivers that never acknowledge: one that takes the connection and
-// is silent, one that refuses it, one that answers 500, slowly.
+// dead returns receivers that never acknowledge. Two accept the connection and do
+// not answer, one of them after the TLS handshake. The third answers 500, slowly.
 func dead(t testing.TB) []string {
 	t.Helper()
 	silent := raw(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
@@ -93,7 +93,7 @@ func dead(t testing.TB) []string {
 	return []string{silent, mute, slow.URL}
 }
 
-// enqueueMany enqueues n events in changes of a hundred.
+// enqueueMany enqueues n events in transactions of a hundred.
 func (s *harness) enqueueMany(t testing.TB, n int) {
 	t.Helper()
 	for ; n > 0; n -= 100 {
@@ -101,8 +101,8 @@ func (s *harness) enqueueMany(t testing.TB, n int) {
 	}
 }
 
-// TestStorm sends many events to 50 subscriptions, three of them dead: the
-// others have all of theirs, once, while the dead are still at their first.
+// TestStorm sends many events to 50 subscriptions, three of which never acknowledge.
+// The others receive each event once, while those three are at their first attempt.
 func TestStorm(t *testing.T) {
 	t.Parallel()
 	const healthy = 47
@@ -130,7 +130,7 @@ func TestStorm(t *testing.T) {
 	stop()
 	t.Logf("%d deliveries queued in %v, %d delivered in %v (%.0f/s)", 50*events, raised, healthy*events, took, float64(healthy*events)/took.Seconds())
 	if n := c.repeated(); n > 0 {
-		t.Errorf("%d arrived twice", n)
+		t.Errorf("%d events arrived twice", n)
 	}
 	queued := 0
 	for _, h := range s.health(t) {
@@ -144,7 +144,7 @@ func TestStorm(t *testing.T) {
 	}
 }
 
-// backlogCosts measures what a long queue costs the loop's questions.
+// backlogCosts measures how long the loop's queries take with a long queue.
 func (s *harness) backlogCosts(t *testing.T) {
 	t.Helper()
 	began := time.Now()
@@ -155,8 +155,8 @@ func (s *harness) backlogCosts(t *testing.T) {
 	s.write(t, func(tx *db.Tx) error {
 		return tx.Audit(audit.Event{Action: "test.measured", Category: audit.System, Severity: audit.SeverityRead})
 	})
-	t.Logf("who is due: %v", asked)
+	t.Logf("the query for due subscriptions took %v", asked)
 	if asked > 100*time.Millisecond {
-		t.Errorf("who is due takes %v", asked)
+		t.Errorf("the query for due subscriptions took %v, want at most 100ms", asked)
 	}
 }

@@ -45,8 +45,8 @@ func corpus(t testing.TB, name string) []string {
 	return urls
 }
 
-// TestHostileURLs: none of them passes, though every name resolves to a public
-// address, and the refusal names the member.
+// TestHostileURLs checks that every hostile URL is refused, although every name
+// resolves to a public address. The error names the member.
 func TestHostileURLs(t *testing.T) {
 	t.Parallel()
 	urls := corpus(t, "hostile.txt")
@@ -76,8 +76,8 @@ func refused(t *testing.T, who, url string, err error) {
 	}
 }
 
-// TestGoodURLs: all of them pass where their name resolves to public addresses,
-// and those with a name only there.
+// TestGoodURLs checks that valid URLs pass if their name resolves to public
+// addresses. A URL is refused if any of the addresses is private.
 func TestGoodURLs(t *testing.T) {
 	t.Parallel()
 	for _, url := range corpus(t, "good.txt") {
@@ -97,7 +97,7 @@ func TestGoodURLs(t *testing.T) {
 	refused(t, "no such name", "https://example.com/", public(t, table(nil)).CheckURL(t.Context(), "https://example.com/"))
 }
 
-// noDNS are the ways in which DNS is out of order.
+// noDNS returns the errors of a DNS resolver that does not work.
 func noDNS(host string) []error {
 	return []error{
 		os.ErrDeadlineExceeded,
@@ -107,8 +107,8 @@ func noDNS(host string) []error {
 	}
 }
 
-// TestLookupFails: DNS that is out of order is nobody's mistake, and a delivery
-// that meets it waits for its next attempt.
+// TestLookupFails checks that a DNS failure is reported as Unavailable, not as an
+// invalid URL. A delivery that it stops waits for its next attempt.
 func TestLookupFails(t *testing.T) {
 	t.Parallel()
 	for _, failure := range noDNS("example.com") {
@@ -135,12 +135,13 @@ func TestLookupFails(t *testing.T) {
 		mended.Store(true)
 		clock.Advance(5 * time.Second)
 		if total := s.deliver(t); total != (webhook.Totals{Delivered: 1}) || len(r.got()) != 1 {
-			t.Errorf("%v: mended: %+v, %d arrived", failure, total, len(r.got()))
+			t.Errorf("%v: after DNS recovered: %+v, %d arrived", failure, total, len(r.got()))
 		}
 	}
 }
 
-// TestAllow: --webhook-allow admits addresses, and names that resolve into it.
+// TestAllow checks that --webhook-allow permits addresses and the names that resolve
+// to them.
 func TestAllow(t *testing.T) {
 	t.Parallel()
 	names := table(map[string]string{
@@ -175,13 +176,13 @@ func TestAllow(t *testing.T) {
 			t.Errorf("%s with %s: %v", row.url, row.allow, err)
 		}
 		if err != nil && strings.Contains(err.Error(), "10.0.0") {
-			t.Errorf("%s: the refusal tells an address: %v", row.url, err)
+			t.Errorf("%s: the error discloses an address: %v", row.url, err)
 		}
 	}
 }
 
-// FuzzURL: what passes is https, has no user, and leads to a public address in
-// the eyes of a second judge.
+// FuzzURL checks that an accepted URL is https, has no user, and has a public
+// address. An independent check decides which addresses are public.
 func FuzzURL(f *testing.F) {
 	for _, name := range []string{"hostile.txt", "good.txt"} {
 		for _, url := range corpus(f, name) {

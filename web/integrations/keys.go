@@ -166,7 +166,7 @@ func keyFacts(r *page.Request, key keyView) []ui.Fact {
 	return facts
 }
 
-// timeFact returns a fact about an instant; nil stands for never.
+// timeFact returns a fact about a time. Nil means never.
 func timeFact(label string, at *string) ui.Fact {
 	if at == nil {
 		return ui.Fact{Label: label, Value: "Never"}

@@ -13,7 +13,7 @@ import (
 const limitedAddresses = 10_000
 
 // rateLimits count the requests of each address. Pages, assets and downloads have
-// separate counts, so that none of them uses up another.
+// separate counts, so that one kind does not use up the limit of another.
 type rateLimits struct{ pages, assets, downloads *limit.Limiter }
 
 func newRateLimits(now func() time.Time) rateLimits {

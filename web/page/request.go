@@ -59,7 +59,7 @@ func (r *Request) Query(name string) string { return strings.TrimSpace(r.HTTP.UR
 // Value returns a field of the sent form, without surrounding white space.
 func (r *Request) Value(name string) string { return strings.TrimSpace(r.HTTP.PostForm.Get(name)) }
 
-// RawValue returns a field of the sent form as it was typed.
+// RawValue returns a field of the sent form exactly as typed.
 func (r *Request) RawValue(name string) string { return r.HTTP.PostForm.Get(name) }
 
 // Redirect sends the browser to another page of the dashboard, with GET.

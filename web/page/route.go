@@ -6,8 +6,8 @@ import "govsvc/db/auth"
 const (
 	// Public pages are open to everyone, without a sign-in.
 	Public auth.Permission = ""
-	// SignedIn pages are open to every user, including one who is no longer a
-	// member of the organisation of the session.
+	// SignedIn pages are open to every signed-in user, even without a membership
+	// in the organisation of the session.
 	SignedIn auth.Permission = "signed in"
 )
 
@@ -18,7 +18,7 @@ type Route struct {
 	// Needs is the permission that the page needs. Server.authorize checks it.
 	Needs  auth.Permission
 	Handle func(*Request) error
-	// MaxBody bounds the body of the request in bytes; 0 stands for MaxForm.
+	// MaxBody limits the body of the request in bytes. 0 means MaxForm.
 	MaxBody int64
 	// Upload marks a form with files. The handler reads it with Request.Upload.
 	Upload bool

@@ -39,8 +39,8 @@ type Config struct {
 	ClientAddress, ClientGroup func(*http.Request) string
 	// Secure reports whether the client uses TLS.
 	Secure func(*http.Request) bool
-	// Responses bounds the bytes that responses hold until they are sent. Nil
-	// stands for a budget of the default size.
+	// Responses limits the bytes that responses hold until they are sent. Nil means
+	// a budget of the default size.
 	Responses *limit.Budget
 }
 
@@ -51,7 +51,7 @@ type Service struct {
 	Version, Commit string
 	// AnonymousPerMinute is the number of requests that an address can make
 	// without a valid key, 0 for no limit. It also applies to pages, assets and
-	// downloads, each with a count of its own.
+	// downloads, with a separate count for each.
 	AnonymousPerMinute int
 	// KeepAnswers is the size of the API's response cache in bytes.
 	KeepAnswers int64

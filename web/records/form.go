@@ -146,8 +146,8 @@ func renderForm(r *page.Request, status int, res *resource.Resource, current api
 	return r.RenderStatus(status, "form-page", title, data)
 }
 
-// renderFormError shows a form again, with what was sent and all that is wrong with it
-// beside its fields. An error that is not the user's comes back.
+// renderFormError shows a form again with the sent values and a message at each invalid
+// field. It returns any error that the user did not cause.
 func renderFormError(r *page.Request, form *ui.Form, err error, res *resource.Resource, current api.Record, title string) error {
 	form.Fill(r.HTTP.PostForm)
 	for name := range form.Hidden {

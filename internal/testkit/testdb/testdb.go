@@ -173,7 +173,7 @@ func PutUnaudited(tx *db.Tx, riskID string) error {
 // defaultOrg is the first row of every data file.
 const defaultOrg = 1
 
-// AddRisk calls PutRisk in a transaction of its own, in the default organisation. It
+// AddRisk calls PutRisk in a separate transaction, in the default organisation. It
 // reads nothing before.
 func AddRisk(ctx context.Context, store *db.DB, riskID string) error {
 	return store.Write(ctx, db.Actor{Org: defaultOrg, ID: "system"}, func(tx *db.Tx) error { return PutRisk(tx, riskID) })
