@@ -36,6 +36,7 @@ type Limits struct {
 // none can be displaced, the new connection is closed.
 type Listener struct {
 	net.Listener
+	accepts net.Listener // Listener, or one that coalesces the writes of its connections
 
 	given           string // the address as the caller wrote it
 	max, perAddress int    // 0 is no limit
@@ -64,7 +65,7 @@ func Listen(ctx context.Context, address string, limits Limits) (*Listener, erro
 		return nil, err
 	}
 	l := &Listener{
-		Listener: opened, given: address,
+		Listener: opened, accepts: opened, given: address,
 		max: limits.Connections, proxies: limits.Proxies, byAddress: map[netip.Addr][]*connection{},
 	}
 	limitUnsent(opened)
@@ -99,7 +100,7 @@ func (l *Listener) Stats() Stats {
 // Accept waits for the next connection within the limits.
 func (l *Listener) Accept() (net.Conn, error) {
 	for {
-		conn, err := l.Listener.Accept()
+		conn, err := l.accepts.Accept()
 		if err != nil {
 			return nil, err
 		}

@@ -73,7 +73,7 @@ func (l *Listener) serve(web *http.Server, secure *tls.Config, refuse refusal, w
 	stop := l.startProgressChecks()
 	defer stop()
 	if secure == nil {
-		l.Listener = coalesceWrites(l.Listener)
+		l.accepts = coalesceWrites(l.Listener)
 		return web.Serve(http1Listener{l, refuse})
 	}
 	// Without coalesceWrites: TLS splits writes into records.
