@@ -107,7 +107,7 @@ func TestPut(t *testing.T) {
 			[]string{`null`},
 		},
 		{
-			"what is as it was stays untouched",
+			"unchanged members stay untouched",
 			[]step{{vendor + `,"annual_cost_usd":5}`, db.Created}, {vendor + `,"annual_cost_usd":5.0,"id":` + otherID + `,"created_at":"2020-01-01T00:00:00Z","updated_at":"2027-01-01T00:00:00Z"}`, db.Unchanged}},
 			"vendor", "created_at updated_at",
 			[]string{`"2026-06-01T12:00:00.000Z" "2026-06-01T12:00:00.000Z"`},
@@ -170,7 +170,7 @@ func TestPut(t *testing.T) {
 			[]string{`3 "2026-01-03T00:00:00.000Z"`},
 		},
 		{
-			"a signal that is mended",
+			"a corrected signal",
 			[]step{{signal + `,"as_of":"2026-01-01T00:00:00Z","numeric_value":1}`, db.Created}, {signal + `,"as_of":"2026-01-01T00:00:00Z","numeric_value":2}`, db.Updated}},
 			"signal", "numeric_value",
 			[]string{"2"},

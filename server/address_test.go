@@ -27,7 +27,7 @@ func TestForwardedFor(t *testing.T) {
 		hops    []string // X-Forwarded-For of one request after the other
 		same    []bool   // whether it is a client seen before
 	}{
-		{"nobody is trusted", nil, []string{"203.0.113.1", "203.0.113.2", ""}, []bool{false, true, true}},
+		{"no proxy is trusted", nil, []string{"203.0.113.1", "203.0.113.2", ""}, []bool{false, true, true}},
 		{"another proxy is trusted", []string{"10.0.0.0/8"}, []string{"203.0.113.1", "203.0.113.2"}, []bool{false, true}},
 		{"each client has its own", []string{"127.0.0.0/8"}, []string{"203.0.113.1", "203.0.113.2", "203.0.113.1", "", "127.0.0.1"}, []bool{false, false, true, false, true}},
 		{"what the client adds does not count", []string{"127.0.0.0/8"}, []string{"203.0.113.1", "198.51.100.7, 203.0.113.1", "127.0.0.1,203.0.113.1", "junk, 203.0.113.1"}, []bool{false, true, true, true}},

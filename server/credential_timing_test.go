@@ -154,8 +154,8 @@ func TestTimingOfSignIn(t *testing.T) {
 	guesses := []*timingSample{
 		{name: "a user, a wrong password", make: func(int) string { return "ada" }},
 		{name: "another user, a wrong password", make: func(int) string { return "grace" }},
-		{name: "nobody", make: func(round int) string { return fmt.Sprintf("nobody-%d", round) }},
-		{name: "nobody, a long name", make: func(int) string { return strings.Repeat("nobody ", 20) }},
+		{name: "unknown", make: func(round int) string { return fmt.Sprintf("nobody-%d", round) }},
+		{name: "unknown, a long name", make: func(int) string { return strings.Repeat("nobody ", 20) }},
 		{name: "no name", make: func(int) string { return "" }},
 	}
 	measure(guesses, max(2, *timingRounds), func(name string) {

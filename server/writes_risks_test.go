@@ -220,7 +220,7 @@ func TestRiskEvents(t *testing.T) {
 	d := serveWrites(t)
 	d.subscribe(t, `["verdict.changed"]`)
 	d.do(t, write{path: "/risks", body: goodRisk, status: 201})
-	d.checkRows(t, "nobody wants it", "SELECT count(*) FROM events", "0")
+	d.checkRows(t, "no receiver matches", "SELECT count(*) FROM events", "0")
 	for _, types := range []string{"[]", `["risk.severity_changed"]`} {
 		d.subscribe(t, types)
 	}

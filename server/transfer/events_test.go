@@ -96,7 +96,7 @@ func TestEvents(t *testing.T) {
 			nil,
 		},
 		{
-			"a mended assessment",
+			"a corrected assessment",
 			[]string{assessment("02-01T00:00:00Z", `"CRISIS"`)},
 			[]string{assessment("02-01T01:00:00+01:00", `"EMERGENCY"`)},
 			nil,
@@ -112,7 +112,7 @@ func TestEvents(t *testing.T) {
 			[]string{`roadmap.updated 1 2 ["a","b"]`},
 		},
 		{
-			"a changed milestone and one as it was",
+			"a changed milestone and one without changes",
 			[]string{roadmap(1, "a"), step("b", "t", 1), step("a", "t", 1)},
 			[]string{step("b", "u", 1), step("a", "t", 1)},
 			[]string{`roadmap.updated 1 2 ["b"]`},
@@ -162,7 +162,7 @@ func TestEvents(t *testing.T) {
 			nil,
 		},
 		{"an older posture", []string{posture(2, "COMPLIANT", "")}, []string{posture(1, "NON_COMPLIANT", "")}, nil},
-		{"a mended posture", []string{posture(1, "COMPLIANT", ""), posture(2, "COMPLIANT", "")}, []string{posture(2, "NON_COMPLIANT", "")}, nil},
+		{"a corrected posture", []string{posture(1, "COMPLIANT", ""), posture(2, "COMPLIANT", "")}, []string{posture(2, "NON_COMPLIANT", "")}, nil},
 		{"key results, check-ins and others", nil, []string{anyKPI, `{"object":"kpi_checkin","key_result_code":"K","period_start":"2026-01-01","value":1}`}, nil},
 	}
 	for _, row := range rows {

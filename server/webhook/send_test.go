@@ -108,7 +108,7 @@ func TestReceivers(t *testing.T) {
 		{name: "plain http", url: "http://127.0.0.1:1/", fault: "https", blocked: true},
 		{name: "private", url: "https://10.0.0.1/", fault: "not public", blocked: true},
 		{name: "unknown", url: "https://nowhere.example/", fault: "no address"},
-		{name: "nobody there", url: "https://127.0.0.1:1/", fault: "connection refused"},
+		{name: "refused", url: "https://127.0.0.1:1/", fault: "connection refused"},
 	} {
 		t.Run(row.name, func(t *testing.T) {
 			t.Parallel()
