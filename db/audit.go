@@ -46,19 +46,11 @@ func (by *Actor) origin(m audit.Metadata) audit.Metadata {
 		m[name] = value
 	}
 	add("request_id", by.RequestID)
-	add("address", shortened(by.Address, longestAddress))
+	add("address", audit.Truncate(by.Address, audit.MaxAddressBytes))
 	add("os_user", by.OSUser)
 	add("os_login", by.OSLogin)
 	add("reason", by.Reason)
 	return m
-}
-
-// longestAddress bounds the address of a client in an event, in bytes.
-const longestAddress = 64
-
-// shortened returns at most the first bytes of a text.
-func shortened(text string, limit int) string {
-	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }
 
 // eventsAtOnce is how many events of an import one statement writes. Every statement reads

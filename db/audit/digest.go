@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"maps"
+	"strings"
 )
 
 // longestChange is the size in bytes from which a value before or after a change
@@ -65,4 +66,12 @@ func DigestOf(value any) *Digest {
 	}
 	sum := sha256.Sum256([]byte(text))
 	return &Digest{len(text), hex.EncodeToString(sum[:])}
+}
+
+// MaxAddressBytes limits the address of a client in an event or a session.
+const MaxAddressBytes = 64
+
+// Truncate returns at most the first limit bytes of a client's text, as valid UTF-8.
+func Truncate(text string, limit int) string {
+	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
 }

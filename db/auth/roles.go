@@ -39,11 +39,6 @@ const (
 	Administer Permission = "administer"
 )
 
-// Permissions lists the permissions.
-func Permissions() []Permission {
-	return []Permission{OwnAccount, ReadRecords, WriteRecords, ReadOversight, Administer}
-}
-
 // allowed holds the permissions of each role.
 var allowed = map[Role][]Permission{
 	Admin:   {OwnAccount, ReadRecords, WriteRecords, ReadOversight, Administer},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/db/audit"
 )
 
 // When a session ends by itself.
@@ -115,13 +116,16 @@ func scanSession(row db.Scanner) (Session, error) {
 	return s, nil
 }
 
+// maxBrowserBytes limits the name of the browser in a session.
+const maxBrowserBytes = 300
+
 // insertSession starts a session of a user in an organisation.
 func insertSession(tx *db.Tx, userSeq int64, org db.Org, hash string, details SessionDetails) (Session, error) {
 	expires := db.Timestamp(tx.Now().Add(SessionLife))
 	if _, err := tx.Exec(`INSERT INTO sessions
 		(token_hash, user_seq, org_id, created_at, seen_at, expires_at, address, browser, confirmed_at)
 		VALUES (?1, ?2, ?3, ?4, ?4, ?5, ?6, ?7, ?4)`, []byte(hash), userSeq, org, tx.At(), expires,
-		truncate(details.Address, maxAddressBytes), truncate(details.Browser, maxBrowserBytes)); err != nil {
+		audit.Truncate(details.Address, audit.MaxAddressBytes), audit.Truncate(details.Browser, maxBrowserBytes)); err != nil {
 		return Session{}, err
 	}
 	if _, err := tx.Exec(`DELETE FROM sessions WHERE user_seq = ?1 AND token_hash <> ?2 AND token_hash NOT IN

@@ -2,7 +2,6 @@ package auth
 
 import (
 	"context"
-	"strings"
 
 	"govsvc/db"
 	"govsvc/db/audit"
@@ -193,24 +192,13 @@ func verifyAttempt(tx *db.Tx, a SignInAttempt, known credentials, right bool) (f
 	return factor, reason, err
 }
 
-// Limits in bytes of what sessions and the audit log store about a client.
-const (
-	maxAddressBytes = 64
-	maxBrowserBytes = 300
-)
-
-// truncate returns at most limit bytes of a client's text.
-func truncate(text string, limit int) string {
-	return strings.ToValidUTF8(text[:min(len(text), limit)], "")
-}
-
 func signInMetadata(a SignInAttempt, name, value string) audit.Metadata {
 	metadata := audit.Metadata{}
 	if value != "" {
 		metadata[name] = value
 	}
 	if a.Address != "" {
-		metadata["address"] = truncate(a.Address, maxAddressBytes)
+		metadata["address"] = audit.Truncate(a.Address, audit.MaxAddressBytes)
 	}
 	return metadata
 }
