@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"slices"
 	"strconv"
+	"time"
 
 	"govsvc/db"
 )
@@ -159,4 +160,41 @@ func Get(ctx context.Context, store *db.DB, org db.Org, subscription string, num
 		JOIN delivery_attempts a ON a.event_seq = ?3 AND a.subscription_seq = s.seq
 		WHERE s.org_id = ?1 AND s.id = ?2 ORDER BY a.number`, org, subscription, number)
 	return detail, err
+}
+
+// LogRetention is how long the log of a delivered event is kept (contract, "Events").
+const LogRetention = 30 * 24 * time.Hour
+
+// sweptEvents bounds how many events one transaction of a sweep reads. Each event has as
+// many deliveries as there are subscriptions.
+const sweptEvents = 100
+
+// Sweep removes deliveries that arrived longer ago than keep, with their log, and events
+// without deliveries. It keeps dead letters.
+func Sweep(ctx context.Context, store *db.DB, keep time.Duration) error {
+	after := int64(0)
+	for {
+		last := int64(0)
+		err := store.Maintain(ctx, func(tx *db.Tx) error {
+			old := db.Timestamp(tx.Now().Add(-keep))
+			// The next few old events. Younger events come after them and are not read.
+			err := tx.Row(`SELECT coalesce(max(seq), 0) FROM (SELECT seq, created_at FROM events WHERE seq > ? ORDER BY seq LIMIT ? + 0) WHERE created_at < ?`,
+				after, sweptEvents, old).Scan(&last)
+			if err != nil || last == 0 {
+				return db.StoreError(err)
+			}
+			if _, err := tx.Exec(`DELETE FROM deliveries WHERE event_seq > ? AND event_seq <= ? AND state = 'delivered' AND updated_at < ?`,
+				after, last, old); err != nil {
+				return err
+			}
+			_, err = tx.Exec(`DELETE FROM events WHERE seq > ? AND seq <= ? AND created_at < ?
+				AND NOT EXISTS (SELECT 1 FROM deliveries d WHERE d.event_seq = events.seq)
+				AND NOT EXISTS (SELECT 1 FROM fan_outs f WHERE f.event_seq = events.seq)`, after, last, old)
+			return err
+		})
+		if err != nil || last == 0 {
+			return err
+		}
+		after = last
+	}
 }

@@ -1,7 +1,7 @@
 // Package webhook delivers events to the receivers that subscribed to them
-// (contract, "Events"). It checks addresses (address.go, url.go, dial.go), signs
-// (sign.go) and sends (send.go). Its loop delivers the queue of the data file
-// (deliver.go, claim.go, queue.go, attempt.go, rate.go).
+// (contract, "Events"). It checks addresses (address.go, url.go, dial.go) and signs
+// (sign.go). Its loop delivers the queue of the data file (deliver.go, queue.go,
+// attempt.go, rate.go).
 package webhook
 
 import (
@@ -11,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"net/netip"
 	"time"
 
@@ -35,6 +36,18 @@ type SenderConfig struct {
 	// Now is the clock; nil is time.Now.
 	Now func() time.Time
 }
+
+// Sender sends messages to receivers. It is safe for concurrent use.
+type Sender struct {
+	agent     string
+	now       func() time.Time
+	guard     guard
+	rates     *hostRates // nil is no limit
+	transport *http.Transport
+}
+
+// Close closes the idle connections.
+func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 
 // NewSender makes a Sender.
 func NewSender(c SenderConfig) (*Sender, error) {
