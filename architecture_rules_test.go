@@ -18,6 +18,22 @@ import (
 // identifierWord matches one word of a name in mixed caps.
 var identifierWord = regexp.MustCompile(`[A-Z]+[a-z0-9]*|[a-z0-9]+`)
 
+func checkRestrictedMethods(t *tree) (violations []string) {
+	for _, s := range t.code(false) {
+		ast.Inspect(s.syntax, func(n ast.Node) bool {
+			if selector, ok := n.(*ast.SelectorExpr); ok {
+				in, restricted := restrictedMethods[selector.Sel.Name]
+				permits := func(dir string) bool { return under(s.dir, dir) }
+				if restricted && !slices.ContainsFunc(in, permits) {
+					violations = append(violations, fmt.Sprintf("%s: %s names %s", t.at(selector.Sel), s.dir, selector.Sel.Name))
+				}
+			}
+			return true
+		})
+	}
+	return violations
+}
+
 func checkWords(t *tree) (violations []string) {
 	check := func(where, name string) {
 		for _, word := range identifierWord.FindAllString(name, -1) {
@@ -146,6 +162,7 @@ func TestArchitecture_FindsViolations(t *testing.T) {
 		{"imports", "cmd/x.go", "package cmd\n\nimport _ \"database/sql\"\n", "cmd imports database/sql: add a method to db"},
 		{"imports", "server/x.go", "package server\n\nimport _ \"modernc.org/sqlite/lib\"\n", "server imports modernc.org/sqlite/lib:"},
 		{"imports", "sandbox/x.go", "package sandbox\n\nimport _ \"github.com/pressly/goose/v3\"\n", "sandbox imports github.com/pressly/goose/v3:"},
+		{"restricted methods", "server/x.go", "package server\n\nfunc f(store interface{ Engine() }) { store.Engine() }\n", "server/x.go:3: server names Engine"},
 		{"sql", "cmd/x.go", "package cmd\n\nconst q = `\n\tSELECT id\n\tFROM risks`\n", "cmd/x.go:3: an SQL statement"},
 		{"sql", "web/x.go", "package web\n\nconst q = \"insert or ignore into risks values (1)\"\n", "web/x.go:3:"},
 		{"sql", "web/x.go", "package web\n\nfunc f() { g(\"UPDATE risks SET a = 1\") }\n", "web/x.go:3:"},

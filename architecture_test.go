@@ -109,6 +109,10 @@ var restrictedImports = []struct {
 	{imports: "github.com/pressly/goose", in: store, fix: "let db migrate when it opens the file"},
 }
 
+// restrictedMethods are methods that only some packages and those below them may name.
+// Tests may name them.
+var restrictedMethods = map[string][]string{"Engine": {"db", testkit}}
+
 // statement matches a literal that is SQL, but not a sentence that begins like one.
 var statement = regexp.MustCompile(`^\s*(?:` +
 	`SELECT\s|select\s[^A-Z]*\sfrom\s|WITH\s+\w+.*\sAS\s*\(|PRAGMA\s|pragma\s|` +
@@ -143,6 +147,7 @@ var rules = []struct {
 	check func(*tree) []string
 }{
 	{"imports", "", checkImports},
+	{"restricted methods", "read through a function of db or of a package below it", checkRestrictedMethods},
 	{"sql", "move the statement into db and call a function there", checkSQL},
 	{"file size", "split the file by resource or by step", checkFileSize},
 	{"package comment", "say what the package is for above the package clause of one file: Package NAME …", checkPackageComment},

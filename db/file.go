@@ -28,8 +28,8 @@ const SQLiteVersion = sqlite.LibraryVersion
 // FreeSpace is how many bytes can still be written to the disk that holds path.
 func FreeSpace(path string) (int64, error) { return sqlite.FreeSpace(path) }
 
-// Engine is the engine under the store, for the packages under db. What they write
-// goes through Write.
+// Engine is the engine under the store, for the packages under db. The architecture test
+// refuses it to others. What they write goes through Write.
 func (d *DB) Engine() *sqlite.DB { return d.engine }
 
 // File is the service for the data file: its size, its log and its state.
