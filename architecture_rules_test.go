@@ -94,7 +94,7 @@ func checkMethods(t *tree) (violations []string) {
 	return violations
 }
 
-// receiverType is the type of a method's receiver without its star.
+// receiverType returns the type of a method's receiver without its star.
 func receiverType(d *ast.FuncDecl) ast.Expr {
 	if star, ok := d.Recv.List[0].Type.(*ast.StarExpr); ok {
 		return star.X

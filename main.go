@@ -30,7 +30,7 @@ func main() {
 	os.Exit(cmd.Run(ctx, os.Args[1:], os.Stdin, os.Stdout, os.Stderr, os.LookupEnv, variables()...))
 }
 
-// variables are the names of the variables in the environment.
+// variables returns the names of the variables in the environment.
 func variables() []string {
 	var names []string
 	for _, pair := range os.Environ() {

@@ -19,14 +19,14 @@ const (
 	maxLogin  = 200  // characters of a user name
 )
 
-// actor is the actor of a change that a command makes. The audit log records the
+// actor returns the actor of a change that a command makes. The audit log records the
 // operating-system user and the reason with it.
 func (a *app) actor(org db.Org) db.Actor {
 	effective := osUser()
 	return db.Actor{Org: org, ID: system, OSUser: effective, OSLogin: a.sudoUser(effective), Reason: a.reason}
 }
 
-// osUser is the name of the user that this process runs as. It is "uid N" if the
+// osUser returns the name of the user that this process runs as. It is "uid N" if the
 // system has no name for it.
 func osUser() string {
 	uid := os.Geteuid()
@@ -42,7 +42,7 @@ func osUser() string {
 	return fmt.Sprintf("uid %d", uid)
 }
 
-// sudoUser is the name of the user who called sudo. It is empty if that is the
+// sudoUser returns the name of the user who called sudo. It is empty if that is the
 // effective user, or if SUDO_USER is not set. The environment proves nothing.
 func (a *app) sudoUser(effective string) string {
 	name, _ := a.env("SUDO_USER")

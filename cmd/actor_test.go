@@ -72,7 +72,7 @@ func TestAudit_NamesOperator(t *testing.T) {
 	}
 }
 
-// TestReason_IsBounded refuses a reason that is empty or too long.
+// TestReason_IsBounded checks that a reason that is empty or too long is refused.
 func TestReason_IsBounded(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -86,6 +86,6 @@ func TestReason_IsBounded(t *testing.T) {
 	c.must("orgs", "create", "acme")
 	c.must("orgs", "set", "acme", "--plan", "starter", "--reason", strings.Repeat("é", 2000))
 	if log := c.must("audit", "export", "--org", "acme"); !strings.Contains(log, `"reason":`+string(long)) {
-		t.Error("the reason is not whole")
+		t.Error("the audit log does not have the complete reason")
 	}
 }

@@ -51,7 +51,7 @@ func checkOrigin(text string) error {
 // networkList is a repeatable flag of networks. Commas separate them too.
 type networkList []netip.Prefix
 
-// Type is the name of the value in the help.
+// Type returns the name of the value in the help.
 func (v *networkList) Type() string { return "CIDR" }
 
 func (v *networkList) String() string {

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 )
 
-// auditCursor is the content of a cursor file: where an export continues.
+// auditCursor is the content of a cursor file: the position at which an export continues.
 type auditCursor struct {
 	Organisation string `json:"organisation"`
 	Cursor       string `json:"cursor"` // authenticated by the data file
@@ -37,8 +37,8 @@ func readCursor(path string) (auditCursor, error) {
 	return c, nil
 }
 
-// checkReplaceable checks before the first event that the cursor can be written.
-// Without a cursor the next run would repeat the events.
+// checkReplaceable checks that the cursor file can be written. It is called before the
+// first event, because without the cursor the next run would repeat all events.
 func checkReplaceable(path string) error {
 	file, err := createTemp("--cursor-file", path)
 	if err != nil {
@@ -47,8 +47,8 @@ func checkReplaceable(path string) error {
 	return errors.Join(file.Close(), os.Remove(file.Name()))
 }
 
-// write replaces the cursor file atomically. Also after a crash the file holds this
-// cursor or the one before.
+// write replaces the cursor file atomically. After a crash the file contains either this
+// cursor or the previous one.
 func (c auditCursor) write(path string) error {
 	text, err := json.Marshal(c)
 	if err != nil {
@@ -84,13 +84,14 @@ func (e *auditExport) checkFiles() error {
 	return nil
 }
 
-// absolute is the absolute path, if it is known.
+// absolute returns the absolute path. If the working directory is not known, it returns
+// the path as given, cleaned.
 func absolute(path string) string {
-	whole, err := filepath.Abs(path)
+	full, err := filepath.Abs(path)
 	if err != nil {
 		return filepath.Clean(path)
 	}
-	return whole
+	return full
 }
 
 // auditFile is the file that events are appended to.
@@ -100,8 +101,9 @@ type auditFile struct {
 	regular bool   // not a device or a pipe
 }
 
-// openAuditFile opens the file and truncates it to the cursor. A killed run may
-// have written more, also a part of an event. The export writes that again.
+// openAuditFile opens the file and truncates it to the length in the cursor. A killed
+// run may have written events after that, the last one incompletely. The export writes
+// them again.
 func openAuditFile(path string, c auditCursor) (*auditFile, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -123,13 +125,13 @@ func openAuditFile(path string, c auditCursor) (*auditFile, error) {
 
 func (l *auditFile) Write(p []byte) (int, error) { return l.file.Write(p) }
 
-// sync flushes the file to the disk and notes its length in c.
+// sync flushes the file to the disk and stores its length in c.
 func (l *auditFile) sync(c *auditCursor) error {
 	if !l.regular {
 		return nil
 	}
 	err := l.file.Sync()
-	end, seeking := l.file.Seek(0, io.SeekEnd)
-	c.Out, c.Size = l.path, end
-	return cmp.Or(err, seeking)
+	size, seekErr := l.file.Seek(0, io.SeekEnd)
+	c.Out, c.Size = l.path, size
+	return cmp.Or(err, seekErr)
 }

@@ -18,7 +18,7 @@ import (
 	"govsvc/db"
 )
 
-// actions are the actions of exported events, with "x" for an export.
+// actions returns the actions of exported events, with "x" for an export.
 func actions(t *testing.T, lines string) string {
 	t.Helper()
 	var all []string

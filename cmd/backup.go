@@ -21,17 +21,18 @@ func newBackupCommand(a *app) *cobra.Command {
 not wait for the copy. The copy has everything that was stored before the
 command began. It is checked (structure, references, audit logs) and flushed to
 the disk before it gets the name FILE. An interrupted backup leaves no file.
-Only the owner can read FILE. It has the data of the data file: protect it in
-the same way.
+Only the owner can read FILE. Protect it like the data file: it has the same
+data.
 
 Each organisation's audit log records the backup. "govsvc restore" restores it,
 and "govsvc restore --rehearse" tests that. "govsvc serve --backup-dir" makes
 backups on a schedule.
 
-With --json an object: path, at (the time of the start), bytes, version (of the
-schema) and audit_logs. For each organisation these have org, events and head,
-the hash of the last event. Keep the head elsewhere: it shows later whether a
-log was cut off (see "govsvc audit verify").`,
+With --json the result is an object: path, at (the start time), bytes, version
+(of the schema) and audit_logs. Each organisation's log has org, events and
+head, which is the hash of the last event. Keep the head in another place: it
+shows later whether events were removed from the end of the log (see "govsvc
+audit verify").`,
 		Example: `  govsvc backup /backup/govsvc.db
   govsvc backup --force latest.db
   govsvc backup "govsvc-$(date -u +%F).db" --json`,
@@ -52,7 +53,8 @@ func runBackup(ctx context.Context, a *app, store *db.DB, path string, force boo
 	if err != nil {
 		return err
 	}
-	// The backup is valid, and may be the only one that a full disk allows.
+	// If it can't be recorded, the backup is still valid. On a full disk it may be the
+	// only one possible.
 	if err := backup.New(store).Record(ctx, a.actor(0), made); err != nil {
 		a.note("warning: the backup is complete, but could not be recorded in the data file and its audit log: %s", oneLine(err.Error()))
 	}

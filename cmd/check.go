@@ -93,8 +93,8 @@ type checkWarning string
 
 func (w checkWarning) Error() string { return string(w) }
 
-// newCheckResult is the result of a check that returned detail and err. On a file of
-// an older version a check may lack a table that it needs.
+// newCheckResult returns the result of a check that returned detail and err. On a file
+// of an older version a check may lack a table that it needs.
 func newCheckResult(name, detail string, err error, older bool) checkResult {
 	var warn checkWarning
 	switch {
@@ -308,7 +308,7 @@ func checkAccess(ctx context.Context, store *db.DB, _ checkOptions) (string, err
 // maxExposedNames is how many files a warning names.
 const maxExposedNames = 5
 
-// exposedText is the warning about files that others can read.
+// exposedText returns the warning about files that others can read.
 func exposedText(exposed []backup.Exposed) string {
 	var names []string
 	for i, e := range exposed {

@@ -1,5 +1,6 @@
-// Package cmd is the command line: flags in, calls down, text out. It is the
-// only place that wires the other packages together, one file a command.
+// Package cmd implements the command line, with one file for each command. It parses
+// flags, calls the other packages and prints results. It is the only package that
+// connects the other packages.
 package cmd
 
 import (

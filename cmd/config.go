@@ -65,7 +65,7 @@ func (a *app) readConfig(c *cobra.Command) error {
 	return nil
 }
 
-// readYAML reads the names and values of a configuration file, alternately.
+// readYAML reads a configuration file. It returns each name followed by its value.
 func readYAML(path string) ([]*yaml.Node, error) {
 	file, err := os.Open(path)
 	if err != nil {
@@ -99,8 +99,8 @@ func readYAML(path string) ([]*yaml.Node, error) {
 	return top.Content, nil
 }
 
-// setFromFile checks one entry of the file. It sets the command's flag unless that
-// has a value already.
+// setFromFile checks one entry of the file and sets the flag of the command. A flag that
+// already has a value keeps it.
 func (a *app) setFromFile(c *cobra.Command, flags map[string][]*pflag.Flag, name string, value *yaml.Node, place string) error {
 	switch {
 	case len(flags[name]) == 0:
@@ -150,7 +150,7 @@ func flagText(f *pflag.Flag, value *yaml.Node) (string, error) {
 			texts[i] = item.Value
 		}
 		if len(texts) == 0 {
-			return "", errors.New("the list is empty: remove the name")
+			return "", errors.New("the list is empty: add a value or remove the setting")
 		}
 		return strings.Join(texts, ","), nil
 	}
@@ -169,7 +169,7 @@ func flagText(f *pflag.Flag, value *yaml.Node) (string, error) {
 		return "", errors.New("the value must be " + wants)
 	}
 	if value.Value == "" {
-		return "", errors.New("the value is empty: remove the name")
+		return "", errors.New("the value is empty: add a value or remove the setting")
 	}
 	return value.Value, nil
 }

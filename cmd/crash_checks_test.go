@@ -15,13 +15,10 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestCrash also has a receiver of webhooks, and commands of other processes
-// that write.
-
-// crashReceiver is the receiver of TestCrash. It refuses some of the webhooks.
+// crashReceiver is the webhook receiver of TestCrash. It refuses some of the webhooks.
 type crashReceiver struct {
 	mutex        sync.Mutex
-	acknowledged map[string]bool // events that it acknowledged, by id
+	acknowledged map[string]bool // acknowledged events, by id
 	refuse       bool
 }
 
@@ -48,33 +45,34 @@ func (h *crashReceiver) missing(ids []string) (n int) {
 	return n
 }
 
-func (h *crashReceiver) setRefusing(some bool) {
+func (h *crashReceiver) setRefusing(refuse bool) {
 	h.mutex.Lock()
 	defer h.mutex.Unlock()
-	h.refuse = some
+	h.refuse = refuse
 }
 
-// importSize is how many records an import of TestCrash has.
+// importSize is the number of records in an import of TestCrash.
 const importSize = 12
 
-// commandRun is a command that was run, and whether it reported success.
+// commandRun is a run of a command that mints a key or imports records.
 type commandRun struct {
-	name         string
-	done, minted bool
+	name      string
+	mints     bool // a key, instead of importing records
+	succeeded bool
 }
 
 // runCommands runs one command after another until ctx ends, which kills the
-// running one.
-func (p *child) runCommands(ctx context.Context, round int) (orders []commandRun) {
+// running command.
+func (p *child) runCommands(ctx context.Context, round int) (runs []commandRun) {
 	program, err := program()
 	if err != nil {
 		p.t.Error(err)
 		return nil
 	}
 	for i := 0; ctx.Err() == nil; i++ {
-		o := commandRun{name: fmt.Sprintf("IMP-%d-%d", round, i), minted: i%3 == 2}
+		o := commandRun{name: fmt.Sprintf("IMP-%d-%d", round, i), mints: i%3 == 2}
 		args := []string{"keys", "mint", "--name", o.name, "--scope", "read:risks"}
-		if !o.minted {
+		if !o.mints {
 			var records strings.Builder
 			for n := range importSize {
 				fmt.Fprintf(&records, `{"object":"risk","risk_id":"%s-%d","title":"T","description":"A risk of the crash test.","severity":"LOW","likelihood":"RARE","status":"Open"}`+"\n", o.name, n)
@@ -83,29 +81,29 @@ func (p *child) runCommands(ctx context.Context, round int) (orders []commandRun
 		}
 		run := exec.CommandContext(ctx, program, args...)
 		run.Env = append(os.Environ(), "GOVSVC_DB="+p.env["GOVSVC_DB"])
-		said, err := run.CombinedOutput()
-		if o.done = err == nil; !o.done && ctx.Err() == nil {
-			p.t.Errorf("%q: %v: %s", args, err, said)
+		output, err := run.CombinedOutput()
+		if o.succeeded = err == nil; !o.succeeded && ctx.Err() == nil {
+			p.t.Errorf("%q: %v: %s", args, err, output)
 		}
-		orders = append(orders, o)
+		runs = append(runs, o)
 	}
-	return orders
+	return runs
 }
 
-// checkRun checks that a command that reported success has all its rows and its
-// audit event. A killed command has all of them or none.
+// checkRun checks that a command that reported success stored all its rows and its
+// audit event. A killed command stored all of them or none.
 func (p *child) checkRun(file *sql.DB, o commandRun) {
 	p.t.Helper()
 	query, want := "SELECT (SELECT count(*) FROM risks WHERE risk_id LIKE ?1 || '-%'), (SELECT count(*) FROM audit_events WHERE action = 'import.completed' AND event ->> '$.metadata.sources[0]' LIKE '%' || ?1 || '.ndjson')", importSize
-	if o.minted {
+	if o.mints {
 		query, want = "SELECT (SELECT count(*) FROM api_keys WHERE name = ?1), (SELECT count(*) FROM audit_events WHERE action = 'key.minted' AND event ->> '$.metadata.name' = ?1)", 1
 	}
 	var rows, audited int
 	if err := file.QueryRowContext(p.t.Context(), query, o.name).Scan(&rows, &audited); err != nil {
 		p.t.Error(err)
 	}
-	if there := rows == want && audited == 1; !there && (o.done || rows+audited > 0) {
-		p.t.Errorf("%s (done %v): %d rows and %d audit events, want %d and 1", o.name, o.done, rows, audited, want)
+	if complete := rows == want && audited == 1; !complete && (o.succeeded || rows+audited > 0) {
+		p.t.Errorf("%s (succeeded %v): %d rows and %d audit events, want %d and 1", o.name, o.succeeded, rows, audited, want)
 	}
 }
 
@@ -130,7 +128,7 @@ func (p *child) deliverAll(h *crashReceiver) {
 	h.setRefusing(false)
 	var events []string
 	testkit.Eventually(p.t, func() bool {
-		// The claims of a killed process would only expire in half a minute.
+		// The claims of a killed process only expire after half a minute.
 		p.alter("UPDATE deliveries SET due_at = '2026' WHERE state = 'pending' AND due_at > strftime('%Y-%m-%dT%H:%M:%fZ', 'now', '+16 seconds')")
 		events = testkit.QuerySQL(p.t, p.env["GOVSVC_DB"], "SELECT id FROM events")
 		return h.missing(events) == 0

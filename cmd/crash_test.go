@@ -107,7 +107,7 @@ func TestCrash(t *testing.T) {
 		p.checkTables()
 		file := p.openReadOnly()
 		for _, o := range orders {
-			if o.done {
+			if o.succeeded {
 				obeyed++
 			}
 			p.checkRun(file, o)

@@ -78,7 +78,7 @@ func runEvidenceFile(ctx context.Context, a *app, store *db.DB, org db.Organisat
 	})
 }
 
-// attachment is a file that is read when the pack is assembled.
+// attachment returns a file that is read when the pack is assembled.
 func attachment(path string) evidence.Attachment {
 	return evidence.Attachment{Name: filepath.Base(path), Open: func() (io.ReadCloser, error) {
 		if _, err := statRegular(path); err != nil {

@@ -109,7 +109,7 @@ func dialFrom(ctx context.Context, url, from string) net.Conn {
 	return conn
 }
 
-// trusting is a client that trusts these certificates alone and makes a connection
+// trusting returns a client that trusts these certificates alone and makes a connection
 // for each request.
 func trusting(certificates ...*x509.Certificate) *http.Client {
 	roots := x509.NewCertPool()
@@ -121,7 +121,7 @@ func trusting(certificates ...*x509.Certificate) *http.Client {
 	}}
 }
 
-// trustingFile is a client that trusts an authority alone.
+// trustingFile returns a client that trusts an authority alone.
 func trustingFile(c *cli, ca string) *http.Client {
 	c.t.Helper()
 	roots := x509.NewCertPool()
@@ -133,7 +133,7 @@ func trustingFile(c *cli, ca string) *http.Client {
 	return &http.Client{Transport: transport}
 }
 
-// newReceiver is an https receiver of the test on loopback, and the file of its
+// newReceiver returns an https receiver of the test on loopback, and the file of its
 // authority.
 func newReceiver(c *cli, answer http.HandlerFunc) (s *httptest.Server, ca string) {
 	c.t.Helper()

@@ -78,7 +78,7 @@ type subscriptionStatus struct {
 	LastError   *string `json:"last_error"`
 }
 
-// onlySubscription is the only subscription of the data file.
+// onlySubscription returns the only subscription of the data file.
 func onlySubscription(c *cli) subscriptionStatus {
 	c.t.Helper()
 	text := c.must("webhooks", "list", "--json")

@@ -137,8 +137,7 @@ func (c *cli) listen(flags ...string) (s *background, url, ca string) {
 	return s, s.line("listening on "), s.line("trust ")
 }
 
-// reaching are the flags that let serve and deliver reach a receiver on
-// loopback.
+// reaching returns the flags that let serve and deliver reach a receiver on loopback.
 func reaching(ca string) []string {
 	return []string{"--webhook-allow", "127.0.0.0/8", "--webhook-ca", ca}
 }

@@ -44,7 +44,7 @@ func (c *cli) runOn(stdin string, args ...string) outcome {
 	return outcome{status, stdout.String(), stderr.String()}
 }
 
-// lookup is the environment of commands.
+// lookup returns the environment of commands.
 func (c *cli) lookup(name string) (string, bool) {
 	if name == "GOMEMLIMIT" { // a limit would apply to all tests of this process
 		return "off", true
@@ -97,13 +97,13 @@ func (c *cli) read(path string) string {
 	return string(text)
 }
 
-// files are the names in the folder of the data file.
+// files returns the names in the folder of the data file.
 func (c *cli) files() string {
 	c.t.Helper()
 	return filesIn(c.t, c.dir)
 }
 
-// filesIn are the names in a folder.
+// filesIn returns the names in a folder.
 func filesIn(t *testing.T, folder string) string {
 	t.Helper()
 	return strings.Join(testkit.FileNames(t, folder), " ")
@@ -173,7 +173,7 @@ func settled(text string) string {
 	return text
 }
 
-// squeezed is a table with single spaces between its columns.
+// squeezed returns a table with single spaces between its columns.
 func squeezed(text string) string { return regexp.MustCompile(` +`).ReplaceAllString(text, " ") }
 
 // golden compares a result with a file in testdata.

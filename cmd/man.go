@@ -48,7 +48,7 @@ func writeManuals(c *cobra.Command, folder string) error {
 
 func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPath(), " ", "-") }
 
-// manual is a command's page, in the macros of man(7).
+// manual returns a command's page, in the macros of man(7).
 func manual(c *cobra.Command) string {
 	p := &page{}
 	p.line(".TH %s 1 \"\" %s \"govsvc\"", quoteRoff(strings.ToUpper(manualName(c))), quoteRoff("govsvc "+programVersion().Version))
@@ -171,7 +171,7 @@ func escapeRoff(line string) string {
 	return line
 }
 
-// quoteRoff is an argument of a macro.
+// quoteRoff returns an argument of a macro.
 func quoteRoff(text string) string {
 	return `"` + strings.ReplaceAll(escapeRoff(text), `"`, `\(dq`) + `"`
 }

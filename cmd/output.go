@@ -44,8 +44,8 @@ func (a *app) report(ctx context.Context, err error) int {
 	return exitFailed
 }
 
-// errorText is the text of an error. It omits the name of the system call that failed
-// on a file.
+// errorText returns the text of an error. It omits the name of the system call that
+// failed on a file.
 func errorText(err error) string {
 	text := err.Error()
 	var failed *fs.PathError
@@ -112,7 +112,7 @@ func oneLine(text string) string {
 	}, strings.Join(lines, "; "))
 }
 
-// orDash is a text, or a dash without one.
+// orDash returns a text, or a dash without one.
 func orDash(text *string) string {
 	if text == nil {
 		return "-"

@@ -14,7 +14,7 @@ func parseRecordType(text string) (string, error) {
 	return text, checkRecordType(text)
 }
 
-// formats are the formats of import and export.
+// formats returns the formats of import and export.
 func formats() []transfer.Format {
 	var all []transfer.Format
 	for _, name := range transfer.Formats() {

@@ -41,7 +41,7 @@ func (b *backupFlags) check(c *cobra.Command) error {
 	return nil
 }
 
-// work returns work that makes the backups until its context ends; nil without
+// work returns work that makes the backups until its context ends, or nil without
 // --backup-dir.
 func (b *backupFlags) work(store *db.DB, logger *slog.Logger) (func(context.Context) error, error) {
 	if b.folder == "" {

@@ -65,7 +65,7 @@ func (o *serveOptions) check(c *cobra.Command) error {
 	return o.backups.check(c)
 }
 
-// limits are those of --max-connections and --trusted-proxy.
+// limits returns those of --max-connections and --trusted-proxy.
 func (o *serveOptions) limits() listener.Limits {
 	return listener.Limits{Connections: *o.maxConnections, Proxies: o.trustedProxies}
 }

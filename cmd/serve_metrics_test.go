@@ -156,7 +156,7 @@ func TestMetrics_AreNamed(t *testing.T) {
 	}
 }
 
-// expressions are the lines of a file that query metrics.
+// expressions returns the lines of a file that query metrics.
 func expressions(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)

@@ -46,7 +46,8 @@ func printConfig(a *app, c *cobra.Command) error {
 	})
 }
 
-// settingValue is a flag's value with its type in YAML and JSON; nil if it has none.
+// settingValue returns a flag's value with its type in YAML and JSON, or nil if it has
+// none.
 func settingValue(f *pflag.Flag) any {
 	text := f.Value.String()
 	if many, ok := f.Value.(repeatableValue); ok {
@@ -73,7 +74,7 @@ func settingValue(f *pflag.Flag) any {
 	return text
 }
 
-// settingLine is a line of the YAML.
+// settingLine returns a line of the YAML.
 func settingLine(name string, s printedSetting) (string, error) {
 	if s.Value == nil {
 		return fmt.Sprintf("# %s: is not set\n", name), nil

@@ -18,8 +18,8 @@ import (
 
 var slowReaders = flag.Int("slow.readers", 40, "how many connections the server under attack by slow readers allows")
 
-// largestStaticFile is the path of the script of the API reference, the largest file
-// that the dashboard serves.
+// largestStaticFile returns the path of the script of the API reference, the largest
+// file that the dashboard serves.
 func largestStaticFile(c *cli, client *http.Client, url string) string {
 	c.t.Helper()
 	path := regexp.MustCompile(`/static/swagger-ui-bundle\.\w+\.js`).FindString(c.ask(client, url+"/docs", "").body)
@@ -99,8 +99,7 @@ func TestServe_SlowReaders(t *testing.T) {
 	s.end()
 }
 
-// residentMemory is the memory of this process, with the server and the
-// attackers.
+// residentMemory returns the memory of this process, with the server and the attackers.
 func residentMemory() string {
 	status, _ := os.ReadFile("/proc/self/status")
 	return regexp.MustCompile(`VmRSS:\s+(.*)`).FindString(string(status))

@@ -105,9 +105,9 @@ func isLoopback(ctx context.Context, flag, addr string) (bool, error) {
 	return true, nil
 }
 
-// publicURL is the service's address without --base-url: the first domain, or else
-// the address that it listens on. Port 443 of the domain leads to the service, else
-// its authority issues no certificate.
+// publicURL returns the service's address without --base-url: the first domain, or else
+// the address that it listens on. Port 443 of the domain leads to the service, else its
+// authority issues no certificate.
 func (f *tlsFlags) publicURL(listening string) string {
 	if len(f.domains) == 0 {
 		return listening
@@ -146,9 +146,9 @@ func (f *tlsFlags) certificates(path string, logger *slog.Logger) (certificates.
 	return certificates.Source{}, err
 }
 
-// redirect returns work that redirects clients of plain HTTP to https until its
-// context ends; nil without --domain. The service works without it, so an address
-// that can't be listened on is a warning.
+// redirect returns work that redirects clients of plain HTTP to https until its context
+// ends, or nil without --domain. The service works without it, so an address that can't
+// be listened on is a warning.
 func (f *tlsFlags) redirect(ctx context.Context, o serveOptions, source certificates.Source, handler *server.Server, logger *slog.Logger) func(context.Context) error {
 	if source.Challenges == nil || f.redirectAddr == redirectOff {
 		return nil

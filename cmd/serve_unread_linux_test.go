@@ -22,7 +22,7 @@ var unreadFull = flag.Bool("unread.full", false, "run the attack of unread respo
 // of this file, in MB (doc/security.md).
 const maxResident = 256
 
-// peakMemory is the largest resident memory that a process has had, in MB.
+// peakMemory returns the largest resident memory that a process has had, in MB.
 func peakMemory(t testing.TB, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))

@@ -37,7 +37,7 @@ type settings struct {
 	origins map[string]string // the variable or the line that set them, by name
 }
 
-// source is where a flag's value came from.
+// source returns where a flag's value came from.
 func (s *settings) source(flag string) string {
 	if source, ok := s.sources[flag]; ok {
 		return source
@@ -45,7 +45,7 @@ func (s *settings) source(flag string) string {
 	return sourceDefault
 }
 
-// variable is the name of the environment variable that sets a flag.
+// variable returns the name of the environment variable that sets a flag.
 func variable(flag string) string {
 	return "GOVSVC_" + strings.ToUpper(strings.NewReplacer("-", "_", ".", "_").Replace(flag))
 }

@@ -72,8 +72,8 @@ func (s secret) read(r io.Reader) (string, error) {
 	return string(text), nil
 }
 
-// interruptibleReader is an input that ends with ctx. A read from a terminal itself
-// can't be canceled.
+// interruptibleReader returns an input that ends with ctx. A read from a terminal
+// itself can't be canceled.
 func interruptibleReader(ctx context.Context, from io.Reader) io.Reader {
 	r, w := io.Pipe()
 	go func() {

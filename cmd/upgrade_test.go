@@ -84,8 +84,8 @@ func newUsedFile(c *cli, receiver string) (f olderFile) {
 	return f
 }
 
-// fileContents are the rows of all tables with their columns. If columns are
-// given, only these tables and columns are read.
+// fileContents returns the rows of all tables with their columns. If columns are given,
+// only these tables and columns are read.
 func fileContents(c *cli, of map[string]string) (columns map[string]string, rows map[string][]string) {
 	c.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"])

@@ -42,10 +42,10 @@ func usageErrorf(format string, args ...any) error {
 	return &usageError{fmt.Sprintf(format, args...)}
 }
 
-// helpHint is the end of a message about the command line.
+// helpHint returns the end of a message about the command line.
 func helpHint(c *cobra.Command) string { return fmt.Sprintf("; see `%s --help`", c.CommandPath()) }
 
-// suggestionHint is the end of a message that suggests names.
+// suggestionHint returns the end of a message that suggests names.
 func suggestionHint(c *cobra.Command, near []string) string {
 	if len(near) == 0 {
 		return helpHint(c)

@@ -268,8 +268,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// variableCount is how often the help of a flag names its variable. A one-shot flag
-// has none.
+// variableCount returns how often the help of a flag names its variable. A one-shot
+// flag has none.
 func variableCount(flag string) int {
 	switch flag {
 	case "force", "all", "all-orgs", "dry-run", "once", "rehearse", "template", "print-head", "print-config", "reason", "licenses", "schema", "3.0":

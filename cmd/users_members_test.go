@@ -12,7 +12,7 @@ type shownMember struct {
 	Organisations []struct{ Organisation, Role string }
 }
 
-// String is the name, the role and the memberships.
+// String returns the name, the role and the memberships.
 func (m shownMember) String() string { return fmt.Sprint(m.Name, " ", m.Role, " ", m.Organisations) }
 
 // TestUsers_Organisations checks that a user has a role in each organisation,

@@ -38,7 +38,7 @@ func programVersion() buildInfo {
 	return a
 }
 
-// builtFrom is the commit that the Go command stored, with a mark if files had
+// builtFrom returns the commit that the Go command stored, with a mark if files had
 // uncommitted changes.
 func builtFrom(settings []debug.BuildSetting) string {
 	revision, changed := "", ""

@@ -80,7 +80,7 @@ func linkedModules(t *testing.T) map[string]module {
 
 var licenseName = regexp.MustCompile(`(?i)^(licen[sc]e|notice|copying|patents)([.-].*)?$`)
 
-// moduleLicenses is the text of modules.txt. It has each text once, below the
+// moduleLicenses returns the text of modules.txt. It has each text once, below the
 // names of the modules that have it.
 func moduleLicenses(t *testing.T, modules map[string]module) string {
 	t.Helper()
@@ -130,7 +130,7 @@ func licenseText(t *testing.T, folder string) string {
 	return strings.Join(parts, "\n\n")
 }
 
-// swaggerVersion is the version of the Swagger UI in the module that embeds it.
+// swaggerVersion returns the version of the Swagger UI in the module that embeds it.
 func swaggerVersion(t *testing.T, m module) string {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join(m.Dir, "Makefile"))

@@ -100,7 +100,7 @@ type waitList struct{ values []time.Duration }
 // maxWebhookWait bounds a wait between two attempts.
 const maxWebhookWait = 365 * 24 * time.Hour
 
-// Type is the name of the value in the help.
+// Type returns the name of the value in the help.
 func (v *waitList) Type() string { return "DURATION,..." }
 
 func (v *waitList) String() string {

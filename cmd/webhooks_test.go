@@ -97,7 +97,7 @@ type line struct {
 	Body                     json.RawMessage
 }
 
-// lines are the lines printed so far, except the first.
+// lines returns the lines printed so far, except the first.
 func (s *background) lines() []line {
 	s.t.Helper()
 	var list []line

@@ -125,7 +125,7 @@ func cannotListen(flag, addr string, err error) error {
 	return fmt.Errorf("can't listen on %s: %w; choose another address with %s", addr, err, flag)
 }
 
-// urlOf is the URL under which clients reach a listener.
+// urlOf returns the URL under which clients reach a listener.
 func urlOf(l *listener.Listener, secure *tls.Config) string {
 	if secure == nil {
 		return "http://" + l.HostPort()

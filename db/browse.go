@@ -317,7 +317,7 @@ func (b *browsing) argument(value any) string {
 	return "?" + strconv.Itoa(len(b.args))
 }
 
-// source is the table, or the candidates of the search index in it.
+// source returns the table, or the candidates of the search index in it.
 func (b *browsing) source() string {
 	if candidates := search.Candidates(b.Resource, int64(b.org.Org), b.words, b.argument); candidates != "" {
 		return "(" + candidates + ") CROSS JOIN " + b.Table + " ON seq = place"

@@ -157,7 +157,7 @@ func TestBrowse_Orders(t *testing.T) {
 	}
 }
 
-// folded is as much of a text as counts for its place.
+// folded returns the part of a text that determines its position in a sorted list.
 func folded(s string) string {
 	runes := []rune(s)
 	return strings.ToLower(string(runes[:min(len(runes), 60)]))

@@ -37,7 +37,7 @@ func (tx *Tx) Update(of *resource.Resource, id string, record Record) (Object, e
 	return created(r.update(tx, r, id, record))
 }
 
-// createRecord is the general way of Create.
+// createRecord implements Create for resources without an operation of their own.
 func createRecord(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	if r.normalize != nil {
 		if err := r.normalize(tx, record); err != nil {
@@ -75,7 +75,7 @@ func createUnless(tx *Tx, r *storedResource, record Record, unless []string) (ma
 	return made, true, auditDifference(tx, r, "created", storedRow{}, made, nil)
 }
 
-// updateRecord is the general way of Update.
+// updateRecord implements Update for resources without an operation of their own.
 func updateRecord(tx *Tx, r *storedResource, id string, record Record) (storedRow, error) {
 	return updateWith(tx, r, id, nil, func(before storedRow) (Record, error) {
 		for _, member := range r.Key {

@@ -97,7 +97,7 @@ func Open(ctx context.Context, options Options) (*DB, error) {
 	return d, nil
 }
 
-// closed is a store whose file is not open yet.
+// closed returns a store whose file is not open yet.
 func closed(options Options) *DB {
 	d := &DB{options: options, now: options.Now, newID: options.NewID}
 	if d.options.Wait == 0 {
@@ -160,10 +160,10 @@ func (d *DB) Close() error {
 	return d.engine.Close()
 }
 
-// Wait is how long a write waits for other writers; see Options.
+// Wait returns how long a write waits for other writers; see Options.
 func (d *DB) Wait() time.Duration { return d.options.Wait }
 
-// Now is the time by the store's clock, in UTC.
+// Now returns the time by the store's clock, in UTC.
 func (d *DB) Now() time.Time { return d.now().UTC() }
 
 // NewID makes the id of a new row.

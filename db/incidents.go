@@ -188,7 +188,7 @@ func setTimeline(tx *Tx, incident int64, timeline []any) (change audit.Change, m
 	return audit.Change{From: timelineSteps(before), To: timelineSteps(entries)}, true, nil
 }
 
-// timelineSteps returns the entries of a timeline as members of a record; nil for
+// timelineSteps returns the entries of a timeline as members of a record, or nil for
 // none.
 func timelineSteps(entries [][4]any) any {
 	if len(entries) == 0 {

@@ -81,7 +81,7 @@ func newListing(d *DB, org Organisation, r *storedResource, q ListQuery) (listin
 	return listing{r, d, org, q.Limit, len(q.Filters), where.String(), args, q.Size}, nil
 }
 
-// all is the statement of a page without updated_since.
+// all returns the statement of a page without updated_since.
 func (l listing) all() (string, []any) {
 	return "SELECT " + l.position() + " AS position, id, resource FROM " + l.Table + l.where + l.sorted() + limited, l.with(l.limit + 1)
 }
@@ -90,7 +90,7 @@ func (l listing) all() (string, []any) {
 // statement again at each run.
 const limited = " LIMIT ? + 0"
 
-// position is what a cursor has of a row, beside its id.
+// position returns the expression for the part of a cursor that precedes the id.
 func (l listing) position() string {
 	if l.List.Ascending { // a key that users choose, with any characters
 		return "json_quote(" + l.List.OrderBy + ")"
@@ -199,10 +199,10 @@ func (l listing) count(instant string, most int) (string, []any) {
 		"(SELECT coalesce(max(seq), 0) FROM " + l.Table + ")", []any{l.org.Org, instant, most}
 }
 
-// byChange is the table, read along the index of changes.
+// byChange returns the table, read along the index of changes.
 func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table + "_by_updated" }
 
-// found is the statement that sorts the rows changed since an instant.
+// found returns the statement that sorts the rows changed since an instant.
 func (l listing) found(instant string) (string, []any) {
 	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq FROM " + l.byChange() + l.where +
 		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " USING (seq)", l.with(instant, l.limit+1)
@@ -227,7 +227,7 @@ func (l listing) walk(ctx context.Context, instant string, passed int) (page Pag
 // pass.
 const more = string(fieldEnd) + string(fieldEnd) + "0"
 
-// along is the statement of a walk. SQLite passes rows on demand, so that the walk
+// along returns the statement of a walk. SQLite passes rows on demand, so that the walk
 // ends with the page. It looks for rows beyond only if the page is not full.
 func (l listing) along(instant string, passed int) (string, []any) {
 	list := " FROM " + l.Table + l.where + l.sorted()

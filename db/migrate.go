@@ -127,7 +127,7 @@ func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
 	return s, err
 }
 
-// Version is the version of the file's tables; 0 if there are none yet.
+// Version returns the version of the file's tables, or 0 if there are none yet.
 func (f File) Version(ctx context.Context) (int, error) {
 	version, err := version(ctx, f.db.engine)
 	return version, StoreError(err)

@@ -56,8 +56,8 @@ func TestOpen_Interrupted(t *testing.T) {
 	}
 }
 
-// killed is what a process leaves that is killed after the first n entries of a journal:
-// everything that it has passed to the system.
+// killed returns what a process leaves that is killed after the first n entries of a
+// journal: everything that it has passed to the system.
 func killed(journal []ioDone, n int) map[string][]byte {
 	m := image{nil, map[string][]byte{}, map[string][]ioDone{}}
 	for _, one := range journal[:n] {

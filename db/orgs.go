@@ -226,7 +226,7 @@ func organisationName(name string) (string, error) {
 	return name, nil
 }
 
-// NoOrganisation is the error for a name that no organisation has.
+// NoOrganisation returns the error for a name that no organisation has.
 func NoOrganisation(name string) error {
 	return &Error{Code: NotFound, Message: fmt.Sprintf("no organisation is named %q; `govsvc orgs list` shows them", name)}
 }
@@ -242,7 +242,7 @@ func knownPlan(plan Plan) error {
 	return nil
 }
 
-// NotOneOf is the error for a value that is not one of the allowed ones.
+// NotOneOf returns the error for a value that is not one of the allowed ones.
 func NotOneOf[T ~string](param string, allowed []T) error {
 	names := make([]string, len(allowed))
 	for i, name := range allowed {

@@ -65,7 +65,7 @@ func planOf(t *testing.T, d *DB) func(string, []any) string {
 	return func(query string, args []any) string { return testkit.ExplainSQL(t, d.File.Path(), query, args...) }
 }
 
-// subsets are all choices of some of the names, each with a value.
+// subsets returns all choices of some of the names, each with a value.
 func subsets(names []string) []map[string]string {
 	all := []map[string]string{{}}
 	for _, name := range names {

@@ -31,7 +31,7 @@ type image struct {
 	since  map[string][]ioDone
 }
 
-// powerCut is the image after the first n entries of a journal.
+// powerCut returns the image after the first n entries of a journal.
 func powerCut(journal []ioDone, n int, random *rand.Rand, honest bool) map[string][]byte {
 	m := image{random, map[string][]byte{}, map[string][]ioDone{}}
 	for _, one := range journal[:n] {
@@ -143,8 +143,8 @@ func resized(content []byte, size int64) []byte {
 	return append(content, make([]byte, size-int64(len(content)))...)
 }
 
-// worked is the journal of a file during writes and checkpoints. Marks show what was
-// acknowledged.
+// worked returns the journal of a file during writes and checkpoints. Marks show what
+// was acknowledged.
 func worked(t *testing.T) []ioDone {
 	t.Helper()
 	path := testdb.EmptyFile(t)
@@ -173,7 +173,7 @@ func worked(t *testing.T) []ioDone {
 	return d.journal
 }
 
-// diskWith is the disk of a folder with a file that was synced long ago.
+// diskWith returns the disk of a folder with a file that was synced long ago.
 func diskWith(t *testing.T, path string) *disk {
 	t.Helper()
 	content, err := os.ReadFile(path)

@@ -43,7 +43,8 @@ func TestNeedsReason(t *testing.T) {
 	}
 }
 
-// TestRatingWith: a change's members replace those of the rating, null clears.
+// TestRatingWith checks that the members of a change replace those of the stored
+// rating, and that null removes a member.
 func TestRatingWith(t *testing.T) {
 	t.Parallel()
 	before := Rating{Severity: "HIGH", ResidualSeverity: "LOW", Likelihood: "RARE", Status: "Open"}

@@ -22,7 +22,7 @@ type storedRow struct {
 	changes audit.Changes  // what an import gave a new record; see Import.created
 }
 
-// value returns a member, or the value of its column; nil for null.
+// value returns a member, or the value of its column, or nil for null.
 func (s *storedRow) value(member string) any {
 	if s.values == nil {
 		return s.members[member]
@@ -30,7 +30,7 @@ func (s *storedRow) value(member string) any {
 	return s.values[slices.Index(s.columns, member)]
 }
 
-// text returns a member that is a text; "" for null.
+// text returns a member that is a text, or "" for null.
 func (s *storedRow) text(member string) string {
 	text, _ := s.value(member).(string)
 	return text

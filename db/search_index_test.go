@@ -31,8 +31,8 @@ func randomText(random *rand.Rand, most int) string {
 	return text.String()
 }
 
-// matches is the rule of a search, without an index: one of the texts has the word in one of
-// its spellings, and the case of ASCII letters does not count.
+// matches returns the rule of a search, without an index: one of the texts has the word
+// in one of its spellings, and the case of ASCII letters does not count.
 func matches(texts []string, word string) bool {
 	forms := []string{word}
 	if strings.ContainsFunc(word, func(r rune) bool { return r > unicode.MaxASCII }) {

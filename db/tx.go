@@ -45,10 +45,10 @@ type Tx struct {
 	eventText    []byte                     // of the last audit event; its memory is used again
 }
 
-// At is the instant of the change, as stored.
+// At returns the instant of the change, as stored.
 func (tx *Tx) At() string { return tx.at }
 
-// Now is the instant of the change.
+// Now returns the instant of the change.
 func (tx *Tx) Now() time.Time { return tx.now }
 
 // NewID makes the id of a new row.

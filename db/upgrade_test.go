@@ -79,7 +79,7 @@ func wayBack(t *testing.T, path string) {
 	}
 }
 
-// schemaOf is the text of a file's tables, indexes, triggers and views.
+// schemaOf returns the text of a file's tables, indexes, triggers and views.
 func schemaOf(t *testing.T, path string) map[string]int {
 	t.Helper()
 	return testkit.CountSQL(t, path, "SELECT type || ' ' || name || ': ' || coalesce(sql, '') FROM sqlite_schema WHERE name NOT LIKE 'sqlite\\_%' ESCAPE '\\'")

@@ -1,13 +1,13 @@
-// Package migrations holds the numbered SQL files that build and change the
-// data file, one a noun. Package db runs them with goose, in order, all that a
-// file lacks in one transaction: none may need to stand outside of one. There
-// are no down migrations: a file made by a newer program is refused, and a copy
-// made before a migration is the way back.
+// Package migrations holds the numbered SQL files that create and change the tables of
+// the data file. Package db runs them with goose, in order. All migrations that a file
+// lacks run in one transaction, so none may contain a statement that a transaction
+// does not allow. There are no down migrations: the program refuses a file of a newer
+// version. The way back is a backup that was made before the migration.
 package migrations
 
 import "embed"
 
-// Files holds the migrations, named NNNNN_noun.sql.
+// Files holds the migrations, named NNNNN_name.sql.
 //
 //go:embed *.sql
 var Files embed.FS

@@ -178,7 +178,7 @@ func TestAuditLines(t *testing.T) {
 	}
 }
 
-// TestAuditLimit: 100 events by default, 1000 at most.
+// TestAuditLimit checks that a page has 100 events by default and at most 1000.
 func TestAuditLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

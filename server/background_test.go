@@ -8,8 +8,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestLogIsBounded: a log beside the file that has grown large, as it does while
-// readers overlap, is emptied by the server while it has the file open.
+// TestLogIsBounded checks that the server empties a large write-ahead log while it has
+// the file open. Overlapping reads can make the log large.
 func TestLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -39,8 +39,8 @@ func TestNotModified(t *testing.T) {
 	}
 }
 
-// TestTagFollowsData: a change, whatever it is, gives another ETag; the same
-// page again gives the same.
+// TestTagFollowsData checks that every change of the data gives another ETag, and that
+// an unchanged page keeps its ETag.
 func TestTagFollowsData(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -123,8 +123,8 @@ func checkDenied(t *testing.T, s *service, key string) {
 	}
 }
 
-// TestEndedKeys: another file's key, one whose row is gone, a revoked one and
-// one that expires.
+// TestEndedKeys checks that invalid keys are refused: a key of another file, one whose
+// row was deleted, a revoked one and an expired one.
 func TestEndedKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -154,7 +154,8 @@ func TestEndedKeys(t *testing.T) {
 	checkDenied(t, s, plain)
 }
 
-// TestRotatedKey: both keys work until the overlap ends, then the new one.
+// TestRotatedKey checks that both keys work until the overlap ends. Then only the new
+// one works.
 func TestRotatedKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

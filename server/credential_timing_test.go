@@ -51,8 +51,8 @@ func advantage(a, b []time.Duration) float64 {
 	return math.Abs(sum/float64(len(a)*len(b)) - 0.5)
 }
 
-// chance is the advantage that so few measurements hardly ever exceed by chance (four
-// standard deviations). An observer gains nothing from an advantage below it.
+// chance returns the advantage that so few measurements hardly ever exceed by chance
+// (four standard deviations). An observer gains nothing from an advantage below it.
 func chance(rounds int) float64 { return 0.03 + 4*math.Sqrt(1/(6*float64(rounds))) }
 
 // checkTiming compares all guesses with the first.

@@ -122,7 +122,7 @@ func (s *service) try(t *testing.T, op *openapi.Operation, key, idempotency stri
 	return attempt{response.StatusCode, head.String(), answer}
 }
 
-// example is the first example of an operation's body in the document.
+// example returns the first example of an operation's body in the document.
 func example(t *testing.T, op *openapi.Operation) string {
 	t.Helper()
 	var served struct {
@@ -169,7 +169,7 @@ func example(t *testing.T, op *openapi.Operation) string {
 	return string(examples[0])
 }
 
-// withoutSecret is an answer as it is replayed.
+// withoutSecret returns a response as a replay returns it, without the secret.
 func withoutSecret(body []byte) []byte {
 	start := bytes.Index(body, []byte(`"secret":"`))
 	if start < 0 {

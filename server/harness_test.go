@@ -122,7 +122,8 @@ func withAnonymous(perMinute int) setting {
 	return func(c *server.Config) { c.AnonymousPerMinute = perMinute }
 }
 
-// organisation is the named one, made if it is new.
+// organisation returns the organisation of a name. It creates the organisation if
+// needed.
 func organisation(t testing.TB, store *db.DB, name string) db.Organisation {
 	t.Helper()
 	org, err := store.Orgs.ByName(t.Context(), name)
@@ -135,7 +136,7 @@ func organisation(t testing.TB, store *db.DB, name string) db.Organisation {
 	return org
 }
 
-// by is the operator, at work on an organisation.
+// by returns the operator as the actor of changes in an organisation.
 func by(t testing.TB, store *db.DB, name string) db.Actor {
 	t.Helper()
 	return db.Actor{Org: organisation(t, store, name).Org, ID: "system"}
@@ -215,7 +216,7 @@ var otherScopes = []string{
 	"write:risks", "write:incidents", "write:kpis", "write:vendor", "manage:webhooks", "read:all",
 }
 
-// reads are the operations under test: those that read an organisation's data.
+// reads returns the operations under test: those that read an organisation's data.
 func reads(t testing.TB) []*openapi.Operation {
 	t.Helper()
 	var list []*openapi.Operation

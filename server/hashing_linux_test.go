@@ -61,10 +61,10 @@ func (s *service) sendKey(ctx context.Context, t *testing.T, client *http.Client
 	return response.StatusCode, response.Header
 }
 
-// wrongKey is a guess with the prefix of guessedKey.
+// wrongKey returns a guess with the prefix of guessedKey.
 func wrongKey(i int) string { return fmt.Sprintf("%s-not-%d", guessedKey, i) }
 
-// processorTime is the processor time that this process has used so far.
+// processorTime returns the processor time that this process has used so far.
 func processorTime(t *testing.T) time.Duration {
 	t.Helper()
 	var used syscall.Rusage
@@ -74,7 +74,7 @@ func processorTime(t *testing.T) time.Duration {
 	return time.Duration(used.Utime.Nano() + used.Stime.Nano())
 }
 
-// hashTime is the processor time of one guess.
+// hashTime returns the processor time of one guess.
 func (s *service) hashTime(t *testing.T) time.Duration {
 	t.Helper()
 	client := clientFrom(250)
@@ -89,9 +89,9 @@ func (s *service) hashTime(t *testing.T) time.Duration {
 	return (processorTime(t) - before) / guesses
 }
 
-// TestAttack_HolderOfAGuessedKey: a crowd guesses at a former key from several
-// addresses. Its holder presents it for the first time from another address and
-// is answered before most of the crowd.
+// TestAttack_HolderOfAGuessedKey sends many guesses at a key of an earlier format from
+// several addresses. The holder presents the key for the first time from another
+// address. The response arrives before most of the guesses are checked.
 func TestAttack_HolderOfAGuessedKey(t *testing.T) {
 	s := serveGuessedKey(t)
 	guesses, connections, addresses := 48, 24, 4
@@ -133,8 +133,8 @@ func TestAttack_HolderOfAGuessedKey(t *testing.T) {
 	}
 }
 
-// TestAttack_GuessersLeave: guesses whose clients have left are not hashed, and
-// are no errors in the log.
+// TestAttack_GuessersLeave checks that a guess is not hashed if its client has
+// disconnected, and that the log has no error about it.
 func TestAttack_GuessersLeave(t *testing.T) {
 	s := serveGuessedKey(t)
 	one := s.hashTime(t)
@@ -170,8 +170,8 @@ func TestAttack_GuessersLeave(t *testing.T) {
 	}
 }
 
-// TestAttack_GuessesCountBeforeTheHash: an address that has used up its
-// requests without a valid key is refused before a hash.
+// TestAttack_GuessesCountBeforeTheHash checks that an address that has used up its
+// requests without a valid key is refused before its guess is hashed.
 func TestAttack_GuessesCountBeforeTheHash(t *testing.T) {
 	const allowed, guesses = 5, 30
 	s := serveGuessedKey(t, withAnonymous(allowed))
@@ -208,8 +208,8 @@ func TestAttack_GuessesCountBeforeTheHash(t *testing.T) {
 	}
 }
 
-// TestAttack_TooManyGuessesWait: more guesses than may wait are refused at
-// once, and the holder at another address is still served.
+// TestAttack_TooManyGuessesWait checks that guesses beyond the length of the queue are
+// refused immediately. The holder of the key at another address is still served.
 func TestAttack_TooManyGuessesWait(t *testing.T) {
 	s := serveGuessedKey(t)
 	const guesses = 80

@@ -82,7 +82,7 @@ func (req *request) replay(op *route, body []byte) (replay *api.Response, done f
 	return nil, func() { req.server.inFlight.end(flight) }, nil
 }
 
-// idempotencyKey returns the checked header; "" if it is absent and not required.
+// idempotencyKey returns the checked header, or "" if it is absent and not required.
 func (req *request) idempotencyKey(op *route) (string, error) {
 	values := req.r.Header.Values("Idempotency-Key")
 	if op.Idempotency == openapi.NoIdempotency || len(values) == 0 && op.Idempotency == openapi.OptionalIdempotency {

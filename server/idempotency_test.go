@@ -17,8 +17,8 @@ import (
 
 const keyed = "Idempotency-Key"
 
-// TestIdempotencyKeys: required on a POST, optional on a PATCH, 1 to 255
-// printable ASCII characters.
+// TestIdempotencyKeys checks that an Idempotency-Key is required on a POST and optional
+// on a PATCH. It has 1 to 255 printable ASCII characters.
 func TestIdempotencyKeys(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -56,8 +56,8 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// TestReplay: every write is done once, and replayed byte for byte with its
-// status, whatever has become of the record, by any key of the organisation.
+// TestReplay checks that every write is done once. Any key of the organisation then
+// receives the same status and the same bytes, whatever happened to the record since.
 func TestReplay(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
@@ -200,8 +200,8 @@ func (panickingWriter) Send(context.Context, delivery.Receiver, string, db.Messa
 	panic("a defect")
 }
 
-// TestInFlight: while a request is being done, its key is refused to all
-// others; afterwards it is replayed.
+// TestInFlight checks that no other request can use an Idempotency-Key while a request
+// with it is in progress. Afterwards the response is replayed.
 func TestInFlight(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -280,7 +280,8 @@ func TestSameKeyAtOnce(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestReplayWindow: 24 hours by the service's clock, across a restart.
+// TestReplayWindow checks that a response is replayed for 24 hours by the service's
+// clock, also after a restart.
 func TestReplayWindow(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -307,7 +308,7 @@ func TestReplayWindow(t *testing.T) {
 	d.do(t, w)
 }
 
-// TestSweep: the server removes answers whose time is over, and no others.
+// TestSweep checks that the server removes expired responses and no others.
 func TestSweep(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestJSONKeepsAngleBrackets: answers hold <, > and & as people read them, not as
-// the escapes that JSON within HTML needs.
+// TestJSONKeepsAngleBrackets checks that responses contain <, > and & unescaped. JSON
+// within HTML would need escapes, but responses are not used there.
 func TestJSONKeepsAngleBrackets(t *testing.T) {
 	t.Parallel()
 	s, _ := serveKpis(t)

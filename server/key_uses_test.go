@@ -8,8 +8,8 @@ import (
 	"govsvc/db"
 )
 
-// TestUnusedScopes: a key is known to have needed a scope once a request of it
-// was let in, over HTTP or MCP, and after a restart still is.
+// TestUnusedScopes checks that a key's use of a scope is recorded when a request is
+// accepted, over HTTP or MCP. The record survives a restart.
 func TestUnusedScopes(t *testing.T) {
 	t.Parallel()
 	s := &mcpService{serveWaiting(t)}

@@ -11,8 +11,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// limits are the headers of a rate limit: a minute, remaining, seconds until
-// the bucket is full, a day.
+// limits returns the headers of a rate limit: a minute, remaining, seconds until the
+// bucket is full, a day.
 func limits(minute, remaining, full, day int) []string {
 	return []string{
 		fmt.Sprintf("X-Ratelimit-Limit: %d\r", minute), fmt.Sprintf("X-Ratelimit-Remaining: %d\r", remaining),
@@ -51,8 +51,8 @@ func TestBucket(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: key, has: limits(5, 4, 3600+24, day)})
 }
 
-// TestRefusalsBeforeTheLimit: what is refused for plan or subscription shows
-// the key's limit and takes nothing of it.
+// TestRefusalsBeforeTheLimit checks that a request that the plan or the subscription
+// refuses returns the headers of the rate limit and does not count towards it.
 func TestRefusalsBeforeTheLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -148,8 +148,8 @@ func lastUse(t testing.TB, store *db.DB, key db.Key) string {
 	return ""
 }
 
-// TestAddressLimit: callers without a valid key share what their address has;
-// a valid key has its own.
+// TestAddressLimit checks that requests without a valid key share the limit of their
+// address. A valid key has its own limit.
 func TestAddressLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(6))
@@ -173,7 +173,7 @@ func TestAddressLimit(t *testing.T) {
 	s.ask(t, row{path: "/", status: 429, code: "rate_limit_exceeded"})
 }
 
-// TestNoAddressLimit: 0 is none.
+// TestNoAddressLimit checks that an address limit of 0 means no limit.
 func TestNoAddressLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -115,7 +115,7 @@ func sortedFilters(l list) []string {
 	return names
 }
 
-// written is an instant in one of the forms that updated_since takes; it takes
+// written returns an instant in one of the forms that updated_since takes; it takes
 // from the instant what the form can't say.
 func written(instant *time.Time, form uint8) string {
 	switch form % 4 {
@@ -129,8 +129,8 @@ func written(instant *time.Time, form uint8) string {
 	return instant.In(time.FixedZone("", (int(form)-128)*7*60)).Format(time.RFC3339)
 }
 
-// shown are the ids of the records that a query asks for, in their order:
-// newest first, signals by type.
+// shown returns the ids of the records that a query asks for, in their order: newest
+// first, signals by type.
 func shown(l list, records []db.Record, query url.Values, since time.Time) []string {
 	rows := slices.DeleteFunc(slices.Clone(records), func(r db.Record) bool {
 		for parameter, filter := range l.filter {

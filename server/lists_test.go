@@ -79,7 +79,7 @@ func TestEveryRead(t *testing.T) {
 
 func same(given, got any) bool { return fmt.Sprint(given) == fmt.Sprint(got) }
 
-// expected are the records that a list shows: newest first, signals by type.
+// expected returns the records that a list shows: newest first, signals by type.
 func expected(records []db.Record, l list) []db.Record {
 	var rows []db.Record
 	for _, record := range records {
@@ -127,7 +127,7 @@ func TestFilters(t *testing.T) {
 
 var equateEmpty = cmp.FilterValues(func(a, b []string) bool { return len(a) == 0 && len(b) == 0 }, cmp.Ignore())
 
-// combinations are all queries of none, one or several of a list's filters.
+// combinations returns all queries of none, one or several of a list's filters.
 func combinations(l list) []url.Values {
 	queries := []url.Values{{}}
 	for parameter, filter := range l.filter {

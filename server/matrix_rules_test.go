@@ -95,7 +95,7 @@ type callerState struct {
 	subscription db.Subscription
 }
 
-// admission is the check of every authenticated request; "" lets it pass.
+// admission returns the check of every authenticated request; "" lets it pass.
 func (s callerState) admission() string {
 	switch {
 	case s.subscription != db.Active:
@@ -106,7 +106,7 @@ func (s callerState) admission() string {
 	return ""
 }
 
-// permit is the check of an operation's feature and scope; "" lets it pass.
+// permit returns the check of an operation's feature and scope; "" lets it pass.
 func (s callerState) permit(r permission) string {
 	switch {
 	case r.feature != "" && !slices.Contains(plans[s.plan].features, r.feature):
@@ -119,7 +119,7 @@ func (s callerState) permit(r permission) string {
 	return "insufficient_scope"
 }
 
-// expected is the status and the code of the whole answer.
+// expected returns the status and the code of the whole answer.
 func (s callerState) expected(r permission, theirs bool) (status int, code string) {
 	if r.public {
 		return r.status, ""

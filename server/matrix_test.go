@@ -110,7 +110,8 @@ func (m *matrix) subscribe(t *testing.T, org, id string) {
 	}
 }
 
-// theirs is all that changes when the other organisation's data does.
+// theirs returns everything that changes when the data of the other organisation
+// changes.
 func (m *matrix) theirs(t *testing.T) string {
 	t.Helper()
 	return strings.Join(testkit.QuerySQL(t, m.store.File.Path(),
@@ -153,7 +154,7 @@ func (m *matrix) every(t *testing.T, kind string) {
 	}
 }
 
-// records are a record that the key may act on, and some that it may not: of
+// records returns a record that the key may act on, and some that it may not: of
 // another organisation, of no one, of the other environment, and nonsense.
 func (m *matrix) records(t *testing.T, op *openapi.Operation, r permission, kind string) (own string, others []string) {
 	t.Helper()

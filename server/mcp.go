@@ -124,7 +124,7 @@ func (req *request) callTool(tool *mcp.Tool, arguments []byte) ([]byte, *mcp.Err
 	return result, nil
 }
 
-// cursorArgument returns the cursor among a tool's arguments; "" if none is a
+// cursorArgument returns the cursor among a tool's arguments, or "" if none is a
 // string.
 func cursorArgument(arguments []byte) string {
 	var given struct{ Cursor any }

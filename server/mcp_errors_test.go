@@ -9,7 +9,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestMCPSandbox: a test key works on the sandbox, and says so.
+// TestMCPSandbox checks that a test key uses the sandbox, and that the responses say
+// so.
 func TestMCPSandbox(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

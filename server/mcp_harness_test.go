@@ -26,7 +26,7 @@ func serveMCP(t testing.TB) *mcpService {
 	return s
 }
 
-// serveEmptyMCP is a service without live data.
+// serveEmptyMCP returns a service without live data.
 func serveEmptyMCP(t testing.TB, settings ...setting) *mcpService {
 	t.Helper()
 	common := []setting{

@@ -128,7 +128,7 @@ func mcpNotifications(t *testing.T, s *mcpService, key string) {
 	}
 }
 
-// mcpIDs: an id comes back byte for byte.
+// mcpIDs checks that the response has the bytes of the id of the request.
 func mcpIDs(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	for _, id := range []string{

@@ -129,7 +129,7 @@ func TestMCPGoClientErrors(t *testing.T) {
 	}
 }
 
-// TestMCPGoClientRefused: a client without a good key does not connect.
+// TestMCPGoClientRefused checks that a client without a valid key can't connect.
 func TestMCPGoClientRefused(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

@@ -46,8 +46,8 @@ func TestResponsesWait(t *testing.T) {
 	}
 }
 
-// TestUnreadGivesBack: a client that leaves without having read its response
-// gives back what it held.
+// TestUnreadGivesBack checks that memory is released when a client disconnects without
+// reading its response.
 func TestUnreadGivesBack(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(64<<20, time.Minute)

@@ -26,8 +26,8 @@ func (q modelRequest) path() string {
 	return strings.Replace(path, "{id}", q.id, 1)
 }
 
-// answer is what the specification says of a request, in the order of checks of
-// the contract, section 2.
+// answer returns the response that the specification requires, with the checks in the
+// order of the contract, section 2.
 func (m *model) answer(q modelRequest) *expectation {
 	r := permissions[q.operation]
 	if !r.public {
@@ -61,7 +61,7 @@ func (m *model) answer(q modelRequest) *expectation {
 	return m.once(q, d, r)
 }
 
-// admit is the check of the credential, the organisation and the rate.
+// admit returns the check of the credential, the organisation and the rate.
 func (m *model) admit(q modelRequest) *expectation {
 	k := q.key
 	switch {
@@ -120,7 +120,7 @@ type expectationData struct {
 	Data   any
 }
 
-// withoutSecretShown is an answer as a replay has it.
+// withoutSecretShown returns an answer as a replay has it.
 func withoutSecretShown(data any) any {
 	r := plain[map[string]any](data)
 	if _, shown := r["secret"]; shown {

@@ -21,7 +21,7 @@ type rule struct {
 	null     bool
 }
 
-// words is an enumeration, text a text; need and orNull say more of a rule.
+// words returns an enumeration, text a text; need and orNull say more of a rule.
 func words(list string) rule        { return rule{kind: "words", words: list} }
 func texts(least, most int) rule    { return rule{kind: "text", least: least, most: most} }
 func kindOf(kind string) rule       { return rule{kind: kind, most: 20_000} }

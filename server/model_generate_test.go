@@ -81,7 +81,7 @@ func (m *generator) body(form map[string]rule) map[string]any {
 	return body
 }
 
-// value is one that the rule of a member allows.
+// value returns one that the rule of a member allows.
 func (m *generator) value(member string, r rule) any {
 	if r.null && m.in(4) {
 		return nil

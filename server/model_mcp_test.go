@@ -25,7 +25,7 @@ var rpcMessages = []struct {
 	{`{"id":8,"method":"ping"}`, 400, -32600},
 }
 
-// argumentsOf is a query as the arguments of a tool: a limit is a number.
+// argumentsOf returns a query as the arguments of a tool: a limit is a number.
 func argumentsOf(query url.Values) string {
 	arguments := map[string]any{}
 	for name, values := range query {
@@ -37,7 +37,7 @@ func argumentsOf(query url.Values) string {
 	return plainJSON(arguments)
 }
 
-// tool is the answer of a tool: that of the GET, in the form of MCP.
+// tool returns the answer of a tool: that of the GET, in the form of MCP.
 func (m *model) tool(q modelRequest, tool string) (*expectation, *rpcExpectation) {
 	if refusal := m.admit(q); refusal != nil {
 		return refusal, nil

@@ -165,7 +165,7 @@ func (r *run) behind(name string, d *dataset) error {
 	return nil
 }
 
-// canonical is a JSON array as Go writes it; other text as it is.
+// canonical returns a JSON array as Go writes it; other text as it is.
 func canonical(text string) string {
 	var list []any
 	if json.Unmarshal([]byte(text), &list) != nil {

@@ -98,7 +98,7 @@ var currentOf = map[string][2]string{
 	"/vendor":     {"vendor_portfolio", "vendor_portfolio"}, "/talent": {"talent_readiness", "talent_readiness"},
 }
 
-// read is the answer to a GET whose caller may ask.
+// read returns the answer to a GET whose caller may ask.
 func (m *model) read(d *dataset, k *modelKey, path string, query url.Values) *expectation {
 	if c, isCurrent := currentOf[path]; isCurrent {
 		for name := range query {
@@ -116,7 +116,7 @@ func (m *model) read(d *dataset, k *modelKey, path string, query url.Values) *ex
 	return m.list(d, path, query)
 }
 
-// list is a page of a list, newest first.
+// list returns a page of a list, newest first.
 func (m *model) list(d *dataset, path string, query url.Values) *expectation {
 	c := catalogues[path]
 	limit, since, bad := m.bounds(c, query)
@@ -202,8 +202,8 @@ func (m *model) bounds(c catalogue, query url.Values) (limit int, since, bad str
 	return limit, since, anyOf(faults)
 }
 
-// anyOf is the parameter that an error names. If several are invalid, the error may
-// name any of them.
+// anyOf returns the parameter that an error names. If several are invalid, the error
+// may name any of them.
 func anyOf(faults []string) string {
 	switch len(faults) {
 	case 0:
@@ -237,7 +237,7 @@ func (m *model) mark(query url.Values, list string, d *dataset) (*issuedCursor, 
 	return nil, false
 }
 
-// pull is a page of the audit log, oldest first; it is audited itself.
+// pull returns a page of the audit log, oldest first; it is audited itself.
 func (m *model) pull(d *dataset, k *modelKey, query url.Values) *expectation {
 	limit, format := 100, "json"
 	bounds, faults := map[string]string{"since": "", "until": "~"}, []string{}
@@ -313,8 +313,9 @@ func (m *model) pulled(d *dataset, k *modelKey, format string, first, limit int,
 	return e
 }
 
-// learnEvent is an audit event as the API must show it. The service chooses an id that
-// it never uses again. The event's metadata must describe the request and the changes.
+// learnEvent returns an audit event as the API must show it. The service chooses an id
+// that it never uses again. The event's metadata must describe the request and the
+// changes.
 func (m *model) learnEvent(event modelRecord, shown map[string]any) map[string]any {
 	if id, _ := shown["id"].(string); event["id"] == nil && !m.seen[id] {
 		event["id"], m.seen[id] = id, true

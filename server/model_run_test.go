@@ -41,7 +41,7 @@ func (r *run) do(s step) error {
 		return nil
 	case "import":
 		return r.put(s)
-	case "terms":
+	case "entitlements":
 		return r.setTerms(s)
 	case "revoke":
 		return r.revoke(r.model.keys[s.Who])
@@ -152,7 +152,7 @@ func (r *run) cursor(q modelRequest, s step, value string) string {
 // nobody is an id that no record has.
 const nobody = "01990000-0000-7000-8000-00000000dead"
 
-// record is the id of a record: mostly of the key's own data set, at times of
+// record returns the id of a record: mostly of the key's own data set, at times of
 // another, of none, or none at all.
 func (r *run) record(object string, k *modelKey, pick int) string {
 	list := r.records[object]
@@ -171,7 +171,7 @@ func (r *run) record(object string, k *modelKey, pick int) string {
 	return list[max(pick, -pick)%len(list)].id
 }
 
-// body is a step's body with the names of the receivers and the ids of the key
+// body returns a step's body with the names of the receivers and the ids of the key
 // results that it speaks of.
 func (r *run) body(s step, k *modelKey) string {
 	text := plainJSON(s.Body)
@@ -184,7 +184,7 @@ func (r *run) body(s step, k *modelKey) string {
 	return text
 }
 
-// named are the receivers: "@good" and the like → their URL.
+// named returns the receivers: "@good" and the like → their URL.
 func (m *model) named() map[string]string {
 	names := map[string]string{}
 	for address, outcome := range m.urls {
@@ -300,7 +300,7 @@ func (r *run) compareData(q modelRequest, e *expectation, body []byte, nextHeade
 	return nil
 }
 
-// envelopeOf is the envelope of an answer; one of events a line is put into one.
+// envelopeOf returns the envelope of an answer; one of events a line is put into one.
 func envelopeOf(e *expectation, body []byte, nextHeader string) (map[string]any, error) {
 	var got map[string]any
 	if e.object != "ndjson" {

@@ -80,7 +80,7 @@ func stamp(at time.Time) string { return at.UTC().Format("2006-01-02T15:04:05.00
 // sandboxNow is the instant that the clock of the sandbox always shows.
 const sandboxNow = "2026-09-12T12:00:00.000Z"
 
-// set is what a key works on.
+// set returns the dataset that a key works on.
 func (m *model) set(k *modelKey) *dataset {
 	if k.test {
 		return m.sets["sandbox"]
@@ -124,7 +124,7 @@ var visible = map[string]string{
 	"kpi_checkin":          "id key_result_id key_result_code value period_start source evidence_ref note created_at",
 }
 
-// show is a record as the API shows it.
+// show returns a record as the API shows it.
 func (r modelRecord) show(object string) map[string]any {
 	out := map[string]any{"object": object}
 	for _, member := range strings.Fields(visible[object]) {
@@ -133,7 +133,7 @@ func (r modelRecord) show(object string) map[string]any {
 	return out
 }
 
-// find is the record of an id; nil where the data set has none.
+// find returns the record of an id, or nil where the data set has none.
 func (d *dataset) find(object, id string) modelRecord {
 	for _, r := range d.records[object] {
 		if r.text("id") == id {
@@ -143,7 +143,7 @@ func (d *dataset) find(object, id string) modelRecord {
 	return nil
 }
 
-// where is the last record whose member has a value; nil where there is none.
+// where returns the last record whose member has a value, or nil where there is none.
 func (d *dataset) where(object, member string, value any) modelRecord {
 	for _, r := range slices.Backward(d.records[object]) {
 		if r[member] == value {
@@ -167,7 +167,7 @@ func (d *dataset) audit(event modelRecord) {
 	}
 }
 
-// wrote is the audit event of a write through the API.
+// wrote returns the audit event of a write through the API.
 func wrote(object string, id any) modelRecord {
 	category := "data_change"
 	if strings.HasPrefix(object, "webhook") {
@@ -215,7 +215,7 @@ func plainJSON(value any) string {
 	return string(text)
 }
 
-// plain is a value as it comes out of JSON.
+// plain returns a value as it comes out of JSON.
 func plain[T any](value any) (out T) {
 	if err := json.Unmarshal([]byte(plainJSON(value)), &out); err != nil {
 		panic(fmt.Sprint(err, value))
@@ -330,7 +330,7 @@ func (d *dataset) putMilestone(given modelRecord, at string) {
 	}
 }
 
-// active is the record with the highest version, or the latest assessment.
+// active returns the record with the highest version, or the latest assessment.
 func (d *dataset) active(object string) modelRecord {
 	var latest modelRecord
 	for _, r := range d.records[object] {
@@ -343,7 +343,7 @@ func (d *dataset) active(object string) modelRecord {
 	return latest
 }
 
-// putPeriod keeps one value a key result and period; the current value follows
+// putPeriod keeps one value for each key result and period. The current value follows
 // the latest period.
 func (d *dataset) putPeriod(kpi, given modelRecord) modelRecord {
 	for _, known := range d.checkins {

@@ -12,23 +12,23 @@ import (
 )
 
 // step is one operation on the service and on the model. It is plain data and does not
-// depend on its position in a sequence. A sequence therefore stays valid when steps are
-// left out. A step names a record by its number among the known ones, and a cursor by
-// its age.
+// depend on its position in a sequence. A sequence therefore remains valid when steps
+// are removed from it. A step identifies a record by its number among the known records,
+// and a cursor by its age.
 type step struct {
-	Do     string            `json:",omitempty"` // an operation, "tool NAME", "message", "import OBJECT", "clock", "terms", "revoke", "restart" or "check"
-	Who    int               `json:",omitempty"` // the key's number; also a key that does not exist or is mistyped
-	Query  map[string]string `json:",omitempty"` // "@n" is the n-th last cursor of the list, "^n" of another organisation's, "!n" of whichever
-	Pick   int               `json:",omitempty"` // which record; negative is none of the key's own
-	Body   map[string]any    `json:",omitempty"` // "@delivered" and the like are receivers, "@kpi n" a key result
-	Raw    string            `json:",omitempty"` // a body that is none
-	Pad    int               `json:",omitempty"` // white space up to so many bytes
+	Do     string            `json:",omitempty"` // an operation, "tool NAME", "message", "import OBJECT", "clock", "entitlements", "revoke", "restart" or "check"
+	Who    int               `json:",omitempty"` // the number of the key, which can be unknown or mistyped
+	Query  map[string]string `json:",omitempty"` // "@n" is the n-th last cursor of the list, "^n" one of another organisation, "!n" one of any list
+	Pick   int               `json:",omitempty"` // the number of the record; a negative number is a record that the key can't access
+	Body   map[string]any    `json:",omitempty"` // "@delivered" and the like are receivers, "@kpi n" is a key result
+	Raw    string            `json:",omitempty"` // an invalid body
+	Pad    int               `json:",omitempty"` // the size in bytes to which white space fills the body
 	Once   string            `json:",omitempty"` // the Idempotency-Key
-	Flaw   string            `json:",omitempty"` // "version" or "media"
-	Legacy bool              `json:",omitempty"` // the key comes as x-api-key
-	Tag    bool              `json:",omitempty"` // with the ETag of the last answer
-	Org    string            `json:",omitempty"` // that the operator works on
-	N      int64             `json:",omitempty"` // a number, as the step takes one
+	Flaw   string            `json:",omitempty"` // the invalid header: "version" or "media"
+	Legacy bool              `json:",omitempty"` // sends the key as x-api-key
+	Tag    bool              `json:",omitempty"` // sends the ETag of the last response
+	Org    string            `json:",omitempty"` // the organisation that the operator changes
+	N      int64             `json:",omitempty"` // a number, for example of the milliseconds of "clock"
 }
 
 // The keys of the model, by number.
@@ -48,7 +48,7 @@ const (
 // generator makes steps.
 type generator struct {
 	*rand.Rand
-	writes []step // lately made, to be repeated
+	writes []step // recent writes, which are repeated
 }
 
 func (m *generator) one(of ...string) string { return of[m.IntN(len(of))] }
@@ -85,7 +85,8 @@ func (m *generator) next() step {
 	return step{Do: m.one("GET /", "GET /openapi.json"), Who: m.who()}
 }
 
-// duration is a while in milliseconds: a moment mostly, at times hours.
+// duration returns a random duration in milliseconds, mostly below 20 seconds and
+// sometimes hours.
 func (m *generator) duration() int64 {
 	switch m.IntN(10) {
 	case 0:
@@ -112,7 +113,7 @@ func (m *generator) who() int {
 	return 1 + m.IntN(shortLived)
 }
 
-// read is a GET of a list, a current object or the log.
+// read returns a step that reads a list, a current object or the audit log.
 func (m *generator) read() step {
 	s := step{Who: m.who(), Query: map[string]string{}, Legacy: m.in(10), Tag: m.in(3)}
 	if m.in(40) {
@@ -157,7 +158,7 @@ func (m *generator) filter(query map[string]string, c catalogue) {
 	}
 }
 
-// optional sets a parameter once in n times; seldom to a bad value.
+// optional sets a parameter in one of n cases, rarely to an invalid value.
 func (m *generator) optional(query map[string]string, n int, name, value string, bad ...string) {
 	if !m.in(n) {
 		return
@@ -175,7 +176,7 @@ func (m *generator) cursor() string {
 	return fmt.Sprint("@", m.IntN(8))
 }
 
-// instant is a time about the start of the run, as a date at times.
+// instant returns a random time near the start of the run, sometimes only a date.
 func (m *generator) instant() string {
 	at := start.Add(time.Duration(m.IntN(200)-20) * time.Hour)
 	switch m.IntN(3) {
@@ -207,5 +208,5 @@ func (m *generator) terms() step {
 	if m.in(8) {
 		subscription = []db.Subscription{db.PastDue, db.Canceled}[m.IntN(2)]
 	}
-	return step{Do: "terms", Org: m.one(db.DefaultOrganisation, "acme"), Body: map[string]any{"plan": string(plan), "subscription": string(subscription)}}
+	return step{Do: "entitlements", Org: m.one(db.DefaultOrganisation, "acme"), Body: map[string]any{"plan": string(plan), "subscription": string(subscription)}}
 }

@@ -169,7 +169,7 @@ func newRun(t *testing.T) *run {
 	return r
 }
 
-// newModel is the model of a service that has just been started.
+// newModel returns the model of a service that has just been started.
 func newModel(t *testing.T, s *service, box *db.DB) *model {
 	t.Helper()
 	m := &model{now: start, sets: map[string]*dataset{}, terms: map[string]callerState{}, responses: map[string]storedResponse{}, seen: map[string]bool{}, tags: map[string]issuedTag{}}

@@ -68,7 +68,7 @@ func (w modelWrite) unsubscribe() *expectation {
 	return e
 }
 
-// ping is the test operation: a paused subscription is tested too.
+// ping returns the test operation: a paused subscription is tested too.
 func (w modelWrite) ping() *expectation {
 	to := w.find("webhook_subscription", w.id)
 	if to == nil {
@@ -168,7 +168,7 @@ func (w modelWrite) stored(entry modelRecord) bool {
 	})
 }
 
-// entry is a data point as it is recorded: under the id that its period has
+// entry returns a data point as it is recorded: under the id that its period has
 // already, if it was recorded before.
 func (w modelWrite) entry(p, kpi modelRecord, known []modelRecord) modelRecord {
 	r := absent(p, "evidence_ref note", modelRecord{"source": "api", "created_at": w.at, "updated_at": w.at})
@@ -191,8 +191,8 @@ func (w modelWrite) entry(p, kpi modelRecord, known []modelRecord) modelRecord {
 	return r
 }
 
-// periodOf is the first day of the period in which an instant lies; weeks begin
-// on Monday.
+// periodOf returns the first day of the period in which an instant lies; weeks begin on
+// Monday.
 func periodOf(frequency string, at time.Time) time.Time {
 	year, month, _ := at.Date()
 	switch frequency {

@@ -28,7 +28,7 @@ var writesOf = map[string]func(modelWrite) *expectation{
 	"DELETE /webhooks/subscriptions/{id}": modelWrite.unsubscribe, "POST /webhooks/subscriptions/{id}/test": modelWrite.ping,
 }
 
-// write is the answer to a write whose caller may do it and whose body is in
+// write returns the answer to a write whose caller may do it and whose body is in
 // order.
 func (m *model) write(d *dataset, k *modelKey, operation, id string, body map[string]any) *expectation {
 	write := modelWrite{m, d, k, id, maps.Clone(body), m.stamp()}
@@ -50,7 +50,7 @@ func (w modelWrite) audited(event modelRecord, request string) {
 	w.audit(event)
 }
 
-// created is the answer of a POST that makes a record.
+// created returns the answer of a POST that makes a record.
 func (w modelWrite) created(object string, r modelRecord, done func()) *expectation {
 	r["created_at"], r["updated_at"] = w.at, w.at
 	e := &expectation{status: 201, object: object}
@@ -87,7 +87,7 @@ func (w modelWrite) checkNewID(id string) error {
 	return nil
 }
 
-// digested is a value as the audit log stores it: of a text longer than 2 KB its
+// digested returns a value as the audit log stores it: of a text longer than 2 KB its
 // length and SHA-256.
 func digested(value any) any {
 	text, isText := value.(string)
@@ -97,7 +97,7 @@ func digested(value any) any {
 	return map[string]any{"length": len(text), "sha256": fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
 }
 
-// updated is the answer of a PATCH: next is the record as it will be.
+// updated returns the answer of a PATCH: next is the record as it will be.
 func (w modelWrite) updated(object string, now, next modelRecord, changes modelRecord, done func()) *expectation {
 	e := &expectation{status: 200, object: object}
 	given, changed := modelRecord{}, map[string]any{}
@@ -126,7 +126,7 @@ func (w modelWrite) updated(object string, now, next modelRecord, changes modelR
 	return e
 }
 
-// absent are the members that a new record has though the body gives none.
+// absent returns the members that a new record has though the body gives none.
 func absent(body modelRecord, members string, defaults modelRecord) modelRecord {
 	r := modelRecord{}
 	for _, member := range strings.Fields(members) {

@@ -68,7 +68,7 @@ func TestObservedAnswers(t *testing.T) {
 	}
 }
 
-// TestAccessLogBytes: the log has the bytes of the body that were sent.
+// TestAccessLogBytes checks that the log has the bytes of the body that were sent.
 func TestAccessLogBytes(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, withMetrics(true))

@@ -21,7 +21,7 @@ import (
 // mostOfPage is what a page may take: 4 MB of records, and the envelope.
 const mostOfPage = db.PageBytes + 1024
 
-// largeRecords is a service with 100 risks of about 60 KB, one risk of 5 MB among
+// largeRecords returns a service with 100 risks of about 60 KB, one risk of 5 MB among
 // them, and audit events of 120 KB, one of 5 MB among them.
 func largeRecords(t *testing.T) *service { return largeRecordsWith(t) }
 
@@ -137,8 +137,8 @@ func TestLinesEndEarly(t *testing.T) {
 	}
 }
 
-// TestToolPagesEndEarly: a result of a tool, which holds a page twice, is not
-// larger than a page.
+// TestToolPagesEndEarly checks that the result of a tool, which contains its page
+// twice, is not larger than a page of the API.
 func TestToolPagesEndEarly(t *testing.T) {
 	t.Parallel()
 	s := largeRecords(t)
@@ -190,8 +190,8 @@ func TestToolPagesEndEarly(t *testing.T) {
 	}
 }
 
-// TestRequestsInProgress: 256 requests of a key may be in progress. A further one
-// is refused until one of them has ended; other keys are not concerned.
+// TestRequestsInProgress checks that 256 requests of a key may be in progress. A
+// further one is refused until one of them has ended; other keys are not concerned.
 func TestRequestsInProgress(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

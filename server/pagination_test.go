@@ -114,7 +114,7 @@ func (w *pagination) check(t *testing.T, key string, filtered bool) {
 	}
 }
 
-// everything is the ids of all rows now.
+// everything returns the ids of all rows now.
 func (w *pagination) everything(t *testing.T, key string) []string {
 	t.Helper()
 	var ids []string

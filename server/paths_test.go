@@ -10,7 +10,8 @@ import (
 	"govsvc/server"
 )
 
-// TestStrangeMethods: a method that no path takes is answered in the envelope too.
+// TestStrangeMethods checks that a request with an unknown method receives the JSON
+// error object.
 func TestStrangeMethods(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -20,7 +21,8 @@ func TestStrangeMethods(t *testing.T) {
 	}
 }
 
-// TestProbeMethods: the pages for machines refuse a method as the API does.
+// TestProbeMethods checks that the probe and metrics pages refuse other methods in the
+// same way as the API.
 func TestProbeMethods(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -32,8 +34,8 @@ func TestProbeMethods(t *testing.T) {
 	}
 }
 
-// TestFineInstants: instants finer than a millisecond are rounded up, as "at or
-// after" and "strictly before" need it.
+// TestFineInstants checks that instants with more than three decimals are rounded up,
+// which "at or after" and "strictly before" require.
 func TestFineInstants(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -48,7 +50,8 @@ func TestFineInstants(t *testing.T) {
 	}
 }
 
-// TestSignalsWalk: a signal that is superseded between two pages is shown once.
+// TestSignalsWalk checks that a signal that is replaced between two pages is returned
+// once.
 func TestSignalsWalk(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

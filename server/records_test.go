@@ -14,7 +14,7 @@ import (
 	"govsvc/db"
 )
 
-// fixtures are the records of the sandbox, in the order of the file.
+// fixtures returns the records of the sandbox, in the order of the file.
 func fixtures(t testing.TB) []db.Record {
 	t.Helper()
 	records, err := readFixtures()
@@ -115,8 +115,8 @@ var currents = []struct{ path, scope, object, resource string }{
 	{"/talent", "read:talent", "talent_readiness", "talent_readiness"},
 }
 
-// sample is a small record of a type: its n-th, made at an instant. Its texts
-// hold mark.
+// sample returns a small record of a type: its n-th, made at an instant. Its texts hold
+// mark.
 func sample(object, mark string, n int, at time.Time) db.Record {
 	text, stamp := fmt.Sprintf("%s %s %d", mark, object, n), at.Format(time.RFC3339Nano)
 	r := db.Record{"object": object, "created_at": stamp, "updated_at": stamp}
@@ -158,7 +158,7 @@ func sample(object, mark string, n int, at time.Time) db.Record {
 	panic("no sample of " + object)
 }
 
-// family is one sample of every type that a read shows.
+// family returns one sample of every type that a read shows.
 func family(mark string, at time.Time) []db.Record {
 	var records []db.Record
 	for _, object := range []string{
@@ -189,7 +189,7 @@ func (a answer) page(t testing.TB) page {
 	return p
 }
 
-// next is the cursor of the next page, "" where there is none.
+// next returns the cursor of the next page, "" where there is none.
 func (p page) next() string {
 	if p.NextCursor == nil {
 		return ""
@@ -197,7 +197,7 @@ func (p page) next() string {
 	return *p.NextCursor
 }
 
-// values are what the rows have in a member, in their order.
+// values returns what the rows have in a member, in their order.
 func (p page) values(member string) []string {
 	values := make([]string, len(p.Data))
 	for i, record := range p.Data {

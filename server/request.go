@@ -131,7 +131,7 @@ func (req *request) runRead(run api.Operation, in api.Input) (api.Response, erro
 	return encoded(run(ctx, req.caller, in))
 }
 
-// encoded is the response to a request whose operation has returned.
+// encoded returns the response to a request whose operation has returned.
 func encoded(result api.Result, err error) (api.Response, error) {
 	if err != nil {
 		return api.Response{}, err

@@ -143,7 +143,7 @@ func unzip(t testing.TB, sent []byte) []byte {
 	return body
 }
 
-// text is all that the answer shows: headers and body.
+// text returns all that the answer shows: headers and body.
 func (a answer) text() string {
 	var b strings.Builder
 	_ = a.header.Write(&b)
@@ -217,7 +217,7 @@ type refusal struct {
 	}
 }
 
-// fault is the code and the parameter of an error; both "" where it is none.
+// fault returns the code and the parameter of an error; both "" where it is none.
 func (a answer) fault() (code, param string) {
 	var r refusal
 	if a.status < 400 || json.Unmarshal(a.body, &r) != nil {

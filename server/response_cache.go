@@ -66,8 +66,8 @@ func cacheable(op *openapi.Operation) bool {
 	return op.Method == "GET" && !op.Public && op.Feature != "audit"
 }
 
-// Get returns the response to a read of that data version; nil if it is not
-// cached, or if the version is 0, which is unknown.
+// Get returns the response to a read of that data version, or nil if it is not cached,
+// or if the version is 0, which is unknown.
 func (c *responseCache) Get(dataVersion int64, key cacheKey) *cachedResponse {
 	c.mutex.RLock()
 	defer c.mutex.RUnlock()

@@ -10,7 +10,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// wide is a query that shows as much of an operation as a page can.
+// wide returns a query that shows as much of an operation as a page can.
 func wide(op *openapi.Operation) string {
 	if p := op.Parameter("limit"); p != nil {
 		return op.Path + "?limit=100"

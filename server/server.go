@@ -1,5 +1,5 @@
-// Package server is the service over HTTP: routes from the document, credentials,
-// limits, headers and errors. It runs the operations of package api.
+// Package server serves the API over HTTP. It has the routes of the OpenAPI document,
+// and checks credentials and limits. It runs the operations of package api.
 package server
 
 import (

@@ -48,8 +48,8 @@ func newVerifier(store *db.DB) *verifier {
 	}
 }
 
-// verify returns the key that was presented; nil if it is not valid. It calls
-// charge before it hashes a key without a valid tag, which anyone can make up.
+// verify returns the key that was presented, or nil if it is not valid. It calls charge
+// before it hashes a key without a valid tag, which anyone can make up.
 func (v *verifier) verify(ctx context.Context, presented string, dataVersion int64, address string, charge func() error) (*db.StoredKey, error) {
 	digest := sha256.Sum256([]byte(presented))
 	v.mutex.Lock()
@@ -244,7 +244,7 @@ func (v *verifier) run(ctx context.Context, flight *singleflight, key presentedK
 	close(flight.done)
 }
 
-// knownID returns the id of a verified key; "" if the digest is not cached.
+// knownID returns the id of a verified key, or "" if the digest is not cached.
 func (v *verifier) knownID(digest [sha256.Size]byte) string {
 	v.mutex.Lock()
 	defer v.mutex.Unlock()

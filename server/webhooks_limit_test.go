@@ -72,8 +72,8 @@ func TestWriteMakesNoDeliveries(t *testing.T) {
 	}
 }
 
-// TestDocumentSaysWhatWebhooksRead: where scopes are explained, the document says
-// that manage:webhooks gives access to records.
+// TestDocumentSaysWhatWebhooksRead checks that the description of the scopes says that
+// manage:webhooks gives access to records.
 func TestDocumentSaysWhatWebhooksRead(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

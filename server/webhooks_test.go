@@ -64,8 +64,8 @@ func withHooks(t testing.TB) setting {
 	}
 }
 
-// closingReceiver is the URL of a receiver that ends each connection. The port of one
-// that was closed may be another test's receiver soon.
+// closingReceiver returns the URL of a receiver that ends each connection. The port of
+// one that was closed may be another test's receiver soon.
 func closingReceiver(t testing.TB) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -312,7 +312,8 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSandboxHooks: a test key's subscriptions reach no network.
+// TestSandboxHooks checks that subscriptions of a test key send nothing over the
+// network.
 func TestSandboxHooks(t *testing.T) {
 	t.Parallel()
 	sandbox := serve(t).store

@@ -39,7 +39,7 @@ const (
 	vendorStates = "active under_review negotiating sunsetting exited blocked"
 )
 
-// forms are the bodies of all writes, as the specification has them.
+// forms returns the bodies of all writes, as the specification has them.
 func forms(t testing.TB, d *writeService) []form {
 	t.Helper()
 	risk, incident := d.id(t, "/risks", goodRisk), d.id(t, "/incidents", goodIncident)
@@ -123,7 +123,7 @@ func fields(pairs ...any) map[string]any {
 	return m
 }
 
-// with is the body of a form with one member set to a JSON text.
+// with returns the body of a form with one member set to a JSON text.
 func (f form) with(name, value string) string {
 	m := maps.Clone(f.good)
 	if name != "" {

@@ -14,8 +14,8 @@ import (
 	"govsvc/db"
 )
 
-// serveKpis is a desk with a key result of each frequency, by code, another of
-// an organisation acme, and the ids of them all.
+// serveKpis returns a service with a key result of each frequency, by code, and one of
+// the organisation acme. It also returns the ids of all of them.
 func serveKpis(t testing.TB) (d *writeService, ids map[string]string) {
 	t.Helper()
 	d, ids = serveWrites(t), map[string]string{}
@@ -33,7 +33,7 @@ func serveKpis(t testing.TB) (d *writeService, ids map[string]string) {
 	return d, ids
 }
 
-// batch is a write of points, each the members of one.
+// batch returns a write of points, each the members of one.
 func batch(points ...string) write {
 	return write{path: "/kpis/checkins", body: `{"checkins":[{` + strings.Join(points, "},{") + `}]}`, status: 201}
 }
@@ -43,7 +43,7 @@ func (w write) refused(status int, code, param string) write {
 	return w
 }
 
-// points are the check-ins of an answer.
+// points returns the check-ins of an answer.
 func points(t testing.TB, r db.Record) []map[string]any {
 	t.Helper()
 	list, _ := r["checkins"].([]any)
@@ -57,8 +57,8 @@ func points(t testing.TB, r db.Record) []map[string]any {
 // current is the value, its date and the last change of each key result.
 const current = "SELECT code, current_value, current_as_of, updated_at FROM kpis WHERE org_id = 1 AND current_value IS NOT NULL ORDER BY code"
 
-// TestCheckins: an entry for each point in the order of the request, with its
-// defaults.
+// TestCheckins checks that the response has an entry for each point, in the order of
+// the request, with the default values.
 func TestCheckins(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
@@ -86,8 +86,8 @@ func TestCheckins(t *testing.T) {
 	}
 }
 
-// TestDefaultPeriod: the first day of the current period of the frequency, by
-// the service's clock in UTC.
+// TestDefaultPeriod checks that the default period starts on the first day of the
+// current period of the frequency, by the service's clock in UTC.
 func TestDefaultPeriod(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
@@ -114,7 +114,7 @@ func TestDefaultPeriod(t *testing.T) {
 	}
 }
 
-// TestBatchSize: 1 to 500 points.
+// TestBatchSize checks that a batch has 1 to 500 points.
 func TestBatchSize(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
@@ -133,7 +133,8 @@ func TestBatchSize(t *testing.T) {
 	d.checkRows(t, "kept", "SELECT count(*), sum(value), (SELECT count(*) FROM audit_events WHERE action = 'api.write.kpi_checkin') FROM kpi_checkins", "500|124750|2")
 }
 
-// TestBadPoint: one bad point is named by its index, and nothing is written.
+// TestBadPoint checks that the error names an invalid point by its index, and that
+// nothing is written.
 func TestBadPoint(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
@@ -174,8 +175,8 @@ func TestBadPoint(t *testing.T) {
 	d.checkRows(t, "nothing is kept", "SELECT count(*) FROM kpi_checkins", "0")
 }
 
-// TestReplacedPoints: one value a key result and period, in one batch and
-// across; the later replaces the whole of the earlier.
+// TestReplacedPoints checks that a key result has one value for each period. A later
+// point replaces an earlier one, in the same batch or another.
 func TestReplacedPoints(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
@@ -196,8 +197,8 @@ func TestReplacedPoints(t *testing.T) {
 	d.checkRows(t, "current", current, "M|3|2026-09-01T00:00:00.000Z|"+stored(d.clock.Now()))
 }
 
-// TestLatestPeriod: current_value follows the latest period; a back-fill never
-// moves it backwards, and yet is a new actual.
+// TestLatestPeriod checks that current_value is the value of the latest period. A point
+// of an earlier period does not change it, but is stored as an actual value.
 func TestLatestPeriod(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)

@@ -23,7 +23,7 @@ type write struct {
 	method         string // POST by default
 	path           string
 	body           string
-	key            string            // the credential; the desk's by default
+	key            string            // the credential; the default is the key of the service
 	idempotencyKey string            // the Idempotency-Key; a fresh one by default
 	header         map[string]string // further headers; "" takes one away
 	stream         bool              // without Content-Length
@@ -51,7 +51,7 @@ func serveWrites(t testing.TB, settings ...setting) *writeService {
 	return &writeService{serveFile(t, path, c, settings...), path, testkit.OpenSQL(t, path), key}
 }
 
-// newWriteFile is a data file with a key, and the clock that both were made by.
+// newWriteFile returns a data file with a key, and the clock that both were made by.
 func newWriteFile(t testing.TB) (path string, c *testkit.Clock, key string) {
 	t.Helper()
 	path, keys := writeFile.Copy(t)
@@ -186,7 +186,7 @@ func (d *writeService) check(t testing.TB, w write, a answer) db.Record {
 	return a.record()
 }
 
-// record is the data of an answer with one object, nil where it has none.
+// record returns the data of an answer with one object, nil where it has none.
 func (a answer) record() db.Record {
 	var envelope struct{ Data db.Record }
 	decoder := json.NewDecoder(strings.NewReader(string(a.body)))
@@ -207,8 +207,8 @@ func (d *writeService) id(t testing.TB, path, body string) string {
 	return id
 }
 
-// query is the result of a query, made of texts, a row a line and a cell a
-// column between |.
+// query returns the result of a query as text. Each row is a line, with | between the
+// columns.
 func (d *writeService) query(t testing.TB, query string, args ...any) string {
 	t.Helper()
 	rows, err := d.file.QueryContext(t.Context(), query, args...)
@@ -257,8 +257,8 @@ func (d *writeService) subscribe(t testing.TB, types string) {
 	}
 }
 
-// tableCounts is how many rows each table has that a write can touch, and the
-// last change of each noun: what a refused write must leave alone.
+// tableCounts selects the number of rows of each table that a write can change, and the
+// last change of each resource. A refused write must leave the result unchanged.
 const tableCounts = `SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM incidents), (SELECT count(*) FROM incident_timeline),
 	(SELECT count(*) FROM kpi_checkins), (SELECT count(*) FROM vendors), (SELECT count(*) FROM audit_events), (SELECT count(*) FROM events),
 	(SELECT count(*) FROM deliveries), (SELECT count(*) FROM fan_outs), (SELECT count(*) FROM idempotency_records), (SELECT count(*) FROM severity_evidence),

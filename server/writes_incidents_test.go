@@ -11,7 +11,8 @@ import (
 
 const timeline = "SELECT at, status, note, actor LIKE 'key:%' FROM incident_timeline ORDER BY seq"
 
-// TestCreateIncident: the defaults, and everything given.
+// TestCreateIncident checks a new incident with default values, and one with every
+// member given.
 func TestCreateIncident(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -37,7 +38,8 @@ func TestCreateIncident(t *testing.T) {
 	d.checkRows(t, "timelines", timeline, now+"|open|Incident declared|1", now+"|contained|Incident declared|1")
 }
 
-// TestIncidentTimeline: each change of status is on it, and nothing else.
+// TestIncidentTimeline checks that the timeline has every change of status, and nothing
+// else.
 func TestIncidentTimeline(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -76,8 +78,8 @@ func TestIncidentTimeline(t *testing.T) {
 	})
 }
 
-// TestIncidentTitle: it is one line; white space around it is not held against
-// it.
+// TestIncidentTitle checks that a title has one line. White space at its ends is
+// removed.
 func TestIncidentTitle(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -92,8 +94,8 @@ func TestIncidentTitle(t *testing.T) {
 	d.do(t, write{path: "/incidents", body: `{"title":"a\tb\n"}`, status: 201})
 }
 
-// TestNotificationClock: 72 hours after the declaration, unless a deadline is
-// given.
+// TestNotificationClock checks that the deadline is 72 hours after the declaration
+// unless the request has another one.
 func TestNotificationClock(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

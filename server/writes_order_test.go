@@ -39,8 +39,8 @@ func TestMediaTypes(t *testing.T) {
 	})
 }
 
-// TestNoMediaType: where the body may be left out, a type without a body is no
-// fault; with one it is.
+// TestNoMediaType checks that a request without a body may have any Content-Type if the
+// body is optional. With a body, the type must be JSON.
 func TestNoMediaType(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -55,7 +55,7 @@ func TestNoMediaType(t *testing.T) {
 	d.do(t, write{path: "/webhooks/subscriptions/x/test", body: "{}", header: header("Content-Type", "text/plain"), status: 415, code: "unsupported_media_type"})
 }
 
-// padded is a body of just so many bytes.
+// padded returns a body of just so many bytes.
 func padded(body string, size int) string { return body + strings.Repeat(" ", size-len(body)) }
 
 // TestSizes sends bodies at the limit and one byte over it, with and without
@@ -92,9 +92,9 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestRefusedBodies: a client that sends all of a body before it reads learns
-// why it was refused, and is not just cut off. It runs alone: a body that is
-// refused has two seconds.
+// TestRefusedBodies checks that a client that sends its whole body before it reads
+// still receives the error response. The test does not run in parallel, because the
+// server reads a refused body for at most two seconds.
 func TestRefusedBodies(t *testing.T) {
 	d := serveWrites(t)
 	body := strings.Repeat(" ", 4<<20)
@@ -174,8 +174,8 @@ func TestWriteOrder(t *testing.T) {
 	}
 }
 
-// TestRecords: another organisation's record, an unknown and a malformed id
-// are the same 404.
+// TestRecords checks that the record of another organisation, an unknown id and a
+// malformed id give the same 404.
 func TestRecords(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

@@ -13,8 +13,7 @@ import (
 	"govsvc/db"
 )
 
-// TestCreateRisk: what a new risk has, in the answer, in the list and in the
-// file.
+// TestCreateRisk checks a new risk in the response, in the list and in the data file.
 func TestCreateRisk(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -137,8 +136,8 @@ type rerating struct {
 	needed         bool
 }
 
-// TestSeverityChangeReason: the rule's branches through HTTP. Every
-// combination is in api.TestNeedsReason.
+// TestSeverityChangeReason checks each branch of the rule over HTTP.
+// api.TestNeedsReason has every combination.
 func TestSeverityChangeReason(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

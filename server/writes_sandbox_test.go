@@ -10,7 +10,7 @@ import (
 	"govsvc/db"
 )
 
-// serveSandboxWrites is a desk whose default credential is a test key.
+// serveSandboxWrites returns a service whose default credential is a test key.
 func serveSandboxWrites(t testing.TB) (d *writeService, acme string) {
 	t.Helper()
 	d = serveWrites(t, withSandbox(openSandbox(t)))

@@ -17,7 +17,7 @@ import (
 	"govsvc/db"
 )
 
-// seedOf is the seed of a random test, printed; GOVSVC_TEST_SEED repeats one.
+// seedOf returns the seed of a random test, printed; GOVSVC_TEST_SEED repeats one.
 func seedOf(t testing.TB) uint64 {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -204,7 +204,7 @@ func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWri
 	c.checkRows(t, "kept answers", "SELECT count(*) FROM idempotency_records", fmt.Sprint(len(lines)+3))
 }
 
-// success is the answer that says that a write was done.
+// success returns the answer that says that a write was done.
 func (d *sentWrite) success() []byte {
 	for _, a := range d.answers {
 		if a.status < 300 {
@@ -214,7 +214,7 @@ func (d *sentWrite) success() []byte {
 	return nil
 }
 
-// sorted is a line for each key of a map, in the order of the keys.
+// sorted returns a line for each key of a map, in the order of the keys.
 func sorted(m map[string]string, line func(string) string) []string {
 	lines := make([]string, 0, len(m))
 	for key := range m {

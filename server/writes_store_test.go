@@ -10,23 +10,23 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// serveWritesWaiting is a desk whose writes wait no longer than this.
+// serveWritesWaiting returns a service whose writes wait for at most the given time.
 func serveWritesWaiting(t testing.TB, wait time.Duration) *writeService {
 	t.Helper()
 	path, c, key := newWriteFile(t)
 	return &writeService{serveFile(t, path, c, withStore(openWaiting(t, path, c, wait))), path, testkit.OpenSQL(t, path), key}
 }
 
-// unavailable is a write as it is answered while the file can't be written.
+// unavailable returns a write as it is answered while the file can't be written.
 func (w write) unavailable() write {
 	w.status, w.code, w.param = 503, "service_unavailable", ""
 	w.has, w.not = []string{"Retry-After: "}, []string{"SQLITE", "locked", "database is"}
 	return w
 }
 
-// TestLockedFile: another process holds the file's lock past the bound. Every
-// write is a 503 that did nothing, reads go on, and the same requests with the
-// same keys go through when the lock is gone.
+// TestLockedFile has another process hold the lock of the file for longer than a write
+// waits. Every write is a 503 that changed nothing, and reads continue. The same
+// requests with the same keys succeed after the lock is released.
 func TestLockedFile(t *testing.T) {
 	t.Parallel()
 	d := serveWritesWaiting(t, 50*time.Millisecond)
@@ -65,8 +65,8 @@ func TestLockedFile(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestLockedFile_ManyWriters: many writers at once all get their answer within about
-// the bound, and none has done anything.
+// TestLockedFile_ManyWriters checks that many concurrent writes receive their response
+// in about the time that a write waits. None of them changes anything.
 func TestLockedFile_ManyWriters(t *testing.T) {
 	t.Parallel()
 	d := serveWritesWaiting(t, 100*time.Millisecond)
@@ -87,7 +87,8 @@ func TestLockedFile_ManyWriters(t *testing.T) {
 	d.checkRows(t, "numbers", "SELECT group_concat(risk_id) FROM risks", "RISK-0001,RISK-0002,RISK-0003")
 }
 
-// TestShortLock: a lock that ends within the bound only delays.
+// TestShortLock checks that a write succeeds if the lock is released before the wait
+// ends.
 func TestShortLock(t *testing.T) {
 	t.Parallel()
 	d := serveWritesWaiting(t, 20*time.Second)

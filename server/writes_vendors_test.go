@@ -13,8 +13,8 @@ import (
 	"govsvc/db"
 )
 
-// TestCreateVendor: the defaults, everything given, and what the API does not
-// show.
+// TestCreateVendor checks a new vendor with default values, one with every member
+// given, and the members that the API does not return.
 func TestCreateVendor(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -39,7 +39,8 @@ func TestCreateVendor(t *testing.T) {
 	d.checkRows(t, "kept", "SELECT contract_start, renewal_owner_role, notes FROM vendors ORDER BY seq", "<nil>|<nil>|<nil>", "2026-01-01|CFO|L1\nL2")
 }
 
-// TestVendorKeys: one vendor a key and organisation, also when two come at once.
+// TestVendorKeys checks that an organisation has one vendor for each key, also after
+// concurrent requests.
 func TestVendorKeys(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

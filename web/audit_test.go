@@ -88,8 +88,8 @@ func TestAudit(t *testing.T) {
 	c.expect(c.get("/audit?actor="+strings.Repeat("x", 201)), 400, "at most 200 characters")
 }
 
-// TestAuditLines: each event shows the actor, the action, the record, and the old and
-// new values.
+// TestAuditLines checks that each event shows the actor, the action, the record, and
+// the old and new values.
 func TestAuditLines(t *testing.T) {
 	t.Parallel()
 	h, risk, key := harnessWithEvents(t)
@@ -143,7 +143,8 @@ func TestAuditPages(t *testing.T) {
 	}
 }
 
-// TestAuditOfPlan: a plan that excludes the audit log has no access to its pages.
+// TestAuditOfPlan checks that a plan that excludes the audit log has no access to its
+// pages.
 func TestAuditOfPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -156,8 +157,8 @@ func TestAuditOfPlan(t *testing.T) {
 	}
 }
 
-// TestVerifyAudit: the page reports that the log is intact. After an event is
-// altered, the page reports the position of that event.
+// TestVerifyAudit checks that the page reports that the log is intact. After an event
+// is altered, the page reports the position of that event.
 func TestVerifyAudit(t *testing.T) {
 	t.Parallel()
 	h, risk, _ := harnessWithEvents(t)
@@ -191,7 +192,8 @@ func TestVerifyAudit(t *testing.T) {
 	c.expect(r, 200, "The audit log is broken", fmt.Sprintf("Event %d or the event before it was altered", position), forged, fmt.Sprintf("%d events before are unaltered", position-1), "!intact")
 }
 
-// TestVerifyShortened: the verification reports events that are missing at the end.
+// TestVerifyShortened checks that the verification reports events that are missing at
+// the end.
 func TestVerifyShortened(t *testing.T) {
 	t.Parallel()
 	h, _, _ := harnessWithEvents(t)
@@ -201,7 +203,8 @@ func TestVerifyShortened(t *testing.T) {
 	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is broken", "are missing")
 }
 
-// TestVerifyElsewhere: the page verifies the log of the selected organisation.
+// TestVerifyElsewhere checks that the page verifies the log of the selected
+// organisation.
 func TestVerifyElsewhere(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -213,7 +216,8 @@ func TestVerifyElsewhere(t *testing.T) {
 	c.expect(c.follow(c.post("/audit/verify"), "/audit/verify"), 200, "The audit log is intact", "All 3 events of it&#39;s ours", `--org &#39;it&#39;\&#39;&#39;s ours&#39; --print-head`)
 }
 
-// TestVerifyOnce: only one verification runs at a time, so that other pages stay fast.
+// TestVerifyOnce checks that only one verification runs at a time, so that other pages
+// stay fast.
 func TestVerifyOnce(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -10,7 +10,7 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestBrowserUsers: a user is added, changed and removed.
+// TestBrowserUsers checks that a user is added, changed and removed.
 func TestBrowserUsers(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)
@@ -123,8 +123,8 @@ func TestBrowserStatus(t *testing.T) {
 	b.checkPage("status-late")
 }
 
-// TestBrowserConfirm: after ten minutes an action asks for the password, then
-// continues with the values of its form. The account lists the sessions.
+// TestBrowserConfirm checks that after ten minutes an action asks for the password,
+// then continues with the values of its form. The account lists the sessions.
 func TestBrowserConfirm(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)

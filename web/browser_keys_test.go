@@ -9,7 +9,7 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestBrowserKeys: a key is minted, works, is rotated, revoked and refused.
+// TestBrowserKeys checks that a key is minted, works, is rotated, revoked and refused.
 func TestBrowserKeys(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)

@@ -66,8 +66,8 @@ func TestBrowserPicture(t *testing.T) {
 	}
 }
 
-// TestBrowserClocks: the page's script updates a countdown with the same text that the
-// server writes.
+// TestBrowserClocks checks that the page's script updates a countdown with the same
+// text that the server writes.
 func TestBrowserClocks(t *testing.T) {
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Viewer)

@@ -107,8 +107,8 @@ func TestBrowserProblems(t *testing.T) {
 	b.checkPage("not-found")
 }
 
-// TestBrowserMenus: menus close on Escape and on a click elsewhere. Escape returns the
-// focus to the menu's button.
+// TestBrowserMenus checks that menus close on Escape and on a click elsewhere. Escape
+// returns the focus to the menu's button.
 func TestBrowserMenus(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -161,8 +161,8 @@ func TestBrowserKeyboard(t *testing.T) {
 	t.Error("the focus did not leave the page after 60 presses of Tab")
 }
 
-// TestBrowserZone: the page shows times in the user's time zone. The title of each
-// time has UTC.
+// TestBrowserZone checks that the page shows times in the user's time zone. The title
+// of each time has UTC.
 func TestBrowserZone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

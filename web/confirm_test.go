@@ -9,9 +9,9 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestRoutes_Proof: every action that changes users, keys, roles, settings or a second
-// factor requires a proof of identity. A separate page for the action's form requires
-// it, too.
+// TestRoutes_Proof checks that every action that changes users, keys, roles, settings
+// or a second factor requires a proof of identity. A separate page for the action's
+// form requires it, too.
 func TestRoutes_Proof(t *testing.T) {
 	t.Parallel()
 	without := map[string]bool{ // pages in the groups below that require no proof
@@ -44,8 +44,8 @@ func TestRoutes_Proof(t *testing.T) {
 	}
 }
 
-// TestConfirm_EveryPage: each page that requires a fresh proof asks for it after ten
-// minutes. It changes nothing before the user gives the proof.
+// TestConfirm_EveryPage checks that each page that requires a fresh proof asks for it
+// after ten minutes. It changes nothing before the user gives the proof.
 func TestConfirm_EveryPage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -68,8 +68,8 @@ func TestConfirm_EveryPage(t *testing.T) {
 	}
 }
 
-// TestConfirm_KeepsWhatWasTyped: after the proof an action continues with the values of
-// its form, except secrets.
+// TestConfirm_KeepsWhatWasTyped checks that after the proof an action continues with
+// the values of its form, except secrets.
 func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -103,8 +103,8 @@ func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 	}
 }
 
-// TestConfirm_ThenThePage: after the proof the user gets the requested page. An address
-// of another site is ignored.
+// TestConfirm_ThenThePage checks that after the proof the user gets the requested page.
+// An address of another site is ignored.
 func TestConfirm_ThenThePage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -126,8 +126,8 @@ func TestConfirm_ThenThePage(t *testing.T) {
 	}
 }
 
-// TestConfirm_Code: for a user with a second factor, a code is the proof. The password
-// is refused.
+// TestConfirm_Code checks that for a user with a second factor, a code is the proof.
+// The password is refused.
 func TestConfirm_Code(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -145,8 +145,8 @@ func TestConfirm_Code(t *testing.T) {
 	c.expect(c.follow(c.post("/settings", "plan", "business", "subscription", "active", "confirm-secret", code), "/settings"), 200, "Plan and subscription have been changed.")
 }
 
-// TestSessions: the account lists the user's sessions, and can end one of them or all
-// others. A new password renews the current session and ends the others.
+// TestSessions checks that the account lists the user's sessions, and can end one of
+// them or all others. A new password renews the current session and ends the others.
 func TestSessions(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

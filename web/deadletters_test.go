@@ -22,8 +22,9 @@ func deadLetterIDs(r response) (ids []string) {
 	return ids
 }
 
-// TestDeadLetters: a replay sends one dead letter, the selected ones, or all of them
-// again. A discard removes the selected ones. Without a selection nothing changes.
+// TestDeadLetters checks that a replay sends one dead letter, the selected ones, or all
+// of them again. A discard removes the selected ones. Without a selection nothing
+// changes.
 func TestDeadLetters(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -94,7 +95,7 @@ func (h *harness) expectReplay(r response, n int) {
 	}
 }
 
-// TestDeadLetterPages: a long list of dead letters is split into pages.
+// TestDeadLetterPages checks that a long list of dead letters is split into pages.
 func TestDeadLetterPages(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

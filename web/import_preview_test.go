@@ -28,8 +28,8 @@ func riskLine(id, members string) string {
 	return fmt.Sprintf(`{"object":"risk","risk_id":%q,"description":"What may happen."%s}`+"\n", id, members)
 }
 
-// TestImportPreview: the page lists the changes of an import. If the data changes after
-// the preview, the import is refused and the page shows a new preview.
+// TestImportPreview checks that the page lists the changes of an import. If the data
+// changes after the preview, the import is refused and the page shows a new preview.
 func TestImportPreview(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -66,8 +66,8 @@ func TestImportPreview(t *testing.T) {
 	admin.expect(admin.get("/"), 200, "!risk.updated")
 }
 
-// TestImportAsksForAReason: an import that lowers the rating of a risk or closes it
-// requires a reason.
+// TestImportAsksForAReason checks that an import that lowers the rating of a risk or
+// closes it requires a reason.
 func TestImportAsksForAReason(t *testing.T) {
 	t.Parallel()
 	const reason = "The model was withdrawn from production in June"
@@ -117,8 +117,8 @@ func TestImportAsksForAReason(t *testing.T) {
 	c.expect(c.post(path), 409, "Changes that need a reason", "<textarea")
 }
 
-// TestImportPreviewIsBounded: a preview lists a limited number of records. The checked
-// files of one user do not remove those of another user.
+// TestImportPreviewIsBounded checks that a preview lists a limited number of records.
+// The checked files of one user do not remove those of another user.
 func TestImportPreviewIsBounded(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -144,7 +144,8 @@ func TestImportPreviewIsBounded(t *testing.T) {
 	other.expect(other.get(theirs), 200, "Import 1 record")
 }
 
-// TestCheckinsInHistory: the history of a key result includes imported check-ins.
+// TestCheckinsInHistory checks that the history of a key result includes imported
+// check-ins.
 func TestCheckinsInHistory(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})

@@ -82,8 +82,8 @@ func TestImport(t *testing.T) {
 	c.expect(h.as(auth.Viewer).upload("/import", oneFile("risks.ndjson", goodRisks)), 403)
 }
 
-// TestImportBounds: a file has a maximum size. When a user checks too many files, the
-// oldest one is removed.
+// TestImportBounds checks that a file has a maximum size. When a user checks too many
+// files, the oldest one is removed.
 func TestImportBounds(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -103,7 +103,7 @@ func TestImportBounds(t *testing.T) {
 	c.expect(c.upload("/import", oneFile("a/../../b\r\n\".ndjson", goodRisks)), 303)
 }
 
-// TestTemplates: each resource has a CSV template that the import accepts.
+// TestTemplates checks that each resource has a CSV template that the import accepts.
 func TestTemplates(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -120,8 +120,8 @@ func TestTemplates(t *testing.T) {
 	c.expect(c.get("/import/templates/risk"), 404)
 }
 
-// TestSheet: the CSV of a list can be imported again without changes. A spreadsheet
-// reads none of its cells as a formula.
+// TestSheet checks that the CSV of a list can be imported again without changes. A
+// spreadsheet reads none of its cells as a formula.
 func TestSheet(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

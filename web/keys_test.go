@@ -77,7 +77,8 @@ func TestKeyLife(t *testing.T) {
 	}
 }
 
-// TestKeyOnceForOneUser: the page shows a new key only to the user who created it.
+// TestKeyOnceForOneUser checks that the page shows a new key only to the user who
+// created it.
 func TestKeyOnceForOneUser(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -94,7 +95,8 @@ func TestKeyOnceForOneUser(t *testing.T) {
 	}
 }
 
-// TestMintRefused: an invalid form creates no key and shows the error at the field.
+// TestMintRefused checks that an invalid form creates no key and shows the error at the
+// field.
 func TestMintRefused(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -128,7 +130,8 @@ func TestMintRefused(t *testing.T) {
 	}
 }
 
-// TestKeysOfAnother: the keys of an organisation are not accessible from another one.
+// TestKeysOfAnother checks that the keys of an organisation are not accessible from
+// another one.
 func TestKeysOfAnother(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -146,8 +149,8 @@ func TestKeysOfAnother(t *testing.T) {
 	c.expect(c.get("/keys/new"), 200, "(not in the plan business)", "Replaces the limit of the plan, 600.")
 }
 
-// TestKeyList: the list shows the state of each key and escapes names. A long list is
-// split into pages.
+// TestKeyList checks that the list shows the state of each key and escapes names. A
+// long list is split into pages.
 func TestKeyList(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -200,8 +203,8 @@ func (h *harness) execSQL(statement string, args ...any) {
 	}
 }
 
-// TestKeyTried: the page shows an example command that the scopes of the key allow. For
-// a key without read access, the command only checks the key.
+// TestKeyTried checks that the page shows an example command that the scopes of the key
+// allow. For a key without read access, the command only checks the key.
 func TestKeyTried(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -215,7 +218,8 @@ func TestKeyTried(t *testing.T) {
 	c.expect(c.follow(c.post("/keys/new", "name", "all", "scope", "read:all", "kind", "live"), "/keys/made"), 200, "Try it", "!/api/v1/audit")
 }
 
-// TestKeysOfPlan: the list reports when the plan or the subscription blocks all keys.
+// TestKeysOfPlan checks that the list reports when the plan or the subscription blocks
+// all keys.
 func TestKeysOfPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -258,8 +262,8 @@ func (h *harness) hasAuditEvent(action string, role auth.Role) bool {
 	return false
 }
 
-// TestKeyForm_WebhooksRead: the form explains at the scope manage:webhooks that the key
-// receives records.
+// TestKeyForm_WebhooksRead checks that the form explains at the scope manage:webhooks
+// that the key receives records.
 func TestKeyForm_WebhooksRead(t *testing.T) {
 	t.Parallel()
 	c := newHarness(t).as(auth.Admin)

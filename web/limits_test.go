@@ -9,8 +9,8 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestAddressLimits: an address has separate rate limits for pages, static files and
-// downloads.
+// TestAddressLimits checks that an address has separate rate limits for pages, static
+// files and downloads.
 func TestAddressLimits(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{trusted: "127.0.0.0/8", perMinute: 6})

@@ -13,8 +13,9 @@ import (
 	"govsvc/server/limit"
 )
 
-// TestLargeRecordsPage: a page of a list has fewer records if they are large. Together
-// the pages contain every record once. The link to the previous page works, too.
+// TestLargeRecordsPage checks that a page of a list has fewer records if they are
+// large. Together the pages contain every record once. The link to the previous page
+// works, too.
 func TestLargeRecordsPage(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -80,8 +81,8 @@ func TestProblemPages_HoldNoMemory(t *testing.T) {
 	c.expect(c.get("/risks"), 200)
 }
 
-// TestRequestsInProgress: a user can have 32 requests in progress. A further request is
-// refused until one of them ends. Other users are not affected.
+// TestRequestsInProgress checks that a user can have 32 requests in progress. A further
+// request is refused until one of them ends. Other users are not affected.
 func TestRequestsInProgress(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

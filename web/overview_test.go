@@ -45,7 +45,8 @@ func TestOverview(t *testing.T) {
 	}
 }
 
-// TestOverviewLinks: each number links to a list with that number of records.
+// TestOverviewLinks checks that each number links to a list with that number of
+// records.
 func TestOverviewLinks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -82,8 +83,8 @@ func TestOverviewLinks(t *testing.T) {
 	}
 }
 
-// TestClocks: the overview counts down to each deadline for a notification of an
-// authority. It marks overdue notifications.
+// TestClocks checks that the overview counts down to each deadline for a notification
+// of an authority. It marks overdue notifications.
 func TestClocks(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -108,8 +109,8 @@ func TestClocks(t *testing.T) {
 	}
 }
 
-// TestOverviewEmpty: without records the overview shows the next steps that the user's
-// role allows.
+// TestOverviewEmpty checks that without records the overview shows the next steps that
+// the user's role allows.
 func TestOverviewEmpty(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -127,7 +128,8 @@ func TestOverviewEmpty(t *testing.T) {
 		"No active KPIs.", "No obligations yet.", "No vendors yet.", "none applicable")
 }
 
-// TestOverviewOfPlan: the overview hides incidents if the plan excludes them.
+// TestOverviewOfPlan checks that the overview hides incidents if the plan excludes
+// them.
 func TestOverviewOfPlan(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -138,7 +140,7 @@ func TestOverviewOfPlan(t *testing.T) {
 	c.expect(c.get("/"), 200, "Open risks by severity", "!Notification clocks", "!Open incidents", "!Claims agent sent")
 }
 
-// TestOverviewHostile: the overview escapes the texts of records.
+// TestOverviewHostile checks that the overview escapes the texts of records.
 func TestOverviewHostile(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{data: usersOnly})
@@ -158,8 +160,8 @@ func TestOverviewHostile(t *testing.T) {
 	expectEscaped(t, "/", r)
 }
 
-// TestHappenings: the overview lists recent changes to records, with the changed fields
-// and the user. It omits sign-ins.
+// TestHappenings checks that the overview lists recent changes to records, with the
+// changed fields and the user. It omits sign-ins.
 func TestHappenings(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)

@@ -13,9 +13,9 @@ import (
 	"govsvc/web"
 )
 
-// fuzzedRoutes are the pages and actions that FuzzPages requests. They
-// exclude actions that end the session or that would resolve a fuzzed host name.
-// FuzzURL checks those addresses.
+// fuzzedRoutes returns the pages and actions that FuzzPages requests. They exclude
+// actions that end the session or that would resolve a fuzzed host name. FuzzURL checks
+// those addresses.
 func fuzzedRoutes() []web.PageRoute {
 	return slices.DeleteFunc(routes(), func(r web.PageRoute) bool {
 		apart := slices.ContainsFunc([]string{"/webhooks", "/account", "/signout", "/setup"}, func(path string) bool { return strings.HasPrefix(r.Path, path) })
@@ -89,7 +89,7 @@ func FuzzPages(f *testing.F) {
 	})
 }
 
-// part is a part of an upload.
+// part returns a part of an upload.
 func part(disposition, content string) string {
 	return "--x\r\nContent-Disposition: form-data; " + disposition + "\r\n\r\n" + content + "\r\n"
 }

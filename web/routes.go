@@ -14,7 +14,7 @@ import (
 	"govsvc/web/records"
 )
 
-// routes is the list of all pages and actions, with the permission that each
+// routes returns the list of all pages and actions, with the permission that each
 // needs.
 func (s *Site) routes(config Config) []page.Route {
 	signIn, first := account.NewSignIn(config.Store.Now, config.FirstLink), overview.New(config.Document)
@@ -27,7 +27,7 @@ func (s *Site) routes(config Config) []page.Route {
 	)
 }
 
-// signInRoutes are the pages without a session, and the sign-out.
+// signInRoutes returns the pages without a session, and the sign-out.
 func signInRoutes(signIn *account.SignIn) []page.Route {
 	return []page.Route{
 		{Pattern: "GET /setup", Needs: page.Public, Handle: signIn.ShowSetup},
@@ -40,7 +40,7 @@ func signInRoutes(signIn *account.SignIn) []page.Route {
 	}
 }
 
-// accountRoutes are the pages of the user's own account.
+// accountRoutes returns the pages of the user's own account.
 func accountRoutes() []page.Route {
 	return []page.Route{
 		{Pattern: "POST /organisation", Needs: page.SignedIn, Handle: account.SwitchOrganisation},
@@ -59,7 +59,7 @@ func accountRoutes() []page.Route {
 	}
 }
 
-// userRoutes are the pages of the users of an organisation.
+// userRoutes returns the pages of the users of an organisation.
 func userRoutes() []page.Route {
 	return []page.Route{
 		{Pattern: "GET /users", Needs: auth.ReadOversight, Handle: account.ListUsers},
@@ -74,7 +74,7 @@ func userRoutes() []page.Route {
 	}
 }
 
-// recordRoutes are the lists, records and forms of all resources.
+// recordRoutes returns the lists, records and forms of all resources.
 func recordRoutes(resources []*records.Pages) []page.Route {
 	var all []page.Route
 	for _, p := range resources {

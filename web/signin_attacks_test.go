@@ -26,18 +26,18 @@ func TestFirstAdminRace(t *testing.T) {
 		})
 	}
 	all.Wait()
-	in := 0
+	signedIn := 0
 	for _, r := range replies {
 		switch {
 		case r.status == 303 && len(r.header.Values("Set-Cookie")) == 1:
-			in++
+			signedIn++
 		case r.status != 410 || len(r.header.Values("Set-Cookie")) > 0:
-			t.Errorf("%d %q\n%.1000s", r.status, r.header["Set-Cookie"], r.body)
+			t.Errorf("got status %d and cookies %q, want 303 with a cookie or 410 without one\n%.1000s", r.status, r.header["Set-Cookie"], r.body)
 		}
 	}
 	users, err := h.auth.Users.ListAll(t.Context(), 0)
-	if err != nil || in != 1 || len(users) != 1 {
-		t.Errorf("%d clients signed in and %d users exist, want 1 and 1: %v", in, len(users), err)
+	if err != nil || signedIn != 1 || len(users) != 1 {
+		t.Errorf("%d clients signed in and %d users exist, want 1 and 1: %v", signedIn, len(users), err)
 	}
 	if strings.Contains(h.log.String(), token) {
 		t.Error("the log contains the token")
@@ -57,15 +57,15 @@ func TestPlantedCookies(t *testing.T) {
 	c.follow(c.post("/signin/code", "code", "123456"), "/signin")
 	c.follow(c.post("/signin", "name", "viewer", "password", password), "/")
 	if token := c.cookie("govsvc_session"); token == planted || len(token) != len(planted) {
-		t.Errorf("the session is %q", token)
+		t.Errorf("got session token %q, want a new one of the same length", token)
 	}
 	victim := h.anonymous()
 	victim.setCookie("govsvc_session", planted)
 	victim.expect(victim.get("/account"), 303)
 }
 
-// TestFirstStepAlone checks that the ticket of the first sign-in step opens no page.
-// It is valid once, and a change of the password makes it invalid.
+// TestFirstStepAlone checks that the ticket of the first sign-in step gives access to no
+// page. The ticket is valid once, and a change of the password invalidates it.
 func TestFirstStepAlone(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
@@ -106,8 +106,8 @@ func TestFirstStepAlone(t *testing.T) {
 	}
 }
 
-// TestCodesRunOut checks that a client with only the password has few attempts at the
-// code. All tickets and addresses share the limit.
+// TestCodesRunOut checks that a client that knows only the password has few attempts at
+// the code. All tickets and addresses share one limit.
 func TestCodesRunOut(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t, options{trusted: "127.0.0.0/8"})
@@ -131,9 +131,9 @@ func TestCodesRunOut(t *testing.T) {
 	}
 }
 
-// TestRoleTaken checks that a removed role has no effect from the next request on, in
-// every session.
-func TestRoleTaken(t *testing.T) {
+// TestRoleRemoved checks that a user loses the rights of a role with the next request
+// after the role was changed, in every session.
+func TestRoleRemoved(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c, other := h.as(auth.Editor), h.anonymous()

@@ -1,9 +1,9 @@
-// Package web is the dashboard that operators open in a browser. Pages are
-// rendered on the server from embedded templates and work without script. They
+// Package web serves the dashboard that operators open in a browser. Pages are
+// rendered on the server from embedded templates and work without JavaScript. They
 // read and write through the functions of server/api and db.
 //
-// routes.go lists every page. Package page has the request of a page, ui the
-// parts that pages are made of.
+// routes.go lists every page. Package page handles the request of a page. Package ui has
+// forms, tables and charts.
 package web
 
 import (

@@ -196,7 +196,7 @@ func (h *harness) interrupt(ctx context.Context, replication *process, load *loa
 		defer load.resume()
 		replication.end()
 		if err == nil {
-			err = h.waitForRestart(log, func() error { return load.one(ctx) })
+			err = h.waitForRestart(log, func() error { return load.writeOne(ctx) })
 		}
 	case 1:
 		replication.end()

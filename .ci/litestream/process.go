@@ -23,7 +23,7 @@ type process struct {
 	once sync.Once
 }
 
-// end kills the program without a warning.
+// end kills the program without giving it time to shut down.
 func (p *process) end() {
 	p.once.Do(func() {
 		_ = p.Process.Kill()
@@ -128,8 +128,8 @@ func (l *load) write(ctx context.Context, client *http.Client, title string) err
 	return nil
 }
 
-// one writes one more risk while the connections pause.
-func (l *load) one(ctx context.Context) error {
+// writeOne writes one more risk while the connections pause.
+func (l *load) writeOne(ctx context.Context) error {
 	err := l.write(ctx, http.DefaultClient, fmt.Sprint("single, after ", len(l.acknowledged())))
 	if errors.Is(err, errRefused) {
 		return nil
@@ -137,7 +137,7 @@ func (l *load) one(ctx context.Context) error {
 	return err
 }
 
-// errRefused is a response other than 201, for example because the file is busy.
+// errRefused reports a response other than 201, for example because the file is busy.
 var errRefused = errors.New("the server refused a risk")
 
 // post writes a risk over HTTP.
@@ -162,7 +162,7 @@ func post(ctx context.Context, client *http.Client, url, key, title string) erro
 	return err
 }
 
-// pause waits for the writes under way and stops new ones until resume.
+// pause waits for running writes to end, and blocks new ones until resume is called.
 func (l *load) pause()  { l.paused.Lock() }
 func (l *load) resume() { l.paused.Unlock() }
 

@@ -19,42 +19,43 @@ type entry struct {
 	mode fs.FileMode
 }
 
-// gzipped packs files into a tar.gz, in a folder of that name, with the given time
-// and without owners.
-func gzipped(folder string, files []entry, made time.Time) ([]byte, error) {
+// tarGz returns files as a tar.gz archive. In the archive they are in the folder and
+// have the given time and no owner.
+func tarGz(folder string, files []entry, modified time.Time) ([]byte, error) {
 	var packed bytes.Buffer
-	squeezed, err := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the head has no time and no name
+	compressor, err := gzip.NewWriterLevel(&packed, gzip.BestCompression) // the header has no time and no name
 	if err != nil {
 		return nil, err
 	}
-	w := tar.NewWriter(squeezed)
+	w := tar.NewWriter(compressor)
 	for _, f := range files {
-		head := &tar.Header{
-			Typeflag: tar.TypeReg, Name: folder + "/" + f.path, Size: int64(len(f.text)), Mode: int64(f.mode), ModTime: made, Format: tar.FormatUSTAR,
+		header := &tar.Header{
+			Typeflag: tar.TypeReg, Name: folder + "/" + f.path, Size: int64(len(f.text)), Mode: int64(f.mode), ModTime: modified, Format: tar.FormatUSTAR,
 		}
-		if err := w.WriteHeader(head); err != nil {
+		if err := w.WriteHeader(header); err != nil {
 			return nil, err
 		}
 		if _, err := w.Write(f.text); err != nil {
 			return nil, err
 		}
 	}
-	err = errors.Join(w.Close(), squeezed.Close())
+	err = errors.Join(w.Close(), compressor.Close())
 	return packed.Bytes(), err
 }
 
-// zipped packs files into a zip, which Windows can open without further programs.
-func zipped(folder string, files []entry, made time.Time) ([]byte, error) {
+// zipArchive returns files as a zip archive, which Windows can open without further
+// programs.
+func zipArchive(folder string, files []entry, modified time.Time) ([]byte, error) {
 	var packed bytes.Buffer
 	w := zip.NewWriter(&packed)
 	for _, f := range files {
-		head := &zip.FileHeader{Name: folder + "/" + f.path, Method: zip.Deflate, Modified: made}
-		head.SetMode(f.mode)
-		to, err := w.CreateHeader(head)
+		header := &zip.FileHeader{Name: folder + "/" + f.path, Method: zip.Deflate, Modified: modified}
+		header.SetMode(f.mode)
+		file, err := w.CreateHeader(header)
 		if err != nil {
 			return nil, err
 		}
-		if _, err := to.Write(f.text); err != nil {
+		if _, err := file.Write(f.text); err != nil {
 			return nil, err
 		}
 	}
@@ -70,26 +71,26 @@ type component struct {
 	URL     string `json:"purl"`
 }
 
-// bill returns the modules of a program as CycloneDX 1.5.
-func bill(program, version string) ([]byte, error) {
+// billOfMaterials returns a list of the modules of a program in the format CycloneDX 1.5.
+func billOfMaterials(program, version string) ([]byte, error) {
 	info, err := buildinfo.ReadFile(program)
 	if err != nil {
 		return nil, err
 	}
-	part := func(kind, name, version string) component {
+	newComponent := func(kind, name, version string) component {
 		return component{kind, name, version, "pkg:golang/" + name + "@" + version}
 	}
-	parts := []component{part("library", "stdlib", info.GoVersion)}
+	components := []component{newComponent("library", "stdlib", info.GoVersion)}
 	for _, module := range info.Deps {
 		if module.Replace != nil {
 			module = module.Replace
 		}
-		parts = append(parts, part("library", module.Path, module.Version))
+		components = append(components, newComponent("library", module.Path, module.Version))
 	}
 	text, err := json.MarshalIndent(map[string]any{
 		"bomFormat": "CycloneDX", "specVersion": "1.5", "version": 1,
-		"metadata":   map[string]any{"component": part("application", info.Main.Path, version)},
-		"components": parts,
+		"metadata":   map[string]any{"component": newComponent("application", info.Main.Path, version)},
+		"components": components,
 	}, "", " ")
 	return append(text, '\n'), err
 }

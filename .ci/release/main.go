@@ -95,7 +95,7 @@ func (r *release) run(seconds int64) error {
 	return r.sign()
 }
 
-// enterRepository makes the top of the repository the working directory.
+// enterRepository changes the working directory to the top of the repository.
 func enterRepository() error {
 	for range 5 {
 		text, err := os.ReadFile("go.mod")
@@ -127,11 +127,11 @@ func (r *release) write(name string, text []byte) error {
 	return os.WriteFile(filepath.Join(r.out, name), text, 0o644)
 }
 
-// word matches a valid version, which is part of file names.
-var word = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+-]*$`)
+// validVersion matches a version or a commit that can be part of a file name.
+var validVersion = regexp.MustCompile(`^v?[0-9A-Za-z][0-9A-Za-z.+-]*$`)
 
-// describe reads from git the settings that were not given. It marks a working tree
-// with changes.
+// describe reads the settings that were not given from git. It adds "+changes" if the
+// working tree has uncommitted changes.
 func (r *release) describe(seconds int64) error {
 	var err error
 	if r.version == "" {
@@ -158,7 +158,7 @@ func (r *release) describe(seconds int64) error {
 	}
 	r.made = time.Unix(seconds, 0).UTC()
 	for _, name := range []string{r.version, r.commit} {
-		if !word.MatchString(name) {
+		if !validVersion.MatchString(name) {
 			return fmt.Errorf("%q is not a version or a commit: letters, digits, dots, + and -", name)
 		}
 	}
@@ -176,7 +176,7 @@ func output(name string, args ...string) (string, error) {
 }
 
 // build builds the program for a platform once and returns its path. It sets every
-// variable of the environment that could change the bytes.
+// environment variable that could change the bytes.
 func (r *release) build(platform string) (string, error) {
 	if path, built := r.programs[platform]; built {
 		return path, nil
@@ -198,7 +198,7 @@ func (r *release) build(platform string) (string, error) {
 	return path, nil
 }
 
-// shared returns the files of every archive by their path in it.
+// shared returns the files that all archives have, by their path in the archive.
 func (r *release) shared() (map[string][]byte, error) {
 	files := map[string][]byte{}
 	for _, pattern := range []string{"README.md", "CHANGELOG.md", "SECURITY.md", "CONTRIBUTING.md", "LICENSE", "doc/*.md", "doc/decisions/*.md", "doc/*.png", "doc/deploy/*"} {
@@ -257,25 +257,25 @@ func (r *release) pack(platform string, shared map[string][]byte) error {
 		files = append(files, entry{path, text, 0o644})
 	}
 	slices.SortFunc(files, func(a, b entry) int { return cmp.Compare(a.path, b.path) })
-	archive, ending := gzipped, ".tar.gz"
+	archive, ending := tarGz, ".tar.gz"
 	if strings.HasPrefix(platform, "windows/") {
-		archive, ending = zipped, ".zip"
+		archive, ending = zipArchive, ".zip"
 	}
 	packed, err := archive(name, files, r.made)
 	if err != nil {
 		return err
 	}
-	parts, err := bill(program, r.version)
+	modules, err := billOfMaterials(program, r.version)
 	if err != nil {
 		return err
 	}
-	if err := r.write(name+".cdx.json", parts); err != nil {
+	if err := r.write(name+".cdx.json", modules); err != nil {
 		return err
 	}
 	return r.write(name+ending, packed)
 }
 
-// sums writes the checksums in the format of sha256sum --check.
+// sums writes SHA256SUMS, which sha256sum --check can read.
 func (r *release) sums() error {
 	made, err := os.ReadDir(r.out) // sorted by name
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 // packaged lists the processors for which Linux packages and images are built.
 var packaged = []string{"amd64", "arm64"}
 
-// packages builds a .deb and an .rpm of a processor.
+// packages builds a .deb and an .rpm package for a processor.
 func (r *release) packages(processor string, shared map[string][]byte) error {
 	contents, err := r.contents(processor, shared)
 	if err != nil {
@@ -58,8 +58,8 @@ func (r *release) packages(processor string, shared map[string][]byte) error {
 
 var semantic = regexp.MustCompile(`^v?\d+\.\d+\.\d+`)
 
-// packageVersion returns the version in the form that package managers compare. A
-// version that is only a commit sorts before every release.
+// packageVersion returns the version in the form that package managers compare. A build
+// without a version number, only with a commit, counts as older than every release.
 func (r *release) packageVersion() string {
 	if semantic.MatchString(r.version) {
 		return r.version
@@ -67,7 +67,8 @@ func (r *release) packageVersion() string {
 	return "0.0.0-0." + strings.NewReplacer("+", ".").Replace(r.version)
 }
 
-// packagedFile is a file of a package. kind is a type of the package files of nfpm.
+// packagedFile is a file of a package. kind is one of the Type constants of nfpm's
+// package files.
 type packagedFile struct {
 	text []byte
 	kind string
@@ -126,7 +127,7 @@ func (r *release) contents(processor string, shared map[string][]byte) (files.Co
 	return contents, nil
 }
 
-// compressed packs a manual page with gzip. The header has no time and no name.
+// compressed compresses a manual page with gzip. The header has no time and no name.
 func compressed(text []byte) ([]byte, error) {
 	var packed bytes.Buffer
 	w, err := gzip.NewWriterLevel(&packed, gzip.BestCompression)

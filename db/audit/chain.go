@@ -38,11 +38,11 @@ func (c *Chain) Add(event []byte) {
 	c.events++
 }
 
-// Sum is the hash of the last event.
+// Sum returns the hash of the last event.
 func (c *Chain) Sum() Sum { return c.sum }
 
-// Head is the hash of the last event, in lower-case hexadecimal.
+// Head returns the hash of the last event, in lower-case hexadecimal.
 func (c *Chain) Head() string { return hex.EncodeToString(c.sum[:]) }
 
-// Events is how many events were added.
+// Events returns how many events were added.
 func (c *Chain) Events() int { return c.events }

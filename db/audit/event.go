@@ -1,5 +1,5 @@
-// Package audit is what the audit log consists of: events, their JSON and the chain of
-// their hashes. Package db stores and reads them.
+// Package audit defines the events of the audit log, their JSON and the chain of their
+// hashes. Package db stores and reads them.
 package audit
 
 import "reflect"

@@ -49,7 +49,7 @@ type SessionDetails struct {
 	ConfirmedAt *string // when the user last gave the password or a code
 }
 
-// Actor is the session's user, for changes in the session's organisation.
+// Actor returns the session's user, for changes in the session's organisation.
 func (s Session) Actor() db.Actor {
 	by := s.origin
 	by.Org, by.ID = s.Organisation.Org, s.User.ID

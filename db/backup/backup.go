@@ -17,7 +17,7 @@ import (
 // Service makes backups of one store and checks its file.
 type Service struct{ store *db.DB }
 
-// New is the service for a store.
+// New returns the service for a store.
 func New(store *db.DB) *Service { return &Service{store} }
 
 // Backup is a checked copy of the data file.
@@ -99,7 +99,7 @@ func (s *Service) checkTarget(path string, replace bool) error {
 	return nil
 }
 
-// heads are the hashes of the last events of the audit logs.
+// heads returns the hashes of the last events of the audit logs.
 func (s *Service) heads(ctx context.Context) (map[db.Org]string, error) {
 	heads := map[db.Org]string{}
 	err := s.store.Each(ctx, func(row db.Scanner) error {

@@ -23,7 +23,7 @@ func restore(t *testing.T, from, path string, force bool) (backup.Restored, erro
 	return backup.Restore(t.Context(), from, testdb.Options(path), db.Actor{}, force)
 }
 
-// backedUp is a closed file with one risk, and a backup of it.
+// backedUp returns a closed file with one risk, and a backup of it.
 func backedUp(t *testing.T) (path, saved string) {
 	t.Helper()
 	path = testdb.EmptyFile(t)

@@ -14,7 +14,7 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// linked is a symbolic link to a file, in another folder.
+// linked returns a symbolic link to a file, in another folder.
 func linked(t *testing.T, to string) string {
 	t.Helper()
 	link := filepath.Join(t.TempDir(), "link.db")

@@ -39,8 +39,8 @@ func (t *restoreTarget) chooseName(now func() time.Time) error {
 	return nil
 }
 
-// hiddenName is the second name of the present file until it loses the first one. No
-// process opens a file by two names, which could damage it.
+// hiddenName returns the second name of the present file until it loses the first one.
+// No process opens a file by two names, which could damage it.
 func (t *restoreTarget) hiddenName() string {
 	folder, base := filepath.Split(t.kept)
 	return folder + "." + base
@@ -65,7 +65,7 @@ func (t *restoreTarget) finishKilled() error {
 	return err
 }
 
-// escapeGlob is a pattern that matches only the text.
+// escapeGlob returns a pattern that matches only the text.
 func escapeGlob(text string) string {
 	if runtime.GOOS == "windows" {
 		return text // its patterns have no escapes
@@ -138,8 +138,8 @@ func (t *restoreTarget) keepPresent() error {
 	return sqlite.SyncFolder(filepath.Dir(t.path))
 }
 
-// leftoverName is the path, without suffix, for the log and the journal of the present
-// or the removed file.
+// leftoverName returns the path, without suffix, for the log and the journal of the
+// present or the removed file.
 func (t *restoreTarget) leftoverName() string {
 	if t.kept != "" {
 		return t.kept

@@ -136,14 +136,14 @@ func scheduled(folder, stem string, now time.Time) ([]scheduledFile, error) {
 	return files, err
 }
 
-// fileStem is the name of a data file in the names of its backups.
+// fileStem returns the name of a data file in the names of its backups.
 func fileStem(path string) string {
 	base := filepath.Base(path)
 	return strings.TrimSuffix(base, filepath.Ext(base))
 }
 
-// Newest is the path of the newest backup in a folder that a schedule made of this data
-// file until now.
+// Newest returns the path of the newest backup in a folder that a schedule made of this
+// data file until now.
 func Newest(folder, path string, now time.Time) (string, error) {
 	path, err := sqlite.Resolve(path)
 	if err != nil {

@@ -67,8 +67,8 @@ func intoSchema(schema map[object]string) func(db.Scanner) error {
 	}
 }
 
-// expectedSchema is the schema of a version. It runs the migrations on a database in
-// memory.
+// expectedSchema returns the schema of a version. It runs the migrations on a database
+// in memory.
 func expectedSchema(ctx context.Context, version int) (schema map[object]string, err error) {
 	pool, err := sql.Open("sqlite", ":memory:")
 	if err != nil {

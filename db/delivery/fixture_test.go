@@ -25,7 +25,7 @@ func newFixture(t *testing.T) *fixture {
 	return f
 }
 
-// actor is the operator.
+// actor returns the operator.
 func (f *fixture) actor() db.Actor { return db.Actor{Org: f.org.Org, ID: "system"} }
 
 // subscribe adds a subscription and returns its id.

@@ -1,5 +1,5 @@
-// Package resource describes the types of record that the program keeps: one
-// file a resource, with one descriptor. The store, the API, import and export
+// Package resource describes the types of record that the program keeps. Each resource
+// has one file with one descriptor. The store, the API, import and export
 // and the dashboard read the descriptors and keep no lists of their own.
 //
 // A descriptor has the facts that the OpenAPI document does not have. Members,

@@ -27,7 +27,7 @@ var resources = slices.DeleteFunc(resource.All(), func(r *resource.Resource) boo
 // Index is the search index of an open file.
 type Index struct{ file *sqlite.DB }
 
-// NewIndex is the search index of a file.
+// NewIndex returns the search index of a file.
 func NewIndex(file *sqlite.DB) Index { return Index{file} }
 
 // Update adds to the index what it lacks. It works in small transactions. After each

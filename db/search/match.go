@@ -21,8 +21,9 @@ const (
 	orgShift  = 34
 )
 
-// placeBase is the place before the first record of a type in an organisation. The places
-// of an organisation are contiguous, so that a query skips the records of others.
+// placeBase returns the place before the first record of a type in an organisation. The
+// places of an organisation are contiguous, so that a query skips the records of
+// others.
 func placeBase(kind int64, org int64) int64 { return kind<<kindShift + org<<orgShift }
 
 // maxTrigrams bounds how many trigrams of a word are looked up. More trigrams hardly
@@ -30,8 +31,8 @@ func placeBase(kind int64, org int64) int64 { return kind<<kindShift + org<<orgS
 const maxTrigrams = 16
 
 // matchExpression returns the query of the index for records that may hold all of the
-// words; "" if no word is long enough. The tokenizer folds case by the simple rules of
-// Unicode, which match all forms of Spellings.
+// words, or "" if no word is long enough. The tokenizer folds case by the simple rules
+// of Unicode, which match all forms of Spellings.
 func matchExpression(words []string) string {
 	var all []string
 	for _, word := range words {

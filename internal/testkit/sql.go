@@ -68,7 +68,7 @@ func CountSQL(t testing.TB, path, query string) map[string]int {
 	return count
 }
 
-// ExplainSQL returns the plan of a query on a data file, one step a line.
+// ExplainSQL returns the plan of a query on a data file, with one step on each line.
 func ExplainSQL(t testing.TB, path, query string, args ...any) string {
 	t.Helper()
 	rows, err := OpenSQL(t, path).QueryContext(t.Context(), "EXPLAIN QUERY PLAN "+query, args...)

@@ -1,5 +1,6 @@
-// Package testkit is what the tests of several packages share: data files, a clock that
-// stands still, a buffer for logs, golden files and waiting. Only tests import it.
+// Package testkit has what the tests of several packages share: data files, a clock
+// that only a test moves, a buffer for logs, golden files and waiting. Only tests
+// import it.
 package testkit
 
 import (
@@ -22,7 +23,7 @@ func Update() bool { return *update }
 // Start is when the clocks of tests start: later than the dates of all fixtures.
 var Start = time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 
-// Clock is a clock that stands still until a test moves it.
+// Clock is a clock that only a test moves.
 type Clock struct {
 	mutex sync.Mutex
 	now   time.Time
@@ -31,7 +32,7 @@ type Clock struct {
 // NewClock returns a clock that shows now.
 func NewClock(now time.Time) *Clock { return &Clock{now: now} }
 
-// Now is the time that the clock shows.
+// Now returns the time that the clock shows.
 func (c *Clock) Now() time.Time {
 	c.mutex.Lock()
 	defer c.mutex.Unlock()
@@ -65,7 +66,7 @@ func (b *LogBuffer) Write(p []byte) (int, error) {
 	return b.text.Write(p)
 }
 
-// String is the log so far.
+// String returns the log so far.
 func (b *LogBuffer) String() string {
 	b.mutex.Lock()
 	defer b.mutex.Unlock()

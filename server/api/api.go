@@ -1,6 +1,6 @@
-// Package api holds the operations of the API: what each does, without HTTP.
-// HTTP, MCP and the dashboard call the same functions, after the same check of
-// scope and input. There is a file a noun; operations.go lists them all.
+// Package api implements the operations of the API, without HTTP. HTTP, MCP and the
+// dashboard call the same functions, after the same checks of scope and input. Each
+// resource has one file; operations.go lists all operations.
 package api
 
 import (
@@ -52,7 +52,7 @@ func (in Input) sized(ctx context.Context, read func(db.PageSize) error) error {
 	return err
 }
 
-// record is the body as a record to be stored.
+// record returns the body as a record to be stored.
 func (in Input) record() db.Record {
 	record := db.Record{}
 	maps.Copy(record, in.Body)
@@ -80,7 +80,7 @@ type Caller struct {
 	Idempotency *db.IdempotencyKey
 }
 
-// actor is the caller as the audit log knows it.
+// actor returns the caller as the audit log knows it.
 func (c *Caller) actor() db.Actor {
 	return db.Actor{Org: c.Organisation.Org, ID: c.ActorID, API: !c.Dashboard, RequestID: c.RequestID, Address: c.Address}
 }

@@ -2,71 +2,72 @@ package api
 
 import "math"
 
-// attainedShare is how much of its target a key result has reached, from 0 to 1;
-// false before it has a value.
+// attainedShare returns the attainment of a key result: how much of its target it has
+// reached, from 0 to 1. It returns false if there is no value yet. The formula
+// depends on the direction:
 //
-//   - increase: 1 from the target on. Below it, the way from the baseline to the
-//     target that the value has come; without a baseline, or with one that is not
-//     below the target, the value's share of a positive target, else 0.
-//   - decrease: 1 from the target downwards. Above it, the same way downwards;
-//     without a baseline above the target, a positive target's share of the value,
-//     else 0.
-//   - maintain: 1 at the target, and less by the distance from it, to either
-//     side, relative to it: 95 and 105 of 100 are 0.95. A target of 0 is met or
-//     missed. The baseline does not count.
+//   - increase: 1 if the value is at or above the target. Otherwise
+//     (value - baseline) / (target - baseline) if the baseline is below the target,
+//     else value / target if the target is positive, else 0.
+//   - decrease: 1 if the value is at or below the target. Otherwise
+//     (baseline - value) / (baseline - target) if the baseline is above the target,
+//     else target / value if the target is positive, else 0.
+//   - maintain: 1 - |value - target| / |target|, but at least 0. With a target of 100,
+//     95 and 105 both give 0.95. If the target is 0, the result is 1 for the value 0
+//     and 0 for other values. The baseline is not used.
 func attainedShare(direction string, baseline *float64, target float64, value *float64) (float64, bool) {
 	if value == nil {
 		return 0, false
 	}
 	switch direction {
 	case "increase":
-		return rise(baseline, target, *value), true
+		return increaseShare(baseline, target, *value), true
 	case "decrease":
-		return fall(baseline, target, *value), true
+		return decreaseShare(baseline, target, *value), true
 	}
-	return steady(target, *value), true
+	return maintainShare(target, *value), true
 }
 
-func rise(baseline *float64, target, v float64) float64 {
+func increaseShare(baseline *float64, target, v float64) float64 {
 	switch {
 	case v >= target:
 		return 1
 	case baseline != nil && *baseline < target:
-		return share(v-*baseline, target-*baseline)
+		return fraction(v-*baseline, target-*baseline)
 	case target > 0:
-		return share(v, target)
+		return fraction(v, target)
 	}
 	return 0
 }
 
-func fall(baseline *float64, target, v float64) float64 {
+func decreaseShare(baseline *float64, target, v float64) float64 {
 	switch {
 	case v <= target:
 		return 1
 	case baseline != nil && *baseline > target:
-		return share(*baseline-v, *baseline-target)
+		return fraction(*baseline-v, *baseline-target)
 	case target > 0:
-		return share(target, v)
+		return fraction(target, v)
 	}
 	return 0
 }
 
-func steady(target, v float64) float64 {
+func maintainShare(target, v float64) float64 {
 	switch {
 	case v == target:
 		return 1
 	case target == 0:
 		return 0
 	}
-	return 1 - share(math.Abs(v-target), math.Abs(target))
+	return 1 - fraction(math.Abs(v-target), math.Abs(target))
 }
 
-// share is a part of a whole, between 0 and 1; numbers so large that their
-// difference is none of a double's make 0.
-func share(part, whole float64) float64 {
-	s := part / whole
-	if math.IsNaN(s) {
+// fraction divides two numbers and limits the result to 0 to 1. The result is 0 if it
+// is not a number, because a difference of very large numbers overflowed.
+func fraction(dividend, divisor float64) float64 {
+	f := dividend / divisor
+	if math.IsNaN(f) {
 		return 0
 	}
-	return min(max(s, 0), 1)
+	return min(max(f, 0), 1)
 }

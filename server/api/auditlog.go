@@ -27,16 +27,16 @@ type AuditSearchPage struct {
 	Events []AuditEvent
 	Next   string // cursor; "" if there is nothing older
 	// Searched is the time back to which this page looked, if there are older
-	// events that it has not looked at: a page looks at 50,000 of them. It may so
-	// hold few events or none, and Next goes on.
+	// events that it has not searched. A page searches 50,000 events, so it may have
+	// few results or none. The search continues at Next.
 	Searched string
 }
 
 // auditLimit is how many events a page has by default.
 const auditLimit = 50
 
-// SearchAudit searches the audit log, newest first. It needs the plan's audit
-// feature and tells the audit log of itself.
+// SearchAudit searches the audit log, newest first. The plan must include the audit
+// log. The search itself is recorded in the audit log.
 func SearchAudit(ctx context.Context, c *Caller, s AuditSearch) (AuditSearchPage, error) {
 	var page AuditSearchPage
 	if err := c.permitFeature("audit"); err != nil {

@@ -66,9 +66,9 @@ func Browse(ctx context.Context, c *Caller, object string, v View) (ViewPage, er
 	return page, err
 }
 
-// ExportView calls each with all records of a view, as JSON, whatever its cursor
-// and limit, and tells the audit log how many those were: where the export ends
-// half-way, too, since what went out before is out.
+// ExportView calls each with all records of a view, as JSON. It ignores the cursor and
+// the limit of the view. The audit log records the number of records, also of an export
+// that fails after the first record.
 func ExportView(ctx context.Context, c *Caller, object string, v View, each func(record []byte) error) error {
 	q, err := c.browseQuery(object, v)
 	if err != nil {
@@ -86,7 +86,7 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 		}
 		action = "export.failed"
 	}
-	// the reader may have gone, with most of it
+	// the client may have received most of the records before it disconnected
 	return errors.Join(err, c.Store.Write(context.WithoutCancel(ctx), c.actor(), func(tx *db.Tx) error {
 		return tx.Audit(audit.Event{
 			Action: action, Category: audit.Export, Severity: audit.SeverityRead,

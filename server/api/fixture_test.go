@@ -50,7 +50,7 @@ func (f *fixture) onPlan(plan db.Plan) *fixture {
 	return f
 }
 
-// operator is the actor of the command line.
+// operator returns the actor of the command line.
 func (f *fixture) operator() db.Actor { return db.Actor{Org: f.Organisation.Org, ID: "system"} }
 
 func (f *fixture) save(t testing.TB, object, id string, body map[string]any) string {

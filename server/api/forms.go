@@ -147,8 +147,8 @@ func same(f openapi.Field, value, before any) bool {
 	return reflect.DeepEqual(value, before)
 }
 
-// Attainment is how much of its target the record of a key result has reached,
-// from 0 to 1; nil before it has a value. See attainedShare.
+// Attainment returns how much of its target the record of a key result has reached,
+// from 0 to 1, or nil before it has a value. See attainedShare.
 func Attainment(kpi Record) *float64 {
 	target, known := float(kpi["target_value"])
 	if !known {

@@ -67,7 +67,7 @@ func checkinDrafts(body map[string]any) ([]db.CheckinDraft, error) {
 	return drafts, nil
 }
 
-// optional is a string member that may be absent.
+// optional returns a string member that may be absent.
 func optional(members map[string]any, name string) *string {
 	if text, given := members[name].(string); given {
 		return &text

@@ -21,7 +21,7 @@ type Faults []openapi.ValidationError
 
 func (f Faults) Error() string { return f[0].Message }
 
-// Unwrap is the first fault.
+// Unwrap returns the first fault.
 func (f Faults) Unwrap() error { return &f[0] }
 
 // Submit runs an operation of the API for a form: it checks the body against the
@@ -140,8 +140,8 @@ func ofPoint(err error) error {
 	return err
 }
 
-// saveRecord saves a record that the API only reads: the whole record, as it
-// will be, must be one that an import takes.
+// saveRecord saves a record of a type that the API can only read. An import must accept
+// the complete record as it will be stored.
 func saveRecord(ctx context.Context, c *Caller, r *resource.Resource, id string, body map[string]any) (string, error) {
 	fields := FormFields(c.Document, r.Type, id != "")
 	for _, member := range slices.Sorted(maps.Keys(body)) {

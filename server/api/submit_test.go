@@ -25,7 +25,7 @@ func (receivers) Send(context.Context, delivery.Receiver, string, db.Message) de
 	return delivery.Attempt{Status: 204}
 }
 
-// TestSubmit calls operations of the API as a form of the dashboard does.
+// TestSubmit calls operations of the API in the same way as a form of the dashboard.
 func TestSubmit(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

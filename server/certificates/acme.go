@@ -96,7 +96,7 @@ func (s *acmeSource) certificate(hello *tls.ClientHelloInfo) (*tls.Certificate, 
 	return pair, err
 }
 
-// challenges is the handler of the challenges that the authority fetches by plain
+// challenges returns the handler of the challenges that the authority fetches by plain
 // HTTP (HTTP-01). After a call the authority may choose them.
 func (s *acmeSource) challenges() http.Handler { return s.manager.HTTPHandler(nil) }
 

@@ -1,5 +1,5 @@
 // Package certificates provides the TLS certificates of the server. They come
-// from files, which are read again when they change, or from an ACME authority.
+// from files, which are reloaded when they change, or from an ACME authority.
 package certificates
 
 import (

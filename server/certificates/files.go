@@ -38,9 +38,9 @@ type keyPair struct {
 	seen  fileStates
 }
 
-// current is the certificate that the files hold now. Checking the files costs a
-// thousandth of a handshake. While they can't be used, because only one of them
-// has been replaced for example, the former certificate remains in use.
+// current returns the certificate that the files hold now. Checking the files costs a
+// thousandth of a handshake. While they can't be used, because only one of them has
+// been replaced for example, the former certificate remains in use.
 func (p *keyPair) current() *tls.Certificate {
 	p.mutex.Lock()
 	defer p.mutex.Unlock()

@@ -118,7 +118,7 @@ func (s *spool) assemble(ctx context.Context, from *db.Snapshot, org db.Org, reg
 	return nil
 }
 
-// recordList writes records as a JSON array, one record a line. A single record is
+// recordList writes records as a JSON array, with one record on each line. A single record is
 // written without an array; without one it is null.
 type recordList struct {
 	w      io.Writer

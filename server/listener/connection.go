@@ -82,7 +82,7 @@ func closeWrite(conn net.Conn) error {
 
 type connectionKey struct{}
 
-// connectionOf is the connection of a request; nil if it is not known.
+// connectionOf returns the connection of a request, or nil if it is not known.
 func connectionOf(ctx context.Context) *connection {
 	c, _ := ctx.Value(connectionKey{}).(*connection)
 	return c

@@ -24,10 +24,9 @@ func (c *connection) respond(next http.Handler, w http.ResponseWriter, r *http.R
 	next.ServeHTTP(w, r.WithContext(ctx))
 }
 
-// untilFailure is the context of a request of HTTP/1. Package net/http cancels
-// its own when the client closes its sending side, which a client may do after
-// the request. This one is canceled when the connection fails. The caller calls
-// end.
+// untilFailure returns the context of a request of HTTP/1. Package net/http cancels its
+// own when the client closes its sending side, which a client may do after the request.
+// This one is canceled when the connection fails. The caller calls end.
 func (c *connection) untilFailure(parent context.Context) (ctx context.Context, end func()) {
 	ctx, cancel := context.WithCancel(context.WithoutCancel(parent))
 	stop := context.AfterFunc(parent, func() { c.awaitFailure(ctx, cancel) })

@@ -21,7 +21,7 @@ type Refuser interface {
 	RefuseMalformed(status int, detail string, client net.Addr) *http.Response
 }
 
-// refusalOf is the refusal of a service; nil if it has none.
+// refusalOf returns the refusal of a service, or nil if it has none.
 func refusalOf(s http.Handler, secure bool) refusal {
 	service, ok := refuserOf(s)
 	if !ok {
@@ -38,7 +38,7 @@ func refusalOf(s http.Handler, secure bool) refusal {
 	}
 }
 
-// refuserOf is the service that refuses requests, with StrictTransport too.
+// refuserOf returns the service that refuses requests, with StrictTransport too.
 func refuserOf(s http.Handler) (Refuser, bool) {
 	if outer, ok := s.(StrictTransport); ok {
 		s = outer.Service
@@ -61,7 +61,7 @@ func newHTTP1Conn(conn net.Conn, refuse refusal) *http1Conn {
 	return &http1Conn{Conn: conn, counted: countedConnection(conn), refuse: refuse}
 }
 
-// NetConn is the connection that is written to.
+// NetConn returns the connection that is written to.
 func (c *http1Conn) NetConn() net.Conn { return c.Conn }
 
 // Write sends p, or the service's own response where package net/http answers.
@@ -126,7 +126,7 @@ func (c *http1Conn) CloseWrite() error { return closeWrite(c.Conn) }
 // secureHTTP1Conn is a connection of HTTP/1 over TLS.
 type secureHTTP1Conn struct{ *http1Conn }
 
-// ConnectionState is what package net/http sets http.Request.TLS to.
+// ConnectionState returns what package net/http sets http.Request.TLS to.
 func (c secureHTTP1Conn) ConnectionState() tls.ConnectionState {
 	return c.Conn.(*tls.Conn).ConnectionState()
 }

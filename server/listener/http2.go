@@ -41,11 +41,11 @@ func (closedListener) Accept() (net.Conn, error) { return nil, net.ErrClosed }
 // Close does nothing.
 func (closedListener) Close() error { return nil }
 
-// Addr is an empty address.
+// Addr returns an empty address.
 func (closedListener) Addr() net.Addr { return &net.TCPAddr{} }
 
-// headBytes is the size of a request's head as HTTP/2 counts it (RFC 9113,
-// section 6.5.2), with the path but without the other pseudo-headers.
+// headBytes returns the size of a request's head as HTTP/2 counts it (RFC 9113, section
+// 6.5.2), with the path but without the other pseudo-headers.
 func headBytes(r *http.Request) int {
 	const perField = 32
 	size := len(r.RequestURI)

@@ -1,7 +1,7 @@
 // Package listener accepts connections and serves HTTP on them. It limits the
 // open connections, performs TLS handshakes, closes connections whose clients
-// take too little of a response, and answers requests that can't be read. It
-// works for every handler and knows nothing of the API.
+// read a response too slowly, and answers requests that can't be parsed. It
+// works for every handler and does not depend on the API.
 package listener
 
 import (
@@ -75,8 +75,8 @@ func Listen(ctx context.Context, address string, limits Limits) (*Listener, erro
 	return l, nil
 }
 
-// HostPort is where clients can reach the listener. The host is the one bound
-// or, if that means all addresses, the one passed to Listen.
+// HostPort returns where clients can reach the listener. The host is the one bound or,
+// if that means all addresses, the one passed to Listen.
 func (l *Listener) HostPort() string {
 	bound, err := netip.ParseAddrPort(l.Addr().String())
 	if err != nil {
@@ -203,7 +203,7 @@ func (l *Listener) remove(c *connection) {
 	l.open--
 }
 
-// clientAddress is the address at the other end.
+// clientAddress returns the address at the other end.
 func clientAddress(conn net.Conn) netip.Addr {
 	remote, err := netip.ParseAddrPort(conn.RemoteAddr().String())
 	if err != nil {
@@ -212,7 +212,7 @@ func clientAddress(conn net.Conn) netip.Addr {
 	return remote.Addr().Unmap().WithZone("")
 }
 
-// limitedAs is the address that a client's connections count for. For IPv6 it is
+// limitedAs returns the address that a client's connections count for. For IPv6 it is
 // the /64, because one client usually has all of it.
 func limitedAs(client netip.Addr) netip.Addr {
 	if client.Is6() && !client.IsLoopback() {

@@ -48,8 +48,8 @@ func (s Redirect) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// target is the URL of the same resource by https. Its host is the domain that
-// the client named, or the first domain if the service does not have that one.
+// target returns the URL of the same resource by https. Its host is the domain that the
+// client named, or the first domain if the service does not have that one.
 func (s Redirect) target(r *http.Request) string {
 	host := strings.ToLower(r.Host)
 	if name, _, err := net.SplitHostPort(host); err == nil {

@@ -21,7 +21,7 @@ const (
 	streamTimeout     = 30 * time.Second
 )
 
-// shutdownTimeout is how long running requests may go on after the context of
+// shutdownTimeout is how long running requests may continue after the context of
 // Serve has ended.
 const shutdownTimeout = 20 * time.Second
 

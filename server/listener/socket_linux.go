@@ -9,7 +9,7 @@ import (
 // tcpClose is the state of a TCP socket without a connection (TCP_CLOSE).
 const tcpClose = 7
 
-// bytesAcknowledged is how many bytes the other side has acknowledged.
+// bytesAcknowledged returns how many bytes the other side has acknowledged.
 func bytesAcknowledged(conn *net.TCPConn) (int64, bool) {
 	info := tcpInfo(conn)
 	if info == nil {
@@ -25,7 +25,7 @@ func socketClosed(conn *net.TCPConn) bool {
 	return info != nil && info.State == tcpClose
 }
 
-// tcpInfo is what the system reports about a connection; nil if it reports
+// tcpInfo returns what the system reports about a connection, or nil if it reports
 // nothing.
 func tcpInfo(conn *net.TCPConn) (info *unix.TCPInfo) {
 	raw, err := conn.SyscallConn()

@@ -55,7 +55,7 @@ func (c *coalescingConn) Write(p []byte) (int, error) {
 	return max(0, int(sent)-before), err
 }
 
-// NetConn is the connection that is written to.
+// NetConn returns the connection that is written to.
 func (c *coalescingConn) NetConn() net.Conn { return c.Conn }
 
 // flush sends the buffered bytes.

@@ -27,7 +27,7 @@ const (
 
 var processStart = time.Now()
 
-// uptime is the monotonic time since the process started; never 0.
+// uptime returns the monotonic time since the process started; never 0.
 func uptime() time.Duration { return time.Since(processStart) + 1 }
 
 // progress is what the last check found about the write under way. Only
@@ -96,8 +96,8 @@ func (c *connection) checkProgress(now time.Duration) {
 	*seen = progress{began, now, taken}
 }
 
-// taken is how many bytes the client has acknowledged, or, where the system
-// does not report that, how many the system has accepted.
+// taken returns how many bytes the client has acknowledged, or, where the system does
+// not report that, how many the system has accepted.
 func (c *connection) taken() int64 {
 	if tcp := tcpOf(c.Conn); tcp != nil {
 		if acknowledged, ok := bytesAcknowledged(tcp); ok {
@@ -133,7 +133,7 @@ func (l *Listener) checkProgress(ctx context.Context) {
 	}
 }
 
-// writers are the connections on which something is being written.
+// writers returns the connections on which something is being written.
 func (l *Listener) writers() []*connection {
 	l.mutex.Lock()
 	defer l.mutex.Unlock()
@@ -159,7 +159,7 @@ func (l *Listener) startProgressChecks() (stop func()) {
 	}
 }
 
-// tcpOf is the TCP connection under all others; nil if there is none.
+// tcpOf returns the TCP connection under all others, or nil if there is none.
 func tcpOf(conn net.Conn) *net.TCPConn {
 	for {
 		switch outer := conn.(type) {

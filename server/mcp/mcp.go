@@ -1,4 +1,4 @@
-// Package mcp is the Model Context Protocol without HTTP: it decodes messages of
+// Package mcp implements the Model Context Protocol without HTTP: it decodes messages of
 // JSON-RPC, answers the methods that need no data, and encodes responses and the
 // results of tools. Package server checks requests and runs the tools.
 package mcp
@@ -85,8 +85,8 @@ var errVersion = invalid("MCP-Protocol-Version must be one of " + strings.Join(v
 // call that can't be understood.
 type CallTool func(tool *Tool, arguments []byte) (result []byte, problem *Error)
 
-// Answer returns the response to a message; nil if it needs none, because there
-// is no session that it could change.
+// Answer returns the response to a message, or nil if it needs none, because there is
+// no session that it could change.
 func (s *Server) Answer(m Message, call CallTool) []byte {
 	if m.ID == nil {
 		return nil

@@ -16,8 +16,7 @@ import (
 type Origins map[string]bool
 
 // NewOrigins allows the origin of the service's address and further ones. A
-// loopback address allows all loopback names, since the service has several of
-// them on its own machine.
+// loopback address allows all loopback names, because they all reach the service.
 func NewOrigins(baseURL string, further []string) (Origins, error) {
 	allowed := Origins{}
 	for _, text := range append(ownOrigins(baseURL), further...) {

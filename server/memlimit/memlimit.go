@@ -26,18 +26,18 @@ func Set(system fs.FS, ceiling int64, logger *slog.Logger) {
 	logger.Info("memory limit set; GOMEMLIMIT sets another", "bytes", limit)
 }
 
-// ForCaches is the largest limit that a service needs whose two caches of
-// responses, for the API and for the dashboard, have so many bytes each. Under
-// attack it uses at most 64 MB for responses, 40 MB for bodies and memory for five
-// hashes. Without a limit Go lets the heap grow to twice what is in use. Beyond
-// the limit the collector uses up to half of the processor time.
+// ForCaches returns the largest limit that a service needs whose two caches of
+// responses, for the API and for the dashboard, have so many bytes each. Under attack
+// it uses at most 64 MB for responses, 40 MB for bodies and memory for five hashes.
+// Without a limit Go lets the heap grow to twice what is in use. Beyond the limit the
+// collector uses up to half of the processor time.
 func ForCaches(cacheBytes int64) int64 { return 144<<20 + 2*cacheBytes }
 
 // outsideHeap is the least memory that the process needs and Go does not count:
 // SQLite's page caches, and the program itself.
 const outsideHeap = 48 << 20
 
-// available is how much of the memory Go may use: nine tenths, or less if that
+// available returns how much of the memory Go may use: nine tenths, or less if that
 // leaves too little for the rest, but at least half. 0 means that it is not known.
 func available(system fs.FS) int64 {
 	total := min(controlGroupMemory(system), machineMemory(system))
@@ -47,9 +47,9 @@ func available(system fs.FS) int64 {
 	return max(total/2, min(total/10*9, total-outsideHeap))
 }
 
-// controlGroupMemory is the least limit of this process's control group and the
-// groups above it, in version 2 or 1 of the interface. In a container its own
-// group is the root.
+// controlGroupMemory returns the least limit of this process's control group and the
+// groups above it, in version 2 or 1 of the interface. In a container its own group is
+// the root.
 func controlGroupMemory(system fs.FS) int64 {
 	least := int64(math.MaxInt64)
 	text, err := fs.ReadFile(system, "proc/self/cgroup")
@@ -76,7 +76,7 @@ func controlGroupMemory(system fs.FS) int64 {
 	return least
 }
 
-// number is the number in a file. A file that is missing or holds no number
+// number returns the number in a file. A file that is missing or holds no number
 // ("max") sets no limit.
 func number(system fs.FS, name string) int64 {
 	text, err := fs.ReadFile(system, name)

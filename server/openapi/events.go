@@ -88,7 +88,7 @@ func eventData(name string, properties *yaml.Node) *yaml.Node {
 	)
 }
 
-// eventBody is the general envelope with the event's own type and data.
+// eventBody returns the general envelope with the event's own type and data.
 func eventBody(name, component string, envelope *yaml.Node) *yaml.Node {
 	body := clone(envelope)
 	set(body, "description", str("The body of a delivery of type `"+name+"`."))

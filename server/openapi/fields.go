@@ -17,8 +17,8 @@ type Field struct {
 	Items       []Field // members of an array's objects; nil for an array of plain values
 }
 
-// Fields returns the members of an operation's body, by operationId, or of a type
-// of the data format, in the order of the document; nil if the name is unknown.
+// Fields returns the members of an operation's body, by operationId, or of a type of
+// the data format, in the order of the document, or nil if the name is unknown.
 func (d *Document) Fields(operationOrRecord string) []Field {
 	if op := d.Operation(operationOrRecord); op != nil {
 		if op.Body == nil {

@@ -2,7 +2,7 @@
 // each resource. They are merged, expanded, checked and compiled at start.
 //
 // Routes, scopes, the validation of queries and bodies, the index, the MCP tools
-// and the data format of import and export are all derived from it. They always
+// and the data format of import and export are all derived from it. They therefore
 // agree with the document at /openapi.json.
 package openapi
 

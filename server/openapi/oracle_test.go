@@ -123,9 +123,9 @@ func TestSchemasCompile(t *testing.T) {
 	}
 }
 
-// FuzzDecode: the decoder never panics, what it accepts comes out the same
-// after encoding, and its verdict is the oracle's but for what is stricter on
-// purpose: lengths after trimming, white space of all scripts, time zones.
+// FuzzDecode checks that the decoder never panics, and that what it accepts does not
+// change when encoded. It must agree with the reference evaluator, except where it is
+// stricter: lengths after trimming, white space of all scripts, time zones.
 func FuzzDecode(f *testing.F) {
 	names := slices.Concat(recordNames(), slices.Sorted(maps.Keys(bodies)))
 	o := newOracle(f)
@@ -174,8 +174,7 @@ var bodies = map[string]string{
 	"McpMessage":                `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks"}}`,
 }
 
-// TestFuzzedBodies: FuzzDecode has every schema that an operation's body is
-// read with.
+// TestFuzzedBodies checks that FuzzDecode covers the schema of every request body.
 func TestFuzzedBodies(t *testing.T) {
 	t.Parallel()
 	var served struct {
@@ -244,8 +243,9 @@ func checkRefusal(t *testing.T, schema *jsonschema.Schema, data []byte, faults [
 	}
 }
 
-// FuzzQuery: binding never panics, refuses with a fault that names something,
-// and takes just what the oracle takes of the same values as a tool's arguments.
+// FuzzQuery checks that the binding of a query never panics, and that each refusal
+// names a parameter. It must accept what the reference evaluator accepts for the same
+// values as arguments of a tool.
 func FuzzQuery(f *testing.F) {
 	f.Add("limit=5&severity=HIGH")
 	f.Add("limit=+5&updated_since=2026-09-12T00:00:00Z")
@@ -283,8 +283,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// argumentsOf are a query's values as JSON has them; false where JSON can't
-// have them: a repeated name, an empty value, bytes that are no text.
+// argumentsOf returns a query's values as JSON has them, or false where JSON can't have
+// them: a repeated name, an empty value, bytes that are no text.
 func argumentsOf(op *openapi.Operation, query url.Values) (given map[string]any, single bool) {
 	given = map[string]any{}
 	for name, all := range query {
@@ -301,7 +301,7 @@ func argumentsOf(op *openapi.Operation, query url.Values) (given map[string]any,
 
 var plainNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
-// toolSchemas are the schemas of the tools' arguments, in the oracle's words, by
+// toolSchemas returns the schemas of the tools' arguments, in the oracle's words, by
 // operation.
 func toolSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()

@@ -14,7 +14,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// published is the document of a service with default settings.
+// published returns the document of a service with default settings.
 func published(t testing.TB) map[string]any {
 	t.Helper()
 	var doc map[string]any
@@ -24,7 +24,8 @@ func published(t testing.TB) map[string]any {
 	return doc
 }
 
-// TestPublished_Members: what code generators and linters need, by JSON pointer.
+// TestPublished_Members checks members that code generators and linters need. A JSON
+// pointer names each.
 func TestPublished_Members(t *testing.T) {
 	t.Parallel()
 	doc := published(t)
@@ -68,8 +69,8 @@ func TestPublished_Members(t *testing.T) {
 	}
 }
 
-// TestPublished_Service: servers, externalDocs and the contact are those of the
-// service.
+// TestPublished_Service checks that servers, externalDocs and the contact are those of
+// the service.
 func TestPublished_Service(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ contact, want string }{
@@ -110,8 +111,8 @@ func TestPublished_Operations(t *testing.T) {
 	}
 }
 
-// TestPublished_Formats: every number has a format that says its width, and
-// what the evaluator accepts fits it.
+// TestPublished_Formats checks that every number has a format that states its width,
+// and that each value that the evaluator accepts fits into it.
 func TestPublished_Formats(t *testing.T) {
 	t.Parallel()
 	numbers := 0
@@ -213,8 +214,8 @@ func TestPublished_Texts(t *testing.T) {
 	}
 }
 
-// TestPublished_OneLine: the title of an incident is one line, which the
-// operation checks beside the evaluator.
+// TestPublished_OneLine checks that the document describes the title of an incident as
+// one line. The operation checks this rule, not the evaluator.
 func TestPublished_OneLine(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t)
@@ -230,8 +231,8 @@ func TestPublished_OneLine(t *testing.T) {
 	}
 }
 
-// TestPublished_IdempotencyKey: HTTP removes white space around a header, so
-// the pattern has none.
+// TestPublished_IdempotencyKey checks that the pattern of the header allows no white
+// space at its ends, because HTTP removes it.
 func TestPublished_IdempotencyKey(t *testing.T) {
 	t.Parallel()
 	doc := published(t)

@@ -13,7 +13,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// published30 is the rendition in OpenAPI 3.0.
+// published30 returns the rendition in OpenAPI 3.0.
 func published30(t *testing.T, s openapi.Service) []byte {
 	t.Helper()
 	text, err := testkit.Document(t).Published30(s)
@@ -73,7 +73,7 @@ func TestPublished30(t *testing.T) {
 	})
 }
 
-// names are those of all members of a document.
+// names returns those of all members of a document.
 func names(v any) (all []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -103,7 +103,7 @@ func TestPublished30_Golden(t *testing.T) {
 	}
 }
 
-// TestPublished30_Refuses: a keyword without a form in 3.0 is an error.
+// TestPublished30_Refuses checks that a keyword without a form in 3.0 is an error.
 func TestPublished30_Refuses(t *testing.T) {
 	t.Parallel()
 	pieces := embedded(t)

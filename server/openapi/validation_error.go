@@ -8,14 +8,14 @@ import (
 // ValidationError is one error of an input. Its message is for the caller. It names
 // the member and what is valid, and never repeats the value.
 type ValidationError struct {
-	Param   string // e.g. "checkins[3].value"; "" for the whole
+	Param   string // e.g. "checkins[3].value"; "" means the complete input
 	Message string
 }
 
 // Error returns the message.
 func (e *ValidationError) Error() string { return e.Message }
 
-// location is the path of a value inside another; nil is the whole.
+// location is the path of a value inside another; nil means the outermost value.
 type location struct {
 	parent *location
 	name   string // of a member of an object

@@ -104,7 +104,7 @@ func (e *Export) noteStart(ctx context.Context, page db.AuditPage) error {
 	return err
 }
 
-// Summary is what a later check of the output needs: the number of events, and the
+// Summary returns what a later check of the output needs: the number of events, and the
 // hashes before the first and of the last one.
 func (e *Export) Summary() string {
 	switch {

@@ -1,6 +1,5 @@
-// Package siem encodes audit events for security systems, one line an event, in
-// CEF (ArcSight Common Event Format) and OCSF (Open Cybersecurity Schema
-// Framework).
+// Package siem encodes audit events for security systems in CEF (ArcSight Common Event
+// Format) and OCSF (Open Cybersecurity Schema Framework). Each event is one line.
 package siem
 
 import (
@@ -49,7 +48,7 @@ func parse(text []byte) (*event, error) {
 	return e, nil
 }
 
-// keyID returns the id of the API key that acted; false if the actor is no key.
+// keyID returns the id of the API key that acted, or false if the actor is no key.
 func (e *event) keyID() (string, bool) { return strings.CutPrefix(e.Actor, "key:") }
 
 // system is the actor if neither a user nor a key acted.

@@ -51,7 +51,7 @@ func (s *store) auditLog() []importEvent {
 	return all
 }
 
-// members are the records of an export, by their ids.
+// members returns the records of an export, by their ids.
 func members(t *testing.T, export string) map[string]map[string]any {
 	t.Helper()
 	all := map[string]map[string]any{}
@@ -183,8 +183,8 @@ func TestEachRecordIsAudited(t *testing.T) {
 	}
 }
 
-// TestSupersededSignalIsAudited: the event of a new value names what it
-// replaces.
+// TestSupersededSignalIsAudited checks that the event of a new signal names the value
+// that it replaces.
 func TestSupersededSignalIsAudited(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -206,7 +206,8 @@ func TestSupersededSignalIsAudited(t *testing.T) {
 	}
 }
 
-// TestClockOfIncidentIsAudited: the deadline that the service sets is a change.
+// TestClockOfIncidentIsAudited checks that the audit event includes the deadline that
+// the service sets.
 func TestClockOfIncidentIsAudited(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

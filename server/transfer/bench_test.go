@@ -29,7 +29,7 @@ func manyRisks(n int) string {
 	return text.String()
 }
 
-// fileSource is a source that reads a file and uses no memory for its content.
+// fileSource returns a source that reads a file and uses no memory for its content.
 func fileSource(t testing.TB, name, text string) transfer.Source {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)

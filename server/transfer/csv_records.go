@@ -38,7 +38,7 @@ func (errs *rowError) orNil() error {
 	return errs
 }
 
-// csvRecords reads CSV with a header row of names of members and one record a row.
+// csvRecords reads CSV with a header row of member names and one record in each row.
 // The type is that of the import's options or of the column "object".
 type csvRecords struct {
 	csv        csvReader

@@ -19,12 +19,12 @@ type Format string
 
 // The formats.
 const (
-	// NDJSON has one record a line.
+	// NDJSON has one record on each line.
 	NDJSON Format = "ndjson"
 	// JSON is one value: an array of records, one of the API's envelopes or a
 	// single record.
 	JSON Format = "json"
-	// CSV has a header row of members' names and one record a row.
+	// CSV has a header row of member names and one record in each row.
 	CSV Format = "csv"
 )
 
@@ -81,7 +81,7 @@ const maxRecord = 1 << 20
 
 const tooLong = sourceError("the record is longer than 1 MiB; nothing of that size is kept")
 
-// FormatOf returns the format of a source of that name; "" if its first bytes
+// FormatOf returns the format of a source of that name, or "" if its first bytes
 // decide.
 func (o Options) FormatOf(name string) Format {
 	if o.Format != "" {
@@ -140,7 +140,7 @@ var signatures = []struct {
 // longestSignature is the length of the longest signature and of a byte order mark.
 const longestSignature = 4
 
-// unsupported returns a reader that refuses a source which is not text; nil if it
+// unsupported returns a reader that refuses a source which is not text, or nil if it
 // may be text.
 func unsupported(start []byte) recordReader {
 	for _, mark := range signatures {
@@ -151,7 +151,7 @@ func unsupported(start []byte) recordReader {
 	return nil
 }
 
-// refusedSource is a source that is refused as a whole.
+// refusedSource is a source of which no record is read.
 type refusedSource struct{ why sourceError }
 
 func (u *refusedSource) next() (int, []byte, error) {

@@ -149,7 +149,7 @@ func (r *jsonReader) end() ([]byte, error) {
 	return nil, sourceError("there must be one JSON value with nothing after it; for one record a line use the format ndjson")
 }
 
-// done is the step after an error that ends the source.
+// done returns the step after an error that ends the source.
 func (r *jsonReader) done() ([]byte, error) { return nil, io.EOF }
 
 // peek moves to the next token, counts lines and allows a value of the maximum

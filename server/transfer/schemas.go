@@ -20,7 +20,7 @@ type resourceSchema struct {
 	cells  []column // nil until columns is called
 }
 
-// column returns the column of a member; nil if there is none of that name.
+// column returns the column of a member, or nil if there is none of that name.
 func (r *resourceSchema) column(name string) *column {
 	all := r.columns()
 	for i := range all {

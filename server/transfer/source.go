@@ -59,7 +59,7 @@ func Open(ctx context.Context, path string, stdin io.Reader) (source Source, rel
 	return Spool(ctx, path, pipe)
 }
 
-// File is a source in a regular file.
+// File returns a source in a regular file.
 func File(path string, size int64) Source {
 	return Source{Name: path, Size: size, Open: func() (io.ReadCloser, error) {
 		file, err := os.Open(path) //nolint:gosec // the operator names the files to read
@@ -79,7 +79,7 @@ func readError(path string, err error) error {
 	return fmt.Errorf("%s can't be read: %w", path, err)
 }
 
-// Bytes is a source in memory.
+// Bytes returns a source in memory.
 func Bytes(name string, text []byte) Source {
 	return Source{Name: name, Size: int64(len(text)), Open: func() (io.ReadCloser, error) {
 		return io.NopCloser(bytes.NewReader(text)), nil

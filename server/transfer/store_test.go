@@ -71,7 +71,7 @@ func (s *store) query(query string) []string {
 	return testkit.QuerySQL(s.t, s.File.Path(), query)
 }
 
-// contents is all that an import may change, as text.
+// contents returns all that an import may change, as text.
 func (s *store) contents() string {
 	s.t.Helper()
 	const all = `SELECT body FROM events UNION ALL SELECT event FROM audit_events

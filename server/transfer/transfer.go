@@ -1,7 +1,7 @@
 // Package transfer imports and exports an organisation's records in the data
 // format (contract, section 5). Import reads NDJSON, JSON arrays, the API's
-// envelopes and CSV, all or nothing. Export writes NDJSON, JSON or CSV; an import
-// of that changes nothing.
+// envelopes and CSV. It imports all records or none. Export writes NDJSON, JSON or CSV.
+// To import an export again changes nothing.
 package transfer
 
 import (
@@ -85,7 +85,7 @@ func Import(ctx context.Context, store *db.DB, document *openapi.Document, by db
 	return im.report(), err
 }
 
-// check is the first pass.
+// check returns the first pass.
 func (im *importing) check(ctx context.Context) error {
 	im.progress.start(PhaseCheck)
 	err := im.read(ctx, func(e *entry) error {
@@ -99,7 +99,7 @@ func (im *importing) check(ctx context.Context) error {
 // errRollback rolls back a successful transaction.
 var errRollback = errors.New("taken back")
 
-// write is the second pass. It also runs after errors in the first one, to find
+// write returns the second pass. It also runs after errors in the first one, to find
 // those that only the store knows. Then it is rolled back.
 func (im *importing) write(ctx context.Context) error {
 	im.invalid = im.errs.total > 0

@@ -83,7 +83,7 @@ func BenchmarkBare(b *testing.B) {
 	}
 }
 
-// signedSample is one of the events of BenchmarkDeliveries, signed.
+// signedSample returns one of the events of BenchmarkDeliveries, signed.
 func signedSample(b *testing.B) (http.Header, []byte) {
 	b.Helper()
 	uuid := "01993e0a-52c0-7c3e-9d2b-000000000000"

@@ -68,7 +68,7 @@ func (r *receiver) got() []arrival {
 	return slices.Clone(r.arrivals)
 }
 
-// ids are the events that arrived, in order.
+// ids returns the events that arrived, in order.
 func (r *receiver) ids() []string {
 	var ids []string
 	for _, a := range r.got() {

@@ -50,7 +50,7 @@ func TestRotation(t *testing.T) {
 	last(map[string]bool{third: false, fourth: true, fifth: true})
 }
 
-// verify is a receiver's check on one of the days of TestRotation.
+// verify returns a receiver's check on one of the days of TestRotation.
 func verify(a arrival, secret string) error {
 	at := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 	for _, now := range []time.Time{at, at.Add(24 * time.Hour)} {
@@ -61,8 +61,8 @@ func verify(a arrival, secret string) error {
 	return webhook.Verify(secret, a.header, a.body, at)
 }
 
-// TestSecretsStay: a secret is in the file, in the answer that shows it, and
-// nowhere else.
+// TestSecretsStay checks that a secret is only in the data file and in the one response
+// that returns it.
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())

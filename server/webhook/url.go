@@ -88,7 +88,7 @@ func (t *target) readHost() error {
 	return nil
 }
 
-// endsInNumber is the URL standard's test for a host that is an IPv4 address.
+// endsInNumber returns the URL standard's test for a host that is an IPv4 address.
 func endsInNumber(host string) bool {
 	last := host[strings.LastIndexByte(host, '.')+1:]
 	if digits, hex := strings.CutPrefix(last, "0x"); hex {

@@ -21,19 +21,19 @@ import (
 
 // SenderConfig configures a Sender.
 type SenderConfig struct {
-	// Version is the program's, for User-Agent.
+	// Version is the version of the program, for the User-Agent header.
 	Version string
-	// Allow are addresses that are allowed although they are not public
-	// (--webhook-allow). It allows names of the operator's network, too.
+	// Allow has the private addresses that receivers may have (--webhook-allow). If
+	// it is not empty, receivers may also have names of the operator's network.
 	Allow []netip.Prefix
-	// Roots are further root certificates for receivers, in PEM (--webhook-ca).
+	// Roots has additional root certificates for receivers, in PEM (--webhook-ca).
 	Roots []byte
-	// Rate is the maximum of deliveries a second from the loop to one receiving host
-	// (--webhook-rate); 0 is no limit.
+	// Rate is the maximum number of deliveries per second from the loop to one
+	// receiving host (--webhook-rate); 0 means no limit.
 	Rate int
-	// Resolver resolves names; nil is the system's.
+	// Resolver resolves names; nil means the resolver of the system.
 	Resolver Resolver
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 }
 
@@ -78,8 +78,8 @@ func unmapPrefix(p netip.Prefix) netip.Prefix {
 	return p
 }
 
-// rootPool returns the system's root certificates and further ones; nil is the
-// system's alone.
+// rootPool returns the system's root certificates and further ones. It returns nil,
+// which means the system's certificates, if there are no further ones.
 func rootPool(further []byte) (*x509.CertPool, error) {
 	if len(further) == 0 {
 		return nil, nil
@@ -89,7 +89,7 @@ func rootPool(further []byte) (*x509.CertPool, error) {
 		return nil, fmt.Errorf("the system's root certificates: %w", err)
 	}
 	if !roots.AppendCertsFromPEM(further) {
-		return nil, errors.New("the file of --webhook-ca holds no certificate in PEM")
+		return nil, errors.New("the file of --webhook-ca contains no certificate in PEM format")
 	}
 	return roots, nil
 }
@@ -97,8 +97,8 @@ func rootPool(further []byte) (*x509.CertPool, error) {
 // resolveTimeout is the time limit for resolving a name in the check of a URL.
 const resolveTimeout = 5 * time.Second
 
-// CheckURL refuses a URL that is not allowed as a receiver (specification, Webhook
-// subscription endpoints). It resolves the name but does not connect.
+// CheckURL returns an error for a URL that a receiver may not have (specification,
+// "Webhook subscription endpoints"). It resolves the name but does not connect.
 func (s *Sender) CheckURL(ctx context.Context, url string) error {
 	t, err := parseURL(url)
 	if err != nil {
@@ -121,7 +121,7 @@ type Simulator struct {
 	Allow []netip.Prefix
 }
 
-// CheckURL refuses a URL that is not allowed, without resolving its name.
+// CheckURL returns an error for a URL that is not allowed. It does not resolve the name.
 func (s Simulator) CheckURL(ctx context.Context, url string) error {
 	t, err := parseURL(url)
 	if err != nil {

@@ -41,7 +41,7 @@ type qrCode struct {
 // recoveryData is the argument of the page that shows new recovery codes, once.
 type recoveryData struct{ Codes []string }
 
-// Show is the page of the user's own account.
+// Show returns the page of the user's own account.
 func Show(r *page.Request) error {
 	data, err := loadAccount(r)
 	if err != nil {

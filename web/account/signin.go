@@ -60,7 +60,7 @@ func codeForm() *ui.Form {
 	}
 }
 
-// Show is the first step: name and password.
+// Show returns the first step: name and password.
 func (s *SignIn) Show(r *page.Request) error {
 	next := page.LocalPath(r.HTTP.URL.Query().Get("next"))
 	if r.SignedIn() {
@@ -88,7 +88,7 @@ func (s *SignIn) CheckPassword(r *page.Request) error {
 	return r.Redirect(entered.next)
 }
 
-// ShowCode is the second step: the code of the second factor.
+// ShowCode returns the second step: the code of the second factor.
 func (s *SignIn) ShowCode(r *page.Request) error {
 	if _, waits := s.pending.Peek(r.Cookie(pendingCookie)); !waits {
 		return r.Redirect("/signin")

@@ -41,7 +41,7 @@ type auditLine struct {
 
 const auditPath = "/audit"
 
-// SearchAudit is the page of the audit log.
+// SearchAudit returns the page of the audit log.
 func SearchAudit(r *page.Request) error {
 	if reason := auditUnavailable(r); reason != nil {
 		return r.RenderStatus(http.StatusForbidden, "audit", "Audit", auditData{Unavailable: reason})

@@ -35,7 +35,7 @@ type failedBackup struct{ At, Why string }
 // lateAfter is how long a delivery is due before the page warns.
 const lateAfter = 2 * time.Minute
 
-// ShowStatus is the page about the service and its data file.
+// ShowStatus returns the page about the service and its data file.
 func ShowStatus(r *page.Request) error {
 	file, err := dashboard.ReadStatus(r.Context(), r.Store)
 	if err != nil {

@@ -44,7 +44,7 @@ func (r verification) Intact() bool { return r.Check.Broken == nil && !r.Lost() 
 // Lost reports whether the log does not contain the noted head.
 func (r verification) Lost() bool { return r.Asked != "" && !r.Check.Known }
 
-// Show is the form that starts a verification, with the result of the last one.
+// Show returns the form that starts a verification, with the result of the last one.
 func (v *Verification) Show(r *page.Request) error {
 	data := newVerifyData(r)
 	if data.Unavailable != nil {

@@ -119,7 +119,7 @@ func importForm() *ui.Form {
 	}}
 }
 
-// Show is the page "Import".
+// Show returns the page "Import".
 func (i *Imports) Show(r *page.Request) error {
 	return r.Render("import", "Import", newImportData(importForm()))
 }

@@ -36,7 +36,7 @@ type referenceData struct {
 	MayCreate bool
 }
 
-// ShowReference is the reference of the API. Its operations can be tried on the
+// ShowReference returns the reference of the API. Its operations can be tried on the
 // sandbox.
 func ShowReference(r *page.Request) error {
 	key, _ := r.TakeOnce().(referenceKey)

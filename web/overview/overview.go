@@ -42,7 +42,7 @@ func New(document *openapi.Document) *Page {
 // firstSteps are suggestions for an organisation without records.
 type firstSteps struct{ Import, CreateKeys bool }
 
-// Show is the first page.
+// Show returns the first page.
 func (o *Page) Show(r *page.Request) error {
 	result, err := api.Overview(r.Context(), r.Caller)
 	if err != nil {

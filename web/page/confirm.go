@@ -94,7 +94,7 @@ func checkConfirmation(r *Request) error {
 	return err
 }
 
-// AskConfirmation is the page that asks for the password or a code.
+// AskConfirmation returns the page that asks for the password or a code.
 func AskConfirmation(r *Request) error {
 	next := LocalPath(r.HTTP.URL.Query().Get("next"))
 	if r.Session.Fresh(r.Store.Now()) {

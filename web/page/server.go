@@ -1,6 +1,6 @@
-// Package page serves the pages of the dashboard: it recognises the session of a
+// Package page serves the pages of the dashboard: it finds the session of a
 // request, checks permissions and limits, reads forms, calls the handler of the
-// page, and renders the answer or an error. It knows no single page.
+// page, and renders its result or an error. It does not depend on any single page.
 package page
 
 import (

@@ -14,20 +14,20 @@ import (
 	"govsvc/web/ui"
 )
 
-// change is an event of the history of a record.
+// change is an entry in the history of a record.
 type change struct {
 	At     string
 	Actor  string
 	Action string
 	Fields []FieldChange
-	// Import is the name of the imported file with the change, and ImportPath the
-	// event of that import. They are "" for other changes.
+	// Import is the name of the imported file that made the change. ImportPath is the
+	// page of that import's audit event. Other changes have "".
 	Import, ImportPath string
 }
 
-// loadHistory reads the changes of a record from the audit log, newest first, or
-// returns why there are none.
-func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (changes []change, none string, err error) {
+// loadHistory reads the changes of a record from the audit log, newest first. If there
+// are none, message explains why.
+func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (changes []change, message string, err error) {
 	events, err := api.History(r.Context(), r.Caller, res.Type, ui.Text(record["id"]))
 	var refused *api.Error
 	switch {
@@ -36,7 +36,7 @@ func loadHistory(r *page.Request, res *resource.Resource, record api.Record) (ch
 	case err != nil:
 		return nil, "", err
 	case len(events) == 0:
-		return nil, "No changes recorded. Earlier versions recorded an import as one event.", nil
+		return nil, "No changes recorded. Earlier versions of the program recorded an import as one event.", nil
 	}
 	names, err := EventActors(r, events)
 	if err != nil {
@@ -79,7 +79,7 @@ func fieldChanges(event api.AuditEvent) []FieldChange {
 		if reason := event.Metadata[name]; name == "reason" && slices.ContainsFunc(event.Changes, func(c api.FieldChange) bool {
 			return c.Field == ReasonField && c.To == reason
 		}) {
-			continue // the reason of an import is also a changed member
+			continue // an import also lists its reason as a changed member
 		}
 		if name == "reason" || name == "severity_change_reason" {
 			list = append(list, FieldChange{Label: "Reason", To: ui.Truncate(ui.Text(event.Metadata[name]), MaxValueLength)})

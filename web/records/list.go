@@ -37,7 +37,7 @@ type currentVersion struct {
 	At                         any
 }
 
-// List is the list of the records.
+// List returns the list of the records.
 func (p *Pages) List(r *page.Request) error {
 	data := recordsData{Title: p.Page.Title, Tabs: tabs(p.Resource)}
 	if reason := unavailable(r, p.Resource); reason != nil {

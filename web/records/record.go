@@ -40,7 +40,7 @@ var badges = []string{
 	"severity", "rag", "rag_status", "priority_band", "initial_risk_band", "verdict", "overall_posture", "portfolio_posture", "overall_readiness", "status",
 }
 
-// Show is the page of a record.
+// Show returns the page of a record.
 func (p *Pages) Show(r *page.Request) error {
 	record, err := readRecord(r, p.Resource)
 	if err != nil {

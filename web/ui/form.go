@@ -1,6 +1,6 @@
 // Package ui holds the parts that the dashboard's pages are made of: forms,
-// tables, charts, and the formatting of values for people. It knows no page, no
-// store and no session.
+// tables, charts, and the formatting of values for people. It depends on no page, store
+// or session.
 //
 // Each struct is the argument of a block of web/templates/parts.html:
 // {{template "table" .Risks}} renders a Table.

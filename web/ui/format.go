@@ -10,7 +10,7 @@ import (
 	"unicode/utf8"
 )
 
-// Text returns a value as text; "" for nil.
+// Text returns a value as text, or "" for nil.
 func Text(value any) string {
 	switch v := indirect(value).(type) {
 	case nil:

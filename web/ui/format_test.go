@@ -77,7 +77,7 @@ func TestFunctions(t *testing.T) {
 	}
 }
 
-// functions are those of templates, and others like them that pages call.
+// functions returns those of templates, and others like them that pages call.
 func functions() template.FuncMap {
 	all := ui.Functions()
 	all["unit"], all["bytes"], all["query"] = ui.FormatUnit, ui.FormatBytes, ui.WithQuery

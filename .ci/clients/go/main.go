@@ -30,7 +30,7 @@ func run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	risks, pages, err := page(ctx, api)
+	risks, pages, err := readPages(ctx, api)
 	if err != nil {
 		return fmt.Errorf("paging: %w", err)
 	}
@@ -44,15 +44,15 @@ func run(ctx context.Context) error {
 	if err := checkIn(ctx, api); err != nil {
 		return fmt.Errorf("check-in: %w", err)
 	}
-	if err := refused(ctx, api); err != nil {
+	if err := errorResponse(ctx, api); err != nil {
 		return fmt.Errorf("error: %w", err)
 	}
 	fmt.Printf("%d risks on %d pages, a create, a PATCH with null, a check-in and an error\n", risks, pages)
 	return nil
 }
 
-// page reads all pages of risks and checks that no risk is repeated.
-func page(ctx context.Context, api *generated.ClientWithResponses) (risks, pages int, err error) {
+// readPages reads all pages of the list of risks and checks that no risk is repeated.
+func readPages(ctx context.Context, api *generated.ClientWithResponses) (risks, pages int, err error) {
 	ids := map[string]bool{}
 	limit := generated.Limit(7)
 	var cursor *generated.Cursor
@@ -86,9 +86,10 @@ func page(ctx context.Context, api *generated.ClientWithResponses) (risks, pages
 	return len(ids), pages, nil
 }
 
+// create creates a risk and returns its id.
 func create(ctx context.Context, api *generated.ClientWithResponses) (id string, err error) {
 	owner := "Model owner"
-	answer, err := api.CreateRiskWithResponse(ctx, &generated.CreateRiskParams{IdempotencyKey: once()}, generated.CreateRisk{
+	answer, err := api.CreateRiskWithResponse(ctx, &generated.CreateRiskParams{IdempotencyKey: newIdempotencyKey()}, generated.CreateRisk{
 		Title:       "Drift",
 		Description: "Decisions drift with the season of the year.",
 		Severity:    generated.CreateRiskSeverityHIGH,
@@ -111,6 +112,7 @@ func create(ctx context.Context, api *generated.ClientWithResponses) (id string,
 	return risk.Id, nil
 }
 
+// patchNull clears the owner of a risk by sending null.
 func patchNull(ctx context.Context, api *generated.ClientWithResponses, id string) error {
 	answer, err := api.UpdateRiskWithResponse(ctx, id, nil, generated.UpdateRisk{OwnerName: nullable.NewNullNullable[string]()})
 	if err != nil {
@@ -137,7 +139,7 @@ func checkIn(ctx context.Context, api *generated.ClientWithResponses) error {
 	}
 	const value = 16777217.25
 	point := generated.CreateKpiCheckin{KeyResultCode: &kpis.JSON200.Data[0].Code, Value: value}
-	answer, err := api.CreateKpiCheckinsWithResponse(ctx, &generated.CreateKpiCheckinsParams{IdempotencyKey: once()},
+	answer, err := api.CreateKpiCheckinsWithResponse(ctx, &generated.CreateKpiCheckinsParams{IdempotencyKey: newIdempotencyKey()},
 		generated.CreateKpiCheckins{Checkins: []generated.CreateKpiCheckin{point}})
 	if err != nil {
 		return err
@@ -148,7 +150,8 @@ func checkIn(ctx context.Context, api *generated.ClientWithResponses) error {
 	return nil
 }
 
-func refused(ctx context.Context, api *generated.ClientWithResponses) error {
+// errorResponse reads the JSON error object of a 404 response.
+func errorResponse(ctx context.Context, api *generated.ClientWithResponses) error {
 	title := nullable.NewNullableWithValue("Unknown")
 	answer, err := api.UpdateRiskWithResponse(ctx, "01990000-0000-7000-8000-000000000000", nil, generated.UpdateRisk{Title: title})
 	if err != nil {
@@ -166,8 +169,8 @@ func refused(ctx context.Context, api *generated.ClientWithResponses) error {
 
 var keys int
 
-// once returns a new Idempotency-Key for each call.
-func once() string {
+// newIdempotencyKey returns a different key on each call.
+func newIdempotencyKey() string {
 	keys++
 	return fmt.Sprintf("go-%d-%d", time.Now().UnixNano(), keys)
 }

@@ -1,5 +1,5 @@
-// Package testdb gives tests data files and stores. It is apart from package testkit,
-// which the tests of the packages below db also import.
+// Package testdb gives tests data files and stores. It imports package db. Package
+// testkit must not, because tests of the packages below db import testkit.
 package testdb
 
 import (

@@ -1,5 +1,5 @@
-// Package receiver is a webhook receiver for development: it verifies what
-// arrives, shows or forwards it, and has its own certificate authority.
+// Package receiver implements a webhook receiver for development. It verifies events,
+// prints or forwards them, and has its own certificate authority.
 package receiver
 
 import (
