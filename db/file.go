@@ -25,17 +25,17 @@ const FileTime = "20060102T150405Z"
 // SQLiteVersion is the version of the SQLite library within, for example 3.53.4.
 const SQLiteVersion = sqlite.LibraryVersion
 
-// FreeSpace is how many bytes can still be written to the disk that holds path.
+// FreeSpace returns how many bytes can still be written to the disk that holds path.
 func FreeSpace(path string) (int64, error) { return sqlite.FreeSpace(path) }
 
-// Engine is the engine under the store, for the packages under db. The architecture test
-// refuses it to others. What they write goes through Write.
+// Engine returns the engine under the store, for the packages under db. Other packages
+// may not call it; the architecture test checks this. Writes go through Write.
 func (d *DB) Engine() *sqlite.DB { return d.engine }
 
 // File is the service for the data file: its size, its log and its state.
 type File struct{ db *DB }
 
-// Path is the absolute path of the data file.
+// Path returns the absolute path of the data file.
 func (f File) Path() string { return f.db.engine.Path() }
 
 // Freeze makes every later write leave the file unchanged. The caller of a write gets
@@ -46,10 +46,10 @@ func (f File) Freeze() { f.db.engine.Freeze() }
 // those that SQLite keeps beside it.
 func (f File) Owns(file fs.FileInfo) bool { return f.db.engine.Owns(file) }
 
-// LogSize is the size in bytes of the write-ahead log beside the file.
+// LogSize returns the size in bytes of the write-ahead log beside the file.
 func (f File) LogSize() int64 { return f.db.engine.LogSize() }
 
-// Size is the size of the file in bytes, without the log beside it.
+// Size returns the size of the file in bytes, without the log beside it.
 func (f File) Size() int64 { return f.db.engine.Size() }
 
 // Sizes returns the sizes in bytes of the file and of the log beside it.
@@ -62,15 +62,16 @@ func (f File) WriteStats() WriteStats { return f.db.engine.WriteStats() }
 // allow it.
 func (f File) Checkpoint(ctx context.Context) error { return StoreError(f.db.engine.Checkpoint(ctx)) }
 
-// GiveBack returns free space within the file to the disk, and how many bytes.
-func (f File) GiveBack(ctx context.Context) (bytes int64, err error) {
-	bytes, err = f.db.engine.GiveBack(ctx)
+// ReleaseFreeSpace makes the file smaller by removing free pages, and returns by how many
+// bytes.
+func (f File) ReleaseFreeSpace(ctx context.Context) (bytes int64, err error) {
+	bytes, err = f.db.engine.ReleaseFreeSpace(ctx)
 	return bytes, StoreError(err)
 }
 
-// DataVersion is a number that grows with every commit to the file, by this
-// process or another. What was read while it had a value is valid as long as it
-// has that value. It takes a few microseconds.
+// DataVersion returns a number that grows with every commit to the file, by this
+// process or another. What was read while it had a value is valid as long as it has
+// that value. It takes a few microseconds.
 func (f File) DataVersion(ctx context.Context) (int64, error) {
 	n, err := f.db.engine.DataVersion(ctx)
 	return n, StoreError(err)

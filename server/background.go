@@ -96,7 +96,7 @@ func (s *Server) sweep(ctx context.Context) {
 	if err := s.Store.Evidence.SweepUploads(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("removing unfinished evidence packs failed; it is tried again", "error", err)
 	}
-	if _, err := s.Store.File.GiveBack(ctx); err != nil && ctx.Err() == nil {
+	if _, err := s.Store.File.ReleaseFreeSpace(ctx); err != nil && ctx.Err() == nil {
 		s.Logger.Warn("returning free space to the disk failed; it is tried again", "error", err)
 	}
 }

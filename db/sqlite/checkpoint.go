@@ -31,29 +31,29 @@ func (d *DB) Checkpoint(ctx context.Context) error {
 }
 
 const (
-	// turnLogAt is the size at which the writer empties the log of a replicated
+	// replicatedWALLimit is the size at which the writer empties the log of a replicated
 	// file. SQLite itself restarts the log at 1000 pages, which is more.
-	turnLogAt = 3 << 20
-	// turnLogWait bounds how long the writer waits for readers of the log, once all
+	replicatedWALLimit = 3 << 20
+	// replicatedWALWait bounds how long the writer waits for readers of the log, once all
 	// of it is in the file. It is short because new readers do not read the log.
-	turnLogWait = 50 * time.Millisecond
+	replicatedWALWait = 50 * time.Millisecond
 	// replicationCheckInterval is how often the writer checks whether the file is
 	// replicated.
 	replicationCheckInterval = 200 * time.Millisecond
 )
 
-// turnLog empties the log beside a file that Litestream replicates, once the log
+// emptyReplicatedWAL empties the log beside a file that Litestream replicates, once the log
 // has grown and all of it is in the file. SQLite by itself would restart the log
 // over the old content and leave the rest of that behind. Litestream, back after
 // an absence, takes that rest as proof that it has missed nothing. If it has
 // missed something, its replica is damaged from then on. An emptied log makes it
 // copy the whole file. While Litestream runs, it keeps the log from being moved,
 // and so from being emptied, until it has copied it.
-func (w *writer) turnLog() {
+func (w *writer) emptyReplicatedWAL() {
 	if w.db.options.Now().Sub(w.checked).Abs() >= replicationCheckInterval {
 		w.checkReplication()
 	}
-	if !w.replicated || w.db.LogSize() < turnLogAt {
+	if !w.replicated || w.db.LogSize() < replicatedWALLimit {
 		return
 	}
 	var busy, frames, moved int
@@ -64,7 +64,7 @@ func (w *writer) turnLog() {
 		return
 	}
 	for _, pragma := range []string{
-		fmt.Sprintf("PRAGMA busy_timeout = %d", turnLogWait.Milliseconds()),
+		fmt.Sprintf("PRAGMA busy_timeout = %d", replicatedWALWait.Milliseconds()),
 		"PRAGMA wal_checkpoint(TRUNCATE)",
 		fmt.Sprintf("PRAGMA busy_timeout = %d", w.db.options.Wait.Milliseconds()),
 	} {
@@ -73,8 +73,8 @@ func (w *writer) turnLog() {
 }
 
 // checkReplication looks for the table that Litestream creates in each file that
-// it replicates. In other files the log is not emptied: syncing a log that grows
-// takes longer than syncing one that is overwritten.
+// it replicates. In other files the log is not emptied, because syncing a log that grows
+// takes longer than syncing a log that is overwritten.
 func (w *writer) checkReplication() {
 	w.checked = w.db.options.Now()
 	var tables int
@@ -82,35 +82,36 @@ func (w *writer) checkReplication() {
 		return // the next write reports it
 	}
 	if w.replicated = tables > 0; w.replicated {
-		// If a reader keeps turnLog from emptying the log, the transaction that
-		// restarts the log cuts off the rest.
+		// If a reader keeps emptyReplicatedWAL from emptying the log, the transaction
+		// that restarts the log truncates it.
 		_ = w.conn.runOnce(background, "PRAGMA journal_size_limit = 0")
 	}
 }
 
 const (
-	// keptFree is the part of the file, one in so many, that GiveBack leaves free:
-	// removed rows are often followed by new ones.
+	// keptFree is the part of the file that ReleaseFreeSpace leaves free, as one
+	// page in 10, because removed rows are often followed by new ones.
 	keptFree = 10
-	// leastFree is how many pages GiveBack leaves free in any case.
-	leastFree = 256
-	// givenAtOnce bounds the pages that one transaction of GiveBack moves, so that
-	// it does not delay other requests.
-	givenAtOnce = 128
+	// minFreePages is how many pages ReleaseFreeSpace leaves free in any case.
+	minFreePages = 256
+	// vacuumBatch bounds the pages that one transaction of ReleaseFreeSpace moves,
+	// so that it does not delay other requests.
+	vacuumBatch = 128
 )
 
-// GiveBack returns free space within the file to the disk, in small transactions
-// between those of others. A part stays free. It returns how many bytes it gave back.
-func (d *DB) GiveBack(ctx context.Context) (bytes int64, err error) {
+// ReleaseFreeSpace makes the file smaller by removing free pages, in small transactions
+// between those of other writers. Some pages remain free. It returns the number of bytes
+// that it removed.
+func (d *DB) ReleaseFreeSpace(ctx context.Context) (bytes int64, err error) {
 	for {
 		var page, pages, free, given int64
 		err := d.Write(ctx, func(tx *Tx) error {
 			err := tx.Row("SELECT page_size, page_count, freelist_count FROM pragma_page_size, pragma_page_count, pragma_freelist_count").
 				Scan(&page, &pages, &free)
-			if err != nil || free < max(pages/keptFree, leastFree)+givenAtOnce {
+			if err != nil || free < max(pages/keptFree, minFreePages)+vacuumBatch {
 				return err
 			}
-			err = tx.Each(func(Scanner) error { return nil }, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", givenAtOnce))
+			err = tx.Each(func(Scanner) error { return nil }, fmt.Sprintf("PRAGMA incremental_vacuum(%d)", vacuumBatch))
 			if err != nil {
 				return err
 			}

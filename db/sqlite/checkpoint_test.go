@@ -15,18 +15,18 @@ import (
 
 const litestreamTable = "CREATE TABLE _litestream_seq (id INTEGER PRIMARY KEY, seq INTEGER)"
 
-// TestTurnLog: beside a file that Litestream replicates, a log that restarts never has
-// the rest of the former one behind it.
-func TestTurnLog(t *testing.T) {
+// TestEmptyReplicatedWAL checks the write-ahead log of a file that Litestream replicates. When the
+// log restarts, no frames of its former content remain behind the new ones.
+func TestEmptyReplicatedWAL(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		name         string
 		before, then string // is run before the file is opened, and after it
-		rest         bool
+		oldFrames    bool   // the log has frames of its former content
 	}{
 		{"replicated", litestreamTable, "", false},
 		{"replicated from now on", "", litestreamTable, false},
-		{"not replicated", "", "", true}, // what SQLite does
+		{"not replicated", "", "", true}, // the default of SQLite
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
@@ -54,17 +54,17 @@ func TestTurnLog(t *testing.T) {
 				testkit.ExecSQL(t, d.Path(), test.then)
 				clock.Advance(time.Minute)
 			}
-			emptied, rest := writeUntilRestarts(t, d)
-			if rest != test.rest || emptied > 0 == test.rest {
-				t.Errorf("the log was emptied %d times, the rest of a former one seen: %v", emptied, rest)
+			emptied, oldFrames := writeUntilRestarts(t, d)
+			if oldFrames != test.oldFrames || emptied > 0 == test.oldFrames {
+				t.Errorf("the log was emptied %d times, frames of former content seen: %v", emptied, oldFrames)
 			}
 		})
 	}
 }
 
-// TestTurnLog_Reader: if a reader stays too long for the log to be emptied, the
-// transaction that restarts the log cuts off the rest.
-func TestTurnLog_Reader(t *testing.T) {
+// TestEmptyReplicatedWAL_Reader checks that if a long read keeps the log from being emptied, the
+// transaction that restarts the log truncates it.
+func TestEmptyReplicatedWAL_Reader(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
 	d := openPath(t, path, time.Minute)
@@ -78,69 +78,69 @@ func TestTurnLog_Reader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	leave := reading(t, path)
-	former := d.LogSize()
-	if err := d.Checkpoint(t.Context()); err != nil { // moves all of it, and leaves it
+	endRead := beginRead(t, path)
+	before := d.LogSize()
+	if err := d.Checkpoint(t.Context()); err != nil { // copies the log and can't truncate it
 		t.Fatal(err)
 	}
-	leave()
-	if d.LogSize() != former {
-		t.Fatalf("a log of %d bytes has %d while there is a reader", former, d.LogSize())
+	endRead()
+	if d.LogSize() != before {
+		t.Fatalf("got a log of %d bytes while there is a reader, want %d", d.LogSize(), before)
 	}
 	if err := add(t.Context(), d, "after"); err != nil {
 		t.Fatal(err)
 	}
-	if _, rest := frames(t, d); rest || d.LogSize() >= former {
-		t.Errorf("%d bytes of %d, the rest of a former one: %v", d.LogSize(), former, rest)
+	if _, oldFrames := frames(t, d); oldFrames || d.LogSize() >= before {
+		t.Errorf("got a log of %d bytes, want less than %d; frames of former content: %v", d.LogSize(), before, oldFrames)
 	}
 }
 
 // writeUntilRestarts writes until the log has restarted three times. It returns how
-// often the log was empty, and whether the rest of a former log was ever seen in it.
-func writeUntilRestarts(t *testing.T, d *DB) (emptied int, rest bool) {
+// often the log was empty, and whether the log ever contained frames of former content.
+func writeUntilRestarts(t *testing.T, d *DB) (emptied int, oldFrames bool) {
 	t.Helper()
 	last, _ := frames(t, d)
-	for i, turns := 0, 0; turns < 3; i++ {
+	for i, restarts := 0, 0; restarts < 3; i++ {
 		if i > 5000 {
-			t.Fatalf("the log restarted %d times only", turns)
+			t.Fatalf("the log restarted only %d times", restarts)
 		}
 		if err := add(t.Context(), d, fmt.Sprint(i, strings.Repeat("x", 3000))); err != nil {
 			t.Fatal(err)
 		}
-		salt, some := frames(t, d)
-		rest = rest || some
+		salt, old := frames(t, d)
+		oldFrames = oldFrames || old
 		if salt == 0 {
 			emptied++
 		} else if salt != last {
-			turns++
+			restarts++
 			last = salt
 		}
 	}
-	return emptied, rest
+	return emptied, oldFrames
 }
 
-// frames reads the log beside a file: its salt, and whether there are frames of another
-// log in it.
-func frames(t *testing.T, d *DB) (salt uint64, rest bool) {
+// frames reads the write-ahead log. It returns the salt of the log, and whether some
+// frames have another salt, because they are of the log's former content.
+func frames(t *testing.T, d *DB) (salt uint64, oldFrames bool) {
 	t.Helper()
 	log, err := os.ReadFile(d.Path() + "-wal")
 	if err != nil {
 		t.Fatal(err)
 	}
-	const head, frameHead = 32, 24
-	if len(log) < head {
+	const header, frameHeader = 32, 24
+	if len(log) < header {
 		return 0, false
 	}
-	frame := frameHead + int(binary.BigEndian.Uint32(log[8:]))
+	frame := frameHeader + int(binary.BigEndian.Uint32(log[8:]))
 	salt = binary.BigEndian.Uint64(log[16:])
-	for at := head; at+frame <= len(log); at += frame {
-		rest = rest || binary.BigEndian.Uint64(log[at+8:]) != salt
+	for at := header; at+frame <= len(log); at += frame {
+		oldFrames = oldFrames || binary.BigEndian.Uint64(log[at+8:]) != salt
 	}
-	return salt, rest
+	return salt, oldFrames
 }
 
-// TestCheckpoint_Readers: while readers overlap so that there is always one, and a
-// writer goes on, the log beside the file is emptied.
+// TestCheckpoint_Readers checks that the log is emptied while a writer continues and
+// overlapping reads leave no moment without a reader.
 func TestCheckpoint_Readers(t *testing.T) {
 	t.Parallel()
 	path := newPath(t)
@@ -149,25 +149,25 @@ func TestCheckpoint_Readers(t *testing.T) {
 		t.Fatal(err)
 	}
 	largest, emptied := int64(0), 0
-	leave := reading(t, path)
+	endRead := beginRead(t, path)
 	for i := range 5 {
 		for j := range 50 {
 			if err := add(t.Context(), d, fmt.Sprint(i, " ", j)); err != nil {
 				t.Fatal(err)
 			}
 		}
-		next := reading(t, path)
-		leave()
-		leave = next
+		next := beginRead(t, path)
+		endRead()
+		endRead = next
 		largest = max(largest, d.LogSize())
 		if err := d.Checkpoint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		// The present reader sees the end of the log. Once all of it is in the file,
-		// later readers need none of it.
-		next = reading(t, path)
-		leave()
-		leave = next
+		// The current reader uses the end of the log. After a checkpoint, later readers
+		// do not use the log.
+		next = beginRead(t, path)
+		endRead()
+		endRead = next
 		if err := d.Checkpoint(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -175,15 +175,15 @@ func TestCheckpoint_Readers(t *testing.T) {
 			emptied++
 		}
 	}
-	leave()
+	endRead()
 	if emptied == 0 || largest > 8<<20 {
-		t.Errorf("emptied %d times, at most %d bytes", emptied, largest)
+		t.Errorf("the log was emptied %d times and had up to %d bytes", emptied, largest)
 	}
 	t.Logf("emptied %d times, at most %d bytes", emptied, largest)
 }
 
-// reading begins a transaction that reads. leave ends it.
-func reading(t *testing.T, path string) (leave func()) {
+// beginRead begins a read transaction. end ends it.
+func beginRead(t *testing.T, path string) (end func()) {
 	t.Helper()
 	file, err := sql.Open("sqlite", "file:"+path+"?mode=ro")
 	if err != nil {
@@ -202,9 +202,9 @@ func reading(t *testing.T, path string) (leave func()) {
 	}
 }
 
-// TestGiveBack: a file from which much was removed gets smaller while it is in use, and
-// keeps some free space.
-func TestGiveBack(t *testing.T) {
+// TestReleaseFreeSpace checks that a file shrinks while it is in use after much of its content
+// was deleted, and keeps some free pages.
+func TestReleaseFreeSpace(t *testing.T) {
 	t.Parallel()
 	d := newFile(t)
 	text := strings.Repeat("removed later ", 1400)
@@ -225,19 +225,19 @@ func TestGiveBack(t *testing.T) {
 		return file
 	}
 	full := size()
-	if given, err := d.GiveBack(t.Context()); given != 0 || err != nil {
-		t.Errorf("%d bytes of a full file given back, %v", given, err)
+	if given, err := d.ReleaseFreeSpace(t.Context()); given != 0 || err != nil {
+		t.Errorf("got %d bytes, %v, want 0 because the file has no free pages", given, err)
 	}
 	testkit.ExecSQL(t, d.Path(), "DELETE FROM numbers")
-	given, err := d.GiveBack(t.Context())
+	given, err := d.ReleaseFreeSpace(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	if less := size(); given < full/2 || less != full-given {
-		t.Errorf("%d bytes given back; the file had %d and has %d", given, full, less)
+		t.Errorf("got %d bytes removed; the file had %d and has %d", given, full, less)
 	}
-	if again, err := d.GiveBack(t.Context()); again != 0 || err != nil {
-		t.Errorf("%d bytes more, %v", again, err)
+	if again, err := d.ReleaseFreeSpace(t.Context()); again != 0 || err != nil {
+		t.Errorf("got %d bytes on the second call, %v, want 0", again, err)
 	}
 	if err := add(t.Context(), d, "after"); err != nil {
 		t.Error(err)

@@ -47,9 +47,9 @@ type dataVersion struct {
 	count  int64
 }
 
-// DataVersion is a number that grows when this process or another one commits to
-// the file. What was read while it had a value is valid as long as it has that
-// value. It takes a few microseconds.
+// DataVersion returns a number that grows when this process or another one commits to
+// the file. What was read while it had a value is valid as long as it has that value.
+// It takes a few microseconds.
 func (d *DB) DataVersion(ctx context.Context) (int64, error) {
 	v := &d.dataVersion
 	v.mutex.Lock()

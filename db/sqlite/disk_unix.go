@@ -8,7 +8,7 @@ import (
 	"syscall"
 )
 
-// FreeSpace is how many bytes can still be written to the disk that holds path.
+// FreeSpace returns how many bytes can still be written to the disk that holds path.
 func FreeSpace(path string) (int64, error) {
 	var disk syscall.Statfs_t
 	if err := syscall.Statfs(path, &disk); err != nil {

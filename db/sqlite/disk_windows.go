@@ -9,7 +9,7 @@ import (
 
 var freeDiskSpace = syscall.NewLazyDLL("kernel32.dll").NewProc("GetDiskFreeSpaceExW")
 
-// FreeSpace is how many bytes can still be written to the disk that holds path.
+// FreeSpace returns how many bytes can still be written to the disk that holds path.
 func FreeSpace(path string) (int64, error) {
 	folder, err := syscall.UTF16PtrFromString(filepath.Dir(path))
 	if err != nil {

@@ -11,9 +11,9 @@ import (
 	"path/filepath"
 )
 
-// Resolve is the absolute path of a file. If the file is a symbolic link, it is
-// the path of the link's target: SQLite keeps its log beside the target, and a
-// restore must replace the target.
+// Resolve returns the absolute path of a file. If the file is a symbolic link, it is
+// the path of the link's target: SQLite keeps its log beside the target, and a restore
+// must replace the target.
 func Resolve(path string) (string, error) {
 	absolute, err := filepath.Abs(path)
 	if err != nil {
@@ -98,13 +98,13 @@ func (d *DB) Owns(file fs.FileInfo) bool {
 	return false
 }
 
-// LogSize is the size in bytes of the write-ahead log beside the file.
+// LogSize returns the size in bytes of the write-ahead log beside the file.
 func (d *DB) LogSize() int64 {
 	size, _ := fileSize(d.Path() + "-wal") // 0 where there is no log
 	return size
 }
 
-// Size is the size of the file in bytes, without the log beside it.
+// Size returns the size of the file in bytes, without the log beside it.
 func (d *DB) Size() int64 {
 	size, _ := fileSize(d.Path())
 	return size

@@ -9,7 +9,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// options are those of a file with a table of numbers.
+// options returns options for a file with a table of numbers.
 func options(path string, wait time.Duration) Options {
 	return Options{Path: path, ApplicationID: 0x74657374, Wait: wait, Prepare: createTable}
 }
@@ -47,7 +47,7 @@ func openPath(t testing.TB, path string, wait time.Duration) *DB {
 	return d
 }
 
-// insert is a write request that inserts a row.
+// insert returns a write request that inserts a row.
 func insert(name string) func(*Tx) error {
 	return func(tx *Tx) error {
 		_, err := tx.Insert("INSERT INTO numbers (name) VALUES (?)", name)

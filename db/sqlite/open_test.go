@@ -16,7 +16,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestOpen_Mode: only the owner can use the file and the files beside it.
+// TestOpen_Mode checks that only the owner can use the file and the files beside it.
 func TestOpen_Mode(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
@@ -173,7 +173,7 @@ func TestOpenToRead(t *testing.T) {
 	}
 }
 
-// TestClose_OneFile: a closed file is complete without the files beside it.
+// TestClose_OneFile checks that a closed file is complete without the files beside it.
 func TestClose_OneFile(t *testing.T) {
 	t.Parallel()
 	d := newFile(t)
@@ -190,7 +190,8 @@ func TestClose_OneFile(t *testing.T) {
 	}
 }
 
-// TestClose_WaitsForWrite: a request that runs is stored, and a later one is refused.
+// TestClose_WaitsForWrite checks that a request that runs is stored, and a later one is
+// refused.
 func TestClose_WaitsForWrite(t *testing.T) {
 	t.Parallel()
 	d := newFile(t)
@@ -215,7 +216,8 @@ func TestClose_WaitsForWrite(t *testing.T) {
 	}
 }
 
-// TestClose_WaitsForReads: reads that run are finished, and later ones are refused.
+// TestClose_WaitsForReads checks that reads that run are finished, and later ones are
+// refused.
 func TestClose_WaitsForReads(t *testing.T) {
 	t.Parallel()
 	for range 5 {

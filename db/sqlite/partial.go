@@ -103,7 +103,7 @@ func Publish(partial, path string, replace bool) error {
 	return SyncFolder(filepath.Dir(path))
 }
 
-// UnusedPath is the path or, if a file has it, the path with the lowest number
+// UnusedPath returns the path or, if a file has it, the path with the lowest number
 // that no file has.
 func UnusedPath(path string) string {
 	free := path

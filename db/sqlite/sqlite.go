@@ -1,5 +1,5 @@
 // Package sqlite is the engine under package db: one SQLite file, with one
-// writer and pools of connections for reading. It knows no table.
+// writer and pools of connections for reading. It does not depend on any table.
 package sqlite
 
 import (
@@ -220,7 +220,8 @@ func createEmpty(path string) error {
 	return file.Close()
 }
 
-// dsn is the driver's name for the file. SQLite reads the mode of a file: URL only.
+// dsn returns the driver's name for the file. SQLite reads the mode of a file: URL
+// only.
 func (d *DB) dsn(mode string) string {
 	path := filepath.ToSlash(d.options.Path)
 	if !strings.HasPrefix(path, "/") {
@@ -265,7 +266,7 @@ func (d *DB) Close() error {
 	return errors.Join(err, d.writer.close())
 }
 
-// Path is the path of the file.
+// Path returns the path of the file.
 func (d *DB) Path() string { return d.options.Path }
 
 // Freeze makes every later write transaction roll back instead of commit. Its

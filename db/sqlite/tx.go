@@ -71,7 +71,7 @@ func (tx *Tx) Each(fn func(Scanner) error, query string, args ...any) error {
 	return tx.writer.conn.Each(fn, query, args...)
 }
 
-// Changed is how many rows the transaction has changed so far.
+// Changed returns how many rows the transaction has changed so far.
 func (tx *Tx) Changed() int64 { return tx.changed }
 
 // AfterCommit calls fn after the commit, before DB.Write returns. fn must be

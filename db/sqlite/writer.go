@@ -86,7 +86,7 @@ func (w *writer) connect(ctx context.Context) error {
 	if size == 0 {
 		pragmas = slices.Insert(pragmas, 0,
 			"BEGIN", // so that the file is never without its application id
-			// Must precede the first table. It lets GiveBack return space.
+			// Must precede the first table. It allows ReleaseFreeSpace to shrink the file.
 			"PRAGMA auto_vacuum = INCREMENTAL",
 			// Must precede the log, so that the head of the file has the id.
 			fmt.Sprintf("PRAGMA application_id = %d", w.db.options.ApplicationID),
@@ -252,7 +252,7 @@ func (w *writer) transact() []*writeRequest {
 		committed = err == nil
 	}
 	if committed {
-		w.turnLog()
+		w.emptyReplicatedWAL()
 		notifyCommitted(batch)
 	} else if begun {
 		_ = w.do("ROLLBACK") // fails if SQLite has already rolled back

@@ -14,7 +14,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// waiting is how many requests wait for the next batch.
+// waiting returns how many requests wait for the next batch.
 func (d *DB) waiting() int {
 	d.writer.mutex.Lock()
 	defer d.writer.mutex.Unlock()
