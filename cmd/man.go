@@ -50,7 +50,7 @@ func manualName(c *cobra.Command) string { return strings.ReplaceAll(c.CommandPa
 
 // manual returns a command's page, in the macros of man(7).
 func manual(c *cobra.Command) string {
-	p := &page{}
+	p := &manualPage{}
 	p.line(".TH %s 1 \"\" %s \"govsvc\"", quoteRoff(strings.ToUpper(manualName(c))), quoteRoff("govsvc "+programVersion().Version))
 	p.line(".SH NAME")
 	p.line("%s \\- %s", escapeRoff(manualName(c)), escapeRoff(c.Short))
@@ -90,12 +90,12 @@ func availableCommands(c *cobra.Command) []*cobra.Command {
 	return list
 }
 
-// page is a manual page that is being written.
-type page struct{ strings.Builder }
+// manualPage is a manual page that is being written.
+type manualPage struct{ strings.Builder }
 
-func (p *page) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
+func (p *manualPage) line(format string, args ...any) { fmt.Fprintf(p, format+"\n", args...) }
 
-func (p *page) synopsis(c *cobra.Command) {
+func (p *manualPage) synopsis(c *cobra.Command) {
 	use, rest, _ := strings.Cut(c.Use, " ")
 	if c.HasParent() {
 		use = c.Parent().CommandPath() + " " + use
@@ -107,7 +107,7 @@ func (p *page) synopsis(c *cobra.Command) {
 }
 
 // text writes paragraphs. Indented lines are written unchanged.
-func (p *page) text(text string) {
+func (p *manualPage) text(text string) {
 	verbatim, blank := false, false
 	for line := range strings.Lines(strings.TrimSpace(text)) {
 		line = strings.ReplaceAll(strings.TrimRight(line, "\n"), "\t", "  ")
@@ -137,7 +137,7 @@ func (p *page) text(text string) {
 }
 
 // flags writes the options of a command.
-func (p *page) flags(title string, flags *pflag.FlagSet) {
+func (p *manualPage) flags(title string, flags *pflag.FlagSet) {
 	if !flags.HasAvailableFlags() {
 		return
 	}
