@@ -3,7 +3,6 @@ package db
 import (
 	"maps"
 	"reflect"
-	"strings"
 
 	"govsvc/db/audit"
 	"govsvc/db/resource"
@@ -47,16 +46,9 @@ func createRecord(tx *Tx, r *storedResource, record Record) (storedRow, error) {
 	made, isNew, err := createUnless(tx, r, record, r.Key)
 	if err == nil && !isNew {
 		key := r.Key[len(r.Key)-1]
-		err = &Error{Code: Conflict, Param: key, Message: withArticle(r.Singular) + " with this " + key + " already exists"}
+		err = &Error{Code: Conflict, Param: key, Message: "another " + r.Singular + " already has this " + key}
 	}
 	return made, err
-}
-
-func withArticle(name string) string {
-	if strings.ContainsAny(name[:1], "aeio") {
-		return "an " + name
-	}
-	return "a " + name
 }
 
 // createUnless creates a record and audits it. isNew is false if unless, a unique
