@@ -28,6 +28,7 @@ import (
 	"govsvc/server/webhook"
 	"govsvc/web"
 	"govsvc/web/account"
+	"govsvc/web/page"
 )
 
 const serveHelp = `Serve the HTTP API from the data file and deliver webhooks. The data file is
@@ -223,11 +224,14 @@ func newPages(ctx context.Context, store *db.DB, people *auth.Service, document 
 	responses *limit.Budget, logger *slog.Logger, o serveOptions,
 ) (pages *web.Site, firstLink string, err error) {
 	proxies := server.Proxies(o.trustedProxies)
-	config := web.Config{
-		Store: store, Auth: people, Document: document, Logger: logger, Receivers: receivers, Responses: responses, BaseURL: o.baseURL,
-		Version: programVersion().Version, Commit: programVersion().Commit, ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
-		AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20,
-	}
+	config := web.Config{Config: page.Config{
+		Store: store, Auth: people, Document: document, Logger: logger, Receivers: receivers, Responses: responses,
+		Service: page.Service{
+			BaseURL: o.baseURL, Version: programVersion().Version, Commit: programVersion().Commit,
+			AnonymousPerMinute: *o.anonymousRPM, KeepAnswers: int64(*o.answerMemory) << 20,
+		},
+		ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
+	}}
 	users, err := people.Users.Any(ctx)
 	if err != nil {
 		return nil, "", err

@@ -21,7 +21,7 @@ type PageRoute struct {
 // Routes returns the routes of all pages and actions.
 func Routes(document *openapi.Document) []PageRoute {
 	var list []PageRoute
-	for _, route := range new(Site).routes(Config{Document: document}) {
+	for _, route := range new(Site).routes(Config{Config: page.Config{Document: document}}) {
 		method, path, _ := strings.Cut(route.Pattern, " ")
 		list = append(list, PageRoute{method, path, route.Needs, route.Proof == page.FreshProof, route.Proof == page.OwnProof})
 	}

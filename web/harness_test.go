@@ -24,6 +24,7 @@ import (
 	"govsvc/server/webhook"
 	"govsvc/web"
 	"govsvc/web/account"
+	"govsvc/web/page"
 )
 
 // harness runs the dashboard and the API on loopback. It has a separate data file with
@@ -157,11 +158,13 @@ func (h *harness) serve(set options) {
 	}
 	h.t.Cleanup(sender.Close)
 	h.sender = sender
-	config := web.Config{
-		Store: h.store, Auth: h.auth, Document: document, Logger: logger, Receivers: sender, BaseURL: h.url, Version: "test", Commit: "0123abc",
-		AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20, Responses: set.responses,
+	config := web.Config{Config: page.Config{
+		Store: h.store, Auth: h.auth, Document: document, Logger: logger, Receivers: sender, Responses: set.responses,
+		Service: page.Service{
+			BaseURL: h.url, Version: "test", Commit: "0123abc", AnonymousPerMinute: cmp.Or(set.perMinute, 6000), KeepAnswers: 16 << 20,
+		},
 		ClientAddress: proxies.ClientAddress, ClientGroup: proxies.ClientGroup, Secure: proxies.Secure,
-	}
+	}}
 	if len(h.tokens) == 0 {
 		link, token := account.NewFirstLink(h.clock.Now)
 		config.FirstLink, h.setupLink = link, account.FirstLinkPath(token)

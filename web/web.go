@@ -8,14 +8,7 @@ package web
 
 import (
 	"embed"
-	"log/slog"
-	"net/http"
 
-	"govsvc/db"
-	"govsvc/db/auth"
-	"govsvc/server/api"
-	"govsvc/server/limit"
-	"govsvc/server/openapi"
 	"govsvc/web/account"
 	"govsvc/web/admin"
 	"govsvc/web/data"
@@ -31,30 +24,9 @@ var staticFiles embed.FS
 
 // Config configures a Site.
 type Config struct {
-	Store     *db.DB
-	Auth      *auth.Service // of Store
-	Document  *openapi.Document
-	Logger    *slog.Logger
-	Receivers api.Receivers
-	// BaseURL is the address of the service for users, without a path.
-	BaseURL         string
-	Version, Commit string
-	// AnonymousPerMinute is the number of requests that an address can make
-	// without a valid key, 0 for no limit. Pages, assets and downloads have the
-	// same limit, with a separate count for each.
-	AnonymousPerMinute int
-	// KeepAnswers is the size of the API's response cache in bytes.
-	KeepAnswers int64
-	// ClientAddress returns the address of the client behind trusted proxies,
-	// and ClientGroup the key that limits count it by.
-	ClientAddress, ClientGroup func(*http.Request) string
-	// Secure reports whether the client uses TLS.
-	Secure func(*http.Request) bool
+	page.Config
 	// FirstLink creates the first admin; nil if users exist.
 	FirstLink *account.FirstLink
-	// Responses limits the bytes that responses hold until they are sent. Nil means
-	// a budget of the default size.
-	Responses *limit.Budget
 }
 
 // Site answers the requests of the dashboard.
@@ -73,15 +45,7 @@ func New(config Config) (*Site, error) {
 	if err := integrations.AddReferenceAssets(assets); err != nil {
 		return nil, err
 	}
-	server, err := page.New(page.Config{
-		Store: config.Store, Auth: config.Auth, Document: config.Document, Logger: config.Logger, Receivers: config.Receivers,
-		Service: page.Service{
-			BaseURL: config.BaseURL, Version: config.Version, Commit: config.Commit,
-			AnonymousPerMinute: config.AnonymousPerMinute, KeepAnswers: config.KeepAnswers,
-		},
-		Templates: templateFiles, Assets: assets, Navigation: navigation,
-		ClientAddress: config.ClientAddress, ClientGroup: config.ClientGroup, Secure: config.Secure, Responses: config.Responses,
-	})
+	server, err := page.New(config.Config, page.Content{Templates: templateFiles, Assets: assets, Navigation: navigation})
 	if err != nil {
 		return nil, err
 	}

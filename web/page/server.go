@@ -21,7 +21,7 @@ import (
 	"govsvc/web/ui"
 )
 
-// Config configures a Server.
+// Config connects a Server with the service.
 type Config struct {
 	Store     *db.DB
 	Auth      *auth.Service // of Store
@@ -29,11 +29,6 @@ type Config struct {
 	Logger    *slog.Logger
 	Receivers api.Receivers
 	Service   Service
-	// Templates holds the files templates/*.html.
-	Templates fs.FS
-	Assets    *Assets
-	// Navigation lists the pages that the navigation can contain.
-	Navigation []NavGroup
 	// ClientAddress returns the address of the client behind trusted proxies,
 	// and ClientGroup the key that limits count it by.
 	ClientAddress, ClientGroup func(*http.Request) string
@@ -44,9 +39,18 @@ type Config struct {
 	Responses *limit.Budget
 }
 
+// Content is what all pages are made with.
+type Content struct {
+	// Templates holds the files templates/*.html.
+	Templates fs.FS
+	Assets    *Assets
+	// Navigation lists the pages that the navigation can contain.
+	Navigation []NavGroup
+}
+
 // Service describes the running service.
 type Service struct {
-	// BaseURL is the address of the service, without a path.
+	// BaseURL is the address of the service for users, without a path.
 	BaseURL         string
 	Version, Commit string
 	// AnonymousPerMinute is the number of requests that an address can make
@@ -60,6 +64,7 @@ type Service struct {
 // Server answers the requests of the dashboard.
 type Server struct {
 	Config
+	Content
 	routes    *http.ServeMux
 	needs     map[string]auth.Permission // path of each page → its permission
 	templates *template.Template
@@ -80,9 +85,9 @@ const (
 
 // New returns a server without pages; Handle adds them. It fails if a template is
 // invalid.
-func New(config Config) (*Server, error) {
+func New(config Config, content Content) (*Server, error) {
 	s := &Server{
-		Config: config, routes: http.NewServeMux(), needs: map[string]auth.Permission{},
+		Config: config, Content: content, routes: http.NewServeMux(), needs: map[string]auth.Permission{},
 		origin:  http.NewCrossOriginProtection(),
 		shown:   NewTickets[oneTimeValue](config.Store.Now, shownFor, MaxTickets),
 		uploads: uploads{users: map[string]int{}}, downloads: downloads{users: map[string]bool{}},
@@ -91,8 +96,8 @@ func New(config Config) (*Server, error) {
 	if s.Responses == nil {
 		s.Responses = limit.NewBudget(0, 0)
 	}
-	functions := template.FuncMap{"asset": config.Assets.Path}
-	parsed, err := template.New("").Funcs(ui.Functions()).Funcs(functions).Option("missingkey=error").ParseFS(config.Templates, "templates/*.html")
+	functions := template.FuncMap{"asset": content.Assets.Path}
+	parsed, err := template.New("").Funcs(ui.Functions()).Funcs(functions).Option("missingkey=error").ParseFS(content.Templates, "templates/*.html")
 	if err != nil {
 		return nil, fmt.Errorf("parse the dashboard's templates: %w", err)
 	}
