@@ -199,6 +199,17 @@ func (r *Resource) ListFilters() []Filter {
 	return filters
 }
 
+// FilterOf returns the parameter that limits the dashboard's list to values of a
+// column, and "" if there is none.
+func (r *Resource) FilterOf(column string) string {
+	filters := r.ListFilters()
+	at := slices.IndexFunc(filters, func(f Filter) bool { return f.Column == column })
+	if at < 0 {
+		return ""
+	}
+	return filters[at].Name
+}
+
 // SortNames returns the members that the dashboard's list can be sorted by.
 func (r *Resource) SortNames() []string {
 	names := make([]string, len(r.Sorts))

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/web/records"
 	"govsvc/web/ui"
@@ -37,7 +38,6 @@ type regimeState struct {
 const maxRegimes = 8
 
 func regimeStateOf(regimes []api.RegimeCount) regimeState {
-	list := records.ListPath("obligation")
 	state := regimeState{Table: ui.Table{Caption: "Obligations by regime and status", Columns: []ui.Column{{Label: "Regime"}}}}
 	for _, p := range obligationParts {
 		state.Table.Columns = append(state.Table.Columns, ui.Column{Label: ui.Humanize(p.Label), Kind: ui.Number})
@@ -50,7 +50,7 @@ func regimeStateOf(regimes []api.RegimeCount) regimeState {
 		total := r.Total - r.ByStatus[notApplicable]
 		compliant, applicable = compliant+r.ByStatus["compliant"], applicable+total
 		name := cmp.Or(strings.TrimSpace(r.RegimeName), r.RegimeID)
-		path := ui.WithQuery(list, "regime_id", r.RegimeID)
+		path := records.ListWith(resource.Obligation, "regime_id", r.RegimeID)
 		row := ui.Row{Href: path, Cells: []any{name}}
 		parts := slices.Clone(obligationParts)
 		for j := range parts {
@@ -71,7 +71,7 @@ func regimeStateOf(regimes []api.RegimeCount) regimeState {
 		all[i].Label = ui.Humanize(all[i].Label)
 	}
 	state.More, state.Legend = len(regimes)-len(state.Bars), ui.Legend(all, state.Bars)
-	state.tile = ui.Tile{Label: "Obligations met", Path: ui.WithQuery(list, "status", "compliant"), Value: "–", Note: "none applicable"}
+	state.tile = ui.Tile{Label: "Obligations met", Path: records.ListWith(resource.Obligation, "status", "compliant"), Value: "–", Note: "none applicable"}
 	if applicable > 0 {
 		state.tile.Value = ui.FormatPercent(compliant * 100 / applicable)
 		state.tile.Note = ui.FormatNumber(compliant) + " of " + ui.FormatNumber(applicable) + " applicable"
@@ -102,7 +102,7 @@ func vendorStateOf(result api.OverviewPage, now time.Time) vendorState {
 	}
 	for _, b := range result.Vendors {
 		state.Bands = append(state.Bands, bandRow{
-			Band: b.Band, Count: b.Count, Path: ui.WithQuery(state.Path, "initial_risk_band", b.Band, "status", currentVendors),
+			Band: b.Band, Count: b.Count, Path: records.ListWith(resource.Vendor, "initial_risk_band", b.Band, "status", currentVendors),
 			Bar: ui.NewBar(ui.Tone(b.Band), float64(b.Count)/float64(most)),
 		})
 	}

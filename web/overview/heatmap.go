@@ -69,7 +69,7 @@ func riskPath(severity, likelihood string) string {
 	if severity == "" {
 		return ""
 	}
-	return ui.WithQuery(records.ListPath("risk"), "severity", severity, "likelihood", likelihood, "status", openStatuses)
+	return records.ListWith(resource.Risk, "severity", severity, "likelihood", likelihood, "status", openStatuses)
 }
 
 func levelLabel(level string) string {

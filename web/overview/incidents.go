@@ -3,6 +3,7 @@ package overview
 import (
 	"time"
 
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/web/records"
 	"govsvc/web/ui"
@@ -42,14 +43,13 @@ func incidentStateOf(state *api.IncidentState, now time.Time) *incidentState {
 	if state == nil {
 		return nil
 	}
-	list := records.ListPath("incident")
 	summary := &incidentState{
 		Open: state.Open, Running: state.Running, More: state.Running - len(state.Clocks),
-		Path: ui.WithQuery(list, "status", openIncidentStatuses),
+		Path: records.ListWith(resource.Incident, "status", openIncidentStatuses),
 	}
 	for _, severity := range []string{"critical", "high", "medium", "low"} {
 		if n := state.BySeverity[severity]; n > 0 {
-			summary.Levels = append(summary.Levels, countLink{severity, n, ui.WithQuery(list, "severity", severity, "status", openIncidentStatuses)})
+			summary.Levels = append(summary.Levels, countLink{severity, n, records.ListWith(resource.Incident, "severity", severity, "status", openIncidentStatuses)})
 		}
 	}
 	for _, c := range state.Clocks {

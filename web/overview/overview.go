@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 	"govsvc/server/api"
 	"govsvc/server/openapi"
 	"govsvc/web/page"
@@ -79,7 +80,7 @@ func (d *pageData) tiles(result api.OverviewPage) []ui.Tile {
 		}
 	}
 	tiles := []ui.Tile{{
-		Label: "Open risks", Path: ui.WithQuery(records.ListPath("risk"), "status", openStatuses),
+		Label: "Open risks", Path: records.ListWith(resource.Risk, "status", openStatuses),
 		Value: ui.FormatNumber(result.OpenRisks), Note: ui.FormatNumber(critical) + " critical",
 	}}
 	if d.Incidents != nil {
@@ -162,7 +163,7 @@ type kpiRow struct {
 const maxKpis = 8
 
 func kpiStateOf(result api.OverviewPage) kpiState {
-	state := kpiState{Path: ui.WithQuery(records.ListPath("kpi"), "status", "active")}
+	state := kpiState{Path: records.ListWith(resource.KPI, "status", "active")}
 	reached := 0
 	list := slices.Clone(result.Kpis)
 	slices.SortStableFunc(list, func(a, b api.KpiState) int { return cmp.Compare(attainmentOf(a), attainmentOf(b)) })

@@ -133,7 +133,7 @@ func linkOf(member string, record api.Record) string {
 	case "roadmap_id", "roadmap_version":
 		return Path("roadmap", ui.Text(record["roadmap_id"]))
 	case "regime_id", "regime_name":
-		return ui.WithQuery(ListPath("obligation"), "regime_id", record["regime_id"])
+		return ListWith(resource.Obligation, "regime_id", record["regime_id"])
 	}
 	return ""
 }

@@ -44,6 +44,15 @@ func ListPath(typeName string) string {
 	return ""
 }
 
+// ListWith returns the path of the list of a resource that has pages, limited by
+// columns. The columns are given as names and values.
+func ListWith(res *resource.Resource, pairs ...any) string {
+	for i := 0; i < len(pairs); i += 2 {
+		pairs[i] = res.FilterOf(ui.Text(pairs[i]))
+	}
+	return ui.WithQuery(res.Page.List, pairs...)
+}
+
 // Path returns the path of a record, and "" for a type without pages.
 func Path(typeName, id string) string {
 	if res := resource.Find(typeName); res != nil && res.Page != nil && id != "" {
