@@ -18,7 +18,7 @@ func TestCompletion(t *testing.T) {
 	c.must("orgs", "create", "globex")
 	for _, row := range []struct{ line, want string }{
 		{"keys r", "revoke rotate"},
-		{"keys mint --scope write:", "write:risks write:incidents write:kpis write:vendor"},
+		{"keys mint --scope read:r", "read:risks read:roadmap"},
 		{"keys mint --scope read:risks,write:r", "read:risks,write:risks"},
 		{"keys import --scope manage:webhooks,manage:", ""},
 		{"users add x --role e", "editor"},

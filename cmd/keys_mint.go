@@ -1,9 +1,12 @@
 package cmd
 
 import (
+	"strings"
+
 	"github.com/spf13/cobra"
 
 	"govsvc/db"
+	"govsvc/server/openapi"
 )
 
 func newKeysMintCommand(a *app) *cobra.Command {
@@ -16,11 +19,7 @@ func newKeysMintCommand(a *app) *cobra.Command {
 		Long: `Mint a new key and print it. Stdout has the key alone, and stderr its details.
 The key can't be shown again: only its hash is stored.
 
-Scopes: read:scores, read:scorecard, read:risks, read:signals, read:roadmap,
-read:compliance, read:vendor, read:talent, read:incidents, read:kpis,
-read:audit, write:risks, write:incidents, write:kpis, write:vendor,
-manage:webhooks; and read:all, which includes every read scope except
-read:audit.
+` + wrapText("Scopes: "+strings.Join(openapi.Scopes(), ", ")+". read:all includes every read scope except read:audit.") + `
 
 manage:webhooks alone lets a key receive the records that events carry, such as
 risks, scorecards and roadmaps, even without a read scope.

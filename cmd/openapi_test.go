@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 // TestOpenAPI_30 checks that --3.0 prints a document of that version with the
@@ -20,7 +22,11 @@ func TestOpenAPI_30(t *testing.T) {
 	if err := json.Unmarshal([]byte(printed), &doc); err != nil {
 		t.Fatal(err)
 	}
-	if doc.OpenAPI != "3.0.3" || len(doc.Servers) != 1 || doc.Servers[0].URL != "https://gov.example.com/api/v1" || len(doc.Paths) != 25 {
+	paths := map[string]bool{}
+	for _, op := range testkit.Document(t).Operations {
+		paths[op.Path] = true
+	}
+	if doc.OpenAPI != "3.0.3" || len(doc.Servers) != 1 || doc.Servers[0].URL != "https://gov.example.com/api/v1" || len(doc.Paths) != len(paths) {
 		t.Errorf("got version %s, servers %v and %d paths", doc.OpenAPI, doc.Servers, len(doc.Paths))
 	}
 	if strings.Contains(printed, `"null"`) {

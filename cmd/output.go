@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
-	"slices"
 	"strings"
 	"text/tabwriter"
 	"unicode"
@@ -141,12 +140,22 @@ func formatCount(n int, thing string) string {
 	return fmt.Sprintf("%d %ss", n, thing)
 }
 
-// wrapNames lists names on several lines, for a help text.
-func wrapNames(names []string) string {
-	line := (len(names) + 2) / 3
-	var lines []string
-	for some := range slices.Chunk(names, line) {
-		lines = append(lines, strings.Join(some, ", "))
+// wrapText wraps a paragraph of a help text at 80 columns.
+func wrapText(text string) string {
+	var wrapped strings.Builder
+	column := 0
+	for i, word := range strings.Fields(text) {
+		switch {
+		case i == 0:
+		case column+1+len(word) > 80:
+			wrapped.WriteByte('\n')
+			column = 0
+		default:
+			wrapped.WriteByte(' ')
+			column++
+		}
+		wrapped.WriteString(word)
+		column += len(word)
 	}
-	return strings.Join(lines, ",\n") + "."
+	return wrapped.String()
 }

@@ -24,7 +24,7 @@ func formats() []transfer.Format {
 }
 
 // typesText lists the types on several lines.
-func typesText() string { return wrapNames(resource.Types()) }
+func typesText() string { return wrapText(strings.Join(resource.Types(), ", ") + ".") }
 
 // checkRecordType refuses a text that is not the name of a type.
 func checkRecordType(name string) error {

@@ -5,10 +5,8 @@ import (
 	"testing"
 
 	"govsvc/db"
+	"govsvc/server/openapi"
 )
-
-const allScopes = "read:scores, read:scorecard, read:risks, read:signals, read:roadmap, read:compliance, read:vendor, " +
-	"read:talent, read:incidents, read:kpis, read:audit, "
 
 // TestWrongUsage has wrong command lines. Each is an error of one line with
 // status 2, and changes nothing.
@@ -47,7 +45,7 @@ func TestWrongUsage(t *testing.T) {
 		{"keys mint --name n", "--scope is missing; see"},
 		{"keys mint --scope read:all", "--name is missing; see"},
 		{"keys mint --name= --scope read:all", "--name: a name has 1 to 200 characters"},
-		{"keys mint --name n --scope read:nothing", "--scope: no scope is named \"read:nothing\"; the scopes are " + allScopes},
+		{"keys mint --name n --scope read:nothing", "--scope: no scope is named \"read:nothing\"; the scopes are " + strings.Join(openapi.Scopes(), ", ") + "; see"},
 		{"keys mint --name n --scope read:all,", "--scope: \"read:all,\" has an empty value"},
 		{"keys mint --name n --scope read:all --rpm 0", "--rpm: \"0\" is not a whole number from 1 to 2147483647"},
 		{"keys mint --name n --scope read:all --rpd many", "--rpd: \"many\" is not a whole number"},

@@ -37,7 +37,7 @@ public addresses and to this machine (loopback). It needs no data file. Every
 2xx status is a delivery. Otherwise the exit status is 1.
 
 The types:
-` + wrapNames(db.EventTypes()) + `
+` + wrapText(strings.Join(db.EventTypes(), ", ")+".") + `
 
 With --json an object, also if it was not delivered: event_id, delivery_id,
 type, url, outcome (delivered, rejected, unreachable or blocked), delivered,
