@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"maps"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -205,15 +206,14 @@ func (s *service) redraft(t testing.TB, plain string, org db.Organisation, draft
 	return found[0].Key
 }
 
-// readScopes are all scopes that a read can ask for.
-var readScopes = []string{
-	"read:scores", "read:scorecard", "read:risks", "read:signals", "read:roadmap", "read:compliance",
-	"read:vendor", "read:talent", "read:incidents", "read:kpis", "read:audit",
-}
+// readScopes are all scopes that a read can ask for, otherScopes the remaining ones.
+var (
+	readScopes  = slices.Clip(slices.DeleteFunc(openapi.Scopes(), isOtherScope))
+	otherScopes = slices.Clip(slices.DeleteFunc(openapi.Scopes(), func(scope string) bool { return !isOtherScope(scope) }))
+)
 
-// otherScopes are the remaining scopes of the specification.
-var otherScopes = []string{
-	"write:risks", "write:incidents", "write:kpis", "write:vendor", "manage:webhooks", "read:all",
+func isOtherScope(scope string) bool {
+	return scope == "read:all" || !strings.HasPrefix(scope, "read:")
 }
 
 // reads returns the operations under test: those that read an organisation's data.

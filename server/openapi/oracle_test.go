@@ -18,6 +18,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
+	"govsvc/db/resource"
 	"govsvc/internal/testkit"
 	"govsvc/server/openapi"
 )
@@ -53,7 +54,7 @@ func newOracle(t testing.TB) *oracle {
 	if err := c.AddResource("openapi.json", served); err != nil {
 		t.Fatal(err)
 	}
-	for i, object := range recordOrder {
+	for i, object := range resource.Types() {
 		record, err := jsonschema.UnmarshalJSON(bytes.NewReader(testkit.Document(t).RecordSchema(object)))
 		if err != nil {
 			t.Fatal(err)
@@ -129,7 +130,7 @@ func TestSchemasCompile(t *testing.T) {
 func FuzzDecode(f *testing.F) {
 	names := slices.Concat(recordNames(), slices.Sorted(maps.Keys(bodies)))
 	o := newOracle(f)
-	for i, object := range recordOrder {
+	for i, object := range resource.Types() {
 		f.Add(uint8(i), []byte(minimal[object]))
 	}
 	for i, name := range names {
@@ -203,14 +204,9 @@ func TestFuzzedBodies(t *testing.T) {
 	}
 }
 
-var recordOrder = []string{
-	"assessment", "risk", "signal", "roadmap", "milestone", "compliance_posture", "obligation",
-	"vendor_portfolio", "vendor", "talent_readiness", "talent_gap", "kpi", "kpi_checkin", "incident",
-}
-
 func recordNames() []string {
 	var names []string
-	for _, object := range recordOrder {
+	for _, object := range resource.Types() {
 		var name strings.Builder
 		for word := range strings.SplitSeq(object, "_") {
 			name.WriteString(strings.ToUpper(word[:1]) + word[1:])
