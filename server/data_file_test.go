@@ -23,9 +23,9 @@ var (
 		}
 		return fillFile(ctx, store, records, spareKeys())
 	})
-	writeFile = newTemplate(nil, []db.KeyDraft{{
+	writeFile = newTemplate(nil, append([]db.KeyDraft{{
 		Name: "writes", Kind: db.LiveKey, Scopes: append(slices.Clone(writeScopes), "read:all", "read:audit"), PerMinute: new(100_000),
-	}})
+	}}, spareKeys()...)) // the first live key writes
 )
 
 func newTemplate(records []db.Record, keys []db.KeyDraft) *testdb.Template[keysByKind] {

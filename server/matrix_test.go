@@ -93,7 +93,7 @@ func (m *matrix) rescope(t *testing.T, kind string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := m.file.ExecContext(t.Context(), "UPDATE api_keys SET scopes = ? WHERE prefix = ?", string(scopes), m.keys[kind][:len("gds_live_")+12]); err != nil {
+	if _, err := m.file.ExecContext(t.Context(), "UPDATE api_keys SET scopes = ? WHERE prefix = ?", string(scopes), prefixOf(m.keys[kind])); err != nil {
 		t.Fatal(err)
 	}
 }

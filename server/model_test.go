@@ -159,6 +159,7 @@ func newRun(t *testing.T) *run {
 	r := &run{service: s, t: t, file: testkit.OpenSQL(t, path), keyPrefix: t.Name() + " ", records: map[string][]made{}}
 	r.model = newModel(t, s, box.DB)
 	for _, k := range keys {
+		s.server.Verified(k.plain, k.id)
 		r.model.keys = append(r.model.keys, &k)
 	}
 	for object := range visible {

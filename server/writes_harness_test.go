@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -47,15 +48,20 @@ var writeScopes = []string{"write:risks", "write:incidents", "write:kpis", "writ
 
 func serveWrites(t testing.TB, settings ...setting) *writeService {
 	t.Helper()
-	path, c, key := newWriteFile(t)
-	return &writeService{serveFile(t, path, c, settings...), path, testkit.OpenSQL(t, path), key}
+	path, keys := writeFile.Copy(t)
+	return writeServiceOf(t, serveFile(t, path, testkit.NewClock(start), settings...), keys)
 }
 
-// newWriteFile returns a data file with a key, and the clock that both were made by.
-func newWriteFile(t testing.TB) (path string, c *testkit.Clock, key string) {
+// writeServiceOf returns a service over a write file with these keys. Its key is in the
+// cache of the server.
+func writeServiceOf(t testing.TB, s *service, keys keysByKind) *writeService {
 	t.Helper()
-	path, keys := writeFile.Copy(t)
-	return path, testkit.NewClock(start), keys[db.LiveKey][0]
+	s.spare = maps.Clone(keys)
+	key := s.spare[db.LiveKey][0]
+	s.spare[db.LiveKey] = s.spare[db.LiveKey][1:]
+	s.server.Verified(key, findKey(t, s.store, key).ID)
+	path := s.store.File.Path()
+	return &writeService{s, path, testkit.OpenSQL(t, path), key}
 }
 
 // keysUsed makes the Idempotency-Keys of tests that don't choose one.

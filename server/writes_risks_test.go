@@ -194,7 +194,7 @@ func TestSeverityEvidence(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	path := "/risks/" + d.id(t, "/risks", goodRisk)
-	actor := d.query(t, "SELECT 'key:' || id FROM api_keys")
+	actor := "key:" + findKey(t, d.store, d.key).ID
 	d.clock.Advance(1_500_000_000)
 	first := stored(d.clock.Now())
 	d.do(t, write{method: "PATCH", path: path, body: `{"severity":"LOW","residual_gap_reason":"A standing gap","severity_change_reason":"The exposure was ☂ overestimated."}`})

@@ -13,8 +13,9 @@ import (
 // serveWritesWaiting returns a service whose writes wait for at most the given time.
 func serveWritesWaiting(t testing.TB, wait time.Duration) *writeService {
 	t.Helper()
-	path, c, key := newWriteFile(t)
-	return &writeService{serveFile(t, path, c, withStore(openWaiting(t, path, c, wait))), path, testkit.OpenSQL(t, path), key}
+	path, keys := writeFile.Copy(t)
+	c := testkit.NewClock(start)
+	return writeServiceOf(t, serveFile(t, path, c, withStore(openWaiting(t, path, c, wait))), keys)
 }
 
 // unavailable returns a write as it is answered while the file can't be written.
