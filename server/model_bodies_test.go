@@ -15,8 +15,9 @@ import (
 type rule struct {
 	kind     string // "words", "text", "key", "date" and so on, see holds
 	words    string
-	least    int // characters, white space around them aside
-	most     int // characters
+	least    int  // characters, white space around them aside
+	most     int  // characters
+	line     bool // without a line feed
 	required bool
 	null     bool
 }
@@ -27,6 +28,7 @@ func texts(least, most int) rule    { return rule{kind: "text", least: least, mo
 func kindOf(kind string) rule       { return rule{kind: kind, most: 20_000} }
 func need(r rule) rule              { r.required = true; return r }
 func orNull(r rule) rule            { r.null = true; return r }
+func oneLine(r rule) rule           { r.line = true; return r }
 func name() rule                    { return texts(1, 2000) }
 func prose() rule                   { return texts(0, 20_000) }
 func (r rule) fits(value any) bool  { return value == nil && r.null || value != nil && r.holds(value) }
@@ -58,12 +60,12 @@ var bodyForms = map[string]map[string]rule{
 		"residual_gap_reason": orNull(prose()), "severity_change_reason": orNull(texts(20, 20_000)),
 	},
 	"POST /incidents": {
-		"title": need(name()), "description": prose(), "incident_type": words(incidentTypes), "severity": words(incidentLevels),
+		"title": oneLine(need(name())), "description": prose(), "incident_type": words(incidentTypes), "severity": words(incidentLevels),
 		"status": words(incidentStatuses), "affected_systems": prose(), "jurisdictions": prose(), "owner": texts(0, 2000),
 		"notification_required": kindOf("flag"), "notification_deadline": orNull(kindOf("instant")),
 	},
 	"PATCH /incidents/{id}": {
-		"title": name(), "description": orNull(prose()), "incident_type": words(incidentTypes), "severity": words(incidentLevels),
+		"title": oneLine(name()), "description": orNull(prose()), "incident_type": words(incidentTypes), "severity": words(incidentLevels),
 		"status": words(incidentStatuses), "affected_systems": orNull(prose()), "jurisdictions": orNull(prose()), "owner": orNull(texts(0, 2000)),
 		"notification_required": kindOf("flag"), "notification_deadline": orNull(kindOf("instant")),
 	},
@@ -104,7 +106,8 @@ func (r rule) holds(value any) bool {
 	case "words":
 		return isText && slices.Contains(strings.Fields(r.words), text)
 	case "text":
-		return isText && trimmedLength(text) >= r.least && utf8.RuneCountInString(text) <= r.most
+		return isText && trimmedLength(text) >= r.least && utf8.RuneCountInString(text) <= r.most &&
+			!(r.line && strings.Contains(strings.TrimSpace(text), "\n"))
 	case "key":
 		return isText && text != "" && strings.TrimSpace(text) == text && utf8.RuneCountInString(text) <= 200
 	case "date":
