@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"time"
 
 	"govsvc/db/fair"
@@ -175,3 +176,63 @@ func (d *DB) RandomBytes(n int) ([]byte, error) {
 	_, err := io.ReadFull(d.options.Random, secret)
 	return secret, err
 }
+
+// OpenToRead opens a file for methods that read it as a whole, and not for pages of
+// lists, whose cursors need the file's secrets. It creates, migrates and writes
+// nothing. The file may have an older version, be in use, or be damaged.
+func OpenToRead(ctx context.Context, path string) (*DB, error) {
+	return openToRead(ctx, path, sqlite.QueryOnly)
+}
+
+func openToRead(ctx context.Context, path string, access sqlite.Access) (*DB, error) {
+	at, err := sqlite.Resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	d := closed(Options{Path: path})
+	if err := d.openToRead(ctx, at, access); err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", path, err), d.Close())
+	}
+	return d, nil
+}
+
+func (d *DB) openToRead(ctx context.Context, path string, access sqlite.Access) (err error) {
+	d.engine, err = sqlite.OpenToRead(ctx, sqlite.Options{Path: path, ApplicationID: applicationID, Wait: d.options.Wait}, access)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return errors.New("no such file; give the data file with --db")
+	case errors.Is(err, sqlite.ErrNotRegular):
+		return fmt.Errorf("%w; give another path", err)
+	case errors.Is(err, sqlite.ErrForeign) && access == sqlite.QueryOnly:
+		return fmt.Errorf("%w; give another path with --db", errForeign)
+	case errors.Is(err, sqlite.ErrForeign):
+		return errForeign
+	case err != nil && access == sqlite.QueryOnly:
+		return explainPermission(err)
+	case err != nil:
+		return err
+	}
+	d.SearchIndex = search.NewIndex(d.engine)
+	err = d.Row(ctx, "SELECT 1 FROM sqlite_schema LIMIT 1").Scan(new(int))
+	if errors.Is(err, sqlite.ErrNoRows) {
+		return errors.New("has no tables; copy a data file in use with `govsvc backup`, which includes the write-ahead log beside it")
+	}
+	return withAdvice(err)
+}
+
+// OpenCopy opens a file that no process is to write, such as a backup, as OpenToRead
+// does. It changes nothing beside the file.
+func OpenCopy(ctx context.Context, path string) (*DB, error) {
+	path, err := sqlite.Resolve(path)
+	if err != nil {
+		return nil, err
+	}
+	access := sqlite.Immutable
+	if _, err := os.Stat(path + "-wal"); err == nil {
+		access = sqlite.ReadOnly // the log has a part of it, and a process may write it after all
+	}
+	return openToRead(ctx, path, access)
+}
+
+// IsForeign reports whether a file is an SQLite file of another program.
+func IsForeign(path string) bool { return sqlite.IsForeign(path, applicationID) }

@@ -3,6 +3,8 @@ package db
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io/fs"
 	"time"
 
 	"govsvc/db/sqlite"
@@ -93,4 +95,58 @@ func StoreError(err error) error {
 
 func unavailable(cause error) error {
 	return &Error{Code: Unavailable, Message: "the data file can't be used right now; nothing was done", Err: cause}
+}
+
+// ErrDamaged is part of the errors that say what to do about a damaged file.
+var ErrDamaged = errors.New("is damaged")
+
+// isUnexplainedDamage reports whether err is of a damaged file and has no advice yet.
+func isUnexplainedDamage(err error) bool { return sqlite.IsCorrupt(err) && !errors.Is(err, ErrDamaged) }
+
+var errForeign = errors.New("is not a govsvc data file")
+
+// withAdvice says what to do about a damaged file, or one that this user is not allowed
+// to use, unless err says so already.
+func withAdvice(err error) error {
+	switch {
+	case isUnexplainedDenial(err):
+		return explainDenial(err)
+	case isUnexplainedDamage(err):
+		return fmt.Errorf("%w: %w; keep it, and restore a sound backup (`govsvc restore --help`)", ErrDamaged, err)
+	}
+	return err
+}
+
+var errDenied = errors.New("this user is not allowed to use it")
+
+// isUnexplainedDenial reports whether SQLite could only read the file, and err has no
+// advice yet.
+func isUnexplainedDenial(err error) bool {
+	return sqlite.IsDenied(err) && !errors.Is(err, errDenied)
+}
+
+// explainPermission is explainDenial for errors of the system.
+func explainPermission(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return explainDenial(err)
+	}
+	return err
+}
+
+// explainDenial says what to do if the system does not allow this user to use the file.
+func explainDenial(err error) error {
+	var known *Error
+	if errors.As(err, &known) && known.Err != nil {
+		err = known.Err // without "right now", because the denial stays
+	}
+	return fmt.Errorf("%w: %w; run as the owner of the file, or let this user write the file and its folder", errDenied, err)
+}
+
+// Explain adds the path and what to do to an error of a damaged file. It does the same
+// if this user is not allowed to use the file.
+func (f File) Explain(err error) error {
+	if !isUnexplainedDamage(err) && !isUnexplainedDenial(err) {
+		return err
+	}
+	return fmt.Errorf("%s: %w", f.Path(), withAdvice(err))
 }

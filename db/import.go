@@ -6,7 +6,21 @@ import (
 	"strings"
 
 	"govsvc/db/audit"
+	"govsvc/db/sqlite"
 )
+
+// The outcomes of Put.
+const (
+	Unchanged Outcome = iota
+	Created
+	Updated
+	// Repeated is a record that the same transaction has put before. It is not
+	// written, because it is not known which of the two is right.
+	Repeated
+)
+
+// Outcome is the result of Put.
+type Outcome int
 
 // ImportRules are the rules for audit events and reasons of an import.
 type ImportRules struct {
@@ -34,6 +48,174 @@ type PutResult struct {
 	// LacksReason: the change needs a reason, and neither the record nor the
 	// import has one. Only in a preview.
 	LacksReason bool
+}
+
+// Put creates a record or, if one with its natural key exists, sets the members that
+// are present and differ. `id` and `created_at` count for a new record only. If
+// nothing differs, nothing is written and no event is enqueued. Put writes no audit
+// event; see Import for one for each record.
+func (tx *Tx) Put(object string, record Record) (Outcome, error) {
+	done, err := putObject(tx, object, record)
+	return done.Outcome, err
+}
+
+func putObject(tx *Tx, object string, record Record) (PutResult, error) {
+	r, err := findResource(object)
+	if err != nil {
+		return PutResult{}, err
+	}
+	if r.put != nil {
+		return r.put(tx, r, record)
+	}
+	return putRecord(tx, r, record)
+}
+
+// putRecord first tries what the record before it needed: to find an existing
+// record, or to insert a new one. The records of most imports all need the same.
+func putRecord(tx *Tx, r *storedResource, record Record) (PutResult, error) {
+	if r.normalize != nil {
+		if err := r.normalize(tx, record); err != nil {
+			return PutResult{}, err
+		}
+	}
+	if tx.lastExisted[r] {
+		existing, err := findRow(tx, r, record)
+		if err == nil {
+			return putExisting(tx, r, existing, record)
+		} else if !Is(err, NotFound) {
+			return PutResult{}, err
+		}
+		tx.lastExisted[r] = false
+	}
+	made, isNew, err := insertRow(tx, r, record, r.Key)
+	if err != nil {
+		return PutResult{}, err
+	}
+	if !isNew {
+		if tx.lastExisted == nil {
+			tx.lastExisted = map[*storedResource]bool{}
+		}
+		tx.lastExisted[r] = true
+		existing, err := findRow(tx, r, record)
+		if err != nil {
+			return PutResult{}, err
+		}
+		return putExisting(tx, r, existing, record)
+	}
+	isFirstPut(tx, r, made.seq)
+	return PutResult{Outcome: Created, ID: made.id, Changes: made.changes},
+		r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Created, record: record, row: made})
+}
+
+// putExisting changes a record that existed before the import.
+func putExisting(tx *Tx, r *storedResource, existing storedRow, record Record) (PutResult, error) {
+	if !isFirstPut(tx, r, existing.seq) {
+		return PutResult{Outcome: Repeated, ID: existing.id}, nil
+	}
+	return putMembers(tx, r, existing, record)
+}
+
+// putMembers sets the members that are present and differ from the values of the
+// row. See replaceMembers for updated_at.
+func putMembers(tx *Tx, r *storedResource, before storedRow, record Record) (PutResult, error) {
+	done := PutResult{ID: before.id}
+	columns := tx.db.columns[r.Table]
+	differ := Record{}
+	var changes audit.Changes
+	for i, column := range columns {
+		given, present := record[column]
+		if !present || !settable(column) {
+			continue
+		}
+		value, err := r.columnValue(column, given)
+		if err != nil {
+			return done, err
+		}
+		if sameValue(value, before.values[i]) {
+			continue
+		}
+		differ[column] = given
+		if changes == nil {
+			changes = audit.Changes{}
+		}
+		if !slices.Contains(r.Internal, column) {
+			changes[column] = audit.Change{From: r.memberValue(column, before.values[i]), To: r.memberValue(column, value)}
+		}
+	}
+	if len(differ) == 0 {
+		return done, nil
+	}
+	done.Outcome, done.Changes = Updated, changes
+	if r.beforeUpdate != nil {
+		if err := r.beforeUpdate(tx, before, record, changes); err != nil {
+			return done, err
+		}
+	}
+	set := columnSetOf(tx, r, differ)
+	args := make([]any, 0, 3+len(set.names))
+	args, err := set.values(append(args, before.seq, stampOf(tx, record, "updated_at"), tx.At()), differ)
+	if err != nil {
+		return done, err
+	}
+	if _, err = tx.Exec(set.update, args...); sqlite.IsUnique(err) {
+		return done, &Error{Code: Invalid, Message: "another " + r.Type + " has this key"}
+	} else if err != nil {
+		return done, err
+	}
+	return done, r.runAfterWrite(tx, writtenRecord{resource: r, outcome: Updated, record: record, before: before, row: storedRow{seq: before.seq, id: before.id}})
+}
+
+// rowSet is a set of rows, with a bit for each. The rows of an import are close
+// together in the table, so that millions of them need little memory.
+type rowSet map[int64]*[rowsPerPage / 64]uint64
+
+const rowsPerPage = 1024
+
+// add adds a row and reports whether it was not in the set before.
+func (s rowSet) add(seq int64) bool {
+	page := s[seq/rowsPerPage]
+	if page == nil {
+		page = new([rowsPerPage / 64]uint64)
+		s[seq/rowsPerPage] = page
+	}
+	word, bit := &page[seq%rowsPerPage/64], uint64(1)<<(seq%64)
+	isNew := *word&bit == 0
+	*word |= bit
+	return isNew
+}
+
+// isFirstPut records that the transaction puts a record into a row, and reports
+// whether it is the first one.
+func isFirstPut(tx *Tx, r *storedResource, seq int64) bool {
+	rows := tx.putRows[r]
+	if rows == nil {
+		if tx.putRows == nil {
+			tx.putRows = map[*storedResource]rowSet{}
+		}
+		rows = rowSet{}
+		tx.putRows[r] = rows
+	}
+	return rows.add(seq)
+}
+
+// Find returns the row that Put writes a record to; 0 if there is none, also because
+// Put would refuse the record. Rows of different types may have the same number.
+func (tx *Tx) Find(object string, record Record) (row int64, err error) {
+	r, err := findResource(object)
+	if err != nil {
+		return 0, err
+	}
+	if r.normalize != nil {
+		err = r.normalize(tx, record)
+	}
+	var existing storedRow
+	if err == nil {
+		existing, err = findRow(tx, r, record)
+	}
+	if Is(err, NotFound) || Is(err, Invalid) {
+		return 0, nil
+	}
+	return existing.seq, err
 }
 
 // Import is an import in a transaction. Each record that it creates or changes has

@@ -2,11 +2,17 @@ package db
 
 import (
 	"context"
+	"crypto/hmac"
+	"crypto/sha256"
+	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"slices"
+	"strconv"
 	"strings"
 
 	"govsvc/db/resource"
+	"govsvc/db/sqlite"
 )
 
 // ListQuery asks for a page of a resource's list.
@@ -81,7 +87,7 @@ func newListing(d *DB, org Organisation, r *storedResource, q ListQuery) (listin
 	return listing{r, d, org, q.Limit, len(q.Filters), where.String(), args, q.Size}, nil
 }
 
-// all returns the statement of a page without updated_since.
+// all is the statement of a page without updated_since.
 func (l listing) all() (string, []any) {
 	return "SELECT " + l.position() + " AS position, id, resource FROM " + l.Table + l.where + l.sorted() + limited, l.with(l.limit + 1)
 }
@@ -90,7 +96,7 @@ func (l listing) all() (string, []any) {
 // statement again at each run.
 const limited = " LIMIT ? + 0"
 
-// position returns the expression for the part of a cursor that precedes the id.
+// position is what a cursor has of a row, beside its id.
 func (l listing) position() string {
 	if l.List.Ascending { // a key that users choose, with any characters
 		return "json_quote(" + l.List.OrderBy + ")"
@@ -127,112 +133,167 @@ func (l listing) page(objects, positions string, limit int, err error) (Page, er
 	return page, nil
 }
 
-// The rows changed since an instant are found in one of two ways:
-//
-//   - a walk along the list, which soon fills a page if many rows were changed;
-//   - a sort of the rows in the index of changes, which has the columns that order
-//     and filter the list.
-//
-// The number of changed rows is counted, but their places in the list are not
-// known. So the list is walked for some rows first. If the page is not full then
-// and the sort costs no more than the walk did, the rows are sorted. Otherwise the
-// walk continues. Either way takes a few times the time of the better one at most.
+// PageBytes is the size of the records from which a page ends early
+// (contract, section 2).
+const PageBytes = 4 << 20
 
-// budget bounds each way before the other one is tried.
-type budget struct {
-	few    int // changed rows that are sorted at once
-	passed int // rows that the first walk passes
-	many   int // changed rows that are sorted after the first walk
+// ErrLargePage is returned instead of a page that is larger than PageSize.Small.
+// The caller reserves memory and asks again.
+var ErrLargePage = errors.New("the page is larger than the caller allows")
+
+// PageSize bounds the size of a page in bytes. A page has at least one record,
+// whatever its size.
+type PageSize struct {
+	Most  int // a page ends early when it reaches them; 0 is PageBytes
+	Small int // a page that is larger is an ErrLargePage; 0 is no bound
 }
 
-// usual was measured: passing a row takes about as long as sorting one.
-var usual = budget{few: 1_000, passed: 8_192, many: 65_536}
-
-// filteredPass is the cost of passing a row of a filtered list, relative to one of
-// the whole list: the index of the filter does not have the time of the change. Of
-// two filters, an index serves one. Rows that only the other filter excludes are
-// not counted.
-const filteredPass = 16
-
-// since reads a page of the rows changed at or after an instant.
-func (l listing) since(ctx context.Context, instant string, b budget) (Page, error) {
-	changed, all, err := l.changed(ctx, instant, b.few)
-	if err != nil {
-		return Page{}, err
+func (s PageSize) most() int {
+	if s.Most > 0 {
+		return s.Most
 	}
-	// if they are spread evenly, they fill a page of 25 after 25·all/changed rows
-	few := changed <= b.few && changed*changed <= 25*all
-	// if lookups make a walk expensive, sorting is tried more often and with more rows
-	further, worth := 64, 2
-	if l.filters > 0 {
-		further, worth = 8, 8
+	return PageBytes
+}
+
+// readPage runs a query for position, id and resource, and returns the objects and
+// their positions as joinedRows joins them; "" without rows. A page that would be
+// too large has fewer rows: rows is the limit that was applied.
+func readPage(ctx context.Context, d *DB, query string, args []any, limit int, size PageSize) (objects, positions string, rows int, err error) {
+	longest := size.most()
+	if size.Small > 0 {
+		longest = min(longest, size.Small)
 	}
-	for passed := b.passed; !few; passed *= further {
-		page, complete, err := l.walk(ctx, instant, passed)
-		if complete || err != nil {
-			return page, err
+	var row [2]any // an aggregate returns one row, also of none
+	joined, ok := d.engine.Frequent.RowWithin(ctx, longest, joinedRows(query), args...)
+	if ok {
+		err = joined.Scan(&row[0], &row[1])
+	}
+	switch {
+	case ok:
+		objects, _ = row[0].(string)
+		positions, _ = row[1].(string)
+		return objects, positions, limit, err
+	case size.Small > 0:
+		return "", "", 0, ErrLargePage
+	}
+	return readRows(ctx, d, query, args, limit, size.most())
+}
+
+// readRows is readPage row by row, for a page that is too large for SQLite to join.
+// It reads one row beyond those that fit, which shows that there are more.
+func readRows(ctx context.Context, d *DB, query string, args []any, limit, most int) (objects, positions string, rows int, err error) {
+	var texts, places strings.Builder
+	read := 0
+	err = d.engine.Frequent.Each(ctx, func(row Scanner) error {
+		var place, object string
+		if err := row.Scan(&place, &object); err != nil {
+			return err
 		}
-		most := max(b.many, worth*passed)
-		if changed, _, err = l.changed(ctx, instant, most); err != nil {
-			return Page{}, err
+		if read > 0 {
+			texts.WriteByte(',')
+			places.WriteByte(rowEnd)
 		}
-		few = changed <= most
+		texts.WriteString(object)
+		places.WriteString(place)
+		if read++; read > 1 && read <= limit && texts.Len() > most {
+			limit = read - 1
+			return sqlite.ErrStop
+		}
+		return nil
+	}, "SELECT position || '\x1f' || id || '\x1f' || octet_length(resource), resource FROM ("+query+")", args...)
+	return texts.String(), places.String(), limit, StoreError(err)
+}
+
+// joinedRows joins the rows of a query for position, id and resource into one: the
+// objects, and for each its position, its id and its size in bytes. SQLite joins
+// rows in the order of the query.
+func joinedRows(query string) string {
+	return "SELECT group_concat(resource, ','), group_concat(position || '\x1f' || id || '\x1f' || octet_length(resource), '\x1e') FROM (" + query + ")"
+}
+
+// Separators of the positions of a page. They occur neither in JSON, which escapes
+// control characters, nor in instants and ids.
+const (
+	rowEnd   = '\x1e'
+	fieldEnd = '\x1f'
+)
+
+// cutPage removes the row beyond the limit, if there is one, and returns the
+// position of the last row that stays.
+func cutPage(objects, positions string, limit int) (rows string, more bool, order, id string) {
+	if strings.Count(positions, string(rowEnd)) < limit {
+		return objects, false, "", ""
 	}
-	query, args := l.found(instant)
-	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
+	positions, beyond := cutLast(positions, rowEnd)
+	_, size := cutLast(beyond, fieldEnd)
+	bytes, _ := strconv.Atoi(size) // SQLite's own number
+	_, last := cutLast(positions, rowEnd)
+	last, _ = cutLast(last, fieldEnd)
+	order, id, _ = strings.Cut(last, string(fieldEnd))
+	return objects[:len(objects)-bytes-len(",")], true, order, id
 }
 
-// changed counts the list's rows that were changed since an instant, up to most
-// and one more, and estimates the number of all rows.
-func (l listing) changed(ctx context.Context, instant string, most int) (changed, all int, err error) {
-	query, args := l.count(instant, most+1)
-	err = l.db.Row(ctx, query, args...).Scan(&changed, &all)
-	return changed, all, StoreError(err)
+// cutLast cuts a text around the last end. Without one, before is "".
+func cutLast(text string, end byte) (before, after string) {
+	at := strings.LastIndexByte(text, end)
+	return text[:max(0, at)], text[at+1:]
 }
 
-func (l listing) count(instant string, most int) (string, []any) {
-	where := " WHERE org_id = ? AND updated_at >= ?"
-	if l.listed != "" {
-		where += " AND " + l.listed
+// cursorTag is the length of a cursor's authentication in bytes.
+const cursorTag = 16
+
+// maxCursor bounds the text of a cursor. The longest ones contain a key of 200
+// characters, of four bytes each.
+const maxCursor = 2048
+
+// ErrCursor refuses a cursor that the list did not issue.
+var ErrCursor = &Error{
+	Code: InvalidCursor, Param: "cursor",
+	Message: "cursor was not issued by this list; use a next_cursor without changes, or leave it out to start over",
+}
+
+// Cursors is the service that encodes and checks the cursors of lists. A cursor is a
+// position in a list of an organisation: the order's value and the id of the last row of
+// a page. It is authenticated with a secret of the file, so that a list accepts only the
+// cursors that it issued. It is valid as long as the file exists.
+type Cursors struct{ db *DB }
+
+// Encode encodes a position as a cursor.
+func (c Cursors) Encode(list string, org Organisation, order, id string) string {
+	position := order + "\x00" + id
+	return base64.RawURLEncoding.EncodeToString(append(c.tag(list, org, position), position...))
+}
+
+// Decode returns the position of a cursor. It refuses a cursor that Encode did not
+// make for this list and organisation.
+func (c Cursors) Decode(list string, org Organisation, cursor string) (order, id string, err error) {
+	invalid := ErrCursor
+	if len(cursor) > maxCursor || strings.ContainsAny(cursor, "\r\n") { // the decoder would skip line breaks
+		return "", "", invalid
 	}
-	return "SELECT (SELECT count(*) FROM (SELECT 1 FROM " + l.byChange() + where + limited + ")), " +
-		"(SELECT coalesce(max(seq), 0) FROM " + l.Table + ")", []any{l.org.Org, instant, most}
-}
-
-// byChange returns the table, read along the index of changes.
-func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table + "_by_updated" }
-
-// found returns the statement that sorts the rows changed since an instant.
-func (l listing) found(instant string) (string, []any) {
-	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq FROM " + l.byChange() + l.where +
-		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " USING (seq)", l.with(instant, l.limit+1)
-}
-
-// walk reads a page along the list and passes at most so many rows. The page is
-// complete if it is full or the list ended.
-func (l listing) walk(ctx context.Context, instant string, passed int) (page Page, complete bool, err error) {
-	if l.filters > 0 {
-		passed = max(1, passed/(filteredPass*l.filters*l.filters))
+	raw, err := base64.RawURLEncoding.Strict().DecodeString(cursor)
+	if err != nil || len(raw) < cursorTag {
+		return "", "", invalid
 	}
-	query, args := l.along(instant, passed)
-	objects, positions, limit, err := readPage(ctx, l.db, query, args, l.limit, l.size)
-	if strings.HasSuffix(positions, more) {
-		return Page{}, false, nil
+	position := string(raw[cursorTag:])
+	if !hmac.Equal(raw[:cursorTag], c.tag(list, org, position)) {
+		return "", "", invalid
 	}
-	page, err = l.page(objects, positions, limit, err)
-	return page, true, err
+	end := strings.LastIndexByte(position, 0) // ids have no such byte, keys that users choose may
+	return position[:end], position[end+1:], nil
 }
 
-// more is the last position of a walk if there are rows beyond those that it may
-// pass.
-const more = string(fieldEnd) + string(fieldEnd) + "0"
+func (c Cursors) tag(list string, org Organisation, position string) []byte {
+	mac := hmac.New(sha256.New, c.db.secrets.cursor)
+	mac.Write([]byte(list + "\x00" + org.ID + "\x00" + position))
+	return mac.Sum(nil)[:cursorTag]
+}
 
-// along returns the statement of a walk. SQLite passes rows on demand, so that the walk
-// ends with the page. It looks for rows beyond only if the page is not full.
-func (l listing) along(instant string, passed int) (string, []any) {
-	list := " FROM " + l.Table + l.where + l.sorted()
-	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq, updated_at AS changed" + list + limited +
-			") CROSS JOIN " + l.Table + " USING (seq) WHERE changed >= ?" +
-			" UNION ALL SELECT '', '', '' FROM (SELECT 1" + list + " LIMIT 1 OFFSET ? + 0)" + limited,
-		slices.Concat(l.with(passed, instant), l.with(passed, l.limit+1))
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for key := range m {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	return keys
 }

@@ -97,3 +97,16 @@ func (r *storedResource) runAfterWrite(tx *Tx, w writtenRecord) error {
 	}
 	return r.afterWrite(tx, w)
 }
+
+// Record is a record of the data format (contract, section 5) that was checked
+// against its schema. Numbers are json.Number.
+type Record map[string]any
+
+// writtenRecord is a record that was created or updated.
+type writtenRecord struct {
+	resource *storedResource
+	outcome  Outcome
+	record   Record    // what was written
+	before   storedRow // zero if the record was created
+	row      storedRow // as it is now; after an import, its seq and id alone
+}

@@ -4,10 +4,13 @@ import (
 	"bytes"
 	"database/sql/driver"
 	"encoding/json"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"govsvc/db/audit"
+	"govsvc/db/sqlite"
 )
 
 // storedRow is a row of a resource. It was read with all members, by readRecord,
@@ -81,6 +84,59 @@ func readRow(tx *Tx, r *storedResource, query string, args ...any) (storedRow, e
 	return storedRow{seq: seq, id: id, columns: tx.db.columns[r.Table], values: row[2:]}, nil
 }
 
+// insertRow adds a row and does not read it. isNew is false if unless, a unique set
+// of columns, identifies another row.
+func insertRow(tx *Tx, r *storedResource, record Record, unless []string) (made storedRow, isNew bool, err error) {
+	if r.onInsert != nil {
+		added := r.onInsert(tx, record)
+		maps.Copy(record, added)
+		defer func() {
+			for member := range added {
+				delete(record, member)
+			}
+		}()
+	}
+	made.id, _ = record["id"].(string)
+	if made.id == "" {
+		made.id = tx.NewID()
+	}
+	set := columnSetOf(tx, r, record)
+	args := make([]any, 0, 4+len(set.names))
+	args = append(args, tx.Org, made.id, stampOf(tx, record, "created_at"), stampOf(tx, record, "updated_at"))
+	if args, err = set.values(args, record); err != nil {
+		return made, false, err
+	}
+	query := set.insert
+	if len(unless) > 0 {
+		query = set.insertUnless
+	}
+	made.seq, err = tx.Insert(query, args...)
+	if sqlite.IsUnique(err) {
+		return made, false, &Error{Code: Invalid, Param: "id", Message: "id belongs to another " + r.Type}
+	}
+	if tx.importing != nil && made.seq != 0 && err == nil {
+		made.changes = tx.importing.created(r, record, set, args[4:])
+	}
+	return made, made.seq != 0, StoreError(err)
+}
+
+// findRow reads the row with the record's natural key, with the values of its columns.
+func findRow(tx *Tx, r *storedResource, record Record) (storedRow, error) {
+	if r.find != nil {
+		return r.find(tx, r, record)
+	}
+	args := make([]any, 1, 1+len(r.Key))
+	args[0] = tx.Org
+	for _, column := range r.Key {
+		value, err := r.columnValue(column, record[column])
+		if err != nil {
+			return storedRow{}, err
+		}
+		args = append(args, value)
+	}
+	return readRow(tx, r, findStatement(tx, r), args...)
+}
+
 // findStatement returns the statement that reads a row by its natural key.
 func findStatement(tx *Tx, r *storedResource) string {
 	finders := tx.db.finders
@@ -95,6 +151,40 @@ func findStatement(tx *Tx, r *storedResource) string {
 // selectRow returns the start of a statement for readRow.
 func selectRow(d *DB, r *storedResource) string {
 	return "SELECT seq, id, " + strings.Join(d.columns[r.Table], ", ") + " FROM " + r.Table
+}
+
+// replaceMembers sets the members that are present and differ. The record's own
+// updated_at counts only if it is later than the stored one: a query for the
+// records changed since an instant would miss a row that changes now with an
+// earlier updated_at.
+func replaceMembers(tx *Tx, r *storedResource, seq int64, record Record) (Outcome, error) {
+	set := columnSetOf(tx, r, record)
+	if len(set.names) == 0 {
+		return Unchanged, nil
+	}
+	args := make([]any, 0, 3+len(set.names))
+	args, err := set.values(append(args, seq, stampOf(tx, record, "updated_at"), tx.At()), record)
+	if err != nil {
+		return Unchanged, err
+	}
+	changed, err := tx.Exec(set.update, args...)
+	if sqlite.IsUnique(err) {
+		return Unchanged, &Error{Code: Invalid, Message: "another " + r.Type + " has this key"}
+	}
+	if err != nil || changed == 0 {
+		return Unchanged, err
+	}
+	return Updated, nil
+}
+
+// stampOf returns a record's own timestamp, or the instant of the transaction.
+func stampOf(tx *Tx, record Record, member string) string {
+	if text, ok := record[member].(string); ok {
+		if at, err := time.Parse(time.RFC3339, text); err == nil {
+			return Timestamp(at)
+		}
+	}
+	return tx.At()
 }
 
 // readObject returns a record that was written as the API returns it.

@@ -1,0 +1,117 @@
+package db
+
+import (
+	"context"
+	"slices"
+	"strings"
+)
+
+// The rows changed since an instant are found in one of two ways:
+//
+//   - a walk along the list, which soon fills a page if many rows were changed;
+//   - a sort of the rows in the index of changes, which has the columns that order
+//     and filter the list.
+//
+// The number of changed rows is counted, but their places in the list are not
+// known. So the list is walked for some rows first. If the page is not full then
+// and the sort costs no more than the walk did, the rows are sorted. Otherwise the
+// walk continues. Either way takes a few times the time of the better one at most.
+
+// budget bounds each way before the other one is tried.
+type budget struct {
+	few    int // changed rows that are sorted at once
+	passed int // rows that the first walk passes
+	many   int // changed rows that are sorted after the first walk
+}
+
+// usual was measured: passing a row takes about as long as sorting one.
+var usual = budget{few: 1_000, passed: 8_192, many: 65_536}
+
+// filteredPass is the cost of passing a row of a filtered list, relative to one of
+// the whole list: the index of the filter does not have the time of the change. Of
+// two filters, an index serves one. Rows that only the other filter excludes are
+// not counted.
+const filteredPass = 16
+
+// since reads a page of the rows changed at or after an instant.
+func (l listing) since(ctx context.Context, instant string, b budget) (Page, error) {
+	changed, all, err := l.changed(ctx, instant, b.few)
+	if err != nil {
+		return Page{}, err
+	}
+	// if they are spread evenly, they fill a page of 25 after 25·all/changed rows
+	few := changed <= b.few && changed*changed <= 25*all
+	// if lookups make a walk expensive, sorting is tried more often and with more rows
+	further, worth := 64, 2
+	if l.filters > 0 {
+		further, worth = 8, 8
+	}
+	for passed := b.passed; !few; passed *= further {
+		page, complete, err := l.walk(ctx, instant, passed)
+		if complete || err != nil {
+			return page, err
+		}
+		most := max(b.many, worth*passed)
+		if changed, _, err = l.changed(ctx, instant, most); err != nil {
+			return Page{}, err
+		}
+		few = changed <= most
+	}
+	query, args := l.found(instant)
+	return l.page(readPage(ctx, l.db, query, args, l.limit, l.size))
+}
+
+// changed counts the list's rows that were changed since an instant, up to most
+// and one more, and estimates the number of all rows.
+func (l listing) changed(ctx context.Context, instant string, most int) (changed, all int, err error) {
+	query, args := l.count(instant, most+1)
+	err = l.db.Row(ctx, query, args...).Scan(&changed, &all)
+	return changed, all, StoreError(err)
+}
+
+func (l listing) count(instant string, most int) (string, []any) {
+	where := " WHERE org_id = ? AND updated_at >= ?"
+	if l.listed != "" {
+		where += " AND " + l.listed
+	}
+	return "SELECT (SELECT count(*) FROM (SELECT 1 FROM " + l.byChange() + where + limited + ")), " +
+		"(SELECT coalesce(max(seq), 0) FROM " + l.Table + ")", []any{l.org.Org, instant, most}
+}
+
+// byChange is the table, read along the index of changes.
+func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table + "_by_updated" }
+
+// found is the statement that sorts the rows changed since an instant.
+func (l listing) found(instant string) (string, []any) {
+	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq FROM " + l.byChange() + l.where +
+		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " USING (seq)", l.with(instant, l.limit+1)
+}
+
+// walk reads a page along the list and passes at most so many rows. The page is
+// complete if it is full or the list ended.
+func (l listing) walk(ctx context.Context, instant string, passed int) (page Page, complete bool, err error) {
+	if l.filters > 0 {
+		passed = max(1, passed/(filteredPass*l.filters*l.filters))
+	}
+	query, args := l.along(instant, passed)
+	objects, positions, limit, err := readPage(ctx, l.db, query, args, l.limit, l.size)
+	if strings.HasSuffix(positions, more) {
+		return Page{}, false, nil
+	}
+	page, err = l.page(objects, positions, limit, err)
+	return page, true, err
+}
+
+// more is the last position of a walk if there are rows beyond those that it may
+// pass.
+const more = string(fieldEnd) + string(fieldEnd) + "0"
+
+// along is the statement of a walk. SQLite passes rows on demand, so that the walk
+// ends with the page. It looks for rows beyond only if the page is not full.
+func (l listing) along(instant string, passed int) (string, []any) {
+	list := " FROM " + l.Table + l.where + l.sorted()
+	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq, updated_at AS changed" + list + limited +
+			") CROSS JOIN " + l.Table + " USING (seq) WHERE changed >= ?" +
+			" UNION ALL SELECT '', '', '' FROM (SELECT 1" + list + " LIMIT 1 OFFSET ? + 0)" + limited,
+		slices.Concat(l.with(passed, instant), l.with(passed, l.limit+1))
+}
