@@ -77,7 +77,7 @@ func (a Audit) Events(ctx context.Context, org Organisation, q AuditQuery) (Audi
 			return ErrLargePage
 		case len(page.Events) == 0:
 			page.first = seq
-		case taken > q.Size.most():
+		case taken > q.Size.Limit():
 			page.HasMore = true
 			return sqlite.ErrStop
 		}
@@ -275,7 +275,7 @@ func (a Audit) searchSpan(ctx context.Context, pool *sqlite.Pool, q AuditSearch,
 			return err
 		}
 		taken += len(event)
-		if more = len(found.Events) == q.Limit || len(found.Events) > 0 && taken > q.Size.most(); more {
+		if more = len(found.Events) == q.Limit || len(found.Events) > 0 && taken > q.Size.Limit(); more {
 			return sqlite.ErrStop
 		}
 		seq, found.Events = at, append(found.Events, event)

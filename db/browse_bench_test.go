@@ -55,7 +55,7 @@ func put(t testing.TB, store *db.DB, object string, n int, record func(i int) db
 func BenchmarkBrowse(b *testing.B) {
 	store, org := openLarge(b, 100_000)
 	middle := func(sort string) string {
-		page, err := store.Browse(context.Background(), org, "risk", db.BrowseQuery{Limit: 5000, Sort: sort})
+		page, err := dashboard.Browse(context.Background(), store, org, "risk", dashboard.BrowseQuery{Limit: 5000, Sort: sort})
 		if err != nil {
 			b.Fatal(err)
 		}
@@ -63,27 +63,27 @@ func BenchmarkBrowse(b *testing.B) {
 	}
 	for _, row := range []struct {
 		name string
-		q    db.BrowseQuery
+		q    dashboard.BrowseQuery
 	}{
-		{"first page", db.BrowseQuery{}},
-		{"behind 5000", db.BrowseQuery{Cursor: middle("")}},
-		{"by severity", db.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}}}},
-		{"by severity and likelihood", db.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}, "likelihood": {"RARE"}}}},
-		{"by open statuses", db.BrowseQuery{Filters: map[string][]string{"status": {"Open", "InProgress"}}}},
-		{"sorted by severity", db.BrowseQuery{Sort: "-severity"}},
-		{"sorted by severity, behind 5000", db.BrowseQuery{Sort: "-severity", Cursor: middle("-severity")}},
-		{"sorted by title", db.BrowseQuery{Sort: "title"}},
-		{"sorted by updated", db.BrowseQuery{Sort: "-updated_at"}},
-		{"search that all match", db.BrowseQuery{Words: []string{"risk"}}},
-		{"search that few match", db.BrowseQuery{Words: []string{"number", "99999"}}},
-		{"search that none match", db.BrowseQuery{Words: []string{"unobtainium"}}},
-		{"search that none match, sorted", db.BrowseQuery{Words: []string{"unobtainium"}, Sort: "title"}},
-		{"search beyond ASCII", db.BrowseQuery{Words: []string{"größe"}}},
+		{"first page", dashboard.BrowseQuery{}},
+		{"behind 5000", dashboard.BrowseQuery{Cursor: middle("")}},
+		{"by severity", dashboard.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}}}},
+		{"by severity and likelihood", dashboard.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}, "likelihood": {"RARE"}}}},
+		{"by open statuses", dashboard.BrowseQuery{Filters: map[string][]string{"status": {"Open", "InProgress"}}}},
+		{"sorted by severity", dashboard.BrowseQuery{Sort: "-severity"}},
+		{"sorted by severity, behind 5000", dashboard.BrowseQuery{Sort: "-severity", Cursor: middle("-severity")}},
+		{"sorted by title", dashboard.BrowseQuery{Sort: "title"}},
+		{"sorted by updated", dashboard.BrowseQuery{Sort: "-updated_at"}},
+		{"search that all match", dashboard.BrowseQuery{Words: []string{"risk"}}},
+		{"search that few match", dashboard.BrowseQuery{Words: []string{"number", "99999"}}},
+		{"search that none match", dashboard.BrowseQuery{Words: []string{"unobtainium"}}},
+		{"search that none match, sorted", dashboard.BrowseQuery{Words: []string{"unobtainium"}, Sort: "title"}},
+		{"search beyond ASCII", dashboard.BrowseQuery{Words: []string{"größe"}}},
 	} {
 		b.Run(row.name, func(b *testing.B) {
 			row.q.Limit = 25
 			for b.Loop() {
-				if _, err := store.Browse(b.Context(), org, "risk", row.q); err != nil {
+				if _, err := dashboard.Browse(b.Context(), store, org, "risk", row.q); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -11,6 +11,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/dashboard"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
@@ -28,9 +29,9 @@ func browsableTypes() []string {
 	return slices.DeleteFunc(resource.Types(), func(object string) bool { return resource.Find(object).Sorts == nil })
 }
 
-func browse(t testing.TB, store *db.DB, org db.Organisation, object string, q db.BrowseQuery) db.BrowsePage {
+func browse(t testing.TB, store *db.DB, org db.Organisation, object string, q dashboard.BrowseQuery) dashboard.BrowsePage {
 	t.Helper()
-	page, err := store.Browse(t.Context(), org, object, q)
+	page, err := dashboard.Browse(t.Context(), store, org, object, q)
 	if err != nil {
 		t.Fatalf("%s %+v: %v", object, q, err)
 	}
@@ -52,10 +53,10 @@ func ids(t testing.TB, records [][]byte) []string {
 }
 
 // allIDs returns the ids of all records that a query finds, as an export does.
-func allIDs(t testing.TB, store *db.DB, org db.Organisation, object string, q db.BrowseQuery) []string {
+func allIDs(t testing.TB, store *db.DB, org db.Organisation, object string, q dashboard.BrowseQuery) []string {
 	t.Helper()
 	var all [][]byte
-	err := store.EachBrowsed(t.Context(), org, object, q, func(record []byte) error {
+	err := dashboard.EachBrowsed(t.Context(), store, org, object, q, func(record []byte) error {
 		all = append(all, record)
 		return nil
 	})
@@ -79,27 +80,27 @@ func TestBrowse_Pages(t *testing.T) {
 		for _, name := range resource.Find(object).SortNames() {
 			sorts = append(sorts, name, "-"+name)
 		}
-		all := allIDs(t, store, org, object, db.BrowseQuery{})
+		all := allIDs(t, store, org, object, dashboard.BrowseQuery{})
 		slices.Sort(all)
 		for _, sort := range sorts {
-			want := allIDs(t, store, org, object, db.BrowseQuery{Sort: sort})
+			want := allIDs(t, store, org, object, dashboard.BrowseQuery{Sort: sort})
 			if same := slices.Sorted(slices.Values(want)); !slices.Equal(all, same) || len(all) == 0 {
 				t.Errorf("%s by %q: got %d records, want %d", object, sort, len(want), len(all))
 			}
 			var forward, back []string
 			limit := max(2, len(all)/4)
-			page := browse(t, store, org, object, db.BrowseQuery{Sort: sort, Limit: limit})
+			page := browse(t, store, org, object, dashboard.BrowseQuery{Sort: sort, Limit: limit})
 			if page.Previous != "" || page.Total != len(all) || page.More {
 				t.Errorf("%s by %q: got a first page with previous %q, total %d, more %v", object, sort, page.Previous, page.Total, page.More)
 			}
 			forward = append(forward, ids(t, page.Records)...)
 			for page.Next != "" {
-				page = browse(t, store, org, object, db.BrowseQuery{Sort: sort, Limit: limit, Cursor: page.Next})
+				page = browse(t, store, org, object, dashboard.BrowseQuery{Sort: sort, Limit: limit, Cursor: page.Next})
 				forward = append(forward, ids(t, page.Records)...)
 			}
 			back = ids(t, page.Records)
 			for page.Previous != "" {
-				page = browse(t, store, org, object, db.BrowseQuery{Sort: sort, Limit: len(page.Records), Cursor: page.Previous})
+				page = browse(t, store, org, object, dashboard.BrowseQuery{Sort: sort, Limit: len(page.Records), Cursor: page.Previous})
 				if found := ids(t, page.Records); len(found) > 0 && !slices.Contains(back, found[0]) {
 					back = append(found, back...)
 				} else if page.Previous != "" {
@@ -144,7 +145,7 @@ func TestBrowse_Orders(t *testing.T) {
 		},
 	} {
 		var last db.Record
-		for _, raw := range browse(t, store, org, "risk", db.BrowseQuery{Sort: sort, Limit: 200}).Records {
+		for _, raw := range browse(t, store, org, "risk", dashboard.BrowseQuery{Sort: sort, Limit: 200}).Records {
 			var record db.Record
 			if err := json.Unmarshal(raw, &record); err != nil {
 				t.Fatal(err)
@@ -208,7 +209,7 @@ func TestBrowse_Finds(t *testing.T) {
 		{"prompt", "status=Open,Closed", "3"},
 		{"", "status=Mitigated", ""},
 	} {
-		q := db.BrowseQuery{Limit: 10, Words: strings.Fields(row.words), Filters: map[string][]string{}}
+		q := dashboard.BrowseQuery{Limit: 10, Words: strings.Fields(row.words), Filters: map[string][]string{}}
 		for _, filter := range strings.Fields(row.filters) {
 			name, values, _ := strings.Cut(filter, "=")
 			q.Filters[name] = strings.Split(values, ",")
@@ -244,17 +245,17 @@ func TestBrowse_Many(t *testing.T) {
 	testkit.ExecSQL(t, path, fmt.Sprintf(`INSERT INTO risks (org_id, id, risk_id, title, description, severity, likelihood, created_at, updated_at)
 		WITH RECURSIVE n (i) AS (VALUES (1) UNION ALL SELECT i + 1 FROM n WHERE i < %d)
 		SELECT 1, printf('%%05d', i), i, 'Risk ' || i, 'number ' || i, iif(i %% 7 < 2, 'HIGH', 'LOW'),
-			iif(i %% 5 < 2, 'RARE', 'LIKELY'), printf('2026-03-%%02d', i %% 28), '2026-04-01' FROM n`, db.CountedRecords+50))
+			iif(i %% 5 < 2, 'RARE', 'LIKELY'), printf('2026-03-%%02d', i %% 28), '2026-04-01' FROM n`, dashboard.CountedRecords+50))
 	for _, row := range []struct {
-		q     db.BrowseQuery
+		q     dashboard.BrowseQuery
 		total int
 		more  bool
 	}{
-		{db.BrowseQuery{}, db.CountedRecords, true},
-		{db.BrowseQuery{Words: []string{"risk"}}, db.CountedRecords, true},
-		{db.BrowseQuery{Words: []string{"7"}, Sort: "title"}, 3444, false}, // too many to sort in memory
-		{db.BrowseQuery{Words: []string{"number", "77"}, Sort: "-title"}, 280, false},
-		{db.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}}, Sort: "likelihood"}, 2871, false},
+		{dashboard.BrowseQuery{}, dashboard.CountedRecords, true},
+		{dashboard.BrowseQuery{Words: []string{"risk"}}, dashboard.CountedRecords, true},
+		{dashboard.BrowseQuery{Words: []string{"7"}, Sort: "title"}, 3444, false}, // too many to sort in memory
+		{dashboard.BrowseQuery{Words: []string{"number", "77"}, Sort: "-title"}, 280, false},
+		{dashboard.BrowseQuery{Filters: map[string][]string{"severity": {"HIGH"}}, Sort: "likelihood"}, 2871, false},
 	} {
 		row.q.Limit = 400
 		want := ids(t, browse(t, store, org, "risk", row.q).Records)
@@ -293,18 +294,18 @@ func TestBrowse_Stable(t *testing.T) {
 	}
 	risk(1, 3)
 	risk(2, 3)
-	first := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3})
+	first := browse(t, store, org, "risk", dashboard.BrowseQuery{Limit: 3})
 	risk(3, 2)
-	second := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Cursor: first.Next})
+	second := browse(t, store, org, "risk", dashboard.BrowseQuery{Limit: 3, Cursor: first.Next})
 	if all := slices.Concat(ids(t, first.Records), ids(t, second.Records)); len(slices.Compact(slices.Sorted(slices.Values(all)))) != 6 || second.Next != "" {
 		t.Errorf("two pages of three: got %v, next %q", all, second.Next)
 	}
-	back := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Cursor: second.Previous})
+	back := browse(t, store, org, "risk", dashboard.BrowseQuery{Limit: 3, Cursor: second.Previous})
 	if diff := gocmp.Diff(ids(t, first.Records), ids(t, back.Records)); diff != "" || back.Previous == "" {
 		t.Errorf("back (-first +back), previous %q:\n%s", back.Previous, diff)
 	}
-	start := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Cursor: back.Previous})
-	if diff := gocmp.Diff(ids(t, browse(t, store, org, "risk", db.BrowseQuery{Limit: 3}).Records), ids(t, start.Records)); diff != "" || start.Previous != "" {
+	start := browse(t, store, org, "risk", dashboard.BrowseQuery{Limit: 3, Cursor: back.Previous})
+	if diff := gocmp.Diff(ids(t, browse(t, store, org, "risk", dashboard.BrowseQuery{Limit: 3}).Records), ids(t, start.Records)); diff != "" || start.Previous != "" {
 		t.Errorf("at the start (-want +got), previous %q:\n%s", start.Previous, diff)
 	}
 }
@@ -317,7 +318,7 @@ func TestBrowse_Refuses(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	next := browse(t, store, org, "risk", db.BrowseQuery{Limit: 3, Sort: "title"}).Next
+	next := browse(t, store, org, "risk", dashboard.BrowseQuery{Limit: 3, Sort: "title"}).Next
 	api, err := store.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 3})
 	if err != nil {
 		t.Fatal(err)
@@ -325,37 +326,37 @@ func TestBrowse_Refuses(t *testing.T) {
 	for _, row := range []struct {
 		org    db.Organisation
 		object string
-		q      db.BrowseQuery
+		q      dashboard.BrowseQuery
 		code   db.Code
 		param  string
 	}{
-		{org, "risk", db.BrowseQuery{Cursor: next}, db.InvalidCursor, "cursor"},
-		{org, "risk", db.BrowseQuery{Cursor: next, Sort: "-title"}, db.InvalidCursor, "cursor"},
-		{org, "milestone", db.BrowseQuery{Cursor: next, Sort: "title"}, db.InvalidCursor, "cursor"},
-		{other, "risk", db.BrowseQuery{Cursor: next, Sort: "title"}, db.InvalidCursor, "cursor"},
-		{org, "risk", db.BrowseQuery{Cursor: api.Next}, db.InvalidCursor, "cursor"},
-		{org, "risk", db.BrowseQuery{Cursor: next + "A", Sort: "title"}, db.InvalidCursor, "cursor"},
-		{org, "risk", db.BrowseQuery{Sort: "description"}, db.Invalid, "sort"},
-		{org, "risk", db.BrowseQuery{Sort: "--title"}, db.Invalid, "sort"},
-		{org, "risk", db.BrowseQuery{Sort: "title; DROP TABLE risks"}, db.Invalid, "sort"},
-		{org, "risk", db.BrowseQuery{Filters: map[string][]string{"org_id": {"2"}}}, db.Invalid, "org_id"},
-		{org, "risk", db.BrowseQuery{Filters: map[string][]string{"regime_id": {"x"}}}, db.Invalid, "regime_id"},
+		{org, "risk", dashboard.BrowseQuery{Cursor: next}, db.InvalidCursor, "cursor"},
+		{org, "risk", dashboard.BrowseQuery{Cursor: next, Sort: "-title"}, db.InvalidCursor, "cursor"},
+		{org, "milestone", dashboard.BrowseQuery{Cursor: next, Sort: "title"}, db.InvalidCursor, "cursor"},
+		{other, "risk", dashboard.BrowseQuery{Cursor: next, Sort: "title"}, db.InvalidCursor, "cursor"},
+		{org, "risk", dashboard.BrowseQuery{Cursor: api.Next}, db.InvalidCursor, "cursor"},
+		{org, "risk", dashboard.BrowseQuery{Cursor: next + "A", Sort: "title"}, db.InvalidCursor, "cursor"},
+		{org, "risk", dashboard.BrowseQuery{Sort: "description"}, db.Invalid, "sort"},
+		{org, "risk", dashboard.BrowseQuery{Sort: "--title"}, db.Invalid, "sort"},
+		{org, "risk", dashboard.BrowseQuery{Sort: "title; DROP TABLE risks"}, db.Invalid, "sort"},
+		{org, "risk", dashboard.BrowseQuery{Filters: map[string][]string{"org_id": {"2"}}}, db.Invalid, "org_id"},
+		{org, "risk", dashboard.BrowseQuery{Filters: map[string][]string{"regime_id": {"x"}}}, db.Invalid, "regime_id"},
 	} {
 		row.q.Limit = 3
-		_, err := store.Browse(t.Context(), row.org, row.object, row.q)
+		_, err := dashboard.Browse(t.Context(), store, row.org, row.object, row.q)
 		if known, _ := err.(*db.Error); known == nil || known.Code != row.code || known.Param != row.param { //nolint:errorlint // not wrapped
 			t.Errorf("%s %+v: got %v, want code %d of %s", row.object, row.q, err, row.code, row.param)
 		}
 	}
-	if page := browse(t, store, other, "risk", db.BrowseQuery{Limit: 3}); len(page.Records) != 0 || page.Total != 0 || page.Next != "" {
+	if page := browse(t, store, other, "risk", dashboard.BrowseQuery{Limit: 3}); len(page.Records) != 0 || page.Total != 0 || page.Next != "" {
 		t.Errorf("another organisation: got %+v, want no records", page)
 	}
 	for _, object := range []string{"kpi_checkin", "webhook_subscription", "x"} {
-		if _, err := store.Browse(t.Context(), org, object, db.BrowseQuery{Limit: 3}); err == nil {
+		if _, err := dashboard.Browse(t.Context(), store, org, object, dashboard.BrowseQuery{Limit: 3}); err == nil {
 			t.Errorf("%s: got no error", object)
 		}
 	}
-	id := allIDs(t, store, org, "risk", db.BrowseQuery{})[0]
+	id := allIDs(t, store, org, "risk", dashboard.BrowseQuery{})[0]
 	if _, err := store.Record(t.Context(), other.Org, "risk", id); !db.Is(err, db.NotFound) {
 		t.Errorf("a record of another organisation: got %v, want NotFound", err)
 	}

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"govsvc/db"
+	"govsvc/db/dashboard"
 	"govsvc/db/resource"
 	"govsvc/internal/testkit/testdb"
 )
@@ -56,7 +57,7 @@ func TestCursor_AnyKey(t *testing.T) {
 		for object, member := range map[string]string{"signal": "signal_type", "kpi": "code"} {
 			var browsed []string
 			for cursor, pages := "", 0; pages == 0 || cursor != "" && pages <= len(want); pages++ {
-				page := browse(t, store, org, object, db.BrowseQuery{Sort: member, Limit: limit, Cursor: cursor})
+				page := browse(t, store, org, object, dashboard.BrowseQuery{Sort: member, Limit: limit, Cursor: cursor})
 				for _, text := range page.Records {
 					var record map[string]any
 					if err := json.Unmarshal(text, &record); err != nil {

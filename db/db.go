@@ -31,7 +31,7 @@ type Options struct {
 	// Wait bounds how long a write waits for other writes of this process or of
 	// another one. After that the write fails with Unavailable. 0 is five seconds.
 	Wait time.Duration
-	// Now is the clock; nil is time.Now.
+	// Now is the clock; nil means time.Now.
 	Now func() time.Time
 	// NewID makes the ids of new rows; nil makes UUIDv7 from Now.
 	NewID func() string

@@ -198,7 +198,7 @@ func isFirstPut(tx *Tx, r *storedResource, seq int64) bool {
 	return rows.add(seq)
 }
 
-// Find returns the row that Put writes a record to; 0 if there is none, also because
+// Find returns the row that Put writes a record to, or 0 if there is none, also because
 // Put would refuse the record. Rows of different types may have the same number.
 func (tx *Tx) Find(object string, record Record) (row int64, err error) {
 	r, err := findResource(object)

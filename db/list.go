@@ -67,8 +67,8 @@ func newListing(d *DB, org Organisation, r *storedResource, q ListQuery) (listin
 		where.WriteString(" AND " + condition)
 		args = append(args, values...)
 	}
-	if r.listed != "" {
-		add(r.listed)
+	if r.List.Where != "" {
+		add(r.List.Where)
 	}
 	for _, parameter := range sortedKeys(q.Filters) {
 		add(r.List.Filters[parameter]+" = ?", q.Filters[parameter])
@@ -87,7 +87,7 @@ func newListing(d *DB, org Organisation, r *storedResource, q ListQuery) (listin
 	return listing{r, d, org, q.Limit, len(q.Filters), where.String(), args, q.Size}, nil
 }
 
-// all is the statement of a page without updated_since.
+// all returns the statement of a page without updated_since.
 func (l listing) all() (string, []any) {
 	return "SELECT " + l.position() + " AS position, id, resource FROM " + l.Table + l.where + l.sorted() + limited, l.with(l.limit + 1)
 }
@@ -96,7 +96,7 @@ func (l listing) all() (string, []any) {
 // statement again at each run.
 const limited = " LIMIT ? + 0"
 
-// position is what a cursor has of a row, beside its id.
+// position returns the expression for the part of a cursor that precedes the id.
 func (l listing) position() string {
 	if l.List.Ascending { // a key that users choose, with any characters
 		return "json_quote(" + l.List.OrderBy + ")"
@@ -148,7 +148,8 @@ type PageSize struct {
 	Small int // a page that is larger is an ErrLargePage; 0 is no bound
 }
 
-func (s PageSize) most() int {
+// Limit is the size in bytes at which a page ends early.
+func (s PageSize) Limit() int {
 	if s.Most > 0 {
 		return s.Most
 	}
@@ -159,7 +160,7 @@ func (s PageSize) most() int {
 // their positions as joinedRows joins them; "" without rows. A page that would be
 // too large has fewer rows: rows is the limit that was applied.
 func readPage(ctx context.Context, d *DB, query string, args []any, limit int, size PageSize) (objects, positions string, rows int, err error) {
-	longest := size.most()
+	longest := size.Limit()
 	if size.Small > 0 {
 		longest = min(longest, size.Small)
 	}
@@ -176,7 +177,7 @@ func readPage(ctx context.Context, d *DB, query string, args []any, limit int, s
 	case size.Small > 0:
 		return "", "", 0, ErrLargePage
 	}
-	return readRows(ctx, d, query, args, limit, size.most())
+	return readRows(ctx, d, query, args, limit, size.Limit())
 }
 
 // readRows is readPage row by row, for a page that is too large for SQLite to join.

@@ -71,17 +71,17 @@ func (l listing) changed(ctx context.Context, instant string, most int) (changed
 
 func (l listing) count(instant string, most int) (string, []any) {
 	where := " WHERE org_id = ? AND updated_at >= ?"
-	if l.listed != "" {
-		where += " AND " + l.listed
+	if l.List.Where != "" {
+		where += " AND " + l.List.Where
 	}
 	return "SELECT (SELECT count(*) FROM (SELECT 1 FROM " + l.byChange() + where + limited + ")), " +
 		"(SELECT coalesce(max(seq), 0) FROM " + l.Table + ")", []any{l.org.Org, instant, most}
 }
 
-// byChange is the table, read along the index of changes.
+// byChange returns the table, read along the index of changes.
 func (l listing) byChange() string { return l.Table + " INDEXED BY " + l.Table + "_by_updated" }
 
-// found is the statement that sorts the rows changed since an instant.
+// found returns the statement that sorts the rows changed since an instant.
 func (l listing) found(instant string) (string, []any) {
 	return "SELECT " + l.position() + " AS position, id, resource FROM (SELECT seq FROM " + l.byChange() + l.where +
 		" AND updated_at >= ?" + l.sorted() + limited + ") CROSS JOIN " + l.Table + " USING (seq)", l.with(instant, l.limit+1)
@@ -106,7 +106,7 @@ func (l listing) walk(ctx context.Context, instant string, passed int) (page Pag
 // pass.
 const more = string(fieldEnd) + string(fieldEnd) + "0"
 
-// along is the statement of a walk. SQLite passes rows on demand, so that the walk
+// along returns the statement of a walk. SQLite passes rows on demand, so that the walk
 // ends with the page. It looks for rows beyond only if the page is not full.
 func (l listing) along(instant string, passed int) (string, []any) {
 	list := " FROM " + l.Table + l.where + l.sorted()

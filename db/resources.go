@@ -21,8 +21,6 @@ type storedResource struct {
 
 // hooks are the behaviour of one resource. Each may be nil.
 type hooks struct {
-	// listed is a condition that all records of a list meet; "" for none.
-	listed string
 	// normalize completes a record before it is looked for.
 	normalize func(*Tx, Record) error
 	// onInsert returns members that are set only when the record is new.
@@ -109,4 +107,20 @@ type writtenRecord struct {
 	record   Record    // what was written
 	before   storedRow // zero if the record was created
 	row      storedRow // as it is now; after an import, its seq and id alone
+}
+
+// Record reads a record with all of its members, as JSON; NotFound if the
+// organisation has none with this id.
+func (d *DB) Record(ctx context.Context, org Org, object, id string) ([]byte, error) {
+	if _, err := findResource(object); err != nil {
+		return nil, err
+	}
+	var record []byte
+	err := d.Row(ctx, "SELECT record FROM "+object+"_records WHERE org_id = ? AND id = ?", org, id).Scan(&record)
+	if none, err := Absent(err); none {
+		return nil, &Error{Code: NotFound, Message: "no " + object + " with this id in this organisation"}
+	} else if err != nil {
+		return nil, StoreError(err)
+	}
+	return record, nil
 }

@@ -24,7 +24,6 @@ var milestones = stored(resource.Milestone)
 
 func init() {
 	milestones.hooks = hooks{
-		listed:    "roadmap_id = (SELECT id FROM roadmaps r WHERE r.org_id = ?1 ORDER BY version_number DESC LIMIT 1)",
 		normalize: findRoadmap,
 		afterWrite: func(tx *Tx, w writtenRecord) error {
 			touchRoadmap(tx, w.record["roadmap_id"].(string), w.record["milestone_key"].(string))

@@ -12,6 +12,7 @@ import (
 	"govsvc/db"
 	"govsvc/db/audit"
 	"govsvc/db/backup"
+	"govsvc/db/dashboard"
 	"govsvc/internal/testkit"
 	"govsvc/internal/testkit/testdb"
 )
@@ -148,10 +149,10 @@ func (r *register) compare() {
 				want = append(want, id)
 			}
 		}
-		page := browse(r.t, r.store, r.orgs[at], "risk", db.BrowseQuery{Words: words, Limit: 100})
+		page := browse(r.t, r.store, r.orgs[at], "risk", dashboard.BrowseQuery{Words: words, Limit: 100})
 		got := riskIDs(r.t, page.Records)
 		var exported [][]byte
-		err := r.store.EachBrowsed(r.t.Context(), r.orgs[at], "risk", db.BrowseQuery{Words: words}, func(record []byte) error {
+		err := dashboard.EachBrowsed(r.t.Context(), r.store, r.orgs[at], "risk", dashboard.BrowseQuery{Words: words}, func(record []byte) error {
 			exported = append(exported, slices.Clone(record))
 			return nil
 		})
@@ -193,7 +194,7 @@ func TestSearch_UsesIndex(t *testing.T) {
 	store, org := demo(t)
 	must(t, store.SearchIndex.Update(t.Context()))
 	found := func() int {
-		return browse(t, store, org, "risk", db.BrowseQuery{Words: []string{"claims"}, Limit: 5}).Total
+		return browse(t, store, org, "risk", dashboard.BrowseQuery{Words: []string{"claims"}, Limit: 5}).Total
 	}
 	want := found()
 	if want == 0 {
@@ -229,7 +230,7 @@ func TestSearch_RemovedRecords(t *testing.T) {
 	must(t, testdb.AddRisk(t.Context(), store, "added"))
 	for range 2 {
 		for word, want := range map[string]int{"removed": 0, "added": 1} {
-			if got := browse(t, store, testdb.DefaultOrg(t, store), "risk", db.BrowseQuery{Words: []string{word}, Limit: 5}).Total; got != want {
+			if got := browse(t, store, testdb.DefaultOrg(t, store), "risk", dashboard.BrowseQuery{Words: []string{word}, Limit: 5}).Total; got != want {
 				t.Errorf("%s: got %d risks, want %d", word, got, want)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 var signals = stored(resource.Signal)
 
 func init() {
-	signals.hooks = hooks{listed: "current = 1", put: putSignal, create: createSignal, update: updateSignal}
+	signals.hooks = hooks{put: putSignal, create: createSignal, update: updateSignal}
 }
 
 // putSignal stores the values of a type as a history. The one with the latest as_of

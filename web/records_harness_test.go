@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"govsvc/db"
+	"govsvc/db/dashboard"
 	"govsvc/internal/testkit"
 	"govsvc/server/transfer"
 )
@@ -38,7 +38,7 @@ func (h *harness) importRisks(n int) {
 // find returns the first record of a type that contains all the words.
 func (h *harness) find(object, words string) map[string]any {
 	h.t.Helper()
-	page, err := h.store.Browse(h.t.Context(), h.org(), object, db.BrowseQuery{Words: strings.Fields(words), Limit: 1})
+	page, err := dashboard.Browse(h.t.Context(), h.store, h.org(), object, dashboard.BrowseQuery{Words: strings.Fields(words), Limit: 1})
 	if err != nil {
 		h.t.Fatal(err)
 	}

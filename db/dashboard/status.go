@@ -1,5 +1,5 @@
-// Package dashboard reads what the dashboard shows in addition to records: the state of
-// an organisation and of the data file, and the history of a record.
+// Package dashboard reads what only the dashboard shows: the overview, lists that are
+// searched and sorted, histories of records, and the state of the service.
 package dashboard
 
 import (

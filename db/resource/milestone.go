@@ -11,6 +11,7 @@ var Milestone = register(Resource{
 
 	List: List{
 		Operation: "listMilestones", Name: "milestones", OrderBy: "created_at", UpdatedSince: true,
+		Where:   "roadmap_id = (SELECT id FROM roadmaps r WHERE r.org_id = ?1 ORDER BY version_number DESC LIMIT 1)",
 		Filters: map[string]string{"status": "status"},
 	},
 	Addable: true, Editable: true,

@@ -89,6 +89,9 @@ type List struct {
 	OrderBy string
 	// Ascending orders the list smallest first. OrderBy is unique then.
 	Ascending bool
+	// Where is a condition, in SQL, that the records of the list meet; "" for none.
+	// ?1 is the organisation.
+	Where string
 	// Filters are the columns that are compared, by query parameter. An index
 	// serves each.
 	Filters map[string]string

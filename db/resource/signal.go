@@ -13,6 +13,7 @@ var Signal = register(Resource{
 	// the pages keeps its place.
 	List: List{
 		Operation: "listSignals", Name: "signals", OrderBy: "signal_type", Ascending: true, UpdatedSince: true,
+		Where:   "current = 1",
 		Filters: map[string]string{"type": "signal_type"},
 	},
 	Addable: true, Editable: true,

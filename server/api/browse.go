@@ -13,6 +13,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/audit"
+	"govsvc/db/dashboard"
 	"govsvc/db/resource"
 )
 
@@ -57,7 +58,7 @@ func Browse(ctx context.Context, c *Caller, object string, v View) (ViewPage, er
 	if err != nil {
 		return ViewPage{}, err
 	}
-	found, err := c.Store.Browse(ctx, c.Organisation, object, q)
+	found, err := dashboard.Browse(ctx, c.Store, c.Organisation, object, q)
 	if err != nil {
 		return ViewPage{}, err
 	}
@@ -75,7 +76,7 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 		return err
 	}
 	count := 0
-	err = c.Store.EachBrowsed(ctx, c.Organisation, object, q, func(record []byte) error {
+	err = dashboard.EachBrowsed(ctx, c.Store, c.Organisation, object, q, func(record []byte) error {
 		count++
 		return each(record)
 	})
@@ -96,8 +97,8 @@ func ExportView(ctx context.Context, c *Caller, object string, v View, each func
 }
 
 // browseQuery checks a view.
-func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
-	q := db.BrowseQuery{
+func (c *Caller) browseQuery(object string, v View) (dashboard.BrowseQuery, error) {
+	q := dashboard.BrowseQuery{
 		Sort: v.Sort, Cursor: v.Cursor, Limit: v.Limit, User: c.ActorID, Filters: map[string][]string{}, Size: db.PageSize{Most: viewBytes},
 	}
 	r, err := c.withPages(object)
@@ -122,7 +123,7 @@ func (c *Caller) browseQuery(object string, v View) (db.BrowseQuery, error) {
 	return q, c.browseFilters(r, v.Filters, &q)
 }
 
-func (c *Caller) browseFilters(r *resource.Resource, given map[string]string, q *db.BrowseQuery) error {
+func (c *Caller) browseFilters(r *resource.Resource, given map[string]string, q *dashboard.BrowseQuery) error {
 	if c.Document == nil {
 		return errNoDocument
 	}

@@ -1,0 +1,236 @@
+package dashboard
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+
+	"govsvc/db"
+	"govsvc/db/resource"
+	"govsvc/db/search"
+	"govsvc/db/sqlite"
+)
+
+// browsing is a query that is being run.
+type browsing struct {
+	*resource.Resource
+	store *db.DB
+	pool  *sqlite.Pool
+	org   db.Organisation
+	words []string
+	list  string // identifies the order in its cursors
+	key   string // what the order compares
+	down  bool
+	where string // conditions with their arguments; ?1 is the organisation
+	args  []any
+
+	place position // where the page starts; zero at the end of the list
+	back  bool     // the page ends there
+}
+
+// position is a record's place in an order.
+type position struct {
+	key any // int64, float64 or string
+	id  string
+}
+
+func newBrowsing(store *db.DB, org db.Organisation, object string, q BrowseQuery) (*browsing, error) {
+	r := resource.Find(object)
+	if r == nil || r.List.OrderBy == "" {
+		return nil, fmt.Errorf("records of type %q have no list", object)
+	}
+	b := &browsing{store: store, org: org, Resource: r, words: q.Words, args: []any{org.Org}}
+	var err error
+	if b.key, b.down, err = order(r, q.Sort); err != nil {
+		return nil, err
+	}
+	b.list = "browse " + object + " " + q.Sort
+	if b.List.Where != "" {
+		b.add(b.List.Where)
+	}
+	for _, name := range slices.Sorted(maps.Keys(q.Filters)) {
+		if err := b.filter(name, q.Filters[name]); err != nil {
+			return nil, err
+		}
+	}
+	if q.UpdatedSince != "" {
+		b.add("updated_at >= ?", q.UpdatedSince)
+	}
+	for _, word := range q.Words {
+		b.search(word)
+	}
+	return b, nil
+}
+
+// add adds a condition. Each "?" of it is numbered, so that the statement may
+// have others before it.
+func (b *browsing) add(condition string, values ...any) {
+	b.where += " AND "
+	for _, value := range values {
+		before, after, _ := strings.Cut(condition, "?")
+		b.where += before + b.argument(value)
+		condition = after
+	}
+	b.where += condition
+}
+
+// argument adds an argument and returns its name in the statement.
+func (b *browsing) argument(value any) string {
+	b.args = append(b.args, value)
+	return "?" + strconv.Itoa(len(b.args))
+}
+
+func (b *browsing) filter(name string, values []string) error {
+	column := filterColumn(b.Resource, name)
+	if column == "" {
+		return &db.Error{Code: db.Invalid, Param: name, Message: name + " is not a filter of this list"}
+	}
+	if len(values) == 1 {
+		b.add(column+" = ?", values[0])
+		return nil
+	}
+	args := make([]any, len(values))
+	for i, value := range values {
+		args[i] = value
+	}
+	// with several values, an index does not have the order of the list: use none
+	b.add("+"+column+" IN (?"+strings.Repeat(", ?", max(len(values)-1, 0))+")", args...)
+	return nil
+}
+
+// search adds the condition that a text contains the word in one of its spellings.
+func (b *browsing) search(word string) {
+	var places []string
+	for _, form := range search.Spellings(word) {
+		number := b.argument(pattern(form))
+		for _, text := range b.Searched {
+			places = append(places, text+" LIKE "+number+` ESCAPE '\'`)
+		}
+	}
+	b.where += " AND (" + strings.Join(places, " OR ") + ")"
+}
+
+var escapeLike = strings.NewReplacer(`\`, `\\`, `%`, `\%`, `_`, `\_`)
+
+func pattern(word string) string { return "%" + escapeLike.Replace(word) + "%" }
+
+// source returns the table, or the candidates of the search index in it.
+func (b *browsing) source() string {
+	if candidates := search.Candidates(b.Resource, int64(b.org.Org), b.words, b.argument); candidates != "" {
+		return "(" + candidates + ") CROSS JOIN " + b.Table + " ON seq = place"
+	}
+	return b.Table
+}
+
+// The cursors of this list contain the direction, the type of the key and the key.
+const (
+	forwards  = "f"
+	backwards = "b"
+)
+
+func (b *browsing) cursor(way string, p position) string {
+	text := fmt.Sprint(p.key)
+	switch p.key.(type) {
+	case int64:
+		text = "i" + text
+	case float64:
+		text = "r" + text
+	default:
+		text = "t" + text
+	}
+	return b.store.Cursors.Encode(b.list, b.org, way+text, p.id)
+}
+
+// start sets the place and the direction from a cursor.
+func (b *browsing) start(cursor string) error {
+	if cursor == "" {
+		return nil
+	}
+	sealed, id, err := b.store.Cursors.Decode(b.list, b.org, cursor)
+	if err != nil {
+		return err
+	}
+	text := sealed[2:] // only cursor made it
+	b.back, b.place.id = sealed[:1] == backwards, id
+	switch sealed[1] {
+	case 'i':
+		b.place.key, err = strconv.ParseInt(text, 10, 64)
+	case 'r':
+		b.place.key, err = strconv.ParseFloat(text, 64)
+	default:
+		b.place.key = text
+	}
+	return err
+}
+
+// sortedText is the number of characters of a text that an order compares. Rows with
+// the same characters are ordered by id. The bound keeps cursors short.
+const sortedText = 60
+
+// sortKey returns the expression that an order compares. It is never null.
+func sortKey(s resource.Sort) string {
+	switch s.Kind {
+	case resource.SortText:
+		return "lower(substr(coalesce(" + s.Member + ", ''), 1, " + strconv.Itoa(sortedText) + "))"
+	case resource.SortTime:
+		return "coalesce(" + s.Member + ", '')"
+	case resource.SortNumber:
+		return "coalesce(" + s.Member + ", -9e999)"
+	case resource.SortRank:
+		var key strings.Builder
+		key.WriteString("CASE " + s.Member)
+		for i, value := range s.Values {
+			key.WriteString(" WHEN '" + value + "' THEN " + strconv.Itoa(i+1))
+		}
+		return key.String() + " ELSE 0 END"
+	default:
+		return s.Member
+	}
+}
+
+// order finds an order by its name, with "-" before it for the greatest first; ""
+// is that of the list.
+func order(r *resource.Resource, name string) (key string, descending bool, err error) {
+	if name == "" {
+		return r.List.OrderBy, !r.List.Ascending, nil
+	}
+	member, descending := strings.CutPrefix(name, "-")
+	at := slices.IndexFunc(r.Sorts, func(s resource.Sort) bool { return s.Member == member })
+	if at < 0 {
+		return "", false, &db.Error{Code: db.Invalid, Param: "sort", Message: "sort must be one of " + strings.Join(r.SortNames(), ", ") + ", with - before it for the greatest first"}
+	}
+	return sortKey(r.Sorts[at]), descending, nil
+}
+
+// filterColumn finds the column that a filter compares; "" if there is no such
+// filter.
+func filterColumn(r *resource.Resource, filter string) string {
+	if column, known := r.List.Filters[filter]; known {
+		return column
+	}
+	if slices.Contains(r.Filters, filter) {
+		return filter
+	}
+	return ""
+}
+
+// statement reads the records after the place or, backwards, before it: one more
+// than the limit.
+func (b *browsing) statement(limit int) (string, []any) {
+	order, beyond := "", ">"
+	if b.down != b.back {
+		order, beyond = " DESC", "<"
+	}
+	where, args := b.where, slices.Clone(b.args)
+	if b.place.id != "" {
+		where += " AND (" + b.key + ", id) " + beyond + " (?, ?)"
+		args = append(args, b.place.key, b.place.id)
+	}
+	// MATERIALIZED puts the search into the first step of the statement, which the
+	// end of the context interrupts.
+	return "WITH p AS MATERIALIZED (SELECT " + b.key + " AS key, id FROM " + b.Table + " WHERE org_id = ?1" + where +
+		" ORDER BY 1" + order + ", id" + order + " LIMIT ?) SELECT p.key, p.id, r.record FROM p CROSS JOIN " +
+		b.Type + "_records r ON r.org_id = ?1 AND r.id = p.id ORDER BY p.key" + order + ", p.id" + order, append(args, limit+1)
+}
