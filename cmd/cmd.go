@@ -21,6 +21,9 @@ const (
 	exitUsage  = 2
 )
 
+// loadDocument returns the OpenAPI document, which does not change while a process runs.
+var loadDocument = sync.OnceValues(openapi.Load)
+
 // app is one run of the program.
 type app struct {
 	stdin     io.Reader
@@ -31,11 +34,10 @@ type app struct {
 
 	settings settings
 
-	path     string // of the data file
-	org      string // the organisation's name
-	json     bool   // results as JSON
-	reason   string // of --reason, for the audit log
-	document func() (*openapi.Document, error)
+	path   string // of the data file
+	org    string // the organisation's name
+	json   bool   // results as JSON
+	reason string // of --reason, for the audit log
 
 	// started is true after the command line was parsed. An earlier error is a wrong
 	// command line.
@@ -49,7 +51,7 @@ func Run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	env func(string) (string, bool), names ...string,
 ) (status int) {
 	result := &checkedWriter{w: stdout}
-	a := &app{stdin: stdin, stdout: result, stderr: stderr, env: env, variables: names, document: sync.OnceValues(openapi.Load)}
+	a := &app{stdin: stdin, stdout: result, stderr: stderr, env: env, variables: names}
 	defer func() {
 		if p := recover(); p != nil {
 			a.started = true

@@ -87,7 +87,7 @@ func (o *exportOptions) check(c *cobra.Command, json bool) error {
 }
 
 func runExport(ctx context.Context, a *app, store *db.DB, org db.Organisation, options exportOptions) error {
-	document, err := a.document()
+	document, err := loadDocument()
 	if err != nil {
 		return err
 	}

@@ -135,7 +135,7 @@ func runImport(ctx context.Context, a *app, paths []string, options transfer.Opt
 	if err != nil {
 		return errors.Join(err, release())
 	}
-	document, err := a.document()
+	document, err := loadDocument()
 	if err != nil {
 		return errors.Join(err, release())
 	}

@@ -17,7 +17,7 @@ func printImportSchema(a *app, c *cobra.Command, args []string, object string) e
 	if len(args) > 0 {
 		return usageErrorf("--schema prints a schema and imports nothing: use it without files%s", helpHint(c))
 	}
-	document, err := a.document()
+	document, err := loadDocument()
 	if err != nil {
 		return err
 	}
@@ -33,7 +33,7 @@ func printImportTemplate(a *app, c *cobra.Command, args []string, object string)
 	if len(args) > 0 {
 		return usageErrorf("--template prints a header row and imports nothing: use it without files%s", helpHint(c))
 	}
-	document, err := a.document()
+	document, err := loadDocument()
 	if err != nil {
 		return err
 	}

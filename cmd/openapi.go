@@ -27,7 +27,7 @@ them.`,
   govsvc openapi | jq '.paths | keys'`,
 		Args: arguments(),
 		RunE: func(*cobra.Command, []string) error {
-			document, err := a.document()
+			document, err := loadDocument()
 			if err != nil {
 				return err
 			}

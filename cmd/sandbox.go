@@ -63,7 +63,7 @@ key, scopes and try.`,
 // runSandbox runs the sandbox on a data file that has only its key, in a folder that is
 // removed at the end.
 func runSandbox(ctx context.Context, a *app, o sandboxOptions) (err error) {
-	document, err := a.document()
+	document, err := loadDocument()
 	if err != nil {
 		return err
 	}

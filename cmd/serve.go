@@ -104,7 +104,7 @@ func runServe(ctx context.Context, a *app, o serveOptions) error {
 	if err := o.observability.checkPlain(ctx, o.tls.insecure); err != nil {
 		return err
 	}
-	document, err := a.document()
+	document, err := loadDocument()
 	if err != nil {
 		return err
 	}

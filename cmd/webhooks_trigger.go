@@ -89,7 +89,7 @@ func runWebhooksTrigger(ctx context.Context, a *app, kind string, o triggerOptio
 		return err
 	}
 	defer sender.Close()
-	document, err := a.document()
+	document, err := loadDocument()
 	if err != nil {
 		return err
 	}
