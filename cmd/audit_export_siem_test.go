@@ -14,7 +14,7 @@ func TestAuditExport_DistinguishesWrites(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--webhook-allow", "127.0.0.0/8")
-	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "write:risks,manage:webhooks"))
+	key := c.key("write:risks,manage:webhooks")
 	send := func(method, path, body string) string {
 		t.Helper()
 		request, err := http.NewRequestWithContext(t.Context(), method, s.url+"/api/v1"+path, strings.NewReader(body))

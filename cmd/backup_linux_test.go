@@ -33,7 +33,7 @@ func TestBackup_FullDisk(t *testing.T) {
 	if disk == "" {
 		return
 	}
-	c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+	c.must("orgs", "create", "acme")
 	must(t, os.WriteFile(filepath.Join(disk, "b.db"), []byte("an older one"), 0o600))
 	if got := c.refused(1, "backup", "--force", filepath.Join(disk, "b.db")); !strings.Contains(got, "copy into the folder "+disk+": database or disk is full") {
 		t.Error(got)
@@ -61,19 +61,19 @@ func TestRestore_FullDisk(t *testing.T) {
 	if disk == "" {
 		return
 	}
-	c.must("keys", "mint", "--name", "kept", "--scope", "read:all")
+	c.must("orgs", "create", "kept")
 	backup := filepath.Join(c.dir, "b.db")
 	c.must("backup", backup)
 	c.env["GOVSVC_DB"] = filepath.Join(disk, "govsvc.db")
 	c.must("restore", backup)
-	c.must("keys", "mint", "--name", "later", "--scope", "read:all")
+	c.must("orgs", "create", "later")
 	if got := c.refused(1, "restore", "--force", backup); !strings.Contains(got, "database or disk is full") {
 		t.Error(got)
 	}
 	if got := filesIn(c.t, disk); got != "govsvc.db" {
 		t.Errorf("left: %s", got)
 	}
-	if got := c.must("keys", "list"); !strings.Contains(got, "later") {
+	if got := c.must("orgs", "list"); !strings.Contains(got, "later") {
 		t.Errorf("the data file is another one: %s", got)
 	}
 }
@@ -83,7 +83,7 @@ func TestRestore_FullDisk(t *testing.T) {
 func TestRestore_DamagedFileInUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	key := c.must("keys", "mint", "--name", "n", "--scope", "write:risks")
+	key := c.key("write:risks")
 	backup := filepath.Join(c.dir, "b.db")
 	c.must("backup", backup)
 	p := c.child(key, func(*exec.Cmd) {})

@@ -38,7 +38,7 @@ func TestBackupAndRestore(t *testing.T) {
 	c.must("import", c.file("signals.ndjson", signals))
 	c.must("orgs", "create", "acme")
 	file := filepath.Join(c.dir, "b.db")
-	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", "write:risks"), func(*exec.Cmd) {})
+	p := c.child(c.key("write:risks"), func(*exec.Cmd) {})
 	p.want("before", newRisk("before"), 201)
 	text := c.must("backup", file)
 	for _, want := range []string{file + ": ", " kB, version ", ", checked\n", "ORG ", "acme ", "default "} {
@@ -151,13 +151,13 @@ func TestBackup_Killed(t *testing.T) {
 		t.Fatal(err)
 	}
 	c := newCLI(t)
-	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", "write:risks", "--rpm", "1000000"), func(*exec.Cmd) {})
+	p := c.child(c.key("write:risks"), func(*exec.Cmd) {})
 	for i := range 20 {
 		p.want("filling", newRisk(fmt.Sprint("r", i)), 201)
 	}
 	file := filepath.Join(c.dir, "b.db")
 	whole := 0
-	for delay := time.Duration(0); whole < 2; delay += 4 * time.Millisecond {
+	for delay := time.Duration(0); whole < 2; delay += 4*time.Millisecond + delay/8 {
 		run := exec.CommandContext(t.Context(), program, "backup", "--force", file)
 		run.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
 		if err := run.Start(); err != nil {
@@ -195,7 +195,7 @@ func TestRestore_Killed(t *testing.T) {
 	c.must("backup", file)
 	c.must("orgs", "create", "after-the-backup")
 	var status int
-	for delay, ended := time.Duration(0), 0; ended < 2; delay += 5 * time.Millisecond {
+	for delay, ended := time.Duration(0), 0; ended < 2; delay += 5*time.Millisecond + delay/8 {
 		run := exec.CommandContext(t.Context(), program, "restore", "--force", file)
 		run.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
 		if err := run.Start(); err != nil {

@@ -72,7 +72,8 @@ func TestCheck(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := newCLI(t)
-			c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+			c.key("read:all")
+			c.write(auditRisk)
 			c.alter(row.statements...)
 			before := c.read(c.env["GOVSVC_DB"])
 			o := c.run(append([]string{"check"}, row.args...)...)
@@ -106,7 +107,7 @@ func TestCheck(t *testing.T) {
 // file none is made.
 func TestCheck_InUse(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLIWithoutFile(t)
 	if got := c.refused(1, "check"); !strings.Contains(got, "no such file") || exists(c.env["GOVSVC_DB"]) {
 		t.Error(got)
 	}
@@ -130,7 +131,6 @@ func TestCheck_InUse(t *testing.T) {
 func TestCheck_Warns(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	c.must("keys", "mint", "--name", "n", "--scope", "read:all")
 	warned := func(want ...string) {
 		t.Helper()
 		var got []string

@@ -111,7 +111,7 @@ plan: business # of orgs create
 // and gets the same settings. A password in a URL is not printed.
 func TestPrintConfig_IsAConfigFile(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLIWithoutFile(t)
 	args := []string{
 		"serve", "--addr", ":8443", "--domain", "a.example,b.example", "--backup-dir", "/b: #x", "--backup-keep", "3",
 		"--access-log", "--webhook-allow", "10.0.0.0/8", "--base-url", "https://gov.example.com", "--print-config",

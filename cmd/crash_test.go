@@ -18,7 +18,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-var crashRounds = flag.Int("crash.rounds", 3, "how often TestCrash kills the server")
+var crashRounds = flag.Int("crash.rounds", 3, "how often TestCrash kills the server, and the rounds of other tests with processes")
 
 // crashWrite is a write with its own Idempotency-Key, and the response that
 // acknowledged it, if any.
@@ -85,7 +85,7 @@ func TestCrash(t *testing.T) {
 	t.Logf("seed %d, %d rounds (more with -crash.rounds)", seed, *crashRounds)
 	random := rand.New(rand.NewPCG(seed, 0))
 	c := newCLI(t)
-	key := c.must("keys", "mint", "--name", "n", "--scope", "write:risks,write:vendor", "--rpm", "1000000", "--rpd", "10000000")
+	key := c.key("write:risks,write:vendor")
 	receiver := &crashReceiver{acknowledged: map[string]bool{}, refuse: true}
 	listening, ca := newReceiver(c, receiver.ServeHTTP)
 	c.subscribe(listening.URL) // without a subscription no event is raised

@@ -52,7 +52,7 @@ func TestEvidence(t *testing.T) {
 
 func TestEvidenceVerify_Refuses(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLIWithoutFile(t)
 	c.must("orgs", "create", "acme")
 	out := filepath.Join(c.dir, "pack.zip")
 	c.must("evidence", "file", "--title", "t", "--attach", c.file("note.txt", "the note"), "--out", out)

@@ -182,7 +182,7 @@ type runningRequest struct {
 // beginPostRisk begins a request and returns once the server waits for its body.
 func beginPostRisk(c *cli, url string) runningRequest {
 	c.t.Helper()
-	key := c.must("keys", "mint", "--name", "n", "--scope", "write:risks")
+	key := c.key("write:risks")
 	begun := make(chan struct{})
 	body, w := io.Pipe()
 	request := c.request(http.MethodPost, url+"/api/v1/risks", key, body)

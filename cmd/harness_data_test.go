@@ -2,7 +2,9 @@ package cmd_test
 
 import (
 	"fmt"
+	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"govsvc/db"
@@ -56,6 +58,61 @@ func (c *cli) subscribe(url string) (id, secret string) {
 	return made.ID, secret
 }
 
+// spareKeys are keys that a process mints once: the hash of each takes 50 ms, and
+// far longer under the race detector.
+var spareKeys struct {
+	once sync.Once
+	keys map[string][]spareKey // by the kind
+}
+
+// spareKey is a key, and the columns of its row that depend on the secret.
+type spareKey struct{ plain, columns string }
+
+func mintSpareKeys(t *testing.T) {
+	t.Helper()
+	c := newCLI(t)
+	spareKeys.keys = map[string][]spareKey{}
+	for i, kind := range []string{db.LiveKey, db.LiveKey, db.TestKey} {
+		args := []string{"keys", "mint", "--name", strconv.Itoa(i), "--scope", "read:all"}
+		if kind == db.TestKey {
+			args = append(args, "--test")
+		}
+		plain := strings.TrimSpace(c.must(args...))
+		columns := testkit.QuerySQL(t, c.env["GOVSVC_DB"], fmt.Sprintf(
+			"SELECT quote(kind) || ', ' || quote(prefix) || ', ' || quote(salt) || ', ' || quote(hash) FROM api_keys WHERE name = '%d'", i))
+		spareKeys.keys[kind] = append(spareKeys.keys[kind], spareKey{plain, columns[0]})
+	}
+}
+
+// key adds a key that no limit stops, and returns its plain text. It works in the
+// files of newCLI and writes no audit event. Each file can have two.
+func (c *cli) key(scopes string) string {
+	c.t.Helper()
+	return c.addKey(db.LiveKey, scopes)
+}
+
+// testKey is key for a test key. Each file can have one.
+func (c *cli) testKey(scopes string) string {
+	c.t.Helper()
+	return c.addKey(db.TestKey, scopes)
+}
+
+func (c *cli) addKey(kind, scopes string) string {
+	c.t.Helper()
+	spareKeys.once.Do(func() { mintSpareKeys(c.t) })
+	used := testkit.QuerySQL(c.t, c.env["GOVSVC_DB"], fmt.Sprintf("SELECT id FROM api_keys WHERE kind = '%s'", kind))
+	key := spareKeys.keys[kind][len(used)]
+	c.alter(fmt.Sprintf(`INSERT INTO api_keys (org_id, id, name, scopes, per_minute, per_day, created_at, kind, prefix, salt, hash)
+		VALUES (1, '00000000-0000-7000-8000-' || lower(hex(randomblob(6))), 'n', '["%s"]', 1000000, 10000000, '2026-01-01T00:00:00.000Z', %s)`,
+		strings.ReplaceAll(scopes, ",", `", "`), key.columns))
+	return key.plain
+}
+
+// auditRisk writes an audit event as a new risk does.
+func auditRisk(tx *db.Tx) error {
+	return tx.Audit(audit.Event{Action: "risk.created", Category: audit.DataChange, Severity: audit.SeverityWrite})
+}
+
 // enqueue raises a number of events.
 func (c *cli) enqueue(times int) {
 	c.t.Helper()
@@ -65,7 +122,7 @@ func (c *cli) enqueue(times int) {
 				return err
 			}
 		}
-		return tx.Audit(audit.Event{Action: "risk.created", Category: audit.DataChange, Severity: audit.SeverityWrite})
+		return auditRisk(tx)
 	})
 }
 

@@ -2,9 +2,12 @@ package cmd_test
 
 import (
 	"context"
+	"flag"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
@@ -167,12 +170,29 @@ var program = sync.OnceValues(func() (string, error) {
 	return path, build.Run()
 })
 
+// testsPerCore is how many tests run at the same time on a core. Many of them wait for
+// a time limit of the server, so the default, one, leaves the cores idle.
+const testsPerCore = 4
+
 func TestMain(m *testing.M) {
 	var err error
+	flag.Parse()
+	if !isSet("test.parallel") {
+		err = flag.Set("test.parallel", strconv.Itoa(testsPerCore*runtime.GOMAXPROCS(0)))
+	}
+	if err != nil {
+		panic(err)
+	}
 	if builds, err = os.MkdirTemp("", "govsvc-test-"); err != nil {
 		panic(err)
 	}
 	status := m.Run()
 	_ = os.RemoveAll(builds)
 	os.Exit(status)
+}
+
+// isSet reports whether the command line sets a flag.
+func isSet(name string) (set bool) {
+	flag.Visit(func(f *flag.Flag) { set = set || f.Name == name })
+	return set
 }

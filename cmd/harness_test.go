@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"os"
 	"path/filepath"
@@ -10,21 +11,35 @@ import (
 	"testing"
 
 	"govsvc/cmd"
+	"govsvc/db"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 )
 
-// cli runs commands on a new data file. It is the harness of most tests of
-// this package.
+// cli runs commands on a data file. It is the harness of most tests of this
+// package.
 type cli struct {
 	t   *testing.T
 	dir string
 	env map[string]string
 }
 
+var emptyFile = testdb.NewTemplate(db.Options{}, func(context.Context, *db.DB) (struct{}, error) { return struct{}{}, nil })
+
+// newCLI returns a harness with a data file without records, which is faster to copy
+// than to make.
 func newCLI(t *testing.T) *cli {
 	t.Helper()
-	dir := t.TempDir()
-	return &cli{t, dir, map[string]string{"GOVSVC_DB": filepath.Join(dir, "govsvc.db")}}
+	path, _ := emptyFile.Copy(t)
+	return &cli{t, filepath.Dir(path), map[string]string{"GOVSVC_DB": path}}
+}
+
+// newCLIWithoutFile returns a harness without a data file. The first command that
+// needs one makes it.
+func newCLIWithoutFile(t *testing.T) *cli {
+	t.Helper()
+	path := testkit.NewPath(t)
+	return &cli{t, filepath.Dir(path), map[string]string{"GOVSVC_DB": path}}
 }
 
 // outcome is the result of one run.

@@ -11,7 +11,7 @@ import (
 
 func TestImport_Template(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLIWithoutFile(t)
 	var all strings.Builder
 	for _, object := range resource.Types() {
 		fmt.Fprintf(&all, "%s: %s", object, c.must("import", "--template", object))

@@ -122,7 +122,7 @@ func TestImport_Reason(t *testing.T) {
 
 func TestKeysImport_Refused(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLIWithoutFile(t)
 	for _, row := range []struct {
 		args []string
 		want string

@@ -173,7 +173,7 @@ func TestOrgs(t *testing.T) {
 func TestKeysList_ShowsLastUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	key := c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+	key := c.key("read:all")
 	s := c.serve()
 	if status, body := c.get(s.url+"/api/v1/risks", key); status != 200 {
 		t.Fatal(status, body)

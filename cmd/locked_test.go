@@ -14,7 +14,7 @@ import (
 func TestServe_FileLockedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", "write:risks,read:risks"), func(*exec.Cmd) {})
+	p := c.child(c.key("write:risks,read:risks"), func(*exec.Cmd) {})
 	p.want("before", newRisk("before"), 201)
 	held, err := testkit.OpenSQL(t, c.env["GOVSVC_DB"]).BeginTx(t.Context(), nil)
 	must(t, err)

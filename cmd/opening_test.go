@@ -53,17 +53,17 @@ func wantOpenedOnce(c *cli, keys, copies int) {
 func TestOpen_Concurrently(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
-		rounds, copies int
-		before         func(*cli)
-		beside         []string // started together with a server and two commands
+		copies int
+		before func(*cli)
+		beside []string // started together with a server and two commands
 	}{
-		"new":   {10, 0, func(*cli) {}, []string{"orgs", "create", "acme"}},
-		"older": {3, 1, useVersion16, []string{"deliver", "--once"}},
+		"new":   {0, func(*cli) {}, []string{"orgs", "create", "acme"}},
+		"older": {1, useVersion16, []string{"deliver", "--once"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			for range row.rounds {
-				c := newCLI(t)
+			for range *crashRounds {
+				c := newCLIWithoutFile(t)
 				row.before(c)
 				tmp := t.TempDir()
 				server := c.execute(tmp, "serve", "--addr", "127.0.0.1:0")
@@ -99,9 +99,9 @@ func TestOpen_Killed(t *testing.T) {
 	t.Logf("seed %d, %d rounds (more with -crash.rounds)", seed, *crashRounds)
 	random := rand.New(rand.NewPCG(seed, 0))
 	for _, before := range []func(*cli){func(*cli) {}, useVersion16} {
-		took := time.Second // duration of the previous start, which was not killed
+		took := 200 * time.Millisecond // duration of the previous start, which was not killed
 		for range *crashRounds {
-			c := newCLI(t)
+			c := newCLIWithoutFile(t)
 			before(c)
 			for range 3 {
 				p := c.execute(t.TempDir(), "keys", "mint", "--name", "killed", "--scope", "read:risks")

@@ -2,7 +2,6 @@ package cmd_test
 
 import (
 	"os"
-	"strings"
 	"syscall"
 	"testing"
 )
@@ -26,7 +25,7 @@ func TestSandbox_RemovesLeftovers(t *testing.T) {
 		_ = p.Process.Kill()
 		_ = p.Wait()
 	}
-	testKey := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--test", "--scope", "read:all"))
+	testKey := c.testKey("read:all")
 	serve := func() (*process, string) {
 		p := c.execute(tmp, "serve", "--addr", "127.0.0.1:0")
 		return p, p.line("listening on ")

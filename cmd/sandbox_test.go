@@ -17,7 +17,7 @@ import (
 func TestSandbox(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
-		c := newCLI(t)
+		c := newCLIWithoutFile(t)
 		tmp := newFolder(c, "tmp")
 		p := c.execute(tmp, "sandbox")
 		p.line("try ")

@@ -82,7 +82,7 @@ func TestServe_SlowBodies(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--max-connections", "8")
-	key := "Authorization: Bearer " + strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "read:risks")) + "\r\n"
+	key := "Authorization: Bearer " + c.key("read:risks") + "\r\n"
 	for _, row := range []struct{ head, want string }{
 		{"POST /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 401 "},
 		{"POST /api/v1/risks HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", "HTTP/1.1 401 "},

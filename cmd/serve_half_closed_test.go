@@ -28,7 +28,7 @@ func TestServe_HalfClosed(t *testing.T) {
 	c := newCLI(t)
 	plain := c.serve("--demo")
 	secure, _ := serveTLS(c)
-	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--rpm", "10000", "--scope", "read:risks,write:risks"))
+	key := c.key("read:risks,write:risks")
 	head := "Host: x\r\nAuthorization: Bearer " + key + "\r\n"
 	get := func(i int) string {
 		return fmt.Sprintf("GET /api/v1/risks?limit=%d HTTP/1.1\r\n%s\r\n", 1+i%100, head)
@@ -101,7 +101,7 @@ func TestServe_HalfClosedBody(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()
-	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "write:risks"))
+	key := c.key("write:risks")
 	conn := c.dial(s.url, "127.0.0.1")
 	_, _ = io.WriteString(conn, "POST /api/v1/risks HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+"\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\nContent-Length: 100\r\n\r\n{")
 	closeWrite(t, conn)

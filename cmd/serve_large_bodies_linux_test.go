@@ -19,8 +19,8 @@ func TestServe_LargeBodies(t *testing.T) {
 		bodies = 250
 	}
 	c := newCLI(t)
-	key := strings.TrimSpace(c.must("keys", "mint", "--name", "attacker", "--scope", "read:all,write:kpis", "--rpm=1000000"))
-	other := strings.TrimSpace(c.must("keys", "mint", "--name", "other", "--scope", "read:all", "--rpm=1000000"))
+	key := c.key("read:all,write:kpis")
+	other := c.key("read:all")
 	p := c.child(key, func(*exec.Cmd) {})
 	start := peakMemory(t, p.Process.Pid)
 	body := `{"checkins":[` + strings.Repeat("{},", 174_000) + `{}]}`

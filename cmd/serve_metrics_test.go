@@ -54,7 +54,7 @@ func TestMetrics(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, url := serveMetrics(c, "--anonymous-rpm", "3", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "1h")
-	key := c.must("keys", "mint", "--name", "n", "--scope", "read:all,write:risks,manage:webhooks")
+	key := c.key("read:all,write:risks,manage:webhooks")
 	few := c.must("keys", "mint", "--name", "few", "--scope", "read:risks", "--rpm", "1")
 	risks := s.url + "/api/v1/risks"
 	c.post(s.url+"/api/v1/webhooks/subscriptions", key, "a", `{"url":"https://127.0.0.1:1/hook","event_types":["risk.created"]}`)
@@ -200,7 +200,7 @@ func TestAlerts_AreExplained(t *testing.T) {
 
 func TestMetrics_Refused(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLIWithoutFile(t)
 	if got := c.refused(2, "serve", "--addr", "127.0.0.1:0", "--metrics-addr", ":9090"); !strings.Contains(got, "--metrics-addr :9090 can be reached from other machines") ||
 		!strings.Contains(got, "--insecure") || exists(c.env["GOVSVC_DB"]) {
 		t.Error(got)
@@ -227,7 +227,7 @@ func TestAccessLog(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--access-log", "--log-format", "json")
-	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "read:risks"))
+	key := c.key("read:risks")
 	c.get(s.url+"/api/v1/risks?status=Open", key)
 	c.get(s.url+"/api/v1/risks?api_key="+key, "")
 	c.get(s.url+"/"+strings.Repeat("long", 100)+"?token=secret", key)

@@ -33,7 +33,7 @@ const bothTried = `(?s)no certificate yet.*no certificate yet`
 func TestServe_Redirect(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	key := strings.TrimSpace(c.must("keys", "mint", "--name", "n", "--scope", "read:risks"))
+	key := c.key("read:risks")
 	s := c.serve(append(domainFlags, "--redirect-addr", "127.0.0.1:0", "--max-connections", "8")...)
 	url := s.wantLog(t, `redirecting plain HTTP to https" address=(http://127\.0\.0\.1:\d+)`)[1]
 	for _, row := range []struct {

@@ -19,8 +19,8 @@ func TestServe(t *testing.T) {
 		t.Errorf("listening on %q", s.url)
 	}
 	risks := s.url + "/api/v1/risks"
-	key := c.must("keys", "mint", "--name", "n", "--scope", "read:risks")
-	test := c.must("keys", "mint", "--name", "n", "--scope", "read:risks", "--test")
+	key := c.key("read:risks")
+	test := c.testKey("read:risks")
 	steps := []struct {
 		what, url, key string
 		status         int

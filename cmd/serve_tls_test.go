@@ -17,7 +17,7 @@ func TestTLS(t *testing.T) {
 	if !strings.HasPrefix(s.url, "https://127.0.0.1:") {
 		t.Fatalf("listening on %s", s.url)
 	}
-	key := c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+	key := c.key("read:all")
 	client := trusting(certificate)
 	risks := c.ask(client, s.url+"/api/v1/risks?limit=100", key)
 	if risks.status != 200 || risks.protocol != 2 || len(risks.body) < 8192 {
@@ -122,7 +122,7 @@ func TestTLS_Refused(t *testing.T) {
 func TestServe_RefusesPlain(t *testing.T) {
 	t.Parallel()
 	for _, addr := range []string{"0.0.0.0:0", ":0", "[::]:0", "192.0.2.1:8080", "[2001:db8::1]:8080"} {
-		c := newCLI(t)
+		c := newCLIWithoutFile(t)
 		got := c.refused(2, "serve", "--addr", addr)
 		for _, want := range []string{"--addr " + addr + " can be reached from other machines", "--tls-cert and --tls-key", "--domain", "--trusted-proxy", "--insecure"} {
 			if !strings.Contains(got, want) {

@@ -78,9 +78,8 @@ func TestServe_UnreadResponses(t *testing.T) {
 	}
 	c := newCLI(t)
 	c.must("import", c.file("risks.ndjson", largeRisks(110)))
-	const rates = "--rpm=1000000"
-	attacker := strings.TrimSpace(c.must("keys", "mint", "--name", "attacker", "--scope", "read:all,read:audit,write:risks", rates))
-	other := strings.TrimSpace(c.must("keys", "mint", "--name", "other", "--scope", "read:all", rates))
+	attacker := c.key("read:all,read:audit,write:risks")
+	other := c.key("read:all")
 	// Events in the form that earlier versions stored.
 	c.write(func(tx *db.Tx) error {
 		for range events {

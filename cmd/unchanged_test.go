@@ -11,7 +11,7 @@ func TestUnchanged(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme", "--plan", "business")
-	key := c.must("keys", "mint", "--name", "n", "--scope", "read:all")
+	key := c.key("read:all")
 	prefix := key[:len("gds_live_")+12]
 	log := func() (events string) {
 		for line := range strings.Lines(c.must("audit", "export") + c.must("audit", "export", "--org", "acme")) {

@@ -11,6 +11,8 @@ import (
 	"syscall"
 	"testing"
 	"unsafe"
+
+	"govsvc/internal/testkit"
 )
 
 // These tests need a process: a full disk, a limit on the size of files, and a
@@ -62,7 +64,7 @@ const unwritableScopes = "write:risks,read:risks,read:audit"
 func TestServe_FileSizeLimit(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
+	p := c.child(c.key(unwritableScopes), func(*exec.Cmd) {})
 	p.want("before", newRisk("before"), 201)
 	limitFiles(t, p.Process.Pid, 4096)
 	p.refuses("limited")
@@ -90,8 +92,10 @@ func TestServe_FullDisk(t *testing.T) {
 		return
 	}
 	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
-	c.env["GOVSVC_DB"] = filepath.Join(disk, "govsvc.db")
-	p := c.child(c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes), func(*exec.Cmd) {})
+	path := filepath.Join(disk, "govsvc.db")
+	testkit.WriteFile(t, path, c.read(c.env["GOVSVC_DB"]))
+	c.env["GOVSVC_DB"] = path
+	p := c.child(c.key(unwritableScopes), func(*exec.Cmd) {})
 	p.want("before", newRisk("before"), 201)
 	filler := filepath.Join(disk, "filler")
 	if err := os.WriteFile(filler, make([]byte, 8<<20), 0o600); !errors.Is(err, syscall.ENOSPC) {
@@ -118,7 +122,6 @@ func TestUnreadableFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path := c.env["GOVSVC_DB"]
-	c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes)
 	bin, err := program()
 	must(t, err)
 	user := &syscall.SysProcAttr{}
@@ -158,7 +161,7 @@ func TestServe_ReadOnlyFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path, user := c.env["GOVSVC_DB"], func(*exec.Cmd) {}
-	key := c.must("keys", "mint", "--name", "n", "--scope", unwritableScopes)
+	key := c.key(unwritableScopes)
 	if os.Geteuid() == 0 {
 		const nobody = 65534
 		user = func(p *exec.Cmd) {

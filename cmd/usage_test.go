@@ -187,7 +187,7 @@ func TestWrongUsage(t *testing.T) {
 	} {
 		t.Run(row.line, func(t *testing.T) {
 			t.Parallel()
-			c := newCLI(t)
+			c := newCLIWithoutFile(t)
 			if got := c.refused(2, strings.Fields(row.line)...); !strings.Contains(got, row.want) {
 				t.Errorf("got  %s\nwant %s", got, row.want)
 			}
@@ -218,7 +218,7 @@ func TestMissingFile(t *testing.T) {
 	} {
 		t.Run(line, func(t *testing.T) {
 			t.Parallel()
-			c := newCLI(t)
+			c := newCLIWithoutFile(t)
 			line = strings.ReplaceAll(line, "FILE", c.file("x.ndjson", ""))
 			if got := c.refused(1, strings.Fields(line)...); !strings.Contains(got, "govsvc.db: no such file; give the data file with --db") {
 				t.Errorf("got %s", got)

@@ -122,7 +122,7 @@ func TestPassword_AtTerminal(t *testing.T) {
 // after an interrupt.
 func TestPassword_Interrupted(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLIWithoutFile(t)
 	terminal, _ := newTerminal(t)
 	before, err := term.GetState(int(terminal.Fd()))
 	if err != nil {

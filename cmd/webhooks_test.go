@@ -20,7 +20,7 @@ func TestWebhooks(t *testing.T) {
 	first, url, ca := c.listen("--ca", c.dir+"/ca.pem")
 	first.end()
 	s, base := c.deliverable(ca)
-	key := c.must("keys", "mint", "--name", "n", "--scope", "manage:webhooks,write:risks")
+	key := c.key("manage:webhooks,write:risks")
 	subscription := decode[struct{ Data struct{ ID, Secret string } }](t,
 		c.post(base+"/api/v1/webhooks/subscriptions", key, "1", `{"url":"`+url+`/hooks"}`)).Data
 
@@ -153,7 +153,7 @@ func TestWebhooksTrigger(t *testing.T) {
 
 func TestWebhooksTrigger_Fails(t *testing.T) {
 	t.Parallel()
-	c := newCLI(t)
+	c := newCLIWithoutFile(t)
 	s, url, ca := c.listen("--secret", secret)
 	for _, row := range []struct{ name, url, secret, ca, stdout, stderr string }{
 		{"delivered", url, secret, ca, "delivered: 200 in ", ""},
