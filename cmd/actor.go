@@ -43,7 +43,8 @@ func osUser() string {
 }
 
 // sudoUser returns the name of the user who called sudo. It is empty if that is the
-// effective user, or if SUDO_USER is not set. The environment proves nothing.
+// effective user, or if SUDO_USER is not set. The name is not proven, because users can
+// set the variable themselves.
 func (a *app) sudoUser(effective string) string {
 	name, _ := a.env("SUDO_USER")
 	name = oneLine(strings.ToValidUTF8(name, "?"))
@@ -53,7 +54,7 @@ func (a *app) sudoUser(effective string) string {
 	return name
 }
 
-// reasonFlag adds --reason to commands whose changes need an explanation later.
+// reasonFlag adds --reason to commands whose changes auditors may ask about later.
 func (a *app) reasonFlag(commands ...*cobra.Command) {
 	for _, c := range commands {
 		c.Flags().Var(textValue{&a.reason, "TEXT", bounded("a reason", maxReason)}, "reason", "why this is done, for the audit log; at most 2000 characters")

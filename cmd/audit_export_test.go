@@ -51,7 +51,7 @@ func TestAuditExport(t *testing.T) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 	if !strings.Contains(c.read(out), `"category":"export","resource_type":null,"resource_id":null,"severity":1,"metadata":{"follow":false,"format":"ndjson","os_user":`) {
-		t.Errorf("how the export is audited: %s", c.read(out))
+		t.Errorf("got %s, want an event of the export with its settings", c.read(out))
 	}
 	for format, prefix := range map[string]string{"cef": "CEF:0|govsvc|govsvc|", "ocsf": `{"activity_id":`} {
 		got := c.must("audit", "export", "--format", format)
@@ -90,9 +90,9 @@ func TestAuditExport_Resumes(t *testing.T) {
 	// The run was killed after it wrote some events and before it stored the
 	// cursor.
 	log(t, store, "e4", "e5")
-	noted := c.read(cursor)
+	savedCursor := c.read(cursor)
 	export()
-	c.file("cursor.json", noted)
+	c.file("cursor.json", savedCursor)
 	whole := c.read(out)
 	if err := os.Truncate(out, int64(len(whole)-100)); err != nil {
 		t.Fatal(err)
@@ -181,8 +181,8 @@ func TestAuditExport_RefusesCursor(t *testing.T) {
 	}
 }
 
-// newSocket makes a socket. It represents a pipe, where reading would block,
-// and a device, which must not be replaced.
+// newSocket creates a socket. Tests use it in place of a pipe, on which a read would
+// block, and of a device, which must not be replaced.
 func newSocket(c *cli) string {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "socket")
@@ -283,8 +283,8 @@ func TestAuditExport_FollowsIntoFile(t *testing.T) {
 	}
 }
 
-// TestAuditVerify_Head checks that a head reveals a log that was cut off or
-// rewritten.
+// TestAuditVerify_Head checks that a head reveals a log from whose end events were
+// removed, or that was rewritten.
 func TestAuditVerify_Head(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)

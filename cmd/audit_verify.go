@@ -43,7 +43,7 @@ computes the hashes from the lines and looks for the --head, which must be the
 hash of one of the events. If the file does not start at the log's first event,
 --from is the hash of the event before its first one. The export printed it.
 
-With --json an object: org (or file), intact, events (how many are intact),
+--json prints an object: org (or file), intact, events (how many are intact),
 broken (null, or position, id and time of the first event that is not intact),
 head (with --print-head) and after (with --head: how many events follow it,
 which the head does not protect). It is also printed if the check fails.`,

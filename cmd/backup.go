@@ -28,11 +28,11 @@ Each organisation's audit log records the backup. "govsvc restore" restores it,
 and "govsvc restore --rehearse" tests that. "govsvc serve --backup-dir" makes
 backups on a schedule.
 
-With --json the result is an object: path, at (the start time), bytes, version
-(of the schema) and audit_logs. Each organisation's log has org, events and
-head, which is the hash of the last event. Keep the head in another place: it
-shows later whether events were removed from the end of the log (see "govsvc
-audit verify").`,
+--json prints an object: path, at (the start time), bytes, version (of the
+schema) and audit_logs. Each organisation's log has org, events and head, which
+is the hash of the last event. Keep the head in another place: it shows later
+whether events were removed from the end of the log (see "govsvc audit
+verify").`,
 		Example: `  govsvc backup /backup/govsvc.db
   govsvc backup --force latest.db
   govsvc backup "govsvc-$(date -u +%F).db" --json`,

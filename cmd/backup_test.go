@@ -30,8 +30,8 @@ type backup struct {
 	}
 }
 
-// TestBackupAndRestore goes through a loss: a backup of a file in use, a
-// rehearsal, the refusals, the restore, and the audit log of it.
+// TestBackupAndRestore makes a backup of a file in use, rehearses the restore and
+// restores it. It checks the error messages on the way and the audit log afterwards.
 func TestBackupAndRestore(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
@@ -69,7 +69,7 @@ func TestBackupAndRestore(t *testing.T) {
 	rehearsed := runJSON[backup](c, "restore", "--rehearse", file)
 	for _, log := range rehearsed.Logs {
 		if log.After == nil || *log.After == 0 {
-			t.Errorf("%s: the live log goes on by %v events", log.Org, log.After)
+			t.Errorf("%s: got %v events in the live log after the backup, want some", log.Org, log.After)
 		}
 	}
 	if got := c.must("restore", "--rehearse", file); !strings.Contains(got, file+": can be restored\n") || !strings.Contains(got, "\nrisks ") {
@@ -156,8 +156,8 @@ func TestBackup_Killed(t *testing.T) {
 		p.want("filling", newRisk(fmt.Sprint("r", i)), 201)
 	}
 	file := filepath.Join(c.dir, "b.db")
-	whole := 0
-	for delay := time.Duration(0); whole < 2; delay += 4*time.Millisecond + delay/8 {
+	complete := 0
+	for delay := time.Duration(0); complete < 2; delay += 4*time.Millisecond + delay/8 {
 		run := exec.CommandContext(t.Context(), program, "backup", "--force", file)
 		run.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
 		if err := run.Start(); err != nil {
@@ -168,8 +168,8 @@ func TestBackup_Killed(t *testing.T) {
 		_ = run.Wait()
 		p.want("during the backup", newRisk(fmt.Sprint("during ", delay)), 201)
 		if exists(file) {
-			whole++
-			c.must("restore", file, "--db", filepath.Join(c.dir, fmt.Sprint("restored-", whole)))
+			complete++
+			c.must("restore", file, "--db", filepath.Join(c.dir, fmt.Sprint("restored-", complete)))
 			must(t, os.Remove(file))
 		}
 	}
@@ -180,9 +180,9 @@ func TestBackup_Killed(t *testing.T) {
 	}
 }
 
-// TestRestore_Killed kills restores at different moments. The data file is
-// always complete, either the former or the restored one, and the former is
-// never lost.
+// TestRestore_Killed kills restores at different moments. The data file is always
+// complete, either the previous file or the restored one. The previous file is never
+// lost.
 func TestRestore_Killed(t *testing.T) {
 	t.Parallel()
 	program, err := program()
@@ -246,7 +246,7 @@ func TestRestore_NeedsNamedFile(t *testing.T) {
 		t.Errorf("%+v", o)
 	}
 	if exists("govsvc.db") {
-		t.Error("it made a data file")
+		t.Error("a refused restore created a data file")
 	}
 	c.must("restore", copied, "--db", "govsvc.db")
 	c.must("restore", copied, "--force") // the file exists

@@ -16,9 +16,9 @@ import (
 
 var writing = regexp.MustCompile(`writing, [1-9][0-9,]* rows, [1-9][0-9,]* rows/s +\d+%`)
 
-// TestImport_Interrupted interrupts an import that is writing, at a terminal,
-// while another process has the file open. Nothing of it remains. Then the same
-// import succeeds and empties the write-ahead log.
+// TestImport_Interrupted interrupts an import that is writing, at a terminal, while
+// another connection has the file open. The import must store nothing. The same import
+// then succeeds and empties the write-ahead log.
 func TestImport_Interrupted(t *testing.T) {
 	t.Parallel()
 	path, err := program()
@@ -27,7 +27,7 @@ func TestImport_Interrupted(t *testing.T) {
 	}
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
-	c.subscribe("https://192.0.2.1") // without which no event is raised
+	c.subscribe("https://192.0.2.1") // events are only stored while a subscription exists
 	before := c.must("export")
 	other, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"]+"?mode=ro")
 	if err != nil {
@@ -71,7 +71,7 @@ func TestImport_Interrupted(t *testing.T) {
 		}
 		<-read
 		if info, err := os.Stat(c.env["GOVSVC_DB"] + "-wal"); err == nil && info.Size() > 0 {
-			t.Errorf("the log beside the file is left with %d bytes", info.Size())
+			t.Errorf("got a write-ahead log of %d bytes, want it empty", info.Size())
 		}
 		return p.ProcessState.ExitCode(), shown.String()
 	}

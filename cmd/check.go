@@ -59,7 +59,7 @@ file access    a warning lists the files that other users of the system can
                read: the data file, the files beside it, and backups in the
                folder of the last one
 
-With --json an object: ok, path and checks, each with name, ok, status (ok,
+--json prints an object: ok, path and checks, each with name, ok, status (ok,
 warning or failed) and detail.`,
 		Example: `  govsvc check
   govsvc check --full --backup-within 26h

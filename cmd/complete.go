@@ -49,12 +49,12 @@ func registerCompletions(a *app, c *cobra.Command) {
 			panic(err) // a flag was registered twice
 		}
 	})
-	for _, below := range c.Commands() {
-		registerCompletions(a, below)
+	for _, subcommand := range c.Commands() {
+		registerCompletions(a, subcommand)
 	}
 }
 
-// completeValues completes one of the values or, after a comma, another one.
+// completeValues completes a comma-separated list with values that it does not contain.
 func completeValues(values []string) cobra.CompletionFunc {
 	return func(_ *cobra.Command, _ []string, typed string) ([]string, cobra.ShellCompDirective) {
 		before := typed[:strings.LastIndex(typed, ",")+1]

@@ -87,7 +87,7 @@ func readYAML(path string) ([]*yaml.Node, error) {
 		return nil, fmt.Errorf("%s: %s", path, strings.TrimPrefix(err.Error(), "yaml: "))
 	}
 	if err := decoder.Decode(new(yaml.Node)); !errors.Is(err, io.EOF) {
-		return nil, fmt.Errorf("%s holds more than one YAML document", path)
+		return nil, fmt.Errorf("%s contains more than one YAML document", path)
 	}
 	top := document.Content[0]
 	if top.Kind == yaml.ScalarNode && top.Tag == "!!null" {

@@ -99,7 +99,7 @@ plan: business # of orgs create
 	}
 	for _, absent := range []string{"help", "print-config", "json", "config", "reason", "plan"} {
 		if _, ok := got[absent]; ok {
-			t.Errorf("it lists %s", absent)
+			t.Errorf("--print-config lists %s", absent)
 		}
 	}
 	if made := c.must("orgs", "create", "acme", "--json"); !strings.Contains(made, `"plan": "business"`) {
@@ -142,7 +142,7 @@ func TestPrintConfig_IsAConfigFile(t *testing.T) {
 		t.Error(secret)
 	}
 	if exists(filepath.Join(c.dir, "govsvc.db")) {
-		t.Error("it made a data file")
+		t.Error("--print-config created a data file")
 	}
 	if got := c.refused(2, "serve", "--json"); !strings.Contains(got, "--json goes with --print-config") {
 		t.Error(got)
@@ -182,9 +182,9 @@ func TestOneShotFlags(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
-	there := c.file("there.db", "mine")
+	existing := c.file("existing.db", "content")
 	c.env["GOVSVC_FORCE"] = "true"
-	if got := c.refused(1, "backup", there); !strings.Contains(got, "already exists") || c.read(there) != "mine" {
+	if got := c.refused(1, "backup", existing); !strings.Contains(got, "already exists") || c.read(existing) != "content" {
 		t.Error(got)
 	}
 	help := c.must("backup", "--help")

@@ -50,7 +50,7 @@ func (p *child) send(client *http.Client, d crashWrite) (status int, body, repla
 
 // newRisk creates a risk with an Idempotency-Key.
 func newRisk(once string) crashWrite {
-	return crashWrite{method: "POST", path: "/risks", idempotencyKey: once, body: `{"title":"` + once + `","description":"A risk that needs its place.","severity":"HIGH","likelihood":"RARE"}`}
+	return crashWrite{method: "POST", path: "/risks", idempotencyKey: once, body: `{"title":"` + once + `","description":"A risk of the crash test.","severity":"HIGH","likelihood":"RARE"}`}
 }
 
 // want sends a write and compares the status.
@@ -94,32 +94,32 @@ func TestCrash(t *testing.T) {
 	_, made, _ := p.send(http.DefaultClient, newRisk("first"))
 	_, risk, _ := strings.Cut(made, `"id":"`)
 	risk, _, _ = strings.Cut(risk, `"`)
-	acknowledged, obeyed := 0, 0
+	acknowledged, succeeded := 0, 0
 	for round := range *crashRounds {
-		deeds, orders := p.writeUntilKilled(random, round, risk)
+		writes, runs := p.writeUntilKilled(random, round, risk)
 		p = c.child(key, delivering)
-		for i := range deeds {
-			if deeds[i].response != "" {
+		for _, write := range writes {
+			if write.response != "" {
 				acknowledged++
 			}
-			p.repeat(deeds[i])
+			p.repeat(write)
 		}
 		p.checkTables()
 		file := p.openReadOnly()
-		for _, o := range orders {
-			if o.succeeded {
-				obeyed++
+		for _, run := range runs {
+			if run.succeeded {
+				succeeded++
 			}
-			p.checkRun(file, o)
+			p.checkRun(file, run)
 		}
 		p.checkDeliveries(receiver)
 		_ = file.Close()
 		c.must("check")
 	}
 	p.deliverAll(receiver)
-	t.Logf("%d acknowledged writes, %d commands that were done", acknowledged, obeyed)
+	t.Logf("%d acknowledged writes, %d successful commands", acknowledged, succeeded)
 	if acknowledged == 0 {
-		t.Error("no write was acknowledged: the test shows nothing")
+		t.Error("no write was acknowledged, so the test checked nothing")
 	}
 	_ = p.Process.Kill()
 	_ = p.Wait()
@@ -129,7 +129,7 @@ func TestCrash(t *testing.T) {
 // writeUntilKilled writes from several connections and by commands, kills the
 // server and the command at a random moment, and returns the writes and the
 // runs.
-func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all []crashWrite, orders []commandRun) {
+func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all []crashWrite, runs []commandRun) {
 	p.t.Helper()
 	const connections = 6
 	sent := make([][]crashWrite, connections)
@@ -137,7 +137,7 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 	var group sync.WaitGroup
 	ctx, kill := context.WithCancel(p.t.Context())
 	defer kill()
-	group.Go(func() { orders = p.runCommands(ctx, round) })
+	group.Go(func() { runs = p.runCommands(ctx, round) })
 	var answered atomic.Int64
 	for connection := range connections {
 		own := rand.New(rand.NewPCG(uint64(round), uint64(seeds[connection])))
@@ -159,8 +159,8 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 			}
 		})
 	}
-	// The moment depends on the number of writes. At a moment by the clock a
-	// busy machine may have written almost nothing.
+	// The moment depends on the number of writes and not on the time, because a busy
+	// machine may have written almost nothing by then.
 	enough := random.Int64N(60)
 	testkit.Eventually(p.t, func() bool { return answered.Load() >= enough }, "%d writes to be answered; log:\n%s", enough, p.stderr)
 	time.Sleep(time.Duration(random.IntN(50)) * time.Millisecond)
@@ -171,10 +171,10 @@ func (p *child) writeUntilKilled(random *rand.Rand, round int, risk string) (all
 	kill()
 	_ = p.Wait()
 	group.Wait()
-	for _, deeds := range sent {
-		all = append(all, deeds...)
+	for _, writes := range sent {
+		all = append(all, writes...)
 	}
-	return all, orders
+	return all, runs
 }
 
 // repeat repeats a write. An acknowledged write is replayed with the same
@@ -214,15 +214,15 @@ func (p *child) checkTables() {
 		// The event of an import covers all its records.
 		"records without their audit event": `SELECT count(*) FROM (SELECT id FROM risks WHERE risk_id NOT LIKE 'IMP-%' UNION SELECT id FROM vendors EXCEPT SELECT resource_id FROM audit_events
 			WHERE coalesce(event ->> '$.metadata.changes.risk_id', event ->> '$.metadata.changes.vendor_key') IS NOT NULL)`,
-		"kept answers without their record":  `SELECT count(*) FROM idempotency_records WHERE answer ->> '$.data.id' NOT IN (SELECT id FROM risks UNION ALL SELECT id FROM vendors)`,
-		"more or fewer answers than changes": `SELECT abs((SELECT count(*) FROM idempotency_records) - (SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'))`,
+		"stored responses without a record":    `SELECT count(*) FROM idempotency_records WHERE answer ->> '$.data.id' NOT IN (SELECT id FROM risks UNION ALL SELECT id FROM vendors)`,
+		"more or fewer responses than changes": `SELECT abs((SELECT count(*) FROM idempotency_records) - (SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'))`,
 		"more or fewer reasons than re-ratings": `SELECT abs((SELECT count(*) FROM severity_evidence) -
 			(SELECT count(*) FROM audit_events WHERE event -> '$.metadata.changes.severity_change_reason' IS NOT NULL))`,
 		"more or fewer events than re-ratings": `SELECT abs((SELECT count(*) FROM events WHERE type = 'risk.severity_changed') - (SELECT count(*) FROM audit_events
 			WHERE action = 'api.write.risk' AND event ->> '$.metadata.changes.severity.from' IS NOT NULL))`,
 		"gaps in the numbers":                 `SELECT abs((SELECT count(*) FROM risks WHERE risk_id NOT LIKE 'IMP-%') - (SELECT last_risk_number FROM organisations))`,
 		"the last PATCH is not in the record": `SELECT count(*) FROM risks WHERE risk_id = 'RISK-0001' AND title <> (SELECT event ->> '$.metadata.changes.title.to' FROM audit_events WHERE resource_id = risks.id ORDER BY seq DESC LIMIT 1)`,
-		"faults of the file":                  `SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
+		"errors of the integrity check":       `SELECT count(*) FROM pragma_integrity_check WHERE integrity_check <> 'ok'`,
 		"dangling references":                 `SELECT count(*) FROM pragma_foreign_key_check`,
 	} {
 		var n int

@@ -19,7 +19,7 @@ func newDeadLettersListCommand(a *app) *cobra.Command {
 the last attempt: the receiver's status, or the error. For a delivery that was
 removed from a full queue it says so.
 
-With --json an array of objects: id, subscription_id, url, event_id, event_type,
+--json prints an array of objects: id, subscription_id, url, event_id, event_type,
 event_created_at, attempts and died_at. last_status, last_error and last_answer
 (its first 1 KB) are about the last attempt; each of them may be null. reason
 says why the delivery was removed from the queue before its last attempt, or is

@@ -20,7 +20,7 @@ A replay never makes the queue of a subscription longer than 10,000 deliveries.
 If named dead letters do not fit, the command is refused. With --all, the oldest
 that fit are put back and the others remain dead letters.
 
-With --json an object: replayed, the number of them.`,
+--json prints an object: replayed (the number of dead letters).`,
 		Example: `  govsvc deadletters replay 01923f5e-7a10-7cc3-98c4-dc0c0c07398f
   govsvc deadletters replay --all`,
 		Args: cobra.ArbitraryArgs, // checked below, when --all is known

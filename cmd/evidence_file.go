@@ -30,7 +30,7 @@ receivers get the event evidence.pack_filed.
 An attached file has at most %d MiB, all of them together %d MiB. It keeps its
 name, but characters other than letters, digits and some signs become _.
 
-With --json an object: object, id, title, regime_id, item_count,
+--json prints an object: object, id, title, regime_id, item_count,
 manifest_sha256, size, filed_at and filed_by.`, evidence.MaxAttachment>>20, evidence.MaxAttached>>20),
 		Example: `  govsvc evidence file --title "Q3 audit"
   govsvc evidence file --title "AI Act 2026" --regime eu-ai-act --attach policy.pdf,minutes.pdf

@@ -16,7 +16,7 @@ func newEvidenceListCommand(a *app) *cobra.Command {
 		Long: `List an organisation's evidence packs, newest first. The last column is the hash
 that "govsvc evidence verify" prints for an unchanged pack.
 
-With --json an array of objects: object, id, title, regime_id (null: of all
+--json prints an array of objects: object, id, title, regime_id (null: of all
 regimes), item_count, manifest_sha256, size, filed_at and filed_by.`,
 		Example: `  govsvc evidence list
   govsvc evidence list --org acme --json`,

@@ -81,7 +81,7 @@ func (o *exportOptions) check(c *cobra.Command, json bool) error {
 	case strings.EqualFold(filepath.Ext(o.out), ".tsv"):
 		return usageErrorf("--out %s is a name for tabs, but export writes commas: use .csv%s", o.out, helpHint(c))
 	case o.format == transfer.CSV && len(o.types) != 1:
-		return usageErrorf("a CSV file holds one type: give one --type%s", helpHint(c))
+		return usageErrorf("a CSV file has one type: give one --type%s", helpHint(c))
 	}
 	return nil
 }

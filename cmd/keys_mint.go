@@ -24,7 +24,7 @@ The key can't be shown again: only its hash is stored.
 manage:webhooks alone lets a key receive the records that events carry, such as
 risks, scorecards and roadmaps, even without a read scope.
 
-With --json an object: id, key, prefix, name, kind (live or test), scopes,
+--json prints an object: id, key, prefix, name, kind (live or test), scopes,
 created_at and expires_at (null: never).`,
 		Example: `  KEY=$(govsvc keys mint --name reports --scope read:all)
   govsvc keys mint --name importer --scope read:kpis,write:kpis --expires 2027-03-31

@@ -24,7 +24,7 @@ Its audit log remains under the name that the command prints. "govsvc check"
 verifies it, and "govsvc audit export --org" and "verify --org" accept that
 name. The former name is free for a new organisation.
 
-With --json an object: id, name, audit_log (the name of what remains) and
+--json prints an object: id, name, audit_log (the name of what remains) and
 removed_at.`,
 		Example: "  govsvc orgs remove acme",
 		Args:    arguments("NAME"),

@@ -42,7 +42,7 @@ of "govsvc serve --backup-dir", to a temporary file and counts its rows. It
 checks that the live audit logs continue those of the backup. Run it regularly,
 also while the service runs.
 
-With --json an object: path, from, kept ("" if nothing was replaced), version
+--json prints an object: path, from, kept ("" if nothing was replaced), version
 (of the backup's schema) and audit_logs (org, events, head), as in the backup.
 With --rehearse: backup, version, tables (table, restored, live) and audit_logs
 (org, events, head, after: how many further events the live log has).`,

@@ -167,9 +167,9 @@ func TestWrongUsage(t *testing.T) {
 		{"webhooks rotate-secret a --overlap 1d", "--overlap: \"1d\" is not a length of time like 24h"},
 		{"webhooks listen x", "unexpected argument \"x\""},
 		{"webhooks listen --addr 9443", "--addr: \"9443\" is not HOST:PORT"},
-		{"webhooks listen --secret hush", "--secret: a signing secret is whsec_ and base64; copy it unchanged; see"},
-		{"webhooks listen --secret whsec_hush!", "--secret: a signing secret is whsec_ and base64; copy it unchanged; see"},
-		{"webhooks listen --secret whsec_", "--secret: a signing secret is whsec_ and base64"},
+		{"webhooks listen --secret hush", "--secret: a signing secret consists of whsec_ and base64 text; copy it unchanged; see"},
+		{"webhooks listen --secret whsec_hush!", "--secret: a signing secret consists of whsec_ and base64 text; copy it unchanged; see"},
+		{"webhooks listen --secret whsec_", "--secret: a signing secret consists of whsec_ and base64 text"},
 		{"webhooks listen --forward-to localhost:3000", "--forward-to: \"localhost:3000\" is not a URL like http://localhost:3000/hook"},
 		{"webhooks listen --forward-to ftp://localhost/", "--forward-to: \"ftp://localhost/\" is not a URL like"},
 		{"webhooks listen --forward-to http://u:p@localhost/", "is not a URL like"},
@@ -180,8 +180,8 @@ func TestWrongUsage(t *testing.T) {
 		{"webhooks trigger pong --url https://example.com/ --secret whsec_AAAA", "no event has the type \"pong\"; the types are " + strings.Join(db.EventTypes(), ", ") + "; see"},
 		{"webhooks trigger ping x --url https://example.com/ --secret whsec_AAAA", "unexpected argument \"x\""},
 		{"webhooks trigger ping --url http://example.com/ --secret whsec_AAAA", "--url: url must be an https URL, such as https://example.com/hooks; see"},
-		{"webhooks trigger ping --url https://u:p@example.com/ --secret whsec_AAAA", "--url: url must not hold a user name or password"},
-		{"webhooks trigger ping --url https://0x7f.1/ --secret whsec_AAAA", "--url: url must hold an IPv4 address as four decimal numbers"},
+		{"webhooks trigger ping --url https://u:p@example.com/ --secret whsec_AAAA", "--url: url must not contain a user name or password"},
+		{"webhooks trigger ping --url https://0x7f.1/ --secret whsec_AAAA", "--url: url must have an IPv4 address as four decimal numbers"},
 
 		{"serve --metrics-addr 9090", "--metrics-addr: \"9090\" is not HOST:PORT"},
 	} {

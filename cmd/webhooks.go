@@ -32,7 +32,7 @@ subscriptions.`,
 // parseSecret parses a signing secret. Its errors do not show the secret.
 func parseSecret(text string) (string, error) {
 	if !strings.HasPrefix(text, "whsec_") {
-		return "", errors.New("a signing secret is whsec_ and base64; copy it unchanged")
+		return "", errors.New("a signing secret consists of whsec_ and base64 text; copy it unchanged")
 	}
 	if _, err := webhook.Sign([]string{text}, db.Message{}, time.Time{}); err != nil {
 		return "", err

@@ -103,7 +103,7 @@ func TestWebhooksListen_Forwards(t *testing.T) {
 	s.end()
 	for _, want := range []string{
 		": " + target.URL + "/hook?token=1 answered 307 in ",
-		" risk.created BAD SIGNATURE: X-Service-Signature does not fit",
+		" risk.created BAD SIGNATURE: X-Service-Signature does not match",
 		": " + target.URL + "/hook?token=1 can't be reached: dial tcp ",
 	} {
 		if strings.Count(s.stdout.String(), want) != 1 {
@@ -133,7 +133,7 @@ func TestWebhooksListen_KeepsAuthority(t *testing.T) {
 	}
 	certificate, _, _ := strings.Cut(c.read(path), "-----BEGIN PRIVATE")
 	for name, text := range map[string]string{"empty": "", "without.key": certificate, "text": "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"} {
-		if got := c.refused(1, "webhooks", "listen", "--ca", c.file(name, text)); !strings.Contains(got, "does not hold a certificate authority that this command made; name a file that does not exist") {
+		if got := c.refused(1, "webhooks", "listen", "--ca", c.file(name, text)); !strings.Contains(got, "does not contain a certificate authority that this command made; name a file that does not exist") {
 			t.Errorf("%s: %s", name, got)
 		}
 	}

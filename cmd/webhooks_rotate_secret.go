@@ -32,7 +32,7 @@ first, so a receiver with either secret accepts them. A secret of an earlier
 rotation ends immediately. A running server uses the new secret from the next
 delivery on.
 
-With --json an object: id, secret and former_until (null without an overlap).`,
+--json prints an object: id, secret and former_until (null without an overlap).`,
 		Example: `  SECRET=$(govsvc webhooks rotate-secret 01923f5e-7a10-7cc3-98c4-dc0c0c07398f)
   govsvc webhooks rotate-secret 01923f5e-7a10-7cc3-98c4-dc0c0c07398f --overlap 0s --json`,
 		Args: arguments("ID"),

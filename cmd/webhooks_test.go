@@ -55,7 +55,7 @@ func TestWebhooks(t *testing.T) {
 		t.Errorf("rotated without an overlap: %+v", again)
 	}
 	c.enqueue(1)
-	latter.has(" risk.created BAD SIGNATURE: X-Service-Signature does not fit", 1)
+	latter.has(" risk.created BAD SIGNATURE: X-Service-Signature does not match", 1)
 	latter.end()
 	s.end(syscall.SIGTERM)
 

@@ -39,7 +39,7 @@ public addresses and to this machine (loopback). It needs no data file. Every
 The types:
 ` + wrapText(strings.Join(db.EventTypes(), ", ")+".") + `
 
-With --json an object, also if it was not delivered: event_id, delivery_id,
+--json prints an object, also if it was not delivered: event_id, delivery_id,
 type, url, outcome (delivered, rejected, unreachable or blocked), delivered,
 response_status_code and error (either may be null), duration_ms, and answer
 (the first 1 KB of the response).`,

@@ -29,7 +29,7 @@ const (
 	identifying = 12
 	secretPart  = 32
 	tagPart     = 8
-	// Keys of a former form were minted by another program.
+	// Keys of the former format were issued by another program.
 	formerIdentifying = 8   // characters that identify the key
 	formerMinimum     = 24  // characters after the prefix
 	keyMaximum        = 512 // bytes of any key
@@ -43,14 +43,15 @@ const (
 
 const base62 = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 
-// ParsedKey is a presented key with a valid form and tag. It may not exist in the file.
+// ParsedKey describes a presented key with a valid format and tag. The file does not
+// necessarily contain the key.
 type ParsedKey struct {
 	Kind   string
 	Prefix string // finds its row
-	Tagged bool   // it has the current form, so that only this file can have minted it
+	Tagged bool   // the key has the current format, so only this file can have issued it
 }
 
-// Parse checks the form and the tag of a presented key, without a read of the file.
+// Parse checks the format and the tag of a presented key without reading the file.
 func (s Keys) Parse(key string) (ParsedKey, bool) {
 	var p ParsedKey
 	if len(key) > keyMaximum {
@@ -138,9 +139,9 @@ func QueueError(err error, what string) error {
 	return err
 }
 
-// Match returns the id of the candidate that the presented key belongs to, "" if there
-// is none. Callers wait in a queue that is fair to addresses. No hash starts after ctx has
-// ended. Errors: Busy, or that of ctx.
+// Match returns the id of the candidate whose hash the presented key has, or "" if no
+// candidate matches. Callers wait in a queue that is fair to addresses. No hash starts
+// after ctx has ended. Errors: Busy, or the error of ctx.
 func (s Keys) Match(ctx context.Context, address string, parsed ParsedKey, candidates []*StoredKey, presented string) (string, error) {
 	queue := s.former
 	if parsed.Tagged {

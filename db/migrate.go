@@ -13,8 +13,8 @@ import (
 	"govsvc/migrations"
 )
 
-// migrationWait is how much longer than a write a migration waits for other writes:
-// another process may be copying and migrating a large file.
+// migrationWait is a factor. A migration waits this many times as long as a write for
+// other writers, because another process may be copying and migrating a large file.
 const migrationWait = 60
 
 // migration migrates a file of a store.
@@ -70,8 +70,8 @@ func (m migration) up(ctx context.Context, pool *sql.DB, have, want int) error {
 	return m.seed(ctx, pool)
 }
 
-// copyBefore copies the file before a change, if the change succeeds, to a name with
-// the file's version. Package backup can restore the copy.
+// copyBefore copies the file and then runs change. It keeps the copy only if change
+// succeeds, under a name with the version of the file. Package backup can restore it.
 func (m migration) copyBefore(ctx context.Context, version int, change func() error) error {
 	path := sqlite.UnusedPath(fmt.Sprintf("%s.v%d-%s", m.file.Path(), version, m.db.Now().Format(FileTime)))
 	return sqlite.WithPartial(path, func(partial string) error {
@@ -85,7 +85,7 @@ func (m migration) copyBefore(ctx context.Context, version int, change func() er
 	})
 }
 
-// seed gives a new file its secrets and the default organisation.
+// seed inserts the secrets and the default organisation into a new file.
 func (m migration) seed(ctx context.Context, pool *sql.DB) error {
 	for _, name := range []string{"cursor", "key_tag"} {
 		secret, err := m.db.RandomBytes(32)
@@ -102,7 +102,7 @@ func (m migration) seed(ctx context.Context, pool *sql.DB) error {
 	return err
 }
 
-// secrets authenticate cursors and keys.
+// secrets are the keys of the HMACs in cursors and in API keys.
 type secrets struct{ cursor, keyTag []byte }
 
 func (d *DB) fileSecrets(ctx context.Context) (secrets, error) {
@@ -165,15 +165,15 @@ func versions(ctx context.Context, file *sqlite.DB) (have, want int, err error) 
 	return have, want, err
 }
 
-// KnownVersion is Version for a file that this program knows. It refuses a file of a
-// newer program.
+// KnownVersion returns the version of the file's tables. It returns an error for a file
+// of a newer program, which this program can't read.
 func (f File) KnownVersion(ctx context.Context) (int, error) {
 	have, _, err := checkVersion(ctx, f.db.engine)
 	return have, StoreError(err)
 }
 
-// checkVersion returns the versions of the file and of this program. It refuses a file
-// of a newer program.
+// checkVersion returns the versions of the file and of this program, and an error for a
+// file of a newer program.
 func checkVersion(ctx context.Context, file *sqlite.DB) (have, want int, err error) {
 	have, want, err = versions(ctx, file)
 	if err == nil && have > want {

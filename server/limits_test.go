@@ -20,7 +20,8 @@ func limits(minute, remaining, full, day int) []string {
 	}
 }
 
-// TestBucket spends a bucket of 5 a minute, waits as told, and is served.
+// TestBucket uses up a limit of 5 requests per minute, waits for the time in Retry-After,
+// and is served again.
 func TestBucket(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

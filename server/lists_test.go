@@ -167,7 +167,7 @@ func TestFiltersOfTheDocument(t *testing.T) {
 	}
 }
 
-// TestUpdatedSince holds the forms of an instant against rows at its edge.
+// TestUpdatedSince checks each format of an instant with rows just before and after it.
 func TestUpdatedSince(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

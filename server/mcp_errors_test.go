@@ -68,7 +68,7 @@ func TestMCPBadCalls(t *testing.T) {
 		{`{"name":"list_risks","arguments":{"cursor":""}}`, "cursor", "cursor must not be empty"},
 		{`{"name":"list_risks","arguments":{"cursor":"` + first.Next + `"}}`, "cursor", "cursor was not issued by this list"},
 		{`{"name":"list_kpis","arguments":{"code":""}}`, "code", "code must"},
-		{`{"name":"list_kpis","arguments":{"code":"a\u0000b"}}`, "code", "code must not hold the NUL character"},
+		{`{"name":"list_kpis","arguments":{"code":"a\u0000b"}}`, "code", "code must not contain the NUL character"},
 		{`{"name":"list_risks","arguments":{"evil":1}}`, "", "list_risks takes cursor, limit, severity, status, updated_since"},
 		{`{"name":"list_risks","arguments":{"evil; do \"this\"":1}}`, "", "list_risks takes cursor, limit, severity, status, updated_since"},
 		{`{"name":"list_risks","arguments":{"Limit":1}}`, "", "list_risks takes cursor, limit, severity, status, updated_since"},

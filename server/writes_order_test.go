@@ -105,7 +105,7 @@ func TestRefusedBodies(t *testing.T) {
 			fmt.Sprintf("Expect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n%s\r\n0\r\n\r\n", len(body), body),
 		} {
 			if strings.HasPrefix(length, "Expect") && key != d.key {
-				continue // it is not told to go on
+				continue // the client does not receive 100 Continue
 			}
 			got := exchanged(t, d.url, "POST "+server.Base+"/risks HTTP/1.1\r\nAuthorization: Bearer "+key+"\r\nContent-Type: application/json\r\nIdempotency-Key: k\r\n"+length)
 			if !strings.HasPrefix(got, name) {

@@ -9,9 +9,9 @@ import (
 	"govsvc/db/resource"
 )
 
-// TestRoutersRedirects checks that redirects of the router have the security headers
+// TestRouterRedirects checks that redirects of the router have the security headers
 // and stay on the site.
-func TestRoutersRedirects(t *testing.T) {
+func TestRouterRedirects(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	for path, want := range map[string]string{
@@ -33,9 +33,9 @@ func TestRoutersRedirects(t *testing.T) {
 	}
 }
 
-// TestElsewhere checks that records of another organisation can't be read or changed,
-// with any role. The answer is that they do not exist.
-func TestElsewhere(t *testing.T) {
+// TestOtherOrganisation checks that records of another organisation can't be read or
+// changed, with any role. The response is the same as for a record that does not exist.
+func TestOtherOrganisation(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	c := h.as(auth.Admin)
@@ -49,14 +49,14 @@ func TestElsewhere(t *testing.T) {
 	for _, res := range resource.Pages() {
 		ids[res.Page.Base] = h.find(res.Type, "")["id"].(string)
 	}
-	asked := 0
+	requested := 0
 	for _, route := range routes() {
 		base, rest, isRecord := strings.Cut(route.Path, "/{id}")
 		id, known := ids[base]
 		if !isRecord || !known {
 			continue
 		}
-		asked++
+		requested++
 		path := base + "/" + id + rest
 		r := c.get(path)
 		if route.Method == http.MethodPost {
@@ -66,8 +66,8 @@ func TestElsewhere(t *testing.T) {
 			t.Errorf("%s %s: %d\n%.1000s", route.Method, route.Path, r.status, r.body)
 		}
 	}
-	if asked < len(ids) {
-		t.Errorf("%d routes of %d families", asked, len(ids))
+	if requested < len(ids) {
+		t.Errorf("got %d routes of %d resources, want at least one each", requested, len(ids))
 	}
 	if string(h.export()) != before {
 		t.Error("a request from another organisation changed a record")
@@ -130,9 +130,9 @@ func TestHostileEntries(t *testing.T) {
 	}
 }
 
-// TestRefusalUntold checks that a request is still refused if the audit log can't
+// TestRefusal_AuditFails checks that a request is still refused if the audit log can't
 // store the event. The service log then reports the missing event.
-func TestRefusalUntold(t *testing.T) {
+func TestRefusal_AuditFails(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	h.execSQL("CREATE TRIGGER audit_full BEFORE INSERT ON audit_events BEGIN SELECT raise(ABORT, 'no room'); END")

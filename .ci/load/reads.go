@@ -234,7 +234,7 @@ func start(ctx context.Context, out io.Writer, b *bench) error {
 	if err != nil {
 		return err
 	}
-	_, err = fmt.Fprintf(out, "## Start and size\n\nWith %d risks, from launch to the first response: %d ms (index), %d ms (a page, with a key that is hashed for the first time). Program: %.1f MB, stripped.\n\n",
+	_, err = fmt.Fprintf(out, "## Start and size\n\nWith %d risks, the first response comes %d ms after launch if it is the index. It comes after %d ms if it is a page, because the key is hashed for the first time. Program: %.1f MB, stripped.\n\n",
 		b.sizes[len(b.sizes)-1], public[len(public)/2].Milliseconds(), keyed[len(keyed)/2].Milliseconds(), float64(info.Size())/1e6)
 	return err
 }

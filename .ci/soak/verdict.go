@@ -15,7 +15,7 @@ import (
 
 // line has the measurements of one line of the table.
 type line struct {
-	requests, writes float64 // requests a second; changes since the start
+	requests, writes float64 // requests per second; changes since the start
 	p50, p99, worst  time.Duration
 	resident         float64 // MB
 	heap             float64 // MB
@@ -114,8 +114,8 @@ func (h *harness) measure(ctx context.Context) (line, error) {
 // third counts: other load on the machine can slow down a minute, but a latency
 // that has grown is high in every minute.
 type bound struct {
-	what   string
-	of     func(line) float64
+	name   string
+	value  func(line) float64
 	factor float64
 	more   float64
 	best   bool
@@ -126,40 +126,42 @@ var bounds = []bound{
 	{"heap in use (MB)", func(l line) float64 { return l.heap }, 1.3, 16, false},
 	{"goroutines", func(l line) float64 { return l.goroutines }, 1.1, 16, false},
 	{"descriptors", func(l line) float64 { return l.descriptors }, 1.1, 8, false},
-	// The log grows during a backup of a large file, and then keeps up to its limit.
+	// The log grows during a backup of a large file. Afterwards it keeps its size, up to
+	// its limit.
 	{"WAL (MB)", func(l line) float64 { return l.wal }, 1, 64, false},
 	{"p50 (ms)", func(l line) float64 { return ms(l.p50) }, 1.5, 1, true},
 	{"p99 (ms)", func(l line) float64 { return ms(l.p99) }, 1.5, 15, true},
 	{"deliveries queued", func(l line) float64 { return l.queue }, 1, 200, false},
 }
 
-// perWrite is the factor by which the bytes of the file for each change may grow.
-const perWrite = 1.3
+// fileGrowthFactor bounds the growth of the file for each change: in the second half of
+// the run it may be this many times the growth in the first half.
+const fileGrowthFactor = 1.3
 
 // verdict prints the comparison and returns an error for each exceeded bound.
-func verdict(lines []line) (broken []error) {
+func verdict(lines []line) (exceeded []error) {
 	lines = lines[1:]
 	third := max(1, len(lines)/3)
 	first, last := lines[:third], lines[len(lines)-third:]
 	fmt.Print("\n| | first third | last third | bound |\n|---|---|---|---|\n")
-	judge := func(what string, before, after, most float64) {
-		fmt.Printf("| %s | %.2f | %.2f | %.2f |\n", what, before, after, most)
-		if after > most {
-			broken = append(broken, fmt.Errorf("%s grew from %.2f to %.2f, the bound is %.2f", what, before, after, most))
+	compare := func(name string, before, after, limit float64) {
+		fmt.Printf("| %s | %.2f | %.2f | %.2f |\n", name, before, after, limit)
+		if after > limit {
+			exceeded = append(exceeded, fmt.Errorf("%s grew from %.2f to %.2f, the bound is %.2f", name, before, after, limit))
 		}
 	}
 	for _, b := range bounds {
-		before, after := ordered(first, b.of), ordered(last, b.of)
+		before, after := sortedValues(first, b.value), sortedValues(last, b.value)
 		at := len(after) / 2
 		if b.best {
 			at = 0
 		}
-		judge(b.what, before[len(before)/2], after[at], b.factor*before[len(before)/2]+b.more)
+		compare(b.name, before[len(before)/2], after[at], b.factor*before[len(before)/2]+b.more)
 	}
 	half := len(lines) / 2
 	before, after := growth(lines[0], lines[half]), growth(lines[half], lines[len(lines)-1])
-	judge("file, KB a change (halves)", before, after, perWrite*before+0.2)
-	return broken
+	compare("file, KB per change (halves)", before, after, fileGrowthFactor*before+0.2)
+	return exceeded
 }
 
 // growth returns the growth of the file in KB for each change.
@@ -167,10 +169,11 @@ func growth(from, to line) float64 {
 	return (to.file - from.file) * 1024 / max(1, to.writes-from.writes)
 }
 
-func ordered(lines []line, of func(line) float64) []float64 {
+// sortedValues returns one value of each line, smallest first.
+func sortedValues(lines []line, value func(line) float64) []float64 {
 	var all []float64
 	for _, l := range lines {
-		all = append(all, of(l))
+		all = append(all, value(l))
 	}
 	slices.Sort(all)
 	return all

@@ -29,6 +29,6 @@ var Risk = register(Resource{
 		Order: 20, Title: "Risks", List: "/risks", Base: "/risks",
 		Names:   []string{"title", "risk_id"},
 		Columns: []string{"title", "severity", "likelihood", "residual_severity", "status", "owner_name", "target_date"},
-		Empty:   "The register holds what may go wrong with AI, how bad it would be and what is done about it. Add the first risk, or import a file of them.",
+		Empty:   "The register lists what may go wrong with AI, how bad it would be and what is done about it. Add the first risk, or import a file of them.",
 	},
 })

@@ -42,8 +42,8 @@ func (p *Pool) Row(ctx context.Context, query string, args ...any) Scanner {
 	return row
 }
 
-// RowWithin is Row with a limit on the length of texts in bytes. ok is false if the
-// query makes or reads a longer text.
+// RowWithin reads a row like Row, with a limit on the length of texts in bytes. ok is
+// false if the query reads or computes a longer text.
 func (p *Pool) RowWithin(ctx context.Context, bytes int, query string, args ...any) (row Scanner, ok bool) {
 	var found Values
 	err := p.use(ctx, func(c *conn) (err error) {

@@ -5,18 +5,18 @@ import (
 	sqlite3 "modernc.org/sqlite/lib"
 )
 
-// noTextLimit is SQLite's own limit on the length of a text in bytes.
-const noTextLimit = 1_000_000_000
+// defaultTextLimit is SQLite's default limit on the length of a text in bytes.
+const defaultTextLimit = 1_000_000_000
 
-// limitText sets the length in bytes beyond which a text is an error of the
-// statement that makes or reads it (SQLITE_LIMIT_LENGTH).
+// limitText sets the maximum length of a text in bytes (SQLITE_LIMIT_LENGTH). A
+// statement that reads or computes a longer text fails.
 func (c *conn) limitText(bytes int) error {
 	_, err := modernc.Limit(c.holder, sqlite3.SQLITE_LIMIT_LENGTH, bytes)
 	return c.note(err)
 }
 
-// rowWithin is first with a limit on the length of texts in bytes. ok is false if the
-// query makes or reads a longer text.
+// rowWithin reads the first row of a query, like first, with a limit on the length of
+// texts in bytes. ok is false if the query reads or computes a longer text.
 func (c *conn) rowWithin(bytes int, query string, args []any) (row Values, ok bool, err error) {
 	if err := c.limitText(bytes); err != nil {
 		return nil, false, err
@@ -26,7 +26,7 @@ func (c *conn) rowWithin(bytes int, query string, args []any) (row Values, ok bo
 	if tooLong {
 		c.failed, err = false, nil
 	}
-	if limit := c.limitText(noTextLimit); err == nil {
+	if limit := c.limitText(defaultTextLimit); err == nil {
 		err = limit
 	}
 	return row, !tooLong, err

@@ -101,7 +101,7 @@ func TestBodies(t *testing.T) {
 			"checkins[2].value: checkins[2].value is required",
 		}},
 		{"CreateKpiCheckins", `{"checkins":[{"key_result_id":"abc","value":1e999}]}`, []string{
-			"checkins[0].value: checkins[0].value must be a finite number that a double holds",
+			"checkins[0].value: checkins[0].value must be a number in the range of a 64-bit float",
 			"checkins[0].key_result_id: checkins[0].key_result_id must be a UUID",
 		}},
 		{"CreateKpiCheckins", `{"checkins":[{` + point + `,"source":" "}]}`, []string{
@@ -153,7 +153,7 @@ func TestStrictJSON(t *testing.T) {
 		{"", `{"title":"a","ti\u0074le":"b"}`, []string{"title: title is given twice"}},
 		{"", "{\"title\":\"\xff\"}", []string{"title: title must be valid UTF-8"}},
 		{"", "{\"\xff\":1}", []string{": the body must be valid UTF-8"}},
-		{"", `{"title":"a\u0000b"}`, []string{"title: title must not hold the NUL character"}},
+		{"", `{"title":"a\u0000b"}`, []string{"title: title must not contain the NUL character"}},
 		{"", `{"title":"\ud800"}`, []string{"title: title is not valid JSON (at byte 10 of the input)"}},
 		{"", `{"title":tru}`, []string{"title: title is not valid JSON (at byte 12 of the input)"}},
 		{"", `{"title":`, []string{"title: title is not valid JSON (at byte 9 of the input)"}},

@@ -171,7 +171,7 @@ func (c *validator) checkArray(r *rule, items []any, at *location) {
 	for i, item := range items {
 		here.index = i
 		c.check(r.items, item, &here)
-		// Only strings: comparing two maps would panic.
+		// It compares only strings, because a comparison of two maps would panic.
 		if s, ok := item.(string); ok && r.unique && slices.Contains(items[:i], any(s)) {
 			c.addError(&here, "is given twice")
 		}
@@ -205,7 +205,7 @@ func (c *validator) checkObject(r *rule, members map[string]any, at *location) {
 	}
 }
 
-// checkOthers checks the members that are not properties, in order of name.
+// checkOthers checks the members that are not properties, sorted by name.
 func (c *validator) checkOthers(r *rule, members map[string]any, at *location) {
 	var others []string
 	for name := range members {
@@ -225,10 +225,10 @@ func (c *validator) checkOthers(r *rule, members map[string]any, at *location) {
 	}
 }
 
-// checkAnyOf checks that a value matches an alternative. If one alternative alone
-// has the type of the value, it reports the errors of that one.
+// checkAnyOf checks that a value matches an alternative. If exactly one alternative
+// has the type of the value, it reports the errors of that alternative.
 func (c *validator) checkAnyOf(r *rule, v any, at *location) {
-	var meant []*validator
+	var sameType []*validator
 	for _, alternative := range r.anyOf {
 		try := &validator{subject: c.subject}
 		try.check(alternative, v, at)
@@ -236,11 +236,11 @@ func (c *validator) checkAnyOf(r *rule, v any, at *location) {
 			return
 		}
 		if kinds := alternative.target().types; kinds == 0 || kinds&jsonTypeOf(v) != 0 {
-			meant = append(meant, try)
+			sameType = append(sameType, try)
 		}
 	}
-	if r.must == "" && len(meant) == 1 {
-		c.errs = append(c.errs, meant[0].errs...)
+	if r.must == "" && len(sameType) == 1 {
+		c.errs = append(c.errs, sameType[0].errs...)
 		return
 	}
 	c.addError(at, r.mustText())

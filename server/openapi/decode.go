@@ -22,8 +22,8 @@ const (
 	maxNumber = 64 // characters of a number
 )
 
-// Decode parses one strict JSON value and validates it: nothing after it, no
-// member twice, valid UTF-8, no NUL in a string, finite numbers. The value
+// Decode parses and validates one JSON value. It allows no text after the value, no
+// repeated member, no invalid UTF-8, no NUL character and no infinite number. The value
 // consists of map[string]any, []any, string, bool, json.Number and nil. It
 // returns all errors, those of the JSON first, then in the order of the schema.
 func (s *Schema) Decode(data []byte) (any, []ValidationError) {
@@ -41,11 +41,11 @@ func (s *Schema) Decode(data []byte) (any, []ValidationError) {
 }
 
 // Check validates a value that was not decoded from JSON, such as the fields of a
-// form. It consists of the types that Decode returns. Check returns a copy, in
-// which whole numbers have their plain form.
+// form. The value consists of the types that Decode returns. Check returns a copy, in
+// which integers have no fraction or exponent: 25 instead of 25.0.
 func (s *Schema) Check(v any) (any, []ValidationError) {
 	c := validator{subject: s.subject}
-	v, err := c.copied(v, nil, 0)
+	v, err := c.copyValue(v, nil, 0)
 	if err == nil {
 		c.check(s.rule, v, nil)
 	}
@@ -55,8 +55,8 @@ func (s *Schema) Check(v any) (any, []ValidationError) {
 	return v, nil
 }
 
-// copied copies a value and records the errors that Decode finds in JSON.
-func (c *validator) copied(v any, at *location, depth int) (_ any, err error) {
+// copyValue copies a value and records the errors that Decode would find in its JSON.
+func (c *validator) copyValue(v any, at *location, depth int) (_ any, err error) {
 	switch v := v.(type) {
 	case string:
 		return c.text(v, at), nil
@@ -70,7 +70,7 @@ func (c *validator) copied(v any, at *location, depth int) (_ any, err error) {
 		here := location{parent: at, item: true}
 		for i, item := range v {
 			here.index = i
-			if items[i], err = c.copied(item, &here, depth+1); err != nil {
+			if items[i], err = c.copyValue(item, &here, depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -83,7 +83,7 @@ func (c *validator) copied(v any, at *location, depth int) (_ any, err error) {
 		here := location{parent: at}
 		for _, name := range slices.Sorted(maps.Keys(v)) {
 			here.name = name
-			if members[name], err = c.copied(v[name], &here, depth+1); err != nil {
+			if members[name], err = c.copyValue(v[name], &here, depth+1); err != nil {
 				return nil, err
 			}
 		}
@@ -180,7 +180,7 @@ func (c *validator) number(n json.Number, at *location) any {
 		return json.Number("0")
 	}
 	if _, err := strconv.ParseFloat(string(n), 64); err != nil {
-		c.addError(at, "must be a finite number that a double holds")
+		c.addError(at, "must be a number in the range of a 64-bit float")
 		return json.Number("0")
 	}
 	return n
@@ -188,7 +188,7 @@ func (c *validator) number(n json.Number, at *location) any {
 
 func (c *validator) text(s string, at *location) string {
 	if strings.IndexByte(s, 0) >= 0 {
-		c.addError(at, "must not hold the NUL character")
+		c.addError(at, "must not contain the NUL character")
 	}
 	return s
 }
@@ -253,7 +253,7 @@ func (d *decoder) array(at *location, depth int) (any, error) {
 	return items, nil
 }
 
-// syntax records why the input is not JSON. It repeats nothing of the input.
+// syntax records why the input is not JSON. The message contains no part of the input.
 func (d *decoder) syntax(at *location, err error) error {
 	if at == nil && errors.Is(err, io.EOF) && d.in.InputOffset() == 0 {
 		d.addError(nil, "must not be empty")

@@ -14,7 +14,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestOperations holds the document against the tables of the specification.
+// TestOperations compares the document with the tables of the specification.
 func TestOperations(t *testing.T) {
 	t.Parallel()
 	want := []string{
@@ -129,9 +129,9 @@ func TestReturns(t *testing.T) {
 	}
 }
 
-// TestServedDocument checks what can be checked of OpenAPI 3.1 without a
-// schema of it. Load has checked parameters and references on the way in;
-// this looks at what comes out.
+// TestServedDocument checks the document that is served: its members, its references and
+// its tags, and that it has none of the extensions that the pieces use. Load checks the
+// pieces.
 func TestServedDocument(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
@@ -153,7 +153,7 @@ func TestServedDocument(t *testing.T) {
 	}
 	for _, ref := range regexp.MustCompile(`"\$ref":"([^"]+)"`).FindAllSubmatch(testkit.Document(t).JSON(), -1) {
 		if at(doc, string(ref[1])) == nil {
-			t.Errorf("%s leads nowhere", ref[1])
+			t.Errorf("the reference %s has no target", ref[1])
 		}
 	}
 	tags := map[string]bool{}
@@ -192,7 +192,8 @@ func TestGolden(t *testing.T) {
 	testkit.Golden(t, "openapi.json", got.String()+"\n")
 }
 
-// TestDeterministic loads twice: no map's order may show.
+// TestDeterministic checks that two loads produce the same document. The random order of
+// Go's maps must have no effect.
 func TestDeterministic(t *testing.T) {
 	t.Parallel()
 	again, err := openapi.Load()
@@ -200,6 +201,6 @@ func TestDeterministic(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(testkit.Document(t).JSON(), again.JSON()) {
-		t.Error("two loads give two documents")
+		t.Error("two loads produce different documents")
 	}
 }

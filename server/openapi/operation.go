@@ -113,7 +113,7 @@ func (o *Operation) Query(values url.Values) (Values, error) {
 		case !utf8.ValidString(all[0]):
 			return nil, &ValidationError{Param: name, Message: name + " must be valid UTF-8"}
 		case strings.IndexByte(all[0], 0) >= 0:
-			return nil, &ValidationError{Param: name, Message: name + " must not hold the NUL character"}
+			return nil, &ValidationError{Param: name, Message: name + " must not contain the NUL character"}
 		default:
 			given[name] = p.typed(all[0])
 		}

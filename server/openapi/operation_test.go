@@ -64,7 +64,7 @@ func TestQuery(t *testing.T) {
 			op: "listRisks", query: "updated_since=yesterday", param: "updated_since",
 			message: "updated_since must be a date (YYYY-MM-DD) or an RFC 3339 timestamp",
 		},
-		{op: "listKpis", query: "code=%00", param: "code", message: "code must not hold the NUL character"},
+		{op: "listKpis", query: "code=%00", param: "code", message: "code must not contain the NUL character"},
 		{op: "listKpis", query: "code=%ff", param: "code", message: "code must be valid UTF-8"},
 	} {
 		t.Run(row.op+"?"+row.query, func(t *testing.T) {

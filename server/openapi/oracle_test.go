@@ -23,10 +23,10 @@ import (
 	"govsvc/server/openapi"
 )
 
-// oracle compiles a component of the served document with a full JSON Schema
-// implementation, which holds it against the metaschema too. The package's own
-// rules are held against it: they are ten times faster and speak for
-// themselves, but must mean the same.
+// oracle compiles a component of the served document with a complete JSON Schema
+// implementation, which also validates it with the metaschema. The tests compare its
+// verdicts with those of this package's evaluator. That is ten times faster and has its
+// own messages, but must accept the same values.
 type oracle struct {
 	mu       sync.Mutex
 	compiler *jsonschema.Compiler
@@ -94,7 +94,7 @@ func componentNames(t testing.TB) []string {
 	return slices.Sorted(maps.Keys(doc.Components.Schemas))
 }
 
-// TestSchemasCompile holds every component schema against the metaschema.
+// TestSchemasCompile validates every component schema with the metaschema.
 func TestSchemasCompile(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t)

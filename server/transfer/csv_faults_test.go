@@ -28,13 +28,13 @@ func TestFaultsOfCSV(t *testing.T) {
 	}
 	rows := []row{
 		{"no type", "", riskHeader + "\nR,d\n", []found{{1, "", "", "the header has no column object: say which type the rows are of (--type)" + notRead}}},
-		{"no header", "risk", "R,d\nS,e\n", []found{{1, "", "", "the first row must hold the names of the columns: object, id, risk_id, …"}}},
+		{"no header", "risk", "R,d\nS,e\n", []found{{1, "", "", "the first row must contain the names of the columns: object, id, risk_id, …"}}},
 		{"an unknown column", "risk", riskHeader + ",titel\nR,d,x\n", []found{{1, "", "titel", "titel is not a member of type risk, which has object, id, risk_id, …"}}},
 		{"a column by another case", "risk", riskHeader + ",Title\n", []found{{1, "", "Title", "Title is not a member of type risk, …"}}},
 		{"an unknown column among many types", "", "object," + riskHeader + ",titel\nrisk,R,d,x\n", []found{{1, "", "titel", "titel is not a member of any type"}}},
 		{"a column of another type", "", "object," + riskHeader + ",vendor_key\nrisk,R,d,x\n", []found{{2, "risk", "vendor_key", "vendor_key is not a member of type risk: leave the cell empty"}}},
-		{"an empty file", "risk", "", []found{{1, "", "", "the source is empty: its first row must hold the names of the columns"}}},
-		{"blank lines alone", "risk", "\ufeff\n\r\n", []found{{1, "", "", "the source is empty: its first row must hold the names of the columns"}}},
+		{"an empty file", "risk", "", []found{{1, "", "", "the source is empty: its first row must contain the names of the columns"}}},
+		{"blank lines alone", "risk", "\ufeff\n\r\n", []found{{1, "", "", "the source is empty: its first row must contain the names of the columns"}}},
 		{"a column twice", "risk", "risk_id,description,risk_id\nR,d,S\n", []found{{1, "", "risk_id", "risk_id is a column twice"}}},
 		{"a missing column, once for all rows", "risk", "risk_id,title\nR,t\nS,t\n", []found{{1, "", "description", "description is required, and the header has no such column: a record of type risk needs it"}}},
 		{"a missing column of one of the types", "", "object,risk_id\nrisk,R\nvendor,\nvendor,\nrisk,S\n", []found{
@@ -72,7 +72,7 @@ func TestFaultsOfCSV(t *testing.T) {
 		{"Latin-1", "risk", riskHeader + "\nR,M\xfcll\n", []found{{2, "risk", "description", `description is not UTF-8: save the file as "CSV UTF-8"`}}},
 		{"UTF-16", "risk", "\xff\xfer\x00i\x00", []found{{1, "", "", `the file is UTF-16: save it as UTF-8, a spreadsheet as "CSV UTF-8"` + notRead}}},
 		{"too long a text", "risk", riskHeader + "\n" + strings.Repeat("x", 201) + ",d\n", []found{{2, "risk", "risk_id", "risk_id must have at most 200 characters"}}},
-		{"a NUL", "risk", riskHeader + "\nR,\x00\n", []found{{2, "risk", "description", "description must not hold the NUL character"}}},
+		{"a NUL", "risk", riskHeader + "\nR,\x00\n", []found{{2, "risk", "description", "description must not contain the NUL character"}}},
 		{"several in a row, and in several", "risk", riskHeader + ",severity,target_date\n,,X,46022\nR,,,\n", []found{
 			{2, "risk", "target_date", "target_date" + counted},
 			{2, "risk", "risk_id", "risk_id is required"},

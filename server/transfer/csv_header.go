@@ -32,7 +32,7 @@ func (r *csvRecords) readHeader() error {
 	switch {
 	case errors.Is(err, io.EOF):
 		r.headerLine, r.done = 1, true
-		return sourceError("the source is empty: its first row must hold the names of the columns")
+		return sourceError("the source is empty: its first row must contain the names of the columns")
 	case err != nil:
 		r.done = true
 		return err
@@ -45,7 +45,7 @@ func (r *csvRecords) readHeader() error {
 		return sourceError("the header has no column object: say which type the rows are of (--type)" + notRead)
 	case known == 0:
 		r.done = true
-		return sourceError("the first row must hold the names of the columns: " + strings.Join(Columns(r.schemas.document, r.object), ", ") + notRead)
+		return sourceError("the first row must contain the names of the columns: " + strings.Join(Columns(r.schemas.document, r.object), ", ") + notRead)
 	case r.object != "":
 		l := r.layoutOf(r.schemas.find([]byte(r.object)))
 		for _, name := range l.missing {

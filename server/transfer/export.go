@@ -32,7 +32,7 @@ func Export(ctx context.Context, store *db.DB, document *openapi.Document, by db
 		f.open, f.between, f.end, f.close = "[", ",\n", "", "]\n"
 	case CSV:
 		if len(all) != 1 {
-			return nil, errors.New("a CSV file holds one type")
+			return nil, errors.New("a CSV file has one type")
 		}
 		table := newCSVWriter(document, all[0])
 		f.open, f.end, f.line = strings.Join(table.names, ",")+"\n", "", table.encode

@@ -221,7 +221,7 @@ func TestFaultsOfValues(t *testing.T) {
 		{"a comma too many", "[" + good + ",\n]", []found{{2, "", "", "the record is not valid JSON; what follows was not read"}}},
 		{"two values", "[" + good + "]\n[]", []found{{2, "", "", "there must be one JSON value with nothing after it; for one record a line use the format ndjson; what follows was not read"}}},
 		{"lines", good + "\n" + good, []found{{2, "", "", "there must be one JSON value with nothing after it; for one record a line use the format ndjson; what follows was not read"}}},
-		{"no container", "\n7", []found{{2, "", "", "the source must hold records, an array of records or an envelope of the API; what follows was not read"}}},
+		{"no container", "\n7", []found{{2, "", "", "the source must contain records, an array of records or an envelope of the API; what follows was not read"}}},
 		{"data that is none", `{"object":"risk","data":7}`, []found{{1, "", "", "data must be a record or an array of records; what follows was not read"}}},
 		{"data twice", `{"object":"risk","data":[],` + "\n" + `"data":[]}`, []found{{2, "", "", "the envelope has data twice; what follows was not read"}}},
 		{"invalid UTF-8", `[{"object":"risk","risk_id":"` + "\xff" + `","description":"d"},` + bad + `]`, []found{{1, "risk", "risk_id", "risk_id must be valid UTF-8"}, missing(1)}},

@@ -340,8 +340,8 @@ func TestExport(t *testing.T) {
 	}{
 		{"", nil, `no format ""; the formats are ndjson, json, csv`},
 		{"xml", nil, `no format "xml"; the formats are ndjson, json, csv`},
-		{transfer.CSV, nil, "a CSV file holds one type"},
-		{transfer.CSV, []string{"risk", "signal"}, "a CSV file holds one type"},
+		{transfer.CSV, nil, "a CSV file has one type"},
+		{transfer.CSV, []string{"risk", "signal"}, "a CSV file has one type"},
 	} {
 		if _, err := s.exportTo(io.Discard, row.format, row.types...); err == nil || err.Error() != row.want {
 			t.Errorf("%v, want %s", err, row.want)

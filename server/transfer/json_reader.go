@@ -58,7 +58,7 @@ func (r *jsonReader) outermost() ([]byte, error) {
 		r.begin, r.step = r.line, r.member
 	case jsontext.KindInvalid: // the end or an error, which ReadToken returns
 	default:
-		return nil, sourceError("the source must hold records, an array of records or an envelope of the API")
+		return nil, sourceError("the source must contain records, an array of records or an envelope of the API")
 	}
 	_, err := r.in.ReadToken()
 	return nil, err

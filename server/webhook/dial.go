@@ -162,7 +162,7 @@ func checked(err error) error {
 	case errors.Is(err, errBlocked):
 		return invalidURL("url must lead to a public address: localhost, private, loopback, link-local and metadata addresses are refused")
 	case errors.Is(err, errNoSuch):
-		return invalidURL("url must hold a host name that resolves to a public address; this one does not resolve")
+		return invalidURL("url must have a host name that resolves to a public address; this one does not resolve")
 	}
 	return &db.Error{Code: db.Unavailable, Param: "url", Message: "the host name of url can't be looked up right now; nothing was done", Err: err}
 }

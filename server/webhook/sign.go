@@ -32,8 +32,8 @@ const secretPrefix = "whsec_"
 // of the receiver, as Standard Webhooks recommends.
 const Tolerance = 5 * time.Minute
 
-// Sign returns the headers that authenticate a delivery, with each of the secrets,
-// the newest first.
+// Sign returns the headers that authenticate a delivery. They have one signature for each
+// secret, the newest first.
 func Sign(secrets []string, m db.Message, at time.Time) (http.Header, error) {
 	ours, standard := make([]string, len(secrets)), make([]string, len(secrets))
 	seconds := strconv.FormatInt(at.Unix(), 10)
@@ -72,7 +72,7 @@ func standardSignature(key []byte, id, seconds string, body []byte) string {
 func standardKey(secret string) ([]byte, error) {
 	key, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(secret, secretPrefix))
 	if err != nil || len(key) == 0 {
-		return nil, errors.New("a signing secret is whsec_ and base64; copy it unchanged")
+		return nil, errors.New("a signing secret consists of whsec_ and base64 text; copy it unchanged")
 	}
 	return key, nil
 }
@@ -84,18 +84,18 @@ func Verify(secret string, headers http.Header, body []byte, now time.Time) erro
 		return err
 	}
 	if !containsSignature(signature(secret, body), headers.Get(HeaderSignature), ",") {
-		return errors.New(HeaderSignature + " does not fit the body and the secret")
+		return errors.New(HeaderSignature + " does not match the body and the secret")
 	}
 	seconds := headers.Get(HeaderTimestamp)
 	if !containsSignature(standardSignature(key, headers.Get(HeaderID), seconds, body), headers.Get(HeaderStandardSignature), " ") {
-		return errors.New("webhook-signature does not fit the body, its id, its time and the secret")
+		return errors.New("webhook-signature does not match the body, the id, the time and the secret")
 	}
 	unix, err := strconv.ParseInt(seconds, 10, 64)
 	if err != nil {
 		return errors.New("webhook-timestamp is not a Unix time")
 	}
 	if away := now.Sub(time.Unix(unix, 0)).Abs(); away > Tolerance {
-		return errors.New("webhook-timestamp is " + away.Round(time.Second).String() + " away; a delivery may be repeated by somebody else, or a clock is wrong")
+		return errors.New("webhook-timestamp differs from this clock by " + away.Round(time.Second).String() + "; the delivery may be a replay by an attacker, or a clock is wrong")
 	}
 	return nil
 }
@@ -117,8 +117,8 @@ func Agent(version string) string {
 	return "govsvc/" + version
 }
 
-// Headers returns the headers of an attempt without its signatures. The log of
-// deliveries shows them, for which no secret is needed.
+// Headers returns the headers of an attempt without its signatures, so that no secret is
+// needed. The log of deliveries shows these headers.
 func Headers(agent, deliveryID string, m db.Message, at time.Time) http.Header {
 	return http.Header{
 		"Content-Type":  {"application/json"},

@@ -54,8 +54,8 @@ func ours(secret string, body []byte) string {
 	return hex.EncodeToString(mac.Sum(nil))
 }
 
-// verified holds an arrival against the published library and against the
-// contract's own signature.
+// verified verifies an arrival with the published library of Standard Webhooks and with
+// the signature that the contract defines.
 func verified(t testing.TB, a arrival, secret string) error {
 	t.Helper()
 	theirs, err := standardwebhooks.NewWebhook(secret)

@@ -29,7 +29,7 @@ func parseURL(text string) (target, error) {
 	}
 	for _, c := range text {
 		if c <= ' ' || c == 0x7f || c == '\\' {
-			return t, invalidURL("url must not hold spaces, control characters or backslashes")
+			return t, invalidURL("url must not contain spaces, control characters or backslashes")
 		}
 	}
 	u, err := url.Parse(text)
@@ -41,7 +41,7 @@ func parseURL(text string) (target, error) {
 	case u.Scheme != "https" || u.Opaque != "":
 		return t, invalidURL("url must be an https URL, such as https://example.com/hooks")
 	case u.User != nil:
-		return t, invalidURL("url must not hold a user name or password; the signature authenticates deliveries")
+		return t, invalidURL("url must not contain a user name or password; the signature authenticates deliveries")
 	}
 	if err := checkPort(u); err != nil {
 		return t, err
@@ -69,7 +69,7 @@ func (t *target) readHost() error {
 	if strings.HasPrefix(written, "[") {
 		address, err := netip.ParseAddr(t.host)
 		if err != nil || !address.Is6() || address.Zone() != "" || strings.ContainsRune(t.url.Hostname(), '%') {
-			return invalidURL("url must hold an IPv6 address in its plain form, without a zone")
+			return invalidURL("url must have an IPv6 address in its plain form, without a zone")
 		}
 		t.address = address
 		return nil
@@ -79,10 +79,10 @@ func (t *target) readHost() error {
 		return nil
 	}
 	if endsInNumber(t.host) {
-		return invalidURL("url must hold an IPv4 address as four decimal numbers, or a host name")
+		return invalidURL("url must have an IPv4 address as four decimal numbers, or a host name")
 	}
 	if !isName(t.host) {
-		return invalidURL("url must hold a host name of ASCII letters, digits and hyphens; write an international one in its xn-- form")
+		return invalidURL("url must have a host name of ASCII letters, digits and hyphens; write an international one in its xn-- form")
 	}
 	t.local = isLocal(t.host)
 	return nil

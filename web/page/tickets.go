@@ -11,34 +11,34 @@ import (
 // of which only a hash is kept. Secrets, such as a new key or the password between
 // the two steps of a sign-in, are thus neither on disk nor in a page.
 type Tickets[T any] struct {
-	now    func() time.Time
-	life   time.Duration
-	limit  int
-	OnDrop func(T) // called for values that are removed without Take; can be nil
-	mutex  sync.Mutex
-	values map[[sha256.Size]byte]entry[T]
+	now      func() time.Time
+	lifetime time.Duration
+	limit    int
+	OnDrop   func(T) // called for values that are removed without Take; can be nil
+	mutex    sync.Mutex
+	values   map[[sha256.Size]byte]entry[T]
 }
 
 type entry[T any] struct {
-	value T
-	ends  time.Time
+	value   T
+	expires time.Time
 }
 
-// NewTickets keeps at most limit values, each for a time.
-func NewTickets[T any](now func() time.Time, life time.Duration, limit int) *Tickets[T] {
-	return &Tickets[T]{now: now, life: life, limit: limit, values: map[[sha256.Size]byte]entry[T]{}}
+// NewTickets returns a store for at most limit values. Each value expires after lifetime.
+func NewTickets[T any](now func() time.Time, lifetime time.Duration, limit int) *Tickets[T] {
+	return &Tickets[T]{now: now, lifetime: lifetime, limit: limit, values: map[[sha256.Size]byte]entry[T]{}}
 }
 
-// Put keeps a value and returns its ticket. If the limit is reached, Put removes
-// the value that ends first.
+// Put stores a value and returns its ticket. If the limit is reached, Put removes
+// the value that expires first.
 func (t *Tickets[T]) Put(value T) string {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
 	t.sweep()
 	t.makeRoom(t.limit, func(T) bool { return true })
 	ticket := rand.Text()
-	t.values[sha256.Sum256([]byte(ticket))] = entry[T]{value, t.now().Add(t.life)}
-	time.AfterFunc(t.life, t.sweepNow) // also without another Put
+	t.values[sha256.Sum256([]byte(ticket))] = entry[T]{value, t.now().Add(t.lifetime)}
+	time.AfterFunc(t.lifetime, t.sweepNow) // removes the value even if Put is never called again
 	return ticket
 }
 
@@ -48,18 +48,18 @@ func (t *Tickets[T]) sweepNow() {
 	t.sweep()
 }
 
-// sweep removes the values whose time is over.
+// sweep removes the expired values.
 func (t *Tickets[T]) sweep() {
 	now := t.now()
 	for key, entry := range t.values {
-		if !now.Before(entry.ends) {
+		if !now.Before(entry.expires) {
 			t.remove(key)
 		}
 	}
 }
 
 // MakeRoom prepares for another value of a group that has at most limit values. If
-// the limit is reached, it removes the value of the group that ends first.
+// the limit is reached, it removes the value of the group that expires first.
 func (t *Tickets[T]) MakeRoom(limit int, inGroup func(T) bool) {
 	t.mutex.Lock()
 	defer t.mutex.Unlock()
@@ -69,14 +69,14 @@ func (t *Tickets[T]) MakeRoom(limit int, inGroup func(T) bool) {
 
 func (t *Tickets[T]) makeRoom(limit int, inGroup func(T) bool) {
 	var first [sha256.Size]byte
-	var ends time.Time
+	var earliest time.Time
 	n := 0
 	for key, entry := range t.values {
 		if !inGroup(entry.value) {
 			continue
 		}
-		if n++; ends.IsZero() || entry.ends.Before(ends) {
-			first, ends = key, entry.ends
+		if n++; earliest.IsZero() || entry.expires.Before(earliest) {
+			first, earliest = key, entry.expires
 		}
 	}
 	if n >= limit {
@@ -111,9 +111,9 @@ func (t *Tickets[T]) Take(ticket string) (T, bool) {
 
 func (t *Tickets[T]) find(ticket string) (T, bool) {
 	entry, ok := t.values[sha256.Sum256([]byte(ticket))]
-	if !ok || !t.now().Before(entry.ends) {
-		var none T
-		return none, false
+	if !ok || !t.now().Before(entry.expires) {
+		var zero T
+		return zero, false
 	}
 	return entry.value, true
 }

@@ -115,7 +115,8 @@ func arrange(data *recordData, nameMember string, fields []openapi.Field, record
 	data.Facts = slices.Concat(states, data.Facts, stamps)
 }
 
-// fieldIsProse reports whether a text is too long for a line of facts.
+// fieldIsProse reports whether a text is shown as a paragraph, because it is too long
+// for the list of facts.
 func fieldIsProse(field openapi.Field, value any) bool {
 	const line = 60
 	switch v := value.(type) {
@@ -138,8 +139,8 @@ func linkOf(member string, record api.Record) string {
 	return ""
 }
 
-// subTable shows an array of objects, or an object with values of one type. It
-// returns nil for an empty value.
+// subTable returns a table of an array of objects, or of an object whose values have one
+// type. It returns nil for an empty value.
 func subTable(field openapi.Field, value any) []ui.Table {
 	table := ui.Table{Caption: Label(field.Name), Shown: true}
 	switch v := value.(type) {
@@ -181,7 +182,8 @@ func subTable(field openapi.Field, value any) []ui.Table {
 	return []ui.Table{table}
 }
 
-// addRelated adds the records of other tables that belong to a record.
+// addRelated adds what other tables and the clock provide for a record: the ratings of a
+// risk, the deadline and the timeline of an incident, and the check-ins of a key result.
 func addRelated(r *page.Request, res *resource.Resource, record api.Record, data *recordData) (err error) {
 	switch res {
 	case resource.Risk:
