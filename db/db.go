@@ -69,15 +69,15 @@ type DB struct {
 	searches *fair.PerUser
 
 	// The writer guards these statements.
-	columnSets map[columnSetKey]*columnSet // see columns.go
+	columnSets map[columnSetKey]*columnSet // see row.go
 	finders    map[*storedResource]string  // see row.go
 
 	due chan struct{} // see WakeDeliveries
 
-	// columns are those of each table that can be written; see columns.go.
+	// columns are those of each table that can be written; see values.go.
 	columns map[string][]string
 	// defaults are the values, as members of records, of columns that an insert leaves
-	// out; see columns.go.
+	// out; see values.go.
 	defaults map[string]map[string]any
 	secrets  secrets
 

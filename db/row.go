@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"database/sql/driver"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -194,4 +195,86 @@ func readObject(tx *Tx, w writtenRecord) (object []byte, err error) {
 	}
 	err = tx.Row("SELECT resource FROM "+w.resource.Table+" WHERE seq = ?", w.row.seq).Scan(&object)
 	return object, StoreError(err)
+}
+
+// columnSet has the statements for records with the same members.
+type columnSet struct {
+	resource *storedResource
+	names    []string
+	// insertUnless inserts nothing if the natural key exists
+	insert, insertUnless, update string
+	members                      []newMember // nil until it is needed
+}
+
+// settable reports whether a record's member sets the column. The others are set by
+// the store.
+func settable(column string) bool {
+	switch column {
+	case "seq", "org_id", "id", "created_at", "updated_at":
+		return false
+	}
+	return true
+}
+
+// columnSetOf returns the statements for the members that a record has.
+func columnSetOf(tx *Tx, r *storedResource, record Record) *columnSet {
+	columns := tx.db.columns[r.Table]
+	mask := uint64(0)
+	for i, column := range columns {
+		if _, present := record[column]; present && settable(column) {
+			mask |= 1 << i
+		}
+	}
+	sets := tx.db.columnSets
+	key := columnSetKey{r.Table, mask}
+	if set := sets[key]; set != nil {
+		return set
+	}
+	if len(sets) >= maxColumnSets {
+		clear(sets)
+	}
+	set := &columnSet{resource: r}
+	for i, column := range columns {
+		if mask&(1<<i) != 0 {
+			set.names = append(set.names, column)
+		}
+	}
+	set.prepare()
+	sets[key] = set
+	return set
+}
+
+// maxColumnSets bounds the column sets that are kept.
+const maxColumnSets = 1000
+
+type columnSetKey struct {
+	table string
+	mask  uint64
+}
+
+func (s *columnSet) prepare() {
+	r := s.resource
+	names, marks, assigns, numbers := "", "", make([]string, len(s.names)), make([]string, len(s.names))
+	for i, name := range s.names {
+		names += ", " + name
+		marks += ", ?"
+		numbers[i] = fmt.Sprintf("?%d", i+4)
+		assigns[i] = name + " = " + numbers[i]
+	}
+	s.insert = "INSERT INTO " + r.Table + " (org_id, id, created_at, updated_at" + names + ") VALUES (?, ?, ?, ?" + marks + ")"
+	s.insertUnless = s.insert + " ON CONFLICT (org_id, " + strings.Join(r.Key, ", ") + ") DO NOTHING"
+	s.update = "UPDATE " + r.Table + " SET updated_at = iif(?2 > updated_at, ?2, ?3), " + strings.Join(assigns, ", ") +
+		" WHERE seq = ?1 AND (" + strings.Join(s.names, ", ") + ") IS NOT (" + strings.Join(numbers, ", ") + ")"
+}
+
+// values appends the columns' values to args.
+func (s *columnSet) values(args []any, record Record) ([]any, error) {
+	for _, name := range s.names {
+		value, err := s.resource.columnValue(name, record[name])
+		if err != nil {
+			return nil, err
+		}
+		args = append(args, value)
+	}
+	return args, nil
 }
