@@ -6,7 +6,16 @@ import (
 	"govsvc/db/resource"
 )
 
-func init() { stored(resource.Assessment).hooks = hooks{afterWrite: assessmentWritten} }
+// The events of assessments.
+const (
+	EventAssessmentCompleted = "assessment.completed"
+	EventVerdictChanged      = "verdict.changed"
+)
+
+func init() {
+	declareEvents(EventAssessmentCompleted, EventVerdictChanged)
+	stored(resource.Assessment).hooks = hooks{afterWrite: assessmentWritten}
+}
 
 // assessmentWritten enqueues assessment.completed for an assessment that is newer
 // than all others, and verdict.changed if its verdict differs from the one before.

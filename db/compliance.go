@@ -6,7 +6,13 @@ import (
 	"govsvc/db/resource"
 )
 
-func init() { stored(resource.CompliancePosture).hooks = hooks{afterWrite: postureWritten} }
+// EventPostureChanged is the event of compliance postures.
+const EventPostureChanged = "compliance.posture_changed"
+
+func init() {
+	declareEvents(EventPostureChanged)
+	stored(resource.CompliancePosture).hooks = hooks{afterWrite: postureWritten}
+}
 
 // posture has the members of a compliance posture that an event compares.
 type posture struct {

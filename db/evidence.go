@@ -182,6 +182,11 @@ const (
 	piecesRemoved = 8
 )
 
+// EventEvidencePackFiled is the event of evidence packs.
+const EventEvidencePackFiled = "evidence.pack_filed"
+
+func init() { declareEvents(EventEvidencePackFiled) }
+
 // packData is the data of the event of a filed pack.
 type packData struct {
 	PackID         string `json:"pack_id"`

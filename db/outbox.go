@@ -1,29 +1,30 @@
 package db
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"time"
 )
 
-// The types of events (contract, "Events"). The document describes them.
-const (
-	EventAssessmentCompleted = "assessment.completed"
-	EventVerdictChanged      = "verdict.changed"
-	EventRoadmapUpdated      = "roadmap.updated"
-	EventRiskCreated         = "risk.created"
-	EventRiskSeverityChanged = "risk.severity_changed"
-	EventPostureChanged      = "compliance.posture_changed"
-	EventEvidencePackFiled   = "evidence.pack_filed"
-	EventPing                = "ping" // sent by the test operation only
-)
+// EventPing is the type of the event that only the test operation sends.
+const EventPing = "ping"
 
-// EventTypes lists the types of events in the order of the specification.
-func EventTypes() []string {
-	return []string{
-		EventAssessmentCompleted, EventVerdictChanged, EventRoadmapUpdated, EventRiskCreated,
-		EventRiskSeverityChanged, EventPostureChanged, EventEvidencePackFiled, EventPing,
-	}
+func init() { declareEvents(EventPing) }
+
+// eventTypes are the declared types of events, by name.
+var eventTypes []string
+
+// declareEvents declares types of events (contract, "Events"). The file that enqueues
+// them calls it when the package is initialized. The document describes each type.
+func declareEvents(types ...string) {
+	eventTypes = append(eventTypes, types...)
+	slices.Sort(eventTypes)
 }
+
+// EventTypes returns the types of events by name. The document has the order of the
+// specification.
+func EventTypes() []string { return slices.Clone(eventTypes) }
 
 // APIVersion is the version of the API in responses and events.
 const APIVersion = "2026-09-12"
@@ -54,8 +55,12 @@ func NewMessage(uuid, kind string, at time.Time, data any) Message {
 
 // Enqueue writes an event to the outbox, with the receiver set that determines the
 // subscriptions that receive it. Both commit with the change. The delivery loop makes the
-// deliveries afterwards. Enqueue writes nothing if no subscription matches.
+// deliveries afterwards. Enqueue writes nothing if no subscription matches. It refuses a
+// type that no file has declared.
 func (tx *Tx) Enqueue(kind string, data any) error {
+	if !slices.Contains(eventTypes, kind) {
+		return fmt.Errorf("the type of event %q is not declared; see declareEvents", kind)
+	}
 	set, err := receiverSet(tx, kind)
 	if err != nil || set == 0 {
 		return err

@@ -10,9 +10,16 @@ import (
 	"govsvc/db/resource"
 )
 
+// The events of risks.
+const (
+	EventRiskCreated         = "risk.created"
+	EventRiskSeverityChanged = "risk.severity_changed"
+)
+
 var risks = stored(resource.Risk)
 
 func init() {
+	declareEvents(EventRiskCreated, EventRiskSeverityChanged)
 	risks.hooks = hooks{
 		onInsert: func(_ *Tx, record Record) Record {
 			severity, _ := record["severity"].(string)

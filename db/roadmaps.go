@@ -8,9 +8,13 @@ import (
 	"govsvc/db/resource"
 )
 
+// EventRoadmapUpdated is the event of roadmaps and their milestones.
+const EventRoadmapUpdated = "roadmap.updated"
+
 var roadmaps = stored(resource.Roadmap)
 
 func init() {
+	declareEvents(EventRoadmapUpdated)
 	roadmaps.hooks = hooks{
 		normalize: keepMilestonesCount,
 		afterWrite: func(tx *Tx, w writtenRecord) error {

@@ -44,7 +44,7 @@ const likelihoodLevels = "RARE UNLIKELY POSSIBLE LIKELY ALMOST_CERTAIN"
 const incidentTypes = "model_failure bias_harm data_exposure agent_failure regulatory_inquiry shadow_ai_breach other"
 
 // eventTypes are the types that a subscription can name: all but ping.
-var eventTypes = strings.TrimSuffix(strings.Join(db.EventTypes(), " "), " ping")
+var eventTypes = strings.Join(slices.DeleteFunc(db.EventTypes(), func(kind string) bool { return kind == db.EventPing }), " ")
 
 // bodyForms are the bodies of the writes (specification, Endpoints).
 var bodyForms = map[string]map[string]rule{

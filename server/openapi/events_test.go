@@ -33,8 +33,8 @@ func TestEventTypes_AreThoseOfTheSpecification(t *testing.T) {
 	if !slices.Equal(names, specifiedEvents) {
 		t.Errorf("got types %v of the document, want %v", names, specifiedEvents)
 	}
-	if got := db.EventTypes(); !slices.Equal(got, specifiedEvents) {
-		t.Errorf("got types %v of package db, want %v", got, specifiedEvents)
+	if got, want := db.EventTypes(), slices.Sorted(slices.Values(specifiedEvents)); !slices.Equal(got, want) {
+		t.Errorf("got types %v of package db, want %v", got, want)
 	}
 	var published struct{ Webhooks map[string]any }
 	if err := json.Unmarshal(document.JSON(), &published); err != nil {
