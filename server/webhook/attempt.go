@@ -173,7 +173,7 @@ func (s *Sender) Send(ctx context.Context, to delivery.Receiver, deliveryID stri
 func (s *Sender) attempt(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message) (a delivery.Attempt, limited bool) {
 	began := time.Now()
 	a = delivery.Attempt{At: s.now()}
-	ctx, cancel := context.WithTimeout(ctx, AttemptTimeout)
+	ctx, cancel := context.WithTimeout(ctx, s.timeout)
 	defer cancel()
 	if err := s.send(ctx, cancel, to, deliveryID, m, &a); err != nil {
 		a.Error = failureText(ctx, err)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
@@ -140,7 +141,7 @@ func BenchmarkLatency(b *testing.B) {
 		b.Run(fmt.Sprintf("subscriptions=%d/dead=%d", row.subscriptions, row.dead), func(b *testing.B) {
 			s := newHarness(b, nil, func(c *webhook.Config) { c.Grace = time.Millisecond })
 			w := &stopwatch{arrived: make(chan bool, row.subscriptions)}
-			r := newReceiver(b, w.ServeHTTP)
+			r := testkit.NewReceiver(b, w.ServeHTTP)
 			silent := raw(b, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 			for i := range row.subscriptions {
 				url := fmt.Sprint(r.URL, "/", i)

@@ -1,6 +1,7 @@
 package webhook_test
 
 import (
+	"govsvc/internal/testkit"
 	"net/http"
 	"testing"
 	"time"
@@ -14,7 +15,7 @@ func TestClockSetBack(t *testing.T) {
 	const years = 5 * 365 * 24 * time.Hour
 	s := newHarness(t, newClock())
 	refusing := true
-	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+	r := testkit.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		if refusing {
 			w.WriteHeader(http.StatusServiceUnavailable)
 		}
@@ -22,17 +23,17 @@ func TestClockSetBack(t *testing.T) {
 	s.subscribe(t, r.URL)
 	s.clock.Advance(years)
 	s.enqueue(t, 2)
-	if s.deliver(t); len(r.got()) != 2 {
-		t.Fatalf("%d attempts while the clock is ahead", len(r.got()))
+	if s.deliver(t); len(r.Received()) != 2 {
+		t.Fatalf("%d attempts while the clock is ahead", len(r.Received()))
 	}
 	s.enqueue(t, 1)
 	s.clock.Advance(-years)
-	if s.deliver(t); len(r.got()) != 5 {
-		t.Errorf("%d attempts after the clock was set back, want 5", len(r.got()))
+	if s.deliver(t); len(r.Received()) != 5 {
+		t.Errorf("%d attempts after the clock was set back, want 5", len(r.Received()))
 	}
 	refusing = false
-	if s.deliver(t); len(r.got()) != 5 {
-		t.Errorf("%d attempts before the wait of 5 s or more is over", len(r.got()))
+	if s.deliver(t); len(r.Received()) != 5 {
+		t.Errorf("%d attempts before the wait of 5 s or more is over", len(r.Received()))
 	}
 	s.clock.Advance(time.Hour) // past the second wait of those that were tried before
 	if total := s.deliver(t); total.Delivered != 3 {
@@ -49,7 +50,7 @@ func TestClockSetBackAfterACrash(t *testing.T) {
 	t.Parallel()
 	const years = 5 * 365 * 24 * time.Hour
 	s := newHarness(t, newClock())
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	s.subscribe(t, r.URL)
 	s.enqueue(t, 2)
 	s.clock.Advance(years)
@@ -57,12 +58,12 @@ func TestClockSetBackAfterACrash(t *testing.T) {
 		t.Fatalf("%d deliveries claimed, want 2", len(held))
 	}
 	s.clock.Advance(-years)
-	if s.deliver(t); len(r.got()) != 2 {
-		t.Errorf("%d of 2 arrived after the clock was set back", len(r.got()))
+	if s.deliver(t); len(r.Received()) != 2 {
+		t.Errorf("%d of 2 arrived after the clock was set back", len(r.Received()))
 	}
 	s.enqueue(t, 1)
 	s.claim(t)
-	if s.deliver(t); len(r.got()) != 2 {
+	if s.deliver(t); len(r.Received()) != 2 {
 		t.Error("a delivery that another process has claimed was sent during its lease")
 	}
 }
@@ -72,13 +73,13 @@ func TestClockSetBackAfterACrash(t *testing.T) {
 func TestClockSetForward(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	s.subscribe(t, r.URL)
 	s.enqueue(t, 3)
 	s.deliver(t)
 	s.enqueue(t, 3)
 	s.clock.Advance(10 * 365 * 24 * time.Hour)
-	if total := s.deliver(t); total.Delivered != 3 || len(r.got()) != 6 {
-		t.Errorf("%+v, %d arrived", total, len(r.got()))
+	if total := s.deliver(t); total.Delivered != 3 || len(r.Received()) != 6 {
+		t.Errorf("%+v, %d arrived", total, len(r.Received()))
 	}
 }

@@ -46,7 +46,7 @@ func (s *harness) claim(t testing.TB) []delivery.Delivery {
 func TestLease(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
-	r := newReceiver(t, status(500))
+	r := testkit.NewReceiver(t, testkit.Status(500))
 	s.subscribe(t, r.URL)
 	s.enqueue(t, 2)
 	lost := s.claim(t)
@@ -54,12 +54,12 @@ func TestLease(t *testing.T) {
 		t.Fatalf("%d claimed", len(lost))
 	}
 	s.clock.Advance(leaseOfClaims - time.Millisecond)
-	if s.deliver(t); len(r.got()) != 0 {
+	if s.deliver(t); len(r.Received()) != 0 {
 		t.Error("a delivery was sent before its lease ended")
 	}
 	s.clock.Advance(time.Millisecond)
-	if s.deliver(t); len(r.got()) != 2 {
-		t.Errorf("got %d sent after the lease, want 2", len(r.got()))
+	if s.deliver(t); len(r.Received()) != 2 {
+		t.Errorf("got %d sent after the lease, want 2", len(r.Received()))
 	}
 	_, next, _ := delivery.DueSubscriptions(t.Context(), s.store)
 	late := func(i int, state delivery.State, status int) delivery.Settlement {
@@ -75,8 +75,8 @@ func TestLease(t *testing.T) {
 		t.Errorf("a late failure moved the next attempt from %v to %v", next, now)
 	}
 	s.clock.Advance(10 * time.Second)
-	if s.deliver(t); len(r.got()) != 3 {
-		t.Errorf("got %d sent, want 3: one more attempt, of the delivery that was not acknowledged", len(r.got()))
+	if s.deliver(t); len(r.Received()) != 3 {
+		t.Errorf("got %d sent, want 3: one more attempt, of the delivery that was not acknowledged", len(r.Received()))
 	}
 }
 
@@ -85,7 +85,7 @@ func TestTwoLoops(t *testing.T) {
 	t.Parallel()
 	a := newHarness(t, nil)
 	b := harnessOver(t, a.path, nil)
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	for range 3 {
 		a.subscribe(t, r.URL)
 	}
@@ -96,8 +96,8 @@ func TestTwoLoops(t *testing.T) {
 	}
 	eventually(t, 20*time.Second, "all delivered", func() bool { return a.loop.Totals().Delivered+b.loop.Totals().Delivered >= 600 })
 	seen := map[string]bool{}
-	for _, arrival := range r.got() {
-		id := arrival.header.Get("X-Service-Delivery")
+	for _, arrival := range r.Received() {
+		id := arrival.Header.Get("X-Service-Delivery")
 		if seen[id] {
 			t.Errorf("%s was sent twice", id)
 		}
@@ -113,14 +113,14 @@ func TestWakeUp(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, nil)
 	other := harnessOver(t, s.path, nil)
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	s.subscribe(t, r.URL)
 	s.run(t)
 	for i, from := range []*harness{s, other, s, other} {
 		time.Sleep(100 * time.Millisecond)
 		began := time.Now()
 		from.enqueue(t, 1)
-		eventually(t, 10*time.Second, "the event arrives", func() bool { return len(r.got()) > i })
+		eventually(t, 10*time.Second, "the event arrives", func() bool { return len(r.Received()) > i })
 		t.Logf("%v after the write began", time.Since(began))
 	}
 }
@@ -132,20 +132,20 @@ func TestWakeUpWhileBusy(t *testing.T) {
 	const backlog = 3000
 	s := newHarness(t, nil)
 	other := harnessOver(t, s.path, nil)
-	busy, quiet := newReceiver(t, nil), newReceiver(t, nil)
+	busy, quiet := testkit.NewReceiver(t, nil), testkit.NewReceiver(t, nil)
 	s.subscribe(t, busy.URL, "risk.created")
 	s.subscribe(t, quiet.URL, "verdict.changed")
 	s.enqueue(t, backlog)
 	s.run(t)
-	eventually(t, 30*time.Second, "the first arrive", func() bool { return len(busy.got()) >= 100 })
+	eventually(t, 30*time.Second, "the first arrive", func() bool { return len(busy.Received()) >= 100 })
 	other.write(t, func(tx *db.Tx) error {
 		if err := tx.Enqueue("verdict.changed", map[string]any{}); err != nil {
 			return err
 		}
 		return tx.Audit(audit.Event{Action: "test.raised", Category: audit.System, Severity: audit.SeverityWrite})
 	})
-	eventually(t, 60*time.Second, "the other's event arrives", func() bool { return len(quiet.got()) == 1 })
-	if n := len(busy.got()); n == backlog {
+	eventually(t, 60*time.Second, "the other's event arrives", func() bool { return len(quiet.Received()) == 1 })
+	if n := len(busy.Received()); n == backlog {
 		t.Error("the event waited for the end of the backlog")
 	}
 }
@@ -158,7 +158,7 @@ func TestStop(t *testing.T) {
 	stalled.Store(true)
 	begun := make(chan bool, 100)
 	release := make(chan bool)
-	r := newReceiver(t, func(_ http.ResponseWriter, r *http.Request) {
+	r := testkit.NewReceiver(t, func(_ http.ResponseWriter, r *http.Request) {
 		begun <- true
 		if stalled.Load() {
 			select {
@@ -201,7 +201,7 @@ func TestKill(t *testing.T) {
 	}
 	s := newHarness(t, nil)
 	arrived := make(chan bool, 1000)
-	r := newReceiver(t, func(http.ResponseWriter, *http.Request) { arrived <- true; time.Sleep(3 * time.Millisecond) })
+	r := testkit.NewReceiver(t, func(http.ResponseWriter, *http.Request) { arrived <- true; time.Sleep(3 * time.Millisecond) })
 	s.subscribe(t, r.URL)
 	s.enqueue(t, 200)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -229,7 +229,7 @@ func TestKill(t *testing.T) {
 	later := testkit.NewClock(time.Now().Add(leaseOfClaims + time.Second))
 	after := harnessOver(t, s.path, later)
 	after.deliver(t)
-	ids := r.ids()
+	ids := ids(r)
 	slices.Sort(ids)
 	if unique := len(slices.Compact(slices.Clone(ids))); unique != 200 {
 		t.Errorf("%d of 200 events arrived", unique)

@@ -15,6 +15,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
@@ -22,17 +23,17 @@ import (
 func TestDelivery(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	_, secret := s.subscribe(t, r.URL)
 	s.enqueue(t, 20)
 	if diff := cmp.Diff(webhook.Totals{Delivered: 20}, s.deliver(t)); diff != "" {
 		t.Error(diff)
 	}
-	got := r.got()
+	got := r.Received()
 	if len(got) != 20 {
 		t.Fatalf("%d arrivals", len(got))
 	}
-	ids := r.ids()
+	ids := ids(r)
 	slices.Sort(ids)
 	if len(slices.Compact(ids)) != 20 {
 		t.Error("an event arrived twice")
@@ -42,7 +43,7 @@ func TestDelivery(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	if again := s.deliver(t); again != (webhook.Totals{}) || len(r.got()) != 20 {
+	if again := s.deliver(t); again != (webhook.Totals{}) || len(r.Received()) != 20 {
 		t.Errorf("delivered again: %+v", again)
 	}
 }
@@ -52,14 +53,14 @@ func TestDelivery(t *testing.T) {
 func TestWhoGetsWhat(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
-	all, some, others := newReceiver(t, nil), newReceiver(t, nil), newReceiver(t, nil)
+	all, some, others := testkit.NewReceiver(t, nil), testkit.NewReceiver(t, nil), testkit.NewReceiver(t, nil)
 	id, _ := s.subscribe(t, all.URL)
 	s.subscribe(t, some.URL, "verdict.changed", "risk.created")
 	s.subscribe(t, others.URL, "verdict.changed")
 	counts := func(want ...int) {
 		t.Helper()
 		s.deliver(t)
-		if got := []int{len(all.got()), len(some.got()), len(others.got())}; !slices.Equal(got, want) {
+		if got := []int{len(all.Received()), len(some.Received()), len(others.Received())}; !slices.Equal(got, want) {
 			t.Errorf("arrivals %v, want %v", got, want)
 		}
 	}
@@ -90,7 +91,7 @@ func TestSchedule(t *testing.T) {
 	}
 	for _, chance := range []float64{0, 0.5, 0.999999} {
 		s := newHarness(t, newClock(), func(c *webhook.Config) { c.Chance = func() float64 { return chance } })
-		r := newReceiver(t, status(500))
+		r := testkit.NewReceiver(t, testkit.Status(500))
 		s.subscribe(t, r.URL)
 		s.enqueue(t, 1)
 		s.deliver(t)
@@ -100,23 +101,23 @@ func TestSchedule(t *testing.T) {
 				t.Fatalf("wait %v is out of bounds", exact)
 			}
 			s.clock.Advance(exact - 5*time.Millisecond)
-			if s.deliver(t); len(r.got()) != i+1 {
+			if s.deliver(t); len(r.Received()) != i+1 {
 				t.Fatalf("attempt %d was made before it was due", i+2)
 			}
 			s.clock.Advance(10 * time.Millisecond)
-			if s.deliver(t); len(r.got()) != i+2 {
+			if s.deliver(t); len(r.Received()) != i+2 {
 				t.Fatalf("attempt %d was not made after %v", i+2, exact)
 			}
 		}
 		s.clock.Advance(1000 * time.Hour)
-		if total := s.deliver(t); total != (webhook.Totals{}) || len(r.got()) != 10 {
-			t.Errorf("%d attempts", len(r.got()))
+		if total := s.deliver(t); total != (webhook.Totals{}) || len(r.Received()) != 10 {
+			t.Errorf("%d attempts", len(r.Received()))
 		}
 		dead := s.deadLetters(t)
-		if len(dead) != 1 || dead[0].Attempts != 10 || *dead[0].LastStatus != 500 || dead[0].EventID != r.ids()[0] {
+		if len(dead) != 1 || dead[0].Attempts != 10 || *dead[0].LastStatus != 500 || dead[0].EventID != ids(r)[0] {
 			t.Errorf("dead letters %+v", dead)
 		}
-		if ids := r.ids(); len(slices.Compact(ids)) != 1 {
+		if ids := ids(r); len(slices.Compact(ids)) != 1 {
 			t.Error("the id differed between attempts")
 		}
 	}
@@ -126,12 +127,12 @@ func TestSchedule(t *testing.T) {
 func TestOwnSchedule(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second, 2 * time.Second} })
-	r := newReceiver(t, status(404))
+	r := testkit.NewReceiver(t, testkit.Status(404))
 	s.subscribe(t, r.URL)
 	s.enqueue(t, 1)
 	for want := range 3 {
-		if s.deliver(t); len(r.got()) != want+1 {
-			t.Fatalf("%d attempts, want %d", len(r.got()), want+1)
+		if s.deliver(t); len(r.Received()) != want+1 {
+			t.Fatalf("%d attempts, want %d", len(r.Received()), want+1)
 		}
 		s.clock.Advance(2 * time.Second)
 	}
@@ -159,7 +160,7 @@ func TestRetryAfter(t *testing.T) {
 		now.Add(-8 * time.Second).Format(http.TimeFormat): 5 * time.Second,
 	} {
 		s := newHarness(t, newClock())
-		s.subscribe(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+		s.subscribe(t, testkit.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 			w.Header().Set("Retry-After", header)
 			w.WriteHeader(503)
 		}).URL)
@@ -190,7 +191,7 @@ func TestReplay(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
 	var well atomic.Bool
-	r := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+	r := testkit.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		if !well.Load() {
 			w.WriteHeader(500)
 		}
@@ -210,11 +211,11 @@ func TestReplay(t *testing.T) {
 	if n, err := delivery.Replay(t.Context(), s.store, s.by(t), dead[0].ID); n != 1 || err != nil {
 		t.Fatal(n, err)
 	}
-	before := len(r.got())
+	before := len(r.Received())
 	s.deliver(t) // fails again, and has one more
 	s.clock.Advance(time.Second)
 	s.deliver(t)
-	if got := r.ids()[before:]; !slices.Equal(got, []string{dead[0].EventID, dead[0].EventID}) {
+	if got := ids(r)[before:]; !slices.Equal(got, []string{dead[0].EventID, dead[0].EventID}) {
 		t.Errorf("replayed %v, want %s twice", got, dead[0].EventID)
 	}
 	if n, err := delivery.Discard(t.Context(), s.store, s.by(t), dead[1].ID); n != 1 || err != nil {
@@ -237,10 +238,10 @@ func TestReplay(t *testing.T) {
 func TestLog(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
-	s.subscribe(t, newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+	s.subscribe(t, testkit.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		_, _ = w.Write([]byte("a\x00b\xff" + strings.Repeat("é", 2000)))
 	}).URL)
-	s.subscribe(t, newReceiver(t, status(500)).URL)
+	s.subscribe(t, testkit.NewReceiver(t, testkit.Status(500)).URL)
 	s.enqueue(t, 2)
 	s.deliver(t)
 	s.clock.Advance(time.Second)
@@ -290,13 +291,13 @@ func TestChangedElsewhere(t *testing.T) {
 	c := newClock()
 	s := newHarness(t, c)
 	other := harnessOver(t, s.path, c)
-	first, second := newReceiver(t, status(500)), newReceiver(t, status(500))
+	first, second := testkit.NewReceiver(t, testkit.Status(500)), testkit.NewReceiver(t, testkit.Status(500))
 	id, old := s.subscribe(t, first.URL)
 	s.enqueue(t, 1)
 	next := func(want ...int) {
 		t.Helper()
 		s.deliver(t)
-		if got := []int{len(first.got()), len(second.got())}; !slices.Equal(got, want) {
+		if got := []int{len(first.Received()), len(second.Received())}; !slices.Equal(got, want) {
 			t.Errorf("arrivals %v, want %v", got, want)
 		}
 		c.Advance(100 * time.Hour)
@@ -311,8 +312,8 @@ func TestChangedElsewhere(t *testing.T) {
 	var secret string
 	other.write(t, func(tx *db.Tx) (err error) { secret, _, err = tx.RotateSecret(id, 0); return err })
 	next(1, 2)
-	a := second.got()[1]
-	if got := a.header.Get("X-Service-Signature"); got != ours(secret, a.body) || got == ours(old, a.body) {
+	a := second.Received()[1]
+	if got := a.Header.Get("X-Service-Signature"); got != ours(secret, a.Body) || got == ours(old, a.Body) {
 		t.Error("the delivery is not signed with only the new secret")
 	}
 	update(db.Record{"active": false})
@@ -332,24 +333,24 @@ func TestDeletedMeanwhile(t *testing.T) {
 	free := sync.OnceFunc(func() { close(wait) })
 	defer free()
 	var seen atomic.Int32
-	first, second := newReceiver(t, func(http.ResponseWriter, *http.Request) {
+	first, second := testkit.NewReceiver(t, func(http.ResponseWriter, *http.Request) {
 		if seen.Add(1) > 1 { // the first is acknowledged, so that more are claimed
 			<-wait
 		}
-	}), newReceiver(t, nil)
+	}), testkit.NewReceiver(t, nil)
 	id, _ := s.subscribe(t, first.URL)
 	s.enqueue(t, 12)
 	s.run(t)
-	eventually(t, time.Minute, "two attempts wait for the receiver", func() bool { return len(first.got()) == 3 })
+	eventually(t, time.Minute, "two attempts wait for the receiver", func() bool { return len(first.Received()) == 3 })
 	s.write(t, func(tx *db.Tx) error { return tx.DeleteSubscription(id) })
 	s.subscribe(t, second.URL)
 	s.enqueue(t, 1)
 	free()
 	newest := func() bool {
-		return slices.ContainsFunc(second.got(), func(a arrival) bool { return bytes.Contains(a.body, []byte(`"n":0}`)) })
+		return slices.ContainsFunc(second.Received(), func(a testkit.Received) bool { return bytes.Contains(a.Body, []byte(`"n":0}`)) })
 	}
 	eventually(t, time.Minute, "the new subscription gets its event", newest)
-	if got := len(second.got()); got != 1 || len(first.got()) != 3 {
-		t.Errorf("the new subscription got %d deliveries, the deleted one %d", got, len(first.got()))
+	if got := len(second.Received()); got != 1 || len(first.Received()) != 3 {
+		t.Errorf("the new subscription got %d deliveries, the deleted one %d", got, len(first.Received()))
 	}
 }

@@ -16,7 +16,7 @@ import (
 func TestEveryEvent(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	s.subscribe(t, r.URL)
 	assessment := `{"object":"assessment","methodology_version":"1","frameworks_applied":[],`
 	risk := `{"object":"risk","risk_id":"R-1","description":"d","status":"Open",`
@@ -48,15 +48,15 @@ func TestEveryEvent(t *testing.T) {
 		},
 		{"an older posture", posture + `"version_number":0,"overall_posture":"NON_COMPLIANT","regimes":[]}`, ""},
 	} {
-		before := len(r.got())
+		before := len(r.Received())
 		s.write(t, func(tx *db.Tx) error { return put(tx, step.records) })
 		s.deliver(t)
 		var types []string
-		for _, a := range r.got()[before:] {
-			kind := a.header.Get("X-Service-Event")
+		for _, a := range r.Received()[before:] {
+			kind := a.Header.Get("X-Service-Event")
 			types = append(types, kind)
-			if _, faults := testkit.EventSchema(t, kind).Decode(a.body); len(faults) > 0 {
-				t.Errorf("%s: %v: %s", step.name, faults, a.body)
+			if _, faults := testkit.EventSchema(t, kind).Decode(a.Body); len(faults) > 0 {
+				t.Errorf("%s: %v: %s", step.name, faults, a.Body)
 			}
 		}
 		slices.Sort(types)

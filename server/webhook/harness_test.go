@@ -2,17 +2,11 @@ package webhook_test
 
 import (
 	"context"
-	"encoding/pem"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"net"
-	"net/http"
-	"net/http/httptest"
 	"net/netip"
-	"path/filepath"
-	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -22,72 +16,20 @@ import (
 	"govsvc/db/audit"
 	"govsvc/db/delivery"
 	"govsvc/internal/testkit"
+	"govsvc/internal/testkit/testdb"
 	"govsvc/server/webhook"
 )
 
 func newClock() *testkit.Clock { return testkit.NewClock(testkit.Start) }
 
-// arrival is a request that a receiver got.
-type arrival struct {
-	at     time.Time
-	header http.Header
-	body   []byte
-}
-
-// receiver is an https endpoint on loopback that keeps what arrives.
-type receiver struct {
-	*httptest.Server
-	mutex    sync.Mutex
-	arrivals []arrival
-	answer   http.HandlerFunc // after the request was kept; nil is a 200
-}
-
-func newReceiver(t testing.TB, answer http.HandlerFunc) *receiver {
-	t.Helper()
-	r := &receiver{answer: answer}
-	r.Server = httptest.NewUnstartedServer(r)
-	r.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
-	r.StartTLS()
-	t.Cleanup(func() { r.CloseClientConnections(); r.Close() })
-	return r
-}
-
-func (r *receiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	body, _ := io.ReadAll(request.Body)
-	r.mutex.Lock()
-	r.arrivals = append(r.arrivals, arrival{time.Now(), request.Header.Clone(), body})
-	r.mutex.Unlock()
-	if r.answer != nil {
-		r.answer(w, request)
-	}
-}
-
-func (r *receiver) got() []arrival {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return slices.Clone(r.arrivals)
-}
-
 // ids returns the events that arrived, in order.
-func (r *receiver) ids() []string {
+func ids(r *testkit.Receiver) []string {
 	var ids []string
-	for _, a := range r.got() {
-		ids = append(ids, a.header.Get("webhook-id"))
+	for _, a := range r.Received() {
+		ids = append(ids, a.Header.Get("webhook-id"))
 	}
 	return ids
 }
-
-func status(code int) http.HandlerFunc {
-	return func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(code) }
-}
-
-// root is the certificate of every httptest server, in PEM.
-var root = sync.OnceValue(func() []byte {
-	s := httptest.NewUnstartedServer(nil)
-	s.StartTLS()
-	defer s.Close()
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-})
 
 // dns answers look-ups from a table, or as a function says.
 type dns func(host string) ([]netip.Addr, error)
@@ -112,7 +54,7 @@ func table(hosts map[string]string) dns {
 func newSender(t testing.TB, set ...func(*webhook.SenderConfig)) *webhook.Sender {
 	t.Helper()
 	c := webhook.SenderConfig{
-		Version: "1.2.3", Allow: webhook.Loopback, Roots: root(),
+		Version: "1.2.3", Allow: webhook.Loopback, Roots: testkit.ReceiverRoot(),
 		Resolver: table(map[string]string{"localhost": "127.0.0.1", "example.com": "127.0.0.1"}),
 	}
 	for _, s := range set {
@@ -138,7 +80,7 @@ type harness struct {
 // newHarness has an injected clock and no jitter; a nil clock is the real one.
 func newHarness(t testing.TB, c *testkit.Clock, set ...func(*webhook.Config)) *harness {
 	t.Helper()
-	return harnessOver(t, filepath.Join(t.TempDir(), "govsvc.db"), c, set...)
+	return harnessOver(t, testdb.EmptyFile(t), c, set...)
 }
 
 func harnessOver(t testing.TB, path string, c *testkit.Clock, set ...func(*webhook.Config)) *harness {

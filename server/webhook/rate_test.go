@@ -2,13 +2,12 @@ package webhook_test
 
 import (
 	"fmt"
-	"log/slog"
 	"net"
-	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
 
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
@@ -20,7 +19,7 @@ func withRate(n int, hosts map[string]string) func(*webhook.SenderConfig) {
 // subscriptions share a name or only an address, they share the rate.
 func TestRate(t *testing.T) {
 	t.Parallel()
-	const rate, events, subscriptions = 40, 15, 4
+	const rate, events, subscriptions = 80, 15, 4
 	names := map[string]string{"example.com": "127.0.0.1", "a.example.com": "127.0.0.1", "b.example.com": "127.0.0.1"}
 	for name, hosts := range map[string][]string{
 		"one address":              {"127.0.0.1"},
@@ -30,7 +29,7 @@ func TestRate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newHarness(t, nil, func(c *webhook.Config) { c.Sender = newSender(t, withRate(rate, names)) })
-			r := newReceiver(t, nil)
+			r := testkit.NewReceiver(t, nil)
 			for i := range subscriptions {
 				s.subscribe(t, strings.Replace(r.URL, "127.0.0.1", hosts[i%len(hosts)], 1))
 			}
@@ -38,12 +37,12 @@ func TestRate(t *testing.T) {
 			if total := s.deliver(t); total != (webhook.Totals{Delivered: events * subscriptions}) {
 				t.Errorf("got %+v", total)
 			}
-			got := r.got()
+			got := r.Received()
 			if len(got) != events*subscriptions {
 				t.Fatalf("%d arrived, want %d", len(got), events*subscriptions)
 			}
-			// at 40 a second the 60 take 1.5 s; without a limit some 0.1 s
-			if took := got[len(got)-1].at.Sub(got[0].at); took < time.Second {
+			// at 80 a second the 60 take 750 ms; without a limit some 100 ms
+			if took := got[len(got)-1].At.Sub(got[0].At); took < 500*time.Millisecond {
 				t.Errorf("%d deliveries arrived within %v", len(got), took)
 			}
 			for _, h := range s.health(t) {
@@ -63,35 +62,25 @@ func TestRate(t *testing.T) {
 // many subscriptions.
 func TestRate_OtherHosts(t *testing.T) {
 	t.Parallel()
-	listener, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.2:0")
-	if err != nil {
-		t.Skip("this machine has no second loopback address: ", err)
-	}
-	other := &receiver{Server: httptest.NewUnstartedServer(nil)}
-	_ = other.Listener.Close()
-	other.Listener, other.Config.Handler = listener, other
-	other.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
-	other.StartTLS()
-	t.Cleanup(func() { other.CloseClientConnections(); other.Close() })
-
+	other := testkit.NewReceiverAt(t, "127.0.0.2", nil)
 	s := newHarness(t, nil, func(c *webhook.Config) {
 		c.Sender = newSender(t, withRate(2, map[string]string{"example.com": "127.0.0.2"}))
 		c.Workers, c.Grace = 8, time.Second
 	})
-	limited := newReceiver(t, nil)
+	limited := testkit.NewReceiver(t, nil)
 	for i := range 40 {
 		s.subscribe(t, fmt.Sprint(limited.URL, "/", i))
 	}
 	s.enqueue(t, 20)
 	stop := s.run(t)
-	eventually(t, time.Minute, "the rate is used up", func() bool { return len(limited.got()) >= 3 })
-	_, port, _ := net.SplitHostPort(listener.Addr().String())
+	eventually(t, time.Minute, "the rate is used up", func() bool { return len(limited.Received()) >= 3 })
+	_, port, _ := net.SplitHostPort(other.Listener.Addr().String())
 	s.subscribe(t, "https://example.com:"+port)
-	before := len(limited.got())
+	before := len(limited.Received())
 	s.enqueue(t, 1)
-	eventually(t, time.Minute, "the other host has its event", func() bool { return len(other.got()) == 1 })
+	eventually(t, time.Minute, "the other host has its event", func() bool { return len(other.Received()) == 1 })
 	// the limited host has 840 deliveries to get, at 2 a second
-	if after := len(limited.got()); after-before > 100 {
+	if after := len(limited.Received()); after-before > 100 {
 		t.Errorf("the limited host got %d deliveries before the other one got its first", after-before)
 	}
 	stop()
@@ -99,8 +88,8 @@ func TestRate_OtherHosts(t *testing.T) {
 		t.Errorf("%d dead letters, want none", n)
 	}
 	seen := map[string]bool{}
-	for _, a := range limited.got() {
-		if id := a.header.Get("X-Service-Delivery"); seen[id] {
+	for _, a := range limited.Received() {
+		if id := a.Header.Get("X-Service-Delivery"); seen[id] {
 			t.Errorf("delivery %s was sent twice", id)
 		} else {
 			seen[id] = true

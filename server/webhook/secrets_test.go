@@ -7,6 +7,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/resource"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
@@ -14,7 +15,7 @@ import (
 func TestRotation(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	id, old := s.subscribe(t, r.URL)
 	rotate := func(overlap time.Duration) (secret string) {
 		s.write(t, func(tx *db.Tx) error {
@@ -28,7 +29,7 @@ func TestRotation(t *testing.T) {
 		t.Helper()
 		s.enqueue(t, 1)
 		s.deliver(t)
-		a := r.got()[len(r.got())-1]
+		a := r.Received()[len(r.Received())-1]
 		for secret, want := range secrets {
 			if err := verify(a, secret); (err == nil) != want {
 				t.Errorf("verifies %v, want %v", err == nil, want)
@@ -38,7 +39,7 @@ func TestRotation(t *testing.T) {
 	last(map[string]bool{old: true})
 	second := rotate(24 * time.Hour)
 	last(map[string]bool{old: true, second: true})
-	if first, _, _ := strings.Cut(r.got()[1].header.Get("X-Service-Signature"), ","); first != ours(second, r.got()[1].body) {
+	if first, _, _ := strings.Cut(r.Received()[1].Header.Get("X-Service-Signature"), ","); first != ours(second, r.Received()[1].Body) {
 		t.Error("the new secret's signature is not the first")
 	}
 	s.clock.Advance(24 * time.Hour)
@@ -51,14 +52,14 @@ func TestRotation(t *testing.T) {
 }
 
 // verify returns a receiver's check on one of the days of TestRotation.
-func verify(a arrival, secret string) error {
+func verify(a testkit.Received, secret string) error {
 	at := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 	for _, now := range []time.Time{at, at.Add(24 * time.Hour)} {
-		if err := webhook.Verify(secret, a.header, a.body, now); err == nil {
+		if err := webhook.Verify(secret, a.Header, a.Body, now); err == nil {
 			return nil
 		}
 	}
-	return webhook.Verify(secret, a.header, a.body, at)
+	return webhook.Verify(secret, a.Header, a.Body, at)
 }
 
 // TestSecretsStay checks that a secret is only in the data file and in the one response
@@ -66,7 +67,7 @@ func verify(a arrival, secret string) error {
 func TestSecretsStay(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
-	id, secret := s.subscribe(t, newReceiver(t, status(500)).URL)
+	id, secret := s.subscribe(t, testkit.NewReceiver(t, testkit.Status(500)).URL)
 	s.write(t, func(tx *db.Tx) error { _, _, err := tx.RotateSecret(id, time.Hour); return err })
 	s.write(t, func(tx *db.Tx) error { _, err := tx.UpdateSubscription(id, db.Record{"description": "x"}); return err })
 	s.enqueue(t, 1)

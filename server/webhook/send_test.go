@@ -3,6 +3,7 @@ package webhook_test
 import (
 	"bytes"
 	"crypto/tls"
+	"io"
 	"log/slog"
 	"net"
 	"net/http"
@@ -15,6 +16,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
@@ -29,24 +31,7 @@ func send(t testing.TB, sender *webhook.Sender, url string) delivery.Attempt {
 // raw serves each connection with a function, without HTTP or TLS.
 func raw(t testing.TB, serve func(net.Conn)) string {
 	t.Helper()
-	listener, err := net.Listen("tcp", "127.0.0.1:0") //nolint:noctx // closed with the test
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			go func() {
-				defer func() { _ = conn.Close() }()
-				serve(conn)
-			}()
-		}
-	}()
-	return "https://" + listener.Addr().String() + "/"
+	return "https://" + testkit.ServeConnections(t, serve) + "/"
 }
 
 // overTLS serves each connection with a function, after a TLS handshake with a valid
@@ -78,20 +63,20 @@ func TestReceivers(t *testing.T) {
 	t.Cleanup(oldTLS.Close)
 	closed := raw(t, func(net.Conn) {})
 	var followed atomic.Bool
-	elsewhere := newReceiver(t, func(http.ResponseWriter, *http.Request) { followed.Store(true) })
+	elsewhere := testkit.NewReceiver(t, func(http.ResponseWriter, *http.Request) { followed.Store(true) })
 	for _, row := range []struct {
 		name, url string
 		status    int
 		fault     string
 		blocked   bool
 	}{
-		{name: "200", url: newReceiver(t, status(200)).URL, status: 200},
-		{name: "204", url: newReceiver(t, status(204)).URL, status: 204},
-		{name: "299", url: newReceiver(t, status(299)).URL, status: 299},
-		{name: "410", url: newReceiver(t, status(410)).URL, status: 410},
-		{name: "500", url: newReceiver(t, status(500)).URL, status: 500},
-		{name: "302", url: newReceiver(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }).URL, status: 302},
-		{name: "307", url: newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
+		{name: "200", url: testkit.NewReceiver(t, testkit.Status(200)).URL, status: 200},
+		{name: "204", url: testkit.NewReceiver(t, testkit.Status(204)).URL, status: 204},
+		{name: "299", url: testkit.NewReceiver(t, testkit.Status(299)).URL, status: 299},
+		{name: "410", url: testkit.NewReceiver(t, testkit.Status(410)).URL, status: 410},
+		{name: "500", url: testkit.NewReceiver(t, testkit.Status(500)).URL, status: 500},
+		{name: "302", url: testkit.NewReceiver(t, func(w http.ResponseWriter, r *http.Request) { http.Redirect(w, r, elsewhere.URL, http.StatusFound) }).URL, status: 302},
+		{name: "307", url: testkit.NewReceiver(t, func(w http.ResponseWriter, r *http.Request) {
 			http.Redirect(w, r, elsewhere.URL, http.StatusTemporaryRedirect)
 		}).URL, status: 307},
 		{name: "a reset", url: raw(t, func(c net.Conn) { _ = c.(*net.TCPConn).SetLinger(0) }), fault: "reset|EOF"},
@@ -102,9 +87,9 @@ func TestReceivers(t *testing.T) {
 		{name: "huge headers", url: overTLS(t, says("HTTP/1.1 200 OK\r\nX: "+strings.Repeat("x", 1<<20)+"\r\n\r\n")), fault: "header"},
 		{name: "interim answers without end", url: overTLS(t, says(strings.Repeat("HTTP/1.1 103 Early Hints\r\n\r\n", 1000))), fault: "headers exceeded"},
 		{name: "old TLS", url: oldTLS.URL, fault: "protocol version"},
-		{name: "another name", url: strings.Replace(newReceiver(t, nil).URL, "127.0.0.1", "localhost", 1), fault: "certificate"},
-		{name: "its own name", url: strings.Replace(newReceiver(t, nil).URL, "127.0.0.1", "EXAMPLE.com", 1), status: 200},
-		{name: "its own name with a dot", url: strings.Replace(newReceiver(t, nil).URL, "127.0.0.1", "example.com.", 1), status: 200},
+		{name: "another name", url: strings.Replace(testkit.NewReceiver(t, nil).URL, "127.0.0.1", "localhost", 1), fault: "certificate"},
+		{name: "its own name", url: strings.Replace(testkit.NewReceiver(t, nil).URL, "127.0.0.1", "EXAMPLE.com", 1), status: 200},
+		{name: "its own name with a dot", url: strings.Replace(testkit.NewReceiver(t, nil).URL, "127.0.0.1", "example.com.", 1), status: 200},
 		{name: "plain http", url: "http://127.0.0.1:1/", fault: "https", blocked: true},
 		{name: "private", url: "https://10.0.0.1/", fault: "not public", blocked: true},
 		{name: "unknown", url: "https://nowhere.example/", fault: "no address"},
@@ -136,7 +121,7 @@ func TestReceivers(t *testing.T) {
 func TestUntrusted(t *testing.T) {
 	t.Parallel()
 	sender := newSender(t, func(c *webhook.SenderConfig) { c.Roots = nil })
-	if a := send(t, sender, newReceiver(t, nil).URL); !strings.Contains(a.Error, "certificate") {
+	if a := send(t, sender, testkit.NewReceiver(t, nil).URL); !strings.Contains(a.Error, "certificate") {
 		t.Errorf("got %+v", a)
 	}
 	if _, err := webhook.NewSender(webhook.SenderConfig{Roots: []byte("no PEM")}); err == nil || !strings.Contains(err.Error(), "--webhook-ca") {
@@ -147,7 +132,7 @@ func TestUntrusted(t *testing.T) {
 // TestHugeAnswer checks that an endless answer ends the attempt, of which 1 KB is kept.
 func TestHugeAnswer(t *testing.T) {
 	t.Parallel()
-	endless := newReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
+	endless := testkit.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		for {
 			if _, err := w.Write(bytes.Repeat([]byte("x"), 1<<16)); err != nil {
 				return
@@ -164,7 +149,7 @@ func TestHugeAnswer(t *testing.T) {
 // not delay the attempt for long.
 func TestTrickle(t *testing.T) {
 	t.Parallel()
-	trickling := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
+	trickling := testkit.NewReceiver(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("ok"))
 		w.(http.Flusher).Flush()
 		<-r.Context().Done()
@@ -175,20 +160,27 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// TestNever checks that a whole attempt is limited to 15 seconds.
+// TestNever checks that a TLS handshake and a whole attempt are limited.
 func TestNever(t *testing.T) {
 	t.Parallel()
-	if testing.Short() {
-		t.Skip("takes the 15 seconds of an attempt")
-	}
-	for name, url := range map[string]string{
-		"no handshake": raw(t, func(c net.Conn) { _, _ = c.Read(make([]byte, 1<<16)); time.Sleep(20 * time.Second) }),
-		"no answer":    overTLS(t, func(*tls.Conn) { time.Sleep(20 * time.Second) }),
+	silent := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
+	for name, row := range map[string]struct {
+		url                string
+		attempt, handshake time.Duration
+		text               string
+	}{
+		"no handshake": {raw(t, silent), time.Minute, 300 * time.Millisecond, "handshake"},
+		"no answer":    {overTLS(t, func(c *tls.Conn) { silent(c) }), 300 * time.Millisecond, time.Minute, "no answer within"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			a := send(t, newSender(t), url)
-			if a.Status != 0 || a.Error == "" || a.Duration > 19*time.Second || a.Duration < 5*time.Second {
+			sender := newSender(t)
+			if attempt, handshake := sender.Timeouts(); attempt != 15*time.Second || handshake != 10*time.Second {
+				t.Errorf("an attempt is limited to %v, a handshake to %v", attempt, handshake)
+			}
+			sender.SetTimeouts(row.attempt, row.handshake)
+			a := send(t, sender, row.url)
+			if a.Status != 0 || !strings.Contains(a.Error, row.text) || a.Duration > 30*time.Second || a.Duration < 300*time.Millisecond {
 				t.Errorf("got %+v", a)
 			}
 		})
@@ -199,7 +191,7 @@ func TestNever(t *testing.T) {
 // checked, and a private address when it is dialled.
 func TestRebinding(t *testing.T) {
 	t.Parallel()
-	inside := newReceiver(t, nil)
+	inside := testkit.NewReceiver(t, nil)
 	var asked atomic.Int32
 	sender := newSender(t, func(c *webhook.SenderConfig) {
 		c.Allow = nil
@@ -217,19 +209,19 @@ func TestRebinding(t *testing.T) {
 	if a := send(t, sender, url); !a.Blocked || a.Status != 0 {
 		t.Errorf("got %+v", a)
 	}
-	if asked.Load() != 2 || len(inside.got()) != 0 {
-		t.Errorf("%d look-ups, %d arrivals", asked.Load(), len(inside.got()))
+	if asked.Load() != 2 || len(inside.Received()) != 0 {
+		t.Errorf("%d look-ups, %d arrivals", asked.Load(), len(inside.Received()))
 	}
 }
 
 // TestProxy checks that the sender ignores the proxy settings in the environment.
 func TestProxy(t *testing.T) {
-	proxy := newReceiver(t, nil)
+	proxy := testkit.NewReceiver(t, nil)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	t.Setenv("ALL_PROXY", proxy.URL)
-	receiver := newReceiver(t, nil)
+	receiver := testkit.NewReceiver(t, nil)
 	sender := newSender(t)
-	if a := send(t, sender, strings.Replace(receiver.URL, "127.0.0.1", "example.com", 1)); a.Status != 200 || len(proxy.got()) != 0 {
+	if a := send(t, sender, strings.Replace(receiver.URL, "127.0.0.1", "example.com", 1)); a.Status != 200 || len(proxy.Received()) != 0 {
 		t.Errorf("got %+v", a)
 	}
 }
@@ -238,7 +230,7 @@ func TestProxy(t *testing.T) {
 // fail an attempt.
 func TestKeptConnection(t *testing.T) {
 	t.Parallel()
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	sender := newSender(t)
 	for range 3 {
 		if a := send(t, sender, r.URL); a.Status != 200 {
@@ -251,18 +243,18 @@ func TestKeptConnection(t *testing.T) {
 // TestHeaders checks that the sent headers match the contract.
 func TestHeaders(t *testing.T) {
 	t.Parallel()
-	r := newReceiver(t, nil)
+	r := testkit.NewReceiver(t, nil)
 	send(t, newSender(t), r.URL)
-	got := r.got()[0]
+	got := r.Received()[0]
 	for name, want := range map[string]string{
 		"Content-Type": "application/json", "User-Agent": "govsvc/1.2.3", "X-Service-Event": "ping", "X-Service-Delivery": "a-delivery",
-		"Webhook-Id": "evt_1", "X-Service-Signature": ours(testSecret, got.body), "Idempotency-Key": "", "Accept-Encoding": "",
+		"Webhook-Id": "evt_1", "X-Service-Signature": ours(testSecret, got.Body), "Idempotency-Key": "", "Accept-Encoding": "",
 	} {
-		if have := got.header.Get(name); have != want {
+		if have := got.Header.Get(name); have != want {
 			t.Errorf("%s: %q, want %q", name, have, want)
 		}
 	}
-	if err := webhook.Verify(testSecret, got.header, got.body, time.Now()); err != nil {
+	if err := webhook.Verify(testSecret, got.Header, got.Body, time.Now()); err != nil {
 		t.Error(err)
 	}
 	if err := verified(t, got, testSecret); err != nil {

@@ -12,6 +12,7 @@ import (
 	standardwebhooks "github.com/standard-webhooks/standard-webhooks/libraries/go"
 
 	"govsvc/db"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
@@ -56,17 +57,17 @@ func ours(secret string, body []byte) string {
 
 // verified verifies an arrival with the published library of Standard Webhooks and with
 // the signature that the contract defines.
-func verified(t testing.TB, a arrival, secret string) error {
+func verified(t testing.TB, a testkit.Received, secret string) error {
 	t.Helper()
 	theirs, err := standardwebhooks.NewWebhook(secret)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := theirs.VerifyIgnoringTimestamp(a.body, a.header); err != nil {
+	if err := theirs.VerifyIgnoringTimestamp(a.Body, a.Header); err != nil {
 		return err
 	}
-	if !strings.Contains(","+a.header.Get("X-Service-Signature")+",", ","+ours(secret, a.body)+",") {
-		t.Errorf("X-Service-Signature is %q", a.header.Get("X-Service-Signature"))
+	if !strings.Contains(","+a.Header.Get("X-Service-Signature")+",", ","+ours(secret, a.Body)+",") {
+		t.Errorf("X-Service-Signature is %q", a.Header.Get("X-Service-Signature"))
 	}
 	return nil
 }

@@ -5,7 +5,6 @@ import (
 	"flag"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -16,12 +15,13 @@ import (
 	"govsvc/db"
 	"govsvc/db/audit"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
 // stormEvents is the number of events that TestStorm enqueues. A run with 10000, the
 // size in the issue, takes minutes.
-var stormEvents = flag.Int("storm.events", 200, "events that TestStorm sends to 50 subscriptions")
+var stormEvents = flag.Int("storm.events", 60, "events that TestStorm sends to 50 subscriptions")
 
 // receivers is one server for many subscriptions, which differ in their path.
 type receivers struct {
@@ -34,10 +34,7 @@ type receivers struct {
 func newReceivers(t testing.TB) *receivers {
 	t.Helper()
 	c := &receivers{seen: map[string]map[string]int{}, counts: map[string]int{}}
-	c.Server = httptest.NewUnstartedServer(c)
-	c.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
-	c.StartTLS()
-	t.Cleanup(c.Close)
+	c.Server = testkit.ServeTLS(t, c)
 	return c
 }
 
@@ -83,7 +80,7 @@ func dead(t testing.TB) []string {
 	t.Helper()
 	silent := raw(t, func(c net.Conn) { _, _ = io.Copy(io.Discard, c) })
 	mute := overTLS(t, func(c *tls.Conn) { _, _ = io.Copy(io.Discard, c) })
-	slow := newReceiver(t, func(w http.ResponseWriter, r *http.Request) {
+	slow := testkit.NewReceiver(t, func(w http.ResponseWriter, r *http.Request) {
 		select {
 		case <-time.After(time.Second):
 		case <-r.Context().Done():

@@ -12,6 +12,7 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/delivery"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
@@ -126,7 +127,7 @@ func TestLookupFails(t *testing.T) {
 		s := newHarness(t, clock, func(c *webhook.Config) {
 			c.Sender = newSender(t, func(c *webhook.SenderConfig) { c.Resolver, c.Now = names, clock.Now })
 		})
-		r := newReceiver(t, nil)
+		r := testkit.NewReceiver(t, nil)
 		s.subscribe(t, strings.Replace(r.URL, "127.0.0.1", "example.com", 1))
 		s.enqueue(t, 1)
 		if total := s.deliver(t); total != (webhook.Totals{Failed: 1}) {
@@ -134,8 +135,8 @@ func TestLookupFails(t *testing.T) {
 		}
 		mended.Store(true)
 		clock.Advance(5 * time.Second)
-		if total := s.deliver(t); total != (webhook.Totals{Delivered: 1}) || len(r.got()) != 1 {
-			t.Errorf("%v: after DNS recovered: %+v, %d arrived", failure, total, len(r.got()))
+		if total := s.deliver(t); total != (webhook.Totals{Delivered: 1}) || len(r.Received()) != 1 {
+			t.Errorf("%v: after DNS recovered: %+v, %d arrived", failure, total, len(r.Received()))
 		}
 	}
 }

@@ -40,6 +40,7 @@ type SenderConfig struct {
 // Sender sends messages to receivers. It is safe for concurrent use.
 type Sender struct {
 	agent     string
+	timeout   time.Duration // of an attempt
 	now       func() time.Time
 	guard     guard
 	rates     *hostRates // nil is no limit
@@ -52,7 +53,7 @@ func (s *Sender) Close() { s.transport.CloseIdleConnections() }
 // NewSender makes a Sender.
 func NewSender(c SenderConfig) (*Sender, error) {
 	rates := newHostRates(c.Rate, time.Now)
-	s := &Sender{agent: Agent(c.Version), now: c.Now, rates: rates, guard: guard{resolver: c.Resolver, rates: rates}}
+	s := &Sender{agent: Agent(c.Version), timeout: AttemptTimeout, now: c.Now, rates: rates, guard: guard{resolver: c.Resolver, rates: rates}}
 	if s.now == nil {
 		s.now = time.Now
 	}
