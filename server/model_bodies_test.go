@@ -107,7 +107,7 @@ func (r rule) holds(value any) bool {
 		return isText && slices.Contains(strings.Fields(r.words), text)
 	case "text":
 		return isText && trimmedLength(text) >= r.least && utf8.RuneCountInString(text) <= r.most &&
-			!(r.line && strings.Contains(strings.TrimSpace(text), "\n"))
+			(!r.line || !strings.Contains(strings.TrimSpace(text), "\n"))
 	case "key":
 		return isText && text != "" && strings.TrimSpace(text) == text && utf8.RuneCountInString(text) <= 200
 	case "date":

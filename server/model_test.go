@@ -174,7 +174,7 @@ func newRun(t *testing.T) *run {
 func newModel(t *testing.T, s *service, box *db.DB) *model {
 	t.Helper()
 	m := &model{now: start, sets: map[string]*dataset{}, terms: map[string]callerState{}, responses: map[string]storedResponse{}, seen: map[string]bool{}, tags: map[string]issuedTag{}}
-	m.urls = map[string]string{newHookReceiver(t, 200).URL: "delivered", newHookReceiver(t, 500).URL: "rejected", closingReceiver(t): "unreachable"}
+	m.urls = map[string]string{testkit.NewReceiver(t, testkit.Status(200)).URL: "delivered", testkit.NewReceiver(t, testkit.Status(500)).URL: "rejected", closingReceiver(t): "unreachable"}
 	for name, store := range map[string]*db.DB{db.DefaultOrganisation: s.store, "acme": s.store, "sandbox": box} {
 		d := &dataset{name: name, records: map[string][]modelRecord{}}
 		m.sets[name], m.terms[name] = d, callerState{plan: db.Enterprise, subscription: db.Active}

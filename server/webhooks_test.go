@@ -2,15 +2,12 @@ package server_test
 
 import (
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net"
 	"net/http"
-	"net/http/httptest"
 	"net/netip"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -21,39 +18,12 @@ import (
 	"govsvc/server/webhook"
 )
 
-// hookReceiver is an https receiver on loopback that keeps what arrives and answers
-// with a status.
-type hookReceiver struct {
-	*httptest.Server
-	mutex  sync.Mutex
-	status int
-	bodies []string
-	header http.Header // of the last
-}
-
-func newHookReceiver(t testing.TB, status int) *hookReceiver {
-	t.Helper()
-	h := &hookReceiver{status: status}
-	h.Server = httptest.NewTLSServer(h)
-	t.Cleanup(h.Close)
-	return h
-}
-
-func (h *hookReceiver) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	body, _ := io.ReadAll(r.Body)
-	h.mutex.Lock()
-	defer h.mutex.Unlock()
-	h.bodies, h.header = append(h.bodies, string(body)), r.Header.Clone()
-	w.WriteHeader(h.status)
-}
-
 // withHooks lets webhooks reach loopback, and trusts the receivers there.
 func withHooks(t testing.TB) setting {
 	t.Helper()
-	certificate := newHookReceiver(t, 200).Certificate()
 	sender, err := webhook.NewSender(webhook.SenderConfig{
 		Allow: webhook.Loopback,
-		Roots: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: certificate.Raw}),
+		Roots: testkit.ReceiverRoot(),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -68,21 +38,7 @@ func withHooks(t testing.TB) setting {
 // one that was closed may be another test's receiver soon.
 func closingReceiver(t testing.TB) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = listener.Close() })
-	go func() {
-		for {
-			conn, err := listener.Accept()
-			if err != nil {
-				return
-			}
-			_ = conn.Close()
-		}
-	}()
-	return "https://" + listener.Addr().String()
+	return "https://" + testkit.ServeConnections(t, func(net.Conn) {})
 }
 
 // subscriptionCall is a request of a webhook operation, and what its answer must be.
@@ -169,7 +125,7 @@ func TestSubscriptionLife(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withHooks(t))
 	key := s.key(t, "manage:webhooks")
-	receiver := newHookReceiver(t, 200)
+	receiver := testkit.NewReceiver(t, testkit.Status(200))
 	body := `{"url":"` + receiver.URL + `","event_types":["risk.created"],"description":"Risk desk"}`
 	first := create("k1", body)
 	made := s.do(t, key, first)
@@ -190,17 +146,18 @@ func TestSubscriptionLife(t *testing.T) {
 		method: "POST", path: path + "/test", idempotency: "t1", status: 200,
 		has: []string{`"outcome":"delivered"`, `"delivered":true`, `"response_status_code":200`, `"event_type":"ping"`},
 	})
-	if len(receiver.bodies) != 1 || !strings.Contains(receiver.bodies[0], `"id":"`+tested.text("event_id")+`"`) || !strings.Contains(receiver.bodies[0], id) {
-		t.Errorf("the receiver got %v", receiver.bodies)
+	got := receiver.Received()
+	if len(got) != 1 || !strings.Contains(string(got[0].Body), `"id":"`+tested.text("event_id")+`"`) || !strings.Contains(string(got[0].Body), id) {
+		t.Errorf("the receiver got %s", got)
 	}
-	if err := webhook.Verify(secret, receiver.header, []byte(receiver.bodies[0]), time.Now()); err != nil {
+	if err := webhook.Verify(secret, got[0].Header, got[0].Body, time.Now()); err != nil {
 		t.Error(err)
 	}
 	s.do(t, key, subscriptionCall{
 		method: "POST", path: path + "/test", body: "{}", idempotency: "t1", status: 200,
 		has: []string{tested.text("id"), tested.text("event_id"), "Idempotency-Replayed: true"},
 	})
-	if len(receiver.bodies) != 1 {
+	if len(receiver.Received()) != 1 {
 		t.Error("a replay sent another ping")
 	}
 	s.do(t, key, subscriptionCall{method: "DELETE", path: path, idempotency: "d1", status: 200, has: []string{`"deleted":true`, id, "webhook_subscription_deleted"}})
@@ -285,9 +242,9 @@ func TestOutcomes(t *testing.T) {
 	s := serve(t, withHooks(t))
 	key := s.key(t, "manage:webhooks")
 	for i, c := range []struct{ url, outcome, status string }{
-		{newHookReceiver(t, 204).URL, "delivered", "204"},
-		{newHookReceiver(t, 500).URL, "rejected", "500"},
-		{newHookReceiver(t, 302).URL, "rejected", "302"},
+		{testkit.NewReceiver(t, testkit.Status(204)).URL, "delivered", "204"},
+		{testkit.NewReceiver(t, testkit.Status(500)).URL, "rejected", "500"},
+		{testkit.NewReceiver(t, testkit.Status(302)).URL, "rejected", "302"},
 		{closingReceiver(t), "unreachable", "null"},
 	} {
 		id := s.do(t, key, create(fmt.Sprint("k", i), `{"url":"`+c.url+`","active":false}`)).text("id")
@@ -328,7 +285,7 @@ func TestSandboxHooks(t *testing.T) {
 	}
 	sandbox.File.Freeze()
 	s := serve(t, withHooks(t), withSandbox(func() (*db.DB, error) { return sandbox, nil }))
-	receiver := newHookReceiver(t, 500)
+	receiver := testkit.NewReceiver(t, testkit.Status(500))
 	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"manage:webhooks"}})
 	c := create("k", `{"url":"`+receiver.URL+`"}`)
 	s.do(t, test, c)
@@ -343,7 +300,7 @@ func TestSandboxHooks(t *testing.T) {
 	s.do(t, test, subscriptionCall{method: "PATCH", path: hooks + "/" + id, body: `{"active":false}`, status: 200, has: []string{`"active":false`}})
 	s.do(t, test, subscriptionCall{method: "DELETE", path: hooks + "/" + id, status: 200})
 	s.do(t, test, subscriptionCall{method: "GET", path: hooks, status: 200, has: []string{id, `"active":true`}, not: []string{receiver.URL}})
-	if len(receiver.bodies) != 0 {
+	if len(receiver.Received()) != 0 {
 		t.Error("the sandbox reached the network")
 	}
 }

@@ -68,16 +68,16 @@ func TestBrowserWebhooks(t *testing.T) {
 	}
 	b.expect("Select at least one dead letter.")
 	b.checkPage("deadletters-refused")
-	r.setResponse(http.StatusNoContent, "")
+	r.SetAnswer(answer(http.StatusNoContent, ""))
 	evaluate[bool](b, `document.querySelectorAll("[name=id]")[1].click() ?? true`)
 	b.press("Replay selected")
 	b.expect("1 dead letter will be sent again.", "2 dead letters")
-	before := len(r.received())
-	if got := h.deliver(); got.Delivered != 1 || len(r.received()) != before+1 {
-		t.Errorf("got %+v and %d requests after the replay, want one delivery", got, len(r.received())-before)
+	before := len(r.Received())
+	if got := h.deliver(); got.Delivered != 1 || len(r.Received()) != before+1 {
+		t.Errorf("got %+v and %d requests after the replay, want one delivery", got, len(r.Received())-before)
 	}
-	last := r.received()[before]
-	if err := webhook.Verify(secret, last.header, []byte(last.body), h.clock.Now()); err != nil {
+	last := r.Received()[before]
+	if err := webhook.Verify(secret, last.Header, last.Body, h.clock.Now()); err != nil {
 		t.Error(err)
 	}
 	b.toggle("Replay all…")

@@ -52,7 +52,7 @@ func TestDeadLetters(t *testing.T) {
 	}
 	c.expect(c.get(page), 200, "9 dead letters")
 
-	receiver.setResponse(http.StatusNoContent, "")
+	receiver.SetAnswer(answer(http.StatusNoContent, ""))
 	h.expectReplay(c.follow(c.post(page+"/replay", "only", ids[0], "id", ids[1]), page), 1)
 	h.expectReplay(c.follow(c.post(page+"/replay", "id", ids[1], "id", ids[2], "id", ids[2]), page), 2)
 	r = c.post(page+"/replay", "id", ids[3], "id", ids[2])

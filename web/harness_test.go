@@ -152,7 +152,7 @@ func (h *harness) serve(set options) {
 		proxies = append(proxies, netip.MustParsePrefix(set.trusted))
 	}
 	logger := slog.New(slog.NewTextHandler(h.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	sender, err := webhook.NewSender(webhook.SenderConfig{Version: "test", Now: h.clock.Now, Allow: webhook.Loopback, Roots: receiverRoot()})
+	sender, err := webhook.NewSender(webhook.SenderConfig{Version: "test", Now: h.clock.Now, Allow: webhook.Loopback, Roots: testkit.ReceiverRoot()})
 	if err != nil {
 		h.t.Fatal(err)
 	}

@@ -1,76 +1,31 @@
 package web_test
 
 import (
-	"encoding/pem"
 	"io"
-	"log/slog"
 	"net/http"
-	"net/http/httptest"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"govsvc/db"
 	"govsvc/db/audit"
+	"govsvc/internal/testkit"
 	"govsvc/server/webhook"
 )
 
-// webhookReceiver is an https endpoint on loopback. It sends a configured answer and
-// keeps the requests that it received.
-type webhookReceiver struct {
-	*httptest.Server
-	mutex    sync.Mutex
-	status   int
-	answer   string
-	arrivals []receivedRequest
-}
-
-// receivedRequest is a request that a receiver received.
-type receivedRequest struct {
-	header http.Header
-	body   string
-}
-
-func newReceiver(t testing.TB, status int, answer string) *webhookReceiver {
+// newReceiver starts a receiver with a configured answer.
+func newReceiver(t testing.TB, status int, text string) *testkit.Receiver {
 	t.Helper()
-	r := &webhookReceiver{status: status, answer: answer}
-	r.Server = httptest.NewUnstartedServer(r)
-	r.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelInfo)
-	r.StartTLS()
-	t.Cleanup(func() { r.CloseClientConnections(); r.Close() })
-	return r
+	return testkit.NewReceiver(t, answer(status, text))
 }
 
-func (r *webhookReceiver) ServeHTTP(w http.ResponseWriter, request *http.Request) {
-	body, _ := io.ReadAll(request.Body)
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.arrivals = append(r.arrivals, receivedRequest{request.Header.Clone(), string(body)})
-	w.WriteHeader(r.status)
-	_, _ = io.WriteString(w, r.answer)
+// answer returns a handler that answers all requests alike.
+func answer(status int, text string) http.HandlerFunc {
+	return func(w http.ResponseWriter, _ *http.Request) {
+		w.WriteHeader(status)
+		_, _ = io.WriteString(w, text)
+	}
 }
-
-// setResponse sets the answer to all further requests.
-func (r *webhookReceiver) setResponse(status int, answer string) {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	r.status, r.answer = status, answer
-}
-
-func (r *webhookReceiver) received() []receivedRequest {
-	r.mutex.Lock()
-	defer r.mutex.Unlock()
-	return append([]receivedRequest(nil), r.arrivals...)
-}
-
-// receiverRoot returns the certificate of every httptest server, in PEM.
-var receiverRoot = sync.OnceValue(func() []byte {
-	s := httptest.NewUnstartedServer(nil)
-	s.StartTLS()
-	defer s.Close()
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-})
 
 // deliver sends the due deliveries, with up to three attempts each. The retries are
 // due immediately, because the schedule has no waits and the clock does not advance.

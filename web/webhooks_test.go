@@ -61,8 +61,8 @@ func TestWebhookLife(t *testing.T) {
 	c.expect(c.get(path), 200, "risk.created, verdict.changed", "The dashboard", "No deliveries yet", "!whsec_")
 
 	c.expect(c.follow(c.post(path+"/test"), path), 200, "acknowledged the test with 200")
-	arrived := receiver.received()[0]
-	if err := webhook.Verify(secret, arrived.header, []byte(arrived.body), h.clock.Now()); err != nil {
+	arrived := receiver.Received()[0]
+	if err := webhook.Verify(secret, arrived.Header, arrived.Body, h.clock.Now()); err != nil {
 		t.Error(err)
 	}
 
@@ -79,9 +79,9 @@ func TestWebhookLife(t *testing.T) {
 	second := strings.ReplaceAll(signingSecret.FindString(shown.body), "&#43;", "+")
 	c.expect(shown, 200, "The old secret is valid until", "13:00 UTC", "!"+secret)
 	c.follow(c.post(path+"/test"), path)
-	arrived = receiver.received()[1]
+	arrived = receiver.Received()[1]
 	for _, each := range []string{secret, second} {
-		if err := webhook.Verify(each, arrived.header, []byte(arrived.body), h.clock.Now()); err != nil {
+		if err := webhook.Verify(each, arrived.Header, arrived.Body, h.clock.Now()); err != nil {
 			t.Error(err)
 		}
 	}
@@ -181,7 +181,7 @@ func TestDeliveryLog(t *testing.T) {
 	if got := h.deliver(); got.Dead != 1 {
 		t.Fatalf("%+v", got)
 	}
-	receiver.setResponse(http.StatusOK, "")
+	receiver.SetAnswer(answer(http.StatusOK, ""))
 	h.clock.Advance(time.Minute)
 	h.emit("verdict.changed", 55)
 	h.deliver()
@@ -201,11 +201,11 @@ func TestDeliveryLog(t *testing.T) {
 
 	page := regexp.MustCompile(path + `/deliveries/\d+`).FindString(c.get(path + "?state=dead").body)
 	r = c.get(page)
-	sent := receiver.received()[0]
+	sent := receiver.Received()[0]
 	c.expect(r, 200, "Attempt 3", "Attempt 2", "Attempt 1", "Answered 500", "POST /a?b=c HTTP/1.1", "!whsec_",
-		"Webhook-Timestamp: "+sent.header.Get("Webhook-Timestamp"), "User-Agent: "+sent.header.Get("User-Agent"),
-		"X-Service-Delivery: "+sent.header.Get("X-Service-Delivery"), "Content-Length: "+sent.header.Get("Content-Length"))
-	if strings.Contains(r.body, sent.header.Get("X-Service-Signature")) || strings.Contains(r.body, secret) {
+		"Webhook-Timestamp: "+sent.Header.Get("Webhook-Timestamp"), "User-Agent: "+sent.Header.Get("User-Agent"),
+		"X-Service-Delivery: "+sent.Header.Get("X-Service-Delivery"), "Content-Length: "+sent.Header.Get("Content-Length"))
+	if strings.Contains(r.body, sent.Header.Get("X-Service-Signature")) || strings.Contains(r.body, secret) {
 		t.Error("the page shows a signature or the secret")
 	}
 	expectEscaped(t, "delivery", r)
@@ -227,25 +227,25 @@ func TestRequestAsSent(t *testing.T) {
 	h.emit("risk.created", 1)
 	h.deliver()
 	page := c.get(regexp.MustCompile(path + `/deliveries/\d+`).FindString(c.get(path).body))
-	sent := receiver.received()[0]
+	sent := receiver.Received()[0]
 	shown := http.Header{}
 	for line := range strings.Lines(page.body) {
-		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && sent.header.Get(name) != "" && !strings.Contains(value, "not stored") {
+		if name, value, ok := strings.Cut(strings.TrimSpace(line), ": "); ok && sent.Header.Get(name) != "" && !strings.Contains(value, "not stored") {
 			shown.Set(name, value)
 		}
 	}
 	for _, signature := range []string{webhook.HeaderSignature, webhook.HeaderStandardSignature} {
-		sent.header.Del(signature)
+		sent.Header.Del(signature)
 	}
-	if diff := cmp.Diff(sent.header, shown); diff != "" {
+	if diff := cmp.Diff(sent.Header, shown); diff != "" {
 		t.Error(diff)
 	}
 	var body bool
 	for _, text := range regexp.MustCompile(`(?s)<code>(\{.*?\})</code>`).FindAllStringSubmatch(page.body, -1) {
-		body = body || unescaped(text[1]) == sent.body
+		body = body || unescaped(text[1]) == string(sent.Body)
 	}
-	if !body || !json.Valid([]byte(sent.body)) {
-		t.Errorf("the page does not show the exact body: %s", sent.body)
+	if !body || !json.Valid(sent.Body) {
+		t.Errorf("the page does not show the exact body: %s", sent.Body)
 	}
 }
 

@@ -1,10 +1,11 @@
 package webhook_test
 
 import (
-	"govsvc/internal/testkit"
 	"net/http"
 	"testing"
 	"time"
+
+	"govsvc/internal/testkit"
 )
 
 // TestClockSetBack sets the clock back by years. Deliveries that were queued or
