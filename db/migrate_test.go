@@ -17,14 +17,14 @@ import (
 	"govsvc/internal/testkit/testdb"
 )
 
-// older puts a data file of schema version 16 at a path.
-func older(t *testing.T, path string) {
+// unpackOlderFile creates a data file of schema version 16 at a path.
+func unpackOlderFile(t *testing.T, path string) {
 	t.Helper()
 	testkit.Unpack(t, filepath.Join("testdata", "versions", "v16.db.gz"), path)
 }
 
-// former leaves the log of a removed file, as after a killed process.
-func former(t *testing.T, path string) {
+// leaveFormerLog leaves the write-ahead log of a removed file, as a killed process does.
+func leaveFormerLog(t *testing.T, path string) {
 	t.Helper()
 	store := open(t, path)
 	testkit.ExecSQL(t, path, "UPDATE organisations SET name = 'former'")
@@ -48,8 +48,8 @@ func TestOpen_Concurrent(t *testing.T) {
 	}{
 		"new":                     {func(*testing.T, string) {}, 0},
 		"empty":                   {func(t *testing.T, path string) { t.Helper(); testkit.WriteFile(t, path, "") }, 0},
-		"older":                   {older, 1},
-		"new beside a former log": {former, 0},
+		"older":                   {unpackOlderFile, 1},
+		"new beside a former log": {leaveFormerLog, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -80,11 +80,11 @@ func TestOpen_Concurrent(t *testing.T) {
 					}
 					_ = store.Close()
 				}
-				copies, left := beside(t, path)
+				copies, left := filesBeside(t, path)
 				if len(copies) != row.copies || len(left) > 0 {
 					t.Errorf("copies %v, left %v", copies, left)
 				}
-				sound(t, path)
+				checkFile(t, path)
 			}
 		})
 	}
@@ -95,7 +95,7 @@ func TestOpen_Concurrent(t *testing.T) {
 func TestMigrate_Fails(t *testing.T) {
 	t.Parallel()
 	path := testkit.NewPath(t)
-	older(t, path)
+	unpackOlderFile(t, path)
 	testkit.ExecSQL(t, path, "ALTER TABLE sessions ADD COLUMN address TEXT", "PRAGMA journal_mode = WAL")
 	before := schemaOf(t, path)
 	for range 2 {
@@ -113,11 +113,12 @@ func TestMigrate_Fails(t *testing.T) {
 	}
 }
 
-// TestMigrate_Locked reports, after a while, that another process keeps writing.
+// TestMigrate_Locked checks that the open reports after a while that another process
+// keeps writing.
 func TestMigrate_Locked(t *testing.T) {
 	t.Parallel()
 	path := testkit.NewPath(t)
-	older(t, path)
+	unpackOlderFile(t, path)
 	testkit.ExecSQL(t, path, "PRAGMA journal_mode = WAL")
 	other, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)
 	if err != nil {
@@ -131,11 +132,11 @@ func TestMigrate_Locked(t *testing.T) {
 	if err := other.Rollback(); err != nil {
 		t.Fatal(err)
 	}
-	sound(t, path)
+	checkFile(t, path)
 }
 
-// sound checks a new or a migrated file.
-func sound(t *testing.T, path string) {
+// checkFile checks a new or a migrated file.
+func checkFile(t *testing.T, path string) {
 	t.Helper()
 	store := open(t, path)
 	defer store.Close() //nolint:errcheck // of the test
@@ -158,9 +159,9 @@ func sound(t *testing.T, path string) {
 	}
 }
 
-// beside returns the copies that were made before a migration, and the other files in
-// the folder of a closed file.
-func beside(t *testing.T, path string) (copies, left []string) {
+// filesBeside returns the copies that were made before a migration, and the other files
+// in the folder of a closed file.
+func filesBeside(t *testing.T, path string) (copies, left []string) {
 	t.Helper()
 	for _, name := range testkit.FileNames(t, filepath.Dir(path)) {
 		switch {

@@ -48,7 +48,7 @@ func TestOpen_Interrupted(t *testing.T) {
 				continue
 			}
 			_ = store.Close()
-			sound(t, left)
+			checkFile(t, left)
 			if row.risks && len(testdb.Risks(t, left)) < 10 {
 				t.Errorf("%s, at %d of %d: risks are lost", name, n, len(d.journal))
 			}

@@ -17,8 +17,9 @@ import (
 	"govsvc/migrations"
 )
 
-// TestSchema_OldShells finds no ORDER BY inside an aggregate. To an sqlite3 before 3.44,
-// which many systems have, the whole file would be malformed.
+// TestSchema_OldShells checks that no migration has an ORDER BY inside an aggregate
+// function. Versions of the sqlite3 shell before 3.44, which many systems have, would
+// report the file as malformed.
 func TestSchema_OldShells(t *testing.T) {
 	t.Parallel()
 	inAggregate := regexp.MustCompile(`(?is)(group_array|group_object|group_concat)\((?:[^()]|\([^()]*\))*ORDER\s+BY`)
@@ -65,7 +66,7 @@ func TestOpen_Again(t *testing.T) {
 	}
 	next, err := again.List(t.Context(), org, resource.Risk, db.ListQuery{Limit: 1, Cursor: page.Next})
 	if err != nil || next.HasMore || !strings.Contains(next.Rows, "risk_id") {
-		t.Errorf("the cursor of before: %s, %v", next.Rows, err)
+		t.Errorf("got %s, %v for the cursor of the first store", next.Rows, err)
 	}
 }
 
@@ -114,7 +115,7 @@ func TestOpen_Refused(t *testing.T) {
 		t.Errorf("a file that must exist: %v", err)
 	}
 	if _, err := os.Stat(path); err == nil {
-		t.Error("it was made")
+		t.Error("a file that must exist was created")
 	}
 }
 
@@ -122,7 +123,7 @@ func TestOpen_Refused(t *testing.T) {
 func TestMigrate_Copies(t *testing.T) {
 	t.Parallel()
 	path := testkit.NewPath(t)
-	older(t, path)
+	unpackOlderFile(t, path)
 	before := testdb.Risks(t, path)
 	migrated := open(t, path)
 	if got, err := migrated.File.Version(t.Context()); err != nil || got <= 16 {

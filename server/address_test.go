@@ -10,8 +10,8 @@ import (
 	"govsvc/server"
 )
 
-// TestForwardedFor gives each address one request. The second request of the same
-// client is refused, whatever address its headers claim.
+// TestForwardedFor allows each address one request. A second request of the same client
+// is refused, whatever address its headers state.
 func TestForwardedFor(t *testing.T) {
 	t.Parallel()
 	trusting := func(prefixes ...string) setting {
@@ -24,8 +24,8 @@ func TestForwardedFor(t *testing.T) {
 	for _, test := range []struct {
 		name    string
 		trusted []string
-		hops    []string // X-Forwarded-For of one request after the other
-		same    []bool   // whether it is a client seen before
+		hops    []string // X-Forwarded-For of each request
+		same    []bool   // whether the client is the same as before
 	}{
 		{"no proxy is trusted", nil, []string{"203.0.113.1", "203.0.113.2", ""}, []bool{false, true, true}},
 		{"another proxy is trusted", []string{"10.0.0.0/8"}, []string{"203.0.113.1", "203.0.113.2"}, []bool{false, true}},

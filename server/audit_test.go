@@ -148,7 +148,7 @@ func TestAuditBounds(t *testing.T) {
 	}
 }
 
-// TestAuditLines reads the log as NDJSON: the same events, one a line.
+// TestAuditLines reads the log as NDJSON. The events are the same, one on each line.
 func TestAuditLines(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

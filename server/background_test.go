@@ -13,7 +13,7 @@ import (
 func TestLogIsBounded(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	if err := os.Truncate(s.store.File.Path()+"-wal", 80_000_000); err != nil { // its end means nothing to SQLite
+	if err := os.Truncate(s.store.File.Path()+"-wal", 80_000_000); err != nil { // SQLite ignores the appended bytes
 		t.Fatal(err)
 	}
 	ctx, stop := context.WithCancel(t.Context())

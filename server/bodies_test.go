@@ -30,7 +30,7 @@ func TestLargeBodiesWait(t *testing.T) {
 				config = *c
 			})
 			budget := held(&config)
-			var all []limit.Reservation // small ones take the last eighth
+			var all []limit.Reservation // small reservations take the last eighth
 			for i, bytes := range []int64{size * 7 / 8, limit.SmallResponse, size/8 - limit.SmallResponse} {
 				r, err := budget.Reserve(t.Context(), fmt.Sprint("another ", i), bytes)
 				if err != nil {

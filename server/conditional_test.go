@@ -62,7 +62,7 @@ func TestTagFollowsData(t *testing.T) {
 	}
 }
 
-// TestCompression negotiates the encoding of a long and of a short answer.
+// TestCompression negotiates the encoding of a long and of a short response.
 func TestCompression(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)

@@ -14,7 +14,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestCredentialForms presents a good key in every form, and none at all.
+// TestCredentialForms sends a valid key in every form, and requests without a key.
 func TestCredentialForms(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -253,8 +253,8 @@ func TestChangesByAnotherProcess(t *testing.T) {
 	s.ask(t, r)
 }
 
-// TestNoSecretIsKept looks for keys where they must not be: in listings, in
-// the audit log and in the file.
+// TestNoSecretIsKept searches for keys where none may be stored: in listings, in the
+// audit log and in the file.
 func TestNoSecretIsKept(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -323,8 +323,8 @@ func TestConcurrentFirstUse(t *testing.T) {
 	group.Wait()
 }
 
-// TestGuessesHoldUpNobodyElse guesses at one former key by many callers at once. A
-// second former key, presented for the first time, does not wait for all of them.
+// TestGuessesHoldUpNobodyElse sends many concurrent guesses at one former key. A second
+// former key that is used for the first time does not wait for all of them.
 func TestGuessesHoldUpNobodyElse(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -344,7 +344,7 @@ func TestGuessesHoldUpNobodyElse(t *testing.T) {
 			answered <- struct{}{}
 		})
 	}
-	<-answered // the others queue by now
+	<-answered // the other guesses are in the queue now
 	s.get(t, "/risks", other)
 	if n := len(answered) + 1; n > guesses*3/4 {
 		t.Errorf("%d of %d guesses were answered first", n, guesses)

@@ -88,7 +88,7 @@ func TestTimingOfKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:risks")
-	s.get(t, "/risks", key) // so that it is known by its digest
+	s.get(t, "/risks", key) // so that its digest is cached
 	_, other := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, ExpiresAt: new(s.clock.Now().Add(time.Hour))})
 	s.clock.Advance(2 * time.Hour)
 	id, secret, tag := len("gds_live_")+12, len("gds_live_")+44, 8
@@ -159,7 +159,7 @@ func TestTimingOfSignIn(t *testing.T) {
 		{name: "no name", make: func(int) string { return "" }},
 	}
 	measure(guesses, max(2, *timingRounds), func(name string) {
-		s.clock.Advance(time.Hour) // past the bounds on tries
+		s.clock.Advance(time.Hour) // after the throttle has reset
 		_, _, err := people.Sessions.SignIn(t.Context(), auth.SignInAttempt{Name: name, Password: "wrong", Address: "192.0.2.1"})
 		if !db.Is(err, db.Unauthenticated) {
 			t.Errorf("%q: %v", name, err)

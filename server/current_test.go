@@ -9,8 +9,8 @@ import (
 	"govsvc/db"
 )
 
-// TestCurrentObjects loads versions in a mixed order: the greatest one, or the
-// latest assessment, is the current object.
+// TestCurrentObjects loads versions in a mixed order. The current object is the one
+// with the greatest version, or the latest assessment.
 func TestCurrentObjects(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -18,7 +18,7 @@ func TestCurrentObjects(t *testing.T) {
 	for _, c := range currents {
 		for _, step := range []struct {
 			n    int
-			want string // what is shown then
+			want string // the value that the list then has
 		}{{7, "V " + c.object + " 7"}, {3, "V " + c.object + " 7"}, {10, "V " + c.object + " 10"}, {9, "V " + c.object + " 10"}} {
 			load(t, s.store, db.DefaultOrganisation, []db.Record{sample(c.object, "V", step.n, start.Add(time.Duration(step.n)*time.Hour))})
 			s.ask(t, row{path: c.path, key: key, has: []string{`"` + step.want + `"`}})
@@ -26,7 +26,7 @@ func TestCurrentObjects(t *testing.T) {
 	}
 }
 
-// TestCurrentByVersion makes sure that the version counts, not the time.
+// TestCurrentByVersion checks that the version decides, and not the time.
 func TestCurrentByVersion(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -43,8 +43,8 @@ func TestCurrentByVersion(t *testing.T) {
 	s.ask(t, row{path: "/scorecard", key: key, has: []string{`"methodology_version":"V assessment 2"`}})
 }
 
-// TestCurrentSignals supersedes signals: each type is shown once, with its
-// latest value.
+// TestCurrentSignals loads several values of signals. The list has each type once, with
+// its latest value.
 func TestCurrentSignals(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -62,16 +62,16 @@ func TestCurrentSignals(t *testing.T) {
 	put("drift", "first", 10*time.Hour)
 	put("bias", "second", 9*time.Hour)
 	put("drift", "third", 8*time.Hour) // supersedes
-	put("drift", "late", 12*time.Hour) // older than what is known
-	put("bias", "again", 9*time.Hour)  // the same instant: corrected
+	put("drift", "late", 12*time.Hour) // older than the stored value
+	put("bias", "again", 9*time.Hour)  // the same instant: a correction
 	for query, want := range map[string][]string{
 		"":                                    {"again", "third"},
 		"?type=drift":                         {"third"},
 		"?type=bias":                          {"again"},
 		"?type=Drift":                         {},
 		"?limit=1":                            {"again"},
-		"?updated_since=2026-10-01T04:00Z":    nil,                // asked below as a refusal
-		"?updated_since=2026-10-01T04:00:00Z": {"again", "third"}, // a correction is a change of now
+		"?updated_since=2026-10-01T04:00Z":    nil,                // an invalid query, checked below
+		"?updated_since=2026-10-01T04:00:00Z": {"again", "third"}, // a correction counts as a change at the current time
 	} {
 		if want == nil {
 			s.ask(t, row{path: "/signals" + query, key: key, status: 400, code: "invalid_parameter", param: "updated_since"})
@@ -81,7 +81,7 @@ func TestCurrentSignals(t *testing.T) {
 	}
 }
 
-// TestActiveRoadmap shows milestones of the greatest version alone.
+// TestActiveRoadmap checks that only the milestones of the greatest version are listed.
 func TestActiveRoadmap(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

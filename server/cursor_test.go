@@ -23,7 +23,7 @@ func fill(t testing.TB, store *db.DB, org string, n int) {
 	load(t, store, org, records)
 }
 
-// TestForeignCursors presents cursors where they were not issued.
+// TestForeignCursors sends cursors to lists that did not issue them.
 func TestForeignCursors(t *testing.T) {
 	t.Parallel()
 	sandbox := another(t)
@@ -48,7 +48,7 @@ func TestForeignCursors(t *testing.T) {
 		for who, other := range map[string]string{"neighbour": theirs, "test": testKey} {
 			cursor := s.get(t, path+"?limit=1", other).page(t).next()
 			if cursor == "" && path == "/audit" {
-				continue // the sandbox has audited nothing yet
+				continue // the sandbox has no audit events yet
 			}
 			s.ask(t, row{name: path + " with a cursor of " + who, path: path + "?cursor=" + cursor, key: key, status: 400, code: "invalid_cursor", param: "cursor"})
 		}
@@ -72,7 +72,7 @@ func draftFor(scopes ...string) db.KeyDraft {
 	return db.KeyDraft{Name: "a test's key", Kind: db.LiveKey, Scopes: scopes}
 }
 
-// TestAlteredCursors changes a cursor in every way that keeps it a parameter.
+// TestAlteredCursors alters a cursor in every way that leaves a valid query parameter.
 func TestAlteredCursors(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -89,7 +89,7 @@ func TestAlteredCursors(t *testing.T) {
 	}
 }
 
-// alteredCursors are texts that look like a cursor and are not it.
+// alteredCursors returns texts that are similar to a cursor but are not valid.
 func alteredCursors(cursor string) map[string]string {
 	all := map[string]string{
 		"a word": "nonsense", "a number": "25", "an id": "00000000-0000-0000-0000-000000000201",
@@ -113,7 +113,7 @@ func alteredCursors(cursor string) map[string]string {
 	return all
 }
 
-// other is another character of the same alphabet.
+// other returns a different character of the same alphabet.
 func other(c byte) byte {
 	if c == 'A' {
 		return 'B'
@@ -121,8 +121,8 @@ func other(c byte) byte {
 	return 'A'
 }
 
-// TestCursorSurvives goes on from a cursor after a restart, with another limit
-// and with other filters.
+// TestCursorSurvives continues from a cursor after a restart, with another limit and
+// with other filters.
 func TestCursorSurvives(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -145,8 +145,8 @@ func TestCursorSurvives(t *testing.T) {
 	}
 }
 
-// FuzzCursor presents any text as a cursor: the answer is a page or a refusal,
-// and only what was issued is a page.
+// FuzzCursor sends any text as a cursor. The response is a page or an error, and only
+// issued cursors return a page.
 func FuzzCursor(f *testing.F) {
 	s := serve(f)
 	fill(f, s.store, db.DefaultOrganisation, 3)
@@ -160,7 +160,7 @@ func FuzzCursor(f *testing.F) {
 		f.Add(altered)
 	}
 	f.Fuzz(func(t *testing.T, cursor string) {
-		s.clock.Advance(time.Minute) // its bucket is full again
+		s.clock.Advance(time.Minute) // the bucket is full again
 		for path, good := range issued {
 			r := row{path: path + "?limit=1&cursor=" + url.QueryEscape(cursor), key: key}
 			switch cursor {

@@ -67,7 +67,7 @@ func copyEmptyFile(t testing.TB) string {
 	return path
 }
 
-// another returns a store with other secrets than those of the copies.
+// another returns a store whose secrets differ from those of the copied files.
 func another(t testing.TB) *db.DB {
 	t.Helper()
 	return openStore(t, filepath.Join(t.TempDir(), "another.db"), testkit.NewClock(start))

@@ -81,7 +81,7 @@ type attempt struct {
 	body   []byte
 }
 
-// try sends an operation the example that the document gives for it.
+// try sends the example of the document to an operation.
 func (s *service) try(t *testing.T, op *openapi.Operation, key, idempotency string) attempt {
 	t.Helper()
 	path := op.Path
@@ -180,7 +180,7 @@ func withoutSecret(body []byte) []byte {
 	return append(append(bytes.Clone(body[:start]), "null"...), body[end:]...)
 }
 
-// fingerprint hashes every row of a file, but for the counts of requests and
+// fingerprint hashes every row of a file except the counts of requests and the times
 // when keys were used.
 func fingerprint(t *testing.T, path string) [sha256.Size]byte {
 	t.Helper()

@@ -30,7 +30,7 @@ type service struct {
 	config server.Config
 	server *server.Server
 	url    string              // of the API
-	spare  map[string][]string // keys that came with the file, by kind
+	spare  map[string][]string // spare keys of the copied file, by kind
 }
 
 // setting changes the configuration before the server is made.
@@ -72,15 +72,15 @@ func serveFile(t testing.TB, path string, c *testkit.Clock, settings ...setting)
 	return s
 }
 
-// serveWaiting starts a service over a file without data that hardly waits for
-// the file when it is locked.
+// serveWaiting starts a service over a file without data. Its writes wait only briefly
+// if the file is locked.
 func serveWaiting(t testing.TB) *service {
 	t.Helper()
 	path, c := copyEmptyFile(t), testkit.NewClock(start)
 	return serveFile(t, path, c, withStore(openWaiting(t, path, c, 50*time.Millisecond)))
 }
 
-// restart makes another server over the same file, as a new process would.
+// restart creates another server over the same file, like a new process.
 func (s *service) restart(t testing.TB) {
 	t.Helper()
 	made, err := server.New(t.Context(), s.config)
@@ -97,8 +97,8 @@ func openStore(t testing.TB, path string, c *testkit.Clock) *db.DB {
 	return openWaiting(t, path, c, 0)
 }
 
-// openWaiting opens a store whose writes wait no longer than this for a file that
-// is locked; 0 is the usual time.
+// openWaiting opens a store whose writes wait for a locked file for at most the given
+// time; 0 means the usual time.
 func openWaiting(t testing.TB, path string, c *testkit.Clock, wait time.Duration) *db.DB {
 	t.Helper()
 	store, err := db.Open(t.Context(), db.Options{Path: path, Now: c.Now, Wait: wait})
@@ -163,9 +163,9 @@ func (s *service) key(t testing.TB, scopes ...string) string {
 	return plain
 }
 
-// mint mints a key. It takes one that came with the file, if there is one left. The
-// server has such a key in its cache, so that the test takes no hash. After restart the
-// key is verified like any other.
+// mint returns a key. If the file still has a spare key, mint uses it. The server has
+// spare keys in its cache, so that the test computes no hash. After restart such a key
+// is verified like any other.
 func (s *service) mint(t testing.TB, org string, draft db.KeyDraft) (db.Key, string) {
 	t.Helper()
 	if draft.Name == "" {
@@ -188,8 +188,8 @@ func (s *service) mint(t testing.TB, org string, draft db.KeyDraft) (db.Key, str
 	return made, plain
 }
 
-// redraft replaces all settings of a key except the secret, which no user can do. It
-// takes less time than a new key, which needs a hash.
+// redraft replaces all settings of a key except the secret. Users can't do this. It
+// takes less time than to create a key, which computes a hash.
 func (s *service) redraft(t testing.TB, plain string, org db.Organisation, draft db.KeyDraft) db.Key {
 	t.Helper()
 	var expires *string
@@ -206,7 +206,7 @@ func (s *service) redraft(t testing.TB, plain string, org db.Organisation, draft
 	return findKey(t, s.store, plain)
 }
 
-// prefixOf is the part of a key that finds its row.
+// prefixOf returns the part of a key that identifies its row.
 func prefixOf(plain string) string { return plain[:len("gds_live_")+12] }
 
 func findKey(t testing.TB, store *db.DB, plain string) db.Key {
@@ -254,7 +254,7 @@ func withStore(store *db.DB) setting {
 	return func(c *server.Config) { c.Store = store }
 }
 
-// lock holds the file's write lock as another process would, until release.
+// lock holds the write lock of the file, like another process, until release is called.
 func lock(t testing.TB, path string) (release func()) {
 	t.Helper()
 	tx, err := testkit.OpenSQL(t, path).BeginTx(t.Context(), nil)

@@ -41,7 +41,7 @@ func clientFrom(host int) *http.Client {
 	return &http.Client{Transport: &http.Transport{DialContext: dialer.DialContext, DisableKeepAlives: true}}
 }
 
-// sendKey sends a key and returns the status, 0 where the client left first.
+// sendKey sends a key and returns the status, or 0 if the client disconnected first.
 func (s *service) sendKey(ctx context.Context, t *testing.T, client *http.Client, key string) (status int, header http.Header) {
 	t.Helper()
 	request, err := http.NewRequestWithContext(ctx, http.MethodGet, s.url+"/risks", nil)
@@ -78,7 +78,7 @@ func processorTime(t *testing.T) time.Duration {
 func (s *service) hashTime(t *testing.T) time.Duration {
 	t.Helper()
 	client := clientFrom(250)
-	s.sendKey(t.Context(), t, client, wrongKey(-1)) // makes what is made once
+	s.sendKey(t.Context(), t, client, wrongKey(-1)) // initialises what is initialised once
 	const guesses = 3
 	before := processorTime(t)
 	for i := range guesses {
@@ -115,7 +115,7 @@ func TestAttack_HolderOfAGuessedKey(t *testing.T) {
 			}
 		})
 	}
-	<-first // the others wait by now
+	<-first // the other guesses are in the queue now
 	before, begun := answered.Load(), time.Now()
 	status, _ := s.sendKey(t.Context(), t, clientFrom(200), guessedKey)
 	took, between := time.Since(begun), answered.Load()-before
@@ -149,7 +149,7 @@ func TestAttack_GuessersLeave(t *testing.T) {
 		client := clientFrom(10 + i%10)
 		group.Go(func() { s.sendKey(ctx, t, client, wrongKey(i)) })
 	}
-	time.Sleep(one) // some wait by now
+	time.Sleep(one) // some guesses are in the queue now
 	leave()
 	group.Wait()
 	begun := time.Now()

@@ -12,9 +12,8 @@ import (
 	"govsvc/server"
 )
 
-// FuzzHeaders sends any headers with a read, a write and a message of MCP: the
-// answer is of the service's form, never a defect, and only who presents the
-// key gets in.
+// FuzzHeaders sends any headers with a read, a write and an MCP message. The response
+// has the service's format and is never a 500. Only requests with the key have access.
 func FuzzHeaders(f *testing.F) {
 	s := serve(f, func(c *server.Config) { c.TrustedProxies = []netip.Prefix{netip.MustParsePrefix("192.0.2.0/24")} })
 	load(f, s.store, db.DefaultOrganisation, family("OWN", start))
@@ -35,19 +34,19 @@ func FuzzHeaders(f *testing.F) {
 		header := http.Header{}
 		for line := range strings.SplitSeq(strings.ReplaceAll(text, "KEY", key), "\n") {
 			name, value, _ := strings.Cut(line, ":")
-			header.Add(strings.TrimSpace(name), strings.TrimSpace(value)) // as net/http hands them over
+			header.Add(strings.TrimSpace(name), strings.TrimSpace(value)) // as net/http passes them on
 		}
 		for _, asked := range []struct{ method, path, body string }{
 			{"GET", "/risks?limit=1", ""}, {"POST", "/risks", goodRisk}, {"POST", mcpPath, `{"jsonrpc":"2.0","id":1,"method":"ping"}`},
 		} {
-			s.clock.Advance(time.Minute) // no limit stops it
+			s.clock.Advance(time.Minute) // so that no limit is reached
 			r := httptest.NewRequestWithContext(t.Context(), asked.method, server.Base+asked.path, strings.NewReader(asked.body))
 			r.Header = header.Clone()
 			w := httptest.NewRecorder()
 			s.server.ServeHTTP(w, r)
 			a := answer{status: w.Code, header: http.Header{}, body: w.Body.Bytes()}
 			for name, values := range w.Header() {
-				a.header[http.CanonicalHeaderKey(name)] = values // as a client reads it
+				a.header[http.CanonicalHeaderKey(name)] = values // the form that a client receives
 			}
 			faults := a.headerFaults()
 			if code, _ := a.fault(); a.status >= 500 || a.status >= 400 && code == "" && asked.path != mcpPath {
@@ -63,8 +62,8 @@ func FuzzHeaders(f *testing.F) {
 	})
 }
 
-// presents tells whether a request presents the key: as the only bearer, or as
-// x-api-key where there is none.
+// presents reports whether a request contains the key: as the only bearer token, or as
+// x-api-key without a bearer token.
 func presents(header http.Header, key string) bool {
 	bearer := ""
 	if all := header["Authorization"]; len(all) == 1 && len(all[0]) > 7 && strings.EqualFold(all[0][:7], "bearer ") {

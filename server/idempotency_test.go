@@ -51,7 +51,7 @@ func TestIdempotencyKeys(t *testing.T) {
 			t.Errorf("two keys: %d, want 400", response.StatusCode)
 		}
 	})
-	for range 2 { // without a key each is done
+	for range 2 { // without a key, both are done
 		d.do(t, write{method: "PATCH", path: risk, body: `{"title":"x"}`, header: header(keyed, "")})
 	}
 }
@@ -64,7 +64,7 @@ func TestReplay(t *testing.T) {
 	_, other := d.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: writeScopes})
 	risk, incident := "/risks/"+d.id(t, "/risks", goodRisk), "/incidents/"+d.id(t, "/incidents", goodIncident)
 	vendor := "/vendor/inventory/" + d.id(t, "/vendor/inventory", vendorBody("v"))
-	many := strings.TrimSuffix(strings.Repeat(`"key_result_code":"W","value":1},{`, 100), "},{") // an answer that is sent compressed
+	many := strings.TrimSuffix(strings.Repeat(`"key_result_code":"W","value":1},{`, 100), "},{") // a response that is sent compressed
 	gzip := header("Accept-Encoding", "gzip")
 	for i, w := range []write{
 		{path: "/risks", body: goodRisk, status: 201},
@@ -105,7 +105,7 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// sameAgain repeats a write and checks that the answer is the first one, replayed.
+// sameAgain repeats a write and checks that the response is the first one, replayed.
 func (d *writeService) sameAgain(t testing.TB, w write, first answer) {
 	t.Helper()
 	again := d.send(t, w)
@@ -212,7 +212,7 @@ func TestInFlight(t *testing.T) {
 	answered := make(chan answer)
 	go func() {
 		a := d.send(t, slow)
-		for a.status == http.StatusConflict { // a probe was under way
+		for a.status == http.StatusConflict { // a probe was in progress
 			a = d.send(t, slow)
 		}
 		answered <- a
@@ -221,7 +221,7 @@ func TestInFlight(t *testing.T) {
 	refusal.status, refusal.code, refusal.param = 409, "idempotency_in_flight", keyed
 	testkit.Eventually(t, func() bool { return d.probe(t, refusal) == http.StatusConflict }, "the first request is under way")
 	d.do(t, refusal)
-	refusal.path, refusal.body = "/incidents", goodIncident // whatever it is for
+	refusal.path, refusal.body = "/incidents", goodIncident // the key is refused for any request
 	d.do(t, refusal)
 	foreign := make(chan answer)
 	go func() { w := slow; w.key = acme; foreign <- d.send(t, w) }()
@@ -242,8 +242,8 @@ func (d *writeService) probe(t testing.TB, w write) int {
 	return d.send(t, w).status
 }
 
-// TestSameKeyAtOnce sends one request many times at once, through two servers
-// on the same file: it is done once, and every success is the same answer.
+// TestSameKeyAtOnce sends one request many times at once, through two servers on the
+// same file. The write is done once, and every success is the same response.
 func TestSameKeyAtOnce(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -304,7 +304,7 @@ func TestReplayWindow(t *testing.T) {
 	w.replayed = true
 	d.sameAgain(t, w, again)
 	d.clock.Advance(24 * time.Hour)
-	w.replayed, w.path, w.body = false, "/incidents", goodIncident // the key is free
+	w.replayed, w.path, w.body = false, "/incidents", goodIncident // the key can be used again
 	d.do(t, w)
 }
 

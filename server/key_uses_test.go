@@ -35,7 +35,7 @@ func TestUnusedScopes(t *testing.T) {
 	s.get(t, "/risks", key)
 	s.get(t, "/risks", key)
 	unused("read:all", "write:risks", "read:signals")
-	s.get(t, "/kpis", key) // which read:all lets it
+	s.get(t, "/kpis", key) // allowed by read:all
 	unused("write:risks", "read:signals")
 	release := lock(t, s.store.File.Path())
 	call := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_signals","arguments":{}}}`

@@ -68,14 +68,14 @@ func TestRefusalsBeforeTheLimit(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: key, has: limits(2, 1, 30, 9)})
 }
 
-// TestDayCap spends a day's requests. The count outlives the server, and the
-// last of 24 hours and the slot that they are counted in.
+// TestDayCap uses up the requests of a day. The count survives a restart. It ends after
+// 24 hours and the rest of its minute.
 func TestDayCap(t *testing.T) {
 	t.Parallel()
 	path, c := copyEmptyFile(t), testkit.NewClock(start)
 	s := serveFile(t, path, c)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(60), PerDay: new(3)})
-	s.ask(t, row{path: "/risks", key: key, has: limits(60, 2, 1, 3)}) // the day's rest, which is less than the bucket's
+	s.ask(t, row{path: "/risks", key: key, has: limits(60, 2, 1, 3)}) // the remainder of the day, which is less than that of the minute
 	s.get(t, "/risks", key)
 	s.flush(t)
 	s.get(t, "/risks", key)
@@ -99,7 +99,7 @@ func TestDayCap(t *testing.T) {
 	again.ask(t, row{path: "/risks", key: key, has: []string{"X-Ratelimit-Remaining: 2\r"}})
 }
 
-// flush ends the server's work between requests, which stores its counts.
+// flush runs the server's periodic work once, which stores its counts.
 func (s *service) flush(t testing.TB) {
 	t.Helper()
 	if err := s.tryFlush(t); err != nil {
@@ -114,7 +114,7 @@ func (s *service) tryFlush(t testing.TB) error {
 	return s.server.Run(ctx)
 }
 
-// TestCountsAreKept flushes while the file is locked: nothing is lost.
+// TestCountsAreKept stores the counts while the file is locked. No count is lost.
 func TestCountsAreKept(t *testing.T) {
 	t.Parallel()
 	s := serveWaiting(t)
@@ -134,7 +134,8 @@ func TestCountsAreKept(t *testing.T) {
 	}
 }
 
-// lastUse is when a key was used as its listing tells, "" if never.
+// lastUse returns the time of a key's last use as in its listing, or "" if it was never
+// used.
 func lastUse(t testing.TB, store *db.DB, key db.Key) string {
 	t.Helper()
 	listed, err := store.Keys.List(t.Context(), key.Org)
@@ -155,7 +156,7 @@ func TestAddressLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(6))
 	key := s.key(t, "read:risks")
-	const day = 6 * 1440 // what six a minute allow
+	const day = 6 * 1440 // the requests of a day at six a minute
 	s.run(t, []row{
 		{path: "/", has: limits(6, 5, 10, day)},
 		{path: "/openapi.json", has: limits(6, 4, 20, day)},
@@ -178,7 +179,7 @@ func TestAddressLimit(t *testing.T) {
 func TestNoAddressLimit(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
-	const minute, day = 1_000_000, 1_440_000_000 // shown where no limit is set
+	const minute, day = 1_000_000, 1_440_000_000 // the headers if there is no limit
 	for range 50 {
 		s.ask(t, row{path: "/risks", status: 401, code: "missing_credential", has: limits(minute, minute, 0, day)})
 	}

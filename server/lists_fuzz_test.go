@@ -15,15 +15,15 @@ import (
 	"govsvc/db"
 )
 
-// FuzzList asks for the first pages of any list, by any filters and since any
-// instant, and for the same of the same records filtered and sorted in Go.
+// FuzzList requests the first pages of any list, with any filters and any
+// updated_since. It compares them with the same records filtered and sorted in Go.
 func FuzzList(f *testing.F) {
 	f.Add(uint8(0), uint16(0), uint8(25), int64(0), uint8(0))
 	f.Add(uint8(1), uint16(0x2121), uint8(3), int64(0), uint8(0))            // /risks?severity=…&status=…&limit=3
 	f.Add(uint8(1), uint16(0x02), uint8(1), int64(90_000_000_001), uint8(1)) // and since an instant, with nanoseconds
 	f.Add(uint8(2), uint16(0x01), uint8(100), int64(-1), uint8(2))           // /signals?type=…&updated_since=…
 	f.Add(uint8(8), uint16(0x31), uint8(7), int64(86_400_000_000_000), uint8(3))
-	for which := range lists { // since the very instant at which a row was changed
+	for which := range lists { // since exactly the instant of a change
 		f.Add(uint8(which), uint16(0), uint8(99), int64(which), uint8(5))
 		f.Add(uint8(which), uint16(0), uint8(99), int64(60+which), uint8(5))
 		f.Add(uint8(which), uint16(0x1111), uint8(4), int64(30+which), uint8(5))
@@ -39,7 +39,7 @@ func FuzzList(f *testing.F) {
 			if l.object == "milestone" {
 				load(f, s.store, org, []db.Record{sample("roadmap", "R", 1, start)})
 			}
-			load(f, s.store, org, records) // another organisation's are never among them
+			load(f, s.store, org, records) // records of another organisation are never returned
 		}
 	}
 	f.Fuzz(func(t *testing.T, which uint8, chosen uint16, limit uint8, since int64, form uint8) {
@@ -47,7 +47,7 @@ func FuzzList(f *testing.F) {
 		size := int(limit)%100 + 1
 		query := url.Values{"limit": {fmt.Sprint(size)}}
 		for i, parameter := range sortedFilters(l) {
-			// a value of some row, one that no row has, or none at all
+			// a value of some row, a value of no row, or no value
 			pick := int(chosen>>(8*i)) & 0xff
 			if values := l.filter[parameter]; pick%16 != 0 {
 				query.Set(parameter, values[1+pick%(len(values)-1)])
@@ -66,7 +66,7 @@ func FuzzList(f *testing.F) {
 		}
 		want := shown(l, rows[l.path], query, instant)
 		for range 4 {
-			s.clock.Advance(time.Minute) // no limit stops it
+			s.clock.Advance(time.Minute) // so that no limit is reached
 			got := s.get(t, l.path+"?"+query.Encode(), key).page(t)
 			page := want[:min(size, len(want))]
 			if diff := gocmp.Diff(page, got.values("id"), equateEmpty); diff != "" {
@@ -83,13 +83,13 @@ func FuzzList(f *testing.F) {
 	})
 }
 
-// similarRecords are records of a list with every value of every filter, of which
-// many were made or changed at the same instant.
+// similarRecords returns records of a list. They have every value of every filter, and
+// many were created or changed at the same instant.
 func similarRecords(l list, random *rand.Rand) []db.Record {
 	var records []db.Record
 	for n := range 120 {
 		made := start.Add(time.Duration(random.IntN(10)) * time.Hour)
-		if l.object == "assessment" { // its instant is its key
+		if l.object == "assessment" { // the instant is the natural key
 			made = start.Add(time.Duration(n) * time.Millisecond)
 		}
 		r := sample(l.object, "F", n, made)
@@ -115,8 +115,8 @@ func sortedFilters(l list) []string {
 	return names
 }
 
-// written returns an instant in one of the forms that updated_since takes; it takes
-// from the instant what the form can't say.
+// written returns an instant in one of the formats of updated_since, and the instant
+// with the precision of that format.
 func written(instant *time.Time, form uint8) string {
 	switch form % 4 {
 	case 1:
@@ -129,8 +129,8 @@ func written(instant *time.Time, form uint8) string {
 	return instant.In(time.FixedZone("", (int(form)-128)*7*60)).Format(time.RFC3339)
 }
 
-// shown returns the ids of the records that a query asks for, in their order: newest
-// first, signals by type.
+// shown returns the ids of the records that a query matches, in the order of the list:
+// newest first, signals by type.
 func shown(l list, records []db.Record, query url.Values, since time.Time) []string {
 	rows := slices.DeleteFunc(slices.Clone(records), func(r db.Record) bool {
 		for parameter, filter := range l.filter {

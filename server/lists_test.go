@@ -35,8 +35,8 @@ func TestEmptyReads(t *testing.T) {
 	}
 }
 
-// TestEveryRead reads every endpoint with data, and finds each record just as
-// it was put in.
+// TestEveryRead reads every endpoint with data, and compares each record with the one
+// that was stored.
 func TestEveryRead(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)
@@ -79,7 +79,7 @@ func TestEveryRead(t *testing.T) {
 
 func same(given, got any) bool { return fmt.Sprint(given) == fmt.Sprint(got) }
 
-// expected returns the records that a list shows: newest first, signals by type.
+// expected returns the records of a list in order: newest first, signals by type.
 func expected(records []db.Record, l list) []db.Record {
 	var rows []db.Record
 	for _, record := range records {
@@ -96,8 +96,8 @@ func expected(records []db.Record, l list) []db.Record {
 	return rows
 }
 
-// TestFilters asks for every value of every filter, alone and combined with
-// each other one and with updated_since.
+// TestFilters requests every value of every filter, alone and together with each other
+// filter and with updated_since.
 func TestFilters(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)
@@ -127,7 +127,7 @@ func TestFilters(t *testing.T) {
 
 var equateEmpty = cmp.FilterValues(func(a, b []string) bool { return len(a) == 0 && len(b) == 0 }, cmp.Ignore())
 
-// combinations returns all queries of none, one or several of a list's filters.
+// combinations returns all queries with none, one or several of a list's filters.
 func combinations(l list) []url.Values {
 	queries := []url.Values{{}}
 	for parameter, filter := range l.filter {
@@ -153,7 +153,7 @@ func (l list) fits(record db.Record, query url.Values) bool {
 	return record["updated_at"].(string) >= query.Get("updated_since")
 }
 
-// TestFiltersOfTheDocument makes sure that no filter goes untested.
+// TestFiltersOfTheDocument checks that the tests cover every filter.
 func TestFiltersOfTheDocument(t *testing.T) {
 	t.Parallel()
 	for _, l := range lists {
@@ -212,8 +212,8 @@ func TestUpdatedSince(t *testing.T) {
 	}
 }
 
-// TestRefusedQueries sends every list and every current read what it must
-// refuse, naming the parameter.
+// TestRefusedQueries sends invalid queries to every list and every current object. The
+// error names the parameter.
 func TestRefusedQueries(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -229,11 +229,11 @@ func TestRefusedQueries(t *testing.T) {
 	}
 }
 
-// refused are queries that an operation must refuse → the parameter at fault.
+// refused maps each invalid query of an operation to the parameter that the error names.
 func refused(op *openapi.Operation) map[string]string {
 	queries := map[string]string{
 		"nonsense=1": "nonsense", "Limit=5": "Limit", "page=2": "page",
-		// escapes that are none, and a separator that no longer is one
+		// invalid escapes, and a semicolon, which is no longer a separator
 		"limit=%": "", "%zz=1": "", "limit=5;status=x": "", "a=%f": "",
 	}
 	for _, p := range op.Parameters {
@@ -273,7 +273,7 @@ func swapCase(s string) string {
 	return strings.ToLower(s)
 }
 
-// TestFreeFilters asks for values that match nothing, or that could do harm.
+// TestFreeFilters sends filter values that match nothing or that look like an attack.
 func TestFreeFilters(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

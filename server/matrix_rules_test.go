@@ -11,13 +11,13 @@ import (
 // the request. It is written by hand from the tables of the specification, so that the
 // test also checks the document.
 type permission struct {
-	scope    string // "" where any key will do
+	scope    string // "" if any key is sufficient
 	feature  string // of the plan: "incidents", "audit" or ""
 	public   bool
 	status   int    // of a success
-	body     string // that succeeds; "" sends none
-	sandbox  string // the same for the sandbox; as body by default
-	required bool   // an Idempotency-Key is
+	body     string // of a successful request; "" sends none
+	sandbox  string // the body for the sandbox; equals body by default
+	required bool   // whether an Idempotency-Key is required
 }
 
 // permissions are the operations of the specification (sections Endpoints and
@@ -119,7 +119,7 @@ func (s callerState) permit(r permission) string {
 	return "insufficient_scope"
 }
 
-// expected returns the status and the code of the whole answer.
+// expected returns the status and the code of the response.
 func (s callerState) expected(r permission, theirs bool) (status int, code string) {
 	if r.public {
 		return r.status, ""

@@ -86,7 +86,7 @@ func (m *matrix) idIn(t *testing.T, table string, org db.Org) string {
 	return testkit.QuerySQL(t, m.store.File.Path(), fmt.Sprintf("SELECT id FROM %s WHERE org_id = %d ORDER BY seq DESC LIMIT 1", table, org))[0]
 }
 
-// rescope gives a key the scopes of a callerState, which no user can do.
+// rescope gives a key the scopes of a callerState. Users can't do this.
 func (m *matrix) rescope(t *testing.T, kind string) {
 	t.Helper()
 	scopes, err := json.Marshal(append([]string{}, m.scopes...))
@@ -120,7 +120,7 @@ func (m *matrix) theirs(t *testing.T) string {
 		(SELECT max(updated_at) FROM kpis WHERE org_id = o.seq), (SELECT active FROM webhook_subscriptions WHERE org_id = o.seq)) FROM organisations o WHERE name = 'acme'`), "\n")
 }
 
-// every asks each operation and each tool.
+// every sends a request to each operation and each tool.
 func (m *matrix) every(t *testing.T, kind string) {
 	t.Helper()
 	operations := testkit.Document(t).Operations
@@ -147,24 +147,24 @@ func (m *matrix) every(t *testing.T, kind string) {
 		}
 	}
 	if m.admission() != "" {
-		return // POST /mcp was refused, whatever the tool
+		return // POST /mcp was refused for every tool
 	}
 	for tool, read := range toolReads {
 		m.call(t, tool, permissions[read], kind)
 	}
 }
 
-// records returns a record that the key may act on, and some that it may not: of
-// another organisation, of no one, of the other environment, and nonsense.
+// records returns a record that the key may access, and ids that it may not: of another
+// organisation, of no record, of the other environment, and invalid ones.
 func (m *matrix) records(t *testing.T, op *openapi.Operation, r permission, kind string) (own string, others []string) {
 	t.Helper()
 	path, sandbox := strings.Split(op.Path, "/")[1], recordOf[op.Path]
 	others = []string{m.foreign[path]}
 	if status, _ := m.expected(r, false); status != r.status {
-		return sandbox, others // none is looked for
+		return sandbox, others // the operation has no id
 	}
 	if path == "webhooks" && kind == db.LiveKey {
-		m.subscribe(t, db.DefaultOrganisation, fmt.Sprintf("00000000-0000-7000-9000-%012d", m.asked)) // it may be removed
+		m.subscribe(t, db.DefaultOrganisation, fmt.Sprintf("00000000-0000-7000-9000-%012d", m.asked)) // the next request needs another id
 	}
 	others = append(others, "00000000-0000-7000-8000-00000000dead", "nonsense")
 	live := m.idIn(t, tableOf[path], m.org.Org)
@@ -236,7 +236,7 @@ func (m *matrix) checkOwner(t *testing.T, about, body string, op *openapi.Operat
 	if kind == db.TestKey {
 		own, foreign = "00000000-0000-0000-0000-", []string{"THEIRS", "OWN"}
 	}
-	// what the matrix itself adds takes the first page of the nouns that it writes
+	// what the test itself adds fills the first page of the resources that it writes
 	path := strings.Split(op.Path, "/")[1]
 	if reads := op.Method == http.MethodGet && strings.HasPrefix(op.Scope, "read:") && path != "audit"; reads && tableOf[path] == "" && !strings.Contains(body, own) {
 		t.Errorf("%s shows nothing that is %s: %.300s", about, own, body)

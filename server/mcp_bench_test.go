@@ -11,15 +11,15 @@ import (
 	"govsvc/db"
 )
 
-// BenchmarkMCP asks for a page of 25 risks, as a GET and as a call of the tool
-// by turns, so that both see the same machine. The figure, calls a
-// second beside GETs a second, must be 0.5 or more. The client is as bare as
-// net/http has it: it shares the processors with the server.
+// BenchmarkMCP requests a page of 25 risks as a GET and as a tool call in turn, so that
+// both have the same conditions. The number of calls per second must be at least half
+// the number of GETs. The client does as little as package net/http allows, because it
+// shares the processors with the server.
 func BenchmarkMCP(b *testing.B) {
 	for name, encoding := range map[string]string{"plain": "identity", "gzip": "gzip"} {
 		b.Run(name, func(b *testing.B) {
 			s := serveMCP(b)
-			// One that no limit stops, however long the run.
+			// A key whose limits no run reaches.
 			_, key := s.mint(b, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(100_000_000), PerDay: new(2_000_000_000)})
 			get := repeatRequests(b, s, http.MethodGet, "/risks", key, encoding, "")
 			call := repeatRequests(b, s, http.MethodPost, mcpPath, key, encoding, toolCall("list_risks", "{}"))
@@ -37,13 +37,14 @@ func BenchmarkMCP(b *testing.B) {
 
 const (
 	burst     = 64 // requests of one kind at a time
-	clients   = 8  // of them under way at once
+	clients   = 8  // concurrent requests
 	eachBurst = burst / clients
 )
 
 func rate(b *testing.B, spent time.Duration) float64 { return float64(b.N*burst) / spent.Seconds() }
 
-// repeatRequests makes a function that makes a turn of requests, and times it.
+// repeatRequests returns a function that sends a number of requests and measures their
+// time.
 func repeatRequests(b *testing.B, s *mcpService, method, path, key, encoding, body string) func(*testing.B) time.Duration {
 	b.Helper()
 	var failed atomic.Bool

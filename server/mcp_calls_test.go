@@ -15,8 +15,8 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestMCPSameAsGet calls every tool with several arguments, page by page: the
-// answer is that of the GET, and meets the output schema.
+// TestMCPSameAsGet calls every tool with several arguments, page by page. The result
+// equals that of the GET and matches the output schema.
 func TestMCPSameAsGet(t *testing.T) {
 	t.Parallel()
 	live := serveMCP(t)
@@ -52,7 +52,8 @@ func operationsByTool(t testing.TB) map[string]*openapi.Operation {
 	return operations
 }
 
-// argumentsFor tries each value of each enumeration, and pages of several sizes.
+// argumentsFor returns arguments with each value of each enumeration and several page
+// sizes.
 func argumentsFor(op *openapi.Operation) []map[string]any {
 	all := []map[string]any{{}}
 	for _, p := range op.Parameters {

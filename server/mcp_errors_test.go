@@ -130,8 +130,8 @@ func checkToolError(t *testing.T, got toolResult, want ...string) {
 	}
 }
 
-// TestMCPFailedRead breaks the file under the server. The answer says that the data
-// could not be read, and the log has the reason.
+// TestMCPFailedRead damages the file while the server runs. The result says that the
+// data could not be read, and the log has the reason.
 func TestMCPFailedRead(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

@@ -50,7 +50,7 @@ func openSandbox(t testing.TB) func() (*db.DB, error) {
 // mcpPath is below the base of the API.
 const mcpPath = "/mcp"
 
-// mcpResponse is an answer, read whole.
+// mcpResponse is a response with its complete body.
 type mcpResponse struct {
 	status int
 	header http.Header

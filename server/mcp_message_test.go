@@ -21,7 +21,7 @@ func TestMCPMessages(t *testing.T) {
 	}
 }
 
-// mcpInvalidMessages sends what is no message: a 400 with id null.
+// mcpInvalidMessages sends invalid messages. The response is a 400 with id null.
 func mcpInvalidMessages(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	rows := []struct {
@@ -108,7 +108,8 @@ func mcpInvalidMessages(t *testing.T, s *mcpService, key string) {
 
 func nested(levels int) string { return strings.Repeat("[", levels) + strings.Repeat("]", levels) }
 
-// mcpNotifications sends what needs no answer: a 202 without a body.
+// mcpNotifications sends messages without a response. The result is a 202 without a
+// body.
 func mcpNotifications(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	for _, body := range []string{
@@ -148,7 +149,7 @@ func mcpIDs(t *testing.T, s *mcpService, key string) {
 	}
 }
 
-// mcpUnusualMessages sends unusual messages that are good.
+// mcpUnusualMessages sends unusual messages that are valid.
 func mcpUnusualMessages(t *testing.T, s *mcpService, key string) {
 	t.Helper()
 	rows := []struct {

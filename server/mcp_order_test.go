@@ -36,7 +36,7 @@ func TestMCPOrder(t *testing.T) {
 		headers                 []string
 		status                  int
 		code                    string // in the error envelope
-		rpc                     int    // or that of a JSON-RPC error with id null
+		rpc                     int    // the code of a JSON-RPC error with id null instead
 	}{
 		{name: "method", method: "GET", headers: []string{foreignPage, newer}, status: 405, code: "method_not_allowed"},
 		{name: "method", method: "DELETE", headers: []string{foreignPage}, status: 405, code: "method_not_allowed"},
@@ -144,8 +144,8 @@ func TestMCPPlan(t *testing.T) {
 	}
 }
 
-// TestMCPRate checks that every request, whatever its content, takes one from the limit
-// of the key.
+// TestMCPRate checks that every request counts towards the limit of the key, whatever
+// its content.
 func TestMCPRate(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

@@ -42,7 +42,7 @@ func TestMCPOrigin(t *testing.T) {
 		{byName, "https://gov.example", true},
 		{byName, "https://gov.example:8443", false},
 		{byName, "http://localhost:" + port, false},
-		{byName, host, false}, // the name that Host has, too
+		{byName, host, false}, // Host has the same name
 	}
 	keys := map[*mcpService]string{byListener: byListener.key(t, "read:all"), byName: byName.key(t, "read:all")}
 	for _, row := range rows {
@@ -56,7 +56,8 @@ func TestMCPOrigin(t *testing.T) {
 	}
 }
 
-// TestMCPOriginConfigured refuses to start with what can be no origin.
+// TestMCPOriginConfigured checks that the service does not start with an invalid
+// origin.
 func TestMCPOriginConfigured(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)

@@ -25,8 +25,8 @@ func (b *bearer) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// connect connects the official Go client with its defaults: it probes with a
-// newer protocol first and opens a stream, both of which are refused.
+// connect connects the official Go client with its default settings. The client first
+// requests a newer protocol version and opens a stream. The server refuses both.
 func (s *mcpService) connect(t *testing.T, key string) *mcp.ClientSession {
 	t.Helper()
 	session, err := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(),
@@ -77,7 +77,7 @@ func TestMCPGoClient(t *testing.T) {
 	}
 }
 
-// TestMCPGoClientPages pages through a list as the instructions say.
+// TestMCPGoClientPages reads all pages of a list as the instructions describe.
 func TestMCPGoClientPages(t *testing.T) {
 	t.Parallel()
 	s := serveMCP(t)

@@ -9,7 +9,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
-// toolNames as the contract lists them, in the order of the document.
+// toolNames are the names of the tools that the contract lists, in the order of the document.
 var toolNames = strings.Fields(`list_scores get_scorecard list_risks list_signals get_roadmap list_milestones get_compliance
 	list_obligations get_vendor_portfolio list_vendors get_talent_readiness list_talent_gaps list_incidents list_kpis`)
 
@@ -56,7 +56,7 @@ func mcpUnknownMethod(t *testing.T, s *mcpService, key string) {
 	}
 }
 
-// shownTool is a tool as tools/list shows it.
+// shownTool is a tool in the form that tools/list returns.
 type shownTool struct {
 	Name, Title, Description string
 	InputSchema              map[string]any
@@ -78,7 +78,7 @@ func (s *mcpService) tools(t testing.TB, key string) []shownTool {
 func TestMCPToolList(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
-	key := s.key(t, "write:risks") // of no use to any tool
+	key := s.key(t, "write:risks") // gives access to no tool
 	var names []string
 	for _, tool := range s.tools(t, key) {
 		names = append(names, tool.Name)

@@ -74,7 +74,7 @@ func TestUnreadGivesBack(t *testing.T) {
 		t.Error("no response waits, although none is read")
 	}
 	other := s.key(t, "read:risks")
-	s.get(t, "/risks?limit=30", other) // as large as a page may be
+	s.get(t, "/risks?limit=30", other) // the maximum size of a page
 	for _, conn := range conns {
 		_ = conn.Close()
 	}

@@ -91,7 +91,7 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestDocument serves the document that package openapi keeps as a golden.
+// TestDocument compares the served document with the golden file of package openapi.
 func TestDocument(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -122,15 +122,14 @@ func golden(t testing.TB, name string, body []byte) {
 	testkit.Golden(t, name, indented(t, body))
 }
 
-// TestHealth asks the two pages for machines, with the file in order, locked
-// and closed.
+// TestHealth requests both health pages with the file working, locked and closed.
 func TestHealth(t *testing.T) {
 	t.Parallel()
 	s := serveWaiting(t)
 	path := s.store.File.Path()
 	health := func(ready int) {
 		t.Helper()
-		s.clock.Advance(time.Second) // what it found is believed for as long
+		s.clock.Advance(time.Second) // the result of the check is cached for a second
 		for page, want := range map[string]int{"/healthz": 200, "/readyz": ready} {
 			request, err := http.NewRequestWithContext(t.Context(), "GET", strings.TrimSuffix(s.url, "/api/v1")+page, nil)
 			if err != nil {
@@ -167,7 +166,7 @@ func TestFailures(t *testing.T) {
 	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"read:risks"}})
 	internals := []string{"INTERNAL", "goroutine", ".go:", "panic", "sql:", "SQL", "closed", key[21:], test[21:]}
 	s.ask(t, row{name: "panic", path: "/risks", key: test, status: 500, code: "internal_error", not: internals})
-	s.get(t, "/risks", key) // goes on
+	s.get(t, "/risks", key) // the service continues
 	if err := s.store.Close(); err != nil {
 		t.Fatal(err)
 	}

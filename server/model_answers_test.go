@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// modelRequest is a request, as the service and the model both get it.
+// modelRequest is a request that both the service and the model receive.
 type modelRequest struct {
 	operation string // "PATCH /risks/{id}"
 	id        string // of the record in the path
@@ -16,7 +16,7 @@ type modelRequest struct {
 	once      string // the Idempotency-Key
 	flaw      string // "version", "media" or ""
 	key       *modelKey
-	mistyped  bool // the key was
+	mistyped  bool // whether the key was altered
 }
 
 func (q modelRequest) method() string { m, _, _ := strings.Cut(q.operation, " "); return m }
@@ -81,7 +81,8 @@ func (m *model) admit(q modelRequest) *expectation {
 	return nil
 }
 
-// once answers a write, from what was kept where its Idempotency-Key is known.
+// once returns the response to a write. If its Idempotency-Key was used before, that is
+// the stored response.
 func (m *model) once(q modelRequest, d *dataset, r permission) *expectation {
 	if q.once == "" && r.required {
 		return refuse(400, "invalid_parameter", "Idempotency-Key")
@@ -114,13 +115,13 @@ func (m *model) once(q modelRequest, d *dataset, r permission) *expectation {
 	return e
 }
 
-// expectationData is what is kept of an answer.
+// expectationData is the part of a response that is stored.
 type expectationData struct {
 	Object string
 	Data   any
 }
 
-// withoutSecretShown returns an answer as a replay has it.
+// withoutSecretShown returns a response as it is replayed, without the secret.
 func withoutSecretShown(data any) any {
 	r := plain[map[string]any](data)
 	if _, shown := r["secret"]; shown {
@@ -129,7 +130,7 @@ func withoutSecretShown(data any) any {
 	return r
 }
 
-// done does a write whose Idempotency-Key is new.
+// done does a write whose Idempotency-Key was not used before.
 func (m *model) done(q modelRequest, d *dataset, body map[string]any, malformed error) *expectation {
 	for name := range q.query {
 		return refuse(400, "invalid_parameter", name)

@@ -11,18 +11,19 @@ import (
 	"govsvc/db"
 )
 
-// rule is what a member of a body may be: one of words, or of a kind.
+// rule describes the valid values of a member of a body: one of words, or a kind.
 type rule struct {
-	kind     string // "words", "text", "key", "date" and so on, see holds
+	kind     string // "words", "text", "key", "date" and so on; see holds
 	words    string
-	least    int  // characters, white space around them aside
+	least    int  // characters, without white space at the ends
 	most     int  // characters
-	line     bool // without a line feed
+	line     bool // without a line break
 	required bool
 	null     bool
 }
 
-// words returns an enumeration, text a text; need and orNull say more of a rule.
+// words returns the rule of an enumeration. The functions text, need and orNull return
+// other rules.
 func words(list string) rule        { return rule{kind: "words", words: list} }
 func texts(least, most int) rule    { return rule{kind: "text", least: least, most: most} }
 func kindOf(kind string) rule       { return rule{kind: kind, most: 20_000} }
@@ -99,7 +100,7 @@ var point = map[string]rule{
 
 var uuid = regexp.MustCompile(`^[0-9A-Fa-f]{8}(-[0-9A-Fa-f]{4}){3}-[0-9A-Fa-f]{12}$`)
 
-// holds tells whether a value that is not null obeys the rule.
+// holds reports whether a value other than null obeys the rule.
 func (r rule) holds(value any) bool {
 	text, isText := value.(string)
 	switch r.kind {
@@ -132,7 +133,7 @@ func (r rule) holds(value any) bool {
 	return false
 }
 
-// wrong lists the members of a body that its form refuses, by their path.
+// wrong lists the paths of the members of a body that its form refuses.
 func wrong(form map[string]rule, body map[string]any, at string) []string {
 	var faults []string
 	for member, r := range form {

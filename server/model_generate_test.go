@@ -10,7 +10,7 @@ import (
 	"govsvc/db"
 )
 
-// write makes a write: its body is in order mostly, and has one fault else.
+// write returns a write. Its body is usually valid and otherwise has one error.
 func (m *generator) write() step {
 	operations := slices.Sorted(maps.Keys(bodyForms))
 	s := step{Do: m.one(operations...), Who: m.who(), Pick: m.IntN(40), Legacy: m.in(20)}
@@ -37,7 +37,7 @@ func (m *generator) write() step {
 	if s.Raw == "" && len(bodyForms[s.Do]) > 0 {
 		s.Body = m.body(bodyForms[s.Do])
 	}
-	if strings.HasPrefix(s.Do, "DELETE") { // takes no body
+	if strings.HasPrefix(s.Do, "DELETE") { // has no body
 		s.Raw, s.Pad = "", 0
 	}
 	m.writes = append(m.writes, s)
@@ -47,7 +47,8 @@ func (m *generator) write() step {
 	return s
 }
 
-// body fills a form: what is required, some of the rest, and a fault at times.
+// body returns a body with the required members and some optional ones, and sometimes
+// an invalid one.
 func (m *generator) body(form map[string]rule) map[string]any {
 	body := map[string]any{}
 	members := slices.Sorted(maps.Keys(form))
@@ -81,7 +82,7 @@ func (m *generator) body(form map[string]rule) map[string]any {
 	return body
 }
 
-// value returns one that the rule of a member allows.
+// value returns a value that the rule of a member allows.
 func (m *generator) value(member string, r rule) any {
 	if r.null && m.in(4) {
 		return nil
@@ -160,7 +161,7 @@ func (m *generator) points() []any {
 	return points
 }
 
-// put makes an import of one record: a new one, or one that is known already.
+// put returns an import of one record, which is new or already known.
 func (m *generator) put() step {
 	imports := map[string]func() map[string]any{
 		"kpi": m.kpi, "assessment": m.assessment, "signal": m.signal, "roadmap": m.roadmap,

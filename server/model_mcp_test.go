@@ -7,8 +7,8 @@ import (
 	"strconv"
 )
 
-// rpcMessages are messages of MCP that are no calls of tools, and what comes of
-// them: a status, and the code of JSON-RPC's error, 0 where there is none.
+// rpcMessages are MCP messages other than calls of tools, each with the expected status
+// and the code of the JSON-RPC error, or 0.
 var rpcMessages = []struct {
 	body         string
 	status, code int
@@ -25,7 +25,7 @@ var rpcMessages = []struct {
 	{`{"id":8,"method":"ping"}`, 400, -32600},
 }
 
-// argumentsOf returns a query as the arguments of a tool: a limit is a number.
+// argumentsOf returns a query as arguments of a tool. A limit is a number.
 func argumentsOf(query url.Values) string {
 	arguments := map[string]any{}
 	for name, values := range query {
@@ -37,7 +37,7 @@ func argumentsOf(query url.Values) string {
 	return plainJSON(arguments)
 }
 
-// tool returns the answer of a tool: that of the GET, in the form of MCP.
+// tool returns the result of a tool: that of the GET, in the format of MCP.
 func (m *model) tool(q modelRequest, tool string) (*expectation, *rpcExpectation) {
 	if refusal := m.admit(q); refusal != nil {
 		return refusal, nil
@@ -56,14 +56,14 @@ func (m *model) tool(q modelRequest, tool string) (*expectation, *rpcExpectation
 	return nil, &rpcExpectation{status: 200, read: e}
 }
 
-// rpcExpectation is what a message of MCP must be answered.
+// rpcExpectation describes the expected response to an MCP message.
 type rpcExpectation struct {
 	status, code int
-	isError      string       // the code in the result of a tool that failed
-	read         *expectation // what a tool has read
+	isError      string       // the code in the result of a failed tool
+	read         *expectation // the data of the result
 }
 
-// structured compares an answer of MCP, and returns what a tool has read.
+// structured compares an MCP response, and returns the data that a tool has read.
 func (e *rpcExpectation) structured(a answer) (json.RawMessage, error) {
 	if a.status != e.status {
 		return nil, fmt.Errorf("status %d, want %d: %.300s", a.status, e.status, a.body)

@@ -13,7 +13,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// What the operator does between requests, and the whole visible state.
+// The changes of the operator between requests, and the check of the complete state.
 
 // put imports one record into an organisation.
 func (r *run) put(s step) error {
@@ -48,8 +48,8 @@ func (r *run) put(s step) error {
 	return r.learnLog(d)
 }
 
-// learnLog takes what an operator's change has added to the audit log, which
-// the specification leaves to the service.
+// learnLog stores the audit events of an operator's change in the model. The
+// specification does not define them.
 func (r *run) learnLog(d *dataset) error {
 	org := organisation(r.t, r.store, d.name)
 	for _, line := range testkit.QuerySQL(r.t, r.store.File.Path(), fmt.Sprintf("SELECT event FROM audit_events WHERE org_id = %d ORDER BY seq LIMIT -1 OFFSET %d", org.Org, len(d.log))) {
@@ -79,8 +79,8 @@ func (r *run) revoke(k *modelKey) error {
 	return r.learnLog(r.model.sets[k.org])
 }
 
-// check compares all that can be seen: every list, page by page, the audit log
-// and its chain, and what is kept beside.
+// check compares everything that is visible: every list, page by page, the audit log
+// and its chain, and the stored data that the API does not return.
 func (r *run) check(s step) error {
 	for _, who := range []int{ofDefault, ofAcme, ofSandbox} {
 		for path := range catalogues {
@@ -105,7 +105,7 @@ func (r *run) check(s step) error {
 	return nil
 }
 
-// walk reads a list to its end.
+// walk reads all pages of a list.
 func (r *run) walk(s step, path string) error {
 	set := r.model.set(r.model.keys[s.Who]).name
 	for range 2000 {
@@ -121,7 +121,7 @@ func (r *run) walk(s step, path string) error {
 	return fmt.Errorf("pages without end")
 }
 
-// behind compares what is kept beside what the API shows.
+// behind compares the stored data that the API does not return.
 func (r *run) behind(name string, d *dataset) error {
 	if d.frozen {
 		return nil
@@ -165,7 +165,7 @@ func (r *run) behind(name string, d *dataset) error {
 	return nil
 }
 
-// canonical returns a JSON array as Go writes it; other text as it is.
+// canonical returns a JSON array in the form that Go writes, and other text unchanged.
 func canonical(text string) string {
 	var list []any
 	if json.Unmarshal([]byte(text), &list) != nil {

@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// expectation is what the model says that an answer must be.
+// expectation describes the response that the model requires.
 type expectation struct {
 	status      int
 	code, param string
@@ -18,10 +18,10 @@ type expectation struct {
 	data        any    // of the envelope
 	more        bool
 	replayed    bool
-	// learn takes from the answer what the service chose, and returns the data
-	// that is right then; nil where nothing is to be learnt.
+	// learn stores the values that the service chose, such as ids, and returns the
+	// expected data. It is nil if the service chooses no value.
 	learn func(data any, next string) (any, error)
-	// commit is done when the answer was as expected; may be nil.
+	// commit is called if the response is as expected; it can be nil.
 	commit func(requestID string)
 }
 
@@ -31,10 +31,10 @@ func refuse(status int, code, param string) *expectation {
 
 // catalogue is a list of the specification.
 type catalogue struct {
-	object, stored string            // as shown, as kept
-	order          string            // member; newest first, signals by type upwards
+	object, stored string            // the type in responses and in the store
+	order          string            // the member that orders the list: newest first, signals by type
 	filters        map[string]string // parameter → member
-	values         map[string]string // parameter → the values it takes; all, where there is none
+	values         map[string]string // parameter → its values; a parameter without an entry allows any value
 	since          bool
 }
 
@@ -91,14 +91,14 @@ var catalogues = map[string]catalogue{
 	"/webhooks/subscriptions": {"webhook_subscription", "webhook_subscription", "created_at", nil, nil, false},
 }
 
-// currentOf are the reads of one current object: path → object as shown, as kept.
+// currentOf maps the path of each current object to its type in responses and in the store.
 var currentOf = map[string][2]string{
 	"/scorecard": {"scorecard", "assessment"}, "/roadmap": {"roadmap", "roadmap"},
 	"/compliance": {"compliance_posture", "compliance_posture"},
 	"/vendor":     {"vendor_portfolio", "vendor_portfolio"}, "/talent": {"talent_readiness", "talent_readiness"},
 }
 
-// read returns the answer to a GET whose caller may ask.
+// read returns the response to a GET of a caller with access.
 func (m *model) read(d *dataset, k *modelKey, path string, query url.Values) *expectation {
 	if c, isCurrent := currentOf[path]; isCurrent {
 		for name := range query {
@@ -151,7 +151,7 @@ func (m *model) list(d *dataset, path string, query url.Values) *expectation {
 	return e
 }
 
-// listed leaves the milestones of other roadmaps than the active one out.
+// listed removes the milestones of roadmaps that are not active.
 func (d *dataset) listed(c catalogue, r modelRecord) bool {
 	return c.object != "milestone" || r["roadmap_id"] == d.active("roadmap")["id"]
 }
@@ -176,7 +176,7 @@ func (r modelRecord) fits(c catalogue, query url.Values) bool {
 	return true
 }
 
-// bounds reads the parameters of a list; bad names the one at fault.
+// bounds reads the parameters of a list. bad is the name of an invalid one.
 func (m *model) bounds(c catalogue, query url.Values) (limit int, since, bad string) {
 	limit = 25
 	var faults []string
@@ -214,7 +214,7 @@ func anyOf(faults []string) string {
 	return anyParam
 }
 
-// instantOf reads a date, meaning midnight UTC, or a timestamp.
+// instantOf parses a date, meaning midnight UTC, or a timestamp.
 func instantOf(text string) (string, bool) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
@@ -223,7 +223,7 @@ func instantOf(text string) (string, bool) {
 	return stamp(at), err == nil
 }
 
-// mark finds the position of a query's cursor; nil is the start.
+// mark returns the position of a query's cursor; nil means the start.
 func (m *model) mark(query url.Values, list string, d *dataset) (*issuedCursor, bool) {
 	token := query.Get("cursor")
 	if token == "" {
@@ -237,7 +237,7 @@ func (m *model) mark(query url.Values, list string, d *dataset) (*issuedCursor, 
 	return nil, false
 }
 
-// pull returns a page of the audit log, oldest first; it is audited itself.
+// pull returns a page of the audit log, oldest first. The pull itself is audited.
 func (m *model) pull(d *dataset, k *modelKey, query url.Values) *expectation {
 	limit, format := 100, "json"
 	bounds, faults := map[string]string{"since": "", "until": "~"}, []string{}

@@ -17,22 +17,22 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// run is a service and its model, which both do the same steps.
+// run is a service and its model. Both execute the same steps.
 type run struct {
 	*service
 	t         *testing.T
 	model     *model
-	file      *sql.DB // of the service, behind its back
-	keyPrefix string  // what makes the Idempotency-Keys of the run its own
+	file      *sql.DB // the data file of the service
+	keyPrefix string  // makes the Idempotency-Keys of the run unique
 	records   map[string][]made
 	answers   map[int]int // by status
 	imported  int
 }
 
-// made is a record that was given out, in whichever data set.
+// made is a record that the service has returned, of any dataset.
 type made struct{ id, set string }
 
-// do does one step on both. Its error reports where they differ.
+// do runs one step on the service and on the model. The error describes a difference.
 func (r *run) do(s step) error {
 	switch verb, rest, _ := strings.Cut(s.Do, " "); verb {
 	case "clock":
@@ -64,13 +64,13 @@ func (r *run) do(s step) error {
 	return r.after(s)
 }
 
-// shownIn is where what a write changes is seen, by the first part of its path.
+// shownIn has the list that shows the changes of a write, by the first part of its path.
 var shownIn = map[string]string{
 	"risks": "/risks", "incidents": "/incidents", "vendor": "/vendor/inventory", "kpis": "/kpis", "webhooks": "/webhooks/subscriptions",
 }
 
-// after compares the whole list of what a write may have changed, be it done or
-// refused, as its organisation sees it.
+// after compares the list that a write can change, as its organisation sees it. It does
+// so for successful and refused writes.
 func (r *run) after(s step) error {
 	method, path, _ := strings.Cut(s.Do, " ")
 	list := shownIn[strings.Split(path, "/")[1]]
@@ -92,7 +92,7 @@ func (r *run) after(s step) error {
 	return nil
 }
 
-// request resolves what a step means now: its record, its cursor, its URL.
+// request resolves a step to its record, its cursor and its URL.
 func (r *run) request(s step) modelRequest {
 	q := modelRequest{operation: s.Do, flaw: s.Flaw, query: url.Values{}, body: s.Raw}
 	if s.Once != "" {
@@ -125,8 +125,8 @@ func resourceOfPath(operation string) string {
 	return map[string]string{"risks": "risk", "incidents": "incident", "vendor": "vendor", "webhooks": "webhook_subscription"}[strings.Split(operation, "/")[1]]
 }
 
-// cursor resolves "@n", the n-th last cursor of this list and data set, "^n", of
-// this list and another data set, and "!n", of whichever.
+// cursor resolves a cursor of a step: "@n" is the n-th last cursor of this list and
+// dataset, "^n" one of this list and another dataset, "!n" one of any list.
 func (r *run) cursor(q modelRequest, s step, value string) string {
 	if !strings.HasPrefix(value, "@") && !strings.HasPrefix(value, "^") && !strings.HasPrefix(value, "!") {
 		return value
@@ -152,8 +152,8 @@ func (r *run) cursor(q modelRequest, s step, value string) string {
 // nobody is an id that no record has.
 const nobody = "01990000-0000-7000-8000-00000000dead"
 
-// record returns the id of a record: mostly of the key's own data set, at times of
-// another, of none, or none at all.
+// record returns the id of a record: usually of the key's dataset, sometimes of another
+// one, of no record, or invalid.
 func (r *run) record(object string, k *modelKey, pick int) string {
 	list := r.records[object]
 	switch {
@@ -171,8 +171,8 @@ func (r *run) record(object string, k *modelKey, pick int) string {
 	return list[max(pick, -pick)%len(list)].id
 }
 
-// body returns a step's body with the names of the receivers and the ids of the key
-// results that it speaks of.
+// body returns a step's body with the URLs of its receivers and the ids of its key
+// results.
 func (r *run) body(s step, k *modelKey) string {
 	text := plainJSON(s.Body)
 	for place, address := range r.model.named() {
@@ -184,7 +184,7 @@ func (r *run) body(s step, k *modelKey) string {
 	return text
 }
 
-// named returns the receivers: "@good" and the like → their URL.
+// named returns the URLs of the receivers by name, such as "@good".
 func (m *model) named() map[string]string {
 	names := map[string]string{}
 	for address, outcome := range m.urls {
@@ -193,7 +193,7 @@ func (m *model) named() map[string]string {
 	return names
 }
 
-// ask sends a step's request and compares the answer with the model's.
+// ask sends the request of a step and compares the response with that of the model.
 func (r *run) ask(s step) error {
 	q := r.request(s)
 	header := map[string]string{}
@@ -221,7 +221,8 @@ func (r *run) ask(s step) error {
 	return nil
 }
 
-// compare compares an answer with the model's, and then commits the step in the model.
+// compare compares a response with that of the model, and then commits the step in the
+// model.
 func (r *run) compare(q modelRequest, e *expectation, a answer, s step) error {
 	code, param := a.fault()
 	if a.status != e.status || code != e.code || param != e.param && e.param != anyParam {
@@ -247,7 +248,7 @@ func (r *run) compare(q modelRequest, e *expectation, a answer, s step) error {
 // replays is the key under which statuses counts the replayed answers.
 const replays = 0
 
-// anyParam is an error that may name whichever parameter.
+// anyParam is an error that may name any parameter.
 const anyParam = "*"
 
 func (r *run) headers(q modelRequest, e *expectation, a answer, s step) []string {
@@ -268,7 +269,7 @@ func (r *run) headers(q modelRequest, e *expectation, a answer, s step) []string
 	return faults
 }
 
-// compareData compares the envelope of a success with the model's.
+// compareData compares the envelope of a successful response with that of the model.
 func (r *run) compareData(q modelRequest, e *expectation, body []byte, nextHeader string) error {
 	got, err := envelopeOf(e, body, nextHeader)
 	if err != nil {
@@ -300,7 +301,7 @@ func (r *run) compareData(q modelRequest, e *expectation, body []byte, nextHeade
 	return nil
 }
 
-// envelopeOf returns the envelope of an answer; one of events a line is put into one.
+// envelopeOf returns the envelope of a response. It builds an envelope for NDJSON.
 func envelopeOf(e *expectation, body []byte, nextHeader string) (map[string]any, error) {
 	var got map[string]any
 	if e.object != "ndjson" {
@@ -322,7 +323,7 @@ func envelopeOf(e *expectation, body []byte, nextHeader string) (map[string]any,
 	return got, nil
 }
 
-// unmark takes the sandbox's marker from every text.
+// unmark removes the marker of the sandbox from every text.
 func unmark(value any) any {
 	switch value := value.(type) {
 	case string:
@@ -339,7 +340,7 @@ func unmark(value any) any {
 	return value
 }
 
-// remember notes a record that was made, for later steps to speak of.
+// remember stores a record that was created, so that later steps can use it.
 func (r *run) remember(q modelRequest, e *expectation) {
 	if e.status == 201 && !e.replayed && !q.key.test && e.object != "kpi_checkin_batch" {
 		id := e.data.(map[string]any)["id"].(string)
@@ -391,7 +392,7 @@ func (r *run) send(q modelRequest, s step, header map[string]string) (answer, er
 	return a, err
 }
 
-// tool calls a tool of MCP with a step's query.
+// tool calls an MCP tool with the query of a step.
 func (r *run) tool(s step, tool string) error {
 	q := r.request(s)
 	q.operation = "POST /mcp"
@@ -414,7 +415,7 @@ func (r *run) tool(s step, tool string) error {
 	return r.compareData(q, e.read, structured, "")
 }
 
-// message sends one of the other messages of MCP.
+// message sends one of the other MCP messages.
 func (r *run) message(s step) error {
 	m := rpcMessages[int(s.N)%len(rpcMessages)]
 	q := r.request(s)

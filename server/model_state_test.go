@@ -9,15 +9,16 @@ import (
 	"time"
 )
 
-// The model: what the specification says of the service, in plain maps and
-// slices. It knows nothing of the code.
+// The model implements the specification with maps and slices. It does not use the code
+// of the service.
 
-// modelRecord is a record with all its members, those that the API does not show too.
+// modelRecord is a record with all its members, including those that the API does not
+// return.
 type modelRecord map[string]any
 
 func (r modelRecord) text(member string) string { s, _ := r[member].(string); return s }
 
-// model is all that the service knows.
+// model is the complete state of the service.
 type model struct {
 	now       time.Time
 	sets      map[string]*dataset    // by organisation; "sandbox" is that of all test keys
@@ -25,16 +26,16 @@ type model struct {
 	keys      []*modelKey
 	responses map[string]storedResponse // by organisation, environment and Idempotency-Key
 	cursors   []issuedCursor
-	seen      map[string]bool // ids that were given out
+	seen      map[string]bool // ids that the service has returned
 	tags      map[string]issuedTag
-	urls      map[string]string // what comes of a test, by the URLs that may be subscribed
+	urls      map[string]string // the outcome of the test operation, by URL
 }
 
-// dataset is what one organisation, or the sandbox, has.
+// dataset is the data of one organisation or of the sandbox.
 type dataset struct {
 	name       string
-	frozen     bool                     // the sandbox: a write changes nothing
-	records    map[string][]modelRecord // by object, in the order they were made
+	frozen     bool                     // whether writes change nothing, as in the sandbox
+	records    map[string][]modelRecord // by type, in the order of their creation
 	checkins   []modelRecord
 	log        []modelRecord // audit events
 	riskNumber int
@@ -49,13 +50,13 @@ type modelKey struct {
 	test           bool
 	scopes         []string
 	perMinute      int
-	expires        time.Time // zero is never
+	expires        time.Time // zero means never
 	revoked        bool
 	level          int64 // of the bucket: requests times a minute in nanoseconds
 	at             time.Time
 }
 
-// storedResponse is an answer that is replayed.
+// storedResponse is a response that is replayed.
 type storedResponse struct {
 	request string
 	status  int
@@ -70,7 +71,7 @@ type issuedCursor struct {
 	seq              int // in the audit log
 }
 
-// issuedTag is an ETag and what it was given for.
+// issuedTag is an ETag and the request that it was issued for.
 type issuedTag struct{ tag, content string }
 
 func (m *model) stamp() string { return stamp(m.now) }
@@ -94,8 +95,8 @@ func (m *model) standing(k *modelKey) callerState {
 	return s
 }
 
-// refill brings a key's bucket to now: it holds perMinute requests and gains
-// a sixtieth of them each second.
+// refill updates the bucket of a key to the current time. A bucket has room for
+// perMinute requests and gains a sixtieth of them each second.
 func (k *modelKey) refill(now time.Time) {
 	full := int64(k.perMinute) * int64(time.Minute)
 	gained := int64(min(now.Sub(k.at), time.Minute)) * int64(k.perMinute)
@@ -104,7 +105,7 @@ func (k *modelKey) refill(now time.Time) {
 
 func (k *modelKey) remaining() int { return int(k.level / int64(time.Minute)) }
 
-// visible are the members that the API shows, in the specification's tables.
+// visible lists the members that the API returns, from the specification's tables.
 var visible = map[string]string{
 	"score":                "id overall_score adjusted_score verdict confidence methodology_version completed_at",
 	"scorecard":            "id overall_score adjusted_score verdict confidence methodology_version completed_at completeness evidence_ratio frameworks_applied",
@@ -124,7 +125,7 @@ var visible = map[string]string{
 	"kpi_checkin":          "id key_result_id key_result_code value period_start source evidence_ref note created_at",
 }
 
-// show returns a record as the API shows it.
+// show returns a record as the API returns it.
 func (r modelRecord) show(object string) map[string]any {
 	out := map[string]any{"object": object}
 	for _, member := range strings.Fields(visible[object]) {
@@ -133,7 +134,7 @@ func (r modelRecord) show(object string) map[string]any {
 	return out
 }
 
-// find returns the record of an id, or nil where the data set has none.
+// find returns the record of an id, or nil if the dataset has no such record.
 func (d *dataset) find(object, id string) modelRecord {
 	for _, r := range d.records[object] {
 		if r.text("id") == id {
@@ -143,7 +144,7 @@ func (d *dataset) find(object, id string) modelRecord {
 	return nil
 }
 
-// where returns the last record whose member has a value, or nil where there is none.
+// where returns the last record whose member has a value, or nil.
 func (d *dataset) where(object, member string, value any) modelRecord {
 	for _, r := range slices.Backward(d.records[object]) {
 		if r[member] == value {
@@ -153,7 +154,7 @@ func (d *dataset) where(object, member string, value any) modelRecord {
 	return nil
 }
 
-// add makes a record. A frozen data set stays as it is.
+// add adds a record. A frozen dataset does not change.
 func (d *dataset) add(object string, r modelRecord) {
 	if !d.frozen {
 		d.records[object] = append(d.records[object], r)
@@ -183,7 +184,7 @@ func wrote(object string, id any) modelRecord {
 	return modelRecord{"action": "api.write." + path, "category": category, "resource_type": on, "resource_id": id, "severity": 3.0}
 }
 
-// enqueue queues an event for each active subscription that wants it.
+// enqueue queues an event for each active subscription that matches it.
 func (d *dataset) enqueue(kind string) {
 	if d.frozen {
 		return
@@ -196,7 +197,7 @@ func (d *dataset) enqueue(kind string) {
 	}
 }
 
-// change sets the members that are given and differ, and reports whether any did.
+// change sets the members that are given and differ. It reports whether any differed.
 func (r modelRecord) change(given modelRecord, at string) bool {
 	before := plainJSON(r)
 	maps.Copy(r, given)
@@ -215,7 +216,7 @@ func plainJSON(value any) string {
 	return string(text)
 }
 
-// plain returns a value as it comes out of JSON.
+// plain returns a value in the form that JSON decoding gives it.
 func plain[T any](value any) (out T) {
 	if err := json.Unmarshal([]byte(plainJSON(value)), &out); err != nil {
 		panic(fmt.Sprint(err, value))
@@ -223,8 +224,8 @@ func plain[T any](value any) (out T) {
 	return out
 }
 
-// put is an import of one record (contract, section 5). Every member that the
-// API shows is given, and an id.
+// put imports one record (contract, section 5). The record has every member that the
+// API returns, and an id.
 func (d *dataset) put(object string, given modelRecord, at string) {
 	given = maps.Clone(given)
 	for _, member := range []string{"created_at", "updated_at"} {
@@ -265,8 +266,8 @@ func (d *dataset) put(object string, given modelRecord, at string) {
 	known.update(given, at)
 }
 
-// settled drops from an import what follows from other records that are known:
-// a roadmap's milestones are counted, a key result's value is its latest.
+// settled removes members that the service derives from other records, such as the
+// counts of a roadmap or the current value of a key result.
 func (d *dataset) settled(object string, given modelRecord) {
 	if object == "kpi" {
 		if kpi := d.where("kpi", "code", given["code"]); kpi != nil && kpi["current_as_of"] != nil && given["current_as_of"] == nil {
@@ -280,7 +281,7 @@ func (d *dataset) settled(object string, given modelRecord) {
 	}
 }
 
-// update is an import of a record that already exists.
+// update imports a record that already exists.
 func (r modelRecord) update(given modelRecord, at string) {
 	for _, member := range []string{"id", "created_at", "updated_at"} {
 		delete(given, member)
@@ -288,7 +289,8 @@ func (r modelRecord) update(given modelRecord, at string) {
 	r.change(given, at)
 }
 
-// putSignal: the value with the latest as_of is the current one of its type.
+// putSignal stores the value of a signal. The value with the latest as_of is the
+// current one of its type.
 func (d *dataset) putSignal(given modelRecord, at string) {
 	for i, known := range d.records["signal"] {
 		switch {
@@ -305,7 +307,7 @@ func (d *dataset) putSignal(given modelRecord, at string) {
 	d.records["signal"] = append(d.records["signal"], given)
 }
 
-// putMilestone adds to the roadmap that the record names, or the active one.
+// putMilestone adds a milestone to the roadmap that it names, or to the active roadmap.
 func (d *dataset) putMilestone(given modelRecord, at string) {
 	roadmap := d.active("roadmap")
 	if version, named := given["roadmap_version"]; named {

@@ -23,7 +23,7 @@ import (
 
 var modelSteps = flag.Int("model.steps", 2000, "how many steps TestModel does, 2,000 on a file")
 
-// perRun is how many steps are done on one file.
+// perRun is the number of steps on one file.
 const perRun = 2000
 
 // TestModel runs the same random steps on the service and on a model of the
@@ -51,7 +51,7 @@ func TestModel(t *testing.T) {
 	t.Logf("%d steps; %d replays; answers by status: %v", *modelSteps, statuses[replays], statuses)
 }
 
-// replaySteps does the steps on a fresh service and a fresh model, until they differ.
+// replaySteps runs the steps on a new service and a new model until they differ.
 func replaySteps(t *testing.T, steps []step, answers map[int]int) (at int, fault error) {
 	t.Helper()
 	t.Run(fmt.Sprint("run-", runs.Add(1)), func(t *testing.T) { // no #, which ends a path in SQLite's URLs
@@ -66,16 +66,16 @@ func replaySteps(t *testing.T, steps []step, answers map[int]int) (at int, fault
 	return at, fault
 }
 
-// attempts bounds how many sequences are tried to find a shorter one.
+// attempts bounds the number of sequences that are tried to find a shorter one.
 const attempts = 60
 
-// printShortest drops steps while the sequence still fails, fewer and fewer at once. It
-// prints the remaining steps.
+// printShortest removes steps while the sequence still fails, first many at a time,
+// then fewer. It prints the remaining steps.
 func printShortest(t *testing.T, steps []step, fault error) {
 	t.Helper()
 	tried := 0
 	for size := len(steps) / 2; size > 0 && tried < attempts; size /= 2 {
-		for from := 0; from+size < len(steps) && tried < attempts; tried++ { // the last one stays
+		for from := 0; from+size < len(steps) && tried < attempts; tried++ { // the last step stays
 			shorter := slices.Delete(slices.Clone(steps), from, from+size)
 			if at, again := replaySteps(t, shorter, map[int]int{}); again != nil {
 				steps, fault = shorter[:at+1], again

@@ -20,8 +20,8 @@ func (w modelWrite) subscribe() *expectation {
 	return e
 }
 
-// withSecretShown: the answer that creates a subscription, and no other, shows
-// its secret.
+// withSecretShown adds the secret to the response that creates a subscription. No other
+// response has it.
 func withSecretShown(learn func(any, string) (any, error)) func(any, string) (any, error) {
 	return func(data any, next string) (any, error) {
 		want, err := learn(data, next)
@@ -68,7 +68,8 @@ func (w modelWrite) unsubscribe() *expectation {
 	return e
 }
 
-// ping returns the test operation: a paused subscription is tested too.
+// ping returns the response of the test operation, which also tests a paused
+// subscription.
 func (w modelWrite) ping() *expectation {
 	to := w.find("webhook_subscription", w.id)
 	if to == nil {
@@ -104,7 +105,7 @@ func (w modelWrite) ping() *expectation {
 	return e
 }
 
-// checkin records a batch of data points, all or none.
+// checkin stores all data points of a batch or none.
 func (w modelWrite) checkin() *expectation {
 	points, _ := w.body["checkins"].([]any)
 	var kpis []modelRecord
@@ -149,14 +150,14 @@ func (w modelWrite) checkin() *expectation {
 	return e
 }
 
-// superseded tells whether a later point of a batch is of the same period.
+// superseded reports whether a later point of the batch has the same period.
 func (w modelWrite) superseded(later []modelRecord, entry modelRecord) bool {
 	return slices.ContainsFunc(later, func(other modelRecord) bool {
 		return other["key_result_code"] == entry["key_result_code"] && other["period_start"] == entry["period_start"]
 	})
 }
 
-// stored tells whether a data point repeats what is stored.
+// stored reports whether a data point equals what is stored.
 func (w modelWrite) stored(entry modelRecord) bool {
 	return slices.ContainsFunc(w.checkins, func(known modelRecord) bool {
 		for _, member := range []string{"key_result_code", "period_start", "value", "source", "evidence_ref", "note"} {
@@ -168,8 +169,8 @@ func (w modelWrite) stored(entry modelRecord) bool {
 	})
 }
 
-// entry returns a data point as it is recorded: under the id that its period has
-// already, if it was recorded before.
+// entry returns a data point as it is stored. If its period has a point already, it has
+// the id of that point.
 func (w modelWrite) entry(p, kpi modelRecord, known []modelRecord) modelRecord {
 	r := absent(p, "evidence_ref note", modelRecord{"source": "api", "created_at": w.at, "updated_at": w.at})
 	r["key_result_id"], r["key_result_code"] = kpi["id"], kpi["code"]
@@ -191,7 +192,7 @@ func (w modelWrite) entry(p, kpi modelRecord, known []modelRecord) modelRecord {
 	return r
 }
 
-// periodOf returns the first day of the period in which an instant lies; weeks begin on
+// periodOf returns the first day of the period that contains an instant. Weeks begin on
 // Monday.
 func periodOf(frequency string, at time.Time) time.Time {
 	year, month, _ := at.Date()
@@ -206,7 +207,7 @@ func periodOf(frequency string, at time.Time) time.Time {
 	return time.Date(year, month, 1, 0, 0, 0, 0, time.UTC)
 }
 
-// learnEntries takes the ids of the points whose period is new.
+// learnEntries stores the ids of the points whose period is new in the model.
 func (w modelWrite) learnEntries(entries []modelRecord, data any) (any, error) {
 	got, _ := data.(map[string]any)
 	list, _ := got["checkins"].([]any)

@@ -9,14 +9,14 @@ import (
 	"time"
 )
 
-// modelWrite is a write whose caller may do it and whose body is in order.
+// modelWrite is a valid write of a caller with access.
 type modelWrite struct {
 	*model
 	*dataset
 	key  *modelKey
 	id   string // of the record in the path
 	body modelRecord
-	at   string // when it is done
+	at   string // the time of the write
 }
 
 var writesOf = map[string]func(modelWrite) *expectation{
@@ -28,11 +28,10 @@ var writesOf = map[string]func(modelWrite) *expectation{
 	"DELETE /webhooks/subscriptions/{id}": modelWrite.unsubscribe, "POST /webhooks/subscriptions/{id}/test": modelWrite.ping,
 }
 
-// write returns the answer to a write whose caller may do it and whose body is in
-// order.
+// write returns the response to a valid write of a caller with access.
 func (m *model) write(d *dataset, k *modelKey, operation, id string, body map[string]any) *expectation {
 	write := modelWrite{m, d, k, id, maps.Clone(body), m.stamp()}
-	for member, value := range write.body { // as they are kept
+	for member, value := range write.body { // in the stored form
 		if text, isText := value.(string); isText && member == "notification_deadline" {
 			at, _ := time.Parse(time.RFC3339, text)
 			write.body[member] = stamp(at)
@@ -44,13 +43,14 @@ func (m *model) write(d *dataset, k *modelKey, operation, id string, body map[st
 	return writesOf[operation](write)
 }
 
-// audited adds who, when and with which request to an event, and logs it.
+// audited adds the actor, the time and the request to an event, and appends it to the
+// log.
 func (w modelWrite) audited(event modelRecord, request string) {
 	event["time"], event["actor"], event["request"] = w.at, "key:"+w.key.id, request
 	w.audit(event)
 }
 
-// created returns the answer of a POST that makes a record.
+// created returns the response of a POST that creates a record.
 func (w modelWrite) created(object string, r modelRecord, done func()) *expectation {
 	r["created_at"], r["updated_at"] = w.at, w.at
 	e := &expectation{status: 201, object: object}
@@ -71,8 +71,8 @@ func (w modelWrite) created(object string, r modelRecord, done func()) *expectat
 	return e
 }
 
-// checkNewID checks an id that the service has made: a UUIDv7 that never was, or
-// one of the sandbox's range.
+// checkNewID checks an id that the service generated: a UUIDv7 that was not used
+// before, or an id of the sandbox's range.
 func (w modelWrite) checkNewID(id string) error {
 	if w.frozen {
 		if !strings.HasPrefix(id, "00000000-0000-0000-0000-") || !uuid.MatchString(id) {
@@ -87,8 +87,8 @@ func (w modelWrite) checkNewID(id string) error {
 	return nil
 }
 
-// digested returns a value as the audit log stores it: of a text longer than 2 KB its
-// length and SHA-256.
+// digested returns a value as the audit log stores it. A text longer than 2 KB is
+// stored as its length and SHA-256.
 func digested(value any) any {
 	text, isText := value.(string)
 	if !isText || len(text) <= 2048 {
@@ -97,7 +97,7 @@ func digested(value any) any {
 	return map[string]any{"length": len(text), "sha256": fmt.Sprintf("%x", sha256.Sum256([]byte(text)))}
 }
 
-// updated returns the answer of a PATCH: next is the record as it will be.
+// updated returns the response of a PATCH. next is the record after the change.
 func (w modelWrite) updated(object string, now, next modelRecord, changes modelRecord, done func()) *expectation {
 	e := &expectation{status: 200, object: object}
 	given, changed := modelRecord{}, map[string]any{}
@@ -126,7 +126,8 @@ func (w modelWrite) updated(object string, now, next modelRecord, changes modelR
 	return e
 }
 
-// absent returns the members that a new record has though the body gives none.
+// absent returns the members that a new record has although the body does not contain
+// them.
 func absent(body modelRecord, members string, defaults modelRecord) modelRecord {
 	r := modelRecord{}
 	for _, member := range strings.Fields(members) {
@@ -188,8 +189,8 @@ func (w modelWrite) updateRisk() *expectation {
 	})
 }
 
-// isLower tells whether a risk was graver before a change, or is a CRITICAL one
-// that the change settles (specification, States, rule 2).
+// isLower reports whether a change lowers the rating of a risk, or settles a CRITICAL
+// risk (specification, States, rule 2).
 func isLower(now, next modelRecord) bool {
 	for _, member := range []string{"severity", "residual_severity", "likelihood"} {
 		if ranks[now.text(member)] > ranks[next.text(member)] {
@@ -212,8 +213,8 @@ func (w modelWrite) createIncident() *expectation {
 	})
 }
 
-// clock sets the deadline of an incident that needs a notification and has
-// none, 72 hours after its declaration.
+// clock sets the deadline of an incident that requires a notification and has no
+// deadline: 72 hours after its declaration.
 func (r modelRecord) clock(declared string) {
 	if r["notification_required"] == true && r["notification_deadline"] == nil {
 		at, _ := time.Parse(time.RFC3339, declared)

@@ -33,8 +33,8 @@ func withMetrics(log bool) setting {
 	}
 }
 
-// TestObservedAnswers checks that metrics and logs do not change an answer: a success,
-// a refusal, a body that is too long or a defect.
+// TestObservedAnswers checks that metrics and logs do not change a response. It covers
+// a success, an error, a body that is too long and a defect.
 func TestObservedAnswers(t *testing.T) {
 	t.Parallel()
 	defect := func(c *server.Config) { c.Receivers = panickingWriter{} }
@@ -120,8 +120,8 @@ func exchanged(t *testing.T, url, request string) string {
 	return strings.Join([]string{response.Status, strings.Join(headers, " "), response.Header.Get("ETag"), kept, map[bool]string{true: "closes"}[response.Close]}, "\n")
 }
 
-// TestDeadline checks that the time of a read is bounded, over HTTP and MCP. The answer
-// asks the caller to try again.
+// TestDeadline checks that a read has a time limit, over HTTP and MCP. The response
+// tells the caller to try again.
 func TestDeadline(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, func(c *server.Config) { c.Deadline = 1 })
@@ -149,8 +149,8 @@ func TestDeadline(t *testing.T) {
 	}
 }
 
-// BenchmarkObserved is a read that is answered from memory, with and without metrics
-// and logs.
+// BenchmarkObserved measures a read that is answered from memory, with and without
+// metrics and logs.
 //
 //	go test ./server -run '^$' -bench Observed
 func BenchmarkObserved(b *testing.B) {

@@ -6,8 +6,8 @@ import (
 	"govsvc/db"
 )
 
-// TestOrderOfChecks sends requests with two faults: of each neighbouring pair
-// of checks the earlier one answers (contract, section 2).
+// TestOrderOfChecks sends requests with two errors each. The response reports the one
+// that is checked first (contract, section 2).
 func TestOrderOfChecks(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(1000))

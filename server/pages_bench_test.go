@@ -11,8 +11,8 @@ import (
 	"govsvc/server"
 )
 
-// BenchmarkPage answers a page of 25 risks without a network: held in memory,
-// and read from the file each time.
+// BenchmarkPage measures a page of 25 risks without a network, both from memory and
+// read from the file each time.
 //
 //	go test ./server -run '^$' -bench Page -cpuprofile cpu.prof
 func BenchmarkPage(b *testing.B) {
@@ -54,7 +54,7 @@ func BenchmarkPage(b *testing.B) {
 	}
 }
 
-// discardWriter is an answer of which only the size is kept.
+// discardWriter is a response of which only the size is stored.
 type discardWriter struct {
 	head         http.Header
 	status, size int

@@ -9,7 +9,7 @@ import (
 	"govsvc/server"
 )
 
-// onePage knows the path /page, whatever the method.
+// onePage serves the path /page, with every method.
 type onePage struct{}
 
 func (onePage) Knows(r *http.Request) bool { return r.URL.Path == "/page" || r.URL.Path == "/api/page" }

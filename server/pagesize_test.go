@@ -18,7 +18,7 @@ import (
 	"govsvc/db/audit"
 )
 
-// mostOfPage is what a page may take: 4 MB of records, and the envelope.
+// mostOfPage is the maximum size of a page: 4 MB of records, and the envelope.
 const mostOfPage = db.PageBytes + 1024
 
 // largeRecords returns a service with 100 risks of about 60 KB, one risk of 5 MB among
@@ -57,15 +57,15 @@ func largeRecordsWith(t *testing.T, settings ...setting) *service {
 	return s
 }
 
-// TestPagesEndEarly walks through lists whose pages would be larger than 4 MB:
-// every record comes once and in order, no page is larger unless it is one
-// record, and none is empty.
+// TestPagesEndEarly reads lists whose pages would be larger than 4 MB. Every record is
+// returned once and in order. A page is only larger if it has a single record, and no
+// page is empty.
 func TestPagesEndEarly(t *testing.T) {
 	t.Parallel()
 	s := largeRecords(t)
 	key := s.key(t, "read:all", "read:audit")
 	until := "&until=" + url.QueryEscape(stored(start.Add(time.Hour)))
-	s.clock.Advance(2 * time.Hour) // so that the pulls of this test are not part of it
+	s.clock.Advance(2 * time.Hour) // so that the list excludes the pulls of this test
 	for _, row := range []struct{ path, member string }{
 		{"/risks?", "risk_id"},
 		{"/risks?updated_since=2020-01-01&", "risk_id"},
@@ -100,7 +100,7 @@ func TestPagesEndEarly(t *testing.T) {
 	}
 }
 
-// TestLinesEndEarly is the same for NDJSON, which has the cursor in a header.
+// TestLinesEndEarly checks the same for NDJSON, which has the cursor in a header.
 func TestLinesEndEarly(t *testing.T) {
 	t.Parallel()
 	s := largeRecords(t)
@@ -190,8 +190,8 @@ func TestToolPagesEndEarly(t *testing.T) {
 	}
 }
 
-// TestRequestsInProgress checks that 256 requests of a key may be in progress. A
-// further one is refused until one of them has ended; other keys are not concerned.
+// TestRequestsInProgress checks that a key can have 256 requests in progress. A further
+// request is refused until one of them ends. Other keys are not affected.
 func TestRequestsInProgress(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -215,11 +215,11 @@ func TestRequestsInProgress(t *testing.T) {
 		conns = append(conns, begin())
 	}
 	s.clock.Advance(time.Minute)
-	s.get(t, "/risks", key) // the 256th, at most
+	s.get(t, "/risks", key) // at most the 256th
 	conns = append(conns, begin())
 	refused := row{path: "/risks", key: key, status: 429, code: "rate_limit_exceeded", has: []string{"Retry-After: 1\r"}}
 	status := 0
-	for try := 0; try < 500 && status != 429; try++ { // until all have begun
+	for try := 0; try < 500 && status != 429; try++ { // until all requests are in progress
 		status = s.send(t, row{path: "/risks", key: key}).status
 		time.Sleep(10 * time.Millisecond)
 	}

@@ -13,9 +13,9 @@ import (
 	"govsvc/db"
 )
 
-// TestWalks pages through every list, again and again, while another process
-// adds rows: no row comes twice, none that was there at the start is left out,
-// and the order is newest first.
+// TestWalks reads all pages of every list several times while another process adds
+// rows. No row is repeated, none of the original rows is omitted, and the order is
+// newest first.
 func TestWalks(t *testing.T) {
 	t.Parallel()
 	for i, l := range lists {
@@ -44,8 +44,8 @@ type pagination struct {
 	made   int
 }
 
-// more makes n records: some far in the past, some newest, many at the same
-// instant.
+// more creates n records. Some are far in the past, some are newest, and many have the
+// same instant.
 func (w *pagination) more(n int) []db.Record {
 	var records []db.Record
 	for range n {
@@ -57,7 +57,7 @@ func (w *pagination) more(n int) []db.Record {
 			at = start.Add(time.Duration(w.random.IntN(4)) * time.Hour)
 		}
 		if w.object == "assessment" {
-			at = at.Add(time.Duration(w.made) * time.Millisecond) // its instant is its key
+			at = at.Add(time.Duration(w.made) * time.Millisecond) // the instant is the natural key
 		}
 		records = append(records, sample(w.object, "W", w.made, at))
 		w.made++
@@ -65,7 +65,7 @@ func (w *pagination) more(n int) []db.Record {
 	return records
 }
 
-// check walks the list once while rows are added, filtered or not.
+// check reads the list once while rows are added, with or without a filter.
 func (w *pagination) check(t *testing.T, key string, filtered bool) {
 	t.Helper()
 	before := w.everything(t, key)
@@ -82,7 +82,7 @@ func (w *pagination) check(t *testing.T, key string, filtered bool) {
 		p := w.get(t, fmt.Sprintf("%s?limit=%d%s%s", w.path, limit, query, cursor), key).page(t)
 		for _, record := range p.Data {
 			at := fmt.Sprint(record[w.newest], record["id"])
-			if w.object == "signal" { // by type, upwards
+			if w.object == "signal" { // ordered by type
 				at = fmt.Sprint(record["signal_type"])
 				if last != "~" && at <= last {
 					t.Errorf("%s comes after %s", at, last)
@@ -114,7 +114,7 @@ func (w *pagination) check(t *testing.T, key string, filtered bool) {
 	}
 }
 
-// everything returns the ids of all rows now.
+// everything returns the ids of all current rows.
 func (w *pagination) everything(t *testing.T, key string) []string {
 	t.Helper()
 	var ids []string
@@ -152,7 +152,7 @@ func (w *pagination) add(t *testing.T, records []db.Record, stop chan struct{}) 
 	}
 }
 
-// TestWalkOfTies pages through rows that were all made in one instant.
+// TestWalkOfTies reads pages of rows that all have the same instant.
 func TestWalkOfTies(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -74,8 +74,7 @@ func TestOddParam(t *testing.T) {
 	s.ask(t, row{path: "/risks?limit[]=1", key: s.key(t, "read:all"), status: 400, code: "invalid_parameter", param: "limit[]"})
 }
 
-// TestKeyOffThePaths checks that a valid key is also accepted at a path that does not
-// exist.
+// TestKeyOffThePaths checks that a valid key is also accepted at an unknown path.
 func TestKeyOffThePaths(t *testing.T) {
 	t.Parallel()
 	sandbox := serve(t).store

@@ -44,7 +44,7 @@ func readFixtures() ([]db.Record, error) {
 	}
 }
 
-// load puts records into an organisation, all in one change.
+// load stores records of an organisation in one transaction.
 func load(t testing.TB, store *db.DB, org string, records []db.Record) {
 	t.Helper()
 	if err := put(t.Context(), store, by(t, store, org), records); err != nil {
@@ -63,17 +63,17 @@ func put(ctx context.Context, store *db.DB, by db.Actor, records []db.Record) er
 	})
 }
 
-// list is a list of the API as the tests see it.
+// list describes a list of the API for the tests.
 type list struct {
 	path   string
 	scope  string
 	object string              // the type in the data format
 	newest string              // the member that orders it
 	key    string              // the member of its natural key
-	filter map[string][]string // parameter → the member it looks at and values to ask for
+	filter map[string][]string // parameter → its member and the values to test
 }
 
-// lists are the lists of the specification, the audit log aside.
+// lists are the lists of the specification, except the audit log.
 var lists = []list{
 	{"/scores", "read:scores", "assessment", "completed_at", "completed_at", nil},
 	{"/risks", "read:risks", "risk", "created_at", "risk_id", map[string][]string{
@@ -115,8 +115,8 @@ var currents = []struct{ path, scope, object, resource string }{
 	{"/talent", "read:talent", "talent_readiness", "talent_readiness"},
 }
 
-// sample returns a small record of a type: its n-th, made at an instant. Its texts hold
-// mark.
+// sample returns a small record of a type, with a number and an instant. Its texts
+// contain mark.
 func sample(object, mark string, n int, at time.Time) db.Record {
 	text, stamp := fmt.Sprintf("%s %s %d", mark, object, n), at.Format(time.RFC3339Nano)
 	r := db.Record{"object": object, "created_at": stamp, "updated_at": stamp}
@@ -158,7 +158,7 @@ func sample(object, mark string, n int, at time.Time) db.Record {
 	panic("no sample of " + object)
 }
 
-// family returns one sample of every type that a read shows.
+// family returns one sample of every type that a read returns.
 func family(mark string, at time.Time) []db.Record {
 	var records []db.Record
 	for _, object := range []string{
@@ -189,7 +189,7 @@ func (a answer) page(t testing.TB) page {
 	return p
 }
 
-// next returns the cursor of the next page, "" where there is none.
+// next returns the cursor of the next page, or "" if there is none.
 func (p page) next() string {
 	if p.NextCursor == nil {
 		return ""
@@ -197,7 +197,7 @@ func (p page) next() string {
 	return *p.NextCursor
 }
 
-// values returns what the rows have in a member, in their order.
+// values returns the values of a member, in the order of the rows.
 func (p page) values(member string) []string {
 	values := make([]string, len(p.Data))
 	for i, record := range p.Data {
@@ -206,5 +206,5 @@ func (p page) values(member string) []string {
 	return values
 }
 
-// stored formats an instant as a query or an answer has it.
+// stored formats an instant in the form of queries and responses.
 func stored(at time.Time) string { return db.Timestamp(at) }

@@ -16,42 +16,42 @@ import (
 	"govsvc/server/openapi"
 )
 
-// row is one test: a request, and what its answer must be.
+// row is one test: a request and the expected response.
 type row struct {
 	name   string
 	method string            // GET by default
 	path   string            // below the base of the API, with its query
-	key    string            // sent as a bearer token, if there is one
+	key    string            // sent as a bearer token; "" sends none
 	header map[string]string // further headers
 
 	status int      // 200 by default
 	code   string   // of the error
-	param  string   // that the error names
-	has    []string // what the body or a header must hold
-	not    []string // what neither may hold
+	param  string   // the parameter that the error names
+	has    []string // texts that the body or a header must contain
+	not    []string // texts that neither may contain
 }
 
-// answer is what came back, checked against the document.
+// answer is a response that was checked against the document.
 type answer struct {
 	status int
 	header http.Header
-	body   []byte // decoded, where it was compressed
+	body   []byte // decompressed
 	sent   []byte // the bytes on the wire
 }
 
 // transport leaves compression to the tests.
 var transport = &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 8}
 
-// requestIDs are all that were seen, in any test: none may come twice.
+// requestIDs are the request ids of all tests. None may be used twice.
 var requestIDs sync.Map
 
-// get reads a path with a key; the answer must be a 200.
+// get reads a path with a key and requires a 200.
 func (s *service) get(t testing.TB, path, key string) answer {
 	t.Helper()
 	return s.ask(t, row{path: path, key: key})
 }
 
-// ask sends a row's request and checks its answer.
+// ask sends the request of a row and checks the response.
 func (s *service) ask(t testing.TB, r row) answer {
 	t.Helper()
 	a := s.send(t, r)
@@ -98,7 +98,7 @@ func (r row) verb() string {
 	return r.method
 }
 
-// send sends a row's request. What every answer must have is checked here.
+// send sends the request of a row. It makes the checks that apply to every response.
 func (s *service) send(t testing.TB, r row) answer {
 	t.Helper()
 	request, err := http.NewRequestWithContext(t.Context(), r.verb(), s.url+r.path, nil)
@@ -143,7 +143,7 @@ func unzip(t testing.TB, sent []byte) []byte {
 	return body
 }
 
-// text returns all that the answer shows: headers and body.
+// text returns the complete response: headers and body.
 func (a answer) text() string {
 	var b strings.Builder
 	_ = a.header.Write(&b)
@@ -152,7 +152,7 @@ func (a answer) text() string {
 	return b.String()
 }
 
-// faults lists where an answer breaks what the contract says of all answers.
+// faults lists the rules of the contract for all responses that a response breaks.
 func (a answer) faults(t testing.TB, r row) []string {
 	t.Helper()
 	faults := a.headerFaults()
@@ -217,7 +217,8 @@ type refusal struct {
 	}
 }
 
-// fault returns the code and the parameter of an error; both "" where it is none.
+// fault returns the code and the parameter of an error response. Both are "" for other
+// responses.
 func (a answer) fault() (code, param string) {
 	var r refusal
 	if a.status < 400 || json.Unmarshal(a.body, &r) != nil {
@@ -247,7 +248,7 @@ func (a answer) errorFaults(t testing.TB) []string {
 	return faults
 }
 
-// operation finds the operation that a row asks for; nil if there is none.
+// operation returns the operation of a row's request, or nil.
 func operation(t testing.TB, r row) *openapi.Operation {
 	t.Helper()
 	path, _, _ := strings.Cut(r.path, "?")
@@ -290,8 +291,8 @@ func (a answer) successFaults(t testing.TB, op *openapi.Operation) []string {
 	return append(faults, extraMembers(t, op, value)...)
 }
 
-// extraMembers lists members of records that the document does not name: the
-// schemas of answers are open, so that validation lets them pass.
+// extraMembers lists members of records that the document does not name. Schemas of
+// responses are open, so validation does not find them.
 func extraMembers(t testing.TB, op *openapi.Operation, value any) []string {
 	t.Helper()
 	name := op.Returns.List + op.Returns.One + op.Returns.Current

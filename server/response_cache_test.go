@@ -19,7 +19,7 @@ import (
 )
 
 // TestNothingStale reads from many goroutines while this process and another one write.
-// Each answer must have every change that was committed before its request.
+// Each response must have every change that was committed before its request.
 func TestNothingStale(t *testing.T) {
 	t.Parallel()
 	if path := os.Getenv("GOVSVC_TEST_STALE"); path != "" {
@@ -107,8 +107,8 @@ func writeWhenAsked(t *testing.T, path string) {
 	}
 }
 
-// TestKeptAnswersApart checks that a cached answer is not used for another request:
-// another organisation, another filter or another key.
+// TestKeptAnswersApart checks that a cached response is not used for another request:
+// of another organisation, with another filter or another key.
 func TestKeptAnswersApart(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -119,7 +119,7 @@ func TestKeptAnswersApart(t *testing.T) {
 	_, one := s.mint(t, "one", db.KeyDraft{Scopes: []string{"read:risks"}})
 	_, two := s.mint(t, "two", db.KeyDraft{Scopes: []string{"read:risks"}})
 	_, none := s.mint(t, "one", db.KeyDraft{Scopes: []string{"read:kpis"}})
-	for range 3 { // the third time from memory
+	for range 3 { // the third response comes from memory
 		s.ask(t, row{path: "/risks", key: one, has: []string{"one-"}, not: []string{"two-"}})
 		s.ask(t, row{path: "/risks", key: two, has: []string{"two-"}, not: []string{"one-"}})
 		s.ask(t, row{path: "/risks", key: none, status: 403, code: "insufficient_scope"})

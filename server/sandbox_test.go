@@ -10,7 +10,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// wide returns a query that shows as much of an operation as a page can.
+// wide returns a query for the largest page of an operation.
 func wide(op *openapi.Operation) string {
 	if p := op.Parameter("limit"); p != nil {
 		return op.Path + "?limit=100"
@@ -18,8 +18,8 @@ func wide(op *openapi.Operation) string {
 	return op.Path
 }
 
-// TestSandbox reads every endpoint with a test key, beside live data full of
-// canaries: only fixtures appear.
+// TestSandbox reads every endpoint with a test key, while the live data contains marked
+// records. Only fixtures are returned.
 func TestSandbox(t *testing.T) {
 	t.Parallel()
 	sandbox := serveFixtures(t).store
@@ -55,8 +55,8 @@ func TestSandbox(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: test, status: 403, code: "subscription_inactive", has: []string{"Service-Environment: test\r"}})
 }
 
-// TestSandboxFails answers for a sandbox that can't be opened, and leaves live
-// keys alone.
+// TestSandboxFails checks the responses if the sandbox can't be opened. Live keys are
+// not affected.
 func TestSandboxFails(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withSandbox(func() (*db.DB, error) { return nil, errors.New("INTERNAL detail") }))
@@ -68,8 +68,8 @@ func TestSandboxFails(t *testing.T) {
 	}
 }
 
-// TestOrganisations fills two organisations: neither sees the other's rows, by
-// whatever filter.
+// TestOrganisations stores records of two organisations. Neither can read the other's
+// records, with any filter.
 func TestOrganisations(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
@@ -90,7 +90,7 @@ func TestOrganisations(t *testing.T) {
 				if other != name {
 					r.not = append(r.not, mark(other))
 				} else if shown := name != "OF-empty"; shown != (op.Path == "/audit") || name == "OF-acme" {
-					r.has = append(r.has, mark(name)) // in the audit log stand the names of organisations that were made
+					r.has = append(r.has, mark(name)) // the audit log has the names of new organisations
 				}
 			}
 			a := s.ask(t, r)
@@ -108,7 +108,7 @@ func TestOrganisations(t *testing.T) {
 	for _, l := range lists {
 		theirs := sample(l.object, "OF-acme", 1, start)[l.key]
 		for parameter, filter := range l.filter {
-			if filter[0] == l.key { // asks for the other's record by its key
+			if filter[0] == l.key { // the natural key of the other organisation's record
 				s.ask(t, row{
 					path: l.path + "?" + parameter + "=" + strings.ReplaceAll(theirs.(string), " ", "%20"),
 					key:  keys[db.DefaultOrganisation], has: []string{`"data":[]`}, not: []string{"OF-acme"},

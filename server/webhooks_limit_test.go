@@ -20,7 +20,7 @@ func subscribeMany(t testing.TB, file *sql.DB, org db.Org, n int, url string) {
 	}
 }
 
-// TestSubscriptionLimit makes as many subscriptions as an organisation may have,
+// TestSubscriptionLimit creates the maximum number of subscriptions of an organisation,
 // and one more.
 func TestSubscriptionLimit(t *testing.T) {
 	t.Parallel()
@@ -53,8 +53,8 @@ func TestSubscriptionLimit(t *testing.T) {
 	}
 }
 
-// TestWriteMakesNoDeliveries writes a risk with many subscriptions elsewhere and
-// in the organisation itself: neither adds rows to the write.
+// TestWriteMakesNoDeliveries creates a risk while this and other organisations have
+// many subscriptions. The write stores no rows for them.
 func TestWriteMakesNoDeliveries(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

@@ -34,14 +34,14 @@ func withHooks(t testing.TB) setting {
 	}
 }
 
-// closingReceiver returns the URL of a receiver that ends each connection. The port of
-// one that was closed may be another test's receiver soon.
+// closingReceiver returns the URL of a receiver that closes each connection. The port
+// of a stopped receiver is not used, because another test could get it.
 func closingReceiver(t testing.TB) string {
 	t.Helper()
 	return "https://" + testkit.ServeConnections(t, func(net.Conn) {})
 }
 
-// subscriptionCall is a request of a webhook operation, and what its answer must be.
+// subscriptionCall is a request of a webhook operation, and the expected response.
 type subscriptionCall struct {
 	name, method, path, body, idempotency string
 	status                                int
@@ -108,7 +108,7 @@ func (s *service) checked(t testing.TB, about string, c subscriptionCall, a answ
 	var envelope struct{ Data json.RawMessage }
 	var one data
 	if json.Unmarshal(a.body, &envelope) == nil {
-		_ = json.Unmarshal(envelope.Data, &one) // a list has none
+		_ = json.Unmarshal(envelope.Data, &one) // a list has no id
 	}
 	return one
 }
@@ -119,7 +119,7 @@ func create(key, body string) subscriptionCall {
 	return subscriptionCall{method: "POST", path: hooks, body: body, idempotency: key, status: 201}
 }
 
-// TestSubscriptionLife makes, lists, changes, pauses, tests and removes a
+// TestSubscriptionLife creates, lists, changes, pauses, tests and deletes a
 // subscription.
 func TestSubscriptionLife(t *testing.T) {
 	t.Parallel()
@@ -236,7 +236,7 @@ func TestSubscriptionRefusals(t *testing.T) {
 	s.do(t, s.key(t, append(readScopes, "read:all")...), subscriptionCall{method: "GET", path: hooks, status: 403, code: "insufficient_scope", has: []string{"manage:webhooks"}})
 }
 
-// TestOutcomes is the test operation before each kind of receiver.
+// TestOutcomes runs the test operation with each kind of receiver.
 func TestOutcomes(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withHooks(t))
@@ -258,7 +258,7 @@ func TestOutcomes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s.config.Receivers = strict // the operator took the permission back
+	s.config.Receivers = strict // the operator withdrew the permission
 	s.restart(t)
 	s.do(t, key, subscriptionCall{
 		method: "POST", path: hooks + "/" + id + "/test", idempotency: "b1", status: 200,

@@ -10,7 +10,8 @@ import (
 )
 
 // TestNothingChanged checks that a PATCH with the stored values is a 200. It changes no
-// record and writes no audit event. With an Idempotency-Key, its answer is still stored.
+// record and writes no audit event. With an Idempotency-Key, its response is still
+// stored.
 func TestNothingChanged(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -46,9 +47,9 @@ func TestNothingChanged(t *testing.T) {
 	d.checkRows(t, "events", "SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'", "3")
 }
 
-// TestRepeatedCheckins checks that a batch whose points are all stored already is a 201.
-// It changes no record and writes no audit event. If a batch repeats some points, only
-// the others are written.
+// TestRepeatedCheckins checks that a batch of points that are all stored already is a
+// 201. It changes no record and writes no audit event. If only some points are stored,
+// only the others are written.
 func TestRepeatedCheckins(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)

@@ -12,9 +12,9 @@ import (
 	"time"
 )
 
-// BenchmarkWrites creates risks over loopback, each of four rows and on disk
-// when it is acknowledged, from 1, 16 and 64 goroutines; beside it, in the same
-// run, the rate at which SQLite alone makes one row durable.
+// BenchmarkWrites creates risks over loopback from 1, 16 and 64 goroutines. Each write
+// stores four rows, which are on disk when it is acknowledged. The same run measures
+// the rate at which SQLite alone commits one row.
 //
 //	go test ./server -run '^$' -bench Writes -benchtime 2000x
 func BenchmarkWrites(b *testing.B) {
@@ -24,13 +24,13 @@ func BenchmarkWrites(b *testing.B) {
 	}
 }
 
-// benchmarkRaw makes one synced insert a transaction.
+// benchmarkRaw commits one insert per transaction, with a sync.
 func benchmarkRaw(b *testing.B) {
 	file, err := sql.Open("sqlite", "file:"+b.TempDir()+"/raw.db?_pragma=journal_mode(WAL)&_pragma=synchronous(FULL)")
 	if err != nil {
 		b.Fatal(err)
 	}
-	defer file.Close() //nolint:errcheck // thrown away
+	defer file.Close() //nolint:errcheck // the file is temporary
 	file.SetMaxOpenConns(1)
 	if _, err := file.ExecContext(b.Context(), "CREATE TABLE t (a INTEGER PRIMARY KEY, b TEXT)"); err != nil {
 		b.Fatal(err)
@@ -70,7 +70,7 @@ func benchmarkWrites(b *testing.B, writers int) {
 		}
 		return time.Since(began)
 	}
-	post() // the first verifies the key's hash
+	post() // the first request verifies the key's hash
 	took := make([]time.Duration, b.N)
 	next := make(chan int, b.N)
 	for i := range b.N {
@@ -82,7 +82,7 @@ func benchmarkWrites(b *testing.B, writers int) {
 	for range writers {
 		group.Go(func() {
 			for i := range next {
-				d.clock.Advance(time.Millisecond) // no limit stops it
+				d.clock.Advance(time.Millisecond) // so that no limit is reached
 				took[i] = post()
 			}
 		})
@@ -91,7 +91,7 @@ func benchmarkWrites(b *testing.B, writers int) {
 	report(b, took)
 }
 
-// report gives the rate and the quantiles of what each took.
+// report prints the rate and the quantiles of the durations.
 func report(b *testing.B, took []time.Duration) {
 	b.Helper()
 	slices.Sort(took)

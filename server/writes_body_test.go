@@ -10,7 +10,7 @@ import (
 	"govsvc/db"
 )
 
-// member is what the specification and the contract say of one member.
+// member describes one member, as the specification and the contract define it.
 type member struct {
 	name     string
 	kind     string // text, key, date, instant, number, bool or enum
@@ -26,7 +26,7 @@ type member struct {
 type form struct {
 	method, path string
 	good         map[string]any
-	within       string // where the members are: "checkins[0]." in a batch
+	within       string // the prefix of the members' paths: "checkins[0]." in a batch
 	members      []member
 }
 
@@ -39,7 +39,8 @@ const (
 	vendorStates = "active under_review negotiating sunsetting exited blocked"
 )
 
-// forms returns the bodies of all writes, as the specification has them.
+// forms returns the forms of the bodies of all writes, as the specification defines
+// them.
 func forms(t testing.TB, d *writeService) []form {
 	t.Helper()
 	risk, incident := d.id(t, "/risks", goodRisk), d.id(t, "/incidents", goodIncident)
@@ -144,7 +145,7 @@ func (f form) with(name, value string) string {
 
 func inQuotes(text string) string { return `"` + text + `"` }
 
-// bad are values that a member must refuse.
+// bad returns invalid values of a member.
 func (m member) bad() []string {
 	bad := []string{`{}`, `[]`, `["x"]`}
 	if !m.nullable && m.name != "severity_change_reason" {
@@ -177,7 +178,7 @@ func (m member) bad() []string {
 		bad = append(bad, `""`, `" "`, `" x"`, `"x "`)
 	}
 	if m.least > 0 {
-		// characters, not bytes, and those that are left after trimming
+		// the limit counts characters, not bytes, after trimming
 		bad = append(bad, `""`, inQuotes(strings.Repeat("☂", m.least-1)), inQuotes("  \\t\u2003"+strings.Repeat("é", m.least-1)+"\\n "))
 	}
 	if m.most > 0 {
@@ -189,7 +190,7 @@ func (m member) bad() []string {
 	return bad
 }
 
-// fine are values that a member must take.
+// fine returns valid values of a member.
 func (m member) fine() []string {
 	var fine []string
 	if m.nullable {
@@ -229,8 +230,8 @@ func (m member) fine() []string {
 	return fine
 }
 
-// TestMembers gives every member of every body each kind of wrong value, which
-// is refused by its name and changes nothing, and each kind of right one.
+// TestMembers sends wrong and valid values of every kind for every member of every
+// body. A wrong value is refused with the name of the member and changes nothing.
 func TestMembers(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -243,7 +244,7 @@ func TestMembers(t *testing.T) {
 				for _, value := range m.bad() {
 					w.body = f.with(m.name, value)
 					if strings.Contains(value, "999") || strings.Contains(value, `ud800`) {
-						w.body = strings.Replace(f.with(m.name, `"HERE"`), `"HERE"`, value, 1) // no encoder lets it pass
+						w.body = strings.Replace(f.with(m.name, `"HERE"`), `"HERE"`, value, 1) // no encoder produces this JSON
 					}
 					d.do(t, w)
 				}
@@ -265,7 +266,7 @@ func TestMembers(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestBodies sends what is no object of known members, to every write.
+// TestBodies sends bodies that are not an object of known members to every write.
 func TestBodies(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -314,7 +315,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestNotAccepted are members of the resources that no write takes.
+// TestNotAccepted sends members of the resources that no write accepts.
 func TestNotAccepted(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

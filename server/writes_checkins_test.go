@@ -54,7 +54,7 @@ func points(t testing.TB, r db.Record) []map[string]any {
 	return all
 }
 
-// current is the value, its date and the last change of each key result.
+// current selects the value, its date and the last change of each key result.
 const current = "SELECT code, current_value, current_as_of, updated_at FROM kpis WHERE org_id = 1 AND current_value IS NOT NULL ORDER BY code"
 
 // TestCheckins checks that the response has an entry for each point, in the order of
@@ -208,7 +208,7 @@ func TestLatestPeriod(t *testing.T) {
 		{`"key_result_code":"M","value":6,"period_start":"2026-06-01"`, "6", "2026-06-01"},
 		{`"key_result_code":"M","value":8,"period_start":"2026-08-01"},{"key_result_code":"M","value":7,"period_start":"2026-07-01"`, "8", "2026-08-01"},
 		{`"key_result_code":"M","value":0,"period_start":"0001-01-01"`, "8", "2026-08-01"},
-		{`"key_result_code":"M","value":12,"period_start":"2026-12-01"`, "12", "2026-12-01"}, // one to come
+		{`"key_result_code":"M","value":12,"period_start":"2026-12-01"`, "12", "2026-12-01"}, // a future period
 		{`"key_result_code":"M","value":10`, "12", "2026-12-01"},
 		{`"key_result_code":"M","value":1,"period_start":"2027-01-01T00:00:00+01:00"`, "1", "2026-12-31"}, // the date in UTC
 		{`"key_result_code":"M","value":99,"period_start":"9999-12-31"`, "99", "9999-12-31"},
@@ -219,8 +219,8 @@ func TestLatestPeriod(t *testing.T) {
 	}
 }
 
-// TestLatestPeriodConcurrently back-fills from many goroutines: whatever the
-// order, the latest period's value stays.
+// TestLatestPeriodConcurrently adds points of earlier periods from many goroutines. The
+// current value remains that of the latest period.
 func TestLatestPeriodConcurrently(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)

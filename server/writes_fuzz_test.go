@@ -10,9 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FuzzBody sends any body to POST /risks, twice under one key: a 201 that is
-// then replayed, for an object that holds what it must, or a 400 in the error
-// envelope that repeats.
+// FuzzBody sends any body to POST /risks, twice with one key. The result is a 201 that
+// is then replayed, or the same 400 twice.
 func FuzzBody(f *testing.F) {
 	for _, body := range []string{
 		goodRisk, "", "null", "{}", "[" + goodRisk + "]", goodRisk + "{}", goodRisk[:40], "\xff", `{"title":"\ud800"}`, `{"a":1,"a":2}`,
@@ -26,7 +25,7 @@ func FuzzBody(f *testing.F) {
 	sent := 0
 	f.Fuzz(func(t *testing.T, body []byte) {
 		sent++
-		d.clock.Advance(time.Minute) // no limit stops it
+		d.clock.Advance(time.Minute) // so that no limit is reached
 		w := write{path: "/risks", body: string(body), idempotencyKey: fmt.Sprint("fuzz ", sent)}
 		first := d.send(t, w)
 		checkFuzzed(t, first, body)

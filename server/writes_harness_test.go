@@ -18,15 +18,15 @@ import (
 	"govsvc/server/openapi"
 )
 
-// write is one test of a write: a request, and what its answer must be.
+// write is one test of a write: a request and the expected response.
 type write struct {
 	name           string
 	method         string // POST by default
 	path           string
 	body           string
 	key            string            // the credential; the default is the key of the service
-	idempotencyKey string            // the Idempotency-Key; a fresh one by default
-	header         map[string]string // further headers; "" takes one away
+	idempotencyKey string            // the Idempotency-Key; a new one by default
+	header         map[string]string // further headers; "" removes one
 	stream         bool              // without Content-Length
 
 	status      int // 200 by default
@@ -39,7 +39,7 @@ type write struct {
 type writeService struct {
 	*service
 	path string  // of the data file
-	file *sql.DB // the same, behind the store's back
+	file *sql.DB // the data file, read without the store
 	key  string
 }
 
@@ -112,7 +112,7 @@ func (w write) about() string {
 	return strings.TrimSpace(w.name + " " + w.verb() + " " + w.path + " " + body)
 }
 
-// send sends a write and checks what every answer must have.
+// send sends a write and makes the checks that apply to every response.
 func (d *writeService) send(t testing.TB, w write) answer {
 	t.Helper()
 	response, err := transport.RoundTrip(d.request(t, w))
@@ -157,7 +157,7 @@ func writeOperation(t testing.TB, w write) *openapi.Operation {
 	return nil
 }
 
-// do sends a write, checks its answer and returns the record in it.
+// do sends a write, checks the response and returns the record in it.
 func (d *writeService) do(t testing.TB, w write) db.Record {
 	t.Helper()
 	return d.check(t, w, d.send(t, w))
@@ -192,7 +192,7 @@ func (d *writeService) check(t testing.TB, w write, a answer) db.Record {
 	return a.record()
 }
 
-// record returns the data of an answer with one object, nil where it has none.
+// record returns the data of a response with one object, or nil.
 func (a answer) record() db.Record {
 	var envelope struct{ Data db.Record }
 	decoder := json.NewDecoder(strings.NewReader(string(a.body)))
@@ -203,7 +203,7 @@ func (a answer) record() db.Record {
 	return envelope.Data
 }
 
-// id makes a record and returns its id.
+// id creates a record and returns its id.
 func (d *writeService) id(t testing.TB, path, body string) string {
 	t.Helper()
 	id, _ := d.do(t, write{path: path, body: body, status: 201})["id"].(string)
@@ -271,7 +271,7 @@ const tableCounts = `SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM 
 	(SELECT last_risk_number FROM organisations WHERE name = 'default'), (SELECT max(updated_at) FROM kpis), (SELECT max(updated_at) FROM risks),
 	(SELECT max(updated_at) FROM incidents), (SELECT max(updated_at) FROM vendors)`
 
-// checkUnchanged runs what must change nothing in the file.
+// checkUnchanged runs a function that must change nothing in the file.
 func (d *writeService) checkUnchanged(t testing.TB, run func()) {
 	t.Helper()
 	before := d.query(t, tableCounts)
@@ -289,7 +289,7 @@ func (d *writeService) verifyAudit(t testing.TB, org string) {
 	}
 }
 
-// Bodies that are in order.
+// Valid bodies.
 const (
 	goodRisk     = `{"title":"T","description":"A description of enough length.","severity":"HIGH","likelihood":"LIKELY"}`
 	goodIncident = `{"title":"T"}`

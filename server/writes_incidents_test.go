@@ -46,7 +46,7 @@ func TestIncidentTimeline(t *testing.T) {
 	path := "/incidents/" + d.id(t, "/incidents", goodIncident)
 	lines := []string{stored(start) + "|open|Incident declared|1"}
 	for _, step := range []struct {
-		body, status string // on the timeline
+		body, status string // the status in the timeline
 		moves        bool
 	}{
 		{`{"status":"investigating"}`, "investigating", true},
@@ -55,7 +55,7 @@ func TestIncidentTimeline(t *testing.T) {
 		{`{"severity":"high"}`, "", true},
 		{`{}`, "", false},
 		{`{"status":"closed","title":"Other"}`, "closed", true},
-		{`{"status":"open"}`, "open", true}, // transitions are free
+		{`{"status":"open"}`, "open", true}, // every transition is allowed
 		{`{"description":null,"owner":null}`, "", true},
 	} {
 		d.clock.Advance(time.Second)
@@ -102,9 +102,9 @@ func TestNotificationClock(t *testing.T) {
 	const declared, given = "2026-10-04T12:00:00.000Z", "2027-01-01T00:00:00.000Z"
 	for _, row := range []struct {
 		create  string
-		changes []string // a day later
+		changes []string // the changes after a day
 		want    any
-		moved   bool // by the last change
+		moved   bool // whether the last change moves the deadline
 	}{
 		{`{"title":"T"}`, nil, nil, false},
 		{`{"title":"T","notification_required":false}`, nil, nil, false},

@@ -9,7 +9,7 @@ import (
 	"govsvc/server"
 )
 
-// TestMediaTypes sends a body under right and wrong types.
+// TestMediaTypes sends a body with valid and invalid types.
 func TestMediaTypes(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -55,11 +55,11 @@ func TestNoMediaType(t *testing.T) {
 	d.do(t, write{path: "/webhooks/subscriptions/x/test", body: "{}", header: header("Content-Type", "text/plain"), status: 415, code: "unsupported_media_type"})
 }
 
-// padded returns a body of just so many bytes.
+// padded returns a body of the given number of bytes.
 func padded(body string, size int) string { return body + strings.Repeat(" ", size-len(body)) }
 
 // TestSizes sends bodies at the limit and one byte over it, with and without
-// their length.
+// Content-Length.
 func TestSizes(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -115,8 +115,8 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// TestWriteOrder sends requests with two faults: of each neighbouring pair of
-// checks the earlier one answers (contract, section 2).
+// TestWriteOrder sends requests with two errors each. The response reports the one that
+// is checked first (contract, section 2).
 func TestWriteOrder(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

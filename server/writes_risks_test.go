@@ -44,11 +44,12 @@ func TestCreateRisk(t *testing.T) {
 		" A title |POSSIBLE|Act|<nil>|HIGH|"+now, "T|LIKELY|<nil>|<nil>|HIGH|"+now)
 }
 
-// TestUntreatedBaseline reads the file: the ranks' product, banded.
+// TestUntreatedBaseline reads the stored baseline: the band of the product of both
+// ranks.
 func TestUntreatedBaseline(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
-	want := map[string]string{ // by severity, RARE to ALMOST_CERTAIN
+	want := map[string]string{ // for each severity, from RARE to ALMOST_CERTAIN
 		"LOW": "LOW LOW LOW MEDIUM MEDIUM", "MEDIUM": "LOW MEDIUM MEDIUM HIGH HIGH",
 		"HIGH": "LOW MEDIUM HIGH HIGH CRITICAL", "CRITICAL": "MEDIUM HIGH HIGH CRITICAL CRITICAL",
 	}
@@ -64,8 +65,8 @@ func TestUntreatedBaseline(t *testing.T) {
 	}
 }
 
-// TestRiskNumbers creates risks from many goroutines, with refused ones between them.
-// The numbers have no gaps and no duplicates, in each organisation.
+// TestRiskNumbers creates risks from many goroutines, and sends invalid requests at the
+// same time. The numbers have no gaps and no duplicates in each organisation.
 func TestRiskNumbers(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
@@ -117,7 +118,7 @@ func TestRiskNumbersAfterImport(t *testing.T) {
 	next("RISK-0001")
 	bring("RISK-0007", "RISK-0003", "R-99", "risk-0050", "RISK-0060x", "RISK-99999999999999999999")
 	next("RISK-0008")
-	bring("RISK-0002") // below what was given out
+	bring("RISK-0002") // below the last number
 	next("RISK-0009")
 	bring("RISK-10") // the next number in another form
 	next("RISK-0011")
@@ -127,7 +128,7 @@ func TestRiskNumbersAfterImport(t *testing.T) {
 	if _, err := d.file.ExecContext(t.Context(), "UPDATE organisations SET last_risk_number = 1"); err != nil {
 		t.Fatal(err)
 	}
-	next("RISK-0004") // 2 and 3 are taken
+	next("RISK-0004") // 2 and 3 are used
 }
 
 // change is a PATCH of a risk rated before it, and whether it needs a reason.

@@ -22,7 +22,8 @@ func serveSandboxWrites(t testing.TB) (d *writeService, acme string) {
 
 var reserved = regexp.MustCompile(`^00000000-0000-0000-0000-\d{12}$`)
 
-// TestSandboxWrites shares one sandbox, which takes a while to fill.
+// TestSandboxWrites runs several tests on one sandbox, because it takes a while to
+// fill.
 func TestSandboxWrites(t *testing.T) {
 	t.Parallel()
 	d, acme := serveSandboxWrites(t)
@@ -31,9 +32,9 @@ func TestSandboxWrites(t *testing.T) {
 	t.Run("replay", func(t *testing.T) { sandboxReplay(t, d, acme) })
 }
 
-// sandboxWrites: validated in full, answered as live with ids of the
-// reserved range and marked texts, and nothing is kept, neither there nor in
-// the live file.
+// sandboxWrites checks that writes are validated and answered as live ones. Ids are of
+// the reserved range, texts are marked, and nothing is stored in the sandbox or in the
+// live file.
 func sandboxWrites(t *testing.T, d *writeService) {
 	t.Helper()
 	lists := func() (all string) {
@@ -48,7 +49,7 @@ func sandboxWrites(t *testing.T, d *writeService) {
 	sourced := batch(fmt.Sprintf(`"key_result_id":"%s","value":1,"note":"N","source":"manual"`, kpi["id"]))
 	sourced.has = append(sourced.has, `"source":"manual"`, `"note":"[SANDBOX] N"`)
 	d.checkUnchanged(t, func() {
-		for range 2 { // the second time nothing is taken
+		for range 2 { // the second request must find nothing stored
 			for _, w := range []write{
 				{path: "/risks", body: goodRisk, status: 201, has: []string{`"description":"[SANDBOX] A description`, `"dimension":"OTHER"`, `"source":"user_added"`}},
 				{path: "/risks", body: strings.Replace(goodRisk, "A desc", "[SANDBOX] A desc", 1), status: 201, not: []string{"[SANDBOX] [SANDBOX]"}},
@@ -83,7 +84,8 @@ func sandboxWrites(t *testing.T, d *writeService) {
 	}
 }
 
-// sandboxRule: the rule of severity_change_reason holds there too.
+// sandboxRule checks that the rule of severity_change_reason also applies in the
+// sandbox.
 func sandboxRule(t *testing.T, d *writeService) {
 	t.Helper()
 	page := d.get(t, "/risks?severity=CRITICAL&status=Open", d.key).page(t)
@@ -95,8 +97,8 @@ func sandboxRule(t *testing.T, d *writeService) {
 	d.do(t, w)
 }
 
-// sandboxReplay: keys are those of an organisation and environment, for 24
-// hours by the service's clock.
+// sandboxReplay checks that an Idempotency-Key belongs to one organisation and
+// environment, for 24 hours by the service's clock.
 func sandboxReplay(t *testing.T, d *writeService, acme string) {
 	t.Helper()
 	live := d.service.key(t, writeScopes...)

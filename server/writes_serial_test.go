@@ -17,7 +17,7 @@ import (
 	"govsvc/db"
 )
 
-// seedOf returns the seed of a random test, printed; GOVSVC_TEST_SEED repeats one.
+// seedOf returns and prints the seed of a random test. GOVSVC_TEST_SEED sets the seed.
 func seedOf(t testing.TB) uint64 {
 	t.Helper()
 	seed := uint64(time.Now().UnixNano())
@@ -31,7 +31,7 @@ func seedOf(t testing.TB) uint64 {
 	return seed
 }
 
-// sentWrite is a write that was sent at least once, and all its answers.
+// sentWrite is a write that was sent at least once, with all its responses.
 type sentWrite struct {
 	write
 	mutex   sync.Mutex
@@ -41,7 +41,7 @@ type sentWrite struct {
 // concurrentWrites sends random writes and repetitions of them from many goroutines.
 type concurrentWrites struct {
 	*writeService
-	risks  []string // ids that PATCHes go to
+	risks  []string // ids for PATCH requests
 	writes []*sentWrite
 }
 
@@ -59,8 +59,8 @@ func newConcurrentWrites(t *testing.T, random *rand.Rand, n int) *concurrentWrit
 	return c
 }
 
-// pick makes the n-th write. It marks the record, so that the file shows which write
-// was the last.
+// pick returns the n-th write. Its values identify it, so that the file shows which
+// write was last.
 func (c *concurrentWrites) pick(random *rand.Rand, n int) write {
 	mark := fmt.Sprint("write ", n)
 	w := write{idempotencyKey: mark}
@@ -81,9 +81,9 @@ func (c *concurrentWrites) pick(random *rand.Rand, n int) write {
 	return w
 }
 
-// TestSerialOrder lets many goroutines send random writes, each several times
-// and at once. The file then is in the state of a serial order, that of the
-// audit log, and each acknowledged write was done exactly once.
+// TestSerialOrder sends random writes from many goroutines, each several times and
+// concurrently. The file must have the state that the writes produce one after another
+// in the order of the audit log. Each acknowledged write is done exactly once.
 func TestSerialOrder(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
@@ -115,7 +115,7 @@ func TestSerialOrder(t *testing.T) {
 	c.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// acknowledged checks that every success of a write is the same answer, and that
+// acknowledged checks that every success of a write has the same response, and that
 // exactly one is not a replay. It returns the writes that were done, by request id.
 func (c *concurrentWrites) acknowledged(t *testing.T) map[string]*sentWrite {
 	t.Helper()
@@ -123,7 +123,7 @@ func (c *concurrentWrites) acknowledged(t *testing.T) map[string]*sentWrite {
 	for _, sent := range c.writes {
 		fresh, body := 0, []byte(nil)
 		for _, a := range sent.answers {
-			// a busy machine may answer 503, which says that nothing was done
+			// on a busy machine a write can get a 503, which means that nothing was done
 			if a.status >= 500 && a.status != http.StatusServiceUnavailable {
 				t.Errorf("%s: %d %s", sent.about(), a.status, a.body)
 			}
@@ -145,8 +145,8 @@ func (c *concurrentWrites) acknowledged(t *testing.T) map[string]*sentWrite {
 	return done
 }
 
-// replaySerially does the writes of the audit log one after another on a model,
-// and compares the model with the file.
+// replaySerially runs the writes of the audit log one after another on a model, and
+// compares the model with the file.
 func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWrite) {
 	t.Helper()
 	titles, severities, vendors, values, numbers, rated := map[string]string{}, map[string]string{}, []string{}, map[string]string{}, 3, 0
@@ -154,7 +154,7 @@ func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWri
 		titles[id], severities[id] = "T", "HIGH"
 	}
 	log := c.query(t, `SELECT event ->> '$.metadata.request_id', coalesce(resource_id, '') FROM audit_events WHERE action LIKE 'api.write.%' ORDER BY seq`)
-	lines := strings.Split(log, "\n")[3:] // those of newCrowd aside
+	lines := strings.Split(log, "\n")[3:] // without the three risks that newConcurrentWrites creates
 	for _, line := range lines {
 		request, id, _ := strings.Cut(line, "|")
 		sent := done[request]
@@ -204,7 +204,7 @@ func (c *concurrentWrites) replaySerially(t *testing.T, done map[string]*sentWri
 	c.checkRows(t, "kept answers", "SELECT count(*) FROM idempotency_records", fmt.Sprint(len(lines)+3))
 }
 
-// success returns the answer that says that a write was done.
+// success returns the body of the first successful response.
 func (d *sentWrite) success() []byte {
 	for _, a := range d.answers {
 		if a.status < 300 {

@@ -18,7 +18,8 @@ func serveWritesWaiting(t testing.TB, wait time.Duration) *writeService {
 	return writeServiceOf(t, serveFile(t, path, c, withStore(openWaiting(t, path, c, wait))), keys)
 }
 
-// unavailable returns a write as it is answered while the file can't be written.
+// unavailable returns a write with the expected response while the file can't be
+// written.
 func (w write) unavailable() write {
 	w.status, w.code, w.param = 503, "service_unavailable", ""
 	w.has, w.not = []string{"Retry-After: "}, []string{"SQLITE", "locked", "database is"}
@@ -50,7 +51,7 @@ func TestLockedFile(t *testing.T) {
 	d.checkUnchanged(t, func() {
 		for _, w := range writes {
 			d.do(t, w.unavailable())
-			d.do(t, w.unavailable()) // not in flight
+			d.do(t, w.unavailable()) // the key is not in use
 		}
 		d.get(t, "/risks", d.key)
 		d.get(t, "/kpis", d.key)

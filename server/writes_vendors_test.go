@@ -67,7 +67,7 @@ func TestVendorKeys(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestUpdateVendor changes each field that a team owns, and clears it.
+// TestUpdateVendor changes and clears each field that users can edit.
 func TestUpdateVendor(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)

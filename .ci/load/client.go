@@ -40,7 +40,7 @@ func load(ctx context.Context, address string, connections int, period time.Dura
 	return loadFor(ctx, address, connections, period, "HTTP/1.1 2", next)
 }
 
-// loadFor is load with another expected beginning of the responses.
+// loadFor runs load, with another expected beginning of the responses.
 func loadFor(ctx context.Context, address string, connections int, period time.Duration, want string, next request) (result, error) {
 	ctx, cancel := context.WithTimeout(ctx, period)
 	defer cancel()

@@ -33,7 +33,7 @@ func (b *bench) govsvc(ctx context.Context, args ...string) ([]byte, error) {
 	return b.govsvcIn(ctx, "", args...)
 }
 
-// govsvcIn is govsvc with standard input.
+// govsvcIn runs a command like govsvc, with the given standard input.
 func (b *bench) govsvcIn(ctx context.Context, in string, args ...string) ([]byte, error) {
 	var errors bytes.Buffer
 	command := exec.CommandContext(ctx, b.binary, args...)
@@ -115,8 +115,8 @@ type process struct {
 	file    string // the data file that it serves
 }
 
-// launch starts a server, with syncDelay added to its syncs, and waits until it
-// listens.
+// launch starts a server and waits until it listens. It delays the syncs of the server
+// by syncDelay.
 func (b *bench) launch(ctx context.Context, name string, args ...string) (*process, error) {
 	if b.syncDelay == 0 {
 		return launch(ctx, name, args...)

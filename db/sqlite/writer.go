@@ -10,22 +10,22 @@ import (
 )
 
 // writer owns the only connection that writes, and serializes write requests by
-// group commit. Requests that wait while a transaction is under way share the
-// next transaction, and so one sync of the disk. The first of them leads: its
+// group commit. Requests that wait while a transaction is running share the
+// next transaction and its sync of the disk. The first of them leads: its
 // goroutine runs the whole batch. The writer never delays a transaction to
 // collect more requests.
 type writer struct {
 	db *DB
 
-	working    sync.Mutex // held by the transaction under way, and by close
+	working    sync.Mutex // held by the running transaction, and by close
 	conn       *conn
 	closed     bool
-	stale      bool      // the connection cannot write; a new one may
+	stale      bool      // the connection can't write; a new connection may be able to
 	replicated bool      // Litestream replicates the file
-	checked    time.Time // when that was found out
+	checked    time.Time // when replicated was last updated
 
 	mutex   sync.Mutex
-	led     bool // a leader runs a batch, or has been called to
+	led     bool // a leader runs a batch, or was told to run one
 	waiting []*writeRequest
 	stats   writerStats
 }
@@ -45,15 +45,15 @@ type writeRequest struct {
 const maxBatch = 256
 
 // Write runs a request in the write transaction. If run returns nil and the
-// commit succeeds, what it wrote is on disk. Otherwise nothing of it is stored.
-// A request may fail because of another one in its batch: IsTransient holds then,
-// and the call may be repeated.
+// commit succeeds, its writes are on disk. Otherwise none of them is stored. A request
+// can fail because of another one in its batch. IsTransient reports true for that error,
+// and the caller may repeat the call.
 func (d *DB) Write(ctx context.Context, run func(*Tx) error) error {
 	return d.writer.enter(&writeRequest{ctx: ctx, run: run})
 }
 
 // TraceWrites calls fn with each statement of the write transactions, before it
-// runs. Tests use it; nil ends it.
+// runs. Tests use it; nil stops the calls.
 func (d *DB) TraceWrites(fn func(query string)) {
 	d.writer.working.Lock()
 	defer d.writer.working.Unlock()
@@ -76,7 +76,7 @@ func (w *writer) connect(ctx context.Context) error {
 		"PRAGMA schema_version",
 		// A journal of a statement in a file takes a quarter of an import's time.
 		"PRAGMA temp_store = MEMORY",
-		// 8 MB hold the ends of all indexes that an import writes to.
+		// 8 MB are enough for the ends of all indexes that an import writes to.
 		"PRAGMA cache_size = -8192",
 	}
 	var size int
@@ -143,7 +143,7 @@ func (w *writer) disconnect() error {
 	return c.close()
 }
 
-// close waits for the transaction under way. Later ones fail with ErrClosed.
+// close waits for the running transaction. Later transactions fail with ErrClosed.
 func (w *writer) close() error {
 	w.working.Lock()
 	defer w.working.Unlock()
@@ -258,8 +258,8 @@ func (w *writer) transact() []*writeRequest {
 		_ = w.do("ROLLBACK") // fails if SQLite has already rolled back
 	}
 	if err != nil {
-		// A request that was refused may have been refused for what another request
-		// of the batch had written.
+		// All requests of the batch fail, because a request may depend on the writes of
+		// another one.
 		for _, r := range batch {
 			r.err = err
 		}

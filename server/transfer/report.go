@@ -120,8 +120,9 @@ func (t tally) metadata() map[string]map[string]int {
 	return types
 }
 
-// maxErrors is how many errors are listed (contract, section 5: every error). A file
-// with more is not fixed by hand; the rest is counted.
+// maxErrors is the maximum number of listed errors. The contract requires every error
+// (section 5), but nobody fixes a file with more errors by hand. Further errors are
+// only counted.
 const maxErrors = 100_000
 
 // errorList are the errors found so far.
