@@ -23,8 +23,8 @@ func TestOpen_Interrupted(t *testing.T) {
 		cut    func(journal []ioDone, n int) map[string][]byte
 		risks  bool
 	}{
-		"older, power cut": {older, func(journal []ioDone, n int) map[string][]byte { return powerCut(journal, n, random, true) }, true},
-		"older, killed":    {older, killed, true},
+		"older, power cut": {unpackOlderFile, func(journal []ioDone, n int) map[string][]byte { return powerCut(journal, n, random, true) }, true},
+		"older, killed":    {unpackOlderFile, killed, true},
 		"empty, killed":    {func(t *testing.T, path string) { t.Helper(); testkit.WriteFile(t, path, "") }, killed, false},
 	} {
 		path := testkit.NewPath(t)
