@@ -121,7 +121,7 @@ var builtProgram = sync.OnceValues(func() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	command := exec.Command("go", "build", "-buildvcs=false", "-o", filepath.Join(folder, "govsvc"), ".") //nolint:noctx // bounded by the test's own limit
+	command := exec.Command("go", "build", "-buildvcs=false", "-ldflags=-w", "-o", filepath.Join(folder, "govsvc"), ".") //nolint:noctx // bounded by the test's own limit
 	if text, err := command.CombinedOutput(); err != nil {
 		return folder, fmt.Errorf("go build: %w\n%s", err, text)
 	}

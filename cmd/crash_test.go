@@ -18,7 +18,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-var crashRounds = flag.Int("crash.rounds", 3, "how often TestCrash kills the server, and the rounds of other tests with processes")
+var crashRounds = flag.Int("crash.rounds", 2, "how often TestCrash kills the server, and the rounds of other tests with processes")
 
 // crashWrite is a write with its own Idempotency-Key, and the response that
 // acknowledged it, if any.

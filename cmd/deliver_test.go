@@ -52,7 +52,7 @@ func TestDeadLetters(t *testing.T) {
 	s, url, ca := c.listen("--ca", c.dir+"/ca.pem")
 	s.end()
 	_, signing := c.subscribe(url)
-	serving, _ := c.deliverable(ca, "--webhook-schedule", "10ms,20ms")
+	serving := c.deliverable(ca, "--webhook-schedule", "10ms,20ms")
 	c.enqueue(1)
 	testkit.Eventually(t, func() bool { return onlySubscription(c).DeadLetters == 1 }, "a dead letter")
 	type letter struct {
@@ -99,7 +99,7 @@ func TestDeadLetters(t *testing.T) {
 	s.has(" risk.created verified\n", 1)
 	awaitAcknowledged(c)
 	s.end()
-	serving.end(syscall.SIGTERM)
+	serving.end()
 }
 
 // TestDeliver_Signal checks that a delivery under way is recorded when a signal

@@ -127,10 +127,9 @@ func (p *process) end(signal os.Signal) {
 }
 
 // deliverable starts a server that reaches a receiver on loopback.
-func (c *cli) deliverable(ca string, flags ...string) (p *process, url string) {
+func (c *cli) deliverable(ca string, flags ...string) *server {
 	c.t.Helper()
-	p = c.execute(os.TempDir(), append(append([]string{"serve", "--addr", "127.0.0.1:0"}, reaching(ca)...), flags...)...)
-	return p, p.line("listening on ")
+	return c.serve(append(reaching(ca), flags...)...)
 }
 
 // listen starts a receiver. It returns its URL and the file of its authority.
@@ -165,7 +164,7 @@ var builds string
 // program builds the program once, when the first test needs it.
 var program = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(builds, "govsvc")
-	build := exec.Command("go", "build", "-o", path, "govsvc") //nolint:noctx // outlives the test that asks first
+	build := exec.Command("go", "build", "-ldflags=-w", "-o", path, "govsvc") //nolint:noctx // outlives the test that asks first
 	build.Stderr = os.Stderr
 	return path, build.Run()
 })

@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 )
@@ -83,7 +84,8 @@ func TestServe_SlowBodies(t *testing.T) {
 	c := newCLI(t)
 	s := c.serve("--max-connections", "8")
 	key := "Authorization: Bearer " + c.key("read:risks") + "\r\n"
-	for _, row := range []struct{ head, want string }{
+	var waiting sync.WaitGroup
+	for i, row := range []struct{ head, want string }{
 		{"POST /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 401 "},
 		{"POST /api/v1/risks HTTP/1.1\r\nTransfer-Encoding: chunked\r\n", "HTTP/1.1 401 "},
 		{"POST /api/v1/risks HTTP/1.1\r\nContent-Length: 1000\r\n" + key, "HTTP/1.1 403 "},
@@ -92,13 +94,16 @@ func TestServe_SlowBodies(t *testing.T) {
 		{"GET /api/v1/ HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 200 "},
 		{"GET /healthz HTTP/1.1\r\nContent-Length: 1000\r\n", "HTTP/1.1 200 "},
 	} {
-		conn := c.dial(s.url, "127.0.0.1")
+		conn := c.dial(s.url, "127.0.0."+strconv.Itoa(1+i))
 		_ = conn.SetReadDeadline(time.Now().Add(20 * time.Second)) // less than the timeout of a body
 		_, _ = io.WriteString(conn, row.head+"Host: x\r\n\r\n")
-		if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), row.want) {
-			t.Errorf("%.60q: got %.60q, %v, want %s", row.head, answer, err, row.want)
-		}
+		waiting.Go(func() {
+			if answer, err := io.ReadAll(conn); err != nil || !strings.HasPrefix(string(answer), row.want) {
+				t.Errorf("%.60q: got %.60q, %v, want %s", row.head, answer, err, row.want)
+			}
+		})
 	}
+	waiting.Wait()
 	s.end()
 }
 

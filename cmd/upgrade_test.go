@@ -9,7 +9,6 @@ import (
 	"net/url"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
@@ -146,21 +145,21 @@ func TestUpgrade_InUse(t *testing.T) {
 		t.Error("the evidence pack is not the one that was filed")
 	}
 
-	s, base := c.deliverable(ca)
+	s := c.deliverable(ca)
 	hooks.has(" risk.created verified\n", 38)
 	if got := c.must("deadletters", "replay", "--all"); got != "replayed 1 dead letter\n" {
 		t.Error(got)
 	}
 	hooks.has(" risk.created verified\n", 39)
-	if got := c.post(base+"/api/v1/risks", olderKey, "older", olderRisk); got != f.answer {
+	if got := c.post(s.url+"/api/v1/risks", olderKey, "older", olderRisk); got != f.answer {
 		t.Errorf("replayed %s\nwant %s", got, f.answer)
 	}
-	if status, body := c.get(base+"/api/v1/risks", olderSpentKey); status != http.StatusTooManyRequests {
+	if status, body := c.get(s.url+"/api/v1/risks", olderSpentKey); status != http.StatusTooManyRequests {
 		t.Errorf("a key whose day is used up: %d %s", status, body)
 	}
-	wantOldSession(c, base, f.session)
-	signIn(c, base)
-	s.end(syscall.SIGTERM)
+	wantOldSession(c, s.url, f.session)
+	signIn(c, s.url)
+	s.end()
 	hooks.end()
 	for _, h := range runJSON[[]subscriptionStatus](c, "webhooks", "list") {
 		paused := strings.HasSuffix(h.ID, "aa")

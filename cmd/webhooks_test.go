@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"regexp"
 	"strings"
-	"syscall"
 	"testing"
 
 	"govsvc/db"
@@ -19,14 +18,14 @@ func TestWebhooks(t *testing.T) {
 	c := newCLI(t)
 	first, url, ca := c.listen("--ca", c.dir+"/ca.pem")
 	first.end()
-	s, base := c.deliverable(ca)
+	s := c.deliverable(ca)
 	key := c.key("manage:webhooks,write:risks")
 	subscription := decode[struct{ Data struct{ ID, Secret string } }](t,
-		c.post(base+"/api/v1/webhooks/subscriptions", key, "1", `{"url":"`+url+`/hooks"}`)).Data
+		c.post(s.url+"/api/v1/webhooks/subscriptions", key, "1", `{"url":"`+url+`/hooks"}`)).Data
 
 	addr := strings.TrimPrefix(url, "https://")
 	former, _, _ := c.listen("--addr", addr, "--ca", ca, "--secret", subscription.Secret)
-	c.post(base+"/api/v1/risks", key, "2", `{"title":"One","description":"It must reach the receiver.","severity":"LOW","likelihood":"RARE"}`)
+	c.post(s.url+"/api/v1/risks", key, "2", `{"title":"One","description":"It must reach the receiver.","severity":"LOW","likelihood":"RARE"}`)
 	former.has(" risk.created verified\n", 1)
 	awaitAcknowledged(c)
 	if got := onlySubscription(c); got.ID != subscription.ID || got.URL != url+"/hooks" {
@@ -57,7 +56,7 @@ func TestWebhooks(t *testing.T) {
 	c.enqueue(1)
 	latter.has(" risk.created BAD SIGNATURE: X-Service-Signature does not match", 1)
 	latter.end()
-	s.end(syscall.SIGTERM)
+	s.end()
 
 	printed := s.stderr.String() + c.must("webhooks", "list") + c.must("webhooks", "list", "--json") + c.must("export") + latter.stderr.String()
 	for _, secret := range []string{subscription.Secret, strings.TrimSpace(rotated.stdout), again.Secret} {
