@@ -12,6 +12,7 @@ import (
 
 // TestBrowserUsers checks that a user is added, changed and removed.
 func TestBrowserUsers(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)
 	b.open("/users")
@@ -22,9 +23,7 @@ func TestBrowserUsers(t *testing.T) {
 	b.fill("Role", "editor")
 	b.fill("First password", password)
 	b.fill("Confirm password", password+"!")
-	if status := b.press("Add user"); status != http.StatusUnprocessableEntity {
-		t.Errorf("got status %d, want http.StatusUnprocessableEntity", status)
-	}
+	b.pressFor("Add user", http.StatusUnprocessableEntity)
 	b.expect("The two passwords differ.")
 	b.checkPage("user-new-refused")
 	b.fill("First password", password)
@@ -43,15 +42,14 @@ func TestBrowserUsers(t *testing.T) {
 	b.open("/users/" + h.user("admin").ID)
 	b.checkPage("user-own")
 	b.toggle("Remove… the user admin")
-	if status := b.press("Remove"); status != http.StatusConflict {
-		t.Errorf("got status %d, want http.StatusConflict", status)
-	}
+	b.pressFor("Remove", http.StatusConflict)
 	b.expect("is the last admin")
 	b.checkPage("user-last-admin")
 }
 
 // TestBrowserSettings changes the plan and adds an organisation.
 func TestBrowserSettings(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)
 	b.open("/settings")
@@ -79,6 +77,7 @@ func TestBrowserSettings(t *testing.T) {
 // TestBrowserAudit searches the log. It verifies the log before and after an event is
 // altered.
 func TestBrowserAudit(t *testing.T) {
+	t.Parallel()
 	h, risk, _ := harnessWithEvents(t)
 	b := newBrowser(t, h).as(auth.Admin)
 	b.open("/audit")
@@ -110,6 +109,7 @@ func TestBrowserAudit(t *testing.T) {
 // TestBrowserStatus opens the status page of a healthy service, and of one with late
 // webhook deliveries.
 func TestBrowserStatus(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)
 	b.open("/status")
@@ -126,20 +126,17 @@ func TestBrowserStatus(t *testing.T) {
 // TestBrowserConfirm checks that after ten minutes an action asks for the password,
 // then continues with the values of its form. The account lists the sessions.
 func TestBrowserConfirm(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Admin)
 	b.open("/settings")
 	h.clock.Advance(auth.ConfirmedFor)
 	b.fill("Plan", "business")
-	if status := b.press("Save changes"); status != http.StatusForbidden {
-		t.Errorf("got status %d, want http.StatusForbidden", status)
-	}
+	b.pressFor("Save changes", http.StatusForbidden)
 	b.expect("Confirm it is you")
 	b.checkPage("confirm")
 	b.fill("Password", password+"!")
-	if status := b.press("Confirm"); status != http.StatusUnprocessableEntity {
-		t.Errorf("got status %d, want http.StatusUnprocessableEntity", status)
-	}
+	b.pressFor("Confirm", http.StatusUnprocessableEntity)
 	b.expect("This is not your password.")
 	b.checkPage("confirm-refused")
 	b.fill("Password", password)

@@ -3,7 +3,6 @@
 package web_test
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -182,6 +181,14 @@ func (b *browser) open(path string) int {
 	return b.load(chromedp.Navigate(b.url + path))
 }
 
+// checkStatus loads a path and checks the HTTP status.
+func (b *browser) checkStatus(path string, want int) {
+	b.t.Helper()
+	if status := b.open(path); status != want {
+		b.t.Errorf("%s: got status %d, want %d", path, status, want)
+	}
+}
+
 // load runs a step that opens another page, waits for that page, and returns its HTTP
 // status.
 func (b *browser) load(step chromedp.Action[chromedp.Void]) int {
@@ -279,6 +286,14 @@ func (b *browser) press(words string) int {
 	return b.load(chromedp.Click(b.element(words)))
 }
 
+// pressFor clicks an element that opens another page, and checks the HTTP status.
+func (b *browser) pressFor(words string, want int) {
+	b.t.Helper()
+	if status := b.press(words); status != want {
+		b.t.Errorf("%s: got status %d, want %d", words, status, want)
+	}
+}
+
 // setColourScheme emulates the user's preference for a colour scheme.
 func (b *browser) setColourScheme(scheme string) {
 	b.t.Helper()
@@ -290,25 +305,54 @@ func (b *browser) setColourScheme(scheme string) {
 	}))
 }
 
-func (b *browser) wide()   { b.call(chromedp.EmulateViewport(1280, 800)) }
-func (b *browser) narrow() { b.call(chromedp.EmulateViewport(360, 740)) }
+func (b *browser) wide()   { b.resize(views[0]) }
+func (b *browser) narrow() { b.resize(views[2]) }
 
-// checkPage checks the page in the light scheme, the dark scheme and a narrow window.
-// No accessibility rule may be broken, and nothing may extend beyond the right edge.
-// With GOVSVC_SCREENSHOTS=FOLDER it saves screenshots in that folder.
+func (b *browser) resize(v view) {
+	b.t.Helper()
+	b.call(chromedp.EmulateViewport(v.width, v.height))
+}
+
+// view is a window size and a colour scheme in which checkPage looks at a page.
+type view struct {
+	name, scheme  string
+	width, height int64
+	rules         string // options of axe; "" checks only the width of the page
+}
+
+const allRules, colourRules = "{}", `{runOnly: ["color-contrast", "link-in-text-block"]}`
+
+var views = []view{
+	{"light", "light", 1280, 800, allRules},
+	{"dark", "dark", 1280, 800, colourRules}, // the scheme changes nothing but colours
+	{"narrow", "light", 360, 740, allRules},
+	{"tablet", "light", 768, 1024, ""},
+}
+
+// checkedPages has the HTML of each page that checkPage has checked.
+var checkedPages sync.Map
+
+// checkPage checks the page in each view. No accessibility rule may be broken, and
+// nothing may extend beyond the right edge. A page with the same HTML as an earlier one
+// is not checked again. With GOVSVC_SCREENSHOTS=FOLDER it saves screenshots in that
+// folder.
 func (b *browser) checkPage(name string) {
 	b.t.Helper()
+	html := strings.ReplaceAll(evaluate[string](b, "document.documentElement.outerHTML"), b.url, "")
+	if _, checked := checkedPages.LoadOrStore(html, true); checked {
+		return
+	}
 	defer b.setColourScheme("light")
 	defer b.wide()
-	for _, way := range []string{"light", "dark", "narrow"} {
-		b.setColourScheme(cmp.Or(strings.TrimPrefix(way, "narrow"), "light"))
-		if way == "narrow" {
-			b.narrow()
+	for _, view := range views {
+		b.setColourScheme(view.scheme)
+		b.resize(view)
+		b.saveScreenshot(name + "-" + view.name)
+		if view.rules != "" {
+			b.axe(name+", "+view.name, view.rules)
 		}
-		b.saveScreenshot(name + "-" + way)
-		b.axe(name + ", " + way)
 		if over := evaluate[int](b, "document.documentElement.scrollWidth - innerWidth"); over > 0 {
-			b.t.Errorf("%s, %s: the page is %d pixels wider than the window", name, way, over)
+			b.t.Errorf("%s, %s: the page is %d pixels wider than the window", name, view.name, over)
 		}
 	}
 }
@@ -350,10 +394,10 @@ var axeScript = sync.OnceValues(func() ([]byte, error) {
 	return os.ReadFile("../.ci/browser/node_modules/axe-core/axe.min.js")
 })
 
-// axe checks the accessibility of the page. It excludes Swagger UI, which this project
+// axe checks the accessibility of the page by some rules. It excludes Swagger UI, which this project
 // does not maintain. Without axe-core it checks nothing. In CI it fails the test
 // instead.
-func (b *browser) axe(name string) {
+func (b *browser) axe(name, rules string) {
 	b.t.Helper()
 	script, err := axeScript()
 	if err != nil {
@@ -366,7 +410,7 @@ func (b *browser) axe(name string) {
 	if !evaluate[bool](b, "typeof axe === 'object'") {
 		evaluate[chromedp.Void](b, string(script))
 	}
-	faults := evaluate[[]string](b, `axe.run({exclude: [".swagger-ui"]}, {resultTypes: ["violations"]}).then((r) =>
+	faults := evaluate[[]string](b, `axe.run({exclude: [".swagger-ui"]}, {resultTypes: ["violations"], ...`+rules+`}).then((r) =>
 		r.violations.map((v) => v.id + ": " + v.help + "\n" + v.nodes.map((n) => "    " + n.html.slice(0, 300) + "\n    " + n.failureSummary.replaceAll("\n", " ")).join("\n")))`)
 	for _, fault := range faults {
 		b.t.Errorf("%s: %s", name, fault)

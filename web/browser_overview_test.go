@@ -15,25 +15,10 @@ import (
 	"govsvc/web/ui"
 )
 
-// TestBrowserOverview opens the overview with the demonstration data and without any
-// records.
-func TestBrowserOverview(t *testing.T) {
-	h := newHarness(t)
-	b := newBrowser(t, h).as(auth.Admin)
-	b.open("/")
-	b.expect("Open risks by severity and likelihood", "Notification clocks", "KPIs against target")
-	b.checkPage("overview")
-
-	h = newHarness(t, options{data: usersOnly})
-	b = newBrowser(t, h).as(auth.Admin)
-	b.open("/")
-	b.expect("No records yet", "Create API key")
-	b.checkPage("overview-nothing")
-}
-
 // TestBrowserPicture checks the size of the screenshot of the overview in the README.
 // The flag -update replaces the file.
 func TestBrowserPicture(t *testing.T) {
+	t.Parallel()
 	const path, maxBytes = "../doc/dashboard.png", 300_000
 	b := newBrowser(t, newHarness(t)).as(auth.Admin)
 	b.open("/")
@@ -69,6 +54,7 @@ func TestBrowserPicture(t *testing.T) {
 // TestBrowserClocks checks that the page's script updates a countdown with the same
 // text that the server writes.
 func TestBrowserClocks(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Viewer)
 	b.open("/")

@@ -13,66 +13,30 @@ import (
 	"govsvc/db/auth"
 )
 
-// TestBrowserRecordPages opens the list and one record of each resource.
-func TestBrowserRecordPages(t *testing.T) {
-	h := newHarness(t)
-	b := newBrowser(t, h).as(auth.Editor)
-	for _, page := range []struct{ list, name string }{
-		{"/assessments", "assessments"},
-		{"/risks", "risks"},
-		{"/signals", "signals"},
-		{"/roadmap", "milestones"},
-		{"/roadmap/versions", "roadmaps"},
-		{"/compliance", "obligations"},
-		{"/compliance/postures", "postures"},
-		{"/vendors", "vendors"},
-		{"/vendors/portfolio", "portfolios"},
-		{"/talent", "gaps"},
-		{"/talent/readiness", "readiness"},
-		{"/incidents", "incidents"},
-		{"/kpis", "kpis"},
-	} {
-		if status := b.open(page.list); status != 200 {
-			t.Errorf("%s: got status %d, want 200", page.list, status)
-		}
-		b.checkPage(page.name)
-		first := evaluate[string](b, `document.querySelector("tbody th a").getAttribute("href")`)
-		if status := b.open(first); status != 200 {
-			t.Errorf("%s: got status %d, want 200", first, status)
-		}
-		b.checkPage(page.name + "-record")
-	}
-}
-
 // TestBrowserRisk adds a risk and lowers its severity. Without a reason the form shows
 // an error at the field. With a reason it saves the change.
 func TestBrowserRisk(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
 	b.open("/risks")
 	b.press("Add a risk")
 	b.checkPage("risk-new")
 	b.fill("Title", "Chats train a model without consent")
-	if status := b.press("Add risk"); status != 422 {
-		t.Errorf("got status %d, want 422", status)
-	}
+	b.pressFor("Add risk", 422)
 	b.expect("Description is required", "Severity is required", "Fix 3 fields")
 	b.checkPage("risk-new-refused")
 	b.fill("Description", "Customers' chats were used for fine-tuning without a legal basis.")
 	b.fill("Severity", "CRITICAL")
 	b.fill("Likelihood", "LIKELY")
 	b.fill("Due", "2026-12-31")
-	if status := b.press("Add risk"); status != 200 {
-		t.Errorf("got status %d, want 200", status)
-	}
+	b.pressFor("Add risk", 200)
 	b.expect("The risk has been added.", "Chats train a model without consent", "31 Dec 2026")
 	b.checkPage("risk-added")
 
 	b.press("Edit")
 	b.fill("Severity", "MEDIUM")
-	if status := b.press("Save changes"); status != 422 {
-		t.Errorf("got status %d, want 422", status)
-	}
+	b.pressFor("Save changes", 422)
 	b.expect("Rating justification is required")
 	if focus := evaluate[string](b, "document.activeElement.name"); focus != "severity_change_reason" {
 		t.Errorf("the focus is on %q, want the field with the error", focus)
@@ -86,21 +50,18 @@ func TestBrowserRisk(t *testing.T) {
 
 // TestBrowserImport imports a file with errors, and then one without errors.
 func TestBrowserImport(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
 	b.open("/import")
 	b.checkPage("import")
 	b.chooseFile("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HUGE\nR-2,Two,,LOW\n")
 	b.fill("Record type", "risk")
-	if status := b.press("Check file"); status != 422 {
-		t.Errorf("got status %d, want 422", status)
-	}
+	b.pressFor("Check file", 422)
 	b.expect("risks.csv can't be imported yet", "2 errors in 2 records", "Must be one of")
 	b.checkPage("import-faults")
 	b.chooseFile("File", "risks.csv", "risk_id,title,description,severity\nR-1,One,What may happen.,HIGH\nR-2,Two,What else may.,LOW\n")
-	if status := b.press("Check file"); status != 200 {
-		t.Errorf("got status %d, want 200", status)
-	}
+	b.pressFor("Check file", 200)
 	b.expect("risks.csv can be imported", "Nothing has been written yet")
 	b.checkPage("import-good")
 	b.press("Import 2 records")
@@ -112,6 +73,7 @@ func TestBrowserImport(t *testing.T) {
 
 // TestBrowserEvidence files an evidence pack.
 func TestBrowserEvidence(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
 	b.open("/evidence")
@@ -120,9 +82,7 @@ func TestBrowserEvidence(t *testing.T) {
 	b.checkPage("evidence-new")
 	b.fill("Title", "Supervisory review, third quarter")
 	b.chooseFile("Attachments", "policy.txt", "Our policy.")
-	if status := b.press("File pack"); status != 200 {
-		t.Errorf("got status %d, want 200", status)
-	}
+	b.pressFor("File pack", 200)
 	b.expect("The pack has been filed.", "govsvc evidence verify")
 	b.checkPage("evidence-pack")
 	b.open("/evidence")
@@ -132,6 +92,7 @@ func TestBrowserEvidence(t *testing.T) {
 // TestBrowserStates opens pages in states that other browser tests do not reach, such
 // as filtered lists and secondary forms.
 func TestBrowserStates(t *testing.T) {
+	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h).as(auth.Editor)
 	b.open(h.pathOf("/kpis", "kpi", "KR-INV-01"))
@@ -158,9 +119,7 @@ func TestBrowserStates(t *testing.T) {
 	if _, err := h.store.Orgs.SetPlan(t.Context(), h.by(), db.DefaultOrganisation, db.Professional, ""); err != nil {
 		t.Fatal(err)
 	}
-	if status := b.open("/incidents"); status != 403 {
-		t.Errorf("got status %d, want 403", status)
-	}
+	b.checkStatus("/incidents", 403)
 	b.checkPage("incidents-lacking")
 }
 

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/chromedp/chromedp/kb"
 
 	"govsvc/db/auth"
+	"govsvc/db/resource"
 	"govsvc/internal/testkit/testdb"
 )
 
@@ -28,9 +30,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.open("/")
 	b.expect("There is no user yet")
 	b.checkPage("signin-first")
-	if status := b.open("/setup?token=guessed"); status != 410 {
-		t.Errorf("got status %d, want 410", status)
-	}
+	b.checkStatus("/setup?token=guessed", 410)
 	b.checkPage("setup-gone")
 
 	b.open(h.setupLink)
@@ -38,9 +38,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.fill("Name", "Ada Lovelace")
 	b.fill("Password", "short")
 	b.fill("Confirm password", "short")
-	if status := b.press("Create account and sign in"); status != 422 {
-		t.Errorf("got status %d, want 422", status)
-	}
+	b.pressFor("Create account and sign in", 422)
 	b.checkPage("setup-refused")
 	b.fill("Password", password)
 	b.fill("Confirm password", password)
@@ -56,9 +54,7 @@ func TestBrowserFirstAdmin(t *testing.T) {
 	b.checkPage("second-factor")
 	secret := evaluate[string](b, `document.querySelector(".copy code").textContent`)
 	b.fill("Code", "000000")
-	if status := b.press("Turn on"); status != 422 {
-		t.Errorf("got status %d, want 422", status)
-	}
+	b.pressFor("Turn on", 422)
 	b.fill("Code", totp(t, secret, h.clock.Now()))
 	b.press("Turn on")
 	b.checkPage("recovery-codes")
@@ -98,9 +94,7 @@ func TestBrowserProblems(t *testing.T) {
 	t.Parallel()
 	h := newHarness(t)
 	b := newBrowser(t, h)
-	if status := b.open("/nothing"); status != http.StatusNotFound {
-		t.Errorf("got status %d, want 404", status)
-	}
+	b.checkStatus("/nothing", http.StatusNotFound)
 	b.checkPage("not-found-guest")
 	b.as(auth.Viewer)
 	b.open("/nothing")
@@ -188,13 +182,19 @@ func (b *browser) signIn(password string) {
 
 // TestBrowserPages opens every page that an admin can open without the ID of a record.
 // It also opens the first record that each page links to. It uses the demonstration
-// organisation and an empty one.
+// organisation, in which each list has records, and an empty one.
 func TestBrowserPages(t *testing.T) {
 	t.Parallel()
-	for name, data := range map[string]*testdb.Template[tokens]{"demo": demoData, "empty": usersOnly} {
+	for name, test := range map[string]struct {
+		data     *testdb.Template[tokens]
+		overview []string // what the overview shows
+	}{
+		"demo":  {demoData, []string{"Open risks by severity and likelihood", "Notification clocks", "KPIs against target"}},
+		"empty": {usersOnly, []string{"No records yet", "Create API key"}},
+	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			h := newHarness(t, options{data: data})
+			h := newHarness(t, options{data: test.data})
 			b, c := newBrowser(t, h).as(auth.Admin), h.as(auth.Admin)
 			for _, route := range routes() {
 				path := pathWithID(route)
@@ -202,16 +202,26 @@ func TestBrowserPages(t *testing.T) {
 					!strings.HasPrefix(c.get(path).header.Get("Content-Type"), "text/html") {
 					continue
 				}
-				if status := b.open(path); status != http.StatusOK {
-					t.Errorf("%s: got status %d, want 200", path, status)
+				b.checkStatus(path, http.StatusOK)
+				if path == "/" {
+					b.expect(test.overview...)
 				}
 				picture := name + "-" + cmp.Or(strings.ReplaceAll(path[1:], "/", "-"), "overview")
 				b.checkPage(picture)
-				if record := evaluate[string](b, `document.querySelector("main tbody th a")?.getAttribute("href") ?? ""`); record != "" {
-					b.open(record)
+				record := evaluate[string](b, `document.querySelector("main tbody th a")?.getAttribute("href") ?? ""`)
+				if record == "" && name == "demo" && isRecordList(path) {
+					t.Errorf("%s links to no record", path)
+				}
+				if record != "" {
+					b.checkStatus(record, http.StatusOK)
 					b.checkPage(picture + "-record")
 				}
 			}
 		})
 	}
+}
+
+// isRecordList reports whether a path is the list of a resource.
+func isRecordList(path string) bool {
+	return slices.ContainsFunc(resource.All(), func(r *resource.Resource) bool { return r.Page != nil && r.Page.List == path })
 }
