@@ -29,7 +29,7 @@ func (s *Server) countRequest(r *Request) error {
 		return nil
 	}
 	user := r.Session.User.ID
-	if !s.progress.Begin(user) {
+	if !s.requests.Begin(user) {
 		r.Writer.Header().Set("Retry-After", "1")
 		return &tooManyAtOnce
 	}
@@ -41,7 +41,7 @@ func (s *Server) countRequest(r *Request) error {
 func (s *Server) release(r *Request) {
 	r.memory.Release()
 	if r.counted != "" {
-		s.progress.End(r.counted)
+		s.requests.End(r.counted)
 	}
 }
 

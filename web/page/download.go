@@ -4,31 +4,15 @@ import (
 	"mime"
 	"net/http"
 	"strconv"
-	"sync"
 )
 
-// downloads are the users with a download in progress. A user gets one at a time.
-type downloads struct {
-	mutex sync.Mutex
-	users map[string]bool
-}
+// downloadsAtOnce is the number of downloads that a user can have in progress.
+const downloadsAtOnce = 1
 
-// begin refuses a second download of a user. The caller must call end.
-func (d *downloads) begin(user string) (end func(), err error) {
-	d.mutex.Lock()
-	defer d.mutex.Unlock()
-	if d.users[user] {
-		return nil, &Problem{
-			http.StatusTooManyRequests, "You have a download in progress",
-			"You can download one file at a time. Wait for the other download or cancel it, then try again.",
-		}
-	}
-	d.users[user] = true
-	return func() {
-		d.mutex.Lock()
-		defer d.mutex.Unlock()
-		delete(d.users, user)
-	}, nil
+// tooManyDownloads refuses a second download of a user.
+var tooManyDownloads = Problem{
+	http.StatusTooManyRequests, "You have a download in progress",
+	"You can download one file at a time. Wait for the other download or cancel it, then try again.",
 }
 
 // Download is a file that is sent while it is made. Its headers are sent with the

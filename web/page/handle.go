@@ -45,18 +45,16 @@ func (s *Server) handle(r *Request) error {
 		return err
 	}
 	if r.route.Upload {
-		end, err := s.uploads.begin(r.Session.User.ID)
-		if err != nil {
-			return err
+		if !s.uploads.Begin(r.counted) {
+			return &tooManyUploads
 		}
-		defer end()
+		defer s.uploads.End(r.counted)
 	}
 	if r.route.Download {
-		end, err := s.downloads.begin(r.Session.User.ID)
-		if err != nil {
-			return err
+		if !s.downloads.Begin(r.counted) {
+			return &tooManyDownloads
 		}
-		defer end()
+		defer s.downloads.End(r.counted)
 	}
 	if err := readForm(r); err != nil {
 		return err

@@ -70,10 +70,9 @@ type Server struct {
 	templates *template.Template
 	origin    *http.CrossOriginProtection
 	shown     *Tickets[oneTimeValue]
-	uploads   uploads
-	downloads downloads
-	progress  *limit.InProgress // requests of each user
 	rates     rateLimits
+	// What each user has in progress.
+	requests, uploads, downloads *limit.InProgress
 }
 
 // One-time values stay in memory for shownFor. Tickets keep at most MaxTickets
@@ -88,10 +87,10 @@ const (
 func New(config Config, content Content) (*Server, error) {
 	s := &Server{
 		Config: config, Content: content, routes: http.NewServeMux(), needs: map[string]auth.Permission{},
-		origin:  http.NewCrossOriginProtection(),
-		shown:   NewTickets[oneTimeValue](config.Store.Now, shownFor, MaxTickets),
-		uploads: uploads{users: map[string]int{}}, downloads: downloads{users: map[string]bool{}},
-		progress: limit.NewInProgress(requestsAtOnce), rates: newRateLimits(config.Store.Now),
+		origin:   http.NewCrossOriginProtection(),
+		shown:    NewTickets[oneTimeValue](config.Store.Now, shownFor, MaxTickets),
+		requests: limit.NewInProgress(requestsAtOnce), uploads: limit.NewInProgress(uploadsAtOnce), downloads: limit.NewInProgress(downloadsAtOnce),
+		rates: newRateLimits(config.Store.Now),
 	}
 	if s.Responses == nil {
 		s.Responses = limit.NewBudget(0, 0)

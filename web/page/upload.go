@@ -7,7 +7,6 @@ import (
 	"net/http"
 	"path"
 	"strings"
-	"sync"
 	"time"
 	"unicode"
 
@@ -31,29 +30,8 @@ const (
 	partOverhead  = 256 // bytes of memory that a part needs besides its name and text
 )
 
-// uploads counts the uploads in progress, by user.
-type uploads struct {
-	mutex sync.Mutex
-	users map[string]int
-}
-
-// begin refuses a user with too many uploads in progress. The caller must call
-// end.
-func (u *uploads) begin(user string) (end func(), err error) {
-	u.mutex.Lock()
-	defer u.mutex.Unlock()
-	if u.users[user] == uploadsAtOnce {
-		return nil, &Problem{http.StatusTooManyRequests, "Too much at once", "You are already uploading other files. Wait until they are complete."}
-	}
-	u.users[user]++
-	return func() {
-		u.mutex.Lock()
-		defer u.mutex.Unlock()
-		if u.users[user]--; u.users[user] == 0 {
-			delete(u.users, user)
-		}
-	}, nil
-}
+// tooManyUploads refuses an upload of a user with uploadsAtOnce in progress.
+var tooManyUploads = Problem{http.StatusTooManyRequests, "Too much at once", "You are already uploading other files. Wait until they are complete."}
 
 // Upload reads a form with files: its texts, MaxForm bytes at most, and at most
 // limit files of one field. The caller must release the files, also after an
