@@ -93,11 +93,7 @@ func TestConfirm_KeepsWhatWasTyped(t *testing.T) {
 	c.expect(r, 403, `name="name" value="grace"`, "!tulips")
 	r = c.post("/users/new", "name", "grace", "role", "viewer", "confirm-secret", password)
 	c.expect(r, 422, "<h1>Add a user</h1>", `value="grace"`, "A password is needed.")
-	for _, action := range []string{"user.confirmed", "user.check_refused"} {
-		if !h.hasAuditEvent(action, auth.Admin) {
-			t.Errorf("the audit log has no %s", action)
-		}
-	}
+	h.expectAuditEvents("user.confirmed", "user.check_refused")
 	if log := h.auditLog(); !strings.Contains(log, `"address":"127.0.0.1"`) || strings.Contains(log, password) {
 		t.Errorf("the audit log lacks the address, or contains a password:\n%s", log)
 	}

@@ -281,14 +281,20 @@ func (c *client) do(method, path, contentType, body string) response {
 	if contentType != "" {
 		request.Header.Set("Content-Type", contentType)
 	}
-	resp, err := c.http.Do(request)
+	return c.send(c.http, request)
+}
+
+// send sends a request and reads the response.
+func (h *harness) send(client *http.Client, request *http.Request) response {
+	h.t.Helper()
+	resp, err := client.Do(request)
 	if err != nil {
-		c.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	defer resp.Body.Close()
 	text, err := io.ReadAll(resp.Body)
 	if err != nil {
-		c.t.Fatal(err)
+		h.t.Fatal(err)
 	}
 	return response{resp.StatusCode, resp.Header, string(text)}
 }
@@ -314,6 +320,28 @@ func (c *client) expect(r response, status int, texts ...string) {
 	for _, text := range texts {
 		if unwanted, not := strings.CutPrefix(text, "!"); not == strings.Contains(r.body, unwanted) {
 			c.t.Errorf("want %q in:\n%.3000s", text, r.body)
+		}
+	}
+}
+
+// hasAuditEvent reports whether the audit log has an action by the user with a role.
+func (h *harness) hasAuditEvent(action string, role auth.Role) bool {
+	h.t.Helper()
+	user := h.user(string(role))
+	for event := range strings.Lines(h.auditLog()) {
+		if strings.Contains(event, `"action":"`+action+`"`) && strings.Contains(event, `"actor":"`+user.ID+`"`) {
+			return true
+		}
+	}
+	return false
+}
+
+// expectAuditEvents checks that the audit log has each action by the admin.
+func (h *harness) expectAuditEvents(actions ...string) {
+	h.t.Helper()
+	for _, action := range actions {
+		if !h.hasAuditEvent(action, auth.Admin) {
+			h.t.Errorf("the audit log has no %s event by the admin", action)
 		}
 	}
 }

@@ -83,14 +83,5 @@ func (h *harness) callAPI(method, path, key, body string) response {
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Idempotency-Key", db.NewID())
 	}
-	resp, err := h.server.Client().Do(request)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	defer resp.Body.Close()
-	text, err := io.ReadAll(resp.Body)
-	if err != nil {
-		h.t.Fatal(err)
-	}
-	return response{resp.StatusCode, resp.Header, string(text)}
+	return h.send(h.server.Client(), request)
 }

@@ -228,13 +228,15 @@ func chosenOverlap(r *page.Request) (time.Duration, error) {
 }
 
 func rotateForm(key keyView) *ui.Form {
-	return &ui.Form{
-		Action: ui.Path("keys", key.ID, "rotate"), Submit: "Create successor",
-		Fields: []*ui.Field{{
-			Name: "overlap", Label: "The old key remains valid for", Type: "select", Value: "24h", Options: overlaps, Required: true,
-			Hint: "Time to replace the old key in programs.",
-		}},
-	}
+	return overlapForm(ui.Path("keys", key.ID, "rotate"), "Create successor",
+		"The old key remains valid for", "Time to replace the old key in programs.")
+}
+
+// overlapForm asks how long an old secret remains valid beside the new one.
+func overlapForm(action, submit, label, hint string) *ui.Form {
+	return &ui.Form{Action: action, Submit: submit, Fields: []*ui.Field{
+		{Name: "overlap", Label: label, Type: "select", Value: "24h", Options: overlaps, Required: true, Hint: hint},
+	}}
 }
 
 // RotateKey creates the successor of a key, which is shown once.

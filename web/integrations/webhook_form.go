@@ -168,13 +168,8 @@ func ShowSecret(r *page.Request) error {
 }
 
 func rotateSecretForm(id string) *ui.Form {
-	return &ui.Form{
-		Action: ui.Path("webhooks", id, "rotate-secret"), Submit: "Create new secret",
-		Fields: []*ui.Field{{
-			Name: "overlap", Label: "The old secret remains valid for", Type: "select", Value: "24h", Options: overlaps, Required: true,
-			Hint: "Until then, deliveries have both signatures, the new one first.",
-		}},
-	}
+	return overlapForm(ui.Path("webhooks", id, "rotate-secret"), "Create new secret",
+		"The old secret remains valid for", "Until then, deliveries have both signatures, the new one first.")
 }
 
 // RotateSecret gives a webhook a new signing secret.
