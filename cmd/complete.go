@@ -37,7 +37,9 @@ func registerCompletions(a *app, c *cobra.Command) {
 		case known:
 			complete = completeValues(value.candidates())
 		case f.Name == "scope":
-			complete = completeValues(openapi.Scopes())
+			complete = func(c *cobra.Command, args []string, typed string) ([]string, cobra.ShellCompDirective) {
+				return completeValues(openapi.Scopes())(c, args, typed) // it parses the document
+			}
 		case f.Value.Type() == "TYPE":
 			complete = completeValues(resource.Types())
 		case f.Name == "org":

@@ -63,6 +63,20 @@ func TestOperations(t *testing.T) {
 	}
 }
 
+// TestScopes checks that the scopes have the order of the specification.
+func TestScopes(t *testing.T) {
+	t.Parallel()
+	want := []string{
+		"read:scores", "read:scorecard", "read:risks", "read:signals", "read:roadmap",
+		"read:compliance", "read:vendor", "read:talent", "read:incidents", "read:kpis",
+		"read:audit", "write:risks", "write:incidents", "write:kpis", "write:vendor",
+		"manage:webhooks", "read:all",
+	}
+	if diff := cmp.Diff(want, openapi.Scopes()); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestOperationAttributes(t *testing.T) {
 	t.Parallel()
 	for _, op := range testkit.Document(t).Operations {

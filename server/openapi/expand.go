@@ -14,6 +14,7 @@ import (
 //	x-object      a resource: its "object" member and its list of required ones
 //	x-records     the data format's schemas (records.go)
 //	x-events      the webhook events (events.go)
+//	x-scopes      the places of the scopes in lists (scopes.go)
 //	x-returns     the envelope of an operation's response (paths.go)
 
 // expand expands the merged pieces to plain OpenAPI.

@@ -29,7 +29,11 @@ func loadFrom(files fs.FS) (*Document, error) {
 
 func load(doc *yaml.Node) (*Document, error) {
 	records, events := take(doc, "x-records"), take(doc, "x-events")
-	if err := verify(doc); err != nil {
+	scopes, err := loadScopes(take(doc, "x-scopes"))
+	if err != nil {
+		return nil, err
+	}
+	if err := verify(doc, scopes); err != nil {
 		return nil, err
 	}
 	schemas := child(doc, "components", "schemas")

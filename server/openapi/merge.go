@@ -17,7 +17,7 @@ var files embed.FS
 // depths is how many levels below a top-level member the pieces are merged: one
 // if the entries are its members, two for components, which have sections.
 var depths = map[string]int{
-	"paths": 1, "components": 2, "x-types": 1, "x-records": 1, "x-events": 1,
+	"paths": 1, "components": 2, "x-types": 1, "x-records": 1, "x-events": 1, "x-scopes": 1,
 }
 
 // piece is a file of the document.

@@ -11,17 +11,6 @@ import (
 	"govsvc/db/resource"
 )
 
-// scopes are the scopes that operations need. A key can have read:all as well.
-var scopes = []string{
-	"read:scores", "read:scorecard", "read:risks", "read:signals", "read:roadmap",
-	"read:compliance", "read:vendor", "read:talent", "read:incidents", "read:kpis",
-	"read:audit", "write:risks", "write:incidents", "write:kpis", "write:vendor",
-	"manage:webhooks",
-}
-
-// Scopes lists the scopes of keys in the order of the specification.
-func Scopes() []string { return append(slices.Clone(scopes), "read:all") }
-
 // features are the features that only some plans have.
 var features = []string{"incidents", "audit"}
 
@@ -42,7 +31,7 @@ func inOrder(records []record) ([]record, error) {
 }
 
 // verify checks the document before it is compiled.
-func verify(doc *yaml.Node) error {
+func verify(doc *yaml.Node, scopes []string) error {
 	if err := verifyRefs(doc, doc); err != nil {
 		return err
 	}
@@ -51,17 +40,22 @@ func verify(doc *yaml.Node) error {
 			return err
 		}
 	}
-	seen := map[string]bool{}
+	seen, needed := map[string]bool{}, map[string]bool{}
 	for path, item := range pairs(child(doc, "paths")) {
 		for method, op := range pairs(item) {
 			id := text(op, "operationId")
 			if id == "" || seen[id] {
 				return fmt.Errorf("%s %s: operationId is missing or taken", method, path)
 			}
-			seen[id] = true
-			if err := verifyOperation(doc, method, path, op); err != nil {
+			seen[id], needed[text(op, "x-scope")] = true, true
+			if err := verifyOperation(doc, scopes, method, path, op); err != nil {
 				return fmt.Errorf("%s: %w", id, err)
 			}
+		}
+	}
+	for _, scope := range scopes {
+		if !needed[scope] {
+			return fmt.Errorf("x-scopes: no operation needs %s", scope)
 		}
 	}
 	return nil
@@ -98,7 +92,7 @@ func verifyDescribed(name string, schema *yaml.Node) error {
 
 var pathParameter = regexp.MustCompile(`\{(\w+)\}`)
 
-func verifyOperation(doc *yaml.Node, method, path string, op *yaml.Node) error {
+func verifyOperation(doc *yaml.Node, scopes []string, method, path string, op *yaml.Node) error {
 	for _, key := range []string{"summary", "description", "tags"} {
 		if child(op, key) == nil {
 			return fmt.Errorf("has no %s", key)
