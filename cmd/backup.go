@@ -66,9 +66,7 @@ func runBackup(ctx context.Context, a *app, store *db.DB, path string, force boo
 
 // printAuditLogs prints the number of events and the head of each audit log.
 func printAuditLogs(w io.Writer, logs []backup.AuditLog) error {
-	rows := make([][]string, len(logs))
-	for i, log := range logs {
-		rows[i] = []string{log.Name, fmt.Sprint(log.Events), log.Head}
-	}
-	return table(w, []string{"ORG", "EVENTS", "HEAD"}, rows)
+	return tableOf([]string{"ORG", "EVENTS", "HEAD"}, logs, func(log backup.AuditLog) []string {
+		return []string{log.Name, fmt.Sprint(log.Events), log.Head}
+	})(w)
 }

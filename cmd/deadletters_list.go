@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"io"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -36,21 +35,18 @@ null.`,
 }
 
 func runDeadLettersList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
-	letters, rows := []delivery.DeadLetter{}, [][]string{}
+	letters := []delivery.DeadLetter{}
 	err := delivery.EachDeadLetter(ctx, store, org.Org, func(l delivery.DeadLetter) error {
 		letters = append(letters, l)
-		rows = append(rows, []string{
-			l.ID, l.EventType, l.EventID, l.EventAt, l.SubscriptionID, l.URL,
-			strconv.Itoa(l.Attempts), l.DiedAt, deadLetterCause(l),
-		})
 		return nil
 	})
 	if err != nil {
 		return err
 	}
-	return a.print(letters, func(w io.Writer) error {
-		return table(w, []string{"ID", "EVENT", "EVENT ID", "RAISED", "SUBSCRIPTION", "URL", "ATTEMPTS", "DIED", "LAST"}, rows)
-	})
+	header := []string{"ID", "EVENT", "EVENT ID", "RAISED", "SUBSCRIPTION", "URL", "ATTEMPTS", "DIED", "LAST"}
+	return a.print(letters, tableOf(header, letters, func(l delivery.DeadLetter) []string {
+		return []string{l.ID, l.EventType, l.EventID, l.EventAt, l.SubscriptionID, l.URL, strconv.Itoa(l.Attempts), l.DiedAt, deadLetterCause(l)}
+	}))
 }
 
 // deadLetterCause says why a delivery is a dead letter.

@@ -27,16 +27,15 @@ regimes), item_count, manifest_sha256, size, filed_at and filed_by.`,
 				if err != nil {
 					return err
 				}
-				return a.print(packs, func(w io.Writer) error { return packTable(w, packs) })
+				return a.print(packs, packsTable(packs))
 			})
 		},
 	}
 }
 
-func packTable(w io.Writer, packs []db.EvidencePack) error {
-	rows := make([][]string, len(packs))
-	for i, p := range packs {
-		rows[i] = []string{p.ID, p.Title, orDash(p.RegimeID), strconv.Itoa(p.ItemCount), strconv.FormatInt(p.Size, 10), p.FiledAt, p.FiledBy, p.ManifestSHA256}
-	}
-	return table(w, []string{"ID", "TITLE", "REGIME", "ITEMS", "BYTES", "FILED", "BY", "MANIFEST SHA-256"}, rows)
+func packsTable(packs []db.EvidencePack) func(io.Writer) error {
+	header := []string{"ID", "TITLE", "REGIME", "ITEMS", "BYTES", "FILED", "BY", "MANIFEST SHA-256"}
+	return tableOf(header, packs, func(p db.EvidencePack) []string {
+		return []string{p.ID, p.Title, orDash(p.RegimeID), strconv.Itoa(p.ItemCount), strconv.FormatInt(p.Size, 10), p.FiledAt, p.FiledBy, p.ManifestSHA256}
+	})
 }

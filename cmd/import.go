@@ -245,9 +245,7 @@ func formatRowError(f transfer.ValidationError) string {
 }
 
 func printImportCounts(w io.Writer, counts []transfer.Count) error {
-	rows := make([][]string, len(counts))
-	for i, n := range counts {
-		rows[i] = []string{n.Type, strconv.Itoa(n.Created), strconv.Itoa(n.Updated), strconv.Itoa(n.Unchanged)}
-	}
-	return table(w, []string{"TYPE", "CREATED", "UPDATED", "UNCHANGED"}, rows)
+	return tableOf([]string{"TYPE", "CREATED", "UPDATED", "UNCHANGED"}, counts, func(n transfer.Count) []string {
+		return []string{n.Type, strconv.Itoa(n.Created), strconv.Itoa(n.Updated), strconv.Itoa(n.Unchanged)}
+	})(w)
 }

@@ -2,7 +2,6 @@ package cmd
 
 import (
 	"context"
-	"io"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -35,12 +34,12 @@ func runKeysList(ctx context.Context, a *app, store *db.DB, org db.Organisation)
 	if err != nil {
 		return err
 	}
-	list, rows := make([]keyView, len(keys)), make([][]string, len(keys))
+	list := make([]keyView, len(keys))
 	for i, k := range keys {
 		list[i] = newKeyView(k, store.Now())
-		rows[i] = []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), orDash(k.LastUsedAt), list[i].State}
 	}
-	return a.print(list, func(w io.Writer) error {
-		return table(w, []string{"ID", "PREFIX", "NAME", "KIND", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE"}, rows)
-	})
+	header := []string{"ID", "PREFIX", "NAME", "KIND", "SCOPES", "CREATED", "EXPIRES", "LAST USED", "STATE"}
+	return a.print(list, tableOf(header, list, func(k keyView) []string {
+		return []string{k.ID, k.Prefix, k.Name, k.Kind, strings.Join(k.Scopes, ","), k.CreatedAt, orDash(k.ExpiresAt), orDash(k.LastUsedAt), k.State}
+	}))
 }

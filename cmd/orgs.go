@@ -49,13 +49,9 @@ func planFlag(c *cobra.Command, plan *db.Plan, usage string) {
 	c.Flags().Var(choiceValue[db.Plan]{plan, db.Plans(), "PLAN"}, "plan", usage)
 }
 
-// organisationsTable prints organisations as a table.
+// organisationsTable shows organisations as text.
 func organisationsTable(list ...db.Organisation) func(io.Writer) error {
-	rows := make([][]string, len(list))
-	for i, o := range list {
-		rows[i] = []string{o.Name, string(o.Plan), string(o.Subscription), o.CreatedAt, o.ID}
-	}
-	return func(w io.Writer) error {
-		return table(w, []string{"NAME", "PLAN", "SUBSCRIPTION", "CREATED", "ID"}, rows)
-	}
+	return tableOf([]string{"NAME", "PLAN", "SUBSCRIPTION", "CREATED", "ID"}, list, func(o db.Organisation) []string {
+		return []string{o.Name, string(o.Plan), string(o.Subscription), o.CreatedAt, o.ID}
+	})
 }

@@ -95,6 +95,17 @@ func table(w io.Writer, header []string, rows [][]string) error {
 	return t.Flush()
 }
 
+// tableOf returns the table of a list: the header, and one row for each value.
+func tableOf[T any](header []string, list []T, row func(T) []string) func(io.Writer) error {
+	return func(w io.Writer) error {
+		rows := make([][]string, len(list))
+		for i, value := range list {
+			rows[i] = row(value)
+		}
+		return table(w, header, rows)
+	}
+}
+
 // oneLine joins lines, and replaces characters that control a terminal.
 func oneLine(text string) string {
 	var lines []string

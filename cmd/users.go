@@ -124,8 +124,8 @@ func roleFlag(c *cobra.Command, role *auth.Role, usage string) {
 
 // usersTable shows users as text.
 func usersTable(list ...auth.Member) func(io.Writer) error {
-	rows := make([][]string, len(list))
-	for i, u := range list {
+	header := []string{"NAME", "ROLE", "SECOND FACTOR", "CREATED", "LAST SIGN-IN", "ORGANISATIONS", "ID"}
+	return tableOf(header, list, func(u auth.Member) []string {
 		factor := "off"
 		if u.SecondFactor {
 			factor = "on"
@@ -134,11 +134,8 @@ func usersTable(list ...auth.Member) func(io.Writer) error {
 		for j, m := range u.Organisations {
 			organisations[j] = m.Organisation + ": " + string(m.Role)
 		}
-		rows[i] = []string{u.Name, cmp.Or(string(u.Role), "-"), factor, u.CreatedAt, orDash(u.LastSignInAt), strings.Join(organisations, ", "), u.ID}
-	}
-	return func(w io.Writer) error {
-		return table(w, []string{"NAME", "ROLE", "SECOND FACTOR", "CREATED", "LAST SIGN-IN", "ORGANISATIONS", "ID"}, rows)
-	}
+		return []string{u.Name, cmp.Or(string(u.Role), "-"), factor, u.CreatedAt, orDash(u.LastSignInAt), strings.Join(organisations, ", "), u.ID}
+	})
 }
 
 // newPassword asks for a user's password at a terminal, or else reads it from

@@ -1,9 +1,9 @@
 package cmd
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"io"
 	"strconv"
 	"strings"
 
@@ -37,32 +37,27 @@ null. Secrets are never listed.`,
 }
 
 func runWebhooksList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
-	subscriptions, rows := []delivery.SubscriptionSummary{}, [][]string{}
+	subscriptions, eventTypes := []delivery.SubscriptionSummary{}, map[string][]string{}
 	err := delivery.EachSubscription(ctx, store, org.Org, func(h delivery.SubscriptionSummary) error {
-		var types []string
-		if err := json.Unmarshal(h.EventTypes, &types); err != nil {
-			return err
-		}
-		state, last := "active", attemptResult(h.LastStatus, h.LastError)
-		if !h.Active {
-			state = "paused"
-		}
-		if len(types) == 0 {
-			types = []string{"all"}
-		}
-		if h.LastAttemptAt != nil {
-			last += " at " + *h.LastAttemptAt
-		}
 		subscriptions = append(subscriptions, h)
-		rows = append(rows, []string{
-			h.ID, h.URL, state, strings.Join(types, ","), h.CreatedAt, strconv.Itoa(h.Queued), strconv.Itoa(h.Dead), last,
-		})
-		return nil
+		var types []string
+		err := json.Unmarshal(h.EventTypes, &types)
+		eventTypes[h.ID] = types
+		return err
 	})
 	if err != nil {
 		return err
 	}
-	return a.print(subscriptions, func(w io.Writer) error {
-		return table(w, []string{"ID", "URL", "STATE", "EVENTS", "CREATED", "QUEUED", "DEAD", "LAST"}, rows)
-	})
+	header := []string{"ID", "URL", "STATE", "EVENTS", "CREATED", "QUEUED", "DEAD", "LAST"}
+	return a.print(subscriptions, tableOf(header, subscriptions, func(h delivery.SubscriptionSummary) []string {
+		state, last := "active", attemptResult(h.LastStatus, h.LastError)
+		if !h.Active {
+			state = "paused"
+		}
+		if h.LastAttemptAt != nil {
+			last += " at " + *h.LastAttemptAt
+		}
+		types := cmp.Or(strings.Join(eventTypes[h.ID], ","), "all")
+		return []string{h.ID, h.URL, state, types, h.CreatedAt, strconv.Itoa(h.Queued), strconv.Itoa(h.Dead), last}
+	}))
 }
