@@ -96,9 +96,9 @@ func publishedSchemas(t *testing.T) (schemas map[string]any, nameOf map[string]s
 	return published.Components.Schemas, nameOf
 }
 
-// TestFixtures checks that each type has enough rows, which are valid and marked. Every value
+// TestOpen_Fixtures checks that each type has enough rows, which are valid and marked. Every value
 // of an enumeration occurs, and every nullable member is null and set.
-func TestFixtures(t *testing.T) {
+func TestOpen_Fixtures(t *testing.T) {
 	t.Parallel()
 	s, document := open(t), testkit.Document(t)
 	least := map[string]int{"risk": 60, "scorecard": 1, "roadmap": 1, "compliance_posture": 1, "vendor_portfolio": 1, "talent_readiness": 1}
@@ -287,8 +287,8 @@ func TestOpen_KeepsNothing(t *testing.T) {
 	}
 }
 
-// TestDemo checks that the demonstration data can be imported and has enough records.
-func TestDemo(t *testing.T) {
+// TestDemo_Records checks that the demonstration data can be imported and has enough records.
+func TestDemo_Records(t *testing.T) {
 	t.Parallel()
 	store := testdb.Open(t, db.Options{})
 	report, err := transfer.Import(t.Context(), store, testkit.Document(t), testdb.Operator(t, store),

@@ -10,9 +10,9 @@ import (
 	"govsvc/server"
 )
 
-// TestForwardedFor allows each address one request. A second request of the same client
+// TestAddressLimit_ForwardedFor allows each address one request. A second request of the same client
 // is refused, whatever address its headers state.
-func TestForwardedFor(t *testing.T) {
+func TestAddressLimit_ForwardedFor(t *testing.T) {
 	t.Parallel()
 	trusting := func(prefixes ...string) setting {
 		return func(c *server.Config) {
@@ -51,9 +51,9 @@ func TestForwardedFor(t *testing.T) {
 	}
 }
 
-// TestSecure checks which requests count as sent over TLS. Only the header of a trusted
+// TestSecure_TrustsOnlyProxies checks which requests count as sent over TLS. Only the header of a trusted
 // proxy counts.
-func TestSecure(t *testing.T) {
+func TestSecure_TrustsOnlyProxies(t *testing.T) {
 	t.Parallel()
 	trusting := server.Proxies{netip.MustParsePrefix("10.0.0.0/8"), netip.MustParsePrefix("fe80::/10")}
 	for _, test := range []struct {

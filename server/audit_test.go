@@ -43,8 +43,8 @@ func auditKey(t testing.TB, s *service, name string, n int) (id, key string) {
 	return made.ID, key
 }
 
-// TestAuditPages reads the log oldest first, page by page, and then polls.
-func TestAuditPages(t *testing.T) {
+// TestAudit_Pages reads the log oldest first, page by page, and then polls.
+func TestAudit_Pages(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	id, key := auditKey(t, s, "acme", 5)
@@ -76,9 +76,9 @@ func TestAuditPages(t *testing.T) {
 	}
 }
 
-// TestAuditCursor checks that the cursor is null only before the first event was
+// TestAudit_Cursor checks that the cursor is null only before the first event was
 // returned. An empty page returns the cursor of its request.
-func TestAuditCursor(t *testing.T) {
+func TestAudit_Cursor(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := auditKey(t, s, "acme", 3)
@@ -112,9 +112,9 @@ func TestAuditCursor(t *testing.T) {
 	}
 }
 
-// TestAuditBounds asks for times: since is inclusive and ignored after a
+// TestAudit_SinceAndUntil asks for times: since is inclusive and ignored after a
 // cursor, until is exclusive.
-func TestAuditBounds(t *testing.T) {
+func TestAudit_SinceAndUntil(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := auditKey(t, s, "acme", 4) // e0 at 12:00 … e3 at 15:00
@@ -148,8 +148,8 @@ func TestAuditBounds(t *testing.T) {
 	}
 }
 
-// TestAuditLines reads the log as NDJSON. The events are the same, one on each line.
-func TestAuditLines(t *testing.T) {
+// TestAudit_NDJSON reads the log as NDJSON. The events are the same, one on each line.
+func TestAudit_NDJSON(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := auditKey(t, s, "acme", 6)
@@ -178,8 +178,8 @@ func TestAuditLines(t *testing.T) {
 	}
 }
 
-// TestAuditLimit checks that a page has 100 events by default and at most 1000.
-func TestAuditLimit(t *testing.T) {
+// TestAudit_PageSize checks that a page has 100 events by default and at most 1000.
+func TestAudit_PageSize(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := auditKey(t, s, "acme", 0)
@@ -202,8 +202,8 @@ func TestAuditLimit(t *testing.T) {
 	s.ask(t, row{path: "/audit?limit=1001", key: key, status: 400, code: "invalid_parameter", param: "limit"})
 }
 
-// TestAuditOrder checks that the times stay in order although the clock is set back.
-func TestAuditOrder(t *testing.T) {
+// TestAudit_OrderAfterClockIsSetBack checks that the times stay in order although the clock is set back.
+func TestAudit_OrderAfterClockIsSetBack(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := auditKey(t, s, "acme", 2)
@@ -221,9 +221,9 @@ func TestAuditOrder(t *testing.T) {
 	}
 }
 
-// TestAuditPullMustBeAudited checks that a read of the audit log is refused while the
+// TestAudit_RefusesUnauditedRead checks that a read of the audit log is refused while the
 // file can't be written. Other reads continue.
-func TestAuditPullMustBeAudited(t *testing.T) {
+func TestAudit_RefusesUnauditedRead(t *testing.T) {
 	t.Parallel()
 	s := serveWaiting(t)
 	key := s.key(t, "read:audit", "read:risks")

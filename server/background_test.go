@@ -8,9 +8,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestLogIsBounded checks that the server empties a large write-ahead log while it has
+// TestCheckpoint_EmptiesLargeLog checks that the server empties a large write-ahead log while it has
 // the file open. Overlapping reads can make the log large.
-func TestLogIsBounded(t *testing.T) {
+func TestCheckpoint_EmptiesLargeLog(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	if err := os.Truncate(s.store.File.Path()+"-wal", 80_000_000); err != nil { // SQLite ignores the appended bytes

@@ -9,8 +9,8 @@ import (
 	"govsvc/db"
 )
 
-// TestNotModified sends If-None-Match in every form.
-func TestNotModified(t *testing.T) {
+// TestIfNoneMatch_NotModified sends If-None-Match in every form.
+func TestIfNoneMatch_NotModified(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)
 	key := s.key(t, "read:all")
@@ -39,9 +39,9 @@ func TestNotModified(t *testing.T) {
 	}
 }
 
-// TestTagFollowsData checks that every change of the data gives another ETag, and that
+// TestETag_FollowsData checks that every change of the data gives another ETag, and that
 // an unchanged page keeps its ETag.
-func TestTagFollowsData(t *testing.T) {
+func TestETag_FollowsData(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:risks")
@@ -62,8 +62,8 @@ func TestTagFollowsData(t *testing.T) {
 	}
 }
 
-// TestCompression negotiates the encoding of a long and of a short response.
-func TestCompression(t *testing.T) {
+// TestCompression_Negotiates negotiates the encoding of a long and of a short response.
+func TestCompression_Negotiates(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)
 	key := s.key(t, "read:all")

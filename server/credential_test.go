@@ -14,8 +14,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestCredentialForms sends a valid key in every form, and requests without a key.
-func TestCredentialForms(t *testing.T) {
+// TestCredential_Forms sends a valid key in every form, and requests without a key.
+func TestCredential_Forms(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:risks")
@@ -66,9 +66,9 @@ func header(pairs ...string) map[string]string {
 	return h
 }
 
-// TestTwoAuthorizations sends the header twice. The request is refused, because either
+// TestCredential_RefusesTwo sends the header twice. The request is refused, because either
 // value could be the intended one.
-func TestTwoAuthorizations(t *testing.T) {
+func TestCredential_RefusesTwo(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:risks")
@@ -87,8 +87,8 @@ func TestTwoAuthorizations(t *testing.T) {
 	}
 }
 
-// TestMistypedKeys changes a key at each of its characters, and shortens it.
-func TestMistypedKeys(t *testing.T) {
+// TestKey_RefusesMistyped changes a key at each of its characters, and shortens it.
+func TestKey_RefusesMistyped(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for _, kind := range []string{db.LiveKey, db.TestKey} {
@@ -124,9 +124,9 @@ func checkDenied(t *testing.T, s *service, key string) {
 	}
 }
 
-// TestEndedKeys checks that invalid keys are refused: a key of another file, one whose
+// TestKey_RefusesEnded checks that invalid keys are refused: a key of another file, one whose
 // row was deleted, a revoked one and an expired one.
-func TestEndedKeys(t *testing.T) {
+func TestKey_RefusesEnded(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	checkDenied(t, s, (&service{store: another(t)}).key(t, "read:risks"))
@@ -155,9 +155,9 @@ func TestEndedKeys(t *testing.T) {
 	checkDenied(t, s, plain)
 }
 
-// TestRotatedKey checks that both keys work until the overlap ends. Then only the new
+// TestKey_RotatesWithOverlap checks that both keys work until the overlap ends. Then only the new
 // one works.
-func TestRotatedKey(t *testing.T) {
+func TestKey_RotatesWithOverlap(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	old, oldPlain := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}})
@@ -173,9 +173,9 @@ func TestRotatedKey(t *testing.T) {
 	s.get(t, "/risks", newPlain)
 }
 
-// TestFormerKeys imports keys of former prefixes, two with the same first
+// TestKey_AcceptsFormerForms imports keys of former prefixes, two with the same first
 // characters, and uses them.
-func TestFormerKeys(t *testing.T) {
+func TestKey_AcceptsFormerForms(t *testing.T) {
 	t.Parallel()
 	sandbox := serve(t).store
 	s := serve(t, withSandbox(func() (*db.DB, error) { return sandbox, nil }))
@@ -219,9 +219,9 @@ func TestFormerKeys(t *testing.T) {
 	}
 }
 
-// TestChangesByAnotherProcess revokes a key and changes plan and subscription through
+// TestKey_ChangedByAnotherProcess revokes a key and changes plan and subscription through
 // another handle on the file. The next request sees the change.
-func TestChangesByAnotherProcess(t *testing.T) {
+func TestKey_ChangedByAnotherProcess(t *testing.T) {
 	t.Parallel()
 	path, c := copyEmptyFile(t), testkit.NewClock(start)
 	s := serveFile(t, path, c)
@@ -253,9 +253,9 @@ func TestChangesByAnotherProcess(t *testing.T) {
 	s.ask(t, r)
 }
 
-// TestNoSecretIsKept searches for keys where none may be stored: in listings, in the
+// TestKey_SecretIsNotStored searches for keys where none may be stored: in listings, in the
 // audit log and in the file.
-func TestNoSecretIsKept(t *testing.T) {
+func TestKey_SecretIsNotStored(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	minted := s.key(t, "read:audit")
@@ -292,10 +292,10 @@ func TestNoSecretIsKept(t *testing.T) {
 	}
 }
 
-// TestConcurrentFirstUse presents a new key by 64 callers at once. Wrong keys of each
+// TestKey_ConcurrentFirstUse presents a new key by 64 callers at once. Wrong keys of each
 // kind come from the same address until it has no requests left for them. All callers
 // with the new key are served.
-func TestConcurrentFirstUse(t *testing.T) {
+func TestKey_ConcurrentFirstUse(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(12))
 	key, former := s.key(t, "read:risks"), "gov_live_former_"+strings.Repeat("a", 30)
@@ -323,9 +323,9 @@ func TestConcurrentFirstUse(t *testing.T) {
 	group.Wait()
 }
 
-// TestGuessesHoldUpNobodyElse sends many concurrent guesses at one former key. A second
+// TestKey_GuessesDelayNoOtherKey sends many concurrent guesses at one former key. A second
 // former key that is used for the first time does not wait for all of them.
-func TestGuessesHoldUpNobodyElse(t *testing.T) {
+func TestKey_GuessesDelayNoOtherKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	guessed, other := "gov_live_guessed_"+strings.Repeat("a", 30), "gov_live_another_"+strings.Repeat("b", 30)

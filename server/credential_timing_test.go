@@ -82,9 +82,9 @@ func random(n int) string {
 	return b.String()
 }
 
-// TestTimingOfKeys checks that the duration of a refusal does not reveal which part of
+// TestTiming_Keys checks that the duration of a refusal does not reveal which part of
 // a key was right, or whether the key exists.
-func TestTimingOfKeys(t *testing.T) {
+func TestTiming_Keys(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:risks")
@@ -114,11 +114,11 @@ func TestTimingOfKeys(t *testing.T) {
 	checkTiming(t, guesses)
 }
 
-// TestTimingOfFormerKeys shows what the duration of a refusal reveals about a key of a
+// TestTiming_FormerKeys shows what the duration of a refusal reveals about a key of a
 // former form. Such a key has no tag: the server looks up its beginning and takes a
 // hash if it exists. The duration reveals only that the beginning exists, which lists
 // of keys also show. It reveals nothing of the secret.
-func TestTimingOfFormerKeys(t *testing.T) {
+func TestTiming_FormerKeys(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	former := "gov_live_" + random(40)
@@ -140,9 +140,9 @@ func TestTimingOfFormerKeys(t *testing.T) {
 	}
 }
 
-// TestTimingOfSignIn checks that the duration of a refused sign-in does not reveal
+// TestTiming_SignIn checks that the duration of a refused sign-in does not reveal
 // whether the user exists.
-func TestTimingOfSignIn(t *testing.T) {
+func TestTiming_SignIn(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	people := auth.New(s.store)

@@ -9,9 +9,9 @@ import (
 	"govsvc/db"
 )
 
-// TestCurrentObjects loads versions in a mixed order. The current object is the one
+// TestCurrent_GreatestVersion loads versions in a mixed order. The current object is the one
 // with the greatest version, or the latest assessment.
-func TestCurrentObjects(t *testing.T) {
+func TestCurrent_GreatestVersion(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:all")
@@ -26,8 +26,8 @@ func TestCurrentObjects(t *testing.T) {
 	}
 }
 
-// TestCurrentByVersion checks that the version decides, and not the time.
-func TestCurrentByVersion(t *testing.T) {
+// TestCurrent_VersionBeforeTime checks that the version decides, and not the time.
+func TestCurrent_VersionBeforeTime(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:all")
@@ -43,9 +43,9 @@ func TestCurrentByVersion(t *testing.T) {
 	s.ask(t, row{path: "/scorecard", key: key, has: []string{`"methodology_version":"V assessment 2"`}})
 }
 
-// TestCurrentSignals loads several values of signals. The list has each type once, with
+// TestCurrent_Signals loads several values of signals. The list has each type once, with
 // its latest value.
-func TestCurrentSignals(t *testing.T) {
+func TestCurrent_Signals(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:signals")
@@ -81,8 +81,8 @@ func TestCurrentSignals(t *testing.T) {
 	}
 }
 
-// TestActiveRoadmap checks that only the milestones of the greatest version are listed.
-func TestActiveRoadmap(t *testing.T) {
+// TestCurrent_MilestonesOfRoadmap checks that only the milestones of the greatest version are listed.
+func TestCurrent_MilestonesOfRoadmap(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:roadmap")

@@ -23,8 +23,8 @@ func fill(t testing.TB, store *db.DB, org string, n int) {
 	load(t, store, org, records)
 }
 
-// TestForeignCursors sends cursors to lists that did not issue them.
-func TestForeignCursors(t *testing.T) {
+// TestCursor_RefusesForeign sends cursors to lists that did not issue them.
+func TestCursor_RefusesForeign(t *testing.T) {
 	t.Parallel()
 	sandbox := another(t)
 	fill(t, sandbox, db.DefaultOrganisation, 3)
@@ -72,8 +72,8 @@ func draftFor(scopes ...string) db.KeyDraft {
 	return db.KeyDraft{Name: "a test's key", Kind: db.LiveKey, Scopes: scopes}
 }
 
-// TestAlteredCursors alters a cursor in every way that leaves a valid query parameter.
-func TestAlteredCursors(t *testing.T) {
+// TestCursor_RefusesAltered alters a cursor in every way that leaves a valid query parameter.
+func TestCursor_RefusesAltered(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	fill(t, s.store, db.DefaultOrganisation, 3)
@@ -121,9 +121,9 @@ func other(c byte) byte {
 	return 'A'
 }
 
-// TestCursorSurvives continues from a cursor after a restart, with another limit and
+// TestCursor_SurvivesRestart continues from a cursor after a restart, with another limit and
 // with other filters.
-func TestCursorSurvives(t *testing.T) {
+func TestCursor_SurvivesRestart(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	fill(t, s.store, db.DefaultOrganisation, 5)

@@ -17,9 +17,9 @@ import (
 
 const keyed = "Idempotency-Key"
 
-// TestIdempotencyKeys checks that an Idempotency-Key is required on a POST and optional
+// TestIdempotencyKey_Forms checks that an Idempotency-Key is required on a POST and optional
 // on a PATCH. It has 1 to 255 printable ASCII characters.
-func TestIdempotencyKeys(t *testing.T) {
+func TestIdempotencyKey_Forms(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	posts := map[string]string{"/risks": goodRisk, "/incidents": goodIncident, "/vendor/inventory": vendorBody("v"), "/kpis/checkins": `{}`}
@@ -56,9 +56,9 @@ func TestIdempotencyKeys(t *testing.T) {
 	}
 }
 
-// TestReplay checks that every write is done once. Any key of the organisation then
+// TestIdempotency_Replays checks that every write is done once. Any key of the organisation then
 // receives the same status and the same bytes, whatever happened to the record since.
-func TestReplay(t *testing.T) {
+func TestIdempotency_Replays(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
 	_, other := d.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: writeScopes})
@@ -115,9 +115,9 @@ func (d *writeService) sameAgain(t testing.TB, w write, first answer) {
 	}
 }
 
-// TestSameRequest checks which bodies count as the same request and which as another
+// TestIdempotency_ComparesRequests checks which bodies count as the same request and which as another
 // one.
-func TestSameRequest(t *testing.T) {
+func TestIdempotency_ComparesRequests(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	id := d.id(t, "/risks", goodRisk)
@@ -159,9 +159,9 @@ func TestSameRequest(t *testing.T) {
 	})
 }
 
-// TestRefusedLeavesNone checks that a refused request stores nothing, so that the
+// TestIdempotency_RefusedStoresNothing checks that a refused request stores nothing, so that the
 // corrected request may use the same Idempotency-Key. A panic also releases the key.
-func TestRefusedLeavesNone(t *testing.T) {
+func TestIdempotency_RefusedStoresNothing(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t, func(c *server.Config) { c.Receivers = panickingWriter{} })
 	d.id(t, "/vendor/inventory", vendorBody("taken"))
@@ -200,9 +200,9 @@ func (panickingWriter) Send(context.Context, delivery.Receiver, string, db.Messa
 	panic("a defect")
 }
 
-// TestInFlight checks that no other request can use an Idempotency-Key while a request
+// TestIdempotency_InFlight checks that no other request can use an Idempotency-Key while a request
 // with it is in progress. Afterwards the response is replayed.
-func TestInFlight(t *testing.T) {
+func TestIdempotency_InFlight(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	d.id(t, "/risks", goodRisk)
@@ -242,9 +242,9 @@ func (d *writeService) probe(t testing.TB, w write) int {
 	return d.send(t, w).status
 }
 
-// TestSameKeyAtOnce sends one request many times at once, through two servers on the
+// TestIdempotency_ConcurrentSameKey sends one request many times at once, through two servers on the
 // same file. The write is done once, and every success is the same response.
-func TestSameKeyAtOnce(t *testing.T) {
+func TestIdempotency_ConcurrentSameKey(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	d.subscribe(t, "[]")
@@ -280,9 +280,9 @@ func TestSameKeyAtOnce(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestReplayWindow checks that a response is replayed for 24 hours by the service's
+// TestIdempotency_ReplayWindow checks that a response is replayed for 24 hours by the service's
 // clock, also after a restart.
-func TestReplayWindow(t *testing.T) {
+func TestIdempotency_ReplayWindow(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	w := write{path: "/risks", body: goodRisk, idempotencyKey: "k", status: 201}
@@ -308,8 +308,8 @@ func TestReplayWindow(t *testing.T) {
 	d.do(t, w)
 }
 
-// TestSweep checks that the server removes expired responses and no others.
-func TestSweep(t *testing.T) {
+// TestIdempotency_SweepsExpired checks that the server removes expired responses and no others.
+func TestIdempotency_SweepsExpired(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	for range 3 {

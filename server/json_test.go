@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestJSONKeepsAngleBrackets checks that responses contain <, > and & unescaped. JSON
+// TestResponse_KeepsAngleBrackets checks that responses contain <, > and & unescaped. JSON
 // within HTML would need escapes, but responses are not used there.
-func TestJSONKeepsAngleBrackets(t *testing.T) {
+func TestResponse_KeepsAngleBrackets(t *testing.T) {
 	t.Parallel()
 	s, _ := serveKpis(t)
 	key := s.service.key(t, "read:all", "read:audit")

@@ -8,9 +8,9 @@ import (
 	"govsvc/db"
 )
 
-// TestUnusedScopes checks that a key's use of a scope is recorded when a request is
+// TestKey_UnusedScopes checks that a key's use of a scope is recorded when a request is
 // accepted, over HTTP or MCP. The record survives a restart.
-func TestUnusedScopes(t *testing.T) {
+func TestKey_UnusedScopes(t *testing.T) {
 	t.Parallel()
 	s := &mcpService{serveWaiting(t)}
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks", "read:all", "write:risks", "read:signals"}})

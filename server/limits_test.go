@@ -20,9 +20,9 @@ func limits(minute, remaining, full, day int) []string {
 	}
 }
 
-// TestBucket uses up a limit of 5 requests per minute, waits for the time in Retry-After,
+// TestRateLimit_RefillsBucket uses up a limit of 5 requests per minute, waits for the time in Retry-After,
 // and is served again.
-func TestBucket(t *testing.T) {
+func TestRateLimit_RefillsBucket(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(5)})
@@ -52,9 +52,9 @@ func TestBucket(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: key, has: limits(5, 4, 3600+24, day)})
 }
 
-// TestRefusalsBeforeTheLimit checks that a request that the plan or the subscription
+// TestRateLimit_IgnoresRefusedByPlan checks that a request that the plan or the subscription
 // refuses returns the headers of the rate limit and does not count towards it.
-func TestRefusalsBeforeTheLimit(t *testing.T) {
+func TestRateLimit_IgnoresRefusedByPlan(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(2), PerDay: new(9)})
@@ -68,9 +68,9 @@ func TestRefusalsBeforeTheLimit(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: key, has: limits(2, 1, 30, 9)})
 }
 
-// TestDayCap uses up the requests of a day. The count survives a restart. It ends after
+// TestRateLimit_DayCap uses up the requests of a day. The count survives a restart. It ends after
 // 24 hours and the rest of its minute.
-func TestDayCap(t *testing.T) {
+func TestRateLimit_DayCap(t *testing.T) {
 	t.Parallel()
 	path, c := copyEmptyFile(t), testkit.NewClock(start)
 	s := serveFile(t, path, c)
@@ -114,8 +114,8 @@ func (s *service) tryFlush(t testing.TB) error {
 	return s.server.Run(ctx)
 }
 
-// TestCountsAreKept stores the counts while the file is locked. No count is lost.
-func TestCountsAreKept(t *testing.T) {
+// TestRateLimit_CountsSurviveLockedFile stores the counts while the file is locked. No count is lost.
+func TestRateLimit_CountsSurviveLockedFile(t *testing.T) {
 	t.Parallel()
 	s := serveWaiting(t)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerDay: new(2)})
@@ -150,9 +150,9 @@ func lastUse(t testing.TB, store *db.DB, key db.Key) string {
 	return ""
 }
 
-// TestAddressLimit checks that requests without a valid key share the limit of their
+// TestAddressLimit_SharedWithoutKey checks that requests without a valid key share the limit of their
 // address. A valid key has its own limit.
-func TestAddressLimit(t *testing.T) {
+func TestAddressLimit_SharedWithoutKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(6))
 	key := s.key(t, "read:risks")
@@ -175,8 +175,8 @@ func TestAddressLimit(t *testing.T) {
 	s.ask(t, row{path: "/", status: 429, code: "rate_limit_exceeded"})
 }
 
-// TestNoAddressLimit checks that an address limit of 0 means no limit.
-func TestNoAddressLimit(t *testing.T) {
+// TestAddressLimit_Zero checks that an address limit of 0 means no limit.
+func TestAddressLimit_Zero(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	const minute, day = 1_000_000, 1_440_000_000 // the headers if there is no limit

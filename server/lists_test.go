@@ -14,8 +14,8 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestEmptyReads reads every endpoint of an organisation that has no data.
-func TestEmptyReads(t *testing.T) {
+// TestReads_Empty reads every endpoint of an organisation that has no data.
+func TestReads_Empty(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:all")
@@ -35,9 +35,9 @@ func TestEmptyReads(t *testing.T) {
 	}
 }
 
-// TestEveryRead reads every endpoint with data, and compares each record with the one
+// TestReads_EqualStoredRecords reads every endpoint with data, and compares each record with the one
 // that was stored.
-func TestEveryRead(t *testing.T) {
+func TestReads_EqualStoredRecords(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)
 	key := s.key(t, readScopes...)
@@ -96,9 +96,9 @@ func expected(records []db.Record, l list) []db.Record {
 	return rows
 }
 
-// TestFilters requests every value of every filter, alone and together with each other
+// TestFilters_AloneAndTogether requests every value of every filter, alone and together with each other
 // filter and with updated_since.
-func TestFilters(t *testing.T) {
+func TestFilters_AloneAndTogether(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t)
 	key := s.key(t, "read:all")
@@ -153,8 +153,8 @@ func (l list) fits(record db.Record, query url.Values) bool {
 	return record["updated_at"].(string) >= query.Get("updated_since")
 }
 
-// TestFiltersOfTheDocument checks that the tests cover every filter.
-func TestFiltersOfTheDocument(t *testing.T) {
+// TestFilters_CoverDocument checks that the tests cover every filter.
+func TestFilters_CoverDocument(t *testing.T) {
 	t.Parallel()
 	for _, l := range lists {
 		for _, p := range operation(t, row{path: l.path}).Parameters {
@@ -167,8 +167,8 @@ func TestFiltersOfTheDocument(t *testing.T) {
 	}
 }
 
-// TestUpdatedSince checks each format of an instant with rows just before and after it.
-func TestUpdatedSince(t *testing.T) {
+// TestUpdatedSince_Bounds checks each format of an instant with rows just before and after it.
+func TestUpdatedSince_Bounds(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	midnight := time.Date(2026, 9, 10, 0, 0, 0, 0, time.UTC)
@@ -212,9 +212,9 @@ func TestUpdatedSince(t *testing.T) {
 	}
 }
 
-// TestRefusedQueries sends invalid queries to every list and every current object. The
+// TestQuery_Refuses sends invalid queries to every list and every current object. The
 // error names the parameter.
-func TestRefusedQueries(t *testing.T) {
+func TestQuery_Refuses(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	load(t, s.store, "default", family("x", start))
@@ -273,8 +273,8 @@ func swapCase(s string) string {
 	return strings.ToLower(s)
 }
 
-// TestFreeFilters sends filter values that match nothing or that look like an attack.
-func TestFreeFilters(t *testing.T) {
+// TestFilters_HostileValues sends filter values that match nothing or that look like an attack.
+func TestFilters_HostileValues(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	load(t, s.store, "default", family("x", start))

@@ -15,9 +15,9 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestMCPSameAsGet calls every tool with several arguments, page by page. The result
+// TestMCP_EqualsGet calls every tool with several arguments, page by page. The result
 // equals that of the GET and matches the output schema.
-func TestMCPSameAsGet(t *testing.T) {
+func TestMCP_EqualsGet(t *testing.T) {
 	t.Parallel()
 	live := serveMCP(t)
 	empty := serveEmptyMCP(t)

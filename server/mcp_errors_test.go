@@ -9,9 +9,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestMCPSandbox checks that a test key uses the sandbox, and that the responses say
+// TestMCP_Sandbox checks that a test key uses the sandbox, and that the responses say
 // so.
-func TestMCPSandbox(t *testing.T) {
+func TestMCP_Sandbox(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"read:all"}})
@@ -25,9 +25,9 @@ func TestMCPSandbox(t *testing.T) {
 	}
 }
 
-// TestMCPBadCalls checks that an invalid call is refused with -32602. The message
+// TestMCP_RefusesInvalidCalls checks that an invalid call is refused with -32602. The message
 // states the valid form and repeats nothing of the request.
-func TestMCPBadCalls(t *testing.T) {
+func TestMCP_RefusesInvalidCalls(t *testing.T) {
 	t.Parallel()
 	s := serveMCP(t)
 	key := s.key(t, "read:all")
@@ -94,9 +94,9 @@ func TestMCPBadCalls(t *testing.T) {
 	}
 }
 
-// TestMCPToolErrors checks that data that is forbidden or can't be read is a tool
+// TestMCP_ToolErrors checks that data that is forbidden or can't be read is a tool
 // result with an error for the model.
-func TestMCPToolErrors(t *testing.T) {
+func TestMCP_ToolErrors(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	risks, none, all := s.key(t, "read:risks"), s.key(t, "write:risks", "manage:webhooks", "read:audit"), s.key(t, "read:all")
@@ -130,9 +130,9 @@ func checkToolError(t *testing.T, got toolResult, want ...string) {
 	}
 }
 
-// TestMCPFailedRead damages the file while the server runs. The result says that the
+// TestMCP_FailedRead damages the file while the server runs. The result says that the
 // data could not be read, and the log has the reason.
-func TestMCPFailedRead(t *testing.T) {
+func TestMCP_FailedRead(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	key := s.key(t, "read:all")

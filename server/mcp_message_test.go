@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestMCPMessages checks what messages mean, all on one server.
-func TestMCPMessages(t *testing.T) {
+// TestMCP_Messages checks what messages mean, all on one server.
+func TestMCP_Messages(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	key := s.key(t, "read:risks")

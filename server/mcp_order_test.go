@@ -19,9 +19,9 @@ const (
 	newer       = "MCP-Protocol-Version: 2026-07-28"
 )
 
-// TestMCPOrder makes requests that break several rules at once. The answer reports the
+// TestMCP_OrderOfChecks makes requests that break several rules at once. The answer reports the
 // rule that is checked first.
-func TestMCPOrder(t *testing.T) {
+func TestMCP_OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	key := s.key(t, "read:all")
@@ -130,7 +130,7 @@ func checkRefusedMessage(t *testing.T, got mcpResponse, code int) {
 	}
 }
 
-func TestMCPPlan(t *testing.T) {
+func TestMCP_Plan(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	key := s.key(t, "read:all")
@@ -144,9 +144,9 @@ func TestMCPPlan(t *testing.T) {
 	}
 }
 
-// TestMCPRate checks that every request counts towards the limit of the key, whatever
+// TestMCP_CountsTowardsLimit checks that every request counts towards the limit of the key, whatever
 // its content.
-func TestMCPRate(t *testing.T) {
+func TestMCP_CountsTowardsLimit(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	_, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:all"}, PerDay: new(5)})
@@ -161,8 +161,8 @@ func TestMCPRate(t *testing.T) {
 	checkRefusal(t, s.post(t, key, ping), "rate_limit_exceeded")
 }
 
-// TestMCPQuery checks that the operation refuses every query parameter.
-func TestMCPQuery(t *testing.T) {
+// TestMCP_RefusesQuery checks that the operation refuses every query parameter.
+func TestMCP_RefusesQuery(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	key := s.key(t, "read:all")
@@ -197,9 +197,9 @@ func mcpProtocolVersion(t *testing.T, s *mcpService, key string) {
 	}
 }
 
-// TestMCPWellKnown checks that the paths of OAuth metadata answer 404, with or without
+// TestMCP_WellKnownPaths checks that the paths of OAuth metadata answer 404, with or without
 // a key. Clients look for the metadata there.
-func TestMCPWellKnown(t *testing.T) {
+func TestMCP_WellKnownPaths(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	s.url = strings.TrimSuffix(s.url, server.Base)

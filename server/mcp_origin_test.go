@@ -7,7 +7,7 @@ import (
 	"govsvc/server"
 )
 
-func TestMCPOrigin(t *testing.T) {
+func TestMCP_Origin(t *testing.T) {
 	t.Parallel()
 	const port = "8123"
 	const local = "http://127.0.0.1:" + port
@@ -56,9 +56,9 @@ func TestMCPOrigin(t *testing.T) {
 	}
 }
 
-// TestMCPOriginConfigured checks that the service does not start with an invalid
+// TestMCP_RefusesInvalidOriginSetting checks that the service does not start with an invalid
 // origin.
-func TestMCPOriginConfigured(t *testing.T) {
+func TestMCP_RefusesInvalidOriginSetting(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	for _, text := range []string{"*", "app.example", "https://app.example/path", "https://", "null", ""} {

@@ -38,7 +38,7 @@ func (s *mcpService) connect(t *testing.T, key string) *mcp.ClientSession {
 	return session
 }
 
-func TestMCPGoClient(t *testing.T) {
+func TestMCPGoClient_Works(t *testing.T) {
 	t.Parallel()
 	s := serveMCP(t)
 	key := s.key(t, "read:all")
@@ -77,8 +77,8 @@ func TestMCPGoClient(t *testing.T) {
 	}
 }
 
-// TestMCPGoClientPages reads all pages of a list as the instructions describe.
-func TestMCPGoClientPages(t *testing.T) {
+// TestMCPGoClient_Pages reads all pages of a list as the instructions describe.
+func TestMCPGoClient_Pages(t *testing.T) {
 	t.Parallel()
 	s := serveMCP(t)
 	session := s.connect(t, s.key(t, "read:risks"))
@@ -104,7 +104,7 @@ func TestMCPGoClientPages(t *testing.T) {
 	}
 }
 
-func TestMCPGoClientErrors(t *testing.T) {
+func TestMCPGoClient_Errors(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	session := s.connect(t, s.key(t, "read:risks"))
@@ -129,8 +129,8 @@ func TestMCPGoClientErrors(t *testing.T) {
 	}
 }
 
-// TestMCPGoClientRefused checks that a client without a valid key can't connect.
-func TestMCPGoClientRefused(t *testing.T) {
+// TestMCPGoClient_RefusedWithoutKey checks that a client without a valid key can't connect.
+func TestMCPGoClient_RefusedWithoutKey(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	starter := s.key(t, "read:all")

@@ -75,7 +75,7 @@ func (s *mcpService) tools(t testing.TB, key string) []shownTool {
 	return list.Tools
 }
 
-func TestMCPToolList(t *testing.T) {
+func TestMCP_ToolList(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	key := s.key(t, "write:risks") // gives access to no tool

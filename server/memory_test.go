@@ -12,10 +12,10 @@ import (
 	"govsvc/server/limit"
 )
 
-// TestResponsesWait checks that a response gets a 503 with Retry-After if the budget
+// TestResponseBudget_LargeResponsesWait checks that a response gets a 503 with Retry-After if the budget
 // has no room for it for too long. This holds for a list and for a tool. A small
 // response of another caller is served at the same time.
-func TestResponsesWait(t *testing.T) {
+func TestResponseBudget_LargeResponsesWait(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(16<<20, 50*time.Millisecond)
 	s := serve(t, func(c *server.Config) { c.Responses, c.CacheBytes = budget, 0 })
@@ -46,9 +46,9 @@ func TestResponsesWait(t *testing.T) {
 	}
 }
 
-// TestUnreadGivesBack checks that memory is released when a client disconnects without
+// TestResponseBudget_ReleasesUnread checks that memory is released when a client disconnects without
 // reading its response.
-func TestUnreadGivesBack(t *testing.T) {
+func TestResponseBudget_ReleasesUnread(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(64<<20, time.Minute)
 	s := largeRecordsWith(t, func(c *server.Config) { c.Responses, c.CacheBytes = budget, 0 })

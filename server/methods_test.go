@@ -17,8 +17,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestMethods sends every method to paths that can only be read.
-func TestMethods(t *testing.T) {
+// TestMethods_RefusedOnReads sends every method to paths that can only be read.
+func TestMethods_RefusedOnReads(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:all")
@@ -41,8 +41,8 @@ func TestMethods(t *testing.T) {
 	s.ask(t, row{method: "HEAD", path: "/scores", status: 401})
 }
 
-// TestPaths checks that paths that do not exist answer 404.
-func TestPaths(t *testing.T) {
+// TestPaths_Unknown checks that paths that do not exist answer 404.
+func TestPaths_Unknown(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:all")
@@ -55,8 +55,8 @@ func TestPaths(t *testing.T) {
 	}
 }
 
-// TestIndex compares the index with its golden file, at both of its paths.
-func TestIndex(t *testing.T) {
+// TestIndex_Golden compares the index with its golden file, at both of its paths.
+func TestIndex_Golden(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	var pages [][]byte
@@ -91,8 +91,8 @@ func TestIndex(t *testing.T) {
 	}
 }
 
-// TestDocument compares the served document with the golden file of package openapi.
-func TestDocument(t *testing.T) {
+// TestDocument_Golden compares the served document with the golden file of package openapi.
+func TestDocument_Golden(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	a := s.get(t, "/openapi.json", "")
@@ -122,8 +122,8 @@ func golden(t testing.TB, name string, body []byte) {
 	testkit.Golden(t, name, indented(t, body))
 }
 
-// TestHealth requests both health pages with the file working, locked and closed.
-func TestHealth(t *testing.T) {
+// TestHealth_States requests both health pages with the file working, locked and closed.
+func TestHealth_States(t *testing.T) {
 	t.Parallel()
 	s := serveWaiting(t)
 	path := s.store.File.Path()
@@ -157,9 +157,9 @@ func TestHealth(t *testing.T) {
 	health(503)
 }
 
-// TestFailures makes the service fail. The answer says only that it failed, and the log
+// TestFailures_HideReason makes the service fail. The answer says only that it failed, and the log
 // has the reason.
-func TestFailures(t *testing.T) {
+func TestFailures_HideReason(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withSandbox(func() (*db.DB, error) { panic("INTERNAL detail") }))
 	key := s.key(t, "read:all", "read:audit")

@@ -21,17 +21,17 @@ import (
 	"govsvc/server"
 )
 
-var modelSteps = flag.Int("model.steps", 2000, "how many steps TestModel does, 2,000 on a file")
+var modelSteps = flag.Int("model.steps", 2000, "how many steps TestModel_EqualsServer does, 2,000 on a file")
 
 // perRun is the number of steps on one file.
 const perRun = 2000
 
-// TestModel runs the same random steps on the service and on a model of the
+// TestModel_EqualsServer runs the same random steps on the service and on a model of the
 // specification. Several keys call all operations, with good and bad inputs. In
 // between, the operator imports data and changes plans, and time passes. Each answer
 // must be the model's. If one is not, the test prints the shortest failing sequence
 // that it finds, with its seed.
-func TestModel(t *testing.T) {
+func TestModel_EqualsServer(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
 	statuses := map[int]int{}

@@ -33,9 +33,9 @@ func withMetrics(log bool) setting {
 	}
 }
 
-// TestObservedAnswers checks that metrics and logs do not change a response. It covers
+// TestObservability_ChangesNoResponse checks that metrics and logs do not change a response. It covers
 // a success, an error, a body that is too long and a defect.
-func TestObservedAnswers(t *testing.T) {
+func TestObservability_ChangesNoResponse(t *testing.T) {
 	t.Parallel()
 	defect := func(c *server.Config) { c.Receivers = panickingWriter{} }
 	answers := map[bool][]string{}
@@ -68,8 +68,8 @@ func TestObservedAnswers(t *testing.T) {
 	}
 }
 
-// TestAccessLogBytes checks that the log has the bytes of the body that were sent.
-func TestAccessLogBytes(t *testing.T) {
+// TestAccessLog_CountsBytes checks that the log has the bytes of the body that were sent.
+func TestAccessLog_CountsBytes(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, withMetrics(true))
 	key := s.key(t, "read:all")
@@ -120,9 +120,9 @@ func exchanged(t *testing.T, url, request string) string {
 	return strings.Join([]string{response.Status, strings.Join(headers, " "), response.Header.Get("ETag"), kept, map[bool]string{true: "closes"}[response.Close]}, "\n")
 }
 
-// TestDeadline checks that a read has a time limit, over HTTP and MCP. The response
+// TestDeadline_LimitsReads checks that a read has a time limit, over HTTP and MCP. The response
 // tells the caller to try again.
-func TestDeadline(t *testing.T) {
+func TestDeadline_LimitsReads(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, func(c *server.Config) { c.Deadline = 1 })
 	key := s.key(t, "read:all")

@@ -6,9 +6,9 @@ import (
 	"govsvc/db"
 )
 
-// TestOrderOfChecks sends requests with two errors each. The response reports the one
+// TestRead_OrderOfChecks sends requests with two errors each. The response reports the one
 // that is checked first (contract, section 2).
-func TestOrderOfChecks(t *testing.T) {
+func TestRead_OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withAnonymous(1000))
 	risks := db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(100)}
@@ -47,8 +47,8 @@ func TestOrderOfChecks(t *testing.T) {
 	}
 }
 
-// TestVersions sends each form of Service-Version to an operation of each kind.
-func TestVersions(t *testing.T) {
+// TestServiceVersion_Forms sends each form of Service-Version to an operation of each kind.
+func TestServiceVersion_Forms(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:all", "read:audit")

@@ -19,9 +19,9 @@ func (onePage) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	fmt.Fprintf(w, "the page for %s %s", r.Method, r.URL.Path)
 }
 
-// TestPages checks that the pages get every request outside the path of the API. For an
+// TestPages_ServeOtherPaths checks that the pages get every request outside the path of the API. For an
 // unknown path, the pages answer browsers and the server answers programs.
-func TestPages(t *testing.T) {
+func TestPages_ServeOtherPaths(t *testing.T) {
 	t.Parallel()
 	s := serve(t, func(c *server.Config) { c.Pages = onePage{} })
 	for _, test := range []struct {

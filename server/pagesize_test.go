@@ -57,10 +57,10 @@ func largeRecordsWith(t *testing.T, settings ...setting) *service {
 	return s
 }
 
-// TestPagesEndEarly reads lists whose pages would be larger than 4 MB. Every record is
+// TestPageSize_BoundsLists reads lists whose pages would be larger than 4 MB. Every record is
 // returned once and in order. A page is only larger if it has a single record, and no
 // page is empty.
-func TestPagesEndEarly(t *testing.T) {
+func TestPageSize_BoundsLists(t *testing.T) {
 	t.Parallel()
 	s := largeRecords(t)
 	key := s.key(t, "read:all", "read:audit")
@@ -100,8 +100,8 @@ func TestPagesEndEarly(t *testing.T) {
 	}
 }
 
-// TestLinesEndEarly checks the same for NDJSON, which has the cursor in a header.
-func TestLinesEndEarly(t *testing.T) {
+// TestPageSize_BoundsNDJSON checks the same for NDJSON, which has the cursor in a header.
+func TestPageSize_BoundsNDJSON(t *testing.T) {
 	t.Parallel()
 	s := largeRecords(t)
 	key := s.key(t, "read:audit")
@@ -137,9 +137,9 @@ func TestLinesEndEarly(t *testing.T) {
 	}
 }
 
-// TestToolPagesEndEarly checks that the result of a tool, which contains its page
+// TestPageSize_BoundsToolResults checks that the result of a tool, which contains its page
 // twice, is not larger than a page of the API.
-func TestToolPagesEndEarly(t *testing.T) {
+func TestPageSize_BoundsToolResults(t *testing.T) {
 	t.Parallel()
 	s := largeRecords(t)
 	key := s.key(t, "read:all")
@@ -190,9 +190,9 @@ func TestToolPagesEndEarly(t *testing.T) {
 	}
 }
 
-// TestRequestsInProgress checks that a key can have 256 requests in progress. A further
+// TestRequestsInProgress_LimitedPerKey checks that a key can have 256 requests in progress. A further
 // request is refused until one of them ends. Other keys are not affected.
-func TestRequestsInProgress(t *testing.T) {
+func TestRequestsInProgress_LimitedPerKey(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key, other := s.key(t, "read:risks", "write:risks"), s.key(t, "read:risks")

@@ -13,10 +13,10 @@ import (
 	"govsvc/db"
 )
 
-// TestWalks reads all pages of every list several times while another process adds
+// TestPagination_WhileRowsAreAdded reads all pages of every list several times while another process adds
 // rows. No row is repeated, none of the original rows is omitted, and the order is
 // newest first.
-func TestWalks(t *testing.T) {
+func TestPagination_WhileRowsAreAdded(t *testing.T) {
 	t.Parallel()
 	for i, l := range lists {
 		t.Run(l.object, func(t *testing.T) {
@@ -152,8 +152,8 @@ func (w *pagination) add(t *testing.T, records []db.Record, stop chan struct{}) 
 	}
 }
 
-// TestWalkOfTies reads pages of rows that all have the same instant.
-func TestWalkOfTies(t *testing.T) {
+// TestPagination_Ties reads pages of rows that all have the same instant.
+func TestPagination_Ties(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	var records []db.Record

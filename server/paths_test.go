@@ -10,9 +10,9 @@ import (
 	"govsvc/server"
 )
 
-// TestStrangeMethods checks that a request with an unknown method receives the JSON
+// TestMethods_Unknown checks that a request with an unknown method receives the JSON
 // error object.
-func TestStrangeMethods(t *testing.T) {
+func TestMethods_Unknown(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for _, method := range []string{"BREW", "PROPFIND", "get"} {
@@ -21,9 +21,9 @@ func TestStrangeMethods(t *testing.T) {
 	}
 }
 
-// TestProbeMethods checks that the probe and metrics pages refuse other methods in the
+// TestMethods_RefusedOnProbes checks that the probe and metrics pages refuse other methods in the
 // same way as the API.
-func TestProbeMethods(t *testing.T) {
+func TestMethods_RefusedOnProbes(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.url = strings.TrimSuffix(s.url, server.Base)
@@ -34,9 +34,9 @@ func TestProbeMethods(t *testing.T) {
 	}
 }
 
-// TestFineInstants checks that instants with more than three decimals are rounded up,
+// TestUpdatedSince_RoundsUp checks that instants with more than three decimals are rounded up,
 // which "at or after" and "strictly before" require.
-func TestFineInstants(t *testing.T) {
+func TestUpdatedSince_RoundsUp(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	load(t, s.store, "default", []db.Record{sample("risk", "x", 1, start)})
@@ -50,9 +50,9 @@ func TestFineInstants(t *testing.T) {
 	}
 }
 
-// TestSignalsWalk checks that a signal that is replaced between two pages is returned
+// TestPagination_ReplacedSignal checks that a signal that is replaced between two pages is returned
 // once.
-func TestSignalsWalk(t *testing.T) {
+func TestPagination_ReplacedSignal(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for n := range 3 {
@@ -67,15 +67,15 @@ func TestSignalsWalk(t *testing.T) {
 	}
 }
 
-// TestOddParam checks that error.param is the name of the parameter, unchanged.
-func TestOddParam(t *testing.T) {
+// TestQuery_NamesParameterUnchanged checks that error.param is the name of the parameter, unchanged.
+func TestQuery_NamesParameterUnchanged(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	s.ask(t, row{path: "/risks?limit[]=1", key: s.key(t, "read:all"), status: 400, code: "invalid_parameter", param: "limit[]"})
 }
 
-// TestKeyOffThePaths checks that a valid key is also accepted at an unknown path.
-func TestKeyOffThePaths(t *testing.T) {
+// TestPaths_UnknownWithKey checks that a valid key is also accepted at an unknown path.
+func TestPaths_UnknownWithKey(t *testing.T) {
 	t.Parallel()
 	sandbox := serve(t).store
 	s := serve(t, withSandbox(func() (*db.DB, error) { return sandbox, nil }))

@@ -18,9 +18,9 @@ import (
 	"govsvc/server"
 )
 
-// TestNothingStale reads from many goroutines while this process and another one write.
+// TestResponseCache_NothingStale reads from many goroutines while this process and another one write.
 // Each response must have every change that was committed before its request.
-func TestNothingStale(t *testing.T) {
+func TestResponseCache_NothingStale(t *testing.T) {
 	t.Parallel()
 	if path := os.Getenv("GOVSVC_TEST_STALE"); path != "" {
 		writeWhenAsked(t, path)
@@ -64,7 +64,7 @@ func TestNothingStale(t *testing.T) {
 // it write a risk and returns after the commit.
 func anotherProcess(t *testing.T, path string) func(n int) {
 	t.Helper()
-	child := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestNothingStale$") // ends when its standard input is closed
+	child := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "-test.run=^TestResponseCache_NothingStale$") // ends when its standard input is closed
 	child.Env = append(os.Environ(), "GOVSVC_TEST_STALE="+path)
 	in, err := child.StdinPipe()
 	if err != nil {
@@ -107,9 +107,9 @@ func writeWhenAsked(t *testing.T, path string) {
 	}
 }
 
-// TestKeptAnswersApart checks that a cached response is not used for another request:
+// TestResponseCache_SeparatesCallers checks that a cached response is not used for another request:
 // of another organisation, with another filter or another key.
-func TestKeptAnswersApart(t *testing.T) {
+func TestResponseCache_SeparatesCallers(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	for _, org := range []string{"one", "two"} {
@@ -128,9 +128,9 @@ func TestKeptAnswersApart(t *testing.T) {
 	}
 }
 
-// TestKeptAnswersBound checks that all of many different requests are answered
+// TestResponseCache_Bounded checks that all of many different requests are answered
 // correctly, with a cache for a few answers and with none.
-func TestKeptAnswersBound(t *testing.T) {
+func TestResponseCache_Bounded(t *testing.T) {
 	t.Parallel()
 	for _, most := range []int64{0, 4 << 10} {
 		s := serve(t, func(c *server.Config) { c.CacheBytes = most })
@@ -150,9 +150,9 @@ func TestKeptAnswersBound(t *testing.T) {
 	}
 }
 
-// TestKeptToolResults checks that a cached tool result is sent to the next caller with
+// TestResponseCache_ToolResults checks that a cached tool result is sent to the next caller with
 // the id of that caller's message. The next commit makes it invalid.
-func TestKeptToolResults(t *testing.T) {
+func TestResponseCache_ToolResults(t *testing.T) {
 	t.Parallel()
 	s := serveEmptyMCP(t)
 	key := s.key(t, "read:risks")

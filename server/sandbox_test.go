@@ -18,9 +18,9 @@ func wide(op *openapi.Operation) string {
 	return op.Path
 }
 
-// TestSandbox reads every endpoint with a test key, while the live data contains marked
+// TestSandbox_ReadsFixtures reads every endpoint with a test key, while the live data contains marked
 // records. Only fixtures are returned.
-func TestSandbox(t *testing.T) {
+func TestSandbox_ReadsFixtures(t *testing.T) {
 	t.Parallel()
 	sandbox := serveFixtures(t).store
 	s := serve(t, withSandbox(func() (*db.DB, error) { return sandbox, nil }))
@@ -55,9 +55,9 @@ func TestSandbox(t *testing.T) {
 	s.ask(t, row{path: "/risks", key: test, status: 403, code: "subscription_inactive", has: []string{"Service-Environment: test\r"}})
 }
 
-// TestSandboxFails checks the responses if the sandbox can't be opened. Live keys are
+// TestSandbox_Fails checks the responses if the sandbox can't be opened. Live keys are
 // not affected.
-func TestSandboxFails(t *testing.T) {
+func TestSandbox_Fails(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withSandbox(func() (*db.DB, error) { return nil, errors.New("INTERNAL detail") }))
 	_, test := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Kind: db.TestKey, Scopes: []string{"read:risks"}})
@@ -68,9 +68,9 @@ func TestSandboxFails(t *testing.T) {
 	}
 }
 
-// TestOrganisations stores records of two organisations. Neither can read the other's
+// TestOrganisations_AreSeparate stores records of two organisations. Neither can read the other's
 // records, with any filter.
-func TestOrganisations(t *testing.T) {
+func TestOrganisations_AreSeparate(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	names := []string{db.DefaultOrganisation, "OF-acme", "OF-empty"}

@@ -20,9 +20,9 @@ func subscribeMany(t testing.TB, file *sql.DB, org db.Org, n int, url string) {
 	}
 }
 
-// TestSubscriptionLimit creates the maximum number of subscriptions of an organisation,
+// TestSubscription_Limit creates the maximum number of subscriptions of an organisation,
 // and one more.
-func TestSubscriptionLimit(t *testing.T) {
+func TestSubscription_Limit(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withHooks(t))
 	key := s.key(t, "manage:webhooks")
@@ -53,9 +53,9 @@ func TestSubscriptionLimit(t *testing.T) {
 	}
 }
 
-// TestWriteMakesNoDeliveries creates a risk while this and other organisations have
+// TestWrite_MakesNoDeliveries creates a risk while this and other organisations have
 // many subscriptions. The write stores no rows for them.
-func TestWriteMakesNoDeliveries(t *testing.T) {
+func TestWrite_MakesNoDeliveries(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	acme, err := d.store.Orgs.Create(t.Context(), db.Actor{ID: "system"}, "acme", db.Enterprise)
@@ -72,9 +72,9 @@ func TestWriteMakesNoDeliveries(t *testing.T) {
 	}
 }
 
-// TestDocumentSaysWhatWebhooksRead checks that the description of the scopes says that
+// TestDocument_ScopeOfWebhooks checks that the description of the scopes says that
 // manage:webhooks gives access to records.
-func TestDocumentSaysWhatWebhooksRead(t *testing.T) {
+func TestDocument_ScopeOfWebhooks(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	text := strings.Join(strings.Fields(string(s.get(t, "/openapi.json", "").body)), " ")

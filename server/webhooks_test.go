@@ -119,9 +119,9 @@ func create(key, body string) subscriptionCall {
 	return subscriptionCall{method: "POST", path: hooks, body: body, idempotency: key, status: 201}
 }
 
-// TestSubscriptionLife creates, lists, changes, pauses, tests and deletes a
+// TestSubscription_Lifecycle creates, lists, changes, pauses, tests and deletes a
 // subscription.
-func TestSubscriptionLife(t *testing.T) {
+func TestSubscription_Lifecycle(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withHooks(t))
 	key := s.key(t, "manage:webhooks")
@@ -199,8 +199,8 @@ func (s *service) audited(t testing.TB, id, secret string) {
 	}
 }
 
-// TestSubscriptionRefusals checks which subscriptions are refused.
-func TestSubscriptionRefusals(t *testing.T) {
+// TestSubscription_Refuses checks which subscriptions are refused.
+func TestSubscription_Refuses(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withHooks(t))
 	key := s.key(t, "manage:webhooks")
@@ -236,8 +236,8 @@ func TestSubscriptionRefusals(t *testing.T) {
 	s.do(t, s.key(t, append(readScopes, "read:all")...), subscriptionCall{method: "GET", path: hooks, status: 403, code: "insufficient_scope", has: []string{"manage:webhooks"}})
 }
 
-// TestOutcomes runs the test operation with each kind of receiver.
-func TestOutcomes(t *testing.T) {
+// TestSubscription_TestOutcomes runs the test operation with each kind of receiver.
+func TestSubscription_TestOutcomes(t *testing.T) {
 	t.Parallel()
 	s := serve(t, withHooks(t))
 	key := s.key(t, "manage:webhooks")
@@ -269,9 +269,9 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSandboxHooks checks that subscriptions of a test key send nothing over the
+// TestSandbox_WebhooksSendNothing checks that subscriptions of a test key send nothing over the
 // network.
-func TestSandboxHooks(t *testing.T) {
+func TestSandbox_WebhooksSendNothing(t *testing.T) {
 	t.Parallel()
 	sandbox := serve(t).store
 	var id string

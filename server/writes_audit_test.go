@@ -9,10 +9,10 @@ import (
 	"govsvc/db"
 )
 
-// TestNothingChanged checks that a PATCH with the stored values is a 200. It changes no
+// TestWrite_UnchangedRecord checks that a PATCH with the stored values is a 200. It changes no
 // record and writes no audit event. With an Idempotency-Key, its response is still
 // stored.
-func TestNothingChanged(t *testing.T) {
+func TestWrite_UnchangedRecord(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	risk := "/risks/" + d.id(t, "/risks", `{"title":"T","description":"A description of enough length.","severity":"HIGH","likelihood":"LIKELY","target_date":"2026-12-31"}`)
@@ -47,10 +47,10 @@ func TestNothingChanged(t *testing.T) {
 	d.checkRows(t, "events", "SELECT count(*) FROM audit_events WHERE action LIKE 'api.write.%'", "3")
 }
 
-// TestRepeatedCheckins checks that a batch of points that are all stored already is a
+// TestCheckins_Repeated checks that a batch of points that are all stored already is a
 // 201. It changes no record and writes no audit event. If only some points are stored,
 // only the others are written.
-func TestRepeatedCheckins(t *testing.T) {
+func TestCheckins_Repeated(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
 	const m, q = `"key_result_code":"M","value":82.5,"period_start":"2026-09-01","note":"N"`, `"key_result_code":"Q","value":7`
@@ -76,9 +76,9 @@ func TestRepeatedCheckins(t *testing.T) {
 	}
 }
 
-// TestWriteAudit checks that each change has one audit event, with each field, the
+// TestWrite_Audit checks that each change has one audit event, with each field, the
 // actor and the request.
-func TestWriteAudit(t *testing.T) {
+func TestWrite_Audit(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	load(t, d.store, db.DefaultOrganisation, []db.Record{sample("kpi", "K", 1, start)})

@@ -230,9 +230,9 @@ func (m member) fine() []string {
 	return fine
 }
 
-// TestMembers sends wrong and valid values of every kind for every member of every
+// TestBody_ValuesOfMembers sends wrong and valid values of every kind for every member of every
 // body. A wrong value is refused with the name of the member and changes nothing.
-func TestMembers(t *testing.T) {
+func TestBody_ValuesOfMembers(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	for _, f := range forms(t, d) {
@@ -266,8 +266,8 @@ func TestMembers(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestBodies sends bodies that are not an object of known members to every write.
-func TestBodies(t *testing.T) {
+// TestBody_RefusesOtherJSON sends bodies that are not an object of known members to every write.
+func TestBody_RefusesOtherJSON(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	for _, f := range forms(t, d) {
@@ -315,8 +315,8 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-// TestNotAccepted sends members of the resources that no write accepts.
-func TestNotAccepted(t *testing.T) {
+// TestBody_RefusesReadOnlyMembers sends members of the resources that no write accepts.
+func TestBody_RefusesReadOnlyMembers(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	all := forms(t, d)

@@ -57,9 +57,9 @@ func points(t testing.TB, r db.Record) []map[string]any {
 // current selects the value, its date and the last change of each key result.
 const current = "SELECT code, current_value, current_as_of, updated_at FROM kpis WHERE org_id = 1 AND current_value IS NOT NULL ORDER BY code"
 
-// TestCheckins checks that the response has an entry for each point, in the order of
+// TestCheckins_Response checks that the response has an entry for each point, in the order of
 // the request, with the default values.
-func TestCheckins(t *testing.T) {
+func TestCheckins_Response(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
 	now := stored(start)
@@ -86,9 +86,9 @@ func TestCheckins(t *testing.T) {
 	}
 }
 
-// TestDefaultPeriod checks that the default period starts on the first day of the
+// TestCheckins_DefaultPeriod checks that the default period starts on the first day of the
 // current period of the frequency, by the service's clock in UTC.
-func TestDefaultPeriod(t *testing.T) {
+func TestCheckins_DefaultPeriod(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
 	for _, row := range []struct{ now, w, m, q, a string }{
@@ -114,8 +114,8 @@ func TestDefaultPeriod(t *testing.T) {
 	}
 }
 
-// TestBatchSize checks that a batch has 1 to 500 points.
-func TestBatchSize(t *testing.T) {
+// TestCheckins_BatchSize checks that a batch has 1 to 500 points.
+func TestCheckins_BatchSize(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
 	many := make([]string, 501)
@@ -133,9 +133,9 @@ func TestBatchSize(t *testing.T) {
 	d.checkRows(t, "kept", "SELECT count(*), sum(value), (SELECT count(*) FROM audit_events WHERE action = 'api.write.kpi_checkin') FROM kpi_checkins", "500|124750|2")
 }
 
-// TestBadPoint checks that the error names an invalid point by its index, and that
+// TestCheckins_NameInvalidPoint checks that the error names an invalid point by its index, and that
 // nothing is written.
-func TestBadPoint(t *testing.T) {
+func TestCheckins_NameInvalidPoint(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
 	const good = `"key_result_code":"M","value":1`
@@ -175,9 +175,9 @@ func TestBadPoint(t *testing.T) {
 	d.checkRows(t, "nothing is kept", "SELECT count(*) FROM kpi_checkins", "0")
 }
 
-// TestReplacedPoints checks that a key result has one value for each period. A later
+// TestCheckins_ReplacePoints checks that a key result has one value for each period. A later
 // point replaces an earlier one, in the same batch or another.
-func TestReplacedPoints(t *testing.T) {
+func TestCheckins_ReplacePoints(t *testing.T) {
 	t.Parallel()
 	d, ids := serveKpis(t)
 	first := points(t, d.do(t, batch(
@@ -197,9 +197,9 @@ func TestReplacedPoints(t *testing.T) {
 	d.checkRows(t, "current", current, "M|3|2026-09-01T00:00:00.000Z|"+stored(d.clock.Now()))
 }
 
-// TestLatestPeriod checks that current_value is the value of the latest period. A point
+// TestCheckins_LatestPeriod checks that current_value is the value of the latest period. A point
 // of an earlier period does not change it, but is stored as an actual value.
-func TestLatestPeriod(t *testing.T) {
+func TestCheckins_LatestPeriod(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
 	for _, step := range []struct{ points, value, asOf string }{
@@ -219,9 +219,9 @@ func TestLatestPeriod(t *testing.T) {
 	}
 }
 
-// TestLatestPeriodConcurrently adds points of earlier periods from many goroutines. The
+// TestCheckins_LatestPeriodConcurrently adds points of earlier periods from many goroutines. The
 // current value remains that of the latest period.
-func TestLatestPeriodConcurrently(t *testing.T) {
+func TestCheckins_LatestPeriodConcurrently(t *testing.T) {
 	t.Parallel()
 	d, _ := serveKpis(t)
 	const seed = 7

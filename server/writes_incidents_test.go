@@ -11,9 +11,9 @@ import (
 
 const timeline = "SELECT at, status, note, actor LIKE 'key:%' FROM incident_timeline ORDER BY seq"
 
-// TestCreateIncident checks a new incident with default values, and one with every
+// TestCreateIncident_Response checks a new incident with default values, and one with every
 // member given.
-func TestCreateIncident(t *testing.T) {
+func TestCreateIncident_Response(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	now := stored(start)
@@ -38,9 +38,9 @@ func TestCreateIncident(t *testing.T) {
 	d.checkRows(t, "timelines", timeline, now+"|open|Incident declared|1", now+"|contained|Incident declared|1")
 }
 
-// TestIncidentTimeline checks that the timeline has every change of status, and nothing
+// TestIncident_Timeline checks that the timeline has every change of status, and nothing
 // else.
-func TestIncidentTimeline(t *testing.T) {
+func TestIncident_Timeline(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	path := "/incidents/" + d.id(t, "/incidents", goodIncident)
@@ -78,9 +78,9 @@ func TestIncidentTimeline(t *testing.T) {
 	})
 }
 
-// TestIncidentTitle checks that a title has one line. White space at its ends is
+// TestIncident_TitleHasOneLine checks that a title has one line. White space at its ends is
 // removed.
-func TestIncidentTitle(t *testing.T) {
+func TestIncident_TitleHasOneLine(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	path := "/incidents/" + d.id(t, "/incidents", goodIncident)
@@ -94,9 +94,9 @@ func TestIncidentTitle(t *testing.T) {
 	d.do(t, write{path: "/incidents", body: `{"title":"a\tb\n"}`, status: 201})
 }
 
-// TestNotificationClock checks that the deadline is 72 hours after the declaration
+// TestIncident_NotificationDeadline checks that the deadline is 72 hours after the declaration
 // unless the request has another one.
-func TestNotificationClock(t *testing.T) {
+func TestIncident_NotificationDeadline(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	const declared, given = "2026-10-04T12:00:00.000Z", "2027-01-01T00:00:00.000Z"

@@ -9,8 +9,8 @@ import (
 	"govsvc/server"
 )
 
-// TestMediaTypes sends a body with valid and invalid types.
-func TestMediaTypes(t *testing.T) {
+// TestBody_MediaTypes sends a body with valid and invalid types.
+func TestBody_MediaTypes(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	risk := "/risks/" + d.id(t, "/risks", goodRisk)
@@ -39,9 +39,9 @@ func TestMediaTypes(t *testing.T) {
 	})
 }
 
-// TestNoMediaType checks that a request without a body may have any Content-Type if the
+// TestBody_NoMediaType checks that a request without a body may have any Content-Type if the
 // body is optional. With a body, the type must be JSON.
-func TestNoMediaType(t *testing.T) {
+func TestBody_NoMediaType(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	d.key = d.service.key(t, "manage:webhooks")
@@ -58,9 +58,9 @@ func TestNoMediaType(t *testing.T) {
 // padded returns a body of the given number of bytes.
 func padded(body string, size int) string { return body + strings.Repeat(" ", size-len(body)) }
 
-// TestSizes sends bodies at the limit and one byte over it, with and without
+// TestBody_Sizes sends bodies at the limit and one byte over it, with and without
 // Content-Length.
-func TestSizes(t *testing.T) {
+func TestBody_Sizes(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	load(t, d.store, db.DefaultOrganisation, []db.Record{sample("kpi", "K", 1, start)})
@@ -92,10 +92,10 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestRefusedBodies checks that a client that sends its whole body before it reads
+// TestBody_RefusedBeforeItIsRead checks that a client that sends its whole body before it reads
 // still receives the error response. The test does not run in parallel, because the
 // server reads a refused body for at most two seconds.
-func TestRefusedBodies(t *testing.T) {
+func TestBody_RefusedBeforeItIsRead(t *testing.T) {
 	d := serveWrites(t)
 	body := strings.Repeat(" ", 4<<20)
 	for name, key := range map[string]string{"401 Unauthorized": "nonsense", "413 Request Entity Too Large": d.key} {
@@ -115,9 +115,9 @@ func TestRefusedBodies(t *testing.T) {
 	}
 }
 
-// TestWriteOrder sends requests with two errors each. The response reports the one that
+// TestWrite_OrderOfChecks sends requests with two errors each. The response reports the one that
 // is checked first (contract, section 2).
-func TestWriteOrder(t *testing.T) {
+func TestWrite_OrderOfChecks(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	_, narrow := d.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"write:kpis"}})
@@ -174,9 +174,9 @@ func TestWriteOrder(t *testing.T) {
 	}
 }
 
-// TestRecords checks that the record of another organisation, an unknown id and a
+// TestWrite_UnknownRecords checks that the record of another organisation, an unknown id and a
 // malformed id give the same 404.
-func TestRecords(t *testing.T) {
+func TestWrite_UnknownRecords(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	organisation(t, d.store, "acme")

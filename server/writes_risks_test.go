@@ -13,8 +13,8 @@ import (
 	"govsvc/db"
 )
 
-// TestCreateRisk checks a new risk in the response, in the list and in the data file.
-func TestCreateRisk(t *testing.T) {
+// TestCreateRisk_Response checks a new risk in the response, in the list and in the data file.
+func TestCreateRisk_Response(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	full := d.do(t, write{path: "/risks", body: `{"title":" A title ","description":"It may happen, and then\nit hurts.","severity":"CRITICAL",
@@ -44,9 +44,9 @@ func TestCreateRisk(t *testing.T) {
 		" A title |POSSIBLE|Act|<nil>|HIGH|"+now, "T|LIKELY|<nil>|<nil>|HIGH|"+now)
 }
 
-// TestUntreatedBaseline reads the stored baseline: the band of the product of both
+// TestCreateRisk_UntreatedBaseline reads the stored baseline: the band of the product of both
 // ranks.
-func TestUntreatedBaseline(t *testing.T) {
+func TestCreateRisk_UntreatedBaseline(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	want := map[string]string{ // for each severity, from RARE to ALMOST_CERTAIN
@@ -65,9 +65,9 @@ func TestUntreatedBaseline(t *testing.T) {
 	}
 }
 
-// TestRiskNumbers creates risks from many goroutines, and sends invalid requests at the
+// TestRiskNumbers_Concurrent creates risks from many goroutines, and sends invalid requests at the
 // same time. The numbers have no gaps and no duplicates in each organisation.
-func TestRiskNumbers(t *testing.T) {
+func TestRiskNumbers_Concurrent(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	_, acme := d.mint(t, "acme", db.KeyDraft{Scopes: writeScopes, PerMinute: new(100_000)})
@@ -97,8 +97,8 @@ func TestRiskNumbers(t *testing.T) {
 	}
 }
 
-// TestRiskNumbersAfterImport checks that new numbers follow the highest imported one.
-func TestRiskNumbersAfterImport(t *testing.T) {
+// TestRiskNumbers_AfterImport checks that new numbers follow the highest imported one.
+func TestRiskNumbers_AfterImport(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	next := func(want string) {
@@ -137,9 +137,9 @@ type rerating struct {
 	needed         bool
 }
 
-// TestSeverityChangeReason checks each branch of the rule over HTTP.
+// TestSeverityChange_Reason checks each branch of the rule over HTTP.
 // api.TestNeedsReason has every combination.
-func TestSeverityChangeReason(t *testing.T) {
+func TestSeverityChange_Reason(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	for _, row := range []rerating{
@@ -188,10 +188,10 @@ func TestSeverityChangeReason(t *testing.T) {
 	}
 }
 
-// TestSeverityEvidence checks that each accepted reason is stored with the actor, the
+// TestSeverityChange_Evidence checks that each accepted reason is stored with the actor, the
 // time and the values before and after, and is in the audit log. residual_gap_reason is
 // stored too.
-func TestSeverityEvidence(t *testing.T) {
+func TestSeverityChange_Evidence(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	path := "/risks/" + d.id(t, "/risks", goodRisk)
@@ -212,10 +212,10 @@ func TestSeverityEvidence(t *testing.T) {
 	d.checkRows(t, "cleared", "SELECT residual_gap_reason FROM risks", "<nil>")
 }
 
-// TestRiskEvents checks that an event is stored with its change, with a delivery for
+// TestRisk_Events checks that an event is stored with its change, with a delivery for
 // each matching subscription. A change that fails stores no event. A change without a
 // matching subscription stores none either.
-func TestRiskEvents(t *testing.T) {
+func TestRisk_Events(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	d.subscribe(t, `["verdict.changed"]`)

@@ -22,9 +22,9 @@ func serveSandboxWrites(t testing.TB) (d *writeService, acme string) {
 
 var reserved = regexp.MustCompile(`^00000000-0000-0000-0000-\d{12}$`)
 
-// TestSandboxWrites runs several tests on one sandbox, because it takes a while to
+// TestSandbox_Writes runs several tests on one sandbox, because it takes a while to
 // fill.
-func TestSandboxWrites(t *testing.T) {
+func TestSandbox_Writes(t *testing.T) {
 	t.Parallel()
 	d, acme := serveSandboxWrites(t)
 	t.Run("kept nowhere", func(t *testing.T) { sandboxWrites(t, d) })

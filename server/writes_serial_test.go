@@ -81,10 +81,10 @@ func (c *concurrentWrites) pick(random *rand.Rand, n int) write {
 	return w
 }
 
-// TestSerialOrder sends random writes from many goroutines, each several times and
+// TestWrite_SerialOrder sends random writes from many goroutines, each several times and
 // concurrently. The file must have the state that the writes produce one after another
 // in the order of the audit log. Each acknowledged write is done exactly once.
-func TestSerialOrder(t *testing.T) {
+func TestWrite_SerialOrder(t *testing.T) {
 	t.Parallel()
 	seed := seedOf(t)
 	random := rand.New(rand.NewPCG(seed, 0))

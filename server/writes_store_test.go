@@ -26,10 +26,10 @@ func (w write) unavailable() write {
 	return w
 }
 
-// TestLockedFile has another process hold the lock of the file for longer than a write
+// TestLockedFile_LongLock has another process hold the lock of the file for longer than a write
 // waits. Every write is a 503 that changed nothing, and reads continue. The same
 // requests with the same keys succeed after the lock is released.
-func TestLockedFile(t *testing.T) {
+func TestLockedFile_LongLock(t *testing.T) {
 	t.Parallel()
 	d := serveWritesWaiting(t, 50*time.Millisecond)
 	risk, incident := "/risks/"+d.id(t, "/risks", goodRisk), "/incidents/"+d.id(t, "/incidents", goodIncident)
@@ -89,9 +89,9 @@ func TestLockedFile_ManyWriters(t *testing.T) {
 	d.checkRows(t, "numbers", "SELECT group_concat(risk_id) FROM risks", "RISK-0001,RISK-0002,RISK-0003")
 }
 
-// TestShortLock checks that a write succeeds if the lock is released before the wait
+// TestLockedFile_ShortLock checks that a write succeeds if the lock is released before the wait
 // ends.
-func TestShortLock(t *testing.T) {
+func TestLockedFile_ShortLock(t *testing.T) {
 	t.Parallel()
 	d := serveWritesWaiting(t, 20*time.Second)
 	d.get(t, "/risks", d.key)

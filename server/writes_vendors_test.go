@@ -13,9 +13,9 @@ import (
 	"govsvc/db"
 )
 
-// TestCreateVendor checks a new vendor with default values, one with every member
+// TestCreateVendor_Response checks a new vendor with default values, one with every member
 // given, and the members that the API does not return.
-func TestCreateVendor(t *testing.T) {
+func TestCreateVendor_Response(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	now := stored(start)
@@ -39,9 +39,9 @@ func TestCreateVendor(t *testing.T) {
 	d.checkRows(t, "kept", "SELECT contract_start, renewal_owner_role, notes FROM vendors ORDER BY seq", "<nil>|<nil>|<nil>", "2026-01-01|CFO|L1\nL2")
 }
 
-// TestVendorKeys checks that an organisation has one vendor for each key, also after
+// TestCreateVendor_UniqueKey checks that an organisation has one vendor for each key, also after
 // concurrent requests.
-func TestVendorKeys(t *testing.T) {
+func TestCreateVendor_UniqueKey(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	_, acme := d.mint(t, "acme", db.KeyDraft{Scopes: writeScopes})
@@ -67,8 +67,8 @@ func TestVendorKeys(t *testing.T) {
 	d.verifyAudit(t, db.DefaultOrganisation)
 }
 
-// TestUpdateVendor changes and clears each field that users can edit.
-func TestUpdateVendor(t *testing.T) {
+// TestUpdateVendor_EachField changes and clears each field that users can edit.
+func TestUpdateVendor_EachField(t *testing.T) {
 	t.Parallel()
 	d := serveWrites(t)
 	id := d.id(t, "/vendor/inventory", vendorBody("v"))

@@ -140,7 +140,7 @@ func TestSignIn_QueueFull(t *testing.T) {
 }
 
 // TestSignIn_AlwaysHashes checks that every sign-in hashes a password, even for an unknown
-// name, so that the time does not reveal the reason. TestTimingOfSignIn measures the time.
+// name, so that the time does not reveal the reason. TestTiming_SignIn measures the time.
 func TestSignIn_AlwaysHashes(t *testing.T) {
 	t.Parallel()
 	s := openService(t)

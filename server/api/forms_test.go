@@ -14,8 +14,8 @@ import (
 	"govsvc/server/api"
 )
 
-// TestFormFields checks which members a form has.
-func TestFormFields(t *testing.T) {
+// TestForm_Fields checks which members a form has.
+func TestForm_Fields(t *testing.T) {
 	t.Parallel()
 	doc := testkit.Document(t)
 	for _, row := range []struct {
@@ -50,8 +50,8 @@ func TestFormFields(t *testing.T) {
 	}
 }
 
-// TestFormBody checks the body that a submitted form becomes.
-func TestFormBody(t *testing.T) {
+// TestForm_Body checks the body that a submitted form becomes.
+func TestForm_Body(t *testing.T) {
 	t.Parallel()
 	doc := testkit.Document(t)
 	for _, row := range []struct {
@@ -110,8 +110,8 @@ func TestFormBody(t *testing.T) {
 	}
 }
 
-// TestFormRoundTrip checks that a form that is submitted unchanged changes nothing.
-func TestFormRoundTrip(t *testing.T) {
+// TestForm_RoundTrip checks that a form that is submitted unchanged changes nothing.
+func TestForm_RoundTrip(t *testing.T) {
 	t.Parallel()
 	f := newDemoFixture(t)
 	for _, r := range resource.Pages() {

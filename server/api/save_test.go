@@ -340,8 +340,8 @@ func TestNotifyIncident(t *testing.T) {
 	}
 }
 
-// TestPlans checks that every way to a resource outside the plan is refused.
-func TestPlans(t *testing.T) {
+// TestSave_Plans checks that every way to a resource outside the plan is refused.
+func TestSave_Plans(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)
 	id := f.add(t, "incident")

@@ -24,7 +24,7 @@ type faultRow struct {
 	want       []string
 }
 
-func TestBodies(t *testing.T) {
+func TestDecode_Bodies(t *testing.T) {
 	t.Parallel()
 	subscribable := strings.TrimSuffix(strings.Join(specifiedEvents, ", "), ", ping")
 	for _, row := range []faultRow{
@@ -139,7 +139,7 @@ func TestBodies(t *testing.T) {
 	}
 }
 
-func TestStrictJSON(t *testing.T) {
+func TestDecode_StrictJSON(t *testing.T) {
 	t.Parallel()
 	for _, row := range []faultRow{
 		{"", ``, []string{": the body must not be empty"}},
@@ -192,8 +192,8 @@ func checkFaults(t *testing.T, schema *openapi.Schema, row faultRow) {
 	}
 }
 
-// TestExamples sends the examples of the bodies through their schemas.
-func TestExamples(t *testing.T) {
+// TestDocument_Examples sends the examples of the bodies through their schemas.
+func TestDocument_Examples(t *testing.T) {
 	t.Parallel()
 	var doc struct {
 		Components struct {
@@ -216,7 +216,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-func TestMembers(t *testing.T) {
+func TestDecode_Members(t *testing.T) {
 	t.Parallel()
 	want := []string{"annual_cost_usd", "contract_end", "contract_start", "notes", "renewal_owner_role", "status"}
 	if diff := cmp.Diff(want, testkit.Document(t).Operation("updateVendor").Body.Members()); diff != "" {
@@ -224,7 +224,7 @@ func TestMembers(t *testing.T) {
 	}
 }
 
-func TestProperties(t *testing.T) {
+func TestSchema_Properties(t *testing.T) {
 	t.Parallel()
 	want := []openapi.Property{
 		{Name: "object", Type: "string", Required: true},

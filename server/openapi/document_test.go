@@ -14,8 +14,8 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestOperations compares the document with the tables of the specification.
-func TestOperations(t *testing.T) {
+// TestDocument_Operations compares the document with the tables of the specification.
+func TestDocument_Operations(t *testing.T) {
 	t.Parallel()
 	want := []string{
 		"getIndex GET /  200",
@@ -77,7 +77,7 @@ func TestScopes(t *testing.T) {
 	}
 }
 
-func TestOperationAttributes(t *testing.T) {
+func TestOperation_Attributes(t *testing.T) {
 	t.Parallel()
 	for _, op := range testkit.Document(t).Operations {
 		var feature string
@@ -108,7 +108,7 @@ func TestOperationAttributes(t *testing.T) {
 	}
 }
 
-func TestIdempotency(t *testing.T) {
+func TestOperation_Idempotency(t *testing.T) {
 	t.Parallel()
 	want := map[string]openapi.Idempotency{
 		"POST": openapi.RequiredIdempotency, "PATCH": openapi.OptionalIdempotency, "DELETE": openapi.OptionalIdempotency,
@@ -124,7 +124,7 @@ func TestIdempotency(t *testing.T) {
 	}
 }
 
-func TestReturns(t *testing.T) {
+func TestOperation_Returns(t *testing.T) {
 	t.Parallel()
 	for id, want := range map[string]openapi.Returns{
 		"listRisks":                 {List: "Risk", Object: "risk"},
@@ -143,10 +143,10 @@ func TestReturns(t *testing.T) {
 	}
 }
 
-// TestServedDocument checks the document that is served: its members, its references and
+// TestPublished_EqualsServed checks the document that is served: its members, its references and
 // its tags, and that it has none of the extensions that the pieces use. Load checks the
 // pieces.
-func TestServedDocument(t *testing.T) {
+func TestPublished_EqualsServed(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
 	if err := json.Unmarshal(testkit.Document(t).JSON(), &doc); err != nil {
@@ -197,7 +197,7 @@ func at(v any, ref string) any {
 	return v
 }
 
-func TestGolden(t *testing.T) {
+func TestPublished_Golden(t *testing.T) {
 	t.Parallel()
 	var got bytes.Buffer
 	if err := json.Indent(&got, testkit.Document(t).JSON(), "", "  "); err != nil {
@@ -206,9 +206,9 @@ func TestGolden(t *testing.T) {
 	testkit.Golden(t, "openapi.json", got.String()+"\n")
 }
 
-// TestDeterministic checks that two loads produce the same document. The random order of
+// TestPublished_Deterministic checks that two loads produce the same document. The random order of
 // Go's maps must have no effect.
-func TestDeterministic(t *testing.T) {
+func TestPublished_Deterministic(t *testing.T) {
 	t.Parallel()
 	again, err := openapi.Load()
 	if err != nil {

@@ -46,8 +46,8 @@ func TestParseInstant(t *testing.T) {
 	}
 }
 
-// TestDateFormat checks the format of a risk's target date.
-func TestDateFormat(t *testing.T) {
+// TestDecode_Dates checks the format of a risk's target date.
+func TestDecode_Dates(t *testing.T) {
 	t.Parallel()
 	update := testkit.Document(t).Schema("UpdateRisk")
 	for in, ok := range map[string]bool{

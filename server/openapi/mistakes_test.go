@@ -11,8 +11,8 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestMistakes puts a mistake into a piece: Load must name it.
-func TestMistakes(t *testing.T) {
+// TestLoad_Mistakes puts a mistake into a piece: Load must name it.
+func TestLoad_Mistakes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ file, old, new, want string }{
 		{"risks.yaml", "operationId: listRisks", "operationId: createRisk", "operationId is missing or taken"},

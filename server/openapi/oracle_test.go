@@ -94,8 +94,8 @@ func componentNames(t testing.TB) []string {
 	return slices.Sorted(maps.Keys(doc.Components.Schemas))
 }
 
-// TestSchemasCompile validates every component schema with the metaschema.
-func TestSchemasCompile(t *testing.T) {
+// TestPublished_SchemasCompile validates every component schema with the metaschema.
+func TestPublished_SchemasCompile(t *testing.T) {
 	t.Parallel()
 	o := newOracle(t)
 	for _, name := range append(componentNames(t), recordNames()...) {
@@ -175,8 +175,8 @@ var bodies = map[string]string{
 	"McpMessage":                `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks"}}`,
 }
 
-// TestFuzzedBodies checks that FuzzDecode covers the schema of every request body.
-func TestFuzzedBodies(t *testing.T) {
+// TestFuzzDecode_CoversBodies checks that FuzzDecode covers the schema of every request body.
+func TestFuzzDecode_CoversBodies(t *testing.T) {
 	t.Parallel()
 	var served struct {
 		Paths map[string]map[string]json.RawMessage

@@ -250,9 +250,9 @@ func TestPublished_IdempotencyKey(t *testing.T) {
 	}
 }
 
-// TestRecordSchemas checks that each schema needs no other one, and names its type and
+// TestRecord_Schemas checks that each schema needs no other one, and names its type and
 // natural key.
-func TestRecordSchemas(t *testing.T) {
+func TestRecord_Schemas(t *testing.T) {
 	t.Parallel()
 	for object, line := range minimal {
 		raw := testkit.Document(t).RecordSchema(object)

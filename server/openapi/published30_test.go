@@ -23,9 +23,9 @@ func published30(t *testing.T, s openapi.Service) []byte {
 	return text
 }
 
-// TestPublished30 looks at each kind of change, by JSON pointer. The gate holds
+// TestPublished_Version30 looks at each kind of change, by JSON pointer. The gate holds
 // the rendition against a validator and a code generator.
-func TestPublished30(t *testing.T) {
+func TestPublished_Version30(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
 	if err := json.Unmarshal(published30(t, openapi.Service{BaseURL: "https://gov.example.com"}), &doc); err != nil {

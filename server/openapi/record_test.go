@@ -31,7 +31,7 @@ var minimal = map[string]string{
 	"incident":    `{"object":"incident","incident_key":"I-1","title":"T"}`,
 }
 
-func TestRecordTypes(t *testing.T) {
+func TestRecord_Types(t *testing.T) {
 	t.Parallel()
 	d := testkit.Document(t)
 	if diff := cmp.Diff(resource.Types(), d.RecordTypes()); diff != "" {
@@ -50,8 +50,8 @@ func TestRecordTypes(t *testing.T) {
 	}
 }
 
-// TestMinimalRecords also leaves out each member in turn: all are required.
-func TestMinimalRecords(t *testing.T) {
+// TestRecord_Minimal also leaves out each member in turn: all are required.
+func TestRecord_Minimal(t *testing.T) {
 	t.Parallel()
 	for object, line := range minimal {
 		schema := testkit.Document(t).Record(object)
@@ -70,7 +70,7 @@ func TestMinimalRecords(t *testing.T) {
 	}
 }
 
-func TestRecords(t *testing.T) {
+func TestRecord_Values(t *testing.T) {
 	t.Parallel()
 	for _, row := range []faultRow{
 		{"risk", riskLine, nil},

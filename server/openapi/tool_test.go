@@ -11,7 +11,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-func TestTools(t *testing.T) {
+func TestTool_List(t *testing.T) {
 	t.Parallel()
 	for _, op := range testkit.Document(t).Operations {
 		if op.Tool == nil {
@@ -42,7 +42,7 @@ func TestTools(t *testing.T) {
 	}
 }
 
-func TestToolSchemas(t *testing.T) {
+func TestTool_Schemas(t *testing.T) {
 	t.Parallel()
 	tool := testkit.Document(t).Operation("listSignals").Tool
 	want := `{"type":"object","properties":{` +

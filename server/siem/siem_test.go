@@ -37,7 +37,7 @@ func encodeAll(t *testing.T, encode func([]byte) ([]byte, error)) []byte {
 	return lines.Bytes()
 }
 
-func TestNotAnEvent(t *testing.T) {
+func TestEncode_NotAnEvent(t *testing.T) {
 	t.Parallel()
 	for _, text := range []string{``, `[]`, `{"id":"x"}`, `{"id":"x","time":"yesterday"}`} {
 		for name, encode := range map[string]func([]byte) ([]byte, error){"cef": source.CEF, "ocsf": source.OCSF} {

@@ -110,9 +110,9 @@ var alter = map[string]map[string]any{
 	},
 }
 
-// TestEachRecordIsAudited imports records of all types, and then changed ones,
+// TestImport_AuditsEachRecord imports records of all types, and then changed ones,
 // and compares the events with two exports.
-func TestEachRecordIsAudited(t *testing.T) {
+func TestImport_AuditsEachRecord(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	if _, err := s.try(transfer.Options{}, sandbox.Demo()); err != nil {
@@ -183,9 +183,9 @@ func TestEachRecordIsAudited(t *testing.T) {
 	}
 }
 
-// TestSupersededSignalIsAudited checks that the event of a new signal names the value
+// TestImport_AuditsSupersededSignal checks that the event of a new signal names the value
 // that it replaces.
-func TestSupersededSignalIsAudited(t *testing.T) {
+func TestImport_AuditsSupersededSignal(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	signal := func(value int, asOf string) string {
@@ -206,9 +206,9 @@ func TestSupersededSignalIsAudited(t *testing.T) {
 	}
 }
 
-// TestClockOfIncidentIsAudited checks that the audit event includes the deadline that
+// TestImport_AuditsDeadlineOfIncident checks that the audit event includes the deadline that
 // the service sets.
-func TestClockOfIncidentIsAudited(t *testing.T) {
+func TestImport_AuditsDeadlineOfIncident(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	incident := func(members string) string {
@@ -225,7 +225,7 @@ func TestClockOfIncidentIsAudited(t *testing.T) {
 	}
 }
 
-func TestImportIsAudited(t *testing.T) {
+func TestImport_AuditsImport(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	source := transfer.Bytes("/home/jo/risks.ndjson", []byte(good+"\n"+risk("S", "")))

@@ -7,7 +7,7 @@ import (
 	"govsvc/server/transfer"
 )
 
-func TestFaultsOfCSV(t *testing.T) {
+func TestCSV_Faults(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
 	const (
@@ -117,9 +117,9 @@ func TestFaultsOfCSV(t *testing.T) {
 	}
 }
 
-// TestFaultsThatFollowInCSV checks that only the KPI without a required column is
+// TestCSV_FaultsThatFollow checks that only the KPI without a required column is
 // reported. The check-ins that refer to this KPI add no further errors.
-func TestFaultsThatFollowInCSV(t *testing.T) {
+func TestCSV_FaultsThatFollow(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
 	kpis := transfer.Bytes("kpis.csv", []byte("object,code,statement,metric_name,unit,direction,measurement_frequency,status\nkpi,K,s,m,%,increase,monthly,active\n"))

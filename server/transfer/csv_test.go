@@ -37,7 +37,7 @@ func (s *store) members(object string, names ...string) []string {
 // riskHeader has what a risk needs.
 const riskHeader = "risk_id,description"
 
-func TestCSV(t *testing.T) {
+func TestCSV_EqualsJSON(t *testing.T) {
 	t.Parallel()
 	assessment := func(lists ...string) string {
 		text := "completed_at,methodology_version,frameworks_applied\n"
@@ -106,8 +106,8 @@ func TestCSV(t *testing.T) {
 	}
 }
 
-// TestCSVOfManyTypes has rows of two types, which share columns.
-func TestCSVOfManyTypes(t *testing.T) {
+// TestCSV_ManyTypes has rows of two types, which share columns.
+func TestCSV_ManyTypes(t *testing.T) {
 	t.Parallel()
 	const text = "object,risk_id,vendor_key,vendor_name,description,category,initial_risk_band,status\n" +
 		"risk,R,,,d,,,Closed\nvendor,,V,n,,c,LOW,exited\n"
@@ -122,8 +122,8 @@ func TestCSVOfManyTypes(t *testing.T) {
 	}
 }
 
-// TestCSVFormat checks that CSV is recognized by file name, type and content.
-func TestCSVFormat(t *testing.T) {
+// TestCSV_Format checks that CSV is recognized by file name, type and content.
+func TestCSV_Format(t *testing.T) {
 	t.Parallel()
 	rows := []struct {
 		name    string
@@ -171,9 +171,9 @@ func odd() []string {
 	return records
 }
 
-// TestCSVRoundTrip exports every type as CSV, imports the tables into an empty
+// TestCSV_RoundTrip exports every type as CSV, imports the tables into an empty
 // file and compares its exports, in both formats, byte for byte.
-func TestCSVRoundTrip(t *testing.T) {
+func TestCSV_RoundTrip(t *testing.T) {
 	t.Parallel()
 	random := &generator{newRandom(11), t}
 	for name, text := range map[string]string{
@@ -217,8 +217,8 @@ func TestCSVRoundTrip(t *testing.T) {
 	}
 }
 
-// TestTemplateIsEnough fills a template of each type with what is required.
-func TestTemplateIsEnough(t *testing.T) {
+// TestCSV_TemplateIsEnough fills a template of each type with what is required.
+func TestCSV_TemplateIsEnough(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.put(anyRoadmap, anyKPI)

@@ -53,7 +53,7 @@ func summary(event map[string]any) string {
 	}
 }
 
-func TestEvents(t *testing.T) {
+func TestImport_Events(t *testing.T) {
 	t.Parallel()
 	roadmap := func(version int, summary string) string {
 		return fmt.Sprintf(`{"object":"roadmap","version_number":%d,"generated_at":"2026-01-01T00:00:00Z","executive_summary":%q}`, version, summary)
@@ -190,7 +190,7 @@ func TestEvents(t *testing.T) {
 	}
 }
 
-func TestNoEventsOfDryRun(t *testing.T) {
+func TestImport_DryRunHasNoEvents(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.subscribe()

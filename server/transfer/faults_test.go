@@ -65,7 +65,7 @@ func (s *store) refuse(t *testing.T, name, text string, options transfer.Options
 	return faults
 }
 
-func TestFaultsOfLines(t *testing.T) {
+func TestFaults_Lines(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
 	long := strings.Repeat("x", 1<<20)
@@ -193,7 +193,7 @@ func compareFaults(t *testing.T, want, got []found) {
 	}
 }
 
-func TestFaultsOfValues(t *testing.T) {
+func TestFaults_Values(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
 	const bad = `{"object":"risk","risk_id":"R"}`
@@ -243,7 +243,7 @@ func TestFaultsOfValues(t *testing.T) {
 	}
 }
 
-func TestManyFaults(t *testing.T) {
+func TestFaults_Many(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	report, err := s.try(transfer.Options{}, lines(strings.Repeat("nonsense\n", 100_234)))
@@ -255,7 +255,7 @@ func TestManyFaults(t *testing.T) {
 	}
 }
 
-func TestFaultsNameTheirSource(t *testing.T) {
+func TestFaults_NameTheirSource(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	report, _ := s.try(transfer.Options{},

@@ -20,7 +20,7 @@ import (
 	"govsvc/server/transfer"
 )
 
-func TestFormats(t *testing.T) {
+func TestOpen_Formats(t *testing.T) {
 	t.Parallel()
 	other := risk("R-2", "")
 	const list = `{"object":"list","api_version":"2026-09-12","data":[` + good + `],"has_more":false,"next_cursor":null}`
@@ -90,7 +90,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-func TestUnknownFormat(t *testing.T) {
+func TestOpen_UnknownFormat(t *testing.T) {
 	t.Parallel()
 	_, err := newStore(t).try(transfer.Options{Format: "xml"}, lines(good))
 	if err == nil || err.Error() != `no format "xml"; the formats are ndjson, json, csv` {
@@ -98,8 +98,8 @@ func TestUnknownFormat(t *testing.T) {
 	}
 }
 
-// TestOrder imports what refers before what is referred to, in two sources.
-func TestOrder(t *testing.T) {
+// TestImport_Order imports what refers before what is referred to, in two sources.
+func TestImport_Order(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	first := transfer.Bytes("a.json", []byte(anyRoadmap))
@@ -117,8 +117,8 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestCancel ends an import while it reads the source, in either pass.
-func TestCancel(t *testing.T) {
+// TestImport_Cancel ends an import while it reads the source, in either pass.
+func TestImport_Cancel(t *testing.T) {
 	t.Parallel()
 	text := []byte(manyRisks(1500))
 	for name, opening := range map[string]int{"while checking": 1, "while writing": 2} {
@@ -154,8 +154,8 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestBrokenSources fail in other ways than by what they hold.
-func TestBrokenSources(t *testing.T) {
+// TestImport_BrokenSources fail in other ways than by what they hold.
+func TestImport_BrokenSources(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk has gone")
 	rows := []struct {
@@ -203,7 +203,7 @@ func TestBrokenSources(t *testing.T) {
 	}
 }
 
-func TestProgress(t *testing.T) {
+func TestImport_Progress(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	text := []byte(manyRisks(800))
@@ -229,7 +229,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-func TestReportAsJSON(t *testing.T) {
+func TestReport_JSON(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	report, _ := s.try(transfer.Options{}, lines(good, "{}"))
@@ -276,8 +276,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSpoolEnds gives up an input that never ends.
-func TestSpoolEnds(t *testing.T) {
+// TestSpool_Ends gives up an input that never ends.
+func TestSpool_Ends(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
 	in, end := io.Pipe()
@@ -288,7 +288,7 @@ func TestSpoolEnds(t *testing.T) {
 	}
 }
 
-func TestSpoolLeavesNothing(t *testing.T) {
+func TestSpool_LeavesNothing(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	_, release, err := transfer.Spool(t.Context(), "x", strings.NewReader(good))
@@ -349,8 +349,8 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExportIsASnapshot changes the file while it is exported.
-func TestExportIsASnapshot(t *testing.T) {
+// TestExport_IsSnapshot changes the file while it is exported.
+func TestExport_IsSnapshot(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.put(strings.TrimSpace(manyRisks(400)))
@@ -377,7 +377,7 @@ type writerFunc func([]byte) (int, error)
 
 func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 
-func TestExportThatFails(t *testing.T) {
+func TestExport_Fails(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	s.put(good)

@@ -11,9 +11,9 @@ import (
 	"govsvc/server/transfer"
 )
 
-// TestRandomRecords puts generated records of all types through the round trip,
+// TestRoundTrip_RandomRecords puts generated records of all types through the round trip,
 // with all enumerated values, with members left out and with odd texts.
-func TestRandomRecords(t *testing.T) {
+func TestRoundTrip_RandomRecords(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
 		t.Run(strconv.FormatUint(seed, 10), func(t *testing.T) {

@@ -25,9 +25,9 @@ func incident(members string) string {
 	return `{"object":"incident","title":"t","severity":"low","status":"open"` + members + `}`
 }
 
-// TestRepeats imports records that come twice, into a file that has none of
+// TestRepeats_Records imports records that come twice, into a file that has none of
 // them and into one that has them all: what is refused may not depend on that.
-func TestRepeats(t *testing.T) {
+func TestRepeats_Records(t *testing.T) {
 	t.Parallel()
 	const (
 		id    = `,"id":"01993e0a-52c0-7c3e-9d2b-6f1f0c7a4b11"`
@@ -99,8 +99,8 @@ func TestRepeats(t *testing.T) {
 	}
 }
 
-// TestRepeatsOfSources names the source as well, where it is another.
-func TestRepeatsOfSources(t *testing.T) {
+// TestRepeats_Sources names the source as well, where it is another.
+func TestRepeats_Sources(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
 	table := transfer.Bytes("b.csv", []byte("object,risk_id,description\nrisk,B,d\nrisk,A,d\nrisk,B,d\n"))
@@ -117,8 +117,8 @@ func TestRepeatsOfSources(t *testing.T) {
 	}
 }
 
-// TestManyRepeats lists each.
-func TestManyRepeats(t *testing.T) {
+// TestRepeats_Many lists each.
+func TestRepeats_Many(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
 	text := ""
@@ -137,8 +137,8 @@ func TestManyRepeats(t *testing.T) {
 	}
 }
 
-// TestRepeatsOfBadSources loses the source on the way to the first record.
-func TestRepeatsOfBadSources(t *testing.T) {
+// TestRepeats_BadSources loses the source on the way to the first record.
+func TestRepeats_BadSources(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
 	opened, gone := 0, errors.New("gone")

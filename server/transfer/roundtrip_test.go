@@ -20,7 +20,7 @@ func unchanged(t *testing.T, report transfer.Report) {
 	}
 }
 
-func TestRoundTrip(t *testing.T) {
+func TestRoundTrip_Files(t *testing.T) {
 	t.Parallel()
 	for _, name := range []string{"fixtures.ndjson", "demo.ndjson"} {
 		t.Run(name, func(t *testing.T) {
@@ -30,8 +30,8 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestRoundTripOfLittle has records with no more than they need.
-func TestRoundTripOfLittle(t *testing.T) {
+// TestRoundTrip_FewRecords has records with no more than they need.
+func TestRoundTrip_FewRecords(t *testing.T) {
 	t.Parallel()
 	roundTrip(t, lines(
 		`{"object":"score","methodology_version":"1","completed_at":"2026-01-01T00:00:00Z"}`,

@@ -10,9 +10,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestSchemasFitTables compares the records in the OpenAPI document with the members
+// TestSchemas_FitTables compares the records in the OpenAPI document with the members
 // that the store keeps. Both must have the same members.
-func TestSchemasFitTables(t *testing.T) {
+func TestSchemas_FitTables(t *testing.T) {
 	t.Parallel()
 	s, d := newStore(t), testkit.Document(t)
 	if diff := cmp.Diff(resource.Types(), d.RecordTypes()); diff != "" {
@@ -41,9 +41,9 @@ func TestSchemasFitTables(t *testing.T) {
 	}
 }
 
-// TestKeysFit compares the natural keys in the OpenAPI document with the keys by
+// TestSchemas_FitKeys compares the natural keys in the OpenAPI document with the keys by
 // which the store finds a record. A record with a different key is a new record.
-func TestKeysFit(t *testing.T) {
+func TestSchemas_FitKeys(t *testing.T) {
 	t.Parallel()
 	want := map[string][]string{
 		"assessment": {"completed_at"}, "risk": {"risk_id"}, "signal": {"signal_type"},

@@ -8,10 +8,10 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestClockSetBack sets the clock back by years. Deliveries that were queued or
+// TestClock_SetBack sets the clock back by years. Deliveries that were queued or
 // postponed before are then sent once, without a wait of years. A delivery that
 // failed still waits for its next attempt.
-func TestClockSetBack(t *testing.T) {
+func TestClock_SetBack(t *testing.T) {
 	t.Parallel()
 	const years = 5 * 365 * 24 * time.Hour
 	s := newHarness(t, newClock())
@@ -45,9 +45,9 @@ func TestClockSetBack(t *testing.T) {
 	}
 }
 
-// TestClockSetBackAfterACrash sets the clock back after a process claimed deliveries
+// TestClock_SetBackAfterCrash sets the clock back after a process claimed deliveries
 // and crashed. Their leases end years later, but they are sent immediately.
-func TestClockSetBackAfterACrash(t *testing.T) {
+func TestClock_SetBackAfterCrash(t *testing.T) {
 	t.Parallel()
 	const years = 5 * 365 * 24 * time.Hour
 	s := newHarness(t, newClock())
@@ -69,9 +69,9 @@ func TestClockSetBackAfterACrash(t *testing.T) {
 	}
 }
 
-// TestClockSetForward sets the clock forward by years. No delivery is lost, and no
+// TestClock_SetForward sets the clock forward by years. No delivery is lost, and no
 // acknowledged delivery is sent again.
-func TestClockSetForward(t *testing.T) {
+func TestClock_SetForward(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	r := testkit.NewReceiver(t, nil)

@@ -41,9 +41,9 @@ func (s *harness) claim(t testing.TB) []delivery.Delivery {
 	return claimed
 }
 
-// TestLease checks that deliveries of a crashed process are sent after its lease
+// TestLease_EndsAfterCrash checks that deliveries of a crashed process are sent after its lease
 // ends. A late result of that process counts only if it is a success.
-func TestLease(t *testing.T) {
+func TestLease_EndsAfterCrash(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	r := testkit.NewReceiver(t, testkit.Status(500))
@@ -80,8 +80,8 @@ func TestLease(t *testing.T) {
 	}
 }
 
-// TestTwoLoops checks that two loops on one file share the work and send nothing twice.
-func TestTwoLoops(t *testing.T) {
+// TestRun_TwoLoops checks that two loops on one file share the work and send nothing twice.
+func TestRun_TwoLoops(t *testing.T) {
 	t.Parallel()
 	a := newHarness(t, nil)
 	b := harnessOver(t, a.path, nil)
@@ -108,8 +108,8 @@ func TestTwoLoops(t *testing.T) {
 	}
 }
 
-// TestWakeUp checks that a commit wakes the loop, whether this process or another wrote it.
-func TestWakeUp(t *testing.T) {
+// TestRun_WakesUp checks that a commit wakes the loop, whether this process or another wrote it.
+func TestRun_WakesUp(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, nil)
 	other := harnessOver(t, s.path, nil)
@@ -125,9 +125,9 @@ func TestWakeUp(t *testing.T) {
 	}
 }
 
-// TestWakeUpWhileBusy checks that the loop sends an event that another process
+// TestRun_WakesUpWhileBusy checks that the loop sends an event that another process
 // enqueued before it finishes the backlog of another receiver.
-func TestWakeUpWhileBusy(t *testing.T) {
+func TestRun_WakesUpWhileBusy(t *testing.T) {
 	t.Parallel()
 	const backlog = 3000
 	s := newHarness(t, nil)
@@ -150,9 +150,9 @@ func TestWakeUpWhileBusy(t *testing.T) {
 	}
 }
 
-// TestStop checks that a stopped loop records the attempts that end within the grace
+// TestRun_Stops checks that a stopped loop records the attempts that end within the grace
 // period. Interrupted and waiting deliveries are due immediately.
-func TestStop(t *testing.T) {
+func TestRun_Stops(t *testing.T) {
 	t.Parallel()
 	var stalled atomic.Bool
 	stalled.Store(true)
@@ -189,9 +189,9 @@ func TestStop(t *testing.T) {
 	}
 }
 
-// TestKill kills a process during deliveries. A second process then delivers every
+// TestRun_Killed kills a process during deliveries. A second process then delivers every
 // event.
-func TestKill(t *testing.T) {
+func TestRun_Killed(t *testing.T) {
 	t.Parallel()
 	if path := os.Getenv("GOVSVC_TEST_KILL"); path != "" {
 		s := harnessOver(t, path, nil)
@@ -206,7 +206,7 @@ func TestKill(t *testing.T) {
 	s.enqueue(t, 200)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestKill$")
+	child := exec.CommandContext(ctx, os.Args[0], "-test.run=^TestRun_Killed$")
 	child.Env = append(os.Environ(), "GOVSVC_TEST_KILL="+s.path)
 	out, err := child.StdoutPipe()
 	if err != nil {

@@ -19,8 +19,8 @@ import (
 	"govsvc/server/webhook"
 )
 
-// TestDelivery checks that each event arrives once, complete, signed and in order.
-func TestDelivery(t *testing.T) {
+// TestDeliver_EachEventOnce checks that each event arrives once, complete, signed and in order.
+func TestDeliver_EachEventOnce(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	r := testkit.NewReceiver(t, nil)
@@ -48,9 +48,9 @@ func TestDelivery(t *testing.T) {
 	}
 }
 
-// TestWhoGetsWhat checks that a subscription gets only the types it selects, and
+// TestDeliver_SelectedTypes checks that a subscription gets only the types it selects, and
 // nothing while it is paused.
-func TestWhoGetsWhat(t *testing.T) {
+func TestDeliver_SelectedTypes(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	all, some, others := testkit.NewReceiver(t, nil), testkit.NewReceiver(t, nil), testkit.NewReceiver(t, nil)
@@ -81,9 +81,9 @@ func TestWhoGetsWhat(t *testing.T) {
 	}
 }
 
-// TestSchedule moves the clock from the first attempt to the dead letter, with the
+// TestRetry_Schedule moves the clock from the first attempt to the dead letter, with the
 // smallest, a medium and the largest jitter.
-func TestSchedule(t *testing.T) {
+func TestRetry_Schedule(t *testing.T) {
 	t.Parallel()
 	waits := []time.Duration{
 		5 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 5 * time.Hour,
@@ -123,8 +123,8 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestOwnSchedule checks the schedule that --webhook-schedule sets.
-func TestOwnSchedule(t *testing.T) {
+// TestRetry_OwnSchedule checks the schedule that --webhook-schedule sets.
+func TestRetry_OwnSchedule(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second, 2 * time.Second} })
 	r := testkit.NewReceiver(t, testkit.Status(404))
@@ -141,9 +141,9 @@ func TestOwnSchedule(t *testing.T) {
 	}
 }
 
-// TestRetryAfter checks that Retry-After extends a wait to at most twice the step,
+// TestRetry_RetryAfter checks that Retry-After extends a wait to at most twice the step,
 // and never shortens it.
-func TestRetryAfter(t *testing.T) {
+func TestRetry_RetryAfter(t *testing.T) {
 	t.Parallel()
 	now := newClock().Now()
 	for header, want := range map[string]time.Duration{
@@ -172,8 +172,8 @@ func TestRetryAfter(t *testing.T) {
 	}
 }
 
-// TestBlockedDies checks that a delivery to a blocked address is not tried again.
-func TestBlockedDies(t *testing.T) {
+// TestDeadLetter_BlockedAddress checks that a delivery to a blocked address is not tried again.
+func TestDeadLetter_BlockedAddress(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	s.subscribe(t, "https://10.0.0.1/")
@@ -186,8 +186,8 @@ func TestBlockedDies(t *testing.T) {
 	}
 }
 
-// TestReplay gives a dead letter a fresh set of attempts under the same id.
-func TestReplay(t *testing.T) {
+// TestDeadLetter_Replay gives a dead letter a fresh set of attempts under the same id.
+func TestDeadLetter_Replay(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
 	var well atomic.Bool
@@ -233,9 +233,9 @@ func TestReplay(t *testing.T) {
 	}
 }
 
-// TestLog checks that each attempt is kept. The attempts of delivered events are
+// TestAttempts_AreRetained checks that each attempt is kept. The attempts of delivered events are
 // removed after the configured time.
-func TestLog(t *testing.T) {
+func TestAttempts_AreRetained(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
 	s.subscribe(t, testkit.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
@@ -275,8 +275,8 @@ func TestLog(t *testing.T) {
 	sweep(false, false)
 }
 
-// TestNothingDue checks that a round without due deliveries succeeds.
-func TestNothingDue(t *testing.T) {
+// TestDeliver_NothingDue checks that a round without due deliveries succeeds.
+func TestDeliver_NothingDue(t *testing.T) {
 	t.Parallel()
 	s := harnessOver(t, filepath.Join(t.TempDir(), "empty.db"), newClock())
 	if total := s.deliver(t); total != (webhook.Totals{}) {
@@ -284,9 +284,9 @@ func TestNothingDue(t *testing.T) {
 	}
 }
 
-// TestChangedElsewhere checks that the next attempt uses the subscription as another
+// TestDeliver_ChangedSubscription checks that the next attempt uses the subscription as another
 // process changed it, including for deliveries that were already queued.
-func TestChangedElsewhere(t *testing.T) {
+func TestDeliver_ChangedSubscription(t *testing.T) {
 	t.Parallel()
 	c := newClock()
 	s := newHarness(t, c)
@@ -324,9 +324,9 @@ func TestChangedElsewhere(t *testing.T) {
 	next(1, 3)
 }
 
-// TestDeletedMeanwhile deletes a subscription whose deliveries are already claimed.
+// TestDeliver_DeletedSubscription deletes a subscription whose deliveries are already claimed.
 // They are not sent, neither to its receiver nor to the next new subscription.
-func TestDeletedMeanwhile(t *testing.T) {
+func TestDeliver_DeletedSubscription(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	wait := make(chan struct{})

@@ -11,9 +11,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestEveryEvent puts what raises events, step by step: each step raises just
+// TestEvents_MatchDocument puts what raises events, step by step: each step raises just
 // what the contract says, and what arrives is as the document says.
-func TestEveryEvent(t *testing.T) {
+func TestEvents_MatchDocument(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	r := testkit.NewReceiver(t, nil)

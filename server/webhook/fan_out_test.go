@@ -20,8 +20,8 @@ import (
 
 // The figures of the attack are 6400 subscriptions and 79 writes.
 var (
-	attackSubscriptions = flag.Int("attack.subscriptions", 640, "subscriptions of the attacker in TestFanOutAttack")
-	attackWrites        = flag.Int("attack.writes", 20, "writes of the attacker in TestFanOutAttack")
+	attackSubscriptions = flag.Int("attack.subscriptions", 640, "subscriptions of the attacker in TestFanOut_Attack")
+	attackWrites        = flag.Int("attack.writes", 20, "writes of the attacker in TestFanOut_Attack")
 )
 
 // subscribeMany inserts subscriptions into the data file directly, because the
@@ -128,9 +128,9 @@ func TestFanOut_SeveralProcesses(t *testing.T) {
 	}
 }
 
-// TestFanOutAttack measures the writes of one organisation while another one
+// TestFanOut_Attack measures the writes of one organisation while another one
 // with many subscriptions raises events and the loop delivers them.
-func TestFanOutAttack(t *testing.T) {
+func TestFanOut_Attack(t *testing.T) {
 	s := newHarness(t, nil, func(c *webhook.Config) { c.Grace = 10 * time.Millisecond })
 	attacker, victim := s.organisation(t, "attacker"), s.by(t)
 	sample := func(n int, more func() bool) (all []time.Duration) {

@@ -7,9 +7,9 @@ import (
 	"time"
 )
 
-// TestHostRates counts the tokens of a host over simulated time: no second has
+// TestHostRates_Take counts the tokens of a host over simulated time: no second has
 // more than the rate, and the sustained rate is nearly as high.
-func TestHostRates(t *testing.T) {
+func TestHostRates_Take(t *testing.T) {
 	t.Parallel()
 	for _, perSecond := range []int{1, 2, 7, 20, 100, 1000} {
 		t.Run(fmt.Sprint(perSecond), func(t *testing.T) {
@@ -75,8 +75,8 @@ func TestHostRates_Bounded(t *testing.T) {
 	}
 }
 
-// TestAddressKey checks what counts as one host.
-func TestAddressKey(t *testing.T) {
+// TestHostRates_AddressKey checks what counts as one host.
+func TestHostRates_AddressKey(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{
 		"192.0.2.7": "192.0.2.7", "::ffff:192.0.2.7": "192.0.2.7", "2001:db8:1:2:3::4": "2001:db8:1:2::/64",

@@ -15,9 +15,9 @@ func withRate(n int, hosts map[string]string) func(*webhook.SenderConfig) {
 	return func(c *webhook.SenderConfig) { c.Rate, c.Resolver = n, table(hosts) }
 }
 
-// TestRate sends more to one receiving host than its rate allows. Whether its
+// TestRate_SharedByHost sends more to one receiving host than its rate allows. Whether its
 // subscriptions share a name or only an address, they share the rate.
-func TestRate(t *testing.T) {
+func TestRate_SharedByHost(t *testing.T) {
 	t.Parallel()
 	const rate, events, subscriptions = 80, 15, 4
 	names := map[string]string{"example.com": "127.0.0.1", "a.example.com": "127.0.0.1", "b.example.com": "127.0.0.1"}

@@ -11,8 +11,8 @@ import (
 	"govsvc/server/webhook"
 )
 
-// TestRotation signs with both secrets until the overlap ends.
-func TestRotation(t *testing.T) {
+// TestSecret_Rotation signs with both secrets until the overlap ends.
+func TestSecret_Rotation(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	r := testkit.NewReceiver(t, nil)
@@ -51,7 +51,7 @@ func TestRotation(t *testing.T) {
 	last(map[string]bool{third: false, fourth: true, fifth: true})
 }
 
-// verify returns a receiver's check on one of the days of TestRotation.
+// verify returns a receiver's check on one of the days of TestSecret_Rotation.
 func verify(a testkit.Received, secret string) error {
 	at := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
 	for _, now := range []time.Time{at, at.Add(24 * time.Hour)} {
@@ -62,9 +62,9 @@ func verify(a testkit.Received, secret string) error {
 	return webhook.Verify(secret, a.Header, a.Body, at)
 }
 
-// TestSecretsStay checks that a secret is only in the data file and in the one response
+// TestSecret_IsNotShown checks that a secret is only in the data file and in the one response
 // that returns it.
-func TestSecretsStay(t *testing.T) {
+func TestSecret_IsNotShown(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
 	id, secret := s.subscribe(t, testkit.NewReceiver(t, testkit.Status(500)).URL)

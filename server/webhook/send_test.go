@@ -53,8 +53,8 @@ func says(text string) func(*tls.Conn) {
 	return func(c *tls.Conn) { _, _ = c.Write([]byte(text)) }
 }
 
-// TestReceivers sends to every kind of receiver.
-func TestReceivers(t *testing.T) {
+// TestSend_Receivers sends to every kind of receiver.
+func TestSend_Receivers(t *testing.T) {
 	t.Parallel()
 	oldTLS := httptest.NewUnstartedServer(http.NotFoundHandler())
 	oldTLS.TLS = &tls.Config{MinVersion: tls.VersionTLS10, MaxVersion: tls.VersionTLS11}
@@ -117,8 +117,8 @@ func TestReceivers(t *testing.T) {
 	})
 }
 
-// TestUntrusted checks that the certificate is trusted only with --webhook-ca.
-func TestUntrusted(t *testing.T) {
+// TestSend_UntrustedCertificate checks that the certificate is trusted only with --webhook-ca.
+func TestSend_UntrustedCertificate(t *testing.T) {
 	t.Parallel()
 	sender := newSender(t, func(c *webhook.SenderConfig) { c.Roots = nil })
 	if a := send(t, sender, testkit.NewReceiver(t, nil).URL); !strings.Contains(a.Error, "certificate") {
@@ -129,8 +129,8 @@ func TestUntrusted(t *testing.T) {
 	}
 }
 
-// TestHugeAnswer checks that an endless answer ends the attempt, of which 1 KB is kept.
-func TestHugeAnswer(t *testing.T) {
+// TestSend_HugeResponse checks that an endless answer ends the attempt, of which 1 KB is kept.
+func TestSend_HugeResponse(t *testing.T) {
 	t.Parallel()
 	endless := testkit.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) {
 		for {
@@ -145,9 +145,9 @@ func TestHugeAnswer(t *testing.T) {
 	}
 }
 
-// TestTrickle checks that the status decides the result. A body that never ends does
+// TestSend_SlowBody checks that the status decides the result. A body that never ends does
 // not delay the attempt for long.
-func TestTrickle(t *testing.T) {
+func TestSend_SlowBody(t *testing.T) {
 	t.Parallel()
 	trickling := testkit.NewReceiver(t, func(w http.ResponseWriter, r *http.Request) {
 		_, _ = w.Write([]byte("ok"))
@@ -160,8 +160,8 @@ func TestTrickle(t *testing.T) {
 	}
 }
 
-// TestNever checks that a TLS handshake and a whole attempt are limited.
-func TestNever(t *testing.T) {
+// TestSend_Timeouts checks that a TLS handshake and a whole attempt are limited.
+func TestSend_Timeouts(t *testing.T) {
 	t.Parallel()
 	silent := func(c net.Conn) { _, _ = io.Copy(io.Discard, c) }
 	for name, row := range map[string]struct {
@@ -187,9 +187,9 @@ func TestNever(t *testing.T) {
 	}
 }
 
-// TestRebinding checks DNS rebinding: the name has a public address when it is
+// TestSend_Rebinding checks DNS rebinding: the name has a public address when it is
 // checked, and a private address when it is dialled.
-func TestRebinding(t *testing.T) {
+func TestSend_Rebinding(t *testing.T) {
 	t.Parallel()
 	inside := testkit.NewReceiver(t, nil)
 	var asked atomic.Int32
@@ -214,8 +214,8 @@ func TestRebinding(t *testing.T) {
 	}
 }
 
-// TestProxy checks that the sender ignores the proxy settings in the environment.
-func TestProxy(t *testing.T) {
+// TestSend_IgnoresProxy checks that the sender ignores the proxy settings in the environment.
+func TestSend_IgnoresProxy(t *testing.T) {
 	proxy := testkit.NewReceiver(t, nil)
 	t.Setenv("HTTPS_PROXY", proxy.URL)
 	t.Setenv("ALL_PROXY", proxy.URL)
@@ -226,9 +226,9 @@ func TestProxy(t *testing.T) {
 	}
 }
 
-// TestKeptConnection checks that a connection that the receiver closed does not
+// TestSend_ReusesConnection checks that a connection that the receiver closed does not
 // fail an attempt.
-func TestKeptConnection(t *testing.T) {
+func TestSend_ReusesConnection(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t, nil)
 	sender := newSender(t)
@@ -240,8 +240,8 @@ func TestKeptConnection(t *testing.T) {
 	}
 }
 
-// TestHeaders checks that the sent headers match the contract.
-func TestHeaders(t *testing.T) {
+// TestSend_Headers checks that the sent headers match the contract.
+func TestSend_Headers(t *testing.T) {
 	t.Parallel()
 	r := testkit.NewReceiver(t, nil)
 	send(t, newSender(t), r.URL)

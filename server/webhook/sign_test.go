@@ -27,7 +27,7 @@ var vector = struct {
 	db.Message{ID: "msg_p5jXN8AQM9LWM0D4loKWxJek", Type: "ping", Body: []byte(`{"test": 2432232314}`)},
 }
 
-func TestPublishedVector(t *testing.T) {
+func TestSign_PublishedVector(t *testing.T) {
 	t.Parallel()
 	headers, err := webhook.Sign([]string{vector.secret}, vector.message, vector.at)
 	if err != nil {

@@ -19,9 +19,9 @@ import (
 	"govsvc/server/webhook"
 )
 
-// stormEvents is the number of events that TestStorm enqueues. A run with 10000, the
+// stormEvents is the number of events that TestRun_Storm enqueues. A run with 10000, the
 // size in the issue, takes minutes.
-var stormEvents = flag.Int("storm.events", 60, "events that TestStorm sends to 50 subscriptions")
+var stormEvents = flag.Int("storm.events", 60, "events that TestRun_Storm sends to 50 subscriptions")
 
 // receivers is one server for many subscriptions, which differ in their path.
 type receivers struct {
@@ -98,9 +98,9 @@ func (s *harness) enqueueMany(t testing.TB, n int) {
 	}
 }
 
-// TestStorm sends many events to 50 subscriptions, three of which never acknowledge.
+// TestRun_Storm sends many events to 50 subscriptions, three of which never acknowledge.
 // The others receive each event once, while those three are at their first attempt.
-func TestStorm(t *testing.T) {
+func TestRun_Storm(t *testing.T) {
 	t.Parallel()
 	const healthy = 47
 	events := *stormEvents

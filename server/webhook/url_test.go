@@ -46,9 +46,9 @@ func corpus(t testing.TB, name string) []string {
 	return urls
 }
 
-// TestHostileURLs checks that every hostile URL is refused, although every name
+// TestCheckURL_Hostile checks that every hostile URL is refused, although every name
 // resolves to a public address. The error names the member.
-func TestHostileURLs(t *testing.T) {
+func TestCheckURL_Hostile(t *testing.T) {
 	t.Parallel()
 	urls := corpus(t, "hostile.txt")
 	if len(urls) < 100 {
@@ -77,9 +77,9 @@ func refused(t *testing.T, who, url string, err error) {
 	}
 }
 
-// TestGoodURLs checks that valid URLs pass if their name resolves to public
+// TestCheckURL_Valid checks that valid URLs pass if their name resolves to public
 // addresses. A URL is refused if any of the addresses is private.
-func TestGoodURLs(t *testing.T) {
+func TestCheckURL_Valid(t *testing.T) {
 	t.Parallel()
 	for _, url := range corpus(t, "good.txt") {
 		if err := public(t, anywhere).CheckURL(t.Context(), url); err != nil {
@@ -108,9 +108,9 @@ func noDNS(host string) []error {
 	}
 }
 
-// TestLookupFails checks that a DNS failure is reported as Unavailable, not as an
+// TestCheckURL_LookupFails checks that a DNS failure is reported as Unavailable, not as an
 // invalid URL. A delivery that it stops waits for its next attempt.
-func TestLookupFails(t *testing.T) {
+func TestCheckURL_LookupFails(t *testing.T) {
 	t.Parallel()
 	for _, failure := range noDNS("example.com") {
 		var mended atomic.Bool
@@ -141,9 +141,9 @@ func TestLookupFails(t *testing.T) {
 	}
 }
 
-// TestAllow checks that --webhook-allow permits addresses and the names that resolve
+// TestCheckURL_AllowedNetworks checks that --webhook-allow permits addresses and the names that resolve
 // to them.
-func TestAllow(t *testing.T) {
+func TestCheckURL_AllowedNetworks(t *testing.T) {
 	t.Parallel()
 	names := table(map[string]string{
 		"localhost": "127.0.0.1", "db.internal": "10.0.0.7", "hooks.example.com": "10.0.0.8", "mixed.internal": "10.0.0.9 8.8.8.8",
