@@ -41,7 +41,7 @@ func newAuditExportCommand(a *app) *cobra.Command {
 	c := &cobra.Command{
 		Use:   "export",
 		Short: "Write the audit log out for a SIEM, once or as it grows",
-		Long: `Write an organisation's audit events, oldest first, one a line:
+		Long: `Write an organisation's audit events, oldest first, one on each line:
 
   ndjson  the events as the API gives them and as the log's hashes cover them
   cef     ArcSight Common Event Format, version 0
@@ -57,7 +57,7 @@ within a second after the commit, from every process.
 
 --out appends to a file if --cursor-file or --follow is given. Otherwise it
 replaces the file once the export is complete. With both --out and --cursor-file
-the file has each event once, also after a crash: events behind the cursor are
+the file has each event once, also after a crash: events after the cursor are
 removed first. On stdout an event may be repeated after a crash.
 
 Each export is audited before it begins, so its last event is its own. An NDJSON

@@ -33,8 +33,8 @@ event on. The exit status is 0 if all events are intact and 1 if not. The error
 names the first event that was altered, or whose predecessor was altered or
 removed.
 
-A program with write access to the data file could also cut the log off or
-rewrite all of it. A head that is kept elsewhere reveals that. --print-head
+A program with write access to the data file could also remove the last events
+or rewrite the log. A head that is kept elsewhere reveals that. --print-head
 prints the number of events and the hash of the last one. --head checks later
 that the log still leads to that hash.
 

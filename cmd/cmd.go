@@ -103,7 +103,7 @@ The server sees the change immediately.`,
   # try the API without setting anything up
   govsvc sandbox
 
-  # load data and take it out again
+  # load data and export it
   govsvc import risks.ndjson vendors.ndjson
   govsvc export --out backup.ndjson`,
 		Version:           programVersion().Version,

@@ -15,14 +15,14 @@ func newDeadLettersListCommand(a *app) *cobra.Command {
 		Use:   "list",
 		Short: "List an organisation's dead letters, oldest event first",
 		Long: `List an organisation's dead letters, oldest event first. LAST is the result of
-the last attempt: the receiver's status, or the error. For a delivery that was
-removed from a full queue it says so.
+the last attempt: the receiver's status, or the error. It also shows whether the
+delivery was removed from a full queue.
 
---json prints an array of objects: id, subscription_id, url, event_id, event_type,
-event_created_at, attempts and died_at. last_status, last_error and last_answer
-(its first 1 KB) are about the last attempt; each of them may be null. reason
-says why the delivery was removed from the queue before its last attempt, or is
-null.`,
+--json prints an array of objects: id, subscription_id, url, event_id,
+event_type, event_created_at, attempts and died_at. last_status, last_error and
+last_answer (its first 1 KB) are about the last attempt; each of them may be
+null. reason says why the delivery was removed from the queue before its last
+attempt, or is null.`,
 		Example: `  govsvc deadletters list
   govsvc deadletters list --json | jq -r '.[] | select(.event_type == "ping") | .id'`,
 		Args: arguments(),

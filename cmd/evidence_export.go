@@ -15,7 +15,7 @@ func newEvidenceExportCommand(a *app) *cobra.Command {
 		Use:   "export ID",
 		Short: "Write a filed pack's zip to a file",
 		Long: `Write the zip of a filed evidence pack to a file. The file gets its name when it
-is complete, and replaces one of that name. Only its owner can read it. The
+is complete, and replaces a file of that name. Only its owner can read it. The
 audit log records each export.`,
 		Example: `  govsvc evidence export 0199db4e-7f60-7c63-8a3e-2f1d5b0c9a11 --out q3.zip`,
 		Args:    arguments("ID"),

@@ -22,7 +22,7 @@ func newEvidenceFileCommand(a *app) *cobra.Command {
 		Use:   "file",
 		Short: "Assemble an evidence pack and file it",
 		Long: fmt.Sprintf(`Assemble an evidence pack and store it in the data file permanently. All of its
-content is of one instant: the present compliance posture, the obligations, the
+content is of one instant: the current compliance posture, the obligations, the
 risks with the reasons of their severity changes, the incidents with their
 timelines, the KPIs with their check-ins, and the attached files. Webhook
 receivers get the event evidence.pack_filed.

@@ -26,8 +26,8 @@ An attacker could replace a pack and its manifest together. So compare the
 printed manifest_sha256 with the one of "govsvc evidence list" or of the event
 evidence.pack_filed, or pass that one with --sha256.
 
---json prints an object: file, intact, manifest_sha256, manifest, and fault (null,
-or path and reason). It is also printed if the check fails.`,
+--json prints an object: file, intact, manifest_sha256, manifest, and fault
+(null, or path and reason). It is also printed if the check fails.`,
 		Example: `  govsvc evidence verify q3.zip
   govsvc evidence verify q3.zip --sha256 "$(cat q3.sha256)"`,
 		Args: arguments("PACK.zip"),

@@ -19,9 +19,9 @@ func newExportCommand(a *app) *cobra.Command {
 		Use:   "export",
 		Short: "Write records in the format that import reads",
 		Long: `Write an organisation's records in the format that "govsvc import" reads: one
-JSON object a line (ndjson), one JSON array (json) or, for one type, a table
-(csv). All records are of one instant, also while a server changes them. Keys,
-users and secrets are never exported.
+JSON object on each line (ndjson), one JSON array (json) or, for one type, a
+table (csv). All records are of one instant, also while a server changes them.
+Keys, users and secrets are never exported.
 
 CSV has a header row, UTF-8, commas and LF. An empty cell is null and "" an
 empty text; "govsvc import --help" describes the values. Texts are written
@@ -29,8 +29,8 @@ unchanged, including those that begin with = + - or @. A spreadsheet may read
 these as formulas unless their column is imported as text. If an apostrophe
 precedes such a sign, export adds another apostrophe, which import removes.
 
-With --out the file gets its name when it is complete, and replaces one of that
-name. Only its owner can read it. The audit log records each export.
+With --out the file gets its name when it is complete, and replaces a file of
+that name. Only its owner can read it. The audit log records each export.
 
 The types:
 ` + typesText(),

@@ -19,10 +19,10 @@ import (
 const importHelp = `Load records into an organisation from files or, for "-", from standard input.
 
 A record is a JSON object. Its member "object" names the type, and the other
-members have the names of the API. A file has one record a line (ndjson), is a
-JSON array, one of the API's list envelopes or a single record (json), or is a
-table (csv). The natural key of a record, such as risk_id or vendor_key,
-identifies it: a record with that key is updated, or left unchanged if nothing
+members have the names of the API. A file is one record on each line (ndjson); a
+JSON array, a list envelope of the API or a single record (json); or a table
+(csv). The natural key of a record, such as risk_id or vendor_key, identifies
+it. A stored record with that key is updated, or left unchanged if nothing
 differs. So the same file can be imported twice.
 
 All files are checked first, and nothing is written unless all records are

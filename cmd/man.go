@@ -17,7 +17,8 @@ func newManCommand() *cobra.Command {
 		Use:   "man DIR",
 		Short: "Write the manual pages",
 		Long: `Write a manual page with the text of --help for each command into a folder,
-which is made if it does not exist. The pages depend on the program alone.`,
+which is created if it does not exist. One version of the program always writes
+the same pages.`,
 		Example: "  govsvc man /usr/local/share/man/man1",
 		Args:    arguments("DIR"),
 		RunE: func(c *cobra.Command, args []string) error {

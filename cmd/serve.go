@@ -32,7 +32,7 @@ import (
 )
 
 const serveHelp = `Serve the HTTP API from the data file and deliver webhooks. The data file is
-made if it does not exist.
+created if it does not exist.
 
 When it is ready it prints "listening on http://HOST:PORT" (https:// with TLS)
 on stdout, alone on a line. Logs go to stderr. The API is below /api/v1 and the

@@ -22,8 +22,8 @@ func newUsersAddCommand(a *app) *cobra.Command {
 the data file; capitals make no difference. The command prompts for the
 password, or reads it from stdin: see "govsvc users --help".
 
-A user of another organisation becomes a member of this one too. It keeps its
-password, and the command neither prompts for one nor reads one.`,
+A user of another organisation becomes a member of this one too. The user keeps
+the password, and the command neither prompts for one nor reads one.`,
 		Example: `  govsvc users add ada --role admin
   govsvc users add ada --role auditor --org acme
   pass show govsvc/bob | govsvc users add "Bob Ross" --role viewer --json`,

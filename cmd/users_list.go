@@ -14,7 +14,7 @@ func newUsersListCommand(a *app) *cobra.Command {
 		Short: "List the users of an organisation, by name",
 		Long: `List the users of an organisation, by name, with their roles in it. --all-orgs
 lists all users of the data file. "role" is the role in the organisation that
---org names. It is empty if the user is not a member of that.
+--org names. It is empty if the user is not a member of it.
 
 With --json each user also has its memberships (organisations: organisation and
 role), the number of remaining recovery codes (recovery_codes) and the time of

@@ -10,8 +10,8 @@ func newUsersPasswdCommand(a *app) *cobra.Command {
 	return &cobra.Command{
 		Use:        "passwd NAME",
 		SuggestFor: []string{"password", "reset-password"},
-		Short:      "Give a user a new password and end its sessions",
-		Long: `Give a user a new password and end its sessions. The command prompts for the
+		Short:      "Set a user's password and end the user's sessions",
+		Long: `Set a user's password and end the user's sessions. The command prompts for the
 password, or reads it from stdin: see "govsvc users --help".`,
 		Example: `  govsvc users passwd ada
   pass show govsvc/ada | govsvc users passwd ada`,

@@ -11,8 +11,8 @@ func newUsersResetSecondFactorCommand(a *app) *cobra.Command {
 		Use:   "reset-second-factor NAME",
 		Short: "Turn off a user's lost second factor",
 		Long: `Turn off a user's second factor after the loss of both the device and the
-recovery codes. The user then signs in with the password alone until it turns on
-a new second factor. The user's sessions end.`,
+recovery codes. The user then signs in with the password alone, and can set up a
+new second factor. The user's sessions end.`,
 		Example: "  govsvc users reset-second-factor ada",
 		Args:    arguments("NAME"),
 		RunE: func(c *cobra.Command, args []string) error {

@@ -21,8 +21,8 @@ func newWebhooksListCommand(a *app) *cobra.Command {
 deliveries that wait for their next attempt, DEAD the dead letters. LAST is the
 result of the last attempt: the receiver's status, or the error.
 
---json prints an array of objects: id, url, description, event_types (empty: all),
-active, created_via (api or dashboard), created_at, updated_at, queued,
+--json prints an array of objects: id, url, description, event_types (empty:
+all), active, created_via (api or dashboard), created_at, updated_at, queued,
 dead_letters, and last_attempt_at, last_status and last_error, which may be
 null. Secrets are never listed.`,
 		Example: `  govsvc webhooks list

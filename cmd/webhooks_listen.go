@@ -72,9 +72,9 @@ reached, or null), forwarded_to (or null), status (of the response) and body.`,
 	flags.Var(textValue{&o.addr, "HOST:PORT", parseAddress}, "addr", "the address to listen on; port 0 picks a free one")
 	flags.Var(textValue{&o.secret, "SECRET", parseSecret}, "secret", "verify with this signing secret (whsec_...)")
 	flags.Var(textValue{&o.forwardTo, "URL", parseForwardTarget}, "forward-to", "forward webhooks to this http or https URL")
-	flags.StringVar(&o.authority, "ca", "", "keep the certificate authority and its key in `FILE`, which is made if it does not exist")
+	flags.StringVar(&o.authority, "ca", "", "keep the certificate authority and its key in `FILE`, which is created if it does not exist")
 	a.jsonFlag(c)
-	c.Flags().Lookup("json").Usage = "print one JSON object a line, for scripts"
+	c.Flags().Lookup("json").Usage = "print one JSON object on each line, for scripts"
 	return c
 }
 

@@ -18,7 +18,7 @@ type fileNeed int
 
 const (
 	mustExist fileNeed = iota // the data file must exist
-	mayCreate                 // it is made if it does not exist
+	mayCreate                 // it is created if it does not exist
 )
 
 // parseDataFile parses the path of the data file.

@@ -114,7 +114,7 @@ func updateSignal(tx *Tx, r *storedResource, id string, record Record) (storedRo
 	case err != nil:
 		return present, err
 	case present.members == nil:
-		return present, &Error{Code: Conflict, Message: "this value was superseded; look at the present one"}
+		return present, &Error{Code: Conflict, Message: "this value was superseded; change the current one"}
 	}
 	if err := keepMember(record, present, "signal_type"); err != nil {
 		return present, err
@@ -157,7 +157,7 @@ func laterThan(present storedRow, record Record) error {
 		return err
 	}
 	if present := present.text("as_of"); asOf.(string) < present {
-		return &Error{Code: Invalid, Param: "as_of", Message: "as_of must not be before that of the present value, " + present}
+		return &Error{Code: Invalid, Param: "as_of", Message: "as_of must not be before that of the current value, " + present}
 	}
 	return nil
 }

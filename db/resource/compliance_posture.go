@@ -23,7 +23,7 @@ var CompliancePosture = register(Resource{
 		Order: 70, Title: "Compliance", Tab: "Postures", List: "/compliance/postures", Base: "/compliance/postures",
 		Names:   []string{"version_number"},
 		Columns: []string{"version_number", "overall_posture", "generated_at", "executive_summary"},
-		Empty:   "A posture sums up how far each regime is complied with. Import a file with one.",
+		Empty:   "A posture summarises the compliance with each regime. Import a file with one.",
 		State:   "overall_posture",
 	},
 })

@@ -31,6 +31,6 @@ var Incident = register(Resource{
 		Order: 120, Title: "Incidents", List: "/incidents", Base: "/incidents",
 		Names:   []string{"title"},
 		Columns: []string{"title", "incident_type", "severity", "status", "owner", "notification_deadline", "notified_at"},
-		Empty:   "Declare an incident as soon as something has gone wrong: its clock for telling an authority starts then.",
+		Empty:   "Declare an incident as soon as something has gone wrong: the time to notify an authority starts then.",
 	},
 })

@@ -23,7 +23,7 @@ var TalentReadiness = register(Resource{
 		Order: 110, Title: "Talent", Tab: "Readiness", List: "/talent/readiness", Base: "/talent/readiness",
 		Names:   []string{"version_number"},
 		Columns: []string{"version_number", "overall_readiness", "generated_at", "executive_summary"},
-		Empty:   "Readiness sums up whether the people are there for what is planned. Import a file with one.",
+		Empty:   "Readiness summarises whether the organisation has the people for its plans. Import a file with one.",
 		State:   "overall_readiness",
 	},
 })

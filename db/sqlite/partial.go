@@ -51,7 +51,7 @@ func CreatePartial(path string) (*os.File, error) {
 	if errors.Is(err, fs.ErrNotExist) {
 		err = fmt.Errorf("the folder %s does not exist; create it, or name another folder", filepath.Dir(path))
 	} else if errors.As(err, &cause) { // without the temporary name
-		err = fmt.Errorf("cannot create a file in the folder %s: %w; fix that, or name another folder", filepath.Dir(path), cause.Err)
+		err = fmt.Errorf("can't create a file in the folder %s: %w; fix that, or name another folder", filepath.Dir(path), cause.Err)
 	}
 	return file, err
 }

@@ -230,7 +230,7 @@ func TestSave_Refuses(t *testing.T) {
 		{"milestone", ids["milestone"], `{"progress_pct":101}`, "invalid_parameter progress_pct: progress_pct must be a number from 0 to 100"},
 		{"milestone", "", strings.Replace(validBodies["milestone"], `"m-1"`, `"m-2","roadmap_version":7`, 1), "invalid_parameter roadmap_version: there is no roadmap of version 7; import it first"},
 		{"signal", ids["signal"], `{"signal_type":"other"}`, `invalid_parameter signal_type: "signal_type" is not a known member`},
-		{"signal", ids["signal"], `{"as_of":"2026-09-29T10:00:00Z"}`, "invalid_parameter as_of: as_of must not be before that of the present value, 2026-09-30T10:00:00.000Z"},
+		{"signal", ids["signal"], `{"as_of":"2026-09-29T10:00:00Z"}`, "invalid_parameter as_of: as_of must not be before that of the current value, 2026-09-30T10:00:00.000Z"},
 		{"signal", unknown, `{"rag":"RED"}`, "not_found : no signal with this id in this organisation"},
 		{"kpi", "", `{}`, `method_not_allowed : records of type "kpi" can't be created or changed in this way`},
 		{"user", "", `{}`, `method_not_allowed : records of type "user" can't be created or changed in this way`},

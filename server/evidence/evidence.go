@@ -96,7 +96,7 @@ func (s *spool) assemble(ctx context.Context, from *db.Snapshot, org db.Org, reg
 			return err
 		}
 		if !slices.Contains(known, regime) {
-			return invalid("regime_id", "no obligation and no present posture names a regime %q; the regimes are: %s",
+			return invalid("regime_id", "no obligation and no current posture names a regime %q; the regimes are: %s",
 				regime, cmp.Or(strings.Join(known, ", "), "none yet"))
 		}
 	}

@@ -257,7 +257,7 @@ func TestFile_NoRegimes(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
 	_, err := evidence.File(t.Context(), s.DB, s.by, s.org, evidence.Draft{Title: "t", RegimeID: "x"})
-	if want := `no obligation and no present posture names a regime "x"; the regimes are: none yet`; err == nil || err.Error() != want {
+	if want := `no obligation and no current posture names a regime "x"; the regimes are: none yet`; err == nil || err.Error() != want {
 		t.Errorf("got %v, want %s", err, want)
 	}
 }

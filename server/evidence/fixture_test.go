@@ -46,7 +46,7 @@ func newStore(t testing.TB) *store {
 	return &store{t, file, testdb.DefaultOrg(t, file), testdb.Operator(t, file)}
 }
 
-// put writes records of the data format, one a line.
+// put imports records of the data format, with one on each line.
 func (s *store) put(lines string) {
 	s.t.Helper()
 	s.write(func(tx *db.Tx) error {

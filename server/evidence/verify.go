@@ -178,7 +178,7 @@ func (c *archiveFiles) item(item Item) (member, error) {
 		return member{}, verificationError(item.Path, "differs from what was filed: its SHA-256 is %s, the manifest has %s", got, item.SHA256)
 	}
 	if err != nil {
-		return member{}, verificationError(item.Path, "is as it was filed, but its checksum in the zip is not")
+		return member{}, verificationError(item.Path, "is unchanged, but its checksum in the zip is wrong")
 	}
 	return member{Item: item, crc: crc.Sum32(), open: file.Open}, nil
 }
@@ -204,11 +204,11 @@ func compare(ctx context.Context, archive io.ReaderAt, size int64, members []mem
 	switch {
 	case errors.Is(err, errDiffers):
 		path, part := locate(members, c.at)
-		return verificationError(path, "%s not as filed (byte %d of the archive); its items are, so the zip was packed anew or added to", part, c.at)
+		return verificationError(path, "%s not as filed (byte %d of the archive); the items are unchanged, so the archive was written again or extended", part, c.at)
 	case err != nil:
 		return err
 	case encodedSize(members) < size:
-		return verificationError("", "%d bytes were added behind the end of the zip", size-encodedSize(members))
+		return verificationError("", "%d bytes were added after the end of the zip", size-encodedSize(members))
 	}
 	return nil
 }

@@ -147,9 +147,9 @@ func TestVerify_Changed(t *testing.T) {
 		path   string
 		want   string
 	}{
-		"nothing":    {func(*testing.T, *pack) {}, "manifest.json", "packed anew"},
-		"compressed": {func(_ *testing.T, p *pack) { p.method = zip.Deflate }, "manifest.json", "packed anew"},
-		"a comment":  {func(_ *testing.T, p *pack) { p.comment = "hello" }, "manifest.json", "packed anew"},
+		"nothing":    {func(*testing.T, *pack) {}, "manifest.json", "written again"},
+		"compressed": {func(_ *testing.T, p *pack) { p.method = zip.Deflate }, "manifest.json", "written again"},
+		"a comment":  {func(_ *testing.T, p *pack) { p.comment = "hello" }, "manifest.json", "written again"},
 		"an item":    {func(_ *testing.T, p *pack) { p.files["risks.json"] += " " }, "risks.json", "longer than the"},
 		"an item's text": {func(_ *testing.T, p *pack) {
 			p.files["risks.json"] = strings.Replace(p.files["risks.json"], "MEDIUM", "medium", 1)
@@ -185,7 +185,7 @@ func TestVerify_Changed(t *testing.T) {
 		"a hash":                          {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = hash("") }), "risks.json", "SHA-256"},
 		"no hash":                         {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = "" }), "manifest.json", "no SHA-256"},
 		"a hash, upper":                   {edit(func(m *evidence.Manifest) { m.Items[2].SHA256 = strings.ToUpper(m.Items[2].SHA256) }), "manifest.json", "no SHA-256"},
-		"the title":                       {edit(func(m *evidence.Manifest) { m.Title = "Another" }), "manifest.json", "packed anew"},
+		"the title":                       {edit(func(m *evidence.Manifest) { m.Title = "Another" }), "manifest.json", "written again"},
 		"a bomb":                          {func(_ *testing.T, p *pack) { p.method, p.files["risks.json"] = zip.Deflate, bomb }, "risks.json", "longer than the"},
 		"a bomb manifest":                 {func(_ *testing.T, p *pack) { p.method, p.files["manifest.json"] = zip.Deflate, bomb }, "manifest.json", "too large"},
 	} {
@@ -216,8 +216,8 @@ func TestVerify_AddedBytes(t *testing.T) {
 	}
 	for name, row := range map[string]struct{ archive, want string }{
 		"prepended":  {"MZ" + archive, "byte 0 of the archive"},
-		"appended":   {archive + "\n", "1 bytes were added behind"},
-		"again":      {archive + archive, "bytes were added behind"},
+		"appended":   {archive + "\n", "1 bytes were added after"},
+		"again":      {archive + archive, "bytes were added after"},
 		"empty":      {"", "is not a complete zip archive"},
 		"text":       {"hello", "is not a complete zip archive"},
 		"half":       {archive[:len(archive)/2], "is not a complete zip archive"},

@@ -18,7 +18,7 @@ const (
 	pageSize = 1000
 )
 
-// Export writes an organisation's audit events, oldest first, one a line.
+// Export writes an organisation's audit events, oldest first, with one on each line.
 type Export struct {
 	Store  *db.DB
 	Org    db.Organisation

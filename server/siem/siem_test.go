@@ -23,7 +23,7 @@ var events = []string{
 	`{"object":"audit_event","id":"01990000-0000-7000-8000-000000000013","time":"2026-09-12T08:30:08.000Z","actor":"key:01990000-0000-7000-8000-000000000002","action":"api.write.webhook_subscription","category":"webhook","resource_type":"webhook_subscription","resource_id":"01990000-0000-7000-8000-000000000005","severity":3,"metadata":{"address":"not an address","operation":"delete"}}`,
 }
 
-// encodeAll encodes all events, one a line.
+// encodeAll encodes all events, with one on each line.
 func encodeAll(t *testing.T, encode func([]byte) ([]byte, error)) []byte {
 	t.Helper()
 	var lines bytes.Buffer

@@ -146,7 +146,7 @@ func (r *jsonReader) end() ([]byte, error) {
 	if _, err := r.in.ReadToken(); err != nil {
 		return nil, err
 	}
-	return nil, sourceError("there must be one JSON value with nothing after it; for one record a line use the format ndjson")
+	return nil, sourceError("there must be one JSON value with nothing after it; for one record on each line use the format ndjson")
 }
 
 // done returns the step after an error that ends the source.

@@ -210,7 +210,7 @@ func (s *Sender) send(ctx context.Context, cancel func(), to delivery.Receiver, 
 }
 
 // errNoStatus is the error of a status below 100, which net/http accepts.
-var errNoStatus = errors.New("the answer's status is none of HTTP's")
+var errNoStatus = errors.New("the status of the response is not an HTTP status")
 
 func (s *Sender) request(ctx context.Context, to delivery.Receiver, deliveryID string, m db.Message, at time.Time) (*http.Request, error) {
 	t, err := parseURL(to.URL)

@@ -159,7 +159,7 @@ func NewPack(r *page.Request) error {
 func renderPackForm(r *page.Request, status int, form *ui.Form) error {
 	return r.RenderStatus(status, "form-page", "File pack", ui.FormPage{
 		Title: "File pack", Crumbs: []ui.Link{{Label: "Evidence", Path: "/evidence"}}, Form: form,
-		Notice: "A pack contains the current posture, the obligations, the risks with their rating justifications, the incidents with their timelines, and the KPIs with their check-ins. All are of the same instant. A pack cannot be changed or deleted.",
+		Notice: "A pack contains the current posture, the obligations, the risks with their rating justifications, the incidents with their timelines, and the KPIs with their check-ins. All are of the same instant. A pack can't be changed or deleted.",
 	})
 }
 

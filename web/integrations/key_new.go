@@ -51,7 +51,7 @@ func newKeyForm(r *page.Request) *ui.Form {
 	}}}
 	form.Fields = append(form.Fields, scopeFields(r)...)
 	form.Fields = append(form.Fields,
-		&ui.Field{Name: "kind", Label: "Type", Type: "select", Hint: "The type of a key cannot be changed.", Value: db.LiveKey, Required: true, Options: []ui.Option{
+		&ui.Field{Name: "kind", Label: "Type", Type: "select", Hint: "The type of a key can't be changed.", Value: db.LiveKey, Required: true, Options: []ui.Option{
 			{Value: db.LiveKey, Label: "Live: works on this organisation's data"}, {Value: db.TestKey, Label: "Test: works on synthetic data only"},
 		}},
 		&ui.Field{Name: "expires", Label: "Expires on", Type: "date", Hint: "The key ends at the start of this day, in UTC. Without a date it is valid until it is revoked."},

@@ -143,7 +143,7 @@ func loadKey(r *page.Request) (*keyData, error) {
 		Key: key, Facts: keyFacts(r, key), Scopes: keyScopes(r, key), Rotate: rotateForm(key), MayChange: r.May(auth.Administer),
 		Revoke: ui.Action{
 			Label: "Revoke", Path: ui.Path("keys", key.ID, "revoke"), Post: true, Danger: true,
-			Ask: "Programs that use this key are refused immediately. A revoked key cannot be restored.", About: "the key " + key.Name,
+			Ask: "Programs that use this key are refused immediately. A revoked key can't be restored.", About: "the key " + key.Name,
 		},
 	}, nil
 }

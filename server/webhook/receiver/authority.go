@@ -97,9 +97,9 @@ func parseAuthority(path string, text []byte, now time.Time) (*Authority, error)
 	}
 	switch {
 	case err != nil || ca.certificate == nil || ca.key == nil || !ca.certificate.IsCA || !ca.key.PublicKey.Equal(ca.certificate.PublicKey):
-		return nil, fmt.Errorf("%s does not contain a certificate authority that this command made; name a file that does not exist, and it is made", path)
+		return nil, fmt.Errorf("%s does not contain a certificate authority that this command made; name a file that does not exist to create one", path)
 	case now.After(ca.certificate.NotAfter):
-		return nil, fmt.Errorf("the certificate authority in %s expired on %s; remove the file to have a new one made", path, ca.certificate.NotAfter.Format(time.DateOnly))
+		return nil, fmt.Errorf("the certificate authority in %s expired on %s; remove the file to create a new one", path, ca.certificate.NotAfter.Format(time.DateOnly))
 	}
 	return ca, nil
 }
