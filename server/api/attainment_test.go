@@ -16,14 +16,14 @@ func TestAttainment(t *testing.T) {
 	}{
 		{"increase", 20.0, 100, 60, 0.5},
 		{"increase", 20.0, 100, 20, 0},
-		{"increase", 20.0, 100, 10, 0}, // behind where it started
+		{"increase", 20.0, 100, 10, 0}, // worse than the baseline
 		{"increase", 20.0, 100, 100, 1},
-		{"increase", 20.0, 100, 130, 1}, // more than asked for
+		{"increase", 20.0, 100, 130, 1}, // above the target
 		{"increase", -10.0, 10, 0, 0.5},
 		{"increase", -20.0, -10, -15, 0.5},
 		{"increase", nil, 80, 60, 0.75},
 		{"increase", nil, 80, -5, 0},
-		{"increase", 90.0, 80, 60, 0.75}, // a baseline beyond the target does not count
+		{"increase", 90.0, 80, 60, 0.75}, // a baseline on the other side of the target is ignored
 		{"increase", 80.0, 80, 60, 0.75},
 		{"increase", nil, 0, -1, 0},
 		{"increase", nil, -10, -20, 0},

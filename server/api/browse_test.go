@@ -98,8 +98,8 @@ func TestBrowse_Refuses(t *testing.T) {
 	}
 }
 
-// TestExportView checks that an export has all records of a view in its order. The audit log
-// records it, and so it does the part of an export that ended early.
+// TestExportView checks that an export has all records of a view in its order. The
+// audit log records the export, also if it ended early.
 func TestExportView(t *testing.T) {
 	t.Parallel()
 	f := newDemoFixture(t)
@@ -127,7 +127,7 @@ func TestExportView(t *testing.T) {
 		err    error
 		action string
 	}{
-		{len(got), nil, "export.completed"}, // it has read all records
+		{len(got), nil, "export.completed"}, // the reader has all records
 		{3, stop, "export.failed"},          // the download of a browser was cancelled
 	} {
 		ctx, leave := context.WithCancel(f.ctx)
@@ -258,7 +258,7 @@ func TestOverview_Dates(t *testing.T) {
 		})
 	}
 	f.save(t, "incident", ids["i12"], map[string]any{"status": "closed"})
-	f.save(t, "incident", ids["i10"], map[string]any{"status": "resolved"}) // its deadline stays
+	f.save(t, "incident", ids["i10"], map[string]any{"status": "resolved"}) // the deadline remains
 	if err := api.NotifyIncident(f.ctx, f.Caller, ids["i11"], api.Notification{At: testkit.Start, To: "a"}); err != nil {
 		t.Fatal(err)
 	}

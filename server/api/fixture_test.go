@@ -20,13 +20,13 @@ type fixture struct {
 	clock *testkit.Clock
 }
 
-// newFixture has an empty data file.
+// newFixture returns a fixture with an empty data file.
 func newFixture(t testing.TB) *fixture {
 	t.Helper()
 	return openFixture(t, testdb.EmptyFile(t))
 }
 
-// newDemoFixture has the demonstration organisation.
+// newDemoFixture returns a fixture with the demonstration organisation.
 func newDemoFixture(t testing.TB) *fixture {
 	t.Helper()
 	return openFixture(t, testdb.DemoFile(t))
@@ -71,7 +71,7 @@ func (f *fixture) read(t testing.TB, object, id string) api.Record {
 	return record
 }
 
-// auditLog returns the latest n events of the audit log, newest first, a line each.
+// auditLog returns the latest n audit events, newest first, with one on each line.
 func (f *fixture) auditLog(t testing.TB, n int) []string {
 	t.Helper()
 	page, err := f.Store.Audit.Search(f.ctx, f.Organisation, db.AuditSearch{Limit: n})
@@ -124,7 +124,7 @@ func (f *fixture) webhookEvents(t testing.TB) func() []string {
 	}
 }
 
-// refusal returns the code, the member and the message of an error, "" without one.
+// refusal returns the code, the member and the message of an error, or "" for nil.
 func refusal(err error) string {
 	if err == nil {
 		return ""

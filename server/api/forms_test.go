@@ -139,7 +139,7 @@ func TestForm_RoundTrip(t *testing.T) {
 	}
 }
 
-// fieldValue returns a value as a field of a form has it.
+// fieldValue returns a value in the form of a form field.
 func fieldValue(value any) string {
 	switch value := value.(type) {
 	case nil:

@@ -12,8 +12,8 @@ import (
 	"govsvc/server/openapi"
 )
 
-// The descriptors of package resource may only name what the OpenAPI document
-// has, and must agree with it where both have a fact.
+// The tests of this file compare the descriptors of package resource with the OpenAPI
+// document. A descriptor may only use names of the document, and may not contradict it.
 
 func eachResource(t *testing.T, check func(*testing.T, *openapi.Document, *resource.Resource)) {
 	t.Helper()
@@ -79,8 +79,8 @@ func TestResources_Members(t *testing.T) {
 	})
 }
 
-// TestResources_Columns compares what a descriptor says of columns with the types
-// of the members.
+// TestResources_Columns compares the columns in the descriptors with the types of the
+// members.
 func TestResources_Columns(t *testing.T) {
 	t.Parallel()
 	// members that are not columns of the resource's own table
@@ -145,7 +145,7 @@ func TestResources_Scales(t *testing.T) {
 			want := slices.Clone(fields[s.Member].Enum)
 			want = slices.DeleteFunc(want, func(value string) bool { return value == "" })
 			got := slices.Clone(s.Values)
-			if r == resource.Obligation && s.Member == "status" { // what needs work first
+			if r == resource.Obligation && s.Member == "status" { // values that need work come first
 				slices.Sort(want)
 				slices.Sort(got)
 			} else if want[0] != got[0] {

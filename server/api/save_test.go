@@ -35,7 +35,7 @@ func (f *fixture) add(t testing.TB, object string) string {
 	return f.save(t, object, "", testkit.Object(t, validBodies[object]))
 }
 
-// newRoadmapFixture has a roadmap and a key result.
+// newRoadmapFixture returns a fixture with a roadmap and a key result.
 func newRoadmapFixture(t testing.TB) *fixture {
 	t.Helper()
 	f := newFixture(t)
@@ -340,7 +340,8 @@ func TestNotifyIncident(t *testing.T) {
 	}
 }
 
-// TestSave_Plans checks that every way to a resource outside the plan is refused.
+// TestSave_Plans checks that a resource that the plan excludes can't be read or changed
+// in any way.
 func TestSave_Plans(t *testing.T) {
 	t.Parallel()
 	f := newFixture(t)

@@ -10,8 +10,8 @@ import (
 	"govsvc/server/api"
 )
 
-// FuzzSearch searches for any text. Either it is refused with a reason, or it finds the
-// record with this description, before and after the record is in the index.
+// FuzzSearch searches for any text. The search returns an error, or it finds the record
+// with this description, before and after the record is in the index.
 func FuzzSearch(f *testing.F) {
 	for _, seed := range []string{
 		"model drift", `"`, `a"b"c`, "AND OR NOT", "NEAR(a b)", "col:umn", "^abc*", "a%b_c\\", "\x00abc", "ab\xffcd", "風險", "ÜBER über", "İstanbul ſ K",

@@ -22,7 +22,7 @@ const none = math.MaxInt32
 // step advances the clock and makes requests of subject a. It states how many are allowed,
 // and what a Peek returns after them.
 type step struct {
-	move      time.Duration // of the clock
+	move      time.Duration // how far the clock advances
 	rate      limit.Rate
 	ask       int // requests
 	allowed   int

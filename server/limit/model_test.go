@@ -21,7 +21,7 @@ type model struct {
 
 func newModel(c *testkit.Clock) *model { return &model{wall: c.Now()} }
 
-// advance reads the clock, as each call of the Limiter does.
+// advance reads the clock, like each call of the Limiter.
 func (m *model) advance(c *testkit.Clock) {
 	m.time += max(0, c.Now().Sub(m.wall))
 	m.wall = c.Now()

@@ -24,7 +24,7 @@ func (s blockingService) Run(ctx context.Context) error {
 }
 
 func (s blockingService) ServeHTTP(_ http.ResponseWriter, r *http.Request) {
-	_, _ = io.Copy(io.Discard, r.Body) // as a handler that uses the body
+	_, _ = io.Copy(io.Discard, r.Body) // like a handler that reads the body
 	s.begun <- struct{}{}
 	select {
 	case <-r.Context().Done():
@@ -69,7 +69,7 @@ func TestServe_CancelsRequests(t *testing.T) {
 		<-s.begun
 		if row.halfClose {
 			_ = conn.CloseWrite()
-			time.Sleep(50 * time.Millisecond) // usually the server sees it first, but either order is correct
+			time.Sleep(50 * time.Millisecond) // the server usually detects it first, but both orders are correct
 		}
 		if row.reset {
 			_ = conn.SetLinger(0)
@@ -101,7 +101,8 @@ func TestServe_CancelsRequests(t *testing.T) {
 	}
 }
 
-// waitFor is long where something must happen and short where it must not.
+// waitFor returns a long timeout for expected events and a short one for unexpected
+// events.
 func waitFor(expected bool) time.Duration {
 	if expected {
 		return 30 * time.Second

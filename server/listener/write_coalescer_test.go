@@ -25,8 +25,8 @@ func serveCoalesced(t *testing.T, handler http.HandlerFunc) string {
 	return listener.Addr().String()
 }
 
-// TestCoalesceWrites checks that responses of sizes around the buffer's arrive
-// whole and immediately, on one connection.
+// TestCoalesceWrites checks that responses of about the size of the buffer arrive
+// completely and immediately, on one connection.
 func TestCoalesceWrites(t *testing.T) {
 	t.Parallel()
 	address := serveCoalesced(t, func(w http.ResponseWriter, r *http.Request) {
@@ -112,8 +112,8 @@ func TestCoalesceWrites_CloseDoesNotWait(t *testing.T) {
 	}
 }
 
-// TestCoalesceWrites_Pipelined checks that requests that arrive together are
-// answered in turn, and that the connection then ends as the client asked.
+// TestCoalesceWrites_Pipelined checks that requests that arrive together are answered
+// in order. The connection then ends as the client requested.
 func TestCoalesceWrites_Pipelined(t *testing.T) {
 	t.Parallel()
 	address := serveCoalesced(t, func(w http.ResponseWriter, r *http.Request) {

@@ -10,8 +10,8 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// FuzzMessage compares Decode with encoding/json: it accepts strict JSON alone,
-// and returns what was sent.
+// FuzzMessage compares Decode with encoding/json. Decode accepts only strict JSON, and
+// returns the values that were sent.
 func FuzzMessage(f *testing.F) {
 	for _, seed := range []string{
 		`{"jsonrpc":"2.0","id":1,"method":"ping"}`,

@@ -15,10 +15,10 @@ const (
 	risk  = `"title":"T","description":"` + text20 + `","severity":"HIGH","likelihood":"LIKELY"`
 	point = `"key_result_code":"KR-01","value":1`
 
-	text20 = "twenty characters it" // 20 of them
+	text20 = "twenty characters it" // 20 characters
 )
 
-// faultRow is an input and the faults it must give, each "param: message".
+// faultRow is an input and the expected errors, each "param: message".
 type faultRow struct {
 	schema, in string
 	want       []string
@@ -171,7 +171,7 @@ func TestDecode_StrictJSON(t *testing.T) {
 	} {
 		t.Run(row.in, func(t *testing.T) {
 			t.Parallel()
-			// All its members are optional: only the JSON can be at fault.
+			// All members are optional, so that only the JSON can be invalid.
 			checkFaults(t, testkit.Document(t).Schema("UpdateIncident"), row)
 		})
 	}

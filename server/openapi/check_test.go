@@ -50,7 +50,7 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheck_Copies checks that the value that was given stays as it is.
+// TestCheck_Copies checks that Check does not change the given value.
 func TestCheck_Copies(t *testing.T) {
 	t.Parallel()
 	given := map[string]any{

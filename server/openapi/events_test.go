@@ -55,8 +55,8 @@ func TestEventTypes_AreThoseOfTheSpecification(t *testing.T) {
 	}
 }
 
-// TestEventTypes_SamplesMatchTheirSchemas decodes the message of each sample with
-// the schema of its event.
+// TestEventTypes_SamplesMatchTheirSchemas decodes each sample with the schema of its
+// event.
 func TestEventTypes_SamplesMatchTheirSchemas(t *testing.T) {
 	t.Parallel()
 	for _, event := range testkit.Document(t).EventTypes() {

@@ -1,6 +1,6 @@
 package openapi
 
-// LoadFrom lets tests load pieces with mistakes in them.
+// LoadFrom lets tests load pieces that contain mistakes.
 var LoadFrom = loadFrom
 
 // Files are the embedded pieces.

@@ -11,7 +11,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestLoad_Mistakes puts a mistake into a piece: Load must name it.
+// TestLoad_Mistakes adds a mistake to a piece. The error of Load must name it.
 func TestLoad_Mistakes(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ file, old, new, want string }{

@@ -159,7 +159,7 @@ func FuzzDecode(f *testing.F) {
 	})
 }
 
-// bodies are a request of each schema that a body is read with.
+// bodies has one operation for each schema of a body.
 var bodies = map[string]string{
 	"CreateRisk":     `{"title":"T","description":"Decisions drift with the season.","severity":"HIGH","likelihood":"RARE","target_date":"2026-12-31"}`,
 	"UpdateRisk":     `{"status":"Closed","residual_severity":null,"severity_change_reason":"The model was withdrawn."}`,
@@ -216,8 +216,8 @@ func recordNames() []string {
 	return names
 }
 
-// stricter are the messages of refusals that JSON or JSON Schema know nothing
-// of, or see more loosely.
+// stricter lists the messages of errors that JSON and JSON Schema do not define, or
+// define less strictly.
 var stricter = []string{
 	"given twice", "NUL", "valid UTF-8", "valid JSON", "nothing after it", "nested", "64 characters",
 	"finite", "must not be empty", "at least", "white space", "not be blank", "timestamp", "a date",
@@ -248,7 +248,7 @@ func FuzzQuery(f *testing.F) {
 	f.Add("limit=100&status=Open&updated_since=2026-09-12")
 	f.Add("type=drift&limit=101")
 	f.Add("status=open&status=open&cursor=")
-	f.Add("%A4=1") // no UTF-8
+	f.Add("%A4=1") // invalid UTF-8
 	f.Add("=1")
 	tools := toolSchemas(f)
 	f.Fuzz(func(t *testing.T, raw string) {
@@ -264,7 +264,7 @@ func FuzzQuery(f *testing.F) {
 			}
 			if err != nil {
 				var fault *openapi.ValidationError
-				nameless := query.Has("") // which is a name, too
+				nameless := query.Has("") // the empty name
 				if !errors.As(err, &fault) || fault.Param == "" && !nameless || fault.Message == "" {
 					t.Errorf("%s: error %v", op.ID, err)
 				}
@@ -279,8 +279,8 @@ func FuzzQuery(f *testing.F) {
 	})
 }
 
-// argumentsOf returns a query's values as JSON has them, or false where JSON can't have
-// them: a repeated name, an empty value, bytes that are no text.
+// argumentsOf returns the values of a query as JSON values. It returns false for values
+// that JSON does not allow: a repeated name, an empty value, bytes that are not UTF-8.
 func argumentsOf(op *openapi.Operation, query url.Values) (given map[string]any, single bool) {
 	given = map[string]any{}
 	for name, all := range query {
@@ -297,8 +297,7 @@ func argumentsOf(op *openapi.Operation, query url.Values) (given map[string]any,
 
 var plainNumber = regexp.MustCompile(`^(0|-?[1-9][0-9]{0,17})$`)
 
-// toolSchemas returns the schemas of the tools' arguments, in the oracle's words, by
-// operation.
+// toolSchemas returns the compiled schemas of the arguments of tools, by operation.
 func toolSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	t.Helper()
 	o, schemas := newOracle(t), map[string]*jsonschema.Schema{}
@@ -320,8 +319,8 @@ func toolSchemas(t testing.TB) map[string]*jsonschema.Schema {
 	return schemas
 }
 
-// FuzzArguments gives a tool of MCP any arguments: what is taken and refused is
-// what the oracle says of the schema that tools/list shows.
+// FuzzArguments sends any arguments to an MCP tool. The tool accepts the arguments that
+// the reference evaluator accepts with the schema of tools/list.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range []string{
 		"", "{}", `{"limit":25,"cursor":"x"}`, `{"severity":"HIGH","status":"Open","updated_since":"2026-09-12"}`, `{"limit":1e1}`, `{"limit":"5"}`,

@@ -150,7 +150,7 @@ func TestPublished_Formats(t *testing.T) {
 	}
 }
 
-// eachSchema calls look for everything in a document that has a type.
+// eachSchema calls a function for every part of a document that has a type.
 func eachSchema(v any, look func(map[string]any)) {
 	switch v := v.(type) {
 	case map[string]any:

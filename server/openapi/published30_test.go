@@ -13,7 +13,7 @@ import (
 	"govsvc/server/openapi"
 )
 
-// published30 returns the rendition in OpenAPI 3.0.
+// published30 returns the document in the form of OpenAPI 3.0.
 func published30(t *testing.T, s openapi.Service) []byte {
 	t.Helper()
 	text, err := testkit.Document(t).Published30(s)
@@ -23,8 +23,8 @@ func published30(t *testing.T, s openapi.Service) []byte {
 	return text
 }
 
-// TestPublished_Version30 looks at each kind of change, by JSON pointer. The gate holds
-// the rendition against a validator and a code generator.
+// TestPublished_Version30 checks each kind of change by JSON pointer. The gate checks
+// the document with a validator and a code generator.
 func TestPublished_Version30(t *testing.T) {
 	t.Parallel()
 	var doc map[string]any
@@ -43,7 +43,7 @@ func TestPublished_Version30(t *testing.T) {
 		{"components/schemas/ScorecardEnvelope/properties/data/nullable", `true`},
 		{"components/schemas/ScorecardEnvelope/properties/data/description", `"The object, or null if there is none yet."`},
 		{"components/schemas/ScorecardEnvelope/properties/data/properties/id/type", `"string"`},
-		{"components/schemas/CompliancePosture", `null`}, // only its envelope used it
+		{"components/schemas/CompliancePosture", `null`}, // only its envelope referred to it
 		{"components/schemas/CreateRisk/examples", `null`},
 		{"components/schemas/CreateRisk/example/severity", `"HIGH"`},
 	} {
@@ -73,7 +73,7 @@ func TestPublished_Version30(t *testing.T) {
 	})
 }
 
-// names returns those of all members of a document.
+// names returns the names of all members of a document.
 func names(v any) (all []string) {
 	switch v := v.(type) {
 	case map[string]any:
@@ -88,8 +88,8 @@ func names(v any) (all []string) {
 	return all
 }
 
-// TestPublished30_Golden shows changes of the rendition, and that the document
-// of 3.1 is not changed by making it.
+// TestPublished30_Golden compares the changes for OpenAPI 3.0 with a golden file. The
+// document of 3.1 must remain unchanged.
 func TestPublished30_Golden(t *testing.T) {
 	t.Parallel()
 	before := testkit.Document(t).JSON()

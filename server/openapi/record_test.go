@@ -50,7 +50,8 @@ func TestRecord_Types(t *testing.T) {
 	}
 }
 
-// TestRecord_Minimal also leaves out each member in turn: all are required.
+// TestRecord_Minimal checks the shortest record of each type. Without any one of its
+// members it is invalid, because all of them are required.
 func TestRecord_Minimal(t *testing.T) {
 	t.Parallel()
 	for object, line := range minimal {
@@ -133,7 +134,7 @@ func TestRecord_Values(t *testing.T) {
 	}
 }
 
-// with adds members to the shortest record of an object type.
+// with adds members to the shortest record of a type.
 func with(object, members string) string {
 	return strings.TrimSuffix(minimal[object], "}") + "," + members + "}"
 }

@@ -16,7 +16,7 @@ import (
 	"govsvc/server/transfer"
 )
 
-// importEvent is an event of the audit log as its readers get it.
+// importEvent is an event of the audit log in the form of the API.
 type importEvent struct {
 	Action       string
 	Category     string
@@ -65,8 +65,8 @@ func members(t *testing.T, export string) map[string]map[string]any {
 	return all
 }
 
-// changesOf lists what differs between two states of a record, as an event
-// does. Members that follow other records are left out.
+// changesOf returns the differences between two states of a record in the form of an
+// audit event. It omits members that follow other records.
 func changesOf(before, after map[string]any) map[string]struct{ From, To any } {
 	changes := map[string]struct{ From, To any }{}
 	for member, to := range after {
@@ -81,7 +81,7 @@ func changesOf(before, after map[string]any) map[string]struct{ From, To any } {
 	return changes
 }
 
-// withoutDerived leaves out the members that changesOf leaves out.
+// withoutDerived removes the members that changesOf omits.
 func withoutDerived(changes map[string]struct{ From, To any }) map[string]struct{ From, To any } {
 	for _, member := range []string{"milestones_count", "current_value", "current_as_of"} {
 		delete(changes, member)
@@ -89,7 +89,7 @@ func withoutDerived(changes map[string]struct{ From, To any }) map[string]struct
 	return changes
 }
 
-// alter are changes of one record of each type of the demonstration data.
+// alter has a change of one record of each type of the demonstration data.
 var alter = map[string]map[string]any{
 	"assessment":         {"verdict": "CRISIS", "frameworks_applied": []any{"ISO 42001", "a;b"}},
 	"risk":               {"title": "Another <title> & “more”\u2028", "severity": nil, "financial_exposure_max": 0.1, "status": "Closed"},
@@ -157,7 +157,7 @@ func TestImport_AuditsEachRecord(t *testing.T) {
 		}
 		object := record["object"].(string)
 		if done[object] {
-			changed = append(changed, line) // as it is
+			changed = append(changed, line) // unchanged
 			continue
 		}
 		done[object] = true
@@ -193,7 +193,7 @@ func TestImport_AuditsSupersededSignal(t *testing.T) {
 	}
 	s.put(signal(1, "2"))
 	s.put(signal(2, "3"))
-	s.put(signal(9, "1")) // of the past
+	s.put(signal(9, "1")) // an older value
 	var got []string
 	for _, e := range s.auditLog() {
 		if e.Action != "import.completed" {

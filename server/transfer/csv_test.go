@@ -34,7 +34,7 @@ func (s *store) members(object string, names ...string) []string {
 	return records
 }
 
-// riskHeader has what a risk needs.
+// riskHeader has the required columns of a risk.
 const riskHeader = "risk_id,description"
 
 func TestCSV_EqualsJSON(t *testing.T) {
@@ -217,7 +217,8 @@ func TestCSV_RoundTrip(t *testing.T) {
 	}
 }
 
-// TestCSV_TemplateIsEnough fills a template of each type with what is required.
+// TestCSV_TemplateIsEnough fills the required columns of a template of each type, and
+// imports it.
 func TestCSV_TemplateIsEnough(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

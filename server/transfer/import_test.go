@@ -98,7 +98,8 @@ func TestOpen_UnknownFormat(t *testing.T) {
 	}
 }
 
-// TestImport_Order imports what refers before what is referred to, in two sources.
+// TestImport_Order imports records before the records that they refer to, in two
+// sources.
 func TestImport_Order(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)
@@ -145,7 +146,7 @@ func TestImport_Cancel(t *testing.T) {
 			if diff := cmp.Diff(before, s.contents()); diff != "" {
 				t.Errorf("a cancelled import wrote (-before +after):\n%s", diff)
 			}
-			s.put(good) // the door is free
+			s.put(good) // the writer is free
 		})
 	}
 }
@@ -154,7 +155,7 @@ type readerFunc func([]byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// TestImport_BrokenSources fail in other ways than by what they hold.
+// TestImport_BrokenSources imports sources that fail while they are read.
 func TestImport_BrokenSources(t *testing.T) {
 	t.Parallel()
 	broken := errors.New("the disk has gone")
@@ -276,7 +277,8 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestSpool_Ends gives up an input that never ends.
+// TestSpool_Ends checks that spooling an endless input stops when its context is
+// canceled.
 func TestSpool_Ends(t *testing.T) {
 	t.Parallel()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -349,7 +351,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-// TestExport_IsSnapshot changes the file while it is exported.
+// TestExport_IsSnapshot changes the file during an export.
 func TestExport_IsSnapshot(t *testing.T) {
 	t.Parallel()
 	s := newStore(t)

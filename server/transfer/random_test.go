@@ -11,8 +11,8 @@ import (
 	"govsvc/server/transfer"
 )
 
-// TestRoundTrip_RandomRecords puts generated records of all types through the round trip,
-// with all enumerated values, with members left out and with odd texts.
+// TestRoundTrip_RandomRecords exports and imports generated records of all types. They
+// have all enumerated values, unusual texts, and omit optional members.
 func TestRoundTrip_RandomRecords(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(3) {
@@ -27,7 +27,7 @@ func TestRoundTrip_RandomRecords(t *testing.T) {
 
 func newRandom(seed uint64) *rand.Rand { return rand.New(rand.NewPCG(seed, 7)) }
 
-// generator makes records that are good.
+// generator makes valid records.
 type generator struct {
 	*rand.Rand
 	t *testing.T

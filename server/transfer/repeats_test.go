@@ -25,8 +25,8 @@ func incident(members string) string {
 	return `{"object":"incident","title":"t","severity":"low","status":"open"` + members + `}`
 }
 
-// TestRepeats_Records imports records that come twice, into a file that has none of
-// them and into one that has them all: what is refused may not depend on that.
+// TestRepeats_Records imports records that occur twice. The errors must be the same
+// whether the file has these records already or not.
 func TestRepeats_Records(t *testing.T) {
 	t.Parallel()
 	const (
@@ -99,7 +99,8 @@ func TestRepeats_Records(t *testing.T) {
 	}
 }
 
-// TestRepeats_Sources names the source as well, where it is another.
+// TestRepeats_Sources checks that the error names the source of the first record if it
+// is another file.
 func TestRepeats_Sources(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
@@ -117,7 +118,7 @@ func TestRepeats_Sources(t *testing.T) {
 	}
 }
 
-// TestRepeats_Many lists each.
+// TestRepeats_Many checks that every repetition is listed.
 func TestRepeats_Many(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)
@@ -137,7 +138,8 @@ func TestRepeats_Many(t *testing.T) {
 	}
 }
 
-// TestRepeats_BadSources loses the source on the way to the first record.
+// TestRepeats_BadSources checks the error if the source can't be opened again to find
+// the first record.
 func TestRepeats_BadSources(t *testing.T) {
 	t.Parallel()
 	s := untouched(t)

@@ -30,7 +30,7 @@ func TestRoundTrip_Files(t *testing.T) {
 	}
 }
 
-// TestRoundTrip_FewRecords has records with no more than they need.
+// TestRoundTrip_FewRecords imports records with only their required members.
 func TestRoundTrip_FewRecords(t *testing.T) {
 	t.Parallel()
 	roundTrip(t, lines(
@@ -42,8 +42,8 @@ func TestRoundTrip_FewRecords(t *testing.T) {
 	))
 }
 
-// roundTrip imports a source twice, and its export into another file and into
-// the same.
+// roundTrip imports a source twice. It then imports the export into another file and
+// into the same file.
 func roundTrip(t *testing.T, source transfer.Source) {
 	t.Helper()
 	first, second := newStore(t), newStore(t)

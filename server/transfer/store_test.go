@@ -16,7 +16,7 @@ import (
 	"govsvc/server/transfer"
 )
 
-// store is a fresh data file with what a test does to it.
+// store is a new data file with helpers for tests.
 type store struct {
 	t testing.TB
 	*db.DB
@@ -33,7 +33,7 @@ func (s *store) try(options transfer.Options, sources ...transfer.Source) (trans
 	return transfer.Import(s.t.Context(), s.DB, testkit.Document(s.t), s.by, sources, options)
 }
 
-// put imports records, one an argument, that must be good.
+// put imports valid records, one in each argument.
 func (s *store) put(records ...string) transfer.Report {
 	s.t.Helper()
 	report, err := s.try(transfer.Options{}, lines(records...))
@@ -71,7 +71,7 @@ func (s *store) query(query string) []string {
 	return testkit.QuerySQL(s.t, s.File.Path(), query)
 }
 
-// contents returns all that an import may change, as text.
+// contents returns everything that an import can change, as text.
 func (s *store) contents() string {
 	s.t.Helper()
 	const all = `SELECT body FROM events UNION ALL SELECT event FROM audit_events
@@ -83,7 +83,7 @@ func (s *store) contents() string {
 	return strings.Join(s.query(strings.Join(tables, " UNION ALL ")), "\n")
 }
 
-// subscribe adds a subscription, without which no event is raised.
+// subscribe adds a subscription. Events are only stored while one exists.
 func (s *store) subscribe() {
 	s.t.Helper()
 	testdb.Subscribe(s.t, s.File.Path())
@@ -103,7 +103,7 @@ func (s *store) events() []map[string]any {
 	return events
 }
 
-// sandboxFile reads one of the repository's data sets.
+// sandboxFile reads one of the data sets of package sandbox.
 func sandboxFile(t testing.TB, name string) []byte {
 	t.Helper()
 	text, err := os.ReadFile(filepath.Join("..", "..", "sandbox", name))

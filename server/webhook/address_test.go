@@ -7,8 +7,8 @@ import (
 	"govsvc/server/webhook"
 )
 
-// TestPublic asks for the first and the last address of each range, and for
-// their neighbours.
+// TestPublic checks the first and the last address of each range, and the addresses
+// next to them.
 func TestPublic(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {

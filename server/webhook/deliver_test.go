@@ -186,7 +186,8 @@ func TestDeadLetter_BlockedAddress(t *testing.T) {
 	}
 }
 
-// TestDeadLetter_Replay gives a dead letter a fresh set of attempts under the same id.
+// TestDeadLetter_Replay replays a dead letter. It gets the full number of attempts
+// under the same id.
 func TestDeadLetter_Replay(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock(), func(c *webhook.Config) { c.Schedule = []time.Duration{time.Second} })
@@ -212,7 +213,7 @@ func TestDeadLetter_Replay(t *testing.T) {
 		t.Fatal(n, err)
 	}
 	before := len(r.Received())
-	s.deliver(t) // fails again, and has one more
+	s.deliver(t) // fails again, with one attempt left
 	s.clock.Advance(time.Second)
 	s.deliver(t)
 	if got := ids(r)[before:]; !slices.Equal(got, []string{dead[0].EventID, dead[0].EventID}) {

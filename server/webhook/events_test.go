@@ -11,8 +11,8 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestEvents_MatchDocument puts what raises events, step by step: each step raises just
-// what the contract says, and what arrives is as the document says.
+// TestEvents_MatchDocument makes changes one after another. Each change enqueues the
+// events that the contract defines, and the deliveries match the document.
 func TestEvents_MatchDocument(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())

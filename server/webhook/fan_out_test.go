@@ -10,7 +10,7 @@ import (
 	"testing"
 	"time"
 
-	_ "modernc.org/sqlite" // the driver, for what the store does not allow
+	_ "modernc.org/sqlite" // the driver, for changes that the store does not allow
 
 	"govsvc/db"
 	"govsvc/db/audit"
@@ -49,7 +49,7 @@ func (s *harness) organisation(t testing.TB, name string) db.Actor {
 	return db.Actor{Org: o.Org, ID: "system"}
 }
 
-// enqueueBy writes one change with one event and returns how long that took.
+// enqueueBy writes a change with one event and returns its duration.
 func (s *harness) enqueueBy(t testing.TB, by db.Actor) time.Duration {
 	t.Helper()
 	began := time.Now()
@@ -65,9 +65,9 @@ func (s *harness) enqueueBy(t testing.TB, by db.Actor) time.Duration {
 	return time.Since(began)
 }
 
-// TestFanOut_BoundsRounds raises many deliveries of one organisation and then one
-// of another. A transaction of the loop makes only some of the first, and the
-// second does not wait for the rest.
+// TestFanOut_BoundsRounds enqueues many deliveries of one organisation and then one of
+// another. One transaction of the loop creates only some of the first, and the second
+// organisation does not wait for the rest.
 func TestFanOut_BoundsRounds(t *testing.T) {
 	t.Parallel()
 	s := newHarness(t, newClock())
@@ -92,7 +92,7 @@ func TestFanOut_BoundsRounds(t *testing.T) {
 	}
 }
 
-// queued counts the deliveries of an organisation that are made and due.
+// queued counts the deliveries of an organisation that exist and are due.
 func (s *harness) queued(t testing.TB, by db.Actor) (n int) {
 	t.Helper()
 	file, err := sql.Open("sqlite", "file:"+s.path)
@@ -106,8 +106,8 @@ func (s *harness) queued(t testing.TB, by db.Actor) (n int) {
 	return n
 }
 
-// TestFanOut_SeveralProcesses raises events while two loops work on one file:
-// each event arrives once at each subscription.
+// TestFanOut_SeveralProcesses enqueues events while two loops work on one file. Each
+// event arrives once at each subscription.
 func TestFanOut_SeveralProcesses(t *testing.T) {
 	t.Parallel()
 	const subscriptions, events = 40, 25
@@ -128,8 +128,8 @@ func TestFanOut_SeveralProcesses(t *testing.T) {
 	}
 }
 
-// TestFanOut_Attack measures the writes of one organisation while another one
-// with many subscriptions raises events and the loop delivers them.
+// TestFanOut_Attack measures the writes of one organisation while another organisation
+// with many subscriptions enqueues events and the loop delivers them.
 func TestFanOut_Attack(t *testing.T) {
 	s := newHarness(t, nil, func(c *webhook.Config) { c.Grace = 10 * time.Millisecond })
 	attacker, victim := s.organisation(t, "attacker"), s.by(t)

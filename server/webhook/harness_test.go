@@ -31,7 +31,7 @@ func ids(r *testkit.Receiver) []string {
 	return ids
 }
 
-// dns answers look-ups from a table, or as a function says.
+// dns resolves names from a table or with a function.
 type dns func(host string) ([]netip.Addr, error)
 
 func (d dns) LookupNetIP(_ context.Context, _, host string) ([]netip.Addr, error) { return d(host) }
@@ -50,7 +50,8 @@ func table(hosts map[string]string) dns {
 	}
 }
 
-// newSender reaches loopback, and trusts the receivers there.
+// newSender returns a sender that may connect to loopback and trusts the receivers of
+// the test.
 func newSender(t testing.TB, set ...func(*webhook.SenderConfig)) *webhook.Sender {
 	t.Helper()
 	c := webhook.SenderConfig{
@@ -68,7 +69,7 @@ func newSender(t testing.TB, set ...func(*webhook.SenderConfig)) *webhook.Sender
 	return sender
 }
 
-// harness is a data file with a delivery loop, and what it logs.
+// harness is a data file with a delivery loop and its log.
 type harness struct {
 	store *db.DB
 	clock *testkit.Clock
@@ -136,7 +137,7 @@ func (s *harness) subscribe(t testing.TB, url string, types ...any) (id, secret 
 	return id, secret
 }
 
-// enqueue raises n events in one change.
+// enqueue enqueues n events in one transaction.
 func (s *harness) enqueue(t testing.TB, n int) {
 	t.Helper()
 	s.write(t, func(tx *db.Tx) error {
@@ -149,7 +150,7 @@ func (s *harness) enqueue(t testing.TB, n int) {
 	})
 }
 
-// expand makes the deliveries of all events.
+// expand creates the deliveries of all events.
 func (s *harness) expand(t testing.TB) {
 	t.Helper()
 	for more := true; more; {
@@ -161,7 +162,7 @@ func (s *harness) expand(t testing.TB) {
 	}
 }
 
-// deliver does what is due.
+// deliver delivers everything that is due.
 func (s *harness) deliver(t testing.TB) webhook.Totals {
 	t.Helper()
 	total, err := s.loop.DeliverDue(t.Context())
@@ -207,7 +208,7 @@ func (s *harness) health(t testing.TB) []delivery.SubscriptionSummary {
 	return list
 }
 
-// eventually waits until what is so.
+// eventually waits until a condition holds.
 func eventually(t testing.TB, within time.Duration, what string, is func() bool) {
 	t.Helper()
 	for deadline := time.Now().Add(within); !is(); time.Sleep(2 * time.Millisecond) {

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestHostRates_Take counts the tokens of a host over simulated time: no second has
-// more than the rate, and the sustained rate is nearly as high.
+// TestHostRates_Take counts the tokens of a host over simulated time. No second has
+// more than the rate, and the average rate is nearly as high.
 func TestHostRates_Take(t *testing.T) {
 	t.Parallel()
 	for _, perSecond := range []int{1, 2, 7, 20, 100, 1000} {
@@ -59,8 +59,8 @@ func TestHostRates_TakesAllOrNone(t *testing.T) {
 	}
 }
 
-// TestHostRates_Bounded checks that what is remembered of hosts and names does
-// not grow with the hosts that an attacker invents.
+// TestHostRates_Bounded checks that the memory for hosts and names is bounded, even if
+// an attacker invents hosts.
 func TestHostRates_Bounded(t *testing.T) {
 	t.Parallel()
 	now := time.Now()
@@ -75,7 +75,7 @@ func TestHostRates_Bounded(t *testing.T) {
 	}
 }
 
-// TestHostRates_AddressKey checks what counts as one host.
+// TestHostRates_AddressKey checks which addresses count as one host.
 func TestHostRates_AddressKey(t *testing.T) {
 	t.Parallel()
 	for address, want := range map[string]string{

@@ -15,8 +15,8 @@ func withRate(n int, hosts map[string]string) func(*webhook.SenderConfig) {
 	return func(c *webhook.SenderConfig) { c.Rate, c.Resolver = n, table(hosts) }
 }
 
-// TestRate_SharedByHost sends more to one receiving host than its rate allows. Whether its
-// subscriptions share a name or only an address, they share the rate.
+// TestRate_SharedByHost sends more to one receiving host than its rate allows.
+// Subscriptions that share a name or an address share the rate.
 func TestRate_SharedByHost(t *testing.T) {
 	t.Parallel()
 	const rate, events, subscriptions = 80, 15, 4
@@ -57,9 +57,8 @@ func TestRate_SharedByHost(t *testing.T) {
 	}
 }
 
-// TestRate_OtherHosts checks that a host whose rate is used up holds up no other:
-// neither one with its own name and address, nor while it has a long queue and
-// many subscriptions.
+// TestRate_OtherHosts checks that a host whose rate is used up delays no other host,
+// even while it has a long queue and many subscriptions.
 func TestRate_OtherHosts(t *testing.T) {
 	t.Parallel()
 	other := testkit.NewReceiverAt(t, "127.0.0.2", nil)

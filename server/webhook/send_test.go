@@ -129,7 +129,8 @@ func TestSend_UntrustedCertificate(t *testing.T) {
 	}
 }
 
-// TestSend_HugeResponse checks that an endless answer ends the attempt, of which 1 KB is kept.
+// TestSend_HugeResponse checks that an endless response ends the attempt. 1 KB of the
+// response is stored.
 func TestSend_HugeResponse(t *testing.T) {
 	t.Parallel()
 	endless := testkit.NewReceiver(t, func(w http.ResponseWriter, _ *http.Request) {

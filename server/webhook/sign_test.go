@@ -16,8 +16,7 @@ import (
 	"govsvc/server/webhook"
 )
 
-// vector is the one that the Standard Webhooks specification and its libraries
-// publish.
+// vector is the test vector of the Standard Webhooks specification and its libraries.
 var vector = struct {
 	secret, signature string
 	at                time.Time
@@ -72,7 +71,7 @@ func verified(t testing.TB, a testkit.Received, secret string) error {
 	return nil
 }
 
-// TestVerify turns each part of a good delivery bad.
+// TestVerify invalidates each part of a valid delivery in turn.
 func TestVerify(t *testing.T) {
 	t.Parallel()
 	const secret, other = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw", "whsec_AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA="
