@@ -17,19 +17,14 @@ func TestAuditExport_DistinguishesWrites(t *testing.T) {
 	key := c.key("write:risks,manage:webhooks")
 	send := func(method, path, body string) string {
 		t.Helper()
-		request, err := http.NewRequestWithContext(t.Context(), method, s.url+"/api/v1"+path, strings.NewReader(body))
-		must(t, err)
-		request.Header.Set("Authorization", "Bearer "+key)
+		request := c.request(method, s.url+"/api/v1"+path, key, strings.NewReader(body))
 		request.Header.Set("Content-Type", "application/json")
 		request.Header.Set("Idempotency-Key", method+path)
-		response, err := http.DefaultClient.Do(request)
-		must(t, err)
-		defer response.Body.Close() //nolint:errcheck // read to its end
-		var envelope struct{ Data struct{ ID string } }
-		if err := json.NewDecoder(response.Body).Decode(&envelope); err != nil || response.StatusCode/100 != 2 {
-			t.Fatalf("%s %s: status %d, %v", method, path, response.StatusCode, err)
+		r := c.do(http.DefaultClient, request)
+		if r.status/100 != 2 {
+			t.Fatalf("%s %s: %d %s", method, path, r.status, r.body)
 		}
-		return envelope.Data.ID
+		return decode[struct{ Data struct{ ID string } }](t, r.body).Data.ID
 	}
 	risk := send("POST", "/risks", `{"title":"T","description":"A description of enough length.","severity":"HIGH","likelihood":"LIKELY"}`)
 	send("PATCH", "/risks/"+risk, `{"title":"Another"}`)

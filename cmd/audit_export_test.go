@@ -1,8 +1,6 @@
 package cmd_test
 
 import (
-	"bufio"
-	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,6 +14,7 @@ import (
 
 	"govsvc/cmd"
 	"govsvc/db"
+	"govsvc/internal/testkit"
 )
 
 // actions returns the actions of exported events, with "x" for an export.
@@ -94,17 +93,13 @@ func TestAuditExport_Resumes(t *testing.T) {
 	export()
 	c.file("cursor.json", savedCursor)
 	whole := c.read(out)
-	if err := os.Truncate(out, int64(len(whole)-100)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(out, int64(len(whole)-100)))
 	if got, want := export(), "e1 e2 x e3 x e4 e5 x x"; got != want {
 		t.Errorf("after a kill: got %s, want %s", got, want)
 	}
 
 	// The file was rotated.
-	if err := os.Remove(out); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(out))
 	log(t, store, "e6")
 	if got, want := export(), "e6 x"; got != want {
 		t.Errorf("after a rotation: got %s, want %s", got, want)
@@ -187,9 +182,7 @@ func newSocket(c *cli) string {
 	c.t.Helper()
 	path := filepath.Join(c.dir, "socket")
 	listener, err := (&net.ListenConfig{}).Listen(c.t.Context(), "unix", path)
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.t.Cleanup(func() { _ = listener.Close() })
 	return path
 }
@@ -201,9 +194,7 @@ func TestAuditExport_KeepsLink(t *testing.T) {
 	c := newCLI(t)
 	newAuditedStore(c, 1)
 	cursor, link := filepath.Join(c.dir, "cursor.json"), filepath.Join(c.dir, "link.json")
-	if err := os.Symlink(c.file("cursor.json", ""), link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(c.file("cursor.json", ""), link))
 	c.must("audit", "export", "--cursor-file", link)
 	if got := actions(t, c.must("audit", "export", "--cursor-file", cursor)); got != "x" {
 		t.Errorf("got %s, want x", got)
@@ -217,45 +208,16 @@ func TestAuditExport_Follows(t *testing.T) {
 	c := newCLI(t)
 	store := newAuditedStore(c, 2)
 	cursor := filepath.Join(c.dir, "cursor.json")
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	stdout, w := io.Pipe()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- cmd.Run(ctx, []string{"audit", "export", "--follow", "--cursor-file", cursor}, nil, w, io.Discard, c.lookup)
-		_ = w.Close()
-	}()
-	lines := bufio.NewReader(stdout)
-	next := func(n int) string {
-		t.Helper()
-		text := ""
-		for range n {
-			line, err := lines.ReadString('\n')
-			if err != nil {
-				t.Fatal(err)
-			}
-			text += line
-		}
-		return actions(t, text)
-	}
-	if got, want := next(3), "e1 e2 x"; got != want {
-		t.Errorf("got %s, want %s", got, want)
-	}
-	for _, action := range []string{"e3", "e4"} {
-		log(t, store, action)
-		if got := next(1); got != action {
-			t.Errorf("got %s, want %s", got, action)
-		}
-	}
+	s := c.begin("audit", "export", "--follow", "--cursor-file", cursor)
+	s.has("\n", 3)
+	log(t, store, "e3")
+	s.has("\n", 4)
+	log(t, store, "e4")
+	s.has("\n", 5)
 	time.Sleep(600 * time.Millisecond) // polls are not audited
-	stop()
-	select {
-	case status := <-ended:
-		if status != 0 {
-			t.Errorf("status %d, want 0", status)
-		}
-	case <-time.After(30 * time.Second):
-		t.Fatal("it did not end")
+	s.end()
+	if got, want := actions(t, s.stdout.String()), "e1 e2 x e3 e4"; got != want {
+		t.Errorf("got %s, want %s", got, want)
 	}
 	log(t, store, "e5")
 	if got, want := actions(t, c.must("audit", "export", "--cursor-file", cursor)), "e5 x"; got != want {
@@ -268,18 +230,11 @@ func TestAuditExport_FollowsIntoFile(t *testing.T) {
 	c := newCLI(t)
 	newAuditedStore(c, 2)
 	out := c.file("audit.cef", "earlier\n")
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
-	ended := make(chan int, 1)
-	go func() {
-		ended <- cmd.Run(ctx, []string{"audit", "export", "--follow", "--format", "cef", "--out", out}, nil, io.Discard, io.Discard, c.lookup)
-	}()
-	for strings.Count(c.read(out), "\n") < 4 {
-		time.Sleep(10 * time.Millisecond)
-	}
-	stop()
-	if status := <-ended; status != 0 || !strings.HasPrefix(c.read(out), "earlier\nCEF:0|") {
-		t.Errorf("status %d, file %s", status, c.read(out))
+	s := c.begin("audit", "export", "--follow", "--format", "cef", "--out", out)
+	testkit.Eventually(t, func() bool { return strings.Count(c.read(out), "\n") >= 4 }, "the events in the file")
+	s.end()
+	if got := c.read(out); !strings.HasPrefix(got, "earlier\nCEF:0|") {
+		t.Errorf("file %s", got)
 	}
 }
 

@@ -96,8 +96,7 @@ func TestRestore_DamagedFileInUse(t *testing.T) {
 	if got := c.refused(1, "restore", "--force", backup); !strings.Contains(got, "is in use by another process") {
 		t.Error(got)
 	}
-	must(t, p.Process.Kill())
-	_ = p.Wait()
+	p.kill()
 	c.must("restore", "--force", backup)
 	c.must("check")
 }

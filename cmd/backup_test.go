@@ -75,8 +75,7 @@ func TestBackupAndRestore(t *testing.T) {
 	if got := c.must("restore", "--rehearse", file); !strings.Contains(got, file+": can be restored\n") || !strings.Contains(got, "\nrisks ") {
 		t.Error(got)
 	}
-	_ = p.Process.Kill() // the write-ahead log remains
-	_ = p.Wait()
+	p.kill() // the write-ahead log remains
 
 	done := runJSON[backup](c, "restore", "--force", file)
 	if !strings.HasPrefix(done.Kept, c.env["GOVSVC_DB"]+".before-restore-") || done.Logs[0].Head != made.Logs[0].Head || made.Version == 0 || made.Bytes == 0 {
@@ -108,9 +107,7 @@ func TestServe_MakesBackups(t *testing.T) {
 	folder := filepath.Join(c.dir, "backups")
 	list := func() []string {
 		made, err := filepath.Glob(filepath.Join(folder, "govsvc-*.db"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return made
 	}
 	s := c.serve("--backup-dir", folder, "--log-format", "json")
@@ -146,10 +143,6 @@ func TestServe_MakesBackups(t *testing.T) {
 // affected.
 func TestBackup_Killed(t *testing.T) {
 	t.Parallel()
-	program, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := newCLI(t)
 	p := c.child(c.key("write:risks"), func(*exec.Cmd) {})
 	for i := range 20 {
@@ -158,14 +151,7 @@ func TestBackup_Killed(t *testing.T) {
 	file := filepath.Join(c.dir, "b.db")
 	complete := 0
 	for delay := time.Duration(0); complete < 2; delay += 4*time.Millisecond + delay/8 {
-		run := exec.CommandContext(t.Context(), program, "backup", "--force", file)
-		run.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(delay)
-		_ = run.Process.Kill()
-		_ = run.Wait()
+		c.killAfter(delay, "backup", "--force", file)
 		p.want("during the backup", newRisk(fmt.Sprint("during ", delay)), 201)
 		if exists(file) {
 			complete++
@@ -185,10 +171,6 @@ func TestBackup_Killed(t *testing.T) {
 // lost.
 func TestRestore_Killed(t *testing.T) {
 	t.Parallel()
-	program, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
 	file := filepath.Join(c.dir, "b.db")
@@ -196,25 +178,14 @@ func TestRestore_Killed(t *testing.T) {
 	c.must("orgs", "create", "after-the-backup")
 	var status int
 	for delay, ended := time.Duration(0), 0; ended < 2; delay += 5*time.Millisecond + delay/8 {
-		run := exec.CommandContext(t.Context(), program, "restore", "--force", file)
-		run.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
-		if err := run.Start(); err != nil {
-			t.Fatal(err)
-		}
-		time.Sleep(delay)
-		_ = run.Process.Kill()
-		if run.Wait() == nil {
+		if c.killAfter(delay, "restore", "--force", file) {
 			ended++
 		}
 		orgs := c.must("orgs", "list")
 		former, err := filepath.Glob(c.env["GOVSVC_DB"] + ".before-restore-*")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		hidden, err := filepath.Glob(filepath.Join(c.dir, ".govsvc.db.before-restore-*"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if !strings.Contains(orgs, "after-the-backup") && len(former)+len(hidden) == 0 {
 			t.Fatalf("after %v the former file is gone: %s", delay, c.files())
 		}

@@ -22,23 +22,17 @@ var writing = regexp.MustCompile(`writing, [1-9][0-9,]* rows, [1-9][0-9,]* rows/
 func TestImport_Interrupted(t *testing.T) {
 	t.Parallel()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
 	c.subscribe("https://192.0.2.1") // events are only stored while a subscription exists
 	before := c.must("export")
 	other, err := sql.Open("sqlite", "file:"+c.env["GOVSVC_DB"]+"?mode=ro")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer other.Close() //nolint:errcheck // read only
 	count := func() (risks, events int) {
 		t.Helper()
-		if err := other.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM events)").Scan(&risks, &events); err != nil {
-			t.Fatal(err)
-		}
+		must(t, other.QueryRowContext(t.Context(), "SELECT (SELECT count(*) FROM risks), (SELECT count(*) FROM events)").Scan(&risks, &events))
 		return risks, events
 	}
 	count() // keeps the file open, so that the import is not the last to close it
@@ -55,9 +49,7 @@ func TestImport_Interrupted(t *testing.T) {
 		end, screen := newTerminal(t)
 		p := exec.CommandContext(t.Context(), path, "import", "--type", "risk", file)
 		p.Env, p.Stdout, p.Stderr = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"]), io.Discard, end
-		if err := p.Start(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, p.Start())
 		_ = end.Close()
 		shown, read := &testkit.LogBuffer{}, make(chan bool)
 		go func() {

@@ -1,9 +1,7 @@
 package cmd_test
 
 import (
-	"compress/gzip"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -179,14 +177,7 @@ func TestCheck_Warns(t *testing.T) {
 func TestCheck_OlderFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	packed, err := os.Open(filepath.Join("..", "db", "testdata", "versions", "v16.db.gz"))
-	must(t, err)
-	defer packed.Close()
-	reader, err := gzip.NewReader(packed)
-	must(t, err)
-	text, err := io.ReadAll(reader)
-	must(t, err)
-	c.file("govsvc.db", string(text))
+	useVersion16(c)
 	o := c.run("check", "--full")
 	if o.status != 1 || strings.Contains(o.stdout, "no such") || !strings.HasPrefix(o.stdout, "ok    integrity    the whole file is intact\n") ||
 		!strings.Contains(o.stdout, "FAIL  version      this file is of an older version (16; this program's is ") {
@@ -201,9 +192,7 @@ func TestDamagedFile(t *testing.T) {
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
 	path := filepath.Join(c.dir, "damaged.db")
-	if err := os.WriteFile(path, []byte(c.read(c.env["GOVSVC_DB"])[:8192]), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(c.read(c.env["GOVSVC_DB"])[:8192]), 0o600))
 	for _, args := range [][]string{{"check"}, {"keys", "list"}, {"backup", filepath.Join(c.dir, "copy.db")}} {
 		if got := c.refused(1, append(args, "--db", path)...); !strings.Contains(got, path+": is damaged: ") || !strings.Contains(got, "restore a sound backup (`govsvc restore --help`)") {
 			t.Errorf("%s: %s", args[0], got)

@@ -121,8 +121,7 @@ func TestCrash(t *testing.T) {
 	if acknowledged == 0 {
 		t.Error("no write was acknowledged, so the test checked nothing")
 	}
-	_ = p.Process.Kill()
-	_ = p.Wait()
+	p.kill()
 	c.must("audit", "verify")
 }
 
@@ -194,9 +193,7 @@ func (p *child) repeat(d crashWrite) {
 func (p *child) openReadOnly() *sql.DB {
 	p.t.Helper()
 	file, err := sql.Open("sqlite", "file:"+p.env["GOVSVC_DB"]+"?mode=ro&_pragma=busy_timeout(10000)")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	must(p.t, err)
 	return file
 }
 

@@ -99,9 +99,7 @@ func TestEvidence_Refused(t *testing.T) {
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
 	twice := filepath.Join(c.dir, "below")
-	if err := os.Mkdir(twice, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(twice, 0o700))
 	first, second := c.file("note.txt", ""), c.file("below/NOTE.txt", "")
 	for _, row := range []struct {
 		args []string

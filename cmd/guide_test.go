@@ -9,17 +9,22 @@ import (
 	"testing"
 )
 
+// manPages writes the manual pages and returns their paths.
+func manPages(c *cli) []string {
+	c.t.Helper()
+	folder := filepath.Join(c.dir, "man")
+	c.must("man", folder)
+	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
+	must(c.t, err)
+	return pages
+}
+
 // TestGuide checks that the program has the flags and variables that the
 // documentation and the deployment files name.
 func TestGuide(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	folder := filepath.Join(c.dir, "man")
-	c.must("man", folder)
-	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	pages := manPages(c)
 	known := map[string]bool{}
 	option := regexp.MustCompile(`\\fB\\-\\-((?:[a-z0-9]|\\-)+)`)
 	variable := regexp.MustCompile(`GOVSVC_[A-Z_]*[A-Z]`)
@@ -57,10 +62,7 @@ func TestGuide(t *testing.T) {
 func TestCommandLinePage(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	folder := filepath.Join(c.dir, "man")
-	c.must("man", folder)
-	pages, err := filepath.Glob(filepath.Join(folder, "*.1"))
-	must(t, err)
+	pages := manPages(c)
 	listed := map[string]bool{}
 	for _, found := range regexp.MustCompile("`(govsvc [a-z0-9 -]+)`").FindAllStringSubmatch(c.read("../doc/command-line.md"), -1) {
 		listed[strings.ReplaceAll(found[1], " ", "-")] = true

@@ -1,7 +1,6 @@
 package cmd_test
 
 import (
-	"bytes"
 	"context"
 	"crypto/ecdsa"
 	"crypto/elliptic"
@@ -16,6 +15,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/http/httptrace"
+	"net/url"
 	"strings"
 	"time"
 
@@ -60,6 +60,14 @@ func (c *cli) do(client *http.Client, request *http.Request) response {
 	return read
 }
 
+// submit sends a form.
+func (c *cli) submit(client *http.Client, url string, form url.Values) response {
+	c.t.Helper()
+	request := c.request(http.MethodPost, url, "", strings.NewReader(form.Encode()))
+	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+	return c.do(client, request)
+}
+
 // get sends a GET.
 func (c *cli) get(url, key string) (status int, body string) {
 	c.t.Helper()
@@ -102,6 +110,7 @@ func (c *cli) dial(url, from string) net.Conn {
 func dialFrom(ctx context.Context, url, from string) net.Conn {
 	dialer := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.ParseIP(from)}, Timeout: 10 * time.Second}
 	_, host, _ := strings.Cut(url, "://")
+	host, _, _ = strings.Cut(host, "/")
 	conn, err := dialer.DialContext(ctx, "tcp", host)
 	if err != nil {
 		return nil
@@ -137,11 +146,7 @@ func trustingFile(c *cli, ca string) *http.Client {
 // authority.
 func newReceiver(c *cli, answer http.HandlerFunc) (s *httptest.Server, ca string) {
 	c.t.Helper()
-	s = httptest.NewTLSServer(answer)
-	c.t.Cleanup(s.Close)
-	var text bytes.Buffer
-	_ = pem.Encode(&text, &pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw})
-	return s, c.file("receiver.pem", text.String())
+	return testkit.ServeTLS(c.t, answer), c.file("receiver.pem", string(testkit.ReceiverRoot()))
 }
 
 // newKeyPair writes a self-signed certificate for loopback and its key. It returns

@@ -16,17 +16,13 @@ import (
 func (c *cli) write(change func(*db.Tx) error) {
 	c.t.Helper()
 	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	defer func() { _ = store.Close() }()
 	org, err := store.Orgs.ByName(c.t.Context(), db.DefaultOrganisation)
 	if err == nil {
 		err = store.Write(c.t.Context(), db.Actor{Org: org.Org, ID: "system"}, change)
 	}
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 }
 
 // alter runs statements on the data file without the program.
@@ -161,9 +157,7 @@ func awaitAcknowledged(c *cli) {
 func newAuditedStore(c *cli, n int) *db.DB {
 	c.t.Helper()
 	store, err := db.Open(c.t.Context(), db.Options{Path: c.env["GOVSVC_DB"]})
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	c.t.Cleanup(func() { _ = store.Close() })
 	for i := range n {
 		log(c.t, store, fmt.Sprintf("e%d", i+1))
@@ -175,16 +169,12 @@ func newAuditedStore(c *cli, n int) *db.DB {
 func log(t *testing.T, store *db.DB, actions ...string) {
 	t.Helper()
 	org, err := store.Orgs.ByName(t.Context(), db.DefaultOrganisation)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, action := range actions {
 		err := store.Write(t.Context(), db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
 			return tx.Audit(audit.Event{Action: action, Category: audit.System})
 		})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 

@@ -98,16 +98,12 @@ type process struct {
 func (c *cli) start(prepare func(*exec.Cmd), args ...string) *process {
 	c.t.Helper()
 	path, err := program()
-	if err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, err)
 	p := &process{output{c.t, &testkit.LogBuffer{}, &testkit.LogBuffer{}}, exec.CommandContext(c.t.Context(), path, args...)}
 	p.Stdout, p.Stderr = p.stdout, p.stderr
 	p.Env = append(os.Environ(), "GOVSVC_DB="+c.env["GOVSVC_DB"])
 	prepare(p.Cmd)
-	if err := p.Start(); err != nil {
-		c.t.Fatal(err)
-	}
+	must(c.t, p.Start())
 	return p
 }
 
@@ -115,6 +111,22 @@ func (c *cli) start(prepare func(*exec.Cmd), args ...string) *process {
 func (c *cli) execute(tmp string, args ...string) *process {
 	c.t.Helper()
 	return c.start(func(p *exec.Cmd) { p.Env = append(p.Env, "TMPDIR="+tmp) }, args...)
+}
+
+// kill kills the process and waits until it is gone.
+func (p *process) kill() {
+	_ = p.Process.Kill()
+	_ = p.Wait()
+}
+
+// killAfter starts the program and kills it after a time. It reports whether the program
+// ended before, with status 0.
+func (c *cli) killAfter(delay time.Duration, args ...string) (ended bool) {
+	c.t.Helper()
+	p := c.execute(os.TempDir(), args...)
+	time.Sleep(delay)
+	_ = p.Process.Kill()
+	return p.Wait() == nil
 }
 
 // end signals the process and expects the exit status 0.

@@ -141,7 +141,7 @@ func wantEmpty(t *testing.T, folder string) {
 }
 
 // must fails the test on an error.
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

@@ -106,9 +106,7 @@ func TestImport_Reason(t *testing.T) {
 				Changes map[string]struct{ To any }
 			}
 		}
-		if err := json.Unmarshal([]byte(line), &event); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(line), &event))
 		if event.Action == "risk.updated" {
 			kept := event.Metadata.Changes["severity_change_reason"].To == reason
 			got = append(got, fmt.Sprint(event.Metadata.Reason, " ", kept))
@@ -175,9 +173,7 @@ func TestExport_ToFile(t *testing.T) {
 	lines := c.must("export")
 	folder := t.TempDir()
 	target, link := filepath.Join(folder, "out.ndjson"), filepath.Join(folder, "link.ndjson")
-	if err := os.Symlink(target, link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(target, link))
 	for _, path := range []string{target, target, link} {
 		if got := c.must("export", "--out", path); got != "" {
 			t.Errorf("stdout %q, want none", got)
@@ -223,9 +219,7 @@ func TestOut_RefusesDataFile(t *testing.T) {
 	newAuditedStore(c, 1) // the store remains open, so that SQLite's other files exist
 	before, data := c.must("audit", "verify"), c.env["GOVSVC_DB"]
 	symbolic, hard := filepath.Join(c.dir, "symbolic"), filepath.Join(c.dir, "hard")
-	if err := errors.Join(os.Symlink(data, symbolic), os.Link(data, hard)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Symlink(data, symbolic), os.Link(data, hard)))
 	for _, args := range [][]string{
 		{"export", "--out"},
 		{"evidence", "file", "--title", "t", "--out"},

@@ -38,7 +38,7 @@ func TestKeys_JSON(t *testing.T) {
 		"--expires", "2999-01-31", "--rpm", "5", "--rpd", "100", "--json"))
 	golden(t, "keys_revoke.json", c.must("keys", "revoke", decode[minted](t, live).ID, "--json"))
 	golden(t, "keys_list.json", c.must("keys", "list", "--json"))
-	golden(t, "keys_list.txt", regexp.MustCompile(` +`).ReplaceAllString(c.must("keys", "list"), " "))
+	golden(t, "keys_list.txt", squeezed(c.must("keys", "list")))
 }
 
 // emptyKeysList lists the keys of an organisation without keys.
@@ -160,7 +160,7 @@ func TestOrgs(t *testing.T) {
 	golden(t, "orgs_set.json", c.must("orgs", "set", "acme", "--subscription", "past_due", "--json"))
 	c.must("orgs", "set", "acme", "--plan", "starter", "--subscription", "canceled")
 	golden(t, "orgs_list.json", c.must("orgs", "list", "--json"))
-	golden(t, "orgs_list.txt", regexp.MustCompile(` +`).ReplaceAllString(c.must("orgs", "list"), " "))
+	golden(t, "orgs_list.txt", squeezed(c.must("orgs", "list")))
 	if got := c.refused(1, "orgs", "create", "acme"); !strings.Contains(got, `an organisation named "acme" exists already`) {
 		t.Error(got)
 	}

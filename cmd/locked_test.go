@@ -27,6 +27,5 @@ func TestServe_FileLockedByAnotherProcess(t *testing.T) {
 	if n := len(testkit.QuerySQL(t, c.env["GOVSVC_DB"], "SELECT id FROM risks")); n != 2 {
 		t.Errorf("%d risks, want 2", n)
 	}
-	_ = p.Process.Kill()
-	_ = p.Wait()
+	p.kill()
 }

@@ -19,9 +19,7 @@ func TestOpenAPI_30(t *testing.T) {
 		Paths   map[string]any         `json:"paths"`
 	}
 	printed := c.must("openapi", "--3.0", "--base-url", "https://gov.example.com")
-	if err := json.Unmarshal([]byte(printed), &doc); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(printed), &doc))
 	paths := map[string]bool{}
 	for _, op := range testkit.Document(t).Operations {
 		paths[op.Path] = true
@@ -47,9 +45,7 @@ func TestImport_Schema(t *testing.T) {
 			Closed     *bool          `json:"additionalProperties"`
 		}
 		printed := c.must("import", "--schema", object)
-		if err := json.Unmarshal([]byte(printed), &schema); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(printed), &schema))
 		if schema.Title != object || schema.Required[0] != "object" || schema.Properties["object"] == nil || schema.Closed == nil || *schema.Closed {
 			t.Errorf("%s: %+v", object, schema)
 		}

@@ -104,10 +104,7 @@ func TestOpen_Killed(t *testing.T) {
 			c := newCLIWithoutFile(t)
 			before(c)
 			for range 3 {
-				p := c.execute(t.TempDir(), "keys", "mint", "--name", "killed", "--scope", "read:risks")
-				time.Sleep(time.Duration(random.Int64N(int64(took))))
-				_ = p.Process.Kill()
-				_ = p.Wait()
+				c.killAfter(time.Duration(random.Int64N(int64(took))), "keys", "mint", "--name", "killed", "--scope", "read:risks")
 			}
 			begun := time.Now()
 			p := c.execute(t.TempDir(), "keys", "mint", "--name", "at once", "--scope", "read:risks")

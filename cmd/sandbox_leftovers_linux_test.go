@@ -16,14 +16,8 @@ func TestSandbox_RemovesLeftovers(t *testing.T) {
 	count := func() int {
 		t.Helper()
 		entries, err := os.ReadDir(tmp)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return len(entries)
-	}
-	kill := func(p *process) {
-		_ = p.Process.Kill()
-		_ = p.Wait()
 	}
 	testKey := c.testKey("read:all")
 	serve := func() (*process, string) {
@@ -35,7 +29,7 @@ func TestSandbox_RemovesLeftovers(t *testing.T) {
 	each := count() // folders of one sandbox
 	killed := c.execute(tmp, "sandbox")
 	killed.line("try ")
-	kill(killed)
+	killed.kill()
 	if n := count(); n != 2*each {
 		t.Fatalf("%d folders, want %d of the killed sandbox and as many of the other", n, each)
 	}
@@ -53,7 +47,7 @@ func TestSandbox_RemovesLeftovers(t *testing.T) {
 	if n := count(); n != each+1 {
 		t.Errorf("%d folders with the sandbox of the server's test keys, want %d", n, each+1)
 	}
-	kill(server)
+	server.kill()
 	live.end(syscall.SIGTERM)
 	if n := count(); n != 1 {
 		t.Errorf("%d folders, want the one that the killed server left", n)

@@ -62,14 +62,10 @@ func TestSandbox_EndsEarly(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { _ = taken.Close() }()
 	path, err := program()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, row := range map[string]struct{ tmp, addr, want string }{
 		"an address in use":            {newFolder(c, "tmp"), taken.Addr().String(), "choose another address with --addr"},
 		"no place for temporary files": {c.file("file", ""), "127.0.0.1:0", "a folder for the sandbox: "},

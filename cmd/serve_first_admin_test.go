@@ -1,7 +1,6 @@
 package cmd_test
 
 import (
-	"io"
 	"net/http"
 	"net/http/cookiejar"
 	"net/url"
@@ -18,28 +17,15 @@ func TestServe_FirstAdmin(t *testing.T) {
 	c := newCLI(t)
 	link, s := serveFirstLink(c)
 	jar, err := cookiejar.New(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	client := &http.Client{Jar: jar}
 	at, err := url.Parse(link)
 	if err != nil || at.Path != "/setup" {
 		t.Fatalf("%q, %v", link, err)
 	}
 	form := url.Values{"token": at.Query()["token"], "name": {"ada"}, "password": {"correct horse battery"}, "password-again": {"correct horse battery"}}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, "http://"+at.Host+at.Path, strings.NewReader(form.Encode()))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := client.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	page, err := io.ReadAll(response.Body)
-	if err != nil || response.StatusCode != http.StatusOK || !strings.Contains(string(page), "<h1>Overview</h1>") {
-		t.Errorf("%s, %v:\n%s", response.Status, err, page)
+	if r := c.submit(client, "http://"+at.Host+at.Path, form); r.status != http.StatusOK || !strings.Contains(r.body, "<h1>Overview</h1>") {
+		t.Errorf("status %d:\n%s", r.status, r.body)
 	}
 	s.end()
 	again, s := serveFirstLink(c)

@@ -53,10 +53,7 @@ func TestServe_HalfClosed(t *testing.T) {
 			{secure.url, get(i) + get(i+1), []int{200, 200}},
 		} {
 			var conn net.Conn
-			under, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", row.url[strings.Index(row.url, "//")+2:])
-			if err != nil {
-				t.Fatal(err)
-			}
+			under := c.dial(row.url, "127.0.0.1")
 			if conn = under; row.url == secure.url {
 				conn = tls.Client(under, &tls.Config{InsecureSkipVerify: true}) //nolint:gosec // not the subject
 			}

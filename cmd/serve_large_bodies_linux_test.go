@@ -24,15 +24,10 @@ func TestServe_LargeBodies(t *testing.T) {
 	p := c.child(key, func(*exec.Cmd) {})
 	start := peakMemory(t, p.Process.Pid)
 	body := `{"checkins":[` + strings.Repeat("{},", 174_000) + `{}]}`
-	host := strings.TrimSuffix(strings.TrimPrefix(p.api, "http://"), "/api/v1")
 	var conns []net.Conn
 	last := make(chan struct{}) // closed to send the last bytes, so that all bodies are decoded at the same time
 	for i := range bodies {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", host)
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { _ = conn.Close() })
+		conn := c.dial(p.api, "127.0.0.1")
 		head := fmt.Sprintf("POST /api/v1/kpis/checkins HTTP/1.1\r\nHost: x\r\nConnection: close\r\nAuthorization: Bearer %s\r\n"+
 			"Content-Type: application/json\r\nIdempotency-Key: %d\r\nContent-Length: %d\r\n\r\n", key, i, len(body))
 		go func() {

@@ -2,6 +2,7 @@ package cmd_test
 
 import (
 	"encoding/json"
+	"govsvc/internal/testkit"
 	"math"
 	"net/http"
 	"os"
@@ -10,7 +11,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 )
 
 // serveMetrics starts a server with metrics and returns their URL.
@@ -67,12 +67,10 @@ func TestMetrics(t *testing.T) {
 	c.get(s.url+"/favicon.ico", key)
 
 	var got series
-	for range 600 { // until the delivery loop has tried
-		if got = readMetrics(c, url); got[`govsvc_webhook_attempts_total{outcome="failed"}`] > 0 && got[`govsvc_webhook_queue{state="later"}`] > 0 {
-			break
-		}
-		time.Sleep(100 * time.Millisecond)
-	}
+	testkit.Eventually(t, func() bool {
+		got = readMetrics(c, url)
+		return got[`govsvc_webhook_attempts_total{outcome="failed"}`] > 0 && got[`govsvc_webhook_queue{state="later"}`] > 0
+	}, "an attempt of the delivery loop")
 	for name, want := range map[string]float64{
 		`govsvc_http_requests_total{operation="listRisks",status="200"}`:               3,
 		`govsvc_http_requests_total{operation="listRisks",status="401"}`:               3,
@@ -160,9 +158,7 @@ func TestMetrics_AreNamed(t *testing.T) {
 func expressions(t *testing.T, path string) []string {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if strings.HasSuffix(path, ".json") && !json.Valid(text) {
 		t.Errorf("%s is no JSON", path)
 	}
@@ -177,13 +173,9 @@ func expressions(t *testing.T, path string) []string {
 func TestAlerts_AreExplained(t *testing.T) {
 	t.Parallel()
 	rules, err := os.ReadFile("../doc/deploy/alerts.yaml")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	guide, err := os.ReadFile("../doc/monitoring.md")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	alerts := regexp.MustCompile(`alert: (\w+)`).FindAllStringSubmatch(string(rules), -1)
 	if len(alerts) < 10 {
 		t.Fatalf("found %d alerts", len(alerts))

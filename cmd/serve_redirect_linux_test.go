@@ -1,24 +1,22 @@
 package cmd_test
 
 import (
+	"govsvc/internal/testkit"
 	"net"
 	"regexp"
 	"strings"
 	"testing"
-	"time"
 )
 
 // wantLog waits until the log of a server matches, and returns the groups.
 func (s *server) wantLog(t *testing.T, pattern string) []string {
 	t.Helper()
-	for range 1000 {
-		if found := regexp.MustCompile(pattern).FindStringSubmatch(s.stderr.String()); found != nil {
-			return found
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	t.Fatalf("the log has no %s:\n%s", pattern, s.stderr)
-	return nil
+	var found []string
+	testkit.Eventually(t, func() bool {
+		found = regexp.MustCompile(pattern).FindStringSubmatch(s.stderr.String())
+		return found != nil
+	}, "%s in the log:\n%s", pattern, s.stderr)
+	return found
 }
 
 // domainFlags serve a domain whose authority can't be reached.
@@ -87,9 +85,7 @@ func TestServe_NoRedirect(t *testing.T) {
 		t.Errorf("the log speaks of a redirect:\n%s", s.stderr)
 	}
 	taken, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer taken.Close() //nolint:errcheck // nothing was sent
 	s = c.serve(append(domainFlags, "--redirect-addr", taken.Addr().String())...)
 	s.wantLog(t, bothTried)

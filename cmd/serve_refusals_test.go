@@ -5,7 +5,6 @@ import (
 	"crypto/tls"
 	"encoding/json"
 	"io"
-	"net"
 	"net/http"
 	"strings"
 	"testing"
@@ -16,9 +15,9 @@ import (
 // URL.
 func send(t *testing.T, url, text string) (*http.Response, string) {
 	t.Helper()
-	conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", url[strings.Index(url, "//")+2:])
-	if err != nil {
-		t.Fatal(err)
+	conn := dialFrom(t.Context(), url, "127.0.0.1")
+	if conn == nil {
+		t.Fatalf("can't connect to %s", url)
 	}
 	if strings.HasPrefix(url, "https") {
 		conn = tls.Client(conn, &tls.Config{InsecureSkipVerify: true, NextProtos: []string{"http/1.1"}}) //nolint:gosec // not the subject
@@ -125,9 +124,7 @@ func TestServe_RefusesInPipeline(t *testing.T) {
 	in := bufio.NewReader(conn)
 	for _, want := range []int{200, 400} {
 		response, err := http.ReadResponse(in, nil) //nolint:bodyclose // the connection is closed instead
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, _ := io.ReadAll(response.Body)
 		if response.StatusCode != want {
 			t.Errorf("got %d, want %d", response.StatusCode, want)
@@ -166,10 +163,7 @@ func TestServe_FailedHandshakes(t *testing.T) {
 	s, _ := serveTLS(c, "--log-format", "json")
 	const handshakes = 3000
 	for i := range handshakes {
-		conn, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", strings.TrimPrefix(s.url, "https://"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		conn := c.dial(s.url, "127.0.0.1")
 		_, _ = io.WriteString(conn, "no TLS at all\r\n\r\n"[:10+i%4])
 		_ = conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 		_, _ = io.Copy(io.Discard, conn) // until the server closes it
@@ -205,15 +199,10 @@ func TestServe_LongHeadsOfStreams(t *testing.T) {
 	c := newCLI(t)
 	s, client := serveTLS(c)
 	for size, want := range map[int]int{30_000: 200, 40_000: 431, 60_000: 431} {
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/healthz", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		request := c.request(http.MethodGet, s.url+"/healthz", "", nil)
 		request.Header.Set("X-Long", strings.Repeat("x", size))
 		response, err := client.Do(request)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		body, _ := io.ReadAll(response.Body)
 		_ = response.Body.Close()
 		if response.ProtoMajor != 2 || response.StatusCode != want {

@@ -26,15 +26,11 @@ const maxResident = 256
 func peakMemory(t testing.TB, pid int) int {
 	t.Helper()
 	status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", pid))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for line := range strings.Lines(string(status)) {
 		if rest, ok := strings.CutPrefix(line, "VmHWM:"); ok {
 			kilobytes, err := strconv.Atoi(strings.Fields(rest)[0])
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			return kilobytes >> 10
 		}
 	}
@@ -45,17 +41,10 @@ func peakMemory(t testing.TB, pid int) int {
 // unread sends a request and reads nothing of the response.
 func (p *child) unread(path, key string) net.Conn {
 	p.t.Helper()
-	host := strings.TrimSuffix(strings.TrimPrefix(p.api, "http://"), "/api/v1")
-	conn, err := (&net.Dialer{}).DialContext(p.t.Context(), "tcp", host)
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	conn := p.dial(p.api, "127.0.0.1")
 	_ = conn.(*net.TCPConn).SetReadBuffer(4096)
-	p.t.Cleanup(func() { _ = conn.Close() })
-	_, err = io.WriteString(conn, "GET /api/v1"+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+"\r\n\r\n")
-	if err != nil {
-		p.t.Fatal(err)
-	}
+	_, err := io.WriteString(conn, "GET /api/v1"+path+" HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer "+key+"\r\n\r\n")
+	must(p.t, err)
 	return conn
 }
 

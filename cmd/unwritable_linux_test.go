@@ -86,12 +86,10 @@ func limitFiles(t *testing.T, pid int, size uint64) {
 func TestServe_FullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
-	disk := t.TempDir()
-	if err := syscall.Mount("tmpfs", disk, "tmpfs", 0, "size=8m"); err != nil {
-		t.Logf("this machine can't mount a disk: %v", err)
+	disk := mountSmallDisk(c, "8m")
+	if disk == "" {
 		return
 	}
-	t.Cleanup(func() { _ = syscall.Unmount(disk, syscall.MNT_DETACH) })
 	path := filepath.Join(disk, "govsvc.db")
 	testkit.WriteFile(t, path, c.read(c.env["GOVSVC_DB"]))
 	c.env["GOVSVC_DB"] = path
@@ -110,9 +108,7 @@ func TestServe_FullDisk(t *testing.T) {
 		before = append(before, once)
 	}
 	p.refuses("full")
-	if err := os.Remove(filler); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filler))
 	p.recovers("full", before...)
 }
 

@@ -175,13 +175,10 @@ func wantOldSession(c *cli, base, token string) {
 	c.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	for path, want := range map[string]string{"/account": "200 ", "/keys/new": "303 /account/confirm?next=%2Fkeys%2Fnew"} {
-		request, err := http.NewRequestWithContext(c.t.Context(), http.MethodGet, base+path, nil)
-		must(c.t, err)
+		request := c.request(http.MethodGet, base+path, "", nil)
 		request.AddCookie(&http.Cookie{Name: "govsvc_session", Value: token}) //nolint:gosec // of the client
-		response, err := client.Do(request)
-		must(c.t, err)
-		must(c.t, response.Body.Close())
-		if got := fmt.Sprint(response.StatusCode, " ", response.Header.Get("Location")); got != want {
+		r := c.do(client, request)
+		if got := fmt.Sprint(r.status, " ", r.header.Get("Location")); got != want {
 			c.t.Errorf("%s: %s, want %s", path, got, want)
 		}
 	}
@@ -192,13 +189,7 @@ func signIn(c *cli, base string) {
 	c.t.Helper()
 	client := &http.Client{CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
 	form := url.Values{"name": {"ann"}, "password": {password}, "next": {"/"}}
-	request, err := http.NewRequestWithContext(c.t.Context(), http.MethodPost, base+"/signin", strings.NewReader(form.Encode()))
-	must(c.t, err)
-	request.Header.Set("Content-Type", "application/x-www-form-urlencoded")
-	response, err := client.Do(request)
-	must(c.t, err)
-	must(c.t, response.Body.Close())
-	if response.StatusCode != http.StatusSeeOther || len(response.Cookies()) == 0 {
-		c.t.Errorf("sign-in: %s", response.Status)
+	if r := c.submit(client, base+"/signin", form); r.status != http.StatusSeeOther || r.header.Get("Set-Cookie") == "" {
+		c.t.Errorf("sign-in: status %d", r.status)
 	}
 }

@@ -31,9 +31,7 @@ func newTerminal(t *testing.T) (terminal, hands *os.File) {
 	control(t, hands, syscall.TIOCSPTLCK, &unlock)
 	control(t, hands, syscall.TIOCGPTN, &number)
 	terminal, err = os.OpenFile(fmt.Sprint("/dev/pts/", number), os.O_RDWR|syscall.O_NOCTTY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { _, _ = terminal.Close(), hands.Close() })
 	return terminal, hands
 }
@@ -43,6 +41,14 @@ func control(t *testing.T, file *os.File, request uintptr, value *uint32) {
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, file.Fd(), request, uintptr(unsafe.Pointer(value))); errno != 0 {
 		t.Fatal(errno)
 	}
+}
+
+// stateOf returns the settings of a terminal.
+func stateOf(t *testing.T, terminal *os.File) *term.State {
+	t.Helper()
+	state, err := term.GetState(int(terminal.Fd()))
+	must(t, err)
+	return state
 }
 
 // hides reports whether the terminal hides what is typed.
@@ -95,10 +101,7 @@ func TestPassword_AtTerminal(t *testing.T) {
 	} {
 		c := newCLI(t)
 		terminal, hands := newTerminal(t)
-		before, err := term.GetState(int(terminal.Fd()))
-		if err != nil {
-			t.Fatal(err)
-		}
+		before := stateOf(t, terminal)
 		ctx, cancel := context.WithCancel(t.Context())
 		var typing sync.WaitGroup
 		var stdout bytes.Buffer
@@ -124,10 +127,7 @@ func TestPassword_Interrupted(t *testing.T) {
 	t.Parallel()
 	c := newCLIWithoutFile(t)
 	terminal, _ := newTerminal(t)
-	before, err := term.GetState(int(terminal.Fd()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	before := stateOf(t, terminal)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var leaving sync.WaitGroup

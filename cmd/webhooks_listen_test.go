@@ -33,18 +33,9 @@ func TestWebhooksListen(t *testing.T) {
 		{"too long", "POST", strings.Repeat("1", 4<<20+1), 413, "a webhook has at most 4194304 bytes\n", ""},
 	} {
 		before := len(s.stdout.String())
-		request, err := http.NewRequestWithContext(t.Context(), row.method, url+"/any/path?x=1", strings.NewReader(row.body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		response, err := client.Do(request)
-		if err != nil {
-			t.Fatalf("%s: %v", row.name, err)
-		}
-		answer, err := io.ReadAll(response.Body)
-		response.Body.Close()
-		if err != nil || response.StatusCode != row.status || string(answer) != row.answer {
-			t.Errorf("%s: %s %q %v, want %d %q", row.name, response.Status, answer, err, row.status, row.answer)
+		r := c.do(client, c.request(row.method, url+"/any/path?x=1", "", strings.NewReader(row.body)))
+		if r.status != row.status || r.body != row.answer {
+			t.Errorf("%s: %d %q, want %d %q", row.name, r.status, r.body, row.status, row.answer)
 		}
 		if printed := s.stdout.String()[before:]; !strings.Contains(printed, row.printed) || row.status != 200 && printed != "" || strings.ContainsAny(printed, "\x1b\u202e") {
 			t.Errorf("%s: printed %.500q, want %q", row.name, printed, row.printed)

@@ -72,7 +72,7 @@ func TestWebhooksList(t *testing.T) {
 	c.must("orgs", "create", "acme")
 	id, _ := c.subscribe("https://hooks.example.com/in\x1b[31m")
 	golden(t, "webhooks_list.json", c.must("webhooks", "list", "--json"))
-	golden(t, "webhooks_list.txt", regexp.MustCompile(` +`).ReplaceAllString(c.must("webhooks", "list"), " "))
+	golden(t, "webhooks_list.txt", squeezed(c.must("webhooks", "list")))
 	if got := c.must("webhooks", "list", "--json", "--org", "acme"); got != "[]\n" {
 		t.Errorf("another organisation: %q", got)
 	}
