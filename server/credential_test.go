@@ -223,8 +223,8 @@ func TestKey_AcceptsFormerForms(t *testing.T) {
 // another handle on the file. The next request sees the change.
 func TestKey_ChangedByAnotherProcess(t *testing.T) {
 	t.Parallel()
-	path, c := copyEmptyFile(t), testkit.NewClock(start)
-	s := serveFile(t, path, c)
+	s := serve(t)
+	path, c := s.store.File.Path(), s.clock
 	outside := openStore(t, path, c)
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:incidents"}})
 	r := row{path: "/incidents", key: key}

@@ -60,13 +60,6 @@ func fillFile(ctx context.Context, store *db.DB, records []db.Record, keys []db.
 	return minted, put(ctx, store, by, records)
 }
 
-// copyEmptyFile returns the path of a file without data.
-func copyEmptyFile(t testing.TB) string {
-	t.Helper()
-	path, _ := emptyFile.Copy(t)
-	return path
-}
-
 // another returns a store whose secrets differ from those of the copied files.
 func another(t testing.TB) *db.DB {
 	t.Helper()

@@ -76,8 +76,11 @@ func serveFile(t testing.TB, path string, c *testkit.Clock, settings ...setting)
 // if the file is locked.
 func serveWaiting(t testing.TB) *service {
 	t.Helper()
-	path, c := copyEmptyFile(t), testkit.NewClock(start)
-	return serveFile(t, path, c, withStore(openWaiting(t, path, c, 50*time.Millisecond)))
+	path, keys := emptyFile.Copy(t)
+	c := testkit.NewClock(start)
+	s := serveFile(t, path, c, withStore(openWaiting(t, path, c, 50*time.Millisecond)))
+	s.spare = maps.Clone(keys)
+	return s
 }
 
 // restart creates another server over the same file, like a new process.

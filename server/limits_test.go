@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"govsvc/db"
-	"govsvc/internal/testkit"
 )
 
 // limits returns the headers of a rate limit: a minute, remaining, seconds until the
@@ -72,8 +71,8 @@ func TestRateLimit_IgnoresRefusedByPlan(t *testing.T) {
 // 24 hours and the rest of its minute.
 func TestRateLimit_DayCap(t *testing.T) {
 	t.Parallel()
-	path, c := copyEmptyFile(t), testkit.NewClock(start)
-	s := serveFile(t, path, c)
+	s := serve(t)
+	path, c := s.store.File.Path(), s.clock
 	made, key := s.mint(t, db.DefaultOrganisation, db.KeyDraft{Scopes: []string{"read:risks"}, PerMinute: new(60), PerDay: new(3)})
 	s.ask(t, row{path: "/risks", key: key, has: limits(60, 2, 1, 3)}) // the remainder of the day, which is less than that of the minute
 	s.get(t, "/risks", key)

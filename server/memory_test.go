@@ -51,7 +51,7 @@ func TestResponseBudget_LargeResponsesWait(t *testing.T) {
 func TestResponseBudget_ReleasesUnread(t *testing.T) {
 	t.Parallel()
 	budget := limit.NewBudget(64<<20, time.Minute)
-	s := largeRecordsWith(t, func(c *server.Config) { c.Responses, c.CacheBytes = budget, 0 })
+	s := serveLarge(t, func(c *server.Config) { c.Responses, c.CacheBytes = budget, 0 })
 	key := s.key(t, "read:risks")
 	s.get(t, "/risks?limit=1", key)
 	host := strings.TrimSuffix(strings.TrimPrefix(s.url, "http://"), "/api/v1")

@@ -2,6 +2,7 @@ package server_test
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -16,18 +17,15 @@ import (
 
 	"govsvc/db"
 	"govsvc/db/audit"
+	"govsvc/internal/testkit/testdb"
 )
 
 // mostOfPage is the maximum size of a page: 4 MB of records, and the envelope.
 const mostOfPage = db.PageBytes + 1024
 
-// largeRecords returns a service with 100 risks of about 60 KB, one risk of 5 MB among
-// them, and audit events of 120 KB, one of 5 MB among them.
-func largeRecords(t *testing.T) *service { return largeRecordsWith(t) }
-
-func largeRecordsWith(t *testing.T, settings ...setting) *service {
-	t.Helper()
-	s := serve(t, settings...)
+// largeFile has 100 risks of about 60 KB, one risk of 5 MB among them, and audit events of
+// 120 KB, one of 5 MB among them.
+var largeFile = testdb.NewTemplate(testdb.Options(""), func(ctx context.Context, store *db.DB) (keysByKind, error) {
 	var records []db.Record
 	for i := range 100 {
 		r := sample("risk", fmt.Sprintf("R%03d", i), i, start.Add(time.Duration(i)*time.Second))
@@ -38,8 +36,15 @@ func largeRecordsWith(t *testing.T, settings ...setting) *service {
 		r["description"] = strings.Repeat("€", size)
 		records = append(records, r)
 	}
-	load(t, s.store, db.DefaultOrganisation, records)
-	err := s.store.Write(t.Context(), by(t, s.store, db.DefaultOrganisation), func(tx *db.Tx) error {
+	keys, err := fillFile(ctx, store, records, spareKeys())
+	if err != nil {
+		return nil, err
+	}
+	org, err := store.Orgs.ByName(ctx, db.DefaultOrganisation)
+	if err != nil {
+		return nil, err
+	}
+	return keys, store.Write(ctx, db.Actor{Org: org.Org, ID: "system"}, func(tx *db.Tx) error {
 		for i := range 60 {
 			size := 40_000
 			if i == 30 {
@@ -51,10 +56,12 @@ func largeRecordsWith(t *testing.T, settings ...setting) *service {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return s
+})
+
+// serveLarge starts a service over a copy of largeFile.
+func serveLarge(t *testing.T, settings ...setting) *service {
+	t.Helper()
+	return serveCopy(t, largeFile, settings)
 }
 
 // TestPageSize_BoundsLists reads lists whose pages would be larger than 4 MB. Every record is
@@ -62,7 +69,7 @@ func largeRecordsWith(t *testing.T, settings ...setting) *service {
 // page is empty.
 func TestPageSize_BoundsLists(t *testing.T) {
 	t.Parallel()
-	s := largeRecords(t)
+	s := serveLarge(t)
 	key := s.key(t, "read:all", "read:audit")
 	until := "&until=" + url.QueryEscape(stored(start.Add(time.Hour)))
 	s.clock.Advance(2 * time.Hour) // so that the list excludes the pulls of this test
@@ -103,7 +110,7 @@ func TestPageSize_BoundsLists(t *testing.T) {
 // TestPageSize_BoundsNDJSON checks the same for NDJSON, which has the cursor in a header.
 func TestPageSize_BoundsNDJSON(t *testing.T) {
 	t.Parallel()
-	s := largeRecords(t)
+	s := serveLarge(t)
 	key := s.key(t, "read:audit")
 	until := "&until=" + url.QueryEscape(stored(start.Add(time.Hour)))
 	s.clock.Advance(2 * time.Hour)
@@ -141,7 +148,7 @@ func TestPageSize_BoundsNDJSON(t *testing.T) {
 // twice, is not larger than a page of the API.
 func TestPageSize_BoundsToolResults(t *testing.T) {
 	t.Parallel()
-	s := largeRecords(t)
+	s := serveLarge(t)
 	key := s.key(t, "read:all")
 	seen := map[string]int{}
 	for cursor, i := "", 0; i < 20; i++ {
