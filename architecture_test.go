@@ -160,7 +160,7 @@ var rules = []struct {
 	{"top level", "move it into a package, doc or a dot folder, or let .gitignore name it", checkTop},
 }
 
-func TestArchitecture(t *testing.T) {
+func TestArchitecture_FollowsRules(t *testing.T) {
 	t.Parallel()
 	repo, err := readTree(os.DirFS("."))
 	if err != nil {

@@ -44,10 +44,10 @@ var leastExamples = map[string]int{
 	"doc/import.md": 8, "doc/mcp.md": 4, "doc/operations.md": 4, "doc/webhooks.md": 14,
 }
 
-// TestDocs runs the console examples of the README and of the files in doc, and
+// TestDocs_RunExamples runs the console examples of the README and of the files in doc, and
 // compares their output. Each file has a separate shell. A block in another
 // language needs a line in notRun, unless the language has no commands.
-func TestDocs(t *testing.T) {
+func TestDocs_RunExamples(t *testing.T) {
 	t.Parallel()
 	for _, tool := range []string{"bash", "curl", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
@@ -273,8 +273,8 @@ func freePort(t *testing.T) string {
 // named matches the name of a test in a text, such as `server.TestScopes`.
 var named = regexp.MustCompile("`([a-z/]+)\\.((?:Test|Fuzz)[A-Za-z0-9_]+)`")
 
-// TestNamedTests checks that the tests which doc/security.md names exist.
-func TestNamedTests(t *testing.T) {
+// TestNamedTests_Exist checks that the tests which doc/security.md names exist.
+func TestNamedTests_Exist(t *testing.T) {
 	t.Parallel()
 	text, err := os.ReadFile(filepath.Join("doc", "security.md"))
 	if err != nil {
@@ -324,9 +324,9 @@ func anchors(text string) map[string]bool {
 	return all
 }
 
-// TestLinks checks that each link between the files of the repository leads to a
+// TestLinks_LeadToFiles checks that each link between the files of the repository leads to a
 // file that exists and, if it has an anchor, to a heading.
-func TestLinks(t *testing.T) {
+func TestLinks_LeadToFiles(t *testing.T) {
 	t.Parallel()
 	var files []string
 	for _, pattern := range []string{"*.md", "doc/*.md", "doc/*/*.md"} {

@@ -31,7 +31,7 @@ func actions(t *testing.T, lines string) string {
 	return strings.Join(all, " ")
 }
 
-func TestAuditExport(t *testing.T) {
+func TestAuditExport_PrintsEvents(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	newAuditedStore(c, 3)
@@ -123,9 +123,9 @@ func (b *brokenWriter) Write(p []byte) (int, error) {
 	return n, nil
 }
 
-// TestAuditExport_WriteFails checks that the cursor does not pass events that
+// TestAuditExport_ResumesAfterFailedWrite checks that the cursor does not pass events that
 // were not written.
-func TestAuditExport_WriteFails(t *testing.T) {
+func TestAuditExport_ResumesAfterFailedWrite(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	newAuditedStore(c, 3)
@@ -238,9 +238,9 @@ func TestAuditExport_FollowsIntoFile(t *testing.T) {
 	}
 }
 
-// TestAuditVerify_Head checks that a head reveals a log from whose end events were
+// TestAuditVerify_RevealsCutLogByHead checks that a head reveals a log from whose end events were
 // removed, or that was rewritten.
-func TestAuditVerify_Head(t *testing.T) {
+func TestAuditVerify_RevealsCutLogByHead(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	store := newAuditedStore(c, 3)
@@ -301,8 +301,8 @@ func TestAuditVerify_Head(t *testing.T) {
 	c.refused(1, "audit", "verify", "--file", "none.ndjson", "--head", head)
 }
 
-// TestAuditVerify_From checks a file that starts later than the log.
-func TestAuditVerify_From(t *testing.T) {
+// TestAuditVerify_AcceptsLaterStart checks a file that starts later than the log.
+func TestAuditVerify_AcceptsLaterStart(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	store := newAuditedStore(c, 2)

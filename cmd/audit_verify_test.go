@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestAuditVerify(t *testing.T) {
+func TestAuditVerify_FindsChangedEvents(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("keys", "mint", "--name", "a", "--scope", "read:all")

@@ -24,9 +24,9 @@ func mountSmallDisk(c *cli, size string) string {
 	return disk
 }
 
-// TestBackup_FullDisk checks that a backup without enough space fails, leaves
+// TestBackup_FailsOnFullDisk checks that a backup without enough space fails, leaves
 // no file, and harms neither an older backup nor the server.
-func TestBackup_FullDisk(t *testing.T) {
+func TestBackup_FailsOnFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	disk := mountSmallDisk(c, "256k")
@@ -52,9 +52,9 @@ func TestBackup_FullDisk(t *testing.T) {
 	}
 }
 
-// TestRestore_FullDisk checks that a restore without enough space changes
+// TestRestore_ChangesNothingOnFullDisk checks that a restore without enough space changes
 // nothing.
-func TestRestore_FullDisk(t *testing.T) {
+func TestRestore_ChangesNothingOnFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	disk := mountSmallDisk(c, "1m")
@@ -78,9 +78,9 @@ func TestRestore_FullDisk(t *testing.T) {
 	}
 }
 
-// TestRestore_DamagedFileInUse checks that even an unreadable data file is not
+// TestRestore_RefusesDamagedFileInUse checks that even an unreadable data file is not
 // replaced while a server has it open.
-func TestRestore_DamagedFileInUse(t *testing.T) {
+func TestRestore_RefusesDamagedFileInUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	key := c.key("write:risks")

@@ -30,9 +30,9 @@ type backup struct {
 	}
 }
 
-// TestBackupAndRestore makes a backup of a file in use, rehearses the restore and
+// TestRestore_ReturnsToBackup makes a backup of a file in use, rehearses the restore and
 // restores it. It checks the error messages on the way and the audit log afterwards.
-func TestBackupAndRestore(t *testing.T) {
+func TestRestore_ReturnsToBackup(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -138,10 +138,10 @@ func TestServe_MakesBackups(t *testing.T) {
 	}
 }
 
-// TestBackup_Killed kills backups at different moments while a server writes. A
+// TestBackup_LeavesCompleteFileWhenKilled kills backups at different moments while a server writes. A
 // file with the final name is always a complete backup, and the server is not
 // affected.
-func TestBackup_Killed(t *testing.T) {
+func TestBackup_LeavesCompleteFileWhenKilled(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	p := c.child(c.key("write:risks"), func(*exec.Cmd) {})
@@ -166,10 +166,10 @@ func TestBackup_Killed(t *testing.T) {
 	}
 }
 
-// TestRestore_Killed kills restores at different moments. The data file is always
+// TestRestore_LosesNoFileWhenKilled kills restores at different moments. The data file is always
 // complete, either the previous file or the restored one. The previous file is never
 // lost.
-func TestRestore_Killed(t *testing.T) {
+func TestRestore_LosesNoFileWhenKilled(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))

@@ -23,9 +23,9 @@ type healthy struct {
 	}
 }
 
-// TestCheck damages the file in different ways. The check for that fails and
+// TestCheck_FindsDamage damages the file in different ways. The check for that fails and
 // says what to do, and the others do not fail.
-func TestCheck(t *testing.T) {
+func TestCheck_FindsDamage(t *testing.T) {
 	t.Parallel()
 	const longAgo = "'2020-01-01T00:00:00.000Z'"
 	for name, row := range map[string]struct {
@@ -101,9 +101,9 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestCheck_InUse checks a file that a server uses, also with --json. Without a
+// TestCheck_ReadsFileInUse checks a file that a server uses, also with --json. Without a
 // file none is made.
-func TestCheck_InUse(t *testing.T) {
+func TestCheck_ReadsFileInUse(t *testing.T) {
 	t.Parallel()
 	c := newCLIWithoutFile(t)
 	if got := c.refused(1, "check"); !strings.Contains(got, "no such file") || exists(c.env["GOVSVC_DB"]) {
@@ -173,8 +173,8 @@ func TestCheck_Warns(t *testing.T) {
 	}
 }
 
-// TestCheck_OlderFile checks a file that a former version made.
-func TestCheck_OlderFile(t *testing.T) {
+// TestCheck_ReportsOlderFile checks a file that a former version made.
+func TestCheck_ReportsOlderFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	useVersion16(c)
@@ -185,9 +185,9 @@ func TestCheck_OlderFile(t *testing.T) {
 	}
 }
 
-// TestDamagedFile checks that every command that uses a damaged file names that
+// TestErrors_NameDamagedFile checks that every command that uses a damaged file names that
 // file and says what to do.
-func TestDamagedFile(t *testing.T) {
+func TestErrors_NameDamagedFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))

@@ -11,7 +11,7 @@ import (
 	"govsvc/cmd"
 )
 
-func TestRun_PanicIsOneLine(t *testing.T) {
+func TestRun_ReportsPanicInOneLine(t *testing.T) {
 	t.Parallel()
 	var stdout, stderr bytes.Buffer
 	env := func(string) (string, bool) { panic("of the\ntest") }
@@ -25,7 +25,7 @@ type fullDisk struct{}
 
 func (fullDisk) Write([]byte) (int, error) { return 0, errors.New("no space left on device") }
 
-func TestRun_ResultNotWritten(t *testing.T) {
+func TestRun_FailsWithoutWrittenResult(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"version"}, {"version", "--json"}, {"openapi"}, {"keys", "--help"}, {"orgs", "list"}, {"export", "--json"}} {
 		c := newCLI(t)
@@ -38,8 +38,8 @@ func TestRun_ResultNotWritten(t *testing.T) {
 	}
 }
 
-// TestRun_Interrupt cancels commands that wait for an endless input.
-func TestRun_Interrupt(t *testing.T) {
+// TestRun_ReportsInterrupt cancels commands that wait for an endless input.
+func TestRun_ReportsInterrupt(t *testing.T) {
 	t.Parallel()
 	for _, args := range [][]string{{"import", "-"}, {"keys", "import", "--name", "n", "--scope", "read:all"}, {"users", "add", "n", "--role", "viewer"}} {
 		c := newCLI(t)

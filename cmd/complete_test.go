@@ -7,8 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCompletion checks the completions of commands and of the values of flags.
-func TestCompletion(t *testing.T) {
+// TestCompletion_OffersCommandsAndValues checks the completions of commands and of the values of flags.
+func TestCompletion_OffersCommandsAndValues(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	if got := c.must("completion", "bash"); !strings.Contains(got, "__start_govsvc") {

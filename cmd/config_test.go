@@ -58,10 +58,10 @@ func TestConfigFile_IsRefused(t *testing.T) {
 	}
 }
 
-// TestConfigFile_Precedence checks that a flag has priority over the
+// TestConfigFile_YieldsToEnvironmentAndFlags checks that a flag has priority over the
 // environment, and the environment over the file, and that --print-config names
 // each source.
-func TestConfigFile_Precedence(t *testing.T) {
+func TestConfigFile_YieldsToEnvironmentAndFlags(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path := c.file("govsvc.yaml", `# all kinds of values
@@ -152,8 +152,8 @@ func TestPrintConfig_IsAConfigFile(t *testing.T) {
 	}
 }
 
-// TestUnknownVariables checks the warnings about variables that set nothing.
-func TestUnknownVariables(t *testing.T) {
+// TestEnvironment_WarnsOfUnknownVariables checks the warnings about variables that set nothing.
+func TestEnvironment_WarnsOfUnknownVariables(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.env["GOVSVC_ADR"] = ":8080"
@@ -176,9 +176,9 @@ govsvc: warning: no flag is set by GOVSVC_WEBHOOKALLOW; did you mean GOVSVC_WEBH
 	}
 }
 
-// TestOneShotFlags checks that the environment can't make a backup replace a
+// TestEnvironment_DoesNotSetOneShotFlags checks that the environment can't make a backup replace a
 // file.
-func TestOneShotFlags(t *testing.T) {
+func TestEnvironment_DoesNotSetOneShotFlags(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -193,8 +193,8 @@ func TestOneShotFlags(t *testing.T) {
 	}
 }
 
-// TestLogLevel checks that each level omits lower levels.
-func TestLogLevel(t *testing.T) {
+// TestLogLevel_OmitsLowerLevels checks that each level omits lower levels.
+func TestLogLevel_OmitsLowerLevels(t *testing.T) {
 	t.Parallel()
 	for level, serving := range map[string]bool{"info": true, "debug": true, "warn": false, "error": false} {
 		t.Run(level, func(t *testing.T) {

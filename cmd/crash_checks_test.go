@@ -15,7 +15,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// crashReceiver is the webhook receiver of TestCrash. It refuses some of the webhooks.
+// crashReceiver is the webhook receiver of TestServe_LosesNothingWhenKilled. It refuses some of the webhooks.
 type crashReceiver struct {
 	mutex        sync.Mutex
 	acknowledged map[string]bool // acknowledged events, by id
@@ -51,7 +51,7 @@ func (h *crashReceiver) setRefusing(refuse bool) {
 	h.refuse = refuse
 }
 
-// importSize is the number of records in an import of TestCrash.
+// importSize is the number of records in an import of TestServe_LosesNothingWhenKilled.
 const importSize = 12
 
 // commandRun is a run of a command that mints a key or imports records.

@@ -18,7 +18,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-var crashRounds = flag.Int("crash.rounds", 2, "how often TestCrash kills the server, and the rounds of other tests with processes")
+var crashRounds = flag.Int("crash.rounds", 2, "how often TestServe_LosesNothingWhenKilled kills the server, and the rounds of other tests with processes")
 
 // crashWrite is a write with its own Idempotency-Key, and the response that
 // acknowledged it, if any.
@@ -74,12 +74,12 @@ func randomWrite(random *rand.Rand, once, risk string) crashWrite {
 	return newRisk(once)
 }
 
-// TestCrash repeatedly kills the server while connections write, webhooks are
+// TestServe_LosesNothingWhenKilled repeatedly kills the server while connections write, webhooks are
 // delivered and commands of another process write, and kills the command with
 // it. After each restart every acknowledged write has its audit event, its
 // outbox row and its replay. Other writes can be repeated. No write is stored
 // partly, no webhook is lost, and `govsvc check` succeeds.
-func TestCrash(t *testing.T) {
+func TestServe_LosesNothingWhenKilled(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d rounds (more with -crash.rounds)", seed, *crashRounds)

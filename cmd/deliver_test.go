@@ -12,7 +12,7 @@ import (
 	"govsvc/internal/testkit"
 )
 
-func TestDeliver_Once(t *testing.T) {
+func TestDeliver_SendsQueueOnce(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, url, ca := c.listen("--ca", c.dir+"/ca.pem")
@@ -43,9 +43,9 @@ func TestDeliver_Once(t *testing.T) {
 	}
 }
 
-// TestDeadLetters checks that a delivery that ran out of attempts can be
+// TestDeadLetters_AreReplayedAndDiscarded checks that a delivery that ran out of attempts can be
 // replayed and arrives.
-func TestDeadLetters(t *testing.T) {
+func TestDeadLetters_AreReplayedAndDiscarded(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	golden(t, "deadletters_empty.json", func() string { c.must("orgs", "create", "acme"); return c.must("deadletters", "list", "--json") }())
@@ -102,9 +102,9 @@ func TestDeadLetters(t *testing.T) {
 	serving.end()
 }
 
-// TestDeliver_Signal checks that a delivery under way is recorded when a signal
+// TestDeliver_RecordsAttemptOnSignal checks that a delivery under way is recorded when a signal
 // arrives.
-func TestDeliver_Signal(t *testing.T) {
+func TestDeliver_RecordsAttemptOnSignal(t *testing.T) {
 	t.Parallel()
 	for _, command := range []string{"serve", "deliver"} {
 		c := newCLI(t)
@@ -136,9 +136,9 @@ func TestDeliver_Signal(t *testing.T) {
 	}
 }
 
-// TestWebhookRate delivers more webhooks than the rate of one receiving host
+// TestDeliver_LimitsRate delivers more webhooks than the rate of one receiving host
 // allows. The flag and the environment variable set the rate.
-func TestWebhookRate(t *testing.T) {
+func TestDeliver_LimitsRate(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	var arrivals []time.Time
@@ -170,9 +170,9 @@ func TestWebhookRate(t *testing.T) {
 	}
 }
 
-// TestKeysMint_Help checks that the help describes the access of
+// TestKeysMint_ExplainsWebhookScope checks that the help describes the access of
 // manage:webhooks.
-func TestKeysMint_Help(t *testing.T) {
+func TestKeysMint_ExplainsWebhookScope(t *testing.T) {
 	t.Parallel()
 	help := strings.Join(strings.Fields(newCLI(t).must("keys", "mint", "--help")), " ")
 	if want := "manage:webhooks alone lets a key receive the records that events carry"; !strings.Contains(help, want) {

@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-func TestEvidence(t *testing.T) {
+func TestEvidence_FilesAndExportsPack(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -94,7 +94,7 @@ func TestEvidenceVerify_Refuses(t *testing.T) {
 	}
 }
 
-func TestEvidence_Refused(t *testing.T) {
+func TestEvidence_RefusesWrongUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")

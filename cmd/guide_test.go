@@ -19,9 +19,9 @@ func manPages(c *cli) []string {
 	return pages
 }
 
-// TestGuide checks that the program has the flags and variables that the
+// TestGuides_NameExistingFlags checks that the program has the flags and variables that the
 // documentation and the deployment files name.
-func TestGuide(t *testing.T) {
+func TestGuides_NameExistingFlags(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	pages := manPages(c)
@@ -58,8 +58,8 @@ func TestGuide(t *testing.T) {
 	}
 }
 
-// TestCommandLinePage checks that doc/command-line.md lists every command.
-func TestCommandLinePage(t *testing.T) {
+// TestCommandLinePage_ListsCommands checks that doc/command-line.md lists every command.
+func TestCommandLinePage_ListsCommands(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	pages := manPages(c)
@@ -82,9 +82,9 @@ func TestCommandLinePage(t *testing.T) {
 	}
 }
 
-// TestInlineCommands checks that each command in the text of the documentation
+// TestGuides_NameExistingCommands checks that each command in the text of the documentation
 // exists and has the flags shown with it.
-func TestInlineCommands(t *testing.T) {
+func TestGuides_NameExistingCommands(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	files, err := filepath.Glob("../doc/*.md")

@@ -9,7 +9,7 @@ import (
 	"govsvc/db/resource"
 )
 
-func TestImport_Template(t *testing.T) {
+func TestImport_PrintsTemplate(t *testing.T) {
 	t.Parallel()
 	c := newCLIWithoutFile(t)
 	var all strings.Builder
@@ -23,7 +23,7 @@ func TestImport_Template(t *testing.T) {
 	}
 }
 
-func TestImport_CSV(t *testing.T) {
+func TestImport_ReadsCSV(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -49,7 +49,7 @@ func TestImport_CSV(t *testing.T) {
 	}
 }
 
-func TestExport_CSV(t *testing.T) {
+func TestExport_WritesCSV(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -66,9 +66,9 @@ func TestExport_CSV(t *testing.T) {
 	}
 }
 
-// TestExport_FormatFromName checks that the name of the file determines the
+// TestExport_TakesFormatFromName checks that the name of the file determines the
 // format, and that import reads the file.
-func TestExport_FormatFromName(t *testing.T) {
+func TestExport_TakesFormatFromName(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))

@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestCollectLess is an internal test and not parallel, because the percentage
+// TestCollectLess_KeepsSetPercentage is an internal test and not parallel, because the percentage
 // is that of the process.
-func TestCollectLess(t *testing.T) {
+func TestCollectLess_KeepsSetPercentage(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(90))
 	percent := func() int {
 		now := debug.SetGCPercent(90)

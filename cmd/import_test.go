@@ -23,7 +23,7 @@ const (
 `
 )
 
-func TestImport(t *testing.T) {
+func TestImport_CreatesAndUpdates(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path := c.file("signals.ndjson", signals)
@@ -41,7 +41,7 @@ func TestImport(t *testing.T) {
 	golden(t, "import.json", c.must("import", "--json", path, c.file("more.json", "["+strings.Replace(strings.Split(signals, "\n")[1], "usage", "cost", 1)+"]")))
 }
 
-func TestImport_Errors(t *testing.T) {
+func TestImport_ReportsInvalidRows(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -61,7 +61,7 @@ func TestImport_Errors(t *testing.T) {
 	}
 }
 
-func TestImport_DryRun(t *testing.T) {
+func TestImport_WritesNothingInDryRun(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -74,9 +74,9 @@ func TestImport_DryRun(t *testing.T) {
 	}
 }
 
-// TestImport_Reason checks that a reason is optional and recorded with each
+// TestImport_RecordsReason checks that a reason is optional and recorded with each
 // change.
-func TestImport_Reason(t *testing.T) {
+func TestImport_RecordsReason(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	risk := func(name, severity, title string) string {
@@ -118,7 +118,7 @@ func TestImport_Reason(t *testing.T) {
 	}
 }
 
-func TestKeysImport_Refused(t *testing.T) {
+func TestKeysImport_RefusesOldUsage(t *testing.T) {
 	t.Parallel()
 	c := newCLIWithoutFile(t)
 	for _, row := range []struct {
@@ -137,7 +137,7 @@ func TestKeysImport_Refused(t *testing.T) {
 	}
 }
 
-func TestExport(t *testing.T) {
+func TestExport_PrintsRecords(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -166,7 +166,7 @@ func TestExport(t *testing.T) {
 	}
 }
 
-func TestExport_ToFile(t *testing.T) {
+func TestExport_WritesFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))

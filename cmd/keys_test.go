@@ -12,7 +12,7 @@ type minted struct {
 	ExpiresAt       *string `json:"expires_at"`
 }
 
-func TestKeysMint(t *testing.T) {
+func TestKeysMint_PrintsKeyOnce(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	o := c.run("keys", "mint", "--name", "reports\x1b[31m", "--scope", "read:all,read:all", "--scope", "write:risks")
@@ -28,7 +28,7 @@ func TestKeysMint(t *testing.T) {
 	}
 }
 
-func TestKeys_JSON(t *testing.T) {
+func TestKeys_PrintJSON(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	golden(t, "keys_list_empty.json", emptyKeysList(c))
@@ -47,7 +47,7 @@ func emptyKeysList(c *cli) string {
 	return c.must("keys", "list", "--org", "empty", "--json")
 }
 
-func TestKeysMint_Expires(t *testing.T) {
+func TestKeysMint_SetsExpiry(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]string{
 		"2999-01-31":                "2999-01-31T00:00:00.000Z",
@@ -62,7 +62,7 @@ func TestKeysMint_Expires(t *testing.T) {
 	}
 }
 
-func TestKeysRevoke(t *testing.T) {
+func TestKeysRevoke_IsIdempotent(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	k := decode[minted](t, c.must("keys", "mint", "--name", "n", "--scope", "read:all", "--json"))
@@ -88,7 +88,7 @@ func TestKeysRevoke(t *testing.T) {
 	}
 }
 
-func TestKeysRotate(t *testing.T) {
+func TestKeysRotate_EndsOldKeyAfterOverlap(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		flags []string
@@ -113,7 +113,7 @@ func TestKeysRotate(t *testing.T) {
 	}
 }
 
-func TestKeysImport(t *testing.T) {
+func TestKeysImport_ReadsOneLine(t *testing.T) {
 	t.Parallel()
 	const key = "gov_live_abcdefghijklmnopqrstuvwxyz"
 	for _, row := range []struct{ name, stdin, want string }{
@@ -153,7 +153,7 @@ func TestKeysImport(t *testing.T) {
 	}
 }
 
-func TestOrgs(t *testing.T) {
+func TestOrgs_CreateSetAndList(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	golden(t, "orgs_create.json", c.must("orgs", "create", "acme", "--plan", "business", "--json"))

@@ -7,11 +7,11 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestServe_FileLockedByAnotherProcess holds the file's lock for longer than a
+// TestServe_WaitsForLockOfAnotherProcess holds the file's lock for longer than a
 // write waits. The write gets 503 and changes nothing, and reads continue.
 // Afterwards the same request succeeds once. The tests of db and server cover
 // locks within one process.
-func TestServe_FileLockedByAnotherProcess(t *testing.T) {
+func TestServe_WaitsForLockOfAnotherProcess(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	p := c.child(c.key("write:risks,read:risks"), func(*exec.Cmd) {})

@@ -8,9 +8,9 @@ import (
 	"testing"
 )
 
-// TestManual checks that each command has a page with its flags, that the pages
+// TestMan_DescribesEachCommand checks that each command has a page with its flags, that the pages
 // use only known macros, and that every run writes the same pages.
-func TestManual(t *testing.T) {
+func TestMan_DescribesEachCommand(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	first, second := filepath.Join(c.dir, "a", "man1"), filepath.Join(c.dir, "b")

@@ -8,9 +8,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestOpenAPI_30 checks that --3.0 prints a document of that version with the
+// TestOpenAPI_PrintsOlderVersion checks that --3.0 prints a document of that version with the
 // service that the flags name.
-func TestOpenAPI_30(t *testing.T) {
+func TestOpenAPI_PrintsOlderVersion(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	var doc struct {
@@ -32,9 +32,9 @@ func TestOpenAPI_30(t *testing.T) {
 	}
 }
 
-// TestImport_Schema checks that --schema prints the JSON Schema of one type,
+// TestImport_PrintsSchema checks that --schema prints the JSON Schema of one type,
 // and that exported records have the form that it describes.
-func TestImport_Schema(t *testing.T) {
+func TestImport_PrintsSchema(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	for _, object := range []string{"risk", "incident", "kpi_checkin"} {

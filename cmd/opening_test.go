@@ -48,9 +48,9 @@ func wantOpenedOnce(c *cli, keys, copies int) {
 	}
 }
 
-// TestOpen_Concurrently starts several programs at the same time without a
+// TestOpen_SucceedsConcurrently starts several programs at the same time without a
 // file, and with one of an older version. All of them succeed.
-func TestOpen_Concurrently(t *testing.T) {
+func TestOpen_SucceedsConcurrently(t *testing.T) {
 	t.Parallel()
 	for name, row := range map[string]struct {
 		copies int
@@ -91,9 +91,9 @@ func TestOpen_Concurrently(t *testing.T) {
 	}
 }
 
-// TestOpen_Killed kills the program at a random moment while it makes or
+// TestOpen_SucceedsAfterKill kills the program at a random moment while it makes or
 // migrates a file. The next start succeeds.
-func TestOpen_Killed(t *testing.T) {
+func TestOpen_SucceedsAfterKill(t *testing.T) {
 	t.Parallel()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d, %d rounds (more with -crash.rounds)", seed, *crashRounds)

@@ -11,9 +11,9 @@ type shownOrg struct {
 	AuditLog string `json:"audit_log"`
 }
 
-// TestOrgsRename checks that everything that belongs to an organisation
+// TestOrgsRename_KeepsData checks that everything that belongs to an organisation
 // remains.
-func TestOrgsRename(t *testing.T) {
+func TestOrgsRename_KeepsData(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	made := runJSON[shownOrg](c, "orgs", "create", "acme")
@@ -57,9 +57,9 @@ func TestOrgsRename(t *testing.T) {
 	}
 }
 
-// TestOrgsRemove checks what prevents a removal. The audit log of a removed
+// TestOrgsRemove_KeepsAuditLog checks what prevents a removal. The audit log of a removed
 // organisation remains intact, also in a backup and after a restore.
-func TestOrgsRemove(t *testing.T) {
+func TestOrgsRemove_KeepsAuditLog(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	made := runJSON[shownOrg](c, "orgs", "create", "acme")

@@ -12,9 +12,9 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestSandbox checks that the printed key works at the printed address, and
+// TestSandbox_ServesPrintedKey checks that the printed key works at the printed address, and
 // that no file remains.
-func TestSandbox(t *testing.T) {
+func TestSandbox_ServesPrintedKey(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLIWithoutFile(t)
@@ -57,8 +57,8 @@ func TestSandbox(t *testing.T) {
 	}
 }
 
-// TestSandbox_EndsEarly checks that no file remains after an error.
-func TestSandbox_EndsEarly(t *testing.T) {
+// TestSandbox_LeavesNothingAfterError checks that no file remains after an error.
+func TestSandbox_LeavesNothingAfterError(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	taken, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -80,7 +80,7 @@ func TestSandbox_EndsEarly(t *testing.T) {
 	wantEmpty(t, c.dir+"/tmp")
 }
 
-func TestSandbox_JSON(t *testing.T) {
+func TestSandbox_PrintsJSON(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.execute(os.TempDir(), "sandbox", "--json", "--log-format", "json")

@@ -33,10 +33,10 @@ func countOpen(conns []net.Conn, most int) int {
 
 var slowConnections = flag.Int("slow.connections", 512, "how many slow clients there are, eight for each place")
 
-// TestServe_SlowClients opens more and more connections that never complete the
+// TestServe_LimitsSlowClients opens more and more connections that never complete the
 // head of a request, from one address and from many. Other clients are still
 // served, and the limits hold.
-func TestServe_SlowClients(t *testing.T) {
+func TestServe_LimitsSlowClients(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	most := *slowConnections / 8
@@ -77,9 +77,9 @@ func TestServe_SlowClients(t *testing.T) {
 	s.end()
 }
 
-// TestServe_SlowBodies checks that the server does not wait as long as usual
+// TestServe_EndsSlowBodiesOfRefusedRequests checks that the server does not wait as long as usual
 // for the body of a refused request, or for a body that it ignores.
-func TestServe_SlowBodies(t *testing.T) {
+func TestServe_EndsSlowBodiesOfRefusedRequests(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--max-connections", "8")
@@ -107,9 +107,9 @@ func TestServe_SlowBodies(t *testing.T) {
 	s.end()
 }
 
-// TestServe_SlowBodiesAreDisplaced checks that connections without a key whose
+// TestServe_DisplacesSlowBodies checks that connections without a key whose
 // bodies do not arrive do not keep others from being served.
-func TestServe_SlowBodiesAreDisplaced(t *testing.T) {
+func TestServe_DisplacesSlowBodies(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	for _, path := range []string{"/api/v1/risks", "/signin"} {
@@ -138,9 +138,9 @@ func TestServe_SlowBodiesAreDisplaced(t *testing.T) {
 	}
 }
 
-// TestServe_ActiveConnectionsRemain checks that a new connection does not
+// TestServe_KeepsActiveConnections checks that a new connection does not
 // displace one with a request under way. The new one is closed.
-func TestServe_ActiveConnectionsRemain(t *testing.T) {
+func TestServe_KeepsActiveConnections(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--max-connections", "4") // one for each address
@@ -164,8 +164,8 @@ func TestServe_ActiveConnectionsRemain(t *testing.T) {
 	s.end()
 }
 
-// TestServe_LongHeads checks the limit of a request's head.
-func TestServe_LongHeads(t *testing.T) {
+// TestServe_RefusesLongHeads checks the limit of a request's head.
+func TestServe_RefusesLongHeads(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()

@@ -10,9 +10,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestServe_FirstAdmin opens the link that serve prints while no user exists,
+// TestServe_PrintsLinkForFirstAdmin opens the link that serve prints while no user exists,
 // and creates the first user with it.
-func TestServe_FirstAdmin(t *testing.T) {
+func TestServe_PrintsLinkForFirstAdmin(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	link, s := serveFirstLink(c)
@@ -35,8 +35,8 @@ func TestServe_FirstAdmin(t *testing.T) {
 	s.end()
 }
 
-// TestServe_FirstLinkOfDomain checks that the link has the domain and no port.
-func TestServe_FirstLinkOfDomain(t *testing.T) {
+// TestServe_PrintsFirstLinkWithDomain checks that the link has the domain and no port.
+func TestServe_PrintsFirstLinkWithDomain(t *testing.T) {
 	t.Parallel()
 	link, s := serveFirstLink(newCLI(t), "--domain", "gov.example.com", "--acme-directory", "https://127.0.0.1:1/dir")
 	if !strings.HasPrefix(link, "https://gov.example.com/setup?token=") {

@@ -21,9 +21,9 @@ func closeWrite(t *testing.T, conn net.Conn) {
 	}
 }
 
-// TestServe_HalfClosed checks that a client that closes its sending side after
+// TestServe_AnswersHalfClosedConnections checks that a client that closes its sending side after
 // its requests gets all responses.
-func TestServe_HalfClosed(t *testing.T) {
+func TestServe_AnswersHalfClosedConnections(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve("--demo")
@@ -92,9 +92,9 @@ func wantStatuses(t *testing.T, conn net.Conn, want []int) {
 	}
 }
 
-// TestServe_HalfClosedBody checks that a client that closes its sending side
+// TestServe_RefusesHalfClosedBody checks that a client that closes its sending side
 // within a body gets an error immediately.
-func TestServe_HalfClosedBody(t *testing.T) {
+func TestServe_RefusesHalfClosedBody(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()

@@ -10,9 +10,9 @@ import (
 	"testing"
 )
 
-// TestServe_LargeBodies checks that many large bodies at the same time do not
+// TestServe_LimitsMemoryOfLargeBodies checks that many large bodies at the same time do not
 // fill the memory. Decoding a body takes more than ten times its size.
-func TestServe_LargeBodies(t *testing.T) {
+func TestServe_LimitsMemoryOfLargeBodies(t *testing.T) {
 	t.Parallel()
 	bodies := 40
 	if *unreadFull {

@@ -10,9 +10,9 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestServe_MemoryLimit checks that the garbage collector's limit depends on
+// TestServe_SetsMemoryLimit checks that the garbage collector's limit depends on
 // the memory for cached responses, unless GOMEMLIMIT is set.
-func TestServe_MemoryLimit(t *testing.T) {
+func TestServe_SetsMemoryLimit(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name string

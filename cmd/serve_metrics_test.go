@@ -50,7 +50,7 @@ func readMetrics(c *cli, url string) series {
 	return all
 }
 
-func TestMetrics(t *testing.T) {
+func TestMetrics_CountRequestsAndDeliveries(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, url := serveMetrics(c, "--anonymous-rpm", "3", "--webhook-allow", "127.0.0.0/8", "--webhook-schedule", "1h")
@@ -190,7 +190,7 @@ func TestAlerts_AreExplained(t *testing.T) {
 	}
 }
 
-func TestMetrics_Refused(t *testing.T) {
+func TestMetrics_RefusePublicAddress(t *testing.T) {
 	t.Parallel()
 	c := newCLIWithoutFile(t)
 	if got := c.refused(2, "serve", "--addr", "127.0.0.1:0", "--metrics-addr", ":9090"); !strings.Contains(got, "--metrics-addr :9090 can be reached from other machines") ||
@@ -214,8 +214,8 @@ func TestMetrics_Refused(t *testing.T) {
 	s.end()
 }
 
-// TestAccessLog checks that each request has a line without secrets.
-func TestAccessLog(t *testing.T) {
+// TestAccessLog_HidesSecrets checks that each request has a line without secrets.
+func TestAccessLog_HidesSecrets(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--access-log", "--log-format", "json")

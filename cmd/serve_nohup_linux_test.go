@@ -11,9 +11,9 @@ import (
 	"testing"
 )
 
-// TestServe_Nohup checks that a command under nohup survives its terminal and
+// TestServe_SurvivesHangup checks that a command under nohup survives its terminal and
 // ends with status 0 on a signal. Without nohup it ends with its terminal.
-func TestServe_Nohup(t *testing.T) {
+func TestServe_SurvivesHangup(t *testing.T) {
 	t.Parallel()
 	// If the tests run under nohup, the child would inherit that the signal is
 	// ignored.

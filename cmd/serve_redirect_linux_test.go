@@ -26,9 +26,9 @@ var domainFlags = []string{"--domain", "gov.example.com,www.example.com", "--acm
 // the server writes to the folder of the data file.
 const bothTried = `(?s)no certificate yet.*no certificate yet`
 
-// TestServe_Redirect checks that plain HTTP is redirected to https at one of
+// TestServe_RedirectsPlainHTTP checks that plain HTTP is redirected to https at one of
 // the domains with --domain, and that nothing else is served.
-func TestServe_Redirect(t *testing.T) {
+func TestServe_RedirectsPlainHTTP(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	key := c.key("read:risks")
@@ -73,9 +73,9 @@ func TestServe_Redirect(t *testing.T) {
 	s.end()
 }
 
-// TestServe_NoRedirect checks that the redirect can be turned off, and that an
+// TestServe_StartsWithoutRedirect checks that the redirect can be turned off, and that an
 // address in use is a warning that says what to do.
-func TestServe_NoRedirect(t *testing.T) {
+func TestServe_StartsWithoutRedirect(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve(append(domainFlags, "--redirect-addr", "off")...)

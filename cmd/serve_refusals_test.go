@@ -136,9 +136,9 @@ func TestServe_RefusesInPipeline(t *testing.T) {
 	s.end()
 }
 
-// TestServe_RefusalsAreCounted checks that unreadable requests count for their
+// TestServe_CountsRefusals checks that unreadable requests count for their
 // address.
-func TestServe_RefusalsAreCounted(t *testing.T) {
+func TestServe_CountsRefusals(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--anonymous-rpm", "3")
@@ -155,9 +155,9 @@ func TestServe_RefusalsAreCounted(t *testing.T) {
 	s.end()
 }
 
-// TestServe_FailedHandshakes checks that 3,000 failed handshakes make few lines
+// TestServe_LogsFailedHandshakesTogether checks that 3,000 failed handshakes make few lines
 // in the log, and that these have the number.
-func TestServe_FailedHandshakes(t *testing.T) {
+func TestServe_LogsFailedHandshakesTogether(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, _ := serveTLS(c, "--log-format", "json")
@@ -192,9 +192,9 @@ func TestServe_FailedHandshakes(t *testing.T) {
 	}
 }
 
-// TestServe_LongHeadsOfStreams checks that HTTP/2 has the same limit of a
+// TestServe_RefusesLongHeadsOfStreams checks that HTTP/2 has the same limit of a
 // request's head.
-func TestServe_LongHeadsOfStreams(t *testing.T) {
+func TestServe_RefusesLongHeadsOfStreams(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, client := serveTLS(c)

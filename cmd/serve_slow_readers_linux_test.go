@@ -67,10 +67,10 @@ func answered(ctx context.Context, url, from string, probes int, within time.Dur
 	return got
 }
 
-// TestServe_SlowReaders has five addresses take all connections, request the
+// TestServe_AnswersDespiteSlowReaders has five addresses take all connections, request the
 // largest file four times on each and read nothing. Requests from another
 // address are still answered.
-func TestServe_SlowReaders(t *testing.T) {
+func TestServe_AnswersDespiteSlowReaders(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--max-connections", strconv.Itoa(*slowReaders))

@@ -79,9 +79,9 @@ func (r *rawStreams) ended(streams int) (reset int, err error) {
 	return reset, nil
 }
 
-// TestServe_MinimumProgress checks that a response that its client does not
+// TestServe_EndsResponsesWithoutProgress checks that a response that its client does not
 // read ends long before the minute that a response may take.
-func TestServe_MinimumProgress(t *testing.T) {
+func TestServe_EndsResponsesWithoutProgress(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	plain := c.serve()
@@ -111,9 +111,9 @@ func TestServe_MinimumProgress(t *testing.T) {
 	secure.end()
 }
 
-// TestServe_SlowDownload checks that a client that reads a large response
+// TestServe_CompletesSlowDownload checks that a client that reads a large response
 // slowly but steadily gets all of it.
-func TestServe_SlowDownload(t *testing.T) {
+func TestServe_CompletesSlowDownload(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()
@@ -139,9 +139,9 @@ func TestServe_SlowDownload(t *testing.T) {
 	s.end()
 }
 
-// TestServe_SlowStreams checks that new connections displace connections of
+// TestServe_DisplacesSlowStreams checks that new connections displace connections of
 // HTTP/2 whose streams wait for a window.
-func TestServe_SlowStreams(t *testing.T) {
+func TestServe_DisplacesSlowStreams(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	const most = 20
@@ -177,9 +177,9 @@ func TestServe_SlowStreams(t *testing.T) {
 	s.end()
 }
 
-// TestServe_RapidReset checks that a connection that opens and resets streams
+// TestServe_AnswersDespiteRapidResets checks that a connection that opens and resets streams
 // as fast as possible does not keep others from being answered.
-func TestServe_RapidReset(t *testing.T) {
+func TestServe_AnswersDespiteRapidResets(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, client := serveTLS(c)

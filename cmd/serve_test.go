@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-func TestServe(t *testing.T) {
+func TestServe_AnswersRequests(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--demo", "--log-format", "json")
@@ -56,7 +56,7 @@ func TestServe(t *testing.T) {
 	}
 }
 
-func TestServe_DemoOnData(t *testing.T) {
+func TestServe_KeepsDataWithDemo(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("import", c.file("signals.ndjson", signals))
@@ -71,7 +71,7 @@ func TestServe_DemoOnData(t *testing.T) {
 	}
 }
 
-func TestServe_BaseURL(t *testing.T) {
+func TestServe_ShowsBaseURL(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve("--base-url", "https://gov.example.com/", "--trusted-proxy", "10.0.0.0/8,::1", "--anonymous-rpm", "0")
@@ -81,7 +81,7 @@ func TestServe_BaseURL(t *testing.T) {
 	s.end()
 }
 
-func TestServe_AddressInUse(t *testing.T) {
+func TestServe_RefusesAddressInUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.serve()
@@ -93,9 +93,9 @@ func TestServe_AddressInUse(t *testing.T) {
 	s.end()
 }
 
-// TestOpenAPI checks that the command prints the document that the server
+// TestOpenAPI_EqualsServedDocument checks that the command prints the document that the server
 // serves, with the address and the contact of the service.
-func TestOpenAPI(t *testing.T) {
+func TestOpenAPI_EqualsServedDocument(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	printed := c.must("openapi")
@@ -122,9 +122,9 @@ func TestOpenAPI(t *testing.T) {
 	}
 }
 
-// TestServe_Signal checks that a request that runs when a signal arrives is
+// TestServe_AnswersRunningRequestOnSignal checks that a request that runs when a signal arrives is
 // answered, and that new connections are refused.
-func TestServe_Signal(t *testing.T) {
+func TestServe_AnswersRunningRequestOnSignal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)
@@ -147,7 +147,7 @@ func TestServe_Signal(t *testing.T) {
 	}
 }
 
-func TestServe_SecondSignal(t *testing.T) {
+func TestServe_EndsOnSecondSignal(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	p := c.execute(os.TempDir(), "serve", "--addr", "127.0.0.1:0")

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-func TestTLS(t *testing.T) {
+func TestTLS_ServesCertificate(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	certFile, keyFile, certificate := newKeyPair(c, "first", 1)
@@ -47,9 +47,9 @@ func TestTLS(t *testing.T) {
 	s.end()
 }
 
-// TestTLS_Reload checks that the first handshake after the files changed has
+// TestTLS_ReloadsCertificate checks that the first handshake after the files changed has
 // the new certificate. While the files do not match, the former one remains.
-func TestTLS_Reload(t *testing.T) {
+func TestTLS_ReloadsCertificate(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	certFile, keyFile, first := newKeyPair(c, "served", 1)
@@ -84,7 +84,7 @@ func TestTLS_Reload(t *testing.T) {
 	}
 }
 
-func TestTLS_Refused(t *testing.T) {
+func TestTLS_RefusesWrongFiles(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	certFile, keyFile, _ := newKeyPair(c, "a", 1)

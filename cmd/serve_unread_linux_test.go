@@ -57,9 +57,9 @@ func largeRisks(n int) string {
 	return text.String()
 }
 
-// TestServe_UnreadResponses checks that a caller that requests many large
+// TestServe_LimitsMemoryOfUnreadResponses checks that a caller that requests many large
 // responses and reads none neither fills the memory nor delays another caller.
-func TestServe_UnreadResponses(t *testing.T) {
+func TestServe_LimitsMemoryOfUnreadResponses(t *testing.T) {
 	t.Parallel()
 	patches, events, audits, lists := 20, 60, 12, 40
 	if *unreadFull {

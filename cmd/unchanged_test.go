@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestUnchanged runs each command that changes something twice. The second run
+// TestCommands_ChangeNothingTwice runs each command that changes something twice. The second run
 // changes nothing, and the audit log gets no event.
-func TestUnchanged(t *testing.T) {
+func TestCommands_ChangeNothingTwice(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme", "--plan", "business")

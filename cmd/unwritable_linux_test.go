@@ -59,9 +59,9 @@ func (p *child) recovers(about string, before ...string) {
 
 const unwritableScopes = "write:risks,read:risks,read:audit"
 
-// TestServe_FileSizeLimit limits the size of the files that the process may
+// TestServe_RecoversFromFileSizeLimit limits the size of the files that the process may
 // write. Writes fail as on a full disk.
-func TestServe_FileSizeLimit(t *testing.T) {
+func TestServe_RecoversFromFileSizeLimit(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	p := c.child(c.key(unwritableScopes), func(*exec.Cmd) {})
@@ -81,9 +81,9 @@ func limitFiles(t *testing.T, pid int, size uint64) {
 	}
 }
 
-// TestServe_FullDisk fills a small disk. On a machine without permission to
-// mount one, TestServe_FileSizeLimit covers the same.
-func TestServe_FullDisk(t *testing.T) {
+// TestServe_RecoversFromFullDisk fills a small disk. On a machine without permission to
+// mount one, TestServe_RecoversFromFileSizeLimit covers the same.
+func TestServe_RecoversFromFullDisk(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	disk := mountSmallDisk(c, "8m")
@@ -112,9 +112,9 @@ func TestServe_FullDisk(t *testing.T) {
 	p.recovers("full", before...)
 }
 
-// TestUnreadableFile runs commands on a file of another user. They say what is
+// TestErrors_ExplainUnreadableFile runs commands on a file of another user. They say what is
 // wrong and what to do, and leave nothing beside the file.
-func TestUnreadableFile(t *testing.T) {
+func TestErrors_ExplainUnreadableFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path := c.env["GOVSVC_DB"]
@@ -151,9 +151,9 @@ func TestUnreadableFile(t *testing.T) {
 	}
 }
 
-// TestServe_ReadOnlyFile starts on a file that the server's user may only read.
+// TestServe_RecoversFromReadOnlyFile starts on a file that the server's user may only read.
 // If root runs the test, the server runs as another user.
-func TestServe_ReadOnlyFile(t *testing.T) {
+func TestServe_RecoversFromReadOnlyFile(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	path, user := c.env["GOVSVC_DB"], func(*exec.Cmd) {}

@@ -121,9 +121,9 @@ func fileContents(c *cli, of map[string]string) (columns map[string]string, rows
 	return of, rows
 }
 
-// TestUpgrade_InUse migrates a file of version 16 that has rows in every table.
+// TestUpgrade_KeepsRows migrates a file of version 16 that has rows in every table.
 // No row is lost or changed, and every feature still works with its rows.
-func TestUpgrade_InUse(t *testing.T) {
+func TestUpgrade_KeepsRows(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	hooks, url, ca := c.listen("--ca", c.dir+"/ca.pem", "--secret", olderSecret)

@@ -8,9 +8,9 @@ import (
 	"govsvc/server/openapi"
 )
 
-// TestWrongUsage has wrong command lines. Each is an error of one line with
+// TestUsage_RefusesWrongCommandLines has wrong command lines. Each is an error of one line with
 // status 2, and changes nothing.
-func TestWrongUsage(t *testing.T) {
+func TestUsage_RefusesWrongCommandLines(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct{ line, want string }{
 		{"", "`govsvc` needs a command: audit, backup, check, completion, deadletters, deliver, evidence, export, import, keys, man, openapi, orgs, restore, sandbox, serve, users, version or webhooks; see `govsvc --help`"},
@@ -198,16 +198,16 @@ func TestWrongUsage(t *testing.T) {
 	}
 }
 
-func TestOrgs_WithoutName(t *testing.T) {
+func TestOrgsCreate_NeedsName(t *testing.T) {
 	t.Parallel()
 	if got, want := newCLI(t).refused(2, "orgs", "create", " "), "an organisation's name has 1 to 200 characters"; !strings.Contains(got, want) {
 		t.Errorf("got %s, want %s", got, want)
 	}
 }
 
-// TestMissingFile checks that commands that need an existing data file make
+// TestCommands_MakeNoMissingFile checks that commands that need an existing data file make
 // none.
-func TestMissingFile(t *testing.T) {
+func TestCommands_MakeNoMissingFile(t *testing.T) {
 	t.Parallel()
 	for _, line := range []string{
 		"keys list", "keys revoke x", "keys rotate x", "orgs list", "orgs set default --plan starter", "orgs rename a b", "orgs remove a",
@@ -230,7 +230,7 @@ func TestMissingFile(t *testing.T) {
 	}
 }
 
-func TestEnvironment(t *testing.T) {
+func TestEnvironment_SetsFlags(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		name, line string
@@ -276,8 +276,8 @@ func variableCount(flag string) int {
 	return 1
 }
 
-// TestHelp checks the help of all commands.
-func TestHelp(t *testing.T) {
+// TestHelp_DescribesEachCommand checks the help of all commands.
+func TestHelp_DescribesEachCommand(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	seen := 0
@@ -339,7 +339,7 @@ func TestHelp(t *testing.T) {
 	}
 }
 
-func TestVersion(t *testing.T) {
+func TestVersion_NamesComponents(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	for _, want := range []string{"govsvc ", "\ncommit ", "\nGo     go1.", "\nSQLite 3."} {

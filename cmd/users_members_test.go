@@ -15,9 +15,9 @@ type shownMember struct {
 // String returns the name, the role and the memberships.
 func (m shownMember) String() string { return fmt.Sprint(m.Name, " ", m.Role, " ", m.Organisations) }
 
-// TestUsers_Organisations checks that a user has a role in each organisation,
+// TestUsers_HaveRolesInOrganisations checks that a user has a role in each organisation,
 // and that the command line can remove the last admin.
-func TestUsers_Organisations(t *testing.T) {
+func TestUsers_HaveRolesInOrganisations(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")

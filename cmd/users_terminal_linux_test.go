@@ -85,9 +85,9 @@ func (p *prompts) answer(ctx context.Context, t *testing.T, terminal, hands *os.
 	}
 }
 
-// TestPassword_AtTerminal checks that the command prompts for a password twice
+// TestPassword_IsHiddenAtTerminal checks that the command prompts for a password twice
 // and does not show it.
-func TestPassword_AtTerminal(t *testing.T) {
+func TestPassword_IsHiddenAtTerminal(t *testing.T) {
 	t.Parallel()
 	const asked = "Password for ada: \nThe same again: \n"
 	for _, row := range []struct {
@@ -121,9 +121,9 @@ func TestPassword_AtTerminal(t *testing.T) {
 	}
 }
 
-// TestPassword_Interrupted checks that the terminal shows typed text again
+// TestPassword_ShowsInputAgainAfterInterrupt checks that the terminal shows typed text again
 // after an interrupt.
-func TestPassword_Interrupted(t *testing.T) {
+func TestPassword_ShowsInputAgainAfterInterrupt(t *testing.T) {
 	t.Parallel()
 	c := newCLIWithoutFile(t)
 	terminal, _ := newTerminal(t)

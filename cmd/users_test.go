@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-func TestUsers(t *testing.T) {
+func TestUsers_AddSetAndRemove(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	golden(t, "users_add.json", c.addUser("Ada Lovelace", "admin", "--json"))
@@ -41,7 +41,7 @@ func TestUsers(t *testing.T) {
 	}
 }
 
-func TestUsers_Refused(t *testing.T) {
+func TestUsers_RefuseWrongUse(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.addUser("ada", "admin")

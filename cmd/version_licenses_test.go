@@ -18,10 +18,10 @@ import (
 	"govsvc/internal/testkit"
 )
 
-// TestVersion_Licenses checks that the printed licences are those of govsvc and
+// TestVersion_PrintsLicenses checks that the printed licences are those of govsvc and
 // of every module linked in on any supported platform. With -update it writes
 // licenses/modules.txt.
-func TestVersion_Licenses(t *testing.T) {
+func TestVersion_PrintsLicenses(t *testing.T) {
 	t.Parallel()
 	own, err := os.ReadFile(filepath.Join("..", "LICENSE"))
 	must(t, err)

@@ -12,7 +12,7 @@ import (
 	"testing"
 )
 
-func TestWebhooksListen(t *testing.T) {
+func TestWebhooksListen_PrintsWebhooks(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s, url, ca := c.listen()
@@ -133,9 +133,9 @@ func TestWebhooksListen_KeepsAuthority(t *testing.T) {
 	}
 }
 
-// TestWebhooksListen_Signal checks that a signal ends the receiver with status
+// TestWebhooksListen_EndsOnSignal checks that a signal ends the receiver with status
 // 0 and that no file remains.
-func TestWebhooksListen_Signal(t *testing.T) {
+func TestWebhooksListen_EndsOnSignal(t *testing.T) {
 	t.Parallel()
 	for _, signal := range []syscall.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		c := newCLI(t)

@@ -11,9 +11,9 @@ import (
 
 var newSecret = regexp.MustCompile(`^whsec_[0-9A-Za-z+/]{43}=\n$`)
 
-// TestWebhooks is the first hour of an integrator: a subscription made through
+// TestWebhooks_ArriveAndRotate is the first hour of an integrator: a subscription made through
 // the API, an event that arrives, and the rotation of the secret.
-func TestWebhooks(t *testing.T) {
+func TestWebhooks_ArriveAndRotate(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	first, url, ca := c.listen("--ca", c.dir+"/ca.pem")
@@ -66,7 +66,7 @@ func TestWebhooks(t *testing.T) {
 	}
 }
 
-func TestWebhooksList(t *testing.T) {
+func TestWebhooksList_HidesSecrets(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	c.must("orgs", "create", "acme")
@@ -109,8 +109,8 @@ func (s *background) lines() []line {
 
 const secret = "whsec_MfKQ9r8GKYqrTwjUPD8ILPZIo2LaLaSw"
 
-// TestWebhooksTrigger sends a sample of each type to a receiver.
-func TestWebhooksTrigger(t *testing.T) {
+// TestWebhooksTrigger_SendsEachType sends a sample of each type to a receiver.
+func TestWebhooksTrigger_SendsEachType(t *testing.T) {
 	t.Parallel()
 	c := newCLI(t)
 	s := c.begin("webhooks", "listen", "--json", "--secret", secret)
@@ -150,7 +150,7 @@ func TestWebhooksTrigger(t *testing.T) {
 	}
 }
 
-func TestWebhooksTrigger_Fails(t *testing.T) {
+func TestWebhooksTrigger_ReportsOutcome(t *testing.T) {
 	t.Parallel()
 	c := newCLIWithoutFile(t)
 	s, url, ca := c.listen("--secret", secret)
