@@ -107,8 +107,8 @@ func printUser(ctx context.Context, a *app, people *auth.Service, user auth.User
 	})
 }
 
-// passwordError keeps apart what is wrong with the command line from what is
-// wrong with a password, which is none of it.
+// passwordError returns an error of a password unchanged, because the password is not
+// part of the command line. Other errors become errors of the command line.
 func passwordError(c *cobra.Command, err error) error {
 	var refused *db.Error
 	if errors.As(err, &refused) && refused.Param == "password" {

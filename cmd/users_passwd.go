@@ -22,7 +22,7 @@ password, or reads it from stdin: see "govsvc users --help".`,
 				if err == nil {
 					err = people.Users.SetPassword(c.Context(), a.actor(0), user.ID, password)
 				}
-				return printUser(c.Context(), a, people, user, "changed the password of %s; its sessions have ended", passwordError(c, err))
+				return printUser(c.Context(), a, people, user, "changed the password of %s; the user's sessions have ended", passwordError(c, err))
 			})
 		},
 	}

@@ -18,7 +18,7 @@ new second factor. The user's sessions end.`,
 		RunE: func(c *cobra.Command, args []string) error {
 			return a.withUser(c.Context(), args[0], func(people *auth.Service, user auth.User) error {
 				err := people.Users.RemoveSecondFactor(c.Context(), a.actor(0), user.ID)
-				return printUser(c.Context(), a, people, user, "%s has no second factor now; its sessions have ended", err)
+				return printUser(c.Context(), a, people, user, "%s has no second factor now; the user's sessions have ended", err)
 			})
 		},
 	}

@@ -17,7 +17,7 @@ func TestUsers_AddSetAndRemove(t *testing.T) {
 	golden(t, "users_list.json", c.must("users", "list", "--json"))
 	golden(t, "users_list.txt", squeezed(c.must("users", "list")))
 	for _, row := range []struct{ args, want string }{
-		{"users|reset-second-factor|bob ross", "bob ross has no second factor now; its sessions have ended\n"},
+		{"users|reset-second-factor|bob ross", "bob ross has no second factor now; the user's sessions have ended\n"},
 		{"users|remove|BOB ROSS", "removed bob ross (<id>)\n"},
 	} {
 		if got := settled(c.must(strings.Split(row.args, "|")...)); got != row.want {
@@ -25,7 +25,7 @@ func TestUsers_AddSetAndRemove(t *testing.T) {
 		}
 	}
 	o := c.runOn("seven quiet harbours", "users", "passwd", "ada lovelace")
-	if o.status != 0 || o.stdout != "changed the password of Ada Lovelace; its sessions have ended\n" || o.stderr != "" {
+	if o.status != 0 || o.stdout != "changed the password of Ada Lovelace; the user's sessions have ended\n" || o.stderr != "" {
 		t.Errorf("passwd: %+v", o)
 	}
 	log := c.must("audit", "export")

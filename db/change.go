@@ -101,9 +101,9 @@ func updateWith(tx *Tx, r *storedResource, id string, further audit.Changes, cha
 	return after, auditDifference(tx, r, "updated", before, after, further)
 }
 
-// modifyRow reads a record once, sets those of the members that change returns that
-// differ, and reads it again, because SQLite computes its JSON. change must not
-// write. after is zero if nothing differed.
+// modifyRow reads a record once and sets the members that change returns, if they differ.
+// It then reads the record again, because SQLite computes its JSON. change must not
+// write. after is zero if no member differed.
 func modifyRow(tx *Tx, r *storedResource, id string, change func(before storedRow) (Record, error)) (before, after storedRow, err error) {
 	if before, err = readByID(tx, r, id); err != nil {
 		return before, after, err

@@ -17,7 +17,8 @@ type IdempotencyKey struct {
 	Org     Org // the key holder's, in the live file
 	Key     string
 	Request [sha256.Size]byte // identity of method, path and body
-	// Now is when the request came. The clock of a frozen file may stand still.
+	// Now is the time of the request. It can differ from the clock of the file, because
+	// the clock of the sandbox does not advance.
 	Now time.Time
 }
 

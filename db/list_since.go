@@ -12,10 +12,10 @@ import (
 //   - a sort of the rows in the index of changes, which has the columns that order
 //     and filter the list.
 //
-// The number of changed rows is counted, but their places in the list are not
-// known. So the list is walked for some rows first. If the page is not full then
-// and the sort costs no more than the walk did, the rows are sorted. Otherwise the
-// walk continues. Either way takes a few times the time of the better one at most.
+// The number of changed rows is counted, but their positions in the list are not
+// known. So the walk passes some rows first. If the page is not full then and the sort
+// costs no more than the walk did, the rows are sorted. Otherwise the walk continues.
+// The read takes at most a few times as long as with the better way alone.
 
 // budget bounds each way before the other one is tried.
 type budget struct {

@@ -10,8 +10,8 @@ import (
 	"govsvc/db/resource"
 )
 
-// storedResource is a resource with what the store does, beyond the general way,
-// when its records are read and written.
+// storedResource is a resource with the functions that the store calls when its records
+// are read and written.
 type storedResource struct {
 	*resource.Resource
 	hooks

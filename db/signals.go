@@ -149,8 +149,8 @@ func saveSignal(tx *Tx, r *storedResource, present storedRow, record Record) (st
 	return now, auditDifference(tx, r, verb, present, now, nil)
 }
 
-// laterThan refuses a value from before the present one: it would only become
-// part of the history.
+// laterThan returns an error for a value that is older than the current one, because the
+// API can't add values to the history.
 func laterThan(present storedRow, record Record) error {
 	asOf, err := signals.columnValue("as_of", record["as_of"])
 	if err != nil {

@@ -97,7 +97,7 @@ func (tx *Tx) run(change func(*Tx) error, audited bool) error {
 	return nil
 }
 
-// complete writes what the change writes once, at its end.
+// complete writes the rows that a transaction writes only once, at its end.
 func (tx *Tx) complete() error {
 	if err := countRisks(tx); err != nil {
 		return err

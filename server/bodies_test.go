@@ -56,7 +56,7 @@ func TestBodyBudget_LargeBodiesWait(t *testing.T) {
 			d.do(t, write{path: "/kpis/checkins", body: large, stream: true, status: 400, code: "invalid_parameter", param: "checkins[0].note"})
 			whole, err := budget.Reserve(t.Context(), "another", size*7/8)
 			if err != nil {
-				t.Errorf("not all of the budget was given back: %v", err)
+				t.Errorf("not all of the budget was released: %v", err)
 			}
 			whole.Release()
 		})

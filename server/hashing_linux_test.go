@@ -57,7 +57,7 @@ func (s *service) holder(t *testing.T) func() int {
 func (s *service) hashTime(t *testing.T) time.Duration {
 	t.Helper()
 	client := testkit.ClientFrom(250)
-	s.sendKey(t.Context(), t, client, wrongKey(-1)) // makes what is made once
+	s.sendKey(t.Context(), t, client, wrongKey(-1)) // initialises what is initialised once
 	const guesses = 3
 	before := testkit.ProcessorTime(t)
 	for i := range guesses {
@@ -81,8 +81,8 @@ func TestAttack_HolderOfAGuessedKey(t *testing.T) {
 	crowd.CheckServed(t, http.StatusUnauthorized, 6, s.holder(t), http.StatusOK)
 }
 
-// TestAttack_GuessersLeave checks that the server does not hash a key whose client has left,
-// and that it logs no error for it.
+// TestAttack_GuessersLeave checks that the server does not hash a key whose client has
+// disconnected, and that it logs no error for it.
 func TestAttack_GuessersLeave(t *testing.T) {
 	s := serveGuessedKey(t)
 	clients := 30

@@ -131,7 +131,8 @@ func TestRiskNumbers_AfterImport(t *testing.T) {
 	next("RISK-0004") // 2 and 3 are used
 }
 
-// change is a PATCH of a risk rated before it, and whether it needs a reason.
+// rerating is a PATCH of a risk with a previous rating. needed is whether it requires a
+// reason.
 type rerating struct {
 	before, change string
 	needed         bool

@@ -71,8 +71,8 @@ func (h *harness) pick(random *rand.Rand) call {
 	return call{"GET", "/risks?severity=" + []string{"CRITICAL", "HIGH", "MEDIUM", "LOW"}[random.IntN(4)], ""}
 }
 
-// peak returns the requests a second that are answered while each connection sends
-// its next request at once.
+// peak returns the number of responses per second if each connection sends its next
+// request immediately.
 func (h *harness) peak(ctx context.Context, period time.Duration) (float64, error) {
 	bounded, cancel := context.WithTimeout(ctx, period)
 	defer cancel()

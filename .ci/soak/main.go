@@ -47,13 +47,13 @@ type options struct {
 	binary                    string
 }
 
-// leastLines is the number of lines that growth can be judged from. The first
-// line is left out, and the others are divided into thirds and halves.
-const leastLines = 5
+// minLines is the number of lines that are needed to judge growth. The first line is
+// ignored, and the others are divided into thirds and halves.
+const minLines = 5
 
 func run(ctx context.Context, o options) (err error) {
-	if o.every <= 0 || o.length/o.every < leastLines {
-		return fmt.Errorf("-for %s is shorter than %d times -every %s: growth could not be judged", o.length, leastLines, o.every)
+	if o.every <= 0 || o.length/o.every < minLines {
+		return fmt.Errorf("-for %s is shorter than %d times -every %s: growth could not be judged", o.length, minLines, o.every)
 	}
 	folder, err := os.MkdirTemp("", "govsvc-soak-")
 	if err != nil {
@@ -83,8 +83,8 @@ func run(ctx context.Context, o options) (err error) {
 	if err := h.checkResult(ctx); err != nil {
 		return err
 	}
-	if broken := verdict(lines); len(broken) > 0 {
-		return errors.Join(broken...)
+	if exceeded := verdict(lines); len(exceeded) > 0 {
+		return errors.Join(exceeded...)
 	}
 	fmt.Println("\nNothing exceeded its bound.")
 	return nil

@@ -55,10 +55,10 @@ func (a *Account) BeginSecondFactor(ctx context.Context, session Session) (Secon
 	return secondFactorOf(session.User.Name, secret), nil
 }
 
-// ConfirmSecondFactor turns on the second factor that the session began, after a code of
-// it. It returns the recovery codes, which nothing else returns. The session continues
-// with the returned token, and the user's other sessions end. Errors: Invalid for the
-// code; Conflict if the session began none or a second factor is on.
+// ConfirmSecondFactor turns on the second factor that the session began to set up, if its
+// code is correct. It is the only function that returns the recovery codes. The session
+// continues with the returned token, and the user's other sessions end. Errors: Invalid
+// for the code; Conflict if the session did not begin a setup or a second factor is on.
 func (a *Account) ConfirmSecondFactor(ctx context.Context, session Session, code string) (codes []string, token string, err error) {
 	texts, err := newRecoveryCodes(a.store)
 	if err != nil {

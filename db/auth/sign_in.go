@@ -74,7 +74,7 @@ func (s *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, s
 		return "", session, err
 	}
 	known, right, err := s.passwords.authenticate(ctx, a.Address, key, a.Password)
-	if err != nil { // the client has learnt nothing
+	if err != nil { // the response does not reveal whether the password is right
 		s.throttle.refund(made)
 		return "", session, err
 	}

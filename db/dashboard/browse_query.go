@@ -21,7 +21,7 @@ type browsing struct {
 	org   db.Organisation
 	words []string
 	list  string // identifies the order in its cursors
-	key   string // what the order compares
+	key   string // the expression that the order compares
 	down  bool
 	where string // conditions with their arguments; ?1 is the organisation
 	args  []any

@@ -221,11 +221,11 @@ type virtualTimes struct {
 // maxVirtualTimes limits the names that have a virtual time.
 const maxVirtualTimes = 10_000
 
-// activate raises the virtual time of a name that starts to wait to the present one, so
-// that a name gains nothing by not waiting.
+// activate raises the virtual time of a name that starts to wait to the current one, so
+// that a name does not gain priority by not waiting.
 func (v *virtualTimes) activate(name string) { v.of[name] = max(v.of[name], v.now) }
 
-// admit counts an admission. If there are too many names, it advances the present virtual
+// admit counts an admission. If there are too many names, it advances the current virtual
 // time and removes names that are not later and do not wait.
 func (v *virtualTimes) admit(name string, waits func(string) bool) {
 	v.now = max(v.now, v.of[name])

@@ -1,8 +1,8 @@
-// Package search is the search index of records. The index holds the trigrams of the
-// texts of each record, and no texts
-// (doc/decisions/0006-a-search-index-in-the-background.md). A query of it returns
-// candidates: every record that holds the words, and some that hold their trigrams
-// elsewhere. The conditions of the caller decide.
+// Package search implements the search index of records. The index has the trigrams of
+// the texts of each record, and no texts
+// (doc/decisions/0006-a-search-index-in-the-background.md). A query of the index returns
+// candidates: all records that contain the words, and some others that contain the same
+// trigrams. The caller checks the candidates.
 package search
 
 import (

@@ -42,13 +42,13 @@ const (
 	replicationCheckInterval = 200 * time.Millisecond
 )
 
-// emptyReplicatedWAL empties the log beside a file that Litestream replicates, once the log
-// has grown and all of it is in the file. SQLite by itself would restart the log
-// over the old content and leave the rest of that behind. Litestream, back after
-// an absence, takes that rest as proof that it has missed nothing. If it has
-// missed something, its replica is damaged from then on. An emptied log makes it
-// copy the whole file. While Litestream runs, it keeps the log from being moved,
-// and so from being emptied, until it has copied it.
+// emptyReplicatedWAL empties the log of a file that Litestream replicates, when the log
+// has grown and was completely copied into the file. SQLite alone would restart the log
+// and overwrite only its beginning. If Litestream is started again and finds the frames
+// that it copied last behind the new ones, it concludes that it has missed no change. If
+// it has missed one, its replica is damaged from then on. After the log was emptied, it
+// copies the complete file. While Litestream runs, it prevents the log from being
+// emptied until it has copied the log.
 func (w *writer) emptyReplicatedWAL() {
 	if w.db.options.Now().Sub(w.checked).Abs() >= replicationCheckInterval {
 		w.checkReplication()

@@ -8,8 +8,9 @@ import (
 
 // Scanner is one row of a result, or the error that came instead of it.
 type Scanner interface {
-	// Scan copies the columns into the variables pointed to. A value is stored only
-	// where it fits without a change: nothing is rounded, cut or read as zero.
+	// Scan copies the columns into the variables pointed to. A value that the variable
+	// can't represent exactly is an error. No value is rounded, truncated or replaced
+	// by zero.
 	Scan(into ...any) error
 }
 

@@ -31,12 +31,12 @@ type Input struct {
 	PageBytes int
 }
 
-// SmallPage is what the records of a page may take before Large has been called,
-// in bytes.
+// SmallPage is the maximum size of the records of a page, in bytes, before Large has been
+// called.
 const SmallPage = 128 << 10
 
-// sized calls read for a page, and again with room for a large one if the page
-// turns out to be large.
+// sized calls read for a small page. If the page is larger, it reserves memory and calls
+// read again for a large page.
 func (in Input) sized(ctx context.Context, read func(db.PageSize) error) error {
 	size := db.PageSize{Most: in.PageBytes}
 	if in.Large == nil {

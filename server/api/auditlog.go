@@ -11,11 +11,11 @@ import (
 	"govsvc/db/audit"
 )
 
-// AuditSearch asks for events of the audit log. What is zero does not count.
+// AuditSearch selects events of the audit log. A field with the zero value selects all.
 type AuditSearch struct {
 	Since, Until time.Time // at or after, strictly before
 	Actor        string
-	Action       string // the whole of it, or with * at its end what it starts with: "risk.*"
+	Action       string // an action, or its beginning and a *: "risk.*"
 	ResourceType string
 	ResourceID   string
 	Cursor       string

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// EncodeJSON is json.Marshal that leaves <, > and & as they are: people read the
-// texts, and no answer of the service is part of an HTML page.
+// EncodeJSON encodes a value like json.Marshal but does not escape <, > and &. People
+// read the texts, and no response of the service is part of an HTML page.
 func EncodeJSON(value any) ([]byte, error) {
 	var text bytes.Buffer
 	encoder := json.NewEncoder(&text)

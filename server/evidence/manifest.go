@@ -29,14 +29,14 @@ type Manifest struct {
 	PackID       string       `json:"pack_id"`
 	Title        string       `json:"title"`
 	Organisation Organisation `json:"organisation"`
-	RegimeID     *string      `json:"regime_id"` // whose obligations alone are in the pack; null: all
+	RegimeID     *string      `json:"regime_id"` // the only regime whose obligations are in the pack; null means all
 	FiledAt      string       `json:"filed_at"`
 	FiledBy      string       `json:"filed_by"`
 	Items        []Item       `json:"items"` // in the order of the archive
 	Versions     Versions     `json:"versions"`
 }
 
-// Organisation is whose evidence it is.
+// Organisation is the owner of the evidence.
 type Organisation struct {
 	ID   string `json:"id"`
 	Name string `json:"name"`

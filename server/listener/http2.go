@@ -9,9 +9,9 @@ import (
 	"net/http"
 )
 
-// maxHeaderList bounds what is read of the head of a request of HTTP/2, in
-// bytes. Package net/http answers a larger one with its own text. So it is twice
-// maxHeaderBytes, beyond which the service refuses a request.
+// maxHeaderList is the maximum size of the head of an HTTP/2 request in bytes. Package
+// net/http answers a larger head with its own text. So the limit is twice
+// maxHeaderBytes, beyond which the service itself refuses a request.
 const maxHeaderList = 2 * maxHeaderBytes
 
 // serveHTTP2 makes web serve HTTP/2 with the settings of a second server, which

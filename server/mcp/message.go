@@ -18,8 +18,8 @@ type Message struct {
 	Params map[string]jsontext.Value // the members of params, unchanged; nil without any
 }
 
-// Limits on nested objects and arrays: what a message may have, and what
-// jsontext reads at all.
+// Limits on nested objects and arrays: the limit of a message, and the limit of package
+// jsontext.
 const (
 	maxMessageDepth = 64
 	maxReadDepth    = 10_000

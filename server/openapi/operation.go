@@ -121,8 +121,8 @@ func (o *Operation) Query(values url.Values) (Values, error) {
 	return o.bind(given)
 }
 
-// Arguments validates the arguments of the operation's MCP tool, a JSON object or
-// nothing, with the rules of Query.
+// Arguments validates the arguments of the operation's MCP tool with the rules of Query.
+// raw is a JSON object or empty.
 func (o *Operation) Arguments(raw []byte) (Values, error) {
 	if len(raw) == 0 {
 		return o.bind(map[string]any{})

@@ -12,7 +12,7 @@ import (
 // methods of a path item in the order in which they are shown.
 var methods = []string{"get", "post", "patch", "delete"}
 
-// expandPaths writes out what the operations share: envelopes, header
+// expandPaths adds to each operation what all operations share: envelopes, header
 // parameters, security, response headers and errors.
 func expandPaths(doc *yaml.Node) error {
 	schemas := child(doc, "components", "schemas")
@@ -31,7 +31,8 @@ func expandPaths(doc *yaml.Node) error {
 	return nil
 }
 
-// expandOperation writes the members of an operation in one order for all.
+// expandOperation returns an operation with the members in the order that all
+// operations have.
 func expandOperation(schemas *yaml.Node, method, path string, op *yaml.Node) (*yaml.Node, error) {
 	status, success, err := operationSuccess(schemas, op)
 	if err != nil {
@@ -69,7 +70,8 @@ func expandOperation(schemas *yaml.Node, method, path string, op *yaml.Node) (*y
 	return full, nil
 }
 
-// operationSuccess takes x-returns, or the first response that is written out.
+// operationSuccess returns the successful response: that of x-returns, or else the first
+// one under responses.
 func operationSuccess(schemas, op *yaml.Node) (status string, response *yaml.Node, err error) {
 	returns := take(op, "x-returns")
 	if returns == nil {
@@ -93,7 +95,7 @@ func operationSuccess(schemas, op *yaml.Node) (status string, response *yaml.Nod
 	return "", nil, fmt.Errorf("x-returns names no schema")
 }
 
-// envelope makes sure of the envelope's component and returns its name.
+// envelope adds the component of an envelope to the schemas, and returns its name.
 func envelope(schemas *yaml.Node, shape, name string) (component, meaning string, err error) {
 	resource := child(schemas, name)
 	if resource == nil {
@@ -145,8 +147,8 @@ func objectEnvelope(kind string, data *yaml.Node, meaning string) *yaml.Node {
 		))
 }
 
-// operationSecurity names the scope beside the scheme, as OpenAPI 3.1 allows
-// for schemes of every type.
+// operationSecurity returns the security schemes of an operation, each with the scope.
+// OpenAPI 3.1 allows scopes for schemes of every type.
 func operationSecurity(op *yaml.Node) *yaml.Node {
 	if isTrue(op, "x-public") {
 		return list()

@@ -163,7 +163,8 @@ func (r *jsonReader) peek() jsontext.Kind {
 	return kind
 }
 
-// refuse returns what is wrong, with the line if it is not that of the record.
+// refuse returns the error for the user. It has a line if that differs from the line of
+// the record.
 func (r *jsonReader) refuse(err error) error {
 	bad, syntax := errors.AsType[*jsontext.SyntacticError](err)
 	var refused sourceError
