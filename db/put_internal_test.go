@@ -7,7 +7,8 @@ import (
 	"govsvc/db/audit"
 )
 
-// TestPut_ManyMemberSets puts records with every set of some members, as an import may.
+// TestPut_ManyMemberSets imports records with every combination of some members. The
+// number of stored sets of columns is limited.
 func TestPut_ManyMemberSets(t *testing.T) {
 	t.Parallel()
 	d, org := opened(t)

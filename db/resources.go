@@ -19,7 +19,7 @@ type storedResource struct {
 	selectRecord  string // the start of the statement of readRecord
 }
 
-// hooks are the behaviour of one resource. Each may be nil.
+// hooks has the functions of one resource. Each can be nil.
 type hooks struct {
 	// normalize completes a record before it is looked for.
 	normalize func(*Tx, Record) error
@@ -30,10 +30,10 @@ type hooks struct {
 	beforeUpdate func(*Tx, storedRow, Record, audit.Changes) error
 	// afterWrite is called after a record was created or updated.
 	afterWrite func(*Tx, writtenRecord) error
-	// create and update replace the general way of Tx.Create and Tx.Update.
+	// create and update replace createRecord and updateRecord.
 	create func(*Tx, *storedResource, Record) (storedRow, error)
 	update func(tx *Tx, r *storedResource, id string, record Record) (storedRow, error)
-	// put and find replace the general way of an import.
+	// put and find replace the functions that import other resources.
 	put  func(*Tx, *storedResource, Record) (PutResult, error)
 	find func(*Tx, *storedResource, Record) (storedRow, error)
 }
@@ -106,7 +106,7 @@ type writtenRecord struct {
 	outcome  Outcome
 	record   Record    // what was written
 	before   storedRow // zero if the record was created
-	row      storedRow // as it is now; after an import, its seq and id alone
+	row      storedRow // the row after the change; after an import, only its seq and id
 }
 
 // Record reads a record with all of its members, as JSON; NotFound if the

@@ -64,7 +64,7 @@ func (s *Server) refuseMalformed(w http.ResponseWriter, r *http.Request, message
 	req.fail(refusal)
 }
 
-// RefuseWithoutKey refuses a request without a check of its credential. The
+// RefuseWithoutKey refuses a request without checking its credential. The
 // request counts for the client's address.
 func (s *Server) RefuseWithoutKey(w http.ResponseWriter, r *http.Request, refusal *api.Error) {
 	req := s.begin(w, r)

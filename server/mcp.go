@@ -60,8 +60,8 @@ func (req *request) readMessage(op *route) (message mcp.Message, err error) {
 	return message, err
 }
 
-// refuseMessage gives a refusal that is a 400 the form of JSON-RPC, with a null
-// id. It returns any other error unchanged.
+// refuseMessage converts an error with status 400 to a JSON-RPC error with a null id. It
+// returns any other error unchanged.
 func refuseMessage(err error) (api.Response, error) {
 	var problem *mcp.Error
 	if !errors.As(err, &problem) {
@@ -78,9 +78,9 @@ func jsonAnswer(status int, body []byte) api.Response {
 	return api.Response{Status: status, ContentType: api.JSON, Body: body}
 }
 
-// toolPageBytes is where a page of a tool ends early: its result holds the page
-// as text and as structured content, and must stay below 4 MB, too. Quotation
-// marks take two bytes in the text.
+// toolPageBytes is the size at which a page of a tool ends early. The result contains the
+// page as text and as structured content, and must stay below 4 MB. Quotation marks take
+// two bytes in the text.
 const toolPageBytes = db.PageBytes / 3
 
 // callTool runs a tool as HTTP does, with the same check of scope, plan and

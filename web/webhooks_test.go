@@ -85,7 +85,7 @@ func TestWebhookLife(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	c.expect(c.follow(c.post(path+"/rotate-secret", "overlap", "0s"), "/webhooks/secret"), 200, "The old secret has ended.")
+	c.expect(c.follow(c.post(path+"/rotate-secret", "overlap", "0s"), "/webhooks/secret"), 200, "The old secret is no longer valid.")
 
 	c.expect(c.follow(c.post(path+"/delete"), "/webhooks"), 200, "The webhook has been deleted.", "No webhooks yet")
 	c.expect(c.get(path), 404)

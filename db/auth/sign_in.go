@@ -87,7 +87,7 @@ func (s *Sessions) SignIn(ctx context.Context, a SignInAttempt) (token string, s
 	}
 	session, refusal, err := s.finishSignIn(ctx, a, known, right, hashToken(token))
 	switch {
-	case err != nil: // the client has learnt nothing
+	case err != nil: // the response does not reveal whether the password is right
 		s.throttle.refund(made)
 		s.throttle.refund(guess)
 		return "", session, err

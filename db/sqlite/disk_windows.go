@@ -22,7 +22,7 @@ func FreeSpace(path string) (int64, error) {
 	return int64(min(free, 1<<62)), nil
 }
 
-// isLocked is false: Windows does not replace a file that is open.
+// isLocked returns false, because Windows does not replace an open file.
 func isLocked(string) bool { return false }
 
 // CopyOwner does nothing: on Windows a file has the permissions of its folder.

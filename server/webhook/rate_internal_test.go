@@ -28,7 +28,7 @@ func TestHostRates_Take(t *testing.T) {
 				for at.Sub(taken[first]) >= time.Second {
 					first++
 				}
-				if i-first+1 > max(perSecond, 2) { // of 1 a second, two lie just within a second
+				if i-first+1 > max(perSecond, 2) { // at 1 per second, two can be just within one second
 					t.Fatalf("%d in the second before %v", i-first+1, at)
 				}
 			}

@@ -25,8 +25,8 @@ type Download struct {
 	begun       bool
 }
 
-// NewDownload answers with a file that the browser saves under a name. size is in
-// bytes, 0 if it is unknown.
+// NewDownload begins a response with a file that the browser saves under the name. size
+// is in bytes, or 0 if it is unknown.
 func (r *Request) NewDownload(name, contentType string, size int64) *Download {
 	return &Download{request: r, name: name, contentType: contentType, size: size}
 }
@@ -53,7 +53,7 @@ func (d *Download) begin() {
 }
 
 // End completes the download. If it failed after its first bytes, End aborts the
-// connection, so that the client does not take the part for the whole.
+// connection, so that the client does not accept an incomplete file.
 func (d *Download) End(err error) error {
 	switch {
 	case err != nil && d.begun:

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// TestTickets returns a value for its ticket only, until its time is over, and
-// keeps no more values than the limit.
+// TestTickets checks that a value is only returned for its ticket and until it expires,
+// and that the number of values is limited.
 func TestTickets(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 10, 1, 12, 0, 0, 0, time.UTC)
@@ -38,8 +38,8 @@ func TestTickets(t *testing.T) {
 	}
 }
 
-// TestTicketsExpire removes secrets from memory when their time is over, also
-// without another Put.
+// TestTicketsExpire checks that expired secrets are removed from memory, even if Put is
+// not called again.
 func TestTicketsExpire(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
