@@ -185,7 +185,7 @@ func with(members map[string]any, more map[string]any) map[string]any {
 
 func (m *generator) kpi() map[string]any {
 	return map[string]any{
-		"code": m.one("KR-1", "KR-2", "KR-3"), "objective_id": nobody, "statement": m.text(), "metric_name": m.text(), "unit": "%",
+		"code": m.one("KR-1", "KR-2", "KR-3"), "objective_id": unknownRecordID, "statement": m.text(), "metric_name": m.text(), "unit": "%",
 		"direction": m.word("increase decrease maintain"), "baseline_value": m.some(nil, 1.5), "target_value": m.IntN(100),
 		"current_value": nil, "current_as_of": nil,
 		"measurement_frequency": m.word("weekly monthly quarterly annual"), "status": m.word("draft active achieved missed retired"),

@@ -149,8 +149,8 @@ func (r *run) cursor(q modelRequest, s step, value string) string {
 	return tokens[len(tokens)-1-n%len(tokens)]
 }
 
-// nobody is an id that no record has.
-const nobody = "01990000-0000-7000-8000-00000000dead"
+// unknownRecordID is an id that no record has.
+const unknownRecordID = "01990000-0000-7000-8000-00000000dead"
 
 // record returns the id of a record: usually of the key's dataset, sometimes of another
 // one, of no record, or invalid.
@@ -160,13 +160,13 @@ func (r *run) record(object string, k *modelKey, pick int) string {
 	case pick < 0 && pick%3 == 0:
 		return "nonsense"
 	case pick < 0 && pick%3 == -1:
-		return nobody
+		return unknownRecordID
 	case k != nil && pick >= 0:
 		own := r.model.set(k).name
 		list = slices.DeleteFunc(slices.Clone(list), func(m made) bool { return m.set != own })
 	}
 	if len(list) == 0 {
-		return nobody
+		return unknownRecordID
 	}
 	return list[max(pick, -pick)%len(list)].id
 }

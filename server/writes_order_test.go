@@ -46,11 +46,11 @@ func TestBody_NoMediaType(t *testing.T) {
 	d := serveWrites(t)
 	d.key = d.service.key(t, "manage:webhooks")
 	for _, kind := range []string{"application/x-www-form-urlencoded", "text/plain", "application/json"} {
-		nobody := row{
+		withoutBody := row{
 			name: kind, method: "POST", path: "/webhooks/subscriptions/00000000-0000-7000-8000-000000000000/test", key: d.key,
 			header: header("Content-Type", kind, "Idempotency-Key", "k"), status: 404, code: "not_found",
 		}
-		d.ask(t, nobody)
+		d.ask(t, withoutBody)
 	}
 	d.do(t, write{path: "/webhooks/subscriptions/x/test", body: "{}", header: header("Content-Type", "text/plain"), status: 415, code: "unsupported_media_type"})
 }

@@ -25,7 +25,7 @@ type writer struct {
 	checked    time.Time // when replicated was last updated
 
 	mutex   sync.Mutex
-	led     bool // a leader runs a batch, or was told to run one
+	led     bool // a leader runs a batch, or is about to run one
 	waiting []*writeRequest
 	stats   writerStats
 }
@@ -45,7 +45,7 @@ type writeRequest struct {
 const maxBatch = 256
 
 // Write runs a request in the write transaction. If run returns nil and the
-// commit succeeds, its writes are on disk. Otherwise none of them is stored. A request
+// commit succeeds, its writes are on disk. Otherwise no write of it is stored. A request
 // can fail because of another one in its batch. IsTransient reports true for that error,
 // and the caller may repeat the call.
 func (d *DB) Write(ctx context.Context, run func(*Tx) error) error {

@@ -121,7 +121,7 @@ func (c *Crowd) Await(t testing.TB, status, n int) {
 	Eventually(t, func() bool { return c.Answered(status) >= n }, "%d answers with status %d", n, status)
 }
 
-// Leave closes the connections of all clients. It returns when none of them sends.
+// Leave closes the connections of all clients. It returns when all clients have stopped.
 func (c *Crowd) Leave() {
 	c.leave()
 	c.group.Wait()

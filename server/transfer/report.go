@@ -121,7 +121,7 @@ func (t tally) metadata() map[string]map[string]int {
 }
 
 // maxErrors is the maximum number of listed errors. The contract requires every error
-// (section 5), but nobody fixes a file with more errors by hand. Further errors are
+// (section 5), but a file with more errors is not fixed by hand. Further errors are
 // only counted.
 const maxErrors = 100_000
 
