@@ -2,7 +2,6 @@ package cmd_test
 
 import (
 	"encoding/json"
-	"govsvc/internal/testkit"
 	"math"
 	"net/http"
 	"os"
@@ -11,6 +10,8 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 // serveMetrics starts a server with metrics and returns their URL.

@@ -1,11 +1,12 @@
 package cmd_test
 
 import (
-	"govsvc/internal/testkit"
 	"net"
 	"regexp"
 	"strings"
 	"testing"
+
+	"govsvc/internal/testkit"
 )
 
 // wantLog waits until the log of a server matches, and returns the groups.
