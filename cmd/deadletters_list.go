@@ -26,11 +26,7 @@ attempt, or is null.`,
 		Example: `  govsvc deadletters list
   govsvc deadletters list --json | jq -r '.[] | select(.event_type == "ping") | .id'`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
-				return runDeadLettersList(c.Context(), a, store, org)
-			})
-		},
+		RunE: inOrg(a, runDeadLettersList),
 	}
 }
 

@@ -1,7 +1,7 @@
 package cmd
 
 import (
-	"io"
+	"context"
 	"strconv"
 
 	"github.com/spf13/cobra"
@@ -21,21 +21,17 @@ regimes), item_count, manifest_sha256, size, filed_at and filed_by.`,
 		Example: `  govsvc evidence list
   govsvc evidence list --org acme --json`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
-				packs, err := store.Evidence.List(c.Context(), org.Org)
-				if err != nil {
-					return err
-				}
-				return a.print(packs, packsTable(packs))
-			})
-		},
+		RunE: inOrg(a, runEvidenceList),
 	}
 }
 
-func packsTable(packs []db.EvidencePack) func(io.Writer) error {
+func runEvidenceList(ctx context.Context, a *app, store *db.DB, org db.Organisation) error {
+	packs, err := store.Evidence.List(ctx, org.Org)
+	if err != nil {
+		return err
+	}
 	header := []string{"ID", "TITLE", "REGIME", "ITEMS", "BYTES", "FILED", "BY", "MANIFEST SHA-256"}
-	return tableOf(header, packs, func(p db.EvidencePack) []string {
+	return a.print(packs, tableOf(header, packs, func(p db.EvidencePack) []string {
 		return []string{p.ID, p.Title, orDash(p.RegimeID), strconv.Itoa(p.ItemCount), strconv.FormatInt(p.Size, 10), p.FiledAt, p.FiledBy, p.ManifestSHA256}
-	})
+	}))
 }

@@ -21,11 +21,7 @@ and rpd; null if the plan's apply) and last_used_at (null: never).`,
 		Example: `  govsvc keys list
   govsvc keys list --json | jq -r '.[] | select(.state == "active") | .id'`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
-				return runKeysList(c.Context(), a, store, org)
-			})
-		},
+		RunE: inOrg(a, runKeysList),
 	}
 }
 

@@ -28,11 +28,7 @@ null. Secrets are never listed.`,
 		Example: `  govsvc webhooks list
   govsvc webhooks list --json | jq '.[] | select(.dead_letters > 0)'`,
 		Args: arguments(),
-		RunE: func(c *cobra.Command, _ []string) error {
-			return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
-				return runWebhooksList(c.Context(), a, store, org)
-			})
-		},
+		RunE: inOrg(a, runWebhooksList),
 	}
 }
 

@@ -56,6 +56,16 @@ func (a *app) withOrg(ctx context.Context, need fileNeed, run func(*db.DB, db.Or
 	})
 }
 
+// inOrg returns a function that runs a command without arguments on an organisation
+// of an existing data file.
+func inOrg(a *app, run func(context.Context, *app, *db.DB, db.Organisation) error) func(*cobra.Command, []string) error {
+	return func(c *cobra.Command, _ []string) error {
+		return a.withOrg(c.Context(), mustExist, func(store *db.DB, org db.Organisation) error {
+			return run(c.Context(), a, store, org)
+		})
+	}
+}
+
 // withAuditLog runs a command on the audit log of one organisation, which may
 // have been removed.
 func (a *app) withAuditLog(ctx context.Context, run func(*db.DB, db.Organisation) error) error {
