@@ -3,7 +3,6 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
-	"net/http"
 	"os"
 	"strings"
 	"sync"
@@ -72,18 +71,10 @@ func TestCredential_RefusesTwo(t *testing.T) {
 	t.Parallel()
 	s := serve(t)
 	key := s.key(t, "read:risks")
-	request, err := http.NewRequestWithContext(t.Context(), "GET", s.url+"/risks", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	request := s.request(t, "GET", "/risks", "", "")
 	request.Header["Authorization"] = []string{"Bearer " + key, "Bearer nonsense"}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	if response.StatusCode != 401 {
-		t.Errorf("status %d", response.StatusCode)
+	if a := exchange(t, request); a.status != 401 {
+		t.Errorf("got status %d, want 401", a.status)
 	}
 }
 

@@ -5,8 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"io"
-	"net/http"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -95,31 +93,16 @@ func (s *service) try(t *testing.T, op *openapi.Operation, key, idempotency stri
 	if body == "" && op.Body != nil {
 		body = example(t, op)
 	}
-	request, err := http.NewRequestWithContext(t.Context(), op.Method, s.url+path, strings.NewReader(body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+key)
-	if body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
+	request := s.request(t, op.Method, path, key, body)
 	if op.Idempotency != openapi.NoIdempotency {
 		request.Header.Set("Idempotency-Key", idempotency)
 	}
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	answer, err := io.ReadAll(response.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	a := exchange(t, request)
 	var head strings.Builder
-	if err := response.Header.Write(&head); err != nil {
+	if err := a.header.Write(&head); err != nil {
 		t.Fatal(err)
 	}
-	return attempt{response.StatusCode, head.String(), answer}
+	return attempt{a.status, head.String(), a.body}
 }
 
 // example returns the first example of an operation's body in the document.

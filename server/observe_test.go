@@ -135,20 +135,7 @@ func TestDeadline_LimitsReads(t *testing.T) {
 	t.Parallel()
 	s := serveFixtures(t, func(c *server.Config) { c.Deadline = 1 })
 	key := s.key(t, "read:all")
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+"/risks", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+key)
-	response, err := http.DefaultClient.Do(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	body, _ := io.ReadAll(response.Body)
-	if response.StatusCode != 503 || response.Header.Get("Retry-After") != "1" || !strings.Contains(string(body), `"service_unavailable"`) {
-		t.Errorf("%s %s", response.Status, body)
-	}
+	s.ask(t, row{path: "/risks", key: key, status: 503, code: "service_unavailable", has: []string{"Retry-After: 1\r"}})
 	result := (&mcpService{s}).call(t, key, "list_risks", "{}")
 	if !result.IsError || !strings.HasPrefix(result.Content[0].Text, "service_unavailable: ") {
 		t.Errorf("over MCP: %.200s", result.Content[0].Text)

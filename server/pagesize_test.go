@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"net"
-	"net/http"
 	"net/url"
 	"strings"
 	"testing"
@@ -148,31 +147,16 @@ func TestPageSize_BoundsNDJSON(t *testing.T) {
 // twice, is not larger than a page of the API.
 func TestPageSize_BoundsToolResults(t *testing.T) {
 	t.Parallel()
-	s := serveLarge(t)
+	s := &mcpService{serveLarge(t)}
 	key := s.key(t, "read:all")
 	seen := map[string]int{}
 	for cursor, i := "", 0; i < 20; i++ {
 		body := `{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"list_risks","arguments":{"limit":100` + cursor + `}}}`
-		request, err := http.NewRequestWithContext(t.Context(), http.MethodPost, s.url+"/mcp", strings.NewReader(body))
-		if err != nil {
-			t.Fatal(err)
-		}
-		for name, value := range map[string]string{"Authorization": "Bearer " + key, "Content-Type": "application/json", "Accept": "application/json, text/event-stream"} {
-			request.Header.Set(name, value)
-		}
-		response, err := transport.RoundTrip(request)
-		if err != nil {
-			t.Fatal(err)
-		}
-		text, err := io.ReadAll(response.Body)
-		_ = response.Body.Close()
+		text := s.post(t, key, body, "Accept: application/json, text/event-stream").body
 		var got struct {
 			Result struct{ StructuredContent page }
 		}
-		if err == nil {
-			err = json.Unmarshal(text, &got)
-		}
-		if err != nil {
+		if err := json.Unmarshal([]byte(text), &got); err != nil {
 			t.Fatal(err)
 		}
 		p := got.Result.StructuredContent

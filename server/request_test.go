@@ -101,16 +101,36 @@ func (r row) verb() string {
 // send sends the request of a row. It makes the checks that apply to every response.
 func (s *service) send(t testing.TB, r row) answer {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), r.verb(), s.url+r.path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if r.key != "" {
-		request.Header.Set("Authorization", "Bearer "+r.key)
-	}
+	request := s.request(t, r.verb(), r.path, r.key, "")
 	for name, value := range r.header {
 		request.Header.Set(name, value)
 	}
+	a := exchange(t, request)
+	for _, fault := range a.faults(t, r) {
+		t.Errorf("%s: %s\n%v\n%.300s", r.about(), fault, a.header, a.body)
+	}
+	return a
+}
+
+// request returns a request to the API, without a credential if the key is empty.
+func (s *service) request(t testing.TB, method, path, key, body string) *http.Request {
+	t.Helper()
+	request, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if key != "" {
+		request.Header.Set("Authorization", "Bearer "+key)
+	}
+	if body != "" {
+		request.Header.Set("Content-Type", "application/json")
+	}
+	return request
+}
+
+// exchange sends a request and reads the answer.
+func exchange(t testing.TB, request *http.Request) answer {
+	t.Helper()
 	response, err := transport.RoundTrip(request)
 	if err != nil {
 		t.Fatal(err)
@@ -123,9 +143,6 @@ func (s *service) send(t testing.TB, r row) answer {
 	a.body = a.sent
 	if a.header.Get("Content-Encoding") == "gzip" && len(a.sent) > 0 {
 		a.body = unzip(t, a.sent)
-	}
-	for _, fault := range a.faults(t, r) {
-		t.Errorf("%s: %s\n%v\n%.300s", r.about(), fault, a.header, a.body)
 	}
 	return a
 }

@@ -3,9 +3,7 @@ package server_test
 import (
 	"encoding/json"
 	"fmt"
-	"io"
 	"net"
-	"net/http"
 	"net/netip"
 	"strings"
 	"testing"
@@ -57,26 +55,11 @@ func (d data) text(member string) string { text, _ := d[member].(string); return
 // do makes a call and checks its answer, against the document too.
 func (s *service) do(t testing.TB, key string, c subscriptionCall) data {
 	t.Helper()
-	request, err := http.NewRequestWithContext(t.Context(), c.method, s.url+c.path, strings.NewReader(c.body))
-	if err != nil {
-		t.Fatal(err)
-	}
-	request.Header.Set("Authorization", "Bearer "+key)
-	if c.body != "" {
-		request.Header.Set("Content-Type", "application/json")
-	}
+	request := s.request(t, c.method, c.path, key, c.body)
 	if c.idempotency != "" {
 		request.Header.Set("Idempotency-Key", c.idempotency)
 	}
-	response, err := transport.RoundTrip(request)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer response.Body.Close()
-	a := answer{status: response.StatusCode, header: response.Header}
-	if a.body, err = io.ReadAll(response.Body); err != nil {
-		t.Fatal(err)
-	}
+	a := exchange(t, request)
 	about := fmt.Sprintf("%s %s %s %s", c.name, c.method, c.path, c.body)
 	if code, param := a.fault(); a.status != c.status || code != c.code || param != c.param {
 		t.Errorf("%s: %d %s %s, want %d %s %s: %s", about, a.status, code, param, c.status, c.code, c.param, a.body)

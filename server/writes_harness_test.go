@@ -115,16 +115,7 @@ func (w write) about() string {
 // send sends a write and makes the checks that apply to every response.
 func (d *writeService) send(t testing.TB, w write) answer {
 	t.Helper()
-	response, err := transport.RoundTrip(d.request(t, w))
-	if err != nil {
-		t.Fatalf("%s: %v", w.about(), err)
-	}
-	defer response.Body.Close()
-	a := answer{status: response.StatusCode, header: response.Header}
-	if a.sent, err = io.ReadAll(response.Body); err != nil {
-		t.Fatal(err)
-	}
-	a.body = a.sent
+	a := exchange(t, d.request(t, w))
 	faults := a.headerFaults()
 	if a.status >= 400 {
 		faults = append(faults, a.errorFaults(t)...)

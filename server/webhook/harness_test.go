@@ -190,19 +190,19 @@ func (s *harness) run(t testing.TB) (stop func()) {
 
 func (s *harness) deadLetters(t testing.TB) []delivery.DeadLetter {
 	t.Helper()
-	var list []delivery.DeadLetter
-	err := delivery.EachDeadLetter(t.Context(), s.store, s.by(t).Org, func(l delivery.DeadLetter) error { list = append(list, l); return nil })
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
+	return collect(t, s, delivery.EachDeadLetter)
 }
 
 func (s *harness) health(t testing.TB) []delivery.SubscriptionSummary {
 	t.Helper()
-	var list []delivery.SubscriptionSummary
-	err := delivery.EachSubscription(t.Context(), s.store, s.by(t).Org, func(h delivery.SubscriptionSummary) error { list = append(list, h); return nil })
-	if err != nil {
+	return collect(t, s, delivery.EachSubscription)
+}
+
+// collect returns what a function lists of the default organisation.
+func collect[T any](t testing.TB, s *harness, each func(context.Context, *db.DB, db.Org, func(T) error) error) []T {
+	t.Helper()
+	var list []T
+	if err := each(t.Context(), s.store, s.by(t).Org, func(one T) error { list = append(list, one); return nil }); err != nil {
 		t.Fatal(err)
 	}
 	return list
