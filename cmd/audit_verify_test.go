@@ -28,7 +28,7 @@ func TestAuditVerify_FindsChangedEvents(t *testing.T) {
 
 	c.alter("UPDATE audit_events SET event = '{}' WHERE seq = 2")
 	if got, want := c.refused(1, "audit", "verify"), "is broken at event 2 (id none, time none): it or its predecessor was altered"; !strings.Contains(got, want) {
-		t.Errorf("an event that names itself no more: got %s, want %s", got, want)
+		t.Errorf("an event without an id: got %s, want %s", got, want)
 	}
 	c.alter("DROP TRIGGER audit_events_never_go", "DELETE FROM audit_events WHERE seq = 2")
 	if got, want := c.refused(1, "audit", "verify"), "its events from number 2 on are gone"; !strings.Contains(got, want) {

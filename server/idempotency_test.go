@@ -191,7 +191,7 @@ func TestIdempotency_RefusedStoresNothing(t *testing.T) {
 	}
 }
 
-// panickingWriter are receivers with a defect.
+// panickingWriter replaces the webhook receivers and panics on every call.
 type panickingWriter struct{}
 
 func (panickingWriter) CheckURL(context.Context, string) error { panic("a defect") }
@@ -231,11 +231,11 @@ func TestIdempotency_InFlight(t *testing.T) {
 	d.check(t, slow, <-foreign)
 	slow.replayed = true
 	d.sameAgain(t, slow, first)
-	d.checkRows(t, "done once an organisation", "SELECT count(*) FROM risks", "3")
+	d.checkRows(t, "done once in each organisation", "SELECT count(*) FROM risks", "3")
 }
 
-// probe sends a write with a body that is refused, so that it does not take the
-// place of the request it looks for.
+// probe sends a write with an invalid body, so that the write is never stored, and returns
+// the status.
 func (d *writeService) probe(t testing.TB, w write) int {
 	t.Helper()
 	w.body = `{}`
@@ -299,7 +299,7 @@ func TestIdempotency_ReplayWindow(t *testing.T) {
 	again := d.send(t, w)
 	d.check(t, w, again)
 	if string(again.sent) == string(first.sent) {
-		t.Errorf("after 24 hours it was not done anew: %s", again.sent)
+		t.Errorf("after 24 hours the write was not done again: %s", again.sent)
 	}
 	w.replayed = true
 	d.sameAgain(t, w, again)

@@ -185,9 +185,9 @@ var errNoBodyMemory = &api.Error{
 const (
 	// smallBodyBytes is the size in bytes up to which a body needs no reservation.
 	smallBodyBytes = 8 << 10
-	// readFactor times its size is what a body takes while it is read.
+	// readFactor is the memory of a body while it is read, as a multiple of its size.
 	readFactor = 2
-	// decodeFactor times its size is what a body takes while it is decoded.
+	// decodeFactor is the memory of a body while it is decoded, as a multiple of its size.
 	decodeFactor = 24
 	// decodingBytes is the default size of Config.Decoding. Two of the largest
 	// bodies fit.

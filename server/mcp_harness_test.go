@@ -60,8 +60,8 @@ type mcpResponse struct {
 // mcpClient has enough connections for a benchmark.
 var mcpClient = &http.Client{Timeout: 30 * time.Second, Transport: &http.Transport{MaxIdleConnsPerHost: 64}}
 
-// request makes a request of any method. Headers come as "Name: value"; one
-// without a value is not sent.
+// request sends a request with any method. Each header has the form "Name: value". A
+// header without a value is not sent.
 func (s *mcpService) request(t testing.TB, method, path, key, body string, headers ...string) mcpResponse {
 	t.Helper()
 	r, err := http.NewRequestWithContext(t.Context(), method, s.url+path, strings.NewReader(body))
@@ -121,8 +121,8 @@ type rpcResponse struct {
 	} `json:"error"`
 }
 
-// rpc reads a response of JSON-RPC, which has to be one as the document has it,
-// with no other member.
+// rpc decodes a JSON-RPC response. The response must match the schema of the document and
+// have no other member.
 func (r mcpResponse) rpc(t testing.TB) rpcResponse {
 	t.Helper()
 	var response rpcResponse
@@ -132,7 +132,7 @@ func (r mcpResponse) rpc(t testing.TB) rpcResponse {
 		t.Fatalf("not a response of JSON-RPC (%v): %d %s", err, r.status, r.body)
 	}
 	if _, faults := testkit.Document(t).Schema("McpResponse").Decode([]byte(r.body)); faults != nil {
-		t.Errorf("the document says otherwise: %v: %s", faults, r.body)
+		t.Errorf("the response does not match the document: %v: %s", faults, r.body)
 	}
 	return response
 }

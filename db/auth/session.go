@@ -11,11 +11,11 @@ import (
 	"govsvc/db/audit"
 )
 
-// When a session ends by itself.
+// The times after which a session ends.
 const (
 	// SessionIdle is how long a session lasts without a request.
 	SessionIdle = 2 * time.Hour
-	// SessionLife is how long it lasts at most.
+	// SessionLife is the maximum duration of a session.
 	SessionLife = 12 * time.Hour
 )
 
@@ -69,7 +69,7 @@ func (s Session) Fresh(now time.Time) bool {
 	return s.ConfirmedAt != nil && *s.ConfirmedAt > db.Timestamp(now.Add(-ConfirmedFor))
 }
 
-// ID identifies the session in pages. It does not open the session.
+// ID identifies the session in pages. It gives no access to the session.
 func (s Session) ID() string {
 	id := sha256.Sum256([]byte("session id " + s.hash))
 	return hex.EncodeToString(id[:16])

@@ -37,7 +37,7 @@ func (e notRegular) Error() string { return string(e) }
 // Is reports whether the target is ErrNotRegular.
 func (e notRegular) Is(target error) bool { return target == ErrNotRegular }
 
-// code is SQLite's extended result code; 0 where err is not SQLite's.
+// code returns SQLite's extended result code, or 0 if err is not an error of SQLite.
 func code(err error) int {
 	var e *modernc.Error
 	if errors.As(err, &e) {

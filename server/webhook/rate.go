@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// hostBurst: a burst is this fraction of a second's deliveries. The sustained rate
-	// is lower by as much, so that no second has more.
+	// hostBurst is the divisor of the rate that gives the size of a burst. The sustained
+	// rate is lower by one burst, so that no second has more deliveries than the rate.
 	hostBurst = 20
 	// namesKept and hostsKept are the maximum numbers of cached names and hosts.
 	namesKept, hostsKept = 4096, 16384
@@ -75,7 +75,8 @@ func (h *hostRates) forgetIdle() {
 	}
 }
 
-// take takes a token of each host, or none if one of them has none.
+// take takes a token of each host and returns true. If a host has no token, it takes none
+// and returns false.
 func (h *hostRates) take(hosts []string) bool {
 	if h == nil || len(hosts) == 0 {
 		return true

@@ -88,7 +88,7 @@ func (a *Assets) Path(name string) (string, error) {
 	return "", fmt.Errorf("no asset %s", name)
 }
 
-// serveAsset answers with an asset.
+// serveAsset serves an asset.
 func (s *Server) serveAsset(w http.ResponseWriter, r *http.Request) {
 	if !s.allow(w, r, s.rates.assets) {
 		http.Error(w, "Too many requests from your network address. Wait as Retry-After says.", http.StatusTooManyRequests)
